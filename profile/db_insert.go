@@ -29,6 +29,9 @@ import (
 // allocator, are dropped with all that they call. They cost about 1 us for each function name.
 // Patterns of over 4 KiB, or that take more than 67 million steps, are ErrTooLarge.
 //
+// Values that are times, and the period, are stored in nanoseconds whatever their unit in the
+// profile, because values of one quantity then add up. Times that overflow keep their unit.
+//
 // The time of a profile is in Unix nanoseconds. A time before 1980 is ErrProfile, and the error
 // names the unit that it looks like. A profile without a time needs InsertOptions.Time.
 //
@@ -108,6 +111,7 @@ func (db *DB) inTx(insert func(tx *columnstore.Tx) (inserted, error)) (rows int,
 
 // insert adds the rows of the profile in w.
 func (db *DB) insert(ctx context.Context, tx *columnstore.Tx, w *workspace, opts InsertOptions) (in inserted, err error) {
+	w.flat.ToNanoseconds()
 	if !opts.AllFrames {
 		if err := w.pruner.Prune(&w.flat.Flat); err != nil {
 			return in, err

@@ -52,6 +52,20 @@ func ParseSelector(text string) (Selector, error) {
 // empty for {}.
 func (s Selector) String() string { return s.text }
 
+// And returns the selector that chooses what both s and t choose. Its String has the matchers of
+// both.
+func (s Selector) And(t Selector) Selector {
+	all := Selector{matchers: slices.Concat(s.matchers, t.matchers)}
+	var texts []string
+	for _, m := range all.matchers {
+		texts = append(texts, fmt.Sprintf("%q%s%q", m.Name, []string{"=", "!=", "=~", "!~"}[m.Op], m.Value))
+	}
+	if len(texts) > 0 {
+		all.text = "{" + strings.Join(texts, ", ") + "}"
+	}
+	return all
+}
+
 // Requires returns the labels that every chosen row has, in the order of the text: those with
 // a matcher that does not match the empty string.
 func (s Selector) Requires() []string {

@@ -131,8 +131,12 @@ func diff(cmd *cobra.Command, o *diffOptions, args []string) error {
 			if i == 1 && name == "" {
 				name = sides[0].Type.Sample + ":" + sides[0].Type.SampleUnit
 			}
-			var err error
-			sides[i], err = mergeType(ctx, db, snap, q, name)
+			asked := q
+			chosen.sampleIndex = name
+			t, q, err := chosen.choose(ctx, db, snap, q)
+			if err == nil {
+				sides[i], err = merge(ctx, db, snap, q, t)
+			}
 			switch {
 			case i == 1 && errors.Is(err, profile.ErrUnknownType):
 				// A has the type: a mismatch of A and B, not a usage error.
@@ -142,8 +146,10 @@ func diff(cmd *cobra.Command, o *diffOptions, args []string) error {
 			case sides[i].Len() == 0:
 				return chosen.noteEmpty(ctx, cmd, db, snap, q, o.output == "", sides[i].Type)
 			}
-			kinds[i], err = kindsOf(ctx, db, snap, q, sides[i].Type)
-			return err
+			if kinds[i], err = kindsOf(ctx, db, snap, q, sides[i].Type); err != nil {
+				return err
+			}
+			return chosen.noteLeftOut(ctx, cmd, db, snap, asked, q, t)
 		})
 		if cli.WasTold(err) {
 			failed = err // the readable profiles are compared
@@ -164,7 +170,7 @@ func diff(cmd *cobra.Command, o *diffOptions, args []string) error {
 	w, n := cmd.OutOrStdout(), o.limit.Of(o.asJSON)
 	switch {
 	case o.output != "":
-		err = cli.WriteTo(o.output, w, func(w io.Writer) error {
+		err = cli.WriteOutput(cmd, o.output, func(w io.Writer) error {
 			if isTreeJSON(o.format, o.output) {
 				return formats.WriteTree(cmd.Context(), w, formats.Tree{IsMean: d.typ.IsGauge() && !o.sum}, d.a.Stacks, d.b.Stacks)
 			}

@@ -227,7 +227,7 @@ func TestDiffErrors(t *testing.T) {
 	a := file(t, "a.pb.gz", service())
 	none := file(t, "none.pb.gz", newProfile("samples:count cpu:nanoseconds"))
 	heap := file(t, "heap.pb.gz", newProfile("inuse_space:bytes", sample{"f", []int64{1}, nil}))
-	seconds := file(t, "s.pb.gz", newProfile("cpu:seconds", sample{"f", []int64{1}, nil}))
+	counted := file(t, "s.pb.gz", newProfile("cpu:count", sample{"f", []int64{1}, nil}))
 	for _, tc := range []struct {
 		args []string
 		want string
@@ -237,7 +237,7 @@ func TestDiffErrors(t *testing.T) {
 		{[]string{"--scale", "1e300", a, a}, "exceeds 64 bits"},
 		{[]string{a, heap}, heap + `: unknown sample type "cpu:nanoseconds", known types: inuse_space; ` + a + ` has cpu, choose a type of both with --sample-index`},
 		{[]string{"--sample-index", "cpu", a, heap}, heap + `: unknown sample type "cpu"`},
-		{[]string{"--sample-index", "cpu", a, seconds}, "cpu is in nanoseconds in A and in seconds in B"},
+		{[]string{"--sample-index", "cpu", a, counted}, "cpu is in nanoseconds in A and in count in B"},
 	} {
 		if r := granary(t, append([]string{"diff"}, tc.args...)...); r.code != cli.ExitFailed || !strings.Contains(r.stderr, tc.want) || r.stdout != "" {
 			t.Errorf("%q: %+v", tc.args, r)

@@ -217,8 +217,12 @@ func (e *exporter) write(ctx context.Context, cmd *cobra.Command, db *profile.DB
 		return buffer.Flush()
 	})
 	bar.End()
-	if err != nil || rows > 0 {
+	if err != nil {
 		return err
+	}
+	cli.NoteWritten(cmd, e.output)
+	if rows > 0 {
+		return nil
 	}
 	return e.noteEmpty(ctx, cmd, db, snap, q, false, only...)
 }

@@ -45,6 +45,8 @@ If FILE ends in .json, or with --format json, the output is the tree as the
 server's GET /api/v1/flame answers with it: a column for each attribute of its
 nodes, which are in preorder. docs/serving.md describes it.
 
+` + choiceHelp + `
+
 ` + gaugesHelp + `
 
 ` + kindsHelp + `
@@ -63,8 +65,8 @@ nodes, which are in preorder. docs/serving.md describes it.
 			if err := errors.Join(spareProfiles(o.output, args), checkTreeOutput(o.format, o.output), o.direct()); err != nil {
 				return err
 			}
-			return withInputs(cmd, o.selection, args, func(ctx context.Context, db *profile.DB, snap *columnstore.Snapshot, q profile.Query) error {
-				return o.write(ctx, cmd, db, snap, q)
+			return withType(cmd, o.selection, args, func(ctx context.Context, db *profile.DB, snap *columnstore.Snapshot, q profile.Query, t profile.Type) error {
+				return o.write(ctx, cmd, db, snap, q, t)
 			})
 		},
 	}
@@ -101,8 +103,8 @@ func (o *flameOptions) direct() error {
 }
 
 // write writes the flame graph of a query.
-func (o *flameOptions) write(ctx context.Context, cmd *cobra.Command, db *profile.DB, snap *columnstore.Snapshot, q profile.Query) error {
-	stacks, err := mergeType(ctx, db, snap, q, o.sampleIndex)
+func (o *flameOptions) write(ctx context.Context, cmd *cobra.Command, db *profile.DB, snap *columnstore.Snapshot, q profile.Query, t profile.Type) error {
+	stacks, err := merge(ctx, db, snap, q, t)
 	if err != nil {
 		return err
 	}
@@ -120,7 +122,7 @@ func (o *flameOptions) write(ctx context.Context, cmd *cobra.Command, db *profil
 		}
 		return drawFlameGraph(w, stacks.Type, nodes.FlameGraph(0), o.title, o.width)
 	}
-	if err := cli.WriteTo(o.output, cmd.OutOrStdout(), write); err != nil {
+	if err := cli.WriteOutput(cmd, o.output, write); err != nil {
 		return err
 	}
 	if stacks.Len() == 0 {

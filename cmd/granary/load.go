@@ -12,7 +12,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/granarydb/granary/cmd/granary/internal/cli"
-	"github.com/granarydb/granary/cmd/granary/internal/formats"
 	"github.com/granarydb/granary/columnstore"
 	"github.com/granarydb/granary/disk"
 	"github.com/granarydb/granary/internal/input"
@@ -21,7 +20,8 @@ import (
 
 const inputsHelp = `Inputs are files, directories, http URLs, host:port and - for standard input. A
 directory is searched recursively for files named .pb.gz, .pb, .pprof, .prof or
-.gz. The search follows links to files, but not links to directories. A folder
+.gz, and for others that begin as a pprof profile does, such as cpu.out. The
+search follows links to files, but not links to directories. A folder
 named NAME=VALUE, as in job=api/pod=x/cpu.pb.gz, is a label of its profiles. A
 server without a path, as in localhost:6060, stands for its CPU profile, which
 takes 30 seconds to fetch unless --seconds is set. The scheme https+insecure is
@@ -188,9 +188,6 @@ func (l *loaded) add(ctx context.Context, name string) error {
 	opts := profile.InsertOptions{Labels: labels, Origin: name, Time: at, AllFrames: l.source.allFrames}
 	rows, err := l.db.InsertEncoded(ctx, data, opts)
 	if err != nil {
-		if what := formats.Foreign(data); what != "" && errors.Is(err, profile.ErrProfile) {
-			return fmt.Errorf("%s: %w: %s", name, profile.ErrProfile, what)
-		}
 		return fmt.Errorf("%s: %w", name, err)
 	}
 	l.rows += rows

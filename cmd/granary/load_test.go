@@ -32,13 +32,13 @@ func TestBadInputs(t *testing.T) {
 		want        string // in the message, besides the input's name
 	}{
 		{"gzip cut", write(t, "cut.pb.gz", zipped.Bytes()[:zipped.Len()/2]), "gzip"},
-		{"gzipped execution trace", write(t, "zipped.pb.gz", zip(t, []byte("go 1.22 trace\x00\x00\x00\x01\x02"))), "not a valid pprof profile: it is an execution trace of Go: open it with go tool trace"},
-		{"execution trace", write(t, "trace.pb.gz", []byte("go 1.22 trace\x00\x00\x00\x01\x02")), "not a valid pprof profile: it is an execution trace of Go: open it with go tool trace"},
+		{"gzipped execution trace", write(t, "zipped.pb.gz", zip(t, []byte("go 1.22 trace\x00\x00\x00\x01\x02"))), "not a valid pprof profile: it is an execution trace of Go: granary history plot"},
+		{"execution trace", write(t, "trace.pb.gz", []byte("go 1.22 trace\x00\x00\x00\x01\x02")), "not a valid pprof profile: it is an execution trace of Go: granary history plot"},
 		{"index page", write(t, "index.pb.gz", []byte("<html>\n<head>\n<title>/debug/pprof/</title>\n")), "it is the index page of net/http/pprof: add the name of a profile to the URL"},
 		{"HTML", write(t, "html.pb.gz", []byte("\n<!DOCTYPE html><title>Sign in</title>")), "it is an HTML page"},
-		{"text of debug=1", write(t, "text2.pb.gz", []byte("goroutine profile: total 7\n1 @ 0x4\n")), "it is text: fetch the profile without debug=1"},
-		{"text of debug=2", write(t, "text3.pb.gz", []byte("goroutine 1 [running]:\nmain.main()\n\t/x.go:5 +0x1d\n")), "it is text: fetch the profile without debug=1 or debug=2"},
-		{"other text", write(t, "text4.pb.gz", []byte("what is this\n")), "the input is text (a URL of net/http/pprof must not have debug=1 or debug=2)"},
+		{"text of debug=1", write(t, "text2.pb.gz", []byte("goroutine profile: total 7\n1 @ 0x4\n")), "it is the text of debug=1: fetch the profile without debug=1"},
+		{"text of debug=2", write(t, "text3.pb.gz", []byte("goroutine 1 [running]:\nmain.main()\n\t/x.go:5 +0x1d\n")), "fetch the profile without debug=2"},
+		{"other text", write(t, "text4.pb.gz", []byte("what is this\n")), "not a valid pprof profile: it is text"},
 		{"folded stacks", write(t, "stacks.folded", []byte("main;serve http;parse 12\nmain 3\n")), "it is text of folded stacks"},
 		{"JSON", write(t, "x.speedscope.json", []byte(`{"shared": {"frames": []}}`)), "it is JSON"},
 		{"report of pprof", write(t, "top.txt", []byte("File: api\nType: cpu\nShowing nodes accounting for 1s\n")), "it is a report of go tool pprof"},

@@ -37,6 +37,7 @@ questions about them, or stores them in a directory and asks that.
 
   granary demo                         see it at work, no data needed
   granary demo --serve                 the same in a browser
+  granary view cpu.pb.gz               profiles of files or a URL in a browser
   granary top cpu.pb.gz                the functions that cost most
   granary top --json DIR               the same for a directory, as JSON
   granary peek 'json[.]' cpu.pb.gz     the callers and callees of functions
@@ -54,7 +55,7 @@ questions about them, or stores them in a directory and asks that.
   granary push --to URL cpu.pb.gz      send profiles to a server
   granary backup --db D.db E.db        a copy of the directory
   granary verify --db D.db             are all bytes as they were written?
-  granary history plot -o s.svg SET    a picture of recorded states over time
+  granary history plot -o s.svg FILE   a picture of a Go trace's states
 
 Exit codes: 0 success, 1 failure, 2 usage error, 130 interrupted.`,
 		Version: cli.VersionText(),
@@ -71,6 +72,6 @@ Exit codes: 0 success, 1 failure, 2 usage error, 130 interrupted.`,
 	}
 	root.SetHelpCommand(cli.NewHelp("Show the help of a command"))
 	root.SetVersionTemplate("granary {{.Version}}\n")
-	root.AddCommand(newDemo(), newTop(), newPeek(), newDiff(), newSeries(), newLabels(), newFlamegraph(), newMerge(), newExport(), newInspect(), newLoad(), newDelete(), serve.NewServe(), newPush(), dirs.NewBackup(), dirs.NewVerify(), dirs.NewRepair(), dirs.NewDump(), states.NewCommand(), cli.NewVersion())
+	root.AddCommand(newDemo(), newView(), newTop(), newPeek(), newDiff(), newSeries(), newLabels(), newFlamegraph(), newMerge(), newExport(), newInspect(), newLoad(), newDelete(), serve.NewServe(), newPush(), dirs.NewBackup(), dirs.NewVerify(), dirs.NewRepair(), dirs.NewDump(), states.NewCommand(), cli.NewVersion())
 	return root
 }

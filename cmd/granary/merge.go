@@ -23,11 +23,12 @@ func newMerge() *cobra.Command {
 		Long: `merge adds up profiles by stack and labels and writes one gzipped pprof profile.
 Speedscope, go tool pprof, go build -pgo and granary itself read the result.
 
-Profiles of different kinds, such as CPU and heap, cannot be merged: choose one
-type with --sample-index, or one kind with --selector. --sum-kinds merges kinds
-with the same period. The result has the sample types of all of them, with 0
-where a profile lacks one; go tool pprof -proto keeps only the types that all
-have.
+Profiles of different kinds, such as CPU and heap, do not fit into one profile.
+Of a folder with several kinds the result has the types of one: that of cpu or,
+if no profile has it, inuse_space. Standard error says what is left out, and
+--sample-index or --selector chooses another. --sum-kinds merges kinds with the
+same period: the result has the sample types of all of them, with 0 where a
+profile lacks one; go tool pprof -proto keeps only the types that all have.
 
 If the name of FILE ends in .folded or .collapsed, or with --format folded, the
 output has a line of text for each stack, for flamegraph.pl and others: the
@@ -56,10 +57,14 @@ is a file of speedscope with each of the sample types, without negative values.
 				return err
 			}
 			return withInputs(cmd, s, args, func(ctx context.Context, db *profile.DB, snap *columnstore.Snapshot, q profile.Query) error {
-				if format := mergeFormat(format, output); format != formatPprof {
-					return mergeStacks(ctx, cmd, db, snap, q, &s, format, output)
+				switch format := mergeFormat(format, output); format {
+				case formatFolded:
+					return mergeFolded(ctx, cmd, db, snap, q, &s, output)
+				case formatSpeedscope:
+					return mergeSpeedscope(ctx, cmd, db, snap, q, &s, output)
+				default:
+					return mergePprof(ctx, cmd, db, snap, q, &s, output)
 				}
-				return mergePprof(ctx, cmd, db, snap, q, &s, output)
 			})
 		},
 	}
@@ -70,50 +75,83 @@ is a file of speedscope with each of the sample types, without negative values.
 	return cmd
 }
 
-// mergePprof writes one pprof profile of the named sample type, or of all types.
-func mergePprof(ctx context.Context, cmd *cobra.Command, db *profile.DB, snap *columnstore.Snapshot, q profile.Query, s *selection, output string) error {
-	var only []profile.Type
-	if s.sampleIndex != "" {
-		t, err := findType(ctx, db, snap, q, s.sampleIndex)
-		if err != nil {
-			return err
-		}
-		only = append(only, t)
+// mergePprof writes one pprof profile: of the named sample type, of all types or, if they do not fit
+// into one profile, of the types of one kind.
+func mergePprof(ctx context.Context, cmd *cobra.Command, db *profile.DB, snap *columnstore.Snapshot, asked profile.Query, s *selection, output string) error {
+	q, only := asked, []profile.Type(nil)
+	p, err := new(pprof.Profile), error(nil)
+	if s.sampleIndex == "" {
+		p, err = db.Profile(ctx, snap, q)
 	}
-	p, err := db.Profile(ctx, snap, q, only...)
+	if _, mixed := errors.AsType[*profile.MixedError](err); mixed || s.sampleIndex != "" {
+		if q, only, err = s.kindToMerge(ctx, db, snap, asked); err == nil {
+			p, err = db.Profile(ctx, snap, q, only...)
+		}
+	}
 	if err != nil {
 		return err
 	}
-	if err := cli.WriteTo(output, cmd.OutOrStdout(), p.Write); err != nil {
+	if err := cli.WriteOutput(cmd, output, p.Write); err != nil {
 		return err
 	}
 	if len(p.Sample) == 0 {
 		return s.noteEmpty(ctx, cmd, db, snap, q, false, only...)
 	}
-	return noteGauges(ctx, cmd, db, snap, q, p)
+	if err := noteGauges(ctx, cmd, db, snap, q, p); err != nil || only == nil {
+		return err
+	}
+	return s.noteLeftOut(ctx, cmd, db, snap, asked, q, only[0])
 }
 
-// mergeStacks writes the stacks of a query in a format other than pprof.
-func mergeStacks(ctx context.Context, cmd *cobra.Command, db *profile.DB, snap *columnstore.Snapshot, q profile.Query, s *selection, format, output string) error {
-	var write func(w io.Writer) error
-	var all []*merged
-	switch format {
-	case formatFolded:
-		stacks, err := mergeType(ctx, db, snap, q, s.sampleIndex)
-		if err != nil {
-			return err
-		}
-		all = append(all, stacks)
-		write = func(w io.Writer) error { return formats.WriteFolded(w, stacks.Stacks) }
-	case formatSpeedscope:
-		var shown int
-		var err error
-		if all, shown, err = mergeTypes(ctx, db, snap, q, s.sampleIndex); err != nil {
-			return err
-		}
-		write = func(w io.Writer) error { return writeSpeedscope(w, all, shown) }
+// kindToMerge returns the query and the types of a merged profile of one kind, the chosen type first.
+func (s *selection) kindToMerge(ctx context.Context, db *profile.DB, snap *columnstore.Snapshot, q profile.Query) (profile.Query, []profile.Type, error) {
+	chosen, q, err := s.choose(ctx, db, snap, q)
+	if err != nil || s.sampleIndex != "" {
+		return q, []profile.Type{chosen}, err
 	}
-	if err := cli.WriteTo(output, cmd.OutOrStdout(), write); err != nil {
+	kinds, err := kindsOf(ctx, db, snap, q, chosen)
+	if err != nil || len(kinds) == 0 {
+		return q, []profile.Type{chosen}, err
+	}
+	types := []profile.Type{chosen}
+	for _, t := range kinds[0].Types {
+		if err := db.CheckKinds(ctx, snap, t, q); err != nil {
+			return q, nil, err // another kind has this type too
+		}
+		if t != chosen {
+			types = append(types, t)
+		}
+	}
+	return q, types, nil
+}
+
+// mergeFolded writes the stacks of one sample type as text.
+func mergeFolded(ctx context.Context, cmd *cobra.Command, db *profile.DB, snap *columnstore.Snapshot, asked profile.Query, s *selection, output string) error {
+	t, q, err := s.choose(ctx, db, snap, asked)
+	if err != nil {
+		return err
+	}
+	stacks, err := merge(ctx, db, snap, q, t)
+	if err != nil {
+		return err
+	}
+	if err := cli.WriteOutput(cmd, output, func(w io.Writer) error { return formats.WriteFolded(w, stacks.Stacks) }); err != nil {
+		return err
+	}
+	if stacks.Len() == 0 {
+		return s.noteEmpty(ctx, cmd, db, snap, q, false, t)
+	}
+	noteMeans(cmd, t, stacks.means)
+	return s.noteLeftOut(ctx, cmd, db, snap, asked, q, t)
+}
+
+// mergeSpeedscope writes the stacks of the named sample type, or of all types, for speedscope.
+func mergeSpeedscope(ctx context.Context, cmd *cobra.Command, db *profile.DB, snap *columnstore.Snapshot, q profile.Query, s *selection, output string) error {
+	all, shown, err := mergeTypes(ctx, db, snap, q, s.sampleIndex)
+	if err != nil {
+		return err
+	}
+	if err := cli.WriteOutput(cmd, output, func(w io.Writer) error { return writeSpeedscope(w, all, shown) }); err != nil {
 		return err
 	}
 	var types []profile.Type

@@ -57,7 +57,8 @@ func TestKindsOfFolder(t *testing.T) {
 			t.Errorf("%v: exit code %d, %s%s", in, r.code, r.stdout, r.stderr)
 		}
 	}
-	if r := granary(t, "top", dir); r.code != cli.ExitFailed || r.stderr != said { // delay is the default type
+	left := fmt.Sprintf("granary: cpu is in 1 of 4 inputs; left out: %[1]s/block.pb.gz, %[1]s/mutex-1.pb.gz, %[1]s/mutex-2.pb.gz; --sample-index asks for another type: contentions, delay\n", dir)
+	if r := granary(t, "top", dir); r.code != cli.ExitOK || r.stderr != left {
 		t.Errorf("top: %+v", r)
 	}
 	if r := granary(t, "diff", filepath.Join(dir, "block.pb.gz"), dir); r.code != cli.ExitFailed || r.stderr != said {
@@ -70,8 +71,8 @@ func TestKindsOfFolder(t *testing.T) {
 		{[]string{"--selector", `{__name__="block"}`}, 3000},
 		{[]string{"--selector", `{__name__="mutex"}`}, 30},
 		{[]string{"--selector", `mutex{file!~".*1.pb.gz"}`}, 20},
-		{[]string{"--sum-kinds"}, 3030},
-		{[]string{"--label", "__name__=mine"}, 3030}, // one kind, because the caller says so
+		{[]string{"--sum-kinds", "--sample-index", "delay"}, 3030},
+		{[]string{"--label", "__name__=mine", "--sample-index", "delay"}, 3030}, // one kind, because the caller says so
 		{[]string{"--sample-index", "cpu"}, 500},
 	} {
 		if got := granaryTop(t, append(tc.flags, dir)...); got.Total != tc.total {
@@ -143,15 +144,19 @@ func TestKindsOfServer(t *testing.T) {
 	}
 }
 
-// The merge of profiles with different periods names their files.
+// The merge of profiles with different periods names the files that it leaves out.
 func TestMergeOfMixedPeriods(t *testing.T) {
 	dir := contentionDir(t)
 	heap := newProfile("inuse_space:bytes", sample{"f", []int64{1}, nil})
 	heap.PeriodType = &pprof.ValueType{Type: "space", Unit: "bytes"}
 	name := file(t, "heap.pb.gz", heap)
-	want := fmt.Sprintf("granary: profiles of 2 different kinds: (samples, cpu) in %s/cpu.pb.gz; (inuse_space) in %s; choose one type with --sample-index, or one kind with --selector\n", dir, name)
-	if r := granary(t, "merge", "-o", "-", filepath.Join(dir, "cpu.pb.gz"), name); r.code != cli.ExitFailed || r.stderr != want {
+	want := fmt.Sprintf("granary: cpu is in 1 of 2 inputs; left out: %s; --sample-index asks for another type: inuse_space\n", name)
+	r := granary(t, "merge", "-o", "-", filepath.Join(dir, "cpu.pb.gz"), name)
+	if r.code != cli.ExitOK || r.stderr != want {
 		t.Errorf("%+v, want %s", r, want)
+	}
+	if got := mustParse(t, []byte(r.stdout), "merged").SampleType; len(got) != 2 || got[0].Type != "cpu" || got[1].Type != "samples" {
+		t.Errorf("types %v", got)
 	}
 }
 

@@ -33,6 +33,8 @@ Percentages of callers and callees are shares of the function's cum. A stack in
 which a call recurs counts once, so they can add up to more than 100%. Calls of
 a function to itself are left out.
 
+` + choiceHelp + `
+
 ` + kindsHelp + `
 
 ` + askedHelp,
@@ -50,8 +52,8 @@ a function to itself are left out.
 			if err != nil {
 				return err
 			}
-			return withInputs(cmd, s, args[1:], func(ctx context.Context, db *profile.DB, snap *columnstore.Snapshot, q profile.Query) error {
-				stacks, err := mergeType(ctx, db, snap, q, s.sampleIndex)
+			return withType(cmd, s, args[1:], func(ctx context.Context, db *profile.DB, snap *columnstore.Snapshot, q profile.Query, t profile.Type) error {
+				stacks, err := merge(ctx, db, snap, q, t)
 				if err != nil {
 					return err
 				}

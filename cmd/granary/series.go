@@ -58,6 +58,8 @@ mean.
 If all profiles have the same time, a table of sums takes the place of the
 chart.
 
+` + choiceHelp + `
+
 ` + kindsHelp + `
 
 ` + askedHelp,
@@ -76,8 +78,8 @@ chart.
 					return cli.Usage(fmt.Errorf("--by %s is there twice: name another label or leave it out", name))
 				}
 			}
-			return withInputs(cmd, o.selection, args, func(ctx context.Context, db *profile.DB, snap *columnstore.Snapshot, q profile.Query) error {
-				found, err := findSeries(ctx, db, snap, q, &o, cli.Width(cmd.OutOrStdout(), o.width))
+			return withType(cmd, o.selection, args, func(ctx context.Context, db *profile.DB, snap *columnstore.Snapshot, q profile.Query, t profile.Type) error {
+				found, err := findSeries(ctx, db, snap, q, t, &o, cli.Width(cmd.OutOrStdout(), o.width))
 				if err != nil {
 					return err
 				}
@@ -89,7 +91,7 @@ chart.
 					return err
 				}
 				return o.noteEmpty(ctx, cmd, db, snap, q, true, found.typ)
-			})
+			}, o.by...)
 		},
 	}
 	o.flags(cmd)
@@ -154,11 +156,7 @@ type seriesLine struct {
 }
 
 // findSeries answers series. A chart is some columns wide.
-func findSeries(ctx context.Context, db *profile.DB, snap *columnstore.Snapshot, q profile.Query, o *seriesOptions, columns int) (*seriesFound, error) {
-	t, err := findType(ctx, db, snap, q, o.sampleIndex)
-	if err != nil {
-		return nil, err
-	}
+func findSeries(ctx context.Context, db *profile.DB, snap *columnstore.Snapshot, q profile.Query, t profile.Type, o *seriesOptions, columns int) (*seriesFound, error) {
 	if err := knownLabels(ctx, db, snap, q, "by", o.by...); err != nil {
 		return nil, err
 	}

@@ -34,6 +34,8 @@ counts once per stack. The total is that of the chosen samples, as with
 difference, percentages are shares of the sum of the stacks' absolute values,
 which is then printed. On a terminal, long names are cut to its width.
 
+` + choiceHelp + `
+
 ` + gaugesHelp + `
 
 ` + kindsHelp + `
@@ -47,8 +49,8 @@ which is then printed. On a terminal, long names are cut to its width.
   granary top --json heaps/ | jq '.functions[0]'`,
 		Args: inputs,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return withInputs(cmd, s, args, func(ctx context.Context, db *profile.DB, snap *columnstore.Snapshot, q profile.Query) error {
-				found, err := findTop(ctx, db, snap, q, s.sampleIndex)
+			return withType(cmd, s, args, func(ctx context.Context, db *profile.DB, snap *columnstore.Snapshot, q profile.Query, t profile.Type) error {
+				found, err := findTop(ctx, db, snap, q, t, s.sampleIndex == "")
 				if err != nil {
 					return err
 				}
@@ -80,8 +82,8 @@ type topFound struct {
 	order  ordering
 }
 
-func findTop(ctx context.Context, db *profile.DB, snap *columnstore.Snapshot, q profile.Query, name string) (*topFound, error) {
-	m, err := mergeType(ctx, db, snap, q, name)
+func findTop(ctx context.Context, db *profile.DB, snap *columnstore.Snapshot, q profile.Query, t profile.Type, withOthers bool) (*topFound, error) {
+	m, err := merge(ctx, db, snap, q, t)
 	if err != nil {
 		return nil, err
 	}
@@ -90,7 +92,7 @@ func findTop(ctx context.Context, db *profile.DB, snap *columnstore.Snapshot, q 
 		return nil, err
 	}
 	found := &topFound{merged: m, span: spanOf(infos)}
-	if m.Len() > 0 && name == "" {
+	if m.Len() > 0 && withOthers {
 		found.others, err = otherTypes(ctx, db, snap, q, m.Type)
 	}
 	return found, err
@@ -98,25 +100,13 @@ func findTop(ctx context.Context, db *profile.DB, snap *columnstore.Snapshot, q 
 
 // otherTypes returns the names of the types that the profiles of a query have, except but.
 func otherTypes(ctx context.Context, db *profile.DB, snap *columnstore.Snapshot, q profile.Query, but profile.Type) ([]string, error) {
-	types, err := db.Types(ctx, snap)
-	if err != nil || len(types) < 2 {
-		return nil, err
-	}
-	groups, err := db.Table().Aggregate(ctx, snap, columnstore.AggregateOptions{
-		By:    []string{profile.ColumnSampleType, profile.ColumnSampleUnit, profile.ColumnPeriodType, profile.ColumnPeriodUnit},
-		Where: q.Expr(), NoCounts: true,
-	})
+	types, err := presentTypes(ctx, db, snap, q)
 	if err != nil {
 		return nil, err
 	}
-	there := map[profile.Type]bool{}
-	sample, unit, period, periodUnit := groups.Columns[0].Values, groups.Columns[1].Values, groups.Columns[2].Values, groups.Columns[3].Values
-	for i, name := range sample.Strings {
-		there[profile.Type{Sample: name, SampleUnit: unit.Strings[i], Period: period.Strings[i], PeriodUnit: periodUnit.Strings[i]}] = true
-	}
 	var names []string
 	for _, t := range types {
-		if name := typeName(t); there[t] && t != but && !slices.Contains(names, name) {
+		if name := typeName(t); t != but && !slices.Contains(names, name) {
 			names = append(names, name)
 		}
 	}

@@ -14,8 +14,8 @@ import (
 // name of host:port, if there is no such file, is a URL; that of a server is the URL of its
 // CPU profile.
 // Inaccessible entries are errors that name them; others may follow. It yields at least one
-// element: a directory without profiles is an error. A file that is named itself may have any
-// suffix. Files are not opened.
+// element: a directory without profiles is an error, which says what is there. A file that is named
+// itself may have any suffix. A file of a directory is a profile by its suffix, or by its first bytes.
 func Names(arg string) iter.Seq2[string, error] {
 	return func(yield func(string, error) bool) {
 		if arg == "-" {
@@ -37,16 +37,23 @@ func Names(arg string) iter.Seq2[string, error] {
 	}
 }
 
-// directory yields the files with the suffix of a profile in a directory and below it.
+// directory yields the files with the suffix or the first bytes of a profile in a directory and below
+// it.
 func directory(arg string, yield func(string, error) bool) {
 	root := arg
 	if link, err := os.Lstat(arg); err == nil && link.Mode()&fs.ModeSymlink != 0 {
 		root += string(filepath.Separator) // the link's target, under the given name
 	}
 	found := false
+	var others seen
 	err := filepath.WalkDir(root, func(name string, d fs.DirEntry, err error) error {
-		if err == nil && (!looksLikeProfile(name) || !isFile(name, d)) {
-			return nil
+		if err == nil {
+			if !isFile(name, d) {
+				return nil
+			}
+			if !looksLikeProfile(name) && !others.isProfile(name) {
+				return nil
+			}
 		}
 		found = true
 		if !yield(name, err) {
@@ -57,7 +64,7 @@ func directory(arg string, yield func(string, error) bool) {
 	if err != nil {
 		yield(arg, err)
 	} else if !found {
-		yield(arg, fmt.Errorf("%s: no profiles in this directory", arg))
+		yield(arg, fmt.Errorf("%s: no profiles in this directory%s", arg, others))
 	}
 }
 
@@ -78,6 +85,10 @@ func Is(arg string) bool {
 	return err == nil || addressOf(arg) != "" || arg == "-"
 }
 
+// suffixes are those of profiles. Such a file is read even if it begins otherwise, so that a damaged
+// profile is an error.
+var suffixes = []string{".gz", ".pb", ".pprof", ".prof"}
+
 func looksLikeProfile(name string) bool {
-	return slices.Contains([]string{".gz", ".pb", ".pprof", ".prof"}, strings.ToLower(filepath.Ext(name)))
+	return slices.Contains(suffixes, strings.ToLower(filepath.Ext(name)))
 }

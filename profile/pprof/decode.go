@@ -4,9 +4,28 @@ import (
 	"fmt"
 )
 
-// errMalformed reports bytes that are not a message of profile.proto, or that refer to missing
-// entries.
-var errMalformed = fmt.Errorf("%w: malformed bytes", ErrProfile)
+// malformed reports bytes that are not a message of profile.proto, or that refer to missing
+// entries: where they are, and what is wrong.
+func malformed(where, what string) error {
+	return fmt.Errorf("%w: malformed bytes: %s: %s", ErrProfile, where, what)
+}
+
+// atByte is malformed at an offset in the decompressed profile.
+func atByte(at int, what string) error { return malformed(fmt.Sprintf("byte %d", at), what) }
+
+// What can be wrong with a message.
+const (
+	cutOff    = "a field is cut off"
+	wrongType = "a field has the wrong wire type"
+)
+
+// fieldNames are those of profile.proto.
+var fieldNames = [...]string{
+	fieldSampleType: "sample_type", fieldSample: "sample", fieldMapping: "mapping", fieldLocation: "location",
+	fieldFunction: "function", fieldString: "string_table", fieldDropFrames: "drop_frames", fieldKeepFrames: "keep_frames",
+	fieldTime: "time_nanos", fieldDuration: "duration_nanos", fieldPeriodType: "period_type", fieldPeriod: "period",
+	fieldComment: "comment", fieldDefaultType: "default_sample_type", fieldDocURL: "doc_url",
+}
 
 // Fields of the messages of profile.proto.
 const (
@@ -73,7 +92,7 @@ func (d *decoder) tables(data string) error {
 	for at := 0; at < len(data); {
 		tag, number, text, next := field(data, at)
 		if next > len(data) {
-			return errMalformed
+			return atByte(at, cutOff)
 		}
 		i := tag >> 3
 		if i == 0 || i > fieldDocURL {
@@ -84,16 +103,16 @@ func (d *decoder) tables(data string) error {
 		switch typ := tag & 7; {
 		case i == fieldComment:
 			if !d.comments(typ, number, text) {
-				return errMalformed
+				return atByte(at, "comment: it is no list of numbers")
 			}
 		case isMessage(i) != (typ == wireBytes) || !isMessage(i) && typ != wireVarint:
-			return errMalformed
+			return atByte(at, fieldNames[i]+": it has the wrong wire type")
 		case i == fieldSample:
 			if d.samplesSeen++; d.samplesSeen == 1 {
 				d.firstSample = at
 			}
 		case isMessage(i):
-			err = d.entry(i, text)
+			err = d.entry(i, text, at)
 		case i == fieldTime && one[i] != 0:
 			return fmt.Errorf("%w: two concatenated profiles", ErrProfile)
 		default:
@@ -127,30 +146,31 @@ func (d *decoder) comments(typ, number uint64, packed string) bool {
 	return typ == wireBytes && at == len(packed)
 }
 
-// entry reads one entry of a table of the profile.
-func (d *decoder) entry(field uint64, data string) error {
-	ok := true
+// entry reads one entry, at an offset, of a table of the profile.
+func (d *decoder) entry(field uint64, data string, offset int) error {
+	wrong := ""
 	switch field {
 	case fieldSampleType:
 		d.Types = append(d.Types, FlatType{})
-		ok = readType(data, &d.Types[len(d.Types)-1])
+		wrong = readType(data, &d.Types[len(d.Types)-1])
 		if len(d.Types) > maxEntries {
 			return bound("sample types", len(d.Types), maxEntries)
 		}
 	case fieldPeriodType:
-		ok = readType(data, &d.Period)
+		wrong = readType(data, &d.Period)
 	case fieldMapping:
-		ok = d.mapping(data)
+		wrong = d.mapping(data)
 	case fieldFunction:
-		ok = d.function(data)
+		wrong = d.function(data)
 	case fieldLocation:
-		return d.location(data)
+		wrong = d.location(data)
 	case fieldString:
-		d.Strings = append(d.Strings, data)
-		ok = d.Strings[0] == ""
+		if d.Strings = append(d.Strings, data); d.Strings[0] != "" {
+			wrong = "the first string is not empty"
+		}
 	}
-	if !ok {
-		return errMalformed
+	if wrong != "" {
+		return atByte(offset, fieldNames[field]+": "+wrong)
 	}
 	return d.boundEntries()
 }
@@ -163,17 +183,35 @@ func (d *decoder) boundEntries() error {
 	return nil
 }
 
-func readType(data string, t *FlatType) bool {
+// readType reads a type. It returns what is wrong with it, "" if nothing is, as mapping, function and
+// location do.
+func readType(data string, t *FlatType) string {
 	var v [3]uint64
 	ok := numbers(data, v[:])
 	t.Name, t.Unit = stringIndex(v[1]), stringIndex(v[2])
-	return ok
+	if !ok {
+		return notNumbers
+	}
+	return ""
 }
 
-func (d *decoder) mapping(data string) bool {
+const notNumbers = "a field is cut off, or has the wrong wire type"
+
+// wrongID says what is wrong with an id that ids did not take.
+func wrongID(id uint64) string {
+	if id == 0 {
+		return "it has no id"
+	}
+	return fmt.Sprintf("the id %d is there twice", id)
+}
+
+func (d *decoder) mapping(data string) string {
 	var v [11]uint64
-	if !numbers(data, v[:]) || !d.mappingIDs.add(v[1]) {
-		return false
+	if !numbers(data, v[:]) {
+		return notNumbers
+	}
+	if !d.mappingIDs.add(v[1]) {
+		return wrongID(v[1])
 	}
 	m := FlatMapping{Start: v[2], Limit: v[3], Offset: v[4], File: stringIndex(v[5]), BuildID: stringIndex(v[6])}
 	for i, has := range v[7:] {
@@ -185,48 +223,53 @@ func (d *decoder) mapping(data string) bool {
 		m.Has |= IsProgram
 	}
 	d.Mappings = append(d.Mappings, m)
-	return true
+	return ""
 }
 
-func (d *decoder) function(data string) bool {
+func (d *decoder) function(data string) string {
 	var v [6]uint64
-	if !numbers(data, v[:]) || !d.functionIDs.add(v[1]) {
-		return false
+	if !numbers(data, v[:]) {
+		return notNumbers
+	}
+	if !d.functionIDs.add(v[1]) {
+		return wrongID(v[1])
 	}
 	d.Functions = append(d.Functions, FlatFunction{stringIndex(v[2]), stringIndex(v[3]), stringIndex(v[4]), int64(v[5])})
-	return true
+	return ""
 }
 
 // location reads a location. Its mapping and functions can follow later, and stay ids until
 // link.
-func (d *decoder) location(data string) error {
+func (d *decoder) location(data string) string {
 	var v [6]uint64
 	for at := 0; at < len(data); {
 		tag, number, text, next := field(data, at)
 		if next > len(data) {
-			return errMalformed
+			return cutOff
 		}
 		at = next
 		switch i := tag >> 3; {
 		case i == 0 || i >= uint64(len(v)):
 		case i == locationLine && tag&7 == wireBytes:
 			var ln [4]uint64
-			if !numbers(text, ln[:]) || ln[1] == 0 { // every line has a function
-				return errMalformed
+			if !numbers(text, ln[:]) {
+				return "line: " + notNumbers
 			}
-			d.Lines = append(d.Lines, FlatLine{ln[1], int64(ln[2]), int64(ln[3])})
-			if err := d.boundEntries(); err != nil {
-				return err
+			if ln[1] == 0 {
+				return "a line has no function"
+			}
+			if d.Lines = append(d.Lines, FlatLine{ln[1], int64(ln[2]), int64(ln[3])}); len(d.Lines) > maxEntries {
+				return "" // boundEntries reports it
 			}
 		case i == locationLine || tag&7 != wireVarint:
-			return errMalformed
+			return wrongType
 		default:
 			v[i] = number
 		}
 	}
 	if !d.locationIDs.add(v[1]) {
-		return errMalformed
+		return wrongID(v[1])
 	}
 	d.Locations = append(d.Locations, FlatLocation{v[3], v[2], uint32(len(d.Lines)), v[5] != 0})
-	return d.boundEntries()
+	return ""
 }

@@ -1,41 +1,63 @@
 package pprof
 
-import "fmt"
+import (
+	"fmt"
+	"slices"
+)
 
 // link turns ids into indexes, and checks the indexes of strings.
 func (d *decoder) link() error {
-	good := d.mostString < uint64(len(d.Strings)) // false if there are no strings
-	for _, t := range append(d.Types, d.Period) {
-		good = good && d.hasString(t.Name) && d.hasString(t.Unit)
+	if d.mostString >= uint64(len(d.Strings)) { // also if there are no strings
+		return malformed("string_table", fmt.Sprintf("it has %d strings, and string %d is referred to", len(d.Strings), d.mostString))
 	}
-	for _, m := range d.Mappings {
-		good = good && d.hasString(m.File) && d.hasString(m.BuildID)
+	for i, t := range append(d.Types, d.Period) {
+		if !d.hasStrings(t.Name, t.Unit) {
+			return malformed(fmt.Sprintf("sample_type %d, or period_type", i), noText)
+		}
 	}
-	for _, fn := range d.Functions {
-		good = good && d.hasString(fn.Name) && d.hasString(fn.SystemName) && d.hasString(fn.File)
+	for i, m := range d.Mappings {
+		if !d.hasStrings(m.File, m.BuildID) {
+			return malformed(fmt.Sprintf("mapping %d", i-1), noText)
+		}
+	}
+	for i, fn := range d.Functions {
+		if !d.hasStrings(fn.Name, fn.SystemName, fn.File) {
+			return malformed(fmt.Sprintf("function %d", i-1), noText)
+		}
 	}
 	for i := range d.Lines {
 		ln := &d.Lines[i]
-		ln.Function = uint64(d.functionIDs.find(ln.Function))
-		good = good && ln.Function != 0
+		id := ln.Function
+		if ln.Function = uint64(d.functionIDs.find(id)); ln.Function == 0 {
+			at := slices.IndexFunc(d.Locations, func(l FlatLocation) bool { return l.Lines > uint32(i) })
+			return malformed(fmt.Sprintf("location %d", at-1), fmt.Sprintf("there is no function with the id %d", id))
+		}
 	}
 	for i := range d.Locations {
 		l := &d.Locations[i]
 		l.Mapping = uint64(d.mappingIDs.find(l.Mapping)) // unknown ids become 0, as in google/pprof
 	}
-	if !good {
-		return errMalformed
-	}
 	d.Preferred, d.DropFrames, d.KeepFrames = d.Strings[d.texts[0]], d.Strings[d.texts[1]], d.Strings[d.texts[2]]
 	return nil
 }
+
+// noText says that a table refers to a string that is not there. Tables count from 0 in errors.
+const noText = "it refers to a string that is not in string_table"
 
 // stringIndex narrows the index of a string. An index that is too large becomes noString.
 func stringIndex(i uint64) uint32 { return uint32(min(i, noString)) }
 
 const noString = 1<<32 - 1
 
-func (d *decoder) hasString(i uint32) bool { return uint64(i) < uint64(len(d.Strings)) }
+// hasStrings reports whether indexes are those of strings.
+func (d *decoder) hasStrings(indexes ...uint32) bool {
+	for _, i := range indexes {
+		if uint64(i) >= uint64(len(d.Strings)) {
+			return false
+		}
+	}
+	return true
+}
 
 // samplesOf reads the samples.
 func (d *decoder) samplesOf(data string) error {
@@ -56,28 +78,31 @@ func (d *decoder) sample(data string) error {
 	for at := 0; at < len(data); {
 		tag, number, text, next := field(data, at)
 		if next > len(data) {
-			return errMalformed
+			return d.badSample(cutOff)
 		}
 		at = next
-		good := true
+		wrong := ""
 		switch tag {
 		case sampleStack<<3 | wireBytes:
-			good = d.addStack(text)
+			wrong = d.addStack(text)
 		case sampleStack<<3 | wireVarint:
 			d.Stack = append(d.Stack, d.locationIDs.find(number))
-			good = d.Stack[len(d.Stack)-1] != 0
+			if d.Stack[len(d.Stack)-1] == 0 {
+				wrong = noLocation(number)
+			}
 		case sampleValues<<3 | wireBytes:
-			good = d.addValues(text)
+			wrong = d.addValues(text)
 		case sampleValues<<3 | wireVarint:
 			d.Values = append(d.Values, int64(number))
 		case sampleLabel<<3 | wireBytes:
-			good = d.addLabel(text)
+			wrong = d.addLabel(text)
 		default:
-			i := tag >> 3
-			good = i < sampleStack || i > sampleLabel
+			if i := tag >> 3; i >= sampleStack && i <= sampleLabel {
+				wrong = wrongType
+			}
 		}
-		if !good {
-			return errMalformed
+		if wrong != "" {
+			return d.badSample(wrong)
 		}
 		if err := d.boundSample(len(d.Stack)-stack, len(d.Values)-values); err != nil {
 			return err
@@ -89,6 +114,13 @@ func (d *decoder) sample(data string) error {
 	d.Samples = append(d.Samples, FlatSample{uint32(len(d.Stack)), uint32(len(d.Labels))})
 	return nil
 }
+
+// badSample reports what is wrong with the sample that is read.
+func (d *decoder) badSample(what string) error {
+	return malformed(fmt.Sprintf("sample %d", len(d.Samples)), what)
+}
+
+func noLocation(id uint64) string { return fmt.Sprintf("there is no location with the id %d", id) }
 
 // boundSample bounds a sample while it grows, and the sums of all samples.
 func (d *decoder) boundSample(depth, values int) error {
@@ -108,26 +140,28 @@ func (d *decoder) boundSample(depth, values int) error {
 }
 
 // addStack reads the locations of a sample. It stops one beyond the limit, which boundSample
-// then reports.
-func (d *decoder) addStack(data string) bool {
+// then reports. It returns what is wrong, "" if nothing is, as addValues and addLabel do.
+func (d *decoder) addStack(data string) string {
 	stack, most := d.Stack, min(len(d.Stack)+d.limits.Depth, maxStackIDs)
 	at := 0
 	for at < len(data) && len(stack) <= most {
 		var id uint64
 		id, at = uvarint(data, at)
 		index := d.locationIDs.find(id)
-		if index == 0 {
-			return false
+		if index == 0 && at <= len(data) {
+			return noLocation(id)
 		}
 		stack = append(stack, index)
 	}
-	d.Stack = stack
-	return at <= len(data)
+	if d.Stack = stack; at > len(data) {
+		return "location_id: " + cutOff
+	}
+	return ""
 }
 
 // addValues reads the values of a sample. It stops one beyond the number of types, which
 // boundSample then reports.
-func (d *decoder) addValues(data string) bool {
+func (d *decoder) addValues(data string) string {
 	most := len(d.Values) + len(d.Types)
 	at := 0
 	for at < len(data) && len(d.Values) <= most {
@@ -135,24 +169,27 @@ func (d *decoder) addValues(data string) bool {
 		v, at = uvarint(data, at)
 		d.Values = append(d.Values, int64(v))
 	}
-	return at <= len(data)
+	if at > len(data) {
+		return "value: " + cutOff
+	}
+	return ""
 }
 
 // addLabel reads a label. It drops a label without a string, a number and a unit.
-func (d *decoder) addLabel(data string) bool {
+func (d *decoder) addLabel(data string) string {
 	var v [5]uint64
 	if !numbers(data, v[:]) {
-		return false
+		return "label: " + notNumbers
 	}
 	l := FlatLabel{Name: stringIndex(v[1]), Text: stringIndex(v[2]), Number: int64(v[3]), IsText: v[2] != 0}
 	if !l.IsText {
 		l.Text = stringIndex(v[4])
 	}
-	if !d.hasString(l.Name) || !d.hasString(l.Text) {
-		return false
+	if !d.hasStrings(l.Name, l.Text) {
+		return "label: " + noText
 	}
 	if l.IsText || l.Number != 0 || l.Text != 0 {
 		d.Labels = append(d.Labels, l)
 	}
-	return true
+	return ""
 }

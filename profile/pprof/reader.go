@@ -8,6 +8,8 @@ import (
 	"io"
 
 	"github.com/klauspost/compress/gzip"
+
+	"github.com/granarydb/granary/internal/foreign"
 )
 
 // Reader decodes profiles, gzipped or not, into flat ones. It reuses its decompression memory
@@ -62,8 +64,13 @@ func (r *Reader) unpack(data []byte, limits Limits) (string, error) {
 
 func (r *Reader) decode(plain string, limits Limits, f *Flat) error {
 	err := Decode(plain, limits, f)
-	if errors.Is(err, ErrProfile) && looksLikeText(plain) {
-		return fmt.Errorf("%w: the input is text (a URL of net/http/pprof must not have debug=1 or debug=2)", ErrProfile)
+	if errors.Is(err, ErrProfile) {
+		if what := foreign.Describe([]byte(plain[:min(len(plain), foreign.MaxHead)])); what != "" {
+			return fmt.Errorf("%w: %s", ErrProfile, what)
+		}
+		if looksLikeText(plain) {
+			return fmt.Errorf("%w: it is text", ErrProfile)
+		}
 	}
 	return err
 }

@@ -10,6 +10,8 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"github.com/spf13/cobra"
 )
 
 // WriteTo calls write with the file of a name, or with standard output for "-". It writes to a
@@ -43,6 +45,23 @@ func WriteTo(name string, stdout io.Writer, write func(io.Writer) error) error {
 		os.Remove(f.Name())
 	}
 	return err
+}
+
+// WriteOutput is WriteTo for the output of a command. It says on standard error which file was
+// written, because a command whose answer is a file would end without a word otherwise.
+func WriteOutput(cmd *cobra.Command, name string, write func(io.Writer) error) error {
+	if err := WriteTo(name, cmd.OutOrStdout(), write); err != nil {
+		return err
+	}
+	NoteWritten(cmd, name)
+	return nil
+}
+
+// NoteWritten says on standard error that a file was written, unless it is standard output.
+func NoteWritten(cmd *cobra.Command, name string) {
+	if name != "-" {
+		fmt.Fprintf(cmd.ErrOrStderr(), "granary: wrote %s\n", Printable(name))
+	}
 }
 
 // Replace calls write with the path of a file that is not there, beside the file of a name, and renames it to

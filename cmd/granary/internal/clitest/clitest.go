@@ -66,7 +66,7 @@ func checkErrors(t testing.TB, args []string, r Result) {
 			t.Errorf("granary %q: line of standard error %q", args, line)
 		}
 	}
-	for _, word := range []string{"goroutine", "panic", "%!", "<nil>"} {
+	for _, word := range []string{"[running]", "panic", "%!", "<nil>"} {
 		if strings.Contains(r.Stderr, word) {
 			t.Errorf("granary %q: standard error has %q:\n%s", args, word, r.Stderr)
 		}
@@ -121,6 +121,6 @@ func Golden(t testing.TB, name, got string) {
 // a failure.
 func isNote(line string) bool {
 	text := strings.TrimPrefix(line, "granary: ")
-	return strings.Contains(text, "there are no samples") || strings.HasPrefix(text, "fetching ") || strings.Contains(text, ": means over ") ||
+	return strings.Contains(text, "there are no samples") || strings.HasPrefix(text, "fetching ") || strings.HasPrefix(text, "wrote ") || strings.Contains(text, "; left out: ") || strings.Contains(text, ": means over ") ||
 		strings.HasPrefix(text, "the times were read as nanoseconds") || strings.HasSuffix(text, ": the summaries are made again")
 }

@@ -1,3 +1,3 @@
-// Package formats knows formats of profiles other than pprof: it recognises those that people take
-// for pprof, and writes folded stacks and files of speedscope.
+// Package formats writes formats of profiles other than pprof: folded stacks, files of speedscope and
+// trees as JSON.
 package formats

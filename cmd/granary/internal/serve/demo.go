@@ -3,10 +3,7 @@ package serve
 import (
 	"cmp"
 	"context"
-	"errors"
-	"fmt"
 	"log/slog"
-	"net"
 	"os/signal"
 	"sync"
 	"syscall"
@@ -44,13 +41,9 @@ func Demo(cmd *cobra.Command, listen string, store *columnstore.Store, fill func
 	if err != nil {
 		return err
 	}
-	l, err := net.Listen("tcp", listen)
+	l, _, err := f.listenSaying(cmd, log)
 	if err != nil {
-		return fmt.Errorf("--listen %s: %w", listen, err)
-	}
-	f.announce(log, l.Addr())
-	if _, err := fmt.Fprintf(cmd.OutOrStdout(), "Serving http://%s until it is interrupted\n", l.Addr()); err != nil {
-		return errors.Join(err, l.Close())
+		return err
 	}
 	term, stop := signal.NotifyContext(cmd.Context(), syscall.SIGTERM)
 	defer stop()

@@ -58,7 +58,7 @@ sent again, up to four times, and still counts once. A second push of the same
 file counts twice. A profile without a time gets that of its file.
 
 ` + inputsHelp,
-		Example: `  granary push --to http://localhost:4040 --label job=api cpu.pb.gz heaps/
+		Example: `  granary push --to localhost:4040 --label job=api cpu.pb.gz heaps/
   granary push --to https://profiles.example.com --token-file push.txt \
       --label job=api http://localhost:6060/debug/pprof/heap`,
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -76,19 +76,23 @@ file counts twice. A profile without a time gets that of its file.
 			return p.run(cmd, args)
 		},
 	}
-	cmd.Flags().StringVar(&to, "to", "", "the `URL` of the server, such as http://localhost:4040")
+	cmd.Flags().StringVar(&to, "to", "", "the `URL` of the server, such as http://localhost:4040 or localhost:4040")
 	cmd.Flags().StringVar(&tokenFile, "token-file", "", "a `FILE` with the token to push with")
 	return cmd
 }
 
-// serverURL returns the address that takes profiles of a server.
+// serverURL returns the address that takes profiles of a server. The scheme of host:port is http.
 func serverURL(to string) (*url.URL, error) {
 	if to == "" {
 		return nil, cli.Usage(errors.New("--to URL is missing: the server to send the profiles to"))
 	}
-	u, err := url.Parse(to)
-	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" || u.RawQuery != "" || u.Fragment != "" {
-		return nil, cli.Usage(fmt.Errorf("--to %q: want the URL of a server, such as http://localhost:4040", to))
+	address := to
+	if !strings.Contains(to, "://") {
+		address = "http://" + to
+	}
+	u, err := url.Parse(address)
+	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" || u.RawQuery != "" || u.Fragment != "" || address != to && u.Port() == "" {
+		return nil, cli.Usage(fmt.Errorf("--to %q: want the address of a server, such as localhost:4040 or https://profiles.example.com", to))
 	}
 	return u.JoinPath("pprof"), nil
 }

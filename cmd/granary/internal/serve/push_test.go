@@ -132,7 +132,9 @@ func TestPush_Errors(t *testing.T) {
 		want string
 	}{
 		{[]string{dir}, cli.ExitUsage, "--to URL is missing"},
-		{[]string{"--to", "localhost:4040", dir}, cli.ExitUsage, "want the URL of a server"},
+		{[]string{"--to", "localhost", dir}, cli.ExitUsage, "want the address of a server"},
+		{[]string{"--to", "ftp://localhost:4040", dir}, cli.ExitUsage, "want the address of a server"},
+		{[]string{"--to", strings.TrimPrefix(web.URL, "http://"), filepath.Join(dir, "good.pb.gz")}, cli.ExitOK, "1 profile"},
 		{[]string{"--to", web.URL, "--token-file", filepath.Join(dir, "empty"), dir}, cli.ExitUsage, "want one token"},
 		{[]string{"--to", web.URL, filepath.Join(dir, "none.pb.gz")}, cli.ExitFailed, "none.pb.gz"},
 		{[]string{"--to", web.URL, filepath.Join(dir, "bad.pb.gz")}, cli.ExitFailed, "400 Bad Request: no profile"},

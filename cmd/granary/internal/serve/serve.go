@@ -230,7 +230,7 @@ func (f *flags) serve(cmd *cobra.Command) (err error) {
 		return err
 	}
 	stats := store.Stats()
-	return f.listenAnd(ctx, log, handle, secrets, "db", f.where(), "rows", stats.Rows, "files", stats.FileBytes, "opened", time.Since(start).Round(time.Millisecond))
+	return f.listenAnd(ctx, log, handle, secrets, "db", f.where(), "rows", stats.Rows, "file_bytes", stats.FileBytes, "opened", time.Since(start).Round(time.Millisecond))
 }
 
 // listenAnd listens, logs it with what the server has, and answers requests.

@@ -253,7 +253,7 @@ func saveSet(cmd *cobra.Command, name string, s *ihs.Set) error {
 		return err
 	}
 	p := cli.NewSlowProgress(cmd.ErrOrStderr(), name+ihs.IntervalsSuffix)
-	err = cli.WriteTo(name+ihs.IntervalsSuffix, cmd.OutOrStdout(), zipped(func(w io.Writer) error {
+	err = cli.WriteOutput(cmd, name+ihs.IntervalsSuffix, zipped(func(w io.Writer) error {
 		out, err := ihs.NewWriter(w, s.Header)
 		if err != nil {
 			return err

@@ -88,6 +88,7 @@ func writeFile(cmd *cobra.Command, output string, feed feeding) error {
 	if err != nil {
 		return err
 	}
+	cli.NoteWritten(cmd, output)
 	l, err := openFile(cmd.Context(), output)
 	if err != nil {
 		return err

@@ -135,7 +135,7 @@ func (f *intervalForm) write(cmd *cobra.Command, to func(io.Writer) error) error
 	if f.output == "" {
 		return to(cmd.OutOrStdout())
 	}
-	return cli.WriteTo(f.output, cmd.OutOrStdout(), to)
+	return cli.WriteOutput(cmd, f.output, to)
 }
 
 // recordSeq is the sequence of records of a scan.

@@ -176,7 +176,7 @@ func plotHistory(cmd *cobra.Command, o *plotOptions, name string) error {
 	if o.isPage() {
 		draw = render.TimePage
 	}
-	err = cli.WriteTo(o.output, cmd.OutOrStdout(), func(w io.Writer) error {
+	err = cli.WriteOutput(cmd, o.output, func(w io.Writer) error {
 		return draw(w, l.View, attributes, from, to, opts)
 	})
 	if left := len(attributes) - opts.Rows; err == nil && left > 0 && !o.fold {

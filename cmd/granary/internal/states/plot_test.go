@@ -84,7 +84,7 @@ func TestPlotFold(t *testing.T) {
 	for _, name := range []string{"a.svg", "a.html"} {
 		_, notes := plot(t, "--fold", "--rows", "2", "-o", name, "run")
 		file, err := os.ReadFile(name)
-		if err != nil || notes != "" || !strings.Contains(string(file), "7 attributes in 2 rows") {
+		if err != nil || notes != "granary: wrote "+name+"\n" || !strings.Contains(string(file), "7 attributes in 2 rows") {
 			t.Errorf("%s: %v, notes %q", name, err, notes)
 		}
 	}
@@ -125,7 +125,7 @@ func TestPlotRows(t *testing.T) {
 	if err != nil || got != "" {
 		t.Fatal(err, got)
 	}
-	if notes != "granary: 5 of 7 attributes that change less left out (--rows, --match)\n" {
+	if notes != "granary: wrote run.svg\ngranary: 5 of 7 attributes that change less left out (--rows, --match)\n" {
 		t.Errorf("notes %q", notes)
 	}
 	for _, want := range []string{"2 of 7 attributes: those that change most here", "5 attributes left out"} {

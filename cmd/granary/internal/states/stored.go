@@ -130,15 +130,12 @@ func store(cmd *cobra.Command, dir, name, file string) (err error) {
 	if s.History(name) != nil {
 		return cli.Usage(fmt.Errorf("--db %s: there is a history %q already: choose another --name", dir, name))
 	}
-	bar := &stageProgress{w: cmd.ErrOrStderr()}
-	in := storing{store: s, name: name}
-	intervals, err := feed(cmd.Context(), bar.show, trace.Target{Begin: in.begin, Commit: in.commit})
+	h, intervals, err := fill(cmd, s, name, feed)
 	if err != nil {
-		return in.abort(err)
+		return err
 	}
-	bar.end()
 	return s.View(cmd.Context(), func(snap *columnstore.Snapshot) error {
-		view, err := snap.History(in.history)
+		view, err := snap.History(h)
 		if err != nil {
 			return err
 		}
@@ -147,6 +144,49 @@ func store(cmd *cobra.Command, dir, name, file string) (err error) {
 			cli.Many(view.Len(), "attribute"), cli.TimeJSON(view.Start()), cli.TimeJSON(view.End()))
 		return p.Err
 	})
+}
+
+// fill adds a history to a store, and returns it with the number of its intervals.
+func fill(cmd *cobra.Command, s *columnstore.Store, name string, feed feeding) (*columnstore.History, int, error) {
+	bar := &stageProgress{w: cmd.ErrOrStderr()}
+	in := storing{store: s, name: name}
+	intervals, err := feed(cmd.Context(), bar.show, trace.Target{Begin: in.begin, Commit: in.commit})
+	if err != nil {
+		return nil, 0, in.abort(err)
+	}
+	bar.end()
+	return in.history, intervals, nil
+}
+
+// IsRecording reports whether a file has states rather than profiles: a Go execution trace, a history
+// file, a set or CSV.
+func IsRecording(name string) bool {
+	if isHistoryFile(name) || isGoTrace(name) {
+		return true
+	}
+	lower := strings.ToLower(name)
+	for _, suffix := range []string{ihs.IntervalsSuffix, ".csv", ".csv.gz"} {
+		if strings.HasSuffix(lower, suffix) {
+			return true
+		}
+	}
+	return false
+}
+
+// Add adds the history of a file to a store under the name of the file, without suffixes, and a number
+// if that is taken. It shows the progress on standard error.
+func Add(cmd *cobra.Command, s *columnstore.Store, file string) error {
+	name := nameOf(file)
+	for n := 2; s.History(name) != nil; n++ {
+		name = fmt.Sprintf("%s (%d)", nameOf(file), n)
+	}
+	feed, done, err := feedOf(cmd.Context(), file)
+	if err != nil {
+		return err
+	}
+	defer done()
+	_, _, err = fill(cmd, s, name, feed)
+	return err
 }
 
 // storing is a history on its way into a store.

@@ -1,0 +1,56 @@
+package main
+
+import (
+	"context"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strings"
+)
+
+// openBrowser starts a browser with a URL, and reports whether one could be started. It is that of the
+// variable BROWSER of the environment, a list of commands separated as PATH is, or that of the
+// system. Nothing waits for it: it can be open when this process has ended.
+func openBrowser(ctx context.Context, url string) bool {
+	commands := [][]string{{"xdg-open", url}}
+	switch runtime.GOOS {
+	case "darwin":
+		commands = [][]string{{"open", url}}
+	case "windows":
+		commands = [][]string{{"rundll32", "url.dll,FileProtocolHandler", url}}
+	}
+	if own := os.Getenv("BROWSER"); own != "" {
+		commands = nil
+		for _, text := range filepath.SplitList(own) {
+			commands = append(commands, browserCommand(text, url))
+		}
+	}
+	for _, command := range commands {
+		if len(command) == 0 {
+			continue
+		}
+		cmd := exec.CommandContext(context.WithoutCancel(ctx), command[0], command[1:]...)
+		if cmd.Start() == nil {
+			_ = cmd.Process.Release()
+			return true
+		}
+	}
+	return false
+}
+
+// browserCommand returns the words of a command of BROWSER: %s stands for the URL, which is the last
+// word without one.
+func browserCommand(text, url string) []string {
+	words := strings.Fields(text)
+	there := false
+	for i, word := range words {
+		if strings.Contains(word, "%s") {
+			words[i], there = strings.ReplaceAll(word, "%s", url), true
+		}
+	}
+	if !there && len(words) > 0 {
+		words = append(words, url)
+	}
+	return words
+}

@@ -1,0 +1,230 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/granarydb/granary/cmd/granary/internal/cli"
+	"github.com/granarydb/granary/columnstore"
+	"github.com/granarydb/granary/profile"
+)
+
+const choiceHelp = `Of a folder with several kinds of profiles, as a Go program has them, the answer
+is about cpu or, if no profile has it, inuse_space, and standard error says what
+is left out. --sample-index asks for another type.`
+
+// typeAnswer answers a query about the samples of one type.
+type typeAnswer func(ctx context.Context, db *profile.DB, snap *columnstore.Snapshot, q profile.Query, t profile.Type) error
+
+// withType is withInputs for commands that answer about one type. After the answer it reports on
+// standard error which inputs are not in it, unless flags have chosen the type. An answer that is
+// grouped by labels can have several kinds.
+func withType(cmd *cobra.Command, s selection, args []string, f typeAnswer, by ...string) error {
+	return withInputs(cmd, s, args, func(ctx context.Context, db *profile.DB, snap *columnstore.Snapshot, q profile.Query) error {
+		t, chosen, err := s.choose(ctx, db, snap, q, by...)
+		if err != nil {
+			return err
+		}
+		if err := f(ctx, db, snap, chosen, t); err != nil {
+			return err
+		}
+		return s.noteLeftOut(ctx, cmd, db, snap, q, chosen, t)
+	})
+}
+
+// choose returns the type of an answer, and the query that leaves out profiles of other kinds that
+// measure the same.
+func (s *selection) choose(ctx context.Context, db *profile.DB, snap *columnstore.Snapshot, q profile.Query, by ...string) (profile.Type, profile.Query, error) {
+	candidates, err := candidateTypes(ctx, db, snap, q, s.sampleIndex)
+	if err != nil {
+		return profile.Type{}, q, err
+	}
+	var first error
+	for _, t := range candidates {
+		chosen, err := oneOfTwins(q, t, db.CheckKinds(ctx, snap, t, q, by...))
+		if err == nil {
+			return t, chosen, nil
+		}
+		if _, mixed := errors.AsType[*profile.MixedError](err); !mixed {
+			return profile.Type{}, q, err
+		}
+		if first == nil {
+			first = err
+		}
+	}
+	return profile.Type{}, q, first
+}
+
+// candidateTypes returns the types that an answer can be about, the best first: the named one, or
+// cpu, inuse_space, the default type and all others.
+func candidateTypes(ctx context.Context, db *profile.DB, snap *columnstore.Snapshot, q profile.Query, name string) ([]profile.Type, error) {
+	t, err := findType(ctx, db, snap, q, name)
+	if err != nil || name != "" {
+		return []profile.Type{t}, err
+	}
+	kinds, err := db.Kinds(ctx, snap, q)
+	if err != nil || len(kinds) < 2 {
+		return []profile.Type{t}, err
+	}
+	present, err := presentTypes(ctx, db, snap, q)
+	if err != nil || !slices.Contains(present, t) {
+		return []profile.Type{t}, err
+	}
+	var best []profile.Type
+	present = slices.Insert(present, 0, t)
+	for _, name := range []string{"cpu", "inuse_space"} {
+		for _, t := range present {
+			if t.Sample == name {
+				best = append(best, t)
+			}
+		}
+	}
+	return append(best, present...), nil
+}
+
+// presentTypes returns the types of the rows that a query selects, in the order of the profiles.
+func presentTypes(ctx context.Context, db *profile.DB, snap *columnstore.Snapshot, q profile.Query) ([]profile.Type, error) {
+	types, err := db.Types(ctx, snap)
+	if err != nil {
+		return nil, err
+	}
+	groups, err := db.Table().Aggregate(ctx, snap, columnstore.AggregateOptions{
+		By:    []string{profile.ColumnSampleType, profile.ColumnSampleUnit, profile.ColumnPeriodType, profile.ColumnPeriodUnit},
+		Where: q.Expr(), NoCounts: true,
+	})
+	if err != nil {
+		return nil, err
+	}
+	there := map[profile.Type]bool{}
+	sample, unit, period, periodUnit := groups.Columns[0].Values, groups.Columns[1].Values, groups.Columns[2].Values, groups.Columns[3].Values
+	for i, name := range sample.Strings {
+		there[profile.Type{Sample: name, SampleUnit: unit.Strings[i], Period: period.Strings[i], PeriodUnit: periodUnit.Strings[i]}] = true
+	}
+	return slices.DeleteFunc(types, func(t profile.Type) bool { return !there[t] }), nil
+}
+
+// oneOfTwins resolves an error of CheckKinds about Go's heap and allocs profiles, which count the
+// same memory twice. It returns the query for one of them: that which shows the type by default.
+func oneOfTwins(q profile.Query, t profile.Type, err error) (profile.Query, error) {
+	mixed, ok := errors.AsType[*profile.MixedError](err)
+	if !ok || len(mixed.Kinds) != 2 {
+		return q, err
+	}
+	allocs := slices.IndexFunc(mixed.Kinds, func(k profile.ProfileKind) bool { return k.Name == "allocs" })
+	if allocs < 0 || !slices.Equal(mixed.Kinds[0].Types, mixed.Kinds[1].Types) {
+		return q, err
+	}
+	kept := mixed.Kinds[allocs]
+	if !strings.HasPrefix(t.Sample, "alloc_") {
+		kept = mixed.Kinds[1-allocs]
+	}
+	only, bad := profile.ParseSelector(kept.Selector)
+	if bad != nil || kept.Selector == "" {
+		return q, err
+	}
+	q.Selector = q.Selector.And(only)
+	return q, nil
+}
+
+// noteLeftOut reports which of the profiles of the query asked are not among those of the query
+// chosen that have a type, and how to ask for them.
+func (s *selection) noteLeftOut(ctx context.Context, cmd *cobra.Command, db *profile.DB, snap *columnstore.Snapshot, asked, chosen profile.Query, t profile.Type) error {
+	if s.sampleIndex != "" && chosen.Selector.String() == asked.Selector.String() {
+		return nil // as the flag says
+	}
+	shown, err := sourcesOf(ctx, db, snap, chosen)
+	if err != nil {
+		return err
+	}
+	all, err := sourcesOf(ctx, db, snap, asked)
+	if err != nil {
+		return err
+	}
+	in := map[string]bool{}
+	for _, source := range shown {
+		in[source.name] = slices.Contains(source.types, t)
+	}
+	var names []string
+	var others []profile.Type
+	for _, source := range all {
+		if !in[source.name] {
+			names = append(names, source.name)
+			others = append(others, source.types...)
+		}
+	}
+	if len(names) == 0 || len(names) == len(all) {
+		return nil // there is no answer, or all are in it
+	}
+	what := "input"
+	if strings.HasPrefix(all[0].name, "{") {
+		what = "source"
+	}
+	fmt.Fprintf(cmd.ErrOrStderr(), "granary: %s%s is in %d of %s; left out: %s%s\n", s.side, typeName(t),
+		len(all)-len(names), cli.Many(len(all), what), listed(names, ", "), askFor(t, others))
+	return nil
+}
+
+// askFor says how to ask for other types than t, "" without any.
+func askFor(t profile.Type, others []profile.Type) string {
+	const most = 8
+	var names []string
+	for _, other := range others {
+		name := typeName(other)
+		if other != t && other.Sample == t.Sample {
+			name = other.String() // the short name stands for both
+		}
+		if other != t && !slices.Contains(names, name) {
+			names = append(names, name)
+		}
+	}
+	if len(names) == 0 {
+		return ""
+	}
+	if len(names) > most {
+		names = append(names[:most], "...")
+	}
+	return "; --sample-index asks for another type: " + strings.Join(names, ", ")
+}
+
+// source is the profiles with equal labels: an input, or what a server was sent.
+type source struct {
+	name  string
+	types []profile.Type
+}
+
+// sourcesOf returns the sources of the rows that a query selects, sorted by name.
+func sourcesOf(ctx context.Context, db *profile.DB, snap *columnstore.Snapshot, q profile.Query) ([]source, error) {
+	q.Exact = true
+	series, err := db.Series(ctx, snap, q)
+	if err != nil {
+		return nil, err
+	}
+	types := map[string][]profile.Type{}
+	for _, one := range series {
+		name := sourceName(one.Labels)
+		types[name] = append(types[name], one.Type)
+	}
+	var all []source
+	for name, of := range types {
+		all = append(all, source{name, of})
+	}
+	slices.SortFunc(all, func(a, b source) int { return strings.Compare(a.name, b.name) })
+	return all, nil
+}
+
+// sourceName names profiles by their file or, if they came otherwise, by their labels.
+func sourceName(labels []profile.Label) string {
+	var texts []string
+	for _, l := range labels {
+		if l.Name == labelFile {
+			return cli.Printable(l.Value)
+		}
+		texts = append(texts, fmt.Sprintf("%s=%q", l.Name, l.Value))
+	}
+	return "{" + cli.Printable(strings.Join(texts, ",")) + "}"
+}

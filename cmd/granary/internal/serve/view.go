@@ -1,0 +1,49 @@
+package serve
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"os/signal"
+	"syscall"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/granarydb/granary/columnstore"
+	"github.com/granarydb/granary/server"
+)
+
+// View serves a store until the context of the command ends or SIGTERM comes. It prints its URL on
+// standard output when it listens, and calls ready with it. The caller closes the store.
+func View(cmd *cobra.Command, listen string, store *columnstore.Store, ready func(url string)) error {
+	f := flags{listen: listen, drain: time.Second}
+	log := slog.New(slog.NewTextHandler(cmd.ErrOrStderr(), &slog.HandlerOptions{Level: slog.LevelWarn}))
+	handle, err := server.New(store, server.Options{Log: log})
+	if err != nil {
+		return err
+	}
+	ctx, stop := signal.NotifyContext(cmd.Context(), syscall.SIGTERM)
+	defer stop()
+	l, url, err := f.listenSaying(cmd, log)
+	if err != nil {
+		return err
+	}
+	ready(url)
+	return f.run(ctx, log, handle, new(secrets), l)
+}
+
+// listenSaying listens, and prints the URL on standard output.
+func (f *flags) listenSaying(cmd *cobra.Command, log *slog.Logger) (l net.Listener, url string, err error) {
+	if l, err = new(net.ListenConfig).Listen(context.WithoutCancel(cmd.Context()), "tcp", f.listen); err != nil {
+		return nil, "", fmt.Errorf("--listen %s: %w", f.listen, err)
+	}
+	f.announce(log, l.Addr())
+	url = "http://" + l.Addr().String()
+	if _, err := fmt.Fprintf(cmd.OutOrStdout(), "Serving %s until it is interrupted\n", url); err != nil {
+		return nil, "", errors.Join(err, l.Close())
+	}
+	return l, url, nil
+}

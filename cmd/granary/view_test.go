@@ -1,0 +1,169 @@
+package main
+
+import (
+	"context"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"runtime"
+	"runtime/trace"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/granarydb/granary/cmd/granary/internal/cli"
+)
+
+// viewing runs view with arguments until stop is called, and returns its URL. stop returns the exit code
+// and standard error.
+func viewing(t *testing.T, args ...string) (url string, stop func() (int, string)) {
+	t.Helper()
+	ctx, cancel := context.WithCancel(t.Context())
+	r, w := io.Pipe()
+	var stderr strings.Builder
+	code := make(chan int, 1)
+	go func() {
+		code <- run(ctx, append([]string{"view"}, args...), w, &stderr)
+		_ = w.Close()
+	}()
+	line := make([]byte, 1000)
+	n, _ := r.Read(line)
+	url, told := strings.CutPrefix(strings.TrimSuffix(string(line[:n]), " until it is interrupted\n"), "Serving ")
+	if !told {
+		cancel()
+		t.Fatalf("view says %q, exit code %d, %s", line[:n], <-code, stderr.String())
+	}
+	return url, func() (int, string) {
+		cancel()
+		return <-code, stderr.String()
+	}
+}
+
+func fetched(t *testing.T, url string) string {
+	t.Helper()
+	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
+	resp, err := client.Get(url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	body, err := io.ReadAll(resp.Body)
+	if err != nil || resp.StatusCode != http.StatusOK {
+		t.Fatalf("%s: %s, %v, %s", url, resp.Status, err, body)
+	}
+	return string(body)
+}
+
+// TestView shows a file, a folder, a URL and an execution trace: the page is there, and so are a flame
+// graph and states. Nothing is written.
+func TestView(t *testing.T) {
+	t.Chdir(t.TempDir())
+	server := serveProfile(t, newProfile("inuse_space:bytes", sample{"cache main", []int64{5}, nil}))
+	goTrace := filepath.Join(t.TempDir(), "trace.out")
+	f, err := os.Create(goTrace)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := trace.Start(f); err != nil {
+		t.Skip("the tests are traced: ", err)
+	}
+	runtime.Gosched()
+	trace.Stop()
+	if err := f.Close(); err != nil {
+		t.Fatal(err)
+	}
+	url, stop := viewing(t, "--no-open", file(t, "cpu.pb.gz", service()), goDir(t, "goroutine"), server, goTrace)
+	for path, want := range map[string]string{
+		"/": "<title>", "/api/v1/flame?t=cpu": "compress", "/api/v1/flame?t=inuse_space": "cache", "/api/v1/top?t=goroutine": `"main"`,
+		"/api/v1/histories": `"name":"trace.out"`,
+	} {
+		if body := fetched(t, url+path); !strings.Contains(body, want) {
+			t.Errorf("%s: %.300s, want %s", path, body, want)
+		}
+	}
+	if code, stderr := stop(); code != cli.ExitOK || stderr != "" {
+		t.Errorf("exit code %d: %s", code, stderr)
+	}
+	if entries, err := os.ReadDir("."); err != nil || len(entries) > 0 {
+		t.Errorf("view left %v, %v", entries, err)
+	}
+}
+
+// serveProfile serves a profile, and returns its URL.
+func serveProfile(t *testing.T, p interface{ Write(io.Writer) error }) string {
+	t.Helper()
+	web := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		if err := p.Write(w); err != nil {
+			t.Error(err)
+		}
+	}))
+	t.Cleanup(web.Close)
+	return web.URL + "/heap"
+}
+
+// TestView_SomeInputs shows what can be read, and fails at the end.
+func TestView_SomeInputs(t *testing.T) {
+	bad := write(t, "bad.pb.gz", []byte("FLR\x00"))
+	url, stop := viewing(t, "--no-open", bad, file(t, "cpu.pb.gz", service()))
+	if body := fetched(t, url+"/api/v1/top?t=cpu"); !strings.Contains(body, "compress") {
+		t.Errorf("%.300s", body)
+	}
+	if code, stderr := stop(); code == cli.ExitOK || !strings.Contains(stderr, "bad.pb.gz: not a valid pprof profile: it is a recording of Java") {
+		t.Errorf("exit code %d: %s", code, stderr)
+	}
+	for _, args := range [][]string{{"view", "--no-open", bad}, {"view", "--no-open", "--listen", "nowhere", file(t, "cpu.pb.gz", service())}} {
+		if r := granary(t, args...); r.code != cli.ExitFailed || r.stdout != "" {
+			t.Errorf("%v: %+v", args, r)
+		}
+	}
+	if r := granary(t, "view"); r.code != cli.ExitUsage {
+		t.Errorf("%+v", r)
+	}
+}
+
+// TestView_Browser starts the browser of the environment with the URL, or says that there is none.
+func TestView_Browser(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		t.Skip("the browser of this test is a script for a shell")
+	}
+	got := filepath.Join(t.TempDir(), "got")
+	script := write(t, "browser", []byte("#!/bin/sh\necho \"$@\" > "+got+".part; mv "+got+".part "+got+"\n"))
+	if err := os.Chmod(script, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("BROWSER", "/does/not/exist"+string(os.PathListSeparator)+script+" --new %s#x")
+	url, stop := viewing(t, file(t, "cpu.pb.gz", service()))
+	for until := time.Now().Add(20 * time.Second); ; time.Sleep(5 * time.Millisecond) {
+		if data, err := os.ReadFile(got); err == nil {
+			if want := "--new " + url + "#x\n"; string(data) != want {
+				t.Errorf("the browser got %q, want %q", data, want)
+			}
+			break
+		}
+		if time.Now().After(until) {
+			t.Fatal("no browser was started")
+		}
+	}
+	if code, stderr := stop(); code != cli.ExitOK || stderr != "" {
+		t.Errorf("exit code %d: %s", code, stderr)
+	}
+	t.Setenv("BROWSER", "/does/not/exist")
+	url, stop = viewing(t, file(t, "cpu.pb.gz", service()))
+	fetched(t, url)
+	if code, stderr := stop(); code != cli.ExitOK || !strings.Contains(stderr, "open the URL in one, or set BROWSER") {
+		t.Errorf("exit code %d: %s", code, stderr)
+	}
+}
+
+func TestBrowserCommand(t *testing.T) {
+	for text, want := range map[string][]string{
+		"firefox": {"firefox", "URL"}, "chromium --app=%s": {"chromium", "--app=URL"}, " ": {}, "x %s y": {"x", "URL", "y"},
+	} {
+		if got := browserCommand(text, "URL"); !slices.Equal(got, want) {
+			t.Errorf("%q: %q, want %q", text, got, want)
+		}
+	}
+}

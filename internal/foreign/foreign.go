@@ -1,0 +1,94 @@
+// Package foreign knows by their content the files that people take for pprof profiles. It says
+// what a file is and which command makes a profile of it. The error of a profile that cannot be
+// decoded has this sentence, whichever way the profile came in.
+//
+// # Invariants
+//
+//	F1  Only the first MaxHead bytes matter, so that the cost does not depend on the input.
+//	F2  No valid pprof profile has to be told apart: callers ask after the decoder has failed.
+package foreign
+
+import (
+	"bytes"
+	"regexp"
+)
+
+// MaxHead is the number of bytes at the start of a file that Describe looks at.
+const MaxHead = 4 << 10
+
+// kind is a kind of file: how it begins, and what to say about it.
+type kind struct {
+	is   func(head []byte) bool
+	says string
+}
+
+// The order matters where one kind begins as another does.
+var kinds = []kind{
+	{starts("FLR\x00"), "it is a recording of Java's Flight Recorder (JFR): jfrconv -o pb.gz REC.jfr OUT.pb.gz of async-profiler makes a profile of it"},
+	{starts("PERFILE"), "it is a recording of Linux perf: perf script | stackcollapse-perf.pl | pprofutils folded > OUT.pb.gz makes a profile of it, and so does perf_to_profile"},
+	{starts("\x04\x08{"), "it is a dump of Ruby's stackprof: record with rbspy record --format pprof instead"},
+	{starts("memray"), "it is a recording of Python's memray, which has no pprof form: memray flamegraph shows it"},
+	{starts("\x7fELF"), "it is a program (ELF), not a profile of one"},
+	{starts("MZ"), "it is a program of Windows, not a profile of one"},
+	{starts("\xcf\xfa\xed\xfe"), "it is a program of macOS, not a profile of one"},
+	{starts("\x28\xb5\x2f\xfd"), "it is compressed with zstd: zstd -d unpacks it"},
+	{starts("BZh"), "it is compressed with bzip2: bzip2 -d unpacks it"},
+	{starts("\xfd7zXZ\x00"), "it is compressed with xz: xz -d unpacks it"},
+	{starts("PK\x03\x04"), "it is a ZIP archive: unzip it first"},
+	{matches(`^go 1\.\d+ trace`), "it is an execution trace of Go: granary history plot -o states.svg FILE draws its states, and go tool trace opens it"},
+	{isLegacyCPU, "it is a CPU profile of gperftools: go tool pprof -proto -output OUT.pb.gz PROGRAM FILE makes a profile of it"},
+	{matches(`^\s*heap_v2/`), "it is a heap profile of jemalloc: pprofutils jemalloc FILE OUT.pb.gz makes a profile of it"},
+	{matches(`^\s*goroutine \d+ `), "it is the text of debug=2, the stacks of goroutines: fetch the profile without debug=2"},
+	{matches(`^\s*(\w+ profile: |--- (contention|mutex):)`), "it is the text of debug=1: fetch the profile without debug=1, or go tool pprof -proto -output OUT.pb.gz FILE makes one of it"},
+	{matches(`(?i)^\s*<(!doctype html|html)[^\x00]*<title>/debug/pprof/`), "it is the index page of net/http/pprof: add the name of a profile to the URL, such as heap or profile"},
+	{matches(`(?i)^\s*<(!doctype html|html)`), "it is an HTML page"},
+	{matches(`^(File: |Showing nodes)`), "it is a report of go tool pprof: name the profile that it was made from"},
+	{matches(`^\s*\{[^\x00]*speedscope\.app/file-format-schema`), "it is a file of speedscope: py-spy record --format raw or rbspy record --format pprof write what can be used"},
+	{matches(`^\s*(\{[^\x00]*"traceEvents"\s*:|\[\s*\{[^\x00]*"ph"\s*:)`), "it is a trace in the JSON of Chrome, with no profile in it that could be read"},
+	{matches(`^\s*\{[^\x00]*"nodes"\s*:[^\x00]*"callFrame"`), "it is a .cpuprofile of V8: the package @datadog/pprof records pprof instead"},
+	{matches(`^\s*\{`), "it is JSON"},
+	{matches(`^(#[^\n]*\n|\n)*[^\n;]+ +-?\d+(/\d+)? +(\[\d+\] +)?\d+\.\d+: [^\n]*\n\s+[0-9a-f]+ `), "it is the text of perf script: stackcollapse-perf.pl FILE | pprofutils folded > OUT.pb.gz makes a profile of it"},
+	{matches(`^[^\n\x00]*;[^\n\x00]* -?\d+\r?\n`), "it is text of folded stacks: pprofutils folded FILE OUT.pb.gz makes a profile of it"},
+}
+
+// Describe returns a sentence about data, decompressed, that is no pprof profile: what it is and
+// what makes a profile of it. It returns "" for data that it does not know.
+func Describe(data []byte) string {
+	head := bytes.TrimPrefix(data[:min(len(data), MaxHead)], []byte("\xef\xbb\xbf"))
+	for _, k := range kinds {
+		if k.is(head) {
+			return k.says
+		}
+	}
+	return ""
+}
+
+func starts(magic string) func([]byte) bool {
+	return func(head []byte) bool { return bytes.HasPrefix(head, []byte(magic)) }
+}
+
+func matches(pattern string) func([]byte) bool { return regexp.MustCompile(pattern).Match }
+
+// isLegacyCPU reports whether data begins as a CPU profile of gperftools: the words 0, 3, 0, a
+// period and 0, of 4 or 8 bytes in either byte order.
+func isLegacyCPU(head []byte) bool {
+	for _, size := range []int{4, 8} {
+		if len(head) < 5*size {
+			continue
+		}
+		for _, at := range []int{size, 2*size - 1} { // of the byte that is 3
+			words := bytes.Clone(head[:5*size])
+			if words[at] != 3 {
+				continue
+			}
+			words[at] = 0
+			period := words[3*size : 4*size]
+			hasPeriod := len(bytes.Trim(period, "\x00")) > 0
+			clear(period)
+			if hasPeriod && len(bytes.Trim(words, "\x00")) == 0 {
+				return true
+			}
+		}
+	}
+	return false
+}

@@ -1,0 +1,97 @@
+package input
+
+import (
+	"bufio"
+	"bytes"
+	"compress/gzip"
+	"encoding/binary"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+
+	"github.com/granarydb/granary/internal/foreign"
+)
+
+// seen counts the files of a directory that are no profiles, for the error if there is none.
+type seen struct {
+	files int
+	known string // the first of them that foreign knows, and what it is
+}
+
+// isProfile reports whether a file begins as a pprof profile, gzipped or not. A file that cannot be
+// opened is none.
+func (s *seen) isProfile(name string) bool {
+	head := headOf(name)
+	if beginsAsProfile(head) {
+		return true
+	}
+	s.files++
+	if s.known == "" {
+		if what := foreign.Describe(head); what != "" {
+			s.known = fmt.Sprintf("; %s: %s", name, what)
+		}
+	}
+	return false
+}
+
+// String says what was looked at.
+func (s seen) String() string {
+	files := "it has no files"
+	if s.files > 0 {
+		files = fmt.Sprintf("of its files (%d), none begins as a pprof profile or has a name that ends in %s", s.files, strings.Join(suffixes, ", "))
+	}
+	return ": " + files + s.known
+}
+
+// headOf returns the first bytes of a file, decompressed, as far as they can be read.
+func headOf(name string) []byte {
+	f, err := os.Open(name)
+	if err != nil {
+		return nil
+	}
+	defer f.Close()
+	head := make([]byte, foreign.MaxHead)
+	in := bufio.NewReaderSize(f, foreign.MaxHead)
+	var from io.Reader = in
+	if magic, _ := in.Peek(2); bytes.Equal(magic, []byte{0x1f, 0x8b}) {
+		zip, err := gzip.NewReader(in)
+		if err != nil {
+			return nil
+		}
+		from = zip
+	}
+	n, _ := io.ReadFull(from, head) // what there is, of broken data too
+	return head[:n]
+}
+
+// beginsAsProfile reports whether data begins with fields of a pprof profile, and one of them is a
+// sample type: field 1, and in it the number of a string. Encoders write it among the first, in
+// this order or that.
+func beginsAsProfile(data []byte) bool {
+	const bytesFields = 1<<1 | 1<<2 | 1<<3 | 1<<4 | 1<<5 | 1<<6 | 1<<11 // of profile.proto; the others are numbers
+	const sampleType, most = 1, 15
+	for len(data) > 0 {
+		tag, n := binary.Uvarint(data)
+		if n != 1 || tag>>3 < sampleType || tag>>3 > most {
+			return false
+		}
+		value, more := binary.Uvarint(data[n:])
+		if more <= 0 {
+			return false
+		}
+		data = data[n+more:]
+		switch isBytes := bytesFields>>(tag>>3)&1 == 1; {
+		case isBytes != (tag&7 == 2) || !isBytes && tag&7 != 0:
+			return false
+		case !isBytes:
+			continue
+		case value > uint64(len(data)):
+			return false
+		case tag>>3 == sampleType:
+			return value >= 2 && value <= 12 && (data[0] == 1<<3 || data[0] == 2<<3)
+		}
+		data = data[value:]
+	}
+	return false
+}

@@ -1,0 +1,70 @@
+package pprof
+
+import (
+	"math"
+	"slices"
+)
+
+const nanoseconds = "nanoseconds"
+
+// inNanoseconds has the nanoseconds of each unit of time, as profilers spell it. go tool pprof
+// takes the same spellings for one unit.
+var inNanoseconds = map[string]int64{
+	nanoseconds: 1, "nanosecond": 1, "ns": 1,
+	"microseconds": 1e3, "microsecond": 1e3, "us": 1e3, "µs": 1e3,
+	"milliseconds": 1e6, "millisecond": 1e6, "ms": 1e6,
+	"seconds": 1e9, "second": 1e9, "sec": 1e9, "s": 1e9,
+}
+
+// ToNanoseconds converts values that are times to nanoseconds, and the period too, so that the
+// values of one quantity add up whatever the unit of each profile. It is exact. Times whose
+// conversion would overflow, and types that would then be equal to another type of the profile,
+// stay in their unit.
+func (f *Flat) ToNanoseconds() {
+	for i, t := range f.Types {
+		if factor := inNanoseconds[f.Strings[t.Unit]]; f.Strings[t.Unit] != nanoseconds && factor != 0 && !f.hasType(t.Name, nanoseconds) && f.scale(i, factor) {
+			f.Types[i].Unit = f.stringIndex(nanoseconds)
+		}
+	}
+	unit := f.Strings[f.Period.Unit]
+	if factor := inNanoseconds[unit]; unit != nanoseconds && factor != 0 && fits(f.Every, factor) {
+		f.Every *= factor
+		f.Period.Unit = f.stringIndex(nanoseconds)
+	}
+}
+
+// hasType reports whether f has a sample type of the name at an index and a unit.
+func (f *Flat) hasType(name uint32, unit string) bool {
+	return slices.ContainsFunc(f.Types, func(t FlatType) bool {
+		return f.Strings[t.Name] == f.Strings[name] && f.Strings[t.Unit] == unit
+	})
+}
+
+// scale multiplies the values of type i. It returns false, and changes nothing, if one would
+// overflow.
+func (f *Flat) scale(i int, factor int64) bool {
+	for at := i; at < len(f.Values); at += len(f.Types) {
+		if !fits(f.Values[at], factor) {
+			return false
+		}
+	}
+	for at := i; at < len(f.Values); at += len(f.Types) {
+		f.Values[at] *= factor
+	}
+	return true
+}
+
+// fits reports whether a product with a positive factor fits in 64 bits.
+func fits(v, factor int64) bool {
+	return v <= math.MaxInt64/factor && v >= math.MinInt64/factor
+}
+
+// stringIndex returns the index of a text, which it adds if it is not there.
+func (f *Flat) stringIndex(text string) uint32 {
+	i := slices.Index(f.Strings, text)
+	if i < 0 {
+		i = len(f.Strings)
+		f.Strings = append(f.Strings, text)
+	}
+	return uint32(i)
+}
