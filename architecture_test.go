@@ -34,7 +34,7 @@ var below = map[string][]string{
 	"export":            {"profile"},
 	"internal/input":    {"profile"},
 	"render":            {"profile", "history", "history/summary"},
-	"profile":           {"columnstore", "history", "schema", "encoding", "encoding/dict", "profile/pprof", "profile/rows", "internal/selector", "internal/attrpath", "profile/symbols", "profile/means", "profile/figures"},
+	"profile":           {"columnstore", "history", "schema", "encoding", "encoding/dict", "profile/pprof", "profile/rows", "internal/selector", "internal/attrpath", "profile/symbols", "profile/means", "profile/figures", "profile/tree"},
 	"columnstore":       {"columnstore/stats", "query", "query/filter", "catalog", "catalog/dicts", "catalog/filed", "catalog/logged", "catalog/stored", "internal/cache", "internal/queue", "disk", "history", "granule", "txn", "arrowconv", "schema", "encoding", "encoding/dict", "internal/fields", "query/order"},
 	"columnstore/stats": {"catalog", "catalog/dicts", "disk", "txn"},
 
@@ -73,7 +73,7 @@ var below = map[string][]string{
 	"history/summary":     {"history", "history/tile", "internal/fields"},
 	"history/paged":       {"history", "history/tile", "disk", "internal/fields"},
 
-	"profile/tree":      {"profile", "columnstore"},
+	"profile/tree":      {"columnstore"},
 	"profile/pprof":     {},
 	"profile/rows":      {"schema", "encoding", "profile/pprof"},
 	"profile/means":     {"query", "encoding", "profile/rows"},
