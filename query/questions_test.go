@@ -104,7 +104,7 @@ func cellsOf(g *Groups) (out []oracle.Cells) {
 			cells = append(cells, cellOf(&g.Columns[i], row))
 		}
 		for i := range g.Aggregates {
-			cells = append(cells, cellOf(&g.Aggregates[i], row))
+			cells = append(cells, rough(cellOf(&g.Aggregates[i], row)))
 		}
 		if g.Sums != nil {
 			cells = append(cells, g.Sums[row])
@@ -112,6 +112,14 @@ func cellsOf(g *Groups) (out []oracle.Cells) {
 		out = append(out, append(cells, g.Counts[row]))
 	}
 	return out
+}
+
+// rough returns a float without its last bits, as a mean may differ in the last one from that of the exact sum.
+func rough(v any) any {
+	if f, isFloat := v.(float64); isFloat {
+		return float64(float32(f))
+	}
+	return v
 }
 
 // stepFor returns a step for a question by time.
@@ -163,7 +171,7 @@ func TestGroupRows_Aggregates(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				cells = append(cells, v)
+				cells = append(cells, rough(v))
 			}
 			return append(cells, int64(len(group)))
 		})
@@ -218,7 +226,7 @@ func TestGroupRows_First(t *testing.T) {
 // TestScan_Rows compares the records of scans, in any order, by the key and by a column, with the oracle.
 func TestScan_Rows(t *testing.T) {
 	askAll(t, 40, func(rng *rand.Rand, table *querytest.Table, r *filter.Read, cond *oracle.Cond[string]) string {
-		opts := ScanOptions{Columns: []string{"time", "value"}, Where: querytest.Expr(cond), Form: []arrowconv.Form{arrowconv.Plain, arrowconv.Native}[rng.IntN(2)]}
+		opts := ScanOptions{Columns: []string{"time", "value"}, Where: querytest.Expr(cond), Form: []arrowconv.Form{arrowconv.FormPlain, arrowconv.FormDictionary}[rng.IntN(2)]}
 		switch rng.IntN(3) {
 		case 0:
 			opts.Ordered = true
