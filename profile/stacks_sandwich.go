@@ -66,7 +66,7 @@ func (b *sandwichBuilder) stack(locations []*symbols.Symbol, value int64) {
 	b.frames = b.frames[:0]
 	outermost := -1
 	for _, y := range slices.Backward(locations) {
-		for k := len(y.Functions) - 1; k >= 0; k-- {
+		for k := range slices.Backward(y.Functions) {
 			f := y.Name(k)
 			if outermost < 0 && f == b.name {
 				outermost = len(b.frames)

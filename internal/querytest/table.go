@@ -1,6 +1,7 @@
 package querytest
 
 import (
+	"maps"
 	"math"
 	"math/rand/v2"
 	"testing"
@@ -96,15 +97,11 @@ func (t *Table) insert() {
 	var of columnsOf
 	for range rows {
 		row := oracle.Row{}
-		for name, value := range series {
-			row[name] = value
-		}
+		maps.Copy(row, series)
 		of.add(t.rng, start, row)
 		t.Rows = append(t.Rows, row)
 	}
-	for name, v := range of.vectors() {
-		columns[name] = v
-	}
+	maps.Copy(columns, of.vectors())
 	t.add(start, schema.Batch{Rows: rows, Columns: columns})
 }
 
