@@ -1,10 +1,6 @@
 package columnstore
 
-import (
-	"sync/atomic"
-
-	"github.com/granarydb/granary/columnstore/stats"
-)
+import "sync/atomic"
 
 // counters counts the maintenance since Open.
 type counters struct {
@@ -23,9 +19,6 @@ func (c *counters) count(published bool, children, rows int) {
 	}
 	c.rewrittenRows.Add(int64(rows))
 }
-
-// Stats describes the contents and the work of a store.
-type Stats = stats.Stats
 
 // Stats describes the current state of all tables. It visits all granules, so it is for
 // reports and scrapes, not for every insert. With a directory it asks the size of each file.
@@ -53,8 +46,8 @@ func (s *Store) Stats() Stats {
 		if state == nil {
 			continue // created since
 		}
-		out.AddTable(t.name, state)
-		out.AddDictionaries(t.generations)
+		out.addTable(t.name, state)
+		out.addDictionaries(t.generations)
 	}
 	s.addDisk(&out)
 	return out
@@ -66,7 +59,7 @@ func (s *Store) addDisk(out *Stats) {
 		return
 	}
 	out.Log = s.log.Stats()
-	out.AddDirectory(s.opts.FS, s.segments())
+	out.addDirectory(s.opts.FS, s.segments())
 	if err := s.keeper.failing.Load(); err != nil {
 		out.FilingError = *err
 	}

@@ -1,25 +1,19 @@
 package profile
 
 import (
-	"context"
 	"slices"
 
 	"github.com/granarydb/granary/columnstore"
 	"github.com/granarydb/granary/profile/symbols"
 )
 
-// sums aggregates rows of a query by columns that include the stack, if the query has a path of
-// functions. It leaves the groups whose stack is under that path.
-func (db *DB) sums(ctx context.Context, snap *columnstore.Snapshot, q Query, opts columnstore.AggregateOptions) (*columnstore.Groups, error) {
-	groups, err := db.table.Aggregate(ctx, snap, opts)
-	if err != nil || len(q.Under) == 0 {
-		return groups, err
-	}
-	stacks := groups.Column(ColumnStacktrace)
-	w := q.symbols(stacks).Walk()
+// keepUnder leaves the groups whose stack is under a path of functions. It changes the groups in
+// place.
+func keepUnder(groups *columnstore.Groups, stacks *columnstore.GroupColumn, resolver *symbols.Resolver, path []string) {
+	w := resolver.Walk()
 	var under []int
 	for row, code := range stacks.Codes {
-		if beginsWith(w.Locations(code), q.Under) {
+		if beginsWith(w.Locations(code), path) {
 			under = append(under, row)
 		}
 	}
@@ -30,7 +24,6 @@ func (db *DB) sums(ctx context.Context, snap *columnstore.Snapshot, q Query, opt
 		c.Values.Strings, c.Values.UUIDs = picked(c.Values.Strings, under), picked(c.Values.UUIDs, under)
 	}
 	groups.Sums, groups.Counts = picked(groups.Sums, under), picked(groups.Counts, under)
-	return groups, nil
 }
 
 // picked leaves the values at some places, which ascend. It is nil if values is.

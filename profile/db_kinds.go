@@ -20,7 +20,7 @@ import (
 //
 // It costs as much as Series. Errors are those of columnstore.Table.Series.
 func (db *DB) Kinds(ctx context.Context, snap *columnstore.Snapshot, q Query) ([]ProfileKind, error) {
-	s, err := db.kindSources(ctx, snap, q)
+	s, err := db.plan(snap, q).kindSources(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -46,12 +46,12 @@ type kindKey struct {
 	period Type // the period type, of rows without a list
 }
 
-func (db *DB) kindSources(ctx context.Context, snap *columnstore.Snapshot, q Query) (*kindSources, error) {
-	lists, err := db.typeLists(snap)
+func (p *plan) kindSources(ctx context.Context) (*kindSources, error) {
+	lists, err := p.db.typeLists(p.snap)
 	if err != nil {
 		return nil, err
 	}
-	series, err := db.Series(ctx, snap, q)
+	series, err := p.sources(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -143,21 +143,21 @@ func (s *kindSources) kinds(sources []kindSource, chosen func(Type) bool) []Prof
 // query, as Kinds does, and if these are of several kinds its rows, at the cost of
 // columnstore.Table.Aggregate. Other errors are those of Aggregate.
 func (db *DB) CheckKinds(ctx context.Context, snap *columnstore.Snapshot, t Type, q Query, by ...string) error {
-	return db.oneKind(ctx, snap, q, []Type{t}, by)
+	return db.plan(snap, q, t).oneKind(ctx, []Type{t}, by)
 }
 
-// oneKind is CheckKinds for several types.
+// oneKind is DB.CheckKinds for several types.
 //
 // The sets of series answer at a cost that does not depend on the rows. If they have several
 // kinds, the rows of the query decide: it may choose those of one, for instance by time.
-func (db *DB) oneKind(ctx context.Context, snap *columnstore.Snapshot, q Query, types []Type, by []string) error {
-	if q.SumKinds {
+func (p *plan) oneKind(ctx context.Context, types []Type, by []string) error {
+	if p.q.SumKinds {
 		return nil
 	}
-	if several, err := db.severalKinds(ctx, snap, q, types); err != nil || !several {
+	if several, err := p.severalKinds(ctx, types); err != nil || !several {
 		return err
 	}
-	s, err := db.kindSources(ctx, snap, q)
+	s, err := p.kindSources(ctx)
 	if err != nil {
 		return err
 	}
@@ -167,7 +167,7 @@ func (db *DB) oneKind(ctx context.Context, snap *columnstore.Snapshot, q Query, 
 		if !s.areMixed(sources, t, by) {
 			continue
 		}
-		rows, err := db.sourcesOfRows(ctx, snap, q, t)
+		rows, err := p.sourcesOfRows(ctx, t)
 		if err != nil {
 			return err
 		}
@@ -181,8 +181,8 @@ func (db *DB) oneKind(ctx context.Context, snap *columnstore.Snapshot, q Query, 
 
 // severalKinds reports whether the series of a query can be of several kinds with a type in
 // common.
-func (db *DB) severalKinds(ctx context.Context, snap *columnstore.Snapshot, q Query, types []Type) (bool, error) {
-	lists, err := db.typeLists(snap)
+func (p *plan) severalKinds(ctx context.Context, types []Type) (bool, error) {
+	lists, err := p.db.typeLists(p.snap)
 	if err != nil {
 		return false, err
 	}
@@ -199,11 +199,11 @@ func (db *DB) severalKinds(ctx context.Context, snap *columnstore.Snapshot, q Qu
 	}
 	// Most tables have one name for each type, whatever the query.
 	columns := []string{ColumnSampleType, ColumnSampleUnit, ColumnPeriodType, ColumnPeriodUnit, ColumnLabels + "." + NameLabel}
-	known, err := db.table.KnownTuples(snap, columns)
+	known, err := p.db.table.KnownTuples(p.snap, columns)
 	if err != nil || !namedTwice(known, types) {
 		return false, err
 	}
-	names, err := db.table.SeriesTuples(ctx, snap, columns, q.withoutFrames().Expr(types...))
+	names, err := p.db.table.SeriesTuples(ctx, p.snap, columns, p.series(types))
 	return namedTwice(names, types), err
 }
 
@@ -244,10 +244,8 @@ func (s *kindSources) areMixed(sources []kindSource, t Type, by []string) bool {
 }
 
 // sourcesOfRows returns the sources of the rows of a query with a type, by labelsKey.
-func (db *DB) sourcesOfRows(ctx context.Context, snap *columnstore.Snapshot, q Query, t Type) (map[string]bool, error) {
-	groups, err := db.table.Aggregate(ctx, snap, columnstore.AggregateOptions{
-		By: []string{ColumnLabels}, Where: q.Expr(t), MaxBytes: q.MaxBytes,
-	})
+func (p *plan) sourcesOfRows(ctx context.Context, t Type) (map[string]bool, error) {
+	groups, err := p.read(ctx, p.rows([]Type{t}), columnstore.AggregateOptions{By: []string{ColumnLabels}})
 	if err != nil {
 		return nil, err
 	}

@@ -22,12 +22,13 @@ import (
 // With Query.Exact it returns the names that selected rows have. For each label of samples it
 // then looks for the first row, and if no row of the query has the label, it reads all of them.
 func (db *DB) LabelNames(ctx context.Context, snap *columnstore.Snapshot, q Query) ([]string, error) {
-	columns, err := db.seriesColumns(ctx, snap, q)
+	p := db.plan(snap, q)
+	columns, err := p.seriesColumns(ctx)
 	if err != nil {
 		return nil, err
 	}
 	if len(columns) == 0 && !q.Exact { // no series, or one without any values
-		if series, err := db.table.Series(ctx, snap, q.Expr()); err != nil || len(series) == 0 {
+		if series, err := db.table.Series(ctx, snap, p.chosen); err != nil || len(series) == 0 {
 			return nil, err
 		}
 	}
@@ -37,7 +38,7 @@ func (db *DB) LabelNames(ctx context.Context, snap *columnstore.Snapshot, q Quer
 			names = append(names, name)
 		}
 	}
-	names, err = db.appendSampleLabels(ctx, snap, names, q)
+	names, err = p.appendSampleLabels(ctx, names)
 	if err != nil {
 		return nil, err
 	}
@@ -46,13 +47,11 @@ func (db *DB) LabelNames(ctx context.Context, snap *columnstore.Snapshot, q Quer
 }
 
 // seriesColumns returns the columns in which the series of a query have a value.
-func (db *DB) seriesColumns(ctx context.Context, snap *columnstore.Snapshot, q Query) ([]string, error) {
-	if !q.Exact {
-		return db.table.SeriesColumns(ctx, snap, q.Expr())
+func (p *plan) seriesColumns(ctx context.Context) ([]string, error) {
+	if !p.q.Exact {
+		return p.db.table.SeriesColumns(ctx, p.snap, p.chosen)
 	}
-	groups, err := db.table.Aggregate(ctx, snap, columnstore.AggregateOptions{
-		By: []string{ColumnLabels}, Where: q.Expr(), NoCounts: true, MaxBytes: q.MaxBytes,
-	})
+	groups, err := p.read(ctx, p.chosen, columnstore.AggregateOptions{By: []string{ColumnLabels}, NoCounts: true})
 	if err != nil {
 		return nil, err
 	}
@@ -66,8 +65,8 @@ func (db *DB) seriesColumns(ctx context.Context, snap *columnstore.Snapshot, q Q
 }
 
 // appendSampleLabels appends the names of the labels that samples can have.
-func (db *DB) appendSampleLabels(ctx context.Context, snap *columnstore.Snapshot, names []string, q Query) ([]string, error) {
-	columns, err := db.table.Columns(snap)
+func (p *plan) appendSampleLabels(ctx context.Context, names []string) ([]string, error) {
+	columns, err := p.db.table.Columns(p.snap)
 	if err != nil {
 		return nil, err
 	}
@@ -78,9 +77,9 @@ func (db *DB) appendSampleLabels(ctx context.Context, snap *columnstore.Snapshot
 		} else if rows.IDType(column) == 0 {
 			continue
 		}
-		has := isLabel && !q.Exact
+		has := isLabel && !p.q.Exact
 		if !has {
-			if has, err = db.hasValue(ctx, snap, column, q); err != nil {
+			if has, err = p.hasValue(ctx, column); err != nil {
 				return nil, err
 			}
 		}
@@ -93,12 +92,13 @@ func (db *DB) appendSampleLabels(ctx context.Context, snap *columnstore.Snapshot
 
 // hasValue reports whether a row of a query has a value in a column of labels of samples. Its
 // conditions on stacks count if the query is exact.
-func (db *DB) hasValue(ctx context.Context, snap *columnstore.Snapshot, column string, q Query) (bool, error) {
-	if !q.Exact {
-		q = q.withoutFrames()
+func (p *plan) hasValue(ctx context.Context, column string) (bool, error) {
+	chosen := p.chosen
+	if !p.q.Exact {
+		chosen = p.series(nil)
 	}
-	where := columnstore.And(columnstore.Not(columnstore.IsNull(column)), q.Expr())
-	for rec, err := range db.table.Scan(ctx, snap, columnstore.ScanOptions{Columns: []string{column}, Where: where, Limit: 1}) {
+	where := columnstore.And(columnstore.Not(columnstore.IsNull(column)), chosen)
+	for rec, err := range p.db.table.Scan(ctx, p.snap, columnstore.ScanOptions{Columns: []string{column}, Where: where, Limit: 1}) {
 		if err != nil {
 			return false, err
 		}
@@ -119,7 +119,8 @@ func (db *DB) hasValue(ctx context.Context, snap *columnstore.Snapshot, column s
 // query. Errors are those of Aggregate; an empty name is columnstore.ErrQuery.
 func (db *DB) LabelValues(ctx context.Context, snap *columnstore.Snapshot, name string, q Query) ([]string, error) {
 	column := ColumnLabels + "." + name
-	values, err := db.seriesValues(ctx, snap, column, q)
+	p := db.plan(snap, q)
+	values, err := p.seriesValues(ctx, column)
 	if err != nil {
 		return nil, err
 	}
@@ -127,17 +128,17 @@ func (db *DB) LabelValues(ctx context.Context, snap *columnstore.Snapshot, name 
 	if err != nil {
 		return nil, err
 	}
-	missing := []columnstore.Expr{q.Expr(), columnstore.Equal(column, "")}
+	missing := []columnstore.Expr{p.chosen, columnstore.Equal(column, "")}
 	if column := rows.LabelColumn(ColumnPprofLabels, name, 0); slices.Contains(all, column) {
 		none := columnstore.Equal(column, "")
-		found, err := db.valuesOf(ctx, snap, column, q, append(missing, columnstore.Not(none)))
+		found, err := p.valuesOf(ctx, column, append(missing, columnstore.Not(none)))
 		if err != nil {
 			return nil, err
 		}
 		values, missing = append(values, found...), append(missing, none)
 	}
 	if rows.IDType(name) != 0 {
-		found, err := db.valuesOf(ctx, snap, name, q, append(missing, columnstore.Not(columnstore.IsNull(name))))
+		found, err := p.valuesOf(ctx, name, append(missing, columnstore.Not(columnstore.IsNull(name))))
 		if err != nil {
 			return nil, err
 		}
@@ -148,23 +149,21 @@ func (db *DB) LabelValues(ctx context.Context, snap *columnstore.Snapshot, name 
 }
 
 // seriesValues returns the distinct values that the series of a query have in a column.
-func (db *DB) seriesValues(ctx context.Context, snap *columnstore.Snapshot, column string, q Query) ([]string, error) {
-	if !q.Exact {
-		return db.table.SeriesValues(ctx, snap, column, q.Expr())
+func (p *plan) seriesValues(ctx context.Context, column string) ([]string, error) {
+	if !p.q.Exact {
+		return p.db.table.SeriesValues(ctx, p.snap, column, p.chosen)
 	}
-	return db.valuesOf(ctx, snap, column, q, []columnstore.Expr{q.Expr(), columnstore.Not(columnstore.Equal(column, ""))})
+	return p.valuesOf(ctx, column, []columnstore.Expr{p.chosen, columnstore.Not(columnstore.Equal(column, ""))})
 }
 
 // valuesOf returns the distinct values of a column in the rows for which all conditions hold.
-func (db *DB) valuesOf(ctx context.Context, snap *columnstore.Snapshot, column string, q Query, where []columnstore.Expr) ([]string, error) {
-	groups, err := db.table.Aggregate(ctx, snap, columnstore.AggregateOptions{
-		By: []string{column}, Where: columnstore.And(where...), MaxBytes: q.MaxBytes,
-	})
+func (p *plan) valuesOf(ctx context.Context, column string, where []columnstore.Expr) ([]string, error) {
+	groups, err := p.read(ctx, columnstore.And(where...), columnstore.AggregateOptions{By: []string{column}})
 	if err != nil {
 		return nil, err
 	}
 	const value = 16 + 32 // a string, and the text of an id
-	if err := q.fits(groups, value*len(groups.Counts)); err != nil {
+	if err := p.fits(groups, value*len(groups.Counts)); err != nil {
 		return nil, err
 	}
 	values := make([]string, len(groups.Counts))

@@ -18,14 +18,13 @@ import (
 // stack. Locations are looked up later, by the methods of the answer. Errors are those of
 // CheckKinds.
 func (db *DB) Merge(ctx context.Context, snap *columnstore.Snapshot, t Type, q Query) (*Stacks, error) {
-	groups, err := db.aggregate(ctx, snap, q, []Type{t}, columnstore.AggregateOptions{
-		Sum: ColumnValue, By: []string{ColumnStacktrace}, Where: q.Expr(t), NoCounts: true, MaxBytes: q.MaxBytes,
-	})
+	p := db.plan(snap, q, t)
+	groups, err := p.sum(ctx, p.types, columnstore.AggregateOptions{By: []string{ColumnStacktrace}, NoCounts: true})
 	if err != nil {
 		return nil, err
 	}
 	column := &groups.Columns[0]
-	return newStacks(t, q.symbols(column), column.Codes, groups.Sums), nil
+	return newStacks(t, p.symbols(column), column.Codes, groups.Sums), nil
 }
 
 // MergeBy is Merge by labels. It returns the stacks of each combination of values of the named
@@ -37,19 +36,17 @@ func (db *DB) Merge(ctx context.Context, snap *columnstore.Snapshot, t Type, q Q
 // which 16 remain. The groups share the symbols of locations. Errors are those of CheckKinds;
 // an empty name is columnstore.ErrQuery.
 func (db *DB) MergeBy(ctx context.Context, snap *columnstore.Snapshot, t Type, q Query, by ...string) ([]StackGroup, error) {
-	g := newGrouping(by)
-	groups, err := db.aggregate(ctx, snap, q, []Type{t}, columnstore.AggregateOptions{
-		Sum: ColumnValue, By: append([]string{ColumnStacktrace}, g.columns()...), Where: q.Expr(t), NoCounts: true, MaxBytes: q.MaxBytes,
-	})
+	p, g := db.plan(snap, q, t), newGrouping(by)
+	groups, err := p.sum(ctx, p.types, columnstore.AggregateOptions{By: append([]string{ColumnStacktrace}, g.columns()...), NoCounts: true})
 	if err != nil {
 		return nil, err
 	}
-	of, err := numbered(q, groups, func(row int) uint32 { return g.group(groups.Columns[1:], row) })
+	of, err := p.numbered(groups, func(row int) uint32 { return g.group(groups.Columns[1:], row) })
 	if err != nil {
 		return nil, err
 	}
 	out := make([]StackGroup, len(g.labels))
-	for i, stacks := range divide(t, q, groups, of, len(out)) {
+	for i, stacks := range divide(p, groups, of, len(out)) {
 		out[i] = StackGroup{g.labels[i], stacks}
 	}
 	slices.SortFunc(out, func(a, b StackGroup) int { return compareLabels(a.Labels, b.Labels) })
@@ -74,10 +71,9 @@ func (db *DB) MergeByStep(ctx context.Context, snap *columnstore.Snapshot, t Typ
 	if step < 0 {
 		return nil, fmt.Errorf("%w: step %v: want at least 0", columnstore.ErrQuery, step)
 	}
-	g := newGrouping(by)
-	groups, err := db.aggregate(ctx, snap, q, []Type{t}, columnstore.AggregateOptions{
-		Sum: ColumnValue, By: append([]string{ColumnStacktrace, ColumnTimestamp}, g.columns()...),
-		Step: int64(step), Time: ColumnTimestamp, Where: q.Expr(t), NoCounts: true, MaxBytes: q.MaxBytes,
+	p, g := db.plan(snap, q, t), newGrouping(by)
+	groups, err := p.sum(ctx, p.types, columnstore.AggregateOptions{
+		By: append([]string{ColumnStacktrace, ColumnTimestamp}, g.columns()...), Step: int64(step), NoCounts: true,
 	})
 	if err != nil {
 		return nil, err
@@ -89,7 +85,7 @@ func (db *DB) MergeByStep(ctx context.Context, snap *columnstore.Snapshot, t Typ
 	var places []place
 	index := map[place]uint32{}
 	times := groups.Columns[1].Values.Int64s
-	of, err := numbered(q, groups, func(row int) uint32 {
+	of, err := p.numbered(groups, func(row int) uint32 {
 		at := place{times[row], g.group(groups.Columns[2:], row)}
 		i, known := index[at]
 		if !known {
@@ -103,11 +99,11 @@ func (db *DB) MergeByStep(ctx context.Context, snap *columnstore.Snapshot, t Typ
 		return nil, err
 	}
 	const stackStep = 200 // its place, its Stacks and its place in the answer
-	if err := q.fits(groups, groupedStack*len(of)+stackStep*len(places)); err != nil {
+	if err := p.fits(groups, groupedStack*len(of)+stackStep*len(places)); err != nil {
 		return nil, err
 	}
 	out := make([]StackStep, len(places))
-	for i, stacks := range divide(t, q, groups, of, len(out)) {
+	for i, stacks := range divide(p, groups, of, len(out)) {
 		out[i] = StackStep{places[i].time, StackGroup{g.labels[places[i].group], stacks}}
 	}
 	slices.SortFunc(out, func(a, b StackStep) int {
@@ -120,9 +116,9 @@ func (db *DB) MergeByStep(ctx context.Context, snap *columnstore.Snapshot, t Typ
 const groupedStack = 4 + 12
 
 // numbered returns the number of each row of groups, which number assigns in their order.
-func numbered(q Query, groups *columnstore.Groups, number func(row int) uint32) ([]uint32, error) {
+func (p *plan) numbered(groups *columnstore.Groups, number func(row int) uint32) ([]uint32, error) {
 	of := make([]uint32, len(groups.Sums))
-	if err := q.fits(groups, groupedStack*len(of)); err != nil {
+	if err := p.fits(groups, groupedStack*len(of)); err != nil {
 		return nil, err
 	}
 	for row := range of {
@@ -133,7 +129,7 @@ func numbered(q Query, groups *columnstore.Groups, number func(row int) uint32) 
 
 // divide splits groups, whose first column is the stack, by the numbers of their rows. It returns
 // the stacks of each number below count, or nil for a number without rows.
-func divide[N uint32 | uint64](t Type, q Query, groups *columnstore.Groups, numbers []N, count int) []*Stacks {
+func divide[N uint32 | uint64](p *plan, groups *columnstore.Groups, numbers []N, count int) []*Stacks {
 	ends := make([]int, count) // of each number's stacks
 	for _, n := range numbers {
 		ends[n]++
@@ -149,11 +145,11 @@ func divide[N uint32 | uint64](t Type, q Query, groups *columnstore.Groups, numb
 		codes[ends[n]], values[ends[n]] = lists.Codes[row], groups.Sums[row]
 		ends[n]++
 	}
-	resolver := q.symbols(lists)
+	resolver := p.symbols(lists)
 	out := make([]*Stacks, count)
 	for i, n := range sizes {
 		if lo, hi := ends[i]-n, ends[i]; n > 0 {
-			out[i] = newStacks(t, resolver, codes[lo:hi:hi], values[lo:hi:hi])
+			out[i] = newStacks(p.types[0], resolver, codes[lo:hi:hi], values[lo:hi:hi])
 		}
 	}
 	return out

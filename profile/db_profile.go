@@ -25,20 +25,19 @@ import (
 // profile belongs to the caller. Errors are those of CheckKinds for each type, and a MixedError
 // if the profiles have several period types; a Type or a Selector avoids that.
 func (db *DB) Profile(ctx context.Context, snap *columnstore.Snapshot, q Query, only ...Type) (*pprof.Profile, error) {
-	types, err := db.outputTypes(ctx, snap, q, only)
+	p := db.plan(snap, q, only...)
+	types, err := p.outputTypes(ctx)
 	if err != nil {
 		return nil, err
 	}
-	groups, err := db.aggregate(ctx, snap, q, types, columnstore.AggregateOptions{
-		Sum: ColumnValue, By: sampleColumns(q), Where: q.Expr(only...), MaxBytes: q.MaxBytes,
-	})
+	groups, err := p.sum(ctx, types, columnstore.AggregateOptions{By: p.sampleColumns()})
 	if err != nil {
 		return nil, err
 	}
-	if err := q.fits(groups, sampleBytes*len(groups.Sums)); err != nil {
+	if err := p.fits(groups, sampleBytes*len(groups.Sums)); err != nil {
 		return nil, err
 	}
-	b := newPprofBuilder(types, q, groups)
+	b := newPprofBuilder(p, types, groups)
 	rows := make([]int, len(groups.Sums))
 	for i := range rows {
 		rows[i] = i
@@ -50,7 +49,7 @@ func (db *DB) Profile(ctx context.Context, snap *columnstore.Snapshot, q Query, 
 		return nil, err
 	}
 	b.out.DefaultSampleType = shownFirst(lists.all, types)
-	if err := db.addHeader(ctx, snap, q, only, b.out); err != nil {
+	if err := p.addHeader(ctx, b.out); err != nil {
 		return nil, err
 	}
 	return b.out, nil
@@ -60,33 +59,33 @@ func (db *DB) Profile(ctx context.Context, snap *columnstore.Snapshot, q Query, 
 const sampleBytes = 200
 
 // sampleColumns returns the columns that tell the samples of a profile apart, and their types.
-func sampleColumns(q Query) []string {
+func (p *plan) sampleColumns() []string {
 	by := []string{ColumnStacktrace, ColumnSampleType, ColumnSampleUnit}
-	if !q.NoSampleLabels {
+	if !p.q.NoSampleLabels {
 		by = append(by, ColumnTraceID, ColumnSpanID, ColumnPprofLabels, ColumnPprofNumLabels)
 	}
 	return by
 }
 
 // outputTypes returns the sample types of the answer.
-func (db *DB) outputTypes(ctx context.Context, snap *columnstore.Snapshot, q Query, only []Type) ([]Type, error) {
-	present, err := db.presentTypes(ctx, snap, q, only...)
+func (p *plan) outputTypes(ctx context.Context) ([]Type, error) {
+	present, err := p.presentTypes(ctx)
 	if err != nil {
 		return nil, err
 	}
 	for _, t := range present {
 		if first := present[0]; first.Period != t.Period || first.PeriodUnit != t.PeriodUnit {
-			s, err := db.kindSources(ctx, snap, q)
+			s, err := p.kindSources(ctx)
 			if err != nil {
 				return nil, err
 			}
 			return nil, &MixedError{Periods: true, Kinds: s.kinds(s.sources, func(u Type) bool { return slices.Contains(present, u) })}
 		}
 	}
-	if len(only) > 0 {
-		return only, nil
+	if len(p.types) > 0 {
+		return p.types, nil
 	}
-	lists, err := db.typeLists(snap)
+	lists, err := p.db.typeLists(p.snap)
 	if err != nil {
 		return nil, err
 	}
@@ -123,8 +122,8 @@ func shownFirst(lists []typeList, types []Type) string {
 }
 
 // addHeader sets the time, the duration and the period.
-func (db *DB) addHeader(ctx context.Context, snap *columnstore.Snapshot, q Query, only []Type, out *pprof.Profile) error {
-	groups, err := db.headers(ctx, snap, q, only)
+func (p *plan) addHeader(ctx context.Context, out *pprof.Profile) error {
+	groups, err := p.headers(ctx)
 	if err != nil {
 		return err
 	}
@@ -135,11 +134,8 @@ func (db *DB) addHeader(ctx context.Context, snap *columnstore.Snapshot, q Query
 }
 
 // headers returns the times, durations and periods of profiles, and their labels.
-func (db *DB) headers(ctx context.Context, snap *columnstore.Snapshot, q Query, only []Type) (*columnstore.Groups, error) {
-	return db.table.Aggregate(ctx, snap, columnstore.AggregateOptions{
-		By:    []string{ColumnTimestamp, ColumnDuration, ColumnPeriod, ColumnLabels},
-		Where: q.Expr(only...), MaxBytes: q.MaxBytes,
-	})
+func (p *plan) headers(ctx context.Context) (*columnstore.Groups, error) {
+	return p.read(ctx, p.chosen, columnstore.AggregateOptions{By: []string{ColumnTimestamp, ColumnDuration, ColumnPeriod, ColumnLabels}})
 }
 
 // joinHeader adds a row of headers to a profile, whose time is 0 before the first.

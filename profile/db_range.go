@@ -53,16 +53,13 @@ func (db *DB) Range(ctx context.Context, snap *columnstore.Snapshot, t Type, q Q
 	if opts.Step < 0 || opts.Top < 0 {
 		return nil, fmt.Errorf("%w: step %v, top %d: want at least 0", columnstore.ErrQuery, opts.Step, opts.Top)
 	}
-	g := newGrouping(opts.By)
-	groups, err := db.aggregate(ctx, snap, q, []Type{t}, columnstore.AggregateOptions{
-		Sum: ColumnValue, By: append([]string{ColumnTimestamp}, g.columns()...),
-		Step: int64(opts.Step), Time: ColumnTimestamp, Where: q.Expr(t), MaxBytes: q.MaxBytes,
-	})
+	p, g := db.plan(snap, q, t), newGrouping(opts.By)
+	groups, err := p.sum(ctx, p.types, columnstore.AggregateOptions{By: append([]string{ColumnTimestamp}, g.columns()...), Step: int64(opts.Step)})
 	if err != nil {
 		return nil, err
 	}
 	const point = 16 * 2 // doubled, since the points of a line grow
-	if err := q.fits(groups, point*len(groups.Sums)); err != nil {
+	if err := p.fits(groups, point*len(groups.Sums)); err != nil {
 		return nil, err
 	}
 	var lines []Line

@@ -33,12 +33,15 @@ type Source struct {
 // It costs O(series x buckets), and about 1 us for each series returned. Errors are those of
 // columnstore.Table.Series, with Query.Exact those of columnstore.Table.Aggregate.
 func (db *DB) Series(ctx context.Context, snap *columnstore.Snapshot, q Query) ([]Source, error) {
-	var sources []Source
-	var err error
-	if q.Exact {
-		sources, err = db.readSources(ctx, snap, q)
+	return db.plan(snap, q).sources(ctx)
+}
+
+// sources is DB.Series, of all types.
+func (p *plan) sources(ctx context.Context) (sources []Source, err error) {
+	if p.q.Exact {
+		sources, err = p.readSources(ctx)
 	} else {
-		sources, err = db.listSources(ctx, snap, q)
+		sources, err = p.listSources(ctx)
 	}
 	if err != nil {
 		return nil, err
@@ -50,8 +53,8 @@ func (db *DB) Series(ctx context.Context, snap *columnstore.Snapshot, q Query) (
 }
 
 // listSources returns the series that can have rows of a query, without reading rows.
-func (db *DB) listSources(ctx context.Context, snap *columnstore.Snapshot, q Query) ([]Source, error) {
-	series, err := db.table.Series(ctx, snap, q.Expr())
+func (p *plan) listSources(ctx context.Context) ([]Source, error) {
+	series, err := p.db.table.Series(ctx, p.snap, p.rows(nil))
 	if err != nil {
 		return nil, err
 	}
@@ -69,15 +72,13 @@ func (db *DB) listSources(ctx context.Context, snap *columnstore.Snapshot, q Que
 }
 
 // readSources returns the series that have rows of a query.
-func (db *DB) readSources(ctx context.Context, snap *columnstore.Snapshot, q Query) ([]Source, error) {
-	groups, err := db.table.Aggregate(ctx, snap, columnstore.AggregateOptions{
-		By: append(slices.Clip(typeColumns), ColumnLabels), Where: q.Expr(), NoCounts: true, MaxBytes: q.MaxBytes,
-	})
+func (p *plan) readSources(ctx context.Context) ([]Source, error) {
+	groups, err := p.read(ctx, p.rows(nil), columnstore.AggregateOptions{By: append(slices.Clip(typeColumns), ColumnLabels), NoCounts: true})
 	if err != nil {
 		return nil, err
 	}
 	const source, label = 64 + 24, 32
-	if err := q.fits(groups, (source+label*(len(groups.Columns)-len(typeColumns)))*len(groups.Sums)); err != nil {
+	if err := p.fits(groups, (source+label*(len(groups.Columns)-len(typeColumns)))*len(groups.Sums)); err != nil {
 		return nil, err
 	}
 	sources := make([]Source, len(groups.Sums))
@@ -104,15 +105,15 @@ type ProfileInfo struct {
 // It costs as much as columnstore.Table.Aggregate, 5 to 10 ns a row, and about 1 us a profile.
 // Errors are those of Aggregate.
 func (db *DB) Profiles(ctx context.Context, snap *columnstore.Snapshot, t Type, q Query) ([]ProfileInfo, error) {
-	groups, err := db.table.Aggregate(ctx, snap, columnstore.AggregateOptions{
+	p := db.plan(snap, q, t)
+	groups, err := p.read(ctx, p.chosen, columnstore.AggregateOptions{
 		Sum: ColumnValue, By: []string{ColumnTimestamp, ColumnDuration, ColumnPeriod, ColumnLabels},
-		Where: q.Expr(t), MaxBytes: q.MaxBytes,
 	})
 	if err != nil {
 		return nil, err
 	}
 	const profile, label = 64, 32
-	if err := q.fits(groups, (profile+label*(len(groups.Columns)-3))*len(groups.Sums)); err != nil {
+	if err := p.fits(groups, (profile+label*(len(groups.Columns)-3))*len(groups.Sums)); err != nil {
 		return nil, err
 	}
 	out := make([]ProfileInfo, len(groups.Sums))

@@ -34,22 +34,21 @@ func (db *DB) MergeByState(ctx context.Context, snap *columnstore.Snapshot, t Ty
 	if err != nil {
 		return nil, err
 	}
-	if err := db.oneKind(ctx, snap, q, []Type{t}, nil); err != nil {
+	p := db.plan(snap, q, t)
+	if err := p.oneKind(ctx, p.types, nil); err != nil {
 		return nil, err
 	}
-	groups, err := db.sums(ctx, snap, q, columnstore.AggregateOptions{
-		Sum: ColumnValue, By: []string{ColumnStacktrace}, AsOf: j.asOf(), Where: q.Expr(t), NoCounts: true, MaxBytes: q.MaxBytes,
-	})
+	groups, err := p.sums(ctx, columnstore.AggregateOptions{By: []string{ColumnStacktrace}, AsOf: j.asOf(), NoCounts: true})
 	if err != nil {
 		return nil, err
 	}
 	const stack = 12 // its code and value
-	if err := q.fits(groups, stack*len(groups.Sums)); err != nil {
+	if err := p.fits(groups, stack*len(groups.Sums)); err != nil {
 		return nil, err
 	}
 	var out []StateStacks
 	numbers := groups.Columns[1].Values.Uint64s
-	for number, stacks := range divide(t, q, groups, numbers, int(firstState)+len(j.values)) {
+	for number, stacks := range divide(p, groups, numbers, int(firstState)+len(j.values)) {
 		if stacks == nil {
 			continue
 		}

@@ -84,7 +84,7 @@ func (db *DB) DefaultType(ctx context.Context, snap *columnstore.Snapshot, q Que
 	if err != nil {
 		return Type{}, err
 	}
-	present, err := db.presentTypes(ctx, snap, q)
+	present, err := db.plan(snap, q).presentTypes(ctx)
 	if err != nil {
 		return Type{}, err
 	}
@@ -98,10 +98,9 @@ func (db *DB) DefaultType(ctx context.Context, snap *columnstore.Snapshot, q Que
 	return db.FindType(ctx, snap, "")
 }
 
-// presentTypes returns the types of the rows that a query selects. If types are given, it
-// considers only these.
-func (db *DB) presentTypes(ctx context.Context, snap *columnstore.Snapshot, q Query, only ...Type) ([]Type, error) {
-	groups, err := db.table.Aggregate(ctx, snap, columnstore.AggregateOptions{By: typeColumns, Where: q.Expr(only...), MaxBytes: q.MaxBytes})
+// presentTypes returns the types of the chosen rows.
+func (p *plan) presentTypes(ctx context.Context) ([]Type, error) {
+	groups, err := p.read(ctx, p.chosen, columnstore.AggregateOptions{By: typeColumns})
 	if err != nil {
 		return nil, err
 	}

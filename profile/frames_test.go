@@ -138,9 +138,9 @@ func TestDecodeLocation(t *testing.T) {
 	}
 	slices.SortFunc(got, func(a, b Location) int { return int(a.Address) - int(b.Address) })
 	want := []Location{
-		{"/usr/bin/app", "b1", 0x200, []Frame{{"deep", "deep.go", 1, true, "/usr/bin/app"}, {"caller", "caller.go", 2, false, "/usr/bin/app"}}},
+		{"/usr/bin/app", "b1", 0x200, []Frame{{Function: "deep", File: "deep.go", Line: 1, Inlined: true, Mapping: "/usr/bin/app"}, {Function: "caller", File: "caller.go", Line: 2, Inlined: false, Mapping: "/usr/bin/app"}}},
 		{"/usr/bin/app", "b1", 0x201, []Frame{{Function: "[app]", Mapping: "/usr/bin/app"}}},
-		{"/usr/bin/app", "b1", 0x202, []Frame{{"root", "root.go", 1, false, "/usr/bin/app"}}},
+		{"/usr/bin/app", "b1", 0x202, []Frame{{Function: "root", File: "root.go", Line: 1, Inlined: false, Mapping: "/usr/bin/app"}}},
 	}
 	if diff := gocmp.Diff(want, got); diff != "" {
 		t.Errorf("-want +got\n%s", diff)

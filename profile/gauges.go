@@ -19,44 +19,20 @@ func (t Type) IsGauge() bool {
 	return strings.HasPrefix(t.Sample, "inuse_") || strings.HasPrefix(t.Sample, "goroutine") || t.Sample == "threadcreate"
 }
 
-// aggregate sums the values of rows of the given types, or returns a MixedError (oneKind).
-// Gauges become means over the times of each source, unless the query sums them. The groups are
-// those of opts, but a group can come in several rows, to be added, and a column of stacks can
-// follow the others.
-func (db *DB) aggregate(ctx context.Context, snap *columnstore.Snapshot, q Query, types []Type, opts columnstore.AggregateOptions) (*columnstore.Groups, error) {
-	var labels []string // of opts.By
-	for _, column := range opts.By {
-		if name, ok := strings.CutPrefix(column, ColumnLabels+"."); ok {
-			labels = append(labels, name)
-		}
-	}
-	if err := db.oneKind(ctx, snap, q, types, labels); err != nil {
-		return nil, err
-	}
-	if len(q.Under) > 0 && !slices.Contains(opts.By, ColumnStacktrace) {
-		opts.By = append(slices.Clip(opts.By), ColumnStacktrace)
-	}
-	everyTime := opts.Step == 0 && slices.Contains(opts.By, ColumnTimestamp)
-	types = slices.DeleteFunc(slices.Clone(types), func(t Type) bool { return !t.IsGauge() })
-	if q.SumGauges || everyTime || len(types) == 0 {
-		return db.sums(ctx, snap, q, opts)
-	}
-	times, err := db.gaugeTimes(ctx, snap, q, types, opts.Step)
-	if err != nil {
-		return nil, err
-	}
+// means returns the groups of sums with the means of gauges, given the times that these are over.
+func (p *plan) means(ctx context.Context, times *gaugeTimes, opts columnstore.AggregateOptions) (*columnstore.Groups, error) {
 	by := len(opts.By)
 	for _, column := range times.labels {
 		if !slices.Contains(opts.By, column) {
 			opts.By = append(slices.Clip(opts.By), column)
 		}
 	}
-	groups, err := db.sums(ctx, snap, q, opts)
+	groups, err := p.sums(ctx, opts)
 	if err != nil {
 		return nil, err
 	}
 	added := len(opts.By) - by
-	if err := q.fits(groups, (16+gaugeBytes*min(1, added))*len(groups.Sums)); err != nil {
+	if err := p.fits(groups, (16+gaugeBytes*min(1, added))*len(groups.Sums)); err != nil {
 		return nil, err
 	}
 	times.divide(groups, len(groups.Columns)-added)
@@ -79,29 +55,28 @@ const gaugeBytes = 100
 
 // gaugeTimes counts the times of the profiles of a query that have rows of the types, by
 // source and, if step is above 0, by step.
-func (db *DB) gaugeTimes(ctx context.Context, snap *columnstore.Snapshot, q Query, types []Type, step int64) (*gaugeTimes, error) {
-	if q.Times != nil {
-		return &gaugeTimes{given: q.Times.Of, labels: []string{ColumnLabels + "." + q.Times.Label}, only: types[0]}, nil
+func (p *plan) gaugeTimes(ctx context.Context, types []Type, step int64) (*gaugeTimes, error) {
+	if given := p.q.Times; given != nil {
+		return &gaugeTimes{given: given.Of, labels: []string{ColumnLabels + "." + given.Label}, only: types[0]}, nil
 	}
-	columns, err := db.table.Columns(snap)
+	columns, err := p.db.table.Columns(p.snap)
 	if err != nil {
 		return nil, err
 	}
 	t := &gaugeTimes{numbers: map[string]int64{}, only: types[0], labels: []string{}, stepped: step > 0}
 	for _, column := range columns {
-		if name, ok := strings.CutPrefix(column, ColumnLabels+"."); ok && !slices.Contains(q.Without, name) {
+		if name, ok := strings.CutPrefix(column, ColumnLabels+"."); ok && !slices.Contains(p.q.Without, name) {
 			t.labels = append(t.labels, column)
 		}
 	}
-	groups, err := db.table.Aggregate(ctx, snap, columnstore.AggregateOptions{
-		By:    append([]string{ColumnTimestamp, ColumnSampleType, ColumnSampleUnit}, t.labels...),
-		Where: q.profilesExpr(types), NoCounts: true, MaxBytes: q.MaxBytes,
+	groups, err := p.read(ctx, p.ofProfiles(types), columnstore.AggregateOptions{
+		By: append([]string{ColumnTimestamp, ColumnSampleType, ColumnSampleUnit}, t.labels...), NoCounts: true,
 	})
 	if err != nil {
 		return nil, err
 	}
 	at := groups.Columns[0].Values.Int64s
-	if err := q.fits(groups, gaugeBytes*len(at)); err != nil {
+	if err := p.fits(groups, gaugeBytes*len(at)); err != nil {
 		return nil, err
 	}
 	for row := range at {

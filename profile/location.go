@@ -3,6 +3,7 @@ package profile
 import (
 	codec "github.com/granarydb/granary/profile/pprof"
 	"github.com/granarydb/granary/profile/symbols"
+	"github.com/granarydb/granary/profile/tree"
 )
 
 // Location is the code at one address, as the record of a location describes it.
@@ -37,14 +38,8 @@ func DecodeLocation(record []byte) (Location, error) {
 	return out, nil
 }
 
-// Frame is one function call in a stack.
-type Frame struct {
-	Function string // without lines the file in brackets, "[libc.so.6]", or "<unknown>"
-	File     string
-	Line     int64
-	Inlined  bool   // into its caller
-	Mapping  string // file of the binary, empty if unknown
-}
+// Frame is one function call in a stack: Function, File, Line, Inlined and Mapping.
+type Frame = tree.Frame
 
 // frameOf returns a frame of a location. Frame 0 is the innermost.
 func frameOf(y *symbols.Symbol, i int) Frame {

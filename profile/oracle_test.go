@@ -150,7 +150,7 @@ func framesOf(s *pprof.Sample) []Frame {
 			frames = append(frames, Frame{Function: unnamed, Mapping: binary})
 		}
 		for i, ln := range l.Line {
-			f := Frame{ln.Function.Name, ln.Function.Filename, ln.Line, i < len(l.Line)-1, binary}
+			f := Frame{Function: ln.Function.Name, File: ln.Function.Filename, Line: ln.Line, Inlined: i < len(l.Line)-1, Mapping: binary}
 			if f.Function == "" {
 				f.Function = unnamed
 			}

@@ -26,8 +26,8 @@ type pprofBuilder struct {
 	assembler *codec.Assembler
 }
 
-func newPprofBuilder(types []Type, q Query, groups *columnstore.Groups) *pprofBuilder {
-	b := &pprofBuilder{out: &pprof.Profile{}, types: types, groups: groups, stacks: q.symbols(&groups.Columns[0]).Walk()}
+func newPprofBuilder(p *plan, types []Type, groups *columnstore.Groups) *pprofBuilder {
+	b := &pprofBuilder{out: &pprof.Profile{}, types: types, groups: groups, stacks: p.symbols(&groups.Columns[0]).Walk()}
 	b.assembler = codec.NewAssembler(b.out)
 	for _, t := range types {
 		b.out.SampleType = append(b.out.SampleType, &pprof.ValueType{Type: t.Sample, Unit: t.SampleUnit})

@@ -1,11 +1,9 @@
 package profile
 
 import (
-	"fmt"
 	"regexp"
 
 	"github.com/granarydb/granary/columnstore"
-	"github.com/granarydb/granary/encoding"
 	"github.com/granarydb/granary/profile/symbols"
 )
 
@@ -98,83 +96,31 @@ type Query struct {
 	MaxBytes int64
 }
 
-// profilesExpr returns the condition that rows of the types are of a profile of the query.
-// Conditions on samples are left out.
-func (q Query) profilesExpr(types []Type) columnstore.Expr {
-	all := []columnstore.Expr{Query{From: q.From, To: q.To}.Expr(types...)}
-	for _, m := range q.Selector.matchers {
-		column := ColumnLabels + "." + m.Name
-		all = append(all, columnstore.Or(m.expr(column), columnstore.Equal(column, ""))) // without it, the label is of samples
-	}
-	return columnstore.And(all...)
-}
-
 // Expr returns the query as a condition on rows. If types are given, the rows must be of one
 // of them. The condition is safe for concurrent use.
 func (q Query) Expr(types ...Type) columnstore.Expr {
-	all := []columnstore.Expr{q.Selector.Expr(), q.Where}
-	if len(types) > 0 {
-		either := make([]columnstore.Expr, len(types))
-		for i, t := range types {
-			either[i] = columnstore.And(
-				columnstore.Equal(ColumnSampleType, t.Sample),
-				columnstore.Equal(ColumnSampleUnit, t.SampleUnit),
-				columnstore.Equal(ColumnPeriodType, t.Period),
-				columnstore.Equal(ColumnPeriodUnit, t.PeriodUnit),
-			)
-		}
-		all = append(all, columnstore.Or(either...))
-	}
+	c := q.compile()
+	return c.rows(types)
+}
+
+// compile returns the conditions of the query.
+func (q *Query) compile() (c conditions) {
+	c.samples = []columnstore.Expr{q.Selector.Expr(), q.Where}
+	c.profiles = q.Selector.profileExprs()
 	if q.From != 0 {
-		all = append(all, columnstore.AtLeast(ColumnTimestamp, q.From))
+		c.times = append(c.times, columnstore.AtLeast(ColumnTimestamp, q.From))
 	}
 	if q.To != 0 {
-		all = append(all, columnstore.Less(ColumnTimestamp, q.To))
+		c.times = append(c.times, columnstore.Less(ColumnTimestamp, q.To))
 	}
 	if q.Function != nil {
-		all = append(all, hasRecord(symbols.HasFunction(q.Function)))
+		c.stacks = append(c.stacks, hasRecord(symbols.HasFunction(q.Function)))
 	}
 	if n := len(q.Under); n > 0 {
-		all = append(all, hasRecord(isNamed(q.Under[n-1])))
+		c.stacks = append(c.stacks, hasRecord(isNamed(q.Under[n-1])))
 	}
-	all = append(all, q.frameExprs()...)
-	return columnstore.And(all...)
-}
-
-// withoutFrames returns the query without its conditions on stacks.
-func (q Query) withoutFrames() Query {
-	q.Function, q.Frames, q.Hide, q.Show, q.Under = nil, nil, nil, nil, nil
-	return q
-}
-
-// symbols returns the symbols of an answer, whose locations lack the frames that the query
-// leaves out.
-func (q *Query) symbols(stacks *columnstore.GroupColumn) *symbols.Resolver {
-	return symbols.New(stacks.Lists, stacks.Codes, q.Hide, q.Show)
-}
-
-// fits returns an error if the groups, and an answer of the given size that is made from them,
-// exceed MaxBytes together.
-func (q Query) fits(groups *columnstore.Groups, answer int) error {
-	if q.MaxBytes <= 0 {
-		return nil
+	if len(q.Frames) > 0 || q.Hide != nil || q.Show != nil {
+		c.stacks = append(c.stacks, q.frameExprs()...)
 	}
-	rows := len(groups.Sums)
-	bytes := answer + 16*rows
-	for i := range groups.Columns {
-		c := &groups.Columns[i]
-		bytes += len(c.Values.Valid)
-		switch c.Values.Type {
-		case encoding.String, encoding.UUID:
-			bytes += 16 * rows
-		case encoding.UUIDList:
-			bytes += 4 * rows
-		default:
-			bytes += 8 * rows
-		}
-	}
-	if int64(bytes) > q.MaxBytes {
-		return fmt.Errorf("%w: %d bytes for %d groups, at most %d", columnstore.ErrQueryMemory, bytes, rows, q.MaxBytes)
-	}
-	return nil
+	return c
 }

@@ -175,7 +175,7 @@ func TestQueryErrors(t *testing.T) {
 		_, rangeErr := db.Range(tc.ctx, tc.snap, cpuCount, Query{}, RangeOptions{Step: time.Second})
 		_, typesErr := db.Types(tc.ctx, tc.snap)
 		_, findErr := db.FindType(tc.ctx, tc.snap, "n")
-		headerErr := db.addHeader(tc.ctx, tc.snap, Query{}, nil, &pprof.Profile{})
+		headerErr := db.plan(tc.snap, Query{}).addHeader(tc.ctx, &pprof.Profile{})
 		_, groupErr := db.MergeBy(tc.ctx, tc.snap, cpuCount, Query{})
 		_, stepErr := db.MergeByStep(tc.ctx, tc.snap, cpuCount, Query{}, 0)
 		_, profilesErr := db.Profiles(tc.ctx, tc.snap, cpuCount, Query{})
@@ -183,7 +183,7 @@ func TestQueryErrors(t *testing.T) {
 		_, valuesErr := db.LabelValues(tc.ctx, tc.snap, "job", Query{})
 		_, idsErr := db.LabelValues(tc.ctx, tc.snap, "trace_id", Query{})
 		_, seriesErr := db.Series(tc.ctx, tc.snap, Query{})
-		_, hasErr := db.hasValue(tc.ctx, tc.snap, ColumnTraceID, Query{})
+		_, hasErr := db.plan(tc.snap, Query{}).hasValue(tc.ctx, ColumnTraceID)
 		_, defaultErr := db.DefaultType(tc.ctx, tc.snap, Query{})
 		exact := Query{Exact: true, From: start + 1, To: start + int64(time.Hour)}
 		_, exactNamesErr := db.LabelNames(tc.ctx, tc.snap, exact)

@@ -89,6 +89,16 @@ func (s Selector) Expr() columnstore.Expr {
 	return columnstore.And(all...)
 }
 
+// profileExprs returns the conditions of the selector on the labels of profiles. They hold for a
+// profile without the label, because its samples may have it.
+func (s Selector) profileExprs() (all []columnstore.Expr) {
+	for _, m := range s.matchers {
+		column := ColumnLabels + "." + m.Name
+		all = append(all, columnstore.Or(m.expr(column), columnstore.Equal(column, "")))
+	}
+	return all
+}
+
 // textColumns returns the columns that can contain a label as text. The first one in which a
 // row has a value counts.
 func textColumns(label string) []string {

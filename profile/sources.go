@@ -41,17 +41,16 @@ type SourceLine struct {
 // It costs as much as Range and one more columnstore.Table.Aggregate by time and labels. Errors are those
 // of Range.
 func (db *DB) SourceRange(ctx context.Context, snap *columnstore.Snapshot, t Type, q Query, opts RangeOptions) (sums, times []SourceLine, err error) {
-	if times, err = db.sourceTimes(ctx, snap, t, q, opts.Step); err != nil {
+	q.SumGauges = true
+	p, g := db.plan(snap, q, t), newGrouping(opts.By)
+	if times, err = p.sourceTimes(ctx, opts.Step); err != nil {
 		return nil, nil, err
 	}
-	g := newGrouping(opts.By)
-	q.SumGauges = true
-	groups, err := db.aggregate(ctx, snap, q, []Type{t}, columnstore.AggregateOptions{
-		Sum: ColumnValue, By: append(append([]string{ColumnTimestamp}, g.columns()...), ColumnLabels),
-		Step: int64(opts.Step), Time: ColumnTimestamp, Where: q.Expr(t), MaxBytes: q.MaxBytes,
+	groups, err := p.sum(ctx, p.types, columnstore.AggregateOptions{
+		By: append(append([]string{ColumnTimestamp}, g.columns()...), ColumnLabels), Step: int64(opts.Step),
 	})
 	if err == nil {
-		err = q.fits(groups, gaugeBytes*len(groups.Sums))
+		err = p.fits(groups, gaugeBytes*len(groups.Sums))
 	}
 	if err != nil {
 		return nil, nil, err
@@ -74,15 +73,13 @@ func (db *DB) SourceRange(ctx context.Context, snap *columnstore.Snapshot, t Typ
 }
 
 // sourceTimes returns the numbers of times of the sources of a query, by step; 0 is one step from 0 on.
-func (db *DB) sourceTimes(ctx context.Context, snap *columnstore.Snapshot, t Type, q Query, step time.Duration) ([]SourceLine, error) {
+func (p *plan) sourceTimes(ctx context.Context, step time.Duration) ([]SourceLine, error) {
 	if step < 0 {
 		return nil, fmt.Errorf("%w: step %v: want at least 0", columnstore.ErrQuery, step)
 	}
-	groups, err := db.table.Aggregate(ctx, snap, columnstore.AggregateOptions{
-		By: []string{ColumnTimestamp, ColumnLabels}, Where: q.profilesExpr([]Type{t}), MaxBytes: q.MaxBytes,
-	})
+	groups, err := p.read(ctx, p.ofProfiles(p.types), columnstore.AggregateOptions{By: []string{ColumnTimestamp, ColumnLabels}})
 	if err == nil {
-		err = q.fits(groups, gaugeBytes*len(groups.Counts))
+		err = p.fits(groups, gaugeBytes*len(groups.Counts))
 	}
 	if err != nil {
 		return nil, err
@@ -120,18 +117,17 @@ type SourceProfile struct {
 // to the caller. It costs as much as DB.Profile, and one more columnstore.Table.Aggregate by time and
 // labels. Errors are those of DB.Profile.
 func (db *DB) SourceProfiles(ctx context.Context, snap *columnstore.Snapshot, q Query, t Type) ([]SourceProfile, error) {
-	lines, err := db.sourceTimes(ctx, snap, t, q, 0)
-	if err != nil {
-		return nil, err
-	}
 	q.SumGauges = true
-	groups, err := db.aggregate(ctx, snap, q, []Type{t}, columnstore.AggregateOptions{
-		Sum: ColumnValue, By: append(sampleColumns(q), ColumnLabels), Where: q.Expr(t), MaxBytes: q.MaxBytes,
-	})
+	p := db.plan(snap, q, t)
+	lines, err := p.sourceTimes(ctx, 0)
 	if err != nil {
 		return nil, err
 	}
-	if err := q.fits(groups, (sampleBytes+8)*len(groups.Sums)); err != nil {
+	groups, err := p.sum(ctx, p.types, columnstore.AggregateOptions{By: append(p.sampleColumns(), ColumnLabels)})
+	if err != nil {
+		return nil, err
+	}
+	if err := p.fits(groups, (sampleBytes+8)*len(groups.Sums)); err != nil {
 		return nil, err
 	}
 	sources := sourceIndex{columns: labelColumns(groups)}
@@ -147,12 +143,12 @@ func (db *DB) SourceProfiles(ctx context.Context, snap *columnstore.Snapshot, q 
 	}
 	made := make(map[string]*pprof.Profile, len(rows))
 	for i, of := range rows {
-		b := newPprofBuilder([]Type{t}, q, &samples)
+		b := newPprofBuilder(p, p.types, &samples)
 		b.addSamples(of)
 		b.assembler.ProgramFirst()
 		made[sourceKey(sources.labels[i])] = b.out
 	}
-	headers, err := db.headers(ctx, snap, q, []Type{t})
+	headers, err := p.headers(ctx)
 	if err != nil {
 		return nil, err
 	}

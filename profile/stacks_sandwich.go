@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/granarydb/granary/profile/symbols"
+	"github.com/granarydb/granary/profile/tree"
 )
 
 // Sandwich is one function between its callers and its callees. Values are in the unit of the
@@ -36,19 +37,17 @@ type Call struct {
 // Function.Name. Functions with one name in several files are one. If no stack has the
 // function, its cost is 0, and there are no callers and no callees.
 //
-// Sandwich costs as much as All, and the nodes of both graphs.
+// Sandwich costs as much as All three times, and the nodes of both graphs.
 func (s *Stacks) Sandwich(name string) *Sandwich {
-	b := sandwichBuilder{name: name, callers: newCalls(), callees: newCalls(), above: newFlameTree(), below: newFlameTree()}
+	b := sandwichBuilder{name: name, callers: newCalls(), callees: newCalls()}
 	b.function.Name = name
-	resolver := s.known()
-	w := resolver.Walk()
+	w := s.known().Walk()
 	for i, code := range s.codes {
 		b.stack(w.Locations(code), s.values[i])
 	}
-	names := resolver.Functions()
 	return &Sandwich{
 		Function: b.function, Callers: b.callers.sorted(), Callees: b.callees.sorted(),
-		Above: b.root(b.above, names), Below: b.root(b.below, names),
+		Above: s.graph(tree.Callers, name, 0), Below: s.graph(tree.Callees, name, 0),
 	}
 }
 
@@ -57,15 +56,9 @@ type sandwichBuilder struct {
 	name             string
 	function         Function
 	callers, callees *calls
-	above, below     *flameTree
 
-	frames []sandwichFrame // of the current stack, root first
+	frames []string // the names of the current stack, root first
 	stacks int
-}
-
-type sandwichFrame struct {
-	name   string
-	number uint32 // in symbols
 }
 
 // stack adds a stack, leaf first, if it has the function.
@@ -73,9 +66,9 @@ func (b *sandwichBuilder) stack(locations []*symbols.Symbol, value int64) {
 	b.frames = b.frames[:0]
 	outermost := -1
 	for _, y := range slices.Backward(locations) {
-		for k, v := range slices.Backward(y.Functions) {
-			f := sandwichFrame{y.Name(k), v}
-			if outermost < 0 && f.name == b.name {
+		for k := range slices.Backward(y.Functions) {
+			f := y.Name(k)
+			if outermost < 0 && f == b.name {
 				outermost = len(b.frames)
 			}
 			b.frames = append(b.frames, f)
@@ -86,11 +79,11 @@ func (b *sandwichBuilder) stack(locations []*symbols.Symbol, value int64) {
 	}
 	b.stacks++
 	b.function.Cum += value
-	if b.frames[len(b.frames)-1].name == b.name {
+	if b.frames[len(b.frames)-1] == b.name {
 		b.function.Flat += value
 	}
 	for i := max(outermost, 1); i < len(b.frames); i++ {
-		switch caller, callee := b.frames[i-1].name, b.frames[i].name; {
+		switch caller, callee := b.frames[i-1], b.frames[i]; {
 		case caller == callee:
 		case callee == b.name:
 			b.callers.add(caller, b.stacks, value)
@@ -98,24 +91,6 @@ func (b *sandwichBuilder) stack(locations []*symbols.Symbol, value int64) {
 			b.callees.add(callee, b.stacks, value)
 		}
 	}
-	at := int32(0)
-	for _, f := range slices.Backward(b.frames[:outermost]) {
-		at = b.above.child(at, f.number)
-	}
-	b.above.nodes[at].self += value
-	at = 0
-	for _, f := range b.frames[outermost+1:] {
-		at = b.below.child(at, f.number)
-	}
-	b.below.nodes[at].self += value
-}
-
-// root returns the graph of a tree whose root is the function.
-func (b *sandwichBuilder) root(t *flameTree, names []symbols.FunctionID) *FlameNode {
-	t.sum()
-	root := t.graph(nil, names)
-	root.Name = b.name
-	return root
 }
 
 // calls sums the values of stacks by caller or by callee.

@@ -246,7 +246,7 @@ func TestMaxBytes(t *testing.T) {
 	}
 	const rows = 50 * (16 + 8 + 16 + 1 + 4 + 16)
 	for most, want := range map[int64]error{0: nil, -1: nil, rows + 100: nil, rows + 99: columnstore.ErrQueryMemory} {
-		if err := (Query{MaxBytes: most}).fits(groups, 100); !errors.Is(err, want) {
+		if err := db.plan(snap, Query{MaxBytes: most}).fits(groups, 100); !errors.Is(err, want) {
 			t.Errorf("%d bytes: %v, want %v", most, err, want)
 		}
 	}

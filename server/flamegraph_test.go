@@ -1,7 +1,6 @@
 package server
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"maps"
@@ -16,6 +15,7 @@ import (
 
 	"github.com/granarydb/granary/columnstore"
 	"github.com/granarydb/granary/profile"
+	"github.com/granarydb/granary/profile/tree"
 )
 
 // widths are the self and the total of a node on both sides.
@@ -96,8 +96,9 @@ func firstDifference(got, want map[string]widths) string {
 
 // randomTree returns a tree of random stacks on both sides, and the widths of each path as sums stack by
 // stack.
-func randomTree(rng *rand.Rand, sides int) (*flameTree, map[string]widths) {
-	tree, want := newFlameTree(1<<30), map[string]widths{rootName: {}}
+func randomTree(t *testing.T, rng *rand.Rand, sides int) (*tree.Calls, map[string]widths) {
+	t.Helper()
+	calls, want := newCalls(), map[string]widths{rootName: {}}
 	for range rng.IntN(60) {
 		side, value := rng.IntN(sides), 1+rng.Int64N(100)
 		path := make([]profile.Frame, 1+rng.IntN(6)) // root first
@@ -116,17 +117,17 @@ func randomTree(rng *rand.Rand, sides int) (*flameTree, map[string]widths) {
 			want[name] = w
 		}
 		slices.Reverse(path)
-		addFrames(tree, side, path, value)
+		addFrames(t, calls, side, path, value)
 	}
-	return tree, want
+	return calls, want
 }
 
 // TestFlameTree_Levels decodes the levels of random trees, whole and with some of their functions.
 func TestFlameTree_Levels(t *testing.T) {
 	for seed := range uint64(300) {
 		rng := rand.New(rand.NewPCG(seed, 1))
-		tree, want := randomTree(rng, 1)
-		got := tree.graph(1 << 20)
+		calls, want := randomTree(t, rng, 1)
+		got := graphOf(calls, 1<<20)
 		if paths := decode(t, got.GetNames(), got.GetLevels(), 1); !reflect.DeepEqual(paths, want) {
 			t.Fatalf("seed %d: %s", seed, firstDifference(paths, want))
 		}
@@ -138,8 +139,8 @@ func TestFlameTree_Levels(t *testing.T) {
 			t.Fatalf("seed %d: total %d, max self %d, names %v, want %d and %d", seed, got.GetTotal(), got.GetMaxSelf(), names, want[rootName].total[0], most)
 		}
 
-		tree, want = randomTree(rng, 2)
-		diff := tree.diff(1 << 20)
+		calls, want = randomTree(t, rng, 2)
+		diff := diffOf(calls, 1<<20)
 		if paths := decode(t, diff.GetNames(), diff.GetLevels(), 2); !reflect.DeepEqual(paths, want) {
 			t.Fatalf("seed %d: %s", seed, firstDifference(paths, want))
 		}
@@ -147,15 +148,15 @@ func TestFlameTree_Levels(t *testing.T) {
 		if diff.GetLeftTicks() != total[0] || diff.GetRightTicks() != total[1] || diff.GetTotal() != total[0]+total[1] {
 			t.Fatalf("seed %d: ticks %d %d, total %d", seed, diff.GetLeftTicks(), diff.GetRightTicks(), diff.GetTotal())
 		}
-		again, all := randomTree(rng, 2)
-		checkLimited(t, again, all, rng.IntN(len(all)+2))
+		again, all := randomTree(t, rng, 2)
+		checkLimited(t, again, all, 1+rng.IntN(len(all)+2))
 	}
 }
 
 // checkLimited compares a tree with some of its functions with the whole one.
-func checkLimited(t *testing.T, tree *flameTree, all map[string]widths, most int) {
+func checkLimited(t *testing.T, calls *tree.Calls, all map[string]widths, most int) {
 	t.Helper()
-	limited := tree.diff(most)
+	limited := diffOf(calls, most)
 	size := func(w widths) int64 { return w.total[0] + w.total[1] }
 	got := decode(t, limited.GetNames(), limited.GetLevels(), 2)
 	sums, least, others, kept := map[string]widths{}, int64(1<<62), 0, 0
@@ -163,7 +164,7 @@ func checkLimited(t *testing.T, tree *flameTree, all map[string]widths, most int
 		i := max(0, strings.LastIndexByte(path, '/'))
 		sums[path[:i]] = sums[path[:i]].plus(widths{total: w.total})
 		switch want, known := all[path]; {
-		case path[i:] == "/"+otherName:
+		case path[i:] == "/other":
 			others++
 		case !known || w != want:
 			t.Fatalf("limited to %d: %s is %v, want %v", most, path, w, want)
@@ -197,14 +198,14 @@ func stackOf(names string) (frames []profile.Frame) {
 
 // TestFlameTree_Negative holds the widths of a profile with values below 0.
 func TestFlameTree_Negative(t *testing.T) {
-	tree := newFlameTree(1 << 20)
+	calls := newCalls()
 	for _, s := range []struct {
 		stack string
 		value int64
 	}{{"", 1}, {"freed", -10}, {"freed kept", 4}, {"more", -2}, {"more", 10}, {"none", -5}} {
-		addFrames(tree, 0, stackOf(s.stack), s.value)
+		addFrames(t, calls, 0, stackOf(s.stack), s.value)
 	}
-	got := tree.graph(100)
+	got := graphOf(calls, 100)
 	want := map[string]widths{
 		"total": {[2]int64{1}, [2]int64{13}}, "total/freed": {[2]int64{0}, [2]int64{4}}, "total/freed/kept": {[2]int64{4}, [2]int64{4}},
 		"total/more": {[2]int64{8}, [2]int64{8}}, "total/none": {},
@@ -212,7 +213,7 @@ func TestFlameTree_Negative(t *testing.T) {
 	if paths := decode(t, got.GetNames(), got.GetLevels(), 1); !reflect.DeepEqual(paths, want) || got.GetTotal() != 13 || got.GetMaxSelf() != 8 {
 		t.Errorf("%v, want %v", paths, want)
 	}
-	empty := newFlameTree(1).graph(10)
+	empty := graphOf(newCalls(), 10)
 	if len(empty.GetLevels()) != 1 || !slices.Equal(empty.GetLevels()[0].GetValues(), []int64{0, 0, 0, 0}) || empty.GetNames()[0] != rootName {
 		t.Errorf("no samples: %v", empty)
 	}
@@ -220,24 +221,27 @@ func TestFlameTree_Negative(t *testing.T) {
 
 // TestFlameTree_Overflow draws values whose sums exceed 64 bits: they wrap around, as those of rows do.
 func TestFlameTree_Overflow(t *testing.T) {
-	tree := newFlameTree(1 << 20)
+	calls := newCalls()
 	for i := range 4 {
-		addFrames(tree, 0, stackOf(fmt.Sprintf("f g%d", i)), 1<<62)
-		addFrames(tree, 1, stackOf("small"), 1)
+		addFrames(t, calls, 0, stackOf(fmt.Sprintf("f g%d", i)), 1<<62)
+		addFrames(t, calls, 1, stackOf("small"), 1)
 	}
 	// The sum of f is 0, which is less than that of its callees.
-	got := tree.diff(3)
-	if paths := decode(t, got.GetNames(), got.GetLevels(), 2); len(paths) != 2 || got.GetLeftTicks() != 0 || got.GetRightTicks() != 4 {
-		t.Errorf("%v, %v", paths, got)
+	got := diffOf(calls, 3)
+	if got.GetLeftTicks() != 0 || got.GetRightTicks() != 4 || got.GetMaxSelf() != 1<<62 {
+		t.Errorf("%v", got)
+	}
+	if want := []string{"total", "f", "other", "g0", "g1"}; !slices.Equal(got.GetNames(), want) {
+		t.Errorf("%v, want %v", got.GetNames(), want)
 	}
 }
 
 // TestFlameTree_Functions tells functions of one name apart by their files.
 func TestFlameTree_Functions(t *testing.T) {
-	tree := newFlameTree(1 << 20)
-	addFrames(tree, 0, []profile.Frame{{Function: "f", File: "a.go"}}, 1)
-	addFrames(tree, 0, []profile.Frame{{Function: "f", File: "b.go"}}, 2)
-	if got := tree.graph(10).GetLevels(); len(got) != 2 || !slices.Equal(got[1].GetValues(), []int64{0, 1, 1, 1, 0, 2, 2, 1}) {
+	calls := newCalls()
+	addFrames(t, calls, 0, []profile.Frame{{Function: "f", File: "a.go"}}, 1)
+	addFrames(t, calls, 0, []profile.Frame{{Function: "f", File: "b.go"}}, 2)
+	if got := graphOf(calls, 10).GetLevels(); len(got) != 2 || !slices.Equal(got[1].GetValues(), []int64{0, 1, 1, 1, 0, 2, 2, 1}) {
 		t.Errorf("%v", got)
 	}
 }
@@ -257,43 +261,27 @@ func deepProfile(stacks, depth int) *pprof.Profile {
 	return p
 }
 
-// TestFlameTree_Bytes ends a tree at its limit.
+// TestFlameTree_Bytes ends a tree beyond the memory of a question.
 func TestFlameTree_Bytes(t *testing.T) {
 	s, _ := filled(t, Options{})
 	stacks := merged(t, s, `{}`)
-	tree := newFlameTree(1 << 20)
-	if err := tree.add(t.Context(), 0, stacks); err != nil || tree.bytes < 100*nodeBytes {
-		t.Fatalf("%d bytes: %v", tree.bytes, err)
+	q := &querier{s: s}
+	ask := func() error {
+		return s.db.Store().View(t.Context(), func(snap *columnstore.Snapshot) error {
+			_, err := q.tree(t.Context(), snap, asked{typ: stacks.Type, query: profile.Query{SumKinds: true}})
+			return err
+		})
 	}
-	need := tree.bytes
-	if err := newFlameTree(need).add(t.Context(), 0, stacks); err != nil {
-		t.Errorf("with %d bytes: %v", need, err)
-	}
-	if err := newFlameTree(need-1).add(t.Context(), 0, stacks); !errors.Is(err, columnstore.ErrQueryMemory) {
-		t.Errorf("with %d bytes: %v", need-1, err)
-	}
-	few := newFlameTree(need / 4)
-	if err := few.add(t.Context(), 0, stacks); !errors.Is(err, columnstore.ErrQueryMemory) || few.bytes > need/4+10*(nodeBytes+functionBytes) {
-		t.Errorf("%d bytes with %d: %v", few.bytes, need/4, err)
-	}
-}
-
-// TestFlameTree_Cancelled ends a tree soon after its question was cancelled.
-func TestFlameTree_Cancelled(t *testing.T) {
-	s := newServer(t, Options{})
-	if _, err := s.db.Insert(t.Context(), deepProfile(10*stacksAtOnce, 20), profile.InsertOptions{}); err != nil {
+	if err := ask(); err != nil {
 		t.Fatal(err)
 	}
-	stacks := merged(t, s, `{}`)
-	ctx, cancel := context.WithCancel(t.Context())
-	cancel()
-	tree := newFlameTree(1 << 40)
-	if err := tree.add(ctx, 0, stacks); !errors.Is(err, context.Canceled) || len(tree.nodes) > 1+20*stacksAtOnce {
-		t.Errorf("%d nodes of %d stacks: %v", len(tree.nodes), stacks.Len(), err)
+	s.limits.QueryBytes = 64 * int64(stacks.Len())
+	if err := ask(); !errors.Is(err, columnstore.ErrQueryMemory) {
+		t.Errorf("with %d bytes for %d stacks: %v", s.limits.QueryBytes, stacks.Len(), err)
 	}
 }
 
-// BenchmarkFlameTree makes flame graphs of 100,000 stacks, as package profile does and here.
+// BenchmarkFlameTree makes flame graphs of 100,000 stacks, as package profile has them and as levels.
 func BenchmarkFlameTree(b *testing.B) {
 	s := newServer(b, Options{})
 	if _, err := s.db.Insert(b.Context(), deepProfile(100_000, 20), profile.InsertOptions{}); err != nil {
@@ -309,22 +297,39 @@ func BenchmarkFlameTree(b *testing.B) {
 	b.Run("server", func(b *testing.B) {
 		b.ReportAllocs()
 		for b.Loop() {
-			tree := newFlameTree(1 << 40)
-			if err := tree.add(b.Context(), 0, stacks); err != nil {
+			calls := newCalls()
+			if err := calls.Add(b.Context(), 0, stacks); err != nil {
 				b.Fatal(err)
 			}
-			tree.graph(8192)
-			b.ReportMetric(float64(tree.bytes)/float64(len(tree.nodes)), "accounted-B/node")
-			b.ReportMetric(float64(len(tree.nodes)), "nodes")
+			graphOf(calls, 8192)
 		}
 	})
 }
 
-// addFrames adds a stack as add does, which has the number of each frame from before.
-func addFrames(t *flameTree, side int, frames []profile.Frame, value int64) {
-	functions := make([]uint32, len(frames))
-	for i, f := range frames {
-		functions[i] = t.number(flameFunction{f.Function, f.File})
-	}
-	t.addStack(side, functions, value)
+// madeStack is a stack of frames, leaf first: a tree.StackList.
+type madeStack struct {
+	frames []profile.Frame
+	value  int64
 }
+
+func (m madeStack) Len() int { return 1 }
+
+func (m madeStack) Numbered(see func(f profile.Frame, function uint32), each func(frames []uint32, shared int, value int64) bool) {
+	var numbers []uint32
+	for i, f := range m.frames { // equal functions have one number
+		see(f, uint32(slices.Index(m.frames, f)))
+		numbers = append(numbers, uint32(i))
+	}
+	each(numbers, 0, m.value)
+}
+
+// addFrames adds a stack to a side.
+func addFrames(t *testing.T, calls *tree.Calls, side int, frames []profile.Frame, value int64) {
+	t.Helper()
+	if err := calls.Add(t.Context(), side, madeStack{frames, value}); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// newCalls returns an empty tree.
+func newCalls() *tree.Calls { return tree.New(tree.FromRoot, "", 0) }

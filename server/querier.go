@@ -17,6 +17,7 @@ import (
 	"github.com/granarydb/granary/columnstore"
 	"github.com/granarydb/granary/internal/selector"
 	"github.com/granarydb/granary/profile"
+	"github.com/granarydb/granary/profile/tree"
 )
 
 // querier answers querier.v1.QuerierService, which Grafana's data source for Pyroscope asks. Methods
@@ -200,12 +201,12 @@ func (q *querier) nodes(asked int64) (int, error) {
 }
 
 // tree returns the flame graph of a question, or of the two sides of a difference.
-func (q *querier) tree(ctx context.Context, snap *columnstore.Snapshot, sides ...asked) (*flameTree, error) {
-	t := newFlameTree(q.s.limits.QueryBytes)
+func (q *querier) tree(ctx context.Context, snap *columnstore.Snapshot, sides ...asked) (*tree.Calls, error) {
+	t := tree.New(tree.FromRoot, "", q.s.limits.QueryBytes)
 	for side, a := range sides {
 		stacks, err := q.s.db.Merge(ctx, snap, a.typ, a.query)
 		if err == nil {
-			err = t.add(ctx, side, stacks)
+			err = t.Add(ctx, side, stacks)
 		}
 		if err != nil && len(sides) > 1 {
 			err = sideError(sideNames[side], err)
@@ -227,7 +228,7 @@ func (q *querier) graph(ctx context.Context, snap *columnstore.Snapshot, a asked
 	if err != nil {
 		return nil, err
 	}
-	return t.graph(n), nil
+	return graphOf(t, n), nil
 }
 
 // SelectMergeStacktraces returns the merged stacks of profiles as a flame graph or as pprof.
@@ -321,7 +322,7 @@ func (q *querier) Diff(ctx context.Context, r *connect.Request[querierv1.DiffReq
 		if err != nil {
 			return nil, err
 		}
-		return &querierv1.DiffResponse{Flamegraph: t.diff(n)}, nil
+		return &querierv1.DiffResponse{Flamegraph: diffOf(t, n)}, nil
 	})
 }
 

@@ -3,8 +3,6 @@ package tree
 import (
 	"iter"
 	"sync"
-
-	"github.com/granarydb/granary/profile"
 )
 
 // batch is some stacks of an answer. Stack i has the frames up to ends[i], from where the one before it ends, leaf first.
@@ -18,7 +16,7 @@ type batch struct {
 
 // seenFrame is a frame with the number that its function has in the stacks.
 type seenFrame struct {
-	profile.Frame
+	Frame
 	function uint32
 }
 
@@ -40,7 +38,7 @@ func (b *batch) frames(i int) []uint32 {
 // batches yields the stacks of an answer. ownOnly leaves out the frames that a stack shares with the one before. Locations are decoded by
 // a goroutine of its own, while the loop works on the batch before; it has ended when the loop has. A batch is
 // valid until the next.
-func batches(stacks *profile.Stacks, ownOnly bool) iter.Seq[*batch] {
+func batches(stacks StackList, ownOnly bool) iter.Seq[*batch] {
 	return func(yield func(*batch) bool) {
 		if stacks.Len() < fewStacks {
 			read(stacks, ownOnly, func() *batch { return &batch{} }, yield)
@@ -86,9 +84,9 @@ func batches(stacks *profile.Stacks, ownOnly bool) iter.Seq[*batch] {
 }
 
 // read fills batches until done returns false.
-func read(stacks *profile.Stacks, ownOnly bool, next func() *batch, done func(*batch) bool) {
+func read(stacks StackList, ownOnly bool, next func() *batch, done func(*batch) bool) {
 	b := next()
-	see := func(f profile.Frame, function uint32) { b.seen = append(b.seen, seenFrame{f, function}) }
+	see := func(f Frame, function uint32) { b.seen = append(b.seen, seenFrame{f, function}) }
 	more := true
 	stacks.Numbered(see, func(frames []uint32, shared int, value int64) bool {
 		if !ownOnly {

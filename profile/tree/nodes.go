@@ -6,8 +6,6 @@ import (
 	"math"
 	"math/bits"
 	"slices"
-
-	"github.com/granarydb/granary/profile"
 )
 
 // Nodes is a tree in preorder: a node comes before its children, and these are in the order of their first
@@ -16,7 +14,7 @@ type Nodes struct {
 	// Frames are the functions of the nodes. The first is that of the root, "root" or the function of the
 	// tree, and the second, "other", of nodes that stand for those left out. Line and Mapping of a function
 	// are the least of its frames in the tree's stacks, and Inlined is not set.
-	Frames []profile.Frame
+	Frames []Frame
 	Depth  []int32  // 0 for the root
 	Frame  []uint32 // the place in Frames
 	// Self is the value of the stacks that end in a node, and Total that with the nodes below it, by side.
@@ -48,11 +46,11 @@ func (c *Calls) Nodes(most int) *Nodes {
 
 // FlameGraph returns a side of the tree as nodes that package render draws. Names and files are those of the functions.
 // The nodes belong to the caller.
-func (n *Nodes) FlameGraph(side int) *profile.FlameNode {
-	var path []*profile.FlameNode
+func (n *Nodes) FlameGraph(side int) *FlameNode {
+	var path []*FlameNode
 	for i, depth := range n.Depth {
 		f := &n.Frames[n.Frame[i]]
-		at := &profile.FlameNode{Name: f.Function, File: f.File, Self: n.Self[side][i], Total: n.Total[side][i]}
+		at := &FlameNode{Name: f.Function, File: f.File, Self: n.Self[side][i], Total: n.Total[side][i]}
 		if path = append(path[:depth], at); depth > 0 {
 			path[depth-1].Children = append(path[depth-1].Children, at)
 		}

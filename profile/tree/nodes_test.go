@@ -1,4 +1,4 @@
-package tree
+package tree_test
 
 import (
 	"context"
@@ -15,12 +15,13 @@ import (
 
 	"github.com/granarydb/granary/columnstore"
 	"github.com/granarydb/granary/profile"
+	"github.com/granarydb/granary/profile/tree"
 )
 
 // nodesOf returns the tree of one side or two.
-func nodesOf(t testing.TB, d Direction, function string, most int, sides ...*profile.Stacks) *Nodes {
+func nodesOf(t testing.TB, d tree.Direction, function string, most int, sides ...*profile.Stacks) *tree.Nodes {
 	t.Helper()
-	c := New(d, function, 0)
+	c := tree.New(d, function, 0)
 	for side, s := range sides {
 		if err := c.Add(t.Context(), side, s); err != nil {
 			t.Fatal(err)
@@ -29,21 +30,8 @@ func nodesOf(t testing.TB, d Direction, function string, most int, sides ...*pro
 	return c.Nodes(most)
 }
 
-// flat returns a tree of package profile in preorder, a line for each node.
-func flat(root *profile.FlameNode) (lines []string) {
-	var walk func(n *profile.FlameNode, depth int)
-	walk = func(n *profile.FlameNode, depth int) {
-		lines = append(lines, fmt.Sprintf("%d %s %s %d/%d", depth, n.Name, n.File, n.Self, n.Total))
-		for _, c := range n.Children {
-			walk(c, depth+1)
-		}
-	}
-	walk(root, 0)
-	return lines
-}
-
-// lines returns a side of a tree as flat does.
-func (n *Nodes) lines(side int) (lines []string) {
+// linesOf returns a side of a tree in preorder, a line for each node.
+func linesOf(n *tree.Nodes, side int) (lines []string) {
 	for i, depth := range n.Depth {
 		f := n.Frames[n.Frame[i]]
 		lines = append(lines, fmt.Sprintf("%d %s %s %d/%d", depth, f.Function, f.File, n.Self[side][i], n.Total[side][i]))
@@ -52,22 +40,22 @@ func (n *Nodes) lines(side int) (lines []string) {
 }
 
 // sums returns the total of each path of a direction, and the value that ends there, stack by stack: the slow oracle.
-func sums(d Direction, name string, stacks *profile.Stacks) map[string][2]int64 {
+func sums(d tree.Direction, name string, stacks *profile.Stacks) map[string][2]int64 {
 	out := map[string][2]int64{}
 	for frames, value := range stacks.All() {
 		frames = slices.Clone(frames)
-		if d == FromRoot || d == Callees {
+		if d == tree.FromRoot || d == tree.Callees {
 			slices.Reverse(frames) // root first
 		}
 		is := func(f profile.Frame) bool { return f.Function == name }
 		switch d {
-		case Callees:
+		case tree.Callees:
 			at := slices.IndexFunc(frames, is)
 			if at < 0 {
 				continue
 			}
 			frames = frames[at+1:]
-		case Callers:
+		case tree.Callers:
 			slices.Reverse(frames)
 			at := slices.IndexFunc(frames, is)
 			if at < 0 {
@@ -93,7 +81,7 @@ func sums(d Direction, name string, stacks *profile.Stacks) map[string][2]int64 
 }
 
 // checkNodes compares both sides of a tree with the oracle, and checks what holds of every tree.
-func checkNodes(t *testing.T, n *Nodes, want [2]map[string][2]int64, most int) {
+func checkNodes(t *testing.T, n *tree.Nodes, want [2]map[string][2]int64, most int) {
 	t.Helper()
 	var path []string
 	kept, hidden, all := 0, map[int]int{}, map[string]bool{}
@@ -122,7 +110,7 @@ func checkNodes(t *testing.T, n *Nodes, want [2]map[string][2]int64, most int) {
 			}
 		}
 		switch {
-		case (hidden[i] > 0) != (n.Frame[i] == otherFrame):
+		case (hidden[i] > 0) != (n.Frame[i] == tree.OtherFrame):
 			t.Fatalf("%q stands for %d nodes", at, hidden[i])
 		case i > 0 && hidden[i] == 0:
 			kept++
@@ -153,7 +141,7 @@ func TestNodes_Random(t *testing.T) {
 	rng := rand.New(rand.NewPCG(3, 4))
 	for range 12 {
 		before, after := stacksOf(t, randomSamples(rng, 60)...), stacksOf(t, randomSamples(rng, 60)...)
-		for d := FromRoot; d <= Callees; d++ {
+		for d := tree.FromRoot; d <= tree.Callees; d++ {
 			want := [2]map[string][2]int64{sums(d, "f2", before), sums(d, "f2", after)}
 			for _, most := range []int{0, 1, 7, 50, 10_000} {
 				checkNodes(t, nodesOf(t, d, "f2", most, before, after), want, most)
@@ -167,9 +155,9 @@ func TestNodes_Groups(t *testing.T) {
 	rng := rand.New(rand.NewPCG(7, 8))
 	for range 8 {
 		side, other := stacksOf(t, randomSamples(rng, 60)...), stacksOf(t, randomSamples(rng, 60)...)
-		for d := FromRoot; d <= Callees; d++ {
+		for d := tree.FromRoot; d <= tree.Callees; d++ {
 			for _, most := range []int{0, 1, 7, 50} {
-				c := New(d, "f2", 0)
+				c := tree.New(d, "f2", 0)
 				err := c.Add(t.Context(), 0, side)
 				for group, s := range []*profile.Stacks{other, side, other} { // the last one goes to the first too
 					err = errors.Join(err, c.AddGroup(t.Context(), group%2, s))
@@ -189,7 +177,7 @@ func TestNodes_Groups(t *testing.T) {
 }
 
 // checkGroup compares the totals of a group with the oracle, times a factor.
-func checkGroup(t *testing.T, n *Nodes, group []int64, want map[string][2]int64, times int64) {
+func checkGroup(t *testing.T, n *tree.Nodes, group []int64, want map[string][2]int64, times int64) {
 	t.Helper()
 	total, parents, paths := slices.Clone(group), []int{}, make([]string, len(n.Depth))
 	parent := make([]int, len(n.Depth))
@@ -204,7 +192,7 @@ func checkGroup(t *testing.T, n *Nodes, group []int64, want map[string][2]int64,
 		total[parent[i]] += total[i]
 	}
 	for i, path := range paths {
-		if n.Frame[i] != otherFrame && total[i] != times*want[path][1] {
+		if n.Frame[i] != tree.OtherFrame && total[i] != times*want[path][1] {
 			t.Fatalf("%q has %d of the group, want %d", path, total[i], times*want[path][1])
 		}
 	}
@@ -212,7 +200,7 @@ func checkGroup(t *testing.T, n *Nodes, group []int64, want map[string][2]int64,
 
 // TestNodes_GroupLast has a side after a group panic.
 func TestNodes_GroupLast(t *testing.T) {
-	c := New(FromRoot, "", 0)
+	c := tree.New(tree.FromRoot, "", 0)
 	if err := c.AddGroup(t.Context(), 0, stacksOf(t)); err != nil {
 		t.Fatal(err)
 	}
@@ -224,19 +212,106 @@ func TestNodes_GroupLast(t *testing.T) {
 	_ = c.Add(t.Context(), 0, stacksOf(t))
 }
 
-// TestNodes_FlameGraph compares trees, in their order, with those of package profile.
+// plainNode is a node of plainTree.
+type plainNode struct {
+	frame       profile.Frame
+	self, total int64
+	parent      *plainNode
+	children    []*plainNode
+	kept        bool
+}
+
+// plainTree makes a tree of at most some functions from a pointer a node: the slow oracle of order and of what is kept.
+func plainTree(d tree.Direction, name string, most int, stacks *profile.Stacks) *plainNode {
+	root := &plainNode{frame: profile.Frame{Function: "root"}, kept: true}
+	if d == tree.Callers || d == tree.Callees {
+		root.frame.Function = name
+	}
+	var all []*plainNode
+	for frames, value := range stacks.All() {
+		frames = slices.Clone(frames)
+		slices.Reverse(frames)
+		at := slices.IndexFunc(frames, func(f profile.Frame) bool { return f.Function == name })
+		switch {
+		case d == tree.FromRoot:
+		case at < 0:
+			continue
+		case d == tree.Callers:
+			frames = frames[:at]
+			slices.Reverse(frames)
+		default:
+			frames = frames[at+1:]
+		}
+		n := root
+		n.total += value
+		for _, f := range frames {
+			i := slices.IndexFunc(n.children, func(c *plainNode) bool { return c.frame.Function == f.Function && c.frame.File == f.File })
+			if i < 0 {
+				i = len(n.children)
+				n.children = append(n.children, &plainNode{frame: f, parent: n})
+				all = append(all, n.children[i])
+			}
+			n = n.children[i]
+			n.total += value
+		}
+		n.self += value
+	}
+	size := func(n *plainNode) int64 { return max(n.total, -n.total) }
+	slices.SortStableFunc(all, func(a, b *plainNode) int { return int(size(b) - size(a)) })
+	left := most
+	for _, n := range all {
+		var missing []*plainNode
+		for at := n; !at.kept; at = at.parent {
+			missing = append(missing, at)
+		}
+		if most > 0 && len(missing) > left {
+			continue
+		}
+		left -= len(missing)
+		for _, m := range missing {
+			m.kept = true
+		}
+	}
+	return root
+}
+
+// graph returns the tree as package render draws it, and a line for each node in preorder.
+func (n *plainNode) graph(depth int, lines []string) (*profile.FlameNode, []string) {
+	out := &profile.FlameNode{Name: n.frame.Function, File: n.frame.File, Self: n.self, Total: n.total}
+	lines = append(lines, fmt.Sprintf("%d %s %s %d/%d", depth, out.Name, out.File, out.Self, out.Total))
+	others, rest := 0, int64(0)
+	for _, c := range n.children {
+		if !c.kept {
+			others, rest = others+1, rest+c.total
+			continue
+		}
+		var child *profile.FlameNode
+		child, lines = c.graph(depth+1, lines)
+		out.Children = append(out.Children, child)
+	}
+	if others > 0 {
+		out.Children = append(out.Children, &profile.FlameNode{Name: "other", Self: rest, Total: rest})
+		lines = append(lines, fmt.Sprintf("%d other  %d/%d", depth+1, rest, rest))
+	}
+	return out, lines
+}
+
+// TestNodes_FlameGraph compares trees, in their order, with slow ones, and with the views of package profile.
 func TestNodes_FlameGraph(t *testing.T) {
 	rng := rand.New(rand.NewPCG(5, 6))
 	for name, s := range map[string]*profile.Stacks{
 		"random": stacksOf(t, randomSamples(rng, 300)...), "none": {}, "etcd": realStacks(t, "etcd", "cpu"), "compile": realStacks(t, "compile", "cpu"),
 	} {
 		for _, most := range []int{0, 1, 2, 30, 1000} {
-			want, got := flat(s.FlameGraph(profile.FlameGraphOptions{MaxNodes: most})), nodesOf(t, FromRoot, "", most, s)
-			if diff := cmp.Diff(want, got.lines(0)); diff != "" {
+			want, lines := plainTree(tree.FromRoot, "", most, s).graph(0, nil)
+			got := nodesOf(t, tree.FromRoot, "", most, s)
+			if diff := cmp.Diff(lines, linesOf(got, 0)); diff != "" {
 				t.Fatalf("%s, %d nodes: -want +got\n%s", name, most, diff)
 			}
-			if !reflect.DeepEqual(s.FlameGraph(profile.FlameGraphOptions{MaxNodes: most}), got.FlameGraph(0)) {
-				t.Fatalf("%s, %d nodes: another flame graph", name, most)
+			for _, graph := range []*profile.FlameNode{got.FlameGraph(0), s.FlameGraph(profile.FlameGraphOptions{MaxNodes: most})} {
+				if !reflect.DeepEqual(want, graph) {
+					t.Fatalf("%s, %d nodes: another flame graph", name, most)
+				}
 			}
 			if slices.ContainsFunc(got.Self[1], func(v int64) bool { return v != 0 }) {
 				t.Fatalf("%s: another side has values", name)
@@ -244,8 +319,9 @@ func TestNodes_FlameGraph(t *testing.T) {
 		}
 		for _, f := range s.Top()[:min(len(s.Top()), 20)] {
 			want := s.Sandwich(f.Name)
-			for d, root := range map[Direction]*profile.FlameNode{Callers: want.Above, Callees: want.Below} {
-				if diff := cmp.Diff(flat(root), nodesOf(t, d, f.Name, 0, s).lines(0)); diff != "" {
+			for d, root := range map[tree.Direction]*profile.FlameNode{tree.Callers: want.Above, tree.Callees: want.Below} {
+				want, lines := plainTree(d, f.Name, 0, s).graph(0, nil)
+				if diff := cmp.Diff(lines, linesOf(nodesOf(t, d, f.Name, 0, s), 0)); diff != "" || !reflect.DeepEqual(want, root) {
 					t.Fatalf("%s, %s of %s: -want +got\n%s", name, []string{"", "", "callers", "callees"}[d], f.Name, diff)
 				}
 			}
@@ -263,13 +339,13 @@ func TestNodes_Frames(t *testing.T) {
 	for range 2 {
 		slices.Reverse(samples)
 		s := stacksOf(t, samples...)
-		got := nodesOf(t, FromRoot, "", 0, s).Frames
+		got := nodesOf(t, tree.FromRoot, "", 0, s).Frames
 		slices.SortFunc(got[2:], func(a, b profile.Frame) int { return int(b.Line - a.Line) })
 		if diff := cmp.Diff(want, got); diff != "" {
 			t.Errorf("-want +got\n%s", diff)
 		}
-		costs, err := Top(t.Context(), 0, s)
-		if diff := cmp.Diff([]Cost{{want[2], [2]int64{4}, [2]int64{4}}}, costs); diff != "" || err != nil {
+		costs, err := tree.Top(t.Context(), 0, s)
+		if diff := cmp.Diff([]tree.Cost{{want[2], [2]int64{4}, [2]int64{4}}}, costs); diff != "" || err != nil {
 			t.Errorf("%v: -want +got\n%s", err, diff)
 		}
 	}
@@ -284,7 +360,7 @@ func TestTop(t *testing.T) {
 		{realStacks(t, "etcd", "cpu"), realStacks(t, "compile", "cpu")},
 		{stacksOf(t, sample{[]profile.Frame{{Function: "a"}}, math.MinInt64}), stacksOf(t, sample{[]profile.Frame{{Function: "a"}}, math.MaxInt64})},
 	} {
-		one, err := Top(t.Context(), 0, pair[1])
+		one, err := tree.Top(t.Context(), 0, pair[1])
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -295,7 +371,7 @@ func TestTop(t *testing.T) {
 		if diff := cmp.Diff(pair[1].Top(), got); diff != "" {
 			t.Errorf("-want +got\n%s", diff)
 		}
-		both, err := Top(t.Context(), 0, pair[0], pair[1])
+		both, err := tree.Top(t.Context(), 0, pair[0], pair[1])
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -324,13 +400,13 @@ func TestClasses(t *testing.T) {
 	sizes = append(sizes, math.MaxUint64-1, math.MaxUint64)
 	slices.Sort(sizes)
 	for _, size := range sizes {
-		class := classOf(size)
-		if class < last || class > last+1 && size < 1<<classBits {
+		class := tree.ClassOf(size)
+		if class < last || class > last+1 && size < 1<<tree.ClassBits {
 			t.Fatalf("%d is of class %d, and a lesser one of %d", size, class, last)
 		}
 		last = class
 	}
-	if first := classOf(1 << 63); last-first != 1<<classBits-1 {
+	if first := tree.ClassOf(1 << 63); last-first != 1<<tree.ClassBits-1 {
 		t.Errorf("the largest sizes are of %d to %d", first, last)
 	}
 }
@@ -339,34 +415,46 @@ func TestClasses(t *testing.T) {
 func TestLargest(t *testing.T) {
 	for seed := range uint64(30) {
 		rng := rand.New(rand.NewPCG(seed, 3))
-		c := New(FromRoot, "", 0)
+		c := tree.New(tree.FromRoot, "", 0)
 		if err := c.Add(t.Context(), 0, stacksOf(t, randomSamples(rng, 300)...)); err != nil {
 			t.Fatal(err)
 		}
-		total := c.sum()
-		compare := func(a, b int32) int { return cmp2(&total, a, b) }
 		for _, most := range []int{1, 20, 1 << 20} {
-			var sorted []int32
-			for some := range c.bySize(&total, most) {
-				slices.SortFunc(some, compare)
-				sorted = append(sorted, some...)
+			nodes, sizes := c.InClasses(most)
+			if len(nodes) != c.Count()-1 {
+				t.Fatalf("seed %d: %d of %d nodes", seed, len(nodes), c.Count()-1)
 			}
-			if len(sorted) != int(c.nodes.count)-1 || !slices.IsSortedFunc(sorted, compare) {
-				t.Fatalf("seed %d: %d of %d nodes are not in order", seed, len(sorted), c.nodes.count-1)
+			for i := 1; i < len(nodes); i++ {
+				if sizes[i] > sizes[i-1] || sizes[i] == sizes[i-1] && nodes[i] < nodes[i-1] {
+					t.Fatalf("seed %d: node %d of size %d comes after %d of %d", seed, nodes[i], sizes[i], nodes[i-1], sizes[i-1])
+				}
 			}
 		}
 	}
 }
 
-// cmp2 compares two nodes by falling size, then by number.
-func cmp2(t *totals, a, b int32) int {
-	if x, y := sizeOf(t.of(a)), sizeOf(t.of(b)); x != y {
-		if x > y {
-			return -1
+// TestCalls_DropNegatives has the values of both sides at least 0 in each node, and totals of them.
+func TestCalls_DropNegatives(t *testing.T) {
+	f := func(names ...string) (frames []profile.Frame) {
+		for _, n := range slices.Backward(names) {
+			frames = append(frames, profile.Frame{Function: n, File: "x.go"})
 		}
-		return 1
+		return frames
 	}
-	return int(a - b)
+	before := stacksOf(t, sample{f("freed"), -10}, sample{f("freed", "kept"), 4}, sample{f("least"), math.MinInt64})
+	after := stacksOf(t, sample{f("freed"), 3}, sample{f("more"), -2})
+	c := tree.New(tree.FromRoot, "", 0)
+	if err := errors.Join(c.Add(t.Context(), 0, before), c.Add(t.Context(), 1, after)); err != nil {
+		t.Fatal(err)
+	}
+	c.DropNegatives()
+	n := c.Nodes(0)
+	if want := []string{"0 root  0/4", "1 freed x.go 0/4", "2 kept x.go 4/4", "1 least x.go 0/0", "1 more x.go 0/0"}; !slices.Equal(linesOf(n, 0), want) {
+		t.Errorf("before: %q, want %q", linesOf(n, 0), want)
+	}
+	if want := []string{"0 root  0/3", "1 freed x.go 3/3", "2 kept x.go 0/0", "1 least x.go 0/0", "1 more x.go 0/0"}; !slices.Equal(linesOf(n, 1), want) {
+		t.Errorf("after: %q, want %q", linesOf(n, 1), want)
+	}
 }
 
 // TestAccount compares the account of a tree with the heap that it takes, its columns included (R7).
@@ -389,15 +477,15 @@ func TestAccount(t *testing.T) {
 		return int64(m.HeapAlloc)
 	}
 	before := heap()
-	c := New(FromRoot, "", 0)
+	c := tree.New(tree.FromRoot, "", 0)
 	if err := c.Add(t.Context(), 0, s); err != nil {
 		t.Fatal(err)
 	}
 	out := c.Nodes(0)
 	took := heap() - before
-	t.Logf("%d nodes take %d bytes, and are counted as %d", c.nodes.count, took, c.bytes)
-	if c.nodes.count < 100_000 || took > c.bytes || took < c.bytes/4 {
-		t.Errorf("%d nodes take %d bytes, and are counted as %d", c.nodes.count, took, c.bytes)
+	t.Logf("%d nodes take %d bytes, and are counted as %d", c.Count(), took, c.Bytes())
+	if c.Count() < 100_000 || took > c.Bytes() || took < c.Bytes()/4 {
+		t.Errorf("%d nodes take %d bytes, and are counted as %d", c.Count(), took, c.Bytes())
 	}
 	runtime.KeepAlive(out)
 	runtime.KeepAlive(s) // else the tree seems to take less, by what goes meanwhile
@@ -408,19 +496,19 @@ func TestBounds(t *testing.T) {
 	s := stacksOf(t, randomSamples(rand.New(rand.NewPCG(9, 9)), 2000)...)
 	over, cancel := context.WithCancel(t.Context())
 	cancel()
-	for d := FromRoot; d <= Callees; d++ {
-		c := New(d, "f1", stackBytes*int64(s.Len())+frameBytes)
-		if err := c.Add(t.Context(), 0, s); !errors.Is(err, columnstore.ErrQueryMemory) || c.nodes.count > 3 {
-			t.Errorf("direction %d: %v, %d nodes", d, err, c.nodes.count)
+	for d := tree.FromRoot; d <= tree.Callees; d++ {
+		c := tree.New(d, "f1", tree.StackBytes*int64(s.Len())+tree.FrameBytes)
+		if err := c.Add(t.Context(), 0, s); !errors.Is(err, columnstore.ErrQueryMemory) || c.Count() > 3 {
+			t.Errorf("direction %d: %v, %d nodes", d, err, c.Count())
 		}
-		if err := New(d, "f1", 0).Add(over, 0, s); !errors.Is(err, context.Canceled) {
+		if err := tree.New(d, "f1", 0).Add(over, 0, s); !errors.Is(err, context.Canceled) {
 			t.Errorf("direction %d: %v", d, err)
 		}
 	}
-	if _, err := Top(t.Context(), stackBytes*int64(s.Len())+frameBytes, s); !errors.Is(err, columnstore.ErrQueryMemory) {
+	if _, err := tree.Top(t.Context(), tree.StackBytes*int64(s.Len())+tree.FrameBytes, s); !errors.Is(err, columnstore.ErrQueryMemory) {
 		t.Error(err)
 	}
-	if _, err := Top(over, 0, s); !errors.Is(err, context.Canceled) {
+	if _, err := tree.Top(over, 0, s); !errors.Is(err, context.Canceled) {
 		t.Error(err)
 	}
 }
@@ -428,8 +516,8 @@ func TestBounds(t *testing.T) {
 // TestSides adds up totals of both sides that have no place in an int64.
 func TestSides(t *testing.T) {
 	before := stacksOf(t, sample{[]profile.Frame{{Function: "a"}}, math.MinInt64}, sample{[]profile.Frame{{Function: "b"}}, math.MaxInt64})
-	n := nodesOf(t, FromRoot, "", 1, before, before)
-	if want := []string{"0 root  0/-1", fmt.Sprintf("1 a  %d/%d", math.MinInt64, math.MinInt64), fmt.Sprintf("1 other  %d/%d", math.MaxInt64, math.MaxInt64)}; !slices.Equal(n.lines(0), want) || !slices.Equal(n.lines(1), want) {
-		t.Errorf("%q and %q", n.lines(0), n.lines(1))
+	n := nodesOf(t, tree.FromRoot, "", 1, before, before)
+	if want := []string{"0 root  0/-1", fmt.Sprintf("1 a  %d/%d", math.MinInt64, math.MinInt64), fmt.Sprintf("1 other  %d/%d", math.MaxInt64, math.MaxInt64)}; !slices.Equal(linesOf(n, 0), want) || !slices.Equal(linesOf(n, 1), want) {
+		t.Errorf("%q and %q", linesOf(n, 0), linesOf(n, 1))
 	}
 }

@@ -8,14 +8,13 @@ import (
 	"slices"
 
 	"github.com/granarydb/granary/columnstore"
-	"github.com/granarydb/granary/profile"
 )
 
 // Cost is what a function costs, by side, in the unit of the stacks. Flat and Cum are as in profile.Function.
 type Cost struct {
 	// Frame is the function. File is the first of its files in alphabetical order, Line and Mapping are the
 	// least of its frames there, and Inlined is not set.
-	profile.Frame
+	Frame
 	Flat, Cum [2]int64
 }
 
@@ -27,7 +26,7 @@ type Cost struct {
 //
 // Errors are columnstore.ErrQueryMemory, and that of ctx. It costs as much as profile.Stacks.Numbered, and 5 ns
 // for each frame.
-func Top(ctx context.Context, most int64, sides ...*profile.Stacks) ([]Cost, error) {
+func Top[S StackList](ctx context.Context, most int64, sides ...S) ([]Cost, error) {
 	t := top{index: map[string]int{}}
 	bytes := int64(0)
 	for side, stacks := range sides {
@@ -101,7 +100,7 @@ func (t *top) see(f *seenFrame, known map[uint32]int) int {
 	case f.File == c.File:
 		least(&c.Frame, &f.Frame)
 	case c.File == "" || f.File != "" && f.File < c.File:
-		c.Frame = profile.Frame{Function: f.Function, File: f.File}
+		c.Frame = Frame{Function: f.Function, File: f.File}
 		least(&c.Frame, &f.Frame)
 	}
 	return i
@@ -113,7 +112,7 @@ func (t *top) function(name string) int {
 	if !known {
 		i = len(t.costs)
 		t.index[name] = i
-		t.costs, t.lastIn = append(t.costs, Cost{Frame: profile.Frame{Function: name}}), append(t.lastIn, 0)
+		t.costs, t.lastIn = append(t.costs, Cost{Frame: Frame{Function: name}}), append(t.lastIn, 0)
 	}
 	return i
 }

@@ -1,4 +1,4 @@
-package stats
+package columnstore
 
 import (
 	"math"
@@ -78,8 +78,8 @@ func (s Stats) WriteAmplification() float64 {
 	return float64(committed+s.RewrittenRows) / float64(committed)
 }
 
-// AddTable adds the rows of a table. O(buckets and granules in memory).
-func (s *Stats) AddTable(name string, state *catalog.TableState) {
+// addTable adds the rows of a table. O(buckets and granules in memory).
+func (s *Stats) addTable(name string, state *catalog.TableState) {
 	s.Rows += state.Rows
 	s.DroppedRows += state.Dropped
 	s.EvictedRows += state.Evicted
@@ -113,8 +113,8 @@ func (s *Stats) AddTable(name string, state *catalog.TableState) {
 	}
 }
 
-// AddDictionaries adds the dictionaries of a table.
-func (s *Stats) AddDictionaries(all *dicts.Generations) {
+// addDictionaries adds the dictionaries of a table.
+func (s *Stats) addDictionaries(all *dicts.Generations) {
 	for _, g := range all.All() {
 		lists, records := g.Lists.Size()
 		s.Stacks += g.Lists.Len()
@@ -124,8 +124,8 @@ func (s *Stats) AddDictionaries(all *dicts.Generations) {
 	}
 }
 
-// AddDirectory adds the files of a directory and the segments of its log. It asks the size of each file.
-func (s *Stats) AddDirectory(fs disk.FS, segments []disk.Segment) {
+// addDirectory adds the files of a directory and the segments of its log. It asks the size of each file.
+func (s *Stats) addDirectory(fs disk.FS, segments []disk.Segment) {
 	for _, segment := range segments {
 		s.LogBytes += segment.Size
 	}

@@ -1,0 +1,158 @@
+package profile
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/granarydb/granary/columnstore"
+	"github.com/granarydb/granary/encoding"
+	"github.com/granarydb/granary/profile/symbols"
+)
+
+// plan is a question about a snapshot, compiled once: nothing derives a condition from its Query
+// again. What an answer needs besides the conditions is resolved from the plan: the kinds of its
+// sources, the times that means of gauges are over, and the sums of its groups, in this order
+// (decision 0042).
+//
+// A plan belongs to one goroutine and to one answer.
+type plan struct {
+	db         *DB
+	snap       *columnstore.Snapshot
+	types      []Type           // of the values; empty for all types
+	conditions                  // of q
+	chosen     columnstore.Expr // the rows of the types that the query chooses
+	q          Query            // its settings: the conditions are compiled
+}
+
+// conditions are the conditions of a query on rows, by what they depend on. They are parts of And.
+type conditions struct {
+	samples  []columnstore.Expr // on labels and on other columns
+	times    []columnstore.Expr
+	stacks   []columnstore.Expr
+	profiles []columnstore.Expr // on the labels of profiles, without those of samples
+}
+
+// plan compiles a query of the values of types, or of all values without types.
+func (db *DB) plan(snap *columnstore.Snapshot, q Query, types ...Type) *plan {
+	p := &plan{db: db, snap: snap, types: types, conditions: q.compile(), q: q}
+	p.chosen = p.rows(types)
+	return p
+}
+
+// rows returns the condition that a row is chosen and is of one of the types, if there are any.
+func (c *conditions) rows(types []Type) columnstore.Expr {
+	return columnstore.And(slices.Concat(c.samples, ofTypes(types), c.times, c.stacks)...)
+}
+
+// series returns rows without the conditions on stacks, because no series has a stack.
+func (c *conditions) series(types []Type) columnstore.Expr {
+	return columnstore.And(slices.Concat(c.samples, ofTypes(types), c.times)...)
+}
+
+// ofProfiles returns the condition that a row is of a chosen profile, whether or not its sample is
+// chosen.
+func (c *conditions) ofProfiles(types []Type) columnstore.Expr {
+	return columnstore.And(slices.Concat(ofTypes(types), c.times, c.profiles)...)
+}
+
+// ofTypes returns the condition that a row is of one of the types, or none without types.
+func ofTypes(types []Type) []columnstore.Expr {
+	if len(types) == 0 {
+		return nil
+	}
+	either := make([]columnstore.Expr, len(types))
+	for i, t := range types {
+		either[i] = columnstore.And(
+			columnstore.Equal(ColumnSampleType, t.Sample),
+			columnstore.Equal(ColumnSampleUnit, t.SampleUnit),
+			columnstore.Equal(ColumnPeriodType, t.Period),
+			columnstore.Equal(ColumnPeriodUnit, t.PeriodUnit),
+		)
+	}
+	return []columnstore.Expr{columnstore.Or(either...)}
+}
+
+// sum adds up the values of the chosen rows by the columns of opts, given the types of these rows.
+// It returns a MixedError instead of a sum of several kinds. Gauges become means over the times of
+// each source, unless the query sums them. A group can come in several rows, to be added, and a
+// column of stacks can follow the others.
+func (p *plan) sum(ctx context.Context, types []Type, opts columnstore.AggregateOptions) (*columnstore.Groups, error) {
+	if err := p.oneKind(ctx, types, labelsOf(opts.By)); err != nil {
+		return nil, err
+	}
+	if len(p.q.Under) > 0 && !slices.Contains(opts.By, ColumnStacktrace) {
+		opts.By = append(slices.Clip(opts.By), ColumnStacktrace)
+	}
+	everyTime := opts.Step == 0 && slices.Contains(opts.By, ColumnTimestamp)
+	gauges := slices.DeleteFunc(slices.Clone(types), func(t Type) bool { return !t.IsGauge() })
+	if p.q.SumGauges || everyTime || len(gauges) == 0 {
+		return p.sums(ctx, opts)
+	}
+	times, err := p.gaugeTimes(ctx, gauges, opts.Step)
+	if err != nil {
+		return nil, err
+	}
+	return p.means(ctx, times, opts)
+}
+
+// labelsOf returns the labels of profiles among columns.
+func labelsOf(columns []string) (labels []string) {
+	for _, column := range columns {
+		if name, ok := strings.CutPrefix(column, ColumnLabels+"."); ok {
+			labels = append(labels, name)
+		}
+	}
+	return labels
+}
+
+// sums adds up the values of the chosen rows. If the query has a path of functions, the columns of
+// opts include the stack, and the groups are those under the path.
+func (p *plan) sums(ctx context.Context, opts columnstore.AggregateOptions) (*columnstore.Groups, error) {
+	opts.Sum = ColumnValue
+	groups, err := p.read(ctx, p.chosen, opts)
+	if err == nil && len(p.q.Under) > 0 {
+		stacks := groups.Column(ColumnStacktrace)
+		keepUnder(groups, stacks, p.symbols(stacks), p.q.Under)
+	}
+	return groups, err
+}
+
+// read groups the rows for which a condition holds, within the memory of the query.
+func (p *plan) read(ctx context.Context, where columnstore.Expr, opts columnstore.AggregateOptions) (*columnstore.Groups, error) {
+	opts.Where, opts.MaxBytes, opts.Time = where, p.q.MaxBytes, ColumnTimestamp
+	return p.db.table.Aggregate(ctx, p.snap, opts)
+}
+
+// symbols returns the symbols of an answer, whose locations lack the frames that the query
+// leaves out.
+func (p *plan) symbols(stacks *columnstore.GroupColumn) *symbols.Resolver {
+	return symbols.New(stacks.Lists, stacks.Codes, p.q.Hide, p.q.Show)
+}
+
+// fits returns an error if the groups, and an answer of the given size that is made from them,
+// exceed Query.MaxBytes together.
+func (p *plan) fits(groups *columnstore.Groups, answer int) error {
+	if p.q.MaxBytes <= 0 {
+		return nil
+	}
+	rows := len(groups.Sums)
+	bytes := answer + 16*rows
+	for i := range groups.Columns {
+		c := &groups.Columns[i]
+		bytes += len(c.Values.Valid)
+		switch c.Values.Type {
+		case encoding.String, encoding.UUID:
+			bytes += 16 * rows
+		case encoding.UUIDList:
+			bytes += 4 * rows
+		default:
+			bytes += 8 * rows
+		}
+	}
+	if int64(bytes) > p.q.MaxBytes {
+		return fmt.Errorf("%w: %d bytes for %d groups, at most %d", columnstore.ErrQueryMemory, bytes, rows, p.q.MaxBytes)
+	}
+	return nil
+}
