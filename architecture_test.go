@@ -26,7 +26,7 @@ var below = map[string][]string{
 	"cmd/granary/internal/clitest": {"cmd/granary/internal/cli"}, // tests alone import it
 	"cmd/granary/parquet":          {"profile"},
 
-	"server":            {"server/fanout", "server/ui", "export", "profile", "profile/tree", "query/filter", "columnstore", "schema", "disk", "internal/selector", "server/webpprof", "trace", "profile/rows", "history", "history/summary", "internal/attrpath"},
+	"server":            {"server/fanout", "server/ui", "export", "profile", "profile/tree", "query/filter", "columnstore", "schema", "disk", "internal/selector", "trace", "profile/rows", "history", "history/summary", "internal/attrpath"},
 	"server/fanout":     {"profile", "profile/means", "columnstore"},
 	"server/self":       {"profile", "columnstore", "history", "server/gotrace"},
 	"server/gotrace":    {"history", "trace"},
@@ -62,7 +62,6 @@ var below = map[string][]string{
 	"encoding/dict":   {"internal/fields"},
 	"testdata":        {},
 	"":                {},
-	"server/webpprof": {},
 
 	"history/partial/filed": {"history/paged", "history/partial"},
 

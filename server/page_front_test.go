@@ -137,14 +137,4 @@ func TestPage_FrontRefuses(t *testing.T) {
 			t.Errorf("%s: status %d: %s; want %d and %q", query, status, text, want.status, want.text)
 		}
 	}
-	for _, path := range []string{"/ui/pprof/", "/ui/pprof/~/top"} {
-		r, err := http.Get(front + path)
-		if err != nil {
-			t.Fatal(err)
-		}
-		r.Body.Close()
-		if r.StatusCode != http.StatusNotImplemented {
-			t.Errorf("%s: status %d", path, r.StatusCode)
-		}
-	}
 }

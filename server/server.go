@@ -112,7 +112,6 @@ func (s *Server) routes() {
 		}
 		s.mux.Handle("GET "+path, h)
 	}
-	s.pprofRoutes()
 	if s.front != nil {
 		s.frontRoutes()
 		return
