@@ -26,8 +26,17 @@ var below = map[string][]string{
 	"cmd/granary/internal/clitest": {"cmd/granary/internal/cli"}, // tests alone import it
 	"cmd/granary/parquet":          {"profile"},
 
-	"server":            {"server/fanout", "server/ui", "export", "profile", "profile/tree", "query/filter", "columnstore", "schema", "disk", "internal/selector", "trace", "profile/rows", "history", "history/summary", "internal/attrpath"},
-	"server/fanout":     {"profile", "profile/means", "columnstore"},
+	"server":                    {"server/internal/fanout", "server/internal/fault", "server/internal/page", "server/internal/push", "server/internal/querier", "server/internal/question", "server/internal/source", "server/internal/web", "server/ui", "profile", "columnstore", "disk"},
+	"server/internal/page":      {"server/internal/source", "server/internal/question", "server/internal/web", "server/internal/fault", "profile", "profile/rows", "profile/tree", "query/filter", "columnstore", "history", "history/summary", "trace", "internal/attrpath"},
+	"server/internal/querier":   {"server/internal/source", "server/internal/fanout", "server/internal/question", "server/internal/web", "server/internal/fault", "export", "profile", "columnstore"},
+	"server/internal/push":      {"server/internal/web", "server/internal/fault", "profile", "columnstore", "disk"},
+	"server/internal/source":    {"server/internal/fanout", "server/internal/question", "server/internal/web", "server/internal/fault", "profile", "columnstore", "history", "history/summary", "schema"},
+	"server/internal/fanout":    {"server/internal/fault", "profile", "profile/means", "columnstore"},
+	"server/internal/question":  {"server/internal/fault", "profile", "internal/selector"},
+	"server/internal/web":       {"server/internal/fault"},
+	"server/internal/fault":     {"profile", "columnstore", "disk"},
+	"server/internal/flametest": {"profile"}, // tests alone import it
+
 	"server/self":       {"profile", "columnstore", "history", "server/gotrace"},
 	"server/gotrace":    {"history", "trace"},
 	"server/ui":         {},
@@ -38,30 +47,30 @@ var below = map[string][]string{
 	"columnstore":       {"columnstore/stats", "query", "query/filter", "catalog", "catalog/dicts", "catalog/filed", "catalog/logged", "catalog/stored", "internal/cache", "internal/queue", "disk", "history", "granule", "txn", "arrowconv", "schema", "encoding", "encoding/dict", "internal/fields", "query/order"},
 	"columnstore/stats": {"catalog", "catalog/dicts", "disk", "txn"},
 
-	"query":           {"query/filter", "catalog", "history", "granule", "txn", "arrowconv", "schema", "encoding", "encoding/dict", "query/order"},
-	"query/filter":    {"catalog", "granule", "txn", "schema", "encoding", "encoding/dict"},
-	"query/order":     {"query/filter", "granule", "schema", "encoding"},
-	"catalog/mended":  {"catalog", "catalog/dicts", "catalog/filed", "catalog/logged", "disk", "granule", "history", "schema"},
-	"catalog/logged":  {"catalog", "granule", "schema", "internal/fields"},
-	"catalog/stored":  {"catalog", "catalog/dicts", "catalog/filed", "disk", "granule", "txn", "schema", "internal/cache"},
-	"catalog/dicts":   {"catalog/filed", "catalog/logged", "disk", "granule", "schema", "txn"},
-	"catalog/filed":   {"catalog", "granule", "disk", "schema", "internal/fields"},
-	"catalog":         {"history", "granule", "index", "txn", "schema", "encoding"},
-	"granule":         {"schema", "encoding", "encoding/dict", "internal/fields"},
-	"arrowconv":       {"schema", "encoding", "encoding/dict"},
-	"history":         {"history/names", "history/tile", "internal/fields"},
-	"history/tile":    {},
-	"history/names":   {"internal/fields"},
-	"trace":           {"history", "trace/ihs"},
-	"trace/ihs":       {},
-	"schema":          {"encoding"},
-	"index":           {},
-	"disk":            {},
-	"txn":             {},
-	"encoding":        {"encoding/dict", "internal/fields"},
-	"encoding/dict":   {"internal/fields"},
-	"testdata":        {},
-	"":                {},
+	"query":          {"query/filter", "catalog", "history", "granule", "txn", "arrowconv", "schema", "encoding", "encoding/dict", "query/order"},
+	"query/filter":   {"catalog", "granule", "txn", "schema", "encoding", "encoding/dict"},
+	"query/order":    {"query/filter", "granule", "schema", "encoding"},
+	"catalog/mended": {"catalog", "catalog/dicts", "catalog/filed", "catalog/logged", "disk", "granule", "history", "schema"},
+	"catalog/logged": {"catalog", "granule", "schema", "internal/fields"},
+	"catalog/stored": {"catalog", "catalog/dicts", "catalog/filed", "disk", "granule", "txn", "schema", "internal/cache"},
+	"catalog/dicts":  {"catalog/filed", "catalog/logged", "disk", "granule", "schema", "txn"},
+	"catalog/filed":  {"catalog", "granule", "disk", "schema", "internal/fields"},
+	"catalog":        {"history", "granule", "index", "txn", "schema", "encoding"},
+	"granule":        {"schema", "encoding", "encoding/dict", "internal/fields"},
+	"arrowconv":      {"schema", "encoding", "encoding/dict"},
+	"history":        {"history/names", "history/tile", "internal/fields"},
+	"history/tile":   {},
+	"history/names":  {"internal/fields"},
+	"trace":          {"history", "trace/ihs"},
+	"trace/ihs":      {},
+	"schema":         {"encoding"},
+	"index":          {},
+	"disk":           {},
+	"txn":            {},
+	"encoding":       {"encoding/dict", "internal/fields"},
+	"encoding/dict":  {"internal/fields"},
+	"testdata":       {},
+	"":               {},
 
 	"history/partial/filed": {"history/paged", "history/partial"},
 
@@ -332,7 +341,7 @@ func flat(text string) string { return strings.Join(strings.Fields(text), " ") }
 // tests: each must be waited for, except the reader of standard input, and ARCHITECTURE.md
 // must list it.
 func TestGoroutinesHaveOwners(t *testing.T) {
-	want := map[string]int{"columnstore/store_open.go": 2, "disk/log.go": 1, "query/aggregator_sum.go": 1, "history/summary/parts.go": 1, "profile/tree/batches.go": 1, "render/timegraph_shares.go": 1, "cmd/granary/fleet.go": 1, "cmd/granary/internal/serve/listen.go": 1, "server/fanout/node.go": 1, "cmd/granary/internal/serve/self.go": 1, "cmd/granary/internal/serve/demo.go": 1, "server/self/example/main.go": 1, "compat/arrow18/reader.go": 1, "compat/iceberg/granary-lake/serve.go": 1, "compat/duckdb/scan.go": 1, "compat/parca/cmd/granary-parca/serve.go": 1, "internal/input/read.go": 1}
+	want := map[string]int{"columnstore/store_open.go": 2, "disk/log.go": 1, "query/aggregator_sum.go": 1, "history/summary/parts.go": 1, "profile/tree/batches.go": 1, "render/timegraph_shares.go": 1, "cmd/granary/fleet.go": 1, "cmd/granary/internal/serve/listen.go": 1, "server/internal/fanout/node.go": 1, "cmd/granary/internal/serve/self.go": 1, "cmd/granary/internal/serve/demo.go": 1, "server/self/example/main.go": 1, "compat/arrow18/reader.go": 1, "compat/iceberg/granary-lake/serve.go": 1, "compat/duckdb/scan.go": 1, "compat/parca/cmd/granary-parca/serve.go": 1, "internal/input/read.go": 1}
 	starts := regexp.MustCompile(`(?m)^\s*go |\.Go\(`)
 	err := filepath.WalkDir(".", func(path string, d os.DirEntry, err error) error {
 		path = filepath.ToSlash(path)
