@@ -14,7 +14,6 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/granarydb/granary/profile"
-	"github.com/granarydb/granary/server/internal/fanout"
 	"github.com/granarydb/granary/server/internal/fault"
 	"github.com/granarydb/granary/server/internal/question"
 	"github.com/granarydb/granary/server/internal/source"
@@ -38,24 +37,6 @@ type querier struct {
 
 // The most bytes of a question, and the most messages.
 const maxQuestion, maxQuestionMessages = 1 << 20, 10_000
-
-// Routes returns the handlers of questions.
-func Routes(opts Options) []web.Route {
-	q := &querier{Options: opts}
-	path, handler := querierv1connect.NewQuerierServiceHandler(q, web.ConnectOptions(maxQuestion, maxQuestionMessages)...)
-	routes := []web.Route{
-		{Pattern: path, Name: "querier", Handler: web.Headed(web.Speaks(handler, nil))},
-		{Pattern: "GET /pprof", Name: "pprof", Handler: web.Headed(web.Handler(q.getPprof))},
-		{Pattern: "GET /arrow", Name: "arrow", Handler: web.Handler(q.getArrow)},
-	}
-	if store, err := opts.Source.Store(source.Rows); err == nil {
-		answer := web.Headed(web.Handler((&sources{q, store}).answer))
-		for _, method := range []string{"GET ", "POST "} {
-			routes = append(routes, web.Route{Pattern: method + fanout.SourcesPath, Name: "sources", Handler: answer})
-		}
-	}
-	return routes
-}
 
 // answered answers a question with a message of a limited size.
 func answered[M any, P interface {
