@@ -29,7 +29,7 @@ var below = map[string][]string{
 	"server":                    {"server/internal/fanout", "server/internal/fault", "server/internal/page", "server/internal/push", "server/internal/querier", "server/internal/question", "server/internal/source", "server/internal/web", "server/ui", "profile", "columnstore", "disk"},
 	"server/internal/page":      {"server/internal/source", "server/internal/question", "server/internal/web", "server/internal/fault", "profile", "profile/rows", "profile/tree", "query/filter", "columnstore", "history", "history/summary", "trace", "internal/attrpath"},
 	"server/internal/querier":   {"server/internal/source", "server/internal/fanout", "server/internal/question", "server/internal/web", "server/internal/fault", "export", "profile", "columnstore"},
-	"server/internal/push":      {"server/internal/web", "server/internal/fault", "profile", "columnstore", "disk"},
+	"server/internal/push":      {"server/internal/web", "server/internal/fault", "profile", "profile/format", "columnstore", "disk"},
 	"server/internal/source":    {"server/internal/fanout", "server/internal/question", "server/internal/web", "server/internal/fault", "profile", "columnstore", "history", "history/summary", "schema"},
 	"server/internal/fanout":    {"server/internal/fault", "profile", "profile/means", "columnstore"},
 	"server/internal/question":  {"server/internal/fault", "profile", "internal/selector"},
@@ -81,6 +81,7 @@ var below = map[string][]string{
 	"history/summary":     {"history", "history/tile", "internal/fields"},
 	"history/paged":       {"history", "history/tile", "disk", "internal/fields"},
 
+	"profile/format":    {"profile", "columnstore"},
 	"profile/tree":      {"profile", "columnstore"},
 	"profile/pprof":     {"internal/foreign"},
 	"profile/rows":      {"schema", "encoding", "profile/pprof"},

@@ -7,6 +7,7 @@ import (
 	"connectrpc.com/connect"
 	pushv1 "github.com/grafana/pyroscope/api/gen/proto/go/push/v1"
 
+	"github.com/granarydb/granary/profile/format"
 	"github.com/granarydb/granary/server/internal/fault"
 	"github.com/granarydb/granary/server/internal/web"
 )
@@ -39,7 +40,7 @@ func readPush(r *pushv1.PushRequest, p *push) error {
 		for j, sample := range series.GetSamples() {
 			p.profiles = append(p.profiles, pushed{
 				where: fmt.Sprintf("series %d, sample %d", i, j), labels: labels, id: sample.GetID(),
-				data: sample.GetRawProfile(), size: len(sample.GetRawProfile()),
+				Profile: format.Profile{Encoded: sample.GetRawProfile()}, size: len(sample.GetRawProfile()),
 			})
 		}
 	}

@@ -64,11 +64,11 @@ func (s *Pusher) readIngest(r *http.Request, p *push) error {
 		if err != nil || params["boundary"] == "" {
 			return fault.Invalid("header Content-Type: %s has no boundary", fault.Quoted(r.Header.Get("Content-Type")))
 		}
-		in.data, in.hint, err = s.readParts(multipart.NewReader(r.Body, params["boundary"]))
+		in.Encoded, in.hint, err = s.readParts(multipart.NewReader(r.Body, params["boundary"]))
 	} else {
-		in.data, err = s.readAll(r.Body)
+		in.Encoded, err = s.readAll(r.Body)
 	}
-	in.size = len(in.data)
+	in.size = len(in.Encoded)
 	p.profiles = append(p.profiles, in)
 	return err
 }
@@ -191,8 +191,8 @@ func (s *Pusher) readPprof(r *http.Request, p *push) error {
 			in.labels[name] = values[0]
 		}
 	}
-	in.data, err = s.readAll(r.Body)
-	in.size = len(in.data)
+	in.Encoded, err = s.readAll(r.Body)
+	in.size = len(in.Encoded)
 	p.profiles = append(p.profiles, in)
 	return err
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/granarydb/granary/columnstore"
 	"github.com/granarydb/granary/disk"
 	"github.com/granarydb/granary/profile"
+	"github.com/granarydb/granary/profile/format"
 	"github.com/granarydb/granary/server/internal/fault"
 	"github.com/granarydb/granary/server/internal/web"
 )
@@ -44,9 +45,8 @@ type pushed struct {
 	id     string    // names the profile; empty if it has no name
 	hint   string    // for kindOf
 	time   time.Time // of a profile without one; zero means now
-	data   []byte    // pprof, gzipped or not, if parsed is nil
-	parsed *pprof.Profile
-	size   int // bytes as it was sent
+	format.Profile
+	size int // bytes as it was sent
 }
 
 // outcome is what was inserted of a push.
@@ -235,9 +235,9 @@ func (in *insertion) commit(ctx context.Context) error {
 func (in *insertion) add(ctx context.Context, p *pushed, labels map[string]string) (rows int, err error) {
 	s, sh := in.s, in.share
 	defer sh.rewind(sh.mark())
-	data, err := sh.inflate(p.data, s.Limits.Profile.Bytes)
+	data, err := sh.inflate(p.Encoded, s.Limits.Profile.Bytes)
 	if err == nil {
-		err = sh.take(insertFactor*int64(len(data)) + flatBytes(p.parsed))
+		err = sh.take(insertFactor*int64(len(data)) + flatBytes(p.Parsed))
 	}
 	if err != nil {
 		return 0, err
@@ -256,11 +256,7 @@ func (in *insertion) add(ctx context.Context, p *pushed, labels map[string]strin
 	if p.time.IsZero() {
 		opts.Time = s.Now()
 	}
-	if p.parsed != nil {
-		rows, err = s.DB.InsertTx(ctx, in.tx, p.parsed, opts)
-	} else {
-		rows, err = s.DB.InsertEncodedTx(ctx, in.tx, data, opts)
-	}
+	rows, err = in.decode(ctx, format.Profile{Encoded: data, Parsed: p.Parsed}, opts)
 	switch {
 	case isNew && rows > 0:
 		in.series = append(in.series, of)
@@ -268,6 +264,23 @@ func (in *insertion) add(ctx context.Context, p *pushed, labels map[string]strin
 		s.tenants.withdraw([]series{of})
 	}
 	return rows, err
+}
+
+// decode inserts what a profile decodes to. Pushes take pprof alone.
+func (in *insertion) decode(ctx context.Context, p format.Profile, opts profile.InsertOptions) (rows int, err error) {
+	if p.Parsed != nil {
+		return p.InsertTx(ctx, in.s.DB, in.tx, opts)
+	}
+	for one, err := range format.Decode(p.Encoded, format.Hints{Only: format.PPROF, Limits: in.s.Limits.Profile}) {
+		if err != nil {
+			return rows, err
+		}
+		n, err := one.InsertTx(ctx, in.s.DB, in.tx, opts)
+		if rows += n; err != nil {
+			return rows, err
+		}
+	}
+	return rows, nil
 }
 
 // flatBytes is what the samples of a profile in memory take once more to be inserted.
@@ -285,12 +298,12 @@ func flatBytes(p *pprof.Profile) (bytes int64) {
 func (s *Pusher) nameOf(p *pushed, data []byte) string {
 	var types []string
 	var period string
-	if p.parsed != nil {
-		for _, t := range p.parsed.SampleType {
+	if p.Parsed != nil {
+		for _, t := range p.Parsed.SampleType {
 			types = append(types, t.Type)
 		}
-		if p.parsed.PeriodType != nil {
-			period = p.parsed.PeriodType.Type
+		if p.Parsed.PeriodType != nil {
+			period = p.Parsed.PeriodType.Type
 		}
 	} else {
 		types, period = typesOf(data)

@@ -28,7 +28,7 @@ func (d *otlpDictionary) profile(from *profilesv1.Profile, labels map[string]str
 		in.id = hex.EncodeToString(id)
 	}
 	if from.GetOriginalPayloadFormat() == "pprof" && len(from.GetOriginalPayload()) > 0 {
-		in.data = from.GetOriginalPayload()
+		in.Encoded = from.GetOriginalPayload()
 		return in, nil
 	}
 	p := &pprof.Profile{Period: from.GetPeriod()}
@@ -52,7 +52,7 @@ func (d *otlpDictionary) profile(from *profilesv1.Profile, labels map[string]str
 			return in, err
 		}
 	}
-	in.parsed = p
+	in.Parsed = p
 	return in, d.samples(p, from.GetSamples())
 }
 
