@@ -32,7 +32,7 @@ var below = map[string][]string{
 	"server/internal/push":      {"server/internal/web", "server/internal/fault", "profile", "profile/format", "columnstore", "disk"},
 	"server/internal/source":    {"server/internal/fanout", "server/internal/question", "server/internal/web", "server/internal/fault", "profile", "columnstore", "history", "history/summary", "schema"},
 	"server/internal/fanout":    {"server/internal/fault", "profile", "profile/means", "columnstore"},
-	"server/internal/question":  {"server/internal/fault", "profile", "internal/selector"},
+	"server/internal/question":  {"server/internal/fault", "profile", "internal/selector", "internal/timetext"},
 	"server/internal/web":       {"server/internal/fault"},
 	"server/internal/fault":     {"profile", "columnstore", "disk"},
 	"server/internal/flametest": {"profile"}, // tests alone import it
@@ -61,7 +61,7 @@ var below = map[string][]string{
 	"history":        {"history/names", "history/tile", "internal/fields"},
 	"history/tile":   {},
 	"history/names":  {"internal/fields"},
-	"trace":          {"history", "trace/ihs"},
+	"trace":          {"history", "trace/ihs", "internal/timetext"},
 	"trace/ihs":      {},
 	"schema":         {"encoding"},
 	"index":          {},
@@ -93,6 +93,7 @@ var below = map[string][]string{
 	"internal/attrpath": {},
 	"internal/fields":   {},
 	"internal/cache":    {},
+	"internal/timetext": {},
 	"internal/queue":    {},
 
 	"internal/crashfs":  {"disk"}, // tests alone import these

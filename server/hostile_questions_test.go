@@ -88,7 +88,7 @@ func hostileQuestions() (all []hostile) {
 	for _, path := range []string{"/pprof", "/arrow"} {
 		for name, query := range map[string]string{
 			"parameter": "typ=cpu", "twice": "type=cpu&type=cpu", "no query": "a=%zz", "semicolon": "a;b",
-			"from": "from=x", "from below 0": "from=-5", "from beyond time": "from=99999999999999999999", "from in 1969": "from=1969-01-01T00:00:00Z", "from in 2300": "from=2300-01-01T00:00:00Z", "from behind to": "from=5&to=4", "from as to": "from=5&to=5", "to": "to=1h",
+			"from": "from=x", "from below 0": "from=-5", "from beyond time": "from=99999999999999999999", "from in 1969": "from=1969-01-01T00:00:00Z", "from in 2300": "from=2300-01-01T00:00:00Z", "from behind to": "from=1769850005000&to=1769850004000", "from as to": "from=1769850005000&to=1769850005000", "to": "to=1x",
 		} {
 			all = append(all, hostile{path + " " + name, "GET", path + "?" + query, nil, nil, 400, "invalid request"})
 		}
@@ -117,8 +117,8 @@ func hostilePages(selectors map[string]string) (all []hostile) {
 		for name, query := range map[string]string{
 			"parameter": "type=cpu", "twice": "t=cpu&t=cpu", "no query": "a=%zz", "semicolon": "a;b", "a label as type": "q=%7B__type__%3D%22cpu%22%7D",
 			"from": "from=x", "from below 0": "from=-5", "from beyond time": "from=99999999999999999999", "from in 1969": "from=1969-01-01T00:00:00Z",
-			"from in 2300": "from=2300-01-01T00:00:00Z", "from behind to": "from=5&to=4", "from as to": "from=5&to=5", "from behind to, both before the newest": "from=-1h&to=-2h", "to": "to=1h",
-			"twice before": "from=--1h", "many days": "from=-99999d", "half a day": "from=-0.5d",
+			"from in 2300": "from=2300-01-01T00:00:00Z", "from behind to": "from=1769850005000&to=1769850004000", "from as to": "from=1769850005000&to=1769850005000", "from behind to, both before the newest": "from=-1h&to=-2h", "to": "to=1x",
+			"twice before": "from=--1h", "many days": "from=-999999d", "half of a half": "from=-0.5.5d",
 			"commit": "commit=x", "commit below 0": "commit=-1", "commit beyond numbers": "commit=99999999999999999999", "rows": "rows=x", "nodes": "max_nodes=-1",
 		} {
 			add(path, name, query, 400, "invalid request")
@@ -142,7 +142,7 @@ func hostilePages(selectors map[string]string) (all []hostile) {
 			add(path, name+" of many steps", name+"="+url.QueryEscape(strings.Repeat("[ab]{1000}", 20)), 422, "steps in parameter "+name)
 		}
 		add(path, "the selector before", "bq=%7B", 400, "parameter bq")
-		add(path, "the time before", "bfrom=5&bto=4", 400, "bfrom and bto")
+		add(path, "the time before", "bfrom=1769850005000&bto=1769850004000", 400, "bfrom and bto")
 		add(path, "norm", "norm=yes", 400, "parameter norm")
 		add(path, "sum", "sum=2", 400, "parameter sum")
 		add(path, "norm of nothing", "norm=1&bq=%7Bjob%3D%22none%22%7D", 400, "cannot be scaled")

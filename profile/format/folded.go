@@ -21,10 +21,10 @@ var folded = regexp.MustCompile(`^[^\n\x00]*;[^\n\x00]* -?[0-9]+\r?\n`)
 func isFolded(head []byte) bool { return folded.Match(head) }
 
 // decodeFolded returns the one profile of folded stacks. Its type is samples in count. A function has its name alone.
-func decodeFolded(data []byte, limits profile.Limits) iter.Seq2[Profile, error] {
-	return func(yield func(Profile, error) bool) {
+func decodeFolded(data []byte, limits profile.Limits) iter.Seq2[Decoded, error] {
+	return func(yield func(Decoded, error) bool) {
 		p, err := parseFolded(data, limits)
-		yield(Profile{Parsed: p}, err)
+		yield(Decoded{Parsed: p}, err)
 	}
 }
 

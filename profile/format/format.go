@@ -14,15 +14,15 @@ import (
 	"github.com/granarydb/granary/profile"
 )
 
-// Profile is one profile: as bytes of pprof, or in memory.
-type Profile struct {
+// Decoded is one profile: as bytes of pprof, or in memory.
+type Decoded struct {
 	// Encoded are bytes of pprof, gzipped or not, if Parsed is nil. They are those that were decoded, and not copied.
 	Encoded []byte
 	Parsed  *pprof.Profile
 }
 
 // Insert inserts the profile, as profile.DB.Insert does.
-func (p *Profile) Insert(ctx context.Context, db *profile.DB, opts profile.InsertOptions) (rows int, err error) {
+func (p *Decoded) Insert(ctx context.Context, db *profile.DB, opts profile.InsertOptions) (rows int, err error) {
 	if p.Parsed != nil {
 		return db.Insert(ctx, p.Parsed, opts)
 	}
@@ -30,7 +30,7 @@ func (p *Profile) Insert(ctx context.Context, db *profile.DB, opts profile.Inser
 }
 
 // InsertTx is Insert in a transaction of the caller.
-func (p *Profile) InsertTx(ctx context.Context, db *profile.DB, tx *columnstore.Tx, opts profile.InsertOptions) (rows int, err error) {
+func (p *Decoded) InsertTx(ctx context.Context, db *profile.DB, tx *columnstore.Tx, opts profile.InsertOptions) (rows int, err error) {
 	if p.Parsed != nil {
 		return db.InsertTx(ctx, tx, p.Parsed, opts)
 	}
@@ -59,7 +59,7 @@ type format struct {
 	name Name
 	// is reports whether the first bytes of an input, decompressed, are of the format.
 	is     func(head []byte) bool
-	decode func(data []byte, limits profile.Limits) iter.Seq2[Profile, error]
+	decode func(data []byte, limits profile.Limits) iter.Seq2[Decoded, error]
 }
 
 // formats are those that are known by content. Bytes of none of them are taken for pprof, whose decoder says what is
@@ -68,7 +68,7 @@ var formats = []format{{Folded, isFolded, decodeFolded}}
 
 // Decode returns the profiles of an input. An error is the last of them. data is not changed, and must not change while
 // what is decoded is in use.
-func Decode(data []byte, h Hints) iter.Seq2[Profile, error] {
+func Decode(data []byte, h Hints) iter.Seq2[Decoded, error] {
 	limits := h.Limits.WithDefaults()
 	if h.Only != PPROF {
 		head := headOf(data)
@@ -85,8 +85,8 @@ func Decode(data []byte, h Hints) iter.Seq2[Profile, error] {
 }
 
 // failed returns the profiles of an input that has none for an error.
-func failed(err error) iter.Seq2[Profile, error] {
-	return func(yield func(Profile, error) bool) { yield(Profile{}, err) }
+func failed(err error) iter.Seq2[Decoded, error] {
+	return func(yield func(Decoded, error) bool) { yield(Decoded{}, err) }
 }
 
 // headOf returns the first bytes of data, decompressed, without spaces and a byte order mark in front.

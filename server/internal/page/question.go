@@ -3,12 +3,9 @@ package page
 import (
 	"cmp"
 	"context"
-	"math"
 	"regexp"
 	"regexp/syntax"
-	"strconv"
 	"strings"
-	"time"
 
 	"github.com/granarydb/granary/profile"
 	"github.com/granarydb/granary/server/internal/fault"
@@ -169,48 +166,26 @@ func (q *pageQuestion) times(ctx context.Context, prefix string, query *profile.
 	return nil
 }
 
-// bound parses a time: RFC 3339, Unix milliseconds, or a duration before the newest profile, such as -1h or -7d.
+// bound parses a time in the grammar of package timetext. A duration with a sign, such as -1h or -7d, is before the newest
+// profile, as latest-1h is: questions of one commit have one answer.
 func (q *pageQuestion) bound(ctx context.Context, prefix, name string) (int64, error) {
 	text := q.of.Get(prefix + name)
 	if text == "" {
 		text = q.of.Get(name)
 	}
-	d, isDuration := parseAgo(text)
-	if !isDuration {
-		return q.page.Read.Bound(prefix+name, text)
+	if strings.HasPrefix(text, "-") {
+		text = "latest" + text
 	}
-	if q.last == nil {
-		newest, err := q.view.Newest(ctx)
-		if err != nil {
-			return 0, err
+	return q.page.Read.Bound(prefix+name, text, func() (int64, error) {
+		if q.last == nil {
+			newest, err := q.view.Newest(ctx)
+			if err != nil {
+				return 0, err
+			}
+			q.last = &newest
 		}
-		q.last = &newest
-	}
-	return max(1, *q.last-int64(min(d, time.Duration(math.MaxInt64/2)))), nil
-}
-
-// parseAgo parses -1h, -7d, or -1d12h.
-func parseAgo(text string) (time.Duration, bool) {
-	text, isAgo := strings.CutPrefix(text, "-")
-	if !isAgo {
-		return 0, false
-	}
-	days, text, hasDays := cutDays(text)
-	if hasDays && text == "" {
-		return days, true
-	}
-	d, err := time.ParseDuration(text)
-	return days + d, err == nil && d >= 0 && days+d >= 0
-}
-
-// cutDays cuts a number of days from the start of a duration.
-func cutDays(text string) (days time.Duration, rest string, hasDays bool) {
-	number, rest, _ := strings.Cut(text, "d")
-	n, err := strconv.ParseUint(number, 10, 16)
-	if err != nil || !strings.Contains(text, "d") {
-		return 0, text, false
-	}
-	return time.Duration(n) * 24 * time.Hour, rest, true
+		return *q.last, nil
+	})
 }
 
 // stacks returns what a question of a page chooses, and the stacks of its sides.

@@ -40,7 +40,7 @@ func readPush(r *pushv1.PushRequest, p *push) error {
 		for j, sample := range series.GetSamples() {
 			p.profiles = append(p.profiles, pushed{
 				where: fmt.Sprintf("series %d, sample %d", i, j), labels: labels, id: sample.GetID(),
-				Profile: format.Profile{Encoded: sample.GetRawProfile()}, size: len(sample.GetRawProfile()),
+				Decoded: format.Decoded{Encoded: sample.GetRawProfile()}, size: len(sample.GetRawProfile()),
 			})
 		}
 	}

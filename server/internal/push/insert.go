@@ -45,7 +45,7 @@ type pushed struct {
 	id     string    // names the profile; empty if it has no name
 	hint   string    // for kindOf
 	time   time.Time // of a profile without one; zero means now
-	format.Profile
+	format.Decoded
 	size int // bytes as it was sent
 }
 
@@ -256,7 +256,7 @@ func (in *insertion) add(ctx context.Context, p *pushed, labels map[string]strin
 	if p.time.IsZero() {
 		opts.Time = s.Now()
 	}
-	rows, err = in.decode(ctx, format.Profile{Encoded: data, Parsed: p.Parsed}, opts)
+	rows, err = in.decode(ctx, format.Decoded{Encoded: data, Parsed: p.Parsed}, opts)
 	switch {
 	case isNew && rows > 0:
 		in.series = append(in.series, of)
@@ -267,7 +267,7 @@ func (in *insertion) add(ctx context.Context, p *pushed, labels map[string]strin
 }
 
 // decode inserts what a profile decodes to. Pushes take pprof alone.
-func (in *insertion) decode(ctx context.Context, p format.Profile, opts profile.InsertOptions) (rows int, err error) {
+func (in *insertion) decode(ctx context.Context, p format.Decoded, opts profile.InsertOptions) (rows int, err error) {
 	if p.Parsed != nil {
 		return p.InsertTx(ctx, in.s.DB, in.tx, opts)
 	}

@@ -2,13 +2,11 @@ package question
 
 import (
 	"errors"
-	"math"
 	"net/url"
 	"slices"
-	"strconv"
-	"strings"
 	"time"
 
+	"github.com/granarydb/granary/internal/timetext"
 	"github.com/granarydb/granary/profile"
 	"github.com/granarydb/granary/server/internal/fault"
 )
@@ -50,10 +48,10 @@ func (r *Reader) Parameters(raw string, others ...string) (p Parameters, err err
 	if err != nil {
 		return p, fault.Invalid("parameter selector: %w", err)
 	}
-	if p.Query.From, err = r.Bound("from", p.Rest.Get("from")); err != nil {
+	if p.Query.From, err = r.Bound("from", p.Rest.Get("from"), nil); err != nil {
 		return p, err
 	}
-	if p.Query.To, err = r.Bound("to", p.Rest.Get("to")); err != nil {
+	if p.Query.To, err = r.Bound("to", p.Rest.Get("to"), nil); err != nil {
 		return p, err
 	}
 	if p.Query.To != 0 && p.Query.To <= p.Query.From {
@@ -62,19 +60,22 @@ func (r *Reader) Parameters(raw string, others ...string) (p Parameters, err err
 	return p, nil
 }
 
-// Bound parses a time: RFC 3339, Unix milliseconds, or a duration before now such as -1h.
-func (r *Reader) Bound(name, text string) (int64, error) {
+// Bound parses a time in the grammar of package timetext, in UTC. newest returns the time of the newest profile, for times
+// before it; nil is that there are none. No text is 0, and a time before 1970 or behind 2261 is an error.
+func (r *Reader) Bound(name, text string, newest func() (int64, error)) (int64, error) {
 	if text == "" {
 		return 0, nil
 	}
-	if d, err := time.ParseDuration(text); err == nil && strings.HasPrefix(text, "-") {
-		return r.Now().Add(d).UnixNano(), nil
-	}
-	if t, err := time.Parse(time.RFC3339Nano, text); err == nil && t.Year() >= 1970 && t.Year() < 2262 {
-		return t.UnixNano(), nil
-	}
-	if n, err := strconv.ParseInt(text, 10, 64); err == nil && n >= 0 && n <= math.MaxInt64/int64(time.Millisecond) {
-		return n * int64(time.Millisecond), nil
+	const end = 9_214_646_400_000_000_000 // the year 2262
+	t, ok := timetext.Parse(text, time.UTC)
+	switch {
+	case ok && t.Base == timetext.Now:
+		return max(1, t.At(r.Now().UnixNano())), nil
+	case ok && t.Base == timetext.Latest && newest != nil:
+		last, err := newest()
+		return max(1, t.At(last)), err
+	case ok && t.Base == timetext.Unix && t.Nanos >= 0 && t.Nanos < end:
+		return t.Nanos, nil
 	}
 	return 0, fault.Invalid("parameter %s: want a time such as 2026-01-31T12:00:00Z, -1h, or Unix milliseconds, not %s", name, fault.Quoted(text))
 }
