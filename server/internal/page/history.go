@@ -151,6 +151,7 @@ type StateText struct {
 	Kind  string `json:"kind"`
 }
 
+// NewStateText returns a value as answers have it.
 func NewStateText(v history.Value) StateText { return StateText{StateName(v), v.Kind().String()} }
 
 // StateName returns a value as text. Texts of strings are as they are, unless they look like another value.

@@ -84,6 +84,7 @@ func inspectOf(ctx context.Context, q *pageQuestion) (pageAnswer, error) {
 	return out, nil
 }
 
+// NewInspectGranule returns what an answer says about an entry of the index.
 func NewInspectGranule(g *columnstore.GranuleInfo) InspectGranule {
 	out := InspectGranule{From: g.Lower.Values, To: g.Upper.Values, Rows: g.Rows, Bytes: g.Bytes, Parts: []inspectPart{}}
 	for i := range g.Parts {

@@ -13,7 +13,7 @@ import (
 	"github.com/granarydb/granary/server/internal/source"
 )
 
-// A pattern has at most so many bytes, and so many steps when it is compiled: a name is tried against it in a time
+// MaxPattern is the most bytes of a pattern, and maxPatternSteps the most steps when it is compiled: a name is tried against it in a time
 // that is their product.
 const MaxPattern, maxPatternSteps = 1000, 5000
 

@@ -136,7 +136,7 @@ func (s *Pusher) readConfig(part io.Reader) (hint string, err error) {
 	return "", nil
 }
 
-// Parameters of POST /pprof that are no labels, and those of GET /pprof, which a push with the
+// AskedParameters are parameters of POST /pprof that are no labels: those of GET /pprof, which a push with the
 // wrong method would turn into labels.
 var AskedParameters = []string{"type", "selector", "from", "until"}
 

@@ -79,6 +79,7 @@ func ValueOf(labels []profile.Label, name string) string {
 	return ""
 }
 
+// CompareLabel orders by name, then by value.
 func CompareLabel(a, b profile.Label) int {
 	return cmp.Or(cmp.Compare(a.Name, b.Name), cmp.Compare(a.Value, b.Value))
 }
