@@ -26,8 +26,7 @@ var below = map[string][]string{
 	"cmd/granary/internal/clitest": {"cmd/granary/internal/cli"}, // tests alone import it
 	"cmd/granary/parquet":          {"profile"},
 
-	"server":         {"server/fanout", "server/ui", "export", "profile", "profile/tree", "query/filter", "columnstore", "schema", "disk", "internal/selector", "server/webpprof", "trace", "profile/rows", "history", "history/summary", "internal/attrpath"},
-	"server/fanout":  {"profile", "profile/means", "columnstore"},
+	"server":         {"server/ui", "profile", "columnstore", "disk", "server/internal/fanout", "server/internal/fault", "server/internal/page", "server/internal/push", "server/internal/querier", "server/internal/question", "server/internal/source", "server/internal/web"},
 	"server/self":    {"profile", "columnstore", "history", "server/gotrace"},
 	"server/gotrace": {"history", "trace"},
 	"server/ui":      {},
@@ -37,31 +36,30 @@ var below = map[string][]string{
 	"profile":        {"columnstore", "history", "schema", "encoding", "encoding/dict", "profile/pprof", "profile/rows", "internal/selector", "internal/attrpath", "profile/symbols", "profile/means", "profile/tree"},
 	"columnstore":    {"query", "query/filter", "catalog", "catalog/dicts", "catalog/filed", "catalog/logged", "catalog/stored", "internal/cache", "internal/queue", "disk", "history", "granule", "txn", "arrowconv", "schema", "encoding", "encoding/dict", "query/order"},
 
-	"query":           {"query/filter", "catalog", "history", "granule", "txn", "arrowconv", "schema", "encoding", "encoding/dict", "query/order"},
-	"query/filter":    {"catalog", "granule", "txn", "schema", "encoding", "encoding/dict"},
-	"query/order":     {"query/filter", "granule", "schema", "encoding"},
-	"catalog/mended":  {"catalog", "catalog/dicts", "catalog/filed", "catalog/logged", "disk", "granule", "history", "schema"},
-	"catalog/logged":  {"catalog", "granule", "schema", "internal/fields"},
-	"catalog/stored":  {"catalog", "catalog/dicts", "catalog/filed", "disk", "granule", "txn", "schema", "internal/cache"},
-	"catalog/dicts":   {"catalog/filed", "catalog/logged", "disk", "granule", "schema", "txn"},
-	"catalog/filed":   {"catalog", "granule", "disk", "schema", "internal/fields"},
-	"catalog":         {"history", "granule", "index", "txn", "schema", "encoding"},
-	"granule":         {"schema", "encoding", "encoding/dict"},
-	"arrowconv":       {"schema", "encoding", "encoding/dict"},
-	"history":         {"history/names", "history/tile", "internal/fields"},
-	"history/tile":    {},
-	"history/names":   {"internal/fields"},
-	"trace":           {"history", "trace/ihs"},
-	"trace/ihs":       {},
-	"schema":          {"encoding"},
-	"index":           {},
-	"disk":            {},
-	"txn":             {},
-	"encoding":        {"encoding/dict", "internal/fields"},
-	"encoding/dict":   {"internal/fields"},
-	"testdata":        {},
-	"":                {},
-	"server/webpprof": {},
+	"query":          {"query/filter", "catalog", "history", "granule", "txn", "arrowconv", "schema", "encoding", "encoding/dict", "query/order"},
+	"query/filter":   {"catalog", "granule", "txn", "schema", "encoding", "encoding/dict"},
+	"query/order":    {"query/filter", "granule", "schema", "encoding"},
+	"catalog/mended": {"catalog", "catalog/dicts", "catalog/filed", "catalog/logged", "disk", "granule", "history", "schema"},
+	"catalog/logged": {"catalog", "granule", "schema", "internal/fields"},
+	"catalog/stored": {"catalog", "catalog/dicts", "catalog/filed", "disk", "granule", "txn", "schema", "internal/cache"},
+	"catalog/dicts":  {"catalog/filed", "catalog/logged", "disk", "granule", "schema", "txn"},
+	"catalog/filed":  {"catalog", "granule", "disk", "schema", "internal/fields"},
+	"catalog":        {"history", "granule", "index", "txn", "schema", "encoding"},
+	"granule":        {"schema", "encoding", "encoding/dict"},
+	"arrowconv":      {"schema", "encoding", "encoding/dict"},
+	"history":        {"history/names", "history/tile", "internal/fields"},
+	"history/tile":   {},
+	"history/names":  {"internal/fields"},
+	"trace":          {"history", "trace/ihs", "internal/timetext"},
+	"trace/ihs":      {},
+	"schema":         {"encoding"},
+	"index":          {},
+	"disk":           {},
+	"txn":            {},
+	"encoding":       {"encoding/dict", "internal/fields"},
+	"encoding/dict":  {"internal/fields"},
+	"testdata":       {},
+	"":               {},
 
 	"history/partial/filed": {"history/paged", "history/partial"},
 
@@ -82,19 +80,30 @@ var below = map[string][]string{
 	"internal/attrpath": {},
 	"internal/fields":   {},
 	"internal/cache":    {},
+	"internal/timetext": {},
 	"internal/queue":    {},
 
-	"internal/crashfs":   {"disk"}, // tests alone import these
-	"internal/damaged":   {"internal/effort"},
-	"internal/effort":    {},
-	"internal/house":     {},
-	"internal/events":    {"history", "history/partial", "trace/ihs", "internal/recorded"},
-	"internal/beside":    {},
-	"internal/recorded":  {"trace/ihs", "internal/beside"},
-	"internal/oracle":    {},
-	"internal/planted":   {},
-	"internal/script":    {},
-	"internal/querytest": {"catalog", "encoding", "granule", "internal/oracle", "query/filter", "schema", "txn"},
+	"internal/crashfs":          {"disk"}, // tests alone import these
+	"internal/damaged":          {"internal/effort"},
+	"internal/effort":           {},
+	"internal/house":            {},
+	"internal/events":           {"history", "history/partial", "trace/ihs", "internal/recorded"},
+	"internal/beside":           {},
+	"internal/recorded":         {"trace/ihs", "internal/beside"},
+	"internal/oracle":           {},
+	"internal/planted":          {},
+	"internal/script":           {},
+	"internal/querytest":        {"catalog", "encoding", "granule", "internal/oracle", "query/filter", "schema", "txn"},
+	"profile/format":            {"columnstore", "profile"},
+	"server/internal/fanout":    {"columnstore", "profile", "profile/means", "server/internal/fault"},
+	"server/internal/fault":     {"columnstore", "disk", "profile"},
+	"server/internal/flametest": {"profile"},
+	"server/internal/page":      {"columnstore", "history", "history/summary", "internal/attrpath", "profile", "profile/rows", "profile/tree", "query/filter", "server/internal/fault", "server/internal/question", "server/internal/source", "server/internal/web", "trace"},
+	"server/internal/push":      {"columnstore", "disk", "profile", "profile/format", "server/internal/fault", "server/internal/web"},
+	"server/internal/querier":   {"columnstore", "export", "profile", "profile/tree", "server/internal/fanout", "server/internal/fault", "server/internal/question", "server/internal/source", "server/internal/web"},
+	"server/internal/question":  {"internal/selector", "internal/timetext", "profile", "server/internal/fault"},
+	"server/internal/source":    {"columnstore", "history", "history/summary", "profile", "schema", "server/internal/fanout", "server/internal/fault", "server/internal/question", "server/internal/web"},
+	"server/internal/web":       {"server/internal/fault"},
 }
 
 // goList runs go list over the modules of go.work.
@@ -332,7 +341,7 @@ func flat(text string) string { return strings.Join(strings.Fields(text), " ") }
 // tests: each must be waited for, except the reader of standard input, and ARCHITECTURE.md
 // must list it.
 func TestGoroutinesHaveOwners(t *testing.T) {
-	want := map[string]int{"columnstore/store_open.go": 2, "disk/log.go": 1, "query/aggregator_sum.go": 1, "history/summary/parts.go": 1, "profile/tree/batches.go": 1, "render/timegraph_shares.go": 1, "cmd/granary/fleet.go": 1, "cmd/granary/internal/serve/listen.go": 1, "server/fanout/node.go": 1, "cmd/granary/internal/serve/self.go": 1, "cmd/granary/internal/serve/demo.go": 1, "server/self/example/main.go": 1, "compat/arrow18/reader.go": 1, "compat/iceberg/granary-lake/serve.go": 1, "compat/duckdb/scan.go": 1, "compat/parca/cmd/granary-parca/serve.go": 1, "internal/input/read.go": 1}
+	want := map[string]int{"columnstore/store_open.go": 2, "disk/log.go": 1, "query/aggregator_sum.go": 1, "history/summary/parts.go": 1, "profile/tree/batches.go": 1, "render/timegraph_shares.go": 1, "cmd/granary/fleet.go": 1, "cmd/granary/internal/serve/listen.go": 1, "server/internal/fanout/node.go": 1, "cmd/granary/internal/serve/self.go": 1, "cmd/granary/internal/serve/demo.go": 1, "server/self/example/main.go": 1, "compat/arrow18/reader.go": 1, "compat/iceberg/granary-lake/serve.go": 1, "compat/duckdb/scan.go": 1, "compat/parca/cmd/granary-parca/serve.go": 1, "internal/input/read.go": 1}
 	starts := regexp.MustCompile(`(?m)^\s*go |\.Go\(`)
 	err := filepath.WalkDir(".", func(path string, d os.DirEntry, err error) error {
 		path = filepath.ToSlash(path)

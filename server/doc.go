@@ -79,8 +79,8 @@
 //	GET /healthz, /readyz          is it alive; does it take requests
 //
 // Parameters of the two GETs of profiles: type, as people write it (cpu) or an id (Q2); selector; from and
-// to, as RFC 3339, Unix milliseconds, or a duration before now (-1h). Others are errors, by name. The text
-// of an error is cut at 1,000 bytes.
+// to, as RFC 3339 or a date in UTC, a Unix time (of 10 digits in seconds, 13 in milliseconds, 16 and 19), or a duration before
+// now (-1h, 1d12h). Others are errors, by name. The text of an error is cut at 1,000 bytes.
 //
 //	Q1  An answer is that of package profile to the same question, of one snapshot. Its totals are
 //	    those of the rows: a flame graph with fewer functions has the others in nodes named other.
@@ -113,7 +113,7 @@
 //	    snapshots are held, for 30 seconds. The store can take them back for its budget.
 //	W3  An ETag is of a snapshot and a question. A client that has the answer gets 304, and nothing is read.
 //	W4  A URL has at most 8 KiB, and a pattern 1,000 bytes and 5,000 steps. All else is as in Q5.
-//	W5  Durations are before the newest profile of the snapshot, and not before now: a question of a commit has one
+//	W5  latest-1h is before the newest profile of the snapshot, and so is -1h here, and not before now: a question of a commit has one
 //	    answer. Gauges are means, unless the sum is asked for.
 //
 //	W6  States of samples are those of profile.DB.MergeByState, in the same snapshot. Samples without a state are in a

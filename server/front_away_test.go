@@ -20,7 +20,7 @@ import (
 
 	"github.com/granarydb/granary/internal/effort"
 	"github.com/granarydb/granary/profile"
-	"github.com/granarydb/granary/server/fanout"
+	"github.com/granarydb/granary/server/internal/fanout"
 )
 
 // awayLimits are those of the fronts of these tests, with room for what filled has.

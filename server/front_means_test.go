@@ -17,7 +17,8 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/granarydb/granary/profile"
-	"github.com/granarydb/granary/server/fanout"
+	"github.com/granarydb/granary/server/internal/fanout"
+	"github.com/granarydb/granary/server/internal/flametest"
 )
 
 // nodesWith returns nodes with a profile of random stacks each, under labels.
@@ -26,9 +27,9 @@ func nodesWith(t *testing.T, change func(*pprof.Profile), labels ...map[string]s
 	rng := rand.New(rand.NewPCG(4, 4))
 	for _, l := range labels {
 		s := newServer(t, Options{})
-		p := randomProfile(rng, queryAt)
+		p := flametest.RandomProfile(rng, queryAt)
 		change(p)
-		if _, err := s.db.Insert(t.Context(), p, profile.InsertOptions{Labels: l}); err != nil {
+		if _, err := s.db().Insert(t.Context(), p, profile.InsertOptions{Labels: l}); err != nil {
 			t.Fatal(err)
 		}
 		urls = append(urls, serve(t, s))
@@ -91,7 +92,7 @@ func TestFront_Means(t *testing.T) {
 						s.Label = nil
 					}
 				}
-				if _, err := all.db.Insert(t.Context(), p, profile.InsertOptions{Labels: labels[n]}); err != nil {
+				if _, err := all.db().Insert(t.Context(), p, profile.InsertOptions{Labels: labels[n]}); err != nil {
 					t.Fatal(err)
 				}
 				n++

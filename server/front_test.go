@@ -22,7 +22,7 @@ import (
 
 	"github.com/granarydb/granary/internal/effort"
 	"github.com/granarydb/granary/profile"
-	"github.com/granarydb/granary/server/fanout"
+	"github.com/granarydb/granary/server/internal/fanout"
 )
 
 // serve serves a server on loopback until the test ends. It speaks HTTP/2 without TLS too.
@@ -145,7 +145,7 @@ func split(t *testing.T, n int, seed uint64) (one, front string) {
 			labels["job"] = "java"
 		}
 		for _, s := range []*Server{servers[node], servers[n]} {
-			if _, err := s.db.Insert(t.Context(), p, profile.InsertOptions{Labels: labels}); err != nil {
+			if _, err := s.db().Insert(t.Context(), p, profile.InsertOptions{Labels: labels}); err != nil {
 				t.Fatal(err)
 			}
 		}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/granarydb/granary/columnstore"
 	"github.com/granarydb/granary/disk"
+	"github.com/granarydb/granary/server/internal/web"
 )
 
 // TestDashboard looks up each metric of Grafana's dashboard among those of a server.
@@ -32,7 +33,7 @@ func TestDashboard(t *testing.T) {
 	}
 	defer func() { _ = store.Close() }()
 	m := newMetrics(store)
-	m.request("/pprof", &recorder{err: ErrRequest}, 0) // so that vectors have a metric
+	m.request("/pprof", &web.Recorder{Err: ErrRequest}, 0) // so that vectors have a metric
 	families, err := m.registry.Gather()
 	if err != nil {
 		t.Fatal(err)

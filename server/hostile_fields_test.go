@@ -20,6 +20,8 @@ import (
 	"google.golang.org/protobuf/encoding/protowire"
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/reflect/protoreflect"
+
+	"github.com/granarydb/granary/server/internal/push"
 )
 
 // fieldCuts adds the place in the first value of each field of an encoded message, by the path of the field. A
@@ -96,8 +98,8 @@ func cutFields(t *testing.T) (all []hostile) {
 	each(&googlev1.Profile{}, fullProfile(t), func(name string, cut []byte) {
 		all = append(all, hostile{"pprof " + name, "", "/pprof", nil, cut, 400, "not a valid pprof profile"})
 	})
-	push := &pushv1.PushRequest{Series: []*pushv1.RawProfileSeries{pushSeries([]string{"job", "a"}, small(t, 1))}}
-	for path, m := range map[string]proto.Message{pushPath: push, otlpProcedure: otlpRequest(1)} {
+	request := &pushv1.PushRequest{Series: []*pushv1.RawProfileSeries{pushSeries([]string{"job", "a"}, small(t, 1))}}
+	for path, m := range map[string]proto.Message{pushPath: request, push.OTLPProcedure: otlpRequest(1)} {
 		each(m, marshal(t, m), func(name string, cut []byte) {
 			all = append(all,
 				hostile{path + " " + name, "", path, asProto, cut, 400, "invalid_argument"},
@@ -147,7 +149,7 @@ func packed(t *testing.T) []hostile {
 		{"Push gzipped twice", "", pushPath, encoding("gzip", asProto...), gzipped(t, gzipped(t, []byte{0x0a, 0})), 400, "unmarshal"},
 		{"OTLP gzipped twice", "", otlpPath, encoding("gzip", asX...), gzipped(t, gzipped(t, marshal(t, otlpRequest(1)))), 400, "body: "},
 		{"OTLP of 100 gzip files", "", otlpPath, encoding("gzip", asX...), members, 413, "4194304"},
-		{"OTLP of zeros by Connect", "", otlpProcedure, encoding("gzip", asProto...), zeros, 429, "4194304"},
+		{"OTLP of zeros by Connect", "", push.OTLPProcedure, encoding("gzip", asProto...), zeros, 429, "4194304"},
 	}
 	for _, name := range []string{"deflate", "zstd", "br", "gzip, gzip", "GZIP", "x"} {
 		all = append(all,
@@ -222,8 +224,8 @@ func contradictions(t *testing.T) (all []hostile) {
 		return protowire.AppendVarint(protowire.AppendTag(nil, number, protowire.BytesType), 1<<63)
 	}
 	group := []byte{0x0b, 0x0b, 0x0b}
-	reason := map[string]string{"/pprof": "not a valid pprof profile", otlpPath: "body: ", pushPath: "unmarshal message", otlpProcedure: "unmarshal message"}
-	for path, headers := range map[string][]string{"/pprof": nil, pushPath: asProto, otlpPath: asX, otlpProcedure: asProto} {
+	reason := map[string]string{"/pprof": "not a valid pprof profile", otlpPath: "body: ", pushPath: "unmarshal message", push.OTLPProcedure: "unmarshal message"}
+	for path, headers := range map[string][]string{"/pprof": nil, pushPath: asProto, otlpPath: asX, push.OTLPProcedure: asProto} {
 		for name, body := range map[string][]byte{"huge varint": huge(9), "huge length": length(1), "groups without an end": group, "field 0": {0x02, 0x00}, "wire type 7": {0x0f}} {
 			all = append(all, hostile{path + " " + name, "", path, headers, body, 400, reason[path]})
 		}
@@ -249,7 +251,7 @@ func floods(t *testing.T) []hostile {
 	for i := range parts {
 		parts[i] = part{fmt.Sprint("part", i), good}
 	}
-	push := func(series *pushv1.RawProfileSeries, times int) []byte {
+	pushed := func(series *pushv1.RawProfileSeries, times int) []byte {
 		return marshal(t, &pushv1.PushRequest{Series: slices.Repeat([]*pushv1.RawProfileSeries{series}, times)})
 	}
 	otlp := otlpRequest(1)
@@ -263,15 +265,15 @@ func floods(t *testing.T) []hostile {
 	return []hostile{
 		{"labels in a name", "", "/ingest?name=" + url.QueryEscape("a{"+names.String()+"l=v}"), nil, good, 413, "labels, at most 64"},
 		{"parts of a form", "", "/ingest?name=a", []string{"Content-Type", contentType}, many, 400, "part"},
-		{"profiles of Push", "", pushPath, asProto, push(pushSeries(nil, []byte("p")), 1001), 429, "1001 profiles in a request, at most 1000"},
+		{"profiles of Push", "", pushPath, asProto, pushed(pushSeries(nil, []byte("p")), 1001), 429, "1001 profiles in a request, at most 1000"},
 		{"profiles of OTLP", "", otlpPath, asX, marshal(t, otlp), 413, "more than 1000 profiles"},
 		{"long value", "", "/pprof?a=" + long, nil, good, 413, "3000 bytes, at most 2048"},
 		{"long name", "", "/pprof?" + long + "=a", nil, good, 413, "3000 bytes, at most 200"},
-		{"long name of Push", "", pushPath, asProto, push(pushSeries([]string{long, "a"}, good), 1), 429, "3000 bytes, at most 200"},
-		{"long value of Push", "", pushPath, asProto, push(pushSeries([]string{"a", long}, good), 1), 429, "3000 bytes, at most 2048"},
+		{"long name of Push", "", pushPath, asProto, pushed(pushSeries([]string{long, "a"}, good), 1), 429, "3000 bytes, at most 200"},
+		{"long value of Push", "", pushPath, asProto, pushed(pushSeries([]string{"a", long}, good), 1), 429, "3000 bytes, at most 2048"},
 		{"long application", "", "/ingest?name=" + long, nil, good, 413, "3000 bytes, at most 2048"},
 		{"long format", "", "/ingest?name=a&format=" + long, nil, good, 415, `xxx"...`},
-		{"id without characters", "", pushPath, append([]string{keyHeader, "a\tb"}, asProto...), push(pushSeries(nil, good), 1), 400, "printable"},
+		{"id without characters", "", pushPath, append([]string{push.KeyHeader, "a\tb"}, asProto...), pushed(pushSeries(nil, good), 1), 400, "printable"},
 	}
 }
 

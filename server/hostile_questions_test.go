@@ -14,6 +14,8 @@ import (
 
 	"github.com/granarydb/granary/columnstore"
 	"github.com/granarydb/granary/internal/effort"
+	"github.com/granarydb/granary/server/internal/page"
+	"github.com/granarydb/granary/server/internal/push"
 )
 
 // hostileQuestions are questions that have no answer, to each method of the querier and to each GET.
@@ -86,7 +88,7 @@ func hostileQuestions() (all []hostile) {
 	for _, path := range []string{"/pprof", "/arrow"} {
 		for name, query := range map[string]string{
 			"parameter": "typ=cpu", "twice": "type=cpu&type=cpu", "no query": "a=%zz", "semicolon": "a;b",
-			"from": "from=x", "from below 0": "from=-5", "from beyond time": "from=99999999999999999999", "from in 1969": "from=1969-01-01T00:00:00Z", "from in 2300": "from=2300-01-01T00:00:00Z", "from behind to": "from=5&to=4", "from as to": "from=5&to=5", "to": "to=1h",
+			"from": "from=x", "from below 0": "from=-5", "from beyond time": "from=99999999999999999999", "from in 1969": "from=1969-01-01T00:00:00Z", "from in 2300": "from=2300-01-01T00:00:00Z", "from behind to": "from=1769850005000&to=1769850004000", "from as to": "from=1769850005000&to=1769850005000", "to": "to=1x",
 		} {
 			all = append(all, hostile{path + " " + name, "GET", path + "?" + query, nil, nil, 400, "invalid request"})
 		}
@@ -107,7 +109,7 @@ func hostileQuestions() (all []hostile) {
 
 // hostilePages are questions of a page that have no answer, given selectors that are none.
 func hostilePages(selectors map[string]string) (all []hostile) {
-	long := strings.Repeat("x", maxPattern+1)
+	long := strings.Repeat("x", page.MaxPattern+1)
 	add := func(path, name, query string, status int, text string) {
 		all = append(all, hostile{path + " " + name, "GET", path + "?" + query, nil, nil, status, text})
 	}
@@ -115,32 +117,32 @@ func hostilePages(selectors map[string]string) (all []hostile) {
 		for name, query := range map[string]string{
 			"parameter": "type=cpu", "twice": "t=cpu&t=cpu", "no query": "a=%zz", "semicolon": "a;b", "a label as type": "q=%7B__type__%3D%22cpu%22%7D",
 			"from": "from=x", "from below 0": "from=-5", "from beyond time": "from=99999999999999999999", "from in 1969": "from=1969-01-01T00:00:00Z",
-			"from in 2300": "from=2300-01-01T00:00:00Z", "from behind to": "from=5&to=4", "from as to": "from=5&to=5", "from behind to, both before the newest": "from=-1h&to=-2h", "to": "to=1h",
-			"twice before": "from=--1h", "many days": "from=-99999d", "half a day": "from=-0.5d",
+			"from in 2300": "from=2300-01-01T00:00:00Z", "from behind to": "from=1769850005000&to=1769850004000", "from as to": "from=1769850005000&to=1769850005000", "from behind to, both before the newest": "from=-1h&to=-2h", "to": "to=1x",
+			"twice before": "from=--1h", "many days": "from=-999999d", "half of a half": "from=-0.5.5d",
 			"commit": "commit=x", "commit below 0": "commit=-1", "commit beyond numbers": "commit=99999999999999999999", "rows": "rows=x", "nodes": "max_nodes=-1",
 		} {
 			add(path, name, query, 400, "invalid request")
 		}
 		for name, text := range selectors {
 			query := url.Values{"q": {strings.NewReplacer(`\"`, `"`, `\u0000`, "\x00").Replace(text)}}
-			if encoded := query.Encode(); len(encoded) <= maxURL {
+			if encoded := query.Encode(); len(encoded) <= page.MaxURL {
 				add(path, "selector "+name, encoded, 400, "parameter q")
 			}
 		}
 		add(path, "type", "t=nothing", 404, "parameter t")
 		add(path, "a commit that is not held", "commit=123456789", 410, "held no more")
-		add(path, "a long URL", "q="+strings.Repeat("%20", maxURL/3+1), 414, "bytes of a URL")
+		add(path, "a long URL", "q="+strings.Repeat("%20", page.MaxURL/3+1), 414, "bytes of a URL")
 	}
 	for _, path := range []string{"/api/v1/flame", "/api/v1/top"} {
 		for _, name := range []string{"s", "hide", "show", "focus", "ignore"} {
-			for _, pattern := range []string{"(", "((a{1000}){1000}){1000}", "(?<=a)", "(?z)a", "\xff", strings.Repeat("(", maxPattern)} {
+			for _, pattern := range []string{"(", "((a{1000}){1000}){1000}", "(?<=a)", "(?z)a", "\xff", strings.Repeat("(", page.MaxPattern)} {
 				add(path, name+" "+pattern[:min(9, len(pattern))], name+"="+url.QueryEscape(pattern), 400, "parameter "+name)
 			}
 			add(path, "long "+name, name+"="+long, 422, "a pattern of 1001 bytes")
 			add(path, name+" of many steps", name+"="+url.QueryEscape(strings.Repeat("[ab]{1000}", 20)), 422, "steps in parameter "+name)
 		}
 		add(path, "the selector before", "bq=%7B", 400, "parameter bq")
-		add(path, "the time before", "bfrom=5&bto=4", 400, "bfrom and bto")
+		add(path, "the time before", "bfrom=1769850005000&bto=1769850004000", 400, "bfrom and bto")
 		add(path, "norm", "norm=yes", 400, "parameter norm")
 		add(path, "sum", "sum=2", 400, "parameter sum")
 		add(path, "norm of nothing", "norm=1&bq=%7Bjob%3D%22none%22%7D", 400, "cannot be scaled")
@@ -220,12 +222,12 @@ func TestHostileResets(t *testing.T) {
 	all.Wait()
 	// Server.Wait is for a server that takes no requests: handlers of requests that were reset still begin.
 	for range 10_000 {
-		if r.s.room.inUse() == 0 {
+		if r.s.pushes.MemoryInUse() == 0 {
 			break
 		}
 		time.Sleep(time.Millisecond)
 	}
-	if n := r.s.room.inUse(); n != 0 {
+	if n := r.s.pushes.MemoryInUse(); n != 0 {
 		t.Errorf("%v bytes of requests that were reset", n)
 	}
 	if grown := liveHeap() - before; grown > 8<<20 {
@@ -259,7 +261,7 @@ func TestHostileSmuggling(t *testing.T) {
 		"gRPC-Web frame": "POST " + pushPath + " HTTP/1.1\r\nContent-Type: application/grpc-web\r\n",
 		"gRPC in HTTP/1": "POST " + pushPath + " HTTP/1.1\r\nContent-Type: application/grpc\r\n",
 		"OTLP type":      "POST " + otlpPath + " HTTP/1.1\r\nContent-Type: text/plain\r\n",
-		"OTLP gRPC-Web":  "POST " + otlpProcedure + " HTTP/1.1\r\nContent-Type: application/grpc-web\r\n",
+		"OTLP gRPC-Web":  "POST " + push.OTLPProcedure + " HTTP/1.1\r\nContent-Type: application/grpc-web\r\n",
 		"question":       "POST /querier.v1.QuerierService/Diff HTTP/1.1\r\nContent-Type: application/grpc-web\r\n",
 		"GET with body":  "GET /healthz HTTP/1.1\r\n",
 	} {

@@ -19,6 +19,7 @@ import (
 	"github.com/granarydb/granary/columnstore"
 	"github.com/granarydb/granary/internal/effort"
 	"github.com/granarydb/granary/profile"
+	"github.com/granarydb/granary/server/internal/push"
 )
 
 // hostile is a request that must be refused.
@@ -111,7 +112,7 @@ func bombs(t *testing.T) []hostile {
 	multi, contentType := form(t, part{"profile", bomb})
 	inPush := marshal(t, &pushv1.PushRequest{Series: []*pushv1.RawProfileSeries{pushSeries(nil, bomb)}})
 	empties := bytes.Repeat([]byte{0x0a, 0x00}, 500_000) // messages without content
-	config := append([]byte(`{"a":{"units":"`), bytes.Repeat([]byte("x"), maxConfigSize)...)
+	config := append([]byte(`{"a":{"units":"`), bytes.Repeat([]byte("x"), push.MaxConfigSize)...)
 	multi2, contentType2 := form(t, part{"profile", small(t, 1)}, part{"sample_type_config", config})
 	gz := []string{"Content-Encoding", "gzip"}
 	return []hostile{
@@ -185,7 +186,7 @@ func wrongQueries(t *testing.T) (all []hostile) {
 			hostile{"until " + text, "", "/ingest?name=a&until=" + text, nil, good, 400, "parameter until"},
 			hostile{"time " + text, "", "/pprof?time=" + text, nil, good, 400, "parameter time"})
 	}
-	for _, name := range askedParameters {
+	for _, name := range push.AskedParameters {
 		all = append(all, hostile{"parameter " + name, "", "/pprof?" + name + "=cpu", nil, good, 400, "parameter " + name})
 	}
 	flood := url.Values{}
@@ -203,9 +204,9 @@ func wrongQueries(t *testing.T) (all []hostile) {
 		hostile{"value in Latin-1", "", "/pprof?a=%ff", nil, good, 400, "its value"},
 		hostile{"value with a zero", "", "/pprof?a=b%00c", nil, good, 400, "its value"},
 		hostile{"value with a line break", "", "/pprof?a=b%0ac", nil, good, 400, "its value"},
-		hostile{"long tenant", "", "/pprof", []string{tenantHeader, strings.Repeat("t", 201)}, good, 400, "201 bytes, at most 200"},
-		hostile{"long key", "", "/ingest?name=a", []string{keyHeader, strings.Repeat("k", 201)}, good, 400, keyHeader},
-		hostile{"tenant in Latin-1", "", "/pprof", []string{tenantHeader, "\xff"}, good, 400, "printable UTF-8"},
+		hostile{"long tenant", "", "/pprof", []string{push.TenantHeader, strings.Repeat("t", 201)}, good, 400, "201 bytes, at most 200"},
+		hostile{"long key", "", "/ingest?name=a", []string{push.KeyHeader, strings.Repeat("k", 201)}, good, 400, push.KeyHeader},
+		hostile{"tenant in Latin-1", "", "/pprof", []string{push.TenantHeader, "\xff"}, good, 400, "printable UTF-8"},
 		hostile{"profile without a time, in 1970", "", "/pprof?time=1", nil, encoded(t, timeless(t)), 400, "far in the past"},
 		hostile{"profile without a time, in 2255", "", "/pprof?time=9000000000", nil, encoded(t, timeless(t)), 400, "future"},
 	)

@@ -1,8 +1,6 @@
 package server
 
 import (
-	"context"
-	"errors"
 	"net/http"
 	"sync"
 	"sync/atomic"
@@ -16,6 +14,7 @@ import (
 	"github.com/granarydb/granary/columnstore"
 	"github.com/granarydb/granary/disk"
 	"github.com/granarydb/granary/internal/crashfs"
+	"github.com/granarydb/granary/server/internal/push"
 )
 
 // clock is a clock that a test moves.
@@ -35,32 +34,32 @@ func TestIDs_Key(t *testing.T) {
 	c := newClock()
 	r := newReceiver(t, Options{Now: c.now}, columnstore.Options{})
 	body := small(t, 5)
-	push := func(key string, headers ...string) *http.Request {
-		return r.request(http.MethodPost, "/pprof?job=a", body, append(headers, keyHeader, key)...)
+	pushed := func(key string, headers ...string) *http.Request {
+		return r.request(http.MethodPost, "/pprof?job=a", body, append(headers, push.KeyHeader, key)...)
 	}
 	steps := []struct {
 		what string
 		req  *http.Request
 		text string
 	}{
-		{"the first", push("k"), "2 rows"},
-		{"the same", push("k"), "0 rows"},
-		{"another key", push("l"), "2 rows"},
-		{"another tenant", push("k", tenantHeader, "b"), "2 rows"},
-		{"no key", push(""), "2 rows"},
-		{"no key again", push(""), "2 rows"},
+		{"the first", pushed("k"), "2 rows"},
+		{"the same", pushed("k"), "0 rows"},
+		{"another key", pushed("l"), "2 rows"},
+		{"another tenant", pushed("k", push.TenantHeader, "b"), "2 rows"},
+		{"no key", pushed(""), "2 rows"},
+		{"no key again", pushed(""), "2 rows"},
 	}
 	for _, s := range steps {
 		r.want(http.StatusOK, s.text, s.req)
 	}
-	c.advance(idAge - time.Second)
-	r.want(http.StatusOK, "0 rows", push("k"))
-	c.advance(2 * idAge)
-	r.want(http.StatusOK, "2 rows", push("k"))
+	c.advance(push.IDAge - time.Second)
+	r.want(http.StatusOK, "0 rows", pushed("k"))
+	c.advance(2 * push.IDAge)
+	r.want(http.StatusOK, "2 rows", pushed("k"))
 	multi, ct := form(t, part{"profile", body})
 	rows := r.rows()
 	for range 2 {
-		r.want(http.StatusOK, "", r.request(http.MethodPost, "/ingest?name=a", multi, "Content-Type", ct, keyHeader, "m"))
+		r.want(http.StatusOK, "", r.request(http.MethodPost, "/ingest?name=a", multi, "Content-Type", ct, push.KeyHeader, "m"))
 	}
 	if r.rows() != rows+2 {
 		t.Errorf("%d rows of a request to /ingest that was repeated", r.rows()-rows)
@@ -70,8 +69,8 @@ func TestIDs_Key(t *testing.T) {
 // TestIDs_Failure retries a push that failed, in the same and in other ways.
 func TestIDs_Failure(t *testing.T) {
 	r := newReceiver(t, Options{}, columnstore.Options{})
-	r.want(http.StatusBadRequest, "pprof", r.request(http.MethodPost, "/pprof", []byte("none"), keyHeader, "k"))
-	r.want(http.StatusOK, "2 rows", r.request(http.MethodPost, "/pprof", small(t, 1), keyHeader, "k"))
+	r.want(http.StatusBadRequest, "pprof", r.request(http.MethodPost, "/pprof", []byte("none"), push.KeyHeader, "k"))
+	r.want(http.StatusOK, "2 rows", r.request(http.MethodPost, "/pprof", small(t, 1), push.KeyHeader, "k"))
 
 	client := r.pushers()["connect"]
 	both := &pushv1.PushRequest{Series: []*pushv1.RawProfileSeries{pushSeries(nil, small(t, 2), []byte("none"))}}
@@ -95,7 +94,7 @@ func TestIDs_Concurrent(t *testing.T) {
 	for i := range 32 {
 		wg.Go(func() {
 			if i%2 == 0 {
-				r.want(http.StatusOK, "rows", r.request(http.MethodPost, "/pprof", one, keyHeader, "k"))
+				r.want(http.StatusOK, "rows", r.request(http.MethodPost, "/pprof", one, push.KeyHeader, "k"))
 				return
 			}
 			list := []*pushv1.RawProfileSeries{a, b}
@@ -113,76 +112,19 @@ func TestIDs_Concurrent(t *testing.T) {
 	}
 }
 
-// TestIDs_Wait holds a second claim to the outcome of the first.
-func TestIDs_Wait(t *testing.T) {
-	for _, committed := range []bool{true, false} {
-		d, id := newIDs(time.Now), hashOf("a")
-		if mine, err := d.claim(t.Context(), id); !mine || err != nil {
-			t.Fatal(mine, err)
-		}
-		ctx, cancel := context.WithCancel(t.Context())
-		cancel()
-		if _, err := d.claim(ctx, id); !errors.Is(err, context.Canceled) {
-			t.Errorf("a claim that was given up: %v", err)
-		}
-		second := make(chan bool)
-		go func() {
-			mine, _ := d.claim(t.Context(), id)
-			second <- mine
-		}()
-		select {
-		case <-second:
-			t.Fatal("the second claim did not wait")
-		case <-time.After(20 * time.Millisecond):
-		}
-		d.release(id, committed)
-		if mine := <-second; mine == committed {
-			t.Errorf("the first was committed: %v; the second is to push: %v", committed, mine)
-		}
-	}
-}
-
-// TestGenerations bounds a set by number and by age.
-func TestGenerations(t *testing.T) {
-	var g generations
-	now := time.Now()
-	add := func(text string) { g.turn(now, time.Hour, 3); g.add(hashOf(text)) }
-	for _, text := range []string{"a", "b", "c", "d"} {
-		add(text)
-	}
-	if !g.has(hashOf("a")) || g.len() != 4 {
-		t.Errorf("%d hashes after 4", g.len())
-	}
-	for _, text := range []string{"e", "f", "g"} {
-		add(text)
-	}
-	if g.has(hashOf("a")) || !g.has(hashOf("d")) || g.len() != 4 {
-		t.Errorf("%d hashes, want d, e, f and g", g.len())
-	}
-	now = now.Add(3 * time.Hour)
-	if g.turn(now, time.Hour, 3); g.len() != 0 {
-		t.Errorf("%d hashes after three hours", g.len())
-	}
-	add("h")
-	now = now.Add(-24 * time.Hour) // a clock that was set back
-	if add("i"); !g.has(hashOf("h")) || !g.has(hashOf("i")) {
-		t.Error("a clock that was set back")
-	}
-}
-
 // TestIDs_DiskFails repeats a push that was committed when the disk failed (S1).
 func TestIDs_DiskFails(t *testing.T) {
 	fs := crashfs.New(crashfs.Options{})
 	r := newReceiver(t, Options{}, columnstore.Options{FS: fs, Sync: disk.SyncEach})
-	push := func() *http.Request { return r.request(http.MethodPost, "/pprof", small(t, 1), keyHeader, "k") }
+	pushed := func() *http.Request { return r.request(http.MethodPost, "/pprof", small(t, 1), push.KeyHeader, "k") }
 	fs.Fail(&crashfs.Fault{Err: syscall.EIO, Ops: []crashfs.Op{crashfs.Sync}, Forever: true})
-	r.want(http.StatusServiceUnavailable, "not durable", push())
+	r.want(http.StatusServiceUnavailable, "not durable", pushed())
 	if r.rows() != 2 {
 		t.Errorf("%d rows of a commit that is not durable", r.rows())
 	}
 	r.want(http.StatusServiceUnavailable, "disk", r.request(http.MethodPost, "/pprof", small(t, 1)))
 	fs.Heal()
-	r.want(http.StatusOK, "0 rows", push())
+	r.want(http.StatusOK, "0 rows", pushed())
 	if r.rows() != 2 {
 		t.Errorf("%d rows after the repetition", r.rows())
 	}

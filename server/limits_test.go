@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"compress/gzip"
 	"fmt"
+	"io"
 	"net/http"
 	"net/url"
 	"strings"
@@ -15,6 +16,8 @@ import (
 
 	"github.com/granarydb/granary/columnstore"
 	"github.com/granarydb/granary/profile"
+	"github.com/granarydb/granary/server/internal/push"
+	"github.com/granarydb/granary/server/internal/web"
 )
 
 // gzipped returns data as a gzip file.
@@ -95,24 +98,24 @@ func TestLimits_Profiles(t *testing.T) {
 func TestLimits_Series(t *testing.T) {
 	c := newClock()
 	r := newReceiver(t, Options{Limits: Limits{Series: 2, Tenants: 2}, Now: c.now}, columnstore.Options{})
-	push := func(status int, text, tenant, pod string) {
+	pushed := func(status int, text, tenant, pod string) {
 		t.Helper()
-		r.want(status, text, r.request(http.MethodPost, "/pprof?pod="+pod, small(t, 1), tenantHeader, tenant))
+		r.want(status, text, r.request(http.MethodPost, "/pprof?pod="+pod, small(t, 1), push.TenantHeader, tenant))
 	}
-	push(200, "", "", "1")
-	push(200, "", "", "2")
-	push(429, "2 sets of labels (series) of a tenant", "", "3")
-	push(200, "", "b", "3")
-	push(429, "limit: 2 tenants", "c", "1")
-	r.want(http.StatusBadRequest, "", r.request(http.MethodPost, "/pprof?pod=4", []byte("none"), tenantHeader, "b"))
-	push(200, "", "b", "5") // the profile that failed does not count
-	c.advance(seriesAge)
-	push(200, "", "", "2")
-	c.advance(seriesAge)
-	push(200, "", "", "3") // pod 1 is forgotten, pod 2 is not
-	push(429, "2 sets", "", "4")
-	c.advance(2 * seriesAge)
-	push(200, "", "c", "1")
+	pushed(200, "", "", "1")
+	pushed(200, "", "", "2")
+	pushed(429, "2 sets of labels (series) of a tenant", "", "3")
+	pushed(200, "", "b", "3")
+	pushed(429, "limit: 2 tenants", "c", "1")
+	r.want(http.StatusBadRequest, "", r.request(http.MethodPost, "/pprof?pod=4", []byte("none"), push.TenantHeader, "b"))
+	pushed(200, "", "b", "5") // the profile that failed does not count
+	c.advance(push.SeriesAge)
+	pushed(200, "", "", "2")
+	c.advance(push.SeriesAge)
+	pushed(200, "", "", "3") // pod 1 is forgotten, pod 2 is not
+	pushed(429, "2 sets", "", "4")
+	c.advance(2 * push.SeriesAge)
+	pushed(200, "", "c", "1")
 }
 
 // TestLimits_ReadTime sends bodies too slowly, and asks a question that takes longer than a body.
@@ -135,8 +138,8 @@ func TestLimits_ReadTime(t *testing.T) {
 	}
 	const enough = 400 * time.Millisecond // for a body that is there, on a busy machine too
 	r = newReceiver(t, Options{Limits: Limits{ReadTime: enough}}, columnstore.Options{})
-	r.s.mux.Handle("POST /slow", r.s.takes("slow", func(_ http.ResponseWriter, req *http.Request) {
-		if _, err := r.s.readAll(req.Body); err != nil {
+	r.s.takes(r.s.mux, web.Route{Pattern: "POST /slow", Name: "slow", Handler: http.HandlerFunc(func(_ http.ResponseWriter, req *http.Request) {
+		if _, err := io.Copy(io.Discard, req.Body); err != nil {
 			t.Error(err)
 		}
 		select {
@@ -144,7 +147,7 @@ func TestLimits_ReadTime(t *testing.T) {
 			t.Error("the request was cancelled by the deadline of its body")
 		case <-time.After(2 * enough):
 		}
-	}))
+	})})
 	r.want(http.StatusOK, "", r.request(http.MethodPost, "/slow", []byte("body")))
 	r.want(http.StatusOK, "", r.request(http.MethodPost, "/slow", nil))
 	r.want(http.StatusOK, "2 rows", r.request(http.MethodPost, "/pprof", small(t, 1)))
@@ -153,9 +156,9 @@ func TestLimits_ReadTime(t *testing.T) {
 // TestFullStore answers a push that the memory budget has no place for.
 func TestFullStore(t *testing.T) {
 	r := newReceiver(t, Options{}, columnstore.Options{MemoryBudget: 1 << 20})
-	r.want(http.StatusServiceUnavailable, "memory", r.request(http.MethodPost, "/pprof", file(t, "compile/heap.pb.gz"), keyHeader, "k"))
+	r.want(http.StatusServiceUnavailable, "memory", r.request(http.MethodPost, "/pprof", file(t, "compile/heap.pb.gz"), push.KeyHeader, "k"))
 	if stats := r.store.Stats(); stats.Rows != 0 {
 		t.Errorf("%d rows", stats.Rows)
 	}
-	r.want(http.StatusOK, "2 rows", r.request(http.MethodPost, "/pprof", small(t, 1), keyHeader, "k"))
+	r.want(http.StatusOK, "2 rows", r.request(http.MethodPost, "/pprof", small(t, 1), push.KeyHeader, "k"))
 }

@@ -16,6 +16,7 @@ import (
 
 	"github.com/granarydb/granary/columnstore"
 	"github.com/granarydb/granary/profile"
+	"github.com/granarydb/granary/server/internal/source"
 )
 
 // madeAt is the time of the first made profile: a whole minute.
@@ -27,6 +28,7 @@ var cpuType = profile.Type{Sample: "cpu", SampleUnit: "nanoseconds", Period: "cp
 // asker is a server on loopback, and a client of its questions.
 type asker struct {
 	*Server
+	db  *profile.DB // of the server
 	t   testing.TB
 	url string
 	c   querierv1connect.QuerierServiceClient
@@ -42,7 +44,19 @@ func newAsker(t testing.TB, opts Options) *asker {
 	web.Start()
 	t.Cleanup(s.Wait)
 	t.Cleanup(web.Close)
-	return &asker{s, t, web.URL, clients(t, web.URL)["grpc"]}
+	return &asker{s, s.db(), t, web.URL, clients(t, web.URL)["grpc"]}
+}
+
+// db returns the database of a server of a store.
+func (s *Server) db() *profile.DB { return s.store().DB() }
+
+// store returns the source of a server of a store.
+func (s *Server) store() *source.Store {
+	store, err := s.source.Store(source.Rows)
+	if err != nil {
+		panic(err)
+	}
+	return store
 }
 
 // made is a sample: a value of a stack, whose functions are listed from the leaf to the root.

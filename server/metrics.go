@@ -11,6 +11,9 @@ import (
 
 	"github.com/granarydb/granary/columnstore"
 	"github.com/granarydb/granary/disk"
+	"github.com/granarydb/granary/server/internal/fault"
+	"github.com/granarydb/granary/server/internal/push"
+	"github.com/granarydb/granary/server/internal/web"
 )
 
 // metrics are the counts of a server, in a registry of their own.
@@ -22,10 +25,7 @@ type metrics struct {
 	sent     *prometheus.CounterVec   // bytes of answers, by handler
 	panics   prometheus.Counter
 
-	profiles   prometheus.Counter // committed
-	duplicates prometheus.Counter // not committed, as their id had been
-	rows       prometheus.Counter // committed
-	received   prometheus.Counter // bytes of profiles as they were sent
+	pushes push.Counts
 }
 
 // newMetrics returns the metrics of a server of a store, or of a front without one.
@@ -44,14 +44,16 @@ func newMetrics(store *columnstore.Store) *metrics {
 			Name: "granary_http_request_seconds", Help: "Time from the header of a request to the end of its answer.",
 			Buckets: []float64{.001, .002, .005, .01, .02, .05, .1, .2, .5, 1, 2, 5, 10, 30, 60},
 		}, []string{"handler"}),
-		sent:       vec("granary_http_sent_bytes_total", "Bytes of answers.", "handler"),
-		panics:     counter("granary_panics_total", "Handlers that panicked."),
-		profiles:   counter("granary_push_profiles_total", "Profiles committed."),
-		duplicates: counter("granary_push_duplicates_total", "Profiles that were not inserted, as one with the same id had been."),
-		rows:       counter("granary_push_rows_total", "Rows committed."),
-		received:   counter("granary_push_bytes_total", "Bytes of committed profiles as they were sent."),
+		sent:   vec("granary_http_sent_bytes_total", "Bytes of answers.", "handler"),
+		panics: counter("granary_panics_total", "Handlers that panicked."),
+		pushes: push.Counts{
+			Profiles:   counter("granary_push_profiles_total", "Profiles committed."),
+			Duplicates: counter("granary_push_duplicates_total", "Profiles that were not inserted, as one with the same id had been."),
+			Rows:       counter("granary_push_rows_total", "Rows committed."),
+			Received:   counter("granary_push_bytes_total", "Bytes of committed profiles as they were sent."),
+		},
 	}
-	m.registry.MustRegister(m.requests, m.failures, m.seconds, m.sent, m.panics, m.profiles, m.duplicates, m.rows, m.received,
+	m.registry.MustRegister(m.requests, m.failures, m.seconds, m.sent, m.panics, m.pushes.Profiles, m.pushes.Duplicates, m.pushes.Rows, m.pushes.Received,
 		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	if store != nil {
 		m.registry.MustRegister(newStoreCollector(store))
@@ -64,17 +66,17 @@ func (m *metrics) handler() http.Handler {
 }
 
 // request counts an answered request.
-func (m *metrics) request(name string, r *recorder, took time.Duration) {
-	status := r.status
+func (m *metrics) request(name string, r *web.Recorder, took time.Duration) {
+	status := r.Status
 	if status == 0 {
 		status = http.StatusOK
 	}
 	m.requests.WithLabelValues(name, strconv.Itoa(status)).Inc()
 	m.seconds.WithLabelValues(name).Observe(took.Seconds())
-	m.sent.WithLabelValues(name).Add(float64(r.bytes))
+	m.sent.WithLabelValues(name).Add(float64(r.Bytes))
 	switch {
-	case r.err != nil:
-		m.failures.WithLabelValues(name, causeOf(r.err).name).Inc()
+	case r.Err != nil:
+		m.failures.WithLabelValues(name, fault.CauseOf(r.Err).Name).Inc()
 	case status == http.StatusUnauthorized:
 		m.failures.WithLabelValues(name, "token").Inc()
 	}

@@ -21,13 +21,15 @@ import (
 
 	"github.com/granarydb/granary/internal/effort"
 	"github.com/granarydb/granary/profile"
+	"github.com/granarydb/granary/server/internal/page"
+	"github.com/granarydb/granary/server/internal/source"
 )
 
 // madeRange is the path of a range with all made profiles.
 const madeRange = "/older/2026-01-31T09:00:00Z--2026-01-31T10:00:00Z"
 
 // insertInto inserts the made profiles into a store of profiles.
-func insertInto(t testing.TB, db *profile.DB) { (&asker{Server: &Server{db: db}, t: t}).insertMade() }
+func insertInto(t testing.TB, db *profile.DB) { (&asker{db: db, t: t}).insertMade() }
 
 // readOlder reads a range of older profiles, and returns the lines of the answer. It calls some functions at the first line.
 func (a *asker) readOlder(ctx context.Context, path string, first ...func()) (lines []olderLine, status int, text string) {
@@ -116,7 +118,7 @@ func TestOlder(t *testing.T) {
 	if got := a.flame("t", "cpu"); got.Total[0] != 7 {
 		t.Errorf("the store has %v", got.Total)
 	}
-	var state storeAnswer
+	var state page.StoreAnswer
 	if a.page("store", &state); !state.Older || state.Rows != 1 {
 		t.Errorf("%+v", state)
 	}
@@ -157,9 +159,9 @@ func TestOlder(t *testing.T) {
 	if lines, _, _ := a.readOlder(t.Context(), madeRange); !isRead(lines) || calls != 1 {
 		t.Errorf("%d calls", calls)
 	}
-	now = now.Add(olderTime - 1)
+	now = now.Add(source.OlderTime - 1)
 	older.flame("t", "cpu")
-	now = now.Add(olderTime)
+	now = now.Add(source.OlderTime)
 	unread("after ten minutes")
 	if lines, _, _ := a.readOlder(t.Context(), madeRange); !isRead(lines) || calls != 2 {
 		t.Errorf("%d calls", calls)
@@ -169,7 +171,7 @@ func TestOlder(t *testing.T) {
 	}
 	unread("after those of another range")
 	a.Wait()
-	if a.older.kept != nil {
+	if isKept, _ := a.older.Holds(); isKept {
 		t.Error("older profiles are kept after the end")
 	}
 }
@@ -180,7 +182,7 @@ func TestOlder_Errors(t *testing.T) {
 	fill := func(_ context.Context, db *profile.DB, _, _ int64, progress func(read, of int64)) error {
 		rng := rand.New(rand.NewPCG(1, 2))
 		for i := range 100_000 {
-			a := &asker{Server: &Server{db: db}, t: t}
+			a := &asker{db: db, t: t}
 			p := made{stack: fmt.Sprint("f", rng.Int64(), " g", rng.Int64(), " main"), value: 1}
 			a.insert(madeAt.Add(time.Duration(i)*time.Second), cpuType, map[string]string{"job": "a"}, p)
 			if db.Store().Stats().EvictedRows > 0 {
@@ -229,7 +231,7 @@ func TestOlder_Errors(t *testing.T) {
 			if got, _ := fetched(t, a.url+test.path+"/api/v1/store"); got != http.StatusConflict && got != http.StatusBadRequest {
 				t.Errorf("then it answers with %d", got)
 			}
-			if a.older.kept != nil || a.older.reading != nil {
+			if isKept, isReading := a.older.Holds(); isKept || isReading {
 				t.Error("something is kept")
 			}
 		})
@@ -282,7 +284,7 @@ func TestOlder_Fails(t *testing.T) {
 			told.Wait() // they wait
 			close(goOn)
 			waiting.Wait()
-			if calls.Load() != 1 || a.older.kept != nil || a.older.reading != nil {
+			if isKept, isReading := a.older.Holds(); calls.Load() != 1 || isKept || isReading {
 				t.Errorf("%d readings", calls.Load())
 			}
 		})

@@ -7,7 +7,14 @@ import (
 	"time"
 
 	"github.com/granarydb/granary/profile"
+	"github.com/granarydb/granary/server/internal/fault"
 )
+
+// ErrLimit reports a request beyond a limit of Limits. The text names the limit and its value.
+var ErrLimit = fault.ErrLimit
+
+// ErrRequest reports a request that cannot be understood. The text names its part.
+var ErrRequest = fault.ErrRequest
 
 // Options configures a Server. The zero value is a good default for a server on loopback.
 type Options struct {

@@ -2,13 +2,9 @@ package server
 
 import (
 	"net/http"
+
+	"github.com/granarydb/granary/server/internal/fault"
 )
-
-// originError is an ErrRequest of a page of another site.
-type originError struct{ text string }
-
-func (e *originError) Error() string { return e.text }
-func (e *originError) Unwrap() error { return ErrRequest }
 
 // checkOrigin returns an error for a request that a browser sends for a page of another origin: one that changes
 // something, and a question whose answer that page could not read, but whose cost it would cause. What is
@@ -18,7 +14,7 @@ func checkOrigin(r *http.Request) error {
 	case http.MethodGet, http.MethodHead, http.MethodOptions:
 	default:
 		if err := new(http.CrossOriginProtection).Check(r); err != nil {
-			return &originError{"origin: a page of another site, " + quoted(r.Header.Get("Origin")) + ", may not push or ask here"}
+			return fault.Origin("origin: a page of another site, %s, may not push or ask here", fault.Quoted(r.Header.Get("Origin")))
 		}
 		return nil
 	}
@@ -29,6 +25,6 @@ func checkOrigin(r *http.Request) error {
 		if r.Header.Get("Sec-Fetch-Mode") == "navigate" && r.Header.Get("Sec-Fetch-Dest") == "document" {
 			return nil
 		}
-		return &originError{"origin: a page of another site may link to this server, but not load its answers"}
+		return fault.Origin("origin: a page of another site may link to this server, but not load its answers")
 	}
 }

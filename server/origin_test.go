@@ -83,7 +83,7 @@ func TestServer_GetChangesNothing(t *testing.T) {
 	for _, path := range []string{
 		"/", "/healthz", "/readyz", "/metrics", "/pprof", "/arrow", "/ingest?name=a", "/v1development/profiles", "/push.v1.PusherService/Push",
 		"/querier.v1.QuerierService/ProfileTypes", "/sources", "/api/v1/flame?t=cpu", "/api/v1/top?t=cpu", "/api/v1/profiles?t=cpu", "/api/v1/store",
-		"/api/v1/inspect?t=cpu", "/ui/pprof/", "/ui/pprof/~/top", "/ui/pprof/~/saveconfig?config=a", "/debug/pprof/",
+		"/api/v1/inspect?t=cpu", "/debug/pprof/",
 	} {
 		req := r.request(http.MethodGet, path, small(t, 1)) // with a body, as if it were a push
 		if status, text := r.send(req); status >= 500 {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math"
 	"net/http"
+	"net/http/httptest"
 	"strings"
 	"testing"
 	"time"
@@ -21,6 +22,7 @@ import (
 
 	"github.com/granarydb/granary/columnstore"
 	"github.com/granarydb/granary/profile"
+	"github.com/granarydb/granary/server/internal/push"
 )
 
 // otlpRequest is a request with one CPU profile of two samples: 3 values at times, and 2 times.
@@ -110,7 +112,7 @@ func TestOTLP(t *testing.T) {
 	}
 	r.want(http.StatusOK, "{}", r.request(http.MethodPost, "/v1development/profiles", text, "Content-Type", "application/json; charset=utf-8"))
 	grpc := connect.NewClient[collectorv1.ExportProfilesServiceRequest, collectorv1.ExportProfilesServiceResponse](
-		r.h2c, r.url+otlpProcedure, connect.WithGRPC(), connect.WithSendGzip())
+		r.h2c, r.url+push.OTLPProcedure, connect.WithGRPC(), connect.WithSendGzip())
 	for range 2 { // a retry
 		if _, err := grpc.CallUnary(t.Context(), connect.NewRequest(otlpRequest(4))); err != nil {
 			t.Fatal(err)
@@ -128,7 +130,7 @@ func checkOTLP(t *testing.T, r *receiver) {
 	t.Helper()
 	var p *pprof.Profile
 	err := r.store.View(t.Context(), func(snap *columnstore.Snapshot) (err error) {
-		p, err = r.s.db.Profile(t.Context(), snap, profile.Query{})
+		p, err = r.s.db().Profile(t.Context(), snap, profile.Query{})
 		return err
 	})
 	if err != nil {
@@ -244,12 +246,12 @@ func FuzzOTLP(f *testing.F) {
 		f.Fatal(err)
 	}
 	f.Fuzz(func(t *testing.T, data []byte) {
-		var request collectorv1.ExportProfilesServiceRequest
-		if (protoCodec{most: 1000}).Unmarshal(data, &request) != nil {
-			return
-		}
-		if _, err := s.export(t.Context(), http.Header{}, &request); err != nil && causeOf(err).name == "internal" {
-			t.Fatalf("%s: %v", hex.EncodeToString(data), err)
+		r := httptest.NewRequest(http.MethodPost, otlpPath, bytes.NewReader(data))
+		r.Host = "localhost"
+		r.Header.Set("Content-Type", "application/x-protobuf")
+		w := httptest.NewRecorder()
+		if s.ServeHTTP(w, r); w.Code == http.StatusInternalServerError {
+			t.Fatalf("%s: %s", hex.EncodeToString(data), w.Body)
 		}
 	})
 }

@@ -4,16 +4,17 @@ import (
 	"net/url"
 	"strconv"
 	"testing"
-	"time"
+
+	"github.com/granarydb/granary/server/internal/page"
 )
 
 // TestPage_Ends asks for pages that end where the whole does, and for the same with one row less.
 func TestPage_Ends(t *testing.T) {
 	m := newMadeStates(t, 5, Options{})
-	var all rangeAnswer
+	var all page.RangeAnswer
 	m.page("histories/threads/range", &all, "attribute", "Threads/3", "rows", "10000")
 	for less := range 2 {
-		var some rangeAnswer
+		var some page.RangeAnswer
 		n := len(all.Intervals) - less
 		m.page("histories/threads/range", &some, "attribute", "Threads/3", "rows", strconv.Itoa(n))
 		if n < 2 || len(some.Intervals) != n || some.More != (less > 0) {
@@ -45,19 +46,6 @@ func TestPage_Fuzzed(t *testing.T) {
 		}
 		if status, text, _ := m.page(p.path, nil, names...); status != 200 {
 			t.Errorf("%s?%s: %d %s", p.path, p.query, status, text)
-		}
-	}
-}
-
-// TestParseAgo: durations as the page writes them.
-func TestParseAgo(t *testing.T) {
-	const day = 24 * time.Hour
-	for text, want := range map[string]time.Duration{
-		"-1h": time.Hour, "-7d": 7 * day, "-1d5m": day + 5*time.Minute, "-0s": 0, "-1d12h30m": day + 12*time.Hour + 30*time.Minute,
-		"-65535d": 65535 * day, "-65536d": -1, "1h": -1, "-": -1, "-d": -1, "-1d-5m": -1, "-1d1d": -1, "--1h": -1, "-x": -1, "-60000d2000000h": -1,
-	} {
-		if got, ok := parseAgo(text); ok != (want >= 0) || ok && got != want {
-			t.Errorf("%s: %v, %t", text, got, ok)
 		}
 	}
 }

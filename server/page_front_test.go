@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/granarydb/granary/internal/effort"
+	"github.com/granarydb/granary/server/internal/page"
 )
 
 // asText returns a tree as text that is the same for any order of children.
@@ -67,15 +68,15 @@ func TestPage_Front(t *testing.T) {
 					return fmt.Sprint(status)
 				}
 				sides := len(tree.Total)
-				text := fmt.Sprint(tree.pageType, tree.Tree.asText(sides), tree.Callers.asText(sides), tree.Callees.asText(sides))
+				text := fmt.Sprint(tree.Type, tree.Tree.asText(sides), tree.Callers.asText(sides), tree.Callees.asText(sides))
 				if slices.Contains(more, "inv") || slices.Contains(more, "function") {
 					return text
 				}
-				var top topAnswer
+				var top page.TopAnswer
 				if status, _, _ := a.page("top", &top, append(parameters, "rows", "1000")...); status != http.StatusOK {
 					return fmt.Sprint(status)
 				}
-				return fmt.Sprint(text, top.pageType, top.All, top.Matching, top.Functions)
+				return fmt.Sprint(text, top.Type, top.All, top.Matching, top.Functions)
 			}
 			got, want := ask(front), ask(one)
 			if got != want {
@@ -94,7 +95,7 @@ func TestPage_Front(t *testing.T) {
 // TestPage_FrontCommand asks a front for a command, which names the front.
 func TestPage_FrontCommand(t *testing.T) {
 	_, front := split(t, 2, 3)
-	var got commandAnswer
+	var got page.CommandAnswer
 	a := &asker{t: t, url: front}
 	if status, text, _ := a.page("command", &got, "t", "cpu:nanoseconds", "q", `{job="api"}`); status != http.StatusOK {
 		t.Fatalf("status %d: %s", status, text)
@@ -135,16 +136,6 @@ func TestPage_FrontRefuses(t *testing.T) {
 		}
 		if status, text, _ := a.page(path, nil, parameters...); status != want.status || !strings.Contains(text, want.text) {
 			t.Errorf("%s: status %d: %s; want %d and %q", query, status, text, want.status, want.text)
-		}
-	}
-	for _, path := range []string{"/ui/pprof/", "/ui/pprof/~/top"} {
-		r, err := http.Get(front + path)
-		if err != nil {
-			t.Fatal(err)
-		}
-		r.Body.Close()
-		if r.StatusCode != http.StatusNotImplemented {
-			t.Errorf("%s: status %d", path, r.StatusCode)
 		}
 	}
 }

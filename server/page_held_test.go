@@ -11,6 +11,8 @@ import (
 
 	"github.com/granarydb/granary/columnstore"
 	"github.com/granarydb/granary/profile"
+	"github.com/granarydb/granary/server/internal/page"
+	"github.com/granarydb/granary/server/internal/source"
 )
 
 // TestPage_Commit asks several questions of one commit while others follow it.
@@ -22,7 +24,7 @@ func TestPage_Commit(t *testing.T) {
 	}
 	insert(1)
 	first := a.flame("t", "cpu")
-	for i := range int64(heldSnapshots - 1) {
+	for i := range int64(source.HeldSnapshots - 1) {
 		insert(i + 2)
 		if got := a.flame("t", "cpu"); got.Commit <= first.Commit || got.Total[0] != (i+2)*(i+3)/2 {
 			t.Errorf("a new commit %d has %v", got.Commit, got.Total)
@@ -32,7 +34,7 @@ func TestPage_Commit(t *testing.T) {
 	if tree, top := a.flame("t", "cpu", "commit", of), a.top("t", "cpu", "commit", of); tree.Total[0] != 1 || top.Total[0] != 1 || tree.Commit != first.Commit || top.Commit != first.Commit {
 		t.Errorf("commit %s has %v and %v", of, tree.Total, top.Total)
 	}
-	var dots profilesAnswer
+	var dots page.ProfilesAnswer
 	if a.page("profiles", &dots, "t", "cpu", "commit", of); dots.All != 1 || dots.Commit != first.Commit {
 		t.Errorf("%+v", dots)
 	}
@@ -48,7 +50,7 @@ func TestPage_Commit(t *testing.T) {
 	last := a.flame("t", "cpu")
 	gone("after eight others")
 	of = fmt.Sprint(last.Commit)
-	now = now.Add(heldTime - 1)
+	now = now.Add(source.HeldTime - 1)
 	if got := a.flame("t", "cpu", "commit", of); got.Total[0] != last.Total[0] {
 		t.Errorf("%v, want %v", got.Total, last.Total)
 	}
@@ -56,12 +58,12 @@ func TestPage_Commit(t *testing.T) {
 	gone("after 30 s")
 	of = "18446744073709551615"
 	gone("before it was")
-	if n := len(a.held.all); n != 0 {
+	if n, _ := a.store().Holds(); n != 0 {
 		t.Errorf("%d snapshots are held", n)
 	}
 	a.flame("t", "cpu")
 	a.Wait()
-	if n := len(a.held.all); n != 0 {
+	if n, _ := a.store().Holds(); n != 0 {
 		t.Errorf("%d snapshots are held after the end", n)
 	}
 }
@@ -98,29 +100,6 @@ func TestPage_Tags(t *testing.T) {
 	}
 }
 
-// TestPage_Expired takes memory back from snapshots that are held: a question of a commit is then an error, and one
-// of the newest has an answer.
-func TestPage_Expired(t *testing.T) {
-	r := newReceiver(t, Options{}, columnstore.Options{Manual: true})
-	r.want(http.StatusOK, "2 rows", r.request(http.MethodPost, "/pprof?job=a", small(t, 1)))
-	calls := 0
-	expire := func(*heldSnapshot) error {
-		calls++
-		return fmt.Errorf("amid it: %w", columnstore.ErrSnapshotExpired)
-	}
-	h := held{now: time.Now}
-	commit := uint64(0)
-	if err := h.use(r.store, false, 0, func(s *heldSnapshot) error { commit = uint64(s.Commit()); return nil }); err != nil {
-		t.Fatal(err)
-	}
-	if err := h.use(r.store, true, commit, expire); causeOf(err).status != http.StatusGone || calls != 1 || len(h.all) != 0 {
-		t.Errorf("%v after %d calls", err, calls)
-	}
-	if err := h.use(r.store, false, 0, expire); causeOf(err).status != http.StatusServiceUnavailable || calls != 3 || len(h.all) != 0 {
-		t.Errorf("%v after %d calls", err, calls)
-	}
-}
-
 // TestPage_OneCommit asks panels of one page beside a writer: all are of the commit of the first, and agree.
 func TestPage_OneCommit(t *testing.T) {
 	a := newAsker(t, Options{})
@@ -140,7 +119,7 @@ func TestPage_OneCommit(t *testing.T) {
 		tree := a.flame("t", "cpu")
 		last = tree.Commit
 		of := fmt.Sprint(tree.Commit)
-		var dots profilesAnswer
+		var dots page.ProfilesAnswer
 		if status, text, _ := a.page("profiles", &dots, "t", "cpu", "commit", of, "rows", "100000"); status != http.StatusOK {
 			t.Fatalf("status %d: %s", status, text)
 		}
@@ -160,18 +139,18 @@ func TestPage_OneCommit(t *testing.T) {
 // TestPage_Store says what a store has, what it may have, and what it has no more.
 func TestPage_Store(t *testing.T) {
 	r := newReceiver(t, Options{}, columnstore.Options{MemoryBudget: 4 << 20, DiskBudget: 0})
-	a := &asker{Server: r.s, t: t, url: r.url}
-	ask := func() (out storeAnswer) {
+	a := &asker{Server: r.s, db: r.s.db(), t: t, url: r.url}
+	ask := func() (out page.StoreAnswer) {
 		if status, text, _ := a.page("store", &out); status != http.StatusOK {
 			t.Fatalf("status %d: %s", status, text)
 		}
 		return out
 	}
-	var before storeAnswer
+	var before page.StoreAnswer
 	for i := 0; ; i++ {
 		a.insert(madeAt.Add(time.Duration(i)*profile.DefaultBucket), cpuType, map[string]string{profile.NameLabel: "process_cpu", "n": fmt.Sprint(i)}, deep(i)...)
 		out := ask()
-		if want := timeText(madeAt.Add(time.Duration(i) * profile.DefaultBucket)); out.Newest != want || out.Commit <= before.Commit || out.Memory.Budget != 4<<20 {
+		if want := madeAt.Add(time.Duration(i) * profile.DefaultBucket).Format(time.RFC3339Nano); out.Newest != want || out.Commit <= before.Commit || out.Memory.Budget != 4<<20 {
 			t.Fatalf("%+v after profile %d", out, i)
 		}
 		if out.Gone.EvictedRows > 0 {

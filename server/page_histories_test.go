@@ -10,12 +10,13 @@ import (
 	"testing"
 
 	"github.com/granarydb/granary/history"
+	"github.com/granarydb/granary/server/internal/page"
 )
 
 // TestPage_Histories lists the history and its attributes.
 func TestPage_Histories(t *testing.T) {
 	m := newMadeStates(t, 1, Options{})
-	var all historiesAnswer
+	var all page.HistoriesAnswer
 	m.get("histories", &all)
 	first := int64(math.MaxInt64)
 	for _, changes := range m.changes {
@@ -25,18 +26,18 @@ func TestPage_Histories(t *testing.T) {
 			}
 		}
 	}
-	want := historyInfo{Name: "threads", Attributes: len(m.paths) + 1, First: instant(first), End: instant(m.end), Floor: instant(m.start), Bytes: m.handle.Bytes()}
+	want := page.HistoryInfo{Name: "threads", Attributes: len(m.paths) + 1, First: instant(first), End: instant(m.end), Floor: instant(m.start), Bytes: m.handle.Bytes()}
 	if len(all.Histories) != 1 || all.Histories[0] != want || all.Commit == 0 {
 		t.Errorf("%+v, want %+v", all, want)
 	}
-	var top treeAnswer
+	var top page.TreeAnswer
 	m.get("histories/threads/tree", &top)
-	if !slices.Equal(top.Children, []treeChild{{"Threads", "Threads", true, "null"}, {"Count", "Count", false, "int"}}) || top.All != 2 {
+	if !slices.Equal(top.Children, []page.TreeChild{{Name: "Threads", Attribute: "Threads", Parent: true, Kind: "null"}, {Name: "Count", Attribute: "Count", Kind: "int"}}) || top.All != 2 {
 		t.Errorf("%+v", top)
 	}
 	var names []string
 	for offset := 0; ; offset += 5 {
-		var page treeAnswer
+		var page page.TreeAnswer
 		m.get("histories/threads/tree", &page, "path", "Threads", "rows", "5", "offset", fmt.Sprint(offset))
 		if page.All != 13 || page.Offset != offset || page.Path != "Threads" {
 			t.Errorf("%+v", page)
@@ -59,14 +60,14 @@ func TestPage_At(t *testing.T) {
 	rng := rand.New(rand.NewPCG(2, 2))
 	for range 30 {
 		when := m.start + rng.Int64N(m.end-m.start)
-		var all atAnswer
+		var all page.AtAnswer
 		m.get("histories/threads/at", &all, "p", "Threads/{tid}", "at", instant(when))
 		if all.At != instant(when) || all.All != 13 || len(all.Attributes) != 13 {
 			t.Fatalf("%+v", all)
 		}
 		for i, s := range all.Attributes {
 			v := m.state(s.Attribute, when)
-			if s.Attribute != m.paths[:12:12][min(i, 11)] && s.Attribute != "Threads/idle" || s.stateText != newStateText(v) {
+			if s.Attribute != m.paths[:12:12][min(i, 11)] && s.Attribute != "Threads/idle" || s.StateText != page.NewStateText(v) {
 				t.Fatalf("%+v at %d, want %v", s, when, v)
 			}
 			start, end := m.parsed(s.Start), m.parsed(s.End)
@@ -78,7 +79,7 @@ func TestPage_At(t *testing.T) {
 			}
 		}
 	}
-	var last, page atAnswer
+	var last, page page.AtAnswer
 	m.get("histories/threads/at", &last, "p", "Count")
 	if len(last.Attributes) != 1 || last.Attributes[0].State != "5" || last.At != instant(m.end-1) || !last.Attributes[0].Open {
 		t.Errorf("%+v", last)
@@ -100,7 +101,7 @@ func TestPage_Range(t *testing.T) {
 	for _, path := range []string{"Threads/3", "Count", "Threads/idle"} {
 		from, seen := m.start, 0
 		for from < m.end {
-			var page rangeAnswer
+			var page page.RangeAnswer
 			m.get("histories/threads/range", &page, "attribute", path, "rows", "3", "from", instant(from), "to", instant(m.end))
 			if len(page.Intervals) == 0 || len(page.Intervals) > 3 || page.Attribute != path {
 				t.Fatalf("%+v", page)
@@ -110,8 +111,8 @@ func TestPage_Range(t *testing.T) {
 					t.Fatalf("%s: nothing from %d to %s", path, from, in.Start)
 				}
 				for ; from < m.parsed(in.End); from++ {
-					if want := newStateText(m.state(path, from)); in.stateText != want {
-						t.Fatalf("%s at %d: %v, want %v", path, from, in.stateText, want)
+					if want := textOf(m.state(path, from)); in.StateText != want {
+						t.Fatalf("%s at %d: %v, want %v", path, from, in.StateText, want)
 					}
 				}
 				seen++
@@ -133,7 +134,7 @@ func (m *madeStates) pixelOracle(path string, from, to int64, pixels int) []map[
 	for i := range out {
 		out[i] = map[string]uint64{}
 		for t := from + int64(i)*n/int64(pixels); t < from+int64(i+1)*n/int64(pixels); t++ {
-			out[i][stateName(m.state(path, t))]++
+			out[i][page.StateName(m.state(path, t))]++
 		}
 	}
 	return out
@@ -149,7 +150,7 @@ func TestPage_Pixels(t *testing.T) {
 			to := from + 50 + rng.Int64N(m.end-from+300)
 			pixels := 1 + rng.IntN(90)
 			question := []string{"p", "Threads/{tid}", "from", instant(from), "to", instant(to), "pixels", fmt.Sprint(pixels)}
-			var shares, most pixelsAnswer
+			var shares, most page.PixelsAnswer
 			m.get("histories/threads/pixels", &shares, append(question, "shares", "1")...)
 			m.get("histories/threads/pixels", &most, question...)
 			m.comparePixels(&shares, from, to, pixels)
@@ -159,7 +160,7 @@ func TestPage_Pixels(t *testing.T) {
 }
 
 // comparePixels compares an answer with shares.
-func (m *madeStates) comparePixels(got *pixelsAnswer, from, to int64, pixels int) {
+func (m *madeStates) comparePixels(got *page.PixelsAnswer, from, to int64, pixels int) {
 	m.t.Helper()
 	lo, hi := max(from, m.start), min(to, m.end)
 	if hi <= lo {
@@ -188,7 +189,7 @@ func (m *madeStates) comparePixels(got *pixelsAnswer, from, to int64, pixels int
 	if got.All != len(intervals) || got.All+got.Nulls != 13 || len(got.Rows) != got.All {
 		m.t.Fatalf("%d rows of %d attributes and %d without a value, want %d", len(got.Rows), got.All, got.Nulls, len(intervals))
 	}
-	if !slices.IsSortedFunc(got.Rows, func(a, b pixelRow) int { return cmp.Compare(b.Intervals, a.Intervals) }) {
+	if !slices.IsSortedFunc(got.Rows, func(a, b page.PixelRow) int { return cmp.Compare(b.Intervals, a.Intervals) }) {
 		m.t.Errorf("rows are in another order")
 	}
 	for _, row := range got.Rows {
@@ -200,7 +201,7 @@ func (m *madeStates) comparePixels(got *pixelsAnswer, from, to int64, pixels int
 }
 
 // compareShares compares the shares of a row with the times of states by pixel.
-func (m *madeStates) compareShares(got *pixelsAnswer, row pixelRow, want []map[string]uint64) {
+func (m *madeStates) compareShares(got *page.PixelsAnswer, row page.PixelRow, want []map[string]uint64) {
 	m.t.Helper()
 	for i := 0; i < len(row.First); {
 		first, n := int(row.First[i]), 1
@@ -230,7 +231,7 @@ func (m *madeStates) compareShares(got *pixelsAnswer, row pixelRow, want []map[s
 }
 
 // compareMost compares dominating states with the greatest shares.
-func (m *madeStates) compareMost(got, shares *pixelsAnswer) {
+func (m *madeStates) compareMost(got, shares *page.PixelsAnswer) {
 	m.t.Helper()
 	for r, row := range got.Rows {
 		want := m.pixelOracle(row.Attribute, m.parsed(shares.From), m.parsed(shares.To), shares.Pixels)
@@ -259,12 +260,12 @@ func (m *madeStates) compareMost(got, shares *pixelsAnswer) {
 // TestPage_PixelPages pages through rows, and asks again while the history grows.
 func TestPage_PixelPages(t *testing.T) {
 	m := newMadeStates(t, 4, Options{})
-	ask := func(parameters ...string) (out pixelsAnswer) {
+	ask := func(parameters ...string) (out page.PixelsAnswer) {
 		m.get("histories/threads/pixels", &out, append(parameters, "p", "Threads/{tid}", "pixels", "50", "shares", "1")...)
 		return out
 	}
 	all := ask()
-	var rows []pixelRow
+	var rows []page.PixelRow
 	for offset := 0; offset < 15; offset += 4 {
 		page := ask("rows", "4", "offset", fmt.Sprint(offset))
 		for i, row := range page.Rows {
@@ -302,7 +303,7 @@ func TestPage_PixelPages(t *testing.T) {
 		grown := ask("from", instant(m.end-400), "to", instant(m.end))
 		m.comparePixels(&grown, m.end-400, m.end, 50)
 		old := ask("commit", fmt.Sprint(all.Commit))
-		all.pageHead = old.pageHead
+		all.Head = old.Head
 		if fmt.Sprint(old) != fmt.Sprint(all) {
 			t.Errorf("the commit %d has another answer than before", old.Commit)
 		}
@@ -313,7 +314,7 @@ func TestPage_PixelPages(t *testing.T) {
 // pixels.
 func TestPage_Sampled(t *testing.T) {
 	m := newMadeStates(t, 5, Options{Limits: Limits{QueryBytes: 3 << 10}})
-	var got pixelsAnswer
+	var got page.PixelsAnswer
 	m.get("histories/threads/pixels", &got, "p", "Count", "pixels", "30")
 	if len(got.Rows) != 1 || !got.Rows[0].Sampled {
 		t.Fatalf("%+v", got)
@@ -325,7 +326,7 @@ func TestPage_Sampled(t *testing.T) {
 		for run+1 < len(row.First) && int(row.First[run+1]) <= i {
 			run++
 		}
-		if want := stateName(m.state("Count", at)); got.States[row.State[run]].State != want {
+		if want := page.StateName(m.state("Count", at)); got.States[row.State[run]].State != want {
 			t.Errorf("pixel %d: %s, want %s", i, got.States[row.State[run]].State, want)
 		}
 	}
@@ -341,15 +342,18 @@ func TestStateName(t *testing.T) {
 		history.String("NaN"), history.String("+Inf"), history.String(`""`), history.String(`"null"`), history.String("x"), history.String(`"x"`), history.Bytes([]byte("x")),
 		history.String(`b"x"`), history.Bytes(nil), history.String("b"), history.String("1e300"), history.String("1e999"),
 	} {
-		name := stateName(v)
+		name := page.StateName(v)
 		if other, known := seen[name]; known {
 			t.Errorf("%#v and %#v are both %s", v, other, name)
 		}
 		seen[name] = v
 	}
 	for _, plain := range []string{"running", "waiting (chan receive)", "a \"b\"", "<img onerror>"} {
-		if got := stateName(history.String(plain)); got != plain {
+		if got := page.StateName(history.String(plain)); got != plain {
 			t.Errorf("%q is %q", plain, got)
 		}
 	}
 }
+
+// textOf returns a value as answers have it.
+func textOf(v history.Value) page.StateText { return page.NewStateText(v) }

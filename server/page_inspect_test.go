@@ -10,12 +10,13 @@ import (
 
 	"github.com/granarydb/granary/columnstore"
 	"github.com/granarydb/granary/profile"
+	"github.com/granarydb/granary/server/internal/page"
 )
 
 // inspect asks for the index and the cost of a question.
-func (a *asker) inspect(parameters ...string) *inspectAnswer {
+func (a *asker) inspect(parameters ...string) *page.InspectAnswer {
 	a.t.Helper()
-	out := &inspectAnswer{}
+	out := &page.InspectAnswer{}
 	if status, text, _ := a.page("inspect", out, parameters...); status != http.StatusOK {
 		a.t.Fatalf("%q: status %d: %s", parameters, status, text)
 	}
@@ -28,19 +29,19 @@ func TestPage_Inspect(t *testing.T) {
 	a.insertMade()
 	a.insert(madeAt.Add(-48*time.Hour), cpuType, map[string]string{profile.NameLabel: "process_cpu"}, made{stack: "f main", value: 1})
 	all := a.inspect("rows", "1000")
-	var want []inspectGranule
+	var want []page.InspectGranule
 	if err := a.db.Store().View(t.Context(), func(snap *columnstore.Snapshot) error {
 		for g, err := range a.db.Table().Inspect(t.Context(), snap) {
 			if err != nil {
 				return err
 			}
-			want = append(want, newInspectGranule(&g))
+			want = append(want, page.NewInspectGranule(&g))
 		}
 		return nil
 	}); err != nil {
 		t.Fatal(err)
 	}
-	same := func(a, b inspectGranule) bool {
+	same := func(a, b page.InspectGranule) bool {
 		return slices.Equal(a.From, b.From) && slices.Equal(a.To, b.To) && a.Rows == b.Rows && slices.Equal(a.Parts, b.Parts)
 	}
 	rows, parts := 0, 0
@@ -51,8 +52,8 @@ func TestPage_Inspect(t *testing.T) {
 	if !slices.EqualFunc(all.Granules, want, same) || len(want) < 2 || int64(rows) != all.All.Rows || parts != all.All.Parts || len(want) != all.All.Granules {
 		t.Errorf("%d granules, %d parts, %d rows of %+v", len(all.Granules), parts, rows, all.All)
 	}
-	if all.Command != "" || all.Touched != (pageTouched{}) || all.Commit == 0 {
-		t.Errorf("without a question: %+v, %q", all.pageHead, all.Command)
+	if all.Command != "" || all.Touched != (page.Touched{}) || all.Commit == 0 {
+		t.Errorf("without a question: %+v, %q", all.Head, all.Command)
 	}
 	second := a.inspect("rows", "1", "offset", "1")
 	if len(second.Granules) != 1 || second.Offset != 1 || !same(second.Granules[0], want[1]) {
@@ -63,7 +64,7 @@ func TestPage_Inspect(t *testing.T) {
 	}
 	asked, top := a.inspect("t", "cpu", "rows", "0"), a.top("t", "cpu")
 	if asked.Touched != top.Touched || asked.Touched.Rows == 0 || asked.Touched.Rows > asked.All.Rows || asked.Commit != top.Commit || len(asked.Granules) != 0 {
-		t.Errorf("%+v, want %+v", asked.pageHead, top.pageHead)
+		t.Errorf("%+v, want %+v", asked.Head, top.Head)
 	}
 }
 
@@ -104,7 +105,7 @@ func TestPage_Command(t *testing.T) {
 			t.Errorf("%q: %q, want %q", test.ask, got, test.want)
 		}
 	}
-	var sorted commandAnswer
+	var sorted page.CommandAnswer
 	if a.page("command", &sorted, "t", "cpu", "sort", "cum", "hide", "x"); sorted.Command != "granary top --hide=x --sort=cum '"+a.url+"/pprof?type=cpu'" {
 		t.Errorf("sorted: %q", sorted.Command)
 	}
@@ -131,7 +132,7 @@ func TestPage_InspectStates(t *testing.T) {
 	m := newMadeStates(t, 3, Options{})
 	for _, more := range [][]string{{"status", "no label"}, {"state", "null"}} {
 		question := append([]string{"t", "cpu", "h", "threads", "p", "Threads/{tid}"}, more...)
-		var got inspectAnswer
+		var got page.InspectAnswer
 		var want flameAnswer
 		m.get("inspect", &got, question...)
 		m.get("flame", &want, question...)

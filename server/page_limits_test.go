@@ -1,8 +1,10 @@
 package server
 
 import (
+	"context"
 	"net/http"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -47,11 +49,17 @@ func TestPage_Limits(t *testing.T) {
 func TestPage_Queries(t *testing.T) {
 	r := newReceiver(t, Options{Limits: Limits{Queries: 1, QueryTime: 50 * time.Millisecond}}, columnstore.Options{})
 	r.want(http.StatusOK, "2 rows", r.request(http.MethodPost, "/pprof?job=a", small(t, 1)))
-	r.s.queries <- struct{}{}
+	isIn, goOn := make(chan struct{}), make(chan struct{})
+	var asking sync.WaitGroup
+	asking.Go(func() {
+		_ = r.s.gate.InTime(t.Context(), func(context.Context) error { close(isIn); <-goOn; return nil })
+	})
+	<-isIn
 	for _, path := range append(pagePaths, "profiles", "inspect", "store", "histories", "states", "meanwhile") {
 		r.want(http.StatusTooManyRequests, "limit: 1 queries at once", r.request(http.MethodGet, "/api/v1/"+path, nil))
 	}
-	<-r.s.queries
+	close(goOn)
+	asking.Wait()
 	r.want(http.StatusOK, `"names"`, r.request(http.MethodGet, "/api/v1/flame", nil))
 }
 

@@ -5,6 +5,8 @@ import (
 	"math"
 	"math/rand/v2"
 	"testing"
+
+	"github.com/granarydb/granary/server/internal/page"
 )
 
 // TestPage_Lines compares how many attributes were in each state with counts of instants.
@@ -15,7 +17,7 @@ func TestPage_Lines(t *testing.T) {
 		for range 6 {
 			from := m.start - 300 + rng.Int64N(m.end-m.start)
 			to := from + 50 + rng.Int64N(m.end-from+300)
-			var got linesAnswer
+			var got page.LinesAnswer
 			m.get("histories/threads/lines", &got, "p", "Threads/{tid}", "from", instant(from), "to", instant(to), "pixels", fmt.Sprint(1+rng.IntN(90)))
 			lo, hi := max(from, m.start), min(to, m.end)
 			if hi <= lo {
@@ -32,7 +34,7 @@ func TestPage_Lines(t *testing.T) {
 	}
 }
 
-func (m *madeStates) compareLines(got *linesAnswer, from, to int64) {
+func (m *madeStates) compareLines(got *page.LinesAnswer, from, to int64) {
 	m.t.Helper()
 	want := map[string][]float64{}
 	n := to - from

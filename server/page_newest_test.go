@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/granarydb/granary/columnstore"
+	"github.com/granarydb/granary/server/internal/page"
 )
 
 // TestPage_ProfilesInHalves asks for the newest profiles with ever less memory: the answer is the same, or there is none. With
@@ -17,7 +18,7 @@ func TestPage_ProfilesInHalves(t *testing.T) {
 	for i := range int64(12) {
 		files = append(files, small(t, i+1))
 	}
-	ask := func(bytes int64, path string) (status int, answer profilesAnswer) {
+	ask := func(bytes int64, path string) (status int, answer page.ProfilesAnswer) {
 		r := newReceiver(t, Options{Limits: Limits{QueryBytes: bytes}}, columnstore.Options{FutureLimit: -1})
 		for i, data := range files {
 			for pod := range 2 { // at one time
@@ -47,7 +48,7 @@ func TestPage_ProfilesInHalves(t *testing.T) {
 			if got.Touched.Rows > want.Touched.Rows {
 				halved++
 			}
-			got.pageHead = want.pageHead
+			got.Head = want.Head
 			if !reflect.DeepEqual(got, want) {
 				t.Fatalf("%s in %d bytes: %+v, want %+v", path, bytes, got, want)
 			}

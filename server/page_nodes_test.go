@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/granarydb/granary/internal/effort"
+	"github.com/granarydb/granary/server/internal/page"
 )
 
 // TestPage_Nodes holds trees of real profiles, cut at any number of nodes, to what is so of every tree: the values of its
@@ -37,7 +38,7 @@ func TestPage_Nodes(t *testing.T) {
 }
 
 // checkNodes holds a tree to what is so of every tree, and to the functions of all stacks.
-func checkNodes(t *testing.T, what string, of *flameAnswer, top *topAnswer, most int) {
+func checkNodes(t *testing.T, what string, of *flameAnswer, top *page.TopAnswer, most int) {
 	t.Helper()
 	c := of.Tree
 	all := len(c.Depth) - 1 // without the root

@@ -1,15 +1,13 @@
 package server
 
 import (
-	"cmp"
 	"maps"
 	"net/http"
-	"slices"
 	"strings"
 	"testing"
 
 	"github.com/granarydb/granary/history"
-	"github.com/granarydb/granary/profile"
+	"github.com/granarydb/granary/server/internal/page"
 )
 
 // groupLeaves returns the values of a group by the name of the leaf.
@@ -34,8 +32,8 @@ func TestPage_Shares(t *testing.T) {
 		for _, v := range statesWritten {
 			m.compareSharesOf(all, func(s madeSample) bool {
 				status, state := m.group(s)
-				return status == "known" && state == stateName(v)
-			}, "state", stateName(v))
+				return status == "known" && state == page.StateName(v)
+			}, "state", page.StateName(v))
 		}
 		m.compareSharesOf(all, func(s madeSample) bool { status, _ := m.group(s); return status == "no label" }, "status", "no label")
 		m.compareSharesOf(ofThread, ofThread, "attribute", "Threads/3")
@@ -51,7 +49,7 @@ func (m *madeStates) compareSharesOf(all, chosen func(madeSample) bool, choice .
 	m.t.Helper()
 	got := m.flame(append(choice, "t", "cpu", "h", "threads", "p", "Threads/{tid}", "shares", "1", "sum", "1")...)
 	leaves := m.sums(chosen)
-	if !maps.Equal(got.Tree.leaves(), leaves) || len(got.Shares) != len(got.Tree.Groups) || len(got.Shares) > mostShares {
+	if !maps.Equal(got.Tree.leaves(), leaves) || len(got.Shares) != len(got.Tree.Groups) || len(got.Shares) > page.MostShares {
 		m.t.Fatalf("%q: %v, want %v; %d shares of %d groups", choice, got.Tree.leaves(), leaves, len(got.Shares), len(got.Tree.Groups))
 	}
 	sum := int64(0)
@@ -101,8 +99,8 @@ func TestPage_SharesOfMany(t *testing.T) {
 	}
 	question := []string{"t", "cpu", "h", "threads", "p", "Threads/{tid}", "shares", "1", "attribute", "Threads/3", "from", instant(m.end - 12), "to", instant(m.end)}
 	got := m.flame(question...)
-	last := got.Shares[mostShares-1]
-	if len(got.Shares) != mostShares || last.Status != "others" || last.Others != 5 || last.Total != 15_000 || got.Tree.groupLeaves(mostShares - 1)["many"] != 15_000 {
+	last := got.Shares[page.MostShares-1]
+	if len(got.Shares) != page.MostShares || last.Status != "others" || last.Others != 5 || last.Total != 15_000 || got.Tree.groupLeaves(page.MostShares - 1)["many"] != 15_000 {
 		t.Errorf("%+v", got.Shares)
 	}
 	if first := got.Shares[0]; first.State != strings.Repeat("s", 12) || first.Kind != "string" || first.Total != 12_000 {
@@ -114,30 +112,9 @@ func TestPage_SharesOfMany(t *testing.T) {
 	for _, of := range []string{"inv", "function"} {
 		tree := m.flame(append(question, of, map[string]string{"inv": "1", "function": "many"}[of])...)
 		for _, c := range []*flameColumns{tree.Tree, tree.Callers, tree.Callees} {
-			if c != nil && len(c.Groups) != mostShares {
+			if c != nil && len(c.Groups) != page.MostShares {
 				t.Errorf("%s: %d groups", of, len(c.Groups))
 			}
-		}
-	}
-}
-
-// TestNewStateShares has as many groups as fit: none is in that of others.
-func TestNewStateShares(t *testing.T) {
-	for n := range 12 {
-		var all []profile.StateStacks
-		for i := range n {
-			all = append(all, profile.StateStacks{State: history.Int(int64(i)), Stacks: &profile.Stacks{Total: int64(i), Magnitude: int64(i)}})
-		}
-		got := newStateShares(all)
-		others := slices.ContainsFunc(got.groups, func(g shareGroup) bool { return g.Status == "others" })
-		sum := int64(0)
-		for i, g := range got.groups {
-			if sum += g.Total; len(got.stacks[i]) != cmp.Or(g.Others, 1) {
-				t.Errorf("%d states: %+v has %d", n, g, len(got.stacks[i]))
-			}
-		}
-		if len(got.groups) != min(n, mostShares) || others != (n > mostShares) || sum != int64(n*(n-1)/2) {
-			t.Errorf("%d states: %+v", n, got.groups)
 		}
 	}
 }

@@ -15,11 +15,11 @@ import (
 // that is loaded again: the summary is there.
 func BenchmarkPagePixels(b *testing.B) {
 	s := newServer(b, Options{})
-	h, err := s.db.Store().CreateHistory("threads", columnstore.HistoryOptions{Start: madeAt.UnixNano()})
+	h, err := s.db().Store().CreateHistory("threads", columnstore.HistoryOptions{Start: madeAt.UnixNano()})
 	if err != nil {
 		b.Fatal(err)
 	}
-	tx := s.db.Store().Begin()
+	tx := s.db().Store().Begin()
 	w, err := tx.History(h)
 	if err != nil {
 		b.Fatal(err)

@@ -13,6 +13,7 @@ import (
 	"github.com/granarydb/granary/columnstore"
 	"github.com/granarydb/granary/history"
 	"github.com/granarydb/granary/profile"
+	"github.com/granarydb/granary/server/internal/page"
 )
 
 // madeStates is a store with a history and profiles, and all that was written as plain lists.
@@ -170,7 +171,7 @@ func (m *madeStates) group(s madeSample) (status, state string) {
 	case s.at < m.start || s.at >= m.end:
 		return "no instant", ""
 	}
-	return "known", stateName(m.state("Threads/"+s.thread, s.at))
+	return "known", page.StateName(m.state("Threads/"+s.thread, s.at))
 }
 
 // get asks a question, which must have an answer.

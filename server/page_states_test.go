@@ -12,6 +12,8 @@ import (
 
 	"github.com/granarydb/granary/columnstore"
 	"github.com/granarydb/granary/history"
+	"github.com/granarydb/granary/server/internal/page"
+	"github.com/granarydb/granary/server/internal/source"
 )
 
 // sums returns the values of the chosen samples by their leaf.
@@ -61,7 +63,7 @@ func TestPage_States(t *testing.T) {
 
 func (m *madeStates) compareGroups(question []string, in func(madeSample) bool) {
 	m.t.Helper()
-	var got statesAnswer
+	var got page.StatesAnswer
 	m.get("states", &got, question...)
 	all, without, seen := m.sums(in), int64(0), int64(0)
 	groups := map[string]bool{}
@@ -123,7 +125,7 @@ func (m *madeStates) fromOf(question []string) int64 {
 // TestPage_StateLengths says when profiles are longer than states.
 func TestPage_StateLengths(t *testing.T) {
 	m := newMadeStates(t, 30, Options{})
-	var got statesAnswer
+	var got page.StatesAnswer
 	m.get("states", &got, "t", "cpu", "h", "threads", "p", "Threads/{tid}")
 	var time, intervals int64
 	for _, path := range m.paths[:12] {
@@ -140,7 +142,7 @@ func TestPage_StateLengths(t *testing.T) {
 	if got.Lengths.Profile != 40 || got.Lengths.State > time/(intervals/2) || got.Lengths.State < time/intervals || got.Lengths.Coarse != (40 > got.Lengths.State) {
 		t.Errorf("%+v, want about %d", got.Lengths, time/intervals)
 	}
-	var count statesAnswer
+	var count page.StatesAnswer
 	m.get("states", &count, "t", "cpu", "h", "threads", "p", "Threads/idle")
 	if count.Lengths.Coarse || count.Lengths.State != 0 || count.Attributes != 1 {
 		t.Errorf("%+v", count)
@@ -157,7 +159,7 @@ func TestPage_Meanwhile(t *testing.T) {
 			thread, v := fmt.Sprint(rng.IntN(12)), statesWritten[rng.IntN(len(statesWritten))]
 			path, from, to := "Threads/"+thread, m.start-50+rng.Int64N(500), m.end-rng.Int64N(500)
 			var got meanwhileAnswer
-			m.get("meanwhile", &got, "t", "cpu", "h", "threads", "p", "Threads/{tid}", "attribute", path, "state", stateName(v), "from", instant(from), "to", instant(to))
+			m.get("meanwhile", &got, "t", "cpu", "h", "threads", "p", "Threads/{tid}", "attribute", path, "state", page.StateName(v), "from", instant(from), "to", instant(to))
 			in := func(at int64) bool {
 				return at >= max(from, m.start) && at < min(to, m.end) && m.state(path, at).Equal(v)
 			}
@@ -193,10 +195,10 @@ func TestPage_ManySpans(t *testing.T) {
 	}
 	rng := rand.New(rand.NewPCG(1, 1))
 	from := m.end
-	var all []span
-	for i := range 2700 { // not a multiple of mostSpans
+	var all []stateSpan
+	for i := range 2700 { // not a multiple of page.MostSpans
 		length := 1 + rng.Int64N(40)
-		all = append(all, span{m.end, m.end + length - 1})
+		all = append(all, stateSpan{m.end, m.end + length - 1})
 		err := w.Change(m.end, a, history.String("x"))
 		if err == nil {
 			err = w.Change(m.end+length, a, history.String("y"))
@@ -212,18 +214,18 @@ func TestPage_ManySpans(t *testing.T) {
 	if _, err := tx.Commit(); err != nil {
 		t.Fatal(err)
 	}
-	slices.SortStableFunc(all, func(x, y span) int { return cmp.Compare(y.length(), x.length()) })
+	slices.SortStableFunc(all, func(x, y stateSpan) int { return cmp.Compare(y.length(), x.length()) })
 	time := uint64(0)
-	for _, x := range all[:mostSpans] {
+	for _, x := range all[:page.MostSpans] {
 		time += x.length()
 	}
 	want := m.sums(func(s madeSample) bool {
 		isItself := s.thread == "3" && s.where != "none"
-		return !isItself && slices.ContainsFunc(all[:mostSpans], func(x span) bool { return x.from <= s.at && s.at <= x.to })
+		return !isItself && slices.ContainsFunc(all[:page.MostSpans], func(x stateSpan) bool { return x.from <= s.at && s.at <= x.to })
 	})
 	var got meanwhileAnswer
 	m.get("meanwhile", &got, "t", "cpu", "h", "threads", "p", "Threads/{tid}", "attribute", "Threads/3", "state", "x", "from", instant(from))
-	if got.Spans.All != 2700 || got.Spans.Chosen != mostSpans || got.Spans.Time != time || !maps.Equal(got.Tree.leaves(), want) || len(want) < 5 {
+	if got.Spans.All != 2700 || got.Spans.Chosen != page.MostSpans || got.Spans.Time != time || !maps.Equal(got.Tree.leaves(), want) || len(want) < 5 {
 		t.Errorf("%+v and %v, want %d and %v", got.Spans, got.Tree.leaves(), time, want)
 	}
 }
@@ -242,7 +244,7 @@ func TestPage_Attribute(t *testing.T) {
 			if got := m.flame(question...); !maps.Equal(got.Tree.leaves(), all) || got.States != nil {
 				t.Fatalf("thread %s: %v, want %v", name, got.Tree.leaves(), all)
 			}
-			var groups statesAnswer
+			var groups page.StatesAnswer
 			m.get("states", &groups, question...)
 			if groups.Total[0] != total(all) {
 				t.Errorf("thread %s: %d by state, want %d", name, groups.Total[0], total(all))
@@ -310,7 +312,7 @@ func TestPage_HostileHistories(t *testing.T) {
 		{"histories/threads/pixels?p=Count&pixels=4097", 422, "at most 4096"},
 		{"histories/threads/pixels?p=Count&rows=1001", 422, "at most 1000"},
 		{"histories/threads/pixels?p=Count&rows=1000&pixels=4096", 422, "at most 1048576"},
-		{"histories/threads/pixels?p=" + strings.Repeat("x", maxPattern+1), 422, "a path of 1001 bytes"},
+		{"histories/threads/pixels?p=" + strings.Repeat("x", page.MaxPattern+1), 422, "a path of 1001 bytes"},
 		{"histories/threads/pixels?p=" + strings.Repeat("x/", 400) + "{y}", 200, `"rows":[]`},
 		{"histories/threads/pixels?p=Count&shares=2", 400, "want 1 or 0"},
 		{"flame?t=cpu&h=threads&p=Threads/{tid}", 400, "state, status and attribute"},
@@ -365,7 +367,7 @@ func TestPage_HistoryLimits(t *testing.T) {
 func TestPage_HistoryLater(t *testing.T) {
 	a := newAsker(t, Options{})
 	a.insertMade()
-	var none historiesAnswer
+	var none page.HistoriesAnswer
 	if status, text, _ := a.page("histories", &none); status != 200 || len(none.Histories) != 0 {
 		t.Fatalf("status %d: %s", status, text)
 	}
@@ -373,15 +375,15 @@ func TestPage_HistoryLater(t *testing.T) {
 		t.Fatal(err)
 	}
 	commit := fmt.Sprint(none.Commit)
-	var tree treeAnswer
+	var tree page.TreeAnswer
 	if status, text, _ := a.page("histories/later/tree", &tree, "commit", commit); status != 200 || tree.All != 0 {
 		t.Errorf("status %d: %s", status, text)
 	}
-	var empty pixelsAnswer
+	var empty page.PixelsAnswer
 	if status, text, _ := a.page("histories/later/pixels", &empty, "p", "x"); status != 200 || len(empty.Rows) != 0 || empty.From != "" {
 		t.Errorf("status %d: %s", status, text)
 	}
-	var first statesAnswer
+	var first page.StatesAnswer
 	if status, text, _ := a.page("states", &first, "h", "later", "p", "{thread}"); status != 200 || first.Groups[0].Status != "no label" || first.Total[0] == 0 {
 		t.Errorf("status %d: %s", status, text)
 	}
@@ -427,14 +429,25 @@ func TestPage_Forgets(t *testing.T) {
 	m := newMadeStates(t, 82, Options{Now: func() time.Time { return now }})
 	path, parameters := splitQuestion(historyPaths[2])
 	m.get(path, nil, parameters...)
-	now = now.Add(heldTime - 1)
+	now = now.Add(source.HeldTime - 1)
 	m.get("histories", nil)
-	if n := len(m.pyramids.all); n != 1 {
+	if _, n := m.store().Holds(); n != 1 {
 		t.Errorf("%d summaries are kept", n)
 	}
 	now = now.Add(1)
 	m.get("histories", nil)
-	if n := len(m.pyramids.all); n != 0 {
-		t.Errorf("%d summaries are kept after %v", n, heldTime)
+	if _, n := m.store().Holds(); n != 0 {
+		t.Errorf("%d summaries are kept after %v", n, source.HeldTime)
 	}
+}
+
+// stateSpan is a range of instants, both ends included.
+type stateSpan struct{ from, to int64 }
+
+func (s stateSpan) length() uint64 { return uint64(s.to-s.from) + 1 }
+
+// meanwhileAnswer is page.MeanwhileAnswer as a client reads it.
+type meanwhileAnswer struct {
+	page.MeanwhileAnswer
+	Tree *flameColumns `json:"tree"`
 }

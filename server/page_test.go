@@ -19,7 +19,22 @@ import (
 
 	"github.com/granarydb/granary/columnstore"
 	"github.com/granarydb/granary/profile"
+	"github.com/granarydb/granary/profile/tree"
+	"github.com/granarydb/granary/server/internal/page"
 )
+
+// flameAnswer is page.FlameAnswer as a client reads it.
+type flameAnswer struct {
+	page.Head
+	page.Type
+	Tree    *flameColumns     `json:"tree"`
+	Callers *flameColumns     `json:"callers"`
+	Callees *flameColumns     `json:"callees"`
+	Shares  []page.ShareGroup `json:"shares"`
+}
+
+// flameColumns are the nodes of a tree.
+type flameColumns struct{ tree.NodeColumns }
 
 // page asks GET /api/v1/ with parameters, as names and values, and decodes the answer.
 func (a *asker) page(path string, into any, parameters ...string) (status int, text string, h http.Header) {
@@ -75,9 +90,9 @@ func (a *asker) flame(parameters ...string) *flameAnswer {
 	return out
 }
 
-func (a *asker) top(parameters ...string) *topAnswer {
+func (a *asker) top(parameters ...string) *page.TopAnswer {
 	a.t.Helper()
-	out := &topAnswer{}
+	out := &page.TopAnswer{}
 	if status, text, _ := a.page("top", out, parameters...); status != http.StatusOK {
 		a.t.Fatalf("%q: status %d: %s", parameters, status, text)
 	}
@@ -155,7 +170,7 @@ func TestPage_Flame(t *testing.T) {
 			t.Errorf("%v, want %v", head, wanted)
 		}
 		if got.Touched.Rows < got.Touched.Chosen || got.Touched.Chosen < int64(etcd.Len()) || got.Touched.Granules < 1 || got.Commit == 0 {
-			t.Errorf("%+v", got.pageHead)
+			t.Errorf("%+v", got.Head)
 		}
 	}
 	name := etcd.Top()[0].Name
@@ -230,7 +245,7 @@ func TestPage_Difference(t *testing.T) {
 	}
 	testChange(a)
 	less := false
-	size, last := func(f topFunction) int64 { return max(f.Cum[1]-f.Cum[0], f.Cum[0]-f.Cum[1]) }, int64(math.MaxInt64)
+	size, last := func(f page.TopFunction) int64 { return max(f.Cum[1]-f.Cum[0], f.Cum[0]-f.Cum[1]) }, int64(math.MaxInt64)
 	for _, f := range a.top("t", "cpu", "q", `{job="pebble"}`, "bq", `{job="etcd"}`, "sort", "cum", "rows", "100").Functions {
 		if less = less || f.Cum[1] < f.Cum[0]; size(f) > last {
 			t.Fatalf("%+v changed more than one before it", f)
@@ -245,7 +260,7 @@ func TestPage_Difference(t *testing.T) {
 // testChange asks for functions of one side alone, and of both: each function is in one of the three answers.
 func testChange(a *asker) {
 	a.t.Helper()
-	ask := func(more ...string) *topAnswer { // of names and values, the last counts
+	ask := func(more ...string) *page.TopAnswer { // of names and values, the last counts
 		return a.top(append([]string{"t", "cpu", "q", `{job="pebble"}`, "bq", `{job="etcd"}`, "rows", "100000"}, more...)...)
 	}
 	all, parts := ask(), map[string]string{}
@@ -297,12 +312,12 @@ func TestPage_Top(t *testing.T) {
 	if withFile < len(all)*9/10 || withBinary == 0 {
 		t.Errorf("%d of %d functions have a file and a line, %d a binary", withFile, len(all), withBinary)
 	}
-	for order, compare := range map[string]func(f, g topFunction) int{
-		"cum":  func(f, g topFunction) int { return cmp.Compare(g.Cum[0], f.Cum[0]) },
-		"name": func(f, g topFunction) int { return cmp.Compare(f.Name, g.Name) },
-		"flat": func(f, g topFunction) int { return cmp.Compare(g.Flat[0], f.Flat[0]) },
+	for order, compare := range map[string]func(f, g page.TopFunction) int{
+		"cum":  func(f, g page.TopFunction) int { return cmp.Compare(g.Cum[0], f.Cum[0]) },
+		"name": func(f, g page.TopFunction) int { return cmp.Compare(f.Name, g.Name) },
+		"flat": func(f, g page.TopFunction) int { return cmp.Compare(g.Flat[0], f.Flat[0]) },
 	} {
-		var pages []topFunction
+		var pages []page.TopFunction
 		for offset := 0; ; offset += 211 {
 			page := a.top("t", "cpu", "sort", order, "rows", "211", "offset", fmt.Sprint(offset))
 			if page.All != len(want) || page.Total[0] != stacks.Total {
@@ -392,7 +407,7 @@ func TestPage_Gauges(t *testing.T) {
 func TestPage_Profiles(t *testing.T) {
 	a := newAsker(t, Options{})
 	a.insertMade()
-	ask := func(parameters ...string) (out profilesAnswer) {
+	ask := func(parameters ...string) (out page.ProfilesAnswer) {
 		if status, text, _ := a.page("profiles", &out, parameters...); status != http.StatusOK {
 			t.Fatalf("status %d: %s", status, text)
 		}
@@ -404,7 +419,7 @@ func TestPage_Profiles(t *testing.T) {
 	}
 	for i, p := range all.Profiles {
 		n := int64(10*(i/2) + i%2 + 1)
-		want := profileDot{
+		want := page.ProfileDot{
 			Time: madeAt.Add(time.Duration(i/2)*30*time.Second + time.Duration(i%2)*time.Millisecond).Format(time.RFC3339Nano), Until: p.Until, Duration: 1e9, Total: 11 * n, Rows: 4,
 			Labels: map[string]string{profile.NameLabel: "process_cpu", "job": "made", "pod": fmt.Sprint("pod-", i%2)}, Selector: p.Selector,
 		}
@@ -443,7 +458,7 @@ func TestPage_Empty(t *testing.T) {
 			}
 		}
 	}
-	var store storeAnswer
+	var store page.StoreAnswer
 	if status, text, _ := a.page("store", &store); status != http.StatusOK || store.Rows != 0 || store.Newest != "" {
 		t.Errorf("status %d: %s", status, text)
 	}

@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/granarydb/granary/columnstore"
+	"github.com/granarydb/granary/server/internal/push"
 )
 
 // lockedBuffer is a log that requests write to.
@@ -46,7 +47,7 @@ func TestConnect_Refusals(t *testing.T) {
 		handler, cause, text    string
 	}
 	var all []refusal
-	for _, of := range []struct{ path, handler string }{{pushPath, "push"}, {otlpProcedure, "otlp grpc"}, {ask, "querier"}} {
+	for _, of := range []struct{ path, handler string }{{pushPath, "push"}, {push.OTLPProcedure, "otlp grpc"}, {ask, "querier"}} {
 		for name, frame := range map[string][]byte{
 			"short head":    {0, 0},
 			"cut message":   framed(0, 100, "abc"),

@@ -13,6 +13,7 @@ import (
 	typesv1 "github.com/grafana/pyroscope/api/gen/proto/go/types/v1"
 
 	"github.com/granarydb/granary/columnstore"
+	"github.com/granarydb/granary/server/internal/push"
 )
 
 // series returns a series of Push. Labels are name, value, name, value.
@@ -123,7 +124,7 @@ func emptyProfile() *pprof.Profile {
 func TestPushTokens(t *testing.T) {
 	r := newReceiver(t, Options{Tokens: Tokens{Read: []string{"r"}, Write: []string{"w"}}}, columnstore.Options{})
 	body := small(t, 1)
-	for _, path := range []string{"/pprof", "/ingest?name=a", pushPath, otlpPath, otlpProcedure} {
+	for _, path := range []string{"/pprof", "/ingest?name=a", pushPath, otlpPath, push.OTLPProcedure} {
 		for _, token := range []string{"", "Bearer r", "Basic dzp3", "Bearer "} {
 			r.want(http.StatusUnauthorized, "token", r.request(http.MethodPost, path, body, "Authorization", token))
 		}

@@ -10,6 +10,7 @@ import (
 	typesv1 "github.com/grafana/pyroscope/api/gen/proto/go/types/v1"
 
 	"github.com/granarydb/granary/profile"
+	"github.com/granarydb/granary/server/internal/question"
 )
 
 const wallID = "profile:wall:seconds:cpu:nanoseconds"
@@ -35,7 +36,7 @@ func TestProfileTypes(t *testing.T) {
 	got := map[string]bool{}
 	for _, p := range resp.Msg.GetProfileTypes() {
 		got[p.GetID()] = true
-		if p.GetID() != typeID(p.GetName(), profile.Type{Sample: p.GetSampleType(), SampleUnit: p.GetSampleUnit(), Period: p.GetPeriodType(), PeriodUnit: p.GetPeriodUnit()}) {
+		if p.GetID() != question.TypeID(p.GetName(), profile.Type{Sample: p.GetSampleType(), SampleUnit: p.GetSampleUnit(), Period: p.GetPeriodType(), PeriodUnit: p.GetPeriodUnit()}) {
 			t.Errorf("the parts of %s are %v", p.GetID(), p)
 		}
 	}

@@ -16,7 +16,8 @@ import (
 
 	"github.com/granarydb/granary/columnstore"
 	"github.com/granarydb/granary/profile"
-	"github.com/granarydb/granary/server/fanout"
+	"github.com/granarydb/granary/server/internal/fanout"
+	"github.com/granarydb/granary/server/internal/question"
 )
 
 // lines are values over time: by the text of their labels, and by their times in milliseconds.
@@ -95,7 +96,7 @@ func TestSelectSeries_Range(t *testing.T) {
 			}
 			return err
 		})
-		got := a.lines(&querierv1.SelectSeriesRequest{ProfileTypeID: typeID(test.name, test.typ), Step: test.step.Seconds(), GroupBy: test.by, Aggregation: test.sum})
+		got := a.lines(&querierv1.SelectSeriesRequest{ProfileTypeID: question.TypeID(test.name, test.typ), Step: test.step.Seconds(), GroupBy: test.by, Aggregation: test.sum})
 		if len(want) == 0 || !reflect.DeepEqual(got, want) {
 			t.Errorf("%+v: %v, want %v", test, got, want)
 		}
@@ -186,7 +187,7 @@ func TestSelectSeries_Averages(t *testing.T) {
 			}
 			want[k.zone][k.at] = sum / counts[k]
 		}
-		m := &querierv1.SelectSeriesRequest{ProfileTypeID: typeID("some", typ), Step: 420, GroupBy: []string{"zone"}, Aggregation: typesv1.TimeSeriesAggregationType_TIME_SERIES_AGGREGATION_TYPE_AVERAGE.Enum()}
+		m := &querierv1.SelectSeriesRequest{ProfileTypeID: question.TypeID("some", typ), Step: 420, GroupBy: []string{"zone"}, Aggregation: typesv1.TimeSeriesAggregationType_TIME_SERIES_AGGREGATION_TYPE_AVERAGE.Enum()}
 		got := a.lines(m)
 		if !maps.EqualFunc(got, want, maps.Equal[map[int64]float64, map[int64]float64]) {
 			t.Errorf("%s: %v, want %v", typ, got, want)

@@ -20,6 +20,7 @@ import (
 
 	"github.com/granarydb/granary/columnstore"
 	"github.com/granarydb/granary/profile"
+	"github.com/granarydb/granary/server/internal/flametest"
 )
 
 // graph returns the flame graph of a query as package profile has it.
@@ -205,10 +206,10 @@ func TestGraphs_Real(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	got := decode(t, resp.Msg.GetFlamegraph().GetNames(), resp.Msg.GetFlamegraph().GetLevels(), 2)
-	want := pathsOf(a.graph(`process_cpu{job="etcd"}`, 0), a.graph(`process_cpu{job="pebble"}`, 0))
+	got := flametest.Decode(t, resp.Msg.GetFlamegraph().GetNames(), resp.Msg.GetFlamegraph().GetLevels(), 2)
+	want := flametest.PathsOf(a.graph(`process_cpu{job="etcd"}`, 0), a.graph(`process_cpu{job="pebble"}`, 0))
 	if !reflect.DeepEqual(got, want) || len(want) < 500 {
-		t.Errorf("%s", firstDifference(got, want))
+		t.Errorf("%s", flametest.FirstDifference(got, want))
 	}
 }
 

@@ -31,37 +31,13 @@ import (
 	"github.com/granarydb/granary/columnstore"
 	"github.com/granarydb/granary/internal/effort"
 	"github.com/granarydb/granary/profile"
+	"github.com/granarydb/granary/server/internal/flametest"
 )
 
 const (
 	cpuID   = "process_cpu:cpu:nanoseconds:cpu:nanoseconds"
 	queryAt = int64(1_790_000_000_000) // Unix milliseconds of the first profile of filled
 )
-
-// randomProfile returns a CPU profile of random stacks, leaf first, with a time in Unix milliseconds.
-func randomProfile(rng *rand.Rand, at int64) *pprof.Profile {
-	p := &pprof.Profile{
-		SampleType: []*pprof.ValueType{{Type: "samples", Unit: "count"}, {Type: "cpu", Unit: "nanoseconds"}},
-		PeriodType: &pprof.ValueType{Type: "cpu", Unit: "nanoseconds"}, Period: 1e7, TimeNanos: at * 1e6, DurationNanos: 1e10,
-	}
-	for i := range 12 {
-		f := &pprof.Function{ID: uint64(i + 1), Name: fmt.Sprintf("main.f%d", i), Filename: "main.go"}
-		p.Function = append(p.Function, f)
-		p.Location = append(p.Location, &pprof.Location{ID: f.ID, Line: []pprof.Line{{Function: f, Line: int64(i)}}})
-	}
-	for range 40 {
-		s := &pprof.Sample{Value: []int64{1 + rng.Int64N(5), 1e7 * (1 + rng.Int64N(50))}}
-		for range 1 + rng.IntN(6) {
-			s.Location = append(s.Location, p.Location[rng.IntN(len(p.Location))])
-		}
-		s.Location = append(s.Location, p.Location[0]) // the root
-		if rng.IntN(4) == 0 {
-			s.Label = map[string][]string{"span_id": {fmt.Sprintf("%016x", 0xabc0+rng.IntN(2))}}
-		}
-		p.Sample = append(p.Sample, s)
-	}
-	return p
-}
 
 // filled returns a server with six profiles of two jobs, 10 seconds apart, and its URL. It speaks HTTP/2
 // without TLS too.
@@ -71,7 +47,7 @@ func filled(t *testing.T, opts Options) (*Server, string) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	for i := range 6 {
 		labels := map[string]string{profile.NameLabel: "process_cpu", "job": []string{"api", "db"}[i%2], "pod": fmt.Sprint(i)}
-		if _, err := s.db.Insert(t.Context(), randomProfile(rng, queryAt+int64(i)*10_000), profile.InsertOptions{Labels: labels}); err != nil {
+		if _, err := s.db().Insert(t.Context(), flametest.RandomProfile(rng, queryAt+int64(i)*10_000), profile.InsertOptions{Labels: labels}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -108,8 +84,8 @@ func merged(t testing.TB, s *Server, selector string) *profile.Stacks {
 		t.Fatal(err)
 	}
 	var stacks *profile.Stacks
-	err = s.db.Store().View(t.Context(), func(snap *columnstore.Snapshot) (err error) {
-		stacks, err = s.db.Merge(t.Context(), snap, profile.Type{Sample: "cpu", SampleUnit: "nanoseconds", Period: "cpu", PeriodUnit: "nanoseconds"}, profile.Query{Selector: sel})
+	err = s.db().Store().View(t.Context(), func(snap *columnstore.Snapshot) (err error) {
+		stacks, err = s.db().Merge(t.Context(), snap, profile.Type{Sample: "cpu", SampleUnit: "nanoseconds", Period: "cpu", PeriodUnit: "nanoseconds"}, profile.Query{Selector: sel})
 		return err
 	})
 	if err != nil {
@@ -326,7 +302,7 @@ func equalGraphs(t *testing.T, g *querierv1.FlameGraph, want *profile.FlameNode)
 		}
 		return out
 	}
-	want.Name = rootName
+	want.Name = "total"
 	got := treeOf(t, g)
 	if got.Total == 0 || g.GetTotal() != want.Total {
 		t.Errorf("a graph of %d, want %d", g.GetTotal(), want.Total)
@@ -416,13 +392,13 @@ func fetched(t *testing.T, url string) (int, string) {
 func TestQuerier_Kinds(t *testing.T) {
 	s, url := filled(t, Options{})
 	want := merged(t, s, `{}`).Total
-	p := randomProfile(rand.New(rand.NewPCG(5, 6)), queryAt)
+	p := flametest.RandomProfile(rand.New(rand.NewPCG(5, 6)), queryAt)
 	p.SampleType = append(p.SampleType, &pprof.ValueType{Type: "wall", Unit: "nanoseconds"})
 	for _, sample := range p.Sample {
 		want += sample.Value[1]
 		sample.Value = append(sample.Value, 1)
 	}
-	if _, err := s.db.Insert(t.Context(), p, profile.InsertOptions{Labels: map[string]string{profile.NameLabel: "process_cpu", "job": "node"}}); err != nil {
+	if _, err := s.db().Insert(t.Context(), p, profile.InsertOptions{Labels: map[string]string{profile.NameLabel: "process_cpu", "job": "node"}}); err != nil {
 		t.Fatal(err)
 	}
 	graph, err := clients(t, url)["connect"].SelectMergeStacktraces(t.Context(), connect.NewRequest(&querierv1.SelectMergeStacktracesRequest{ProfileTypeID: cpuID}))
@@ -436,7 +412,7 @@ func TestParameters(t *testing.T) {
 	_, at := filled(t, Options{})
 	for query, want := range map[string]string{
 		"sellector={}": "sellector", "type=cpu&type=samples": "type", "type=none": "type", "selector=%7B": "selector",
-		"from=yesterday": "from", "to=1h": "to", "from=9223372036854775807": "from", "from=2&to=1": "from and to", "from=-1": "from", "%zz": "query",
+		"from=yesterday": "from", "to=1x": "to", "to=latest-1h": "to", "from=9223372036854775807": "from", "from=1769850002000&to=1769850001000": "from and to", "from=-1": "from", "%zz": "query",
 		"form=parquet": "form", "to=9999-01-01T00:00:00Z": "to",
 	} {
 		for _, path := range []string{"/pprof?", "/arrow?"} {
@@ -574,7 +550,7 @@ func TestAnswers_Limits(t *testing.T) {
 	held, refused := make(chan struct{}), make(chan struct{})
 	done := make(chan error)
 	go func() {
-		done <- s.query(context.Background(), func(context.Context, *columnstore.Snapshot) error {
+		done <- s.gate.InTime(context.Background(), func(context.Context) error {
 			close(held)
 			<-refused
 			return nil

@@ -18,6 +18,8 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/granarydb/granary/profile"
+	"github.com/granarydb/granary/server/internal/flametest"
+	"github.com/granarydb/granary/server/internal/question"
 )
 
 // wantError checks the code of an error of Connect, and that its text is short and names what was wrong.
@@ -193,7 +195,7 @@ func TestPprofParameters(t *testing.T) {
 		want  int64
 	}{
 		{"type=" + cpuID, all},
-		{"type=" + typeID("", cpuType), 5},
+		{"type=" + question.TypeID("", cpuType), 5},
 		{"selector=" + url.QueryEscape(`{pod="pod-1"}`) + "&type=", all/2 + 11*3},
 		{"selector=" + url.QueryEscape(`process_cpu{job="made"}`) + "&type=cpu", all},
 		{"type=" + cpuID + "&from=" + minute(1), of(1) + of(2)},
@@ -219,7 +221,7 @@ func TestPprofParameters(t *testing.T) {
 func TestGraphs_Memory(t *testing.T) {
 	a := newAsker(t, Options{Limits: Limits{QueryBytes: 1 << 20}})
 	labels := map[string]string{profile.NameLabel: "process_cpu"}
-	if _, err := a.db.Insert(t.Context(), deepProfile(100, 200), profile.InsertOptions{Labels: labels}); err != nil {
+	if _, err := a.db.Insert(t.Context(), flametest.DeepProfile(100, 200), profile.InsertOptions{Labels: labels}); err != nil {
 		t.Fatal(err)
 	}
 	a.insert(madeAt, cpuType, labels, made{stack: "leaf alone", value: 7})
@@ -254,7 +256,7 @@ func TestNodes_Limit(t *testing.T) {
 		t.Fatal(err)
 	}
 	g := resp.Msg.GetFlamegraph()
-	if got := decode(t, g.GetNames(), g.GetLevels(), 1); len(got) > 1+2+3 || got["total"].total[0] != 11*(80*3+78) {
+	if got := flametest.Decode(t, g.GetNames(), g.GetLevels(), 1); len(got) > 1+2+3 || got["total"].Total[0] != 11*(80*3+78) {
 		t.Errorf("%d nodes: %v", len(got), got)
 	}
 }

@@ -12,14 +12,15 @@ import (
 
 	"github.com/granarydb/granary/internal/selector"
 	"github.com/granarydb/granary/profile"
+	"github.com/granarydb/granary/server/internal/question"
 )
 
 // TestTypeID reads ids back, also those with colons and per cent signs in their parts.
 func TestTypeID(t *testing.T) {
 	check := func(name string, typ profile.Type) {
 		t.Helper()
-		id := typeID(name, typ)
-		if gotName, got, err := parseTypeID(id); err != nil || gotName != name || got != typ || strings.Count(id, ":") != 4 {
+		id := question.TypeID(name, typ)
+		if gotName, got, err := question.ParseTypeID(id); err != nil || gotName != name || got != typ || strings.Count(id, ":") != 4 {
 			t.Errorf("%q %+v has the id %s, which is read as %q %+v, %v", name, typ, id, gotName, got, err)
 		}
 	}
@@ -38,7 +39,7 @@ func TestTypeID(t *testing.T) {
 		check(parts[0], profile.Type{Sample: parts[1], SampleUnit: parts[2], Period: parts[3], PeriodUnit: parts[4]})
 	}
 	for _, text := range []string{"", "cpu", "cpu:nanoseconds:cpu:nanoseconds", "a:b:c:d:e:f", ":a:b:c:d"} {
-		if name, typ, err := parseTypeID(text); err == nil {
+		if name, typ, err := question.ParseTypeID(text); err == nil {
 			t.Errorf("%q is read as %q %+v", text, name, typ)
 		}
 	}
@@ -68,12 +69,12 @@ func TestTypeID_Asked(t *testing.T) {
 		id, selector string
 		want         int64
 	}{
-		{typeID("", cpuType), `{job="a"}`, 3},
-		{typeID("", cpuType), `{job="b"}`, 5},
-		{typeID("a:b", cpuType), "", 7},
-		{typeID("b", cpuType), "", 0},
-		{typeID("a:b", cpuType), "{__profile_type__=`" + typeID("a:b", cpuType) + "`}", 7},
-		{typeID("odd-name", odd), typeID("odd-name", odd) + `{job="a"}`, 11},
+		{question.TypeID("", cpuType), `{job="a"}`, 3},
+		{question.TypeID("", cpuType), `{job="b"}`, 5},
+		{question.TypeID("a:b", cpuType), "", 7},
+		{question.TypeID("b", cpuType), "", 0},
+		{question.TypeID("a:b", cpuType), "{__profile_type__=`" + question.TypeID("a:b", cpuType) + "`}", 7},
+		{question.TypeID("odd-name", odd), question.TypeID("odd-name", odd) + `{job="a"}`, 11},
 		{"plain::count::", `plain{job="a"}`, 13},
 	} {
 		if got := a.totalOf(&querierv1.SelectMergeStacktracesRequest{ProfileTypeID: test.id, LabelSelector: test.selector}); got != test.want {
@@ -94,7 +95,7 @@ func TestTypeID_Asked(t *testing.T) {
 		t.Errorf("all types have %d", sum)
 	}
 	// Names are all that tells block and mutex profiles apart, so those without are not added up.
-	_, err = a.c.SelectMergeStacktraces(t.Context(), connect.NewRequest(&querierv1.SelectMergeStacktracesRequest{ProfileTypeID: typeID("", cpuType)}))
+	_, err = a.c.SelectMergeStacktraces(t.Context(), connect.NewRequest(&querierv1.SelectMergeStacktracesRequest{ProfileTypeID: question.TypeID("", cpuType)}))
 	if connect.CodeOf(err) != connect.CodeInvalidArgument || !strings.Contains(err.Error(), "kinds") {
 		t.Errorf("profiles of two kinds: %v", err)
 	}
@@ -136,22 +137,22 @@ func TestSelection(t *testing.T) {
 			}
 			want = append(want, m)
 		}
-		s, err := selectorOf(want)
+		s, err := question.SelectorOf(want)
 		if err != nil {
 			t.Fatalf("%q: %v", want, err)
 		}
-		got, err := parseSelection(s.String())
-		if err != nil || len(got.labels) != len(want) || len(got.types) != 0 {
+		got, err := question.ParseSelection(s.String())
+		if err != nil || len(got.Labels) != len(want) || len(got.Types) != 0 {
 			t.Fatalf("%s: %v, %v", s, got, err)
 		}
-		for i, m := range got.labels {
+		for i, m := range got.Labels {
 			if m.Pattern = nil; m != want[i] {
 				t.Fatalf("%s: %q, want %q", s, m, want[i])
 			}
 		}
 	}
 	for _, all := range []string{"", " ", "{}", " { } "} {
-		if s, err := parseSelection(all); err != nil || len(s.labels)+len(s.types) != 0 {
+		if s, err := question.ParseSelection(all); err != nil || len(s.Labels)+len(s.Types) != 0 {
 			t.Errorf("%q: %v, %v", all, s, err)
 		}
 	}

@@ -109,12 +109,12 @@ func (r *receiver) sums(selector string) map[string]int64 {
 	}
 	sums := map[string]int64{}
 	err = r.store.View(r.t.Context(), func(snap *columnstore.Snapshot) error {
-		types, err := r.s.db.Types(r.t.Context(), snap)
+		types, err := r.s.db().Types(r.t.Context(), snap)
 		if err != nil {
 			return err
 		}
 		for _, typ := range types {
-			groups, err := r.s.db.MergeBy(r.t.Context(), snap, typ, profile.Query{Selector: sel, SumGauges: true}, profile.NameLabel)
+			groups, err := r.s.db().MergeBy(r.t.Context(), snap, typ, profile.Query{Selector: sel, SumGauges: true}, profile.NameLabel)
 			if err != nil {
 				return err
 			}
@@ -139,7 +139,7 @@ func (r *receiver) labels() []string {
 	r.t.Helper()
 	found := map[string]bool{}
 	err := r.store.View(r.t.Context(), func(snap *columnstore.Snapshot) error {
-		all, err := r.s.db.Series(r.t.Context(), snap, profile.Query{})
+		all, err := r.s.db().Series(r.t.Context(), snap, profile.Query{})
 		for _, source := range all {
 			var list []string
 			for _, l := range source.Labels {

@@ -17,6 +17,7 @@ import (
 	pyroscope "github.com/grafana/pyroscope-go"
 
 	"github.com/granarydb/granary/columnstore"
+	"github.com/granarydb/granary/server/internal/web"
 )
 
 // recording is a handler that keeps the requests for another.
@@ -35,11 +36,11 @@ type recorded struct {
 func (h *recording) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	body, _ := io.ReadAll(r.Body)
 	r.Body = io.NopCloser(bytes.NewReader(body))
-	rec := &recorder{ResponseWriter: w}
+	rec := &web.Recorder{ResponseWriter: w}
 	h.Handler.ServeHTTP(rec, r)
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	h.requests = append(h.requests, recorded{r.URL.Query().Get("name"), r.Header.Get("Content-Type"), body, rec.status})
+	h.requests = append(h.requests, recorded{r.URL.Query().Get("name"), r.Header.Get("Content-Type"), body, rec.Status})
 }
 
 // sums returns the sums of the recorded profiles, read without this package.

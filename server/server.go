@@ -1,7 +1,6 @@
 package server
 
 import (
-	"crypto/rand"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -17,7 +16,13 @@ import (
 
 	"github.com/granarydb/granary/columnstore"
 	"github.com/granarydb/granary/profile"
-	"github.com/granarydb/granary/server/fanout"
+	"github.com/granarydb/granary/server/internal/fault"
+	"github.com/granarydb/granary/server/internal/page"
+	"github.com/granarydb/granary/server/internal/push"
+	"github.com/granarydb/granary/server/internal/querier"
+	"github.com/granarydb/granary/server/internal/question"
+	"github.com/granarydb/granary/server/internal/source"
+	"github.com/granarydb/granary/server/internal/web"
 	"github.com/granarydb/granary/server/ui"
 )
 
@@ -25,29 +30,19 @@ import (
 // http.Handler, safe for concurrent use, and owns no goroutine. The store belongs to the caller,
 // who closes it when the last request has ended.
 type Server struct {
-	db       *profile.DB
-	opts     Options
-	limits   Limits
-	metrics  *metrics
-	tokens   *atomic.Pointer[Tokens]
-	queries  chan struct{} // has a value for each query in progress
-	ids      *ids
-	tenants  *tenants
-	room     *pushRoom
-	mux      *http.ServeMux
-	held     held                     // snapshots for the questions of a page
-	newest   atomic.Pointer[newestAt] // of the last question of a page
-	pyramids pyramids                 // of histories, for the same
-	older    older                    // profiles that the store has no more
-	isOlder  bool                     // this is the server of such profiles
-	files    map[string]http.Handler  // of the page
-	run      string                   // tells this run of the server from others
-	closing  atomic.Bool
-	active   sync.WaitGroup // requests in progress
-
-	front    *fanout.Set    // of a server without a store
-	comments []string       // of the profiles of its answers
-	times    *profile.Times // of the profiles of its nodes
+	opts    Options
+	limits  Limits
+	metrics *metrics
+	tokens  *atomic.Pointer[Tokens]
+	read    *question.Reader
+	gate    *source.Gate
+	source  source.Source
+	pushes  *push.Pusher
+	older   *source.Older // nil without Options.Older
+	mux     *http.ServeMux
+	files   map[string]http.Handler // of the page
+	closing atomic.Bool
+	active  sync.WaitGroup // requests in progress
 }
 
 // New returns a server of the profiles of a store, and creates their table if it does not
@@ -60,10 +55,12 @@ func New(store *columnstore.Store, opts Options) (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	if s.db, err = profile.Open(store, s.opts.Profiles); err != nil {
+	db, err := profile.Open(store, s.opts.Profiles)
+	if err != nil {
 		return nil, err
 	}
-	s.routes()
+	s.source = source.NewStore(db, s.read)
+	s.routes(db)
 	return s, nil
 }
 
@@ -73,8 +70,8 @@ func newBare(opts Options, m *metrics) (*Server, error) {
 		return nil, err
 	}
 	limits := opts.Limits.WithDefaults()
-	if opts.Older != nil && limits.OlderBytes < leastOlder {
-		return nil, fmt.Errorf("%w on bytes of older profiles: %d, want %d or more", ErrLimit, limits.OlderBytes, leastOlder)
+	if opts.Older != nil && limits.OlderBytes < source.LeastOlder {
+		return nil, fmt.Errorf("%w on bytes of older profiles: %d, want %d or more", ErrLimit, limits.OlderBytes, source.LeastOlder)
 	}
 	opts.Profiles.Limits = limits.Profile
 	if opts.DropLabels == nil {
@@ -87,54 +84,59 @@ func newBare(opts Options, m *metrics) (*Server, error) {
 		opts.Now = time.Now
 	}
 	s := &Server{
-		opts: opts, limits: limits, metrics: m, tokens: new(atomic.Pointer[Tokens]),
-		queries: make(chan struct{}, limits.Queries), mux: http.NewServeMux(),
-		ids: newIDs(opts.Now), tenants: newTenants(limits, opts.Now),
-		room: &pushRoom{most: limits.PushBytes, wait: pushWait},
-		held: held{now: opts.Now}, pyramids: pyramids{now: opts.Now}, older: older{now: opts.Now}, run: rand.Text(),
-		files: ui.Handlers(),
+		opts: opts, limits: limits, metrics: m, tokens: new(atomic.Pointer[Tokens]), mux: http.NewServeMux(), files: ui.Handlers(),
+		read: &question.Reader{QueryBytes: limits.QueryBytes, MaxNodes: limits.Nodes, MaxLabels: limits.Labels, Now: opts.Now},
+		gate: source.NewGate(limits.Queries, limits.QueryTime, limits.QueryBytes),
 	}
 	s.SetTokens(opts.Tokens)
 	return s, nil
 }
 
-// routes registers the handlers.
-func (s *Server) routes() {
-	if !s.isOlder {
-		s.ownRoutes()
-		s.pushRoutes()
+// routes registers the handlers. Pushes go into db; without one they are refused.
+func (s *Server) routes(db *profile.DB) {
+	l := s.limits
+	opts := push.Options{
+		DB: db, DropLabels: s.opts.DropLabels, Now: s.opts.Now, Counts: &s.metrics.pushes, Log: s.logError,
+		Limits: push.Limits{
+			Body: l.Body, Profile: l.Profile, Profiles: l.Profiles, PushBytes: l.PushBytes,
+			Labels: l.Labels, LabelName: l.LabelName, LabelValue: l.LabelValue, Series: l.Series, Tenants: l.Tenants,
+		},
 	}
-	s.queryRoutes()
-	s.pageRoutes()
+	_, opts.Refusal = s.source.Store(source.Pushes)
+	s.pushes = push.New(opts)
+	s.metrics.registry.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{
+		Name: "granary_push_memory_bytes", Help: "Memory that pushes in progress are counted with, at the worst.",
+	}, s.pushes.MemoryInUse))
+	s.mux.HandleFunc("GET /healthz", s.health)
+	s.mux.HandleFunc("GET /readyz", s.ready)
+	s.asks(s.mux, web.Route{Pattern: "GET /metrics", Name: "/metrics", Handler: s.metrics.handler()})
+	s.takes(s.mux, s.pushes.Routes()...)
+	s.questions(s.mux, s.source, s.opts.Older != nil)
+	if s.opts.Older != nil {
+		s.older = source.NewOlder(source.OlderOptions{
+			Read: s.opts.Older, Bytes: l.OlderBytes, Profiles: s.opts.Profiles, Reader: s.read, Handler: s.olderHandler,
+		})
+		s.olderRoutes()
+	}
+}
+
+// questions registers the handlers of questions about a source, and those of the page.
+func (s *Server) questions(mux *http.ServeMux, of source.Source, hasOlder bool) {
+	s.asks(mux, querier.Routes(querier.Options{Source: of, Gate: s.gate, Read: s.read, ResultBytes: s.limits.ResultBytes})...)
+	s.asks(mux, page.Routes(page.Options{Source: of, Gate: s.gate, Read: s.read, ResultBytes: s.limits.ResultBytes, HasOlder: hasOlder})...)
 	for path, h := range s.files { // without tokens: the page has no data of its own
 		if path == "/" {
 			path = "/{$}"
 		}
-		s.mux.Handle("GET "+path, h)
-	}
-	s.pprofRoutes()
-	if s.front != nil {
-		s.frontRoutes()
-		return
-	}
-	s.mux.Handle("GET /pprof", s.asks("pprof", headed(s.handler(s.pprof))))
-	s.mux.Handle("GET /arrow", s.asks("arrow", s.handler(s.arrow)))
-	if s.opts.Older != nil {
-		s.olderRoutes()
-	}
-	for _, method := range []string{"GET ", "POST "} {
-		s.mux.Handle(method+fanout.SourcesPath, s.asks("sources", headed(s.handler(s.sources))))
+		mux.Handle("GET "+path, h)
 	}
 }
 
-// ownRoutes registers the handlers of what the server itself is.
-func (s *Server) ownRoutes() {
-	s.metrics.registry.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{
-		Name: "granary_push_memory_bytes", Help: "Memory that pushes in progress are counted with, at the worst.",
-	}, s.room.inUse))
-	s.mux.HandleFunc("GET /healthz", s.health)
-	s.mux.HandleFunc("GET /readyz", s.ready)
-	s.mux.Handle("GET /metrics", s.asks("/metrics", s.metrics.handler()))
+// olderHandler returns the handler of questions about older profiles.
+func (s *Server) olderHandler(of *source.Store) http.Handler {
+	mux := http.NewServeMux()
+	s.questions(mux, of, false)
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { s.serve(mux, w, r) })
 }
 
 // SetTokens replaces the tokens. Requests that have begun keep those of before.
@@ -149,40 +151,45 @@ func (s *Server) Drain() { s.closing.Store(true) }
 // connections to nodes.
 func (s *Server) Wait() {
 	s.active.Wait()
-	s.held.keep(0)
-	s.logClose(s.older.forget(0))
-	if s.front != nil {
-		s.front.CloseIdle()
+	if s.older != nil {
+		s.logClose(s.older.Forget(0))
 	}
+	s.source.Close()
 }
 
 // ServeHTTP answers a request.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	s.active.Add(1)
 	defer s.active.Done()
-	rec := &recorder{ResponseWriter: w}
+	rec := web.NewRecorder(w, s.log)
 	defer s.recover(rec, r)
 	if !s.knowsHost(r.Host) {
-		s.fail(rec, r, &limitError{http.StatusMisdirectedRequest, "host: " + quoted(r.Host) + " is not a name of this server"})
+		web.Fail(rec, r, &fault.LimitError{Status: http.StatusMisdirectedRequest, Text: "host: " + fault.Quoted(r.Host) + " is not a name of this server"})
 		return
 	}
 	if err := checkOrigin(r); err != nil {
-		s.fail(rec, r, err)
+		web.Fail(rec, r, err)
 		return
 	}
-	s.held.keep(heldSnapshots)
-	s.pyramids.forget()
-	s.logClose(s.older.forget(olderTime))
+	s.source.Tidy()
+	if s.older != nil {
+		s.logClose(s.older.Forget(source.OlderTime))
+	}
+	s.serve(s.mux, rec, r)
+}
+
+// serve answers a request by a handler of mux, and counts it if there is none.
+func (s *Server) serve(mux *http.ServeMux, w http.ResponseWriter, r *http.Request) {
 	start := time.Now()
-	s.mux.ServeHTTP(rec, r)
-	if r.Pattern == "" {
-		s.note(rec, r, invalid("method %s of this path is not served", quoted(r.Method)))
+	mux.ServeHTTP(w, r)
+	if rec, ok := w.(*web.Recorder); ok && r.Pattern == "" {
+		web.Note(rec, r, fault.Invalid("method %s of this path is not served", fault.Quoted(r.Method)))
 		s.metrics.request("none", rec, time.Since(start))
 	}
 }
 
 // recover answers a request whose handler panicked. The panic is logged with its stack.
-func (s *Server) recover(w *recorder, r *http.Request) {
+func (s *Server) recover(w *web.Recorder, r *http.Request) {
 	p := recover()
 	if p == nil {
 		return
@@ -192,7 +199,7 @@ func (s *Server) recover(w *recorder, r *http.Request) {
 	}
 	s.metrics.panics.Inc()
 	s.opts.Log.Error("panic", "path", r.URL.Path, "panic", p, "stack", string(debug.Stack()))
-	if w.status != 0 {
+	if w.Status != 0 {
 		panic(http.ErrAbortHandler) // the client sees a cut answer, not one that looks whole
 	}
 	http.Error(w, "internal error", http.StatusInternalServerError)
@@ -224,13 +231,7 @@ func (s *Server) ready(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, "shutting down", http.StatusServiceUnavailable)
 		return
 	}
-	var err error
-	if s.front != nil {
-		err = s.front.Ready(r.Context())
-	} else if err = s.db.Store().Stats().FilingError; err != nil {
-		err = fmt.Errorf("files cannot be written: %w", err)
-	}
-	if err != nil {
+	if err := s.source.Ready(r.Context()); err != nil {
 		http.Error(w, err.Error(), http.StatusServiceUnavailable)
 		return
 	}

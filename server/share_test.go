@@ -3,7 +3,6 @@ package server
 import (
 	"bytes"
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -23,6 +22,7 @@ import (
 
 	"github.com/granarydb/granary/columnstore"
 	"github.com/granarydb/granary/internal/effort"
+	"github.com/granarydb/granary/server/internal/push"
 )
 
 // largeProfile is one of so many samples, which are all 0: it takes memory on its way, and none in the store.
@@ -66,8 +66,8 @@ func waysIn(t *testing.T, samples int) map[string]way {
 	if err := largeProfile(samples).WriteUncompressed(&plain); err != nil {
 		t.Fatal(err)
 	}
-	push := &pushv1.PushRequest{Series: []*pushv1.RawProfileSeries{pushSeries(nil, zipped), pushSeries(nil, plain.Bytes())}}
-	push.Series[0].Samples[0].ID, push.Series[1].Samples[0].ID = "", "" // each push counts
+	request := &pushv1.PushRequest{Series: []*pushv1.RawProfileSeries{pushSeries(nil, zipped), pushSeries(nil, plain.Bytes())}}
+	request.Series[0].Samples[0].ID, request.Series[1].Samples[0].ID = "", "" // each push counts
 	otlp := largeOTLP(2 * samples)
 	firstProfile(otlp).ProfileId = nil
 	text := func(m proto.Message) []byte {
@@ -82,19 +82,19 @@ func waysIn(t *testing.T, samples int) map[string]way {
 		"pprof plain":      {"/pprof", nil, plain.Bytes(), false},
 		"pprof named":      {"/pprof?__name__=a", nil, zipped, false},
 		"ingest":           {"/ingest?name=a", nil, zipped, false},
-		"Push":             {pushPath, asProto, marshal(t, push), false},
-		"Push JSON":        {pushPath, asJSON, text(push), false},
-		"Push gzip":        {pushPath, append([]string{"Content-Encoding", "gzip"}, asProto...), gzipped(t, marshal(t, push)), false},
+		"Push":             {pushPath, asProto, marshal(t, request), false},
+		"Push JSON":        {pushPath, asJSON, text(request), false},
+		"Push gzip":        {pushPath, append([]string{"Content-Encoding", "gzip"}, asProto...), gzipped(t, marshal(t, request)), false},
 		"OTLP":             {otlpPath, asX, marshal(t, otlp), false},
 		"OTLP JSON":        {otlpPath, asJSON, text(otlp), false},
 		"OTLP gzip":        {otlpPath, append([]string{"Content-Encoding", "gzip"}, asX...), gzipped(t, marshal(t, otlp)), false},
-		"OTLP Connect":     {otlpProcedure, asProto, marshal(t, otlp), false},
-		"OTLP Connect zip": {otlpProcedure, append([]string{"Content-Encoding", "gzip"}, asProto...), gzipped(t, marshal(t, otlp)), false},
+		"OTLP Connect":     {push.OTLPProcedure, asProto, marshal(t, otlp), false},
+		"OTLP Connect zip": {push.OTLPProcedure, append([]string{"Content-Encoding", "gzip"}, asProto...), gzipped(t, marshal(t, otlp)), false},
 	}
 	multi, contentType := form(t, part{"profile", zipped})
 	ways["ingest form"] = way{"/ingest?name=a", []string{"Content-Type", contentType}, multi, false}
-	for name, m := range map[string]proto.Message{"Push ": push, "OTLP ": otlp} {
-		path := map[string]string{"Push ": pushPath, "OTLP ": otlpProcedure}[name]
+	for name, m := range map[string]proto.Message{"Push ": request, "OTLP ": otlp} {
+		path := map[string]string{"Push ": pushPath, "OTLP ": push.OTLPProcedure}[name]
 		for _, kind := range []string{"application/grpc", "application/grpc-web"} {
 			data := marshal(t, m)
 			z := gzipped(t, data)
@@ -157,7 +157,7 @@ func TestPushBytes(t *testing.T) {
 		return time.Now()
 	}
 	r := newReceiver(t, Options{Limits: Limits{PushBytes: most}, Now: now}, columnstore.Options{})
-	r.s.room.wait = 5 * time.Millisecond
+	r.s.pushes.Wait = 5 * time.Millisecond
 	var sent, refused, accepted atomic.Int64
 	var again sync.Mutex
 	push := func(name string, w way) {
@@ -187,7 +187,7 @@ func TestPushBytes(t *testing.T) {
 		goOn := stop()
 		var all sync.WaitGroup
 		pushes(&all)
-		for last := int64(-1); last != refused.Load() || r.s.room.inUse() == 0; time.Sleep(200 * time.Millisecond) {
+		for last := int64(-1); last != refused.Load() || r.s.pushes.MemoryInUse() == 0; time.Sleep(200 * time.Millisecond) {
 			last = refused.Load()
 		}
 		grown := liveHeap() - before
@@ -210,7 +210,7 @@ func TestPushBytes(t *testing.T) {
 	}
 	r.want(http.StatusOK, "2 rows", r.request(http.MethodPost, "/pprof", small(t, 1)))
 	r.s.Wait()
-	if n := r.s.room.inUse(); n != 0 || accepted.Load() != sent.Load() {
+	if n := r.s.pushes.MemoryInUse(); n != 0 || accepted.Load() != sent.Load() {
 		t.Errorf("%v bytes in use after all pushes; %d of %d were accepted", n, accepted.Load(), sent.Load())
 	}
 	r.wantMetrics("granary_push_memory_bytes 0")
@@ -221,7 +221,7 @@ func TestPushBytes(t *testing.T) {
 func TestPushBytes_Stalled(t *testing.T) {
 	const most, stalledBytes, times = 4 << 20, 1 << 20, 4
 	r := newReceiver(t, Options{Limits: Limits{PushBytes: most}}, columnstore.Options{})
-	r.s.room.wait = time.Millisecond
+	r.s.pushes.Wait = time.Millisecond
 	ways := waysIn(t, 10)
 	ctx, cancel := context.WithCancel(t.Context())
 	var refused atomic.Int64
@@ -245,12 +245,12 @@ func TestPushBytes_Stalled(t *testing.T) {
 		time.Sleep(200 * time.Millisecond)
 	}
 	peak := liveHeap() - before
-	inUse := r.s.room.inUse()
+	inUse := r.s.pushes.MemoryInUse()
 	cancel()
 	pushes.Wait()
 	r.s.Wait()
-	if refused.Load() == 0 || inUse > most+8*stalledBytes || r.s.room.inUse() != 0 {
-		t.Errorf("%d pushes refused, %v bytes were in use, and %v at the end", refused.Load(), inUse, r.s.room.inUse())
+	if refused.Load() == 0 || inUse > most+8*stalledBytes || r.s.pushes.MemoryInUse() != 0 {
+		t.Errorf("%d pushes refused, %v bytes were in use, and %v at the end", refused.Load(), inUse, r.s.pushes.MemoryInUse())
 	}
 	if limit := int64(most + 16*stalledBytes + times*len(ways)*(128<<10)); peak > limit { // and what clients and connections take
 		t.Errorf("the heap grew by %d bytes for %d stalled pushes, want at most %d", peak, times*len(ways), limit)
@@ -258,60 +258,3 @@ func TestPushBytes_Stalled(t *testing.T) {
 	t.Logf("%d of %d refused, the heap grew by %d KiB", refused.Load(), times*len(ways), peak>>10)
 	r.want(http.StatusOK, "2 rows", r.request(http.MethodPost, "/pprof", small(t, 1)))
 }
-
-// TestPushRoom gives and takes back shares.
-func TestPushRoom(t *testing.T) {
-	room := &pushRoom{most: 10 * shareStep, wait: time.Millisecond}
-	share := func(ctx context.Context) *share { return &share{room: room, use: use{ctx: ctx}} }
-	a, b, c := share(t.Context()), share(t.Context()), share(t.Context())
-	for _, err := range []error{a.take(6 * shareStep), b.take(3 * shareStep), b.take(3 * shareStep), b.take(50 * shareStep)} {
-		if err != nil {
-			t.Fatal(err) // the last two exceed the room, which one push may
-		}
-	}
-	err := c.take(1)
-	if !errors.Is(err, ErrLimit) || causeOf(err).status != http.StatusServiceUnavailable || c.held != 0 {
-		t.Errorf("a third push: %v, %d bytes", err, c.held)
-	}
-	b.release()
-	if again := c.take(1); again != err { //nolint:errorlint // the same
-		t.Errorf("a push that was refused gets %v", again)
-	}
-	d := share(t.Context())
-	room.wait = time.Minute
-	got := make(chan error)
-	go func() { got <- cmpErr(d.take(8*shareStep), share(t.Context()).take(8*shareStep)) }()
-	time.Sleep(10 * time.Millisecond) // d exceeds the room, so the one behind it waits
-	a.release()
-	select {
-	case err := <-got:
-		t.Errorf("16 of 10 were given: %v", err)
-	case <-time.After(10 * time.Millisecond):
-	}
-	d.release()
-	if err := <-got; err != nil {
-		t.Error(err)
-	}
-	ctx, cancel := context.WithCancelCause(t.Context())
-	gone := errors.New("gone")
-	cancel(gone)
-	over := share(t.Context())
-	if err := over.take(9 * shareStep); err != nil {
-		t.Fatal(err)
-	}
-	if err := share(ctx).take(9 * shareStep); !errors.Is(err, gone) {
-		t.Errorf("a client that has gone: %v", err)
-	}
-	at := over.mark()
-	if err := over.take(5 * shareStep); err != nil {
-		t.Fatal(err)
-	}
-	held := over.held
-	over.rewind(at)
-	if err := over.take(5 * shareStep); err != nil || over.held != held {
-		t.Errorf("bytes that were free: %v, %d held, want %d", err, over.held, held)
-	}
-}
-
-// cmpErr returns the first error.
-func cmpErr(errs ...error) error { return errors.Join(errs...) }

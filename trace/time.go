@@ -5,19 +5,14 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/granarydb/granary/internal/timetext"
 )
 
 // ParseTime reads a date: RFC 3339, also with a space for the T, without seconds or without
 // a time of day. A date without a zone is UTC.
 func ParseTime(text string) (time.Time, bool) {
-	for _, layout := range []string{
-		time.RFC3339, "2006-01-02 15:04:05Z07:00", "2006-01-02T15:04:05", time.DateTime, "2006-01-02T15:04", "2006-01-02 15:04", time.DateOnly,
-	} {
-		if t, err := time.Parse(layout, text); err == nil {
-			return t, true
-		}
-	}
-	return time.Time{}, false
+	return timetext.Date(text, time.UTC)
 }
 
 // decimal is a number with an optional fraction.

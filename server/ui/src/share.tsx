@@ -38,7 +38,6 @@ export function Share({ page }: { page: Page }) {
           </button>
           <a role="menuitem" href={pprof(page.state)} download="profile.pb.gz" onClick={() => set(false)}>save as pprof{all}</a>
           {item("save the graph as a picture", saveGraph)}
-          <a role="menuitem" href={link("ui/pprof/", { t: page.state.t, q: page.state.q, from: page.state.from, to: page.state.to, sum: page.state.sum })} target="_blank" rel="noopener" onClick={() => set(false)}>open in pprof's own pages</a>
         </div>
       )}
     </span>

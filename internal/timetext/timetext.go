@@ -1,0 +1,172 @@
+// Package timetext reads times and durations as people write them. Flags, parameters of URLs and cells of files have one
+// grammar, which is this one:
+//
+//	now, latest          now, or the time of the newest profile
+//	now-1h, latest-1h    an hour before
+//	-1h, 1h              an hour before now
+//	1769850000           a Unix time: of 10 digits in seconds, 13 in milliseconds, 16 in microseconds, 19 in nanoseconds
+//	2026-01-31           a date, or one with a time of day (T or a space between, with or without seconds and fractions)
+//	                     and with or without a zone: RFC 3339, or the zone of the reader
+//
+// A duration has numbers with the units ns, us, ms, s, m, h, d (24 hours) and w (7 days), which add up: 1d12h, 1.5s.
+//
+// # Invariants
+//
+//	T1  Times count from the newest profile if their text says latest, and never otherwise.
+//	T2  A text has one meaning, or is an error: bytes behind a time are none, and nothing overflows.
+package timetext
+
+import (
+	"math"
+	"math/bits"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// Base is what a time counts from.
+type Base int
+
+// The bases.
+const (
+	Unix   Base = iota // 1970, of a time that is fixed
+	Now                // the instant of the question
+	Latest             // the newest profile
+)
+
+// Time is a time that was read.
+type Time struct {
+	Base  Base
+	Nanos int64 // since 1970, or how long before the other bases
+}
+
+// At returns the time in Unix nanoseconds, where base is the instant that it counts from; of a fixed time it is not used.
+// A time that is too early for 64 bits is the least.
+func (t Time) At(base int64) int64 {
+	switch {
+	case t.Base == Unix:
+		return t.Nanos
+	case base < math.MinInt64+t.Nanos:
+		return math.MinInt64
+	}
+	return base - t.Nanos
+}
+
+// Parse reads a time. zone is that of dates without one. It reports false for text that is none, and for a time beyond 64
+// bits of nanoseconds.
+func Parse(text string, zone *time.Location) (Time, bool) {
+	for name, base := range map[string]Base{"now": Now, "latest": Latest} {
+		if rest, ok := strings.CutPrefix(text, name); ok {
+			if rest == "" {
+				return Time{Base: base}, true
+			}
+			rest, ok = strings.CutPrefix(rest, "-")
+			d, isDuration := Duration(rest)
+			return Time{base, int64(d)}, ok && isDuration
+		}
+	}
+	if d, ok := Duration(strings.TrimPrefix(text, "-")); ok {
+		return Time{Now, int64(d)}, true
+	}
+	if nanos, ok := number(text); ok {
+		return Time{Unix, nanos}, true
+	}
+	at, ok := Date(text, zone)
+	if !ok || at.Before(time.Unix(0, math.MinInt64)) || at.After(time.Unix(0, math.MaxInt64)) {
+		return Time{}, false
+	}
+	return Time{Unix, at.UnixNano()}, true
+}
+
+// number reads a Unix time, whose unit is that of its digits.
+func number(text string) (nanos int64, ok bool) {
+	unit, known := map[int]time.Duration{10: time.Second, 13: time.Millisecond, 16: time.Microsecond, 19: time.Nanosecond}[len(text)]
+	if !known || strings.Trim(text, "0123456789") != "" {
+		return 0, false
+	}
+	n, err := strconv.ParseInt(text, 10, 64)
+	if err != nil || n > math.MaxInt64/int64(unit) {
+		return 0, false
+	}
+	return n * int64(unit), true
+}
+
+// Date reads a date, with a time of day and a zone or without.
+func Date(text string, zone *time.Location) (time.Time, bool) {
+	for _, layout := range []string{
+		time.RFC3339, "2006-01-02 15:04:05Z07:00", "2006-01-02T15:04:05", time.DateTime, "2006-01-02T15:04", "2006-01-02 15:04", time.DateOnly,
+	} {
+		if t, err := time.ParseInLocation(layout, text, zone); err == nil {
+			return t, true
+		}
+	}
+	return time.Time{}, false
+}
+
+// units are those of durations. Of two that text can begin with, the longer comes first.
+var units = []struct {
+	name string
+	of   time.Duration
+}{
+	{"ns", time.Nanosecond}, {"us", time.Microsecond}, {"µs", time.Microsecond}, {"μs", time.Microsecond}, {"ms", time.Millisecond},
+	{"s", time.Second}, {"m", time.Minute}, {"h", time.Hour}, {"d", 24 * time.Hour}, {"w", 7 * 24 * time.Hour},
+}
+
+// Duration reads a duration of 0 or more, without a sign. It reports false for other text, and for one beyond 64 bits of
+// nanoseconds.
+func Duration(text string) (sum time.Duration, ok bool) {
+	if text == "0" {
+		return 0, true
+	}
+	for ok = text != ""; ok && text != ""; {
+		var d time.Duration
+		if d, text, ok = component(text); ok {
+			sum += d
+			ok = sum >= 0 // both were
+		}
+	}
+	return sum, ok
+}
+
+// component reads the first number of a duration, and its unit. Digits of a fraction below a nanosecond are left out.
+func component(text string) (d time.Duration, rest string, ok bool) {
+	end := strings.IndexFunc(text, func(r rune) bool { return r < '0' || r > '9' })
+	if end < 1 {
+		return 0, "", false
+	}
+	n, err := strconv.ParseInt(text[:end], 10, 64)
+	if err != nil {
+		return 0, "", false
+	}
+	rest, fraction := text[end:], ""
+	if after, has := strings.CutPrefix(rest, "."); has {
+		end := strings.IndexFunc(after, func(r rune) bool { return r < '0' || r > '9' })
+		if end < 1 {
+			return 0, "", false
+		}
+		fraction, rest = after[:end], after[end:]
+	}
+	for _, u := range units {
+		if after, has := strings.CutPrefix(rest, u.name); has {
+			if n > math.MaxInt64/int64(u.of) {
+				return 0, "", false
+			}
+			d = time.Duration(n)*u.of + part(fraction, u.of)
+			return d, after, d >= 0
+		}
+	}
+	return 0, "", false
+}
+
+// part returns the part of a unit that the digits of a fraction stand for.
+func part(digits string, unit time.Duration) time.Duration {
+	const most = 18 // digits that 64 bits have
+	digits = digits[:min(len(digits), most)]
+	n, scale := uint64(0), uint64(1)
+	for _, c := range []byte(digits) {
+		n, scale = 10*n+uint64(c-'0'), 10*scale
+	}
+	hi, lo := bits.Mul64(n, uint64(unit))
+	whole, _ := bits.Div64(hi, lo, scale) // n is below scale, so hi is too
+	return time.Duration(whole)
+}

@@ -1,0 +1,95 @@
+package format
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"iter"
+	"regexp"
+	"strconv"
+	"strings"
+
+	pprof "github.com/google/pprof/profile"
+
+	"github.com/granarydb/granary/profile"
+)
+
+// folded matches the first line of folded stacks: functions separated by semicolons, a space
+// and a number.
+var folded = regexp.MustCompile(`^[^\n\x00]*;[^\n\x00]* -?[0-9]+\r?\n`)
+
+func isFolded(head []byte) bool { return folded.Match(head) }
+
+// decodeFolded returns the one profile of folded stacks. Its type is samples in count. A function has its name alone.
+func decodeFolded(data []byte, limits profile.Limits) iter.Seq2[Decoded, error] {
+	return func(yield func(Decoded, error) bool) {
+		p, err := parseFolded(data, limits)
+		yield(Decoded{Parsed: p}, err)
+	}
+}
+
+func parseFolded(data []byte, limits profile.Limits) (*pprof.Profile, error) {
+	text, err := io.ReadAll(io.LimitReader(plain(data), int64(limits.Bytes)+1))
+	if err != nil {
+		return nil, fmt.Errorf("%w: gzip: %w", profile.ErrProfile, err)
+	}
+	if len(text) > limits.Bytes {
+		return nil, fmt.Errorf("%w: more than %d bytes when it is decompressed", profile.ErrTooLarge, limits.Bytes)
+	}
+	f := folder{limits: limits, known: map[string]*pprof.Location{}, to: &pprof.Profile{SampleType: []*pprof.ValueType{{Type: "samples", Unit: "count"}}}}
+	number := 0
+	for line := range bytes.Lines(bytes.TrimPrefix(text, []byte("\xef\xbb\xbf"))) {
+		number++
+		if line := strings.TrimRight(string(line), " \t\r\n"); line != "" {
+			if err := f.add(line); err != nil {
+				return nil, fmt.Errorf("line %d: %w", number, err)
+			}
+		}
+	}
+	return f.to, nil
+}
+
+// folder makes a profile of folded stacks.
+type folder struct {
+	limits profile.Limits
+	known  map[string]*pprof.Location
+	to     *pprof.Profile
+}
+
+// add adds a line.
+func (f *folder) add(line string) error {
+	end := strings.LastIndexByte(line, ' ')
+	if end < 0 {
+		return fmt.Errorf("%w: want functions, a space and a number, not %.100q", profile.ErrProfile, line)
+	}
+	value, err := strconv.ParseInt(line[end+1:], 10, 64)
+	if err != nil {
+		return fmt.Errorf("%w: want a number behind the last space, not %.100q", profile.ErrProfile, line[end+1:])
+	}
+	if len(f.to.Sample) == f.limits.Samples {
+		return fmt.Errorf("%w: more than %d samples", profile.ErrTooLarge, f.limits.Samples)
+	}
+	depth := strings.Count(line[:end], ";") + 1
+	if depth > f.limits.Depth {
+		return fmt.Errorf("%w: a stack of %d functions, at most %d", profile.ErrTooLarge, depth, f.limits.Depth)
+	}
+	s := &pprof.Sample{Value: []int64{value}, Location: make([]*pprof.Location, depth)}
+	for name := range strings.SplitSeq(strings.TrimSpace(line[:end]), ";") {
+		depth-- // the leaf is first in a profile
+		s.Location[depth] = f.location(name)
+	}
+	f.to.Sample = append(f.to.Sample, s)
+	return nil
+}
+
+// location returns the location of a function.
+func (f *folder) location(name string) *pprof.Location {
+	l := f.known[name]
+	if l == nil {
+		function := &pprof.Function{ID: uint64(len(f.known) + 1), Name: strings.ToValidUTF8(name, "?")}
+		l = &pprof.Location{ID: function.ID, Line: []pprof.Line{{Function: function}}}
+		f.known[name] = l
+		f.to.Function, f.to.Location = append(f.to.Function, function), append(f.to.Location, l)
+	}
+	return l
+}

@@ -1,0 +1,129 @@
+package format_test
+
+import (
+	"bytes"
+	"compress/gzip"
+	"errors"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/granarydb/granary/columnstore"
+	"github.com/granarydb/granary/profile"
+	"github.com/granarydb/granary/profile/format"
+)
+
+func zipped(t testing.TB, text string) []byte {
+	t.Helper()
+	var b bytes.Buffer
+	z := gzip.NewWriter(&b)
+	_, err := z.Write([]byte(text))
+	if err := errors.Join(err, z.Close()); err != nil {
+		t.Fatal(err)
+	}
+	return b.Bytes()
+}
+
+// inserted decodes data into a new store, and returns its profiles as folded stacks of their first type.
+func inserted(t *testing.T, data []byte, h format.Hints) (stacks map[string]int64, err error) {
+	t.Helper()
+	store, err := columnstore.Open(columnstore.Options{FutureLimit: -1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer store.Close()
+	db, err := profile.Open(store, profile.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for p, err := range format.Decode(data, h) {
+		if err == nil {
+			_, err = p.Insert(t.Context(), db, profile.InsertOptions{Time: time.Unix(1_790_000_000, 0)})
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
+	stacks = map[string]int64{}
+	err = store.View(t.Context(), func(snap *columnstore.Snapshot) error {
+		typ, err := db.DefaultType(t.Context(), snap, profile.Query{})
+		if err != nil {
+			return err
+		}
+		all, err := db.Merge(t.Context(), snap, typ, profile.Query{})
+		if err != nil {
+			return err
+		}
+		for frames, value := range all.All() {
+			names := make([]string, len(frames))
+			for i, f := range frames {
+				names[len(frames)-1-i] = f.Function
+			}
+			stacks[strings.Join(names, ";")] += value
+		}
+		return nil
+	})
+	return stacks, err
+}
+
+// TestDecode knows formats by content, gzipped or not.
+func TestDecode(t *testing.T) {
+	cpu, err := os.ReadFile("../../testdata/profiles/etcd/cpu-1.pb.gz")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, err := inserted(t, cpu, format.Hints{}); err != nil || len(got) < 100 {
+		t.Errorf("pprof: %d stacks, %v", len(got), err)
+	}
+	const text = "main;f;leaf 3\nmain;f 4\r\n\nmain;f;leaf 2\nmain; spaced name 1\n"
+	for name, data := range map[string][]byte{"plain": []byte(text), "zipped": zipped(t, text), "with a mark": []byte("\xef\xbb\xbf" + text)} {
+		got, err := inserted(t, data, format.Hints{})
+		if err != nil || len(got) != 3 || got["main;f;leaf"] != 5 || got["main;f"] != 4 || got["main; spaced name"] != 1 {
+			t.Errorf("%s: %v, %v", name, got, err)
+		}
+	}
+	for name, c := range map[string]struct {
+		data   string
+		hints  format.Hints
+		is     error
+		saying string
+	}{
+		"nothing":          {"", format.Hints{}, profile.ErrProfile, ""},
+		"text":             {"some words", format.Hints{}, profile.ErrProfile, ""},
+		"a number":         {"a;b 1\na;b x\n", format.Hints{}, profile.ErrProfile, "line 2: "},
+		"no number":        {"a;b 1\nab\n", format.Hints{}, profile.ErrProfile, "line 2: "},
+		"beyond 64 bits":   {"a;b 1\na;b 99999999999999999999\n", format.Hints{}, profile.ErrProfile, "line 2: "},
+		"only pprof":       {text, format.Hints{Only: format.PPROF}, profile.ErrProfile, ""},
+		"only folded":      {string(cpu), format.Hints{Only: format.Folded}, profile.ErrProfile, "not in the format folded"},
+		"deep":             {"a;b;c 1\n", format.Hints{Limits: profile.Limits{Depth: 2}}, profile.ErrTooLarge, "3 functions, at most 2"},
+		"many":             {"a;b 1\na;b 1\n", format.Hints{Limits: profile.Limits{Samples: 1}}, profile.ErrTooLarge, "more than 1 samples"},
+		"large":            {"a;b 1\na;b 1\n", format.Hints{Limits: profile.Limits{Bytes: 10}}, profile.ErrTooLarge, "more than 10 bytes"},
+		"large and packed": {string(zipped(t, "a;b 1\n"+strings.Repeat("\n", 1000))), format.Hints{Limits: profile.Limits{Bytes: 100}}, profile.ErrTooLarge, "more than 100 bytes"},
+	} {
+		if got, err := inserted(t, []byte(c.data), c.hints); !errors.Is(err, c.is) || !strings.Contains(err.Error(), c.saying) {
+			t.Errorf("%s: %v, %v; want %v %q", name, got, err, c.is, c.saying)
+		}
+	}
+}
+
+// FuzzDecode decodes any bytes: what it returns is whole, or an error.
+func FuzzDecode(f *testing.F) {
+	f.Add([]byte("main;f;leaf 3\nmain;f -4\n"))
+	f.Add(zipped(f, "a;b 1\n;; 2\n"))
+	f.Add([]byte("\x0a\x04\x08\x01\x10\x02"))
+	f.Fuzz(func(t *testing.T, data []byte) {
+		for p, err := range format.Decode(data, format.Hints{Limits: profile.Limits{Bytes: 1 << 16, Samples: 100, Depth: 10}}) {
+			switch {
+			case err != nil:
+				if !errors.Is(err, profile.ErrProfile) && !errors.Is(err, profile.ErrTooLarge) {
+					t.Fatal(err)
+				}
+			case p.Parsed != nil:
+				if err := p.Parsed.CheckValid(); err != nil {
+					t.Fatal(err)
+				}
+			}
+		}
+	})
+}

@@ -1,0 +1,172 @@
+// Package fanout asks several servers of profiles one question, and makes one answer of theirs: that of a
+// server with the profiles of all.
+//
+//	F1  No profile is on two nodes. Lists are joined, points are added up, and stacks are fetched whole as
+//	    pprof and inserted into a store in memory, which answers. What was pruned is never added up.
+//	F2  A node that does not answer is an ErrNode that names it, unless answers may be partial: then it is
+//	    a warning, a count, and never silence. An answer without any node is an error.
+//	F3  All nodes are asked at once. The first error ends the requests to the others, unless answers may be
+//	    partial. All goroutines have ended when a question is answered.
+//	F4  Of a node at most Options.Answer is read, and of all together Options.Memory, within Options.Time
+//	    less the share that the answer needs. Stacks take at most Options.Memory in their store. What is
+//	    decoded was counted before.
+//	F5  Kinds of two nodes are told apart by their names, and those without a name by their types.
+//	F6  A mean is made from the sums and the numbers of times of its sources on all nodes, and not from
+//	    the means of nodes: it is rounded once.
+package fanout
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"connectrpc.com/connect"
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/granarydb/granary/profile"
+	"github.com/granarydb/granary/server/internal/fault"
+)
+
+// ErrNode reports a node of a front: an address that is none, or a node that did not answer. The text
+// names the node.
+var ErrNode = fault.ErrNode
+
+// Nodes are the servers whose profiles a front answers from. No profile is on two of them.
+type Nodes struct {
+	// URLs are the addresses of the nodes, such as http://granary-0:4040: http or https, without
+	// a user and a query.
+	URLs []string
+	// PartialAnswers lets a front answer without the nodes that are away, as long as one answers.
+	// Each answer then has a header Granary-Warning for each node that it lacks, and a profile
+	// a comment as well. Otherwise a node that is away is an error.
+	PartialAnswers bool
+	// Transport carries the requests to nodes. nil means one that trusts the certificates that the
+	// system trusts. It must be safe for concurrent use.
+	Transport http.RoundTripper
+}
+
+// Options are what a front gives to its nodes.
+type Options struct {
+	Answer  int64          // bytes of a node's answer, at most
+	Memory  int64          // bytes of the stacks of all nodes, at most
+	Time    time.Duration  // of a question, at most
+	Queries int            // at once, at most
+	Profile profile.Limits // of the stacks of a node, but for their bytes
+
+	Registry prometheus.Registerer        // of the nodes' metrics
+	Codec    connect.Codec                // reads messages, and counts what is in them before
+	Token    func() string                // is sent to nodes, unless it is empty
+	Warn     func(context.Context, error) // takes the error of a node that an answer lacks
+}
+
+// Set is the nodes of a front. It is safe for concurrent use.
+type Set struct {
+	nodes     []*node
+	isPartial bool
+	opts      Options
+	client    *http.Client
+
+	mu     sync.Mutex // of what follows
+	probed time.Time  // when the nodes were asked whether they are ready
+	state  error      // what they said
+}
+
+// New returns a set of nodes. All options are needed. Errors are ErrNode for an address that is none, or is
+// there twice.
+func New(of Nodes, opts Options) (*Set, error) {
+	transport := of.Transport
+	if transport == nil {
+		t := http.DefaultTransport.(*http.Transport).Clone()
+		t.TLSClientConfig = &tls.Config{MinVersion: tls.VersionTLS12}
+		t.MaxIdleConnsPerHost = opts.Queries
+		transport = t
+	}
+	s := &Set{isPartial: of.PartialAnswers, opts: opts, client: &http.Client{
+		Transport: transport,
+		// A token goes to the nodes that were named, and nowhere else.
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+	}}
+	for _, text := range of.URLs {
+		u, err := url.Parse(text)
+		isOdd := func(r rune) bool { return r <= ' ' || r > '~' } // names of nodes are in headers
+		if err != nil || strings.ContainsFunc(text, isOdd) || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" || u.User != nil || u.RawQuery != "" || u.Fragment != "" {
+			return nil, fmt.Errorf("%w %.200q: want an address such as http://granary-0:4040", ErrNode, text)
+		}
+		n := &node{url: strings.TrimSuffix(u.String(), "/")}
+		if slices.ContainsFunc(s.nodes, func(o *node) bool { return strings.EqualFold(o.url, n.url) }) {
+			return nil, fmt.Errorf("%w %s: it is there twice, and its profiles would count twice", ErrNode, n.url)
+		}
+		s.nodes = append(s.nodes, n)
+	}
+	if len(s.nodes) == 0 {
+		return nil, fmt.Errorf("%w: want the address of at least one", ErrNode)
+	}
+	s.measure(opts.Registry)
+	return s, nil
+}
+
+// measure makes the metrics of the nodes.
+func (s *Set) measure(registry prometheus.Registerer) {
+	counter := func(name, help string) *prometheus.CounterVec {
+		return prometheus.NewCounterVec(prometheus.CounterOpts{Name: name, Help: help}, []string{"node"})
+	}
+	requests := counter("granary_node_requests_total", "Requests to a node.")
+	failed := counter("granary_node_failures_total", "Requests that a node did not answer, or not well.")
+	missing := counter("granary_node_missing_total", "Partial answers that a node is missing in.")
+	seconds := prometheus.NewHistogramVec(prometheus.HistogramOpts{
+		Name: "granary_node_request_seconds", Help: "Time until the end of a node's answer.",
+		Buckets: []float64{.001, .002, .005, .01, .02, .05, .1, .2, .5, 1, 2, 5, 10, 30, 60},
+	}, []string{"node"})
+	registry.MustRegister(requests, failed, missing, seconds)
+	for _, n := range s.nodes {
+		n.requests, n.failed = requests.WithLabelValues(n.url), failed.WithLabelValues(n.url)
+		n.missing, n.seconds = missing.WithLabelValues(n.url), seconds.WithLabelValues(n.url)
+	}
+}
+
+// String returns the addresses of the nodes.
+func (s *Set) String() string {
+	urls := make([]string, len(s.nodes))
+	for i, n := range s.nodes {
+		urls[i] = n.url
+	}
+	return strings.Join(urls, ", ")
+}
+
+// CloseIdle closes the connections to nodes that no question uses.
+func (s *Set) CloseIdle() { s.client.CloseIdleConnections() }
+
+// probeAge is how long what nodes said about being ready is repeated, and probeTime is how long they
+// have to say so.
+const (
+	probeAge  = time.Second
+	probeTime = 5 * time.Second
+)
+
+// Ready returns an error that names the nodes that are not ready, if answers have to be of all nodes or no
+// node is ready.
+func (s *Set) Ready(ctx context.Context) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if !s.probed.IsZero() && time.Since(s.probed) < probeAge {
+		return s.state
+	}
+	within, cancel := context.WithTimeout(ctx, min(probeTime, s.opts.Time))
+	defer cancel()
+	_, errs := s.askAll(within, s.nodes, []Question{{Path: "/readyz"}}, func(error) {})
+	state := errors.Join(errs...)
+	if s.isPartial && slices.Contains(errs, nil) {
+		state = nil
+	}
+	if ctx.Err() == nil { // otherwise it is the client who went away
+		s.probed, s.state = time.Now(), state
+	}
+	return state
+}

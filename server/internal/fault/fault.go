@@ -1,0 +1,202 @@
+// Package fault has the errors of requests: what is wrong with one, and what that means to its client, as a status
+// of HTTP, a code of Connect and a name for metrics. The rooms of the server below it return them, and the server answers
+// with them.
+package fault
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"strconv"
+	"strings"
+
+	"connectrpc.com/connect"
+
+	"github.com/granarydb/granary/columnstore"
+	"github.com/granarydb/granary/disk"
+	"github.com/granarydb/granary/profile"
+)
+
+// ErrLimit reports a request beyond a limit of Limits. The text names the limit and its value.
+var ErrLimit = errors.New("limit")
+
+// ErrNode reports a node of a front: an address that is none, or a node that did not answer. The text
+// names the node.
+var ErrNode = errors.New("node")
+
+// ErrHistory reports a history that the store lacks.
+var ErrHistory = errors.New("there is no such history")
+
+// ErrRequest reports a request that cannot be understood. The text names its part.
+var ErrRequest = errors.New("invalid request")
+
+// LimitError is an ErrLimit with the status of its answer.
+type LimitError struct {
+	Status int // of HTTP
+	Text   string
+}
+
+func (e *LimitError) Error() string { return e.Text }
+func (e *LimitError) Unwrap() error { return ErrLimit }
+
+// TooLarge returns the error of a request that is larger than a limit.
+func TooLarge(format string, args ...any) error {
+	return &LimitError{http.StatusRequestEntityTooLarge, "limit: " + fmt.Sprintf(format, args...)}
+}
+
+// TooMany returns the error of a request that a later one can replace.
+func TooMany(format string, args ...any) error {
+	return &LimitError{http.StatusTooManyRequests, "limit: " + fmt.Sprintf(format, args...)}
+}
+
+// TooCostly returns the error of a question whose answer is beyond a limit.
+func TooCostly(format string, args ...any) error {
+	return &LimitError{http.StatusUnprocessableEntity, "limit: " + fmt.Sprintf(format, args...)}
+}
+
+// Invalid returns an ErrRequest.
+func Invalid(format string, args ...any) error {
+	return fmt.Errorf("%w: %w", ErrRequest, fmt.Errorf(format, args...))
+}
+
+// Text returns the text of an error for answers and logs, in one line of at most 1,000 bytes: errors can
+// repeat parts of a request.
+func Text(err error) string {
+	const most, end = 1000, "..."
+	text := strings.ToValidUTF8(strings.ReplaceAll(err.Error(), "\n", " "), "\ufffd")
+	if len(text) > most {
+		text = strings.ToValidUTF8(text[:most-len(end)], "") + end
+	}
+	return text
+}
+
+// formatError is an ErrRequest in a format that is not taken.
+type formatError struct{ text string }
+
+func (e *formatError) Error() string { return e.text }
+func (e *formatError) Unwrap() error { return ErrRequest }
+
+// Unsupported returns the error of a request in a format that is not taken.
+func Unsupported(format string, args ...any) error {
+	return &formatError{"invalid request: " + fmt.Sprintf(format, args...)}
+}
+
+// goneError is an ErrRequest for what is here no more.
+type goneError struct{ text string }
+
+func (e *goneError) Error() string { return e.text }
+func (e *goneError) Unwrap() error { return ErrRequest }
+
+// Gone returns an error for what is here no more: a commit, or units.
+func Gone(format string, args ...any) error { return &goneError{fmt.Sprintf(format, args...)} }
+
+// originError is an ErrRequest of a page of another site.
+type originError struct{ text string }
+
+func (e *originError) Error() string { return e.text }
+func (e *originError) Unwrap() error { return ErrRequest }
+
+// Origin returns the error of a request that a browser sends for a page of another site.
+func Origin(format string, args ...any) error { return &originError{fmt.Sprintf(format, args...)} }
+
+// Unread returns an error about older profiles that are not in memory.
+func Unread(format string, args ...any) error { return &unreadError{fmt.Sprintf(format, args...)} }
+
+// Refused returns an error for a question, or a part of one, that has no answer here.
+func Refused(format string, args ...any) error {
+	return connect.NewError(connect.CodeUnimplemented, fmt.Errorf(format, args...))
+}
+
+// At names the place of an error in a request.
+func At(where string, err error) error {
+	if where == "" {
+		return err
+	}
+	return fmt.Errorf("%s: %w", where, err)
+}
+
+// In names the part of a question that an error is of. An error of Connect keeps its code.
+func In(part string, err error) error {
+	if c, ok := errors.AsType[*connect.Error](err); ok {
+		return connect.NewError(c.Code(), fmt.Errorf("%s: %s", part, c.Message()))
+	}
+	return fmt.Errorf("%s: %w", part, err)
+}
+
+// Quoted returns a text of a request for an error. Its end is left out if it is long.
+func Quoted(text string) string {
+	if len(text) > 100 {
+		return strconv.QuoteToASCII(text[:100]) + "..."
+	}
+	return strconv.QuoteToASCII(text)
+}
+
+// unreadError is an ErrRequest about older profiles that are not in memory.
+type unreadError struct{ text string }
+
+func (e *unreadError) Error() string { return e.text }
+func (e *unreadError) Unwrap() error { return ErrRequest }
+
+// Cause is what an error means to a client: the status of the answer, the code of Connect, and
+// the name under which metrics count it.
+type Cause struct {
+	Status int
+	Code   connect.Code
+	Name   string
+}
+
+// CauseOf returns the cause of an error.
+func CauseOf(err error) Cause {
+	var limit *LimitError
+	var refusal *connect.Error
+	var bytes *http.MaxBytesError
+	var format *formatError
+	var missing *goneError
+	var origin *originError
+	var unread *unreadError
+	switch {
+	case errors.Is(err, ErrNode):
+		return Cause{http.StatusBadGateway, connect.CodeUnavailable, "node"}
+	case errors.As(err, &refusal) && refusal.Code() == connect.CodeUnimplemented:
+		return Cause{http.StatusNotImplemented, connect.CodeUnimplemented, "unimplemented"}
+	case errors.As(err, &refusal) && refusal.Code() == connect.CodeInvalidArgument:
+		return Cause{http.StatusBadRequest, connect.CodeInvalidArgument, "invalid"}
+	case errors.As(err, &missing):
+		return Cause{http.StatusGone, connect.CodeFailedPrecondition, "gone"}
+	case errors.As(err, &unread):
+		return Cause{http.StatusConflict, connect.CodeFailedPrecondition, "unread"}
+	case errors.As(err, &origin):
+		return Cause{http.StatusForbidden, connect.CodePermissionDenied, "origin"}
+	case errors.As(err, &format):
+		return Cause{http.StatusUnsupportedMediaType, connect.CodeInvalidArgument, "format"}
+	case errors.As(err, &limit) && limit.Status == http.StatusServiceUnavailable:
+		return Cause{limit.Status, connect.CodeUnavailable, "limit"}
+	case errors.As(err, &limit) && limit.Status == http.StatusRequestTimeout:
+		return Cause{limit.Status, connect.CodeDeadlineExceeded, "limit"}
+	case errors.As(err, &limit):
+		return Cause{limit.Status, connect.CodeResourceExhausted, "limit"}
+	case errors.As(err, &bytes), errors.Is(err, profile.ErrTooLarge), errors.Is(err, columnstore.ErrLimit):
+		return Cause{http.StatusRequestEntityTooLarge, connect.CodeResourceExhausted, "limit"}
+	case errors.Is(err, columnstore.ErrQueryMemory), errors.Is(err, ErrLimit):
+		return Cause{http.StatusUnprocessableEntity, connect.CodeResourceExhausted, "limit"}
+	case errors.Is(err, context.DeadlineExceeded):
+		return Cause{http.StatusUnprocessableEntity, connect.CodeDeadlineExceeded, "limit"}
+	case errors.Is(err, context.Canceled):
+		return Cause{499, connect.CodeCanceled, "canceled"} // the client has gone
+	case errors.Is(err, profile.ErrUnknownType), errors.Is(err, ErrHistory):
+		return Cause{http.StatusNotFound, connect.CodeNotFound, "not_found"}
+	case errors.Is(err, ErrRequest), errors.Is(err, profile.ErrProfile), errors.Is(err, profile.ErrSelector),
+		errors.Is(err, profile.ErrAmbiguousType), errors.Is(err, profile.ErrMixed), errors.Is(err, profile.ErrScale),
+		errors.Is(err, columnstore.ErrBatch), errors.Is(err, columnstore.ErrQuery), errors.Is(err, columnstore.ErrPast),
+		errors.Is(err, columnstore.ErrFuture), errors.Is(err, columnstore.ErrTooOld):
+		return Cause{http.StatusBadRequest, connect.CodeInvalidArgument, "invalid"}
+	case errors.Is(err, columnstore.ErrMemory), errors.Is(err, columnstore.ErrSnapshotExpired):
+		return Cause{http.StatusServiceUnavailable, connect.CodeUnavailable, "memory"}
+	case errors.Is(err, disk.ErrDisk), errors.Is(err, disk.ErrNotDurable):
+		return Cause{http.StatusServiceUnavailable, connect.CodeUnavailable, "disk"}
+	case errors.Is(err, columnstore.ErrClosed):
+		return Cause{http.StatusServiceUnavailable, connect.CodeUnavailable, "closed"}
+	}
+	return Cause{http.StatusInternalServerError, connect.CodeInternal, "internal"}
+}

@@ -1,0 +1,242 @@
+package page
+
+import (
+	"context"
+	"errors"
+	"math"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/granarydb/granary/columnstore"
+	"github.com/granarydb/granary/history"
+	"github.com/granarydb/granary/history/summary"
+	"github.com/granarydb/granary/internal/attrpath"
+	"github.com/granarydb/granary/server/internal/fault"
+	"github.com/granarydb/granary/trace"
+)
+
+// pageHistory is a history in the snapshot of a question.
+type pageHistory struct {
+	*history.View
+	handle *columnstore.History
+}
+
+// history returns the history of a name. One that was created after the snapshot has no instant and no attribute.
+func (q *pageQuestion) history(name string) (*pageHistory, error) {
+	h := q.at.DB.Store().History(name)
+	if h == nil {
+		return nil, fault.Invalid("history %s: %w", fault.Quoted(name), fault.ErrHistory)
+	}
+	view, err := q.at.Snap.History(h)
+	if err != nil {
+		return nil, err
+	}
+	return &pageHistory{view, h}, nil
+}
+
+// span is a range of instants of a history, both ends included.
+type span struct{ from, to int64 }
+
+// length returns the number of instants, 0 for 2^64.
+func (s span) length() uint64 { return uint64(s.to) - uint64(s.from) + 1 }
+
+// of returns the part of a range that a history has; ok is false if there is none.
+func (s span) of(v *history.View) (part span, ok bool) {
+	if !v.Instants() || s.to < v.Start() || s.from > v.End() {
+		return span{}, false
+	}
+	return span{max(s.from, v.Start()), min(s.to, v.End())}, true
+}
+
+// span returns the range of the parameters from and to, of which the latter is not included. Without them it is that
+// of the history.
+func (q *pageQuestion) span(ctx context.Context, v *history.View) (span, error) {
+	out := span{math.MinInt64, math.MaxInt64}
+	if v.Instants() {
+		out = span{v.Start(), v.End()}
+	}
+	from, err := q.bound(ctx, "", "from")
+	if err != nil {
+		return out, err
+	}
+	to, err := q.bound(ctx, "", "to")
+	if err != nil {
+		return out, err
+	}
+	if from != 0 {
+		out.from = from
+	}
+	if to != 0 {
+		out.to = to - 1
+	}
+	if out.to < out.from && (from != 0 && to != 0) {
+		return out, fault.Invalid("parameters from and to: there is no time between them")
+	}
+	return out, nil
+}
+
+// attribute returns the attribute of a parameter.
+func (q *pageQuestion) attribute(name string, names history.Names) (history.Attribute, []string, error) {
+	text := q.of.Get(name)
+	path, err := trace.ParsePath(text, trace.PathSeparator)
+	if err != nil {
+		return 0, nil, fault.Invalid("parameter %s: %w", name, err)
+	}
+	a, err := names.Lookup(path...)
+	if err != nil || a == history.Top {
+		return 0, nil, fault.Invalid("parameter %s: there is no attribute %s", name, fault.Quoted(text))
+	}
+	return a, path, nil
+}
+
+// path returns the pattern of the parameter p, such as Goroutines/{goid}.
+func (q *pageQuestion) path() (names []string, path attrpath.Path, err error) {
+	text := q.of.Get("p")
+	if text == "" {
+		return nil, path, fault.Invalid("parameter p: want a path of attributes, such as Threads/{tid}")
+	}
+	if len(text) > MaxPattern {
+		return nil, path, fault.TooCostly("a path of %d bytes in parameter p, at most %d", len(text), MaxPattern)
+	}
+	if names, err = trace.ParsePath(text, trace.PathSeparator); err == nil {
+		path, err = attrpath.Parse(names)
+	}
+	if err != nil {
+		err = fault.Invalid("parameter p: %w", err)
+	}
+	return names, path, err
+}
+
+// fitting returns the attributes whose path is that of a pattern with some values of its labels.
+func fitting(ctx context.Context, names history.Names, path attrpath.Path) ([]history.Attribute, error) {
+	found := []history.Attribute{history.Top}
+	for i := range path.Len() {
+		pattern, name := path.Pattern(i)
+		var next []history.Attribute
+		for k, a := range found {
+			if k%1024 == 0 && ctx.Err() != nil {
+				return nil, ctx.Err()
+			}
+			if pattern == nil {
+				if child, err := names.LookupFrom(a, name); err == nil {
+					next = append(next, child)
+				}
+				continue
+			}
+			children, err := names.DescendantsMatching(a, pattern, false)
+			if err != nil {
+				return nil, err
+			}
+			next = append(next, children...)
+		}
+		found = next
+	}
+	return found, nil
+}
+
+// pathText returns the path of an attribute as text.
+func pathText(names history.Names, a history.Attribute) string {
+	text, err := names.AppendPath(nil, a)
+	if err != nil {
+		return "" // it is of a question of the same names
+	}
+	return string(text)
+}
+
+// StateText is a value in an answer.
+type StateText struct {
+	// State is the value as the parameter state has it: no two values have one.
+	State string `json:"state"`
+	Kind  string `json:"kind"`
+}
+
+// NewStateText returns a value as answers have it.
+func NewStateText(v history.Value) StateText { return StateText{StateName(v), v.Kind().String()} }
+
+// StateName returns a value as text. Texts of strings are as they are, unless they look like another value.
+func StateName(v history.Value) string {
+	text := v.String()
+	switch v.Kind() {
+	case history.KindString:
+		if plain := v.Text(); isPlain(plain) {
+			return plain
+		}
+	case history.KindBytes:
+		return "b" + text
+	case history.KindFloat:
+		if !strings.ContainsAny(text, ".eIN") {
+			return text + ".0"
+		}
+	case history.KindNull, history.KindBool, history.KindInt:
+	}
+	return text
+}
+
+// isPlain reports whether no value but a string has the text.
+func isPlain(text string) bool {
+	if text == "" || text == "null" || text == "true" || text == "false" || text[0] == '"' || strings.HasPrefix(text, `b"`) {
+		return false
+	}
+	_, err := strconv.ParseFloat(text, 64)
+	return err != nil && !errors.Is(err, strconv.ErrRange)
+}
+
+// stateTexts numbers the values of an answer.
+type stateTexts struct {
+	list    []StateText
+	numbers map[history.Value]int
+}
+
+func newStateTexts() *stateTexts {
+	return &stateTexts{list: []StateText{}, numbers: map[history.Value]int{}}
+}
+
+// number returns the number of a value.
+func (s *stateTexts) number(v history.Value) int {
+	n, known := s.numbers[v]
+	if !known {
+		n = len(s.list)
+		s.numbers[v], s.list = n, append(s.list, NewStateText(v))
+	}
+	return n
+}
+
+// activity is how much an attribute did in a range.
+type activity struct {
+	attribute history.Attribute
+	intervals uint64
+	time      uint64 // with a value
+}
+
+// activities returns what attributes did in a range.
+func (q *pageQuestion) activities(ctx context.Context, p *summary.Pyramid, attributes []history.Attribute, in span) ([]activity, error) {
+	const chunk, size = 1024, 32
+	if int64(len(attributes)) > q.page.Read.QueryBytes/size {
+		return nil, fault.TooCostly("the memory of a query, at most %d bytes: %d attributes", q.page.Read.QueryBytes, len(attributes))
+	}
+	out := make([]activity, 0, len(attributes))
+	var found *summary.Measures
+	for rest := attributes; len(rest) > 0; {
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
+		n := min(chunk, len(rest))
+		var err error
+		if found, err = p.MeasuresInto(found, rest[:n], in.from, in.to, 1); err != nil {
+			return nil, err
+		}
+		for i, a := range rest[:n] {
+			m := found.Attribute(i)
+			out = append(out, activity{a, m[0].Intervals, m[0].Time})
+		}
+		rest = rest[n:]
+	}
+	return out, nil
+}
+
+// instantText formats an instant of a history.
+func instantText(t int64) string { return timeText(time.Unix(0, t)) }
+
+// endText formats the instant behind one, as the end of a range.
+func endText(t int64) string { return timeText(time.Unix(0, t).Add(1)) }

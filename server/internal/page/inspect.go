@@ -1,0 +1,98 @@
+package page
+
+import (
+	"context"
+	"time"
+
+	"github.com/granarydb/granary/columnstore"
+)
+
+// InspectAnswer is the answer of GET /api/v1/inspect: the index of the table of profiles, and what a question costs.
+type InspectAnswer struct {
+	Head
+	// All is what the store has now, of which the question touched some.
+	All inspectAll `json:"all"`
+	// Command asks the same question from a terminal. It is empty without a question, and if there is no such command.
+	Command string `json:"command,omitempty"`
+	// Granules are some of the index, from Offset on, in the order of their keys.
+	Offset   int              `json:"offset"`
+	Granules []InspectGranule `json:"granules"`
+}
+
+type inspectAll struct {
+	Granules int   `json:"granules"`
+	Parts    int   `json:"parts"`
+	Rows     int64 `json:"rows"`
+	Bytes    int64 `json:"bytes"` // of parts in memory
+}
+
+// InspectGranule is an entry of the index: the rows from one bound of the sorting key up to another.
+type InspectGranule struct {
+	From  []string      `json:"from"` // as columnstore.Bound has its values
+	To    []string      `json:"to"`
+	Rows  int           `json:"rows"`
+	Bytes int           `json:"bytes"`
+	Parts []inspectPart `json:"parts"`
+}
+
+// inspectPart are the rows of a part that are in a granule.
+type inspectPart struct {
+	Base   bool   `json:"base"` // of a compaction or a split; otherwise as it was inserted
+	Commit uint64 `json:"commit"`
+	Rows   int    `json:"rows"`
+	Series int    `json:"series"`
+	Bytes  int    `json:"bytes"`
+	Oldest string `json:"oldest"`
+	Newest string `json:"newest"`
+}
+
+// maxInspected bounds the granules of an answer: each costs as much as its parts have columns and rows.
+const maxInspected = 1000
+
+// inspectOf answers GET /api/v1/inspect. Without the parameter t there is no question.
+func inspectOf(ctx context.Context, q *pageQuestion) (pageAnswer, error) {
+	most, err := q.number("rows", 50, min(maxInspected, q.page.Read.MaxNodes))
+	if err != nil {
+		return nil, err
+	}
+	offset, err := q.number("offset", 0, 1<<31-1)
+	if err != nil {
+		return nil, err
+	}
+	stats := q.at.DB.Store().Stats()
+	out := &InspectAnswer{Offset: offset, Granules: []InspectGranule{}, All: inspectAll{stats.Granules, stats.Parts, stats.Rows, stats.PartBytes}}
+	if q.of.Get("t") != "" {
+		p, _, _, err := q.stacks(ctx)
+		if err != nil {
+			return nil, err
+		}
+		out.Command = q.command(&p)
+	}
+	for g, err := range q.at.DB.Table().Inspect(ctx, q.at.Snap) {
+		if err != nil {
+			return nil, err
+		}
+		if offset > 0 {
+			offset--
+			continue
+		}
+		if len(out.Granules) == most {
+			break
+		}
+		out.Granules = append(out.Granules, NewInspectGranule(&g))
+	}
+	return out, nil
+}
+
+// NewInspectGranule returns what an answer says about an entry of the index.
+func NewInspectGranule(g *columnstore.GranuleInfo) InspectGranule {
+	out := InspectGranule{From: g.Lower.Values, To: g.Upper.Values, Rows: g.Rows, Bytes: g.Bytes, Parts: []inspectPart{}}
+	for i := range g.Parts {
+		p := &g.Parts[i]
+		out.Parts = append(out.Parts, inspectPart{
+			Base: p.Base, Commit: uint64(p.Commit), Rows: p.Hi - p.Lo, Series: p.Series, Bytes: p.Bytes,
+			Oldest: p.MinTime.UTC().Format(time.RFC3339Nano), Newest: p.MaxTime.UTC().Format(time.RFC3339Nano),
+		})
+	}
+	return out
+}

@@ -1,0 +1,128 @@
+package page
+
+import (
+	"context"
+
+	"github.com/granarydb/granary/history"
+	"github.com/granarydb/granary/history/summary"
+	"github.com/granarydb/granary/server/internal/fault"
+)
+
+// LinesAnswer is the answer of GET /api/v1/histories/NAME/lines: how long attributes were in each state, over time.
+type LinesAnswer struct {
+	Head
+	// From, To, Floor and Pixels are those of pixels. A line has a point for each pixel.
+	From   string `json:"from"`
+	To     string `json:"to"`
+	Floor  string `json:"floor"`
+	Pixels int    `json:"pixels"`
+	// Attributes is the number of attributes of p.
+	Attributes int `json:"attributes"`
+	// States are those of the lines. Those without a value have none.
+	States []StateText `json:"states"`
+	// Counts are, by state and pixel, how many attributes were in the state, as a mean over the time of the pixel.
+	Counts [][]float64 `json:"counts"`
+}
+
+// stateLinesOf answers GET /api/v1/histories/NAME/lines. It costs as much as the pixels of all attributes of p.
+func stateLinesOf(ctx context.Context, q *pageQuestion) (pageAnswer, error) {
+	h, err := q.history(q.name)
+	if err != nil {
+		return nil, err
+	}
+	pixels, err := q.number("pixels", 120, mostPixels)
+	if err != nil {
+		return nil, err
+	}
+	if pixels == 0 {
+		return nil, fault.TooCostly("%d pixels, at least 1", pixels)
+	}
+	_, path, err := q.path()
+	if err != nil {
+		return nil, err
+	}
+	asked, err := q.span(ctx, h.View)
+	if err != nil {
+		return nil, err
+	}
+	out := &LinesAnswer{Floor: instantText(h.Start()), States: []StateText{}, Counts: [][]float64{}}
+	in, ok := asked.of(h.View)
+	if !ok {
+		return out, nil
+	}
+	attributes, err := fitting(ctx, h.Names, path)
+	if err != nil {
+		return nil, err
+	}
+	pyramid, err := q.at.Pyramid(h.handle, h.View)
+	if err != nil {
+		return nil, err
+	}
+	out.From, out.To, out.Attributes = instantText(in.from), endText(in.to), len(attributes)
+	all, err := q.activities(ctx, pyramid, attributes, in)
+	if err != nil {
+		return nil, err
+	}
+	m := lineMaker{q: q, out: out, states: newStateTexts()}
+	for _, a := range all {
+		switch most := uint64(q.page.Read.QueryBytes / 4 / 16 / 3); { // as in pixelMaker.row
+		case ctx.Err() != nil:
+			return nil, ctx.Err()
+		case a.time == 0:
+			continue
+		case a.intervals > most:
+			return nil, fault.TooCostly("the memory of a query, at most %d bytes: %d intervals of one attribute", q.page.Read.QueryBytes, a.intervals)
+		}
+		if m.shares, err = pyramid.SharesInto(m.shares, []history.Attribute{a.attribute}, in.from, in.to, asked.pixels(in, pixels)); err != nil {
+			return nil, err
+		}
+		if err := m.add(); err != nil {
+			return nil, err
+		}
+	}
+	out.States = m.states.list
+	return out, nil
+}
+
+// lineMaker adds up the shares of attributes.
+type lineMaker struct {
+	q      *pageQuestion
+	out    *LinesAnswer
+	states *stateTexts
+	shares *summary.Shares
+}
+
+// add adds the shares of one attribute.
+func (m *lineMaker) add() error {
+	s := m.shares
+	m.out.Pixels = s.Len()
+	all := s.Attribute(0)
+	for i, x := range all {
+		value := s.State(x.State)
+		if value.IsNull() {
+			continue
+		}
+		line := m.states.number(value)
+		if line == len(m.out.Counts) {
+			const point = 20 // bytes of a count, and of its JSON
+			if int64(line+1)*int64(s.Len())*point > m.q.page.Read.QueryBytes {
+				return fault.TooCostly("the memory of a query, at most %d bytes: more than %d lines of %d pixels", m.q.page.Read.QueryBytes, line, s.Len())
+			}
+			m.out.Counts = append(m.out.Counts, make([]float64, s.Len()))
+		}
+		next := s.Len()
+		if i+1 < len(all) {
+			next = int(all[i+1].First)
+		}
+		counts := m.out.Counts[line]
+		if next <= int(x.First)+1 && x.Time != 0 { // it can share its pixel with others
+			first, last := s.Of(int(x.First))
+			counts[x.First] += float64(x.Time) / float64(span{first, last}.length())
+			continue
+		}
+		for pixel := int(x.First); pixel < next; pixel++ {
+			counts[pixel]++
+		}
+	}
+	return nil
+}

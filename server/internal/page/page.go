@@ -1,0 +1,269 @@
+// Package page answers what a web page draws: GET /api/v1/..., as JSON.
+package page
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"net/http"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/klauspost/compress/gzip"
+
+	"github.com/granarydb/granary/profile"
+	"github.com/granarydb/granary/query/filter"
+	"github.com/granarydb/granary/server/internal/fault"
+	"github.com/granarydb/granary/server/internal/question"
+	"github.com/granarydb/granary/server/internal/source"
+	"github.com/granarydb/granary/server/internal/web"
+)
+
+// MaxURL bounds the bytes of the query of a URL.
+const MaxURL = 8 << 10
+
+// Head is a part of each answer to a page.
+type Head struct {
+	// Commit is that of the snapshot of the answer.
+	Commit uint64 `json:"commit"`
+	// Touched is what the question read.
+	Touched Touched `json:"touched"`
+}
+
+// Touched are the counts of filter.Touched.
+type Touched struct {
+	Granules int64 `json:"granules"`
+	Parts    int64 `json:"parts"`
+	Rows     int64 `json:"rows"`
+	Chosen   int64 `json:"chosen"`
+}
+
+func newPageHead(commit uint64, t *filter.Touched) Head {
+	return Head{commit, Touched{t.Granules.Load(), t.Parts.Load(), t.Rows.Load(), t.Chosen.Load()}}
+}
+
+// head returns the part of an answer that all have.
+func (h *Head) head() *Head { return h }
+
+// pageAnswer is an answer to a page, which becomes JSON.
+type pageAnswer interface{ head() *Head }
+
+// Options are what a page's questions are answered with. All are needed.
+type Options struct {
+	Source      source.Source
+	Gate        *source.Gate
+	Read        *question.Reader
+	ResultBytes int64 // an answer, encoded, at most
+	HasOlder    bool  // profiles that the source has no more can be read
+}
+
+// page answers a page's questions.
+type page struct{ Options }
+
+// pageQuestion is a question of a page.
+type pageQuestion struct {
+	page *page
+	view source.View
+	at   *source.At // of a question that needs one store
+	of   url.Values // its parameters
+	base string     // the URL of the server
+	name string     // of the history in its path
+
+	last *int64 // the time of the newest profile; nil if it was not needed
+}
+
+// answerFunc answers a question.
+type answerFunc func(context.Context, *pageQuestion) (pageAnswer, error)
+
+// handler is a handler of questions with parameters of some names. need is what it needs one store for, "" for nothing.
+func (p *page) handler(need source.Need, answer answerFunc, names ...string) http.Handler {
+	return web.Handler(func(w http.ResponseWriter, r *http.Request) error {
+		if need != "" {
+			if _, err := p.Source.Store(need); err != nil {
+				return err
+			}
+		}
+		of, err := pageParameters(r.URL.RawQuery, append(names, "commit"))
+		if err != nil {
+			return err
+		}
+		commit, err := commitOf(of)
+		if err != nil {
+			return err
+		}
+		var out pageAnswer
+		var tag string
+		err = p.Gate.InTime(r.Context(), func(ctx context.Context) error {
+			return p.Source.Held(ctx, commit, func(v source.View) (err error) {
+				if tag = v.Tag(r.URL.Path, of); tag != "" && isKnown(r, tag) {
+					return nil
+				}
+				q := &pageQuestion{page: p, view: v, of: of, name: r.PathValue("name"), base: urlOf(r)}
+				out, err = q.answer(ctx, need, answer)
+				return err
+			})
+		})
+		if err != nil {
+			return err
+		}
+		if tag != "" {
+			w.Header().Set("ETag", tag)
+			w.Header().Set("Vary", "Accept-Encoding, Authorization")
+		}
+		if out == nil {
+			w.WriteHeader(http.StatusNotModified)
+			return nil
+		}
+		return p.sendJSON(w, r, out)
+	})
+}
+
+// answer answers a question, and says of what commit the answer is, and what it touched.
+func (q *pageQuestion) answer(ctx context.Context, need source.Need, answer answerFunc) (out pageAnswer, err error) {
+	if need != "" {
+		if q.at, err = q.view.Store(need); err != nil {
+			return nil, err
+		}
+	}
+	var touched filter.Touched
+	if out, err = answer(filter.Counting(ctx, &touched), q); err != nil {
+		return nil, err
+	}
+	if commit := q.view.Commit(); commit != 0 {
+		*out.head() = newPageHead(commit, &touched)
+	}
+	return out, nil
+}
+
+// pageParameters parses the query of a URL. Names that are not among some are errors, so that a misspelt one does
+// not select everything.
+func pageParameters(raw string, names []string) (url.Values, error) {
+	if len(raw) > MaxURL {
+		return nil, &fault.LimitError{Status: http.StatusRequestURITooLong, Text: "limit: " + strconv.Itoa(len(raw)) + " bytes of a URL, at most " + strconv.Itoa(MaxURL)}
+	}
+	of, err := url.ParseQuery(raw)
+	if err != nil {
+		return nil, fault.Invalid("query: %w", err)
+	}
+	for name, values := range of {
+		if !slices.Contains(names, name) {
+			return nil, fault.Invalid("parameter %s is not known", fault.Quoted(name))
+		}
+		if len(values) > 1 {
+			return nil, fault.Invalid("parameter %s is given twice", fault.Quoted(name))
+		}
+	}
+	return of, nil
+}
+
+// commitOf takes the commit from the parameters, nil if they have none.
+func commitOf(of url.Values) (*uint64, error) {
+	text := of.Get("commit")
+	if of.Del("commit"); text == "" {
+		return nil, nil
+	}
+	commit, err := strconv.ParseUint(text, 10, 64)
+	if err != nil {
+		return nil, fault.Invalid("parameter commit: want the commit of an answer, not %s", fault.Quoted(text))
+	}
+	return &commit, nil
+}
+
+// isKnown reports whether the client has the answer with a tag.
+func isKnown(r *http.Request, tag string) bool {
+	for known := range strings.SplitSeq(r.Header.Get("If-None-Match"), ",") {
+		if strings.TrimSpace(known) == tag {
+			return true
+		}
+	}
+	return false
+}
+
+// sendJSON answers with JSON of a limited size, gzipped if the client takes that.
+func (p *page) sendJSON(w http.ResponseWriter, r *http.Request, answer any) error {
+	var whole bytes.Buffer // so that an answer beyond the limit is an error, and not cut
+	if err := json.NewEncoder(web.NewLimitedWriter(&whole, p.ResultBytes)).Encode(answer); err != nil {
+		return err
+	}
+	h := w.Header()
+	h.Set("Content-Type", "application/json")
+	h.Set("X-Content-Type-Options", "nosniff")
+	h.Set("Cache-Control", "private, no-cache")
+	data := whole.Bytes()
+	if len(data) > leastZipped && takesGzip(r) {
+		var zipped bytes.Buffer
+		z := web.Zip{Writer: gzip.NewWriter(&zipped)}
+		_, _ = z.Write(data) // a Buffer has no errors
+		_ = z.Close()
+		h.Set("Content-Encoding", "gzip")
+		data = zipped.Bytes()
+	}
+	_, _ = w.Write(data) // an error is that the client has gone
+	return nil
+}
+
+// leastZipped is the size from which an answer is gzipped.
+const leastZipped = 1 << 10
+
+func takesGzip(r *http.Request) bool {
+	for coding := range strings.SplitSeq(r.Header.Get("Accept-Encoding"), ",") {
+		name, q, _ := strings.Cut(strings.TrimSpace(coding), ";")
+		if strings.EqualFold(name, "gzip") && strings.ReplaceAll(q, " ", "") != "q=0" {
+			return true
+		}
+	}
+	return false
+}
+
+// number returns a parameter that is a number from 0 to most, or the default if it is not given.
+func (q *pageQuestion) number(name string, otherwise, most int) (int, error) {
+	text := q.of.Get(name)
+	if text == "" {
+		return min(otherwise, most), nil
+	}
+	n, err := strconv.ParseUint(text, 10, 63)
+	if err != nil {
+		return 0, fault.Invalid("parameter %s: want a number, not %s", name, fault.Quoted(text))
+	}
+	if n > uint64(most) {
+		return 0, fault.TooCostly("%s of %d, at most %d", name, n, most)
+	}
+	return int(n), nil
+}
+
+// flag returns a parameter that is 1 or 0.
+func (q *pageQuestion) flag(name string) (bool, error) {
+	switch text := q.of.Get(name); text {
+	case "", "0":
+		return false, nil
+	case "1":
+		return true, nil
+	default:
+		return false, fault.Invalid("parameter %s: want 1 or 0, not %s", name, fault.Quoted(text))
+	}
+}
+
+// Type is what an answer says about the type of its values.
+type Type struct {
+	SampleType string `json:"sample_type"`
+	Unit       string `json:"unit"`
+	// Mean says that values are means over the times of profiles, and not sums.
+	Mean bool `json:"mean"`
+	// Total is the sum of all values by side, of a difference before and after, and Magnitude that without signs.
+	Total     []int64 `json:"total"`
+	Magnitude []int64 `json:"magnitude"`
+	// Found is the Total of the stacks with a function that matches s.
+	Found []int64 `json:"found,omitempty"`
+	// States is what was chosen by state, if that was.
+	States *chosenStates `json:"states,omitempty"`
+}
+
+func newPageType(t profile.Type, q profile.Query, sides []*profile.Stacks) (out Type) {
+	out = Type{SampleType: t.Sample, Unit: t.SampleUnit, Mean: t.IsGauge() && !q.SumGauges}
+	for _, s := range sides {
+		out.Total, out.Magnitude = append(out.Total, s.Total), append(out.Magnitude, s.Magnitude)
+	}
+	return out
+}

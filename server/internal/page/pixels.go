@@ -1,0 +1,238 @@
+package page
+
+import (
+	"cmp"
+	"context"
+	"math"
+	"slices"
+
+	"github.com/granarydb/granary/history"
+	"github.com/granarydb/granary/history/summary"
+	"github.com/granarydb/granary/server/internal/fault"
+)
+
+// Bounds on a question for pixels.
+const (
+	mostPixels     = 4096
+	mostPixelRows  = 1000
+	defaultPixels  = 1000
+	mostPixelCells = 1 << 20 // rows times pixels
+)
+
+// PixelsAnswer is the answer of GET /api/v1/histories/NAME/pixels: states as a picture has them.
+type PixelsAnswer struct {
+	Head
+	// From and To are the part of the range that the history has, divided into so many pixels: pixel i begins at
+	// i/Pixels of it. They are empty if it has none. Floor is the first instant of the history.
+	From   string `json:"from"`
+	To     string `json:"to"`
+	Floor  string `json:"floor"`
+	Pixels int    `json:"pixels"`
+	// All is the number of attributes with a value in the range. Nulls are those without one, which have no row.
+	All    int `json:"all"`
+	Nulls  int `json:"nulls"`
+	Offset int `json:"offset"`
+	// States are what numbers of rows stand for.
+	States []StateText `json:"states"`
+	// Rows are those of the attributes that change most.
+	Rows []PixelRow `json:"rows"`
+}
+
+// PixelRow is an attribute. Its columns have an element for each run of pixels of one state, or with shares for
+// each state of a pixel.
+type PixelRow struct {
+	Attribute string `json:"attribute"`
+	Intervals uint64 `json:"intervals"` // in the range
+	// First is the first pixel of a run, which lasts until the next one.
+	First []int32 `json:"first"`
+	State []int   `json:"state"`
+	// Share is the share of the state that each pixel of the run has most of, in percent.
+	Share []int32 `json:"share,omitempty"`
+	// Time is, with shares, the nanoseconds of a state in the pixels.
+	Time []uint64 `json:"time,omitempty"`
+	// Sampled says that the states are those in the middle of pixels: there are too many to add up.
+	Sampled bool `json:"sampled,omitempty"`
+}
+
+// pixelsOf answers GET /api/v1/histories/NAME/pixels.
+func pixelsOf(ctx context.Context, q *pageQuestion) (pageAnswer, error) {
+	h, err := q.history(q.name)
+	if err != nil {
+		return nil, err
+	}
+	rows, err := q.number("rows", 200, mostPixelRows)
+	if err != nil {
+		return nil, err
+	}
+	offset, err := q.number("offset", 0, math.MaxInt32)
+	if err != nil {
+		return nil, err
+	}
+	pixels, err := q.number("pixels", defaultPixels, mostPixels)
+	if err != nil {
+		return nil, err
+	}
+	if pixels == 0 || rows*pixels > mostPixelCells {
+		return nil, fault.TooCostly("%d rows of %d pixels, at most %d in all and 1 of each at least", rows, pixels, mostPixelCells)
+	}
+	withShares, err := q.flag("shares")
+	if err != nil {
+		return nil, err
+	}
+	_, path, err := q.path()
+	if err != nil {
+		return nil, err
+	}
+	asked, err := q.span(ctx, h.View)
+	if err != nil {
+		return nil, err
+	}
+	out := &PixelsAnswer{Floor: instantText(h.Start()), Offset: offset, States: []StateText{}, Rows: []PixelRow{}}
+	in, ok := asked.of(h.View)
+	if !ok {
+		return out, nil
+	}
+	all, err := fitting(ctx, h.Names, path)
+	if err != nil {
+		return nil, err
+	}
+	m := pixelMaker{q: q, in: in, pixels: asked.pixels(in, pixels), withShares: withShares, states: newStateTexts(), out: out}
+	if m.pyramid, err = q.at.Pyramid(h.handle, h.View); err != nil {
+		return nil, err
+	}
+	out.From, out.To = instantText(in.from), endText(in.to)
+	return out, m.make(ctx, all, rows)
+}
+
+// pixels returns how many of the pixels of a range a part of it has, at least 1.
+func (s span) pixels(part span, pixels int) int {
+	of := float64(part.length()) / float64(s.length())
+	return min(max(1, int(math.Round(of*float64(pixels)))), pixels)
+}
+
+// pixelMaker makes rows.
+type pixelMaker struct {
+	q          *pageQuestion
+	pyramid    *summary.Pyramid
+	in         span
+	pixels     int
+	withShares bool
+	states     *stateTexts
+	out        *PixelsAnswer
+
+	shares *summary.Shares
+	sample *history.Intervals
+	cells  int // of all rows
+}
+
+// make makes the rows of the attributes that change most.
+func (m *pixelMaker) make(ctx context.Context, attributes []history.Attribute, rows int) error {
+	all, err := m.q.activities(ctx, m.pyramid, attributes, m.in)
+	if err != nil {
+		return err
+	}
+	all = slices.DeleteFunc(all, func(a activity) bool { return a.time == 0 })
+	m.out.All, m.out.Nulls = len(all), len(attributes)-len(all)
+	slices.SortFunc(all, func(a, b activity) int {
+		return cmp.Or(cmp.Compare(b.intervals, a.intervals), cmp.Compare(a.attribute, b.attribute))
+	})
+	all = all[min(m.out.Offset, len(all)):]
+	for _, a := range all[:min(rows, len(all))] {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		if err := m.row(a); err != nil {
+			return err
+		}
+	}
+	m.out.States = m.states.list
+	return nil
+}
+
+// row makes the row of an attribute.
+func (m *pixelMaker) row(a activity) error {
+	const cell = 100 // bytes of a cell of the answer, and of its JSON
+	row := PixelRow{Attribute: pathText(m.pyramid.View().Names, a.attribute), Intervals: a.intervals, First: []int32{}, State: []int{}}
+	var err error
+	if MostShares := m.q.page.Read.QueryBytes / 4 / 16; a.intervals > uint64(MostShares)/3 { // package summary: three for each
+		err = m.sampled(&row, a.attribute)
+	} else {
+		err = m.shared(&row, a.attribute)
+	}
+	if err != nil {
+		return err
+	}
+	if m.cells += len(row.First); int64(m.cells)*cell > m.q.page.Read.QueryBytes {
+		return fault.TooCostly("the memory of a query, at most %d bytes: %d states of pixels", m.q.page.Read.QueryBytes, m.cells)
+	}
+	m.out.Rows = append(m.out.Rows, row)
+	return nil
+}
+
+// shared makes a row of the shares of states.
+func (m *pixelMaker) shared(row *PixelRow, a history.Attribute) (err error) {
+	if m.shares, err = m.pyramid.SharesInto(m.shares, []history.Attribute{a}, m.in.from, m.in.to, m.pixels); err != nil {
+		return err
+	}
+	s := m.shares
+	m.out.Pixels = s.Len()
+	values := make([]history.Value, s.States())
+	for i := range values {
+		values[i] = s.State(int32(i))
+	}
+	shares := s.Attribute(0)
+	if m.withShares {
+		slices.SortStableFunc(shares, func(x, y summary.Share) int {
+			return cmp.Or(cmp.Compare(x.First, y.First), values[x.State].Compare(values[y.State]))
+		})
+		for _, x := range shares {
+			row.First, row.State, row.Time = append(row.First, x.First), append(row.State, m.states.number(values[x.State])), append(row.Time, x.Time)
+		}
+		return nil
+	}
+	for len(shares) > 0 {
+		most, n := shares[0], 1
+		for ; n < len(shares) && shares[n].First == most.First; n++ {
+			x := shares[n]
+			if x.Time > most.Time || x.Time == most.Time && values[x.State].Compare(values[most.State]) < 0 {
+				most = x
+			}
+		}
+		share := int32(100)
+		if n > 1 {
+			first, last := s.Of(int(most.First))
+			share = int32(min(99, max(1, math.Round(100*float64(most.Time)/float64(span{first, last}.length())))))
+		}
+		row.add(most.First, m.states.number(values[most.State]), share)
+		shares = shares[n:]
+	}
+	return nil
+}
+
+// add adds a run of pixels, which can go on with the last one.
+func (r *PixelRow) add(first int32, state int, share int32) {
+	if n := len(r.First); n > 0 && r.State[n-1] == state && r.Share[n-1] == share {
+		return
+	}
+	r.First, r.State, r.Share = append(r.First, first), append(r.State, state), append(r.Share, share)
+}
+
+// sampled makes a row of the states in the middle of pixels.
+func (m *pixelMaker) sampled(row *PixelRow, a history.Attribute) (err error) {
+	if m.sample, err = m.pyramid.View().PixelsInto(m.sample, []history.Attribute{a}, m.in.from, m.in.to, m.pixels); err != nil {
+		return err
+	}
+	times := history.PixelTimes(m.in.from, m.in.to, m.pixels)
+	m.out.Pixels, row.Sampled = len(times), true
+	k := 0
+	for i := range m.sample.Len() {
+		_, in := m.sample.At(i)
+		if k < len(times) {
+			row.add(int32(k), m.states.number(in.Value), 100)
+		}
+		for k < len(times) && times[k] <= in.End {
+			k++
+		}
+	}
+	return nil
+}

@@ -1,0 +1,242 @@
+package page
+
+import (
+	"cmp"
+	"context"
+	"regexp"
+	"regexp/syntax"
+	"strings"
+
+	"github.com/granarydb/granary/profile"
+	"github.com/granarydb/granary/server/internal/fault"
+	"github.com/granarydb/granary/server/internal/question"
+	"github.com/granarydb/granary/server/internal/source"
+)
+
+// MaxPattern is the most bytes of a pattern, and maxPatternSteps the most steps when it is compiled: a name is tried against it in a time
+// that is their product.
+const MaxPattern, maxPatternSteps = 1000, 5000
+
+// pageSides is what a question of a page chooses: profiles of one type, and of a difference those before too.
+type pageSides struct {
+	typ     profile.Type
+	queries []profile.Query // of the difference: before, after
+	norm    bool
+	search  *regexp.Regexp // nil: none
+	states  *pageStates    // what chooses by state; nil: nothing
+
+	selectors []string     // of the queries, as they were asked
+	found     source.Typed // the type, and where profiles of it are
+}
+
+// sides parses the parameters of a page's question for stacks.
+func (q *pageQuestion) sides(ctx context.Context) (p pageSides, err error) {
+	main, typ, err := q.side(ctx, "")
+	if err != nil {
+		return p, err
+	}
+	if p.states, err = q.chosen(&main); err != nil {
+		return p, err
+	}
+	p.queries, p.selectors = []profile.Query{main}, []string{q.of.Get("q")}
+	if q.of.Get("bq")+q.of.Get("bfrom")+q.of.Get("bto") != "" {
+		base, _, err := q.side(ctx, "b")
+		if err != nil {
+			return p, err
+		}
+		base.Where, base.SumGauges = main.Where, main.SumGauges
+		p.queries, p.selectors = []profile.Query{base, main}, []string{cmp.Or(q.of.Get("bq"), q.of.Get("q")), q.of.Get("q")}
+	}
+	if p.norm, err = q.flag("norm"); err != nil {
+		return p, err
+	}
+	if p.search, err = q.pattern("s"); err != nil {
+		return p, err
+	}
+	if p.norm {
+		if err := q.view.Scales(); err != nil {
+			return p, err
+		}
+	}
+	p.found, err = q.findType(ctx, main, typ)
+	p.typ = p.found.Type
+	return p, err
+}
+
+// findType returns the type of a name, and that of the first profiles of a query without one.
+func (q *pageQuestion) findType(ctx context.Context, query profile.Query, name string) (t source.Typed, err error) {
+	if name == "" {
+		return q.view.DefaultType(ctx, query, "t")
+	}
+	if t, err = q.view.FindType(ctx, name); err != nil {
+		err = fault.In("parameter t", err)
+	}
+	return t, err
+}
+
+// side returns the query of a side, whose parameters have a prefix, and the type as FindType reads it. What the side
+// before lacks is that of the side after.
+func (q *pageQuestion) side(ctx context.Context, prefix string) (query profile.Query, typ string, err error) {
+	query.MaxBytes = q.page.Read.QueryBytes
+	name, text := prefix+"q", q.of.Get(prefix+"q")
+	if text == "" {
+		name, text = "q", q.of.Get("q")
+	}
+	sel, err := question.ParseSelection(text)
+	switch {
+	case err != nil:
+		return query, "", fault.Invalid("parameter %s: %w", name, err)
+	case len(sel.Types) > 0:
+		return query, "", fault.Invalid("parameter %s: a type is chosen by the parameter t", name)
+	}
+	typ = q.of.Get("t")
+	if named, t, err := question.ParseTypeID(typ); err == nil {
+		typ, query.SumKinds = t.String(), named != question.Unnamed // as in querier.ask
+		sel.Labels = append(sel.Labels, question.NameMatcher(named))
+	}
+	if query.Selector, err = question.SelectorOf(sel.Labels); err != nil {
+		return query, "", fault.Invalid("parameter %s: %w", name, err)
+	}
+	if query.SumGauges, err = q.flag("sum"); err != nil {
+		return query, "", err
+	}
+	if err := q.frames(&query); err != nil {
+		return query, "", err
+	}
+	return query, typ, q.times(ctx, prefix, &query)
+}
+
+// frames sets the conditions of a query on frames, which are those of the command's flags of the same names.
+func (q *pageQuestion) frames(query *profile.Query) error {
+	for name, not := range map[string]bool{"focus": false, "ignore": true} {
+		pattern, err := q.pattern(name)
+		if err != nil {
+			return err
+		}
+		if pattern != nil {
+			query.Frames = append(query.Frames, profile.FrameCondition{Name: pattern, Not: not})
+		}
+	}
+	var err error
+	if query.Hide, err = q.pattern("hide"); err != nil {
+		return err
+	}
+	query.Show, err = q.pattern("show")
+	return err
+}
+
+// pattern returns the regular expression of a parameter, nil for none.
+func (q *pageQuestion) pattern(name string) (*regexp.Regexp, error) {
+	text := q.of.Get(name)
+	if text == "" {
+		return nil, nil
+	}
+	if len(text) > MaxPattern {
+		return nil, fault.TooCostly("a pattern of %d bytes in parameter %s, at most %d", len(text), name, MaxPattern)
+	}
+	parsed, err := syntax.Parse(text, syntax.Perl)
+	if err != nil {
+		return nil, fault.Invalid("parameter %s: want a regular expression: %w", name, err)
+	}
+	program, err := syntax.Compile(parsed.Simplify())
+	if err != nil {
+		return nil, fault.Invalid("parameter %s: %w", name, err)
+	}
+	if steps := len(program.Inst); steps > maxPatternSteps {
+		return nil, fault.TooCostly("a pattern of %d steps in parameter %s, at most %d", steps, name, maxPatternSteps)
+	}
+	pattern, err := regexp.Compile(text)
+	if err != nil {
+		return nil, fault.Invalid("parameter %s: %w", name, err)
+	}
+	return pattern, nil
+}
+
+// times sets the bounds of a query.
+func (q *pageQuestion) times(ctx context.Context, prefix string, query *profile.Query) (err error) {
+	if query.From, err = q.bound(ctx, prefix, "from"); err != nil {
+		return err
+	}
+	if query.To, err = q.bound(ctx, prefix, "to"); err != nil {
+		return err
+	}
+	if query.To != 0 && query.To <= query.From {
+		return fault.Invalid("parameters %sfrom and %sto: there is no time between them", prefix, prefix)
+	}
+	return nil
+}
+
+// bound parses a time in the grammar of package timetext. A duration with a sign, such as -1h or -7d, is before the newest
+// profile, as latest-1h is: questions of one commit have one answer.
+func (q *pageQuestion) bound(ctx context.Context, prefix, name string) (int64, error) {
+	text := q.of.Get(prefix + name)
+	if text == "" {
+		text = q.of.Get(name)
+	}
+	if strings.HasPrefix(text, "-") {
+		text = "latest" + text
+	}
+	return q.page.Read.Bound(prefix+name, text, func() (int64, error) {
+		if q.last == nil {
+			newest, err := q.view.Newest(ctx)
+			if err != nil {
+				return 0, err
+			}
+			q.last = &newest
+		}
+		return *q.last, nil
+	})
+}
+
+// stacks returns what a question of a page chooses, and the stacks of its sides.
+func (q *pageQuestion) stacks(ctx context.Context) (p pageSides, all []*profile.Stacks, of Type, err error) {
+	if p, err = q.sides(ctx); err != nil {
+		return p, nil, of, err
+	}
+	ask := make([]source.Side, len(p.queries))
+	for i, query := range p.queries {
+		ask[i] = source.Side{Query: query, Name: q.of.Get("t"), Selector: p.selectors[i]}
+	}
+	err = q.view.Stacks(ctx, p.found, ask, func(found *source.Profiles) (err error) {
+		all, of, err = q.merge(ctx, found, &p)
+		return err
+	})
+	return p, all, of, err
+}
+
+// merge returns the stacks of the sides.
+func (q *pageQuestion) merge(ctx context.Context, found *source.Profiles, p *pageSides) ([]*profile.Stacks, Type, error) {
+	all := make([]*profile.Stacks, len(p.queries))
+	chosen := &chosenStates{All: make([]int64, len(all)), Without: make([]int64, len(all))}
+	for i, query := range found.Queries {
+		var err error
+		if p.states != nil {
+			all[i], err = q.mergeState(ctx, p, i, chosen)
+		} else {
+			all[i], err = found.DB.Merge(ctx, found.Snap, p.typ, query)
+		}
+		if err != nil {
+			return nil, Type{}, err
+		}
+	}
+	if p.norm && len(all) > 1 {
+		var err error
+		if all[1], err = all[1].Normalize(all[0]); err != nil {
+			return nil, Type{}, err
+		}
+	}
+	of := newPageType(p.typ, p.queries[0], all)
+	if p.states != nil {
+		var err error
+		if chosen.Lengths, err = q.lengths(ctx, p.typ, p.queries[len(p.queries)-1], p.states); err != nil {
+			return nil, Type{}, err
+		}
+		of.States = chosen
+	}
+	if p.search != nil {
+		for _, s := range all {
+			of.Found = append(of.Found, s.Search(p.search).Total)
+		}
+	}
+	return all, of, nil
+}

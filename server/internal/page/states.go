@@ -1,0 +1,257 @@
+package page
+
+import (
+	"context"
+	"slices"
+
+	"github.com/granarydb/granary/columnstore"
+	"github.com/granarydb/granary/internal/attrpath"
+	"github.com/granarydb/granary/profile"
+	"github.com/granarydb/granary/server/internal/fault"
+	"github.com/granarydb/granary/server/internal/source"
+)
+
+// pageStates are the states of samples that a question names, by the parameters h and p.
+type pageStates struct {
+	profile.States
+	of   *pageHistory
+	path attrpath.Path
+	// Of a choice, the state, or that samples have none for a reason.
+	state  string
+	status string
+	groups []profile.StateStacks // of the side that was merged last
+}
+
+// states returns the states of samples.
+func (q *pageQuestion) states() (*pageStates, error) {
+	h, err := q.history(q.of.Get("h"))
+	if err != nil {
+		return nil, err
+	}
+	names, path, err := q.path()
+	if err != nil {
+		return nil, err
+	}
+	return &pageStates{States: profile.States{History: h.handle, Path: names}, of: h, path: path}, nil
+}
+
+// chosen returns the states by which a question chooses samples, nil for none. It has a query choose those of an
+// attribute. Values of samples that are chosen so are sums.
+func (q *pageQuestion) chosen(query *profile.Query) (*pageStates, error) {
+	isState, isStatus, isAttribute := q.of.Has("state"), q.of.Has("status"), q.of.Has("attribute")
+	withShares, err := q.flag("shares")
+	if err != nil {
+		return nil, err
+	}
+	switch {
+	case !isState && !isStatus && !isAttribute && !withShares && !q.of.Has("h") && !q.of.Has("p"):
+		return nil, nil
+	}
+	if q.at, err = q.view.Store(source.Histories); err != nil {
+		return nil, err
+	}
+	switch {
+	case withShares && !isState && !isStatus && !isAttribute:
+		return nil, nil // all samples are chosen
+	case isState && isStatus, !isState && !isStatus && !isAttribute:
+		return nil, fault.Invalid("parameters state, status and attribute: want one of them with h and p, and not both state and status")
+	}
+	s, err := q.states()
+	if err != nil {
+		return nil, err
+	}
+	s.state, s.status = q.of.Get("state"), q.of.Get("status")
+	statuses := []string{profile.StateNoLabel.String(), profile.StateNoAttribute.String(), profile.StateNoInstant.String()}
+	if isStatus && !slices.Contains(statuses, s.status) {
+		return nil, fault.Invalid("parameter status: want one of %q, not %s", statuses, fault.Quoted(s.status))
+	}
+	if isAttribute {
+		if query.Where, err = q.ofAttribute(s); err != nil {
+			return nil, err
+		}
+	}
+	query.SumGauges = true
+	if !isState && !isStatus {
+		return nil, nil
+	}
+	return s, nil
+}
+
+// ofAttribute returns the condition that samples are of the attribute of the parameter.
+func (q *pageQuestion) ofAttribute(s *pageStates) (columnstore.Expr, error) {
+	_, names, err := q.attribute("attribute", s.of.Names)
+	if err != nil {
+		return columnstore.Expr{}, err
+	}
+	return q.samplesOf(s, names)
+}
+
+// holds reports whether samples of a group are chosen.
+func (s *pageStates) holds(g profile.StateStacks) bool {
+	if s.status != "" {
+		return g.Status.String() == s.status
+	}
+	return g.Status == profile.StateKnown && StateName(g.State) == s.state
+}
+
+// chosenStates is what an answer says about a choice by state.
+type chosenStates struct {
+	// All is the total of the samples of all states by side, and Without that of those without a state.
+	All     []int64      `json:"all"`
+	Without []int64      `json:"without"`
+	Lengths stateLengths `json:"lengths"`
+}
+
+// stateLengths compares profiles with states, in nanoseconds.
+type stateLengths struct {
+	Profile int64 `json:"profile"` // the longest
+	State   int64 `json:"state"`   // the mean of a state of the attributes
+	// Coarse says that profiles are longer than states: the state at the time of a profile is one of several.
+	Coarse bool `json:"coarse"`
+}
+
+// mergeState returns the stacks of a side that are chosen by state, and adds to what an answer says about it.
+func (q *pageQuestion) mergeState(ctx context.Context, p *pageSides, side int, out *chosenStates) (*profile.Stacks, error) {
+	groups, err := q.at.DB.MergeByState(ctx, q.at.Snap, p.typ, p.queries[side], p.states.States)
+	if err != nil {
+		return nil, err
+	}
+	p.states.groups = groups
+	chosen := &profile.Stacks{Type: p.typ}
+	for _, g := range groups {
+		out.All[side] += g.Stacks.Total
+		if g.Status != profile.StateKnown {
+			out.Without[side] += g.Stacks.Total
+		}
+		if p.states.holds(g) {
+			chosen = g.Stacks
+		}
+	}
+	return chosen, nil
+}
+
+// lengths compares the profiles of a query with the states in its range.
+func (q *pageQuestion) lengths(ctx context.Context, t profile.Type, query profile.Query, s *pageStates) (out stateLengths, err error) {
+	if out.Profile, err = q.longest(ctx, t, query); err != nil {
+		return out, err
+	}
+	in := span{s.of.Start(), s.of.End()}
+	if query.From != 0 {
+		in.from = query.From
+	}
+	if query.To != 0 {
+		in.to = query.To - 1
+	}
+	in, ok := in.of(s.of.View)
+	if !ok {
+		return out, nil
+	}
+	attributes, err := fitting(ctx, s.of.Names, s.path)
+	if err != nil {
+		return out, err
+	}
+	pyramid, err := q.at.Pyramid(s.of.handle, s.of.View)
+	if err != nil {
+		return out, err
+	}
+	all, err := q.activities(ctx, pyramid, attributes, in)
+	if err != nil {
+		return out, err
+	}
+	var time, intervals float64
+	for _, a := range all {
+		if a.time > 0 {
+			time, intervals = time+float64(a.time), intervals+float64(a.intervals)
+		}
+	}
+	out.State = int64(time / max(1, intervals))
+	out.Coarse = intervals > 0 && out.Profile > out.State
+	return out, nil
+}
+
+// longest returns the duration of the longest profile of a query.
+func (q *pageQuestion) longest(ctx context.Context, t profile.Type, query profile.Query) (int64, error) {
+	groups, err := q.at.DB.Table().Aggregate(ctx, q.at.Snap, columnstore.AggregateOptions{
+		Aggregates: []columnstore.Aggregate{{Op: columnstore.Max, Column: profile.ColumnDuration}},
+		Where:      query.Expr(t), NoCounts: true, MaxBytes: q.page.Read.QueryBytes,
+	})
+	if err != nil {
+		return 0, err
+	}
+	if v := &groups.Aggregates[0].Values; len(v.Int64s) > 0 && !v.Null(0) {
+		return v.Int64s[0], nil
+	}
+	return 0, nil
+}
+
+// StatesAnswer is the answer of GET /api/v1/states: the sums of samples by state.
+type StatesAnswer struct {
+	Head
+	Type
+	Lengths stateLengths `json:"lengths"`
+	// Attributes is the number of attributes of p.
+	Attributes int `json:"attributes"`
+	// Groups are the states, and then the samples without a state, by the reason. Their totals add up to Total.
+	Groups []stateGroup `json:"groups"`
+}
+
+// stateGroup is the samples of one state, or without one.
+type stateGroup struct {
+	// Status is known, or the reason why the samples have no state.
+	Status    string `json:"status"`
+	State     string `json:"state,omitempty"` // as StateText has it
+	Kind      string `json:"kind,omitempty"`
+	Total     int64  `json:"total"`
+	Magnitude int64  `json:"magnitude"`
+	Stacks    int    `json:"stacks"`
+}
+
+// statesOf answers GET /api/v1/states.
+func statesOf(ctx context.Context, q *pageQuestion) (pageAnswer, error) {
+	s, err := q.states()
+	if err != nil {
+		return nil, err
+	}
+	query, typ, err := q.sampled(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if q.of.Has("attribute") {
+		if query.Where, err = q.ofAttribute(s); err != nil {
+			return nil, err
+		}
+	}
+	groups, err := q.at.DB.MergeByState(ctx, q.at.Snap, typ, query, s.States)
+	if err != nil {
+		return nil, err
+	}
+	out := &StatesAnswer{Groups: []stateGroup{}}
+	sum := &profile.Stacks{Type: typ}
+	for _, g := range groups {
+		group := stateGroup{Status: g.Status.String(), Total: g.Stacks.Total, Magnitude: g.Stacks.Magnitude, Stacks: g.Stacks.Len()}
+		if g.Status == profile.StateKnown {
+			group.State, group.Kind = StateName(g.State), g.State.Kind().String()
+		}
+		out.Groups = append(out.Groups, group)
+		sum.Total, sum.Magnitude = sum.Total+g.Stacks.Total, sum.Magnitude+g.Stacks.Magnitude
+	}
+	out.Type = newPageType(typ, query, []*profile.Stacks{sum})
+	fit, err := fitting(ctx, s.of.Names, s.path)
+	if err != nil {
+		return nil, err
+	}
+	out.Attributes = len(fit)
+	out.Lengths, err = q.lengths(ctx, typ, query, s)
+	return out, err
+}
+
+// sampled returns the query and the type of a question whose values are sums.
+func (q *pageQuestion) sampled(ctx context.Context) (profile.Query, profile.Type, error) {
+	query, name, err := q.side(ctx, "")
+	if err != nil {
+		return query, profile.Type{}, err
+	}
+	query.SumGauges = true
+	typ, err := q.findType(ctx, query, name)
+	return query, typ.Type, err
+}

@@ -1,0 +1,114 @@
+package page
+
+import (
+	"context"
+	"net/http"
+	"time"
+
+	"github.com/granarydb/granary/columnstore"
+	"github.com/granarydb/granary/query/filter"
+	"github.com/granarydb/granary/server/internal/source"
+)
+
+// StoreAnswer is the answer of GET /api/v1/store: the store as it is now. Sizes are bytes, and budgets of 0 are none.
+type StoreAnswer struct {
+	Head
+	Oldest string `json:"oldest,omitempty"` // start of the oldest rows
+	Newest string `json:"newest,omitempty"` // time of the newest profile
+	// Floor is the start of what the store takes: rows before were evicted or dropped. Without one none was.
+	Floor string `json:"floor,omitempty"`
+	// Older says that profiles before the oldest rows can be read: those of /older/.
+	Older bool `json:"older,omitempty"`
+
+	Rows     int64       `json:"rows"`
+	ColdRows int64       `json:"cold_rows"` // in files alone
+	Series   int         `json:"series"`
+	Stacks   int         `json:"stacks"`
+	Granules int         `json:"granules"`
+	Parts    int         `json:"parts"`
+	Memory   storeMemory `json:"memory"`
+	Disk     storeDisk   `json:"disk"`
+	Gone     storeGone   `json:"gone"`
+}
+
+type storeMemory struct {
+	Budget    int64 `json:"budget"`
+	Bytes     int64 `json:"bytes"` // all that follow
+	Parts     int64 `json:"parts"`
+	Series    int64 `json:"series"`
+	Stacks    int64 `json:"stacks"`
+	Records   int64 `json:"records"`
+	Histories int64 `json:"histories"`
+	Cache     int64 `json:"cache"`
+	Pinned    int64 `json:"pinned"` // by snapshots alone
+	Pending   int64 `json:"pending"`
+}
+
+type storeDisk struct {
+	Budget int64 `json:"budget"`
+	Files  int64 `json:"files"`
+	Log    int64 `json:"log"`
+	Failed bool  `json:"failed"` // files cannot be written
+}
+
+// storeGone is what the store has no more.
+type storeGone struct {
+	EvictedRows   int64 `json:"evicted_rows"`   // for the memory budget
+	EvictedStates int64 `json:"evicted_states"` // bytes of histories, for the memory budget
+	DroppedRows   int64 `json:"dropped_rows"`   // by retention and for the disk budget
+	DiskRows      int64 `json:"disk_rows"`      // of these, for the disk budget
+	Snapshots     int64 `json:"snapshots"`      // taken back for a budget
+}
+
+// storeState answers GET /api/v1/store.
+func (p *page) storeState(w http.ResponseWriter, r *http.Request) error {
+	store, err := p.Source.Store(source.Page("store"))
+	if err != nil {
+		return err
+	}
+	if _, err := pageParameters(r.URL.RawQuery, nil); err != nil {
+		return err
+	}
+	var out *StoreAnswer
+	err = p.Gate.InTime(r.Context(), func(ctx context.Context) error {
+		return store.At(ctx, func(v *source.At) error {
+			var touched filter.Touched
+			newest, err := v.Newest(filter.Counting(ctx, &touched))
+			if err != nil {
+				return err
+			}
+			out = newStoreAnswer(v.DB.Store().Stats())
+			out.Older = p.HasOlder
+			out.Head = newPageHead(v.Commit(), &touched)
+			if newest != 0 {
+				out.Newest = timeText(time.Unix(0, newest))
+			}
+			return nil
+		})
+	})
+	if err != nil {
+		return err
+	}
+	return p.sendJSON(w, r, out)
+}
+
+func newStoreAnswer(s columnstore.Stats) *StoreAnswer {
+	return &StoreAnswer{
+		Oldest: timeText(s.Oldest), Floor: timeText(s.Floor),
+		Rows: s.Rows, ColdRows: s.ColdRows, Series: s.Series, Stacks: s.Stacks, Granules: s.Granules, Parts: s.Parts,
+		Memory: storeMemory{
+			Budget: s.MemoryBudget, Bytes: s.Bytes(), Parts: s.PartBytes, Series: s.SeriesBytes, Stacks: s.StackBytes, Records: s.RecordBytes,
+			Histories: s.HistoryBytes, Cache: s.CacheBytes, Pinned: s.PinnedBytes, Pending: s.PendingBytes,
+		},
+		Disk: storeDisk{Budget: s.DiskBudget, Files: s.FileBytes, Log: s.LogBytes, Failed: s.FilingError != nil},
+		Gone: storeGone{EvictedRows: s.EvictedRows, EvictedStates: s.EvictedStates, DroppedRows: s.DroppedRows, DiskRows: s.DiskDroppedRows, Snapshots: s.Expired},
+	}
+}
+
+// timeText returns a time in RFC 3339 with nanoseconds, "" for none.
+func timeText(t time.Time) string {
+	if t.IsZero() {
+		return ""
+	}
+	return t.UTC().Format(time.RFC3339Nano)
+}

@@ -1,0 +1,127 @@
+package page
+
+import (
+	"cmp"
+	"context"
+	"slices"
+
+	"github.com/granarydb/granary/profile/tree"
+	"github.com/granarydb/granary/server/internal/fault"
+)
+
+// TopAnswer is the answer of GET /api/v1/top.
+type TopAnswer struct {
+	Head
+	Type
+	// All is the number of functions, and Matching that of those whose names match s, and which changed as asked for.
+	All      int `json:"all"`
+	Matching int `json:"matching"`
+	// Functions are some of those that match.
+	Functions []TopFunction `json:"functions"`
+}
+
+// TopFunction is a function, and what it costs by side.
+type TopFunction struct {
+	Name   string  `json:"name"`
+	File   string  `json:"file,omitempty"`
+	Line   int64   `json:"line,omitempty"`
+	Binary string  `json:"binary,omitempty"`
+	Flat   []int64 `json:"flat"`
+	Cum    []int64 `json:"cum"`
+}
+
+// topOf answers GET /api/v1/top.
+func topOf(ctx context.Context, q *pageQuestion) (pageAnswer, error) {
+	const rows = 200
+	most, err := q.number("rows", rows, q.page.Read.MaxNodes)
+	if err != nil {
+		return nil, err
+	}
+	offset, err := q.number("offset", 0, 1<<31-1)
+	if err != nil {
+		return nil, err
+	}
+	order, err := q.order()
+	if err != nil {
+		return nil, err
+	}
+	changed, err := q.change()
+	if err != nil {
+		return nil, err
+	}
+	p, sides, of, err := q.stacks(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if changed != nil && len(sides) < 2 {
+		return nil, fault.Invalid("parameter change: there is no side before: ask with bq, bfrom or bto")
+	}
+	costs, err := tree.Top(ctx, q.page.Read.QueryBytes, sides...)
+	if err != nil {
+		return nil, err
+	}
+	out := &TopAnswer{Type: of, All: len(costs), Functions: []TopFunction{}}
+	if p.search != nil {
+		costs = slices.DeleteFunc(costs, func(c tree.Cost) bool { return !p.search.MatchString(c.Function) })
+	}
+	if changed != nil {
+		costs = slices.DeleteFunc(costs, func(c tree.Cost) bool { return !changed(&c) })
+	}
+	out.Matching = len(costs)
+	sortCosts(costs, order, len(sides))
+	costs = costs[min(offset, len(costs)):]
+	for _, c := range costs[:min(most, len(costs))] {
+		out.Functions = append(out.Functions, TopFunction{c.Function, c.File, c.Line, c.Mapping, c.Flat[:len(sides):len(sides)], c.Cum[:len(sides):len(sides)]})
+	}
+	return out, nil
+}
+
+// change returns which functions of a difference are asked for, nil for all of them.
+func (q *pageQuestion) change() (func(*tree.Cost) bool, error) {
+	has := func(c *tree.Cost, side int) bool { return c.Flat[side] != 0 || c.Cum[side] != 0 }
+	switch change := q.of.Get("change"); change {
+	case "":
+		return nil, nil
+	case "new":
+		return func(c *tree.Cost) bool { return !has(c, 0) }, nil
+	case "gone":
+		return func(c *tree.Cost) bool { return !has(c, 1) }, nil
+	case "both":
+		return func(c *tree.Cost) bool { return has(c, 0) && has(c, 1) }, nil
+	default:
+		return nil, fault.Invalid("parameter change: want new, gone or both, not %s", fault.Quoted(change))
+	}
+}
+
+// order returns the order of functions, "" for that of flat.
+func (q *pageQuestion) order() (string, error) {
+	order := q.of.Get("sort")
+	if !slices.Contains([]string{"", "flat", "cum", "name"}, order) {
+		return "", fault.Invalid("parameter sort: want flat, cum or name, not %s", fault.Quoted(order))
+	}
+	return order, nil
+}
+
+// sortCosts sorts functions, which are in the order of flat.
+func sortCosts(costs []tree.Cost, order string, sides int) {
+	switch order {
+	case "cum":
+		slices.SortStableFunc(costs, func(a, b tree.Cost) int {
+			return cmp.Compare(distance(b.Cum, sides), distance(a.Cum, sides))
+		})
+	case "name":
+		slices.SortFunc(costs, func(a, b tree.Cost) int { return cmp.Compare(a.Function, b.Function) })
+	}
+}
+
+// distance returns the size of a value, or of the change of two.
+func distance(v [2]int64, sides int) uint64 {
+	d := v[0]
+	if sides > 1 {
+		d = v[1] - v[0]
+	}
+	if d < 0 {
+		return -uint64(d)
+	}
+	return uint64(d)
+}

@@ -1,0 +1,73 @@
+package push
+
+import (
+	"context"
+	"sync"
+	"time"
+)
+
+// IDAge is how long an id is remembered at least, and maxIDs the number of later ids after which
+// it may be forgotten before.
+const (
+	IDAge  = time.Hour
+	maxIDs = 1 << 19
+)
+
+// ids are the ids of pushes, so that a push with an id counts once. An id is claimed, and
+// released when the outcome of its push is known. It is safe for concurrent use.
+type ids struct {
+	now func() time.Time
+
+	mu      sync.Mutex
+	done    generations
+	pending map[hash]chan struct{} // closed by the release
+}
+
+func newIDs(now func() time.Time) *ids {
+	return &ids{now: now, pending: map[hash]chan struct{}{}}
+}
+
+// claim reports whether a push with the id has to be done. The caller releases the id then. If
+// another push with the id is in progress, claim waits for its outcome. Who claims several ids
+// claims them in one order, or two requests could wait for each other.
+func (d *ids) claim(ctx context.Context, id hash) (bool, error) {
+	for {
+		other, claimed := d.tryClaim(id)
+		if other == nil {
+			return claimed, nil
+		}
+		select {
+		case <-other:
+		case <-ctx.Done():
+			return false, context.Cause(ctx)
+		}
+	}
+}
+
+// tryClaim returns the end of another push with the id, if there is one in progress.
+func (d *ids) tryClaim(id hash) (other <-chan struct{}, claimed bool) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.done.turn(d.now(), IDAge, maxIDs)
+	if d.done.has(id) {
+		return nil, false
+	}
+	if other, busy := d.pending[id]; busy {
+		return other, false
+	}
+	d.pending[id] = make(chan struct{})
+	return nil, true
+}
+
+// release ends a claim. If the push was committed, its id is remembered; otherwise another push can
+// claim it.
+func (d *ids) release(id hash, committed bool) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if committed {
+		d.done.turn(d.now(), IDAge, maxIDs)
+		d.done.add(id)
+	}
+	close(d.pending[id])
+	delete(d.pending, id)
+}

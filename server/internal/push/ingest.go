@@ -1,0 +1,247 @@
+package push
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"mime"
+	"mime/multipart"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/granarydb/granary/server/internal/fault"
+	"github.com/granarydb/granary/server/internal/web"
+)
+
+// Bounds of a multipart request.
+const (
+	maxParts      = 8
+	MaxConfigSize = 64 << 10 // bytes of the part sample_type_config
+)
+
+// ingest takes a profile of an SDK: POST /ingest.
+func (s *Pusher) ingest(w http.ResponseWriter, r *http.Request) {
+	p, err := newPush(r.Header)
+	if err == nil {
+		err = s.readIngest(r, p)
+	}
+	if err == nil {
+		_, err = s.insert(r.Context(), p)
+	}
+	if err != nil {
+		web.Fail(w, r, err)
+		return
+	}
+	w.WriteHeader(http.StatusOK)
+}
+
+// readIngest reads the query and the body of a request to /ingest.
+func (s *Pusher) readIngest(r *http.Request, p *push) error {
+	q, err := parseQuery(r)
+	if err != nil {
+		return err
+	}
+	if f := q.Get("format"); f != "" && f != "pprof" {
+		return fault.Unsupported("format: %s is not taken; pprof is, gzipped or not", fault.Quoted(f))
+	}
+	var in pushed
+	if in.labels, err = parseAppName(q.Get("name")); err != nil {
+		return err
+	}
+	if in.time, err = parseTime(q, "from"); err != nil {
+		return err
+	}
+	if _, err = parseTime(q, "until"); err != nil {
+		return err
+	}
+	media, params, err := mime.ParseMediaType(r.Header.Get("Content-Type"))
+	if strings.HasPrefix(media, "multipart/") {
+		if err != nil || params["boundary"] == "" {
+			return fault.Invalid("header Content-Type: %s has no boundary", fault.Quoted(r.Header.Get("Content-Type")))
+		}
+		in.Encoded, in.hint, err = s.readParts(multipart.NewReader(r.Body, params["boundary"]))
+	} else {
+		in.Encoded, err = s.readAll(r.Body)
+	}
+	in.size = len(in.Encoded)
+	p.profiles = append(p.profiles, in)
+	return err
+}
+
+// readParts reads a multipart body: the part profile, and the hint for kindOf that
+// sample_type_config has.
+func (s *Pusher) readParts(m *multipart.Reader) (data []byte, hint string, err error) {
+	seen := map[string]bool{}
+	for range maxParts {
+		part, err := m.NextPart()
+		if err == io.EOF { //nolint:errorlint // a wrapped EOF is a body that was cut
+			if !seen["profile"] {
+				return nil, "", fault.Invalid("body: it has no part profile")
+			}
+			return data, hint, nil
+		}
+		if err != nil {
+			return nil, "", s.unread(err)
+		}
+		name := part.FormName()
+		if seen[name] {
+			return nil, "", fault.Invalid("body: part %s is there twice", fault.Quoted(name))
+		}
+		seen[name] = true
+		switch name {
+		case "profile":
+			data, err = s.readAll(part)
+		case "sample_type_config":
+			hint, err = s.readConfig(part)
+		case "prev_profile":
+			err = fault.Invalid("part prev_profile: profiles are not subtracted here; send the difference, as SDKs with godeltaprof do")
+		default:
+			err = fault.Invalid("part %s is not taken; profile and sample_type_config are", fault.Quoted(name))
+		}
+		if err != nil {
+			return nil, "", err
+		}
+	}
+	return nil, "", fault.Invalid("body: more than %d parts", maxParts)
+}
+
+// readConfig reads the part sample_type_config. Its names of types tell mutex profiles from block
+// profiles; nothing else of it is used.
+func (s *Pusher) readConfig(part io.Reader) (hint string, err error) {
+	text, err := s.readAll(io.LimitReader(part, MaxConfigSize+1))
+	if err != nil {
+		return "", err
+	}
+	if len(text) > MaxConfigSize {
+		return "", fault.TooLarge("a part sample_type_config of more than %d bytes", MaxConfigSize)
+	}
+	var config map[string]struct {
+		DisplayName string `json:"display-name"`
+	}
+	if err := json.Unmarshal(text, &config); err != nil {
+		return "", fault.Invalid("part sample_type_config: %w", err)
+	}
+	for _, name := range []string{"mutex", "block"} {
+		for _, t := range config {
+			if strings.HasPrefix(t.DisplayName, name+"_") {
+				return name, nil
+			}
+		}
+	}
+	return "", nil
+}
+
+// AskedParameters are parameters of POST /pprof that are no labels: those of GET /pprof, which a push with the
+// wrong method would turn into labels.
+var AskedParameters = []string{"type", "selector", "from", "until"}
+
+// Parameters of POST /pprof beside labels: the time of a profile without one, and the name of the
+// file that it comes from, which tells mutex and block profiles apart.
+const (
+	timeParameter   = "time"
+	originParameter = "origin"
+)
+
+// pushPprof takes a profile in the body and its labels in the query: POST /pprof?job=api.
+func (s *Pusher) pushPprof(w http.ResponseWriter, r *http.Request) {
+	p, err := newPush(r.Header)
+	if err == nil {
+		err = s.readPprof(r, p)
+	}
+	var out outcome
+	if err == nil {
+		out, err = s.insert(r.Context(), p)
+	}
+	if err != nil {
+		web.Fail(w, r, err)
+		return
+	}
+	_, _ = fmt.Fprintf(w, "%d rows\n", out.rows)
+}
+
+// readPprof reads the query and the body of a request to POST /pprof.
+func (s *Pusher) readPprof(r *http.Request, p *push) error {
+	q, err := parseQuery(r)
+	if err != nil {
+		return err
+	}
+	for _, name := range AskedParameters {
+		if q.Has(name) {
+			return fault.Invalid("parameter %s is one of GET /pprof, and no label of a push", name)
+		}
+	}
+	in := pushed{labels: map[string]string{}}
+	if in.time, err = parseTime(q, timeParameter); err != nil {
+		return err
+	}
+	for name, values := range q {
+		if len(values) > 1 {
+			return fault.Invalid("parameter %s is given twice", fault.Quoted(name))
+		}
+		switch name {
+		case timeParameter:
+		case originParameter:
+			in.hint = hintOf(values[0])
+		default:
+			in.labels[name] = values[0]
+		}
+	}
+	in.Encoded, err = s.readAll(r.Body)
+	in.size = len(in.Encoded)
+	p.profiles = append(p.profiles, in)
+	return err
+}
+
+// parseQuery parses the query of a request.
+func parseQuery(r *http.Request) (url.Values, error) {
+	q, err := url.ParseQuery(r.URL.RawQuery)
+	if err != nil {
+		return nil, fault.Invalid("query: %w", err)
+	}
+	return q, nil
+}
+
+// parseTime parses a parameter with a time in Unix seconds or nanoseconds. Without it, the time
+// is zero.
+func parseTime(q url.Values, name string) (time.Time, error) {
+	text := q.Get(name)
+	if text == "" {
+		return time.Time{}, nil
+	}
+	const maxSeconds, minNanos = math.MaxInt64 / 1_000_000_000, 1e17 // the years 2262 and 1973
+	switch n, err := strconv.ParseInt(text, 10, 64); {
+	case err != nil, n < 0:
+	case n <= maxSeconds:
+		return time.Unix(n, 0), nil
+	case n >= minNanos:
+		return time.Unix(0, n), nil
+	}
+	return time.Time{}, fault.Invalid("parameter %s: want Unix seconds or nanoseconds, not %s", name, fault.Quoted(text))
+}
+
+// readAll reads a body, or a part of one.
+func (s *Pusher) readAll(r io.Reader) ([]byte, error) {
+	data, err := io.ReadAll(r)
+	if err != nil {
+		return nil, s.unread(err)
+	}
+	return data, nil
+}
+
+// unread returns the error of a body that could not be read to its end.
+func (s *Pusher) unread(err error) error {
+	var large *http.MaxBytesError
+	var limit *fault.LimitError
+	switch {
+	case errors.As(err, &large):
+		return fault.TooLarge("a body of more than %d bytes", large.Limit)
+	case errors.As(err, &limit): // its time, or the memory of pushes
+		return limit
+	}
+	return fault.Invalid("body: %w", err)
+}

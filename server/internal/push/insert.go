@@ -1,0 +1,316 @@
+package push
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	pprof "github.com/google/pprof/profile"
+
+	"github.com/granarydb/granary/columnstore"
+	"github.com/granarydb/granary/disk"
+	"github.com/granarydb/granary/profile"
+	"github.com/granarydb/granary/profile/format"
+	"github.com/granarydb/granary/server/internal/fault"
+	"github.com/granarydb/granary/server/internal/web"
+)
+
+// Headers of pushes.
+const (
+	TenantHeader = "X-Scope-OrgID"
+	KeyHeader    = "X-Idempotency-Key"
+)
+
+// maxID bounds the bytes of a tenant and of an id. A UUID has 36.
+const maxID = 200
+
+// push is the profiles of one request.
+type push struct {
+	tenant   string
+	key      string // names the request; empty if it has no name
+	profiles []pushed
+	// isPartial leaves out profiles that are refused, instead of refusing all of them.
+	isPartial bool
+}
+
+// pushed is one profile of a request, encoded or in memory.
+type pushed struct {
+	where  string // in the request, for errors
+	labels map[string]string
+	id     string    // names the profile; empty if it has no name
+	hint   string    // for kindOf
+	time   time.Time // of a profile without one; zero means now
+	format.Decoded
+	size int // bytes as it was sent
+}
+
+// outcome is what was inserted of a push.
+type outcome struct {
+	rows    int
+	refused []error // of the profiles of a partial push that were left out
+}
+
+// newPush returns an empty push with the tenant and the key of a request.
+func newPush(h http.Header) (*push, error) {
+	p := &push{tenant: h.Get(TenantHeader), key: h.Get(KeyHeader)}
+	for _, name := range []string{TenantHeader, KeyHeader} {
+		switch value := h.Get(name); {
+		case len(value) > maxID:
+			return nil, fault.Invalid("header %s has %d bytes, at most %d", name, len(value), maxID)
+		case !utf8.ValidString(value) || strings.ContainsFunc(value, isNotPrinted):
+			return nil, fault.Invalid("header %s: %s is not printable UTF-8", name, fault.Quoted(value))
+		}
+	}
+	return p, nil
+}
+
+// insert commits the profiles of a push in one transaction, without those whose id was pushed
+// before. An error means that nothing was inserted, with one exception: after disk.ErrNotDurable
+// all was, and the ids count as pushed.
+func (s *Pusher) insert(ctx context.Context, p *push) (outcome, error) {
+	if len(p.profiles) > s.Limits.Profiles {
+		return outcome{}, fault.TooLarge("%d profiles in a request, at most %d", len(p.profiles), s.Limits.Profiles)
+	}
+	in := &insertion{s: s, push: p, share: shareOf(ctx)}
+	if err := cmp.Or(in.share.refusal(), in.check()); err != nil {
+		return outcome{}, err
+	}
+	isNew, err := in.claim(ctx)
+	committed := false
+	defer func() { in.release(committed) }()
+	if err != nil {
+		return outcome{}, err
+	}
+	if !isNew {
+		s.Counts.Duplicates.Add(float64(len(p.profiles)))
+		return outcome{}, nil
+	}
+	err = in.commit(ctx)
+	committed = err == nil || errors.Is(err, disk.ErrNotDurable)
+	if !committed {
+		s.tenants.withdraw(in.series)
+		return outcome{}, err
+	}
+	s.Counts.Profiles.Add(float64(in.inserted))
+	s.Counts.Duplicates.Add(float64(in.duplicates))
+	s.Counts.Rows.Add(float64(in.rows))
+	s.Counts.Received.Add(float64(in.bytes))
+	return in.outcome, err
+}
+
+// insertion is a push on its way into a transaction.
+type insertion struct {
+	*push
+	s     *Pusher
+	tx    *columnstore.Tx
+	share *share
+
+	labels  []map[string]string // of each profile, or nil if it was refused
+	claimed []hash
+	done    map[hash]bool // ids that were pushed before, or by this push so far
+	series  []series      // that are new with this push
+
+	outcome
+	inserted, duplicates, bytes int
+}
+
+// check checks the labels and ids of the profiles.
+func (in *insertion) check() error {
+	in.labels = make([]map[string]string, len(in.profiles))
+	for i := range in.profiles {
+		p := &in.profiles[i]
+		labels, err := in.s.pushedLabels(p.labels)
+		if err == nil && len(p.id) > maxID {
+			err = fault.Invalid("an id of %d bytes, at most %d", len(p.id), maxID)
+		}
+		if err != nil {
+			if err := in.refuse(p, err); err != nil {
+				return err
+			}
+			continue
+		}
+		in.labels[i] = labels
+	}
+	return nil
+}
+
+// refuse leaves a profile out for an error, or returns the error if it refuses the push.
+func (in *insertion) refuse(p *pushed, err error) error {
+	err = fault.At(p.where, err)
+	switch status := fault.CauseOf(err).Status; {
+	case !in.isPartial, status >= http.StatusInternalServerError,
+		status != http.StatusBadRequest && status != http.StatusRequestEntityTooLarge:
+		return err
+	}
+	in.refused = append(in.refused, err)
+	return nil
+}
+
+// claim claims the ids of the push. It reports false if the whole push was done before.
+func (in *insertion) claim(ctx context.Context) (bool, error) {
+	claim := func(id hash) (bool, error) {
+		mine, err := in.s.ids.claim(ctx, id)
+		if mine {
+			in.claimed = append(in.claimed, id)
+		}
+		return mine, err
+	}
+	in.done = map[hash]bool{}
+	if in.key != "" {
+		request := hashOf("request", in.tenant, in.key)
+		if mine, err := claim(request); !mine || err != nil {
+			return false, err
+		}
+		in.done[request] = true
+	}
+	var wanted []hash
+	for i := range in.profiles {
+		if p := &in.profiles[i]; p.id != "" && in.labels[i] != nil {
+			wanted = append(wanted, in.idOf(p))
+		}
+	}
+	slices.SortFunc(wanted, func(a, b hash) int { return slices.Compare(a[:], b[:]) })
+	for _, id := range slices.Compact(wanted) {
+		mine, err := claim(id)
+		if err != nil {
+			return false, err
+		}
+		in.done[id] = !mine
+	}
+	return true, nil
+}
+
+// release ends the claims. Ids of profiles that were left out can be pushed again.
+func (in *insertion) release(committed bool) {
+	for _, id := range in.claimed {
+		in.s.ids.release(id, committed && in.done[id])
+	}
+}
+
+func (in *insertion) idOf(p *pushed) hash { return hashOf("profile", in.tenant, p.id) }
+
+// commit inserts the profiles and commits the transaction.
+func (in *insertion) commit(ctx context.Context) error {
+	in.tx = in.s.DB.Store().Begin() // a push that is refused, or was done before, needs none
+	ended := false
+	defer func() {
+		if !ended { // by an error, or a panic
+			in.tx.Abort()
+		}
+	}()
+	for i := range in.profiles {
+		p := &in.profiles[i]
+		if in.labels[i] == nil {
+			continue
+		}
+		if p.id != "" && in.done[in.idOf(p)] {
+			in.duplicates++
+			continue
+		}
+		rows, err := in.add(ctx, p, in.labels[i])
+		if err != nil {
+			if err := in.refuse(p, err); err != nil {
+				return err
+			}
+			continue
+		}
+		if p.id != "" {
+			in.done[in.idOf(p)] = true
+		}
+		in.inserted++
+		in.rows += rows
+		in.bytes += p.size
+	}
+	ended = true
+	_, err := in.tx.Commit()
+	return err
+}
+
+// add inserts a profile into the transaction. It counts its series if it has rows.
+func (in *insertion) add(ctx context.Context, p *pushed, labels map[string]string) (rows int, err error) {
+	s, sh := in.s, in.share
+	defer sh.rewind(sh.mark())
+	data, err := sh.inflate(p.Encoded, s.Limits.Profile.Bytes)
+	if err == nil {
+		err = sh.take(insertFactor*int64(len(data)) + flatBytes(p.Parsed))
+	}
+	if err != nil {
+		return 0, err
+	}
+	if labels[profile.NameLabel] == "" {
+		if name := s.nameOf(p, data); name != "" {
+			labels[profile.NameLabel] = name
+		}
+	}
+	of := seriesOf(in.tenant, labels)
+	isNew, err := s.tenants.admit(of)
+	if err != nil {
+		return 0, err
+	}
+	opts := profile.InsertOptions{Labels: labels, Time: p.time}
+	if p.time.IsZero() {
+		opts.Time = s.Now()
+	}
+	rows, err = in.decode(ctx, format.Decoded{Encoded: data, Parsed: p.Parsed}, opts)
+	switch {
+	case isNew && rows > 0:
+		in.series = append(in.series, of)
+	case isNew:
+		s.tenants.withdraw([]series{of})
+	}
+	return rows, err
+}
+
+// decode inserts what a profile decodes to. Pushes take pprof alone.
+func (in *insertion) decode(ctx context.Context, p format.Decoded, opts profile.InsertOptions) (rows int, err error) {
+	if p.Parsed != nil {
+		return p.InsertTx(ctx, in.s.DB, in.tx, opts)
+	}
+	for one, err := range format.Decode(p.Encoded, format.Hints{Only: format.PPROF, Limits: in.s.Limits.Profile}) {
+		if err != nil {
+			return rows, err
+		}
+		n, err := one.InsertTx(ctx, in.s.DB, in.tx, opts)
+		if rows += n; err != nil {
+			return rows, err
+		}
+	}
+	return rows, nil
+}
+
+// flatBytes is what the samples of a profile in memory take once more to be inserted.
+func flatBytes(p *pprof.Profile) (bytes int64) {
+	if p != nil {
+		for _, s := range p.Sample {
+			bytes += web.MessageBytes + int64(len(s.Location))*locationBytes
+		}
+	}
+	return bytes
+}
+
+// nameOf returns the label __name__ of a profile that is pushed without one, or "". data is the profile
+// decompressed.
+func (s *Pusher) nameOf(p *pushed, data []byte) string {
+	var types []string
+	var period string
+	if p.Parsed != nil {
+		for _, t := range p.Parsed.SampleType {
+			types = append(types, t.Type)
+		}
+		if p.Parsed.PeriodType != nil {
+			period = p.Parsed.PeriodType.Type
+		}
+	} else {
+		types, period = typesOf(data)
+	}
+	name := kindOf(types, period, p.hint)
+	if s.checkLabel(profile.NameLabel, name) != nil {
+		return ""
+	}
+	return name
+}

@@ -1,0 +1,154 @@
+package push
+
+import (
+	"compress/gzip"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"mime"
+	"net/http"
+
+	"connectrpc.com/connect"
+	collectorv1 "go.opentelemetry.io/proto/otlp/collector/profiles/v1development"
+
+	"github.com/granarydb/granary/server/internal/fault"
+	"github.com/granarydb/granary/server/internal/web"
+)
+
+// OTLPProcedure is the path of the gRPC method for OTLP profiles.
+const OTLPProcedure = "/opentelemetry.proto.collector.profiles.v1development.ProfilesService/Export"
+
+// otlpMessages bounds the messages of a request: of samples, locations, lines and others.
+func (s *Pusher) otlpMessages() int { return 2 * s.Limits.Profile.Samples }
+
+// exportConnect takes profiles by gRPC.
+func (s *Pusher) exportConnect(ctx context.Context, r *connect.Request[collectorv1.ExportProfilesServiceRequest]) (*connect.Response[collectorv1.ExportProfilesServiceResponse], error) {
+	answer, err := s.export(ctx, r.Header(), r.Msg)
+	if err != nil {
+		return nil, web.Error(ctx, err)
+	}
+	return connect.NewResponse(answer), nil
+}
+
+// exportHTTP takes profiles by HTTP, as protobuf or JSON, and answers in the same form.
+func (s *Pusher) exportHTTP(w http.ResponseWriter, r *http.Request) {
+	media, codec, err := s.otlpCodec(shareOf(r.Context()), r.Header)
+	var body []byte
+	if err == nil {
+		body, err = s.readOTLP(r)
+	}
+	var request collectorv1.ExportProfilesServiceRequest
+	if err == nil {
+		err = codec.Unmarshal(body, &request)
+		if err != nil && !errors.Is(err, fault.ErrLimit) {
+			err = fault.Invalid("body: %w", err)
+		}
+	}
+	var answer *collectorv1.ExportProfilesServiceResponse
+	if err == nil {
+		answer, err = s.export(r.Context(), r.Header, &request)
+	}
+	if err == nil {
+		body, err = codec.Marshal(answer)
+	}
+	if err != nil {
+		web.Fail(w, r, err)
+		return
+	}
+	w.Header().Set("Content-Type", media)
+	_, _ = w.Write(body)
+}
+
+// otlpCodec returns the codec of a request's content type.
+func (s *Pusher) otlpCodec(sh *share, h http.Header) (media string, c connect.Codec, err error) {
+	switch media, _, _ = mime.ParseMediaType(h.Get("Content-Type")); media {
+	case "application/x-protobuf":
+		return media, web.ProtoCodec{Most: s.otlpMessages(), Take: sh.take}, nil
+	case "application/json":
+		return media, web.JSONCodec{Most: s.otlpMessages(), Take: sh.take}, nil
+	}
+	return "", nil, fault.Unsupported("header Content-Type: %s is not taken; application/x-protobuf and application/json are",
+		fault.Quoted(h.Get("Content-Type")))
+}
+
+// readOTLP reads a body, gzipped or not, of at most Limits.Profile.Bytes.
+func (s *Pusher) readOTLP(r *http.Request) ([]byte, error) {
+	var body io.Reader = r.Body
+	switch encoding := r.Header.Get("Content-Encoding"); encoding {
+	case "", "identity":
+	case "gzip":
+		z, err := gzip.NewReader(r.Body)
+		if err != nil {
+			return nil, s.unread(err)
+		}
+		body = shareOf(r.Context()).reader(z)
+	default:
+		return nil, fault.Unsupported("header Content-Encoding: %s is not taken; gzip is", fault.Quoted(encoding))
+	}
+	most := s.Limits.Profile.Bytes
+	data, err := s.readAll(io.LimitReader(body, int64(most)+1))
+	if len(data) > most {
+		return nil, fault.TooLarge("a body of more than %d bytes when it is decompressed", most)
+	}
+	return data, err
+}
+
+// export commits the profiles of a request. Profiles that are refused are left out, and counted in
+// the answer with the first reason.
+func (s *Pusher) export(ctx context.Context, h http.Header, r *collectorv1.ExportProfilesServiceRequest) (*collectorv1.ExportProfilesServiceResponse, error) {
+	p, err := newPush(h)
+	if err != nil {
+		return nil, err
+	}
+	p.isPartial = true
+	refused, err := s.readProfiles(ctx, r, p)
+	if err != nil {
+		return nil, err
+	}
+	out, err := s.insert(ctx, p)
+	if err != nil {
+		return nil, err
+	}
+	answer := &collectorv1.ExportProfilesServiceResponse{}
+	if refused = append(refused, out.refused...); len(refused) > 0 {
+		s.Log(ctx, OTLPProcedure, refused[0])
+		answer.PartialSuccess = &collectorv1.ExportProfilesPartialSuccess{
+			RejectedProfiles: int64(len(refused)), ErrorMessage: fault.Text(refused[0]),
+		}
+	}
+	return answer, nil
+}
+
+// readProfiles appends the profiles of a request to a push. It returns the errors of those that
+// cannot be read.
+func (s *Pusher) readProfiles(ctx context.Context, r *collectorv1.ExportProfilesServiceRequest, p *push) (refused []error, err error) {
+	d := newOTLPDictionary(r.GetDictionary(), s.Limits, shareOf(ctx))
+	n := 0
+	for i, resource := range r.GetResourceProfiles() {
+		labels, err := d.labels(resource.GetResource().GetAttributes())
+		for j, scope := range resource.GetScopeProfiles() {
+			for k, from := range scope.GetProfiles() {
+				if n++; n > s.Limits.Profiles {
+					return nil, fault.TooLarge("more than %d profiles in a request", s.Limits.Profiles)
+				}
+				where := fmt.Sprintf("resource %d, scope %d, profile %d", i, j, k)
+				if err != nil {
+					refused = append(refused, fault.At(where, err))
+					continue
+				}
+				in, err := d.profile(from, labels)
+				if busy := d.share.refusal(); busy != nil { // not for this profile's sake
+					return nil, busy
+				}
+				if err != nil {
+					refused = append(refused, fault.At(where, err))
+					continue
+				}
+				in.where = where
+				p.profiles = append(p.profiles, in)
+			}
+		}
+	}
+	return refused, nil
+}

@@ -1,0 +1,185 @@
+package push
+
+import (
+	"encoding/hex"
+	"math"
+	"slices"
+	"strconv"
+
+	pprof "github.com/google/pprof/profile"
+	commonv1 "go.opentelemetry.io/proto/otlp/common/v1"
+	profilesv1 "go.opentelemetry.io/proto/otlp/profiles/v1development"
+	"google.golang.org/protobuf/proto"
+
+	"github.com/granarydb/granary/server/internal/fault"
+)
+
+// profile returns a profile of OTLP as one of pprof, with the labels of its resource.
+func (d *otlpDictionary) profile(from *profilesv1.Profile, labels map[string]string) (in pushed, err error) {
+	in.size = proto.Size(from)
+	if in.labels, err = d.withAttributes(labels, from.GetAttributeIndices()); err != nil {
+		return in, err
+	}
+	in.labels = withService(in.labels)
+	switch id := from.GetProfileId(); {
+	case len(id) != 0 && len(id) != 16:
+		return in, fault.Invalid("profile_id has %d bytes, want 16", len(id))
+	case !isZero(id):
+		in.id = hex.EncodeToString(id)
+	}
+	if from.GetOriginalPayloadFormat() == "pprof" && len(from.GetOriginalPayload()) > 0 {
+		in.Encoded = from.GetOriginalPayload()
+		return in, nil
+	}
+	p := &pprof.Profile{Period: from.GetPeriod()}
+	for _, n := range []struct {
+		name string
+		from uint64
+		to   *int64
+	}{{"time", from.GetTimeUnixNano(), &p.TimeNanos}, {"duration", from.GetDurationNano(), &p.DurationNanos}} {
+		if n.from > math.MaxInt64 {
+			return in, fault.Invalid("%s of %d ns", n.name, n.from)
+		}
+		*n.to = int64(n.from)
+	}
+	typ, err := d.valueType(from.GetSampleType())
+	if err != nil {
+		return in, err
+	}
+	p.SampleType = []*pprof.ValueType{typ}
+	if from.GetPeriodType() != nil {
+		if p.PeriodType, err = d.valueType(from.GetPeriodType()); err != nil {
+			return in, err
+		}
+	}
+	in.Parsed = p
+	return in, d.samples(p, from.GetSamples())
+}
+
+func (d *otlpDictionary) valueType(from *profilesv1.ValueType) (*pprof.ValueType, error) {
+	t := &pprof.ValueType{}
+	return t, d.texts([]int32{from.GetTypeStrindex(), from.GetUnitStrindex()}, &t.Type, &t.Unit)
+}
+
+// samples adds samples, and the tables of what they use, to a profile.
+func (d *otlpDictionary) samples(p *pprof.Profile, from []*profilesv1.Sample) error {
+	if most := d.limits.Profile.Samples; len(from) > most {
+		return fault.TooLarge("%d samples, at most %d", len(from), most)
+	}
+	p.Sample = make([]*pprof.Sample, 0, len(from))
+	used := map[int32]bool{} // stacks
+	tables := newOTLPTables(p)
+	for i, sample := range from {
+		s, err := d.sample(sample)
+		if err != nil {
+			return fault.At("sample "+strconv.Itoa(i), err)
+		}
+		p.Sample = append(p.Sample, s)
+		if index := sample.GetStackIndex(); !used[index] {
+			used[index] = true
+			tables.add(s.Location)
+		}
+	}
+	return nil
+}
+
+// sample returns a sample.
+func (d *otlpDictionary) sample(from *profilesv1.Sample) (*pprof.Sample, error) {
+	value, err := sumOf(from)
+	if err != nil {
+		return nil, err
+	}
+	s := &pprof.Sample{Value: []int64{value}}
+	if s.Location, err = d.stack(from.GetStackIndex()); err != nil {
+		return nil, err
+	}
+	trace, span, err := d.link(from.GetLinkIndex())
+	if err != nil {
+		return nil, err
+	}
+	add := func(key, text string) {
+		if s.Label == nil {
+			s.Label = map[string][]string{}
+		}
+		if key != "" && text != "" && !slices.Contains(s.Label[key], text) {
+			s.Label[key] = append(s.Label[key], text)
+		}
+	}
+	add("trace_id", trace)
+	add("span_id", span)
+	return s, d.eachAttribute(from.GetAttributeIndices(), func(key, unit string, v *commonv1.AnyValue) error {
+		if n, isInt := v.GetValue().(*commonv1.AnyValue_IntValue); isInt {
+			addNumber(s, key, unit, n.IntValue)
+			return nil
+		}
+		text, _, err := d.value(v)
+		add(key, text)
+		return err
+	})
+}
+
+// addNumber adds a number label to a sample. An attribute with a key that is there already is left
+// out: keys are distinct, and numbers of one label need units of one number.
+func addNumber(s *pprof.Sample, key, unit string, n int64) {
+	if s.NumLabel == nil {
+		s.NumLabel, s.NumUnit = map[string][]int64{}, map[string][]string{}
+	}
+	if _, known := s.NumLabel[key]; known || key == "" {
+		return
+	}
+	s.NumLabel[key] = []int64{n}
+	if unit != "" {
+		s.NumUnit[key] = []string{unit}
+	}
+}
+
+// sumOf returns the value of a sample: the sum of its values, or the number of its timestamps if
+// it has no values.
+func sumOf(from *profilesv1.Sample) (sum int64, err error) {
+	values, times := from.GetValues(), from.GetTimestampsUnixNano()
+	switch {
+	case len(values) == 0:
+		return int64(len(times)), nil
+	case len(times) > 0 && len(times) != len(values):
+		return 0, fault.Invalid("%d values at %d times", len(values), len(times))
+	}
+	for _, v := range values {
+		if v > 0 && sum > math.MaxInt64-v || v < 0 && sum < math.MinInt64-v {
+			return 0, fault.Invalid("its values exceed 64 bits together")
+		}
+		sum += v
+	}
+	return sum, nil
+}
+
+// otlpTables fills the tables of a profile with the locations of stacks.
+type otlpTables struct {
+	to   *pprof.Profile
+	seen map[any]bool
+}
+
+func newOTLPTables(to *pprof.Profile) *otlpTables { return &otlpTables{to, map[any]bool{}} }
+
+// isNew reports whether an entry was not seen before.
+func (t *otlpTables) isNew(e any) bool {
+	known := t.seen[e]
+	t.seen[e] = true
+	return !known
+}
+
+func (t *otlpTables) add(stack []*pprof.Location) {
+	for _, l := range stack {
+		if !t.isNew(l) {
+			continue
+		}
+		t.to.Location = append(t.to.Location, l)
+		if l.Mapping != nil && t.isNew(l.Mapping) {
+			t.to.Mapping = append(t.to.Mapping, l.Mapping)
+		}
+		for _, line := range l.Line {
+			if t.isNew(line.Function) {
+				t.to.Function = append(t.to.Function, line.Function)
+			}
+		}
+	}
+}

@@ -1,0 +1,238 @@
+package push
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"net/http"
+	"sync"
+	"time"
+
+	"github.com/klauspost/compress/gzip"
+
+	"github.com/granarydb/granary/profile"
+	"github.com/granarydb/granary/server/internal/fault"
+	"github.com/granarydb/granary/server/internal/web"
+)
+
+// What a push takes in memory for a byte that it sends, at the worst. Each is an upper bound.
+const (
+	readFactor   = 2  // a buffer that doubles, and the one before
+	insertFactor = 16 // decoding and inserting a profile: package profile keeps 1 GiB for 64 MiB
+
+	attributeBytes = 256 // of a sample, in maps
+	locationBytes  = 16  // of a stack
+
+	shareStep = 64 << 10
+)
+
+// pushRoom bounds the memory that pushes in progress take together.
+type pushRoom struct {
+	most int64
+
+	mu      sync.Mutex
+	used    int64
+	over    *share        // the one push that can exceed most, so that those that hold a part of it get on
+	changed chan struct{} // closed when there is more room; nil if nobody waits
+}
+
+// share is what one push has of a pushRoom. It belongs to the goroutine of its request. A nil share has no
+// bound.
+type share struct {
+	use
+	room    *pushRoom
+	wait    time.Duration // for room, at most
+	handler http.Handler  // of pushes with this share, one at a time
+
+	zip gzip.Reader
+	raw bytes.Buffer // the output of zip
+}
+
+// use is what the push that is in progress has.
+type use struct {
+	ctx        context.Context //nolint:containedctx // of the request, as the share is
+	held, used int64
+	err        error // why it got no more
+}
+
+// maxKept bounds what a share has taken that is kept for another push, with its buffers.
+const maxKept = 8 << 20
+
+// shareKey is the key of a request's context with its share.
+type shareKey struct{}
+
+// shareOf returns the share of a request, or nil if it is no push.
+func shareOf(ctx context.Context) *share {
+	sh, _ := ctx.Value(shareKey{}).(*share)
+	return sh
+}
+
+// shared is a handler of pushes, each with a share from the first byte of its body on. It makes a handler for
+// each share, which it keeps for later pushes.
+func (s *Pusher) shared(handler func(*share) http.Handler) http.Handler {
+	shares := sync.Pool{New: func() any {
+		sh := &share{room: s.room, wait: s.Wait}
+		sh.handler = handler(sh)
+		return sh
+	}}
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		sh, _ := shares.Get().(*share)
+		sh.ctx = r.Context()
+		defer func() {
+			isSmall := sh.held <= maxKept
+			if sh.release(); isSmall {
+				shares.Put(sh)
+			}
+		}()
+		r = r.WithContext(context.WithValue(r.Context(), shareKey{}, sh))
+		r.Body = struct {
+			io.Reader
+			io.Closer
+		}{sh.reader(r.Body), r.Body}
+		sh.handler.ServeHTTP(w, r)
+	})
+}
+
+// take takes so many bytes, and waits for room. It returns the same error ever after.
+func (sh *share) take(bytes int64) error {
+	if sh == nil || sh.err != nil {
+		return sh.refusal()
+	}
+	sh.used += bytes
+	if lacking := sh.used - sh.held; lacking > 0 {
+		sh.err = sh.room.give(sh, max(lacking, shareStep))
+	}
+	return sh.err
+}
+
+// mark returns what is used, for rewind, which makes later uses free for others of the same push. The share
+// holds them until its end.
+func (sh *share) mark() int64 {
+	if sh == nil {
+		return 0
+	}
+	return sh.used
+}
+
+func (sh *share) rewind(mark int64) {
+	if sh != nil {
+		sh.used = mark
+	}
+}
+
+// refusal returns the error with which take refused, or nil.
+func (sh *share) refusal() error {
+	if sh == nil {
+		return nil
+	}
+	return sh.err
+}
+
+// give adds bytes to a share once there is room. If no other push exceeds the room, this one may.
+func (r *pushRoom) give(sh *share, bytes int64) error {
+	var late <-chan time.Time
+	for {
+		r.mu.Lock()
+		fits := r.used+bytes <= r.most
+		if fits || r.over == nil || r.over == sh {
+			if !fits {
+				r.over = sh
+			}
+			r.used += bytes
+			sh.held += bytes
+			r.mu.Unlock()
+			return nil
+		}
+		if r.changed == nil {
+			r.changed = make(chan struct{})
+		}
+		changed := r.changed
+		r.mu.Unlock()
+		if late == nil {
+			late = time.After(sh.wait)
+		}
+		select {
+		case <-changed:
+		case <-sh.ctx.Done():
+			return context.Cause(sh.ctx)
+		case <-late:
+			return &fault.LimitError{Status: http.StatusServiceUnavailable, Text: fmt.Sprintf("limit: %d bytes of memory for pushes in progress; try again", r.most)}
+		}
+	}
+}
+
+// release gives the share back. Another push can have it.
+func (sh *share) release() {
+	r := sh.room
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.used -= sh.held
+	sh.use = use{}
+	if r.over == sh {
+		r.over = nil
+	}
+	if r.changed != nil {
+		close(r.changed)
+		r.changed = nil
+	}
+}
+
+// inUse returns the bytes of all shares.
+func (r *pushRoom) inUse() float64 {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return float64(r.used)
+}
+
+// sharedReader reads into memory of a share.
+type sharedReader struct {
+	io.Reader
+	share *share
+}
+
+func (sh *share) reader(r io.Reader) io.Reader { return sharedReader{r, sh} }
+
+// Read implements io.Reader.
+func (r sharedReader) Read(p []byte) (int, error) {
+	n, err := r.Reader.Read(p)
+	if refused := r.share.take(readFactor * int64(n)); refused != nil {
+		return 0, web.Coded(refused)
+	}
+	return n, err
+}
+
+// inflate returns the bytes of a profile, gzipped or not, until the next call. They are never gzipped: what the
+// store would decompress is not counted.
+func (sh *share) inflate(data []byte, most int) ([]byte, error) {
+	if !isGzip(data) {
+		return data, nil
+	}
+	sh.raw.Reset()
+	err := sh.zip.Reset(bytes.NewReader(data))
+	if err == nil {
+		_, err = sh.raw.ReadFrom(sh.reader(io.LimitReader(&sh.zip, int64(most)+1)))
+	}
+	switch {
+	case sh.err != nil:
+		return nil, sh.err
+	case sh.raw.Len() > most:
+		return nil, fault.TooLarge("a profile of more than %d bytes when it is decompressed", most)
+	case err != nil:
+		return nil, fmt.Errorf("%w: gzip: %w", profile.ErrProfile, err)
+	case isGzip(sh.raw.Bytes()):
+		return nil, fmt.Errorf("%w: it is gzipped twice", profile.ErrProfile)
+	}
+	return sh.raw.Bytes(), nil
+}
+
+func isGzip(data []byte) bool { return bytes.HasPrefix(data, []byte{0x1f, 0x8b}) }
+
+// sharedGzip decompresses into memory of a share.
+type sharedGzip struct {
+	gzip.Reader
+	share *share
+}
+
+// Read implements connect.Decompressor.
+func (z *sharedGzip) Read(p []byte) (int, error) { return z.share.reader(&z.Reader).Read(p) }

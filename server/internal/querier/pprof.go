@@ -1,0 +1,47 @@
+package querier
+
+import (
+	"bytes"
+	"context"
+	"net/http"
+
+	"github.com/granarydb/granary/server/internal/source"
+	"github.com/granarydb/granary/server/internal/web"
+)
+
+// getPprof answers with a merged profile, gzipped, as go tool pprof fetches it: GET /pprof. Parameters
+// seconds and debug, which tools add to every URL of a profile, are ignored.
+func (q *querier) getPprof(w http.ResponseWriter, r *http.Request) error {
+	p, err := q.Read.Parameters(r.URL.RawQuery, "seconds", "debug")
+	if err != nil {
+		return err
+	}
+	var whole bytes.Buffer // so that an answer beyond the limit is an error, and not cut
+	err = q.Gate.InTime(r.Context(), func(ctx context.Context) error {
+		return q.Source.View(ctx, func(v source.View) error {
+			t, types, err := chosen(ctx, v, p.Type)
+			if err != nil {
+				return err
+			}
+			side := source.Side{Query: p.Query, Name: p.Rest.Get("type"), Selector: p.Rest.Get("selector")}
+			return v.Stacks(ctx, t, []source.Side{side}, func(of *source.Profiles) error {
+				merged, err := of.DB.Profile(ctx, of.Snap, of.Queries[0], types...)
+				if err == nil {
+					err = of.TellKinds(ctx, of.Queries[0], types...)
+				}
+				if err != nil {
+					return err
+				}
+				merged.Comments = of.Comments
+				return merged.Write(web.NewLimitedWriter(&whole, q.ResultBytes))
+			})
+		})
+	})
+	if err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/octet-stream")
+	w.Header().Set("Content-Disposition", `attachment; filename="profile.pb.gz"`)
+	_, _ = w.Write(whole.Bytes()) // an error is that the client has gone
+	return nil
+}

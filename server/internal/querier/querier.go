@@ -1,0 +1,258 @@
+// Package querier answers questions of other programs: querier.v1 of Pyroscope's API by Connect, GET /pprof, GET /arrow,
+// and what a front asks its nodes. It asks a source.Source, and does not know which one it has.
+package querier
+
+import (
+	"bytes"
+	"context"
+
+	"connectrpc.com/connect"
+	googlev1 "github.com/grafana/pyroscope/api/gen/proto/go/google/v1"
+	querierv1 "github.com/grafana/pyroscope/api/gen/proto/go/querier/v1"
+	"github.com/grafana/pyroscope/api/gen/proto/go/querier/v1/querierv1connect"
+	typesv1 "github.com/grafana/pyroscope/api/gen/proto/go/types/v1"
+	"google.golang.org/protobuf/proto"
+
+	"github.com/granarydb/granary/profile"
+	"github.com/granarydb/granary/profile/tree"
+	"github.com/granarydb/granary/server/internal/fault"
+	"github.com/granarydb/granary/server/internal/question"
+	"github.com/granarydb/granary/server/internal/source"
+	"github.com/granarydb/granary/server/internal/web"
+)
+
+// Options are what questions are answered with. All are needed.
+type Options struct {
+	Source      source.Source
+	Gate        *source.Gate
+	Read        *question.Reader
+	ResultBytes int64 // an answer, encoded, at most
+}
+
+// querier answers querier.v1.QuerierService, which Grafana's data source for Pyroscope asks. Methods
+// that it does not have are unimplemented.
+type querier struct {
+	querierv1connect.UnimplementedQuerierServiceHandler
+	Options
+}
+
+// The most bytes of a question, and the most messages.
+const maxQuestion, maxQuestionMessages = 1 << 20, 10_000
+
+// answered answers a question with a message of a limited size.
+func answered[M any, P interface {
+	*M
+	proto.Message
+}](ctx context.Context, q *querier, f func(context.Context, P) error) (*connect.Response[M], error) {
+	answer := P(new(M))
+	err := q.Gate.InTime(ctx, func(ctx context.Context) error { return f(ctx, answer) })
+	if err == nil {
+		if size := int64(proto.Size(answer)); size > q.ResultBytes {
+			err = fault.TooCostly("an answer of %d bytes, at most %d", size, q.ResultBytes)
+		}
+	}
+	if err != nil {
+		return nil, web.Error(ctx, err)
+	}
+	return connect.NewResponse((*M)(answer)), nil
+}
+
+// ProfileTypes returns the types of the profiles of a range of time.
+func (q *querier) ProfileTypes(ctx context.Context, r *connect.Request[querierv1.ProfileTypesRequest]) (*connect.Response[querierv1.ProfileTypesResponse], error) {
+	return answered(ctx, q, func(ctx context.Context, out *querierv1.ProfileTypesResponse) (err error) {
+		out.ProfileTypes, err = q.Source.Types(ctx, r.Msg)
+		return err
+	})
+}
+
+// LabelNames returns the names of the labels of profiles, and of those of their types.
+func (q *querier) LabelNames(ctx context.Context, r *connect.Request[typesv1.LabelNamesRequest]) (*connect.Response[typesv1.LabelNamesResponse], error) {
+	return answered(ctx, q, func(ctx context.Context, out *typesv1.LabelNamesResponse) (err error) {
+		out.Names, err = q.Source.LabelNames(ctx, r.Msg)
+		return err
+	})
+}
+
+// LabelValues returns the values of a label.
+func (q *querier) LabelValues(ctx context.Context, r *connect.Request[typesv1.LabelValuesRequest]) (*connect.Response[typesv1.LabelValuesResponse], error) {
+	return answered(ctx, q, func(ctx context.Context, out *typesv1.LabelValuesResponse) (err error) {
+		out.Names, err = q.Source.LabelValues(ctx, r.Msg)
+		return err
+	})
+}
+
+// Series returns the distinct sets of labels of profiles, with their types as labels.
+func (q *querier) Series(ctx context.Context, r *connect.Request[querierv1.SeriesRequest]) (*connect.Response[querierv1.SeriesResponse], error) {
+	return answered(ctx, q, func(ctx context.Context, out *querierv1.SeriesResponse) (err error) {
+		out.LabelsSet, err = q.Source.Series(ctx, r.Msg)
+		return err
+	})
+}
+
+// SelectSeries returns values over time.
+func (q *querier) SelectSeries(ctx context.Context, r *connect.Request[querierv1.SelectSeriesRequest]) (*connect.Response[querierv1.SelectSeriesResponse], error) {
+	return answered(ctx, q, func(ctx context.Context, out *querierv1.SelectSeriesResponse) (err error) {
+		out.Series, err = q.Source.Lines(ctx, r.Msg)
+		return err
+	})
+}
+
+// side is a question for stacks that was checked.
+type side struct {
+	question.Asked
+	message *querierv1.SelectMergeStacktracesRequest
+}
+
+// side checks a request for stacks.
+func (q *querier) side(m *querierv1.SelectMergeStacktracesRequest) (side, error) {
+	a, err := q.Read.Stacks(m)
+	return side{a, m}, err
+}
+
+// stacks calls f with the profiles of some sides.
+func (q *querier) stacks(ctx context.Context, sides []side, f func(*source.Profiles) error) error {
+	ask := make([]source.Side, len(sides))
+	for i, s := range sides {
+		ask[i] = source.Side{Query: s.Query, Type: s.Type, Message: s.message}
+	}
+	return q.Source.View(ctx, func(v source.View) error { return v.Stacks(ctx, source.Typed{}, ask, f) })
+}
+
+// tree returns the flame graph of a question, or of the two sides of a difference.
+func (q *querier) tree(ctx context.Context, sides ...side) (t *tree.Calls, err error) {
+	err = q.stacks(ctx, sides, func(p *source.Profiles) error {
+		t = tree.New(tree.FromRoot, "", q.Read.QueryBytes)
+		for i := range sides {
+			stacks, err := p.DB.Merge(ctx, p.Snap, sides[i].Type, p.Queries[i])
+			if err == nil {
+				err = t.Add(ctx, i, stacks)
+			}
+			if err != nil && len(sides) > 1 {
+				err = fault.In(sideNames[i], err)
+			}
+			if err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	return t, err
+}
+
+// graph returns the flame graph of a question, with at most `most` functions.
+func (q *querier) graph(ctx context.Context, s side, most int64) (*querierv1.FlameGraph, error) {
+	n, err := q.Read.Nodes(most)
+	if err != nil {
+		return nil, err
+	}
+	t, err := q.tree(ctx, s)
+	if err != nil {
+		return nil, err
+	}
+	return graphOf(t, n), nil
+}
+
+// SelectMergeStacktraces returns the merged stacks of profiles as a flame graph or as pprof.
+func (q *querier) SelectMergeStacktraces(ctx context.Context, r *connect.Request[querierv1.SelectMergeStacktracesRequest]) (*connect.Response[querierv1.SelectMergeStacktracesResponse], error) {
+	return answered(ctx, q, func(ctx context.Context, out *querierv1.SelectMergeStacktracesResponse) error {
+		s, err := q.side(r.Msg)
+		if err != nil {
+			return err
+		}
+		switch f := r.Msg.GetFormat(); f {
+		case querierv1.ProfileFormat_PROFILE_FORMAT_UNSPECIFIED, querierv1.ProfileFormat_PROFILE_FORMAT_FLAMEGRAPH:
+			out.Flamegraph, err = q.graph(ctx, s, r.Msg.GetMaxNodes())
+		case querierv1.ProfileFormat_PROFILE_FORMAT_PPROF:
+			out.Pprof = &querierv1.PprofProfile{Profile: &googlev1.Profile{}}
+			err = q.pprof(ctx, s, out.Pprof.Profile)
+		default:
+			return fault.Refused("format: %s is not made; flame graphs and pprof are", f)
+		}
+		return err
+	})
+}
+
+// SelectMergeSpanProfile is SelectMergeStacktraces of samples with one of some span ids.
+func (q *querier) SelectMergeSpanProfile(ctx context.Context, r *connect.Request[querierv1.SelectMergeSpanProfileRequest]) (*connect.Response[querierv1.SelectMergeSpanProfileResponse], error) {
+	return answered(ctx, q, func(ctx context.Context, out *querierv1.SelectMergeSpanProfileResponse) error {
+		s, err := q.side(question.OfSpans(r.Msg))
+		if err == nil {
+			err = question.CheckGraph(r.Msg)
+		}
+		if err != nil {
+			return err
+		}
+		out.Flamegraph, err = q.graph(ctx, s, r.Msg.GetMaxNodes())
+		return err
+	})
+}
+
+// SelectMergeProfile returns the merged profiles as one of pprof.
+func (q *querier) SelectMergeProfile(ctx context.Context, r *connect.Request[querierv1.SelectMergeProfileRequest]) (*connect.Response[googlev1.Profile], error) {
+	return answered(ctx, q, func(ctx context.Context, out *googlev1.Profile) error {
+		s, err := q.side(question.OfProfile(r.Msg))
+		if err != nil {
+			return err
+		}
+		return q.pprof(ctx, s, out)
+	})
+}
+
+// pprof makes the merged profile of a question, by stack alone.
+func (q *querier) pprof(ctx context.Context, s side, out *googlev1.Profile) error {
+	s.Query.NoSampleLabels = true
+	return q.stacks(ctx, []side{s}, func(p *source.Profiles) error {
+		merged, err := p.DB.Profile(ctx, p.Snap, p.Queries[0], s.Type)
+		if err == nil {
+			err = p.TellKinds(ctx, p.Queries[0], s.Type)
+		}
+		if err != nil {
+			return err
+		}
+		merged.Comments = p.Comments
+		var buf bytes.Buffer
+		if err := merged.WriteUncompressed(&buf); err != nil {
+			return err
+		}
+		return proto.Unmarshal(buf.Bytes(), out)
+	})
+}
+
+// sideNames are the names of the sides of a difference.
+var sideNames = [2]string{"left", "right"}
+
+// Diff returns the stacks of two questions side by side.
+func (q *querier) Diff(ctx context.Context, r *connect.Request[querierv1.DiffRequest]) (*connect.Response[querierv1.DiffResponse], error) {
+	return answered(ctx, q, func(ctx context.Context, out *querierv1.DiffResponse) error {
+		n, err := q.Read.Nodes(max(r.Msg.GetLeft().GetMaxNodes(), r.Msg.GetRight().GetMaxNodes()))
+		if err != nil {
+			return err
+		}
+		var sides [2]side
+		for i, m := range []*querierv1.SelectMergeStacktracesRequest{r.Msg.GetLeft(), r.Msg.GetRight()} {
+			if sides[i], err = q.side(m); err != nil {
+				return fault.In(sideNames[i], err)
+			}
+		}
+		if l, r := sides[0].Type, sides[1].Type; l.Sample != r.Sample || l.SampleUnit != r.SampleUnit {
+			return fault.Invalid("left and right: the types are %s and %s", fault.Quoted(l.String()), fault.Quoted(r.String()))
+		}
+		t, err := q.tree(ctx, sides[:]...)
+		if err != nil {
+			return err
+		}
+		out.Flamegraph = diffOf(t, n)
+		return nil
+	})
+}
+
+// chosen returns the type of a name as the types of a question: none for "", which stands for all.
+func chosen(ctx context.Context, v source.View, name string) (t source.Typed, types []profile.Type, err error) {
+	if name == "" {
+		return t, nil, nil
+	}
+	if t, err = v.FindType(ctx, name); err != nil {
+		return t, nil, fault.At("parameter type", err)
+	}
+	return t, []profile.Type{t.Type}, nil
+}

@@ -1,0 +1,80 @@
+package querier
+
+import (
+	"context"
+	"io"
+	"net/http"
+
+	querierv1 "github.com/grafana/pyroscope/api/gen/proto/go/querier/v1"
+
+	"github.com/granarydb/granary/server/internal/fanout"
+	"github.com/granarydb/granary/server/internal/fault"
+	"github.com/granarydb/granary/server/internal/question"
+	"github.com/granarydb/granary/server/internal/source"
+	"github.com/granarydb/granary/server/internal/web"
+)
+
+// A front makes means of gauges and averages from what its nodes have of them: sums and numbers of times, by
+// source.
+
+// sources answers with the stacks of a type by source: fanout.SourcesPath.
+type sources struct {
+	*querier
+	store *source.Store
+}
+
+func (s *sources) answer(w http.ResponseWriter, r *http.Request) error {
+	a, name, err := s.asked(r)
+	if err != nil {
+		return err
+	}
+	var answer []byte
+	err = s.Gate.InTime(r.Context(), func(ctx context.Context) error {
+		return s.store.At(ctx, func(v *source.At) error {
+			if name != "" {
+				if a.Type, err = v.DB.FindType(ctx, v.Snap, name); err != nil {
+					return fault.Invalid("parameter type: %w", err)
+				}
+			}
+			all, err := v.DB.SourceProfiles(ctx, v.Snap, a.Query, a.Type)
+			if err == nil {
+				err = v.Profiles().TellKinds(ctx, a.Query, a.Type)
+			}
+			if err != nil {
+				return err
+			}
+			var fits bool
+			if answer, fits, err = fanout.EncodeSources(all, s.ResultBytes); !fits {
+				return fault.TooCostly("an answer of more than %d bytes", s.ResultBytes)
+			}
+			return err
+		})
+	})
+	if err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", fanout.ProtoMedia)
+	_, _ = w.Write(answer) // an error is that the client has gone
+	return nil
+}
+
+// asked returns the question of a message, or of a URL and the name of its type.
+func (s *sources) asked(r *http.Request) (a question.Asked, typ string, err error) {
+	if r.Method != http.MethodPost {
+		p, err := s.Read.Parameters(r.URL.RawQuery)
+		if err == nil && p.Type == "" {
+			err = fault.Invalid("parameter type: want one")
+		}
+		return question.Asked{Query: p.Query}, p.Type, err
+	}
+	body, err := io.ReadAll(http.MaxBytesReader(nil, r.Body, maxQuestion))
+	if err != nil {
+		return a, "", err
+	}
+	var m querierv1.SelectMergeStacktracesRequest
+	if err := (web.ProtoCodec{Most: maxQuestionMessages}).Unmarshal(body, &m); err != nil {
+		return a, "", fault.Invalid("message: %w", err)
+	}
+	a, err = s.Read.Stacks(&m)
+	return a, "", err
+}

@@ -1,0 +1,81 @@
+package question
+
+import (
+	"errors"
+	"net/url"
+	"slices"
+	"time"
+
+	"github.com/granarydb/granary/internal/timetext"
+	"github.com/granarydb/granary/profile"
+	"github.com/granarydb/granary/server/internal/fault"
+)
+
+// Parameters are those of a question in a URL: GET /pprof and GET /arrow.
+type Parameters struct {
+	Query profile.Query
+	Type  string // as DB.FindType reads it; "" is any
+	Rest  url.Values
+}
+
+// Parameters parses the query of a URL. Names beside those of questions and some others are
+// errors, so that a misspelt one does not select everything.
+func (r *Reader) Parameters(raw string, others ...string) (p Parameters, err error) {
+	if p.Rest, err = url.ParseQuery(raw); err != nil {
+		return p, fault.Invalid("query: %w", err)
+	}
+	for name, values := range p.Rest {
+		if !slices.Contains([]string{"type", "selector", "from", "to"}, name) && !slices.Contains(others, name) {
+			return p, fault.Invalid("parameter %s is not known", fault.Quoted(name))
+		}
+		if len(values) > 1 {
+			return p, fault.Invalid("parameter %s is given twice", fault.Quoted(name))
+		}
+	}
+	p.Query.MaxBytes = r.QueryBytes
+	sel, err := ParseSelection(p.Rest.Get("selector"))
+	if err == nil && len(sel.Types) > 0 {
+		err = errors.New("a type is chosen by the parameter type")
+	}
+	p.Type = p.Rest.Get("type")
+	if name, t, err := ParseTypeID(p.Type); err == nil {
+		p.Type, p.Query.SumKinds = t.String(), name != Unnamed // as in Ask
+		sel.Labels = append(sel.Labels, NameMatcher(name))
+	}
+	if err == nil {
+		p.Query.Selector, err = SelectorOf(sel.Labels)
+	}
+	if err != nil {
+		return p, fault.Invalid("parameter selector: %w", err)
+	}
+	if p.Query.From, err = r.Bound("from", p.Rest.Get("from"), nil); err != nil {
+		return p, err
+	}
+	if p.Query.To, err = r.Bound("to", p.Rest.Get("to"), nil); err != nil {
+		return p, err
+	}
+	if p.Query.To != 0 && p.Query.To <= p.Query.From {
+		return p, fault.Invalid("parameters from and to: %s is not before %s", p.Rest.Get("from"), p.Rest.Get("to"))
+	}
+	return p, nil
+}
+
+// Bound parses a time in the grammar of package timetext, in UTC. newest returns the time of the newest profile, for times
+// before it; nil is that there are none. No text is 0, and a time before 1970 or behind 2261 is an error.
+func (r *Reader) Bound(name, text string, newest func() (int64, error)) (int64, error) {
+	if text == "" {
+		return 0, nil
+	}
+	const end = 9_214_646_400_000_000_000 // the year 2262
+	t, ok := timetext.Parse(text, time.UTC)
+	switch {
+	case ok && t.Base == timetext.Now:
+		return max(1, t.At(r.Now().UnixNano())), nil
+	case ok && t.Base == timetext.Latest && newest != nil:
+		last, err := newest()
+		return max(1, t.At(last)), err
+	case ok && t.Base == timetext.Unix && t.Nanos >= 0 && t.Nanos < end:
+		return t.Nanos, nil
+	}
+	return 0, fault.Invalid("parameter %s: want a time such as 2026-01-31T12:00:00Z, -1h, or Unix milliseconds, not %s", name, fault.Quoted(text))
+}

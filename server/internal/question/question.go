@@ -1,0 +1,194 @@
+package question
+
+import (
+	"math"
+	"slices"
+	"strings"
+	"time"
+
+	querierv1 "github.com/grafana/pyroscope/api/gen/proto/go/querier/v1"
+	typesv1 "github.com/grafana/pyroscope/api/gen/proto/go/types/v1"
+
+	"github.com/granarydb/granary/internal/selector"
+	"github.com/granarydb/granary/profile"
+	"github.com/granarydb/granary/server/internal/fault"
+)
+
+// Reader reads questions. It is immutable, and safe for concurrent use.
+type Reader struct {
+	QueryBytes int64            // memory of a question's groups
+	MaxNodes   int              // functions of a flame graph, at most
+	MaxLabels  int              // labels to group by, at most
+	Now        func() time.Time // for times before now
+}
+
+// Asked is a question for the values of one type.
+type Asked struct {
+	Name     string // in the id of the type
+	Type     profile.Type
+	matchers []selector.Matcher
+	Query    profile.Query
+}
+
+// ask returns the question of a type id, a selector and a range of time.
+func (r *Reader) ask(id, text string, start, end int64) (a Asked, err error) {
+	if a.Name, a.Type, err = ParseTypeID(id); err != nil {
+		return a, fault.Invalid("profile_typeID: %w", err)
+	}
+	s, err := ParseSelection(text)
+	if err != nil {
+		return a, fault.Invalid("label_selector: %w", err)
+	}
+	a.matchers = append(s.Labels, NameMatcher(a.Name))
+	if !s.HasType(a.Name, a.Type) { // nothing is chosen
+		a.matchers = append(a.matchers, selector.Matcher{Name: profile.NameLabel}, selector.Matcher{Name: profile.NameLabel, Op: selector.OpNotEqual})
+	}
+	// The name tells kinds apart: agents of several languages list other types under one.
+	a.Query = profile.Query{MaxBytes: r.QueryBytes, SumKinds: a.Name != Unnamed}
+	if err := a.restrict(); err != nil {
+		return a, fault.Invalid("label_selector: %w", err)
+	}
+	return a, Millis(&a.Query, start, end)
+}
+
+// restrict adds conditions.
+func (a *Asked) restrict(more ...selector.Matcher) (err error) {
+	a.matchers = append(a.matchers, more...)
+	a.Query.Selector, err = SelectorOf(a.matchers)
+	return err
+}
+
+// only restricts a question to samples with one of some ids.
+func (a *Asked) only(label string, ids []string, digits int) error {
+	const most = 1000
+	if len(ids) > most {
+		return fault.TooLarge("%s: %d ids, at most %d", label, len(ids), most)
+	}
+	var either []string
+	for _, id := range ids {
+		if len(id) != digits || strings.Trim(id, "0123456789abcdefABCDEF") != "" {
+			return fault.Invalid("%s: want %d hexadecimal digits, not %s", label, digits, fault.Quoted(id))
+		}
+		either = append(either, strings.ToLower(id), strings.ToUpper(id))
+	}
+	switch len(ids) {
+	case 0:
+		return nil
+	case 1: // is compared without regard to case, and found fast
+		return a.restrict(selector.Matcher{Name: label, Value: ids[0]})
+	}
+	return a.restrict(selector.Matcher{Name: label, Op: selector.OpPattern, Value: strings.Join(either, "|")})
+}
+
+// under restricts a question to the samples of a call site.
+func (a *Asked) under(s *typesv1.StackTraceSelector) error {
+	if s.GetGoPgo() != nil {
+		return fault.Refused("stack_trace_selector: go_pgo is not computed; GET /pprof has a profile for PGO")
+	}
+	for _, l := range s.GetCallSite() {
+		a.Query.Under = append(a.Query.Under, l.GetName())
+	}
+	return nil
+}
+
+// Stacks returns the question of a request for stacks.
+func (r *Reader) Stacks(m *querierv1.SelectMergeStacktracesRequest) (a Asked, err error) {
+	if a, err = r.ask(m.GetProfileTypeID(), m.GetLabelSelector(), m.GetStart(), m.GetEnd()); err != nil {
+		return a, err
+	}
+	switch {
+	case len(m.GetProfileIdSelector()) > 0:
+		return a, fault.Refused("profile_id_selector: the ids of profiles are not stored")
+	case m.GetAsync() != nil:
+		return a, fault.Refused("async: questions are answered at once")
+	}
+	if err = a.only("trace_id", m.GetTraceIdSelector(), 32); err == nil {
+		err = a.only("span_id", m.GetSpanSelector(), 16)
+	}
+	if err == nil {
+		err = a.under(m.GetStackTraceSelector())
+	}
+	return a, err
+}
+
+// OfSpans returns the request for the stacks of spans.
+func OfSpans(m *querierv1.SelectMergeSpanProfileRequest) *querierv1.SelectMergeStacktracesRequest {
+	return &querierv1.SelectMergeStacktracesRequest{
+		ProfileTypeID: m.GetProfileTypeID(), LabelSelector: m.GetLabelSelector(), Start: m.GetStart(), End: m.GetEnd(),
+		SpanSelector: m.GetSpanSelector(), MaxNodes: m.MaxNodes,
+	}
+}
+
+// CheckGraph returns an error if a request for the stacks of spans is not for a flame graph.
+func CheckGraph(m *querierv1.SelectMergeSpanProfileRequest) error {
+	if f := m.GetFormat(); f > querierv1.ProfileFormat_PROFILE_FORMAT_FLAMEGRAPH {
+		return fault.Refused("format: %s is not made; flame graphs are", f)
+	}
+	return nil
+}
+
+// OfProfile returns the request for the stacks of a profile, as pprof.
+func OfProfile(m *querierv1.SelectMergeProfileRequest) *querierv1.SelectMergeStacktracesRequest {
+	return &querierv1.SelectMergeStacktracesRequest{
+		ProfileTypeID: m.GetProfileTypeID(), LabelSelector: m.GetLabelSelector(), Start: m.GetStart(), End: m.GetEnd(),
+		ProfileIdSelector: m.GetProfileIdSelector(), TraceIdSelector: m.GetTraceIdSelector(), StackTraceSelector: m.GetStackTraceSelector(),
+		Format: querierv1.ProfileFormat_PROFILE_FORMAT_PPROF,
+	}
+}
+
+// Nodes returns the number of functions of a flame graph.
+func (r *Reader) Nodes(asked int64) (int, error) {
+	const most = 8192 // as of Grafana
+	switch {
+	case asked < 0 || asked > int64(r.MaxNodes):
+		return 0, fault.TooCostly("max_nodes of %d, at most %d", asked, r.MaxNodes)
+	case asked == 0:
+		return min(most, r.MaxNodes), nil
+	}
+	return int(asked), nil
+}
+
+// Over returns the question of a request for values over time. Labels of the type are not among those
+// to group by.
+func (r *Reader) Over(m *querierv1.SelectSeriesRequest) (a Asked, opts profile.RangeOptions, err error) {
+	if a, err = r.ask(m.GetProfileTypeID(), m.GetLabelSelector(), m.GetStart(), m.GetEnd()); err != nil {
+		return a, opts, err
+	}
+	const sum, average = typesv1.TimeSeriesAggregationType_TIME_SERIES_AGGREGATION_TYPE_SUM, typesv1.TimeSeriesAggregationType_TIME_SERIES_AGGREGATION_TYPE_AVERAGE
+	switch most := r.MaxLabels; {
+	case !(m.GetStep() >= 0.001) || m.GetStep() > 1e9: // not for a step that is no number
+		return a, opts, fault.Invalid("step: want seconds, at least 0.001, not %v", m.GetStep())
+	case m.GetLimit() < 0:
+		return a, opts, fault.Invalid("limit: want at least 0, not %d", m.GetLimit())
+	case len(m.GetGroupBy()) > most:
+		return a, opts, fault.TooLarge("group_by: %d labels, at most %d", len(m.GetGroupBy()), most)
+	case slices.Contains(m.GetGroupBy(), ""):
+		return a, opts, fault.Invalid("group_by: a name is empty")
+	case m.GetAggregation() != sum && m.GetAggregation() != average:
+		return a, opts, fault.Refused("aggregation: %s is not computed; sums and averages are", m.GetAggregation())
+	case m.GetExemplarType() > typesv1.ExemplarType_EXEMPLAR_TYPE_NONE:
+		return a, opts, fault.Refused("exemplar_type: the ids of profiles are not stored")
+	}
+	opts = profile.RangeOptions{
+		Step: time.Duration(math.Round(m.GetStep()*1000)) * time.Millisecond, Top: int(min(m.GetLimit(), math.MaxInt32)),
+		By: slices.DeleteFunc(slices.Clone(m.GetGroupBy()), IsTypeLabel),
+	}
+	a.Query.SumGauges = m.Aggregation != nil
+	return a, opts, a.under(m.GetStackTraceSelector())
+}
+
+// Millis sets the bounds of a query, both inclusive, in Unix milliseconds. 0 is no bound.
+func Millis(q *profile.Query, start, end int64) error {
+	const most = math.MaxInt64/int64(time.Millisecond) - 1
+	switch {
+	case start < 0 || start > most || end < 0 || end > most:
+		return fault.Invalid("start and end: want Unix milliseconds, not %d and %d", start, end)
+	case end != 0 && end < start:
+		return fault.Invalid("start and end: %d is after %d", start, end)
+	}
+	q.From = start * int64(time.Millisecond)
+	if end != 0 {
+		q.To = (end + 1) * int64(time.Millisecond)
+	}
+	return nil
+}

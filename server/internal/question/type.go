@@ -1,0 +1,88 @@
+package question
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/granarydb/granary/internal/selector"
+	"github.com/granarydb/granary/profile"
+	"github.com/granarydb/granary/server/internal/fault"
+)
+
+// Unnamed is the name in type ids of profiles without the label __name__.
+const Unnamed = "profile"
+
+// A colon in a part of a type id is written as %3A.
+var (
+	escapeID   = strings.NewReplacer("%3A", "%253A", "%25", "%2525", ":", "%3A")
+	unescapeID = strings.NewReplacer("%3A", ":", "%25", "%")
+)
+
+// TypeID returns the id of a type of profiles with a name: name:sample:unit:period:unit.
+func TypeID(name string, t profile.Type) string {
+	parts := []string{cmp.Or(name, Unnamed), t.Sample, t.SampleUnit, t.Period, t.PeriodUnit}
+	for i, p := range parts {
+		parts[i] = escapeID.Replace(p)
+	}
+	return strings.Join(parts, ":")
+}
+
+// ParseTypeID is the inverse of TypeID, but for profiles without a name.
+func ParseTypeID(id string) (name string, t profile.Type, err error) {
+	parts := strings.Split(id, ":")
+	if len(parts) != 5 || parts[0] == "" {
+		return "", t, fmt.Errorf("want name:sample:unit:period:unit, not %s", fault.Quoted(id))
+	}
+	for i, p := range parts {
+		parts[i] = unescapeID.Replace(p)
+	}
+	return parts[0], profile.Type{Sample: parts[1], SampleUnit: parts[2], Period: parts[3], PeriodUnit: parts[4]}, nil
+}
+
+// NameMatcher returns the condition on profiles with the name of a type id.
+func NameMatcher(name string) selector.Matcher {
+	if name == Unnamed {
+		return selector.Matcher{Name: profile.NameLabel, Op: selector.OpPattern, Value: "|" + Unnamed}
+	}
+	return selector.Matcher{Name: profile.NameLabel, Value: name}
+}
+
+// TypeLabels returns the labels that name a type of profiles with a name. Answers have them beside
+// those of profiles, and selectors and groups can refer to them.
+func TypeLabels(name string, t profile.Type) []profile.Label {
+	return []profile.Label{
+		{Name: "__period_type__", Value: t.Period},
+		{Name: "__period_unit__", Value: t.PeriodUnit},
+		{Name: typeLabel, Value: TypeID(name, t)},
+		{Name: "__type__", Value: t.Sample},
+		{Name: "__unit__", Value: t.SampleUnit},
+	}
+}
+
+// typeLabel is the label of TypeLabels with the id of a type.
+const typeLabel = "__profile_type__"
+
+// IsTypeLabel reports whether a name is that of a label of TypeLabels.
+func IsTypeLabel(name string) bool {
+	return slices.ContainsFunc(TypeLabels("", profile.Type{}), func(l profile.Label) bool { return l.Name == name })
+}
+
+// ValueOf returns the value of a label, or "" without it.
+func ValueOf(labels []profile.Label, name string) string {
+	for _, l := range labels {
+		if l.Name == name {
+			return l.Value
+		}
+	}
+	return ""
+}
+
+// CompareLabel orders by name, then by value.
+func CompareLabel(a, b profile.Label) int {
+	return cmp.Or(cmp.Compare(a.Name, b.Name), cmp.Compare(a.Value, b.Value))
+}
+
+// CompareLabels orders by the first label that differs.
+func CompareLabels(a, b []profile.Label) int { return slices.CompareFunc(a, b, CompareLabel) }

@@ -1,0 +1,47 @@
+package source
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/granarydb/granary/columnstore"
+	"github.com/granarydb/granary/server/internal/fault"
+)
+
+// Gate bounds the number of questions in progress, and their time. It is safe for concurrent use.
+type Gate struct {
+	places chan struct{} // has a value for each question in progress
+	time   time.Duration
+	bytes  int64
+}
+
+// NewGate returns a gate for at most `places` questions at once, each within a time. bytes is what an error says about
+// their memory.
+func NewGate(places int, most time.Duration, bytes int64) *Gate {
+	return &Gate{make(chan struct{}, places), most, bytes}
+}
+
+// InTime calls f within the limits on the number of questions and on their time. It waits for a place
+// as long as the question may take.
+func (g *Gate) InTime(ctx context.Context, f func(context.Context) error) error {
+	ctx, cancel := context.WithTimeoutCause(ctx, g.time, context.DeadlineExceeded)
+	defer cancel()
+	select {
+	case g.places <- struct{}{}:
+	case <-ctx.Done():
+		if errors.Is(ctx.Err(), context.Canceled) {
+			return ctx.Err()
+		}
+		return fault.TooMany("%d queries at once", cap(g.places))
+	}
+	defer func() { <-g.places }()
+	err := f(ctx)
+	if errors.Is(err, context.DeadlineExceeded) {
+		return fault.TooCostly("the time of a query, at most %s", g.time)
+	}
+	if errors.Is(err, columnstore.ErrQueryMemory) {
+		return fault.TooCostly("the memory of a query, at most %d bytes: %v", g.bytes, err)
+	}
+	return err
+}

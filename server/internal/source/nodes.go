@@ -1,0 +1,144 @@
+package source
+
+import (
+	"context"
+	"net/url"
+
+	querierv1 "github.com/grafana/pyroscope/api/gen/proto/go/querier/v1"
+	"github.com/grafana/pyroscope/api/gen/proto/go/querier/v1/querierv1connect"
+	typesv1 "github.com/grafana/pyroscope/api/gen/proto/go/types/v1"
+
+	"github.com/granarydb/granary/columnstore"
+	"github.com/granarydb/granary/profile"
+	"github.com/granarydb/granary/server/internal/fanout"
+	"github.com/granarydb/granary/server/internal/fault"
+	"github.com/granarydb/granary/server/internal/question"
+)
+
+// Nodes are several servers, which have the profiles together.
+type Nodes struct{ set *fanout.Set }
+
+// NewNodes returns the source that a set of nodes is.
+func NewNodes(set *fanout.Set) *Nodes { return &Nodes{set} }
+
+func itself(text string) string { return text }
+
+// Types implements Source.
+func (n *Nodes) Types(ctx context.Context, m *querierv1.ProfileTypesRequest) ([]*typesv1.ProfileType, error) {
+	return fanout.Union(ctx, n.set, querierv1connect.QuerierServiceProfileTypesProcedure, m, (*querierv1.ProfileTypesResponse).GetProfileTypes, (*typesv1.ProfileType).GetID)
+}
+
+// LabelNames implements Source.
+func (n *Nodes) LabelNames(ctx context.Context, m *typesv1.LabelNamesRequest) ([]string, error) {
+	return fanout.Union(ctx, n.set, querierv1connect.QuerierServiceLabelNamesProcedure, m, (*typesv1.LabelNamesResponse).GetNames, itself)
+}
+
+// LabelValues implements Source.
+func (n *Nodes) LabelValues(ctx context.Context, m *typesv1.LabelValuesRequest) ([]string, error) {
+	return fanout.Union(ctx, n.set, querierv1connect.QuerierServiceLabelValuesProcedure, m, (*typesv1.LabelValuesResponse).GetNames, itself)
+}
+
+// Series implements Source.
+func (n *Nodes) Series(ctx context.Context, m *querierv1.SeriesRequest) ([]*typesv1.Labels, error) {
+	return fanout.Union(ctx, n.set, querierv1connect.QuerierServiceSeriesProcedure, m, (*querierv1.SeriesResponse).GetLabelsSet,
+		func(l *typesv1.Labels) string { return fanout.LabelsKey(l.GetLabels()) })
+}
+
+// Lines implements Source: the points of the nodes are added up.
+func (n *Nodes) Lines(ctx context.Context, m *querierv1.SelectSeriesRequest) ([]*typesv1.Series, error) {
+	name, t, err := question.ParseTypeID(m.GetProfileTypeID())
+	if err != nil {
+		return nil, err
+	}
+	return n.set.Series(ctx, m, t, name != question.Unnamed)
+}
+
+// View implements Source.
+func (n *Nodes) View(_ context.Context, f func(View) error) error { return f(nodesView{n}) }
+
+// Held implements Source. Nodes have no commits.
+func (n *Nodes) Held(_ context.Context, commit *uint64, f func(View) error) error {
+	if commit != nil {
+		return n.refuse(Commits)
+	}
+	return f(nodesView{n})
+}
+
+// refuse returns the error of a need that several nodes cannot meet.
+func (n *Nodes) refuse(need Need) error { return fault.Refused("%s: %s", string(need), n.set) }
+
+// Store implements Source.
+func (n *Nodes) Store(need Need) (*Store, error) { return nil, n.refuse(need) }
+
+// Ready implements Source.
+func (n *Nodes) Ready(ctx context.Context) error { return n.set.Ready(ctx) }
+
+// Tidy implements Source.
+func (n *Nodes) Tidy() {}
+
+// Close implements Source. It closes idle connections.
+func (n *Nodes) Close() { n.set.CloseIdle() }
+
+// nodesView is the view of one question: the answers of the nodes to it.
+type nodesView struct{ *Nodes }
+
+// Commit implements View.
+func (v nodesView) Commit() uint64 { return 0 }
+
+// Tag implements View.
+func (v nodesView) Tag(string, url.Values) string { return "" }
+
+// FindType implements View: it finds the nodes that have the type as well.
+func (v nodesView) FindType(ctx context.Context, name string) (Typed, error) {
+	return v.set.FindType(ctx, name)
+}
+
+// DefaultType implements View.
+func (v nodesView) DefaultType(_ context.Context, _ profile.Query, parameter string) (Typed, error) {
+	return Typed{}, fault.Refused("a front has no default type: choose one by the parameter %s", parameter)
+}
+
+// Scales implements View: what is rounded off a stack goes to the next.
+func (v nodesView) Scales() error {
+	return fault.Refused("parameter norm: a front does not scale, as the order of stacks is another there: ask without it")
+}
+
+// Newest implements View.
+func (v nodesView) Newest(ctx context.Context) (int64, error) { return v.set.Newest(ctx) }
+
+// Store implements View.
+func (v nodesView) Store(need Need) (*At, error) { return nil, v.refuse(need) }
+
+// Stacks implements View. The stacks come whole, into a store in memory: what chooses frames applies to all of them.
+func (v nodesView) Stacks(ctx context.Context, t Typed, sides []Side, f func(*Profiles) error) (err error) {
+	ask, queries := make([]fanout.Side, len(sides)), make([]profile.Query, len(sides))
+	for i := range sides {
+		ask[i], queries[i] = asked(&sides[i], t), sides[i].Query
+		queries[i].From, queries[i].To = 0, 0
+		if queries[i].Selector, err = profile.ParseSelector(fanout.SideSelector(i)); err != nil {
+			return err
+		}
+	}
+	return v.set.Stacks(ctx, ask, t, func(db *profile.DB, times *profile.Times) error {
+		for i := range queries {
+			queries[i].Times = times
+		}
+		return db.Store().View(ctx, func(snap *columnstore.Snapshot) error {
+			return f(&Profiles{DB: db, Snap: snap, Queries: queries, Comments: warnings(ctx)})
+		})
+	})
+}
+
+// asked returns the question to nodes for a side.
+func asked(s *Side, t Typed) fanout.Side {
+	if s.Message != nil {
+		return fanout.StacksOf(s.Message, s.Type, s.Query.SumKinds)
+	}
+	name := s.Name
+	if _, _, err := question.ParseTypeID(name); err != nil { // what it stands for depends on a node's types
+		if name = ""; t.Type != (profile.Type{}) {
+			name = t.Type.String()
+		}
+	}
+	return fanout.ProfileOf(t, name, s.Query.SumKinds, s.Selector, s.Query.From, s.Query.To)
+}

@@ -1,0 +1,249 @@
+package source
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/granarydb/granary/columnstore"
+	"github.com/granarydb/granary/profile"
+	"github.com/granarydb/granary/server/internal/fault"
+	"github.com/granarydb/granary/server/internal/question"
+)
+
+// OlderTime is how long older profiles are kept behind the last question about them. The next request then lets them go.
+const OlderTime = 10 * time.Minute
+
+// LeastOlder is the least memory of a store.
+const LeastOlder = 1 << 20
+
+// ReadOlder reads older profiles into a database in memory, as Options.Older of package server.
+type ReadOlder func(ctx context.Context, db *profile.DB, from, to int64, progress func(read, of int64)) error
+
+// OlderOptions configure an Older.
+type OlderOptions struct {
+	Read     ReadOlder
+	Bytes    int64 // memory of the profiles, at least LeastOlder
+	Profiles profile.Options
+	Reader   *question.Reader
+	// Handler returns the handler of questions about a source.
+	Handler func(*Store) http.Handler
+}
+
+// Older keeps the profiles that were read last, as a source of their own. It is safe for concurrent use.
+type Older struct {
+	opts OlderOptions
+	now  func() time.Time
+
+	mu      sync.Mutex
+	kept    *OlderProfiles // nil if there are none
+	reading *Reading       // in progress, or nil
+}
+
+// Span is a range of times, Unix nanoseconds from from up to but not to.
+type Span struct{ from, to int64 }
+
+// OlderProfiles are the profiles of a span, in a store in memory. It is closed when it is neither kept nor in use.
+type OlderProfiles struct {
+	*Reading // that made them
+	store    *columnstore.Store
+	source   *Store
+	handler  http.Handler
+	used     time.Time
+	uses     int
+	left     bool // it is kept no more
+}
+
+// Reading is how far a call of ReadOlder is.
+type Reading struct {
+	Span
+	read, of atomic.Int64  // rows
+	ended    chan struct{} // closed when it has ended
+	err      error         // of its end
+	isLeft   bool          // it failed since its client had gone
+}
+
+// ParseSpan returns the span of a path: two times of RFC 3339 with two hyphens between them, as in ISO 8601.
+func ParseSpan(text string) (of Span, err error) {
+	first, last, _ := strings.Cut(text, "--")
+	if of.from, err = spanTime(first); err == nil {
+		of.to, err = spanTime(last)
+	}
+	if err == nil && of.from >= of.to {
+		err = fault.Invalid("range %s: its start is not before its end", fault.Quoted(text))
+	}
+	return of, err
+}
+
+func spanTime(text string) (int64, error) {
+	at, err := time.Parse(time.RFC3339Nano, text)
+	if err != nil || at.Year() < 1700 || at.Year() > 2261 { // nanoseconds of 64 bits
+		return 0, fault.Invalid("range: %s is no time of RFC 3339: want FROM--TO, such as 2026-11-20T08:00:00Z--2026-11-20T09:00:00Z", fault.Quoted(text))
+	}
+	return at.UnixNano(), nil
+}
+
+// Take returns the profiles of a span for one use, nil if they are not kept.
+func (o *Older) Take(of Span) *OlderProfiles {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.kept == nil || o.kept.Span != of {
+		return nil
+	}
+	o.kept.uses++
+	return o.kept
+}
+
+// Leave ends a use.
+func (o *Older) Leave(p *OlderProfiles) error {
+	o.mu.Lock()
+	p.uses--
+	p.used = o.now()
+	isOver := p.left && p.uses == 0
+	o.mu.Unlock()
+	if !isOver {
+		return nil
+	}
+	return p.close()
+}
+
+// Begin returns the reading of a span: that of the profiles that are kept, a new one (isMine), whose profiles replace what is
+// kept, or one in progress. One of another span is an error.
+func (o *Older) Begin(of Span) (reading *Reading, isMine bool, err error) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	switch {
+	case o.reading != nil && o.reading.Span == of:
+		return o.reading, false, nil
+	case o.reading != nil:
+		return nil, false, fault.TooMany("one range of older profiles at a time: that of another is read now, %d rows so far", o.reading.read.Load())
+	case o.kept != nil && o.kept.Span == of:
+		return o.kept.Reading, false, nil
+	}
+	o.reading = &Reading{Span: of, ended: make(chan struct{})}
+	return o.reading, true, nil
+}
+
+// end ends a reading, and keeps its profiles if there is no error.
+func (o *Older) end(reading *Reading, p *OlderProfiles, err error) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.reading, reading.err = nil, err
+	if p != nil {
+		o.kept, p.used = p, o.now()
+	}
+	close(reading.ended)
+}
+
+// Forget lets the profiles go if there was no question about them for so long.
+func (o *Older) Forget(age time.Duration) error {
+	o.mu.Lock()
+	p := o.kept
+	if p == nil || age > 0 && (p.uses > 0 || o.now().Sub(p.used) < age) {
+		o.mu.Unlock()
+		return nil
+	}
+	o.kept, p.left = nil, true
+	isOver := p.uses == 0
+	o.mu.Unlock()
+	if !isOver {
+		return nil
+	}
+	return p.close()
+}
+
+// close ends what belongs to the profiles. There are no requests about them.
+func (p *OlderProfiles) close() error {
+	p.source.Close()
+	return p.store.Close()
+}
+
+// NewOlder returns an Older without profiles.
+func NewOlder(opts OlderOptions) *Older { return &Older{opts: opts, now: opts.Reader.Now} }
+
+// errOlderPanic is what those who wait for a reading get if it panics.
+var errOlderPanic = errors.New("older profiles: internal error")
+
+// Fill reads the profiles of a reading that Begin returned as the caller's own. It calls progress as it goes on. The
+// caller forgets what was kept before first, so that the memory of both is not needed.
+func (o *Older) Fill(ctx context.Context, reading *Reading, progress func()) (err error) {
+	var p *OlderProfiles
+	err = errOlderPanic
+	defer func() {
+		reading.isLeft = err != nil && ctx.Err() != nil
+		o.end(reading, p, err)
+	}()
+	p, err = o.read(ctx, reading, progress)
+	return err
+}
+
+// read reads the profiles of a reading. Their store is maintained here: nothing changes it once they are there, so
+// that it evicts none of them.
+func (o *Older) read(ctx context.Context, reading *Reading, progress func()) (_ *OlderProfiles, err error) {
+	store, err := columnstore.Open(columnstore.Options{MemoryBudget: o.opts.Bytes, FutureLimit: -1, PastLimit: -1, Manual: true})
+	if err != nil {
+		return nil, err
+	}
+	isMade := false
+	defer func() {
+		if !isMade { // also after a panic of ReadOlder
+			_ = store.Close()
+		}
+	}()
+	db, err := profile.Open(store, o.opts.Profiles)
+	if err != nil {
+		return nil, err
+	}
+	ctx, stop := context.WithCancelCause(ctx)
+	defer stop(nil)
+	full := fault.TooCostly("the memory of older profiles, at most %d bytes: choose a shorter time", o.opts.Bytes)
+	isFull := func() bool { return store.Stats().EvictedRows > 0 }
+	err = o.opts.Read(ctx, db, reading.from, reading.to, func(read, of int64) {
+		reading.read.Store(read)
+		reading.of.Store(of)
+		_ = store.Maintain(ctx) // an error is that of ctx, which ReadOlder returns
+		if isFull() {
+			stop(full)
+		}
+		progress()
+	})
+	if err == nil {
+		err = store.Compact(ctx)
+	}
+	switch {
+	case isFull() || errors.Is(err, columnstore.ErrMemory): // what was read first is gone, or there was nothing to evict
+		return nil, full
+	case err != nil:
+		return nil, fmt.Errorf("older profiles: %w", err)
+	}
+	isMade = true
+	source := NewStore(db, o.opts.Reader)
+	return &OlderProfiles{Reading: reading, store: store, source: source, handler: o.opts.Handler(source)}, nil
+}
+
+// Holds reports whether profiles are kept, and whether some are read.
+func (o *Older) Holds() (isKept, isReading bool) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.kept != nil, o.reading != nil
+}
+
+// ServeHTTP answers a question about the profiles.
+func (p *OlderProfiles) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	p.source.Tidy()
+	p.handler.ServeHTTP(w, r)
+}
+
+// Rows returns how many rows were looked at, and how many these are at most; 0 while that is not known.
+func (r *Reading) Rows() (read, of int64) { return r.read.Load(), r.of.Load() }
+
+// Ended is closed when the reading has ended.
+func (r *Reading) Ended() <-chan struct{} { return r.ended }
+
+// Outcome returns the error of a reading that has ended. isLeft says that it failed since its client had gone.
+func (r *Reading) Outcome() (isLeft bool, err error) { return r.isLeft, r.err }

@@ -1,0 +1,196 @@
+package source
+
+import (
+	"context"
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"math"
+	"net/url"
+	"strconv"
+	"sync/atomic"
+	"time"
+
+	"github.com/granarydb/granary/columnstore"
+	"github.com/granarydb/granary/history"
+	"github.com/granarydb/granary/history/summary"
+	"github.com/granarydb/granary/profile"
+	"github.com/granarydb/granary/server/internal/fault"
+	"github.com/granarydb/granary/server/internal/question"
+)
+
+// Store is the source of the profiles of one store, and of its histories. The store belongs to the caller.
+type Store struct {
+	db       *profile.DB
+	read     *question.Reader
+	held     held                     // snapshots for later questions
+	newest   atomic.Pointer[newestAt] // of the last question
+	pyramids pyramids                 // of histories, for later questions
+	run      string                   // tells this Store from others
+}
+
+// NewStore returns the source that a database of profiles is. read reads its questions.
+func NewStore(db *profile.DB, read *question.Reader) *Store {
+	return &Store{db: db, read: read, held: held{now: read.Now}, pyramids: pyramids{now: read.Now}, run: rand.Text()}
+}
+
+// View implements Source.
+func (s *Store) View(ctx context.Context, f func(View) error) error {
+	return s.At(ctx, func(v *At) error { return f(v) })
+}
+
+// At is View for a question that needs one store.
+func (s *Store) At(ctx context.Context, f func(*At) error) error {
+	view := func(snap *columnstore.Snapshot) error { return f(s.at(snap, 0)) }
+	err := s.db.Store().View(ctx, view)
+	if errors.Is(err, columnstore.ErrSnapshotExpired) {
+		err = s.db.Store().View(ctx, view)
+	}
+	return err
+}
+
+func (s *Store) at(snap *columnstore.Snapshot, serial uint64) *At {
+	return &At{store: s, DB: s.db, Snap: snap, serial: serial}
+}
+
+// Held implements Source: the last 8 snapshots are held, for 30 seconds. It is an error if that of a commit is no more.
+func (s *Store) Held(_ context.Context, commit *uint64, f func(View) error) error {
+	named := commit != nil
+	if commit == nil {
+		commit = new(uint64)
+	}
+	return s.held.use(s.db.Store(), named, *commit, func(h *heldSnapshot) error { return f(s.at(h.Snapshot, h.serial)) })
+}
+
+// Store implements Source.
+func (s *Store) Store(Need) (*Store, error) { return s, nil }
+
+// DB returns the database of the profiles.
+func (s *Store) DB() *profile.DB { return s.db }
+
+// Ready implements Source.
+func (s *Store) Ready(context.Context) error {
+	if err := s.db.Store().Stats().FilingError; err != nil {
+		return fmt.Errorf("files cannot be written: %w", err)
+	}
+	return nil
+}
+
+// Tidy implements Source.
+func (s *Store) Tidy() {
+	s.held.keep(HeldSnapshots)
+	s.pyramids.forget()
+}
+
+// Holds returns the number of snapshots, and that of summaries of histories, that are held for later questions.
+func (s *Store) Holds() (snapshots, summaries int) {
+	s.held.mu.Lock()
+	defer s.held.mu.Unlock()
+	s.pyramids.mu.Lock()
+	defer s.pyramids.mu.Unlock()
+	return len(s.held.all), len(s.pyramids.all)
+}
+
+// Close implements Source.
+func (s *Store) Close() { s.held.keep(0) }
+
+// At is the view of a Store: a snapshot.
+type At struct {
+	DB   *profile.DB
+	Snap *columnstore.Snapshot
+
+	store  *Store
+	serial uint64 // of a snapshot that is held
+}
+
+// Commit implements View.
+func (v *At) Commit() uint64 { return uint64(v.Snap.Commit()) }
+
+// Tag implements View. Snapshots of one commit can differ by what was evicted, and commits of two runs
+// of a server are not the same. It is weak: other granules can have been touched.
+func (v *At) Tag(path string, parameters url.Values) string {
+	texts := []string{v.store.run, strconv.FormatUint(v.serial, 10), path, parameters.Encode()}
+	h := sha256.Sum256(fmt.Appendf(nil, "%q", texts))
+	return `W/"` + hex.EncodeToString(h[:16]) + `"`
+}
+
+// FindType implements View.
+func (v *At) FindType(ctx context.Context, name string) (Typed, error) {
+	t, err := v.DB.FindType(ctx, v.Snap, name)
+	return Typed{Type: t}, err
+}
+
+// DefaultType implements View.
+func (v *At) DefaultType(ctx context.Context, query profile.Query, parameter string) (Typed, error) {
+	t, err := v.DB.DefaultType(ctx, v.Snap, query)
+	if err != nil {
+		err = fault.In("parameter "+parameter, err)
+	}
+	return Typed{Type: t}, err
+}
+
+// Scales implements View.
+func (v *At) Scales() error { return nil }
+
+// Store implements View.
+func (v *At) Store(Need) (*At, error) { return v, nil }
+
+// Stacks implements View.
+func (v *At) Stacks(_ context.Context, _ Typed, sides []Side, f func(*Profiles) error) error {
+	queries := make([]profile.Query, len(sides))
+	for i := range sides {
+		queries[i] = sides[i].Query
+	}
+	return f(v.Profiles(queries...))
+}
+
+// Profiles returns the profiles that queries choose.
+func (v *At) Profiles(queries ...profile.Query) *Profiles {
+	return &Profiles{DB: v.DB, Snap: v.Snap, Queries: queries}
+}
+
+// Pyramid returns the summary of the view of a history, which is kept for later questions.
+func (v *At) Pyramid(h *columnstore.History, of *history.View) (*summary.Pyramid, error) {
+	return v.store.pyramids.take(h, v.Commit(), of)
+}
+
+// Newest implements View: it returns the time of the newest profile, 0 if there is none. It looks at the last second that rows can have first, and then
+// further back, so that it reads few rows. The panels of a page ask for it in one commit, so that of the last question is kept.
+func (v *At) Newest(ctx context.Context) (int64, error) {
+	opts := columnstore.AggregateOptions{
+		Aggregates: []columnstore.Aggregate{{Op: columnstore.Max, Column: profile.ColumnTimestamp}}, NoCounts: true, MaxBytes: v.store.read.QueryBytes,
+	}
+	units, _, err := v.DB.Table().Units(v.Snap)
+	if err != nil || len(units) == 0 {
+		return 0, err
+	}
+	last := int64(math.MinInt64)
+	for _, u := range units {
+		last = max(last, u.Last)
+	}
+	if known := v.store.newest.Load(); known != nil && known.commit == uint64(v.Snap.Commit()) && known.last == last {
+		return known.time, nil
+	}
+	for _, ago := range []time.Duration{time.Second, time.Minute, time.Hour, 24 * time.Hour, 0} {
+		if opts.Where = (columnstore.Expr{}); ago > 0 {
+			opts.Where = columnstore.AtLeast(profile.ColumnTimestamp, max(last, math.MinInt64+int64(ago))-int64(ago))
+		}
+		groups, err := v.DB.Table().Aggregate(ctx, v.Snap, opts)
+		if err != nil {
+			return 0, err
+		}
+		if newest := &groups.Aggregates[0].Values; len(newest.Int64s) > 0 && !newest.Null(0) {
+			v.store.newest.Store(&newestAt{uint64(v.Snap.Commit()), last, newest.Int64s[0]})
+			return newest.Int64s[0], nil
+		}
+	}
+	return 0, nil
+}
+
+// newestAt is the time of the newest profile of a commit, whose rows can have times up to last.
+type newestAt struct {
+	commit     uint64
+	last, time int64
+}

@@ -1,0 +1,221 @@
+package source
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+
+	querierv1 "github.com/grafana/pyroscope/api/gen/proto/go/querier/v1"
+	typesv1 "github.com/grafana/pyroscope/api/gen/proto/go/types/v1"
+
+	"github.com/granarydb/granary/profile"
+	"github.com/granarydb/granary/server/internal/fanout"
+	"github.com/granarydb/granary/server/internal/fault"
+	"github.com/granarydb/granary/server/internal/question"
+)
+
+// listed returns a list of the snapshot as it is now.
+func listed[M, T any](ctx context.Context, s *Store, m M, list func(*At, context.Context, M) ([]T, error)) (out []T, err error) {
+	err = s.At(ctx, func(v *At) (err error) {
+		out, err = list(v, ctx, m)
+		return err
+	})
+	return out, err
+}
+
+// Types implements Source, without reading rows.
+func (s *Store) Types(ctx context.Context, m *querierv1.ProfileTypesRequest) ([]*typesv1.ProfileType, error) {
+	return listed(ctx, s, m, (*At).types)
+}
+
+// LabelNames implements Source.
+func (s *Store) LabelNames(ctx context.Context, m *typesv1.LabelNamesRequest) ([]string, error) {
+	return listed(ctx, s, m, (*At).labelNames)
+}
+
+// LabelValues implements Source.
+func (s *Store) LabelValues(ctx context.Context, m *typesv1.LabelValuesRequest) ([]string, error) {
+	return listed(ctx, s, m, (*At).labelValues)
+}
+
+// Series implements Source.
+func (s *Store) Series(ctx context.Context, m *querierv1.SeriesRequest) ([]*typesv1.Labels, error) {
+	return listed(ctx, s, m, (*At).series)
+}
+
+func (v *At) types(ctx context.Context, m *querierv1.ProfileTypesRequest) (out []*typesv1.ProfileType, err error) {
+	query := profile.Query{MaxBytes: v.store.read.QueryBytes}
+	if err := question.Millis(&query, m.GetStart(), m.GetEnd()); err != nil {
+		return nil, err
+	}
+	kinds, err := v.DB.Kinds(ctx, v.Snap, query)
+	if err != nil {
+		return nil, err
+	}
+	known := map[string]bool{}
+	for _, k := range kinds {
+		for _, t := range k.Types {
+			if id := question.TypeID(k.Name, t); !known[id] {
+				known[id] = true
+				out = append(out, &typesv1.ProfileType{
+					ID: id, Name: cmp.Or(k.Name, question.Unnamed), SampleType: t.Sample, SampleUnit: t.SampleUnit, PeriodType: t.Period, PeriodUnit: t.PeriodUnit,
+				})
+			}
+		}
+	}
+	slices.SortFunc(out, func(a, b *typesv1.ProfileType) int { return cmp.Compare(a.GetID(), b.GetID()) })
+	return out, nil
+}
+
+func (v *At) labelNames(ctx context.Context, m *typesv1.LabelNamesRequest) ([]string, error) {
+	names := map[string]bool{}
+	err := v.eachSelector(ctx, m, false, func(f found) error {
+		all, err := v.DB.LabelNames(ctx, v.Snap, f.query)
+		if err != nil || len(all) == 0 || f.isNone() {
+			return err
+		}
+		for _, l := range question.TypeLabels("", profile.Type{}) {
+			names[l.Name] = true
+		}
+		for _, s := range f.sources {
+			for _, l := range s.Labels {
+				names[l.Name] = true
+			}
+		}
+		for _, name := range all {
+			if !f.others[name] { // of a source, or of samples
+				names[name] = true
+			}
+		}
+		return nil
+	})
+	return slices.Sorted(maps.Keys(names)), err
+}
+
+func (v *At) labelValues(ctx context.Context, m *typesv1.LabelValuesRequest) ([]string, error) {
+	name, values := m.GetName(), map[string]bool{}
+	if name == "" {
+		return nil, fault.Invalid("name: want the name of a label")
+	}
+	ofType := question.IsTypeLabel(name)
+	err := v.eachSelector(ctx, m, ofType, func(f found) error {
+		for _, s := range f.sources {
+			labels := s.Labels
+			if ofType {
+				labels = question.TypeLabels(question.ValueOf(labels, profile.NameLabel), s.Type)
+			}
+			values[question.ValueOf(labels, name)] = true
+		}
+		if ofType || f.isNone() || f.others[name] {
+			return nil // there are no further values, or they are those of other types
+		}
+		all, err := v.DB.LabelValues(ctx, v.Snap, name, f.query)
+		for _, value := range all {
+			values[value] = true
+		}
+		return err
+	})
+	delete(values, "")
+	return slices.Sorted(maps.Keys(values)), err
+}
+
+func (v *At) series(ctx context.Context, m *querierv1.SeriesRequest) (out []*typesv1.Labels, err error) {
+	var sets [][]profile.Label
+	known := map[string]bool{}
+	err = v.eachSelector(ctx, m, true, func(f found) error {
+		for _, s := range f.sources {
+			labels := sourceLabels(s, m.GetLabelNames())
+			if key := fmt.Sprintf("%q", labels); len(labels) > 0 && !known[key] {
+				known[key] = true
+				sets = append(sets, labels)
+			}
+		}
+		return nil
+	})
+	slices.SortFunc(sets, question.CompareLabels)
+	for _, labels := range sets {
+		out = append(out, &typesv1.Labels{Labels: fanout.LabelPairs(labels)})
+	}
+	return out, err
+}
+
+// found is what a selector can choose, without a look at rows.
+type found struct {
+	query   profile.Query
+	isTyped bool             // the selector has conditions on the type, which query has not
+	sources []profile.Source // if it is typed, or if they are asked for
+	others  map[string]bool  // the labels of series whose type alone is not chosen
+}
+
+// isNone reports whether no type is chosen.
+func (f *found) isNone() bool { return f.isTyped && len(f.sources) == 0 }
+
+// labelQuestion is a question about labels.
+type labelQuestion interface {
+	GetMatchers() []string
+	GetStart() int64
+	GetEnd() int64
+}
+
+// eachSelector calls f for each selector of a question about labels, or once if it has none. The answer
+// is that of all of them together.
+func (v *At) eachSelector(ctx context.Context, about labelQuestion, sources bool, f func(found) error) error {
+	const most = 100
+	matchers := about.GetMatchers()
+	if len(matchers) > most {
+		return fault.TooLarge("matchers: %d selectors, at most %d", len(matchers), most)
+	}
+	if len(matchers) == 0 {
+		matchers = []string{""}
+	}
+	for _, text := range matchers {
+		one := found{query: profile.Query{MaxBytes: v.store.read.QueryBytes}, others: map[string]bool{}}
+		s, err := question.ParseSelection(text)
+		if err == nil {
+			one.query.Selector, err = question.SelectorOf(s.Labels)
+		}
+		if err != nil {
+			return fault.Invalid("matchers: %w", err)
+		}
+		if err := question.Millis(&one.query, about.GetStart(), about.GetEnd()); err != nil {
+			return err
+		}
+		if one.isTyped = len(s.Types) > 0; one.isTyped || sources {
+			all, err := v.DB.Series(ctx, v.Snap, one.query)
+			if err != nil {
+				return err
+			}
+			one.choose(all, &s)
+		}
+		if err := f(one); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// choose divides series by their type.
+func (f *found) choose(all []profile.Source, s *question.Selection) {
+	for _, source := range all {
+		if s.HasType(question.ValueOf(source.Labels, profile.NameLabel), source.Type) {
+			f.sources = append(f.sources, source)
+			continue
+		}
+		for _, l := range source.Labels {
+			f.others[l.Name] = true
+		}
+	}
+}
+
+// sourceLabels returns the labels of a series and of its type, sorted: those of some names, or all.
+func sourceLabels(s profile.Source, names []string) (labels []profile.Label) {
+	labels = slices.DeleteFunc(slices.Clone(s.Labels), func(l profile.Label) bool { return question.IsTypeLabel(l.Name) })
+	labels = append(labels, question.TypeLabels(question.ValueOf(s.Labels, profile.NameLabel), s.Type)...)
+	labels = slices.DeleteFunc(labels, func(l profile.Label) bool {
+		return l.Value == "" || len(names) > 0 && !slices.Contains(names, l.Name)
+	})
+	slices.SortFunc(labels, question.CompareLabel)
+	return labels
+}

@@ -1,0 +1,51 @@
+package source
+
+import (
+	"context"
+
+	"github.com/granarydb/granary/profile"
+	"github.com/granarydb/granary/server/internal/fanout"
+	"github.com/granarydb/granary/server/internal/web"
+)
+
+// What a node tells a front beside its answer, in headers.
+
+// TellKinds answers a front's question for the kinds of the profiles of a query, if there is one: of those with
+// some types, or all.
+func (p *Profiles) TellKinds(ctx context.Context, q profile.Query, types ...profile.Type) error {
+	h, _ := web.HeadersOf(ctx)
+	if h.Request.Get(fanout.KindsHeader) == "" || q.SumKinds {
+		return nil
+	}
+	q.Exact = true
+	kinds, err := p.DB.Kinds(ctx, p.Snap, q)
+	if err != nil {
+		return err
+	}
+	text, err := fanout.EncodeKinds(kinds, types...)
+	h.Answer.Set(fanout.KindsHeader, text)
+	return err
+}
+
+// asksSources reports whether a front asks for what means are made from, and says that this is the answer.
+func asksSources(ctx context.Context) bool {
+	h, _ := web.HeadersOf(ctx)
+	if h.Request.Get(fanout.SourcesHeader) == "" {
+		return false
+	}
+	h.Answer.Set(fanout.SourcesHeader, "1")
+	return true
+}
+
+// Warn adds the error of a node that an answer lacks to the answer's headers.
+func Warn(ctx context.Context, err error) {
+	if h, ok := web.HeadersOf(ctx); ok {
+		h.Answer.Add(fanout.WarningHeader, err.Error())
+	}
+}
+
+// warnings returns the warnings so far.
+func warnings(ctx context.Context) []string {
+	h, _ := web.HeadersOf(ctx)
+	return h.Answer.Values(fanout.WarningHeader)
+}

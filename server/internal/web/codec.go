@@ -1,0 +1,107 @@
+package web
+
+import (
+	"bytes"
+	"errors"
+
+	"google.golang.org/protobuf/encoding/protojson"
+	"google.golang.org/protobuf/encoding/protowire"
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/reflect/protoreflect"
+
+	"github.com/granarydb/granary/server/internal/fault"
+)
+
+// A message of two bytes takes more than a hundred in memory. So the messages of a request are
+// counted before any is decoded. Repeated strings count as messages.
+
+// ProtoCodec is the codec of Connect for protobuf, with a limit on the messages of a request.
+type ProtoCodec struct {
+	Most int
+	// Take takes memory for what a message becomes, or returns an error. The message is then left empty, as Connect
+	// would call it a bad one: the one that took the memory tells the error. nil takes none.
+	Take func(bytes int64) error
+}
+
+// What a request takes in memory for what it sends, at the worst.
+const (
+	MessageBytes = 512 // a message, and what of pprof is made of it
+	valueBytes   = 32  // a value in a list of JSON
+)
+
+func (c ProtoCodec) has(bytes int64) bool { return c.Take == nil || c.Take(bytes) == nil }
+
+// Name implements connect.Codec.
+func (ProtoCodec) Name() string { return "proto" }
+
+// Marshal implements connect.Codec.
+func (ProtoCodec) Marshal(m any) ([]byte, error) { return proto.Marshal(m.(proto.Message)) }
+
+// Unmarshal implements connect.Codec.
+func (c ProtoCodec) Unmarshal(data []byte, to any) error {
+	m := to.(proto.Message)
+	n := countMessages(data, m.ProtoReflect().Descriptor(), c.Most, 0)
+	if n > c.Most {
+		return fault.TooLarge("more than %d messages in a request", c.Most)
+	}
+	if !c.has(int64(len(data) + n*MessageBytes)) {
+		return nil // see Take
+	}
+	return proto.UnmarshalOptions{DiscardUnknown: true, RecursionLimit: maxNesting}.Unmarshal(data, m)
+}
+
+// JSONCodec is ProtoCodec for JSON.
+type JSONCodec ProtoCodec
+
+// Name implements connect.Codec.
+func (JSONCodec) Name() string { return "json" }
+
+// Marshal implements connect.Codec.
+func (JSONCodec) Marshal(m any) ([]byte, error) { return protojson.Marshal(m.(proto.Message)) }
+
+// Unmarshal implements connect.Codec.
+func (c JSONCodec) Unmarshal(data []byte, to any) error {
+	messages, values := bytes.Count(data, []byte("{")), bytes.Count(data, []byte(","))
+	if messages+values > 4*c.Most {
+		return fault.TooLarge("more than %d values in a request", 4*c.Most)
+	}
+	if !ProtoCodec(c).has(int64(len(data) + messages*MessageBytes + values*valueBytes)) {
+		return nil // as above
+	}
+	if err := (protojson.UnmarshalOptions{DiscardUnknown: true, RecursionLimit: maxNesting}).Unmarshal(data, to.(proto.Message)); err != nil {
+		return errors.New(fault.Text(err)) // it repeats values that are no numbers, however long
+	}
+	return nil
+}
+
+// maxNesting bounds the depth of a request's messages.
+const maxNesting = 100
+
+// countMessages counts the messages and strings inside an encoded message, up to one more than a
+// limit. It stops at the first error, which decoding finds again.
+func countMessages(data []byte, of protoreflect.MessageDescriptor, most, depth int) (n int) {
+	if depth > maxNesting {
+		return 0
+	}
+	for len(data) > 0 && n <= most {
+		number, kind, size := protowire.ConsumeTag(data)
+		if size < 0 {
+			return n
+		}
+		data = data[size:]
+		if size = protowire.ConsumeFieldValue(number, kind, data); size < 0 {
+			return n
+		}
+		field := of.Fields().ByNumber(number)
+		if field != nil && kind == protowire.BytesType {
+			if m := field.Message(); m != nil {
+				value, _ := protowire.ConsumeBytes(data)
+				n += 1 + countMessages(value, m, most-n, depth+1)
+			} else if field.IsList() && (field.Kind() == protoreflect.StringKind || field.Kind() == protoreflect.BytesKind) {
+				n++
+			}
+		}
+		data = data[size:]
+	}
+	return n
+}
