@@ -62,7 +62,7 @@ func (r *ImageReader) blocks(o order, n uint64) Words {
 	return out
 }
 
-// checkBlocks checks what reading a block relies on.
+// checkBlocks checks all that the reader of a block assumes, because a wrong offset would panic there.
 func (r *ImageReader) checkBlocks(b *blocks) {
 	count := int(b.widths.n)
 	end := b.starts.at(0)

@@ -67,9 +67,9 @@ func (w *ImageWriter) ownColumn(c *Column) {
 	}
 }
 
-// Column reads a column of the given type, encoding and dictionary, which has codes up to the
-// given one, and of so many rows. Only a nullable one may have nulls. It costs what Words does
-// and, for a plain column of strings or UUIDs, 3 ns a value.
+// Column reads a column of the given type, encoding and dictionary, which has `codes` codes,
+// with `rows` rows. Only a nullable column may have nulls. It costs as much as Words and,
+// for a plain column of strings or UUIDs, 3 ns a value more.
 func (r *ImageReader) Column(spec Spec, rows, codes int, nullable bool) Column {
 	r.In("column")
 	kind, ok := r.kind(spec, nullable)

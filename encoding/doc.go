@@ -55,7 +55,7 @@
 //	    read without an error, all ways of reading its words return the same
 //	    ones, within the bounds that the reader asked for, without a panic.
 //
-// E3 to E6 are those of package dict.
+// Package dict states E3 to E6.
 //
 // The package makes no compatibility promise, except for the types, encodings and vectors of
 // schemas and batches. It does not depend on column names, the meaning of rows, transactions or

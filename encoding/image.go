@@ -8,7 +8,7 @@ import (
 	"github.com/granarydb/granary/internal/fields"
 )
 
-// ErrImage reports bytes that are not an image. Its text names what is wrong, and where.
+// ErrImage reports bytes that are not an image. Its text names the fault and its place.
 var ErrImage = dict.ErrImage
 
 // An image is words and columns as bytes for a file. A descriptor has their layouts, widths,
@@ -89,7 +89,7 @@ func (w *ImageWriter) AppendTo(dst []byte) (image []byte, wide int) {
 	return w.wide.appendTo(dst), wide
 }
 
-// putData writes bytes; what follows begins at a whole word.
+// putData writes bytes and pads them to a whole word.
 func (w *ImageWriter) putData(data []byte) {
 	s := &w.narrow
 	if w.isWide {
@@ -113,10 +113,10 @@ func (w *ImageWriter) putWords(words []uint64) {
 }
 
 // ImageReader reads an image in the order in which it was written. The embedded reader reads the
-// fields of the descriptor and keeps the first error; what is read after an error is zero, and
-// nothing of an image may be used before Close returned nil.
+// fields of the descriptor and keeps the first error. Fields read after an error are zero, and
+// no part of an image may be used before Close has returned nil.
 //
-// What it returns refers to the image, which must not change and stays in memory as long as any
+// Its results refer to the image, which must not change and stays in memory as long as any
 // of it is in use. If the image does not lie at a multiple of 8 bytes in memory, or the machine
 // has its highest byte first, it is copied.
 //

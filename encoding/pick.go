@@ -9,8 +9,8 @@ import (
 // Pick appends the words of the given rows to dst. The rows rise; Pick panics unless each is
 // at least 0 and below Len. If few neighbours of a row are picked, it costs 3 to 6 ns a row
 // for packed and sparse words and 5 to 150 ns for runs, the most where rows are more than 128
-// runs apart. Otherwise it reads, in each block of 128 rows with a picked row, those from the
-// first picked to the last, as Append does.
+// runs apart. Otherwise it reads, in each block of 128 rows with a picked row, all rows from the
+// first picked one to the last, as Append does.
 func (w *Words) Pick(dst []uint64, rows []int32) []uint64 {
 	if len(rows) == 0 {
 		return dst
@@ -53,7 +53,7 @@ func sparsely(rows []int32) bool {
 	return int(rows[len(rows)-1]-rows[0]) > each*len(rows)
 }
 
-// inBlock splits rows into those in the block of the first row, and the rest.
+// inBlock splits rows into near, the rows in the block of the first row, and rest.
 func inBlock(rows []int32) (near, rest []int32) {
 	end := (rows[0]/blockLen + 1) * blockLen
 	n := 1
@@ -196,7 +196,7 @@ var highest = func() (of [sumBits + 1]uint64) {
 }()
 
 // sumPacked returns the sum of the words [lo, hi) of width bits. It counts the words of a load
-// with the highest bit set, doubles the count and adds those with the next bit set, and so on.
+// with the highest bit set, doubles the count, adds the words with the next bit set, and so on.
 func sumPacked(src []uint64, lo, hi int, width uint) (sum uint64) {
 	if width == 0 {
 		return 0

@@ -104,7 +104,7 @@ func (b *blocks) reach(i int, top uint64) (first, last uint64, ok bool) {
 	return first, before + sum, before>>small == 0 && first <= before && before+sum <= limit
 }
 
-// widest returns the greatest number of so many bits.
+// widest returns the greatest number of `width` bits.
 func widest(width uint64) uint64 { return ^uint64(0) >> (64 - width) }
 
 // sumExceptions returns the sum of the exceptions of a block, in units of 2^width.

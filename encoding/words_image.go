@@ -5,8 +5,8 @@ import (
 	"math/bits"
 )
 
-// Words adds words to the image. It panics if they are a lookup with other ordinals than those
-// that Ordinals added.
+// Words adds words to the image. It panics if they are a lookup whose ordinals Ordinals has not
+// added.
 func (w *ImageWriter) Words(words *Words) {
 	if words.n == 0 {
 		words = &Words{layout: layoutPacked}
@@ -55,7 +55,7 @@ func (w *ImageWriter) Ordinals(ordinals *Words) {
 	w.ordinals = ordinals
 }
 
-// Ordinals reads n ordinals of lookups whose tables have so many headers, at least 1.
+// Ordinals reads n ordinals of lookups whose tables have `headers` headers, at least 1.
 func (r *ImageReader) Ordinals(n, headers int) *Words {
 	r.ordinals = nil // ordinals are no lookup
 	ordinals := r.Words("ordinals", n, 0, uint64(headers-1))

@@ -6,8 +6,8 @@ import (
 	"github.com/granarydb/granary/schema"
 )
 
-// Generation is the dictionaries for the codes of a set of parts. A table starts a new one
-// every so many buckets. When the last part of a generation is dropped, the garbage collector
+// Generation is the dictionaries for the codes of a set of parts. A table starts a new
+// generation after a fixed number of buckets. When the last part of a generation is dropped, the garbage collector
 // frees its dictionaries.
 //
 // A generation is append-only and safe for concurrent use.

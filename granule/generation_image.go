@@ -11,8 +11,8 @@ import (
 	"github.com/granarydb/granary/schema"
 )
 
-// ErrImage reports bytes that are not an image of a part or of dictionaries. Its text names what is
-// wrong, and where.
+// ErrImage reports bytes that are not an image of a part or of dictionaries. Its text names the
+// fault and its place.
 var ErrImage = encoding.ErrImage
 
 // Watermark is how far the dictionaries of a generation have grown: their last codes. The zero
@@ -39,10 +39,10 @@ func (g *Generation) NextWatermark() Watermark {
 	return Watermark{Strings: g.Strings.Len(), UUIDs: g.UUIDs.Len(), Lists: g.Lists.NextMark(), Series: g.Series.Len()}
 }
 
-// Fit returns a watermark so that an image from since up to it has about so many bytes, and one entry
-// more at most: an image of all is then several, one after the other. It is beyond since unless that is
-// to, which NextWatermark returned, or Watermark of a generation that was made of images. It costs 1 ns
-// an entry.
+// Fit returns the watermark up to which an image from since takes about `bytes` bytes, by at most one
+// entry more. A caller writes a large image in pieces with it. The result is past since unless since is to.
+// to comes from NextWatermark, or from Watermark of a generation that was read from images. Fit costs
+// 1 ns an entry.
 func (g *Generation) Fit(since, to Watermark, bytes int) (next Watermark) {
 	left := max(bytes, 1)
 	next.Strings, left = g.Strings.Fit(since.Strings, to.Strings, left)
@@ -52,9 +52,9 @@ func (g *Generation) Fit(since, to Watermark, bytes int) (next Watermark) {
 	return next
 }
 
-// AppendImageTo appends to dst what the dictionaries have new between two watermarks, whoever added it.
-// The second is one that NextWatermark, Fit, or Watermark of a generation that was made of images
-// returned. If they are equal, the image, of a few bytes, can be left out. It may run beside inserts.
+// AppendImageTo appends to dst the entries that the dictionaries gained between two watermarks, by any
+// insert. The second watermark comes from NextWatermark, from Fit, or from Watermark of a generation that
+// was read from images. If both are equal, the image, of a few bytes, can be left out. It may run beside inserts.
 // An image up to a watermark that was taken after an insert has all codes of its parts, and stands for
 // all images between the watermarks (dict.Lists.AppendImageTo). It costs 10 ns a value, 5 ns a list,
 // and a copy of their bytes.
@@ -65,11 +65,12 @@ func (g *Generation) AppendImageTo(dst []byte, since, to Watermark) (image []byt
 	return g.Series.AppendImageTo(dst, since.Series, to.Series)
 }
 
-// OpenImage checks an image of what follows the present dictionaries, against the limits of
-// batches and the schema, and returns a function that adds it, to be called once. Codes are those
-// that the image was made of, whatever the seeds. An error wraps ErrImage, and changes nothing.
+// OpenImage checks an image of the entries that follow the present dictionaries, against the limits of
+// batches and the schema, and returns a function that adds them. The caller calls it once. Codes stay
+// as they were when the image was written, because seeds change hashes alone. An error wraps ErrImage,
+// and changes nothing.
 //
-// Nobody else may use the generation from this call until the image is added. It costs about 80
+// No other goroutine may use the generation from this call until the image is added. It costs about 80
 // ns a list and 20 ns a value, and copies the content. Dictionaries make hashes when they are
 // first searched: see dict.Lists.OpenImage.
 func (g *Generation) OpenImage(s *schema.Schema, image []byte) (add func(), err error) {

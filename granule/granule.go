@@ -81,7 +81,7 @@ func (g *Granule) add(s Section, c *cell) {
 }
 
 // Oldest returns the granule as an earlier commit left it, with at most the given number of
-// fresh rows, or with those of one commit if the oldest alone has more. It bounds the size of a
+// fresh rows, or with the rows of the oldest commit if that commit alone has more. It bounds the size of a
 // rewrite; Succeed carries over the later parts. It never divides a commit, so that a rewrite of
 // it keeps G7. It costs one allocation and O(omitted parts).
 func (g *Granule) Oldest(rows int) *Granule {

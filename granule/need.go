@@ -106,7 +106,7 @@ func (n *needer) tuple(c *schema.Concrete) {
 	n.series.bytes += bytes
 }
 
-// column counts a column's values, and returns the bytes of those that the part stores itself.
+// column counts a column's values, and returns the bytes of the values that the part stores itself.
 func (n *needer) column(c *schema.Concrete) (own int) {
 	v := &c.Values
 	last := -1 // the previous row

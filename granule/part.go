@@ -17,7 +17,7 @@ type Part struct {
 	rows    int
 	series  encoding.Words
 	columns []Column
-	unread  *unreadColumns // those that a file has and ReadParts skipped; nil if all are there
+	unread  *unreadColumns // columns that ReadParts left in the file; nil if it read all
 	// ordinals is the header of each row, if a rewrite listed the headers. The columns of the
 	// header share it.
 	ordinals *encoding.Words
@@ -100,8 +100,8 @@ func (p *Part) Begin() uint64 { return p.begin }
 // several.
 func (p *Part) Commit() uint64 { return p.commit }
 
-// Move makes another bucket of the same range that of the rows. It is called before the commit that makes the
-// part visible, by who made it.
+// Move sets the bucket of the part to another bucket of the same range. The maker of the part calls it
+// before the commit, because a visible part never changes.
 func (p *Part) Move(bucket int64) { p.bucket = bucket }
 
 // Bucket returns the start of the time bucket of the rows.
@@ -137,8 +137,8 @@ func (p *Part) Columns() []Column {
 	return p.columns
 }
 
-// Find returns the concrete column of the given name, or nil if no row has a value in it. It must not
-// be one that was not read (ReadParts).
+// Find returns the concrete column of the given name, or nil if no row has a value in it. The column
+// must have been read (ReadParts).
 // O(log columns).
 func (p *Part) Find(column int, name string) *encoding.Column {
 	lo, hi := 0, len(p.columns)

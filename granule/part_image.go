@@ -91,8 +91,8 @@ func (p *Part) headers() int {
 
 // PartReader reads images of parts. It is not safe for concurrent use.
 type PartReader struct {
-	// Schema is the schema of the table. Columns are found by their index, so a schema may have
-	// further ones at its end that the image does not know.
+	// Schema is the schema of the table. Columns are found by their index, so the schema may have
+	// more columns at its end than the image.
 	Schema *schema.Schema
 	// Generation has the dictionaries of the codes. They are not read.
 	Generation *Generation
@@ -115,7 +115,7 @@ type PartReader struct {
 //
 // Read checks all that the methods of the part and of its columns, queries and rewrites rely on,
 // so that no image makes them panic or takes memory out of proportion (G8). It does not check that
-// the rows are sorted, or are those that were written: that takes a checksum.
+// the rows are sorted, or that they are the rows that were written, because only a checksum can tell.
 //
 // It costs about 1 ns a row of a base part, half of it for the structure of the columns, and 2 ns a
 // row of a fresh part of a profile, most of it for the allocation and the descriptor. A column that
@@ -192,8 +192,8 @@ func (r *PartReader) ordinals(rows int) *encoding.Words {
 // leastColumn is the number of bytes of the descriptor that a column takes at least.
 const leastColumn = 6
 
-// column reads a column behind those that the part has, and returns its name. A wide one is skipped if
-// its words are not there.
+// column reads the next column of the part and returns its name. It skips a wide column if the words
+// are not in the image.
 func (r *PartReader) column(p *Part, wide bool) (name string) {
 	in, s := &r.in, r.Schema
 	in.In("column")

@@ -26,8 +26,8 @@ type Rows struct {
 var rowsPool = sync.Pool{New: func() any { return new(Rows) }}
 
 // Code translates rows of a checked batch into codes of gen and sorts them. All rows must be
-// of the given bucket. The only errors are those of a full dictionary; entries that were added
-// until then remain in it, unused. Done releases the memory of the rows.
+// of the given bucket. The only error is that of a full dictionary. Entries that were added before it
+// stay in the dictionary, unused. Done releases the memory of the rows.
 //
 // It costs a dictionary look-up for each string, and for each list that is not the same slice
 // as its predecessor; codes need none. The sort is by series and leading list, as integers,
@@ -363,7 +363,7 @@ func (c *coder) listWords(in *schema.Concrete, out *frameColumn) error {
 	}
 	lists := v.UUIDLists
 	if c.rows != nil || v.Valid != nil || v.Offsets != nil {
-		clear(c.lists) // those of another column
+		clear(c.lists) // lists of the previous column
 		lists = c.lists[:0]
 		for i := range out.words {
 			if at := in.At(c.row(i)); !v.Null(at) {

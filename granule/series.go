@@ -69,9 +69,9 @@ func (c *SeriesColumns) Each(f func(name string, column SeriesColumn)) {
 	}
 }
 
-// SeriesColumns returns the columns of all series that have a code, those of uncommitted
-// inserts included. Series added since the last call cost some us each, and each of their
-// columns a copy of 24 bytes a distinct value. keep is asked whether at most so many bytes may
+// SeriesColumns returns the columns of all series that have a code, including series of uncommitted
+// inserts. Series added since the last call cost some us each, and each of their
+// columns a copy of 24 bytes a distinct value. keep is asked whether `bytes` bytes, an upper bound, may
 // be cached for the next caller; kept reports that they were, and that Size has changed.
 func (g *Generation) SeriesColumns(s *schema.Schema, keep func(bytes int) bool) (columns *SeriesColumns, kept bool) {
 	if c := g.columns.latest.Load(); c != nil && c.len == g.Series.Len() {

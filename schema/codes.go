@@ -2,8 +2,8 @@ package schema
 
 import "fmt"
 
-// CheckCodes returns ErrBatch if the batch has codes of series or of lists that are greater than those that were
-// given, or any codes of lists if it is not to be coded. columns are those of CheckInto.
+// CheckCodes returns ErrBatch if a code of the batch is greater than series or lists, the greatest codes that
+// were given out, or if coded is false and the batch has codes of lists. columns is the result of CheckInto.
 func (b *Batch) CheckCodes(columns []Concrete, coded bool, series, lists uint32) error {
 	if b.Series > series {
 		return fmt.Errorf("%w: series %d of %d", ErrBatch, b.Series, series)

@@ -11,8 +11,8 @@ import (
 	"github.com/granarydb/granary/encoding"
 )
 
-// errTuple reports bytes that are not a series tuple of the schema. Tuples are made here, and
-// those of an image pass CheckTuple.
+// errTuple reports bytes that are not a series tuple of the schema. This package makes tuples, and
+// CheckTuple checks the tuples of an image.
 var errTuple = errors.New("malformed series tuple")
 
 // SeriesValue is one value of a series: a concrete column and its value.

@@ -103,8 +103,8 @@ func (s *Handle[R]) State() (state R, err error) {
 }
 
 // Use returns the state for a read, which ends with Done. Until then the contents of the root
-// count as held, even if the snapshot is closed or expires meanwhile. The errors are those of
-// State.
+// count as held, even if the snapshot is closed or expires meanwhile. It returns the same errors
+// as State.
 func (s *Handle[R]) Use() (Use[R], error) {
 	p := s.at.Load()
 	if p == nil {

@@ -9,9 +9,9 @@
 //
 // A code is 1 or more; the code 0 is null.
 //
-// What a dictionary has new since a mark can be written as an image, and added to a dictionary
-// with other hashes (Values.AppendImage and OpenImage, and those of Lists). Codes are the same
-// there. docs/format/dictionary.md draws the bytes.
+// The entries that a dictionary gained since a mark can be written as an image, and added to a
+// dictionary with another seed (AppendImage and OpenImage of Values and of Lists). Codes stay the
+// same there. docs/format/dictionary.md draws the bytes.
 //
 // # Invariants
 //

@@ -13,8 +13,8 @@ import (
 //	varint: codes shared with the front of the previous list
 //	varint: further codes * 4 + width-1 | width bytes each, the lowest first
 //
-// Codes of a fixed width are read independently of the length of those before them, and mostly
-// take fewer bytes than varints (docs/decisions/0018). Every sixteenth list is stored whole,
+// A code of fixed width is found without reading the codes before it, and mostly
+// takes fewer bytes than a varint (docs/decisions/0018). Every sixteenth list is stored whole,
 // so reading a list decodes at most that many. One writer and any number of readers may use
 // the sequence concurrently.
 //
@@ -32,8 +32,8 @@ type frontCoded struct {
 // restart is the distance of lists that are stored whole.
 const restart = ListBlock
 
-// ListBlock is the number of lists that are stored together, from the codes 1, 1+ListBlock and so on. Reading one of
-// them decodes a part of those before it, so reading several in their order costs little more.
+// ListBlock is the number of lists that are stored together, from the codes 1, 1+ListBlock and so on. Reading one list
+// decodes parts of the lists before it, so reading several in order costs little more.
 const ListBlock = 16
 
 // add appends a list. It fails when no place is left, after 4 GiB.
@@ -125,8 +125,8 @@ func (f *frontCoded) heap() int {
 	return f.bytes.heap() + 4*paged(int(f.n.Load())) + 4*cap(f.last) + cap(f.entry)
 }
 
-// need returns an upper bound of the growth in bytes when lists with so many codes in all, the
-// longest with longest codes, are added. Only the writer may call it.
+// need returns an upper bound of the growth in bytes when `lists` lists are added, with `codes` codes
+// in all, and `longest` codes in the longest. Only the writer may call it.
 func (f *frontCoded) need(lists, codes, longest int) int {
 	if lists == 0 {
 		return 0

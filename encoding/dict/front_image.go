@@ -21,8 +21,8 @@ func (f *frontCoded) image(w *fields.Writer, lo, hi int) {
 	}
 }
 
-// fit returns the list up to which those from lo on take so many bytes in an image, as soon as they are
-// exceeded, and the rest of the bytes; at most hi.
+// fit returns the first list at which the lists from lo on take `bytes` bytes or more in an image, at most
+// hi, and the bytes that are left of them.
 func (f *frontCoded) fit(lo, hi, bytes int) (to, left int) {
 	for ; lo < hi && bytes > 0; lo++ {
 		at := *f.places.at(lo)
@@ -41,8 +41,8 @@ func entryLen(b []byte) int {
 	return len(b) - len(codes.bytes) + own*codes.width
 }
 
-// readImage checks n lists of at most most codes up to the given number of elements, which
-// follow those of f, and returns their bytes.
+// readImage checks the n lists that follow the lists of f, and returns their bytes. A list has at most
+// `most` codes, each at most `elements`.
 func (f *frontCoded) readImage(r *fields.Reader, n, elements, most int) []byte {
 	all, before := r.Peek(), len(f.last)
 	next := arena{n: f.bytes.n, room: f.bytes.room}

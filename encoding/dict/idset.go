@@ -36,7 +36,7 @@ type idShard struct {
 //
 // The codes leave 13 bits for the hash at 200,000 ids, 7 at 10^7.
 type idSlots struct {
-	codes uint32 // mask of the code's bits, which include those that choose the shard
+	codes uint32 // mask of the code's bits, including the bits that choose the shard
 	slots []atomic.Uint32
 }
 
@@ -78,7 +78,7 @@ func (in *idSlots) next(i int, hash uint64) (code uint32, slot int) {
 
 // findAll sets codes to the codes of ids with the given hashes, 0 for absent ids. It makes
 // three passes over a batch of ids: the first slots, the codes whose hash bits match, and the
-// ids of those codes. Cache misses overlap and no branch waits for one. When the set is larger
+// ids of these codes. Cache misses overlap and no branch waits for one. When the set is larger
 // than the caches, this is twice as fast as single look-ups.
 func (s *idSet) findAll(codes []uint32, ids []uuid.UUID, hashes []uint64) {
 	// Small enough to stay in cache between passes, and large enough that the end of a pass,
@@ -99,7 +99,7 @@ func (s *idSet) findSome(codes []uint32, ids []uuid.UUID, hashes []uint64) {
 		}
 	}
 	// The first loop does nothing else: misses no longer overlap once the instructions that
-	// wait for one and those behind them exceed the processor's window.
+	// wait for one, and the instructions after them, exceed the processor's window.
 	codes, ids = codes[:len(hashes)], ids[:len(hashes)]
 	for i, hash := range hashes {
 		slots := shards[hash%idShards].slots

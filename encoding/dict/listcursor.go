@@ -15,7 +15,7 @@ type ListCursor struct {
 	from  ListView
 	walks []listWalk // by dictionary
 	at    *listWalk  // of the current list
-	kept  int        // elements at its end that are those of the list before
+	kept  int        // elements at its end that equal the end of the previous list
 }
 
 // Cursor returns a cursor without a current list.
@@ -47,16 +47,16 @@ func (c *ListCursor) Move(code uint32) {
 	}
 }
 
-// Kept returns the number of elements at the end of the current list that are known to be those of the list before it: of a
-// stack, from the root on. It can be less than they share.
+// Kept returns how many elements at the end of the current list are known to equal the end of the previous one. For a
+// stack, these are the frames from the root on. The lists can share more.
 func (c *ListCursor) Kept() int { return c.kept }
 
 // Elements returns the codes of the elements of the current list, valid until the next call of
 // Move.
 func (c *ListCursor) Elements() []uint32 { return c.at.codes[len(c.at.codes)-c.at.len:] }
 
-// UUIDs returns the elements of the current list, valid until the next call of Move. It looks up those that were not there at
-// the call before.
+// UUIDs returns the elements of the current list, valid until the next call of Move. It looks up only the elements that the
+// previous call did not return.
 func (c *ListCursor) UUIDs() []uuid.UUID { return c.at.uuids() }
 
 // listWalk walks the lists of one dictionary. The current list is at the end of codes and ids,
@@ -68,7 +68,7 @@ type listWalk struct {
 	len   int
 	codes []uint32
 	ids   []uuid.UUID // as long as codes, if there are any
-	known int         // so many ids at the end are those of the current list
+	known int         // number of ids at the end that belong to the current list
 }
 
 // move goes to a list, from the current one unless a list that is stored whole lies between. It returns how many elements at
@@ -90,7 +90,7 @@ func (w *listWalk) move(code int) (kept int) {
 	return kept
 }
 
-// next goes to the next list, and returns how many elements at the end are those of the list that was read before.
+// next goes to the next list, and returns how many elements at its end equal the end of the previous list.
 func (w *listWalk) next() (same int) {
 	shared, own, from := w.of.lists.open(w.code)
 	before := w.len

@@ -237,7 +237,7 @@ func (d *Lists) ListGrowth(lists [][]uint32) (g Growth) {
 	return g
 }
 
-// Size returns the heap bytes of the lists and elements, and those of the records.
+// Size returns the heap bytes of the lists and elements, and the heap bytes of the records.
 func (d *Lists) Size() (lists, records int) {
 	d.mu.Lock()
 	defer d.mu.Unlock()

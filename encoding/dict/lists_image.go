@@ -8,9 +8,9 @@ import (
 	"github.com/granarydb/granary/internal/fields"
 )
 
-// ListsMark is how far a Lists had grown when an image was made: the image of what came since
-// begins there. The zero ListsMark is the beginning. A mark is of one dictionary in memory; of one
-// that was read, Mark returns it.
+// ListsMark is how far a Lists had grown when an image was written: the next image begins there. The zero
+// ListsMark is the beginning. A mark is valid for one dictionary in memory only. For a dictionary that
+// was read from images, Mark returns it.
 type ListsMark struct {
 	Elements, Records, Lists int // codes
 	Late                     int // records that elements got after an image had them
@@ -24,22 +24,22 @@ func (d *Lists) Mark() ListsMark {
 	return ListsMark{d.Elements(), d.records.Len(), d.Len(), len(d.late)}
 }
 
-// AppendImage appends to dst what the dictionary has new since a mark, in the order of codes, and
-// returns the mark of its end: elements, records and lists, and the records of elements that
-// were in an earlier image without one. docs/format/dictionary.md draws the bytes.
+// AppendImage appends to dst the entries that the dictionary gained since a mark, in the order of codes,
+// and returns the mark of its end. It writes elements, records and lists, and the records of elements
+// that an earlier image has without a record. docs/format/dictionary.md draws the bytes.
 //
-// It takes the lock of writers briefly, and may run beside all methods except those that add
-// images. It costs about 10 ns an element and 5 ns a list, and a copy of their bytes. After the
+// It takes the lock of writers briefly, and may run beside all methods except OpenImage and
+// the function that it returns. It costs about 10 ns an element and 5 ns a list, and a copy of their bytes. After the
 // first image, a record for an element that is in one takes 4 bytes more.
 func (d *Lists) AppendImage(dst []byte, since ListsMark) (image []byte, now ListsMark) {
 	now = d.NextMark()
 	return d.AppendImageTo(dst, since, now), now
 }
 
-// AppendImageTo is AppendImage up to a mark that AppendImage, NextMark, Fit, or Mark of a dictionary
-// that was made of images, returned. The image stands for all images between the marks. It can have a record
-// that an element got behind the mark, if another element had the same one before; the image of what
-// follows then has it again.
+// AppendImageTo is AppendImage up to the mark to, which comes from AppendImage, NextMark, Fit, or Mark of a
+// dictionary that was read from images. The image replaces all images between the marks. An element that got
+// its record after to can have it in the image, if another element had the same record before; the next
+// image then repeats it.
 func (d *Lists) AppendImageTo(dst []byte, since, to ListsMark) (image []byte) {
 	w := fields.Writer{Data: dst}
 	w.Uint(uint64(since.Elements))
@@ -62,8 +62,8 @@ func (d *Lists) AppendImageTo(dst []byte, since, to ListsMark) (image []byte) {
 	return w.Data
 }
 
-// recordAt returns the code of the record of the i-th element, 0 for one that it got behind a mark:
-// that is a late one of the image of what follows.
+// recordAt returns the code of the record of the i-th element, 0 for a record that it got after the mark,
+// because the next image has that as a late record.
 func (d *Lists) recordAt(i int, to ListsMark) uint32 {
 	if code := d.recordOf.at(i).Load(); code <= uint32(to.Records) {
 		return code
@@ -75,7 +75,7 @@ func (d *Lists) recordAt(i int, to ListsMark) uint32 {
 // that an element up to the mark gets later counts as late. It comes after the mark's Late, or the
 // mark's Records include it. It takes the lock of writers briefly.
 func (d *Lists) NextMark() (now ListsMark) {
-	now.Lists = d.Len() // before the elements: it has all of those of these lists
+	now.Lists = d.Len() // read before Elements, so that no list has an element past the mark
 	now.Elements = d.Elements()
 	for logged := d.logged.Load(); logged < uint32(now.Elements); logged = d.logged.Load() {
 		d.logged.CompareAndSwap(logged, uint32(now.Elements))
@@ -87,10 +87,9 @@ func (d *Lists) NextMark() (now ListsMark) {
 	return now
 }
 
-// Fit returns the mark up to which an image of what is new since a mark takes about so many bytes, as
-// soon as they are exceeded, and the rest of the bytes; at most the mark to, which NextMark returned.
-// Records are before elements, and these before lists, so that an image has nothing that depends on a
-// later one. It costs 1 ns an entry.
+// Fit returns the first mark at which an image from since takes `bytes` bytes or more, at most the mark to,
+// which NextMark returned, and the bytes that are left. Records come before elements, and elements before
+// lists, so that no image depends on a later one. It costs 1 ns an entry.
 func (d *Lists) Fit(since, to ListsMark, bytes int) (next ListsMark, left int) {
 	const late, element = 8, 20 // mostly less
 	next = since
@@ -156,13 +155,13 @@ type listsImage struct {
 	listCount int
 }
 
-// OpenImage checks an image of what follows the present content of the dictionary, in which
-// lists have at most maxList elements, and records maxRecord bytes. It returns a function that
-// adds it, to be called once, with the codes that all had, and the bytes behind the image. An
-// error wraps ErrImage, and changes nothing.
+// OpenImage checks an image of the entries that follow the dictionary's. Lists have at most maxList
+// elements, and records at most maxRecord bytes. It returns a function that adds the entries with the
+// codes that they had, to be called once, and the bytes that follow the image. An error wraps ErrImage,
+// and changes nothing.
 //
-// It does not check that elements and lists differ from each other and from those that the
-// dictionary has; of equal ones, a search returns one. Records are bytes of any kind.
+// It does not check that elements and lists are distinct, among themselves or from the entries of the
+// dictionary, because a search then returns any one of the equal entries. Records are bytes of any kind.
 //
 // Nobody else may use the dictionary from this call until the image is added. Hashes and slots
 // are not made until a search or a Union needs them, so lists are quickly there for reading. A
@@ -221,7 +220,7 @@ func (d *Lists) addImage(in *listsImage) {
 	}
 	for ; len(in.late) > 0; in.late = in.late[2:] {
 		d.recordOf.at(int(in.late[0])-1).CompareAndSwap(0, in.late[1])
-		d.late = append(d.late, in.late[0]) // for images of what follows an earlier mark
+		d.late = append(d.late, in.late[0]) // for images from an earlier mark
 	}
 	d.records.addImage(in.lengths, in.records)
 	if len(in.ids)+in.listCount == 0 {

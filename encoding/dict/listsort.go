@@ -5,7 +5,7 @@ import "slices"
 // newList is a list to be added.
 type newList struct {
 	next       uint64 // while sorting: the two codes at the current depth
-	start, end int    // of its codes in those of the batch
+	start, end int    // of its codes in the codes of the batch
 	at         int    // index of its code in the result
 }
 

@@ -3,14 +3,14 @@ package dict
 import "github.com/google/uuid"
 
 // ListView is a read-only view of the lists of one or several dictionaries. An answer with
-// codes of lists comes with one. Its methods are those of Lists. The zero ListView has no
+// codes of lists comes with one. It has the reading methods of Lists. The zero ListView has no
 // list. It is safe for concurrent use.
 //
 // In a view of several dictionaries each distinct list has one code, but an element can have
 // one code for each dictionary.
 type ListView struct {
 	dicts []*Lists
-	refs  []listRef // by code-1; nil: codes are those of the only dictionary
+	refs  []listRef // by code-1; nil if there is one dictionary, whose codes stand for themselves
 	bases []uint32  // of the codes of elements, by dictionary
 }
 
@@ -21,7 +21,7 @@ type listRef struct{ dict, code uint32 }
 func (d *Lists) View() ListView { return ListView{dicts: []*Lists{d}} }
 
 // list returns the dictionary of a list, its code there, and the offset of the view's codes of
-// elements from those of the dictionary.
+// elements from the dictionary's codes.
 func (l *ListView) list(code uint32) (d *Lists, there, base uint32) {
 	if l.refs == nil {
 		if len(l.dicts) == 0 {

@@ -92,8 +92,8 @@ func (d *Values) Find(value []byte) uint32 {
 	return code
 }
 
-// Value returns the bytes of a code, nil for code 0. Other codes must be ones that the
-// dictionary gave. The bytes must not be changed and stay valid as long as they are
+// Value returns the bytes of a code, nil for code 0. The dictionary must have returned
+// code. The bytes must not be changed and stay valid as long as they are
 // referenced.
 func (d *Values) Value(code uint32) []byte {
 	if code == 0 {
@@ -120,8 +120,8 @@ func (d *Values) Size() int {
 	return d.bytes.heap() + 4*len(d.slots) + valueSize*paged(d.Len())
 }
 
-// Need returns an upper bound of the growth in bytes, temporary growth included, when values
-// with so many bytes in all are added. Pages, blocks and slots grow in steps.
+// Need returns an upper bound of the growth in bytes, temporary growth included, when `values`
+// values of `bytes` bytes in all are added. Pages, blocks and slots grow in steps.
 func (d *Values) Need(values, bytes int) int {
 	if values == 0 {
 		return 0

@@ -22,8 +22,8 @@ func (d *Values) AppendImageTo(dst []byte, since, last int) (image []byte) {
 	return w.Data
 }
 
-// Fit returns the code up to which values above since take about so many bytes in an image, as soon as
-// they are exceeded, and the rest of the bytes; at most the code last. It takes no lock, and costs 1 ns a
+// Fit returns the first code at which the values above since take `bytes` bytes or more in an image, at most
+// the code last, and the bytes that are left. It takes no lock, and costs 1 ns a
 // value.
 func (d *Values) Fit(since, last, bytes int) (to, left int) {
 	const length = 2 // bytes of most lengths, or less
@@ -33,13 +33,13 @@ func (d *Values) Fit(since, last, bytes int) (to, left int) {
 	return since, bytes
 }
 
-// OpenImage checks an image of values that follow those of the dictionary, and each of them with
-// check, unless that is nil. It returns a function that adds the values, to be called once, with the
-// codes that they had, and the bytes behind the image. An error wraps ErrImage, and changes
+// OpenImage checks an image of the values that follow the dictionary's, each with check unless check is
+// nil. It returns a function that adds the values with the codes that they had, to be called once, and
+// the bytes that follow the image. An error wraps ErrImage, and changes
 // nothing.
 //
-// It does not check that values differ from each other and from those that the dictionary has;
-// of equal ones, Find returns one.
+// It does not check that values are distinct, among themselves or from the values of the dictionary,
+// because Find then returns any one of the equal values.
 //
 // Nobody else may use the dictionary from this call until the values are added. Hashes and slots
 // are not made until Find or Intern needs them, so a dictionary is quickly there, and grows by 5
@@ -82,8 +82,8 @@ func (d *Values) readImage(r *fields.Reader, check func(value []byte) error) (le
 	return lengths, data
 }
 
-// follows reads the number of things before those of an image, which must be that of the
-// dictionary, and the number of those in it, which take some bytes each.
+// follows reads how many entries come before the image, which must be `have`, the number in the
+// dictionary, and returns how many are in it. An entry takes at least `bytes` bytes.
 func follows(r *fields.Reader, what string, have, bytes int) int {
 	since := r.Uint("since", maxCodes)
 	n := r.Count(what, bytes)

@@ -7,7 +7,7 @@ import (
 )
 
 // maxParse bounds the bytes that parsing a profile with google/pprof allocates. It counts all
-// of them, those that are freed again too, so the heap grows by no more, whenever the garbage
+// allocations, including memory that is freed again, so the heap grows by no more, whenever the garbage
 // collector runs.
 const maxParse = 1 << 30
 
@@ -19,7 +19,7 @@ const maxParse = 1 << 30
 // mappings, functions and locations are indexed by slices and by maps of their size. A sample
 // with labels has three maps of the number of its labels: texts, numbers and units.
 type cost struct {
-	bytes int // of samples, lines and strings; those of tables are in total
+	bytes int // of samples, lines and strings; total has the bytes of tables
 
 	strings, types, mappings, functions, locations, lines int
 	samples, stack, values, labels, comments, periods     int
@@ -249,7 +249,7 @@ func allocated(n int) int {
 	if n == 0 {
 		return 0
 	}
-	return n + min(n/4, 8<<10) + 16 // sizes are rounded up: to classes, and those of over 32 KiB to pages
+	return n + min(n/4, 8<<10) + 16 // sizes are rounded up: to size classes, and above 32 KiB to pages
 }
 
 // varints returns the number of packed varints.

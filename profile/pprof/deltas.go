@@ -15,7 +15,7 @@ import (
 // DeltaOptions are the options of NewDeltas. The zero value suits Go's programs.
 type DeltaOptions struct {
 	// Types are the names of the sample types whose values count from the start of a process.
-	// Default: alloc_objects, alloc_space, contentions and delay, which are those of Go's heap,
+	// Default: alloc_objects, alloc_space, contentions and delay, the cumulative types of Go's heap,
 	// allocs, block and mutex profiles.
 	Types []string
 	// MaxBytes bounds the memory for the values of the profiles before, about 60 bytes for each
@@ -24,8 +24,8 @@ type DeltaOptions struct {
 	MaxBytes int64
 }
 
-// Deltas turns cumulative profiles into differences: the values of a profile become those of
-// the time since the profile before it, of the same series. A series is the profiles with equal
+// Deltas turns cumulative profiles into differences: the values of a profile become the growth
+// since the previous profile of the same series. A series is the profiles with equal
 // labels, sample types and period type.
 //
 // Of the first profile of a series, or the first after it was forgotten, the cumulative values
@@ -33,7 +33,7 @@ type DeltaOptions struct {
 // before, or a sample is missing, the process has started anew, and the profile counts as it is.
 //
 // Only cumulative profiles of one process belong to a series. Profiles that are differences
-// already, such as those of Go's endpoints with ?seconds=10, do not. A Deltas is safe for
+// already, such as the profiles of Go's endpoints with ?seconds=10, do not. A Deltas is safe for
 // concurrent use; profiles of one series wait for each other.
 type Deltas struct {
 	types []string
@@ -85,9 +85,9 @@ type Subtraction struct {
 	next   *counters
 }
 
-// Subtract changes the cumulative values of a profile at a time, in Unix nanoseconds, into
-// those since the profile before it. A profile without a duration gets the time between them.
-// labels are those of the whole profile. A profile that is not later than the one before is
+// Subtract changes the cumulative values of a profile at a time, in Unix nanoseconds, into their
+// growth since the previous profile. A profile without a duration gets the time between them.
+// labels are the labels of the whole profile. A profile that is not later than the previous one is
 // ErrProfile, and is unchanged. A profile without cumulative types is no error.
 //
 // The next profile of the series waits until Keep or Drop of the subtraction.

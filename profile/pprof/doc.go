@@ -1,4 +1,4 @@
-// Package pprof decodes pprof profiles into flat ones: slices that refer to each other by
+// Package pprof decodes pprof profiles into flat profiles: slices that refer to each other by
 // index, in which each string, function and location occurs once. Reader and Decode read
 // bytes; Flatten reads a profile of github.com/google/pprof in memory. With
 // Reader.ToParse the bytes that google/pprof would allocate are counted first.
@@ -25,8 +25,8 @@
 //	    and that are within the limits, and no others. The exceptions are profiles without
 //	    sample types, and with two equal sample types: both functions refuse them.
 //	C2  Both give the same samples for the same profile.
-//	C3  Memory is bounded by the limits before it is allocated, and what google/pprof allocates
-//	    after a Reader with ToParse by 1 GiB; no input panics.
+//	C3  Memory is bounded by the limits before it is allocated. google/pprof allocates at most
+//	    1 GiB after a Reader with ToParse; no input panics.
 //	C4  A profile after Pruner.Prune has the stacks that google/pprof leaves it, or is unchanged
 //	    with an error: the steps of its patterns are bounded.
 package pprof

@@ -120,8 +120,8 @@ func (f *Flat) Sample(i int) (stack []uint32, values []int64, labels []FlatLabel
 	return f.Stack[from.Stack:to.Stack], f.Values[i*len(f.Types) : (i+1)*len(f.Types)], f.Labels[from.Labels:to.Labels]
 }
 
-// check refuses profiles without sample types or with equal ones, whose values could not be
-// told apart. It bounds the names of types before it compares them.
+// check refuses profiles without sample types, and profiles with two equal sample types, because
+// nothing tells their values apart. It bounds the names of types before it compares them.
 func (f *Flat) check() error {
 	if len(f.Types) == 0 {
 		return fmt.Errorf("%w: no sample types", ErrProfile)

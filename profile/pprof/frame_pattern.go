@@ -141,7 +141,7 @@ func consumes(inst *syntax.Inst, r rune) bool {
 // threads is a set of instructions.
 type threads struct {
 	list  []uint32
-	place []uint32 // in list, by instruction; undefined for those that are not in it
+	place []uint32 // in list, by instruction; undefined for an instruction that list does not have
 }
 
 func newThreads(instructions int) threads {

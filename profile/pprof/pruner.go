@@ -60,7 +60,7 @@ const (
 	kept
 )
 
-// cut tells what a location leaves of the stacks that it is in.
+// cut says which frames a location leaves of the stacks that it is in.
 type cut uint8
 
 const (
@@ -182,7 +182,7 @@ func (p *Pruner) cutStacks(f *Flat) {
 	f.Stack = f.Stack[:left]
 }
 
-// cutStack returns what is left of a stack.
+// cutStack returns the locations that are left of a stack.
 func (p *Pruner) cutStack(stack []uint32) []uint32 {
 	top := len(stack) // of the locations that precede the first one to stay
 	for top > 0 && p.cuts[stack[top-1]] != cutNothing {

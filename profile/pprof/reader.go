@@ -12,7 +12,7 @@ import (
 	"github.com/granarydb/granary/internal/foreign"
 )
 
-// Reader decodes profiles, gzipped or not, into flat ones. It reuses its decompression memory
+// Reader decodes profiles, gzipped or not, into flat profiles. It reuses its decompression memory
 // for the next profile. The zero Reader is ready to use. It is not safe for concurrent use.
 type Reader struct {
 	// ToParse announces that google/pprof parses each profile next, from Plain. Read refuses a

@@ -38,7 +38,7 @@ type RecordLine struct {
 	File                 string
 	StartLine            int64
 	Line, Column         int64
-	// Number is that of the function, by name and file, among those that a NewRecordDecoder has decoded, from 1 up in the order of
+	// Number counts the functions, distinct by name and file, that a NewRecordDecoder has decoded, from 1 up in the order of
 	// their first lines. Other decoders leave it 0.
 	Number uint32
 }

@@ -29,10 +29,10 @@ type RecordDecoder struct {
 	functions map[recordFunction]uint32 // by name and file: the place in named
 	named     []recordFunction
 	mapping   *pprof.Mapping // of the record before
-	lines     []RecordLine   // room for those of the next records
+	lines     []RecordLine   // memory for the lines of the next records
 }
 
-// recordFunction is what a function is known by: lines of it can differ in all else.
+// recordFunction identifies a function, because its lines can differ in all else.
 type recordFunction struct{ name, file string }
 
 // NewRecordDecoder returns a decoder for the records of an answer.
