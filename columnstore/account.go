@@ -4,7 +4,7 @@ import (
 	"sync"
 	"sync/atomic"
 
-	"github.com/granarydb/granary/catalog"
+	"github.com/granarydb/granary/internal/catalog"
 	"github.com/granarydb/granary/txn"
 )
 

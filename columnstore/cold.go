@@ -1,27 +1,27 @@
 package columnstore
 
 import (
-	"github.com/granarydb/granary/catalog/dicts"
-	"github.com/granarydb/granary/catalog/filed"
-	"github.com/granarydb/granary/catalog/stored"
 	"github.com/granarydb/granary/granule"
+	"github.com/granarydb/granary/internal/cold"
+	"github.com/granarydb/granary/internal/dictionaries"
+	"github.com/granarydb/granary/internal/files"
 )
 
 // newStored returns what reads the rows of the table in files, with its dictionaries.
-func (t *Table) newStored() *stored.Files {
+func (t *Table) newStored() *cold.Files {
 	s := t.store
-	files := &stored.Files{Name: t.name, Schema: t.schema, Cache: s.cache, Log: t.logDicts, Dir: func() *filed.Dir { return s.keeper.dir }}
-	files.Dicts = dicts.New(dicts.Owner{
+	rows := &cold.Files{Name: t.name, Schema: t.schema, Cache: s.cache, Log: t.logDicts, Dir: func() *files.Dir { return s.keeper.dir }}
+	rows.Dicts = dictionaries.New(dictionaries.Owner{
 		New: func() *granule.Generation {
 			g := granule.NewGeneration(t.source.Seed)
 			g.Lists.Verify(s.opts.VerifyLists)
 			return g
 		},
-		Read: func(from filed.GenerationFiles, into *granule.Generation) error {
+		Read: func(from files.GenerationFiles, into *granule.Generation) error {
 			return s.keeper.dir.ReadDicts(t.schema, from, into)
 		},
-		Cached: files.Cached,
-		Forget: files.Forget,
+		Cached: rows.Cached,
+		Forget: rows.Forget,
 		Reserve: func(bytes int64) (func(), error) {
 			if s.log == nil { // Open makes room behind the log
 				return func() {}, nil
@@ -30,7 +30,7 @@ func (t *Table) newStored() *stored.Files {
 		},
 		Account: func(bytes int64) { s.memory.dicts.Add(bytes) },
 	})
-	return files
+	return rows
 }
 
 // mostCached bounds the cache of a store without a memory budget.

@@ -14,10 +14,10 @@ import (
 
 	"github.com/google/uuid"
 
-	"github.com/granarydb/granary/catalog/filed"
-	"github.com/granarydb/granary/disk"
 	"github.com/granarydb/granary/encoding"
 	"github.com/granarydb/granary/internal/crashfs"
+	"github.com/granarydb/granary/internal/disk"
+	"github.com/granarydb/granary/internal/files"
 	"github.com/granarydb/granary/schema"
 )
 
@@ -160,8 +160,8 @@ func TestCold_ReadsOfColumns(t *testing.T) {
 		if err != nil || got != want {
 			t.Fatalf("%+v: %d rows, want %d: %v", opts, got, want, err)
 		}
-		rows, traces, notes = fs.take(filed.RowsKind)
-		dicts, _, _ = fs.take(filed.DictsKind)
+		rows, traces, notes = fs.take(files.RowsKind)
+		dicts, _, _ = fs.take(files.DictsKind)
 		return rows, traces, notes, dicts
 	}
 	all, traces, notes, _ := ask(AggregateOptions{Sum: "value", By: []string{"note", "trace"}}, n)
@@ -213,7 +213,7 @@ func TestCold_FewIDs(t *testing.T) {
 		if err != nil || got != want {
 			t.Errorf("row %d: %d rows, want %d: %v", row, got, want, err)
 		}
-		if _, traces, notes := fs.take(filed.RowsKind); int64(notes) != want || traces != 5+int(want) {
+		if _, traces, notes := fs.take(files.RowsKind); int64(notes) != want || traces != 5+int(want) {
 			t.Errorf("row %d: %d reads of traces of 5 granules, %d of notes", row, traces, notes)
 		}
 	}
@@ -250,11 +250,11 @@ func TestCold_DamagedColumns(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			fs := crashfs.New(crashfs.Options{})
 			store, table := coldTraces(t, fs, n)
-			_, m, err := filed.OpenDir(fs, store.dir.id)
+			_, m, err := files.OpenDir(fs, store.dir.id)
 			if err != nil {
 				t.Fatal(err)
 			}
-			file := filed.RowsName(m.Tables[0].Buckets[1].File)
+			file := files.RowsName(m.Tables[0].Buckets[1].File)
 			fs.Flip(file, 8*int64(test.at(fs.Get(file))))
 			for of, opts := range questions {
 				_, err := askTraces(t, store, table, opts)

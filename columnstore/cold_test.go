@@ -11,10 +11,10 @@ import (
 	"testing"
 	"time"
 
-	"github.com/granarydb/granary/catalog/filed"
-	"github.com/granarydb/granary/disk"
 	"github.com/granarydb/granary/internal/crashfs"
+	"github.com/granarydb/granary/internal/disk"
 	"github.com/granarydb/granary/internal/effort"
+	"github.com/granarydb/granary/internal/files"
 )
 
 // coolAll writes files, and unloads all that they have.
@@ -118,13 +118,13 @@ func TestCold_DamagedFile(t *testing.T) {
 			if err := store.Close(); err != nil {
 				t.Fatal(err)
 			}
-			_, m, err := filed.OpenDir(fs, store.dir.id)
+			_, m, err := files.OpenDir(fs, store.dir.id)
 			if err != nil {
 				t.Fatal(err)
 			}
-			name := filed.RowsName(m.Tables[0].Buckets[1].File)
+			name := files.RowsName(m.Tables[0].Buckets[1].File)
 			if kind == "dicts" {
-				name = filed.DictsName(m.Tables[0].Generations[1].Files[0])
+				name = files.DictsName(m.Tables[0].Generations[1].Files[0])
 			}
 			fs.Flip(name, 8*100)
 			store, table = reopen(t, opts)

@@ -15,9 +15,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/granarydb/granary/disk"
 	"github.com/granarydb/granary/encoding"
 	"github.com/granarydb/granary/internal/crashfs"
+	"github.com/granarydb/granary/internal/disk"
 	"github.com/granarydb/granary/internal/effort"
 	"github.com/granarydb/granary/schema"
 	"github.com/granarydb/granary/txn"

@@ -8,8 +8,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/granarydb/granary/disk"
 	"github.com/granarydb/granary/internal/crashfs"
+	"github.com/granarydb/granary/internal/disk"
 	"github.com/granarydb/granary/internal/effort"
 )
 

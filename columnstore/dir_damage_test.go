@@ -7,8 +7,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/granarydb/granary/disk"
 	"github.com/granarydb/granary/internal/crashfs"
+	"github.com/granarydb/granary/internal/disk"
 )
 
 // Nothing that was filed depends on the log: with any byte changed in what is left of the log's

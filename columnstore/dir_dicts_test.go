@@ -11,12 +11,12 @@ import (
 
 	"github.com/google/uuid"
 
-	"github.com/granarydb/granary/catalog/logged"
-	"github.com/granarydb/granary/disk"
 	"github.com/granarydb/granary/encoding"
 	"github.com/granarydb/granary/granule"
 	"github.com/granarydb/granary/internal/crashfs"
+	"github.com/granarydb/granary/internal/disk"
 	"github.com/granarydb/granary/internal/effort"
+	"github.com/granarydb/granary/internal/entries"
 )
 
 // stacks returns new stacks, each with an element of its own.
@@ -60,7 +60,7 @@ func TestDir_LargeDelta(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if e.Kind == logged.EntryDicts {
+		if e.Kind == entries.EntryDicts {
 			dicts, most = dicts+1, max(most, len(e.Body))
 		}
 	}

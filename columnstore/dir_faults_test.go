@@ -13,12 +13,12 @@ import (
 
 	"github.com/google/uuid"
 
-	"github.com/granarydb/granary/catalog"
-	"github.com/granarydb/granary/catalog/filed"
-	"github.com/granarydb/granary/disk"
 	"github.com/granarydb/granary/encoding"
+	"github.com/granarydb/granary/internal/catalog"
 	"github.com/granarydb/granary/internal/crashfs"
+	"github.com/granarydb/granary/internal/disk"
 	"github.com/granarydb/granary/internal/effort"
+	"github.com/granarydb/granary/internal/files"
 	"github.com/granarydb/granary/schema"
 	"github.com/granarydb/granary/txn"
 )
@@ -233,25 +233,25 @@ func TestDir_ErrClosed(t *testing.T) {
 
 // A manifest with numbers that no store writes is an error.
 func TestDir_HostileManifest(t *testing.T) {
-	for name, change := range map[string]func(m *filed.Manifest){
-		"no ranges":       func(m *filed.Manifest) { m.Tables[0].Ranges = 0 },
-		"negative ranges": func(m *filed.Manifest) { m.Tables[0].Ranges = -1 },
-		"bucket twice": func(m *filed.Manifest) {
+	for name, change := range map[string]func(m *files.Manifest){
+		"no ranges":       func(m *files.Manifest) { m.Tables[0].Ranges = 0 },
+		"negative ranges": func(m *files.Manifest) { m.Tables[0].Ranges = -1 },
+		"bucket twice": func(m *files.Manifest) {
 			f := &m.Tables[0]
 			f.Buckets = append(f.Buckets, f.Buckets[len(f.Buckets)-1])
 		},
-		"buckets out of order": func(m *filed.Manifest) { slices.Reverse(m.Tables[0].Buckets) },
-		"through later":        func(m *filed.Manifest) { m.Tables[0].Buckets[0].Through = m.Commit + 1000 },
-		"no entries":           func(m *filed.Manifest) { m.Tables[0].Generations[0].Entries = 0 },
-		"last commit":          func(m *filed.Manifest) { m.Commit = 1<<64 - 1 },
-		"newest":               func(m *filed.Manifest) { m.Tables[0].State.Newest = 1<<63 - 1 },
-		"lowest":               func(m *filed.Manifest) { m.Tables[0].State.Newest = -1 << 63 },
-		"last":                 func(m *filed.Manifest) { m.Tables[0].State.Last = 1<<63 - 1 },
-		"generation":           func(m *filed.Manifest) { m.Tables[0].Generations[0].Number = -1 << 63 },
-		"table twice":          func(m *filed.Manifest) { m.Tables = append(m.Tables, m.Tables[0]) },
-		"width":                func(m *filed.Manifest) { m.Tables[0].Definition.Bucket.Width = -1 },
-		"file of tomorrow":     func(m *filed.Manifest) { m.Tables[0].Buckets[0].File = 1 << 60 },
-		"huge ranges":          func(m *filed.Manifest) { m.Tables[0].Ranges = 1<<63 - 1 },
+		"buckets out of order": func(m *files.Manifest) { slices.Reverse(m.Tables[0].Buckets) },
+		"through later":        func(m *files.Manifest) { m.Tables[0].Buckets[0].Through = m.Commit + 1000 },
+		"no entries":           func(m *files.Manifest) { m.Tables[0].Generations[0].Entries = 0 },
+		"last commit":          func(m *files.Manifest) { m.Commit = 1<<64 - 1 },
+		"newest":               func(m *files.Manifest) { m.Tables[0].State.Newest = 1<<63 - 1 },
+		"lowest":               func(m *files.Manifest) { m.Tables[0].State.Newest = -1 << 63 },
+		"last":                 func(m *files.Manifest) { m.Tables[0].State.Last = 1<<63 - 1 },
+		"generation":           func(m *files.Manifest) { m.Tables[0].Generations[0].Number = -1 << 63 },
+		"table twice":          func(m *files.Manifest) { m.Tables = append(m.Tables, m.Tables[0]) },
+		"width":                func(m *files.Manifest) { m.Tables[0].Definition.Bucket.Width = -1 },
+		"file of tomorrow":     func(m *files.Manifest) { m.Tables[0].Buckets[0].File = 1 << 60 },
+		"huge ranges":          func(m *files.Manifest) { m.Tables[0].Ranges = 1<<63 - 1 },
 	} {
 		t.Run(name, func(t *testing.T) {
 			fs := crashfs.New(crashfs.Options{})
@@ -262,7 +262,7 @@ func TestDir_HostileManifest(t *testing.T) {
 			if err := store.Close(); err != nil {
 				t.Fatal(err)
 			}
-			d, m, err := filed.OpenDir(fs, store.dir.id)
+			d, m, err := files.OpenDir(fs, store.dir.id)
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -17,9 +17,9 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/uuid"
 
-	"github.com/granarydb/granary/catalog/filed"
-	"github.com/granarydb/granary/disk"
 	"github.com/granarydb/granary/history"
+	"github.com/granarydb/granary/internal/disk"
+	"github.com/granarydb/granary/internal/files"
 )
 
 // formatUpdate writes a directory for TestFormat: that of a release, which is never written again.
@@ -214,7 +214,7 @@ func TestFormat_Newer(t *testing.T) {
 			continue
 		}
 		kinds[kind] = true
-		newest := filed.VersionOf(kind)
+		newest := files.VersionOf(kind)
 		for other, data := range before {
 			data = slices.Clone(data)
 			// The newest of the manifests and of the segments counts: all of them are newer.

@@ -10,8 +10,8 @@ import (
 	"syscall"
 	"testing"
 
-	"github.com/granarydb/granary/disk"
 	"github.com/granarydb/granary/internal/crashfs"
+	"github.com/granarydb/granary/internal/disk"
 	"github.com/granarydb/granary/internal/effort"
 )
 

@@ -9,7 +9,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/granarydb/granary/disk"
+	"github.com/granarydb/granary/internal/disk"
 	"github.com/granarydb/granary/internal/effort"
 )
 

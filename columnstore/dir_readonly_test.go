@@ -11,9 +11,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/granarydb/granary/catalog/filed"
-	"github.com/granarydb/granary/disk"
 	"github.com/granarydb/granary/internal/crashfs"
+	"github.com/granarydb/granary/internal/disk"
+	"github.com/granarydb/granary/internal/files"
 )
 
 // writeOps are the calls that change a file system.
@@ -138,7 +138,7 @@ func tornBytes(t *testing.T, dir disk.FS) int64 {
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, m, err := filed.OpenDir(dir, id)
+	_, m, err := files.OpenDir(dir, id)
 	if err != nil {
 		t.Fatal(err)
 	}

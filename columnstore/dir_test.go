@@ -12,11 +12,11 @@ import (
 	"testing"
 	"time"
 
-	"github.com/granarydb/granary/catalog"
-	"github.com/granarydb/granary/catalog/filed"
-	"github.com/granarydb/granary/disk"
+	"github.com/granarydb/granary/internal/catalog"
 	"github.com/granarydb/granary/internal/crashfs"
+	"github.com/granarydb/granary/internal/disk"
 	"github.com/granarydb/granary/internal/effort"
+	"github.com/granarydb/granary/internal/files"
 	"github.com/granarydb/granary/txn"
 )
 
@@ -118,7 +118,7 @@ func TestDir_LogIsBounded(t *testing.T) {
 // checkFiles fails unless all files are named, and all that are named are there.
 func checkFiles(t *testing.T, fs disk.FS, id disk.StoreID) {
 	t.Helper()
-	_, m, err := filed.OpenDir(fs, id)
+	_, m, err := files.OpenDir(fs, id)
 	if err != nil || m == nil {
 		t.Fatalf("manifest %v, %v", m, err)
 	}

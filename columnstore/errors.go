@@ -4,7 +4,7 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/granarydb/granary/catalog"
+	"github.com/granarydb/granary/internal/catalog"
 	"github.com/granarydb/granary/schema"
 	"github.com/granarydb/granary/txn"
 )

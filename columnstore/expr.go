@@ -5,7 +5,7 @@ import (
 
 	"github.com/google/uuid"
 
-	"github.com/granarydb/granary/query/filter"
+	"github.com/granarydb/granary/internal/query/filter"
 )
 
 // Expr is a condition on rows. It is immutable and safe for concurrent use. The zero Expr

@@ -5,11 +5,11 @@ import (
 	"errors"
 	"weak"
 
-	"github.com/granarydb/granary/catalog"
-	"github.com/granarydb/granary/catalog/filed"
-	"github.com/granarydb/granary/catalog/stored"
 	"github.com/granarydb/granary/granule"
 	"github.com/granarydb/granary/history"
+	"github.com/granarydb/granary/internal/catalog"
+	"github.com/granarydb/granary/internal/cold"
+	"github.com/granarydb/granary/internal/files"
 	"github.com/granarydb/granary/txn"
 )
 
@@ -19,8 +19,8 @@ import (
 // this root was taken.
 type filing struct {
 	store *Store
-	next  *filed.Manifest
-	to    *stored.Writer
+	next  *files.Manifest
+	to    *cold.Writer
 	views []*history.View // of histories that were written, by ordinal; else nil
 }
 
@@ -29,12 +29,12 @@ type filing struct {
 // ErrSnapshotExpired, and the error of ctx. After an error the files are as before.
 func (s *Store) file(ctx context.Context) error { return s.fileInSteps(ctx, false) }
 
-// fileInSteps is file. In steps, it ends with stored.ErrPause when many files have been written: they become
+// fileInSteps is file. In steps, it ends with cold.ErrPause when many files have been written: they become
 // durable while no root is held, and the next call goes on.
 func (s *Store) fileInSteps(ctx context.Context, inSteps bool) (err error) {
 	k := &s.keeper
 	defer func() {
-		if !errors.Is(err, stored.ErrPause) {
+		if !errors.Is(err, cold.ErrPause) {
 			k.failing.Store(&err)
 		}
 	}()
@@ -47,7 +47,7 @@ func (s *Store) fileInSteps(ctx context.Context, inSteps bool) (err error) {
 	}
 	f := s.newFiling(inSteps)
 	switch err := f.write(ctx); {
-	case errors.Is(err, ErrSnapshotExpired), errors.Is(err, stored.ErrPause):
+	case errors.Is(err, ErrSnapshotExpired), errors.Is(err, cold.ErrPause):
 		k.begun = 0
 		return err // the next run goes on with the files of whole buckets
 	case err != nil:
@@ -77,7 +77,7 @@ func (s *Store) fileInSteps(ctx context.Context, inSteps bool) (err error) {
 // all else.
 func (s *Store) toWrite(perRow float64) (loose, other int64) {
 	root := s.roots.Root().State
-	rows, other := stored.Unfiled(root, s.keeper.manifest)
+	rows, other := cold.Unfiled(root, s.keeper.manifest)
 	for i, h := range s.Histories()[:len(root.Histories)] {
 		if h.filed.Value() != root.Histories[i] {
 			other += h.states.Size()
@@ -86,14 +86,14 @@ func (s *Store) toWrite(perRow float64) (loose, other int64) {
 	return int64(perRow * float64(rows)), other
 }
 
-// newFiling returns a run. In steps, it ends with stored.ErrPause when many files have been written.
+// newFiling returns a run. In steps, it ends with cold.ErrPause when many files have been written.
 func (s *Store) newFiling(steps bool) *filing {
 	k := &s.keeper
 	if k.partial == nil {
-		k.partial = stored.Partial{}
+		k.partial = cold.Partial{}
 	}
-	f := &filing{store: s, next: &filed.Manifest{Segment: k.begun}}
-	f.to = &stored.Writer{
+	f := &filing{store: s, next: &files.Manifest{Segment: k.begun}}
+	f.to = &cold.Writer{
 		Dir: k.dir, Partial: k.partial, Image: s.opts.imageBytes, Steps: steps,
 		Limit:   granule.Limit{Rows: s.opts.GranuleRows, Bytes: s.opts.GranuleBytes},
 		Reserve: f.reserve, Release: s.release, Yield: s.opts.Yield,
@@ -111,7 +111,7 @@ func (f *filing) publish() {
 }
 
 // setFiles makes the files of a manifest known.
-func (t *Table) setFiles(files *filed.TableFiles) {
+func (t *Table) setFiles(files *files.TableFiles) {
 	t.generations.SetFiles(files.Generations)
 	t.files.Store(files)
 }
@@ -142,7 +142,7 @@ func (f *filing) write(ctx context.Context) error {
 	}
 	for i, t := range s.tablesInOrder()[:len(f.next.Tables)] {
 		floor := last.State.Tables[i].Floor
-		stored.RaiseFloor(&f.next.Tables[i], floor, t.generationOf(floor))
+		cold.RaiseFloor(&f.next.Tables[i], floor, t.generationOf(floor))
 	}
 	return nil
 }
@@ -162,7 +162,7 @@ func (f *filing) files(ctx context.Context) error {
 	f.to.Commit = f.next.Commit
 	s.opts.Yield("file/root")
 	for _, t := range s.tablesInOrder()[:len(use.State.Tables)] {
-		out := filed.TableFiles{Name: t.name, Ranges: t.ranges.Count, Definition: t.definition, State: use.State.Table(t.ordinal).Save()}
+		out := files.TableFiles{Name: t.name, Ranges: t.ranges.Count, Definition: t.definition, State: use.State.Table(t.ordinal).Save()}
 		if err := f.to.Table(ctx, t.stored, t.ordinal, use, s.keeper.manifest.Table(t.ordinal), &out); err != nil {
 			return err
 		}
@@ -179,7 +179,7 @@ func (f *filing) files(ctx context.Context) error {
 // history writes the file of a history, unless its view is that of the file before.
 func (f *filing) history(h *History, view *history.View) error {
 	s := f.store
-	next := filed.HistoryFiles{Name: h.name, MaxAttributes: h.most}
+	next := files.HistoryFiles{Name: h.name, MaxAttributes: h.most}
 	if before := s.keeper.manifest.History(h.ordinal); before != nil && h.filed.Value() == view {
 		f.next.Histories, f.views = append(f.next.Histories, *before), append(f.views, nil)
 		return nil

@@ -6,8 +6,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/granarydb/granary/disk"
 	"github.com/granarydb/granary/internal/crashfs"
+	"github.com/granarydb/granary/internal/disk"
 )
 
 // syncSpy calls a function before files of rows are synced.

@@ -9,8 +9,8 @@ import (
 
 	"github.com/google/uuid"
 
-	"github.com/granarydb/granary/catalog"
 	"github.com/granarydb/granary/encoding"
+	"github.com/granarydb/granary/internal/catalog"
 	"github.com/granarydb/granary/schema"
 )
 

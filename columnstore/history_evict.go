@@ -6,7 +6,7 @@ import (
 	"math"
 	"slices"
 
-	"github.com/granarydb/granary/catalog"
+	"github.com/granarydb/granary/internal/catalog"
 	"github.com/granarydb/granary/txn"
 )
 

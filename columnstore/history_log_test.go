@@ -5,10 +5,10 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/granarydb/granary/catalog/logged"
-	"github.com/granarydb/granary/disk"
 	"github.com/granarydb/granary/history"
 	"github.com/granarydb/granary/internal/crashfs"
+	"github.com/granarydb/granary/internal/disk"
+	"github.com/granarydb/granary/internal/entries"
 )
 
 // openLogged opens a store with a log on a disk in memory.
@@ -128,26 +128,26 @@ func TestLog_HistoryEntries(t *testing.T) {
 	}
 	defer func() { _ = s.Close() }()
 	r := &recovery{store: s}
-	if err := r.repeat(disk.Entry{Kind: logged.EntryHistory, Body: []byte(`{"Name":"h"}`)}); err != nil {
+	if err := r.repeat(disk.Entry{Kind: entries.EntryHistory, Body: []byte(`{"Name":"h"}`)}); err != nil {
 		t.Fatal(err)
 	}
 	commit := func(fields ...byte) []byte { return append(make([]byte, 8), fields...) }
 	for name, e := range map[string]disk.Entry{
-		"no JSON":           {Kind: logged.EntryHistory, Body: []byte("{")},
-		"a name twice":      {Kind: logged.EntryHistory, Body: []byte(`{"Ordinal":1,"Name":"h"}`)},
-		"an ordinal below":  {Kind: logged.EntryHistory, Body: []byte(`{"Ordinal":-1,"Name":"h"}`)},
-		"a table below":     {Kind: logged.EntryTable, Body: []byte(`{"Ordinal":-1,"Name":"t","Ranges":1}`)},
-		"a wrong ordinal":   {Kind: logged.EntryHistory, Body: []byte(`{"Ordinal":2,"Name":"i"}`)},
-		"a negative number": {Kind: logged.EntryHistory, Body: []byte(`{"Ordinal":1,"Name":"i","MaxAttributes":-1}`)},
-		"unknown history":   {Kind: logged.EntryCommit, Commit: 1, Body: commit(1, 1, 0)},
-		"no length":         {Kind: logged.EntryCommit, Commit: 1, Body: commit(0)},
-		"cut journal":       {Kind: logged.EntryCommit, Commit: 1, Body: commit(0, 9, 0)},
+		"no JSON":           {Kind: entries.EntryHistory, Body: []byte("{")},
+		"a name twice":      {Kind: entries.EntryHistory, Body: []byte(`{"Ordinal":1,"Name":"h"}`)},
+		"an ordinal below":  {Kind: entries.EntryHistory, Body: []byte(`{"Ordinal":-1,"Name":"h"}`)},
+		"a table below":     {Kind: entries.EntryTable, Body: []byte(`{"Ordinal":-1,"Name":"t","Ranges":1}`)},
+		"a wrong ordinal":   {Kind: entries.EntryHistory, Body: []byte(`{"Ordinal":2,"Name":"i"}`)},
+		"a negative number": {Kind: entries.EntryHistory, Body: []byte(`{"Ordinal":1,"Name":"i","MaxAttributes":-1}`)},
+		"unknown history":   {Kind: entries.EntryCommit, Commit: 1, Body: commit(1, 1, 0)},
+		"no length":         {Kind: entries.EntryCommit, Commit: 1, Body: commit(0)},
+		"cut journal":       {Kind: entries.EntryCommit, Commit: 1, Body: commit(0, 9, 0)},
 	} {
-		if err := r.repeat(e); !errors.Is(err, logged.ErrEntry) {
-			t.Errorf("%s: %v, want %v", name, err, logged.ErrEntry)
+		if err := r.repeat(e); !errors.Is(err, entries.ErrEntry) {
+			t.Errorf("%s: %v, want %v", name, err, entries.ErrEntry)
 		}
 	}
-	if err := r.repeat(disk.Entry{Kind: logged.EntryCommit, Commit: 1, Body: commit(0, 2, 0, 9)}); !errors.Is(err, history.ErrJournal) {
+	if err := r.repeat(disk.Entry{Kind: entries.EntryCommit, Commit: 1, Body: commit(0, 2, 0, 9)}); !errors.Is(err, history.ErrJournal) {
 		t.Errorf("a journal of nothing: %v, want %v", err, history.ErrJournal)
 	}
 }

@@ -10,8 +10,8 @@ import (
 	"testing"
 	"weak"
 
-	"github.com/granarydb/granary/catalog"
 	"github.com/granarydb/granary/encoding"
+	"github.com/granarydb/granary/internal/catalog"
 	"github.com/granarydb/granary/schema"
 )
 

@@ -5,9 +5,9 @@ import (
 	"slices"
 	"sync"
 
-	"github.com/granarydb/granary/catalog"
-	"github.com/granarydb/granary/catalog/dicts"
 	"github.com/granarydb/granary/granule"
+	"github.com/granarydb/granary/internal/catalog"
+	"github.com/granarydb/granary/internal/dictionaries"
 	"github.com/granarydb/granary/schema"
 )
 
@@ -25,8 +25,8 @@ type insertion struct {
 // bucketRows is the rows of a batch in one time bucket.
 type bucketRows struct {
 	start int64
-	rows  []int32         // nil: all rows of the batch
-	gen   *dicts.Numbered // dictionaries for the rows
+	rows  []int32                // nil: all rows of the batch
+	gen   *dictionaries.Numbered // dictionaries for the rows
 }
 
 var insertions = sync.Pool{New: func() any { return new(insertion) }}
@@ -109,7 +109,7 @@ func (in *insertion) reserve() (int64, error) {
 		rows    []int32
 		buckets int
 	}
-	shares := map[*dicts.Numbered]*share{}
+	shares := map[*dictionaries.Numbered]*share{}
 	for _, b := range in.buckets {
 		if s := shares[b.gen]; s != nil {
 			s.rows, s.buckets = append(slices.Clip(s.rows), b.rows...), s.buckets+1

@@ -7,9 +7,9 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/granarydb/granary/catalog/filed"
-	"github.com/granarydb/granary/catalog/stored"
-	"github.com/granarydb/granary/disk"
+	"github.com/granarydb/granary/internal/cold"
+	"github.com/granarydb/granary/internal/disk"
+	"github.com/granarydb/granary/internal/files"
 	"github.com/granarydb/granary/txn"
 )
 
@@ -19,10 +19,10 @@ import (
 // The bound is Options.LogBytes, or as much as was filed last, if that is more: a bucket that still
 // gets rows is written again as a whole each time, so each row is filed about twice.
 type keeper struct {
-	dir      *filed.Dir
-	manifest *filed.Manifest // the one that counts; nil if there is none
+	dir      *files.Dir
+	manifest *files.Manifest // the one that counts; nil if there is none
 	filing   sync.Mutex      // held by who files, and owns the two above
-	partial  stored.Partial  // files of buckets of a run whose root expired
+	partial  cold.Partial    // files of buckets of a run whose root expired
 	begun    uint64          // segment that a run began which failed; 0 if none did
 	logged   atomic.Int64    // bytes of entries since the manifest
 	bound    atomic.Int64
@@ -32,7 +32,7 @@ type keeper struct {
 	space    *disk.Space           // of the directory; nil without a DiskBudget
 	stuck    atomic.Int64          // bytes of the directory when too few ranges could be dropped; else 0
 
-	leaving stored.Leaving
+	leaving cold.Leaving
 }
 
 // retryFiling is how long the keeper waits after an error.
@@ -106,7 +106,7 @@ func (s *Store) fileWhole(ctx context.Context) (err error) {
 		if s.closed.Load() {
 			return ErrClosed // Close files, and then another process can have the directory
 		}
-		if err = s.fileInSteps(ctx, run < mostFilings-1); !errors.Is(err, ErrSnapshotExpired) && !errors.Is(err, stored.ErrPause) {
+		if err = s.fileInSteps(ctx, run < mostFilings-1); !errors.Is(err, ErrSnapshotExpired) && !errors.Is(err, cold.ErrPause) {
 			break
 		}
 	}

@@ -9,8 +9,8 @@ import (
 	"slices"
 	"unicode/utf8"
 
-	"github.com/granarydb/granary/catalog/logged"
-	"github.com/granarydb/granary/disk"
+	"github.com/granarydb/granary/internal/disk"
+	"github.com/granarydb/granary/internal/entries"
 )
 
 // The log of a store with a directory has its commits in the order of their ids, and before each
@@ -94,11 +94,11 @@ func (tx *Tx) prepareLog() error {
 
 // logEntries is prepareLog without waiting for space.
 func (tx *Tx) logEntries() (err error) {
-	writes := make([]logged.TableWrites, 0, 2)
-	of := func(t *Table) *logged.TableWrites {
-		i := slices.IndexFunc(writes, func(w logged.TableWrites) bool { return w.Ordinal == t.ordinal })
+	writes := make([]entries.TableWrites, 0, 2)
+	of := func(t *Table) *entries.TableWrites {
+		i := slices.IndexFunc(writes, func(w entries.TableWrites) bool { return w.Ordinal == t.ordinal })
 		if i < 0 {
-			i, writes = len(writes), append(writes, logged.TableWrites{Ordinal: t.ordinal, Schema: t.schema})
+			i, writes = len(writes), append(writes, entries.TableWrites{Ordinal: t.ordinal, Schema: t.schema})
 		}
 		return &writes[i]
 	}
@@ -117,13 +117,13 @@ func (tx *Tx) logEntries() (err error) {
 	if tx.trimmed != nil {
 		of(tx.trimmed)
 	}
-	var states []logged.StatesWrites
+	var states []entries.StatesWrites
 	for i := range tx.histories {
 		if journal := tx.histories[i].tx.Journal(); journal != nil {
-			states = append(states, logged.StatesWrites{Ordinal: tx.histories[i].history.ordinal, Journal: journal})
+			states = append(states, entries.StatesWrites{Ordinal: tx.histories[i].history.ordinal, Journal: journal})
 		}
 	}
-	tx.log, err = tx.store.prepare(logged.EntryCommit, logged.NewCommit(writes, states), tx.trimmed != nil)
+	tx.log, err = tx.store.prepare(entries.EntryCommit, entries.NewCommit(writes, states), tx.trimmed != nil)
 	return err
 }
 
@@ -135,7 +135,7 @@ func (t *Table) logDicts(number int64) error {
 		return nil
 	}
 	return g.LogImages(t.ordinal, int(t.store.opts.imageBytes), func(body []byte) error {
-		w, err := t.store.prepare(logged.EntryDicts, body, false)
+		w, err := t.store.prepare(entries.EntryDicts, body, false)
 		if err == nil {
 			w.Append(0, 0)
 		}

@@ -7,7 +7,7 @@ import (
 	"io"
 	"time"
 
-	"github.com/granarydb/granary/disk"
+	"github.com/granarydb/granary/internal/disk"
 )
 
 // Options are the options of a store. The zero value is a good choice.

@@ -2,9 +2,9 @@ package columnstore
 
 import (
 	"github.com/granarydb/granary/arrowconv"
-	"github.com/granarydb/granary/query"
-	"github.com/granarydb/granary/query/filter"
-	"github.com/granarydb/granary/query/order"
+	"github.com/granarydb/granary/internal/query"
+	"github.com/granarydb/granary/internal/query/filter"
+	"github.com/granarydb/granary/internal/query/order"
 )
 
 // Options and results of Table.Scan, Table.Aggregate and Table.Series.

@@ -7,12 +7,12 @@ import (
 	"io"
 	"slices"
 
-	"github.com/granarydb/granary/catalog"
-	"github.com/granarydb/granary/catalog/filed"
-	"github.com/granarydb/granary/catalog/logged"
-	"github.com/granarydb/granary/disk"
 	"github.com/granarydb/granary/granule"
 	"github.com/granarydb/granary/history"
+	"github.com/granarydb/granary/internal/catalog"
+	"github.com/granarydb/granary/internal/disk"
+	"github.com/granarydb/granary/internal/entries"
+	"github.com/granarydb/granary/internal/files"
 	"github.com/granarydb/granary/txn"
 )
 
@@ -40,7 +40,7 @@ const (
 )
 
 // load brings back the files of a manifest.
-func (r *recovery) load(files *filed.Dir, m *filed.Manifest) error {
+func (r *recovery) load(files *files.Dir, m *files.Manifest) error {
 	for ordinal := range m.Tables {
 		if err := r.loadTable(&m.Tables[ordinal], ordinal); err != nil {
 			return fmt.Errorf("table %q: %w", m.Tables[ordinal].Name, err)
@@ -49,7 +49,7 @@ func (r *recovery) load(files *filed.Dir, m *filed.Manifest) error {
 	for ordinal, f := range m.Histories {
 		image, err := files.ReadStates(f.File)
 		if err == nil {
-			err = r.addHistory(logged.HistoryEntry{Ordinal: ordinal, Name: f.Name, MaxAttributes: f.MaxAttributes}, image)
+			err = r.addHistory(entries.HistoryEntry{Ordinal: ordinal, Name: f.Name, MaxAttributes: f.MaxAttributes}, image)
 		}
 		if err != nil {
 			return fmt.Errorf("history %q: %w", f.Name, err)
@@ -61,10 +61,10 @@ func (r *recovery) load(files *filed.Dir, m *filed.Manifest) error {
 }
 
 // loadTable brings back a table. Its rows and dictionaries stay in their files.
-func (r *recovery) loadTable(f *filed.TableFiles, ordinal int) error {
-	t, err := r.addTable(logged.TableEntry{Ordinal: ordinal, Name: f.Name, Ranges: f.Ranges, Definition: f.Definition})
+func (r *recovery) loadTable(f *files.TableFiles, ordinal int) error {
+	t, err := r.addTable(entries.TableEntry{Ordinal: ordinal, Name: f.Name, Ranges: f.Ranges, Definition: f.Definition})
 	if err != nil {
-		return fmt.Errorf("%w: %w", filed.ErrFile, err)
+		return fmt.Errorf("%w: %w", files.ErrFile, err)
 	}
 	if err := r.edit(t).Resume(f.State); err != nil {
 		return err
@@ -121,35 +121,35 @@ func (r *recovery) repeatLog(log *disk.Reader) error {
 // repeat repeats an entry.
 func (r *recovery) repeat(e disk.Entry) error {
 	switch e.Kind {
-	case logged.EntryTable:
+	case entries.EntryTable:
 		return r.createTable(e.Body)
-	case logged.EntryDicts:
+	case entries.EntryDicts:
 		return r.extend(e.Body)
-	case logged.EntryCommit:
+	case entries.EntryCommit:
 		return r.again(e, r.repeatCommit)
-	case logged.EntryHistory:
+	case entries.EntryHistory:
 		return r.createHistory(e.Body)
-	case logged.EntryUnits:
+	case entries.EntryUnits:
 		return r.again(e, r.repeatUnits)
 	}
-	return fmt.Errorf("%w: kind %d", logged.ErrEntry, e.Kind)
+	return fmt.Errorf("%w: kind %d", entries.ErrEntry, e.Kind)
 }
 
 // createTable creates a table.
 func (r *recovery) createTable(body []byte) error {
-	e, known, err := logged.ReadTable(body, len(r.tables), func(i int) string { return r.tables[i].name })
+	e, known, err := entries.ReadTable(body, len(r.tables), func(i int) string { return r.tables[i].name })
 	if known || err != nil {
 		return err
 	}
 	r.publish() // an edit would put back the tables of before
 	if _, err := r.addTable(e); err != nil {
-		return fmt.Errorf("%w: %w", logged.ErrEntry, err)
+		return fmt.Errorf("%w: %w", entries.ErrEntry, err)
 	}
 	return nil
 }
 
 // addTable adds a table.
-func (r *recovery) addTable(e logged.TableEntry) (*Table, error) {
+func (r *recovery) addTable(e entries.TableEntry) (*Table, error) {
 	t, err := r.store.addTable(e, &disk.Prepared{})
 	if err == nil {
 		r.tables, r.edits = append(r.tables, t), append(r.edits, nil)
@@ -159,18 +159,18 @@ func (r *recovery) addTable(e logged.TableEntry) (*Table, error) {
 
 // createHistory creates a history.
 func (r *recovery) createHistory(body []byte) error {
-	e, known, err := logged.ReadHistory(body, len(r.histories), func(i int) string { return r.histories[i].name })
+	e, known, err := entries.ReadHistory(body, len(r.histories), func(i int) string { return r.histories[i].name })
 	if known || err != nil {
 		return err
 	}
 	if err := r.addHistory(e, nil); err != nil {
-		return fmt.Errorf("%w: %w", logged.ErrEntry, err)
+		return fmt.Errorf("%w: %w", entries.ErrEntry, err)
 	}
 	return nil
 }
 
 // addHistory adds a history, of an image if there is one.
-func (r *recovery) addHistory(e logged.HistoryEntry, image []byte) error {
+func (r *recovery) addHistory(e entries.HistoryEntry, image []byte) error {
 	h, err := r.store.addHistory(e, image, &disk.Prepared{})
 	if err == nil {
 		r.histories, r.views = append(r.histories, h), append(r.views, nil)
@@ -181,9 +181,9 @@ func (r *recovery) addHistory(e logged.HistoryEntry, image []byte) error {
 // extend adds entries to the dictionaries of a generation, unless it was dropped later in the
 // earlier run and is dropped already.
 func (r *recovery) extend(body []byte) error {
-	table, number, entry, image, ok := logged.CutDictsHead(body)
+	table, number, entry, image, ok := entries.CutDictsHead(body)
 	if !ok || table >= uint64(len(r.tables)) {
-		return fmt.Errorf("%w: %d bytes for dictionaries of table %d of %d", logged.ErrEntry, len(body), table, len(r.tables))
+		return fmt.Errorf("%w: %d bytes for dictionaries of table %d of %d", entries.ErrEntry, len(body), table, len(r.tables))
 	}
 	t := r.tables[table]
 	if entry <= t.generations.Files(number).Entries { // the files have it
@@ -206,7 +206,7 @@ func (r *recovery) again(e disk.Entry, do func(disk.Entry) error) error {
 	case e.Commit <= r.filed:
 		return nil
 	case txn.ID(e.Commit) <= r.commit:
-		return fmt.Errorf("%w: commit %d", logged.ErrEntry, e.Commit)
+		return fmt.Errorf("%w: commit %d", entries.ErrEntry, e.Commit)
 	}
 	if err := do(e); err != nil {
 		return err
@@ -221,7 +221,7 @@ func (r *recovery) again(e disk.Entry, do func(disk.Entry) error) error {
 
 // repeatCommit adds the rows of a commit, and does what it decided.
 func (r *recovery) repeatCommit(e disk.Entry) error {
-	w, err := logged.CommitEntry(e.Body).Read()
+	w, err := entries.CommitEntry(e.Body).Read()
 	if err != nil {
 		return err
 	}
@@ -240,9 +240,9 @@ func (r *recovery) repeatCommit(e disk.Entry) error {
 
 // repeatUnits seals and drops the units of a commit.
 func (r *recovery) repeatUnits(e disk.Entry) error {
-	table, change, err := logged.ReadUnits(e.Body)
+	table, change, err := entries.ReadUnits(e.Body)
 	if err == nil && (table >= len(r.tables) || r.tables[table].schema.BucketWidth() == 0) {
-		err = fmt.Errorf("%w: units of table %d of %d", logged.ErrEntry, table, len(r.tables))
+		err = fmt.Errorf("%w: units of table %d of %d", entries.ErrEntry, table, len(r.tables))
 	}
 	if err != nil {
 		return err
@@ -252,9 +252,9 @@ func (r *recovery) repeatUnits(e disk.Entry) error {
 }
 
 // repeatTable repeats the part of a commit in one table.
-func (r *recovery) repeatTable(w *logged.TableContents, e disk.Entry) error {
+func (r *recovery) repeatTable(w *entries.TableContents, e disk.Entry) error {
 	if w.Ordinal >= len(r.tables) {
-		return fmt.Errorf("%w: table %d of %d", logged.ErrEntry, w.Ordinal, len(r.tables))
+		return fmt.Errorf("%w: table %d of %d", entries.ErrEntry, w.Ordinal, len(r.tables))
 	}
 	t := r.tables[w.Ordinal]
 	edit := r.edit(t)
@@ -273,9 +273,9 @@ func (r *recovery) repeatTable(w *logged.TableContents, e disk.Entry) error {
 }
 
 // repeatStates repeats the part of a commit in one history, drops included.
-func (r *recovery) repeatStates(j logged.StatesWrites) error {
+func (r *recovery) repeatStates(j entries.StatesWrites) error {
 	if j.Ordinal >= len(r.histories) {
-		return fmt.Errorf("%w: history %d of %d", logged.ErrEntry, j.Ordinal, len(r.histories))
+		return fmt.Errorf("%w: history %d of %d", entries.ErrEntry, j.Ordinal, len(r.histories))
 	}
 	h := r.histories[j.Ordinal]
 	view, err := h.states.Replay(j.Journal)
@@ -288,7 +288,7 @@ func (r *recovery) repeatStates(j logged.StatesWrites) error {
 
 // addPart adds a part, unless it is of a time range that a later commit dropped: the manifest can
 // have the floor of that commit.
-func (r *recovery) addPart(t *Table, edit *catalog.TableEdit, p logged.PartImage, e disk.Entry) error {
+func (r *recovery) addPart(t *Table, edit *catalog.TableEdit, p entries.PartImage, e disk.Entry) error {
 	if p.Bucket < edit.Floor() {
 		return nil
 	}

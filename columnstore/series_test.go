@@ -13,8 +13,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/uuid"
 
-	"github.com/granarydb/granary/catalog"
 	"github.com/granarydb/granary/encoding"
+	"github.com/granarydb/granary/internal/catalog"
 	"github.com/granarydb/granary/internal/oracle"
 	"github.com/granarydb/granary/schema"
 )

@@ -4,8 +4,8 @@ import (
 	"errors"
 	"io/fs"
 
-	"github.com/granarydb/granary/catalog"
-	"github.com/granarydb/granary/catalog/filed"
+	"github.com/granarydb/granary/internal/catalog"
+	"github.com/granarydb/granary/internal/files"
 )
 
 // coldSeen is what the steps before have seen of cold rows.
@@ -38,7 +38,7 @@ func (h *simRun) checkCold(t *Table, state *catalog.TableState) {
 		if len(state.HotGranules(b)) > 0 {
 			mixed++
 		}
-		if _, err := h.store.opts.FS.Open(filed.RowsName(b.Cold.File)); errors.Is(err, fs.ErrNotExist) {
+		if _, err := h.store.opts.FS.Open(files.RowsName(b.Cold.File)); errors.Is(err, fs.ErrNotExist) {
 			h.fail("table %q: the file %d of a bucket is gone", t.name, b.Cold.File)
 		}
 	}
@@ -75,7 +75,7 @@ func (h *simRun) noteCold(t *Table, cold, mixed int) {
 }
 
 // filedDicts returns the dictionaries in files.
-func (t *Table) filedDicts() []filed.GenerationFiles {
+func (t *Table) filedDicts() []files.GenerationFiles {
 	if files := t.files.Load(); files != nil {
 		return files.Generations
 	}

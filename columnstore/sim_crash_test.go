@@ -12,15 +12,15 @@ import (
 	"testing"
 	"time"
 
-	"github.com/granarydb/granary/catalog"
-	"github.com/granarydb/granary/catalog/filed"
-	"github.com/granarydb/granary/catalog/logged"
-	"github.com/granarydb/granary/catalog/mended"
-	"github.com/granarydb/granary/disk"
 	"github.com/granarydb/granary/granule"
+	"github.com/granarydb/granary/internal/catalog"
 	"github.com/granarydb/granary/internal/crashfs"
+	"github.com/granarydb/granary/internal/disk"
 	"github.com/granarydb/granary/internal/effort"
+	"github.com/granarydb/granary/internal/entries"
+	"github.com/granarydb/granary/internal/files"
 	"github.com/granarydb/granary/internal/oracle"
+	"github.com/granarydb/granary/internal/repair"
 )
 
 var crashSeeds = flag.Uint64("sim.crashes", uint64(60-45*boolInt(effort.Race)), "how many histories with crashes the simulator runs")
@@ -268,9 +268,9 @@ func (h *simRun) crash() {
 // verify checks what a crash left as granary verify does. It takes files for damage whose manifest was not written yet,
 // and a manifest that was not yet written whole, which costs nothing as the one before it is there.
 func (h *simRun) verify() {
-	report, err := mended.Verify(context.Background(), h.fs, nil)
-	if err != nil || slices.ContainsFunc(report.Damages, func(d mended.Damage) bool {
-		return !d.All && (!strings.HasPrefix(d.File, "manifest-") || d.Loss != mended.Loss{})
+	report, err := repair.Verify(context.Background(), h.fs, nil)
+	if err != nil || slices.ContainsFunc(report.Damages, func(d repair.Damage) bool {
+		return !d.All && (!strings.HasPrefix(d.File, "manifest-") || d.Loss != repair.Loss{})
 	}) {
 		h.fail("what a crash left is damaged: %+v, %v", report, err)
 	}
@@ -280,7 +280,7 @@ func (h *simRun) verify() {
 // logged returns the ids of the commits on the disk: those of the files and those of the log.
 func (h *simRun) logged() (commits []uint64) {
 	id := h.store.dir.id
-	_, manifest, err := filed.OpenDir(h.fs, id)
+	_, manifest, err := files.OpenDir(h.fs, id)
 	if err != nil {
 		h.fail("read the manifest: %v", err)
 		return nil
@@ -311,7 +311,7 @@ func (h *simRun) logged() (commits []uint64) {
 			h.fail("read the log: %v", err)
 			break
 		}
-		if (e.Kind == logged.EntryCommit || e.Kind == logged.EntryUnits) && e.Commit > through {
+		if (e.Kind == entries.EntryCommit || e.Kind == entries.EntryUnits) && e.Commit > through {
 			commits = append(commits, e.Commit)
 		}
 	}

@@ -3,8 +3,8 @@ package columnstore
 import (
 	"slices"
 
-	"github.com/granarydb/granary/catalog"
 	"github.com/granarydb/granary/granule"
+	"github.com/granarydb/granary/internal/catalog"
 )
 
 func init() { leastBudget = 1 } // a history has few rows

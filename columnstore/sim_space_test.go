@@ -1,8 +1,8 @@
 package columnstore
 
 import (
-	"github.com/granarydb/granary/catalog/filed"
-	"github.com/granarydb/granary/disk"
+	"github.com/granarydb/granary/internal/disk"
+	"github.com/granarydb/granary/internal/files"
 	"github.com/granarydb/granary/internal/oracle"
 )
 
@@ -11,7 +11,7 @@ type simSpace struct {
 	bounded  bool            // its stores have a budget, but for some that are opened again
 	fs       *measured       // of this store; nil without a budget
 	excess   int64           // bytes of the directory when it was opened
-	manifest *filed.Manifest // of the step before
+	manifest *files.Manifest // of the step before
 }
 
 // boundSpace draws a budget, each 32nd of which is a segment, or none for a store that is opened again. It begins

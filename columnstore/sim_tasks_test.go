@@ -12,8 +12,8 @@ import (
 
 	"github.com/google/uuid"
 
-	"github.com/granarydb/granary/disk"
 	"github.com/granarydb/granary/encoding"
+	"github.com/granarydb/granary/internal/disk"
 	"github.com/granarydb/granary/schema"
 )
 

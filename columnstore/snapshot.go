@@ -3,9 +3,9 @@ package columnstore
 import (
 	"fmt"
 
-	"github.com/granarydb/granary/catalog"
 	"github.com/granarydb/granary/history"
-	"github.com/granarydb/granary/query/filter"
+	"github.com/granarydb/granary/internal/catalog"
+	"github.com/granarydb/granary/internal/query/filter"
 	"github.com/granarydb/granary/txn"
 )
 

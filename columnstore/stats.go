@@ -4,9 +4,9 @@ import (
 	"math"
 	"time"
 
-	"github.com/granarydb/granary/catalog"
-	"github.com/granarydb/granary/catalog/dicts"
-	"github.com/granarydb/granary/disk"
+	"github.com/granarydb/granary/internal/catalog"
+	"github.com/granarydb/granary/internal/dictionaries"
+	"github.com/granarydb/granary/internal/disk"
 	"github.com/granarydb/granary/txn"
 )
 
@@ -114,7 +114,7 @@ func (s *Stats) addTable(name string, state *catalog.TableState) {
 }
 
 // addDictionaries adds the dictionaries of a table.
-func (s *Stats) addDictionaries(all *dicts.Generations) {
+func (s *Stats) addDictionaries(all *dictionaries.Generations) {
 	for _, g := range all.All() {
 		lists, records := g.Lists.Size()
 		s.Stacks += g.Lists.Len()

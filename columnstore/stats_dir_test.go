@@ -7,8 +7,8 @@ import (
 	"syscall"
 	"testing"
 
-	"github.com/granarydb/granary/disk"
 	"github.com/granarydb/granary/internal/crashfs"
+	"github.com/granarydb/granary/internal/disk"
 )
 
 // TestStats_Directory compares the figures of a directory with its files, before and after rows go

@@ -5,10 +5,10 @@ import (
 	"sync"
 	"sync/atomic"
 
-	"github.com/granarydb/granary/catalog"
-	"github.com/granarydb/granary/catalog/stored"
-	"github.com/granarydb/granary/disk"
 	"github.com/granarydb/granary/internal/cache"
+	"github.com/granarydb/granary/internal/catalog"
+	"github.com/granarydb/granary/internal/cold"
+	"github.com/granarydb/granary/internal/disk"
 	"github.com/granarydb/granary/internal/queue"
 	"github.com/granarydb/granary/txn"
 )
@@ -23,7 +23,7 @@ type Store struct {
 	roots    *txn.Publisher[*catalog.Database]
 	closed   atomic.Bool
 	memory   account
-	cache    *cache.Cache[stored.Key]
+	cache    *cache.Cache[cold.Key]
 	queue    queue.Queue[granuleName, dueGranule]
 	counters counters
 	log      *disk.Log // nil without a directory

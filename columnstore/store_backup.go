@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"math"
 
-	"github.com/granarydb/granary/disk"
+	"github.com/granarydb/granary/internal/disk"
 )
 
 // Backup writes a copy of the store's directory into an empty one, such as disk.System(dir), while the

@@ -5,8 +5,8 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/granarydb/granary/catalog"
-	"github.com/granarydb/granary/catalog/stored"
+	"github.com/granarydb/granary/internal/catalog"
+	"github.com/granarydb/granary/internal/cold"
 	"github.com/granarydb/granary/txn"
 )
 
@@ -25,7 +25,7 @@ func (s *Store) unloadable(root *catalog.Database) (out []victim) {
 			continue
 		}
 		for key, b := range state.Buckets.All() {
-			if cold := stored.CanUnload(state, b, files, t.generationOf(b.Start)); cold != nil {
+			if cold := cold.CanUnload(state, b, files, t.generationOf(b.Start)); cold != nil {
 				out = append(out, victim{table: t, state: state, start: b.Start, key: key, cold: cold})
 			}
 		}
@@ -43,7 +43,7 @@ func (s *Store) unload(v victim) {
 		if !ok {
 			return next, false
 		}
-		if cold := stored.CanUnload(state, b, t.files.Load(), v.cold.Generation); cold == nil || cold.File != v.cold.File {
+		if cold := cold.CanUnload(state, b, t.files.Load(), v.cold.Generation); cold == nil || cold.File != v.cold.File {
 			return next, false
 		}
 		edit := state.Edit(t.ordinal)

@@ -6,9 +6,9 @@ import (
 	"io"
 	"sync"
 
-	"github.com/granarydb/granary/catalog"
-	"github.com/granarydb/granary/catalog/filed"
-	"github.com/granarydb/granary/disk"
+	"github.com/granarydb/granary/internal/catalog"
+	"github.com/granarydb/granary/internal/disk"
+	"github.com/granarydb/granary/internal/files"
 	"github.com/granarydb/granary/txn"
 )
 
@@ -40,7 +40,7 @@ func (s *Store) openDir() (err error) {
 		}
 		fs, s.opts.FS = s.keeper.space, s.keeper.space
 	}
-	files, manifest, err := filed.OpenDir(fs, s.dir.id)
+	files, manifest, err := files.OpenDir(fs, s.dir.id)
 	if err != nil {
 		return err
 	}
@@ -81,7 +81,7 @@ func (s *Store) segments() []disk.Segment {
 }
 
 // beginLog goes on with a log, and removes what an earlier run left and nobody needs.
-func (s *Store) beginLog(manifest *filed.Manifest, log *disk.Reader) (err error) {
+func (s *Store) beginLog(manifest *files.Manifest, log *disk.Reader) (err error) {
 	if s.log, err = disk.OpenLog(log, s.opts.logOptions()); err != nil {
 		return err
 	}

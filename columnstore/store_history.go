@@ -6,10 +6,10 @@ import (
 	"io"
 	"weak"
 
-	"github.com/granarydb/granary/catalog"
-	"github.com/granarydb/granary/catalog/logged"
-	"github.com/granarydb/granary/disk"
 	"github.com/granarydb/granary/history"
+	"github.com/granarydb/granary/internal/catalog"
+	"github.com/granarydb/granary/internal/disk"
+	"github.com/granarydb/granary/internal/entries"
 	"github.com/granarydb/granary/txn"
 )
 
@@ -17,11 +17,11 @@ import (
 // The errors are ErrClosed, ErrTable for a name that another history has or that is not UTF-8,
 // history.ErrLimit, and those of the disk (Tx.Commit).
 func (s *Store) CreateHistory(name string, opts HistoryOptions) (*History, error) {
-	e := logged.HistoryEntry{Name: name, Start: opts.Start, MaxAttributes: opts.MaxAttributes}
+	e := entries.HistoryEntry{Name: name, Start: opts.Start, MaxAttributes: opts.MaxAttributes}
 	s.creating.Lock() // so that the ordinal is known before there is a place in the log
 	defer s.creating.Unlock()
 	e.Ordinal = len(s.Histories())
-	log, err := s.prepareNew(logged.EntryHistory, name, e)
+	log, err := s.prepareNew(entries.EntryHistory, name, e)
 	if err != nil {
 		return nil, err
 	}
@@ -34,7 +34,7 @@ func (s *Store) CreateHistory(name string, opts HistoryOptions) (*History, error
 }
 
 // addHistory adds a history, of an image if there is one, and its entry to the log.
-func (s *Store) addHistory(e logged.HistoryEntry, image []byte, log *disk.Prepared) (*History, error) {
+func (s *Store) addHistory(e entries.HistoryEntry, image []byte, log *disk.Prepared) (*History, error) {
 	var seed [8]byte
 	if _, err := io.ReadFull(s.opts.Rand, seed[:]); err != nil {
 		return nil, fmt.Errorf("create history %q: hash seed: %w", e.Name, err)

@@ -4,8 +4,8 @@ import (
 	"context"
 	"runtime"
 
-	"github.com/granarydb/granary/catalog"
 	"github.com/granarydb/granary/granule"
+	"github.com/granarydb/granary/internal/catalog"
 	"github.com/granarydb/granary/txn"
 )
 

@@ -7,7 +7,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/granarydb/granary/catalog"
+	"github.com/granarydb/granary/internal/catalog"
 	"github.com/granarydb/granary/txn"
 )
 

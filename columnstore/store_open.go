@@ -3,9 +3,9 @@ package columnstore
 import (
 	"math"
 
-	"github.com/granarydb/granary/catalog"
-	"github.com/granarydb/granary/catalog/stored"
 	"github.com/granarydb/granary/internal/cache"
+	"github.com/granarydb/granary/internal/catalog"
+	"github.com/granarydb/granary/internal/cold"
 	"github.com/granarydb/granary/txn"
 )
 
@@ -29,7 +29,7 @@ func Open(opts Options) (*Store, error) {
 	s.tables.byName = map[string]*Table{}
 	s.tables.histories = map[string]*History{}
 	s.initQueue()
-	s.cache = cache.New[stored.Key](s.hasRoom)
+	s.cache = cache.New[cold.Key](s.hasRoom)
 	if err := s.openDir(); err != nil {
 		_ = s.closeDir() // nothing was logged
 		return nil, err

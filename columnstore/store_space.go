@@ -7,7 +7,7 @@ import (
 	"maps"
 	"slices"
 
-	"github.com/granarydb/granary/catalog/stored"
+	"github.com/granarydb/granary/internal/cold"
 	"github.com/granarydb/granary/txn"
 )
 
@@ -71,7 +71,7 @@ func (s *Store) keepWithin(ctx context.Context, coming map[int]int64) (err error
 		return k.clean(s)
 	}
 	failed := s.makeSpace(coming, false)
-	for failed == nil && k.space.Over(waitAt) > 0 && stored.Waiting(k.space, k.manifest) > 0 && s.roots.Expire(0, ^txn.Version(0)) {
+	for failed == nil && k.space.Over(waitAt) > 0 && cold.Waiting(k.space, k.manifest) > 0 && s.roots.Expire(0, ^txn.Version(0)) {
 		failed = k.clean(s)
 	}
 	if err = errors.Join(err, failed); failed == nil && k.isDue(s.isTight()) { // the log has rows of what was dropped
@@ -89,18 +89,18 @@ func (s *Store) keepWithin(ctx context.Context, coming map[int]int64) (err error
 func (s *Store) makeSpace(coming map[int]int64, toFile bool) error {
 	k := &s.keeper
 	logged := k.logged.Load() // before rows: those that come now have no bytes here
-	rows, _ := stored.Unfiled(s.roots.Root().State, k.manifest)
+	rows, _ := cold.Unfiled(s.roots.Root().State, k.manifest)
 	perRow := float64(logged/2) / float64(max(1, rows)) // files take half of the log, which keeps rows of dropped ranges
 	for {
 		if err := s.trim(); err != nil {
 			return err
 		}
-		over := k.space.Over(crowdedAt) - stored.Waiting(k.space, k.manifest)
+		over := k.space.Over(crowdedAt) - cold.Waiting(k.space, k.manifest)
 		loose, other := s.toWrite(perRow)
 		if toFile {
 			over += loose + other
 		}
-		floors := stored.OldestRanges(s.roots.Root().State, k.manifest, coming, over, loose)
+		floors := cold.OldestRanges(s.roots.Root().State, k.manifest, coming, over, loose)
 		if len(floors) == 0 {
 			return nil
 		}
@@ -125,7 +125,7 @@ func (s *Store) trim() error {
 	s.awaitCommit() // it drops dictionaries before it publishes the floor
 	root := s.roots.Root()
 	tables := s.tablesInOrder()
-	next := stored.Trimmed(k.manifest, root.State, func(table int, floor int64) int64 { return tables[table].generationOf(floor) })
+	next := cold.Trimmed(k.manifest, root.State, func(table int, floor int64) int64 { return tables[table].generationOf(floor) })
 	if next == nil {
 		return k.clean(s)
 	}

@@ -7,11 +7,11 @@ import (
 	"maps"
 	"slices"
 
-	"github.com/granarydb/granary/catalog"
-	"github.com/granarydb/granary/catalog/dicts"
-	"github.com/granarydb/granary/catalog/logged"
-	"github.com/granarydb/granary/disk"
-	"github.com/granarydb/granary/query/filter"
+	"github.com/granarydb/granary/internal/catalog"
+	"github.com/granarydb/granary/internal/dictionaries"
+	"github.com/granarydb/granary/internal/disk"
+	"github.com/granarydb/granary/internal/entries"
+	"github.com/granarydb/granary/internal/query/filter"
 	"github.com/granarydb/granary/schema"
 	"github.com/granarydb/granary/txn"
 )
@@ -20,12 +20,12 @@ import (
 // errors are ErrClosed, schema.ErrSchema for an invalid definition, ErrTable for a name that is
 // taken or is not UTF-8, and those of the disk (Tx.Commit).
 func (s *Store) CreateTable(name string, def schema.Definition) (*Table, error) {
-	e := logged.TableEntry{Name: name, Ranges: s.opts.generationBuckets(def.Bucket.Width), Definition: def}
+	e := entries.TableEntry{Name: name, Ranges: s.opts.generationBuckets(def.Bucket.Width), Definition: def}
 	e.Definition.Columns, e.Definition.SortingKey, e.Definition.Header = slices.Clone(def.Columns), slices.Clone(def.SortingKey), slices.Clone(def.Header)
 	s.creating.Lock() // so that the ordinal is known before there is a place in the log
 	defer s.creating.Unlock()
 	e.Ordinal = len(s.tablesInOrder())
-	log, err := s.prepareNew(logged.EntryTable, name, e)
+	log, err := s.prepareNew(entries.EntryTable, name, e)
 	if err != nil {
 		return nil, err
 	}
@@ -38,7 +38,7 @@ func (s *Store) CreateTable(name string, def schema.Definition) (*Table, error) 
 }
 
 // addTable adds a table, and its entry to the log.
-func (s *Store) addTable(e logged.TableEntry, log *disk.Prepared) (*Table, error) {
+func (s *Store) addTable(e entries.TableEntry, log *disk.Prepared) (*Table, error) {
 	sch, err := schema.New(e.Definition)
 	if err != nil {
 		return nil, fmt.Errorf("create table %q: %w", e.Name, err)
@@ -55,7 +55,7 @@ func (s *Store) addTable(e logged.TableEntry, log *disk.Prepared) (*Table, error
 	if s.tables.byName[e.Name] != nil {
 		return nil, fmt.Errorf("%w: %q exists already", ErrTable, e.Name)
 	}
-	t := &Table{schema: sch, store: s, name: e.Name, ordinal: e.Ordinal, ranges: dicts.Ranges{Width: sch.BucketWidth(), Count: e.Ranges}, definition: e.Definition}
+	t := &Table{schema: sch, store: s, name: e.Name, ordinal: e.Ordinal, ranges: dictionaries.Ranges{Width: sch.BucketWidth(), Count: e.Ranges}, definition: e.Definition}
 	t.stored = t.newStored()
 	t.generations = t.stored.Dicts
 	t.source = filter.Env{

@@ -5,11 +5,11 @@ import (
 	"fmt"
 	"sync/atomic"
 
-	"github.com/granarydb/granary/catalog"
-	"github.com/granarydb/granary/catalog/dicts"
-	"github.com/granarydb/granary/catalog/filed"
-	"github.com/granarydb/granary/catalog/stored"
-	"github.com/granarydb/granary/query/filter"
+	"github.com/granarydb/granary/internal/catalog"
+	"github.com/granarydb/granary/internal/cold"
+	"github.com/granarydb/granary/internal/dictionaries"
+	"github.com/granarydb/granary/internal/files"
+	"github.com/granarydb/granary/internal/query/filter"
 	"github.com/granarydb/granary/schema"
 	"github.com/granarydb/granary/txn"
 )
@@ -22,13 +22,13 @@ type Table struct {
 	name    string
 	ordinal int
 	asked   atomic.Pointer[bucketBounds] // cache of the last result of bucketBounds
-	ranges  dicts.Ranges                 // of the generations: codes depend on them
+	ranges  dictionaries.Ranges          // of the generations: codes depend on them
 	// definition is what schema was made of.
 	definition schema.Definition
 
-	stored      *stored.Files
-	generations *dicts.Generations               // of stored
-	files       atomic.Pointer[filed.TableFiles] // as of the manifest; nil if it lacks the table
+	stored      *cold.Files
+	generations *dictionaries.Generations        // of stored
+	files       atomic.Pointer[files.TableFiles] // as of the manifest; nil if it lacks the table
 }
 
 // bucketBounds is the key bounds of the time bucket that begins at start.

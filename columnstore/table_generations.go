@@ -1,8 +1,8 @@
 package columnstore
 
 import (
-	"github.com/granarydb/granary/catalog"
 	"github.com/granarydb/granary/granule"
+	"github.com/granarydb/granary/internal/catalog"
 	"github.com/granarydb/granary/txn"
 )
 

@@ -7,7 +7,7 @@ import (
 
 	"github.com/apache/arrow/go/v14/arrow"
 
-	"github.com/granarydb/granary/query"
+	"github.com/granarydb/granary/internal/query"
 )
 
 // Scan yields the selected rows of a snapshot as Arrow records, all of one schema (ScanOptions.Form). A record has

@@ -12,8 +12,8 @@ import (
 	"github.com/apache/arrow/go/v14/arrow/array"
 	"github.com/apache/arrow/go/v14/arrow/memory"
 
-	"github.com/granarydb/granary/catalog"
 	"github.com/granarydb/granary/encoding"
+	"github.com/granarydb/granary/internal/catalog"
 )
 
 // openDated starts a store whose clock shows a date, and whose table has time buckets of a

@@ -3,7 +3,7 @@ package columnstore
 import (
 	"testing"
 
-	"github.com/granarydb/granary/query/filter"
+	"github.com/granarydb/granary/internal/query/filter"
 )
 
 // Queries count what they read: all of a table, by one goroutine or several, and less if a condition holds for

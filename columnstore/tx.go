@@ -1,9 +1,9 @@
 package columnstore
 
 import (
-	"github.com/granarydb/granary/catalog"
-	"github.com/granarydb/granary/catalog/dicts"
-	"github.com/granarydb/granary/disk"
+	"github.com/granarydb/granary/internal/catalog"
+	"github.com/granarydb/granary/internal/dictionaries"
+	"github.com/granarydb/granary/internal/disk"
 	"github.com/granarydb/granary/txn"
 )
 
@@ -14,9 +14,9 @@ type Tx struct {
 	store     *Store
 	ticket    txn.Ticket[*catalog.Database]
 	pieces    []piece
-	one       [1]piece          // room for pieces: most transactions have one
-	pins      []*dicts.Numbered // dictionaries of the pieces, which stay in memory
-	onePin    [1]*dicts.Numbered
+	one       [1]piece                 // room for pieces: most transactions have one
+	pins      []*dictionaries.Numbered // dictionaries of the pieces, which stay in memory
+	onePin    [1]*dictionaries.Numbered
 	due       [1]dueGranule // room for the granules that the commit makes due
 	notes     []tableNote
 	trimmed   *Table // of which the commit drops rows before trimmedTo, nil for none

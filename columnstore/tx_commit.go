@@ -5,8 +5,8 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/granarydb/granary/catalog"
-	"github.com/granarydb/granary/catalog/logged"
+	"github.com/granarydb/granary/internal/catalog"
+	"github.com/granarydb/granary/internal/entries"
 	"github.com/granarydb/granary/txn"
 )
 
@@ -153,7 +153,7 @@ func (tx *Tx) publish(commit txn.ID, current *txn.Root[*catalog.Database]) (next
 	next.State, due = current.State, tx.due[:0]
 	for i, w := range writes {
 		if d, entry := tx.decide(w.edit), tx.log.Body(); entry != nil {
-			logged.CommitEntry(entry).Decide(i, d)
+			entries.CommitEntry(entry).Decide(i, d)
 		}
 		due = tx.store.appendDue(due, w.table, w.edit)
 		w.table.finish(w.edit, current.Version+1, &next)

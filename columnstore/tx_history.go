@@ -4,8 +4,8 @@ import (
 	"fmt"
 	"math"
 
-	"github.com/granarydb/granary/catalog"
 	"github.com/granarydb/granary/history"
+	"github.com/granarydb/granary/internal/catalog"
 	"github.com/granarydb/granary/txn"
 )
 

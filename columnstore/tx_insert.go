@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"sync"
 
-	"github.com/granarydb/granary/catalog"
+	"github.com/granarydb/granary/internal/catalog"
 	"github.com/granarydb/granary/schema"
 	"github.com/granarydb/granary/txn"
 )

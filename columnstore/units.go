@@ -6,9 +6,9 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/granarydb/granary/catalog"
-	"github.com/granarydb/granary/catalog/logged"
-	"github.com/granarydb/granary/disk"
+	"github.com/granarydb/granary/internal/catalog"
+	"github.com/granarydb/granary/internal/disk"
+	"github.com/granarydb/granary/internal/entries"
 	"github.com/granarydb/granary/txn"
 )
 
@@ -84,7 +84,7 @@ func (t *Table) commitUnits(change catalog.UnitsChange, plan func(*catalog.Table
 	s := t.store
 	var log disk.Prepared
 	if s.log != nil {
-		if log, err = s.prepare(logged.EntryUnits, logged.UnitsEntry(t.ordinal, change), len(change.Drop) > 0); err != nil {
+		if log, err = s.prepare(entries.EntryUnits, entries.UnitsEntry(t.ordinal, change), len(change.Drop) > 0); err != nil {
 			return nil, 0, err
 		}
 	}

@@ -9,10 +9,10 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/granarydb/granary/catalog"
-	"github.com/granarydb/granary/catalog/logged"
-	"github.com/granarydb/granary/disk"
+	"github.com/granarydb/granary/internal/catalog"
 	"github.com/granarydb/granary/internal/crashfs"
+	"github.com/granarydb/granary/internal/disk"
+	"github.com/granarydb/granary/internal/entries"
 )
 
 // insertAt inserts a row of each time in a transaction of its own.
@@ -251,15 +251,15 @@ func TestSeal_Entries(t *testing.T) {
 	r := &recovery{store: store, tables: []*Table{table, plain}, edits: make([]*catalog.TableEdit, 2)}
 	of := catalog.UnitsChange{Seal: []catalog.UnitPlace{{Start: 20, ID: 1}}, Drop: []catalog.UnitPlace{{Start: 30, ID: 2}}}
 	for name, body := range map[string][]byte{
-		"a table that is not there":   logged.UnitsEntry(2, of),
-		"a table without time ranges": logged.UnitsEntry(1, of),
+		"a table that is not there":   entries.UnitsEntry(2, of),
+		"a table without time ranges": entries.UnitsEntry(1, of),
 		"an empty body":               nil,
 	} {
-		if err := r.repeat(disk.Entry{Kind: logged.EntryUnits, Commit: 9, Body: body}); !errors.Is(err, logged.ErrEntry) {
-			t.Errorf("%s: %v, want %v", name, err, logged.ErrEntry)
+		if err := r.repeat(disk.Entry{Kind: entries.EntryUnits, Commit: 9, Body: body}); !errors.Is(err, entries.ErrEntry) {
+			t.Errorf("%s: %v, want %v", name, err, entries.ErrEntry)
 		}
 	}
-	if err := r.repeat(disk.Entry{Kind: logged.EntryUnits, Commit: 9, Body: logged.UnitsEntry(0, of)}); err != nil { // of a floor that is known
+	if err := r.repeat(disk.Entry{Kind: entries.EntryUnits, Commit: 9, Body: entries.UnitsEntry(0, of)}); err != nil { // of a floor that is known
 		t.Errorf("units that are not there: %v", err)
 	}
 }

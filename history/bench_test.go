@@ -8,8 +8,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/granarydb/granary/internal/ihs"
 	"github.com/granarydb/granary/internal/recorded"
-	"github.com/granarydb/granary/trace/ihs"
 )
 
 // benchSet is the set of the benchmarks. `cd bench && GOWORK=off go run . -workload histories`

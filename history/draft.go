@@ -5,8 +5,8 @@ import (
 	"slices"
 	"sync"
 
-	"github.com/granarydb/granary/history/names"
-	"github.com/granarydb/granary/history/tile"
+	"github.com/granarydb/granary/internal/names"
+	"github.com/granarydb/granary/internal/tile"
 )
 
 // Draft is a transaction on a history: a Writer, and the ways it ends.

@@ -6,7 +6,7 @@ import (
 	"math/bits"
 	"strings"
 
-	"github.com/granarydb/granary/history/tile"
+	"github.com/granarydb/granary/internal/tile"
 )
 
 // DescribeLanes describes the lanes of a history for scripts: the attributes, the tiles, and

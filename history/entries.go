@@ -5,7 +5,7 @@ import (
 	"sync"
 	"sync/atomic"
 
-	"github.com/granarydb/granary/history/tile"
+	"github.com/granarydb/granary/internal/tile"
 )
 
 const blockLen = 64

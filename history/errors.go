@@ -3,7 +3,7 @@ package history
 import (
 	"errors"
 
-	"github.com/granarydb/granary/history/names"
+	"github.com/granarydb/granary/internal/names"
 )
 
 // Errors of writes and reads. The error that wraps one of these names the attribute and the

@@ -5,8 +5,8 @@ import (
 	"math"
 	"sync/atomic"
 
-	"github.com/granarydb/granary/history/names"
-	"github.com/granarydb/granary/history/tile"
+	"github.com/granarydb/granary/internal/names"
+	"github.com/granarydb/granary/internal/tile"
 )
 
 // Options configure a history. The zero value is a history that begins at 0.

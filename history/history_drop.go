@@ -4,7 +4,7 @@ import (
 	"cmp"
 	"slices"
 
-	"github.com/granarydb/granary/history/tile"
+	"github.com/granarydb/granary/internal/tile"
 )
 
 // dropBefore gives the history new lanes without their oldest tiles. Lanes with texts lose

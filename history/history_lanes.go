@@ -3,7 +3,7 @@ package history
 import (
 	"slices"
 
-	"github.com/granarydb/granary/history/tile"
+	"github.com/granarydb/granary/internal/tile"
 )
 
 // newLane appends a lane.

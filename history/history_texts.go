@@ -1,8 +1,8 @@
 package history
 
 import (
-	"github.com/granarydb/granary/history/names"
-	"github.com/granarydb/granary/history/tile"
+	"github.com/granarydb/granary/internal/names"
+	"github.com/granarydb/granary/internal/tile"
 )
 
 // leastTexts is the size of texts below which none goes: to find those that do costs a visit of

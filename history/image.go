@@ -5,9 +5,9 @@ import (
 	"math/bits"
 	"slices"
 
-	"github.com/granarydb/granary/history/names"
-	"github.com/granarydb/granary/history/tile"
 	"github.com/granarydb/granary/internal/fields"
+	"github.com/granarydb/granary/internal/names"
+	"github.com/granarydb/granary/internal/tile"
 )
 
 // AppendImage appends the history as the view has it to dst, for OpenImage: names, texts, tiles

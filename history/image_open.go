@@ -5,9 +5,9 @@ import (
 	"math"
 	"math/bits"
 
-	"github.com/granarydb/granary/history/names"
-	"github.com/granarydb/granary/history/tile"
 	"github.com/granarydb/granary/internal/fields"
+	"github.com/granarydb/granary/internal/names"
+	"github.com/granarydb/granary/internal/tile"
 )
 
 // OpenImage returns a history that goes on where a view stood of which AppendImage made an image,

@@ -4,8 +4,8 @@ import (
 	"encoding/binary"
 	"math/bits"
 
-	"github.com/granarydb/granary/history/names"
 	"github.com/granarydb/granary/internal/fields"
+	"github.com/granarydb/granary/internal/names"
 )
 
 // journal is the operations of a transaction as bytes, in their order, for History.Replay. An

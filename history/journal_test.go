@@ -5,7 +5,7 @@ import (
 	"testing"
 
 	"github.com/granarydb/granary/internal/damaged"
-	"github.com/granarydb/granary/trace/ihs"
+	"github.com/granarydb/granary/internal/ihs"
 )
 
 // journalsOf returns the journals of a history of a set, with so many intervals a commit.

@@ -3,7 +3,7 @@ package history
 import (
 	"sync/atomic"
 
-	"github.com/granarydb/granary/history/tile"
+	"github.com/granarydb/granary/internal/tile"
 )
 
 // lane is up to 64 attributes of one shape, or of rare ones, in slots, in the order of their

@@ -3,7 +3,7 @@ package history
 import (
 	"math/bits"
 
-	"github.com/granarydb/granary/history/tile"
+	"github.com/granarydb/granary/internal/tile"
 )
 
 // laneFill is the work of finding the states of one lane at t.

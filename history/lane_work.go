@@ -1,6 +1,6 @@
 package history
 
-import "github.com/granarydb/granary/history/tile"
+import "github.com/granarydb/granary/internal/tile"
 
 // laneWork is the writer's state of a lane.
 type laneWork struct {

@@ -1,6 +1,6 @@
 package history
 
-import "github.com/granarydb/granary/history/names"
+import "github.com/granarydb/granary/internal/names"
 
 // Names is the attributes of a history at one moment (package names). A [View] and a [Writer]
 // have its methods.

@@ -11,8 +11,8 @@ import (
 	"github.com/granarydb/granary/history"
 	"github.com/granarydb/granary/internal/effort"
 	"github.com/granarydb/granary/internal/events"
+	"github.com/granarydb/granary/internal/ihs"
 	"github.com/granarydb/granary/internal/recorded"
-	"github.com/granarydb/granary/trace/ihs"
 )
 
 // quickQueries is a number of questions that keeps the suite quick.

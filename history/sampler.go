@@ -6,7 +6,7 @@ import (
 	"sort"
 	"sync"
 
-	"github.com/granarydb/granary/history/tile"
+	"github.com/granarydb/granary/internal/tile"
 )
 
 // sample returns the intervals of attributes that times, which are sorted, hit, in the memory

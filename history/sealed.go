@@ -4,7 +4,7 @@ import (
 	"math"
 	"math/bits"
 
-	"github.com/granarydb/granary/history/tile"
+	"github.com/granarydb/granary/internal/tile"
 )
 
 // laneWidth is the greatest number of attributes of a lane: a bit each in a word.

@@ -1,6 +1,6 @@
 package history
 
-import "github.com/granarydb/granary/history/names"
+import "github.com/granarydb/granary/internal/names"
 
 // shapes groups attributes. Those of one shape hold values of one kind and change at similar
 // rates, so they share lanes.

@@ -5,8 +5,8 @@ import (
 	"strconv"
 	"sync/atomic"
 
-	"github.com/granarydb/granary/history/names"
-	"github.com/granarydb/granary/history/tile"
+	"github.com/granarydb/granary/internal/names"
+	"github.com/granarydb/granary/internal/tile"
 )
 
 // View is a history as one commit left it. It never changes. Any number of goroutines may

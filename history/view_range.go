@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"iter"
 
-	"github.com/granarydb/granary/history/tile"
+	"github.com/granarydb/granary/internal/tile"
 )
 
 // RangeOptions select the intervals of a range.

@@ -1,6 +1,6 @@
 package history
 
-import "github.com/granarydb/granary/history/tile"
+import "github.com/granarydb/granary/internal/tile"
 
 // walker goes over the intervals of one attribute in the order of time. It opens each
 // tile once.

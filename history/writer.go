@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"sync/atomic"
 
-	"github.com/granarydb/granary/history/names"
+	"github.com/granarydb/granary/internal/names"
 )
 
 // Writer writes a history within a transaction (Draft). A commit publishes all its writes

@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"strconv"
 
-	"github.com/granarydb/granary/history/names"
+	"github.com/granarydb/granary/internal/names"
 )
 
 // Push puts a value on a stack: the attribute holds the depth, an int or null when it is

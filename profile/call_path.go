@@ -4,7 +4,7 @@ import (
 	"slices"
 
 	"github.com/granarydb/granary/columnstore"
-	"github.com/granarydb/granary/profile/symbols"
+	"github.com/granarydb/granary/internal/symbols"
 )
 
 // keepUnder leaves the groups whose stack is under a path of functions. It changes the groups in

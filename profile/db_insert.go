@@ -8,8 +8,8 @@ import (
 	pprof "github.com/google/pprof/profile"
 
 	"github.com/granarydb/granary/columnstore"
+	"github.com/granarydb/granary/internal/rows"
 	codec "github.com/granarydb/granary/profile/pprof"
-	"github.com/granarydb/granary/profile/rows"
 	"github.com/granarydb/granary/schema"
 )
 

@@ -6,7 +6,7 @@ import (
 	"slices"
 
 	"github.com/granarydb/granary/columnstore"
-	"github.com/granarydb/granary/profile/means"
+	"github.com/granarydb/granary/internal/means"
 )
 
 // Kinds returns the kinds of the profiles that can have rows of a query, sorted by name, then

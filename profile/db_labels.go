@@ -6,8 +6,8 @@ import (
 	"strings"
 
 	"github.com/granarydb/granary/columnstore"
-	"github.com/granarydb/granary/profile/means"
-	"github.com/granarydb/granary/profile/rows"
+	"github.com/granarydb/granary/internal/means"
+	"github.com/granarydb/granary/internal/rows"
 )
 
 // LabelNames returns the sorted names of the labels that profiles of a query can have: labels

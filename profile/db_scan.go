@@ -8,7 +8,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/granarydb/granary/columnstore"
-	"github.com/granarydb/granary/profile/symbols"
+	"github.com/granarydb/granary/internal/symbols"
 )
 
 // Scan yields the rows that a query and opts.Where select, as Arrow records. It is

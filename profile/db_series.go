@@ -7,7 +7,7 @@ import (
 	"strings"
 
 	"github.com/granarydb/granary/columnstore"
-	"github.com/granarydb/granary/profile/means"
+	"github.com/granarydb/granary/internal/means"
 )
 
 // Label is a name and its value.

@@ -4,8 +4,8 @@ import (
 	pprof "github.com/google/pprof/profile"
 	"github.com/google/uuid"
 
+	"github.com/granarydb/granary/internal/rows"
 	codec "github.com/granarydb/granary/profile/pprof"
-	"github.com/granarydb/granary/profile/rows"
 )
 
 // decode is workspace.read for a profile that is not compressed.

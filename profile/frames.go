@@ -6,7 +6,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/granarydb/granary/columnstore"
-	"github.com/granarydb/granary/profile/symbols"
+	"github.com/granarydb/granary/internal/symbols"
 )
 
 // FrameCondition is a condition on the frames of a stack: one frame fulfils all that is set.

@@ -7,7 +7,7 @@ import (
 	"strings"
 
 	"github.com/granarydb/granary/columnstore"
-	"github.com/granarydb/granary/profile/means"
+	"github.com/granarydb/granary/internal/means"
 	"github.com/granarydb/granary/schema"
 )
 

@@ -4,8 +4,8 @@ import (
 	"slices"
 
 	"github.com/granarydb/granary/columnstore"
-	"github.com/granarydb/granary/profile/means"
-	"github.com/granarydb/granary/profile/rows"
+	"github.com/granarydb/granary/internal/means"
+	"github.com/granarydb/granary/internal/rows"
 )
 
 // StackGroup is the sum by stack of the samples that share the requested labels.

@@ -16,7 +16,7 @@ import (
 
 	"github.com/granarydb/granary/encoding"
 	"github.com/granarydb/granary/internal/effort"
-	"github.com/granarydb/granary/profile/rows"
+	"github.com/granarydb/granary/internal/rows"
 	"github.com/granarydb/granary/schema"
 )
 

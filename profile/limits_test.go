@@ -10,8 +10,8 @@ import (
 	pprof "github.com/google/pprof/profile"
 
 	"github.com/granarydb/granary/internal/effort"
+	"github.com/granarydb/granary/internal/rows"
 	codec "github.com/granarydb/granary/profile/pprof"
-	"github.com/granarydb/granary/profile/rows"
 )
 
 // limitCase is a profile whose size is n in the unit of one limit. The numbers are literal: they

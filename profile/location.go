@@ -1,8 +1,8 @@
 package profile
 
 import (
+	"github.com/granarydb/granary/internal/symbols"
 	codec "github.com/granarydb/granary/profile/pprof"
-	"github.com/granarydb/granary/profile/symbols"
 	"github.com/granarydb/granary/profile/tree"
 )
 

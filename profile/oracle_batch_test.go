@@ -9,7 +9,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/granarydb/granary/encoding"
-	"github.com/granarydb/granary/profile/rows"
+	"github.com/granarydb/granary/internal/rows"
 	"github.com/granarydb/granary/schema"
 )
 

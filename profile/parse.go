@@ -5,8 +5,8 @@ import (
 
 	pprof "github.com/google/pprof/profile"
 
+	"github.com/granarydb/granary/internal/rows"
 	codec "github.com/granarydb/granary/profile/pprof"
-	"github.com/granarydb/granary/profile/rows"
 )
 
 // Errors of Parse and of inserts.

@@ -11,10 +11,10 @@ import (
 
 	"github.com/granarydb/granary/columnstore"
 	"github.com/granarydb/granary/encoding"
-	"github.com/granarydb/granary/profile/means"
+	"github.com/granarydb/granary/internal/means"
+	"github.com/granarydb/granary/internal/rows"
+	"github.com/granarydb/granary/internal/symbols"
 	codec "github.com/granarydb/granary/profile/pprof"
-	"github.com/granarydb/granary/profile/rows"
-	"github.com/granarydb/granary/profile/symbols"
 )
 
 // pprofBuilder builds a pprof profile from groups.

@@ -4,7 +4,7 @@ import (
 	"regexp"
 
 	"github.com/granarydb/granary/columnstore"
-	"github.com/granarydb/granary/profile/symbols"
+	"github.com/granarydb/granary/internal/symbols"
 )
 
 // Query chooses profiles and samples. The zero Query chooses all. A Query is safe for

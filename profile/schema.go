@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/granarydb/granary/encoding"
-	"github.com/granarydb/granary/profile/rows"
+	"github.com/granarydb/granary/internal/rows"
 	"github.com/granarydb/granary/schema"
 )
 

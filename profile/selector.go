@@ -8,8 +8,8 @@ import (
 	"strings"
 
 	"github.com/granarydb/granary/columnstore"
+	"github.com/granarydb/granary/internal/rows"
 	"github.com/granarydb/granary/internal/selector"
-	"github.com/granarydb/granary/profile/rows"
 )
 
 // ErrSelector reports text that is not a selector.

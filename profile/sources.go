@@ -10,7 +10,7 @@ import (
 	pprof "github.com/google/pprof/profile"
 
 	"github.com/granarydb/granary/columnstore"
-	"github.com/granarydb/granary/profile/means"
+	"github.com/granarydb/granary/internal/means"
 	"github.com/granarydb/granary/schema"
 )
 

@@ -13,7 +13,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/granarydb/granary/columnstore"
-	"github.com/granarydb/granary/profile/means"
+	"github.com/granarydb/granary/internal/means"
 )
 
 // Means that are made elsewhere from the sums and times of sources are those of the store, to the last unit:

@@ -6,7 +6,7 @@ import (
 	"sort"
 
 	"github.com/granarydb/granary/encoding/dict"
-	"github.com/granarydb/granary/profile/symbols"
+	"github.com/granarydb/granary/internal/symbols"
 )
 
 // Stacks is the sum of profiles by stack. It is immutable and safe for concurrent use. It

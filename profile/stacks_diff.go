@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/granarydb/granary/profile/symbols"
+	"github.com/granarydb/granary/internal/symbols"
 )
 
 // Diff returns the values of after minus those of before, by stack. Values that fell are

@@ -4,7 +4,7 @@ import (
 	"cmp"
 	"slices"
 
-	"github.com/granarydb/granary/profile/symbols"
+	"github.com/granarydb/granary/internal/symbols"
 	"github.com/granarydb/granary/profile/tree"
 )
 

@@ -4,7 +4,7 @@ import (
 	"cmp"
 	"slices"
 
-	"github.com/granarydb/granary/profile/symbols"
+	"github.com/granarydb/granary/internal/symbols"
 )
 
 // Function is the cost of a function, in the unit of the stacks' type. Flat is the cost of the

@@ -14,7 +14,7 @@ import (
 	"github.com/granarydb/granary/encoding"
 	"github.com/granarydb/granary/history"
 	"github.com/granarydb/granary/internal/attrpath"
-	"github.com/granarydb/granary/profile/rows"
+	"github.com/granarydb/granary/internal/rows"
 )
 
 // stateJoin finds the states of the samples of one query. A subject is a set of values of

@@ -10,7 +10,7 @@ import (
 	"github.com/granarydb/granary/history"
 	"github.com/granarydb/granary/history/summary"
 	"github.com/granarydb/granary/internal/effort"
-	"github.com/granarydb/granary/trace/ihs"
+	"github.com/granarydb/granary/internal/ihs"
 )
 
 // BenchmarkTimeGraphMillion draws a million attributes in 200 rows, of a range and of parts of it, with a pyramid and without. They

@@ -10,7 +10,7 @@ import (
 
 	"github.com/granarydb/granary/history"
 	"github.com/granarydb/granary/internal/events"
-	"github.com/granarydb/granary/trace/ihs"
+	"github.com/granarydb/granary/internal/ihs"
 )
 
 // svgFile is a time graph, read back.

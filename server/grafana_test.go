@@ -8,7 +8,7 @@ import (
 	"testing"
 
 	"github.com/granarydb/granary/columnstore"
-	"github.com/granarydb/granary/disk"
+	"github.com/granarydb/granary/internal/disk"
 	"github.com/granarydb/granary/server/internal/web"
 )
 

@@ -12,8 +12,8 @@ import (
 	pushv1 "github.com/grafana/pyroscope/api/gen/proto/go/push/v1"
 
 	"github.com/granarydb/granary/columnstore"
-	"github.com/granarydb/granary/disk"
 	"github.com/granarydb/granary/internal/crashfs"
+	"github.com/granarydb/granary/internal/disk"
 	"github.com/granarydb/granary/server/internal/push"
 )
 

@@ -10,7 +10,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
 	"github.com/granarydb/granary/columnstore"
-	"github.com/granarydb/granary/disk"
+	"github.com/granarydb/granary/internal/disk"
 	"github.com/granarydb/granary/server/internal/fault"
 	"github.com/granarydb/granary/server/internal/push"
 	"github.com/granarydb/granary/server/internal/web"

@@ -8,7 +8,7 @@ import (
 	"slices"
 	"strconv"
 
-	"github.com/granarydb/granary/trace/ihs"
+	"github.com/granarydb/granary/internal/ihs"
 )
 
 // Set makes an interval set of the rows, which may be in any order (T1). Of several changes of

@@ -9,7 +9,7 @@ import (
 	"io"
 
 	"github.com/granarydb/granary/history"
-	"github.com/granarydb/granary/trace/ihs"
+	"github.com/granarydb/granary/internal/ihs"
 )
 
 // input is a recording as a stream.

@@ -8,7 +8,7 @@ import (
 	"testing"
 
 	"github.com/granarydb/granary/history"
-	"github.com/granarydb/granary/trace/ihs"
+	"github.com/granarydb/granary/internal/ihs"
 )
 
 // memory returns a target in memory, and a function that returns its last view.

@@ -12,7 +12,7 @@ import (
 
 	"github.com/klauspost/compress/gzip"
 
-	"github.com/granarydb/granary/trace/ihs"
+	"github.com/granarydb/granary/internal/ihs"
 )
 
 // A Stage is a part of the work of Load.

@@ -9,7 +9,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/granarydb/granary/trace/ihs"
+	"github.com/granarydb/granary/internal/ihs"
 )
 
 // TestLoadProgress: each stage begins with 0, and done never exceeds total. CSV is read before it becomes a history.

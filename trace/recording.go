@@ -4,7 +4,7 @@ import (
 	"context"
 
 	"github.com/granarydb/granary/history"
-	"github.com/granarydb/granary/trace/ihs"
+	"github.com/granarydb/granary/internal/ihs"
 )
 
 // A Recording is a history closed at the end of its input, or a view of another one, with counts.

@@ -10,7 +10,7 @@ import (
 	"testing"
 
 	"github.com/granarydb/granary/history"
-	"github.com/granarydb/granary/trace/ihs"
+	"github.com/granarydb/granary/internal/ihs"
 )
 
 // The history does not depend on the number of commits, even where more intervals than a batch

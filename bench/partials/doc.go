@@ -1,4 +1,4 @@
-// Command partials measures partial histories in files (history/partial/filed) against whole ones (history/paged)
+// Command partials measures partial histories in files (history/partial/partialfile) against whole ones (history/file)
 // for distances of checkpoints, prints a Markdown table and draws a picture of it. Without the recorded
 // sets, name others with -sets. It runs from the folder bench, with GOWORK=off:
 //

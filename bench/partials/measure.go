@@ -13,10 +13,10 @@ import (
 	"strings"
 
 	"github.com/granarydb/granary/history"
-	"github.com/granarydb/granary/history/joined"
-	"github.com/granarydb/granary/history/paged"
+	"github.com/granarydb/granary/history/file"
 	"github.com/granarydb/granary/history/partial"
-	"github.com/granarydb/granary/history/partial/filed"
+	"github.com/granarydb/granary/history/partial/partialfile"
+	"github.com/granarydb/granary/history/union"
 )
 
 // figures are what is measured of one file.
@@ -35,7 +35,7 @@ type measured struct {
 }
 
 // fileOptions have a cache for all blocks.
-var fileOptions = paged.Options{Provider: "bench", Cache: 1 << 30}
+var fileOptions = file.Options{Provider: "bench", Cache: 1 << 30}
 
 // measureSet measures a set, and emits a row for each file.
 func measureSet(ctx context.Context, name string, distances []int, o options, emit func(row string)) (m measured, err error) {
@@ -90,7 +90,7 @@ func (w at) Change(a history.Attribute, v history.Value) error { return w.Writer
 func (t *trace) writeWhole(path string) (err error) {
 	o := fileOptions
 	o.History.Start = t.start
-	w, err := paged.Create(path, o)
+	w, err := file.Create(path, o)
 	if err != nil {
 		return err
 	}
@@ -124,18 +124,18 @@ func (t *trace) writeWhole(path string) (err error) {
 	return err
 }
 
-func openWhole(path string) (*paged.Reader, error) { return paged.Open(path, fileOptions) }
+func openWhole(path string) (*file.Reader, error) { return file.Open(path, fileOptions) }
 
 // complete returns a whole history, whose answers have the form of those of a part.
-func complete(r *paged.Reader) joined.Member { return joined.Complete(r.View) }
+func complete(r *file.Reader) union.Member { return union.Complete(r.View) }
 
 // measurePart writes, opens and asks a part.
 func (t *trace) measurePart(ctx context.Context, path string, every int, q *questions, repeat int) (f figures, err error) {
 	provide := func(w *partial.Writer, e event) error { return t.provide(w, e) }
-	if err := filed.Write(ctx, path, fileOptions, t.Events, provide, partial.Options{Start: t.start, End: t.end, Every: every}); err != nil {
+	if err := partialfile.Write(ctx, path, fileOptions, t.Events, provide, partial.Options{Start: t.start, End: t.end, Every: every}); err != nil {
 		return f, err
 	}
-	h, err := filed.Open(path, fileOptions, t.Events, provide)
+	h, err := partialfile.Open(path, fileOptions, t.Events, provide)
 	if err != nil {
 		return f, err
 	}
@@ -148,7 +148,7 @@ func (t *trace) measurePart(ctx context.Context, path string, every int, q *ques
 }
 
 // measure compares all answers of a history with those of the whole, and measures the times of the questions.
-func (f *figures) measure(ctx context.Context, path string, q *questions, h joined.Member, repeat int) error {
+func (f *figures) measure(ctx context.Context, path string, q *questions, h union.Member, repeat int) error {
 	info, err := os.Stat(path)
 	if err != nil {
 		return err

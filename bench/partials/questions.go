@@ -10,7 +10,7 @@ import (
 	"github.com/granarydb/granary/bench/measure"
 	"github.com/granarydb/granary/bench/results"
 	"github.com/granarydb/granary/history"
-	"github.com/granarydb/granary/history/joined"
+	"github.com/granarydb/granary/history/union"
 )
 
 // kind is a kind of questions.
@@ -18,25 +18,25 @@ type kind struct {
 	name  string
 	count int     // of different ones
 	unit  float64 // of its times, in ns
-	ask   func(ctx context.Context, h joined.Member, q *question, room []history.Interval) ([]history.Interval, error)
+	ask   func(ctx context.Context, h union.Member, q *question, room []history.Interval) ([]history.Interval, error)
 }
 
 var kinds = [...]kind{
-	{"state", 1000, 1e3, func(ctx context.Context, h joined.Member, q *question, room []history.Interval) ([]history.Interval, error) {
+	{"state", 1000, 1e3, func(ctx context.Context, h union.Member, q *question, room []history.Interval) ([]history.Interval, error) {
 		in, err := h.At(ctx, q.attribute, q.from)
 		return append(room, in), err
 	}},
-	{"slice", 20, 1e3, func(ctx context.Context, h joined.Member, q *question, room []history.Interval) ([]history.Interval, error) {
+	{"slice", 20, 1e3, func(ctx context.Context, h union.Member, q *question, room []history.Interval) ([]history.Interval, error) {
 		return h.Slice(ctx, q.from, room)
 	}},
-	{"range", 200, 1e3, func(ctx context.Context, h joined.Member, q *question, room []history.Interval) ([]history.Interval, error) {
+	{"range", 200, 1e3, func(ctx context.Context, h union.Member, q *question, room []history.Interval) ([]history.Interval, error) {
 		var failed error
 		for in, err := range h.Range(ctx, q.attribute, q.from, q.to) {
 			room, failed = append(room, in), err
 		}
 		return room, failed
 	}},
-	{"2D", 5, 1e6, func(ctx context.Context, h joined.Member, q *question, _ []history.Interval) ([]history.Interval, error) {
+	{"2D", 5, 1e6, func(ctx context.Context, h union.Member, q *question, _ []history.Interval) ([]history.Interval, error) {
 		_, all, err := h.Sample(ctx, q.attributes, q.times)
 		return all, err
 	}},
@@ -52,14 +52,14 @@ type question struct {
 
 // questions are those about one set, and its whole history.
 type questions struct {
-	whole     joined.Member
+	whole     union.Member
 	intervals int
 	all       [len(kinds)][]question
 }
 
 // ask draws questions about the attributes with states. A range has a hundredth of the time, and a 2D question 100
 // attributes at 1,000 instants.
-func ask(ctx context.Context, whole joined.Member) (*questions, error) {
+func ask(ctx context.Context, whole union.Member) (*questions, error) {
 	const planeAttributes, planeInstants, rangeShare = 100, 1000, 100
 	q := &questions{whole: whole}
 	var with []history.Attribute
@@ -96,7 +96,7 @@ func ask(ctx context.Context, whole joined.Member) (*questions, error) {
 }
 
 // compare compares the answers of a history to all questions of a kind with those of the whole.
-func (q *questions) compare(ctx context.Context, i int, h joined.Member) error {
+func (q *questions) compare(ctx context.Context, i int, h union.Member) error {
 	same := func(a, b history.Interval) bool {
 		return a.Start == b.Start && a.End == b.End && a.Open == b.Open && a.Value.Equal(b.Value)
 	}
@@ -119,7 +119,7 @@ func (q *questions) compare(ctx context.Context, i int, h joined.Member) error {
 
 // time returns the CPU time of a question of a kind, in ns: the median of rounds of all, each of which takes at
 // least 25 ms.
-func (q *questions) time(ctx context.Context, i int, h joined.Member, repeat int) (float64, error) {
+func (q *questions) time(ctx context.Context, i int, h union.Member, repeat int) (float64, error) {
 	var all []float64
 	var room []history.Interval
 	for range max(1, repeat) {

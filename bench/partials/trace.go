@@ -11,7 +11,7 @@ import (
 
 	"github.com/granarydb/granary/history"
 	"github.com/granarydb/granary/history/partial"
-	"github.com/granarydb/granary/trace/ihs"
+	"github.com/granarydb/granary/internal/ihs"
 )
 
 // event is a change of one attribute, or of the thread and the state of a processor.

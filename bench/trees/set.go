@@ -7,7 +7,7 @@ import (
 	"slices"
 
 	"github.com/granarydb/granary/bench/trees/block"
-	"github.com/granarydb/granary/trace/ihs"
+	"github.com/granarydb/granary/internal/ihs"
 )
 
 // intervals is a set with the questions that every store is asked.

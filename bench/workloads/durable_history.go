@@ -4,8 +4,8 @@ import (
 	"runtime"
 
 	"github.com/granarydb/granary/bench/measure"
-	"github.com/granarydb/granary/catalog/logged"
 	"github.com/granarydb/granary/history"
+	"github.com/granarydb/granary/internal/entries"
 )
 
 // JournalCost are measurements of what the log gets of a history, by interval.
@@ -30,7 +30,7 @@ func Journals(set *HistorySet, repeat int) (c JournalCost, err error) {
 				tx.Prepare()
 				journal := tx.Journal()
 				bytes += len(journal)
-				logged.NewCommit(nil, []logged.StatesWrites{{Journal: journal}})
+				entries.NewCommit(nil, []entries.StatesWrites{{Journal: journal}})
 			},
 		} {
 			h, err := set.named(with == 1)

@@ -6,8 +6,8 @@ import (
 	"os"
 
 	"github.com/granarydb/granary/history"
-	"github.com/granarydb/granary/history/paged"
-	"github.com/granarydb/granary/trace/ihs"
+	"github.com/granarydb/granary/history/file"
+	"github.com/granarydb/granary/internal/ihs"
 )
 
 // historyBatch is the number of intervals in a commit.
@@ -98,7 +98,7 @@ func (s *HistorySet) name(h *history.History) error {
 // Write writes the history of the set, with its names, to a new file, and compares what is read of it
 // with the set. It returns the bytes of the file.
 func (s *HistorySet) Write(path string) (bytes int64, err error) {
-	w, err := paged.Create(path, paged.Options{Provider: "bench", History: history.Options{Start: s.set.Header.Start}})
+	w, err := file.Create(path, file.Options{Provider: "bench", History: history.Options{Start: s.set.Header.Start}})
 	if err != nil {
 		return 0, err
 	}
@@ -112,7 +112,7 @@ func (s *HistorySet) Write(path string) (bytes int64, err error) {
 	if err != nil {
 		return 0, err
 	}
-	r, err := paged.Open(path, paged.Options{Provider: "bench"})
+	r, err := file.Open(path, file.Options{Provider: "bench"})
 	if err != nil {
 		return 0, err
 	}

@@ -7,7 +7,7 @@ import (
 
 	"github.com/granarydb/granary/cmd/granary/internal/dbdir"
 	"github.com/granarydb/granary/columnstore"
-	"github.com/granarydb/granary/disk"
+	"github.com/granarydb/granary/internal/disk"
 	"github.com/granarydb/granary/profile"
 )
 

@@ -8,19 +8,19 @@ import (
 	"testing"
 	"time"
 
-	"github.com/granarydb/granary/catalog/mended"
 	"github.com/granarydb/granary/cmd/granary/internal/cli"
 	"github.com/granarydb/granary/cmd/granary/internal/dbdir"
 	"github.com/granarydb/granary/columnstore"
-	"github.com/granarydb/granary/disk"
 	"github.com/granarydb/granary/encoding"
+	"github.com/granarydb/granary/internal/disk"
+	"github.com/granarydb/granary/internal/repair"
 	"github.com/granarydb/granary/schema"
 )
 
 // dump lists all files, with the rows of each, the entries of the log and the granules of files.
 func TestDump(t *testing.T) {
 	dir := stored(t, services(t, time.Minute))
-	var l mended.Listing
+	var l repair.Listing
 	r := granary(t, "dump", "--db", dir, "--json")
 	if err := json.Unmarshal([]byte(r.stdout), &l); err != nil || r.code != cli.ExitOK {
 		t.Fatalf("%v: %+v", err, r)
@@ -59,9 +59,9 @@ func TestDump(t *testing.T) {
 	}
 }
 
-func checkGranules(t *testing.T, dir string, f mended.ListedFile) {
+func checkGranules(t *testing.T, dir string, f repair.ListedFile) {
 	t.Helper()
-	var granules []mended.ListedGranule
+	var granules []repair.ListedGranule
 	r := granary(t, "dump", "--db", dir, "--json", f.Name)
 	rows := int64(0)
 	err := json.Unmarshal([]byte(r.stdout), &granules)
@@ -112,7 +112,7 @@ func checkEntries(t *testing.T, dir string) {
 		t.Fatal(err)
 	}
 	name := filepath.Base(names[0])
-	entries := func() (entries []mended.ListedEntry, r result) {
+	entries := func() (entries []repair.ListedEntry, r result) {
 		r = granary(t, "dump", "--db", dir, "--json", name)
 		if err := json.Unmarshal([]byte(r.stdout), &entries); err != nil {
 			t.Fatalf("%v: %+v", err, r)

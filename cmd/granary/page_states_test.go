@@ -13,9 +13,9 @@ import (
 	"github.com/granarydb/granary/history"
 	"github.com/granarydb/granary/internal/beside"
 	"github.com/granarydb/granary/internal/effort"
+	"github.com/granarydb/granary/internal/ihs"
 	"github.com/granarydb/granary/internal/recorded"
 	"github.com/granarydb/granary/server"
-	"github.com/granarydb/granary/trace/ihs"
 )
 
 // printed is an interval as granary history prints it.

@@ -10,9 +10,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/granarydb/granary/catalog/mended"
 	"github.com/granarydb/granary/cmd/granary/internal/cli"
 	"github.com/granarydb/granary/columnstore"
+	"github.com/granarydb/granary/internal/repair"
 )
 
 // What is whole is verified as such, and there is nothing to repair.
@@ -23,7 +23,7 @@ func TestVerify_Whole(t *testing.T) {
 	if r.code != cli.ExitOK || !strings.Contains(r.stdout, "Whole: 40 rows, up to commit ") || strings.Contains(r.stdout, "Damaged") {
 		t.Errorf("verify: %+v", r)
 	}
-	var report mended.Report
+	var report repair.Report
 	r = granary(t, "verify", "--db", dir, "--json")
 	if err := json.Unmarshal([]byte(r.stdout), &report); err != nil || report.Rows != 40 || report.Files == 0 || report.Damages == nil {
 		t.Errorf("verify --json: %v, %+v", err, r)
@@ -74,7 +74,7 @@ func TestRepair(t *testing.T) {
 			if r := granary(t, "verify", "--db", dir); r.code != cli.ExitOK || !strings.Contains(r.stdout, "Aside: ") {
 				t.Errorf("verify after the repair: %+v", r)
 			}
-			if data, err := os.ReadFile(filepath.Join(dir, file+mended.Suffix)); err != nil || string(data) != before[file] {
+			if data, err := os.ReadFile(filepath.Join(dir, file+repair.Suffix)); err != nil || string(data) != before[file] {
 				t.Errorf("%s is not set aside: %v", file, err)
 			}
 		})

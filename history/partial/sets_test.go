@@ -11,8 +11,8 @@ import (
 	"github.com/granarydb/granary/history/partial"
 	"github.com/granarydb/granary/internal/effort"
 	"github.com/granarydb/granary/internal/events"
+	"github.com/granarydb/granary/internal/ihs"
 	"github.com/granarydb/granary/internal/recorded"
-	"github.com/granarydb/granary/trace/ihs"
 )
 
 // setEvents returns a recorded or made set, its events, and a provider of them.

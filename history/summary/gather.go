@@ -5,7 +5,7 @@ import (
 	"slices"
 
 	"github.com/granarydb/granary/history"
-	"github.com/granarydb/granary/history/tile"
+	"github.com/granarydb/granary/internal/tile"
 )
 
 // gathered is the intervals of several attributes of a lane with many tiles, from one walk over these. A walk for each

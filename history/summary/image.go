@@ -8,8 +8,8 @@ import (
 	"math/bits"
 
 	"github.com/granarydb/granary/history"
-	"github.com/granarydb/granary/history/tile"
 	"github.com/granarydb/granary/internal/fields"
+	"github.com/granarydb/granary/internal/tile"
 )
 
 // ErrImage is returned by Open for bytes that are no image of nodes, or one of another history.

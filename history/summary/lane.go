@@ -7,7 +7,7 @@ import (
 	"unsafe"
 
 	"github.com/granarydb/granary/history"
-	"github.com/granarydb/granary/history/tile"
+	"github.com/granarydb/granary/internal/tile"
 )
 
 // lane is the nodes of a lane with many tiles. Tiles have numbers that stay when older ones are dropped.

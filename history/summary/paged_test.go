@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"github.com/granarydb/granary/history"
-	"github.com/granarydb/granary/history/paged"
+	"github.com/granarydb/granary/history/file"
 	"github.com/granarydb/granary/history/summary"
 	"github.com/granarydb/granary/internal/crashfs"
 )
@@ -17,8 +17,8 @@ func TestPaged(t *testing.T) {
 	defer summary.SetShare(2)()
 	for _, closes := range []bool{false, true} {
 		fs := crashfs.New(crashfs.Options{})
-		opts := paged.Options{FS: fs, Cache: 1}
-		w, err := paged.Create("a", opts)
+		opts := file.Options{FS: fs, Cache: 1}
+		w, err := file.Create("a", opts)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -31,7 +31,7 @@ func TestPaged(t *testing.T) {
 		if err := w.Close(); err != nil {
 			t.Fatal(err)
 		}
-		r, err := paged.Open("a", opts)
+		r, err := file.Open("a", opts)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -6,7 +6,7 @@ import (
 	"sync/atomic"
 
 	"github.com/granarydb/granary/history"
-	"github.com/granarydb/granary/history/tile"
+	"github.com/granarydb/granary/internal/tile"
 )
 
 // partLen is the attributes of a part of a question. Tests lower it.

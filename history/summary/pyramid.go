@@ -8,7 +8,7 @@ import (
 	"unsafe"
 
 	"github.com/granarydb/granary/history"
-	"github.com/granarydb/granary/history/tile"
+	"github.com/granarydb/granary/internal/tile"
 )
 
 // Pyramid is the nodes of a view. It never changes, and any number of goroutines may read it, while the history

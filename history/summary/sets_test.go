@@ -9,8 +9,8 @@ import (
 	"github.com/granarydb/granary/history/summary"
 	"github.com/granarydb/granary/internal/effort"
 	"github.com/granarydb/granary/internal/events"
+	"github.com/granarydb/granary/internal/ihs"
 	"github.com/granarydb/granary/internal/recorded"
-	"github.com/granarydb/granary/trace/ihs"
 )
 
 var questions = flag.Int("summary.questions", 150, "questions about each set in TestSets")

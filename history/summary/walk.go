@@ -5,7 +5,7 @@ import (
 	"sort"
 
 	"github.com/granarydb/granary/history"
-	"github.com/granarydb/granary/history/tile"
+	"github.com/granarydb/granary/internal/tile"
 )
 
 // sink takes the intervals of one attribute in the order of time, and nodes in the place of some.

@@ -10,7 +10,7 @@ import (
 	"sync"
 	"syscall"
 
-	"github.com/granarydb/granary/disk"
+	"github.com/granarydb/granary/internal/disk"
 )
 
 // Options are the options of an FS.

@@ -11,8 +11,8 @@ import (
 	"syscall"
 	"testing"
 
-	"github.com/granarydb/granary/disk"
 	"github.com/granarydb/granary/internal/crashfs"
+	"github.com/granarydb/granary/internal/disk"
 )
 
 func must(t *testing.T, err error) {

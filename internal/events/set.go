@@ -4,8 +4,8 @@ import (
 	"testing"
 
 	"github.com/granarydb/granary/history"
+	"github.com/granarydb/granary/internal/ihs"
 	"github.com/granarydb/granary/internal/recorded"
-	"github.com/granarydb/granary/trace/ihs"
 )
 
 // Set returns a set of package recorded, its intervals as changes in the order of their starts, and the paths of its

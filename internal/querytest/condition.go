@@ -6,7 +6,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/granarydb/granary/internal/oracle"
-	"github.com/granarydb/granary/query/filter"
+	"github.com/granarydb/granary/internal/query/filter"
 )
 
 var patterns = []*regexp.Regexp{regexp.MustCompile(`p`), regexp.MustCompile(`^$`), regexp.MustCompile(`^(a|p1|y2)$`), regexp.MustCompile(`.+`)}

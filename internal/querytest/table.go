@@ -8,11 +8,11 @@ import (
 
 	"github.com/google/uuid"
 
-	"github.com/granarydb/granary/catalog"
 	"github.com/granarydb/granary/encoding"
 	"github.com/granarydb/granary/granule"
+	"github.com/granarydb/granary/internal/catalog"
 	"github.com/granarydb/granary/internal/oracle"
-	"github.com/granarydb/granary/query/filter"
+	"github.com/granarydb/granary/internal/query/filter"
 	"github.com/granarydb/granary/schema"
 	"github.com/granarydb/granary/txn"
 )

@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	"github.com/granarydb/granary/internal/beside"
-	"github.com/granarydb/granary/trace/ihs"
+	"github.com/granarydb/granary/internal/ihs"
 )
 
 // Names are the names of the recorded sets.

@@ -12,8 +12,8 @@ import (
 	typesv1 "github.com/grafana/pyroscope/api/gen/proto/go/types/v1"
 	"google.golang.org/protobuf/proto"
 
+	"github.com/granarydb/granary/internal/means"
 	"github.com/granarydb/granary/profile"
-	"github.com/granarydb/granary/profile/means"
 )
 
 // LabelsKey returns labels as a text, which differs from that of all others.

@@ -14,7 +14,7 @@ import (
 	"connectrpc.com/connect"
 
 	"github.com/granarydb/granary/columnstore"
-	"github.com/granarydb/granary/disk"
+	"github.com/granarydb/granary/internal/disk"
 	"github.com/granarydb/granary/profile"
 )
 

@@ -13,8 +13,8 @@ import (
 
 	"github.com/klauspost/compress/gzip"
 
+	"github.com/granarydb/granary/internal/query/filter"
 	"github.com/granarydb/granary/profile"
-	"github.com/granarydb/granary/query/filter"
 	"github.com/granarydb/granary/server/internal/fault"
 	"github.com/granarydb/granary/server/internal/question"
 	"github.com/granarydb/granary/server/internal/source"

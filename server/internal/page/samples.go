@@ -6,8 +6,8 @@ import (
 	"strings"
 
 	"github.com/granarydb/granary/columnstore"
+	"github.com/granarydb/granary/internal/rows"
 	"github.com/granarydb/granary/profile"
-	"github.com/granarydb/granary/profile/rows"
 	"github.com/granarydb/granary/server/internal/fault"
 )
 

@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"github.com/granarydb/granary/columnstore"
-	"github.com/granarydb/granary/query/filter"
+	"github.com/granarydb/granary/internal/query/filter"
 	"github.com/granarydb/granary/server/internal/source"
 )
 

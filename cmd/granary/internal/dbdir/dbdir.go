@@ -12,7 +12,7 @@ import (
 
 	"github.com/granarydb/granary/cmd/granary/internal/cli"
 	"github.com/granarydb/granary/columnstore"
-	"github.com/granarydb/granary/disk"
+	"github.com/granarydb/granary/internal/disk"
 )
 
 // ErrNoName is the usage error of an empty --db.

@@ -6,7 +6,7 @@ import (
 	"syscall"
 	"testing"
 
-	"github.com/granarydb/granary/disk"
+	"github.com/granarydb/granary/internal/disk"
 )
 
 // TestExplain tells a full disk what the log wants of it.

@@ -10,7 +10,7 @@ import (
 
 	"github.com/granarydb/granary/cmd/granary/internal/cli"
 	"github.com/granarydb/granary/columnstore"
-	"github.com/granarydb/granary/disk"
+	"github.com/granarydb/granary/internal/disk"
 )
 
 // NewBackup returns the command backup.

@@ -11,9 +11,9 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/granarydb/granary/catalog/mended"
 	"github.com/granarydb/granary/cmd/granary/internal/cli"
-	"github.com/granarydb/granary/disk"
+	"github.com/granarydb/granary/internal/disk"
+	"github.com/granarydb/granary/internal/repair"
 )
 
 // NewDump returns the command dump.
@@ -88,7 +88,7 @@ type printer func(p *cli.Printer, limit int)
 type lister func(fsys disk.FS) (answer any, text printer, err error)
 
 func listDir(fsys disk.FS) (any, printer, error) {
-	l, err := mended.List(fsys)
+	l, err := repair.List(fsys)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -110,7 +110,7 @@ func listDir(fsys disk.FS) (any, printer, error) {
 }
 
 // subject describes what a file is of.
-func subject(f *mended.ListedFile) string {
+func subject(f *repair.ListedFile) string {
 	switch {
 	case f.Kind == "manifest":
 		return "all"
@@ -132,7 +132,7 @@ func timeText(at int64) string { return time.Unix(0, at).UTC().Format("2006-01-0
 
 func listEntries(segment uint64) lister {
 	return func(fsys disk.FS) (any, printer, error) {
-		entries, err := mended.ListEntries(fsys, segment)
+		entries, err := repair.ListEntries(fsys, segment)
 		if entries == nil {
 			return nil, nil, err
 		}
@@ -149,7 +149,7 @@ func listEntries(segment uint64) lister {
 	}
 }
 
-func printEntry(p *cli.Printer, e *mended.ListedEntry) {
+func printEntry(p *cli.Printer, e *repair.ListedEntry) {
 	commit, begin := "", ""
 	if e.Commit > 0 {
 		commit, begin = fmt.Sprint(e.Commit), fmt.Sprint(e.Begin)
@@ -172,7 +172,7 @@ func printEntry(p *cli.Printer, e *mended.ListedEntry) {
 
 func listGranules(file uint64) lister {
 	return func(fsys disk.FS) (any, printer, error) {
-		granules, err := mended.ListGranules(fsys, file)
+		granules, err := repair.ListGranules(fsys, file)
 		if err != nil {
 			return nil, nil, err
 		}
@@ -180,7 +180,7 @@ func listGranules(file uint64) lister {
 	}
 }
 
-func printGranules(p *cli.Printer, granules []mended.ListedGranule, limit int) {
+func printGranules(p *cli.Printer, granules []repair.ListedGranule, limit int) {
 	p.Printf("%9s %9s %9s %9s  %s\n", "rows", "begin", "commit", "bytes", "from")
 	for i, g := range granules {
 		if limit > 0 && i == limit {

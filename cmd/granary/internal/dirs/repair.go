@@ -6,9 +6,9 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/granarydb/granary/catalog/mended"
 	"github.com/granarydb/granary/cmd/granary/internal/cli"
-	"github.com/granarydb/granary/disk"
+	"github.com/granarydb/granary/internal/disk"
+	"github.com/granarydb/granary/internal/repair"
 )
 
 // NewRepair returns the command repair.
@@ -28,7 +28,7 @@ would cost and changes nothing. What is damaged costs:
   log-N        the commits from the damage on; those before it stay
   manifest-N   nothing, while its copy is whole
 
-No byte of a damaged file goes: the file gets the suffix ` + mended.Suffix + `, and other
+No byte of a damaged file goes: the file gets the suffix ` + repair.Suffix + `, and other
 commands ignore it. Remove such files when you need them no more. A directory
 without a whole manifest cannot be repaired. If there is a backup, it has more.`,
 		Example: `  granary repair --db profiles.db
@@ -38,14 +38,14 @@ without a whole manifest cannot be repaired. If there is a backup, it has more.`
 			if err := given(dir); err != nil {
 				return err
 			}
-			work := mended.Verify
+			work := repair.Verify
 			if yes {
-				work = mended.Repair
+				work = repair.Repair
 			}
 			bar := cli.NewLateProgress(cmd.ErrOrStderr(), "reading")
 			report, err := work(cmd.Context(), disk.System(dir), bar.Show)
 			bar.End()
-			if report == nil || err != nil && !errors.Is(err, mended.ErrBeyondRepair) {
+			if report == nil || err != nil && !errors.Is(err, repair.ErrBeyondRepair) {
 				return explain(dir, err)
 			}
 			out := cmd.OutOrStdout()
@@ -59,7 +59,7 @@ without a whole manifest cannot be repaired. If there is a backup, it has more.`
 			case report.IsWhole():
 				p.Printf("There is nothing to repair\n")
 			case yes:
-				p.Printf("Repaired: damaged files have the suffix %s\n", mended.Suffix)
+				p.Printf("Repaired: damaged files have the suffix %s\n", repair.Suffix)
 			default:
 				return fmt.Errorf("--db %s: nothing was changed: --yes repairs it at this cost", dir)
 			}

@@ -7,9 +7,9 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/granarydb/granary/catalog/mended"
 	"github.com/granarydb/granary/cmd/granary/internal/cli"
-	"github.com/granarydb/granary/disk"
+	"github.com/granarydb/granary/internal/disk"
+	"github.com/granarydb/granary/internal/repair"
 )
 
 // NewVerify returns the command verify.
@@ -37,7 +37,7 @@ verify does not notice. No process may have DIR open to write meanwhile.`,
 				return err
 			}
 			bar := cli.NewLateProgress(cmd.ErrOrStderr(), "reading")
-			report, err := mended.Verify(cmd.Context(), disk.System(dir), bar.Show)
+			report, err := repair.Verify(cmd.Context(), disk.System(dir), bar.Show)
 			bar.End()
 			if err != nil {
 				return explain(dir, err)
@@ -75,7 +75,7 @@ func areDamaged(files int) string {
 }
 
 // printReport prints what is there, and what is damaged.
-func printReport(w io.Writer, r *mended.Report) error {
+func printReport(w io.Writer, r *repair.Report) error {
 	p := cli.Printer{W: w}
 	for _, d := range r.Damages {
 		p.Printf("Damaged: %s\n", d.File)
@@ -89,7 +89,7 @@ func printReport(w io.Writer, r *mended.Report) error {
 	p.Printf("Read:  %s of %s, %s of log of %s\n", cli.Many(r.Files, "file"), cli.Size(r.FileBytes), cli.Many(r.Segments, "segment"), cli.Size(r.LogBytes))
 	p.Printf("Whole: %s, up to commit %d\n", cli.Many(r.Rows, "row"), r.Commit)
 	if n := len(r.Aside); n > 0 {
-		p.Printf("Aside: %s of earlier repairs, whose rows are missing: *%s\n", cli.Many(n, "file"), mended.Suffix)
+		p.Printf("Aside: %s of earlier repairs, whose rows are missing: *%s\n", cli.Many(n, "file"), repair.Suffix)
 	}
 	if r.Torn > 0 {
 		p.Printf("The log ends amid an entry: a crash cut off %s that were not durable\n", cli.Size(r.Torn))

@@ -18,8 +18,8 @@ import (
 	"github.com/granarydb/granary/cmd/granary/internal/clitest"
 	"github.com/granarydb/granary/history"
 	"github.com/granarydb/granary/internal/beside"
+	"github.com/granarydb/granary/internal/ihs"
 	"github.com/granarydb/granary/trace"
-	"github.com/granarydb/granary/trace/ihs"
 )
 
 // statesCSV is a history of ten seconds.

@@ -9,8 +9,8 @@ import (
 	"os"
 	"strings"
 
-	"github.com/granarydb/granary/disk"
-	"github.com/granarydb/granary/history/paged"
+	"github.com/granarydb/granary/history/file"
+	"github.com/granarydb/granary/internal/disk"
 	"github.com/granarydb/granary/trace"
 )
 
@@ -48,21 +48,21 @@ func isHistoryFile(name string) bool {
 		return false
 	}
 	defer f.Close()
-	head := make([]byte, len(paged.Magic))
+	head := make([]byte, len(file.Magic))
 	_, err = io.ReadFull(f, head)
-	return err == nil && string(head) == paged.Magic
+	return err == nil && string(head) == file.Magic
 }
 
 // fileOptions are the options of a history file that is named from the folder of the process.
-func fileOptions(provider string) paged.Options {
-	return paged.Options{Provider: provider, Cache: cacheBytes, FS: disk.System("")}
+func fileOptions(provider string) file.Options {
+	return file.Options{Provider: provider, Cache: cacheBytes, FS: disk.System("")}
 }
 
 // openFile opens a history file of any provider. After an interrupt it and what it returns read nothing more.
 func openFile(ctx context.Context, name string) (*recording, error) {
 	opts := fileOptions("")
 	opts.FS = interruptedFS{opts.FS, ctx}
-	provider, err := paged.Provider(name, opts)
+	provider, err := file.Provider(name, opts)
 	if err != nil {
 		return nil, explainFile(name, err)
 	}
@@ -74,7 +74,7 @@ func openFile(ctx context.Context, name string) (*recording, error) {
 		return nil, err
 	}
 	opts.Provider = provider
-	file, err := paged.Open(name, opts)
+	file, err := file.Open(name, opts)
 	if err != nil {
 		return nil, explainFile(name, err)
 	}
@@ -97,7 +97,7 @@ func explainFile(name string, err error) error {
 	if _, damaged := errors.AsType[*disk.DamagedError](err); damaged {
 		return fmt.Errorf("%w: it is no history file, or it is to be made again", err)
 	}
-	if errors.Is(err, paged.ErrFormat) || errors.Is(err, fs.ErrNotExist) {
+	if errors.Is(err, file.ErrFormat) || errors.Is(err, fs.ErrNotExist) {
 		return err // it names the file
 	}
 	return fmt.Errorf("%s: %w", name, err)

@@ -20,10 +20,10 @@ import (
 	"github.com/granarydb/granary/cmd/granary/internal/cli"
 	"github.com/granarydb/granary/cmd/granary/internal/clitest"
 	"github.com/granarydb/granary/history"
-	"github.com/granarydb/granary/history/paged"
+	"github.com/granarydb/granary/history/file"
 	"github.com/granarydb/granary/internal/effort"
+	"github.com/granarydb/granary/internal/ihs"
 	"github.com/granarydb/granary/trace"
-	"github.com/granarydb/granary/trace/ihs"
 )
 
 // smallCache makes history files keep as few blocks as package paged allows, until the test ends.
@@ -182,7 +182,7 @@ func TestFileDamage(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := done(t, "at", "run", "3", "0%")
-	r, err := paged.Open("run.history", fileOptions(ourProvider+providerVersion))
+	r, err := file.Open("run.history", fileOptions(ourProvider+providerVersion))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -236,7 +236,7 @@ func TestFileBroken(t *testing.T) {
 		t.Fatal(err)
 	}
 	create := func(name, provider string, closed bool) {
-		w, err := paged.Create(name, paged.Options{Provider: provider})
+		w, err := file.Create(name, file.Options{Provider: provider})
 		if err != nil {
 			t.Fatal(err)
 		}

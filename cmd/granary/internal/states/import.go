@@ -14,8 +14,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/granarydb/granary/cmd/granary/internal/cli"
+	"github.com/granarydb/granary/internal/ihs"
 	"github.com/granarydb/granary/trace"
-	"github.com/granarydb/granary/trace/ihs"
 )
 
 // importOptions holds the flags of history import.

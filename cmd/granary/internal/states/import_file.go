@@ -9,9 +9,9 @@ import (
 
 	"github.com/granarydb/granary/cmd/granary/internal/cli"
 	"github.com/granarydb/granary/history"
-	"github.com/granarydb/granary/history/paged"
+	"github.com/granarydb/granary/history/file"
+	"github.com/granarydb/granary/internal/ihs"
 	"github.com/granarydb/granary/trace"
-	"github.com/granarydb/granary/trace/ihs"
 )
 
 // feeding writes a recording into a target, and returns the number of its intervals.
@@ -103,7 +103,7 @@ func writeFile(cmd *cobra.Command, output string, feed feeding) error {
 // fileTarget is a history file on its way.
 type fileTarget struct {
 	path string
-	w    *paged.Writer // nil before the first transaction
+	w    *file.Writer // nil before the first transaction
 	tx   *history.Draft
 	view *history.View // of the last transaction
 }
@@ -114,7 +114,7 @@ func (f *fileTarget) begin(start int64) (w *history.Writer, err error) {
 		o := fileOptions(ourProvider + providerVersion)
 		o.FS = nil // the folder of the file is synced
 		o.History.Start = start
-		if f.w, err = paged.Create(f.path, o); err != nil {
+		if f.w, err = file.Create(f.path, o); err != nil {
 			return nil, err
 		}
 	}

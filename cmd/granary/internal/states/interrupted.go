@@ -3,7 +3,7 @@ package states
 import (
 	"context"
 
-	"github.com/granarydb/granary/disk"
+	"github.com/granarydb/granary/internal/disk"
 )
 
 // interruptedFS is a directory in which no file is opened and no byte read after an interrupt. A history file is read

@@ -7,7 +7,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/granarydb/granary/cmd/granary/internal/cli"
-	"github.com/granarydb/granary/history/paged"
+	"github.com/granarydb/granary/history/file"
 	"github.com/granarydb/granary/trace"
 )
 
@@ -16,7 +16,7 @@ type recording struct {
 	*trace.Recording
 	// file is the file that it is read from, block by block; nil if it is in memory. provider is that of the
 	// file, and size its bytes.
-	file     *paged.Reader
+	file     *file.Reader
 	provider string
 	size     int64
 }

@@ -11,9 +11,9 @@ import (
 
 	"github.com/granarydb/granary/cmd/granary/internal/cli"
 	"github.com/granarydb/granary/history"
-	"github.com/granarydb/granary/history/tile"
+	"github.com/granarydb/granary/internal/ihs"
+	"github.com/granarydb/granary/internal/tile"
 	"github.com/granarydb/granary/render"
-	"github.com/granarydb/granary/trace/ihs"
 )
 
 // pageRows is the default of --rows for a page, which scrolls.

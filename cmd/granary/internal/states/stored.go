@@ -13,8 +13,8 @@ import (
 	"github.com/granarydb/granary/cmd/granary/internal/dbdir"
 	"github.com/granarydb/granary/columnstore"
 	"github.com/granarydb/granary/history"
+	"github.com/granarydb/granary/internal/ihs"
 	"github.com/granarydb/granary/trace"
-	"github.com/granarydb/granary/trace/ihs"
 )
 
 // dbFlag adds --db to a command that queries a history.

@@ -5,8 +5,8 @@ import (
 	"fmt"
 	"io"
 
-	"github.com/granarydb/granary/disk"
 	"github.com/granarydb/granary/history/summary"
+	"github.com/granarydb/granary/internal/disk"
 )
 
 // summarize puts the summaries of a history beside it, before its last Sync. They are of the last transaction.

@@ -9,7 +9,7 @@ import (
 	"testing"
 
 	"github.com/granarydb/granary/cmd/granary/internal/cli"
-	"github.com/granarydb/granary/history/paged"
+	"github.com/granarydb/granary/history/file"
 	"github.com/granarydb/granary/history/summary"
 	"github.com/granarydb/granary/internal/effort"
 )
@@ -17,7 +17,7 @@ import (
 // asideOf returns what is beside the states of a file, and whether it is whole.
 func asideOf(t *testing.T, name string) (aside []byte, whole bool) {
 	t.Helper()
-	r, err := paged.Open(name, fileOptions(ourProvider+providerVersion))
+	r, err := file.Open(name, fileOptions(ourProvider+providerVersion))
 	if err != nil {
 		return nil, false
 	}
@@ -39,13 +39,13 @@ func TestFileSummaries(t *testing.T) {
 	t.Chdir(t.TempDir())
 	noise(t, "run", 3, 60_000)
 	done(t, "import", "-o", "run.history", "run")
-	file, err := os.ReadFile("run.history")
+	image, err := os.ReadFile("run.history")
 	if err != nil {
 		t.Fatal(err)
 	}
 	aside, whole := asideOf(t, "run.history")
-	if !whole || len(aside) < 1000 || 20*len(aside) > len(file) {
-		t.Errorf("%d bytes of summaries, whole: %v, in a file of %d", len(aside), whole, len(file))
+	if !whole || len(aside) < 1000 || 20*len(aside) > len(image) {
+		t.Errorf("%d bytes of summaries, whole: %v, in a file of %d", len(aside), whole, len(image))
 	}
 	for _, args := range [][]string{{"plot", "-o", "-", "--title", "a", "FILE"}, {"plot", "--fold", "--rows", "2", "-o", "-", "--title", "a", "FILE"}} {
 		pictures := map[string]string{}
@@ -61,11 +61,11 @@ func TestFileSummaries(t *testing.T) {
 		}
 	}
 	want := done(t, "plot", "--fold", "--rows", "2", "-o", "-", "--title", "a", "run.history")
-	bad := bytes.Clone(file)
+	bad := bytes.Clone(image)
 	for at := len(bad) - 64; ; at -= 16 { // the summaries are before the last index
 		bad[at] ^= 1
 		write(t, filepath.Join(mustWd(t), "bad.history"), bad)
-		if r, err := paged.Open("bad.history", fileOptions(ourProvider+providerVersion)); err == nil {
+		if r, err := file.Open("bad.history", fileOptions(ourProvider+providerVersion)); err == nil {
 			_, err = r.Aside()
 			if r.Close(); err != nil {
 				break

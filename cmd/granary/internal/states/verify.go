@@ -10,7 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/granarydb/granary/cmd/granary/internal/cli"
-	"github.com/granarydb/granary/disk"
+	"github.com/granarydb/granary/internal/disk"
 )
 
 func newVerify() *cobra.Command {

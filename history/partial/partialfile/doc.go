@@ -1,0 +1,15 @@
+// Package partialfile keeps partial histories in files: what is kept as a history of package paged, and the checkpoints as
+// the note of its index. So both are under one checksum, and the provider and its version stand in the file.
+//
+// A file of [Write] has two indexes: that of the empty history that it begins with, and that of the whole. A writer
+// that was killed leaves the first, which Open refuses.
+//
+// A [Writer] writes a history whose trace still grows. Each Sync adds an index, whose note also has the
+// intervals that hold at the last checkpoint:
+//
+//	events    e e e e e | e e e e e e e e | e e e Sync e e ...
+//	kept      ~~~~[-----------------]~~~~~[------        ~ gap, to replay
+//	known     to the last checkpoint ---->|              behind it: partial.NotYetError
+//
+// A writer that was killed leaves all that it synced: exact up to the checkpoint before its last Sync.
+package partialfile

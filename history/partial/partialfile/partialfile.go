@@ -1,0 +1,66 @@
+package partialfile
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/granarydb/granary/history/file"
+	"github.com/granarydb/granary/history/partial"
+)
+
+// Write builds a partial history and puts it into a file, which is durable when it returns. It streams what is kept, so it
+// takes memory for the cache, the checkpoints, and the state of each attribute. Of fileOpts, Provider names the
+// provider and its version; its History.Start and opts.History are set.
+//
+// The errors are those of partial.Build and of file.Create and Close. After one there is no file, unless it could
+// not be removed; fs.ErrExist leaves the one that there is.
+func Write[E any](ctx context.Context, path string, fileOpts file.Options, events partial.Events[E], provider partial.Provider[E], opts partial.Options) error {
+	fileOpts.History.Start = opts.Start
+	w, err := file.Create(path, fileOpts)
+	if err != nil {
+		return err
+	}
+	opts.History = w.History
+	h, err := partial.Build(ctx, events, provider, opts)
+	if err == nil {
+		w.Note = h.AppendImage(nil)
+		err = w.Close()
+	}
+	if err != nil {
+		return errors.Join(err, w.Discard())
+	}
+	return nil
+}
+
+// Reader is a partial history in a file. Any number of goroutines may ask it.
+type Reader[E any] struct {
+	*partial.History[E]
+
+	file *file.Reader
+}
+
+// Open opens a file, with the events and the provider of which Write or a Writer built it. A file of a Writer that did not
+// finish, or that is written at this moment, is a history that goes on (History.Closed), up to the last checkpoint
+// before its last Sync. It costs what file.Open does, 20 ns a checkpoint, and 60 ns an attribute of a history that goes on.
+//
+// The errors are those of file.Open (ErrFormat for a file of another provider, *disk.DamagedError), and
+// partial.ErrImage for a file of Write that was not finished, whose last index was cut off, or that is none of this package.
+// A question whose block is damaged has a *disk.DamagedError; others answer.
+func Open[E any](path string, fileOpts file.Options, events partial.Events[E], provider partial.Provider[E]) (*Reader[E], error) {
+	r, err := file.Open(path, fileOpts)
+	if err != nil {
+		return nil, err
+	}
+	h, err := partial.Open(r.View, r.Note, events, provider)
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("%s: %w", path, err), r.Close())
+	}
+	return &Reader[E]{h, r}, nil
+}
+
+// Verify reads all blocks, and returns the errors of those that are damaged or cannot be read, joined.
+func (r *Reader[E]) Verify() error { return r.file.Verify() }
+
+// Close closes the file. Questions that need a block return an error from then on.
+func (r *Reader[E]) Close() error { return r.file.Close() }

@@ -1,0 +1,122 @@
+package union
+
+import (
+	"context"
+	"iter"
+	"slices"
+
+	"github.com/granarydb/granary/history"
+	"github.com/granarydb/granary/history/partial"
+)
+
+// Member is a history of the attributes of one provider: a partial.History, [Complete], or a History of
+// members of its own. Any number of goroutines may ask it.
+type Member interface {
+	Names() history.Names
+	Start() int64
+	End() int64
+	At(ctx context.Context, a history.Attribute, t int64) (history.Interval, error)
+	Slice(ctx context.Context, t int64, old []history.Interval) ([]history.Interval, error)
+	Range(ctx context.Context, a history.Attribute, from, to int64) iter.Seq2[history.Interval, error]
+	Sample(ctx context.Context, attributes []history.Attribute, times []int64) ([]history.Attribute, []history.Interval, error)
+	Interpolate(ctx context.Context, a history.Attribute, t int64) (partial.Interpolation, error)
+	Mean(ctx context.Context, a history.Attribute, from, to int64) (partial.Interpolation, error)
+}
+
+// complete is a view as a member.
+type complete struct{ view *history.View }
+
+// Complete returns a view as a member. Its questions end with the error of a context that has ended before
+// they begin, and Sample also on the way.
+func Complete(v *history.View) Member { return complete{v} }
+
+// Names returns the attributes of the view.
+func (c complete) Names() history.Names { return c.view.Names }
+
+// Start returns the first instant of the view.
+func (c complete) Start() int64 { return c.view.Start() }
+
+// End returns the last instant of the view.
+func (c complete) End() int64 { return c.view.End() }
+
+// At is View.At.
+func (c complete) At(ctx context.Context, a history.Attribute, t int64) (history.Interval, error) {
+	if err := ctx.Err(); err != nil {
+		return history.Interval{}, err
+	}
+	return c.view.At(a, t)
+}
+
+// Slice is View.Slice, in the memory of an old answer.
+func (c complete) Slice(ctx context.Context, t int64, old []history.Interval) ([]history.Interval, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	s, err := c.view.Slice(t)
+	if err != nil {
+		return nil, err
+	}
+	all := old[:0]
+	for _, in := range s.All() {
+		all = append(all, in)
+	}
+	return all, nil
+}
+
+// Range is View.Range.
+func (c complete) Range(ctx context.Context, a history.Attribute, from, to int64) iter.Seq2[history.Interval, error] {
+	if err := ctx.Err(); err != nil {
+		return func(yield func(history.Interval, error) bool) { yield(history.Interval{}, err) }
+	}
+	return c.view.Range(a, from, to, history.RangeOptions{})
+}
+
+// sampleCells is the number of intervals that are sampled between two looks at a context.
+const sampleCells = 1 << 20
+
+// Sample is View.Sample.
+func (c complete) Sample(ctx context.Context, attributes []history.Attribute, times []int64) ([]history.Attribute, []history.Interval, error) {
+	if attributes == nil {
+		attributes = make([]history.Attribute, c.view.Len())
+		for a := range attributes {
+			attributes[a] = history.Attribute(a)
+		}
+	}
+	s, err := c.view.Sample([]history.Attribute{}, times) // the errors of times
+	if err == nil {
+		err = ctx.Err()
+	}
+	var of []history.Attribute
+	var all []history.Interval
+	for part := range slices.Chunk(attributes, max(1, sampleCells/max(1, len(times)))) {
+		if err == nil {
+			s, err = c.view.SampleInto(s, part, times)
+		}
+		if err == nil {
+			err = ctx.Err()
+		}
+		if err != nil {
+			return nil, nil, err
+		}
+		of, all = slices.Grow(of, s.Len()), slices.Grow(all, s.Len())
+		for i := range s.Len() {
+			a, in := s.At(i)
+			of, all = append(of, a), append(all, in)
+		}
+	}
+	return of, all, err
+}
+
+// Interpolate returns the value of a counter, which is known.
+func (c complete) Interpolate(ctx context.Context, a history.Attribute, t int64) (partial.Interpolation, error) {
+	in, err := c.At(ctx, a, t)
+	if err != nil {
+		return partial.Interpolation{}, err
+	}
+	return partial.InterpolationOf(a, in.Value)
+}
+
+// Mean returns the mean of a counter, whose intervals are all known.
+func (c complete) Mean(ctx context.Context, a history.Attribute, from, to int64) (partial.Interpolation, error) {
+	return partial.MeanOf(a, c.Range(ctx, a, from, to), from, to)
+}

@@ -1,0 +1,144 @@
+package union
+
+import (
+	"context"
+	"fmt"
+	"iter"
+	"slices"
+
+	"github.com/granarydb/granary/history"
+	"github.com/granarydb/granary/history/partial"
+)
+
+// At returns the interval of an attribute that t is in. The errors are those of its member.
+func (h *History) At(ctx context.Context, a history.Attribute, t int64) (history.Interval, error) {
+	p, err := h.place(a)
+	if err != nil {
+		return history.Interval{}, err
+	}
+	return h.members[p.member].At(ctx, p.attribute, t)
+}
+
+// Interpolate returns about the value of a counter at t, as partial.History.Interpolate. An attribute of a complete
+// member has its exact value, but for an int that no float64 is. The errors are those of its member.
+func (h *History) Interpolate(ctx context.Context, a history.Attribute, t int64) (partial.Interpolation, error) {
+	p, err := h.place(a)
+	if err != nil {
+		return partial.Interpolation{}, err
+	}
+	return h.members[p.member].Interpolate(ctx, p.attribute, t)
+}
+
+// Mean returns about the mean of a counter over a range, as partial.History.Mean; partial.MeanOf of Range is the exact one.
+// That of an attribute of a complete member is exact, but for the last digit of a float64. The errors are
+// those of its member.
+func (h *History) Mean(ctx context.Context, a history.Attribute, from, to int64) (partial.Interpolation, error) {
+	p, err := h.place(a)
+	if err != nil {
+		return partial.Interpolation{}, err
+	}
+	return h.members[p.member].Mean(ctx, p.attribute, from, to)
+}
+
+// Slice returns the intervals of all attributes that t is in, by attribute, in the memory of an old slice. It
+// takes memory for the slice of the largest member too. The errors are those of the members.
+func (h *History) Slice(ctx context.Context, t int64, old []history.Interval) ([]history.Interval, error) {
+	all := slices.Grow(old[:0], len(h.places))[:len(h.places)]
+	var of []history.Interval
+	for i, m := range h.members {
+		var err error
+		if of, err = m.Slice(ctx, t, of); err != nil {
+			return nil, fmt.Errorf("member %d: %w", i, err)
+		}
+		for a, in := range of {
+			if j := h.joined[i][a]; h.places[j].member == uint32(i) {
+				all[j] = in
+			}
+		}
+	}
+	return all, nil
+}
+
+// Range yields the whole intervals of an attribute that hold at some instant from from to to, both included,
+// in the order of time. An error is the last element, without an interval. The errors are those of its
+// member.
+func (h *History) Range(ctx context.Context, a history.Attribute, from, to int64) iter.Seq2[history.Interval, error] {
+	p, err := h.place(a)
+	if err != nil {
+		return func(yield func(history.Interval, error) bool) { yield(history.Interval{}, err) }
+	}
+	return h.members[p.member].Range(ctx, p.attribute, from, to)
+}
+
+// Sample returns the intervals of attributes that contain one of the times, as history.View.Sample does, and
+// the attribute of each: all attributes if the list is nil. Each member has one question, of its attributes. The
+// errors are those of the members, and history.ErrAttribute.
+func (h *History) Sample(ctx context.Context, attributes []history.Attribute, times []int64) ([]history.Attribute, []history.Interval, error) {
+	if attributes == nil {
+		attributes = make([]history.Attribute, len(h.places))
+		for a := range attributes {
+			attributes[a] = history.Attribute(a)
+		}
+	}
+	answers, err := h.ask(ctx, attributes, times)
+	if err != nil {
+		return nil, nil, err
+	}
+	var of []history.Attribute
+	var all []history.Interval
+	for _, a := range attributes {
+		for _, in := range answers[a] {
+			of, all = append(of, a), append(all, in)
+		}
+	}
+	return of, all, nil
+}
+
+// ask asks the members for samples. The answers are by attribute, for each once. The first member is asked in
+// any case, since it knows which times are none.
+func (h *History) ask(ctx context.Context, attributes []history.Attribute, times []int64) (map[history.Attribute][]history.Interval, error) {
+	answers := make(map[history.Attribute][]history.Interval, len(attributes))
+	lists := make([][]history.Attribute, len(h.members))
+	lists[0] = []history.Attribute{} // nil would be all
+	for _, a := range attributes {
+		p, err := h.place(a)
+		if err != nil {
+			return nil, err
+		}
+		if _, asked := answers[a]; !asked {
+			answers[a] = nil
+			lists[p.member] = append(lists[p.member], p.attribute)
+		}
+	}
+	for i, list := range lists {
+		if list == nil {
+			continue
+		}
+		of, all, err := h.members[i].Sample(ctx, list, times)
+		if err != nil {
+			return nil, fmt.Errorf("member %d: %w", i, err)
+		}
+		for len(of) > 0 {
+			n := 1
+			for n < len(of) && of[n] == of[0] {
+				n++
+			}
+			answers[h.joined[i][of[0]]] = all[:n:n]
+			of, all = of[n:], all[n:]
+		}
+	}
+	return answers, nil
+}
+
+// Pixels is Sample at instants evenly from from to to, as history.View.Pixels. The errors are those of that and of
+// Sample.
+func (h *History) Pixels(ctx context.Context, attributes []history.Attribute, from, to int64, pixels int) ([]history.Attribute, []history.Interval, error) {
+	times := history.PixelTimes(from, to, pixels)
+	if times == nil {
+		return nil, nil, fmt.Errorf("%w: %d pixels from %d to %d", history.ErrQuery, pixels, from, to)
+	}
+	if _, _, err := h.Sample(ctx, []history.Attribute{}, []int64{from, to}); err != nil {
+		return nil, nil, err
+	}
+	return h.Sample(ctx, attributes, times)
+}

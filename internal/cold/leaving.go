@@ -1,0 +1,81 @@
+package cold
+
+import (
+	"sync"
+
+	"github.com/granarydb/granary/internal/catalog"
+	"github.com/granarydb/granary/internal/files"
+	"github.com/granarydb/granary/txn"
+)
+
+// Leaving is files that the current root does not need. Reads of older roots can need them. It is safe
+// for concurrent use.
+type Leaving struct {
+	mu    sync.Mutex
+	files []left
+}
+
+// left is a file of cold rows, or the files of a generation, that the root of a version lacks.
+type left struct {
+	version    txn.Version
+	rows       uint64
+	table      *Files // of the generation; nil for rows
+	generation int64
+}
+
+// Rows notes a file of rows that the root of a version lacks.
+func (l *Leaving) Rows(version txn.Version, file uint64) { l.add(left{version: version, rows: file}) }
+
+// Dicts notes dictionaries that the root of a version lacks.
+func (l *Leaving) Dicts(version txn.Version, t *Files, generation int64) {
+	l.add(left{version: version, table: t, generation: generation})
+}
+
+func (l *Leaving) add(f left) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.files = append(l.files, f)
+}
+
+// Needed returns the names of files that reads can need, whatever a manifest names. isRead reports whether
+// a root before a version is read. It forgets those that none can need. One goroutine at a time calls it.
+//
+// The lock is not held meanwhile: who notes a file holds the commit lock, which isRead takes.
+func (l *Leaving) Needed(root *catalog.Database, isRead func(before txn.Version) bool) map[string]bool {
+	names := map[string]bool{}
+	l.mu.Lock()
+	noted := l.files
+	l.files = nil
+	l.mu.Unlock()
+	var kept []left
+	for _, f := range noted {
+		switch {
+		case isRead(f.version):
+			kept = append(kept, f)
+			f.addNames(names)
+		case f.table != nil:
+			f.table.Dicts.Forget(f.generation)
+		}
+	}
+	l.mu.Lock()
+	l.files = append(kept, l.files...)
+	l.mu.Unlock()
+	for _, state := range root.Tables {
+		for _, b := range state.Buckets.All() {
+			if b.Cold != nil {
+				names[files.RowsName(b.Cold.File)] = true
+			}
+		}
+	}
+	return names
+}
+
+func (f *left) addNames(names map[string]bool) {
+	if f.table == nil {
+		names[files.RowsName(f.rows)] = true
+		return
+	}
+	for _, number := range f.table.Dicts.Files(f.generation).Files {
+		names[files.DictsName(number)] = true
+	}
+}

@@ -1,0 +1,125 @@
+package cold
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/granarydb/granary/granule"
+	"github.com/granarydb/granary/internal/catalog"
+	"github.com/granarydb/granary/internal/disk"
+	"github.com/granarydb/granary/internal/files"
+)
+
+// timeRange is a time range of a table, with all of its buckets.
+type timeRange struct {
+	table      int
+	start, end int64
+	bytes      int64 // of its files, and of those that its other rows would take
+}
+
+// OldestRanges chooses the oldest time ranges over all tables, until they have so many bytes, or until none is
+// left. It returns the floors without them, by ordinal of the table. A table keeps its newest range, unless it
+// has rows of a later one in coming: the start of the newest of these, by ordinal. A range has the bytes of its
+// files, and by its rows that are in none a share of loose: about the bytes that files of all these would take,
+// 0 if none are to be written. A range without bytes goes only with a later one. O(buckets and granules in
+// memory).
+func OldestRanges(root *catalog.Database, m *files.Manifest, coming map[int]int64, bytes, loose int64) map[int]int64 {
+	var ranges []timeRange
+	unfiled, _ := Unfiled(root, m)
+	each := float64(loose) / float64(max(1, unfiled))
+	for ordinal, state := range root.Tables {
+		if state.Schema.BucketWidth() == 0 {
+			continue
+		}
+		newest := state.Schema.BucketStart(state.Newest)
+		if start, ok := coming[ordinal]; ok {
+			newest = max(newest, start)
+		}
+		files := m.Table(ordinal)
+		for _, b := range state.Buckets.All() {
+			start := state.Schema.BucketStart(b.Start)
+			if start >= newest {
+				break
+			}
+			if n := len(ranges); n == 0 || ranges[n-1].table != ordinal || ranges[n-1].start != start {
+				ranges = append(ranges, timeRange{table: ordinal, start: start, end: state.Schema.BucketEnd(start)})
+			}
+			file, _ := files.FileOf(b)
+			ranges[len(ranges)-1].bytes += file.Bytes
+			if loose > 0 {
+				ranges[len(ranges)-1].bytes += int64(each * float64(unfiledRows(state.HotGranules(b), file.Through)))
+			}
+		}
+	}
+	slices.SortStableFunc(ranges, func(a, b timeRange) int { return cmp.Compare(a.start, b.start) })
+	floors := map[int]int64{}
+	for _, r := range ranges {
+		if bytes <= 0 {
+			break
+		}
+		if bytes -= r.bytes; r.bytes > 0 {
+			floors[r.table] = r.end
+		}
+	}
+	return floors
+}
+
+// Unfiled returns the number of rows in memory that no file of the manifest has, and the bytes of the files that
+// a Writer would replace, because their buckets have got such rows. O(buckets and granules in memory).
+func Unfiled(root *catalog.Database, m *files.Manifest) (rows, replaced int64) {
+	for ordinal, state := range root.Tables {
+		files := m.Table(ordinal)
+		for _, b := range state.Buckets.All() {
+			file, _ := files.FileOf(b)
+			if n := unfiledRows(state.HotGranules(b), file.Through); n > 0 {
+				rows += n
+				replaced += file.Bytes
+			}
+		}
+	}
+	return rows, replaced
+}
+
+// unfiledRows returns the number of rows of parts that a file does not have.
+func unfiledRows(granules []*granule.Granule, through uint64) (rows int64) {
+	for _, g := range granules {
+		for _, section := range g.Sections() {
+			if section.Part.Commit() > through {
+				rows += int64(section.Rows())
+			}
+		}
+	}
+	return rows
+}
+
+// Trimmed returns the manifest without the time ranges that were dropped since: those before the floors of the
+// root. It is nil if the manifest has none of these. first returns the number of the first generation of a
+// table from a floor on. The commits that raised the floors must be durable before the manifest is written.
+func Trimmed(m *files.Manifest, root *catalog.Database, first func(table int, floor int64) int64) *files.Manifest {
+	var next *files.Manifest
+	for i, state := range root.Tables {
+		before := m.Table(i)
+		if before == nil || len(before.Buckets) == 0 || before.Buckets[0].Start >= state.Floor {
+			continue
+		}
+		if next == nil {
+			clone := *m
+			clone.Tables = slices.Clone(m.Tables)
+			next = &clone
+		}
+		t := &next.Tables[i]
+		t.Buckets, t.Generations = slices.Clone(t.Buckets), slices.Clone(t.Generations)
+		RaiseFloor(t, state.Floor, first(i, state.Floor))
+	}
+	return next
+}
+
+// Waiting returns the bytes of files of rows and dictionaries that the manifest does not name: they go when no
+// older root is read.
+func Waiting(space *disk.Space, m *files.Manifest) int64 {
+	named := m.Names()
+	return space.Bytes(func(name string) bool {
+		kind, _, _ := disk.ParseName(name)
+		return kind != disk.LogKind && kind != files.ManifestKind && !named[name]
+	})
+}

@@ -1,0 +1,202 @@
+package cold
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"runtime"
+	"slices"
+	"weak"
+
+	"github.com/granarydb/granary/granule"
+	"github.com/granarydb/granary/internal/catalog"
+	"github.com/granarydb/granary/internal/dictionaries"
+	"github.com/granarydb/granary/internal/disk"
+	"github.com/granarydb/granary/internal/files"
+	"github.com/granarydb/granary/txn"
+)
+
+// ErrPause ends a run amid its files (Writer.Steps).
+var ErrPause = errors.New("files are written in steps")
+
+// Writer writes the buckets of a root that have got rows since their files were written, and what
+// dictionaries have new. It belongs to one goroutine, and one run.
+type Writer struct {
+	Dir     *files.Dir
+	Commit  uint64        // of the root
+	Partial Partial       // files of the runs before that did not end
+	Limit   granule.Limit // of granules
+	Image   int64         // bytes of an image of dictionaries, about
+	Steps   bool          // Table ends with ErrPause rather than sync files
+	// Reserve reserves memory for what is written, and Release gives it back.
+	Reserve func(bytes int64) error
+	Release func(bytes int64)
+	Yield   func(point string)
+
+	Bytes int64 // of the files of rows that were written
+	marks []mark
+}
+
+// Partial is the files of buckets of runs that did not end.
+type Partial map[partialFile]files.BucketFile
+
+// partialFile names a bucket.
+type partialFile struct {
+	table int
+	start int64
+}
+
+// mark is how far dictionaries are in the files. It does not keep them in memory.
+type mark struct {
+	set *dictionaries.Generations
+	of  weak.Pointer[dictionaries.Numbered]
+	at  granule.Watermark
+}
+
+// Table writes the files of the buckets of a table into the manifest's part of it. The errors are
+// ErrPause, expiry of the root, those of Reserve, of the disk and of reading cold rows, and that of ctx.
+func (w *Writer) Table(ctx context.Context, t *Files, ordinal int, use txn.Use[*catalog.Database], before, out *files.TableFiles) error {
+	state := use.State.Table(ordinal)
+	for _, b := range state.Buckets.All() {
+		file, ok := w.Partial[partialFile{ordinal, b.Start}]
+		if !ok || file.Through < b.Born {
+			file, ok = before.FileOf(b)
+		}
+		if !ok || !areFiled(state.HotGranules(b), file.Through) {
+			if w.Steps && w.Dir.IsFull() {
+				return ErrPause
+			}
+			var err error
+			if file, err = w.rows(ctx, t, use, state, b); err != nil {
+				return err
+			}
+			w.Partial[partialFile{ordinal, b.Start}] = file
+		}
+		file.Latest, file.Unit, file.Late = b.Latest, b.Unit, b.Late
+		out.Buckets = append(out.Buckets, file)
+		w.Yield("file/bucket")
+	}
+	return nil
+}
+
+// rows writes the file of a bucket.
+func (w *Writer) rows(ctx context.Context, t *Files, use txn.Use[*catalog.Database], state *catalog.TableState, b *catalog.BucketState) (out files.BucketFile, err error) {
+	rows, err := w.Dir.CreateRows(t.Schema, b.Start, w.Commit)
+	if err != nil {
+		return out, err
+	}
+	for g, err := range t.All(state, b) {
+		if err = cmp.Or(err, ctx.Err(), use.Err()); err == nil {
+			err = w.granule(t, rows, g)
+		}
+		if err != nil {
+			rows.Abandon()
+			return out, err
+		}
+		w.Yield("file/granule")
+	}
+	if out, err = rows.Finish(b); err == nil {
+		w.Bytes += out.Bytes
+	}
+	return out, err
+}
+
+// granule writes a granule, merged if it has fresh parts.
+func (w *Writer) granule(t *Files, rows *files.RowsWriter, g *granule.Granule) error {
+	bytes := int64(g.Size())
+	if g.FreshParts() > 0 {
+		bytes = int64(g.RewriteSize())
+	}
+	if err := w.Reserve(bytes); err != nil {
+		return err
+	}
+	defer w.Release(bytes)
+	if g.FreshParts() == 0 {
+		return rows.Write(g)
+	}
+	limit := w.Limit
+	limit.Pause = runtime.Gosched
+	for _, merged := range granule.Rewrite(t.Schema, g, limit) {
+		if err := rows.Write(merged); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// leastImage is the least size of an image of dictionaries: smaller ones would not be compressed.
+const leastImage = 1 << 10
+
+// Dictionaries writes what the dictionaries of a table have new into the manifest's part of it. Those of
+// the root have it: an entry with the codes of a commit is before that of the commit. It takes memory for
+// an image and its compressed bytes. The errors are those of Files.Log, Reserve and the disk.
+func (w *Writer) Dictionaries(t *Files, before, out *files.TableFiles) error {
+	image := w.Image
+	for { // smaller ones while memory is short: it stays short until there are files
+		err := w.Reserve(2 * image)
+		if err == nil {
+			break
+		}
+		if image /= 2; image < leastImage {
+			return err
+		}
+	}
+	defer w.Release(2 * image)
+	hot := map[int64]bool{}
+	for _, g := range t.Dicts.All() {
+		hot[g.Number] = true
+		if err := t.Log(g.Number); err != nil && !errors.Is(err, disk.ErrDisk) { // also what no commit has: then it can leave memory, unless the disk is full
+			return err
+		}
+		given := g.Files()
+		if given.Entries == 0 {
+			continue // nothing was ever added
+		}
+		given.Piece = int(image)
+		next, err := w.Dir.WriteDicts(given, before.Generation(g.Number))
+		if err != nil {
+			return err
+		}
+		w.marks = append(w.marks, mark{t.Dicts, weak.Make(g), given.Logged})
+		out.Generations = append(out.Generations, next)
+		w.Yield("file/dictionaries")
+	}
+	if before != nil {
+		for _, g := range before.Generations { // the others stay as they are
+			if !hot[g.Number] && g.Number >= t.Dicts.First() {
+				out.Generations = append(out.Generations, g)
+			}
+		}
+		slices.SortFunc(out.Generations, func(a, b files.GenerationFiles) int { return cmp.Compare(a.Number, b.Number) })
+	}
+	return nil
+}
+
+// Publish notes in the dictionaries how far they are in files, which a manifest names now.
+func (w *Writer) Publish() {
+	for _, m := range w.marks {
+		m.set.SetFiled(m.of.Value(), m.at)
+	}
+}
+
+// RaiseFloor takes the ranges out of a table that were dropped since its root, with the dictionaries
+// before first. The commit that dropped them is durable, and a restart does not repeat it.
+func RaiseFloor(out *files.TableFiles, floor, first int64) {
+	if floor <= out.State.Floor {
+		return
+	}
+	out.State.Floor = floor
+	kept := out.Buckets[:0]
+	for _, b := range out.Buckets {
+		if b.Start >= floor {
+			kept = append(kept, b)
+		} else {
+			out.State.Dropped += b.Rows
+			if b.Unit != 0 {
+				out.State.Lost += b.Rows
+			}
+		}
+	}
+	out.Buckets = kept
+	out.Generations = slices.DeleteFunc(out.Generations, func(g files.GenerationFiles) bool { return g.Number < first })
+}

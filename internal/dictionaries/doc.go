@@ -1,0 +1,18 @@
+// Package dictionaries keeps the dictionaries of a table: a generation for some consecutive time ranges. Those
+// that take rows are in memory. The others are in files alone, and are read for a query, or when rows
+// come.
+//
+//	          rows come                      files have all, no row needs them in memory
+//	(none) -------------> hot ------------------------------------------------> cold
+//	                       ^         Pin, Acquire: read, with hashes             |
+//	                       +-----------------------------------------------------+
+//	hot, cold --Drop--> dropped: reads of older roots still find the files
+//
+// # Invariants
+//
+//	N1  At any time one object takes rows of a number. It has all entries that the log has.
+//	N2  A code means the same in each object of a number (D4).
+//	N3  Pinned dictionaries stay hot, unless they are dropped.
+//
+// The package makes no compatibility promise: it is a room of package columnstore.
+package dictionaries

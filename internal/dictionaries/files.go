@@ -1,0 +1,91 @@
+package dictionaries
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"slices"
+	"weak"
+
+	"github.com/granarydb/granary/granule"
+	"github.com/granarydb/granary/internal/disk"
+	"github.com/granarydb/granary/internal/files"
+)
+
+// Read returns dictionaries for queries: those that take rows, or those in files. The errors are those of
+// Owner.Read, and files.ErrFile if no file has them.
+func (s *Generations) Read(number int64) (*Numbered, error) {
+	for {
+		s.mu.Lock()
+		g := s.hot[number]
+		dicts, ok := s.files[number]
+		s.mu.Unlock()
+		if g != nil {
+			return g, nil
+		}
+		if !ok {
+			return nil, fmt.Errorf("%w: no file has the dictionaries %d", files.ErrFile, number)
+		}
+		g, err := s.owner.Cached(number, func() (*Numbered, error) { return s.read(dicts) })
+		switch {
+		case err == nil && g.entries.Load() >= dicts.Entries:
+			return g, nil
+		case err == nil:
+			s.owner.Forget(number) // files were added since
+			continue
+		case !errors.Is(err, fs.ErrNotExist):
+			return nil, err
+		}
+		if now := s.Files(number); slices.Equal(now.Files, dicts.Files) { // otherwise others took their place
+			return nil, &disk.DamagedError{File: files.DictsName(dicts.Files[0]), Reason: err.Error()}
+		}
+	}
+}
+
+// read reads the dictionaries in some files, unless somebody has them already.
+func (s *Generations) read(dicts files.GenerationFiles) (*Numbered, error) {
+	g := &Numbered{Number: dicts.Number}
+	s.mu.Lock()
+	recent := s.recent[dicts.Number]
+	s.mu.Unlock()
+	if g.Generation = recent.at.Value(); g.Generation != nil && recent.entries >= dicts.Entries {
+		g.setFiled(recent.entries)
+		return g, nil
+	}
+	g.Generation = s.owner.New()
+	if err := s.owner.Read(dicts, g.Generation); err != nil {
+		return nil, err
+	}
+	s.mu.Lock()
+	s.recent[dicts.Number] = recentlyRead{weak.Make(g.Generation), dicts.Entries}
+	s.mu.Unlock()
+	g.setFiled(dicts.Entries)
+	return g, nil
+}
+
+// Files returns the files of dictionaries, which has none if they are in memory alone.
+func (s *Generations) Files(number int64) files.GenerationFiles {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.files[number]
+}
+
+// SetFiles makes the files of a manifest known. Those of dropped dictionaries stay as they are.
+func (s *Generations) SetFiles(all []files.GenerationFiles) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, dicts := range all {
+		if dicts.Number >= s.first {
+			s.files[dicts.Number] = dicts
+		}
+	}
+}
+
+// SetFiled notes how far dictionaries are in files, if they still take rows. Nil is none.
+func (s *Generations) SetFiled(g *Numbered, at granule.Watermark) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if g != nil && s.hot[g.Number] == g {
+		g.filed.Store(&at)
+	}
+}

@@ -1,0 +1,267 @@
+// Package entries has the bodies of the entries of a store's log as bytes: new tables and histories,
+// what dictionaries have new, and commits. It knows neither the log nor the store. Readers trust
+// nothing: what is malformed is ErrEntry. docs/format/log.md draws the bytes.
+package entries
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+
+	"github.com/granarydb/granary/granule"
+	"github.com/granarydb/granary/internal/catalog"
+	"github.com/granarydb/granary/internal/fields"
+	"github.com/granarydb/granary/schema"
+)
+
+// Kinds of the entries of the log. docs/format/log.md draws their bodies.
+const (
+	EntryTable   uint32 = iota + 1 // creates a table: a TableEntry in JSON
+	EntryDicts                     // extends the dictionaries of a generation
+	EntryCommit                    // is a commit
+	EntryHistory                   // creates a history: a HistoryEntry in JSON
+	EntryUnits                     // is a commit that seals and drops units of a table
+)
+
+// ErrEntry reports an entry that is whole and has contents that no store writes.
+var ErrEntry = errors.New("malformed entry")
+
+// TableEntry is the body of an EntryTable.
+type TableEntry struct {
+	Ordinal    int // among the tables of the store
+	Name       string
+	Ranges     int64 // time ranges of a generation
+	Definition schema.Definition
+}
+
+// HistoryEntry is the body of an EntryHistory.
+type HistoryEntry struct {
+	Ordinal       int // among the histories of the store
+	Name          string
+	Start         int64
+	MaxAttributes int
+}
+
+// dictsHead is the number of bytes of the header of an EntryDicts.
+const dictsHead = 24
+
+// DictsHead returns the header of an EntryDicts, with room for so many bytes more. The body is the header and
+// the image of the entries that the dictionaries have got since the entry before:
+//
+//	u64  ordinal of the table
+//	i64  number of the generation
+//	u64  number of the entry, among those of the generation, from 1 on
+func DictsHead(table int, generation int64, number uint64, room int) []byte {
+	head := binary.LittleEndian.AppendUint64(make([]byte, 0, dictsHead+room), uint64(table))
+	head = binary.LittleEndian.AppendUint64(head, uint64(generation))
+	return binary.LittleEndian.AppendUint64(head, number)
+}
+
+// CutDictsHead cuts the header of an EntryDicts from its body; ok is false if that is too short. The
+// image is in the memory of the body.
+func CutDictsHead(body []byte) (table uint64, generation int64, number uint64, image []byte, ok bool) {
+	if len(body) < dictsHead {
+		return 0, 0, 0, nil, false
+	}
+	u64 := func(at int) uint64 { return binary.LittleEndian.Uint64(body[at:]) }
+	return u64(0), int64(u64(8)), u64(16), body[dictsHead:], true
+}
+
+// CommitEntry is the body of an EntryCommit:
+//
+//	u32  tables                  u32  bytes of the images
+//	     of each table: i64 floor, i64 cut    (catalog.Decisions)
+//	     images of parts, one after the other, each a multiple of 8 bytes
+//	     descriptor: fields
+//
+// What the commit decides about its tables comes first and has a fixed size, so that the commit
+// writes it under its lock, into a body that was made before. The descriptor has of each table
+// the ordinal, its notes, and of each of its parts the bucket and the bytes of the image; then, up
+// to its end, of each history the ordinal and the journal.
+type CommitEntry []byte
+
+const (
+	commitHead   = 8
+	decisionSize = 16
+)
+
+// TableWrites is what a commit adds to one table.
+type TableWrites struct {
+	Ordinal int
+	Schema  *schema.Schema
+	Notes   []string
+	Parts   []*granule.Part
+}
+
+// StatesWrites is what a commit does to one history: its journal. That of an entry that was read
+// lies in the memory of the entry.
+type StatesWrites struct {
+	Ordinal int
+	Journal []byte
+}
+
+// NewCommit returns the entry of writes to tables, without decisions, and to histories, with the
+// drops that were decided. It costs a copy of the bytes.
+func NewCommit(tables []TableWrites, histories []StatesWrites) CommitEntry {
+	size := 0
+	for _, t := range tables {
+		for _, p := range t.Parts {
+			size += p.Size() // an image is smaller
+		}
+	}
+	w := newCommitWriter(len(tables), size)
+	for _, t := range tables {
+		w.table(t.Ordinal, t.Notes, len(t.Parts))
+		for _, p := range t.Parts {
+			before := len(w.body)
+			w.body, _ = p.AppendImage(t.Schema, w.body)
+			w.part(p.Bucket(), len(w.body)-before)
+		}
+	}
+	return w.end(histories)
+}
+
+// commitWriter writes a commit entry.
+type commitWriter struct {
+	tables     int
+	body       []byte
+	descriptor fields.Writer
+}
+
+// newCommitWriter begins an entry of so many tables and about so many bytes of images.
+func newCommitWriter(tables, images int) commitWriter {
+	start := commitHead + decisionSize*tables
+	return commitWriter{tables: tables, body: make([]byte, start, start+images)}
+}
+
+// table begins a table.
+func (w *commitWriter) table(ordinal int, notes []string, parts int) {
+	w.descriptor.Uint(uint64(ordinal))
+	w.descriptor.Uint(uint64(len(notes)))
+	for _, note := range notes {
+		w.descriptor.Text(note)
+	}
+	w.descriptor.Uint(uint64(parts))
+}
+
+// part adds a part, whose image of so many bytes is at the end of the body.
+func (w *commitWriter) part(bucket int64, image int) {
+	w.descriptor.Int(uint64(bucket))
+	w.descriptor.Uint(uint64(image))
+}
+
+// end adds histories, and returns the entry.
+func (w *commitWriter) end(histories []StatesWrites) CommitEntry {
+	binary.LittleEndian.PutUint32(w.body, uint32(w.tables))
+	binary.LittleEndian.PutUint32(w.body[4:], uint32(len(w.body)-commitHead-decisionSize*w.tables))
+	size := len(w.descriptor.Data)
+	for _, h := range histories {
+		size += 2*binary.MaxVarintLen64 + len(h.Journal)
+	}
+	body := fields.Writer{Data: append(slices.Grow(w.body, size), w.descriptor.Data...)}
+	for _, h := range histories {
+		body.Uint(uint64(h.Ordinal))
+		body.Uint(uint64(len(h.Journal)))
+		body.Raw(h.Journal)
+	}
+	return body.Data
+}
+
+// Entry returns the entry of contents. Read returns equal ones.
+func (c *CommitContents) Entry() CommitEntry {
+	size := 0
+	for _, t := range c.Tables {
+		for _, p := range t.Parts {
+			size += len(p.Image)
+		}
+	}
+	w := newCommitWriter(len(c.Tables), size)
+	for _, t := range c.Tables {
+		w.table(t.Ordinal, t.Notes, len(t.Parts))
+		for _, p := range t.Parts {
+			w.body = append(w.body, p.Image...)
+			w.part(p.Bucket, len(p.Image))
+		}
+	}
+	e := w.end(c.Histories)
+	for i, t := range c.Tables {
+		e.Decide(i, t.Decided)
+	}
+	return e
+}
+
+// Decide sets what the commit decided about the i-th table.
+func (e CommitEntry) Decide(i int, d catalog.Decisions) {
+	at := e[commitHead+decisionSize*i:]
+	binary.LittleEndian.PutUint64(at, uint64(d.Floor))
+	binary.LittleEndian.PutUint64(at[8:], uint64(d.Cut))
+}
+
+// decisions returns what the commit decided about the i-th table.
+func (e CommitEntry) decisions(i int) catalog.Decisions {
+	at := e[commitHead+decisionSize*i:]
+	return catalog.Decisions{Floor: int64(binary.LittleEndian.Uint64(at)), Cut: int64(binary.LittleEndian.Uint64(at[8:]))}
+}
+
+// CommitContents is the contents of a commit entry.
+type CommitContents struct {
+	Tables    []TableContents
+	Histories []StatesWrites
+}
+
+// TableContents is what a commit entry has about one table.
+type TableContents struct {
+	Ordinal int
+	Notes   []string
+	Parts   []PartImage
+	Decided catalog.Decisions
+}
+
+// PartImage is an image of a part, in the memory of the body.
+type PartImage struct {
+	Bucket int64
+	Image  []byte
+}
+
+// Read returns the contents of an entry, in its memory. The error is ErrEntry. Images and journals are
+// not read.
+func (e CommitEntry) Read() (out CommitContents, err error) {
+	if len(e) < commitHead {
+		return out, fmt.Errorf("%w: a commit of %d bytes", ErrEntry, len(e))
+	}
+	tables, images := uint64(binary.LittleEndian.Uint32(e)), uint64(binary.LittleEndian.Uint32(e[4:]))
+	start := commitHead + decisionSize*tables
+	if start+images > uint64(len(e)) {
+		return out, fmt.Errorf("%w: %d tables and %d bytes of images in a commit of %d bytes", ErrEntry, tables, images, len(e))
+	}
+	rest := e[start : start+images]
+	r := fields.NewReader(e[start+images:], ErrEntry)
+	out.Tables = make([]TableContents, tables)
+	for i := range out.Tables {
+		t := &out.Tables[i]
+		r.In("table")
+		t.Ordinal = int(r.Uint("ordinal", math.MaxInt32))
+		t.Notes = make([]string, r.Count("notes", 1))
+		for k := range t.Notes {
+			t.Notes[k] = string(r.Text("note", schema.MaxString))
+		}
+		t.Parts = make([]PartImage, r.Count("parts", 2))
+		for k := range t.Parts {
+			p := &t.Parts[k]
+			p.Bucket = int64(r.Int("bucket"))
+			n := r.Uint("image", uint64(len(rest)))
+			p.Image, rest = rest[:n:n], rest[n:]
+		}
+		t.Decided = e.decisions(i)
+	}
+	for r.In("history"); r.Left() > 0; {
+		ordinal := int(r.Uint("ordinal", math.MaxInt32))
+		out.Histories = append(out.Histories, StatesWrites{ordinal, r.Text("journal", math.MaxInt32)})
+	}
+	if len(rest) > 0 {
+		r.Failf("%d bytes of images are left", len(rest))
+	}
+	return out, r.Err()
+}

@@ -1,0 +1,40 @@
+package entries
+
+import (
+	"errors"
+	"slices"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/granarydb/granary/internal/catalog"
+	"github.com/granarydb/granary/internal/damaged"
+)
+
+func TestUnits(t *testing.T) {
+	want := catalog.UnitsChange{Seal: []catalog.UnitPlace{{Start: -7, ID: 1}, {Start: 1 << 60, ID: 300}}, Drop: []catalog.UnitPlace{{Start: 9, ID: 2}}}
+	body := UnitsEntry(3, want)
+	table, got, err := ReadUnits(body)
+	if err != nil || table != 3 || !cmp.Equal(got, want) {
+		t.Errorf("table %d, %+v, %v", table, got, err)
+	}
+	for n := range body {
+		if _, _, err := ReadUnits(body[:n]); !errors.Is(err, ErrEntry) {
+			t.Errorf("%d of %d bytes: %v", n, len(body), err)
+		}
+	}
+	if _, _, err := ReadUnits(append(slices.Clone(body), 0)); !errors.Is(err, ErrEntry) {
+		t.Errorf("a byte more: %v", err)
+	}
+}
+
+func TestUnits_RandomChanges(t *testing.T) {
+	damaged.RandomChanges(t, []damaged.Image{{
+		Name: "units", Bytes: UnitsEntry(1, catalog.UnitsChange{Seal: []catalog.UnitPlace{{Start: 5, ID: 1}}, Drop: []catalog.UnitPlace{{Start: 9, ID: 2}}}), Bad: ErrEntry,
+		Open: func(image []byte) (any, error) {
+			_, c, err := ReadUnits(image)
+			return c, err
+		},
+		Use: func(*testing.T, any) {},
+	}})
+}

@@ -1,0 +1,163 @@
+package files
+
+import (
+	"encoding/binary"
+	"fmt"
+	"slices"
+	"sync"
+
+	"github.com/klauspost/compress/zstd"
+
+	"github.com/granarydb/granary/granule"
+	"github.com/granarydb/granary/internal/disk"
+	"github.com/granarydb/granary/schema"
+)
+
+// mostFiles is the number of files of a generation at which they are written again as one.
+const mostFiles = 8
+
+// Dictionaries are a generation in memory, with how far the log has it.
+type Dictionaries struct {
+	*granule.Generation
+	Filed, Logged granule.Watermark
+	Entries       uint64 // of the log, up to Logged
+	Piece         int    // bytes of an image, about
+}
+
+// dictsPieceSize is the number of bytes of a piece in a directory: with u64, the bytes of its image.
+const dictsPieceSize = pieceSize + 8
+
+// WriteDicts writes what a generation has between its watermarks, and returns the generation with
+// the new file; if there are many files, it writes all up to Logged, as the only file. It needs memory
+// for one image and its frame. An error is one of the disk.
+func (d *Dir) WriteDicts(dicts Dictionaries, before GenerationFiles) (GenerationFiles, error) {
+	after := GenerationFiles{Number: before.Number, Entries: dicts.Entries, Files: before.Files}
+	if dicts.Filed == dicts.Logged {
+		return after, nil
+	}
+	from := dicts.Filed
+	if len(before.Files) >= mostFiles {
+		from, after.Files = granule.Watermark{}, nil
+	}
+	w, err := d.create(DictsKind)
+	if err != nil {
+		return before, err
+	}
+	after.Files = append(slices.Clip(after.Files), d.next-1)
+	var image, frame, directory []byte
+	for from != dicts.Logged {
+		next := dicts.Fit(from, dicts.Logged, dicts.Piece)
+		image = dicts.AppendImageTo(image[:0], from, next)
+		frame = appendFrame(frame[:0], image)
+		piece, err := w.Write(frame)
+		if err != nil {
+			w.Abandon()
+			return before, err
+		}
+		directory = binary.LittleEndian.AppendUint64(appendPiece(directory, piece), uint64(len(image)))
+		from = next
+	}
+	if err := d.end(w, directory); err != nil {
+		return before, err
+	}
+	return after, nil
+}
+
+// ReadDicts adds the contents of a generation's files to empty dictionaries. The errors are
+// *disk.DamagedError, ErrFile, granule.ErrImage, and those of the FS.
+func (d *Dir) ReadDicts(s *schema.Schema, g GenerationFiles, into *granule.Generation) error {
+	for _, number := range g.Files {
+		if err := d.readDicts(s, number, into); err != nil {
+			return fmt.Errorf("generation %d: %s: %w", g.Number, disk.FileName(DictsKind, number), err)
+		}
+	}
+	return nil
+}
+
+// readDicts reads a file piece by piece.
+func (d *Dir) readDicts(s *schema.Schema, number uint64, into *granule.Generation) error {
+	r, err := d.open(DictsKind, number)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = r.Close() }() // it was only read
+	directory := r.Directory()
+	if len(directory) == 0 || len(directory)%dictsPieceSize != 0 {
+		return fmt.Errorf("%w: a directory of %d bytes", ErrFile, len(directory))
+	}
+	var frame []byte
+	for i := 0; len(directory) > 0; i++ {
+		piece, rest, _ := cutPiece(directory)
+		if frame, err = r.Read(piece, frame); err == nil {
+			err = addDicts(s, frame, binary.LittleEndian.Uint64(rest), into)
+		}
+		if err != nil {
+			return fmt.Errorf("piece %d: %w", i, err)
+		}
+		directory = rest[8:]
+	}
+	return nil
+}
+
+// addDicts adds the image of a frame.
+func addDicts(s *schema.Schema, frame []byte, size uint64, into *granule.Generation) error {
+	image, err := decompress(frame, size)
+	if err != nil {
+		return err
+	}
+	add, err := into.OpenImage(s, image)
+	if err != nil {
+		return err
+	}
+	add()
+	return nil
+}
+
+// appendFrame appends an image as a zstd frame: half of its bytes, and a third with symbols. It costs 5
+// ns a byte. If the frame is not smaller, or so much that a reader would refuse it, the image stays
+// as it is.
+func appendFrame(dst, image []byte) []byte {
+	encoder := encoders.Get().(*zstd.Encoder)
+	defer encoders.Put(encoder)
+	at := len(dst)
+	dst = encoder.EncodeAll(image, dst)
+	if frame := dst[at:]; len(frame) >= len(image) || len(image) > mostSmaller*len(frame) {
+		return append(dst[:at], image...)
+	}
+	return dst
+}
+
+// encoders keep twice their window, until a collection finds them idle.
+var encoders = sync.Pool{New: func() any {
+	e, _ := zstd.NewWriter(nil, zstd.WithEncoderConcurrency(1), zstd.WithWindowSize(1<<20), zstd.WithLowerEncoderMem(true)) // no option is invalid
+	return e
+}}
+
+// mostSmaller bounds how much smaller a frame is than its image, and so the memory for a hostile one.
+// Frames of real dictionaries are far from it.
+const mostSmaller = 1 << 10
+
+// decoder decodes a frame as far as there is room for its image. It is safe for concurrent use.
+var decoder = sync.OnceValue(func() *zstd.Decoder {
+	d, _ := zstd.NewReader(nil, zstd.WithDecoderConcurrency(1), zstd.WithDecodeAllCapLimit(true)) // no option is invalid
+	return d
+})
+
+// decompress returns the image of a frame, which has so many bytes; as many as the frame if it is
+// the image itself.
+func decompress(frame []byte, size uint64) ([]byte, error) {
+	if size == uint64(len(frame)) {
+		return frame, nil
+	}
+	if size > mostSmaller*uint64(len(frame)) {
+		return nil, fmt.Errorf("%w: %d bytes in a frame of %d", ErrFile, size, len(frame))
+	}
+	image, err := decoder().DecodeAll(frame, make([]byte, 0, size))
+	if err != nil {
+		return nil, fmt.Errorf("%w: a frame of %d bytes for %d: %w", ErrFile, len(frame), size, err)
+	}
+	if uint64(len(image)) != size {
+		return nil, fmt.Errorf("%w: a frame of %d bytes has %d of %d", ErrFile, len(frame), len(image), size)
+	}
+	return image, nil
+}

@@ -1,0 +1,208 @@
+package files
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/granarydb/granary/internal/disk"
+)
+
+// ErrFile reports a whole file with contents that no store writes.
+var ErrFile = errors.New("malformed file")
+
+// Kinds of files. The log has its own, disk.LogKind.
+const (
+	ManifestKind = "manifest"
+	RowsKind     = "rows"
+	DictsKind    = "dicts"
+	StatesKind   = "states"
+)
+
+// VersionOf returns the version of files of a kind that are written. Older ones are read.
+//
+//	rows      2  a granule is two pieces, and a page of ids can be read alone
+//	rows      1  a granule is one piece
+//	manifest  2  buckets can be units, and late
+//	manifest  1  no bucket is
+func VersionOf(kind string) uint32 {
+	if kind == RowsKind || kind == ManifestKind {
+		return 2
+	}
+	return 1
+}
+
+// Dir is the files of a store. It belongs to one goroutine.
+type Dir struct {
+	fs        disk.FS
+	store     disk.StoreID
+	next      uint64               // number of the next file, of any kind
+	manifests []string             // the files of the manifest that counts
+	unnamed   []string             // other files that were written since
+	found     string               // a file that OpenDir found beside manifests
+	damaged   []*disk.DamagedError // manifests that OpenDir could not use, newest first
+	ended     []*disk.FileWriter   // of these, those that are not durable
+}
+
+// mostEnded bounds the open files.
+const mostEnded = 64
+
+// end ends a file.
+func (d *Dir) end(w *disk.FileWriter, directory []byte) error {
+	if err := w.End(directory); err != nil {
+		return err
+	}
+	if d.ended = append(d.ended, w); len(d.ended) >= mostEnded {
+		return d.Sync()
+	}
+	return nil
+}
+
+// IsFull reports whether so many files are open that the end of the next one makes all durable, which
+// takes long. Sync does so at a better time.
+func (d *Dir) IsFull() bool { return len(d.ended) >= mostEnded-1 }
+
+// Sync makes the files that were written durable, and their names. The error is one of the disk.
+func (d *Dir) Sync() error {
+	for len(d.ended) > 0 {
+		w := d.ended[0]
+		d.ended = d.ended[1:]
+		if err := w.Sync(); err != nil {
+			return err
+		}
+	}
+	d.ended = nil
+	return failed(d.fs.SyncDir())
+}
+
+// OpenDir returns the files of a store, and its manifest, which is nil if none was written. The
+// errors are disk.ErrFormat, ErrFile, those of the FS, and a *disk.DamagedError for a backup that did not
+// end.
+func OpenDir(fs disk.FS, store disk.StoreID) (*Dir, *Manifest, error) {
+	names, err := fs.List()
+	if err != nil {
+		return nil, nil, err
+	}
+	d := &Dir{fs: fs, store: store, next: 1}
+	var manifests []uint64
+	for _, name := range names {
+		kind, number, ok := disk.ParseName(name)
+		if ok && kind == backupKind {
+			return nil, nil, &disk.DamagedError{File: name, Reason: "a backup was written here and did not end"}
+		}
+		if !ok || !isOurs(kind) {
+			continue
+		}
+		d.next = max(d.next, number+1)
+		if kind == ManifestKind {
+			manifests = append(manifests, number)
+		} else {
+			d.found = name
+		}
+	}
+	slices.Sort(manifests)
+	m, err := d.readManifest(manifests)
+	return d, m, err
+}
+
+// Found returns the name of a file of rows, dictionaries or states that OpenDir found; empty if there
+// was none.
+func (d *Dir) Found() string { return d.found }
+
+func isOurs(kind string) bool {
+	return slices.Contains([]string{ManifestKind, RowsKind, DictsKind, StatesKind}, kind)
+}
+
+// open opens a file of a version that is read.
+func (d *Dir) open(kind string, number uint64) (*disk.FileReader, error) {
+	return disk.OpenFile(d.fs, d.store, kind, number, VersionOf(kind))
+}
+
+// mostSpace is the 32nds of a disk.Space up to which files begin. Meanwhile the log can begin two segments.
+const mostSpace = 31
+
+// create makes a file with the next number. If the FS is a full disk.Space, that is refused for all but a
+// manifest, by which files can go.
+func (d *Dir) create(kind string) (*disk.FileWriter, error) {
+	if space, ok := d.fs.(*disk.Space); ok && kind != ManifestKind {
+		if err := space.Full(mostSpace); err != nil {
+			return nil, err
+		}
+	}
+	number := d.next
+	d.next++
+	w, err := disk.CreateFile(d.fs, d.store, kind, number, VersionOf(kind))
+	if err != nil {
+		return nil, err
+	}
+	if kind != ManifestKind {
+		d.unnamed = append(d.unnamed, disk.FileName(kind, number))
+	}
+	return w, nil
+}
+
+// Discard removes the files that were written since the manifest: there will be none that names
+// them. A file that cannot be removed goes with the next Clean.
+func (d *Dir) Discard() {
+	for _, w := range d.ended {
+		w.Abandon()
+	}
+	d.ended = nil
+	for _, name := range d.unnamed {
+		_ = d.fs.Remove(name)
+	}
+	d.unnamed = nil
+}
+
+// RowsName returns the name of a file of rows.
+func RowsName(number uint64) string { return disk.FileName(RowsKind, number) }
+
+// DictsName returns the name of a file of dictionaries.
+func DictsName(number uint64) string { return disk.FileName(DictsKind, number) }
+
+// Clean removes the files that the manifest does not name; without one, all. Files in needed stay: they
+// are read. It is called after WriteManifest, or OpenDir, with the manifest of these. After an error
+// some are removed.
+func (d *Dir) Clean(m *Manifest, needed map[string]bool) error {
+	names, err := d.fs.List()
+	if err != nil {
+		return failed(err)
+	}
+	named := m.Names()
+	var manifests, files []string
+	for _, name := range names {
+		kind, _, ok := disk.ParseName(name)
+		switch {
+		case !ok || !isOurs(kind) || named[name] || needed[name] || slices.Contains(d.manifests, name):
+		case kind == ManifestKind:
+			manifests = append(manifests, name)
+		default:
+			files = append(files, name)
+		}
+	}
+	d.unnamed = nil
+	if err := d.remove(manifests); err != nil {
+		return err
+	}
+	return d.remove(files)
+}
+
+// remove removes files, and makes that durable.
+func (d *Dir) remove(names []string) error {
+	if len(names) == 0 {
+		return nil
+	}
+	for _, name := range names {
+		if err := d.fs.Remove(name); err != nil {
+			return failed(err)
+		}
+	}
+	return failed(d.fs.SyncDir())
+}
+
+func failed(err error) error {
+	if err == nil {
+		return nil
+	}
+	return fmt.Errorf("%w: %w", disk.ErrDisk, err)
+}

@@ -1,0 +1,253 @@
+package files
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+
+	"github.com/granarydb/granary/internal/catalog"
+	"github.com/granarydb/granary/internal/disk"
+	"github.com/granarydb/granary/schema"
+)
+
+// Manifest is a database at one commit, without the contents of the files that it names. Files are
+// named by their numbers.
+type Manifest struct {
+	Commit  uint64 // the commit
+	Segment uint64 // the first segment of the log with entries that the files lack
+	Tables  []TableFiles
+
+	Histories []HistoryFiles
+}
+
+// TableFiles is the files of a table, its place in Manifest.Tables its ordinal.
+type TableFiles struct {
+	Name        string
+	Ranges      int64 // time ranges of a generation
+	Definition  schema.Definition
+	State       catalog.Saved
+	Generations []GenerationFiles
+	Buckets     []BucketFile // in order of time
+}
+
+// GenerationFiles is the dictionaries of a generation.
+type GenerationFiles struct {
+	Number  int64
+	Entries uint64   // entries of the log that the files have
+	Files   []uint64 // in the order in which they follow one another
+}
+
+// BucketFile is the file of a time bucket.
+type BucketFile struct {
+	Start, Latest int64  // those of catalog.BucketState
+	Unit          uint64 `json:",omitempty"` // of it, too
+	Late          bool   `json:",omitempty"`
+	Through       uint64 // no row is of a later commit
+	File          uint64
+	Rows          int64
+	Bytes         int64 // of the file
+}
+
+// Bucket returns the bucket that begins at start.
+func (t *TableFiles) Bucket(start int64) (b BucketFile, ok bool) {
+	if t == nil {
+		return b, false
+	}
+	i, ok := slices.BinarySearchFunc(t.Buckets, start, func(b BucketFile, start int64) int {
+		switch {
+		case b.Start < start:
+			return -1
+		case b.Start > start:
+			return 1
+		}
+		return 0
+	})
+	if ok {
+		b = t.Buckets[i]
+	}
+	return b, ok
+}
+
+// FileOf returns the file of a bucket. That of one that began at the same time and was dropped is another's.
+func (t *TableFiles) FileOf(b *catalog.BucketState) (f BucketFile, ok bool) {
+	if f, ok = t.Bucket(b.Start); ok && f.Through < b.Born {
+		return BucketFile{}, false
+	}
+	return f, ok
+}
+
+// Generation returns the generation with a number, which has no files if the manifest has none.
+func (t *TableFiles) Generation(number int64) GenerationFiles {
+	if t != nil {
+		for _, g := range t.Generations {
+			if g.Number == number {
+				return g
+			}
+		}
+	}
+	return GenerationFiles{Number: number}
+}
+
+// Table returns the table with an ordinal, or nil. A nil manifest has none.
+func (m *Manifest) Table(ordinal int) *TableFiles {
+	if m == nil || ordinal >= len(m.Tables) {
+		return nil
+	}
+	return &m.Tables[ordinal]
+}
+
+// Names returns the names of all files that the manifest names. A nil manifest has none.
+func (m *Manifest) Names() map[string]bool {
+	names := map[string]bool{}
+	if m == nil {
+		return names
+	}
+	for i := range m.Tables {
+		for _, g := range m.Tables[i].Generations {
+			for _, number := range g.Files {
+				names[disk.FileName(DictsKind, number)] = true
+			}
+		}
+		for _, b := range m.Tables[i].Buckets {
+			names[disk.FileName(RowsKind, b.File)] = true
+		}
+	}
+	for _, h := range m.Histories {
+		names[disk.FileName(StatesKind, h.File)] = true
+	}
+	return names
+}
+
+// copies is the number of files that have one manifest.
+const copies = 2
+
+// WriteManifest makes the files that were written durable, and then the database of a manifest the one
+// that OpenDir returns. An error is one of the disk; the manifest before counts then, unless the new one has
+// become durable all the same.
+func (d *Dir) WriteManifest(m *Manifest) error {
+	body, err := json.Marshal(m)
+	if err != nil {
+		return fmt.Errorf("manifest: %w", err)
+	}
+	if err := d.Sync(); err != nil { // first: a manifest can be durable before this call makes it so
+		d.Discard()
+		return err
+	}
+	written := make([]string, 0, copies)
+	for range copies {
+		w, err := d.create(ManifestKind)
+		if err == nil {
+			err = w.End(body)
+		}
+		if err != nil {
+			d.Discard() // nothing, after a first copy that is whole
+			return err
+		}
+		d.unnamed = nil // from here on there may be a manifest that names them
+		if err := w.Sync(); err != nil {
+			return err
+		}
+		written = append(written, disk.FileName(ManifestKind, d.next-1))
+	}
+	if err := d.fs.SyncDir(); err != nil {
+		return failed(err)
+	}
+	d.manifests = written
+	return nil
+}
+
+// readManifest returns the newest whole manifest, or nil if there is none. Its copy stays with it.
+func (d *Dir) readManifest(numbers []uint64) (*Manifest, error) {
+	for i, number := range slices.Backward(numbers) {
+		body, err := d.readCopy(number)
+		if damaged, ok := errors.AsType[*disk.DamagedError](err); ok {
+			d.damaged = append(d.damaged, damaged)
+			continue // its copy, or that of before: it was not finished, or a sector is bad
+		}
+		if err != nil {
+			return nil, err
+		}
+		m, err := parseManifest(body)
+		if err != nil {
+			return nil, fmt.Errorf("%w: %s: %w", ErrFile, disk.FileName(ManifestKind, number), err)
+		}
+		d.manifests = []string{disk.FileName(ManifestKind, number)}
+		if i > 0 {
+			if before, err := d.readCopy(numbers[i-1]); err == nil && bytes.Equal(before, body) {
+				d.manifests = append(d.manifests, disk.FileName(ManifestKind, numbers[i-1]))
+			}
+		}
+		return m, nil
+	}
+	return nil, nil
+}
+
+// Blame returns the error of a log that lacks entries. If OpenDir found manifests, and none is whole,
+// it is theirs: a *disk.DamagedError that names them. The log then lacks the entries that were in the
+// files of one of these. Otherwise it is err.
+func (d *Dir) Blame(err error) error {
+	_, ok := errors.AsType[*disk.DamagedError](err)
+	if !ok || len(d.manifests) > 0 || len(d.damaged) == 0 {
+		return err
+	}
+	first := *d.damaged[0]
+	for _, other := range d.damaged[1:] {
+		first.Reason += fmt.Sprintf("; %v", other)
+	}
+	first.Reason += fmt.Sprintf("; no manifest is whole, and the log alone is not enough: %v", err)
+	return &first
+}
+
+// parseManifest returns the manifest of a body. A field that this program does not know is an error:
+// it would be lost with the next manifest.
+func parseManifest(body []byte) (*Manifest, error) {
+	m := new(Manifest)
+	in := json.NewDecoder(bytes.NewReader(body))
+	in.DisallowUnknownFields()
+	if err := in.Decode(m); err != nil {
+		return nil, err
+	}
+	if m.Commit > math.MaxInt64 {
+		return nil, fmt.Errorf("commit %d", m.Commit)
+	}
+	for i := range m.Tables {
+		if err := m.Tables[i].check(m.Commit); err != nil {
+			return nil, fmt.Errorf("table %d: %w", i, err)
+		}
+	}
+	return m, nil
+}
+
+// check checks what a store relies on.
+func (t *TableFiles) check(commit uint64) error {
+	if t.Ranges < 1 {
+		return fmt.Errorf("generations of %d ranges", t.Ranges)
+	}
+	for i, b := range t.Buckets {
+		if b.Unit > t.State.LastUnit {
+			return fmt.Errorf("bucket %d is unit %d of %d", i, b.Unit, t.State.LastUnit)
+		}
+		if i > 0 && b.Start <= t.Buckets[i-1].Start || b.Through > commit || b.Rows < 0 {
+			return fmt.Errorf("bucket %d begins at %d and has %d rows up to commit %d of %d", i, b.Start, b.Rows, b.Through, commit)
+		}
+	}
+	for i, g := range t.Generations {
+		if i > 0 && g.Number <= t.Generations[i-1].Number || g.Entries == 0 {
+			return fmt.Errorf("generation %d has number %d and %d entries", i, g.Number, g.Entries)
+		}
+	}
+	return nil
+}
+
+// readCopy returns the bytes of a copy of a manifest.
+func (d *Dir) readCopy(number uint64) ([]byte, error) {
+	r, err := d.open(ManifestKind, number)
+	if err != nil {
+		return nil, err
+	}
+	body := r.Directory()
+	return body, r.Close()
+}

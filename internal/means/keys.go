@@ -1,0 +1,62 @@
+package means
+
+import (
+	"encoding/binary"
+
+	"github.com/granarydb/granary/encoding"
+	"github.com/granarydb/granary/internal/query"
+	"github.com/granarydb/granary/internal/rows"
+)
+
+// Text returns the value of a row as text, or "" if it has none.
+func Text(c *query.GroupColumn, row int) string {
+	if c.Values.Null(row) {
+		return ""
+	}
+	switch c.Values.Type {
+	case encoding.UUID:
+		return rows.IDText(c.Values.UUIDs[row])
+	case encoding.Uint64:
+		return rows.IDText(c.Values.Uint64s[row])
+	default:
+		return c.Values.Strings[row]
+	}
+}
+
+// AppendText appends a text so that different sequences of texts differ.
+func AppendText(dst []byte, text string) []byte {
+	return append(binary.AppendUvarint(dst, uint64(len(text))), text...)
+}
+
+// appendKey appends the values of a row in columns so that different ones differ. Of several columns together the
+// first with a value counts, as text.
+func appendKey(dst []byte, groups *query.Groups, columns [][]int, row int) []byte {
+	for _, of := range columns {
+		if len(of) == 1 {
+			dst = appendValue(dst, &groups.Columns[of[0]], row)
+			continue
+		}
+		value := ""
+		for _, i := range of {
+			if value == "" {
+				value = Text(&groups.Columns[i], row)
+			}
+		}
+		dst = AppendText(dst, value)
+	}
+	return dst
+}
+
+// appendValue appends the value of a row in a column so that different values differ.
+func appendValue(dst []byte, c *query.GroupColumn, row int) []byte {
+	switch {
+	case c.Codes != nil:
+		return binary.LittleEndian.AppendUint32(dst, c.Codes[row])
+	case c.Values.Null(row):
+		return append(dst, 0)
+	case c.Values.Type == encoding.Int64:
+		return binary.AppendVarint(append(dst, 1), c.Values.Int64s[row])
+	default:
+		return AppendText(append(dst, 1), Text(c, row))
+	}
+}

@@ -1,0 +1,188 @@
+package filter
+
+import (
+	"cmp"
+	"context"
+	"iter"
+	"slices"
+	"strings"
+
+	"github.com/granarydb/granary/granule"
+	"github.com/granarydb/granary/internal/catalog"
+)
+
+// Granules returns the granules in memory that can have rows for which the condition holds, in key
+// order, and the buckets with cold rows that can. They are valid until the next call.
+func (c *Chooser) Granules(state *catalog.TableState, where Expr) (granules []*granule.Granule, cold []*catalog.BucketState) {
+	found := c.work.granules[:0]
+	for _, b := range c.Buckets(state, where) {
+		switch {
+		case b.Cold != nil:
+			cold = append(cold, b)
+		case b.Gen != nil:
+			found = c.granulesOf(found, state, b)
+		}
+	}
+	c.work.granules = found
+	return found, cold
+}
+
+// Of yields the granules of a bucket that can have such rows, in key order, whether they are in memory
+// or cold. An error, one of reading files, is the last element.
+func (c *Chooser) Of(state *catalog.TableState, b *catalog.BucketState) iter.Seq2[*granule.Granule, error] {
+	return func(yield func(*granule.Granule, error) bool) {
+		if b.Cold != nil {
+			c.cold = true
+			c.ofCold(state, b, yield)
+			return
+		}
+		for _, g := range c.inMemory(state, b) {
+			if !yield(g, nil) {
+				return
+			}
+		}
+	}
+}
+
+// inMemory returns the granules of a bucket without cold rows that can have such rows, in key order. They are valid
+// until the next call.
+func (c *Chooser) inMemory(state *catalog.TableState, b *catalog.BucketState) []*granule.Granule {
+	if c.cold = false; b.Gen == nil {
+		return nil
+	}
+	c.work.granules = c.granulesOf(c.work.granules[:0], state, b)
+	return c.work.granules
+}
+
+// ofCold is Of for a bucket with cold rows.
+func (c *Chooser) ofCold(state *catalog.TableState, b *catalog.BucketState, yield func(*granule.Granule, error) bool) {
+	read := catalog.ColdRead{Wide: c.wide}
+	id := c.filter.onlyID()
+	if id != nil && !c.source.IsWide(id.column) {
+		id = nil // coded ids have no filter, and the part can lack other columns
+	}
+	if id != nil {
+		granules, some, err := c.source.FindID(state, b, id.name, *id.id)
+		if err != nil {
+			yield(nil, err)
+			return
+		}
+		if !some {
+			return
+		}
+		read.Granules = granules
+	}
+	gen, err := c.source.Dictionaries(state, b)
+	if err != nil {
+		yield(nil, err)
+		return
+	}
+	codes, few := b.Series.Few(c.seriesSet(gen).some, fewSeries)
+	if few && len(codes) == 0 {
+		return
+	}
+	if few {
+		read.Ranges = c.source.rangesOf(b, gen, codes)
+	}
+	for g, err := range c.source.Cold(state, b, gen, read) {
+		if err == nil && id != nil && len(id.among([]*granule.Granule{g})) == 0 {
+			continue
+		}
+		if !yield(g, err) {
+			return
+		}
+	}
+}
+
+// granulesOf appends the granules of one bucket that can have such rows. It has no cold rows.
+func (c *Chooser) granulesOf(dst []*granule.Granule, state *catalog.TableState, b *catalog.BucketState) []*granule.Granule {
+	codes, few := b.Series.Few(c.seriesSet(b.Gen).some, fewSeries)
+	lo, hi := c.source.Schema.BucketBounds(b.Start)
+	ranges := [][2]string{{lo, hi}}
+	if few {
+		ranges = c.source.rangesOf(b, b.Gen, codes)
+	}
+	n := len(dst)
+	dst = appendGranules(dst, state, ranges)
+	if id := c.filter.onlyID(); id != nil {
+		dst = dst[:n+len(id.among(dst[n:]))]
+	}
+	return dst
+}
+
+// reads yields the granules that can have such rows. It finds those of a bucket when it
+// reaches the bucket, so that the caller may stop early. It checks before each bucket and each
+// granule whether the query was cancelled or its snapshot has expired.
+func (c *Chooser) reads(ctx context.Context, r *Read, where Expr) iter.Seq2[*granule.Granule, error] {
+	return func(yield func(*granule.Granule, error) bool) {
+		for _, b := range c.Buckets(r.State, where) {
+			if err := cmp.Or(ctx.Err(), r.Use.Err()); err != nil {
+				yield(nil, err)
+				return
+			}
+			if b.Cold != nil {
+				for g, err := range c.Of(r.State, b) { // a loop in the heap, as cold rows are behind functions
+					r.Yield("read/granule")
+					if !yield(g, cmp.Or(err, ctx.Err(), r.Use.Err())) {
+						return
+					}
+				}
+				continue
+			}
+			for _, g := range c.inMemory(r.State, b) {
+				r.Yield("read/granule")
+				if !yield(g, cmp.Or(ctx.Err(), r.Use.Err())) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// rangesOf returns the key ranges of the given series of a bucket, in key order.
+func (s *Env) rangesOf(b *catalog.BucketState, gen *granule.Generation, codes []uint32) [][2]string {
+	keys := make([]string, len(codes))
+	bucket := s.Schema.AppendBucket(nil, b.Start)
+	for i, code := range codes {
+		tuple := gen.Series.Value(code)
+		var key strings.Builder
+		key.Grow(len(bucket) + len(tuple))
+		key.Write(bucket)
+		key.Write(tuple)
+		keys[i] = key.String()
+	}
+	slices.Sort(keys)
+	ranges := make([][2]string, len(keys))
+	for i, key := range keys {
+		ranges[i] = [2]string{key, after(key)}
+	}
+	return ranges
+}
+
+// after returns the lowest key above all keys with a prefix, or "" if there is none.
+func after(prefix string) string {
+	for n := len(prefix) - 1; n >= 0; n-- {
+		if last := prefix[n]; last < 0xff {
+			return prefix[:n] + string([]byte{last + 1})
+		}
+	}
+	return ""
+}
+
+// appendGranules appends the granules that overlap ranges of keys, each granule once. The
+// ranges are disjoint and ascending.
+func appendGranules(dst []*granule.Granule, state *catalog.TableState, ranges [][2]string) []*granule.Granule {
+	for _, r := range ranges {
+		n := len(dst)
+		dst = state.Granules.AppendOverlapping(dst, r[0], r[1])
+		if n == len(dst) {
+			continue
+		}
+		// Only the first granule can begin before the range: it was found for the range
+		// before, or it belongs to an earlier bucket.
+		if _, hi := dst[n].Bounds(); n > 0 && dst[n-1] == dst[n] || hi != "" && hi <= r[0] {
+			dst = slices.Delete(dst, n, n+1)
+		}
+	}
+	return dst
+}

@@ -1,0 +1,91 @@
+package filter
+
+import (
+	"context"
+	"fmt"
+	"iter"
+	"math"
+
+	"github.com/granarydb/granary/granule"
+	"github.com/granarydb/granary/internal/catalog"
+	"github.com/granarydb/granary/schema"
+	"github.com/granarydb/granary/txn"
+)
+
+// Read is a read of a table at one commit.
+type Read struct {
+	*Env
+	State *catalog.TableState        // nil if the table is newer than the commit
+	Use   txn.Use[*catalog.Database] // keeps the root alive until the read is done
+}
+
+// Concrete resolves names of columns and families to concrete names, in the given order. The
+// columns of a family are sorted. nil means all columns of the schema. Errors wrap ErrQuery.
+func (r *Read) Concrete(names []string) ([]schema.Concrete, error) {
+	if names == nil {
+		for _, c := range r.Schema.Columns() {
+			names = append(names, c.Name)
+		}
+	}
+	var out []schema.Concrete
+	for _, name := range names {
+		if family, ok := r.Schema.Family(name); ok {
+			for _, column := range r.State.Family(name) {
+				out = append(out, schema.Concrete{Column: family, Name: column})
+			}
+			continue
+		}
+		column, ok := r.Schema.Resolve(name)
+		if !ok {
+			return nil, fmt.Errorf("%w: no column %q", ErrQuery, name)
+		}
+		out = append(out, schema.Concrete{Column: column, Name: name})
+	}
+	return out, nil
+}
+
+// Names returns the concrete names of all columns, in schema order.
+func (r *Read) Names() ([]string, error) {
+	columns, err := r.Concrete(nil)
+	names := make([]string, len(columns))
+	for i, c := range columns {
+		names[i] = c.Name
+	}
+	return names, err
+}
+
+// Chosen yields a Selection for each part of the read that has rows for which where holds. A
+// Selection is valid until the next one. Granules come in key order. With ordered, rows do
+// too. wide is that of NewChooser.
+func (r *Read) Chosen(ctx context.Context, where Expr, ordered, wide bool) iter.Seq2[Selection, error] {
+	return func(yield func(Selection, error) bool) {
+		c, err := NewChooser(ctx, r.Env, where, wide)
+		if err != nil {
+			yield(Selection{}, err)
+			return
+		}
+		defer c.Done()
+		if r.State == nil {
+			return
+		}
+		for g, err := range c.reads(ctx, r, where) {
+			if err != nil {
+				yield(Selection{}, err)
+				return
+			}
+			if ordered && g.FreshParts() > 0 { // a granule of only a base part is sorted
+				g = granule.Rewrite(r.Schema, g, granule.Limit{Rows: math.MaxInt})[0]
+			}
+			for _, slice := range c.Parts(g) {
+				s := c.Choose(slice)
+				if c.Cancelled() {
+					yield(Selection{}, ctx.Err())
+					return
+				}
+				if s.Rows > 0 && !yield(s, nil) {
+					return
+				}
+			}
+		}
+	}
+}

@@ -1,0 +1,260 @@
+package repair
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"slices"
+
+	"github.com/granarydb/granary/internal/disk"
+	"github.com/granarydb/granary/internal/entries"
+	"github.com/granarydb/granary/internal/files"
+)
+
+// Listing is what a directory has, by its manifest and its names. The names of its JSON fields are stable.
+type Listing struct {
+	Store   string `json:"store"`   // the id of the store, in hex
+	Commit  uint64 `json:"commit"`  // that the files have
+	Segment uint64 `json:"segment"` // the first one of the log that is needed; 0 without a manifest
+	// Files are the files of the store, in the order of their names.
+	Files []ListedFile `json:"files"`
+}
+
+// ListedFile is a file of a directory.
+type ListedFile struct {
+	Name  string `json:"name"`
+	Kind  string `json:"kind"`
+	Bytes int64  `json:"bytes"`
+	// IsNamed is set if the manifest names the file, or needs it as a segment of the log. It is a copy
+	// of the manifest, or nobody needs it, otherwise.
+	IsNamed bool `json:"named"`
+
+	// The fields below are of files that the manifest names.
+
+	Table      string `json:"table,omitempty"`
+	History    string `json:"history,omitempty"`
+	Generation *int64 `json:"generation,omitempty"` // of a file of rows or dictionaries
+	From       int64  `json:"from,omitempty"`       // of rows: the range of their times, as in Loss
+	To         int64  `json:"to,omitempty"`
+	Rows       int64  `json:"rows,omitempty"`
+	Through    uint64 `json:"through,omitempty"` // no row is of a later commit
+}
+
+// List lists a directory. It reads the manifest and no other contents. The errors are those of Verify.
+func List(fsys disk.FS) (*Listing, error) {
+	c, err := open(fsys, true)
+	if err != nil {
+		return nil, err
+	}
+	defer c.close()
+	out := &Listing{Store: fmt.Sprintf("%x", c.id), Files: []ListedFile{}}
+	named := map[string]ListedFile{}
+	if m := c.manifest; m != nil {
+		out.Commit, out.Segment = m.Commit, m.Segment
+		if named, err = namedFiles(m); err != nil {
+			return nil, err
+		}
+	}
+	names, err := fsys.List()
+	if err != nil {
+		return nil, err
+	}
+	for _, name := range names {
+		kind, number, ok := disk.ParseName(name)
+		if !ok {
+			continue
+		}
+		f, isNamed := named[name]
+		f.Name, f.Kind, f.Bytes = name, kind, c.size(name)
+		f.IsNamed = isNamed || kind == disk.LogKind && number >= out.Segment
+		out.Files = append(out.Files, f)
+	}
+	return out, nil
+}
+
+// namedFiles returns the files that a manifest names, by their names.
+func namedFiles(m *files.Manifest) (map[string]ListedFile, error) {
+	out := map[string]ListedFile{}
+	for i := range m.Tables {
+		f := &m.Tables[i]
+		t, err := newTable(f)
+		if err != nil {
+			return nil, err
+		}
+		for _, g := range f.Generations {
+			for _, number := range g.Files {
+				out[disk.FileName(files.DictsKind, number)] = ListedFile{Table: t.name, Generation: &g.Number}
+			}
+		}
+		for _, b := range f.Buckets {
+			loss, generation := t.lossOf(b), t.ranges.Of(b.Start)
+			out[disk.FileName(files.RowsKind, b.File)] = ListedFile{
+				Table: t.name, Generation: &generation, From: loss.From, To: loss.To, Rows: b.Rows, Through: b.Through,
+			}
+		}
+	}
+	for _, h := range m.Histories {
+		out[disk.FileName(files.StatesKind, h.File)] = ListedFile{History: h.Name}
+	}
+	return out, nil
+}
+
+// ListedEntry is an entry of the log.
+type ListedEntry struct {
+	Kind   string `json:"kind"` // table, history, dictionaries or commit
+	Bytes  int    `json:"bytes"`
+	Commit uint64 `json:"commit,omitempty"`
+	Begin  uint64 `json:"begin,omitempty"` // of the transaction
+	// Of a commit: the parts and notes by table, and the histories with states, by their ordinals.
+	Tables    []ListedWrites `json:"tables,omitempty"`
+	Histories []int          `json:"histories,omitempty"`
+	// Of dictionaries: the ordinal of the table, the generation, and the number among its entries.
+	Table      *uint64 `json:"table,omitempty"`
+	Generation *int64  `json:"generation,omitempty"`
+	Number     uint64  `json:"number,omitempty"`
+}
+
+// ListedWrites is what a commit adds to a table.
+type ListedWrites struct {
+	Ordinal    int `json:"ordinal"`
+	Parts      int `json:"parts"`
+	ImageBytes int `json:"image_bytes"`
+	Notes      int `json:"notes,omitempty"`
+}
+
+// ListEntries returns the entries of a segment of the log, up to its end or to an error: a
+// *disk.DamagedError with the place, entries.ErrEntry, or one of List. What is before is returned with it.
+// A segment that no log needs is an error.
+func ListEntries(fsys disk.FS, segment uint64) ([]ListedEntry, error) {
+	c, err := open(fsys, true)
+	if err != nil {
+		return nil, err
+	}
+	defer c.close()
+	out := []ListedEntry{}
+	r, err := disk.SalvageLog(fsys, c.id, segment)
+	if err != nil {
+		return out, err
+	}
+	defer r.Close()
+	for {
+		e, err := r.Next()
+		read := r.Segments()
+		if len(read) == 0 || read[0].Number != segment {
+			return out, fmt.Errorf("%s: it is no segment of the log: %w", disk.FileName(disk.LogKind, segment), fs.ErrNotExist)
+		}
+		if errors.Is(err, io.EOF) || len(read) > 1 {
+			return out, nil
+		}
+		if err == nil {
+			var listed ListedEntry
+			listed, err = listEntry(e)
+			out = append(out, listed)
+		}
+		if err != nil {
+			return out, err
+		}
+	}
+}
+
+func listEntry(e disk.Entry) (ListedEntry, error) {
+	out := ListedEntry{Bytes: len(e.Body), Commit: e.Commit, Begin: e.Begin}
+	switch e.Kind {
+	case entries.EntryTable:
+		out.Kind = "table"
+	case entries.EntryHistory:
+		out.Kind = "history"
+	case entries.EntryDicts:
+		out.Kind = "dictionaries"
+		table, generation, number, _, ok := entries.CutDictsHead(e.Body)
+		if !ok {
+			return out, fmt.Errorf("%w: %d bytes for dictionaries", entries.ErrEntry, len(e.Body))
+		}
+		out.Table, out.Generation, out.Number = &table, &generation, number
+	case entries.EntryUnits:
+		out.Kind = "units"
+		ordinal, _, err := entries.ReadUnits(e.Body)
+		if err != nil {
+			return out, err
+		}
+		table := uint64(ordinal)
+		out.Table = &table
+	case entries.EntryCommit:
+		out.Kind = "commit"
+		w, err := entries.CommitEntry(e.Body).Read()
+		if err != nil {
+			return out, err
+		}
+		for _, t := range w.Tables {
+			writes := ListedWrites{Ordinal: t.Ordinal, Parts: len(t.Parts), Notes: len(t.Notes)}
+			for _, p := range t.Parts {
+				writes.ImageBytes += len(p.Image)
+			}
+			out.Tables = append(out.Tables, writes)
+		}
+		for _, h := range w.Histories {
+			out.Histories = append(out.Histories, h.Ordinal)
+		}
+	default:
+		return out, fmt.Errorf("%w: kind %d", entries.ErrEntry, e.Kind)
+	}
+	return out, nil
+}
+
+// ListedGranule is a granule of a file of rows.
+type ListedGranule struct {
+	Lower  []string `json:"lower"` // the lower bound, as schema.Schema.KeyText has it
+	Rows   int      `json:"rows"`
+	Begin  uint64   `json:"begin,omitempty"`  // the lowest begin id of its transactions
+	Commit uint64   `json:"commit,omitempty"` // the greatest commit id
+	Bytes  int      `json:"bytes"`            // in memory
+}
+
+// ListGranules returns the granules of a file of rows that the manifest names. It reads its dictionaries,
+// and all of the file. The errors are those of List and those of what is damaged; fs.ErrNotExist for a
+// file that no manifest names.
+func ListGranules(fsys disk.FS, file uint64) ([]ListedGranule, error) {
+	c, err := open(fsys, true)
+	if err != nil {
+		return nil, err
+	}
+	defer c.close()
+	f, b, err := c.bucketOf(file)
+	if err != nil {
+		return nil, err
+	}
+	t, err := newTable(f)
+	if err != nil {
+		return nil, err
+	}
+	g := t.generation(b.Start)
+	if err := c.dir.ReadDicts(t.schema, f.Generation(t.ranges.Of(b.Start)), g.Generation); err != nil {
+		return nil, err
+	}
+	granules, err := c.granules(t, g, b)
+	if err != nil {
+		return nil, err
+	}
+	out := make([]ListedGranule, 0, len(granules))
+	for _, g := range granules {
+		lower, _ := g.Bounds()
+		listed := ListedGranule{Lower: t.schema.KeyText(lower), Rows: g.Rows(), Bytes: g.Size()}
+		if base, ok := g.Base(); ok {
+			listed.Begin, listed.Commit = base.Part.Begin(), base.Part.Commit()
+		}
+		out = append(out, listed)
+	}
+	return out, nil
+}
+
+// bucketOf returns the table and the bucket of a file of rows.
+func (c *checker) bucketOf(file uint64) (*files.TableFiles, files.BucketFile, error) {
+	for i := 0; c.manifest != nil && i < len(c.manifest.Tables); i++ {
+		f := &c.manifest.Tables[i]
+		if k := slices.IndexFunc(f.Buckets, func(b files.BucketFile) bool { return b.File == file }); k >= 0 {
+			return f, f.Buckets[k], nil
+		}
+	}
+	return nil, files.BucketFile{}, fmt.Errorf("%s: no manifest names it: %w", disk.FileName(files.RowsKind, file), fs.ErrNotExist)
+}

@@ -1,0 +1,156 @@
+package repair
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"slices"
+
+	"github.com/granarydb/granary/history"
+	"github.com/granarydb/granary/internal/disk"
+	"github.com/granarydb/granary/internal/entries"
+)
+
+// ErrBeyondRepair is returned by Repair for files without a manifest: what they are is not known. The
+// directory is as before.
+var ErrBeyondRepair = errors.New("there is no whole manifest, so nothing can be repaired: take a backup")
+
+// Suffix is the end of the names of files that a repair has set aside.
+const Suffix = ".damaged"
+
+// Repair does what Verify does, and then leaves a directory that Open takes, with all that is not
+// damaged. Files that are damaged, or of no use without such a one, get names with Suffix. The log ends
+// before its first damage. The report is what was lost. If nothing is damaged, Repair changes nothing.
+//
+// The directory must not be open. The errors are those of Verify; ErrBeyondRepair; and disk.ErrDisk: then
+// Repair can be called again.
+func Repair(ctx context.Context, fsys disk.FS, progress func(done, total int64)) (*Report, error) {
+	c, err := open(fsys, false)
+	if err != nil {
+		return nil, err
+	}
+	defer c.close()
+	c.progress = progress
+	if err := c.check(ctx); err != nil || c.report.IsWhole() {
+		return c.report, err
+	}
+	if slices.ContainsFunc(c.report.Damages, func(d Damage) bool { return d.All }) {
+		return c.report, ErrBeyondRepair
+	}
+	return c.report, c.mend()
+}
+
+// mend leaves what is whole. First all that is damaged has a second name, so that nothing removes it
+// (R1). Then comes the log: with the old manifest the directory is refused as before (R2).
+func (c *checker) mend() error {
+	for _, name := range c.aside {
+		if err := c.setAside(name); err != nil {
+			return err
+		}
+	}
+	if err := c.fs.SyncDir(); err != nil {
+		return fmt.Errorf("%w: %w", disk.ErrDisk, err)
+	}
+	if c.logIsLost || c.lacksDictionaries() || c.lacksHistories() {
+		if err := c.replaceLog(); err != nil {
+			return err
+		}
+	}
+	if c.sound == nil {
+		return nil
+	}
+	for i, h := range c.histories[:len(c.sound.Histories)] {
+		if h.states != nil {
+			continue
+		}
+		f := &c.sound.Histories[i]
+		empty, err := history.New(history.Options{MaxAttributes: f.MaxAttributes})
+		if err != nil {
+			return fmt.Errorf("history %q: %w", f.Name, err)
+		}
+		if f.File, err = c.dir.WriteStates(empty.Empty().AppendImage(nil)); err != nil {
+			return err
+		}
+	}
+	if err := c.dir.WriteManifest(c.sound); err != nil {
+		return err
+	}
+	return c.dir.Clean(c.sound, nil)
+}
+
+// setAside gives a file a second name. One with that name is of a repair that did not end.
+func (c *checker) setAside(name string) error {
+	if err := c.fs.Remove(name + Suffix); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("%w: %w", disk.ErrDisk, err)
+	}
+	if err := disk.Copy(c.fs, c.fs, name, name+Suffix); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	return nil
+}
+
+func (c *checker) lacksDictionaries() bool {
+	return slices.ContainsFunc(c.tables, func(t *table) bool {
+		for _, g := range t.generations {
+			if g.lost {
+				return true
+			}
+		}
+		return false
+	})
+}
+
+func (c *checker) lacksHistories() bool {
+	return slices.ContainsFunc(c.histories, func(h *recorded) bool { return h.states == nil })
+}
+
+// replaceLog writes a log that ends before the damage, without what belongs to lost dictionaries and
+// histories.
+func (c *checker) replaceLog() error {
+	r, err := disk.SalvageLog(c.fs, c.id, c.from())
+	if err != nil {
+		return err
+	}
+	defer r.Close()
+	left := c.entries
+	return disk.ReplaceLog(c.fs, c.id, func() (disk.Entry, error) {
+		for ; left > 0; left-- {
+			e, err := r.Next()
+			if err != nil {
+				return e, err
+			}
+			if e, kept, err := c.keep(e); kept || err != nil {
+				left--
+				return e, err
+			}
+		}
+		return disk.Entry{}, io.EOF
+	})
+}
+
+// keep returns an entry without what is lost. An entry of which nothing is left is not kept, unless it is
+// a commit.
+func (c *checker) keep(e disk.Entry) (out disk.Entry, kept bool, err error) {
+	if e.Kind == entries.EntryCommit && c.manifest != nil && e.Commit <= c.manifest.Commit {
+		return e, true, nil // it is not read
+	}
+	switch e.Kind {
+	case entries.EntryDicts:
+		ordinal, number, _, _, _ := entries.CutDictsHead(e.Body) // the check has read it
+		return e, !c.tables[ordinal].numbered(number).lost, nil
+	case entries.EntryCommit:
+		w, err := entries.CommitEntry(e.Body).Read()
+		if err != nil {
+			return e, false, err
+		}
+		for i := range w.Tables {
+			t := c.tables[w.Tables[i].Ordinal]
+			w.Tables[i].Parts = slices.DeleteFunc(w.Tables[i].Parts, func(p entries.PartImage) bool { return t.generation(p.Bucket).lost })
+		}
+		w.Histories = slices.DeleteFunc(w.Histories, func(j entries.StatesWrites) bool { return c.histories[j.Ordinal].states == nil })
+		e.Body = w.Entry()
+	}
+	return e, true, nil
+}
