@@ -30,6 +30,4 @@
 //	K6  A bucket that is sealed (units.go) gets no row, and its id is that of no other unit of the
 //	    table at any time. A range with such a bucket has one that takes rows, or a free
 //	    nanosecond where one can begin.
-//
-// The package makes no compatibility promise: it is a room of package columnstore.
 package catalog

@@ -17,6 +17,4 @@
 //	S1  A read of a bucket yields each of its rows once, whether it is in memory or in the file.
 //	S2  A file stays while the current root, or one that is read, has cold rows in it.
 //	S3  What the cache has keeps no dictionaries in memory but those that it counts.
-//
-// The package makes no compatibility promise: it is a room of package columnstore.
 package cold

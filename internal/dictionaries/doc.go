@@ -13,6 +13,4 @@
 //	N1  At any time one object takes rows of a number. It has all entries that the log has.
 //	N2  A code means the same in each object of a number (D4).
 //	N3  Pinned dictionaries stay hot, unless they are dropped.
-//
-// The package makes no compatibility promise: it is a room of package columnstore.
 package dictionaries

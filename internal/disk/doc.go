@@ -65,6 +65,5 @@
 // outside of it. Without the first nothing is durable; without the second an entry can take one
 // with it that was written before to the same sector, which is then reported as damage.
 //
-// The package makes no compatibility promise. Its files do: they carry the version of their
-// format.
+// Files of earlier versions stay readable: they carry the version of their format.
 package disk

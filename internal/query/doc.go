@@ -20,6 +20,4 @@
 // aggregation adds them up: by the columns of series once per span, by the time of profiles
 // once per header, by stacks into cells by code. It decodes no list. Aggregates other than one
 // sum take a pass over the rows to find the group of each, then one for each aggregate.
-//
-// The package makes no compatibility promise: it is a room of package columnstore.
 package query

@@ -24,6 +24,4 @@
 //	    ignores.
 //	R2  A crash amid Repair leaves a directory that Open refuses or that has lost no more than a
 //	    whole repair would cost. Another Repair ends the work.
-//
-// The package makes no compatibility promise but for Verify and Repair.
 package repair

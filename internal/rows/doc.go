@@ -9,5 +9,5 @@
 // name of a column of that, CutNumber and CutUnit read it. Trace and span ids are columns of
 // their own, if their text is that of ParseID.
 //
-// It knows neither the store nor questions. The package makes no compatibility promise.
+// It knows neither the store nor questions.
 package rows

@@ -9,6 +9,5 @@
 //
 // A pattern is tried once for each distinct name.
 //
-// It knows codes, lists and records, and neither the store nor values. The package makes no
-// compatibility promise.
+// It knows codes, lists and records, and neither the store nor values.
 package symbols

@@ -16,6 +16,4 @@
 //	    include others.
 //	F3  Series that were interned after the state are not considered.
 //	F4  A cancelled query ends soon. Its last answers are meaningless (Chooser.Cancelled).
-//
-// The package makes no compatibility promise: it is a room of package columnstore.
 package filter

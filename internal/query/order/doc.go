@@ -11,6 +11,4 @@
 //	O1  The order is total: rows with equal values are in the order of an ordered scan, so
 //	    maintenance does not change an answer.
 //	O2  The memory for an order is that of the rows kept, however many are read.
-//
-// The package makes no compatibility promise: it is a room of package columnstore.
 package order
