@@ -40,7 +40,7 @@ var below = map[string][]string{
 	"internal/query/filter": {"internal/catalog", "granule", "txn", "schema", "encoding", "encoding/dict"},
 	"internal/query/order":  {"internal/query/filter", "granule", "schema", "encoding"},
 	"internal/repair":       {"internal/catalog", "internal/dictionaries", "internal/files", "internal/entries", "internal/disk", "granule", "history", "schema"},
-	"internal/entries":      {"internal/catalog", "granule", "schema", "internal/fields"},
+	"internal/entries":      {"internal/catalog", "internal/disk", "internal/files", "granule", "schema", "internal/fields"},
 	"internal/cold":         {"internal/catalog", "internal/dictionaries", "internal/files", "internal/disk", "granule", "txn", "schema", "internal/cache"},
 	"internal/dictionaries": {"internal/files", "internal/entries", "internal/disk", "granule", "schema", "txn"},
 	"internal/files":        {"internal/catalog", "granule", "internal/disk", "schema", "internal/fields"},

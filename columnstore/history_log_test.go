@@ -127,8 +127,8 @@ func TestLog_HistoryEntries(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer func() { _ = s.Close() }()
-	r := &recovery{store: s}
-	if err := r.repeat(disk.Entry{Kind: entries.EntryHistory, Body: []byte(`{"Name":"h"}`)}); err != nil {
+	r := entries.NewWalk(nil, &recovery{store: s})
+	if err := r.Visit(disk.Entry{Kind: entries.EntryHistory, Body: []byte(`{"Name":"h"}`)}); err != nil {
 		t.Fatal(err)
 	}
 	commit := func(fields ...byte) []byte { return append(make([]byte, 8), fields...) }
@@ -143,11 +143,11 @@ func TestLog_HistoryEntries(t *testing.T) {
 		"no length":         {Kind: entries.EntryCommit, Commit: 1, Body: commit(0)},
 		"cut journal":       {Kind: entries.EntryCommit, Commit: 1, Body: commit(0, 9, 0)},
 	} {
-		if err := r.repeat(e); !errors.Is(err, entries.ErrEntry) {
+		if err := r.Visit(e); !errors.Is(err, entries.ErrEntry) {
 			t.Errorf("%s: %v, want %v", name, err, entries.ErrEntry)
 		}
 	}
-	if err := r.repeat(disk.Entry{Kind: entries.EntryCommit, Commit: 1, Body: commit(0, 2, 0, 9)}); !errors.Is(err, history.ErrJournal) {
+	if err := r.Visit(disk.Entry{Kind: entries.EntryCommit, Commit: 1, Body: commit(0, 2, 0, 9)}); !errors.Is(err, history.ErrJournal) {
 		t.Errorf("a journal of nothing: %v, want %v", err, history.ErrJournal)
 	}
 }

@@ -16,7 +16,8 @@ import (
 	"github.com/granarydb/granary/txn"
 )
 
-// recovery repeats the log of an earlier run in a store that nobody uses yet. It decides nothing
+// recovery repeats the log of an earlier run in a store that nobody uses yet, as the visitor of an entries.Walk.
+// It decides nothing
 // that the run decided: buckets are cut and dropped where they were, whatever the options, the
 // clock and the memory are now. Granules are those of now, so parts are routed by key.
 type recovery struct {
@@ -30,7 +31,6 @@ type recovery struct {
 	}
 	parts  granule.PartReader
 	commit txn.ID // the last one
-	filed  uint64 // commits up to this one are in files
 }
 
 // A batch of commits is published as one root: a root for each would cost half of the time.
@@ -55,7 +55,7 @@ func (r *recovery) load(files *files.Dir, m *files.Manifest) error {
 			return fmt.Errorf("history %q: %w", f.Name, err)
 		}
 	}
-	r.commit, r.filed = txn.ID(m.Commit), m.Commit
+	r.commit = txn.ID(m.Commit)
 	r.publishAs(r.commit)
 	return nil
 }
@@ -91,14 +91,11 @@ func (r *recovery) edit(t *Table) *catalog.TableEdit {
 }
 
 // repeatLog repeats a log up to its end.
-func (r *recovery) repeatLog(log *disk.Reader) error {
+func (r *recovery) repeatLog(w *entries.Walk, log *disk.Reader) error {
 	for {
-		e, err := log.Next()
+		_, err := w.Next(log)
 		if errors.Is(err, io.EOF) {
 			break
-		}
-		if err == nil {
-			err = r.repeat(e)
 		}
 		if err != nil {
 			return fmt.Errorf("recover after commit %d: %w", r.commit, err)
@@ -118,34 +115,11 @@ func (r *recovery) repeatLog(log *disk.Reader) error {
 	return nil
 }
 
-// repeat repeats an entry.
-func (r *recovery) repeat(e disk.Entry) error {
-	switch e.Kind {
-	case entries.EntryTable:
-		return r.createTable(e.Body)
-	case entries.EntryDicts:
-		return r.extend(e.Body)
-	case entries.EntryCommit:
-		return r.again(e, r.repeatCommit)
-	case entries.EntryHistory:
-		return r.createHistory(e.Body)
-	case entries.EntryUnits:
-		return r.again(e, r.repeatUnits)
-	}
-	return fmt.Errorf("%w: kind %d", entries.ErrEntry, e.Kind)
-}
-
-// createTable creates a table.
-func (r *recovery) createTable(body []byte) error {
-	e, known, err := entries.ReadTable(body, len(r.tables), func(i int) string { return r.tables[i].name })
-	if known || err != nil {
-		return err
-	}
+// AddTable creates a table.
+func (r *recovery) AddTable(e entries.TableEntry) error {
 	r.publish() // an edit would put back the tables of before
-	if _, err := r.addTable(e); err != nil {
-		return fmt.Errorf("%w: %w", entries.ErrEntry, err)
-	}
-	return nil
+	_, err := r.addTable(e)
+	return err
 }
 
 // addTable adds a table.
@@ -157,17 +131,8 @@ func (r *recovery) addTable(e entries.TableEntry) (*Table, error) {
 	return t, err
 }
 
-// createHistory creates a history.
-func (r *recovery) createHistory(body []byte) error {
-	e, known, err := entries.ReadHistory(body, len(r.histories), func(i int) string { return r.histories[i].name })
-	if known || err != nil {
-		return err
-	}
-	if err := r.addHistory(e, nil); err != nil {
-		return fmt.Errorf("%w: %w", entries.ErrEntry, err)
-	}
-	return nil
-}
+// AddHistory creates a history.
+func (r *recovery) AddHistory(e entries.HistoryEntry) error { return r.addHistory(e, nil) }
 
 // addHistory adds a history, of an image if there is one.
 func (r *recovery) addHistory(e entries.HistoryEntry, image []byte) error {
@@ -178,112 +143,61 @@ func (r *recovery) addHistory(e entries.HistoryEntry, image []byte) error {
 	return err
 }
 
-// extend adds entries to the dictionaries of a generation, unless it was dropped later in the
+// Extend adds entries to the dictionaries of a generation, unless it was dropped later in the
 // earlier run and is dropped already.
-func (r *recovery) extend(body []byte) error {
-	table, number, entry, image, ok := entries.CutDictsHead(body)
-	if !ok || table >= uint64(len(r.tables)) {
-		return fmt.Errorf("%w: %d bytes for dictionaries of table %d of %d", entries.ErrEntry, len(body), table, len(r.tables))
-	}
-	t := r.tables[table]
-	if entry <= t.generations.Files(number).Entries { // the files have it
+func (r *recovery) Extend(e entries.Extension) error {
+	t := r.tables[e.Table]
+	if e.Number <= t.generations.Files(e.Generation).Entries { // the files have it
 		return nil
 	}
-	g, kept, err := t.generations.Acquire(number)
+	g, kept, err := t.generations.Acquire(e.Generation)
 	if err != nil || !kept {
 		return err
 	}
 	defer t.generations.Count(g)
-	if err := g.Repeat(t.schema, entry, image); err != nil {
-		return fmt.Errorf("table %q, generation %d: %w", t.name, number, err)
-	}
-	return nil
+	return g.Repeat(t.schema, e.Number, e.Image)
 }
 
-// again repeats a commit by do, unless the files have it. It is an error if the commit is not behind the last.
-func (r *recovery) again(e disk.Entry, do func(disk.Entry) error) error {
-	switch {
-	case e.Commit <= r.filed:
-		return nil
-	case txn.ID(e.Commit) <= r.commit:
-		return fmt.Errorf("%w: commit %d", entries.ErrEntry, e.Commit)
-	}
-	if err := do(e); err != nil {
-		return err
-	}
-	r.commit = txn.ID(e.Commit)
-	r.batch.bytes += len(e.Body)
-	if r.batch.commits++; r.batch.commits >= batchCommits || r.batch.bytes >= batchBytes {
-		r.publish()
-	}
-	return nil
-}
-
-// repeatCommit adds the rows of a commit, and does what it decided.
-func (r *recovery) repeatCommit(e disk.Entry) error {
-	w, err := entries.CommitEntry(e.Body).Read()
-	if err != nil {
-		return err
-	}
-	for i := range w.Tables {
-		if err := r.repeatTable(&w.Tables[i], e); err != nil {
-			return err
-		}
-	}
-	for _, j := range w.Histories {
-		if err := r.repeatStates(j); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// repeatUnits seals and drops the units of a commit.
-func (r *recovery) repeatUnits(e disk.Entry) error {
-	table, change, err := entries.ReadUnits(e.Body)
-	if err == nil && (table >= len(r.tables) || r.tables[table].schema.BucketWidth() == 0) {
-		err = fmt.Errorf("%w: units of table %d of %d", entries.ErrEntry, table, len(r.tables))
-	}
-	if err != nil {
-		return err
-	}
-	r.edit(r.tables[table]).ChangeUnits(change)
-	return nil
-}
-
-// repeatTable repeats the part of a commit in one table.
-func (r *recovery) repeatTable(w *entries.TableContents, e disk.Entry) error {
-	if w.Ordinal >= len(r.tables) {
-		return fmt.Errorf("%w: table %d of %d", entries.ErrEntry, w.Ordinal, len(r.tables))
-	}
+// Rows adds the rows of a commit in one table, and does what it decided.
+func (r *recovery) Rows(e disk.Entry, w *entries.TableContents) error {
 	t := r.tables[w.Ordinal]
 	edit := r.edit(t)
 	for _, p := range w.Parts {
 		if err := r.addPart(t, edit, p, e); err != nil {
-			return fmt.Errorf("table %q: %w", t.name, err)
+			return err
 		}
 	}
 	for _, note := range w.Notes {
 		if err := edit.Note(note, 0); err != nil {
-			return fmt.Errorf("table %q: %w", t.name, err)
+			return err
 		}
 	}
 	edit.Follow(w.Decided, r.store.opts.GranuleRows)
 	return nil
 }
 
-// repeatStates repeats the part of a commit in one history, drops included.
-func (r *recovery) repeatStates(j entries.StatesWrites) error {
-	if j.Ordinal >= len(r.histories) {
-		return fmt.Errorf("%w: history %d of %d", entries.ErrEntry, j.Ordinal, len(r.histories))
+// States repeats the part of a commit in one history, drops included.
+func (r *recovery) States(w entries.StatesWrites) error {
+	view, err := r.histories[w.Ordinal].states.Replay(w.Journal)
+	if err == nil {
+		r.views[w.Ordinal] = view
 	}
-	h := r.histories[j.Ordinal]
-	view, err := h.states.Replay(j.Journal)
-	if err != nil {
-		return fmt.Errorf("history %q: %w", h.name, err)
-	}
-	r.views[j.Ordinal] = view
+	return err
+}
+
+// Units seals and drops the units of a commit.
+func (r *recovery) Units(w entries.UnitsContents) error {
+	r.edit(r.tables[w.Table]).ChangeUnits(w.Change)
 	return nil
+}
+
+// Committed counts a commit, and publishes the batch when it is large.
+func (r *recovery) Committed(e disk.Entry) {
+	r.commit = txn.ID(e.Commit)
+	r.batch.bytes += len(e.Body)
+	if r.batch.commits++; r.batch.commits >= batchCommits || r.batch.bytes >= batchBytes {
+		r.publish()
+	}
 }
 
 // addPart adds a part, unless it is of a time range that a later commit dropped: the manifest can

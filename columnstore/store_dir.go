@@ -8,6 +8,7 @@ import (
 
 	"github.com/granarydb/granary/internal/catalog"
 	"github.com/granarydb/granary/internal/disk"
+	"github.com/granarydb/granary/internal/entries"
 	"github.com/granarydb/granary/internal/files"
 	"github.com/granarydb/granary/txn"
 )
@@ -58,7 +59,7 @@ func (s *Store) openDir() (err error) {
 		return files.Blame(err)
 	}
 	defer log.Close()
-	if err := r.repeatLog(log); err != nil {
+	if err := r.repeatLog(entries.NewWalk(manifest, r), log); err != nil {
 		return err
 	}
 	if name := files.Found(); manifest == nil && name != "" && len(log.Segments()) == 0 {

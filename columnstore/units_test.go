@@ -13,6 +13,7 @@ import (
 	"github.com/granarydb/granary/internal/crashfs"
 	"github.com/granarydb/granary/internal/disk"
 	"github.com/granarydb/granary/internal/entries"
+	"github.com/granarydb/granary/internal/files"
 )
 
 // insertAt inserts a row of each time in a transaction of its own.
@@ -248,18 +249,19 @@ func TestSeal_Entries(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r := &recovery{store: store, tables: []*Table{table, plain}, edits: make([]*catalog.TableEdit, 2)}
+	tables := []files.TableFiles{{Name: "samples", Definition: samples(10)}, {Name: "plain", Definition: samples(0)}}
+	r := entries.NewWalk(&files.Manifest{Tables: tables}, &recovery{store: store, tables: []*Table{table, plain}, edits: make([]*catalog.TableEdit, 2)})
 	of := catalog.UnitsChange{Seal: []catalog.UnitPlace{{Start: 20, ID: 1}}, Drop: []catalog.UnitPlace{{Start: 30, ID: 2}}}
 	for name, body := range map[string][]byte{
 		"a table that is not there":   entries.UnitsEntry(2, of),
 		"a table without time ranges": entries.UnitsEntry(1, of),
 		"an empty body":               nil,
 	} {
-		if err := r.repeat(disk.Entry{Kind: entries.EntryUnits, Commit: 9, Body: body}); !errors.Is(err, entries.ErrEntry) {
+		if err := r.Visit(disk.Entry{Kind: entries.EntryUnits, Commit: 9, Body: body}); !errors.Is(err, entries.ErrEntry) {
 			t.Errorf("%s: %v, want %v", name, err, entries.ErrEntry)
 		}
 	}
-	if err := r.repeat(disk.Entry{Kind: entries.EntryUnits, Commit: 9, Body: entries.UnitsEntry(0, of)}); err != nil { // of a floor that is known
+	if err := r.Visit(disk.Entry{Kind: entries.EntryUnits, Commit: 9, Body: entries.UnitsEntry(0, of)}); err != nil { // of a floor that is known
 		t.Errorf("units that are not there: %v", err)
 	}
 }

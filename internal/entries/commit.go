@@ -59,16 +59,6 @@ func DictsHead(table int, generation int64, number uint64, room int) []byte {
 	return binary.LittleEndian.AppendUint64(head, number)
 }
 
-// CutDictsHead cuts the header of an EntryDicts from its body; ok is false if that is too short. The
-// image is in the memory of the body.
-func CutDictsHead(body []byte) (table uint64, generation int64, number uint64, image []byte, ok bool) {
-	if len(body) < dictsHead {
-		return 0, 0, 0, nil, false
-	}
-	u64 := func(at int) uint64 { return binary.LittleEndian.Uint64(body[at:]) }
-	return u64(0), int64(u64(8)), u64(16), body[dictsHead:], true
-}
-
 // CommitEntry is the body of an EntryCommit:
 //
 //	u32  tables                  u32  bytes of the images

@@ -45,14 +45,16 @@ func TestCommit(t *testing.T) {
 	}
 }
 
-func TestDictsHead(t *testing.T) {
+func TestExtension(t *testing.T) {
 	body := append(DictsHead(1, -2, 3, 1), 4)
-	table, generation, number, image, ok := CutDictsHead(body)
-	if !ok || table != 1 || generation != -2 || number != 3 || !slices.Equal(image, []byte{4}) {
-		t.Errorf("table %d, generation %d, number %d, image %x, %v", table, generation, number, image, ok)
+	if got, err := readExtension(body); err != nil || !cmp.Equal(got, Extension{1, -2, 3, []byte{4}}) {
+		t.Errorf("%+v, %v", got, err)
 	}
-	if _, _, _, _, ok := CutDictsHead(body[:dictsHead-1]); ok {
-		t.Error("a header of 23 bytes")
+	if _, err := readExtension(body[:dictsHead-1]); !errors.Is(err, ErrEntry) {
+		t.Errorf("a header of 23 bytes: %v", err)
+	}
+	if _, err := readExtension(DictsHead(-1, 0, 1, 0)); !errors.Is(err, ErrEntry) {
+		t.Errorf("table -1: %v", err)
 	}
 }
 
@@ -74,34 +76,5 @@ func TestCommit_RandomChanges(t *testing.T) {
 		if err := images[0].Try(t, b); err != nil && !errors.Is(err, ErrEntry) {
 			t.Fatal(err)
 		}
-	}
-}
-
-// Tables and histories come in the order of their ordinals, or are those of the files.
-func TestReadCreated(t *testing.T) {
-	names := []string{"a", "b"}
-	name := func(i int) string { return names[i] }
-	for _, tc := range []struct {
-		body        string
-		known, fine bool
-	}{
-		{`{"Ordinal":1,"Name":"b","Ranges":1}`, true, true},
-		{`{"Ordinal":2,"Name":"c","Ranges":1}`, false, true},
-		{`{"Ordinal":1,"Name":"c","Ranges":1}`, false, false},
-		{`{"Ordinal":3,"Name":"c","Ranges":1}`, false, false},
-		{`{"Ordinal":-1,"Name":"a","Ranges":1}`, false, false},
-		{`{"Ordinal":`, false, false},
-	} {
-		table, known, err := ReadTable([]byte(tc.body), 2, name)
-		h, knownToo, errToo := ReadHistory([]byte(tc.body), 2, name)
-		if known != tc.known || knownToo != tc.known || (err == nil) != tc.fine || (errToo == nil) != tc.fine || table.Name != h.Name {
-			t.Errorf("%s: %v, %v; %v, %v", tc.body, known, err, knownToo, errToo)
-		}
-		if err != nil && !errors.Is(err, ErrEntry) || errToo != nil && !errors.Is(errToo, ErrEntry) {
-			t.Errorf("%s: %v; %v", tc.body, err, errToo)
-		}
-	}
-	if _, _, err := ReadTable([]byte(`{"Ordinal":2,"Name":"c"}`), 2, name); !errors.Is(err, ErrEntry) {
-		t.Errorf("a table without ranges: %v", err)
 	}
 }

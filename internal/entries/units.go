@@ -21,12 +21,12 @@ func UnitsEntry(table int, c catalog.UnitsChange) []byte {
 	return w.Data
 }
 
-// ReadUnits reads the body of an EntryUnits. The error is ErrEntry.
-func ReadUnits(body []byte) (table int, c catalog.UnitsChange, err error) {
+// readUnits reads the body of an EntryUnits.
+func readUnits(body []byte) (c UnitsContents, err error) {
 	r := fields.NewReader(body, ErrEntry)
 	r.In("units")
-	table = int(r.Uint("table", math.MaxInt32))
-	for _, places := range []*[]catalog.UnitPlace{&c.Seal, &c.Drop} {
+	c.Table = int(r.Uint("table", math.MaxInt32))
+	for _, places := range []*[]catalog.UnitPlace{&c.Change.Seal, &c.Change.Drop} {
 		for range r.Count("units", 2) {
 			start := int64(r.Int("start"))
 			*places = append(*places, catalog.UnitPlace{Start: start, ID: r.Uint("id", math.MaxInt64)})
@@ -35,5 +35,5 @@ func ReadUnits(body []byte) (table int, c catalog.UnitsChange, err error) {
 	if r.Left() > 0 {
 		r.Failf("%d bytes are left", r.Left())
 	}
-	return table, c, r.Err()
+	return c, r.Err()
 }

@@ -14,16 +14,16 @@ import (
 func TestUnits(t *testing.T) {
 	want := catalog.UnitsChange{Seal: []catalog.UnitPlace{{Start: -7, ID: 1}, {Start: 1 << 60, ID: 300}}, Drop: []catalog.UnitPlace{{Start: 9, ID: 2}}}
 	body := UnitsEntry(3, want)
-	table, got, err := ReadUnits(body)
-	if err != nil || table != 3 || !cmp.Equal(got, want) {
-		t.Errorf("table %d, %+v, %v", table, got, err)
+	got, err := readUnits(body)
+	if err != nil || !cmp.Equal(got, UnitsContents{3, want}) {
+		t.Errorf("%+v, %v", got, err)
 	}
 	for n := range body {
-		if _, _, err := ReadUnits(body[:n]); !errors.Is(err, ErrEntry) {
+		if _, err := readUnits(body[:n]); !errors.Is(err, ErrEntry) {
 			t.Errorf("%d of %d bytes: %v", n, len(body), err)
 		}
 	}
-	if _, _, err := ReadUnits(append(slices.Clone(body), 0)); !errors.Is(err, ErrEntry) {
+	if _, err := readUnits(append(slices.Clone(body), 0)); !errors.Is(err, ErrEntry) {
 		t.Errorf("a byte more: %v", err)
 	}
 }
@@ -31,10 +31,7 @@ func TestUnits(t *testing.T) {
 func TestUnits_RandomChanges(t *testing.T) {
 	damaged.RandomChanges(t, []damaged.Image{{
 		Name: "units", Bytes: UnitsEntry(1, catalog.UnitsChange{Seal: []catalog.UnitPlace{{Start: 5, ID: 1}}, Drop: []catalog.UnitPlace{{Start: 9, ID: 2}}}), Bad: ErrEntry,
-		Open: func(image []byte) (any, error) {
-			_, c, err := ReadUnits(image)
-			return c, err
-		},
-		Use: func(*testing.T, any) {},
+		Open: func(image []byte) (any, error) { return readUnits(image) },
+		Use:  func(*testing.T, any) {},
 	}})
 }

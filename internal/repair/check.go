@@ -50,6 +50,7 @@ type checker struct {
 	tables    []*table    // by ordinal
 	histories []*recorded // by ordinal
 	entries   int         // of the log, before the first damage
+	rows      int64       // of the commit that is read
 	logIsLost bool        // from there on
 
 	progress    func(done, total int64)

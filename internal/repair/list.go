@@ -102,7 +102,7 @@ func namedFiles(m *files.Manifest) (map[string]ListedFile, error) {
 
 // ListedEntry is an entry of the log.
 type ListedEntry struct {
-	Kind   string `json:"kind"` // table, history, dictionaries or commit
+	Kind   string `json:"kind"` // table, history, dictionaries, commit or units
 	Bytes  int    `json:"bytes"`
 	Commit uint64 `json:"commit,omitempty"`
 	Begin  uint64 `json:"begin,omitempty"` // of the transaction
@@ -158,46 +158,36 @@ func ListEntries(fsys disk.FS, segment uint64) ([]ListedEntry, error) {
 	}
 }
 
+// kindNames are the kinds of entries as a list has them.
+var kindNames = map[uint32]string{
+	entries.EntryTable: "table", entries.EntryDicts: "dictionaries", entries.EntryCommit: "commit",
+	entries.EntryHistory: "history", entries.EntryUnits: "units",
+}
+
 func listEntry(e disk.Entry) (ListedEntry, error) {
-	out := ListedEntry{Bytes: len(e.Body), Commit: e.Commit, Begin: e.Begin}
-	switch e.Kind {
-	case entries.EntryTable:
-		out.Kind = "table"
-	case entries.EntryHistory:
-		out.Kind = "history"
-	case entries.EntryDicts:
-		out.Kind = "dictionaries"
-		table, generation, number, _, ok := entries.CutDictsHead(e.Body)
-		if !ok {
-			return out, fmt.Errorf("%w: %d bytes for dictionaries", entries.ErrEntry, len(e.Body))
-		}
-		out.Table, out.Generation, out.Number = &table, &generation, number
-	case entries.EntryUnits:
-		out.Kind = "units"
-		ordinal, _, err := entries.ReadUnits(e.Body)
-		if err != nil {
-			return out, err
-		}
-		table := uint64(ordinal)
+	out := ListedEntry{Kind: kindNames[e.Kind], Bytes: len(e.Body), Commit: e.Commit, Begin: e.Begin}
+	contents, err := entries.Read(e)
+	if err != nil {
+		return out, err
+	}
+	switch c := contents.(type) {
+	case entries.Extension:
+		table := uint64(c.Table)
+		out.Table, out.Generation, out.Number = &table, &c.Generation, c.Number
+	case entries.UnitsContents:
+		table := uint64(c.Table)
 		out.Table = &table
-	case entries.EntryCommit:
-		out.Kind = "commit"
-		w, err := entries.CommitEntry(e.Body).Read()
-		if err != nil {
-			return out, err
-		}
-		for _, t := range w.Tables {
+	case entries.CommitContents:
+		for _, t := range c.Tables {
 			writes := ListedWrites{Ordinal: t.Ordinal, Parts: len(t.Parts), Notes: len(t.Notes)}
 			for _, p := range t.Parts {
 				writes.ImageBytes += len(p.Image)
 			}
 			out.Tables = append(out.Tables, writes)
 		}
-		for _, h := range w.Histories {
+		for _, h := range c.Histories {
 			out.Histories = append(out.Histories, h.Ordinal)
 		}
-	default:
-		return out, fmt.Errorf("%w: kind %d", entries.ErrEntry, e.Kind)
 	}
 	return out, nil
 }

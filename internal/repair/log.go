@@ -36,14 +36,12 @@ func (c *checker) log(ctx context.Context) error {
 		return err
 	}
 	defer r.Close()
+	w := entries.NewWalk(c.sound, c)
 	for {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		e, err := r.Next()
-		if err == nil {
-			err = c.entry(e)
-		}
+		e, err := w.Next(r)
 		if errors.Is(err, io.EOF) {
 			err = chainErr // the end is where a segment is missing
 		}
@@ -93,130 +91,46 @@ func (c *checker) loseLog(r *disk.Reader, err error) error {
 	return err
 }
 
-// entry checks an entry. What belongs to a generation or a history that is lost is not read.
-func (c *checker) entry(e disk.Entry) error {
-	switch e.Kind {
-	case entries.EntryTable:
-		return c.addTable(e.Body)
-	case entries.EntryDicts:
-		return c.extend(e.Body)
-	case entries.EntryCommit:
-		return c.commit(e)
-	case entries.EntryHistory:
-		return c.addHistory(e.Body)
-	case entries.EntryUnits:
-		return c.units(e)
-	}
-	return fmt.Errorf("%w: kind %d", entries.ErrEntry, e.Kind)
-}
-
-func (c *checker) addTable(body []byte) error {
-	e, known, err := entries.ReadTable(body, len(c.tables), func(i int) string { return c.tables[i].name })
-	if known || err != nil {
-		return err
-	}
+// AddTable, as the other methods of an entries.Visitor, reads what the log has. What belongs to a generation or
+// a history that is lost is not read.
+func (c *checker) AddTable(e entries.TableEntry) error {
 	s, err := schema.New(e.Definition)
-	if err != nil {
-		return fmt.Errorf("%w: %w", entries.ErrEntry, err)
+	if err == nil {
+		c.tables = append(c.tables, emptyTable(e.Name, s, e.Ranges))
 	}
-	c.tables = append(c.tables, emptyTable(e.Name, s, e.Ranges))
-	return nil
+	return err
 }
 
-func (c *checker) addHistory(body []byte) error {
-	e, known, err := entries.ReadHistory(body, len(c.histories), func(i int) string { return c.histories[i].name })
-	if known || err != nil {
-		return err
-	}
+// AddHistory adds an empty history.
+func (c *checker) AddHistory(e entries.HistoryEntry) error {
 	states, err := history.New(history.Options{Start: e.Start, MaxAttributes: e.MaxAttributes, Journal: true})
-	if err != nil {
-		return fmt.Errorf("%w: history %q: %w", entries.ErrEntry, e.Name, err)
+	if err == nil {
+		c.histories = append(c.histories, &recorded{e.Name, states})
 	}
-	c.histories = append(c.histories, &recorded{e.Name, states})
-	return nil
+	return err
 }
 
-// extend adds entries to the dictionaries of a generation.
-func (c *checker) extend(body []byte) error {
-	ordinal, number, entry, image, ok := entries.CutDictsHead(body)
-	if !ok || ordinal >= uint64(len(c.tables)) {
-		return fmt.Errorf("%w: %d bytes for dictionaries of table %d of %d", entries.ErrEntry, len(body), ordinal, len(c.tables))
-	}
-	t := c.tables[ordinal]
-	g := t.numbered(number)
-	if number < t.first || g.lost || entry <= g.entries {
+// Extend adds entries to the dictionaries of a generation.
+func (c *checker) Extend(e entries.Extension) error {
+	t := c.tables[e.Table]
+	g := t.numbered(e.Generation)
+	if e.Generation < t.first || g.lost || e.Number <= g.entries {
 		return nil
 	}
-	if entry != g.entries+1 {
-		return fmt.Errorf("%w: table %q, generation %d: entry %d follows entry %d", entries.ErrEntry, t.name, number, entry, g.entries)
+	if e.Number != g.entries+1 {
+		return fmt.Errorf("%w: entry %d follows entry %d", entries.ErrEntry, e.Number, g.entries)
 	}
-	add, err := g.OpenImage(t.schema, image)
+	add, err := g.OpenImage(t.schema, e.Image)
 	if err != nil {
 		return err
 	}
 	add()
-	g.entries = entry
+	g.entries = e.Number
 	return nil
 }
 
-// commit checks the images of a commit.
-func (c *checker) commit(e disk.Entry) error {
-	if c.manifest != nil && e.Commit <= c.manifest.Commit {
-		return nil // the files have it
-	}
-	w, err := entries.CommitEntry(e.Body).Read()
-	if err != nil {
-		return err
-	}
-	rows := int64(0)
-	for i := range w.Tables {
-		n, err := c.parts(&w.Tables[i])
-		if err != nil {
-			return err
-		}
-		rows += n
-	}
-	for _, j := range w.Histories {
-		if j.Ordinal >= len(c.histories) {
-			return fmt.Errorf("%w: history %d of %d", entries.ErrEntry, j.Ordinal, len(c.histories))
-		}
-		if h := c.histories[j.Ordinal]; h.states != nil {
-			if _, err := h.states.Replay(j.Journal); err != nil {
-				return err
-			}
-		}
-	}
-	c.report.Rows += rows
-	c.report.Commit = e.Commit
-	return nil
-}
-
-// units checks a change of units.
-func (c *checker) units(e disk.Entry) error {
-	if c.manifest != nil && e.Commit <= c.manifest.Commit {
-		return nil // the files have it
-	}
-	ordinal, change, err := entries.ReadUnits(e.Body)
-	if err == nil && (ordinal >= len(c.tables) || c.tables[ordinal].schema.BucketWidth() == 0) {
-		err = fmt.Errorf("%w: units of table %d of %d", entries.ErrEntry, ordinal, len(c.tables))
-	}
-	if err != nil {
-		return err
-	}
-	t := c.tables[ordinal]
-	t.units = true
-	for _, u := range change.Drop {
-		delete(t.plain, u.Start) // the next bucket there is a late one
-	}
-	c.report.Commit = e.Commit
-	return nil
-}
-
-// parts reads the parts of a table in a commit.
-func (c *checker) parts(w *entries.TableContents) (rows int64, err error) {
-	if w.Ordinal >= len(c.tables) {
-		return 0, fmt.Errorf("%w: table %d of %d", entries.ErrEntry, w.Ordinal, len(c.tables))
-	}
+// Rows reads the parts of a table in a commit.
+func (c *checker) Rows(_ disk.Entry, w *entries.TableContents) error {
 	t := c.tables[w.Ordinal]
 	for _, p := range w.Parts {
 		g := t.generation(p.Bucket)
@@ -226,12 +140,36 @@ func (c *checker) parts(w *entries.TableContents) (rows int64, err error) {
 		reader := granule.PartReader{Schema: t.schema, Generation: g.Generation, Codes: g.Watermark(), Late: t.isLate(p.Bucket)}
 		part, err := reader.Read(p.Bucket, bytes.Clone(p.Image))
 		if err != nil {
-			return 0, fmt.Errorf("table %q: %w", t.name, err)
+			return err
 		}
-		rows += int64(part.Rows())
+		c.rows += int64(part.Rows())
 	}
 	if w.Decided.Cut != catalog.NoCut {
 		t.plain[w.Decided.Cut] = true
 	}
-	return rows, nil
+	return nil
+}
+
+// States reads the journal of a history.
+func (c *checker) States(w entries.StatesWrites) (err error) {
+	if h := c.histories[w.Ordinal]; h.states != nil {
+		_, err = h.states.Replay(w.Journal)
+	}
+	return err
+}
+
+// Units notes which units are gone.
+func (c *checker) Units(w entries.UnitsContents) error {
+	t := c.tables[w.Table]
+	t.units = true
+	for _, u := range w.Change.Drop {
+		delete(t.plain, u.Start) // the next bucket there is a late one
+	}
+	return nil
+}
+
+// Committed counts the rows of a commit that was read whole.
+func (c *checker) Committed(e disk.Entry) {
+	c.report.Rows, c.rows = c.report.Rows+c.rows, 0
+	c.report.Commit = e.Commit
 }

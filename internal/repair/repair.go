@@ -133,18 +133,17 @@ func (c *checker) replaceLog() error {
 // keep returns an entry without what is lost. An entry of which nothing is left is not kept, unless it is
 // a commit.
 func (c *checker) keep(e disk.Entry) (out disk.Entry, kept bool, err error) {
-	if e.Kind == entries.EntryCommit && c.manifest != nil && e.Commit <= c.manifest.Commit {
+	if (e.Kind == entries.EntryCommit || e.Kind == entries.EntryUnits) && c.manifest != nil && e.Commit <= c.manifest.Commit {
 		return e, true, nil // it is not read
 	}
-	switch e.Kind {
-	case entries.EntryDicts:
-		ordinal, number, _, _, _ := entries.CutDictsHead(e.Body) // the check has read it
-		return e, !c.tables[ordinal].numbered(number).lost, nil
-	case entries.EntryCommit:
-		w, err := entries.CommitEntry(e.Body).Read()
-		if err != nil {
-			return e, false, err
-		}
+	contents, err := entries.Read(e)
+	if err != nil {
+		return e, false, err
+	}
+	switch w := contents.(type) {
+	case entries.Extension:
+		return e, !c.tables[w.Table].numbered(w.Generation).lost, nil
+	case entries.CommitContents:
 		for i := range w.Tables {
 			t := c.tables[w.Tables[i].Ordinal]
 			w.Tables[i].Parts = slices.DeleteFunc(w.Tables[i].Parts, func(p entries.PartImage) bool { return t.generation(p.Bucket).lost })

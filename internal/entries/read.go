@@ -1,0 +1,72 @@
+package entries
+
+import (
+	"encoding/binary"
+	"encoding/json"
+	"fmt"
+
+	"github.com/granarydb/granary/internal/catalog"
+	"github.com/granarydb/granary/internal/disk"
+)
+
+// Extension is what an EntryDicts adds to the dictionaries of a generation.
+type Extension struct {
+	Table      int
+	Generation int64
+	Number     uint64 // among the entries of the generation, from 1 on
+	Image      []byte // of the entries; in the memory of the entry of the log
+}
+
+// UnitsContents is the contents of an EntryUnits.
+type UnitsContents struct {
+	Table  int
+	Change catalog.UnitsChange
+}
+
+// Read returns what an entry says, by its kind: a TableEntry, a HistoryEntry, an Extension, a CommitContents
+// or a UnitsContents. It lies in the memory of the entry, whose images and journals are not read. The error
+// is ErrEntry.
+func Read(e disk.Entry) (any, error) {
+	switch e.Kind {
+	case EntryTable:
+		return readTable(e.Body)
+	case EntryDicts:
+		return readExtension(e.Body)
+	case EntryCommit:
+		return CommitEntry(e.Body).Read()
+	case EntryHistory:
+		return readHistory(e.Body)
+	case EntryUnits:
+		return readUnits(e.Body)
+	}
+	return nil, fmt.Errorf("%w: kind %d", ErrEntry, e.Kind)
+}
+
+func readTable(body []byte) (e TableEntry, err error) {
+	if err := json.Unmarshal(body, &e); err != nil {
+		return e, fmt.Errorf("%w: table: %w", ErrEntry, err)
+	}
+	if e.Ranges < 1 {
+		return e, fmt.Errorf("%w: table %q has generations of %d ranges", ErrEntry, e.Name, e.Ranges)
+	}
+	return e, nil
+}
+
+func readHistory(body []byte) (e HistoryEntry, err error) {
+	if err := json.Unmarshal(body, &e); err != nil {
+		return e, fmt.Errorf("%w: history: %w", ErrEntry, err)
+	}
+	return e, nil
+}
+
+// readExtension cuts the header of an EntryDicts (DictsHead) from its body.
+func readExtension(body []byte) (Extension, error) {
+	if len(body) < dictsHead {
+		return Extension{}, fmt.Errorf("%w: %d bytes for dictionaries", ErrEntry, len(body))
+	}
+	u64 := func(at int) uint64 { return binary.LittleEndian.Uint64(body[at:]) }
+	if u64(0) > 1<<31 {
+		return Extension{}, fmt.Errorf("%w: dictionaries of table %d", ErrEntry, u64(0))
+	}
+	return Extension{int(u64(0)), int64(u64(8)), u64(16), body[dictsHead:]}, nil
+}
