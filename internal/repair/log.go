@@ -91,8 +91,8 @@ func (c *checker) loseLog(r *disk.Reader, err error) error {
 	return err
 }
 
-// AddTable, as the other methods of an entries.Visitor, reads what the log has. What belongs to a generation or
-// a history that is lost is not read.
+// AddTable adds a table without rows. It and the next methods are those of an entries.Visitor: they read what the
+// log has, but not what belongs to a generation or a history that is lost.
 func (c *checker) AddTable(e entries.TableEntry) error {
 	s, err := schema.New(e.Definition)
 	if err == nil {
