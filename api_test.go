@@ -283,3 +283,16 @@ func importOf(f *ast.File, name string) string {
 	}
 	return ""
 }
+
+// isExportedType reports whether a receiver is of an exported type.
+func isExportedType(e ast.Expr) bool {
+	switch e := e.(type) {
+	case *ast.StarExpr:
+		return isExportedType(e.X)
+	case *ast.IndexExpr:
+		return isExportedType(e.X)
+	case *ast.Ident:
+		return e.IsExported()
+	}
+	return false
+}

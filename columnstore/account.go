@@ -23,10 +23,10 @@ type account struct {
 // victim is a time range that can be evicted together with all earlier ranges of its table, a bucket
 // that can be unloaded, or the states of a history that ended before an instant.
 type victim struct {
-	table *Table
-	state *catalog.TableState
-	start int64
-	held  int64 // bytes that eviction would not free, because staying snapshots hold them
+	table  *Table
+	state  *catalog.TableState
+	start  int64
+	pinned int64 // bytes that eviction would not free, because staying snapshots hold them
 
 	key  string        // of the bucket that begins at start, which is unloaded
 	cold *catalog.Cold // what it is then; nil if a time range is evicted

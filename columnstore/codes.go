@@ -25,13 +25,13 @@ import (
 type Codes struct {
 	table  *Table
 	number int64 // of the generation
-	gen    atomic.Pointer[dictionaries.Numbered]
+	gen    atomic.Pointer[dictionaries.DurableGeneration]
 }
 
 // pin returns the dictionaries, which stay in memory until unpin. If they were unloaded, it reads
 // them: codes stay the same. If they were dropped, it returns the dropped ones. The errors are those
 // of the disk.
-func (c *Codes) pin() (*dictionaries.Numbered, error) {
+func (c *Codes) pin() (*dictionaries.DurableGeneration, error) {
 	g, kept, err := c.table.generations.Pin(c.number)
 	if err != nil {
 		return nil, fmt.Errorf("table %q: %w", c.table.name, err)
@@ -62,11 +62,11 @@ func (c *Codes) Series(labels map[string]string) (uint32, error) {
 	if err != nil {
 		return 0, fmt.Errorf("table %q: %w", c.table.name, err)
 	}
-	need := func(g *dictionaries.Numbered, lookUp bool) int {
+	need := func(g *dictionaries.DurableGeneration, lookUp bool) int {
 		return granule.Need(c.table.schema, g.Generation, lookUp, &b, columns, nil, 0)
 	}
 	var code uint32
-	err = c.intern(need, func(g *dictionaries.Numbered) (err error) {
+	err = c.intern(need, func(g *dictionaries.DurableGeneration) (err error) {
 		code, err = granule.InternSeries(c.table.schema, g.Generation, columns)
 		return err
 	})
@@ -88,13 +88,15 @@ func (c *Codes) Elements(dst []uint32, ids []uuid.UUID, records [][]byte) ([]uin
 		}
 		bytes += len(r)
 	}
-	need := func(g *dictionaries.Numbered, lookUp bool) int {
+	need := func(g *dictionaries.DurableGeneration, lookUp bool) int {
 		if !lookUp {
 			return g.Lists.Need(dict.Growth{Elements: len(ids), Records: len(records), Bytes: bytes})
 		}
 		return g.Lists.Need(g.Lists.ElementGrowth(ids, records))
 	}
-	return c.appendTo(dst, need, func(g *dictionaries.Numbered) ([]uint32, error) { return g.Lists.InternElements(dst, ids, records) })
+	return c.appendTo(dst, need, func(g *dictionaries.DurableGeneration) ([]uint32, error) {
+		return g.Lists.InternElements(dst, ids, records)
+	})
 }
 
 // Lists appends to dst the codes of lists, each given as the codes of its elements. A known
@@ -111,13 +113,13 @@ func (c *Codes) Lists(dst []uint32, lists [][]uint32) ([]uint32, error) {
 		}
 		members, longest = members+len(list), max(longest, len(list))
 	}
-	need := func(g *dictionaries.Numbered, lookUp bool) int {
+	need := func(g *dictionaries.DurableGeneration, lookUp bool) int {
 		if lookUp {
 			return g.Lists.Need(g.Lists.ListGrowth(lists))
 		}
 		return g.Lists.Need(dict.Growth{Lists: len(lists), Members: members, Longest: longest})
 	}
-	return c.appendTo(dst, need, func(g *dictionaries.Numbered) ([]uint32, error) { return g.Lists.InternCodes(dst, lists) })
+	return c.appendTo(dst, need, func(g *dictionaries.DurableGeneration) ([]uint32, error) { return g.Lists.InternCodes(dst, lists) })
 }
 
 // UUIDLists appends to dst the codes of lists, each given as its elements. A known list of 20
@@ -129,16 +131,16 @@ func (c *Codes) UUIDLists(dst []uint32, lists [][]uuid.UUID) ([]uint32, error) {
 	if err != nil {
 		return dst, fmt.Errorf("table %q: %w", c.table.name, err)
 	}
-	need := func(g *dictionaries.Numbered, lookUp bool) int {
+	need := func(g *dictionaries.DurableGeneration, lookUp bool) int {
 		return granule.Need(c.table.schema, g.Generation, lookUp, &b, columns, nil, 0)
 	}
-	return c.appendTo(dst, need, func(g *dictionaries.Numbered) ([]uint32, error) { return g.Lists.InternLists(dst, lists) })
+	return c.appendTo(dst, need, func(g *dictionaries.DurableGeneration) ([]uint32, error) { return g.Lists.InternLists(dst, lists) })
 }
 
 // appendTo is intern for an add that appends codes to dst. After an error dst is unchanged.
-func (c *Codes) appendTo(dst []uint32, need func(g *dictionaries.Numbered, lookUp bool) int, add func(*dictionaries.Numbered) ([]uint32, error)) ([]uint32, error) {
+func (c *Codes) appendTo(dst []uint32, need func(g *dictionaries.DurableGeneration, lookUp bool) int, add func(*dictionaries.DurableGeneration) ([]uint32, error)) ([]uint32, error) {
 	out := dst
-	err := c.intern(need, func(g *dictionaries.Numbered) (err error) {
+	err := c.intern(need, func(g *dictionaries.DurableGeneration) (err error) {
 		out, err = add(g)
 		return err
 	})
@@ -149,7 +151,7 @@ func (c *Codes) appendTo(dst []uint32, need func(g *dictionaries.Numbered, lookU
 }
 
 // intern adds to the dictionaries within the memory budget. need is as in Store.reserveNeed.
-func (c *Codes) intern(need func(g *dictionaries.Numbered, lookUp bool) int, add func(*dictionaries.Numbered) error) error {
+func (c *Codes) intern(need func(g *dictionaries.DurableGeneration, lookUp bool) int, add func(*dictionaries.DurableGeneration) error) error {
 	s := c.table.store
 	if err := s.writable(); err != nil {
 		return err

@@ -10,7 +10,7 @@ import (
 // newStored returns what reads the rows of the table in files, with its dictionaries.
 func (t *Table) newStored() *cold.Files {
 	s := t.store
-	rows := &cold.Files{Name: t.name, Schema: t.schema, Cache: s.cache, Log: t.logDicts, Dir: func() *files.Dir { return s.keeper.dir }}
+	rows := &cold.Files{Name: t.name, Schema: t.schema, Cache: s.cache, Log: t.logDicts, Dir: func() *files.Dir { return s.flusher.dir }}
 	rows.Dicts = dictionaries.New(dictionaries.Owner{
 		New: func() *granule.Generation {
 			g := granule.NewGeneration(t.source.Seed)
@@ -18,7 +18,7 @@ func (t *Table) newStored() *cold.Files {
 			return g
 		},
 		Read: func(from files.GenerationFiles, into *granule.Generation) error {
-			return s.keeper.dir.ReadDicts(t.schema, from, into)
+			return s.flusher.dir.ReadDicts(t.schema, from, into)
 		},
 		Cached: rows.Cached,
 		Forget: rows.Forget,

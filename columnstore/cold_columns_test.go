@@ -296,7 +296,7 @@ func BenchmarkColdTrace(b *testing.B) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	for _, state := range []string{"hot", "cached", "files"} {
 		if state == "cached" {
-			if err := store.file(b.Context()); err != nil {
+			if err := store.flush(b.Context()); err != nil {
 				b.Fatal(err)
 			}
 			for _, v := range store.unloadable(store.roots.Root().State) {

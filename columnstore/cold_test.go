@@ -20,7 +20,7 @@ import (
 // coolAll writes files, and unloads all that they have.
 func coolAll(t *testing.T, store *Store) {
 	t.Helper()
-	if err := store.file(t.Context()); err != nil {
+	if err := store.flush(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	for _, v := range store.unloadable(store.roots.Root().State) {
@@ -170,7 +170,7 @@ func TestCold_SnapshotKeepsFiles(t *testing.T) {
 		"retention": func(t *testing.T, store *Store, table *Table) {
 			b, _ := batch(rand.New(rand.NewPCG(1, 3)), 20, 3000)
 			insert(t, table, b)
-			if err := store.file(t.Context()); err != nil {
+			if err := store.flush(t.Context()); err != nil {
 				t.Fatal(err)
 			}
 		},
@@ -199,7 +199,7 @@ func TestCold_SnapshotKeepsFiles(t *testing.T) {
 			before := files()
 			snap.Close()
 			store.roots.Sweep()
-			if err := store.keeper.clean(store); err != nil {
+			if err := store.flusher.clean(store); err != nil {
 				t.Fatal(err)
 			}
 			if after := files(); len(after) >= len(before) {
@@ -336,7 +336,7 @@ func BenchmarkCold(b *testing.B) {
 	}
 	for _, state := range []string{"hot", "cached", "files"} {
 		if state == "cached" {
-			if err := store.file(b.Context()); err != nil {
+			if err := store.flush(b.Context()); err != nil {
 				b.Fatal(err)
 			}
 			for _, v := range store.unloadable(store.roots.Root().State) {

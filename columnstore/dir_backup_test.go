@@ -65,7 +65,7 @@ func TestBackup_HasWhatReturned(t *testing.T) {
 			}
 		}
 		if i%2 == 1 {
-			if err := store.file(t.Context()); err != nil {
+			if err := store.flush(t.Context()); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -113,7 +113,7 @@ func TestBackup_FailingTarget(t *testing.T) {
 	source := inSmallDir(crashfs.New(crashfs.Options{}))
 	store, table := open(t, source, samples(100))
 	fill(t, table, rng, 20)
-	if err := store.file(t.Context()); err != nil {
+	if err := store.flush(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	fill(t, table, rng, 20)
@@ -227,9 +227,9 @@ func TestBackup_BesideWriters(t *testing.T) {
 func awaitFiling(t *testing.T, store *Store, last uint64) uint64 {
 	t.Helper()
 	for range 60_000 {
-		store.keeper.filing.Lock()
-		m := store.keeper.manifest
-		store.keeper.filing.Unlock()
+		store.flusher.flushing.Lock()
+		m := store.flusher.manifest
+		store.flusher.flushing.Unlock()
 		if m != nil && m.Commit > last {
 			return m.Commit
 		}

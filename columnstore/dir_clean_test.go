@@ -27,12 +27,12 @@ func TestDir_RemovalFailsAtOpen(t *testing.T) {
 		opts := inDir(fs)
 		store, table := open(t, opts, samples(100))
 		fill(t, table, rng, 10)
-		if err := store.file(t.Context()); err != nil {
+		if err := store.flush(t.Context()); err != nil {
 			t.Fatal(err)
 		}
 		fill(t, table, rng, 10)
 		failRemovals(fs)
-		if err := store.file(t.Context()); !errors.Is(err, syscall.EACCES) {
+		if err := store.flush(t.Context()); !errors.Is(err, syscall.EACCES) {
 			t.Fatalf("files that cannot be removed: %v", err)
 		}
 		want := rowsNow(t, store, table)
@@ -43,7 +43,7 @@ func TestDir_RemovalFailsAtOpen(t *testing.T) {
 		if got := rowsNow(t, store, table); !slices.Equal(got, want) {
 			t.Fatalf("%d rows came back, want %d", len(got), len(want))
 		}
-		if err := store.Stats().FilingError; !errors.Is(err, syscall.EACCES) {
+		if err := store.Stats().FlushError; !errors.Is(err, syscall.EACCES) {
 			t.Errorf("the error of Stats is %v, want %v", err, syscall.EACCES)
 		}
 		fs.Heal()
@@ -63,26 +63,26 @@ func TestDir_RemovalFailsAfterFiling(t *testing.T) {
 		for range 2 {
 			fill(t, table, rng, 10)
 			failRemovals(fs)
-			store.keeper.filing.Lock()
-			err := store.file(t.Context())
-			store.keeper.filing.Unlock()
+			store.flusher.flushing.Lock()
+			err := store.flush(t.Context())
+			store.flusher.flushing.Unlock()
 			if err != nil && !errors.Is(err, syscall.EACCES) {
 				t.Fatal(err)
 			}
 		}
-		if err := store.Stats().FilingError; !errors.Is(err, syscall.EACCES) {
+		if err := store.Stats().FlushError; !errors.Is(err, syscall.EACCES) {
 			t.Errorf("the error of Stats is %v, want %v", err, syscall.EACCES)
 		}
 		fs.Heal()
-		store.keeper.look(false) // as the next commit does
+		store.flusher.look(false) // as the next commit does
 		checkCleaned(t, store, fs)
 	}
 }
 
-// checkCleaned lets the keeper work, and fails unless no file is left that no manifest names.
+// checkCleaned lets the flusher work, and fails unless no file is left that no manifest names.
 func checkCleaned(t *testing.T, store *Store, fs disk.FS) {
 	t.Helper()
-	for deadline := time.Now().Add(effort.Patience); store.Stats().FilingError != nil && time.Now().Before(deadline); {
+	for deadline := time.Now().Add(effort.Patience); store.Stats().FlushError != nil && time.Now().Before(deadline); {
 		if store.opts.Manual {
 			if err := store.Maintain(t.Context()); err != nil {
 				t.Fatal(err)
@@ -91,7 +91,7 @@ func checkCleaned(t *testing.T, store *Store, fs disk.FS) {
 		}
 		time.Sleep(10 * time.Millisecond)
 	}
-	if err := store.Stats().FilingError; err != nil {
+	if err := store.Stats().FlushError; err != nil {
 		t.Errorf("the disk works, and the error is %v", err)
 	}
 	checkFiles(t, fs, store.dir.id)

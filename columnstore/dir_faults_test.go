@@ -153,7 +153,7 @@ func TestDir_FileBesideDrop(t *testing.T) {
 	opts.GenerationBuckets = 1
 	store, table := open(t, opts, samples(100))
 	fill(t, table, rng, 40)
-	if err := store.file(t.Context()); err != nil {
+	if err := store.flush(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	var crashed disk.FS
@@ -163,14 +163,14 @@ func TestDir_FileBesideDrop(t *testing.T) {
 		edit.Evict(200)
 		next := txn.Next[*catalog.Database]{State: current.State}
 		table.finish(edit, current.Version+1, &next)
-		// The goroutine is put off here, and the keeper's runs.
+		// The goroutine is put off here, and the flusher's runs.
 		done := make(chan error, 1)
-		go func() { done <- store.file(context.Background()) }()
+		go func() { done <- store.flush(context.Background()) }()
 		select {
 		case err := <-done:
 			t.Log("filed: ", err)
 		case <-time.After(200 * time.Millisecond):
-			t.Log("filing waits for the commit lock")
+			t.Log("flush waits for the commit lock")
 		}
 		crashed = fs.Crash()
 		return next, true
@@ -359,18 +359,18 @@ func TestDir_LargeDictionary(t *testing.T) {
 		}
 		if i%100 == 0 {
 			s := store.Stats()
-			if s.FilingError != nil {
+			if s.FlushError != nil {
 				failed++
 				if failed < 3 {
-					t.Logf("insert %d: %d rows, %d evicted, dictionaries %d KiB, log %d KiB: %v", i, s.Rows, s.EvictedRows, (s.StackBytes+s.SeriesBytes)>>10, s.LogBytes>>10, s.FilingError)
+					t.Logf("insert %d: %d rows, %d evicted, dictionaries %d KiB, log %d KiB: %v", i, s.Rows, s.EvictedRows, (s.StackBytes+s.SeriesBytes)>>10, s.LogBytes>>10, s.FlushError)
 				}
 			}
 			most = max(most, s.LogBytes)
 		}
 	}
 	s := store.Stats()
-	t.Logf("at last: %d rows, %d evicted, dictionaries %d KiB, log %d KiB, bound %d KiB, %v", s.Rows, s.EvictedRows, (s.StackBytes+s.SeriesBytes)>>10, s.LogBytes>>10, store.keeper.bound.Load()>>10, s.FilingError)
+	t.Logf("at last: %d rows, %d evicted, dictionaries %d KiB, log %d KiB, bound %d KiB, %v", s.Rows, s.EvictedRows, (s.StackBytes+s.SeriesBytes)>>10, s.LogBytes>>10, store.flusher.bound.Load()>>10, s.FlushError)
 	if failed > 1 {
-		t.Errorf("filing failed at %d of 40 looks, the log has up to %d KiB", failed, most>>10)
+		t.Errorf("flush failed at %d of 40 looks, the log has up to %d KiB", failed, most>>10)
 	}
 }

@@ -120,8 +120,8 @@ func writeFormat(t *testing.T, root string) {
 			}
 		}
 		if i == 4 {
-			if err := store.Maintain(t.Context()); err != nil || store.Stats().FilingError != nil {
-				t.Fatal(err, store.Stats().FilingError)
+			if err := store.Maintain(t.Context()); err != nil || store.Stats().FlushError != nil {
+				t.Fatal(err, store.Stats().FlushError)
 			}
 		}
 	}

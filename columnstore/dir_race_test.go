@@ -13,7 +13,7 @@ import (
 	"github.com/granarydb/granary/internal/effort"
 )
 
-// Commits, tables, evictions, maintenance and Close beside the keeper.
+// Commits, tables, evictions, maintenance and Close beside the flusher.
 func TestDir_Goroutines(t *testing.T) {
 	effort.Long(t)
 	t.Parallel()                            // it waits for the disk
@@ -80,7 +80,7 @@ func TestDir_Goroutines(t *testing.T) {
 			t.Errorf("round %d: %d rows came back, want %d", round, got.Rows, want.Rows)
 		}
 		if round < 3 {
-			t.Logf("round %d: %d rows, %d of %d tables, filing %v", round, got.Rows, len(again.tables.byName), len(store.tables.byName), want.FilingError)
+			t.Logf("round %d: %d rows, %d of %d tables, flush %v", round, got.Rows, len(again.tables.byName), len(store.tables.byName), want.FlushError)
 		}
 		if err := again.Close(); err != nil {
 			t.Fatal(err)

@@ -102,7 +102,7 @@ func TestDir_LogIsBounded(t *testing.T) {
 		for _, s := range store.log.Segments() {
 			bytes += s.Size
 		}
-		if most = max(most, store.keeper.bound.Load()); bytes > most*3/2+2*opts.segmentBytes {
+		if most = max(most, store.flusher.bound.Load()); bytes > most*3/2+2*opts.segmentBytes {
 			t.Fatalf("the log has %d bytes, its bound is %d", bytes, most)
 		}
 	}

@@ -342,7 +342,7 @@ func TestDiskBudget_Snapshot(t *testing.T) {
 			t.Fatal(err)
 		}
 		if snap == nil && store.Stats().FileBytes > budget*3/8 {
-			if err := store.file(t.Context()); err != nil {
+			if err := store.flush(t.Context()); err != nil {
 				t.Fatal(err)
 			}
 			for _, v := range store.unloadable(store.roots.Root().State) {
@@ -396,7 +396,7 @@ func TestDiskBudget_Dictionaries(t *testing.T) {
 			store, table := open(t, opts, samples(100))
 			rng := rand.New(rand.NewPCG(1, 2))
 			at := int64(0)
-			for ; store.keeper.space.Over(crowdedAt) < 0; at += 10 {
+			for ; store.flusher.space.Over(crowdedAt) < 0; at += 10 {
 				b, _ := batch(rng, 50, at)
 				insert(t, table, b)
 			}

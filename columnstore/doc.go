@@ -65,12 +65,12 @@
 // # A directory
 //
 // With Options.Dir each commit goes into a log before it returns (log.go). When the log is large,
-// the keeper writes all that is committed into files, which replace it (filing.go, package
+// the flusher writes all that is committed into files, which replace it (flush.go, package
 // internal/files). Rows in files can be cold, in no memory: after Open (recover.go), and when the
 // budget unloads them (store_cool.go). Queries read these through a cache (package internal/cold).
 //
 //	commit -> log                 in the order of commits
-//	keeper -> files of buckets and dictionaries -> manifest -> old files and segments go
+//	flusher -> files of buckets and dictionaries -> manifest -> old files and segments go
 //	open   =  newest whole manifest + the log from there on
 //	budget -> buckets that files have become cold; if files have none, they are written first
 //

@@ -24,7 +24,7 @@ type History struct {
 	refused  bool                       // bytes were, in the transaction
 	replays  bool                       // recovery writes it, and makes room between its batches
 	most     int                        // HistoryOptions.MaxAttributes
-	filed    weak.Pointer[history.View] // of the file; the keeper's
+	filed    weak.Pointer[history.View] // of the file; the flusher's
 }
 
 // HistoryOptions are the options of a history.

@@ -63,7 +63,7 @@ func (s *Store) statesBefore(end int64, histories []oldStates, in incoming, newe
 		if newest == 0 {
 			return v, true
 		}
-		if v.held = old.bytes; v.held > room {
+		if v.pinned = old.bytes; v.pinned > room {
 			return v, true
 		}
 	}

@@ -89,7 +89,7 @@ func TestInsert_LeavesNoTransaction(t *testing.T) {
 
 // scribble overwrites a transaction with unsound values.
 func scribble(tx *Tx) {
-	bad := piece{Arrival: catalog.Arrival{Bound: "scribbled", Bucket: -1}}
+	bad := piece{Placement: catalog.Placement{Bound: "scribbled", Bucket: -1}}
 	*tx = Tx{one: [1]piece{bad}, due: [1]dueGranule{{granuleName: granuleName{bound: "scribbled"}}}, bytes: -1 << 40}
 	tx.pieces = tx.one[:]
 }

@@ -25,8 +25,8 @@ type insertion struct {
 // bucketRows is the rows of a batch in one time bucket.
 type bucketRows struct {
 	start int64
-	rows  []int32                // nil: all rows of the batch
-	gen   *dictionaries.Numbered // dictionaries for the rows
+	rows  []int32                         // nil: all rows of the batch
+	gen   *dictionaries.DurableGeneration // dictionaries for the rows
 }
 
 var insertions = sync.Pool{New: func() any { return new(insertion) }}
@@ -109,7 +109,7 @@ func (in *insertion) reserve() (int64, error) {
 		rows    []int32
 		buckets int
 	}
-	shares := map[*dictionaries.Numbered]*share{}
+	shares := map[*dictionaries.DurableGeneration]*share{}
 	for _, b := range in.buckets {
 		if s := shares[b.gen]; s != nil {
 			s.rows, s.buckets = append(slices.Clip(s.rows), b.rows...), s.buckets+1
@@ -160,7 +160,7 @@ func (in *insertion) appendParts(pieces []piece, b *bucketRows, rows *granule.Ro
 	r := catalog.Router{State: t.state(), Bucket: b.start, Batch: &in.batch, Columns: in.columns, Of: b.rows, Rows: rows}
 	r.Lo, r.Hi = t.bucketBounds(b.start)
 	for r.Begin(); r.More(); {
-		pieces = append(pieces, piece{table: t, Arrival: r.Next()})
+		pieces = append(pieces, piece{table: t, Placement: r.Next()})
 	}
 	return pieces
 }

@@ -28,11 +28,11 @@ var errCrowded = errors.New("directory is crowded")
 // prepare returns an entry that has room in the log. It waits for room; an urgent entry makes space on the
 // disk. The errors are ErrClosed, errCrowded, and those of disk.Log.Reserve.
 func (s *Store) prepare(kind uint32, body []byte, urgent bool) (disk.Prepared, error) {
-	p, err := s.log.Prepare(kind, body, urgent, &s.keeper.logged)
+	p, err := s.log.Prepare(kind, body, urgent, &s.flusher.logged)
 	if errors.Is(err, disk.ErrClosed) {
 		err = ErrClosed
 	}
-	if full := s.keeper.space.Full(refuseAt); full != nil && err == nil && !urgent {
+	if full := s.flusher.space.Full(refuseAt); full != nil && err == nil && !urgent {
 		p.Done()
 		err = fmt.Errorf("%w: %w", errCrowded, full)
 	}

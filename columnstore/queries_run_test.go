@@ -190,7 +190,7 @@ func (a *queryAsker) cool() bool {
 		return false
 	}
 	if a.rng.IntN(3) > 0 {
-		if err := a.store.file(a.Context()); err != nil {
+		if err := a.store.flush(a.Context()); err != nil {
 			a.Error(err)
 		}
 	}

@@ -58,7 +58,7 @@ func TestCrashes(t *testing.T) {
 var crashEvents = []string{
 	"crash", "close and open", "commit lost", "commit that was not acknowledged survives", "no commit lost", "segments",
 	"commit", "abort", "split", "bucket cut", "refused as too old", "log task", "rows after a crash",
-	"refused by the disk", "not durable", "filed", "files", "filing failed",
+	"refused by the disk", "not durable", "filed", "files", "flush failed",
 	"bucket unloaded", "row of a cold bucket", "file of a cold bucket replaced", "dictionaries unloaded", "dictionaries read for rows",
 	"commit of states", "states after a crash", "states dropped before a crash", "states evicted outside of a commit",
 	"unit sealed", "unit dropped", "read of units", "units after a crash", "directory verified",
@@ -164,23 +164,23 @@ func (h *simRun) droppedRows() (rows int64) {
 	return rows
 }
 
-// files is the task of the keeper.
+// files is the task of the flusher.
 func (h *simRun) files() {
 	for range 3 + h.rng.IntN(10) {
-		h.yieldPoint("keeper rests")
-		before := h.store.keeper.manifest
+		h.yieldPoint("flusher rests")
+		before := h.store.flusher.manifest
 		err := h.file()
 		switch {
-		case err == nil && h.store.keeper.manifest != before:
+		case err == nil && h.store.flusher.manifest != before:
 			h.note("filed")
 			if h.rng.IntN(3) == 0 { // whatever the memory
 				for _, v := range h.store.unloadable(h.store.roots.Root().State) {
 					h.store.unload(v)
 				}
 			}
-			h.promised = max(h.promised, h.store.keeper.manifest.Commit)
+			h.promised = max(h.promised, h.store.flusher.manifest.Commit)
 		case err != nil:
-			h.note("filing failed")
+			h.note("flush failed")
 			if !errors.Is(err, disk.ErrDisk) && !errors.Is(err, ErrMemory) && !errors.Is(err, ErrSnapshotExpired) && !errors.Is(err, disk.ErrNotDurable) {
 				h.fail("file: %v", err)
 				return
@@ -189,22 +189,22 @@ func (h *simRun) files() {
 	}
 }
 
-// file files as the keeper does, in one run.
+// file files as the flusher does, in one run.
 func (h *simRun) file() error {
-	k := &h.store.keeper
-	if !k.filing.TryLock() {
+	fl := &h.store.flusher
+	if !fl.flushing.TryLock() {
 		return nil // an insert files, to make room
 	}
-	defer k.filing.Unlock()
+	defer fl.flushing.Unlock()
 	h.reading++
 	defer func() { h.reading-- }()
-	return h.store.file(context.Background())
+	return h.store.flush(context.Background())
 }
 
-// isFiling reports whether a task files: it holds a root.
-func (h *simRun) isFiling() bool {
-	if h.store.keeper.filing.TryLock() {
-		h.store.keeper.filing.Unlock()
+// isFlushing reports whether a task files: it holds a root.
+func (h *simRun) isFlushing() bool {
+	if h.store.flusher.flushing.TryLock() {
+		h.store.flusher.flushing.Unlock()
 		return false
 	}
 	return true

@@ -16,7 +16,7 @@ func (h *simRun) checkMemory() {
 	}
 	s := h.store
 	root := s.roots.Root().State
-	now := [...]int64{s.memory.dicts.Load(), s.memory.pending.Load(), s.roots.Held(), int64(len(h.snaps)), int64(h.reading), s.roots.Expired()}
+	now := [...]int64{s.memory.dicts.Load(), s.memory.pending.Load(), s.roots.Pinned(), int64(len(h.snaps)), int64(h.reading), s.roots.Expired()}
 	if root == h.checked.root && now == h.checked.accounts {
 		return // nothing has changed
 	}
@@ -37,9 +37,9 @@ func (h *simRun) checkMemory() {
 	}
 	s.roots.Sweep()
 	pinned := h.pinned(current)
-	if held := s.roots.Held(); held < pinned {
+	if held := s.roots.Pinned(); held < pinned {
 		h.fail("open snapshots hold %d bytes, the account has %d", pinned, held)
-	} else if h.reading == 0 && !h.isFiling() && len(h.snaps) == 0 && held > 0 {
+	} else if h.reading == 0 && !h.isFlushing() && len(h.snaps) == 0 && held > 0 {
 		h.fail("nobody reads, but the account has %d bytes held by snapshots", held)
 	}
 	if pinned > 0 {

@@ -41,7 +41,7 @@ func (h *simRun) openedSpace() {
 	}
 	m.peak, m.failed, m.stuck = 0, map[string]bool{}, map[string]bool{}
 	m.note("", 0, true)
-	h.space.excess, h.space.manifest = m.peak, h.store.keeper.manifest
+	h.space.excess, h.space.manifest = m.peak, h.store.flusher.manifest
 }
 
 // checkSpace checks that the directory has kept its budget after each call of the disk, up to a segment and a
@@ -60,7 +60,7 @@ func (h *simRun) checkSpace() {
 		h.fail("%d bytes in the directory of a budget of %d, want at most %d: the largest segment has %d, the largest file %d",
 			m.peak, h.opts.DiskBudget, most, m.segment, m.largest)
 	}
-	next := h.store.keeper.manifest
+	next := h.store.flusher.manifest
 	if next == h.space.manifest {
 		return
 	}

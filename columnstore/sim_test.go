@@ -368,7 +368,7 @@ func (h *simRun) startTasks() {
 	}
 	if h.crashing != nil {
 		h.start("log", h.logs)
-		h.start("keeper", h.files)
+		h.start("flusher", h.files)
 		return
 	}
 	if h.rng.IntN(4) == 0 {

@@ -37,11 +37,11 @@ type Stats struct {
 	// that a later commit or rewrite has followed. It is 0 if there is none: nothing is pinned.
 	OldestSnapshot txn.ID
 
-	LogBytes    int64         // of the log in Options.Dir, which Open repeats
-	Files       int           // in Options.Dir, without the log: rows, dictionaries, manifests
-	FileBytes   int64         // of these
-	FilingError error         // of the last attempt to write files or to remove old ones, which is repeated; nil if it succeeded
-	Log         disk.LogStats // the work of the log since Open; zero without one, as in a store that reads
+	LogBytes   int64         // of the log in Options.Dir, which Open repeats
+	Files      int           // in Options.Dir, without the log: rows, dictionaries, manifests
+	FileBytes  int64         // of these
+	FlushError error         // of the last attempt to write files or to remove old ones, which is repeated; nil if it succeeded
+	Log        disk.LogStats // the work of the log since Open; zero without one, as in a store that reads
 
 	Splits          int64 // rewrites of one granule into several
 	Compactions     int64 // rewrites of one granule into one

@@ -22,10 +22,10 @@ func TestStats_Directory(t *testing.T) {
 		insert(t, table, b)
 	}
 	add()
-	if s := store.Stats(); s.LogBytes == 0 || s.Files != 0 || s.FileBytes != 0 || s.FilingError != nil {
-		t.Errorf("before files are written: %d bytes of log, %d files of %d bytes, %v", s.LogBytes, s.Files, s.FileBytes, s.FilingError)
+	if s := store.Stats(); s.LogBytes == 0 || s.Files != 0 || s.FileBytes != 0 || s.FlushError != nil {
+		t.Errorf("before files are written: %d bytes of log, %d files of %d bytes, %v", s.LogBytes, s.Files, s.FileBytes, s.FlushError)
 	}
-	if err := store.file(context.Background()); err != nil {
+	if err := store.flush(context.Background()); err != nil {
 		t.Fatal(err)
 	}
 	files, bytes := 0, int64(0)
@@ -35,22 +35,22 @@ func TestStats_Directory(t *testing.T) {
 			files, bytes = files+1, bytes+int64(len(fs.Get(name)))
 		}
 	}
-	if s := store.Stats(); s.Files != files || s.FileBytes != bytes || files < 4 || s.FilingError != nil {
-		t.Errorf("%d files of %d bytes, want %d of %d; %v", s.Files, s.FileBytes, files, bytes, s.FilingError)
+	if s := store.Stats(); s.Files != files || s.FileBytes != bytes || files < 4 || s.FlushError != nil {
+		t.Errorf("%d files of %d bytes, want %d of %d; %v", s.Files, s.FileBytes, files, bytes, s.FlushError)
 	}
 	add()
 	fs.Fail(&crashfs.Fault{Err: syscall.ENOSPC, Forever: true, Ops: []crashfs.Op{crashfs.Create}})
-	if err := store.file(context.Background()); !errors.Is(err, disk.ErrDisk) {
+	if err := store.flush(context.Background()); !errors.Is(err, disk.ErrDisk) {
 		t.Fatalf("files on a full disk: %v", err)
 	}
-	if s := store.Stats(); !errors.Is(s.FilingError, syscall.ENOSPC) {
-		t.Errorf("the error of writing files is %v", s.FilingError)
+	if s := store.Stats(); !errors.Is(s.FlushError, syscall.ENOSPC) {
+		t.Errorf("the error of writing files is %v", s.FlushError)
 	}
 	fs.Heal()
-	if err := store.file(context.Background()); err != nil {
+	if err := store.flush(context.Background()); err != nil {
 		t.Fatal(err)
 	}
-	if s := store.Stats(); s.FilingError != nil {
-		t.Errorf("files were written, and the error is %v", s.FilingError)
+	if s := store.Stats(); s.FlushError != nil {
+		t.Errorf("files were written, and the error is %v", s.FlushError)
 	}
 }

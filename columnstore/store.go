@@ -28,9 +28,9 @@ type Store struct {
 	counters counters
 	log      *disk.Log // nil without a directory
 	dir      directory
-	keeper   keeper
+	flusher  flusher
 
-	running sync.WaitGroup // counts the maintainer and the keeper, which Open starts
+	running sync.WaitGroup // counts the maintainer and the flusher, which Open starts
 	stop    chan struct{}
 
 	creating sync.Mutex // held while a table or a history is created

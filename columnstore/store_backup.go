@@ -23,9 +23,9 @@ func (s *Store) Backup(ctx context.Context, to disk.FS) error {
 	if s.opts.FS == nil {
 		return fmt.Errorf("%w: a store without a Dir has no backup", ErrOptions)
 	}
-	k := &s.keeper
-	k.filing.Lock() // nobody removes a file or a segment
-	defer k.filing.Unlock()
+	fl := &s.flusher
+	fl.flushing.Lock() // nobody removes a file or a segment
+	defer fl.flushing.Unlock()
 	if s.closed.Load() {
 		return ErrClosed
 	}
@@ -34,5 +34,5 @@ func (s *Store) Backup(ctx context.Context, to disk.FS) error {
 			return fmt.Errorf("backup: %w", err)
 		}
 	}
-	return k.dir.Backup(ctx, k.manifest, s.segments(), to)
+	return fl.dir.Backup(ctx, fl.manifest, s.segments(), to)
 }

@@ -87,15 +87,15 @@ func (s *Store) cool() {
 // fileForRoom writes files of what is only in the log, so that rows can be unloaded. It reports whether
 // it did, and the error of the disk.
 func (s *Store) fileForRoom() (done bool, err error) {
-	k := &s.keeper
-	if !s.lockFiling() {
+	fl := &s.flusher
+	if !s.lockFlush() {
 		return false, nil
 	}
-	defer k.filing.Unlock()
-	if k.logged.Load() == 0 {
+	defer fl.flushing.Unlock()
+	if fl.logged.Load() == 0 {
 		return false, nil
 	}
-	if err := s.fileWhole(context.Background()); err != nil {
+	if err := s.flushWhole(context.Background()); err != nil {
 		return false, fmt.Errorf("write files: %w", err)
 	}
 	return true, nil
@@ -103,7 +103,7 @@ func (s *Store) fileForRoom() (done bool, err error) {
 
 // sparesStates reports whether states of histories are not evicted yet: rows that only the log has are worth
 // files, which let them be unloaded.
-func (s *Store) sparesStates() bool { return s.log != nil && s.keeper.logged.Load() > s.share(1)/2 }
+func (s *Store) sparesStates() bool { return s.log != nil && s.flusher.logged.Load() > s.share(1)/2 }
 
 // reserve adds bytes to the pending ones and makes room for them: it unloads rows, then writes files and unloads
 // more, then evicts states. The caller gives the bytes back with release. If too little room can be made, it

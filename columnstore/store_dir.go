@@ -36,16 +36,16 @@ func (s *Store) openDir() (err error) {
 		return err
 	}
 	if s.opts.DiskBudget > 0 && !s.opts.ReadOnly {
-		if s.keeper.space, err = disk.NewSpace(fs, s.opts.DiskBudget); err != nil {
+		if s.flusher.space, err = disk.NewSpace(fs, s.opts.DiskBudget); err != nil {
 			return err
 		}
-		fs, s.opts.FS = s.keeper.space, s.keeper.space
+		fs, s.opts.FS = s.flusher.space, s.flusher.space
 	}
 	files, manifest, err := files.OpenDir(fs, s.dir.id)
 	if err != nil {
 		return err
 	}
-	s.keeper.dir = files
+	s.flusher.dir = files
 	r := &recovery{store: s}
 	from := uint64(0)
 	if manifest != nil {
@@ -66,7 +66,7 @@ func (s *Store) openDir() (err error) {
 		return files.Blame(&disk.DamagedError{File: name, Reason: "no manifest names it, and there is no log"})
 	}
 	if s.opts.ReadOnly {
-		s.keeper.manifest, s.dir.read = manifest, log.Segments()
+		s.flusher.manifest, s.dir.read = manifest, log.Segments()
 		return nil
 	}
 	return s.beginLog(manifest, log)
@@ -86,16 +86,16 @@ func (s *Store) beginLog(manifest *files.Manifest, log *disk.Reader) (err error)
 	if s.log, err = disk.OpenLog(log, s.opts.logOptions()); err != nil {
 		return err
 	}
-	k := &s.keeper
-	k.manifest = manifest
-	k.bound.Store(s.opts.LogBytes)
+	fl := &s.flusher
+	fl.manifest = manifest
+	fl.bound.Store(s.opts.LogBytes)
 	for _, segment := range s.log.Segments() {
-		k.logged.Add(segment.Size)
+		fl.logged.Add(segment.Size)
 	}
-	_ = k.clean(s) // or the keeper does, and Stats has the error
+	_ = fl.clean(s) // or the flusher does, and Stats has the error
 	if !s.opts.Manual {
-		k.wake = make(chan struct{}, 1)
-		k.look(s.isTight())
+		fl.wake = make(chan struct{}, 1)
+		fl.look(s.isTight())
 	}
 	return nil
 }
@@ -110,10 +110,10 @@ func (s *Store) awaitCommit() {
 // closeDir takes once.
 func (s *Store) closeDir() (err error) {
 	s.awaitCommit()
-	s.keeper.filing.Lock()
-	defer s.keeper.filing.Unlock() // who has waited finds the store closed
+	s.flusher.flushing.Lock()
+	defer s.flusher.flushing.Unlock() // who has waited finds the store closed
 	if s.log != nil {
-		_ = s.file(context.Background()) // or the log has it
+		_ = s.flush(context.Background()) // or the log has it
 		err = s.log.Close()
 	}
 	if s.dir.lock != nil {

@@ -145,7 +145,7 @@ func (s *Store) Maintain(ctx context.Context) error {
 			return err
 		}
 		if !s.maintainOnce() {
-			_ = s.fileIfDue(ctx) // Stats has the error, and the next call tries again
+			_ = s.flushIfDue(ctx) // Stats has the error, and the next call tries again
 			return ctx.Err()
 		}
 	}

@@ -64,7 +64,7 @@ func (s *Store) canFit(in incoming) bool {
 //
 // A snapshot that is older than the newest two buckets is expected to stay. Eviction does not
 // free the memory that it holds, so newer ranges are evicted too; if it would then hold more
-// than heldAt, it expires first. A read under way holds its memory a little longer. Until it
+// than pinnedAt, it expires first. A read under way holds its memory a little longer. Until it
 // ends, rows of it are evicted only if an insert exceeds the budget: that frees little.
 //
 // A younger snapshot is expected to close soon. Its memory does not count in the decision to
@@ -76,20 +76,20 @@ func (s *Store) makeRoom(in incoming) bool {
 			continue
 		}
 		turned := s.roots.Root().State.Turned[0]
-		staying, newest, _ := s.roots.HeldBefore(turned)
-		total, held := s.used(), s.roots.Held()
-		withoutYoung := total - held + staying
+		staying, newest, _ := s.roots.PinnedBefore(turned)
+		total, pinned := s.used(), s.roots.Pinned()
+		withoutYoung := total - pinned + staying
 		if withoutYoung > s.share(evictAt) {
-			v, ok := s.victim(in, newest, s.share(heldAt)-staying)
-			if ok && staying+v.held > s.share(heldAt) {
+			v, ok := s.victim(in, newest, s.share(pinnedAt)-staying)
+			if ok && staying+v.pinned > s.share(pinnedAt) {
 				if s.roots.Expire(0, turned) {
 					continue
 				}
 				full := withoutYoung > s.memory.budget
-				if full && v.held > 0 && !in.later && s.awaitReads(held, &waited) {
+				if full && v.pinned > 0 && !in.later && s.awaitReads(pinned, &waited) {
 					continue
 				}
-				if ok = v.held == 0 || full && !in.later; !ok && full {
+				if ok = v.pinned == 0 || full && !in.later; !ok && full {
 					return false
 				}
 			}
@@ -103,7 +103,7 @@ func (s *Store) makeRoom(in incoming) bool {
 			return true
 		case withoutYoung > s.memory.budget && s.roots.Expire(0, turned):
 		case s.roots.Expire(turned, math.MaxUint64):
-		case s.awaitReads(held, &waited):
+		case s.awaitReads(pinned, &waited):
 		case !s.evictUnread(in):
 			return false
 		}
@@ -115,14 +115,14 @@ func (s *Store) makeRoom(in incoming) bool {
 // until nearly nothing is left.
 const patience = 250 * time.Millisecond
 
-// awaitReads waits until reads end, so that less than a number of bytes is held, and returns
+// awaitReads waits until reads end, so that less than a number of bytes is pinned, and returns
 // true. It returns false if none did in time: they stand still, as does a scan whose records
 // nobody takes. It waits for the same reads only once. waited is how long the insert has waited.
-func (s *Store) awaitReads(held int64, waited *time.Duration) bool {
+func (s *Store) awaitReads(pinned int64, waited *time.Duration) bool {
 	for pause := 50 * time.Microsecond; ; *waited += pause {
-		_, newest, _ := s.roots.HeldBefore(math.MaxUint64)
+		_, newest, _ := s.roots.PinnedBefore(math.MaxUint64)
 		switch {
-		case s.roots.Held() < held:
+		case s.roots.Pinned() < pinned:
 			return true
 		case s.opts.Manual || newest == s.memory.stalled:
 			return false
@@ -138,7 +138,7 @@ func (s *Store) awaitReads(held int64, waited *time.Duration) bool {
 // evictUnread evicts a range that no read in progress holds entirely, after all snapshots have
 // expired and their reads do not advance. It returns false if there is none.
 func (s *Store) evictUnread(in incoming) bool {
-	_, newest, _ := s.roots.HeldBefore(math.MaxUint64)
+	_, newest, _ := s.roots.PinnedBefore(math.MaxUint64)
 	v, ok := s.victim(in, newest, math.MaxInt64)
 	if ok {
 		s.drop(v, in)
@@ -153,7 +153,7 @@ func (s *Store) release(bytes int64) { s.memory.pending.Add(-bytes) }
 // snapshots may hold so many bytes more.
 func (s *Store) victim(in incoming, newest txn.Version, room int64) (victim, bool) {
 	root := s.roots.Root().State
-	held := map[*Table]int64{}
+	pinned := map[*Table]int64{}
 	histories := s.evictableStates(in)
 	for _, v := range s.evictable(in) {
 		if v.cold == nil { // rows are not lost, but states are
@@ -162,10 +162,10 @@ func (s *Store) victim(in incoming, newest txn.Version, room int64) (victim, boo
 			}
 		}
 		bytes, kept := v.bytes(newest)
-		held[v.table] += kept
+		pinned[v.table] += kept
 		if bytes > kept {
-			if v.held = held[v.table]; v.cold == nil {
-				v.held += v.table.heldBefore(s.floorAfter(root, v, in), v.state, newest)
+			if v.pinned = pinned[v.table]; v.cold == nil {
+				v.pinned += v.table.pinnedBefore(s.floorAfter(root, v, in), v.state, newest)
 			}
 			return v, true
 		}
@@ -255,7 +255,7 @@ func (s *Store) used() int64 { return s.usedBesideCache() + s.cache.Bytes() }
 
 // usedBesideCache is used without the cache, which makes room for all else.
 func (s *Store) usedBesideCache() int64 {
-	return s.roots.Root().State.Bytes + s.memory.log + s.memory.dicts.Load() + s.memory.histories.Load() + s.memory.pending.Load() + s.roots.Held()
+	return s.roots.Root().State.Bytes + s.memory.log + s.memory.dicts.Load() + s.memory.histories.Load() + s.memory.pending.Load() + s.roots.Pinned()
 }
 
 func (s *Store) share(of16 int64) int64 { return s.memory.budget / 16 * of16 }
@@ -267,9 +267,9 @@ func (s *Store) isTight() bool {
 
 // Sixteenths of the budget. From helpAt on, inserts help with maintenance. From evictAt on,
 // the oldest ranges are evicted, and the rest is left for readers of evicted data. Snapshots
-// that stay open may hold up to heldAt: so much of the budget a leaked one costs.
+// that stay open may hold up to pinnedAt: so much of the budget a leaked one costs.
 const (
-	helpAt  = 14
-	evictAt = 15
-	heldAt  = 4
+	helpAt   = 14
+	evictAt  = 15
+	pinnedAt = 4
 )

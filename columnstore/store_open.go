@@ -37,8 +37,8 @@ func Open(opts Options) (*Store, error) {
 	if !opts.Manual {
 		s.running.Go(s.maintain)
 	}
-	if s.keeper.wake != nil {
-		s.running.Go(s.keep)
+	if s.flusher.wake != nil {
+		s.running.Go(s.runFlusher)
 	}
 	return s, nil
 }

@@ -30,7 +30,7 @@ func (s *Store) Stats() Stats {
 		PartBytes:       root.Bytes,
 		HistoryBytes:    s.memory.histories.Load(),
 		CacheBytes:      s.cache.Bytes(),
-		PinnedBytes:     s.roots.Held(),
+		PinnedBytes:     s.roots.Pinned(),
 		PendingBytes:    s.memory.pending.Load() + s.memory.log,
 		Splits:          s.counters.splits.Load(),
 		Compactions:     s.counters.compactions.Load(),
@@ -60,7 +60,7 @@ func (s *Store) addDisk(out *Stats) {
 	}
 	out.Log = s.log.Stats()
 	out.addDirectory(s.opts.FS, s.segments())
-	if err := s.keeper.failing.Load(); err != nil {
-		out.FilingError = *err
+	if err := s.flusher.failing.Load(); err != nil {
+		out.FlushError = *err
 	}
 }

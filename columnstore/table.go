@@ -59,7 +59,7 @@ func (t *Table) finish(e *catalog.TableEdit, version txn.Version, next *txn.Next
 		next.Garbage = append(next.Garbage, t.dropGenerations(e.Floor(), version)...)
 	}
 	for _, file := range e.Files {
-		t.store.keeper.leaving.Rows(version, file)
+		t.store.flusher.obsolete.Rows(version, file)
 	}
 }
 

@@ -147,7 +147,7 @@ func TestDropBefore_Restart(t *testing.T) {
 			insert(t, table, at(10*time))
 		}
 		if filed {
-			if err := store.file(t.Context()); err != nil {
+			if err := store.flush(t.Context()); err != nil {
 				t.Fatal(err)
 			}
 		}

@@ -12,18 +12,18 @@ func (t *Table) generationsBefore(bucket int64) (bytes int64) {
 	return t.generations.Counted(func(number int64) bool { return number < first })
 }
 
-// heldBefore returns the bytes of the generations that end before a bucket's, have rows in a
-// state, and are held by roots up to a version too.
-func (t *Table) heldBefore(bucket int64, state *catalog.TableState, newest txn.Version) (bytes int64) {
-	first, held := t.generationOf(bucket), map[int64]bool{}
+// pinnedBefore returns the bytes of the generations that end before a bucket's, have rows in a
+// state, and are pinned by roots up to a version too.
+func (t *Table) pinnedBefore(bucket int64, state *catalog.TableState, newest txn.Version) (bytes int64) {
+	first, pinned := t.generationOf(bucket), map[int64]bool{}
 	for _, b := range state.Buckets.All() {
 		number := t.generationOf(b.Start)
 		if number >= first {
 			break
 		}
-		held[number] = held[number] || b.Gen != nil && txn.Version(b.Gen.Since()) <= newest
+		pinned[number] = pinned[number] || b.Gen != nil && txn.Version(b.Gen.Since()) <= newest
 	}
-	return t.generations.Counted(func(number int64) bool { return held[number] })
+	return t.generations.Counted(func(number int64) bool { return pinned[number] })
 }
 
 // generationOf returns the number of a bucket's generation.
@@ -34,7 +34,7 @@ func (t *Table) generationOf(bucket int64) int64 { return t.ranges.Of(bucket) }
 func (t *Table) dropGenerations(floor int64, version txn.Version) []txn.Garbage {
 	garbage, inFiles := t.generations.Drop(t.generationOf(floor))
 	for _, number := range inFiles {
-		t.store.keeper.leaving.Dicts(version, t.stored, number)
+		t.store.flusher.obsolete.Dicts(version, t.stored, number)
 	}
 	return garbage
 }

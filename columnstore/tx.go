@@ -14,9 +14,9 @@ type Tx struct {
 	store     *Store
 	ticket    txn.Ticket[*catalog.Database]
 	pieces    []piece
-	one       [1]piece                 // room for pieces: most transactions have one
-	pins      []*dictionaries.Numbered // dictionaries of the pieces, which stay in memory
-	onePin    [1]*dictionaries.Numbered
+	one       [1]piece                          // room for pieces: most transactions have one
+	pins      []*dictionaries.DurableGeneration // dictionaries of the pieces, which stay in memory
+	onePin    [1]*dictionaries.DurableGeneration
 	due       [1]dueGranule // room for the granules that the commit makes due
 	notes     []tableNote
 	trimmed   *Table // of which the commit drops rows before trimmedTo, nil for none
@@ -30,7 +30,7 @@ type Tx struct {
 // piece is a part on its way into a table.
 type piece struct {
 	table *Table
-	catalog.Arrival
+	catalog.Placement
 }
 
 // tableNote is a text on its way into the notes of a table.

@@ -53,7 +53,7 @@ func (tx *Tx) Commit() (txn.ID, error) {
 	}
 	s.opts.Yield("commit/published")
 	tx.endHistories()
-	s.keeper.look(s.isTight())
+	s.flusher.look(s.isTight())
 	s.queue.Add(due)
 	if s.isTight() || slices.ContainsFunc(due, func(d dueGranule) bool { return d.pressing }) {
 		s.help()
@@ -125,14 +125,14 @@ func (tx *Tx) publish(commit txn.ID, current *txn.Root[*catalog.Database]) (next
 	for i := range tx.pieces {
 		p := &tx.pieces[i]
 		e := edit(p.table)
-		if !e.Takes(&p.Arrival) {
+		if !e.Takes(&p.Placement) {
 			return next, nil, errChanged
 		}
 		if p.Bucket < e.Floor() {
 			return next, nil, fmt.Errorf("table %q: %w", p.table.name, tooOld(p.Bucket, e.Floor()))
 		}
 		p.Part.Stamp(uint64(tx.ticket.Begin()), uint64(commit))
-		e.Add(&p.Arrival)
+		e.Add(&p.Placement)
 	}
 	for _, n := range tx.notes {
 		if n.table.store != tx.store {
@@ -148,7 +148,7 @@ func (tx *Tx) publish(commit txn.ID, current *txn.Root[*catalog.Database]) (next
 		if e.DropBefore(tx.trimmedTo); tx.forDisk {
 			tx.store.counters.diskDropped.Add(e.State.Dropped - before)
 		}
-		tx.store.keeper.stuck.Store(0)
+		tx.store.flusher.stuck.Store(0)
 	}
 	next.State, due = current.State, tx.due[:0]
 	for i, w := range writes {

@@ -114,7 +114,7 @@ func (t *Table) commitUnits(change catalog.UnitsChange, plan func(*catalog.Table
 		return nil, 0, err
 	}
 	s.opts.Yield("commit/published")
-	s.keeper.look(s.isTight())
+	s.flusher.look(s.isTight())
 	s.queue.Add(due)
 	return after, id, log.Wait()
 }
@@ -124,7 +124,7 @@ func (t *Table) commitUnits(change catalog.UnitsChange, plan func(*catalog.Table
 func (tx *Tx) reroute() error {
 	for i := range tx.pieces {
 		p := &tx.pieces[i]
-		if more := p.table.state().Reroute(&p.Arrival); more > 0 {
+		if more := p.table.state().Reroute(&p.Placement); more > 0 {
 			if err := tx.store.reserve(more, incoming{table: p.table, start: p.table.schema.BucketStart(p.Bucket)}); err != nil {
 				return err
 			}

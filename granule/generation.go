@@ -17,7 +17,7 @@ type Generation struct {
 	Lists   *dict.Lists  // stacks, their locations and symbols
 	Series  *dict.Values // series tuples, as schema.AppendTuple writes them
 
-	Published // counts parts that enter; a generation does not leave, it is dropped
+	Uses // counts parts that enter; a generation does not leave, it is dropped
 
 	columns seriesColumns
 }

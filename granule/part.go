@@ -27,7 +27,7 @@ type Part struct {
 
 	begin, commit uint64
 
-	Published // counts its sections
+	Uses // counts its sections
 }
 
 // Column is one concrete column of a part, outside of the series tuple.

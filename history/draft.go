@@ -30,7 +30,7 @@ func (d *Draft) Commit() (*View, error) {
 	if !d.done && !d.closing && d.drop == nil {
 		// Nothing can fail from here on, so the entries count as committed. Blocks whose entries
 		// are sealed before any reader has seen them are used again.
-		d.seal(d.touched)
+		d.seal(d.changed)
 		d.sealed = true
 	}
 	v, err := d.Publish()
@@ -73,7 +73,7 @@ func (d *Draft) Publish() (*View, error) {
 	d.Prepare()
 	d.published = true
 	h := d.h
-	for _, l := range d.touched {
+	for _, l := range d.changed {
 		l.publish()
 	}
 	for _, k := range d.kinds {
@@ -85,7 +85,7 @@ func (d *Draft) Publish() (*View, error) {
 	h.written, h.last, h.final, h.barred, h.closed = d.written, d.last, d.final, d.barred, h.closed || d.closing
 	if drops {
 		before := h.chunks.Bytes()
-		d.touched = h.dropBefore(t, d.touched)
+		d.changed = h.dropBefore(t, d.changed)
 		h.oldest.Store(max(h.oldest.Load(), t))
 		d.dropped = before - h.chunks.Bytes() + int64(d.textBytes)
 	}
@@ -113,7 +113,7 @@ func (d *Draft) Seal() {
 		return
 	}
 	h := d.h
-	lanes := d.touched
+	lanes := d.changed
 	if d.closing {
 		lanes = h.lanes
 	}
@@ -159,7 +159,7 @@ func (d *Draft) finish(lanes []*lane) {
 	d.done, d.ended = true, true
 	d.h.account(lanes)
 	d.undo.drop()
-	d.touched, d.undo = nil, nil
+	d.changed, d.undo = nil, nil
 	if j := d.journal; j != nil && cap(j.ops) <= keptOps {
 		d.h.ops = j.ops
 	}
@@ -179,7 +179,7 @@ func (d *Draft) Abort() {
 	for _, k := range d.kinds {
 		k.l.setKind(k.slot, KindNull)
 	}
-	for _, l := range d.touched {
+	for _, l := range d.changed {
 		h.restore(l)
 	}
 	for _, p := range slices.Backward(d.placed) {
@@ -200,7 +200,7 @@ func (d *Draft) Abort() {
 	if d.journal != nil {
 		d.journal.numbers.Abort()
 	}
-	d.finish(d.touched)
+	d.finish(d.changed)
 }
 
 // DropBefore has the commit drop the tiles in which every interval ends before an instant.

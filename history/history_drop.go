@@ -9,8 +9,8 @@ import (
 
 // dropBefore gives the history new lanes without their oldest tiles. Lanes with texts lose
 // entries too that are not sealed: few of them can have many bytes. The old lanes stay unchanged
-// for the views that have them. It returns the touched lanes, the new for the old.
-func (h *History) dropBefore(t int64, touched []*lane) []*lane {
+// for the views that have them. It returns the changed lanes, the new for the old.
+func (h *History) dropBefore(t int64, changed []*lane) []*lane {
 	h.start = t
 	h.lanes = slices.Clone(h.lanes)
 	renewed := map[*lane]*lane{}
@@ -21,12 +21,12 @@ func (h *History) dropBefore(t int64, touched []*lane) []*lane {
 			renewed[l] = h.lanes[i]
 		}
 	}
-	for i, l := range touched {
+	for i, l := range changed {
 		if next := renewed[l]; next != nil {
-			touched[i] = next
+			changed[i] = next
 		}
 	}
-	return touched
+	return changed
 }
 
 // dropsEntries reports whether a drop of what ends before t takes unsealed entries of the lane.

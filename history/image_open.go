@@ -55,7 +55,7 @@ func OpenImage(opts Options, image []byte) (*History, *View, error) {
 	}
 	h.numbers.floor = h.start
 	d := r.draft
-	d.touched, d.published, d.closing = h.lanes, true, h.closed
+	d.changed, d.published, d.closing = h.lanes, true, h.closed
 	d.Seal()
 	h.busy.Store(opts.Pages != nil) // the writer's starts are not known
 	return h, r.view, nil

@@ -28,7 +28,7 @@ type Writer struct {
 	closing   bool
 	names     int // attributes when it began
 	laneCount int // lanes
-	touched   []*lane
+	changed   []*lane
 	*undo
 
 	written bool
@@ -163,7 +163,7 @@ func (w *Writer) setKind(l *lane, slot uint, k Kind) {
 // touch marks slots of a lane as written.
 func (w *Writer) touch(work *laneWork, slots uint64) {
 	if work.changed == 0 {
-		w.touched = append(w.touched, work.lane)
+		w.changed = append(w.changed, work.lane)
 	}
 	work.changed |= slots
 }

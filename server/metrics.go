@@ -128,7 +128,7 @@ func newStoreCollector(store *columnstore.Store) *storeCollector {
 	add(gauge, "files", "Files without the log.", func(s *columnstore.Stats) float64 { return float64(s.Files) })
 	add(gauge, "file_bytes", "Bytes of files without the log.", func(s *columnstore.Stats) float64 { return float64(s.FileBytes) })
 	add(gauge, "filing_failed", "1 if the last attempt to write files failed.", func(s *columnstore.Stats) float64 {
-		if s.FilingError != nil {
+		if s.FlushError != nil {
 			return 1
 		}
 		return 0

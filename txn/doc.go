@@ -16,8 +16,8 @@
 //
 //	version      5      6      7      8      9 (current)
 //	read           x             x
-//	thing     [--------------)                 since 5, gone with 7: held by 6
-//	thing                 [---------)          since 7, gone with 9: held by 8
+//	thing     [--------------)                 since 5, gone with 7: pinned by 6
+//	thing                 [---------)          since 7, gone with 9: pinned by 8
 //	thing          [---------)      ...        as long as one of its readers is
 //
 // # Invariants
@@ -32,7 +32,7 @@
 //	    before it.
 //	T5  A publish callback that returns an error leaves the root unchanged.
 //	T6  A snapshot and its reads take no lock of this package and wait for nobody.
-//	T7  Held is at least the number of bytes that reads reach and the current
+//	T7  Pinned is at least the number of bytes that reads reach and the current
 //	    root does not. It is exact after Sweep.
 //	T8  An expired snapshot answers only with ErrSnapshotExpired.
 //

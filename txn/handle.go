@@ -14,10 +14,10 @@ var (
 	ErrSnapshotExpired = errors.New("snapshot has expired")
 )
 
-// published is a root with the number of its open snapshots. The snapshots share it: expiry
+// rootReaders is a root with the number of its open snapshots. The snapshots share it: expiry
 // clears the root for all of them. It is allocated for the first snapshot, because most roots
 // are replaced before any snapshot is taken.
-type published[R any] struct {
+type rootReaders[R any] struct {
 	commit  ID
 	version Version
 	root    atomic.Pointer[Root[R]] // nil once expired, or once replaced and unread
@@ -28,7 +28,7 @@ type published[R any] struct {
 }
 
 // leave removes n from the count of readers. The last reader of a replaced root clears it.
-func (p *published[R]) leave(n int64) {
+func (p *rootReaders[R]) leave(n int64) {
 	if p.readers.Add(-n) == 0 {
 		p.clear()
 	}
@@ -36,7 +36,7 @@ func (p *published[R]) leave(n int64) {
 
 // clear clears the root if it is replaced and has no reader. The order matters: a root that is
 // not replaced yet can get a reader after it had none. A replaced root gets none that stays.
-func (p *published[R]) clear() {
+func (p *rootReaders[R]) clear() {
 	if p.replaced.Load() && p.readers.Load() == 0 {
 		p.root.Store(nil)
 	}
@@ -45,12 +45,12 @@ func (p *published[R]) clear() {
 // use is the weight of a read in the count of readers. Snapshots weigh 1.
 const use = 1 << 32
 
-// published returns the reader count of the root. It allocates it on the first call.
-func (r *Root[R]) published() *published[R] {
+// readersOf returns the reader count of the root. It allocates it on the first call.
+func (r *Root[R]) readersOf() *rootReaders[R] {
 	if p := r.read.Load(); p != nil {
 		return p
 	}
-	p := &published[R]{commit: r.Commit, version: r.Version}
+	p := &rootReaders[R]{commit: r.Commit, version: r.Version}
 	p.root.Store(r)
 	if r.read.CompareAndSwap(nil, p) {
 		return p
@@ -61,7 +61,7 @@ func (r *Root[R]) published() *published[R] {
 // Handle holds one root. It is safe for concurrent use after Take. The zero Handle is closed.
 // It is a value, so an owner can embed it without another allocation.
 type Handle[R any] struct {
-	at     atomic.Pointer[published[R]]
+	at     atomic.Pointer[rootReaders[R]]
 	commit ID
 }
 
@@ -71,7 +71,7 @@ type Handle[R any] struct {
 func (s *Handle[R]) Take(publisher *Publisher[R]) {
 	for {
 		root := publisher.current.Load()
-		p := root.published()
+		p := root.readersOf()
 		p.readers.Add(1)
 		if publisher.current.Load() == root {
 			// A publisher that replaces the root from here on sees this reader.
@@ -103,7 +103,7 @@ func (s *Handle[R]) State() (state R, err error) {
 }
 
 // Use returns the state for a read, which ends with Done. Until then the contents of the root
-// count as held, even if the snapshot is closed or expires meanwhile. It returns the same errors
+// count as pinned, even if the snapshot is closed or expires meanwhile. It returns the same errors
 // as State.
 func (s *Handle[R]) Use() (Use[R], error) {
 	p := s.at.Load()
@@ -125,7 +125,7 @@ func (s *Handle[R]) Use() (Use[R], error) {
 // Use is a read in progress.
 type Use[R any] struct {
 	State R
-	at    *published[R]
+	at    *rootReaders[R]
 }
 
 // Err returns ErrSnapshotExpired if the snapshot has expired. The read should then end: its
@@ -140,7 +140,7 @@ func (u Use[R]) Err() error {
 // Done ends the read. It must be called exactly once.
 func (u Use[R]) Done() { u.at.leave(use) }
 
-// Close releases the root, so that memory held only by this snapshot can be freed. It is
+// Close releases the root, so that memory pinned only by this snapshot can be freed. It is
 // idempotent. Reads in progress continue.
 func (s *Handle[R]) Close() {
 	if p := s.at.Swap(nil); p != nil {

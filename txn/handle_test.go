@@ -87,7 +87,7 @@ func TestSnapshotCloseFrees(t *testing.T) {
 	}
 	s.Close()
 	if runtime.GC(); state.Value() != nil {
-		t.Error("the state of a closed snapshot is still held")
+		t.Error("the state of a closed snapshot is still pinned")
 	}
 	runtime.KeepAlive(&s)
 }
@@ -130,7 +130,7 @@ func TestSnapshotDoesNotAllocate(t *testing.T) {
 	}
 }
 
-// Several goroutines take the first snapshots of a root while it is replaced. The root is held
+// Several goroutines take the first snapshots of a root while it is replaced. The root is pinned
 // until the last snapshot closes, and is then released.
 func TestSnapshotsTakenAtOnce(t *testing.T) {
 	l := New(0)
@@ -155,15 +155,15 @@ func TestSnapshotsTakenAtOnce(t *testing.T) {
 			}
 		}
 		l.Sweep()
-		if want := int64(min(older, 1)); l.Held() != want {
-			t.Fatalf("round %d: %d snapshots are of the root before, %d bytes are held, want %d", n, older, l.Held(), want)
+		if want := int64(min(older, 1)); l.Pinned() != want {
+			t.Fatalf("round %d: %d snapshots are of the root before, %d bytes are pinned, want %d", n, older, l.Pinned(), want)
 		}
 		for i := range snapshots {
 			snapshots[i].Close()
 		}
 		l.Sweep()
-		if l.Held() != 0 {
-			t.Fatalf("round %d: %d bytes are held with all snapshots closed", n, l.Held())
+		if l.Pinned() != 0 {
+			t.Fatalf("round %d: %d bytes are pinned with all snapshots closed", n, l.Pinned())
 		}
 	}
 }
@@ -187,7 +187,7 @@ func TestSnapshotTakenWhileAnotherCloses(t *testing.T) {
 	}
 	taken.Close()
 	if p.root.Load() != nil {
-		t.Error("the root is held with all snapshots closed")
+		t.Error("the root is pinned with all snapshots closed")
 	}
 }
 

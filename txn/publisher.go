@@ -23,7 +23,7 @@ type Root[R any] struct {
 	Version Version
 	State   R
 
-	read atomic.Pointer[published[R]] // nil until the first snapshot
+	read atomic.Pointer[rootReaders[R]] // nil until the first snapshot
 }
 
 // Publisher publishes the roots of one database. All methods are safe for concurrent use.
@@ -32,11 +32,11 @@ type Publisher[R any] struct {
 	current atomic.Pointer[Root[R]]
 
 	commit  sync.Mutex // the commit lock: held while a root is derived and published
-	held    []held[R]  // replaced roots that are being read, oldest first
-	sweepAt int        // length of held at which hold sweeps
+	pins    []pin[R]   // replaced roots that are being read, oldest first
+	sweepAt int        // length of pins at which pin sweeps
 
-	heldBytes atomic.Int64 // bytes of the garbage in held
-	expired   atomic.Int64 // number of expired snapshots
+	pinnedBytes atomic.Int64 // bytes of the garbage in pins
+	expired     atomic.Int64 // number of expired snapshots
 }
 
 // New returns a publisher whose first root has the given state.
@@ -109,7 +109,7 @@ func (p *Publisher[R]) publish(commit ID, next Next[R]) {
 	p.current.Store(root)
 	// The order matters: a snapshot that counts itself on the old root too late for hold to
 	// see it then loads the current root and starts over.
-	p.hold(old.read.Load(), next.Garbage)
+	p.pin(old.read.Load(), next.Garbage)
 }
 
 // Ticket holds the begin id of a transaction until its commit or abort. It belongs to one

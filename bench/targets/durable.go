@@ -150,7 +150,7 @@ func journals(o Options, c *collector) error {
 	return nil
 }
 
-// filing measures inserts beside the keeper.
+// filing measures inserts beside the flusher.
 func filing(o Options, c *collector) error {
 	var beside, quiet, filings []float64
 	for i := range o.Repeat {

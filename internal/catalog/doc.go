@@ -1,7 +1,7 @@
 // Package catalog is the database as a value: tables, their buckets and granules, and the
 // views of histories. Edits derive the next value from the current one.
 //
-// An edit is pure. Its input is arrivals and limits. Its output is the next state of a table,
+// An edit is pure. Its input is placements and limits. Its output is the next state of a table,
 // the garbage of the previous root, and the floor below which dictionaries are dropped. The
 // package knows no store, no clock and no budget: its owner reserves memory and publishes.
 //
@@ -10,7 +10,7 @@
 //	                                                   \-> Cold: rows in a file, not in granules
 //	         -> history.View
 //
-//	Arrival --Add--> TableEdit --Done--> TableState of the next Database
+//	Placement --Add--> TableEdit --Done--> TableState of the next Database
 //
 // A published Database and everything reachable from it are immutable. A TableEdit belongs to
 // the holder of the commit lock (package txn), from TableState.Edit to Release.
@@ -20,7 +20,7 @@
 //	K1  The granules of a bucket have adjoining bounds that cover it. A bucket without a
 //	    granule gets one, with the bounds of the bucket, with its first row. That of a bucket
 //	    whose rows are cold comes with the first late row.
-//	K2  Each row of an arrival is in exactly one granule of the root that it is added to,
+//	K2  Each row of a placement is in exactly one granule of the root that it is added to,
 //	    the one whose bounds contain its key.
 //	K3  A bucket has each series and each dynamic column of its rows, the cold ones included.
 //	    It lacks them only if the file is damaged (Cold.Err).

@@ -36,8 +36,8 @@ func (r *Router) Begin() {
 func (r *Router) More() bool { return r.next < r.Rows.Len() }
 
 // Next returns the next part.
-func (r *Router) Next() Arrival {
-	a := Arrival{Bucket: r.Bucket, Born: r.known.Born, BucketKey: r.Lo, Bound: r.Lo, Hi: r.Hi}
+func (r *Router) Next() Placement {
+	a := Placement{Bucket: r.Bucket, Born: r.known.Born, BucketKey: r.Lo, Bound: r.Lo, Hi: r.Hi}
 	if bound, g, ok := r.State.Granules.FloorBytes(r.Rows.Key(r.next)); ok && bound >= r.Lo {
 		a.Bound, a.Hi = g.Bounds()
 	}

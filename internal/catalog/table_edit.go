@@ -99,7 +99,7 @@ func (e *TableEdit) Done(version txn.Version, next *txn.Next[*Database]) (rose b
 // Add routes a part to the granules that cover its rows now. Usually that is the granule that
 // the part was built for. If that granule was split meanwhile, its children get sub-ranges of
 // the rows.
-func (e *TableEdit) Add(a *Arrival) {
+func (e *TableEdit) Add(a *Placement) {
 	rest := granule.Section{Part: a.Part, Lo: 0, Hi: a.Part.Rows()}
 	bound := a.Bound
 	for {
@@ -148,7 +148,7 @@ func (e *TableEdit) grow(g *granule.Granule, bound string, rows granule.Section)
 // covering returns the granule that covers a bound. One began there when the part was built, and
 // a split leaves its first child there, but the bucket can have become cold since. If it has no
 // granule, covering returns its first (K1).
-func (e *TableEdit) covering(a *Arrival, bound string) *granule.Granule {
+func (e *TableEdit) covering(a *Placement, bound string) *granule.Granule {
 	if g, ok := e.granules.Get(bound); ok {
 		return g
 	}

@@ -5,9 +5,9 @@ import (
 	"math"
 )
 
-// addToBucket adds the series and the columns of an arrival to its bucket, which it creates if
+// addToBucket adds the series and the columns of a placement to its bucket, which it creates if
 // necessary. Most commits bring nothing new. A set that grows is copied.
-func (e *TableEdit) addToBucket(a *Arrival) {
+func (e *TableEdit) addToBucket(a *Placement) {
 	buckets := e.editBuckets()
 	bound, b, ok := buckets.Floor(a.BucketKey)
 	if !ok || bound != a.BucketKey {
@@ -66,7 +66,7 @@ func (e *TableEdit) fill(bucket, rows int64) {
 }
 
 // noteLate raises the latest time of a cut bucket to that of a late row.
-func (e *TableEdit) noteLate(a *Arrival) {
+func (e *TableEdit) noteLate(a *Placement) {
 	get := e.State.Buckets.Get
 	if e.buckets != nil { // most late rows change no bucket: a look-up begins no edit
 		get = e.buckets.Get

@@ -22,7 +22,7 @@ const NoCut int64 = math.MinInt64
 
 // Restore adds a stamped part of an earlier run.
 func (e *TableEdit) Restore(p *granule.Part) {
-	a := Arrival{Part: p, Bucket: p.Bucket()}
+	a := Placement{Part: p, Bucket: p.Bucket()}
 	a.BucketKey, a.Hi = e.schema.BucketBounds(a.Bucket)
 	a.Bound = a.BucketKey
 	// The part was built for a granule of the earlier run, and can reach over several now.

@@ -216,10 +216,10 @@ func (t *TableState) timesAmongUnits(at int64) bucketTimes {
 	return times
 }
 
-// Takes reports whether the bucket of an arrival takes it: it is not sealed, and it is the one that the arrival was
-// built for, whose series and columns the arrival does not bring. It is another if a unit was dropped since, or if
+// Takes reports whether the bucket of a placement takes it: it is not sealed, and it is the one that the placement was
+// built for, whose series and columns the placement does not bring. It is another if a unit was dropped since, or if
 // a cut has begun a bucket where late rows were to begin one.
-func (e *TableEdit) Takes(a *Arrival) bool {
+func (e *TableEdit) Takes(a *Placement) bool {
 	if e.State.LastUnit == 0 {
 		return true
 	}
@@ -236,9 +236,9 @@ func (b *BucketState) holds(p *granule.Part) bool {
 	return b.Late || first >= b.Start
 }
 
-// Reroute makes an arrival one that the bucket for its rows takes, and returns by how much Arrival.Size grows. The
-// arrival was not published, and nobody else has its part.
-func (t *TableState) Reroute(a *Arrival) (more int64) {
+// Reroute makes a placement one that the bucket for its rows takes, and returns by how much Placement.Size grows. The
+// placement was not published, and nobody else has its part.
+func (t *TableState) Reroute(a *Placement) (more int64) {
 	b, ok := t.Buckets.Get(a.BucketKey)
 	before := a.Size()
 	switch {
@@ -247,7 +247,7 @@ func (t *TableState) Reroute(a *Arrival) (more int64) {
 	case a.Born == 0 || ok && a.Born == b.Born:
 		return 0
 	}
-	*a = Arrival{Part: a.Part, Bucket: a.Part.Bucket()}
+	*a = Placement{Part: a.Part, Bucket: a.Part.Bucket()}
 	a.BucketKey, a.Hi = t.Schema.BucketBounds(a.Bucket)
 	a.Bound = a.BucketKey
 	if bound, _, ok := t.Granules.FloorBytes(a.Part.AppendKey(nil, t.Schema, 0)); ok && bound >= a.BucketKey {

@@ -229,12 +229,12 @@ func (t *Files) failed(b *catalog.BucketState, err error) error {
 }
 
 // Cached returns the dictionaries with a number from the cache, or those that read returns (dictionaries.Owner).
-func (t *Files) Cached(number int64, read func() (*dictionaries.Numbered, error)) (*dictionaries.Numbered, error) {
+func (t *Files) Cached(number int64, read func() (*dictionaries.DurableGeneration, error)) (*dictionaries.DurableGeneration, error) {
 	value, err := t.Cache.Get(Key{table: t, kind: ofDicts, of: number}, func() (cache.Sized, error) { return read() })
 	if err != nil {
 		return nil, err
 	}
-	return value.(*dictionaries.Numbered), nil
+	return value.(*dictionaries.DurableGeneration), nil
 }
 
 // Forget removes dictionaries from the cache (dictionaries.Owner).

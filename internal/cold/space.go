@@ -17,16 +17,16 @@ type timeRange struct {
 	bytes      int64 // of its files, and of those that its other rows would take
 }
 
-// OldestRanges chooses the oldest time ranges over all tables, until they have so many bytes, or until none is
-// left. It returns the floors without them, by ordinal of the table. A table keeps its newest range, unless it
-// has rows of a later one in coming: the start of the newest of these, by ordinal. A range has the bytes of its
-// files, and by its rows that are in none a share of loose: about the bytes that files of all these would take,
+// OldestRanges chooses the oldest time ranges over all tables, until they have the given bytes, or until none is
+// left. It returns the floors without them, by ordinal of the table. A table keeps its newest range, unless pending
+// rows open a later one: coming[i] is the start of the newest range that pending rows of table i open. A range has the bytes of its
+// files, and of rowBytes the share of its rows that no file has. rowBytes is about what files of all these rows would take,
 // 0 if none are to be written. A range without bytes goes only with a later one. O(buckets and granules in
 // memory).
-func OldestRanges(root *catalog.Database, m *files.Manifest, coming map[int]int64, bytes, loose int64) map[int]int64 {
+func OldestRanges(root *catalog.Database, m *files.Manifest, coming map[int]int64, bytes, rowBytes int64) map[int]int64 {
 	var ranges []timeRange
 	unfiled, _ := Unfiled(root, m)
-	each := float64(loose) / float64(max(1, unfiled))
+	each := float64(rowBytes) / float64(max(1, unfiled))
 	for ordinal, state := range root.Tables {
 		if state.Schema.BucketWidth() == 0 {
 			continue
@@ -46,7 +46,7 @@ func OldestRanges(root *catalog.Database, m *files.Manifest, coming map[int]int6
 			}
 			file, _ := files.FileOf(b)
 			ranges[len(ranges)-1].bytes += file.Bytes
-			if loose > 0 {
+			if rowBytes > 0 {
 				ranges[len(ranges)-1].bytes += int64(each * float64(unfiledRows(state.HotGranules(b), file.Through)))
 			}
 		}

@@ -49,7 +49,7 @@ type partialFile struct {
 // mark is how far dictionaries are in the files. It does not keep them in memory.
 type mark struct {
 	set *dictionaries.Generations
-	of  weak.Pointer[dictionaries.Numbered]
+	of  weak.Pointer[dictionaries.DurableGeneration]
 	at  granule.Watermark
 }
 

@@ -14,7 +14,7 @@ import (
 
 // Read returns dictionaries for queries: those that take rows, or those in files. The errors are those of
 // Owner.Read, and files.ErrFile if no file has them.
-func (s *Generations) Read(number int64) (*Numbered, error) {
+func (s *Generations) Read(number int64) (*DurableGeneration, error) {
 	for {
 		s.mu.Lock()
 		g := s.hot[number]
@@ -26,7 +26,7 @@ func (s *Generations) Read(number int64) (*Numbered, error) {
 		if !ok {
 			return nil, fmt.Errorf("%w: no file has the dictionaries %d", files.ErrFile, number)
 		}
-		g, err := s.owner.Cached(number, func() (*Numbered, error) { return s.read(dicts) })
+		g, err := s.owner.Cached(number, func() (*DurableGeneration, error) { return s.read(dicts) })
 		switch {
 		case err == nil && g.entries.Load() >= dicts.Entries:
 			return g, nil
@@ -43,8 +43,8 @@ func (s *Generations) Read(number int64) (*Numbered, error) {
 }
 
 // read reads the dictionaries in some files, unless somebody has them already.
-func (s *Generations) read(dicts files.GenerationFiles) (*Numbered, error) {
-	g := &Numbered{Number: dicts.Number}
+func (s *Generations) read(dicts files.GenerationFiles) (*DurableGeneration, error) {
+	g := &DurableGeneration{Number: dicts.Number}
 	s.mu.Lock()
 	recent := s.recent[dicts.Number]
 	s.mu.Unlock()
@@ -82,7 +82,7 @@ func (s *Generations) SetFiles(all []files.GenerationFiles) {
 }
 
 // SetFiled notes how far dictionaries are in files, if they still take rows. Nil is none.
-func (s *Generations) SetFiled(g *Numbered, at granule.Watermark) {
+func (s *Generations) SetFiled(g *DurableGeneration, at granule.Watermark) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if g != nil && s.hot[g.Number] == g {

@@ -21,7 +21,7 @@ type Owner struct {
 	// Read adds the contents of files to empty dictionaries.
 	Read func(files.GenerationFiles, *granule.Generation) error
 	// Cached returns the dictionaries with a number that are kept for queries, or those that read returns.
-	Cached func(number int64, read func() (*Numbered, error)) (*Numbered, error)
+	Cached func(number int64, read func() (*DurableGeneration, error)) (*DurableGeneration, error)
 	// Forget removes dictionaries from those kept for queries.
 	Forget func(number int64)
 	// Reserve reserves memory for dictionaries that take rows again, until release.
@@ -36,7 +36,7 @@ type Generations struct {
 	owner Owner
 
 	mu     sync.Mutex
-	hot    map[int64]*Numbered             // those that take rows
+	hot    map[int64]*DurableGeneration    // those that take rows
 	files  map[int64]files.GenerationFiles // as of the manifest; of dropped ones too, until Forget
 	recent map[int64]recentlyRead
 	first  int64 // earlier ones were dropped
@@ -52,7 +52,7 @@ type recentlyRead struct {
 // New returns a set without dictionaries.
 func New(owner Owner) *Generations {
 	return &Generations{
-		owner: owner, hot: map[int64]*Numbered{}, files: map[int64]files.GenerationFiles{}, recent: map[int64]recentlyRead{},
+		owner: owner, hot: map[int64]*DurableGeneration{}, files: map[int64]files.GenerationFiles{}, recent: map[int64]recentlyRead{},
 		first: math.MinInt64,
 	}
 }
@@ -60,21 +60,21 @@ func New(owner Owner) *Generations {
 // Acquire returns the dictionaries with a number, which rows can be added to, and whether the table keeps
 // them. It reads them if they are in files alone. If they were dropped, it returns new ones that the table
 // does not keep. The errors are those of Owner.Read and Owner.Reserve.
-func (s *Generations) Acquire(number int64) (g *Numbered, kept bool, err error) {
-	return s.acquire(number, func(*Numbered) {})
+func (s *Generations) Acquire(number int64) (g *DurableGeneration, kept bool, err error) {
+	return s.acquire(number, func(*DurableGeneration) {})
 }
 
 // Pin is Acquire for who adds entries, and calls Unpin when rows with the codes are published, or given up.
 // The dictionaries stay in memory until then.
-func (s *Generations) Pin(number int64) (g *Numbered, kept bool, err error) {
-	return s.acquire(number, func(g *Numbered) { g.users.Add(1) })
+func (s *Generations) Pin(number int64) (g *DurableGeneration, kept bool, err error) {
+	return s.acquire(number, func(g *DurableGeneration) { g.users.Add(1) })
 }
 
 // PinDropped pins dictionaries that were dropped, for codes of before.
-func (s *Generations) PinDropped(g *Numbered) { g.users.Add(1) }
+func (s *Generations) PinDropped(g *DurableGeneration) { g.users.Add(1) }
 
 // acquire is Acquire that calls use before another goroutine can unload the dictionaries.
-func (s *Generations) acquire(number int64, use func(*Numbered)) (g *Numbered, kept bool, err error) {
+func (s *Generations) acquire(number int64, use func(*DurableGeneration)) (g *DurableGeneration, kept bool, err error) {
 	for {
 		s.mu.Lock()
 		g, kept = s.hot[number]
@@ -88,7 +88,7 @@ func (s *Generations) acquire(number int64, use func(*Numbered)) (g *Numbered, k
 				}
 				continue
 			}
-			if g = (&Numbered{Generation: s.owner.New(), Number: number}); kept {
+			if g = (&DurableGeneration{Generation: s.owner.New(), Number: number}); kept {
 				s.hot[number] = g
 			}
 		}
@@ -157,7 +157,7 @@ func (s *Generations) Drop(first int64) (garbage []txn.Garbage, inFiles []int64)
 }
 
 // forget takes dictionaries out of the account, and returns them as garbage. The caller holds s.mu.
-func (s *Generations) forget(g *Numbered) []txn.Garbage {
+func (s *Generations) forget(g *DurableGeneration) []txn.Garbage {
 	s.owner.Account(-g.counted)
 	g.counted = 0
 	if g.Since() == 0 { // no root has had a part of it
@@ -176,17 +176,17 @@ func (s *Generations) Forget(number int64) {
 }
 
 // Find returns the dictionaries with a number that take rows, nil if there are none.
-func (s *Generations) Find(number int64) *Numbered {
+func (s *Generations) Find(number int64) *DurableGeneration {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.hot[number]
 }
 
 // All returns those that take rows, by number.
-func (s *Generations) All() []*Numbered {
+func (s *Generations) All() []*DurableGeneration {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return slices.SortedFunc(maps.Values(s.hot), func(a, b *Numbered) int { return cmp.Compare(a.Number, b.Number) })
+	return slices.SortedFunc(maps.Values(s.hot), func(a, b *DurableGeneration) int { return cmp.Compare(a.Number, b.Number) })
 }
 
 // First returns the first number that was not dropped.
@@ -197,7 +197,7 @@ func (s *Generations) First() int64 {
 }
 
 // Count updates the account of dictionaries, if they still take rows.
-func (s *Generations) Count(g *Numbered) {
+func (s *Generations) Count(g *DurableGeneration) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.hot[g.Number] == g {

@@ -15,13 +15,13 @@ import (
 type table struct {
 	*Generations
 	bytes   int64
-	cached  map[int64]*Numbered
+	cached  map[int64]*DurableGeneration
 	reads   int
 	missing bool
 }
 
 func newTable(cache bool) *table {
-	t := &table{cached: map[int64]*Numbered{}}
+	t := &table{cached: map[int64]*DurableGeneration{}}
 	t.Generations = New(Owner{
 		New: func() *granule.Generation { return granule.NewGeneration(1) },
 		Read: func(files files.GenerationFiles, into *granule.Generation) error {
@@ -34,7 +34,7 @@ func newTable(cache bool) *table {
 			}
 			return nil
 		},
-		Cached: func(number int64, read func() (*Numbered, error)) (*Numbered, error) {
+		Cached: func(number int64, read func() (*DurableGeneration, error)) (*DurableGeneration, error) {
 			if g := t.cached[number]; g != nil {
 				return g, nil
 			}
@@ -52,7 +52,7 @@ func newTable(cache bool) *table {
 }
 
 // add adds the i-th string, and logs it as the next entry.
-func add(t *testing.T, g *Numbered, i int) {
+func add(t *testing.T, g *DurableGeneration, i int) {
 	t.Helper()
 	if code, err := g.Strings.Intern(fmt.Append(nil, i)); err != nil || int(code) != i+1 {
 		t.Fatalf("string %d has code %d, %v", i, code, err)
@@ -66,7 +66,7 @@ func add(t *testing.T, g *Numbered, i int) {
 }
 
 // file makes files of all that dictionaries have.
-func (t *table) file(g *Numbered) {
+func (t *table) file(g *DurableGeneration) {
 	d := g.Files()
 	t.SetFiles([]files.GenerationFiles{{Number: g.Number, Entries: d.Entries, Files: []uint64{uint64(g.Strings.Len())}}})
 	t.SetFiled(g, d.Logged)

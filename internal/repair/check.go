@@ -354,10 +354,10 @@ func (c *checker) history(f *files.HistoryFiles) error {
 
 // generation returns the generation of a bucket, an empty one if it is new.
 func (t *table) generation(bucket int64) *generation {
-	return t.numbered(t.ranges.Of(bucket))
+	return t.generationOf(t.ranges.Of(bucket))
 }
 
-func (t *table) numbered(number int64) *generation {
+func (t *table) generationOf(number int64) *generation {
 	g := t.generations[number]
 	if g == nil {
 		g = &generation{Generation: granule.NewGeneration(0)}

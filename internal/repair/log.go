@@ -113,7 +113,7 @@ func (c *checker) AddHistory(e entries.HistoryEntry) error {
 // Extend adds entries to the dictionaries of a generation.
 func (c *checker) Extend(e entries.Extension) error {
 	t := c.tables[e.Table]
-	g := t.numbered(e.Generation)
+	g := t.generationOf(e.Generation)
 	if e.Generation < t.first || g.lost || e.Number <= g.entries {
 		return nil
 	}

@@ -142,7 +142,7 @@ func (c *checker) keep(e disk.Entry) (out disk.Entry, kept bool, err error) {
 	}
 	switch w := contents.(type) {
 	case entries.Extension:
-		return e, !c.tables[w.Table].numbered(w.Generation).lost, nil
+		return e, !c.tables[w.Table].generationOf(w.Generation).lost, nil
 	case entries.CommitContents:
 		for i := range w.Tables {
 			t := c.tables[w.Tables[i].Ordinal]

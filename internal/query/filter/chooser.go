@@ -24,7 +24,7 @@ type Chooser struct {
 	wide     bool                                      // a wide column is read of the rows, or compared
 	spans    []SeriesSpan
 	sections []granule.Section // sections of the current granule
-	touched  *touches          // nil: nobody counts
+	count    *count            // nil: nobody counts
 }
 
 // NewChooser returns a chooser for one query. wide is whether the query reads a wide column of the chosen
@@ -37,14 +37,14 @@ func NewChooser(ctx context.Context, src *Env, where Expr, wide bool) (*Chooser,
 	if err != nil {
 		return nil, err
 	}
-	c := &Chooser{source: src, filter: f, work: work, wide: wide || f.readsWide(src), touched: counted(ctx)}
+	c := &Chooser{source: src, filter: f, work: work, wide: wide || f.readsWide(src), count: counted(ctx)}
 	work.columns, work.manySeries = c.seriesColumns, c.manySeries
 	return c, nil
 }
 
 // Done returns the working memory of the chooser to a pool. Its selections are then invalid.
 func (c *Chooser) Done() {
-	c.touched.done()
+	c.count.done()
 	c.work.stop, c.work.columns, c.work.manySeries = nil, nil, nil
 	c.work.series.Reset(nil)
 	c.work.forgetGranules()
@@ -55,7 +55,7 @@ func (c *Chooser) Done() {
 
 // Parts returns the sections of a granule, oldest first. They are valid until the next call.
 func (c *Chooser) Parts(g *granule.Granule) []granule.Section {
-	c.touched.granule()
+	c.count.granule()
 	c.sections = g.AppendSections(c.sections[:0])
 	return c.sections
 }
@@ -80,7 +80,7 @@ func (c *Chooser) Choose(s granule.Section) Selection {
 	if c.filter.ofPart(s.Part) == no {
 		return Selection{}
 	}
-	c.touched.part(s.Hi - s.Lo)
+	c.count.part(s.Hi - s.Lo)
 	c.work.series.Reset(s.Part.Series())
 	c.work.walk.reset(s.Part.Series())
 	var open openRows // rows whose series does not decide
@@ -107,7 +107,7 @@ func (c *Chooser) Choose(s granule.Section) Selection {
 	for _, r := range c.spans {
 		out.Rows += int(r.hi - r.lo)
 	}
-	c.touched.choose(out.Rows)
+	c.count.choose(out.Rows)
 	return out
 }
 

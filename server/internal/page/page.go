@@ -32,7 +32,7 @@ type Head struct {
 	Touched Touched `json:"touched"`
 }
 
-// Touched are the counts of filter.Touched.
+// Touched are the counts of filter.Counts.
 type Touched struct {
 	Granules int64 `json:"granules"`
 	Parts    int64 `json:"parts"`
@@ -40,7 +40,7 @@ type Touched struct {
 	Chosen   int64 `json:"chosen"`
 }
 
-func newPageHead(commit uint64, t *filter.Touched) Head {
+func newPageHead(commit uint64, t *filter.Counts) Head {
 	return Head{commit, Touched{t.Granules.Load(), t.Parts.Load(), t.Rows.Load(), t.Chosen.Load()}}
 }
 
@@ -127,7 +127,7 @@ func (q *pageQuestion) answer(ctx context.Context, need source.Need, answer answ
 			return nil, err
 		}
 	}
-	var touched filter.Touched
+	var touched filter.Counts
 	if out, err = answer(filter.Counting(ctx, &touched), q); err != nil {
 		return nil, err
 	}

@@ -72,7 +72,7 @@ func (p *page) storeState(w http.ResponseWriter, r *http.Request) error {
 	var out *StoreAnswer
 	err = p.Gate.InTime(r.Context(), func(ctx context.Context) error {
 		return store.At(ctx, func(v *source.At) error {
-			var touched filter.Touched
+			var touched filter.Counts
 			newest, err := v.Newest(filter.Counting(ctx, &touched))
 			if err != nil {
 				return err
@@ -100,7 +100,7 @@ func newStoreAnswer(s columnstore.Stats) *StoreAnswer {
 			Budget: s.MemoryBudget, Bytes: s.Bytes(), Parts: s.PartBytes, Series: s.SeriesBytes, Stacks: s.StackBytes, Records: s.RecordBytes,
 			Histories: s.HistoryBytes, Cache: s.CacheBytes, Pinned: s.PinnedBytes, Pending: s.PendingBytes,
 		},
-		Disk: storeDisk{Budget: s.DiskBudget, Files: s.FileBytes, Log: s.LogBytes, Failed: s.FilingError != nil},
+		Disk: storeDisk{Budget: s.DiskBudget, Files: s.FileBytes, Log: s.LogBytes, Failed: s.FlushError != nil},
 		Gone: storeGone{EvictedRows: s.EvictedRows, EvictedStates: s.EvictedStates, DroppedRows: s.DroppedRows, DiskRows: s.DiskDroppedRows, Snapshots: s.Expired},
 	}
 }

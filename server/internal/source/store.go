@@ -72,7 +72,7 @@ func (s *Store) DB() *profile.DB { return s.db }
 
 // Ready implements Source.
 func (s *Store) Ready(context.Context) error {
-	if err := s.db.Store().Stats().FilingError; err != nil {
+	if err := s.db.Store().Stats().FlushError; err != nil {
 		return fmt.Errorf("files cannot be written: %w", err)
 	}
 	return nil

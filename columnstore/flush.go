@@ -13,71 +13,71 @@ import (
 	"github.com/granarydb/granary/txn"
 )
 
-// filing is one run of the keeper. It writes the buckets that have got rows since the last one, and
+// flush is one run of the flusher. It writes the buckets that have got rows since the last one, and
 // what dictionaries have new, then a manifest that names these files and those that are still good.
 // All are of one root, so the log is needed only from the segment on that was the newest before
 // this root was taken.
-type filing struct {
+type flush struct {
 	store *Store
 	next  *files.Manifest
 	to    *cold.Writer
 	views []*history.View // of histories that were written, by ordinal; else nil
 }
 
-// file files all that is committed, and removes the segments and files that nobody needs any more.
-// The caller holds keeper.filing. The errors are disk.ErrDisk, ErrMemory,
+// flush writes all that is committed into files, and removes the segments and files that nobody needs any more.
+// The caller holds flusher.flushing. The errors are disk.ErrDisk, ErrMemory,
 // ErrSnapshotExpired, and the error of ctx. After an error the files are as before.
-func (s *Store) file(ctx context.Context) error { return s.fileInSteps(ctx, false) }
+func (s *Store) flush(ctx context.Context) error { return s.flushInSteps(ctx, false) }
 
-// fileInSteps is file. In steps, it ends with cold.ErrPause when many files have been written: they become
+// flushInSteps is flush. In steps, it ends with cold.ErrPause when many files have been written: they become
 // durable while no root is held, and the next call goes on.
-func (s *Store) fileInSteps(ctx context.Context, inSteps bool) (err error) {
-	k := &s.keeper
+func (s *Store) flushInSteps(ctx context.Context, inSteps bool) (err error) {
+	fl := &s.flusher
 	defer func() {
 		if !errors.Is(err, cold.ErrPause) {
-			k.failing.Store(&err)
+			fl.failing.Store(&err)
 		}
 	}()
-	if k.space != nil && k.partial == nil {
+	if fl.space != nil && fl.partial == nil {
 		_ = s.makeSpace(nil, true) // or the files find none
 	}
-	logged := k.logged.Load()
-	if err := k.begin(s); err != nil {
+	logged := fl.logged.Load()
+	if err := fl.begin(s); err != nil {
 		return err
 	}
-	f := s.newFiling(inSteps)
+	f := s.newFlush(inSteps)
 	switch err := f.write(ctx); {
 	case errors.Is(err, ErrSnapshotExpired), errors.Is(err, cold.ErrPause):
-		k.begun = 0
+		fl.begun = 0
 		return err // the next run goes on with the files of whole buckets
 	case err != nil:
-		k.discard()
+		fl.discard()
 		return err
 	}
 	s.opts.Yield("file/manifest")
-	if err := k.dir.WriteManifest(f.next); err != nil {
-		k.partial = nil
+	if err := fl.dir.WriteManifest(f.next); err != nil {
+		fl.partial = nil
 		return err // it can be durable all the same; then its files stay
 	}
-	k.manifest, k.partial, k.begun = f.next, nil, 0
+	fl.manifest, fl.partial, fl.begun = f.next, nil, 0
 	f.publish()
 	for i, h := range s.Histories()[:len(f.views)] {
 		if f.views[i] != nil {
 			h.filed = weak.Make(f.views[i])
 		}
 	}
-	k.logged.Add(-logged)
-	k.bound.Store(s.opts.mostLogged(max(s.opts.LogBytes, f.to.Bytes)))
+	fl.logged.Add(-logged)
+	fl.bound.Store(s.opts.mostLogged(max(s.opts.LogBytes, f.to.Bytes)))
 	s.cool()
 	s.opts.Yield("file/clean")
-	return k.clean(s)
+	return fl.clean(s)
 }
 
-// toWrite returns about the bytes of the files that a run would write of rows in no file, of so many bytes each, and of
+// toWrite returns about how many bytes a flush would write: of rows that no file has, at perRow bytes each, and of
 // all else.
-func (s *Store) toWrite(perRow float64) (loose, other int64) {
+func (s *Store) toWrite(perRow float64) (rowBytes, other int64) {
 	root := s.roots.Root().State
-	rows, other := cold.Unfiled(root, s.keeper.manifest)
+	rows, other := cold.Unfiled(root, s.flusher.manifest)
 	for i, h := range s.Histories()[:len(root.Histories)] {
 		if h.filed.Value() != root.Histories[i] {
 			other += h.states.Size()
@@ -86,23 +86,23 @@ func (s *Store) toWrite(perRow float64) (loose, other int64) {
 	return int64(perRow * float64(rows)), other
 }
 
-// newFiling returns a run. In steps, it ends with cold.ErrPause when many files have been written.
-func (s *Store) newFiling(steps bool) *filing {
-	k := &s.keeper
-	if k.partial == nil {
-		k.partial = cold.Partial{}
+// newFlush returns a run. In steps, it ends with cold.ErrPause when many files have been written.
+func (s *Store) newFlush(steps bool) *flush {
+	fl := &s.flusher
+	if fl.partial == nil {
+		fl.partial = cold.Partial{}
 	}
-	f := &filing{store: s, next: &files.Manifest{Segment: k.begun}}
+	f := &flush{store: s, next: &files.Manifest{Segment: fl.begun}}
 	f.to = &cold.Writer{
-		Dir: k.dir, Partial: k.partial, Image: s.opts.imageBytes, Steps: steps,
+		Dir: fl.dir, Partial: fl.partial, Image: s.opts.imageBytes, Steps: steps,
 		Limit:   granule.Limit{Rows: s.opts.GranuleRows, Bytes: s.opts.GranuleBytes},
 		Reserve: f.reserve, Release: s.release, Yield: s.opts.Yield,
 	}
 	return f
 }
 
-// publish makes the files known to reads, and to those who make room.
-func (f *filing) publish() {
+// publish makes the new files visible to queries and to eviction.
+func (f *flush) publish() {
 	for i, t := range f.store.tablesInOrder()[:len(f.next.Tables)] {
 		t.setFiles(&f.next.Tables[i])
 	}
@@ -117,19 +117,19 @@ func (t *Table) setFiles(files *files.TableFiles) {
 }
 
 // discard removes the files of a run that failed.
-func (k *keeper) discard() {
-	k.partial = nil
-	k.dir.Discard()
+func (fl *flusher) discard() {
+	fl.partial = nil
+	fl.dir.Discard()
 }
 
 // write writes the files of the manifest, and completes it.
-func (f *filing) write(ctx context.Context) error {
+func (f *flush) write(ctx context.Context) error {
 	s := f.store
 	if err := f.files(ctx); err != nil {
 		return err
 	}
 	for i, t := range s.tablesInOrder()[:len(f.next.Tables)] { // without the root, whose codes they have
-		if err := f.to.Dictionaries(t.stored, s.keeper.manifest.Table(t.ordinal), &f.next.Tables[i]); err != nil {
+		if err := f.to.Dictionaries(t.stored, s.flusher.manifest.Table(t.ordinal), &f.next.Tables[i]); err != nil {
 			return err
 		}
 	}
@@ -148,7 +148,7 @@ func (f *filing) write(ctx context.Context) error {
 }
 
 // files writes the files of the root of now.
-func (f *filing) files(ctx context.Context) error {
+func (f *flush) files(ctx context.Context) error {
 	s := f.store
 	var root txn.Handle[*catalog.Database]
 	root.Take(s.roots)
@@ -163,7 +163,7 @@ func (f *filing) files(ctx context.Context) error {
 	s.opts.Yield("file/root")
 	for _, t := range s.tablesInOrder()[:len(use.State.Tables)] {
 		out := files.TableFiles{Name: t.name, Ranges: t.ranges.Count, Definition: t.definition, State: use.State.Table(t.ordinal).Save()}
-		if err := f.to.Table(ctx, t.stored, t.ordinal, use, s.keeper.manifest.Table(t.ordinal), &out); err != nil {
+		if err := f.to.Table(ctx, t.stored, t.ordinal, use, s.flusher.manifest.Table(t.ordinal), &out); err != nil {
 			return err
 		}
 		f.next.Tables = append(f.next.Tables, out)
@@ -177,10 +177,10 @@ func (f *filing) files(ctx context.Context) error {
 }
 
 // history writes the file of a history, unless its view is that of the file before.
-func (f *filing) history(h *History, view *history.View) error {
+func (f *flush) history(h *History, view *history.View) error {
 	s := f.store
 	next := files.HistoryFiles{Name: h.name, MaxAttributes: h.most}
-	if before := s.keeper.manifest.History(h.ordinal); before != nil && h.filed.Value() == view {
+	if before := s.flusher.manifest.History(h.ordinal); before != nil && h.filed.Value() == view {
 		f.next.Histories, f.views = append(f.next.Histories, *before), append(f.views, nil)
 		return nil
 	}
@@ -201,7 +201,7 @@ func (f *filing) history(h *History, view *history.View) error {
 }
 
 // reserve reserves memory for what is written, up to the whole budget: files make room.
-func (f *filing) reserve(bytes int64) error {
+func (f *flush) reserve(bytes int64) error {
 	err := f.store.reserve(bytes, incoming{later: true})
 	if err != nil && f.store.reserveAtOnce(bytes) {
 		return nil

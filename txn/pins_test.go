@@ -14,8 +14,8 @@ import (
 // size and the version that added it.
 type things map[int]Garbage
 
-// heldModel drives a publisher and computes the held bytes by inspecting all roots in use.
-type heldModel struct {
+// pinModel drives a publisher and computes the pinned bytes by inspecting all roots in use.
+type pinModel struct {
 	t     *testing.T
 	rng   *rand.Rand
 	log   *Publisher[things]
@@ -26,7 +26,7 @@ type heldModel struct {
 }
 
 // publish adds a thing and drops some others.
-func (m *heldModel) publish() {
+func (m *pinModel) publish() {
 	m.log.Rewrite(func(current *Root[things]) (Next[things], bool) {
 		next := Next[things]{State: maps.Clone(current.State)}
 		for _, id := range slices.Sorted(maps.Keys(next.State)) {
@@ -42,9 +42,9 @@ func (m *heldModel) publish() {
 	})
 }
 
-// held returns the size of all things that a snapshot or a use of a version before v reaches
+// pinned returns the size of all things that a snapshot or a use of a version before v reaches
 // and the current root does not.
-func (m *heldModel) held(v Version) int64 {
+func (m *pinModel) pinned(v Version) int64 {
 	reach := things{}
 	for _, s := range m.open {
 		if state, err := s.State(); err == nil && s.at.Load().version < v {
@@ -65,7 +65,7 @@ func (m *heldModel) held(v Version) int64 {
 	return sum
 }
 
-func (m *heldModel) step() {
+func (m *pinModel) step() {
 	switch m.rng.IntN(8) {
 	case 0, 1, 2:
 		m.publish()
@@ -99,7 +99,7 @@ func (m *heldModel) step() {
 }
 
 // expire checks that exactly the snapshots of the oldest replaced root get the error.
-func (m *heldModel) expire() {
+func (m *pinModel) expire() {
 	current := m.log.Root().Version
 	oldest, expiring := current, 0
 	for _, s := range m.open {
@@ -124,23 +124,23 @@ func (m *heldModel) expire() {
 	}
 }
 
-// TestHeld compares the publisher's count of held bytes with the model over random histories.
-func TestHeld(t *testing.T) {
+// TestPinned compares the publisher's count of pinned bytes with the model over random histories.
+func TestPinned(t *testing.T) {
 	for seed := range uint64(300) {
-		m := &heldModel{t: t, rng: rand.New(rand.NewPCG(seed, 1)), log: New(things{}), known: map[int]Garbage{}}
+		m := &pinModel{t: t, rng: rand.New(rand.NewPCG(seed, 1)), log: New(things{}), known: map[int]Garbage{}}
 		for range 200 {
 			m.step()
 			if m.rng.IntN(3) == 0 {
 				m.log.Sweep()
-				if got, want := m.log.Held(), m.held(math.MaxUint64); got != want {
-					t.Fatalf("seed %d: Held() = %d, %d can be reached", seed, got, want)
+				if got, want := m.log.Pinned(), m.pinned(math.MaxUint64); got != want {
+					t.Fatalf("seed %d: Pinned() = %d, %d can be reached", seed, got, want)
 				}
 				v := Version(m.rng.Uint64N(1 + uint64(m.log.Root().Version)))
-				if got, _, _ := m.log.HeldBefore(v); got != m.held(v) {
-					t.Fatalf("seed %d: HeldBefore(%d) = %d, %d can be reached", seed, v, got, m.held(v))
+				if got, _, _ := m.log.PinnedBefore(v); got != m.pinned(v) {
+					t.Fatalf("seed %d: PinnedBefore(%d) = %d, %d can be reached", seed, v, got, m.pinned(v))
 				}
-			} else if got, want := m.log.Held(), m.held(math.MaxUint64); got < want {
-				t.Fatalf("seed %d: Held() = %d before a sweep, %d can be reached", seed, got, want)
+			} else if got, want := m.log.Pinned(), m.pinned(math.MaxUint64); got < want {
+				t.Fatalf("seed %d: Pinned() = %d before a sweep, %d can be reached", seed, got, want)
 			}
 		}
 		for _, s := range m.open {
@@ -150,8 +150,8 @@ func TestHeld(t *testing.T) {
 			u.Done()
 		}
 		m.log.Sweep()
-		if got := m.log.Held(); got != 0 || len(m.log.held) != 0 {
-			t.Fatalf("seed %d: %d bytes held by %d roots, and nobody reads", seed, got, len(m.log.held))
+		if got := m.log.Pinned(); got != 0 || len(m.log.pins) != 0 {
+			t.Fatalf("seed %d: %d bytes pinned by %d roots, and nobody reads", seed, got, len(m.log.pins))
 		}
 	}
 }
@@ -171,8 +171,8 @@ func TestExpire(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, v, ok := l.HeldBefore(2); !ok || v != 0 {
-		t.Errorf("HeldBefore(2): version %d, %v: version 0 is read", v, ok)
+	if _, v, ok := l.PinnedBefore(2); !ok || v != 0 {
+		t.Errorf("PinnedBefore(2): version %d, %v: version 0 is read", v, ok)
 	}
 	if l.Expire(1, math.MaxUint64) || l.Expire(0, 0) {
 		t.Error("a snapshot of version 0 is not of version 1 or later")
@@ -221,7 +221,7 @@ func TestCloseFreesReplacedRoot(t *testing.T) {
 	}
 	read.Done()
 	if root.root.Load() != nil {
-		t.Error("nobody reads the root that was replaced, and it is still held")
+		t.Error("nobody reads the root that was replaced, and it is still pinned")
 	}
 	var now Handle[string]
 	now.Take(l)
@@ -231,8 +231,8 @@ func TestCloseFreesReplacedRoot(t *testing.T) {
 	}
 }
 
-// Snapshots are counted correctly across goroutines: in the end nothing is held.
-func TestHeldConcurrently(t *testing.T) {
+// Snapshots are counted correctly across goroutines: in the end nothing is pinned.
+func TestPinnedConcurrently(t *testing.T) {
 	l := New(things{})
 	var wg sync.WaitGroup
 	for reader := range 4 {
@@ -264,7 +264,7 @@ func TestHeldConcurrently(t *testing.T) {
 	})
 	wg.Wait()
 	l.Sweep()
-	if l.Held() != 0 || len(l.held) != 0 {
-		t.Errorf("%d bytes held by %d roots, and nobody reads", l.Held(), len(l.held))
+	if l.Pinned() != 0 || len(l.pins) != 0 {
+		t.Errorf("%d bytes pinned by %d roots, and nobody reads", l.Pinned(), len(l.pins))
 	}
 }

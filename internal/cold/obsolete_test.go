@@ -10,8 +10,8 @@ import (
 
 // A file is noted under the commit lock, which the question for readers takes: so one can be noted while
 // the question is asked. It is not forgotten.
-func TestLeaving_NotedMeanwhile(t *testing.T) {
-	var l Leaving
+func TestObsolete_NotedMeanwhile(t *testing.T) {
+	var l Obsolete
 	l.Rows(3, 1)
 	l.Rows(5, 2)
 	names := l.Needed(&catalog.Database{}, func(before txn.Version) bool {

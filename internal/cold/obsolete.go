@@ -8,9 +8,9 @@ import (
 	"github.com/granarydb/granary/txn"
 )
 
-// Leaving is files that the current root does not need. Reads of older roots can need them. It is safe
+// Obsolete lists files that the current root does not need. Reads of older roots can need them. It is safe
 // for concurrent use.
-type Leaving struct {
+type Obsolete struct {
 	mu    sync.Mutex
 	files []left
 }
@@ -24,14 +24,14 @@ type left struct {
 }
 
 // Rows notes a file of rows that the root of a version lacks.
-func (l *Leaving) Rows(version txn.Version, file uint64) { l.add(left{version: version, rows: file}) }
+func (l *Obsolete) Rows(version txn.Version, file uint64) { l.add(left{version: version, rows: file}) }
 
 // Dicts notes dictionaries that the root of a version lacks.
-func (l *Leaving) Dicts(version txn.Version, t *Files, generation int64) {
+func (l *Obsolete) Dicts(version txn.Version, t *Files, generation int64) {
 	l.add(left{version: version, table: t, generation: generation})
 }
 
-func (l *Leaving) add(f left) {
+func (l *Obsolete) add(f left) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.files = append(l.files, f)
@@ -40,8 +40,8 @@ func (l *Leaving) add(f left) {
 // Needed returns the names of files that reads can need, whatever a manifest names. isRead reports whether
 // a root before a version is read. It forgets those that none can need. One goroutine at a time calls it.
 //
-// The lock is not held meanwhile: who notes a file holds the commit lock, which isRead takes.
-func (l *Leaving) Needed(root *catalog.Database, isRead func(before txn.Version) bool) map[string]bool {
+// Its own lock is not held during isRead, because isRead takes the commit lock, and add is called with that held.
+func (l *Obsolete) Needed(root *catalog.Database, isRead func(before txn.Version) bool) map[string]bool {
 	names := map[string]bool{}
 	l.mu.Lock()
 	noted := l.files

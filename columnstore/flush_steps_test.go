@@ -34,7 +34,7 @@ func (f spiedRows) Sync() error {
 	return f.File.Sync()
 }
 
-// However many buckets there are, the keeper syncs their files while it holds no root, and comes to
+// However many buckets there are, the flusher syncs their files while it holds no root, and comes to
 // an end.
 func TestKeeper_SyncsWithoutRoot(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
@@ -74,8 +74,8 @@ func TestKeeper_SyncsWithoutRoot(t *testing.T) {
 		t.Fatal(err)
 	}
 	s := store.Stats()
-	if syncs < 300 || s.FilingError != nil || store.keeper.manifest == nil {
-		t.Fatalf("%d files of rows were written, %v", syncs, s.FilingError)
+	if syncs < 300 || s.FlushError != nil || store.flusher.manifest == nil {
+		t.Fatalf("%d files of rows were written, %v", syncs, s.FlushError)
 	}
 	if held > 0 {
 		t.Errorf("%d of %d files were synced while the root was held", held, syncs)

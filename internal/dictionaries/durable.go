@@ -11,9 +11,9 @@ import (
 	"github.com/granarydb/granary/schema"
 )
 
-// Numbered is a generation with its number, and how far the log and files have it. It is safe for
+// DurableGeneration is a generation with its number, and how far the log and files have it. It is safe for
 // concurrent use.
-type Numbered struct {
+type DurableGeneration struct {
 	*granule.Generation
 	Number int64
 
@@ -33,11 +33,11 @@ type Extent struct {
 }
 
 // Unpin ends what Generations.Pin began.
-func (g *Numbered) Unpin() { g.users.Add(-1) }
+func (g *DurableGeneration) Unpin() { g.users.Add(-1) }
 
 // Log calls write with what the log has, which write extends. Calls for the same dictionaries follow one
 // another.
-func (g *Numbered) Log(write func(*Extent) error) error {
+func (g *DurableGeneration) Log(write func(*Extent) error) error {
 	g.logging.Lock()
 	defer g.logging.Unlock()
 	err := write(&g.logged)
@@ -51,7 +51,7 @@ const entryBytes = 24
 // LogImages calls put with the bodies of log entries (entries.EntryDicts) of what the log does not have yet: images of
 // about so many bytes, each of which is good without those behind it. At an error of put the log has what came
 // before.
-func (g *Numbered) LogImages(table, imageBytes int, put func(body []byte) error) error {
+func (g *DurableGeneration) LogImages(table, imageBytes int, put func(body []byte) error) error {
 	return g.Log(func(has *Extent) error {
 		for to := g.NextWatermark(); has.At != to; {
 			next := g.Fit(has.At, to, imageBytes)
@@ -67,7 +67,7 @@ func (g *Numbered) LogImages(table, imageBytes int, put func(body []byte) error)
 
 // Repeat adds the image of a log entry with a number, the next one. The errors are entries.ErrEntry, and those of
 // granule.Generation.OpenImage.
-func (g *Numbered) Repeat(s *schema.Schema, entry uint64, image []byte) error {
+func (g *DurableGeneration) Repeat(s *schema.Schema, entry uint64, image []byte) error {
 	return g.Log(func(has *Extent) error {
 		if entry != has.Entries+1 {
 			return fmt.Errorf("%w: entry %d follows entry %d", entries.ErrEntry, entry, has.Entries)
@@ -83,7 +83,7 @@ func (g *Numbered) Repeat(s *schema.Schema, entry uint64, image []byte) error {
 }
 
 // Files returns the dictionaries with how far the log and the files have them.
-func (g *Numbered) Files() files.Dictionaries {
+func (g *DurableGeneration) Files() files.Dictionaries {
 	g.logging.Lock()
 	defer g.logging.Unlock()
 	d := files.Dictionaries{Generation: g.Generation, Logged: g.logged.At, Entries: g.logged.Entries}
@@ -94,7 +94,7 @@ func (g *Numbered) Files() files.Dictionaries {
 }
 
 // setFiled makes the dictionaries ones that files have, with so many entries of the log.
-func (g *Numbered) setFiled(entries uint64) {
+func (g *DurableGeneration) setFiled(entries uint64) {
 	at := g.Watermark()
 	g.logged = Extent{at, entries}
 	g.entries.Store(entries)
@@ -102,7 +102,7 @@ func (g *Numbered) setFiled(entries uint64) {
 }
 
 // isFiled reports whether files have all entries.
-func (g *Numbered) isFiled() bool {
+func (g *DurableGeneration) isFiled() bool {
 	at := g.filed.Load()
 	return at != nil && *at == g.Watermark()
 }

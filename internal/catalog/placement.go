@@ -2,9 +2,9 @@ package catalog
 
 import "github.com/granarydb/granary/granule"
 
-// Arrival is a part on its way into a table, with the bucket and the granule that it was built
+// Placement is a part on its way into a table, with the bucket and the granule that it was built
 // for.
-type Arrival struct {
+type Placement struct {
 	Part      *granule.Part
 	Bucket    int64    // start of the bucket
 	BucketKey string   // lowest key of the bucket
@@ -15,9 +15,9 @@ type Arrival struct {
 	Columns   []string // concrete dynamic columns with a value that the bucket lacks, unless Known
 }
 
-// Size returns the most bytes that the arrival can add to a database, including a new granule
+// Size returns the most bytes that the placement can add to a database, including a new granule
 // and a new bucket, of which it may be the first part.
-func (a *Arrival) Size() int64 {
+func (a *Placement) Size() int64 {
 	size := int64(a.Part.Size())
 	if !a.Known {
 		last := a.Series[len(a.Series)-1]

@@ -8,7 +8,7 @@ import (
 
 // Queries count what they read: all of a table, by one goroutine or several, and less if a condition holds for
 // few series or times.
-func TestTouched(t *testing.T) {
+func TestCounts(t *testing.T) {
 	collectRarely(t)
 	store, table := open(t, Options{Manual: true, FutureLimit: -1, GenerationBuckets: 1}, stackSamples())
 	manyStacks(t, table, 3)
@@ -27,9 +27,9 @@ func TestTouched(t *testing.T) {
 		t.Fatalf("%v of %d rows", all, store.Stats().Rows)
 	}
 	for name, where := range map[string]Expr{"all": {}, "a pod": Equal("labels.pod", "pod-7"), "a time": Equal("time", int64(105)), "none": Equal("kind", "no")} {
-		for question, ask := range map[string]func(*filter.Touched) int64{
-			"sums": func(touched *filter.Touched) (rows int64) {
-				groups, err := table.Aggregate(filter.Counting(t.Context(), touched), snap, AggregateOptions{Sum: "value", By: []string{"stack"}, Where: where})
+		for question, ask := range map[string]func(*filter.Counts) int64{
+			"sums": func(counts *filter.Counts) (rows int64) {
+				groups, err := table.Aggregate(filter.Counting(t.Context(), counts), snap, AggregateOptions{Sum: "value", By: []string{"stack"}, Where: where})
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -38,8 +38,8 @@ func TestTouched(t *testing.T) {
 				}
 				return rows
 			},
-			"scan": func(touched *filter.Touched) (rows int64) {
-				for rec, err := range table.Scan(filter.Counting(t.Context(), touched), snap, ScanOptions{Columns: []string{"value"}, Where: where}) {
+			"scan": func(counts *filter.Counts) (rows int64) {
+				for rec, err := range table.Scan(filter.Counting(t.Context(), counts), snap, ScanOptions{Columns: []string{"value"}, Where: where}) {
 					if err != nil {
 						t.Fatal(err)
 					}
@@ -49,11 +49,11 @@ func TestTouched(t *testing.T) {
 				return rows
 			},
 		} {
-			var touched filter.Touched
-			rows := ask(&touched)
-			got := [3]int64{touched.Granules.Load(), touched.Parts.Load(), touched.Rows.Load()}
-			if touched.Chosen.Load() != rows || got[2] < rows {
-				t.Errorf("%s of %s: %d of %d rows chosen, want %d", question, name, touched.Chosen.Load(), got[2], rows)
+			var counts filter.Counts
+			rows := ask(&counts)
+			got := [3]int64{counts.Granules.Load(), counts.Parts.Load(), counts.Rows.Load()}
+			if counts.Chosen.Load() != rows || got[2] < rows {
+				t.Errorf("%s of %s: %d of %d rows chosen, want %d", question, name, counts.Chosen.Load(), got[2], rows)
 			}
 			if isAll := name == "all"; isAll != (got == all) || got[0] > all[0] || got[2] > all[2] {
 				t.Errorf("%s of %s: %v of %v", question, name, got, all)
