@@ -8,6 +8,7 @@ type Placement struct {
 	Part      *granule.Part
 	Bucket    int64    // start of the bucket
 	BucketKey string   // lowest key of the bucket
+	BucketEnd string   // lowest key above the bucket; empty at the end of time
 	Bound, Hi string   // bounds of the granule that the part was built for
 	Born      uint64   // that of the bucket that it was built for; 0 if there was none
 	Known     bool     // the bucket has the part's series and columns already

@@ -37,7 +37,7 @@ func (r *Router) More() bool { return r.next < r.Rows.Len() }
 
 // Next returns the next part.
 func (r *Router) Next() Placement {
-	a := Placement{Bucket: r.Bucket, Born: r.known.Born, BucketKey: r.Lo, Bound: r.Lo, Hi: r.Hi}
+	a := Placement{Bucket: r.Bucket, Born: r.known.Born, BucketKey: r.Lo, BucketEnd: r.Hi, Bound: r.Lo, Hi: r.Hi}
 	if bound, g, ok := r.State.Granules.FloorBytes(r.Rows.Key(r.next)); ok && bound >= r.Lo {
 		a.Bound, a.Hi = g.Bounds()
 	}

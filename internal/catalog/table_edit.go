@@ -156,7 +156,7 @@ func (e *TableEdit) covering(a *Placement, bound string) *granule.Granule {
 		return g
 	}
 	e.State.Bytes += GranuleSize
-	return granule.New(e.schema.BucketBounds(a.Bucket))
+	return granule.New(a.BucketKey, a.BucketEnd)
 }
 
 // Replace puts the successors of a granule in its place. Successors in a closed bucket that

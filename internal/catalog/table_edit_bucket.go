@@ -12,7 +12,7 @@ func (e *TableEdit) addToBucket(a *Placement) {
 	bound, b, ok := buckets.Floor(a.BucketKey)
 	if !ok || bound != a.BucketKey {
 		b = &BucketState{Start: a.Bucket, Latest: math.MaxInt64, Gen: a.Part.Generation(), Born: a.Part.Commit()}
-		b.Late = e.IsLate(a.Bucket)
+		b.Late = e.isNewLate(a.Bucket)
 		e.State.Bytes += b.Size()
 	}
 	next := *b

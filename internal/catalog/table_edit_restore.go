@@ -23,8 +23,8 @@ const NoCut int64 = math.MinInt64
 // Restore adds a stamped part of an earlier run.
 func (e *TableEdit) Restore(p *granule.Part) {
 	a := Placement{Part: p, Bucket: p.Bucket()}
-	a.BucketKey, a.Hi = e.schema.BucketBounds(a.Bucket)
-	a.Bound = a.BucketKey
+	a.BucketKey, a.BucketEnd = e.schema.BucketBounds(a.Bucket)
+	a.Bound, a.Hi = a.BucketKey, a.BucketEnd
 	// The part was built for a granule of the earlier run, and can reach over several now.
 	if bound, _, ok := e.granules.Floor(string(p.AppendKey(nil, e.schema, 0))); ok && bound >= a.BucketKey {
 		a.Bound = bound

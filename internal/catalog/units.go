@@ -188,10 +188,18 @@ func (t *TableState) lateBucket(first int64) int64 {
 // IsLate reports whether the bucket that begins at a time is a late one. One that is not there yet, and begins amid a
 // range, is: a cut makes its bucket itself.
 func (e *TableEdit) IsLate(start int64) bool {
+	if e.State.LastUnit == 0 {
+		return false // only units leave late buckets
+	}
 	key, _ := e.schema.BucketBounds(start)
 	if b, ok := e.bucket(key); ok {
 		return b.Late
 	}
+	return e.isNewLate(start)
+}
+
+// isNewLate is IsLate for a bucket that is not there.
+func (e *TableEdit) isNewLate(start int64) bool {
 	return e.State.LastUnit > 0 && start != e.schema.BucketStart(start)
 }
 
@@ -248,8 +256,8 @@ func (t *TableState) Reroute(a *Placement) (more int64) {
 		return 0
 	}
 	*a = Placement{Part: a.Part, Bucket: a.Part.Bucket()}
-	a.BucketKey, a.Hi = t.Schema.BucketBounds(a.Bucket)
-	a.Bound = a.BucketKey
+	a.BucketKey, a.BucketEnd = t.Schema.BucketBounds(a.Bucket)
+	a.Bound, a.Hi = a.BucketKey, a.BucketEnd
 	if bound, _, ok := t.Granules.FloorBytes(a.Part.AppendKey(nil, t.Schema, 0)); ok && bound >= a.BucketKey {
 		a.Bound = bound
 	}

@@ -75,7 +75,7 @@ func (table *testTable) insert(at int64, b schema.Batch) {
 	part := rows.Part(0, rows.Len())
 	rows.Done()
 	lo, hi := s.BucketBounds(start)
-	a := catalog.Placement{Part: part, Bucket: start, BucketKey: lo, Bound: lo, Hi: hi, Series: part.SeriesSet()}
+	a := catalog.Placement{Part: part, Bucket: start, BucketKey: lo, BucketEnd: hi, Bound: lo, Hi: hi, Series: part.SeriesSet()}
 	a.Columns = (&catalog.BucketState{}).NewColumns(s, part.Generation(), &b, columns, nil)
 	table.edit(func(e *catalog.TableEdit) { e.Add(&a) })
 }
