@@ -34,7 +34,7 @@ var below = map[string][]string{
 	"internal/input": {"profile", "internal/foreign"},
 	"render":         {"profile", "history", "history/summary"},
 	"profile":        {"columnstore", "history", "schema", "encoding", "encoding/dict", "profile/pprof", "internal/rows", "internal/selector", "internal/attrpath", "internal/symbols", "internal/means", "profile/tree"},
-	"columnstore":    {"internal/query", "internal/query/filter", "internal/catalog", "internal/dictionaries", "internal/files", "internal/entries", "internal/cold", "internal/cache", "internal/queue", "internal/disk", "history", "granule", "txn", "arrowconv", "schema", "encoding", "encoding/dict", "internal/query/order"},
+	"columnstore":    {"internal/query", "internal/query/filter", "internal/catalog", "internal/dictionaries", "internal/files", "internal/entries", "internal/cold", "internal/cache", "internal/disk", "history", "granule", "txn", "arrowconv", "schema", "encoding", "encoding/dict", "internal/query/order"},
 
 	"internal/query":        {"internal/query/filter", "internal/catalog", "history", "granule", "txn", "arrowconv", "schema", "encoding", "encoding/dict", "internal/query/order"},
 	"internal/query/filter": {"internal/catalog", "granule", "txn", "schema", "encoding", "encoding/dict"},
@@ -81,7 +81,6 @@ var below = map[string][]string{
 	"internal/fields":   {},
 	"internal/cache":    {},
 	"internal/timetext": {},
-	"internal/queue":    {},
 
 	"internal/crashfs":          {"internal/disk"}, // tests alone import these
 	"internal/damaged":          {"internal/effort"},

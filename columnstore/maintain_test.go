@@ -177,30 +177,30 @@ func TestOpenClose(t *testing.T) {
 // TestQueue holds each granule once, oldest first.
 func TestQueue(t *testing.T) {
 	var store Store
-	store.initQueue()
+	store.queue.init()
 	q := &store.queue
 	table := &Table{}
 	named := func(t *Table, bound string) dueGranule { return dueGranule{granuleName: granuleName{t, bound}} }
 	a, b, c := named(table, "a"), named(table, "b"), named(&Table{}, "a")
-	q.Add(nil)
-	if _, ok := q.Pop(); ok {
+	q.add(nil)
+	if _, ok := q.pop(); ok {
 		t.Error("something was in an empty queue")
 	}
-	q.Add([]dueGranule{a, b, a})
-	q.Add([]dueGranule{b, c})
+	q.add([]dueGranule{a, b, a})
+	q.add([]dueGranule{b, c})
 	for i, want := range []dueGranule{a, b, c} {
 		if i == 1 {
-			q.Add([]dueGranule{a}) // may come again after it was taken
+			q.add([]dueGranule{a}) // may come again after it was taken
 		}
-		if got, ok := q.Pop(); !ok || got != want {
+		if got, ok := q.pop(); !ok || got != want {
 			t.Errorf("element %d: %v", i, got)
 		}
 	}
-	if got, ok := q.Pop(); !ok || got != a {
+	if got, ok := q.pop(); !ok || got != a {
 		t.Errorf("last: %v", got)
 	}
-	if d, ok := q.Pop(); ok || len(q.Wake) != 1 {
-		t.Errorf("%v is left, %d tokens", d, len(q.Wake))
+	if d, ok := q.pop(); ok || len(q.wake) != 1 {
+		t.Errorf("%v is left, %d tokens", d, len(q.wake))
 	}
 }
 

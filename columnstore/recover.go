@@ -251,7 +251,7 @@ func (r *recovery) publishAs(commit txn.ID) {
 		})
 	}
 	r.batch.commits, r.batch.bytes = 0, 0
-	s.queue.Add(due)
+	s.queue.add(due)
 	s.fit()
 }
 

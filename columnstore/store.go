@@ -9,7 +9,6 @@ import (
 	"github.com/granarydb/granary/internal/catalog"
 	"github.com/granarydb/granary/internal/cold"
 	"github.com/granarydb/granary/internal/disk"
-	"github.com/granarydb/granary/internal/queue"
 	"github.com/granarydb/granary/txn"
 )
 
@@ -24,7 +23,7 @@ type Store struct {
 	closed   atomic.Bool
 	memory   account
 	cache    *cache.Cache[cold.Key]
-	queue    queue.Queue[granuleName, dueGranule]
+	queue    dueQueue
 	counters counters
 	log      *disk.Log // nil without a directory
 	dir      directory

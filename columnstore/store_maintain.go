@@ -15,7 +15,7 @@ func (s *Store) maintain() {
 		select {
 		case <-s.stop:
 			return
-		case <-s.queue.Wake:
+		case <-s.queue.wake:
 		}
 		for !s.closed.Load() && s.maintainOnce() {
 		}
@@ -33,7 +33,7 @@ func (s *Store) help() { s.maintainNext(nil) }
 
 // maintainNext is maintainOnce that calls pause, unless nil, between pieces of work.
 func (s *Store) maintainNext(pause func()) bool {
-	due, ok := s.queue.Pop()
+	due, ok := s.queue.pop()
 	if !ok {
 		return false
 	}
@@ -49,9 +49,9 @@ func (s *Store) maintainNext(pause func()) bool {
 	g = g.Oldest(max(2*s.opts.GranuleRows-base, base))
 	switch ok, err := s.rewritePausing(due.table, g, pause); {
 	case err != nil:
-		s.queue.Postpone(due) // the error is ErrMemory
+		s.queue.postpone(due) // the error is ErrMemory
 	case !ok && due.closing:
-		s.queue.Add([]dueGranule{due}) // the granule changed meanwhile
+		s.queue.add([]dueGranule{due}) // the granule changed meanwhile
 	}
 	return true
 }
@@ -132,7 +132,7 @@ func (s *Store) rewritePausing(t *Table, g *granule.Granule, pause func()) (bool
 	s.release(bytes) // counted in the root by now, or dropped
 	s.counters.count(ok, len(children), g.Rows())
 	s.opts.Yield("maintain/published")
-	s.queue.Add(due)
+	s.queue.add(due)
 	return ok, nil
 }
 
@@ -185,24 +185,4 @@ func (s *Store) Compact(ctx context.Context) error {
 		}
 	}
 	return nil
-}
-
-// dueGranule names a granule that may need maintenance.
-type dueGranule struct {
-	granuleName
-	closing  bool // its bucket was closed or cut: any fresh part makes it due
-	pressing bool // the maintainer does not keep up with it
-}
-
-type granuleName struct {
-	table *Table
-	bound string
-}
-
-// initQueue prepares the queue of due granules.
-func (s *Store) initQueue() {
-	s.queue.Init(func(d dueGranule) granuleName { return d.granuleName }, func(known, again dueGranule) dueGranule {
-		again.closing = again.closing || known.closing
-		return again
-	})
 }

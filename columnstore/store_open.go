@@ -28,7 +28,7 @@ func Open(opts Options) (*Store, error) {
 	}
 	s.tables.byName = map[string]*Table{}
 	s.tables.histories = map[string]*History{}
-	s.initQueue()
+	s.queue.init()
 	s.cache = cache.New[cold.Key](s.hasRoom)
 	if err := s.openDir(); err != nil {
 		_ = s.closeDir() // nothing was logged

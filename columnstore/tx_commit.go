@@ -54,7 +54,7 @@ func (tx *Tx) Commit() (txn.ID, error) {
 	s.opts.Yield("commit/published")
 	tx.endHistories()
 	s.flusher.look(s.isTight())
-	s.queue.Add(due)
+	s.queue.add(due)
 	if s.isTight() || slices.ContainsFunc(due, func(d dueGranule) bool { return d.pressing }) {
 		s.help()
 	}

@@ -115,7 +115,7 @@ func (t *Table) commitUnits(change catalog.UnitsChange, plan func(*catalog.Table
 	}
 	s.opts.Yield("commit/published")
 	s.flusher.look(s.isTight())
-	s.queue.Add(due)
+	s.queue.add(due)
 	return after, id, log.Wait()
 }
 
