@@ -55,16 +55,16 @@ type figures struct {
 
 var notes = []string{
 	"Times are CPU time of the whole process, user and system, unless they say wall.",
-	"Every store has a process of its own for each repetition; stores take turns (A B C A B C). Answers are compared in the first turn.",
-	"The heap of the generator counts while rows go in, for all stores alike, so collections are rarer than without it.",
-	"Answers have the form of the store: codes in granary, numbers of a map beside it in kelindar, bytes in the others. merge-all-walked also reads every location of the answer.",
+	"Every store has a process of its own for each repetition, in turns (A B C A B C). Answers are compared in the first turn.",
+	"The heap of the generator counts while rows go in, for all stores alike.",
+	"Answers are codes in granary, numbers of a map beside it in kelindar, bytes in the others. merge-all-walked also reads every location.",
 	"select-* are rows with four columns, -wide with all; of one type and one pod, or a fifth of the pods (a regular expression).",
-	"merge-pods, merge-profile and series-all are sums of the rows of select-pods, of one-profile and of everything. Workload queries adds merge-trace, and search-* for stores that keep names of functions.",
-	"Trace ids (workload queries) are labels of samples in FrostDB, where Parca has them, and strings in kelindar. Names of functions are in the insert figures of granary in that workload. The other stores have no place for them.",
-	"FrostDB has no back-pressure: the writer waits while more than 32 MiB wait for compaction. A compaction begins within an insert only; it works beside the writer, so insert_ns_per_row is unknown. The writer builds and sorts records, which is in its figures.",
-	"FrostDB is given no log and no storage, except in the workload durable, and a block without bounds. It identifies a group by a 64-bit hash.",
-	"DuckDB has the numbers of stacks in its rows and answers, and uses all processors. Its memory is not in the heap, so that of the process counts for it.",
-	"kelindar merges values of ForEnum with equal 32-bit hashes, so a map beside it numbers stacks, which is in its figures. It has no Arrow, no order and no compression.",
+	"merge-pods, merge-profile and series-all are sums of the rows of select-pods, of one-profile and of everything.",
+	"In workload queries, trace ids are labels of samples in FrostDB and strings in kelindar; granary alone inserts names of functions.",
+	"FrostDB has no back-pressure: the writer waits while more than 32 MiB wait for compaction, which works beside it, so insert_ns_per_row is unknown. Its figures include building and sorting records.",
+	"FrostDB has no log and no storage, except in the workload durable, and a block without bounds. It identifies a group by a 64-bit hash.",
+	"DuckDB has the numbers of stacks in its rows and answers, and uses all processors. The memory of the process counts for it.",
+	"kelindar merges values of ForEnum with equal 32-bit hashes, so a map beside it numbers stacks. It has no Arrow, no order and no compression.",
 }
 
 // Options are the options of Run.

@@ -23,8 +23,9 @@ func (p *page) growth() {
 	p.line("")
 	p.line("### Growth")
 	p.line("")
-	p.line("What ten times the rows do to a figure of the two tables above: 1 is a figure that does not depend on them, 10 one that is")
-	p.line("proportional. Bytes and times a row fall where stacks are kept once.")
+	p.line("Figures of the table above by the same with a tenth of the rows: 1 does not depend on the rows, 10 is proportional. Bytes and times a")
+	p.line("row fall where stacks are kept once. The answers to the fewer rows are compared with an oracle, which looks at every row for each question.")
+	p.command("small")
 	stores := slices.Sorted(maps.Keys(p.all.Peers.Peers))
 	var names []string
 	for _, g := range grown {

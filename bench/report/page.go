@@ -16,9 +16,23 @@ type page struct {
 	strings.Builder
 	all  *reports
 	runs []run
+	said map[string]bool // by say
 }
 
 func (p *page) line(format string, args ...any) { fmt.Fprintf(p, format+"\n", args...) }
+
+// say writes a line, unless the page has it.
+func (p *page) say(format string, args ...any) {
+	text := fmt.Sprintf(format, args...)
+	if p.said[text] {
+		return
+	}
+	if p.said == nil {
+		p.said = map[string]bool{}
+	}
+	p.said[text] = true
+	p.line("%s", text)
+}
 
 // row writes a row of a table.
 func (p *page) row(cells ...string) {
@@ -93,7 +107,6 @@ func (p *page) write(rows []row) error {
 	p.line("and below ×1 the peer is ahead. [Decision 0040](docs/decisions/0040-answers-as-arrow.md) says why targets are missed.")
 	p.targets(rows)
 	p.stores("Stores of profiles", "peers", &p.all.Peers, "A fleet of a million rows, in memory where a store has no other place.")
-	p.stores("Fewer rows", "small", &p.all.Small, "A tenth of the rows, beside the oracle, which looks at every row for each question.")
 	p.growth()
 	p.stores("Stores of profiles in directories", "durable", &p.all.Durable, "A million rows, with a log and with files.")
 	if err := p.intervals(); err != nil {
@@ -110,24 +123,24 @@ func (p *page) targets(rows []row) {
 	p.line("## Targets")
 	p.command("targets", "frostdb", "esht")
 	p.line("")
-	p.line("The peer of a target is FrostDB as Parca uses it, or of histories the tree of the eSHT paper. What is in memory is measured in %d rounds, between the sections below: this store, and right", pageRounds)
-	p.line("after it its peers, each in a process of its own. Figures are medians of the rounds. So is a ratio, which relates figures of one round.")
-	p.head("by", "target", "what", "ours", "lowest to highest", "peer", "must", "aim", "met")
+	p.line("The peer of a target is FrostDB as Parca uses it, or of histories the tree of the eSHT paper. Figures in memory are of %d rounds: this store, and", pageRounds)
+	p.line("right after it its peers, each in a process of its own. A figure is the median of the rounds. So is a ratio, which relates figures of one round.")
+	p.head("by", "target", "what", "ours", "range", "peer", "must", "met")
 	for _, r := range rows {
 		f := r.figure
 		if r.Ours == nil {
-			p.row("", "`"+r.Key+"`", f.About, "-", "", "", digits(r.Must), digits(f.Aim), f.Status)
+			p.row("", "`"+r.Key+"`", f.About, "-", "", "", digits(r.Must), f.Status)
 			continue
 		}
 		by, peer := "", ""
 		if r.Ratio != nil {
-			by, peer = ratio(*r.Ratio), digits(*r.Peer)+" "+r.Store
+			by, peer = ratio(*r.Ratio), digits(*r.Peer)
 		}
 		met := ""
 		if r.Met != nil {
 			met = map[bool]string{true: "yes", false: "**no**"}[*r.Met]
 		}
-		p.row(by, "`"+r.Key+"`", f.About, digits(*r.Ours)+" "+f.Unit, digits(*f.Low)+" to "+digits(*f.High), peer, digits(r.Must), digits(f.Aim), met)
+		p.row(by, "`"+r.Key+"`", f.About, digits(*r.Ours)+" "+f.Unit, digits(*f.Low)+"–"+digits(*f.High), peer, digits(r.Must), met)
 	}
 	p.line("")
 	p.line("![How many times better than its peer each target is](docs/pictures/bench-ratios.svg)")
@@ -141,21 +154,25 @@ func (p *page) stores(title, name string, c *comparison, about string) {
 	p.line("")
 	p.line("## %s", title)
 	p.line("")
-	p.line("%s Each store has a process of its own for each repetition, and they take turns. The first number of a cell is how", about)
-	p.line("many times better this store is.")
+	p.line("%s A cell of another store says how many times better this store is: ×3 of 10 ns stands for 30 ns. Behind a", about)
+	p.line("name is the number of repetitions.")
 	p.command(name)
 	p.line("")
 	others := slices.DeleteFunc(slices.Sorted(maps.Keys(c.Peers)), func(n string) bool { return n == ours })
 	for _, n := range append([]string{ours}, others...) {
-		p.line("- **%s** %s: %s; of %d", n, c.Peers[n].Module, c.Peers[n].About, c.Peers[n].Runs)
+		p.say("- **%s** %s: %s", n, c.Peers[n].Module, c.Peers[n].About)
 	}
 	for _, n := range slices.Sorted(maps.Keys(c.Skipped)) {
 		p.line("- %s was skipped: %s", n, c.Skipped[n])
 	}
 	for _, note := range c.Notes {
-		p.line("- %s", note)
+		p.say("- %s", note)
 	}
-	p.head(append([]string{"figure", ours}, others...)...)
+	heads := []string{"figure"}
+	for _, n := range append([]string{ours}, others...) {
+		heads = append(heads, fmt.Sprintf("%s (%d)", n, c.Peers[n].Runs))
+	}
+	p.head(heads...)
 	figures := map[string]bool{}
 	for _, of := range c.Peers {
 		for key := range of.Median {
@@ -172,18 +189,18 @@ func (p *page) stores(title, name string, c *comparison, about string) {
 	}
 	p.line("")
 	for _, key := range slices.Sorted(maps.Keys(c.Keys)) {
-		p.line("- `%s`: %s", key, c.Keys[key])
+		p.say("- `%s`: %s", key, c.Keys[key])
 	}
 }
 
-// beside returns a figure of a store with its ratio to ours, of which less is better.
+// beside returns the ratio of a figure of a store to ours, of which less is better, or the figure if there is no ratio.
 func beside(of map[string]float64, key string, mine float64, other bool) string {
 	value, ok := of[key]
 	switch {
 	case !ok:
 		return ""
 	case other && mine > 0 && value > 0:
-		return ratio(value/mine) + " " + digits(value)
+		return ratio(value / mine)
 	}
 	return digits(value)
 }
@@ -200,8 +217,9 @@ func (p *page) intervals() error {
 	p.line("")
 	p.line("## Stores of intervals")
 	p.line("")
-	p.line("Package history beside trees written from the papers, an R-tree and databases. The first number of a cell is how many times")
-	p.line("better history is. Each answer is compared with a look at all intervals before it is timed.")
+	p.line("Package history beside trees written from the papers, an R-tree and databases. A cell of another store says how many times better")
+	p.line("history is. Each answer is compared with a look at all intervals before it is timed. Of the made sets the largest has a table; the pictures")
+	p.line("have all of them.")
 	p.command("trees")
 	if t.Skipped != "" {
 		p.line("")
@@ -215,15 +233,15 @@ func (p *page) intervals() error {
 		if !ok {
 			return fmt.Errorf("set %s lacks %s", set, history)
 		}
+		if slices.Contains(madeSets, set) && set != million {
+			continue
+		}
 		p.line("")
 		p.line("### %s", set)
-		p.head(append([]string{"store", "nodes", "depth"}, columns...)...)
+		p.head(append([]string{"store"}, columns...)...)
 		for _, name := range slices.Sorted(maps.Keys(stores)) {
 			s := stores[name]
-			cells := []string{name, "", ""}
-			if s.Nodes > 0 {
-				cells[1], cells[2] = fmt.Sprint(s.Nodes), fmt.Sprint(s.Depth)
-			}
+			cells := []string{name}
 			for i, key := range columns {
 				f, ok := s.Figures[key]
 				switch times := f.Median / mine.Figures[key].Median; {
@@ -234,9 +252,9 @@ func (p *page) intervals() error {
 				case name == history:
 					cells = append(cells, digits(f.Median))
 				case i == 0:
-					cells = append(cells, ratio(1/times)+" "+digits(f.Median))
+					cells = append(cells, ratio(1/times))
 				default:
-					cells = append(cells, ratio(times)+" "+digits(f.Median))
+					cells = append(cells, ratio(times))
 				}
 			}
 			p.row(cells...)

@@ -13,8 +13,8 @@ import (
 //	varint: codes shared with the front of the previous list
 //	varint: further codes * 4 + width-1 | width bytes each, the lowest first
 //
-// A code of fixed width is found without reading the codes before it, and mostly
-// takes fewer bytes than a varint (docs/decisions/0018). Every sixteenth list is stored whole,
+// Codes of a fixed width are read independently of the length of those before them, and mostly
+// take fewer bytes than varints (docs/decisions/0010). Every sixteenth list is stored whole,
 // so reading a list decodes at most that many. One writer and any number of readers may use
 // the sequence concurrently.
 //
