@@ -25,7 +25,7 @@ type flush struct {
 }
 
 // flush writes all that is committed into files, and removes the segments and files that nobody needs any more.
-// The caller holds flusher.flushing. The errors are disk.ErrDisk, ErrMemory,
+// The caller holds flusher.flushing. The errors are ErrDisk, ErrMemory,
 // ErrSnapshotExpired, and the error of ctx. After an error the files are as before.
 func (s *Store) flush(ctx context.Context) error { return s.flushInSteps(ctx, false) }
 

@@ -43,7 +43,7 @@ func (s *Store) prepare(kind uint32, body []byte, urgent bool) (disk.Prepared, e
 }
 
 // Sync returns when all that was committed before the call is durable, whatever Options.Sync is; at once without a
-// directory. The errors are that of ctx, disk.ErrNotDurable, and disk.ErrClosed behind a Close that lost commits. Calls at
+// directory. The errors are that of ctx, ErrNotDurable, and disk.ErrClosed behind a Close that lost commits. Calls at
 // one time share a sync of the log.
 func (s *Store) Sync(ctx context.Context) error {
 	if s.log == nil {

@@ -84,7 +84,7 @@ type Options struct {
 	Yield func(point string)
 
 	// Dir is the directory that makes the store durable, which is made if there is none. Empty means that the store is
-	// in memory alone and Close discards it. One process at a time opens a directory (disk.ErrLocked), or several read
+	// in memory alone and Close discards it. One process at a time opens a directory (ErrLocked), or several read
 	// it (ReadOnly). It must be on a local file system.
 	//
 	// Commits go into a log there, and when that is large, all that is committed into files. Open brings back what is
@@ -99,22 +99,22 @@ type Options struct {
 	// for files to be written. Stats.DiskDroppedRows counts their rows. The newest range of a table goes only for rows
 	// of a later one; histories stay. From 27/32 on, or with 10/32 in the log, commits wait, and from 27/32 on the
 	// oldest snapshots expire that keep files of dropped ranges (ErrSnapshotExpired). From 28/32 on, commits but
-	// Table.DropBefore get disk.ErrDisk before anything happened, until there is room. Reads go on.
+	// Table.DropBefore get ErrDisk before anything happened, until there is room. Reads go on.
 	//
 	// At least 16 MiB. 0 means no limit. It has no effect without Dir or FS, and none with ReadOnly.
 	DiskBudget int64
 	// FS is the file system of the directory, instead of the system's. Dir is not used then.
-	FS disk.FS
+	FS FS
 	// ReadOnly opens the directory for reading: nothing is written there, no space is reserved, and files of a log
 	// that ends amid an entry stay as they are. All writes return ErrReadOnly. Any number of processes can have it
-	// open so at once, and then none for writing (disk.ErrLocked). The store is that of the moment of Open.
+	// open so at once, and then none for writing (ErrLocked). The store is that of the moment of Open.
 	// Maintenance is in memory alone. It needs a directory that a store has made; in one without a store Open returns
 	// fs.ErrNotExist.
 	ReadOnly bool
-	// Sync is when commits are made durable, and so what a crash can lose: disk.SyncPeriodically by default,
-	// disk.SyncEach or disk.SyncNever.
-	Sync disk.SyncPolicy
-	// SyncEvery is the period of disk.SyncPeriodically. 0 means a second.
+	// Sync is when commits are made durable, and so what a crash can lose: SyncPeriodically by default,
+	// SyncEach or SyncNever.
+	Sync SyncPolicy
+	// SyncEvery is the period of SyncPeriodically. 0 means a second.
 	SyncEvery time.Duration
 	// LogBytes is the size of the log from which on it is replaced by files. It bounds what Open must repeat, to this
 	// and the entries that come while files are written; or to the bytes that were written into files last, if these

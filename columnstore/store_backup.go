@@ -4,11 +4,9 @@ import (
 	"context"
 	"fmt"
 	"math"
-
-	"github.com/granarydb/granary/internal/disk"
 )
 
-// Backup writes a copy of the store's directory into an empty one, such as disk.System(dir), while the
+// Backup writes a copy of the store's directory into an empty one, such as System(dir), while the
 // store goes on. The copy has all commits that returned before the call and maybe later ones: the first
 // ones, whole, as a restart would have them. It is durable when Backup returns nil, and Open opens it.
 //
@@ -17,9 +15,9 @@ import (
 // Options.LogBytes. Meanwhile no files are written, so the log grows, and no commit waits.
 //
 // The errors are ErrOptions for a store without a directory; ErrClosed; fs.ErrExist for a directory with
-// files; disk.ErrLocked; disk.ErrDisk and disk.ErrNotDurable; the error of ctx; and those of reading. After
+// files; ErrLocked; ErrDisk and ErrNotDurable; the error of ctx; and those of reading. After
 // an error the other directory is empty again, or Open refuses it.
-func (s *Store) Backup(ctx context.Context, to disk.FS) error {
+func (s *Store) Backup(ctx context.Context, to FS) error {
 	if s.opts.FS == nil {
 		return fmt.Errorf("%w: a store without a Dir has no backup", ErrOptions)
 	}

@@ -10,12 +10,12 @@ import (
 )
 
 // Open starts a store: an empty one, or that in Options.Dir. Close must be called to end its
-// goroutines. The errors are ErrOptions, and of a directory disk.ErrLocked; disk.ErrFormat; a
-// *disk.DamagedError, which names the file; or another error of the disk.
+// goroutines. The errors are ErrOptions, and of a directory ErrLocked; ErrFormat; a
+// *DamagedError, which names the file; or another error of the disk.
 //
 // Open reads the manifest, the histories, and the series and places in each file of rows. It repeats
 // the log, about 70 ns a row. Rows and dictionaries in files are read when they are needed: if such a
-// file is damaged, reads and inserts that need it get the *disk.DamagedError, and others succeed.
+// file is damaged, reads and inserts that need it get the *DamagedError, and others succeed.
 func Open(opts Options) (*Store, error) {
 	opts, err := opts.withDefaults()
 	if err != nil {
@@ -48,7 +48,7 @@ func Open(opts Options) (*Store, error) {
 // idempotent.
 //
 // With a directory, all that is committed is durable when Close returns nil. It writes rows that
-// are only in the log into files, so that the next Open is fast. The error is disk.ErrNotDurable:
+// are only in the log into files, so that the next Open is fast. The error is ErrNotDurable:
 // the disk fails, and the commits that were not durable yet are lost.
 func (s *Store) Close() error {
 	if s.closed.CompareAndSwap(false, true) {

@@ -27,7 +27,7 @@ func (fl *flusher) isCrowded() bool {
 	return fl.space.Over(crowdedAt) > 0 && fl.space.Used() != fl.stuck.Load()
 }
 
-// awaitSpace waits until the directory is within its budget, and returns disk.ErrDisk if it cannot be: before
+// awaitSpace waits until the directory is within its budget, and returns ErrDisk if it cannot be: before
 // a transaction commits, or with nil before a table is created. The caller holds no lock that who files takes.
 func (s *Store) awaitSpace(tx *Tx) error {
 	fl := &s.flusher

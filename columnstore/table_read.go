@@ -17,7 +17,7 @@ import (
 //
 // The sequence ends after the first error: ErrQuery; ErrQueryMemory; ErrTable for a snapshot of another store;
 // ErrSnapshotClosed; ErrSnapshotExpired and the error of ctx, which are checked before each granule;
-// *disk.DamagedError and others of reading files; or arrowconv.ErrBuild for a record that Arrow cannot hold (2 GiB
+// *DamagedError and others of reading files; or arrowconv.ErrBuild for a record that Arrow cannot hold (2 GiB
 // of names in 4,096 rows). The snapshot may be closed during the scan.
 //
 // A flat column costs about 1 ns a row, a column in runs almost nothing, and a list column about 100 ns for each

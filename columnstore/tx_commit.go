@@ -17,8 +17,8 @@ import (
 // That takes some milliseconds.
 //
 // The errors are ErrTxDone; ErrClosed; ErrReadOnly; ErrTooOld if a bucket was dropped since its rows were
-// inserted; ErrLimit and ErrMemory for notes. With a directory also disk.ErrDisk, while the disk
-// refuses to write; and with disk.SyncEach disk.ErrNotDurable, the one error after which the rows are
+// inserted; ErrLimit and ErrMemory for notes. With a directory also ErrDisk, while the disk
+// refuses to write; and with SyncEach ErrNotDurable, the one error after which the rows are
 // visible: the disk failed behind the commit, which becomes durable when the disk works again, and
 // must not be repeated. The id is returned with it.
 func (tx *Tx) Commit() (txn.ID, error) {

@@ -44,7 +44,7 @@ func (t *Table) Units(snap *Snapshot) (units []Unit, last uint64, err error) {
 //
 // Retention, DropBefore and budgets drop units like other rows, and Stats.LostUnitRows counts the rows. No time range
 // ends behind the greatest int64. The errors are that of ctx, ErrTable for a table without time ranges, ErrClosed,
-// ErrReadOnly and those of the disk (Tx.Commit); after disk.ErrNotDurable the units are returned all the same.
+// ErrReadOnly and those of the disk (Tx.Commit); after ErrNotDurable the units are returned all the same.
 // O(buckets and granules in memory); it reads and moves no row.
 func (t *Table) Seal(ctx context.Context, before int64) ([]Unit, error) {
 	change, next, _, err := t.changeUnits(ctx, func(state *catalog.TableState) catalog.UnitsChange { return state.PlanSeal(before) })

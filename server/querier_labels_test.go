@@ -13,7 +13,7 @@ import (
 	"github.com/granarydb/granary/server/internal/question"
 )
 
-const wallID = "profile:wall:seconds:cpu:nanoseconds"
+const wallID = "profile:wall:ticks:cpu:nanoseconds"
 
 // labelled returns a server with profiles of etcd, made ones, and one without a name.
 func labelled(t *testing.T) *asker {
@@ -21,7 +21,7 @@ func labelled(t *testing.T) *asker {
 	a := newAsker(t, Options{})
 	a.insertFiles("etcd")
 	a.insertMade()
-	wall := profile.Type{Sample: "wall", SampleUnit: "seconds", Period: "cpu", PeriodUnit: "nanoseconds"}
+	wall := profile.Type{Sample: "wall", SampleUnit: "ticks", Period: "cpu", PeriodUnit: "nanoseconds"}
 	a.insert(madeAt, wall, map[string]string{"only": "wall"}, made{stack: "main", value: 1})
 	return a
 }
@@ -119,7 +119,7 @@ func TestLabelValues(t *testing.T) {
 		{"thread", []string{cpuID}, []string{"0", "1"}},
 		{"__profile_type__", []string{`{job="made"}`}, []string{cpuID}},
 		{"__profile_type__", []string{`{__profile_type__=~"profile:.*"}`}, []string{wallID}},
-		{"__unit__", []string{`{job="made"}`, `{only!=""}`}, []string{"nanoseconds", "seconds"}},
+		{"__unit__", []string{`{job="made"}`, `{only!=""}`}, []string{"nanoseconds", "ticks"}},
 		{"__name__", []string{`{__type__="cpu"}`}, []string{"process_cpu"}},
 		{"nothing", nil, nil},
 	} {
@@ -141,7 +141,7 @@ func TestSeriesSets(t *testing.T) {
 			[]string{"pod", "__profile_type__", "job"},
 			[]string{"__profile_type__=" + cpuID + ",job=made,pod=pod-0", "__profile_type__=" + cpuID + ",job=made,pod=pod-1"},
 		},
-		{[]string{`{only!=""}`}, nil, []string{"__period_type__=cpu,__period_unit__=nanoseconds,__profile_type__=" + wallID + ",__type__=wall,__unit__=seconds,only=wall"}},
+		{[]string{`{only!=""}`}, nil, []string{"__period_type__=cpu,__period_unit__=nanoseconds,__profile_type__=" + wallID + ",__type__=wall,__unit__=ticks,only=wall"}},
 		{[]string{cpuID}, []string{"job", "__type__"}, []string{"__type__=cpu,job=etcd", "__type__=cpu,job=made"}},
 		{[]string{wallID + `{}`}, []string{"job"}, nil},
 	} {

@@ -21,6 +21,12 @@ var ErrFormat = errors.New("history file of another version: rebuild it")
 // Magic is what each file begins with.
 const Magic = "granaryH"
 
+// FS is a file system: Options.FS.
+type FS = disk.FS
+
+// DamagedError reports bytes of a file that have changed since they were written.
+type DamagedError = disk.DamagedError
+
 // Options are the options of a file.
 type Options struct {
 	// Provider names what makes the states, and its version. Open refuses a file with another one.
@@ -31,13 +37,13 @@ type Options struct {
 	Cache int64
 	// FS is the directory of the file, and the path its name there. nil means that of the operating
 	// system.
-	FS disk.FS
+	FS FS
 	// History is the options of the history. Open ignores the start, and Pages is set.
 	History history.Options
 }
 
 // find returns the directory and the name of a file.
-func (o *Options) find(path string) (disk.FS, string) {
+func (o *Options) find(path string) (FS, string) {
 	if o.FS != nil {
 		return o.FS, path
 	}

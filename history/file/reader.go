@@ -14,7 +14,7 @@ import (
 // Reader is a history in a file, as the last Sync left it. Any number of goroutines may read it.
 type Reader struct {
 	// View is the history. Its queries read the blocks that they need, and return the error of a block
-	// that cannot be read or is damaged (*disk.DamagedError): others answer.
+	// that cannot be read or is damaged (*DamagedError): others answer.
 	View *history.View
 	// Lost is the bytes behind the last Sync that is whole: what a killed writer had not synced, or the
 	// end of a file that was cut or damaged there. 0 after Close.
@@ -30,7 +30,7 @@ type Reader struct {
 // the last Sync left it.
 //
 // The errors are ErrFormat, fs.ErrNotExist, those of the file system and of opts.History.Reserve, and
-// *disk.DamagedError for a file that is none, or whose last index is damaged.
+// *DamagedError for a file that is none, or whose last index is damaged.
 func Open(path string, opts Options) (*Reader, error) {
 	f, err := opts.open(path)
 	if err != nil {
@@ -186,7 +186,7 @@ func (r *Reader) readAside(index *fields.Reader, most int64) {
 }
 
 // Aside returns Writer.Aside at that Sync, nil if there was none. The bytes are the caller's. The error is
-// *disk.DamagedError, of these bytes alone, or that of reading them.
+// *DamagedError, of these bytes alone, or that of reading them.
 func (r *Reader) Aside() ([]byte, error) {
 	if r.aside.length == 0 {
 		return nil, nil
@@ -203,7 +203,7 @@ func (r *Reader) Blocks() (number int, bytes, raw int64) {
 }
 
 // VerifyBlock reads the block of a number, from 0 on, and returns its error if it is damaged
-// (*disk.DamagedError) or cannot be read. The view keeps what it has in memory.
+// (*DamagedError) or cannot be read. The view keeps what it has in memory.
 func (r *Reader) VerifyBlock(number int) error {
 	return r.readBlock(r.blocks[number], make([]byte, tile.ChunkBytes))
 }
