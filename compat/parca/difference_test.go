@@ -76,8 +76,15 @@ func TestDifference_MissingLabel(t *testing.T) {
 		selector    string
 		frost, want int64
 	}{
-		{`{}`, 111, 111}, {`{zone="a"}`, 1, 1}, {`{zone=~"a|b"}`, 11, 11}, {`{zone=""}`, 100, 100}, {`{zone!=""}`, 11, 11},
-		{`{zone!="a"}`, 10, 110}, {`{zone!~"a"}`, 10, 110}, {`{zone=~".*"}`, 11, 111}, {`{zone=~"a|^$"}`, 1, 101},
+		{`{}`, 111, 111},
+		{`{zone="a"}`, 1, 1},
+		{`{zone=~"a|b"}`, 11, 11},
+		{`{zone=""}`, 100, 100},
+		{`{zone!=""}`, 11, 11},
+		{`{zone!="a"}`, 10, 110},
+		{`{zone!~"a"}`, 10, 110},
+		{`{zone=~".*"}`, 11, 111},
+		{`{zone=~"a|^$"}`, 1, 101},
 	} {
 		for name, q := range map[string]query.Querier{"engine": s.engine, "native": s.native} {
 			if got := sumOf(t, q, c.selector); got != c.want {

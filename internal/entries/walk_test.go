@@ -30,6 +30,7 @@ func (v *told) AddHistory(e HistoryEntry) error { return v.add("history %s", e.N
 func (v *told) Extend(e Extension) error {
 	return v.add("extend %d %d %d", e.Table, e.Generation, e.Number)
 }
+
 func (v *told) Rows(e disk.Entry, w *TableContents) error {
 	return v.add("rows %d %d", e.Commit, w.Ordinal)
 }

@@ -108,8 +108,16 @@ var units = []struct {
 	name string
 	of   time.Duration
 }{
-	{"ns", time.Nanosecond}, {"us", time.Microsecond}, {"µs", time.Microsecond}, {"μs", time.Microsecond}, {"ms", time.Millisecond},
-	{"s", time.Second}, {"m", time.Minute}, {"h", time.Hour}, {"d", 24 * time.Hour}, {"w", 7 * 24 * time.Hour},
+	{"ns", time.Nanosecond},
+	{"us", time.Microsecond},
+	{"µs", time.Microsecond},
+	{"μs", time.Microsecond},
+	{"ms", time.Millisecond},
+	{"s", time.Second},
+	{"m", time.Minute},
+	{"h", time.Hour},
+	{"d", 24 * time.Hour},
+	{"w", 7 * 24 * time.Hour},
 }
 
 // Duration reads a duration of 0 or more, without a sign. It reports false for other text, and for one beyond 64 bits of

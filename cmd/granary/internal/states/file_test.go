@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"math"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
@@ -413,7 +414,7 @@ func TestFileLargerThanMemory(t *testing.T) {
 	if states < bound*3/2-1<<20 && !effort.Race {
 		t.Fatalf("%d bytes of states show nothing", states)
 	}
-	most := heapOf(t, func() {
+	most := heapOf(t, bound, func() {
 		if got := answer(t, "import", "-o", "run.history", name); !strings.Contains(got, fmt.Sprintf(": %s of 100 attributes", cli.Many(n, "interval"))) {
 			t.Error(got)
 		}
@@ -422,7 +423,7 @@ func TestFileLargerThanMemory(t *testing.T) {
 	if !effort.Race && most > bound {
 		t.Errorf("import takes %d bytes of heap, at most %d", most, bound)
 	}
-	most = heapOf(t, func() {
+	most = heapOf(t, bound, func() {
 		if got := answer(t, "info", "run.history"); !strings.Contains(got, cli.Many(n, "interval")) {
 			t.Error(got)
 		}
@@ -446,9 +447,19 @@ func answer(t testing.TB, args ...string) string {
 	return stdout.String()
 }
 
-// heapOf returns the most bytes that the heap had more while do ran, with a collector that keeps little garbage.
-func heapOf(t testing.TB, do func()) int64 {
+// heapOf returns the most bytes that the heap had more while do ran, in the best of five runs that are not within enough: on a
+// busy machine the collector falls behind, and garbage counts too. Memory that do needs counts in each run.
+func heapOf(t testing.TB, enough int64, do func()) int64 {
 	t.Helper()
+	least := int64(math.MaxInt64)
+	for run := 0; run < 5 && least > enough; run++ {
+		least = min(least, heapOnce(do))
+	}
+	return least
+}
+
+// heapOnce returns the most bytes that the heap had more while do ran, with a collector that keeps little garbage.
+func heapOnce(do func()) int64 {
 	defer debug.SetGCPercent(debug.SetGCPercent(10))
 	now := func() int64 {
 		sample := []metrics.Sample{{Name: "/memory/classes/heap/objects:bytes"}}
