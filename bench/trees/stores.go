@@ -10,6 +10,7 @@ import (
 	"github.com/granarydb/granary/bench/trees/block"
 	"github.com/granarydb/granary/bench/trees/postgres"
 	"github.com/granarydb/granary/bench/trees/rectangles"
+	"github.com/granarydb/granary/bench/trees/sht"
 	"github.com/granarydb/granary/bench/trees/sqlite"
 )
 
@@ -20,12 +21,12 @@ var errLarge = errors.New("tree is too large")
 type local struct{}
 
 func (local) cpu() (time.Duration, error) { return 0, nil }
+func (local) searched() int64             { return 0 }
 
 // treeStore is one of the trees of the papers.
 type treeStore struct {
-	tree
+	*sht.Tree
 	local
-	kind    kind
 	storage block.Storage
 	remove  func() error
 	most    int64
@@ -37,8 +38,9 @@ func newTreeStore(k kind, s *intervals, o options) (*treeStore, error) {
 	if err != nil {
 		return nil, err
 	}
-	t := &treeStore{kind: k, storage: storage, remove: remove, most: o.most}
-	if t.tree, err = k.create(storage, s.set.Header.Start); err != nil {
+	t := &treeStore{storage: storage, remove: remove, most: o.most}
+	k.Start = s.set.Header.Start
+	if t.Tree, err = sht.New(storage, k.Options); err != nil {
 		return nil, errors.Join(err, remove())
 	}
 	return t, nil
@@ -75,9 +77,11 @@ func (t *treeStore) size() (size, error) {
 }
 
 func (t *treeStore) reopen() (err error) {
-	t.tree, err = t.kind.open(t.storage)
+	t.Tree, err = sht.Open(t.storage)
 	return err
 }
+
+func (t *treeStore) searched() int64 { return t.Searched() }
 
 func (t *treeStore) close() error { return t.remove() }
 
@@ -160,4 +164,5 @@ func (p *postgresStore) size() (size, error) {
 
 func (p *postgresStore) reopen() error               { return p.Reopen() }
 func (p *postgresStore) cpu() (time.Duration, error) { return p.CPU() }
+func (*postgresStore) searched() int64               { return 0 }
 func (p *postgresStore) close() error                { return p.Close() }

@@ -93,7 +93,7 @@ func TestStores_Bounds(t *testing.T) {
 		{Key: 0, Start: now, End: now, Kind: block.Long, Word: 1 << 63},
 		{Key: math.MaxInt32, Start: now, End: now + 1, Kind: block.Float, Word: math.Float64bits(math.NaN())},
 		{Key: 0, Start: now + 1, End: now + 1e15, Kind: block.String, Text: []byte("\x00\xff'")},
-		{Key: math.MaxInt32, Start: now + 2, End: now + 1e15, Kind: block.String, Text: make([]byte, block.MaxText)},
+		{Key: math.MaxInt32, Start: now + 2, End: now + 1e15, Kind: block.String, Text: make([]byte, longest)},
 		{Key: 7, Start: now, End: now + 1e15},
 	}
 	others(t, func(t *testing.T, p peer, _ uint64) {
@@ -216,13 +216,13 @@ func TestHistory_Interval(t *testing.T) {
 
 func TestSpread(t *testing.T) {
 	for want, values := range map[string][]float64{
-		"2.00 ±50%": {1, 3, 2}, "0.0123": {0.0123}, "1234 ±0%": {1234, 1234}, "12.3": {12.34},
+		"2.00 ±50%": {1, 3, 2}, "0.0123": {0.0123}, "1234": {1234, 1234}, "12.3": {12.34},
 	} {
 		var of []figures
 		for _, v := range values {
-			of = append(of, figures{Build: v})
+			of = append(of, figures{Values: map[string]float64{"a": v}})
 		}
-		if got := spread(of, func(f figures) float64 { return f.Build }); got != want {
+		if got := spread(of, "a"); got != want {
 			t.Errorf("%v: %q, want %q", values, got, want)
 		}
 	}
