@@ -247,13 +247,16 @@ func TestTrees(t *testing.T) {
 }
 
 // Trees of many subtrees and of several levels. The model has one interval a key and round. Blocks are small, so
-// that vR changes its depth (1 KiB has 17 attributes a node, and 50 children that of 2,500 nodes).
+// that vR changes its depth (1 KiB has 17 attributes a node), but for the SHT, whose depth is the number of keys
+// in those of a node.
 func TestTrees_Deep(t *testing.T) {
 	const keys, rounds = 700, 400
 	for _, kind := range kinds {
 		t.Run(kind.name, func(t *testing.T) {
 			var storage block.Memory
-			kind.Size, kind.Fan = 1<<10, 8
+			if kind.Kind != sht.SHT {
+				kind.Size, kind.Fan = 1<<10, 8
+			}
 			tree, err := kind.create(&storage, 0)
 			if err != nil {
 				t.Fatal(err)
