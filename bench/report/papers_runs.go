@@ -42,7 +42,7 @@ func ofPapers() []run {
 		}
 	}
 	if _, err := os.Stat(recorded); err == nil {
-		trees("views", "-views -repeat 3 -patience 40s", strings.Join(paperTrees, ","), recorded+threads)
+		trees("views", "-views -repeat 1", strings.Join(paperTrees, ","), recorded+threads)
 		trees("peers", "-repeat 3 -patience 20s", "history,rtree,PG GiST", recorded+threads)
 		trees("same", "-repeat 3", strings.Join(paperTrees, ","), strings.Replace(withoutPID, ":", ":"+recorded, 1))
 		for _, set := range recordedSets[1:] {

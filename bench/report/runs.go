@@ -57,7 +57,7 @@ var (
 )
 
 // mainStores are those that all sets are measured with. The other trees are between these.
-var mainStores = []string{"SHT", "eSHT", "R3", "vR", history, "rtree", "SQLite", "PG GiST", "PG B-tree"}
+var mainStores = []string{"SHT", "eSHT", "R3", "vR", history, "rtree", "PG GiST", "PG B-tree"}
 
 // sets returns the names of those recorded sets that are there, and of the made ones, as one types them.
 func sets(recordedOnes, made []string) []string {

@@ -78,7 +78,6 @@ func peers() []peer {
 		all,
 		peer{name: "history", make: func(s *intervals, _ options) (store, error) { return newHistoryStore(s) }},
 		peer{name: "rtree", make: func(*intervals, options) (store, error) { return &rtreeStore{Store: &rectangles.Store{}}, nil }},
-		peer{name: "SQLite", make: func(_ *intervals, o options) (store, error) { return newSQLiteStore(o.dir) }},
 		onPostgres("PG GiST", postgres.GiST),
 		onPostgres("PG B-tree", postgres.BTree),
 	)

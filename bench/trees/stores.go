@@ -11,7 +11,6 @@ import (
 	"github.com/granarydb/granary/bench/trees/postgres"
 	"github.com/granarydb/granary/bench/trees/rectangles"
 	"github.com/granarydb/granary/bench/trees/sht"
-	"github.com/granarydb/granary/bench/trees/sqlite"
 )
 
 // errLarge ends the load of a tree that takes too many bytes.
@@ -112,45 +111,6 @@ func (r *rtreeStore) reopen() error {
 }
 
 func (*rtreeStore) close() error { return nil }
-
-// sqliteStore is SQLite, in a folder that close removes.
-type sqliteStore struct {
-	*sqlite.Store
-	local
-	dir string
-}
-
-func newSQLiteStore(dir string) (*sqliteStore, error) {
-	dir, err := os.MkdirTemp(dir, "granary-sqlite-")
-	if err != nil {
-		return nil, err
-	}
-	s, err := sqlite.Open(dir)
-	if err != nil {
-		return nil, errors.Join(err, os.RemoveAll(dir))
-	}
-	return &sqliteStore{Store: s, dir: dir}, nil
-}
-
-func (s *sqliteStore) load(all []block.Interval) error { return s.Load(all) }
-
-func (s *sqliteStore) size() (size, error) {
-	n, err := s.Bytes()
-	return size{bytes: n}, err
-}
-
-func (s *sqliteStore) reopen() error {
-	if err := s.Close(); err != nil {
-		return err
-	}
-	again, err := sqlite.Open(s.dir)
-	if err == nil {
-		s.Store = again
-	}
-	return err
-}
-
-func (s *sqliteStore) close() error { return errors.Join(s.Close(), os.RemoveAll(s.dir)) }
 
 // postgresStore is a PostgreSQL server of its own.
 type postgresStore struct{ *postgres.Store }

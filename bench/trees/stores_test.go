@@ -12,7 +12,6 @@ import (
 	"github.com/granarydb/granary/bench/trees/block"
 	"github.com/granarydb/granary/bench/trees/postgres"
 	"github.com/granarydb/granary/bench/trees/rectangles"
-	"github.com/granarydb/granary/bench/trees/sqlite"
 	"github.com/granarydb/granary/history"
 	"github.com/granarydb/granary/internal/effort"
 )
@@ -83,7 +82,7 @@ func TestStores(t *testing.T) {
 
 // full is what stores say of a second load.
 var full = map[string]error{
-	"rtree": rectangles.ErrFull, "SQLite": sqlite.ErrFull, "PG GiST": postgres.ErrFull, "PG B-tree": postgres.ErrFull,
+	"rtree": rectangles.ErrFull, "PG GiST": postgres.ErrFull, "PG B-tree": postgres.ErrFull,
 }
 
 // Times of a clock, keys far apart and values at their bounds come back. A store is loaded once.
@@ -127,9 +126,6 @@ func TestStores_Errors(t *testing.T) {
 	}
 	if _, err := postgres.New(t.TempDir(), "", postgres.GiST); !errors.Is(err, postgres.ErrAbsent) {
 		t.Errorf("a folder without programs: %v", err)
-	}
-	if _, err := sqlite.Open(t.TempDir() + "/absent"); err == nil {
-		t.Error("a database in a folder that does not exist was made")
 	}
 }
 
