@@ -2,6 +2,7 @@ package main
 
 import (
 	"image/color"
+	"strings"
 
 	"gonum.org/v1/plot"
 	"gonum.org/v1/plot/plotter"
@@ -50,18 +51,15 @@ func newPlot(title, y string, most float64, sets []measured, of func(*measured, 
 		p.Add(line)
 		p.Legend.Add(set.name, line)
 	}
-	name := "the note:"
+	var texts []string
 	for i, claim := range claims {
 		line, err := claimed(sets, claim)
 		if err != nil {
 			return nil, err
 		}
 		p.Add(line)
-		if i > 0 {
-			name += " to"
-		}
-		if name += " " + short(claim); i == len(claims)-1 {
-			p.Legend.Add(name, line)
+		if texts = append(texts, short(claim)); i == len(claims)-1 {
+			p.Legend.Add("the note: "+strings.Join(texts, " to "), line)
 		}
 	}
 	return p, nil

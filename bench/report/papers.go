@@ -44,8 +44,12 @@ var tableII = map[string]struct{ buildMs, deviation, depth, mib float64 }{
 
 // views are the strategies of Table III, by the key of our figure.
 var views = []struct{ key, name string }{
-	{"pstree_full", "PsTree, full"}, {"pstree_single", "PsTree, single"}, {"pstree_2d", "PsTree, 2D"},
-	{"zoom_full", "Zoom, full"}, {"zoom_single", "Zoom, single"}, {"zoom_2d", "Zoom, 2D"},
+	{"pstree_full", "PsTree, full"},
+	{"pstree_single", "PsTree, single"},
+	{"pstree_2d", "PsTree, 2D"},
+	{"zoom_full", "Zoom, full"},
+	{"zoom_single", "Zoom, single"},
+	{"zoom_2d", "Zoom, 2D"},
 }
 
 // tableIII has the paper's milliseconds in the order of views. It has no 2D queries of the SHT and the oSHT.

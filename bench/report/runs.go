@@ -84,8 +84,10 @@ func round(n int) []run {
 	return []run{
 		{name: "targets", part: "-memory" + part, round: n, args: strings.Fields(". -targets " + sizes)},
 		{name: "frostdb", part: part, round: n, args: strings.Fields(". -peers " + frost + " -repeat 1")},
-		{name: "esht", part: part, round: n,
-			args: []string{"./trees", "-json", "-repeat", "1", "-trees", eSHT, "-sets", strings.Join(sets([]string{threads}, []string{million}), ",")}},
+		{
+			name: "esht", part: part, round: n,
+			args: []string{"./trees", "-json", "-repeat", "1", "-trees", eSHT, "-sets", strings.Join(sets([]string{threads}, []string{million}), ",")},
+		},
 	}
 }
 
@@ -127,11 +129,15 @@ func quick() []run {
 		{name: "agree", args: strings.Fields(". -peers frostdb-parca,granary,arrow,kelindar,oracle -rows 20000 -repeat 1")},
 		{name: "targets", part: "-durable", args: strings.Fields(". -targets -sizes 1m -rows 100000 -repeat 1 -phase 1s -groups durable")},
 		{name: "durable", args: strings.Fields(". -peers frostdb-parca,granary -workload durable -rows 100000 -repeat 1")},
-		{name: "targets", part: "-memory", rounds: true,
-			args: strings.Fields(". -targets -sizes 1m -rows 100000 -repeat 3 -phase 500ms -groups ids,records,queries,histories")},
+		{
+			name: "targets", part: "-memory", rounds: true,
+			args: strings.Fields(". -targets -sizes 1m -rows 100000 -repeat 3 -phase 500ms -groups ids,records,queries,histories"),
+		},
 		{name: "peers", rounds: true, args: strings.Fields(". -peers frostdb-parca -rows 100000 -repeat 1")},
-		{name: "trees", rounds: true,
-			args: []string{"./trees", "-json", "-repeat", "1", "-trees", "eSHT", "-sets", strings.Join(sets([]string{threads}, []string{million}), ",")}},
+		{
+			name: "trees", rounds: true,
+			args: []string{"./trees", "-json", "-repeat", "1", "-trees", "eSHT", "-sets", strings.Join(sets([]string{threads}, []string{million}), ",")},
+		},
 	}
 }
 

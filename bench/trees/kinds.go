@@ -15,8 +15,13 @@ type kind struct {
 }
 
 var kinds = []kind{
-	{"SHT", sht.Options{Kind: sht.SHT}}, {"oSHT", sht.Options{Kind: sht.OSHT}}, {"eSHT", sht.Options{Kind: sht.ESHT}},
-	{"R2", sht.Options{Kind: sht.R2}}, {"R3", sht.Options{Kind: sht.R3}}, {"R4", sht.Options{Kind: sht.R4}}, {"vR", sht.Options{Kind: sht.VR}},
+	{"SHT", sht.Options{Kind: sht.SHT}},
+	{"oSHT", sht.Options{Kind: sht.OSHT}},
+	{"eSHT", sht.Options{Kind: sht.ESHT}},
+	{"R2", sht.Options{Kind: sht.R2}},
+	{"R3", sht.Options{Kind: sht.R3}},
+	{"R4", sht.Options{Kind: sht.R4}},
+	{"vR", sht.Options{Kind: sht.VR}},
 }
 
 // sized returns the kind of a name with the size of its blocks behind it, as SHT@16K. Without one it is
