@@ -57,24 +57,11 @@
 //
 // # Departures from the RFC
 //
-//   - The index version is part of the published root, so it is transactional and index entries need no
-//     transaction ids; the RFC leaves that open.
-//   - There is no list of active transactions, because readers compare no ids: a root that a reader has
-//     does not change, and a write is in it as a whole or not at all. Two ids mark a part all the same
-//     (package txn). Aborted writes were never reachable, so no reader has to skip them.
-//   - The sorting key begins with a time bucket, and series are factored out of the rows (package granule).
-//   - The start of a transaction does not bound a rewrite: parts that come meanwhile go to the new granules
-//     by their bounds. A split makes as many granules as are due, at the shortest keys between them (0007).
-//   - A merge is a loser tree, not a min-heap, and a radix sort within a series. A store filters rows by
-//     its own; it does not return whole granules.
-//   - Stacks sort by their dictionary codes, not by bytes (package schema).
-//   - Timestamps are int64 by rises, where the RFC has uint64 and plain, and names double deltas as future work.
-//   - A trace id is a nullable UUID, not a string; what is no id of 32 lower-case hexadecimal digits stays
-//     a label. Trace and span ids are outside of the sorting key. The RFC has the trace id in the primary
-//     key in one sentence, and leaves it out of the ordered list below it.
-//   - Types and units of samples and periods have a dictionary beneath their runs (DictionaryRLE). Runs are only in
-//     parts that maintenance rewrote, and only where they are smaller (0004): fresh parts are packed.
-//   - Sorting columns ascend (0051), and a dictionary is the schema's choice (0052). Nothing of this is in the RFC.
+// The index version is part of the published root, so it is transactional; the RFC leaves that open. Readers compare no ids, so there is
+// no list of active transactions; two ids mark a part all the same. Aborted writes were never reachable. The key begins with a time bucket and ascends
+// (0051), series are factored out of the rows (package granule), and stacks sort by code. Trace and span ids are nullable UUIDs outside of the key, in which the
+// RFC has the trace id in one sentence and not in its list. A split makes as many granules as are due (0007), a merge is a loser tree, and the store filters rows.
+// Timestamps are int64 by rises, not uint64 and plain. Types and units have dictionaries (0052). Runs are only in rewritten parts, where they are smaller (0004).
 //
 // # A directory
 //
