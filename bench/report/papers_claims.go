@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 )
 
@@ -102,6 +103,8 @@ var claims = []claim{
 	},
 	about(claim{where: "R 4.5, Fig. 7", text: "Single queries of the eSHT are twice as fast as the SHT's", set: threads, a: "SHT", b: eSHT, unit: "us", of: figure("single_us")}, 2),
 	about(claim{where: "R 4.4", text: "The same in nodes", set: threads, a: "SHT", b: eSHT, unit: "nodes", of: figure("single_nodes")}, 2),
+	{where: "R 7.3, Fig. 14", text: "The size of the SHT grows far beyond that of the eSHT with the attributes", set: fewer[4], a: "SHT", b: eSHT, unit: "MiB", of: treeFigures.mib, theirs: "far", low: tenth},
+	{where: "R 7.4, Fig. 15", text: "So does its depth", set: fewer[4], a: "SHT", b: eSHT, unit: "levels", of: treeFigures.depth, theirs: "far", low: tenth},
 	{where: "R 7.5, Fig. 16", text: "vR is as R2 until 2 million attributes", set: million, a: "vR", b: "R2", unit: "nodes", of: figure("single_nodes"), theirs: "×1", low: 1 / more, high: more},
 	{
 		where: "R 7.5, Fig. 16", text: "vR is close to R3 from 4 million on", set: fourMillion, a: "vR", b: "R3", unit: "nodes", of: figure("single_nodes"), theirs: "close to ×1", low: 1 / alike, high: alike,
@@ -180,7 +183,7 @@ func (p *page) model() {
 	p.line("")
 	p.line("n is the intervals in a node of the eSHT, c is 50. A single query looks at half as many on average, says the paper.")
 	p.head("set", "A", "n", "model", "eSHT, full", "eSHT, single", "SHT: A/n", "SHT, full")
-	for _, set := range growing {
+	for _, set := range slices.Concat(growing, fewer) {
 		f, sht := p.all.Papers.Sets[set][eSHT], p.all.Papers.Sets[set]["SHT"]
 		attributes, _ := ofSet(set)
 		if f.Nodes == 0 {

@@ -51,6 +51,7 @@ func byBlock(_, store string) (line string, kib float64) {
 
 const (
 	attributesAxis = "attributes"
+	fewerAxis      = "attributes, of 300,000 intervals"
 	intervalsAxis  = "intervals of 1,000 attributes"
 )
 
@@ -73,7 +74,9 @@ var paperFigures = func() []paperFigure {
 		{"paper-sht-7.svg", "S, figure 7: full query, us, beside an R-tree", intervalsAxis, longer, beside[:3], full, byIntervals},
 		{"paper-sht-8.svg", "S, figure 8: MiB, beside PostgreSQL with GiST", intervalsAxis, longer, []string{"SHT", "eSHT", "PG GiST"}, treeFigures.mib, byIntervals},
 		{"paper-sht-9.svg", "S, figure 9: full query, us, beside PostgreSQL with GiST", intervalsAxis, longer, []string{"SHT", "eSHT", "PG GiST"}, full, byIntervals},
-		{"paper-rsht-7.svg", "R, figure 7: single query of SHT and eSHT, us", attributesAxis, growing, []string{"SHT", eSHT}, single, byAttributes},
+		{"paper-rsht-7.svg", "R, figure 7: single query of SHT and eSHT, us", fewerAxis, fewer, []string{"SHT", eSHT}, single, byAttributes},
+		{"paper-rsht-14-sht.svg", "R, figure 14: MiB, with the SHT", fewerAxis, fewer, treeNames[:4], treeFigures.mib, byAttributes},
+		{"paper-rsht-15-sht.svg", "R, figure 15: depth, with the SHT", fewerAxis, fewer, treeNames[:4], treeFigures.depth, byAttributes},
 		{"paper-rsht-14.svg", "R, figure 14: MiB", attributesAxis, growing, trees, treeFigures.mib, byAttributes},
 		{"paper-rsht-15.svg", "R, figure 15: depth", attributesAxis, growing, trees, treeFigures.depth, byAttributes},
 		{"paper-rsht-16.svg", "R, figure 16: single query, us", attributesAxis, growing, treeNames, single, byAttributes},
