@@ -25,7 +25,7 @@ func plots(sets []measured) ([][]*plot.Plot, error) {
 		return nil, err
 	}
 	all := [][]*plot.Plot{{sizes, nil}, {nil, nil}}
-	if all[1][1], err = newPlot("Time to build the part / the whole", "times slower", 90, sets,
+	if all[1][1], err = newPlot("Time to build the part / the whole", "times as long", 90, sets,
 		func(m *measured, f figures) float64 { return float64(f.build) / float64(m.whole.build) }); err != nil {
 		return nil, err
 	}

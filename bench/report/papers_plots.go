@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"maps"
+	"math"
 	"slices"
 	"strings"
 
@@ -113,6 +114,8 @@ func (t *intervals) drawPaper(f paperFigure, path string) error {
 	}
 	bounded(&p.X)
 	bounded(&p.Y)
+	// Only powers of ten have a number beside them.
+	p.Y.Min, p.Y.Max = math.Pow(10, math.Floor(math.Log10(p.Y.Min))), math.Pow(10, math.Ceil(math.Log10(p.Y.Max)))
 	p.X.Max *= 4 // for the legend
 	p.Legend.Top, p.Legend.TextStyle.Font.Size = true, 8
 	return save(p, 20*vg.Centimeter, 9*vg.Centimeter, path)
