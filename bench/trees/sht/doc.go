@@ -48,6 +48,9 @@
 // rule then asks for R3 above 2.8 million attributes, between the 2 and 4 million of R 7.5.
 // R 7.2 says that many-threads triggers R3 late. No reading of the formula does that.
 //
+// The ends of closed nodes are the last end only in the SHT, whose headers have no ends of children: in the
+// other trees a node ends with what it has, which is what a query wants to know of it.
+//
 // Nodes close when they are full, in terms of the interval at hand; another, with a shorter string,
 // might still have had room.
 package sht
