@@ -27,18 +27,13 @@ var below = map[string][]string{
 	"results":   {},
 
 	"trees": {
-		"workloads", "measure", "results", "trees/sht", "trees/esht", "trees/rsht", "trees/block",
-		"trees/rectangles", "trees/sqlite", "trees/postgres",
+		"workloads", "measure", "results", "trees/sht", "trees/query", "trees/block", "trees/rectangles", "trees/postgres",
 	},
-	"trees/sht":    {"trees/branch", "trees/block"},
-	"trees/esht":   {"trees/branch", "trees/block"},
-	"trees/rsht":   {"trees/query", "trees/block"},
-	"trees/branch": {"trees/query", "trees/block"},
-	"trees/query":  {"trees/block"},
-	"trees/block":  {},
+	"trees/sht":   {"trees/query", "trees/block"},
+	"trees/query": {"trees/block"},
+	"trees/block": {},
 
 	"trees/rectangles": {"trees/query", "trees/block"},
-	"trees/sqlite":     {"trees/query", "trees/block"},
 	"trees/postgres":   {"trees/block"},
 }
 

@@ -57,10 +57,11 @@
 //
 // # Departures from the RFC
 //
-// The index version is part of the published root, so it is transactional; the RFC leaves that
-// open. Aborted writes were never reachable, so no reader has to skip them. The sorting key
-// begins with a time bucket. Series are factored out of the rows (package granule). A merge is
-// a loser tree, not a min-heap.
+// The index version is part of the published root, so it is transactional; the RFC leaves that open. Readers compare no ids, so there is
+// no list of active transactions; two ids mark a part all the same. Aborted writes were never reachable. The key begins with a time bucket and ascends
+// (0051), series are factored out of the rows (package granule), and stacks sort by code. Trace and span ids are nullable UUIDs outside of the key, in which the
+// RFC has the trace id in one sentence and not in its list. A split makes as many granules as are due (0007), a merge is a loser tree, and the store filters rows.
+// Timestamps are int64 by rises, not uint64 and plain. Types and units have dictionaries (0052). Runs are only in rewritten parts, where they are smaller (0004).
 //
 // # A directory
 //

@@ -9,6 +9,7 @@
 //	intervals  that are in the file; of a part, those that are kept
 //	bytes      of the file, names and positions included
 //	smaller    bytes of the whole, in those of the part
+//	build      of the file, events made and names included
 //	state      of a random attribute at a random instant
 //	slice      of all attributes at a random instant
 //	range      of a random attribute in a hundredth of the time

@@ -8,10 +8,14 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
+	"github.com/granarydb/granary/bench/measure"
+	"github.com/granarydb/granary/bench/results"
 	"github.com/granarydb/granary/history"
 	"github.com/granarydb/granary/history/file"
 	"github.com/granarydb/granary/history/partial"
@@ -24,6 +28,7 @@ type figures struct {
 	every     int // 0: the whole history
 	intervals int
 	bytes     int64
+	build     time.Duration       // CPU time to write the file
 	ns        [len(kinds)]float64 // of each kind of questions
 }
 
@@ -49,7 +54,8 @@ func measureSet(ctx context.Context, name string, distances []int, o options, em
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
 	path := filepath.Join(dir, "whole")
-	if err := t.writeWhole(path); err != nil {
+	build, err := built(path, o.repeat, func() error { return t.writeWhole(path) })
+	if err != nil {
 		return m, err
 	}
 	r, err := openWhole(path)
@@ -61,7 +67,7 @@ func measureSet(ctx context.Context, name string, distances []int, o options, em
 	if err != nil {
 		return m, err
 	}
-	m = measured{name: t.name, whole: figures{intervals: q.intervals}}
+	m = measured{name: t.name, whole: figures{intervals: q.intervals, build: build}}
 	if err := m.whole.measure(ctx, path, q, q.whole, o.repeat); err != nil {
 		return m, err
 	}
@@ -132,7 +138,10 @@ func complete(r *file.Reader) union.Member { return union.Complete(r.View) }
 // measurePart writes, opens and asks a part.
 func (t *trace) measurePart(ctx context.Context, path string, every int, q *questions, repeat int) (f figures, err error) {
 	provide := func(w *partial.Writer, e event) error { return t.provide(w, e) }
-	if err := partialfile.Write(ctx, path, fileOptions, t.Events, provide, partial.Options{Start: t.start, End: t.end, Every: every}); err != nil {
+	build, err := built(path, repeat, func() error {
+		return partialfile.Write(ctx, path, fileOptions, t.Events, provide, partial.Options{Start: t.start, End: t.end, Every: every})
+	})
+	if err != nil {
 		return f, err
 	}
 	h, err := partialfile.Open(path, fileOptions, t.Events, provide)
@@ -143,8 +152,25 @@ func (t *trace) measurePart(ctx context.Context, path string, every int, q *ques
 	if h.Names().Len() != q.whole.Names().Len() {
 		return f, fmt.Errorf("%d attributes, want %d", h.Names().Len(), q.whole.Names().Len())
 	}
-	f = figures{every: every, intervals: h.Intervals()}
+	f = figures{every: every, intervals: h.Intervals(), build: build}
 	return f, f.measure(ctx, path, q, h, repeat)
+}
+
+// built writes a file again and again, and returns the median of the CPU times. The last file stays.
+func built(path string, repeat int, write func() error) (time.Duration, error) {
+	var all []float64
+	for range max(1, repeat) {
+		if err := os.RemoveAll(path); err != nil {
+			return 0, err
+		}
+		runtime.GC()
+		start := measure.CPU()
+		if err := write(); err != nil {
+			return 0, err
+		}
+		all = append(all, float64(measure.CPU()-start))
+	}
+	return time.Duration(results.Median(all)), nil
 }
 
 // measure compares all answers of a history with those of the whole, and measures the times of the questions.
@@ -171,7 +197,10 @@ func (m *measured) row(f figures) string {
 	if f.every > 0 {
 		n, smaller = thousands(int64(f.every)), short(float64(m.whole.bytes)/float64(f.bytes))
 	}
-	cells := []string{m.name, n, thousands(int64(f.intervals)), thousands(f.bytes), smaller}
+	cells := []string{m.name, n, thousands(int64(f.intervals)), thousands(f.bytes), smaller, short(f.build.Seconds() * 1e3), ""}
+	if f.every > 0 {
+		cells[6] = short(float64(f.build) / float64(m.whole.build))
+	}
 	for i, kind := range kinds {
 		times := ""
 		if f.every > 0 {

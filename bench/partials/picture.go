@@ -2,6 +2,7 @@ package main
 
 import (
 	"image/color"
+	"strings"
 
 	"gonum.org/v1/plot"
 	"gonum.org/v1/plot/plotter"
@@ -16,7 +17,7 @@ import (
 const width, height = 24 * vg.Centimeter, 18 * vg.Centimeter
 
 // plots returns four plots against the distance of checkpoints, in two rows: how much smaller a part is, and how much longer
-// its questions take, for the state of an attribute, for all of them at an instant, and for attributes over time.
+// its questions take, for the state of an attribute and for all of them at an instant, and its building.
 func plots(sets []measured) ([][]*plot.Plot, error) {
 	sizes, err := newPlot("Bytes of the whole history / of the part", "times smaller", 90_000, sets,
 		func(m *measured, f figures) float64 { return float64(m.whole.bytes) / float64(f.bytes) }, 1000)
@@ -24,7 +25,11 @@ func plots(sets []measured) ([][]*plot.Plot, error) {
 		return nil, err
 	}
 	all := [][]*plot.Plot{{sizes, nil}, {nil, nil}}
-	for i, kind := range []int{0, 1, 3} {
+	if all[1][1], err = newPlot("Time to build the part / the whole", "times as long", 90, sets,
+		func(m *measured, f figures) float64 { return float64(f.build) / float64(m.whole.build) }); err != nil {
+		return nil, err
+	}
+	for i, kind := range []int{0, 1} {
 		i++ // behind the sizes
 		if all[i/2][i%2], err = newPlot("Time of the part / of the whole: "+kinds[kind].name, "times slower", 900_000, sets,
 			func(m *measured, f figures) float64 { return f.ns[kind] / m.whole.ns[kind] }, 1.2, 1.5); err != nil {
@@ -46,18 +51,15 @@ func newPlot(title, y string, most float64, sets []measured, of func(*measured, 
 		p.Add(line)
 		p.Legend.Add(set.name, line)
 	}
-	name := "the note:"
+	var texts []string
 	for i, claim := range claims {
 		line, err := claimed(sets, claim)
 		if err != nil {
 			return nil, err
 		}
 		p.Add(line)
-		if i > 0 {
-			name += " to"
-		}
-		if name += " " + short(claim); i == len(claims)-1 {
-			p.Legend.Add(name, line)
+		if texts = append(texts, short(claim)); i == len(claims)-1 {
+			p.Legend.Add("the note: "+strings.Join(texts, " to "), line)
 		}
 	}
 	return p, nil

@@ -23,7 +23,7 @@ func TestRun(t *testing.T) {
 		t.Fatalf("%d rows, want 6\n%s", len(rows), out.String())
 	}
 	for _, row := range rows {
-		if strings.Count(row, "|") != 14 || strings.Contains(row, "NaN") || strings.Contains(row, "Inf") {
+		if strings.Count(row, "|") != 16 || strings.Contains(row, "NaN") || strings.Contains(row, "Inf") {
 			t.Errorf("row %s", row)
 		}
 	}
@@ -34,7 +34,7 @@ func TestRun(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, text := range []string{"synth:20:50", "few:3000", "the note: 1,000", "slice", "1.2 to 1.5"} {
+	for _, text := range []string{"synth:20:50", "few:3000", "the note: 1,000", "slice", "build", "1.2 to 1.5"} {
 		if !strings.Contains(string(picture), text) {
 			t.Errorf("the picture has no %q", text)
 		}

@@ -2,6 +2,7 @@
 // BENCHMARKS.md with its pictures. It runs from the folder bench, with GOWORK=off:
 //
 //	go run ./report -keep DIR         measures all, and writes ../BENCHMARKS.md; what is in DIR is not measured again
+//	go run ./report -papers           measures what the papers measure, in under 40 minutes, and writes that part of ../BENCHMARKS.md alone
 //	go run ./report -json -keep DIR   measures and prints the targets and their peers alone; of the page's DIR, report/full.json
 //	go run ./report -json -against report/full.json    compares them with those of the page
 //	go run ./report -quick -json      prints the targets and their peers at a small size

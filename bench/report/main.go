@@ -14,6 +14,7 @@ import (
 // options are the values of the flags.
 type options struct {
 	quick, json   bool
+	papers        bool
 	rounds        int
 	keep, against string
 	out, pictures string
@@ -24,6 +25,7 @@ func main() {
 	flag.BoolVar(&o.quick, "quick", false, "measure at a small size, without databases and servers")
 	flag.BoolVar(&o.json, "json", false, "print the targets as JSON, and write no page")
 	flag.StringVar(&o.keep, "keep", "", "keep the reports in a `folder`, and do not measure again what is there")
+	flag.BoolVar(&o.papers, "papers", false, "measure what the papers measure, and write that part of the page alone")
 	flag.IntVar(&o.rounds, "rounds", 3, "with -quick: measure what varies in so many `rounds`, and print the medians")
 	flag.StringVar(&o.against, "against", "", "with -json: a `file` with an older list; a ratio that fell by more than a fifth is measured again, and is an error in the end; without -quick so is one that rose")
 	flag.StringVar(&o.out, "out", "../BENCHMARKS.md", "the page to write")
@@ -49,6 +51,8 @@ func (o *options) run(ctx context.Context) (err error) {
 		return fmt.Errorf("%w: unknown argument %q", errUsage, flag.Arg(0))
 	case o.quick && !o.json:
 		return fmt.Errorf("%w: -quick is for -json: the page has figures of the full size", errUsage)
+	case o.papers && o.json:
+		return fmt.Errorf("%w: -papers writes a part of the page", errUsage)
 	case o.quick && o.rounds < 1:
 		return fmt.Errorf("%w: %d rounds", errUsage, o.rounds)
 	case o.against != "" && !o.json:
@@ -63,6 +67,9 @@ func (o *options) run(ctx context.Context) (err error) {
 	defer func() { err = errors.Join(err, m.close()) }()
 	if o.quick {
 		return o.list(ctx, m)
+	}
+	if o.papers {
+		return o.part(ctx, m)
 	}
 	if o.json {
 		return o.targets(ctx, m)

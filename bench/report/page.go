@@ -73,10 +73,8 @@ func (o *options) write(all *reports, rows []row, runs []run) error {
 	if err := all.Trees.draw(at("bench-intervals.svg")); err != nil {
 		return err
 	}
-	for _, f := range paperFigures {
-		if err := all.Trees.drawPaper(f, at(f.file)); err != nil {
-			return err
-		}
+	if err := o.drawPapers(all); err != nil {
+		return err
 	}
 	p := &page{all: all, runs: runs}
 	if err := p.write(rows); err != nil {
@@ -113,7 +111,6 @@ func (p *page) write(rows []row) error {
 		return err
 	}
 	p.papers()
-	p.partials()
 	return nil
 }
 

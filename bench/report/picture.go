@@ -131,37 +131,6 @@ func saveAll(plots []*plot.Plot, legend plot.Legend, path string) error {
 	return pictures.Write(canvas, path)
 }
 
-// drawPaper draws a measure of each store against an axis.
-func (t *intervals) drawPaper(f paperFigure, path string) error {
-	stores := map[string]bool{}
-	for _, set := range f.sets {
-		for name := range t.Sets[set] {
-			stores[name] = true
-		}
-	}
-	p := pictures.New(f.title + ", " + f.y)
-	p.X.Scale, p.Y.Scale = plot.LogScale{}, plot.LogScale{}
-	p.X.Tick.Marker, p.Y.Tick.Marker = plot.LogTicks{Prec: -1}, plot.LogTicks{Prec: -1}
-	p.X.Label.Text, p.X.Label.TextStyle.Font.Size = f.x, 10
-	p.Add(plotter.NewGrid())
-	for i, name := range slices.Sorted(maps.Keys(stores)) {
-		var points plotter.XYs
-		for _, set := range f.sets {
-			if y := f.of(t.Sets[set][name]); y > 0 {
-				points = append(points, plotter.XY{X: f.at(set), Y: y})
-			}
-		}
-		if err := addLine(p, name, i, points); err != nil {
-			return err
-		}
-	}
-	bounded(&p.X)
-	bounded(&p.Y)
-	p.X.Max *= 4 // for the legend
-	p.Legend.Top, p.Legend.TextStyle.Font.Size = true, 8
-	return save(p, 20*vg.Centimeter, 11*vg.Centimeter, path)
-}
-
 // bounded gives a logarithmic axis room: one without points, or with points of one value, has no range.
 func bounded(of *plot.Axis) {
 	switch {

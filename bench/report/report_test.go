@@ -11,6 +11,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/granarydb/granary/bench/results"
 	"github.com/granarydb/granary/bench/targets"
 )
 
@@ -54,7 +55,91 @@ func made(t *testing.T) *reports {
 	decode(`{"repeat": 3, "notes": ["a note"], "skipped": {"duckdb": "no cgo"}, "peers": `+text(t, peers)+`}`, &all.Peers)
 	all.Durable = all.Peers
 	decode(`{"sets": `+text(t, sets)+`}`, &all.Trees)
+	all.Papers = madePapers()
 	return all
+}
+
+// madePapers returns figures of each run of the papers. Each store has more than the one before, in each figure.
+func madePapers() intervals {
+	of := intervals{Machine: "a machine", Sets: map[string]map[string]treeFigures{}}
+	for _, r := range ofPapers() {
+		if r.name != "papers" {
+			continue
+		}
+		stores, set := strings.Split(r.args[len(r.args)-3], ","), strings.Replace(r.args[len(r.args)-1], recorded, "", 1)
+		if of.Sets[set] == nil {
+			of.Sets[set] = map[string]treeFigures{}
+		}
+		for i, store := range stores {
+			f := treeFigures{Intervals: 1000, Nodes: uint32(10 + i), Depth: 3, Ranges: make([]int, 10), Figures: map[string]results.Spread{}}
+			keys := append([]string{"single_nodes", "full_nodes"}, columns...)
+			for _, v := range []string{"pstree_full", "pstree_single", "pstree_2d", "zoom_full", "zoom_single", "zoom_2d", "sparse_single", "sparse_full", "sparse_2d"} {
+				keys = append(keys, v+"_ms", v+"_nodes")
+			}
+			for _, key := range keys {
+				f.Figures[key] = results.Spread{Median: float64(1 + i)}
+			}
+			of.Sets[set][store] = f
+		}
+	}
+	return of
+}
+
+// The part of the page that is about the papers is written in place of the one there, and has each claim, with the
+// paper's ratio beside ours, held or not.
+func TestRun_Papers(t *testing.T) {
+	all, dir := made(t), t.TempDir()
+	for _, r := range ofPapers() {
+		keep(t, dir, r, printed(t, all)[r.name])
+	}
+	path := filepath.Join(dir, "PAGE.md")
+	o := options{papers: true, keep: dir, out: path, pictures: dir}
+	if err := os.WriteFile(path, []byte("# Benchmarks\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := o.run(t.Context()); !errors.Is(err, errPage) {
+		t.Errorf("a page without the part: %v", err)
+	}
+	if err := os.WriteFile(path, []byte("# Benchmarks\n\n## Targets\n\n## The papers again\n\nold\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := o.run(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	data, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	page := string(data)
+	wanted := []string{"## Targets\n\n## The papers again", "| a | table |", "| **not held** |", "synth:1000:1000 | held |"}
+	for _, c := range claims {
+		wanted = append(wanted, c.text+" | "+c.theirs+" | ")
+	}
+	for _, text := range wanted {
+		if !strings.Contains(page, text) {
+			t.Errorf("%q is not in the page", text)
+		}
+	}
+	if strings.Contains(page, "\nold\n") || strings.Contains(page, "NaN") || strings.Contains(page, "Inf") {
+		t.Errorf("the page has what it must not have\n%s", page)
+	}
+}
+
+// A claim holds between its bounds, and not beyond them.
+func TestClaim(t *testing.T) {
+	of := func(v float64) treeFigures {
+		return treeFigures{Figures: map[string]results.Spread{"full_us": {Median: v}}}
+	}
+	for _, c := range []struct {
+		a, b            float64
+		measured, holds bool
+	}{{8, 2, true, true}, {17, 2, true, false}, {3, 2, true, false}, {0, 2, false, false}} {
+		one := about(claim{set: "s", a: "a", b: "b", of: figure("full_us")}, 4)
+		_, measured, holds := one.test(map[string]map[string]treeFigures{"s": {"a": of(c.a), "b": of(c.b)}})
+		if measured != c.measured || holds != c.holds {
+			t.Errorf("%v and %v: measured %v, holds %v", c.a, c.b, measured, holds)
+		}
+	}
 }
 
 // Each target with a peer has its figure, in the unit of the target.
@@ -270,7 +355,7 @@ func printed(t *testing.T, all *reports) map[string]string {
 	t.Helper()
 	return map[string]string{
 		"targets": text(t, all.Targets), "peers": text(t, all.Peers), "small": text(t, all.Small), "durable": text(t, all.Durable),
-		"trees": text(t, all.Trees), "partials": "| a | table |", "frostdb": text(t, all.Peers), "esht": text(t, all.Trees),
+		"trees": text(t, all.Trees), "papers": text(t, all.Papers), "partials": "| a | table |", "frostdb": text(t, all.Peers), "esht": text(t, all.Trees),
 	}
 }
 
@@ -348,7 +433,7 @@ func TestRun_Kept(t *testing.T) {
 }
 
 func TestRun_Usage(t *testing.T) {
-	for _, o := range []options{{quick: true}, {quick: true, json: true}, {against: "a.json"}, {quick: true, against: "a.json"}, {quick: true, json: true, rounds: 1, keep: t.TempDir()}} {
+	for _, o := range []options{{quick: true}, {quick: true, json: true}, {against: "a.json"}, {quick: true, against: "a.json"}, {quick: true, json: true, rounds: 1, keep: t.TempDir()}, {papers: true, json: true}} {
 		if err := o.run(t.Context()); err == nil || !strings.Contains(err.Error(), errUsage.Error()) {
 			t.Errorf("%+v: %v", o, err)
 		}

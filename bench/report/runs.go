@@ -57,7 +57,7 @@ var (
 )
 
 // mainStores are those that all sets are measured with. The other trees are between these.
-var mainStores = []string{"SHT", "eSHT", "R3", "vR", history, "rtree", "SQLite", "PG GiST", "PG B-tree"}
+var mainStores = []string{"SHT", "eSHT", "R3", "vR", history, "rtree", "PG GiST", "PG B-tree"}
 
 // sets returns the names of those recorded sets that are there, and of the made ones, as one types them.
 func sets(recordedOnes, made []string) []string {
@@ -108,7 +108,7 @@ func full() []run {
 		r.args = append(r.args, "-sets", set)
 		others = append(others, r)
 	}
-	others = append(others, run{name: "partials", args: strings.Fields("./partials -svg ../docs/pictures/partial.svg")})
+	others = append(others, ofPapers()...)
 	var runs []run
 	for n := range pageRounds {
 		runs = append(runs, round(n+1)...)
@@ -147,7 +147,7 @@ type reports struct {
 	// Peers and Small have the figures of stores of profiles, with ten times the rows and without, and Durable
 	// those in a directory. Agree is of few rows, for the answers.
 	Peers, Small, Durable, Agree comparison
-	Trees                        intervals
+	Trees, Papers                intervals
 	Partials                     string // a table
 
 	parts  map[string]targets.Report // what Targets is the middle of, by part
@@ -158,7 +158,8 @@ type reports struct {
 func newReports() *reports {
 	return &reports{
 		parts: map[string]targets.Report{}, rounds: map[int]*reports{},
-		Trees: intervals{Sets: map[string]map[string]treeFigures{}}, from: map[string]string{},
+		Trees:  intervals{Sets: map[string]map[string]treeFigures{}},
+		Papers: intervals{Sets: map[string]map[string]treeFigures{}}, from: map[string]string{},
 	}
 }
 
@@ -191,6 +192,22 @@ type intervals struct {
 	Sets    map[string]map[string]treeFigures `json:"sets"`
 }
 
+// add takes the figures of a run: stores that it measured on a set go beside those that another run did.
+func (t *intervals) add(data []byte) error {
+	var part intervals
+	if err := json.Unmarshal(data, &part); err != nil {
+		return err
+	}
+	for set, stores := range part.Sets {
+		if t.Sets[set] == nil {
+			t.Sets[set] = map[string]treeFigures{}
+		}
+		maps.Copy(t.Sets[set], stores)
+	}
+	t.Machine, t.Keys, t.Skipped = part.Machine, part.Keys, part.Skipped
+	return nil
+}
+
 // treeFigures are those of a store of intervals on a set.
 type treeFigures struct {
 	Runs      int                       `json:"runs"`
@@ -198,6 +215,7 @@ type treeFigures struct {
 	Intervals int                       `json:"intervals"`
 	Nodes     uint32                    `json:"nodes"`
 	Depth     uint32                    `json:"depth"`
+	Ranges    []int                     `json:"ranges"`
 	Figures   map[string]results.Spread `json:"figures"`
 }
 
@@ -230,13 +248,9 @@ func (all *reports) add(r run, data []byte) error {
 		all.Targets = targets.Middle(parts...)
 		return nil
 	case "trees", "esht":
-		var part intervals
-		if err := json.Unmarshal(data, &part); err != nil {
-			return err
-		}
-		maps.Copy(all.Trees.Sets, part.Sets)
-		all.Trees.Machine, all.Trees.Keys, all.Trees.Skipped = part.Machine, part.Keys, part.Skipped
-		return nil
+		return all.Trees.add(data)
+	case "papers":
+		return all.Papers.add(data)
 	case "partials":
 		all.Partials = string(data)
 		return nil

@@ -37,8 +37,8 @@ const checkedFull = 5
 // check compares a store's answers with those that a look at every interval gives: all
 // single and 2D questions, and the first full ones.
 func (s *intervals) check(of answers) error {
-	for i, which := range s.singles {
-		want, at := s.all[which], s.at[i]
+	for _, q := range s.singles {
+		want, at := s.all[q.want], q.at
 		in, found, err := of.Single(want.Key, at)
 		if err != nil {
 			return err
@@ -50,7 +50,8 @@ func (s *intervals) check(of answers) error {
 			return fmt.Errorf("key %d at %d is %+v, %v, want %+v", want.Key, at, in, found, want)
 		}
 	}
-	for _, at := range s.at[:checkedFull] {
+	for _, q := range s.singles[:checkedFull] {
+		at := q.at
 		var got, want digest
 		if err := of.Full(at, got.add); err != nil {
 			return err

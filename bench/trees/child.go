@@ -7,7 +7,6 @@ import (
 	"io"
 	"os"
 	"os/exec"
-	"slices"
 	"time"
 )
 
@@ -22,6 +21,7 @@ type task struct {
 	Dir, Programs string
 	Most          int64
 	Enough        time.Duration
+	Views         bool
 }
 
 // child does the task of this process, if it is a child: it prints figures.
@@ -42,16 +42,15 @@ func child(w io.Writer) (is bool, err error) {
 }
 
 func (t task) measure() (f figures, err error) {
-	all := peers()
-	i := slices.IndexFunc(all, func(p peer) bool { return p.name == t.Peer })
-	if i < 0 {
-		return f, fmt.Errorf("no store has the name %q", t.Peer)
+	p, err := peerOf(t.Peer)
+	if err != nil {
+		return f, err
 	}
 	s, err := openSet(t.Set)
 	if err != nil {
 		return f, err
 	}
-	return s.measure(all[i], options{dir: t.Dir, programs: t.Programs, most: t.Most, enough: t.Enough})
+	return s.measure(p, options{dir: t.Dir, programs: t.Programs, most: t.Most, enough: t.Enough, views: t.Views})
 }
 
 // start starts a child and reads its figures.

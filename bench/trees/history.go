@@ -98,12 +98,12 @@ func (h *historyStore) sample(keys []uint32, times []int64) (*history.Intervals,
 // questions asks for lists, which are answers of a history.
 func (h *historyStore) questions(s *intervals) asker {
 	return asker{
-		single: func(i int) error {
-			in, err := h.view.At(history.Attribute(s.all[s.singles[i]].Key), s.at[i])
+		single: func(q single) error {
+			in, err := h.view.At(history.Attribute(q.key), q.at)
 			if err != nil {
 				return err
 			}
-			return s.wrong(i, in.Start, in.End)
+			return s.wrong(q, in.Start, in.End)
 		},
 		full: func(at int64) (int, error) {
 			slice, err := h.view.Slice(at)

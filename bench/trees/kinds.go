@@ -1,53 +1,40 @@
 package main
 
 import (
-	"github.com/granarydb/granary/bench/trees/block"
-	"github.com/granarydb/granary/bench/trees/esht"
-	"github.com/granarydb/granary/bench/trees/rsht"
+	"fmt"
+	"strconv"
+	"strings"
+
 	"github.com/granarydb/granary/bench/trees/sht"
 )
 
-// tree is what all trees can do.
-type tree interface {
-	Add(block.Interval) error
-	Close() error
-	Summary() block.Summary
-	Single(key uint32, at int64) (block.Interval, bool, error)
-	Full(at int64, f func(block.Interval)) error
-	Plane(keys []uint32, times []int64, f func(block.Interval)) error
-}
-
-// kind is one of the trees.
+// kind is one of the trees, with blocks of a size.
 type kind struct {
-	name   string
-	create func(storage block.Storage, start int64) (tree, error)
-	open   func(storage block.Storage) (tree, error)
+	name string
+	sht.Options
 }
 
 var kinds = []kind{
-	{
-		name:   "SHT",
-		create: func(s block.Storage, start int64) (tree, error) { return sht.New(s, start), nil },
-		open:   func(s block.Storage) (tree, error) { return sht.Open(s) },
-	},
-	{
-		name:   "oSHT",
-		create: func(s block.Storage, start int64) (tree, error) { return esht.NewOverlapping(s, start), nil },
-		open:   func(s block.Storage) (tree, error) { return esht.OpenOverlapping(s) },
-	},
-	{
-		name:   "eSHT",
-		create: func(s block.Storage, start int64) (tree, error) { return esht.New(s, start), nil },
-		open:   func(s block.Storage) (tree, error) { return esht.Open(s) },
-	},
-	packed("R2", 2), packed("R3", 3), packed("R4", 4), packed("vR", rsht.Variable),
+	{"SHT", sht.Options{Kind: sht.SHT}},
+	{"oSHT", sht.Options{Kind: sht.OSHT}},
+	{"eSHT", sht.Options{Kind: sht.ESHT}},
+	{"R2", sht.Options{Kind: sht.R2}},
+	{"R3", sht.Options{Kind: sht.R3}},
+	{"R4", sht.Options{Kind: sht.R4}},
+	{"vR", sht.Options{Kind: sht.VR}},
 }
 
-// packed is an R-SHT with subtrees of a depth.
-func packed(name string, depth int) kind {
-	return kind{
-		name:   name,
-		create: func(s block.Storage, start int64) (tree, error) { return rsht.New(s, depth, start) },
-		open:   func(s block.Storage) (tree, error) { return rsht.Open(s) },
+// sized returns the kind of a name with the size of its blocks behind it, as SHT@16K. Without one it is
+// that of the papers.
+func (k kind) sized(name string) (kind, error) {
+	of, size, has := strings.Cut(name, "@")
+	if of != k.name || !has {
+		return k, nil
 	}
+	n, err := strconv.Atoi(strings.TrimSuffix(size, "K"))
+	if err != nil || n < 4 || !strings.HasSuffix(size, "K") {
+		return k, fmt.Errorf("%s: want a size of blocks in KiB, as %s@16K", name, of)
+	}
+	k.name, k.Size = name, n<<10
+	return k, nil
 }

@@ -20,14 +20,15 @@ func main() {
 	is, err := child(os.Stdout)
 	if !is {
 		var o options
-		flag.StringVar(&o.sets, "sets", defaultSets, "interval sets, by commas: files, or synth:ATTRIBUTES:CHANGES")
-		flag.StringVar(&o.only, "trees", "", "stores, by commas; all if empty")
+		flag.StringVar(&o.sets, "sets", defaultSets, "interval sets, by commas: files, synth:ATTRIBUTES:CHANGES, or without-pid:FILE")
+		flag.StringVar(&o.only, "trees", "", "stores, by commas, a tree with the size of its blocks behind it if it is another, as SHT@16K; all if empty")
 		flag.StringVar(&o.dir, "dir", "", "directory for trees on disk, and for databases; if empty, trees are in memory")
 		flag.IntVar(&o.repeat, "repeat", 5, "processes of each store, of which the median counts")
 		flag.DurationVar(&o.patience, "patience", 0, "a store whose processes took so long for a set gets no more of them; 0 is no limit")
 		flag.Int64Var(&o.most, "max", 1<<30, "bytes at which a tree is given up")
 		flag.DurationVar(&o.enough, "enough", 40*time.Millisecond, "least CPU time of a measurement of questions")
 		flag.BoolVar(&o.json, "json", false, "print medians and spreads as JSON instead of a table")
+		flag.BoolVar(&o.views, "views", false, "ask trees as the views of the R-SHT paper do: Table III and figure 18")
 		flag.BoolVar(&o.unpack, "unpack", true, "fetch PostgreSQL's package if it is not installed, and unpack it for this run")
 		flag.Parse()
 		err = run(os.Stdout, o)
@@ -51,16 +52,22 @@ type options struct {
 	enough          time.Duration
 	patience        time.Duration
 	unpack, json    bool
+	views           bool
 	programs        string // PostgreSQL's folder; empty if it is installed
 }
 
 // run prints a table, or JSON.
 func run(w io.Writer, o options) (err error) {
-	stores := slices.DeleteFunc(peers(), func(p peer) bool {
-		return o.only != "" && !slices.Contains(strings.Split(o.only, ","), p.name)
-	})
-	if len(stores) == 0 {
-		return fmt.Errorf("no store has a name of %q", o.only)
+	stores := peers()
+	if o.only != "" {
+		stores = nil
+		for name := range strings.SplitSeq(o.only, ",") {
+			p, err := peerOf(name)
+			if err != nil {
+				return err
+			}
+			stores = append(stores, p)
+		}
 	}
 	all := report{Machine: results.Machine(), Keys: keys, Sets: map[string]map[string]summary{}}
 	if slices.ContainsFunc(stores, func(p peer) bool { return p.server }) {
@@ -119,7 +126,7 @@ func measureAll(set string, stores []peer, o options) ([][]figures, error) {
 				continue
 			}
 			begun := time.Now()
-			f, err := task{Set: set, Peer: p.name, Dir: o.dir, Programs: o.programs, Most: o.most, Enough: o.enough}.start()
+			f, err := task{Set: set, Peer: p.name, Dir: o.dir, Programs: o.programs, Most: o.most, Enough: o.enough, Views: o.views}.start()
 			if err != nil {
 				return nil, fmt.Errorf("%s: %w", p.name, err)
 			}

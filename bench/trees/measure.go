@@ -12,22 +12,18 @@ import (
 
 // figures are what one process measures of one store.
 type figures struct {
-	Build     float64 // million intervals a second
-	Restart   float64 // ms
-	Single    float64 // us
-	Full      float64 // us
-	Some      float64 // ms
-	Kind      float64 // ms
 	Bytes     int64
 	Nodes     uint32
 	Depth     uint32
 	Intervals int
-	Stopped   bool // the tree was too large
+	Stopped   bool               // the tree was too large
+	Values    map[string]float64 // by key (table.go)
+	Ranges    []int              // nodes by the share of all keys between their least and greatest, in tenths
 }
 
 // asker is a store with the set's questions: each asks one of them and counts the answers.
 type asker struct {
-	single func(i int) error
+	single func(q single) error
 	full   func(at int64) (int, error)
 	plane  func(keys []uint32) (int, error)
 }
@@ -35,6 +31,7 @@ type asker struct {
 // measure measures a store: a load, a restart and the questions, once each is checked.
 func (s *intervals) measure(p peer, o options) (f figures, err error) {
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1)) // idle collectors would look for work
+	f = figures{Intervals: len(s.all), Values: map[string]float64{}}
 	if !p.server {
 		if err := s.warm(p, o); err != nil {
 			return f, err
@@ -45,26 +42,32 @@ func (s *intervals) measure(p peer, o options) (f figures, err error) {
 		return f, err
 	}
 	defer func() { err = errors.Join(err, st.close()) }()
-	f.Intervals = len(s.all)
 	took, err := cost(st, func() error { return st.load(s.all) })
-	if t, is := st.(*treeStore); is && errors.Is(err, errLarge) {
+	t, isTree := st.(*treeStore)
+	if isTree && errors.Is(err, errLarge) {
 		f.Stopped, f.Intervals = true, t.stopped
 		return f, f.take(st)
 	}
 	if err != nil {
 		return f, fmt.Errorf("load: %w", err)
 	}
-	f.Build = float64(len(s.all)) / 1e6 / took.Seconds()
+	f.Values["build_m_s"] = float64(len(s.all)) / 1e6 / took.Seconds()
 	if err := f.take(st); err != nil {
 		return f, fmt.Errorf("size: %w", err)
 	}
-	if f.Restart, err = s.restart(st); err != nil {
+	if f.Values["restart_ms"], err = s.restart(st); err != nil {
 		return f, fmt.Errorf("restart: %w", err)
 	}
 	if err := s.check(st); err != nil {
 		return f, fmt.Errorf("wrong answer: %w", err)
 	}
-	return f, s.askAll(st, o.enough, &f)
+	if err := s.askAll(st, o.enough, &f); err != nil || !isTree {
+		return f, err
+	}
+	if f.Ranges, err = t.ranges(s.set.Header.Keys); err != nil || !o.views {
+		return f, err
+	}
+	return f, s.views(t, f.Values)
 }
 
 // warm loads a store that is dropped: the first memory of a process costs a fault a page.
@@ -110,7 +113,7 @@ func (s *intervals) restart(st store) (float64, error) {
 	if err := st.reopen(); err != nil {
 		return 0, err
 	}
-	if _, found, err := st.Single(s.all[s.singles[0]].Key, s.at[0]); err != nil || !found {
+	if _, found, err := st.Single(s.singles[0].key, s.singles[0].at); err != nil || !found {
 		return 0, fmt.Errorf("first question: found %v, %w", found, err)
 	}
 	took := measure.Process() - start
@@ -118,28 +121,22 @@ func (s *intervals) restart(st store) (float64, error) {
 	return float64(took+others) / 1e6, err
 }
 
-// state is what a full query keeps of each key.
-type state struct {
-	start, end int64
-	word       uint64
-}
-
-// questions asks a store, which hands each interval to a function.
+// questions asks a store, which hands each interval to a function. The answers are counted and no more:
+// what a caller does with them is not the store's.
 func (s *intervals) questions(of answers) asker {
 	if h, is := of.(*historyStore); is {
 		return h.questions(s)
 	}
-	states := make([]state, s.set.Header.Keys)
 	return asker{
-		single: func(i int) error {
-			in, found, err := of.Single(s.all[s.singles[i]].Key, s.at[i])
+		single: func(q single) error {
+			in, found, err := of.Single(q.key, q.at)
 			if err != nil || !found {
-				return fmt.Errorf("single query %d: found %v, %w", i, found, err)
+				return fmt.Errorf("key %d at %d: found %v, %w", q.key, q.at, found, err)
 			}
-			return s.wrong(i, in.Start, in.End)
+			return s.wrong(q, in.Start, in.End)
 		},
 		full: func(at int64) (n int, err error) {
-			err = of.Full(at, func(in block.Interval) { states[in.Key] = state{in.Start, in.End, in.Word}; n++ })
+			err = of.Full(at, func(block.Interval) { n++ })
 			return n, err
 		},
 		plane: func(keys []uint32) (n int, err error) {
@@ -150,33 +147,43 @@ func (s *intervals) questions(of answers) asker {
 }
 
 // askAll asks the questions and counts the answers.
-func (s *intervals) askAll(st store, enough time.Duration, f *figures) (err error) {
+func (s *intervals) askAll(st store, enough time.Duration, f *figures) error {
 	a := s.questions(st)
-	if f.Single, err = mean(st, enough, singleBatch, a.single); err != nil {
-		return err
-	}
 	full := func(i int) error {
-		n, err := a.full(s.at[i])
+		n, err := a.full(s.singles[i].at)
 		if err == nil && n != s.set.Header.Keys {
-			err = fmt.Errorf("%d keys at %d, want %d", n, s.at[i], s.set.Header.Keys)
+			err = fmt.Errorf("%d keys at %d, want %d", n, s.singles[i].at, s.set.Header.Keys)
 		}
 		return err
 	}
-	if f.Full, err = mean(st, enough, 20, full); err != nil {
-		return err
-	}
-	for i, keys := range [][]uint32{s.some, s.kind} {
-		us, err := mean(st, enough, 3, func(int) error {
+	plane := func(i int, keys []uint32) func(int) error {
+		return func(int) error {
 			n, err := a.plane(keys)
 			if err == nil && n != s.answers[i] {
 				err = fmt.Errorf("2D query has %d answers, want %d", n, s.answers[i])
 			}
 			return err
-		})
+		}
+	}
+	for _, q := range []struct {
+		name, unit string
+		us         float64 // in the unit
+		round      int
+		ask        func(i int) error
+	}{
+		{"single", "_us", 1, singleBatch, func(i int) error { return a.single(s.singles[i]) }},
+		{"full", "_us", 1, 20, full},
+		{"plane", "_ms", 1e3, 3, plane(0, s.some)},
+		{"kind", "_ms", 1e3, 3, plane(1, s.kind)},
+	} {
+		us, nodes, err := mean(st, enough, q.round, q.ask)
 		if err != nil {
 			return err
 		}
-		*[]*float64{&f.Some, &f.Kind}[i] = us / 1e3
+		f.Values[q.name+q.unit] = us / q.us
+		if _, is := st.(*treeStore); is {
+			f.Values[q.name+"_nodes"] = nodes
+		}
 	}
 	return nil
 }
@@ -184,10 +191,11 @@ func (s *intervals) askAll(st store, enough time.Duration, f *figures) (err erro
 // slow is the wall time after which a round of calls ends, if it has had three of them.
 const slow = time.Second
 
-// mean returns the mean CPU time of a call in microseconds, over rounds of calls that take about
-// enough time together, after a first round. If the first takes ten times as long, it is the only one.
-func mean(st store, enough time.Duration, round int, f func(i int) error) (float64, error) {
-	calls := 0
+// mean returns the mean CPU time of a call in microseconds, and the nodes that it looks at, over rounds of
+// calls that take about enough time together, after a first round. If the first takes ten times as long, it
+// is the only one.
+func mean(st store, enough time.Duration, round int, f func(i int) error) (us, nodes float64, err error) {
+	calls, before := 0, st.searched()
 	once := func() error {
 		begun := time.Now()
 		for i := range round {
@@ -201,20 +209,18 @@ func mean(st store, enough time.Duration, round int, f func(i int) error) (float
 		}
 		return nil
 	}
-	us := func(took time.Duration) float64 { return float64(took.Nanoseconds()) / 1e3 / float64(calls) }
-	first, err := cost(st, once)
-	if err != nil || first > 10*enough {
-		return us(first), err
-	}
-	rounds := 1 + int(enough/max(first, time.Microsecond))
-	calls = 0
-	took, err := cost(st, func() error {
-		for range rounds {
-			if err := once(); err != nil {
-				return err
+	took, err := cost(st, once)
+	if err == nil && took <= 10*enough {
+		rounds := 1 + int(enough/max(took, time.Microsecond))
+		calls, before = 0, st.searched()
+		took, err = cost(st, func() error {
+			for range rounds {
+				if err := once(); err != nil {
+					return err
+				}
 			}
-		}
-		return nil
-	})
-	return us(took), err
+			return nil
+		})
+	}
+	return float64(took.Nanoseconds()) / 1e3 / float64(calls), float64(st.searched()-before) / float64(calls), err
 }

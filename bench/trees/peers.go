@@ -1,6 +1,7 @@
 package main
 
 import (
+	"fmt"
 	"time"
 
 	"github.com/granarydb/granary/bench/trees/block"
@@ -26,6 +27,8 @@ type store interface {
 	reopen() error
 	// cpu is the CPU time of other processes since the store was made or reopened.
 	cpu() (time.Duration, error)
+	// searched is how many nodes the questions so far have looked at, 0 of what is no tree.
+	searched() int64
 	close() error
 }
 
@@ -42,17 +45,39 @@ type peer struct {
 	make   func(s *intervals, o options) (store, error)
 }
 
+// peerOf returns the store of a name. That of a tree may have the size of its blocks behind it.
+func peerOf(name string) (peer, error) {
+	for _, p := range peers() {
+		if p.name == name {
+			return p, nil
+		}
+	}
+	for _, k := range kinds {
+		sized, err := k.sized(name)
+		if err != nil {
+			return peer{}, err
+		}
+		if sized.name == name {
+			return treePeer(sized), nil
+		}
+	}
+	return peer{}, fmt.Errorf("no store has the name %q", name)
+}
+
+func treePeer(k kind) peer {
+	return peer{name: k.name, make: func(s *intervals, o options) (store, error) { return newTreeStore(k, s, o) }}
+}
+
 // peers returns all stores, in the order of the table.
 func peers() []peer {
 	var all []peer
 	for _, k := range kinds {
-		all = append(all, peer{name: k.name, make: func(s *intervals, o options) (store, error) { return newTreeStore(k, s, o) }})
+		all = append(all, treePeer(k))
 	}
 	return append(
 		all,
 		peer{name: "history", make: func(s *intervals, _ options) (store, error) { return newHistoryStore(s) }},
 		peer{name: "rtree", make: func(*intervals, options) (store, error) { return &rtreeStore{Store: &rectangles.Store{}}, nil }},
-		peer{name: "SQLite", make: func(_ *intervals, o options) (store, error) { return newSQLiteStore(o.dir) }},
 		onPostgres("PG GiST", postgres.GiST),
 		onPostgres("PG B-tree", postgres.BTree),
 	)

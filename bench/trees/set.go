@@ -5,6 +5,7 @@ import (
 	"math/rand/v2"
 	"path/filepath"
 	"slices"
+	"strings"
 
 	"github.com/granarydb/granary/bench/trees/block"
 	"github.com/granarydb/granary/internal/ihs"
@@ -15,11 +16,18 @@ type intervals struct {
 	name       string // of the file, or of what is made up
 	set        *ihs.Set
 	all        []block.Interval
-	singles    []int    // intervals that are asked for
-	at         []int64  // instants of singles and of full queries
+	singles    []single
 	some, kind []uint32 // keys of 2D queries
 	times      []int64  // instants of 2D queries
 	answers    [2]int   // of some and kind at the times
+}
+
+// single is a question for one key at one instant, of which the set has an interval. The instants are
+// those of full queries as well.
+type single struct {
+	key  uint32
+	at   int64
+	want int // the interval
 }
 
 // singleBatch and pixels are the numbers of questions in a measurement, and of instants.
@@ -28,37 +36,78 @@ const (
 	pixels      = 2000
 )
 
+// withoutPID is the prefix of a set without the attributes PID, which the state system has had since the
+// paper.
+const withoutPID = "without-pid:"
+
 // setName is the name of a set in the table.
-func setName(name string) string { return filepath.Base(name) }
+func setName(name string) string {
+	if path, has := strings.CutPrefix(name, withoutPID); has {
+		return withoutPID + filepath.Base(path)
+	}
+	return filepath.Base(name)
+}
 
 func openSet(name string) (*intervals, error) {
-	set, err := ihs.Open(name, ihs.Limits{})
+	path, without := strings.CutPrefix(name, withoutPID)
+	set, err := ihs.Open(path, ihs.Limits{})
 	if err != nil {
 		return nil, err
 	}
-	s := &intervals{name: name, set: set}
-	s.all = make([]block.Interval, set.Len())
-	for i := range s.all {
+	s := &intervals{name: path, set: set}
+	keys := s.keep(without)
+	for i := range set.Len() {
 		in := set.At(i)
-		s.all[i] = block.Interval{Start: in.Start, End: in.End, Key: in.Key, Kind: block.Kind(in.Kind)}
-		if in.Kind == ihs.KindString {
-			s.all[i].Text = []byte(in.Text)
-		} else {
-			s.all[i].Word = in.Word
+		if keys[in.Key] == gone {
+			continue
 		}
+		one := block.Interval{Start: in.Start, End: in.End, Key: keys[in.Key], Kind: block.Kind(in.Kind), Word: in.Word}
+		if in.Kind == ihs.KindString {
+			one.Word, one.Text = 0, []byte(in.Text)
+		}
+		s.all = append(s.all, one)
 	}
 	s.ask()
 	return s, nil
 }
 
-// ask draws the questions, and counts the answers to those of 2D.
+const gone = ^uint32(0)
+
+// keep drops the attributes PID if they are not wanted, and returns the new key of each old one.
+func (s *intervals) keep(without bool) []uint32 {
+	keys, n := make([]uint32, s.set.Header.Keys), uint32(0)
+	var left []ihs.Attribute
+	for key, a := range s.set.Attributes {
+		if keys[key] = gone; without && a.Name == "PID" {
+			continue
+		}
+		if a.Parent >= 0 {
+			a.Parent = int(keys[a.Parent])
+		}
+		keys[key] = n
+		left = append(left, a)
+		n++
+	}
+	s.set.Header.Keys, s.set.Attributes = len(left), left
+	return keys
+}
+
+// ask draws the questions, and finds the answers. Keys and instants are uniform, as the model of R-SHT 4.4
+// has them: a random interval would more often be of a busy key, and short.
 func (s *intervals) ask() {
 	rng := rand.New(rand.NewPCG(1, 2))
 	h := s.set.Header
-	for range singleBatch {
-		i := rng.IntN(len(s.all))
-		s.singles = append(s.singles, i)
-		s.at = append(s.at, s.all[i].Start+rng.Int64N(s.all[i].End-s.all[i].Start+1))
+	of := map[uint32][]int{}
+	for i := range singleBatch {
+		q := single{key: rng.Uint32N(uint32(h.Keys)), at: h.Start + rng.Int64N(h.End-h.Start+1)}
+		s.singles, of[q.key] = append(s.singles, q), append(of[q.key], i)
+	}
+	for i := range s.all {
+		for _, q := range of[s.all[i].Key] {
+			if at := s.singles[q].at; s.all[i].Start <= at && at <= s.all[i].End {
+				s.singles[q].want = i
+			}
+		}
 	}
 	for range min(100, h.Keys) {
 		s.some = append(s.some, rng.Uint32N(uint32(h.Keys)))
@@ -66,18 +115,25 @@ func (s *intervals) ask() {
 	slices.Sort(s.some)
 	s.some = slices.Compact(s.some)
 	s.kind = s.threads()
-	for i := range int64(pixels) {
-		s.times = append(s.times, h.Start+(h.End-h.Start)/(pixels-1)*i)
-	}
+	s.times = instants(h.Start, h.End, pixels)
 	for i, keys := range [][]uint32{s.some, s.kind} {
 		s.each(s.inPlane(keys), func(block.Interval) { s.answers[i]++ })
 	}
 }
 
+// instants returns as many times from start to end, at even distances.
+func instants(start, end int64, count int) []int64 {
+	times := make([]int64, count)
+	for i := range times {
+		times[i] = start + (end-start)/int64(count-1)*int64(i)
+	}
+	return times
+}
+
 // threads returns the keys of Threads/*, or the first eighth of the keys.
 func (s *intervals) threads() []uint32 {
-	var keys []uint32
 	top := slices.IndexFunc(s.set.Attributes, func(a ihs.Attribute) bool { return a.Parent < 0 && a.Name == "Threads" })
+	var keys []uint32
 	for key := range s.set.Header.Keys {
 		if top >= 0 && s.set.Attributes[key].Parent == top || top < 0 && key < s.set.Header.Keys/8 {
 			keys = append(keys, uint32(key))
@@ -87,9 +143,9 @@ func (s *intervals) threads() []uint32 {
 }
 
 // wrong compares an answer to a single query with the set.
-func (s *intervals) wrong(i int, start, end int64) error {
-	if want := s.all[s.singles[i]]; start != want.Start || end != want.End {
-		return fmt.Errorf("key %d at %d is from %d to %d, want %d to %d", want.Key, s.at[i], start, end, want.Start, want.End)
+func (s *intervals) wrong(q single, start, end int64) error {
+	if want := s.all[q.want]; start != want.Start || end != want.End {
+		return fmt.Errorf("key %d at %d is from %d to %d, want %d to %d", q.key, q.at, start, end, want.Start, want.End)
 	}
 	return nil
 }

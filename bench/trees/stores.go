@@ -10,7 +10,7 @@ import (
 	"github.com/granarydb/granary/bench/trees/block"
 	"github.com/granarydb/granary/bench/trees/postgres"
 	"github.com/granarydb/granary/bench/trees/rectangles"
-	"github.com/granarydb/granary/bench/trees/sqlite"
+	"github.com/granarydb/granary/bench/trees/sht"
 )
 
 // errLarge ends the load of a tree that takes too many bytes.
@@ -20,12 +20,12 @@ var errLarge = errors.New("tree is too large")
 type local struct{}
 
 func (local) cpu() (time.Duration, error) { return 0, nil }
+func (local) searched() int64             { return 0 }
 
 // treeStore is one of the trees of the papers.
 type treeStore struct {
-	tree
+	*sht.Tree
 	local
-	kind    kind
 	storage block.Storage
 	remove  func() error
 	most    int64
@@ -37,8 +37,9 @@ func newTreeStore(k kind, s *intervals, o options) (*treeStore, error) {
 	if err != nil {
 		return nil, err
 	}
-	t := &treeStore{kind: k, storage: storage, remove: remove, most: o.most}
-	if t.tree, err = k.create(storage, s.set.Header.Start); err != nil {
+	t := &treeStore{storage: storage, remove: remove, most: o.most}
+	k.Start = s.set.Header.Start
+	if t.Tree, err = sht.New(storage, k.Options); err != nil {
 		return nil, errors.Join(err, remove())
 	}
 	return t, nil
@@ -75,9 +76,11 @@ func (t *treeStore) size() (size, error) {
 }
 
 func (t *treeStore) reopen() (err error) {
-	t.tree, err = t.kind.open(t.storage)
+	t.Tree, err = sht.Open(t.storage)
 	return err
 }
+
+func (t *treeStore) searched() int64 { return t.Searched() }
 
 func (t *treeStore) close() error { return t.remove() }
 
@@ -109,45 +112,6 @@ func (r *rtreeStore) reopen() error {
 
 func (*rtreeStore) close() error { return nil }
 
-// sqliteStore is SQLite, in a folder that close removes.
-type sqliteStore struct {
-	*sqlite.Store
-	local
-	dir string
-}
-
-func newSQLiteStore(dir string) (*sqliteStore, error) {
-	dir, err := os.MkdirTemp(dir, "granary-sqlite-")
-	if err != nil {
-		return nil, err
-	}
-	s, err := sqlite.Open(dir)
-	if err != nil {
-		return nil, errors.Join(err, os.RemoveAll(dir))
-	}
-	return &sqliteStore{Store: s, dir: dir}, nil
-}
-
-func (s *sqliteStore) load(all []block.Interval) error { return s.Load(all) }
-
-func (s *sqliteStore) size() (size, error) {
-	n, err := s.Bytes()
-	return size{bytes: n}, err
-}
-
-func (s *sqliteStore) reopen() error {
-	if err := s.Close(); err != nil {
-		return err
-	}
-	again, err := sqlite.Open(s.dir)
-	if err == nil {
-		s.Store = again
-	}
-	return err
-}
-
-func (s *sqliteStore) close() error { return errors.Join(s.Close(), os.RemoveAll(s.dir)) }
-
 // postgresStore is a PostgreSQL server of its own.
 type postgresStore struct{ *postgres.Store }
 
@@ -160,4 +124,5 @@ func (p *postgresStore) size() (size, error) {
 
 func (p *postgresStore) reopen() error               { return p.Reopen() }
 func (p *postgresStore) cpu() (time.Duration, error) { return p.CPU() }
+func (*postgresStore) searched() int64               { return 0 }
 func (p *postgresStore) close() error                { return p.Close() }

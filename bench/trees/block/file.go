@@ -1,108 +1,110 @@
 package block
 
 import (
-	"encoding/binary"
 	"errors"
 	"fmt"
 	"hash/crc32"
 	"io"
+	"sync"
 )
 
-// Size is the size of a block in bytes, Fan the most children of a node.
-const (
-	Size = 64 << 10
-	Fan  = 50
-)
-
-// Errors of trees.
-var (
-	// ErrDamaged means that a block is cut, changed or not of a tree of this kind.
-	ErrDamaged = errors.New("tree is damaged")
-	// ErrInterval means that an interval cannot be stored: it ends before it starts or before
-	// its predecessor, starts before the tree, or has a value that is too long.
-	ErrInterval = errors.New("interval cannot be stored")
-	// ErrClosed means that a closed tree was written.
-	ErrClosed = errors.New("tree is closed")
-)
-
-// Storage holds blocks: an *os.File or a *Memory.
+// Storage holds blocks: an *os.File or a *Memory. Blocks are read while others are written.
 type Storage interface {
 	io.ReaderAt
 	io.WriterAt
 }
 
-// Memory holds blocks in memory. The zero value is empty.
-type Memory struct{ blocks []*[Size]byte }
+// Memory holds blocks in memory, all of the size of the first one. The zero value is empty.
+type Memory struct {
+	mu     sync.RWMutex
+	size   int64
+	blocks [][]byte
+}
 
 // Bytes returns the size.
-func (m *Memory) Bytes() int64 { return int64(len(m.blocks)) * Size }
+func (m *Memory) Bytes() int64 { return int64(len(m.blocks)) * m.size }
 
 // WriteAt writes one whole block.
 func (m *Memory) WriteAt(b []byte, at int64) (int, error) {
-	if len(b) != Size || at < 0 || at%Size != 0 || at/Size > int64(len(m.blocks))+1<<20 {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.size == 0 {
+		m.size = int64(len(b))
+	}
+	if m.size == 0 || int64(len(b)) != m.size || at < 0 || at%m.size != 0 || at/m.size > int64(len(m.blocks))+1<<20 {
 		return 0, fmt.Errorf("write of %d bytes at %d: not a block", len(b), at)
 	}
-	for int64(len(m.blocks)) <= at/Size {
-		m.blocks = append(m.blocks, new([Size]byte))
+	for int64(len(m.blocks)) <= at/m.size {
+		m.blocks = append(m.blocks, make([]byte, m.size))
 	}
-	return copy(m.blocks[at/Size][:], b), nil
+	return copy(m.blocks[at/m.size], b), nil
 }
 
 // ReadAt reads within one block.
 func (m *Memory) ReadAt(b []byte, at int64) (int, error) {
-	if at < 0 || at/Size >= int64(len(m.blocks)) {
+	m.mu.RLock()
+	defer m.mu.RUnlock()
+	if at < 0 || m.size == 0 || at/m.size >= int64(len(m.blocks)) {
 		return 0, io.EOF
 	}
-	n := copy(b, m.blocks[at/Size][at%Size:])
+	n := copy(b, m.blocks[at/m.size][at%m.size:])
 	if n < len(b) {
 		return n, io.EOF
 	}
 	return n, nil
 }
 
-// Summary describes a tree.
-type Summary struct {
-	Root      uint32 // number of the root, 0 in an empty tree
-	Nodes     uint32
-	Depth     uint32
-	Keys      uint32 // the greatest key and one
-	Intervals uint64
-	Start     int64 // of the history
-	End       int64 // the latest end of an interval
-}
-
-// Bytes returns the size of the file.
-func (s Summary) Bytes() int64 { return (int64(s.Nodes) + 1) * Size }
-
-// CacheBlocks is the number of blocks that a File keeps in memory: 256 MiB.
-const CacheBlocks = 4096
+// cacheBytes is how much of a file is kept in memory.
+const cacheBytes = 256 << 20
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
-// File is the blocks of one tree.
+// File is the blocks of one tree. One goroutine may write while others read nodes.
 type File struct {
 	storage Storage
-	form    Form
-	cache   map[uint32]*Node
+	Layout
+
+	mu    sync.RWMutex // guards cache
+	cache map[uint32]*Node
 }
 
-// NewFile returns the file of a tree, with a header of that form.
-func NewFile(storage Storage, form Form) *File {
-	return &File{storage: storage, form: form, cache: map[uint32]*Node{}}
+// NewFile returns the file of a new tree. The error is ErrLayout.
+func NewFile(storage Storage, l Layout) (*File, error) {
+	l, err := l.whole()
+	return &File{storage: storage, Layout: l, cache: map[uint32]*Node{}}, err
 }
 
-// Form returns the form of headers.
-func (f *File) Form() Form { return f.form }
+// OpenFile returns the file of a closed tree. The error is ErrDamaged or one of storage.
+func OpenFile(storage Storage) (*File, Summary, error) {
+	f := &File{storage: storage, cache: map[uint32]*Node{}}
+	head := make([]byte, summarySize) // block 0 says how long it is
+	if n, err := storage.ReadAt(head, 0); n < len(head) {
+		return nil, Summary{}, short(0, n, err)
+	}
+	var s Summary
+	var err error
+	if f.Layout, s, err = readSummary(head); err == nil {
+		err = f.read(make([]byte, f.Size), 0)
+	}
+	return f, s, err
+}
+
+// WriteSummary writes block 0, which makes the tree whole.
+func (f *File) WriteSummary(s Summary) error {
+	raw := make([]byte, f.Size)
+	putSummary(raw, f.Layout, s)
+	return f.write(raw, 0)
+}
 
 // Write writes a node that is whole.
 func (f *File) Write(n *Node) error {
 	n.putHeader()
-	return f.write(n.raw[:], n.Number())
+	return f.write(n.raw, n.Number())
 }
 
 func (f *File) write(raw []byte, number uint32) error {
-	binary.LittleEndian.PutUint32(raw, crc32.Checksum(raw[4:], castagnoli))
-	if _, err := f.storage.WriteAt(raw, int64(number)*Size); err != nil {
+	u.PutUint32(raw, crc32.Checksum(raw[4:], castagnoli))
+	if _, err := f.storage.WriteAt(raw, int64(number)*int64(f.Size)); err != nil {
 		return fmt.Errorf("write block %d: %w", number, err)
 	}
 	return nil
@@ -110,17 +112,22 @@ func (f *File) write(raw []byte, number uint32) error {
 
 // Node reads a node, which must not be changed. The first read of a block costs its checksum.
 func (f *File) Node(number uint32) (*Node, error) {
-	if n := f.cache[number]; n != nil {
+	f.mu.RLock()
+	n := f.cache[number]
+	f.mu.RUnlock()
+	if n != nil {
 		return n, nil
 	}
-	n := &Node{form: f.form}
-	if err := f.read(n.raw[:], number); err != nil {
+	n = &Node{layout: &f.Layout, raw: make([]byte, f.Size)}
+	if err := f.read(n.raw, number); err != nil {
 		return nil, err
 	}
 	if err := n.header(number); err != nil {
 		return nil, err
 	}
-	if len(f.cache) >= CacheBlocks {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if len(f.cache) >= max(1, cacheBytes/f.Size) {
 		for old := range f.cache { // any one: the order of maps is random
 			delete(f.cache, old)
 			break
@@ -131,51 +138,19 @@ func (f *File) Node(number uint32) (*Node, error) {
 }
 
 func (f *File) read(raw []byte, number uint32) error {
-	if n, err := f.storage.ReadAt(raw, int64(number)*Size); n < Size {
-		if err == nil || errors.Is(err, io.EOF) {
-			return fmt.Errorf("block %d has %d bytes: %w", number, n, ErrDamaged)
-		}
-		return fmt.Errorf("read block %d: %w", number, err)
+	if n, err := f.storage.ReadAt(raw, int64(number)*int64(f.Size)); n < len(raw) {
+		return short(number, n, err)
 	}
-	if crc32.Checksum(raw[4:], castagnoli) != binary.LittleEndian.Uint32(raw) {
+	if crc32.Checksum(raw[4:], castagnoli) != u.Uint32(raw) {
 		return fmt.Errorf("block %d has a wrong checksum: %w", number, ErrDamaged)
 	}
 	return nil
 }
 
-const magic = "SHTREE1\n"
-
-// WriteSummary writes block 0, which makes the tree whole.
-func (f *File) WriteSummary(s Summary) error {
-	raw := make([]byte, Size)
-	b := append(raw[:4], magic...)
-	b = append(b, byte(f.form))
-	for _, v := range []uint32{s.Root, s.Nodes, s.Depth, s.Keys} {
-		b = binary.LittleEndian.AppendUint32(b, v)
+// short is the error of a block of which only n bytes could be read.
+func short(number uint32, n int, err error) error {
+	if err == nil || errors.Is(err, io.EOF) {
+		return fmt.Errorf("block %d has %d bytes: %w", number, n, ErrDamaged)
 	}
-	for _, v := range []uint64{s.Intervals, uint64(s.Start), uint64(s.End)} {
-		b = binary.LittleEndian.AppendUint64(b, v)
-	}
-	return f.write(raw, 0)
-}
-
-// Summary reads block 0.
-func (f *File) Summary() (Summary, error) {
-	raw := make([]byte, Size)
-	if err := f.read(raw, 0); err != nil {
-		return Summary{}, err
-	}
-	if string(raw[4:12]) != magic || Form(raw[12]) != f.form {
-		return Summary{}, fmt.Errorf("block 0 is not of a tree of form %d: %w", f.form, ErrDamaged)
-	}
-	b := raw[13:]
-	u := binary.LittleEndian
-	s := Summary{
-		Root: u.Uint32(b), Nodes: u.Uint32(b[4:]), Depth: u.Uint32(b[8:]), Keys: u.Uint32(b[12:]),
-		Intervals: u.Uint64(b[16:]), Start: int64(u.Uint64(b[24:])), End: int64(u.Uint64(b[32:])),
-	}
-	if s.Root > s.Nodes || (s.Root == 0) != (s.Nodes == 0) {
-		return Summary{}, fmt.Errorf("root %d of %d nodes: %w", s.Root, s.Nodes, ErrDamaged)
-	}
-	return s, nil
+	return fmt.Errorf("read block %d: %w", number, err)
 }

@@ -5,20 +5,8 @@ import (
 	"fmt"
 	"math"
 	"sort"
+	"sync"
 )
-
-// Form is what the header of a node says of its children.
-type Form byte
-
-// The forms of the papers.
-const (
-	Starts Form = 1 + iota // SHT: siblings tile time, so that their starts are enough
-	Ranges                 // oSHT: siblings overlap, each with its start and end
-	Boxes                  // eSHT, R-SHT: each with its start, end, least and greatest key
-)
-
-// child returns the size of a child in the header.
-func (f Form) child() int { return [...]int{Starts: 12, Ranges: 20, Boxes: 28}[f] }
 
 // Child is a node as its parent knows it. What the form leaves out is as wide as can be.
 type Child struct {
@@ -32,26 +20,28 @@ func (c Child) Holds(key uint32, t int64) bool {
 	return c.Start <= t && t <= c.End && c.Low <= key && key <= c.High
 }
 
-const fixed = 48 // bytes of the header before the children
-
-// Node is a block. The writer fills it in place; the header is written with the block.
+// Node is a block. The builder fills it in place; the header is written with the block.
+//
+// The lock is that of R-SHT 4.3, one for each node: a builder holds it for Add, and a reader, shared,
+// while it looks at the records. What else there is of a node changes only under the tree's lock.
 type Node struct {
-	form     Form
+	sync.RWMutex
+	layout   *Layout
 	level    uint16
 	children int
 	records  int
 	text     int // where the values apart begin
-	sorted   bool
+	parent   uint32
 	box      Child // bounds and number
-	raw      [Size]byte
+	raw      []byte
 }
 
 var u = binary.LittleEndian
 
-// NewNode returns an empty node.
-func NewNode(form Form, number uint32, level uint16, start int64) *Node {
+// NewNode returns an empty node of a file.
+func (f *File) NewNode(number uint32, level int, start int64) *Node {
 	box := Child{Number: number, Start: start, End: math.MinInt64, Low: math.MaxUint32}
-	return &Node{form: form, level: level, text: Size, box: box}
+	return &Node{layout: &f.Layout, level: uint16(level), text: f.Size, box: box, raw: make([]byte, f.Size)}
 }
 
 // putHeader writes the header, but for the checksum and the children.
@@ -60,33 +50,30 @@ func (n *Node) putHeader() {
 	u.PutUint16(b[4:], n.level)
 	u.PutUint16(b[6:], uint16(n.children))
 	u.PutUint32(b[8:], n.box.Number)
-	u.PutUint32(b[12:], uint32(n.records))
-	u.PutUint64(b[16:], uint64(n.box.Start))
-	u.PutUint64(b[24:], uint64(n.box.End))
-	u.PutUint32(b[32:], n.box.Low)
-	u.PutUint32(b[36:], n.box.High)
-	u.PutUint32(b[40:], uint32(n.text))
-	b[44] = 0
-	if n.sorted {
-		b[44] = 1
-	}
+	u.PutUint32(b[12:], n.parent)
+	u.PutUint32(b[16:], uint32(n.records))
+	u.PutUint64(b[20:], uint64(n.box.Start))
+	u.PutUint64(b[28:], uint64(n.box.End))
+	u.PutUint32(b[36:], n.box.Low)
+	u.PutUint32(b[40:], n.box.High)
+	u.PutUint32(b[44:], uint32(n.text))
 }
 
 // header reads the header of a block, and tells what is wrong with it.
 func (n *Node) header(number uint32) error {
 	b := n.raw[:fixed]
-	n.level, n.children, n.sorted = u.Uint16(b[4:]), int(u.Uint16(b[6:])), b[44] == 1
+	n.level, n.children, n.parent = u.Uint16(b[4:]), int(u.Uint16(b[6:])), u.Uint32(b[12:])
 	n.box = Child{
-		Number: u.Uint32(b[8:]), Start: int64(u.Uint64(b[16:])), End: int64(u.Uint64(b[24:])),
-		Low: u.Uint32(b[32:]), High: u.Uint32(b[36:]),
+		Number: u.Uint32(b[8:]), Start: int64(u.Uint64(b[20:])), End: int64(u.Uint64(b[28:])),
+		Low: u.Uint32(b[36:]), High: u.Uint32(b[40:]),
 	}
-	records, text := int64(u.Uint32(b[12:])), int64(u.Uint32(b[40:]))
+	records, text := int64(u.Uint32(b[16:])), int64(u.Uint32(b[44:]))
 	switch {
 	case n.box.Number != number:
 		return fmt.Errorf("block %d says that it is %d: %w", number, n.box.Number, ErrDamaged)
-	case n.children > Fan || (n.level == 0) != (n.children == 0):
+	case n.children > n.layout.Fan || n.level == 0 && n.children > 0:
 		return fmt.Errorf("block %d of level %d has %d children: %w", number, n.level, n.children, ErrDamaged)
-	case text > Size || int64(n.place())+records*RecordSize > text:
+	case text > int64(len(n.raw)) || int64(n.place())+records*RecordSize > text:
 		return fmt.Errorf("block %d has %d records, values at %d: %w", number, records, text, ErrDamaged)
 	}
 	n.records, n.text = int(records), int(text)
@@ -96,11 +83,14 @@ func (n *Node) header(number uint32) error {
 // Number returns the node's number.
 func (n *Node) Number() uint32 { return n.box.Number }
 
-// SetNumber sets the node's number.
-func (n *Node) SetNumber(number uint32) { n.box.Number = number }
+// Parent returns the number of the node's parent, 0 of the root.
+func (n *Node) Parent() uint32 { return n.parent }
+
+// SetParent sets it.
+func (n *Node) SetParent(number uint32) { n.parent = number }
 
 // Level returns the node's level; that of leaves is 0.
-func (n *Node) Level() uint16 { return n.level }
+func (n *Node) Level() int { return int(n.level) }
 
 // Records returns the number of intervals in the node itself.
 func (n *Node) Records() int { return n.records }
@@ -108,17 +98,14 @@ func (n *Node) Records() int { return n.records }
 // Children returns the number of children.
 func (n *Node) Children() int { return n.children }
 
-// Sorted tells whether the records are in the order of (key, end).
-func (n *Node) Sorted() bool { return n.sorted }
-
-// SetSorted says that they are.
-func (n *Node) SetSorted() { n.sorted = true }
-
 // Start returns where the node begins.
 func (n *Node) Start() int64 { return n.box.Start }
 
 // Box returns the node's bounds, as a child.
 func (n *Node) Box() Child { return n.box }
+
+// SetEnd makes the node end no earlier than at an instant.
+func (n *Node) SetEnd(end int64) { n.box.End = max(n.box.End, end) }
 
 // Widen makes the node's bounds hold those of a child.
 func (n *Node) Widen(c Child) { n.include(c.Start, c.End, c.Low, c.High) }
@@ -132,16 +119,17 @@ func (n *Node) include(start, end int64, low, high uint32) {
 
 // Child returns child i.
 func (n *Node) Child(i int) Child {
-	b := n.raw[fixed+i*n.form.child():]
+	form := n.layout.Form
+	b := n.raw[fixed+i*form.child():]
 	c := Child{Number: u.Uint32(b), Start: int64(u.Uint64(b[4:])), End: math.MaxInt64, High: math.MaxUint32}
-	if n.form == Starts {
-		if i+1 < n.Children() {
-			c.End = int64(u.Uint64(b[n.form.child()+4:])) - 1
+	if form == Starts {
+		if i+1 < n.children {
+			c.End = int64(u.Uint64(b[form.child()+4:])) - 1
 		}
 		return c
 	}
 	c.End = int64(u.Uint64(b[12:]))
-	if n.form == Boxes {
+	if form == Boxes {
 		c.Low, c.High = u.Uint32(b[20:]), u.Uint32(b[24:])
 	}
 	return c
@@ -155,37 +143,32 @@ func (n *Node) AddChild(c Child) {
 
 // SetChild changes child i. It does not change the node's bounds.
 func (n *Node) SetChild(i int, c Child) {
-	b := n.raw[fixed+i*n.form.child():]
+	form := n.layout.Form
+	b := n.raw[fixed+i*form.child():]
 	u.PutUint32(b, c.Number)
 	u.PutUint64(b[4:], uint64(c.Start))
-	if n.form >= Ranges {
+	if form >= Ranges {
 		u.PutUint64(b[12:], uint64(c.End))
 	}
-	if n.form == Boxes {
+	if form == Boxes {
 		u.PutUint32(b[20:], c.Low)
 		u.PutUint32(b[24:], c.High)
 	}
 }
 
 // place returns where the records begin.
-func (n *Node) place() int {
-	if n.level == 0 {
-		return fixed
-	}
-	return fixed + Fan*n.form.child()
+func (n *Node) place() int { return n.layout.Size - n.layout.Room(int(n.level)) }
+
+// Fits tells whether the node has room for an interval. One without is full, and is closed.
+func (n *Node) Fits(in *Interval) bool {
+	return n.place()+n.records*RecordSize+in.Bytes() <= n.text
 }
 
-// Room returns the bytes for records and values apart in an empty leaf.
-func Room() int { return Size - fixed }
-
-// Add adds an interval and widens the bounds. It returns false if there is no room.
-func (n *Node) Add(in *Interval) bool {
-	apart, at := in.apart(), n.place()+n.records*RecordSize
-	if at+RecordSize+apart > n.text {
-		return false
-	}
-	field := uint32(in.Word)
-	if apart > 0 {
+// Add adds an interval that ends no earlier than those there, and widens the bounds. There must be
+// room.
+func (n *Node) Add(in *Interval) {
+	at, field := n.place()+n.records*RecordSize, uint32(in.Word)
+	if apart := in.apart(); apart > 0 {
 		n.text -= apart
 		in.putApart(n.raw[n.text:])
 		field = uint32(n.text)
@@ -198,7 +181,6 @@ func (n *Node) Add(in *Interval) bool {
 	u.PutUint32(b[21:], field)
 	n.records++
 	n.include(in.Start, in.End, in.Key, in.Key)
-	return true
 }
 
 // Record returns the key and the range of record i.
@@ -207,37 +189,27 @@ func (n *Node) Record(i int) (key uint32, start, end int64) {
 	return u.Uint32(b[16:]), int64(u.Uint64(b)), int64(u.Uint64(b[8:]))
 }
 
-// First returns the first record of a sorted node whose key and end are not less.
-func (n *Node) First(key uint32, t int64) int {
-	return sort.Search(n.Records(), func(i int) bool {
-		k, _, end := n.Record(i)
-		return k > key || k == key && end >= t
-	})
+// First returns the first record that ends no earlier than t.
+func (n *Node) First(t int64) int {
+	b := n.from(0)
+	return sort.Search(n.records, func(i int) bool { return int64(u.Uint64(b[i*RecordSize+8:])) >= t })
 }
 
-// Find returns the record of a key at t, or -1. It looks at all records of an unsorted node.
+// Find returns the record of a key at t, or -1.
 func (n *Node) Find(key uint32, t int64) int {
-	if n.Sorted() {
-		if i := n.First(key, t); i < n.Records() {
-			if k, start, _ := n.Record(i); k == key && start <= t {
-				return i
-			}
-		}
-		return -1
-	}
-	b := n.from(0)
-	for i := 0; len(b) >= RecordSize; i, b = i+1, b[RecordSize:] {
-		if u.Uint32(b[16:]) == key && int64(u.Uint64(b)) <= t && t <= int64(u.Uint64(b[8:])) {
+	i := n.First(t)
+	for b := n.from(i); len(b) >= RecordSize; i, b = i+1, b[RecordSize:] {
+		if u.Uint32(b[16:]) == key && int64(u.Uint64(b)) <= t {
 			return i
 		}
 	}
 	return -1
 }
 
-// NextAt returns the first record from i on that is there at t, or the number of records.
+// NextAt returns the first record from i on that starts no later than t, or the number of records.
 func (n *Node) NextAt(i int, t int64) int {
 	for b := n.from(i); len(b) >= RecordSize; i, b = i+1, b[RecordSize:] {
-		if int64(u.Uint64(b)) <= t && t <= int64(u.Uint64(b[8:])) {
+		if int64(u.Uint64(b)) <= t {
 			return i
 		}
 	}

@@ -1,7 +1,6 @@
 package block
 
 import (
-	"encoding/binary"
 	"fmt"
 	"math"
 )
@@ -9,25 +8,24 @@ import (
 // RecordSize is the size of the record of an interval in bytes.
 const RecordSize = 25
 
-// MaxText is the length of the longest string in bytes.
-const MaxText = 32767
-
 // Kind is the kind of a value. The numbers are those of interval sets (package ihs).
 type Kind byte
 
-// The kinds. A record has room for null and a 32-bit number; the others lie apart.
+// The kinds (R-SHT 3.1; interval sets add floats, and have no booleans). A record has room for null, a
+// boolean and a 32-bit number; the others lie apart.
 const (
 	Null Kind = iota
 	Int
 	Long
 	Float
 	String
+	Bool
 )
 
 // Interval is the value of a key from Start to End, both inclusive.
 type Interval struct {
 	Start, End int64
-	Word       uint64 // a number: two's complement, or the bits of a float
+	Word       uint64 // a number: two's complement, or the bits of a float; a boolean: 0 or 1
 	Text       []byte // a string; of a query, part of a block
 	Key        uint32
 	Kind       Kind
@@ -38,15 +36,17 @@ func (in Interval) Box() Child {
 	return Child{Start: in.Start, End: in.End, Low: in.Key, High: in.Key}
 }
 
-// Check returns ErrInterval for an interval that no tree stores.
-func (in *Interval) Check(start, last int64) error {
+// Check returns ErrInterval for an interval that a tree from start on cannot store after one that ends at
+// last. The trees of the papers place intervals in the past (SHT 3.4); these refuse them, because records in
+// the order of their ends are what every node is searched by.
+func (in *Interval) Check(l Layout, start, last int64) error {
 	switch {
 	case in.Start > in.End, in.Start < start, in.End < last, in.End == math.MaxInt64:
 		return fmt.Errorf("key %d from %d to %d in a tree from %d, after %d: %w", in.Key, in.Start, in.End, start, last, ErrInterval)
-	case in.Key == math.MaxUint32, in.Kind > String, len(in.Text) > MaxText:
+	case in.Key == math.MaxUint32, in.Kind > Bool, len(in.Text) > l.MaxText():
 		return fmt.Errorf("key %d, value of kind %d with %d bytes: %w", in.Key, in.Kind, len(in.Text), ErrInterval)
-	case in.Kind == Int && int64(int32(in.Word)) != int64(in.Word):
-		return fmt.Errorf("key %d, 32-bit number %d: %w", in.Key, int64(in.Word), ErrInterval)
+	case in.Kind == Int && int64(int32(in.Word)) != int64(in.Word), in.Kind == Bool && in.Word > 1:
+		return fmt.Errorf("key %d, number %d of kind %d: %w", in.Key, int64(in.Word), in.Kind, ErrInterval)
 	}
 	return nil
 }
@@ -86,7 +86,10 @@ func (n *Node) Interval(i int) (Interval, error) {
 		return in, nil
 	case in.Kind == Null:
 		return in, nil
-	case in.Kind > String || field > Size-2:
+	case in.Kind == Bool && field <= 1:
+		in.Word = uint64(field)
+		return in, nil
+	case in.Kind >= Bool || int64(field) > int64(len(n.raw)-2):
 		return in, n.badValue(i)
 	}
 	apart := n.raw[field:]
@@ -94,7 +97,7 @@ func (n *Node) Interval(i int) (Interval, error) {
 		if len(apart) < 8 {
 			return in, n.badValue(i)
 		}
-		in.Word = binary.LittleEndian.Uint64(apart)
+		in.Word = u.Uint64(apart)
 		return in, nil
 	}
 	size := int(u.Uint16(apart))

@@ -1,0 +1,107 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+)
+
+// The sets of the papers' experiments: a million intervals or more of a growing number of attributes, and fewer of them, so that
+// the SHT fits, whose nodes grow by the square of the intervals where these outlast a leaf.
+var (
+	fewer   = []string{"synth:1000:300", "synth:3000:100", "synth:10000:30", "synth:30000:10", "synth:100000:3"}
+	growing = []string{"synth:100:10000", "synth:1000:1000", "synth:10000:100", "synth:100000:10", million, fourMillion}
+	longer  = []string{"synth:1000:100", "synth:1000:1000", "synth:1000:4000"}
+)
+
+const (
+	fourMillion = "synth:4000000:1"
+	withoutPID  = "without-pid:" + threads
+	sparseSets  = 4 // of growing, on which figure 18's questions are asked
+)
+
+// paperTrees are the trees of Table II, and treeNames all, then this store.
+var (
+	paperTrees = []string{"SHT", "oSHT", "eSHT", "R2", "R3", "vR"}
+	treeNames  = []string{"SHT", "oSHT", "eSHT", "R2", "R3", "R4", "vR", history}
+)
+
+// blockSizes are those of figures 4 and 5 of the SHT paper.
+var blockSizes = []string{"16K", "32K", "64K", "256K", "1024K", "4096K"}
+
+// ofPapers returns the runs for the papers' part of the page.
+func ofPapers() []run {
+	var runs []run
+	trees := func(part, args, stores string, sets ...string) {
+		for _, set := range sets {
+			r := run{name: "papers", part: "-" + part + "-" + strings.NewReplacer(":", "-", "/", "-").Replace(filepath.Base(set))}
+			r.args = append(strings.Fields("./trees -json "+args), "-trees", stores, "-sets", set)
+			runs = append(runs, r)
+		}
+	}
+	if _, err := os.Stat(recorded); err == nil {
+		trees("views", "-views -repeat 1", strings.Join(paperTrees, ","), recorded+threads)
+		trees("peers", "-repeat 3 -patience 20s", "history,rtree,PG GiST", recorded+threads)
+		trees("same", "-repeat 3", strings.Join(paperTrees, ","), strings.Replace(withoutPID, ":", ":"+recorded, 1))
+		for _, set := range recordedSets[1:] {
+			trees("small", "-repeat 3", "SHT,eSHT,R2,vR,history", recorded+set)
+		}
+	}
+	for i, set := range growing {
+		args, stores := "-repeat 3 -patience 15s", "SHT,eSHT,R2,R3,R4,vR,history"
+		if i < sparseSets {
+			args = "-views " + args
+		}
+		if i >= 2 {
+			stores = strings.TrimPrefix(stores, "SHT,")
+		}
+		trees("growing", args, stores, set)
+	}
+	trees("fewer", "-repeat 3 -patience 15s", "SHT,oSHT,eSHT,R2", fewer...)
+	trees("longer", "-repeat 3 -patience 15s", "SHT,eSHT,rtree,PG GiST", longer...)
+	var sized []string
+	for _, size := range blockSizes {
+		sized = append(sized, "SHT@"+size, "eSHT@"+size)
+	}
+	trees("sizes", "-repeat 3 -patience 15s", strings.Join(sized, ","), longer...)
+	return append(runs, run{name: "partials", args: strings.Fields("./partials -svg ../docs/pictures/partial.svg")})
+}
+
+// part measures what the papers' part of the page is of, and writes that part in place of the one there.
+func (o *options) part(ctx context.Context, m *measurer) error {
+	all, runs := newReports(), ofPapers()
+	if err := m.measure(ctx, all, runs); err != nil {
+		return err
+	}
+	if err := o.drawPapers(all); err != nil {
+		return err
+	}
+	whole, err := os.ReadFile(o.out)
+	if err != nil {
+		return err
+	}
+	before, _, has := bytes.Cut(whole, []byte("\n"+papersHeading))
+	if !has {
+		return fmt.Errorf("%s has no %q: %w", o.out, papersHeading, errPage)
+	}
+	p := &page{all: all, runs: runs}
+	p.papers()
+	return os.WriteFile(o.out, append(before, p.String()...), 0o644)
+}
+
+// errPage means that the page is not one that this command wrote.
+var errPage = errors.New("not a page of this command")
+
+// drawPapers draws the papers' plots.
+func (o *options) drawPapers(all *reports) error {
+	for _, f := range paperFigures {
+		if err := all.Papers.drawPaper(f, filepath.Join(o.pictures, f.file)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
