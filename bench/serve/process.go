@@ -23,7 +23,6 @@ func build(ctx context.Context, dir string) (string, error) {
 	cmd := exec.CommandContext(ctx, "go", "build", "-o", command, ".")
 	cmd.Dir = filepath.FromSlash("../cmd/granary")
 	cmd.Env = append(os.Environ(), "GOWORK=") // the one above it, which stands for versions that may not be published yet
-	cmd.Env = append(os.Environ(), "GOWORK=off")
 	if out, err := cmd.CombinedOutput(); err != nil {
 		return "", fmt.Errorf("build in %s, is this the folder bench? %w\n%s", cmd.Dir, err, out)
 	}
