@@ -10,7 +10,6 @@ require (
 	github.com/granarydb/granary/bench v0.0.0
 	github.com/granarydb/granary/cmd/granary v0.1.0
 	github.com/granarydb/granary/compat/iceberg v0.1.0
-	github.com/granarydb/granary/server v0.1.0
 )
 
 require (
