@@ -33,7 +33,7 @@ func NewReorder(w *Writer, window int64) (*Reorder, error) {
 // Change takes a change as Writer.Change does, and makes the changes that are older than
 // the window. A change that is earlier than the window is made at once.
 //
-// The errors are those of Writer.Change, of this change, and ErrOrder for one that is earlier
+// The errors are as for Writer.Change, of this change, and ErrOrder for one that is earlier
 // than a change that was made; no change within the window is. The changes that wait stay as
 // they are. With Options.Reserve the error may be that of an earlier change: then this one was
 // not taken, and both can be tried again.

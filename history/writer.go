@@ -15,7 +15,7 @@ import (
 //
 // An attribute is fed either by Change or by Add. Its first use decides, and the other returns
 // ErrFeed from then on. Its kind is that of its first value that is not null. Within a
-// transaction the times of each attribute must be in order, not those of different attributes.
+// transaction the times of each attribute must be in order; times of different attributes need not be.
 // A commit makes time final: afterwards a Change must be later than every committed Change,
 // and than the instant behind every committed Add. An Add must end no earlier than the last
 // committed Change and later than every committed Add. (Nothing is added at math.MinInt64 once

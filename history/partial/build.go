@@ -35,7 +35,7 @@ func (o *Options) history() (*history.History, error) {
 }
 
 // Build reads all events and returns the history. It takes memory for what is kept, and for
-// the state of each attribute. The errors are those of Grow, Growing.Read and Growing.Finish.
+// the state of each attribute. The errors are as for Grow, Growing.Read and Growing.Finish.
 func Build[E any](ctx context.Context, events Events[E], provider Provider[E], opts Options) (*History[E], error) {
 	g, err := Grow(ctx, events, provider, opts)
 	if err != nil {
@@ -75,7 +75,7 @@ func (b *builder) begin() (err error) {
 	return err
 }
 
-// commit ends what begin began.
+// commit ends the transaction of begin.
 func (b *builder) commit() (err error) {
 	if b.draft != nil {
 		b.view, err = b.draft.Commit()

@@ -167,7 +167,7 @@ func (g *Growing[E]) Checkpoint(at int64) error {
 // copy of the state of each attribute, some 56 bytes, and ends the transaction of opts.History, so that others can
 // use that until the next call.
 //
-// The errors are those of opts.History.
+// The errors come from opts.History.
 func (g *Growing[E]) History() (*History[E], error) {
 	if err := g.commit(); err != nil {
 		return nil, g.fail(err)
@@ -181,7 +181,7 @@ func (g *Growing[E]) History() (*History[E], error) {
 }
 
 // Finish makes the last checkpoint, at Options.End or the last event if that is later, where all intervals end. It closes the
-// reader, and returns the whole history. The errors are those of Close and of Read.
+// reader, and returns the whole history. The errors are as for Close and Read.
 func (g *Growing[E]) Finish() (*History[E], error) {
 	if err := g.begin(); err != nil {
 		return nil, errors.Join(err, g.Close())

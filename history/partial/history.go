@@ -78,8 +78,8 @@ func (h *History[E]) Size() int64 {
 }
 
 // At returns the interval of an attribute that t is in. If it is kept, no event is read. Else
-// a replay goes from the checkpoint before t to the end of the interval. The errors are those
-// of history.View.At, ErrDiffers, EventsError, and that of ctx.
+// a replay goes from the checkpoint before t to the end of the interval. The errors are as
+// for history.View.At, ErrDiffers, EventsError, and that of ctx.
 func (h *History[E]) At(ctx context.Context, a history.Attribute, t int64) (history.Interval, error) {
 	in, err := h.kept.at(a, t)
 	if err != nil {
@@ -97,7 +97,7 @@ func (h *History[E]) At(ctx context.Context, a history.Attribute, t int64) (hist
 }
 
 // Slice returns the intervals of all attributes that t is in, by attribute, in the memory of
-// an old slice. If all are kept, no event is read. The errors are those of At.
+// an old slice. If all are kept, no event is read. The errors are as for At.
 func (h *History[E]) Slice(ctx context.Context, t int64, old []history.Interval) ([]history.Interval, error) {
 	all, err := h.kept.slice(t, old)
 	if err != nil {

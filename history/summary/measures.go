@@ -66,7 +66,7 @@ type Measures struct {
 
 // Measures returns the least, the greatest and the mean value of attributes, or of all if the list is nil, for each
 // pixel of a range of instants, both ends included. One pixel asks for those of the range. There are at most three
-// measures for each interval in the range. The errors are those of Shares, and the cost is up to twice theirs.
+// measures for each interval in the range. The errors are as for Shares, and the cost is up to twice theirs.
 func (p *Pyramid) Measures(attributes []history.Attribute, from, to int64, pixels int) (*Measures, error) {
 	return p.MeasuresInto(nil, attributes, from, to, pixels)
 }

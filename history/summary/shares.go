@@ -39,7 +39,7 @@ type word struct {
 }
 
 // Shares returns the time that attributes, or all if the list is nil, spent in each state, for each pixel of a range
-// of instants, both ends included. The errors are those of View.Pixels of package history. There are at most three
+// of instants, both ends included. The errors are as for View.Pixels of package history. There are at most three
 // shares for each interval in the range, mostly fewer. It costs 3 to 10 ns an interval that is read, 5 ns a share and
 // 35 ns an attribute; in an open view a row of View.SliceColumns for each attribute more. Attributes of one lane should
 // follow each other, as those of Children and of Descendants mostly do.
