@@ -20,7 +20,7 @@ type Writer[E any] struct {
 // Provider names the provider and its version; its History.Start and opts.History are set.
 //
 // The errors are as for file.Create, Sync and partial.Grow. After one there is no file, unless it could not be
-// removed; fs.ErrExist leaves the one that there is.
+// removed; fs.ErrExist leaves the existing file.
 func Create[E any](ctx context.Context, path string, fileOpts file.Options, events partial.Events[E], provider partial.Provider[E], opts partial.Options) (*Writer[E], error) {
 	fileOpts.History.Start = opts.Start
 	w, err := file.Create(path, fileOpts)
@@ -39,7 +39,7 @@ func Create[E any](ctx context.Context, path string, fileOpts file.Options, even
 	return both, nil
 }
 
-// Sync makes durable what is known up to the last checkpoint, with the intervals that hold there: Open returns it from
+// Sync makes the history durable up to the last checkpoint, with the intervals that hold there: Open returns it from
 // then on, whatever happens to the process. Call Checkpoint before it for a history up to now. It costs what file.Writer.Sync
 // does, and some 6 bytes for each attribute that has a state.
 //
