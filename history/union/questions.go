@@ -30,8 +30,8 @@ func (h *History) Interpolate(ctx context.Context, a history.Attribute, t int64)
 }
 
 // Mean returns about the mean of a counter over a range, as partial.History.Mean; partial.MeanOf of Range is the exact one.
-// That of an attribute of a complete member is exact, but for the last digit of a float64. The errors are
-// those of its member.
+// That of an attribute of a complete member is exact, but for the last digit of a float64. The errors
+// come from its member.
 func (h *History) Mean(ctx context.Context, a history.Attribute, from, to int64) (partial.Interpolation, error) {
 	p, err := h.place(a)
 	if err != nil {
@@ -72,7 +72,7 @@ func (h *History) Range(ctx context.Context, a history.Attribute, from, to int64
 
 // Sample returns the intervals of attributes that contain one of the times, as history.View.Sample does, and
 // the attribute of each: all attributes if the list is nil. Each member has one question, of its attributes. The
-// errors are those of the members, and history.ErrAttribute.
+// errors are any from the members, and history.ErrAttribute.
 func (h *History) Sample(ctx context.Context, attributes []history.Attribute, times []int64) ([]history.Attribute, []history.Interval, error) {
 	if attributes == nil {
 		attributes = make([]history.Attribute, len(h.places))
