@@ -15,7 +15,7 @@ import (
 // is written.
 type Pyramid struct {
 	view    *history.View
-	lanes   []*lane     // nil for those without nodes, and maybe fewer than the view has
+	lanes   []*lane     // nil for lanes without nodes, and maybe fewer than the view has
 	taken   atomic.Bool // another pyramid appends to its columns
 	walkers *sync.Pool
 }

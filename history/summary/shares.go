@@ -97,7 +97,7 @@ func (s *Shares) number(all []*sharer) {
 // Attributes returns the number of attributes of the question.
 func (s *Shares) Attributes() int { return s.n }
 
-// Attribute returns the shares of attribute i of the question, in the order of pixels. Those of one pixel are in no
+// Attribute returns the shares of attribute i of the question, in the order of pixels. The shares of one pixel are in no
 // order. No two that follow each other are of one state and alone in their pixels.
 func (s *Shares) Attribute(i int) []Share { return s.at(i) }
 
