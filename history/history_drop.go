@@ -29,7 +29,7 @@ func (h *History) dropBefore(t int64, changed []*lane) []*lane {
 	return changed
 }
 
-// dropsEntries reports whether a drop of what ends before t takes unsealed entries of the lane.
+// dropsEntries reports whether a drop of all ends before t takes unsealed entries of the lane.
 func (l *lane) dropsEntries(t int64) bool {
 	return l.texts != 0 && l.work != nil && l.work.entries.hasBefore(t)
 }

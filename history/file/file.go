@@ -108,7 +108,7 @@ func (f *file) readHeader() (provider string, err error) {
 	return string(b[headerSize : headerSize+length]), nil
 }
 
-// end is where an index is, or what is beside it.
+// end is the place of an index, or of the block Aside.
 type end struct {
 	offset int64 // of the index
 	length int64 // in the file

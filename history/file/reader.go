@@ -172,7 +172,7 @@ func (r *Reader) readBlocks(index *fields.Reader, most int64) error {
 	return index.Err()
 }
 
-// readAside reads the place of what is beside the index, which is before most.
+// readAside reads the place of the block Aside, which is before most.
 func (r *Reader) readAside(index *fields.Reader, most int64) {
 	index.In("aside")
 	e := end{length: int64(index.Uint("length", uint64(most)))}

@@ -114,9 +114,9 @@ func (w *Writer) readPage(number int, into []byte) error {
 }
 
 // Sync makes all commits durable: Open returns them from then on, whatever happens to the process.
-// It writes the index of the whole history, some 20 bytes a tile and what names and texts take
-// compressed, and waits for the disk twice. The errors are history.ErrBusy within a transaction, and those
-// of the file system. After one of these the file stays as the Sync before left it.
+// It writes the index of the whole history, some 20 bytes a tile plus the compressed names and texts,
+// and waits for the disk twice. The errors are history.ErrBusy within a transaction, and any
+// from the file system. After one of these the file stays as the Sync before left it.
 func (w *Writer) Sync() error {
 	d, err := w.History.BeginDrop() // no writer can begin
 	if err != nil {
@@ -142,7 +142,7 @@ func (w *Writer) Sync() error {
 	return w.err
 }
 
-// writeAside writes what is beside the index.
+// writeAside writes the block Aside.
 func (w *Writer) writeAside() {
 	w.aside = end{}
 	if len(w.Aside) > 0 {
