@@ -39,7 +39,7 @@ type TimeOptions struct {
 	Title string
 	// Width of the picture in pixels: 1200 when zero, else 400 to 20,000.
 	Width int
-	// Rows bounds the attributes that are drawn: the attributes that change most in the picture.
+	// Rows bounds the drawn attributes: the attributes that change most in the picture are drawn.
 	// 200 when zero. Not negative.
 	Rows int
 	// Name, if not nil, returns a name for the value of an attribute. Without it, and
