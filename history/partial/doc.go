@@ -17,8 +17,8 @@
 // Package partialfile keeps partial histories in files, and package union asks several as one. The kept history has an
 // image (history.View.AppendImage), and so have the checkpoints ([History.AppendImage], [Open]).
 //
-// [Build] reads the events of a trace that has ended. A [Growing] reads the events of a trace that still grows, and is known up to its
-// last checkpoint. Between two checkpoints the kept history gets names alone: intervals that end there
+// [Build] reads the events of a trace that has ended. A [Growing] reads the events of a trace that still grows,
+// and is known up to its last checkpoint. Between two checkpoints the kept history gets names alone: intervals that end there
 // wait for the next one, as a commit makes the time before it final.
 //
 // A counter has a straight line in a gap, with its greatest error, for questions that need no replay

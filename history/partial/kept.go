@@ -24,7 +24,8 @@ func (e *NotYetError) Error() string {
 // Unwrap returns history.ErrOutside.
 func (e *NotYetError) Unwrap() error { return history.ErrOutside }
 
-// kept is what a history keeps: the intervals of a view, and the intervals that hold at the last checkpoint if the history goes on.
+// kept is what a history keeps: the intervals of a view, and, if the history goes on, the intervals
+// that hold at the last checkpoint.
 type kept struct {
 	view    *history.View
 	end     int64
