@@ -41,7 +41,7 @@ func (c *Columns) append(a Attribute, in *Interval, word uint64) {
 	c.Open[n], c.Kinds[n], c.Words[n] = in.Open, in.Value.kind, word
 }
 
-// batches hands out columns of so many rows at a time.
+// batches hands out columns of a fixed number of rows at a time.
 type batches struct {
 	Columns
 	room  int // rows

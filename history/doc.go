@@ -13,8 +13,8 @@
 //	lane 2     | tile                                    |  entries
 //
 // A lane is up to 64 attributes of one shape, or of several rare ones with values of one
-// kind, in the order of their first use; each has a slot. A lane makes its tiles at its own rate: quiet ones have few long tiles, busy ones
-// many short ones. A tile holds the intervals that end in its time, in the order of slot,
+// kind, in the order of their first use; each has a slot. A lane makes its tiles at its own rate:
+// quiet lanes have few long tiles, busy lanes many short tiles. A tile holds the intervals that end in its time, in the order of slot,
 // then end. Its entry in the lane's directory has the latest end and a mask of the slots
 // that have an end in it, so that the tile in which an attribute changes next, or changed
 // last, is found by looking at words of bits. It also has the widths of the tile's numbers

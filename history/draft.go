@@ -214,8 +214,8 @@ func (w *Writer) DropBefore(t int64) {
 }
 
 // DropBytes is DropBefore with the earliest instant that frees about a number of bytes of tiles
-// and texts, but no later one than before. The latest of them stay. Texts count as if those of all
-// intervals differed. It reports whether anything will be dropped, which is not so for 0 bytes or
+// and texts, but no later one than before. The latest of them stay. Texts count as if all intervals
+// had different texts. It reports whether anything will be dropped, which is not so for 0 bytes or
 // fewer, and for a history in a file. It costs a visit of each tile.
 func (d *Draft) DropBytes(bytes, before int64) bool {
 	if bytes <= 0 || d.h.opts.Pages != nil {

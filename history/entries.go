@@ -103,7 +103,7 @@ func (e *entries) from(t int64) (left entries) {
 	return left
 }
 
-// oldParts appends the latest end of each so many entries, and their bytes, given those of one.
+// oldParts appends the latest end of each run of `entries` entries, and its size; an entry takes `bytes` bytes.
 func (e *entries) oldParts(parts []oldPart, entries int, bytes float64) []oldPart {
 	for i := 0; i < e.n; i += entries {
 		p := oldPart{last: math.MinInt64}

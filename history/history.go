@@ -116,9 +116,9 @@ func (h *History) Empty() *View {
 // Size returns the bytes that the history holds on the heap, as of the last commit.
 func (h *History) Size() int64 { return h.size.Load() }
 
-// Droppable returns the bytes among them that DropBytes can free at most, those of tiles and
+// Droppable returns the bytes among them that DropBytes can free at most, in tiles and
 // texts, and an instant before which none of their intervals ends. The bytes are 0 if there is
-// nothing that it would drop, as it keeps the latest. It costs nothing.
+// nothing to drop, because DropBytes keeps the latest. It costs nothing.
 func (h *History) Droppable() (bytes, oldest int64) {
 	if oldest = h.oldest.Load(); oldest < h.newest.Load() {
 		bytes = h.droppable.Load()

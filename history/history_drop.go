@@ -29,7 +29,7 @@ func (h *History) dropBefore(t int64, changed []*lane) []*lane {
 	return changed
 }
 
-// dropsEntries reports whether a drop of what ends before t takes unsealed entries of the lane.
+// dropsEntries reports whether a drop of all ends before t takes unsealed entries of the lane.
 func (l *lane) dropsEntries(t int64) bool {
 	return l.texts != 0 && l.work != nil && l.work.entries.hasBefore(t)
 }
@@ -83,7 +83,7 @@ type oldPart struct {
 // oldParts returns the tiles, and the entries of lanes with texts, each with a share of the bytes
 // of texts, in the order of their latest ends.
 func (h *History) oldParts() (parts []oldPart) {
-	entries, loose := 0, 0 // with texts; those that are not sealed
+	entries, loose := 0, 0 // with texts; entries that are not sealed
 	for _, l := range h.lanes {
 		if l.texts == 0 {
 			continue

@@ -72,7 +72,7 @@ func (w *laneWork) flatten(s *tile.Sealer) tile.Run {
 	return flat
 }
 
-// gather makes one directory of those of all lanes. The lanes then refer to it.
+// gather joins the directories of all lanes in one. The lanes then refer to it.
 func (h *History) gather() {
 	n := 0
 	for _, l := range h.lanes {

@@ -5,7 +5,7 @@ import (
 	"github.com/granarydb/granary/internal/tile"
 )
 
-// leastTexts is the size of texts below which none goes: to find those that do costs a visit of
+// leastTexts is the size of texts below which no text is dropped, because finding the unused texts costs a visit of
 // each interval that has a text. Tests lower it.
 var leastTexts = 64 << 10
 
@@ -41,7 +41,7 @@ type textMarks struct {
 	from  int64
 }
 
-// run adds the texts of some slots of entries, whose codes are at most most.
+// run adds the texts of the entries of slots; their codes are at most `most`.
 func (m *textMarks) run(r tile.Run, slots uint64, most uint32) {
 	m.grow(most)
 	for i, slot := range r.Slots {
@@ -60,7 +60,7 @@ func (m *textMarks) grow(most uint32) {
 
 func (m *textMarks) add(code uint64) { m.words[code/64] |= 1 << (code % 64) }
 
-// lane adds the texts of some slots of a lane.
+// lane adds the texts of the slots of a lane.
 func (m *textMarks) lane(l *lane, slots uint64) {
 	s := l.sealed.Load()
 	for k := s.from(m.from); k < len(s.tiles); k++ {

@@ -19,7 +19,7 @@ type journal struct {
 	given     bool   // Journal returned it
 }
 
-// numbers are those of texts in the journals of a history. They begin anew when texts are dropped, as
+// numbers are the numbers of texts in the journals of a history. They begin anew when texts are dropped, because
 // codes have another meaning then.
 type numbers struct {
 	names.TextNumbers
@@ -151,7 +151,7 @@ func (d *Draft) Journal() []byte {
 	return w.Data
 }
 
-// publish makes the numbers of texts those of the committed journals.
+// publish commits the numbers that the journal gave to texts.
 func (j *journal) publish(floor int64) {
 	j.numbers.Commit()
 	if j.given {

@@ -68,7 +68,7 @@ func (f *laneFill) within(r *tile.Ref) {
 // hit is an entry of a slot in a tile.
 type hit struct{ slot, entry uint16 }
 
-// setValues sets the values of slots to those of their entries.
+// setValues sets the values of slots from their entries.
 func (f *laneFill) setValues(tl *tile.Tile, at []hit) {
 	c := tl.Codes()
 	words, has := f.words, f.has

@@ -7,8 +7,8 @@ import (
 )
 
 // Reorder sorts the changes of a transaction that come out of order by up to a window of
-// time, such as those of several CPUs that were recorded side by side. It makes them in the
-// order of their times, those of one time in the order of arrival. It belongs to the
+// time, such as the changes of several CPUs that were recorded side by side. It makes them in the
+// order of their times, and at one time in the order of arrival. It belongs to the
 // goroutine of its Writer, which must not be used otherwise meanwhile.
 type Reorder struct {
 	w      *Writer
@@ -17,7 +17,7 @@ type Reorder struct {
 	seen   uint64             // changes that came
 	latest int64              // time of one
 	made   int64              // time of the last that was made; none is earlier
-	kinds  map[Attribute]Kind // of those that have none yet, but a change that waits
+	kinds  map[Attribute]Kind // of attributes that have none yet, but a change that waits
 }
 
 // NewReorder returns a Reorder that waits for changes up to a window earlier than the
@@ -33,7 +33,7 @@ func NewReorder(w *Writer, window int64) (*Reorder, error) {
 // Change takes a change as Writer.Change does, and makes the changes that are older than
 // the window. A change that is earlier than the window is made at once.
 //
-// The errors are those of Writer.Change, of this change, and ErrOrder for one that is earlier
+// The errors are as for Writer.Change, of this change, and ErrOrder for one that is earlier
 // than a change that was made; no change within the window is. The changes that wait stay as
 // they are. With Options.Reserve the error may be that of an earlier change: then this one was
 // not taken, and both can be tried again.

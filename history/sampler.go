@@ -118,7 +118,7 @@ func (p *sampler) lane(lo, hi int, attributes []Attribute) {
 	}
 }
 
-// note records that the rows from began on are those of a place in the order.
+// note records that the rows from began on belong to a place in the order.
 func (p *sampler) note(place uint32, began int) {
 	if n := len(p.rows) - began; n > 0 {
 		p.spans = append(p.spans, rowSpan{place, uint32(n)})

@@ -17,7 +17,7 @@ func nextSlot(set uint64) (slot int, rest uint64) { return bits.TrailingZeros64(
 type sealed struct {
 	tiles  []tile.Ref // by their last end
 	groups []uint64   // the masks of each groupLen tiles together; the last tiles are in none
-	open   *buffer    // ends after those of all tiles; nil: none
+	open   *buffer    // ends after the ends of all tiles; nil: none
 }
 
 // groupLen is the number of tiles with a common mask.
@@ -45,7 +45,7 @@ func (s *sealed) entriesOf() entries {
 	return entries{blocks: s.open.blocks, n: int(s.open.n.Load())}
 }
 
-// from returns the first tile whose last end is at or after a time.
+// from returns the index of the first tile whose last end is at or after t.
 func (s *sealed) from(t int64) int {
 	lo, hi := 0, len(s.tiles)
 	for lo < hi {

@@ -2,7 +2,7 @@ package history
 
 import "github.com/granarydb/granary/internal/names"
 
-// shapes groups attributes. Those of one shape hold values of one kind and change at similar
+// shapes groups attributes. Attributes of one shape hold values of one kind and change at similar
 // rates, so they share lanes.
 type shapes struct {
 	names.Shapes
@@ -20,7 +20,7 @@ type shapeLane struct {
 
 // rareShape is the number of attributes of a shape that go to lanes shared with other shapes. A
 // lane takes 3 KB, however few attributes are in it, so only shapes that can fill one have their
-// own. Values of one kind are alike, and small in a tile together; those of several are not.
+// own. Values of one kind are alike, and small in a tile together; values of several kinds are not.
 const rareShape = laneWidth
 
 func newShapes() shapes {

@@ -173,7 +173,7 @@ func (s *Slice) move(t int64) {
 	}
 }
 
-// fillLane finds the states of some slots of a lane.
+// fillLane finds the states of `slots` of lane i.
 func (s *Slice) fillLane(i int, slots uint64) {
 	v, l := s.view, s.lane(i)
 	f := laneFill{

@@ -14,7 +14,7 @@ type placement struct {
 	shape     *shapeLane
 	attribute Attribute
 	at        *int // where its lane is recorded
-	before    int  // what was there
+	before    int  // the lane recorded there
 }
 
 // kindOf is a slot of a lane.

@@ -38,7 +38,7 @@ type View struct {
 	paged      bool // tiles may have to be read from a file
 }
 
-// era is what the views between two drops have in common. Each commit has a view, which is 128 bytes.
+// era is the data that the views between two drops share. Each commit has a view, which is 128 bytes.
 type era struct {
 	history *History
 	texts   *names.Texts              // nil for the view of an empty history
@@ -164,7 +164,7 @@ func (v *View) atPaged(a Attribute, t int64) (in Interval, err error) {
 //
 // It and find write their results in place, word by word. A returned struct would be written
 // in words and read again in pairs of words. For such a read a processor waits until the
-// writes are done: the cache misses of one state would not overlap with those of the next.
+// writes are done: the cache misses of one state would not overlap with the misses of the next.
 func (v *View) at(in *Interval, a Attribute, t int64) {
 	*in = Interval{}
 	pos := v.pos(a)
@@ -178,7 +178,7 @@ func (v *View) at(in *Interval, a Attribute, t int64) {
 	if all := v.all.Load(); v.closed && all != nil {
 		var s sealed
 		if s.tiles = all.of(i); len(s.tiles) < groupLen { // else groups are worth the way to the lane
-			// Loaded before the search, so that its cache miss overlaps with those of the search.
+			// Loaded before the search, because its cache miss then overlaps with the misses of the search.
 			// In a closed view no interval that has ended is open.
 			kind := l.kinds[slot]
 			if s.find(&f, slot, t, v.start); f.ended {
@@ -226,7 +226,7 @@ func (v *View) isOpen(l *lane, slot uint, end int64) bool {
 }
 
 // Next returns the interval of an attribute behind the one that t is in; ok is false if
-// the view has none. The errors are those of At.
+// the view has none. The errors are as for At.
 func (v *View) Next(a Attribute, t int64) (in Interval, ok bool, err error) {
 	in, err = v.At(a, t)
 	if err != nil || in.End >= v.end {
@@ -237,7 +237,7 @@ func (v *View) Next(a Attribute, t int64) (in Interval, ok bool, err error) {
 }
 
 // Previous returns the interval of an attribute before the one that t is in; ok is false
-// if that is the first. The errors are those of At.
+// if that is the first. The errors are as for At.
 func (v *View) Previous(a Attribute, t int64) (in Interval, ok bool, err error) {
 	in, err = v.At(a, t)
 	if err != nil || in.Start <= v.start {
@@ -248,7 +248,7 @@ func (v *View) Previous(a Attribute, t int64) (in Interval, ok bool, err error) 
 }
 
 // Top returns the interval of the newest value that a stack has at t (Writer.Push); ok is
-// false if it is empty then. The errors are those of At, and ErrKind and ErrDepth for an
+// false if it is empty then. The errors are as for At, and ErrKind and ErrDepth for an
 // attribute that is no stack.
 func (v *View) Top(a Attribute, t int64) (in Interval, ok bool, err error) {
 	in, err = v.At(a, t)

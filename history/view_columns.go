@@ -6,7 +6,7 @@ import (
 )
 
 // RangeColumns yields the intervals of Range, of one attribute after the other. Each set of
-// columns has the given number of rows, the last one fewer. Columns are the caller's until
+// columns has the requested number of rows, the last fewer. Columns are the caller's until
 // it asks for the next. The cost is that of Range, and memory for one set of columns.
 //
 // Where Range has an error, it is the only element, without columns. The bounds are checked

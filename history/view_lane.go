@@ -32,11 +32,11 @@ func (v *View) Kinds(lane int) (kinds [tile.Slots]Kind) {
 }
 
 // Tiles returns the tiles of a lane that the view has whole. They belong to the history. Later views have them
-// too, but for those that were dropped.
+// too, except dropped tiles.
 func (v *View) Tiles(lane int) []tile.Ref { return v.whole(v.lanes[lane].sealed.Load()) }
 
-// Lane returns all ends of the view in a lane: those of Tiles, and the ends behind them, in the order of arrival,
-// which for one slot is that of time. What has no end here is Open in the view. If a tile must be read from a file
+// Lane returns all ends of the view in a lane: the ends of Tiles, and the ends behind them, in the order of arrival,
+// which for one slot is the order of time. An interval without an end here is Open in the view. If a tile must be read from a file
 // and cannot be, it panics (tile.Catch).
 func (v *View) Lane(lane int) (whole []tile.Ref, rest tile.Run) {
 	s := v.lanes[lane].sealed.Load()
@@ -69,7 +69,7 @@ func (v *View) entriesOf(l *lane, s *sealed, whole int) (r tile.Run) {
 			}
 		}
 		if last := s.tiles[i].Last; last >= v.end && last >= v.final {
-			return r // what ends later is not in the view
+			return r // later ends are not in the view
 		}
 	}
 	open := s.entriesOf()

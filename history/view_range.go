@@ -29,7 +29,7 @@ func (v *View) Range(a Attribute, from, to int64, opts RangeOptions) iter.Seq2[I
 			yield(Interval{}, err)
 			return
 		}
-		// Direct calls: yield would be in the heap if it was given to a function value.
+		// Direct calls: yield would escape to the heap if a function value took it.
 		if !v.paged {
 			v.walk(a, from, to, opts, yield)
 		} else if err := v.reading(func() { v.walk(a, from, to, opts, yield) }); err != nil {
@@ -47,7 +47,7 @@ func (v *View) walk(a Attribute, from, to int64, opts RangeOptions, yield func(I
 }
 
 // NextNonNull returns the first interval of an attribute that ends at or after t and has
-// a value; ok is false if the view has none. The errors are those of At. The cost is that of
+// a value; ok is false if the view has none. The errors are as for At. The cost is that of
 // each null interval on the way.
 func (v *View) NextNonNull(a Attribute, t int64) (in Interval, ok bool, err error) {
 	if _, err := v.At(a, t); err != nil {

@@ -11,13 +11,13 @@ import (
 // of one attribute are in the order of time, the attributes in the order of the argument; one
 // that is named twice is in twice. Times may come in any order and more than once. This is
 // the 2D query of the state history papers. The cost is 10 to 40 ns an interval, 50 to 100 an
-// attribute. The errors are those of View.At, for any of the attributes and times.
+// attribute. The errors are as for View.At, for any of the attributes and times.
 func (v *View) Sample(attributes []Attribute, times []int64) (*Intervals, error) {
 	return v.SampleInto(nil, attributes, times)
 }
 
 // SampleInto is Sample in the memory of old intervals that nobody reads any more, of any view
-// of any history. They become the result; nil has no memory. The errors are those of Sample.
+// of any history. They become the result; nil has no memory. The errors are as for Sample.
 // After one the result is nil, and the old intervals are unchanged.
 func (v *View) SampleInto(old *Intervals, attributes []Attribute, times []int64) (*Intervals, error) {
 	if !slices.IsSorted(times) {

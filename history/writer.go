@@ -15,7 +15,7 @@ import (
 //
 // An attribute is fed either by Change or by Add. Its first use decides, and the other returns
 // ErrFeed from then on. Its kind is that of its first value that is not null. Within a
-// transaction the times of each attribute must be in order, not those of different attributes.
+// transaction the times of each attribute must be in order; times of different attributes need not be.
 // A commit makes time final: afterwards a Change must be later than every committed Change,
 // and than the instant behind every committed Add. An Add must end no earlier than the last
 // committed Change and later than every committed Add. (Nothing is added at math.MinInt64 once
@@ -169,7 +169,7 @@ func (w *Writer) touch(work *laneWork, slots uint64) {
 }
 
 // The bytes that writes reserve: more than they take. The length of a name counts twice: the
-// rest of a block, where it does not fit, is shorter and stays empty. firstBytes are those of the
+// rest of a block, where it does not fit, is shorter and stays empty. firstBytes is for the
 // first use of an attribute, beside the name.
 const (
 	reserveStep    = 64 << 10
@@ -192,8 +192,8 @@ func (w *Writer) reserve(bytes int64) error {
 	return nil
 }
 
-// ensure reserves the memory of several writes, so that none of them fails for lack of it: so many
-// bytes, and room for so many operations and their texts in the journal.
+// ensure reserves the memory of several writes, so that none of them fails for lack of it:
+// bytes, and room in the journal for ops operations with `text` bytes of texts.
 func (w *Writer) ensure(bytes int64, ops, text int) error {
 	if err := w.reserveOps(ops, text); err != nil {
 		return err

@@ -11,7 +11,7 @@ import (
 // written lately is hashed. AddAll is for many intervals.
 //
 // The errors are ErrGap for an interval that ends before it begins, leaves a gap or overlaps,
-// ErrFinal for one that ends at a final time, and else those of Change.
+// ErrFinal for one that ends at a final time, and otherwise as for Change.
 func (w *Writer) Add(a Attribute, start, end int64, v Value) error {
 	if !w.done && !w.closing && int64(a) < int64(w.Len()) {
 		if pos := w.h.slots[a].Load(); pos != 0 {
@@ -31,7 +31,7 @@ func (w *Writer) Add(a Attribute, start, end int64, v Value) error {
 // Adds, as the cache misses of the attributes overlap: 15 ns less each with a million.
 //
 // It returns the number of intervals that were added, in order: all, or those before the one
-// with the error. The errors are those of Add, and ErrQuery for columns of different lengths,
+// with the error. The errors are as for Add, and ErrQuery for columns of different lengths,
 // of which nothing is added.
 func (w *Writer) AddAll(attributes []Attribute, starts, ends []int64, values []Value) (added int, err error) {
 	if err := w.check(); err != nil {

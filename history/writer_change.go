@@ -126,7 +126,7 @@ func (w *Writer) end(l *lane, slot uint, at int64) {
 // Update replaces the value of an attribute's ongoing interval, and leaves its start.
 // The interval must have begun in this transaction, or be the one from the start of the
 // history on before anything was committed. Else the error is ErrFinal, as views have the
-// interval. The other errors are those of Change.
+// interval. The other errors are as for Change.
 func (w *Writer) Update(a Attribute, v Value) error {
 	in, err := w.Ongoing(a)
 	if err != nil {

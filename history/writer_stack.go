@@ -10,7 +10,7 @@ import (
 // Push puts a value on a stack: the attribute holds the depth, an int or null when it is
 // empty, and its children "1", "2" and so on the values, the newest in the last. They are
 // created as they are needed. A queue has the same layout, and Push puts a value at its end
-// (Poll, Peek). The errors are those of Change for any of them, and ErrDepth for a depth that
+// (Poll, Peek). The errors are as for Change for any of them, and ErrDepth for a depth that
 // is not from 0 to 100,000.
 func (w *Writer) Push(t int64, a Attribute, v Value) error {
 	depth, err := w.depth(t, a)
@@ -38,8 +38,8 @@ func (w *Writer) Push(t int64, a Attribute, v Value) error {
 }
 
 // Pop takes the newest value from a stack and returns it. Its child, and all below that,
-// is null from t on. An empty stack gives null, and nothing changes. The errors are those
-// of Push; ErrDepth if the depth has no such child.
+// is null from t on. An empty stack gives null, and nothing changes. The errors are as
+// for Push; ErrDepth if the depth has no such child.
 func (w *Writer) Pop(t int64, a Attribute) (Value, error) {
 	depth, err := w.depth(t, a)
 	if err != nil || depth == 0 {
@@ -64,7 +64,7 @@ func (w *Writer) Pop(t int64, a Attribute) (Value, error) {
 }
 
 // Poll takes the oldest value from a queue, "1", and returns it; the others move down.
-// An empty queue gives null, and nothing changes. The errors are those of Pop.
+// An empty queue gives null, and nothing changes. The errors are as for Pop.
 func (w *Writer) Poll(t int64, a Attribute) (Value, error) {
 	depth, err := w.depth(t, a)
 	if err != nil || depth == 0 {
@@ -112,7 +112,7 @@ func (w *Writer) Poll(t int64, a Attribute) (Value, error) {
 // Ongoing, and ErrDepth and ErrKind as for Pop.
 func (w *Writer) Top(a Attribute) (Value, error) { return w.ongoingLevel(a, true) }
 
-// Peek returns the oldest value of a queue, null if it is empty. The errors are those of Top.
+// Peek returns the oldest value of a queue, null if it is empty. The errors are as for Top.
 func (w *Writer) Peek(a Attribute) (Value, error) { return w.ongoingLevel(a, false) }
 
 func (w *Writer) ongoingLevel(a Attribute, last bool) (Value, error) {
@@ -168,7 +168,7 @@ func (w *Writer) below(a Attribute) (n int) {
 	return n
 }
 
-// changeAll makes changes that fit, and whose memory is reserved.
+// changeAll makes changes that fit; their memory is already reserved.
 func (w *Writer) changeAll(t int64, changes ...change) error {
 	for _, c := range changes {
 		if err := w.Change(t, c.attribute, c.value); err != nil {

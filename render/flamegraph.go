@@ -205,7 +205,7 @@ func (p *flameGraph) edge(v int64) int64 {
 	return int64(quotient)
 }
 
-// widestFirst returns the nodes in drawing order, without nil ones.
+// widestFirst returns the nodes in drawing order, without nil nodes.
 func widestFirst(nodes []*profile.FlameNode) []*profile.FlameNode {
 	sorted := slices.DeleteFunc(slices.Clone(nodes), func(n *profile.FlameNode) bool { return n == nil })
 	slices.SortStableFunc(sorted, func(a, b *profile.FlameNode) int {

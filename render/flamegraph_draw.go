@@ -188,7 +188,7 @@ func (p *flameGraph) percent(value int64) string {
 	return strconv.FormatFloat(100*float64(value)/float64(p.root.Total), 'f', 2, 64) + "%"
 }
 
-// pixels prints a length given in 1/flameScale pixel.
+// pixels prints a length in units of 1/flameScale pixel.
 func pixels(v int64) string {
 	return strconv.FormatFloat(float64(v)/flameScale, 'f', -1, 64)
 }

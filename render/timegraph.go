@@ -39,7 +39,7 @@ type TimeOptions struct {
 	Title string
 	// Width of the picture in pixels: 1200 when zero, else 400 to 20,000.
 	Width int
-	// Rows bounds the attributes that are drawn: those that change most in the picture.
+	// Rows bounds the drawn attributes: the attributes that change most in the picture are drawn.
 	// 200 when zero. Not negative.
 	Rows int
 	// Name, if not nil, returns a name for the value of an attribute. Without it, and
@@ -100,7 +100,7 @@ const (
 // those that there are.
 //
 // The twelve values that take the most room in the picture have a colour each, and are in
-// the legend. The others share paler ones. A colour depends on the value alone, unless two
+// the legend. The others share paler colours. A colour depends on the value alone, unless two
 // values of the legend would share it. The same view and options give the same bytes.
 //
 // The file is built in memory and written with a single Write. The errors are those of
@@ -133,7 +133,7 @@ type timeGraph struct {
 	from, to int64
 	asked    int // attributes
 
-	// foldColumns is the number of columns of rows of several attributes; 0: those of the width.
+	// foldColumns is the number of columns of rows of several attributes; 0: as many as the width has.
 	foldColumns int
 
 	rows   []graphRow
@@ -152,7 +152,7 @@ type graphRow struct {
 	attribute history.Attribute
 	runs      []graphRun
 	states    int // runs that are not null
-	intervals int // in the range, those of null too
+	intervals int // in the range, null included
 	bars      bool
 	least     float64 // of the values, if they are bars
 	most      float64
@@ -203,7 +203,7 @@ func (g *timeGraph) err() error {
 // isFolded reports whether rows have several attributes.
 func (g *timeGraph) isFolded() bool { return g.opts.Fold && g.asked > g.opts.Rows }
 
-// pyramid returns the pyramid of the view, without nodes if none was given.
+// pyramid returns the pyramid of the view, without nodes if there is none.
 func (g *timeGraph) pyramid() *summary.Pyramid {
 	if g.opts.Pyramid != nil {
 		return g.opts.Pyramid
@@ -330,7 +330,7 @@ func (g *timeGraph) chooseRows() {
 	g.rows = chosen
 }
 
-// countIntervals counts the intervals of the rows, and those that are seen.
+// countIntervals counts the intervals of the rows, and the intervals that are seen.
 func (g *timeGraph) countIntervals() error {
 	for i := range g.rows {
 		row := &g.rows[i]

@@ -16,10 +16,11 @@ type columnShares struct {
 	measures *summary.Measures
 }
 
-// The columns of a picture that are divided: more of them are drawn wider, as each takes some 25 bytes.
+// The columns of a picture that are divided: more of them are drawn wider, because each takes some 25 bytes.
 const dividedColumns = 25_000
 
-// columnShares returns what draws the shares of the rows. Its columns are those of the picture, or a multiple as wide.
+// columnShares returns the painter of the shares of the rows. Its columns are as wide as the
+// columns of the picture, or a multiple.
 func (g *timeGraph) columnShares() columnShares {
 	n, width := len(g.edges)-1, g.edges[len(g.edges)-1]
 	several := 0 // columns at most

@@ -68,7 +68,7 @@ type foldedRow struct {
 	slots  []int // by number of a state; -1: none yet
 	states []history.Value
 	part   [][]float64 // by slot: parts of columns
-	whole  [][]int32   // by slot: attributes that begin to fill columns, less those that end to
+	whole  [][]int32   // by slot: attributes that begin to fill columns, less attributes that end to
 }
 
 // of returns the shares of attributes, all of the same weight.
@@ -299,7 +299,7 @@ func (f *folder) add(r *foldedRow, shares []summary.Share, most int) {
 	}
 }
 
-// columns returns the sums of a row of so many attributes.
+// columns returns the n sums of a row of `attributes` attributes.
 func (r *foldedRow) columns(n, attributes int) *sharedColumns {
 	out := &sharedColumns{states: r.states, parts: make([][]part, n)}
 	whole := make([]int32, len(r.part))

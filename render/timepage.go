@@ -33,7 +33,7 @@ const (
 	// pageIntervals bounds the intervals that a page has, at 4 to 8 bytes each, and base64. A page of more has the shares
 	// of columns.
 	pageIntervals = 1 << 20
-	// pageCells bounds the columns of all rows, and pageColumns those of a row.
+	// pageCells bounds the columns of all rows, and pageColumns the columns of a row.
 	pageCells   = 1 << 19
 	pageColumns = 2048
 	// pageShares bounds the states of a column that have a share of their own.
@@ -52,7 +52,7 @@ const (
 // twelve longest states of each, and says so: zooming in shows no more.
 //
 // The page loads nothing, and its policy (Content-Security-Policy) forbids it to. The same view and options give the
-// same bytes. It is built in memory and written with a single Write. The errors are those of TimeGraph. The cost is
+// same bytes. It is built in memory and written with a single Write. The errors are as for TimeGraph. The cost is
 // that of a TimeGraph, and another walk through the intervals of the rows.
 func TimePage(w io.Writer, v *history.View, attributes []history.Attribute, from, to int64, opts TimeOptions) error {
 	if attributes == nil {
@@ -74,7 +74,7 @@ func TimePage(w io.Writer, v *history.View, attributes []history.Attribute, from
 	return p.write(w)
 }
 
-// timePage is what the template takes.
+// timePage is the input of the template.
 type timePage struct {
 	Title, Summary, Policy string
 	Style                  template.CSS
@@ -90,7 +90,7 @@ type pageKey struct {
 	Color, Text, Share, Title string
 }
 
-// pageData is what the script draws. Times are nanoseconds: those that can be beyond 2^53, the integers of
+// pageData is the input of the script. Times are nanoseconds: those that can be beyond 2^53, the integers of
 // scripts, are decimal texts.
 type pageData struct {
 	// Start is the start of the history, From the start of the range behind it, Span the instants in the range.
@@ -306,7 +306,7 @@ func (p *pageWriter) color(v history.Value) int {
 	return timeColors + colorSlot(v)
 }
 
-// page returns what the template takes.
+// page returns the input of the template.
 func (p *pageWriter) page() (*timePage, error) {
 	g := p.g
 	out := &timePage{

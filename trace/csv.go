@@ -52,7 +52,7 @@ func (o CSVOptions) ParseTime(text string) (int64, error) {
 	return nanos, nil
 }
 
-// Limits of CSV. Those of an interval set hold too.
+// Limits of CSV. The limits of an interval set hold too.
 const (
 	maxCSVRecord = 1 << 20   // bytes of a row: an open quote would read the rest of the file
 	maxCSVPaths  = 256 << 20 // bytes of all paths together
@@ -116,7 +116,7 @@ func NewCSV(opts CSVOptions) *CSV {
 }
 
 // ReadFile adds the rows of the named file, decompressed if the name ends in .gz. progress, if
-// not nil, is called now and then with the number of bytes read. The errors are those of Read.
+// not nil, is called now and then with the number of bytes read. The errors are as for Read.
 func (t *CSV) ReadFile(ctx context.Context, name string, progress func(done, total int64)) error {
 	f, err := os.Open(name)
 	if err != nil {
@@ -143,7 +143,7 @@ func (t *CSV) ReadFile(ctx context.Context, name string, progress func(done, tot
 }
 
 // Read adds the rows of r; errors refer to it as name. After an error the CSV must not be
-// used. The errors are those of r and of ctx, ihs.ErrLimit, and others that name the line and
+// used. The errors are any from r and ctx, ihs.ErrLimit, and others that name the line and
 // its fault.
 func (t *CSV) Read(ctx context.Context, name string, r io.Reader) error {
 	return t.read(ctx, name, r, func() {})

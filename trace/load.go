@@ -45,7 +45,7 @@ func (o LoadOptions) stage(s Stage) func(done, total int64) {
 }
 
 // Load reads the named recording (see the package comment) into a history. Errors name the
-// file; errors of contents are ihs.ErrFormat, ihs.ErrLimit and those of CSV. An interval set
+// file; errors of contents are ihs.ErrFormat, ihs.ErrLimit and any from CSV. An interval set
 // in a file and a computed one are streamed, without a copy in memory beside its history; CSV is
 // held in memory.
 func Load(ctx context.Context, name string, opts LoadOptions) (r *Recording, err error) {

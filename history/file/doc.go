@@ -11,7 +11,7 @@
 //
 // # Invariants
 //
-//	P1  Bytes of a file are written once. What is before an end was durable before the end was
+//	P1  Bytes of a file are written once. Bytes before an end were durable before the end was
 //	    written. So the last end that is whole names a whole history, unless the disk damaged it.
 //	P2  A history that was opened is that of the last Sync whose end is whole. What is behind that
 //	    end is told by Reader.Lost.

@@ -18,7 +18,7 @@ import (
 // program's. Its states are not read: rebuild the file.
 var ErrFormat = errors.New("history file of another version: rebuild it")
 
-// Magic is what each file begins with.
+// Magic is the first bytes of each file.
 const Magic = "granaryH"
 
 // FS is a file system: Options.FS.
@@ -29,7 +29,7 @@ type DamagedError = disk.DamagedError
 
 // Options are the options of a file.
 type Options struct {
-	// Provider names what makes the states, and its version. Open refuses a file with another one.
+	// Provider names the program that makes the states, and its version. Open refuses a file with another one.
 	// At most 1 KiB.
 	Provider string
 	// Cache is the bytes of blocks that stay in memory. 0 means 16 MiB. It is at least that of four blocks, 288 KiB.
@@ -108,7 +108,7 @@ func (f *file) readHeader() (provider string, err error) {
 	return string(b[headerSize : headerSize+length]), nil
 }
 
-// end is where an index is, or what is beside it.
+// end is the place of an index, or of the block Aside.
 type end struct {
 	offset int64 // of the index
 	length int64 // in the file
@@ -144,7 +144,7 @@ type block struct {
 	sum    uint32
 }
 
-// file is what a Writer and a Reader share.
+// file is the part that a Writer and a Reader share.
 type file struct {
 	disk   disk.File
 	name   string

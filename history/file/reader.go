@@ -44,7 +44,7 @@ func Open(path string, opts Options) (*Reader, error) {
 }
 
 // Provider returns the provider of a file, which programs give to Open that show the files of others. It
-// reads the header alone. The provider of the options is ignored. The errors are those of Open for the
+// reads the header alone. The provider of the options is ignored. The errors are as for Open, for the
 // header.
 func Provider(path string, opts Options) (provider string, err error) {
 	f, err := opts.open(path)
@@ -172,7 +172,7 @@ func (r *Reader) readBlocks(index *fields.Reader, most int64) error {
 	return index.Err()
 }
 
-// readAside reads the place of what is beside the index, which is before most.
+// readAside reads the place of the block Aside, which is before most.
 func (r *Reader) readAside(index *fields.Reader, most int64) {
 	index.In("aside")
 	e := end{length: int64(index.Uint("length", uint64(most)))}
@@ -194,7 +194,7 @@ func (r *Reader) Aside() ([]byte, error) {
 	return r.readWhole(r.aside, "aside")
 }
 
-// Blocks returns the number of blocks, their bytes in the file, and those that they have in memory.
+// Blocks returns the number of blocks, their bytes in the file, and their bytes in memory.
 func (r *Reader) Blocks() (number int, bytes, raw int64) {
 	for _, b := range r.blocks {
 		bytes, raw = bytes+int64(b.length), raw+int64(b.raw)
@@ -203,7 +203,7 @@ func (r *Reader) Blocks() (number int, bytes, raw int64) {
 }
 
 // VerifyBlock reads the block of a number, from 0 on, and returns its error if it is damaged
-// (*DamagedError) or cannot be read. The view keeps what it has in memory.
+// (*DamagedError) or cannot be read. The view keeps the blocks that it has in memory.
 func (r *Reader) VerifyBlock(number int) error {
 	return r.readBlock(r.blocks[number], make([]byte, tile.ChunkBytes))
 }

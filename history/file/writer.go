@@ -34,7 +34,7 @@ type Writer struct {
 }
 
 // Create makes a file with an empty history, which is durable when it returns. The errors are
-// history.ErrLimit for a provider that is too long, fs.ErrExist, and those of the file system. After one
+// history.ErrLimit for a provider that is too long, fs.ErrExist and any from the file system. After one
 // there is no file, unless it could not be removed.
 func Create(path string, opts Options) (*Writer, error) {
 	if len(opts.Provider) > mostProvider {
@@ -63,7 +63,7 @@ func Create(path string, opts Options) (*Writer, error) {
 	return w, nil
 }
 
-// append writes bytes behind those of the file, and reports whether they are there.
+// append writes bytes at the end of the file, and reports whether they are there.
 func (w *Writer) append(b []byte) bool {
 	if w.err != nil {
 		return false
@@ -113,10 +113,10 @@ func (w *Writer) readPage(number int, into []byte) error {
 	return w.readBlock(b, into)
 }
 
-// Sync makes durable what was committed: Open returns it from then on, whatever happens to the process.
-// It writes the index of the whole history, some 20 bytes a tile and what names and texts take
-// compressed, and waits for the disk twice. The errors are history.ErrBusy within a transaction, and those
-// of the file system. After one of these the file stays as the Sync before left it.
+// Sync makes all commits durable: Open returns them from then on, whatever happens to the process.
+// It writes the index of the whole history, some 20 bytes a tile plus the compressed names and texts,
+// and waits for the disk twice. The errors are history.ErrBusy within a transaction, and any
+// from the file system. After one of these the file stays as the Sync before left it.
 func (w *Writer) Sync() error {
 	d, err := w.History.BeginDrop() // no writer can begin
 	if err != nil {
@@ -142,7 +142,7 @@ func (w *Writer) Sync() error {
 	return w.err
 }
 
-// writeAside writes what is beside the index.
+// writeAside writes the block Aside.
 func (w *Writer) writeAside() {
 	w.aside = end{}
 	if len(w.Aside) > 0 {
@@ -182,7 +182,7 @@ func (w *Writer) index(image []byte) []byte {
 }
 
 // Close is Sync, and closes the file. Queries that need a block return an error from then on. A history
-// that was not closed has open intervals in the file. The errors are those of Sync, which leave
+// that was not closed has open intervals in the file. The errors are as for Sync, which leave
 // the file closed, but for history.ErrBusy.
 func (w *Writer) Close() error {
 	err := w.Sync()
@@ -194,7 +194,7 @@ func (w *Writer) Close() error {
 }
 
 // Discard closes the file, if Close did not, and removes it. Queries that need a block return an error from then on.
-// The errors are those of the file system.
+// The errors come from the file system.
 func (w *Writer) Discard() (err error) {
 	if w.open {
 		w.open, err = false, w.disk.Close()

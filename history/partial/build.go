@@ -17,12 +17,12 @@ type Options struct {
 	End int64
 	// Every is the number of events between two checkpoints, at least 1.
 	Every int
-	// History takes what is kept, such as that of a file (package paged). It must be a new one, from Start on,
+	// History takes the kept intervals, such as the history of a file (package file). It must be a new one, from Start on,
 	// that nobody else writes. After an error that stays it is of no use. nil: a history in memory.
 	History *history.History
 }
 
-// history returns the history of what is kept.
+// history returns the history of the kept intervals.
 func (o *Options) history() (*history.History, error) {
 	h := o.History
 	if h == nil {
@@ -34,8 +34,8 @@ func (o *Options) history() (*history.History, error) {
 	return h, nil
 }
 
-// Build reads all events and returns the history. It takes memory for what is kept, and for
-// the state of each attribute. The errors are those of Grow, Growing.Read and Growing.Finish.
+// Build reads all events and returns the history. It takes memory for the kept intervals, and for
+// the state of each attribute. The errors are as for Grow, Growing.Read and Growing.Finish.
 func Build[E any](ctx context.Context, events Events[E], provider Provider[E], opts Options) (*History[E], error) {
 	g, err := Grow(ctx, events, provider, opts)
 	if err != nil {
@@ -75,7 +75,7 @@ func (b *builder) begin() (err error) {
 	return err
 }
 
-// commit ends what begin began.
+// commit ends the transaction of begin.
 func (b *builder) commit() (err error) {
 	if b.draft != nil {
 		b.view, err = b.draft.Commit()
@@ -84,7 +84,7 @@ func (b *builder) commit() (err error) {
 	return err
 }
 
-// abort drops what was written since the last commit.
+// abort drops all writes since the last commit.
 func (b *builder) abort() {
 	if b.draft != nil {
 		b.draft.Abort()

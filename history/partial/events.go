@@ -10,8 +10,8 @@ import (
 const MaxPosition = 1024
 
 var (
-	// ErrDiffers is returned if the events of a replay are not those of the build, as far as
-	// that shows: what is kept does not agree with them.
+	// ErrDiffers is returned if the events of a replay are not the events of the build, as far as
+	// that shows: the kept intervals do not agree with them.
 	ErrDiffers = errors.New("events differ from those of the build")
 	// ErrPosition is returned by Build for a position longer than MaxPosition.
 	ErrPosition = errors.New("position of events is too long")

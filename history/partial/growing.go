@@ -10,7 +10,7 @@ import (
 	"github.com/granarydb/granary/history"
 )
 
-// Growing is a history whose events are still coming. It reads those that there are, and is asked up to the last
+// Growing is a history whose events are still coming. It reads the events that exist, and answers up to the last
 // checkpoint (History). It belongs to one goroutine.
 type Growing[E any] struct {
 	builder
@@ -25,7 +25,7 @@ type Growing[E any] struct {
 }
 
 // Grow begins a history, and opens a reader at the first event. Finish or Close must follow. The errors are
-// history.ErrQuery for invalid options, EventsError of the reader, which has ctx, and those of Begin of opts.History.
+// history.ErrQuery for invalid options, EventsError of the reader, which has ctx, and any from Begin of opts.History.
 func Grow[E any](ctx context.Context, events Events[E], provider Provider[E], opts Options) (*Growing[E], error) {
 	if opts.Every < 1 || opts.Start == math.MinInt64 {
 		return nil, fmt.Errorf("%w: a checkpoint every %d events, from %d", history.ErrQuery, opts.Every, opts.Start)
@@ -54,8 +54,8 @@ func Grow[E any](ctx context.Context, events Events[E], provider Provider[E], op
 // Read reads events until the reader says io.EOF, and returns their number. It can be called again once there are
 // more. Each event is read once: after an error of ctx, or an EventsError, a call goes on where the one before ended.
 //
-// Other errors stay: ErrPosition, history.ErrOrder for events out of order, or not behind a checkpoint, those of the
-// provider, and those of opts.History. After one of these, what was read up to the last checkpoint is all there is.
+// Other errors stay: ErrPosition, history.ErrOrder for events out of order, or not behind a checkpoint, any from the
+// provider, and any from opts.History. After one of these the history ends at the last checkpoint.
 func (g *Growing[E]) Read(ctx context.Context) (events int, err error) {
 	if err := g.begin(); err != nil {
 		return 0, err
@@ -84,7 +84,7 @@ func (g *Growing[E]) begin() error {
 	return g.builder.begin()
 }
 
-// fail keeps an error, and drops what was written since the last commit.
+// fail keeps an error, and drops all writes since the last commit.
 func (g *Growing[E]) fail(err error) error {
 	if err != nil {
 		g.err = err
@@ -142,7 +142,7 @@ func (g *Growing[E]) position() ([]byte, error) {
 
 // Checkpoint makes a checkpoint at an instant, up to which all events have been read: others come later. So the
 // history is known up to there, be there as few events as there may. At the last checkpoint it does nothing. The
-// errors are history.ErrOrder for an instant before the last event or checkpoint, and those of Read.
+// errors are history.ErrOrder for an instant before the last event or checkpoint, and as for Read.
 func (g *Growing[E]) Checkpoint(at int64) error {
 	if err := g.begin(); err != nil {
 		return err
@@ -167,7 +167,7 @@ func (g *Growing[E]) Checkpoint(at int64) error {
 // copy of the state of each attribute, some 56 bytes, and ends the transaction of opts.History, so that others can
 // use that until the next call.
 //
-// The errors are those of opts.History.
+// The errors come from opts.History.
 func (g *Growing[E]) History() (*History[E], error) {
 	if err := g.commit(); err != nil {
 		return nil, g.fail(err)
@@ -181,7 +181,7 @@ func (g *Growing[E]) History() (*History[E], error) {
 }
 
 // Finish makes the last checkpoint, at Options.End or the last event if that is later, where all intervals end. It closes the
-// reader, and returns the whole history. The errors are those of Close and of Read.
+// reader, and returns the whole history. The errors are as for Close and Read.
 func (g *Growing[E]) Finish() (*History[E], error) {
 	if err := g.begin(); err != nil {
 		return nil, errors.Join(err, g.Close())

@@ -64,11 +64,11 @@ func (h *History[E]) Checkpoints() []int64 { return slices.Clone(h.marks.times) 
 // Intervals returns the number of intervals that are kept. Gaps do not count.
 func (h *History[E]) Intervals() int { return h.intervals }
 
-// Kept returns the history of what is kept. A gap is null there. If the history goes on, the intervals that hold at
+// Kept returns the history of the kept intervals. A gap is null there. If the history goes on, the intervals that hold at
 // its end are not there.
 func (h *History[E]) Kept() *history.View { return h.kept.view }
 
-// Size returns the bytes on the heap of what is kept, and of the checkpoints; after Open of these alone.
+// Size returns the bytes on the heap of the kept intervals, and of the checkpoints; after Open of these alone.
 func (h *History[E]) Size() int64 {
 	size := h.size
 	for _, p := range h.marks.positions {
@@ -78,8 +78,8 @@ func (h *History[E]) Size() int64 {
 }
 
 // At returns the interval of an attribute that t is in. If it is kept, no event is read. Else
-// a replay goes from the checkpoint before t to the end of the interval. The errors are those
-// of history.View.At, ErrDiffers, EventsError, and that of ctx.
+// a replay goes from the checkpoint before t to the end of the interval. The errors are as
+// for history.View.At, ErrDiffers, EventsError, and that of ctx.
 func (h *History[E]) At(ctx context.Context, a history.Attribute, t int64) (history.Interval, error) {
 	in, err := h.kept.at(a, t)
 	if err != nil {
@@ -97,7 +97,7 @@ func (h *History[E]) At(ctx context.Context, a history.Attribute, t int64) (hist
 }
 
 // Slice returns the intervals of all attributes that t is in, by attribute, in the memory of
-// an old slice. If all are kept, no event is read. The errors are those of At.
+// an old slice. If all are kept, no event is read. The errors are as for At.
 func (h *History[E]) Slice(ctx context.Context, t int64, old []history.Interval) ([]history.Interval, error) {
 	all, err := h.kept.slice(t, old)
 	if err != nil {
@@ -118,7 +118,7 @@ func (h *History[E]) Slice(ctx context.Context, t int64, old []history.Interval)
 	return all, nil
 }
 
-// fill replays a stretch until the gaps have what they need. An error of ctx is its own.
+// fill replays a stretch until the gaps are filled as far as needed. An error of ctx is its own.
 func (h *History[E]) fill(ctx context.Context, stretch int, gaps map[history.Attribute]*gap) error {
 	if len(gaps) == 0 {
 		return nil

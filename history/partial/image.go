@@ -12,7 +12,7 @@ import (
 )
 
 // ErrImage is returned by Open for bytes that are no image of checkpoints, or one of another history, and by
-// questions about what is kept in a file whose bytes are wrong although their checksums are right.
+// questions about the kept history of a file whose bytes are wrong although their checksums are right.
 var ErrImage = errors.New("invalid image of checkpoints")
 
 // AppendImage appends the checkpoints to dst, for Open, with a history that has what is kept: Kept, or one of
@@ -70,7 +70,7 @@ func (k *kept) appendOngoing(w *fields.Writer) {
 	}
 }
 
-// Open returns a history of what an earlier one kept, of which AppendImage made an image, and of the same events
+// Open returns a history of the kept intervals that AppendImage made an image of, and of the same events
 // and provider. It keeps none of the bytes of the image.
 //
 // The error is ErrImage. Open checks that the checkpoints are instants of the kept history, in order, up to its
@@ -106,7 +106,7 @@ func Open[E any](view *history.View, image []byte, events Events[E], provider Pr
 	return h, nil
 }
 
-// read reads so many checkpoints of what is kept, and its end.
+// read reads n checkpoints of the kept history, and its end.
 func (m *marks) read(r *fields.Reader, k *kept, n int) {
 	if r.Err() != nil {
 		return

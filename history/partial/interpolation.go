@@ -20,7 +20,7 @@ type Interpolation struct {
 // Null is 0. Only before the first checkpoint, where no value is kept, events are replayed, as At does; At
 // is the exact answer everywhere.
 //
-// The errors are those of At, and history.ErrKind for a value that is no number. It costs three states of a
+// The errors are as for At, and history.ErrKind for a value that is no number. It costs three states of a
 // history.View.
 func (h *History[E]) Interpolate(ctx context.Context, a history.Attribute, t int64) (Interpolation, error) {
 	in, err := h.kept.at(a, t)

@@ -24,7 +24,8 @@ func (e *NotYetError) Error() string {
 // Unwrap returns history.ErrOutside.
 func (e *NotYetError) Unwrap() error { return history.ErrOutside }
 
-// kept is what a history keeps: the intervals of a view, and those that hold at the last checkpoint if the history goes on.
+// kept is what a history keeps: the intervals of a view, and, if the history goes on, the intervals
+// that hold at the last checkpoint.
 type kept struct {
 	view    *history.View
 	end     int64
@@ -34,7 +35,7 @@ type kept struct {
 // goesOn reports whether events may follow.
 func (k *kept) goesOn() bool { return !k.view.Closed() }
 
-// changed returns the number of ongoing intervals but those of attributes that never changed.
+// changed returns the number of ongoing intervals without the attributes that never changed.
 func (k *kept) changed() (n int) {
 	for a := range k.ongoing {
 		if k.isChanged(a) {
@@ -93,7 +94,7 @@ func (k *kept) at(a history.Attribute, t int64) (in history.Interval, err error)
 	return in, k.checkAt(a, in, t)
 }
 
-// slice returns the intervals of all attributes that t is in, in the memory of old ones.
+// slice returns the intervals of all attributes that t is in, in the memory of old.
 func (k *kept) slice(t int64, old []history.Interval) ([]history.Interval, error) {
 	if k.goesOn() {
 		if err := k.check(t); err != nil {

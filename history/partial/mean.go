@@ -15,7 +15,7 @@ import (
 // Interpolate does: in a gap it is between the kept values before and behind. Null is 0. Only before the first
 // checkpoint, where no value is kept, events are replayed.
 //
-// The errors are those of Range, and history.ErrKind for a value that is no number. A value that is NaN or infinite
+// The errors are as for Range, and history.ErrKind for a value that is no number. A value that is NaN or infinite
 // makes the mean NaN, and the error infinite. It costs 0.5 us for each kept interval and gap on the way.
 func (h *History[E]) Mean(ctx context.Context, a history.Attribute, from, to int64) (Interpolation, error) {
 	s := newSums()
@@ -51,7 +51,7 @@ func (h *History[E]) Mean(ctx context.Context, a history.Attribute, from, to int
 
 // MeanOf returns the mean of a counter over the instants from from to to of which there are all intervals, those of
 // History.Range or of history.View.Range: exactly, but for the last digit of a float64. With History.Range it is Mean
-// by a replay, and takes no counter for monotone. Null is 0. The errors are those of the intervals, and
+// by a replay, and takes no counter for monotone. Null is 0. The errors are any of the intervals, and
 // history.ErrKind. Values that are NaN or infinite are as for Mean, and so is no instant.
 func MeanOf(a history.Attribute, intervals iter.Seq2[history.Interval, error], from, to int64) (Interpolation, error) {
 	s := newSums()

@@ -26,7 +26,7 @@ func newGap(in history.Interval, through int64, wanted func(history.Interval) bo
 	return &gap{end: in.End, through: through, next: in.Start, wanted: wanted}
 }
 
-// replay has the states of the events from a checkpoint on. Those of the checkpoint are
+// replay has the states of the events from a checkpoint on. The states of the checkpoint are
 // looked up at their first use.
 type replay struct {
 	kept    *kept

@@ -26,7 +26,7 @@ func (o *ongoing) until(end int64) history.Interval {
 	return history.Interval{Start: o.start, End: end, Value: o.value}
 }
 
-// states are those of a build or of a replay.
+// states are the states of a build or of a replay.
 type states interface {
 	child(base history.Attribute, path []string) (history.Attribute, error)
 	descendants(a history.Attribute) []history.Attribute
@@ -45,8 +45,8 @@ type Writer struct {
 // Time returns the time of the event.
 func (w *Writer) Time() int64 { return w.at }
 
-// Attribute returns the attribute of a path, and creates what is missing. The errors are
-// those of history.Writer.Attribute; ErrDiffers in a replay that asks for one that the build
+// Attribute returns the attribute of a path, and creates missing attributes. The errors are
+// as for history.Writer.Attribute; ErrDiffers in a replay that asks for one that the build
 // did not create.
 func (w *Writer) Attribute(path ...string) (history.Attribute, error) {
 	if len(path) == 0 {

@@ -49,7 +49,7 @@ func (c *column) read(l, i int, n *node) {
 	n.read(c.levels[l].data[c.levels[l].at[i]:], c.kind)
 }
 
-// add appends the next of the lowest nodes, and those above it that it completes. It returns their bytes.
+// add appends the next of the lowest nodes, and the nodes above it that it completes. It returns their bytes.
 func (c *column) add(n *node, end int64, behind int) (bytes int) {
 	c.ends = appendTight(c.ends, end)
 	c.tiles = appendTight(c.tiles, uint32(behind))

@@ -1,4 +1,4 @@
-// Package summary answers what a picture asks of an interval history: which share of each pixel an attribute
+// Package summary answers the questions of a picture about an interval history: which share of each pixel an attribute
 // spent in which state ([Pyramid.Shares]), and the least, the greatest and the mean of its values there
 // ([Pyramid.Measures]). A range is one pixel. Answers are exact, at the edges too.
 //
@@ -23,7 +23,7 @@
 //
 // # Invariants
 //
-//	S1  The times of a pixel are those of all its instants: they sum up to its width.
+//	S1  The times of a pixel cover all its instants: they sum up to its width.
 //	S2  A question is answered the same with nodes and without, but for the rounding of floats.
 //	S3  A pyramid never changes. One that is extended appends behind what readers of the old one look at.
 //	S4  A node begins behind the one before it, and has all intervals up to its end, or begins before the view.

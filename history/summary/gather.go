@@ -123,7 +123,7 @@ func (g *gathered) shrink() {
 	}
 }
 
-// give gives what was gathered of a slot. more is false if the range is over.
+// give gives the gathered intervals of a slot. more is false if the range is over.
 func (w *walker) give(slot uint, s sink) (more bool) {
 	r := &w.together.runs[slot&(tile.Slots-1)]
 	nulls := r.nulls

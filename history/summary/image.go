@@ -19,7 +19,7 @@ var ErrImage = errors.New("invalid image of summaries")
 const imageVersion = 1
 
 // AppendImage appends the nodes to dst, for Open with the same view, or one of its image. It takes less than their
-// Size: the lowest nodes are kept, and those above are made of them. docs/format/history.md draws the bytes.
+// Size: the lowest nodes are kept, and the nodes above are made of them. docs/format/history.md draws the bytes.
 func (p *Pyramid) AppendImage(dst []byte) []byte {
 	w := fields.Writer{Data: dst}
 	w.Uint(imageVersion)
@@ -101,7 +101,7 @@ func Open(v *history.View, image []byte) (*Pyramid, error) {
 	return p, nil
 }
 
-// leastLane is the number of bytes that a lane takes at least: what is left of each slot, and the slots with nodes.
+// leastLane is the number of bytes that a lane takes at least: the rest of each slot, and the slots with nodes.
 const leastLane = 2 + tile.Slots + 8
 
 // imageReader reads an image.

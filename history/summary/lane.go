@@ -26,10 +26,10 @@ const groupLen = 64
 // it.
 var share = 30
 
-// columnBytes is those of a column without nodes, with its first level, and some room for nodes.
+// columnBytes is the bytes of a column without nodes, with its first level, and some room for nodes.
 const columnBytes = int(unsafe.Sizeof(column{})+unsafe.Sizeof(level{})) + 96
 
-// nodeBytes is those of most nodes, with what the level above adds.
+// nodeBytes is the bytes of most nodes, with the share of the level above.
 const nodeBytes = 72
 
 // tileBytes returns the bytes of a tile in memory, without its dictionary.

@@ -13,7 +13,7 @@ type Measure struct {
 	First, Last int32
 	// Kind is that of the values: KindNull if there is none.
 	Kind history.Kind
-	// Intervals is the number of intervals that hold at some instant of the pixels, those of null too.
+	// Intervals is the number of intervals that hold at some instant of the pixels, null included.
 	Intervals uint64
 	// Time is the instants with a value. 0 stands for 2^64 if there is one.
 	Time uint64
@@ -65,8 +65,8 @@ type Measures struct {
 }
 
 // Measures returns the least, the greatest and the mean value of attributes, or of all if the list is nil, for each
-// pixel of a range of instants, both ends included. One pixel asks for those of the range. There are at most three
-// measures for each interval in the range. The errors are those of Shares, and the cost is up to twice theirs.
+// pixel of a range of instants, both ends included. One pixel asks for the measures of the range. There are at most three
+// measures for each interval in the range. The errors are as for Shares, and the cost is up to twice theirs.
 func (p *Pyramid) Measures(attributes []history.Attribute, from, to int64, pixels int) (*Measures, error) {
 	return p.MeasuresInto(nil, attributes, from, to, pixels)
 }

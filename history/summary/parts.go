@@ -15,13 +15,13 @@ var partLen = 128
 // leastParts is the parts of a question that are worth a goroutine.
 const leastParts = 4
 
-// answers is what the attributes of a question have, by part.
+// answers is the results of the attributes of a question, by part.
 type answers[T any] struct {
-	n, of int // attributes, and those of a part
+	n, of int // attributes, and attributes of a part
 	parts []answer[T]
 }
 
-// answer is what the attributes of a part have.
+// answer is the results of the attributes of a part.
 type answer[T any] struct {
 	all []T
 	of  []int // where those of each attribute begin, and behind the last
@@ -41,7 +41,7 @@ func (a *answers[T]) prepare(n int) {
 	}
 }
 
-// at returns what attribute i has.
+// at returns the results of attribute i.
 func (a *answers[T]) at(i int) []T {
 	p := &a.parts[i/a.of]
 	i %= a.of
@@ -94,7 +94,7 @@ func workers(attributes int) int {
 // partsOf returns the number of parts of attributes.
 func partsOf(attributes int) int { return (attributes + partLen - 1) / partLen }
 
-// together runs a function for each of some numbers, and waits for all.
+// together calls run with each i below n, and waits for all.
 func together(n int, run func(i int)) {
 	var others sync.WaitGroup
 	for i := 1; i < n; i++ {

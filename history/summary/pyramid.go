@@ -15,7 +15,7 @@ import (
 // is written.
 type Pyramid struct {
 	view    *history.View
-	lanes   []*lane     // nil for those without nodes, and maybe fewer than the view has
+	lanes   []*lane     // nil for lanes without nodes, and maybe fewer than the view has
 	taken   atomic.Bool // another pyramid appends to its columns
 	walkers *sync.Pool
 }
@@ -61,7 +61,7 @@ func goneTiles(old, v *history.View, lane int) int {
 // View returns the view.
 func (p *Pyramid) View() *history.View { return p.view }
 
-// Size returns the bytes of the nodes on the heap: at most 5 % of those of the history.
+// Size returns the bytes of the nodes on the heap: at most 5 % of the bytes of the history.
 func (p *Pyramid) Size() int64 {
 	n := int64(unsafe.Sizeof(*p)) + 8*int64(cap(p.lanes))
 	for _, l := range p.lanes {

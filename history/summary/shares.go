@@ -39,7 +39,7 @@ type word struct {
 }
 
 // Shares returns the time that attributes, or all if the list is nil, spent in each state, for each pixel of a range
-// of instants, both ends included. The errors are those of View.Pixels of package history. There are at most three
+// of instants, both ends included. The errors are as for View.Pixels of package history. There are at most three
 // shares for each interval in the range, mostly fewer. It costs 3 to 10 ns an interval that is read, 5 ns a share and
 // 35 ns an attribute; in an open view a row of View.SliceColumns for each attribute more. Attributes of one lane should
 // follow each other, as those of Children and of Descendants mostly do.
@@ -97,7 +97,7 @@ func (s *Shares) number(all []*sharer) {
 // Attributes returns the number of attributes of the question.
 func (s *Shares) Attributes() int { return s.n }
 
-// Attribute returns the shares of attribute i of the question, in the order of pixels. Those of one pixel are in no
+// Attribute returns the shares of attribute i of the question, in the order of pixels. The shares of one pixel are in no
 // order. No two that follow each other are of one state and alone in their pixels.
 func (s *Shares) Attribute(i int) []Share { return s.at(i) }
 

@@ -8,7 +8,7 @@ import (
 	"github.com/granarydb/granary/internal/tile"
 )
 
-// sink takes the intervals of one attribute in the order of time, and nodes in the place of some.
+// sink takes the intervals of one attribute in the order of time, and nodes in place of runs of intervals.
 type sink interface {
 	// pixels returns the number of pixels.
 	pixels() int
@@ -266,7 +266,7 @@ func (w *walker) tile(j int, slot uint, s sink) (more bool) {
 	return w.entries(&t, &c, lo, hi, s)
 }
 
-// within returns those of the entries [lo, hi) of a slot in a tile that end in the range, and the one that it ends in.
+// within narrows [lo, hi) to the entries of a slot in tile j that end in the range, and the entry that the range ends in.
 func (w *walker) within(j int, t *tile.Tile, lo, hi int) (from, to int) {
 	if j == w.first {
 		lo = t.Search(lo, hi, w.from)

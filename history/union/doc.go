@@ -14,8 +14,8 @@
 //
 //	J1  An attribute belongs to the one member that has states of it, or to the first that has it at
 //	    all. Two members with states of it are ErrOwner.
-//	J2  Answers are those of one whole history of the events of all, but for the numbers of
-//	    attributes: those of a member follow those of the members before it.
-//	J3  A question goes to those members alone whose attributes it is about, once to each.
+//	J2  Answers equal the answers of one whole history of the events of all, but for the numbers of
+//	    attributes: the numbers of a member follow the numbers of the members before it.
+//	J3  A question goes only to the members that have its attributes, once to each.
 //	J4  A History never changes, and keeps nothing of a question.
 package union

@@ -33,7 +33,7 @@ type History struct {
 // replay events for these.
 //
 // The errors are ErrOwner, with the path of the attribute, history.ErrQuery for no members or other instants,
-// history.ErrLimit for too many attributes, and those of Member.At.
+// history.ErrLimit for too many attributes, and any from Member.At.
 func Join(ctx context.Context, seed uint64, members ...Member) (*History, error) {
 	if len(members) == 0 {
 		return nil, fmt.Errorf("%w: no members", history.ErrQuery)

@@ -10,7 +10,7 @@ import (
 	"github.com/granarydb/granary/history/partial"
 )
 
-// At returns the interval of an attribute that t is in. The errors are those of its member.
+// At returns the interval of an attribute that t is in. The errors come from its member.
 func (h *History) At(ctx context.Context, a history.Attribute, t int64) (history.Interval, error) {
 	p, err := h.place(a)
 	if err != nil {
@@ -20,7 +20,7 @@ func (h *History) At(ctx context.Context, a history.Attribute, t int64) (history
 }
 
 // Interpolate returns about the value of a counter at t, as partial.History.Interpolate. An attribute of a complete
-// member has its exact value, but for an int that no float64 is. The errors are those of its member.
+// member has its exact value, but for an int that no float64 is. The errors come from its member.
 func (h *History) Interpolate(ctx context.Context, a history.Attribute, t int64) (partial.Interpolation, error) {
 	p, err := h.place(a)
 	if err != nil {
@@ -30,8 +30,8 @@ func (h *History) Interpolate(ctx context.Context, a history.Attribute, t int64)
 }
 
 // Mean returns about the mean of a counter over a range, as partial.History.Mean; partial.MeanOf of Range is the exact one.
-// That of an attribute of a complete member is exact, but for the last digit of a float64. The errors are
-// those of its member.
+// That of an attribute of a complete member is exact, but for the last digit of a float64. The errors
+// come from its member.
 func (h *History) Mean(ctx context.Context, a history.Attribute, from, to int64) (partial.Interpolation, error) {
 	p, err := h.place(a)
 	if err != nil {
@@ -41,7 +41,7 @@ func (h *History) Mean(ctx context.Context, a history.Attribute, from, to int64)
 }
 
 // Slice returns the intervals of all attributes that t is in, by attribute, in the memory of an old slice. It
-// takes memory for the slice of the largest member too. The errors are those of the members.
+// takes memory for the slice of the largest member too. The errors come from the members.
 func (h *History) Slice(ctx context.Context, t int64, old []history.Interval) ([]history.Interval, error) {
 	all := slices.Grow(old[:0], len(h.places))[:len(h.places)]
 	var of []history.Interval
@@ -60,7 +60,7 @@ func (h *History) Slice(ctx context.Context, t int64, old []history.Interval) ([
 }
 
 // Range yields the whole intervals of an attribute that hold at some instant from from to to, both included,
-// in the order of time. An error is the last element, without an interval. The errors are those of its
+// in the order of time. An error is the last element, without an interval. The errors come from its
 // member.
 func (h *History) Range(ctx context.Context, a history.Attribute, from, to int64) iter.Seq2[history.Interval, error] {
 	p, err := h.place(a)
@@ -72,7 +72,7 @@ func (h *History) Range(ctx context.Context, a history.Attribute, from, to int64
 
 // Sample returns the intervals of attributes that contain one of the times, as history.View.Sample does, and
 // the attribute of each: all attributes if the list is nil. Each member has one question, of its attributes. The
-// errors are those of the members, and history.ErrAttribute.
+// errors are any from the members, and history.ErrAttribute.
 func (h *History) Sample(ctx context.Context, attributes []history.Attribute, times []int64) ([]history.Attribute, []history.Interval, error) {
 	if attributes == nil {
 		attributes = make([]history.Attribute, len(h.places))
@@ -130,7 +130,7 @@ func (h *History) ask(ctx context.Context, attributes []history.Attribute, times
 	return answers, nil
 }
 
-// Pixels is Sample at instants evenly from from to to, as history.View.Pixels. The errors are those of that and of
+// Pixels is Sample at instants evenly from from to to, as history.View.Pixels. The errors are as for At and
 // Sample.
 func (h *History) Pixels(ctx context.Context, attributes []history.Attribute, from, to int64, pixels int) ([]history.Attribute, []history.Interval, error) {
 	times := history.PixelTimes(from, to, pixels)

@@ -24,7 +24,7 @@ type Attribute struct {
 const heading = "key\tparent\tname"
 
 // ReadAttributes reads the attributes of a set with that many keys from uncompressed r. Names
-// are unique under one parent. The errors are ErrFormat, ErrLimit and those of r.
+// are unique under one parent. The errors are ErrFormat, ErrLimit and any from r.
 func ReadAttributes(r io.Reader, keys int, limits Limits) ([]Attribute, error) {
 	limits = limits.withDefaults()
 	if keys < 0 || keys > limits.Keys {

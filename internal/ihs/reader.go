@@ -27,7 +27,7 @@ type Reader struct {
 }
 
 // NewReader reads the header of a set from r, uncompressed. It reads ahead. The errors are
-// ErrFormat, ErrLimit and those of r.
+// ErrFormat, ErrLimit and any from r.
 func NewReader(r io.Reader, limits Limits) (*Reader, error) {
 	d := &Reader{in: bufio.NewReaderSize(r, 64<<10), limits: limits.withDefaults()}
 	if err := d.readHeader(); err != nil {
@@ -41,7 +41,7 @@ func NewReader(r io.Reader, limits Limits) (*Reader, error) {
 func (d *Reader) Header() Header { return d.header }
 
 // Next returns the next interval, sound by itself (S1), and io.EOF after the last. Any other
-// error also ends the reading: ErrFormat, ErrLimit, and those of the reader below.
+// error also ends the reading: ErrFormat, ErrLimit and any from the reader below.
 func (d *Reader) Next() (Interval, error) {
 	if d.err != nil {
 		return Interval{}, d.err

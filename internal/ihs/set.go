@@ -43,7 +43,7 @@ func BaseName(name string) string {
 
 // Open reads the set NAME from the files NAME.ihs.gz and NAME.attrs.tsv.gz, or computes the
 // set of a name "synth:ATTRIBUTES:CHANGES" (see Synth). A name may have the first file's
-// suffix. The set has passed Check. The errors are ErrFormat, ErrLimit and those of the files.
+// suffix. The set has passed Check. The errors are ErrFormat, ErrLimit and any from the files.
 func Open(name string, limits Limits) (*Set, error) {
 	if made, err := ParseSynth(name); err != nil || made != nil {
 		if err != nil {
@@ -87,7 +87,7 @@ func readFile(name string, read func(io.Reader) error) error {
 }
 
 // Read reads the intervals of a set from r, uncompressed, and does not Check them. The errors
-// are ErrFormat, ErrLimit and those of r.
+// are ErrFormat, ErrLimit and any from r.
 func Read(r io.Reader, limits Limits) (*Set, error) {
 	d, err := NewReader(r, limits)
 	if err != nil {
@@ -181,7 +181,7 @@ func (s *Set) Check() error {
 	return nil
 }
 
-// Write writes the intervals to w, uncompressed. The errors are those of Writer.
+// Write writes the intervals to w, uncompressed. The errors are as for Writer.
 func (s *Set) Write(w io.Writer) error {
 	e, err := NewWriter(w, s.Header)
 	if err != nil {

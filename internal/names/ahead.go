@@ -7,8 +7,8 @@ import (
 	"github.com/granarydb/granary/internal/fields"
 )
 
-// ahead reads the attributes of an image in front of the reader that adds them, and loads what the writer will look at, so
-// that the processor waits for several at once. It changes nothing.
+// ahead reads the attributes of an image in front of the reader that adds them, and loads the memory that the writer will look at,
+// because the processor then waits for several cache misses at once. It changes nothing.
 type ahead struct {
 	fields.Reader
 	t       *Tree
@@ -23,10 +23,10 @@ func (t *Tree) Ahead(at fields.Reader, attributes int) *ahead {
 	return &ahead{Reader: at, t: t, n: uint32(attributes)}
 }
 
-// lookahead is the number of attributes between one that is added and one for which that is prepared.
+// lookahead is the number of attributes between the attribute that is added and the attribute whose memory is loaded.
 const lookahead = 8
 
-// To goes on, up to some attributes behind one that is to be added.
+// To goes on, up to lookahead attributes behind next, which is to be added.
 func (a *ahead) To(next uint32) {
 	for ; a.next < min(next+lookahead, a.n) && a.Err() == nil; a.next++ {
 		parent := a.next + 1 - uint32(a.Uint("parent", uint64(a.next)+1))

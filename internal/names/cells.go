@@ -38,7 +38,7 @@ func (c *cells) find(key uint64, n uint32, is func(i uint32) bool) uint32 {
 	}
 }
 
-// first returns what is in the first cell of a key.
+// first returns the content of the first cell of a key.
 func (c *cells) first(key uint64) uint32 {
 	if p := c.table.Load(); p != nil {
 		return (*p)[home(key, len(*p))].Load()

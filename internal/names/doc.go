@@ -2,7 +2,7 @@
 // bytes that are values.
 //
 //	Tree      attributes, each with a parent, a name and a number, for their one writer
-//	Names     those that existed at one moment, for any number of readers
+//	Names     the attributes that existed at one moment, for any number of readers
 //	Step      a step of a pattern of names
 //	Interner  texts of values, each with a code, for their one writer
 //	Texts     texts by number or code, for any number of readers

@@ -9,7 +9,7 @@ import (
 // values of a history. One goroutine at a time uses it. Beside it any number read the texts
 // that were published to them ([Texts.At]).
 //
-// Texts that came since the last Settle can be taken back. Those that nothing needs any more go
+// Texts that came since the last Settle can be taken back. Texts that nothing needs any more go
 // when Keep makes another interner of the rest. A text keeps its code as long as it is there,
 // and has no other. The code of one that went can be that of a later text, so a code has its
 // meaning with the Texts of the same interner alone.
@@ -155,7 +155,7 @@ func (t *Interner) index(slots int) {
 	}
 }
 
-// Settle makes all texts ones that TakeBack leaves.
+// Settle keeps all present texts: a later TakeBack leaves them.
 func (t *Interner) Settle() {
 	t.settled.supply, t.settled.slots, t.settled.tail = t.supply, len(t.slots), t.tail
 	t.begun, t.pages = t.begun[:0], t.pages[:0]
@@ -196,7 +196,7 @@ func (t *Interner) TakeBack() bool {
 	return true
 }
 
-// setPages sets the pages, without the dropped ones at the end.
+// setPages sets the pages, without the dropped pages at the end.
 func (t *Interner) setPages(places []*[pageLen]atomic.Uint64, states []*[pageLen]state) {
 	n := len(places)
 	for n > 0 && places[n-1] == nil {

@@ -6,7 +6,7 @@ import (
 	"slices"
 )
 
-// Names is the attributes of a history at one moment: those that were created until then.
+// Names is the attributes of a history at one moment: all that were created until then.
 // It is a value and may be copied. Any number of goroutines may use it, without locks, while
 // a writer goes on. Later attributes are unknown to it. The zero Names has none.
 //
@@ -69,7 +69,7 @@ func (n Names) Path(a Attribute) ([]string, error) {
 	return path, nil
 }
 
-// Parent returns the attribute whose child a is, or Top; Top is its own parent. The
+// Parent returns the parent of a, or Top; Top is its own parent. The
 // error is ErrAttribute.
 func (n Names) Parent(a Attribute) (Attribute, error) {
 	at, err := n.node(a)

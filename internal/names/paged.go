@@ -29,7 +29,7 @@ func (p *paged[T]) grow(i uint32) {
 	p.pages.Store(&grown)
 }
 
-// size returns the bytes on the heap, given those of an element.
+// size returns the bytes on the heap, from the bytes of an element.
 func (p *paged[T]) size(element int) int {
 	pages := p.pages.Load()
 	if pages == nil {

@@ -2,8 +2,8 @@ package names
 
 import "slices"
 
-// TextNumbers are numbers of texts in the order of their first use, from 0, of a transaction and of those that
-// were committed before. A journal has a text once, and its number from then on. The zero value has none.
+// TextNumbers are numbers of texts in the order of their first use, from 0, of a transaction and of the transactions
+// committed before. A journal has a text once, and its number from then on. The zero value has none.
 // It belongs to one goroutine.
 type TextNumbers struct {
 	of        []uint32 // by code: the number and 1, or 0
@@ -32,7 +32,7 @@ func (n *TextNumbers) Of(code uint32) (number uint64, isNew bool) {
 	return uint64(n.of[code] - 1), true
 }
 
-// Commit makes the numbers of the transaction those of committed ones.
+// Commit adds the numbers of the transaction to the committed numbers.
 func (n *TextNumbers) Commit() {
 	if len(n.fresh) == 0 {
 		return

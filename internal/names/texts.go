@@ -136,7 +136,7 @@ func (w *writer) rewind(to mark, begun []int) {
 	w.tail = to
 }
 
-// setBlocks publishes blocks, without the dropped ones at the end.
+// setBlocks publishes blocks, without the dropped blocks at the end.
 func (w *writer) setBlocks(blocks [][]byte) {
 	for len(blocks) > 1 && len(blocks[len(blocks)-1]) == 0 {
 		blocks = blocks[:len(blocks)-1]

@@ -60,7 +60,7 @@ type node struct {
 	parent, name, first, next atomic.Uint32
 }
 
-// New returns a tree without attributes, for at most so many, and never more than 2^31 - 2. The
+// New returns a tree without attributes, for at most `attributes` of them, and never more than 2^31 - 2. The
 // seed keys its hashes, so that names made to collide in one history do not in another.
 func New(seed uint64, attributes int) *Tree {
 	t := &Tree{limit: uint32(min(attributes, maxAttributes)), texts: nameTexts{writer: writer{seed: seed, largest: maxName}}, last: map[uint32]uint32{}}
@@ -84,7 +84,7 @@ func (t *Tree) key(i uint32) uint64 {
 	return uint64(node.parent.Load())<<32 | t.texts.key(node.name.Load())
 }
 
-// find returns the child of p with the name, whose hash is given, if it is one of the first
+// find returns the child of p with the name and its hash if it is among the first
 // n nodes, or 0.
 func (t *Tree) find(p uint32, name string, hash, n uint32) uint32 {
 	return t.cells.find(uint64(p)<<32|uint64(hash), n, func(i uint32) bool {

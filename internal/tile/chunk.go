@@ -79,8 +79,8 @@ func (c *Chunks) Bytes() int64 {
 	return int64(len(c.Tiles)) * ChunkBytes
 }
 
-// Unpack returns number i of those of width bits, at most 56, at an offset. mask is ones of
-// the width.
+// Unpack returns number i of the packed numbers of width bits, at most 56, at an offset. mask has
+// the low width bits set.
 func (c *Chunk) Unpack(at, i int, width uint, mask uint64) uint64 {
 	bit := i * int(width)
 	return c.Load(at+bit>>3) >> (bit & 7) & mask

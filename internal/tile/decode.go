@@ -5,7 +5,7 @@ import (
 	"math/bits"
 )
 
-// EachWord calls add with each word of some slots. One can come more than once.
+// EachWord calls add with each word of slots. A word can come more than once.
 func (t *Tile) EachWord(slots uint64, add func(word uint64)) {
 	c := t.Codes()
 	if t.Mask&^slots == 0 && c.Flags&Dictionary != 0 { // no other word is in the dictionary

@@ -27,7 +27,7 @@ type page struct {
 }
 
 // loaded is a page in memory. A tile that came from a file is checked when it is first opened; a bit
-// for each 16 bytes says at which ones that was. Each tile has more than 16.
+// for each 16 bytes says at which of them tiles were checked. Each tile has more than 16.
 type loaded struct {
 	chunk   Chunk
 	checked [ChunkBytes / 16 / 64]atomic.Uint64
@@ -43,11 +43,11 @@ type Pages struct {
 	// Write writes the bytes of a page, once; false keeps the page in memory for good. It is called
 	// by the history's writer.
 	Write func(number int, data []byte) bool
-	// Read reads a page into a chunk of zeros, from any goroutine. Its error is that of the query
+	// Read reads a page into a chunk of zeros, from any goroutine. Its error becomes the error of the query
 	// that needs the page.
 	Read func(number int, into []byte) error
-	// Most is the number of pages that stay in memory, beside those that are not written and those
-	// that queries are at. It is at least 1. A page takes 72 KiB.
+	// Most is the number of pages that stay in memory, beside unwritten pages and pages
+	// that queries use. It is at least 1. A page takes 72 KiB.
 	Most int
 
 	list  []*page
@@ -76,7 +76,7 @@ func (p *Pages) begin() (*page, *Chunk) {
 	return next, &in.chunk
 }
 
-// finish writes a page of so many bytes. Once it is written it may leave the memory.
+// finish writes the first `used` bytes of a page. Once it is written it may leave the memory.
 func (p *Pages) finish(page *page, used int) {
 	if in := page.now.Load(); p.Write(page.number, in.chunk[:used]) {
 		p.keep(page, in)
@@ -107,7 +107,7 @@ func (p *Pages) keep(page *page, in *loaded) {
 	p.hand = (p.hand + 1) % len(p.ring)
 }
 
-// unread is what a panic has of which Catch makes an error.
+// unread is the value of a panic that Catch turns into an error.
 type unread struct{ err error }
 
 // Catch is deferred by whatever opens tiles that can be apart. It makes the error of a page that could

@@ -9,7 +9,7 @@ type End struct {
 // Null is in the byte of a slot: the value is null.
 const Null = 1 << 7
 
-// Run is intervals that ended, on their way into tiles: columns as those of a block.
+// Run is intervals that ended, on their way into tiles: columns as in a block.
 type Run struct {
 	At    []End
 	Slots []uint8 // and Null

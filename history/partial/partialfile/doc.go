@@ -1,4 +1,4 @@
-// Package partialfile keeps partial histories in files: what is kept as a history of package paged, and the checkpoints as
+// Package partialfile keeps partial histories in files: the kept intervals as a history of package file, and the checkpoints as
 // the note of its index. So both are under one checksum, and the provider and its version stand in the file.
 //
 // A file of [Write] has two indexes: that of the empty history that it begins with, and that of the whole. A writer

@@ -9,12 +9,12 @@ import (
 	"github.com/granarydb/granary/history/partial"
 )
 
-// Write builds a partial history and puts it into a file, which is durable when it returns. It streams what is kept, so it
+// Write builds a partial history and puts it into a file, which is durable when it returns. It streams the kept intervals, so it
 // takes memory for the cache, the checkpoints, and the state of each attribute. Of fileOpts, Provider names the
 // provider and its version; its History.Start and opts.History are set.
 //
-// The errors are those of partial.Build and of file.Create and Close. After one there is no file, unless it could
-// not be removed; fs.ErrExist leaves the one that there is.
+// The errors are as for partial.Build, file.Create and Close. After one there is no file, unless it could
+// not be removed; fs.ErrExist leaves the existing file.
 func Write[E any](ctx context.Context, path string, fileOpts file.Options, events partial.Events[E], provider partial.Provider[E], opts partial.Options) error {
 	fileOpts.History.Start = opts.Start
 	w, err := file.Create(path, fileOpts)
@@ -44,7 +44,7 @@ type Reader[E any] struct {
 // finish, or that is written at this moment, is a history that goes on (History.Closed), up to the last checkpoint
 // before its last Sync. It costs what file.Open does, 20 ns a checkpoint, and 60 ns an attribute of a history that goes on.
 //
-// The errors are those of file.Open (ErrFormat for a file of another provider, *disk.DamagedError), and
+// The errors are as for file.Open (ErrFormat for a file of another provider, *disk.DamagedError), and
 // partial.ErrImage for a file of Write that was not finished, whose last index was cut off, or that is none of this package.
 // A question whose block is damaged has a *disk.DamagedError; others answer.
 func Open[E any](path string, fileOpts file.Options, events partial.Events[E], provider partial.Provider[E]) (*Reader[E], error) {
@@ -59,7 +59,7 @@ func Open[E any](path string, fileOpts file.Options, events partial.Events[E], p
 	return &Reader[E]{h, r}, nil
 }
 
-// Verify reads all blocks, and returns the errors of those that are damaged or cannot be read, joined.
+// Verify reads all blocks, and returns the joined errors of damaged or unreadable blocks.
 func (r *Reader[E]) Verify() error { return r.file.Verify() }
 
 // Close closes the file. Questions that need a block return an error from then on.

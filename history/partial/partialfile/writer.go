@@ -19,8 +19,8 @@ type Writer[E any] struct {
 // Create makes a file, with a history that goes on and has no checkpoint yet: both are durable when it returns. Of file,
 // Provider names the provider and its version; its History.Start and opts.History are set.
 //
-// The errors are those of file.Create and Sync, and of partial.Grow. After one there is no file, unless it could not be
-// removed; fs.ErrExist leaves the one that there is.
+// The errors are as for file.Create, Sync and partial.Grow. After one there is no file, unless it could not be
+// removed; fs.ErrExist leaves the existing file.
 func Create[E any](ctx context.Context, path string, fileOpts file.Options, events partial.Events[E], provider partial.Provider[E], opts partial.Options) (*Writer[E], error) {
 	fileOpts.History.Start = opts.Start
 	w, err := file.Create(path, fileOpts)
@@ -39,11 +39,11 @@ func Create[E any](ctx context.Context, path string, fileOpts file.Options, even
 	return both, nil
 }
 
-// Sync makes durable what is known up to the last checkpoint, with the intervals that hold there: Open returns it from
+// Sync makes the history durable up to the last checkpoint, with the intervals that hold there: Open returns it from
 // then on, whatever happens to the process. Call Checkpoint before it for a history up to now. It costs what file.Writer.Sync
 // does, and some 6 bytes for each attribute that has a state.
 //
-// The errors are those of file.Writer.Sync, after which the file stays as the Sync before left it.
+// The errors are as for file.Writer.Sync, after which the file stays as the Sync before left it.
 func (w *Writer[E]) Sync() error {
 	if err := w.note(); err != nil {
 		return err
@@ -61,7 +61,7 @@ func (w *Writer[E]) note() error {
 }
 
 // Close is Sync, and closes the reader of events and the file. After Finish the file has the whole history; else one
-// that goes on. The errors are those of the reader and of Sync; the file is closed all the same.
+// that goes on. The errors come from the reader and from Sync; the file is closed all the same.
 func (w *Writer[E]) Close() error {
 	err := w.Growing.Close()
 	return errors.Join(err, w.note(), w.file.Close())
