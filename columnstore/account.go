@@ -35,8 +35,7 @@ type victim struct {
 	before  int64
 }
 
-// bytes returns the bytes of the range's rows, and how many of them roots up to a version hold
-// too.
+// bytes returns the bytes of the range's rows. kept is the part that roots up to version newest hold too.
 func (v victim) bytes(newest txn.Version) (bytes, kept int64) {
 	from, to := v.state.RangeBounds(v.start)
 	if v.cold != nil {

@@ -107,7 +107,7 @@ func (f *flush) publish() {
 		t.setFiles(&f.next.Tables[i])
 	}
 	f.to.Publish()
-	f.store.awaitCommit() // who unloads by the files of before
+	f.store.awaitCommit() // a commit in progress can unload by the earlier files
 }
 
 // setFiles makes the files of a manifest known.

@@ -13,14 +13,25 @@ import (
 	"github.com/granarydb/granary/txn"
 )
 
-// flusher writes what is committed into files when the log has grown by its bound, because the log can begin
-// anew then. One goroutine does so, and Close.
+// flusher writes committed rows into files when the log has grown by its bound, because the log can begin
+// anew then. Its goroutine and Close run it.
 //
-// The bound is Options.LogBytes, or as much as was filed last, if that is more: a bucket that still
-// gets rows is written again as a whole each time, so each row is filed about twice.
+// All files of a manifest are of one root, so of one commit. Recovery reads the files and replays the later
+// commits of the log. Files of different commits would need a log position for each bucket and each history,
+// and a transaction over several tables could come back in part. A run that ends early, because its root expired
+// or many files wait for a sync, keeps its bucket files in partial: the next run takes a bucket's file over
+// unless the bucket has got rows since, so that the work of a run is not lost.
+//
+// A flush is due when the log since the manifest exceeds bound, or a quarter of bound while memory is short,
+// because rows in files can leave memory without being lost. The bound is Options.LogBytes, or the bytes of the last flush if
+// they are more: a bucket that still gets rows is written again as a whole each time, and a smaller bound would
+// write the same rows many times. With it, each row is filed about twice.
+//
+// Queries and eviction see new files only after the manifest is durable (flush.publish). Rows that
+// were unloaded earlier would depend on a file that a failed run discards.
 type flusher struct {
 	dir      *files.Dir
-	manifest *files.Manifest // the one that counts; nil if there is none
+	manifest *files.Manifest // the durable manifest; nil if there is none
 	flushing sync.Mutex      // held by the flush that runs, which owns the two above
 	partial  cold.Partial    // files of buckets of a run whose root expired
 	begun    uint64          // segment that a run began which failed; 0 if none did
@@ -146,8 +157,8 @@ func (fl *flusher) begin(s *Store) (err error) {
 	return nil
 }
 
-// clean removes what the manifest does not need. After an error it is due again: what is left takes
-// space, and harms nothing. The caller holds flusher.flushing, or is alone.
+// clean removes files and log segments that neither the manifest nor a read needs. After an error it is due again:
+// the rest takes space, and harms nothing. The caller holds flusher.flushing, or is alone.
 func (fl *flusher) clean(s *Store) error {
 	fl.discard()
 	err := fl.dir.Clean(fl.manifest, fl.obsolete.Needed(s.roots.Root().State, func(before txn.Version) bool {

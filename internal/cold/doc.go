@@ -1,14 +1,14 @@
 // Package cold reads and writes the rows of a table in files, bucket by bucket. A bucket whose rows
 // are in a file can be cold: its rows are not in memory (catalog.Cold). A read takes the granules that
-// it needs, and the dictionaries, through a cache. Rows that come later are in granules of the table,
-// whose bounds are others than those of the file: a read joins them to the granules of the file.
+// it needs, and the dictionaries, through a cache. Later rows are in granules of the table. Their bounds
+// differ from the bounds in the file, so a read joins them to the granules of the file.
 //
 //	file     |  a .. f  |  f .. m  |   m .. z   |
 //	memory   |     a .. k     |     k .. z      |    rows since
 //	read     |  a .. f  |  f .. m  |   m .. z   |    each with its rows of both
 //
-// A read without wide columns (granule.IsWide) reads the rest of a granule alone, unless rows in memory
-// are joined to it. A search for one id asks a page of each granule first (Files.FindID).
+// A read without wide columns (granule.IsWide) skips their bytes, unless rows in memory are joined to the
+// granule, because a merge needs all columns. A search for an id reads a page of each granule first (Files.FindID).
 //
 // Writing a bucket reads it the same way, one granule at a time.
 //
@@ -16,5 +16,5 @@
 //
 //	S1  A read of a bucket yields each of its rows once, whether it is in memory or in the file.
 //	S2  A file stays while the current root, or one that is read, has cold rows in it.
-//	S3  What the cache has keeps no dictionaries in memory but those that it counts.
+//	S3  A cached value keeps no dictionaries in memory, except dictionaries that the cache counts.
 package cold

@@ -25,14 +25,13 @@ type Files struct {
 	Schema *schema.Schema
 	Dicts  *dictionaries.Generations
 	Cache  *cache.Cache[Key]
-	// Dir returns the files, for a table that has some.
+	// Dir returns the directory. It is called only for a table with files.
 	Dir func() *files.Dir
-	// Log logs what the dictionaries with a number have new.
+	// Log logs the entries of generation number that the log lacks.
 	Log func(number int64) error
 }
 
-// Key names a value in the cache: the dictionaries with a number, the directory of a file, or a piece of
-// a granule or a page of it.
+// Key names a value in the cache: a generation, the directory of a file, or a piece or a page of a granule.
 type Key struct {
 	table *Files
 	kind  kind
@@ -50,18 +49,18 @@ const (
 	ofPage
 )
 
-// image is the bytes of a part, or of a page of its ids. The cache has bytes: a part would keep its dictionaries in memory, and
-// they can be others when it is read next.
+// image is the bytes of a part, or of a page of its ids. The cache has bytes and not parts, because a part would keep
+// its dictionaries in memory (S3), and the next read may use another copy of them.
 type image []byte
 
 // Size returns the bytes on the heap.
 func (i image) Size() int { return cap(i) }
 
-// Granules yields the granules of a bucket with cold rows that a read needs, in the order of keys, each
-// with the rows in memory. Where there are such rows, parts have all columns: rows of both can be merged.
-// The errors are those of the FS, and *disk.DamagedError; they name the table and the times.
+// Granules yields the granules of a bucket with cold rows that a read needs, in key order, joined with the rows in
+// memory. If the bucket has rows in memory, parts have all columns, because a merge needs them.
+// The errors are errors of the FS and *disk.DamagedError; they name the table and the times.
 //
-// gen is what Dictionaries returned for the bucket.
+// gen is the result of Dictionaries for the bucket.
 func (t *Files) Granules(state *catalog.TableState, b *catalog.BucketState, gen *granule.Generation, read catalog.ColdRead) iter.Seq2[*granule.Granule, error] {
 	return func(yield func(*granule.Granule, error) bool) {
 		rows, err := t.open(b)
@@ -107,7 +106,7 @@ func after(ranges [][2]string, lo string) [][2]string {
 	return ranges
 }
 
-// All yields the granules of a bucket, with cold rows or without. The errors are those of Granules.
+// All yields the granules of a bucket, cold or in memory. It yields the errors of Granules.
 func (t *Files) All(state *catalog.TableState, b *catalog.BucketState) iter.Seq2[*granule.Granule, error] {
 	return func(yield func(*granule.Granule, error) bool) {
 		if b.Cold != nil {
@@ -138,7 +137,7 @@ func (t *Files) open(b *catalog.BucketState) (*files.RowsFile, error) {
 	return rows.(*files.RowsFile), nil
 }
 
-// part returns the rows of a granule of a file, nil if it has none, with its wide columns or without.
+// part returns the rows of the i-th granule of a file, nil if it is empty. wide asks for the wide columns.
 func (t *Files) part(pieces *files.Pieces, rows *files.RowsFile, b *catalog.BucketState, i int, wide bool, parts *granule.PartReader) (part *granule.Part, err error) {
 	if rows.Rows(i) == 0 {
 		return nil, nil
@@ -157,7 +156,7 @@ func (t *Files) part(pieces *files.Pieces, rows *files.RowsFile, b *catalog.Buck
 	return part, nil
 }
 
-// bytes returns some of the file of a bucket from the cache, or those that read returns.
+// bytes returns bytes of a bucket's file from the cache. On a miss it calls read and caches the result.
 func (t *Files) bytes(b *catalog.BucketState, kind kind, at int64, read func() ([]byte, error)) (image, error) {
 	data, err := t.Cache.Get(Key{table: t, kind: kind, of: int64(b.Cold.File), at: at}, func() (cache.Sized, error) {
 		data, err := read()
@@ -169,9 +168,9 @@ func (t *Files) bytes(b *catalog.BucketState, kind kind, at int64, read func() (
 	return data.(image), nil
 }
 
-// FindID returns the granules of the file of a bucket with cold rows that can have an id in a concrete
-// column of plain UUIDs, and whether the bucket can have it at all, in
-// memory or not. It reads a page of at most 4 KiB for each granule. The errors are those of Granules.
+// FindID returns the granules of the file of a bucket with cold rows that can have id in a concrete
+// column of plain UUIDs. some reports whether the bucket can have it at all, in memory or in the file.
+// It reads a page of at most 4 KiB for each granule. It returns the errors of Granules.
 func (t *Files) FindID(state *catalog.TableState, b *catalog.BucketState, column string, id uuid.UUID) (granules catalog.Bitset, some bool, err error) {
 	if b.Cold.Err != nil {
 		return nil, false, t.failed(b, b.Cold.Err)
@@ -200,7 +199,7 @@ func (t *Files) FindID(state *catalog.TableState, b *catalog.BucketState, column
 	return granules, some || len(state.HotGranules(b)) > 0, nil
 }
 
-// Dictionaries returns the dictionaries of a bucket that has rows. The errors are those of Granules.
+// Dictionaries returns the dictionaries of a bucket that has rows. It returns the errors of Granules.
 func (t *Files) Dictionaries(state *catalog.TableState, b *catalog.BucketState) (*granule.Generation, error) {
 	if b.Cold == nil {
 		return b.Gen, nil
@@ -223,12 +222,12 @@ func (t *Files) Dictionaries(state *catalog.TableState, b *catalog.BucketState) 
 	return g.Generation, nil
 }
 
-// failed is an error of reading a bucket with its table and times.
+// failed adds the table and the time of a bucket to a read error.
 func (t *Files) failed(b *catalog.BucketState, err error) error {
 	return fmt.Errorf("table %q: %d rows from %s on: %w", t.Name, b.Cold.Rows, time.Unix(0, b.Start).UTC().Format(time.RFC3339Nano), err)
 }
 
-// Cached returns the dictionaries with a number from the cache, or those that read returns (dictionaries.Owner).
+// Cached returns generation number from the cache. On a miss it calls read and caches the result (dictionaries.Owner).
 func (t *Files) Cached(number int64, read func() (*dictionaries.DurableGeneration, error)) (*dictionaries.DurableGeneration, error) {
 	value, err := t.Cache.Get(Key{table: t, kind: ofDicts, of: number}, func() (cache.Sized, error) { return read() })
 	if err != nil {
@@ -237,11 +236,11 @@ func (t *Files) Cached(number int64, read func() (*dictionaries.DurableGeneratio
 	return value.(*dictionaries.DurableGeneration), nil
 }
 
-// Forget removes dictionaries from the cache (dictionaries.Owner).
+// Forget removes generation number from the cache (dictionaries.Owner).
 func (t *Files) Forget(number int64) { t.Cache.Forget(Key{table: t, kind: ofDicts, of: number}) }
 
-// OpenBucket returns a bucket of an earlier run, whose rows are cold. If its file is damaged, reads of
-// its rows get the error, and others do not. The errors are those of the FS.
+// OpenBucket returns a bucket of an earlier run with cold rows. If its file is damaged, only reads of
+// its rows get the error, so that the other buckets stay readable. It returns errors of the FS.
 func (t *Files) OpenBucket(f files.BucketFile, generation int64) (*catalog.BucketState, error) {
 	b := &catalog.BucketState{Start: f.Start, Latest: f.Latest, Unit: f.Unit, Late: f.Late, Born: f.Through, Cold: coldOf(f, generation)}
 	rows, err := t.Dir().OpenRows(t.Schema, f)
@@ -260,8 +259,8 @@ func coldOf(f files.BucketFile, generation int64) *catalog.Cold {
 	return &catalog.Cold{File: f.File, Rows: f.Rows, Bytes: f.Bytes, Through: f.Through, Generation: generation}
 }
 
-// CanUnload returns what a bucket is when its rows leave memory; nil if no file has all of them, or none
-// is in memory.
+// CanUnload returns the cold state that a bucket has when its rows leave memory. It returns nil if no file has all
+// rows, or if no row is in memory.
 func CanUnload(state *catalog.TableState, b *catalog.BucketState, files *files.TableFiles, generation int64) *catalog.Cold {
 	hot := state.HotGranules(b)
 	if file, ok := files.FileOf(b); ok && len(hot) > 0 && areFiled(hot, file.Through) {
@@ -270,13 +269,12 @@ func CanUnload(state *catalog.TableState, b *catalog.BucketState, files *files.T
 	return nil
 }
 
-// areFiled reports whether granules have only rows of commits up to one.
+// areFiled reports whether all rows of granules are of commits up to through.
 func areFiled(granules []*granule.Granule, through uint64) bool {
 	return unfiledRows(granules, through) == 0
 }
 
-// Demote unloads dictionaries unless they are needed, and returns their garbage. The caller holds the
-// commit lock.
+// Demote unloads generation number unless it is needed, and returns its garbage. The caller holds the commit lock.
 func (t *Files) Demote(state *catalog.TableState, number int64, ranges dictionaries.Ranges) []txn.Garbage {
 	if isNeeded(state, number, ranges) {
 		return nil
@@ -284,8 +282,7 @@ func (t *Files) Demote(state *catalog.TableState, number int64, ranges dictionar
 	return t.Dicts.Demote(number)
 }
 
-// isNeeded reports whether a row in memory needs the dictionaries with a number, or rows are likely to come
-// for them.
+// isNeeded reports whether a row in memory needs generation number, or new rows are likely to need it.
 func isNeeded(state *catalog.TableState, number int64, ranges dictionaries.Ranges) bool {
 	if number >= ranges.Of(state.Newest) {
 		return true

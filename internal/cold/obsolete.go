@@ -37,8 +37,9 @@ func (l *Obsolete) add(f left) {
 	l.files = append(l.files, f)
 }
 
-// Needed returns the names of files that reads can need, whatever a manifest names. isRead reports whether
-// a root before a version is read. It forgets those that none can need. One goroutine at a time calls it.
+// Needed returns the names of files that reads can need, whether or not a manifest names them. isRead reports
+// whether a root before a version is read. Needed forgets files that no read can need. One goroutine at a time
+// calls it.
 //
 // Its own lock is not held during isRead, because isRead takes the commit lock, and add is called with that held.
 func (l *Obsolete) Needed(root *catalog.Database, isRead func(before txn.Version) bool) map[string]bool {

@@ -19,16 +19,16 @@ import (
 // ErrPause ends a run amid its files (Writer.Steps).
 var ErrPause = errors.New("files are written in steps")
 
-// Writer writes the buckets of a root that have got rows since their files were written, and what
-// dictionaries have new. It belongs to one goroutine, and one run.
+// Writer writes the buckets of a root that have got rows since their files were written, and the new
+// entries of dictionaries. It belongs to one goroutine and one run.
 type Writer struct {
 	Dir     *files.Dir
 	Commit  uint64        // of the root
-	Partial Partial       // files of the runs before that did not end
+	Partial Partial       // files of earlier, unfinished runs
 	Limit   granule.Limit // of granules
 	Image   int64         // bytes of an image of dictionaries, about
 	Steps   bool          // Table ends with ErrPause rather than sync files
-	// Reserve reserves memory for what is written, and Release gives it back.
+	// Reserve reserves memory for the bytes being written, and Release gives it back.
 	Reserve func(bytes int64) error
 	Release func(bytes int64)
 	Yield   func(point string)
@@ -37,7 +37,7 @@ type Writer struct {
 	marks []mark
 }
 
-// Partial is the files of buckets of runs that did not end.
+// Partial is the bucket files of unfinished runs. The next run uses them, so that no bucket is written twice.
 type Partial map[partialFile]files.BucketFile
 
 // partialFile names a bucket.
@@ -46,15 +46,15 @@ type partialFile struct {
 	start int64
 }
 
-// mark is how far dictionaries are in the files. It does not keep them in memory.
+// mark is the end of a generation's entries in files. The pointer is weak, so that a mark keeps nothing in memory.
 type mark struct {
 	set *dictionaries.Generations
 	of  weak.Pointer[dictionaries.DurableGeneration]
 	at  granule.Watermark
 }
 
-// Table writes the files of the buckets of a table into the manifest's part of it. The errors are
-// ErrPause, expiry of the root, those of Reserve, of the disk and of reading cold rows, and that of ctx.
+// Table writes the bucket files of a table and adds them to out, its part of the manifest. It returns
+// ErrPause, expiry of the root, and errors of Reserve, the disk, reading cold rows, and ctx.
 func (w *Writer) Table(ctx context.Context, t *Files, ordinal int, use txn.Use[*catalog.Database], before, out *files.TableFiles) error {
 	state := use.State.Table(ordinal)
 	for _, b := range state.Buckets.All() {
@@ -124,15 +124,15 @@ func (w *Writer) granule(t *Files, rows *files.RowsWriter, g *granule.Granule) e
 	return nil
 }
 
-// leastImage is the least size of an image of dictionaries: smaller ones would not be compressed.
+// leastImage is the least size of an image of dictionaries, because smaller images do not compress.
 const leastImage = 1 << 10
 
-// Dictionaries writes what the dictionaries of a table have new into the manifest's part of it. Those of
-// the root have it: an entry with the codes of a commit is before that of the commit. It takes memory for
-// an image and its compressed bytes. The errors are those of Files.Log, Reserve and the disk.
+// Dictionaries writes the new dictionary entries of a table and adds their files to out, its part of the manifest.
+// All codes of the root are among them, because the log entry with the codes of a commit precedes the commit. It
+// takes memory for an image and its compressed bytes. It returns errors of Files.Log, Reserve and the disk.
 func (w *Writer) Dictionaries(t *Files, before, out *files.TableFiles) error {
 	image := w.Image
-	for { // smaller ones while memory is short: it stays short until there are files
+	for { // halve the image while memory is short, because memory stays short until there are files
 		err := w.Reserve(2 * image)
 		if err == nil {
 			break
@@ -145,7 +145,7 @@ func (w *Writer) Dictionaries(t *Files, before, out *files.TableFiles) error {
 	hot := map[int64]bool{}
 	for _, g := range t.Dicts.All() {
 		hot[g.Number] = true
-		if err := t.Log(g.Number); err != nil && !errors.Is(err, disk.ErrDisk) { // also what no commit has: then it can leave memory, unless the disk is full
+		if err := t.Log(g.Number); err != nil && !errors.Is(err, disk.ErrDisk) { // entries without a commit too, because a generation leaves memory only when all are filed; a full disk is no failure
 			return err
 		}
 		given := g.Files()
@@ -172,14 +172,14 @@ func (w *Writer) Dictionaries(t *Files, before, out *files.TableFiles) error {
 	return nil
 }
 
-// Publish notes in the dictionaries how far they are in files, which a manifest names now.
+// Publish tells the dictionaries which entries files have. A durable manifest names the files now.
 func (w *Writer) Publish() {
 	for _, m := range w.marks {
 		m.set.SetFiled(m.of.Value(), m.at)
 	}
 }
 
-// RaiseFloor takes the ranges out of a table that were dropped since its root, with the dictionaries
+// RaiseFloor removes from out the ranges that were dropped since its root, and the generations
 // before first. The commit that dropped them is durable, and a restart does not repeat it.
 func RaiseFloor(out *files.TableFiles, floor, first int64) {
 	if floor <= out.State.Floor {

@@ -1,6 +1,6 @@
-// Package dictionaries keeps the dictionaries of a table: a generation for some consecutive time ranges. Those
-// that take rows are in memory. The others are in files alone, and are read for a query, or when rows
-// come.
+// Package dictionaries keeps the dictionaries of a table. Consecutive time ranges share one generation. Hot
+// generations take rows and are in memory. Cold generations are in files alone, and are read for a query, or
+// when rows come.
 //
 //	          rows come                      files have all, no row needs them in memory
 //	(none) -------------> hot ------------------------------------------------> cold
@@ -10,7 +10,7 @@
 //
 // # Invariants
 //
-//	N1  At any time one object takes rows of a number. It has all entries that the log has.
+//	N1  At any time one object takes rows for a number. It has all entries that the log has.
 //	N2  A code means the same in each object of a number (D4).
-//	N3  Pinned dictionaries stay hot, unless they are dropped.
+//	N3  A pinned generation stays hot, unless it is dropped.
 package dictionaries

@@ -11,32 +11,32 @@ import (
 	"github.com/granarydb/granary/schema"
 )
 
-// DurableGeneration is a generation with its number, and how far the log and files have it. It is safe for
+// DurableGeneration is a generation with its number and its progress in the log and in files. It is safe for
 // concurrent use.
 type DurableGeneration struct {
 	*granule.Generation
 	Number int64
 
 	counted int64        // bytes in the account; the set's lock guards it
-	users   atomic.Int64 // those who can add entries
+	users   atomic.Int64 // pins: inserts that can add entries
 
 	logging sync.Mutex
 	logged  Extent
-	entries atomic.Uint64                     // of logged, for queries, which do not wait for the log
-	filed   atomic.Pointer[granule.Watermark] // of what is in files; nil for nothing
+	entries atomic.Uint64                     // logged.Entries, because queries do not wait for the log
+	filed   atomic.Pointer[granule.Watermark] // end of the entries in files; nil if no file has any
 }
 
-// Extent is how much of dictionaries the log has: the last codes, and the number of its entries.
+// Extent is the prefix of a generation that the log has: the last codes, and the number of log entries.
 type Extent struct {
 	At      granule.Watermark
 	Entries uint64
 }
 
-// Unpin ends what Generations.Pin began.
+// Unpin releases a pin of Generations.Pin. Each pin is released once.
 func (g *DurableGeneration) Unpin() { g.users.Add(-1) }
 
-// Log calls write with what the log has, which write extends. Calls for the same dictionaries follow one
-// another.
+// Log calls write with the extent that the log has, and write advances it. Calls for one generation are
+// serialized, because entries are numbered without gaps.
 func (g *DurableGeneration) Log(write func(*Extent) error) error {
 	g.logging.Lock()
 	defer g.logging.Unlock()
@@ -45,12 +45,12 @@ func (g *DurableGeneration) Log(write func(*Extent) error) error {
 	return err
 }
 
-// entryBytes is about what an entry of a dictionary takes in an image. Mostly it is an element or a list.
+// entryBytes estimates the bytes of a dictionary entry in an image. Most entries are elements or lists.
 const entryBytes = 24
 
-// LogImages calls put with the bodies of log entries (entries.EntryDicts) of what the log does not have yet: images of
-// about so many bytes, each of which is good without those behind it. At an error of put the log has what came
-// before.
+// LogImages calls put with the bodies of log entries (entries.EntryDicts) for the dictionary entries that the log
+// lacks: images of about imageBytes bytes. An image is valid without the later images. If put fails, the earlier
+// images stay logged.
 func (g *DurableGeneration) LogImages(table, imageBytes int, put func(body []byte) error) error {
 	return g.Log(func(has *Extent) error {
 		for to := g.NextWatermark(); has.At != to; {
@@ -65,8 +65,8 @@ func (g *DurableGeneration) LogImages(table, imageBytes int, put func(body []byt
 	})
 }
 
-// Repeat adds the image of a log entry with a number, the next one. The errors are entries.ErrEntry, and those of
-// granule.Generation.OpenImage.
+// Repeat replays a log entry: it adds the image of the given entry number, which must be the next number. It
+// returns entries.ErrEntry and the errors of granule.Generation.OpenImage.
 func (g *DurableGeneration) Repeat(s *schema.Schema, entry uint64, image []byte) error {
 	return g.Log(func(has *Extent) error {
 		if entry != has.Entries+1 {
@@ -82,7 +82,7 @@ func (g *DurableGeneration) Repeat(s *schema.Schema, entry uint64, image []byte)
 	})
 }
 
-// Files returns the dictionaries with how far the log and the files have them.
+// Files returns the dictionaries with their progress in the log and in files.
 func (g *DurableGeneration) Files() files.Dictionaries {
 	g.logging.Lock()
 	defer g.logging.Unlock()
@@ -93,7 +93,7 @@ func (g *DurableGeneration) Files() files.Dictionaries {
 	return d
 }
 
-// setFiled makes the dictionaries ones that files have, with so many entries of the log.
+// setFiled marks all entries as filed and logged, because they were read from files that have the first entries log entries.
 func (g *DurableGeneration) setFiled(entries uint64) {
 	at := g.Watermark()
 	g.logged = Extent{at, entries}

@@ -12,8 +12,8 @@ import (
 	"github.com/granarydb/granary/internal/files"
 )
 
-// Read returns dictionaries for queries: those that take rows, or those in files. The errors are those of
-// Owner.Read, and files.ErrFile if no file has them.
+// Read returns a generation for queries: the hot object, or a copy from files. It returns the errors of
+// Owner.Read, and files.ErrFile if no file has the generation.
 func (s *Generations) Read(number int64) (*DurableGeneration, error) {
 	for {
 		s.mu.Lock()
@@ -36,13 +36,13 @@ func (s *Generations) Read(number int64) (*DurableGeneration, error) {
 		case !errors.Is(err, fs.ErrNotExist):
 			return nil, err
 		}
-		if now := s.Files(number); slices.Equal(now.Files, dicts.Files) { // otherwise others took their place
+		if now := s.Files(number); slices.Equal(now.Files, dicts.Files) { // otherwise a flush replaced the files; try again
 			return nil, &disk.DamagedError{File: files.DictsName(dicts.Files[0]), Reason: err.Error()}
 		}
 	}
 }
 
-// read reads the dictionaries in some files, unless somebody has them already.
+// read reads dictionaries from their files, unless an earlier reader still holds them.
 func (s *Generations) read(dicts files.GenerationFiles) (*DurableGeneration, error) {
 	g := &DurableGeneration{Number: dicts.Number}
 	s.mu.Lock()
@@ -63,14 +63,15 @@ func (s *Generations) read(dicts files.GenerationFiles) (*DurableGeneration, err
 	return g, nil
 }
 
-// Files returns the files of dictionaries, which has none if they are in memory alone.
+// Files returns the files of a generation: no files if it is in memory alone.
 func (s *Generations) Files(number int64) files.GenerationFiles {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.files[number]
 }
 
-// SetFiles makes the files of a manifest known. Those of dropped dictionaries stay as they are.
+// SetFiles records the files of a new manifest. Files of dropped generations stay as they are, because reads of
+// older roots can need them.
 func (s *Generations) SetFiles(all []files.GenerationFiles) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -81,7 +82,7 @@ func (s *Generations) SetFiles(all []files.GenerationFiles) {
 	}
 }
 
-// SetFiled notes how far dictionaries are in files, if they still take rows. Nil is none.
+// SetFiled records that files have g up to at, if g is still hot. A nil g is ignored.
 func (s *Generations) SetFiled(g *DurableGeneration, at granule.Watermark) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

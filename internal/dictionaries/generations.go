@@ -13,37 +13,55 @@ import (
 	"github.com/granarydb/granary/txn"
 )
 
-// Owner is what Generations need of the table that it belongs to. Its functions are safe for concurrent use,
-// and call no method of the set.
+// Owner is the table that Generations belongs to. Its functions are safe for concurrent use, and call no method
+// of Generations, because Account is called under mu.
 type Owner struct {
 	// New returns empty dictionaries.
 	New func() *granule.Generation
 	// Read adds the contents of files to empty dictionaries.
 	Read func(files.GenerationFiles, *granule.Generation) error
-	// Cached returns the dictionaries with a number that are kept for queries, or those that read returns.
+	// Cached returns generation number from the query cache. On a miss it calls read and caches the result.
 	Cached func(number int64, read func() (*DurableGeneration, error)) (*DurableGeneration, error)
-	// Forget removes dictionaries from those kept for queries.
+	// Forget removes generation number from the query cache.
 	Forget func(number int64)
-	// Reserve reserves memory for dictionaries that take rows again, until release.
+	// Reserve reserves memory for dictionaries that become hot again, until release.
 	Reserve func(bytes int64) (release func(), err error)
 	// Account adds bytes to the memory that the store accounts for.
 	Account func(bytes int64)
 }
 
-// Generations is the dictionaries of a table. It is safe for concurrent use. Its lock is behind the commit lock,
-// and before none.
+// Generations is the dictionaries of a table. It is safe for concurrent use.
+//
+// Dictionaries are split by time because entries are never removed from a dictionary: rows, log and files hold
+// codes, and a code must keep its meaning (D4). With one dictionary for the whole table, values that no row has
+// any more would stay forever. With generations, dropping old time ranges frees their dictionaries as a whole. The
+// price is a copy of each value in every generation that uses it.
+//
+// A generation is hot while rows can come. An insert looks up each value, so a hot generation has hash tables and
+// is the only object that assigns codes for its number (N1). Two such objects would assign one code to two values.
+// That is why acquire decides under mu, and why promote checks again after its read: another goroutine may have
+// promoted, extended and filed the generation in the meantime, and the copy from files would lack entries.
+//
+// A hot generation can leave memory (Demote) only if files have all of its entries and no insert has pinned it. A
+// pin lasts until rows with the codes are published or given up, because until then no root shows that the
+// generation is needed.
+//
+// Queries need no hash tables and never make a generation hot. They read a copy through the cache. Dropped
+// generations keep their files until Forget, because reads of older roots still resolve codes in them.
+//
+// Lock order: commit lock, then mu. No lock of this package is taken under mu.
 type Generations struct {
 	owner Owner
 
 	mu     sync.Mutex
-	hot    map[int64]*DurableGeneration    // those that take rows
-	files  map[int64]files.GenerationFiles // as of the manifest; of dropped ones too, until Forget
+	hot    map[int64]*DurableGeneration    // generations that take rows
+	files  map[int64]files.GenerationFiles // as of the manifest; dropped generations too, until Forget
 	recent map[int64]recentlyRead
 	first  int64 // earlier ones were dropped
 }
 
-// recentlyRead are dictionaries that were read from files with so many entries of the log. A query that
-// found no room in a cache for them still has them, bucket after bucket.
+// recentlyRead is a generation that was read from files of the first n log entries. The pointer is weak: it saves
+// a query from reading the files again for each bucket when the cache has no room for them.
 type recentlyRead struct {
 	at      weak.Pointer[granule.Generation]
 	entries uint64
@@ -57,23 +75,23 @@ func New(owner Owner) *Generations {
 	}
 }
 
-// Acquire returns the dictionaries with a number, which rows can be added to, and whether the table keeps
-// them. It reads them if they are in files alone. If they were dropped, it returns new ones that the table
-// does not keep. The errors are those of Owner.Read and Owner.Reserve.
+// Acquire returns generation number for adding rows, and reports whether the table keeps it. It reads the files
+// if the generation is cold. If it was dropped, Acquire returns an empty generation that the table does not keep.
+// It returns the errors of Owner.Read and Owner.Reserve.
 func (s *Generations) Acquire(number int64) (g *DurableGeneration, kept bool, err error) {
 	return s.acquire(number, func(*DurableGeneration) {})
 }
 
-// Pin is Acquire for who adds entries, and calls Unpin when rows with the codes are published, or given up.
-// The dictionaries stay in memory until then.
+// Pin is Acquire for a caller that adds entries. The generation stays hot until Unpin, which the caller calls when
+// rows with the codes are published or given up.
 func (s *Generations) Pin(number int64) (g *DurableGeneration, kept bool, err error) {
 	return s.acquire(number, func(g *DurableGeneration) { g.users.Add(1) })
 }
 
-// PinDropped pins dictionaries that were dropped, for codes of before.
+// PinDropped pins a dropped generation, because rows in progress already have codes of it.
 func (s *Generations) PinDropped(g *DurableGeneration) { g.users.Add(1) }
 
-// acquire is Acquire that calls use before another goroutine can unload the dictionaries.
+// acquire is Acquire. It calls use under mu, before Demote can unload the generation.
 func (s *Generations) acquire(number int64, use func(*DurableGeneration)) (g *DurableGeneration, kept bool, err error) {
 	for {
 		s.mu.Lock()
@@ -98,7 +116,7 @@ func (s *Generations) acquire(number int64, use func(*DurableGeneration)) (g *Du
 	}
 }
 
-// promote makes dictionaries that are in files ones that take rows, unless they were dropped.
+// promote makes a cold generation hot, unless it was dropped.
 func (s *Generations) promote(number int64) error {
 	g, err := s.Read(number)
 	if err != nil {
@@ -111,7 +129,7 @@ func (s *Generations) promote(number int64) error {
 	}
 	defer release()
 	s.mu.Lock()
-	// Others may have had them, added to them and filed them since they were read.
+	// Since the read, another goroutine may have promoted, extended and filed the generation.
 	if s.hot[number] == nil && number >= s.first && g.entries.Load() >= s.files[number].Entries {
 		s.hot[number] = g
 	}
@@ -121,9 +139,9 @@ func (s *Generations) promote(number int64) error {
 	return nil
 }
 
-// Demote takes dictionaries out of those that take rows if files have all of them, and nobody has pinned
-// them. It returns their garbage: older roots can still have them. The caller holds the commit lock, and
-// no row of the current root in memory needs them.
+// Demote makes a generation cold if files have all of its entries and it is not pinned. It returns the generation
+// as garbage, because older roots can still hold it. The caller holds the commit lock, and no row in memory of the
+// current root needs the generation.
 func (s *Generations) Demote(number int64) []txn.Garbage {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -135,8 +153,8 @@ func (s *Generations) Demote(number int64) []txn.Garbage {
 	return s.forget(g)
 }
 
-// Drop drops the dictionaries before a number for good, and returns them as garbage, with the numbers of
-// those that have files.
+// Drop drops all generations before first for good. It returns the hot generations as garbage, and the numbers of
+// dropped generations that have files.
 func (s *Generations) Drop(first int64) (garbage []txn.Garbage, inFiles []int64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -156,17 +174,17 @@ func (s *Generations) Drop(first int64) (garbage []txn.Garbage, inFiles []int64)
 	return garbage, inFiles
 }
 
-// forget takes dictionaries out of the account, and returns them as garbage. The caller holds s.mu.
+// forget takes g out of the account and returns it as garbage. The caller holds s.mu.
 func (s *Generations) forget(g *DurableGeneration) []txn.Garbage {
 	s.owner.Account(-g.counted)
 	g.counted = 0
-	if g.Since() == 0 { // no root has had a part of it
+	if g.Since() == 0 { // no root has had its parts
 		return nil
 	}
 	return []txn.Garbage{{Since: txn.Version(g.Since()), Bytes: int64(g.Size())}}
 }
 
-// Forget forgets the files of dropped dictionaries: no read needs them any more.
+// Forget forgets the files of a dropped generation. Call it when no read needs them any more.
 func (s *Generations) Forget(number int64) {
 	s.mu.Lock()
 	delete(s.files, number)
@@ -175,14 +193,14 @@ func (s *Generations) Forget(number int64) {
 	s.owner.Forget(number)
 }
 
-// Find returns the dictionaries with a number that take rows, nil if there are none.
+// Find returns generation number if it is hot, else nil.
 func (s *Generations) Find(number int64) *DurableGeneration {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.hot[number]
 }
 
-// All returns those that take rows, by number.
+// All returns the hot generations, sorted by number.
 func (s *Generations) All() []*DurableGeneration {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -196,7 +214,7 @@ func (s *Generations) First() int64 {
 	return s.first
 }
 
-// Count updates the account of dictionaries, if they still take rows.
+// Count updates the account of g, if g is still hot.
 func (s *Generations) Count(g *DurableGeneration) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -207,7 +225,7 @@ func (s *Generations) Count(g *DurableGeneration) {
 	}
 }
 
-// Counted returns the bytes in the account of those that take rows for which the condition holds.
+// Counted returns the bytes in the account for the hot generations whose number satisfies of.
 func (s *Generations) Counted(of func(number int64) bool) (bytes int64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -2,11 +2,11 @@ package dictionaries
 
 import "math"
 
-// Ranges maps times to numbers: so many consecutive time ranges of a width share dictionaries. A width of
-// 0, of a table without time buckets, has one number for all times.
+// Ranges maps times to generation numbers: Count consecutive time ranges of Width share dictionaries. A table
+// without time buckets has Width 0 and one number for all times.
 type Ranges struct{ Width, Count int64 }
 
-// Of returns the number of the dictionaries of a bucket.
+// Of returns the generation number for a bucket.
 func (r Ranges) Of(bucket int64) int64 {
 	if r.Width == 0 {
 		return 0
@@ -14,7 +14,7 @@ func (r Ranges) Of(bucket int64) int64 {
 	return floorDiv(floorDiv(bucket, r.Width), r.Count)
 }
 
-// Start returns the start of the first time range with the dictionaries of a bucket.
+// Start returns the start of the first time range that shares the dictionaries of a bucket.
 func (r Ranges) Start(bucket int64) int64 {
 	if r.Width == 0 {
 		return bucket
@@ -22,7 +22,7 @@ func (r Ranges) Start(bucket int64) int64 {
 	return min(bucket, r.Of(bucket)*r.Count*r.Width) // it can begin before the range of int64
 }
 
-// Times returns the times of the dictionaries with a number, both inclusive.
+// Times returns the first and the last time of generation number, both inclusive.
 func (r Ranges) Times(number int64) (from, to int64) {
 	from, to = math.MinInt64, math.MaxInt64
 	if r.Width == 0 {
