@@ -34,8 +34,8 @@ func (p *rootReaders[R]) leave(n int64) {
 	}
 }
 
-// clear clears the root if it is replaced and has no reader. The order matters: a root that is
-// not replaced yet can get a reader after it had none. A replaced root gets none that stays.
+// clear clears the root if it is replaced and has no reader. It checks replaced first, because
+// a current root can get a reader after it had none. A reader of a replaced root starts over.
 func (p *rootReaders[R]) clear() {
 	if p.replaced.Load() && p.readers.Load() == 0 {
 		p.root.Store(nil)

@@ -85,7 +85,7 @@ func (p *Publisher[R]) Sweep() {
 }
 
 // PinnedBefore returns the bytes of Pinned that are reached by reads of roots older than v, and
-// the newest version among those roots. These reads hold nothing that entered after that
+// the newest version among these roots. The reads hold nothing that entered after that
 // version. ok is false if there is no such root. It takes the commit lock.
 func (p *Publisher[R]) PinnedBefore(v Version) (bytes int64, newest Version, ok bool) {
 	p.commit.Lock()

@@ -39,7 +39,7 @@ type Publisher[R any] struct {
 	expired     atomic.Int64 // number of expired snapshots
 }
 
-// New returns a publisher whose first root has the given state.
+// New returns a publisher. state is the state of its first root.
 func New[R any](state R) *Publisher[R] {
 	p := &Publisher[R]{}
 	p.current.Store(&Root[R]{State: state})
@@ -78,8 +78,8 @@ func (p *Publisher[R]) Rewrite(publish func(current *Root[R]) (next Next[R], ok 
 }
 
 // Replay publishes a root of an earlier run under the commit id that it had, which must be
-// greater than that of the current root. Later ids are greater than commit. It is for a store
-// that is not in use yet: a ticket of before has an id that the earlier run may have given too.
+// greater than the commit id of the current root. Later ids are greater than commit. Call it
+// before the first Start, because an earlier ticket could reuse an id of the replayed run.
 // publish runs under the commit lock, as in Rewrite.
 func (p *Publisher[R]) Replay(commit ID, publish func(current *Root[R]) Next[R]) {
 	p.commit.Lock()
@@ -98,8 +98,27 @@ type Next[R any] struct {
 	Room *Root[R]
 }
 
-// publish makes next the current root, and so its writes visible to new snapshots. The caller
-// holds the commit lock.
+// publish makes next the current root, and so makes its writes visible to new snapshots. The
+// caller holds the commit lock.
+//
+// Three rules hold whatever readers do meanwhile: a snapshot sees all of a commit or nothing
+// (T3), the ids of published roots rise (T2), and a root is never counted as free while a read
+// can reach it (T7).
+//
+//	commit lock {
+//	    id = next commit id          under the lock: ids rise in the order of publication
+//	    next = callback(id, root)    derives the state; an error leaves the root unchanged (T5)
+//	    current = next               the commit: one atomic store; a snapshot half taken retries
+//	    old.replaced = true          its last reader clears it
+//	    old.readers > 0: pin old     its garbage is charged until they leave
+//	}
+//
+// A state and its commit id share one root because a reader that loads two pointers can get
+// the id of one commit with the rows of another. Readers take no lock because a slow scan would
+// then delay every commit, and a slow commit every scan. Rows carry no stamps for readers to
+// compare with a list of open transactions because each scan would pay for the comparison,
+// and an abort would have to take its rows out again. The price of a root is that a commit
+// copies the path to what it changes, and that commits are serial: prepare outside of the lock.
 func (p *Publisher[R]) publish(commit ID, next Next[R]) {
 	old, root := p.current.Load(), next.Room
 	if root == nil {
@@ -107,8 +126,8 @@ func (p *Publisher[R]) publish(commit ID, next Next[R]) {
 	}
 	root.Commit, root.Version, root.State = commit, old.Version+1, next.State
 	p.current.Store(root)
-	// The order matters: a snapshot that counts itself on the old root too late for hold to
-	// see it then loads the current root and starts over.
+	// pin comes after the store: a snapshot that counts itself on the old root too late for pin
+	// to see it then loads the new root and starts over.
 	p.pin(old.read.Load(), next.Garbage)
 }
 

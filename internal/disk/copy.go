@@ -10,10 +10,10 @@ import (
 	"os"
 )
 
-// Copy gives a finished file a name in another directory, or a second one in its own. If both are of
-// System and on one file system, the file gets a link, and both names are one file. Otherwise its bytes
-// are copied. They are durable when Copy returns, and the name after SyncDir. After an error there is no
-// such name. A name that is taken is fs.ErrExist.
+// Copy gives a finished file a name in another directory, or a second name in its own. Two System
+// directories on one file system share the file by a hard link. Otherwise the bytes are copied. They are
+// durable when Copy returns, and the name after SyncDir. After an error the new name does not exist.
+// The error is fs.ErrExist if the name is taken.
 func Copy(from, to FS, name, as string) error {
 	if counted, ok := from.(*Space); ok {
 		from = counted.FS
@@ -36,7 +36,7 @@ func CopySegment(from, to FS, s Segment) error {
 	return copyBytes(from, to, name, name, s.Size)
 }
 
-// copyBytes copies the first bytes of a file, up to so many.
+// copyBytes copies the first `most` bytes of a file, or all if there are fewer.
 func copyBytes(from, to FS, name, as string, most int64) error {
 	in, err := from.Open(name)
 	if err != nil {

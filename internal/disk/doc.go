@@ -14,9 +14,9 @@
 //	}
 //	Wait             as the policy has it
 //
-// One goroutine writes the queued entries and syncs them: all that wait together at once. After a sync of
-// several it lets those come back whom the sync let go on, for a few times as long as the sync took. An entry
-// stays in the queue until it is durable.
+// One goroutine writes the queued entries and syncs all that wait with one call. After a sync of several
+// entries it waits for the released goroutines to commit again, at most three times as long as the sync took
+// (gather.go). An entry stays in the queue until it is durable.
 //
 //	queue      | written, not synced | not written |  <- Append
 //	            \                     \
@@ -31,8 +31,8 @@
 //	| entry | entry | ????? | entry, synced <= p |      torn: the log ends at p
 //	| entry | entry | ????? | entry, synced > p  |      damaged
 //
-// After a sync that failed, bytes may be lost although the next sync succeeds. Therefore the segment
-// is given up, and the next one begins with the entries that were not durable. The header of a
+// After a failed sync, the segment is given up, because bytes may be lost although the next sync
+// succeeds. The next segment begins with the entries that were not durable. The header of a
 // segment records which segment it follows and where that one ended. It is written last: a crash
 // before it leaves the old segment as the end of the log, a crash after it the new one. OpenLog
 // begins a segment in the same way, with the entries that were read and may not be durable.
@@ -51,8 +51,8 @@
 //	    unchanged. The prefix has all entries that were durable: by Sync, by Close, by Wait with
 //	    SyncEach, or because they were read before OpenLog.
 //	D2  A finished file is whole and durable, and never changes.
-//	D5  No byte is used whose checksum was not compared. Checksums include the file, and those of
-//	    entries the place in it.
+//	D5  Bytes are used only after their checksum was compared. A checksum includes the file, and
+//	    the checksum of an entry also its place in the file.
 //	D6  A durable entry that is missing is an error that names the place. The exception are
 //	    entries of the last sync, while no entry was written after it.
 //	D7  After a write or a sync of a segment failed, nothing is written to it and it is not synced.
@@ -62,8 +62,8 @@
 // # What a disk must do
 //
 // A sync returns when the bytes survive a loss of power. A crash amid a write changes no bytes
-// outside of it. Without the first nothing is durable; without the second an entry can take one
-// with it that was written before to the same sector, which is then reported as damage.
+// outside of it. Without the first, nothing is durable. Without the second, a torn write can
+// destroy an earlier entry in the same sector, which is then reported as damage.
 //
 // Files of earlier versions stay readable: they carry the version of their format.
 package disk

@@ -13,7 +13,7 @@ type Entry struct {
 
 const entryHeader = 40 // bytes before the body
 
-// entrySize returns the bytes in the log of an entry with so many bytes of body.
+// entrySize returns the bytes that an entry with a body of `body` bytes takes in the log.
 func entrySize(body int64) int64 { return entryHeader + align(body) }
 
 // appendHeader appends the header of the entry at an offset of a segment that is durable up to
@@ -31,8 +31,8 @@ func (e *Entry) appendHeader(b []byte, seed uint32, offset, synced int64) []byte
 	return b
 }
 
-// headerSum is the checksum of an entry's header. It begins with the place of the entry, so that
-// an entry is whole there alone: not in another file, and not where the disk wrote it by mistake.
+// headerSum is the checksum of an entry's header. It begins with the place of the entry, because
+// an entry must not pass for whole in another file, or where the disk wrote it by mistake.
 func headerSum(b []byte, seed uint32, offset int64) uint32 {
 	return crc(seed^uint32(offset/8), b[4:entryHeader])
 }

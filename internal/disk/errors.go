@@ -18,8 +18,8 @@ var (
 	// ErrDisk is returned while the disk refuses to write, sync or make files, together with
 	// its error. Nothing happened. The log tries again each second.
 	ErrDisk = errors.New("disk fails")
-	// ErrNotDurable is returned to those who wait for a sync when the disk fails: their
-	// entries are in the queue, and are written when the disk works again.
+	// ErrNotDurable is returned by a wait for a sync when the disk fails. The entries stay
+	// in the queue, and are written when the disk works again.
 	ErrNotDurable = errors.New("not durable yet")
 	// ErrClosed is returned after Log.Close.
 	ErrClosed = errors.New("log is closed")
@@ -33,9 +33,9 @@ type DamagedError struct {
 	File   string
 	Offset int64  // of the first byte that cannot be used
 	Reason string // for people
-	// After is the commit id of the last entry before the damage, and Before that of the first
-	// one known behind it: the commits between are lost. 0 if unknown, or if the file is not of
-	// the log.
+	// After is the commit id of the last entry before the damage, Before the commit id of the
+	// first known entry behind it: the commits between are lost. 0 if unknown, or if the file
+	// is not part of the log.
 	After, Before uint64
 }
 

@@ -31,11 +31,10 @@ type FileWriter struct {
 	offset int64 // of the next piece
 }
 
-// buffers are those of files that have ended: many files are smaller than their buffer.
+// buffers reuses the buffers of finished files, because many files are smaller than a buffer.
 var buffers = sync.Pool{New: func() any { return bufio.NewWriterSize(nil, bufferSize) }}
 
-// CreateFile makes the file with the name of a kind and a number. version is that of what the file has:
-// 1 or more.
+// CreateFile makes the file FileName(kind, number). version is the format of its pieces, at least 1.
 func CreateFile(fs FS, store StoreID, kind string, number uint64, version uint32) (*FileWriter, error) {
 	h := header{version: version, kind: kind, store: store, number: number}
 	if !isKind(kind) {
@@ -119,7 +118,7 @@ func (w *FileWriter) Abandon() {
 	_ = w.fs.Remove(w.name) // or it is removed when the store is opened next
 }
 
-// trailer returns the trailer of a file with the given directory.
+// trailer returns the trailer of a file. p is the place of its directory.
 func (p *Piece) trailer(seed uint32) []byte {
 	b := binary.LittleEndian.AppendUint64(nil, uint64(p.Offset))
 	b = binary.LittleEndian.AppendUint64(b, uint64(p.Length))
@@ -137,14 +136,14 @@ type FileReader struct {
 }
 
 // OpenFile opens a file, checks its header and trailer, and reads the directory. The error is
-// a *DamagedError for a file that is not whole, ErrFormat for one of a version above newest, or one of
-// the FS. The bytes of pieces are checked when they are read.
+// a *DamagedError if the file is not whole, ErrFormat if its version is above newest, or an error
+// from the FS. The bytes of pieces are checked when they are read.
 func OpenFile(fs FS, store StoreID, kind string, number uint64, newest uint32) (*FileReader, error) {
 	return openReader(fs, kind, number, func(r *FileReader) error { return r.open(store, kind, number, newest) })
 }
 
-// OpenPieces is OpenFile for a reader who has the pieces already. It reads neither header nor
-// directory, and Directory returns nil. What is read of another file has another checksum.
+// OpenPieces is OpenFile for a caller that has the pieces already. It reads neither header nor
+// directory, and Directory returns nil. Read still notices a wrong file by the checksum.
 func OpenPieces(fs FS, kind string, number uint64) (*FileReader, error) {
 	return openReader(fs, kind, number, (*FileReader).measure)
 }
@@ -200,7 +199,7 @@ func (r *FileReader) open(store StoreID, kind string, number uint64, newest uint
 	return err
 }
 
-// Version returns the version of what the file has, 0 after OpenPieces.
+// Version returns the version that CreateFile got, 0 after OpenPieces.
 func (r *FileReader) Version() uint32 { return r.version }
 
 // Directory returns the directory. It must not be changed.
@@ -240,7 +239,7 @@ func (r *FileReader) unread(at int64, err error) error {
 	return err
 }
 
-// failed is an error of the disk as one of this package.
+// failed wraps an error of the disk in ErrDisk. It leaves a *DamagedError as it is.
 func failed(err error) error {
 	if _, damaged := errors.AsType[*DamagedError](err); err == nil || errors.Is(err, ErrDisk) || damaged {
 		return err

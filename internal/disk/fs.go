@@ -2,9 +2,9 @@ package disk
 
 import "io"
 
-// FS is one flat directory of files, the package's only way to the disk: [System] is one of the
-// operating system. Names have no separators. All methods are safe for concurrent use, and
-// errors name the file.
+// FS is one flat directory of files, the package's only way to the disk. [System] returns a
+// directory of the operating system. Names have no separators. All methods are safe for
+// concurrent use, and errors name the file.
 type FS interface {
 	// Create makes an empty file for reading and writing. If the name is taken it returns
 	// fs.ErrExist. The name is durable after SyncDir.
@@ -14,7 +14,7 @@ type FS interface {
 	// Remove removes a file. A crash before the next SyncDir can bring it back. Windows refuses
 	// to remove an open file.
 	Remove(name string) error
-	// Trim makes a file shorter, to so many bytes. A crash can leave it as it was.
+	// Trim shortens a file to size bytes. A crash can leave it as it was.
 	Trim(name string, size int64) error
 	// List returns the names of all files, sorted.
 	List() ([]string, error)

@@ -2,22 +2,22 @@ package disk
 
 import "time"
 
-// Those who commit again and again under SyncEach come in groups. Who was let go on by a sync is often back soon.
-// A sync that begins at once lacks them: they wait for all of it and for the next one, and the log goes on with two
-// halves in turns.
+// Under SyncEach, goroutines released by one sync often commit again soon. A sync that begins at once misses
+// them: they wait for all of it and for the next one, and the log syncs two halves of the group in turns.
 const (
-	// mostGather bounds how long an entry waits for others before it is synced, as do mostSyncs of the last sync.
+	// mostGather bounds how long an entry waits for others before it is synced; so does mostSyncs, in durations of
+	// the last sync.
 	mostGather = 10 * time.Millisecond
 	mostSyncs  = 3
-	// mostRests bounds how many syncs follow at once after some that waited in vain, one after the other: the first
-	// of these has one, each next one twice as many and one more. Waiting for those who never come costs 3 % then.
+	// mostRests bounds the number of syncs without a wait after waits in vain: n waits in a row are followed by
+	// 2^n-1 such syncs, because goroutines that never come back would cost time at each sync. It is then 3 %.
 	mostRests = 15
 )
 
-// gather waits until those are back who waited for the last sync, so that those who wait for the next one
-// go with them. It ends when none has come for half of the time that the last sync took. It returns at once if
-// the last sync was for one entry and none waits, and a few times after it waited in vain. It belongs to the
-// goroutine.
+// gather waits until the goroutines that the last sync released have appended again, because one sync can then
+// serve all. It ends when none has come for half of took, the duration of the last sync. It returns at once if
+// the last sync was for one entry and none waits, and l.rests times after a wait in vain. Only the log's
+// goroutine calls it.
 func (l *Log) gather(took time.Duration) {
 	pause := min(took/2, mostGather)
 	first, gathers := l.goOnGathering(true, 0)
@@ -51,8 +51,8 @@ func (l *Log) gather(took time.Duration) {
 	l.rests = l.vain
 }
 
-// goOnGathering reports whether the goroutine should wait for more entries, which is recorded, and how many came
-// so far. It should not if no more than before have come.
+// goOnGathering reports whether the goroutine should wait for more entries, and records it in l.gathers. came is the
+// number of entries ever appended; gathers is false if it is not above before.
 func (l *Log) goOnGathering(may bool, before uint64) (came uint64, gathers bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

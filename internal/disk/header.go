@@ -13,7 +13,7 @@ import (
 
 const (
 	magic      = "gran"
-	format     = 1  // the version of segments, and of files without another
+	format     = 1  // the version of segments, and the default version of files
 	headerSize = 64 // of a file
 	kindSize   = 8  // the most letters of a kind
 	// headerSector is where the entries of a segment begin. The header has a sector of its
@@ -45,7 +45,7 @@ func align(n int64) int64 { return (n + 7) &^ 7 }
 
 var zeros [16]byte
 
-// pad returns the zeros behind so many bytes.
+// pad returns the zeros that align n bytes.
 func pad(n int) []byte { return zeros[:align(int64(n))-int64(n)] }
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
@@ -65,7 +65,7 @@ func (h *header) encode() []byte {
 	return binary.LittleEndian.AppendUint32(b, crc(0, b))
 }
 
-// seed begins the checksums of a file's other parts, so that none is right in another file.
+// seed begins the checksums of a file's other parts, because a part must not pass in another file.
 func (h *header) seed() uint32 { return crc(0, h.encode()[:40]) }
 
 // errNoHeader is for a file without a whole header.
@@ -104,7 +104,7 @@ func isHeader(b []byte) bool {
 }
 
 // FileName returns the name of a file. A kind is one to eight lower-case letters. Numbers only
-// rise, so that a name never stands for other bytes than before.
+// rise, because a name must never stand for different bytes.
 func FileName(kind string, number uint64) string {
 	return string(appendName(nil, kind, number))
 }
@@ -119,8 +119,8 @@ func appendName(dst []byte, kind string, number uint64) []byte {
 	return append(dst, b...)
 }
 
-// ParseName returns the kind and the number of a file. It reports whether the name is one that
-// FileName makes.
+// ParseName returns the kind and the number of a file. ok is false if FileName does not make the
+// name.
 func ParseName(name string) (kind string, number uint64, ok bool) {
 	kind, digits, _ := strings.Cut(name, "-")
 	number, err := strconv.ParseUint(digits, 10, 64)

@@ -52,8 +52,8 @@ func storeOf(fs FS, name string) (id StoreID, whole bool, err error) {
 	return StoreID(b[16:32]), isHeader(b), nil
 }
 
-// IdentifyOrNew returns the store of the files of a directory. Without files it is a new one, of random bytes;
-// with none to be made, for a reader, it is fs.ErrNotExist. The other errors are those of Identify and of
+// IdentifyOrNew returns the store of the files in dir. Without files it reads a new id from random or, if reads
+// is set, returns fs.ErrNotExist, because a reader makes no store. Other errors are errors of Identify and
 // random.
 func IdentifyOrNew(dir FS, random io.Reader, reads bool) (StoreID, error) {
 	id, ok, err := Identify(dir)

@@ -12,8 +12,8 @@ import (
 // Log appends entries to segments in the order of Room.Append. All methods are safe for
 // concurrent use.
 //
-// Lock order: stepping -> mu. Neither is held while anybody waits; under mu nothing calls the
-// system, and no function of the user.
+// Lock order: stepping, then mu. Nothing blocks on a channel under either. Under mu the log calls
+// neither the system nor a function of the user, because Append takes mu.
 type Log struct {
 	opts   Options
 	meters meters
@@ -23,18 +23,18 @@ type Log struct {
 	written  uint64    // place of the last entry in the current segment
 	retry    time.Time // when to try again after an error
 
-	rests int // how many syncs do not wait for others; the goroutine's
-	vain  int // how many did not after the last one that waited in vain; 0 if it did not wait in vain
+	rests int // syncs left that do not wait for others (gather); the goroutine's
+	vain  int // rests after the last wait; 0 if it was not in vain
 
 	mu      sync.Mutex
 	queue   queue
-	line    []*Room       // those who wait for room, in order
-	wanted  uint64        // a place up to which somebody waits for a sync
+	line    []*Room       // rooms that wait in Reserve, in order
+	wanted  uint64        // the greatest place that a sync is awaited for
 	asleep  bool          // the goroutine waits for something to write
-	back    uint64        // place of the last entry once those whom the last sync let go on have come back
-	gathers bool          // the goroutine waits for them
+	back    uint64        // queue.added once each goroutine that the last sync released has appended again
+	gathers bool          // the goroutine waits until added is back
 	failing error         // there is no segment that can be written
-	full    error         // there is no spare one, so only urgent entries are taken
+	full    error         // there is no spare segment, so only urgent entries are taken
 	closed  bool          // by Close: no room is given
 	ended   bool          // by Close: nothing is written
 	changed chan struct{} // closed at the next change of the fields above; nil if nothing waits
@@ -120,8 +120,8 @@ func (l *Log) RemoveBelow(number uint64) error {
 	return failed(l.writer.removeBelow(number))
 }
 
-// Close makes all entries durable and closes the files. Those who wait for room get ErrClosed.
-// An error is ErrNotDurable: entries were lost. A second call returns the same.
+// Close makes all entries durable and closes the files. A waiting Reserve returns ErrClosed.
+// The error is ErrNotDurable if entries were lost. A second call returns the same.
 //
 // No room may be held when Close is called: an entry that is appended later is lost, and its
 // Room.Wait returns ErrClosed.

@@ -10,13 +10,13 @@ import (
 type LogStats struct {
 	Entries int64     // appended
 	Bytes   int64     // written to segments; an entry is written again after an error
-	Waits   Latencies // of those who had to wait: for room in the queue, or until an entry was durable
-	Writes  Latencies // of calls of the system that write to segments, 256 KiB at most unless an entry is longer
-	Syncs   Latencies // of calls of the system that make segments durable
+	Waits   Latencies // waits for room in the queue, or until an entry was durable
+	Writes  Latencies // system calls that write to segments, 256 KiB at most unless an entry is longer
+	Syncs   Latencies // system calls that make segments durable
 }
 
-// Latencies are durations by size. Call i of Buckets took at most [BucketEnd](i), and longer than
-// that of the bucket before; the last has all that are longer.
+// Latencies is a histogram of durations. Buckets[i] counts calls that took at most [BucketEnd](i)
+// and longer than BucketEnd(i-1); the last also counts all longer calls.
 type Latencies struct {
 	Count    int64
 	Sum, Max time.Duration
@@ -50,7 +50,7 @@ func (m *meter) add(start, end time.Time) {
 	}
 }
 
-// latencies returns what was added. Of what is added meanwhile, parts can be missing.
+// latencies returns the histogram. A concurrent add can be counted in part.
 func (m *meter) latencies() Latencies {
 	out := Latencies{Sum: time.Duration(m.sum.Load()), Max: time.Duration(m.max.Load())}
 	for i := range m.buckets {
@@ -60,7 +60,7 @@ func (m *meter) latencies() Latencies {
 	return out
 }
 
-// meters are those of a log.
+// meters are the meters of a log.
 type meters struct {
 	now                  func() time.Time
 	bytes                atomic.Int64

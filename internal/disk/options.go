@@ -2,13 +2,13 @@ package disk
 
 import "time"
 
-// SyncPolicy is when the log syncs entries. Under each policy a reader after a crash gets a prefix
-// of the entries, with those that Log.Sync returned for.
+// SyncPolicy says when the log syncs entries. Under each policy a reader after a crash gets a
+// prefix of the entries, which includes each entry that Log.Sync returned for.
 type SyncPolicy uint8
 
-// The policies. They differ in the entries that a crash of the machine can lose. A crash of the
-// process alone loses at most those of the last 10 ms, or 256 KiB, and those that were appended
-// while a sync was under way.
+// The policies differ in the entries that a crash of the machine can lose. A crash of the process
+// alone loses at most the entries of the last 10 ms, or 256 KiB, and entries appended during a
+// sync.
 const (
 	// SyncPeriodically syncs each Options.SyncEvery, and when the queue is half full. A crash
 	// loses the entries of two periods at most: Log.Reserve waits for older ones.
@@ -25,11 +25,11 @@ type Options struct {
 	Sync SyncPolicy
 	// SyncEvery is the period of SyncPeriodically. 0 means a second.
 	SyncEvery time.Duration
-	// SegmentBytes is the size of a segment; only one that starts with a large entry is larger.
-	// There are two at least, of which one is spare. 0 means 64 MiB, the least is 5 KiB.
+	// SegmentBytes is the size of a segment; only a segment that starts with a large entry is
+	// larger. A log has at least two segments, one of them spare. 0 means 64 MiB, the least is 5 KiB.
 	SegmentBytes int64
-	// QueueBytes bounds the entries that are not durable, in memory, with those that room was
-	// reserved for. One entry can be larger. 0 means 16 MiB.
+	// QueueBytes bounds the entries in memory that are not durable, and the reserved room. A
+	// single entry can be larger. 0 means 16 MiB.
 	QueueBytes int64
 	// Manual starts no goroutine: Log.Step does its work, and so do Reserve, Wait and Sync where
 	// they would have to wait. Reserve returns ErrDisk if that makes no room.

@@ -27,16 +27,16 @@ type Reader struct {
 	window window
 	seed   uint32
 	offset int64   // of the next entry
-	synced int64   // the greatest that an entry of the segment has recorded
+	synced int64   // the greatest durable offset that an entry of the segment has recorded
 	starts []int64 // of the entries from synced on
 	torn   int64
 	commit uint64 // of the last entry that has one
 	err    error  // that ended the reading
 }
 
-// ReadLog returns a reader of a store's log from a segment on. From 0 on it wants all segments
-// that there ever were, and an empty directory is an empty log. The error is a *DamagedError if
-// a segment is missing, ErrFormat, or one of the FS.
+// ReadLog returns a reader of a store's log from segment `from` on. If from is 0, the log must
+// have all segments ever written, and an empty directory is an empty log. The error is a
+// *DamagedError if a segment is missing, ErrFormat, or an error from the FS.
 func ReadLog(fs FS, store StoreID, from uint64) (*Reader, error) {
 	c, err := readChain(fs, store, from)
 	if err != nil {

@@ -19,10 +19,10 @@ type Room struct {
 	next  *Room
 }
 
-// Reserve returns room for an entry with so many bytes of body, and waits until there is some:
-// first come, first served. A goroutine that holds room must not wait for more. Urgent entries
-// are those that make space on the disk: they are not behind others, and are taken as long as a
-// segment has room, when the disk has none for a spare one.
+// Reserve returns room for an entry with a body of `body` bytes. It waits until the queue has room:
+// first come, first served. A goroutine that holds room must not wait for more, because two of them
+// could wait for each other. Urgent entries skip the line, because they free space on the disk. If
+// the disk has no space for a spare segment, they are taken as long as a segment has room.
 //
 // The errors are ErrDisk while the disk fails, ErrClosed, ErrLimit, and the cause of ctx.
 func (l *Log) Reserve(ctx context.Context, body int64, urgent bool) (*Room, error) {
@@ -125,9 +125,9 @@ func (r *Room) Wait(ctx context.Context) error {
 	return nil
 }
 
-// Sync returns when all entries that were appended before the call are durable; at once if one
-// with a commit id of at least commit is, since entries are in the order of commits. The errors
-// are those of Room.Wait.
+// Sync returns when all entries appended before the call are durable. It returns at once if an
+// entry with a commit id of at least commit is durable, because entries are in commit order. The
+// errors are the errors of Room.Wait.
 func (l *Log) Sync(ctx context.Context, commit uint64) error {
 	l.mu.Lock()
 	place := l.queue.added
@@ -203,7 +203,7 @@ func (l *Log) rouse() {
 	}
 }
 
-// changedLocked lets those look who wait for a change. The caller holds mu.
+// changedLocked wakes every await. The caller holds mu.
 func (l *Log) changedLocked() {
 	if l.changed != nil {
 		close(l.changed)

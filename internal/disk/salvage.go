@@ -7,10 +7,9 @@ import (
 	"io/fs"
 )
 
-// SalvageLog is ReadLog for a log whose segments do not all have a header or are not all there: the
-// reader has the entries before the first such segment. A log with all of them it reads as ReadLog
-// does. In both Next ends with the error of entries that are damaged. The error is ErrFormat, or one
-// of the FS.
+// SalvageLog is ReadLog for a log that may lack segments or their headers: the reader has the entries
+// before the first such segment. It reads an undamaged chain as ReadLog does. In both cases Next ends
+// with the error of the first damaged entry. The error is ErrFormat, or an error from the FS.
 func SalvageLog(fsys FS, store StoreID, from uint64) (*Reader, error) {
 	c, err := readChain(fsys, store, from)
 	if _, damaged := errors.AsType[*DamagedError](err); damaged {

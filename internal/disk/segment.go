@@ -15,7 +15,7 @@ type segment struct {
 	out    *bufio.Writer // to offset; nil of a spare segment
 	offset int64         // of the next entry
 	synced int64         // the durable bytes; 0 if the header is not durable
-	commit uint64        // the greatest of the entries
+	commit uint64        // the greatest commit id of the entries
 	// syncedCommit is the greatest of the durable entries.
 	syncedCommit uint64
 }
@@ -43,10 +43,10 @@ func createSegment(fs FS, store StoreID, number uint64, size int64) (*segment, e
 	return s, nil
 }
 
-// fits reports whether an entry of so many bytes does. The first does always.
+// fits reports whether an entry of size bytes fits. The first entry always does.
 func (s *segment) fits(size int64) bool { return s.offset == headerSector || s.offset+size <= s.size }
 
-// grow reserves room for so many bytes of entries.
+// grow reserves room for `entries` bytes of entries.
 func (s *segment) grow(entries int64) error {
 	size := s.offset + entries
 	if size <= s.size {

@@ -20,8 +20,8 @@ type Space struct {
 	used  atomic.Int64     // their sum
 }
 
-// NewSpace returns an FS that has room for so many bytes of files. It asks the size of each file that is
-// there. Nobody else may change the directory.
+// NewSpace returns an FS with room for `most` bytes of files. It asks the size of each file in dir. Only
+// the Space may change the directory from now on, because it counts its own calls.
 func NewSpace(dir FS, most int64) (*Space, error) {
 	sizes, err := Sizes(dir)
 	s := &Space{FS: dir, most: most, sizes: sizes}
@@ -31,8 +31,8 @@ func NewSpace(dir FS, most int64) (*Space, error) {
 	return s, err
 }
 
-// Sizes returns the bytes of each file of a store by name. Other files are not among them. A file that is
-// removed meanwhile has none. It opens each file. The errors are those of the FS.
+// Sizes returns the bytes of each file of a store by name. It leaves out other files, and files removed
+// meanwhile. It opens each file. The errors are errors of the FS.
 func Sizes(dir FS) (map[string]int64, error) {
 	names, err := dir.List()
 	if err != nil {
@@ -67,8 +67,8 @@ func (s *Space) Used() int64 {
 	return s.used.Load()
 }
 
-// Over returns by how many bytes the files exceed so many 32nds of the bound, negative if they leave room. It
-// is 0 for a nil Space, which has no bound.
+// Over returns the bytes by which the files exceed of32/32 of the bound, negative if they leave room. It is 0
+// for a nil Space, which has no bound.
 func (s *Space) Over(of32 int64) int64 {
 	if s == nil {
 		return 0
@@ -76,8 +76,8 @@ func (s *Space) Over(of32 int64) int64 {
 	return s.Used() - s.most/32*of32
 }
 
-// Full returns ErrDisk, with the bytes that are used, if these exceed so many 32nds of the bound, else nil. A
-// nil Space is never full.
+// Full returns ErrDisk, with the used bytes, if they exceed of32/32 of the bound, else nil. A nil Space is
+// never full.
 func (s *Space) Full(of32 int64) error {
 	if s.Over(of32) <= 0 {
 		return nil
@@ -161,7 +161,7 @@ func (f *spaceFile) Reserve(size int64) error {
 	return err
 }
 
-// measure notes the size of the file. Writes of a file are hundreds of KiB each, so asking is cheap.
+// measure notes the size of the file. Asking after each write is cheap, because a write has hundreds of KiB.
 func (f *spaceFile) measure() {
 	if size, err := f.Size(); err == nil {
 		f.space.set(f.name, size)

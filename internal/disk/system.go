@@ -100,7 +100,7 @@ func (s system) lockShared() (io.Closer, error) {
 	return closer, err
 }
 
-// noLock is the lock of a directory that nobody can write to.
+// noLock is the lock of a directory on a read-only file system.
 type noLock struct{}
 
 // Close is of io.Closer.

@@ -24,13 +24,13 @@ type writer struct {
 	superseded []uint64
 	below      []uint64 // files before the first segment of the log
 
-	segments atomic.Pointer[[]Segment] // those of which something is durable
+	segments atomic.Pointer[[]Segment] // segments with a durable header
 }
 
-// follow begins a segment behind the log that was read, with the entries that may not be durable:
-// those behind the greatest offset that an entry records as durable. It is no proof that they can
-// be read, because the system can fail to write a page and keep it in memory. If no entry of the
-// last segment is known to be durable, the new segment takes its place.
+// follow begins a segment behind the log that was read. It copies the entries behind the greatest
+// offset that an entry records as durable. That they can be read proves nothing, because the system
+// can fail to write a page and keep it in memory. If no entry of the last segment is known to be
+// durable, the new segment takes its place.
 func (w *writer) follow(r *Reader, fs FS, size int64) error {
 	w.fs, w.store, w.size, w.next = fs, r.store, size, 1
 	w.out = bufio.NewWriterSize(nil, int(min(bufferSize, size)))
@@ -69,8 +69,8 @@ func (w *writer) follow(r *Reader, fs FS, size int64) error {
 	return nil
 }
 
-// trim frees what processes that were killed had reserved behind the entries of their segments, now that the header of a
-// later one has recorded where these end: else each start after a kill would take a segment more of the disk.
+// trim frees the bytes that killed processes had reserved behind the entries of their segments, because each start after
+// a kill would otherwise take another segment of the disk. The header of a later segment records where the entries end.
 func (w *writer) trim(read []readSegment) {
 	for i, s := range w.closed {
 		if s.Size < read[i].size {
@@ -79,9 +79,9 @@ func (w *writer) trim(read []readSegment) {
 	}
 }
 
-// begin makes a segment the current one. First it makes the lacking entries durable, those that the
-// segments before may not have. Then it writes the header, by which the new segment counts. So the
-// log has these entries whenever a crash comes. There is room for so many bytes of entries.
+// begin makes a segment with room for `bytes` bytes of entries the current one. It first makes the
+// lacking entries durable, which earlier segments may not have, and then writes the header. The
+// header comes last because the segment counts from then on: a crash at any time loses no entry.
 func (w *writer) begin(bytes int64, lacking func() (Entry, error)) error {
 	s, err := w.take(bytes)
 	if err != nil {
@@ -102,10 +102,10 @@ func (w *writer) begin(bytes int64, lacking func() (Entry, error)) error {
 	return nil
 }
 
-// none is for a segment that lacks nothing.
+// none yields no lacking entries.
 func none() (Entry, error) { return Entry{}, io.EOF }
 
-// take returns a new segment with room for so many bytes of entries.
+// take returns a new segment with room for `bytes` bytes of entries.
 func (w *writer) take(bytes int64) (*segment, error) {
 	s := w.spare
 	w.spare = nil
@@ -154,8 +154,8 @@ func (w *writer) removeSuperseded(above uint64) {
 	})
 }
 
-// rotate ends the current segment, of which all is durable, and begins the next one, with room
-// for so many bytes.
+// rotate ends the current segment, which is wholly durable, and begins the next one, with room
+// for `bytes` bytes.
 func (w *writer) rotate(bytes int64) error {
 	s := w.current
 	w.closed, w.current = append(w.closed, s.segment()), nil
