@@ -98,7 +98,7 @@ func (w *Walker) grow(frames, first int) {
 	w.numbers = numbers
 }
 
-// number gives numbers to the frames of an element. It keeps no symbol, because most callers need only the numbers.
+// number gives numbers to the frames of an element. It keeps no symbol, because most of a symbol is of no use after see.
 func (w *Walker) number(lists, element uint32, see func(*Symbol)) place {
 	y := &w.symbol
 	if w.resolver.describe(y, lists, element); y.hidden {

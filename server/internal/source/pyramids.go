@@ -25,7 +25,7 @@ type keptPyramid struct {
 }
 
 // take returns a pyramid of the view of a history in a commit. It returns a pyramid without nodes if the commit is
-// older than the kept pyramid's, or if another question is making one, because waiting could cost more than it saves.
+// older than the kept pyramid's, or if another question is making one.
 func (p *pyramids) take(h *columnstore.History, commit uint64, v *history.View) (*summary.Pyramid, error) {
 	if !p.mu.TryLock() {
 		return summary.Bare(v), nil

@@ -10,8 +10,8 @@ import (
 
 // A node adds headers to an answer for a front, because the messages of querier.v1 have no field for them.
 
-// TellKinds adds the kinds of a query's profiles to the answer if a front asks for them. With types it counts only
-// profiles that have them.
+// TellKinds adds the kinds of a query's profiles to the answer if a front asks for them. With types they are the
+// kinds of the profiles with these types.
 func (p *Profiles) TellKinds(ctx context.Context, q profile.Query, types ...profile.Type) error {
 	h, _ := web.HeadersOf(ctx)
 	if h.Request.Get(fanout.KindsHeader) == "" || q.SumKinds {
