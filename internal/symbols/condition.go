@@ -15,8 +15,8 @@ type Condition struct {
 	Name *regexp.Regexp
 	// Function matches Symbol.Name, File the file of the function.
 	Function, File *regexp.Regexp
-	// Binary, BuildID and the addresses from From up to To are those of Symbol.Place. A To of
-	// 0 is no bound.
+	// Binary and BuildID match the fields of Symbol.Place. Its address is at least From and below
+	// To; a To of 0 is no bound.
 	Binary, BuildID *regexp.Regexp
 	From, To        uint64
 }

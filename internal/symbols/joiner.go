@@ -26,8 +26,8 @@ func NewJoiner(stacks int) *Joiner {
 	return j
 }
 
-// Add adds the symbols of an answer, which leaves out the same frames as those before. It
-// returns a function that adds a stack of the answer, and returns its code in the joiner.
+// Add adds the symbols of an answer. All answers must leave out the same frames. The function
+// that it returns adds a stack of the answer and returns the stack's code in the joiner.
 func (j *Joiner) Add(from *Resolver) func(code uint32) uint32 {
 	base := uint32(len(j.joined.lists))
 	j.joined.lists = append(j.joined.lists, from.lists...)

@@ -17,8 +17,8 @@ import (
 // Walker.Numbers, which keeps nothing but the numbers. A lookup takes mu, once a walk and location.
 type Resolver struct {
 	filter *filter         // nil if no frame is left out
-	lists  []dict.ListView // one, or for a difference those of its answers
-	refs   []stackRef      // by stack code; nil if stack codes are those of lists[0]
+	lists  []dict.ListView // one, or for a difference one per answer
+	refs   []stackRef      // by stack code; nil if stack codes index lists[0]
 	stacks []uint32        // codes of all stacks of the answer
 
 	mu        sync.Mutex
@@ -37,9 +37,9 @@ type stackRef struct{ lists, code uint32 }
 // FunctionID identifies a function of a frame.
 type FunctionID struct{ Name, File string }
 
-// New returns the symbols of the stacks with the given codes, which refer to lists. The frames
-// that match hide are left out, and those that do not match show, as the options -hide and -show
-// of go tool pprof do. nil leaves out none. New takes over stacks, and reads them late.
+// New returns the symbols of stacks, which are codes in lists. As with -hide and -show of
+// go tool pprof, frames that match hide or do not match show are left out; nil leaves out
+// none. New takes over stacks, and reads them later.
 func New(lists dict.ListView, stacks []uint32, hide, show *regexp.Regexp) *Resolver {
 	return newResolver([]dict.ListView{lists}, stacks, newFilter(hide, show))
 }
@@ -59,8 +59,8 @@ func (s *Resolver) ref(code uint32) stackRef {
 	return s.refs[code]
 }
 
-// IDs appends the ids of the locations of a stack to dst, leaf first, with those whose frames are
-// left out.
+// IDs appends the ids of a stack's locations to dst, leaf first, including locations whose frames
+// are left out.
 func (s *Resolver) IDs(dst []uuid.UUID, stack uint32) []uuid.UUID {
 	ref := s.ref(stack)
 	return s.lists[ref.lists].UUIDs(dst, ref.code)
@@ -83,15 +83,15 @@ func (s *Resolver) symbol(lists, element uint32) *Symbol {
 	return y
 }
 
-// describe makes y the symbol of an element of one of the lists. It uses the memory of what y was.
+// describe makes y the symbol of an element in lists[lists]. It reuses the memory of y.
 func (s *Resolver) describe(y *Symbol, lists, element uint32) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.decode(y, s.lists[lists].Element(element), s.lists[lists].Record(element))
 }
 
-// decode makes y the symbol of a location. If its record is empty or invalid, that of another
-// generation takes its place. The caller holds mu.
+// decode makes y the symbol of a location. An empty or invalid record is replaced by another
+// generation's. The caller holds mu.
 func (s *Resolver) decode(y *Symbol, id uuid.UUID, record []byte) {
 	err := s.decoder.Decode(&y.LocationRecord, record)
 	if err != nil || len(record) == 0 { // as isRecord
@@ -112,7 +112,7 @@ func (s *Resolver) decode(y *Symbol, id uuid.UUID, record []byte) {
 // numberOf returns the number of the function of a frame. The caller holds mu.
 func (s *Resolver) numberOf(y *Symbol, frame int) uint32 {
 	f := FunctionID{y.Name(frame), y.file(frame)}
-	if len(y.Lines) == 0 || y.Lines[frame].Function == "" { // its name is that of its binary
+	if len(y.Lines) == 0 || y.Lines[frame].Function == "" { // named after its binary
 		if s.functions == nil {
 			s.functions = make(map[FunctionID]uint32, len(s.named))
 			for n, f := range s.named {
@@ -134,8 +134,8 @@ func (s *Resolver) numberOf(y *Symbol, frame int) uint32 {
 // symbolsAtOnce is for how many symbols a resolver makes room.
 const symbolsAtOnce = 128
 
-// record returns the record of an element of one of the lists, or that of another generation
-// if it is empty or invalid.
+// record returns the record of an element in lists[lists], or another generation's record if it
+// is empty or invalid.
 func (s *Resolver) record(lists, element uint32) []byte {
 	record := s.lists[lists].Record(element)
 	if isRecord(record) {
@@ -196,8 +196,8 @@ func (s *Resolver) number(f FunctionID) uint32 {
 	return n
 }
 
-// Functions returns the functions by number. They include those of all symbols that any walker has
-// seen.
+// Functions returns the functions by number, including the functions of every symbol that a walker
+// has seen.
 func (s *Resolver) Functions() []FunctionID {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -38,8 +38,7 @@ func newFunctionMatcher(pattern *regexp.Regexp) *functionMatcher {
 	return &functionMatcher{pattern: pattern, prefix: []byte(prefix), known: map[string]bool{}}
 }
 
-// matches reports whether the record of a location has a function whose name matches the
-// pattern.
+// matches reports whether the record of a location has a function with a matching name.
 func (m *functionMatcher) matches(record []byte) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -47,8 +46,8 @@ func (m *functionMatcher) matches(record []byte) bool {
 	return m.matchesAny()
 }
 
-// matchesOf reports whether a location has a function that an answer does not leave out and
-// whose name matches the pattern.
+// matchesOf reports whether a location has a function with a matching name that the answer does
+// not leave out.
 func (m *functionMatcher) matchesOf(resolver *Resolver, lists, element uint32) bool {
 	if resolver.filter == nil {
 		return m.matches(resolver.record(lists, element))

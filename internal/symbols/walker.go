@@ -7,8 +7,8 @@ import (
 	"github.com/granarydb/granary/encoding/dict"
 )
 
-// Walker reads stacks, faster in the order of their codes: it looks only at what a stack does not share with the one before.
-// It belongs to one goroutine.
+// Walker reads stacks. It is faster in the order of their codes, because it skips the frames that a stack shares with
+// its predecessor. It belongs to one goroutine.
 type Walker struct {
 	resolver *Resolver
 	cursors  []dict.ListCursor // by index in resolver.lists, as symbols and places
@@ -16,14 +16,14 @@ type Walker struct {
 	places   []paged[place]    // by element
 	stack    []*Symbol
 	frames   uint32 // with numbers
-	symbol   Symbol // the one that gets numbers
+	symbol   Symbol // scratch: the symbol that number describes
 
-	from    uint32   // what the stack of numbers is of: an index in resolver.lists
+	from    uint32   // index in resolver.lists of the stack in numbers
 	numbers []uint32 // of the stack at hand, leaf first, at the end of the slice
 	ends    []int    // by location of that stack, root first: the number of frames up to its end
 }
 
-// place is the numbers of an element: so many frames have the numbers from first on. None have so far if frames is 0.
+// place holds the numbers of an element's frames: [first, first+frames). frames is 0 until they are numbered.
 type place struct{ first, frames uint32 }
 
 // hidden is the number of frames of an element of which none is left.
@@ -56,9 +56,9 @@ func (w *Walker) Locations(stack uint32) []*Symbol {
 	return w.stack
 }
 
-// Numbers returns the numbers of the frames of a stack, leaf first, and how many of the last ones are those of the stack before. They
-// are valid until the next call. A walker numbers frames from 0 up, those of a location beside each other, and calls see
-// for each location that it numbers, with a symbol that is valid during the call. Numbers and Locations are not for one walker.
+// Numbers returns the numbers of a stack's frames, leaf first. The last `shared` numbers equal the previous stack's.
+// They are valid until the next call. A walker numbers frames from 0 up, the frames of a location in a row. It calls see
+// once for each location, with a symbol that is valid during the call. A walker serves Numbers or Locations, not both.
 func (w *Walker) Numbers(stack uint32, see func(*Symbol)) (numbers []uint32, shared int) {
 	ref := w.resolver.ref(stack)
 	c := &w.cursors[ref.lists]
@@ -90,7 +90,7 @@ func (w *Walker) Numbers(stack uint32, see func(*Symbol)) (numbers []uint32, sha
 	return w.numbers[len(w.numbers)-frames:], shared
 }
 
-// grow makes room for so many frames, the first of which are not there so far.
+// grow makes room for `frames` frames, of which the first `first` are not set yet.
 func (w *Walker) grow(frames, first int) {
 	numbers := make([]uint32, max(64, 2*frames))
 	there := w.numbers[len(w.numbers)-(frames-first):]
@@ -98,7 +98,7 @@ func (w *Walker) grow(frames, first int) {
 	w.numbers = numbers
 }
 
-// number gives numbers to the frames of an element. It keeps no symbol: of many locations most of what is known is of no use.
+// number gives numbers to the frames of an element. It keeps no symbol, because most of a symbol is of no use after see.
 func (w *Walker) number(lists, element uint32, see func(*Symbol)) place {
 	y := &w.symbol
 	if w.resolver.describe(y, lists, element); y.hidden {

@@ -16,8 +16,7 @@ type Gate struct {
 	bytes  int64
 }
 
-// NewGate returns a gate for at most `places` questions at once, each within a time. bytes is what an error says about
-// their memory.
+// NewGate returns a gate for at most `places` questions at once, each within `most`. Errors about memory name bytes.
 func NewGate(places int, most time.Duration, bytes int64) *Gate {
 	return &Gate{make(chan struct{}, places), most, bytes}
 }

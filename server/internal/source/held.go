@@ -106,7 +106,7 @@ func (h *held) leave(s *heldSnapshot, isExpired bool) {
 	}
 }
 
-// forget lets the old snapshots go, so that at most so many are held. The caller holds mu.
+// forget drops expired snapshots, and the oldest until at most `most` are held. The caller holds mu.
 func (h *held) forget(most int) {
 	for len(h.all) > most || len(h.all) > 0 && h.now().Sub(h.all[0].taken) >= HeldTime {
 		s := h.all[0]
@@ -117,7 +117,7 @@ func (h *held) forget(most int) {
 	}
 }
 
-// keep lets the old snapshots go, and all but the newest so many.
+// keep drops expired snapshots, and all but the newest `most`.
 func (h *held) keep(most int) {
 	h.mu.Lock()
 	defer h.mu.Unlock()

@@ -98,7 +98,7 @@ func (v nodesView) DefaultType(_ context.Context, _ profile.Query, parameter str
 	return Typed{}, fault.Refused("a front has no default type: choose one by the parameter %s", parameter)
 }
 
-// Scales implements View: what is rounded off a stack goes to the next.
+// Scales implements View. The remainder of rounding one stack goes to the next.
 func (v nodesView) Scales() error {
 	return fault.Refused("parameter norm: a front does not scale, as the order of stacks is another there: ask without it")
 }
@@ -109,7 +109,8 @@ func (v nodesView) Newest(ctx context.Context) (int64, error) { return v.set.New
 // Store implements View.
 func (v nodesView) Store(need Need) (*At, error) { return nil, v.refuse(need) }
 
-// Stacks implements View. The stacks come whole, into a store in memory: what chooses frames applies to all of them.
+// Stacks implements View. It copies whole stacks into a store in memory, because conditions on frames must see all of
+// them.
 func (v nodesView) Stacks(ctx context.Context, t Typed, sides []Side, f func(*Profiles) error) (err error) {
 	ask, queries := make([]fanout.Side, len(sides)), make([]profile.Query, len(sides))
 	for i := range sides {
@@ -135,7 +136,7 @@ func asked(s *Side, t Typed) fanout.Side {
 		return fanout.StacksOf(s.Message, s.Type, s.Query.SumKinds)
 	}
 	name := s.Name
-	if _, _, err := question.ParseTypeID(name); err != nil { // what it stands for depends on a node's types
+	if _, _, err := question.ParseTypeID(name); err != nil { // because its meaning depends on the types of a node
 		if name = ""; t.Type != (profile.Type{}) {
 			name = t.Type.String()
 		}

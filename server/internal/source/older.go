@@ -112,8 +112,8 @@ func (o *Older) Leave(p *OlderProfiles) error {
 	return p.close()
 }
 
-// Begin returns the reading of a span: that of the profiles that are kept, a new one (isMine), whose profiles replace what is
-// kept, or one in progress. One of another span is an error.
+// Begin returns the reading of a span: the finished reading of the kept profiles, the reading in progress, or a new
+// reading (isMine), whose profiles replace the kept profiles. A reading of another span in progress is an error.
 func (o *Older) Begin(of Span) (reading *Reading, isMine bool, err error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -157,7 +157,7 @@ func (o *Older) Forget(age time.Duration) error {
 	return p.close()
 }
 
-// close ends what belongs to the profiles. There are no requests about them.
+// close closes the source and the store of the profiles. The caller knows that no request uses them.
 func (p *OlderProfiles) close() error {
 	p.source.Close()
 	return p.store.Close()
@@ -166,11 +166,11 @@ func (p *OlderProfiles) close() error {
 // NewOlder returns an Older without profiles.
 func NewOlder(opts OlderOptions) *Older { return &Older{opts: opts, now: opts.Reader.Now} }
 
-// errOlderPanic is what those who wait for a reading get if it panics.
+// errOlderPanic is the error that waiting requests get if the reading panics.
 var errOlderPanic = errors.New("older profiles: internal error")
 
 // Fill reads the profiles of a reading that Begin returned as the caller's own. It calls progress as it goes on. The
-// caller forgets what was kept before first, so that the memory of both is not needed.
+// caller drops the kept profiles first, because the bound on memory has no room for both.
 func (o *Older) Fill(ctx context.Context, reading *Reading, progress func()) (err error) {
 	var p *OlderProfiles
 	err = errOlderPanic
@@ -206,7 +206,7 @@ func (o *Older) read(ctx context.Context, reading *Reading, progress func()) (_ 
 	err = o.opts.Read(ctx, db, reading.from, reading.to, func(read, of int64) {
 		reading.read.Store(read)
 		reading.of.Store(of)
-		_ = store.Maintain(ctx) // an error is that of ctx, which ReadOlder returns
+		_ = store.Maintain(ctx) // its only error is ctx's, which ReadOlder returns
 		if isFull() {
 			stop(full)
 		}
@@ -216,7 +216,7 @@ func (o *Older) read(ctx context.Context, reading *Reading, progress func()) (_ 
 		err = store.Compact(ctx)
 	}
 	switch {
-	case isFull() || errors.Is(err, columnstore.ErrMemory): // what was read first is gone, or there was nothing to evict
+	case isFull() || errors.Is(err, columnstore.ErrMemory): // the first rows were evicted, or there was nothing to evict
 		return nil, full
 	case err != nil:
 		return nil, fmt.Errorf("older profiles: %w", err)

@@ -9,8 +9,8 @@ import (
 	"github.com/granarydb/granary/history/summary"
 )
 
-// pyramids keeps the summaries of histories that questions used last, so that a page that asks again pays for
-// what is new. It is safe for concurrent use.
+// pyramids keeps the summaries of recently used histories, because a page that asks again then pays only for new
+// states. It is safe for concurrent use.
 type pyramids struct {
 	now func() time.Time
 
@@ -24,8 +24,8 @@ type keptPyramid struct {
 	used   time.Time
 }
 
-// take returns a pyramid of the view of a history in a commit. One without nodes serves a commit before that of the
-// kept one, and a question that comes while another makes one.
+// take returns a pyramid of the view of a history in a commit. It returns a pyramid without nodes if the commit is
+// older than the kept pyramid's, or if another question is making one.
 func (p *pyramids) take(h *columnstore.History, commit uint64, v *history.View) (*summary.Pyramid, error) {
 	if !p.mu.TryLock() {
 		return summary.Bare(v), nil

@@ -16,7 +16,7 @@ import (
 type Source interface {
 	// Types returns the types of the profiles of a range of time, sorted by their ids.
 	Types(context.Context, *querierv1.ProfileTypesRequest) ([]*typesv1.ProfileType, error)
-	// LabelNames returns the names of the labels of profiles, and of those of their types, sorted.
+	// LabelNames returns the sorted names of the labels of profiles and of their types.
 	LabelNames(context.Context, *typesv1.LabelNamesRequest) ([]string, error)
 	// LabelValues returns the values of a label, sorted.
 	LabelValues(context.Context, *typesv1.LabelValuesRequest) ([]string, error)
@@ -36,7 +36,7 @@ type Source interface {
 
 	// Ready returns why questions should not be sent here now.
 	Ready(context.Context) error
-	// Tidy lets go what was held for later questions that did not come.
+	// Tidy drops snapshots and summaries that were held for later questions and have expired.
 	Tidy()
 	// Close lets go all that is held. There are no questions any more.
 	Close()
@@ -44,11 +44,11 @@ type Source interface {
 
 // View is a source at one instant. It is used by one question.
 type View interface {
-	// Commit returns the number of the view, 0 for one that no later question can name.
+	// Commit returns the number of the view, or 0 if no later question can name the view.
 	Commit() uint64
 	// Tag returns an ETag for the answer to a question, "" if other answers can have the same.
 	Tag(path string, parameters url.Values) string
-	// FindType returns the type that a name stands for. Errors are as those of profile.DB.FindType.
+	// FindType resolves the name of a type. Errors are as in profile.DB.FindType.
 	FindType(ctx context.Context, name string) (Typed, error)
 	// DefaultType returns the type of the first profiles of a query. Errors name the parameter that chooses a type.
 	DefaultType(ctx context.Context, query profile.Query, parameter string) (Typed, error)
@@ -56,7 +56,7 @@ type View interface {
 	Scales() error
 	// Newest returns the time of the newest profile in Unix nanoseconds, 0 if there is none.
 	Newest(context.Context) (int64, error)
-	// Stacks calls f with the profiles of some sides. Without a type they are those of the types that the sides name.
+	// Stacks calls f with the profiles of the sides. Without a type, each side names its own.
 	Stacks(ctx context.Context, t Typed, sides []Side, f func(*Profiles) error) error
 	// Store returns the store of the view and its snapshot, or an error for a need that several stores cannot meet.
 	Store(Need) (*At, error)
@@ -75,18 +75,18 @@ type Side struct {
 	Name, Selector string
 }
 
-// Profiles are those that sides choose, in a snapshot.
+// Profiles are the profiles of a snapshot that sides choose.
 type Profiles struct {
 	DB       *profile.DB
 	Snap     *columnstore.Snapshot
-	Queries  []profile.Query // choose those of each side
-	Comments []string        // for a profile that is made of them: what it lacks
+	Queries  []profile.Query // by side: chooses its profiles
+	Comments []string        // for a profile made from them: the parts that it lacks
 }
 
-// Need is what only one store has. Its text says what to do with several.
+// Need is a service that only a single store has. Its text tells a user of several nodes what to do instead.
 type Need string
 
-// What only one store has.
+// The services of a single store.
 const (
 	Commits   Need = "a front has no commits: ask one of its nodes for an answer of one"
 	Histories Need = "a front has no histories: ask one of its nodes without h, p, state, status, attribute and shares"

@@ -55,7 +55,7 @@ func (s *Store) at(snap *columnstore.Snapshot, serial uint64) *At {
 	return &At{store: s, DB: s.db, Snap: snap, serial: serial}
 }
 
-// Held implements Source: the last 8 snapshots are held, for 30 seconds. It is an error if that of a commit is no more.
+// Held implements Source: the last 8 snapshots are held, for 30 seconds. A commit whose snapshot is gone is an error.
 func (s *Store) Held(_ context.Context, commit *uint64, f func(View) error) error {
 	named := commit != nil
 	if commit == nil {
@@ -84,7 +84,7 @@ func (s *Store) Tidy() {
 	s.pyramids.forget()
 }
 
-// Holds returns the number of snapshots, and that of summaries of histories, that are held for later questions.
+// Holds returns the numbers of snapshots and of history summaries that are held for later questions.
 func (s *Store) Holds() (snapshots, summaries int) {
 	s.held.mu.Lock()
 	defer s.held.mu.Unlock()
@@ -108,8 +108,8 @@ type At struct {
 // Commit implements View.
 func (v *At) Commit() uint64 { return uint64(v.Snap.Commit()) }
 
-// Tag implements View. Snapshots of one commit can differ by what was evicted, and commits of two runs
-// of a server are not the same. It is weak: other granules can have been touched.
+// Tag implements View. It includes the run and the snapshot's serial, because snapshots of one commit can differ after
+// an eviction, and commit numbers repeat after a restart. It is weak, because the granules read can differ.
 func (v *At) Tag(path string, parameters url.Values) string {
 	texts := []string{v.store.run, strconv.FormatUint(v.serial, 10), path, parameters.Encode()}
 	h := sha256.Sum256(fmt.Appendf(nil, "%q", texts))
@@ -156,8 +156,8 @@ func (v *At) Pyramid(h *columnstore.History, of *history.View) (*summary.Pyramid
 	return v.store.pyramids.take(h, v.Commit(), of)
 }
 
-// Newest implements View: it returns the time of the newest profile, 0 if there is none. It looks at the last second that rows can have first, and then
-// further back, so that it reads few rows. The panels of a page ask for it in one commit, so that of the last question is kept.
+// Newest implements View: it returns the time of the newest profile, 0 if there is none. It reads few rows, because it looks at
+// the last possible second first and then further back. It keeps the last result, because each panel of a page asks for the same commit.
 func (v *At) Newest(ctx context.Context) (int64, error) {
 	opts := columnstore.AggregateOptions{
 		Aggregates: []columnstore.Aggregate{{Op: columnstore.Max, Column: profile.ColumnTimestamp}}, NoCounts: true, MaxBytes: v.store.read.QueryBytes,
@@ -189,7 +189,7 @@ func (v *At) Newest(ctx context.Context) (int64, error) {
 	return 0, nil
 }
 
-// newestAt is the time of the newest profile of a commit, whose rows can have times up to last.
+// newestAt is the time of the newest profile of a commit. Times of rows are at most last.
 type newestAt struct {
 	commit     uint64
 	last, time int64

@@ -109,7 +109,7 @@ func (v *At) labelValues(ctx context.Context, m *typesv1.LabelValuesRequest) ([]
 			values[question.ValueOf(labels, name)] = true
 		}
 		if ofType || f.isNone() || f.others[name] {
-			return nil // there are no further values, or they are those of other types
+			return nil // no further values, or only values of other types
 		}
 		all, err := v.DB.LabelValues(ctx, v.Snap, name, f.query)
 		for _, value := range all {
@@ -141,7 +141,7 @@ func (v *At) series(ctx context.Context, m *querierv1.SeriesRequest) (out []*typ
 	return out, err
 }
 
-// found is what a selector can choose, without a look at rows.
+// found is the result of a selector on the series, without reading rows.
 type found struct {
 	query   profile.Query
 	isTyped bool             // the selector has conditions on the type, which query has not
@@ -160,7 +160,7 @@ type labelQuestion interface {
 }
 
 // eachSelector calls f for each selector of a question about labels, or once if it has none. The answer
-// is that of all of them together.
+// is the union.
 func (v *At) eachSelector(ctx context.Context, about labelQuestion, sources bool, f func(found) error) error {
 	const most = 100
 	matchers := about.GetMatchers()
@@ -209,7 +209,7 @@ func (f *found) choose(all []profile.Source, s *question.Selection) {
 	}
 }
 
-// sourceLabels returns the labels of a series and of its type, sorted: those of some names, or all.
+// sourceLabels returns the sorted labels of a series and of its type, only the named labels if there are names.
 func sourceLabels(s profile.Source, names []string) (labels []profile.Label) {
 	labels = slices.DeleteFunc(slices.Clone(s.Labels), func(l profile.Label) bool { return question.IsTypeLabel(l.Name) })
 	labels = append(labels, question.TypeLabels(question.ValueOf(s.Labels, profile.NameLabel), s.Type)...)

@@ -139,7 +139,7 @@ func greatest(lines []meanLine, most int) []meanLine {
 	return lines
 }
 
-// series returns a line as one of the API, with those labels of the type that are asked for.
+// series converts a line to a series of the API, with the requested labels of the type.
 func (l *meanLine) series(ofType []profile.Label, names []string) *typesv1.Series {
 	labels := slices.Clone(l.labels)
 	for _, t := range ofType {

@@ -8,10 +8,10 @@ import (
 	"github.com/granarydb/granary/server/internal/web"
 )
 
-// What a node tells a front beside its answer, in headers.
+// A node adds headers to an answer for a front, because the messages of querier.v1 have no field for them.
 
-// TellKinds answers a front's question for the kinds of the profiles of a query, if there is one: of those with
-// some types, or all.
+// TellKinds adds the kinds of a query's profiles to the answer if a front asks for them. With types they are the
+// kinds of the profiles with these types.
 func (p *Profiles) TellKinds(ctx context.Context, q profile.Query, types ...profile.Type) error {
 	h, _ := web.HeadersOf(ctx)
 	if h.Request.Get(fanout.KindsHeader) == "" || q.SumKinds {
@@ -27,7 +27,7 @@ func (p *Profiles) TellKinds(ctx context.Context, q profile.Query, types ...prof
 	return err
 }
 
-// asksSources reports whether a front asks for what means are made from, and says that this is the answer.
+// asksSources reports whether a front asks for the sums and times behind means. It marks the answer as such.
 func asksSources(ctx context.Context) bool {
 	h, _ := web.HeadersOf(ctx)
 	if h.Request.Get(fanout.SourcesHeader) == "" {
