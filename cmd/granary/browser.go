@@ -2,12 +2,25 @@ package main
 
 import (
 	"context"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"runtime"
 	"strings"
+
+	"github.com/spf13/cobra"
 )
+
+// opening returns what a server's command does with its URL: it opens a browser, unless it stays without, and says on
+// standard error if there is none.
+func opening(cmd *cobra.Command, stays bool) func(url string) {
+	return func(url string) {
+		if !stays && !openBrowser(cmd.Context(), url) {
+			fmt.Fprintln(cmd.ErrOrStderr(), "granary: no browser could be started: open the URL in one, or set BROWSER")
+		}
+	}
+}
 
 // openBrowser starts a browser with a URL, and reports whether one could be started. It is that of the
 // variable BROWSER of the environment, a list of commands separated as PATH is, or that of the

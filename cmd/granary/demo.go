@@ -30,7 +30,7 @@ const (
 
 func newDemo() *cobra.Command {
 	var dir, storeDir, profilesDir, traceFile string
-	var isServed bool
+	var isServed, stays bool
 	listen := serve.DemoAddress
 	var budget int64
 	span := demoSpan
@@ -44,8 +44,8 @@ Then demo reports the cost and answers a few queries. It needs no network and no
 data, and takes less than a minute on two cores. Without -o it leaves nothing in
 the current folder.
 
-With --serve it answers a browser instead, and granary's other clients, as
-granary serve does: the fleet while it is replayed, job="granary" for the demo's
+With --serve it opens a browser instead, as granary view does, and answers it and
+granary's other clients as granary serve does: the fleet while it is replayed, job="granary" for the demo's
 own profiles, and in a history what its goroutines do.`,
 		Example: `  granary demo
   granary demo --serve
@@ -61,8 +61,8 @@ own profiles, and in a history what its goroutines do.`,
 			return nil
 		},
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if isServed && dir != "" || !isServed && cmd.Flags().Changed("listen") {
-				return cli.Usage(errors.New("-o is for a report and --listen for --serve: leave one of them out"))
+			if isServed && dir != "" || !isServed && (cmd.Flags().Changed("listen") || stays) {
+				return cli.Usage(errors.New("-o is for a report, --listen and --no-open are for --serve: leave one of them out"))
 			}
 			if traceFile == "-" {
 				return cli.Usage(errors.New("--trace needs a file: the report goes to standard output"))
@@ -82,7 +82,7 @@ own profiles, and in a history what its goroutines do.`,
 			}
 			return withTrace(traceFile, func() error {
 				if isServed {
-					return serveDemo(cmd, listen, columnstore.Options{Dir: storeDir, DiskBudget: budget, MemoryBudget: 1 << 30}, steps)
+					return serveDemo(cmd, listen, stays, columnstore.Options{Dir: storeDir, DiskBudget: budget, MemoryBudget: 1 << 30}, steps)
 				}
 				return demo(cmd.Context(), cmd.OutOrStdout(), cmd.ErrOrStderr(), dir, columnstore.Options{Dir: storeDir, DiskBudget: budget}, steps)
 			})
@@ -95,6 +95,7 @@ own profiles, and in a history what its goroutines do.`,
 	cli.AddDiskBudget(cmd, &budget)
 	cmd.Flags().BoolVar(&isServed, "serve", false, "answer over HTTP, with the demo's own profiles, until it is interrupted")
 	cmd.Flags().StringVar(&listen, "listen", listen, "with --serve: `HOST:PORT` to listen on. Who reaches it can read and push")
+	cmd.Flags().BoolVar(&stays, "no-open", false, "with --serve: open no browser: the URL is printed only")
 	cmd.Flags().StringVar(&traceFile, "trace", "", "write a Go execution trace of the demo to `FILE`, for go tool trace and granary history")
 	return cmd
 }
@@ -161,7 +162,7 @@ func demo(ctx context.Context, out, progressTo io.Writer, dir string, opts colum
 }
 
 // serveDemo serves a fleet while it is replayed, by one writer, so that there is time for answers.
-func serveDemo(cmd *cobra.Command, listen string, opts columnstore.Options, steps int) (err error) {
+func serveDemo(cmd *cobra.Command, listen string, stays bool, opts columnstore.Options, steps int) (err error) {
 	f, err := newFleet(time.Now(), steps)
 	if err != nil {
 		return err
@@ -181,7 +182,7 @@ func serveDemo(cmd *cobra.Command, listen string, opts columnstore.Options, step
 	return serve.Demo(cmd, listen, store, func(ctx context.Context, db *profile.DB) error {
 		_, err := f.replay(ctx, db, 1, func(int64, int64) {})
 		return err
-	})
+	}, opening(cmd, stays))
 }
 
 // heap returns the bytes of live objects on the heap.

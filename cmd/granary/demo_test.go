@@ -92,7 +92,7 @@ func TestDemoServe(t *testing.T) {
 	r, w := io.Pipe()
 	code, begin := make(chan int, 1), time.Now()
 	go func() {
-		code <- run(ctx, []string{"demo", "--serve", "--listen", "127.0.0.1:0", "--span", "1m"}, w, io.Discard)
+		code <- run(ctx, []string{"demo", "--serve", "--no-open", "--listen", "127.0.0.1:0", "--span", "1m"}, w, io.Discard)
 		_ = w.Close()
 	}()
 	line, err := bufio.NewReader(r).ReadString('\n')

@@ -2,8 +2,10 @@ package main
 
 import (
 	"cmp"
+	"context"
 	"errors"
-	"fmt"
+	"math"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -11,6 +13,7 @@ import (
 	"github.com/granarydb/granary/cmd/granary/internal/serve"
 	"github.com/granarydb/granary/cmd/granary/internal/states"
 	"github.com/granarydb/granary/columnstore"
+	"github.com/granarydb/granary/profile"
 )
 
 // viewAddress is where view listens unless it is told otherwise: on a free port.
@@ -27,21 +30,21 @@ func newView() *cobra.Command {
 free port of this machine, prints its URL and opens a browser. It ends with
 Ctrl-C, and nothing is left of it: no file is written.
 
-The page has flame graphs, tables, callers and callees, lines over time and
-differences. An input with states over time, which is a Go execution trace
+The page begins with the time of all inputs. It has flame graphs, tables, callers
+and callees, lines over time and differences. An input with states over time, which is a Go execution trace
 (go test -trace), a history file or set, or CSV, is drawn above the profiles of
 the same time.
 
 The browser is that of the system, or of the variable BROWSER: a command, or
 several separated as in PATH, in which %s stands for the URL. --no-open leaves
 it out, for example on another machine: ssh -L 8080:localhost:8080 HOST, then
-view --no-open --listen localhost:8080 there. The URL answers granary's other
-clients too, such as go tool pprof URL/pprof?type=cpu.
+view --no-open --listen localhost:8080 there. Granary's other clients get answers
+too, such as go tool pprof 'http://localhost:8080/pprof?type=cpu'.
 
 ` + inputsHelp,
 		Example: `  granary view cpu.pb.gz
   granary view profiles/
-  granary view http://localhost:6060/debug/pprof/heap
+  granary view 'http://localhost:6060/debug/pprof/profile?seconds=10'
   granary view cpu.out trace.out   # of go test -cpuprofile and -trace
   granary view --no-open --listen localhost:8080 heaps/`,
 		Args: someInputs,
@@ -80,13 +83,53 @@ func view(cmd *cobra.Command, source inputSource, args []string, listen string, 
 			return err
 		}
 	}
-	err = serve.View(cmd, listen, l.store, func(url string) {
-		if !stays && !openBrowser(cmd.Context(), url) {
-			fmt.Fprintln(cmd.ErrOrStderr(), "granary: no browser could be started: open the URL in one, or set BROWSER")
-		}
-	})
+	query, err := pageRange(cmd.Context(), l)
+	if err != nil {
+		return err
+	}
+	err = serve.View(cmd, listen, query, l.store, opening(cmd, stays))
 	if err == nil && l.failed > 0 {
 		err = cli.Failed(errors.New("some inputs could not be read"))
 	}
 	return err
+}
+
+// pageRange returns the query of the page's address that has all profiles, to their ends, and all histories of a
+// store: without it the page begins with the hour before the newest profile. Times are in milliseconds, as those of
+// the page are. Instants alone get the second before them.
+func pageRange(ctx context.Context, l *loaded) (string, error) {
+	from, to := int64(math.MaxInt64), int64(math.MinInt64)
+	cover := func(start, end int64) { from, to = min(from, start), max(to, end) }
+	err := l.store.View(ctx, func(snap *columnstore.Snapshot) error {
+		times, err := l.db.Table().Aggregate(ctx, snap, columnstore.AggregateOptions{By: []string{profile.ColumnTimestamp, profile.ColumnDuration}})
+		if err != nil {
+			return err
+		}
+		for row := range times.Counts {
+			at, lasts := times.Columns[0].Values.Int64s[row], times.Columns[1].Values.Int64s[row]
+			end := at + max(0, lasts)
+			if end < at {
+				end = at // it lasts longer than 64 bits have
+			}
+			cover(at, end)
+		}
+		for _, handle := range l.store.Histories() {
+			v, err := snap.History(handle)
+			if err != nil {
+				return err
+			}
+			if v.Instants() {
+				cover(v.Start(), v.End())
+			}
+		}
+		return nil
+	})
+	if err != nil || from > to {
+		return "", err
+	}
+	start, end := time.Unix(0, from).UTC().Truncate(time.Millisecond), time.Unix(0, to).UTC().Truncate(time.Millisecond).Add(time.Millisecond) // an end is not in the range
+	if end.Sub(start) <= time.Millisecond {
+		start = start.Add(-time.Second)
+	}
+	return "?from=" + start.Format(time.RFC3339Nano) + "&to=" + end.Format(time.RFC3339Nano), nil
 }

@@ -17,7 +17,7 @@ import (
 	"github.com/granarydb/granary/cmd/granary/internal/cli"
 )
 
-// viewing runs view with arguments until stop is called, and returns its URL. stop returns the exit code
+// viewing runs view with arguments until stop is called, and returns the URL of its page. stop returns the exit code
 // and standard error.
 func viewing(t *testing.T, args ...string) (url string, stop func() (int, string)) {
 	t.Helper()
@@ -39,6 +39,42 @@ func viewing(t *testing.T, args ...string) (url string, stop func() (int, string
 	return url, func() (int, string) {
 		cancel()
 		return <-code, stderr.String()
+	}
+}
+
+// origin returns the URL of the server of a page.
+func origin(page string) string {
+	before, _, _ := strings.Cut(page, "/?")
+	return before
+}
+
+// TestView_Range begins the page with the time of all inputs: profiles a week apart, of which the newest takes ten
+// seconds, and states after them.
+func TestView_Range(t *testing.T) {
+	at := time.Date(2026, 1, 31, 9, 0, 0, 0, time.UTC)
+	of := func(name string, start time.Time, lasts time.Duration) string {
+		p := service()
+		p.TimeNanos, p.DurationNanos = start.UnixNano(), int64(lasts)
+		return file(t, name, p)
+	}
+	old, cpu := of("old.pb.gz", at, 0), of("cpu.pb.gz", at.Add(7*24*time.Hour), 10*time.Second)
+	csv := write(t, "states.csv", []byte("time,attribute,value\n2026-02-07T09:00:09Z,CPUs/0,run\n2026-02-07T09:00:11.5Z,CPUs/0,idle\n"))
+	for _, test := range []struct {
+		args []string
+		want string
+	}{
+		{[]string{old}, "?from=2026-01-31T08:59:59Z&to=2026-01-31T09:00:00.001Z"},
+		{[]string{old, cpu}, "?from=2026-01-31T09:00:00Z&to=2026-02-07T09:00:10.001Z"},
+		{[]string{old, csv, cpu}, "?from=2026-01-31T09:00:00Z&to=2026-02-07T09:00:11.501Z"},
+		{[]string{csv}, "?from=2026-02-07T09:00:09Z&to=2026-02-07T09:00:11.501Z"},
+	} {
+		url, stop := viewing(t, append([]string{"--no-open"}, test.args...)...)
+		if got := strings.TrimPrefix(url, origin(url)+"/"); got != test.want {
+			t.Errorf("%v: %s, want %s", test.args, got, test.want)
+		}
+		if code, stderr := stop(); code != cli.ExitOK {
+			t.Errorf("exit code %d: %s", code, stderr)
+		}
 	}
 }
 
@@ -80,7 +116,7 @@ func TestView(t *testing.T) {
 		"/": "<title>", "/api/v1/flame?t=cpu": "compress", "/api/v1/flame?t=inuse_space": "cache", "/api/v1/top?t=goroutine": `"main"`,
 		"/api/v1/histories": `"name":"trace.out"`,
 	} {
-		if body := fetched(t, url+path); !strings.Contains(body, want) {
+		if body := fetched(t, origin(url)+path); !strings.Contains(body, want) {
 			t.Errorf("%s: %.300s, want %s", path, body, want)
 		}
 	}
@@ -108,7 +144,7 @@ func serveProfile(t *testing.T, p interface{ Write(io.Writer) error }) string {
 func TestView_SomeInputs(t *testing.T) {
 	bad := write(t, "bad.pb.gz", []byte("FLR\x00"))
 	url, stop := viewing(t, "--no-open", bad, file(t, "cpu.pb.gz", service()))
-	if body := fetched(t, url+"/api/v1/top?t=cpu"); !strings.Contains(body, "compress") {
+	if body := fetched(t, origin(url)+"/api/v1/top?t=cpu"); !strings.Contains(body, "compress") {
 		t.Errorf("%.300s", body)
 	}
 	if code, stderr := stop(); code == cli.ExitOK || !strings.Contains(stderr, "bad.pb.gz: not a valid pprof profile: it is a recording of Java") {

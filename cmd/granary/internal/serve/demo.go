@@ -22,11 +22,11 @@ const DemoAddress = "127.0.0.1:4040"
 
 // Demo serves a store that a function fills meanwhile, until the context of the command ends or SIGTERM comes. The
 // profiles of this process and the states of its goroutines are in the store too. It prints its URL on standard output
-// when it listens. The caller closes the store.
+// when it listens, and calls ready with it. The caller closes the store.
 //
 // An error of the function ends it, unless the end has canceled the function. Others are those of listening, and of
 // self.Profile.
-func Demo(cmd *cobra.Command, listen string, store *columnstore.Store, fill func(context.Context, *profile.DB) error) error {
+func Demo(cmd *cobra.Command, listen string, store *columnstore.Store, fill func(context.Context, *profile.DB) error, ready func(url string)) error {
 	f := flags{listen: listen, drain: time.Second}
 	log := slog.New(slog.NewTextHandler(cmd.ErrOrStderr(), &slog.HandlerOptions{Level: slog.LevelWarn}))
 	handle, err := server.New(store, server.Options{Log: log})
@@ -41,10 +41,11 @@ func Demo(cmd *cobra.Command, listen string, store *columnstore.Store, fill func
 	if err != nil {
 		return err
 	}
-	l, _, err := f.listenSaying(cmd, log)
+	l, url, err := f.listenSaying(cmd, log, "")
 	if err != nil {
 		return err
 	}
+	ready(url)
 	term, stop := signal.NotifyContext(cmd.Context(), syscall.SIGTERM)
 	defer stop()
 	ctx, cancel := context.WithCancelCause(term)

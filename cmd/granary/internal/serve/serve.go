@@ -157,6 +157,9 @@ func (f *flags) check(fs *pflag.FlagSet) error {
 		return err
 	}
 	if f.inMemory {
+		if fs.Changed("db") {
+			return cli.Usage(errors.New("--db and --in-memory: a store in memory has no directory: leave one of them out"))
+		}
 		if f.disk != 0 {
 			return cli.Usage(errors.New("--disk bounds files, and --in-memory has none: leave one of them out"))
 		}

@@ -207,6 +207,7 @@ func TestServe_Flags(t *testing.T) {
 	write(t, filepath.Join(full, "notes.txt"), "not ours")
 	for _, test := range []struct{ args, want string }{
 		{"--listen 4040", "--listen 4040: want host:port"},
+		{"--in-memory --db x", "--db and --in-memory"},
 		{"--in-memory --disk 1GiB", "--disk bounds files"},
 		{"--in-memory --retention -1h", "no negative durations"},
 		{"--in-memory --max-labels -1", "labels: -1"},

@@ -17,8 +17,9 @@ import (
 )
 
 // View serves a store until the context of the command ends or SIGTERM comes. It prints its URL on
-// standard output when it listens, and calls ready with it. The caller closes the store.
-func View(cmd *cobra.Command, listen string, store *columnstore.Store, ready func(url string)) error {
+// standard output when it listens, with a query for the page ("" or ?name=value), and calls ready with it. The caller
+// closes the store.
+func View(cmd *cobra.Command, listen, query string, store *columnstore.Store, ready func(url string)) error {
 	f := flags{listen: listen, drain: time.Second}
 	log := slog.New(slog.NewTextHandler(cmd.ErrOrStderr(), &slog.HandlerOptions{Level: slog.LevelWarn}))
 	handle, err := server.New(store, server.Options{Log: log})
@@ -27,7 +28,7 @@ func View(cmd *cobra.Command, listen string, store *columnstore.Store, ready fun
 	}
 	ctx, stop := signal.NotifyContext(cmd.Context(), syscall.SIGTERM)
 	defer stop()
-	l, url, err := f.listenSaying(cmd, log)
+	l, url, err := f.listenSaying(cmd, log, query)
 	if err != nil {
 		return err
 	}
@@ -35,13 +36,16 @@ func View(cmd *cobra.Command, listen string, store *columnstore.Store, ready fun
 	return f.run(ctx, log, handle, new(secrets), l)
 }
 
-// listenSaying listens, and prints the URL on standard output.
-func (f *flags) listenSaying(cmd *cobra.Command, log *slog.Logger) (l net.Listener, url string, err error) {
+// listenSaying listens, and prints the URL of the page on standard output, with a query.
+func (f *flags) listenSaying(cmd *cobra.Command, log *slog.Logger, query string) (l net.Listener, url string, err error) {
 	if l, err = new(net.ListenConfig).Listen(context.WithoutCancel(cmd.Context()), "tcp", f.listen); err != nil {
 		return nil, "", fmt.Errorf("--listen %s: %w", f.listen, err)
 	}
 	f.announce(log, l.Addr())
 	url = "http://" + l.Addr().String()
+	if query != "" {
+		url += "/" + query
+	}
 	if _, err := fmt.Fprintf(cmd.OutOrStdout(), "Serving %s until it is interrupted\n", url); err != nil {
 		return nil, "", errors.Join(err, l.Close())
 	}
