@@ -44,9 +44,10 @@ Then demo reports the cost and answers a few queries. It needs no network and no
 data, and takes less than a minute on two cores. Without -o it leaves nothing in
 the current folder.
 
-With --serve it opens a browser instead, as granary view does, and answers it and
-granary's other clients as granary serve does: the fleet while it is replayed, job="granary" for the demo's
-own profiles, and in a history what its goroutines do.`,
+With --serve it opens a browser instead, as granary view does, and answers it
+and granary's other clients as granary serve does: the fleet while it is
+replayed, job="granary" for the demo's own profiles, and a history of its
+goroutines.`,
 		Example: `  granary demo
   granary demo --serve
   granary demo --span 2m --profiles gen && granary top --sample-index cpu gen

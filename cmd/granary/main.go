@@ -42,7 +42,7 @@ questions about them, or stores them in a directory and asks that.
   granary top --json DIR               the same for a directory, as JSON
   granary peek 'json[.]' cpu.pb.gz     the callers and callees of functions
   granary diff a.pb.gz b.pb.gz         the functions whose cost changed
-  granary series --by thread DIR       a chart of values over time
+  granary series --step 1m DIR         a chart of values over time
   granary labels DIR                   the labels that can be selected
   granary merge -o sum.pb.gz DIR       many profiles merged into one
   granary export -o rows.parquet DIR   rows for pandas, Polars, DuckDB, others

@@ -30,16 +30,16 @@ func newView() *cobra.Command {
 free port of this machine, prints its URL and opens a browser. It ends with
 Ctrl-C, and nothing is left of it: no file is written.
 
-The page begins with the time of all inputs. It has flame graphs, tables, callers
-and callees, lines over time and differences. An input with states over time, which is a Go execution trace
-(go test -trace), a history file or set, or CSV, is drawn above the profiles of
-the same time.
+The page begins with the time of all inputs. It has flame graphs, tables,
+callers and callees, lines over time and differences. An input with states over
+time, which is a Go execution trace (go test -trace), a history file or set, or
+CSV, is drawn above the profiles of the same time.
 
 The browser is that of the system, or of the variable BROWSER: a command, or
 several separated as in PATH, in which %s stands for the URL. --no-open leaves
 it out, for example on another machine: ssh -L 8080:localhost:8080 HOST, then
-view --no-open --listen localhost:8080 there. Granary's other clients get answers
-too, such as go tool pprof 'http://localhost:8080/pprof?type=cpu'.
+view --no-open --listen localhost:8080 there. Granary's other clients get
+answers too, such as go tool pprof 'http://localhost:8080/pprof?type=cpu'.
 
 ` + inputsHelp,
 		Example: `  granary view cpu.pb.gz

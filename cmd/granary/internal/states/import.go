@@ -53,10 +53,11 @@ The first line of CSV names the columns, in any order. Rows are either changes,
 
   time,attribute,value
   2026-01-31T09:00:00Z,CPUs/0,idle
-  2026-01-31T09:00:01.5Z,CPUs/0,run          idle until the instant before
+  2026-01-31T09:00:01.5Z,CPUs/0,run
 
-in which an attribute keeps its value until its next row or the end; or
-intervals, which include both ends, with null between them:
+in which an attribute keeps its value until its next row or the end (CPUs/0 is
+idle until the instant before the second row); or intervals, which include both
+ends, with null between them:
 
   start,end,attribute,value
   1769850000000000000,1769850001499999999,CPUs/0,idle
