@@ -107,11 +107,7 @@ func pageRange(ctx context.Context, l *loaded) (string, error) {
 		}
 		for row := range times.Counts {
 			at, lasts := times.Columns[0].Values.Int64s[row], times.Columns[1].Values.Int64s[row]
-			end := at + max(0, lasts)
-			if end < at {
-				end = at // it lasts longer than 64 bits have
-			}
-			cover(at, end)
+			cover(at, max(at, at+max(0, lasts))) // the sum wraps around if it lasts longer than 64 bits have
 		}
 		for _, handle := range l.store.Histories() {
 			v, err := snap.History(handle)
