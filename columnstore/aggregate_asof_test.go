@@ -114,7 +114,7 @@ func (c *cases) Groups(subject uint32, times []int64, groups []uint32) error {
 func TestAggregate_AsOf(t *testing.T) {
 	effort.Long(t)
 	asked, rows := 0, 0
-	for seed := range uint64(40 - 36*boolInt(effort.Race)) {
+	for seed := range uint64(effort.Part(40, 4+6*boolInt(effort.Race))) {
 		a := newQueryAsker(t, 1000+seed)
 		for _, when := range []string{"empty", "fresh", "compacted", "fresh upon base", "compacted"} {
 			if when == "compacted" {

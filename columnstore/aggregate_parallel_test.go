@@ -111,7 +111,7 @@ func TestAggregate_Parallel(t *testing.T) {
 	}
 	collectRarely(t)
 	store, table := open(t, Options{Manual: true, FutureLimit: -1, GenerationBuckets: 1}, stackSamples())
-	manyStacks(t, table, 3-boolInt(effort.Race))
+	manyStacks(t, table, 1+effort.Part(2, 2))
 	if err := store.Maintain(t.Context()); err != nil {
 		t.Fatal(err)
 	}

@@ -27,7 +27,7 @@ var aggregateOps = []AggregateOp{Sum, Mean, Min, Max, Count}
 func TestAggregates(t *testing.T) {
 	effort.Long(t)
 	asked := map[string]int{}
-	eachStage(t, 30-26*uint64(boolInt(effort.Race)), 2000, 12, func(a *queryAsker, v *queryView) { a.askAggregates(v, asked) })
+	eachStage(t, uint64(effort.Part(30, 3+4*boolInt(effort.Race))), 2000, 12, func(a *queryAsker, v *queryView) { a.askAggregates(v, asked) })
 	for _, op := range aggregateOps {
 		for _, typ := range []encoding.Type{encoding.Int64, encoding.Uint64, encoding.Float64, encoding.Bool, encoding.String, encoding.UUID} {
 			kind := fmt.Sprint(op, " ", typ)

@@ -19,7 +19,7 @@ import (
 
 var (
 	seedFlag  = flag.Uint64("seed", 0, "run the differential test with this seed only")
-	seedsFlag = flag.Uint64("seeds", uint64(effort.Part(16, 2)), "number of seeds of the differential test")
+	seedsFlag = flag.Uint64("seeds", uint64(effort.Part(16, 4)), "number of seeds of the differential test")
 )
 
 // TestDifferential asks random tables random questions and compares every answer with the

@@ -178,7 +178,7 @@ func TestTinyParts(t *testing.T) {
 }
 
 // hostileSize is small by default. TestParseBombs has the worst bombs at their full size.
-var hostileSize = flag.Int("hostile.size", effort.Part(256<<10, 4), "bytes of each bomb of TestBombs, decompressed; at most 67108864")
+var hostileSize = flag.Int("hostile.size", effort.Part(256<<10, 16), "bytes of each bomb of TestBombs, decompressed; at most 67108864")
 
 // P5: no profile of 64 MiB takes more than 1 GiB or 10 s, whatever it consists of: to parse,
 // to insert what was parsed, or to insert as bytes.

@@ -8,6 +8,7 @@ import (
 	"maps"
 	"math"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/google/uuid"
@@ -25,12 +26,14 @@ func Text(value any) string {
 	case nil:
 		return "null"
 	case string:
-		return fmt.Sprintf("%q", v)
+		return strconv.Quote(v)
+	case int64:
+		return "int64(" + strconv.FormatInt(v, 10) + ")"
 	case Row:
 		var out strings.Builder
 		for _, name := range slices.Sorted(maps.Keys(v)) {
 			if v[name] != nil {
-				fmt.Fprintf(&out, "%s=%s ", name, Text(v[name]))
+				out.WriteString(name + "=" + Text(v[name]) + " ")
 			}
 		}
 		return out.String()
