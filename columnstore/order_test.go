@@ -88,7 +88,7 @@ func compareBy(by []Ordering, x, y oracle.Cells) int {
 func TestScan_OrderBy(t *testing.T) {
 	effort.Long(t)
 	asked := map[string]int{}
-	eachStage(t, uint64(effort.Part(25, 3)), 3000, 10, func(a *queryAsker, v *queryView) {
+	eachStage(t, 25-17*uint64(boolInt(effort.Race)), 3000, 10, func(a *queryAsker, v *queryView) {
 		where, chosen := a.randomWhere(v)
 		opts := ScanOptions{Where: a.expr(where), Limit: 1 + a.rng.IntN(min(2*len(chosen)+2, 40)), Ordered: a.rng.IntN(2) == 0, Columns: []string{}}
 		if a.rng.IntN(8) == 0 {
