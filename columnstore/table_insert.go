@@ -50,11 +50,11 @@ func (t *Table) InsertRecord(ctx context.Context, rec arrow.Record) (txn.ID, err
 	return t.Insert(ctx, b)
 }
 
-// importers pools memory for the batches of records, which are of no use after their insert.
+// importers pools the memory of converted records, because a batch is of no use after its insert.
 var importers = sync.Pool{New: func() any { return new(arrowconv.Importer) }}
 
-// Codes returns the dictionaries for rows of a time in Unix nanoseconds. A table without time
-// buckets ignores the time. Codes.Range returns the times that share them. The errors are
+// Codes returns the dictionaries for rows of the time at, in Unix nanoseconds. A table without time
+// buckets ignores at. Codes.Range returns the times that share the dictionaries. The errors are
 // ErrTooOld, ErrFuture, ErrPast and ErrClosed.
 func (t *Table) Codes(at int64) (*Codes, error) {
 	if err := t.store.writable(); err != nil {
