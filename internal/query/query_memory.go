@@ -15,7 +15,7 @@ type queryMemory struct {
 	most int64
 }
 
-// newQueryMemory returns an account of at most so many bytes, or without a limit at 0 or less.
+// newQueryMemory returns an account of at most `most` bytes, or without a limit if most is 0 or less.
 func newQueryMemory(ctx context.Context, most int64) *queryMemory {
 	if most <= 0 {
 		most = math.MaxInt64
@@ -26,7 +26,7 @@ func newQueryMemory(ctx context.Context, most int64) *queryMemory {
 // check returns the error of a cancelled query.
 func (m *queryMemory) check() error { return m.ctx.Err() }
 
-// take accounts for bytes before they are allocated.
+// take accounts for bytes. The caller calls it before it allocates them.
 func (m *queryMemory) take(bytes int64) error {
 	if used := m.used.Add(bytes); used > m.most {
 		return fmt.Errorf("%w: stopped at %d bytes of %d", ErrQueryMemory, used, m.most)
