@@ -21,7 +21,7 @@ type leaf struct {
 	name    string
 	series  bool                    // the column is part of the series tuple
 	test    func(value []byte) bool // the test of strings and UUIDs
-	word    func(word uint64) bool  // the test of fixed types, and of any type if the value does not matter
+	word    func(word uint64) bool  // the test of fixed types, or of any type if the value does not matter
 	null    bool                    // the result for a row without a value
 	id      *uuid.UUID              // the only matching value, if it is an id
 	idHash  encoding.IDHash         // of id
@@ -78,7 +78,7 @@ func truthOf(b bool) truth {
 	return no
 }
 
-// unfit returns the reason why a condition does not fit a column, as text for an error.
+// unfit returns the reason why a condition does not fit a column, for an error.
 func unfit(e Expr) string {
 	switch {
 	case e.op == opMatch && e.pattern == nil:
@@ -95,7 +95,7 @@ func unfit(e Expr) string {
 	return fmt.Sprintf("cannot be compared with %v", e.value)
 }
 
-// setTest sets the comparison. It returns false if the value does not fit the column.
+// setTest sets the test. It returns false if the value does not fit the column.
 func (l *leaf) setTest(c schema.Column, e Expr) bool {
 	if e.op == opNull {
 		l.null = true
@@ -219,8 +219,8 @@ func holds(op exprOp, compared int) bool {
 	}
 }
 
-// prune evaluates the leaf on a whole part by the part's range of times. ok is false if the
-// range does not decide.
+// prune evaluates the leaf on a whole part by the part's range of times. ok is false if the range does
+// not decide.
 func (l *leaf) prune(p *granule.Part) (all, ok bool) {
 	if l.column != l.schema.BucketColumn() {
 		return false, false
@@ -230,8 +230,7 @@ func (l *leaf) prune(p *granule.Part) (all, ok bool) {
 		return false, false
 	}
 	atLo, atHi := l.word(encoding.FromInt64(lo)), l.word(encoding.FromInt64(hi))
-	// Those of an order change at most once over the range. Other conditions can change and
-	// change back.
+	// Comparisons change at most once over the range. Other conditions can change and change back.
 	return atLo, atLo == atHi && (lo == hi || l.op >= opAtLeast && l.op <= opLess)
 }
 
