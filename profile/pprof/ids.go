@@ -1,7 +1,7 @@
 package pprof
 
-// ids finds entries of a table by id. Most writers number entries in order from 1 up. An id is
-// then its own index, and nothing is stored.
+// ids finds entries of a table by id. It stores nothing while each id is its own index, because most
+// writers number entries in order from 1 up.
 type ids struct {
 	n    uint32
 	byID map[uint64]uint32 // nil while each id is its own index
