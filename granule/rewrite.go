@@ -86,6 +86,10 @@ func (g *Granule) RewriteSize() int {
 	return size
 }
 
+// childEnd returns the end of the child that begins at row lo, and its upper bound. The child gets about
+// an equal share of the remaining rows. It ends with the last row, and with the bound last, if that is at
+// most maxRows away or no key changes.
+//
 // Near the target it takes the nearest change of the series, otherwise the nearest change of the next
 // column of the key, which for profiles is the stack. It divides the rows of a stack only if they are too
 // many. The bound is the shortest string that separates the two rows. Rows with equal keys stay together

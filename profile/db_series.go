@@ -100,6 +100,9 @@ type ProfileInfo struct {
 
 // Profiles returns the profiles with selected values of a type, sorted by time, then by labels. Profiles
 // with the same time, duration, period and labels count as one. The slices belong to the caller.
+//
+// It costs as much as columnstore.Table.Aggregate, 5 to 10 ns a row, and about 1 us a profile. Errors are
+// those of Aggregate.
 func (db *DB) Profiles(ctx context.Context, snap *columnstore.Snapshot, t Type, q Query) ([]ProfileInfo, error) {
 	p := db.plan(snap, q, t)
 	groups, err := p.read(ctx, p.chosen, columnstore.AggregateOptions{

@@ -7,6 +7,8 @@ import (
 	"github.com/granarydb/granary/internal/symbols"
 )
 
+// Query chooses profiles and samples. The zero Query chooses all. A Query is safe for concurrent use.
+//
 // A profile is chosen by its time, From: t, To: t+1, and a Selector for its labels. DB.Profiles lists the
 // profiles. A trace or span is chosen by the Selector {trace_id="..."} or {span_id="..."}, with its id in
 // lower or upper case. DB.InsertEncoded describes the spelling that is found fast.

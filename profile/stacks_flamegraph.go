@@ -17,6 +17,9 @@ type FlameGraphOptions struct {
 	MaxNodes int
 }
 
+// FlameGraph returns the stacks as a tree of functions, callers above callees. Children are in the order
+// of their first stack.
+//
 // If there are more than MaxNodes functions, those with the greatest absolute Total are kept, together
 // with their ancestors. If a function does not fit with its ancestors, lesser functions take its place.
 // The dropped children of a node are summed in its last child, named "other", so that every Total is

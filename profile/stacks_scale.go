@@ -10,6 +10,10 @@ import (
 // another total, or a result exceeds int64.
 var ErrScale = errors.New("values cannot be scaled")
 
+// Scale returns the stacks with their values multiplied by a finite factor. It makes sides of different
+// duration or size comparable: 0.5 for two minutes beside one, 3.0/4 for four pods beside three. A
+// negative factor reverses the signs.
+//
 // The rounding error of a stack is carried to the next, so that a stack is less than 1 from its exact
 // value, and the total is rounded once. (Profile.Scale of google/pprof rounds each sample, so that ten
 // samples of a tenth each become 0.) Stacks that become 0 are omitted. A factor that is not finite, or a

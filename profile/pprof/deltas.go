@@ -24,6 +24,10 @@ type DeltaOptions struct {
 	MaxBytes int64
 }
 
+// Deltas turns cumulative profiles into differences: the values of a profile become the growth since the
+// previous profile of the same series. A series is the profiles with equal labels, sample types and
+// period type.
+//
 // The first profile of a series, also after the series was forgotten, gets no cumulative values, because
 // it is unknown since when they were counted. If a value is lower than before, or a sample is missing,
 // the process has restarted, and the profile counts as it is.

@@ -77,6 +77,8 @@ func (p *Pruner) Size() int {
 	return size
 }
 
+// Prune drops frames of a profile as go tool pprof does.
+//
 // A line matches if drop_frames matches the whole name of its function, without arguments, and
 // keep_frames does not. A location loses the matching line nearest to the root and all lines that are
 // inlined into it. A stack loses all locations below the first location with a matching line, as seen

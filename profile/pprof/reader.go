@@ -110,8 +110,8 @@ func (r *Reader) gunzip(data []byte, most int) error {
 	if err := r.zip.Reset(&r.source); err != nil {
 		return fmt.Errorf("%w: gzip: %w", ErrProfile, err)
 	}
-	// The last four bytes contain the size. It is checked, because a byte of deflate expands to at most
-	// 1,032.
+	// The last four bytes contain the size. It is not trusted beyond the input's size, because a byte of
+	// deflate expands to at most 1,032.
 	says := binary.LittleEndian.Uint32(data[len(data)-4:]) // data has at least the ten bytes of a header
 	size := min(uint64(says), uint64(most), 1032*uint64(len(data)))
 	r.raw.Grow(int(size) + bytes.MinRead)

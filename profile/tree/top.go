@@ -24,6 +24,9 @@ type Cost struct {
 // that of profile.Stacks.Top, and with two sides that of profile.DiffTop: by change. As there, functions
 // whose Flat and Cum are equal on both sides are omitted. most bounds the accounted bytes; 0 or less
 // means no bound. The slice belongs to the caller.
+//
+// Errors are columnstore.ErrQueryMemory, and that of ctx. It costs as much as profile.Stacks.Numbered,
+// and 5 ns for each frame.
 func Top[S StackList](ctx context.Context, most int64, sides ...S) ([]Cost, error) {
 	t := top{index: map[string]int{}}
 	bytes := int64(0)
