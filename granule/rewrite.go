@@ -29,7 +29,7 @@ func (p *pauser) did(rows int) {
 	}
 }
 
-// rows returns the limit in rows of average size.
+// rows returns the limit in rows of g's average size.
 func (l Limit) rows(g *Granule) int {
 	if l.Bytes == 0 || g.Size() <= l.Bytes {
 		return l.Rows
