@@ -38,8 +38,8 @@ type exporter struct {
 	memory         memory.Allocator // allocator of records, nil for the Go allocator
 }
 
-// rowWriter writes records as a file of some format. Close ends the file. It must be called
-// after an error too.
+// rowWriter writes records to a file in one format. Close ends the file. It must be called after an error
+// too.
 type rowWriter interface {
 	Write(rec arrow.Record) error
 	Close() error

@@ -64,7 +64,7 @@ type spanValue struct {
 	span *time.Duration
 }
 
-// String returns the duration, "" when it is not set.
+// String returns the duration, or "" when it is not set.
 func (s spanValue) String() string {
 	if s.span == nil || *s.span == 0 {
 		return ""

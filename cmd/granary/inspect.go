@@ -149,7 +149,7 @@ type inspectedBytes struct {
 	Stacks    int64 `json:"stacks"`
 	Symbols   int64 `json:"symbols"`
 	Histories int64 `json:"histories,omitempty"` // with --db
-	Cache     int64 `json:"cache,omitempty"`     // with --db: what was read of files
+	Cache     int64 `json:"cache,omitempty"`     // with --db: contents of files that were read
 	Total     int64 `json:"total"`
 }
 

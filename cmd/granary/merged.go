@@ -17,15 +17,15 @@ of the profiles whose labels, except file, are equal, and the means are added
 up. Give different programs different labels (--label, folders NAME=VALUE).
 --sum adds up all values, as go tool pprof does.`
 
-// merged is the merge of the profiles of a query for one sample type.
+// merged is the merge of a query's profiles for one sample type.
 type merged struct {
 	*profile.Stacks
 	means
 }
 
-// means tells what the values of a gauge are means over. The zero value stands for sums.
+// means describes the means of a gauge. The zero value stands for sums.
 type means struct {
-	over    int // times, of the source with the most
+	over    int // number of times, of the source with the most
 	sources int
 }
 
@@ -84,7 +84,7 @@ func (m means) String() string {
 	return fmt.Sprintf("means over up to %d times, added up over %d sets of labels; --sum adds up all", m.over, m.sources)
 }
 
-// printMeans prints the line that says that values are means, if they are.
+// printMeans prints a line that says that values are means, if they are.
 func (m means) printMeans(p *cli.Printer) {
 	if m.over > 0 {
 		p.Printf("The values are %s.\n", m)

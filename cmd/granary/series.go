@@ -115,19 +115,19 @@ type seriesFound struct {
 	typ     profile.Type
 	by      []string
 	step    time.Duration // 0: a point for each time
-	chosen  bool          // not by --step
+	chosen  bool          // the step was chosen, not set by --step
 	average bool
 	mean    bool // points are means over the times of each source
 	width   int  // of the chart, 0 for that of the terminal
 	span
 	total int64
-	most  int  // the greatest number of profiles of a point
-	cut   bool // steps at the edges were left out
+	most  int  // greatest number of profiles in a point
+	cut   bool // steps at the edges were omitted
 	lines []seriesLine
 	all   int // number of lines, shown or not
 }
 
-// span is the number of profiles behind an answer and the range of their times.
+// span is the number of an answer's profiles and the range of their times.
 type span struct {
 	profiles int
 	from, to int64 // times of the first and the last profile
@@ -155,7 +155,7 @@ type seriesLine struct {
 	least, most, middle int64 // middle is the mean
 }
 
-// findSeries answers series. A chart is some columns wide.
+// findSeries answers series. A chart is `columns` columns wide.
 func findSeries(ctx context.Context, db *profile.DB, snap *columnstore.Snapshot, q profile.Query, t profile.Type, o *seriesOptions, columns int) (*seriesFound, error) {
 	if err := knownLabels(ctx, db, snap, q, "by", o.by...); err != nil {
 		return nil, err
@@ -209,7 +209,7 @@ func findSeries(ctx context.Context, db *profile.DB, snap *columnstore.Snapshot,
 	return out, nil
 }
 
-// join sums lines of single files into the lines that were requested.
+// join sums lines of single files into the requested lines.
 func (f *seriesFound) join(lines []profile.Line) []seriesLine {
 	type sum struct {
 		value    int64
@@ -246,7 +246,7 @@ func (f *seriesFound) join(lines []profile.Line) []seriesLine {
 	return out
 }
 
-// takeMeans replaces the points of the lines by those of lines of means.
+// takeMeans replaces the points of the lines by points of lines of means.
 func (f *seriesFound) takeMeans(means []profile.Line) {
 	points := map[string][]profile.Point{}
 	for _, line := range means {
@@ -257,8 +257,8 @@ func (f *seriesFound) takeMeans(means []profile.Line) {
 	}
 }
 
-// leaveOutEdges drops the first and the last step from sums if the profiles begin or end
-// within it. The sum of such a step would appear too low.
+// leaveOutEdges drops the first and the last step from sums if the profiles begin or end within it,
+// because the sum of such a step would appear too low.
 func (f *seriesFound) leaveOutEdges(infos []profile.ProfileInfo) {
 	if f.step == 0 || f.average || f.mean {
 		return
