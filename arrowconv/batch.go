@@ -14,8 +14,8 @@ import (
 )
 
 // ErrRecord reports a record that is malformed or does not fit a schema. The wrapping error names the
-// column and the cause. If the cause is a limit of package schema, or on the memory of a record, it also
-// wraps schema.ErrLimit.
+// column and the cause. If the cause is a limit of package schema, or on a record's memory, it also wraps
+// schema.ErrLimit.
 var ErrRecord = errors.New("invalid record")
 
 // Limits on the memory that a record takes beyond its own bytes.
@@ -155,8 +155,8 @@ func checkShape(rec arrow.Record) (rows int, fields []arrow.Field, err error) {
 	return int(n), fields, nil
 }
 
-// reader reads the columns of a record. It opens all columns before it reads the first, because that
-// bounds their memory.
+// reader reads a record's columns. It opens all columns before it reads the first, because that bounds
+// their memory.
 type reader struct {
 	schema *schema.Schema
 	memory *Importer
@@ -173,7 +173,7 @@ type input struct {
 	runs runs // if it is run-end encoded
 }
 
-// open checks the type, the length and the runs of a column.
+// open checks the type, the length and a column's runs.
 func (r *reader) open(name string, column arrow.Array) (input, error) {
 	i, ok := r.schema.Resolve(name)
 	switch {
@@ -202,7 +202,7 @@ func (r *reader) open(name string, column arrow.Array) (input, error) {
 	return in, nil
 }
 
-// read returns the values of a column.
+// read returns a column's values.
 func (r *reader) read(in *input) (encoding.Vector, error) {
 	id, n := typeID(in.data), len(in.runs.ends)
 	if id != arrow.RUN_END_ENCODED {

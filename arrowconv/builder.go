@@ -12,9 +12,8 @@ import (
 	"github.com/granarydb/granary/encoding/dict"
 )
 
-// ErrBuild reports that the rows of a builder do not make a record. The wrapping error names the field.
-// The cause is a mistake of the caller, or more than 2^31 bytes or elements of strings or lists in a
-// record.
+// ErrBuild reports that a builder's rows do not make a record. The wrapping error names the field. The
+// cause is a mistake of the caller, or more than 2^31 bytes or elements of strings or lists in a record.
 var ErrBuild = errors.New("rows do not make a record")
 
 // RecordBuilder makes records from rows that are appended column by column. Record reports mistakes of
@@ -67,8 +66,8 @@ func (b *RecordBuilder) Constant(field int, from *encoding.Column, word uint64, 
 	}
 }
 
-// Lists appends rows to a UUIDList field. A row is the code of a list in from, or 0 for null. Unlike
-// Words it keeps no list for the next record.
+// Lists appends rows to a UUIDList field. A row is a list's code in from, or 0 for null. Unlike Words it
+// keeps no list for the next record.
 func (b *RecordBuilder) Lists(field int, from dict.ListView, codes []uint32) {
 	if b.err == nil {
 		b.note(field, b.columns[field].appendLists(from, codes))

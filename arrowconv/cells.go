@@ -10,7 +10,7 @@ import (
 	"github.com/granarydb/granary/encoding/dict"
 )
 
-// cells has the values of a field, or nulls, in the buffers of an Arrow array.
+// cells has a field's values, or nulls, in the buffers of an Arrow array.
 type cells struct {
 	of       encoding.Type
 	typ      arrow.DataType
@@ -187,7 +187,7 @@ func (c *cells) growBits(n int) []byte {
 	return c.words.bytes()
 }
 
-// appendPlain appends the value of a word.
+// appendPlain appends a word's value.
 func (c *cells) appendPlain(from *encoding.Column, word uint64, null bool) error {
 	if null {
 		return c.appendEmpty()

@@ -11,7 +11,7 @@ import (
 	"github.com/granarydb/granary/encoding/dict"
 )
 
-// column collects the rows of a field: a cell for each row or, if run-end encoded, for each run.
+// column collects a field's rows: a cell for each row or, if run-end encoded, for each run.
 type column struct {
 	field Field
 	cells cells

@@ -15,7 +15,7 @@ import (
 // column, the dictionary of another generation), they are looked up by their bytes. Lists of names are
 // not, because each list of ids has its own list of names.
 //
-// When records share all lists of the store's dictionary, the code of a list is its index plus 1.
+// When records share all lists of the store's dictionary, a list's code is its index plus 1.
 type dictionary struct {
 	values  values
 	lists   *listReader       // for lists; else nil
@@ -66,7 +66,7 @@ func (d *dictionary) followLists(from dict.ListView) {
 	d.lists.follow(from, nil)
 }
 
-// leave forgets the codes of a column.
+// leave forgets a column's codes.
 func (d *dictionary) leave() {
 	if d.values.n > 0 {
 		d.findByValue()

@@ -21,9 +21,9 @@
 // where fsb is fixed_size_binary. Fields of FormNative can be run-end encoded (Field.Runs):
 // run_end_encoded<int32, T>, where T is the type in the table.
 //
-// The words of a fixed type are the values of an Arrow buffer, so such rows are copied. The codes of a
-// store's dictionary are mapped to codes of the record's dictionary, and a value is read when its code
-// first occurs. Run-end encoded columns store a value for each run, and its end:
+// A fixed type's words are the values of an Arrow buffer, so such rows are copied. The codes of a store's
+// dictionary are mapped to codes of the record's dictionary, and a value is read when its code first
+// occurs. Run-end encoded columns store a value for each run, and its end:
 //
 //	words     7 7 9 0 0 7     codes of the store, 0 is null
 //	indexes   0 0 1 - - 0     in the record
@@ -43,9 +43,9 @@
 //
 // An [IntervalBuilder] makes records of the states of histories (NewIntervalSchema).
 //
-// For import, [Batch] checks a record of any origin, then copies it into the vectors of a batch. It
-// trusts nothing: neither lengths nor offsets, nor that text is UTF-8. An [Importer] reuses the memory of
-// the lists for the next record.
+// For import, [Batch] checks a record of any origin, then copies it into a batch's vectors. It trusts
+// nothing: neither lengths nor offsets, nor that text is UTF-8. An [Importer] reuses the memory of the
+// lists for the next record.
 //
 // # Invariants
 //

@@ -40,8 +40,8 @@ type Field struct {
 	Runs bool
 	// Shared lets records share a dictionary for a UUIDList field without Names: it has all lists of the
 	// store's dictionary, after these have been read (A1). It suits consumers that read records as they
-	// are, or write a dictionary only when it changes. It does not suit consumers that convert the
-	// dictionary of each record.
+	// are, or write a dictionary only when it changes. It does not suit consumers that convert each
+	// record's dictionary.
 	Shared bool
 	// Many announces that rows will have most lists of the dictionary. Records then share all lists from
 	// the first record on, not only after an eighth was added. Lists with more than 8 Mi elements in

@@ -21,7 +21,7 @@ var formNames = [...]string{"dictionary", "native", "plain"}
 // Known reports whether f is one of the forms.
 func (f Form) Known() bool { return int(f) < len(formNames) }
 
-// String returns the name of the form in lower case.
+// String returns the form's name in lower case.
 func (f Form) String() string {
 	if !f.Known() {
 		return fmt.Sprintf("unknown form %d", uint8(f))

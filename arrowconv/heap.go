@@ -13,7 +13,7 @@ const (
 	// uncleared is the size in bytes from which on memory is not cleared. Smaller memory
 	// mostly stays in the caches until it is filled.
 	uncleared = 1 << 20
-	// line is the length of a cache line. Arrow aligns memory to one.
+	// line is a cache line's length. Arrow aligns memory to one.
 	line = 64
 )
 

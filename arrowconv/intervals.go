@@ -78,7 +78,7 @@ type IntervalOptions struct {
 	// MaxRows and MaxBytes bound a record. It is full when it has MaxRows rows, or its paths and texts
 	// take MaxBytes. Both must be above 0.
 	MaxRows, MaxBytes int
-	// Path appends the path of an attribute, in UTF-8. Paths are distinct.
+	// Path appends an attribute's path, in UTF-8. Paths are distinct.
 	Path func(dst []byte, attribute uint32) ([]byte, error)
 	// Text returns a string or bytes by its code. Strings are UTF-8. Two codes never have the
 	// same string.
@@ -324,7 +324,7 @@ func (b *IntervalBuilder) Record() arrow.Record {
 	return record
 }
 
-// take hands over the cells of a column. The caller releases them.
+// take hands over a column's cells. The caller releases them.
 func (b *IntervalBuilder) take(c intervalColumn) *array.Data {
 	typ := c.cellType(b.opts.Form)
 	switch c {

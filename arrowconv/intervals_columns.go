@@ -89,7 +89,7 @@ func NewIntervalSchema(form Form, names []string) (*arrow.Schema, error) {
 	return arrow.NewSchema(fields, nil), nil
 }
 
-// cellType returns the type of the values of a column.
+// cellType returns the type of a column's values.
 func (c intervalColumn) cellType(form Form) arrow.DataType {
 	switch c {
 	case columnID:

@@ -20,7 +20,7 @@ type listBlocks struct {
 	kept   int              // elements of all blocks
 }
 
-// listBlock has the lists of a block at the time when it was read. The i-th list has the codes [ends[i],
+// listBlock has a block's lists at the time when it was read. The i-th list has the codes [ends[i],
 // ends[i+1]).
 type listBlock struct {
 	asked bool // a list was asked for
@@ -29,7 +29,7 @@ type listBlock struct {
 	codes []uint32
 }
 
-// newListBlocks returns an empty cache for the lists of a dictionary.
+// newListBlocks returns an empty cache for a dictionary's lists.
 func newListBlocks(of *dict.Lists) *listBlocks {
 	return &listBlocks{of: of, cursor: of.View().Cursor()}
 }
@@ -48,7 +48,7 @@ func (l *listBlocks) at(code uint32) ([]uint32, bool) {
 	return b.codes[b.ends[i]:b.ends[i+1]], true
 }
 
-// readBlock reads the lists of a block, from its first list on.
+// readBlock reads a block's lists, from its first list on.
 func (l *listBlocks) readBlock(b *listBlock, first uint32) {
 	b.lists = min(dict.ListBlock, l.of.Len()-int(first-1))
 	codes := l.room[len(l.room):]

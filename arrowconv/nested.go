@@ -15,7 +15,7 @@ import (
 	"github.com/granarydb/granary/schema"
 )
 
-// idOf returns the id of a type, or -1 if it is nil, because ID panics on some nil pointers.
+// idOf returns a type's id, or -1 if it is nil, because ID panics on some nil pointers.
 func idOf(t arrow.DataType) arrow.Type {
 	absent := t == nil
 	switch t := t.(type) {
@@ -64,8 +64,8 @@ type indexes struct {
 	width int
 }
 
-// newIndexes checks rows [lo, hi) of a dictionary array. It returns the unchecked dictionary, and the
-// index of each row.
+// newIndexes checks rows [lo, hi) of a dictionary array. It returns the unchecked dictionary, and each
+// row's index.
 func newIndexes(given arrow.ArrayData, lo, hi int) (dict arrow.ArrayData, x indexes, err error) {
 	s, err := newSpan(given, 2, 0)
 	if err != nil {
@@ -257,7 +257,7 @@ type ids struct {
 	n        int
 }
 
-// isID reports whether the values of a type can be UUIDs.
+// isID reports whether a type's values can be UUIDs.
 func isID(id arrow.Type) bool {
 	return id == arrow.FIXED_SIZE_BINARY || id == arrow.BINARY || id == arrow.LARGE_BINARY
 }

@@ -21,7 +21,7 @@ const maxEnd = math.MaxInt / 64
 var errNoData = errors.New("array without data")
 
 // span is a range of rows of an array with checked lengths and a checked null bitmap. Its methods check
-// the other buffers before they return them (A3). Rows are counted from 0 at the start of the span.
+// the other buffers before they return them (A3). Rows are counted from 0 at the span's start.
 type span struct {
 	data   *array.Data
 	typ    arrow.DataType
@@ -183,7 +183,7 @@ func (s *span) offsets(dst []int, limit int) ([]int, error) {
 // integer is the result type of integers.
 type integer interface{ int64 | uint64 }
 
-// integers returns the values of an integer array, including those of null rows.
+// integers returns an integer array's values, including those of null rows.
 func integers[T integer](s *span) ([]T, error) {
 	width := integerWidth(s.typ.ID())
 	raw, err := s.fixed(width)
@@ -224,7 +224,7 @@ func integers[T integer](s *span) ([]T, error) {
 	return out, nil
 }
 
-// integerWidth returns the bytes of a value: less than 8 only for narrower integers.
+// integerWidth returns a value's bytes: less than 8 only for narrower integers.
 func integerWidth(id arrow.Type) int {
 	switch id {
 	case arrow.INT8, arrow.UINT8:

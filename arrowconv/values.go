@@ -17,8 +17,8 @@ import (
 // errLarge reports values of a column that do not fit one record, because its offsets are 32 bits wide.
 var errLarge = errors.New("values are too large for one record")
 
-// values has strings, UUIDs or lists in the buffers of an Arrow array: the rows of a plain column, or the
-// dictionary of a coded column.
+// values has strings, UUIDs or lists in the buffers of an Arrow array: a plain column's rows, or a coded
+// column's dictionary.
 //
 //	              offsets               inner                data
 //	string        of each, in data      -                    text

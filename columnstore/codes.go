@@ -15,13 +15,12 @@ import (
 	"github.com/granarydb/granary/schema"
 )
 
-// Codes is the dictionaries of a table for one range of times. A program that inserts the same
-// series and lists repeatedly gets their codes once, keeps them, and inserts the codes. That
-// takes a fifth of the time of inserting lists of UUIDs.
+// Codes is a table's dictionaries for one range of times. A program that inserts the same series and
+// lists repeatedly gets their codes once, keeps them, and inserts the codes. That takes a fifth of the
+// time of inserting lists of UUIDs.
 //
-// A code is valid only with the Codes that returned it. Interned values count in the memory
-// budget, whether or not rows use them, until the time range is dropped. All methods are safe
-// for concurrent use.
+// A code is valid only with the Codes that returned it. Interned values count in the memory budget,
+// whether or not rows use them, until the time range is dropped. All methods are safe for concurrent use.
 type Codes struct {
 	table  *Table
 	number int64 // of the generation
@@ -97,8 +96,8 @@ func (c *Codes) Elements(dst []uint32, ids []uuid.UUID, records [][]byte) ([]uin
 	})
 }
 
-// Lists appends to dst the code of each list. A list is given as the codes of its elements. A known list
-// of 20 elements costs about 100 ns. The errors are ErrBatch for a code without an element, ErrLimit,
+// Lists appends to dst each list's code. A list is given as the codes of its elements. A known list of 20
+// elements costs about 100 ns. The errors are ErrBatch for a code without an element, ErrLimit,
 // ErrMemory, ErrTooOld and ErrClosed. After an error dst is unchanged.
 func (c *Codes) Lists(dst []uint32, lists [][]uint32) ([]uint32, error) {
 	members, longest := 0, 0
@@ -120,8 +119,8 @@ func (c *Codes) Lists(dst []uint32, lists [][]uint32) ([]uint32, error) {
 	return c.appendTo(dst, need, func(g *dictionaries.DurableGeneration) ([]uint32, error) { return g.Lists.InternCodes(dst, lists) })
 }
 
-// UUIDLists appends to dst the code of each list. A known list of 20 elements costs about 60 ns. The
-// errors are ErrLimit, ErrMemory, ErrTooOld and ErrClosed. After an error dst is unchanged.
+// UUIDLists appends to dst each list's code. A known list of 20 elements costs about 60 ns. The errors
+// are ErrLimit, ErrMemory, ErrTooOld and ErrClosed. After an error dst is unchanged.
 func (c *Codes) UUIDLists(dst []uint32, lists [][]uuid.UUID) ([]uint32, error) {
 	b := schema.Batch{Rows: len(lists)}
 	columns, err := c.table.schema.CheckLists(lists)
@@ -178,7 +177,7 @@ func (c *Codes) lastBucket() int64 {
 }
 
 // check returns an error unless the rows belong to the table and the times of these Codes, and these
-// Codes returned all of their codes.
+// Codes returned all their codes.
 func (c *Codes) check(in *insertion) error {
 	t := in.table
 	if c.table != t {

@@ -18,9 +18,8 @@ import (
 	"github.com/granarydb/granary/schema"
 )
 
-// TestCodes_Differential inserts half of the batches of the differential test by codes. Every
-// answer about the mixed table equals the oracle's: fresh, compacted and split, and later from
-// held snapshots.
+// TestCodes_Differential inserts half of the differential test's batches by codes. Every answer about the
+// mixed table equals the oracle's: fresh, compacted and split, and later from held snapshots.
 func TestCodes_Differential(t *testing.T) {
 	effort.Long(t)
 	collectRarely(t)

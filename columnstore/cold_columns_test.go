@@ -41,14 +41,14 @@ const (
 	noteMark  = "a note"
 )
 
-// traceOf returns the id of a row.
+// traceOf returns a row's id.
 func traceOf(row int) (id uuid.UUID) {
 	copy(id[:], traceMark)
 	binary.BigEndian.PutUint64(id[8:], uint64(row)*0x9e3779b97f4a7c15)
 	return id
 }
 
-// tracedRows returns rows from lo to hi: the time of a row is its number, and its pod too, by the thousand.
+// tracedRows returns rows from lo to hi: a row's time is its number, and its pod too, by the thousand.
 func tracedRows(lo, hi int, traces, notes bool) schema.Batch {
 	b := schema.Batch{Rows: hi - lo, Columns: map[string]encoding.Vector{}}
 	var pods, texts []string

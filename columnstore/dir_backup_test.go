@@ -23,7 +23,7 @@ import (
 	"github.com/granarydb/granary/txn"
 )
 
-// openBackup opens a copy, closes it at the end of the test, and returns its rows.
+// openBackup opens a copy, closes it at the test's end, and returns its rows.
 func openBackup(t *testing.T, opts Options) []string {
 	t.Helper()
 	store, table := reopen(t, opts)
@@ -273,7 +273,7 @@ func (w *numbered) write(ctx context.Context, t *testing.T, writer int) {
 	}
 }
 
-// count returns the rows of each commit by its name.
+// count returns each commit's rows by its name.
 func (w *numbered) count(t *testing.T, store *Store, table *Table) map[string]int {
 	t.Helper()
 	snap, err := store.Snapshot()

@@ -78,7 +78,7 @@ func (m *measured) watchLeast() {
 	}
 }
 
-// seen returns the greatest sum, the least one, and the size of the largest file.
+// seen returns the greatest sum, the least one, and the largest file's size.
 func (m *measured) seen() (peak, least, largest int64) {
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -23,7 +23,7 @@ var (
 
 // Errors of a write. The text names the row, the column and the limit.
 var (
-	// ErrBatch is returned for rows that do not fit the schema of the table.
+	// ErrBatch is returned for rows that do not fit the table's schema.
 	ErrBatch = schema.ErrBatch
 	// ErrLimit is returned for rows that exceed a limit on sizes.
 	ErrLimit = schema.ErrLimit

@@ -176,7 +176,7 @@ func (f *flush) files(ctx context.Context) error {
 	return nil
 }
 
-// history writes the file of a history, unless the file of the last run has the same view.
+// history writes a history's file, unless the file of the last run has the same view.
 func (f *flush) history(h *History, view *history.View) error {
 	s := f.store
 	next := files.HistoryFiles{Name: h.name, MaxAttributes: h.most}

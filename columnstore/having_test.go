@@ -173,8 +173,7 @@ func TestAggregate_Having(t *testing.T) {
 	}
 }
 
-// havingAnswer returns lists, their sums and counts. The validity of an answer is nil if all
-// lists are valid.
+// havingAnswer returns lists, their sums and counts. An answer's validity is nil if all lists are valid.
 func havingAnswer(t *testing.T, g *Groups) (out []oracle.Cells) {
 	t.Helper()
 	seen := map[string]bool{}

@@ -26,7 +26,7 @@ type History struct {
 	filed    weak.Pointer[history.View] // view that the history's file has; owned by the flusher
 }
 
-// HistoryOptions are the options of a history.
+// HistoryOptions are a history's options.
 type HistoryOptions struct {
 	// Start is the first instant of the history. It must be in Unix nanoseconds if the history is joined
 	// with samples, or if Options.Retention or Options.MemoryBudget is set, because times of states are
@@ -39,7 +39,7 @@ type HistoryOptions struct {
 // Name returns the history's name.
 func (h *History) Name() string { return h.name }
 
-// Bytes returns the memory of the history, with its indexes and names. Stats.HistoryBytes includes it.
+// Bytes returns the history's memory, with its indexes and names. Stats.HistoryBytes includes it.
 func (h *History) Bytes() int64 { return h.states.Size() }
 
 // reserve reserves bytes for the history's writer. The error is ErrMemory.
@@ -55,7 +55,7 @@ func (h *History) reserve(bytes int64) error {
 	return nil
 }
 
-// count updates the account of the history.
+// count updates the history's account.
 func (h *History) count() {
 	size := h.states.Size()
 	h.store.memory.histories.Add(size - h.counted)

@@ -149,8 +149,8 @@ func TestHistory_NewestIsKept(t *testing.T) {
 	}
 }
 
-// A snapshot that holds the states of a history, and stays, expires when they are to be evicted
-// and are more than such snapshots may hold.
+// A snapshot that holds a history's states, and stays, expires when they are to be evicted and are more
+// than such snapshots may hold.
 func TestHistory_EvictionExpiresSnapshot(t *testing.T) {
 	if effort.Race {
 		t.Skip("one goroutine inserts")

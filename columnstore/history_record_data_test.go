@@ -237,7 +237,7 @@ func someAttributes(rng *rand.Rand, view *history.View) []history.Attribute {
 	return some
 }
 
-// allOf returns the attributes of a scan.
+// allOf returns a scan's attributes.
 func allOf(view *history.View, some []history.Attribute) []history.Attribute {
 	if some != nil {
 		return some

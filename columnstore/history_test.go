@@ -70,7 +70,7 @@ func commit(t testing.TB, tx *Tx) {
 	}
 }
 
-// stateText returns the state of an attribute at an instant, or the error.
+// stateText returns an attribute's state at an instant, or the error.
 func stateText(view *history.View, name string, at int64) string {
 	a, err := view.Lookup(name)
 	if err != nil {

@@ -11,8 +11,8 @@ import (
 	"github.com/granarydb/granary/schema"
 )
 
-// insertion is a batch on its way into the parts of a transaction. A batch of values uses the
-// dictionaries of each bucket, a batch of codes those of its Codes. Insertions are pooled.
+// insertion is a batch on its way into a transaction's parts. A batch of values uses each bucket's
+// dictionaries, a batch of codes those of its Codes. Insertions are pooled.
 type insertion struct {
 	table   *Table
 	batch   schema.Batch
@@ -21,7 +21,7 @@ type insertion struct {
 	buckets []bucketRows // ascending by start
 }
 
-// bucketRows is the rows of a batch in one time bucket.
+// bucketRows is a batch's rows in one time bucket.
 type bucketRows struct {
 	start int64
 	rows  []int32                         // nil: all rows of the batch
@@ -72,8 +72,8 @@ func (in *insertion) groupByBucket(dst []bucketRows) ([]bucketRows, error) {
 	return dst, err
 }
 
-// resolve pins the dictionaries of each bucket until the end of the transaction. Dictionaries that are
-// dropped meanwhile can still be used: the commit refuses the rows. The errors are those of the disk.
+// resolve pins the dictionaries of each bucket until the transaction's end. Dictionaries that are dropped
+// meanwhile can still be used: the commit refuses the rows. The errors are those of the disk.
 func (in *insertion) resolve(tx *Tx, codes *Codes) (err error) {
 	if tx.pins == nil {
 		tx.pins = tx.onePin[:0]

@@ -388,8 +388,7 @@ func TestBound_EveryCut(t *testing.T) {
 	}
 }
 
-// keyOfRow returns the key of a row, as package schema writes it, and how it
-// reads. Lists have made-up codes.
+// keyOfRow returns a row's key, as package schema writes it, and how it reads. Lists have made-up codes.
 func keyOfRow(s *schema.Schema, sortingKey []string, row oracle.Row) (key string, values []string) {
 	at := row["time"].(int64)
 	out := s.AppendBucket(nil, s.BucketStart(at))

@@ -73,9 +73,9 @@ func (s *Store) prepareNew(kind uint32, name string, e any) (disk.Prepared, erro
 	return s.prepare(kind, body, false)
 }
 
-// prepareLog makes the entry of the commit, without its decisions, after it logged the dictionary entries
-// that must be in the log before. The tables are in the order of the transaction's pieces, notes and
-// trimmed table. The writes to histories have ended.
+// prepareLog makes the commit's entry, without its decisions, after it logged the dictionary entries that
+// must be in the log before. The tables are in the order of the transaction's pieces, notes and trimmed
+// table. The writes to histories have ended.
 func (tx *Tx) prepareLog() error {
 	if tx.store.log == nil {
 		return nil

@@ -10,11 +10,11 @@ import (
 	"github.com/granarydb/granary/internal/disk"
 )
 
-// Options are the options of a store. The zero value is a good choice.
+// Options are a store's options. The zero value is a good choice.
 type Options struct {
 	// GranuleRows is the number of rows above which a granule is split. At least 1. 0 means 65,536. With
 	// a MemoryBudget it is at most one row per 4 KiB of the budget, because a rewrite needs several times
-	// the memory of a granule.
+	// a granule's memory.
 	GranuleRows int
 	// GranuleBytes is the encoded size above which a granule is split. At least 1. 0 means 4 MiB, or 1/32 of a
 	// MemoryBudget if that is less.
@@ -80,8 +80,8 @@ type Options struct {
 	// Rand is the source of hash seeds. CreateTable and CreateHistory each read 8 bytes. Concurrent calls
 	// read concurrently. nil means crypto/rand.
 	Rand io.Reader
-	// Yield, if set, is called at named points between the steps of inserts, commits, scans and maintenance, outside
-	// of every lock, for a simulator. It must be safe for concurrent use.
+	// Yield, if set, is called at named points between the steps of inserts, commits, scans and
+	// maintenance, outside every lock, for a simulator. It must be safe for concurrent use.
 	Yield func(point string)
 
 	// Dir is the directory that makes the store durable. Open creates it if it is missing. An empty Dir

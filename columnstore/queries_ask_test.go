@@ -16,8 +16,7 @@ import (
 	"github.com/granarydb/granary/internal/oracle"
 )
 
-// queryShapes are the kinds of questions. Each must occur. A question counts for all of its
-// kinds.
+// queryShapes are the kinds of questions. Each must occur. A question counts for all its kinds.
 var queryShapes = []string{
 	"scan", "scan: all columns", "scan: limit", "scan: ordered", "scan: ordered, limit", "scan: no columns",
 	"aggregate", "aggregate: sum", "aggregate: count", "aggregate: of all", "aggregate: by a list", "aggregate: by a family",
@@ -443,8 +442,7 @@ func (a *queryAsker) seriesRow(s Series) (oracle.Cells, error) {
 	return row, nil
 }
 
-// compareSeries orders two series as the sorting key does: nulls first, the columns of
-// a family by name.
+// compareSeries orders two series as the sorting key does: nulls first, a family's columns by name.
 func (a *queryAsker) compareSeries(x, y Series) int {
 	for _, key := range a.def.SortingKey {
 		var names []string

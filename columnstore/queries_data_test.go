@@ -213,7 +213,7 @@ func (d *querySet) makeColumns() {
 	}
 }
 
-// domain returns the values of a column.
+// domain returns a column's values.
 func (d *querySet) domain(name string, t encoding.Type) []any {
 	switch name {
 	case "kind", "note":
@@ -279,7 +279,7 @@ func (d *querySet) lists() []any {
 	return out
 }
 
-// recordOf returns the record of an element, the same in every table.
+// recordOf returns an element's record, the same in every table.
 func recordOf(id uuid.UUID) []byte {
 	if id[15]%3 == 0 {
 		return nil

@@ -103,7 +103,7 @@ func (w *queryInserter) groups(t testing.TB, rows []oracle.Cells) []queryGroup {
 	return out
 }
 
-// index returns the index of a column.
+// index returns a column's index.
 func (d *querySet) index(name string) int {
 	for i := range d.columns {
 		if d.columns[i].name == name {

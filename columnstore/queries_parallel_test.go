@@ -138,8 +138,8 @@ func TestQueries_ManyRows(t *testing.T) {
 	m.checkLimits(t)
 }
 
-// checkLimits aggregates with limits: beyond them the error is ErrQueryMemory, within them the
-// answer is the same. The allocations of a query are near the least sufficient limit.
+// checkLimits aggregates with limits: beyond them the error is ErrQueryMemory, within them the answer is
+// the same. A query's allocations are near the least sufficient limit.
 func (m *largeTable) checkLimits(t *testing.T) {
 	t.Helper()
 	failed := 0

@@ -132,7 +132,7 @@ func TestQueries_ElementsAreAskedOnce(t *testing.T) {
 	}
 }
 
-// KnownTuples has the combinations of a snapshot, over several generations.
+// KnownTuples has a snapshot's combinations, over several generations.
 func TestKnownTuples(t *testing.T) {
 	store, table := open(t, Options{Manual: true, GenerationBuckets: 1}, samples(100))
 	none, err := table.KnownTuples(snapshot(t, store), []string{"labels.pod"})

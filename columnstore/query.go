@@ -15,9 +15,9 @@ type (
 	AggregateOptions = query.AggregateOptions
 	// Aggregate is one value to compute for each group of rows.
 	Aggregate = query.Aggregate
-	// AggregateOp is a function of the values of a group.
+	// AggregateOp is a function of a group's values.
 	AggregateOp = query.AggregateOp
-	// Ordering is a column by which the rows of a scan, or groups, are ordered.
+	// Ordering is a column by which a scan's rows, or groups, are ordered.
 	Ordering = order.By
 	// AsOf is a column to group by. Only the caller knows its values.
 	AsOf = query.AsOf

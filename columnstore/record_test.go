@@ -53,8 +53,8 @@ func groupTexts(g *Groups, names bool) []string {
 	return out
 }
 
-// TestGroups_Record: the record of an answer has its rows in their order, in each form, of one
-// generation and of several.
+// TestGroups_Record: an answer's record has its rows in their order, in each form, of one generation and
+// of several.
 func TestGroups_Record(t *testing.T) {
 	for _, generation := range []int{0, 1000} {
 		store, table, _ := filled(t, Options{GranuleRows: 100, GenerationBuckets: generation}, 1500)

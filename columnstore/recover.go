@@ -16,7 +16,7 @@ import (
 	"github.com/granarydb/granary/txn"
 )
 
-// recovery replays the log of an earlier run into a store that is not in use yet. It is the visitor of an
+// recovery replays an earlier run's log into a store that is not in use yet. It is the visitor of an
 // entries.Walk.
 //
 // It repeats the decisions of that run: buckets are cut and dropped where they were, whatever the
@@ -42,7 +42,7 @@ const (
 	batchBytes   = 4 << 20
 )
 
-// load loads the files of a manifest.
+// load loads a manifest's files.
 func (r *recovery) load(files *files.Dir, m *files.Manifest) error {
 	for ordinal := range m.Tables {
 		if err := r.loadTable(&m.Tables[ordinal], ordinal); err != nil {
@@ -145,8 +145,8 @@ func (r *recovery) addHistory(e entries.HistoryEntry, image []byte) error {
 	return err
 }
 
-// Extend adds entries to the dictionaries of a generation, unless the files have them or the generation
-// is dropped.
+// Extend adds entries to a generation's dictionaries, unless the files have them or the generation is
+// dropped.
 func (r *recovery) Extend(e entries.Extension) error {
 	t := r.tables[e.Table]
 	if e.Number <= t.generations.Files(e.Generation).Entries { // the files have it
@@ -187,7 +187,7 @@ func (r *recovery) States(w entries.StatesWrites) error {
 	return err
 }
 
-// Units seals and drops the units of a commit.
+// Units seals and drops a commit's units.
 func (r *recovery) Units(w entries.UnitsContents) error {
 	r.edit(r.tables[w.Table]).ChangeUnits(w.Change)
 	return nil

@@ -232,7 +232,7 @@ func expand(rows []oracle.Row, name string) []string {
 	return slices.Sorted(maps.Keys(seen))
 }
 
-// bucketStarts returns the starts of the buckets of a table in a snapshot, in order.
+// bucketStarts returns the starts of a table's buckets in a snapshot, in order.
 func bucketStarts(t testing.TB, table *Table, snap *Snapshot) (starts []int64) {
 	t.Helper()
 	r, err := snap.peek(table)

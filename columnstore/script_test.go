@@ -24,8 +24,7 @@ func TestScripts(t *testing.T) { script.Run(t, newScripted) }
 // scriptDay is the day of all times in scripts.
 var scriptDay = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 
-// scripted is the state of a script: one store with one table, transactions and
-// snapshots by name.
+// scripted is a script's state: one store with one table, transactions and snapshots by name.
 type scripted struct {
 	now   time.Time
 	store *columnstore.Store
@@ -98,7 +97,7 @@ func (s *scripted) clock(c *script.Command) error {
 	return nil
 }
 
-// insert inserts the rows of the input.
+// insert inserts the input's rows.
 func (s *scripted) insert(c *script.Command) error {
 	tx := c.Text("tx", "")
 	var rows []scriptRow

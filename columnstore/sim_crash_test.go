@@ -155,7 +155,7 @@ func (h *simRun) dropRows() bool {
 	return true
 }
 
-// droppedRows is that of Stats, which would ask for the size of each file.
+// droppedRows is that of Stats, which would ask for each file's size.
 func (h *simRun) droppedRows() (rows int64) {
 	h.store.roots.Sweep()
 	for _, state := range h.store.roots.Root().State.Tables {
@@ -164,7 +164,7 @@ func (h *simRun) droppedRows() (rows int64) {
 	return rows
 }
 
-// files is the task of the flusher.
+// files is the flusher's task.
 func (h *simRun) files() {
 	for range 3 + h.rng.IntN(10) {
 		h.yieldPoint("flusher rests")

@@ -99,7 +99,7 @@ func (h *simRun) committedStates(changes []simChange) {
 	}
 }
 
-// lookAtStates reads the history of a snapshot, at once and again at the end.
+// lookAtStates reads a snapshot's history, at once and again at the end.
 func (h *simRun) lookAtStates(snap *Snapshot) {
 	view, err := snap.History(h.states)
 	if h.expired(err, "snapshot expired") {
@@ -178,7 +178,7 @@ func (h *simRun) checkStates(s simState) {
 	}
 }
 
-// evictStates drops old states outside of a commit, as a store that makes room does.
+// evictStates drops old states outside a commit, as a store that makes room does.
 func (h *simRun) evictStates() {
 	if h.states == nil {
 		return

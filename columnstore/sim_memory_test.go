@@ -132,7 +132,7 @@ func (h *simRun) compareCuts(table int, before, state *catalog.TableState) {
 	}
 }
 
-// nextStart returns the start of the bucket after another.
+// nextStart returns the bucket's start after another.
 func nextStart(state *catalog.TableState, start int64) (next int64, ok bool) {
 	for _, b := range state.Buckets.All() {
 		if b.Start > start {
@@ -196,8 +196,8 @@ func (t *Table) has(g *granule.Generation) bool {
 	return false
 }
 
-// sizeAtDrop returns the size of a dropped generation when it was first found dropped: a late
-// transaction may still add to it.
+// sizeAtDrop returns a dropped generation's size when it was first found dropped: a late transaction may
+// still add to it.
 func (h *simRun) sizeAtDrop(g *granule.Generation) int64 {
 	size, seen := h.dropped[g]
 	if !seen {

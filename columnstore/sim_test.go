@@ -22,12 +22,11 @@ import (
 	"github.com/granarydb/granary/schema"
 )
 
-// The simulator runs the shipped store, not a model of it. A run is tasks (writers, readers,
-// maintainers) that run one at a time, each to its next yield point. A seed decides the next
-// task and its actions. So every interleaving of yield points can happen, and the same seed
-// repeats it.
+// The simulator runs the shipped store, not a model of it. A run is tasks (writers, readers, maintainers)
+// that run one at a time, each to its next yield point. A seed decides the next task and its actions. So
+// every interleaving of yield points can happen, and the same seed repeats it.
 //
-// The expected result comes from a naive oracle: the rows of each commit, in a list.
+// The expected result comes from a naive oracle: each commit's rows, in a list.
 
 var (
 	simSeed  = flag.Uint64("sim.seed", 1, "the first seed of the simulator")
@@ -444,8 +443,8 @@ func timeOf(row string) (at int64) {
 	return at
 }
 
-// checkGranules checks the last root: granules adjoin within a bucket (C6), rows are inside of
-// their bounds, and no name of an aborted transaction is visible.
+// checkGranules checks the last root: granules adjoin within a bucket (C6), rows are inside their bounds,
+// and no name of an aborted transaction is visible.
 func (h *simRun) checkGranules() {
 	root := h.store.roots.Root().State
 	for i, table := range h.tables {

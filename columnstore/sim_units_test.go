@@ -192,7 +192,7 @@ func (h *simRun) lookAtUnits(snap *Snapshot, table int) []Unit {
 	return units
 }
 
-// checkUnit checks the rows of a unit.
+// checkUnit checks a unit's rows.
 func (h *simRun) checkUnit(key unitKey, u Unit, rows []string) {
 	for _, row := range rows {
 		if at := timeOf(row); at < u.First || at > u.Last {

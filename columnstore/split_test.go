@@ -16,8 +16,8 @@ import (
 	"github.com/granarydb/granary/internal/oracle"
 )
 
-// checkBounds walks the granules of a table: those of one bucket have adjoining
-// bounds that cover it (C6), and every row lies within its granule's (C3).
+// checkBounds walks a table's granules: those of one bucket have adjoining bounds that cover it (C6), and
+// every row lies within its granule's (C3).
 func checkBounds(t *testing.T, store *Store, table *Table) {
 	t.Helper()
 	state := store.roots.Root().State.Table(table.ordinal)

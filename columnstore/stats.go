@@ -78,7 +78,7 @@ func (s Stats) WriteAmplification() float64 {
 	return float64(committed+s.RewrittenRows) / float64(committed)
 }
 
-// addTable adds the numbers of a table. O(buckets and granules in memory).
+// addTable adds a table's numbers. O(buckets and granules in memory).
 func (s *Stats) addTable(name string, state *catalog.TableState) {
 	s.Rows += state.Rows
 	s.DroppedRows += state.Dropped
@@ -123,8 +123,7 @@ func (s *Stats) addDictionaries(all *dictionaries.Generations) {
 	}
 }
 
-// addDirectory adds the sizes of the files and of the log. It asks the file system for the size of each
-// file.
+// addDirectory adds the sizes of the files and of the log. It asks the file system for each file's size.
 func (s *Stats) addDirectory(fs disk.FS, segments []disk.Segment) {
 	for _, segment := range segments {
 		s.LogBytes += segment.Size

@@ -139,7 +139,7 @@ func heap() int64 {
 	return int64(m.HeapAlloc)
 }
 
-// TestSnapshot_Allocations pins the cost of a snapshot.
+// TestSnapshot_Allocations pins a snapshot's cost.
 func TestSnapshot_Allocations(t *testing.T) {
 	store, table := open(t, Options{Manual: true}, samples(0))
 	insert(t, table, oneRow(1))

@@ -106,8 +106,8 @@ func (s *Store) awaitCommit() {
 }
 
 // closeDir flushes the rows that are only in the log, makes the log durable, and unlocks the directory.
-// No commit appends to the log of a closed store: commits check closed under the commit lock, and
-// awaitCommit takes that lock once.
+// No commit appends to a closed store's log: commits check closed under the commit lock, and awaitCommit
+// takes that lock once.
 func (s *Store) closeDir() (err error) {
 	s.awaitCommit()
 	s.flusher.flushing.Lock()

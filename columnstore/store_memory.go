@@ -206,8 +206,8 @@ func (s *Store) evictable(in incoming) []victim {
 	return out
 }
 
-// floorAfter returns the floor that the eviction of a time range sets: the end of the range, or the start
-// of the next generation with rows if its own generation has no more. Dictionaries below the floor are
+// floorAfter returns the floor that the eviction of a time range sets: the range's end, or the start of
+// the next generation with rows if its own generation has no more. Dictionaries below the floor are
 // dropped.
 func (s *Store) floorAfter(root *catalog.Database, v victim, in incoming) int64 {
 	end := v.table.schema.BucketEnd(v.start)

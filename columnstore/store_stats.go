@@ -21,7 +21,7 @@ func (c *counters) count(published bool, children, rows int) {
 }
 
 // Stats describes the current state of all tables. It visits all granules, so it is for reports and
-// scrapes, not for every insert. With a directory it asks for the size of each file.
+// scrapes, not for every insert. With a directory it asks for each file's size.
 func (s *Store) Stats() Stats {
 	s.roots.Sweep()
 	root := s.roots.Root().State
@@ -53,7 +53,7 @@ func (s *Store) Stats() Stats {
 	return out
 }
 
-// addDisk adds the numbers of the directory.
+// addDisk adds the directory's numbers.
 func (s *Store) addDisk(out *Stats) {
 	if s.opts.FS == nil {
 		return

@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// rowTimes returns the times of the rows of a snapshot, in order.
+// rowTimes returns the times of a snapshot's rows, in order.
 func rowTimes(t *testing.T, table *Table, snap *Snapshot) (times []int64) {
 	t.Helper()
 	for row := range scanRows(t, table, snap, ScanOptions{Columns: []string{"time"}, Ordered: true}) {
@@ -28,8 +28,8 @@ func rowTimesNow(t *testing.T, store *Store, table *Table) []int64 {
 	return rowTimes(t, table, snap)
 }
 
-// A drop takes the ranges before a time, whole ones, and its floor is never beyond the range of the
-// newest row.
+// A drop takes the ranges before a time, whole ones, and its floor is never beyond the newest row's
+// range.
 func TestDropBefore(t *testing.T) {
 	all := []int64{-15, 1, 11, 21, 31}
 	for _, tc := range []struct {

@@ -51,8 +51,8 @@ func (t *Table) firstKept(root *catalog.Database, start int64, in incoming) int6
 	return start
 }
 
-// keepSeriesColumns returns the series of a generation by column. They are kept for the next query,
-// unless their memory would make inserts evict.
+// keepSeriesColumns returns a generation's series by column. They are kept for the next query, unless
+// their memory would make inserts evict.
 func (t *Table) keepSeriesColumns(gen *granule.Generation) *granule.SeriesColumns {
 	columns, kept := gen.SeriesColumns(t.schema, func(bytes int) bool {
 		return t.store.memory.budget == 0 || t.store.used()+int64(bytes) <= t.store.share(evictAt)

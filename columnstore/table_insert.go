@@ -30,10 +30,10 @@ func (t *Table) insert(ctx context.Context, codes *Codes, b schema.Batch) (txn.I
 	return id, err
 }
 
-// Insert is Table.Insert for a batch with codes: Batch.Series replaces the columns that lead
-// the sorting key, and Vector.Codes replaces lists. Either may be omitted. Batch.Records
-// belongs to lists and not to their codes. The errors are those of Table.Insert. ErrBatch is
-// also returned for codes that these Codes did not give, and for rows outside of Range.
+// Insert is Table.Insert for a batch with codes: Batch.Series replaces the columns that lead the sorting
+// key, and Vector.Codes replaces lists. Either may be omitted. Batch.Records belongs to lists and not to
+// their codes. The errors are those of Table.Insert. ErrBatch is also returned for codes that these Codes
+// did not give, and for rows outside Range.
 func (c *Codes) Insert(ctx context.Context, b schema.Batch) (txn.ID, error) {
 	return c.table.insert(ctx, c, b)
 }

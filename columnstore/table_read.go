@@ -148,8 +148,8 @@ func (t *Table) Columns(snap *Snapshot) ([]string, error) {
 	return r.Names()
 }
 
-// Notes returns the notes of the table in a snapshot, in commit order (Tx.Note). The caller must not change them.
-// The errors are those of Columns.
+// Notes returns the table's notes in a snapshot, in commit order (Tx.Note). The caller must not change
+// them. The errors are those of Columns.
 func (t *Table) Notes(snap *Snapshot) ([]string, error) {
 	r, err := snap.peek(t)
 	if err != nil || r.State == nil {

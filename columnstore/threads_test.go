@@ -30,10 +30,10 @@ const (
 	threadBucket, threadRetention = 100, 300
 )
 
-// threadOracle computes the expected content of each snapshot. It keeps sums, not rows: of the
-// commits added up so far, by live time bucket, and a list of commits not added up yet. A
-// snapshot's sums are noted when exactly the commits at or before it are added up, soon after
-// it was taken. So memory does not grow with the length of the test.
+// threadOracle computes the expected content of each snapshot. It keeps sums, not rows: of the commits
+// added up so far, by live time bucket, and a list of commits not added up yet. A snapshot's sums are
+// noted when exactly the commits at or before it are added up, soon after it was taken. So memory does
+// not grow with the test's length.
 type threadOracle struct {
 	mu     sync.Mutex
 	begun  int64                    // transactions, in the order of their starts
@@ -47,13 +47,13 @@ type threadOracle struct {
 	snapshots, reads, longest      int
 }
 
-// threadSums is the content of a table after the commits that were added up.
+// threadSums is a table's content after the commits that were added up.
 type threadSums struct {
 	newest  int64
 	buckets map[int64]oracle.Sum // by start
 }
 
-// threadCommit is a commit as logged by its writer: the rows of each bucket.
+// threadCommit is a commit as logged by its writer: each bucket's rows.
 type threadCommit struct {
 	id   txn.ID
 	rows [threadTables]map[int64]oracle.Sum
@@ -84,7 +84,7 @@ func (o *threadOracle) start(writer int) {
 	o.open[writer] = o.begun
 }
 
-// end logs the result of the commit.
+// end logs the commit's result.
 func (o *threadOracle) end(writer int, c threadCommit, err error) error {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -126,9 +126,8 @@ func (o *threadOracle) snapshot(store *Store) (*Snapshot, *threadView, error) {
 	return snap, v, nil
 }
 
-// settle adds up commits: up to the oldest snapshot without sums if all of its commits are
-// logged, that is if the transactions open when it was taken have ended; everything if there
-// is none.
+// settle adds up commits: up to the oldest snapshot without sums if all its commits are logged, that is
+// if the transactions open when it was taken have ended; everything if there is none.
 func (o *threadOracle) settle() {
 	for len(o.views) > 0 {
 		v := o.views[0]
@@ -184,8 +183,8 @@ func (s *threadSums) total() (c oracle.Sum) {
 	return c
 }
 
-// close compares the results of a snapshot. It waits for sums that are not known yet; their
-// writers depend on no other goroutine.
+// close compares a snapshot's results. It waits for sums that are not known yet; their writers depend on
+// no other goroutine.
 func (o *threadOracle) close(v *threadView) error {
 	for {
 		o.mu.Lock()

@@ -32,7 +32,7 @@ type piece struct {
 	catalog.Placement
 }
 
-// tableNote is a text that the commit adds to the notes of a table.
+// tableNote is a text that the commit adds to a table's notes.
 type tableNote struct {
 	table *Table
 	text  string

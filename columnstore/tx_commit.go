@@ -60,7 +60,7 @@ func (tx *Tx) Commit() (txn.ID, error) {
 	return id, tx.log.Wait()
 }
 
-// try logs and publishes the transaction. The error is errChanged if the bucket of a piece is sealed.
+// try logs and publishes the transaction. The error is errChanged if a piece's bucket is sealed.
 func (tx *Tx) try() (id txn.ID, due []dueGranule, err error) {
 	s := tx.store
 	if err := tx.prepareLog(); err != nil {

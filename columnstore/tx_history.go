@@ -9,7 +9,7 @@ import (
 	"github.com/granarydb/granary/txn"
 )
 
-// historyWrite is the writer of a history within a transaction.
+// historyWrite is a history's writer within a transaction.
 type historyWrite struct {
 	history *History
 	tx      *history.Draft

@@ -10,9 +10,9 @@ import (
 	"github.com/granarydb/granary/txn"
 )
 
-// Insert builds the parts of a batch. They are invisible before Commit. After an error the
-// transaction is unchanged and can continue. The batch is the caller's again when Insert
-// returns. The errors are those of Table.Insert, and ErrTxDone.
+// Insert builds a batch's parts. They are invisible before Commit. After an error the transaction is
+// unchanged and can continue. The batch is the caller's again when Insert returns. The errors are those
+// of Table.Insert, and ErrTxDone.
 func (tx *Tx) Insert(ctx context.Context, t *Table, b schema.Batch) error {
 	return tx.insert(ctx, t, nil, b)
 }

@@ -12,8 +12,8 @@ import (
 	"github.com/granarydb/granary/txn"
 )
 
-// Unit describes the rows of a bucket. A sealed bucket is a unit, whose rows stay the same. ID is 0 if
-// the bucket is not sealed.
+// Unit describes a bucket's rows. A sealed bucket is a unit, whose rows stay the same. ID is 0 if the
+// bucket is not sealed.
 type Unit = catalog.Unit
 
 // ErrUnit is returned by a scan of a unit that the snapshot lacks: it was dropped, or never sealed.
@@ -56,7 +56,7 @@ func (t *Table) Seal(ctx context.Context, before int64) ([]Unit, error) {
 
 // Drop drops units in a commit and returns its id, or 0 if no unit of ids exists. Earlier snapshots keep
 // the rows. With a directory, the files are removed when the next files are written. Later rows of the
-// units' times go to new buckets. Dictionaries stay until DropBefore drops all of their time ranges. It
+// units' times go to new buckets. Dictionaries stay until DropBefore drops all their time ranges. It
 // reads no row: the cost is proportional to the dropped granules. The errors are those of Seal.
 func (t *Table) Drop(ctx context.Context, ids []uint64) (txn.ID, error) {
 	_, _, id, err := t.changeUnits(ctx, func(state *catalog.TableState) catalog.UnitsChange { return state.PlanDrop(ids) })

@@ -35,7 +35,7 @@ func seal(t *testing.T, table *Table, before int64) []Unit {
 	return units
 }
 
-// timesOf returns the times of the rows of a unit, sorted.
+// timesOf returns the times of a unit's rows, sorted.
 func timesOfUnit(t *testing.T, table *Table, id uint64) (times []int64) {
 	t.Helper()
 	snap := snapshot(t, table.store)

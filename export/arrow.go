@@ -22,8 +22,8 @@ type ArrowWriter struct {
 }
 
 // NewArrowWriter returns a writer of records with a schema. It writes to w in small pieces, so w should
-// be buffered. The schema is written with the first record, or by Close. mem is the allocator of the
-// writer; nil means the Go allocator.
+// be buffered. The schema is written with the first record, or by Close. mem is the writer's allocator;
+// nil means the Go allocator.
 func NewArrowWriter(w io.Writer, schema *arrow.Schema, mem memory.Allocator) *ArrowWriter {
 	if mem == nil {
 		mem = memory.DefaultAllocator
@@ -50,8 +50,8 @@ func (a *ArrowWriter) Write(rec arrow.Record) error {
 	return a.out.Write(stamped)
 }
 
-// Close ends the stream and frees the memory of the writer. It does not close the underlying writer. It
-// must be called after an error of Write too. The stream then ends like a complete stream, so the caller
+// Close ends the stream and frees the writer's memory. It does not close the underlying writer. It must
+// be called after an error of Write too. The stream then ends like a complete stream, so the caller
 // should discard the output.
 func (a *ArrowWriter) Close() error { return a.out.Close() }
 

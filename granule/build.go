@@ -171,7 +171,7 @@ func buildBase(m *merged, lo, hi int) *Part {
 	return p
 }
 
-// headerColumn makes a column from the words of a header.
+// headerColumn makes a column from a header's words.
 func headerColumn(spec encoding.Spec, table []uint64, ordinals *encoding.Words, rows int) encoding.Column {
 	words := encoding.Encode(spec.Encoding, table)
 	if word, ok := words.Constant(); ok {

@@ -6,12 +6,12 @@
 //	  fresh  part <- part <- part   one per insert, newest first
 //
 // A part is built from the rows of one transaction, or by a rewrite of the parts of one granule. It has
-// encoded columns and the series of each row, and belongs to a [Generation] with the dictionaries of its
+// encoded columns and each row's series, and belongs to a [Generation] with the dictionaries of its
 // codes. If a granule is split after a part was built, the children refer to sub-ranges of its rows: a
 // [Section].
 //
-// The columns of a fresh part are packed, all bits in one allocation, because it is soon rewritten. In a
-// base part, which lasts, each column has its smallest layout. The columns of [schema.Schema.Header] have
+// A fresh part's columns are packed, all bits in one allocation, because it is soon rewritten. In a base
+// part, which lasts, each column has its smallest layout. The columns of [schema.Schema.Header] have
 // values that occur together. They become a list of headers for each series, with an ordinal a row. For
 // profiles a header is a profile: time, duration, period.
 //
@@ -21,9 +21,9 @@
 //	value     of each row
 //	headers   time, duration, period of 0 1 2 (of a), 3 4 (of b) ...
 //
-// A rewrite merges the parts of a granule into one new granule (compaction) or several (split). It is a
-// pure function. [Granule.Succeed] prepares its result for publication and carries over the parts that
-// were inserted meanwhile.
+// A rewrite merges a granule's parts into one new granule (compaction) or several (split). It is a pure
+// function. [Granule.Succeed] prepares its result for publication and carries over the parts that were
+// inserted meanwhile.
 //
 // A part, and the new entries of a generation, can be written as an image for a file ([Part.AppendImage],
 // [PartReader], [Generation.AppendImageTo]). docs/format/part.md and dictionary.md draw the bytes.

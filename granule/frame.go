@@ -26,8 +26,8 @@ type frame struct {
 	keyed bool // the upper half of a sorted key is the word of the leading list
 }
 
-// frameColumn is a concrete column outside of the series tuple. The columns of a frame are in schema
-// order, concrete dynamic columns by name.
+// frameColumn is a concrete column outside the series tuple. The columns of a frame are in schema order,
+// concrete dynamic columns by name.
 type frameColumn struct {
 	column   int
 	name     string
@@ -106,7 +106,7 @@ func (f *frame) appendKey(dst []byte, row int) []byte {
 	return f.appendSuffix(dst, row)
 }
 
-// findSuffix looks up the columns of the key after the frame is complete.
+// findSuffix looks up the key's columns after the frame is complete.
 func (f *frame) findSuffix() {
 	for _, column := range f.schema.Suffix() {
 		at, _ := slices.BinarySearchFunc(f.columns, column, func(fc frameColumn, column int) int {
@@ -221,7 +221,7 @@ func (f *frame) family(i int) []frameColumn {
 	return f.columns[from:to]
 }
 
-// compareFamilies compares two rows in the columns of a family, by name.
+// compareFamilies compares two rows in a family's columns, by name.
 func compareFamilies(t encoding.Type, a []frameColumn, row int, b []frameColumn, other int) int {
 	for len(a) > 0 || len(b) > 0 {
 		var x, y *frameColumn
@@ -256,7 +256,7 @@ func (k columnKey) compare(column int, name string) int {
 	return cmp.Compare(k.name, name)
 }
 
-// find returns the column of the frame, or nil.
+// find returns the frame's column, or nil.
 func (f *frame) find(key columnKey) *frameColumn {
 	i, ok := slices.BinarySearchFunc(f.columns, key, func(c frameColumn, key columnKey) int {
 		return -key.compare(c.column, c.name)

@@ -6,8 +6,8 @@ import (
 	"github.com/granarydb/granary/encoding"
 )
 
-// freshBuilder makes fresh parts from the rows of a frame. Columns are packed, all bits in one
-// allocation, because they are soon rewritten. Builders are reused.
+// freshBuilder makes fresh parts from a frame's rows. Columns are packed, all bits in one allocation,
+// because they are soon rewritten. Builders are reused.
 type freshBuilder struct {
 	gather  gatherer
 	frames  [1]*frame

@@ -80,9 +80,9 @@ func (g *Granule) add(s Section, c *cell) {
 }
 
 // Oldest returns the granule as an earlier commit left it, with at most `rows` fresh rows, or with the
-// rows of the oldest commit if that alone has more. It bounds the size of a rewrite. Succeed carries over
-// the later parts. It never divides a commit, because a rewrite must keep G7. It costs one allocation and
-// O(omitted parts).
+// oldest commit's rows if that alone has more. It bounds a rewrite's size. Succeed carries over the later
+// parts. It never divides a commit, because a rewrite must keep G7. It costs one allocation and O(omitted
+// parts).
 func (g *Granule) Oldest(rows int) *Granule {
 	if g.freshRows <= rows || g.fresh.older() == nil {
 		return g
@@ -110,10 +110,10 @@ func (c *cell) older() *cell {
 // Base returns the rows of the last rewrite. ok is false if the granule has other rows, or none.
 func (g *Granule) Base() (base Section, ok bool) { return g.base, g.fresh == nil && g.base.Part != nil }
 
-// Sections returns the parts of the granule, oldest first.
+// Sections returns the granule's parts, oldest first.
 func (g *Granule) Sections() []Section { return g.AppendSections(make([]Section, 0, g.freshParts+1)) }
 
-// AppendSections appends the parts of the granule, oldest first, to dst.
+// AppendSections appends the granule's parts, oldest first, to dst.
 func (g *Granule) AppendSections(dst []Section) []Section {
 	start := len(dst)
 	for c := g.fresh; c != nil; c = c.next {

@@ -25,8 +25,7 @@ func (h *headers) of(row int) uint64 {
 	return h.merged[h.ordinals[row]]
 }
 
-// headers finds the headers of a frame. Rewritten parts have stored them. A fresh part mostly has one
-// header.
+// headers finds a frame's headers. Rewritten parts have stored them. A fresh part mostly has one header.
 func (f *frame) headers(mem *slab) headers {
 	var h headers
 	columns := f.headerColumns()
@@ -49,7 +48,7 @@ func (f *frame) headers(mem *slab) headers {
 	return h
 }
 
-// headerColumns returns the columns of the header, which every frame has.
+// headerColumns returns the header's columns, which every frame has.
 func (f *frame) headerColumns() []*frameColumn {
 	var columns []*frameColumn
 	for _, column := range f.schema.Header() {

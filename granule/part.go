@@ -18,8 +18,8 @@ type Part struct {
 	series  encoding.Words
 	columns []Column
 	unread  *unreadColumns // columns that ReadParts left in the file; nil if it read all
-	// ordinals has the header of each row, if a rewrite listed the headers. The columns of the header
-	// share it.
+	// ordinals has each row's header, if a rewrite listed the headers. The columns of the header share
+	// it.
 	ordinals *encoding.Words
 	minTime  int64
 	maxTime  int64
@@ -30,7 +30,7 @@ type Part struct {
 	Uses // counts its sections
 }
 
-// Column is a concrete column of a part, outside of the series tuple.
+// Column is a concrete column of a part, outside the series tuple.
 type Column struct {
 	Index int // in Schema.Columns
 	Name  string
@@ -40,7 +40,7 @@ type Column struct {
 // unreadColumns are columns without their values, in order.
 type unreadColumns []Column
 
-// smallPart is a part with room for the columns of a profile, in one allocation.
+// smallPart is a part with room for a profile's columns, in one allocation.
 type smallPart struct {
 	Part
 	few [5]Column
@@ -120,7 +120,7 @@ func (p *Part) Generation() *Generation { return p.gen }
 // without buckets.
 func (p *Part) TimeRange() (lo, hi int64) { return p.minTime, p.maxTime }
 
-// Series returns the series of each row: codes in Generation.Series.
+// Series returns each row's series: codes in Generation.Series.
 func (p *Part) Series() *encoding.Words { return &p.series }
 
 // checkWhole panics if wide columns were not read, because they would be taken for nulls.

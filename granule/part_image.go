@@ -24,8 +24,8 @@ func (p *Part) AppendImage(s *schema.Schema, dst []byte) (image []byte, wide int
 	return image, wide
 }
 
-// IsWide reports whether parts store the values of a column: plain strings and UUIDs, and neither words
-// of a fixed type nor codes of a dictionary. They take most of the bytes of a part.
+// IsWide reports whether parts store a column's values: plain strings and UUIDs, and neither words of a
+// fixed type nor codes of a dictionary. They take most of a part's bytes.
 func IsWide(c schema.Column) bool { return !c.Type.Fixed() && !c.Encoding.Coded() }
 
 // IDColumn is a column of plain UUIDs, and its place in the wide part of an image.
@@ -90,15 +90,15 @@ func (p *Part) headers() int {
 
 // PartReader reads images of parts. It is not safe for concurrent use.
 type PartReader struct {
-	// Schema is the schema of the table. It may have more columns at its end than the image, because
-	// columns are found by index.
+	// Schema is the table's schema. It may have more columns at its end than the image, because columns
+	// are found by index.
 	Schema *schema.Schema
 	// Generation has the dictionaries of the codes. The reader does not read them.
 	Generation *Generation
 	// Codes is the watermark of the dictionaries.
 	Codes Watermark
-	// MaxRows bounds the rows of a part, by default schema.MaxRows. It bounds the memory of a reader,
-	// because a few bytes can stand for any number of equal rows.
+	// MaxRows bounds a part's rows, by default schema.MaxRows. It bounds a reader's memory, because a few
+	// bytes can stand for any number of equal rows.
 	MaxRows int
 	// Late is set for parts of late buckets (catalog.BucketState), whose rows can have any times of the
 	// bucket's range. Rows of other buckets are not before the bucket's start.

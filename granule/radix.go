@@ -14,8 +14,8 @@ const (
 )
 
 // radixSort sorts words by the bits from bit `from` on, and is stable. It sorts only up to the highest
-// bit in which words differ, in digits of equal width: two or three for the rows of a profile, at 1 to 2
-// ns each. It uses words and spare, which have the same length, and returns the slice with the result.
+// bit in which words differ, in digits of equal width: two or three for a profile's rows, at 1 to 2 ns
+// each. It uses words and spare, which have the same length, and returns the slice with the result.
 func radixSort(words, spare []uint64, from int) []uint64 {
 	var differ uint64
 	ordered := true

@@ -12,8 +12,8 @@ import (
 	"github.com/granarydb/granary/schema"
 )
 
-// Rows is the rows of a batch in one bucket, coded and sorted. The parts of an insert are built from
-// sub-ranges of it. It is not safe for concurrent use.
+// Rows is a batch's rows in one bucket, coded and sorted. An insert's parts are built from sub-ranges of
+// it. It is not safe for concurrent use.
 type Rows struct {
 	frame frame
 	coder coder
@@ -31,7 +31,7 @@ var rowsPool = sync.Pool{New: func() any { return new(Rows) }}
 //
 // It costs a dictionary look-up for each string, and for each list that is not the same slice as its
 // predecessor. Codes need none. Rows are sorted by series and leading list as integers, which suffices
-// for the rows of a profile.
+// for a profile's rows.
 func Code(s *schema.Schema, gen *Generation, bucket int64, b *schema.Batch, columns []schema.Concrete, rows []int32) (*Rows, error) {
 	r := rowsPool.Get().(*Rows)
 	r.coder = coder{schema: s, gen: gen, batch: b, rows: rows, mem: &r.mem, scratch: r.coder.scratch, codes: r.coder.codes, lists: r.coder.lists}
@@ -71,7 +71,7 @@ func (r *Rows) Done() {
 // Len returns the number of rows.
 func (r *Rows) Len() int { return len(r.keys) }
 
-// Key returns the key of a row in sorted order, valid until the next call.
+// Key returns a row's key in sorted order, valid until the next call.
 func (r *Rows) Key(i int) []byte {
 	r.key = r.frame.appendKey(r.key[:0], rowOf(r.keys[i]))
 	return r.key
@@ -87,7 +87,7 @@ func (r *Rows) Part(lo, hi int) *Part {
 	return r.fresh.build(&r.frame, r.keys[lo:hi], &r.mem)
 }
 
-// seriesRanks appends the rank of each row's series. The rows of a profile have one series.
+// seriesRanks appends the rank of each row's series. A profile's rows have one series.
 func (f *frame) seriesRanks(dst []uint64) []uint64 {
 	var codes []uint32 // without equal neighbours
 	for i, code := range f.series {
@@ -116,7 +116,7 @@ type keyColumn struct {
 	t encoding.Type
 }
 
-// varying returns the columns of the suffix, from column `from` on, in which keys of the frame's rows can
+// varying returns the suffix's columns, from column `from` on, in which keys of the frame's rows can
 // differ. They are in the order of frame.compare, because two rows of a frame have the same columns of a
 // family.
 func (f *frame) varying(from int) []keyColumn {
@@ -240,7 +240,7 @@ func (c *coder) tuple(parts []*schema.Concrete, row int) (uint32, error) {
 	return c.gen.Series.Intern(c.scratch)
 }
 
-// column codes a column outside of the series tuple. A single value for all rows is coded once.
+// column codes a column outside the series tuple. A single value for all rows is coded once.
 func (c *coder) column(in *schema.Concrete) (frameColumn, error) {
 	column := c.schema.Columns()[in.Column]
 	out := frameColumn{column: in.Column, name: in.Name, constant: in.Values.Len() == 1}
@@ -305,8 +305,8 @@ func (c *coder) fixed(in *schema.Concrete, out *frameColumn) {
 	}
 }
 
-// ids makes words for the UUIDs of a plain column. A word is an index in the batch's values, which parts
-// copy before the caller gets the batch back.
+// ids makes words for a plain column's UUIDs. A word is an index in the batch's values, which parts copy
+// before the caller gets the batch back.
 func (c *coder) ids(in *schema.Concrete, out *frameColumn) {
 	v := &in.Values
 	ids := v.UUIDs

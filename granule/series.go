@@ -11,7 +11,7 @@ import (
 	"github.com/granarydb/granary/schema"
 )
 
-// SeriesColumns has the series of a generation column by column, because conditions on labels, and their
+// SeriesColumns has a generation column's series by column, because conditions on labels, and their
 // values, need one column of all series and not the tuple of each. It is immutable, except for the last
 // result of AllTuples.
 type SeriesColumns struct {
@@ -22,14 +22,14 @@ type SeriesColumns struct {
 	all atomic.Pointer[allTuples] // the last result of AllTuples
 }
 
-// SeriesColumn is a concrete column of the series of a generation. It must not be changed.
+// SeriesColumn is a concrete column of a generation's series. It must not be changed.
 type SeriesColumn struct {
 	Values []string   // distinct
 	Series [][]uint32 // by value: ascending codes of the series with the value
 	tags   []byte     // a byte of the hash, by value
 }
 
-// Place returns the index of a value in Values, or -1. It costs about 0.1 ns a value.
+// Place returns a value's index in Values, or -1. It costs about 0.1 ns a value.
 func (c *SeriesColumn) Place(value string) int {
 	tag := tagOf(value)
 	for at := 0; ; at++ {

@@ -41,7 +41,7 @@ func (s *slab) refs(n int) []rowRef {
 // one returns a slice of one word.
 func (s *slab) one(word uint64) []uint64 { return append(s.room(1), word) }
 
-// slabKept bounds the words of a pooled slab: a few times three columns of a granule of 64 Ki rows.
+// slabKept bounds a pooled slab's words: a few times three columns of a granule of 64 Ki rows.
 const slabKept = 1 << 20
 
 // refsKept bounds the row order of a pooled slab, in rows.

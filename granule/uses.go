@@ -11,7 +11,7 @@ type Uses struct {
 	places int
 }
 
-// Enter counts a place in the root of the given version, and reports whether it is the only place in that
+// Enter counts a place in the given version's root, and reports whether it is the only place in that
 // root.
 func (u *Uses) Enter(version uint64) (first bool) {
 	if u.since == 0 {

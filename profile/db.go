@@ -13,9 +13,9 @@ import (
 
 // Options configures a DB. The zero value is a good default.
 type Options struct {
-	// Table is the name of the table. Empty means "profiles".
+	// Table is the table's name. Empty means "profiles".
 	Table string
-	// Bucket is the width of a time bucket. 0 means DefaultBucket. A negative width turns buckets off.
+	// Bucket is a time bucket's width. 0 means DefaultBucket. A negative width turns buckets off.
 	Bucket time.Duration
 	// KeepZeros also stores values that are 0.
 	KeepZeros bool
@@ -64,19 +64,18 @@ func Open(store *columnstore.Store, opts Options) (*DB, error) {
 // any time in ColumnTimestamp, in Unix nanoseconds, because only profiles are checked.
 func (db *DB) Table() *columnstore.Table { return db.table }
 
-// Store returns the store of the table.
+// Store returns the table's store.
 func (db *DB) Store() *columnstore.Store { return db.store }
 
 // InsertOptions supplies facts that a profile lacks.
 type InsertOptions struct {
-	// Labels are the labels of the whole profile, such as job and pod. A label with an empty value is
-	// ignored.
+	// Labels are the whole profile's labels, such as job and pod. A label with an empty value is ignored.
 	Labels map[string]string
-	// Origin is the name of the file, or the URL, of the profile, if known. Some profiles of Go have the
-	// same types, and only a name tells them apart. If the types are those of Go's block and mutex
-	// profiles, and the last element of Origin, or else the element before it, has the word block or
-	// mutex, as in mutex-1.pb.gz, the word becomes the label NameLabel. The same holds for allocs, if the
-	// types are those of Go's heap and allocs profiles. A NameLabel in Labels takes precedence.
+	// Origin is the file's name, or the URL, of the profile, if known. Some profiles of Go have the same
+	// types, and only a name tells them apart. If the types are those of Go's block and mutex profiles,
+	// and the last element of Origin, or else the element before it, has the word block or mutex, as in
+	// mutex-1.pb.gz, the word becomes the label NameLabel. The same holds for allocs, if the types are
+	// those of Go's heap and allocs profiles. A NameLabel in Labels takes precedence.
 	Origin string
 	// Time is used for a profile without a time. Set it to time.Now() where such profiles are recent. A
 	// time before 1980 needs a store whose Options.PastLimit allows it. If Time is zero, a profile

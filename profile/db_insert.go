@@ -38,7 +38,7 @@ import (
 // names are columnstore.ErrBatch, and the error names the sample and the label, because samples that only
 // this label tells apart would be added up without it (P1).
 //
-// data is neither changed nor retained. A profile without rows, because all of its values are zero, is no
+// data is neither changed nor retained. A profile without rows, because all its values are zero, is no
 // error. The result is that of Parse and Insert at a fraction of the cost, because only the rows are
 // built. Within the default limits the heap grows by at most 1 GiB.
 func (db *DB) InsertEncoded(ctx context.Context, data []byte, opts InsertOptions) (rows int, err error) {
@@ -108,7 +108,7 @@ func (db *DB) inTx(insert func(tx *columnstore.Tx) (inserted, error)) (rows int,
 	return in.rows, nil
 }
 
-// insert adds the rows of the profile in w.
+// insert adds the profile's rows in w.
 func (db *DB) insert(ctx context.Context, tx *columnstore.Tx, w *workspace, opts InsertOptions) (in inserted, err error) {
 	w.flat.ToNanoseconds()
 	if !opts.AllFrames {

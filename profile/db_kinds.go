@@ -139,9 +139,9 @@ func (s *kindSources) kinds(sources []kindSource, chosen func(Type) bool) []Prof
 // Merge, MergeBy, MergeByState, Range and Profile call it. A program that adds up the groups of an answer
 // should call it first. With Query.SumKinds there is no error.
 //
-// It costs some us if profiles of one kind have the type. Otherwise it reads the series of the query, as
-// Kinds does, and if they have several kinds also the rows, at the cost of columnstore.Table.Aggregate.
-// Other errors are those of Aggregate.
+// It costs some us if profiles of one kind have the type. Otherwise it reads the query's series, as Kinds
+// does, and if they have several kinds also the rows, at the cost of columnstore.Table.Aggregate. Other
+// errors are those of Aggregate.
 func (db *DB) CheckKinds(ctx context.Context, snap *columnstore.Snapshot, t Type, q Query, by ...string) error {
 	return db.plan(snap, q, t).oneKind(ctx, []Type{t}, by)
 }

@@ -107,14 +107,14 @@ func (p *plan) hasValue(ctx context.Context, column string) (bool, error) {
 	return false, nil
 }
 
-// LabelValues returns the sorted distinct values of a label in the profiles of a query. A name refers to
-// the label of the profile or, if the profile lacks it, of the sample, as in a Selector.
+// LabelValues returns the sorted distinct values of a label in a query's profiles. A name refers to the
+// label of the profile or, if the profile lacks it, of the sample, as in a Selector.
 //
 // Labels of profiles are found as in LabelNames: without Query.Exact no row is read, and the cost is
 // O(series x buckets). If samples have a label with this name, their values are read from the rows, at
 // the cost of columnstore.Table.Aggregate. Conditions on stacks and MaxBytes apply only to rows that are
-// read. Bound the time of the query for trace and span ids, because they are numerous. Errors are those
-// of Aggregate. An empty name is columnstore.ErrQuery.
+// read. Bound the query's time for trace and span ids, because they are numerous. Errors are those of
+// Aggregate. An empty name is columnstore.ErrQuery.
 func (db *DB) LabelValues(ctx context.Context, snap *columnstore.Snapshot, name string, q Query) ([]string, error) {
 	column := ColumnLabels + "." + name
 	p := db.plan(snap, q)

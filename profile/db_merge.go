@@ -10,9 +10,8 @@ import (
 	"github.com/granarydb/granary/columnstore"
 )
 
-// Merge sums the values of a type in the profiles of a query, by stack. Gauges are means
-// (Query.SumGauges). If the query selects nothing, or no profile has the type, the answer has no stacks,
-// without an error.
+// Merge sums a type's values in a query's profiles, by stack. Gauges are means (Query.SumGauges). If the
+// query selects nothing, or no profile has the type, the answer has no stacks, without an error.
 //
 // It costs as much as columnstore.Table.Aggregate, about 5 to 10 ns a row, and 12 bytes a stack. The
 // methods of the answer look up locations later. Errors are those of CheckKinds.
@@ -59,8 +58,8 @@ type StackStep struct {
 
 // MergeByStep is MergeBy by time too: it returns the stacks of each step that has a sample, such as a
 // flame graph for each minute, sorted by time and then by labels. Steps are as in RangeOptions.Step.
-// Gauges are means in each step, as in Range: the Total of a step is the Value of its Point there, except
-// for the rounding of a mean.
+// Gauges are means in each step, as in Range: a step's Total is the Value of its Point there, except for
+// the rounding of a mean.
 //
 // It costs as much as MergeBy, and 200 bytes for each step of a group. Errors are those of MergeBy. A
 // negative step is columnstore.ErrQuery.
@@ -109,7 +108,7 @@ func (db *DB) MergeByStep(ctx context.Context, snap *columnstore.Snapshot, t Typ
 	return out, nil
 }
 
-// groupedStack is the size of a stack in a group: the number of its group, its code and its value.
+// groupedStack is a stack's size in a group: the number of its group, its code and its value.
 const groupedStack = 4 + 12
 
 // numbered returns the number of each row of groups. number assigns them in order.

@@ -9,8 +9,8 @@ import (
 	"github.com/granarydb/granary/columnstore"
 )
 
-// Profile merges the profiles of a query into one pprof profile. It has samples by stack and labels, as
-// go tool pprof -proto has them for files, but gauges are means unless Query.SumGauges is set. It has the
+// Profile merges a query's profiles into one pprof profile. It has samples by stack and labels, as go
+// tool pprof -proto has them for files, but gauges are means unless Query.SumGauges is set. It has the
 // least time, the sum of the durations, and the greatest period. Its sample types are only, or the types
 // of all profiles, with 0 where a profile lacks a type; pprof keeps only types that all profiles have. It
 // lacks labels of whole profiles, and comments, because the store does not keep them, and the patterns

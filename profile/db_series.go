@@ -130,8 +130,7 @@ func (db *DB) Profiles(ctx context.Context, snap *columnstore.Snapshot, t Type, 
 	return out, nil
 }
 
-// labelsAt returns the labels of a group. columns are the columns of ColumnLabels in the order of their
-// names.
+// labelsAt returns a group's labels. columns are the columns of ColumnLabels in the order of their names.
 func labelsAt(columns []columnstore.GroupColumn, row int) []Label {
 	var labels []Label
 	for i := range columns {

@@ -1,8 +1,8 @@
 // Package profile keeps profiles in a store and answers queries about them.
 //
 // It defines the profiling schema, turns pprof profiles into rows and symbols and back, selects profiles
-// by label ({job="api", pod=~"x.*"}), and answers the queries of a profiling server: types and labels,
-// sums by stack, by labels and over time, single profiles, differences, searches, flame graphs.
+// by label ({job="api", pod=~"x.*"}), and answers a profiling server's queries: types and labels, sums by
+// stack, by labels and over time, single profiles, differences, searches, flame graphs.
 //
 //	pprof bytes -> DB.InsertEncoded -> rows, symbols beside their locations
 //	a pprof.Profile in memory -> DB.Insert -> the same
@@ -20,13 +20,13 @@
 //	  +-> DB.Profiles -> times and totals of profiles
 //	  +-> DB.Profile  -> a pprof profile
 //
-// Stacks are codes and sums. The record of a location is decoded when its first frame is read, once per
+// Stacks are codes and sums. A location's record is decoded when its first frame is read, once per
 // answer. A pattern is matched once for each distinct name.
 //
 // # Rows
 //
-// A row is a nonzero value of a sample type in a sample. The stack of a row is a list of location ids. An
-// id is a UUID: a hash of the location's mapping, address and lines. The same code in two processes is
+// A row is a nonzero value of a sample type in a sample. A row's stack is a list of location ids. An id
+// is a UUID: a hash of the location's mapping, address and lines. The same code in two processes is
 // therefore one location. Its record is stored beside its id, once in each generation.
 //
 // # Invariants

@@ -9,14 +9,14 @@ import (
 	"github.com/granarydb/granary/internal/symbols"
 )
 
-// FrameCondition is a condition on the frames of a stack: one frame must match all fields that are set.
+// FrameCondition is a condition on a stack's frames: one frame must match all fields that are set.
 // Patterns are not anchored; nil is not set. A FrameCondition without any field holds for every stack
 // with a frame.
 type FrameCondition struct {
 	// Not reverses the condition: no frame matches all fields that are set.
 	Not bool
-	// Name matches the name or file of the function, or the file of the mapping, as the options -focus
-	// and -ignore of go tool pprof do. Here the name of a function without a name is "".
+	// Name matches the name or file of the function, or the mapping's file, as the options -focus and
+	// -ignore of go tool pprof do. Here the name of a function without a name is "".
 	Name *regexp.Regexp
 	// Function matches Frame.Function, File matches Frame.File.
 	Function, File *regexp.Regexp

@@ -11,9 +11,9 @@ import (
 	"github.com/granarydb/granary/schema"
 )
 
-// IsGauge reports whether the values of a type are measured at an instant, such as the heap in use. The
-// sum of such values of one program at two times has no meaning. Gauges are recognised by the name of the
-// sample type: inuse_..., goroutine..., threadcreate (Query.SumGauges).
+// IsGauge reports whether a type's values are measured at an instant, such as the heap in use. The sum of
+// such values of one program at two times has no meaning. Gauges are recognised by the sample type's
+// name: inuse_..., goroutine..., threadcreate (Query.SumGauges).
 func (t Type) IsGauge() bool {
 	return strings.HasPrefix(t.Sample, "inuse_") || strings.HasPrefix(t.Sample, "goroutine") || t.Sample == "threadcreate"
 }
@@ -49,7 +49,7 @@ type gaugeTimes struct {
 	key     []byte           // scratch
 }
 
-// gaugeBytes is the size of a key, a value and their place in a map.
+// gaugeBytes is a key's size, a value and their place in a map.
 const gaugeBytes = 100
 
 // gaugeTimes counts the times of the query's profiles that have rows of the types, by source and, if step

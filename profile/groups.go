@@ -31,8 +31,8 @@ func newGrouping(by []string) *grouping {
 	return &grouping{names: slices.Compact(slices.Sorted(slices.Values(by))), index: map[string]uint32{}}
 }
 
-// columns returns the columns that can have the labels. Among the columns of a name, the first with a
-// value in the row counts.
+// columns returns the columns that can have the labels. Among a name's columns, the first with a value in
+// the row counts.
 func (g *grouping) columns() []string {
 	var columns []string
 	for _, name := range g.names {
@@ -72,7 +72,7 @@ func (g *grouping) group(columns []columnstore.GroupColumn, row int) uint32 {
 	return i
 }
 
-// value returns the value of a label in a row, or "".
+// value returns a label's value in a row, or "".
 func (g *grouping) value(columns []columnstore.GroupColumn, name, row int) string {
 	for c := g.starts[name]; c < g.starts[name+1]; c++ {
 		if value := means.Text(&columns[c], row); value != "" {

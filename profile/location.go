@@ -10,16 +10,16 @@ import (
 type Location struct {
 	Mapping string // file of the binary, empty if unknown
 	BuildID string // of the binary, empty if unknown
-	// Address is the address in the file of the binary: the address in the process, minus the start of
-	// its mapping, plus the mapping's offset.
+	// Address is the address in the binary's file: the address in the process, minus the start of its
+	// mapping, plus the mapping's offset.
 	Address uint64
 	Frames  []Frame // innermost first, at least one
 }
 
-// ErrLocation reports bytes that are not the record of a location.
+// ErrLocation reports bytes that are not a location's record.
 var ErrLocation = codec.ErrLocation
 
-// DecodeLocation decodes the record of a location, as passed to columnstore.ScanOptions.Elements and
+// DecodeLocation decodes a location's record, as passed to columnstore.ScanOptions.Elements and
 // columnstore.HasElement. An empty record is a location without symbols, with "<unknown>" as its only
 // frame. The Location belongs to the caller and shares no memory with the record. The error wraps
 // ErrLocation. DecodeLocation costs about 1 us, and is safe for concurrent use.

@@ -74,9 +74,9 @@ func ofTypes(types []Type) []columnstore.Expr {
 }
 
 // sum adds up the values of the chosen rows by the columns of opts. types are the types of these rows. It
-// returns a MixedError instead of a sum over several kinds. Gauges become means over the times of each
-// source, unless the query sums them. A group can come in several rows, which the caller adds up, and a
-// column of stacks can follow the others.
+// returns a MixedError instead of a sum over several kinds. Gauges become means over each source's times,
+// unless the query sums them. A group can come in several rows, which the caller adds up, and a column of
+// stacks can follow the others.
 func (p *plan) sum(ctx context.Context, types []Type, opts columnstore.AggregateOptions) (*columnstore.Groups, error) {
 	if err := p.oneKind(ctx, types, labelsOf(opts.By)); err != nil {
 		return nil, err
@@ -124,7 +124,7 @@ func (p *plan) read(ctx context.Context, where columnstore.Expr, opts columnstor
 	return p.db.table.Aggregate(ctx, p.snap, opts)
 }
 
-// symbols returns the symbols of an answer. Locations lack the frames that the query hides.
+// symbols returns an answer's symbols. Locations lack the frames that the query hides.
 func (p *plan) symbols(stacks *columnstore.GroupColumn) *symbols.Resolver {
 	return symbols.New(stacks.Lists, stacks.Codes, p.q.Hide, p.q.Show)
 }

@@ -74,7 +74,7 @@ func (b *pprofBuilder) addSamples(rows []int) {
 	}
 }
 
-// sampleLabels has the labels of a sample in pprof's form.
+// sampleLabels has a sample's labels in pprof's form.
 type sampleLabels struct {
 	text    map[string][]string
 	numbers map[string][]int64

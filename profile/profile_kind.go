@@ -103,8 +103,8 @@ func separate(kinds []ProfileKind) {
 	}
 }
 
-// separateBy returns a selector for each kind by the values of a label, or nil if two kinds share a value
-// or a kind has many.
+// separateBy returns a selector for each kind by a label's values, or nil if two kinds share a value or a
+// kind has many.
 func separateBy(kinds []ProfileKind, label string) []string {
 	const most = 2
 	kindOf := map[string]int{}
@@ -150,7 +150,7 @@ func selectorOf(label string, values []string) string {
 	return ""
 }
 
-// valueOf returns the value of a label, or "".
+// valueOf returns a label's value, or "".
 func valueOf(labels []Label, name string) string {
 	for _, l := range labels {
 		if l.Name == name {

@@ -30,14 +30,14 @@ type Query struct {
 	// as Function, and 1 us for each distinct location. For a location that came into a generation
 	// without symbols, the conditions see no symbols.
 	Frames []FrameCondition
-	// Hide and Show choose the frames of an answer, as the options -hide and -show of go tool pprof do,
-	// by the patterns of FrameCondition.Name. Frames that match Hide are removed. From the rest, only
-	// frames that match Show are kept, and frames that have lines but no function. Show removes addresses
+	// Hide and Show choose an answer's frames, as the options -hide and -show of go tool pprof do, by the
+	// patterns of FrameCondition.Name. Frames that match Hide are removed. From the rest, only frames
+	// that match Show are kept, and frames that have lines but no function. Show removes addresses
 	// without lines. nil removes no frame. No query chooses samples without any frame left.
 	//
 	// Stacks that differ only in removed frames stay apart, as in pprof, and Stacks.Len counts each. A
 	// Scan chooses the rows, but their stacks are complete. The cost is that of a condition, and of
-	// decoding the locations of the answer.
+	// decoding the answer's locations.
 	Hide, Show *regexp.Regexp
 	// Under chooses the samples whose outermost functions have these names, outermost first: the samples
 	// of one call path, with its callees. Names are those of Frame.Function, in the frames that Hide and
@@ -64,8 +64,8 @@ type Query struct {
 	// of a type from several kinds. MergeBy, MergeByStep and Range do not add up groups: by NameLabel,
 	// each group has one name.
 	SumKinds bool
-	// Without names labels of profiles that do not tell sources apart, such as the name of a file, if
-	// there is a file for each time. It only matters to means of gauges.
+	// Without names labels of profiles that do not tell sources apart, such as a file's name, if there is
+	// a file for each time. It only matters to means of gauges.
 	Without []string
 	// Times, if not nil, has the numbers of times for means of gauges, by source, instead of the profiles
 	// in the store. Each profile in the store is then a sum over several times, as DB.SourceProfiles
@@ -96,7 +96,7 @@ func (q Query) Expr(types ...Type) columnstore.Expr {
 	return c.rows(types)
 }
 
-// compile returns the conditions of the query.
+// compile returns the query's conditions.
 func (q *Query) compile() (c conditions) {
 	c.samples = []columnstore.Expr{q.Selector.Expr(), q.Where}
 	c.profiles = q.Selector.profileExprs()

@@ -14,8 +14,8 @@ import (
 // DefaultBucket is the default bucket width of the profiling schema.
 const DefaultBucket = 15 * time.Minute
 
-// The columns of the profiling schema: the columns of Parca RFC-001, and trace and span ids. A column's
-// name is that of its constant in lower case, such as sample_type. ColumnLabels, ColumnPprofLabels and
+// The profiling schema's columns: the columns of Parca RFC-001, and trace and span ids. A column's name
+// is that of its constant in lower case, such as sample_type. ColumnLabels, ColumnPprofLabels and
 // ColumnPprofNumLabels are families.
 const (
 	ColumnSampleType     = rows.ColumnSampleType

@@ -22,7 +22,7 @@ import (
 type Times struct {
 	// Label is the profile label that names the source.
 	Label string
-	// Of has the number of times of each source, by the value of the label.
+	// Of has the number of times of each source, by the label's value.
 	Of map[string]int64
 }
 
@@ -103,7 +103,7 @@ func (p *plan) sourceTimes(ctx context.Context, step time.Duration) ([]SourceLin
 	return lines, nil
 }
 
-// SourceProfile has the profiles of a source, added up.
+// SourceProfile has a source's profiles, added up.
 type SourceProfile struct {
 	Labels []Label // of the profiles, sorted by name
 	// Times is the number of times at which the source was profiled, as for Query.SumGauges.

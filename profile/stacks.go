@@ -80,8 +80,8 @@ func (s *Stacks) known() *symbols.Resolver {
 // Len returns the number of distinct stacks with a value other than zero.
 func (s *Stacks) Len() int { return len(s.codes) }
 
-// All yields the frames of each stack, leaf first, and its value, which is never zero. The frames are
-// valid only until the next stack. Stacks are roughly in the order in which the store first saw them.
+// All yields each stack's frames, leaf first, and its value, which is never zero. The frames are valid
+// only until the next stack. Stacks are roughly in the order in which the store first saw them.
 //
 // A stack costs about 10 ns a frame. The first use of a location costs 1 us.
 func (s *Stacks) All() iter.Seq2[[]Frame, int64] {

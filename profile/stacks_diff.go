@@ -12,10 +12,10 @@ import (
 // snapshots or stores. Diff changes neither argument. The result has the type of after.
 //
 // It is the difference that go tool pprof -base and -diff_base show. Percentages of -base are shares of
-// the Magnitude of the result. Percentages of -diff_base are shares of the Magnitude of before, or of
-// after if that is 0. Values are not scaled: if one answer covers a longer time, its sums are greater
-// (Normalize, Scale). A flame graph of both sides is drawn from after's graph with before's as its base
-// (package render).
+// the result's Magnitude. Percentages of -diff_base are shares of the Magnitude of before, or of after if
+// that is 0. Values are not scaled: if one answer covers a longer time, its sums are greater (Normalize,
+// Scale). A flame graph of both sides is drawn from after's graph with before's as its base (package
+// render).
 //
 // The error is ErrMixed if the sample types or units differ, or Query.Hide or Show of the answers. Diff
 // costs about 1 us a stack, and 28 bytes a stack beside the memory of both answers.
@@ -65,8 +65,7 @@ type FunctionChange struct {
 	After  FunctionCost `json:"after"`
 }
 
-// FunctionCost is the cost of a function on one side of a difference. Flat and Cum are as in
-// Function.
+// FunctionCost is a function's cost on one side of a difference. Flat and Cum are as in Function.
 type FunctionCost struct {
 	Flat int64 `json:"flat"`
 	Cum  int64 `json:"cum"`

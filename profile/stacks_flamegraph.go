@@ -10,7 +10,7 @@ import (
 // ancestors are a call path.
 type FlameNode = tree.FlameNode
 
-// FlameGraphOptions limits the size of a flame graph. The zero value means no limit.
+// FlameGraphOptions limits a flame graph's size. The zero value means no limit.
 type FlameGraphOptions struct {
 	// MaxNodes is the maximum number of functions in the graph. The root and nodes named
 	// "other" do not count. 0 or less means no limit.
@@ -23,7 +23,7 @@ type FlameGraphOptions struct {
 // If there are more than MaxNodes functions, those with the greatest absolute Total are kept, together
 // with their ancestors. If a function does not fit with its ancestors, lesser functions take its place.
 // The dropped children of a node are summed in its last child, named "other", so that every Total is
-// still Self plus the Totals of the children.
+// still Self plus the children's Totals.
 //
 // The tree belongs to the caller. FlameGraph is a view of a tree from package profile/tree, which bounds
 // its memory and takes a context. It costs as much as All, and 50 to 150 bytes for each distinct call

@@ -11,7 +11,7 @@ import (
 // Sandwich is a function between its callers and its callees. Values are in the unit of the stacks' type.
 // A Sandwich belongs to the caller.
 type Sandwich struct {
-	// Function is the cost of the function, as in Top.
+	// Function is the function's cost, as in Top.
 	Function Function `json:"function"`
 	// Callers are the functions that call it, and Callees the functions that it calls, by falling
 	// absolute value, then by name. Calls of the function to itself are omitted.

@@ -7,7 +7,7 @@ import (
 	"github.com/granarydb/granary/internal/symbols"
 )
 
-// Function is the cost of a function, in the unit of the stacks' type. Flat is the cost of the function
+// Function is a function's cost, in the unit of the stacks' type. Flat is the cost of the function
 // itself. Cum includes everything that it calls. A stack in which it recurs counts once.
 type Function struct {
 	Name string `json:"name"`
@@ -42,7 +42,7 @@ type topCounter struct {
 	stacks    int
 }
 
-// stack adds the value of a stack, leaf first.
+// stack adds a stack's value, leaf first.
 func (c *topCounter) stack(locations []*symbols.Symbol, value int64) {
 	c.stacks++
 	for depth, y := range locations {

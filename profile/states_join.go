@@ -17,7 +17,7 @@ import (
 	"github.com/granarydb/granary/internal/rows"
 )
 
-// stateJoin finds the states of the samples of a query. A subject is a set of label values. A group is a
+// stateJoin finds the states of a query's samples. A subject is a set of label values. A group is a
 // StateStatus or, from firstState on, a state.
 type stateJoin struct {
 	view    *history.View
@@ -175,7 +175,7 @@ func (f *stateFinder) with(key stateLabel) (uint32, error) {
 	return number, nil
 }
 
-// Groups sets the groups of a subject at ascending times.
+// Groups sets a subject's groups at ascending times.
 func (f *stateFinder) Groups(subject uint32, times []int64, groups []uint32) error {
 	l := &f.labels[subject]
 	if !l.found {
@@ -254,7 +254,7 @@ func (f *stateFinder) look(a history.Attribute, times []int64, groups []uint32) 
 	return nil
 }
 
-// group returns the group of a state.
+// group returns a state's group.
 func (f *stateFinder) group(v history.Value) (uint32, error) {
 	for i := range f.common {
 		if f.common[i].value.Equal(v) {

@@ -23,7 +23,7 @@ func typeOf(s columnstore.Series) Type {
 	return Type{s.Value(ColumnSampleType), s.Value(ColumnSampleUnit), s.Value(ColumnPeriodType), s.Value(ColumnPeriodUnit)}
 }
 
-// typeColumns are the columns of a type.
+// typeColumns are a type's columns.
 var typeColumns = []string{ColumnSampleType, ColumnSampleUnit, ColumnPeriodType, ColumnPeriodUnit}
 
 // typeAt returns the type of a group whose first columns are typeColumns.
@@ -50,7 +50,7 @@ func (s *typeSet) add(types ...Type) {
 	}
 }
 
-// sampleName returns the name of a type for a list, or a placeholder if it is empty.
+// sampleName returns a type's name for a list, or a placeholder if it is empty.
 func (t Type) sampleName() string {
 	if t.Sample == "" {
 		return "'' (unnamed)"

@@ -54,8 +54,8 @@ type tableLists struct {
 	sets  [][]Type // distinct sets of types of the lists
 }
 
-// typeLists returns the lists of the profiles of a snapshot, including profiles without rows, in the
-// order of their first commit. It skips notes of the table that are not lists.
+// typeLists returns the lists of a snapshot's profiles, including profiles without rows, in the order of
+// their first commit. It skips notes of the table that are not lists.
 func (db *DB) typeLists(snap *columnstore.Snapshot) (*tableLists, error) {
 	notes, err := db.table.Notes(snap)
 	if err != nil {

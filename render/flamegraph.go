@@ -31,12 +31,12 @@ type FlameOptions struct {
 	Unit string
 	// Empty is the text of a picture without frames; "No samples" when empty.
 	Empty string
-	// Width is the width of the picture in pixels, 600 to 20,000. When zero, the picture is as wide as
-	// its window, and 1200 pixels wide where scripts do not run.
+	// Width is the picture's width in pixels, 600 to 20,000. When zero, the picture is as wide as its
+	// window, and 1200 pixels wide where scripts do not run.
 	Width int
 	// Base is a tree to compare the root with; nil for none. The picture then shows one tree with the
 	// nodes of both, coloured by change: orange-red for more than in Base, blue-green for less, grey for
-	// no change. The width of a frame is the sum of both sides.
+	// no change. A frame's width is the sum of both sides.
 	Base *profile.FlameNode
 	// MinWidth is the width in pixels below which a frame is omitted together with all frames below it:
 	// 0.1 when zero. Zooming does not bring such a frame back, so a lower value buys detail with file
@@ -66,16 +66,15 @@ const (
 // FlameGraph draws the tree under root as an icicle graph, root on top, in a standalone SVG file. It is
 // complete without scripts. With them, frames can be zoomed and searched.
 //
-// The width of a frame is the share of its Total in root.Total. Both edges are rounded to the nearest
-// 1/10,000 pixel from exact integers, so siblings meet without gaps and a child never leaves its parent.
-// Children are in order of falling Total, then by Name and File, whatever the order of Children in the
-// tree.
+// A frame's width is the share of its Total in root.Total. Both edges are rounded to the nearest 1/10,000
+// pixel from exact integers, so siblings meet without gaps and a child never leaves its parent. Children
+// are in order of falling Total, then by Name and File, whatever the order of Children in the tree.
 //
 // Nodes with a Total of zero or less are omitted, with all nodes below them. If the children exceed their
 // parent, as in differences, the child that crosses its edge is clipped there (its data-cut is "1") and
 // the rest are omitted. Frames narrower than opts.MinWidth and levels beyond 512 are omitted too. The
-// picture counts all of these below the frames. A nil root, or a root with a Total of zero or less, gives
-// a picture without frames.
+// picture counts all these below the frames. A nil root, or a root with a Total of zero or less, gives a
+// picture without frames.
 //
 // The tree is only read. The file is built in memory and written with a single Write. After an error for
 // bad options nothing is written. Any other error comes from w.

@@ -7,8 +7,8 @@ import (
 	"github.com/granarydb/granary/profile"
 )
 
-// frameColor returns the fill of a node: the hue of its package, in a shade that depends on the function,
-// so that neighbours in one package stay apart.
+// frameColor returns a node's fill: the hue of its package, in a shade that depends on the function, so
+// that neighbours in one package stay apart.
 func frameColor(node *profile.FlameNode) string {
 	return packageColor(packageOf(node), hash(node.Name)%3)
 }

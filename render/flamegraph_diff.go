@@ -9,15 +9,15 @@ import (
 	"github.com/granarydb/granary/profile"
 )
 
-// change is the Total and the Self of a node in both trees of a difference.
+// change is the Total and a node's Self in both trees of a difference.
 type change struct {
 	before, after         int64
 	selfBefore, selfAfter int64
 }
 
 // merged returns one tree with all nodes of two trees, matched by name and file below matching parents,
-// and the change of each node. The Self of a node is the sum of both sides' absolute values, so that
-// Total is additive and a frame that only one side has is visible.
+// and the change of each node. A node's Self is the sum of both sides' absolute values, so that Total is
+// additive and a frame that only one side has is visible.
 func merged(base, root *profile.FlameNode) (*profile.FlameNode, map[*profile.FlameNode]change) {
 	type function struct{ name, file string }
 	type work struct {
@@ -109,9 +109,9 @@ func (c change) text() string {
 	return "\u2212" + text[1:] + "%" // the minus sign is as wide as the plus sign
 }
 
-// changeColor returns the fill of a node in a difference: orange-red for more, blue-green for less,
-// stronger for a greater change, and light grey for no change. People who cannot tell red from green can
-// tell the hues apart, and dark text is legible on all of them.
+// changeColor returns a node's fill in a difference: orange-red for more, blue-green for less, stronger
+// for a greater change, and light grey for no change. People who cannot tell red from green can tell the
+// hues apart, and dark text is legible on all of them.
 func changeColor(share float64) string {
 	const more, less = 42, 212             // hues
 	strength := math.Sqrt(math.Abs(share)) // small changes must be visible
@@ -125,7 +125,7 @@ func changeColor(share float64) string {
 	}
 }
 
-// drawChangeLegend writes the legend of a difference.
+// drawChangeLegend writes a difference's legend.
 func (p *flameGraph) drawChangeLegend() {
 	x := float64(margin)
 	for _, key := range []struct {

@@ -174,7 +174,7 @@ func (p *flameGraph) footnotes() []string {
 	return notes
 }
 
-// format prints a value. A count gets the name of the sample type.
+// format prints a value. A count gets the sample type's name.
 func (p *flameGraph) format(value int64) string {
 	formatted := profile.FormatValue(value, p.opts.Unit)
 	if p.opts.Unit == "count" {

@@ -92,7 +92,7 @@ func bareName(name string) string {
 	return name[dot+1:]
 }
 
-// methodName drops the receiver of a bare name: (*conn).serve is serve.
+// methodName drops a bare name's receiver: (*conn).serve is serve.
 func methodName(name string) string {
 	if receiver, method, found := strings.Cut(name, ")."); found && method != "" && strings.HasPrefix(receiver, "(") {
 		return method
@@ -100,8 +100,8 @@ func methodName(name string) string {
 	return name
 }
 
-// shortPackage returns the name of a package in the legend: its last two elements, because the last alone
-// is often ambiguous.
+// shortPackage returns a package's name in the legend: its last two elements, because the last alone is
+// often ambiguous.
 func shortPackage(name string) string {
 	if name == "" {
 		return "no package"
@@ -149,8 +149,8 @@ func columns(s string) int {
 	return n
 }
 
-// runeColumns guesses the columns of a rune in a monospace font. It returns two from the CJK radicals on.
-// That is too much for some runes, which are only clipped early.
+// runeColumns guesses a rune's columns in a monospace font. It returns two from the CJK radicals on. That
+// is too much for some runes, which are only clipped early.
 func runeColumns(r rune) int {
 	if r >= 0x2e80 {
 		return 2
@@ -174,9 +174,8 @@ func frameLabel(name string, width float64) string {
 	return ellipsis(name, room)
 }
 
-// signedLabel returns the label of a frame after the sign of its change, or the sign alone if there is no
-// room for both. A sign is never cut, because +2… can be 2% or 200%. labelFor in flamegraph.js does the
-// same.
+// signedLabel returns a frame's label after the sign of its change, or the sign alone if there is no room
+// for both. A sign is never cut, because +2… can be 2% or 200%. labelFor in flamegraph.js does the same.
 func signedLabel(sign, name string, width float64) string {
 	if sign == "" {
 		return frameLabel(name, width)

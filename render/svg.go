@@ -21,10 +21,10 @@ const (
 	maxWidth = 20_000 // of a picture
 )
 
-// begin writes the head of a file: the root element, the accessible name and description, the style
-// sheet, and the paper. The class selects the rules of the sheet, so that a page can have several
-// pictures. A fluid picture is as wide as its window: scripts lay it out anew. Without scripts it has its
-// own size, or a smaller size in a narrower window.
+// begin writes a file's head: the root element, the accessible name and description, the style sheet, and
+// the paper. The class selects the sheet's rules, so that a page can have several pictures. A fluid
+// picture is as wide as its window: scripts lay it out anew. Without scripts it has its own size, or a
+// smaller size in a narrower window.
 func begin(out *bytes.Buffer, class string, fluid bool, width, height int, title, description, style string) {
 	across := strconv.Itoa(width)
 	if fluid {

@@ -36,13 +36,13 @@ const (
 type TimeOptions struct {
 	// Title is the heading and the accessible name; "Time graph" when empty.
 	Title string
-	// Width is the width of the picture in pixels: 1200 when zero, else 400 to 20,000.
+	// Width is the picture's width in pixels: 1200 when zero, else 400 to 20,000.
 	Width int
 	// Rows bounds the drawn attributes: those that change most in the picture are drawn. 200 when zero.
 	// Not negative.
 	Rows int
-	// Name, if not nil, returns a name for the value of an attribute. Without it, and
-	// where it returns "", the value itself is shown.
+	// Name, if not nil, returns a name for an attribute's value. Without it, and where it returns "", the
+	// value itself is shown.
 	Name func(a history.Attribute, v history.Value) string
 	// Numbers selects how numbers are drawn.
 	Numbers Numbers
@@ -50,7 +50,7 @@ type TimeOptions struct {
 	// shows the share of their time in each state. A number is a state then. Without Fold, the attributes
 	// that change least are omitted.
 	Fold bool
-	// Pyramid is the pyramid of the view, or nil. It makes pictures of many intervals cheaper, and no
+	// Pyramid is the view's pyramid, or nil. It makes pictures of many intervals cheaper, and no
 	// different.
 	Pyramid *summary.Pyramid
 	// Err, if not nil, is called before each row that is counted, measured or drawn, before each few
@@ -76,7 +76,7 @@ const (
 	timeNotched = 4  // least width of states with a notch between them
 )
 
-// The limits of a picture. The picture counts the things beyond them.
+// A picture's limits. The picture counts the things beyond them.
 const (
 	timeRows = 200
 	// timeTitles bounds the states with their own tooltip, about 90 bytes each. Narrower states of one
@@ -203,7 +203,7 @@ func (g *timeGraph) err() error {
 // isFolded reports whether rows have several attributes.
 func (g *timeGraph) isFolded() bool { return g.opts.Fold && g.asked > g.opts.Rows }
 
-// pyramid returns the pyramid of the view, or an empty pyramid.
+// pyramid returns the view's pyramid, or an empty pyramid.
 func (g *timeGraph) pyramid() *summary.Pyramid {
 	if g.opts.Pyramid != nil {
 		return g.opts.Pyramid
@@ -288,8 +288,8 @@ func (g *timeGraph) sample(attributes []history.Attribute, times []int64, width 
 	return g.err()
 }
 
-// layOutRows makes a row from the intervals of each attribute. A row begins with the interval of the
-// first column, so an attribute that is listed twice has two rows.
+// layOutRows makes a row from each attribute's intervals. A row begins with the interval of the first
+// column, so an attribute that is listed twice has two rows.
 func (g *timeGraph) layOutRows(found *history.Intervals, times []int64) {
 	column := len(times)
 	for i := range found.Len() {
@@ -367,7 +367,7 @@ func (g *timeGraph) chooseSilent() {
 	}
 }
 
-// width returns the width of a run in pixels.
+// width returns a run's width in pixels.
 func (g *timeGraph) width(run graphRun) int { return g.edges[run.hi] - g.edges[run.lo] }
 
 // name returns the name of an attribute's value.

@@ -42,7 +42,7 @@ func (g *timeGraph) drawAxis(top, rows int) {
 	g.out.WriteString("</g>\n")
 }
 
-// place returns the pixel of an offset, where width pixels stand for 0 to whole.
+// place returns an offset's pixel, where width pixels stand for 0 to whole.
 func place(offset, whole uint64, width int) int {
 	hi, lo := bits.Mul64(offset, uint64(width))
 	if whole == math.MaxUint64 {
@@ -108,10 +108,10 @@ func roundly(nanos uint64) string {
 	return span((nanos + unit/2) / unit * unit)
 }
 
-// offset prints an instant as its distance from the start of the history.
+// offset prints an instant as its distance from the history's start.
 func (g *timeGraph) offset(t int64) string { return "+" + span(uint64(t)-uint64(g.view.Start())) }
 
-// when prints the time of an interval.
+// when prints an interval's time.
 func (g *timeGraph) when(in history.Interval) string {
 	text := fmt.Sprintf("%s for %s", g.offset(in.Start), span(uint64(in.End)-uint64(in.Start)+1))
 	if in.Open {

@@ -90,7 +90,7 @@ func (c *graphColors) assign(values []graphValue) {
 	}
 }
 
-// class returns the class of a value in the style sheet.
+// class returns a value's class in the style sheet.
 func (c *graphColors) class(v history.Value) string {
 	if slot, ok := c.slots[v]; ok {
 		return fmt.Sprintf("c%d", slot)
@@ -116,7 +116,7 @@ func paletteStyle() string {
 	return light.String() + "@media (prefers-color-scheme: dark) {\n" + dark.String() + "}\n"
 }
 
-// measure decides whether the values of a row are bars, and finds their range.
+// measure decides whether a row's values are bars, and finds their range.
 func (r *graphRow) measure(numbers Numbers) {
 	if numbers == NumbersAsColors {
 		return

@@ -212,7 +212,7 @@ func (g *timeGraph) drawNames(r *graphRow) {
 	}
 }
 
-// title returns the name of a value, and the value itself if that differs.
+// title returns a value's name, and the value itself if that differs.
 func (g *timeGraph) title(a history.Attribute, v history.Value) string {
 	name, own := firstOf(g.name(a, v), timeTitle), firstOf(v.String(), timeTitle)
 	if v.Kind() == history.KindString && name == firstOf(v.Text(), timeTitle) || name == own {

@@ -85,7 +85,7 @@ func (c *graphColors) chooseFolded(g *timeGraph) {
 	c.assign(colored)
 }
 
-// label returns the path of a row: the path of its attribute, or the common path of its first and last
+// label returns a row's path: the path of its attribute, or the common path of its first and last
 // attribute, and both names.
 func (g *timeGraph) label(r *graphRow) (above, name string) {
 	above, name = g.path(r.attribute)

@@ -20,8 +20,8 @@ type columnShares struct {
 // some 25 bytes.
 const dividedColumns = 25_000
 
-// columnShares returns a painter for the shares of the rows. Its columns are as wide as the columns of
-// the picture, or a multiple.
+// columnShares returns a painter for the shares of the rows. Its columns are as wide as the picture's
+// columns, or a multiple.
 func (g *timeGraph) columnShares() columnShares {
 	n, width := len(g.edges)-1, g.edges[len(g.edges)-1]
 	several := 0 // upper bound of the columns

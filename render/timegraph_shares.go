@@ -18,7 +18,7 @@ type part struct {
 	share float64
 }
 
-// sharedColumns has the shares of a row, by column.
+// sharedColumns has a row's shares, by column.
 type sharedColumns struct {
 	states []history.Value // by number
 	parts  [][]part        // by column and state; restState stands for states that are not kept
@@ -63,7 +63,7 @@ type folder struct {
 	order   []int32
 }
 
-// foldedRow has the sums of a row. Slot 0 is for the rest.
+// foldedRow has a row's sums. Slot 0 is for the rest.
 type foldedRow struct {
 	slots  []int // by number of a state; -1: none yet
 	states []history.Value
@@ -195,8 +195,7 @@ func (r *foldedRow) merge(f *folder, other *foldedRow, n, most int) {
 	}
 }
 
-// inOrder returns the attributes of all groups in the order of their lanes, and the group of each
-// attribute.
+// inOrder returns the attributes of all groups in the order of their lanes, and each attribute's group.
 func (f *folder) inOrder(groups [][]history.Attribute) (asked []history.Attribute, of []int32, err error) {
 	v := f.pyramid.View()
 	places := make([]int, v.Lanes()+2) // start of each lane's attributes; attributes without a lane are last
@@ -230,7 +229,7 @@ func (f *folder) inOrder(groups [][]history.Attribute) (asked []history.Attribut
 	return asked, of, nil
 }
 
-// byRow returns the indexes of a chunk in the order of their rows.
+// byRow returns a chunk's indexes in the order of their rows.
 func (f *folder) byRow(of []int32, rows int) []int32 {
 	f.begin = append(f.begin[:0], make([]int32, rows+1)...)
 	for _, row := range of {
@@ -257,8 +256,8 @@ func (f *folder) number(v history.Value) int {
 	return number
 }
 
-// slot returns the slot of a state in a row of n columns. A new state gets a slot if the row has fewer
-// than most.
+// slot returns a state's slot in a row of n columns. A new state gets a slot if the row has fewer than
+// most.
 func (r *foldedRow) slot(number int, v history.Value, n, most int) int {
 	for len(r.slots) <= number {
 		r.slots = append(r.slots, -1)
@@ -383,8 +382,8 @@ func most(parts []part) []part {
 	return append(kept, rest)
 }
 
-// layer is the room of a state in columns, from the bottom up: its class and, from column lo on, its
-// upper edges in tenths of a pixel.
+// layer is a state's room in columns, from the bottom up: its class and, from column lo on, its upper
+// edges in tenths of a pixel.
 type layer struct {
 	class string
 	edges []int

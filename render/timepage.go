@@ -27,13 +27,13 @@ var pageScript string
 
 var pageTemplate = template.Must(template.New("time page").Parse(pageHTML))
 
-// The limits of a page.
+// A page's limits.
 const (
 	pageRows = 2000
-	// pageIntervals bounds the intervals of a page, at 4 to 8 bytes each before base64. Beyond it a page
-	// has the shares of columns.
+	// pageIntervals bounds a page's intervals, at 4 to 8 bytes each before base64. Beyond it a page has
+	// the shares of columns.
 	pageIntervals = 1 << 20
-	// pageCells bounds the columns of all rows, and pageColumns the columns of a row.
+	// pageCells bounds the columns of all rows, and pageColumns a row's columns.
 	pageCells   = 1 << 19
 	pageColumns = 2048
 	// pageShares bounds the states of a column that have their own share.
@@ -74,7 +74,7 @@ func TimePage(w io.Writer, v *history.View, attributes []history.Attribute, from
 	return p.write(w)
 }
 
-// timePage is the input of the template.
+// timePage is the template's input.
 type timePage struct {
 	Title, Summary, Policy string
 	Style                  template.CSS
@@ -90,11 +90,11 @@ type pageKey struct {
 	Color, Text, Share, Title string
 }
 
-// pageData is the input of the script. Times are nanoseconds. Times that can exceed 2^53, the integers of
+// pageData is the script's input. Times are nanoseconds. Times that can exceed 2^53, the integers of
 // scripts, are decimal texts.
 type pageData struct {
-	// Start is the start of the history, From the offset of the range from it, Span the number of instants
-	// in the range.
+	// Start is the history's start, From the offset of the range from it, Span the number of instants in
+	// the range.
 	Start string `json:"start"`
 	From  string `json:"from"`
 	Span  string `json:"span"`
@@ -299,7 +299,7 @@ func (p *pageWriter) codeIn(r *graphRow, v history.Value) int {
 	return len(p.values)
 }
 
-// color returns the colour of a value in pageData.Colors.
+// color returns a value's colour in pageData.Colors.
 func (p *pageWriter) color(v history.Value) int {
 	if slot, strong := p.g.colors.slots[v]; strong {
 		return slot
@@ -307,7 +307,7 @@ func (p *pageWriter) color(v history.Value) int {
 	return timeColors + colorSlot(v)
 }
 
-// page returns the input of the template.
+// page returns the template's input.
 func (p *pageWriter) page() (*timePage, error) {
 	g := p.g
 	out := &timePage{

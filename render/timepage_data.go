@@ -9,7 +9,7 @@ import (
 	"github.com/granarydb/granary/history"
 )
 
-// appendIntervals appends the intervals of a row, clipped to the range, as varints:
+// appendIntervals appends a row's intervals, clipped to the range, as varints:
 //
 //	first interval's time before the range | last interval's time after the range, twice, plus 1 if it is open
 //	for each interval: code, 0 is null | instants - 1
@@ -41,9 +41,9 @@ func (p *pageWriter) appendIntervals(data []byte, r *graphRow) ([]byte, error) {
 	return append(data, states...), nil
 }
 
-// pageBounds returns the first instants of evenly spaced columns, counted from the start of the range,
-// and the number of instants (0 for 2^64) after them. If there are fewer instants than columns, some
-// columns are empty.
+// pageBounds returns the first instants of evenly spaced columns, counted from the range's start, and the
+// number of instants (0 for 2^64) after them. If there are fewer instants than columns, some columns are
+// empty.
 func pageBounds(from, to int64, columns int) []uint64 {
 	bounds := make([]uint64, columns+1)
 	span := uint64(to) - uint64(from)
@@ -89,7 +89,7 @@ func (p *pageWriter) columnsOf(r *graphRow, take func(column int, v history.Valu
 	return nil
 }
 
-// share is the time of a state in a column.
+// share is a state's time in a column.
 type share struct {
 	code     int
 	instants uint64

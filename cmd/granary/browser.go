@@ -52,8 +52,8 @@ func openBrowser(ctx context.Context, url string) bool {
 	return false
 }
 
-// browserCommand returns the words of a command in BROWSER. %s stands for the URL, which otherwise
-// becomes the last word.
+// browserCommand returns a command's words in BROWSER. %s stands for the URL, which otherwise becomes the
+// last word.
 func browserCommand(text, url string) []string {
 	words := strings.Fields(text)
 	there := false

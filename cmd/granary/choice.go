@@ -37,8 +37,7 @@ func withType(cmd *cobra.Command, s selection, args []string, f typeAnswer, by .
 	})
 }
 
-// choose returns the type of an answer, and the query without profiles of other kinds that measure the
-// same.
+// choose returns an answer's type, and the query without profiles of other kinds that measure the same.
 func (s *selection) choose(ctx context.Context, db *profile.DB, snap *columnstore.Snapshot, q profile.Query, by ...string) (profile.Type, profile.Query, error) {
 	candidates, err := candidateTypes(ctx, db, snap, q, s.sampleIndex)
 	if err != nil {

@@ -195,7 +195,7 @@ func heap() int64 {
 	return int64(m.HeapAlloc)
 }
 
-// report prints the results of the demo.
+// report prints the demo's results.
 type report struct {
 	cli.Printer
 	fleet      *fleet

@@ -316,7 +316,7 @@ func signedPercent(part, whole int64) string {
 	return percent(part, whole)
 }
 
-// draw draws the difference as a flame graph with a width in pixels; 0 means the width of the window.
+// draw draws the difference as a flame graph with a width in pixels; 0 means the window's width.
 func (d *difference) draw(w io.Writer, width int) error {
 	title := "Difference"
 	if len(d.functions) == 0 && !d.empty() {

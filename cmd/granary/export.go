@@ -144,7 +144,7 @@ func (e *exporter) run(cmd *cobra.Command, args []string) error {
 	return withInputs(cmd, e.selection, args, write)
 }
 
-// findFormat sets the format from the suffix of the output, unless a flag has set it.
+// findFormat sets the format from the output's suffix, unless a flag has set it.
 func (e *exporter) findFormat(hasForm bool) error {
 	if e.format == "" {
 		switch ending := strings.ToLower(filepath.Ext(e.output)); {

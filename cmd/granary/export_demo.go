@@ -58,7 +58,7 @@ func withDemo(cmd *cobra.Command, s selection, span time.Duration, f answer) err
 	})
 }
 
-// spanValue is the value of a flag for the time that the demo replays.
+// spanValue is a flag's value for the time that the demo replays.
 type spanValue struct {
 	flag string
 	span *time.Duration

@@ -160,7 +160,7 @@ func (f *fleet) programs() []string {
 	return slices.Compact(names)
 }
 
-// scrape identifies the profiles of a pod at a time.
+// scrape identifies a pod's profiles at a time.
 type scrape struct {
 	step int
 	pod  *pod
@@ -199,8 +199,8 @@ func (f *fleet) replay(ctx context.Context, db *profile.DB, writers int, report 
 	return profiles.Load(), context.Cause(ctx)
 }
 
-// insert inserts the profiles of a scrape in one transaction, so that they become visible together. It
-// builds them in buf and returns the buffer for reuse.
+// insert inserts a scrape's profiles in one transaction, so that they become visible together. It builds
+// them in buf and returns the buffer for reuse.
 func (f *fleet) insert(ctx context.Context, db *profile.DB, s scrape, buf []byte) ([]byte, error) {
 	tx := db.Store().Begin()
 	defer tx.Abort()

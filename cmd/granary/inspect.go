@@ -300,7 +300,7 @@ func printColumns(p *cli.Printer, part *columnstore.PartInfo) {
 	}
 }
 
-// printBound prints the values of a bound, wrapped at inspectWidth.
+// printBound prints a bound's values, wrapped at inspectWidth.
 func printBound(p *cli.Printer, word string, values []string) {
 	const indent = 7
 	line := fmt.Sprintf("  %-*s", indent-2, word)

@@ -36,10 +36,10 @@ const askedHelp = inputsHelp + `
 read into memory as a whole, and nothing is written to it. Several commands can
 ask it at once, but not while another process has it open to write.`
 
-// labelFile is the label with the name of an input.
+// labelFile is the label with an input's name.
 const labelFile = "file"
 
-// loaded is a store with the profiles of a command.
+// loaded is a store with a command's profiles.
 type loaded struct {
 	store  *columnstore.Store
 	db     *profile.DB
@@ -53,7 +53,7 @@ type loaded struct {
 // Close closes the store. The error comes from its directory.
 func (l *loaded) Close() error { return l.store.Close() }
 
-// answer answers a query about the profiles of a snapshot.
+// answer answers a query about a snapshot's profiles.
 type answer func(ctx context.Context, db *profile.DB, snap *columnstore.Snapshot, q profile.Query) error
 
 // withInputs loads the inputs and calls f with a snapshot of them and the query of the
@@ -162,7 +162,7 @@ func (l *loaded) addAll(ctx context.Context, stderr io.Writer, args []string, st
 	return nil
 }
 
-// noteFetch prints the URL of an input on standard error if it is not the argument.
+// noteFetch prints an input's URL on standard error if it is not the argument.
 func noteFetch(stderr io.Writer, web *input.Web, arg, name string) {
 	address := web.URL(name)
 	if address == "" || address == arg {

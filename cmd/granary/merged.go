@@ -23,13 +23,13 @@ type merged struct {
 	means
 }
 
-// means describes the means of a gauge. The zero value stands for sums.
+// means describes a gauge's means. The zero value stands for sums.
 type means struct {
 	over    int // number of times, of the source with the most
 	sources int
 }
 
-// mergeType merges the profiles of a query for the named sample type.
+// mergeType merges a query's profiles for the named sample type.
 func mergeType(ctx context.Context, db *profile.DB, snap *columnstore.Snapshot, q profile.Query, name string) (*merged, error) {
 	t, err := findType(ctx, db, snap, q, name)
 	if err != nil {
@@ -91,7 +91,7 @@ func (m means) printMeans(p *cli.Printer) {
 	}
 }
 
-// noteMeans reports on standard error that the values of a type in an output file are means.
+// noteMeans reports on standard error that a type's values in an output file are means.
 func noteMeans(cmd *cobra.Command, t profile.Type, m means) {
 	if m.over > 0 {
 		fmt.Fprintf(cmd.ErrOrStderr(), "granary: %s: %s\n", typeName(t), m)

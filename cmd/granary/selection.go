@@ -115,7 +115,7 @@ func (s *selection) read() (question, error) {
 	return q, nil
 }
 
-// readFrames sets the conditions of a query on frames.
+// readFrames sets a query's conditions on frames.
 func (s *selection) readFrames(q *profile.Query) error {
 	for _, c := range []struct {
 		flag, text string
@@ -181,7 +181,7 @@ func parseMoment(flag, text string) (moment, error) {
 	return moment{}, cli.Usage(fmt.Errorf("--%s %q: want a time such as 2026-01-31T09:00:00Z, Unix seconds such as 1769850000, a day such as 2026-01-31, or a duration before the newest profile such as -1h or -7d", flag, text))
 }
 
-// parseTime parses a date. A date without a zone is in the zone of the machine, like dates in answers.
+// parseTime parses a date. A date without a zone is in the machine's zone, like dates in answers.
 func parseTime(text string) (time.Time, bool) {
 	for _, layout := range []string{"2006-01-02T15:04:05", time.DateTime, "2006-01-02T15:04", "2006-01-02 15:04", time.DateOnly} {
 		if t, err := time.ParseInLocation(layout, text, time.Local); err == nil {
@@ -194,7 +194,7 @@ func parseTime(text string) (time.Time, bool) {
 // maxUnix bounds Unix seconds, because nanoseconds must fit in 64 bits.
 const maxUnix = math.MaxInt64 / 1_000_000_000
 
-// at returns the query, with its time bounds resolved against the profiles of a snapshot.
+// at returns the query, with its time bounds resolved against a snapshot's profiles.
 func (q question) at(ctx context.Context, db *profile.DB, snap *columnstore.Snapshot, s *selection) (profile.Query, error) {
 	query := q.query
 	var newest int64
@@ -259,7 +259,7 @@ const unnamed = "unnamed"
 // typeName returns the printed name of a sample type. Old profiles have types without a name.
 func typeName(t profile.Type) string { return cmp.Or(cli.Printable(t.Sample), unnamed) }
 
-// typeText returns the name and the unit of a sample type.
+// typeText returns the name and a sample type's unit.
 func typeText(t profile.Type) string {
 	if t.SampleUnit == "" {
 		return typeName(t)

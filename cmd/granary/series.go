@@ -337,8 +337,8 @@ func (f *seriesFound) print(w io.Writer) error {
 	return p.Err
 }
 
-// timeRange formats a time, or two if from and to differ, in the zone of the machine. The zone
-// follows the times.
+// timeRange formats a time, or two if from and to differ, in the machine's zone. The zone follows the
+// times.
 func timeRange(from, to int64) string {
 	first, last := time.Unix(0, from), time.Unix(0, to)
 	text, zone := first.Format(time.DateTime), last.Format(" MST")
@@ -355,7 +355,7 @@ func timeRange(from, to int64) string {
 	return text + zone
 }
 
-// pointText describes the value of a point.
+// pointText describes a point's value.
 func (f *seriesFound) pointText() string {
 	of := "one profile"
 	switch {
@@ -405,7 +405,7 @@ func (f *seriesFound) printSums(p *cli.Printer) {
 	}
 }
 
-// printLegend prints the statistics of the lines of a chart.
+// printLegend prints the statistics of a chart's lines.
 func (f *seriesFound) printLegend(p *cli.Printer, mark func(line int) string) {
 	columns := cli.Width(p.W, f.width)
 	p.Printf("   %12s %12s %12s  %s\n", "least", "mean", "most", f.lineNames())

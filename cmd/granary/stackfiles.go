@@ -21,7 +21,7 @@ const (
 	formatSpeedscope = "speedscope"
 )
 
-// mergeFormat returns the format of a merge from the flag or the suffix of the output.
+// mergeFormat returns the format of a merge from the flag or the output's suffix.
 func mergeFormat(format, output string) string {
 	name := strings.ToLower(filepath.Base(output))
 	switch {
@@ -56,7 +56,7 @@ func writeSpeedscope(w io.Writer, all []*merged, shown int) error {
 }
 
 // mergeTypes merges a query's profiles for the named sample type, or for each type with samples if name
-// is empty. It returns the index of the default type.
+// is empty. It returns the default type's index.
 func mergeTypes(ctx context.Context, db *profile.DB, snap *columnstore.Snapshot, q profile.Query, name string) (all []*merged, shown int, err error) {
 	if name != "" {
 		stacks, err := mergeType(ctx, db, snap, q, name)

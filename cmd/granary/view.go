@@ -96,7 +96,7 @@ func view(cmd *cobra.Command, source inputSource, args []string, listen string, 
 
 // pageRange returns the query of a page address that shows all profiles and histories of a store, because
 // the page otherwise begins with the hour before the newest profile. Times are in milliseconds, like the
-// times of the page. A range of a single instant gets the second before it.
+// page's times. A range of a single instant gets the second before it.
 func pageRange(ctx context.Context, l *loaded) (string, error) {
 	from, to := int64(math.MaxInt64), int64(math.MinInt64)
 	cover := func(start, end int64) { from, to = min(from, start), max(to, end) }

@@ -59,9 +59,8 @@ func (b *BucketState) hasSeries(series *encoding.Words) bool {
 	}
 }
 
-// HasColumns reports whether the bucket has every dynamic column in which the rows of a batch have a
-// value; nil means all rows. Columns of the series tuple are not checked, because they come with the
-// series.
+// HasColumns reports whether the bucket has every dynamic column in which a batch's rows have a value;
+// nil means all rows. Columns of the series tuple are not checked, because they come with the series.
 func (b *BucketState) HasColumns(s *schema.Schema, columns []schema.Concrete, rows []int32) bool {
 	for i := range columns {
 		c := &columns[i]

@@ -75,7 +75,7 @@ func (t *TableState) timesOf(at int64) bucketTimes {
 	return times
 }
 
-// lastTime returns the last time of the range of a bucket.
+// lastTime returns the last time of a bucket's range.
 func (t *TableState) lastTime(bucket int64) int64 {
 	if end := t.Schema.BucketEnd(t.Schema.BucketStart(bucket)); end > bucket {
 		return end - 1

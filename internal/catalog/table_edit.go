@@ -157,8 +157,8 @@ func (e *TableEdit) covering(a *Placement, bound string) *granule.Granule {
 	return granule.New(a.BucketKey, a.BucketEnd)
 }
 
-// Replace puts the successors of a granule in its place. Successors with fresh parts in a closed bucket
-// are added to Closing again.
+// Replace puts a granule's successors in its place. Successors with fresh parts in a closed bucket are
+// added to Closing again.
 func (e *TableEdit) Replace(old *granule.Granule, successors []*granule.Granule) {
 	open, _ := e.schema.BucketBounds(e.State.Open)
 	e.left = append(e.left, old.Sections()...)
@@ -175,7 +175,7 @@ func (e *TableEdit) Replace(old *granule.Granule, successors []*granule.Granule)
 }
 
 const (
-	// Limits on the notes of a table.
+	// Limits on a table's notes.
 	maxNotes     = 1 << 10
 	maxNoteBytes = 1 << 20
 )

@@ -47,8 +47,8 @@ func (e *TableEdit) addToBucket(a *Placement) {
 	}
 }
 
-// smallSet is the greatest number of words of a series set whose predecessor may stay alive: the size of
-// an index entry.
+// smallSet is the greatest number of words of a series set whose predecessor may stay alive: an index
+// entry's size.
 const smallSet = 8
 
 // fill counts rows of a bucket in the newest time range.
@@ -110,7 +110,7 @@ func (e *TableEdit) Retain(retention int64) {
 }
 
 // DropBefore drops the buckets of time ranges that end at or before at. It drops no bucket after the
-// range of the newest row: the floor is at most the end of that range.
+// newest row's range: the floor is at most the end of that range.
 func (e *TableEdit) DropBefore(at int64) {
 	width := e.schema.BucketWidth()
 	if width == 0 || e.State.Newest == math.MinInt64 {

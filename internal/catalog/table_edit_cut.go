@@ -35,9 +35,9 @@ type BucketCut struct {
 func (c *BucketCut) Size() int64 { return GranuleSize * int64(len(c.places)+1) }
 
 // CutBucket begins a bucket after the latest row of this commit, if the newest time range got enough rows
-// since its last bucket began. Queries for earlier times then skip fewer rows. The granules of the cut
-// bucket are added to Closing, as for a closed bucket, because only late rows reach them. granuleRows is
-// the size at which granules split.
+// since its last bucket began. Queries for earlier times then skip fewer rows. The cut bucket's granules
+// are added to Closing, as for a closed bucket, because only late rows reach them. granuleRows is the
+// size at which granules split.
 //
 // The cut is not after the latest row of the table, because the clock that wrote that row may run ahead,
 // and all rows up to its time would then go to the cut bucket.
@@ -89,9 +89,9 @@ func (e *TableEdit) cutAt(at int64, granuleRows int) (c BucketCut, ok bool) {
 	return c, true
 }
 
-// Divide creates the granules of a new bucket. They copy the bounds of the previous bucket, because most
-// rows to come have the same series. Without Divide the first row creates one granule, and a writer at
-// full speed was half as fast, because all inserts waited for the splits of that granule.
+// Divide creates a new bucket's granules. They copy the previous bucket's bounds, because most rows to
+// come have the same series. Without Divide the first row creates one granule, and a writer at full speed
+// was half as fast, because all inserts waited for the splits of that granule.
 func (e *TableEdit) Divide(c *BucketCut) {
 	e.State.Bytes += c.Size()
 	for lo, i := c.key, 0; i <= len(c.places); i++ {

@@ -7,9 +7,9 @@ import (
 	"github.com/granarydb/granary/schema"
 )
 
-// A store that opens a directory restores the commits of an earlier run. It adds their parts by key,
-// because the granules of that run can differ. It repeats the decisions of their edits, because they
-// depended on the options, the memory and the clock of that run.
+// A store that opens a directory restores an earlier run's commits. It adds their parts by key, because
+// the granules of that run can differ. It repeats the decisions of their edits, because they depended on
+// the options, the memory and the clock of that run.
 
 // Decisions are the changes that a commit made to a table's buckets besides adding rows.
 type Decisions struct {
@@ -76,7 +76,7 @@ func (b *BucketState) hasAll(series []uint32) bool {
 	return true
 }
 
-// Follow repeats the decisions of a restored commit after its rows were added.
+// Follow repeats a restored commit's decisions after its rows were added.
 func (e *TableEdit) Follow(d Decisions, granuleRows int) {
 	e.State.Dropped += e.dropBefore(d.Floor)
 	e.CloseBuckets()

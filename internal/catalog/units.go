@@ -16,7 +16,7 @@ var ErrUnit = errors.New("no such unit")
 // yet. A late bucket begins at a nanosecond where no other bucket begins, from the end of the range
 // downwards, and has rows of any times of the range.
 
-// Unit describes the rows of a bucket.
+// Unit describes a bucket's rows.
 type Unit struct {
 	ID    uint64 // 0: the bucket is not sealed, and more rows can come
 	First int64  // lower bound of the times, in Unix nanoseconds
@@ -24,7 +24,7 @@ type Unit struct {
 	Rows  int64
 }
 
-// UnitPlace is the bucket of a unit.
+// UnitPlace is a unit's bucket.
 type UnitPlace struct {
 	Start int64 // of the bucket
 	ID    uint64
@@ -169,8 +169,8 @@ func (e *TableEdit) leavesLateStart(at int64) bool {
 	return false
 }
 
-// lateBucket returns the start of the bucket for late rows of the range that begins at first: the last
-// late bucket that is not sealed, or a new bucket.
+// lateBucket returns the bucket's start for late rows of the range that begins at first: the last late
+// bucket that is not sealed, or a new bucket.
 func (t *TableState) lateBucket(first int64) int64 {
 	lo, hi := t.RangeBounds(first)
 	late, found := int64(0), false
@@ -239,7 +239,7 @@ func (e *TableEdit) Takes(a *Placement) bool {
 	return b.Unit == 0 && (a.Born == 0 || a.Born == b.Born) && b.holds(a.Part)
 }
 
-// holds reports whether the rows of a part are not before the bucket. They are in its range.
+// holds reports whether a part's rows are not before the bucket. They are in its range.
 func (b *BucketState) holds(p *granule.Part) bool {
 	first, _ := p.TimeRange()
 	return b.Late || first >= b.Start

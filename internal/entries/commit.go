@@ -68,8 +68,8 @@ func DictsHead(table int, generation int64, number uint64, room int) []byte {
 //
 // The decisions about tables come first and have a fixed size, because the commit writes them under its
 // lock into a body that was made before. For each table, the descriptor has the ordinal, the notes, and
-// for each part the bucket and the size of the image. Then, up to its end, it has the ordinal and the
-// journal of each history.
+// for each part the bucket and the image's size. Then, up to its end, it has the ordinal and each
+// history's journal.
 type CommitEntry []byte
 
 const (
@@ -86,7 +86,7 @@ type TableWrites struct {
 }
 
 // StatesWrites is the journal of a commit's writes to a history. A journal that was read lies in the
-// memory of the entry.
+// entry's memory.
 type StatesWrites struct {
 	Ordinal int
 	Journal []byte
@@ -195,13 +195,13 @@ func (e CommitEntry) decisions(i int) catalog.Decisions {
 	return catalog.Decisions{Floor: int64(binary.LittleEndian.Uint64(at)), Cut: int64(binary.LittleEndian.Uint64(at[8:]))}
 }
 
-// CommitContents is the contents of a commit entry.
+// CommitContents is a commit entry's contents.
 type CommitContents struct {
 	Tables    []TableContents
 	Histories []StatesWrites
 }
 
-// TableContents is the contents of a commit entry for one table.
+// TableContents is a commit entry's contents for one table.
 type TableContents struct {
 	Ordinal int
 	Notes   []string
@@ -209,14 +209,14 @@ type TableContents struct {
 	Decided catalog.Decisions
 }
 
-// PartImage is the image of a part, in the memory of the body.
+// PartImage is a part's image, in the body's memory.
 type PartImage struct {
 	Bucket int64
 	Image  []byte
 }
 
-// Read returns the contents of an entry, in its memory. It does not read images and journals. The error
-// is ErrEntry.
+// Read returns an entry's contents, in its memory. It does not read images and journals. The error is
+// ErrEntry.
 func (e CommitEntry) Read() (out CommitContents, err error) {
 	if len(e) < commitHead {
 		return out, fmt.Errorf("%w: a commit of %d bytes", ErrEntry, len(e))

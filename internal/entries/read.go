@@ -23,9 +23,9 @@ type UnitsContents struct {
 	Change catalog.UnitsChange
 }
 
-// Read returns the contents of an entry by its kind: a TableEntry, a HistoryEntry, an Extension, a
-// CommitContents or a UnitsContents. They lie in the memory of the entry. Images and journals are not
-// read. The error is ErrEntry.
+// Read returns an entry's contents by its kind: a TableEntry, a HistoryEntry, an Extension, a
+// CommitContents or a UnitsContents. They lie in the entry's memory. Images and journals are not read.
+// The error is ErrEntry.
 func Read(e disk.Entry) (any, error) {
 	switch e.Kind {
 	case EntryTable:

@@ -8,7 +8,7 @@ import (
 )
 
 // Visitor gets the contents of log entries in order. Recovery replays them, a check reads them. Ordinals
-// are those of known tables and histories. Bytes are in the memory of the entry.
+// are those of known tables and histories. Bytes are in the entry's memory.
 type Visitor interface {
 	// AddTable and AddHistory create tables and histories that the files lack. Their errors become
 	// ErrEntry.

@@ -15,9 +15,9 @@ import (
 // refuses such a directory.
 const backupKind = "backup"
 
-// Backup copies the files of the current manifest, and the log up to the ends of its segments, into an
-// empty directory, which is created if it is missing. The copy is whole and durable when Backup returns
-// nil. Files are links where disk.Copy can make them. The directory cannot be opened while a backup is
+// Backup copies the current manifest's files, and the log up to the ends of its segments, into an empty
+// directory, which is created if it is missing. The copy is whole and durable when Backup returns nil.
+// Files are links where disk.Copy can make them. The directory cannot be opened while a backup is
 // written, or if the backup never ends. After an error the directory is empty again, as far as files can
 // be removed.
 //

@@ -24,7 +24,7 @@ type Dictionaries struct {
 	Piece         int    // bytes of an image, approximately
 }
 
-// dictsPieceSize is the bytes of a piece in a directory, with the size of its image as u64.
+// dictsPieceSize is a piece's bytes in a directory, with the size of its image as u64.
 const dictsPieceSize = pieceSize + 8
 
 // WriteDicts writes the entries of a generation between its watermarks, and returns the generation with
@@ -98,7 +98,7 @@ func (d *Dir) readDicts(s *schema.Schema, number uint64, into *granule.Generatio
 	return nil
 }
 
-// addDicts adds the image of a frame.
+// addDicts adds a frame's image.
 func addDicts(s *schema.Schema, frame []byte, size uint64, into *granule.Generation) error {
 	image, err := decompress(frame, size)
 	if err != nil {
@@ -142,8 +142,8 @@ var decoder = sync.OnceValue(func() *zstd.Decoder {
 	return d
 })
 
-// decompress returns the image of a frame. size is the bytes of the image. It equals the bytes of the
-// frame if that is the image itself.
+// decompress returns a frame's image. size is the image's bytes. It equals the frame's bytes if that is
+// the image itself.
 func decompress(frame []byte, size uint64) ([]byte, error) {
 	if size == uint64(len(frame)) {
 		return frame, nil

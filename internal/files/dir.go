@@ -32,7 +32,7 @@ func VersionOf(kind string) uint32 {
 	return 1
 }
 
-// Dir is the files of a store. It belongs to one goroutine.
+// Dir is a store's files. It belongs to one goroutine.
 type Dir struct {
 	fs        disk.FS
 	store     disk.StoreID

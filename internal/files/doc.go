@@ -18,8 +18,8 @@
 // A file of rows is never extended: a bucket that got rows is written again as a whole. Dictionaries grow
 // by files, which are merged when there are many.
 //
-// OpenRows reads the directory of a file of rows, with the series and the columns of the bucket, and
-// needs no dictionaries. Pieces.Image then reads one granule, so that rows can stay in the file (package
+// OpenRows reads the directory of a file of rows, with the series and the bucket's columns, and needs no
+// dictionaries. Pieces.Image then reads one granule, so that rows can stay in the file (package
 // internal/cold). Pieces.ReadPage reads the few bytes that can have an id.
 //
 // docs/format/files.md draws the bytes.

@@ -23,7 +23,7 @@ type Manifest struct {
 	Histories []HistoryFiles
 }
 
-// TableFiles names the files of a table. Its index in Manifest.Tables is the table's ordinal.
+// TableFiles names a table's files. Its index in Manifest.Tables is the table's ordinal.
 type TableFiles struct {
 	Name        string
 	Ranges      int64 // number of time ranges of a generation
@@ -40,7 +40,7 @@ type GenerationFiles struct {
 	Files   []uint64 // each continues the previous file
 }
 
-// BucketFile names the file of a time bucket.
+// BucketFile names a time bucket's file.
 type BucketFile struct {
 	Start, Latest int64  // as in catalog.BucketState
 	Unit          uint64 `json:",omitempty"` // as in catalog.BucketState
@@ -71,7 +71,7 @@ func (t *TableFiles) Bucket(start int64) (b BucketFile, ok bool) {
 	return b, ok
 }
 
-// FileOf returns the file of a bucket. The file of an earlier bucket that began at the same time and was
+// FileOf returns a bucket's file. The file of an earlier bucket that began at the same time and was
 // dropped does not count.
 func (t *TableFiles) FileOf(b *catalog.BucketState) (f BucketFile, ok bool) {
 	if f, ok = t.Bucket(b.Start); ok && f.Through < b.Born {

@@ -10,8 +10,8 @@ import (
 	"github.com/granarydb/granary/schema"
 )
 
-// RowsWriter writes the rows of a bucket into a file, granule by granule, in the order of their bounds.
-// It belongs to one goroutine.
+// RowsWriter writes a bucket's rows into a file, granule by granule, in the order of their bounds. It
+// belongs to one goroutine.
 type RowsWriter struct {
 	dir    *Dir
 	file   *disk.FileWriter
@@ -24,7 +24,7 @@ type RowsWriter struct {
 	directory fields.Writer // of the granules
 }
 
-// CreateRows begins the file of a bucket. Its rows have commits up to through. Finish or Abandon ends the
+// CreateRows begins a bucket's file. Its rows have commits up to through. Finish or Abandon ends the
 // file.
 func (d *Dir) CreateRows(s *schema.Schema, start int64, through uint64) (*RowsWriter, error) {
 	file, err := d.create(RowsKind)
@@ -92,7 +92,7 @@ func (w *RowsWriter) Finish(state *catalog.BucketState) (BucketFile, error) {
 // Abandon removes the file.
 func (w *RowsWriter) Abandon() { w.file.Abandon() }
 
-// pieceSize is the bytes of a piece in a directory: u64 offset, u64 length, u32 CRC.
+// pieceSize is a piece's bytes in a directory: u64 offset, u64 length, u32 CRC.
 const pieceSize = 20
 
 func appendPiece(dst []byte, p disk.Piece) []byte {

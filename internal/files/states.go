@@ -1,20 +1,18 @@
 package files
 
-// HistoryFiles names the file of a history. Its index in Manifest.Histories is the history's ordinal.
+// HistoryFiles names a history's file. Its index in Manifest.Histories is the history's ordinal.
 type HistoryFiles struct {
 	Name          string
 	MaxAttributes int
 	File          uint64
 }
 
-// WriteStates writes the image of a history, and returns the number of the file. The error is one of the
-// disk.
+// WriteStates writes a history's image, and returns the number of the file. The error is one of the disk.
 func (d *Dir) WriteStates(image []byte) (uint64, error) {
 	return d.writePiece(StatesKind, image)
 }
 
-// ReadStates returns the image of a history. The errors are *disk.DamagedError, ErrFile, and those of the
-// FS.
+// ReadStates returns a history's image. The errors are *disk.DamagedError, ErrFile, and those of the FS.
 func (d *Dir) ReadStates(number uint64) ([]byte, error) {
 	return d.readPiece(StatesKind, number)
 }

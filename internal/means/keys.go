@@ -28,8 +28,8 @@ func AppendText(dst []byte, text string) []byte {
 	return append(binary.AppendUvarint(dst, uint64(len(text))), text...)
 }
 
-// appendKey appends the values of a row in columns. Different values append different bytes. In each list
-// the first column with a value counts, as text.
+// appendKey appends a row's values in columns. Different values append different bytes. In each list the
+// first column with a value counts, as text.
 func appendKey(dst []byte, groups *query.Groups, columns [][]int, row int) []byte {
 	for _, of := range columns {
 		if len(of) == 1 {
@@ -47,7 +47,7 @@ func appendKey(dst []byte, groups *query.Groups, columns [][]int, row int) []byt
 	return dst
 }
 
-// appendValue appends the value of a row in a column. Different values append different bytes.
+// appendValue appends a row's value in a column. Different values append different bytes.
 func appendValue(dst []byte, c *query.GroupColumn, row int) []byte {
 	switch {
 	case c.Codes != nil:

@@ -19,12 +19,12 @@ type AggregateOptions struct {
 	// Aggregates are the values to compute for each group, in one pass. Sum must then be empty, because
 	// an Aggregate can be a sum.
 	Aggregates []Aggregate
-	// By names the columns to group by. A family stands for all of its concrete columns.
+	// By names the columns to group by. A family stands for all its concrete columns.
 	By []string
 	// Step, if above 0, rounds the column named by Time down to a multiple of Step before rows
 	// are grouped by it. By must name the column.
 	Step int64
-	// Time names an Int64 column. Empty means the column of the time bucket.
+	// Time names an Int64 column. Empty means the time bucket's column.
 	Time string
 	// AsOf, if not nil, is a last column to group by. The caller supplies its values.
 	AsOf *AsOf

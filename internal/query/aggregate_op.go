@@ -32,7 +32,7 @@ const (
 
 var aggregateOps = [...]string{Sum: "sum", Mean: "mean", Min: "min", Max: "max", Count: "count"}
 
-// String returns the name of the function in lower case.
+// String returns the function's name in lower case.
 func (op AggregateOp) String() string {
 	if op == 0 || int(op) >= len(aggregateOps) {
 		return fmt.Sprintf("AggregateOp(%d)", uint8(op))
@@ -70,7 +70,7 @@ func (g Aggregate) String() string {
 	return fmt.Sprintf("%v(%s)", g.Op, g.Column)
 }
 
-// resolve returns the column of the values, or -1 for rows, and the type of the result.
+// resolve returns the column of the values, or -1 for rows, and the result's type.
 func (g Aggregate) resolve(s *schema.Schema) (column int, result encoding.Type, err error) {
 	if g.Op == Count && g.Column == "" {
 		return -1, encoding.Int64, nil

@@ -12,10 +12,10 @@ import (
 
 // aggregator sums rows by group. It belongs to one goroutine.
 //
-// The key of a group has a word and a byte for each column of By. The place of the first list
-// column is empty: each group has cells by list code instead. String codes differ between
-// generations, so they are translated into dictionaries of the query, each code once. List
-// codes are translated only after all rows are summed.
+// A group's key has a word and a byte for each column of By. The place of the first list column is empty:
+// each group has cells by list code instead. String codes differ between generations, so they are
+// translated into dictionaries of the query, each code once. List codes are translated only after all
+// rows are summed.
 type aggregator struct {
 	source *filter.Env
 	sum    int // column to sum, or -1
@@ -223,7 +223,7 @@ func (a *aggregator) addSeries(by wordsOf, series uint32, lo, hi int) error {
 	return a.addByRow(series, lo, hi)
 }
 
-// groupOfHeader returns the group of a header, for the series whose key was read last.
+// groupOfHeader returns a header's group, for the series whose key was read last.
 func (a *aggregator) groupOfHeader(ordinal uint64) (int32, error) {
 	for i, c := range a.by {
 		if c.how == ofHeader {
@@ -282,8 +282,8 @@ func (a *aggregator) addLists(group int32, codes, values []uint64) error {
 	return s.add(codes, values, a.memory)
 }
 
-// sumsByList returns the cells of a group for the lists of the current generation. The caller adds `rows`
-// rows next.
+// sumsByList returns a group's cells for the current generation's lists. The caller adds `rows` rows
+// next.
 func (a *aggregator) sumsByList(group int32, rows int) (*listSums, error) {
 	of := a.listsOf(group, a.gen)
 	if *of != nil {
@@ -310,8 +310,7 @@ func (a *aggregator) newSums(most, lists int) (*listSums, error) {
 	return s, nil
 }
 
-// listsOf returns a pointer to the cells of a group for the lists of a generation. The cells are nil at
-// first.
+// listsOf returns a pointer to a group's cells for a generation's lists. The cells are nil at first.
 func (a *aggregator) listsOf(group int32, gen int) **listSums {
 	for len(a.lists[group]) <= gen {
 		a.lists[group] = append(a.lists[group], nil)
@@ -319,7 +318,7 @@ func (a *aggregator) listsOf(group int32, gen int) **listSums {
 	return &a.lists[group][gen]
 }
 
-// readKey sets the key of a row in a series.
+// readKey sets a row's key in a series.
 func (a *aggregator) readKey(series uint32, row int) error {
 	a.key = append(a.key[:0], make([]byte, keyWidth*len(a.by))...)
 	for i, c := range a.by {
@@ -364,7 +363,7 @@ func (a *aggregator) likeBefore(row int) bool {
 // groupSize is about twice the memory of a group without its key.
 const groupSize = 120
 
-// group returns the group of the key, and adds it if it is new.
+// group returns the key's group, and adds it if it is new.
 func (a *aggregator) group() (int32, error) {
 	if group, ok := a.index.find(a.key); ok {
 		return group, nil

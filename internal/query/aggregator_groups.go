@@ -212,7 +212,7 @@ func (a *aggregator) newColumn(name string, typ encoding.Type, n int) (columnBui
 	return c, nil
 }
 
-// append appends the value of a word.
+// append appends a word's value.
 func (c *columnBuilder) append(word uint64, null bool) {
 	v := &c.Values
 	if null && v.Valid == nil {

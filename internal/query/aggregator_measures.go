@@ -8,8 +8,8 @@ import (
 	"github.com/granarydb/granary/schema"
 )
 
-// Aggregates are computed column by column. A pass over the chosen rows of a part finds the place of each
-// row. Then each aggregate passes over the words of its column. Sums of one column take another way
+// Aggregates are computed column by column. A pass over the chosen rows of a part finds each row's place.
+// Then each aggregate passes over the words of its column. Sums of one column take another way
 // (aggregator.add).
 //
 // A place is the number of a group. Where groups have cells by list (listSums), it is the number of a
@@ -215,8 +215,7 @@ func (a *aggregator) findLists(all *int) error {
 	return nil
 }
 
-// spread returns the words of a loaded column by row. They may be changed, and are valid until
-// the next call.
+// spread returns a loaded column's words by row. They may be changed, and are valid until the next call.
 func (a *aggregator) spread(c *byColumn, s *filter.Selection) ([]uint64, error) {
 	if c.how == ofRow {
 		return c.words, nil
@@ -341,7 +340,7 @@ func (a *aggregator) addResults(out *Groups) error {
 	return nil
 }
 
-// results returns the values of an aggregate at places, nil for all of them.
+// results returns an aggregate's values at places, nil for all of them.
 func (a *aggregator) results(m *measure, places []int64) (GroupColumn, error) {
 	n := len(m.cells)
 	if places != nil {

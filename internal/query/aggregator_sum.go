@@ -26,7 +26,7 @@ const (
 	parallelSums = 1 << 19 // rows, for sums by series and time only
 )
 
-// sumAll sums the rows of a read, with several goroutines if there are many rows.
+// sumAll sums a read's rows, with several goroutines if there are many rows.
 func (a *aggregator) sumAll(ctx context.Context, r *filter.Read, where filter.Expr) error {
 	c, err := filter.NewChooser(ctx, a.source, where, a.readsWide())
 	if err != nil {
@@ -129,11 +129,11 @@ func (a *aggregator) workers(about filter.Estimate, granules int, cold []*catalo
 // cache.
 const cachedLists = 1 << 20 / tallySize
 
-// sortByLists sorts the granules of each generation by the codes of their lists. Granules whose lists
-// were interned at about the same time then follow each other, and their sums are still in the cache. In
-// key order they are not, because the key sorts by profile type before the labels that determine the
-// stacks. Each type would pass through all sums, which took a seventh of a merge of two million lists
-// (docs/decisions/0012). The code of a row in the middle is a good enough sample of a granule. The order
+// sortByLists sorts each generation's granules by the codes of their lists. Granules whose lists were
+// interned at about the same time then follow each other, and their sums are still in the cache. In key
+// order they are not, because the key sorts by profile type before the labels that determine the stacks.
+// Each type would pass through all sums, which took a seventh of a merge of two million lists
+// (docs/decisions/0012). A row's code in the middle is a good enough sample of a granule. The order
 // serves only groups by list: with more columns, each group has its own sums.
 func (a *aggregator) sortByLists(granules []*granule.Granule) {
 	type placed struct {

@@ -9,12 +9,12 @@ import (
 	"github.com/granarydb/granary/internal/query/filter"
 )
 
-// AsOf is a column to group by. Its values come from the caller: the state of something at the time of
-// each row. Databases call this an as-of join.
+// AsOf is a column to group by. Its values come from the caller: the state of something at each row's
+// time. Databases call this an as-of join.
 type AsOf struct {
 	// Time names a fixed Int64 column without nulls. Its values are not rounded.
 	Time string
-	// Of names the concrete columns that identify the subject of a row. A list column is not allowed.
+	// Of names the concrete columns that identify a row's subject. A list column is not allowed.
 	Of []string
 	// New returns a finder for one goroutine. A query may use several finders concurrently. Their group
 	// numbers must mean the same. The finder calls take before it allocates memory that counts against
@@ -26,9 +26,9 @@ type AsOf struct {
 // it is called about once for each distinct combination, not for each row. Its errors end the query. It
 // belongs to one goroutine.
 type CaseFinder interface {
-	// Subject returns the subject of rows with value v in column AsOf.Of[column]. The subject of a row is
-	// 0 at first, and passes through Subject for each column in order. Small subjects, counted from 0,
-	// are cheapest. The greatest is MaxSubject.
+	// Subject returns the subject of rows with value v in column AsOf.Of[column]. A row's subject is 0 at
+	// first, and passes through Subject for each column in order. Small subjects, counted from 0, are
+	// cheapest. The greatest is MaxSubject.
 	Subject(subject uint32, column int, v Cell) (uint32, error)
 	// Groups sets groups[i] to the group of the subject's rows at times[i]. The times ascend. Small group
 	// numbers, counted from 0, are cheapest.
@@ -38,11 +38,11 @@ type CaseFinder interface {
 // MaxSubject is the greatest subject that a CaseFinder may return.
 const MaxSubject = 1<<30 - 1
 
-// Cell is the value of a row in a column of AsOf.Of.
+// Cell is a row's value in a column of AsOf.Of.
 type Cell struct {
 	// Null reports that the row has no value.
 	Null bool
-	// Word is the value of a fixed type. encoding.ToInt64 and similar functions convert it.
+	// Word is a fixed type's value. encoding.ToInt64 and similar functions convert it.
 	Word uint64
 	// Bytes is the text of a String or the 16 bytes of a UUID. It must not be changed.
 	Bytes []byte

@@ -42,8 +42,8 @@ func (c *byColumn) fork() *byColumn {
 	return &byColumn{Concrete: c.Concrete, typ: c.typ, series: c.series, exact: c.exact, how: c.how}
 }
 
-// queryDicts are the dictionaries of a query. Each is created on first use, because most queries need
-// none. It is safe for concurrent use.
+// queryDicts are a query's dictionaries. Each is created on first use, because most queries need none. It
+// is safe for concurrent use.
 type queryDicts struct {
 	seed          uint64
 	made, madeToo sync.Once

@@ -1,5 +1,5 @@
-// Package query answers queries over the rows of a table at one commit: records of rows (Scan), sums by
-// group (Aggregate), and listings of series. Package columnstore exports them as methods of its Table.
+// Package query answers queries over a table's rows at one commit: records of rows (Scan), sums by group
+// (Aggregate), and listings of series. Package columnstore exports them as methods of its Table.
 //
 // # How a query is answered
 //
@@ -15,8 +15,8 @@
 //	run                 -> rows               for which the rest of the condition holds
 //
 // Package filter takes these steps. Its selections are spans of rows, each in one series, or numbers of
-// scattered rows. A scan turns the words of a selection into Arrow. An aggregation adds them up: by
-// series columns once per span, by time once per header, by stacks into cells by code. It decodes no
-// list. Aggregates other than a single sum take a pass over the rows to find their groups, then a pass
-// for each aggregate.
+// scattered rows. A scan turns a selection's words into Arrow. An aggregation adds them up: by series
+// columns once per span, by time once per header, by stacks into cells by code. It decodes no list.
+// Aggregates other than a single sum take a pass over the rows to find their groups, then a pass for each
+// aggregate.
 package query

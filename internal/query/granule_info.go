@@ -26,9 +26,9 @@ type GranuleInfo struct {
 type Bound struct {
 	// Key is the bound in hex, which sorts like its bytes. Empty means no bound.
 	Key string `json:"key"`
-	// Values is the decoded key, a value for each element, in key order: the start of the time bucket,
-	// then `name="value"`, `name=12`, `name=null`, or `name=#7` for a list with code 7. Missing labels
-	// are omitted. A bound can be a prefix of a key: "…" marks a truncated value or name, and a truncated
+	// Values is the decoded key, a value for each element, in key order: the time bucket's start, then
+	// `name="value"`, `name=12`, `name=null`, or `name=#7` for a list with code 7. Missing labels are
+	// omitted. A bound can be a prefix of a key: "…" marks a truncated value or name, and a truncated
 	// number is shown as bytes. Without a bound the value is "-inf" or "+inf". The keys of a bucket end
 	// where a bucket that begins a nanosecond later would begin.
 	Values []string `json:"values"`

@@ -35,7 +35,7 @@ func (x *groupIndex) done() {
 	x.n, x.keys = 0, x.keys[:0]
 }
 
-// key returns the key of a group. It is valid until the next add.
+// key returns a group's key. It is valid until the next add.
 func (x *groupIndex) key(group int) []byte { return x.keys[group*x.width:][:x.width] }
 
 // find returns the group that has a key.
@@ -56,7 +56,7 @@ func (x *groupIndex) add(key []byte) int32 {
 	return int32(x.n - 1)
 }
 
-// slot returns the slot of a key, or a free slot for it.
+// slot returns a key's slot, or a free slot for it.
 func (x *groupIndex) slot(key []byte) int {
 	most := len(x.slots) - 1
 	for i := int(xxh3.HashSeed(key, x.seed)) & most; ; i = (i + 1) & most {

@@ -13,7 +13,7 @@ import (
 // groupOrder compares groups by their numbers: by its first function, then by the second, and so on.
 type groupOrder []func(x, y int32) int
 
-// checkOrder returns ErrQuery unless the groups have the columns of an order.
+// checkOrder returns ErrQuery unless the groups have an order's columns.
 func (a *aggregator) checkOrder(by []order.By, limit int) error {
 	if limit < 0 || limit > 0 && len(by) == 0 {
 		return fmt.Errorf("%w: limit %d: want at least 0, and an order of the groups", filter.ErrQuery, limit)

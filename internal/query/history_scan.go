@@ -76,16 +76,15 @@ func (q HistoryScan) Schema() (*arrow.Schema, error) {
 }
 
 // Range yields the intervals that overlap [from, to]; both ends are inclusive. The errors are
-// history.ErrOutside for a bound outside of [View.Start, View.End], and history.ErrQuery if from is after
-// to or Resolution is negative.
+// history.ErrOutside for a bound outside [View.Start, View.End], and history.ErrQuery if from is after to
+// or Resolution is negative.
 func (q HistoryScan) Range(ctx context.Context, from, to int64) iter.Seq2[arrow.Record, error] {
 	return q.records(ctx, func() iter.Seq2[*history.Columns, error] {
 		return q.View.RangeColumns(q.Attributes, from, to, q.Resolution, pieceRows)
 	})
 }
 
-// Slice yields the interval of each attribute at t. The error is history.ErrOutside if t is outside of
-// the view.
+// Slice yields each attribute's interval at t. The error is history.ErrOutside if t is outside the view.
 func (q HistoryScan) Slice(ctx context.Context, t int64) iter.Seq2[arrow.Record, error] {
 	return q.records(ctx, func() iter.Seq2[*history.Columns, error] {
 		return q.View.SliceColumns(t, q.Attributes, pieceRows)
@@ -93,8 +92,8 @@ func (q HistoryScan) Slice(ctx context.Context, t int64) iter.Seq2[arrow.Record,
 }
 
 // Sample yields the intervals that contain one of the times, each interval once. The error is
-// history.ErrOutside for a time outside of the view. Times may be in any order. They must not be
-// changed during the scan.
+// history.ErrOutside for a time outside the view. Times may be in any order. They must not be changed
+// during the scan.
 func (q HistoryScan) Sample(ctx context.Context, times []int64) iter.Seq2[arrow.Record, error] {
 	return q.records(ctx, func() iter.Seq2[*history.Columns, error] {
 		return q.View.SampleColumns(q.Attributes, times, pieceRows)

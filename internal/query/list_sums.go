@@ -125,7 +125,7 @@ func (s *listSums) addHashed(codes, values []uint64) int {
 	return len(codes)
 }
 
-// slot returns the slot of a code, or a free slot for it.
+// slot returns a code's slot, or a free slot for it.
 func (s *listSums) slot(code uint32) int {
 	i := int(code * 0x9e3779b9 >> s.shift)
 	for s.codes[i] != 0 && s.codes[i] != code+1 {
@@ -245,7 +245,7 @@ func (s *listSums) move(lo, hi int, codes []uint32, sums, counts []int64) (n int
 	return n
 }
 
-// code returns the code of the list in cell i.
+// code returns the list's code in cell i.
 func (s *listSums) code(i int) uint32 {
 	if s.codes == nil {
 		return uint32(i)
@@ -331,7 +331,7 @@ func (s *listSums) mergeArray(from *listSums, memory *queryMemory) error {
 	return nil
 }
 
-// find returns the cell of a list. The caller adds rows to it. The hash table may become an array.
+// find returns a list's cell. The caller adds rows to it. The hash table may become an array.
 func (s *listSums) find(code uint32, memory *queryMemory) (*tally, error) {
 	at := int(code)
 	for s.codes != nil {
@@ -355,7 +355,7 @@ func (s *listSums) find(code uint32, memory *queryMemory) (*tally, error) {
 	return &s.cells[at], nil
 }
 
-// place counts rows by their codes and sets the place of each row, which is the sum of its cell. A list
+// place counts rows by their codes and sets each row's place, which is the sum of its cell. A list
 // without rows gets the next place.
 func (s *listSums) place(codes []uint64, places []int32, next *int, memory *queryMemory) error {
 	for i, code := range codes {

@@ -7,8 +7,7 @@ import (
 	"sync/atomic"
 )
 
-// queryMemory accounts for the memory of a query over all of its goroutines, and reports its
-// cancellation.
+// queryMemory accounts for the memory of a query over all its goroutines, and reports its cancellation.
 type queryMemory struct {
 	ctx  context.Context
 	used atomic.Int64
@@ -23,7 +22,7 @@ func newQueryMemory(ctx context.Context, most int64) *queryMemory {
 	return &queryMemory{ctx: ctx, most: most}
 }
 
-// check returns the error of a cancelled query.
+// check returns a cancelled query's error.
 func (m *queryMemory) check() error { return m.ctx.Err() }
 
 // take accounts for bytes. The caller calls it before it allocates them.

@@ -31,7 +31,7 @@ const (
 
 // ScanOptions are the options of a Scan. The zero value returns all rows and columns.
 type ScanOptions struct {
-	// Columns names concrete columns. A family stands for all of its concrete columns. nil means all
+	// Columns names concrete columns. A family stands for all its concrete columns. nil means all
 	// columns, in schema order.
 	Columns []string
 	// Where selects the rows.
@@ -48,8 +48,8 @@ type ScanOptions struct {
 	// record. The records have the same columns as without it.
 	OrderBy []order.By
 	// Limit bounds the number of rows. 0 means no limit. A negative limit is ErrQuery. With OrderBy it
-	// must be 1 to 65,536, because the first rows are kept in memory with their values in the columns of
-	// the order. Other limits are ErrQuery.
+	// must be 1 to 65,536, because the first rows are kept in memory with their values in the order's
+	// columns. Other limits are ErrQuery.
 	Limit int
 	// MaxBytes, if above 0, bounds the bytes that OrderBy allocates: about 100 for each row, and the
 	// values in the columns of the order and sometimes of the sorting key. Beyond it the error is
@@ -64,8 +64,8 @@ type ScanOptions struct {
 	// condition or a limit always do so. Otherwise the records of a full scan share a dictionary per
 	// generation, if it takes at most 128 MB. That costs less than half, and an IPC stream has the
 	// dictionary once. The shared dictionary has all lists of the generation, including lists of rows
-	// outside the snapshot. Engines that convert the dictionary of each record, as DuckDB does, are
-	// faster with own dictionaries. Strings and lists of strings always have a dictionary per record.
+	// outside the snapshot. Engines that convert each record's dictionary, as DuckDB does, are faster
+	// with own dictionaries. Strings and lists of strings always have a dictionary per record.
 	OwnDictionaries bool
 	// Timestamps names the columns whose values are Unix nanoseconds. In every form they become Arrow
 	// timestamps in nanoseconds without a zone, as package export writes times. Other Int64 columns are
@@ -155,8 +155,8 @@ func (s *scanner) scanFirst(ctx context.Context, r *filter.Read, opts *ScanOptio
 	return err
 }
 
-// addPieces adds the rows of a selection in pieces, and yields full records. more is false if the
-// receiver stopped.
+// addPieces adds a selection's rows in pieces, and yields full records. more is false if the receiver
+// stopped.
 func (s *scanner) addPieces(chosen *filter.Selection, yield func(arrow.Record) bool) (more bool, err error) {
 	most := max(1, min(recordRows, recordCells/max(1, len(s.others)+len(s.labels))))
 	for rest := *chosen; rest.Rows > 0; {
@@ -234,7 +234,7 @@ func (s *scanner) flush(yield func(arrow.Record) bool) (more bool, err error) {
 	return yield(rec), nil
 }
 
-// add adds the rows of a piece.
+// add adds a piece's rows.
 func (s *scanner) add(chosen *filter.Selection) error {
 	s.rows += chosen.Rows
 	s.out.Rows(chosen.Rows)
@@ -253,8 +253,8 @@ func (s *scanner) add(chosen *filter.Selection) error {
 	return s.addLabels(chosen)
 }
 
-// read decodes the words of a column for the rows of a piece. Columns of the header share their ordinals,
-// which are decoded once.
+// read decodes a column's words for a piece's rows. Columns of the header share their ordinals, which are
+// decoded once.
 func (s *scanner) read(chosen *filter.Selection, words *encoding.Words) {
 	table, ordinals := words.Lookup()
 	if table == nil {
@@ -346,8 +346,7 @@ func comesInRuns(s *schema.Schema, column int) bool {
 	return def.Encoding == encoding.RLE || def.Encoding == encoding.DictionaryRLE
 }
 
-// RecordSchema returns the schema of the records of a scan. See Table.RecordSchema of package
-// columnstore.
+// RecordSchema returns the schema of a scan's records. See Table.RecordSchema of package columnstore.
 func RecordSchema(r *filter.Read, opts ScanOptions) (*arrow.Schema, error) {
 	r, err := ofUnits(r, opts.Buckets)
 	if err != nil {

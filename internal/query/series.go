@@ -16,13 +16,13 @@ import (
 // the type and labels that all rows of a profile share.
 type Series []schema.SeriesValue
 
-// Value returns the value of a concrete column, or "" if the series has none.
+// Value returns a concrete column's value, or "" if the series has none.
 func (s Series) Value(name string) string {
 	value, _ := s.Find(name)
 	return value
 }
 
-// Find returns the value of a concrete column. ok is false if the series has none.
+// Find returns a concrete column's value. ok is false if the series has none.
 func (s Series) Find(name string) (value string, ok bool) {
 	for _, label := range s {
 		if label.Name == name {
@@ -103,8 +103,8 @@ func SeriesTuples(ctx context.Context, r *filter.Read, columns []string, where f
 	return tuples, nil
 }
 
-// KnownTuples returns the combinations of values of columns in all series that have a code in the
-// generations of the state. See Table.KnownTuples of package columnstore.
+// KnownTuples returns the combinations of values of columns in all series that have a code in the state's
+// generations. See Table.KnownTuples of package columnstore.
 func KnownTuples(r *filter.Read, columns []string) ([][]string, error) {
 	if err := checkSeries(r, columns...); err != nil || r.State == nil {
 		return nil, err

@@ -68,7 +68,7 @@ type table struct {
 	generations map[int64]*generation
 }
 
-// generation is the dictionaries of a generation, as far as they are read.
+// generation is a generation's dictionaries, as far as they are read.
 type generation struct {
 	*granule.Generation
 	entries uint64 // number of log entries
@@ -106,7 +106,7 @@ func open(fsys disk.FS, shared bool) (*checker, error) {
 
 func (c *checker) close() { _ = c.lock.Close() }
 
-// isDamage reports whether an error is about the bytes of a file, and not about the system or the user.
+// isDamage reports whether an error is about a file's bytes, and not about the system or the user.
 func isDamage(err error) bool {
 	_, damaged := errors.AsType[*disk.DamagedError](err)
 	return damaged || errors.Is(err, files.ErrFile) || errors.Is(err, granule.ErrImage) || errors.Is(err, history.ErrImage) ||
@@ -162,7 +162,7 @@ func (c *checker) measure() error {
 	return err
 }
 
-// size returns the bytes of a file, or 0 if it cannot be opened.
+// size returns a file's bytes, or 0 if it cannot be opened.
 func (c *checker) size(name string) int64 {
 	f, err := c.fs.Open(name)
 	if err != nil {
@@ -226,7 +226,7 @@ func (c *checker) manifests() error {
 	return nil
 }
 
-// table reads the files of a table, and removes damaged files from the manifest.
+// table reads a table's files, and removes damaged files from the manifest.
 func (c *checker) table(ctx context.Context, f *files.TableFiles) error {
 	t, err := newTable(f)
 	if err != nil {
@@ -302,7 +302,7 @@ func (t *table) isLate(start int64) bool {
 	return t.units && start != t.schema.BucketStart(start) && !t.plain[start]
 }
 
-// dictionaries reads the files of a generation.
+// dictionaries reads a generation's files.
 func (c *checker) dictionaries(t *table, f *files.TableFiles, dicts files.GenerationFiles) error {
 	g := &generation{Generation: granule.NewGeneration(0), entries: dicts.Entries}
 	t.generations[dicts.Number] = g
@@ -325,7 +325,7 @@ func (c *checker) dictionaries(t *table, f *files.TableFiles, dicts files.Genera
 	return nil
 }
 
-// granules reads the file of a bucket.
+// granules reads a bucket's file.
 func (c *checker) granules(t *table, g *generation, b files.BucketFile) ([]*granule.Granule, error) {
 	parts := &granule.PartReader{Schema: t.schema, Generation: g.Generation, Codes: g.Watermark(), MaxRows: math.MaxInt32}
 	rows, err := c.dir.OpenRows(t.schema, b)
@@ -335,7 +335,7 @@ func (c *checker) granules(t *table, g *generation, b files.BucketFile) ([]*gran
 	return rows.All(parts)
 }
 
-// history reads the file of a history.
+// history reads a history's file.
 func (c *checker) history(f *files.HistoryFiles) error {
 	name := disk.FileName(files.StatesKind, f.File)
 	h := &recorded{name: f.Name}
@@ -351,7 +351,7 @@ func (c *checker) history(f *files.HistoryFiles) error {
 	return c.lose(name, err, Loss{History: f.Name})
 }
 
-// generation returns the generation of a bucket, or an empty generation if it is new.
+// generation returns a bucket's generation, or an empty generation if it is new.
 func (t *table) generation(bucket int64) *generation {
 	return t.generationOf(t.ranges.Of(bucket))
 }

@@ -18,7 +18,7 @@ type Listing struct {
 	Store   string `json:"store"`   // the id of the store, in hex
 	Commit  uint64 `json:"commit"`  // commit of the files
 	Segment uint64 `json:"segment"` // first needed segment of the log; 0 without a manifest
-	// Files are the files of the store, in the order of their names.
+	// Files are the store's files, in the order of their names.
 	Files []ListedFile `json:"files"`
 }
 
@@ -110,7 +110,7 @@ type ListedEntry struct {
 	// For a commit: the parts and notes by table, and the ordinals of histories with states.
 	Tables    []ListedWrites `json:"tables,omitempty"`
 	Histories []int          `json:"histories,omitempty"`
-	// For dictionaries: the ordinal of the table, the generation, and the number of the entry within it.
+	// For dictionaries: the table's ordinal, the generation, and the number of the entry within it.
 	Table      *uint64 `json:"table,omitempty"`
 	Generation *int64  `json:"generation,omitempty"`
 	Number     uint64  `json:"number,omitempty"`
@@ -203,8 +203,8 @@ type ListedGranule struct {
 }
 
 // ListGranules returns the granules of a file of rows that the manifest names. It reads the file's
-// dictionaries, and all of the file. The errors are those of List, errors for damage, and fs.ErrNotExist
-// for a file that no manifest names.
+// dictionaries, and all the file. The errors are those of List, errors for damage, and fs.ErrNotExist for
+// a file that no manifest names.
 func ListGranules(fsys disk.FS, file uint64) ([]ListedGranule, error) {
 	c, err := open(fsys, true)
 	if err != nil {

@@ -110,7 +110,7 @@ func (c *checker) AddHistory(e entries.HistoryEntry) error {
 	return err
 }
 
-// Extend adds entries to the dictionaries of a generation.
+// Extend adds entries to a generation's dictionaries.
 func (c *checker) Extend(e entries.Extension) error {
 	t := c.tables[e.Table]
 	g := t.generationOf(e.Generation)
@@ -129,7 +129,7 @@ func (c *checker) Extend(e entries.Extension) error {
 	return nil
 }
 
-// Rows reads the parts of a table in a commit.
+// Rows reads a table's parts in a commit.
 func (c *checker) Rows(_ disk.Entry, w *entries.TableContents) error {
 	t := c.tables[w.Ordinal]
 	for _, p := range w.Parts {
@@ -150,7 +150,7 @@ func (c *checker) Rows(_ disk.Entry, w *entries.TableContents) error {
 	return nil
 }
 
-// States reads the journal of a history.
+// States reads a history's journal.
 func (c *checker) States(w entries.StatesWrites) (err error) {
 	if h := c.histories[w.Ordinal]; h.states != nil {
 		_, err = h.states.Replay(w.Journal)

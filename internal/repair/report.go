@@ -31,7 +31,7 @@ type Damage struct {
 	Loss
 }
 
-// Loss is the cost of a damaged file. It is zero for a copy of a manifest.
+// Loss is a damaged file's cost. It is zero for a copy of a manifest.
 type Loss struct {
 	// Table has lost rows with times in [From, To], in Unix nanoseconds. Both are 0 in a table without
 	// time buckets. Later commits with these times are in the log, and are not lost.

@@ -38,7 +38,7 @@ type Batcher struct {
 	stack  []uint32   // code of the stack, by row
 }
 
-// Coder gives codes to locations and stacks. It is columnstore.Codes, or the dictionary of a test. Both
+// Coder gives codes to locations and stacks. It is columnstore.Codes, or a test's dictionary. Both
 // methods append the codes of their arguments to dst, and retain none of the arguments.
 type Coder interface {
 	Elements(dst []uint32, ids []uuid.UUID, records [][]byte) ([]uint32, error)
@@ -50,9 +50,9 @@ const noRow = -1
 func isRow(row int32) bool { return row != noRow }
 
 // Batch builds the batch of a profile that passed Check, with codes for its stacks. at is the time of its
-// rows in Unix nanoseconds, unless Profile.SetTimes gave each sample a time. labels are the labels of the
-// whole profile. If zeros is true, values of 0 have rows too. The batch is valid until the next call. The
-// error wraps pprof.ErrTooLarge, or schema.ErrBatch for the name of a label, or comes from codes.
+// rows in Unix nanoseconds, unless Profile.SetTimes gave each sample a time. labels are the whole
+// profile's labels. If zeros is true, values of 0 have rows too. The batch is valid until the next call.
+// The error wraps pprof.ErrTooLarge, or schema.ErrBatch for a label's name, or comes from codes.
 func (b *Batcher) Batch(f *Profile, at int64, labels map[string]string, zeros bool, codes Coder) (schema.Batch, error) {
 	b.flat = f
 	b.number(zeros)
@@ -71,7 +71,7 @@ func (b *Batcher) Batch(f *Profile, at int64, labels map[string]string, zeros bo
 	return schema.Batch{Rows: b.rows, Columns: columns}, nil
 }
 
-// Reset drops the strings of the profile, and keeps the memory of b.
+// Reset drops the profile's strings, and keeps the memory of b.
 func (b *Batcher) Reset() {
 	clear(b.types)
 	clear(b.units)
@@ -117,7 +117,7 @@ func (b *Batcher) addShared(columns map[string]encoding.Vector, at int64, labels
 	}
 }
 
-// times returns the time of each row, or a single time for all rows.
+// times returns each row's time, or a single time for all rows.
 func (b *Batcher) times(at int64) []int64 {
 	if b.flat.times == nil {
 		return []int64{at}

@@ -21,7 +21,7 @@ func IDType(name string) encoding.Type {
 	return 0
 }
 
-// ParseID parses a trace or span id. It accepts lower-case hexadecimal of exactly the size of the type,
+// ParseID parses a trace or span id. It accepts lower-case hexadecimal of exactly the type's size,
 // because IDText must return the same text.
 func ParseID(t encoding.Type, text string) (id uuid.UUID, ok bool) {
 	size := len(id)

@@ -10,8 +10,8 @@ import (
 	codec "github.com/granarydb/granary/profile/pprof"
 )
 
-// labelColumns has the columns for the labels of a profile. It compares names and units as text once for
-// each string of the profile, not for each label.
+// labelColumns has the columns for a profile's labels. It compares names and units as text once for each
+// string of the profile, not for each label.
 type labelColumns struct {
 	list  []labelValues
 	of    []uint32 // by label: index in list
@@ -70,7 +70,7 @@ func (c *labelColumns) start(strings, labels int) {
 	}
 }
 
-// set sets the value of a label in row `row` of `rows`.
+// set sets a label's value in row `row` of `rows`.
 func (c *labelValues) set(row, rows int, l *codec.FlatLabel, text string) {
 	v := &c.values
 	if v.Len() == 0 {

@@ -25,7 +25,7 @@ func (f *Profile) Reset() {
 }
 
 // SetTimes gives each sample its own time in Unix nanoseconds, in [from, to]. If times is nil, all
-// samples have the time of the profile. f keeps the slice until Reset. The error is pprof.ErrProfile.
+// samples have the profile's time. f keeps the slice until Reset. The error is pprof.ErrProfile.
 func (f *Profile) SetTimes(times []int64, from, to int64) error {
 	if times != nil && len(times) != len(f.Samples) {
 		return fmt.Errorf("%w: %d times for %d samples", codec.ErrProfile, len(times), len(f.Samples))

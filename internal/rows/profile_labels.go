@@ -48,7 +48,7 @@ func (f *Profile) sameText(s uint32) uint32 {
 	return first
 }
 
-// labelName returns the name of a label.
+// labelName returns a label's name.
 func (f *Profile) labelName(l *codec.FlatLabel) *labelName {
 	c, kind := &f.columns, 0
 	if l.IsText {

@@ -83,7 +83,7 @@ func (f *folder) add(line string) error {
 	return nil
 }
 
-// location returns the location of a function.
+// location returns a function's location.
 func (f *folder) location(name string) *pprof.Location {
 	l := f.known[name]
 	if l == nil {

@@ -16,7 +16,7 @@ import (
 
 // Decoded is a profile: as bytes of pprof, or in memory.
 type Decoded struct {
-	// Encoded is a pprof profile, gzipped or not, if Parsed is nil. It shares the memory of the input.
+	// Encoded is a pprof profile, gzipped or not, if Parsed is nil. It shares the input's memory.
 	Encoded []byte
 	Parsed  *pprof.Profile
 }
@@ -66,8 +66,8 @@ type format struct {
 // wrong with them.
 var formats = []format{{Folded, isFolded, decodeFolded}}
 
-// Decode returns the profiles of an input. An error is the last element. data is not changed, and must
-// not change while the decoded profiles are in use.
+// Decode returns an input's profiles. An error is the last element. data is not changed, and must not
+// change while the decoded profiles are in use.
 func Decode(data []byte, h Hints) iter.Seq2[Decoded, error] {
 	limits := h.Limits.WithDefaults()
 	if h.Only != PPROF {

@@ -26,7 +26,7 @@ func NewAssembler(out *pprof.Profile) *Assembler {
 	}
 }
 
-// Location returns the location of a record. The same pointer gives the same location.
+// Location returns a record's location. The same pointer gives the same location.
 func (a *Assembler) Location(from *LocationRecord) *pprof.Location {
 	if l := a.locations[from]; l != nil {
 		return l

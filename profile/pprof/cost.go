@@ -11,9 +11,9 @@ import (
 // runs.
 const maxParse = 1 << 30
 
-// cost counts the parts of an encoded profile, each as often as it occurs, and the bytes that
-// google/pprof allocates for them, because google/pprof allocates before it checks anything: a label of
-// two bytes takes up to 400, even if it is empty.
+// cost counts an encoded profile's parts, each as often as it occurs, and the bytes that google/pprof
+// allocates for them, because google/pprof allocates before it checks anything: a label of two bytes
+// takes up to 400, even if it is empty.
 //
 // A message costs its struct and a pointer to it. Slices grow by appends. The tables of mappings,
 // functions and locations are indexed by slices and by maps of their size. A sample with labels has three
@@ -40,12 +40,12 @@ const (
 	costNumber   = 8
 	costPointer  = 8
 	costMap      = 48
-	// costGroup is the cost of the eight places in a small map from strings to slices, and costPlace the
-	// cost of a place in a larger map.
+	// costGroup is the cost of the eight places in a small map from strings to slices, and costPlace a
+	// place's cost in a larger map.
 	costGroup = 352
 	costPlace = 48
-	// costID is the cost of an entry in the maps by id: the map of google/pprof has room for all ids, and
-	// the map of Decode grows.
+	// costID is an entry's cost in the maps by id: the map of google/pprof has room for all ids, and the
+	// map of Decode grows.
 	costID = 150
 )
 
@@ -167,7 +167,7 @@ func (c *cost) check(before int) error {
 	return nil
 }
 
-// reserve allocates the slices of a flat profile, so that they do not grow.
+// reserve allocates a flat profile's slices, so that they do not grow.
 func (c *cost) reserve(f *Flat) {
 	f.Strings = slices.Grow(f.Strings, c.strings)
 	f.Types = slices.Grow(f.Types, c.types)

@@ -87,8 +87,8 @@ type Subtraction struct {
 
 // Subtract changes the cumulative values of a profile at the time at, in Unix nanoseconds, into their
 // growth since the previous profile. A profile without a duration gets the time between them. labels are
-// the labels of the whole profile. A profile that is not later than the previous one is ErrProfile, and
-// is unchanged. A profile without cumulative types is no error.
+// the whole profile's labels. A profile that is not later than the previous one is ErrProfile, and is
+// unchanged. A profile without cumulative types is no error.
 //
 // The next profile of the series waits for Keep or Drop.
 func (d *Deltas) Subtract(f *Flat, labels map[string]string, at int64) (Subtraction, error) {

@@ -75,7 +75,7 @@ type FlatLocation struct {
 	Folded  bool
 }
 
-// FlatSample has the ends of a sample in Flat.Stack and Flat.Labels.
+// FlatSample has a sample's ends in Flat.Stack and Flat.Labels.
 type FlatSample struct{ Stack, Labels uint32 }
 
 // FlatLabel is a value of a label: a string, or a number with a unit.
@@ -104,7 +104,7 @@ func (f *Flat) Size() int {
 		8*(cap(f.Samples)+cap(f.Stack)+cap(f.Values))
 }
 
-// LinesOf returns the lines of a location, innermost first.
+// LinesOf returns a location's lines, innermost first.
 func (f *Flat) LinesOf(location uint32) []FlatLine {
 	return f.Lines[f.Locations[location-1].Lines:f.Locations[location].Lines]
 }

@@ -149,7 +149,7 @@ func (m *flattener) function(p *pprof.Function) uint64 {
 	return i
 }
 
-// location returns the index of a location. Profile.Location can lack it.
+// location returns a location's index. Profile.Location can lack it.
 func (m *flattener) location(p *pprof.Location) uint32 {
 	i, known := m.locations[p]
 	if !known {

@@ -7,11 +7,11 @@ import (
 	"unicode/utf8"
 )
 
-// Limits for the patterns of a profile, because anyone can write them. The longest known pattern, for
+// Limits for a profile's patterns, because anyone can write them. The longest known pattern, for
 // allocators in C++, has 737 bytes and 613 instructions. It takes 100 to 1,000 steps for a name, about 1
 // us.
 const (
-	// maxPattern bounds the bytes of a pattern. 4 KiB take up to 200 MB to compile.
+	// maxPattern bounds a pattern's bytes. 4 KiB take up to 200 MB to compile.
 	maxPattern = 4 << 10
 	// maxInstructions bounds a compiled pattern.
 	maxInstructions = 64 << 10
@@ -96,8 +96,8 @@ func runeAt(text string, at int) (r rune, size int) {
 	return utf8.DecodeRuneInString(text[at:])
 }
 
-// add adds the instructions that a thread at pc reaches without a character. It reports whether the end
-// of the pattern is among them.
+// add adds the instructions that a thread at pc reaches without a character. It reports whether the
+// pattern's end is among them.
 func (p *framePattern) add(to *threads, pc uint32, context syntax.EmptyOp, left *int) bool {
 	p.stack = append(p.stack[:0], pc)
 	for len(p.stack) > 0 {

@@ -26,7 +26,7 @@ func (t *ids) add(id uint64) bool {
 	return true
 }
 
-// find returns the index of an id, or 0 if it is unknown.
+// find returns an id's index, or 0 if it is unknown.
 func (t *ids) find(id uint64) uint32 {
 	if t.byID != nil {
 		return t.byID[id]

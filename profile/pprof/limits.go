@@ -2,12 +2,12 @@ package pprof
 
 // Limits bounds a profile. A field that is 0 means its default.
 type Limits struct {
-	// Bytes is the size of the decompressed profile. Default 64 MiB. The largest heap profiles in the
-	// field take a few MiB.
+	// Bytes is the decompressed profile's size. Default 64 MiB. The largest heap profiles in the field
+	// take a few MiB.
 	Bytes int
 	// Samples is the number of samples. Default 1,000,000.
 	Samples int
-	// Depth is the number of locations of a sample. Default 16,384, which is also the limit of the store.
+	// Depth is the number of locations of a sample. Default 16,384, which is also the store's limit.
 	Depth int
 }
 
@@ -38,7 +38,7 @@ const (
 	// maxEntries bounds each table: sample types, strings, mappings, functions, locations and lines. An
 	// entry takes up to 64 bytes.
 	maxEntries = 1 << 20
-	// maxTypeBytes bounds the names of the sample types, each with the name of the period type, because
-	// every pair of types is compared, and a store keeps all of them as one string.
+	// maxTypeBytes bounds the names of the sample types, each with the period type's name, because every
+	// pair of types is compared, and a store keeps all of them as one string.
 	maxTypeBytes = 64 << 10
 )

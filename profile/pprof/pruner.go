@@ -7,7 +7,7 @@ import (
 )
 
 // Pruner drops the frames that the patterns drop_frames and keep_frames of a profile tell to drop, such
-// as the frames of an allocator below the allocating function. It keeps the compiled patterns of the last
+// as an allocator's frames below the allocating function. It keeps the compiled patterns of the last
 // profiles. The zero Pruner is ready to use. It is not safe for concurrent use.
 type Pruner struct {
 	known []*framePatterns // in the order of their first use
@@ -15,7 +15,7 @@ type Pruner struct {
 	cuts  []cut            // by location
 }
 
-// framePatterns are the patterns of a profile.
+// framePatterns are a profile's patterns.
 type framePatterns struct {
 	dropText, keepText string
 	drop, keep         *framePattern

@@ -8,7 +8,7 @@ import (
 	pprof "github.com/google/pprof/profile"
 )
 
-// ErrLocation reports bytes that are not the record of a location.
+// ErrLocation reports bytes that are not a location's record.
 var ErrLocation = errors.New("malformed location record")
 
 // ParseLocation is the inverse of Flat.AppendLocation. An empty record is a location without
@@ -36,7 +36,7 @@ type RecordDecoder struct {
 // recordFunction identifies a function by name and file, because its lines can differ in everything else.
 type recordFunction struct{ name, file string }
 
-// NewRecordDecoder returns a decoder for the records of an answer.
+// NewRecordDecoder returns a decoder for an answer's records.
 func NewRecordDecoder() *RecordDecoder {
 	return &RecordDecoder{texts: map[string]string{}, functions: map[recordFunction]uint32{}, mapping: &pprof.Mapping{}}
 }
@@ -138,7 +138,7 @@ func (d *RecordDecoder) line(r *recordReader, ln *RecordLine) {
 // leastLine is the least number of bytes of a line, because numbers and empty texts take a byte each.
 const leastLine = 7
 
-// recordReader reads the parts of a record. After malformed bytes all parts are empty.
+// recordReader reads a record's parts. After malformed bytes all parts are empty.
 type recordReader struct {
 	rest  []byte
 	bad   bool

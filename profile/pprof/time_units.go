@@ -17,8 +17,8 @@ var inNanoseconds = map[string]int64{
 }
 
 // ToNanoseconds converts times among the values, and the period, to nanoseconds, so that values of the
-// same quantity add up whatever the unit of each profile. It is exact. Times whose conversion would
-// overflow keep their unit, and so do types that would become equal to another type of the profile.
+// same quantity add up whatever each profile's unit. It is exact. Times whose conversion would overflow
+// keep their unit, and so do types that would become equal to another type of the profile.
 func (f *Flat) ToNanoseconds() {
 	for i, t := range f.Types {
 		if factor := inNanoseconds[f.Strings[t.Unit]]; f.Strings[t.Unit] != nanoseconds && factor != 0 && !f.hasType(t.Name, nanoseconds) && f.scale(i, factor) {
@@ -57,7 +57,7 @@ func fits(v, factor int64) bool {
 	return v <= math.MaxInt64/factor && v >= math.MinInt64/factor
 }
 
-// stringIndex returns the index of a text, and adds the text if it is new.
+// stringIndex returns a text's index, and adds the text if it is new.
 func (f *Flat) stringIndex(text string) uint32 {
 	i := slices.Index(f.Strings, text)
 	if i < 0 {

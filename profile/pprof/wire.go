@@ -6,8 +6,8 @@ import "math"
 // of ten bytes lose the bits beyond 64, and unknown fields of any number are skipped. Every library
 // differs from google/pprof in one of these: decision 0008 has a table, and measurements.
 //
-// Bytes are read at an index. Malformed bytes move the index past the end of the data. That ends every
-// loop, and a check of the index afterwards detects it.
+// Bytes are read at an index. Malformed bytes move the index past the data's end. That ends every loop,
+// and a check of the index afterwards detects it.
 
 const (
 	wireVarint  = 0

@@ -75,7 +75,7 @@ const (
 	ownFrames
 )
 
-// New returns a tree without stacks. function is the name of the root for Callers and Callees, as in
+// New returns a tree without stacks. function is the root's name for Callers and Callees, as in
 // profile.Frame. Other directions ignore it. most bounds the accounted bytes of the tree and its stacks;
 // 0 or less means no bound.
 func New(d Direction, function string, most int64) *Calls {
@@ -116,9 +116,9 @@ func (c *Calls) Add(ctx context.Context, side int, stacks StackList) error {
 	})
 }
 
-// AddGroup adds stacks to the values of a group by node, which are separate from the sides. It adds no
-// node. A stack that no side has counts for the nodes that it shares with the tree. Groups have numbers
-// from 0 on, and come after the sides: after a group, Add panics. Errors and cost are those of Add.
+// AddGroup adds stacks to a group's values by node, which are separate from the sides. It adds no node. A
+// stack that no side has counts for the nodes that it shares with the tree. Groups have numbers from 0
+// on, and come after the sides: after a group, Add panics. Errors and cost are those of Add.
 func (c *Calls) AddGroup(ctx context.Context, group int, stacks StackList) error {
 	for len(c.groups) <= group {
 		c.groups = append(c.groups, make([]int64, c.nodes.count))

@@ -11,9 +11,9 @@ import (
 // Nodes is a tree in preorder: a node comes before its children, which are in the order of their first
 // stack. All columns have an element for each node, the root first. The slices belong to the caller.
 type Nodes struct {
-	// Frames are the functions of the nodes. The first is the root's, "root" or the function of the tree.
-	// The second, "other", belongs to nodes that stand for omitted nodes. Line and Mapping of a function
-	// are the least of its frames in the tree's stacks, and Inlined is not set.
+	// Frames are the functions of the nodes. The first is the root's, "root" or the tree's function. The
+	// second, "other", belongs to nodes that stand for omitted nodes. Line and Mapping of a function are
+	// the least of its frames in the tree's stacks, and Inlined is not set.
 	Frames []Frame
 	Depth  []int32  // 0 for the root
 	Frame  []uint32 // index in Frames
@@ -87,7 +87,7 @@ func (c *Calls) sum() (t totals) {
 	return t
 }
 
-// of returns the totals of a node.
+// of returns a node's totals.
 func (t *totals) of(i int32) (v [2]int64) {
 	v[0] = t[0][i]
 	if t[1] != nil {
@@ -206,7 +206,7 @@ type layout struct {
 	sums   [][]int64        // totals, by group and node
 }
 
-// other has the values of a node for omitted nodes.
+// other has a node's values for omitted nodes.
 type other struct {
 	value [2]int64
 	nodes int
@@ -215,7 +215,7 @@ type other struct {
 
 func (l *layout) kept(i int32) bool { return l.keep == nil || l.keep[i] }
 
-// link finds the children of each node, and the omitted nodes below it.
+// link finds each node's children, and the omitted nodes below it.
 func (l *layout) link() {
 	nodes, count := &l.c.nodes, l.c.nodes.count
 	l.first, l.next = make([]int32, count), make([]int32, count)

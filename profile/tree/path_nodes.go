@@ -13,9 +13,9 @@ type node struct {
 	self   int64 // value of side 0
 }
 
-// pathNodes has the nodes of a tree, the root first and each after its parent. They are in blocks, so
-// that growth copies no node. A node knows its first child. A table finds the other children by parent
-// and frame, because most nodes of a large tree are an only child.
+// pathNodes has a tree's nodes, the root first and each after its parent. They are in blocks, so that
+// growth copies no node. A node knows its first child. A table finds the other children by parent and
+// frame, because most nodes of a large tree are an only child.
 type pathNodes struct {
 	blocks [][]node  // all but the last are full
 	second [][]int64 // values of side 1, by block; nil for a block without them
@@ -46,7 +46,7 @@ func newPathNodes() pathNodes {
 // at returns a node. The pointer is valid until the next node is added.
 func (p *pathNodes) at(i int32) *node { return &p.blocks[i>>blockBits][i&(blockNodes-1)] }
 
-// addValue adds to the value of a node on a side.
+// addValue adds to a node's value on a side.
 func (p *pathNodes) addValue(i int32, side int, value int64) {
 	if side == 0 {
 		p.at(i).self += value
@@ -62,7 +62,7 @@ func (p *pathNodes) addValue(i int32, side int, value int64) {
 	p.second[block][i&(blockNodes-1)] += value
 }
 
-// self returns the values of a node.
+// self returns a node's values.
 func (p *pathNodes) self(i int32) (v [2]int64) {
 	v[0] = p.at(i).self
 	if block := int(i >> blockBits); block < len(p.second) && p.second[block] != nil {

@@ -1,7 +1,7 @@
 package tree
 
-// StackList is the stacks of an answer. A profile.Stacks implements it. It is an interface because
-// package profile imports this package.
+// StackList is an answer's stacks. A profile.Stacks implements it. It is an interface because package
+// profile imports this package.
 type StackList interface {
 	// Len is the number of stacks.
 	Len() int

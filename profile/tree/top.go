@@ -10,8 +10,7 @@ import (
 	"github.com/granarydb/granary/columnstore"
 )
 
-// Cost is the cost of a function, by side, in the unit of the stacks. Flat and Cum are as in
-// profile.Function.
+// Cost is a function's cost, by side, in the unit of the stacks. Flat and Cum are as in profile.Function.
 type Cost struct {
 	// Frame is the function. File is the first of its files in alphabetical order. Line and Mapping are
 	// the least of its frames there, and Inlined is not set.
@@ -74,7 +73,7 @@ type top struct {
 	stacks int
 }
 
-// add adds the value of a stack, leaf first.
+// add adds a stack's value, leaf first.
 func (t *top) add(side int, functions []int, numbers []uint32, value int64) {
 	for depth, number := range numbers {
 		i := functions[number]
@@ -107,7 +106,7 @@ func (t *top) see(f *seenFrame, known map[uint32]int) int {
 	return i
 }
 
-// function returns the index of a function in costs.
+// function returns a function's index in costs.
 func (t *top) function(name string) int {
 	i, known := t.index[name]
 	if !known {

@@ -1,6 +1,6 @@
 package gotrace
 
-// Kind is the subject of an event.
+// Kind is an event's subject.
 type Kind uint8
 
 // The kinds of events.

@@ -65,7 +65,7 @@ type Follower struct {
 // mark is an instant by both clocks.
 type mark struct{ trace, unix int64 }
 
-// place is the attributes of a goroutine. A nil place belongs to a goroutine beyond FollowOptions.Most.
+// place is a goroutine's attributes. A nil place belongs to a goroutine beyond FollowOptions.Most.
 type place struct {
 	number             int
 	state              history.Attribute
@@ -116,7 +116,7 @@ func (f *Follower) LeftOut() int { return f.left }
 
 // Window reads a trace to its end, writes its states into a transaction, and calls sample, unless nil,
 // with each CPU sample. The window ends at the last event, which becomes an instant of the history, so
-// that all samples are within it. The stack of a sample must not be changed.
+// that all samples are within it. A sample's stack must not be changed.
 //
 // After an error the transaction must be aborted, and Lost be called. The errors are those of Reader.Next
 // and of history.Writer.Change, and that of ctx.
@@ -184,7 +184,7 @@ func (f *Follower) begin(r *Reader, w *history.Writer) (err error) {
 	return f.forget(w)
 }
 
-// forget ends the states of an earlier window.
+// forget ends an earlier window's states.
 func (f *Follower) forget(w *history.Writer) error {
 	for _, name := range []string{Goroutines, Procs, GC} {
 		top, err := w.Attribute(name)
@@ -200,7 +200,7 @@ func (f *Follower) forget(w *history.Writer) error {
 	return w.Change(f.at.unix, f.gc, history.String("off"))
 }
 
-// advance moves to the time of an event. Times of a history never go back (G4).
+// advance moves to an event's time. Times of a history never go back (G4).
 func (f *Follower) advance(r *Reader, at int64) {
 	clock, _ := r.Clock()
 	f.at.trace = max(f.at.trace, at)
@@ -330,7 +330,7 @@ func (f *Follower) place(w *history.Writer, id int64) (p *place, err error) {
 	return p, w.Change(f.at.unix, p.goid, history.Int(id))
 }
 
-// release ends the states of a place, and gives it to a later goroutine.
+// release ends a place's states, and gives it to a later goroutine.
 func (f *Follower) release(w *history.Writer, p *place) error {
 	for _, a := range []history.Attribute{p.state, p.goid, p.function} {
 		if err := w.Change(f.at.unix, a, history.Value{}); err != nil {

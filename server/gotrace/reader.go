@@ -42,7 +42,7 @@ type Reader struct {
 	ahead  *Event                  // event that Next returns first
 }
 
-// input counts the bytes of a trace, and keeps the error of reading them.
+// input counts a trace's bytes, and keeps the error of reading them.
 type input struct {
 	r    io.Reader
 	left int64
@@ -140,7 +140,7 @@ func (r *Reader) Clock() (Clock, bool) { return r.clock, r.dated }
 // Begin returns the time of the first event, whatever its kind.
 func (r *Reader) Begin() int64 { return r.first }
 
-// End returns the time of the last event so far, whatever its kind: after io.EOF the end of the trace.
+// End returns the time of the last event so far, whatever its kind: after io.EOF the trace's end.
 func (r *Reader) End() int64 { return r.last }
 
 func (r *Reader) wrap(err error) error {
@@ -236,7 +236,7 @@ func ranged(ev Event, of trace.Range) (Event, bool) {
 	return ev, stops
 }
 
-// stack returns the frames of a stack. It makes them once in a generation.
+// stack returns a stack's frames. It makes them once in a generation.
 func (r *Reader) stack(s trace.Stack) []Frame {
 	if s == trace.NoStack {
 		return nil

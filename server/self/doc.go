@@ -1,5 +1,5 @@
 // Package self profiles its own program: [Profile] inserts the process's CPU, heap, goroutine, mutex and
-// block profiles into a store, and on request the state of each goroutine, and CPU samples with their
+// block profiles into a store, and on request each goroutine's state, and CPU samples with their
 // goroutine. It needs no HTTP server. Package server can show the store.
 //
 //	every 10 s    CPU for 9 s           process_cpu     samples, cpu

@@ -25,8 +25,8 @@ var (
 
 // Options are the settings of Profile. The zero value records profiles, and no states.
 type Options struct {
-	// Labels are the labels of all profiles. nil means job, the name of the program, version, the version
-	// of its main module if it has one, and pid.
+	// Labels are the labels of all profiles. nil means job, the program's name, version, the version of
+	// its main module if it has one, and pid.
 	Labels map[string]string
 	// Every is the time from one CPU profile to the next, at least 100 ms. 0 means 10 s.
 	Every time.Duration

@@ -53,7 +53,7 @@ func (c *Chooser) Done() {
 	filterWorks.Put(c.work)
 }
 
-// Parts returns the sections of a granule, oldest first. They are valid until the next call.
+// Parts returns a granule's sections, oldest first. They are valid until the next call.
 func (c *Chooser) Parts(g *granule.Granule) []granule.Section {
 	c.count.granule()
 	c.sections = g.AppendSections(c.sections[:0])

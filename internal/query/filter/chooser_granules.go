@@ -110,9 +110,9 @@ func (c *Chooser) granulesOf(dst []*granule.Granule, state *catalog.TableState, 
 	return dst
 }
 
-// reads yields the granules that can have matching rows. It finds the granules of a bucket when it
-// reaches the bucket, because the caller may stop early. It checks for cancellation and an expired
-// snapshot before each bucket and each granule.
+// reads yields the granules that can have matching rows. It finds a bucket's granules when it reaches the
+// bucket, because the caller may stop early. It checks for cancellation and an expired snapshot before
+// each bucket and each granule.
 func (c *Chooser) reads(ctx context.Context, r *Read, where Expr) iter.Seq2[*granule.Granule, error] {
 	return func(yield func(*granule.Granule, error) bool) {
 		for _, b := range c.Buckets(r.State, where) {

@@ -18,7 +18,7 @@ type generationSeries struct {
 	set     seriesSet // verdict of the filter; zero until it is computed
 }
 
-// generation returns the cache of a generation.
+// generation returns a generation's cache.
 func (c *Chooser) generation(gen *granule.Generation) *generationSeries {
 	if c.last != nil && c.last.gen == gen {
 		return c.last
@@ -41,7 +41,7 @@ func (c *Chooser) seriesColumns(gen *granule.Generation) *granule.SeriesColumns 
 	return c.generation(gen).columns
 }
 
-// seriesSet returns the filter's verdict on the series of a generation.
+// seriesSet returns the filter's verdict on a generation's series.
 func (c *Chooser) seriesSet(gen *granule.Generation) *seriesSet {
 	g := c.generation(gen)
 	if g.set.some == nil {
@@ -73,8 +73,7 @@ type Estimate struct {
 	Most  int  // lists in the largest dictionary in memory
 }
 
-// Estimate estimates the result of a condition in granules in memory that have `rows` rows. It reads no
-// row.
+// Estimate estimates a condition's result in granules in memory that have `rows` rows. It reads no row.
 func (c *Chooser) Estimate(state *catalog.TableState, where Expr, rows int) (e Estimate) {
 	some, all := 0, 0
 	var gen *granule.Generation

@@ -29,7 +29,7 @@ type count struct {
 	all                           *Counts
 }
 
-// counted returns the counts of a query, or nil if ctx has no Counts.
+// counted returns a query's counts, or nil if ctx has no Counts.
 func counted(ctx context.Context) *count {
 	if all, ok := ctx.Value(countsKey{}).(*Counts); ok {
 		return &count{all: all}
@@ -55,7 +55,7 @@ func (t *count) choose(rows int) {
 	}
 }
 
-// done adds the counts to the Counts of the context.
+// done adds the counts to the context's Counts.
 func (t *count) done() {
 	if t == nil {
 		return

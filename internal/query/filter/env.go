@@ -15,7 +15,7 @@ import (
 type Env struct {
 	Schema *schema.Schema
 	Seed   uint64 // seed of the hashes in the query's own dictionaries
-	// SeriesColumns returns the series of a generation by column.
+	// SeriesColumns returns a generation's series by column.
 	SeriesColumns func(*granule.Generation) *granule.SeriesColumns
 	// Dictionaries returns the dictionaries of a bucket that has rows.
 	Dictionaries func(*catalog.TableState, *catalog.BucketState) (*granule.Generation, error)

@@ -50,8 +50,8 @@ const (
 	opNot
 )
 
-// Value is the type of a comparison value: string for a String column, int or int64 for Int64,
-// and so on. Package encoding lists the column types.
+// Value is a comparison value's type: string for a String column, int or int64 for Int64, and so on.
+// Package encoding lists the column types.
 type Value interface {
 	string | int | int64 | uint64 | float64 | bool | uuid.UUID
 }
@@ -96,8 +96,8 @@ func Less[V Value](column string, v V) Expr {
 	return Expr{op: opLess, column: column, value: v}
 }
 
-// Match holds if the pattern matches the value of a string column. The pattern is not
-// anchored. It is evaluated once for each distinct value.
+// Match holds if the pattern matches a string column's value. The pattern is not anchored. It is
+// evaluated once for each distinct value.
 func Match(column string, pattern *regexp.Regexp) Expr {
 	return Expr{op: opMatch, column: column, pattern: pattern}
 }
@@ -128,7 +128,7 @@ func HasElement(column string, f func(id uuid.UUID, record []byte) bool) Expr {
 // IsNull holds if the column has no value. Not(IsNull) holds if it has one.
 func IsNull(column string) Expr { return Expr{op: opNull, column: column} }
 
-// And holds if all of the conditions hold. And() always holds.
+// And holds if all the conditions hold. And() always holds.
 func And(args ...Expr) Expr { return Expr{op: opAnd, args: args} }
 
 // Or holds if at least one of the conditions holds. Or() never holds.

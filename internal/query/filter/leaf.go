@@ -40,7 +40,7 @@ type leaf struct {
 	tableAlike bool            // all of ofWords are equal
 }
 
-// leafKnown caches the results of a leaf on the values of one generation.
+// leafKnown caches a leaf's results on the values of one generation.
 type leafKnown struct {
 	gen    *granule.Generation
 	codes  []truth        // by dictionary code
@@ -49,7 +49,7 @@ type leafKnown struct {
 	set    catalog.Bitset // series for which the leaf holds; nil until computed
 }
 
-// knownOf returns the cache of a generation.
+// knownOf returns a generation's cache.
 func (l *leaf) knownOf(gen *granule.Generation) *leafKnown {
 	for _, k := range l.known {
 		if k.gen == gen {
@@ -61,7 +61,7 @@ func (l *leaf) knownOf(gen *granule.Generation) *leafKnown {
 	return k
 }
 
-// truth is the verdict of a condition on several rows at once.
+// truth is a condition's verdict on several rows at once.
 type truth uint8
 
 const (

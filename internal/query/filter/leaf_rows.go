@@ -118,8 +118,8 @@ func (l *leaf) maskOfNullable(column *encoding.Column, r *openRows) mask {
 	})
 }
 
-// ofTable returns the results of the test, 1 or 0, for each word of a table. It caches the results of the
-// last table, because a part is usually evaluated in several steps.
+// ofTable returns the test's results, 1 or 0, for each word of a table. It caches the results of the last
+// table, because a part is usually evaluated in several steps.
 func (l *leaf) ofTable(table *encoding.Words, test func(uint64) bool) []byte {
 	if l.table == table { // l.table keeps the table alive, so its address is not reused
 		return l.ofWords

@@ -48,8 +48,8 @@ func (l *leaf) seriesSet(gen *granule.Generation, columns *granule.SeriesColumns
 	return seriesSet{slices.Clone(set), slices.Clone(set)}
 }
 
-// valuesOf returns the cache of a generation after it tested each distinct value once. An equality finds
-// its value by search.
+// valuesOf returns a generation's cache after it tested each distinct value once. An equality finds its
+// value by search.
 func (l *leaf) valuesOf(gen *granule.Generation, columns *granule.SeriesColumns) *leafKnown {
 	known := l.knownOf(gen)
 	if known.looked {

@@ -6,7 +6,7 @@ import (
 	"github.com/granarydb/granary/encoding"
 )
 
-// mask is the result of a condition on open rows: all, none, or the rows whose bit is set.
+// mask is a condition's result on open rows: all, none, or the rows whose bit is set.
 type mask struct {
 	all  bool
 	from int32    // leading words that bits omits; rows before and after bits are not chosen

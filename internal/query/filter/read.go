@@ -19,8 +19,8 @@ type Read struct {
 	Use   txn.Use[*catalog.Database] // keeps the root alive until the read is done
 }
 
-// Concrete resolves the names of columns and families to concrete columns, in the given order. The
-// columns of a family are sorted. nil means all columns of the schema. Errors wrap ErrQuery.
+// Concrete resolves the names of columns and families to concrete columns, in the given order. A family's
+// columns are sorted. nil means all columns of the schema. Errors wrap ErrQuery.
 func (r *Read) Concrete(names []string) ([]schema.Concrete, error) {
 	if names == nil {
 		for _, c := range r.Schema.Columns() {

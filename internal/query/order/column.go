@@ -16,7 +16,7 @@ import (
 //	null    00
 //	value   01, then 8 bytes (fixed types, as Words has them), or as schema.AppendBytes
 //
-// With Descending all of these bits are flipped. No value is a prefix of another.
+// With Descending all these bits are flipped. No value is a prefix of another.
 type column struct {
 	schema.Concrete
 	typ    encoding.Type
@@ -29,7 +29,7 @@ type column struct {
 	loaded bool
 }
 
-// newColumns returns the columns of an order.
+// newColumns returns an order's columns.
 func newColumns(s *schema.Schema, by []By) ([]column, error) {
 	var out []column
 	for _, o := range by {

@@ -9,10 +9,10 @@ import (
 )
 
 // A node with several kinds refuses a query that must not add up profiles of several kinds. A front also
-// has to know whether two nodes have different kinds, so it asks for the kinds of an answer.
+// has to know whether two nodes have different kinds, so it asks for an answer's kinds.
 
-// KindsHeader is the header of a front's query that asks for the kinds of the answer, and the header of
-// the answer with them.
+// KindsHeader is the header of a front's query that asks for the answer's kinds, and the header of the
+// answer with them.
 const KindsHeader = "Granary-Kinds"
 
 // kind is a kind of profiles in KindsHeader.

@@ -25,7 +25,7 @@ func gaugeQuestion(selector string, start, end int64) Question {
 	}
 }
 
-// add adds the sources of a node. It returns an error if another node has gauges too.
+// add adds a node's sources. It returns an error if another node has gauges too.
 func (g *gaugeNode) add(s *Set, n *node, r reply) error {
 	var all querierv1.SeriesResponse
 	if err := s.opts.Codec.Unmarshal(r.body, &all); err != nil {

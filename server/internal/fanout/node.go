@@ -68,8 +68,8 @@ func (n *node) away(format string, args ...any) error {
 	return &nodeError{n.url, why[:min(len(why), most)]}
 }
 
-// askAll asks all nodes concurrently, each node one query after the other. It returns the replies of each
-// node, or its error. It calls failed with each error as it comes, from several goroutines.
+// askAll asks all nodes concurrently, each node one query after the other. It returns each node's
+// replies, or its error. It calls failed with each error as it comes, from several goroutines.
 func (s *Set) askAll(ctx context.Context, nodes []*node, questions []Question, failed func(error)) ([][]reply, []error) {
 	replies, errs := make([][]reply, len(nodes)), make([]error, len(nodes))
 	var asking sync.WaitGroup
@@ -209,8 +209,8 @@ func (n *node) refusal(status int, text []byte) error {
 	return err
 }
 
-// gather asks nodes for answers to questions, and calls use with the replies of each node, one node after
-// the other. A nodeError from use counts as an error of the node. The nodes have until a share of the
+// gather asks nodes for answers to questions, and calls use with each node's replies, one node after the
+// other. A nodeError from use counts as an error of the node. The nodes have until a share of the
 // context's time is left.
 //
 // The first error ends the requests to all nodes, and is returned. If answers may be partial, a nodeError

@@ -66,7 +66,7 @@ type Options struct {
 	Warn     func(context.Context, error) // called with the error of a node that an answer lacks
 }
 
-// Set is the nodes of a front. It is safe for concurrent use.
+// Set is a front's nodes. It is safe for concurrent use.
 type Set struct {
 	nodes     []*node
 	isPartial bool
@@ -143,8 +143,7 @@ func (s *Set) String() string {
 // CloseIdle closes the connections to nodes that no question uses.
 func (s *Set) CloseIdle() { s.client.CloseIdleConnections() }
 
-// probeAge is how long the result of a probe for readiness is reused. probeTime is the time limit of a
-// probe.
+// probeAge is how long a probe's result for readiness is reused. probeTime is the time limit of a probe.
 const (
 	probeAge  = time.Second
 	probeTime = 5 * time.Second

@@ -83,7 +83,7 @@ type pointSum struct {
 	sources  map[string]int64 // sums for a mean
 }
 
-// add adds the lines of a node, or nothing if one is malformed.
+// add adds a node's lines, or nothing if one is malformed.
 func (s *lineSums) add(n *node, m *querierv1.SelectSeriesResponse) error {
 	trial := lineSums{lines: map[string]*lineSum{}, times: map[sourceTime]int64{}, isMean: s.isMean, isAverage: s.isAverage}
 	if err := trial.addLines(n, m); err != nil {
@@ -159,7 +159,7 @@ func (s *lineSums) addPoint(labels []*typesv1.LabelPair, source string, p *types
 	return nil
 }
 
-// value returns the value of a point.
+// value returns a point's value.
 func (s *lineSums) value(at int64, p *pointSum) float64 {
 	switch {
 	case s.isAverage:

@@ -69,14 +69,14 @@ func LabelPairs(labels []profile.Label) []*typesv1.LabelPair {
 	return pairs
 }
 
-// sourcesOf numbers the sources on the sides of a query.
+// sourcesOf numbers the sources on a query's sides.
 type sourcesOf struct {
 	numbers map[string]string // by side and labels
 	pending map[string]int64  // times of a node, by number, until its answer was checked
 	times   profile.Times
 }
 
-// commit adds the times of a node.
+// commit adds a node's times.
 func (of *sourcesOf) commit() {
 	for number, times := range of.pending {
 		of.times.Of[number] += times
@@ -95,7 +95,7 @@ func (of *sourcesOf) add(side string, labels []*typesv1.LabelPair, times int64) 
 	return number
 }
 
-// sourceProfile is the profile of a source, or nil if it has no selected samples.
+// sourceProfile is a source's profile, or nil if it has no selected samples.
 type sourceProfile struct {
 	labels []*typesv1.LabelPair
 	times  int64

@@ -20,7 +20,7 @@ import (
 	"github.com/granarydb/granary/profile"
 )
 
-// Stacks of several nodes are not merged here. Each node returns all of its stacks as pprof. They are
+// Stacks of several nodes are not merged here. Each node returns all its stacks as pprof. They are
 // inserted into a store in memory, and a server of that store answers. So a pruned flame graph is pruned
 // from all profiles, and is not a sum of pruned graphs.
 
@@ -106,12 +106,12 @@ func ProfileOf(t Typed, name string, isNamed bool, selector string, from, to int
 	return newSide(q, false, t.Type, selector, from/milli, (to+milli-1)/milli)
 }
 
-// SideSelector returns the selector of the profiles of a side, by its number.
+// SideSelector returns the selector of a side's profiles, by its number.
 func SideSelector(number int) string { return fmt.Sprintf("{%s=\"%d\"}", sideLabel, number) }
 
 // Stacks asks for the stacks of sides, and calls f with all of them in a store in memory, which lives
-// until f returns. With a type, only the nodes that have it are asked, and kinds are the kinds of the
-// type. Queries about gauges have the times as Query.Times.
+// until f returns. With a type, only the nodes that have it are asked, and kinds are the type's kinds.
+// Queries about gauges have the times as Query.Times.
 func (s *Set) Stacks(ctx context.Context, sides []Side, t Typed, f func(*profile.DB, *profile.Times) error) (err error) {
 	// Without time buckets no profile is evicted for another. Too many profiles are an error.
 	store, err := columnstore.Open(columnstore.Options{MemoryBudget: max(s.opts.Memory, 1<<20), Manual: true})

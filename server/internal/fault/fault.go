@@ -60,7 +60,7 @@ func Invalid(format string, args ...any) error {
 	return fmt.Errorf("%w: %w", ErrRequest, fmt.Errorf(format, args...))
 }
 
-// Text returns the text of an error for answers and logs. It is one line of at most 1,000 bytes, because
+// Text returns an error's text for answers and logs. It is one line of at most 1,000 bytes, because
 // errors can repeat parts of a request.
 func Text(err error) string {
 	const most, end = 1000, "..."
@@ -138,8 +138,8 @@ type unreadError struct{ text string }
 func (e *unreadError) Error() string { return e.text }
 func (e *unreadError) Unwrap() error { return ErrRequest }
 
-// Cause is the meaning of an error to a client: the status of the answer, the Connect code, and the name
-// for metrics.
+// Cause is the meaning of an error to a client: the answer's status, the Connect code, and the name for
+// metrics.
 type Cause struct {
 	Status int
 	Code   connect.Code

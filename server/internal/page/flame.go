@@ -20,7 +20,7 @@ type FlameAnswer struct {
 	Shares []ShareGroup `json:"shares,omitempty"`
 }
 
-// FlameColumns are the nodes of a tree.
+// FlameColumns are a tree's nodes.
 type FlameColumns struct{ tree.NodeColumns }
 
 // flameOf answers GET /api/v1/flame.

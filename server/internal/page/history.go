@@ -50,8 +50,8 @@ func (s span) of(v *history.View) (part span, ok bool) {
 	return span{max(s.from, v.Start()), min(s.to, v.End())}, true
 }
 
-// span returns the range of the parameters from and to. to is exclusive. Without them it is the range of
-// the history.
+// span returns the range of the parameters from and to. to is exclusive. Without them it is the history's
+// range.
 func (q *pageQuestion) span(ctx context.Context, v *history.View) (span, error) {
 	out := span{math.MinInt64, math.MaxInt64}
 	if v.Instants() {
@@ -183,7 +183,7 @@ func isPlain(text string) bool {
 	return err != nil && !errors.Is(err, strconv.ErrRange)
 }
 
-// stateTexts numbers the values of an answer.
+// stateTexts numbers an answer's values.
 type stateTexts struct {
 	list    []StateText
 	numbers map[history.Value]int
@@ -203,7 +203,7 @@ func (s *stateTexts) number(v history.Value) int {
 	return n
 }
 
-// activity is the activity of an attribute in a range.
+// activity is an attribute's activity in a range.
 type activity struct {
 	attribute history.Attribute
 	intervals uint64
@@ -239,5 +239,5 @@ func (q *pageQuestion) activities(ctx context.Context, p *summary.Pyramid, attri
 // instantText formats an instant of a history.
 func instantText(t int64) string { return timeText(time.Unix(0, t)) }
 
-// endText formats the instant after t, as the end of a range.
+// endText formats the instant after t, as a range's end.
 func endText(t int64) string { return timeText(time.Unix(0, t).Add(1)) }

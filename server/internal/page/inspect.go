@@ -7,8 +7,8 @@ import (
 	"github.com/granarydb/granary/columnstore"
 )
 
-// InspectAnswer is the answer of GET /api/v1/inspect: the index of the table of profiles, and the cost of
-// a query.
+// InspectAnswer is the answer of GET /api/v1/inspect: the index of the table of profiles, and a query's
+// cost.
 type InspectAnswer struct {
 	Head
 	// All describes the store now. The query touched a part of it.
@@ -37,7 +37,7 @@ type InspectGranule struct {
 	Parts []inspectPart `json:"parts"`
 }
 
-// inspectPart describes the rows of a part in a granule.
+// inspectPart describes a part's rows in a granule.
 type inspectPart struct {
 	Base   bool   `json:"base"` // made by a compaction or a split; otherwise as inserted
 	Commit uint64 `json:"commit"`
@@ -48,7 +48,7 @@ type inspectPart struct {
 	Newest string `json:"newest"`
 }
 
-// maxInspected bounds the granules of an answer, because each costs as much as its parts have columns and
+// maxInspected bounds an answer's granules, because each costs as much as its parts have columns and
 // rows.
 const maxInspected = 1000
 

@@ -95,7 +95,7 @@ type lineMaker struct {
 	shares *summary.Shares
 }
 
-// add adds the shares of an attribute.
+// add adds an attribute's shares.
 func (m *lineMaker) add() error {
 	s := m.shares
 	m.out.Pixels = s.Len()

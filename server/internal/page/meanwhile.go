@@ -95,7 +95,7 @@ type spans struct {
 	time  uint64 // total time of all spans
 }
 
-// spansOf returns the spans of an attribute in a state that overlap the time of a query.
+// spansOf returns an attribute's spans in a state that overlap a query's time.
 func spansOf(ctx context.Context, h *pageHistory, a history.Attribute, query profile.Query, state string) (out spans, err error) {
 	asked := span{h.Start(), h.End()}
 	if query.From != 0 {

@@ -9,16 +9,15 @@ import (
 	"github.com/granarydb/granary/profile"
 )
 
-// newestProfiles has the profiles of a query in a time range: the times of all, and the last profiles in
-// full.
+// newestProfiles has a query's profiles in a time range: the times of all, and the last profiles in full.
 type newestProfiles struct {
 	most   int
 	newest []profile.ProfileInfo // at most `most`, by time
 	times  []int64               // sorted
 }
 
-// collect adds the profiles of a query, which are before the profiles of n. If they need more memory than
-// a query may take, it splits their time in halves, the later half first. So each split costs up to twice
+// collect adds a query's profiles, which are before the profiles of n. If they need more memory than a
+// query may take, it splits their time in halves, the later half first. So each split costs up to twice
 // as much, and the memory is that for the profiles of one time and the times of all.
 func (n *newestProfiles) collect(ctx context.Context, q *pageQuestion, typ profile.Type, query profile.Query) error {
 	infos, err := q.at.DB.Profiles(ctx, q.at.Snap, typ, query)

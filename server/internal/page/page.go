@@ -1,4 +1,4 @@
-// Package page answers the queries of a web page: GET /api/v1/..., as JSON.
+// Package page answers a web page's queries: GET /api/v1/..., as JSON.
 package page
 
 import (
@@ -59,7 +59,7 @@ type Options struct {
 	HasOlder    bool  // profiles that the source dropped can be read
 }
 
-// page answers the queries of a page.
+// page answers a page's queries.
 type page struct{ Options }
 
 // pageQuestion is a query of a page.
@@ -121,7 +121,7 @@ func (p *page) handler(need source.Need, answer answerFunc, names ...string) htt
 	})
 }
 
-// answer answers a query, and adds the commit and the counts of the answer.
+// answer answers a query, and adds the commit and the answer's counts.
 func (q *pageQuestion) answer(ctx context.Context, need source.Need, answer answerFunc) (out pageAnswer, err error) {
 	if need != "" {
 		if q.at, err = q.view.Store(need); err != nil {

@@ -50,7 +50,7 @@ type PixelRow struct {
 	State []int   `json:"state"`
 	// Share is the greatest share of the state in a pixel of the run, in percent.
 	Share []int32 `json:"share,omitempty"`
-	// Time is, with shares, the nanoseconds of a state in the pixels.
+	// Time is, with shares, a state's nanoseconds in the pixels.
 	Time []uint64 `json:"time,omitempty"`
 	// Sampled reports that the states are those in the middle of pixels, because there are too many to
 	// add up.

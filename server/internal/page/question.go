@@ -13,8 +13,8 @@ import (
 	"github.com/granarydb/granary/server/internal/source"
 )
 
-// MaxPattern bounds the bytes of a pattern, and maxPatternSteps its compiled steps, because a match takes
-// time proportional to the product of the steps and the bytes of a name.
+// MaxPattern bounds a pattern's bytes, and maxPatternSteps its compiled steps, because a match takes time
+// proportional to the product of the steps and a name's bytes.
 const MaxPattern, maxPatternSteps = 1000, 5000
 
 // pageSides is the choice of a page's query: profiles of one type, and in a difference also the profiles
@@ -30,7 +30,7 @@ type pageSides struct {
 	found     source.Typed // the type, and where its profiles are
 }
 
-// sides parses the parameters of a query for stacks.
+// sides parses a query's parameters for stacks.
 func (q *pageQuestion) sides(ctx context.Context) (p pageSides, err error) {
 	main, typ, err := q.side(ctx, "")
 	if err != nil {
@@ -75,8 +75,8 @@ func (q *pageQuestion) findType(ctx context.Context, query profile.Query, name s
 	return t, err
 }
 
-// side returns the query of a side, whose parameters have a prefix, and the type in the form of FindType.
-// The side before takes its missing parameters from the side after.
+// side returns a side's query, whose parameters have a prefix, and the type in the form of FindType. The
+// side before takes its missing parameters from the side after.
 func (q *pageQuestion) side(ctx context.Context, prefix string) (query profile.Query, typ string, err error) {
 	query.MaxBytes = q.page.Read.QueryBytes
 	name, text := prefix+"q", q.of.Get(prefix+"q")
@@ -107,7 +107,7 @@ func (q *pageQuestion) side(ctx context.Context, prefix string) (query profile.Q
 	return query, typ, q.times(ctx, prefix, &query)
 }
 
-// frames sets the conditions of a query on frames, which match the command's flags of the same names.
+// frames sets a query's conditions on frames, which match the command's flags of the same names.
 func (q *pageQuestion) frames(query *profile.Query) error {
 	for name, not := range map[string]bool{"focus": false, "ignore": true} {
 		pattern, err := q.pattern(name)
@@ -153,7 +153,7 @@ func (q *pageQuestion) pattern(name string) (*regexp.Regexp, error) {
 	return pattern, nil
 }
 
-// times sets the bounds of a query.
+// times sets a query's bounds.
 func (q *pageQuestion) times(ctx context.Context, prefix string, query *profile.Query) (err error) {
 	if query.From, err = q.bound(ctx, prefix, "from"); err != nil {
 		return err

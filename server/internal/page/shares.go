@@ -10,10 +10,10 @@ import (
 	"github.com/granarydb/granary/server/internal/fault"
 )
 
-// MostShares bounds the groups of an answer. The last group has everything else.
+// MostShares bounds an answer's groups. The last group has everything else.
 const MostShares = 8
 
-// ShareGroup is a group of the nodes of a tree: a state, the samples without a state for a reason, or the
+// ShareGroup is a group of a tree's nodes: a state, the samples without a state for a reason, or the
 // others.
 type ShareGroup struct {
 	// Status is known, the reason why the samples have no state, or "others".

@@ -19,8 +19,8 @@ func hashOf(texts ...string) hash {
 	return hash(h.Sum(nil)[:16])
 }
 
-// generations is a set of hashes that forgets hashes that were not added for one to two times the age of
-// a generation. It is not safe for concurrent use.
+// generations is a set of hashes that forgets hashes that were not added for one to two times a
+// generation's age. It is not safe for concurrent use.
 type generations struct {
 	recent, older map[hash]struct{}
 	turned        time.Time // when recent began

@@ -196,7 +196,7 @@ func (s *Pusher) readPprof(r *http.Request, p *push) error {
 	return err
 }
 
-// parseQuery parses the query of a request.
+// parseQuery parses a request's query.
 func parseQuery(r *http.Request) (url.Values, error) {
 	q, err := url.ParseQuery(r.URL.RawQuery)
 	if err != nil {

@@ -29,7 +29,7 @@ const (
 // maxID bounds the bytes of a tenant and of an id. A UUID has 36.
 const maxID = 200
 
-// push is the profiles of a request.
+// push is a request's profiles.
 type push struct {
 	tenant   string
 	key      string // names the request; empty if it has no name
@@ -49,7 +49,7 @@ type pushed struct {
 	size int // bytes on the wire
 }
 
-// outcome is the result of a push.
+// outcome is a push's result.
 type outcome struct {
 	rows    int
 	refused []error // errors of the omitted profiles of a partial push
@@ -69,9 +69,9 @@ func newPush(h http.Header) (*push, error) {
 	return p, nil
 }
 
-// insert commits the profiles of a push in one transaction, except profiles whose id was pushed before.
-// After an error nothing was inserted, with one exception: after disk.ErrNotDurable everything was, and
-// the ids count as pushed.
+// insert commits a push's profiles in one transaction, except profiles whose id was pushed before. After
+// an error nothing was inserted, with one exception: after disk.ErrNotDurable everything was, and the ids
+// count as pushed.
 func (s *Pusher) insert(ctx context.Context, p *push) (outcome, error) {
 	if len(p.profiles) > s.Limits.Profiles {
 		return outcome{}, fault.TooLarge("%d profiles in a request, at most %d", len(p.profiles), s.Limits.Profiles)
@@ -151,7 +151,7 @@ func (in *insertion) refuse(p *pushed, err error) error {
 	return nil
 }
 
-// claim claims the ids of the push. It returns false if the whole push was done before.
+// claim claims the push's ids. It returns false if the whole push was done before.
 func (in *insertion) claim(ctx context.Context) (bool, error) {
 	claim := func(id hash) (bool, error) {
 		mine, err := in.s.ids.claim(ctx, id)
@@ -283,8 +283,7 @@ func (in *insertion) decode(ctx context.Context, p format.Decoded, opts profile.
 	return rows, nil
 }
 
-// flatBytes returns the additional bytes that the samples of a profile in memory take while it is
-// inserted.
+// flatBytes returns the additional bytes that a profile's samples in memory take while it is inserted.
 func flatBytes(p *pprof.Profile) (bytes int64) {
 	if p != nil {
 		for _, s := range p.Sample {

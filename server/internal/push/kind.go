@@ -26,7 +26,7 @@ func kindOf(types []string, period, hint string) string {
 	return types[len(types)-1]
 }
 
-// hintOf returns the hint in the name of a file, such as mutex-1.pb.gz, or "".
+// hintOf returns the hint in a file's name, such as mutex-1.pb.gz, or "".
 func hintOf(origin string) string {
 	words := strings.FieldsFunc(strings.ToLower(origin), func(r rune) bool { return !unicode.IsLetter(r) })
 	for _, kind := range []string{"mutex", "block"} {
@@ -81,7 +81,7 @@ func typesOf(data []byte) (types []string, period string) {
 	return names[1:], names[0]
 }
 
-// typeName returns the index of the name of an encoded type.
+// typeName returns the index of an encoded type's name.
 func typeName(data []byte) (index uint64) {
 	for len(data) > 0 {
 		number, kind, n := protowire.ConsumeTag(data)

@@ -16,7 +16,7 @@ import (
 	"github.com/granarydb/granary/server/internal/web"
 )
 
-// OTLPProcedure is the path of the gRPC method for OTLP profiles.
+// OTLPProcedure is the gRPC method's path for OTLP profiles.
 const OTLPProcedure = "/opentelemetry.proto.collector.profiles.v1development.ProfilesService/Export"
 
 // otlpMessages bounds the messages in a request: samples, locations, lines and others.
@@ -94,8 +94,8 @@ func (s *Pusher) readOTLP(r *http.Request) ([]byte, error) {
 	return data, err
 }
 
-// export commits the profiles of a request. Refused profiles are omitted, and counted in the answer with
-// the first reason.
+// export commits a request's profiles. Refused profiles are omitted, and counted in the answer with the
+// first reason.
 func (s *Pusher) export(ctx context.Context, h http.Header, r *collectorv1.ExportProfilesServiceRequest) (*collectorv1.ExportProfilesServiceResponse, error) {
 	p, err := newPush(h)
 	if err != nil {

@@ -151,7 +151,7 @@ func (d *otlpDictionary) withAttributes(labels map[string]string, indices []int3
 	return labels, err
 }
 
-// stack returns the locations of a stack, leaf first. Samples share the slice.
+// stack returns a stack's locations, leaf first. Samples share the slice.
 func (d *otlpDictionary) stack(index int32) ([]*pprof.Location, error) {
 	if known, ok := d.stacks[index]; ok {
 		return known, nil

@@ -132,8 +132,8 @@ func addNumber(s *pprof.Sample, key, unit string, n int64) {
 	}
 }
 
-// sumOf returns the value of a sample: the sum of its values, or the number of its timestamps if it has
-// no values.
+// sumOf returns a sample's value: the sum of its values, or the number of its timestamps if it has no
+// values.
 func sumOf(from *profilesv1.Sample) (sum int64, err error) {
 	values, times := from.GetValues(), from.GetTimestampsUnixNano()
 	switch {

@@ -13,9 +13,8 @@ import (
 // twice as long.
 const SeriesAge = 30 * time.Minute
 
-// tenants has the sets of labels that each tenant pushed in about an hour. They bound the series of a
-// tenant. They separate nothing, because all tenants' profiles are in one table. It is safe for
-// concurrent use.
+// tenants has the sets of labels that each tenant pushed in about an hour. They bound a tenant's series.
+// They separate nothing, because all tenants' profiles are in one table. It is safe for concurrent use.
 type tenants struct {
 	now               func() time.Time
 	maxSeries, maxAll int

@@ -89,7 +89,7 @@ func unitsAfter(v *source.At, after uint64) ([]uint64, error) {
 	return ids, nil
 }
 
-// stream writes the rows of a scan, record by record.
+// stream writes a scan's rows, record by record.
 func stream(ctx context.Context, out *web.LimitedWriter, v *source.At, opts columnstore.ScanOptions) error {
 	schema, err := v.DB.Table().RecordSchema(v.Snap, opts)
 	if err != nil {

@@ -12,7 +12,7 @@ import (
 // 0.3 ms.
 const nodesAtOnce = 4096
 
-// rootName is the name of the root node.
+// rootName is the root node's name.
 const rootName = "total"
 
 // graphOf returns the flame graph of the first side of a tree in Grafana's form, with at most `most`
@@ -39,8 +39,8 @@ func widthsOf(calls *tree.Calls, most int) *tree.Nodes {
 }
 
 // levelsOf returns nodes level by level, from the root down. A node is three numbers for each side, and
-// the index of its name. The three are the distance from the end of the node on its left, its total and
-// its self value. A node is below its parent, after its earlier siblings.
+// the index of its name. The three are the distance from the node's end on its left, its total and its
+// self value. A node is below its parent, after its earlier siblings.
 func levelsOf(n *tree.Nodes, sides int) (names []string, levels []*querierv1.Level, maxSelf int64) {
 	var free, ends [][2]int64 // by level: start of the next child of the last node, and end of that node
 	for i, depth := range n.Depth {

@@ -36,7 +36,7 @@ type querier struct {
 	Options
 }
 
-// Bounds on the bytes and the messages of a query.
+// Bounds on the bytes and a query's messages.
 const maxQuestion, maxQuestionMessages = 1 << 20, 10_000
 
 // answered answers a query with a message of a limited size.
@@ -73,7 +73,7 @@ func (q *querier) LabelNames(ctx context.Context, r *connect.Request[typesv1.Lab
 	})
 }
 
-// LabelValues returns the values of a label.
+// LabelValues returns a label's values.
 func (q *querier) LabelValues(ctx context.Context, r *connect.Request[typesv1.LabelValuesRequest]) (*connect.Response[typesv1.LabelValuesResponse], error) {
 	return answered(ctx, q, func(ctx context.Context, out *typesv1.LabelValuesResponse) (err error) {
 		out.Names, err = q.Source.LabelValues(ctx, r.Msg)
@@ -218,7 +218,7 @@ func (q *querier) pprof(ctx context.Context, s side, out *googlev1.Profile) erro
 	})
 }
 
-// sideNames are the names of the sides of a difference.
+// sideNames are the names of a difference's sides.
 var sideNames = [2]string{"left", "right"}
 
 // Diff returns the stacks of two queries side by side.

@@ -16,7 +16,7 @@ import (
 
 // A front makes means of gauges and averages from its nodes' sums and numbers of times, by source.
 
-// sources handles fanout.SourcesPath: the stacks of a type by source.
+// sources handles fanout.SourcesPath: a type's stacks by source.
 type sources struct {
 	*querier
 	store *source.Store

@@ -60,9 +60,9 @@ func (r *Reader) Parameters(raw string, others ...string) (p Parameters, err err
 	return p, nil
 }
 
-// Bound parses a time in the grammar of package timetext, in UTC. newest returns the time of the newest
-// profile, for relative times; nil means that there are no profiles. An empty text is 0. A time before
-// 1970 or after 2261 is an error.
+// Bound parses a time in the grammar of package timetext, in UTC. newest returns the newest profile's
+// time, for relative times; nil means that there are no profiles. An empty text is 0. A time before 1970
+// or after 2261 is an error.
 func (r *Reader) Bound(name, text string, newest func() (int64, error)) (int64, error) {
 	if text == "" {
 		return 0, nil

@@ -81,7 +81,7 @@ func (a *Asked) only(label string, ids []string, digits int) error {
 	return a.restrict(selector.Matcher{Name: label, Op: selector.OpPattern, Value: strings.Join(either, "|")})
 }
 
-// under restricts a query to the samples of a call site.
+// under restricts a query to a call site's samples.
 func (a *Asked) under(s *typesv1.StackTraceSelector) error {
 	if s.GetGoPgo() != nil {
 		return fault.Refused("stack_trace_selector: go_pgo is not computed; GET /pprof has a profile for PGO")
@@ -92,7 +92,7 @@ func (a *Asked) under(s *typesv1.StackTraceSelector) error {
 	return nil
 }
 
-// Stacks returns the query of a request for stacks.
+// Stacks returns a request's query for stacks.
 func (r *Reader) Stacks(m *querierv1.SelectMergeStacktracesRequest) (a Asked, err error) {
 	if a, err = r.ask(m.GetProfileTypeID(), m.GetLabelSelector(), m.GetStart(), m.GetEnd()); err != nil {
 		return a, err
@@ -128,7 +128,7 @@ func CheckGraph(m *querierv1.SelectMergeSpanProfileRequest) error {
 	return nil
 }
 
-// OfProfile returns the request for the stacks of a profile, as pprof.
+// OfProfile returns the request for a profile's stacks, as pprof.
 func OfProfile(m *querierv1.SelectMergeProfileRequest) *querierv1.SelectMergeStacktracesRequest {
 	return &querierv1.SelectMergeStacktracesRequest{
 		ProfileTypeID: m.GetProfileTypeID(), LabelSelector: m.GetLabelSelector(), Start: m.GetStart(), End: m.GetEnd(),
@@ -149,7 +149,7 @@ func (r *Reader) Nodes(asked int64) (int, error) {
 	return int(asked), nil
 }
 
-// Over returns the query of a request for values over time. Labels of the type are not grouped by.
+// Over returns a request's query for values over time. Labels of the type are not grouped by.
 func (r *Reader) Over(m *querierv1.SelectSeriesRequest) (a Asked, opts profile.RangeOptions, err error) {
 	if a, err = r.ask(m.GetProfileTypeID(), m.GetLabelSelector(), m.GetStart(), m.GetEnd()); err != nil {
 		return a, opts, err
@@ -177,7 +177,7 @@ func (r *Reader) Over(m *querierv1.SelectSeriesRequest) (a Asked, opts profile.R
 	return a, opts, a.under(m.GetStackTraceSelector())
 }
 
-// Millis sets the bounds of a query, both inclusive, in Unix milliseconds. 0 means no bound.
+// Millis sets a query's bounds, both inclusive, in Unix milliseconds. 0 means no bound.
 func Millis(q *profile.Query, start, end int64) error {
 	const most = math.MaxInt64/int64(time.Millisecond) - 1
 	switch {

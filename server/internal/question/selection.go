@@ -10,7 +10,7 @@ import (
 	"github.com/granarydb/granary/server/internal/fault"
 )
 
-// Selection is the selector of a query: conditions on labels of profiles and samples, and on TypeLabels.
+// Selection is a query's selector: conditions on labels of profiles and samples, and on TypeLabels.
 type Selection struct{ Labels, Types []selector.Matcher }
 
 // ParseSelection parses a selector. Text without matchers selects everything. The id of a type may stand

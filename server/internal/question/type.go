@@ -61,7 +61,7 @@ func TypeLabels(name string, t profile.Type) []profile.Label {
 	}
 }
 
-// typeLabel is the label in TypeLabels with the id of a type.
+// typeLabel is the label in TypeLabels with a type's id.
 const typeLabel = "__profile_type__"
 
 // IsTypeLabel reports whether name is a label of TypeLabels.
@@ -69,7 +69,7 @@ func IsTypeLabel(name string) bool {
 	return slices.ContainsFunc(TypeLabels("", profile.Type{}), func(l profile.Label) bool { return l.Name == name })
 }
 
-// ValueOf returns the value of a label, or "".
+// ValueOf returns a label's value, or "".
 func ValueOf(labels []profile.Label, name string) string {
 	for _, l := range labels {
 		if l.Name == name {

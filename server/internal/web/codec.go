@@ -12,10 +12,10 @@ import (
 	"github.com/granarydb/granary/server/internal/fault"
 )
 
-// The messages of a request are counted before any is decoded, because a message of two bytes takes more
-// than a hundred in memory. Repeated strings count as messages.
+// A request's messages are counted before any is decoded, because a message of two bytes takes more than
+// a hundred in memory. Repeated strings count as messages.
 
-// ProtoCodec is the codec of Connect for protobuf, with a limit on the messages of a request.
+// ProtoCodec is the codec of Connect for protobuf, with a limit on a request's messages.
 type ProtoCodec struct {
 	Most int
 	// Take reserves memory for a decoded message, or returns an error. After an error the message is left

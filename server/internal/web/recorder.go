@@ -59,7 +59,7 @@ func (r *Recorder) Flush() { _ = http.NewResponseController(r.ResponseWriter).Fl
 // Unwrap implements the interface that http.ResponseController uses.
 func (r *Recorder) Unwrap() http.ResponseWriter { return r.ResponseWriter }
 
-// Note records the error of a request, for metrics and the log.
+// Note records a request's error, for metrics and the log.
 func Note(w http.ResponseWriter, r *http.Request, err error) {
 	if rec, ok := w.(*Recorder); ok {
 		rec.Err = err
