@@ -22,7 +22,7 @@ import (
 // the time. It checks the arguments of its calls.
 type cases struct {
 	t      *testing.T
-	of     []string // types are those of the columns
+	of     []string // types of the columns
 	types  []encoding.Type
 	most   uint32 // group of a row
 	spread uint32 // from one subject to the next

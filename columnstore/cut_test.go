@@ -286,7 +286,7 @@ func TestCut_Never(t *testing.T) {
 	}
 }
 
-// A new bucket begins with granules whose bounds are those of the bucket before, and the old bucket's
+// A new bucket begins with granules that have the bounds of the previous bucket, and the old bucket's
 // granules are compacted once.
 func TestCut_Granules(t *testing.T) {
 	store, table := open(t, Options{FutureLimit: -1, Manual: true, BucketRows: 200, GranuleRows: 20, FreshParts: 100, MaxParts: 100}, samples(1000))
@@ -338,7 +338,7 @@ func TestCut_Granules(t *testing.T) {
 	}
 }
 
-// Retention and eviction drop all buckets of a range, and none of a range that stays. So do
+// Retention and eviction drop all buckets of a dropped range, and no bucket of another range. So do
 // floors. The bytes of a range count once.
 func TestCut_Drops(t *testing.T) {
 	t.Run("retention", func(t *testing.T) {

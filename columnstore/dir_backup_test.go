@@ -88,7 +88,7 @@ func TestBackup_HasWhatReturned(t *testing.T) {
 	}
 }
 
-// A directory that nobody writes to is backed up by a reader, also one that a crash has left.
+// A reader backs up a directory that no process writes to, also after a crash.
 func TestBackup_OfReader(t *testing.T) {
 	for seed := range uint64(10) {
 		opts := inSmallDir(crashed(t, seed))
@@ -222,8 +222,7 @@ func TestBackup_BesideWriters(t *testing.T) {
 	t.Logf("%d commits, files up to commit %d", len(ids), filed)
 }
 
-// awaitFiling waits until files were written after those of a commit, and returns the commit of the new
-// ones.
+// awaitFiling waits for files with a later commit than last, and returns their commit.
 func awaitFiling(t *testing.T, store *Store, last uint64) uint64 {
 	t.Helper()
 	for range 60_000 {

@@ -178,8 +178,8 @@ func scanForm(t *testing.T, table *Table, snap *Snapshot, opts ScanOptions) (row
 	return rows, schemas
 }
 
-// TestScan_FormsInOrder: with Ordered, rows come in the order of the key in each form, and a
-// limit returns the first of them.
+// TestScan_FormsInOrder: with Ordered, rows come in key order in each form, and a limit returns the first
+// rows.
 func TestScan_FormsInOrder(t *testing.T) {
 	store, table, rows := filled(t, Options{GranuleRows: 100}, 600)
 	snap := snapshot(t, store)

@@ -160,8 +160,8 @@ func checkPart(t *testing.T, s *schema.Schema, p *PartInfo) {
 	}
 }
 
-// TestInspect_DividedPart splits a granule under a newly inserted part. Each child shows its
-// own rows of the part, and the part's ids, which identify it as one part.
+// TestInspect_DividedPart splits a granule under a newly inserted part. Each child shows its own rows of
+// the part, and the part's ids, which identify the part.
 func TestInspect_DividedPart(t *testing.T) {
 	armed := false
 	var store *Store

@@ -169,8 +169,8 @@ func (a *queryAsker) askScan(v *queryView, where *oracle.Cond[int], chosen []ora
 	return n
 }
 
-// checkOrder compares an ordered scan with one of all columns and rows, which must be
-// in the order of the sorting key.
+// checkOrder compares an ordered scan with a scan of all columns and rows, which must be in the order of
+// the sorting key.
 func (a *queryAsker) checkOrder(v *queryView, opts ScanOptions, columns []int, got []oracle.Cells, all []int) {
 	a.shapes["scan: ordered"]++
 	if opts.Limit > 0 {
@@ -364,7 +364,7 @@ func (a *queryAsker) groupValues(v *queryView, g *Groups, by []int, n int) []ora
 	return out
 }
 
-// groupLists reads the lists of groups: each distinct one has one code.
+// groupLists reads the lists of groups: each distinct list has one code.
 func (a *queryAsker) groupLists(v *queryView, column *GroupColumn, out []oracle.Cells, k int) {
 	if len(column.Codes) != len(out) {
 		a.errorf(v, "column %q has %d codes, want %d", column.Name, len(column.Codes), len(out))

@@ -85,7 +85,7 @@ func (d *querySet) String() string {
 		d.def.SortingKey, d.def.Header, strings.Join(columns, " "))
 }
 
-// queryPool has the columns of schemas. The first ones are in each schema.
+// queryPool has the columns of schemas. The first columns are in each schema.
 var queryPool = []schema.Column{
 	{Name: "kind", Type: encoding.String},
 	{Name: "labels", Type: encoding.String, Dynamic: true},
@@ -324,8 +324,8 @@ func (d *querySet) makeRow(profile oracle.Cells, progress float64) oracle.Cells 
 	return row
 }
 
-// makeTime returns a time in one of twelve ranges, or of two so that these are cut often, and
-// often at the start of one.
+// makeTime returns a time in one of twelve ranges, or of two, because these must be cut often, and often
+// the start of a range.
 func (d *querySet) makeTime() int64 {
 	width := max(d.width, 100)
 	ranges := 12

@@ -16,8 +16,8 @@ import (
 	"github.com/granarydb/granary/internal/oracle"
 )
 
-// groupTexts returns the rows of an answer as unordered text: from its slices, and with names
-// of elements in place of their ids if names is set.
+// groupTexts returns the rows of an answer as unordered text: from its slices, and with element names
+// instead of ids if names is set.
 func groupTexts(g *Groups, names bool) []string {
 	out := make([]string, len(g.Sums))
 	for i := range out {
@@ -122,7 +122,7 @@ func checkRecord(t *testing.T, groups *Groups, form Form, names bool) {
 	}
 }
 
-// TestGroups_RecordOfNothing: the columns are those of any answer, counts as requested.
+// TestGroups_RecordOfNothing: the columns are the same as in any answer, with counts as requested.
 func TestGroups_RecordOfNothing(t *testing.T) {
 	store, table, _ := filled(t, Options{}, 10)
 	snap := snapshot(t, store)

@@ -205,8 +205,8 @@ func compact(t testing.TB, store *Store) {
 	}
 }
 
-// concreteNames returns the concrete columns of rows as a table must name
-// them: in definition order, those of a family sorted, if any row has a value.
+// concreteNames returns the concrete columns of rows as a table must name them: in definition order,
+// columns of a family sorted, if any row has a value.
 func concreteNames(rows []oracle.Row) []string {
 	var names []string
 	for _, c := range wideColumns {

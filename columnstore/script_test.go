@@ -145,7 +145,7 @@ func (s *scripted) fill(c *script.Command) error {
 	return nil
 }
 
-// add inserts rows in a named transaction of the script, or in one of their own.
+// add inserts rows in a named transaction of the script, or in their own transaction.
 func (s *scripted) add(c *script.Command, tx string, rows []scriptRow) (id txn.ID, err error) {
 	if tx != "" {
 		return 0, s.txs[s.known(c, tx)].Insert(context.Background(), s.table, batchOf(rows))
@@ -202,7 +202,7 @@ func (s *scripted) closeSnapshot(c *script.Command) error {
 	return nil
 }
 
-// view runs f on the named snapshot, or on a new one.
+// view runs f on the named snapshot, or on a new snapshot.
 func (s *scripted) view(c *script.Command, f func(*columnstore.Snapshot) error) error {
 	name := c.Text("snapshot", "")
 	if name == "" {

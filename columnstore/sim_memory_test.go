@@ -63,8 +63,8 @@ func (h *simRun) checkMemory() {
 	}
 }
 
-// checkCommitOrder checks G7: each part of a granule is of a later commit than its base part,
-// and not of an earlier one than the fresh part before it.
+// checkCommitOrder checks G7: each fresh part of a granule has a later commit than its base part, and no
+// earlier commit than the previous fresh part.
 func (h *simRun) checkCommitOrder(table int, state *catalog.TableState) {
 	for _, g := range state.Granules.All() {
 		h.sections = g.AppendSections(h.sections[:0])
@@ -97,8 +97,8 @@ func (h *simRun) compare(table int, state *catalog.TableState) {
 	h.compareCuts(table, before, state)
 }
 
-// compareCuts notes buckets that began amid their range, and checks their rows: a part is of
-// one bucket, of times from its start to the end of its range, and not later than its latest.
+// compareCuts records buckets that began inside their range, and checks their rows: a part belongs to one
+// bucket, with times from its start to the end of its range, and not later than its latest time.
 func (h *simRun) compareCuts(table int, before, state *catalog.TableState) {
 	s := h.tables[table].schema
 	for bound, b := range state.Buckets.All() {

@@ -189,7 +189,7 @@ func (h *simRun) snapshot(f func(snap *Snapshot)) bool {
 	return true
 }
 
-// hold reads a snapshot some times.
+// hold reads a snapshot several times.
 func (h *simRun) hold(snap *Snapshot) {
 	for range 1 + h.rng.IntN(3) {
 		h.yieldPoint("reader holds a snapshot")
@@ -359,7 +359,7 @@ func (h *simRun) closeStore() {
 	h.note("close")
 }
 
-// expectClosed accepts the one error that a task may meet.
+// expectClosed accepts the only error that a task may get.
 func (h *simRun) expectClosed(err error) {
 	if !errors.Is(err, ErrClosed) || !h.store.closed.Load() {
 		h.fail("unexpected error: %v", err)

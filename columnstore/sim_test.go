@@ -34,8 +34,8 @@ var (
 	simTrace = flag.Bool("sim.trace", false, "print what each step of a history does")
 )
 
-// TestSimulation runs histories (C1 to C6). It fails at the first wrong one, with the command
-// that runs it again.
+// TestSimulation runs histories (C1 to C6). It fails at the first wrong history, with the command that
+// runs it again.
 func TestSimulation(t *testing.T) {
 	collectRarely(t)
 	events := map[string]int{}
@@ -147,7 +147,7 @@ type task struct {
 	name    string
 	commit  *simCommit // that the task is about to publish
 	drops   bool       // the store drops ranges within the task
-	crowded int64      // bytes when the ranges were chosen that the task drops one after the other; 0: none
+	crowded int64      // bytes in use when the task chose the ranges that it drops one after the other; 0: none chosen
 	next    func() (string, bool)
 	stop    func()
 	yield   func(string) bool
@@ -393,9 +393,9 @@ func (h *simRun) check() {
 	}
 }
 
-// want is the oracle: the rows of the commits at or before one, less those before the floor.
-// The floor of retention and of commits that drop is known. A store in memory with a budget may have raised it
-// further, but never beyond the newest row of any insert.
+// want is the oracle: the rows of all commits up to commit, without rows before the floor. The floor of
+// retention and of drops is known. A store in memory with a budget may have raised it further, but never
+// beyond the newest row of any insert.
 func (h *simRun) want(commit uint64, table int, floor int64) []string {
 	var rows []string
 	gone := map[string]bool{}

@@ -155,7 +155,7 @@ func TestSnapshot_Allocations(t *testing.T) {
 	}
 }
 
-// Stats names the oldest snapshot that is not of the current root, and what it pins.
+// Stats names the oldest snapshot of an older root, and the bytes that it pins.
 func TestStats_OldestSnapshot(t *testing.T) {
 	store, table := open(t, Options{Manual: true, Retention: 20, FutureLimit: -1, GenerationBuckets: 1}, samples(10))
 	insert(t, table, heavy(0, 500))
