@@ -13,25 +13,24 @@ import (
 	"github.com/granarydb/granary/schema"
 )
 
-// ErrRecord reports a record that is malformed or does not fit a schema. The wrapping error
-// names the column and the cause. If the cause is a limit, of package schema or on the memory
-// of a record, it also wraps schema.ErrLimit.
+// ErrRecord reports a record that is malformed or does not fit a schema. The wrapping error names the
+// column and the cause. If the cause is a limit of package schema, or on a record's memory, it also wraps
+// schema.ErrLimit.
 var ErrRecord = errors.New("invalid record")
 
-// Limits on the memory that a record asks for beyond its own bytes.
+// Limits on the memory that a record takes beyond its own bytes.
 const (
-	// maxSpread bounds the memory of the rows without a run of their own, in all run-end
-	// encoded columns of a record: the ends of two runs claim any number of rows.
+	// maxSpread bounds the memory of the rows without their own run, in all run-end encoded columns of a
+	// record, because the ends of two runs can claim any number of rows.
 	maxSpread = 512 << 20
-	// maxShared bounds the bytes of strings and lists that rows share in dictionaries and
-	// runs, counted for each row: the consumer of the batch reads them row by row, and copies
-	// the lists that are new to a table. It is half a million stacks of 60 locations, or
-	// 20,000 of the deepest ones.
+	// maxShared bounds the bytes of strings and lists that rows share in dictionaries and runs, counted
+	// for each row, because the consumer of the batch reads them row by row, and copies lists that are
+	// new to a table. It is half a million stacks of 60 locations, or 20,000 of the deepest stacks.
 	maxShared = schema.MaxExpanded
 )
 
-// Batch copies a record into a batch for a table with the given schema. The columns may come in
-// any order and be left out. A column fits if it holds
+// Batch copies a record into a batch for a table with the given schema. Columns may come in any order,
+// and may be missing. A column fits if it has
 //
 //	Int64     int8 to int64, uint8 to uint32, timestamp in nanoseconds
 //	Uint64    uint8 to uint64
@@ -41,25 +40,24 @@ const (
 //	UUID      fixed_size_binary[16], binary or large_binary (of 16 bytes each)
 //	UUIDList  list or large_list of UUIDs, none of them null; their field has any name
 //
-// Strings, UUIDs, lists and the elements of lists can also be dictionaries with any integer type
-// as index. All columns can be run-end encoded, with int16, int32 or int64 as run ends, but not
-// inside a dictionary, a list or other runs.
+// Strings, UUIDs, lists and the elements of lists can also be dictionaries with any integer type as
+// index. All columns can be run-end encoded, with int16, int32 or int64 as run ends, but not inside a
+// dictionary, a list or other runs.
 //
-// The record is checked in full first, whatever its origin (A3), and nothing of it is kept (A4).
-// Errors wrap ErrRecord. Nulls and missing columns pass here: schema.Check decides which rows a
-// table takes. Rows with the same dictionary entry or run share its string or list. A run-end
-// encoded column with one run for all rows, or a column of numbers or a dictionary with one value or
-// null for all of them, becomes a vector of length 1.
+// The whole record is checked first, whatever its origin (A3), and the batch keeps nothing of it (A4).
+// Errors wrap ErrRecord. Nulls and missing columns are accepted here, because schema.Check decides which
+// rows a table takes. Rows with the same dictionary entry or run share its string or list. A column
+// becomes a vector of length 1 if it is run-end encoded with a single run, or has numbers or a dictionary
+// and the same value, or null, in all rows.
 //
-// It costs about 1 to 50 ns a row and column, least for bools and most for lists (go test -bench
-// Batch). All runs of a run-end encoded column are checked, even for a slice of it.
+// It costs about 1 to 50 ns a row and column, least for bools and most for lists (go test -bench Batch).
+// All runs of a run-end encoded column are checked, even in a slice.
 func Batch(s *schema.Schema, rec arrow.Record) (schema.Batch, error) {
 	return new(Importer).Batch(s, rec)
 }
 
-// Importer is memory for batches of records, which the next record uses again: most of a record
-// of profiles is lists of ids, and they are no use after an insert. The zero value is ready. It is
-// not safe for concurrent use.
+// Importer reuses memory for the batches of records, because a record of profiles is mostly lists of ids,
+// which are of no use after an insert. The zero value is ready. It is not safe for concurrent use.
 type Importer struct {
 	columns map[string]encoding.Vector
 	lists   [][]uuid.UUID
@@ -68,13 +66,13 @@ type Importer struct {
 	inputs  []input
 }
 
-// mostReused bounds the ids and lists that an Importer keeps: 1 MB, the stacks of 2,000 samples.
+// mostReused bounds the ids and lists whose memory an Importer keeps: 1 MB, the stacks of 2,000 samples.
 const mostReused = 1 << 16
 
 // mostColumns bounds the columns for which an Importer keeps a map.
 const mostColumns = 256
 
-// Batch is the function Batch, into the memory of m: the batch is valid until the next call.
+// Batch is the function Batch with memory of m. The batch is valid until the next call.
 func (m *Importer) Batch(s *schema.Schema, rec arrow.Record) (schema.Batch, error) {
 	rows, fields, err := checkShape(rec)
 	if err != nil {
@@ -85,7 +83,7 @@ func (m *Importer) Batch(s *schema.Schema, rec arrow.Record) (schema.Batch, erro
 	in := reader{schema: s, rows: rows, memory: m}
 	inputs := slices.Grow(m.inputs[:0], len(fields))[:len(fields)]
 	m.inputs = inputs
-	defer clear(inputs) // which refer to the record
+	defer clear(inputs) // inputs refer to the record
 	for i, f := range fields {
 		if len(f.Name) > schema.MaxName {
 			return schema.Batch{}, fmt.Errorf("%w: column %d: %w: name of %d bytes, at most %d",
@@ -109,7 +107,7 @@ func (m *Importer) Batch(s *schema.Schema, rec arrow.Record) (schema.Batch, erro
 	return batch, nil
 }
 
-// reuse prepares the memory for a record of so many columns.
+// reuse prepares the memory for a record with `columns` columns.
 func (m *Importer) reuse(columns int) {
 	if cap(m.ids)+cap(m.lists)+cap(m.ends) > mostReused {
 		m.lists, m.ids, m.ends = nil, nil, nil
@@ -121,7 +119,7 @@ func (m *Importer) reuse(columns int) {
 	clear(m.columns)
 }
 
-// room returns memory for a number of lists, and for their ids, without a length.
+// room returns empty slices with room for `lists` lists and `ids` ids.
 func (m *Importer) room(lists, ids int) ([][]uuid.UUID, []uuid.UUID) {
 	if lists > cap(m.lists)-len(m.lists) {
 		m.lists = make([][]uuid.UUID, 0, lists)
@@ -157,8 +155,8 @@ func checkShape(rec arrow.Record) (rows int, fields []arrow.Field, err error) {
 	return int(n), fields, nil
 }
 
-// reader reads the columns of one record. It opens all of them, which bounds their memory,
-// before it reads the first.
+// reader reads a record's columns. It opens all columns before it reads the first, because that bounds
+// their memory.
 type reader struct {
 	schema *schema.Schema
 	memory *Importer
@@ -175,7 +173,7 @@ type input struct {
 	runs runs // if it is run-end encoded
 }
 
-// open checks the type, the length and the runs of a column.
+// open checks the type, the length and a column's runs.
 func (r *reader) open(name string, column arrow.Array) (input, error) {
 	i, ok := r.schema.Resolve(name)
 	switch {
@@ -204,13 +202,13 @@ func (r *reader) open(name string, column arrow.Array) (input, error) {
 	return in, nil
 }
 
-// read returns the values of a column.
+// read returns a column's values.
 func (r *reader) read(in *input) (encoding.Vector, error) {
 	id, n := typeID(in.data), len(in.runs.ends)
 	if id != arrow.RUN_END_ENCODED {
 		rows := r.rows
 		if rows > 1 && isConstant(in.data) {
-			rows = 1 // the value stands for all rows
+			rows = 1 // all rows have the value
 		}
 		v, err := r.memory.newVector(in.typ, in.data, 0, rows)
 		if err != nil || id != arrow.DICTIONARY {
@@ -225,7 +223,7 @@ func (r *reader) read(in *input) (encoding.Vector, error) {
 	if err != nil {
 		return encoding.Vector{}, fmt.Errorf("values of runs: %w", err)
 	}
-	if n > 1 { // otherwise the value stands for all rows
+	if n > 1 { // otherwise all rows have the value
 		v = in.runs.spread(&v)
 	}
 	return v, r.share(&v)

@@ -151,7 +151,7 @@ func inCases() []inCase {
 	return cases
 }
 
-// runLengths is how often runCases repeats the rows of a case.
+// runLengths is how often runCases repeats a case's rows.
 var runLengths = []int{1, 3, 2, 1, 4}
 
 // runCases lists the cases run-end encoded, with one type of run ends for each.

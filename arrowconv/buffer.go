@@ -5,14 +5,14 @@ import (
 	"github.com/apache/arrow/go/v14/arrow/memory"
 )
 
-// buffer is Arrow memory that grows at its end, at least by doubling, until an array takes it
-// over. When it is filled again, it starts with room for its previous content.
+// buffer is Arrow memory that grows at its end, at least by doubling, until an array takes it over. When
+// it is filled again, it starts with room for its previous content.
 type buffer struct {
 	mem  memory.Allocator
 	buf  *memory.Buffer // nil while it has no memory
 	all  []byte         // its memory
 	n    int            // bytes of it in use
-	last int            // bytes handed over last, and some more
+	last int            // bytes of the last take, and some more
 }
 
 // grow appends n bytes and returns them, valid until the next grow. Their content is
@@ -25,8 +25,7 @@ func (b *buffer) grow(n int) []byte {
 	return b.all[from:b.n]
 }
 
-// reserve makes room for n more bytes, so that growing by as much in small
-// steps copies nothing.
+// reserve makes room for n more bytes, so that growing by n in small steps copies nothing.
 func (b *buffer) reserve(n int) {
 	if n > len(b.all)-b.n {
 		b.extend(n)
@@ -71,16 +70,14 @@ func (b *buffer) release() {
 	}
 }
 
-// validity is the null bitmap of a column. It holds no bits until the first null. From then on
-// every bit that no null has cleared is 1, beyond the last row too, so rows with a value need
-// no call.
+// validity is the null bitmap of a column. It has no bits until the first null. After that, every bit
+// that no null has cleared is 1, beyond the last row too, so rows with a value need no call.
 type validity struct {
 	bits  buffer
 	nulls int
 }
 
-// null makes the n rows from row i on null; i is not below the end of the previous call's
-// rows.
+// null makes n rows from row i on null. i is not below the end of the previous call's rows.
 func (v *validity) null(i, n int) {
 	if n == 0 {
 		return
@@ -99,7 +96,7 @@ func (v *validity) is(i int) bool {
 	return v.nulls > 0 && i < 8*v.bits.n && bitutil.BitIsNotSet(v.bits.bytes(), i)
 }
 
-// forget removes row i, which is the last and null.
+// forget removes row i, which must be the last row and null.
 func (v *validity) forget(i int) {
 	bitutil.SetBit(v.bits.bytes(), i)
 	v.nulls--
@@ -113,7 +110,7 @@ func (v *validity) cover(n int) {
 	}
 }
 
-// take hands over the bitmap of n rows: nil if none is null.
+// take hands over the bitmap of n rows. It returns nil if no row is null.
 func (v *validity) take(n int) (bits *memory.Buffer, nulls int) {
 	if v.nulls == 0 {
 		v.release()
@@ -129,8 +126,8 @@ func (v *validity) release() {
 	v.nulls = 0
 }
 
-// fillWith sets all elements to a value. Copies of a filled prefix are quicker than stores, as
-// long as the prefix stays in the first-level cache.
+// fillWith sets all elements to value. It copies a filled prefix, which is faster than stores while the
+// prefix stays in the first-level cache.
 func fillWith[T uint8 | uint32 | uint64](dst []T, value T) {
 	n := min(32, len(dst))
 	for i := range dst[:n] {
@@ -141,7 +138,7 @@ func fillWith[T uint8 | uint32 | uint64](dst []T, value T) {
 	}
 }
 
-// repeatBytes fills dst, whose length is a multiple of that of value, with copies of value.
+// repeatBytes fills dst with copies of value. The length of dst is a multiple of the length of value.
 func repeatBytes(dst, value []byte) {
 	n := copy(dst, value)
 	for n < len(dst) {

@@ -12,26 +12,24 @@ import (
 	"github.com/granarydb/granary/encoding/dict"
 )
 
-// ErrBuild reports that the rows given to a Builder do not make a record; the wrapping error
-// names the field. The cause is a mistake of the caller, or more than 2^31 bytes or elements
-// of strings or lists in one record.
+// ErrBuild reports that a builder's rows do not make a record. The wrapping error names the field. The
+// cause is a mistake of the caller, or more than 2^31 bytes or elements of strings or lists in a record.
 var ErrBuild = errors.New("rows do not make a record")
 
-// RecordBuilder makes records from rows that are appended column by column. Record reports mistakes
-// of earlier calls, such as a wrong type or uneven lengths. A Builder is not safe for
-// concurrent use.
+// RecordBuilder makes records from rows that are appended column by column. Record reports mistakes of
+// earlier calls, such as a wrong type or uneven lengths. It is not safe for concurrent use.
 type RecordBuilder struct {
 	schema  *arrow.Schema
 	columns []column
 	memory  *recycler
-	rows    int   // of a record without fields
+	rows    int   // for a record without fields
 	err     error // the first mistake since the last record
 }
 
-// NewRecordBuilder returns an empty builder of records of a form. It takes the memory of records
-// from mem, or from the Go heap if mem is nil, and reuses the memory of records that are
-// released before the builder (A7). It panics if the form is unknown, or if a field's type is
-// not one of package encoding. The caller releases the builder.
+// NewRecordBuilder returns an empty builder for records of a form. It takes the memory of records from
+// mem, or from the Go heap if mem is nil, and reuses the memory of records that are released before the
+// builder (A7). It panics if the form is unknown, or if a field's type is not one of package encoding.
+// The caller releases the builder.
 func NewRecordBuilder(mem memory.Allocator, form Form, fields []Field) *RecordBuilder {
 	if mem == nil {
 		mem = newHeap()
@@ -46,47 +44,46 @@ func NewRecordBuilder(mem memory.Allocator, form Form, fields []Field) *RecordBu
 // Schema returns the schema of the records.
 func (b *RecordBuilder) Schema() *arrow.Schema { return b.schema }
 
-// Words appends rows of an encoded column of the field's type: words is a range of from.Words,
-// and valid tells which rows have a value. If valid is nil, all rows of a fixed type have one.
-// Rows of another type have one if their word is not 0, which is always null.
+// Words appends rows of an encoded column with the field's type. words is a range of from.Words, and
+// valid tells which rows have a value. If valid is nil, all rows of a fixed type have one. Rows of
+// another type have one if their word is not 0, which is always null.
 //
-// Words is fastest if all calls for one field between two records bring columns of one
-// dictionary. Values of different dictionaries, and of plain columns in a coded field, are
-// unified by their bytes. The builder retains only the dictionary of the arguments. It keeps a
-// dictionary of lists, and the lists read from it, until another one comes.
+// Words is fastest if all calls for a field between two records have the same dictionary. Values of
+// different dictionaries, and of plain columns in a coded field, are unified by their bytes. The builder
+// retains only the dictionary. It keeps a dictionary of lists, and the lists read from it, until another
+// dictionary comes.
 func (b *RecordBuilder) Words(field int, from *encoding.Column, words []uint64, valid []bool) {
 	if b.err == nil {
 		b.note(field, b.columns[field].appendWords(from, words, valid))
 	}
 }
 
-// Constant appends n rows with one word of an encoded column of the field's type. They have a
-// value, unless the type is not fixed and the word is 0. It costs one look-up and the memory
-// of the rows.
+// Constant appends n rows with the same word of an encoded column with the field's type. They have a
+// value, unless the type is not fixed and the word is 0. It costs one look-up and the memory of the rows.
 func (b *RecordBuilder) Constant(field int, from *encoding.Column, word uint64, n int) {
 	if b.err == nil {
 		b.note(field, b.columns[field].constant(from, word, n))
 	}
 }
 
-// Lists appends rows to a UUIDList field, each the code of a list of an answer, or 0 for null.
-// Unlike Words it keeps no list for the next record.
+// Lists appends rows to a UUIDList field. A row is a list's code in from, or 0 for null. Unlike Words it
+// keeps no list for the next record.
 func (b *RecordBuilder) Lists(field int, from dict.ListView, codes []uint32) {
 	if b.err == nil {
 		b.note(field, b.columns[field].appendLists(from, codes))
 	}
 }
 
-// Vector appends the rows of a vector of the field's type, which must not be UUIDList. It
-// retains nothing of the vector.
+// Vector appends the rows of a vector with the field's type, which must not be UUIDList. It retains
+// nothing of the vector.
 func (b *RecordBuilder) Vector(field int, v *encoding.Vector) {
 	if b.err == nil {
 		b.note(field, b.columns[field].appendVector(v))
 	}
 }
 
-// Repeat appends n rows with one string, such as a label of a series, to a String field. In a
-// coded field it costs one look-up and 4 bytes a row, run-end encoded 8 bytes in all.
+// Repeat appends n rows with the same string, such as a label of a series, to a String field. It costs
+// one look-up, and in a coded field 4 bytes a row, or 8 bytes in total if it is run-end encoded.
 func (b *RecordBuilder) Repeat(field int, value string, n int) {
 	if b.err == nil {
 		b.note(field, b.columns[field].repeat(value, n))
@@ -110,8 +107,8 @@ func (b *RecordBuilder) note(field int, err error) {
 // Len returns the number of rows of a field since the last record.
 func (b *RecordBuilder) Len(field int) int { return b.columns[field].len() }
 
-// Size returns the bytes of strings and lists in the record so far, in all fields; they limit
-// the number of rows. O(fields).
+// Size returns the bytes of strings and lists in the record so far, in all fields, because they limit the
+// number of rows. O(fields).
 func (b *RecordBuilder) Size() int {
 	n := 0
 	for i := range b.columns {
@@ -120,12 +117,11 @@ func (b *RecordBuilder) Size() int {
 	return n
 }
 
-// Rows appends n rows to a record without fields, which still has a number of rows. With
-// fields it does nothing.
+// Rows appends n rows to a record without fields. With fields it does nothing.
 func (b *RecordBuilder) Rows(n int) { b.rows += n }
 
-// Record returns the rows as a record, which the caller releases, and empties the builder.
-// Errors wrap ErrBuild; the builder is empty after an error too (A2).
+// Record returns the rows as a record, which the caller releases, and empties the builder. Errors wrap
+// ErrBuild. The builder is empty after an error too (A2).
 func (b *RecordBuilder) Record() (arrow.Record, error) {
 	defer b.reset()
 	if err := b.check(); err != nil {

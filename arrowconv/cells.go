@@ -10,15 +10,15 @@ import (
 	"github.com/granarydb/granary/encoding/dict"
 )
 
-// cells is values of one field, or nulls, in the buffers of an Arrow array.
+// cells has a field's values, or nulls, in the buffers of an Arrow array.
 type cells struct {
 	of       encoding.Type
 	typ      arrow.DataType
 	n        int
 	validity validity
 	words    buffer      // fixed types: the values; coded: uint32 indexes
-	values   values      // of plain strings, UUIDs and lists
-	lists    *listReader // of plain lists
+	values   values      // plain strings, UUIDs and lists
+	lists    *listReader // reads plain lists
 	dict     *dictionary // coded; else nil
 }
 
@@ -35,8 +35,8 @@ func newCells(mem memory.Allocator, form Form, f *Field) cells {
 	return c
 }
 
-// follow prepares for words of another column of the same type. most is the greatest word, if
-// records may share lists.
+// follow prepares for words of another column with the same type. most is the greatest word, if records
+// may share lists.
 func (c *cells) follow(from *encoding.Column, most uint64) error {
 	switch {
 	case c.dict != nil:
@@ -55,7 +55,7 @@ func (c *cells) follow(from *encoding.Column, most uint64) error {
 	return nil
 }
 
-// followLists prepares for codes of lists of an answer.
+// followLists prepares for codes of lists in from.
 func (c *cells) followLists(from dict.ListView) error {
 	if c.dict == nil {
 		c.lists.follow(from, nil)
@@ -161,8 +161,8 @@ func (c *cells) appendIndexes(n int) []uint32 {
 	return arrow.Uint32Traits.CastFromBytes(c.words.grow(4 * n))
 }
 
-// appendFixed appends values that are their own words. Except for bools, these are the values
-// of an Arrow buffer too.
+// appendFixed appends values that are their own words. Except for bools, these are the bytes of an Arrow
+// buffer too.
 func (c *cells) appendFixed(words []uint64, valid []bool) {
 	if c.of == encoding.Bool {
 		bits := c.growBits(len(words))
@@ -180,14 +180,14 @@ func (c *cells) appendFixed(words []uint64, valid []bool) {
 	c.n += len(words)
 }
 
-// growBits makes room for the bits of n more bools and returns all of them.
+// growBits makes room for the bits of n more bools and returns all bits.
 func (c *cells) growBits(n int) []byte {
 	missing := int(bitutil.BytesForBits(int64(c.n+n))) - c.words.n
 	clear(c.words.grow(missing))
 	return c.words.bytes()
 }
 
-// appendPlain appends the value of a word.
+// appendPlain appends a word's value.
 func (c *cells) appendPlain(from *encoding.Column, word uint64, null bool) error {
 	if null {
 		return c.appendEmpty()
@@ -210,7 +210,7 @@ func (c *cells) appendEmpty() error {
 	return c.values.close()
 }
 
-// constant appends one word, which is not null, of the column given to follow n times.
+// constant appends a word of the column given to follow n times. The word is not null.
 func (c *cells) constant(from *encoding.Column, word uint64, n int) error {
 	switch {
 	case c.dict != nil:
@@ -237,7 +237,7 @@ func (c *cells) constant(from *encoding.Column, word uint64, n int) error {
 	return nil
 }
 
-// appendLists appends lists of ids of the answer given to followLists; code 0 is null.
+// appendLists appends lists of ids given to followLists. Code 0 is null.
 func (c *cells) appendLists(codes []uint32) error {
 	for i, code := range codes {
 		if code == 0 {
@@ -251,7 +251,7 @@ func (c *cells) appendLists(codes []uint32) error {
 	return c.dict.appendLists(c.appendIndexes(len(codes)), codes)
 }
 
-// list appends a list of the answer given to followLists; code 0 is null.
+// list appends a list given to followLists. Code 0 is null.
 func (c *cells) list(code uint32) error {
 	switch {
 	case code == 0:
@@ -388,7 +388,7 @@ func (c *cells) done() {
 	}
 }
 
-// listReader returns the reader of lists, nil for other types.
+// listReader returns the reader of lists, or nil for other types.
 func (c *cells) listReader() *listReader {
 	if c.dict != nil {
 		return c.dict.lists

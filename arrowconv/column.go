@@ -11,11 +11,11 @@ import (
 	"github.com/granarydb/granary/encoding/dict"
 )
 
-// column collects the rows of one field: a cell a row or, run-end encoded, a cell a run.
+// column collects a field's rows: a cell for each row or, if run-end encoded, for each run.
 type column struct {
 	field Field
 	cells cells
-	runs  *runBuilder // nil: none
+	runs  *runBuilder // nil: not run-end encoded
 }
 
 func newColumn(mem memory.Allocator, form Form, f Field) column {
@@ -80,7 +80,7 @@ func (c *column) appendWords(from *encoding.Column, words []uint64, valid []bool
 	return nil
 }
 
-// constant appends n rows of one word, which is not null, of an encoded column.
+// constant appends n rows with the same word of an encoded column. The word is not null.
 func (c *column) constant(from *encoding.Column, word uint64, n int) error {
 	if err := c.checkType(from.Type()); err != nil {
 		return err
@@ -94,7 +94,7 @@ func (c *column) constant(from *encoding.Column, word uint64, n int) error {
 	return c.times(n, func(n int) error { return c.cells.constant(from, word, n) })
 }
 
-// appendLists appends rows of lists with codes of an answer.
+// appendLists appends rows of lists by their codes in from.
 func (c *column) appendLists(from dict.ListView, codes []uint32) error {
 	if err := c.checkType(encoding.UUIDList); err != nil {
 		return err
@@ -116,7 +116,7 @@ func (c *column) appendLists(from dict.ListView, codes []uint32) error {
 	return nil
 }
 
-// repeat appends n rows with one string.
+// repeat appends n rows with the same string.
 func (c *column) repeat(value string, n int) error {
 	if c.field.Type != encoding.String {
 		return fmt.Errorf("a string repeated in rows of type %v", c.field.Type)
@@ -127,7 +127,7 @@ func (c *column) repeat(value string, n int) error {
 // nulls appends n rows without a value.
 func (c *column) nulls(n int) error { return c.times(n, c.cells.nulls) }
 
-// times appends n equal rows: n cells, or one cell and its run.
+// times appends n equal rows: n cells, or a cell and its run.
 func (c *column) times(n int, add func(n int) error) error {
 	switch {
 	case n < 0:

@@ -8,29 +8,28 @@ import (
 	"github.com/granarydb/granary/encoding/dict"
 )
 
-// dictionary is the local dictionary of one column of one record.
+// dictionary is the local dictionary of a column in a record.
 //
-// Most records see one dictionary of the store, where two codes never stand for one value
-// (encoding E3), so values are looked up by code alone. Once values come from elsewhere too (a
-// repeated string, a plain column, the dictionary of another generation), they are looked up
-// by their bytes. Lists of names are not: each list of ids has its own.
+// Most records see one dictionary of the store. Two of its codes never have the same value (encoding E3),
+// so values are looked up by code alone. When values come from elsewhere too (a repeated string, a plain
+// column, the dictionary of another generation), they are looked up by their bytes. Lists of names are
+// not, because each list of ids has its own list of names.
 //
-// When records share all lists of the store's dictionary, the code of a list is its index plus
-// 1.
+// When records share all lists of the store's dictionary, a list's code is its index plus 1.
 type dictionary struct {
 	values  values
-	lists   *listReader       // of lists; else nil
+	lists   *listReader       // for lists; else nil
 	dict    *dict.Values      // dictionary of the codes in local, or
-	listed  *dict.Lists       // that of the lists
+	listed  *dict.Lists       // dictionary of the lists
 	local   pages[localCode]  // by code
-	epoch   uint32            // of the valid entries of local
+	epoch   uint32            // epoch of the valid entries of local
 	byValue map[string]uint32 // nil while all values are from dict or listed
 
 	shared bool // the current record has the array of lists, and no values
 }
 
-// localCode is the local code of a code, valid if it has the dictionary's epoch. A new record
-// therefore clears nothing.
+// localCode is the local code of a code. It is valid if it has the dictionary's epoch, so a new record
+// clears nothing.
 type localCode struct{ epoch, code uint32 }
 
 func newDictionary(mem memory.Allocator, form Form, f *Field) *dictionary {
@@ -56,8 +55,7 @@ func (d *dictionary) follow(from *encoding.Column) {
 // inArray reports whether a list is in the array that records share.
 func (d *dictionary) inArray(code uint32) bool { return int(code-1) < d.lists.array.Len() }
 
-// mayShare reports whether a record that shares the array can take codes of a dictionary up to
-// most.
+// mayShare reports whether a record that shares the array can take codes of a dictionary up to most.
 func (d *dictionary) mayShare(from *dict.Lists, most uint64) bool {
 	return d.listed == from && (most == 0 || d.inArray(uint32(most)))
 }
@@ -68,7 +66,7 @@ func (d *dictionary) followLists(from dict.ListView) {
 	d.lists.follow(from, nil)
 }
 
-// leave forgets the codes of a column.
+// leave forgets a column's codes.
 func (d *dictionary) leave() {
 	if d.values.n > 0 {
 		d.findByValue()
@@ -76,7 +74,7 @@ func (d *dictionary) leave() {
 	d.forget()
 }
 
-// find returns the local code of a code, if it was used before.
+// find returns the local code of a code that was used before.
 func (d *dictionary) find(code uint32) (local uint32, ok bool) {
 	if d.shared {
 		return code - 1, d.inArray(code)
@@ -88,7 +86,7 @@ func (d *dictionary) find(code uint32) (local uint32, ok bool) {
 	return known.code, true
 }
 
-// code returns the local code of a word, which is not null, of the column given to follow.
+// code returns the local code of a word of the column given to follow. The word is not null.
 func (d *dictionary) code(from *encoding.Column, word uint64) (uint32, error) {
 	if isPlain(from) {
 		return addValue(d, from.Bytes(word))
@@ -107,11 +105,11 @@ func (d *dictionary) code(from *encoding.Column, word uint64) (uint32, error) {
 	return local, nil
 }
 
-// isPlain reports whether a column, which is not of a fixed type, has its own codes.
+// isPlain reports whether a column, which has no fixed type, has its own codes.
 func isPlain(c *encoding.Column) bool { return c.Dict() == nil && c.Lists() == nil }
 
-// appendLists sets indexes to the local codes of lists of ids of an answer, and to 0 for code
-// 0. It reads all new lists together.
+// appendLists sets indexes to the local codes of lists of ids, and to 0 for code 0. It reads all new
+// lists together.
 func (d *dictionary) appendLists(indexes, codes []uint32) error {
 	if d.byValue != nil {
 		for i, code := range codes {
@@ -143,7 +141,7 @@ func (d *dictionary) appendLists(indexes, codes []uint32) error {
 	return d.values.appendLists(&d.lists.cursor, fresh, members)
 }
 
-// list is code of lists.
+// list is code for lists.
 func (d *dictionary) list(code uint32) (uint32, error) {
 	if local, ok := d.find(code); ok {
 		return local, nil
@@ -170,7 +168,7 @@ func (d *dictionary) addList(code uint32) (uint32, error) {
 	return local, nil
 }
 
-// addValue returns the local code of a value, giving it one unless byValue has it.
+// addValue returns the local code of a value. It assigns a new code unless byValue has the value.
 func addValue[V string | []byte](d *dictionary, value V) (uint32, error) {
 	if local, ok := d.byValue[string(value)]; ok {
 		return local, nil
@@ -223,14 +221,14 @@ func (d *dictionary) reset() {
 	d.values.release()
 }
 
-// pageLen is the number of elements of a page: a record of few rows pays for few pages,
-// however large the store's dictionary is. A plain slice of 300,000 codes costs 1.2 MB.
+// pageLen is the number of elements of a page. A record of few rows takes few pages, however large the
+// store's dictionary is. A plain slice of 300,000 codes would take 1.2 MB.
 const pageLen = 256
 
 // pages is a sparse slice: it has memory only near the elements in use.
 type pages[T any] struct{ all []*[pageLen]T }
 
-// find returns an element, nil if its page does not exist.
+// find returns an element, or nil if its page does not exist.
 func (p *pages[T]) find(i uint32) *T {
 	if n := i / pageLen; n < uint32(len(p.all)) && p.all[n] != nil {
 		return &p.all[n][i%pageLen]
@@ -238,7 +236,7 @@ func (p *pages[T]) find(i uint32) *T {
 	return nil
 }
 
-// make returns an element, and makes its page if needed; new elements are zero.
+// make returns an element, and makes its page if needed. New elements are zero.
 func (p *pages[T]) make(i uint32) *T {
 	if element := p.find(i); element != nil {
 		return element

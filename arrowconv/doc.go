@@ -1,9 +1,9 @@
-// Package arrowconv turns encoded columns into Arrow records, and Arrow records into vectors. Only
-// this package and the writers of files of records (export, and parquet of the command) touch Arrow
+// Package arrowconv turns encoded columns into Arrow records, and Arrow records into vectors. Only this
+// package and the packages that write records to files (export, and the command's parquet) touch Arrow
 // arrays.
 //
-// A [RecordBuilder] makes records for export from the words of encoded columns, a column at a time.
-// Engines differ in the types that they read, so there are three forms:
+// A [RecordBuilder] makes records for export from the words of encoded columns, column by column. There
+// are three forms, because engines differ in the types that they read:
 //
 //	             FormDictionary                   FormNative   FormPlain
 //	Int64        int64                            the same     int64
@@ -21,9 +21,9 @@
 // where fsb is fixed_size_binary. Fields of FormNative can be run-end encoded (Field.Runs):
 // run_end_encoded<int32, T>, where T is the type in the table.
 //
-// The words of a fixed type are the values of an Arrow buffer, so such rows are copied. The codes
-// of a dictionary of the store are mapped to those of a dictionary for one record, and a value is
-// read when its code first occurs. Run-end encoded columns store a value for each run, and its end:
+// A fixed type's words are the values of an Arrow buffer, so such rows are copied. The codes of a store's
+// dictionary are mapped to codes of the record's dictionary, and a value is read when its code first
+// occurs. Run-end encoded columns store a value for each run, and its end:
 //
 //	words     7 7 9 0 0 7     codes of the store, 0 is null
 //	indexes   0 0 1 - - 0     in the record
@@ -33,10 +33,9 @@
 //	indexes   0 1 - 0         the null is in the child: the array itself has none
 //	values    [ value(7) value(9) ]
 //
-// Lists are most of the bytes of a record of profiles, and many records have the same lists. Single
-// reads of lists are slow. After some of them, all lists of the store's dictionary are read at
-// once, and become the dictionary of all later records of the field, if they may share it
-// (Field.Shared):
+// Lists take most bytes of a record of profiles, and many records have the same lists. Reading lists one
+// by one is slow. After an eighth of them, all lists of the store's dictionary are read at once, and
+// become the dictionary of all later records of the field, if they may share it (Field.Shared):
 //
 //	store     code 1 -> [a b]  code 2 -> [c b]  code 3 -> []
 //	array     [ [a b] [c b] [] ]        one for many records
@@ -44,16 +43,16 @@
 //
 // An [IntervalBuilder] makes records of the states of histories (NewIntervalSchema).
 //
-// For import, [Batch] checks a record of any origin, then copies it into the vectors of a batch. It
-// trusts nothing: not the lengths, not the offsets, not that text is UTF-8. An [Importer] uses the
-// memory of the lists again for the next record.
+// For import, [Batch] checks a record of any origin, then copies it into a batch's vectors. It trusts
+// nothing: neither lengths nor offsets, nor that text is UTF-8. An [Importer] reuses the memory of the
+// lists for the next record.
 //
 // # Invariants
 //
-//	A1  The dictionary of a record holds the values that its rows have, each
-//	    once, in the order of their first use. Two exceptions: a shared one of
-//	    lists has all that the store's dictionary had at a time, by code; and
-//	    one of names has a list for each list of ids, though two can be equal.
+//	A1  The dictionary of a record has the values of its rows, each
+//	    once, in the order of their first use. Two exceptions: a shared dictionary of
+//	    lists has all lists that the store's dictionary had at a time, by code; and
+//	    a dictionary of names has a list for each list of ids, even if two are equal.
 //	A2  A record has columns of one length and no null in a field that is not
 //	    nullable. If rows do not make such a record, Record returns an error,
 //	    and the builder is as empty as after a success.
@@ -70,10 +69,10 @@
 //
 // # Ownership
 //
-// A Builder is not safe for concurrent use, and its creator releases it. A record owns its memory,
-// all of it from the builder's allocator. Its recipient releases it, in any goroutine and possibly
-// after the builder. Strings and slices read from its arrays become invalid with it. Batch neither
-// keeps nor releases a record; reading one takes no lock and writes nothing to it.
+// A Builder is not safe for concurrent use, and its creator releases it. A record owns its memory, all of
+// it from the builder's allocator. Its recipient releases it, in any goroutine and possibly after the
+// builder. Strings and slices read from its arrays become invalid with it. Batch neither keeps nor
+// releases a record; reading one takes no lock and writes nothing to it.
 //
 // # Traps of Arrow v14
 //

@@ -12,8 +12,8 @@ import (
 // uuidLen is the length of a UUID in bytes.
 const uuidLen = 16
 
-// The Arrow types of values. Elements of lists are never null, but are declared nullable as
-// arrow.ListOf does by default: that form was tested with engines.
+// The Arrow types of values. Elements of lists are never null, but are declared nullable as arrow.ListOf
+// does by default, because that form was tested with engines.
 var (
 	uuidType  = &arrow.FixedSizeBinaryType{ByteWidth: uuidLen}
 	listType  = arrow.ListOf(uuidType)
@@ -22,38 +22,38 @@ var (
 	timeType  = &arrow.TimestampType{Unit: arrow.Nanosecond}
 )
 
-// ElementNames appends to dst the names of an element of a list, given its id and its record, which
-// is nil if it has none: any number of names, in order. It must not retain or change the
-// record. Bytes that are not UTF-8 become U+FFFD.
+// ElementNames appends to dst the names of an element of a list, any number in order. record is the
+// element's record, or nil. It must not retain or change the record. Bytes that are not UTF-8 become
+// U+FFFD.
 type ElementNames func(dst []string, id uuid.UUID, record []byte) []string
 
-// Field is one column of a Builder's records.
+// Field is a column of a builder's records.
 type Field struct {
 	// Name is the column's name in the record.
 	Name string
 	// Type is the type of the values.
 	Type encoding.Type
-	// Coded makes strings and UUIDs a dictionary, unless the form is FormPlain. It is ignored
-	// for lists, which then always are one, and for fixed types, which never are.
+	// Coded makes strings and UUIDs a dictionary, unless the form is FormPlain. It is ignored for lists,
+	// which are always a dictionary in these forms, and for fixed types, which never are.
 	Coded bool
-	// Runs makes the field run-end encoded in FormNative; in other forms it is ignored.
+	// Runs makes the field run-end encoded in FormNative. Other forms ignore it.
 	Runs bool
-	// Shared lets records share one dictionary of UUIDList, unless the field has Names: the
-	// one of all lists of the store's dictionary, once these have been read (A1). It suits
-	// consumers that read records as they are, or write a dictionary only when it changes. It
-	// does not suit consumers that convert the dictionary of each record.
+	// Shared lets records share a dictionary for a UUIDList field without Names: it has all lists of the
+	// store's dictionary, after these have been read (A1). It suits consumers that read records as they
+	// are, or write a dictionary only when it changes. It does not suit consumers that convert each
+	// record's dictionary.
 	Shared bool
-	// Many announces that rows will have most of the lists of the dictionary: records share all
-	// of them from the first on, not only after an eighth has been added. Lists of more than
-	// 8 Mi elements in all are not shared.
+	// Many announces that rows will have most lists of the dictionary. Records then share all lists from
+	// the first record on, not only after an eighth was added. Lists with more than 8 Mi elements in
+	// total are not shared.
 	Many bool
 	// Time makes Int64 a timestamp in nanoseconds without a zone. Other types ignore it.
 	Time bool
 	// Nullable allows rows without a value.
 	Nullable bool
-	// Names, if not nil, makes UUIDList lists of strings: the names of their elements,
-	// end to end. It is called from the builder's goroutine, once for each distinct
-	// element of the lists of one dictionary. For other types it is ignored.
+	// Names, if not nil, turns UUIDList into lists of strings: the names of all elements, concatenated.
+	// The builder's goroutine calls it once for each distinct element of a dictionary's lists. Other
+	// types ignore it.
 	Names ElementNames
 }
 
@@ -62,12 +62,11 @@ func (f *Field) coded(form Form) bool {
 	return form != FormPlain && (f.Type == encoding.UUIDList || f.Coded && !f.Type.Fixed())
 }
 
-// named reports whether the field has names in place of ids.
+// named reports whether the field has names instead of ids.
 func (f *Field) named() bool { return f.Type == encoding.UUIDList && f.Names != nil }
 
-// cellType returns the Arrow type of the field's values: of each row or, if it is run-end
-// encoded, of each run. It panics if the field's type is unknown: fields come from code, not
-// from input.
+// cellType returns the Arrow type of the field's cells: one for each row or, if run-end encoded, for each
+// run. It panics if the field's type is unknown, because fields come from code, not from input.
 func (f *Field) cellType(form Form) arrow.DataType {
 	if f.coded(form) {
 		return &arrow.DictionaryType{IndexType: arrow.PrimitiveTypes.Uint32, ValueType: f.valueType()}
@@ -109,8 +108,8 @@ func (f *Field) valueType() arrow.DataType {
 	panic(fmt.Sprintf("arrowconv: unknown type: %v", f.Type))
 }
 
-// NewSchema returns the schema of the records of a Builder with the same form and fields. It
-// panics if the form is unknown, or if a field's type is not one of package encoding.
+// NewSchema returns the schema of the records of a RecordBuilder with the same form and fields. It panics
+// if the form is unknown, or if a field's type is not one of package encoding.
 func NewSchema(form Form, fields []Field) *arrow.Schema {
 	if !form.Known() {
 		panic(fmt.Sprintf("arrowconv: %v", form))

@@ -279,7 +279,7 @@ func TestNotNullable(t *testing.T) {
 	}
 }
 
-// feeder appends rows to a builder by all of its methods, and records them.
+// feeder appends rows to a builder by all its methods, and records them.
 type feeder struct {
 	out   *RecordBuilder
 	field Field

@@ -8,7 +8,7 @@ import (
 	"github.com/granarydb/granary/encoding"
 )
 
-// appendVector appends the rows of a vector.
+// appendVector appends a vector's rows.
 func (c *column) appendVector(v *encoding.Vector) error {
 	if err := c.checkType(v.Type); err != nil {
 		return err

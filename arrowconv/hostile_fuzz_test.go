@@ -22,9 +22,9 @@ import (
 // maxSteps bounds how often one input damages its record.
 const maxSteps = 30
 
-// FuzzRecord builds a record as the input directs: of any types in any form, sliced, and then
-// damaged. Batch must accept the records that slowValid accepts. The rows of each accepted
-// record must be those that slowRows reads.
+// FuzzRecord builds a record as the input directs: of any types in any form, sliced, and then damaged.
+// Batch must accept the records that slowValid accepts. Each accepted record's rows must be those that
+// slowRows reads.
 func FuzzRecord(f *testing.F) {
 	for typ := range byte(7) {
 		for form := range byte(16) {
@@ -215,7 +215,7 @@ func (g *recordGen) arrowType(t encoding.Type) arrow.DataType {
 	return typ
 }
 
-// data makes n valid rows of a type, somewhere inside of buffers.
+// data makes n valid rows of a type, somewhere inside buffers.
 func (g *recordGen) data(t encoding.Type, typ arrow.DataType, n int) *array.Data {
 	offset := g.pick(10)
 	end := offset + n

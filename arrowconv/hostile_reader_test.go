@@ -69,7 +69,7 @@ func slowValue(t encoding.Type, given arrow.ArrayData, i int) any {
 	return slowFixed(t, d, k)
 }
 
-// slowFixed reads the value at k, counted from the start of the buffer.
+// slowFixed reads the value at k, counted from the buffer's start.
 func slowFixed(t encoding.Type, d *array.Data, k int) any {
 	raw := d.Buffers()[1].Bytes()
 	switch t {

@@ -54,7 +54,7 @@ func newKindNumbers(names []string) (k kindNumbers, err error) {
 	return k, nil
 }
 
-// IntervalRows is intervals of attributes as plain columns of one length.
+// IntervalRows has intervals of attributes as plain columns of equal length.
 type IntervalRows struct {
 	Attributes   []uint32
 	Starts, Ends []int64
@@ -65,7 +65,7 @@ type IntervalRows struct {
 	Words []uint64
 }
 
-// IntervalOptions is the form and content of an IntervalBuilder's records.
+// IntervalOptions are the options of an IntervalBuilder.
 type IntervalOptions struct {
 	// Memory allocates the records; nil means the Go allocator.
 	Memory memory.Allocator
@@ -73,15 +73,14 @@ type IntervalOptions struct {
 	Form Form
 	// Columns names the columns, in their order; nil means all.
 	Columns []string
-	// Kinds names the kinds of values by number, each once. The names are null, bool, int,
-	// float, string and bytes.
+	// Kinds names the kinds of values by number, each once: null, bool, int, float, string and bytes.
 	Kinds []string
-	// MaxRows and MaxBytes bound a record: it is full when it has MaxRows rows, or its paths
-	// and texts take MaxBytes. Both must be above 0.
+	// MaxRows and MaxBytes bound a record. It is full when it has MaxRows rows, or its paths and texts
+	// take MaxBytes. Both must be above 0.
 	MaxRows, MaxBytes int
-	// Path appends the path of an attribute, in UTF-8. Paths are distinct.
+	// Path appends an attribute's path, in UTF-8. Paths are distinct.
 	Path func(dst []byte, attribute uint32) ([]byte, error)
-	// Text returns a string or bytes by its code; strings are UTF-8. Two codes never have the
+	// Text returns a string or bytes by its code. Strings are UTF-8. Two codes never have the
 	// same string.
 	Text func(code uint32) []byte
 }
@@ -155,13 +154,13 @@ func NewIntervalBuilder(opts IntervalOptions) (*IntervalBuilder, error) {
 // Schema returns the schema of the records.
 func (b *IntervalBuilder) Schema() *arrow.Schema { return b.schema }
 
-// Append adds intervals, beginning with index from, until there are no more or the record is
-// full, and returns their number. Rows of one attribute should adjoin: that costs less, and in
-// FormNative every change of attribute starts a run. It retains nothing of its arguments. It
-// costs 5 to 40 ns an interval, plus a call of Path for each attribute of a record.
+// Append adds intervals, from index `from` on, until there are no more or the record is full, and returns
+// their number. Rows of an attribute should adjoin, because that costs less, and in FormNative every
+// change of attribute starts a run. It retains nothing of its arguments. It costs 5 to 40 ns an interval,
+// plus a call of Path for each attribute of a record.
 //
-// Append returns the errors of Path, and ErrBuild for columns of different lengths, an unknown
-// kind, or texts of more than 2 GiB. After an error, the builder can only be released.
+// Append returns the errors of Path, and ErrBuild for columns of different lengths, an unknown kind, or
+// texts of more than 2 GiB. After an error the builder can only be released.
 func (b *IntervalBuilder) Append(rows *IntervalRows, from int) (n int, err error) {
 	all := len(rows.Attributes)
 	for _, length := range []int{len(rows.Starts), len(rows.Ends), len(rows.Open), len(rows.Kinds), len(rows.Words)} {
@@ -243,7 +242,7 @@ func (b *IntervalBuilder) padTexts() error {
 	return nil
 }
 
-// appendAttribute adds the attribute of an interval: a cell a row, or a run.
+// appendAttribute adds the attribute of an interval as a cell or a run.
 func (b *IntervalBuilder) appendAttribute(a uint32) error {
 	isNew := b.rows == 0 || a != b.last
 	if isNew && b.wanted[columnPath] {
@@ -268,7 +267,7 @@ func (b *IntervalBuilder) appendAttribute(a uint32) error {
 	return b.paths.add(a, func() []byte { return b.path })
 }
 
-// appendWords adds the values other than texts of intervals [from, to).
+// appendWords adds the values of intervals [from, to), except texts.
 func (b *IntervalBuilder) appendWords(rows *IntervalRows, from, to int) {
 	if b.wanted[columnID] && b.opts.Form != FormNative {
 		b.ids.append32(rows.Attributes[from:to])
@@ -325,7 +324,7 @@ func (b *IntervalBuilder) Record() arrow.Record {
 	return record
 }
 
-// take hands over the cells of a column. The caller releases them.
+// take hands over a column's cells. The caller releases them.
 func (b *IntervalBuilder) take(c intervalColumn) *array.Data {
 	typ := c.cellType(b.opts.Form)
 	switch c {

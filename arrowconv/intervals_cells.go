@@ -11,7 +11,7 @@ import (
 	"github.com/granarydb/granary/encoding"
 )
 
-// stateWords is values of one width in bits, or nulls, in the buffers of an Arrow array.
+// stateWords has values of one width in bits, or nulls, in the buffers of an Arrow array.
 type stateWords struct {
 	width    int // 1, 32 or 64
 	n        int
@@ -25,7 +25,7 @@ func newStateWords(mem memory.Allocator, width int) stateWords {
 	return w
 }
 
-// grow makes room for n more values and returns the bytes of all; new bits are 0.
+// grow makes room for n more values and returns the bytes of all values. New bits are 0.
 func (w *stateWords) grow(n int) []byte {
 	w.n += n
 	more := w.data.grow(int(bitutil.BytesForBits(int64(w.n*w.width))) - w.data.n)
@@ -57,7 +57,7 @@ func (w *stateWords) appendBools(values []bool) {
 	}
 }
 
-// appendKind appends the words of the rows of a kind, and null for the others.
+// appendKind appends the words of rows with the kind, and null for other rows.
 func (w *stateWords) appendKind(kind uint8, kinds []uint8, words []uint64) {
 	for lo := 0; lo < len(kinds); {
 		hi, is := lo+1, kinds[lo] == kind
@@ -104,17 +104,17 @@ func (w *stateWords) reset() {
 	w.validity.release()
 }
 
-// stateTexts is texts, or nulls, in the buffers of an Arrow array: plain, or coded as indexes
-// of a dictionary that has each text once, in the order of their first use.
+// stateTexts has texts, or nulls, in the buffers of an Arrow array: plain, or coded as indexes of a
+// dictionary that has each text once, in the order of their first use.
 type stateTexts struct {
 	coded    bool
 	n        int
 	validity validity
 	values   values
-	indexes  buffer // coded
+	indexes  buffer // if coded
 
-	codes pages[localCode] // of the dictionary
-	epoch uint32           // of the valid entries of codes
+	codes pages[localCode] // codes of the dictionary
+	epoch uint32           // epoch of the valid entries of codes
 }
 
 func newStateTexts(mem memory.Allocator, coded bool) stateTexts {
@@ -150,7 +150,7 @@ func (t *stateTexts) value(text []byte) error {
 	return appendValue(&t.values, text)
 }
 
-// nulls appends n nulls; it does nothing if n is not above 0.
+// nulls appends n nulls. It does nothing if n is not above 0.
 func (t *stateTexts) nulls(n int) error {
 	if n <= 0 {
 		return nil

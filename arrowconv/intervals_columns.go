@@ -7,7 +7,7 @@ import (
 	"github.com/apache/arrow/go/v14/arrow"
 )
 
-// intervalColumn is a column of records of intervals.
+// intervalColumn is a column in records of intervals.
 type intervalColumn uint8
 
 const (
@@ -33,7 +33,7 @@ var intervalColumnNames = [intervalColumns]string{
 // IntervalColumns returns the names of the columns of intervals, in their order.
 func IntervalColumns() []string { return slices.Clone(intervalColumnNames[:]) }
 
-// intervalOrder returns the columns of names; nil means all.
+// intervalOrder returns the columns called names; nil means all.
 func intervalOrder(names []string) ([]intervalColumn, error) {
 	if names == nil {
 		names = intervalColumnNames[:]
@@ -51,9 +51,9 @@ func intervalOrder(names []string) ([]intervalColumn, error) {
 	return order, nil
 }
 
-// NewIntervalSchema returns the schema of an IntervalBuilder's records with the named columns, or
-// all columns if names is nil. It depends on nothing else. Errors wrap ErrBuild: an unknown form,
-// or a column that is unknown or named twice.
+// NewIntervalSchema returns the schema of an IntervalBuilder's records with the named columns, or all
+// columns if names is nil. It depends on nothing else. Errors wrap ErrBuild: an unknown form, or a column
+// that is unknown or named twice.
 //
 //	                FormDictionary               FormNative                    FormPlain
 //	attribute_id    uint32                       in runs                       uint32
@@ -67,9 +67,9 @@ func intervalOrder(names []string) ([]intervalColumn, error) {
 //	value_string    dictionary<uint32, utf8>     the same                      utf8
 //	value_bytes     binary                       the same                      binary
 //
-// "In runs" is run_end_encoded<int32, T>, where T is the type of FormDictionary. Only the columns
-// of values can be null: in each row, all are except the one of its kind. (The IPC writer of Arrow
-// v14 fails on a slice of no rows of a record with value_bytes: skip such slices.)
+// "In runs" is run_end_encoded<int32, T>, where T is the type of FormDictionary. Only the columns of
+// values can be null. In each row all are null except the column of the row's kind. (The IPC writer of
+// Arrow v14 fails on a slice of no rows of a record with value_bytes: skip such slices.)
 func NewIntervalSchema(form Form, names []string) (*arrow.Schema, error) {
 	if !form.Known() {
 		return nil, fmt.Errorf("%w: %v", ErrBuild, form)
@@ -89,7 +89,7 @@ func NewIntervalSchema(form Form, names []string) (*arrow.Schema, error) {
 	return arrow.NewSchema(fields, nil), nil
 }
 
-// cellType returns the type of the values of a column.
+// cellType returns the type of a column's values.
 func (c intervalColumn) cellType(form Form) arrow.DataType {
 	switch c {
 	case columnID:

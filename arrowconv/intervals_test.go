@@ -347,7 +347,7 @@ func TestIntervals_Large(t *testing.T) {
 	}
 }
 
-// TestIntervalSchema: the types of each form, and columns as they are named.
+// TestIntervalSchema: each form's types, and columns as they are named.
 func TestIntervalSchema(t *testing.T) {
 	text := "dictionary<values=utf8, indices=uint32, ordered=false>"
 	for form, want := range map[Form][]string{

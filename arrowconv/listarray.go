@@ -8,12 +8,12 @@ import (
 	"github.com/granarydb/granary/encoding/dict"
 )
 
-// mostElements bounds the elements of lists that are kept: 128 MB of ids in an array for records to share, or 32 MB
-// of codes.
+// mostElements bounds the list elements that are kept: 128 MB of ids in an array for records to share, or
+// 32 MB of codes.
 const mostElements = 8 << 20
 
-// newListArray returns all lists of a dictionary as an Arrow array, in the order of their
-// codes, for records to share; nil if they are too large. The caller releases it.
+// newListArray returns all lists of a dictionary as an Arrow array for records to share, in the order of
+// their codes. It returns nil if they are too large. The caller releases it.
 func newListArray(mem memory.Allocator, of *dict.Lists) *array.Data {
 	codes := make([]uint32, of.Len())
 	for i := range codes {

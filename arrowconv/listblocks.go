@@ -6,22 +6,22 @@ import (
 	"github.com/granarydb/granary/encoding/dict"
 )
 
-// listBlocks keeps the codes of the elements of lists that were read from one dictionary.
+// listBlocks keeps the element codes of lists that were read from a dictionary.
 //
-// Lists that came together have codes close to each other, and are asked for together. Reading
-// one costs as much as reading several of its block (dict.ListBlock) in their order. So the
-// first list of a block is read alone, and with the second the whole block. What is kept ends
-// at mostElements; from then on, lists of other blocks are read alone.
+// Lists that came together have codes close to each other, and are read together. Reading one list costs
+// as much as reading several lists of its block (dict.ListBlock) in order. So the first list of a block
+// is read alone, and the second read takes the whole block. When mostElements elements are kept, lists of
+// other blocks are read alone.
 type listBlocks struct {
 	of     *dict.Lists
 	cursor dict.ListCursor
 	blocks pages[listBlock] // by (code-1) / dict.ListBlock
-	room   []uint32         // its length is used up by the blocks that were read last
+	room   []uint32         // the latest blocks use up its length
 	kept   int              // elements of all blocks
 }
 
-// listBlock is the lists of a block that there were when it was read: the i-th has the codes
-// [ends[i], ends[i+1]).
+// listBlock has a block's lists at the time when it was read. The i-th list has the codes [ends[i],
+// ends[i+1]).
 type listBlock struct {
 	asked bool // a list was asked for
 	lists int  // 0 before the block is read
@@ -29,16 +29,16 @@ type listBlock struct {
 	codes []uint32
 }
 
-// newListBlocks returns the lists of a dictionary, none of which is read.
+// newListBlocks returns an empty cache for a dictionary's lists.
 func newListBlocks(of *dict.Lists) *listBlocks {
 	return &listBlocks{of: of, cursor: of.View().Cursor()}
 }
 
-// at returns the codes of the elements of a list, or false if the list is to be read alone.
+// at returns the element codes of a list, or false if the list must be read alone.
 func (l *listBlocks) at(code uint32) ([]uint32, bool) {
 	n, i := (code-1)/dict.ListBlock, (code-1)%dict.ListBlock
 	b := l.blocks.make(n)
-	if int(i) >= b.lists { // not read, or added since
+	if int(i) >= b.lists { // not read, or added later
 		if !b.asked || l.kept >= mostElements {
 			b.asked = true
 			return nil, false
@@ -48,7 +48,7 @@ func (l *listBlocks) at(code uint32) ([]uint32, bool) {
 	return b.codes[b.ends[i]:b.ends[i+1]], true
 }
 
-// readBlock reads the lists of a block from its first on.
+// readBlock reads a block's lists, from its first list on.
 func (l *listBlocks) readBlock(b *listBlock, first uint32) {
 	b.lists = min(dict.ListBlock, l.of.Len()-int(first-1))
 	codes := l.room[len(l.room):]

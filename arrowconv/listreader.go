@@ -10,12 +10,11 @@ import (
 	"github.com/granarydb/granary/encoding/dict"
 )
 
-// listReader adds lists of a dictionary of the store to values, as the ids or as the names of
-// their elements.
+// listReader adds lists of a store's dictionary to values, as ids or as names of their elements.
 //
-// Reading single lists costs more than reading them in sequence, and records have many lists in
-// common, so lists of a dictionary are kept by blocks. Records that may share one array of all
-// lists of a dictionary get it when some have been added, or when many are announced.
+// It keeps lists by blocks, because single reads cost more than reads in sequence, and records have many
+// lists in common. Records that may share an array of all lists get it when an eighth of them was added,
+// or when many are announced.
 type listReader struct {
 	mem    memory.Allocator
 	names  ElementNames
@@ -23,22 +22,22 @@ type listReader struct {
 	many   bool // see Field
 
 	from  dict.ListView
-	dict  *dict.Lists // the dictionary; nil for lists of an answer
+	dict  *dict.Lists // nil for lists of an answer
 	added int         // lists added since follow
 	tried bool        // an array of all lists was tried
-	array *array.Data // all lists, for records to share; nil if not read, or too large
+	array *array.Data // all lists for records to share; nil if not read, or too large
 
-	blocks *listBlocks // of the dictionary; nil for lists of an answer
+	blocks *listBlocks // nil for lists of an answer
 
-	cursor dict.ListCursor // of from
-	fresh  []uint32        // lists of an answer: their codes, each once
-	codes  []uint32        // of the current list
+	cursor dict.ListCursor // cursor of from
+	fresh  []uint32        // distinct codes of an answer's lists
+	codes  []uint32        // codes of the current list
 	named  pages[[]string] // by code of an element; nil if Names was not called
-	given  []string        // result of Names
+	given  []string        // last result of Names
 }
 
-// allAfter is the share, 1/allAfter, of a dictionary's lists that are added to values before records
-// share an array of all.
+// allAfter is the share, 1/allAfter, of a dictionary's lists that must be added before records share an
+// array of all lists.
 const allAfter = 8
 
 func newListReader(mem memory.Allocator, form Form, f *Field) *listReader {
@@ -48,8 +47,7 @@ func newListReader(mem memory.Allocator, form Form, f *Field) *listReader {
 	return &listReader{mem: mem, names: f.Names, shared: f.Shared && f.coded(form) && !f.named(), many: f.Many}
 }
 
-// follow prepares for lists of from, which are those of the dictionary whole if that is not
-// nil.
+// follow prepares for lists of from. whole, unless nil, is the dictionary of all of them.
 func (l *listReader) follow(from dict.ListView, whole *dict.Lists) {
 	if whole == nil || l.dict != whole {
 		l.done()
@@ -64,7 +62,7 @@ func (l *listReader) follow(from dict.ListView, whole *dict.Lists) {
 	l.tried, l.array = true, newListArray(l.mem, whole)
 }
 
-// done forgets the dictionary, and frees the lists read from it.
+// done forgets the dictionary, and frees its lists.
 func (l *listReader) done() {
 	if l.array != nil {
 		l.array.Release()
@@ -86,7 +84,7 @@ func (l *listReader) add(to *values, code uint32) error {
 	return to.close()
 }
 
-// read returns the codes of the elements of a list, valid until the next call.
+// read returns the element codes of a list. They are valid until the next call.
 func (l *listReader) read(code uint32) []uint32 {
 	if l.blocks != nil {
 		if elements, ok := l.blocks.at(code); ok {
@@ -125,9 +123,8 @@ func (l *listReader) members(codes []uint32) (n int) {
 	return n
 }
 
-// mostMembers returns the total number of elements of distinct lists, or an upper bound: the
-// number for all lists, which needs no look at them, if codes are most of the lists and room
-// suffices.
+// mostMembers returns the total number of elements of distinct lists, or an upper bound. The bound is the
+// number for all lists, which costs nothing, if codes has most of the lists and room suffices.
 func (l *listReader) mostMembers(codes []uint32, room int) int {
 	if lists, members := l.from.All(); len(codes) > lists/4*3 && members <= room {
 		return members

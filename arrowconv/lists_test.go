@@ -213,7 +213,7 @@ func TestSharedTooLarge(t *testing.T) {
 	}
 }
 
-// hexNames are the names of an element: none, one or two of them, not all UTF-8.
+// hexNames are an element's names: none, one or two of them, not all UTF-8.
 func hexNames(dst []string, id uuid.UUID, record []byte) []string {
 	for k := range int(id[0]) % 3 {
 		dst = append(dst, fmt.Sprintf("%x.%d.%s\xff", id[:2], k, record))

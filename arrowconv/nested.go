@@ -15,8 +15,7 @@ import (
 	"github.com/granarydb/granary/schema"
 )
 
-// idOf returns the id of a type, or -1 if there is none: ID itself panics on some nil
-// pointers.
+// idOf returns a type's id, or -1 if it is nil, because ID panics on some nil pointers.
 func idOf(t arrow.DataType) arrow.Type {
 	absent := t == nil
 	switch t := t.(type) {
@@ -33,7 +32,7 @@ func idOf(t arrow.DataType) arrow.Type {
 	return t.ID()
 }
 
-// typeID returns the id of the type of an array, or -1 if it is absent.
+// typeID returns the id of an array's type, or -1 if it is absent.
 func typeID(given arrow.ArrayData) arrow.Type {
 	if data, ok := given.(*array.Data); ok && data != nil {
 		return idOf(data.DataType())
@@ -46,8 +45,8 @@ func isInteger(t arrow.DataType) bool {
 	return idOf(t) >= arrow.UINT8 && idOf(t) <= arrow.INT64
 }
 
-// typeName names a type for an error, a nested type by the outer one only: String of a type
-// nested a million deep never returns.
+// typeName names a type for an error. It names only the outer type, because String of a type nested a
+// million deep never returns.
 func typeName(t arrow.DataType) string {
 	switch id := idOf(t); {
 	case id < 0:
@@ -58,15 +57,15 @@ func typeName(t arrow.DataType) string {
 	return fmt.Sprintf("%.200v", t)
 }
 
-// indexes is the checked indexes of rows in a dictionary.
+// indexes has the checked indexes of rows in a dictionary.
 type indexes struct {
 	span
 	raw   []byte
 	width int
 }
 
-// newIndexes checks rows [lo, hi) of a dictionary array. It returns the unchecked dictionary,
-// and the index of each row in it.
+// newIndexes checks rows [lo, hi) of a dictionary array. It returns the unchecked dictionary, and each
+// row's index.
 func newIndexes(given arrow.ArrayData, lo, hi int) (dict arrow.ArrayData, x indexes, err error) {
 	s, err := newSpan(given, 2, 0)
 	if err != nil {
@@ -96,7 +95,7 @@ func (s *span) indexes() (dict arrow.ArrayData, x indexes, err error) {
 	if most := x.most(); most < uint64(dict.Len()) && (!signed || int64(most<<unused) >= 0) {
 		return dict, x, nil
 	}
-	for i := range x.rows { // one is bad, or is that of a null row
+	for i := range x.rows { // an index is bad, or belongs to a null row
 		code := x.word(i)
 		if uint64(dict.Len()) > code && (!signed || int64(code<<unused) >= 0) || x.null(i) {
 			continue
@@ -109,7 +108,7 @@ func (s *span) indexes() (dict arrow.ArrayData, x indexes, err error) {
 	return dict, x, nil
 }
 
-// most returns the greatest index, read without its sign.
+// most returns the greatest index, read as unsigned.
 func (x *indexes) most() (most uint64) {
 	switch x.width {
 	case 1:
@@ -121,7 +120,7 @@ func (x *indexes) most() (most uint64) {
 			most = max(most, uint64(binary.NativeEndian.Uint16(raw)))
 		}
 	case 4:
-		var four [4]uint32 // at once: each maximum waits for the one before it
+		var four [4]uint32 // in parallel, because each maximum waits for the previous one
 		raw := x.raw
 		for ; len(raw) >= 16; raw = raw[16:] {
 			four[0] = max(four[0], binary.NativeEndian.Uint32(raw))
@@ -162,8 +161,7 @@ func (x *indexes) at(i int) int {
 	return int(x.word(i))
 }
 
-// gather decodes each dictionary entry in codes once, and returns one a row. Null entries make
-// null rows.
+// gather decodes each dictionary entry in codes once, and returns one a row. Null entries make null rows.
 func gather[T any](entries *span, codes *indexes, decode func(i int) (T, error)) (out []T, valid []bool, err error) {
 	out = make([]T, codes.rows)
 	decoded := make([]T, entries.rows)
@@ -208,9 +206,9 @@ func newTexts(given arrow.ArrayData, lo, hi int) (texts, error) {
 	return t, err
 }
 
-// binaryIDs returns rows [lo, hi) of a binary array, and their bytes, if each row has those of a UUID:
-// then they lie as in an array of UUIDs. Otherwise, and for a malformed array, it returns nil, and
-// newTexts finds the cause.
+// binaryIDs returns rows [lo, hi) of a binary array, and their bytes, if each row has the size of a UUID,
+// because the bytes are then the same as in an array of UUIDs. Otherwise, and for a malformed array, it
+// returns nil, and newTexts finds the cause.
 func binaryIDs(given arrow.ArrayData, lo, hi int) (span, []byte) {
 	s, err := newSpan(given, 3, 0)
 	if err != nil || s.typ.ID() != arrow.BINARY || lo == hi {
@@ -236,7 +234,7 @@ func binaryIDs(given arrow.ArrayData, lo, hi int) (span, []byte) {
 	return s, data[first:][:s.rows*uuidLen]
 }
 
-// at returns value i, after a check that it is UTF-8 within its limit.
+// at returns value i. It checks that the value is UTF-8 and within its limit.
 func (t *texts) at(i int) ([]byte, error) {
 	text := t.data[t.ends[i]:t.ends[i+1]]
 	if len(text) > schema.MaxString {
@@ -248,18 +246,18 @@ func (t *texts) at(i int) ([]byte, error) {
 	return text, nil
 }
 
-// ids is checked UUIDs: an array of them, or a dictionary.
+// ids is a checked array of UUIDs, or a dictionary.
 type ids struct {
 	span            // of the UUIDs, or of the dictionary's entries
 	raw      []byte // of the UUIDs, if each has 16 bytes
 	texts    texts  // of the UUIDs, if raw is nil
 	codes    indexes
-	hasCodes bool // it is a dictionary
-	full     bool // each row has a UUID of 16 bytes, none null
+	hasCodes bool // the ids are a dictionary
+	full     bool // each row has a UUID of 16 bytes
 	n        int
 }
 
-// isID reports whether the values of a type can be UUIDs.
+// isID reports whether a type's values can be UUIDs.
 func isID(id arrow.Type) bool {
 	return id == arrow.FIXED_SIZE_BINARY || id == arrow.BINARY || id == arrow.LARGE_BINARY
 }
@@ -299,8 +297,8 @@ func newIDs(given arrow.ArrayData, lo, hi int) (out ids, err error) {
 	return out, err
 }
 
-// at returns the UUID of row i; ok is false if it is null. It returns an error for a binary
-// value of another length.
+// at returns the UUID of row i. ok is false if it is null. The error reports a binary value of another
+// length.
 func (d *ids) at(i int) (id uuid.UUID, ok bool, err error) {
 	if d.hasCodes {
 		if i = d.codes.at(i); i < 0 {
@@ -320,8 +318,8 @@ func (d *ids) at(i int) (id uuid.UUID, ok bool, err error) {
 	return uuid.UUID(value), true, nil
 }
 
-// copy sets dst to the UUIDs of the rows from i on. It reports whether it did: it does only what
-// takes one load an id, which is most of the time of a record of profiles.
+// copy copies the UUIDs of rows from i on to dst, and reports whether it did. It does so only if each id
+// takes one load, because that is most of the time for a record of profiles.
 func (d *ids) copy(dst []uuid.UUID, i int) bool {
 	switch {
 	case !d.full || d.hasCodes && d.codes.width != 4:
@@ -344,8 +342,8 @@ type lists struct {
 	elements ids   // element k is row k-ends[0]
 }
 
-// newLists checks rows [lo, hi) of a list or large_list array, except for null elements. The ends are
-// in the memory of dst.
+// newLists checks rows [lo, hi) of a list or large_list array, except for null elements. The ends use the
+// memory of dst.
 func newLists(dst []int, given arrow.ArrayData, lo, hi int) (lists, error) {
 	s, err := newSpan(given, 2, 1)
 	if err != nil {
@@ -369,7 +367,7 @@ func newLists(dst []int, given arrow.ArrayData, lo, hi int) (lists, error) {
 	return l, nil
 }
 
-// elemType returns the type of a list's elements, nil if there is none.
+// elemType returns the type of a list's elements, or nil.
 func elemType(list arrow.DataType) arrow.DataType {
 	switch t := list.(type) {
 	case *arrow.ListType:
@@ -384,7 +382,7 @@ func elemType(list arrow.DataType) arrow.DataType {
 	return nil
 }
 
-// len returns the number of elements of list i, or an error beyond the limit.
+// len returns the number of elements of list i. The error reports a number beyond the limit.
 func (l *lists) len(i int) (int, error) {
 	n := l.ends[i+1] - l.ends[i]
 	if n > schema.MaxList {

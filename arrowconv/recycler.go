@@ -8,14 +8,14 @@ import (
 	"github.com/apache/arrow/go/v14/arrow/memory"
 )
 
-// recycler is an allocator for a sequence of records of about one size. A record reuses the
-// memory of a released one, which needs not be cleared, paged in or collected. It is safe for
-// concurrent use, because the holder of a record may release it in any goroutine.
+// recycler is an allocator for a sequence of records of similar size. A record reuses a released record's
+// memory, which need not be cleared, paged in or collected. It is safe for concurrent use, because a
+// record may be released in any goroutine.
 type recycler struct {
 	from memory.Allocator
 
 	mu     sync.Mutex
-	free   map[int][]freed // by length, the earliest freed first
+	free   map[int][]freed // by length, earliest freed first
 	frees  uint64
 	kept   int // free bytes
 	closed bool
@@ -51,14 +51,13 @@ func (r *recycler) Allocate(size int) []byte {
 	return b
 }
 
-// sizeClass rounds a size up to one of four lengths for each power of two, at least a cache
-// line.
+// sizeClass rounds a size up to one of four lengths for each power of two, and at least to a cache line.
 func sizeClass(size int) int {
 	step := max(line, 1<<max(0, bits.Len(uint(size-1))-3))
 	return (size + step - 1) / step * step
 }
 
-// Reallocate returns at least size bytes that begin with those of b, and frees b.
+// Reallocate returns at least size bytes that begin with the bytes of b, and frees b.
 func (r *recycler) Reallocate(size int, b []byte) []byte {
 	to := r.Allocate(size)
 	copy(to, b)
@@ -66,9 +65,9 @@ func (r *recycler) Reallocate(size int, b []byte) []byte {
 	return to
 }
 
-// Free keeps memory for a later request of its size, unless the recycler is closed or the
-// memory is too large. Beyond mostKept it returns the memory that has been free for longest: a
-// growing buffer leaves memory of sizes that are not requested again.
+// Free keeps memory for a later request of its size, unless the recycler is closed or the memory is too
+// large. Beyond mostKept it gives up the memory that has been free for longest, because a growing buffer
+// leaves sizes that are not requested again.
 func (r *recycler) Free(b []byte) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -84,7 +83,7 @@ func (r *recycler) Free(b []byte) {
 	}
 }
 
-// freeOldest returns the memory that has been free for longest. The caller holds mu.
+// freeOldest gives up the memory that has been free for longest. The caller holds mu.
 func (r *recycler) freeOldest() {
 	oldest, since := 0, r.frees
 	for size, free := range r.free {
@@ -97,7 +96,7 @@ func (r *recycler) freeOldest() {
 	r.kept -= oldest
 }
 
-// close frees the kept memory. Memory freed later is not kept.
+// close frees the kept memory. Memory that is freed later is not kept.
 func (r *recycler) close() {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -8,8 +8,8 @@ import (
 	"github.com/apache/arrow/go/v14/arrow/memory"
 )
 
-// runBuilder is the run ends of a run-end encoded column: run i ends before row ends[i]. The
-// values of the runs are the cells of the column.
+// runBuilder has the run ends of a run-end encoded column: run i ends before row ends[i]. The column's
+// cells are the values of the runs.
 type runBuilder struct {
 	typ   arrow.DataType // of the column
 	ends  buffer         // int32
@@ -17,8 +17,8 @@ type runBuilder struct {
 	nulls int // rows of null runs
 }
 
-// add appends n equal rows: cell appends their value to cells. If the value equals that of the
-// previous run, add extends that run (A6).
+// add appends n equal rows. cell appends their value to cells. If the value equals the previous run's
+// value, add extends that run (A6).
 func (r *runBuilder) add(cells *cells, n int, cell func() error) error {
 	if n > math.MaxInt32-r.rows {
 		return errLarge

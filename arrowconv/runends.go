@@ -17,13 +17,13 @@ import (
 //	rows             4 | 5 6
 //	first, ends      1   1 3    of the array: run 1 ends before row 1, run 2 before row 3
 type runs struct {
-	first  int             // index of the value of the first row
-	ends   []int64         // end of that run, and of each after it, in rows of the array
+	first  int             // index of the first row's value
+	ends   []int64         // ends of that run and of the later runs, in rows of the array
 	values arrow.ArrayData // one for each run; unchecked
 }
 
-// newRuns checks a run-end encoded array for values of type t, except for the values. It
-// checks every run end, not only those of its rows.
+// newRuns checks a run-end encoded array for values of type t, except for the values. It checks every run
+// end, not only the run ends of its rows.
 func newRuns(t encoding.Type, given arrow.ArrayData) (runs, error) {
 	data := given.(*array.Data) // its type id was checked
 	typ, ok := data.DataType().(*arrow.RunEndEncodedType)
@@ -33,7 +33,7 @@ func newRuns(t encoding.Type, given arrow.ArrayData) (runs, error) {
 	case !accepts(t, typ.Encoded()):
 		return runs{}, fmt.Errorf("run-end encoded %s does not fit %v", typeName(typ.Encoded()), t)
 	case data.Len() == 0:
-		return runs{}, nil // children may be absent then
+		return runs{}, nil // children may be absent
 	}
 	// The format gives such arrays no buffer; Arrow v14 gives them an absent one.
 	whole, err := newSpan(given, min(1, len(data.Buffers())), 2)
@@ -76,8 +76,8 @@ func runEnds(typ *arrow.RunEndEncodedType, child arrow.ArrayData) ([]int64, erro
 	return integers[int64](&s)
 }
 
-// within checks the order of run ends. It returns those of the span's rows, counted from its
-// first row, and the number of run ends before them.
+// within checks the order of run ends. It returns the run ends of the span's rows, counted from its first
+// row, and the number of earlier run ends.
 func (s *span) within(ends []int64) (first int, within []int64, err error) {
 	low, high := int64(s.offset), int64(s.offset+s.rows)
 	before, behind := 0, 0 // runs that end before the first row, and before the last
@@ -105,7 +105,7 @@ func (s *span) within(ends []int64) (first int, within []int64, err error) {
 	return before, within, nil
 }
 
-// spread returns the values row by row; v has one for each run.
+// spread returns the values row by row. v has a value for each run.
 func (r *runs) spread(v *encoding.Vector) encoding.Vector {
 	return encoding.Vector{
 		Type:      v.Type,
@@ -120,7 +120,7 @@ func (r *runs) spread(v *encoding.Vector) encoding.Vector {
 	}
 }
 
-// spread repeats value i up to row ends[i]. It returns nil for none.
+// spread repeats value i up to row ends[i]. It returns nil if there is no value.
 func spread[T any](ends []int64, values []T) []T {
 	if values == nil {
 		return nil

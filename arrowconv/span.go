@@ -17,22 +17,21 @@ import (
 // cannot overflow. No memory holds as many rows.
 const maxEnd = math.MaxInt / 64
 
-// errNoData reports an array that was released, or never was valid.
+// errNoData reports an array that was released, or was never valid.
 var errNoData = errors.New("array without data")
 
-// span is a range of rows of an array with checked lengths and null bitmap. Its methods check
-// the other buffers before they return them (A3). Rows are counted from 0 at the start of the
-// span.
+// span is a range of rows of an array with checked lengths and a checked null bitmap. Its methods check
+// the other buffers before they return them (A3). Rows are counted from 0 at the span's start.
 type span struct {
 	data   *array.Data
 	typ    arrow.DataType
-	offset int // of the first row, within the buffers
+	offset int // first row's offset within the buffers
 	rows   int
 	valid  []byte // null bitmap, from bit 0 of the buffer; nil: no nulls
 }
 
-// newSpan checks that data has the number of buffers and children that its type needs, and a
-// bitmap that covers its length.
+// newSpan checks that data has as many buffers and children as its type needs, and a bitmap that covers
+// its length.
 func newSpan(given arrow.ArrayData, buffers, children int) (span, error) {
 	if typeID(given) < 0 {
 		return span{}, errNoData
@@ -56,7 +55,7 @@ func newSpan(given arrow.ArrayData, buffers, children int) (span, error) {
 	return s, nil
 }
 
-// buffer returns the bytes of buffer i, unchecked; nil if it is absent.
+// buffer returns the unchecked bytes of buffer i, or nil if it is absent.
 func (s *span) buffer(i int) []byte {
 	if all := s.data.Buffers(); i < len(all) && all[i] != nil {
 		return all[i].Bytes()
@@ -81,7 +80,7 @@ func (s *span) hasNulls() bool {
 	return s.valid != nil && bitutil.CountSetBits(s.valid, s.offset, s.rows) < s.rows
 }
 
-// flags returns whether each row has a value, nil if all do.
+// flags returns whether each row has a value, or nil if all do.
 func (s *span) flags() []bool {
 	if !s.hasNulls() {
 		return nil
@@ -93,8 +92,8 @@ func (s *span) flags() []bool {
 	return flags
 }
 
-// isConstant reports whether all rows of an array, of which there are some, are null, or have one
-// number or one index in a dictionary. A malformed array is none: the reader of its values reports it.
+// isConstant reports whether all rows of an array, at least one, are null, or have the same number or
+// dictionary index. It returns false for a malformed array, because the reader of its values reports it.
 func isConstant(given arrow.ArrayData) bool {
 	s, err := newSpan(given, 2, 0)
 	if err != nil {
@@ -118,7 +117,7 @@ func isConstant(given arrow.ArrayData) bool {
 	return bytes.Equal(raw[width:], raw[:len(raw)-width])
 }
 
-// numberWidth returns the bytes of a value of an integer or a float, 0 for other types.
+// numberWidth returns the bytes of an integer or float value, or 0 for other types.
 func numberWidth(t arrow.DataType) int {
 	switch id := idOf(t); {
 	case id == arrow.FLOAT32:
@@ -138,7 +137,7 @@ func (s *span) fixed(width int) ([]byte, error) {
 	return raw[s.offset*width:][:s.rows*width], nil
 }
 
-// bits returns buffer 1 if it has a bit for each row; row i has bit offset+i.
+// bits returns buffer 1 if it has a bit for each row. Row i has bit offset+i.
 func (s *span) bits() ([]byte, error) {
 	raw := s.buffer(1)
 	if int64(len(raw)) < bitutil.BytesForBits(int64(s.offset+s.rows)) {
@@ -147,11 +146,11 @@ func (s *span) bits() ([]byte, error) {
 	return raw, nil
 }
 
-// offsets returns the offsets of buffer 1: the start of each row's value, and the end of the
-// last. They are in order and within [0, limit], and in the memory of dst if it suffices.
+// offsets returns the offsets of buffer 1: the start of each row's value, and the end of the last. They
+// are in order and within [0, limit], and use the memory of dst if it suffices.
 func (s *span) offsets(dst []int, limit int) ([]int, error) {
 	if s.rows == 0 {
-		return append(dst[:0], 0), nil // the buffer may be absent then
+		return append(dst[:0], 0), nil // the buffer may be absent
 	}
 	all := *s
 	all.rows++
@@ -181,10 +180,10 @@ func (s *span) offsets(dst []int, limit int) ([]int, error) {
 	return out, nil
 }
 
-// integer is the result types of integers.
+// integer is the result type of integers.
 type integer interface{ int64 | uint64 }
 
-// integers returns the values of an integer array, including those of null rows.
+// integers returns an integer array's values, including those of null rows.
 func integers[T integer](s *span) ([]T, error) {
 	width := integerWidth(s.typ.ID())
 	raw, err := s.fixed(width)
@@ -225,7 +224,7 @@ func integers[T integer](s *span) ([]T, error) {
 	return out, nil
 }
 
-// integerWidth returns the bytes of a value, 8 for all types but narrower integers.
+// integerWidth returns a value's bytes: less than 8 only for narrower integers.
 func integerWidth(id arrow.Type) int {
 	switch id {
 	case arrow.INT8, arrow.UINT8:

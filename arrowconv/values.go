@@ -14,12 +14,11 @@ import (
 	"github.com/granarydb/granary/encoding/dict"
 )
 
-// errLarge reports values of one column that do not fit one record: its offsets are 32 bits
-// wide.
+// errLarge reports values of a column that do not fit one record, because its offsets are 32 bits wide.
 var errLarge = errors.New("values are too large for one record")
 
-// values is strings, UUIDs or lists in the buffers of an Arrow array: the rows of a plain
-// column, or the dictionary of a coded one.
+// values has strings, UUIDs or lists in the buffers of an Arrow array: a plain column's rows, or a coded
+// column's dictionary.
 //
 //	              offsets               inner                data
 //	string        of each, in data      -                    text
@@ -28,12 +27,12 @@ var errLarge = errors.New("values are too large for one record")
 //	list of names of each, in names     of names, in data    text
 type values struct {
 	typ     encoding.Type
-	names   bool // of lists
+	names   bool // for lists
 	n       int
 	limit   int    // largest offset
 	data    buffer // bytes of all values
 	offsets buffer // int32: where each value begins, and the end; unused for UUIDs
-	inner   buffer // int32: of names
+	inner   buffer // int32: offsets of names
 }
 
 func newValues(mem memory.Allocator, f *Field) values {
@@ -52,7 +51,7 @@ func (v *values) reserve(n int) {
 	v.offsets.reserve(4 * (n + 1))
 }
 
-// appendValue adds a copy of a value, which is a string or a UUID.
+// appendValue adds a copy of a string or a UUID.
 func appendValue[V string | []byte](v *values, value V) error {
 	if v.typ == encoding.UUID && len(value) != uuidLen {
 		return fmt.Errorf("uuid of %d bytes", len(value))
@@ -61,8 +60,8 @@ func appendValue[V string | []byte](v *values, value V) error {
 	return v.close()
 }
 
-// appendLists adds lists of ids by their codes, where 0 has no elements. It makes room for
-// members elements first, an upper bound of their number.
+// appendLists adds lists of ids by their codes. Code 0 has no elements. It first makes room for members
+// elements, an upper bound of their number.
 func (v *values) appendLists(from *dict.ListCursor, codes []uint32, members int) error {
 	if members > v.limit-v.members() {
 		return errLarge
@@ -80,7 +79,7 @@ func (v *values) appendLists(from *dict.ListCursor, codes []uint32, members int)
 	return nil
 }
 
-// close makes a value of the bytes or names added since the previous one.
+// close makes a value from the bytes or names added since the previous value.
 func (v *values) close() error {
 	if v.typ == encoding.UUID {
 		v.n++
@@ -107,7 +106,7 @@ func (v *values) members() int {
 	return v.data.n / v.unit()
 }
 
-// addName adds a name to the list that close completes.
+// addName adds a name to the list that the next close completes.
 func (v *values) addName(name string) error {
 	if v.data.n+len(name) > v.limit {
 		return errLarge
@@ -120,14 +119,14 @@ func (v *values) addName(name string) error {
 	return nil
 }
 
-// appendAgain repeats the last value, which is not a list of names, n times.
+// appendAgain repeats the last value n times. It must not be a list of names.
 func (v *values) appendAgain(n int) error {
 	size := len(v.at(v.n - 1))
 	if v.typ != encoding.UUID && size > 0 && n > (v.limit-v.members())*v.unit()/size {
 		return errLarge
 	}
 	end := v.data.n
-	repeatBytes(v.data.grow(n*size), v.data.bytes()[end-size:end]) // grow first: it can move the bytes
+	repeatBytes(v.data.grow(n*size), v.data.bytes()[end-size:end]) // grow first, because it can move the bytes
 	if v.typ != encoding.UUID {
 		offsets := arrow.Int32Traits.CastFromBytes(v.offsets.grow(4 * n))
 		each, at := size/v.unit(), end/v.unit()
@@ -161,7 +160,7 @@ func (v *values) span(i int) (lo, hi int) {
 	return int(offsets[i]), int(offsets[i+1])
 }
 
-// at returns the bytes of value i, which is not a list of names, valid until the next append.
+// at returns the bytes of value i, valid until the next append. It must not be a list of names.
 func (v *values) at(i int) []byte {
 	if v.typ == encoding.UUID {
 		return v.data.bytes()[i*uuidLen:][:uuidLen]
@@ -170,10 +169,10 @@ func (v *values) at(i int) []byte {
 	return v.data.bytes()[lo*v.unit() : hi*v.unit()]
 }
 
-// equal reports whether two values, which are not lists of names, are equal.
+// equal reports whether two values are equal. They must not be lists of names.
 func (v *values) equal(i, j int) bool { return bytes.Equal(v.at(i), v.at(j)) }
 
-// drop removes the last value, which is not a list of names.
+// drop removes the last value. It must not be a list of names.
 func (v *values) drop() {
 	v.data.truncate(v.data.n - len(v.at(v.n-1)))
 	v.n--
@@ -185,8 +184,8 @@ func (v *values) drop() {
 // size returns the bytes that the values hold.
 func (v *values) size() int { return v.data.n + v.offsets.n + v.inner.n }
 
-// take hands over the values as an array with the given nulls. It takes ownership of bits; the
-// caller releases the result.
+// take hands over the values as an array with the given nulls. It takes ownership of bits. The caller
+// releases the result.
 func (v *values) take(bits *memory.Buffer, nulls int) *array.Data {
 	n, members := v.n, v.members()
 	v.n = 0

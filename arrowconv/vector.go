@@ -13,15 +13,15 @@ import (
 	"github.com/granarydb/granary/encoding"
 )
 
-// newVector checks rows [lo, hi) of an array, whose type and length were checked, and copies
-// them into a vector of type t. Errors do not name the column.
+// newVector checks rows [lo, hi) of an array with a checked type and length, and copies them into a
+// vector of type t. Errors do not name the column.
 func (m *Importer) newVector(t encoding.Type, data arrow.ArrayData, lo, hi int) (encoding.Vector, error) {
 	if !accepts(t, data.DataType()) {
 		return encoding.Vector{}, fmt.Errorf("arrow type %s does not fit %v", typeName(data.DataType()), t)
 	}
 	v := encoding.Vector{Type: t}
 	if lo == hi {
-		return v, nil // buffers and dictionaries may be absent then
+		return v, nil // buffers and dictionaries may be absent
 	}
 	var err error
 	switch t {
@@ -40,8 +40,8 @@ func (m *Importer) newVector(t encoding.Type, data arrow.ArrayData, lo, hi int) 
 	return v, nil
 }
 
-// rowBytes returns the bytes of a row of a vector, with its valid flag but without the
-// contents of strings and lists.
+// rowBytes returns the bytes of a vector's row, with its valid flag but without the contents of strings
+// and lists.
 func rowBytes(t encoding.Type) int {
 	switch t {
 	case encoding.Bool:
@@ -54,8 +54,8 @@ func rowBytes(t encoding.Type) int {
 	return 8 + 1
 }
 
-// accepts reports whether an array of the Arrow type can hold values of type t. Inner types
-// are checked when they are read.
+// accepts reports whether an array of the Arrow type can have values of type t. Inner types are checked
+// when they are read.
 func accepts(t encoding.Type, typ arrow.DataType) bool {
 	id := idOf(typ)
 	switch t {
@@ -139,8 +139,8 @@ func newBools(s *span) ([]bool, error) {
 	return out, nil
 }
 
-// newStrings copies strings: those of a plain array in one piece, those of a dictionary one by
-// one, and only the entries that rows have.
+// newStrings copies strings. A plain array is copied in one piece, and a dictionary entry by entry, only
+// for entries that rows have.
 func newStrings(data arrow.ArrayData, lo, hi int) ([]string, []bool, error) {
 	if typeID(data) == arrow.DICTIONARY {
 		dict, codes, err := newIndexes(data, lo, hi)
@@ -200,8 +200,8 @@ func newUUIDs(data arrow.ArrayData, lo, hi int) (out []uuid.UUID, valid []bool, 
 	return out, valid, nil
 }
 
-// newUUIDLists copies lists: those of a plain array into one piece of memory, those of a
-// dictionary one by one, so that equal rows share them.
+// newUUIDLists copies lists. A plain array is copied into one piece of memory, and a dictionary list by
+// list, so that equal rows share them.
 func (m *Importer) newUUIDLists(data arrow.ArrayData, lo, hi int) ([][]uuid.UUID, []bool, error) {
 	if typeID(data) == arrow.DICTIONARY {
 		dict, codes, err := newIndexes(data, lo, hi)

@@ -8,34 +8,51 @@ import (
 	"github.com/granarydb/granary/txn"
 )
 
-// account tracks the heap bytes that the store holds or is about to allocate. The bytes of
-// rows are in the root, and the bytes that only snapshots hold are in the publisher.
+// account tracks the heap bytes that the store holds or is about to allocate (C9).
+//
+// The store counts its own bytes, because the runtime's figures include the host's heap and lag behind by
+// a garbage collection. It counts before it allocates: an insert, a rewrite or a file reserves the bytes
+// that it may need (Store.reserve), builds, and releases the reservation when the result is counted. Both
+// are counted for a moment, because a sum that is too high costs only an early eviction.
+//
+// Each number is kept where its bytes change hands, because no path can then change the bytes and miss
+// the number. Rows are counted in the root, which changes together with them. Bytes that only snapshots
+// hold are counted by the publisher, which knows the open snapshots. The cache counts itself. Everything
+// else is counted here. Store.used adds the numbers without a lock.
+//
+// A reservation that does not fit makes room, the cheapest first. The cache goes first, because its
+// contents can be read again. Rows that files have are unloaded next. Rows that only the log has are
+// written into files. Only then does data get lost: the oldest states, and without a directory the oldest
+// rows. One goroutine at a time makes room, because two would evict twice for one shortage. The
+// reservation of a waiting goroutine does not count meanwhile, so that nothing is evicted for an insert
+// that may fit without it.
 type account struct {
-	budget    int64        // 0: none
-	log       int64        // the most that the log keeps, of entries that are not durable
-	dicts     atomic.Int64 // dictionaries of the generations that tables have
+	budget    int64        // 0: no limit
+	log       int64        // upper bound of the log's queue of entries that are not durable
+	dicts     atomic.Int64 // dictionaries of all generations
 	histories atomic.Int64 // interval histories, as of the last transaction on each
-	pending   atomic.Int64 // open transactions, and inserts and rewrites in progress
+	pending   atomic.Int64 // reservations: open transactions, and inserts and rewrites in progress
 	making    sync.Mutex   // held by the one goroutine that makes room
-	stalled   txn.Version  // newest root of reads that did not end in time; making guards it
+	stalled   txn.Version  // newest root whose reads did not end in time; guarded by making
 }
 
-// victim is a time range that can be evicted together with all earlier ranges of its table, a bucket
-// that can be unloaded, or the states of a history that ended before an instant.
+// victim is what makeRoom can evict: a time range together with all earlier ranges of its table, a bucket
+// to unload, or the states of a history that ended before an instant.
 type victim struct {
 	table  *Table
 	state  *catalog.TableState
 	start  int64
 	pinned int64 // bytes that eviction would not free, because staying snapshots hold them
 
-	key  string        // of the bucket that begins at start, which is unloaded
-	cold *catalog.Cold // what it is then; nil if a time range is evicted
+	key  string        // of the bucket to unload, which begins at start
+	cold *catalog.Cold // its place in files after the unload; nil for a time range
 
 	history *History // nil: a time range
 	before  int64
 }
 
-// bytes returns the bytes of the range's rows. kept is the part that roots up to version newest hold too.
+// bytes returns the bytes of the range's rows. kept counts the rows that roots up to version newest hold
+// too.
 func (v victim) bytes(newest txn.Version) (bytes, kept int64) {
 	from, to := v.state.RangeBounds(v.start)
 	if v.cold != nil {
@@ -44,13 +61,13 @@ func (v victim) bytes(newest txn.Version) (bytes, kept int64) {
 	return v.state.BytesBetween(from, to, newest)
 }
 
-// incoming is the destination of the bytes for which room is made: rows of a time range of a
-// table, or the store's own work if table is nil.
+// incoming describes the bytes for which room is made: rows of a time range of a table, or the store's
+// own work if table is nil.
 type incoming struct {
 	table   *Table
 	start   int64
-	later   bool     // the work can be put off
-	history *History // at whose commit room is made
-	urgent  bool     // states of the newest bucket can go
+	later   bool     // the caller can retry later
+	history *History // the history whose commit makes room
+	urgent  bool     // states of the newest bucket can go too
 	sparing bool     // no states can go
 }

@@ -22,7 +22,7 @@ import (
 // the time. It checks the arguments of its calls.
 type cases struct {
 	t      *testing.T
-	of     []string // types are those of the columns
+	of     []string // types of the columns
 	types  []encoding.Type
 	most   uint32 // group of a row
 	spread uint32 // from one subject to the next
@@ -69,7 +69,7 @@ func (c *cases) Subject(subject uint32, column int, v Cell) (uint32, error) {
 
 func caseText(v any) string { return oracle.Text(v) + ";" }
 
-// value returns the value of a cell, as rows have it.
+// value returns a cell's value, as rows have it.
 func (c *cases) value(column int, v Cell) any {
 	if v.Null {
 		if v.Bytes != nil {
@@ -137,7 +137,7 @@ func TestAggregate_AsOf(t *testing.T) {
 	}
 }
 
-// randomCases makes a finder of cases of random columns, at the times of a column.
+// randomCases makes a finder of cases of random columns, at a column's times.
 func (a *queryAsker) randomCases() (c *cases, of []int, time string) {
 	time = "time"
 	if a.has("duration") && a.rng.IntN(4) == 0 {

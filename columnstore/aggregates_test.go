@@ -183,8 +183,8 @@ func (a *queryAsker) aggregateRows(v *queryView, g *Groups, opts AggregateOption
 	return out
 }
 
-// align gives sums and means of got the floats of want, where they are the same but for the last
-// bit. The aggregates follow the values of the groups, which name them on both sides.
+// align gives sums and means of got the floats of want, where they differ only in the last bit. The
+// aggregates follow the values of the groups, which name them on both sides.
 func align(want, got []oracle.Cells, values int, aggregates []Aggregate) {
 	of := map[string]oracle.Cells{}
 	for _, row := range want {
@@ -205,9 +205,8 @@ func align(want, got []oracle.Cells, values int, aggregates []Aggregate) {
 	}
 }
 
-// Sums of floats are within half a unit of the last place of the exact sum, and compaction,
-// splits and the number of goroutines change no bit of them. Without compensation most are
-// wrong, and change.
+// Sums of floats are within half a unit in the last place from the exact sum, and compaction, splits and
+// the number of goroutines change no bit. Without compensation most sums are wrong, and change.
 func TestAggregates_FloatSums(t *testing.T) {
 	def := stackSamples()
 	def.Columns = append(def.Columns, schema.Column{Name: "ratio", Type: encoding.Float64, Encoding: encoding.Plain, Nullable: true})
@@ -296,8 +295,8 @@ func TestAggregates_Errors(t *testing.T) {
 	}
 }
 
-// A sum of integers may pass through values beyond its type. One that ends there is an error,
-// and its mean is not.
+// A sum of integers may pass through values beyond its type. A sum that ends there is an error, and its
+// mean is not.
 func TestAggregates_Overflow(t *testing.T) {
 	def := stackSamples()
 	def.Columns = append(def.Columns, schema.Column{Name: "size", Type: encoding.Uint64, Encoding: encoding.Plain, Nullable: true})

@@ -8,10 +8,10 @@ import (
 	"testing"
 )
 
-// The anomalies of isolation, each as a script that runs in every interleaving. Those that
-// snapshot isolation excludes must never happen. G2 must be possible, since nothing more is
-// promised. G0 and P4 cannot be written, because transactions only insert. (history_test.go
-// covers anomalies between a table and a history.)
+// The anomalies of isolation, each as a script that runs in every interleaving. Anomalies that snapshot
+// isolation excludes must never happen. G2 must be possible, because nothing more is promised. G0 and P4
+// cannot be written, because transactions only insert. (history_test.go covers anomalies between a table
+// and a history.)
 
 // transcript is the tasks' record of one run of a script.
 type transcript struct {
@@ -60,8 +60,7 @@ func (s *transcript) look(h *simRun, name string, snap *Snapshot, table int) {
 	s.at[name] = append(s.at[name], uint64(snap.Commit()))
 }
 
-// writes commits one transaction with a row at each of the times, each in an
-// insert of its own.
+// writes commits a transaction with a row at each time in at, each in its own insert.
 func writes(table int, at ...int) func(*simRun, *transcript) {
 	return func(h *simRun, _ *transcript) {
 		tx := h.store.Begin()

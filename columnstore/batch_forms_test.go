@@ -55,7 +55,7 @@ func TestInsert_FlatLists(t *testing.T) {
 	}
 }
 
-// TestInsert_Nulls: nulls of each type of column, in the first row, in between and in all of them.
+// TestInsert_Nulls: nulls in each type of column, in the first row, in between and in all rows.
 func TestInsert_Nulls(t *testing.T) {
 	id, other := uuid.UUID{1}, uuid.UUID{2}
 	def := schema.Definition{SortingKey: []string{"name", "time"}}

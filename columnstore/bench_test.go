@@ -207,8 +207,8 @@ func BenchmarkSnapshot(b *testing.B) {
 	}
 }
 
-// BenchmarkCommit commits transactions that touch one granule, or sixteen, of a table with
-// 2,000. Their parts are built with the timer stopped.
+// BenchmarkCommit commits transactions that touch one or sixteen granules, in a table with 2,000
+// granules. Their parts are built with the timer stopped.
 func BenchmarkCommit(b *testing.B) {
 	for _, touched := range []int{1, 16} {
 		b.Run(fmt.Sprint("granules=", touched), func(b *testing.B) { benchmarkCommit(b, touched) })

@@ -150,7 +150,7 @@ func TestMemoryBudget(t *testing.T) {
 func testLoader(t *testing.T, held bool) {
 	profiles := int64(*loaderRows / loaderProfile)
 	l := newLoader(4)
-	runtime.GC() // what pools have of an earlier run goes with the second collection
+	runtime.GC() // the second collection frees the pools of an earlier run
 	before := liveHeap()
 	opts := Options{MemoryBudget: *loaderBudget, GenerationBuckets: loaderBuckets, FutureLimit: -1, PastLimit: -1, Yield: func(string) {
 		l.gate.RLock()
@@ -212,8 +212,8 @@ func testLoader(t *testing.T, held bool) {
 	runtime.KeepAlive(l)
 }
 
-// checkAnswers compares answers of a store with those of one without a budget and a directory that gets
-// the same profiles: over all rows, and of 40 ranges of time.
+// checkAnswers compares a store's answers with a store without a budget and a directory that gets the
+// same profiles: for all rows, and for 40 time ranges.
 func (l *loader) checkAnswers(t *testing.T, store *Store, table *Table, profiles int64) {
 	t.Helper()
 	memory, all := open(t, Options{GenerationBuckets: loaderBuckets, FutureLimit: -1}, samples(loaderBucket*int64(time.Second)))

@@ -40,8 +40,8 @@ func isOdd(pod any) bool {
 	return ok && name[len(name)-1] == '1'
 }
 
-// TestChoose_Stretches asks for rows of every other series by time: the header of a part is
-// evaluated once for all of them.
+// TestChoose_Stretches queries rows of every other series by time: a part's header is evaluated once for
+// all series.
 func TestChoose_Stretches(t *testing.T) {
 	store, table := open(t, Options{Manual: true, FutureLimit: -1}, stackSamples())
 	const series, rows = 2000, 8
@@ -65,8 +65,8 @@ func TestChoose_Stretches(t *testing.T) {
 	}
 }
 
-// TestChoose_Picks chooses single rows of some series, and all rows of others: picked rows and
-// whole series come in one answer, each row with its series.
+// TestChoose_Picks chooses single rows in some series, and all rows in others: an answer has both, each
+// row with its series.
 func TestChoose_Picks(t *testing.T) {
 	store, table := open(t, Options{Manual: true, FutureLimit: -1}, stackSamples())
 	const series, rows = 60, 40

@@ -15,22 +15,20 @@ import (
 	"github.com/granarydb/granary/schema"
 )
 
-// Codes is the dictionaries of a table for one range of times. A program that inserts the same
-// series and lists repeatedly gets their codes once, keeps them, and inserts the codes. That
-// takes a fifth of the time of inserting lists of UUIDs.
+// Codes is a table's dictionaries for one range of times. A program that inserts the same series and
+// lists repeatedly gets their codes once, keeps them, and inserts the codes. That takes a fifth of the
+// time of inserting lists of UUIDs.
 //
-// A code is valid only with the Codes that returned it. Interned values count in the memory
-// budget, whether or not rows use them, until the time range is dropped. All methods are safe
-// for concurrent use.
+// A code is valid only with the Codes that returned it. Interned values count in the memory budget,
+// whether or not rows use them, until the time range is dropped. All methods are safe for concurrent use.
 type Codes struct {
 	table  *Table
 	number int64 // of the generation
 	gen    atomic.Pointer[dictionaries.DurableGeneration]
 }
 
-// pin returns the dictionaries, which stay in memory until unpin. If they were unloaded, it reads
-// them: codes stay the same. If they were dropped, it returns the dropped ones. The errors are those
-// of the disk.
+// pin returns the dictionaries, which stay in memory until unpin. Unloaded dictionaries are read again,
+// with the same codes. Dropped dictionaries are returned as they were. The errors are those of the disk.
 func (c *Codes) pin() (*dictionaries.DurableGeneration, error) {
 	g, kept, err := c.table.generations.Pin(c.number)
 	if err != nil {
@@ -48,7 +46,7 @@ func (c *Codes) pin() (*dictionaries.DurableGeneration, error) {
 	return g, nil
 }
 
-// Range returns the times that the codes are for. Both ends are inclusive.
+// Range returns the first and the last time for which the codes are valid.
 func (c *Codes) Range() (from, to int64) { return c.table.ranges.Times(c.number) }
 
 // Series returns the code of a series. labels maps concrete names of the columns that lead the
@@ -73,10 +71,9 @@ func (c *Codes) Series(labels map[string]string) (uint32, error) {
 	return code, err
 }
 
-// Elements appends to dst the codes of elements of lists: for profiles, of locations. records
-// is nil, or has a record for each element, which is stored beside an element that has none.
-// The errors are ErrBatch, ErrLimit, ErrMemory, ErrTooOld and ErrClosed. After an error dst is
-// unchanged.
+// Elements appends to dst the codes of list elements: for profiles, locations. records is nil, or has a
+// record for each element. A record is stored if the element has none yet. The errors are ErrBatch,
+// ErrLimit, ErrMemory, ErrTooOld and ErrClosed. After an error dst is unchanged.
 func (c *Codes) Elements(dst []uint32, ids []uuid.UUID, records [][]byte) ([]uint32, error) {
 	if records != nil && len(records) != len(ids) {
 		return dst, fmt.Errorf("%w: %d records for %d elements", ErrBatch, len(records), len(ids))
@@ -99,9 +96,9 @@ func (c *Codes) Elements(dst []uint32, ids []uuid.UUID, records [][]byte) ([]uin
 	})
 }
 
-// Lists appends to dst the codes of lists, each given as the codes of its elements. A known
-// list of 20 elements costs about 100 ns. The errors are ErrBatch for a code without an
-// element, ErrLimit, ErrMemory, ErrTooOld and ErrClosed. After an error dst is unchanged.
+// Lists appends to dst each list's code. A list is given as the codes of its elements. A known list of 20
+// elements costs about 100 ns. The errors are ErrBatch for a code without an element, ErrLimit,
+// ErrMemory, ErrTooOld and ErrClosed. After an error dst is unchanged.
 func (c *Codes) Lists(dst []uint32, lists [][]uint32) ([]uint32, error) {
 	members, longest := 0, 0
 	for i, list := range lists {
@@ -122,9 +119,8 @@ func (c *Codes) Lists(dst []uint32, lists [][]uint32) ([]uint32, error) {
 	return c.appendTo(dst, need, func(g *dictionaries.DurableGeneration) ([]uint32, error) { return g.Lists.InternCodes(dst, lists) })
 }
 
-// UUIDLists appends to dst the codes of lists, each given as its elements. A known list of 20
-// elements costs about 60 ns. The errors are ErrLimit, ErrMemory, ErrTooOld and ErrClosed.
-// After an error dst is unchanged.
+// UUIDLists appends to dst each list's code. A known list of 20 elements costs about 60 ns. The errors
+// are ErrLimit, ErrMemory, ErrTooOld and ErrClosed. After an error dst is unchanged.
 func (c *Codes) UUIDLists(dst []uint32, lists [][]uuid.UUID) ([]uint32, error) {
 	b := schema.Batch{Rows: len(lists)}
 	columns, err := c.table.schema.CheckLists(lists)
@@ -137,7 +133,7 @@ func (c *Codes) UUIDLists(dst []uint32, lists [][]uuid.UUID) ([]uint32, error) {
 	return c.appendTo(dst, need, func(g *dictionaries.DurableGeneration) ([]uint32, error) { return g.Lists.InternLists(dst, lists) })
 }
 
-// appendTo is intern for an add that appends codes to dst. After an error dst is unchanged.
+// appendTo is intern for a function add that appends codes to dst. After an error dst is unchanged.
 func (c *Codes) appendTo(dst []uint32, need func(g *dictionaries.DurableGeneration, lookUp bool) int, add func(*dictionaries.DurableGeneration) ([]uint32, error)) ([]uint32, error) {
 	out := dst
 	err := c.intern(need, func(g *dictionaries.DurableGeneration) (err error) {
@@ -161,7 +157,7 @@ func (c *Codes) intern(need func(g *dictionaries.DurableGeneration, lookUp bool)
 		return err
 	}
 	defer g.Unpin()
-	if c.table.generations.Find(g.Number) != g { // additions would not be counted
+	if c.table.generations.Find(g.Number) != g { // additions to a dropped generation would not be counted
 		from, _ := c.Range()
 		return fmt.Errorf("table %q: %w", c.table.name, tooOld(from, c.table.floor()))
 	}
@@ -174,14 +170,14 @@ func (c *Codes) intern(need func(g *dictionaries.DurableGeneration, lookUp bool)
 	return add(g)
 }
 
-// lastBucket returns the start of the last time range that the codes are for.
+// lastBucket returns the start of the last time range for which the codes are valid.
 func (c *Codes) lastBucket() int64 {
 	_, to := c.Range()
 	return c.table.schema.BucketStart(to)
 }
 
-// check returns an error unless the insertion is into the table and the times of the codes,
-// and the Codes gave all of its codes.
+// check returns an error unless the rows belong to the table and the times of these Codes, and these
+// Codes returned all their codes.
 func (c *Codes) check(in *insertion) error {
 	t := in.table
 	if c.table != t {

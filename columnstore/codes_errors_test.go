@@ -284,8 +284,8 @@ func TestCodes_Closed(t *testing.T) {
 	wantError(t, other.Begin().InsertCodes(t.Context(), f.codes, f.b), ErrTable, "different stores")
 }
 
-// Codes of a time dropped by retention are refused, new ones too. So are rows that were
-// inserted before the drop and committed after it.
+// Codes for a time dropped by retention are refused, new codes too. So are rows that were inserted before
+// the drop and committed after it.
 func TestCodes_Dropped(t *testing.T) {
 	store, table := open(t, Options{Manual: true, FutureLimit: -1, Retention: 25, GenerationBuckets: 2}, samples(10))
 	old, err := table.Codes(5)
@@ -346,9 +346,9 @@ func TestCodes_Evicted(t *testing.T) {
 	wantError(t, err, ErrBatch, "codes are for times from")
 }
 
-// Between the check of the codes of a batch and the building of its parts another goroutine
-// can drop their generation, and is then about to publish a root without it. The rows must not
-// be built with the codes of one generation and the dictionaries of another.
+// Between the check of a batch's codes and the building of its parts, another goroutine can drop their
+// generation, and is then about to publish a root without it. Rows must not be built with codes from one
+// generation and dictionaries from another.
 func TestCodes_DroppedMeanwhile(t *testing.T) {
 	defer func() {
 		if r := recover(); r != nil {
@@ -386,7 +386,7 @@ func (h *hook) Err() error {
 	return nil
 }
 
-// Codes do not bypass the limits of other columns: a column that is not of lists has none.
+// Codes do not bypass the limits of other columns: only list columns accept codes.
 func TestCodes_OnOtherColumns(t *testing.T) {
 	f := newCodesFixture(t)
 	for _, codes := range [][]uint32{{}, {1}} {

@@ -251,8 +251,8 @@ func writeCoded(rng *rand.Rand, table *Table, at, era int64, sums map[string]int
 	return err
 }
 
-// Writers by codes run beside eviction with real threads. Late writers get an error, and the
-// codes of one generation are never mixed with the dictionaries of another.
+// Writers by codes run beside eviction with real threads. Late writers get an error, and codes from one
+// generation are never mixed with dictionaries from another.
 func TestCodes_EvictionUnderLoad(t *testing.T) {
 	_, table := open(t, Options{FutureLimit: -1, GenerationBuckets: 1, MemoryBudget: 600_000}, samples(10))
 	var wg sync.WaitGroup

@@ -18,9 +18,8 @@ import (
 	"github.com/granarydb/granary/schema"
 )
 
-// TestCodes_Differential inserts half of the batches of the differential test by codes. Every
-// answer about the mixed table equals the oracle's: fresh, compacted and split, and later from
-// held snapshots.
+// TestCodes_Differential inserts half of the differential test's batches by codes. Every answer about the
+// mixed table equals the oracle's: fresh, compacted and split, and later from held snapshots.
 func TestCodes_Differential(t *testing.T) {
 	effort.Long(t)
 	collectRarely(t)
@@ -107,8 +106,8 @@ func (c *codeInserter) batch(t testing.TB, codes *Codes, rows []oracle.Row) sche
 	return b
 }
 
-// stacks interns the lists of rows, in one of two ways. A row without one has the code
-// 0, or any that is not valid.
+// stacks interns the rows' lists, in one of two ways. A row without a list has the code 0, or an invalid
+// code.
 func (c *codeInserter) stacks(t testing.TB, codes *Codes, rows []oracle.Row) encoding.Vector {
 	t.Helper()
 	var lists [][]uuid.UUID
@@ -240,8 +239,8 @@ func differences(t *testing.T, snap *Snapshot, a, b *Table) map[string]string {
 	return out
 }
 
-// From the commit on, and not before, a table knows the names of the labels of a series that
-// was inserted by its code only, and of the other columns beside it.
+// From the commit on, and not before, a table has the label names of a series that was inserted only by
+// its code, and the names of the other columns.
 func TestCodes_Names(t *testing.T) {
 	store, table := open(t, Options{Manual: true}, samples(100))
 	codes, err := table.Codes(0)

@@ -7,7 +7,7 @@ import (
 	"github.com/granarydb/granary/internal/files"
 )
 
-// newStored returns what reads the rows of the table in files, with its dictionaries.
+// newStored returns the reader of the table's cold rows, with the table's dictionaries.
 func (t *Table) newStored() *cold.Files {
 	s := t.store
 	rows := &cold.Files{Name: t.name, Schema: t.schema, Cache: s.cache, Log: t.logDicts, Dir: func() *files.Dir { return s.flusher.dir }}
@@ -36,7 +36,7 @@ func (t *Table) newStored() *cold.Files {
 // mostCached bounds the cache of a store without a memory budget.
 const mostCached = 256 << 20
 
-// hasRoom reports whether the cache has room for so many bytes more.
+// hasRoom reports whether the cache may grow by bytes.
 func (s *Store) hasRoom(bytes int64) bool {
 	return s.memory.budget > 0 && s.used()+bytes <= s.share(evictAt) || s.memory.budget == 0 && s.cache.Bytes()+bytes <= mostCached
 }

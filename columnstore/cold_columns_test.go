@@ -41,14 +41,14 @@ const (
 	noteMark  = "a note"
 )
 
-// traceOf returns the id of a row.
+// traceOf returns a row's id.
 func traceOf(row int) (id uuid.UUID) {
 	copy(id[:], traceMark)
 	binary.BigEndian.PutUint64(id[8:], uint64(row)*0x9e3779b97f4a7c15)
 	return id
 }
 
-// tracedRows returns rows from lo to hi: the time of a row is its number, and its pod too, by the thousand.
+// tracedRows returns rows from lo to hi: a row's time is its number, and its pod too, by the thousand.
 func tracedRows(lo, hi int, traces, notes bool) schema.Batch {
 	b := schema.Batch{Rows: hi - lo, Columns: map[string]encoding.Vector{}}
 	var pods, texts []string
@@ -68,7 +68,7 @@ func tracedRows(lo, hi int, traces, notes bool) schema.Batch {
 	return b
 }
 
-// readsFS notes what is read of files.
+// readsFS records the reads of files.
 type readsFS struct {
 	*crashfs.FS
 	mu    sync.Mutex
@@ -98,7 +98,7 @@ func (f readsFile) ReadAt(b []byte, at int64) (int, error) {
 	return n, err
 }
 
-// take returns how much was read of files of a kind since the last call, and in how many reads were the
+// take returns the bytes read from files of a kind since the last call, and the number of reads with the
 // marks of traces and notes.
 func (f *readsFS) take(kind string) (all, traces, notes int) {
 	for _, b := range f.reads[kind] {
@@ -140,8 +140,8 @@ func askTraces(t testing.TB, store *Store, table *Table, opts AggregateOptions) 
 	return rows, err
 }
 
-// A query of cold rows reads wide columns only if it asks for one, and a search for an id reads a page of
-// at most 4 KiB for each granule and then the granules that have it.
+// A query of cold rows reads wide columns only if it needs one. A search for an id reads a page of at
+// most 4 KiB for each granule, and then the granules with the id.
 func TestCold_ReadsOfColumns(t *testing.T) {
 	const n = 40_000
 	fs := &readsFS{FS: crashfs.New(crashfs.Options{}), reads: map[string][][]byte{}}
@@ -191,8 +191,8 @@ func TestCold_ReadsOfColumns(t *testing.T) {
 	}
 }
 
-// Few ids, and none: a page answers for a granule without a filter, and nothing is read for one without
-// the column.
+// Few ids, and none: a page answers for a granule without a filter, and nothing is read for a granule
+// without the column.
 func TestCold_FewIDs(t *testing.T) {
 	fs := &readsFS{FS: crashfs.New(crashfs.Options{}), reads: map[string][][]byte{}}
 	opts := inDir(fs)
@@ -224,7 +224,7 @@ func TestCold_FewIDs(t *testing.T) {
 	}
 }
 
-// Damage costs those queries that need the bytes, and the error names the file, the table and the times.
+// Damage fails only queries that need the bytes, and the error names the file, the table and the times.
 func TestCold_DamagedColumns(t *testing.T) {
 	const n = 10_000
 	sum := AggregateOptions{Sum: "value", By: []string{"pod"}}
@@ -276,8 +276,8 @@ func TestCold_DamagedColumns(t *testing.T) {
 	}
 }
 
-// A search for one trace id among a million rows in memory, of which the cache has what is needed, and in
-// files alone (in the system's cache).
+// A search for a trace id among a million rows: in memory, in the store's cache, and only in files (in
+// the system's cache).
 func BenchmarkColdTrace(b *testing.B) {
 	store, err := Open(Options{Dir: b.TempDir(), FutureLimit: -1, PastLimit: -1, Manual: true})
 	if err != nil {

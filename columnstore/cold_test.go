@@ -247,8 +247,8 @@ func TestCold_Codes(t *testing.T) {
 	}
 }
 
-// Rows of many times the budget stay in a directory. While the disk is full, inserts are refused at some
-// time, and reads go on. Then nothing that was inserted is missing.
+// A directory keeps rows of many times the budget. While the disk is full, inserts are refused
+// eventually, and reads go on. Afterwards no inserted row is missing.
 func TestCold_FullDisk(t *testing.T) {
 	if effort.Race {
 		t.Skip("one goroutine inserts, reads and maintains")

@@ -78,7 +78,7 @@ func randomLeaf(rng *rand.Rand) *oracle.Cond[string] {
 	}
 	c := &oracle.Cond[string]{Column: name, Values: []any{value}}
 	if dynamic && isString {
-		c.Missing = "" // Prometheus semantics: no label is an empty one
+		c.Missing = "" // Prometheus semantics: a missing label is an empty label
 	}
 	op := rng.IntN(8)
 	_, isList := value.([]uuid.UUID)

@@ -6,8 +6,8 @@ import (
 	"github.com/granarydb/granary/internal/query/filter"
 )
 
-// Queries count what they read: all of a table, by one goroutine or several, and less if a condition holds for
-// few series or times.
+// Queries count their reads: a whole table, by one goroutine or several, and less if a condition holds
+// for few series or times.
 func TestCounts(t *testing.T) {
 	collectRarely(t)
 	store, table := open(t, Options{Manual: true, FutureLimit: -1, GenerationBuckets: 1}, stackSamples())

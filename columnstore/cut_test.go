@@ -203,8 +203,8 @@ func TestCut_Finder(t *testing.T) {
 	}
 }
 
-// The granules of a new bucket are reserved before they are in the root, and not made if the
-// budget has no room.
+// A new bucket's granules are reserved before they are in the root, and not made if the budget has no
+// room.
 func TestCut_Reserves(t *testing.T) {
 	for room, want := range map[int64]int64{catalog.GranuleSize: catalog.GranuleSize, catalog.GranuleSize - 1: 0} {
 		store, table := open(t, Options{FutureLimit: -1, Manual: true, BucketRows: 4}, samples(100))
@@ -286,8 +286,8 @@ func TestCut_Never(t *testing.T) {
 	}
 }
 
-// A new bucket begins with granules whose bounds are those of the bucket before, and the
-// granules of the old bucket are compacted once.
+// A new bucket begins with granules that have the bounds of the previous bucket, and the old bucket's
+// granules are compacted once.
 func TestCut_Granules(t *testing.T) {
 	store, table := open(t, Options{FutureLimit: -1, Manual: true, BucketRows: 200, GranuleRows: 20, FreshParts: 100, MaxParts: 100}, samples(1000))
 	for n := range 199 {
@@ -338,7 +338,7 @@ func TestCut_Granules(t *testing.T) {
 	}
 }
 
-// Retention and eviction drop all buckets of a range, and none of a range that stays. So do
+// Retention and eviction drop all buckets of a dropped range, and no bucket of another range. So do
 // floors. The bytes of a range count once.
 func TestCut_Drops(t *testing.T) {
 	t.Run("retention", func(t *testing.T) {

@@ -169,7 +169,7 @@ func (d *differential) askSome(when string, snap *Snapshot, rows []oracle.Row, n
 	}
 }
 
-// askSeries queries the series of all rows, and of those whose buckets meet a range.
+// askSeries queries the series of all rows, and of rows whose buckets overlap a range.
 func (d *differential) askSeries(when string, snap *Snapshot, rows []oracle.Row) {
 	from := int64(d.rng.IntN(6000) - 3000)
 	for _, r := range [][2]int64{{math.MinInt64, math.MaxInt64}, {from, from + 1 + int64(d.rng.IntN(1000))}} {
@@ -342,7 +342,7 @@ func (d *differential) askScan(when string, snap *Snapshot, rows, chosen []oracl
 	}
 }
 
-// checkOrder compares an ordered scan with one of all columns, whose order it checks.
+// checkOrder compares an ordered scan with a scan of all columns, whose order it checks.
 func (d *differential) checkOrder(question string, snap *Snapshot, opts ScanOptions, names []string, got []map[string]any) {
 	opts.Columns, opts.Limit = nil, 0
 	full := slices.Collect(scanRows(d.T, d.table, snap, opts))

@@ -23,7 +23,7 @@ import (
 	"github.com/granarydb/granary/txn"
 )
 
-// openBackup opens a copy, closes it at the end of the test, and returns its rows.
+// openBackup opens a copy, closes it at the test's end, and returns its rows.
 func openBackup(t *testing.T, opts Options) []string {
 	t.Helper()
 	store, table := reopen(t, opts)
@@ -88,7 +88,7 @@ func TestBackup_HasWhatReturned(t *testing.T) {
 	}
 }
 
-// A directory that nobody writes to is backed up by a reader, also one that a crash has left.
+// A reader backs up a directory that no process writes to, also after a crash.
 func TestBackup_OfReader(t *testing.T) {
 	for seed := range uint64(10) {
 		opts := inSmallDir(crashed(t, seed))
@@ -222,8 +222,7 @@ func TestBackup_BesideWriters(t *testing.T) {
 	t.Logf("%d commits, files up to commit %d", len(ids), filed)
 }
 
-// awaitFiling waits until files were written after those of a commit, and returns the commit of the new
-// ones.
+// awaitFiling waits for files with a later commit than last, and returns their commit.
 func awaitFiling(t *testing.T, store *Store, last uint64) uint64 {
 	t.Helper()
 	for range 60_000 {
@@ -273,7 +272,7 @@ func (w *numbered) write(ctx context.Context, t *testing.T, writer int) {
 	}
 }
 
-// count returns the rows of each commit by its name.
+// count returns each commit's rows by its name.
 func (w *numbered) count(t *testing.T, store *Store, table *Table) map[string]int {
 	t.Helper()
 	snap, err := store.Snapshot()

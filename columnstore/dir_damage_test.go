@@ -11,8 +11,8 @@ import (
 	"github.com/granarydb/granary/internal/disk"
 )
 
-// Nothing that was filed depends on the log: with any byte changed in what is left of the log's
-// entries, all rows come back. Only the header of the one segment is needed.
+// Rows in files do not depend on the log: with any byte changed in the remaining log entries, all rows
+// come back. Only the segment's header is needed.
 func TestDir_DamagedLogOfFiledRows(t *testing.T) {
 	for _, closed := range []bool{false, true} {
 		fs := crashfs.New(crashfs.Options{Keep: 1})
@@ -65,7 +65,7 @@ func TestDir_DamagedLogOfFiledRows(t *testing.T) {
 	}
 }
 
-// Runs of the flusher that fail begin one segment, not one each.
+// Several failed runs of the flusher begin one segment, not a segment each.
 func TestDir_FailedFilingsBeginOneSegment(t *testing.T) {
 	fs := crashfs.New(crashfs.Options{})
 	opts := inDir(noManifests{fs})

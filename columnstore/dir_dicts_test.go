@@ -29,8 +29,8 @@ func stacks(from, n int) [][]uuid.UUID {
 	return lists
 }
 
-// What a commit adds to dictionaries goes into the log in entries of a bounded size, so that no
-// dictionary is too large for an entry; and it comes back.
+// New dictionary entries of a commit go into the log in entries of a bounded size, because a large
+// dictionary must fit too, and come back.
 func TestDir_LargeDelta(t *testing.T) {
 	if effort.Race {
 		t.Skip("one goroutine commits, and reads the log")

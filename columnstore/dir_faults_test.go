@@ -23,7 +23,7 @@ import (
 	"github.com/granarydb/granary/txn"
 )
 
-// A dictionary of one long value that repeats compresses better than a thousandth.
+// A dictionary with one long repetitive value compresses to less than a thousandth.
 func TestDir_CompressibleDictionary(t *testing.T) {
 	fs := crashfs.New(crashfs.Options{})
 	store, table := open(t, inDir(fs), samples(100))

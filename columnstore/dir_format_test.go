@@ -86,7 +86,7 @@ func writeFormat(t *testing.T, root string) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	for i := range 8 {
 		codes, err := table.Codes(int64(i%3) * 2000)
-		if err == nil { // records of elements that rows have already, and of new ones
+		if err == nil { // records of elements that rows have already, and of new elements
 			_, err = codes.Elements(nil, []uuid.UUID{{byte(i)}, {1}}, [][]byte{fmt.Append(nil, "record ", i), []byte("record of 1")})
 		}
 		if err != nil {
@@ -217,7 +217,7 @@ func TestFormat_Newer(t *testing.T) {
 		newest := files.VersionOf(kind)
 		for other, data := range before {
 			data = slices.Clone(data)
-			// The newest of the manifests and of the segments counts: all of them are newer.
+			// The newest manifest and the newest segment count, and all of these files are newer.
 			if otherKind, _, _ := disk.ParseName(other); otherKind == kind && len(data) >= 64 && string(data[:4]) == "gran" {
 				data[4]++
 				binary.LittleEndian.PutUint32(data[60:], crc32.Checksum(data[:60], crc32.MakeTable(crc32.Castagnoli)))

@@ -49,7 +49,7 @@ func rowsNow(t *testing.T, store *Store, table *Table) []string {
 	return rows
 }
 
-// fill inserts batches of rows over several buckets, and late ones.
+// fill inserts batches over several buckets, and late batches.
 func fill(t *testing.T, table *Table, rng *rand.Rand, batches int) {
 	t.Helper()
 	for i := range batches {
@@ -149,7 +149,7 @@ func checkFiles(t *testing.T, fs disk.FS, id disk.StoreID) {
 	}
 }
 
-// One file with one changed byte costs an error that names it, or nothing: no answer is wrong.
+// A file with a changed byte leads to an error that names it, or to nothing: no answer is wrong.
 func TestDir_ChangedByte(t *testing.T) {
 	effort.Long(t)
 	rng := rand.New(rand.NewPCG(1, 2))
@@ -220,7 +220,7 @@ func readAll(t *testing.T, store *Store, table *Table) error {
 	})
 }
 
-// The errors of opening name what is wrong.
+// Errors of Open name the fault.
 func TestDir_Errors(t *testing.T) {
 	dir := t.TempDir()
 	store, _ := open(t, Options{Dir: dir}, samples(100))
@@ -346,7 +346,7 @@ func ExampleOptions_dir() {
 	// samples
 }
 
-// A part of an earlier run can reach over several granules of now: each gets its own rows.
+// A part from an earlier run can overlap several granules now: each gets its own rows.
 func TestRestore_PartOverGranules(t *testing.T) {
 	b, _ := batch(rand.New(rand.NewPCG(1, 2)), 60, 5)
 	_, before := open(t, Options{Manual: true, FutureLimit: -1, PastLimit: -1}, samples(100))

@@ -2,20 +2,21 @@ package columnstore
 
 import "github.com/granarydb/granary/internal/disk"
 
-// The directory of a store, as its options, errors and numbers name it. Package internal/disk has
+// The types, options and errors of package internal/disk that the API of a store uses. That package has
 // the contracts.
 type (
-	// FS is the file system below a directory: Options.FS. System returns the usual one.
+	// FS is the file system below a directory (Options.FS). System returns the one of the operating
+	// system.
 	FS = disk.FS
 	// File is an open file of an FS.
 	File = disk.File
-	// SyncPolicy says when a commit is durable: Options.Sync.
+	// SyncPolicy says when a commit becomes durable (Options.Sync).
 	SyncPolicy = disk.SyncPolicy
 	// DamagedError reports durable bytes that have changed, or a file that is gone.
 	DamagedError = disk.DamagedError
-	// LogStats are the numbers of the log: Stats.Log.
+	// LogStats counts the work of the log (Stats.Log).
 	LogStats = disk.LogStats
-	// Latencies count calls by how long they took.
+	// Latencies counts calls by their duration.
 	Latencies = disk.Latencies
 )
 
@@ -30,8 +31,8 @@ const (
 var (
 	// ErrDisk is returned for a write while the disk is full or fails. Nothing happened.
 	ErrDisk = disk.ErrDisk
-	// ErrNotDurable is returned by a commit under SyncEach that is visible, and that becomes
-	// durable once the disk works again.
+	// ErrNotDurable is returned by a commit under SyncEach. The commit is visible, and becomes durable
+	// when the disk works again.
 	ErrNotDurable = disk.ErrNotDurable
 	// ErrLocked is returned by Open while another process has the directory open.
 	ErrLocked = disk.ErrLocked

@@ -19,8 +19,8 @@ import (
 	"github.com/granarydb/granary/schema"
 )
 
-// measured is a file system that knows the greatest sum of the bytes of its files, and the largest file that is
-// not of the log.
+// measured is a file system that records the greatest total size of its files, and the largest file
+// outside the log.
 type measured struct {
 	*crashfs.FS
 	mu      sync.Mutex
@@ -31,7 +31,7 @@ type measured struct {
 	least   int64 // the least sum since it was set, if it is not 0
 
 	failed map[string]bool // segments of which a call failed
-	stuck  map[string]bool // those of failed whose removal failed too: they stay until the next opening
+	stuck  map[string]bool // failed files whose removal failed too: they stay until the next opening
 }
 
 type measuredFile struct {
@@ -78,7 +78,7 @@ func (m *measured) watchLeast() {
 	}
 }
 
-// seen returns the greatest sum, the least one, and the size of the largest file.
+// seen returns the greatest total size, the least, and the largest file's size.
 func (m *measured) seen() (peak, least, largest int64) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -139,7 +139,7 @@ func lowerDiskBudget(t testing.TB) {
 	t.Cleanup(func() { leastDiskBudget = before })
 }
 
-// withDiskBudget returns the options of a store with a disk budget, and what measures its files.
+// withDiskBudget returns options with a disk budget, and the file system that measures the files.
 func withDiskBudget(t testing.TB, budget int64) (Options, *measured) {
 	lowerDiskBudget(t)
 	fs := &measured{FS: crashfs.New(crashfs.Options{}), sizes: map[string]int64{}}
@@ -148,9 +148,9 @@ func withDiskBudget(t testing.TB, budget int64) (Options, *measured) {
 	return opts, fs
 }
 
-// The files and the log stay within the budget up to a segment and a file, whatever comes: rows of two tables,
-// of values and codes, alone and in transactions, and states. What is left is the newest time ranges. A restart
-// has the same rows.
+// The files and the log exceed the budget by at most a segment and a file, whatever comes: rows in two
+// tables, by values and codes, alone and in transactions, and states. The newest time ranges are left. A
+// restart has the same rows.
 func TestDiskBudget_Load(t *testing.T) {
 	effort.Long(t)
 	for _, manual := range []bool{true, false} {
@@ -250,8 +250,8 @@ func TestDiskBudget_Load(t *testing.T) {
 	}
 }
 
-// If what must stay fills the budget, commits are refused and nothing happens, and reads go on. They go on after
-// a drop, with rows of a later range, and with a larger budget.
+// If data that must stay fills the budget, commits are refused and nothing happens, and reads go on.
+// Commits go on after a drop, with rows of a later range, and with a larger budget.
 func TestDiskBudget_Full(t *testing.T) {
 	const budget = 256 << 10
 	for _, cure := range []string{"drop", "later rows", "larger budget", "states"} {
@@ -381,8 +381,8 @@ func TestDiskBudget_Snapshot(t *testing.T) {
 	}
 }
 
-// A commit has as many new texts as it likes: what they take in the log is within the budget, too. If they do not
-// fit beside what is dropped for them, it is refused, and later ones go on.
+// A commit can have any number of new texts: their log entries are within the budget too. If they do not
+// fit after a drop, the commit is refused, and later commits go on.
 func TestDiskBudget_Dictionaries(t *testing.T) {
 	const budget = 512 << 10
 	for _, test := range []struct {
@@ -439,7 +439,8 @@ func TestDiskBudget_Options(t *testing.T) {
 	}
 }
 
-// What the budget dropped stays dropped after a crash at any time, and nothing else is lost: floors are commits.
+// Rows that the budget dropped stay dropped after a crash at any time, and nothing else is lost, because
+// floors are commits.
 func TestDiskBudget_Crash(t *testing.T) {
 	if effort.Race {
 		t.Skip("one goroutine does it all")

@@ -1,6 +1,6 @@
-// Package columnstore is the embeddable store: tables with a dynamic schema, transactions,
-// snapshots, scans and aggregations, and the maintenance that keeps parts few and granules
-// small. It implements Parca RFC-001, "Column Store for Profiling Data".
+// Package columnstore is the embeddable store: tables with a dynamic schema, transactions, snapshots,
+// scans and aggregations, and the maintenance that keeps parts few and granules small. It implements
+// Parca RFC-001, "Column Store for Profiling Data".
 //
 // Most programs need four types:
 //
@@ -20,12 +20,12 @@
 //	table -> generation -> dictionaries                 (append-only)
 //
 // A write builds parts privately and publishes a new root. A read loads the root and walks it.
-// Maintenance rewrites a granule privately and publishes the result, or drops it if the
-// granule was rewritten meanwhile.
+// Maintenance rewrites a granule privately and publishes the result, or drops it if the granule was
+// rewritten meanwhile.
 //
-// Package catalog has the root: the database as a value, and its edits. Package txn publishes
-// it. Package query answers scans and aggregations; its documentation describes the steps.
-// This package has the order of these steps, memory and maintenance.
+// Package catalog has the root: the database as a value, and its edits. Package txn publishes it. Package
+// query answers scans and aggregations; its documentation describes the steps. This package orders these
+// steps, accounts for memory, and runs maintenance.
 //
 // # Invariants
 //
@@ -57,18 +57,21 @@
 //
 // # Departures from the RFC
 //
-// The index version is part of the published root, so it is transactional; the RFC leaves that open. Readers compare no ids, so there is
-// no list of active transactions; two ids mark a part all the same. Aborted writes were never reachable. The key begins with a time bucket and ascends
-// (0051), series are factored out of the rows (package granule), and stacks sort by code. Trace and span ids are nullable UUIDs outside of the key, in which the
-// RFC has the trace id in one sentence and not in its list. A split makes as many granules as are due (0007), a merge is a loser tree, and the store filters rows.
-// Timestamps are int64 by rises, not uint64 and plain. Types and units have dictionaries (0052). Runs are only in rewritten parts, where they are smaller (0004).
+// The index version is part of the published root, so it is transactional. The RFC leaves that open.
+// Readers compare no ids, so there is no list of active transactions, but each part still has its two
+// ids. Aborted writes were never reachable. The key begins with a time bucket and ascends (0051), series
+// are factored out of the rows (package granule), and stacks sort by code. Trace and span ids are
+// nullable UUIDs outside the key. The RFC has the trace id in the key in one sentence, and not in its
+// list. A split makes as many granules as are due (0007), a merge uses a loser tree, and the store
+// filters rows. Timestamps are int64 and delta-encoded, not uint64 and plain. Types and units have
+// dictionaries (0052). Only rewritten parts have runs, because runs save bytes only there (0004).
 //
 // # A directory
 //
-// With Options.Dir each commit goes into a log before it returns (log.go). When the log is large,
-// the flusher writes all that is committed into files, which replace it (flush.go, package
-// internal/files). Rows in files can be cold, in no memory: after Open (recover.go), and when the
-// budget unloads them (store_cool.go). Queries read these through a cache (package internal/cold).
+// With Options.Dir each commit goes into a log before it returns (log.go). When the log is large, the
+// flusher writes everything committed into files, which replace it (flush.go, package internal/files).
+// Rows are cold if only files have them: after Open (recover.go), and after the budget unloads them
+// (store_cool.go). Queries read cold rows through a cache (package internal/cold).
 //
 //	commit -> log                 in the order of commits
 //	flusher -> files of buckets and dictionaries -> manifest -> old files and segments go

@@ -21,17 +21,17 @@ var (
 	ErrTable = errors.New("invalid table")
 )
 
-// Errors of a write. The text has the row, the column and the limit.
+// Errors of a write. The text names the row, the column and the limit.
 var (
-	// ErrBatch is returned for rows that do not fit the schema of the table.
+	// ErrBatch is returned for rows that do not fit the table's schema.
 	ErrBatch = schema.ErrBatch
 	// ErrLimit is returned for rows that exceed a limit on sizes.
 	ErrLimit = schema.ErrLimit
 	// ErrFuture is returned for a row that is further ahead of the clock than
 	// Options.FutureLimit.
 	ErrFuture = catalog.ErrFuture
-	// ErrPast is returned for a row that is further behind the clock than Options.PastLimit:
-	// mostly a time in another unit than nanoseconds.
+	// ErrPast is returned for a row that is further behind the clock than Options.PastLimit. Mostly its
+	// time is not in nanoseconds.
 	ErrPast = catalog.ErrPast
 	// ErrMemory is returned if rows do not fit into Options.MemoryBudget, and neither eviction
 	// nor files can make room. A later attempt can succeed: after older transactions and scans
@@ -47,8 +47,8 @@ var (
 var (
 	// ErrSnapshotClosed is returned when a snapshot is used after Snapshot.Close.
 	ErrSnapshotClosed = txn.ErrSnapshotClosed
-	// ErrSnapshotExpired is returned when a snapshot is used after the store has taken back
-	// its memory for the memory budget. A new snapshot can be taken.
+	// ErrSnapshotExpired is returned when a snapshot is used after the store took its memory back for the
+	// memory budget. A new snapshot can be taken.
 	ErrSnapshotExpired = txn.ErrSnapshotExpired
 )
 

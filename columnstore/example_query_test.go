@@ -93,8 +93,8 @@ func ExampleTable_Scan_orderBy() {
 	// b 20
 }
 
-// The number of calls of each host, their longest and their mean duration, in one pass; the host
-// with the longest call first.
+// The number of calls by host, and their longest and mean duration, in one pass. The host with the
+// longest call comes first.
 func ExampleTable_Aggregate() {
 	store, err := columnstore.Open(columnstore.Options{})
 	check(err)

@@ -18,8 +18,8 @@ import (
 // Prometheus.
 type Expr = filter.Expr
 
-// Value is the type of a comparison value: string for a String column, int or int64 for Int64,
-// and so on. Package encoding lists the column types.
+// Value is a comparison value's type: string for a String column, int or int64 for Int64, and so on.
+// Package encoding lists the column types.
 type Value = filter.Value
 
 // Equal holds if the column has the value.
@@ -44,8 +44,8 @@ func Between[V Value](column string, lo, hi V) Expr { return filter.Between(colu
 // Less holds if the column's value is less than v.
 func Less[V Value](column string, v V) Expr { return filter.Less(column, v) }
 
-// Match holds if the pattern matches the value of a string column. The pattern is not
-// anchored. It is evaluated once for each distinct value.
+// Match holds if the pattern matches a string column's value. The pattern is not anchored. It is
+// evaluated once for each distinct value.
 func Match(column string, pattern *regexp.Regexp) Expr { return filter.Match(column, pattern) }
 
 // Func holds if f returns true for the column's value. f gets a string, int64, uint64,
@@ -73,7 +73,7 @@ func HasElement(column string, f func(id uuid.UUID, record []byte) bool) Expr {
 // IsNull holds if the column has no value. Not(IsNull) holds if it has one.
 func IsNull(column string) Expr { return filter.IsNull(column) }
 
-// And holds if all of the conditions hold. And() always holds.
+// And holds if all the conditions hold. And() always holds.
 func And(args ...Expr) Expr { return filter.And(args...) }
 
 // Or holds if at least one of the conditions holds. Or() never holds.

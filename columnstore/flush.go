@@ -13,23 +13,23 @@ import (
 	"github.com/granarydb/granary/txn"
 )
 
-// flush is one run of the flusher. It writes the buckets that have got rows since the last one, and
-// what dictionaries have new, then a manifest that names these files and those that are still good.
-// All are of one root, so the log is needed only from the segment on that was the newest before
-// this root was taken.
+// flush is one run of the flusher. It writes the buckets that got rows since the last run and the new
+// entries of dictionaries, then a manifest that names these files and the older files that are still
+// good. All files belong to one root. The log is then needed only from the segment that was newest before
+// the flush took this root.
 type flush struct {
 	store *Store
 	next  *files.Manifest
 	to    *cold.Writer
-	views []*history.View // of histories that were written, by ordinal; else nil
+	views []*history.View // by ordinal; nil for a history that was not written
 }
 
-// flush writes all that is committed into files, and removes the segments and files that nobody needs any more.
-// The caller holds flusher.flushing. The errors are ErrDisk, ErrMemory,
-// ErrSnapshotExpired, and the error of ctx. After an error the files are as before.
+// flush writes everything committed into files, and removes segments and files that are not needed any
+// more. The caller holds flusher.flushing. The errors are ErrDisk, ErrMemory, ErrSnapshotExpired, and the
+// error of ctx. After an error the files are as before.
 func (s *Store) flush(ctx context.Context) error { return s.flushInSteps(ctx, false) }
 
-// flushInSteps is flush. In steps, it ends with cold.ErrPause when many files have been written: they become
+// flushInSteps is flush. If inSteps is true, it ends with cold.ErrPause after many files: they become
 // durable while no root is held, and the next call goes on.
 func (s *Store) flushInSteps(ctx context.Context, inSteps bool) (err error) {
 	fl := &s.flusher
@@ -39,7 +39,7 @@ func (s *Store) flushInSteps(ctx context.Context, inSteps bool) (err error) {
 		}
 	}()
 	if fl.space != nil && fl.partial == nil {
-		_ = s.makeSpace(nil, true) // or the files find none
+		_ = s.makeSpace(nil, true) // otherwise the files may find no space
 	}
 	logged := fl.logged.Load()
 	if err := fl.begin(s); err != nil {
@@ -57,7 +57,7 @@ func (s *Store) flushInSteps(ctx context.Context, inSteps bool) (err error) {
 	s.opts.Yield("file/manifest")
 	if err := fl.dir.WriteManifest(f.next); err != nil {
 		fl.partial = nil
-		return err // it can be durable all the same; then its files stay
+		return err // the manifest can be durable despite the error; then its files stay
 	}
 	fl.manifest, fl.partial, fl.begun = f.next, nil, 0
 	f.publish()
@@ -73,8 +73,8 @@ func (s *Store) flushInSteps(ctx context.Context, inSteps bool) (err error) {
 	return fl.clean(s)
 }
 
-// toWrite returns about how many bytes a flush would write: of rows that no file has, at perRow bytes each, and of
-// all else.
+// toWrite estimates the bytes that a flush would write: rows that no file has, at perRow bytes each, and
+// everything else.
 func (s *Store) toWrite(perRow float64) (rowBytes, other int64) {
 	root := s.roots.Root().State
 	rows, other := cold.Unfiled(root, s.flusher.manifest)
@@ -86,7 +86,7 @@ func (s *Store) toWrite(perRow float64) (rowBytes, other int64) {
 	return int64(perRow * float64(rows)), other
 }
 
-// newFlush returns a run. In steps, it ends with cold.ErrPause when many files have been written.
+// newFlush returns a run. If steps is true, the run ends with cold.ErrPause after many files.
 func (s *Store) newFlush(steps bool) *flush {
 	fl := &s.flusher
 	if fl.partial == nil {
@@ -110,7 +110,7 @@ func (f *flush) publish() {
 	f.store.awaitCommit() // a commit in progress can unload by the earlier files
 }
 
-// setFiles makes the files of a manifest known.
+// setFiles makes the files of a manifest visible to queries.
 func (t *Table) setFiles(files *files.TableFiles) {
 	t.generations.SetFiles(files.Generations)
 	t.files.Store(files)
@@ -122,13 +122,13 @@ func (fl *flusher) discard() {
 	fl.dir.Discard()
 }
 
-// write writes the files of the manifest, and completes it.
+// write writes the files of the manifest and completes the manifest.
 func (f *flush) write(ctx context.Context) error {
 	s := f.store
 	if err := f.files(ctx); err != nil {
 		return err
 	}
-	for i, t := range s.tablesInOrder()[:len(f.next.Tables)] { // without the root, whose codes they have
+	for i, t := range s.tablesInOrder()[:len(f.next.Tables)] { // the root is closed by now: the dictionaries have all of its codes
 		if err := f.to.Dictionaries(t.stored, s.flusher.manifest.Table(t.ordinal), &f.next.Tables[i]); err != nil {
 			return err
 		}
@@ -147,7 +147,7 @@ func (f *flush) write(ctx context.Context) error {
 	return nil
 }
 
-// files writes the files of the root of now.
+// files writes the files of the current root.
 func (f *flush) files(ctx context.Context) error {
 	s := f.store
 	var root txn.Handle[*catalog.Database]
@@ -176,7 +176,7 @@ func (f *flush) files(ctx context.Context) error {
 	return nil
 }
 
-// history writes the file of a history, unless its view is that of the file before.
+// history writes a history's file, unless the file of the last run has the same view.
 func (f *flush) history(h *History, view *history.View) error {
 	s := f.store
 	next := files.HistoryFiles{Name: h.name, MaxAttributes: h.most}
@@ -184,7 +184,7 @@ func (f *flush) history(h *History, view *history.View) error {
 		f.next.Histories, f.views = append(f.next.Histories, *before), append(f.views, nil)
 		return nil
 	}
-	bytes := 2 * h.states.Size() // the lanes of an image are copied
+	bytes := 2 * h.states.Size() // an image copies the lanes
 	err := f.reserve(bytes)
 	if err != nil {
 		return err
@@ -200,7 +200,7 @@ func (f *flush) history(h *History, view *history.View) error {
 	return nil
 }
 
-// reserve reserves memory for what is written, up to the whole budget: files make room.
+// reserve reserves memory for a file. It may use the whole budget, because files make room.
 func (f *flush) reserve(bytes int64) error {
 	err := f.store.reserve(bytes, incoming{later: true})
 	if err != nil && f.store.reserveAtOnce(bytes) {

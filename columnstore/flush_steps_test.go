@@ -54,7 +54,7 @@ func TestKeeper_SyncsWithoutRoot(t *testing.T) {
 	opts.Yield = func(point string) {
 		if adding && point == "file/root" {
 			adding = false // commits have yield points too
-			add()          // a root that is held is one that was replaced
+			add()          // a held root is a replaced root
 			adding = true
 		}
 	}

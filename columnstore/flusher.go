@@ -16,32 +16,33 @@ import (
 // flusher writes committed rows into files when the log has grown by its bound, because the log can begin
 // anew then. Its goroutine and Close run it.
 //
-// All files of a manifest are of one root, so of one commit. Recovery reads the files and replays the later
-// commits of the log. Files of different commits would need a log position for each bucket and each history,
-// and a transaction over several tables could come back in part. A run that ends early, because its root expired
-// or many files wait for a sync, keeps its bucket files in partial: the next run takes a bucket's file over
-// unless the bucket has got rows since, so that the work of a run is not lost.
+// All files of a manifest belong to one root, and so to one commit. Recovery reads the files and replays
+// the later commits of the log. Files of different commits would need a log position for each bucket and
+// each history, and a transaction over several tables could come back in part. A run ends early if its
+// root expires or many files wait for a sync. It then keeps its bucket files in partial, and the next run
+// uses a file again unless its bucket got rows since.
 //
-// A flush is due when the log since the manifest exceeds bound, or a quarter of bound while memory is short,
-// because rows in files can leave memory without being lost. The bound is Options.LogBytes, or the bytes of the last flush if
-// they are more: a bucket that still gets rows is written again as a whole each time, and a smaller bound would
-// write the same rows many times. With it, each row is filed about twice.
+// A flush is due when the log since the manifest exceeds bound, or a quarter of bound while memory is
+// short, because rows in files can leave memory without being lost. The bound is Options.LogBytes, or the
+// bytes of the last flush if that is more, because a bucket that still gets rows is written again as a
+// whole each time. A smaller bound would write the same rows many times. With this bound, each row is
+// written about twice.
 //
-// Queries and eviction see new files only after the manifest is durable (flush.publish). Rows that
-// were unloaded earlier would depend on a file that a failed run discards.
+// Queries and eviction see new files only after the manifest is durable (flush.publish), because rows
+// that were unloaded earlier would depend on a file that a failed run discards.
 type flusher struct {
 	dir      *files.Dir
 	manifest *files.Manifest // the durable manifest; nil if there is none
 	flushing sync.Mutex      // held by the flush that runs, which owns the two above
-	partial  cold.Partial    // files of buckets of a run whose root expired
-	begun    uint64          // segment that a run began which failed; 0 if none did
-	logged   atomic.Int64    // bytes of entries since the manifest
+	partial  cold.Partial    // bucket files of a run that ended early
+	begun    uint64          // segment that a failed run began; 0 if none
+	logged   atomic.Int64    // bytes logged since the manifest
 	bound    atomic.Int64
 	unclean  atomic.Bool           // clean failed, and is due again
-	failing  atomic.Pointer[error] // of the last try to file or to clean, for Stats
+	failing  atomic.Pointer[error] // of the last flush or cleaning, for Stats
 	wake     chan struct{}         // holds a token if there is something to do
 	space    *disk.Space           // of the directory; nil without a DiskBudget
-	stuck    atomic.Int64          // bytes of the directory when too few ranges could be dropped; else 0
+	stuck    atomic.Int64          // size of the directory when too few ranges could be dropped; else 0
 
 	obsolete cold.Obsolete
 }
@@ -77,13 +78,13 @@ func (s *Store) runFlusher() {
 	}
 }
 
-// mostFlushes is how often the flusher begins again at once, because its root expired or was given back before
-// all files were written. Each run goes on with the files of the one before. The last is not in steps,
-// so that buckets that get rows all the time do not keep the flusher from its end.
+// mostFlushes bounds the runs of one flush: a run can end early because its root expired or was given
+// back before all files were written. Each run goes on with the files of the last one. The final run is
+// not in steps, because buckets that get rows all the time would keep the flush from its end.
 const mostFlushes = 16
 
-// flushIfDue flushes if the log exceeds its bound, makes space on the disk, and cleans if that failed. It does
-// nothing during another flush.
+// flushIfDue flushes if the log exceeds its bound, makes space on the disk, and retries a failed clean.
+// It does nothing during another flush.
 func (s *Store) flushIfDue(ctx context.Context) (err error) {
 	fl := &s.flusher
 	if s.log == nil || !fl.isDue(s.isTight()) && !fl.unclean.Load() && fl.space.Over(crowdedAt) <= 0 || !fl.flushing.TryLock() {
@@ -91,12 +92,12 @@ func (s *Store) flushIfDue(ctx context.Context) (err error) {
 	}
 	defer fl.flushing.Unlock()
 	if s.closed.Load() {
-		return ErrClosed // Close files, and then another process can have the directory
+		return ErrClosed // Close flushes, and then another process can have the directory
 	}
 	return s.keepWithin(ctx, nil)
 }
 
-// lockFlush waits for flusher.flushing and takes it. It returns false if the store is closed.
+// lockFlush waits for flusher.flushing and locks it. It returns false if the store is closed.
 func (s *Store) lockFlush() bool {
 	for !s.flusher.flushing.TryLock() {
 		if s.closed.Load() || s.opts.Manual { // a simulated flusher would never go on
@@ -111,11 +112,11 @@ func (s *Store) lockFlush() bool {
 	return true
 }
 
-// flushWhole flushes, again if its root expires. The caller holds flusher.flushing.
+// flushWhole flushes, and begins again if a run ends early. The caller holds flusher.flushing.
 func (s *Store) flushWhole(ctx context.Context) (err error) {
 	for run := range mostFlushes {
 		if s.closed.Load() {
-			return ErrClosed // Close files, and then another process can have the directory
+			return ErrClosed // Close flushes, and then another process can have the directory
 		}
 		if err = s.flushInSteps(ctx, run < mostFlushes-1); !errors.Is(err, ErrSnapshotExpired) && !errors.Is(err, cold.ErrPause) {
 			break
@@ -124,8 +125,8 @@ func (s *Store) flushWhole(ctx context.Context) (err error) {
 	return err
 }
 
-// isDue reports whether the log exceeds its bound: a quarter of it if memory is short, which files make
-// room in.
+// isDue reports whether the log exceeds its bound. The bound is a quarter if memory is short, because
+// files make room.
 func (fl *flusher) isDue(tight bool) bool {
 	bound := fl.bound.Load()
 	if tight {
@@ -134,12 +135,12 @@ func (fl *flusher) isDue(tight bool) bool {
 	return fl.logged.Load() > bound
 }
 
-// begin returns the segment of the log that has, with those above, all entries that are not of the
-// root that is taken next. It begins one, so that no entry that is filed is needed any more, and
-// damage to it costs nothing. A run goes on with the segment of one that failed, so that failures
-// make no segments; Close begins one all the same.
+// begin returns the segment from which on the log has all entries that are not in the next root. It
+// begins a new segment, so that no segment is kept for entries that files have, and damage to those
+// entries costs nothing. A run after a failed one uses that run's segment again, because repeated
+// failures would otherwise make many segments. Close begins one all the same.
 //
-// Files of a run that ended amid them become durable first, while no root is held.
+// Files of a run that ended early become durable first, while no root is held.
 func (fl *flusher) begin(s *Store) (err error) {
 	if fl.partial != nil {
 		if err := fl.dir.Sync(); err != nil {
@@ -153,12 +154,13 @@ func (fl *flusher) begin(s *Store) (err error) {
 		}
 	}
 	s.opts.Yield("file/segment")
-	s.awaitCommit() // its entry can be below the segment, and it is not of the root yet
+	s.awaitCommit() // its entry can be before the segment, and its rows are not in the root yet
 	return nil
 }
 
-// clean removes files and log segments that neither the manifest nor a read needs. After an error it is due again:
-// the rest takes space, and harms nothing. The caller holds flusher.flushing, or is alone.
+// clean removes files and log segments that neither the manifest nor a read needs. After an error it is
+// due again: the leftovers take space and do no harm. The caller holds flusher.flushing, or no other
+// goroutine runs yet.
 func (fl *flusher) clean(s *Store) error {
 	fl.discard()
 	err := fl.dir.Clean(fl.manifest, fl.obsolete.Needed(s.roots.Root().State, func(before txn.Version) bool {

@@ -22,7 +22,7 @@ import (
 	"github.com/granarydb/granary/schema"
 )
 
-// elementNames returns the names of an element in these tests: none to two.
+// elementNames returns an element's names in these tests: none to two.
 func elementNames(dst []string, id uuid.UUID, record []byte) []string {
 	for k := range int(id[0]) % 3 {
 		dst = append(dst, fmt.Sprintf("f%d.%d %s", id[0], k, record))
@@ -112,8 +112,8 @@ func wantRows(rows []oracle.Row, columns []string, names bool) []string {
 	return oracle.Texts(out)
 }
 
-// TestScan_Forms: each form has the rows of the table, with nulls and empty strings distinct,
-// in slices too, for any order, columns and dictionaries.
+// TestScan_Forms: each form has the table's rows, with nulls and empty strings distinct, in slices too,
+// for any order, columns and dictionaries.
 func TestScan_Forms(t *testing.T) {
 	effort.Long(t)
 	collectRarely(t)
@@ -155,7 +155,7 @@ func TestScan_Forms(t *testing.T) {
 	}
 }
 
-// scanForm reads the rows of a scan, each record whole or in two slices, and the schemas.
+// scanForm reads a scan's rows, each record whole or in two slices, and the schemas.
 func scanForm(t *testing.T, table *Table, snap *Snapshot, opts ScanOptions) (rows []string, schemas []*arrow.Schema) {
 	t.Helper()
 	rng := rand.New(rand.NewPCG(1, 2))
@@ -178,8 +178,8 @@ func scanForm(t *testing.T, table *Table, snap *Snapshot, opts ScanOptions) (row
 	return rows, schemas
 }
 
-// TestScan_FormsInOrder: with Ordered, rows come in the order of the key in each form, and a
-// limit returns the first of them.
+// TestScan_FormsInOrder: with Ordered, rows come in key order in each form, and a limit returns the first
+// rows.
 func TestScan_FormsInOrder(t *testing.T) {
 	store, table, rows := filled(t, Options{GranuleRows: 100}, 600)
 	snap := snapshot(t, store)
@@ -342,8 +342,8 @@ func TestScan_Dictionaries(t *testing.T) {
 	}
 }
 
-// TestScan_ElementsAreAskedOnce: names come from the record of an element, and Elements is
-// called once for each in a generation.
+// TestScan_ElementsAreAskedOnce: names come from an element's record, and Elements is called once for
+// each in a generation.
 func TestScan_ElementsAreAskedOnce(t *testing.T) {
 	store, table := open(t, Options{Manual: true}, samples(0))
 	records := map[uuid.UUID][]byte{{1}: []byte("one"), {2}: []byte("two"), {5}: []byte("five")}

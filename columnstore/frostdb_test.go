@@ -23,7 +23,7 @@ import (
 // The tests in this file are named after defects found in FrostDB, another implementation of
 // RFC-001. Each reproduces one there.
 
-// shards makes n rows of one kind at the given time. An empty shard is an absent one.
+// shards makes n rows of one kind at the given time. An empty shard means no shard.
 func shards(n int, kind, shard string, at int64) schema.Batch {
 	values := make([]int64, n)
 	for i := range values {
@@ -39,9 +39,8 @@ func shards(n int, kind, shard string, at int64) schema.Batch {
 	}}
 }
 
-// There, a merged part is stamped with the transaction of its smallest key: a
-// snapshot of 30 rows sees 60 after a compaction with later keys, and none
-// after one with earlier keys (C2).
+// There, a merged part is stamped with the transaction of its smallest key: a snapshot of 30 rows sees 60
+// after a compaction with later keys, and none after a compaction with earlier keys (C2).
 func TestFrostDB_SnapshotSurvivesCompaction(t *testing.T) {
 	for _, test := range []struct {
 		name  string
@@ -192,7 +191,7 @@ func TestFrostDB_CompactionWithoutInserts(t *testing.T) {
 	for _, test := range []struct {
 		name  string
 		drain func(*Store) error
-		parts int // at most, beyond one a granule
+		parts int // upper bound, beyond one for each granule
 	}{
 		{"maintain", func(s *Store) error { return s.Maintain(context.Background()) }, 4},
 		{"compact", func(s *Store) error { return s.Compact(context.Background()) }, 0},
@@ -252,10 +251,10 @@ func TestFrostDB_RewritesAreStamped(t *testing.T) {
 	}
 }
 
-// checkStamps compares the ids of the parts in the last root with the commits of their rows. A
-// split stamps its children alike, so a part's ids can cover more rows than it has: its commit
-// id is that of a commit, and not below any of its own, its begin id is below all of them. It
-// returns the number of parts with rows of several transactions.
+// checkStamps compares the ids of the parts in the last root with the commits of their rows. A split
+// stamps its children alike, so a part's ids can cover more rows than it has: its commit id is the id of
+// a commit, and not below any commit of its rows, and its begin id is below all of these. It returns the
+// number of parts with rows from several transactions.
 func (h *simRun) checkStamps() (rewritten int, err error) {
 	commitOf, ids := map[int64]uint64{}, map[uint64]bool{}
 	for id, c := range h.commits.All() {

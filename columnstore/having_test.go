@@ -105,9 +105,9 @@ func join(op string, args ...condition) condition {
 	return newCondition(c)
 }
 
-// Conditions evaluated on groups give the result of conditions on rows: for many lists in one
-// pass and few one by one, for several generations, for rows without a list and parts without
-// the column, beside other conditions, and with memory for only one of the two ways.
+// Conditions evaluated on groups give the result of conditions on rows: for many lists in one pass and
+// few lists one by one, for several generations, for rows without a list and parts without the column,
+// beside other conditions, and with memory for only one of both ways.
 func TestAggregate_Having(t *testing.T) {
 	effort.Long(t)
 	store, table, rows := newHavingTable(t)
@@ -173,8 +173,7 @@ func TestAggregate_Having(t *testing.T) {
 	}
 }
 
-// havingAnswer returns lists, their sums and counts. The validity of an answer is nil if all
-// lists are valid.
+// havingAnswer returns lists, their sums and counts. An answer's validity is nil if all lists are valid.
 func havingAnswer(t *testing.T, g *Groups) (out []oracle.Cells) {
 	t.Helper()
 	seen := map[string]bool{}
@@ -220,8 +219,8 @@ func TestAggregate_HavingIsCancelled(t *testing.T) {
 	}
 }
 
-// Rows without a list, which a condition drops, are not counted as null: of one generation,
-// whose sums stay in place.
+// Rows without a list, which a condition drops, are not counted as null in a single generation, whose
+// sums stay in place.
 func TestAggregate_HavingDropsNulls(t *testing.T) {
 	store, table, _ := newHavingTable(t)
 	every := element(func(uuid.UUID) bool { return true })
@@ -237,8 +236,8 @@ func TestAggregate_HavingDropsNulls(t *testing.T) {
 	}
 }
 
-// A condition is evaluated only for the groups left by the one before, though the dropped sums
-// are still in place.
+// A condition is evaluated only for the groups that the previous condition left, although the dropped
+// sums are still in place.
 func TestAggregate_HavingOfFew(t *testing.T) {
 	store, table, _ := newHavingTable(t)
 	calls := 0

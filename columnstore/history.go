@@ -8,30 +8,29 @@ import (
 	"github.com/granarydb/granary/history"
 )
 
-// History is a handle on an interval history of a store (package history). It is safe for
-// concurrent use and lives as long as its store. Transactions write it (Tx.History), one at a
-// time, and snapshots read it (Snapshot.History). Samples and states of one system therefore
-// become visible together.
+// History is a handle on an interval history of a store (package history). It is safe for concurrent use
+// and lives as long as its store. Transactions write it (Tx.History), one at a time, and snapshots read
+// it (Snapshot.History). Therefore samples and states become visible together.
 type History struct {
 	store   *Store
 	name    string
 	ordinal int
 	states  *history.History
 
-	busy     atomic.Bool                // a transaction, or an eviction, has the writer and owns the fields below
-	reserved int64                      // pending bytes
+	busy     atomic.Bool                // held by the transaction or eviction that has the writer and owns the fields below
+	reserved int64                      // bytes in account.pending
 	counted  int64                      // bytes in account.histories
-	refused  bool                       // bytes were, in the transaction
-	replays  bool                       // recovery writes it, and makes room between its batches
+	refused  bool                       // a reservation of the transaction failed
+	replays  bool                       // recovery is the writer; it makes room between its batches
 	most     int                        // HistoryOptions.MaxAttributes
-	filed    weak.Pointer[history.View] // of the file; the flusher's
+	filed    weak.Pointer[history.View] // view that the history's file has; owned by the flusher
 }
 
-// HistoryOptions are the options of a history.
+// HistoryOptions are a history's options.
 type HistoryOptions struct {
-	// Start is the first instant of the history. It is in Unix nanoseconds if the history is
-	// joined with samples, or Options.Retention or Options.MemoryBudget is set: times of states
-	// are then compared with those of rows.
+	// Start is the first instant of the history. It must be in Unix nanoseconds if the history is joined
+	// with samples, or if Options.Retention or Options.MemoryBudget is set, because times of states are
+	// then compared with times of rows.
 	Start int64
 	// MaxAttributes is the greatest number of attributes. 0 means 1<<26.
 	MaxAttributes int
@@ -40,8 +39,7 @@ type HistoryOptions struct {
 // Name returns the history's name.
 func (h *History) Name() string { return h.name }
 
-// Bytes returns the memory of the history with its indexes and names, which Stats.HistoryBytes
-// includes.
+// Bytes returns the history's memory, with its indexes and names. Stats.HistoryBytes includes it.
 func (h *History) Bytes() int64 { return h.states.Size() }
 
 // reserve reserves bytes for the history's writer. The error is ErrMemory.
@@ -57,7 +55,7 @@ func (h *History) reserve(bytes int64) error {
 	return nil
 }
 
-// count updates the account of the history.
+// count updates the history's account.
 func (h *History) count() {
 	size := h.states.Size()
 	h.store.memory.histories.Add(size - h.counted)

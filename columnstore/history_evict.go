@@ -13,14 +13,14 @@ import (
 // oldStates is a history with states that can be evicted.
 type oldStates struct {
 	history *History
-	bytes   int64 // of all of them, at most
-	oldest  int64 // none of them ends before
+	bytes   int64 // upper bound for all of them
+	oldest  int64 // no state ends before it
 }
 
-// evictableStates returns the histories with states that can be evicted, those with the oldest
-// states first. A history keeps its latest states, and those of the newest time bucket of all
-// tables, the rows that come included, unless room is made for its own. The states of a history that a transaction writes can
-// go at the commit alone.
+// evictableStates returns the histories with states that can be evicted, the oldest states first. A
+// history keeps its latest states. It also keeps the states of the newest time bucket of all tables and
+// of in, unless room is made for the history itself. A transaction that writes a history evicts its
+// states at the commit.
 func (s *Store) evictableStates(in incoming) (out []oldStates) {
 	if in.sparing {
 		return nil
@@ -38,7 +38,7 @@ func (s *Store) evictableStates(in incoming) (out []oldStates) {
 	return out
 }
 
-// newestStates returns the instant from which on states stay.
+// newestStates returns the instant from which on states are kept.
 func (s *Store) newestStates(in incoming) int64 {
 	newest := s.roots.Root().State.Newest
 	if in.table != nil && in.table.schema.BucketColumn() >= 0 {
@@ -50,10 +50,10 @@ func (s *Store) newestStates(in incoming) int64 {
 	return newest
 }
 
-// statesBefore returns the first of some histories as a victim: its states that ended before the
-// end of the oldest time range that can be evicted, if there are any. A snapshot that is expected
-// to stay holds them all, so that their eviction frees nothing. They are no victim unless they
-// are larger than the room that such snapshots have left: then the snapshot expires first.
+// statesBefore returns the first history with old states as a victim: its states that ended before end,
+// the end of the oldest time range that can be evicted. A snapshot that is expected to stay holds all of
+// them, so their eviction would free nothing. They are a victim only if they are larger than room, the
+// bytes that such snapshots may still hold: then the snapshot expires first.
 func (s *Store) statesBefore(end int64, histories []oldStates, in incoming, newest txn.Version, room int64) (victim, bool) {
 	for _, old := range histories {
 		if old.oldest >= end {
@@ -70,21 +70,21 @@ func (s *Store) statesBefore(end int64, histories []oldStates, in incoming, newe
 	return victim{}, false
 }
 
-// Histories returns the histories of the store in the order of their creation.
+// Histories returns the store's histories in the order of their creation.
 func (s *Store) Histories() []*History {
 	s.tables.Lock()
 	defer s.tables.Unlock()
 	return slices.SortedFunc(maps.Values(s.tables.histories), func(a, b *History) int { return a.ordinal - b.ordinal })
 }
 
-// evict drops an eighth of a history, of the states that ended before an instant. It does nothing
-// if a transaction has the writer.
+// evict drops an eighth of a history: the oldest states that ended before the instant before. It does
+// nothing if a transaction has the writer.
 func (h *History) evict(before int64) {
 	if !h.busy.CompareAndSwap(false, true) {
 		return
 	}
 	tx, err := h.states.BeginDrop()
-	if err != nil { // not reached: who has h.busy has the writer
+	if err != nil { // not reached: the holder of h.busy has the writer
 		h.busy.Store(false)
 		return
 	}
@@ -100,8 +100,8 @@ func (h *History) evict(before int64) {
 	})
 }
 
-// dropOldest has the commit drop an eighth of the history, of the states that ended before an
-// instant. It reports whether there is anything to drop.
+// dropOldest lets the commit drop an eighth of the history: the oldest states that ended before the
+// instant before. It returns false if there is nothing to drop.
 func (w *historyWrite) dropOldest(before int64) bool {
 	w.evicts = w.tx.DropBytes(max(1, w.history.counted/8), before)
 	return w.evicts

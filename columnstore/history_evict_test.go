@@ -18,8 +18,8 @@ import (
 	"github.com/granarydb/granary/internal/effort"
 )
 
-// writeStates makes changes of 100 attributes, at each instant of [from, to) some, in one
-// transaction or several.
+// writeStates changes some of 100 attributes at each instant of [from, to), in one transaction or
+// several.
 func writeStates(t testing.TB, store *Store, h *History, from, to int64, each int) {
 	t.Helper()
 	for at := from; at < to; {
@@ -140,7 +140,7 @@ func TestHistory_NewestIsKept(t *testing.T) {
 	if !refused || view.Start() != 0 || stats.EvictedStates != 0 {
 		t.Errorf("refused %v, states from %d to %d, %+v", refused, view.Start(), view.End(), stats)
 	}
-	// Rows of a later bucket can have the room of all, that of states first.
+	// Rows of a later bucket can take all memory, the memory of states first.
 	for i := int64(0); stats.EvictedStates == 0; i++ {
 		insert(t, table, heavy(1_000_010+i, 500))
 		if stats = store.Stats(); stats.EvictedRows > 0 || i == 20 {
@@ -149,8 +149,8 @@ func TestHistory_NewestIsKept(t *testing.T) {
 	}
 }
 
-// A snapshot that holds the states of a history, and stays, expires when they are to be evicted
-// and are more than such snapshots may hold.
+// A snapshot that holds a history's states, and stays, expires when they are to be evicted and are more
+// than such snapshots may hold.
 func TestHistory_EvictionExpiresSnapshot(t *testing.T) {
 	if effort.Race {
 		t.Skip("one goroutine inserts")
@@ -200,10 +200,10 @@ func TestHistory_NoEvictionInVain(t *testing.T) {
 	}
 }
 
-// TestHistory_EvictionOrder writes rows and states of several tables and histories at random, in
-// the order of time, with a small budget. What goes is the oldest: no history that is not written
-// keeps states of before the time ranges that were evicted, and none loses states of after the
-// first range that is left. Nothing is refused, and held views stay as they are.
+// TestHistory_EvictionOrder writes rows and states of several tables and histories at random, in the
+// order of time, with a small budget. The oldest data goes: no idle history keeps states from before the
+// evicted time ranges, and no history loses states from after the first remaining range. Nothing is
+// refused, and held views do not change.
 func TestHistory_EvictionOrder(t *testing.T) {
 	effort.Long(t)
 	collectRarely(t)
@@ -273,7 +273,7 @@ func newEvictionRun(t testing.TB, rng *rand.Rand) *evictionRun {
 // step writes to some tables and histories at the next instants, and checks.
 func (e *evictionRun) step() (problem string) {
 	e.now += int64(1 + e.rng.IntN(4))
-	if e.rng.IntN(20) == 0 { // other ones are busy from here on
+	if e.rng.IntN(20) == 0 { // other histories are busy from here on
 		for i := range e.busy {
 			e.busy[i] = e.rng.IntN(4)
 		}

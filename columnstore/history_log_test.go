@@ -22,8 +22,8 @@ func openLogged(t *testing.T, fs disk.FS) *Store {
 	return s
 }
 
-// TestLog_Histories closes a store with two histories, one of them closed for good, and opens it
-// twice, with writes in between. Their options, names and states are as they were.
+// TestLog_Histories closes a store with two histories, one of them closed for good, and opens it twice,
+// with writes in between. Their options, names and states are unchanged.
 func TestLog_Histories(t *testing.T) {
 	fs := crashfs.New(crashfs.Options{})
 	s := openLogged(t, fs)

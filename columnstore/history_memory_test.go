@@ -229,8 +229,8 @@ func TestHistory_OldViewIsFreed(t *testing.T) {
 	}
 }
 
-// kept returns the number of objects that a few collections leave. Pools keep their content
-// for one collection. A collection clears the weak pointers itself: no goroutine is awaited.
+// kept returns the number of objects that a few collections leave. Pools keep their content for one
+// collection. A collection clears the weak pointers itself, so no goroutine is awaited.
 func kept[T any](objects ...weak.Pointer[T]) (n int) {
 	for range 10 {
 		runtime.GC()

@@ -160,7 +160,7 @@ func oddValue(rng *rand.Rand, kind int) history.Value {
 	return history.Bytes([]byte([]string{"", "\xff\xfe", "a", "\x00\x00"}[rng.IntN(4)]))
 }
 
-// oddViews returns views of a history while it is built, and the one after it is closed.
+// oddViews returns views of a history while it is built, and the view after it is closed.
 func oddViews(t testing.TB, seed uint64) (views []*history.View) {
 	t.Helper()
 	rng := rand.New(rand.NewPCG(seed, 5))
@@ -237,7 +237,7 @@ func someAttributes(rng *rand.Rand, view *history.View) []history.Attribute {
 	return some
 }
 
-// allOf returns the attributes of a scan.
+// allOf returns a scan's attributes.
 func allOf(view *history.View, some []history.Attribute) []history.Attribute {
 	if some != nil {
 		return some
@@ -254,7 +254,7 @@ func instant(rng *rand.Rand, view *history.View) int64 {
 	return view.Start() + rng.Int64N(view.End()-view.Start()+1)
 }
 
-// manyStates returns a view of a history with that many attributes and intervals of each.
+// manyStates returns a view of a history with `attributes` attributes and `intervals` intervals each.
 func manyStates(t testing.TB, attributes, intervals int, value func(i int) history.Value) *history.View {
 	t.Helper()
 	states, err := history.New(history.Options{})
@@ -289,7 +289,7 @@ func manyStates(t testing.TB, attributes, intervals int, value func(i int) histo
 
 func intValue(i int) history.Value { return history.Int(int64(i % 7)) }
 
-// hit returns the intervals of an attribute that contain one of the times.
+// hit returns the intervals of an attribute that contain one of times.
 func hit(t testing.TB, view *history.View, a history.Attribute, times []int64) (rows []string) {
 	t.Helper()
 	for _, at := range slices.Sorted(slices.Values(times)) {

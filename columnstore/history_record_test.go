@@ -115,7 +115,7 @@ func TestHistoryScan_Options(t *testing.T) {
 	}
 }
 
-// checkColumns compares scans of some columns with one of all.
+// checkColumns compares scans of some columns with a scan of all.
 func checkColumns(t *testing.T, rng *rand.Rand, q HistoryScan) {
 	t.Helper()
 	names := arrowconv.IntervalColumns()

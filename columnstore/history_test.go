@@ -70,7 +70,7 @@ func commit(t testing.TB, tx *Tx) {
 	}
 }
 
-// stateText returns the state of an attribute at an instant, or the error.
+// stateText returns an attribute's state at an instant, or the error.
 func stateText(view *history.View, name string, at int64) string {
 	a, err := view.Lookup(name)
 	if err != nil {
@@ -123,8 +123,8 @@ func TestCreateHistory(t *testing.T) {
 	}
 }
 
-// A history has one writer at a time: that of the first transaction to ask for it, until the
-// transaction ends in any way.
+// A history has one writer at a time: the first transaction that asks gets it, until that transaction
+// ends in any way.
 func TestTxHistory(t *testing.T) {
 	store, _ := open(t, Options{Manual: true}, samples(0))
 	h := createHistory(t, store, HistoryOptions{})
@@ -439,8 +439,8 @@ func TestHistory_SamplesAndStatesTogether(t *testing.T) {
 	}
 }
 
-// checkTogether compares each row of a new snapshot with the state that begins at its time. It
-// returns the time of the last row, which must not precede the last one seen.
+// checkTogether compares each row of a new snapshot with the state that begins at its time. It returns
+// the time of the last row, which must not precede the last time seen.
 func checkTogether(t *testing.T, store *Store, table *Table, h *History, last int64) int64 {
 	snap, err := store.Snapshot()
 	if err != nil {

@@ -13,8 +13,8 @@ import (
 	"github.com/granarydb/granary/schema"
 )
 
-// Ids of a plain column are copied: a caller that changes an inserted batch does not change
-// the rows. This holds for fresh parts, with nulls and without, and for rewritten ones.
+// Ids of a plain column are copied: a caller that changes an inserted batch does not change the rows.
+// This holds for fresh parts, with nulls and without, and for rewritten parts.
 func TestInsert_IDsAreCopied(t *testing.T) {
 	def := stackSamples()
 	def.Columns = append(def.Columns[:4:4], schema.Column{Name: "trace", Type: encoding.UUID, Encoding: encoding.Plain, Nullable: true}, def.Columns[4])
@@ -71,8 +71,8 @@ func TestInsert_IDsAreCopied(t *testing.T) {
 	}
 }
 
-// Rows of one id are found, alone and beside conditions on the same rows, in parts with an ID
-// filter, in parts without, and in both.
+// Rows with an id are found, alone and with conditions on the same rows, in parts with an ID filter, in
+// parts without, and in both.
 func TestAggregate_ByID(t *testing.T) {
 	def := stackSamples()
 	def.Columns = append(def.Columns[:4:4], schema.Column{Name: "trace", Type: encoding.UUID, Encoding: encoding.Plain, Nullable: true}, def.Columns[4])

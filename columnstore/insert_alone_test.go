@@ -94,8 +94,8 @@ func scribble(tx *Tx) {
 	tx.pieces = tx.one[:]
 }
 
-// Readers of older roots, the maintainer and other inserts go on while the transactions of
-// inserts are overwritten. The race detector reports any access to one.
+// Readers of older roots, the maintainer and other inserts go on while the transactions of inserts are
+// overwritten. The race detector reports any access to such a transaction.
 func TestInsert_TransactionsAreUsedAgain(t *testing.T) {
 	const writers, inserts = 4, 60
 	store, table := open(t, Options{FreshParts: 2, MaxParts: 4, GranuleRows: 64, FutureLimit: -1, GenerationBuckets: 1 << 10}, samples(10))

@@ -11,9 +11,8 @@ import (
 	"github.com/granarydb/granary/schema"
 )
 
-// insertion is a batch on its way into the parts of a transaction. Batches of values and
-// batches of codes differ only in their dictionaries: those of each bucket, or those of the
-// Codes. Insertions are pooled.
+// insertion is a batch on its way into a transaction's parts. A batch of values uses each bucket's
+// dictionaries, a batch of codes those of its Codes. Insertions are pooled.
 type insertion struct {
 	table   *Table
 	batch   schema.Batch
@@ -22,7 +21,7 @@ type insertion struct {
 	buckets []bucketRows // ascending by start
 }
 
-// bucketRows is the rows of a batch in one time bucket.
+// bucketRows is a batch's rows in one time bucket.
 type bucketRows struct {
 	start int64
 	rows  []int32                         // nil: all rows of the batch
@@ -73,9 +72,8 @@ func (in *insertion) groupByBucket(dst []bucketRows) ([]bucketRows, error) {
 	return dst, err
 }
 
-// resolve gives each bucket its dictionaries, which stay in memory until the end of the transaction.
-// Those that are dropped meanwhile are good until then: the commit refuses the rows. The errors are
-// those of the disk.
+// resolve pins the dictionaries of each bucket until the transaction's end. Dictionaries that are dropped
+// meanwhile can still be used: the commit refuses the rows. The errors are those of the disk.
 func (in *insertion) resolve(tx *Tx, codes *Codes) (err error) {
 	if tx.pins == nil {
 		tx.pins = tx.onePin[:0]
@@ -99,7 +97,7 @@ func (in *insertion) resolve(tx *Tx, codes *Codes) (err error) {
 	return nil
 }
 
-// reserve reserves the bytes that the insertion may allocate.
+// reserve reserves an upper bound of the bytes that the insertion allocates.
 func (in *insertion) reserve() (int64, error) {
 	t := in.table
 	if t.store.memory.budget == 0 {

@@ -160,8 +160,8 @@ func checkPart(t *testing.T, s *schema.Schema, p *PartInfo) {
 	}
 }
 
-// TestInspect_DividedPart splits a granule under a newly inserted part. Each child shows its
-// own rows of the part, and the part's ids, which identify it as one part.
+// TestInspect_DividedPart splits a granule under a newly inserted part. Each child shows its own rows of
+// the part, and the part's ids, which identify the part.
 func TestInspect_DividedPart(t *testing.T) {
 	armed := false
 	var store *Store
@@ -388,8 +388,7 @@ func TestBound_EveryCut(t *testing.T) {
 	}
 }
 
-// keyOfRow returns the key of a row, as package schema writes it, and how it
-// reads. Lists have made-up codes.
+// keyOfRow returns a row's key, as package schema writes it, and how it reads. Lists have made-up codes.
 func keyOfRow(s *schema.Schema, sortingKey []string, row oracle.Row) (key string, values []string) {
 	at := row["time"].(int64)
 	out := s.AppendBucket(nil, s.BucketStart(at))

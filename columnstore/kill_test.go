@@ -53,8 +53,8 @@ func killOptions(dir string, policy disk.SyncPolicy) Options {
 	}
 }
 
-// killBatches returns the rows of the n-th commit of a writer, by table; the second table gets
-// rows of each other commit.
+// killBatches returns the rows of the n-th commit of a writer, by table; the second table gets rows from
+// every other commit.
 func killBatches(writer, n int) []schema.Batch {
 	rng := rand.New(rand.NewPCG(uint64(writer), uint64(n)))
 	tables := make([]schema.Batch, 1, len(killTables))
@@ -77,12 +77,12 @@ func killBatches(writer, n int) []schema.Batch {
 	return tables
 }
 
-// killHistory returns the name of the history of a writer: each has one, because a history has one
+// killHistory returns the name of a writer's history. Each writer has its own, because a history has one
 // writer at a time.
 func killHistory(writer int) string { return fmt.Sprint("states of ", writer) }
 
-// killStates writes the states of the n-th commit of a writer: changes of numbers and texts, some of
-// them new, and now and then a thousand, which are a tile and more.
+// killStates writes the states of a writer's n-th commit: changes of numbers and texts, some new, and now
+// and then a thousand, which exceed a tile.
 func killStates(w *history.Writer, writer, n int) error {
 	rng := rand.New(rand.NewPCG(uint64(writer)+7, uint64(n)))
 	changes := rng.IntN(6)
@@ -252,11 +252,11 @@ func killLife(t *testing.T, dir string, policy disk.SyncPolicy, after time.Durat
 	return acks, at
 }
 
-// TestKill kills a process that writes commits, at random moments, and compares what its directory
-// has with what it wrote: a prefix of the commits in the order of their ids, whole ones over both
-// tables and the histories, each with its rows and its states (C12). With SyncEach these are all that returned; otherwise those that
-// are lost fit into the log's queue, which is in the memory of the process. Then the next process
-// goes on.
+// TestKill kills a process that writes commits, at random moments, and compares what its directory has
+// with what it wrote: a prefix of the commits in the order of their ids, whole ones over both tables and
+// the histories, each with its rows and its states (C12). With SyncEach it has all commits that returned.
+// Otherwise the lost commits fit into the log's queue in the process's memory. Then the next process goes
+// on.
 func TestKill(t *testing.T) {
 	effort.Long(t)
 	t.Parallel() // it waits for processes
@@ -292,8 +292,8 @@ type killed struct {
 	oldest    time.Duration // of a commit that was lost
 }
 
-// life is one life of the process, and a look at what it leaves: mostly at a copy, so that the next
-// life begins with the log of this one, and not with the files that closing it writes.
+// life is one life of the process, and a check of the directory that it leaves: mostly of a copy, because
+// the next life must begin with this life's log, and not with the files that a Close writes.
 func (k *killed) life() {
 	acks, at := killLife(k.t, k.dir, k.policy, time.Duration(k.rng.Int64N(int64(250*time.Millisecond))))
 	k.acked += len(acks)
@@ -328,7 +328,7 @@ func (k *killed) life() {
 	k.before, k.commit = next, commit
 }
 
-// check compares the commits that a directory has with those that returned.
+// check compares the commits in a directory with the commits that returned.
 func (k *killed) check(acks []killAck, at time.Time, next [killWriters]int, commit txn.ID) {
 	returned := k.before
 	lost, lostBytes := 0, 0
@@ -357,9 +357,8 @@ func (k *killed) check(acks []killAck, at time.Time, next [killWriters]int, comm
 	k.lost, k.mostLost = k.lost+lost, max(k.mostLost, lost)
 }
 
-// rows compares the rows and the states of a directory with those that its commits wrote into a store
-// in memory.
-// It returns the next commit of each writer, and the last commit.
+// rows compares the rows and states in a directory with a store in memory into which its commits are
+// written. It returns the next commit of each writer, and the last commit.
 func (k *killed) rows(store *Store) (next [killWriters]int, commit txn.ID) {
 	next, err := killNext(store)
 	if err != nil {

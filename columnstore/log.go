@@ -13,20 +13,20 @@ import (
 	"github.com/granarydb/granary/internal/entries"
 )
 
-// The log of a store with a directory has its commits in the order of their ids, and before each
-// commit the dictionary entries that its codes stand for. Recovery repeats them (recover.go).
+// The log of a store with a directory has the commits in the order of their ids. Before a commit it has
+// the dictionary entries that the commit's codes stand for. Recovery replays both (recover.go).
 //
-// A commit goes into the log in three steps. Before the commit lock it logs what is new in its
-// dictionaries, makes its entry, and waits for room in the log's queue. Under the lock, where
-// the root is published, it only appends the entry: the order of entries is that of commits.
-// Behind the lock it waits as the policy has it (disk.SyncPolicy).
+// A commit is logged in three steps. Before the commit lock it logs new dictionary entries, makes its own
+// entry, and waits for room in the log's queue. Under the lock, where the root is published, it only
+// appends the entry, because entries must be in the order of commits. After the lock it waits as the
+// policy demands (disk.SyncPolicy).
 
-// errCrowded is returned for an entry if the directory has no space left for it: others took it, or entries of
-// the transaction itself did.
+// errCrowded is returned if the directory has no space for an entry, because other entries, or earlier
+// ones of the same transaction, took it.
 var errCrowded = errors.New("directory is crowded")
 
-// prepare returns an entry that has room in the log. It waits for room; an urgent entry makes space on the
-// disk. The errors are ErrClosed, errCrowded, and those of disk.Log.Reserve.
+// prepare returns an entry that has room in the log. It waits for that room. An entry that makes space on
+// the disk is urgent. The errors are ErrClosed, errCrowded, and those of disk.Log.Reserve.
 func (s *Store) prepare(kind uint32, body []byte, urgent bool) (disk.Prepared, error) {
 	p, err := s.log.Prepare(kind, body, urgent, &s.flusher.logged)
 	if errors.Is(err, disk.ErrClosed) {
@@ -42,9 +42,9 @@ func (s *Store) prepare(kind uint32, body []byte, urgent bool) (disk.Prepared, e
 	return p, err
 }
 
-// Sync returns when all that was committed before the call is durable, whatever Options.Sync is; at once without a
-// directory. The errors are that of ctx, ErrNotDurable, and disk.ErrClosed behind a Close that lost commits. Calls at
-// one time share a sync of the log.
+// Sync returns when everything committed before the call is durable, whatever Options.Sync is. It returns
+// at once without a directory. The errors are that of ctx, ErrNotDurable, and disk.ErrClosed after a
+// Close that lost commits. Concurrent calls share a sync of the log.
 func (s *Store) Sync(ctx context.Context) error {
 	if s.log == nil {
 		return nil
@@ -52,7 +52,7 @@ func (s *Store) Sync(ctx context.Context) error {
 	return s.log.Sync(ctx, math.MaxUint64)
 }
 
-// prepareNew returns the entry of a new table or history, which has its name.
+// prepareNew returns the entry e of a new table or history.
 func (s *Store) prepareNew(kind uint32, name string, e any) (disk.Prepared, error) {
 	if !utf8.ValidString(name) {
 		return disk.Prepared{}, fmt.Errorf("%w: name %q is not UTF-8", ErrTable, name)
@@ -73,9 +73,9 @@ func (s *Store) prepareNew(kind uint32, name string, e any) (disk.Prepared, erro
 	return s.prepare(kind, body, false)
 }
 
-// prepareLog makes the entry of the commit, without its decisions, after it logged what must be
-// in the log before. The tables are in the order of the transaction's pieces, notes and trimmed table. The writes
-// to histories have ended.
+// prepareLog makes the commit's entry, without its decisions, after it logged the dictionary entries that
+// must be in the log before. The tables are in the order of the transaction's pieces, notes and trimmed
+// table. The writes to histories have ended.
 func (tx *Tx) prepareLog() error {
 	if tx.store.log == nil {
 		return nil
@@ -92,7 +92,7 @@ func (tx *Tx) prepareLog() error {
 	}
 }
 
-// logEntries is prepareLog without waiting for space.
+// logEntries is prepareLog without the wait for space.
 func (tx *Tx) logEntries() (err error) {
 	writes := make([]entries.TableWrites, 0, 2)
 	of := func(t *Table) *entries.TableWrites {
@@ -127,8 +127,8 @@ func (tx *Tx) logEntries() (err error) {
 	return err
 }
 
-// logDicts logs the entries that the dictionaries of a generation have got since it did so last, in images of
-// about Options.imageBytes. It does nothing for a generation that was dropped: no commit has codes of it any more.
+// logDicts logs the new dictionary entries of generation number, in images of about Options.imageBytes.
+// It does nothing for a dropped generation, because no commit has codes of it any more.
 func (t *Table) logDicts(number int64) error {
 	g := t.generations.Find(number)
 	if g == nil {

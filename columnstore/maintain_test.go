@@ -267,7 +267,7 @@ func TestMaintain_StepsAreBounded(t *testing.T) {
 		for _, g := range store.roots.Root().State.Table(table.ordinal).Granules.All() {
 			fresh += g.FreshParts()
 		}
-		if closed && fresh > 1 { // the part that closed the bucket is in an open one
+		if closed && fresh > 1 { // the part that closed the bucket is in an open bucket
 			t.Errorf("%d fresh parts are left", fresh)
 		}
 	}

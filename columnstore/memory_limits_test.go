@@ -111,8 +111,8 @@ func TestMemory_Notes(t *testing.T) {
 	}
 }
 
-// paused fills a table with that many profiles, begins a scan of a snapshot of it, and stops
-// after the first record.
+// paused fills a table with `profiles` profiles, begins a scan of a snapshot, and stops after the first
+// record.
 func paused(t *testing.T, profiles int64) (store *Store, table *Table, stop func()) {
 	t.Helper()
 	store, table = tight(t, 20)
@@ -155,8 +155,8 @@ func TestMemory_ReadStandsStill(t *testing.T) {
 	}
 }
 
-// Questions that take long, one after the other, cost the rows that make room for new ones, and
-// no more: inserts wait for an expired question to end, and do not evict in vain what it holds.
+// Long queries, one after the other, evict only the rows that make room for new rows: inserts wait for an
+// expired query to end, and do not evict in vain the rows that it holds.
 func TestMemory_QuestionsUnderWay(t *testing.T) {
 	var asked atomic.Bool
 	store, table := open(t, Options{FutureLimit: -1, GenerationBuckets: 1, MemoryBudget: 20 * 150_000, Yield: func(point string) {

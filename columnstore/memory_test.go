@@ -27,8 +27,8 @@ func heavy(at int64, rows int) schema.Batch {
 	}}
 }
 
-// tight opens a store whose budget is that of n heavy batches of 500 rows, each in a
-// bucket and a generation of its own, and a little more.
+// tight opens a store with a budget for n heavy batches of 500 rows, each in its own bucket and
+// generation, and a little more.
 func tight(t *testing.T, n int64) (*Store, *Table) {
 	t.Helper()
 	store, table := open(t, Options{Manual: true, FutureLimit: -1, GenerationBuckets: 1, MemoryBudget: n * 150_000}, samples(10))

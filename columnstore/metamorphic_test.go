@@ -27,10 +27,10 @@ type setting struct {
 	width int64 // of the time bucket; 0: none
 }
 
-// settings range from a granule a row to one for all, from a rewrite every second part to
-// none, from a bucket for nearly each row to none at all, with dictionaries for each bucket or
-// for many. Some cut buckets by their rows. The last has the store's own maintainer, whose
-// rewrites come at any time.
+// settings range from a granule for each row to a single granule, from a rewrite every second part to
+// none, from a bucket for nearly each row to no buckets, with dictionaries for each bucket or for many.
+// Some cut buckets by their rows. The last has the store's own maintainer, whose rewrites come at any
+// time.
 var settings = []setting{
 	{Options{GranuleRows: 1 << 20, FreshParts: 1 << 10, MaxParts: 1 << 10}, 0}, // nothing is ever due
 	{Options{GranuleRows: 1 << 20, FreshParts: 2, MaxParts: 2}, 0},
@@ -117,7 +117,7 @@ type opRun struct {
 	err     error
 }
 
-// runOps opens a store and runs all operations, or those up to one that fails.
+// runOps opens a store and runs all operations up to the first that fails.
 func runOps(t *testing.T, list opList, s setting, maintainer bool) *opRun {
 	t.Helper()
 	r := &opRun{T: t, setting: s, txs: map[int]*Tx{}, snaps: map[int]*Snapshot{}}
@@ -151,8 +151,8 @@ func runOps(t *testing.T, list opList, s setting, maintainer bool) *opRun {
 	return r
 }
 
-// differs compares the answers with those under the first setting, and returns the first
-// operation that failed or differs.
+// differs compares the answers with the first setting's, and returns the first operation that failed or
+// differs.
 func (r *opRun) differs(want []string) (k int, how string) {
 	for k, answer := range r.answers {
 		if r.err != nil && k == len(r.answers)-1 {
@@ -199,7 +199,7 @@ func newOpList(seed uint64) opList {
 	return append(l, readOp(rng, 0), readOp(rng, 1), statsOp)
 }
 
-// tx returns the transaction in a slot, a new one if there is none.
+// tx returns the transaction in a slot, or a new transaction.
 func (r *opRun) tx(slot int) *Tx {
 	if r.txs[slot] == nil {
 		r.txs[slot] = r.store.Begin()
@@ -246,7 +246,7 @@ var statsOp = op{"stats", func(r *opRun) (string, error) {
 	return fmt.Sprint(s.Rows, " rows, ", s.DroppedRows+s.EvictedRows, " dropped"), nil
 }}
 
-// readOp reads a held snapshot, or a new one if the slot has none.
+// readOp reads a held snapshot, or a new snapshot if the slot is empty.
 func readOp(rng *rand.Rand, slot int) op {
 	read := []func(*rand.Rand) op{aggregateOp, aggregateOp, scanOp, scanOp, namesOp}[rng.IntN(5)](rng)
 	return op{fmt.Sprintf("snapshot %d: %s", slot, read.text), func(r *opRun) (string, error) {

@@ -10,11 +10,11 @@ import (
 	"github.com/granarydb/granary/internal/disk"
 )
 
-// Options are the options of a store. The zero value is a good choice.
+// Options are a store's options. The zero value is a good choice.
 type Options struct {
-	// GranuleRows is the number of rows above which a granule is split. At least 1. 0 means 65,536. With a
-	// MemoryBudget it is at most one row per 4 KiB of the budget, since a rewrite needs several times the memory of a
-	// granule.
+	// GranuleRows is the number of rows above which a granule is split. At least 1. 0 means 65,536. With
+	// a MemoryBudget it is at most one row per 4 KiB of the budget, because a rewrite needs several times
+	// a granule's memory.
 	GranuleRows int
 	// GranuleBytes is the encoded size above which a granule is split. At least 1. 0 means 4 MiB, or 1/32 of a
 	// MemoryBudget if that is less.
@@ -28,106 +28,109 @@ type Options struct {
 	// FutureLimit bounds how far a row's time may be ahead of the clock, in tables with a time bucket. 0 means 10
 	// minutes. A negative limit means no limit.
 	FutureLimit time.Duration
-	// PastLimit bounds how far a row's time may be behind the clock, in tables with a time bucket. 0 takes times from
-	// 1980 on, or any time if the clock itself is before 1980. That refuses times in another unit than nanoseconds:
-	// seconds, milliseconds and microseconds since 1970, and missing times, fall into the first weeks of 1970.
-	// Negative is no limit, for times that are no dates.
+	// PastLimit bounds how far a row's time may be behind the clock, in tables with a time bucket. 0
+	// takes times from 1980 on, or any time if the clock itself is before 1980. That refuses times that
+	// are not in nanoseconds: seconds, milliseconds and microseconds since 1970, and missing times, fall
+	// into the first weeks of 1970. A negative limit means no limit, for times that are not dates.
 	PastLimit time.Duration
-	// Retention is how long rows are kept, in tables with a time bucket. A range of the bucket's width is dropped once
-	// all of it is older than the newest committed row by more than Retention. The clock does not matter, so replays
-	// work. A row far in the future would drop everything before it; FutureLimit refuses such rows. At least 0. 0
-	// keeps rows for ever.
+	// Retention is how long rows are kept, in tables with a time bucket. A range of the bucket's width is
+	// dropped when its end is older than the newest committed row by more than Retention. The clock does
+	// not matter, so replays work. A row far in the future would drop everything before it, so
+	// FutureLimit refuses such rows. At least 0. 0 keeps all rows.
 	Retention time.Duration
-	// MemoryBudget bounds the heap bytes that the store keeps alive, with inserts and rewrites in progress, and without
-	// what queries allocate. At the bound the oldest time ranges are evicted, or with Dir unloaded, since files have
-	// them; the oldest states of histories go too, and the oldest snapshot expires if it holds what is needed
-	// (ErrSnapshotExpired). If that is not enough, inserts return ErrMemory. Stats counts all of it, and docs/tuning.md
-	// has the order. At least 1 MiB. 0 means no limit.
+	// MemoryBudget bounds the heap bytes that the store keeps alive. It includes inserts and rewrites in
+	// progress, and not what queries allocate. At the bound the oldest time ranges are evicted, or with
+	// Dir unloaded, because files have them. The oldest states of histories go too, and the oldest
+	// snapshot expires if it holds memory that is needed (ErrSnapshotExpired). If that is not enough,
+	// inserts return ErrMemory. Stats has each number, and docs/tuning.md the order of eviction. At least
+	// 1 MiB. 0 means no limit.
 	MemoryBudget int64
-	// BucketRows is the number of rows after which the newest time bucket of a table is cut. Rows that are inserted
-	// from then on, and are later than the newest row of the commit that exceeded the number, go to a new bucket. A
-	// negative number means that buckets end by time alone. 0 means 4,096 for each series of the bucket, which is 7
-	// minutes of profiles of 100 rows every 10 seconds, and at least 1,048,576.
+	// BucketRows is the number of rows after which the newest time bucket of a table is cut. Later
+	// inserts go to a new bucket if their rows are later than the newest row of the commit that exceeded
+	// the number. A negative number means that buckets end by time alone. 0 means 4,096 for each series
+	// of the bucket, which is 7 minutes of profiles of 100 rows every 10 seconds, and at least 1,048,576.
 	//
-	// Rows are sorted by bucket, then by series. A query for a small part of a bucket's time therefore reads all rows
-	// that its series have in the bucket. A writer at full speed can make these many: of 36 million rows of 800 series
-	// in a bucket, a merge of one job's oldest million took eight times as long as when they were alone. More buckets
-	// cost memory: 1 % at a million rows, and less at the default. They cost time: up to a quarter for sums over many
-	// buckets, and up to 20 us each for queries about series.
+	// Rows are sorted by bucket, then by series. A query for a short time therefore reads all rows that
+	// its series have in the bucket. In a bucket with 36 million rows of 800 series, a merge of one job's
+	// oldest million took eight times as long as in a bucket of their own. More buckets cost memory: 1 %
+	// at a million rows, and less at the default. They also cost time: up to a quarter for sums over many
+	// buckets, and up to 20 us for each bucket in queries about series.
 	//
-	// A bucket that was cut and not sealed (Table.Seal) still gets late rows of its time, and rows that were inserted
-	// before the cut and committed after it. An ordered scan returns rows by bucket, so within one range of the
-	// schema's width a row can come before an earlier one, even of the same series. Retention, eviction and generations
-	// go by whole ranges and do not depend on cuts. A range older than the newest is not cut, and rows of one time are
-	// not separated. Only the rows bound the number of buckets. A batch with rows of more than 1,024 buckets is
-	// ErrLimit.
+	// A bucket that was cut and not sealed (Table.Seal) still gets late rows of its time, and rows that
+	// were inserted before the cut and committed after it. An ordered scan returns rows by bucket, so
+	// within a range of the schema's width a row can come before an earlier row, even of the same series.
+	// Retention, eviction and generations use whole ranges and ignore cuts. Only the newest range is cut,
+	// and rows with the same time stay together. Only the rows bound the number of buckets. A batch with
+	// rows of more than 1,024 buckets is ErrLimit.
 	BucketRows int
-	// GenerationBuckets is the number of consecutive time ranges that share dictionaries, which are dropped with the
-	// last of them. A greater number keeps fewer copies of values that stay the same. A smaller one frees values that
-	// change sooner. At least 1. 0 means 16, or with Retention a generation of at most a quarter of it.
+	// GenerationBuckets is the number of consecutive time ranges that share dictionaries, which are
+	// dropped with the last of them. A greater number keeps fewer copies of unchanged values. A smaller
+	// number frees changing values sooner. At least 1. 0 means 16, or with Retention a generation of at
+	// most a quarter of it.
 	GenerationBuckets int
 	// Manual leaves maintenance to the caller: no goroutine is started, and the caller must call Maintain or Compact.
 	// Inserts help only when memory is short. With a directory, Maintain also writes files when they are due, and
 	// commits write the log.
 	Manual bool
-	// VerifyLists makes inserts compare each list of UUIDs that is found by its 128-bit hash with the stored list. It
-	// costs about 100 ns per list. An insert fails with dict.ErrCollision if the lists differ. It is a check of the
-	// hash.
+	// VerifyLists makes inserts compare each list of UUIDs with the stored list that has the same 128-bit
+	// hash. It costs about 100 ns per list. An insert fails with dict.ErrCollision if the lists differ.
 	VerifyLists bool
 	// Now is the clock. nil means time.Now.
 	Now func() time.Time
-	// Rand is the source of hash seeds. CreateTable and CreateHistory each read 8 bytes of it; concurrent calls read
-	// concurrently. nil means crypto/rand.
+	// Rand is the source of hash seeds. CreateTable and CreateHistory each read 8 bytes. Concurrent calls
+	// read concurrently. nil means crypto/rand.
 	Rand io.Reader
-	// Yield, if set, is called at named points between the steps of inserts, commits, scans and maintenance, outside
-	// of every lock, for a simulator. It must be safe for concurrent use.
+	// Yield, if set, is called at named points between the steps of inserts, commits, scans and
+	// maintenance, outside every lock, for a simulator. It must be safe for concurrent use.
 	Yield func(point string)
 
-	// Dir is the directory that makes the store durable, which is made if there is none. Empty means that the store is
-	// in memory alone and Close discards it. One process at a time opens a directory (ErrLocked), or several read
-	// it (ReadOnly). It must be on a local file system.
+	// Dir is the directory that makes the store durable. Open creates it if it is missing. An empty Dir
+	// keeps the store in memory only, and Close discards it. One process at a time opens a directory
+	// (ErrLocked), or several read it (ReadOnly). It must be on a local file system.
 	//
-	// Commits go into a log there, and when that is large, all that is committed into files. Open brings back what is
-	// in both. Rows in files need no memory: after Open, or if a MemoryBudget unloads them, queries read them through
-	// a cache, of 256 MiB at most if there is no budget. What retention drops leaves the directory with the next
-	// files.
+	// Commits go into a log. When the log is large, everything committed goes into files. Open loads
+	// both. Rows in files need no memory: after Open, or after a MemoryBudget unloads them, queries read
+	// them through a cache, which has at most 256 MiB without a budget. Dropped rows leave the directory
+	// when the next files are written.
 	Dir string
-	// DiskBudget is the number of bytes that the files and the log in Dir may take, of which segments of the log are a
-	// 32nd each, at most 64 MiB. The directory exceeds it by one segment and the file that is being written at most.
+	// DiskBudget is the number of bytes that the files and the log in Dir may take, A segment of the log
+	// takes a 32nd of it, at most 64 MiB. The directory exceeds the budget by at most a segment and the
+	// file in progress.
 	//
-	// From 25/32 of it on, the oldest whole time ranges over all tables are dropped as by Table.DropBefore, with room
-	// for files to be written. Stats.DiskDroppedRows counts their rows. The newest range of a table goes only for rows
-	// of a later one; histories stay. From 27/32 on, or with 10/32 in the log, commits wait, and from 27/32 on the
-	// oldest snapshots expire that keep files of dropped ranges (ErrSnapshotExpired). From 28/32 on, commits but
-	// Table.DropBefore get ErrDisk before anything happened, until there is room. Reads go on.
+	// From 25/32 of it on, the oldest whole time ranges of all tables are dropped as by Table.DropBefore,
+	// until there is room for the next files. Stats.DiskDroppedRows counts their rows. The newest range
+	// of a table is dropped only for rows of a later range. Histories stay. From 27/32 on, or with 10/32
+	// in the log, commits wait. From 27/32 on, the oldest snapshots that keep files of dropped ranges
+	// expire (ErrSnapshotExpired). From 28/32 on, all commits except Table.DropBefore return ErrDisk
+	// before anything happens, until there is room. Reads go on.
 	//
 	// At least 16 MiB. 0 means no limit. It has no effect without Dir or FS, and none with ReadOnly.
 	DiskBudget int64
-	// FS is the file system of the directory, instead of the system's. Dir is not used then.
+	// FS is a file system to use instead of the directory Dir.
 	FS FS
-	// ReadOnly opens the directory for reading: nothing is written there, no space is reserved, and files of a log
-	// that ends amid an entry stay as they are. All writes return ErrReadOnly. Any number of processes can have it
-	// open so at once, and then none for writing (ErrLocked). The store is that of the moment of Open.
-	// Maintenance is in memory alone. It needs a directory that a store has made; in one without a store Open returns
-	// fs.ErrNotExist.
+	// ReadOnly opens the directory for reading. Nothing is written there, no space is reserved, and a log
+	// that ends amid an entry stays as it is. All writes return ErrReadOnly. Any number of processes can
+	// have a directory open for reading, and then no process can open it for writing (ErrLocked). The
+	// store shows the moment of Open. Maintenance happens in memory only. Open returns fs.ErrNotExist for
+	// a directory without a store.
 	ReadOnly bool
-	// Sync is when commits are made durable, and so what a crash can lose: SyncPeriodically by default,
+	// Sync says when commits are made durable, and so what a crash can lose: SyncPeriodically by default,
 	// SyncEach or SyncNever.
 	Sync SyncPolicy
 	// SyncEvery is the period of SyncPeriodically. 0 means a second.
 	SyncEvery time.Duration
-	// LogBytes is the size of the log from which on it is replaced by files. It bounds what Open must repeat, to this
-	// and the entries that come while files are written; or to the bytes that were written into files last, if these
-	// are more. At least 1. 0 means 64 MiB, or a quarter of a MemoryBudget if that is less.
+	// LogBytes is the size at which files replace the log. It bounds the log that Open must replay: to
+	// LogBytes, or to the bytes of the last flush if that is more, and the entries that come while files
+	// are written. At least 1. 0 means 64 MiB, or a quarter of a MemoryBudget if that is less.
 	LogBytes int64
 
-	// segmentBytes and queueBytes are smaller in simulations; 0 is the default of the log. So is imageBytes, of the
-	// images of dictionaries: what is new is cut into several.
+	// segmentBytes, queueBytes and imageBytes are smaller in simulations. 0 is the default of the log.
+	// imageBytes is the size at which new dictionary entries are cut into several images.
 	segmentBytes, queueBytes, imageBytes int64
 }
 
-// setLog sets the sizes of the log: with a memory budget, shares of it, because the entries that are
-// not durable are in memory, and so is what is written into a file.
+// setLog sets the sizes of the log. With a memory budget they are shares of it, because entries that are
+// not durable, and files in progress, are in memory.
 func (o *Options) setLog() {
 	share := func(most, part int64) int64 {
 		if o.MemoryBudget > 0 {
@@ -145,11 +148,11 @@ func (o *Options) setLog() {
 		o.queueBytes = min(share(16<<20, 16), segment)
 	}
 	if o.imageBytes == 0 {
-		o.imageBytes = share(2<<20, 64) // smaller ones compress worse (docs/format/files.md)
+		o.imageBytes = share(2<<20, 64) // smaller images compress worse (docs/format/files.md)
 	}
 }
 
-// mostLogged returns a bound of the log, which is a quarter of the disk budget at most.
+// mostLogged bounds a size of the log to a quarter of the disk budget.
 func (o *Options) mostLogged(bytes int64) int64 {
 	if o.DiskBudget > 0 {
 		return min(bytes, o.DiskBudget/4)
@@ -157,7 +160,6 @@ func (o *Options) mostLogged(bytes int64) int64 {
 	return bytes
 }
 
-// logOptions returns the options of the log.
 func (o *Options) logOptions() disk.Options {
 	return disk.Options{
 		Sync: o.Sync, SyncEvery: o.SyncEvery, SegmentBytes: o.segmentBytes, QueueBytes: o.queueBytes,
@@ -165,7 +167,7 @@ func (o *Options) logOptions() disk.Options {
 	}
 }
 
-// generationBuckets returns the number of time ranges of a width that share dictionaries.
+// generationBuckets returns the number of consecutive time ranges of a width that share dictionaries.
 func (o *Options) generationBuckets(width int64) int64 {
 	switch {
 	case o.GenerationBuckets > 0:
@@ -176,7 +178,7 @@ func (o *Options) generationBuckets(width int64) int64 {
 	return 16
 }
 
-// leastBudget is the least memory budget, leastDiskBudget that of the disk. Simulations lower them.
+// leastBudget is the least memory budget, leastDiskBudget the least disk budget. Simulations lower them.
 var leastBudget, leastDiskBudget int64 = 1 << 20, 16 << 20
 
 // withDefaults checks the options and sets defaults.

@@ -21,8 +21,8 @@ import (
 // orderStages are the times at which ordered answers are asked for.
 var orderStages = []string{"empty", "fresh", "rewriting", "compacted", "fresh upon base", "during inserts and rewrites", "compacted"}
 
-// eachStage calls ask some times at each stage of each of some random tables, and again of the
-// snapshots of all stages in the end.
+// eachStage calls ask `times` times at each stage of each random table, and at the end for the snapshots
+// of all stages.
 func eachStage(t *testing.T, seeds, first uint64, times int, ask func(a *queryAsker, v *queryView)) {
 	t.Helper()
 	for seed := range seeds {
@@ -82,9 +82,9 @@ func compareBy(by []Ordering, x, y oracle.Cells) int {
 	return 0
 }
 
-// The first rows by any columns are those of the oracle, and in the order of an ordered scan
-// that is sorted stably: of any type and label, ascending and descending, before, between the
-// steps of, during and after rewrites (C2, C3).
+// The first rows by any columns equal the oracle's, and are in the order of an ordered scan that is
+// sorted stably: for any type and label, ascending and descending, before, between the steps of, during
+// and after rewrites (C2, C3).
 func TestScan_OrderBy(t *testing.T) {
 	effort.Long(t)
 	asked := map[string]int{}
@@ -146,8 +146,8 @@ func TestScan_OrderBy(t *testing.T) {
 	t.Log(asked)
 }
 
-// compareCells compares values of a column of groups: those of a type as keys do, and lists by
-// their ids.
+// compareCells compares values in a column of groups: values of a type as keys do, and lists by their
+// ids.
 func compareCells(x, y any) int {
 	a, isList := x.([]uuid.UUID)
 	b, too := y.([]uuid.UUID)
@@ -157,8 +157,8 @@ func compareCells(x, y any) int {
 	return slices.CompareFunc(a, b, func(x, y uuid.UUID) int { return bytes.Compare(x[:], y[:]) })
 }
 
-// The first groups by any columns are those that come first when all groups are sorted, and
-// they do not depend on rewrites: ordered by columns of By, by aggregates, sums and counts.
+// The first groups by any columns equal the first of all sorted groups, and do not depend on rewrites:
+// ordered by columns of By, by aggregates, sums and counts.
 func TestAggregate_OrderBy(t *testing.T) {
 	effort.Long(t)
 	asked := map[string]int{}
@@ -435,8 +435,8 @@ func TestScan_OrderBy_Cancelled(t *testing.T) {
 	}
 }
 
-// The latest rows are those of all series of a bucket, those included that came late for a bucket that was
-// cut, whether rows are in memory or in files.
+// The latest rows come from all series of a bucket, and include rows that came late for a cut bucket,
+// whether rows are in memory or in files.
 func TestScan_OrderBy_LatestRows(t *testing.T) {
 	opts := inDir(crashfs.New(crashfs.Options{}))
 	opts.GranuleRows, opts.BucketRows = 8, 150

@@ -11,8 +11,8 @@ import (
 	"github.com/granarydb/granary/schema"
 )
 
-// fleet makes batches like the profiles of a scraped fleet: one series and time a batch, one
-// row a stack, and stacks repeated from scrape to scrape.
+// fleet makes batches like a scraped fleet's profiles: one series and time a batch, one row a stack, and
+// stacks repeated from scrape to scrape.
 type fleet struct {
 	rng     *rand.Rand
 	stacks  [][]uuid.UUID

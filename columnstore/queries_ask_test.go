@@ -16,8 +16,7 @@ import (
 	"github.com/granarydb/granary/internal/oracle"
 )
 
-// queryShapes are the kinds of questions. Each must occur. A question counts for all of its
-// kinds.
+// queryShapes are the kinds of questions. Each must occur. A question counts for all its kinds.
 var queryShapes = []string{
 	"scan", "scan: all columns", "scan: limit", "scan: ordered", "scan: ordered, limit", "scan: no columns",
 	"aggregate", "aggregate: sum", "aggregate: count", "aggregate: of all", "aggregate: by a list", "aggregate: by a family",
@@ -170,8 +169,8 @@ func (a *queryAsker) askScan(v *queryView, where *oracle.Cond[int], chosen []ora
 	return n
 }
 
-// checkOrder compares an ordered scan with one of all columns and rows, which must be
-// in the order of the sorting key.
+// checkOrder compares an ordered scan with a scan of all columns and rows, which must be in the order of
+// the sorting key.
 func (a *queryAsker) checkOrder(v *queryView, opts ScanOptions, columns []int, got []oracle.Cells, all []int) {
 	a.shapes["scan: ordered"]++
 	if opts.Limit > 0 {
@@ -365,7 +364,7 @@ func (a *queryAsker) groupValues(v *queryView, g *Groups, by []int, n int) []ora
 	return out
 }
 
-// groupLists reads the lists of groups: each distinct one has one code.
+// groupLists reads the lists of groups: each distinct list has one code.
 func (a *queryAsker) groupLists(v *queryView, column *GroupColumn, out []oracle.Cells, k int) {
 	if len(column.Codes) != len(out) {
 		a.errorf(v, "column %q has %d codes, want %d", column.Name, len(column.Codes), len(out))
@@ -443,8 +442,7 @@ func (a *queryAsker) seriesRow(s Series) (oracle.Cells, error) {
 	return row, nil
 }
 
-// compareSeries orders two series as the sorting key does: nulls first, the columns of
-// a family by name.
+// compareSeries orders two series as the sorting key does: nulls first, a family's columns by name.
 func (a *queryAsker) compareSeries(x, y Series) int {
 	for _, key := range a.def.SortingKey {
 		var names []string

@@ -85,7 +85,7 @@ func (d *querySet) String() string {
 		d.def.SortingKey, d.def.Header, strings.Join(columns, " "))
 }
 
-// queryPool has the columns of schemas. The first ones are in each schema.
+// queryPool has the columns of schemas. The first columns are in each schema.
 var queryPool = []schema.Column{
 	{Name: "kind", Type: encoding.String},
 	{Name: "labels", Type: encoding.String, Dynamic: true},
@@ -213,7 +213,7 @@ func (d *querySet) makeColumns() {
 	}
 }
 
-// domain returns the values of a column.
+// domain returns a column's values.
 func (d *querySet) domain(name string, t encoding.Type) []any {
 	switch name {
 	case "kind", "note":
@@ -279,7 +279,7 @@ func (d *querySet) lists() []any {
 	return out
 }
 
-// recordOf returns the record of an element, the same in every table.
+// recordOf returns an element's record, the same in every table.
 func recordOf(id uuid.UUID) []byte {
 	if id[15]%3 == 0 {
 		return nil
@@ -324,8 +324,8 @@ func (d *querySet) makeRow(profile oracle.Cells, progress float64) oracle.Cells 
 	return row
 }
 
-// makeTime returns a time in one of twelve ranges, or of two so that these are cut often, and
-// often at the start of one.
+// makeTime returns a time in one of twelve ranges, or of two, because these must be cut often, and often
+// the start of a range.
 func (d *querySet) makeTime() int64 {
 	width := max(d.width, 100)
 	ranges := 12

@@ -124,7 +124,7 @@ func (d *querySet) condition(depth int) *oracle.Cond[int] {
 	switch d.rng.IntN(8) {
 	case 0, 1:
 		return &oracle.Cond[int]{Op: "not", Args: []*oracle.Cond[int]{d.condition(depth - 1)}}
-	case 2: // a range of times, as most questions have one
+	case 2: // a time range, because most queries have one
 		time := d.index("time")
 		lo, hi := d.makeTime(), d.makeTime()
 		return &oracle.Cond[int]{Op: "and", Args: []*oracle.Cond[int]{

@@ -50,9 +50,8 @@ type rowStarts struct {
 	of map[*any]int64
 }
 
-// noteStarts notes the buckets that rows to be inserted will be of: those that are there
-// now, as nobody else inserts. It is the last that begins in the range of the row's time and
-// not after it.
+// noteStarts records the buckets of rows before their insert. They exist already, because no other
+// goroutine inserts. A row's bucket is the last that begins in the range of its time and not after it.
 func (w *queryInserter) noteStarts(t testing.TB, rows []oracle.Cells) {
 	t.Helper()
 	snap := snapshot(t, w.table.store)
@@ -73,7 +72,7 @@ func (w *queryInserter) noteStarts(t testing.TB, rows []oracle.Cells) {
 	}
 }
 
-// queryGroup is rows of one series and of one generation.
+// queryGroup has rows of one series and one generation.
 type queryGroup struct {
 	codes *Codes
 	rows  []oracle.Cells
@@ -103,7 +102,7 @@ func (w *queryInserter) groups(t testing.TB, rows []oracle.Cells) []queryGroup {
 	return out
 }
 
-// index returns the index of a column.
+// index returns a column's index.
 func (d *querySet) index(name string) int {
 	for i := range d.columns {
 		if d.columns[i].name == name {

@@ -247,7 +247,7 @@ func TestQueries_ScansRelease(t *testing.T) {
 	}
 }
 
-// The allocations of a query are bounded by MaxBytes, and so is its answer.
+// A query's allocations are bounded by MaxBytes, and so is its answer.
 func TestQueries_MemoryIsCounted(t *testing.T) {
 	effort.Long(t)
 	if effort.Race {
@@ -302,8 +302,7 @@ func TestQueries_MemoryIsCounted(t *testing.T) {
 			runtime.ReadMemStats(&after)
 			return g, int64(after.TotalAlloc - before.TotalAlloc), err
 		}
-		// The measurement includes slices dropped by growth, and the columns of the current
-		// part.
+		// The measurement includes slices dropped by growth, and the current part's columns.
 		const slack, garbage = 8 << 20, 4
 		for limit := int64(1 << 16); ; limit *= 2 {
 			g, allocated, err := ask(limit)
@@ -324,7 +323,7 @@ func TestQueries_MemoryIsCounted(t *testing.T) {
 	}
 }
 
-// bytesOf returns the size of the slices of an answer.
+// bytesOf returns the size of an answer's slices.
 func bytesOf(g *Groups) int64 {
 	n := 8 * (len(g.Sums) + len(g.Counts))
 	for _, c := range slices.Concat(g.Columns, g.Aggregates) {

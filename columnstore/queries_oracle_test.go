@@ -134,9 +134,9 @@ func queryTruthOf(b bool) queryTruth {
 	return holdsForNone
 }
 
-// seriesOf returns the series, by key, that the answer must have, and those that it may have.
-// They differ where the documentation leaves the precision open: conditions on times below Or
-// and Not, and columns that are not dynamic.
+// seriesOf returns the series, by key, that the answer must have, and the series that it may have. They
+// differ where the documentation leaves the precision open: conditions on times below Or and Not, and
+// columns that are not dynamic.
 func (v *queryView) seriesOf(where *oracle.Cond[int]) (must, may map[string]oracle.Cells) {
 	must, may = map[string]oracle.Cells{}, map[string]oracle.Cells{}
 	for _, b := range v.buckets {

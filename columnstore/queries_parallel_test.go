@@ -89,8 +89,8 @@ func (m *largeTable) answer(t *testing.T, g *Groups) map[string][2]int64 {
 	return out
 }
 
-// Several goroutines get the same sums as one: over several generations, in fresh parts and in
-// bases, with a condition and without, and with one that calls a function.
+// Several goroutines get the same sums as one goroutine: over several generations, in fresh parts and in
+// bases, with a condition and without, and with a condition that calls a function.
 func TestQueries_ManyRows(t *testing.T) {
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(4))
 	m := newLargeTable(t, Options{})
@@ -138,8 +138,8 @@ func TestQueries_ManyRows(t *testing.T) {
 	m.checkLimits(t)
 }
 
-// checkLimits aggregates with limits: beyond them the error is ErrQueryMemory, within them the
-// answer is the same. The allocations of a query are near the least sufficient limit.
+// checkLimits aggregates with limits: beyond them the error is ErrQueryMemory, within them the answer is
+// the same. A query's allocations are near the least sufficient limit.
 func (m *largeTable) checkLimits(t *testing.T) {
 	t.Helper()
 	failed := 0
@@ -166,9 +166,8 @@ func (m *largeTable) checkLimits(t *testing.T) {
 func TestQueries_CancelledSoon(t *testing.T) {
 	const workers = 4
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(workers))
-	// The lock makes one step of the count and the cancellation. A granule counted after the
-	// last one sees the cancellation on any schedule, and so each goroutine counts one more
-	// at most.
+	// The lock makes one step of the count and the cancellation. A granule counted after the last granule
+	// sees the cancellation on any schedule, and so each goroutine counts at most one more.
 	var mu sync.Mutex
 	var granules, last int64 // visited, and the count at cancellation
 	var cancel context.CancelCauseFunc

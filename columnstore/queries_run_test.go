@@ -168,8 +168,7 @@ func (a *queryAsker) insertSome(n int) {
 	}
 }
 
-// step rewrites granules one by one and asks after each, of the current state and of the one
-// before all.
+// step rewrites granules one by one and queries the current state and the initial state after each.
 func (a *queryAsker) step(before *queryView, steps int) {
 	when := before.when
 	for i := range steps {
@@ -184,7 +183,7 @@ func (a *queryAsker) step(before *queryView, steps int) {
 	before.when = when
 }
 
-// cool writes files and unloads some of the buckets that they have, of a table in a directory.
+// cool writes files and unloads some of their buckets, in a table with a directory.
 func (a *queryAsker) cool() bool {
 	if a.store.log == nil {
 		return false
@@ -245,8 +244,8 @@ type queryCommit struct {
 	n  int
 }
 
-// runWithOthers asks while a goroutine inserts and the maintainer rewrites. All rows are made
-// before. A snapshot has those up to its commit.
+// runWithOthers asks while a goroutine inserts and the maintainer rewrites. All rows are made before. A
+// snapshot has the rows up to its commit.
 func (a *queryAsker) runWithOthers() {
 	first := a.store.roots.Root().Commit
 	rows := a.makeRows(a.total)

@@ -13,8 +13,8 @@ import (
 	"github.com/granarydb/granary/schema"
 )
 
-// New series are inserted into a generation while the series of two of its buckets are read:
-// the answer is that of the snapshot.
+// New series are inserted into a generation while the series of two of its buckets are read: the answer
+// comes from the snapshot.
 func TestQueries_SeriesWhileInserting(t *testing.T) {
 	for name, ask := range map[string]func(table *Table, snap *Snapshot, where Expr) (int, error){
 		"series": func(table *Table, snap *Snapshot, where Expr) (int, error) {
@@ -132,7 +132,7 @@ func TestQueries_ElementsAreAskedOnce(t *testing.T) {
 	}
 }
 
-// KnownTuples has the combinations of a snapshot, over several generations.
+// KnownTuples has a snapshot's combinations, over several generations.
 func TestKnownTuples(t *testing.T) {
 	store, table := open(t, Options{Manual: true, GenerationBuckets: 1}, samples(100))
 	none, err := table.KnownTuples(snapshot(t, store), []string{"labels.pod"})

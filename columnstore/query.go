@@ -15,15 +15,15 @@ type (
 	AggregateOptions = query.AggregateOptions
 	// Aggregate is one value to compute for each group of rows.
 	Aggregate = query.Aggregate
-	// AggregateOp is a function of the values of a group.
+	// AggregateOp is a function of a group's values.
 	AggregateOp = query.AggregateOp
-	// Ordering is a column by which the rows of a scan, or groups, are ordered.
+	// Ordering is a column by which a scan's rows, or groups, are ordered.
 	Ordering = order.By
-	// AsOf is a column to group by whose values only the caller knows.
+	// AsOf is a column to group by. Only the caller knows its values.
 	AsOf = query.AsOf
 	// CaseFinder finds the groups of AsOf.
 	CaseFinder = query.CaseFinder
-	// Cell is the value of a row in a column of AsOf.
+	// Cell is a row's value in an AsOf column.
 	Cell = query.Cell
 	// Groups is the answer of an Aggregate.
 	Groups = query.Groups
@@ -31,7 +31,7 @@ type (
 	GroupColumn = query.GroupColumn
 	// RecordOptions are the options of Groups.Record.
 	RecordOptions = query.RecordOptions
-	// Series is one combination of the values that lead a table's sorting key.
+	// Series is one combination of values of the columns that lead a table's sorting key.
 	Series = query.Series
 	// HistoryScan reads intervals from a view of a history as Arrow records.
 	HistoryScan = query.HistoryScan
@@ -49,7 +49,7 @@ type (
 const (
 	// Sum is the sum of a column of numbers, in its type.
 	Sum = query.Sum
-	// Mean is the mean of a column of numbers, as a Float64: avg of SQL.
+	// Mean is the mean of a column of numbers, as a Float64, like avg in SQL.
 	Mean = query.Mean
 	// Min is the least value of a column.
 	Min = query.Min
@@ -70,12 +70,12 @@ type Form = arrowconv.Form
 const (
 	// Dictionary encodes strings and lists as dictionaries. Most engines read it.
 	Dictionary = arrowconv.FormDictionary
-	// Native is Dictionary with run-end encoding for columns whose values come in runs:
-	// columns of the series, and columns whose encoding asks for runs (RLE, DictionaryRLE).
-	// Lists and the columns of schema.Definition.Header are not run-end encoded: rows are
-	// sorted by stack, so the times of profiles differ row by row.
+	// Native is Dictionary with run-end encoding for columns whose values come in runs: columns of the
+	// series, and columns with the encodings RLE and DictionaryRLE. Lists and the columns of
+	// schema.Definition.Header are not run-end encoded, because rows are sorted by stack and the times of
+	// profiles differ row by row.
 	Native = arrowconv.FormNative
-	// Plain has no dictionaries and no runs: a value in each row.
+	// Plain has a value in each row, without dictionaries or runs.
 	Plain = arrowconv.FormPlain
 )
 

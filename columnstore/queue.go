@@ -5,7 +5,7 @@ import "sync"
 // dueGranule names a granule that may need maintenance.
 type dueGranule struct {
 	granuleName
-	closing  bool // its bucket was closed or cut: any fresh part makes it due
+	closing  bool // its bucket was closed or cut, so any fresh part makes it due
 	pressing bool // the maintainer does not keep up with it
 }
 
@@ -14,8 +14,8 @@ type granuleName struct {
 	bound string
 }
 
-// dueQueue holds due granules in order of arrival, each once, because commits announce a granule more often than it
-// is maintained. It is safe for concurrent use. init comes first.
+// dueQueue holds due granules in order of arrival. Each is in the queue once, because commits announce a
+// granule more often than it is maintained. It is safe for concurrent use after init.
 type dueQueue struct {
 	// wake holds a token if something was added.
 	wake chan struct{}
@@ -30,7 +30,7 @@ func (q *dueQueue) init() {
 	q.wake, q.in = make(chan struct{}, 1), map[granuleName]dueGranule{}
 }
 
-// add adds granules, and those that were postponed. Without granules it does nothing.
+// add adds granules, and the postponed ones. Without granules it does nothing.
 func (q *dueQueue) add(due []dueGranule) {
 	if len(due) == 0 {
 		return
@@ -53,7 +53,7 @@ func (q *dueQueue) add(due []dueGranule) {
 	}
 }
 
-// postpone holds back a granule until the next addition.
+// postpone holds d back until the next add.
 func (q *dueQueue) postpone(d dueGranule) {
 	q.mu.Lock()
 	defer q.mu.Unlock()

@@ -105,7 +105,7 @@ func TestQuery_Errors(t *testing.T) {
 	}
 }
 
-// scanError returns the error of a scan, which must be its last element.
+// scanError returns a scan's error, which must be its last element.
 func scanError(t *testing.T, ctx context.Context, table *Table, snap *Snapshot, opts ScanOptions) (found error) {
 	t.Helper()
 	for rec, err := range table.Scan(ctx, snap, opts) {

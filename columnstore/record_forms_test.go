@@ -88,8 +88,8 @@ func runColumns(rec arrow.Record) (n int) {
 	return n
 }
 
-// changedRecord makes a record of the columns of another one: shuffled, without leftOut, and
-// with the new label. The result shares no memory with it.
+// changedRecord makes a record from another record's columns: shuffled, without leftOut, and with the new
+// label. The result shares no memory with rec.
 func changedRecord(t *testing.T, rng *rand.Rand, form Form, rec arrow.Record) arrow.Record {
 	t.Helper()
 	added := newLabels(t, form, rec)

@@ -1,6 +1,6 @@
 package columnstore
 
-// The limits of a record, as Table.Scan and HistoryScan document them.
+// A record's limits, as Table.Scan and HistoryScan document them.
 const (
 	recordRows  = 32 << 10
 	recordBytes = 32 << 20

@@ -22,7 +22,7 @@ var labelColumns = map[string]string{
 	"labels.node": "node-17", "labels.pod": "checkout-6d4c8f-x2x9p", "labels.team": "payments", "labels.version": "v1.42.0", "labels.zone": "b",
 }
 
-// parcaRecord makes a record as Parca's from a batch: a column a label, each a dictionary with
+// parcaRecord makes a record like Parca's from a batch: a column for each label, each a dictionary with
 // an index a row, and lists of dictionaries of ids of the given type.
 func parcaRecord(b schema.Batch, id arrow.DataType) arrow.Record {
 	mem := memory.NewGoAllocator()
@@ -117,8 +117,8 @@ func BenchmarkInsertRecord(b *testing.B) {
 	}
 }
 
-// TestInsertRecord_Parca: a record as Parca's inserts the rows of a batch of the same labels
-// and ids.
+// TestInsertRecord_Parca: a record like Parca's inserts the same rows as a batch with the same labels and
+// ids.
 func TestInsertRecord_Parca(t *testing.T) {
 	for _, id := range []arrow.DataType{&arrow.FixedSizeBinaryType{ByteWidth: 16}, arrow.BinaryTypes.Binary} {
 		var rows [2][]string

@@ -16,8 +16,8 @@ import (
 	"github.com/granarydb/granary/internal/oracle"
 )
 
-// groupTexts returns the rows of an answer as unordered text: from its slices, and with names
-// of elements in place of their ids if names is set.
+// groupTexts returns the rows of an answer as unordered text: from its slices, and with element names
+// instead of ids if names is set.
 func groupTexts(g *Groups, names bool) []string {
 	out := make([]string, len(g.Sums))
 	for i := range out {
@@ -53,8 +53,8 @@ func groupTexts(g *Groups, names bool) []string {
 	return out
 }
 
-// TestGroups_Record: the record of an answer has its rows in their order, in each form, of one
-// generation and of several.
+// TestGroups_Record: an answer's record has its rows in their order, in each form, of one generation and
+// of several.
 func TestGroups_Record(t *testing.T) {
 	for _, generation := range []int{0, 1000} {
 		store, table, _ := filled(t, Options{GranuleRows: 100, GenerationBuckets: generation}, 1500)
@@ -122,7 +122,7 @@ func checkRecord(t *testing.T, groups *Groups, form Form, names bool) {
 	}
 }
 
-// TestGroups_RecordOfNothing: the columns are those of any answer, counts as requested.
+// TestGroups_RecordOfNothing: the columns are the same as in any answer, with counts as requested.
 func TestGroups_RecordOfNothing(t *testing.T) {
 	store, table, _ := filled(t, Options{}, 10)
 	snap := snapshot(t, store)

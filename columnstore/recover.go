@@ -16,16 +16,18 @@ import (
 	"github.com/granarydb/granary/txn"
 )
 
-// recovery repeats the log of an earlier run in a store that nobody uses yet, as the visitor of an entries.Walk.
-// It decides nothing
-// that the run decided: buckets are cut and dropped where they were, whatever the options, the
-// clock and the memory are now. Granules are those of now, so parts are routed by key.
+// recovery replays an earlier run's log into a store that is not in use yet. It is the visitor of an
+// entries.Walk.
+//
+// It repeats the decisions of that run: buckets are cut and dropped where they were, whatever the
+// options, the clock and the memory are now. The granules can differ, because their limits are options,
+// so recovery routes parts by key.
 type recovery struct {
 	store     *Store
 	tables    []*Table             // by ordinal
-	edits     []*catalog.TableEdit // by ordinal; nil for tables that the batch leaves as they are
+	edits     []*catalog.TableEdit // by ordinal; nil if the batch does not change the table
 	histories []*History           // by ordinal
-	views     []*history.View      // by ordinal; nil for histories that the batch leaves as they are
+	views     []*history.View      // by ordinal; nil if the batch does not change the history
 	batch     struct {
 		commits, bytes int
 	}
@@ -33,13 +35,14 @@ type recovery struct {
 	commit txn.ID // the last one
 }
 
-// A batch of commits is published as one root: a root for each would cost half of the time.
+// A batch of commits is published as one root, because a root for each commit would take half of the
+// time.
 const (
 	batchCommits = 1000
 	batchBytes   = 4 << 20
 )
 
-// load brings back the files of a manifest.
+// load loads a manifest's files.
 func (r *recovery) load(files *files.Dir, m *files.Manifest) error {
 	for ordinal := range m.Tables {
 		if err := r.loadTable(&m.Tables[ordinal], ordinal); err != nil {
@@ -60,7 +63,7 @@ func (r *recovery) load(files *files.Dir, m *files.Manifest) error {
 	return nil
 }
 
-// loadTable brings back a table. Its rows and dictionaries stay in their files.
+// loadTable loads a table. Its rows and dictionaries stay in their files.
 func (r *recovery) loadTable(f *files.TableFiles, ordinal int) error {
 	t, err := r.addTable(entries.TableEntry{Ordinal: ordinal, Name: f.Name, Ranges: f.Ranges, Definition: f.Definition})
 	if err != nil {
@@ -82,7 +85,7 @@ func (r *recovery) loadTable(f *files.TableFiles, ordinal int) error {
 	return nil
 }
 
-// edit returns the edit of a table in the batch.
+// edit returns the batch's edit of a table.
 func (r *recovery) edit(t *Table) *catalog.TableEdit {
 	if r.edits[t.ordinal] == nil {
 		r.edits[t.ordinal] = t.state().Edit(t.ordinal)
@@ -90,7 +93,7 @@ func (r *recovery) edit(t *Table) *catalog.TableEdit {
 	return r.edits[t.ordinal]
 }
 
-// repeatLog repeats a log up to its end.
+// repeatLog replays a log to its end.
 func (r *recovery) repeatLog(w *entries.Walk, log *disk.Reader) error {
 	for {
 		_, err := w.Next(log)
@@ -104,7 +107,7 @@ func (r *recovery) repeatLog(w *entries.Walk, log *disk.Reader) error {
 	r.publish()
 	for _, t := range r.tables {
 		for _, g := range t.generations.All() {
-			g.Prepare() // queries search them, and have no account
+			g.Prepare() // queries search them, and cannot reserve memory
 			t.generations.Count(g)
 		}
 	}
@@ -117,12 +120,11 @@ func (r *recovery) repeatLog(w *entries.Walk, log *disk.Reader) error {
 
 // AddTable creates a table.
 func (r *recovery) AddTable(e entries.TableEntry) error {
-	r.publish() // an edit would put back the tables of before
+	r.publish() // an older edit would remove the new table
 	_, err := r.addTable(e)
 	return err
 }
 
-// addTable adds a table.
 func (r *recovery) addTable(e entries.TableEntry) (*Table, error) {
 	t, err := r.store.addTable(e, &disk.Prepared{})
 	if err == nil {
@@ -134,7 +136,7 @@ func (r *recovery) addTable(e entries.TableEntry) (*Table, error) {
 // AddHistory creates a history.
 func (r *recovery) AddHistory(e entries.HistoryEntry) error { return r.addHistory(e, nil) }
 
-// addHistory adds a history, of an image if there is one.
+// addHistory adds a history, from image unless that is nil.
 func (r *recovery) addHistory(e entries.HistoryEntry, image []byte) error {
 	h, err := r.store.addHistory(e, image, &disk.Prepared{})
 	if err == nil {
@@ -143,8 +145,8 @@ func (r *recovery) addHistory(e entries.HistoryEntry, image []byte) error {
 	return err
 }
 
-// Extend adds entries to the dictionaries of a generation, unless it was dropped later in the
-// earlier run and is dropped already.
+// Extend adds entries to a generation's dictionaries, unless the files have them or the generation is
+// dropped.
 func (r *recovery) Extend(e entries.Extension) error {
 	t := r.tables[e.Table]
 	if e.Number <= t.generations.Files(e.Generation).Entries { // the files have it
@@ -158,7 +160,7 @@ func (r *recovery) Extend(e entries.Extension) error {
 	return g.Repeat(t.schema, e.Number, e.Image)
 }
 
-// Rows adds the rows of a commit in one table, and does what it decided.
+// Rows adds the rows of a commit to one table, and repeats the decisions about its buckets.
 func (r *recovery) Rows(e disk.Entry, w *entries.TableContents) error {
 	t := r.tables[w.Ordinal]
 	edit := r.edit(t)
@@ -176,7 +178,7 @@ func (r *recovery) Rows(e disk.Entry, w *entries.TableContents) error {
 	return nil
 }
 
-// States repeats the part of a commit in one history, drops included.
+// States replays the writes of a commit to one history, including drops.
 func (r *recovery) States(w entries.StatesWrites) error {
 	view, err := r.histories[w.Ordinal].states.Replay(w.Journal)
 	if err == nil {
@@ -185,7 +187,7 @@ func (r *recovery) States(w entries.StatesWrites) error {
 	return err
 }
 
-// Units seals and drops the units of a commit.
+// Units seals and drops a commit's units.
 func (r *recovery) Units(w entries.UnitsContents) error {
 	r.edit(r.tables[w.Table]).ChangeUnits(w.Change)
 	return nil
@@ -200,8 +202,7 @@ func (r *recovery) Committed(e disk.Entry) {
 	}
 }
 
-// addPart adds a part, unless it is of a time range that a later commit dropped: the manifest can
-// have the floor of that commit.
+// addPart adds a part, unless its time range was dropped by a later commit whose floor the manifest has.
 func (r *recovery) addPart(t *Table, edit *catalog.TableEdit, p entries.PartImage, e disk.Entry) error {
 	if p.Bucket < edit.Floor() {
 		return nil
@@ -211,7 +212,7 @@ func (r *recovery) addPart(t *Table, edit *catalog.TableEdit, p entries.PartImag
 		return err
 	}
 	r.parts.Schema, r.parts.Generation, r.parts.Codes, r.parts.Late = t.schema, g.Generation, g.Watermark(), edit.IsLate(p.Bucket)
-	// The part keeps its bytes alive. In those of the reader it would keep all of a segment.
+	// Clone the image, because a part keeps its bytes alive, and the reader's buffer has a whole segment.
 	part, err := r.parts.Read(p.Bucket, bytes.Clone(p.Image))
 	if err != nil {
 		return err
@@ -221,10 +222,10 @@ func (r *recovery) addPart(t *Table, edit *catalog.TableEdit, p entries.PartImag
 	return nil
 }
 
-// publish publishes the batch, and lets maintenance catch up as far as memory requires it.
+// publish publishes the batch, and runs maintenance as far as memory requires it.
 func (r *recovery) publish() { r.publishAs(r.commit) }
 
-// publishAs publishes the batch as the root of a commit.
+// publishAs publishes the batch as the root of commit.
 func (r *recovery) publishAs(commit txn.ID) {
 	s := r.store
 	var due []dueGranule
@@ -255,9 +256,9 @@ func (r *recovery) publishAs(commit txn.ID) {
 	s.fit()
 }
 
-// fit brings the store within its budget, as far as it can: rows of the log are in no file yet. In
-// granules of another size they can take more than in those of the earlier run, and the budget may be
-// smaller now. The store is open then, and inserts wait for files, or get ErrMemory.
+// fit brings the store within its budget as far as possible. Rows of the log are in no file yet, they can
+// take more memory in granules of another size, and the budget may be smaller than in the earlier run.
+// The store is open afterwards in any case: inserts wait for files, or return ErrMemory.
 func (s *Store) fit() {
 	for s.isTight() && s.maintainOnce() {
 	}

@@ -16,7 +16,7 @@ import (
 	"github.com/granarydb/granary/schema"
 )
 
-// at returns one row with a label and a stack of its own.
+// at returns a row with its own label and stack.
 func at(time int64) schema.Batch {
 	return schema.Batch{Rows: 1, Columns: map[string]encoding.Vector{
 		"kind": encoding.Strings("k"), "labels.pod": encoding.Strings(fmt.Sprint("pod-", time)),
@@ -94,9 +94,8 @@ func TestRetention_DecidesAtCommit(t *testing.T) {
 	}
 }
 
-// churn inserts the profiles of a fleet of 20 pods from one instant to another: each has a
-// profile of 40 rows every ten seconds. Every ten minutes all pods, labels and stacks are
-// replaced by new ones.
+// churn inserts the profiles of a fleet of 20 pods from one instant to another: each has a profile of 40
+// rows every ten seconds. Every ten minutes new pods, labels and stacks replace all others.
 func churn(t *testing.T, table *Table, from, to time.Time) {
 	for now := from; now.Before(to); now = now.Add(10 * time.Second) {
 		life := now.Unix() / 600
@@ -116,9 +115,9 @@ func churn(t *testing.T, table *Table, from, to time.Time) {
 	}
 }
 
-// TestRetention_Churn replaces all labels and stacks every ten minutes for two hours of
-// simulated time, with a retention of 20 minutes. The heap ends within a fifth of that of a
-// fresh store with the same live data, with buckets of 15 minutes and of one.
+// TestRetention_Churn replaces all labels and stacks every ten minutes for two hours of simulated time,
+// with a retention of 20 minutes. The heap ends within a fifth of a fresh store's heap with the same live
+// data, with buckets of 15 minutes and of one.
 func TestRetention_Churn(t *testing.T) {
 	effort.Long(t)
 	if effort.Race {

@@ -205,8 +205,8 @@ func compact(t testing.TB, store *Store) {
 	}
 }
 
-// concreteNames returns the concrete columns of rows as a table must name
-// them: in definition order, those of a family sorted, if any row has a value.
+// concreteNames returns the concrete columns of rows as a table must name them: in definition order,
+// columns of a family sorted, if any row has a value.
 func concreteNames(rows []oracle.Row) []string {
 	var names []string
 	for _, c := range wideColumns {
@@ -232,7 +232,7 @@ func expand(rows []oracle.Row, name string) []string {
 	return slices.Sorted(maps.Keys(seen))
 }
 
-// bucketStarts returns the starts of the buckets of a table in a snapshot, in order.
+// bucketStarts returns the starts of a table's buckets in a snapshot, in order.
 func bucketStarts(t testing.TB, table *Table, snap *Snapshot) (starts []int64) {
 	t.Helper()
 	r, err := snap.peek(table)

@@ -24,8 +24,7 @@ func TestScripts(t *testing.T) { script.Run(t, newScripted) }
 // scriptDay is the day of all times in scripts.
 var scriptDay = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 
-// scripted is the state of a script: one store with one table, transactions and
-// snapshots by name.
+// scripted is a script's state: one store with one table, transactions and snapshots by name.
 type scripted struct {
 	now   time.Time
 	store *columnstore.Store
@@ -98,7 +97,7 @@ func (s *scripted) clock(c *script.Command) error {
 	return nil
 }
 
-// insert inserts the rows of the input.
+// insert inserts the input's rows.
 func (s *scripted) insert(c *script.Command) error {
 	tx := c.Text("tx", "")
 	var rows []scriptRow
@@ -146,7 +145,7 @@ func (s *scripted) fill(c *script.Command) error {
 	return nil
 }
 
-// add inserts rows in a named transaction of the script, or in one of their own.
+// add inserts rows in a named transaction of the script, or in their own transaction.
 func (s *scripted) add(c *script.Command, tx string, rows []scriptRow) (id txn.ID, err error) {
 	if tx != "" {
 		return 0, s.txs[s.known(c, tx)].Insert(context.Background(), s.table, batchOf(rows))
@@ -203,7 +202,7 @@ func (s *scripted) closeSnapshot(c *script.Command) error {
 	return nil
 }
 
-// view runs f on the named snapshot, or on a new one.
+// view runs f on the named snapshot, or on a new snapshot.
 func (s *scripted) view(c *script.Command, f func(*columnstore.Snapshot) error) error {
 	name := c.Text("snapshot", "")
 	if name == "" {

@@ -65,8 +65,7 @@ func TestSeries_MeetTheRange(t *testing.T) {
 	}
 }
 
-// TestSeries_AreTheRows compares series with those of the rows, over
-// generations with codes of their own.
+// TestSeries_AreTheRows compares series with the series in rows, over generations with their own codes.
 func TestSeries_AreTheRows(t *testing.T) {
 	for _, width := range []int64{0, 100} {
 		store, table := open(t, Options{Manual: true}, wide(width, wideKey))

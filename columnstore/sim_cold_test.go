@@ -8,10 +8,10 @@ import (
 	"github.com/granarydb/granary/internal/files"
 )
 
-// coldSeen is what the steps before have seen of cold rows.
+// coldSeen is what earlier steps have seen of cold rows.
 type coldSeen struct {
-	buckets, mixed map[int]int       // by table: cold buckets, and those of them with other rows
-	hot            map[dictsKey]bool // whether dictionaries were in memory, of those in files
+	buckets, mixed map[int]int       // by table: cold buckets, and cold buckets with other rows
+	hot            map[dictsKey]bool // whether dictionaries in files were also in memory
 }
 
 type dictsKey struct {
@@ -48,7 +48,7 @@ func (h *simRun) checkCold(t *Table, state *catalog.TableState) {
 	h.noteCold(t, cold, mixed)
 }
 
-// noteCold notes what has become cold, and what no longer is.
+// noteCold records which buckets and dictionaries became cold, and which ceased to be.
 func (h *simRun) noteCold(t *Table, cold, mixed int) {
 	seen, of := h.cold, t.ordinal
 	switch {

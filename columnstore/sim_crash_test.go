@@ -25,9 +25,8 @@ import (
 
 var crashSeeds = flag.Uint64("sim.crashes", uint64(60-45*boolInt(effort.Race)), "how many histories with crashes the simulator runs")
 
-// TestCrashes runs histories of a store with a log, which crash and are opened again, with other
-// options each time (D1, D3, D4). It fails at the first wrong one, with the command that runs it
-// again.
+// TestCrashes runs histories of a store with a log, which crash and are opened again, with other options
+// each time (D1, D3, D4). It fails at the first wrong history, with the command that runs it again.
 func TestCrashes(t *testing.T) {
 	collectRarely(t)
 	lowerDiskBudget(t)
@@ -65,7 +64,7 @@ var crashEvents = []string{
 	"commit of a drop", "rows dropped by hand", "ranges dropped for the disk budget",
 }
 
-// crashing is what a history with crashes has beside others.
+// crashing is the additional state of a history with crashes.
 type crashing struct {
 	fs       *crashfs.FS
 	now      time.Time
@@ -90,7 +89,7 @@ func newCrashing(seed uint64) *simRun {
 	h.opts.FS, h.opts.Rand = h.fs, strings.NewReader(strings.Repeat("granary?", 20))
 	h.units = newSimUnits(seed, h.bucket, 2)
 	h.steps = 20 + h.rng.IntN(300)
-	if h.space.bounded = h.bucket == 20 && seed%2 == 0; h.space.bounded { // the other histories are those of before
+	if h.space.bounded = h.bucket == 20 && seed%2 == 0; h.space.bounded { // so that other histories do not change
 		h.boundSpace()
 	}
 	return h
@@ -155,7 +154,7 @@ func (h *simRun) dropRows() bool {
 	return true
 }
 
-// droppedRows is that of Stats, which would ask for the size of each file.
+// droppedRows is that of Stats, which would ask for each file's size.
 func (h *simRun) droppedRows() (rows int64) {
 	h.store.roots.Sweep()
 	for _, state := range h.store.roots.Root().State.Tables {
@@ -164,7 +163,7 @@ func (h *simRun) droppedRows() (rows int64) {
 	return rows
 }
 
-// files is the task of the flusher.
+// files is the flusher's task.
 func (h *simRun) files() {
 	for range 3 + h.rng.IntN(10) {
 		h.yieldPoint("flusher rests")
@@ -229,7 +228,7 @@ func (h *simRun) acknowledged(commit uint64) {
 	}
 }
 
-// crash ends all tasks, and goes on with what a crash, or Close, left on the disk.
+// crash ends all tasks, and goes on with the disk after a crash, or after Close.
 func (h *simRun) crash() {
 	for _, t := range h.tasks {
 		t.stop()
@@ -265,8 +264,9 @@ func (h *simRun) crash() {
 	}
 }
 
-// verify checks what a crash left as granary verify does. It takes files for damage whose manifest was not written yet,
-// and a manifest that was not yet written whole, which costs nothing as the one before it is there.
+// verify checks the disk after a crash as granary verify does. It reports files whose manifest was not
+// written yet as damage, and an incomplete manifest, which costs nothing because the previous manifest is
+// there.
 func (h *simRun) verify() {
 	report, err := repair.Verify(context.Background(), h.fs, nil)
 	if err != nil || slices.ContainsFunc(report.Damages, func(d repair.Damage) bool {
@@ -277,7 +277,7 @@ func (h *simRun) verify() {
 	h.note("directory verified")
 }
 
-// logged returns the ids of the commits on the disk: those of the files and those of the log.
+// logged returns the ids of the commits on the disk, in files and in the log.
 func (h *simRun) logged() (commits []uint64) {
 	id := h.store.dir.id
 	_, manifest, err := files.OpenDir(h.fs, id)
@@ -321,7 +321,7 @@ func (h *simRun) logged() (commits []uint64) {
 	return commits
 }
 
-// checkPrefix checks that the commits on the disk are the first ones (D1), and at least those that
+// checkPrefix checks that the commits on the disk are a prefix (D1), and have at least the commits that
 // the policy promises. The oracle forgets the others.
 func (h *simRun) checkPrefix(kept []uint64) {
 	var all []uint64
@@ -358,7 +358,7 @@ func (h *simRun) checkPrefix(kept []uint64) {
 	h.commits, h.stateTime = left, 0
 	h.units.forget(last)
 	h.committedStates(h.statesOf(math.MaxUint64))
-	h.promised = last // what was read once must not be lost later
+	h.promised = last // a commit that was read once must not be lost later
 }
 
 // reopen opens the store again, with other options, and compares its rows with the oracle.

@@ -83,9 +83,9 @@ var decisive = []string{"commit/start", "units/prepared", "read/granule", "maint
 // mostRuns bounds the schedules of a scope. A scope that needs more is not small.
 const mostRuns = 100_000
 
-// explore runs every schedule, in the order of a depth-first search: it repeats the choices of
-// the run before up to the last one that has an alternative. Each run is checked against the
-// oracle, and by checks.
+// explore runs every schedule, in the order of a depth-first search: it repeats the previous run's
+// choices up to the last choice that has an alternative. Each run is checked against the oracle, and by
+// checks.
 func (s scope) explore(checks ...func(h *simRun)) (runs int, err error) {
 	var choices, options []int
 	for {

@@ -99,7 +99,7 @@ func (h *simRun) committedStates(changes []simChange) {
 	}
 }
 
-// lookAtStates reads the history of a snapshot, at once and again at the end.
+// lookAtStates reads a snapshot's history, at once and again at the end.
 func (h *simRun) lookAtStates(snap *Snapshot) {
 	view, err := snap.History(h.states)
 	if h.expired(err, "snapshot expired") {
@@ -150,7 +150,7 @@ func (h *simRun) readStates(s simState) map[string]history.Interval {
 	return states
 }
 
-// statesOf returns the changes of the commits at or before one, in their order.
+// statesOf returns the changes of all commits up to commit, in their order.
 func (h *simRun) statesOf(commit uint64) (changes []simChange) {
 	for _, c := range h.commits.Until(commit) {
 		changes = append(changes, c.states...)
@@ -164,7 +164,7 @@ func (h *simRun) checkStates(s simState) {
 	want := map[string]history.Interval{}
 	for name, of := range begins {
 		in := stateAt(of, s.at, end)
-		in.Start = max(in.Start, s.view.Start()) // what is dropped is gone
+		in.Start = max(in.Start, s.view.Start()) // dropped states are gone
 		want[name] = in
 	}
 	if s.view.Instants() != (len(begins) > 0) || s.view.Instants() && s.view.End() != end {
@@ -178,7 +178,7 @@ func (h *simRun) checkStates(s simState) {
 	}
 }
 
-// evictStates drops old states outside of a commit, as a store that makes room does.
+// evictStates drops old states outside a commit, as a store that makes room does.
 func (h *simRun) evictStates() {
 	if h.states == nil {
 		return
@@ -191,8 +191,8 @@ func (h *simRun) evictStates() {
 	}
 }
 
-// checkRecovered compares the history after a crash with the oracle: its start is that of the
-// last commit of states, or of a later eviction that a file has, as the log has none.
+// checkRecovered compares the history after a crash with the oracle. Its start comes from the last commit
+// of states, or from a later eviction that a file has, because the log has no evictions.
 func (h *simRun) checkRecovered(snap *Snapshot) {
 	view, err := snap.History(h.states)
 	if err != nil {
@@ -225,7 +225,7 @@ type simBegin struct {
 	value history.Value
 }
 
-// beginsOf returns the values of each attribute that was changed by the commits at or before one, oldest first, and
+// beginsOf returns the values of each attribute that the commits up to commit changed, oldest first, and
 // the time of the last change.
 func (h *simRun) beginsOf(commit uint64) (begins map[string][]simBegin, end int64) {
 	begins = map[string][]simBegin{}

@@ -63,8 +63,8 @@ func (h *simRun) checkMemory() {
 	}
 }
 
-// checkCommitOrder checks G7: each part of a granule is of a later commit than its base part,
-// and not of an earlier one than the fresh part before it.
+// checkCommitOrder checks G7: each fresh part of a granule has a later commit than its base part, and no
+// earlier commit than the previous fresh part.
 func (h *simRun) checkCommitOrder(table int, state *catalog.TableState) {
 	for _, g := range state.Granules.All() {
 		h.sections = g.AppendSections(h.sections[:0])
@@ -97,8 +97,8 @@ func (h *simRun) compare(table int, state *catalog.TableState) {
 	h.compareCuts(table, before, state)
 }
 
-// compareCuts notes buckets that began amid their range, and checks their rows: a part is of
-// one bucket, of times from its start to the end of its range, and not later than its latest.
+// compareCuts records buckets that began inside their range, and checks their rows: a part belongs to one
+// bucket, with times from its start to the end of its range, and not later than its latest time.
 func (h *simRun) compareCuts(table int, before, state *catalog.TableState) {
 	s := h.tables[table].schema
 	for bound, b := range state.Buckets.All() {
@@ -132,7 +132,7 @@ func (h *simRun) compareCuts(table int, before, state *catalog.TableState) {
 	}
 }
 
-// nextStart returns the start of the bucket after another.
+// nextStart returns the bucket's start after another.
 func nextStart(state *catalog.TableState, start int64) (next int64, ok bool) {
 	for _, b := range state.Buckets.All() {
 		if b.Start > start {
@@ -196,8 +196,8 @@ func (t *Table) has(g *granule.Generation) bool {
 	return false
 }
 
-// sizeAtDrop returns the size of a dropped generation when it was first found dropped: a late
-// transaction may still add to it.
+// sizeAtDrop returns a dropped generation's size when it was first found dropped: a late transaction may
+// still add to it.
 func (h *simRun) sizeAtDrop(g *granule.Generation) int64 {
 	size, seen := h.dropped[g]
 	if !seen {

@@ -6,7 +6,7 @@ import (
 	"github.com/granarydb/granary/internal/oracle"
 )
 
-// simSpace is what a history with crashes knows of its disk budget.
+// simSpace is the state of the disk budget in a history with crashes.
 type simSpace struct {
 	bounded  bool            // its stores have a budget, but for some that are opened again
 	fs       *measured       // of this store; nil without a budget
@@ -19,7 +19,7 @@ type simSpace struct {
 func (h *simRun) boundSpace() {
 	h.opts.DiskBudget = 32*(5<<10) + h.rng.Int64N(64<<10)
 	h.opts.segmentBytes = h.opts.DiskBudget / 32
-	h.opts.queueBytes = 512 + h.rng.Int64N(h.opts.segmentBytes-(4<<10)-256) // what waits takes a segment more, of which a header is a part
+	h.opts.queueBytes = 512 + h.rng.Int64N(h.opts.segmentBytes-(4<<10)-256) // waiting entries take one more segment, with its header
 	if h.space.fs = nil; h.store != nil && h.rng.IntN(4) == 0 {
 		h.opts.DiskBudget = 0
 		return
@@ -44,16 +44,18 @@ func (h *simRun) openedSpace() {
 	h.space.excess, h.space.manifest = m.peak, h.store.flusher.manifest
 }
 
-// checkSpace checks that the directory has kept its budget after each call of the disk, up to a segment and a
-// file, and one more segment for each beyond two of which a call failed. A crash must not lose the drops that a new manifest has.
+// checkSpace checks that the directory kept its budget after each disk call, up to a segment and a file,
+// and one more segment for each failed segment beyond two. A crash must not lose the drops in a new
+// manifest.
 func (h *simRun) checkSpace() {
 	m := h.space.fs
 	if m == nil {
 		return
 	}
-	// Commits are taken up to refuseAt, or find more when the store is opened. On top come the rest of the segment that
-	// goes on, and what makes room: two more and a file, and one more for each segment that failed, as the log and what
-	// files begin again. Without failures, and with up to two, that is no more than the budget, a segment and a file.
+	// Commits are accepted up to refuseAt, or the store is larger when it is opened. On top come the rest
+	// of the current segment, and the files that make room: two more segments and a file, and one more
+	// for each failed segment, because the log and the files begin again. With up to two failures, that
+	// is no more than the budget, a segment and a file.
 	full := max(h.space.excess, h.opts.DiskBudget/32*refuseAt)
 	most := max(h.opts.DiskBudget+m.segment+m.largest, full+int64(3+len(m.failed))*m.segment+m.largest)
 	if m.peak > most {
@@ -74,8 +76,9 @@ func (h *simRun) checkSpace() {
 	}
 }
 
-// dropsForSpace is called before the store drops ranges of a table. It checks that the directory is crowded, and
-// returns the bytes that make it so. Those of the table before, which was chosen at the same time, are given.
+// dropsForSpace is called before the store drops ranges of a table. It checks that the directory is
+// crowded, and returns the bytes in use. before is the result for the previous table, which was chosen at
+// the same time.
 func (h *simRun) dropsForSpace(before int64) int64 {
 	used, states := int64(0), int64(0)
 	for _, size := range h.space.fs.sizes {
@@ -84,7 +87,8 @@ func (h *simRun) dropsForSpace(before int64) int64 {
 	if h.states != nil {
 		states = h.states.states.Size()
 	}
-	// Room is made for the files of rows that are replaced, half of the log, and states: less than what there is.
+	// Room is made for the files of replaced rows, half of the log, and states: less than the bytes in
+	// use.
 	most := max(before, 2*used+states)
 	if most <= h.opts.DiskBudget/32*crowdedAt {
 		h.fail("the store drops ranges for its disk budget of %d, and has %d bytes", h.opts.DiskBudget, used)

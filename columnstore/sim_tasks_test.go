@@ -73,7 +73,7 @@ func simRow(kind, pod, extra, tag string, at int64, stack []uuid.UUID, value int
 	return string(append(row, ']'))
 }
 
-// write is the task of a writer: transactions over one or more tables.
+// write is a writer's task: transactions over one or more tables.
 func (h *simRun) write() {
 	name := fmt.Sprint("w", h.rng.IntN(100))
 	for range 2 + h.rng.IntN(6) {
@@ -162,7 +162,7 @@ func (h *simRun) countRouted(tx *Tx) {
 	}
 }
 
-// read is the task of a reader: snapshots that are held and read repeatedly.
+// read is a reader's task: snapshots that are held and read repeatedly.
 func (h *simRun) read() {
 	for range 1 + h.rng.IntN(4) {
 		if !h.snapshot(h.hold) {
@@ -189,7 +189,7 @@ func (h *simRun) snapshot(f func(snap *Snapshot)) bool {
 	return true
 }
 
-// hold reads a snapshot some times.
+// hold reads a snapshot several times.
 func (h *simRun) hold(snap *Snapshot) {
 	for range 1 + h.rng.IntN(3) {
 		h.yieldPoint("reader holds a snapshot")
@@ -310,7 +310,7 @@ func scanSim(t *Table, snap *Snapshot, opts ScanOptions) ([]string, error) {
 	return rows, nil
 }
 
-// maintain is the task of a maintainer: the shipped step, again and again.
+// maintain is a maintainer's task: the shipped step, again and again.
 func (h *simRun) maintain() {
 	for range 6 + h.rng.IntN(10) {
 		before := h.rewrites()
@@ -335,7 +335,7 @@ func (h *simRun) compact() {
 // simRewrites are the events of rewrites, in the order of rewrites.
 var simRewrites = [...]string{"compaction", "split", "rewrite discarded"}
 
-// rewrites returns how many rewrites there were, by their event. Stats would ask for the size of each file.
+// rewrites returns how many rewrites there were, by their event. Stats would ask for each file's size.
 func (h *simRun) rewrites() [len(simRewrites)]int64 {
 	h.store.roots.Sweep()
 	c := &h.store.counters
@@ -359,7 +359,7 @@ func (h *simRun) closeStore() {
 	h.note("close")
 }
 
-// expectClosed accepts the one error that a task may meet.
+// expectClosed accepts the only error that a task may get.
 func (h *simRun) expectClosed(err error) {
 	if !errors.Is(err, ErrClosed) || !h.store.closed.Load() {
 		h.fail("unexpected error: %v", err)

@@ -22,12 +22,11 @@ import (
 	"github.com/granarydb/granary/schema"
 )
 
-// The simulator runs the shipped store, not a model of it. A run is tasks (writers, readers,
-// maintainers) that run one at a time, each to its next yield point. A seed decides the next
-// task and its actions. So every interleaving of yield points can happen, and the same seed
-// repeats it.
+// The simulator runs the shipped store, not a model of it. A run is tasks (writers, readers, maintainers)
+// that run one at a time, each to its next yield point. A seed decides the next task and its actions. So
+// every interleaving of yield points can happen, and the same seed repeats it.
 //
-// The expected result comes from a naive oracle: the rows of each commit, in a list.
+// The expected result comes from a naive oracle: each commit's rows, in a list.
 
 var (
 	simSeed  = flag.Uint64("sim.seed", 1, "the first seed of the simulator")
@@ -35,8 +34,8 @@ var (
 	simTrace = flag.Bool("sim.trace", false, "print what each step of a history does")
 )
 
-// TestSimulation runs histories (C1 to C6). It fails at the first wrong one, with the command
-// that runs it again.
+// TestSimulation runs histories (C1 to C6). It fails at the first wrong history, with the command that
+// runs it again.
 func TestSimulation(t *testing.T) {
 	collectRarely(t)
 	events := map[string]int{}
@@ -148,7 +147,7 @@ type task struct {
 	name    string
 	commit  *simCommit // that the task is about to publish
 	drops   bool       // the store drops ranges within the task
-	crowded int64      // bytes when the ranges were chosen that the task drops one after the other; 0: none
+	crowded int64      // bytes in use when the task chose the ranges that it drops one after the other; 0: none chosen
 	next    func() (string, bool)
 	stop    func()
 	yield   func(string) bool
@@ -394,9 +393,9 @@ func (h *simRun) check() {
 	}
 }
 
-// want is the oracle: the rows of the commits at or before one, less those before the floor.
-// The floor of retention and of commits that drop is known. A store in memory with a budget may have raised it
-// further, but never beyond the newest row of any insert.
+// want is the oracle: the rows of all commits up to commit, without rows before the floor. The floor of
+// retention and of drops is known. A store in memory with a budget may have raised it further, but never
+// beyond the newest row of any insert.
 func (h *simRun) want(commit uint64, table int, floor int64) []string {
 	var rows []string
 	gone := map[string]bool{}
@@ -444,8 +443,8 @@ func timeOf(row string) (at int64) {
 	return at
 }
 
-// checkGranules checks the last root: granules adjoin within a bucket (C6), rows are inside of
-// their bounds, and no name of an aborted transaction is visible.
+// checkGranules checks the last root: granules adjoin within a bucket (C6), rows are inside their bounds,
+// and no name of an aborted transaction is visible.
 func (h *simRun) checkGranules() {
 	root := h.store.roots.Root().State
 	for i, table := range h.tables {

@@ -8,7 +8,7 @@ import (
 	"github.com/granarydb/granary/internal/oracle"
 )
 
-// simUnits is what the oracle knows of units.
+// simUnits is the oracle's state of units.
 type simUnits struct {
 	rng    *rand.Rand // of the task that seals; nil if the history has none
 	rows   map[unitKey][]string
@@ -20,10 +20,11 @@ type unitKey struct {
 	id    uint64
 }
 
-// newSimUnits returns what is known at the begin of a history. One in a number has units, if there are ranges.
+// newSimUnits returns the initial state for a history. One history in `one` has units, if there are
+// ranges.
 func newSimUnits(seed uint64, bucket int64, one uint64) (u simUnits) {
 	u.rows, u.sealed = map[unitKey][]string{}, map[unitKey]uint64{}
-	if seed%one == 1 && bucket > 0 { // the other histories are those of before
+	if seed%one == 1 && bucket > 0 { // so that other histories do not change
 		u.rng = rand.New(rand.NewPCG(seed, 7))
 	}
 	return u
@@ -115,7 +116,8 @@ func (h *simRun) dropUnits(table int) bool {
 	})
 }
 
-// crashSoon has a crash follow in some histories before files have what was committed last: the log alone has it.
+// crashSoon lets a crash follow in some histories before files have the last commits, so that only the
+// log has them.
 func (h *simRun) crashSoon() {
 	if h.crashing != nil && h.steps > 0 && h.units.rng.IntN(2) == 0 {
 		h.steps = min(h.steps, 2+h.units.rng.IntN(10))
@@ -137,8 +139,8 @@ func (h *simRun) changeUnits(c *simCommit, change func() error) bool {
 	return true
 }
 
-// lookAtUnits reads a table by its units, and returns these. Each row is in one of them, or in the rest, and a unit
-// has the rows that it had when it was read first.
+// lookAtUnits reads a table by its units, and returns them. Each row is in a unit or in the rest, and a
+// unit has the same rows as when it was first read.
 func (h *simRun) lookAtUnits(snap *Snapshot, table int) []Unit {
 	h.reading++
 	defer func() { h.reading-- }()
@@ -192,7 +194,7 @@ func (h *simRun) lookAtUnits(snap *Snapshot, table int) []Unit {
 	return units
 }
 
-// checkUnit checks the rows of a unit.
+// checkUnit checks a unit's rows.
 func (h *simRun) checkUnit(key unitKey, u Unit, rows []string) {
 	for _, row := range rows {
 		if at := timeOf(row); at < u.First || at > u.Last {
@@ -228,7 +230,7 @@ func (h *simRun) missUnits(table int, commit uint64, floor int64, there map[uint
 	}
 }
 
-// seals is a task that seals what ends before a time.
+// seals is a task that seals the buckets that end before a time.
 func seals(before int64) func(*simRun) {
 	return func(h *simRun) { h.seal(0, before) }
 }

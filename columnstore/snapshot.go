@@ -9,9 +9,9 @@ import (
 	"github.com/granarydb/granary/txn"
 )
 
-// Snapshot is the state of the database after one commit. It gives the same answers until it
-// is closed (C2), or until it expires: with Options.MemoryBudget, the store can take back
-// memory that only snapshots hold. It is safe for concurrent use.
+// Snapshot is the state of the database after one commit. It gives the same answers until it is closed
+// (C2) or expires: with Options.MemoryBudget, the store can take back memory that only snapshots hold. It
+// is safe for concurrent use.
 type Snapshot struct {
 	store *Store
 	state txn.Handle[*catalog.Database]
@@ -24,7 +24,7 @@ func (s *Snapshot) Commit() txn.ID { return s.state.Commit() }
 // idempotent.
 func (s *Snapshot) Close() { s.state.Close() }
 
-// peek returns a table in the snapshot for a read that takes no time.
+// peek returns a table in the snapshot for a read that does not visit rows.
 func (s *Snapshot) peek(t *Table) (filter.Read, error) {
 	if s.store != t.store {
 		return filter.Read{}, fmt.Errorf("%w: snapshot and table %q are of different stores", ErrTable, t.name)
@@ -49,10 +49,9 @@ func (s *Snapshot) read(t *Table) (filter.Read, error) {
 	return filter.Read{Env: &t.source, State: use.State.Table(t.ordinal), Use: use}, nil
 }
 
-// History returns the state of a history in the snapshot. The view is independent of the
-// snapshot: it does not change when the snapshot is closed or expires, and keeps its memory
-// alive, outside of the memory budget. The errors are ErrSnapshotClosed, ErrSnapshotExpired,
-// and ErrTable for a history of another store.
+// History returns a history's state in the snapshot. The view is independent of the snapshot: it does not
+// change when the snapshot is closed or expires, and keeps its memory alive, outside the memory budget.
+// The errors are ErrSnapshotClosed, ErrSnapshotExpired, and ErrTable for a history of another store.
 func (s *Snapshot) History(h *History) (*history.View, error) {
 	if s.store != h.store {
 		return nil, fmt.Errorf("%w: snapshot and history %q are of different stores", ErrTable, h.name)

@@ -16,8 +16,8 @@ import (
 	"github.com/granarydb/granary/internal/oracle"
 )
 
-// checkBounds walks the granules of a table: those of one bucket have adjoining
-// bounds that cover it (C6), and every row lies within its granule's (C3).
+// checkBounds walks a table's granules: granules of a bucket have adjoining bounds that cover it (C6),
+// and every row lies within its granule's bounds (C3).
 func checkBounds(t *testing.T, store *Store, table *Table) {
 	t.Helper()
 	state := store.roots.Root().State.Table(table.ordinal)
@@ -148,8 +148,8 @@ func TestCommit_FirstGranuleAppearsMeanwhile(t *testing.T) {
 	}
 }
 
-// TestRewrite_Race runs two rewrites of one granule: one is published, the other dropped, and
-// nothing is lost, with and without inserts between them.
+// TestRewrite_Race runs two rewrites of a granule: one is published, the other dropped, and nothing is
+// lost, with and without inserts between them.
 func TestRewrite_Race(t *testing.T) {
 	for _, granuleRows := range []int{10, 1 << 16} {
 		for _, between := range []bool{false, true} {

@@ -10,60 +10,60 @@ import (
 	"github.com/granarydb/granary/txn"
 )
 
-// Stats describes the contents and the work of a store. Sizes are heap bytes by the store's
-// own accounting, except those of Options.Dir.
+// Stats describes the contents and the work of a store. Sizes are heap bytes by the store's own
+// accounting, or bytes on disk where the comment names Options.Dir.
 type Stats struct {
 	Rows     int64 // committed and not dropped
-	ColdRows int64 // of these, the rows that are in files and not in memory
+	ColdRows int64 // rows that are only in files
 	Series   int   // distinct series per time bucket, summed
 	Stacks   int   // distinct lists per generation, summed
 	Granules int
 	Parts    int
 	Oldest   time.Time // start of the oldest time bucket with rows; zero if none
-	Floor    time.Time // of all tables the latest start of what takes rows, older ones were dropped; zero if none was
+	Floor    time.Time // older rows were dropped and are refused; the latest of all tables; zero if nothing was dropped
 
-	MemoryBudget, DiskBudget int64 // those of Options; 0 is no limit
+	MemoryBudget, DiskBudget int64 // from Options; 0 means no limit
 
 	PartBytes    int64 // encoded rows and the index over them
 	SeriesBytes  int64 // dictionaries of series and strings
 	StackBytes   int64 // dictionaries of lists and their elements
 	RecordBytes  int64 // records stored beside elements: symbols
 	HistoryBytes int64 // interval histories, as of the last transaction on each
-	CacheBytes   int64 // contents of files that queries have read, which make room for all else
+	CacheBytes   int64 // contents of files that queries have read; the cache makes room for everything else
 	PinnedBytes  int64 // held only by snapshots and reads in progress
-	PendingBytes int64 // open transactions, inserts and rewrites in progress; the most that the log keeps
+	PendingBytes int64 // open transactions, inserts and rewrites in progress, and an upper bound of the log's queue
 
-	// OldestSnapshot is the Snapshot.Commit of the oldest open snapshot, or read in progress,
-	// that a later commit or rewrite has followed. It is 0 if there is none: nothing is pinned.
+	// OldestSnapshot is the Snapshot.Commit of the oldest open snapshot or read in progress that is older
+	// than the current root. It is 0 if there is none: nothing is pinned.
 	OldestSnapshot txn.ID
 
-	LogBytes   int64         // of the log in Options.Dir, which Open repeats
-	Files      int           // in Options.Dir, without the log: rows, dictionaries, manifests
-	FileBytes  int64         // of these
-	FlushError error         // of the last attempt to write files or to remove old ones, which is repeated; nil if it succeeded
-	Log        disk.LogStats // the work of the log since Open; zero without one, as in a store that reads
+	LogBytes   int64         // of the log in Options.Dir, which Open replays
+	Files      int           // in Options.Dir, except the log: rows, dictionaries, manifests
+	FileBytes  int64         // of Files
+	FlushError error         // of the last attempt to write or remove files, which is repeated; nil if it succeeded
+	Log        disk.LogStats // since Open; zero without a log, as with Options.ReadOnly
 
 	Splits          int64 // rewrites of one granule into several
 	Compactions     int64 // rewrites of one granule into one
 	Discarded       int64 // rewrites whose granule had changed meanwhile
 	RewrittenRows   int64 // rows read by rewrites
 	DroppedRows     int64 // rows that retention, DropBefore, Drop or the disk budget dropped
-	DiskDroppedRows int64 // of DroppedRows, those dropped for the disk budget since Open
-	LostUnitRows    int64 // of DroppedRows and EvictedRows, those of units that Table.Drop had not dropped
-	EvictedRows     int64 // rows evicted for the memory budget; with a directory none is
-	EvictedStates   int64 // bytes of states of histories evicted for the memory budget
+	DiskDroppedRows int64 // part of DroppedRows: dropped for the disk budget since Open
+	LostUnitRows    int64 // part of DroppedRows and EvictedRows: rows of units that were lost without Table.Drop
+	EvictedRows     int64 // rows evicted for the memory budget; always 0 with a directory
+	EvictedStates   int64 // bytes of history states evicted for the memory budget
 	Expired         int64 // snapshots expired for a budget
 
-	Units []TableUnit // of all tables in the order of their creation, each by the starts of buckets; without those of no unit
+	Units []TableUnit // by table in the order of creation, then by start of the bucket; without unsealed buckets
 }
 
-// TableUnit is the rows of a bucket that was sealed (Table.Seal).
+// TableUnit describes a sealed bucket (Table.Seal).
 type TableUnit struct {
 	Table string
 	catalog.Unit
 }
 
-// Bytes returns all bytes that the store holds. MemoryBudget bounds this number.
+// Bytes returns all heap bytes that the store holds. MemoryBudget bounds this number.
 func (s Stats) Bytes() int64 {
 	return s.PartBytes + s.SeriesBytes + s.StackBytes + s.RecordBytes + s.HistoryBytes + s.CacheBytes + s.PinnedBytes + s.PendingBytes
 }
@@ -78,7 +78,7 @@ func (s Stats) WriteAmplification() float64 {
 	return float64(committed+s.RewrittenRows) / float64(committed)
 }
 
-// addTable adds the rows of a table. O(buckets and granules in memory).
+// addTable adds a table's numbers. O(buckets and granules in memory).
 func (s *Stats) addTable(name string, state *catalog.TableState) {
 	s.Rows += state.Rows
 	s.DroppedRows += state.Dropped
@@ -113,7 +113,6 @@ func (s *Stats) addTable(name string, state *catalog.TableState) {
 	}
 }
 
-// addDictionaries adds the dictionaries of a table.
 func (s *Stats) addDictionaries(all *dictionaries.Generations) {
 	for _, g := range all.All() {
 		lists, records := g.Lists.Size()
@@ -124,7 +123,7 @@ func (s *Stats) addDictionaries(all *dictionaries.Generations) {
 	}
 }
 
-// addDirectory adds the files of a directory and the segments of its log. It asks the size of each file.
+// addDirectory adds the sizes of the files and of the log. It asks the file system for each file's size.
 func (s *Stats) addDirectory(fs disk.FS, segments []disk.Segment) {
 	for _, segment := range segments {
 		s.LogBytes += segment.Size

@@ -139,7 +139,7 @@ func heap() int64 {
 	return int64(m.HeapAlloc)
 }
 
-// TestSnapshot_Allocations pins the cost of a snapshot.
+// TestSnapshot_Allocations pins a snapshot's cost.
 func TestSnapshot_Allocations(t *testing.T) {
 	store, table := open(t, Options{Manual: true}, samples(0))
 	insert(t, table, oneRow(1))
@@ -155,7 +155,7 @@ func TestSnapshot_Allocations(t *testing.T) {
 	}
 }
 
-// Stats names the oldest snapshot that is not of the current root, and what it pins.
+// Stats names the oldest snapshot of an older root, and the bytes that it pins.
 func TestStats_OldestSnapshot(t *testing.T) {
 	store, table := open(t, Options{Manual: true, Retention: 20, FutureLimit: -1, GenerationBuckets: 1}, samples(10))
 	insert(t, table, heavy(0, 500))

@@ -61,9 +61,8 @@ func (s *Store) writable() error {
 	return nil
 }
 
-// Snapshot returns the state after the newest commit. The caller must close it, since it keeps
-// its state alive. It costs a few atomic operations and one allocation. The error is
-// ErrClosed.
+// Snapshot returns the state after the newest commit. The caller must close it, because it keeps its
+// state alive. It costs a few atomic operations and one allocation. The error is ErrClosed.
 func (s *Store) Snapshot() (*Snapshot, error) {
 	if s.closed.Load() {
 		return nil, ErrClosed

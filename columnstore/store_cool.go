@@ -10,14 +10,14 @@ import (
 	"github.com/granarydb/granary/txn"
 )
 
-// A store with a directory drops no row for the memory budget. It unloads buckets whose rows are in
-// files. If too few are, it writes files first.
+// A store with a directory never drops a row for the memory budget. It unloads buckets whose rows are in
+// files. If these are too few, it writes files first.
 
-// coolTo is the sixteenths of the budget to which rows and dictionaries are unloaded when files were
-// written, so that the cache has room.
+// coolTo is the share of the budget, in sixteenths, to which rows and dictionaries are unloaded after
+// files were written, because the cache needs room.
 const coolTo = 10
 
-// unloadable returns the buckets with rows in memory that files have, too, by table and time.
+// unloadable returns the buckets whose rows are both in memory and in files, by table and time.
 func (s *Store) unloadable(root *catalog.Database) (out []victim) {
 	for _, t := range s.tablesInOrder() {
 		state, files := root.Table(t.ordinal), t.files.Load()
@@ -33,8 +33,8 @@ func (s *Store) unloadable(root *catalog.Database) (out []victim) {
 	return out
 }
 
-// unload publishes a root without the rows of a bucket in memory, and without dictionaries that only
-// they needed, unless the bucket has changed meanwhile.
+// unload publishes a root without the in-memory rows of a bucket, and without dictionaries that only
+// these rows needed, unless the bucket has changed meanwhile.
 func (s *Store) unload(v victim) {
 	t := v.table
 	s.roots.Rewrite(func(current *txn.Root[*catalog.Database]) (next txn.Next[*catalog.Database], ok bool) {
@@ -56,8 +56,8 @@ func (s *Store) unload(v victim) {
 	})
 }
 
-// cool unloads after files were written: each bucket whose file took the place of an older one that the
-// root still has, and of the others as many, the oldest first, as the budget makes advisable.
+// cool unloads after a flush: first each bucket whose file replaced an older file that the root still
+// uses, then the oldest buckets until memory is below coolTo.
 func (s *Store) cool() {
 	for _, v := range s.unloadable(s.roots.Root().State) {
 		b, ok := v.state.Buckets.Get(v.key)
@@ -69,7 +69,7 @@ func (s *Store) cool() {
 		return
 	}
 	for _, t := range s.tablesInOrder() {
-		for _, g := range t.generations.All() { // those that were in use when their last bucket was unloaded
+		for _, g := range t.generations.All() { // generations that were in use when their last bucket was unloaded
 			if s.usedBesideCache() <= s.share(coolTo) {
 				return
 			}
@@ -84,8 +84,8 @@ func (s *Store) cool() {
 	}
 }
 
-// fileForRoom writes files of what is only in the log, so that rows can be unloaded. It reports whether
-// it did, and the error of the disk.
+// fileForRoom writes rows that only the log has into files, so that they can be unloaded. It reports
+// whether it wrote any, and the error of the disk.
 func (s *Store) fileForRoom() (done bool, err error) {
 	fl := &s.flusher
 	if !s.lockFlush() {
@@ -101,17 +101,17 @@ func (s *Store) fileForRoom() (done bool, err error) {
 	return true, nil
 }
 
-// sparesStates reports whether states of histories are not evicted yet: rows that only the log has are worth
-// files, which let them be unloaded.
+// sparesStates reports whether states of histories must not be evicted yet, because many rows are only in
+// the log: files would let them be unloaded.
 func (s *Store) sparesStates() bool { return s.log != nil && s.flusher.logged.Load() > s.share(1)/2 }
 
-// reserve adds bytes to the pending ones and makes room for them: it unloads rows, then writes files and unloads
-// more, then evicts states. The caller gives the bytes back with release. If too little room can be made, it
-// refuses them: it returns ErrMemory and has reserved nothing. The caller holds no lock.
+// reserve reserves bytes and makes room for them: it unloads rows, then writes files and unloads more,
+// then evicts states. The caller gives the bytes back with release. The error is ErrMemory if too little
+// room can be made; then nothing is reserved. The caller holds no lock.
 func (s *Store) reserve(bytes int64, in incoming) error {
 	in.sparing = s.sparesStates()
 	err := s.reserveNow(bytes, in)
-	for tries := 0; err != nil && s.log != nil && !in.later && tries < 3; tries++ { // others fill the log meanwhile
+	for tries := 0; err != nil && s.log != nil && !in.later && tries < 3; tries++ { // other inserts fill the log meanwhile
 		done, failed := s.fileForRoom()
 		switch {
 		case failed != nil && (!in.sparing || !errors.Is(failed, ErrMemory)):

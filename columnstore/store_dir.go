@@ -13,17 +13,17 @@ import (
 	"github.com/granarydb/granary/txn"
 )
 
-// directory is what a store with a directory must close.
+// directory is the part of a store with a directory that Close must close.
 type directory struct {
 	id      disk.StoreID
 	lock    io.Closer
-	read    []disk.Segment // of the log, with Options.ReadOnly
+	read    []disk.Segment // of the log, if Options.ReadOnly is set
 	closing sync.Once
 	err     error // of closing
 }
 
-// openDir locks the directory, brings back what is in its files and its log, and begins to log. It
-// does nothing without a directory.
+// openDir locks the directory, loads its files, replays its log, and begins to log. Without a directory
+// it does nothing.
 func (s *Store) openDir() (err error) {
 	fs := s.opts.FS
 	if fs == nil {
@@ -72,8 +72,8 @@ func (s *Store) openDir() (err error) {
 	return s.beginLog(manifest, log)
 }
 
-// segments returns the segments of the log, with the bytes that are durable; with Options.ReadOnly,
-// that were read.
+// segments returns the segments of the log with their durable bytes. With Options.ReadOnly they are the
+// segments that were read.
 func (s *Store) segments() []disk.Segment {
 	if s.log == nil {
 		return s.dir.read
@@ -81,7 +81,7 @@ func (s *Store) segments() []disk.Segment {
 	return s.log.Segments()
 }
 
-// beginLog goes on with a log, and removes what an earlier run left and nobody needs.
+// beginLog continues a log, and removes leftovers of an earlier run.
 func (s *Store) beginLog(manifest *files.Manifest, log *disk.Reader) (err error) {
 	if s.log, err = disk.OpenLog(log, s.opts.logOptions()); err != nil {
 		return err
@@ -92,7 +92,7 @@ func (s *Store) beginLog(manifest *files.Manifest, log *disk.Reader) (err error)
 	for _, segment := range s.log.Segments() {
 		fl.logged.Add(segment.Size)
 	}
-	_ = fl.clean(s) // or the flusher does, and Stats has the error
+	_ = fl.clean(s) // otherwise the flusher retries, and Stats has the error
 	if !s.opts.Manual {
 		fl.wake = make(chan struct{}, 1)
 		fl.look(s.isTight())
@@ -100,20 +100,20 @@ func (s *Store) beginLog(manifest *files.Manifest, log *disk.Reader) (err error)
 	return nil
 }
 
-// awaitCommit waits for the commit or the rewrite that is being published, if there is one.
+// awaitCommit waits for the commit or rewrite that is being published, if any.
 func (s *Store) awaitCommit() {
 	s.roots.Rewrite(func(*txn.Root[*catalog.Database]) (next txn.Next[*catalog.Database], ok bool) { return next, false })
 }
 
-// closeDir files what is only in the log, makes the log durable, and gives the directory back.
-// Nobody appends to the log behind a closed store: commits look under the commit lock, which
-// closeDir takes once.
+// closeDir flushes the rows that are only in the log, makes the log durable, and unlocks the directory.
+// No commit appends to a closed store's log: commits check closed under the commit lock, and awaitCommit
+// takes that lock once.
 func (s *Store) closeDir() (err error) {
 	s.awaitCommit()
 	s.flusher.flushing.Lock()
-	defer s.flusher.flushing.Unlock() // who has waited finds the store closed
+	defer s.flusher.flushing.Unlock() // a waiting flush then finds the store closed
 	if s.log != nil {
-		_ = s.flush(context.Background()) // or the log has it
+		_ = s.flush(context.Background()) // after an error the log still has the rows
 		err = s.log.Close()
 	}
 	if s.dir.lock != nil {

@@ -18,7 +18,7 @@ import (
 // history.ErrLimit, and those of the disk (Tx.Commit).
 func (s *Store) CreateHistory(name string, opts HistoryOptions) (*History, error) {
 	e := entries.HistoryEntry{Name: name, Start: opts.Start, MaxAttributes: opts.MaxAttributes}
-	s.creating.Lock() // so that the ordinal is known before there is a place in the log
+	s.creating.Lock() // the entry needs the ordinal before it has a place in the log
 	defer s.creating.Unlock()
 	e.Ordinal = len(s.Histories())
 	log, err := s.prepareNew(entries.EntryHistory, name, e)
@@ -33,7 +33,7 @@ func (s *Store) CreateHistory(name string, opts HistoryOptions) (*History, error
 	return h, log.Sync()
 }
 
-// addHistory adds a history, of an image if there is one, and its entry to the log.
+// addHistory adds a history, from image unless that is nil, and its entry to the log.
 func (s *Store) addHistory(e entries.HistoryEntry, image []byte, log *disk.Prepared) (*History, error) {
 	var seed [8]byte
 	if _, err := io.ReadFull(s.opts.Rand, seed[:]); err != nil {

@@ -31,7 +31,8 @@ func (s *Store) maintainOnce() bool { return s.maintainNext(runtime.Gosched) }
 // slices of other goroutines.
 func (s *Store) help() { s.maintainNext(nil) }
 
-// maintainNext is maintainOnce that calls pause, unless nil, between pieces of work.
+// maintainNext is maintainOnce with a pause function. It calls pause between pieces of work unless pause
+// is nil.
 func (s *Store) maintainNext(pause func()) bool {
 	due, ok := s.queue.pop()
 	if !ok {
@@ -42,9 +43,9 @@ func (s *Store) maintainNext(pause func()) bool {
 	if !ok || !s.isDue(g) && (!due.closing || g.FreshParts() == 0) {
 		return true
 	}
-	// A rewrite takes only the oldest fresh rows, so that its size is bounded even if the
-	// granule was not visited for long, and an insert that helps has bounded work. A granule
-	// of a closed bucket is queued again until it has no fresh rows.
+	// Rewrite only the oldest fresh rows, because a granule that was not visited for long can have many,
+	// and an insert that helps must have bounded work. A granule of a closed bucket is queued again until
+	// it has no fresh rows.
 	base := g.Rows() - g.FreshRows()
 	g = g.Oldest(max(2*s.opts.GranuleRows-base, base))
 	switch ok, err := s.rewritePausing(due.table, g, pause); {
@@ -56,13 +57,13 @@ func (s *Store) maintainNext(pause func()) bool {
 	return true
 }
 
-// isDue reports whether a rewrite of a granule pays, or it has outgrown its limits.
+// isDue reports whether a rewrite of the granule pays, or the granule exceeds its limits.
 func (s *Store) isDue(g *granule.Granule) bool {
 	return g.IsDue(granule.Limit{Rows: s.opts.GranuleRows, Bytes: s.opts.GranuleBytes}, s.opts.FreshParts, s.opts.MaxParts)
 }
 
-// isPressing reports whether the maintainer does not keep up with a granule. Inserts then
-// help, so that a rewrite never has much more than a granule to merge.
+// isPressing reports whether the maintainer falls behind on a granule. Inserts then help, so that a
+// rewrite never merges much more than a granule.
 func (s *Store) isPressing(g *granule.Granule) bool {
 	return !s.opts.Manual && (g.FreshParts()/2 >= s.opts.MaxParts || g.FreshRows()/2 > s.opts.GranuleRows)
 }
@@ -90,7 +91,7 @@ func (s *Store) rewrite(t *Table, g *granule.Granule) (bool, error) {
 	return s.rewritePausing(t, g, runtime.Gosched)
 }
 
-// rewritePausing is rewrite that calls pause, unless nil, between pieces of work.
+// rewritePausing is rewrite with a pause function, as in maintainNext.
 func (s *Store) rewritePausing(t *Table, g *granule.Granule, pause func()) (bool, error) {
 	bytes := int64(g.RewriteSize())
 	if err := s.reserve(bytes, incoming{later: true}); err != nil {
@@ -106,7 +107,7 @@ func (s *Store) rewritePausing(t *Table, g *granule.Granule, pause func()) (bool
 		bytes += int64(child.Size()) + catalog.GranuleSize
 	}
 	if err := s.reserve(bytes, incoming{later: true}); err != nil {
-		return false, err // many small granules can be larger than one
+		return false, err // many small granules can take more memory than one
 	}
 	s.opts.Yield("maintain/merged")
 	bound, _ := g.Bounds()
@@ -136,8 +137,8 @@ func (s *Store) rewritePausing(t *Table, g *granule.Granule, pause func()) (bool
 	return ok, nil
 }
 
-// Maintain does all maintenance that is due and possible within the memory budget. With
-// Options.Manual it is the way to split and compact, and to write files when the log is large. It
+// Maintain does all maintenance that is due and possible within the memory budget. With Options.Manual
+// only Maintain and Compact rewrite granules, and only Maintain writes files when the log is large. It
 // returns early with ErrClosed or the error of ctx. An error of the disk is in Stats.
 func (s *Store) Maintain(ctx context.Context) error {
 	for {
@@ -151,7 +152,7 @@ func (s *Store) Maintain(ctx context.Context) error {
 	}
 }
 
-// goOn returns ErrClosed or the error of ctx if maintenance must end, else nil.
+// goOn returns ErrClosed or the error of ctx if maintenance must end.
 func (s *Store) goOn(ctx context.Context) error {
 	if s.closed.Load() {
 		return ErrClosed
@@ -159,9 +160,9 @@ func (s *Store) goOn(ctx context.Context) error {
 	return ctx.Err()
 }
 
-// Compact rewrites every granule that has fresh parts, due or not. All rows committed before
-// the call are then in base parts, which are the fewest parts and the cheapest to read. It
-// costs 40 to 100 ns a row. It returns early with ErrClosed, ErrMemory or the error of ctx.
+// Compact rewrites every granule that has fresh parts, due or not. All rows committed before the call are
+// then in base parts, which are fewest and cheapest to read. It costs 40 to 100 ns a row. It returns
+// early with ErrClosed, ErrMemory or the error of ctx.
 func (s *Store) Compact(ctx context.Context) error {
 	if err := s.goOn(ctx); err != nil {
 		return err
@@ -180,7 +181,7 @@ func (s *Store) Compact(ctx context.Context) error {
 				if err != nil {
 					return err
 				}
-				done = done && ok // another rewrite was published first: check again
+				done = done && ok // another rewrite was published first, so check again
 			}
 		}
 	}

@@ -11,13 +11,13 @@ import (
 	"github.com/granarydb/granary/txn"
 )
 
-// reserveNow is reserve that writes no files.
+// reserveNow is reserve without writing files.
 func (s *Store) reserveNow(bytes int64, in incoming) error {
 	s.memory.pending.Add(bytes)
 	if s.memory.budget == 0 || s.used() <= s.share(evictAt) {
 		return nil
 	}
-	// One goroutine at a time makes room, and not for those that wait.
+	// One goroutine at a time makes room (account). Bytes of waiting goroutines do not count.
 	s.release(bytes)
 	s.memory.making.Lock()
 	defer s.memory.making.Unlock()
@@ -29,8 +29,8 @@ func (s *Store) reserveNow(bytes int64, in incoming) error {
 	return fmt.Errorf("%w: %d bytes are wanted, %d of %d are used, and too little can be evicted", ErrMemory, bytes, s.used(), s.memory.budget)
 }
 
-// reserveAtOnce adds bytes to the pending ones, unless that exceeds the budget. It makes no
-// room and takes no lock: it is for holders of the commit lock.
+// reserveAtOnce reserves bytes unless that exceeds the budget. It makes no room and takes no lock,
+// because its callers hold the commit lock.
 func (s *Store) reserveAtOnce(bytes int64) bool {
 	if s.memory.pending.Add(bytes); s.memory.budget > 0 && s.used() > s.memory.budget {
 		s.release(bytes)
@@ -39,8 +39,8 @@ func (s *Store) reserveAtOnce(bytes int64) bool {
 	return true
 }
 
-// canFit reports whether eviction can suffice: whether everything that must stay, and the
-// pending bytes, fit into the budget. Memory that only snapshots hold can always go.
+// canFit reports whether eviction can suffice: whether the bytes that cannot be evicted, and the pending
+// bytes, fit into the budget. Memory that only snapshots hold can always go.
 func (s *Store) canFit(in incoming) bool {
 	root := s.roots.Root().State
 	left := root.Bytes + s.memory.log + s.memory.pending.Load() + s.memory.dicts.Load() + s.memory.histories.Load()
@@ -48,7 +48,7 @@ func (s *Store) canFit(in incoming) bool {
 	for _, v := range s.evictable(in) {
 		bytes, _ := v.bytes(math.MaxUint64)
 		left -= bytes
-		keep[v.table] = v.table.schema.BucketEnd(v.start) // of a bucket: dictionaries before it can go at most
+		keep[v.table] = v.table.schema.BucketEnd(v.start) // for a bucket too: at most the dictionaries before it can go
 	}
 	for t, start := range keep {
 		left -= t.generationsBefore(t.firstKept(root, start, in))
@@ -59,16 +59,16 @@ func (s *Store) canFit(in incoming) bool {
 	return left <= s.memory.budget
 }
 
-// makeRoom evicts time ranges and states, and expires snapshots if necessary. It returns false if
-// the store stays above the budget.
+// makeRoom evicts time ranges and states, and expires snapshots if necessary. It returns false if the
+// store stays above the budget.
 //
-// A snapshot that is older than the newest two buckets is expected to stay. Eviction does not
-// free the memory that it holds, so newer ranges are evicted too; if it would then hold more
-// than pinnedAt, it expires first. A read under way holds its memory a little longer. Until it
-// ends, rows of it are evicted only if an insert exceeds the budget: that frees little.
+// A snapshot that is older than the newest two buckets is expected to stay. Eviction does not free the
+// memory that it holds, so newer ranges are evicted too. If the snapshot would then hold more than
+// pinnedAt, it expires first. A read in progress holds its memory a little longer. Until it ends, its
+// rows are evicted only if an insert exceeds the budget, because their eviction frees little.
 //
-// A younger snapshot is expected to close soon. Its memory does not count in the decision to
-// evict, and it expires only if the memory is needed at once.
+// A younger snapshot is expected to close soon. Its memory does not count in the decision to evict, and
+// it expires only if the memory is needed at once.
 func (s *Store) makeRoom(in incoming) bool {
 	var waited time.Duration
 	for {
@@ -110,14 +110,14 @@ func (s *Store) makeRoom(in incoming) bool {
 	}
 }
 
-// patience is how long an insert waits, in all, for the reads of expired snapshots, which end at their
-// next granule, before it evicts rows that they hold. Eviction then frees little, and would go on
-// until nearly nothing is left.
+// patience is how long an insert waits, in total, for reads of expired snapshots before it evicts rows
+// that they hold. Such reads end at their next granule. Eviction frees little while they run, and would
+// go on until almost nothing is left.
 const patience = 250 * time.Millisecond
 
-// awaitReads waits until reads end, so that less than a number of bytes is pinned, and returns
-// true. It returns false if none did in time: they stand still, as does a scan whose records
-// nobody takes. It waits for the same reads only once. waited is how long the insert has waited.
+// awaitReads waits until reads end and less than pinned bytes are pinned, and returns true. It returns
+// false if no read ended in time: they stand still, like a scan whose caller takes no record. It waits
+// for the same reads only once. waited is the time that the insert has waited.
 func (s *Store) awaitReads(pinned int64, waited *time.Duration) bool {
 	for pause := 50 * time.Microsecond; ; *waited += pause {
 		_, newest, _ := s.roots.PinnedBefore(math.MaxUint64)
@@ -148,15 +148,15 @@ func (s *Store) evictUnread(in incoming) bool {
 
 func (s *Store) release(bytes int64) { s.memory.pending.Add(-bytes) }
 
-// victim returns the oldest time range that can be evicted and that snapshots up to version
-// newest do not hold entirely, or the states of a history that ended before its end. Such
-// snapshots may hold so many bytes more.
+// victim returns the oldest time range that can be evicted and that snapshots up to version newest do not
+// hold entirely, or the states of a history that ended before its end. Such snapshots may hold room more
+// bytes.
 func (s *Store) victim(in incoming, newest txn.Version, room int64) (victim, bool) {
 	root := s.roots.Root().State
 	pinned := map[*Table]int64{}
 	histories := s.evictableStates(in)
 	for _, v := range s.evictable(in) {
-		if v.cold == nil { // rows are not lost, but states are
+		if v.cold == nil { // unloaded rows are not lost, but states are
 			if states, ok := s.statesBefore(v.table.schema.BucketEnd(v.start), histories, in, newest, room); ok {
 				return states, true
 			}
@@ -173,10 +173,10 @@ func (s *Store) victim(in incoming, newest txn.Version, room int64) (victim, boo
 	return s.statesBefore(math.MaxInt64, histories, in, newest, room)
 }
 
-// evictable returns the time ranges that can be evicted, oldest first: all but the newest of
-// each table. The newest can be evicted too if rows of a newer one come. Otherwise a
-// generation of dictionaries as large as the budget would stop the store for good. With a
-// directory they are the buckets that can be unloaded.
+// evictable returns the time ranges that can be evicted, oldest first: all but the newest range of each
+// table. The newest can be evicted too if rows of a later range come, because a generation of
+// dictionaries as large as the budget would otherwise stop the store for good. With a directory,
+// evictable returns the buckets that can be unloaded.
 func (s *Store) evictable(in incoming) []victim {
 	var out []victim
 	root := s.roots.Root().State
@@ -196,7 +196,7 @@ func (s *Store) evictable(in incoming) []victim {
 			if n := len(out); n > 0 && out[n-1].table == t && out[n-1].start == start {
 				continue // another bucket of the same time range
 			}
-			// No range is below the floor. Evicting one would free nothing and loop for ever.
+			// A range below the floor has gone already. Evicting it would free nothing and loop for ever.
 			if start >= state.Floor && (start < newest || t == in.table && start < in.start) {
 				out = append(out, victim{table: t, state: state, start: start})
 			}
@@ -206,16 +206,16 @@ func (s *Store) evictable(in incoming) []victim {
 	return out
 }
 
-// floorAfter returns the floor that the eviction of a time range sets: the end of the range,
-// or the start of the next generation with rows if its own has no more. The dictionaries go
-// with the floor.
+// floorAfter returns the floor that the eviction of a time range sets: the range's end, or the start of
+// the next generation with rows if its own generation has no more. Dictionaries below the floor are
+// dropped.
 func (s *Store) floorAfter(root *catalog.Database, v victim, in incoming) int64 {
 	end := v.table.schema.BucketEnd(v.start)
 	return max(end, v.table.ranges.Start(v.table.firstKept(root, end, in)))
 }
 
-// drop publishes a root without a time range and without earlier ranges of its table, or without
-// old states, or without the rows of a bucket in memory.
+// drop publishes a root without the victim: without its time range and earlier ranges of the table, its
+// old states, or the in-memory rows of its bucket.
 func (s *Store) drop(v victim, in incoming) {
 	switch {
 	case v.history != nil:
@@ -249,11 +249,11 @@ func (s *Store) reserveNeed(need func(lookUp bool) int, in incoming) (int64, err
 	return bytes, s.reserve(bytes, in)
 }
 
-// used returns the bytes that the store accounts for. They include dropped memory of snapshots
-// that were closed since the last sweep.
+// used returns the bytes that the store accounts for. They can include memory of snapshots that were
+// closed since the last sweep.
 func (s *Store) used() int64 { return s.usedBesideCache() + s.cache.Bytes() }
 
-// usedBesideCache is used without the cache, which makes room for all else.
+// usedBesideCache is used without the cache, because the cache makes room for everything else.
 func (s *Store) usedBesideCache() int64 {
 	return s.roots.Root().State.Bytes + s.memory.log + s.memory.dicts.Load() + s.memory.histories.Load() + s.memory.pending.Load() + s.roots.Pinned()
 }
@@ -265,9 +265,9 @@ func (s *Store) isTight() bool {
 	return s.memory.budget > 0 && s.usedBesideCache() > s.share(helpAt)
 }
 
-// Sixteenths of the budget. From helpAt on, inserts help with maintenance. From evictAt on,
-// the oldest ranges are evicted, and the rest is left for readers of evicted data. Snapshots
-// that stay open may hold up to pinnedAt: so much of the budget a leaked one costs.
+// Sixteenths of the budget. From helpAt on, inserts help with maintenance. From evictAt on, the oldest
+// ranges are evicted. The rest is left for readers of evicted data. Snapshots that stay open may hold up
+// to pinnedAt, because a leaked snapshot must not cost more.
 const (
 	helpAt   = 14
 	evictAt  = 15

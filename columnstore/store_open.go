@@ -9,13 +9,13 @@ import (
 	"github.com/granarydb/granary/txn"
 )
 
-// Open starts a store: an empty one, or that in Options.Dir. Close must be called to end its
-// goroutines. The errors are ErrOptions, and of a directory ErrLocked; ErrFormat; a
-// *DamagedError, which names the file; or another error of the disk.
+// Open starts an empty store, or opens the store in Options.Dir. Close must be called to end its
+// goroutines. The errors are ErrOptions, and with a directory ErrLocked; ErrFormat; a *DamagedError,
+// which names the file; or another error of the disk.
 //
-// Open reads the manifest, the histories, and the series and places in each file of rows. It repeats
-// the log, about 70 ns a row. Rows and dictionaries in files are read when they are needed: if such a
-// file is damaged, reads and inserts that need it get the *DamagedError, and others succeed.
+// Open reads the manifest, the histories, and the series and places in each file of rows. It replays the
+// log, about 70 ns a row. Rows and dictionaries in files are read on demand: if such a file is damaged,
+// reads and inserts that need it return the *DamagedError, and others succeed.
 func Open(opts Options) (*Store, error) {
 	opts, err := opts.withDefaults()
 	if err != nil {
@@ -43,13 +43,13 @@ func Open(opts Options) (*Store, error) {
 	return s, nil
 }
 
-// Close ends maintenance, and waits for a rewrite in progress. Inserts and new snapshots then
-// return ErrClosed. Open snapshots stay readable; those of a directory until another store opens it. It is
+// Close ends maintenance, and waits for a rewrite in progress. Inserts and new snapshots then return
+// ErrClosed. Open snapshots stay readable, with a directory until another store opens it. Close is
 // idempotent.
 //
-// With a directory, all that is committed is durable when Close returns nil. It writes rows that
-// are only in the log into files, so that the next Open is fast. The error is ErrNotDurable:
-// the disk fails, and the commits that were not durable yet are lost.
+// With a directory, everything committed is durable when Close returns nil. Close writes rows that are
+// only in the log into files, so that the next Open is fast. The error ErrNotDurable means that the disk
+// fails, and commits that were not durable yet are lost.
 func (s *Store) Close() error {
 	if s.closed.CompareAndSwap(false, true) {
 		close(s.stop)

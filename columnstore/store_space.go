@@ -11,10 +11,11 @@ import (
 	"github.com/granarydb/granary/txn"
 )
 
-// A store with a disk budget drops the oldest time ranges by commits. 32nds of it, each about a segment: from
-// crowdedAt on the flusher drops ranges, from waitAt on commits wait for that, and snapshots expire that keep files of
-// dropped ranges. From refuseAt on commits are refused; the rest is for segments and files that make room. From
-// mostLog in the log on, commits wait too: a run writes half of that while they come.
+// A store with a disk budget drops the oldest time ranges with commits. The marks are 32nds of the
+// budget, each about a segment. From crowdedAt on, the flusher drops ranges. From waitAt on, commits wait
+// for that, and snapshots that keep files of dropped ranges expire. From refuseAt on, commits are
+// refused, and the rest is for segments and files that make room. Commits also wait if the log has more
+// than mostLog, because a flush writes about half of the log while they come.
 const (
 	mostLog   = 10
 	crowdedAt = 25
@@ -22,13 +23,15 @@ const (
 	refuseAt  = 28
 )
 
-// isCrowded reports whether ranges are to be dropped, unless nothing has changed since none could be.
+// isCrowded reports whether ranges must be dropped. It returns false if no range could be dropped and
+// nothing has changed since.
 func (fl *flusher) isCrowded() bool {
 	return fl.space.Over(crowdedAt) > 0 && fl.space.Used() != fl.stuck.Load()
 }
 
-// awaitSpace waits until the directory is within its budget, and returns ErrDisk if it cannot be: before
-// a transaction commits, or with nil before a table is created. The caller holds no lock that who files takes.
+// awaitSpace waits until the directory is within its budget, and returns ErrDisk if that is impossible.
+// It is called before tx commits, or with nil before a table is created. The caller holds no lock that a
+// flush takes.
 func (s *Store) awaitSpace(tx *Tx) error {
 	fl := &s.flusher
 	if fl.space == nil || fl.space.Over(waitAt) <= 0 && fl.logged.Load() <= s.opts.DiskBudget/32*mostLog {
@@ -36,7 +39,7 @@ func (s *Store) awaitSpace(tx *Tx) error {
 	}
 	coming := tx.laterRanges()
 	if (fl.space.Used() != fl.stuck.Load() || len(coming) > 0) && s.lockFlush() {
-		defer fl.flushing.Unlock()                     // even if a Yield panics, as that of a simulated crash
+		defer fl.flushing.Unlock()                     // deferred, because a Yield that simulates a crash panics
 		_ = s.keepWithin(context.Background(), coming) // Stats has the error
 	}
 	if full := fl.space.Full(refuseAt); full != nil {
@@ -45,8 +48,8 @@ func (s *Store) awaitSpace(tx *Tx) error {
 	return nil
 }
 
-// laterRanges returns the starts of the newest time ranges of a transaction's rows, by table, if they are later
-// than all rows of the table.
+// laterRanges returns the start of the newest time range of the transaction's rows, for each table whose
+// rows are all before it. The key is the table's ordinal.
 func (tx *Tx) laterRanges() map[int]int64 {
 	later := map[int]int64{}
 	for i := 0; tx != nil && i < len(tx.pieces); i++ {
@@ -58,8 +61,9 @@ func (tx *Tx) laterRanges() map[int]int64 {
 	return later
 }
 
-// keepWithin files if the log exceeds its bound or crowds the directory, drops ranges if it is still crowded, and
-// removes files that nobody needs. coming is of laterRanges, nil if no rows wait. The caller holds flusher.flushing.
+// keepWithin flushes if the log exceeds its bound or crowds the directory, drops ranges if the directory
+// is still crowded, and removes unneeded files. coming is from laterRanges; nil if no rows wait. The
+// caller holds flusher.flushing.
 func (s *Store) keepWithin(ctx context.Context, coming map[int]int64) (err error) {
 	fl := &s.flusher
 	switch {
@@ -74,7 +78,7 @@ func (s *Store) keepWithin(ctx context.Context, coming map[int]int64) (err error
 	for failed == nil && fl.space.Over(waitAt) > 0 && cold.Waiting(fl.space, fl.manifest) > 0 && s.roots.Expire(0, ^txn.Version(0)) {
 		failed = fl.clean(s)
 	}
-	if err = errors.Join(err, failed); failed == nil && fl.isDue(s.isTight()) { // the log has rows of what was dropped
+	if err = errors.Join(err, failed); failed == nil && fl.isDue(s.isTight()) { // the log still has rows of dropped ranges
 		err = s.flushWhole(ctx)
 	}
 	fl.stuck.Store(0)
@@ -84,13 +88,14 @@ func (s *Store) keepWithin(ctx context.Context, coming map[int]int64) (err error
 	return err
 }
 
-// makeSpace drops the oldest ranges until the directory is not crowded, if toFile by what a run would write
-// either, and keeps the files that reads need. The caller holds flusher.flushing.
+// makeSpace drops the oldest ranges until the directory is not crowded, and keeps the files that reads
+// need. If toFile is true, there must also be room for the files of the next flush. The caller holds
+// flusher.flushing.
 func (s *Store) makeSpace(coming map[int]int64, toFile bool) error {
 	fl := &s.flusher
-	logged := fl.logged.Load() // before rows: those that come now have no bytes here
+	logged := fl.logged.Load() // read before rows, because later rows have no bytes here
 	rows, _ := cold.Unfiled(s.roots.Root().State, fl.manifest)
-	perRow := float64(logged/2) / float64(max(1, rows)) // files take half of the log, which keeps rows of dropped ranges
+	perRow := float64(logged/2) / float64(max(1, rows)) // files take half of the log, because the log also keeps rows of dropped ranges
 	for {
 		if err := s.trim(); err != nil {
 			return err
@@ -118,11 +123,11 @@ func (s *Store) makeSpace(coming map[int]int64, toFile bool) error {
 	}
 }
 
-// trim writes a manifest without the ranges that were dropped since the last one, if there are any, and
-// removes the files that nobody needs.
+// trim writes a manifest without the ranges that were dropped since the last manifest, if any, and
+// removes unneeded files.
 func (s *Store) trim() error {
 	fl := &s.flusher
-	s.awaitCommit() // it drops dictionaries before it publishes the floor
+	s.awaitCommit() // a commit drops dictionaries before it publishes the floor
 	root := s.roots.Root()
 	tables := s.tablesInOrder()
 	next := cold.Trimmed(fl.manifest, root.State, func(table int, floor int64) int64 { return tables[table].generationOf(floor) })
@@ -140,6 +145,6 @@ func (s *Store) trim() error {
 	for i := range next.Tables {
 		tables[i].setFiles(&next.Tables[i])
 	}
-	s.awaitCommit() // who unloads by the files of before
+	s.awaitCommit() // a commit can unload by the old files
 	return fl.clean(s)
 }

@@ -20,8 +20,8 @@ func (c *counters) count(published bool, children, rows int) {
 	c.rewrittenRows.Add(int64(rows))
 }
 
-// Stats describes the current state of all tables. It visits all granules, so it is for
-// reports and scrapes, not for every insert. With a directory it asks the size of each file.
+// Stats describes the current state of all tables. It visits all granules, so it is for reports and
+// scrapes, not for every insert. With a directory it asks for each file's size.
 func (s *Store) Stats() Stats {
 	s.roots.Sweep()
 	root := s.roots.Root().State
@@ -44,7 +44,7 @@ func (s *Store) Stats() Stats {
 	for _, t := range s.tablesInOrder() {
 		state := root.Table(t.ordinal)
 		if state == nil {
-			continue // created since
+			continue // created since the root
 		}
 		out.addTable(t.name, state)
 		out.addDictionaries(t.generations)
@@ -53,7 +53,7 @@ func (s *Store) Stats() Stats {
 	return out
 }
 
-// addDisk adds what is in the directory.
+// addDisk adds the directory's numbers.
 func (s *Store) addDisk(out *Stats) {
 	if s.opts.FS == nil {
 		return

@@ -22,7 +22,7 @@ import (
 func (s *Store) CreateTable(name string, def schema.Definition) (*Table, error) {
 	e := entries.TableEntry{Name: name, Ranges: s.opts.generationBuckets(def.Bucket.Width), Definition: def}
 	e.Definition.Columns, e.Definition.SortingKey, e.Definition.Header = slices.Clone(def.Columns), slices.Clone(def.SortingKey), slices.Clone(def.Header)
-	s.creating.Lock() // so that the ordinal is known before there is a place in the log
+	s.creating.Lock() // the entry needs the ordinal before it has a place in the log
 	defer s.creating.Unlock()
 	e.Ordinal = len(s.tablesInOrder())
 	log, err := s.prepareNew(entries.EntryTable, name, e)

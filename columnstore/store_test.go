@@ -31,8 +31,8 @@ func collectRarely(t *testing.T) {
 	setCollections(t, 400)
 }
 
-// collectAsUsual gives the test the collections that a program has by default. What pools have
-// leaves the heap with collections alone, so a heap with rare ones is not that of a program.
+// collectAsUsual gives the test the collections that a program has by default. Only collections remove
+// the contents of pools from the heap, so a heap with rare collections is not typical for a program.
 func collectAsUsual(t *testing.T) {
 	t.Helper()
 	setCollections(t, 100)
@@ -93,8 +93,8 @@ func batch(rng *rand.Rand, n int, at int64) (b schema.Batch, total int64) {
 	}}, total
 }
 
-// open starts a store with one table; the test closes it. Times of tests are mostly no dates, so
-// there is no PastLimit unless the test sets one.
+// open starts a store with one table; the test closes it. Times in tests are mostly not dates, so there
+// is no PastLimit unless the test sets it.
 func open(t testing.TB, opts Options, def schema.Definition) (*Store, *Table) {
 	t.Helper()
 	if opts.PastLimit == 0 {

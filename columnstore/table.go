@@ -21,14 +21,14 @@ type Table struct {
 	store   *Store
 	name    string
 	ordinal int
-	asked   atomic.Pointer[bucketBounds] // cache of the last result of bucketBounds
-	ranges  dictionaries.Ranges          // of the generations: codes depend on them
-	// definition is what schema was made of.
+	asked   atomic.Pointer[bucketBounds] // last result of bucketBounds
+	ranges  dictionaries.Ranges          // time ranges of the generations; codes depend on them
+	// definition is the definition that schema was made from.
 	definition schema.Definition
 
 	stored      *cold.Files
 	generations *dictionaries.Generations        // of stored
-	files       atomic.Pointer[files.TableFiles] // as of the manifest; nil if it lacks the table
+	files       atomic.Pointer[files.TableFiles] // from the manifest; nil if the manifest lacks the table
 }
 
 // bucketBounds is the key bounds of the time bucket that begins at start.
@@ -37,8 +37,8 @@ type bucketBounds struct {
 	lo, hi string
 }
 
-// bucketBounds returns the key bounds of a bucket. Consecutive inserts mostly ask for the
-// same.
+// bucketBounds returns the key bounds of a bucket. It keeps the last result, because consecutive inserts
+// mostly ask for the same bucket.
 func (t *Table) bucketBounds(start int64) (lo, hi string) {
 	b := t.asked.Load()
 	if b == nil || b.start != start {
@@ -52,8 +52,8 @@ func (t *Table) bucketBounds(start int64) (lo, hi string) {
 // state returns the table in the current root.
 func (t *Table) state() *catalog.TableState { return t.store.roots.Root().State.Table(t.ordinal) }
 
-// finish puts an edit into the next root, and the dictionaries that it drops into the garbage.
-// The caller holds the commit lock.
+// finish puts an edit into the next root, and the dictionaries that the edit drops into the garbage. The
+// caller holds the commit lock.
 func (t *Table) finish(e *catalog.TableEdit, version txn.Version, next *txn.Next[*catalog.Database]) {
 	if e.Done(version, next) {
 		next.Garbage = append(next.Garbage, t.dropGenerations(e.Floor(), version)...)
@@ -72,12 +72,12 @@ func (t *Table) Schema() *schema.Schema { return t.schema }
 // floor returns the start of the first time range that takes rows.
 func (t *Table) floor() int64 { return t.state().Floor }
 
-// DropBefore drops the rows of the time ranges that end at a time, in Unix nanoseconds, or before it,
-// and the dictionaries that no other range needs, in a commit whose id it returns. Rows of these
-// ranges are ErrTooOld from then on. Ranges behind the newest row are not among them. Earlier
-// snapshots keep the rows. With a directory, their files go with the next that are written. It
-// reads no row: the cost is that of the granules that go. The errors are that of ctx, ErrTable for
-// a table without time ranges, and those of Tx.Commit.
+// DropBefore drops the rows of all time ranges that end at or before at, in Unix nanoseconds, and the
+// dictionaries that no other range needs. It does so in a commit and returns its id. Rows of these ranges
+// are ErrTooOld from then on. Ranges after the newest row are not dropped. Earlier snapshots keep the
+// rows. With a directory, the files are removed when the next files are written. It reads no row: the
+// cost is proportional to the dropped granules. The errors are that of ctx, ErrTable for a table without
+// time ranges, and those of Tx.Commit.
 func (t *Table) DropBefore(ctx context.Context, at int64) (txn.ID, error) {
 	if err := ctx.Err(); err != nil {
 		return 0, err

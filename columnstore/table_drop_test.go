@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// rowTimes returns the times of the rows of a snapshot, in order.
+// rowTimes returns the times of a snapshot's rows, in order.
 func rowTimes(t *testing.T, table *Table, snap *Snapshot) (times []int64) {
 	t.Helper()
 	for row := range scanRows(t, table, snap, ScanOptions{Columns: []string{"time"}, Ordered: true}) {
@@ -28,8 +28,7 @@ func rowTimesNow(t *testing.T, store *Store, table *Table) []int64 {
 	return rowTimes(t, table, snap)
 }
 
-// A drop takes the ranges before a time, whole ones, and its floor is never beyond the range of the
-// newest row.
+// A drop takes whole ranges before a time, and its floor is never beyond the newest row's range.
 func TestDropBefore(t *testing.T) {
 	all := []int64{-15, 1, 11, 21, 31}
 	for _, tc := range []struct {
@@ -82,7 +81,7 @@ func TestDropBefore(t *testing.T) {
 	}
 }
 
-// A drop is of one table, also beside one without rows; it fails where it can do nothing.
+// A drop affects one table, also beside a table without rows. It fails where it can do nothing.
 func TestDropBefore_Errors(t *testing.T) {
 	store, table := open(t, Options{FutureLimit: -1, PastLimit: -1}, samples(10))
 	insert(t, table, at(5))

@@ -6,14 +6,14 @@ import (
 	"github.com/granarydb/granary/txn"
 )
 
-// generationsBefore returns the bytes of the generations that end before a bucket's.
+// generationsBefore returns the bytes of all generations before the generation of bucket.
 func (t *Table) generationsBefore(bucket int64) (bytes int64) {
 	first := t.generationOf(bucket)
 	return t.generations.Counted(func(number int64) bool { return number < first })
 }
 
-// pinnedBefore returns the bytes of the generations that end before a bucket's, have rows in a
-// state, and are pinned by roots up to a version too.
+// pinnedBefore returns the bytes of generations before the generation of bucket that have rows in state
+// and are pinned by roots up to version newest.
 func (t *Table) pinnedBefore(bucket int64, state *catalog.TableState, newest txn.Version) (bytes int64) {
 	first, pinned := t.generationOf(bucket), map[int64]bool{}
 	for _, b := range state.Buckets.All() {
@@ -29,8 +29,8 @@ func (t *Table) pinnedBefore(bucket int64, state *catalog.TableState, newest txn
 // generationOf returns the number of a bucket's generation.
 func (t *Table) generationOf(bucket int64) int64 { return t.ranges.Of(bucket) }
 
-// dropGenerations drops the dictionaries of generations before floor, which the root of a version
-// lacks, and returns them as garbage. Their files stay for the reads of older roots.
+// dropGenerations drops the dictionaries of generations before floor, which the root of version lacks,
+// and returns them as garbage. Their files stay for reads of older roots.
 func (t *Table) dropGenerations(floor int64, version txn.Version) []txn.Garbage {
 	garbage, inFiles := t.generations.Drop(t.generationOf(floor))
 	for _, number := range inFiles {
@@ -39,8 +39,8 @@ func (t *Table) dropGenerations(floor int64, version txn.Version) []txn.Garbage 
 	return garbage
 }
 
-// firstKept returns the start of the first time range at or after start that has rows, or that
-// incoming rows are in.
+// firstKept returns the start of the first time range from start on that has rows in root or gets
+// incoming rows.
 func (t *Table) firstKept(root *catalog.Database, start int64, in incoming) int64 {
 	if first, ok := root.Table(t.ordinal).FirstFrom(start); ok {
 		return first
@@ -51,8 +51,8 @@ func (t *Table) firstKept(root *catalog.Database, start int64, in incoming) int6
 	return start
 }
 
-// keepSeriesColumns returns the series of a generation by column. They are kept for the next
-// query, unless their memory would make inserts evict.
+// keepSeriesColumns returns a generation's series by column. They are kept for the next query, unless
+// their memory would make inserts evict.
 func (t *Table) keepSeriesColumns(gen *granule.Generation) *granule.SeriesColumns {
 	columns, kept := gen.SeriesColumns(t.schema, func(bytes int) bool {
 		return t.store.memory.budget == 0 || t.store.used()+int64(bytes) <= t.store.share(evictAt)
@@ -60,7 +60,7 @@ func (t *Table) keepSeriesColumns(gen *granule.Generation) *granule.SeriesColumn
 	if !kept {
 		return columns
 	}
-	for _, g := range t.generations.All() { // unless it was dropped
+	for _, g := range t.generations.All() { // the generation may have been dropped
 		if g.Generation == gen {
 			t.generations.Count(g)
 		}

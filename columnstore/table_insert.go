@@ -30,10 +30,10 @@ func (t *Table) insert(ctx context.Context, codes *Codes, b schema.Batch) (txn.I
 	return id, err
 }
 
-// Insert is Table.Insert for a batch with codes: Batch.Series replaces the columns that lead
-// the sorting key, and Vector.Codes replaces lists. Either may be omitted. Batch.Records
-// belongs to lists and not to their codes. The errors are those of Table.Insert. ErrBatch is
-// also returned for codes that these Codes did not give, and for rows outside of Range.
+// Insert is Table.Insert for a batch with codes: Batch.Series replaces the columns that lead the sorting
+// key, and Vector.Codes replaces lists. Either may be omitted. Batch.Records belongs to lists and not to
+// their codes. The errors are those of Table.Insert. ErrBatch is also returned for codes that these Codes
+// did not give, and for rows outside Range.
 func (c *Codes) Insert(ctx context.Context, b schema.Batch) (txn.ID, error) {
 	return c.table.insert(ctx, c, b)
 }
@@ -50,11 +50,11 @@ func (t *Table) InsertRecord(ctx context.Context, rec arrow.Record) (txn.ID, err
 	return t.Insert(ctx, b)
 }
 
-// importers pools memory for the batches of records, which are of no use after their insert.
+// importers pools the memory of converted records, because a batch is of no use after its insert.
 var importers = sync.Pool{New: func() any { return new(arrowconv.Importer) }}
 
-// Codes returns the dictionaries for rows of a time in Unix nanoseconds. A table without time
-// buckets ignores the time. Codes.Range returns the times that share them. The errors are
+// Codes returns the dictionaries for rows of the time at, in Unix nanoseconds. A table without time
+// buckets ignores at. Codes.Range returns the times that share the dictionaries. The errors are
 // ErrTooOld, ErrFuture, ErrPast and ErrClosed.
 func (t *Table) Codes(at int64) (*Codes, error) {
 	if err := t.store.writable(); err != nil {

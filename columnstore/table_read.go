@@ -10,21 +10,22 @@ import (
 	"github.com/granarydb/granary/internal/query"
 )
 
-// Scan yields the selected rows of a snapshot as Arrow records, all of one schema (ScanOptions.Form). A record has
-// at most 32,768 rows, fewer with more than 128 columns, and about 32 MB of strings and lists. The receiver of a
-// record releases it, best before it asks for the next: its memory is then reused, including the memory of strings
-// that Arrow returned from it (array.String.Value, ValueStr). Clone strings that must outlive the record.
+// Scan yields the selected rows of a snapshot as Arrow records, all with the same schema
+// (ScanOptions.Form). A record has at most 32,768 rows, fewer with more than 128 columns, and about 32 MB
+// of strings and lists. The caller releases each record, best before it asks for the next, because Scan
+// then reuses the memory. That includes the memory of strings that Arrow returned (array.String.Value,
+// ValueStr). Clone strings that must outlive the record.
 //
-// The sequence ends after the first error: ErrQuery; ErrQueryMemory; ErrTable for a snapshot of another store;
-// ErrSnapshotClosed; ErrSnapshotExpired and the error of ctx, which are checked before each granule;
-// *DamagedError and others of reading files; or arrowconv.ErrBuild for a record that Arrow cannot hold (2 GiB
-// of names in 4,096 rows). The snapshot may be closed during the scan.
+// The sequence ends after the first error: ErrQuery; ErrQueryMemory; ErrTable for a snapshot of another
+// store; ErrSnapshotClosed; ErrSnapshotExpired and the error of ctx, which are checked before each
+// granule; *DamagedError and others of reading files; or arrowconv.ErrBuild for a record that Arrow
+// cannot hold (2 GiB of names in 4,096 rows). The snapshot may be closed during the scan.
 //
-// A flat column costs about 1 ns a row, a column in runs almost nothing, and a list column about 100 ns for each
-// distinct list of 20 elements, again in each record unless records share a dictionary (go test -bench Scan). Name
-// only the columns that you need. Ordered adds the cost of merging. OrderBy costs 5 to 15 ns a selected row, and 4
-// us for each row that it returns; by the column of the time bucket it reads only the buckets that can have these
-// rows.
+// A flat column costs about 1 ns a row, a column in runs almost nothing, and a list column about 100 ns
+// for each distinct list of 20 elements, again in each record unless records share a dictionary (go test
+// -bench Scan). Name only the columns that you need. Ordered adds the cost of merging. OrderBy costs 5 to
+// 15 ns a selected row, and 4 us for each returned row. If OrderBy is the time bucket's column, Scan
+// reads only the buckets that can have these rows.
 func (t *Table) Scan(ctx context.Context, snap *Snapshot, opts ScanOptions) iter.Seq2[arrow.Record, error] {
 	return func(yield func(arrow.Record, error) bool) {
 		r, err := snap.read(t)
@@ -49,18 +50,19 @@ func (t *Table) RecordSchema(snap *Snapshot, opts ScanOptions) (*arrow.Schema, e
 	return query.RecordSchema(&r, opts)
 }
 
-// Aggregate groups the selected rows of a snapshot and sums them, or computes Aggregates of them. It works on
-// codes: each distinct code is translated once, and no list is decoded.
+// Aggregate groups the selected rows of a snapshot and sums them, or computes Aggregates of them. It
+// works on codes: each distinct code is translated once, and no list is decoded.
 //
-// By columns of the series, by lists and by time it costs 5 to 10 ns per selected row; by columns that differ row
-// by row, up to 70 ns (go test -bench Aggregate). Each part adds about 1 us. It allocates little besides the
-// answer, since its working memory is pooled. It uses several processors from 500,000 selected rows on if there are
-// 8 rows for each list, and by series and time alone from a million on, unless a condition calls a function.
-// Aggregates cost 3 ns a row, and 2 to 4 ns more for each of them, besides 72 bytes for each of them and group.
+// Grouping by columns of the series, by lists and by time costs 5 to 10 ns per selected row. Grouping by
+// columns that differ row by row costs up to 70 ns (go test -bench Aggregate). Each part adds about 1 us.
+// It allocates little besides the answer, because its working memory is pooled. It uses several
+// processors from 500,000 selected rows on if there are 8 rows for each list. Grouped only by series and
+// time, it uses several from a million rows on, unless a condition calls a function. Aggregates cost 3 ns
+// a row, 2 to 4 ns more for each, and 72 bytes for each in each group.
 //
 // The errors are ErrQuery, ErrQueryMemory, ErrOverflow, ErrTable for a snapshot of another store,
-// ErrSnapshotClosed, ErrSnapshotExpired, those of reading files, and that of ctx, which is checked before each
-// granule.
+// ErrSnapshotClosed, ErrSnapshotExpired, those of reading files, and that of ctx, which is checked before
+// each granule.
 func (t *Table) Aggregate(ctx context.Context, snap *Snapshot, opts AggregateOptions) (*Groups, error) {
 	r, err := snap.read(t)
 	if err != nil {
@@ -86,9 +88,9 @@ func (t *Table) Series(ctx context.Context, snap *Snapshot, where Expr) ([]Serie
 	return query.ListSeries(ctx, &r, where)
 }
 
-// SeriesValues returns the distinct values of a concrete series column in the series that Series returns, sorted.
-// Series without a value add none. The errors are those of Series. It costs about 1 ns per series and generation,
-// besides the values.
+// SeriesValues returns the sorted distinct values of a concrete series column, in the series that Series
+// returns. Series without a value add none. The errors are those of Series. It costs about 1 ns per
+// series and generation, besides the values.
 func (t *Table) SeriesValues(ctx context.Context, snap *Snapshot, column string, where Expr) ([]string, error) {
 	r, err := snap.read(t)
 	if err != nil {
@@ -98,9 +100,9 @@ func (t *Table) SeriesValues(ctx context.Context, snap *Snapshot, column string,
 	return query.SeriesValues(ctx, &r, column, where)
 }
 
-// SeriesTuples returns the distinct combinations of values of concrete series columns in the series that Series
-// returns, sorted. A combination has one value per column, "" if the series has none. The errors are those of
-// Series. It costs about 20 ns per series and generation, besides the answer.
+// SeriesTuples returns the sorted distinct combinations of values of concrete series columns, in the
+// series that Series returns. A combination has one value per column, "" if the series has none. The
+// errors are those of Series. It costs about 20 ns per series and generation, besides the answer.
 func (t *Table) SeriesTuples(ctx context.Context, snap *Snapshot, columns []string, where Expr) ([][]string, error) {
 	r, err := snap.read(t)
 	if err != nil {
@@ -110,10 +112,10 @@ func (t *Table) SeriesTuples(ctx context.Context, snap *Snapshot, columns []stri
 	return query.SeriesTuples(ctx, &r, columns, where)
 }
 
-// KnownTuples returns the combinations of values that SeriesTuples returns without a condition, in no order and
-// perhaps several times, and maybe others: of series whose rows are evicted, or not in the snapshot. The caller
-// must not change them. It costs some us for each generation, and 20 ns a series after new series came. The errors
-// are those of Series.
+// KnownTuples returns the combinations that SeriesTuples returns without a condition, unsorted and
+// possibly repeated. It can return others too: combinations of series whose rows are evicted, or not in
+// the snapshot. The caller must not change them. It costs some us for each generation, and 20 ns a series
+// after new series came. The errors are those of Series.
 func (t *Table) KnownTuples(snap *Snapshot, columns []string) ([][]string, error) {
 	r, err := snap.read(t)
 	if err != nil {
@@ -123,8 +125,9 @@ func (t *Table) KnownTuples(snap *Snapshot, columns []string) ([][]string, error
 	return query.KnownTuples(&r, columns)
 }
 
-// SeriesColumns returns the concrete columns in which the series that Series returns have a value, sorted. The
-// errors are those of Series. It costs about 1 us per column and generation.
+// SeriesColumns returns the sorted names of the concrete columns in which a series has a value, for the
+// series that Series returns. The errors are those of Series. It costs about 1 us per column and
+// generation.
 func (t *Table) SeriesColumns(ctx context.Context, snap *Snapshot, where Expr) ([]string, error) {
 	r, err := snap.read(t)
 	if err != nil {
@@ -145,8 +148,8 @@ func (t *Table) Columns(snap *Snapshot) ([]string, error) {
 	return r.Names()
 }
 
-// Notes returns the notes of the table in a snapshot, in commit order (Tx.Note). The caller must not change them.
-// The errors are those of Columns.
+// Notes returns the table's notes in a snapshot, in commit order (Tx.Note). The caller must not change
+// them. The errors are those of Columns.
 func (t *Table) Notes(snap *Snapshot) ([]string, error) {
 	r, err := snap.peek(t)
 	if err != nil || r.State == nil {
@@ -155,15 +158,15 @@ func (t *Table) Notes(snap *Snapshot) ([]string, error) {
 	return r.State.Notes, nil
 }
 
-// Inspect yields a description of each granule of the table in a snapshot, in key order: the sparse index, for
-// people and tools.
+// Inspect yields a description of each granule of the table in a snapshot, in key order: the sparse
+// index.
 //
-// It describes one granule at a time, so a caller who stops early pays only for the granules received. Each part
-// costs O(columns), and O(rows) for its series and for each nullable column. It is safe for concurrent use and
-// delays no writer.
+// A caller that stops early pays only for the granules received. Each part costs O(columns), and O(rows)
+// for its series and for each nullable column. It is safe for concurrent use and delays no writer.
 //
-// An error is the last element: ErrSnapshotClosed, ErrSnapshotExpired, ErrTable for a snapshot of another store,
-// those of reading files, or the error of ctx. A table that is newer than the snapshot has no granules.
+// An error is the last element: ErrSnapshotClosed, ErrSnapshotExpired, ErrTable for a snapshot of another
+// store, those of reading files, or the error of ctx. A table that is newer than the snapshot has no
+// granules.
 func (t *Table) Inspect(ctx context.Context, snap *Snapshot) iter.Seq2[GranuleInfo, error] {
 	return func(yield func(GranuleInfo, error) bool) {
 		r, err := snap.read(t)

@@ -30,10 +30,10 @@ const (
 	threadBucket, threadRetention = 100, 300
 )
 
-// threadOracle computes the expected content of each snapshot. It keeps sums, not rows: of the
-// commits added up so far, by live time bucket, and a list of commits not added up yet. A
-// snapshot's sums are noted when exactly the commits at or before it are added up, soon after
-// it was taken. So memory does not grow with the length of the test.
+// threadOracle computes the expected content of each snapshot. It keeps sums, not rows: of the commits
+// added up so far, by live time bucket, and a list of commits not added up yet. A snapshot's sums are
+// noted when exactly the commits at or before it are added up, soon after it was taken. So memory does
+// not grow with the test's length.
 type threadOracle struct {
 	mu     sync.Mutex
 	begun  int64                    // transactions, in the order of their starts
@@ -47,13 +47,13 @@ type threadOracle struct {
 	snapshots, reads, longest      int
 }
 
-// threadSums is the content of a table after the commits that were added up.
+// threadSums is a table's content after the commits that were added up.
 type threadSums struct {
 	newest  int64
 	buckets map[int64]oracle.Sum // by start
 }
 
-// threadCommit is a commit as logged by its writer: the rows of each bucket.
+// threadCommit is a commit as logged by its writer: each bucket's rows.
 type threadCommit struct {
 	id   txn.ID
 	rows [threadTables]map[int64]oracle.Sum
@@ -84,7 +84,7 @@ func (o *threadOracle) start(writer int) {
 	o.open[writer] = o.begun
 }
 
-// end logs the result of the commit.
+// end logs the commit's result.
 func (o *threadOracle) end(writer int, c threadCommit, err error) error {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -106,8 +106,8 @@ func (o *threadOracle) end(writer int, c threadCommit, err error) error {
 	return nil
 }
 
-// snapshot takes a snapshot and notes it, both under one lock: the oracle must not add up
-// later commits before it knows of the snapshot. Commits do not wait.
+// snapshot takes a snapshot and records it, both under one lock, because the oracle must not add up later
+// commits before it has the snapshot. Commits do not wait.
 func (o *threadOracle) snapshot(store *Store) (*Snapshot, *threadView, error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -126,9 +126,8 @@ func (o *threadOracle) snapshot(store *Store) (*Snapshot, *threadView, error) {
 	return snap, v, nil
 }
 
-// settle adds up commits: up to the oldest snapshot without sums if all of its commits are
-// logged, that is if the transactions open when it was taken have ended; everything if there
-// is none.
+// settle adds up commits: up to the oldest snapshot without sums if all its commits are logged, that is
+// if the transactions open when it was taken have ended; everything if there is none.
 func (o *threadOracle) settle() {
 	for len(o.views) > 0 {
 		v := o.views[0]
@@ -147,8 +146,8 @@ func (o *threadOracle) settle() {
 	o.addUp(math.MaxUint64)
 }
 
-// addUp adds the commits at or before one. Their order does not matter: a bucket dropped by a
-// later one stays dropped.
+// addUp adds the commits up to last. Their order does not matter, because a bucket dropped by a later
+// commit stays dropped.
 func (o *threadOracle) addUp(last txn.ID) {
 	for _, c := range o.logged.Take(uint64(last)) {
 		for i := range o.tables {
@@ -157,8 +156,7 @@ func (o *threadOracle) addUp(last txn.ID) {
 	}
 }
 
-// add adds rows, and drops the buckets that are too old: those that lie wholly
-// before the newest row by more than the retention.
+// add adds rows, and drops the buckets that lie wholly before the newest row by more than the retention.
 func (s *threadSums) add(rows map[int64]oracle.Sum, last int64) {
 	if rows == nil {
 		return
@@ -184,8 +182,8 @@ func (s *threadSums) total() (c oracle.Sum) {
 	return c
 }
 
-// close compares the results of a snapshot. It waits for sums that are not known yet; their
-// writers depend on no other goroutine.
+// close compares a snapshot's results. It waits for sums that are not known yet; their writers depend on
+// no other goroutine.
 func (o *threadOracle) close(v *threadView) error {
 	for {
 		o.mu.Lock()
@@ -223,10 +221,9 @@ type threadTest struct {
 	splits, compactions, discarded, restarts, filed int64 // of stores that were closed
 }
 
-// TestThreads runs writers, readers, the store's maintainer and another one at once, with real
-// threads and pauses at yield points (C1 to C5, C7). Each snapshot is read several times, by
-// Scan and by Aggregate, and must have exactly the rows of the commits at or before it, in
-// each table.
+// TestThreads runs writers, readers, the store's maintainer and another maintainer concurrently, with
+// real threads and pauses at yield points (C1 to C5, C7). Each snapshot is read several times, by Scan
+// and by Aggregate, and must have exactly the rows of the commits at or before it, in each table.
 func TestThreads(t *testing.T) {
 	t.Parallel() // it waits
 	testThreads(t, "")
@@ -314,7 +311,7 @@ func (test *threadTest) restart() (err error) {
 	return nil
 }
 
-// close closes the store and counts what it did.
+// close closes the store and counts its work.
 func (test *threadTest) close() error {
 	err := test.store.Close()
 	stats := test.store.Stats()
@@ -336,7 +333,7 @@ func pause(string) {
 	}
 }
 
-// write runs one transaction of some inserts into both tables.
+// write runs a transaction with several inserts into both tables.
 func (test *threadTest) write(writer int, rng *rand.Rand) error {
 	tx := test.store.Begin()
 	defer tx.Abort()
@@ -386,8 +383,7 @@ func (test *threadTest) write(writer int, rng *rand.Rand) error {
 	return nil
 }
 
-// rows makes a batch, mostly of about the current time, sometimes of two buckets, rarely too
-// late.
+// rows makes a batch, mostly at about the current time, sometimes in two buckets, rarely too late.
 func (test *threadTest) rows(rng *rand.Rand) (b schema.Batch, rows map[int64]oracle.Sum, last int64) {
 	now := test.ticks.Add(1) - int64(rng.IntN(20))
 	if rng.IntN(20) == 0 {

@@ -12,9 +12,8 @@ import (
 	"github.com/granarydb/granary/encoding"
 )
 
-// tuningFleet inserts an hour of a fleet: 100 pods, each with a profile of 100 rows every
-// 10 seconds. Of the 4,000 stacks at a time, 40 are replaced by new ones every minute, as
-// by deployments.
+// tuningFleet inserts an hour of a fleet: 100 pods, each with a profile of 100 rows every 10 seconds. Of
+// the 4,000 stacks at a time, 40 are replaced every minute, as by deployments.
 func tuningFleet(b *testing.B, table *Table) {
 	const pods, rows, depth, stacks, replaced = 100, 100, 20, 4000, 40
 	frames := make([]uuid.UUID, rows*depth)

@@ -7,9 +7,8 @@ import (
 	"github.com/granarydb/granary/txn"
 )
 
-// Tx is a transaction: inserts into any tables of a store, and states of any histories, that
-// become visible together or not at all (C1). It belongs to one goroutine. Its rows count in
-// the memory budget until Commit or Abort.
+// Tx is a transaction. Its inserts into tables and its states of histories become visible together or not
+// at all (C1). It belongs to one goroutine. Its rows count in the memory budget until Commit or Abort.
 type Tx struct {
 	store     *Store
 	ticket    txn.Ticket[*catalog.Database]
@@ -19,9 +18,9 @@ type Tx struct {
 	onePin    [1]*dictionaries.DurableGeneration
 	due       [1]dueGranule // room for the granules that the commit makes due
 	notes     []tableNote
-	trimmed   *Table // of which the commit drops rows before trimmedTo, nil for none
+	trimmed   *Table // the commit drops its rows before trimmedTo; nil for no drop
 	trimmedTo int64
-	forDisk   bool  // they are dropped for the disk budget
+	forDisk   bool  // the drop is for the disk budget
 	bytes     int64 // pending bytes of the pieces and of new buckets
 	histories []historyWrite
 	log       disk.Prepared // during Commit
@@ -33,15 +32,14 @@ type piece struct {
 	catalog.Placement
 }
 
-// tableNote is a text on its way into the notes of a table.
+// tableNote is a text that the commit adds to a table's notes.
 type tableNote struct {
 	table *Table
 	text  string
 }
 
-// Note adds a text to the notes of a table with the transaction. Notes are facts about a table
-// for the layer above, which no row holds. A text that is there already is not added again.
-// Notes are never evicted. Commit returns ErrLimit for a text of over 64 KiB, or if the table
-// would have more than 1,024 notes or more than 1 MiB of them, or a sixteenth of the memory
-// budget if that is less.
+// Note adds a text to the notes of a table with the transaction. A note is a fact about a table that no
+// row holds, for the layer above. A text that the table has already is not added again. Notes are never
+// evicted. Commit returns ErrLimit for a text over 64 KiB, or if the table would have more than 1,024
+// notes or more than 1 MiB of notes, or a sixteenth of the memory budget if that is less.
 func (tx *Tx) Note(t *Table, text string) { tx.notes = append(tx.notes, tableNote{t, text}) }

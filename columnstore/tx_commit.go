@@ -10,17 +10,16 @@ import (
 	"github.com/granarydb/granary/txn"
 )
 
-// Commit makes the rows visible and returns the commit id. After an error no row is visible.
-// It costs 1 to 3 us for each granule that gets rows (go test -bench Commit), and copies the
-// set of series or of column names if one is new. When the maintainer does not keep up, or
-// memory gets short, Commit also does one rewrite that is due, after the rows are visible.
-// That takes some milliseconds.
+// Commit makes the rows visible and returns the commit id. After an error no row is visible. It costs 1
+// to 3 us for each granule that gets rows (go test -bench Commit), and copies the set of series or of
+// column names if one is new. When the maintainer falls behind or memory gets short, Commit also does one
+// due rewrite after the rows are visible. That takes some milliseconds.
 //
 // The errors are ErrTxDone; ErrClosed; ErrReadOnly; ErrTooOld if a bucket was dropped since its rows were
-// inserted; ErrLimit and ErrMemory for notes. With a directory also ErrDisk, while the disk
-// refuses to write; and with SyncEach ErrNotDurable, the one error after which the rows are
-// visible: the disk failed behind the commit, which becomes durable when the disk works again, and
-// must not be repeated. The id is returned with it.
+// inserted; ErrLimit and ErrMemory for notes. With a directory Commit also returns ErrDisk while the disk
+// refuses to write, and with SyncEach ErrNotDurable. Only after ErrNotDurable are the rows visible, and
+// the id is returned with it: the disk failed after the commit. The commit becomes durable when the disk
+// works again, and must not be repeated.
 func (tx *Tx) Commit() (txn.ID, error) {
 	s := tx.store
 	if s.opts.ReadOnly {
@@ -61,7 +60,7 @@ func (tx *Tx) Commit() (txn.ID, error) {
 	return id, tx.log.Wait()
 }
 
-// try logs and publishes the transaction. The error is errChanged if the bucket of a piece is sealed.
+// try logs and publishes the transaction. The error is errChanged if a piece's bucket is sealed.
 func (tx *Tx) try() (id txn.ID, due []dueGranule, err error) {
 	s := tx.store
 	if err := tx.prepareLog(); err != nil {
@@ -83,7 +82,7 @@ func (tx *Tx) try() (id txn.ID, due []dueGranule, err error) {
 	return id, due, err
 }
 
-// reserveNotes reserves the bytes of the notes that are new.
+// reserveNotes reserves the bytes of the new notes.
 func (tx *Tx) reserveNotes() (bytes int64, err error) {
 	for _, n := range tx.notes {
 		if n.table.store == tx.store && !slices.Contains(n.table.state().Notes, n.text) {
@@ -161,8 +160,8 @@ func (tx *Tx) publish(commit txn.ID, current *txn.Root[*catalog.Database]) (next
 	return next, due, nil
 }
 
-// decide drops, closes and cuts buckets of a table after its rows were added, and returns what
-// it decided.
+// decide drops, closes and cuts buckets of a table after its rows were added, and returns these
+// decisions.
 func (tx *Tx) decide(e *catalog.TableEdit) catalog.Decisions {
 	s := tx.store
 	e.Retain(int64(s.opts.Retention))
@@ -185,7 +184,7 @@ func (tx *Tx) Abort() {
 	tx.endHistories()
 }
 
-// end releases the parts. The root counts committed ones by now.
+// end releases the parts' reservation, because the root counts committed parts by now.
 func (tx *Tx) end() {
 	for _, g := range tx.pins {
 		g.Unpin()

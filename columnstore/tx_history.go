@@ -9,20 +9,20 @@ import (
 	"github.com/granarydb/granary/txn"
 )
 
-// historyWrite is the writer of a history within a transaction.
+// historyWrite is a history's writer within a transaction.
 type historyWrite struct {
 	history *History
 	tx      *history.Draft
 	evicts  bool // it drops states for the memory budget
 }
 
-// History returns the writer of a history within the transaction, the same at each call. The
-// transaction commits or aborts its writes. One transaction at a time has the writer; others
-// get history.ErrBusy. The other errors are history.ErrClosed for a closed history, ErrTxDone,
-// ErrClosed, and ErrTable for a history of another store.
+// History returns the transaction's writer of a history, the same at each call. The transaction commits
+// or aborts its writes. One transaction at a time has the writer. Others get history.ErrBusy. The other
+// errors are history.ErrClosed for a closed history, ErrTxDone, ErrClosed, and ErrTable for a history of
+// another store.
 //
-// With a memory budget, the writer's methods may return ErrMemory. The caller should then
-// commit, which may drop the oldest states, or abort.
+// With a memory budget, the writer's methods may return ErrMemory. The caller should then commit, which
+// may drop the oldest states, or abort.
 func (tx *Tx) History(h *History) (*history.Writer, error) {
 	switch {
 	case tx.ticket.Done():
@@ -50,24 +50,24 @@ func (tx *Tx) History(h *History) (*history.Writer, error) {
 	return inner.Writer, nil
 }
 
-// acquire gives a transaction the writer. It returns false if another transaction has it.
+// acquire takes the writer for a transaction. It returns false if another transaction has it.
 func (h *History) acquire() bool {
 	if h.busy.CompareAndSwap(false, true) {
 		return true
 	}
-	// If states are being evicted, that ends with the making of room.
+	// An eviction can hold the writer. It ends before making is unlocked.
 	h.store.memory.making.Lock()
 	defer h.store.memory.making.Unlock()
 	return h.busy.CompareAndSwap(false, true)
 }
 
-// trim drops states that are older than the retention, or the oldest ones if memory is short.
-// It ends the writes.
+// trim drops states that are older than the retention, or the oldest states if memory is short. It ends
+// the writes.
 func (w *historyWrite) trim() {
 	s := w.history.store
 	view := s.roots.Root().State.Histories[w.history.ordinal]
 	if keep := int64(s.opts.Retention); keep > 0 && view.Instants() {
-		// In steps, since each drop rewrites all lanes that lose something.
+		// Drop in steps, because each drop rewrites all lanes that lose a state.
 		if floor := view.End() - keep; floor < view.End() && floor-keep/16 > view.Start() {
 			w.tx.DropBefore(floor)
 		}
@@ -78,8 +78,8 @@ func (w *historyWrite) trim() {
 	w.tx.Prepare()
 }
 
-// evictOwn drops states of a history at its commit: if they are older than the oldest rows, or
-// if there are no such rows and the history found no room or histories fill the store.
+// evictOwn drops states of a history at its commit: states older than the oldest rows, or others if there
+// are none and the history found no room or histories fill the store.
 func (w *historyWrite) evictOwn() {
 	s, h := w.history.store, w.history
 	if s.sparesStates() {
@@ -111,8 +111,7 @@ func (w *historyWrite) publish(next *txn.Next[*catalog.Database]) error {
 	return nil
 }
 
-// end packs published writes, or drops unpublished ones, and updates the account of the
-// history.
+// end packs published writes, or drops unpublished ones, and updates the history's account.
 func (w *historyWrite) end() {
 	w.tx.Seal()
 	w.tx.Abort() // does nothing after publication

@@ -10,9 +10,9 @@ import (
 	"github.com/granarydb/granary/txn"
 )
 
-// Insert builds the parts of a batch. They are invisible before Commit. After an error the
-// transaction is unchanged and can continue. The batch is the caller's again when Insert
-// returns. The errors are those of Table.Insert, and ErrTxDone.
+// Insert builds a batch's parts. They are invisible before Commit. After an error the transaction is
+// unchanged and can continue. The batch is the caller's again when Insert returns. The errors are those
+// of Table.Insert, and ErrTxDone.
 func (tx *Tx) Insert(ctx context.Context, t *Table, b schema.Batch) error {
 	return tx.insert(ctx, t, nil, b)
 }
@@ -48,7 +48,7 @@ func (tx *Tx) insert(ctx context.Context, t *Table, codes *Codes, b schema.Batch
 	return nil
 }
 
-// add builds the parts of an insertion and counts them as pending.
+// add builds the parts of an insertion and reserves their bytes.
 func (tx *Tx) add(ctx context.Context, in *insertion) error {
 	bytes, err := in.reserve()
 	if err != nil {
@@ -60,7 +60,7 @@ func (tx *Tx) add(ctx context.Context, in *insertion) error {
 	before := len(tx.pieces)
 	tx.pieces, err = in.build(ctx, tx.pieces)
 	tx.store.release(bytes)
-	// The parts exceed the estimate if the rows meet many granules.
+	// The parts can exceed the estimate if the rows meet many granules.
 	size := int64(catalog.BucketSize) // the commit may begin a bucket
 	for i := range tx.pieces[before:] {
 		size += tx.pieces[before+i].Size()

@@ -12,19 +12,20 @@ import (
 	"github.com/granarydb/granary/txn"
 )
 
-// Unit describes the rows of a bucket: those of a unit, which stay the same, or those of no unit so far (ID 0).
+// Unit describes a bucket's rows. A sealed bucket is a unit, whose rows stay the same. ID is 0 if the
+// bucket is not sealed.
 type Unit = catalog.Unit
 
 // ErrUnit is returned by a scan of a unit that the snapshot lacks: it was dropped, or never sealed.
 var ErrUnit = catalog.ErrUnit
 
-// errChanged is returned within Tx.Commit and Seal if buckets were sealed, cut or dropped since what is committed was
-// prepared.
+// errChanged is returned within Tx.Commit and Seal if buckets were sealed, cut or dropped since the
+// change was prepared.
 var errChanged = errors.New("buckets have changed")
 
-// Units returns the buckets of the table in a snapshot that have rows, in the order of their starts. Each row of the
-// snapshot is in one of them. last is the id of the newest unit, which may have been dropped since; 0 if there never was
-// one. The errors are those of Columns. O(buckets and granules in memory).
+// Units returns the table's buckets with rows in a snapshot, in the order of their starts. Each row of
+// the snapshot is in one bucket. last is the id of the newest unit, which may have been dropped since; 0
+// if there never was a unit. The errors are those of Columns. O(buckets and granules in memory).
 func (t *Table) Units(snap *Snapshot) (units []Unit, last uint64, err error) {
 	r, err := snap.peek(t)
 	if err != nil || r.State == nil {
@@ -33,35 +34,37 @@ func (t *Table) Units(snap *Snapshot) (units []Unit, last uint64, err error) {
 	return r.State.Units(), r.State.LastUnit, nil
 }
 
-// Seal makes a unit of each bucket with rows that ends at a time, in Unix nanoseconds, or before it, and returns these,
-// in the order of their ids. A bucket ends with its time range, or where the next one begins if it was cut
-// (Options.BucketRows). A unit takes no more rows: those of its times that are committed later go to a new bucket of
-// the range, which is a unit of its own when it is sealed. So each row is in one unit at most, and a unit has the same
-// rows as long as it is there, whatever is compacted, written into files or opened again.
+// Seal makes a unit of each bucket with rows that ends at or before the time before, in Unix nanoseconds,
+// and returns these units in the order of their ids. A bucket ends with its time range, or where the next
+// bucket begins if it was cut (Options.BucketRows). A unit takes no more rows: later commits of its times
+// go to a new bucket of the range, which becomes its own unit when it is sealed. So each row is in at
+// most one unit, and a unit keeps the same rows, whatever is compacted, written into files or opened
+// again.
 //
-// Ids rise from 1 on and are never used twice. They are as durable as commits (Options.Sync). A crash can lose a unit
-// that is not, and its id can then be another's: copy a unit elsewhere only behind Store.Sync.
+// Ids rise from 1 on and are never used twice. They are as durable as commits (Options.Sync). A crash can
+// lose a unit that is not durable, and its id can then be given to another unit. Copy a unit elsewhere
+// only after Store.Sync.
 //
-// Retention, DropBefore and budgets drop units like other rows, and Stats.LostUnitRows counts the rows. No time range
-// ends behind the greatest int64. The errors are that of ctx, ErrTable for a table without time ranges, ErrClosed,
-// ErrReadOnly and those of the disk (Tx.Commit); after ErrNotDurable the units are returned all the same.
-// O(buckets and granules in memory); it reads and moves no row.
+// Retention, DropBefore and budgets drop units like other rows, and Stats.LostUnitRows counts the rows.
+// No time range ends after the greatest int64. The errors are that of ctx, ErrTable for a table without
+// time ranges, ErrClosed, ErrReadOnly and those of the disk (Tx.Commit). After ErrNotDurable the units
+// are returned all the same. O(buckets and granules in memory); it reads and moves no row.
 func (t *Table) Seal(ctx context.Context, before int64) ([]Unit, error) {
 	change, next, _, err := t.changeUnits(ctx, func(state *catalog.TableState) catalog.UnitsChange { return state.PlanSeal(before) })
 	return next.Sealed(change), err
 }
 
-// Drop drops units in a commit, whose id it returns; 0 if none of them is there. Earlier snapshots keep the rows. With a
-// directory, their files go with the next that are written. Rows of their times that come later are taken, in new
-// buckets. Dictionaries stay until all of their time ranges go: DropBefore drops them. It reads no row: the cost is
-// that of the granules that go. The errors are those of Seal.
+// Drop drops units in a commit and returns its id, or 0 if no unit of ids exists. Earlier snapshots keep
+// the rows. With a directory, the files are removed when the next files are written. Later rows of the
+// units' times go to new buckets. Dictionaries stay until DropBefore drops all their time ranges. It
+// reads no row: the cost is proportional to the dropped granules. The errors are those of Seal.
 func (t *Table) Drop(ctx context.Context, ids []uint64) (txn.ID, error) {
 	_, _, id, err := t.changeUnits(ctx, func(state *catalog.TableState) catalog.UnitsChange { return state.PlanDrop(ids) })
 	return id, err
 }
 
-// changeUnits commits the change that plan returns for the current state, and returns it with the next state, which is
-// nil if nothing changes.
+// changeUnits commits the change that plan returns for the current state, and returns it with the next
+// state. The next state is nil if nothing changes.
 func (t *Table) changeUnits(ctx context.Context, plan func(*catalog.TableState) catalog.UnitsChange) (change catalog.UnitsChange, next *catalog.TableState, id txn.ID, err error) {
 	if t.schema.BucketWidth() == 0 {
 		return change, nil, 0, fmt.Errorf("%w: table %q has no time ranges", ErrTable, t.name)
@@ -79,7 +82,7 @@ func (t *Table) changeUnits(ctx context.Context, plan func(*catalog.TableState) 
 	}
 }
 
-// commitUnits commits a change, unless plan has another one by now: then the error is errChanged.
+// commitUnits commits change, unless plan returns another change by now. Then the error is errChanged.
 func (t *Table) commitUnits(change catalog.UnitsChange, plan func(*catalog.TableState) catalog.UnitsChange) (after *catalog.TableState, id txn.ID, err error) {
 	s := t.store
 	var log disk.Prepared
@@ -119,8 +122,8 @@ func (t *Table) commitUnits(change catalog.UnitsChange, plan func(*catalog.Table
 	return after, id, log.Wait()
 }
 
-// reroute sends the pieces of a transaction whose buckets are sealed by now to those that take their rows. The error is
-// ErrMemory.
+// reroute moves the transaction's pieces whose buckets are sealed by now to the buckets that take their
+// rows. The error is ErrMemory.
 func (tx *Tx) reroute() error {
 	for i := range tx.pieces {
 		p := &tx.pieces[i]

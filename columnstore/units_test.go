@@ -16,7 +16,7 @@ import (
 	"github.com/granarydb/granary/internal/files"
 )
 
-// insertAt inserts a row of each time in a transaction of its own.
+// insertAt inserts a row for each time in its own transaction.
 func insertAt(t *testing.T, table *Table, times ...int64) {
 	t.Helper()
 	for _, at := range times {
@@ -35,7 +35,7 @@ func seal(t *testing.T, table *Table, before int64) []Unit {
 	return units
 }
 
-// timesOf returns the times of the rows of a unit, sorted.
+// timesOf returns the times of a unit's rows, sorted.
 func timesOfUnit(t *testing.T, table *Table, id uint64) (times []int64) {
 	t.Helper()
 	snap := snapshot(t, table.store)
@@ -95,8 +95,8 @@ func TestSeal(t *testing.T) {
 	}
 }
 
-// checkRowsByTime asks for the rows of all ranges of time, and for the first ones, of a table with rows of some times, which
-// are sorted.
+// checkRowsByTime queries the rows of all time ranges, and the first rows, of a table with rows at times,
+// which are sorted.
 func checkRowsByTime(t *testing.T, table *Table, times []int64) {
 	t.Helper()
 	snap := snapshot(t, table.store)
@@ -169,7 +169,7 @@ func TestSeal_Errors(t *testing.T) {
 	}
 }
 
-// A cut can begin a bucket where late rows were to begin theirs: then these go to another one.
+// A cut can begin a bucket where late rows were to begin theirs. Then they go to another bucket.
 func TestSeal_CutMeanwhile(t *testing.T) {
 	store, table := open(t, Options{PastLimit: -1, FutureLimit: -1, Manual: true, BucketRows: 3}, samples(10))
 	insertAt(t, table, 1, 2, 4) // and a cut at 5
@@ -205,7 +205,8 @@ func TestSeal_NarrowRange(t *testing.T) {
 	}
 }
 
-// Rows of units that nobody dropped as such are counted when retention, DropBefore or the memory budget drops them.
+// Rows of units that were not dropped with Drop are counted when retention, DropBefore or the memory
+// budget drops them.
 func TestSeal_Lost(t *testing.T) {
 	opts := Options{PastLimit: -1, FutureLimit: -1, Manual: true}
 	lost := func(opts Options, drop func(*Store, *Table)) int64 {

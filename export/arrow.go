@@ -21,9 +21,9 @@ type ArrowWriter struct {
 	time   int // index of the column of profile times, or -1
 }
 
-// NewArrowWriter returns a writer of records of a schema. It writes to w in small pieces, so w
-// should be buffered. The schema is written with the first record, or by Close. mem is the
-// allocator of the writer; nil means the Go allocator.
+// NewArrowWriter returns a writer of records with a schema. It writes to w in small pieces, so w should
+// be buffered. The schema is written with the first record, or by Close. mem is the writer's allocator;
+// nil means the Go allocator.
 func NewArrowWriter(w io.Writer, schema *arrow.Schema, mem memory.Allocator) *ArrowWriter {
 	if mem == nil {
 		mem = memory.DefaultAllocator
@@ -34,8 +34,8 @@ func NewArrowWriter(w io.Writer, schema *arrow.Schema, mem memory.Allocator) *Ar
 	return a
 }
 
-// Write writes a record of the schema. The caller still owns the record and may release it
-// afterwards. The errors are those of the underlying writer.
+// Write writes a record with the schema. The caller still owns the record and may release it afterwards.
+// The errors are those of the underlying writer.
 func (a *ArrowWriter) Write(rec arrow.Record) error {
 	columns := slices.Clone(rec.Columns())
 	if a.time >= 0 {
@@ -50,24 +50,23 @@ func (a *ArrowWriter) Write(rec arrow.Record) error {
 	return a.out.Write(stamped)
 }
 
-// Close ends the stream and frees the memory of the writer. It does not close the underlying
-// writer. It must be called after an error of Write too. The stream then ends like a complete
-// one, so the caller should discard what Close writes.
+// Close ends the stream and frees the writer's memory. It does not close the underlying writer. It must
+// be called after an error of Write too. The stream then ends like a complete stream, so the caller
+// should discard the output.
 func (a *ArrowWriter) Close() error { return a.out.Close() }
 
-// timeType is the type of times: nanoseconds in UTC without a time zone. With a time zone,
-// DuckDB would truncate nanoseconds, and Python would need one more package.
+// timeType is the type of times: nanoseconds in UTC without a time zone. A time zone would make DuckDB
+// truncate nanoseconds, and Python need one more package.
 var timeType = &arrow.TimestampType{Unit: arrow.Nanosecond}
 
-// timeColumn returns the index of the column of profile times, or -1 if there is none.
+// timeColumn returns the index of the column of profile times, or -1.
 func timeColumn(schema *arrow.Schema) int {
 	return slices.IndexFunc(schema.Fields(), func(f arrow.Field) bool {
 		return f.Name == profile.ColumnTimestamp && f.Type.ID() == arrow.INT64
 	})
 }
 
-// withTimes returns a schema in which the given column has timeType. An index of -1 changes no
-// column.
+// withTimes returns the schema with timeType for a column. An index of -1 changes no column.
 func withTimes(schema *arrow.Schema, column int) *arrow.Schema {
 	fields := slices.Clone(schema.Fields())
 	if column >= 0 {

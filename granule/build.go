@@ -30,11 +30,11 @@ type source struct {
 
 var noWord = []uint64{0}
 
-// gather collects a column; found is false if no row has a value in it. Columns of plain
-// strings or UUIDs need gatherBytes.
+// gather collects a column. found is false if no row has a value in it. Columns of plain strings or UUIDs
+// need gatherBytes.
 func (g *gatherer) gather(key columnKey, spec encoding.Spec) (out gathered, found bool) {
 	out.spec = spec
-	simple := true // every row has a word of its own, and no nulls beside it
+	simple := true // every row has its own word, and no null flag
 	g.sources = g.sources[:0]
 	for _, f := range g.frames {
 		s := source{words: noWord, fc: f.find(key)}
@@ -83,8 +83,7 @@ func (g *gatherer) gatherSlowly(out *gathered) (found bool) {
 	return found
 }
 
-// gatherBytes builds a column of plain strings or UUIDs; found is false if no row has a value
-// in it.
+// gatherBytes builds a column of plain strings or UUIDs. found is false if no row has a value in it.
 func (g *gatherer) gatherBytes(key columnKey, spec encoding.Spec) (c encoding.Column, found bool) {
 	sources := make([]*frameColumn, len(g.frames))
 	for i, f := range g.frames {
@@ -137,8 +136,8 @@ func (g *gatherer) gatherIDs(sources []*frameColumn, spec encoding.Spec) (c enco
 // isPlainBytes reports whether the parts of a column store its values themselves.
 func isPlainBytes(c schema.Column) bool { return !c.Type.Fixed() && !c.Encoding.Coded() }
 
-// buildBase makes a part of the merged rows [lo, hi), each column in its smallest layout.
-// Columns without a value are left out.
+// buildBase makes a part from the merged rows [lo, hi), each column in its smallest layout. It omits
+// columns without a value.
 func buildBase(m *merged, lo, hi int) *Part {
 	f := m.frames[0]
 	p := &Part{gen: f.gen, bucket: f.bucket, rows: hi - lo}
@@ -172,7 +171,7 @@ func buildBase(m *merged, lo, hi int) *Part {
 	return p
 }
 
-// headerColumn makes a column from the words of a header.
+// headerColumn makes a column from a header's words.
 func headerColumn(spec encoding.Spec, table []uint64, ordinals *encoding.Words, rows int) encoding.Column {
 	words := encoding.Encode(spec.Encoding, table)
 	if word, ok := words.Constant(); ok {

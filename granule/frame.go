@@ -11,36 +11,35 @@ import (
 	"github.com/granarydb/granary/schema"
 )
 
-// frame is rows in working form, between batches and parts: columns of words, one a row. An
-// insert codes its rows into a frame, a merge decodes parts into frames, and parts are built
-// from frames.
+// frame is rows in working form, between batches and parts: columns with a word for each row. An insert
+// codes its rows into a frame, a merge decodes parts into frames, and parts are built from frames.
 type frame struct {
 	schema  *schema.Schema
 	gen     *Generation
 	bucket  int64
-	series  []uint32 // code in gen.Series, one a row
+	series  []uint32 // code in gen.Series, by row
 	columns []frameColumn
-	suffix  []int // index in columns of each of Schema.Suffix, or its insertion point
+	suffix  []int // for each column of Schema.Suffix its index in columns, or its insertion point
 
-	// Of rows to be built into fresh parts:
-	one   bool // all rows are of one series
+	// For fresh parts:
+	one   bool // all rows have one series
 	keyed bool // the upper half of a sorted key is the word of the leading list
 }
 
-// frameColumn is one concrete column outside of the series tuple. The columns of a frame are
-// in schema order, concrete dynamic columns by name.
+// frameColumn is a concrete column outside the series tuple. The columns of a frame are in schema order,
+// concrete dynamic columns by name.
 type frameColumn struct {
 	column   int
 	name     string
-	words    []uint64              // one a row, unless constant or ordinals is set
+	words    []uint64              // by row, unless constant or ordinals is set
 	constant bool                  // all rows have word 0
 	ordinals []uint64              // if not nil, row i has word ordinals[i]
 	valid    []bool                // fixed types: like words; nil: all rows have a value
-	bytes    func(w uint64) []byte // strings and UUIDs: the value of a word
-	ids      []uuid.UUID           // plain column of a batch: word w stands for ids[w-1]
+	bytes    func(w uint64) []byte // strings and UUIDs: returns the value of a word
+	ids      []uuid.UUID           // for a plain column of a batch: word w stands for ids[w-1]
 }
 
-// wordIndex returns the index in words of a row's word.
+// wordIndex returns the index of a row's word in words.
 func (c *frameColumn) wordIndex(row int) int {
 	switch {
 	case c.constant:
@@ -60,13 +59,13 @@ func (c *frameColumn) isNull(t encoding.Type, row int) bool {
 	return c.word(row) == 0
 }
 
-// frameOf decodes rows of a part for 1 to 3 ns and 8 bytes a row and column. It takes its
-// memory from the slab.
+// frameOf decodes rows of a part for 1 to 3 ns and 8 bytes a row and column. Its memory comes from the
+// slab.
 func frameOf(s *schema.Schema, p *Part, lo, hi int, mem *slab) *frame {
 	return frameOfColumns(s, p, p.Columns(), lo, hi, mem)
 }
 
-// frameOfColumns decodes some columns of rows of a part.
+// frameOfColumns is frameOf for columns.
 func frameOfColumns(s *schema.Schema, p *Part, columns []Column, lo, hi int, mem *slab) *frame {
 	f := &frame{schema: s, gen: p.gen, bucket: p.bucket, series: make([]uint32, 0, hi-lo), columns: make([]frameColumn, 0, len(columns))}
 	row := 0
@@ -107,7 +106,7 @@ func (f *frame) appendKey(dst []byte, row int) []byte {
 	return f.appendSuffix(dst, row)
 }
 
-// findSuffix looks up the columns of the key, once the frame is complete.
+// findSuffix looks up the key's columns after the frame is complete.
 func (f *frame) findSuffix() {
 	for _, column := range f.schema.Suffix() {
 		at, _ := slices.BinarySearchFunc(f.columns, column, func(fc frameColumn, column int) int {
@@ -117,8 +116,8 @@ func (f *frame) findSuffix() {
 	}
 }
 
-// suffixColumn returns the frame's column for the i-th column of the key's suffix, the first
-// one for a family, or nil if it has none.
+// suffixColumn returns the frame's column for the i-th column of the key's suffix, or nil. For a family
+// it returns the first column.
 func (f *frame) suffixColumn(i int) *frameColumn {
 	if len(f.suffix) == 0 {
 		f.findSuffix()
@@ -138,8 +137,7 @@ func (f *frame) appendSuffix(dst []byte, row int) []byte {
 	return dst
 }
 
-// appendSuffixColumn appends a row's value in one column of the suffix, or its values in a
-// family.
+// appendSuffixColumn appends a row's value in a column of the suffix, or its values in a family.
 func (f *frame) appendSuffixColumn(dst []byte, i, row int) []byte {
 	column := f.schema.Suffix()[i]
 	c, fc := &f.schema.Columns()[column], f.suffixColumn(i)
@@ -166,7 +164,7 @@ func appendValue(dst []byte, t encoding.Type, word uint64, bytes func(word uint6
 	return schema.AppendWord(dst, t, word)
 }
 
-// compare compares the suffixes of two rows' keys from a column on, without building the keys.
+// compare compares the suffixes of two rows' keys, from column `from` on, without building the keys.
 func (f *frame) compare(row int, g *frame, other, from int) int {
 	for i := from; i < len(f.schema.Suffix()); i++ {
 		if c := f.compareColumn(i, row, g, other); c != 0 {
@@ -188,8 +186,8 @@ func (f *frame) compareColumn(i, row int, g *frame, other int) int {
 	return compareWords(c.Type, a, row, b, other)
 }
 
-// compareWords compares two rows in columns of one name, either of which may be missing; nulls
-// come first.
+// compareWords compares two rows in columns of the same name. Either column may be missing. Nulls come
+// first.
 func compareWords(t encoding.Type, a *frameColumn, row int, b *frameColumn, other int) int {
 	nullA, nullB := a == nil || a.isNull(t, row), b == nil || b.isNull(t, other)
 	switch {
@@ -223,7 +221,7 @@ func (f *frame) family(i int) []frameColumn {
 	return f.columns[from:to]
 }
 
-// compareFamilies compares two rows in the columns of a family, by name.
+// compareFamilies compares two rows in a family's columns, by name.
 func compareFamilies(t encoding.Type, a []frameColumn, row int, b []frameColumn, other int) int {
 	for len(a) > 0 || len(b) > 0 {
 		var x, y *frameColumn
@@ -258,7 +256,7 @@ func (k columnKey) compare(column int, name string) int {
 	return cmp.Compare(k.name, name)
 }
 
-// find returns the column of the frame, or nil.
+// find returns the frame's column, or nil.
 func (f *frame) find(key columnKey) *frameColumn {
 	i, ok := slices.BinarySearchFunc(f.columns, key, func(c frameColumn, key columnKey) int {
 		return -key.compare(c.column, c.name)
@@ -285,8 +283,7 @@ func unionColumns(frames []*frame) []columnKey {
 	return keys
 }
 
-// leadingLists returns the column that follows the series in the key, if it is a column of
-// lists; nil otherwise, or if the frame lacks it.
+// leadingLists returns the column that follows the series in the key if it has lists, or nil.
 func (f *frame) leadingLists() *frameColumn {
 	if !f.schema.ListsLead() {
 		return nil

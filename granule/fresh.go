@@ -6,26 +6,26 @@ import (
 	"github.com/granarydb/granary/encoding"
 )
 
-// freshBuilder makes fresh parts from the rows of one frame: columns in the packed layout, all
-// bits in one allocation, because they are soon rewritten. Builders are reused.
+// freshBuilder makes fresh parts from a frame's rows. Columns are packed, all bits in one allocation,
+// because they are soon rewritten. Builders are reused.
 type freshBuilder struct {
 	gather  gatherer
 	frames  [1]*frame
 	keys    []uint64
-	order   []rowRef   // rows of keys, computed when a column needs them
-	pending [][]uint64 // words to be packed
+	order   []rowRef   // rows in key order, computed when a column needs them
+	pending [][]uint64 // words to pack
 	places  []freshPlace
 	packed  []encoding.Words
 }
 
-// freshPlace maps a column of the part to the pending words that it is made from.
+// freshPlace maps a column of the part to its pending words.
 type freshPlace struct {
 	column, words int
-	valid         int    // 0: none
+	valid         int    // 0: no null flags
 	ids           []byte // not nil: the values of a plain column of UUIDs
 }
 
-// build makes a part of rows, in the order of their keys.
+// build makes a part from the rows of keys, in their order.
 func (b *freshBuilder) build(f *frame, keys []uint64, mem *slab) *Part {
 	p := newPart(len(f.columns))
 	p.gen, p.bucket, p.rows = f.gen, f.bucket, len(keys)
@@ -76,7 +76,7 @@ func (b *freshBuilder) done() {
 	clear(b.places[:cap(b.places)])
 }
 
-// oneSeries returns the series of sorted rows, if they share one.
+// oneSeries returns the series of sorted rows, if they share it.
 func oneSeries(f *frame, keys []uint64) (code uint32, one bool) {
 	if len(keys) == 0 {
 		return 0, true
@@ -85,7 +85,7 @@ func oneSeries(f *frame, keys []uint64) (code uint32, one bool) {
 	return first, first == last
 }
 
-// add adds a column of the frame, if any row has a value in it.
+// add adds a column of the frame if a row has a value in it.
 func (b *freshBuilder) add(p *Part, f *frame, fc *frameColumn) {
 	def := f.schema.Columns()[fc.column]
 	spec, key := f.gen.spec(def), columnKey{fc.column, fc.name}
@@ -121,8 +121,8 @@ func (b *freshBuilder) add(p *Part, f *frame, fc *frameColumn) {
 	p.columns = append(p.columns, Column{Index: key.column, Name: key.name})
 }
 
-// addIDs adds a plain column of UUIDs, if any row has one. The ids are scattered over the
-// batch: a loop that only copies them keeps many cache misses in flight.
+// addIDs adds a plain column of UUIDs if a row has a value in it. A loop that only copies the ids keeps
+// many cache misses in flight, because the ids are scattered over the batch.
 func (b *freshBuilder) addIDs(p *Part, fc *frameColumn) {
 	mask := -1
 	if fc.constant {
@@ -152,8 +152,8 @@ func (b *freshBuilder) addIDs(p *Part, fc *frameColumn) {
 	p.columns = append(p.columns, Column{Index: fc.column, Name: fc.name})
 }
 
-// column collects a column of the frame in the order of the part; found is false if no row has
-// a value in it.
+// column collects a column of the frame in the order of the part. found is false if no row has a value in
+// it.
 func (b *freshBuilder) column(fc *frameColumn, f *frame, key columnKey, spec encoding.Spec) (out gathered, found bool) {
 	if fc.valid != nil || fc.ordinals != nil {
 		b.findOrder()

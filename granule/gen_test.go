@@ -88,7 +88,7 @@ func drawBatch(t *rapid.T, def schema.Definition, rows int, oneBucket bool) *sch
 	b := &schema.Batch{Rows: rows, Columns: map[string]encoding.Vector{}}
 	keys := len(def.SortingKey)
 	for i, c := range def.Columns {
-		// Columns outside of the key are many: most are left out.
+		// Columns outside the key are many: most are left out.
 		if i > keys && !rapid.SampledFrom([]bool{true, false, false, false, false}).Draw(t, "use "+c.Name) {
 			continue
 		}

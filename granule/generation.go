@@ -6,9 +6,9 @@ import (
 	"github.com/granarydb/granary/schema"
 )
 
-// Generation is the dictionaries for the codes of a set of parts. A table starts a new
-// generation after a fixed number of buckets. When the last part of a generation is dropped, the garbage collector
-// frees its dictionaries.
+// Generation has the dictionaries for the codes of a set of parts. A table starts a new generation after
+// a fixed number of buckets. When the last part of a generation is dropped, the garbage collector frees
+// its dictionaries.
 //
 // A generation is append-only and safe for concurrent use.
 type Generation struct {
@@ -17,13 +17,12 @@ type Generation struct {
 	Lists   *dict.Lists  // stacks, their locations and symbols
 	Series  *dict.Values // series tuples, as schema.AppendTuple writes them
 
-	Uses // counts parts that enter; a generation does not leave, it is dropped
+	Uses // counts entering parts; a generation does not leave, it is dropped
 
 	columns seriesColumns
 }
 
-// Size returns the bytes that the dictionaries hold on the heap. O(1); it locks each of them
-// briefly.
+// Size returns the bytes that the dictionaries hold on the heap. O(1); it locks each dictionary briefly.
 func (g *Generation) Size() int {
 	lists, records := g.Lists.Size()
 	size := g.Strings.Size() + g.UUIDs.Size() + lists + records + g.Series.Size()
@@ -33,7 +32,7 @@ func (g *Generation) Size() int {
 	return size
 }
 
-// NewGeneration returns empty dictionaries; the seed keys their hashes.
+// NewGeneration returns empty dictionaries. The seed keys their hashes.
 func NewGeneration(seed uint64) *Generation {
 	return &Generation{
 		Strings: dict.NewValues(seed),

@@ -11,38 +11,38 @@ import (
 	"github.com/granarydb/granary/schema"
 )
 
-// ErrImage reports bytes that are not an image of a part or of dictionaries. Its text names the
-// fault and its place.
+// ErrImage reports bytes that are not an image of a part or of dictionaries. Its text names the fault and
+// the place.
 var ErrImage = encoding.ErrImage
 
-// Watermark is how far the dictionaries of a generation have grown: their last codes. The zero
-// Watermark is the beginning. A watermark is of one Generation in memory.
+// Watermark is a point in the growth of a generation's dictionaries: their last codes. The zero Watermark
+// is the beginning. A watermark belongs to one Generation in memory.
 type Watermark struct {
 	Strings, UUIDs, Series int
 	Lists                  dict.ListsMark
 }
 
-// Entries returns how many values, elements and lists dictionaries have up to the watermark.
+// Entries returns the number of values, elements and lists up to the watermark.
 func (w Watermark) Entries() int {
 	return w.Strings + w.UUIDs + w.Series + w.Lists.Elements + w.Lists.Lists
 }
 
-// Watermark returns the watermark of the present dictionaries. Of a generation that was made of
-// images it is where the next one begins.
+// Watermark returns the watermark of the present dictionaries. In a generation read from images, the next
+// image begins there.
 func (g *Generation) Watermark() Watermark {
 	return Watermark{Strings: g.Strings.Len(), UUIDs: g.UUIDs.Len(), Lists: g.Lists.Mark(), Series: g.Series.Len()}
 }
 
-// NextWatermark returns the watermark of an image that is made now, or of several up to it
+// NextWatermark returns the watermark for an image that is made now, or for several images up to it
 // (dict.Lists.NextMark). It may run beside inserts.
 func (g *Generation) NextWatermark() Watermark {
 	return Watermark{Strings: g.Strings.Len(), UUIDs: g.UUIDs.Len(), Lists: g.Lists.NextMark(), Series: g.Series.Len()}
 }
 
-// Fit returns the watermark up to which an image from since takes about `bytes` bytes, by at most one
-// entry more. A caller writes a large image in pieces with it. The result is past since unless since is to.
-// to comes from NextWatermark, or from Watermark of a generation that was read from images. Fit costs
-// 1 ns an entry.
+// Fit returns the watermark up to which an image from since takes about `bytes` bytes, at most one entry
+// more. Callers use it to write a large image in pieces. The result is past since unless since is to. to
+// comes from NextWatermark, or from Watermark of a generation that was read from images. Fit costs 1 ns
+// an entry.
 func (g *Generation) Fit(since, to Watermark, bytes int) (next Watermark) {
 	left := max(bytes, 1)
 	next.Strings, left = g.Strings.Fit(since.Strings, to.Strings, left)
@@ -52,12 +52,11 @@ func (g *Generation) Fit(since, to Watermark, bytes int) (next Watermark) {
 	return next
 }
 
-// AppendImageTo appends to dst the entries that the dictionaries gained between two watermarks, by any
-// insert. The second watermark comes from NextWatermark, from Fit, or from Watermark of a generation that
-// was read from images. If both are equal, the image, of a few bytes, can be left out. It may run beside inserts.
-// An image up to a watermark that was taken after an insert has all codes of its parts, and stands for
-// all images between the watermarks (dict.Lists.AppendImageTo). It costs 10 ns a value, 5 ns a list,
-// and a copy of their bytes.
+// AppendImageTo appends to dst the entries between two watermarks. to comes from NextWatermark, from Fit,
+// or from Watermark of a generation that was read from images. If both are equal, the image has a few
+// bytes and can be omitted. It may run beside inserts. An image up to a watermark that was taken after an
+// insert has all codes of the insert's parts, and replaces all images between the watermarks
+// (dict.Lists.AppendImageTo). It costs 10 ns a value, 5 ns a list, and a copy of their bytes.
 func (g *Generation) AppendImageTo(dst []byte, since, to Watermark) (image []byte) {
 	dst = g.Strings.AppendImageTo(dst, since.Strings, to.Strings)
 	dst = g.UUIDs.AppendImageTo(dst, since.UUIDs, to.UUIDs)
@@ -65,14 +64,14 @@ func (g *Generation) AppendImageTo(dst []byte, since, to Watermark) (image []byt
 	return g.Series.AppendImageTo(dst, since.Series, to.Series)
 }
 
-// OpenImage checks an image of the entries that follow the present dictionaries, against the limits of
-// batches and the schema, and returns a function that adds them. The caller calls it once. Codes stay
-// as they were when the image was written, because seeds change hashes alone. An error wraps ErrImage,
-// and changes nothing.
+// OpenImage checks an image of the entries that follow the present dictionaries against the limits of
+// batches and the schema. It returns a function that adds them, which the caller calls once. Codes are
+// the same as when the image was written, because seeds only change hashes. An error wraps ErrImage, and
+// nothing changes.
 //
-// No other goroutine may use the generation from this call until the image is added. It costs about 80
-// ns a list and 20 ns a value, and copies the content. Dictionaries make hashes when they are
-// first searched: see dict.Lists.OpenImage.
+// No other goroutine may use the generation from this call until the image is added. It costs about 80 ns
+// a list and 20 ns a value, and copies the content. Dictionaries compute hashes when they are first
+// searched (dict.Lists.OpenImage).
 func (g *Generation) OpenImage(s *schema.Schema, image []byte) (add func(), err error) {
 	var adds [4]func()
 	for i, open := range []struct {
@@ -100,7 +99,7 @@ func (g *Generation) OpenImage(s *schema.Schema, image []byte) (add func(), err 
 	}, nil
 }
 
-// Prepare makes the hashes of dictionaries that came as images, so that Size does not grow when
+// Prepare computes the hashes of dictionaries that were read from images, so that Size does not grow when
 // they are first searched.
 func (g *Generation) Prepare() {
 	g.Strings.Prepare()

@@ -16,16 +16,15 @@ type Granule struct {
 	freshParts, freshRows, freshSize int
 }
 
-// cell is a link of the persistent list of fresh parts. Cells are allocated one by one: in a
-// shared allocation, one live cell would keep its dead neighbours and their lists alive.
+// cell is a link of the persistent list of fresh parts. Cells are allocated separately, because in a
+// shared allocation a live cell would keep its dead neighbours and their lists alive.
 type cell struct {
 	section Section
 	next    *cell
 }
 
-// grown is a granule in one allocation with the cell that it adds to its predecessor's. The
-// cell keeps the granule alive as long as other granules refer to the cell. They have the same
-// base, so this retains only the Granule struct itself.
+// grown is a granule and its newest cell in one allocation. The cell keeps the granule alive while other
+// granules refer to the cell. They have the same base, so this retains only the Granule struct itself.
 type grown struct {
 	Granule
 	cell cell
@@ -34,8 +33,8 @@ type grown struct {
 // New returns a granule without rows.
 func New(lo, hi string) *Granule { return &Granule{lo: lo, hi: hi} }
 
-// Bounds returns the inclusive lower and the exclusive upper bound of the keys; an empty upper
-// bound means none.
+// Bounds returns the inclusive lower and the exclusive upper bound of the keys. An empty upper bound
+// means no bound.
 func (g *Granule) Bounds() (lo, hi string) { return g.lo, g.hi }
 
 // Rows returns the number of rows.
@@ -55,7 +54,7 @@ func (g *Granule) FreshParts() int { return g.freshParts }
 // FreshRows returns the number of rows since the last rewrite.
 func (g *Granule) FreshRows() int { return g.freshRows }
 
-// Size returns the bytes of the rows; a part divided by a split counts by its share.
+// Size returns the bytes of the rows. A part that a split divided counts by its share.
 func (g *Granule) Size() int { return g.base.Size() + g.freshSize }
 
 // FreshSize returns the bytes of the parts since the last rewrite, computed as in Size.
@@ -80,10 +79,10 @@ func (g *Granule) add(s Section, c *cell) {
 	g.freshSize += s.Size()
 }
 
-// Oldest returns the granule as an earlier commit left it, with at most the given number of
-// fresh rows, or with the rows of the oldest commit if that commit alone has more. It bounds the size of a
-// rewrite; Succeed carries over the later parts. It never divides a commit, so that a rewrite of
-// it keeps G7. It costs one allocation and O(omitted parts).
+// Oldest returns the granule as an earlier commit left it, with at most `rows` fresh rows, or with the
+// oldest commit's rows if that alone has more. It bounds a rewrite's size. Succeed carries over the later
+// parts. It never divides a commit, because a rewrite must keep G7. It costs one allocation and O(omitted
+// parts).
 func (g *Granule) Oldest(rows int) *Granule {
 	if g.freshRows <= rows || g.fresh.older() == nil {
 		return g
@@ -99,7 +98,7 @@ func (g *Granule) Oldest(rows int) *Granule {
 	return &before
 }
 
-// older returns the newest part of an earlier commit than that of c, nil if there is none.
+// older returns the newest part of an earlier commit than that of c, or nil.
 func (c *cell) older() *cell {
 	next := c.next
 	for next != nil && next.section.Part.Commit() == c.section.Part.Commit() {
@@ -108,13 +107,13 @@ func (c *cell) older() *cell {
 	return next
 }
 
-// Base returns the rows of the last rewrite; ok is false if the granule has others, or none.
+// Base returns the rows of the last rewrite. ok is false if the granule has other rows, or none.
 func (g *Granule) Base() (base Section, ok bool) { return g.base, g.fresh == nil && g.base.Part != nil }
 
-// Sections returns the parts of the granule, oldest first.
+// Sections returns the granule's parts, oldest first.
 func (g *Granule) Sections() []Section { return g.AppendSections(make([]Section, 0, g.freshParts+1)) }
 
-// AppendSections appends the parts of the granule, oldest first, to dst.
+// AppendSections appends the granule's parts, oldest first, to dst.
 func (g *Granule) AppendSections(dst []Section) []Section {
 	start := len(dst)
 	for c := g.fresh; c != nil; c = c.next {
@@ -127,10 +126,10 @@ func (g *Granule) AppendSections(dst []Section) []Section {
 	return dst
 }
 
-// Succeed decides whether children, a rewrite of old, can replace g, the present granule at
-// the bounds of old. They can if g is old with zero or more parts added. Succeed then carries
-// these parts into the children as sub-ranges within their bounds (G2), and returns the
-// children to publish. Otherwise another rewrite came first, and ok is false.
+// Succeed decides whether children, a rewrite of old, can replace g, the present granule with the bounds
+// of old. They can if g is old with parts added. Succeed then carries the added parts into the children
+// as sub-ranges within their bounds (G2), and returns the children to publish. Otherwise another rewrite
+// came first, and ok is false.
 func (g *Granule) Succeed(s *schema.Schema, old *Granule, children []*Granule) (successors []*Granule, ok bool) {
 	if g.lo != old.lo || g.hi != old.hi || g.base != old.base {
 		return nil, false
@@ -154,9 +153,8 @@ func (g *Granule) Succeed(s *schema.Schema, old *Granule, children []*Granule) (
 	return successors, true
 }
 
-// Join returns the granule with the rows of others that are within its bounds, for a reader: none of
-// them is changed, and the rows of the others are fresh. It returns the granule itself if they have
-// none.
+// Join returns, for a reader, the granule with the rows of others that are within its bounds. No granule
+// is changed. The rows of others count as fresh. It returns g itself if others have no such rows.
 func (g *Granule) Join(s *schema.Schema, others []*Granule) *Granule {
 	joined := g
 	for _, other := range others {
@@ -165,7 +163,7 @@ func (g *Granule) Join(s *schema.Schema, others []*Granule) *Granule {
 		}
 		for _, section := range other.Sections() {
 			mine := section
-			if other.lo < g.lo || g.hi != "" && (other.hi == "" || other.hi > g.hi) { // else all its rows are (G2)
+			if other.lo < g.lo || g.hi != "" && (other.hi == "" || other.hi > g.hi) { // otherwise all rows of other are within the bounds (G2)
 				mine = section.Within(s, g.lo, g.hi)
 			}
 			switch {
@@ -180,8 +178,7 @@ func (g *Granule) Join(s *schema.Schema, others []*Granule) *Granule {
 	return joined
 }
 
-// Of returns a granule with the rows of a part as its base, of a rewrite in an earlier run; nil
-// for none.
+// Of returns a granule whose base is a part of an earlier run's rewrite; base may be nil.
 func Of(lo, hi string, base *Part) *Granule {
 	g := New(lo, hi)
 	if base != nil {

@@ -55,7 +55,7 @@ func TestSlicesOrder(t *testing.T) {
 	}
 }
 
-// G7: Oldest never divides the parts of a commit, here the second and third of five.
+// G7: Oldest never divides a commit's parts, here the second and third of five.
 func TestOldest_BetweenCommits(t *testing.T) {
 	s := mustSchema(t, numbers)
 	gen := NewGeneration(1)
@@ -217,8 +217,8 @@ type rewrite struct {
 	children []*Granule
 }
 
-// publish replaces the granule at the bound of the children by them if Succeed permits it,
-// which must be the case if no other rewrite came first.
+// publish replaces the granule at the children's bound by them if Succeed permits it, which must be the
+// case if no other rewrite came first.
 func (tb *table) publish(t *rapid.T, r rewrite) {
 	i := slices.IndexFunc(tb.granules, func(g *Granule) bool { return g.lo == r.old.lo })
 	now := tb.granules[i]

@@ -9,12 +9,12 @@ import (
 	"github.com/granarydb/granary/schema"
 )
 
-// headers is the values of a frame's rows in the columns of Schema.Header: a list of
-// combinations, and the index of each row's combination.
+// headers has the values of a frame's rows in the columns of Schema.Header: a list of combinations, and
+// the index of each row's combination.
 type headers struct {
 	table    [][]uint64 // by column, a word for each header
 	ordinals []uint64   // nil: all rows have header 0
-	merged   []uint64   // the merged number of each header, for the current series
+	merged   []uint64   // merged number of each header, for the current series
 }
 
 // of returns the merged header of a row.
@@ -25,8 +25,7 @@ func (h *headers) of(row int) uint64 {
 	return h.merged[h.ordinals[row]]
 }
 
-// headers finds the headers of a frame. Rewritten parts have them stored; a fresh part mostly
-// has one.
+// headers finds a frame's headers. Rewritten parts have stored them. A fresh part mostly has one header.
 func (f *frame) headers(mem *slab) headers {
 	var h headers
 	columns := f.headerColumns()
@@ -49,7 +48,7 @@ func (f *frame) headers(mem *slab) headers {
 	return h
 }
 
-// headerColumns returns the columns of the header, which every frame has.
+// headerColumns returns the header's columns, which every frame has.
 func (f *frame) headerColumns() []*frameColumn {
 	var columns []*frameColumn
 	for _, column := range f.schema.Header() {
@@ -76,7 +75,7 @@ func (h *headers) list(columns []*frameColumn, n int) {
 	}
 }
 
-// collect finds the distinct combinations of rows.
+// collect finds the distinct combinations of the rows.
 func (h *headers) collect(columns []*frameColumn, rows int, mem *slab) {
 	h.table = make([][]uint64, len(columns))
 	h.ordinals = mem.room(rows)
@@ -99,9 +98,8 @@ func (h *headers) collect(columns []*frameColumn, rows int, mem *slab) {
 	}
 }
 
-// addHeaders numbers the headers of one series for the merge, in the order of their words,
-// each combination once. The ordinals of a series are therefore a range, and rise within a
-// stack.
+// addHeaders numbers the distinct headers of a series for the merge, in the order of their words. The
+// ordinals of a series are therefore a range, and rise within a stack.
 func (m *merged) addHeaders(stretches []stretch) {
 	if len(m.headers) == 0 {
 		for _, s := range stretches {
@@ -144,8 +142,8 @@ func (m *merged) addHeaders(stretches []stretch) {
 	}
 }
 
-// distinct returns the distinct ordinals in order. Those of a series are mostly a range; if
-// they are sparse, it sorts, because scanning the range would cost more.
+// distinct returns the distinct ordinals in order. The ordinals of a series are mostly a range. If they
+// are sparse, it sorts them, because scanning the range would cost more.
 func distinct(ordinals []uint64) []uint64 {
 	lo, hi := slices.Min(ordinals), slices.Max(ordinals)
 	if hi-lo > 2*uint64(len(ordinals)) {
@@ -166,15 +164,15 @@ func distinct(ordinals []uint64) []uint64 {
 	return out
 }
 
-// header returns the columns of the headers in use by rows [lo, hi), and each row's index
-// among these headers; ordinals is nil if only one header is in use.
+// header returns the columns of the headers in use by rows [lo, hi), and each row's index among these
+// headers. ordinals is nil if one header is in use.
 func (m *merged) header(lo, hi int) (ordinals *encoding.Words, table map[int][]uint64) {
 	if len(m.headers) == 0 {
 		return nil, nil
 	}
 	rows := m.ordinals[lo:hi]
 	first, last := slices.Min(rows), slices.Max(rows)
-	// A split within a series leaves headers without a row on either side.
+	// A split within a series leaves headers without rows on either side.
 	place := make([]uint64, last-first+1) // 1 more than the index among the headers in use
 	for _, o := range rows {
 		place[o-first] = 1

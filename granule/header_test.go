@@ -132,9 +132,9 @@ func checkHeadersOf(t *testing.T, seed uint64, s *schema.Schema, gen *Generation
 	}
 }
 
-// headerWrong describes an error in the headers of a rewritten part, "" if there is none:
-// columns share their ordinals, no header is without rows, each combination occurs once for a
-// series, and ordinals rise with the time in a list.
+// headerWrong describes an error in a rewritten part's headers, "" if there is none: columns share their
+// ordinals, no header is without rows, each combination occurs once for a series, and ordinals rise with
+// the time in a list.
 func headerWrong(s *schema.Schema, p *Part) string {
 	var tables []*encoding.Words
 	for _, index := range s.Header() {

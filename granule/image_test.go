@@ -235,7 +235,7 @@ func smallGranule(t testing.TB) (s *schema.Schema, gen *Generation, fresh, base 
 	return s, gen, fresh, Rewrite(s, fresh, Limit{Rows: math.MaxInt})[0]
 }
 
-// The golden files have the bytes of a fresh part, of a base part, and of their dictionaries.
+// The golden files have a fresh part's bytes, of a base part, and of their dictionaries.
 func TestImageGolden(t *testing.T) {
 	s, gen, fresh, base := smallGranule(t)
 	const head = "# Made by: go test ./granule -run TestImageGolden -update\n# A field a line: its place, its bytes in order, and their meaning.\n\n"
@@ -275,7 +275,7 @@ func use(t *testing.T, s *schema.Schema, p *Part) {
 	}
 }
 
-// partToDamage is the image of a part.
+// partToDamage is a part's image.
 func partToDamage(name string, s *schema.Schema, gen *Generation, image []byte) damaged.Image {
 	return damaged.Image{
 		Name: name, Bytes: image, Bad: ErrImage,
@@ -288,7 +288,7 @@ func partToDamage(name string, s *schema.Schema, gen *Generation, image []byte) 
 	}
 }
 
-// generationToDamage is the image of the dictionaries of a part, with which its rows are used.
+// generationToDamage is the image of a part's dictionaries, with which its rows are used.
 func generationToDamage(s *schema.Schema, image []byte) damaged.Image {
 	return damaged.Image{
 		Name: "generation", Bytes: image, Bad: ErrImage,

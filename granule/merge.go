@@ -24,18 +24,17 @@ type merged struct {
 	ranks []uint64 // scratch of timeRanks
 }
 
-// stretch is the rows of one series in one frame.
+// stretch is the rows of a series in one frame.
 type stretch struct {
 	rank, frame int32
 	lo, hi      int32
 }
 
-// merge returns the rows of sorted frames in key order; rows with equal keys keep the order of
-// their frames.
+// merge returns the rows of sorted frames in key order; rows with equal keys keep the order of their
+// frames.
 //
-// It works series by series. Rows of different series are compared by the rank of the series
-// alone. Where only one frame has a series, the usual case while a table grows, no rows are
-// compared.
+// It works series by series, because rows of different series compare by the rank of the series alone. If
+// only one frame has a series, as usual while a table grows, no rows are compared.
 func merge(frames []*frame, rows int, mem *slab, pause *pauser) *merged {
 	m := &merged{frames: frames, mem: mem, pause: pause, order: mem.refs(rows), columns: unionColumns(frames), ordinals: mem.room(rows)}
 	m.further = m.hasSuffix(2)
@@ -90,8 +89,8 @@ func stretchesOf(frames []*frame) []stretch {
 	return out
 }
 
-// rankSeries returns a function that ranks the given series by their tuples. The series are
-// few, so their bytes are compared once, in advance.
+// rankSeries returns a function that ranks the given series by their tuples. Their bytes are compared
+// once, in advance, because there are few series.
 func rankSeries(gen *Generation, codes []uint32) func(code uint32) int32 {
 	distinct := slices.Clone(codes)
 	slices.Sort(distinct)
@@ -143,10 +142,10 @@ func (m *merged) add(frame, row int32) {
 	m.ordinals = append(m.ordinals, m.of[frame].of(int(row)))
 }
 
-// sortSeries merges the rows of a series if the key continues with a list and then the first
-// column of the header. It sorts the codes of the lists and the ranks of the times as one
-// integer. The cost does not depend on the number of stretches, and is below that of comparing
-// for more than two. It returns false for other keys.
+// sortSeries merges the rows of a series if the key continues with a list and then the first column of
+// the header. It sorts the codes of the lists and the ranks of the times as one integer. The cost does
+// not depend on the number of stretches, and for more than two is below the cost of comparisons. It
+// returns false for other keys.
 func (m *merged) sortSeries(stretches []stretch) bool {
 	s := m.frames[0].schema
 	if !s.ListsLead() || len(s.Header()) == 0 || len(s.Suffix()) < 2 || s.Suffix()[1] != s.Header()[0] {
@@ -185,8 +184,8 @@ func (m *merged) sortSeries(stretches []stretch) bool {
 	return true
 }
 
-// reorder arranges the rows from one on in the order of sorted words, whose lower bits number
-// the rows. Rows with equal upper bits are compared further.
+// reorder arranges the rows from index `from` on in the order of sorted words, whose lower bits are row
+// numbers. Rows with equal upper bits are compared further.
 func (m *merged) reorder(from int, words []uint64, rowBits int) {
 	unsorted := append(m.mem.unsorted[:0], m.order[from:]...)
 	m.mem.unsorted = unsorted
@@ -221,7 +220,7 @@ func (m *merged) timeRanks() (ranks []uint64, last uint64) {
 	return ranks, last
 }
 
-// run is the remaining rows of one frame in a merge.
+// run is the remaining rows of a frame in a merge.
 type run struct {
 	frame   *frame
 	row, hi int32
@@ -235,16 +234,16 @@ func (r *run) next() {
 	}
 }
 
-// loserTree is a tournament tree: inner node i holds the loser of its match, node 0 the
-// overall winner. Leaves are len(runs)+i; the parent of node n is n/2. It takes log2(runs)
-// comparisons a row, half as many as a heap.
+// loserTree is a tournament tree: inner node i holds the loser of its match, node 0 the overall winner.
+// Leaves are len(runs)+i. The parent of node n is n/2. It takes log2(runs) comparisons a row, half as
+// many as a heap.
 type loserTree struct {
 	runs  []run
 	nodes []int
 	from  int // first column of the suffix to compare; leading columns are equal
 }
 
-// newLoserTree merges rows of one series.
+// newLoserTree returns a tree that merges the rows of one series.
 func newLoserTree(frames []*frame, stretches []stretch) *loserTree {
 	t := &loserTree{runs: make([]run, len(stretches)), nodes: make([]int, len(stretches))}
 	if frames[0].schema.ListsLead() {
@@ -274,7 +273,7 @@ func (t *loserTree) play(node int) int {
 
 func (t *loserTree) winner() int { return t.nodes[0] }
 
-// replay finds the new winner after the run of a leaf has advanced.
+// replay finds the new winner after a leaf's run advanced.
 func (t *loserTree) replay(leaf int) {
 	for node := (leaf + len(t.nodes)) / 2; node > 0; node /= 2 {
 		if t.less(t.nodes[node], leaf) {
@@ -284,7 +283,7 @@ func (t *loserTree) replay(leaf int) {
 	t.nodes[0] = leaf
 }
 
-// less orders runs by key; finished runs come last, equal ones are ordered by index.
+// less orders runs by key. Finished runs come last, equal runs are ordered by index.
 func (t *loserTree) less(a, b int) bool {
 	x, y := &t.runs[a], &t.runs[b]
 	switch {

@@ -8,18 +8,17 @@ import (
 	"github.com/granarydb/granary/schema"
 )
 
-// Upper bounds of the bytes that Code and Part take.
+// Upper bounds for the bytes that Code and Part take.
 const (
 	needRow  = 120 // sort key, order and key of a row
 	needWord = 24  // a row's value in a column, in the frame and in the part
 	needPart = 512 // a part, and again for each of its columns
 )
 
-// Need returns an upper bound of the bytes, temporary ones included, that inserting rows of a
-// checked batch takes in a number of parts and in the dictionaries of gen. rows nil stands for
-// all rows. With lookUp it looks up every value and counts new ones once. Without, it takes
-// all values for new, which is faster but, for profiles of known stacks, tens of times too
-// high.
+// Need returns an upper bound of the bytes, temporary bytes included, that inserting rows of a checked
+// batch takes in `parts` parts and in the dictionaries of gen. If rows is nil, it means all rows. If
+// lookUp is true, Need looks up every value and counts each new value once. Otherwise it counts all values
+// as new, which is faster but, for profiles of known stacks, tens of times too high.
 func Need(s *schema.Schema, gen *Generation, lookUp bool, b *schema.Batch, columns []schema.Concrete, rows []int32, parts int) int {
 	n := needer{schema: s, gen: gen, lookUp: lookUp, records: b.Records, rows: rows, count: len(rows)}
 	if rows == nil {
@@ -92,8 +91,8 @@ func (n *needer) isNew(kind byte, value string) bool {
 	return true
 }
 
-// tuple counts a column's share of the series. A label that stands for all rows is in each
-// series; any other label can make each row a new series.
+// tuple counts a column's share of the series. A label with one value for all rows is in each series. Any
+// other label can make each row a new series.
 func (n *needer) tuple(c *schema.Concrete) {
 	const marks = 4 // around a name and a value; zeros in them are escaped
 	bytes := 0
@@ -129,7 +128,7 @@ func (n *needer) column(c *schema.Concrete) (own int) {
 	case def.Type == encoding.UUID && def.Encoding.Coded():
 		n.each(v, func(i int) { n.id(v.UUIDs[i]) })
 	case def.Type == encoding.String:
-		each := 1 // a value that stands for all rows is stored for each
+		each := 1 // a single value is stored for each row
 		if v.Len() == 1 {
 			each = n.count
 		}

@@ -46,7 +46,7 @@ func (r row) String() string {
 	return b.String()
 }
 
-// rowsOf returns the rows of a batch. Empty strings of families are null (S4).
+// rowsOf returns a batch's rows. Empty strings of families are null (S4).
 func rowsOf(def schema.Definition, b *schema.Batch) []row {
 	rows := make([]row, b.Rows)
 	for i := range rows {
@@ -102,8 +102,8 @@ func bucketOf(def schema.Definition, r row) int64 {
 	return int64(math.Floor(float64(t)/float64(def.Bucket.Width))) * def.Bucket.Width
 }
 
-// compareRows is the order of rows by value: the bucket, then the columns of
-// the sorting key, nulls first, families in the order of their names.
+// compareRows is the order of rows by value: the bucket, then the sorting key's columns, nulls first,
+// families in the order of their names.
 func compareRows(def schema.Definition, gen *Generation, a, b row) int {
 	if c := cmp.Compare(bucketOf(def, a), bucketOf(def, b)); c != 0 {
 		return c
@@ -257,8 +257,7 @@ func sortRows(def schema.Definition, gen *Generation, rows []row) []row {
 	return rows
 }
 
-// keysOf returns the keys of the rows of a section. TestCodeMatchesOracle checks that keys
-// sort as values do.
+// keysOf returns the keys of a section's rows. TestCodeMatchesOracle checks that keys sort as values do.
 func keysOf(s *schema.Schema, section Section) []string {
 	f := frameOf(s, section.Part, section.Lo, section.Hi, new(slab))
 	keys := make([]string, section.Rows())

@@ -18,8 +18,8 @@ type Part struct {
 	series  encoding.Words
 	columns []Column
 	unread  *unreadColumns // columns that ReadParts left in the file; nil if it read all
-	// ordinals is the header of each row, if a rewrite listed the headers. The columns of the
-	// header share it.
+	// ordinals has each row's header, if a rewrite listed the headers. The columns of the header share
+	// it.
 	ordinals *encoding.Words
 	minTime  int64
 	maxTime  int64
@@ -30,7 +30,7 @@ type Part struct {
 	Uses // counts its sections
 }
 
-// Column is one concrete column of a part, outside of the series tuple.
+// Column is a concrete column of a part, outside the series tuple.
 type Column struct {
 	Index int // in Schema.Columns
 	Name  string
@@ -40,13 +40,13 @@ type Column struct {
 // unreadColumns are columns without their values, in order.
 type unreadColumns []Column
 
-// smallPart is a part with room for the columns of a profile, in one allocation.
+// smallPart is a part with room for a profile's columns, in one allocation.
 type smallPart struct {
 	Part
 	few [5]Column
 }
 
-// newPart returns a part with room for a number of columns.
+// newPart returns a part with room for `columns` columns.
 func newPart(columns int) *Part {
 	if columns > len(smallPart{}.few) {
 		return &Part{columns: make([]Column, 0, columns)}
@@ -56,7 +56,7 @@ func newPart(columns int) *Part {
 	return &p.Part
 }
 
-// seal derives the fields that depend on the complete columns.
+// seal derives the fields that depend on all columns.
 func (p *Part) seal(s *schema.Schema) {
 	const self = 192 + 128 // with the granule and the cell that refer to it
 	const words, column = 64, encoding.ColumnSize + 24
@@ -77,7 +77,7 @@ func (p *Part) seal(s *schema.Schema) {
 func timeRange(words *encoding.Words) (lo, hi int64) {
 	lo, hi = math.MaxInt64, math.MinInt64
 	if table, _ := words.Lookup(); table != nil {
-		words = table // every word of the table is in some row
+		words = table // some row has each word of the table
 	}
 	cursor := words.Cursor()
 	for {
@@ -89,18 +89,18 @@ func timeRange(words *encoding.Words) (lo, hi int64) {
 	}
 }
 
-// Stamp sets the ids of the transaction that inserted the rows. It is called
-// once, by the commit that makes the part visible.
+// Stamp sets the ids of the transaction that inserted the rows. The commit that makes the part visible
+// calls it once.
 func (p *Part) Stamp(begin, commit uint64) { p.begin, p.commit = begin, commit }
 
-// Begin returns the begin id of the transaction that inserted the rows, the lowest of several.
+// Begin returns the begin id of the transaction that inserted the rows, the lowest if there were several.
 func (p *Part) Begin() uint64 { return p.begin }
 
-// Commit returns the commit id of the transaction that inserted the rows, the highest of
+// Commit returns the commit id of the transaction that inserted the rows, the highest if there were
 // several.
 func (p *Part) Commit() uint64 { return p.commit }
 
-// Move sets the bucket of the part to another bucket of the same range. The maker of the part calls it
+// Move sets the bucket of the part to another bucket of the same range. The creator of the part calls it
 // before the commit, because a visible part never changes.
 func (p *Part) Move(bucket int64) { p.bucket = bucket }
 
@@ -120,10 +120,10 @@ func (p *Part) Generation() *Generation { return p.gen }
 // without buckets.
 func (p *Part) TimeRange() (lo, hi int64) { return p.minTime, p.maxTime }
 
-// Series returns the series of each row: codes in Generation.Series.
+// Series returns each row's series: codes in Generation.Series.
 func (p *Part) Series() *encoding.Words { return &p.series }
 
-// checkWhole panics if wide columns were not read: they would be taken for nulls.
+// checkWhole panics if wide columns were not read, because they would be taken for nulls.
 func (p *Part) checkWhole() {
 	if p.unread != nil {
 		panic(fmt.Sprintf("granule: column %q of a part was not read from its file", (*p.unread)[0].Name))
@@ -142,7 +142,7 @@ func (p *Part) Columns() []Column {
 // O(log columns).
 func (p *Part) Find(column int, name string) *encoding.Column {
 	lo, hi := 0, len(p.columns)
-	for lo < hi { // a quarter of the time of slices.BinarySearchFunc: each query searches each part
+	for lo < hi { // takes a quarter of the time of slices.BinarySearchFunc, and each query searches each part
 		at := (lo + hi) / 2
 		switch c := &p.columns[at]; {
 		case c.Index == column && c.Name == name:

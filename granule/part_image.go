@@ -13,20 +13,19 @@ import (
 
 var imageWriters = sync.Pool{New: func() any { return new(encoding.ImageWriter) }}
 
-// AppendImage appends to dst the image of the part, whatever sections of it granules have. It
-// consists of the rows, in the layouts that they have in memory; the bucket, the ids of Stamp and
-// the dictionaries are not part of it. Columns that store their values begin at image[wide]; if
-// that is the end of the image, there are none.
+// AppendImage appends the image of the whole part to dst. The image has the rows in their layouts in
+// memory, without the bucket, the ids of Stamp and the dictionaries. Columns that store their values
+// begin at image[wide], or there are none if that is the end.
 //
-// It costs 0.05 ns a row of a base part, 0.4 ns a row of a fresh part of a profile, and no
-// allocation but to grow dst. docs/format/part.md draws the bytes.
+// It costs 0.05 ns a row for a base part and 0.4 ns a row for a fresh part of a profile. It allocates
+// only to grow dst. docs/format/part.md draws the bytes.
 func (p *Part) AppendImage(s *schema.Schema, dst []byte) (image []byte, wide int) {
 	image, wide, _ = p.appendImage(s, dst, nil)
 	return image, wide
 }
 
-// IsWide reports whether parts have the values of a column themselves, and neither words of a fixed type
-// nor codes of a dictionary: plain strings and UUIDs. They take most of the bytes of a part.
+// IsWide reports whether parts store a column's values: plain strings and UUIDs, and neither words of a
+// fixed type nor codes of a dictionary. They take most of a part's bytes.
 func IsWide(c schema.Column) bool { return !c.Type.Fixed() && !c.Encoding.Coded() }
 
 // IDColumn is a column of plain UUIDs, and its place in the wide part of an image.
@@ -43,7 +42,7 @@ func (p *Part) AppendSearchable(s *schema.Schema, dst []byte, ids []IDColumn) (i
 	return p.appendImage(s, dst, ids)
 }
 
-// appendImage is AppendSearchable, and AppendImage if ids is nil.
+// appendImage is AppendSearchable, or AppendImage if ids is nil.
 func (p *Part) appendImage(s *schema.Schema, dst []byte, ids []IDColumn) (image []byte, wide int, all []IDColumn) {
 	p.checkWhole()
 	w := imageWriters.Get().(*encoding.ImageWriter)
@@ -79,7 +78,7 @@ func (p *Part) appendImage(s *schema.Schema, dst []byte, ids []IDColumn) (image 
 	return image, wide, ids
 }
 
-// headers returns the number of headers that the part lists, 0 if it lists none.
+// headers returns the number of headers that the part lists, or 0.
 func (p *Part) headers() int {
 	for i := range p.columns {
 		if table, _ := p.columns[i].Words().Lookup(); table != nil {
@@ -91,35 +90,35 @@ func (p *Part) headers() int {
 
 // PartReader reads images of parts. It is not safe for concurrent use.
 type PartReader struct {
-	// Schema is the schema of the table. Columns are found by their index, so the schema may have
-	// more columns at its end than the image.
+	// Schema is the table's schema. It may have more columns at its end than the image, because columns
+	// are found by index.
 	Schema *schema.Schema
-	// Generation has the dictionaries of the codes. They are not read.
+	// Generation has the dictionaries of the codes. The reader does not read them.
 	Generation *Generation
-	// Codes is how many codes the dictionaries have.
+	// Codes is the watermark of the dictionaries.
 	Codes Watermark
-	// MaxRows bounds the rows of a part, by default schema.MaxRows. It bounds what a reader of
-	// the part can need, as a few bytes can stand for any number of equal rows.
+	// MaxRows bounds a part's rows, by default schema.MaxRows. It bounds a reader's memory, because a few
+	// bytes can stand for any number of equal rows.
 	MaxRows int
-	// Late is set for parts of late buckets (catalog.BucketState): their rows can have any times of the
-	// range of the bucket. Those of other buckets are not before its start.
+	// Late is set for parts of late buckets (catalog.BucketState), whose rows can have any times of the
+	// bucket's range. Rows of other buckets are not before the bucket's start.
 	Late bool
 
 	in    encoding.ImageReader
 	names map[string]string // each name once
 }
 
-// Read returns the part of an image, whose rows are in the given bucket. The part is not stamped.
-// It refers to the image, which must not change; an image in the middle of a larger buffer keeps
-// all of that alive. An error wraps ErrImage.
+// Read returns the part of an image, whose rows are in the given bucket. The part is not stamped. It
+// refers to the image, which must not change. An image inside a larger buffer keeps the whole buffer
+// alive. Errors wrap ErrImage.
 //
-// Read checks all that the methods of the part and of its columns, queries and rewrites rely on,
-// so that no image makes them panic or takes memory out of proportion (G8). It does not check that
-// the rows are sorted, or that they are the rows that were written, because only a checksum can tell.
+// Read checks everything that methods of the part and its columns, queries and rewrites rely on, so that
+// no image makes them panic or allocate out of proportion (G8). It does not check that the rows are
+// sorted, or are the rows that were written, because only a checksum can tell.
 //
-// It costs about 1 ns a row of a base part, half of it for the structure of the columns, and 2 ns a
-// row of a fresh part of a profile, most of it for the allocation and the descriptor. A column that
-// stores its values costs 2 to 5 ns a value.
+// It costs about 1 ns a row for a base part, half of it for the structure of the columns, and 2 ns a row
+// for a fresh part of a profile, mostly for the allocation and the descriptor. A column that stores its
+// values costs 2 to 5 ns a value.
 func (r *PartReader) Read(bucket int64, image []byte) (*Part, error) {
 	r.in.MaxText = schema.MaxString
 	r.in.Open(image)
@@ -127,15 +126,15 @@ func (r *PartReader) Read(bucket int64, image []byte) (*Part, error) {
 }
 
 // ReadParts is Read for an image in two parts: image[:wide] and image[wide:] of AppendImage. If wide is
-// nil, the part lacks its wide columns: to ask for one of them (Find), or for the part as a whole, is a
-// bug of the caller, and panics.
+// nil, the part lacks its wide columns. Find for such a column, and methods that need the whole part,
+// panic, because that is a bug in the caller.
 func (r *PartReader) ReadParts(bucket int64, narrow, wide []byte) (*Part, error) {
 	r.in.MaxText = schema.MaxString
 	r.in.OpenParts(narrow, wide)
 	return r.read(bucket, wide != nil)
 }
 
-// read reads the part of the image that is open, with its wide columns or without.
+// read reads the part of the open image, with or without its wide columns.
 func (r *PartReader) read(bucket int64, wide bool) (*Part, error) {
 	in := &r.in
 	head := in.Left()
@@ -189,11 +188,11 @@ func (r *PartReader) ordinals(rows int) *encoding.Words {
 	return r.in.Ordinals(rows, int(headers))
 }
 
-// leastColumn is the number of bytes of the descriptor that a column takes at least.
+// leastColumn is the least number of bytes that a column takes in the descriptor.
 const leastColumn = 6
 
-// column reads the next column of the part and returns its name. It skips a wide column if the words
-// are not in the image.
+// column reads the next column of the part and returns its name. It skips a wide column if the image
+// lacks the wide bytes.
 func (r *PartReader) column(p *Part, wide bool) (name string) {
 	in, s := &r.in, r.Schema
 	in.In("column")
@@ -233,7 +232,7 @@ func (r *PartReader) column(p *Part, wide bool) (name string) {
 	return name
 }
 
-// last returns the last column that was read or skipped, one of index -1 if there is none.
+// last returns the last column that was read or skipped, or a column with index -1.
 func (p *Part) last() Column {
 	last := Column{Index: -1}
 	if n := len(p.columns); n > 0 {
@@ -251,7 +250,7 @@ func (p *Part) last() Column {
 // kindOf returns the type and the encoding of a column as one number.
 func kindOf(c schema.Column) uint64 { return uint64(c.Encoding)<<4 | uint64(c.Type) }
 
-// name returns a name, which parts share.
+// name returns a name. Parts share its memory.
 func (r *PartReader) name(text []byte) string {
 	if name, ok := r.names[string(text)]; ok {
 		return name
@@ -275,7 +274,7 @@ func (r *PartReader) codes(c schema.Column) int {
 	return r.Codes.Strings
 }
 
-// checkRequired checks that the part has all columns that have a value in each row.
+// checkRequired checks that the part has each column that must have a value in every row.
 func (r *PartReader) checkRequired(p *Part) {
 	s, columns := r.Schema, p.columns
 	isThere := func(i int) bool {

@@ -2,8 +2,8 @@ package granule
 
 import "github.com/granarydb/granary/schema"
 
-// AppendKey appends the key of a row to dst (see the layout in package schema). Keys of parts
-// of one granule compare as their rows do: lists by their codes. It costs about 0.3 us.
+// AppendKey appends the key of a row to dst (see the layout in package schema). Keys from parts of one
+// granule compare as their rows do: lists by their codes. It costs about 0.3 us.
 func (p *Part) AppendKey(dst []byte, s *schema.Schema, row int) []byte {
 	p.checkWhole()
 	dst = s.AppendBucket(dst, p.bucket)
@@ -14,8 +14,8 @@ func (p *Part) AppendKey(dst []byte, s *schema.Schema, row int) []byte {
 	return dst
 }
 
-// appendSuffixColumn is that of a frame of the row: its value in a column of the suffix, or its values in a
-// family.
+// appendSuffixColumn appends a row's value in a column of the suffix, or its values in a family, as
+// frame.appendSuffixColumn does.
 func (p *Part) appendSuffixColumn(dst []byte, column *schema.Column, index, row int) []byte {
 	for i := range p.columns {
 		c := &p.columns[i]

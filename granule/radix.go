@@ -5,18 +5,17 @@ import (
 	"slices"
 )
 
-// Digits are wide, so that few are needed, but not so wide that counting their values takes
-// longer than the words. These are the widest for few and for many words.
+// Digits are wide, so that few are needed, but counting their values must not take longer than the words.
+// These are the best widths for few and for many words.
 const (
 	fewBits  = 9
 	manyBits = 11
 	many     = 1 << 13
 )
 
-// radixSort sorts words by their bits at and above from, and is stable. It sorts only the bits
-// up to the highest in which words differ, in digits of equal width: two or three for the rows
-// of a profile, at 1 to 2 ns each. It works in words and in spare, of the same length, and
-// returns the one with the result.
+// radixSort sorts words by the bits from bit `from` on, and is stable. It sorts only up to the highest
+// bit in which words differ, in digits of equal width: two or three for a profile's rows, at 1 to 2 ns
+// each. It uses words and spare, which have the same length, and returns the slice with the result.
 func radixSort(words, spare []uint64, from int) []uint64 {
 	var differ uint64
 	ordered := true
@@ -42,8 +41,7 @@ func sortDiffering(words, spare []uint64, from int, differ uint64) []uint64 {
 	return sortDigits(words, spare, from, differ, most)
 }
 
-// sortDigits sorts words by the differing bits at and above from, in digits of at most most
-// bits.
+// sortDigits sorts words by the differing bits from bit `from` on, in digits of at most `most` bits.
 func sortDigits(words, spare []uint64, from int, differ uint64, most int) []uint64 {
 	width := bits.Len64(differ >> from)
 	digits := (width + most - 1) / most
@@ -59,8 +57,7 @@ func sortDigits(words, spare []uint64, from int, differ uint64, most int) []uint
 	return words
 }
 
-// sortTwoDigits sorts words by two digits of equal width from bit from on. It counts both in
-// one pass.
+// sortTwoDigits sorts words by two digits of equal width, from bit `from` on. It counts both in one pass.
 func sortTwoDigits(words, spare []uint64, from, digit int) {
 	const most = 1<<fewBits - 1
 	var low, high [most + 1]uint32
@@ -112,9 +109,9 @@ func sortDigit(sorted, words []uint64, shift int, mask uint64, place *[1 << many
 // rowOf returns the frame's row of a key.
 func rowOf(key uint64) int { return int(uint32(key)) }
 
-// sorted returns a key for each row, in key order. It sorts by series and leading list as one
-// integer, and rows with equal integers by the rest of the key. The rows of a profile are of
-// one series, so the list alone sorts them.
+// sorted returns a key for each row, in key order. It sorts by series and leading list as one integer,
+// and rows with equal integers by the rest of the key. In a profile the list alone sorts the rows,
+// because they have one series.
 func (f *frame) sorted(mem *slab) []uint64 {
 	from, words := 0, []uint64(nil)
 	list := f.leadingLists()
@@ -152,8 +149,8 @@ func sortedLists(codes []uint64, mem *slab) []uint64 {
 	return sortDiffering(keys, mem.room(len(keys))[:len(keys)], 32, differ<<32)
 }
 
-// unsortedKeys returns the keys of rows of several series, and the first column of the suffix
-// in which rows with equal keys can differ.
+// unsortedKeys returns the keys of rows of several series, and the first column of the suffix in which
+// rows with equal keys can differ.
 func (f *frame) unsortedKeys(list *frameColumn, mem *slab) (from int, words []uint64) {
 	words = f.seriesRanks(mem.room(len(f.series)))
 	if f.schema.ListsLead() {
@@ -162,7 +159,7 @@ func (f *frame) unsortedKeys(list *frameColumn, mem *slab) (from int, words []ui
 	if list != nil {
 		width := bits.Len64(slices.Max(list.words))
 		if bits.Len64(slices.Max(words))+width > 32 {
-			// More series or lists than any batch has: compare everything.
+			// A batch never has so many series or lists. Compare everything.
 			list, width, from = nil, 0, 0
 		}
 		for i := range words {
@@ -178,7 +175,7 @@ func (f *frame) unsortedKeys(list *frameColumn, mem *slab) (from int, words []ui
 	return from, words
 }
 
-// compareKeys compares two rows of a frame in some of its columns.
+// compareKeys compares two rows of a frame in columns.
 func compareKeys(columns []keyColumn, a, b int) int {
 	for _, c := range columns {
 		if d := compareWords(c.t, c.frameColumn, a, c.frameColumn, b); d != 0 {
@@ -188,8 +185,7 @@ func compareKeys(columns []keyColumn, a, b int) int {
 	return 0
 }
 
-// ties calls f with each range of two or more neighbours that are equal in the bits at and
-// above from.
+// ties calls f with each range of two or more neighbours that are equal in the bits from bit `from` on.
 func ties(words []uint64, from int, f func(lo, hi int)) {
 	for lo := 0; lo < len(words); {
 		hi := lo + 1

@@ -139,8 +139,8 @@ func byLoserTree(frames []*frame) (order []rowRef) {
 	return order
 }
 
-// The key after the time decides among rows of one list and time, even if each frame has one
-// value for all of its rows, or none at all.
+// The key after the time decides among rows of one list and time, even if each frame has one value for
+// all its rows, or none at all.
 func TestSortSeries_ConstantTags(t *testing.T) {
 	s := mustSchema(t, scrapes)
 	gen := NewGeneration(1)

@@ -8,8 +8,8 @@ import (
 type Limit struct {
 	Rows  int
 	Bytes int // of Granule.Size; 0 means no limit
-	// Pause, if not nil, is called between series and between columns after every few thousand
-	// rows, so that the caller can let others run.
+	// Pause, if not nil, is called between series and between columns after every few thousand rows, so
+	// that the caller can let other goroutines run.
 	Pause func()
 }
 
@@ -37,12 +37,12 @@ func (l Limit) rows(g *Granule) int {
 	return max(1, min(l.Rows, int(int64(l.Bytes)*int64(g.Rows())/int64(g.Size()))))
 }
 
-// Rewrite merges the parts of g and returns the granules that replace it: one if it is within
-// the limit (compaction), else the fewest of about equal size that are (split). Rows with
-// equal keys stay together, so a granule of such rows can exceed the limit.
+// Rewrite merges the parts of g and returns the granules that replace it: one if it is within the limit
+// (compaction), otherwise the fewest granules of about equal size that are (split). Rows with equal keys
+// stay together, so a granule with such rows can exceed the limit.
 //
-// It is a pure function: readers may go on using g. It costs 40 to 100 ns a row and, while it
-// runs, RewriteSize bytes.
+// It is a pure function: readers may go on using g. It costs 40 to 100 ns a row and, while it runs,
+// RewriteSize bytes.
 func Rewrite(s *schema.Schema, g *Granule, limit Limit) []*Granule {
 	if g.Rows() == 0 {
 		return []*Granule{New(g.lo, g.hi)}
@@ -75,9 +75,8 @@ func Rewrite(s *schema.Schema, g *Granule, limit Limit) []*Granule {
 	return children
 }
 
-// RewriteSize returns about how many bytes a rewrite of the granule holds while it runs: a
-// word for each row and column, the order of the rows, the column under construction, and the
-// resulting parts.
+// RewriteSize returns about how many bytes a rewrite of the granule takes while it runs: a word for each
+// row and column, the order of the rows, the column in progress, and the resulting parts.
 func (g *Granule) RewriteSize() int {
 	const word, perRow = 8, 72
 	size := g.Size()
@@ -87,14 +86,14 @@ func (g *Granule) RewriteSize() int {
 	return size
 }
 
-// childEnd returns the end of the child that begins at row lo, and its upper bound. The end is
-// after about an equal share of the remaining rows. It is the last row, with the bound last,
-// if that is at most maxRows away or no key changes.
+// childEnd returns the end of the child that begins at row lo, and its upper bound. The child gets about
+// an equal share of the remaining rows. It ends with the last row, and with the bound last, if that is at
+// most maxRows away or no key changes.
 //
-// Near the target it takes the nearest change of the series, else the nearest change of the
-// next column of the key, which for profiles is the stack. It divides the run of one stack
-// only if that is too large. The bound is the shortest string that separates the two rows.
-// Rows with equal keys stay together (G4).
+// Near the target it takes the nearest change of the series, otherwise the nearest change of the next
+// column of the key, which for profiles is the stack. It divides the rows of a stack only if they are too
+// many. The bound is the shortest string that separates the two rows. Rows with equal keys stay together
+// (G4).
 func (m *merged) childEnd(lo, maxRows int, last string) (at int, bound string) {
 	left := len(m.order) - lo
 	pieces := (left-1)/maxRows + 1
@@ -103,7 +102,7 @@ func (m *merged) childEnd(lo, maxRows int, last string) (at int, bound string) {
 	}
 	share := left / pieces
 	target := lo + share
-	// No nearer than that, or the rest would need one more granule.
+	// A nearer end would make the rest need one more granule.
 	from, to := max(lo+1, target-share/16, len(m.order)-(pieces-1)*maxRows), min(target+share/16, lo+maxRows)
 	for _, changes := range []func(i int) bool{m.seriesChanges, m.listChanges, m.keyChanges} {
 		if at = nearest(target, from, to, changes); at > 0 {
@@ -123,8 +122,7 @@ func (m *merged) childEnd(lo, maxRows int, last string) (at int, bound string) {
 	return len(m.order), last
 }
 
-// nearest returns the position in [from, to] nearest to target for which changes holds, 0 if
-// there is none.
+// nearest returns the position in [from, to] nearest to target for which changes is true, or 0.
 func nearest(target, from, to int, changes func(i int) bool) int {
 	for d := 0; target-d >= from || target+d <= to; d++ {
 		if target-d >= from && changes(target-d) {
@@ -137,35 +135,33 @@ func nearest(target, from, to int, changes func(i int) bool) int {
 	return 0
 }
 
-// seriesChanges reports whether row i has another series than its predecessor.
+// seriesChanges reports whether rows i-1 and i have different series.
 func (m *merged) seriesChanges(i int) bool {
 	a, b := m.order[i-1], m.order[i]
 	return m.frames[a.frame].series[a.row] != m.frames[b.frame].series[b.row]
 }
 
-// listChanges reports whether row i has another leading list in its suffix than its
-// predecessor.
+// listChanges reports whether rows i-1 and i have different leading lists in their suffix.
 func (m *merged) listChanges(i int) bool {
 	a, b := m.order[i-1], m.order[i]
 	f, g := m.frames[a.frame], m.frames[b.frame]
 	return f.schema.ListsLead() && f.compareColumn(0, int(a.row), g, int(b.row)) != 0
 }
 
-// keyChanges reports whether row i has another key than its predecessor.
+// keyChanges reports whether rows i-1 and i have different keys.
 func (m *merged) keyChanges(i int) bool {
 	a, b := m.order[i-1], m.order[i]
 	return m.seriesChanges(i) || m.frames[a.frame].compare(int(a.row), m.frames[b.frame], int(b.row), 0) != 0
 }
 
-// separator returns the bound between row i and its predecessor.
+// separator returns the bound between rows i-1 and i.
 func (m *merged) separator(i int) string {
 	a, b := m.order[i-1], m.order[i]
 	bound, _ := separator(m.frames[a.frame].appendKey(nil, int(a.row)), m.frames[b.frame].appendKey(nil, int(b.row)))
 	return string(bound)
 }
 
-// separator returns the shortest string that is above a and not above b, where a <= b; ok is
-// false if they are equal.
+// separator returns the shortest string s with a < s <= b, where a <= b. ok is false if they are equal.
 func separator(a, b []byte) (s []byte, ok bool) {
 	for i := range b {
 		if i == len(a) || a[i] != b[i] {

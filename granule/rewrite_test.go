@@ -107,7 +107,7 @@ func numbered(t testing.TB, s *schema.Schema, gen *Generation, parts ...[]int64)
 	return g
 }
 
-// contents lists the numbers of each granule.
+// contents lists each granule's numbers.
 func contents(t testing.TB, s *schema.Schema, granules []*Granule) [][]int64 {
 	t.Helper()
 	var out [][]int64
@@ -179,9 +179,9 @@ func TestRewriteSplitsEvenly(t *testing.T) {
 	})
 }
 
-// A split is where neighbours have the least in common, near the middle: between
-// two series, else between two stacks; and inside of a stack's run only if there is
-// nothing else near. The bound is no longer than it takes to tell them apart.
+// A split is where neighbours have the least in common, near the middle: between two series, else between
+// two stacks; and inside a stack's run only if there is nothing else near. The bound is no longer than it
+// takes to tell them apart.
 func TestRewriteCutsAtRuns(t *testing.T) {
 	s := mustSchema(t, schema.Definition{
 		Columns: []schema.Column{

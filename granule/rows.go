@@ -12,8 +12,8 @@ import (
 	"github.com/granarydb/granary/schema"
 )
 
-// Rows is the rows of one batch in one bucket, coded and sorted. The parts of an insert are
-// built from sub-ranges of it. It is not safe for concurrent use.
+// Rows is a batch's rows in one bucket, coded and sorted. An insert's parts are built from sub-ranges of
+// it. It is not safe for concurrent use.
 type Rows struct {
 	frame frame
 	coder coder
@@ -25,13 +25,13 @@ type Rows struct {
 
 var rowsPool = sync.Pool{New: func() any { return new(Rows) }}
 
-// Code translates rows of a checked batch into codes of gen and sorts them. All rows must be
-// of the given bucket. The only error is that of a full dictionary. Entries that were added before it
-// stay in the dictionary, unused. Done releases the memory of the rows.
+// Code translates rows of a checked batch into codes of gen and sorts them. All rows must belong to the
+// bucket. The only error is a full dictionary. Entries added before the error stay in the dictionary,
+// unused. Done releases the memory of the rows.
 //
-// It costs a dictionary look-up for each string, and for each list that is not the same slice
-// as its predecessor; codes need none. The sort is by series and leading list, as integers,
-// which is all for the rows of a profile.
+// It costs a dictionary look-up for each string, and for each list that is not the same slice as its
+// predecessor. Codes need none. Rows are sorted by series and leading list as integers, which suffices
+// for a profile's rows.
 func Code(s *schema.Schema, gen *Generation, bucket int64, b *schema.Batch, columns []schema.Concrete, rows []int32) (*Rows, error) {
 	r := rowsPool.Get().(*Rows)
 	r.coder = coder{schema: s, gen: gen, batch: b, rows: rows, mem: &r.mem, scratch: r.coder.scratch, codes: r.coder.codes, lists: r.coder.lists}
@@ -55,15 +55,15 @@ func Code(s *schema.Schema, gen *Generation, bucket int64, b *schema.Batch, colu
 	return r, nil
 }
 
-// Done releases the memory of the coded rows. The rows must not be used any more; parts built
-// from them may.
+// Done releases the memory of the coded rows. The rows must not be used any more. Parts built from them
+// stay valid.
 func (r *Rows) Done() {
 	r.keys = nil
 	r.mem.reset()
 	clear(r.frame.columns) // drops the references to the batch
 	r.frame.gen, r.frame.schema = nil, nil
 	r.fresh.done()
-	clear(r.coder.lists) // as the columns
+	clear(r.coder.lists) // for the same reason
 	r.coder = coder{scratch: r.coder.scratch, codes: r.coder.codes, lists: r.coder.lists[:0]}
 	rowsPool.Put(r)
 }
@@ -71,7 +71,7 @@ func (r *Rows) Done() {
 // Len returns the number of rows.
 func (r *Rows) Len() int { return len(r.keys) }
 
-// Key returns the key of a row in sorted order, valid until the next call.
+// Key returns a row's key in sorted order, valid until the next call.
 func (r *Rows) Key(i int) []byte {
 	r.key = r.frame.appendKey(r.key[:0], rowOf(r.keys[i]))
 	return r.key
@@ -87,9 +87,9 @@ func (r *Rows) Part(lo, hi int) *Part {
 	return r.fresh.build(&r.frame, r.keys[lo:hi], &r.mem)
 }
 
-// seriesRanks appends the rank of each row's series. The rows of a profile have one series.
+// seriesRanks appends the rank of each row's series. A profile's rows have one series.
 func (f *frame) seriesRanks(dst []uint64) []uint64 {
-	var codes []uint32 // neighbours once
+	var codes []uint32 // without equal neighbours
 	for i, code := range f.series {
 		if i > 0 && code != f.series[i-1] {
 			codes = append(codes, code)
@@ -116,9 +116,9 @@ type keyColumn struct {
 	t encoding.Type
 }
 
-// varying returns the columns of the suffix, at and after from, in which keys of the frame's
-// rows can differ. They are in the order of frame.compare, as two rows of one frame have the
-// same columns of a family.
+// varying returns the suffix's columns, from column `from` on, in which keys of the frame's rows can
+// differ. They are in the order of frame.compare, because two rows of a frame have the same columns of a
+// family.
 func (f *frame) varying(from int) []keyColumn {
 	var columns []keyColumn
 	for _, column := range f.schema.Suffix()[from:] {
@@ -139,11 +139,11 @@ type coder struct {
 	rows    []int32 // rows of the batch to code; nil: all
 	mem     *slab
 	scratch []byte
-	codes   []uint32      // of lists
-	lists   [][]uuid.UUID // of the batch: memory for several
+	codes   []uint32      // codes of lists
+	lists   [][]uuid.UUID // scratch for lists of the batch
 }
 
-// n returns the number of rows; row returns the i-th.
+// n returns the number of rows. row returns the i-th row of the batch.
 func (c *coder) n() int {
 	if c.rows == nil {
 		return c.batch.Rows
@@ -161,8 +161,8 @@ func (c *coder) row(i int) int {
 // fewLabels is the number of labels of a series that fit on the stack.
 const fewLabels = 32
 
-// series returns the series code of each row. Neighbours mostly share one. Most batches have
-// labels that stand for all rows, and thus one series.
+// series returns the series code of each row. Neighbours mostly have the same series. Most batches have
+// only labels with one value for all rows, and thus one series.
 func (c *coder) series(codes []uint32, columns []schema.Concrete) (all []uint32, one bool, err error) {
 	codes = slices.Grow(codes, c.n())[:c.n()]
 	if c.batch.Series != 0 {
@@ -240,8 +240,7 @@ func (c *coder) tuple(parts []*schema.Concrete, row int) (uint32, error) {
 	return c.gen.Series.Intern(c.scratch)
 }
 
-// column codes one column outside of the series tuple. It codes a value that stands for all
-// rows once.
+// column codes a column outside the series tuple. A single value for all rows is coded once.
 func (c *coder) column(in *schema.Concrete) (frameColumn, error) {
 	column := c.schema.Columns()[in.Column]
 	out := frameColumn{column: in.Column, name: in.Name, constant: in.Values.Len() == 1}
@@ -306,8 +305,8 @@ func (c *coder) fixed(in *schema.Concrete, out *frameColumn) {
 	}
 }
 
-// ids makes words for the UUIDs of a plain column: ordinals in the batch's own values, which
-// parts copy before the caller gets the batch back.
+// ids makes words for a plain column's UUIDs. A word is an index in the batch's values, which parts copy
+// before the caller gets the batch back.
 func (c *coder) ids(in *schema.Concrete, out *frameColumn) {
 	v := &in.Values
 	ids := v.UUIDs
@@ -326,9 +325,9 @@ func (c *coder) ids(in *schema.Concrete, out *frameColumn) {
 	}
 }
 
-// bytesFunc returns a function from an element of in, a string or UUID column, to its word,
-// and sets the inverse in out. Words are codes or, for a plain column of strings, ordinals of
-// values that the frame stores.
+// bytesFunc returns a function from the index of an element of in, a string or UUID column, to its word,
+// and sets the inverse in out. Words are codes or, for a plain column of strings, ordinals of values that
+// the frame stores.
 func (c *coder) bytesFunc(column schema.Column, in *schema.Concrete, out *frameColumn) func(i int) (uint64, error) {
 	value := func(i int) []byte { return in.Values.UUIDs[i][:] }
 	if column.Type == encoding.String {
@@ -353,8 +352,8 @@ func (c *coder) bytesFunc(column schema.Column, in *schema.Concrete, out *frameC
 	}
 }
 
-// listWords makes words for lists. It adopts codes, and looks up lists of ids for the whole
-// batch at once.
+// listWords makes words for lists. Codes are used as they are. Lists of ids are looked up together for
+// the whole batch.
 func (c *coder) listWords(in *schema.Concrete, out *frameColumn) error {
 	v := &in.Values
 	if v.Codes != nil {

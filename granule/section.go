@@ -12,7 +12,7 @@ type Section struct {
 	Lo, Hi int
 }
 
-// Rows returns the number of rows of the section.
+// Rows returns the number of rows.
 func (s Section) Rows() int { return s.Hi - s.Lo }
 
 // Size returns the section's share of the part's bytes.
@@ -23,8 +23,8 @@ func (s Section) Size() int {
 	return int(int64(s.Part.size) * int64(s.Rows()) / int64(s.Part.rows))
 }
 
-// Within returns the rows of the section with lo <= key < hi; an empty hi means no upper
-// bound. It decodes O(log rows) keys.
+// Within returns the rows with lo <= key < hi. An empty hi means no upper bound. It decodes O(log rows)
+// keys.
 func (s Section) Within(sch *schema.Schema, lo, hi string) Section {
 	from := s.search(sch, lo)
 	to := s.Hi
@@ -34,7 +34,7 @@ func (s Section) Within(sch *schema.Schema, lo, hi string) Section {
 	return Section{s.Part, from, max(from, to)}
 }
 
-// search returns the first row of the section with a key at or above bound.
+// search returns the first row of the section with a key not below bound.
 func (s Section) search(sch *schema.Schema, bound string) int {
 	var key []byte
 	below := func(row int) bool {

@@ -11,9 +11,9 @@ import (
 	"github.com/granarydb/granary/schema"
 )
 
-// SeriesColumns is the series of a generation, column by column. Conditions on labels, and
-// answers about them, read one column of all series instead of the tuple of each. It is
-// immutable, except for the last answer of AllTuples.
+// SeriesColumns has a generation column's series by column, because conditions on labels, and their
+// values, need one column of all series and not the tuple of each. It is immutable, except for the last
+// result of AllTuples.
 type SeriesColumns struct {
 	len     int // it has the series 1 to len
 	columns map[string]SeriesColumn
@@ -22,15 +22,14 @@ type SeriesColumns struct {
 	all atomic.Pointer[allTuples] // the last result of AllTuples
 }
 
-// SeriesColumn is one concrete column of the series of a generation. It must not be changed.
+// SeriesColumn is a concrete column of a generation's series. It must not be changed.
 type SeriesColumn struct {
 	Values []string   // distinct
-	Series [][]uint32 // by value: codes of the series that have it, rising
-	tags   []byte     // by value: a byte of its hash
+	Series [][]uint32 // by value: ascending codes of the series with the value
+	tags   []byte     // a byte of the hash, by value
 }
 
-// Place returns the index of a value in Values, -1 if it is absent. It costs about 0.1 ns a
-// value.
+// Place returns a value's index in Values, or -1. It costs about 0.1 ns a value.
 func (c *SeriesColumn) Place(value string) int {
 	tag := tagOf(value)
 	for at := 0; ; at++ {
@@ -52,11 +51,11 @@ func tagOf(value string) byte { return byte(maphash.String(tagSeed, value)) }
 type seriesColumns struct {
 	latest atomic.Pointer[SeriesColumns]
 
-	mu     sync.Mutex                   // held while the next one is made
-	places map[string]map[string]uint32 // index of each value of the latest, by column
+	mu     sync.Mutex                   // held while the next result is made
+	places map[string]map[string]uint32 // index of each value in latest, by column
 }
 
-// Len returns the number of series; their codes are 1 to Len.
+// Len returns the number of series. Their codes are 1 to Len.
 func (c *SeriesColumns) Len() int { return c.len }
 
 // Column returns a concrete column, which is empty if no series has a value in it.
@@ -70,9 +69,9 @@ func (c *SeriesColumns) Each(f func(name string, column SeriesColumn)) {
 }
 
 // SeriesColumns returns the columns of all series that have a code, including series of uncommitted
-// inserts. Series added since the last call cost some us each, and each of their
-// columns a copy of 24 bytes a distinct value. keep is asked whether `bytes` bytes, an upper bound, may
-// be cached for the next caller; kept reports that they were, and that Size has changed.
+// inserts. A series added since the last call costs some us, and each of its columns a copy of 24 bytes
+// for each distinct value. keep decides whether `bytes` bytes, an upper bound, may be cached for the next
+// caller. kept reports that they were, and that Size has changed.
 func (g *Generation) SeriesColumns(s *schema.Schema, keep func(bytes int) bool) (columns *SeriesColumns, kept bool) {
 	if c := g.columns.latest.Load(); c != nil && c.len == g.Series.Len() {
 		return c, false
@@ -120,8 +119,8 @@ func (g *Generation) SeriesColumns(s *schema.Schema, keep func(bytes int) bool) 
 	return c, kept
 }
 
-// Bytes of a column, of a value in it, and of a series that has the value: slices have up to
-// twice the needed capacity.
+// Bytes of a column, of a value in it, and of a series with the value, because slices have up to twice
+// the needed capacity.
 const (
 	columnSize = 256
 	valueSize  = 2*(16+24+1) + 48 + 16

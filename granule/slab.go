@@ -5,12 +5,12 @@ import (
 	"sync"
 )
 
-// slab is scratch memory: words handed out one slice after the other, and the row order of a
-// merge. All of it is returned at once. It is not safe for concurrent use.
+// slab is scratch memory. It hands out slices of words one after the other, and the row order of a merge.
+// All of it is returned at once. It is not safe for concurrent use.
 type slab struct {
 	words []uint64
 	used  int
-	want  int // the most words in use at once
+	want  int // greatest number of words in use at once
 
 	order, unsorted []rowRef // of a merge
 }
@@ -41,8 +41,7 @@ func (s *slab) refs(n int) []rowRef {
 // one returns a slice of one word.
 func (s *slab) one(word uint64) []uint64 { return append(s.room(1), word) }
 
-// slabKept bounds the words of a pooled slab: a few times three columns of a granule of 64 Ki
-// rows.
+// slabKept bounds a pooled slab's words: a few times three columns of a granule of 64 Ki rows.
 const slabKept = 1 << 20
 
 // refsKept bounds the row order of a pooled slab, in rows.
@@ -54,7 +53,7 @@ func (s *slab) done() {
 	slabs.Put(s)
 }
 
-// reset takes back all slices. The next user finds room for as much as this one took.
+// reset takes back all slices, and lets the next user find as much room as this one took.
 func (s *slab) reset() {
 	if s.want > len(s.words) && s.want <= slabKept {
 		s.words = make([]uint64, s.want)

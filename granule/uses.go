@@ -1,18 +1,18 @@
 package granule
 
-// Uses is the bookkeeping of an object that published roots share: the number of places
-// in the current root that lead to it, and the first root that had it. A snapshot of an older
-// root does not hold the object's bytes.
+// Uses counts the uses of an object that published roots share: the number of places in the current root
+// that lead to it, and the first root that had it. A snapshot of an older root does not hold the object's
+// bytes.
 //
-// Only the publisher of roots may call Enter and Leave, under the commit lock. Since may also
-// be called for an object that a published root leads to: it no longer changes.
+// Only the publisher of roots may call Enter and Leave, under the commit lock. Since may also be called
+// for an object that a published root leads to, because it no longer changes.
 type Uses struct {
 	since  uint64
 	places int
 }
 
-// Enter counts a place in the root of the given version, and reports whether it is the only
-// one of that root.
+// Enter counts a place in the given version's root, and reports whether it is the only place in that
+// root.
 func (u *Uses) Enter(version uint64) (first bool) {
 	if u.since == 0 {
 		u.since = version
@@ -28,5 +28,5 @@ func (u *Uses) Leave() (last bool) {
 	return u.places == 0
 }
 
-// Since returns the version of the first root that had the object; 0 if none had.
+// Since returns the version of the first root that had the object, or 0.
 func (u *Uses) Since() uint64 { return u.since }

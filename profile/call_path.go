@@ -7,8 +7,7 @@ import (
 	"github.com/granarydb/granary/internal/symbols"
 )
 
-// keepUnder leaves the groups whose stack is under a path of functions. It changes the groups in
-// place.
+// keepUnder keeps only the groups whose stack is under path. It changes the groups in place.
 func keepUnder(groups *columnstore.Groups, stacks *columnstore.GroupColumn, resolver *symbols.Resolver, path []string) {
 	w := resolver.Walk()
 	var under []int
@@ -26,7 +25,7 @@ func keepUnder(groups *columnstore.Groups, stacks *columnstore.GroupColumn, reso
 	groups.Sums, groups.Counts = picked(groups.Sums, under), picked(groups.Counts, under)
 }
 
-// picked leaves the values at some places, which ascend. It is nil if values is.
+// picked returns the values at places, which ascend. It returns nil if values is nil.
 func picked[T any](values []T, places []int) []T {
 	if values == nil {
 		return nil
@@ -37,7 +36,7 @@ func picked[T any](values []T, places []int) []T {
 	return values[:len(places)]
 }
 
-// beginsWith reports whether the outermost functions of a stack have the names of a path.
+// beginsWith reports whether the outermost functions of a stack have the names in path.
 func beginsWith(stack []*symbols.Symbol, path []string) bool {
 	for _, y := range slices.Backward(stack) {
 		for k := y.Frames() - 1; k >= 0 && len(path) > 0; k-- {
@@ -50,7 +49,7 @@ func beginsWith(stack []*symbols.Symbol, path []string) bool {
 	return len(path) == 0
 }
 
-// isNamed returns a condition on the record of a location: one of its functions has the name.
+// isNamed returns a condition on a location's record: a function has the name.
 func isNamed(name string) func(record []byte) bool {
 	return func(record []byte) bool {
 		return slices.ContainsFunc(symbols.AppendNames(nil, record), func(n []byte) bool { return string(n) == name })

@@ -13,41 +13,40 @@ import (
 	"github.com/granarydb/granary/schema"
 )
 
-// InsertEncoded inserts an encoded pprof profile, gzipped or not, in a transaction of its own,
-// and returns the number of rows. After it returns, every new snapshot contains the rows. An
-// error means that nothing was inserted; it wraps ErrProfile, ErrTooLarge or an error of
-// columnstore.Table.Insert.
+// InsertEncoded inserts an encoded pprof profile, gzipped or not, in its own transaction, and returns the
+// number of rows. After it returns, every new snapshot contains the rows. After an error nothing was
+// inserted. Errors wrap ErrProfile, ErrTooLarge or an error of columnstore.Table.Insert.
 //
-// A text label trace_id of 32 lower-case hexadecimal digits goes to the column of that name
-// (ColumnTraceID), and so does a span_id of 16. In these columns one row among ten million is
-// found without reading the rest. Ids in upper case or with dashes, or several in one sample,
-// are ordinary labels, as they are in the profile again. A Selector finds one in upper case by
-// either spelling, the others in their own.
+// A text label trace_id with 32 lower-case hexadecimal digits goes to the column of that name
+// (ColumnTraceID), and so does a span_id with 16. These columns find one row among ten million without
+// reading the rest. Ids in upper case or with dashes, or several in one sample, are ordinary labels,
+// which DB.Profile returns unchanged. A Selector finds an id in upper case by either spelling, and other
+// spellings as they are.
 //
-// The patterns drop_frames and keep_frames of a profile are applied to it, as by go tool pprof,
-// unless InsertOptions.AllFrames is set: the functions that match, such as those of an
-// allocator, are dropped with all that they call. They cost about 1 us for each function name.
-// Patterns of over 4 KiB, or that take more than 67 million steps, are ErrTooLarge.
+// The patterns drop_frames and keep_frames of a profile are applied as by go tool pprof, unless
+// InsertOptions.AllFrames is set: matching functions, such as those of an allocator, are dropped with
+// everything that they call. This costs about 1 us for each function name. Patterns over 4 KiB, or that
+// take more than 67 million steps, are ErrTooLarge.
 //
-// Values that are times, and the period, are stored in nanoseconds whatever their unit in the
-// profile, because values of one quantity then add up. Times that overflow keep their unit.
+// Times among the values, and the period, are stored in nanoseconds whatever their unit in the profile,
+// because values of the same quantity then add up. Times that overflow keep their unit.
 //
-// The time of a profile is in Unix nanoseconds. A time before 1980 is ErrProfile, and the error
-// names the unit that it looks like. A profile without a time needs InsertOptions.Time.
+// The time of a profile is in Unix nanoseconds. A time before 1980 is ErrProfile, and the error names the
+// likely unit. A profile without a time needs InsertOptions.Time.
 //
-// A sample with a row needs labels with names of printable UTF-8, of about 1,000 bytes. Others are
-// columnstore.ErrBatch, and the error names the sample and the label. Without the label, samples
-// that it separates would be added up (P1).
+// A sample with a row needs labels whose names are printable UTF-8 of at most about 1,000 bytes. Other
+// names are columnstore.ErrBatch, and the error names the sample and the label, because samples that only
+// this label tells apart would be added up without it (P1).
 //
-// data is neither changed nor retained. A profile without rows, because all of its values are
-// zero, is no error. The result is that of Parse and Insert at a fraction of the cost, since
-// only the rows are built. Within the default limits the heap grows by at most 1 GiB.
+// data is neither changed nor retained. A profile without rows, because all its values are zero, is no
+// error. The result is that of Parse and Insert at a fraction of the cost, because only the rows are
+// built. Within the default limits the heap grows by at most 1 GiB.
 func (db *DB) InsertEncoded(ctx context.Context, data []byte, opts InsertOptions) (rows int, err error) {
 	return db.inTx(func(tx *columnstore.Tx) (inserted, error) { return db.insertEncoded(ctx, tx, data, opts) })
 }
 
-// InsertEncodedTx is InsertEncoded in a transaction of the caller. After an error the
-// transaction is unchanged. InsertOptions.Deltas does not wait for the commit.
+// InsertEncodedTx is InsertEncoded in the caller's transaction. After an error the transaction is
+// unchanged. InsertOptions.Deltas does not wait for the commit.
 func (db *DB) InsertEncodedTx(ctx context.Context, tx *columnstore.Tx, data []byte, opts InsertOptions) (rows int, err error) {
 	in, err := db.insertEncoded(ctx, tx, data, opts)
 	in.since.Keep()
@@ -68,7 +67,7 @@ func (db *DB) Insert(ctx context.Context, p *pprof.Profile, opts InsertOptions) 
 	return db.inTx(func(tx *columnstore.Tx) (inserted, error) { return db.insertParsed(ctx, tx, p, opts) })
 }
 
-// InsertTx is Insert in a transaction of the caller, as InsertEncodedTx is InsertEncoded.
+// InsertTx is Insert in the caller's transaction, as InsertEncodedTx is InsertEncoded.
 func (db *DB) InsertTx(ctx context.Context, tx *columnstore.Tx, p *pprof.Profile, opts InsertOptions) (rows int, err error) {
 	in, err := db.insertParsed(ctx, tx, p, opts)
 	in.since.Keep()
@@ -93,7 +92,7 @@ type inserted struct {
 	since codec.Subtraction
 }
 
-// inTx runs an insert in a transaction of its own.
+// inTx runs an insert in its own transaction.
 func (db *DB) inTx(insert func(tx *columnstore.Tx) (inserted, error)) (rows int, err error) {
 	tx := db.store.Begin()
 	in, err := insert(tx)
@@ -109,7 +108,7 @@ func (db *DB) inTx(insert func(tx *columnstore.Tx) (inserted, error)) (rows int,
 	return in.rows, nil
 }
 
-// insert adds the rows of the profile in w.
+// insert adds the profile's rows in w.
 func (db *DB) insert(ctx context.Context, tx *columnstore.Tx, w *workspace, opts InsertOptions) (in inserted, err error) {
 	w.flat.ToNanoseconds()
 	if !opts.AllFrames {
@@ -130,7 +129,7 @@ func (db *DB) insert(ctx context.Context, tx *columnstore.Tx, w *workspace, opts
 		if err != nil {
 			return in, err
 		}
-		if _, err := db.table.Codes(at); err != nil { // also if no row is left to be refused
+		if _, err := db.table.Codes(at); err != nil { // also if no row is left that could be refused
 			return in, err
 		}
 		if in.since, err = opts.Deltas.Subtract(&w.flat.Flat, opts.Labels, at); err != nil {
@@ -149,7 +148,7 @@ func (db *DB) insertRows(ctx context.Context, tx *columnstore.Tx, w *workspace, 
 	if err != nil {
 		return 0, fmt.Errorf("%w: sample types: %w", ErrProfile, err)
 	}
-	if len(note) > schema.MaxString { // the commit would fail
+	if len(note) > schema.MaxString { // otherwise the commit would fail
 		return 0, fmt.Errorf("%w: %d bytes of sample types, at most %d", ErrTooLarge, len(note), schema.MaxString)
 	}
 	if w.flat.IsEmpty(db.opts.KeepZeros) {
@@ -179,7 +178,7 @@ func (db *DB) insertRows(ctx context.Context, tx *columnstore.Tx, w *workspace, 
 	return batch.Rows, nil
 }
 
-// workspace is the working memory of an insert. A DB keeps some for later inserts.
+// workspace is the working memory of an insert. A DB keeps workspaces for later inserts.
 type workspace struct {
 	reader  codec.Reader
 	flat    rows.Profile

@@ -9,14 +9,14 @@ import (
 	"github.com/granarydb/granary/internal/means"
 )
 
-// Kinds returns the kinds of the profiles that can have rows of a query, sorted by name, then
-// in the order in which lists of types were first committed. It reads no rows: bounds on time
-// and conditions on stacks apply as in LabelNames. The slices belong to the caller.
+// Kinds returns the kinds of the profiles that can have rows of a query, sorted by name, then in the
+// order in which lists of types were first committed. It reads no rows: bounds on time and conditions on
+// stacks apply as in LabelNames. The slices belong to the caller.
 //
-// Rows do not keep the list of their profile. Of the lists that have a type of the source, a
-// source has the one with the most of its types, and among these the shortest. Profiles with
-// equal labels are therefore of one kind, whatever they list. Sources whose values of some types
-// are all zero can be taken for profiles that do not list them, if there are any.
+// Rows do not keep the list of their profile. A source gets the list with the most of its types, and
+// among several the shortest. Profiles with equal labels therefore have one kind, whatever they list. A
+// source whose values of some types are all zero can be mistaken for profiles that do not list these
+// types, if such profiles exist.
 //
 // It costs as much as Series. Errors are those of columnstore.Table.Series.
 func (db *DB) Kinds(ctx context.Context, snap *columnstore.Snapshot, q Query) ([]ProfileKind, error) {
@@ -27,7 +27,7 @@ func (db *DB) Kinds(ctx context.Context, snap *columnstore.Snapshot, q Query) ([
 	return s.kinds(s.sources, func(Type) bool { return true }), nil
 }
 
-// kindSources are the sources of a query with all of their types, and the lists of types.
+// kindSources has the sources of a query with all their types, and the lists of types.
 type kindSources struct {
 	sources []kindSource
 	lists   [][]Type
@@ -42,8 +42,8 @@ type kindSource struct {
 // kindKey identifies a kind.
 type kindKey struct {
 	name   string
-	list   int  // index in kindSources.lists; the number of them for rows without a list
-	period Type // the period type, of rows without a list
+	list   int  // index in kindSources.lists; len(lists) for rows without a list
+	period Type // the period type, for rows without a list
 }
 
 func (p *plan) kindSources(ctx context.Context) (*kindSources, error) {
@@ -69,7 +69,7 @@ func (p *plan) kindSources(ctx context.Context) (*kindSources, error) {
 	return s, nil
 }
 
-// labelsKey returns labels as one text, which differs from that of all others.
+// labelsKey returns labels as one text. Different labels have different texts.
 func labelsKey(labels []Label) string {
 	var key []byte
 	for _, l := range labels {
@@ -78,7 +78,7 @@ func labelsKey(labels []Label) string {
 	return string(key)
 }
 
-// kindOf returns the kind of the profiles of a source that have a type.
+// kindOf returns the kind of a source's profiles that have a type.
 func (s *kindSources) kindOf(of *kindSource, t Type) kindKey {
 	key := kindKey{name: valueOf(of.labels, NameLabel), list: len(s.lists)}
 	most := 0
@@ -96,7 +96,7 @@ func (s *kindSources) kindOf(of *kindSource, t Type) kindKey {
 	return key
 }
 
-// kinds returns the kinds of sources that have one of the chosen types.
+// kinds returns the kinds of sources that have a chosen type.
 func (s *kindSources) kinds(sources []kindSource, chosen func(Type) bool) []ProfileKind {
 	index := map[kindKey]*ProfileKind{}
 	var keys []kindKey
@@ -135,21 +135,21 @@ func (s *kindSources) kinds(sources []kindSource, chosen func(Type) bool) []Prof
 	return kinds
 }
 
-// CheckKinds returns a MixedError if sums of a type by labels would add up values of several
-// kinds. Merge, MergeBy, MergeByState, Range and Profile call it. A program that adds up the
-// groups of an answer should call it before. With Query.SumKinds there is no error.
+// CheckKinds returns a MixedError if sums of a type by labels would add up values of several kinds.
+// Merge, MergeBy, MergeByState, Range and Profile call it. A program that adds up the groups of an answer
+// should call it first. With Query.SumKinds there is no error.
 //
-// It costs some us if profiles of one kind have the type. Otherwise it reads the series of the
-// query, as Kinds does, and if these are of several kinds its rows, at the cost of
-// columnstore.Table.Aggregate. Other errors are those of Aggregate.
+// It costs some us if profiles of one kind have the type. Otherwise it reads the query's series, as Kinds
+// does, and if they have several kinds also the rows, at the cost of columnstore.Table.Aggregate. Other
+// errors are those of Aggregate.
 func (db *DB) CheckKinds(ctx context.Context, snap *columnstore.Snapshot, t Type, q Query, by ...string) error {
 	return db.plan(snap, q, t).oneKind(ctx, []Type{t}, by)
 }
 
 // oneKind is DB.CheckKinds for several types.
 //
-// The sets of series answer at a cost that does not depend on the rows. If they have several
-// kinds, the rows of the query decide: it may choose those of one, for instance by time.
+// The sets of series answer at a cost that does not depend on the rows. If they have several kinds, the
+// rows of the query decide, because it may choose one kind, for instance by time.
 func (p *plan) oneKind(ctx context.Context, types []Type, by []string) error {
 	if p.q.SumKinds {
 		return nil
@@ -179,8 +179,7 @@ func (p *plan) oneKind(ctx context.Context, types []Type, by []string) error {
 	return nil
 }
 
-// severalKinds reports whether the series of a query can be of several kinds with a type in
-// common.
+// severalKinds reports whether the series of a query can have several kinds with a common type.
 func (p *plan) severalKinds(ctx context.Context, types []Type) (bool, error) {
 	lists, err := p.db.typeLists(p.snap)
 	if err != nil {
@@ -207,7 +206,7 @@ func (p *plan) severalKinds(ctx context.Context, types []Type) (bool, error) {
 	return namedTwice(names, types), err
 }
 
-// namedTwice reports whether tuples of a type and a name have several names for one of the types.
+// namedTwice reports whether tuples of a type and a name have several names for a type in types.
 func namedTwice(tuples [][]string, types []Type) bool {
 	for _, t := range types {
 		var first []string
@@ -226,7 +225,7 @@ func namedTwice(tuples [][]string, types []Type) bool {
 	return false
 }
 
-// areMixed reports whether sums of a type by some labels add up several kinds of sources.
+// areMixed reports whether sums of a type by labels add up several kinds of sources.
 func (s *kindSources) areMixed(sources []kindSource, t Type, by []string) bool {
 	kinds := map[string]kindKey{} // by group
 	for i := range sources {
@@ -243,7 +242,7 @@ func (s *kindSources) areMixed(sources []kindSource, t Type, by []string) bool {
 	return false
 }
 
-// sourcesOfRows returns the sources of the rows of a query with a type, by labelsKey.
+// sourcesOfRows returns the sources of the query's rows with a type, by labelsKey.
 func (p *plan) sourcesOfRows(ctx context.Context, t Type) (map[string]bool, error) {
 	groups, err := p.read(ctx, p.rows([]Type{t}), columnstore.AggregateOptions{By: []string{ColumnLabels}})
 	if err != nil {

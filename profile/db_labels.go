@@ -10,24 +10,23 @@ import (
 	"github.com/granarydb/granary/internal/rows"
 )
 
-// LabelNames returns the sorted names of the labels that profiles of a query can have: labels
-// of profiles, and text labels of samples, including trace and span ids.
+// LabelNames returns the sorted names of the labels that a query's profiles can have: labels of profiles,
+// and text labels of samples, including trace and span ids.
 //
-// It reads almost no rows, so it can return a name that no selected row has. Bounds on time
-// select the time buckets that overlap them, conditions on stacks are ignored, and the labels of
-// samples are those of the whole table. The only rows read are the first with a trace id and
-// the first with a span id. It costs O(series x buckets), and O(parts) for the ids. Errors are
-// those of columnstore.Table.Series.
+// It reads almost no rows, so it can return a name that no selected row has. Bounds on time select the
+// time buckets that overlap them, conditions on stacks are ignored, and the labels of samples come from
+// the whole table. It reads only the first row with a trace id and the first row with a span id. It costs
+// O(series x buckets), and O(parts) for the ids. Errors are those of columnstore.Table.Series.
 //
-// With Query.Exact it returns the names that selected rows have. For each label of samples it
-// then looks for the first row, and if no row of the query has the label, it reads all of them.
+// With Query.Exact it returns the names that selected rows have. For each label of samples it then looks
+// for the first row with the label, and reads all rows of the query if there is none.
 func (db *DB) LabelNames(ctx context.Context, snap *columnstore.Snapshot, q Query) ([]string, error) {
 	p := db.plan(snap, q)
 	columns, err := p.seriesColumns(ctx)
 	if err != nil {
 		return nil, err
 	}
-	if len(columns) == 0 && !q.Exact { // no series, or one without any values
+	if len(columns) == 0 && !q.Exact { // no series, or only a series without values
 		if series, err := db.table.Series(ctx, snap, p.chosen); err != nil || len(series) == 0 {
 			return nil, err
 		}
@@ -46,7 +45,7 @@ func (db *DB) LabelNames(ctx context.Context, snap *columnstore.Snapshot, q Quer
 	return slices.Compact(names), nil
 }
 
-// seriesColumns returns the columns in which the series of a query have a value.
+// seriesColumns returns the columns in which a series of the query has a value.
 func (p *plan) seriesColumns(ctx context.Context) ([]string, error) {
 	if !p.q.Exact {
 		return p.db.table.SeriesColumns(ctx, p.snap, p.chosen)
@@ -90,8 +89,8 @@ func (p *plan) appendSampleLabels(ctx context.Context, names []string) ([]string
 	return names, nil
 }
 
-// hasValue reports whether a row of a query has a value in a column of labels of samples. Its
-// conditions on stacks count if the query is exact.
+// hasValue reports whether a row of the query has a value in a column of sample labels. Conditions on
+// stacks count if the query is exact.
 func (p *plan) hasValue(ctx context.Context, column string) (bool, error) {
 	chosen := p.chosen
 	if !p.q.Exact {
@@ -108,15 +107,14 @@ func (p *plan) hasValue(ctx context.Context, column string) (bool, error) {
 	return false, nil
 }
 
-// LabelValues returns the sorted distinct values of a label in the profiles of a query. A name
-// refers to the label of the profile or, if the profile does not have it, to that of the
-// sample, as in a Selector.
+// LabelValues returns the sorted distinct values of a label in a query's profiles. A name refers to the
+// label of the profile or, if the profile lacks it, of the sample, as in a Selector.
 //
-// Labels of profiles are found like those of LabelNames: without Query.Exact no row is read, and
-// the cost is O(series x buckets). If samples have a label of the name, their values are read
-// from the rows, at the cost of columnstore.Table.Aggregate. Conditions on stacks and MaxBytes
-// apply only to rows that are read. Trace and span ids are numerous, so bound the time of the
-// query. Errors are those of Aggregate; an empty name is columnstore.ErrQuery.
+// Labels of profiles are found as in LabelNames: without Query.Exact no row is read, and the cost is
+// O(series x buckets). If samples have a label with this name, their values are read from the rows, at
+// the cost of columnstore.Table.Aggregate. Conditions on stacks and MaxBytes apply only to rows that are
+// read. Bound the query's time for trace and span ids, because they are numerous. Errors are those of
+// Aggregate. An empty name is columnstore.ErrQuery.
 func (db *DB) LabelValues(ctx context.Context, snap *columnstore.Snapshot, name string, q Query) ([]string, error) {
 	column := ColumnLabels + "." + name
 	p := db.plan(snap, q)
@@ -148,7 +146,7 @@ func (db *DB) LabelValues(ctx context.Context, snap *columnstore.Snapshot, name 
 	return slices.Compact(values), nil
 }
 
-// seriesValues returns the distinct values that the series of a query have in a column.
+// seriesValues returns the distinct values of the query's series in a column.
 func (p *plan) seriesValues(ctx context.Context, column string) ([]string, error) {
 	if !p.q.Exact {
 		return p.db.table.SeriesValues(ctx, p.snap, column, p.chosen)

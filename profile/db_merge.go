@@ -10,13 +10,11 @@ import (
 	"github.com/granarydb/granary/columnstore"
 )
 
-// Merge sums the values of one type in the profiles of a query, by stack. Gauges are means, see
-// Query.SumGauges. If the query selects nothing, or no profile has the type, the answer has no
-// stacks and there is no error.
+// Merge sums a type's values in a query's profiles, by stack. Gauges are means (Query.SumGauges). If the
+// query selects nothing, or no profile has the type, the answer has no stacks, without an error.
 //
-// It costs as much as columnstore.Table.Aggregate, about 5 to 10 ns a row, and 12 bytes a
-// stack. Locations are looked up later, by the methods of the answer. Errors are those of
-// CheckKinds.
+// It costs as much as columnstore.Table.Aggregate, about 5 to 10 ns a row, and 12 bytes a stack. The
+// methods of the answer look up locations later. Errors are those of CheckKinds.
 func (db *DB) Merge(ctx context.Context, snap *columnstore.Snapshot, t Type, q Query) (*Stacks, error) {
 	p := db.plan(snap, q, t)
 	groups, err := p.sum(ctx, p.types, columnstore.AggregateOptions{By: []string{ColumnStacktrace}, NoCounts: true})
@@ -27,14 +25,13 @@ func (db *DB) Merge(ctx context.Context, snap *columnstore.Snapshot, t Type, q Q
 	return newStacks(t, p.symbols(column), column.Codes, groups.Sums), nil
 }
 
-// MergeBy is Merge by labels. It returns the stacks of each combination of values of the named
-// labels, sorted by labels. A name refers to the label of the profile or, if the profile does
-// not have it, to that of the sample, as in a Selector. Without names there is one group, or
-// none if there are no samples.
+// MergeBy is Merge by labels. It returns the stacks for each combination of values of the named labels,
+// sorted by labels. A name refers to the label of the profile or, if the profile lacks it, of the sample,
+// as in a Selector. Without names there is one group, or none if there are no samples.
 //
-// It costs as much as columnstore.Table.Aggregate, and 50 bytes for each stack of a group, of
-// which 16 remain. The groups share the symbols of locations. Errors are those of CheckKinds;
-// an empty name is columnstore.ErrQuery.
+// It costs as much as columnstore.Table.Aggregate, and 50 bytes for each stack in a group, of which 16
+// remain. The groups share the symbols of locations. Errors are those of CheckKinds. An empty name is
+// columnstore.ErrQuery.
 func (db *DB) MergeBy(ctx context.Context, snap *columnstore.Snapshot, t Type, q Query, by ...string) ([]StackGroup, error) {
 	p, g := db.plan(snap, q, t), newGrouping(by)
 	groups, err := p.sum(ctx, p.types, columnstore.AggregateOptions{By: append([]string{ColumnStacktrace}, g.columns()...), NoCounts: true})
@@ -53,20 +50,19 @@ func (db *DB) MergeBy(ctx context.Context, snap *columnstore.Snapshot, t Type, q
 	return out, nil
 }
 
-// StackStep is the sum by stack of the samples of one step in time that share the requested
-// labels.
+// StackStep has the sums by stack for a step in time and a combination of the requested labels.
 type StackStep struct {
 	Time int64 // start of the step, in Unix nanoseconds
 	StackGroup
 }
 
-// MergeByStep is MergeBy by time as well: it returns the stacks of each step that has a sample,
-// such as a flame graph for each minute, sorted by time and then by labels. Steps are those of
-// RangeOptions.Step, and gauges are means in each step, as in Range: the Total of a step is the
-// Value of its Point there, a mean except for its rounding.
+// MergeByStep is MergeBy by time too: it returns the stacks of each step that has a sample, such as a
+// flame graph for each minute, sorted by time and then by labels. Steps are as in RangeOptions.Step.
+// Gauges are means in each step, as in Range: a step's Total is the Value of its Point there, except for
+// the rounding of a mean.
 //
-// It costs as much as MergeBy, and 200 bytes for each step of a group. Errors are those of
-// MergeBy; a negative step is columnstore.ErrQuery.
+// It costs as much as MergeBy, and 200 bytes for each step of a group. Errors are those of MergeBy. A
+// negative step is columnstore.ErrQuery.
 func (db *DB) MergeByStep(ctx context.Context, snap *columnstore.Snapshot, t Type, q Query, step time.Duration, by ...string) ([]StackStep, error) {
 	if step < 0 {
 		return nil, fmt.Errorf("%w: step %v: want at least 0", columnstore.ErrQuery, step)
@@ -112,10 +108,10 @@ func (db *DB) MergeByStep(ctx context.Context, snap *columnstore.Snapshot, t Typ
 	return out, nil
 }
 
-// groupedStack is the size of a stack of a group: the number of its group, its code and value.
+// groupedStack is a stack's size in a group: the number of its group, its code and its value.
 const groupedStack = 4 + 12
 
-// numbered returns the number of each row of groups, which number assigns in their order.
+// numbered returns the number of each row of groups. number assigns them in order.
 func (p *plan) numbered(groups *columnstore.Groups, number func(row int) uint32) ([]uint32, error) {
 	of := make([]uint32, len(groups.Sums))
 	if err := p.fits(groups, groupedStack*len(of)); err != nil {
@@ -127,10 +123,10 @@ func (p *plan) numbered(groups *columnstore.Groups, number func(row int) uint32)
 	return of, nil
 }
 
-// divide splits groups, whose first column is the stack, by the numbers of their rows. It returns
-// the stacks of each number below count, or nil for a number without rows.
+// divide splits groups by the numbers of their rows. The first column is the stack. It returns the stacks
+// of each number below count, or nil for a number without rows.
 func divide[N uint32 | uint64](p *plan, groups *columnstore.Groups, numbers []N, count int) []*Stacks {
-	ends := make([]int, count) // of each number's stacks
+	ends := make([]int, count) // end of each number's stacks
 	for _, n := range numbers {
 		ends[n]++
 	}

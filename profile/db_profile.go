@@ -9,21 +9,21 @@ import (
 	"github.com/granarydb/granary/columnstore"
 )
 
-// Profile merges the profiles of a query into one pprof profile. It has samples by stack and
-// labels, as go tool pprof -proto has them for files, but means of gauges unless
-// Query.SumGauges is set; the least time, the sum of the durations, and the greatest period.
-// Its sample types are the given ones, or those of all profiles, with 0 where a profile lacks
-// one; pprof keeps only the types that all have. It lacks the labels of whole profiles, and
-// comments, which the store does not keep, and the patterns drop_frames and keep_frames, which
-// inserts have applied. Without rows the profile has no samples.
+// Profile merges a query's profiles into one pprof profile. It has samples by stack and labels, as go
+// tool pprof -proto has them for files, but gauges are means unless Query.SumGauges is set. It has the
+// least time, the sum of the durations, and the greatest period. Its sample types are only, or the types
+// of all profiles, with 0 where a profile lacks a type; pprof keeps only types that all profiles have. It
+// lacks labels of whole profiles, and comments, because the store does not keep them, and the patterns
+// drop_frames and keep_frames, because inserts have applied them. Without rows the profile has no
+// samples.
 //
-// Profiles with the same time, duration, period and labels count as one. With Query.Function
-// or Frames, or a Selector of samples' labels, the profile has only the selected samples. With
+// Profiles with the same time, duration, period and labels count as one. With Query.Function or Frames,
+// or a Selector for labels of samples, the profile has only the selected samples. With
 // Query.NoSampleLabels it has samples by stack alone.
 //
-// It costs as much as three calls of columnstore.Table.Aggregate, and about 1 us a sample. The
-// profile belongs to the caller. Errors are those of CheckKinds for each type, and a MixedError
-// if the profiles have several period types; a Type or a Selector avoids that.
+// It costs as much as three calls of columnstore.Table.Aggregate, and about 1 us a sample. The profile
+// belongs to the caller. Errors are those of CheckKinds for each type, and a MixedError if the profiles
+// have several period types, which a Type or a Selector avoids.
 func (db *DB) Profile(ctx context.Context, snap *columnstore.Snapshot, q Query, only ...Type) (*pprof.Profile, error) {
 	p := db.plan(snap, q, only...)
 	types, err := p.outputTypes(ctx)
@@ -58,7 +58,8 @@ func (db *DB) Profile(ctx context.Context, snap *columnstore.Snapshot, q Query, 
 // sampleBytes is the size of a sample and its key in a map, without its stack.
 const sampleBytes = 200
 
-// sampleColumns returns the columns that tell the samples of a profile apart, and their types.
+// sampleColumns returns the columns that tell the samples of a profile apart, and the columns of their
+// types.
 func (p *plan) sampleColumns() []string {
 	by := []string{ColumnStacktrace, ColumnSampleType, ColumnSampleUnit}
 	if !p.q.NoSampleLabels {
@@ -92,9 +93,9 @@ func (p *plan) outputTypes(ctx context.Context) ([]Type, error) {
 	return inOrder(lists.all, present), nil
 }
 
-// inOrder returns the types of the first list that has all present types, so that a type whose
-// values are all zero is included. If no list has them all, it returns the present types, in
-// the order of the lists.
+// inOrder returns the types of the first list that has all present types, because that includes types
+// whose values are all zero. If no list has all of them, it returns the present types, in the order of
+// the lists.
 func inOrder(lists []typeList, present []Type) []Type {
 	var all, out typeSet
 	for _, l := range lists {
@@ -108,8 +109,8 @@ func inOrder(lists []typeList, present []Type) []Type {
 	return out.types
 }
 
-// shownFirst returns the name of the type to show first: the default of the first list whose
-// default is one of the types. The empty name means the last type, as in pprof.
+// shownFirst returns the name of the type to show first: the default of the first list whose default is
+// in types. An empty name means the last type, as in pprof.
 func shownFirst(lists []typeList, types []Type) string {
 	for _, l := range lists {
 		if i := slices.Index(types, l.shown(lists)); i >= 0 && i < len(types)-1 {
@@ -133,12 +134,12 @@ func (p *plan) addHeader(ctx context.Context, out *pprof.Profile) error {
 	return nil
 }
 
-// headers returns the times, durations and periods of profiles, and their labels.
+// headers returns the times, durations, periods and labels of profiles.
 func (p *plan) headers(ctx context.Context) (*columnstore.Groups, error) {
 	return p.read(ctx, p.chosen, columnstore.AggregateOptions{By: []string{ColumnTimestamp, ColumnDuration, ColumnPeriod, ColumnLabels}})
 }
 
-// joinHeader adds a row of headers to a profile, whose time is 0 before the first.
+// joinHeader adds a row of headers to a profile. The profile's time is 0 before the first.
 func joinHeader(out *pprof.Profile, headers *columnstore.Groups, row int) {
 	at, duration, period := headers.Columns[0].Values.Int64s[row], headers.Columns[1].Values.Int64s[row], headers.Columns[2].Values.Int64s[row]
 	if out.TimeNanos == 0 || at < out.TimeNanos {

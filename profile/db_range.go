@@ -10,13 +10,13 @@ import (
 	"github.com/granarydb/granary/columnstore"
 )
 
-// Point is the sum at one time, or a mean of gauges.
+// Point is the sum, or the mean of gauges, at a time.
 type Point struct {
 	Time  int64 // start of the step, in Unix nanoseconds
 	Value int64 // in Type.SampleUnit
 }
 
-// Line is a series over time: the sums of the profiles that share the requested labels.
+// Line is a series over time: the sums for one combination of the requested labels.
 type Line struct {
 	// Labels are the requested labels, sorted by name. Missing labels are omitted.
 	Labels []Label
@@ -24,31 +24,28 @@ type Line struct {
 	Points []Point
 }
 
-// RangeOptions are the options of Range. The zero value returns one line of all profiles, with
-// a point for each time.
+// RangeOptions are the options of Range. The zero value returns one line for all profiles, with a point
+// for each time.
 type RangeOptions struct {
-	// Step is the time from one point to the next. Points are at multiples of Step since 1970,
-	// and sum the values from their time up to the next multiple. 0 means a point for each
-	// time of a profile.
+	// Step is the time from one point to the next. Points are at multiples of Step since 1970, and sum
+	// the values from their time up to the next multiple. 0 means a point for each profile time.
 	Step time.Duration
-	// By names the labels to group by: each combination of their values is a line. A name
-	// refers to the label of the profile or, if the profile does not have it, to that of the
-	// sample, as in a Selector.
+	// By names the labels to group by: each combination of their values is a line. A name refers to the
+	// label of the profile or, if the profile lacks it, of the sample, as in a Selector.
 	By []string
-	// Top, if above 0, keeps only the lines with the greatest sums over all of their points.
-	// Among lines with equal sums, those with lesser labels are kept.
+	// Top, if above 0, keeps only the lines with the greatest sums over all their points. Among lines
+	// with equal sums, lines with lesser labels are kept.
 	Top int
 }
 
-// Range sums the values of one type in the profiles of a query over time, by labels. Lines are
-// sorted by their labels and belong to the caller.
+// Range sums a type's values in the profiles of a query over time, by labels. Lines are sorted by labels
+// and belong to the caller.
 //
-// Gauges are means: the point of a step with two heap profiles of a program is the mean of both
-// sizes, and that of two programs is the sum of their means. Query.SumGauges adds up all values.
+// Gauges are means: for a step with two heap profiles of one program, the point is the mean of both
+// sizes, and with two programs it is the sum of their means. Query.SumGauges adds up all values.
 //
-// It costs as much as columnstore.Table.Aggregate, 5 to 10 ns a row, and about 100 ns a point.
-// Errors are those of CheckKinds; a negative Step or Top, or an empty name, is
-// columnstore.ErrQuery.
+// It costs as much as columnstore.Table.Aggregate, 5 to 10 ns a row, and about 100 ns a point. Errors are
+// those of CheckKinds. A negative Step or Top, or an empty name, is columnstore.ErrQuery.
 func (db *DB) Range(ctx context.Context, snap *columnstore.Snapshot, t Type, q Query, opts RangeOptions) ([]Line, error) {
 	if opts.Step < 0 || opts.Top < 0 {
 		return nil, fmt.Errorf("%w: step %v, top %d: want at least 0", columnstore.ErrQuery, opts.Step, opts.Top)
@@ -58,7 +55,7 @@ func (db *DB) Range(ctx context.Context, snap *columnstore.Snapshot, t Type, q Q
 	if err != nil {
 		return nil, err
 	}
-	const point = 16 * 2 // doubled, since the points of a line grow
+	const point = 16 * 2 // doubled, because the points of a line grow
 	if err := p.fits(groups, point*len(groups.Sums)); err != nil {
 		return nil, err
 	}

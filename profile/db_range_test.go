@@ -79,8 +79,7 @@ func testRange(t *testing.T, db *DB) {
 	}
 }
 
-// The points of each line are the sums of the inserted values by step, for any step, with and
-// without buckets.
+// Each line's points are the sums of the inserted values by step, for any step, with and without buckets.
 func TestRangeSumsToMerge(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		db := openDB(t, Options{Bucket: rapid.SampledFrom([]time.Duration{0, -1, time.Minute}).Draw(t, "bucket")})

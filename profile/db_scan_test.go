@@ -18,8 +18,8 @@ import (
 	"github.com/granarydb/granary/columnstore"
 )
 
-// TestScanEqualsOracle checks that a scan returns the rows of a query, of one type or of all,
-// in each form. Stacks are names of functions, as in other answers.
+// TestScanEqualsOracle checks that a scan returns a query's rows, of one type or of all, in each form.
+// Stacks are names of functions, as in other answers.
 func TestScanEqualsOracle(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		db, facts, snap := drawSnapshot(t, 0, 5)

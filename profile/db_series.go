@@ -20,7 +20,7 @@ func compareLabels(a, b []Label) int {
 	})
 }
 
-// Source is one series: a type, and the labels of profiles that have this type.
+// Source is one series: a type, and the labels of profiles with this type.
 type Source struct {
 	Type   Type
 	Labels []Label // of the profiles, sorted by name
@@ -36,7 +36,7 @@ func (db *DB) Series(ctx context.Context, snap *columnstore.Snapshot, q Query) (
 	return db.plan(snap, q).sources(ctx)
 }
 
-// sources is DB.Series, of all types.
+// sources is DB.Series for all types.
 func (p *plan) sources(ctx context.Context) (sources []Source, err error) {
 	if p.q.Exact {
 		sources, err = p.readSources(ctx)
@@ -94,16 +94,15 @@ type ProfileInfo struct {
 	Duration int64   // nanoseconds
 	Period   int64   // in Type.PeriodUnit
 	Labels   []Label // of the profile, sorted by name
-	Total    int64   // sum of the values of selected samples, in Type.SampleUnit
+	Total    int64   // sum of the selected values, in Type.SampleUnit
 	Rows     int64   // number of these values
 }
 
-// Profiles returns the profiles that have selected samples with values of a type, sorted by
-// time, then by labels. Profiles with the same time, duration, period and labels count as one.
-// The slices belong to the caller.
+// Profiles returns the profiles with selected values of a type, sorted by time, then by labels. Profiles
+// with the same time, duration, period and labels count as one. The slices belong to the caller.
 //
-// It costs as much as columnstore.Table.Aggregate, 5 to 10 ns a row, and about 1 us a profile.
-// Errors are those of Aggregate.
+// It costs as much as columnstore.Table.Aggregate, 5 to 10 ns a row, and about 1 us a profile. Errors are
+// those of Aggregate.
 func (db *DB) Profiles(ctx context.Context, snap *columnstore.Snapshot, t Type, q Query) ([]ProfileInfo, error) {
 	p := db.plan(snap, q, t)
 	groups, err := p.read(ctx, p.chosen, columnstore.AggregateOptions{
@@ -131,8 +130,7 @@ func (db *DB) Profiles(ctx context.Context, snap *columnstore.Snapshot, t Type, 
 	return out, nil
 }
 
-// labelsAt returns the labels of a group, whose columns are those of ColumnLabels, in the order
-// of their names.
+// labelsAt returns a group's labels. columns are the columns of ColumnLabels in the order of their names.
 func labelsAt(columns []columnstore.GroupColumn, row int) []Label {
 	var labels []Label
 	for i := range columns {

@@ -8,27 +8,26 @@ import (
 	"github.com/granarydb/granary/columnstore"
 )
 
-// MergeByState is Merge by the state of an attribute at the time of each profile. It returns
-// the stacks of each state, sorted by kind and value, and then those of the samples whose
-// state is unknown, by the reason. Each sample is in one of these groups. Rows and states are
-// those of the snapshot: it contains the rows and the states of a transaction, or neither.
+// MergeByState is Merge by an attribute's state at each profile's time. It returns each state's stacks,
+// sorted by kind and value, and then the stacks of samples with an unknown state, by reason. Each sample
+// is in one of these groups. Rows and states come from the same snapshot: it has the rows and a
+// transaction's states, or neither.
 //
-// The time of a sample is that of its profile: the shorter the profiles are compared with the
-// states, the more exact the result. An ongoing interval is a state like any other. A history
-// ends with the latest instant written for any attribute; a later profile has StateNoInstant.
-// A Change at the profile's time, in the transaction that inserts the profile, avoids this,
-// even if the value stays the same. An attribute fed by Add is null after its last end.
+// A sample's time is its profile's time: the shorter the profiles are compared with the states, the more
+// exact the result. An open interval is a state like any other. A history ends with the latest instant
+// written for any attribute, and a later profile has StateNoInstant. A Change at the profile's time
+// avoids this, in the transaction that inserts the profile, even if the value stays the same. An
+// attribute written by Add is null after its last end.
 //
-// It costs two to three times as much as MergeBy by the labels of the path: the cost of
-// MergeBy, 10 to 20 ns a row, and 50 to 150 ns for each distinct pair of an attribute and a
-// time in a granule that the granule before it lacks (go test -bench MergeByState). It
-// allocates some hundred bytes for each distinct state and set of labels, and 28 for each
-// stack of a group, of which 12 remain.
+// It costs two to three times as much as MergeBy by the path's labels: the cost of MergeBy, 10 to 20 ns a
+// row, and 50 to 150 ns for each distinct pair of an attribute and a time in a granule that the previous
+// granule lacks (go test -bench MergeByState). It allocates some hundred bytes for each distinct state
+// and set of labels, and 28 for each stack in a group, of which 12 remain.
 //
 // Values of gauges are added up too, as with Query.SumGauges.
 //
-// Errors are those of CheckKinds and of columnstore.Snapshot.History, and columnstore.ErrQuery
-// if the history is nil, or if the path is empty or has a brace that does not enclose a label.
+// Errors are those of CheckKinds and of columnstore.Snapshot.History, and columnstore.ErrQuery if the
+// history is nil, or if the path is empty or has a brace that does not enclose a label.
 func (db *DB) MergeByState(ctx context.Context, snap *columnstore.Snapshot, t Type, q Query, states States) ([]StateStacks, error) {
 	j, err := newStateJoin(db, snap, states)
 	if err != nil {

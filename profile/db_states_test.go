@@ -171,7 +171,7 @@ func TestMergeByState_Errors(t *testing.T) {
 	}
 }
 
-// stateTotals returns the total of each group, by status or state.
+// stateTotals returns each group's total, by status or state.
 func stateTotals(t *testing.T, db *DB, snap *columnstore.Snapshot, states States) map[string]int64 {
 	t.Helper()
 	groups, err := db.MergeByState(ctx, snap, cpuCount, Query{}, states)

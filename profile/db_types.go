@@ -8,9 +8,9 @@ import (
 	"github.com/granarydb/granary/columnstore"
 )
 
-// Types returns the types that have rows in a snapshot, in the order in which their profiles
-// list them, and then the types that profiles list and that have no rows. It reads no rows and
-// costs O(series x buckets). Errors are those of columnstore.Table.Series.
+// Types returns the types with rows in a snapshot, in the order in which their profiles list them, and
+// then the listed types without rows. It reads no row and costs O(series x buckets). Errors are those of
+// columnstore.Table.Series.
 func (db *DB) Types(ctx context.Context, snap *columnstore.Snapshot) ([]Type, error) {
 	tuples, err := db.table.SeriesTuples(ctx, snap, typeColumns, columnstore.Expr{})
 	if err != nil {
@@ -38,12 +38,11 @@ func (db *DB) Types(ctx context.Context, snap *columnstore.Snapshot) ([]Type, er
 	return types.types, nil
 }
 
-// FindType resolves the name of a type as people write it: its sample type ("cpu"), with the
-// unit ("cpu:nanoseconds"), or in the form of Type.String. The empty name stands for the
-// default type of the profile that was inserted first, among profiles whose default type has a
-// name, or among all if none has. Profiles with the same types have one default type, that of
-// the first profile that names one, as in a merge by pprof. Errors wrap ErrUnknownType or
-// ErrAmbiguousType and list the choices.
+// FindType resolves the name of a type as people write it: its sample type ("cpu"), with the unit
+// ("cpu:nanoseconds"), or in the form of Type.String. The empty name stands for the default type of the
+// first inserted profile, among profiles with a named default type, or among all if none has. Profiles
+// with the same types have one default type, from the first profile that names one, as in a merge by
+// pprof. Errors wrap ErrUnknownType or ErrAmbiguousType and list the choices.
 func (db *DB) FindType(ctx context.Context, snap *columnstore.Snapshot, name string) (Type, error) {
 	lists, err := db.typeLists(snap)
 	if err != nil {
@@ -74,11 +73,10 @@ func (db *DB) FindType(ctx context.Context, snap *columnstore.Snapshot, name str
 	return found[0], nil
 }
 
-// DefaultType returns the type to show for a query that names none: the first default type of
-// the stored profiles, in the order of their insertion, of which the query selects rows. Types
-// with names precede those without. Profiles with the same types have one default type, as in
-// FindType, even if the query selects only some of them. If the query selects rows of no
-// default type, it is the type that FindType returns for the empty name.
+// DefaultType returns the type to show for a query that names none: the first default type, in the order
+// of insertion, of which the query selects rows. Named default types come first. Profiles with the same
+// types have one default type, as in FindType, even if the query selects only some of them. If the query
+// selects rows of no default type, the result is that of FindType for the empty name.
 func (db *DB) DefaultType(ctx context.Context, snap *columnstore.Snapshot, q Query) (Type, error) {
 	lists, err := db.typeLists(snap)
 	if err != nil {

@@ -27,8 +27,8 @@ func TestDefaultType(t *testing.T) {
 	}
 }
 
-// Range uses the label of a sample if the profile has no label of that name. Both sources of a
-// value contribute to one line.
+// Range uses a sample's label if the profile has no label of that name. Both sources of a value
+// contribute to one line.
 func TestRangeBySampleLabel(t *testing.T) {
 	db := testDB(t, Options{})
 	labelled := func(value string) map[string][]string { return map[string][]string{"who": {value}} }

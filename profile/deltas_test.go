@@ -21,7 +21,7 @@ import (
 	"github.com/granarydb/granary/internal/effort"
 )
 
-// valuesOf returns the values of a profile by stack and labels.
+// valuesOf returns a profile's values by stack and labels.
 func valuesOf(p *pprof.Profile) map[string][]int64 {
 	out := map[string][]int64{}
 	for _, s := range p.Sample {

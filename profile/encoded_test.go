@@ -15,8 +15,7 @@ import (
 	"github.com/granarydb/granary/columnstore"
 )
 
-// InsertEncoded gives the rows of the parsed profile. It neither changes nor retains the
-// bytes.
+// InsertEncoded gives the parsed profile's rows. It neither changes nor retains the bytes.
 func TestInsertEncoded(t *testing.T) {
 	p := makeProfile(start, "n:count m:count", stack{frames: "a +b c", values: []int64{1, 2}, labels: map[string][]string{"k": {"v"}}}, stack{frames: "c", values: []int64{0, 4}})
 	zipped, plain := encoded(t, p)

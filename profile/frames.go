@@ -9,19 +9,18 @@ import (
 	"github.com/granarydb/granary/internal/symbols"
 )
 
-// FrameCondition is a condition on the frames of a stack: one frame fulfils all that is set.
-// Patterns are not anchored; nil is not set. A FrameCondition without any setting holds for
-// every stack with a frame.
+// FrameCondition is a condition on a stack's frames: one frame must match all fields that are set.
+// Patterns are not anchored; nil is not set. A FrameCondition without any field holds for every stack
+// with a frame.
 type FrameCondition struct {
-	// Not reverses the condition: no frame fulfils all that is set.
+	// Not reverses the condition: no frame matches all fields that are set.
 	Not bool
-	// Name matches the name or the file of the function, or the file of the mapping, as the
-	// options -focus and -ignore of go tool pprof do. A function without a name has the name
-	// "" here.
+	// Name matches the name or file of the function, or the mapping's file, as the options -focus and
+	// -ignore of go tool pprof do. Here the name of a function without a name is "".
 	Name *regexp.Regexp
 	// Function matches Frame.Function, File matches Frame.File.
 	Function, File *regexp.Regexp
-	// Mapping and BuildID match those of the frame's Location.
+	// Mapping and BuildID match the fields of the frame's Location.
 	Mapping, BuildID *regexp.Regexp
 	// From and To bound the address of the frame's Location: From <= Address < To. Zero means
 	// no bound.
@@ -39,10 +38,10 @@ func (c FrameCondition) expr() columnstore.Expr {
 	return e
 }
 
-// frameExprs returns the conditions of a query on the frames of stacks.
+// frameExprs returns the query's conditions on frames.
 func (q *Query) frameExprs() []columnstore.Expr {
 	var all []columnstore.Expr
-	some := false // one of them holds only for stacks with a location
+	some := false // a condition holds only for stacks with a location
 	for _, c := range q.Frames {
 		all, some = append(all, c.expr()), some || !c.Not
 	}
@@ -55,8 +54,8 @@ func (q *Query) frameExprs() []columnstore.Expr {
 	return all
 }
 
-// hasRecord returns a condition that holds for rows whose stack has a location with a record
-// for which f returns true. f is safe for concurrent use.
+// hasRecord returns a condition that holds for rows whose stack has a location for whose record f returns
+// true. f is safe for concurrent use.
 func hasRecord(f func(record []byte) bool) columnstore.Expr {
 	return columnstore.HasElement(ColumnStacktrace, func(_ uuid.UUID, record []byte) bool { return f(record) })
 }

@@ -11,15 +11,14 @@ import (
 	"github.com/granarydb/granary/schema"
 )
 
-// IsGauge reports whether the values of a type are measured at an instant, such as the heap in
-// use: the sum of two such values of one program at two times has no meaning. Gauges are
-// recognised by the name of the sample type: inuse_..., goroutine..., threadcreate. See
-// Query.SumGauges.
+// IsGauge reports whether a type's values are measured at an instant, such as the heap in use. The sum of
+// such values of one program at two times has no meaning. Gauges are recognised by the sample type's
+// name: inuse_..., goroutine..., threadcreate (Query.SumGauges).
 func (t Type) IsGauge() bool {
 	return strings.HasPrefix(t.Sample, "inuse_") || strings.HasPrefix(t.Sample, "goroutine") || t.Sample == "threadcreate"
 }
 
-// means returns the groups of sums with the means of gauges, given the times that these are over.
+// means returns groups of sums as means of gauges over times.
 func (p *plan) means(ctx context.Context, times *gaugeTimes, opts columnstore.AggregateOptions) (*columnstore.Groups, error) {
 	by := len(opts.By)
 	for _, column := range times.labels {
@@ -44,17 +43,17 @@ func (p *plan) means(ctx context.Context, times *gaugeTimes, opts columnstore.Ag
 type gaugeTimes struct {
 	labels  []string         // the columns that make a source; nil if all numbers are equal
 	numbers map[string]int64 // by key
-	only    Type             // of rows without a column of it
-	stepped bool             // numbers are of steps
+	only    Type             // type of rows without a type column
+	stepped bool             // numbers are by step
 	given   map[string]int64 // Query.Times, by the value of the only label; else nil
 	key     []byte           // scratch
 }
 
-// gaugeBytes is the size of a key, a value and their place in a map.
+// gaugeBytes is a key's size, a value and their place in a map.
 const gaugeBytes = 100
 
-// gaugeTimes counts the times of the profiles of a query that have rows of the types, by
-// source and, if step is above 0, by step.
+// gaugeTimes counts the times of the query's profiles that have rows of the types, by source and, if step
+// is above 0, by step.
 func (p *plan) gaugeTimes(ctx context.Context, types []Type, step int64) (*gaugeTimes, error) {
 	if given := p.q.Times; given != nil {
 		return &gaugeTimes{given: given.Of, labels: []string{ColumnLabels + "." + given.Label}, only: types[0]}, nil
@@ -88,8 +87,7 @@ func (p *plan) gaugeTimes(ctx context.Context, types []Type, step int64) (*gauge
 	return t.simplified(groups), nil
 }
 
-// simplified returns t without labels and steps if they make no difference. The groups are
-// those that t was counted from.
+// simplified returns t without labels and steps if they make no difference. t was counted from groups.
 func (t *gaugeTimes) simplified(groups *columnstore.Groups) *gaugeTimes {
 	simple := &gaugeTimes{numbers: map[string]int64{}, only: t.only}
 	for row := range groups.Columns[0].Values.Int64s {
@@ -102,7 +100,7 @@ func (t *gaugeTimes) simplified(groups *columnstore.Groups) *gaugeTimes {
 	return simple
 }
 
-// number returns the number of times of the source of a row of groups, at least 1.
+// number returns the number of times of a row's source, at least 1.
 func (t *gaugeTimes) number(groups *columnstore.Groups, row int) int64 {
 	if t.given != nil {
 		return max(1, t.given[means.Text(groups.Column(t.labels[0]), row)])
@@ -110,8 +108,7 @@ func (t *gaugeTimes) number(groups *columnstore.Groups, row int) int64 {
 	return max(1, t.numbers[string(t.keyOf(groups, row))])
 }
 
-// keyOf returns the type, the source and the time of a row of groups. It is valid until the
-// next call.
+// keyOf returns the type, source and time of a row. It is valid until the next call.
 func (t *gaugeTimes) keyOf(groups *columnstore.Groups, row int) []byte {
 	typ := t.typeOf(groups, row)
 	t.key = means.AppendText(means.AppendText(t.key[:0], typ.Sample), typ.SampleUnit)
@@ -127,7 +124,7 @@ func (t *gaugeTimes) keyOf(groups *columnstore.Groups, row int) []byte {
 	return t.key
 }
 
-// typeOf returns the sample type and unit of a row of groups.
+// typeOf returns the sample type and unit of a row.
 func (t *gaugeTimes) typeOf(groups *columnstore.Groups, row int) Type {
 	if c := groups.Column(ColumnSampleType); c != nil {
 		return Type{Sample: c.Values.Strings[row], SampleUnit: groups.Column(ColumnSampleUnit).Values.Strings[row]}
@@ -135,7 +132,8 @@ func (t *gaugeTimes) typeOf(groups *columnstore.Groups, row int) Type {
 	return t.only
 }
 
-// divide divides the sums of gauges by the number of times of their source. The first columns tell means apart.
+// divide divides the sums of gauges by their source's number of times. The first `columns` columns tell
+// means apart.
 func (t *gaugeTimes) divide(groups *columnstore.Groups, columns int) {
 	d := means.Division{
 		Groups: groups, Columns: keyColumns(groups, columns), Apart: t.labels == nil,
@@ -150,8 +148,9 @@ func (t *gaugeTimes) divide(groups *columnstore.Groups, columns int) {
 	d.Divide()
 }
 
-// keyColumns returns the numbers of the first columns, together those that can have one label (grouping): groups
-// that differ in which of them has it are one.
+// keyColumns returns the indexes of the first `columns` columns. Columns that can have the same label
+// (grouping) are in one list, because groups that differ only in which of them has the label are one
+// group.
 func keyColumns(groups *columnstore.Groups, columns int) (all [][]int) {
 	place := map[string]int{} // in all
 	for i := range groups.Columns[:columns] {

@@ -48,8 +48,7 @@ func insertHeaps(t testing.TB, db *DB) {
 	heap(30, "q", both(5, 4)...)
 }
 
-// A merge of gauges is the mean over the times of a source, summed over the sources. Other
-// types are added up.
+// A merge of gauges is the mean over a source's times, summed over the sources. Other types are added up.
 func TestMergeOfGauges(t *testing.T) {
 	db := testDB(t, Options{})
 	insertHeaps(t, db)
@@ -274,7 +273,7 @@ func stacksOf(facts []fact, names string) int {
 	return len(stacks)
 }
 
-// timesOf returns the number of times of the source of a fact, in the step of the fact.
+// timesOf returns the number of times of a fact's source, in the fact's step.
 func timesOf(facts []fact, f *fact, q Query, step int64) int {
 	times := map[int64]bool{}
 	for i := range facts {

@@ -8,7 +8,7 @@ import (
 	"github.com/granarydb/granary/internal/rows"
 )
 
-// StackGroup is the sum by stack of the samples that share the requested labels.
+// StackGroup has the sums by stack for one combination of the requested labels.
 type StackGroup struct {
 	// Labels are the requested labels, sorted by name. Missing labels are omitted.
 	Labels []Label
@@ -18,11 +18,11 @@ type StackGroup struct {
 // grouping numbers the groups of rows that share labels.
 type grouping struct {
 	names  []string // sorted
-	starts []int    // by name: index of its first column; then the number of columns
+	starts []int    // index of a name's first column, by name; then the number of columns
 	labels [][]Label
 
 	index map[string]uint32 // group by key
-	key   []byte            // of the previous row: the values of its labels
+	key   []byte            // the values of the previous row's labels
 	next  []byte
 	last  uint32
 }
@@ -31,8 +31,8 @@ func newGrouping(by []string) *grouping {
 	return &grouping{names: slices.Compact(slices.Sorted(slices.Values(by))), index: map[string]uint32{}}
 }
 
-// columns returns the columns that can hold the labels. Of the columns of a name, the first in
-// which a row has a value counts.
+// columns returns the columns that can have the labels. Among a name's columns, the first with a value in
+// the row counts.
 func (g *grouping) columns() []string {
 	var columns []string
 	for _, name := range g.names {
@@ -46,8 +46,7 @@ func (g *grouping) columns() []string {
 	return columns
 }
 
-// group returns the number of the group of a row, from 0 up. Neighbouring rows are mostly in
-// one group.
+// group returns the number of a row's group, from 0 up. Neighbouring rows are mostly in the same group.
 func (g *grouping) group(columns []columnstore.GroupColumn, row int) uint32 {
 	g.next = g.next[:0]
 	for i := range g.names {
@@ -73,7 +72,7 @@ func (g *grouping) group(columns []columnstore.GroupColumn, row int) uint32 {
 	return i
 }
 
-// value returns the value of a label in a row, or "" if it has none.
+// value returns a label's value in a row, or "".
 func (g *grouping) value(columns []columnstore.GroupColumn, name, row int) string {
 	for c := g.starts[name]; c < g.starts[name+1]; c++ {
 		if value := means.Text(&columns[c], row); value != "" {

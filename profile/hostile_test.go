@@ -274,7 +274,7 @@ func TestParseBombs(t *testing.T) {
 	}
 }
 
-// P5: the size at the end of a gzip file is not trusted.
+// P5: the size at a gzip file's end is not trusted.
 func TestGzipSaysTooMuch(t *testing.T) {
 	zipped := gzipped(t, smallest())
 	copy(zipped[len(zipped)-4:], "\xff\xff\xff\xff")

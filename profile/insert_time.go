@@ -7,13 +7,13 @@ import (
 	codec "github.com/granarydb/granary/profile/pprof"
 )
 
-// leastTime is the least plausible time of a profile: 1980 in Unix nanoseconds. Seconds,
-// milliseconds and microseconds of today, taken for nanoseconds, are all in January 1970.
+// leastTime is the least plausible time of a profile: 1980 in Unix nanoseconds. Today's time in seconds,
+// milliseconds or microseconds, taken for nanoseconds, is in January 1970.
 var leastTime = time.Date(1980, 1, 1, 0, 0, 0, 0, time.UTC).UnixNano()
 
-// timeOf returns the time of the rows of a profile in Unix nanoseconds. A profile without a time,
-// or with one in another unit, is ErrProfile: its rows would be in 1970, where no question
-// about the present finds them and retention drops them.
+// timeOf returns the time of a profile's rows in Unix nanoseconds. A profile without a time, or with a
+// time in another unit, is ErrProfile, because its rows would be in 1970, where no query for the present
+// finds them and retention drops them.
 func (opts InsertOptions) timeOf(f *codec.Flat) (int64, error) {
 	switch {
 	case f.Time >= leastTime:
@@ -27,7 +27,7 @@ func (opts InsertOptions) timeOf(f *codec.Flat) (int64, error) {
 	return opts.Time.UnixNano(), nil
 }
 
-// timeUnit names the unit in which a time is between 1980 and 2100.
+// timeUnit names the unit in which the time at is between 1980 and 2100.
 func timeUnit(at int64) string {
 	for _, unit := range []struct {
 		name  string

@@ -10,20 +10,19 @@ import (
 type Location struct {
 	Mapping string // file of the binary, empty if unknown
 	BuildID string // of the binary, empty if unknown
-	// Address is the address in the file of the binary: the address in the process, less the
-	// start of its mapping, plus the mapping's offset.
+	// Address is the address in the binary's file: the address in the process, minus the start of its
+	// mapping, plus the mapping's offset.
 	Address uint64
 	Frames  []Frame // innermost first, at least one
 }
 
-// ErrLocation reports bytes that are not the record of a location.
+// ErrLocation reports bytes that are not a location's record.
 var ErrLocation = codec.ErrLocation
 
-// DecodeLocation decodes the record of a location, which columnstore.ScanOptions.Elements and
-// columnstore.HasElement receive. An empty record is a location without symbols: its only
-// frame is "<unknown>". The Location belongs to the caller and shares no memory with the
-// record. The error wraps ErrLocation. DecodeLocation costs about 1 us, and is safe for
-// concurrent use.
+// DecodeLocation decodes a location's record, as passed to columnstore.ScanOptions.Elements and
+// columnstore.HasElement. An empty record is a location without symbols, with "<unknown>" as its only
+// frame. The Location belongs to the caller and shares no memory with the record. The error wraps
+// ErrLocation. DecodeLocation costs about 1 us, and is safe for concurrent use.
 func DecodeLocation(record []byte) (Location, error) {
 	l, err := codec.ParseLocation(record)
 	if err != nil {
@@ -38,7 +37,7 @@ func DecodeLocation(record []byte) (Location, error) {
 	return out, nil
 }
 
-// Frame is one function call in a stack: Function, File, Line, Inlined and Mapping.
+// Frame is a function call in a stack: Function, File, Line, Inlined and Mapping.
 type Frame = tree.Frame
 
 // frameOf returns a frame of a location. Frame 0 is the innermost.

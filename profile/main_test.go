@@ -55,7 +55,7 @@ func testDB(t testing.TB, opts Options) *DB {
 	return db
 }
 
-// view returns a snapshot that is closed at the end of the test.
+// view returns a snapshot that is closed at the test's end.
 func view(t testing.TB, db *DB) *columnstore.Snapshot {
 	t.Helper()
 	snap, err := db.store.Snapshot()
@@ -166,7 +166,7 @@ func stackKey(s *pprof.Sample) string {
 	for _, l := range s.Location {
 		b.WriteString("\n ")
 		if m := l.Mapping; m != nil {
-			// The offset of the code in the file, which a symboliser looks up.
+			// The code's offset in the file, which a symboliser looks up.
 			fmt.Fprintf(&b, " %s+%x", cmpOr(m.BuildID, m.File), l.Address-m.Start+m.Offset)
 		} else {
 			fmt.Fprintf(&b, " %x", l.Address)

@@ -26,7 +26,7 @@ func (f *fact) functions() []string {
 	return strings.Fields(strings.NewReplacer(" +", " ", "+", " ", "?", "[app]").Replace(f.stack))
 }
 
-// label returns the value of a name in a Selector.
+// label returns a name's value in a Selector.
 func (f *fact) label(name string) string { return cmp.Or(f.labels[name], f.sample[name]) }
 
 func (f *fact) chosen(t Type, q Query) bool {

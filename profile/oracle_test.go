@@ -135,7 +135,7 @@ func checkStacks(t *rapid.T, step string, db *DB, snap *columnstore.Snapshot, of
 	checkFlameGraph(t, got)
 }
 
-// framesOf returns the frames of a sample, named as Frame specifies.
+// framesOf returns a sample's frames, named as Frame specifies.
 func framesOf(s *pprof.Sample) []Frame {
 	var frames []Frame
 	for _, l := range s.Location {
@@ -290,7 +290,7 @@ func drawLabels(t *rapid.T, s *pprof.Sample) {
 	}
 }
 
-// Insert keeps the labels of a profile in memory that was never encoded.
+// Insert keeps a profile's labels in memory that was never encoded.
 func TestInsertKeepsLabelsOfMemory(t *testing.T) {
 	db := testDB(t, Options{})
 	p := makeProfile(start, "n:count", stack{

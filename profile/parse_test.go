@@ -17,7 +17,7 @@ import (
 	"github.com/granarydb/granary/columnstore"
 )
 
-// encoded returns the encoding of a profile, gzipped and plain.
+// encoded returns a profile's encoding, gzipped and plain.
 func encoded(t testing.TB, p *pprof.Profile) (zipped, plain []byte) {
 	t.Helper()
 	var z, u bytes.Buffer

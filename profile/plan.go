@@ -11,37 +11,36 @@ import (
 	"github.com/granarydb/granary/internal/symbols"
 )
 
-// plan is a question about a snapshot, compiled once: nothing derives a condition from its Query
-// again. What an answer needs besides the conditions is resolved from the plan: the kinds of its
-// sources, the times that means of gauges are over, and the sums of its groups, in this order
-// (decision 0042).
+// plan is a query of a snapshot, compiled once, because nothing must derive a condition from its Query
+// again. Everything else that an answer needs is resolved from the plan, in this order: the kinds of its
+// sources, the times for means of gauges, and the sums of its groups (decision 0042).
 //
-// A plan belongs to one goroutine and to one answer.
+// A plan belongs to one goroutine and one answer.
 type plan struct {
 	db         *DB
 	snap       *columnstore.Snapshot
-	types      []Type           // of the values; empty for all types
-	conditions                  // of q
-	chosen     columnstore.Expr // the rows of the types that the query chooses
-	q          Query            // its settings: the conditions are compiled
+	types      []Type           // types of the values; empty for all types
+	conditions                  // compiled from q
+	chosen     columnstore.Expr // rows of the chosen types
+	q          Query            // for its settings, because its conditions are compiled
 }
 
-// conditions are the conditions of a query on rows, by what they depend on. They are parts of And.
+// conditions are a query's conditions on rows, by what they depend on. Each is an operand of And.
 type conditions struct {
 	samples  []columnstore.Expr // on labels and on other columns
 	times    []columnstore.Expr
 	stacks   []columnstore.Expr
-	profiles []columnstore.Expr // on the labels of profiles, without those of samples
+	profiles []columnstore.Expr // on labels of profiles, without labels of samples
 }
 
-// plan compiles a query of the values of types, or of all values without types.
+// plan compiles a query for the values of types, or for all values if there are no types.
 func (db *DB) plan(snap *columnstore.Snapshot, q Query, types ...Type) *plan {
 	p := &plan{db: db, snap: snap, types: types, conditions: q.compile(), q: q}
 	p.chosen = p.rows(types)
 	return p
 }
 
-// rows returns the condition that a row is chosen and is of one of the types, if there are any.
+// rows returns the condition that a row is chosen and has one of the types, if any.
 func (c *conditions) rows(types []Type) columnstore.Expr {
 	return columnstore.And(slices.Concat(c.samples, ofTypes(types), c.times, c.stacks)...)
 }
@@ -51,13 +50,13 @@ func (c *conditions) series(types []Type) columnstore.Expr {
 	return columnstore.And(slices.Concat(c.samples, ofTypes(types), c.times)...)
 }
 
-// ofProfiles returns the condition that a row is of a chosen profile, whether or not its sample is
+// ofProfiles returns the condition that a row belongs to a chosen profile, whether or not its sample is
 // chosen.
 func (c *conditions) ofProfiles(types []Type) columnstore.Expr {
 	return columnstore.And(slices.Concat(ofTypes(types), c.times, c.profiles)...)
 }
 
-// ofTypes returns the condition that a row is of one of the types, or none without types.
+// ofTypes returns the condition that a row has one of the types, or no condition without types.
 func ofTypes(types []Type) []columnstore.Expr {
 	if len(types) == 0 {
 		return nil
@@ -74,10 +73,10 @@ func ofTypes(types []Type) []columnstore.Expr {
 	return []columnstore.Expr{columnstore.Or(either...)}
 }
 
-// sum adds up the values of the chosen rows by the columns of opts, given the types of these rows.
-// It returns a MixedError instead of a sum of several kinds. Gauges become means over the times of
-// each source, unless the query sums them. A group can come in several rows, to be added, and a
-// column of stacks can follow the others.
+// sum adds up the values of the chosen rows by the columns of opts. types are the types of these rows. It
+// returns a MixedError instead of a sum over several kinds. Gauges become means over each source's times,
+// unless the query sums them. A group can come in several rows, which the caller adds up, and a column of
+// stacks can follow the others.
 func (p *plan) sum(ctx context.Context, types []Type, opts columnstore.AggregateOptions) (*columnstore.Groups, error) {
 	if err := p.oneKind(ctx, types, labelsOf(opts.By)); err != nil {
 		return nil, err
@@ -107,8 +106,8 @@ func labelsOf(columns []string) (labels []string) {
 	return labels
 }
 
-// sums adds up the values of the chosen rows. If the query has a path of functions, the columns of
-// opts include the stack, and the groups are those under the path.
+// sums adds up the values of the chosen rows. If the query has a path of functions, the columns of opts
+// include the stack, and only groups under the path are returned.
 func (p *plan) sums(ctx context.Context, opts columnstore.AggregateOptions) (*columnstore.Groups, error) {
 	opts.Sum = ColumnValue
 	groups, err := p.read(ctx, p.chosen, opts)
@@ -119,20 +118,19 @@ func (p *plan) sums(ctx context.Context, opts columnstore.AggregateOptions) (*co
 	return groups, err
 }
 
-// read groups the rows for which a condition holds, within the memory of the query.
+// read groups the rows that match where, within the query's memory.
 func (p *plan) read(ctx context.Context, where columnstore.Expr, opts columnstore.AggregateOptions) (*columnstore.Groups, error) {
 	opts.Where, opts.MaxBytes, opts.Time = where, p.q.MaxBytes, ColumnTimestamp
 	return p.db.table.Aggregate(ctx, p.snap, opts)
 }
 
-// symbols returns the symbols of an answer, whose locations lack the frames that the query
-// leaves out.
+// symbols returns an answer's symbols. Locations lack the frames that the query hides.
 func (p *plan) symbols(stacks *columnstore.GroupColumn) *symbols.Resolver {
 	return symbols.New(stacks.Lists, stacks.Codes, p.q.Hide, p.q.Show)
 }
 
-// fits returns an error if the groups, and an answer of the given size that is made from them,
-// exceed Query.MaxBytes together.
+// fits returns an error if the groups, and an answer of `answer` bytes that is made from them, exceed
+// Query.MaxBytes together.
 func (p *plan) fits(groups *columnstore.Groups, answer int) error {
 	if p.q.MaxBytes <= 0 {
 		return nil

@@ -38,8 +38,7 @@ func newPprofBuilder(p *plan, types []Type, groups *columnstore.Groups) *pprofBu
 	return b
 }
 
-// addSamples adds one sample for each stack and set of labels of some rows, with a value for each
-// sample type.
+// addSamples adds a sample for each stack and set of labels in rows, with a value for each sample type.
 func (b *pprofBuilder) addSamples(rows []int) {
 	type key struct {
 		stack  uint32
@@ -75,7 +74,7 @@ func (b *pprofBuilder) addSamples(rows []int) {
 	}
 }
 
-// sampleLabels is the labels of one sample in the form of pprof.
+// sampleLabels has a sample's labels in pprof's form.
 type sampleLabels struct {
 	text    map[string][]string
 	numbers map[string][]int64
@@ -124,7 +123,7 @@ func (b *pprofBuilder) labels(row int) sampleLabels {
 	return l
 }
 
-// put sets the k-th value of a label. It extends the values if necessary.
+// put sets the k-th value of a label, and extends the values if necessary.
 func put[T any](values []T, k int, v T) []T {
 	if k >= len(values) {
 		values = append(values, make([]T, k+1-len(values))...)

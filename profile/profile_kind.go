@@ -10,26 +10,26 @@ import (
 	"strings"
 )
 
-// NameLabel is the label with the name of a kind of profiles, such as mutex. Pyroscope, Parca
-// and Prometheus call it so. A selector can have the name in front of its braces.
+// NameLabel is the label with the name of a kind of profiles, such as mutex. Pyroscope, Parca and
+// Prometheus use the same name. A selector can have the value in front of its braces.
 const NameLabel = "__name__"
 
 // ErrMixed reports profiles that cannot be combined because they measure different things.
 var ErrMixed = errors.New("profiles of different kinds")
 
-// ProfileKind is a kind of profiles: those with one value of NameLabel, or all without it, and
-// with one set of sample types. A type that two kinds have can be two quantities. The delays of
-// Go's block and mutex profiles have equal names and units, and their sum counts nothing.
+// ProfileKind is a kind of profiles: the profiles with one value of NameLabel, or all without it, and
+// with one set of sample types. If two kinds have the same type, it can be two quantities: the delays of
+// Go's block and mutex profiles have equal names and units, but their sum has no meaning.
 type ProfileKind struct {
 	// Name is the value of NameLabel, or "".
 	Name string
-	// Types are the types that the profiles list, in the order of the first of them. For rows
-	// inserted as Arrow records, they are the types of the rows.
+	// Types are the types that the profiles list, in the order of the first profile. For rows inserted as
+	// Arrow records, they are the types of the rows.
 	Types []Type
-	// Sources are the labels of the profiles, sorted by name: one entry for each set of labels.
+	// Sources has an entry for each set of labels of the profiles. Labels are sorted by name.
 	Sources [][]Label
-	// Selector is a selector for the profiles of this kind and for none of the other kinds of the
-	// same answer, or "" if no single label separates the kinds, or only by many values.
+	// Selector selects the profiles of this kind and of no other kind in the same answer. It is "" if no
+	// single label separates the kinds, or only by many values.
 	Selector string
 }
 
@@ -38,13 +38,12 @@ func (k ProfileKind) String() string {
 	return strings.TrimSpace(k.Name + " (" + names(k.Types, Type.sampleName) + ")")
 }
 
-// MixedError reports a question whose answer would combine profiles of several kinds. It wraps
-// ErrMixed.
+// MixedError reports a query whose answer would combine profiles of several kinds. It wraps ErrMixed.
 type MixedError struct {
 	// Type is the type that several kinds have.
 	Type Type
-	// Periods reports that DB.Profile was asked for profiles with different period types, which no
-	// one profile can have. Type is then zero.
+	// Periods reports that DB.Profile was called for profiles with different period types, which one
+	// profile cannot have. Type is then zero.
 	Periods bool
 	// Kinds are the kinds, at least two.
 	Kinds []ProfileKind
@@ -53,7 +52,7 @@ type MixedError struct {
 // Unwrap returns ErrMixed.
 func (e *MixedError) Unwrap() error { return ErrMixed }
 
-// Error lists the first kinds, and what chooses one.
+// Error lists the first kinds, and a selector for one.
 func (e *MixedError) Error() string {
 	const most = 8
 	var kinds, selectors []string
@@ -82,8 +81,8 @@ func (e *MixedError) Error() string {
 	return text + ", or set Query.SumKinds"
 }
 
-// separate sets the selectors of kinds: those of the first label, NameLabel before all others,
-// of which no two kinds have a value in common.
+// separate sets the selectors of kinds by the first label, NameLabel before all others, for which no two
+// kinds have a common value.
 func separate(kinds []ProfileKind) {
 	labels := map[string]bool{}
 	for _, k := range kinds {
@@ -104,8 +103,8 @@ func separate(kinds []ProfileKind) {
 	}
 }
 
-// separateBy returns a selector for each kind by the values of one label, or nil if two kinds
-// share a value or one has many.
+// separateBy returns a selector for each kind by a label's values, or nil if two kinds share a value or a
+// kind has many.
 func separateBy(kinds []ProfileKind, label string) []string {
 	const most = 2
 	kindOf := map[string]int{}
@@ -131,8 +130,8 @@ func separateBy(kinds []ProfileKind, label string) []string {
 	return selectors
 }
 
-// selectorOf returns a selector for values of a label, where "" stands for profiles without it.
-// It is "" if there is none: a pattern is UTF-8.
+// selectorOf returns a selector for values of a label, where "" stands for profiles without it. It
+// returns "" if there is none, because a pattern must be UTF-8.
 func selectorOf(label string, values []string) string {
 	condition := "=" + strconv.Quote(values[0])
 	if len(values) > 1 {
@@ -151,7 +150,7 @@ func selectorOf(label string, values []string) string {
 	return ""
 }
 
-// valueOf returns the value of a label, or "" without it.
+// valueOf returns a label's value, or "".
 func valueOf(labels []Label, name string) string {
 	for _, l := range labels {
 		if l.Name == name {

@@ -7,103 +7,96 @@ import (
 	"github.com/granarydb/granary/internal/symbols"
 )
 
-// Query chooses profiles and samples. The zero Query chooses all. A Query is safe for
-// concurrent use.
+// Query chooses profiles and samples. The zero Query chooses all. A Query is safe for concurrent use.
 //
-// One profile is chosen by its time, From: t, To: t+1, and a Selector of its labels;
-// DB.Profiles lists the profiles. One trace or span is chosen by the Selector {trace_id="..."}
-// or {span_id="..."}, with its id in lower or in upper case. DB.InsertEncoded describes the
-// spelling in profiles that is found fast.
+// A profile is chosen by its time, From: t, To: t+1, and a Selector for its labels. DB.Profiles lists the
+// profiles. A trace or span is chosen by the Selector {trace_id="..."} or {span_id="..."}, with its id in
+// lower or upper case. DB.InsertEncoded describes the spelling that is found fast.
 type Query struct {
 	// Selector chooses by label.
 	Selector Selector
 	// From and To bound the times of profiles in Unix nanoseconds: From <= time < To. Zero
 	// means no bound.
 	From, To int64
-	// Function chooses the samples that have a function with a matching name in their stack.
-	// Names are those of Frame.Function, of any frame. The pattern is not anchored; nil
-	// chooses all. It is tried once for each distinct name. It costs 50 to 150 ns for each
-	// distinct stack of the generations of the query, or less if few series are left. Each
-	// generation has its own record of a location. If the location came into a generation
-	// without symbols, in an Arrow record, its name is "<unknown>" here, even if other
+	// Function chooses the samples that have a function with a matching name in their stack, as in
+	// Frame.Function of any frame. The pattern is not anchored; nil chooses all. It is matched once for
+	// each distinct name. It costs 50 to 150 ns for each distinct stack in the query's generations, or
+	// less if few series are left. Each generation has its own record of a location. If a location came
+	// into a generation without symbols, in an Arrow record, its name is "<unknown>" here, even if other
 	// generations have its symbols.
 	Function *regexp.Regexp
-	// Frames chooses the samples for whose stack all conditions hold. If there are any, a
-	// sample without a stack is not chosen, as with -focus and -ignore of go tool pprof. A
-	// condition costs about as much as Function, and 1 us for each distinct location. Of a
-	// location that came into a generation without symbols, the conditions see no symbols.
+	// Frames chooses the samples for whose stack all conditions hold. If there are any, a sample without
+	// a stack is not chosen, as with -focus and -ignore of go tool pprof. A condition costs about as much
+	// as Function, and 1 us for each distinct location. For a location that came into a generation
+	// without symbols, the conditions see no symbols.
 	Frames []FrameCondition
-	// Hide and Show choose the frames of an answer, as the options -hide and -show of go tool
-	// pprof do, by the patterns of FrameCondition.Name. Frames that match Hide are left out;
-	// of the rest, only those that match Show are kept, and those that have lines but no
-	// function. Show leaves out addresses without lines. nil leaves out no frame. Samples
-	// without any frame left are not chosen, by any question.
+	// Hide and Show choose an answer's frames, as the options -hide and -show of go tool pprof do, by the
+	// patterns of FrameCondition.Name. Frames that match Hide are removed. From the rest, only frames
+	// that match Show are kept, and frames that have lines but no function. Show removes addresses
+	// without lines. nil removes no frame. No query chooses samples without any frame left.
 	//
-	// Stacks that differ only in frames that are left out stay apart, as in pprof: Stacks.Len
-	// counts each of them. A Scan chooses the rows, but their stacks are complete. The cost is
-	// that of a condition, and that of decoding the locations of the answer.
+	// Stacks that differ only in removed frames stay apart, as in pprof, and Stacks.Len counts each. A
+	// Scan chooses the rows, but their stacks are complete. The cost is that of a condition, and of
+	// decoding the answer's locations.
 	Hide, Show *regexp.Regexp
-	// Under chooses the samples whose outermost functions have these names, the outermost first:
-	// those of one call path, with its callees. Names are those of Frame.Function, of the frames
-	// that Hide and Show leave. DB.Merge, MergeBy, MergeByStep, MergeByState, Range and Profile
-	// choose these samples. Other questions, the times of a Profile, and a Scan, choose all that have
-	// the last of the functions anywhere in their stack, as Function does. The cost is that of
-	// Function, and 20 ns for each frame of the groups by stack, which a Range makes only for this.
+	// Under chooses the samples whose outermost functions have these names, outermost first: the samples
+	// of one call path, with its callees. Names are those of Frame.Function, in the frames that Hide and
+	// Show keep. DB.Merge, MergeBy, MergeByStep, MergeByState, Range and Profile choose these samples.
+	// Other queries, the times of a Profile, and a Scan choose all samples that have the last of the
+	// functions anywhere in their stack, as Function does. The cost is that of Function, and 20 ns for
+	// each frame of the groups by stack, which a Range makes only for this.
 	Under []string
-	// Where chooses samples by their row: one more condition, on columns of Schema. The zero Expr
-	// chooses all. Which profiles a mean of gauges counts does not depend on it, nor do answers
-	// about labels without Exact.
+	// Where chooses samples by their row: one more condition, on columns of Schema. The zero Expr chooses
+	// all. It does not affect which profiles a mean of gauges counts, nor answers about labels without
+	// Exact.
 	Where columnstore.Expr
-	// SumGauges adds up the values of gauges (Type.IsGauge). By default DB.Merge, MergeBy,
-	// MergeByStep, Range and Profile answer with means of gauges: for each source the mean over
-	// the times of its profiles, or with steps over its times in a step, and the sum of these
-	// over the sources. A source is the profiles with equal labels. A profile counts, even if the
-	// query selects none of its samples, if the query selects its time and labels and it has a
-	// value of the type other than zero. A stack is less than 1 from its mean, and the total is
-	// rounded once. Means cost one more columnstore.Table.Aggregate, by time and labels, so that
-	// a Merge takes three times as long (BenchmarkMergeGauges), and if sources have different
-	// numbers of times, 200 bytes a stack of a source.
+	// SumGauges adds up the values of gauges (Type.IsGauge). By default DB.Merge, MergeBy, MergeByStep,
+	// Range and Profile answer with means of gauges: the mean over the times of a source's profiles, or
+	// with steps over its times in a step, added up over the sources. A source is the profiles with equal
+	// labels. A profile counts if the query selects its time and labels and it has a nonzero value of the
+	// type, even if the query selects none of its samples. A stack is less than 1 from its mean, and the
+	// total is rounded once. Means cost one more columnstore.Table.Aggregate, by time and labels, so that
+	// a Merge takes three times as long (BenchmarkMergeGauges), and 200 bytes for each stack of a source
+	// if sources have different numbers of times.
 	SumGauges bool
-	// SumKinds adds up the values of profiles of several kinds (ProfileKind). By default DB.Merge,
-	// MergeBy, MergeByStep, MergeByState, Range and Profile return a MixedError if rows of one type
-	// that they would add up are of several kinds. MergeBy, MergeByStep and Range do not add up
-	// groups: by NameLabel, each group is of one name.
+	// SumKinds adds up the values from profiles of several kinds (ProfileKind). By default DB.Merge,
+	// MergeBy, MergeByStep, MergeByState, Range and Profile return a MixedError if they would add up rows
+	// of a type from several kinds. MergeBy, MergeByStep and Range do not add up groups: by NameLabel,
+	// each group has one name.
 	SumKinds bool
-	// Without names labels of profiles that do not tell sources apart, such as the name of a
-	// file, where there is one file a time. It matters only to means of gauges.
+	// Without names labels of profiles that do not tell sources apart, such as a file's name, if there is
+	// a file for each time. It only matters to means of gauges.
 	Without []string
-	// Times, if not nil, has the numbers of times of the sources of gauges, which their means are over,
-	// in place of those of the profiles in the store. Each profile there is a sum over some times, as
-	// DB.SourceProfiles returns them. It has no steps.
+	// Times, if not nil, has the numbers of times for means of gauges, by source, instead of the profiles
+	// in the store. Each profile in the store is then a sum over several times, as DB.SourceProfiles
+	// returns them. It has no steps.
 	Times *Times
-	// NoSampleLabels makes DB.Profile leave out the labels of samples. Samples of one stack are
-	// then one. Other questions ignore it.
+	// NoSampleLabels makes DB.Profile omit the labels of samples. Samples with the same stack are then
+	// one sample. Other queries ignore it.
 	NoSampleLabels bool
-	// Exact makes DB.LabelNames, LabelValues and Series answer with the names, values and series
-	// of the rows that the query selects. Without it they read almost no rows: bounds on time
-	// choose whole time buckets, and conditions on samples are assumed to hold. Other questions
-	// are always exact.
+	// Exact makes DB.LabelNames, LabelValues and Series answer with the names, values and series of the
+	// rows that the query selects. Without it they read almost no rows: bounds on time choose whole time
+	// buckets, and conditions on samples are assumed to hold. Other queries are always exact.
 	//
-	// It costs one columnstore.Table.Aggregate by series: about 0.3 us for each series of a
-	// bucket within the bounds on time, whatever its rows, and 3 to 10 ns for each row of a
-	// bucket that From or To divides, or of all buckets with conditions on samples
-	// (BenchmarkExactLabels).
+	// It costs one columnstore.Table.Aggregate by series: about 0.3 us for each series of a bucket within
+	// the bounds on time, whatever its rows, and 3 to 10 ns for each row in a bucket that From or To
+	// divides, or in all buckets with conditions on samples (BenchmarkExactLabels).
 	Exact bool
-	// MaxBytes bounds the accounted memory of an answer: its groups and their results. Beyond
-	// it the error is columnstore.ErrQueryMemory. 0 or less means no bound. The bound applies
-	// to questions that read rows, and to each read separately if a question needs two. It
-	// does not count the results of an answer's methods, nor the stacks of DB.Profile.
+	// MaxBytes bounds the accounted memory of an answer: its groups and their results. Beyond it the
+	// error is columnstore.ErrQueryMemory. 0 or less means no bound. The bound applies to queries that
+	// read rows, and to each read separately if a query needs two. It includes neither the results of an
+	// answer's methods nor the stacks of DB.Profile.
 	MaxBytes int64
 }
 
-// Expr returns the query as a condition on rows. If types are given, the rows must be of one
-// of them. The condition is safe for concurrent use.
+// Expr returns the query as a condition on rows. If types are given, the rows must have one of them. The
+// condition is safe for concurrent use.
 func (q Query) Expr(types ...Type) columnstore.Expr {
 	c := q.compile()
 	return c.rows(types)
 }
 
-// compile returns the conditions of the query.
+// compile returns the query's conditions.
 func (q *Query) compile() (c conditions) {
 	c.samples = []columnstore.Expr{q.Selector.Expr(), q.Where}
 	c.profiles = q.Selector.profileExprs()

@@ -14,9 +14,9 @@ import (
 // DefaultBucket is the default bucket width of the profiling schema.
 const DefaultBucket = 15 * time.Minute
 
-// The columns of the profiling schema: those of Parca RFC-001, and trace and span ids.
-// The name of a column is that of its constant in lower case, such as sample_type. ColumnLabels,
-// ColumnPprofLabels and ColumnPprofNumLabels are families.
+// The profiling schema's columns: the columns of Parca RFC-001, and trace and span ids. A column's name
+// is that of its constant in lower case, such as sample_type. ColumnLabels, ColumnPprofLabels and
+// ColumnPprofNumLabels are families.
 const (
 	ColumnSampleType     = rows.ColumnSampleType
 	ColumnSampleUnit     = rows.ColumnSampleUnit
@@ -34,8 +34,8 @@ const (
 	ColumnValue          = rows.ColumnValue          // in sample_unit
 )
 
-// Schema returns the profiling schema with the order of the RFC, led by a time bucket of the
-// given width. A width of 0 leaves out the bucket.
+// Schema returns the profiling schema with the order of the RFC, led by a time bucket of width bucket. A
+// width of 0 omits the bucket.
 func Schema(bucket time.Duration) schema.Definition {
 	key := func(name string) schema.Column {
 		return schema.Column{Name: name, Type: encoding.String, Encoding: encoding.DictionaryRLE}
@@ -72,8 +72,7 @@ func Schema(bucket time.Duration) schema.Definition {
 	return def
 }
 
-// isExtended reports whether a schema is that of a definition, or has more columns behind it that rows
-// need not have.
+// isExtended reports whether a schema equals a definition, or only has more optional columns at its end.
 func isExtended(have *schema.Schema, def schema.Definition) bool {
 	columns := have.Columns()
 	if len(columns) < len(def.Columns) {
@@ -89,10 +88,10 @@ func isExtended(have *schema.Schema, def schema.Definition) bool {
 	return err == nil && reflect.DeepEqual(want, have)
 }
 
-// isOptional reports whether rows need not have a value of a column.
+// isOptional reports whether rows may lack a value in a column.
 func isOptional(c schema.Column) bool { return c.Nullable || c.Dynamic }
 
-// difference returns the first difference of a table's schema from that of profiles.
+// difference returns the first difference between a table's schema and that of profiles.
 func difference(have, want *schema.Schema) string {
 	if have.BucketWidth() != want.BucketWidth() {
 		return fmt.Sprintf("its buckets are of %v", time.Duration(have.BucketWidth()))

@@ -15,13 +15,13 @@ import (
 // ErrSelector reports text that is not a selector.
 var ErrSelector = errors.New("invalid selector")
 
-// Selector chooses profiles and samples by label. Its matchers and their semantics are those
-// of Prometheus: =, !=, =~ and !~; patterns are anchored at both ends; a missing label equals
-// the empty string. A name refers to a label of the profile or, if the profile has no such
-// label, of the sample. The zero Selector chooses everything. A Selector is immutable.
+// Selector chooses profiles and samples by label, with the matchers and semantics of Prometheus: =, !=,
+// =~ and !~; patterns are anchored at both ends; a missing label equals the empty string. A name refers
+// to a label of the profile or, if the profile lacks it, of the sample. The zero Selector chooses
+// everything. A Selector is immutable.
 //
-// There is one exception: = and != compare a trace or span id, 32 or 16 hexadecimal digits of
-// trace_id or span_id, with ids in lower and in upper case.
+// There is one exception: = and != compare a trace or span id, 32 or 16 hexadecimal digits in trace_id or
+// span_id, with ids in lower and in upper case.
 type Selector struct {
 	text     string
 	matchers []matcher
@@ -30,9 +30,9 @@ type Selector struct {
 // matcher is one condition of a selector. Its methods turn it into conditions on rows.
 type matcher struct{ selector.Matcher }
 
-// ParseSelector parses a selector such as {job="api", pod=~"x.*", zone!=""}. A name in front
-// of the braces, or alone, is a matcher of __name__, as in Prometheus. Empty text and {}
-// choose everything. Errors wrap ErrSelector and report the position in the text.
+// ParseSelector parses a selector such as {job="api", pod=~"x.*", zone!=""}. A name in front of the
+// braces, or alone, is a matcher for __name__, as in Prometheus. Empty text and {} choose everything.
+// Errors wrap ErrSelector and report the position in the text.
 func ParseSelector(text string) (Selector, error) {
 	s := Selector{text: strings.TrimSpace(text)}
 	if s.text == "" || strings.ReplaceAll(s.text, " ", "") == "{}" {
@@ -52,8 +52,7 @@ func ParseSelector(text string) (Selector, error) {
 // empty for {}.
 func (s Selector) String() string { return s.text }
 
-// And returns the selector that chooses what both s and t choose. Its String has the matchers of
-// both.
+// And returns the selector that chooses the intersection of s and t. Its String has the matchers of both.
 func (s Selector) And(t Selector) Selector {
 	all := Selector{matchers: slices.Concat(s.matchers, t.matchers)}
 	var texts []string
@@ -66,8 +65,8 @@ func (s Selector) And(t Selector) Selector {
 	return all
 }
 
-// Requires returns the labels that every chosen row has, in the order of the text: those with
-// a matcher that does not match the empty string.
+// Requires returns the labels that every chosen row has, in the order of the text, because a matcher for
+// them does not match the empty string.
 func (s Selector) Requires() []string {
 	var names []string
 	for _, m := range s.matchers {
@@ -78,9 +77,8 @@ func (s Selector) Requires() []string {
 	return names
 }
 
-// Expr returns the selector as a condition on rows. Equality with a text, including that of a
-// trace or span id, becomes comparisons for equality only, so that the store can skip granules
-// without the value.
+// Expr returns the selector as a condition on rows. Equality with a text, including a trace or span id,
+// becomes comparisons for equality only, so that the store can skip granules without the value.
 func (s Selector) Expr() columnstore.Expr {
 	all := make([]columnstore.Expr, len(s.matchers))
 	for i, m := range s.matchers {
@@ -89,8 +87,8 @@ func (s Selector) Expr() columnstore.Expr {
 	return columnstore.And(all...)
 }
 
-// profileExprs returns the conditions of the selector on the labels of profiles. They hold for a
-// profile without the label, because its samples may have it.
+// profileExprs returns the selector's conditions on the labels of profiles. They hold for a profile
+// without the label, because its samples may have it.
 func (s Selector) profileExprs() (all []columnstore.Expr) {
 	for _, m := range s.matchers {
 		column := ColumnLabels + "." + m.Name
@@ -99,14 +97,13 @@ func (s Selector) profileExprs() (all []columnstore.Expr) {
 	return all
 }
 
-// textColumns returns the columns that can contain a label as text. The first one in which a
-// row has a value counts.
+// textColumns returns the columns that can have a label as text. The first with a value in a row counts.
 func textColumns(label string) []string {
 	return []string{ColumnLabels + "." + label, rows.LabelColumn(ColumnPprofLabels, label, 0)}
 }
 
-// first returns the matcher on the first of the columns in which a row has a value, or last()
-// for rows without a value in any of them.
+// first returns the matcher for the first of the columns with a value in a row, or last() for rows
+// without a value in any of them.
 func (m matcher) first(columns []string, last func() columnstore.Expr) columnstore.Expr {
 	column := columns[0]
 	missing := columnstore.Equal(column, "")
@@ -124,8 +121,7 @@ func (m matcher) first(columns []string, last func() columnstore.Expr) columnsto
 	return columnstore.Or(columnstore.And(columnstore.Not(missing), here), columnstore.And(missing, rest()))
 }
 
-// idExpr returns the matcher on the separate column of trace or span ids. The ids are compared
-// as the text from which they were parsed.
+// idExpr returns the matcher for the separate column of trace or span ids. It compares ids as text.
 func (m matcher) idExpr() columnstore.Expr {
 	switch m.Op {
 	case selector.OpEqual:
@@ -137,7 +133,7 @@ func (m matcher) idExpr() columnstore.Expr {
 	}
 }
 
-// equalID returns the condition that the id column has the value of the matcher as text.
+// equalID returns the condition that the id column has the matcher's value as text.
 func (m matcher) equalID() columnstore.Expr {
 	if m.Value == "" {
 		return columnstore.IsNull(m.Name)
@@ -166,8 +162,8 @@ func (m matcher) expr(column string) columnstore.Expr {
 	}
 }
 
-// spellings returns the values that equal that of the matcher: of an id those in lower and in
-// upper case too.
+// spellings returns the values that equal the matcher's value. For an id it includes the lower-case and
+// upper-case spellings.
 func (m matcher) spellings() []string {
 	all := []string{m.Value}
 	lower, upper := strings.ToLower(m.Value), strings.ToUpper(m.Value)

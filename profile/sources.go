@@ -14,29 +14,29 @@ import (
 	"github.com/granarydb/granary/schema"
 )
 
-// A mean of gauges over several stores is made from what each has of a source: sums, and the number
-// of times. Package means adds up those of a point in time. Stacks are inserted into one more store, which is asked
-// with Query.Times.
+// A mean of gauges over several stores is made from each store's sums by source, and the number of times.
+// Package means adds up those for a point in time. Stacks are inserted into another store, which is
+// queried with Query.Times.
 
-// Times are the numbers of times of sources, for a store whose profiles are sums over times.
+// Times are the numbers of times by source, for a store whose profiles are sums over several times.
 type Times struct {
-	// Label is the label of profiles that names their source.
+	// Label is the profile label that names the source.
 	Label string
-	// Of has the number of times of each source, by the value of the label.
+	// Of has the number of times of each source, by the label's value.
 	Of map[string]int64
 }
 
-// SourceLine is the sums of one source over time, of the samples that share the requested labels.
+// SourceLine has the sums of one source over time, for one combination of the requested labels.
 type SourceLine struct {
-	Labels []Label // the requested ones, sorted by name; nil if Points are numbers of times
+	Labels []Label // requested labels, sorted by name; nil if Points are numbers of times
 	Source []Label // of the profiles, sorted by name
 	Points []Point // at least one, sorted by time
 }
 
-// SourceRange returns what the means of Range are made from: the sums of a query over time by source, with
-// the labels of the options, and the number of times at which each source was profiled in a step: those of
-// Query.SumGauges. The sum of a source, over its number in the step, is its part of the mean. A source can
-// have times and no sums. Lines are in no order. Top is not used.
+// SourceRange returns the parts of the means of Range: the sums of a query over time by source and by the
+// labels of the options, and the number of times at which each source was profiled in a step, as for
+// Query.SumGauges. A source's sum, divided by its number of times in the step, is its part of the mean. A
+// source can have times and no sums. Lines are in no order. Top is not used.
 //
 // It costs as much as Range and one more columnstore.Table.Aggregate by time and labels. Errors are those
 // of Range.
@@ -72,7 +72,7 @@ func (db *DB) SourceRange(ctx context.Context, snap *columnstore.Snapshot, t Typ
 	return sums, times, nil
 }
 
-// sourceTimes returns the numbers of times of the sources of a query, by step; 0 is one step from 0 on.
+// sourceTimes returns the numbers of times by source and step. A step of 0 is a single step from 0 on.
 func (p *plan) sourceTimes(ctx context.Context, step time.Duration) ([]SourceLine, error) {
 	if step < 0 {
 		return nil, fmt.Errorf("%w: step %v: want at least 0", columnstore.ErrQuery, step)
@@ -103,19 +103,19 @@ func (p *plan) sourceTimes(ctx context.Context, step time.Duration) ([]SourceLin
 	return lines, nil
 }
 
-// SourceProfile is the profiles of one source, added up.
+// SourceProfile has a source's profiles, added up.
 type SourceProfile struct {
 	Labels []Label // of the profiles, sorted by name
-	// Times is the number of times at which the source was profiled: those of Query.SumGauges.
+	// Times is the number of times at which the source was profiled, as for Query.SumGauges.
 	Times int64
 	// Profile has the sums of the selected samples. It is nil if there are none.
 	Profile *pprof.Profile
 }
 
-// SourceProfiles returns the profiles of a query with values of a type, added up by source, in no
-// order: gauges too, as with Query.SumGauges. Each profile is as those of DB.Profile. The profiles belong
-// to the caller. It costs as much as DB.Profile, and one more columnstore.Table.Aggregate by time and
-// labels. Errors are those of DB.Profile.
+// SourceProfiles returns the query's profiles with values of a type, added up by source, in no order. It
+// adds up gauges too, as with Query.SumGauges. Each profile is like a result of DB.Profile. The profiles
+// belong to the caller. It costs as much as DB.Profile, and one more columnstore.Table.Aggregate by time
+// and labels. Errors are those of DB.Profile.
 func (db *DB) SourceProfiles(ctx context.Context, snap *columnstore.Snapshot, q Query, t Type) ([]SourceProfile, error) {
 	q.SumGauges = true
 	p := db.plan(snap, q, t)
@@ -132,7 +132,7 @@ func (db *DB) SourceProfiles(ctx context.Context, snap *columnstore.Snapshot, q 
 	}
 	sources := sourceIndex{columns: labelColumns(groups)}
 	samples := *groups
-	samples.Columns = groups.Columns[:len(groups.Columns)-len(sources.columns)] // which are the last
+	samples.Columns = groups.Columns[:len(groups.Columns)-len(sources.columns)] // the source columns are last
 	var rows [][]int                                                            // by source
 	for row := range groups.Sums {
 		i := sources.of(row)
@@ -159,7 +159,7 @@ func (db *DB) SourceProfiles(ctx context.Context, snap *columnstore.Snapshot, q 
 		if i == len(profiles) {
 			profiles = append(profiles, made[sourceKey(headed.labels[i])])
 		}
-		if profiles[i] != nil { // else none of its samples has the call path
+		if profiles[i] != nil { // otherwise none of the source's samples has the call path
 			joinHeader(profiles[i], headers, row)
 		}
 	}
@@ -170,10 +170,10 @@ func (db *DB) SourceProfiles(ctx context.Context, snap *columnstore.Snapshot, q 
 	return out, nil
 }
 
-// sourceKey returns a text that no other labels have.
+// sourceKey returns labels as a text. Different labels have different texts.
 func sourceKey(labels []Label) string { return fmt.Sprintf("%q", labels) }
 
-// labelColumns returns the columns of the labels of profiles, each once, in the order of their names.
+// labelColumns returns the distinct columns of profile labels, in the order of their names.
 func labelColumns(groups *columnstore.Groups) (labels []columnstore.GroupColumn) {
 	for _, c := range groups.Columns {
 		if strings.HasPrefix(c.Name, ColumnLabels+".") {
@@ -184,7 +184,7 @@ func labelColumns(groups *columnstore.Groups) (labels []columnstore.GroupColumn)
 	return slices.CompactFunc(labels, func(a, b columnstore.GroupColumn) bool { return a.Name == b.Name })
 }
 
-// sourceIndex numbers sources: the profiles with equal labels.
+// sourceIndex numbers sources, which are profiles with equal labels.
 type sourceIndex struct {
 	columns []columnstore.GroupColumn // of labels of profiles
 	labels  [][]Label                 // by number
@@ -192,7 +192,7 @@ type sourceIndex struct {
 	key     []byte
 }
 
-// of returns the number of the source of a row.
+// of returns the number of a row's source.
 func (s *sourceIndex) of(row int) int {
 	s.key = s.key[:0]
 	for i := range s.columns {

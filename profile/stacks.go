@@ -9,26 +9,26 @@ import (
 	"github.com/granarydb/granary/internal/symbols"
 )
 
-// Stacks is the sum of profiles by stack. It is immutable and safe for concurrent use. It
-// stays valid when its snapshot is closed, and keeps the dictionaries of its stacks in memory.
-// The zero Stacks has no stacks and no type.
+// Stacks has sums of profiles by stack. It is immutable and safe for concurrent use. It stays valid when
+// its snapshot is closed, and keeps the dictionaries of its stacks in memory. The zero Stacks has no
+// stacks and no type.
 type Stacks struct {
 	// Type is the type of the values.
 	Type Type
-	// Total is the sum of all values, with their signs, in Type.SampleUnit. Like all sums
-	// here, it wraps around as int64 does.
+	// Total is the sum of all values, with their signs, in Type.SampleUnit. Like all sums here, it wraps
+	// around on overflow.
 	Total int64
-	// Magnitude is the sum of the absolute values of the stacks. It is a base for percentages.
-	// go tool pprof counts samples of one stack with different labels separately: its base is
-	// greater if the values of such samples cancel out here.
+	// Magnitude is the sum of the absolute values of the stacks. It is a base for percentages. go tool
+	// pprof counts samples with the same stack and different labels separately, so its base is greater if
+	// the values of such samples cancel out here.
 	Magnitude int64
 
-	codes   []uint32 // of the stacks, ascending
-	values  []int64  // of the stacks, none 0
+	codes   []uint32 // codes of the stacks, ascending
+	values  []int64  // values of the stacks, none 0
 	symbols *symbols.Resolver
 }
 
-// newStacks returns stacks with the given codes and values. It takes over both slices.
+// newStacks returns stacks with codes and values. It takes over both slices.
 func newStacks(t Type, resolver *symbols.Resolver, codes []uint32, values []int64) *Stacks {
 	s := &Stacks{Type: t, symbols: resolver}
 	if !slices.IsSorted(codes) {
@@ -38,15 +38,15 @@ func newStacks(t Type, resolver *symbols.Resolver, codes []uint32, values []int6
 	for i := 0; i < len(codes); {
 		code, value := codes[i], values[i]
 		for i++; i < len(codes) && codes[i] == code; i++ {
-			value += values[i] // one stack, with the label of the profile and of the sample
+			value += values[i] // the same stack, with the label of the profile and of the sample
 		}
 		s.add(code, value)
 	}
 	return s
 }
 
-// add adds a stack whose code is greater than all before, unless its value is 0. It is called
-// only while s is built.
+// add adds a stack whose code is greater than all earlier codes, unless its value is 0. It is called only
+// while s is built.
 func (s *Stacks) add(code uint32, value int64) {
 	if value == 0 {
 		return
@@ -69,7 +69,7 @@ func (b byCode) Swap(i, j int) {
 	b.values[i], b.values[j] = b.values[j], b.values[i]
 }
 
-// known returns the symbols of the locations, which are empty for the zero Stacks.
+// known returns the symbols of the locations. They are empty for the zero Stacks.
 func (s *Stacks) known() *symbols.Resolver {
 	if s.symbols == nil {
 		return symbols.New(dict.ListView{}, nil, nil, nil)
@@ -80,10 +80,10 @@ func (s *Stacks) known() *symbols.Resolver {
 // Len returns the number of distinct stacks with a value other than zero.
 func (s *Stacks) Len() int { return len(s.codes) }
 
-// All yields the frames of each stack, leaf first, and its value, which is never zero. The frames are
-// valid only until the next. The order of stacks is about that in which the store first saw them.
+// All yields each stack's frames, leaf first, and its value, which is never zero. The frames are valid
+// only until the next stack. Stacks are roughly in the order in which the store first saw them.
 //
-// Each costs about 10 ns a frame. The first use of a location costs 1 us.
+// A stack costs about 10 ns a frame. The first use of a location costs 1 us.
 func (s *Stacks) All() iter.Seq2[[]Frame, int64] {
 	return func(yield func([]Frame, int64) bool) {
 		var known, frames []Frame
@@ -98,15 +98,17 @@ func (s *Stacks) All() iter.Seq2[[]Frame, int64] {
 	}
 }
 
-// Numbered calls each for the stacks in the order of All until it returns false, with the numbers of their frames, leaf first, and
-// how many of the last ones, from the root on, are known to be those of the stack before. More can be. The numbers are valid
-// during the call.
+// Numbered calls each for the stacks in the order of All until it returns false, with the numbers of
+// their frames, leaf first. The last `shared` frames, at the root, are known to equal the last frames of
+// the previous stack; more frames can be equal. The numbers are valid during the call.
 //
-// Frames have numbers from 0 up, in which see gets them, each before the first stack with it. Two numbers can have equal frames. see
-// gets the number of the frame's function too: frames with equal Function and File have one. A program that works with
-// numbers looks at a name once, and not in each stack.
+// Frames have numbers from 0 up. see gets each frame, in the order of the numbers, before the first stack
+// with it. Two numbers can have equal frames. see also gets the number of the frame's function: frames
+// with equal Function and File have the same. A program that works with numbers looks at a name once, and
+// not in each stack.
 //
-// It costs about 2 ns for each frame that a stack does not share with the one before. The first use of a location costs 1 us.
+// It costs about 2 ns for each frame that a stack does not share with the previous stack. The first use
+// of a location costs 1 us.
 func (s *Stacks) Numbered(see func(f Frame, function uint32), each func(frames []uint32, shared int, value int64) bool) {
 	w := s.known().Walk()
 	seeAll := func(y *symbols.Symbol) {

@@ -7,20 +7,18 @@ import (
 	"github.com/granarydb/granary/internal/symbols"
 )
 
-// Diff returns the values of after minus those of before, by stack. Values that fell are
-// negative. Stacks with equal values are left out. Two stacks are the same if their locations
-// are, even in different snapshots or stores. Diff changes neither argument. The result has the
-// type of after.
+// Diff returns the values of after minus the values of before, by stack. Values that fell are negative.
+// Stacks with equal values are omitted. Two stacks are the same if their locations are, even in different
+// snapshots or stores. Diff changes neither argument. The result has the type of after.
 //
-// It is the difference that go tool pprof -base and -diff_base show. The percentages of -base
-// are shares of the Magnitude of the result, those of -diff_base of the Magnitude of before, or
-// of after if that is 0. Values are not scaled: if one answer covers a longer time, its sums are
-// greater, see Normalize and Scale. A flame graph of both sides is drawn from that of after with
-// that of before as its base (package render).
+// It is the difference that go tool pprof -base and -diff_base show. Percentages of -base are shares of
+// the result's Magnitude. Percentages of -diff_base are shares of the Magnitude of before, or of after if
+// that is 0. Values are not scaled: if one answer covers a longer time, its sums are greater (Normalize,
+// Scale). A flame graph of both sides is drawn from after's graph with before's as its base (package
+// render).
 //
-// The error is ErrMixed if the sample types or units differ, or Query.Hide or Show of the
-// answers. Diff costs about 1 us a stack, and 28 bytes a stack beside the memory of both
-// answers.
+// The error is ErrMixed if the sample types or units differ, or Query.Hide or Show of the answers. Diff
+// costs about 1 us a stack, and 28 bytes a stack beside the memory of both answers.
 func Diff(before, after *Stacks) (*Stacks, error) {
 	if err := checkSides(before, after); err != nil {
 		return nil, err
@@ -29,7 +27,7 @@ func Diff(before, after *Stacks) (*Stacks, error) {
 	var values []int64 // by code in the joiner
 	add := func(s *Stacks, sign int64) {
 		if s.Len() == 0 {
-			return // it leaves out no frames either
+			return // it hides no frames either
 		}
 		codeOf := joiner.Add(s.symbols)
 		for i, code := range s.codes {
@@ -49,7 +47,7 @@ func Diff(before, after *Stacks) (*Stacks, error) {
 	return newStacks(after.Type, joiner.Joined(), codes, values), nil
 }
 
-// checkSides returns ErrMixed if values of the two answers have no difference.
+// checkSides returns ErrMixed if the two answers have no meaningful difference.
 func checkSides(before, after *Stacks) error {
 	if b, a := before.Type, after.Type; b.Sample != a.Sample || b.SampleUnit != a.SampleUnit {
 		return fmt.Errorf("%w: %v before, %v after", ErrMixed, b, a)
@@ -60,24 +58,22 @@ func checkSides(before, after *Stacks) error {
 	return nil
 }
 
-// FunctionChange is a function with its cost before and after, and the change: After minus
-// Before.
+// FunctionChange is a function with its cost before and after, and the change, After minus Before.
 type FunctionChange struct {
 	Function
 	Before FunctionCost `json:"before"`
 	After  FunctionCost `json:"after"`
 }
 
-// FunctionCost is the cost of a function on one side of a difference. Flat and Cum are as in
-// Function.
+// FunctionCost is a function's cost on one side of a difference. Flat and Cum are as in Function.
 type FunctionCost struct {
 	Flat int64 `json:"flat"`
 	Cum  int64 `json:"cum"`
 }
 
-// DiffTop returns the functions whose cost changed, in the order of Top: those of the Top of
-// Diff whose Flat or Cum is not 0, each with both sides. The slice belongs to the caller. The
-// errors are those of Diff. DiffTop costs as much as Top of both answers.
+// DiffTop returns the functions whose cost changed, in the order of Top: the functions in the Top of Diff
+// whose Flat or Cum is not 0, each with both sides. The slice belongs to the caller. The errors are those
+// of Diff. DiffTop costs as much as Top of both answers.
 func DiffTop(before, after *Stacks) ([]FunctionChange, error) {
 	if err := checkSides(before, after); err != nil {
 		return nil, err

@@ -8,20 +8,19 @@ import (
 	"github.com/granarydb/granary/profile/tree"
 )
 
-// Sandwich is one function between its callers and its callees. Values are in the unit of the
-// stacks' type. A Sandwich belongs to the caller.
+// Sandwich is a function between its callers and its callees. Values are in the unit of the stacks' type.
+// A Sandwich belongs to the caller.
 type Sandwich struct {
-	// Function is the cost of the function, as in Top.
+	// Function is the function's cost, as in Top.
 	Function Function `json:"function"`
-	// Callers are the functions that call it, and Callees those that it calls, by falling
-	// absolute value, then by name. Calls of the function to itself are left out.
+	// Callers are the functions that call it, and Callees the functions that it calls, by falling
+	// absolute value, then by name. Calls of the function to itself are omitted.
 	Callers []Call `json:"callers"`
 	Callees []Call `json:"callees"`
-	// Above has the paths from the function to the roots of the stacks, and Below those to the
-	// leaves. The root of both is the function: the children of a node of Above are its
-	// callers, those of a node of Below are its callees. A stack in which the function recurs
-	// is divided at the outermost call, so that every stack counts once: the Totals of both
-	// roots are Function.Cum.
+	// Above has the paths from the function to the roots of the stacks, and Below the paths to the
+	// leaves. The root of both is the function: a node's children are its callers in Above, and its
+	// callees in Below. A stack in which the function recurs is divided at the outermost call, so that
+	// every stack counts once, and the Totals of both roots are Function.Cum.
 	Above *FlameNode `json:"above"`
 	Below *FlameNode `json:"below"`
 }
@@ -33,9 +32,9 @@ type Call struct {
 	Value int64  `json:"value"`
 }
 
-// Sandwich returns the callers and callees of the function with the given name, as in
-// Function.Name. Functions with one name in several files are one. If no stack has the
-// function, its cost is 0, and there are no callers and no callees.
+// Sandwich returns the callers and callees of the function called name, as in Function.Name. Functions
+// with the same name in several files are one. If no stack has the function, its cost is 0, and there are
+// no callers and no callees.
 //
 // Sandwich costs as much as All three times, and the nodes of both graphs.
 func (s *Stacks) Sandwich(name string) *Sandwich {
@@ -51,7 +50,7 @@ func (s *Stacks) Sandwich(name string) *Sandwich {
 	}
 }
 
-// sandwichBuilder sums the stacks with one function.
+// sandwichBuilder sums the stacks with a function.
 type sandwichBuilder struct {
 	name             string
 	function         Function
@@ -96,7 +95,7 @@ func (b *sandwichBuilder) stack(locations []*symbols.Symbol, value int64) {
 // calls sums the values of stacks by caller or by callee.
 type calls struct {
 	all    []Call
-	lastIn []int // by call: number of the last stack that counted
+	lastIn []int // number of the last stack that counted, by call
 	index  map[string]int
 }
 

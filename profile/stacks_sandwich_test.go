@@ -125,8 +125,7 @@ func callsOf(sums map[string]int64) []Call {
 	return out
 }
 
-// selves returns the Self of the nodes of a graph by path. Nodes without a value of
-// their own are left out.
+// selves returns the Self of a graph's nodes by path. Nodes without a value of their own are left out.
 func selves(t fataler, root *FlameNode) map[string]int64 {
 	out := map[string]int64{}
 	var walk func(n *FlameNode, path string)

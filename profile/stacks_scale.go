@@ -6,19 +6,18 @@ import (
 	"math/big"
 )
 
-// ErrScale reports values that have no scaled form: a factor that is no number, a total of 0
-// that has to become another one, or a result beyond int64.
+// ErrScale reports values that cannot be scaled: the factor is not finite, a total of 0 must become
+// another total, or a result exceeds int64.
 var ErrScale = errors.New("values cannot be scaled")
 
-// Scale returns the stacks with their values multiplied by a finite factor. It makes sides of
-// different duration or size comparable: 0.5 for two minutes beside one, 3.0/4 for four pods
-// beside three. A negative factor reverses the signs.
+// Scale returns the stacks with their values multiplied by a finite factor. It makes sides of different
+// duration or size comparable: 0.5 for two minutes beside one, 3.0/4 for four pods beside three. A
+// negative factor reverses the signs.
 //
-// What is rounded off a stack goes to the next: a stack is less than 1 from its exact value, and
-// the total is rounded once. (Profile.Scale of google/pprof rounds each sample, so that ten
-// samples of a tenth are nothing.) Stacks that become 0 are left out. A factor that is not
-// finite, and a value that exceeds int64, is ErrScale. Scale costs about 0.1 us and 12 bytes a
-// stack.
+// The rounding error of a stack is carried to the next, so that a stack is less than 1 from its exact
+// value, and the total is rounded once. (Profile.Scale of google/pprof rounds each sample, so that ten
+// samples of a tenth each become 0.) Stacks that become 0 are omitted. A factor that is not finite, or a
+// value that exceeds int64, is ErrScale. Scale costs about 0.1 us and 12 bytes a stack.
 func (s *Stacks) Scale(factor float64) (*Stacks, error) {
 	ratio := new(big.Rat).SetFloat64(factor)
 	if ratio == nil {
@@ -27,14 +26,12 @@ func (s *Stacks) Scale(factor float64) (*Stacks, error) {
 	return s.scale(ratio)
 }
 
-// Normalize returns the stacks scaled to the total of base, as go tool pprof -normalize scales
-// a profile to that of -base or -diff_base. A difference of the result and base shows how
-// shares changed. Values are rounded as by Scale. Totals are exact here even if they exceed
-// int64, unlike Stacks.Total.
+// Normalize returns the stacks scaled to the total of base, as go tool pprof -normalize scales a profile
+// to -base or -diff_base. The difference between the result and base shows how shares changed. Values are
+// rounded as by Scale. Totals are exact here even if they exceed int64, unlike Stacks.Total.
 //
-// A total of 0 on either side is ErrScale; pprof drops all samples then. If the totals differ
-// in sign, so do the values before and after. The error is ErrMixed if the sample types or
-// units differ.
+// A total of 0 on either side is ErrScale; pprof drops all samples then. If the signs of the totals
+// differ, the signs of the values change. The error is ErrMixed if the sample types or units differ.
 func (s *Stacks) Normalize(base *Stacks) (*Stacks, error) {
 	if err := checkSides(base, s); err != nil {
 		return nil, err
@@ -55,8 +52,8 @@ func (s *Stacks) exactTotal() *big.Int {
 	return &total
 }
 
-// scale returns the stacks with their values multiplied by a ratio. The value of a stack is
-// the difference of two rounded sums, of the stacks up to it and of those before it.
+// scale returns the stacks with their values multiplied by a ratio. A stack's value is the difference of
+// two rounded sums: of the stacks up to it, and of the stacks before it.
 func (s *Stacks) scale(ratio *big.Rat) (*Stacks, error) {
 	out := &Stacks{Type: s.Type, symbols: s.symbols, codes: make([]uint32, 0, len(s.codes)), values: make([]int64, 0, len(s.codes))}
 	var sum, before, after, value big.Int

@@ -4,12 +4,12 @@ import (
 	"regexp"
 )
 
-// Search returns the stacks that have a function with a matching name in any frame. Names are
-// those of Frame. The pattern is not anchored; nil matches all.
+// Search returns the stacks that have a function with a matching name in any frame, as in Frame. The
+// pattern is not anchored; nil matches all.
 //
-// The pattern is tried once for each distinct name, and records are decoded only as far as the
-// names require. If the stacks of a query are used for nothing else, Query.Function gives the
-// same result and filters before anything is summed.
+// The pattern is matched once for each distinct name, and records are decoded only as far as names need.
+// If the stacks are used for nothing else, Query.Function gives the same result and filters before
+// anything is summed.
 func (s *Stacks) Search(pattern *regexp.Regexp) *Stacks {
 	if pattern == nil {
 		return s

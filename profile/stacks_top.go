@@ -7,17 +7,17 @@ import (
 	"github.com/granarydb/granary/internal/symbols"
 )
 
-// Function is the cost of a function, in the unit of the stacks' type. Flat is the cost of the
-// function itself; Cum includes all that it calls. A stack in which it recurs counts once.
+// Function is a function's cost, in the unit of the stacks' type. Flat is the cost of the function
+// itself. Cum includes everything that it calls. A stack in which it recurs counts once.
 type Function struct {
 	Name string `json:"name"`
 	Flat int64  `json:"flat"`
 	Cum  int64  `json:"cum"`
 }
 
-// Top returns the functions of all stacks, by falling absolute value of Flat, then of Cum,
-// then by name, as go tool pprof -top does. Functions with one name in several files are one.
-// The slice belongs to the caller. Top costs as much as All.
+// Top returns the functions of all stacks, by falling absolute value of Flat, then of Cum, then by name,
+// as go tool pprof -top does. Functions with the same name in several files are one. The slice belongs to
+// the caller. Top costs as much as All.
 func (s *Stacks) Top() []Function {
 	c := topCounter{index: map[string]int{}}
 	w := s.known().Walk()
@@ -36,13 +36,13 @@ func (f Function) compare(g Function) int {
 // topCounter sums the values of stacks by function.
 type topCounter struct {
 	functions []Function
-	lastIn    []int          // by function: number of the last stack that counted
+	lastIn    []int          // number of the last stack that counted, by function
 	index     map[string]int // in functions, by name
 	byNumber  []int          // index+1 by number in symbols, so that a name is looked up once
 	stacks    int
 }
 
-// stack adds the value of a stack, leaf first.
+// stack adds a stack's value, leaf first.
 func (c *topCounter) stack(locations []*symbols.Symbol, value int64) {
 	c.stacks++
 	for depth, y := range locations {
@@ -59,7 +59,7 @@ func (c *topCounter) stack(locations []*symbols.Symbol, value int64) {
 	}
 }
 
-// function returns the index of the function of a frame. It adds the function if it is new.
+// function returns the index of a frame's function, and adds the function if it is new.
 func (c *topCounter) function(y *symbols.Symbol, frame int, number uint32) int {
 	if more := int(number) + 1 - len(c.byNumber); more > 0 {
 		c.byNumber = append(c.byNumber, make([]int, more)...)

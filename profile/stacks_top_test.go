@@ -85,8 +85,8 @@ func TestEach(t *testing.T) {
 	}
 }
 
-// Without recursion the cost of a function is that of its nodes in the flame graph. Functions
-// with one name in two files are two nodes.
+// Without recursion a function's cost is that of its nodes in the flame graph. Functions with one name in
+// two files are two nodes.
 func TestFlameGraph(t *testing.T) {
 	p := makeProfile(start, "n:count",
 		stack{frames: "c b a", values: []int64{3}}, stack{frames: "d +b a", values: []int64{2}},

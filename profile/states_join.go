@@ -17,8 +17,8 @@ import (
 	"github.com/granarydb/granary/internal/rows"
 )
 
-// stateJoin finds the states of the samples of one query. A subject is a set of values of
-// labels. A group is a StateStatus or, from firstState on, a state.
+// stateJoin finds the states of a query's samples. A subject is a set of label values. A group is a
+// StateStatus or, from firstState on, a state.
 type stateJoin struct {
 	view    *history.View
 	path    attrpath.Path
@@ -30,7 +30,7 @@ type stateJoin struct {
 	values []history.Value // by number minus firstState
 }
 
-// newStateJoin parses the path and finds the columns that can contain its labels.
+// newStateJoin parses the path and finds the columns that can have its labels.
 func newStateJoin(db *DB, snap *columnstore.Snapshot, states States) (*stateJoin, error) {
 	path, err := attrpath.Parse(states.Path)
 	if err != nil {
@@ -63,8 +63,7 @@ func newStateJoin(db *DB, snap *columnstore.Snapshot, states States) (*stateJoin
 	return j, nil
 }
 
-// isFirstNumber reports whether a column of number labels contains the first values of a
-// label.
+// isFirstNumber reports whether a column of number labels has the first values of a label.
 func isFirstNumber(column, label string) bool {
 	name, k, _ := rows.CutNumber(column)
 	name, _ = rows.CutUnit(name)
@@ -80,7 +79,7 @@ func (j *stateJoin) asOf() *columnstore.AsOf {
 	}}
 }
 
-// state returns the number of the group of a value. It assigns one if the value is new.
+// state returns the number of a value's group, and assigns it if the value is new.
 func (j *stateJoin) state(v history.Value, take func(bytes int64) error) (uint32, error) {
 	j.states.Lock()
 	defer j.states.Unlock()
@@ -105,7 +104,7 @@ type stateFinder struct {
 	labels []stateLabels         // by subject
 	index  map[stateLabel]uint32 // subjects with one more value
 	known  map[history.Value]uint32
-	common []stateGroup // the first elements of known, which suffice for most attributes
+	common []stateGroup // first elements of known; they suffice for most attributes
 
 	missing []int64
 }
@@ -115,26 +114,25 @@ type stateGroup struct {
 	group uint32
 }
 
-// stateLabel is a value of a label that is added to a subject.
+// stateLabel is a label value that is added to a subject.
 type stateLabel struct {
 	number uint32
 	label  int
 	value  string
 }
 
-// stateLabels is the values of labels of a subject, and the attribute that they identify.
+// stateLabels has the label values of a subject, and the attribute that they identify.
 type stateLabels struct {
 	values []string // by label; empty if there is none yet
 
 	found     bool // the attribute was looked up
 	status    StateStatus
 	attribute history.Attribute
-	times     []int64 // of the last call, and their groups
+	times     []int64 // times of the last call, and their groups
 	groups    []uint32
 }
 
-// Subject adds the value of a label to a subject, unless the subject has a value of that
-// label.
+// Subject adds the value of a label to a subject, unless the subject has a value for that label.
 func (f *stateFinder) Subject(subject uint32, column int, v columnstore.Cell) (uint32, error) {
 	label := f.join.labelOf[column]
 	if v.Null || f.labels[subject].values[label] != "" {
@@ -156,7 +154,7 @@ func (j *stateJoin) text(column int, v columnstore.Cell) string {
 	return string(v.Bytes)
 }
 
-// with returns the subject that has one more value. It adds the subject if it is new.
+// with returns the subject with one more value, and adds it if it is new.
 func (f *stateFinder) with(key stateLabel) (uint32, error) {
 	if key.value == "" {
 		return key.number, nil
@@ -177,7 +175,7 @@ func (f *stateFinder) with(key stateLabel) (uint32, error) {
 	return number, nil
 }
 
-// Groups sets the groups of a subject at ascending times.
+// Groups sets a subject's groups at ascending times.
 func (f *stateFinder) Groups(subject uint32, times []int64, groups []uint32) error {
 	l := &f.labels[subject]
 	if !l.found {
@@ -203,8 +201,8 @@ func (f *stateFinder) Groups(subject uint32, times []int64, groups []uint32) err
 	return f.states(l, times[lo:hi], groups[lo:hi])
 }
 
-// states sets the groups at times within the history. Granules of one bucket ask for mostly
-// the same times, so the last answers are kept.
+// states sets the groups at times within the history. It keeps the last answers, because granules of a
+// bucket mostly ask for the same times.
 func (f *stateFinder) states(l *stateLabels, times []int64, groups []uint32) error {
 	f.missing = f.missing[:0]
 	k := 0
@@ -234,7 +232,7 @@ func (f *stateFinder) states(l *stateLabels, times []int64, groups []uint32) err
 	return nil
 }
 
-// look sets the groups that are 0, which are those at the missing times.
+// look sets the groups that are 0, at the missing times.
 func (f *stateFinder) look(a history.Attribute, times []int64, groups []uint32) error {
 	intervals, err := f.join.view.Sample([]history.Attribute{a}, f.missing)
 	if err != nil {
@@ -256,7 +254,7 @@ func (f *stateFinder) look(a history.Attribute, times []int64, groups []uint32) 
 	return nil
 }
 
-// group returns the group of a state.
+// group returns a state's group.
 func (f *stateFinder) group(v history.Value) (uint32, error) {
 	for i := range f.common {
 		if f.common[i].value.Equal(v) {

@@ -15,8 +15,7 @@ var (
 	// ErrUnknownType reports a sample type that no profile has. The text lists the existing
 	// types.
 	ErrUnknownType = errors.New("unknown sample type")
-	// ErrAmbiguousType reports a name that stands for several types, whose values cannot be
-	// added.
+	// ErrAmbiguousType reports a name that stands for several types. Their values cannot be added.
 	ErrAmbiguousType = errors.New("ambiguous sample type")
 )
 
@@ -24,7 +23,7 @@ func typeOf(s columnstore.Series) Type {
 	return Type{s.Value(ColumnSampleType), s.Value(ColumnSampleUnit), s.Value(ColumnPeriodType), s.Value(ColumnPeriodUnit)}
 }
 
-// typeColumns are the columns of a type.
+// typeColumns are a type's columns.
 var typeColumns = []string{ColumnSampleType, ColumnSampleUnit, ColumnPeriodType, ColumnPeriodUnit}
 
 // typeAt returns the type of a group whose first columns are typeColumns.
@@ -51,7 +50,7 @@ func (s *typeSet) add(types ...Type) {
 	}
 }
 
-// sampleName returns the name of a type for a list, with a placeholder if it is empty.
+// sampleName returns a type's name for a list, or a placeholder if it is empty.
 func (t Type) sampleName() string {
 	if t.Sample == "" {
 		return "'' (unnamed)"

@@ -8,16 +8,16 @@ import (
 	codec "github.com/granarydb/granary/profile/pprof"
 )
 
-// typeList is the types that a profile lists, in its order, and the type to show first. Rows
-// keep neither the order nor that type: each list is a note of the table.
+// typeList is the types that a profile lists, in its order, and the type to show first. Rows keep
+// neither, so each list is a note of the table.
 type typeList struct {
 	Types   []Type
 	Default int  // index in Types
 	Named   bool `json:",omitempty"` // the profile names a default type, known or not
 }
 
-// newTypeList returns the list of a profile. Without a default sample type the last one is
-// shown first, as in go tool pprof.
+// newTypeList returns the list of a profile. Without a default sample type the last type is shown first,
+// as in go tool pprof.
 func newTypeList(f *codec.Flat) typeList {
 	l := typeList{Default: len(f.Types) - 1, Named: f.Preferred != ""}
 	for i, t := range f.Types {
@@ -30,8 +30,8 @@ func newTypeList(f *codec.Flat) typeList {
 	return l
 }
 
-// shown returns the default type of a merge of profiles with l and the lists with the same
-// types. As in pprof it is that of the first list that names one.
+// shown returns the default type for a merge of profiles with l and with lists of the same types. As in
+// pprof, it comes from the first list that names one.
 func (l typeList) shown(lists []typeList) Type {
 	for _, other := range lists {
 		if other.Named && slices.Equal(other.Types, l.Types) {
@@ -41,8 +41,7 @@ func (l typeList) shown(lists []typeList) Type {
 	return l.Types[l.Default]
 }
 
-// note returns the list as a note of the table. Notes also keep types whose values are all
-// zero.
+// note returns the list as a note of the table. Notes also keep types whose values are all zero.
 func (l typeList) note() (string, error) {
 	text, err := json.Marshal(l)
 	return string(text), err
@@ -52,11 +51,11 @@ func (l typeList) note() (string, error) {
 type tableLists struct {
 	notes []string
 	all   []typeList
-	sets  [][]Type // the types of the lists, each set of types once
+	sets  [][]Type // distinct sets of types of the lists
 }
 
-// typeLists returns the lists of the profiles of a snapshot, including profiles without rows,
-// in the order of their first commit. It skips notes of the table that are no lists.
+// typeLists returns the lists of a snapshot's profiles, including profiles without rows, in the order of
+// their first commit. It skips notes of the table that are not lists.
 func (db *DB) typeLists(snap *columnstore.Snapshot) (*tableLists, error) {
 	notes, err := db.table.Notes(snap)
 	if err != nil {
@@ -80,10 +79,10 @@ func (db *DB) typeLists(snap *columnstore.Snapshot) (*tableLists, error) {
 	return lists, nil
 }
 
-// sameTypes reports whether two lists, which have no type twice, are one set.
+// sameTypes reports whether two lists, each without duplicates, have the same types.
 func sameTypes(a, b []Type) bool { return len(a) == len(b) && common(a, b) == len(a) }
 
-// common returns the number of types of a that b has.
+// common returns how many types of a are also in b.
 func common(a, b []Type) (n int) {
 	for _, t := range a {
 		if slices.Contains(b, t) {

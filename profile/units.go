@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// unitStep is one unit of a scale. size is its length in the base unit of the scale.
+// unitStep is a unit of a scale. size is its length in the base unit.
 type unitStep struct {
 	name string
 	size float64
@@ -23,12 +23,11 @@ var (
 
 // FormatValue formats value, measured in unit, for people to read.
 //
-// Times ("nanoseconds", "microseconds", "milliseconds", "seconds") are printed as ns, us, ms,
-// s, min or h. "bytes" are printed as B, KiB, MiB and so on, in steps of 1024. Both have up to
-// three significant digits, or all digits before the point if these are more. The unit is the
-// largest that leaves the number at one or more: "1.23 s", "4.5 MiB". A "count" is the exact
-// number with thousands separators: "1,234". Any other unit is the exact number followed by
-// the unit, and an empty unit is the number alone.
+// Times ("nanoseconds", "microseconds", "milliseconds", "seconds") are printed as ns, us, ms, s, min or
+// h. "bytes" are printed as B, KiB, MiB and so on, in steps of 1024. Both have up to three significant
+// digits, or all digits before the point if there are more. The unit is the largest in which the number
+// is at least 1: "1.23 s", "4.5 MiB". A "count" is the exact number with thousands separators: "1,234".
+// Any other unit is the exact number followed by the unit, and an empty unit is the number alone.
 func FormatValue(value int64, unit string) string {
 	switch unit {
 	case "nanoseconds":
@@ -48,9 +47,8 @@ func FormatValue(value int64, unit string) string {
 	}
 }
 
-// scaled prints value, given in the base unit of steps, in the largest step that leaves
-// at least one of it. The choice depends on the rounded number, so that 999.9 ms is printed as
-// "1 s" and not "1000 ms".
+// scaled prints value, given in the base unit of steps, in the largest step in which it is at least 1.
+// The choice depends on the rounded number, because 999.9 ms must be printed as "1 s" and not "1000 ms".
 func scaled(value float64, steps []unitStep) string {
 	magnitude := math.Abs(value)
 	for i, step := range steps {
@@ -66,8 +64,8 @@ func scaled(value float64, steps []unitStep) string {
 	panic("unreachable: the last step takes every value")
 }
 
-// threeDigits prints v >= 0 with three significant digits, but keeps all digits before the
-// point. It returns the printed number too.
+// threeDigits prints v >= 0 with three significant digits, or all digits before the point. It returns the
+// printed number too.
 func threeDigits(v float64) (string, float64) {
 	decimals := 0
 	switch {

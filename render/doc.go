@@ -1,13 +1,12 @@
-// Package render draws pictures: flame graphs of profiles and time graphs of
-// interval histories, each as one standalone SVG file, or a time graph as an HTML page.
+// Package render draws pictures: flame graphs of profiles and time graphs of interval histories, each as
+// a standalone SVG file, or a time graph as an HTML page.
 //
 //	profile.FlameNode -> FlameGraph -> SVG
 //	history.View      -> TimeGraph  -> SVG
 //	                  -> TimePage   -> HTML
 //
-// A picture refers to nothing outside of itself. The same input gives the same
-// bytes. It is built in memory and written with a single Write, so an error
-// before that writes nothing. The data that is drawn is computed below:
-// package profile builds the tree of a flame graph, package history samples the
-// columns of a time graph, and package history/summary divides them between states.
+// A picture refers to nothing outside itself. The same input gives the same bytes. It is built in memory
+// and written with a single Write, so an earlier error writes nothing. Other packages compute the drawn
+// data: package profile builds a flame graph's tree, package history samples a time graph's columns, and
+// package history/summary divides them between states.
 package render

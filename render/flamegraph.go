@@ -23,24 +23,24 @@ var flameScript string
 type FlameOptions struct {
 	// Title is the heading and the accessible name; "Flame graph" when empty.
 	Title string
-	// SampleType names the measured quantity, such as "cpu" or "alloc_objects".
-	// Left out of the picture when empty.
+	// SampleType names the measured quantity, such as "cpu" or "alloc_objects". If it is empty, the
+	// picture omits it.
 	SampleType string
 	// Unit is the unit of all values, as profile.FormatValue takes it. Bare numbers
 	// when empty.
 	Unit string
 	// Empty is the text of a picture without frames; "No samples" when empty.
 	Empty string
-	// Width of the picture in pixels, 600 to 20,000. When zero, the picture is as wide as
-	// its window, and 1200 pixels wide where scripts do not run.
+	// Width is the picture's width in pixels, 600 to 20,000. When zero, the picture is as wide as its
+	// window, and 1200 pixels wide where scripts do not run.
 	Width int
-	// Base is a tree to compare the root with, nil for none. The picture is then one tree
-	// of the nodes of both, coloured by change: orange-red for more than in Base, blue-green
-	// for less, grey for the same. The width of a frame is the sum of both sides.
+	// Base is a tree to compare the root with; nil for none. The picture then shows one tree with the
+	// nodes of both, coloured by change: orange-red for more than in Base, blue-green for less, grey for
+	// no change. A frame's width is the sum of both sides.
 	Base *profile.FlameNode
-	// MinWidth is the width in pixels below which a frame is left out together
-	// with all below it: 0.1 when zero. Zooming does not bring such a frame
-	// back, so a lower value buys detail with file size. Not negative.
+	// MinWidth is the width in pixels below which a frame is omitted together with all frames below it:
+	// 0.1 when zero. Zooming does not bring such a frame back, so a lower value buys detail with file
+	// size. Not negative.
 	MinWidth float64
 }
 
@@ -63,26 +63,21 @@ const (
 	flameLegend = 8 // entries
 )
 
-// FlameGraph draws the tree under root as an icicle graph, root on top, in one
-// standalone SVG file. It is complete without scripts. With them, frames can be
-// zoomed and searched.
+// FlameGraph draws the tree under root as an icicle graph, root on top, in a standalone SVG file. It is
+// complete without scripts. With them, frames can be zoomed and searched.
 //
-// The width of a frame is the share of its Total in root.Total. Both edges are
-// rounded to the nearest 1/10,000 pixel from exact integers, so siblings meet
-// without gaps and a child never leaves its parent. Children stand in order of
-// falling Total, then by Name and File: the order of Children in the tree does
-// not show in the picture.
+// A frame's width is the share of its Total in root.Total. Both edges are rounded to the nearest 1/10,000
+// pixel from exact integers, so siblings meet without gaps and a child never leaves its parent. Children
+// are in order of falling Total, then by Name and File, whatever the order of Children in the tree.
 //
-// Nodes with a Total of zero or less are left out with all below them. Where
-// the children exceed their parent, as in differences, the one that crosses its
-// edge is clipped there (its data-cut is "1") and the rest are left out.
-// Frames narrower than opts.MinWidth and levels beyond 512 are left out too.
-// The picture counts all of these below the frames. A nil root, or one with a
-// Total of zero or less, gives a picture without frames.
+// Nodes with a Total of zero or less are omitted, with all nodes below them. If the children exceed their
+// parent, as in differences, the child that crosses its edge is clipped there (its data-cut is "1") and
+// the rest are omitted. Frames narrower than opts.MinWidth and levels beyond 512 are omitted too. The
+// picture counts all these below the frames. A nil root, or a root with a Total of zero or less, gives a
+// picture without frames.
 //
-// The tree is only read. The file is built in memory and written with a single
-// Write: after an error of bad options nothing is written, any other error is
-// that of w.
+// The tree is only read. The file is built in memory and written with a single Write. After an error for
+// bad options nothing is written. Any other error comes from w.
 func FlameGraph(w io.Writer, root *profile.FlameNode, opts FlameOptions) error {
 	fluid := opts.Width == 0
 	opts, err := opts.withDefaults()
@@ -118,18 +113,18 @@ func (o FlameOptions) withDefaults() (FlameOptions, error) {
 	if o.MinWidth == 0 {
 		o.MinWidth = 0.1
 	}
-	if !(o.MinWidth > 0) || o.MinWidth > maxWidth { // the first also rejects NaN
+	if !(o.MinWidth > 0) || o.MinWidth > maxWidth { // the first condition also rejects NaN
 		return o, fmt.Errorf("render: flame graph option MinWidth is %v, want 0 to 20000", o.MinWidth)
 	}
 	return o, nil
 }
 
-// picture is one SVG file in the making.
+// flameGraph is an SVG file in progress.
 type flameGraph struct {
 	opts    FlameOptions
 	root    *profile.FlameNode
 	fluid   bool                          // as wide as the window
-	changes map[*profile.FlameNode]change // of a difference, else nil
+	changes map[*profile.FlameNode]change // for a difference, else nil
 	rows    [][]frame                     // by level, each from left to right
 	out     bytes.Buffer
 
@@ -137,16 +132,15 @@ type flameGraph struct {
 	narrow, deep, empty, crowded, clipped int
 }
 
-// frame is one drawn node. Its interval of cumulative value [start, end) gives
-// the edges lo and hi, in 1/flameScale pixel from the root's left edge.
+// frame is a drawn node. Its interval of cumulative value [start, end) gives the edges lo and hi, in
+// 1/flameScale pixel from the root's left edge.
 type frame struct {
 	node       *profile.FlameNode
 	start, end int64
 	lo, hi     int64
 }
 
-// layOut finds the frames level by level. It does not recurse: the depth of
-// stacks is unbounded.
+// layOut finds the frames level by level. It does not recurse, because the depth of stacks is unbounded.
 func (p *flameGraph) layOut() {
 	if p.root.Total <= 0 {
 		return
@@ -194,9 +188,9 @@ func (p *flameGraph) frame(node *profile.FlameNode, start, end int64) frame {
 	return frame{node: node, start: start, end: end, lo: p.edge(start), hi: p.edge(end)}
 }
 
-// edge returns the position of the cumulative value v along x, rounded to
-// nearest. It computes in 128 bits: v * width overflows 64 bits for large
-// profiles, and floats would round differently between machines.
+// edge returns the position of the cumulative value v along x, rounded to nearest. It computes in 128
+// bits, because v * width overflows 64 bits for large profiles, and floats would round differently
+// between machines.
 func (p *flameGraph) edge(v int64) int64 {
 	total := uint64(p.root.Total)
 	hi, lo := bits.Mul64(uint64(v), uint64(p.opts.Width-2*margin)*flameScale)
@@ -215,15 +209,15 @@ func widestFirst(nodes []*profile.FlameNode) []*profile.FlameNode {
 	return sorted
 }
 
-// countNodes returns the number of nodes of the tree under root, with root.
+// countNodes returns the number of nodes in the tree under root, including root.
 func countNodes(root *profile.FlameNode) int {
 	count := 0
 	walk(root, func(*profile.FlameNode) { count++ })
 	return count
 }
 
-// walk visits the tree under root, parents before children, with its own
-// stack: call depth must not depend on input.
+// walk visits the tree under root, parents before children, with its own stack, because call depth must
+// not depend on input.
 func walk(root *profile.FlameNode, visit func(*profile.FlameNode)) {
 	stack := []*profile.FlameNode{root}
 	for len(stack) > 0 {

@@ -7,18 +7,16 @@ import (
 	"github.com/granarydb/granary/profile"
 )
 
-// frameColor returns the fill of a node: the hue of its package, in a shade of
-// the function, so that neighbours of one package stay apart.
+// frameColor returns a node's fill: the hue of its package, in a shade that depends on the function, so
+// that neighbours in one package stay apart.
 func frameColor(node *profile.FlameNode) string {
 	return packageColor(packageOf(node), hash(node.Name)%3)
 }
 
-// packageColor returns a light colour, #rrggbb, that depends on the package and
-// the shade (0 to 2) alone: a package looks the same in every profile. Hues are
-// ten degrees apart, so two packages look either alike or different. Lightness
-// and chroma are those of OKLCH, in which equal numbers look equally light. Dark
-// text is legible on all colours. Packages of the runtime and frames without a
-// package are grey.
+// packageColor returns a light colour, #rrggbb, that depends on the package and the shade (0 to 2) alone:
+// a package looks the same in every profile. Hues are ten degrees apart, so two packages look either
+// alike or different. Lightness and chroma are in OKLCH, because equal numbers look equally light there.
+// Dark text is legible on all colours. Packages of the runtime and frames without a package are grey.
 func packageColor(name string, shade uint32) string {
 	lightness := 0.79 + 0.03*float64(shade)
 	switch {

@@ -9,15 +9,15 @@ import (
 	"github.com/granarydb/granary/profile"
 )
 
-// change is the Total and the Self of a node in both trees of a difference.
+// change is the Total and a node's Self in both trees of a difference.
 type change struct {
 	before, after         int64
 	selfBefore, selfAfter int64
 }
 
-// merged returns one tree of all nodes of two, matched by name and file below matching
-// parents, and the change of each. The Self of a node of it is the sum of both sides without
-// signs, so that Total is additive and a frame that is on one side only has a width.
+// merged returns one tree with all nodes of two trees, matched by name and file below matching parents,
+// and the change of each node. A node's Self is the sum of both sides' absolute values, so that Total is
+// additive and a frame that only one side has is visible.
 func merged(base, root *profile.FlameNode) (*profile.FlameNode, map[*profile.FlameNode]change) {
 	type function struct{ name, file string }
 	type work struct {
@@ -28,7 +28,7 @@ func merged(base, root *profile.FlameNode) (*profile.FlameNode, map[*profile.Fla
 	top := &profile.FlameNode{Name: root.Name, File: root.File}
 	order := []work{{top, []*profile.FlameNode{base}, []*profile.FlameNode{root}}}
 	parents := []int{-1}
-	for i := 0; i < len(order); i++ { // without recursion: the depth of stacks is unbounded
+	for i := 0; i < len(order); i++ { // without recursion, because the depth of stacks is unbounded
 		w := order[i]
 		var c change
 		index := map[function]int{}
@@ -76,8 +76,8 @@ func merged(base, root *profile.FlameNode) (*profile.FlameNode, map[*profile.Fla
 	return top, changes
 }
 
-// share returns the change as a share of the greater side, from -1 for a node that is gone to
-// 1 for a new one.
+// share returns the change as a share of the greater side, from -1 for a node that is gone to 1 for a new
+// node.
 func (c change) share() float64 {
 	greater := max(math.Abs(float64(c.before)), math.Abs(float64(c.after)))
 	if greater == 0 {
@@ -109,12 +109,12 @@ func (c change) text() string {
 	return "\u2212" + text[1:] + "%" // the minus sign is as wide as the plus sign
 }
 
-// changeColor returns the fill of a node of a difference: orange-red for more, blue-green for
-// less, the stronger the greater the change, and light grey without one. The hues are apart for
-// people who do not tell red from green, and dark text is legible on all of them.
+// changeColor returns a node's fill in a difference: orange-red for more, blue-green for less, stronger
+// for a greater change, and light grey for no change. People who cannot tell red from green can tell the
+// hues apart, and dark text is legible on all of them.
 func changeColor(share float64) string {
 	const more, less = 42, 212             // hues
-	strength := math.Sqrt(math.Abs(share)) // small changes are to be seen
+	strength := math.Sqrt(math.Abs(share)) // small changes must be visible
 	switch {
 	case share > 0:
 		return oklch(0.92-0.19*strength, 0.02+0.14*strength, more)
@@ -125,7 +125,7 @@ func changeColor(share float64) string {
 	}
 }
 
-// drawChangeLegend writes the swatches of a difference.
+// drawChangeLegend writes a difference's legend.
 func (p *flameGraph) drawChangeLegend() {
 	x := float64(margin)
 	for _, key := range []struct {
@@ -141,7 +141,7 @@ func (p *flameGraph) drawChangeLegend() {
 	fmt.Fprintf(&p.out, "<g class=\"key\"><text x=\"%.2f\" y=\"70\">width: before and after together</text></g>\n", x+8)
 }
 
-// changeLine returns the last line of a tooltip of a difference.
+// changeLine returns the last line of a tooltip in a difference.
 func (p *flameGraph) changeLine(c change) string {
 	line := fmt.Sprintf("%s before, %s after", p.format(c.before), p.format(c.after))
 	if c.before == c.after {

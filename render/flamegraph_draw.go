@@ -10,8 +10,8 @@ import (
 	"github.com/granarydb/granary/profile"
 )
 
-// draw writes the file from top to bottom. The header comes after the frames
-// because the script keeps it in view, above them, while the page scrolls.
+// draw writes the file from top to bottom. The header comes after the frames, because the script keeps it
+// in view above them while the page scrolls.
 func (p *flameGraph) draw() {
 	footnotes := p.footnotes()
 	rows := max(len(p.rows), 3) // room for the words of an empty profile
@@ -48,8 +48,8 @@ func (p *flameGraph) drawHeader() {
 	p.out.WriteString("</g>\n")
 }
 
-// drawLegend writes a swatch for each of the packages with the largest self
-// values, as many as fit one line. It counts all nodes, drawn or not.
+// drawLegend writes a swatch for each package with a large self value, as many as fit one line. It counts
+// all nodes, drawn or not.
 func (p *flameGraph) drawLegend() {
 	self := map[string]int64{}
 	walk(p.root, func(node *profile.FlameNode) {
@@ -79,8 +79,8 @@ func (p *flameGraph) drawLegend() {
 	}
 }
 
-// drawFrames writes one group per level and in it one group per frame. A frame
-// has as little markup as possible: frames are most of the file.
+// drawFrames writes a group for each level, and in it a group for each frame. A frame has as little
+// markup as possible, because frames are most of the file.
 func (p *flameGraph) drawFrames() {
 	fmt.Fprintf(&p.out, "<g class=\"frames\">\n")
 	for level, row := range p.rows {
@@ -97,7 +97,7 @@ func (p *flameGraph) drawFrames() {
 	}
 }
 
-// drawFrame writes one frame. data-value is the node's exact Total.
+// drawFrame writes a frame. data-value is the node's exact Total.
 func (p *flameGraph) drawFrame(f frame) {
 	cut := ""
 	if f.end-f.start < f.node.Total {
@@ -122,7 +122,7 @@ func (p *flameGraph) drawFrame(f frame) {
 	p.out.WriteString("</g>\n")
 }
 
-// valueLine returns the last line of a tooltip: the values of a node.
+// valueLine returns the last line of a tooltip: the node's values.
 func (p *flameGraph) valueLine(node *profile.FlameNode) string {
 	if c, ok := p.changes[node]; ok {
 		return p.changeLine(c)
@@ -134,7 +134,7 @@ func (p *flameGraph) valueLine(node *profile.FlameNode) string {
 	return line
 }
 
-// summary returns one line on the whole profile.
+// summary returns a line about the whole profile.
 func (p *flameGraph) summary() string {
 	if p.root.Total <= 0 {
 		return cmp.Or(p.opts.SampleType, "profile") + " without samples"
@@ -148,7 +148,7 @@ func (p *flameGraph) summary() string {
 		total = p.changeLine(c)
 	}
 	parts := []string{p.opts.SampleType, total, plural(drawn, "frame") + " drawn", plural(len(p.rows), "level")}
-	if p.opts.SampleType == "" || p.opts.Unit == "count" { // format adds it then
+	if p.opts.SampleType == "" || p.opts.Unit == "count" { // format adds it
 		parts = parts[1:]
 	}
 	return strings.Join(parts, " \u00b7 ")
@@ -174,7 +174,7 @@ func (p *flameGraph) footnotes() []string {
 	return notes
 }
 
-// format prints a value. A count is of samples of the sample type.
+// format prints a value. A count gets the sample type's name.
 func (p *flameGraph) format(value int64) string {
 	formatted := profile.FormatValue(value, p.opts.Unit)
 	if p.opts.Unit == "count" {

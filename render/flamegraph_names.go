@@ -9,10 +9,9 @@ import (
 	"github.com/granarydb/granary/profile"
 )
 
-// packageOf returns the package of a node's function, to colour and group by:
-// the import path of a Go function, the outermost namespace of a C++ one, the
-// crate, the Java package, the Python module. A name without one takes its
-// file's base name; without a file too it has none, and the result is empty.
+// packageOf returns the package of a node's function, for colours and the legend: the import path of a Go
+// function, the outermost namespace of a C++ function, the crate, the Java package, the Python module.
+// For a name without a package it is the base name of the file, or "" without a file.
 func packageOf(node *profile.FlameNode) string {
 	name := node.Name
 	if head, _, found := strings.Cut(name, "::"); found {
@@ -38,9 +37,8 @@ func nameEnd(name string) int {
 	return len(name)
 }
 
-// namespace returns the outermost namespace of the text before the first "::",
-// which may hold a return type ("void std") or, in Rust, the start of a type
-// ("<alloc").
+// namespace returns the outermost namespace in the text before the first "::", which may have a return
+// type ("void std") or, in Rust, the start of a type ("<alloc").
 func namespace(head string) string {
 	if strings.HasPrefix(head, "(") { // (anonymous namespace)
 		return head
@@ -49,9 +47,9 @@ func namespace(head string) string {
 	return strings.TrimLeft(head, "<&*")
 }
 
-// dottedPackage returns the package of a dotted name without slashes. Java's
-// java.util.HashMap.get has two or more lower case elements before a class;
-// anything else is a Go or Python name, whose first element is the package.
+// dottedPackage returns the package of a dotted name without slashes. Java's java.util.HashMap.get has
+// two or more lower case elements before a class; Anything else is a Go or Python name, whose first
+// element is the package.
 func dottedPackage(path string) string {
 	elements := strings.Split(path, ".")
 	lower := 0
@@ -94,7 +92,7 @@ func bareName(name string) string {
 	return name[dot+1:]
 }
 
-// methodName drops the receiver of a bare name: (*conn).serve is serve.
+// methodName drops a bare name's receiver: (*conn).serve is serve.
 func methodName(name string) string {
 	if receiver, method, found := strings.Cut(name, ")."); found && method != "" && strings.HasPrefix(receiver, "(") {
 		return method
@@ -102,8 +100,8 @@ func methodName(name string) string {
 	return name
 }
 
-// shortPackage returns the name of a package in the legend: its last two
-// elements, as the last one alone is often ambiguous.
+// shortPackage returns a package's name in the legend: its last two elements, because the last alone is
+// often ambiguous.
 func shortPackage(name string) string {
 	if name == "" {
 		return "no package"
@@ -115,8 +113,8 @@ func shortPackage(name string) string {
 	return name[strings.LastIndexByte(name[:last], '/')+1:]
 }
 
-// maxNameRunes bounds the names in the picture. Those of C++ templates reach
-// thousands of runes, and each tooltip repeats one.
+// maxNameRunes bounds the names in the picture. Names of C++ templates reach thousands of runes, and each
+// tooltip repeats its name.
 const maxNameRunes = 2048
 
 // displayName returns the node's name in the picture.
@@ -128,7 +126,7 @@ func displayName(node *profile.FlameNode) string {
 	return name
 }
 
-// ellipsis shortens s to at most room columns, the last of them an ellipsis.
+// ellipsis shortens s to at most room columns. The last is an ellipsis.
 func ellipsis(s string, room int) string {
 	if columns(s) <= room {
 		return s
@@ -151,8 +149,8 @@ func columns(s string) int {
 	return n
 }
 
-// runeColumns guesses the columns of a rune in a monospace font. It returns two
-// from the CJK radicals on. That is too many for some, which only clips early.
+// runeColumns guesses a rune's columns in a monospace font. It returns two from the CJK radicals on. That
+// is too much for some runes, which are only clipped early.
 func runeColumns(r rune) int {
 	if r >= 0x2e80 {
 		return 2
@@ -160,9 +158,9 @@ func runeColumns(r rune) int {
 	return 1
 }
 
-// frameLabel returns as much of name as fits a frame of width pixels: all of it,
-// or without the directories of its package, or without the package, which the
-// colour identifies, or without the receiver, or the start of that. labelFor in flamegraph.js does the same after a zoom.
+// frameLabel returns as much of name as fits a frame of width pixels: all of it, or the name without the
+// directories of its package, without the package, which the colour identifies, or without the receiver,
+// or the start of that. labelFor in flamegraph.js does the same after a zoom.
 func frameLabel(name string, width float64) string {
 	room := int((width - 2*flamePad) / flameChar)
 	if room < 3 {
@@ -176,8 +174,8 @@ func frameLabel(name string, width float64) string {
 	return ellipsis(name, room)
 }
 
-// signedLabel returns the label of a frame after the sign of its change, or the sign alone if
-// there is no room for both. A sign is never cut: +2… can be 2% or 200%. labelFor in flamegraph.js does the same.
+// signedLabel returns a frame's label after the sign of its change, or the sign alone if there is no room
+// for both. A sign is never cut, because +2… can be 2% or 200%. labelFor in flamegraph.js does the same.
 func signedLabel(sign, name string, width float64) string {
 	if sign == "" {
 		return frameLabel(name, width)

@@ -12,7 +12,7 @@ import (
 	"github.com/granarydb/granary/profile"
 )
 
-// The geometry that both pictures share, in pixels.
+// The geometry of both pictures, in pixels.
 const (
 	margin     = 10   // left and right of the plot
 	lineHeight = 18   // from one line of text to the next
@@ -21,11 +21,10 @@ const (
 	maxWidth = 20_000 // of a picture
 )
 
-// begin writes the head of a file: the root element, the accessible name and
-// description, the style sheet, and the paper. The class selects the rules of
-// the sheet, so that several pictures can stand in one page. A fluid picture is as wide as its
-// window: scripts lay it out anew, and without them it is shown at its size or, in a narrower
-// window, smaller.
+// begin writes a file's head: the root element, the accessible name and description, the style sheet, and
+// the paper. The class selects the sheet's rules, so that a page can have several pictures. A fluid
+// picture is as wide as its window: scripts lay it out anew. Without scripts it has its own size, or a
+// smaller size in a narrower window.
 func begin(out *bytes.Buffer, class string, fluid bool, width, height int, title, description, style string) {
 	across := strconv.Itoa(width)
 	if fluid {
@@ -48,8 +47,9 @@ func escape(text string) string {
 	return out.String()
 }
 
-// clean replaces bytes that are not UTF-8, control characters and marks that reverse the writing direction by
-// U+FFFD: XML forbids the first two, and the last would let a name rearrange the text around it.
+// clean replaces bytes that are not UTF-8, control characters, and marks that reverse the writing
+// direction by U+FFFD, because XML forbids the first two, and the last would let a name rearrange the
+// text around it.
 func clean(text string) string {
 	return strings.Map(func(r rune) rune {
 		if unicode.IsControl(r) || unicode.Is(unicode.Bidi_Control, r) {
@@ -59,7 +59,7 @@ func clean(text string) string {
 	}, text)
 }
 
-// thousands prints a number with a comma between each three digits.
+// thousands prints a number with commas between groups of three digits.
 func thousands(n int) string { return profile.FormatValue(int64(n), "count") }
 
 // plural counts things: "1 row", "2 rows".
@@ -70,7 +70,7 @@ func plural(n int, noun string) string {
 	return thousands(n) + " " + noun
 }
 
-// hash folds FNV-1a to 32 bits: its low bits alone are weak.
+// hash folds FNV-1a to 32 bits, because its low bits alone are weak.
 func hash(s string) uint32 {
 	h := fnv.New64a()
 	h.Write([]byte(s))

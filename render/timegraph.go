@@ -22,9 +22,8 @@ var timeStyle string
 type Numbers uint8
 
 const (
-	// NumbersAuto draws bars for floats, and for integers that move in small steps
-	// between more values than the legend has, as counters do. Other integers, such as
-	// the numbers of threads, have colours.
+	// NumbersAuto draws bars for floats, and for integers that move in small steps between more values
+	// than the legend has, as counters do. Other integers, such as the numbers of threads, get colours.
 	NumbersAuto Numbers = iota
 	// NumbersAsColors gives each number a colour.
 	NumbersAsColors
@@ -37,24 +36,26 @@ const (
 type TimeOptions struct {
 	// Title is the heading and the accessible name; "Time graph" when empty.
 	Title string
-	// Width of the picture in pixels: 1200 when zero, else 400 to 20,000.
+	// Width is the picture's width in pixels: 1200 when zero, else 400 to 20,000.
 	Width int
-	// Rows bounds the drawn attributes: the attributes that change most in the picture are drawn.
-	// 200 when zero. Not negative.
+	// Rows bounds the drawn attributes: those that change most in the picture are drawn. 200 when zero.
+	// Not negative.
 	Rows int
-	// Name, if not nil, returns a name for the value of an attribute. Without it, and
-	// where it returns "", the value itself is shown.
+	// Name, if not nil, returns a name for an attribute's value. Without it, and where it returns "", the
+	// value itself is shown.
 	Name func(a history.Attribute, v history.Value) string
 	// Numbers selects how numbers are drawn.
 	Numbers Numbers
-	// Fold draws more attributes than Rows in Rows rows: each has attributes that follow each other, and shows the
-	// share of their time that each state has. Without it, those that change less are left out. A number is a state
-	// then.
+	// Fold draws more attributes than Rows in Rows rows: a row has attributes that follow each other, and
+	// shows the share of their time in each state. A number is a state then. Without Fold, the attributes
+	// that change least are omitted.
 	Fold bool
-	// Pyramid is that of the view. It makes pictures of many intervals cheaper, and no different. nil is none.
+	// Pyramid is the view's pyramid, or nil. It makes pictures of many intervals cheaper, and no
+	// different.
 	Pyramid *summary.Pyramid
-	// Err, if not nil, is called before each row that is counted, measured or drawn, before each few hundred or
-	// more attributes that are folded, and each million intervals that are sampled, by several goroutines. Its error ends the drawing: such as context.Context.Err.
+	// Err, if not nil, is called before each row that is counted, measured or drawn, before each few
+	// hundred or more folded attributes, and for each million sampled intervals, by several goroutines.
+	// Its error ends the drawing. context.Context.Err is an example.
 	Err func() error
 }
 
@@ -65,8 +66,8 @@ const (
 	timeLegend  = 66  // first line of the legend
 	timeAxis    = 18  // height of the names of the ticks
 	timeRow     = 15  // from one row to the next
-	timePaper   = 2   // of a row, the paper below it
-	timeTall    = 2   // rows that a row of bars takes the room of
+	timePaper   = 2   // paper below a row
+	timeTall    = 2   // rows that a row of bars takes
 	timeLabels  = 95  // least width of the labels
 	timeChar    = 6.7 // width of a character of a label
 	timeTick    = 6.1 // width of a character of a tick or a state
@@ -75,37 +76,36 @@ const (
 	timeNotched = 4  // least width of states with a notch between them
 )
 
-// The limits of a picture. The picture counts the things beyond them.
+// A picture's limits. The picture counts the things beyond them.
 const (
 	timeRows = 200
-	// timeTitles bounds the states with a tooltip of their own, about 90 bytes each.
-	// Narrower states share a path with others of their colour, 14 bytes each.
+	// timeTitles bounds the states with their own tooltip, about 90 bytes each. Narrower states of one
+	// colour share a path, 14 bytes each.
 	timeTitles = 30_000
 	// timeTitle bounds the characters of a value or a path in a tooltip.
 	timeTitle = 300
-	// timeColors is the number of values with a colour of their own.
+	// timeColors is the number of values with their own colour.
 	timeColors = 12
 )
 
-// TimeGraph draws the states of attributes from one instant to another, both included, as a
-// time graph in one standalone SVG file. Attributes run from top to bottom in the order of
-// the argument, time from left to right. nil means all, children after their parents, and an
-// empty list none. States are coloured bars with tooltips. Null is
-// blank. Times are taken for nanoseconds.
+// TimeGraph draws the states of attributes in [from, to] as a time graph in a standalone SVG file.
+// Attributes run from top to bottom in the order of the argument, time from left to right. nil means all
+// attributes, children after their parents, and an empty list none. States are coloured bars with
+// tooltips. Null is blank. Times are taken for nanoseconds.
 //
-// The states with texts are those of a [history.View.Pixels] query, which are in the middles of columns of
-// pixels. A column with several states is divided as its time is between them, the twelve longest and the rest;
-// of numbers it shows the mean, and paler the greatest. Where there are many such columns, some pixels that are
-// neighbours have one division. The picture counts the intervals that are seen, and
-// those that there are.
+// States with texts come from a [history.View.Pixels] query, which returns the states in the middle of
+// each column of pixels. A column with several states is divided by their time: the twelve longest, and
+// the rest. With numbers it shows the mean, and paler the greatest. Where there are many such columns,
+// several neighbouring pixels share a division. The picture counts the visible intervals and all
+// intervals.
 //
-// The twelve values that take the most room in the picture have a colour each, and are in
-// the legend. The others share paler colours. A colour depends on the value alone, unless two
-// values of the legend would share it. The same view and options give the same bytes.
+// The twelve values that take the most room in the picture have their own colours, and are in the legend.
+// Other values share paler colours. A colour depends on the value alone, unless two values of the legend
+// would share it. The same view and options give the same bytes.
 //
-// The file is built in memory and written with a single Write. The errors are those of
-// View.Pixels, history.ErrQuery for an option out of range, and those of opts.Err and w. The cost is a
-// Pixels query, and two walks through the intervals of the drawn rows, or with Fold one through those of all.
+// The file is built in memory and written with a single Write. The errors are those of View.Pixels,
+// history.ErrQuery for an option out of range, and those of opts.Err and w. The cost is a Pixels query,
+// and two walks through the intervals of the drawn rows, or with Fold one walk through all intervals.
 func TimeGraph(w io.Writer, v *history.View, attributes []history.Attribute, from, to int64, opts TimeOptions) error {
 	if attributes == nil {
 		attributes = slices.Collect(v.Descendants(history.Top))
@@ -126,22 +126,22 @@ func TimeGraph(w io.Writer, v *history.View, attributes []history.Attribute, fro
 	return nil
 }
 
-// timeGraph is one SVG file in the making.
+// timeGraph is an SVG file in progress.
 type timeGraph struct {
 	view     *history.View
 	opts     TimeOptions
 	from, to int64
 	asked    int // attributes
 
-	// foldColumns is the number of columns of rows of several attributes; 0: as many as the width has.
+	// foldColumns is the number of columns in rows of several attributes; 0: as many as the width has.
 	foldColumns int
 
 	rows   []graphRow
 	labels int   // width of the labels
 	edges  []int // of the columns along x, from the end of the labels
 	colors graphColors
-	all    int // intervals of the rows
-	seen   int // of them, the drawn ones
+	all    int // number of the rows' intervals
+	seen   int // number of drawn intervals
 	narrow int // least width of a run with a tooltip
 	silent int // runs without a tooltip
 	out    bytes.Buffer
@@ -154,11 +154,11 @@ type graphRow struct {
 	states    int // runs that are not null
 	intervals int // in the range, null included
 	bars      bool
-	least     float64 // of the values, if they are bars
+	least     float64 // least value, if the values are bars
 	most      float64
 
-	folded  []history.Attribute // of a row of several, from attribute on
-	columns *sharedColumns      // of these
+	folded  []history.Attribute // attributes of a folded row, from attribute on
+	columns *sharedColumns      // shares of folded
 }
 
 // height returns the height of a row's states, in pixels.
@@ -203,7 +203,7 @@ func (g *timeGraph) err() error {
 // isFolded reports whether rows have several attributes.
 func (g *timeGraph) isFolded() bool { return g.opts.Fold && g.asked > g.opts.Rows }
 
-// pyramid returns the pyramid of the view, without nodes if there is none.
+// pyramid returns the view's pyramid, or an empty pyramid.
 func (g *timeGraph) pyramid() *summary.Pyramid {
 	if g.opts.Pyramid != nil {
 		return g.opts.Pyramid
@@ -211,7 +211,7 @@ func (g *timeGraph) pyramid() *summary.Pyramid {
 	return summary.Bare(g.view)
 }
 
-// layOutAny lays out rows of one attribute each or of several.
+// layOutAny lays out rows with one attribute or with several.
 func (g *timeGraph) layOutAny(attributes []history.Attribute) error {
 	if g.isFolded() {
 		return g.layOutFolded(attributes)
@@ -249,7 +249,7 @@ func (g *timeGraph) longestPath(attributes []history.Attribute) int {
 	lengths := make([]int, g.view.Len()) // parents come before their children
 	for i := range lengths {
 		a := history.Attribute(i)
-		name, _ := g.view.Name(a) // they are known
+		name, _ := g.view.Name(a) // the attributes are known
 		lengths[i] = utf8.RuneCountInString(name)
 		if parent, _ := g.view.Parent(a); parent != history.Top {
 			lengths[i] += lengths[parent] + 1
@@ -257,19 +257,19 @@ func (g *timeGraph) longestPath(attributes []history.Attribute) int {
 	}
 	longest := 0
 	for _, a := range attributes {
-		if int(a) < len(lengths) { // the query fails for others
+		if int(a) < len(lengths) { // the query fails for other attributes
 			longest = max(longest, lengths[a])
 		}
 	}
 	return longest
 }
 
-// sampleCells is the number of intervals that are sampled between two looks at TimeOptions.Err.
+// sampleCells is the number of intervals that are sampled between two calls of TimeOptions.Err.
 const sampleCells = 1 << 20
 
-// sample makes a row of each attribute, of its intervals at the times of pixels.
+// sample makes a row for each attribute from its intervals at the times of pixels.
 func (g *timeGraph) sample(attributes []history.Attribute, times []int64, width int) error {
-	found, err := g.view.Pixels([]history.Attribute{}, g.from, g.to, width) // the errors of the range
+	found, err := g.view.Pixels([]history.Attribute{}, g.from, g.to, width) // for the errors of the range
 	if err != nil {
 		return err
 	}
@@ -288,8 +288,8 @@ func (g *timeGraph) sample(attributes []history.Attribute, times []int64, width 
 	return g.err()
 }
 
-// layOutRows makes a row of the intervals of each attribute. A row begins with the interval
-// of the first column, so an attribute that was asked for twice has two rows.
+// layOutRows makes a row from each attribute's intervals. A row begins with the interval of the first
+// column, so an attribute that is listed twice has two rows.
 func (g *timeGraph) layOutRows(found *history.Intervals, times []int64) {
 	column := len(times)
 	for i := range found.Len() {
@@ -330,7 +330,7 @@ func (g *timeGraph) chooseRows() {
 	g.rows = chosen
 }
 
-// countIntervals counts the intervals of the rows, and the intervals that are seen.
+// countIntervals counts the intervals of the rows, and the visible intervals.
 func (g *timeGraph) countIntervals() error {
 	for i := range g.rows {
 		row := &g.rows[i]
@@ -367,7 +367,7 @@ func (g *timeGraph) chooseSilent() {
 	}
 }
 
-// width returns the pixels of a run.
+// width returns a run's width in pixels.
 func (g *timeGraph) width(run graphRun) int { return g.edges[run.hi] - g.edges[run.lo] }
 
 // name returns the name of an attribute's value.
@@ -385,7 +385,7 @@ func (g *timeGraph) name(a history.Attribute, v history.Value) string {
 
 // path returns the names above an attribute, and its own.
 func (g *timeGraph) path(a history.Attribute) (above, name string) {
-	path, _ := g.view.Path(a) // known: the query answered
+	path, _ := g.view.Path(a) // the attribute is known, because the query succeeded
 	last := len(path) - 1
 	return strings.Join(path[:last], "/"), path[last]
 }

@@ -16,7 +16,7 @@ func (g *timeGraph) drawAxis(top, rows int) {
 	start := uint64(g.view.Start())
 	from, to := uint64(g.from)-start, uint64(g.to)-start
 	step := tickStep(from, to, width)
-	end := -g.labels // of the last name
+	end := -g.labels // end of the last name
 	fmt.Fprintf(&g.out, "<g class=\"axis\" transform=\"translate(%d %d)\">\n", g.left(), top)
 	for at := (from + step - 1) / step * step; at >= from && at <= to; at += step {
 		x := place(at-from, to-from, width)
@@ -29,7 +29,7 @@ func (g *timeGraph) drawAxis(top, rows int) {
 		case x+half > width:
 			middle, class = width, ` class="last"`
 			if width-2*half < end+timePad {
-				name = "" // the name before is too near
+				name = "" // the previous name is too near
 			}
 		}
 		end = x + half
@@ -42,7 +42,7 @@ func (g *timeGraph) drawAxis(top, rows int) {
 	g.out.WriteString("</g>\n")
 }
 
-// place returns the pixel of an offset, where width pixels stand for 0 to whole.
+// place returns an offset's pixel, where width pixels stand for 0 to whole.
 func place(offset, whole uint64, width int) int {
 	hi, lo := bits.Mul64(offset, uint64(width))
 	if whole == math.MaxUint64 {
@@ -64,8 +64,8 @@ func tickStep(from, to uint64, width int) uint64 {
 	return 1 << 62
 }
 
-// tickSteps are the distances of ticks: 1, 2 and 5 of each power of ten up to ten seconds,
-// above that the steps of a clock.
+// tickSteps are the distances between ticks: 1, 2 and 5 times each power of ten up to ten seconds, and
+// then the steps of a clock.
 var tickSteps = func() []uint64 {
 	var steps []uint64
 	for unit := uint64(1); unit < 1e10; unit *= 10 {
@@ -108,10 +108,10 @@ func roundly(nanos uint64) string {
 	return span((nanos + unit/2) / unit * unit)
 }
 
-// offset prints an instant as its distance from the start of the history.
+// offset prints an instant as its distance from the history's start.
 func (g *timeGraph) offset(t int64) string { return "+" + span(uint64(t)-uint64(g.view.Start())) }
 
-// when prints the time of an interval.
+// when prints an interval's time.
 func (g *timeGraph) when(in history.Interval) string {
 	text := fmt.Sprintf("%s for %s", g.offset(in.Start), span(uint64(in.End)-uint64(in.Start)+1))
 	if in.Open {

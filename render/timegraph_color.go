@@ -31,10 +31,10 @@ var timePalette = [timeColors]struct{ strong, pale, strongDark, paleDark string 
 
 // graphColors maps values to colours.
 type graphColors struct {
-	slots  map[history.Value]int // in the palette, of the values in the legend
+	slots  map[history.Value]int // index in the palette, for values in the legend
 	legend []graphValue          // by the room that they take, most first
-	others int                   // values outside of the legend
-	total  int                   // pixels of states that have colours
+	others int                   // number of values outside the legend
+	total  int                   // pixels of coloured states
 	bars   bool                  // there are bars
 }
 
@@ -42,10 +42,10 @@ type graphColors struct {
 type graphValue struct {
 	value  history.Value
 	pixels int
-	first  history.Attribute // with the value
+	first  history.Attribute // first attribute with the value
 }
 
-// choose fills the legend, and gives each of its values a colour of its own.
+// choose fills the legend, and gives each of its values its own colour.
 func (c *graphColors) choose(g *timeGraph) {
 	index := map[history.Value]int{}
 	var values []graphValue
@@ -73,7 +73,7 @@ func (c *graphColors) choose(g *timeGraph) {
 	c.assign(values)
 }
 
-// assign gives the values that take the most room a colour each.
+// assign gives colours to the values that take the most room.
 func (c *graphColors) assign(values []graphValue) {
 	slices.SortStableFunc(values, func(a, b graphValue) int { return cmp.Compare(b.pixels, a.pixels) })
 	c.legend = values[:min(len(values), timeColors)]
@@ -90,7 +90,7 @@ func (c *graphColors) assign(values []graphValue) {
 	}
 }
 
-// class returns the class of a value in the style sheet.
+// class returns a value's class in the style sheet.
 func (c *graphColors) class(v history.Value) string {
 	if slot, ok := c.slots[v]; ok {
 		return fmt.Sprintf("c%d", slot)
@@ -116,7 +116,7 @@ func paletteStyle() string {
 	return light.String() + "@media (prefers-color-scheme: dark) {\n" + dark.String() + "}\n"
 }
 
-// measure decides whether the values of a row are bars, and finds their range.
+// measure decides whether a row's values are bars, and finds their range.
 func (r *graphRow) measure(numbers Numbers) {
 	if numbers == NumbersAsColors {
 		return
@@ -129,7 +129,7 @@ func (r *graphRow) measure(numbers Numbers) {
 		n, ok := number(run.in.Value)
 		if !ok {
 			if !run.in.Value.IsNull() && run.in.Value.Kind() != history.KindFloat {
-				return // an attribute has values of one kind
+				return // an attribute has only one kind of values
 			}
 			continue
 		}
@@ -143,7 +143,7 @@ func (r *graphRow) measure(numbers Numbers) {
 			distinct[run.in.Value] = struct{}{}
 		}
 	}
-	const smooth = 10 // the range is at least so many mean steps
+	const smooth = 10 // the range is at least `smooth` mean steps
 	r.bars = len(distinct) > 0 && (numbers == NumbersAsBars || floats ||
 		len(distinct) > timeColors && steps/float64(r.states)*smooth <= r.most-r.least)
 }
@@ -166,6 +166,6 @@ func (r *graphRow) bar(v history.Value) int {
 	if !ok || r.most <= r.least {
 		return r.height() / 2
 	}
-	share := (n/2 - r.least/2) / (r.most/2 - r.least/2) // halves: their difference is finite
+	share := (n/2 - r.least/2) / (r.most/2 - r.least/2) // halves, because their difference is finite
 	return 1 + int(math.Round(share*float64(r.height()-1)))
 }

@@ -62,7 +62,7 @@ func (g *timeGraph) draw() error {
 // left returns the left edge of the columns.
 func (g *timeGraph) left() int { return margin + g.labels + timePad }
 
-// legendEntry is a colour and its meaning, at its place.
+// legendEntry is a colour with its meaning and its place.
 type legendEntry struct {
 	class, text, share, title string
 	x, width                  float64
@@ -186,8 +186,8 @@ func (g *timeGraph) drawRun(r *graphRow, run *graphRun, quiet map[string]*string
 	g.out.WriteString("</title></path>\n")
 }
 
-// drawNames writes the names of states into them, and a notch between two neighbours of
-// one value: a state between them is not seen.
+// drawNames writes the names of states into them, and a notch between two neighbours with the same value,
+// because the state between them is too narrow to see.
 func (g *timeGraph) drawNames(r *graphRow) {
 	var notches strings.Builder
 	for lo := 0; lo < len(r.runs); {
@@ -201,7 +201,7 @@ func (g *timeGraph) drawNames(r *graphRow) {
 		}
 		x, end := g.edges[r.runs[lo].lo], g.edges[r.runs[hi-1].hi]
 		if !v.IsNull() && end-x >= timeNamed {
-			const most = 200 // characters, in a picture 20,000 wide
+			const most = 200 // characters, in a picture 20,000 pixels wide
 			room := min(most, int(float64(end-x-2*timePad)/timeTick))
 			fmt.Fprintf(&g.out, "<text class=\"t%c\" x=\"%d\" y=\"10\">%s</text>\n", g.colors.class(v)[0], x+timePad, escape(firstOf(g.name(r.attribute, v), room)))
 		}
@@ -212,7 +212,7 @@ func (g *timeGraph) drawNames(r *graphRow) {
 	}
 }
 
-// title returns the name of a value, and the value itself if that differs.
+// title returns a value's name, and the value itself if that differs.
 func (g *timeGraph) title(a history.Attribute, v history.Value) string {
 	name, own := firstOf(g.name(a, v), timeTitle), firstOf(v.String(), timeTitle)
 	if v.Kind() == history.KindString && name == firstOf(v.Text(), timeTitle) || name == own {
@@ -221,7 +221,7 @@ func (g *timeGraph) title(a history.Attribute, v history.Value) string {
 	return fmt.Sprintf("%s (%s)", name, own)
 }
 
-// summary returns one line on the whole picture.
+// summary returns a line about the whole picture.
 func (g *timeGraph) summary() string {
 	parts := []string{plural(len(g.rows), "attribute")}
 	if g.isFolded() {
@@ -264,7 +264,7 @@ func numberRange(r *graphRow) string {
 	return numberText(r.least) + " to " + numberText(r.most)
 }
 
-// numberText prints a number with four digits, a whole one with all of them.
+// numberText prints a number with four digits, or a whole number with all digits.
 func numberText(f float64) string {
 	if f == math.Trunc(f) && math.Abs(f) < 1e15 {
 		return thousands(int(f))

@@ -8,7 +8,7 @@ import (
 	"github.com/granarydb/granary/history"
 )
 
-// layOutFolded makes rows of several attributes, and chooses columns and colours.
+// layOutFolded makes rows with several attributes, and chooses columns and colours.
 func (g *timeGraph) layOutFolded(attributes []history.Attribute) error {
 	each := (len(attributes) + g.opts.Rows - 1) / g.opts.Rows
 	longest := 0
@@ -46,7 +46,7 @@ func (g *timeGraph) layOutFolded(attributes []history.Attribute) error {
 	return nil
 }
 
-// chooseFolded fills the legend from rows of several attributes.
+// chooseFolded fills the legend from rows with several attributes.
 func (c *graphColors) chooseFolded(g *timeGraph) {
 	index := map[history.Value]int{}
 	var values []graphValue
@@ -77,7 +77,7 @@ func (c *graphColors) chooseFolded(g *timeGraph) {
 	}
 	colored := values[:0]
 	for i, v := range values {
-		if v.pixels = int(rooms[i] / max(most, 1e-300) * 1e9); rooms[i] > 0 { // billionths of what has a colour
+		if v.pixels = int(rooms[i] / max(most, 1e-300) * 1e9); rooms[i] > 0 { // billionths of the coloured room
 			colored = append(colored, v)
 			c.total += v.pixels
 		}
@@ -85,8 +85,8 @@ func (c *graphColors) chooseFolded(g *timeGraph) {
 	c.assign(colored)
 }
 
-// label returns the path of a row: that of its attribute, or what its first and last attribute have before their names, and
-// both names.
+// label returns a row's path: the path of its attribute, or the common path of its first and last
+// attribute, and both names.
 func (g *timeGraph) label(r *graphRow) (above, name string) {
 	above, name = g.path(r.attribute)
 	if above != "" {
@@ -105,7 +105,7 @@ func (g *timeGraph) label(r *graphRow) (above, name string) {
 	return above, name
 }
 
-// drawFolded writes a row of several attributes.
+// drawFolded writes a row with several attributes.
 func (g *timeGraph) drawFolded(r *graphRow, y int) {
 	above, name := g.label(r)
 	title := above + name

@@ -9,21 +9,22 @@ import (
 	"github.com/granarydb/granary/history/summary"
 )
 
-// columnShares draws the columns of rows in which there are several states.
+// columnShares draws the columns of rows that have several states.
 type columnShares struct {
 	folder   folder
 	edges    []int // along x
 	measures *summary.Measures
 }
 
-// The columns of a picture that are divided: more of them are drawn wider, because each takes some 25 bytes.
+// dividedColumns bounds the divided columns of a picture. Beyond it columns are wider, because each takes
+// some 25 bytes.
 const dividedColumns = 25_000
 
-// columnShares returns the painter of the shares of the rows. Its columns are as wide as the
-// columns of the picture, or a multiple.
+// columnShares returns a painter for the shares of the rows. Its columns are as wide as the picture's
+// columns, or a multiple.
 func (g *timeGraph) columnShares() columnShares {
 	n, width := len(g.edges)-1, g.edges[len(g.edges)-1]
-	several := 0 // columns at most
+	several := 0 // upper bound of the columns
 	for i := range g.rows {
 		several += min(n, 2*g.rows[i].intervals)
 	}
@@ -35,12 +36,12 @@ func (g *timeGraph) columnShares() columnShares {
 	return s
 }
 
-// folder returns a folder of the picture's range.
+// folder returns a folder for the picture's range.
 func (g *timeGraph) folder(pixels int) folder {
 	return folder{pyramid: g.pyramid(), from: g.from, to: g.to, pixels: pixels, err: g.err}
 }
 
-// measureRows finds the least and the greatest value of rows of bars.
+// measureRows finds the least and the greatest value in rows of bars.
 func (g *timeGraph) measureRows() error {
 	var m *summary.Measures
 	for i := range g.rows {
@@ -110,8 +111,8 @@ func (s *columnShares) draw(g *timeGraph, r *graphRow) error {
 	return nil
 }
 
-// bars returns the heights of a row's means and greatest values, by column, in tenths of a pixel; -1 for a column with one
-// value alone.
+// bars returns the heights of a row's means and greatest values, by column, in tenths of a pixel. They
+// are -1 for a column with a single value.
 func (s *columnShares) bars(g *timeGraph, r *graphRow) (means, greatest []int, err error) {
 	if s.measures, err = s.folder.pyramid.MeasuresInto(s.measures, []history.Attribute{r.attribute}, g.from, g.to, s.folder.pixels); err != nil {
 		return nil, nil, err

@@ -62,7 +62,7 @@ func (f svgFile) rows() (rows []svgRow) {
 	return rows
 }
 
-// legend returns the words of the legend.
+// legend returns the legend's words.
 func (f svgFile) legend() (words []string) {
 	for _, g := range f.Groups {
 		if g.Class == "key" {
@@ -72,7 +72,7 @@ func (f svgFile) legend() (words []string) {
 	return words
 }
 
-// label returns the name of a row.
+// label returns a row's name.
 func (r svgRow) label() string {
 	return r.Texts[0].Above + strings.TrimSpace(r.Texts[0].Text)
 }
@@ -130,7 +130,7 @@ func build(t testing.TB, end int64, write func(w *history.Writer) error) *histor
 	return v
 }
 
-// The plot has the room right of the labels: its width is that of the track of a row.
+// The plot has the room right of the labels: its width is that of a row's track.
 func plotWidth(t testing.TB, file []byte) int {
 	t.Helper()
 	_, rest, found := bytes.Cut(file, []byte(`<rect class="track" width="`))

@@ -12,36 +12,36 @@ import (
 	"github.com/granarydb/granary/history/summary"
 )
 
-// part is the share of a state in the time of a column, 0 to 1.
+// part is the share of a state in a column's time, 0 to 1.
 type part struct {
-	state int // in the states of its columns
+	state int // index in sharedColumns.states
 	share float64
 }
 
-// sharedColumns is the shares of a row, by column.
+// sharedColumns has a row's shares, by column.
 type sharedColumns struct {
 	states []history.Value // by number
-	parts  [][]part        // of each column, by state. restState stands for states that are not kept
+	parts  [][]part        // by column and state; restState stands for states that are not kept
 }
 
-// isNull reports whether a part is that of null, which has no colour.
+// isNull reports whether a state is null, which has no colour.
 func (c *sharedColumns) isNull(state int) bool { return state != restState && c.states[state].IsNull() }
 
 // The limits of columns.
 const (
-	// keptParts bounds the states of a column that have a part of their own.
+	// keptParts bounds the states of a column that have their own part.
 	keptParts = 12
 	restState = -1
 
-	// foldStates bounds the states of a row that are told apart while it is summed up, and foldCells what all rows take
-	// meanwhile: 12 bytes for each column of each state.
+	// foldStates bounds the states of a row that are told apart while it is summed up. foldCells bounds
+	// the memory of all rows meanwhile: 12 bytes for each column of each state.
 	foldStates = 256
 	foldCells  = 16 << 20
-	// foldChunk is the number of attributes that are asked at a time, and more of them if these have less than foldShares,
-	// of 16 bytes each: the more there are, the more of a row stand together.
+	// foldChunk is the number of attributes in one query, or more if these have fewer than foldShares
+	// shares, of 16 bytes each. In a larger chunk, more attributes of a row are together.
 	foldChunk  = 256
 	foldShares = 1 << 19
-	// foldMany attributes are summed up in foldParts parts, each by a goroutine.
+	// From foldMany attributes on, foldParts goroutines sum up a part each.
 	foldMany  = 1 << 14
 	foldParts = 4
 )
@@ -52,26 +52,26 @@ type folder struct {
 	from, to int64
 	pixels   int
 	parts    int          // goroutines of fold; 0: as many as the attributes need
-	kept     int          // states of a row; 0: as many as there is memory for
-	err      func() error // of the options
+	kept     int          // states of a row; 0: as many as fit in memory
+	err      func() error // Err of the options
 
 	old     *summary.Shares
 	numbers map[history.Value]int
 	states  []history.Value // by number
 	known   []int           // numbers, by state of an answer
-	begin   []int32         // of byRow
+	begin   []int32         // scratch of byRow
 	order   []int32
 }
 
-// foldedRow is the sums of a row. Slot 0 is that of the rest.
+// foldedRow has a row's sums. Slot 0 is for the rest.
 type foldedRow struct {
 	slots  []int // by number of a state; -1: none yet
 	states []history.Value
-	part   [][]float64 // by slot: parts of columns
-	whole  [][]int32   // by slot: attributes that begin to fill columns, less attributes that end to
+	part   [][]float64 // parts of columns, by slot
+	whole  [][]int32   // by slot: attributes that begin to fill columns, minus attributes that cease to
 }
 
-// of returns the shares of attributes, all of the same weight.
+// of returns the shares of attributes with equal weights.
 func (f *folder) of(attributes []history.Attribute) (*sharedColumns, error) {
 	if len(attributes) == 1 {
 		return f.ofOne(attributes)
@@ -83,9 +83,9 @@ func (f *folder) of(attributes []history.Attribute) (*sharedColumns, error) {
 	return all[0], nil
 }
 
-// fold returns the shares of groups of attributes. Attributes are asked in the order in which the history has them, so that it is
-// gone through once, by several goroutines if there are many. It waits for these. The number of parts does not depend on the
-// machine, as sums do on their order.
+// fold returns the shares of groups of attributes. It reads attributes in the order of the history, so
+// that it walks the history once, with several goroutines if there are many attributes. It waits for
+// them. The number of parts does not depend on the machine, because sums depend on their order.
 func (f *folder) fold(groups [][]history.Attribute) ([]*sharedColumns, error) {
 	asked, of, err := f.inOrder(groups)
 	if err != nil {
@@ -113,7 +113,7 @@ func (f *folder) fold(groups [][]history.Attribute) ([]*sharedColumns, error) {
 		switch {
 		case sums[i].err != nil:
 			return nil, sums[i].err
-		case parts > 1 && sums[i].hasRest(): // another part may tell apart what this one did not
+		case parts > 1 && sums[i].hasRest(): // another part may tell states apart that this part did not
 			again := *f
 			again.parts, again.kept = 1, kept
 			return again.fold(groups)
@@ -140,7 +140,7 @@ type foldedPart struct {
 	err    error
 }
 
-// hasRest reports whether a row has more states than are told apart.
+// hasRest reports whether a row has more states than it can tell apart.
 func (p *foldedPart) hasRest() bool {
 	return slices.ContainsFunc(p.rows, func(r foldedRow) bool { return r.part[0] != nil })
 }
@@ -175,7 +175,7 @@ func (p *foldedPart) sum(asked []history.Attribute, of []int32, rows, kept int) 
 	return nil
 }
 
-// merge adds the sums of another part of the row, of n columns.
+// merge adds the sums of another part of the row with n columns.
 func (r *foldedRow) merge(f *folder, other *foldedRow, n, most int) {
 	for from := range other.part {
 		if other.part[from] == nil {
@@ -195,12 +195,12 @@ func (r *foldedRow) merge(f *folder, other *foldedRow, n, most int) {
 	}
 }
 
-// inOrder returns the attributes of all groups in the order of their lanes, and the group of each.
+// inOrder returns the attributes of all groups in the order of their lanes, and each attribute's group.
 func (f *folder) inOrder(groups [][]history.Attribute) (asked []history.Attribute, of []int32, err error) {
 	v := f.pyramid.View()
-	places := make([]int, v.Lanes()+2) // where the attributes of a lane begin; those of none are last
+	places := make([]int, v.Lanes()+2) // start of each lane's attributes; attributes without a lane are last
 	laneOf := func(a history.Attribute) int {
-		if lane, _, placed := v.Place(a); placed && lane < v.Lanes() { // a later view can have more
+		if lane, _, placed := v.Place(a); placed && lane < v.Lanes() { // a later view can have more lanes
 			return lane
 		}
 		return v.Lanes()
@@ -229,7 +229,7 @@ func (f *folder) inOrder(groups [][]history.Attribute) (asked []history.Attribut
 	return asked, of, nil
 }
 
-// byRow returns the places of a chunk in the order of their rows.
+// byRow returns a chunk's indexes in the order of their rows.
 func (f *folder) byRow(of []int32, rows int) []int32 {
 	f.begin = append(f.begin[:0], make([]int32, rows+1)...)
 	for _, row := range of {
@@ -256,7 +256,8 @@ func (f *folder) number(v history.Value) int {
 	return number
 }
 
-// slot returns the slot of a state in a row of n columns, which gets one if it has fewer than most.
+// slot returns a state's slot in a row of n columns. A new state gets a slot if the row has fewer than
+// most.
 func (r *foldedRow) slot(number int, v history.Value, n, most int) int {
 	for len(r.slots) <= number {
 		r.slots = append(r.slots, -1)
@@ -277,7 +278,7 @@ func (r *foldedRow) slot(number int, v history.Value, n, most int) int {
 	return slot
 }
 
-// add adds the shares of one attribute to a row.
+// add adds the shares of an attribute to a row.
 func (f *folder) add(r *foldedRow, shares []summary.Share, most int) {
 	n := f.old.Len()
 	for i := range shares {
@@ -299,7 +300,7 @@ func (f *folder) add(r *foldedRow, shares []summary.Share, most int) {
 	}
 }
 
-// columns returns the n sums of a row of `attributes` attributes.
+// columns returns the n sums of a row with `attributes` attributes.
 func (r *foldedRow) columns(n, attributes int) *sharedColumns {
 	out := &sharedColumns{states: r.states, parts: make([][]part, n)}
 	whole := make([]int32, len(r.part))
@@ -308,7 +309,7 @@ func (r *foldedRow) columns(n, attributes int) *sharedColumns {
 		parts = parts[:0]
 		for slot := range r.part {
 			if r.part[slot] == nil {
-				continue // nothing is in the rest
+				continue // the rest is empty
 			}
 			whole[slot] += r.whole[slot][c]
 			if sum := float64(whole[slot]) + r.part[slot][c]; sum > 0 {
@@ -320,7 +321,7 @@ func (r *foldedRow) columns(n, attributes int) *sharedColumns {
 	return out
 }
 
-// ofOne is of for one attribute, of which all states are told apart.
+// ofOne is of for one attribute. It tells all states apart.
 func (f *folder) ofOne(attribute []history.Attribute) (*sharedColumns, error) {
 	var err error
 	if f.old, err = f.pyramid.SharesInto(f.old, attribute, f.from, f.to, f.pixels); err != nil {
@@ -358,13 +359,13 @@ func (f *folder) ofOne(attribute []history.Attribute) (*sharedColumns, error) {
 	return out, nil
 }
 
-// share returns the part of its pixel that a share is.
+// share returns a share as a part of its pixel.
 func (f *folder) share(s *summary.Share) float64 {
 	first, last := f.old.Of(int(s.First))
 	return float64(s.Time) / (float64(uint64(last)-uint64(first)) + 1)
 }
 
-// most keeps the largest parts of a column, in the order of states, and makes one of the others.
+// most keeps the largest parts of a column, in the order of states, and makes one part from the others.
 func most(parts []part) []part {
 	if len(parts) <= keptParts {
 		return parts
@@ -381,15 +382,15 @@ func most(parts []part) []part {
 	return append(kept, rest)
 }
 
-// layer is the room of a state in columns, from the bottom: the class and, for columns from lo on, its upper edges in tenths of
-// a pixel.
+// layer is a state's room in columns, from the bottom up: its class and, from column lo on, its upper
+// edges in tenths of a pixel.
 type layer struct {
 	class string
 	edges []int
 }
 
-// layers stacks the parts of columns [lo, hi), of a height in pixels: those of the legend at the bottom, in its order, then
-// others. Null has no layer. Edges are multiples of a grain, in tenths of a pixel.
+// layers stacks the parts of columns [lo, hi) to a height in pixels: parts in the legend at the bottom,
+// in its order, then others. Null has no layer. Edges are multiples of grain, in tenths of a pixel.
 func (g *timeGraph) layers(c *sharedColumns, lo, hi, height, grain int) []layer {
 	rank := map[int]int{}
 	for i, v := range c.states {
@@ -430,8 +431,8 @@ func (g *timeGraph) layers(c *sharedColumns, lo, hi, height, grain int) []layer 
 	return out
 }
 
-// drawLayers writes the states of columns between edges along x as areas that reach to the bottom, the upper ones first, so that each covers
-// what is below it. A state has no area in columns without it.
+// drawLayers writes the states of columns between edges along x as areas that reach to the bottom, upper
+// areas first, so that each covers the areas below it. A state has no area in columns without it.
 func drawLayers(out *bytes.Buffer, layers []layer, edges []int, height int) {
 	for k, l := range slices.Backward(layers) {
 		below := make([]int, len(l.edges))

@@ -25,7 +25,7 @@ func sharesOf(t testing.TB, v *history.View, attributes []history.Attribute, fro
 	return all
 }
 
-// textOf returns the name of a value in timesOf.
+// textOf returns a value's name in timesOf.
 func textOf(v history.Value) string {
 	if v.Kind() == history.KindString {
 		return v.Text()
@@ -235,8 +235,8 @@ func twoStates(t testing.TB, n int) *history.View {
 	})
 }
 
-// TestTimeGraphDividesColumns: the areas of a column are as high as the shares of its states, to a pixel, and a state without
-// a part in it has none.
+// TestTimeGraphDividesColumns: a column's areas are as high as the shares of its states, to a pixel, and
+// a state without a part in it has none.
 func TestTimeGraphDividesColumns(t *testing.T) {
 	const n = 9
 	f, file := drawFolded(t, twoStates(t, n), TimeOptions{})

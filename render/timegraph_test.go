@@ -113,7 +113,7 @@ func small(t testing.TB) *history.View {
 	})
 }
 
-// The picture of a small history, whole: go test ./render -run Golden -update writes it.
+// A small history's picture, whole: go test ./render -run Golden -update writes it.
 func TestTimeGraphGolden(t *testing.T) {
 	v := small(t)
 	_, got := drawTime(t, v, attributesOf(v), v.Start(), v.End(), TimeOptions{

@@ -27,33 +27,33 @@ var pageScript string
 
 var pageTemplate = template.Must(template.New("time page").Parse(pageHTML))
 
-// The limits of a page.
+// A page's limits.
 const (
 	pageRows = 2000
-	// pageIntervals bounds the intervals that a page has, at 4 to 8 bytes each, and base64. A page of more has the shares
-	// of columns.
+	// pageIntervals bounds a page's intervals, at 4 to 8 bytes each before base64. Beyond it a page has
+	// the shares of columns.
 	pageIntervals = 1 << 20
-	// pageCells bounds the columns of all rows, and pageColumns the columns of a row.
+	// pageCells bounds the columns of all rows, and pageColumns a row's columns.
 	pageCells   = 1 << 19
 	pageColumns = 2048
-	// pageShares bounds the states of a column that have a share of their own.
+	// pageShares bounds the states of a column that have their own share.
 	pageShares = 12
-	// pageValues bounds the distinct values that are no bars: others are one.
+	// pageValues bounds the distinct values that are not bars. Further values count as one.
 	pageValues = 1 << 16
 )
 
-// TimePage draws the states of attributes from one instant to another, both included, as a time graph in one
-// standalone HTML page, in which they can be zoomed and moved with a pointer or keys. Rows, names and colours are
-// those of a TimeGraph; Rows is 2000 if it is zero, and Width is ignored: the graph is as wide as its window.
+// TimePage draws the states of attributes in [from, to] as a time graph in a standalone HTML page, which
+// can be zoomed and moved with a pointer or keys. Rows, names and colours are those of a TimeGraph. Rows
+// is 2000 if it is zero. Width is ignored, because the graph is as wide as its window.
 //
-// The page has each interval of its rows, clipped to the range, if these are at most 1,048,576. A column of pixels
-// shows the share of its time that each state has, and numbers their least, mean and greatest. If there
-// are more, the page has the shares of evenly spaced columns instead, at most 2,048, exact to the nanosecond for the
-// twelve longest states of each, and says so: zooming in shows no more.
+// The page has each interval of its rows, clipped to the range, if there are at most 1,048,576. A column
+// of pixels shows the share of its time in each state, and for numbers their least, mean and greatest. If
+// there are more intervals, the page has the shares of evenly spaced columns instead, at most 2,048,
+// exact to the nanosecond for the twelve longest states of each, and says so: zooming in shows no more.
 //
-// The page loads nothing, and its policy (Content-Security-Policy) forbids it to. The same view and options give the
-// same bytes. It is built in memory and written with a single Write. The errors are as for TimeGraph. The cost is
-// that of a TimeGraph, and another walk through the intervals of the rows.
+// The page loads nothing, and its policy (Content-Security-Policy) forbids it to. The same view and
+// options give the same bytes. It is built in memory and written with a single Write. The errors are as
+// for TimeGraph. The cost is that of a TimeGraph, and another walk through the intervals of the rows.
 func TimePage(w io.Writer, v *history.View, attributes []history.Attribute, from, to int64, opts TimeOptions) error {
 	if attributes == nil {
 		attributes = slices.Collect(v.Descendants(history.Top))
@@ -74,7 +74,7 @@ func TimePage(w io.Writer, v *history.View, attributes []history.Attribute, from
 	return p.write(w)
 }
 
-// timePage is the input of the template.
+// timePage is the template's input.
 type timePage struct {
 	Title, Summary, Policy string
 	Style                  template.CSS
@@ -86,29 +86,30 @@ type timePage struct {
 
 // pageKey is an entry of the legend.
 type pageKey struct {
-	// Color is that of pageData.Values, or "others" or "bars".
+	// Color is a colour of pageData.Colors as text, or "others" or "bars".
 	Color, Text, Share, Title string
 }
 
-// pageData is the input of the script. Times are nanoseconds: those that can be beyond 2^53, the integers of
+// pageData is the script's input. Times are nanoseconds. Times that can exceed 2^53, the integers of
 // scripts, are decimal texts.
 type pageData struct {
-	// Start is the start of the history, From the start of the range behind it, Span the instants in the range.
+	// Start is the history's start, From the offset of the range from it, Span the number of instants in
+	// the range.
 	Start string `json:"start"`
 	From  string `json:"from"`
 	Span  string `json:"span"`
-	// Columns is 0 if rows have their intervals. Otherwise they have so many columns.
+	// Columns is 0 if rows have their intervals. Otherwise it is the number of columns.
 	Columns int `json:"columns"`
-	// Values are the names of values, by code, and Colors their colours: below 12 one of the palette, below 24 a pale
-	// one.
+	// Values are the names of values, by code. Colors are their colours: below 12 a colour of the
+	// palette, below 24 a pale one.
 	Values []string `json:"values"`
 	Colors []int    `json:"colors"`
 	// Titles are longer texts of values, by code.
 	Titles map[int]string `json:"titles"`
 	Rows   []pageRow      `json:"rows"`
-	// Rest is the code of states that have no share of their own in their column.
+	// Rest is the code for states without their own share in a column.
 	Rest int `json:"rest"`
-	// Palette has the colours on light paper, pale ones last, and those on dark paper.
+	// Palette has the colours on light paper, pale colours last, and the colours on dark paper.
 	Palette [2][]string `json:"palette"`
 }
 
@@ -116,12 +117,12 @@ type pageData struct {
 type pageRow struct {
 	Above string `json:"above"` // path before the name, with its last slash
 	Name  string `json:"name"`
-	// Range is the least and the greatest value of a row of bars; nil of other rows.
+	// Range is the least and the greatest value in a row of bars; nil in other rows.
 	Range []float64 `json:"range,omitempty"`
-	// Attributes is the number of attributes that a row has in common; 0 of a row of one. Their shares are in
-	// millionths of the time of a column.
+	// Attributes is the number of attributes in a folded row; 0 in a row of one. Their shares are in
+	// millionths of a column's time.
 	Attributes int `json:"attributes,omitempty"`
-	// Data is what appendIntervals, appendShares or appendNumbers writes, as base64.
+	// Data is the output of appendIntervals, appendShares or appendNumbers, as base64.
 	Data string `json:"data"`
 }
 
@@ -134,7 +135,7 @@ type pageValue struct {
 // pageWriter makes the data of a page.
 type pageWriter struct {
 	g       *timeGraph
-	most    int // intervals
+	most    int // greatest number of intervals
 	cells   int // columns of all rows
 	codes   map[pageValue]int
 	values  []string
@@ -142,7 +143,7 @@ type pageWriter struct {
 	colors  []int
 	rows    []pageRow
 	columns int // 0: intervals
-	short   int // values without a code of their own, each time that one was seen
+	short   int // occurrences of values without their own code
 }
 
 // write writes the page.
@@ -233,7 +234,7 @@ func (p *pageWriter) addRow(r *graphRow) (err error) {
 	return err
 }
 
-// addFolded adds a row of several attributes.
+// addFolded adds a row with several attributes.
 func (p *pageWriter) addFolded(r *graphRow) {
 	above, name := p.g.label(r)
 	row := pageRow{Above: clean(lastOfPage(above)), Name: clean(firstOf(name, timeTitle)), Attributes: len(r.folded)}
@@ -264,7 +265,7 @@ func lastOfPage(above string) string {
 	return above
 }
 
-// numberName is the name in a pageValue of the numbers of bars: the page needs the number alone.
+// numberName is the name in a pageValue for numbers of bars, because the page needs only the number.
 const numberName = "\x00number"
 
 // codeIn returns the code of a row's value, from 1 on. 0 is null.
@@ -298,7 +299,7 @@ func (p *pageWriter) codeIn(r *graphRow, v history.Value) int {
 	return len(p.values)
 }
 
-// color returns the colour of a value in pageData.Colors.
+// color returns a value's colour in pageData.Colors.
 func (p *pageWriter) color(v history.Value) int {
 	if slot, strong := p.g.colors.slots[v]; strong {
 		return slot
@@ -306,7 +307,7 @@ func (p *pageWriter) color(v history.Value) int {
 	return timeColors + colorSlot(v)
 }
 
-// page returns the input of the template.
+// page returns the template's input.
 func (p *pageWriter) page() (*timePage, error) {
 	g := p.g
 	out := &timePage{
@@ -335,12 +336,12 @@ func (p *pageWriter) page() (*timePage, error) {
 	for _, c := range timePalette {
 		*light, *dark = append(*light, c.pale), append(*dark, c.paleDark)
 	}
-	text, err := json.Marshal(data) // it escapes <, > and &, so nothing in it ends the script
+	text, err := json.Marshal(data) // Marshal escapes <, > and &, so the data cannot end the script
 	out.Data = template.JS(text)
 	return out, err
 }
 
-// pageHash returns the source of a policy that allows one text.
+// pageHash returns the source in a policy that allows one text.
 func pageHash(text string) string {
 	sum := sha256.Sum256([]byte(text))
 	return "sha256-" + base64.StdEncoding.EncodeToString(sum[:])
@@ -354,7 +355,7 @@ func pageSpan(from, to int64) string {
 	return "18446744073709551616"
 }
 
-// summaryOfPage returns one line on the whole page.
+// summaryOfPage returns a line about the whole page.
 func (g *timeGraph) summaryOfPage() string {
 	if g.isFolded() {
 		return g.summary()

@@ -9,10 +9,10 @@ import (
 	"github.com/granarydb/granary/history"
 )
 
-// appendIntervals appends the intervals of a row, clipped to the range, as varints:
+// appendIntervals appends a row's intervals, clipped to the range, as varints:
 //
-//	time before the range of the first | time behind the range of the last, twice, and 1 if it is open
-//	of each: code, 0 is null | instants - 1
+//	first interval's time before the range | last interval's time after the range, twice, plus 1 if it is open
+//	for each interval: code, 0 is null | instants - 1
 func (p *pageWriter) appendIntervals(data []byte, r *graphRow) ([]byte, error) {
 	g := p.g
 	var states []byte
@@ -41,8 +41,9 @@ func (p *pageWriter) appendIntervals(data []byte, r *graphRow) ([]byte, error) {
 	return append(data, states...), nil
 }
 
-// pageBounds returns the first instants of evenly spaced columns, counted from the start of the range, and the
-// number of instants (0 for 2^64) behind them. If there are fewer instants, columns are empty.
+// pageBounds returns the first instants of evenly spaced columns, counted from the range's start, and the
+// number of instants (0 for 2^64) after them. If there are fewer instants than columns, some columns are
+// empty.
 func pageBounds(from, to int64, columns int) []uint64 {
 	bounds := make([]uint64, columns+1)
 	span := uint64(to) - uint64(from)
@@ -61,8 +62,8 @@ func columnStart(span uint64, i, n int) uint64 {
 	return each*uint64(i) + rest*uint64(i)/uint64(n)
 }
 
-// columnsOf yields the parts of a row's intervals in columns: each column's from left to right, with the instants that an
-// interval has there.
+// columnsOf yields the parts of a row's intervals in columns: each column's parts from left to right,
+// with the number of instants.
 func (p *pageWriter) columnsOf(r *graphRow, take func(column int, v history.Value, instants uint64)) error {
 	g := p.g
 	bounds := pageBounds(g.from, g.to, p.columns)
@@ -88,25 +89,26 @@ func (p *pageWriter) columnsOf(r *graphRow, take func(column int, v history.Valu
 	return nil
 }
 
-// share is the time of a state in a column.
+// share is a state's time in a column.
 type share struct {
 	code     int
 	instants uint64
 }
 
-// restCode stands for states that have no share of their own in their column, or no name of their own. There are fewer
-// values: at most one for each interval of a page, or pageValues.
+// restCode stands for states without their own share in their column, or without their own name. There
+// are fewer values: at most one for each interval of a page, or pageValues.
 const restCode = pageIntervals + pageValues + 1
 
-// appendShares appends the shares of a row's columns, as varints. Of a column in which states with more than one code are:
+// appendShares appends the shares of a row's columns, as varints. For a column with states of several
+// codes:
 //
-//	number of shares | of each: code, 0 is null, restCode the rest | instants
+//	number of shares | for each: code, 0 is null, restCode the rest | instants
 //
-// and of each run of columns that have one code alone:
+// and for a run of columns with a single code:
 //
 //	0 | code | number of columns
 //
-// Shares of one column are in the order of codes.
+// The shares of a column are in the order of codes.
 func (p *pageWriter) appendShares(data []byte, r *graphRow) ([]byte, error) {
 	out := shareWriter{data: data}
 	column := -1
@@ -133,11 +135,11 @@ func (p *pageWriter) appendShares(data []byte, r *graphRow) ([]byte, error) {
 // shareWriter writes the shares of columns.
 type shareWriter struct {
 	data []byte
-	code int // of a run of columns
+	code int // code of a run of columns
 	run  int
 }
 
-// column writes a column, of no shares if there is none before it.
+// column writes a column. shares is empty before the first column, and then nothing is written.
 func (w *shareWriter) column(shares []share) {
 	if len(shares) == 0 {
 		return

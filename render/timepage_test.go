@@ -97,7 +97,7 @@ func uvarint(t testing.TB, r *bytes.Reader) uint64 {
 	return n
 }
 
-// pageColumnReader reads the columns of a row.
+// pageColumnReader reads a row's columns.
 type pageColumnReader struct {
 	*bytes.Reader
 	run, code uint64 // columns that are left of one state
@@ -124,7 +124,7 @@ func (r *pageColumnReader) next(t testing.TB, f *pageFile, all uint64) map[strin
 	return got
 }
 
-// valueOf returns the text of a code.
+// valueOf returns a code's text.
 func (f *pageFile) valueOf(code uint64) string {
 	switch {
 	case code == 0:
@@ -216,7 +216,8 @@ func TestTimePageHasIntervals(t *testing.T) {
 	}
 }
 
-// TestTimePageHasShares: a page of columns has the time of each state in each, and the least, mean and greatest number.
+// TestTimePageHasShares: a page of columns has each state's time in each, and the least, mean and
+// greatest number.
 func TestTimePageHasShares(t *testing.T) {
 	v := mixedView(t)
 	rests, floats := 0, 0
@@ -267,7 +268,7 @@ func TestTimePageHasShares(t *testing.T) {
 // columnIn returns the first instant of a column.
 func columnIn(from, to int64, c, n int) int64 { return from + (to-from+1)*int64(c)/int64(n) }
 
-// timesOf returns the instants of each state in a range, one by one.
+// timesOf returns each state's instants in a range, one by one.
 func timesOf(t testing.TB, v *history.View, a history.Attribute, from, to int64) map[string]uint64 {
 	t.Helper()
 	times := map[string]uint64{}

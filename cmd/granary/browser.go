@@ -12,8 +12,8 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// opening returns what a server's command does with its URL: it opens a browser, unless it stays without, and says on
-// standard error if there is none.
+// opening returns a function for the URL of a server's command: it opens a browser unless stays is true,
+// and reports on standard error if there is none.
 func opening(cmd *cobra.Command, stays bool) func(url string) {
 	return func(url string) {
 		if !stays && !openBrowser(cmd.Context(), url) {
@@ -22,9 +22,9 @@ func opening(cmd *cobra.Command, stays bool) func(url string) {
 	}
 }
 
-// openBrowser starts a browser with a URL, and reports whether one could be started. It is that of the
-// variable BROWSER of the environment, a list of commands separated as PATH is, or that of the
-// system. Nothing waits for it: it can be open when this process has ended.
+// openBrowser starts a browser with a URL, and reports whether one could be started. The browser is that
+// of the environment variable BROWSER, a list of commands separated like PATH, or the system's. No
+// goroutine waits for it, because it can outlive this process.
 func openBrowser(ctx context.Context, url string) bool {
 	commands := [][]string{{"xdg-open", url}}
 	switch runtime.GOOS {
@@ -52,8 +52,8 @@ func openBrowser(ctx context.Context, url string) bool {
 	return false
 }
 
-// browserCommand returns the words of a command of BROWSER: %s stands for the URL, which is the last
-// word without one.
+// browserCommand returns a command's words in BROWSER. %s stands for the URL, which otherwise becomes the
+// last word.
 func browserCommand(text, url string) []string {
 	words := strings.Fields(text)
 	there := false

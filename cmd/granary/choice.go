@@ -21,9 +21,9 @@ is left out. --sample-index asks for another type.`
 // typeAnswer answers a query about the samples of one type.
 type typeAnswer func(ctx context.Context, db *profile.DB, snap *columnstore.Snapshot, q profile.Query, t profile.Type) error
 
-// withType is withInputs for commands that answer about one type. After the answer it reports on
-// standard error which inputs are not in it, unless flags have chosen the type. An answer that is
-// grouped by labels can have several kinds.
+// withType is withInputs for commands that answer about one type. After the answer it reports on standard
+// error the inputs that it lacks, unless flags chose the type. An answer that is grouped by labels can
+// have several kinds.
 func withType(cmd *cobra.Command, s selection, args []string, f typeAnswer, by ...string) error {
 	return withInputs(cmd, s, args, func(ctx context.Context, db *profile.DB, snap *columnstore.Snapshot, q profile.Query) error {
 		t, chosen, err := s.choose(ctx, db, snap, q, by...)
@@ -37,8 +37,7 @@ func withType(cmd *cobra.Command, s selection, args []string, f typeAnswer, by .
 	})
 }
 
-// choose returns the type of an answer, and the query that leaves out profiles of other kinds that
-// measure the same.
+// choose returns an answer's type, and the query without profiles of other kinds that measure the same.
 func (s *selection) choose(ctx context.Context, db *profile.DB, snap *columnstore.Snapshot, q profile.Query, by ...string) (profile.Type, profile.Query, error) {
 	candidates, err := candidateTypes(ctx, db, snap, q, s.sampleIndex)
 	if err != nil {
@@ -60,8 +59,8 @@ func (s *selection) choose(ctx context.Context, db *profile.DB, snap *columnstor
 	return profile.Type{}, q, first
 }
 
-// candidateTypes returns the types that an answer can be about, the best first: the named one, or
-// cpu, inuse_space, the default type and all others.
+// candidateTypes returns the possible types of an answer, the best first: the named type, or cpu,
+// inuse_space, the default type and all others.
 func candidateTypes(ctx context.Context, db *profile.DB, snap *columnstore.Snapshot, q profile.Query, name string) ([]profile.Type, error) {
 	t, err := findType(ctx, db, snap, q, name)
 	if err != nil || name != "" {
@@ -108,8 +107,8 @@ func presentTypes(ctx context.Context, db *profile.DB, snap *columnstore.Snapsho
 	return slices.DeleteFunc(types, func(t profile.Type) bool { return !there[t] }), nil
 }
 
-// oneOfTwins resolves an error of CheckKinds about Go's heap and allocs profiles, which count the
-// same memory twice. It returns the query for one of them: that which shows the type by default.
+// oneOfTwins resolves an error of CheckKinds about Go's heap and allocs profiles, which count the same
+// memory twice. It returns the query for the kind that shows the type by default.
 func oneOfTwins(q profile.Query, t profile.Type, err error) (profile.Query, error) {
 	mixed, ok := errors.AsType[*profile.MixedError](err)
 	if !ok || len(mixed.Kinds) != 2 {
@@ -131,11 +130,11 @@ func oneOfTwins(q profile.Query, t profile.Type, err error) (profile.Query, erro
 	return q, nil
 }
 
-// noteLeftOut reports which of the profiles of the query asked are not among those of the query
-// chosen that have a type, and how to ask for them.
+// noteLeftOut reports the profiles of the query asked that are missing in the query chosen for a type,
+// and how to ask for them.
 func (s *selection) noteLeftOut(ctx context.Context, cmd *cobra.Command, db *profile.DB, snap *columnstore.Snapshot, asked, chosen profile.Query, t profile.Type) error {
 	if s.sampleIndex != "" && chosen.Selector.String() == asked.Selector.String() {
-		return nil // as the flag says
+		return nil // a flag chose the type
 	}
 	shown, err := sourcesOf(ctx, db, snap, chosen)
 	if err != nil {
@@ -158,7 +157,7 @@ func (s *selection) noteLeftOut(ctx context.Context, cmd *cobra.Command, db *pro
 		}
 	}
 	if len(names) == 0 || len(names) == len(all) {
-		return nil // there is no answer, or all are in it
+		return nil // there is no answer, or it has all
 	}
 	what := "input"
 	if strings.HasPrefix(all[0].name, "{") {
@@ -169,7 +168,7 @@ func (s *selection) noteLeftOut(ctx context.Context, cmd *cobra.Command, db *pro
 	return nil
 }
 
-// askFor says how to ask for other types than t, "" without any.
+// askFor says how to ask for types other than t, or "" if there are none.
 func askFor(t profile.Type, others []profile.Type) string {
 	const most = 8
 	var names []string
@@ -191,7 +190,7 @@ func askFor(t profile.Type, others []profile.Type) string {
 	return "; --sample-index asks for another type: " + strings.Join(names, ", ")
 }
 
-// source is the profiles with equal labels: an input, or what a server was sent.
+// source is the profiles with equal labels: an input, or pushes to a server.
 type source struct {
 	name  string
 	types []profile.Type
@@ -217,7 +216,7 @@ func sourcesOf(ctx context.Context, db *profile.DB, snap *columnstore.Snapshot, 
 	return all, nil
 }
 
-// sourceName names profiles by their file or, if they came otherwise, by their labels.
+// sourceName names profiles by their file, or by their labels if they have none.
 func sourceName(labels []profile.Label) string {
 	var texts []string
 	for _, l := range labels {

@@ -14,7 +14,7 @@ import (
 // profilesTable is the table of profiles in a directory.
 const profilesTable = "profiles"
 
-// openDB opens the directory of --db. It makes neither a directory nor a table.
+// openDB opens the directory of --db. It creates neither a directory nor a table.
 func openDB(ctx context.Context, opts columnstore.Options, source inputSource) (*loaded, error) {
 	store, err := dbdir.Open(source.db, "profiles", "granary load", opts)
 	if err != nil {
@@ -40,7 +40,7 @@ func (l *loaded) openTable(ctx context.Context, manual bool) (err error) {
 	return err
 }
 
-// explainDamage is explain for damage of the directory, and leaves other errors as they are.
+// explainDamage is explain for damage of the directory. It returns other errors unchanged.
 func (s *inputSource) explainDamage(err error) error {
 	if _, damaged := errors.AsType[*disk.DamagedError](err); damaged {
 		return s.explain(fmt.Errorf("%w; granary verify lists all damage, and granary repair sets it aside", err))
@@ -48,7 +48,7 @@ func (s *inputSource) explainDamage(err error) error {
 	return err
 }
 
-// explain returns an error of the directory of --db as one that names it and the way out.
+// explain adds the directory of --db and a remedy to an error.
 func (s *inputSource) explain(err error) error {
 	if s.db == "" {
 		return err

@@ -13,7 +13,7 @@ import (
 	"github.com/granarydb/granary/columnstore"
 )
 
-// bytesOf returns the bytes of the files of a directory.
+// bytesOf returns the bytes of a directory's files.
 func bytesOf(t *testing.T, dir string) map[string]string {
 	t.Helper()
 	entries, err := os.ReadDir(dir)

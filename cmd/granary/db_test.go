@@ -179,7 +179,7 @@ func TestDB_Inspect(t *testing.T) {
 	}
 }
 
-// filesOf returns the files of a directory.
+// filesOf returns a directory's files.
 func filesOf(t *testing.T, dir string) map[string]string {
 	t.Helper()
 	out := map[string]string{}
@@ -265,7 +265,7 @@ func TestDB_BadDirectories(t *testing.T) {
 	}
 }
 
-// fillOther makes a directory whose store has no table of profiles under the name of the command.
+// fillOther makes a directory whose store has no table of profiles under the command's name.
 func fillOther(dir string) error {
 	store, err := columnstore.Open(columnstore.Options{Dir: dir})
 	if err != nil {

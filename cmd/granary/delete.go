@@ -58,7 +58,7 @@ func deleteBefore(cmd *cobra.Command, dir string, before moment) (err error) {
 	if err != nil {
 		return err
 	}
-	defer func() { err = cmp.Or(err, source.explain(l.Close())) }() // which files what is left
+	defer func() { err = cmp.Or(err, source.explain(l.Close())) }() // Close flushes the remaining rows
 	newest := int64(0)
 	if before.relative {
 		if err := l.store.View(ctx, func(snap *columnstore.Snapshot) error {

@@ -115,8 +115,8 @@ func withTrace(name string, f func() error) error {
 	})
 }
 
-// makeDir makes the folder of the flame graph and returns its name. Without a name the folder
-// is temporary: the first command of a new user leaves nothing in the clone.
+// makeDir creates the folder of the flame graph and returns its name. Without a name the folder is
+// temporary, because a new user's first command must leave nothing in the clone.
 func makeDir(name string) (string, error) {
 	if name == "" {
 		return os.MkdirTemp("", "granary-demo-")
@@ -162,13 +162,13 @@ func demo(ctx context.Context, out, progressTo io.Writer, dir string, opts colum
 	return store.View(ctx, func(snap *columnstore.Snapshot) error { return r.run(ctx, snap, dir) })
 }
 
-// serveDemo serves a fleet while it is replayed, by one writer, so that there is time for answers.
+// serveDemo serves a fleet while it is replayed, by one writer, because answers need time.
 func serveDemo(cmd *cobra.Command, listen string, stays bool, opts columnstore.Options, steps int) (err error) {
 	f, err := newFleet(time.Now(), steps)
 	if err != nil {
 		return err
 	}
-	agents := map[string]string{"cpu": "process_cpu", "heap": "memory"} // as the demo's own profiles have it
+	agents := map[string]string{"cpu": "process_cpu", "heap": "memory"} // as in the demo's own profiles
 	for _, p := range f.pods {
 		for _, k := range p.kinds {
 			k.labels[profile.NameLabel] = cmp.Or(agents[k.labels[profile.NameLabel]], k.labels[profile.NameLabel])
@@ -189,13 +189,13 @@ func serveDemo(cmd *cobra.Command, listen string, stays bool, opts columnstore.O
 // heap returns the bytes of live objects on the heap.
 func heap() int64 {
 	runtime.GC()
-	runtime.GC() // the first call may finish a cycle that had already begun
+	runtime.GC() // the first call may only finish a running cycle
 	var m runtime.MemStats
 	runtime.ReadMemStats(&m)
 	return int64(m.HeapAlloc)
 }
 
-// report prints the results of the demo.
+// report prints the demo's results.
 type report struct {
 	cli.Printer
 	fleet      *fleet

@@ -23,9 +23,9 @@ type diffOptions struct {
 	limit     cli.Limit
 	order     ordering
 	normalize bool
-	scale     float64 // of the values of B; 0 if it is not set
+	scale     float64 // factor for the values of B; 0 if it is not set
 	output    string
-	format    string // of output
+	format    string // format of output
 	width     int
 	asJSON    bool
 }
@@ -190,14 +190,14 @@ func diff(cmd *cobra.Command, o *diffOptions, args []string) error {
 // difference is the change from A to B.
 type difference struct {
 	typ       profile.Type
-	a, b      *merged  // b as scaled
-	totals    [2]int64 // of A and of B before it was scaled
-	scale     float64  // of the values of B
+	a, b      *merged  // b after scaling
+	totals    [2]int64 // of A, and of B before scaling
+	scale     float64  // factor for the values of B
 	functions []profile.FunctionChange
 }
 
-// over returns the number of times that the values are means over, 0 for sums: that of the side
-// with more.
+// over returns the number of times that the values are means over, the greater of both sides. It is 0 for
+// sums.
 func (d *difference) over() int { return max(d.a.over, d.b.over) }
 
 // empty reports whether neither side has samples.
@@ -316,7 +316,7 @@ func signedPercent(part, whole int64) string {
 	return percent(part, whole)
 }
 
-// draw draws the difference as a flame graph of a width in pixels, 0 for that of the window.
+// draw draws the difference as a flame graph with a width in pixels; 0 means the window's width.
 func (d *difference) draw(w io.Writer, width int) error {
 	title := "Difference"
 	if len(d.functions) == 0 && !d.empty() {

@@ -16,9 +16,9 @@ import (
 // noSamples is the sentence for an answer without samples.
 const noSamples = "There are no samples."
 
-// noteEmpty reports on standard error that an answer about some types, or about all of them,
-// has no samples, and which conditions leave none. If no condition does and the answer has the
-// sentence itself, it reports nothing.
+// noteEmpty reports on standard error that an answer about types, or about all types, has no samples, and
+// which conditions leave none. If no condition does and the answer has the sentence itself, it reports
+// nothing.
 func (s *selection) noteEmpty(ctx context.Context, cmd *cobra.Command, db *profile.DB, snap *columnstore.Snapshot, q profile.Query, hasSentence bool, types ...profile.Type) error {
 	reason, err := s.whyEmpty(ctx, db, snap, q, types)
 	if err != nil || reason == "" && hasSentence {
@@ -31,7 +31,7 @@ func (s *selection) noteEmpty(ctx context.Context, cmd *cobra.Command, db *profi
 	return nil
 }
 
-// condition is the part of a query that one flag, or both bounds on time, set.
+// condition is the part of a query that one flag sets, or both bounds on time.
 type condition struct {
 	flags string
 	query profile.Query
@@ -69,8 +69,8 @@ func (s *selection) conditions(q profile.Query) []condition {
 	return all
 }
 
-// whyEmpty returns why a query selects no samples of some types, or of any: the first condition
-// that alone leaves none, or all of them together. It returns "" if they do not leave none.
+// whyEmpty returns why a query selects no samples of types, or of any type: the first condition that
+// alone leaves none, or all of them together. It returns "" if samples are left.
 func (s *selection) whyEmpty(ctx context.Context, db *profile.DB, snap *columnstore.Snapshot, q profile.Query, types []profile.Type) (string, error) {
 	if some, err := hasRows(ctx, db, snap, profile.Query{}, types); err != nil || !some {
 		if some, err = hasRows(ctx, db, snap, profile.Query{}, nil); err != nil || !some {
@@ -99,7 +99,7 @@ func (s *selection) whyEmpty(ctx context.Context, db *profile.DB, snap *columnst
 	return strings.Join(flags, " and ") + " together leave none", nil
 }
 
-// hasRows reports whether a query selects a row of some types, or of any.
+// hasRows reports whether a query selects a row of types, or of any type.
 func hasRows(ctx context.Context, db *profile.DB, snap *columnstore.Snapshot, q profile.Query, types []profile.Type) (bool, error) {
 	for rec, err := range db.Table().Scan(ctx, snap, columnstore.ScanOptions{Columns: []string{profile.ColumnValue}, Where: q.Expr(types...), Limit: 1}) {
 		if err != nil {

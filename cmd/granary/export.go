@@ -38,8 +38,8 @@ type exporter struct {
 	memory         memory.Allocator // allocator of records, nil for the Go allocator
 }
 
-// rowWriter writes records as a file of some format. Close ends the file. It must be called
-// after an error too.
+// rowWriter writes records to a file in one format. Close ends the file. It must be called after an error
+// too.
 type rowWriter interface {
 	Write(rec arrow.Record) error
 	Close() error
@@ -144,7 +144,7 @@ func (e *exporter) run(cmd *cobra.Command, args []string) error {
 	return withInputs(cmd, e.selection, args, write)
 }
 
-// findFormat sets the format from the suffix of the output, unless a flag has set it.
+// findFormat sets the format from the output's suffix, unless a flag has set it.
 func (e *exporter) findFormat(hasForm bool) error {
 	if e.format == "" {
 		switch ending := strings.ToLower(filepath.Ext(e.output)); {

@@ -58,13 +58,13 @@ func withDemo(cmd *cobra.Command, s selection, span time.Duration, f answer) err
 	})
 }
 
-// spanValue is the value of a flag for the time that the demo replays.
+// spanValue is a flag's value for the time that the demo replays.
 type spanValue struct {
 	flag string
 	span *time.Duration
 }
 
-// String returns the duration, "" when it is not set.
+// String returns the duration, or "" when it is not set.
 func (s spanValue) String() string {
 	if s.span == nil || *s.span == 0 {
 		return ""

@@ -142,7 +142,7 @@ func addSampleLabels(t *testing.T, r row, s *pprof.Sample) {
 	}
 }
 
-// readArrow reads the schema and the rows of a stream.
+// readArrow reads the schema and a stream's rows.
 func readArrow(t *testing.T, data []byte, stacks string) (*arrow.Schema, []row) {
 	t.Helper()
 	mem := memory.NewCheckedAllocator(memory.NewGoAllocator())
@@ -224,7 +224,7 @@ func (a arrowTexts) at(from arrow.Array, i int) (string, bool) {
 	return "", false
 }
 
-// list returns the elements of a list, each with a line end.
+// list returns a list's elements, each with a line end.
 func (a arrowTexts) list(from *array.List, i int) string {
 	var b strings.Builder
 	start, end := from.ValueOffsets(i)
@@ -238,7 +238,7 @@ func (a arrowTexts) list(from *array.List, i int) string {
 	return b.String()
 }
 
-// readParquet reads the schema and the rows of a file.
+// readParquet reads the schema and a file's rows.
 func readParquet(t *testing.T, data []byte, stacks string) (*parquet.Schema, []row) {
 	t.Helper()
 	f, err := parquet.OpenFile(bytes.NewReader(data), int64(len(data)))

@@ -48,7 +48,7 @@ func odd() *pprof.Profile {
 	return p
 }
 
-// readExport reads the rows of an exported file.
+// readExport reads an exported file's rows.
 func readExport(t *testing.T, flags []string, data []byte, stacks string) []row {
 	t.Helper()
 	if flags[1] == formatParquet {

@@ -71,7 +71,7 @@ profiles must fit into memory.
 	return cmd
 }
 
-// fill adds inputs to a directory. Whatever ends it, it prints what is stored.
+// fill adds inputs to a directory. It prints what is stored, however it ends.
 func fill(cmd *cobra.Command, source inputSource, opts columnstore.Options, args []string) error {
 	ctx := cmd.Context()
 	if err := dbdir.CheckNew(source.db); err != nil {
@@ -109,8 +109,8 @@ func fill(cmd *cobra.Command, source inputSource, opts columnstore.Options, args
 	return err
 }
 
-// knowFiles takes the names of the inputs that are stored already, so that an input that is
-// loaded again gets another.
+// knowFiles reads the names of the stored inputs, so that an input that is loaded again gets another
+// name.
 func (l *loaded) knowFiles(ctx context.Context) error {
 	return l.store.View(ctx, func(snap *columnstore.Snapshot) error {
 		names, err := l.db.LabelValues(ctx, snap, labelFile, profile.Query{})
@@ -121,7 +121,7 @@ func (l *loaded) knowFiles(ctx context.Context) error {
 	})
 }
 
-// printStored prints what a load stored in a directory that has so many rows now.
+// printStored prints a load's result into a directory with `rows` rows now.
 func (l *loaded) printStored(w io.Writer, rows int64) error {
 	bytes, err := dbdir.Size(l.source.db)
 	if err != nil {

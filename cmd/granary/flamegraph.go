@@ -83,7 +83,7 @@ nodes, which are in preorder. docs/serving.md describes it.
 	return cmd
 }
 
-// direct sets the direction of the tree.
+// direct sets the tree's direction.
 func (o *flameOptions) direct() error {
 	chosen := 0
 	for direction, function := range map[tree.Direction]string{tree.Callers: o.callers, tree.Callees: o.callees} {
@@ -138,7 +138,7 @@ const (
 	formatJSON = "json"
 )
 
-// treeFormatFlag adds the flag for the format of a tree.
+// treeFormatFlag adds the flag for a tree's format.
 func treeFormatFlag(cmd *cobra.Command, format *string) {
 	cmd.Flags().Var(cli.NewChoice("format", []string{formatSVG, formatJSON}, format), "format", "`FORMAT` of the file: svg or json (default: from the suffix of FILE)")
 }
@@ -148,7 +148,7 @@ func isTreeJSON(format, output string) bool {
 	return format == formatJSON || format == "" && strings.EqualFold(filepath.Ext(output), ".json")
 }
 
-// checkTreeOutput returns a usage error if the name of a file has the suffix of another format.
+// checkTreeOutput returns a usage error if a file's name has the suffix of another format.
 func checkTreeOutput(format, output string) error {
 	if isTreeJSON(format, output) {
 		return nil
@@ -156,7 +156,7 @@ func checkTreeOutput(format, output string) error {
 	return cli.CheckSVG(output)
 }
 
-// widthFlag adds the flag for the width of a flame graph.
+// widthFlag adds the flag for a flame graph's width.
 func widthFlag(cmd *cobra.Command, width *int) {
 	cmd.Flags().Var(cli.NewPixels(width), "width", "the width of the flame graph in `PIXELS`, 600 to 20000 (default: that of the window)")
 }

@@ -22,9 +22,9 @@ import (
 	"github.com/granarydb/granary/testdata"
 )
 
-// fleet replays real profiles as those of many pods. Each pod runs one of the programs and
-// is scraped every scrapeEvery. A scrape has some of the samples of the program's real
-// profile, with values that follow the load over the hour.
+// fleet replays real profiles as the profiles of many pods. Each pod runs one of the programs and is
+// scraped every scrapeEvery. A scrape has a part of the samples of the program's real profile, with
+// values that follow the load over the hour.
 type fleet struct {
 	templates []template
 	pods      []pod
@@ -35,8 +35,8 @@ type fleet struct {
 const (
 	scrapeEvery = 10 * time.Second
 	podsPerJob  = 10
-	// scrapesPerTemplate is the number of scrapes that replay one real profile before the
-	// next one takes over. A program has up to three real profiles of a kind.
+	// scrapesPerTemplate is the number of scrapes that replay a real profile before the next takes over.
+	// A program has up to three real profiles of a kind.
 	scrapesPerTemplate = 12
 	// The hotSamples samples with the greatest values are in every scrape. Each other sample
 	// is in every rareEvery-th scrape, because a program spends most of its time in few stacks.
@@ -47,7 +47,7 @@ const (
 	slowJob = "nats-server"
 )
 
-// template is one real profile, divided into the parts that successive scrapes have.
+// template is a real profile, divided into the parts for successive scrapes.
 type template struct {
 	program, kind string
 	parts         [rareEvery]replay.Encoded
@@ -58,10 +58,10 @@ type pod struct {
 	name  string
 	job   string
 	kinds []podKind
-	share float64 // of the load
+	share float64 // share of the load
 }
 
-// podKind is the source of a pod's profiles of one kind.
+// podKind is the source of a pod's profiles of a kind.
 type podKind struct {
 	templates []*template // in the order of their capture
 	labels    map[string]string
@@ -108,7 +108,7 @@ func sortByValue(p *pprof.Profile) {
 	slices.SortStableFunc(p.Sample, func(a, b *pprof.Sample) int { return cmp.Compare(b.Value[last], a.Value[last]) })
 }
 
-// encodePart encodes part i of a profile: the hot samples and every rareEvery-th other one.
+// encodePart encodes part i of a profile: the hot samples and every rareEvery-th other sample.
 func encodePart(p *pprof.Profile, i int) (replay.Encoded, error) {
 	part := &pprof.Profile{
 		SampleType: p.SampleType, DefaultSampleType: p.DefaultSampleType, PeriodType: p.PeriodType, Period: p.Period,
@@ -160,7 +160,7 @@ func (f *fleet) programs() []string {
 	return slices.Compact(names)
 }
 
-// scrape identifies the profiles of one pod at one time.
+// scrape identifies a pod's profiles at a time.
 type scrape struct {
 	step int
 	pod  *pod
@@ -199,8 +199,8 @@ func (f *fleet) replay(ctx context.Context, db *profile.DB, writers int, report 
 	return profiles.Load(), context.Cause(ctx)
 }
 
-// insert inserts the profiles of a scrape in one transaction, so that all become visible at
-// once. It builds them in buf and returns the buffer for reuse.
+// insert inserts a scrape's profiles in one transaction, so that they become visible together. It builds
+// them in buf and returns the buffer for reuse.
 func (f *fleet) insert(ctx context.Context, db *profile.DB, s scrape, buf []byte) ([]byte, error) {
 	tx := db.Store().Begin()
 	defer tx.Abort()
@@ -214,8 +214,8 @@ func (f *fleet) insert(ctx context.Context, db *profile.DB, s scrape, buf []byte
 	return buf, err
 }
 
-// appendProfile appends the encoded profile of one kind of a scrape. The result depends only
-// on the fleet, the step, the pod and the kind.
+// appendProfile appends an encoded profile of a scrape. The result depends only on the fleet, the step,
+// the pod and the kind.
 func (f *fleet) appendProfile(dst []byte, s scrape, kind int) []byte {
 	k := &s.pod.kinds[kind]
 	t := k.templates[s.step/scrapesPerTemplate%len(k.templates)]

@@ -33,8 +33,8 @@ func someInputs(_ *cobra.Command, args []string) error {
 	return checkInputs(args)
 }
 
-// insteadOfInputs returns a usage error for inputs, or flags of inputs, beside --db, and if --db is
-// there more often than a number of times.
+// insteadOfInputs returns a usage error for inputs, or flags of inputs, beside --db, and for more than
+// `most` --db flags.
 func insteadOfInputs(cmd *cobra.Command, args []string, most int) error {
 	if len(args) > 0 {
 		return cli.Usage(fmt.Errorf("--db is read instead of inputs: leave out %q or --db; granary load adds to a directory", args[0]))
@@ -50,7 +50,7 @@ func insteadOfInputs(cmd *cobra.Command, args []string, most int) error {
 	return nil
 }
 
-// checkInputs returns a usage error if standard input is several inputs, or an input has no name.
+// checkInputs returns a usage error if standard input is listed twice, or an input has no name.
 func checkInputs(args []string) error {
 	n := 0
 	for _, arg := range args {
@@ -137,7 +137,7 @@ func (f *inputFlags) source() (inputSource, error) {
 	return s, err
 }
 
-// client returns the client of the TLS flags, nil without any.
+// client returns the client for the TLS flags, or nil without any.
 func (f *inputFlags) client() (*http.Client, error) {
 	if (f.cert == "") != (f.key == "") {
 		return nil, cli.Usage(errors.New("--tls-cert and --tls-key: one needs the other"))

@@ -149,7 +149,7 @@ type inspectedBytes struct {
 	Stacks    int64 `json:"stacks"`
 	Symbols   int64 `json:"symbols"`
 	Histories int64 `json:"histories,omitempty"` // with --db
-	Cache     int64 `json:"cache,omitempty"`     // with --db: what was read of files
+	Cache     int64 `json:"cache,omitempty"`     // with --db: contents of files that were read
 	Total     int64 `json:"total"`
 }
 
@@ -300,7 +300,7 @@ func printColumns(p *cli.Printer, part *columnstore.PartInfo) {
 	}
 }
 
-// printBound prints the values of a bound, wrapped at inspectWidth.
+// printBound prints a bound's values, wrapped at inspectWidth.
 func printBound(p *cli.Printer, word string, values []string) {
 	const indent = 7
 	line := fmt.Sprintf("  %-*s", indent-2, word)

@@ -68,8 +68,8 @@ one input.
 	return cmd
 }
 
-// knownLabels returns a usage error if a flag names a label that the profiles do not have.
-// Profiles without any label make no error.
+// knownLabels returns a usage error if a flag names an unknown label. It returns no error if the profiles
+// have no labels at all.
 func knownLabels(ctx context.Context, db *profile.DB, snap *columnstore.Snapshot, q profile.Query, flag string, labels ...string) error {
 	if len(labels) == 0 {
 		return nil
@@ -91,8 +91,7 @@ func knownLabels(ctx context.Context, db *profile.DB, snap *columnstore.Snapshot
 	return nil
 }
 
-// labelNames prints the names of the labels, each with its first values. It returns their
-// number.
+// labelNames prints the names of the labels, each with its first values, and returns their number.
 func labelNames(ctx context.Context, db *profile.DB, snap *columnstore.Snapshot, q profile.Query, w io.Writer, asJSON bool) (int, error) {
 	type label struct {
 		Name   string `json:"name"`
@@ -156,14 +155,14 @@ func examples(values []labelValue, width int) string {
 	return b.String()
 }
 
-// labelValue is a value of a label with the number of profiles and series that have it.
+// labelValue is a value of a label, with the number of its profiles and series.
 type labelValue struct {
 	Value    string `json:"value"`
 	Profiles int    `json:"profiles"`
 	Series   int    `json:"series"`
 }
 
-// labelValues prints the values of a label. It returns their number.
+// labelValues prints the values of a label and returns their number.
 func labelValues(ctx context.Context, db *profile.DB, snap *columnstore.Snapshot, q profile.Query, name string, w io.Writer, asJSON bool) (int, error) {
 	if err := knownLabels(ctx, db, snap, q, "name", name); err != nil {
 		return 0, err
@@ -190,14 +189,14 @@ func labelValues(ctx context.Context, db *profile.DB, snap *columnstore.Snapshot
 	return len(values), p.Err
 }
 
-// countValues counts the profiles and the series of each value of a label. The label file
-// tells profiles apart: every input has its own value.
+// countValues counts the profiles and the series for each value of a label. The label file tells profiles
+// apart, because every input has its own value.
 func countValues(ctx context.Context, db *profile.DB, snap *columnstore.Snapshot, q profile.Query, name string) ([]labelValue, error) {
 	types, err := db.Types(ctx, snap)
 	if err != nil {
 		return nil, err
 	}
-	q.SumGauges, q.SumKinds = true, true // only labels are looked at
+	q.SumGauges, q.SumKinds = true, true // only labels matter
 	series, files := map[string]int{}, map[string]map[string]bool{}
 	for _, t := range types {
 		lines, err := db.Range(ctx, snap, t, q, profile.RangeOptions{Step: math.MaxInt64, By: []string{"file", name}})
@@ -230,8 +229,8 @@ func countValues(ctx context.Context, db *profile.DB, snap *columnstore.Snapshot
 	return out, nil
 }
 
-// fitFront shortens text to a width by cutting its front, because the ends of file names and
-// pod names tell them apart.
+// fitFront shortens text to a width by cutting its front, because the ends tell file names and pod names
+// apart.
 func fitFront(text string, width int) string {
 	runes := []rune(text)
 	if len(runes) <= width {

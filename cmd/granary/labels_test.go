@@ -57,7 +57,7 @@ func TestLabelsGolden(t *testing.T) {
 	}
 }
 
-// granaryLabels returns the values of a label.
+// granaryLabels returns a label's values.
 func granaryLabels(t *testing.T, name string, args ...string) []labelValue {
 	t.Helper()
 	r := granary(t, append([]string{"labels", "--json", "--name", name}, args...)...)

@@ -36,24 +36,24 @@ const askedHelp = inputsHelp + `
 read into memory as a whole, and nothing is written to it. Several commands can
 ask it at once, but not while another process has it open to write.`
 
-// labelFile is the label with the name of an input.
+// labelFile is the label with an input's name.
 const labelFile = "file"
 
-// loaded is a store with the profiles of a command.
+// loaded is a store with a command's profiles.
 type loaded struct {
 	store  *columnstore.Store
 	db     *profile.DB
 	good   int // inputs that were loaded
-	rows   int // of these
+	rows   int // rows of these
 	failed int // inputs that could not be loaded, each reported on stderr
 	labels input.Labels
 	source inputSource
 }
 
-// Close closes the store. An error is one of its directory.
+// Close closes the store. The error comes from its directory.
 func (l *loaded) Close() error { return l.store.Close() }
 
-// answer answers a query about the profiles of a snapshot.
+// answer answers a query about a snapshot's profiles.
 type answer func(ctx context.Context, db *profile.DB, snap *columnstore.Snapshot, q profile.Query) error
 
 // withInputs loads the inputs and calls f with a snapshot of them and the query of the
@@ -88,12 +88,12 @@ func withInputs(cmd *cobra.Command, s selection, args []string, f answer) error 
 	return err
 }
 
-// load returns a store in memory with every profile of the inputs, and fails if none can be
-// inserted; or that of the directory of --db. With opts.Manual, maintenance runs after each profile
-// instead of in the background, so that the same inputs always produce the same granules and parts.
+// load returns a store in memory with every profile of the inputs, or the store in the directory of --db.
+// It fails if no input can be inserted. With opts.Manual, maintenance runs after each profile instead of
+// in the background, so that the same inputs always produce the same granules and parts.
 func load(ctx context.Context, stderr io.Writer, opts columnstore.Options, source inputSource, args []string) (*loaded, error) {
 	if source.db != "" {
-		opts.ReadOnly = true // nothing is written there
+		opts.ReadOnly = true // the command writes nothing there
 		return openDB(ctx, opts, source)
 	}
 	l, err := open(opts, source)
@@ -111,7 +111,7 @@ func load(ctx context.Context, stderr io.Writer, opts columnstore.Options, sourc
 	return l, nil
 }
 
-// open opens a store, and its table of profiles, which is made if there is none.
+// open opens a store and its table of profiles, which it creates if it is missing.
 func open(opts columnstore.Options, source inputSource) (*loaded, error) {
 	opts.FutureLimit = -1 // a profile may come from a machine with a different clock
 	store, err := columnstore.Open(opts)
@@ -126,8 +126,8 @@ func open(opts columnstore.Options, source inputSource) (*loaded, error) {
 	return l, nil
 }
 
-// addAll inserts every profile of the inputs, and calls step after each. It fails if none can be
-// inserted, at once if the disk fails, and otherwise reports the others on stderr.
+// addAll inserts every profile of the inputs, and calls step after each. It reports failed inputs on
+// stderr. It fails if no input can be inserted, and at once if the disk fails.
 func (l *loaded) addAll(ctx context.Context, stderr io.Writer, args []string, step func() error) error {
 	var last error
 	for _, arg := range args {
@@ -162,7 +162,7 @@ func (l *loaded) addAll(ctx context.Context, stderr io.Writer, args []string, st
 	return nil
 }
 
-// noteFetch prints the URL of an input on standard error if it is not the argument.
+// noteFetch prints an input's URL on standard error if it is not the argument.
 func noteFetch(stderr io.Writer, web *input.Web, arg, name string) {
 	address := web.URL(name)
 	if address == "" || address == arg {
@@ -174,8 +174,8 @@ func noteFetch(stderr io.Writer, web *input.Web, arg, name string) {
 	fmt.Fprintf(stderr, "granary: fetching %s\n", cli.Printable(address))
 }
 
-// add inserts one profile, labelled with the name of its input, the labels of its folders and
-// those of --label. The name also tells its kind.
+// add inserts a profile, labelled with the name of its input, the labels of its folders and the labels of
+// --label. The name also tells the kind.
 func (l *loaded) add(ctx context.Context, name string) error {
 	data, at, err := l.source.web.Read(ctx, name)
 	if err != nil {

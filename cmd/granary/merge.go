@@ -75,8 +75,8 @@ is a file of speedscope with each of the sample types, without negative values.
 	return cmd
 }
 
-// mergePprof writes one pprof profile: of the named sample type, of all types or, if they do not fit
-// into one profile, of the types of one kind.
+// mergePprof writes one pprof profile: of the named sample type, of all types or, if they do not fit into
+// one profile, of the types of one kind.
 func mergePprof(ctx context.Context, cmd *cobra.Command, db *profile.DB, snap *columnstore.Snapshot, asked profile.Query, s *selection, output string) error {
 	q, only := asked, []profile.Type(nil)
 	p, err := new(pprof.Profile), error(nil)
@@ -103,7 +103,7 @@ func mergePprof(ctx context.Context, cmd *cobra.Command, db *profile.DB, snap *c
 	return s.noteLeftOut(ctx, cmd, db, snap, asked, q, only[0])
 }
 
-// kindToMerge returns the query and the types of a merged profile of one kind, the chosen type first.
+// kindToMerge returns the query and the types for a merged profile of one kind, the chosen type first.
 func (s *selection) kindToMerge(ctx context.Context, db *profile.DB, snap *columnstore.Snapshot, q profile.Query) (profile.Query, []profile.Type, error) {
 	chosen, q, err := s.choose(ctx, db, snap, q)
 	if err != nil || s.sampleIndex != "" {
@@ -145,7 +145,7 @@ func mergeFolded(ctx context.Context, cmd *cobra.Command, db *profile.DB, snap *
 	return s.noteLeftOut(ctx, cmd, db, snap, asked, q, t)
 }
 
-// mergeSpeedscope writes the stacks of the named sample type, or of all types, for speedscope.
+// mergeSpeedscope writes the stacks of the named sample type, or of all types, in speedscope's format.
 func mergeSpeedscope(ctx context.Context, cmd *cobra.Command, db *profile.DB, snap *columnstore.Snapshot, q profile.Query, s *selection, output string) error {
 	all, shown, err := mergeTypes(ctx, db, snap, q, s.sampleIndex)
 	if err != nil {
@@ -169,7 +169,7 @@ func mergeSpeedscope(ctx context.Context, cmd *cobra.Command, db *profile.DB, sn
 	return nil
 }
 
-// noteGauges reports which values of a merged profile are means.
+// noteGauges reports which values in a merged profile are means.
 func noteGauges(ctx context.Context, cmd *cobra.Command, db *profile.DB, snap *columnstore.Snapshot, q profile.Query, p *pprof.Profile) error {
 	for _, s := range p.SampleType {
 		t := profile.Type{Sample: s.Type, SampleUnit: s.Unit, Period: p.PeriodType.Type, PeriodUnit: p.PeriodType.Unit}

@@ -17,19 +17,19 @@ of the profiles whose labels, except file, are equal, and the means are added
 up. Give different programs different labels (--label, folders NAME=VALUE).
 --sum adds up all values, as go tool pprof does.`
 
-// merged is the merge of the profiles of a query for one sample type.
+// merged is the merge of a query's profiles for one sample type.
 type merged struct {
 	*profile.Stacks
 	means
 }
 
-// means tells what the values of a gauge are means over. The zero value stands for sums.
+// means describes a gauge's means. The zero value stands for sums.
 type means struct {
-	over    int // times, of the source with the most
+	over    int // number of times, of the source with the most
 	sources int
 }
 
-// mergeType merges the profiles of a query for the named sample type.
+// mergeType merges a query's profiles for the named sample type.
 func mergeType(ctx context.Context, db *profile.DB, snap *columnstore.Snapshot, q profile.Query, name string) (*merged, error) {
 	t, err := findType(ctx, db, snap, q, name)
 	if err != nil {
@@ -84,14 +84,14 @@ func (m means) String() string {
 	return fmt.Sprintf("means over up to %d times, added up over %d sets of labels; --sum adds up all", m.over, m.sources)
 }
 
-// printMeans prints the line that says that values are means, if they are.
+// printMeans prints a line that says that values are means, if they are.
 func (m means) printMeans(p *cli.Printer) {
 	if m.over > 0 {
 		p.Printf("The values are %s.\n", m)
 	}
 }
 
-// noteMeans reports on standard error that the values of a type in an output file are means.
+// noteMeans reports on standard error that a type's values in an output file are means.
 func noteMeans(cmd *cobra.Command, t profile.Type, m means) {
 	if m.over > 0 {
 		fmt.Fprintf(cmd.ErrOrStderr(), "granary: %s: %s\n", typeName(t), m)

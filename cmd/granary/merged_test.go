@@ -35,7 +35,7 @@ const (
 	meansNoted = "granary: inuse_space: means over up to 4 times, added up over 2 sets of labels; --sum adds up all\n"
 )
 
-// Values measured at an instant are means over the times of each pod, and the answers say so.
+// Values measured at an instant are means over each pod's times, and the answers say so.
 func TestGaugesAreMeans(t *testing.T) {
 	dir := gaugeDir(t)
 	for _, tc := range []struct {

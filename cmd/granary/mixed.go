@@ -19,8 +19,8 @@ the same sample types and have the same label __name__. The label comes from
 mutex in the name of their file or URL, and profiles of the heap from the word
 allocs. diff compares profiles without the label with any others.`
 
-// explainMixed returns the error for profiles of several kinds as one that names their inputs
-// and what to type. It returns other errors as they are.
+// explainMixed adds the inputs, and a remedy, to the error for profiles of several kinds. It returns
+// other errors unchanged.
 func explainMixed(err error) error {
 	mixed, ok := errors.AsType[*profile.MixedError](err)
 	if !ok {
@@ -43,15 +43,15 @@ func explainMixed(err error) error {
 	return fmt.Errorf("%s: %sanother type with --sample-index, one kind with %s, or add up their values with --sum-kinds", typeName(mixed.Type), text, listed(selectors, " or "))
 }
 
-// kindsOf returns the kinds of the profiles of a query that have a type.
+// kindsOf returns the kinds of a query's profiles that have a type.
 func kindsOf(ctx context.Context, db *profile.DB, snap *columnstore.Snapshot, q profile.Query, t profile.Type) ([]profile.ProfileKind, error) {
 	kinds, err := db.Kinds(ctx, snap, q)
 	return slices.DeleteFunc(kinds, func(k profile.ProfileKind) bool { return !slices.Contains(k.Types, t) }), err
 }
 
-// checkSides returns an error that names the inputs if each kind of both sides of a difference has a
-// name, and none is that of a kind of the other side. A side without a name can be of any kind: its
-// file was renamed.
+// checkSides returns an error that names the inputs if every kind on both sides of a difference has a
+// name, and no name is on both sides. A side without a name can have any kind, because its file may have
+// been renamed.
 func checkSides(t profile.Type, a, b []profile.ProfileKind) error {
 	names := map[string]bool{"": true}
 	for _, k := range a {
@@ -71,7 +71,7 @@ func checkSides(t profile.Type, a, b []profile.ProfileKind) error {
 	return fmt.Errorf("%s: A and B are profiles of different kinds: %s; %s; compare them anyway with --sum-kinds", typeName(t), side(a), side(b))
 }
 
-// inputsOf names the first inputs of the profiles of a kind: files or, of profiles that came otherwise, labels.
+// inputsOf names the first inputs of a kind's profiles: files, or labels for profiles without a file.
 func inputsOf(k profile.ProfileKind) string {
 	var names []string
 	for _, source := range k.Sources {
@@ -82,7 +82,7 @@ func inputsOf(k profile.ProfileKind) string {
 				names = append(names, cli.Printable(l.Value))
 				break
 			}
-			if l.Name != profile.NameLabel { // which the kind has
+			if l.Name != profile.NameLabel { // the kind has it
 				labels = append(labels, fmt.Sprintf("%s=%q", l.Name, l.Value))
 			}
 		}
@@ -96,7 +96,7 @@ func inputsOf(k profile.ProfileKind) string {
 	return " in " + listed(names, ", ")
 }
 
-// listed joins the first texts of a list, and the number of the others.
+// listed joins the first texts of a list, and the number of the rest.
 func listed(texts []string, separator string) string {
 	const most = 3
 	if more := len(texts) - most; more > 0 {

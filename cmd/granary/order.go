@@ -22,7 +22,7 @@ type ordering struct {
 	cum bool
 }
 
-// flags adds the flags. The greatest values come first, regardless of their signs.
+// flags adds the flags. The greatest absolute values come first.
 func (o *ordering) flags(cmd *cobra.Command) {
 	o.by = sortFlat
 	cmd.Flags().Var(cli.NewChoice("sort", []string{sortFlat, sortCum, sortName}, &o.by), "sort", "sort functions by `COLUMN`: flat, cum or name")
@@ -35,7 +35,7 @@ func (o *ordering) flags(cmd *cobra.Command) {
 	}
 }
 
-// compare compares two functions: their flat and cumulative values, and their names.
+// compare compares two functions by their flat and cumulative values, and their names.
 func (o *ordering) compare(flatA, cumA int64, nameA string, flatB, cumB int64, nameB string) int {
 	flat, cum, name := bySize(flatA, flatB), bySize(cumA, cumB), cmp.Compare(nameA, nameB)
 	switch {

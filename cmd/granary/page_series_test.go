@@ -13,8 +13,8 @@ import (
 	"github.com/granarydb/granary/internal/effort"
 )
 
-// TestPage_Series compares the lines that a page draws with those of granary series, for every type of real profiles: sums,
-// and means of the profiles of a step.
+// TestPage_Series compares the lines that a page draws with those of granary series, for every type of
+// real profiles: sums, and means of a step's profiles.
 func TestPage_Series(t *testing.T) {
 	folders := []string{"etcd", "staticcheck"}
 	if effort.Full {

@@ -55,8 +55,8 @@ func (s *shown) printed(t *testing.T) printed {
 	return p
 }
 
-// TestPage_States compares the states of a history on a page with those that granary history prints, at instants and over
-// time.
+// TestPage_States compares a history's states on a page with those that granary history prints, at
+// instants and over time.
 func TestPage_States(t *testing.T) {
 	names := []string{"synth:50:400", "uneven-streams"}
 	if effort.Full {

@@ -328,7 +328,7 @@ func TestPage_Flame(t *testing.T) {
 	}
 }
 
-// TestFlamegraph_Files is about the suffix of the file, and flags that exclude each other.
+// TestFlamegraph_Files is about the file's suffix, and flags that exclude each other.
 func TestFlamegraph_Files(t *testing.T) {
 	input, name := file(t, "a.pb.gz", service()), filepath.Join(t.TempDir(), "tree.JSON")
 	if r := granary(t, "flamegraph", "-o", name, input); r.code != 0 {

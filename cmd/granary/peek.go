@@ -93,7 +93,7 @@ type peeked struct {
 	Callees []profile.Call `json:"callees"`
 }
 
-// find finds the functions that match, in order, the first n of them, or all if n is 0.
+// find finds the matching functions, in order: the first n, or all if n is 0.
 func (f *peekFound) find(pattern *regexp.Regexp, order *ordering, n int) {
 	f.functions = []peeked{}
 	matching := slices.DeleteFunc(f.stacks.Top(), func(g profile.Function) bool { return !pattern.MatchString(g.Name) })

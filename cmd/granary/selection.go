@@ -33,7 +33,7 @@ type selection struct {
 	sum         bool
 	sumKinds    bool
 	from, to    string
-	side        string // of a difference, in front of notes
+	side        string // side of a difference, in front of notes
 }
 
 // firstShown describes the default sample type of commands that show one type.
@@ -63,8 +63,7 @@ func (s *selection) queryFlags(cmd *cobra.Command) {
 	s.dbFlag(cmd)
 }
 
-// answerFlags adds the flags of answers made from samples: frames left out, and sums of gauges
-// and kinds.
+// answerFlags adds the flags for answers made from samples: hidden frames, and sums of gauges and kinds.
 func (s *selection) answerFlags(cmd *cobra.Command) {
 	cmd.Flags().StringVar(&s.hide, "hide", "",
 		"leave out the frames whose function, source file or binary matches `REGEX`, as -hide of go tool pprof")
@@ -116,7 +115,7 @@ func (s *selection) read() (question, error) {
 	return q, nil
 }
 
-// readFrames sets the conditions of a query on frames.
+// readFrames sets a query's conditions on frames.
 func (s *selection) readFrames(q *profile.Query) error {
 	for _, c := range []struct {
 		flag, text string
@@ -146,7 +145,8 @@ func parsePattern(flag, text string) (*regexp.Regexp, error) {
 	return compile("--"+flag+" ", text)
 }
 
-// compile parses a regular expression. The error has what stands before it on the command line.
+// compile parses a regular expression. The error begins with before, the text before the expression on
+// the command line.
 func compile(before, text string) (*regexp.Regexp, error) {
 	re, err := regexp.Compile(text)
 	if err != nil {
@@ -181,8 +181,7 @@ func parseMoment(flag, text string) (moment, error) {
 	return moment{}, cli.Usage(fmt.Errorf("--%s %q: want a time such as 2026-01-31T09:00:00Z, Unix seconds such as 1769850000, a day such as 2026-01-31, or a duration before the newest profile such as -1h or -7d", flag, text))
 }
 
-// parseTime parses a date. One without a zone is in the zone of the machine, as dates in
-// answers are.
+// parseTime parses a date. A date without a zone is in the machine's zone, like dates in answers.
 func parseTime(text string) (time.Time, bool) {
 	for _, layout := range []string{"2006-01-02T15:04:05", time.DateTime, "2006-01-02T15:04", "2006-01-02 15:04", time.DateOnly} {
 		if t, err := time.ParseInLocation(layout, text, time.Local); err == nil {
@@ -192,10 +191,10 @@ func parseTime(text string) (time.Time, bool) {
 	return trace.ParseTime(text)
 }
 
-// maxUnix bounds Unix seconds, so that nanoseconds fit in 64 bits.
+// maxUnix bounds Unix seconds, because nanoseconds must fit in 64 bits.
 const maxUnix = math.MaxInt64 / 1_000_000_000
 
-// at returns the query, with its time bounds resolved against the profiles of a snapshot.
+// at returns the query, with its time bounds resolved against a snapshot's profiles.
 func (q question) at(ctx context.Context, db *profile.DB, snap *columnstore.Snapshot, s *selection) (profile.Query, error) {
 	query := q.query
 	var newest int64
@@ -212,7 +211,7 @@ func (q question) at(ctx context.Context, db *profile.DB, snap *columnstore.Snap
 	return query, nil
 }
 
-// bound returns the bound in Unix nanoseconds, 0 if there is none.
+// bound returns the bound in Unix nanoseconds, or 0 if there is none.
 func (m moment) bound(newest int64) int64 {
 	switch {
 	case !m.set:
@@ -224,7 +223,7 @@ func (m moment) bound(newest int64) int64 {
 	}
 }
 
-// findType resolves a sample type by name, the default type if name is empty.
+// findType resolves a sample type by name. An empty name means the default type.
 func findType(ctx context.Context, db *profile.DB, snap *columnstore.Snapshot, q profile.Query, name string) (profile.Type, error) {
 	if name == "" {
 		return db.DefaultType(ctx, snap, q)
@@ -260,7 +259,7 @@ const unnamed = "unnamed"
 // typeName returns the printed name of a sample type. Old profiles have types without a name.
 func typeName(t profile.Type) string { return cmp.Or(cli.Printable(t.Sample), unnamed) }
 
-// typeText returns the name and the unit of a sample type.
+// typeText returns the name and a sample type's unit.
 func typeText(t profile.Type) string {
 	if t.SampleUnit == "" {
 		return typeName(t)
@@ -268,8 +267,8 @@ func typeText(t profile.Type) string {
 	return fmt.Sprintf("%s (%s)", typeName(t), cli.Printable(t.SampleUnit))
 }
 
-// knownSelected returns a usage error if the selector requires a label that no profile has or
-// whose values are numbers. Profiles without any label make no error.
+// knownSelected returns a usage error if the selector requires a label that no profile has, or whose
+// values are numbers. It returns no error if the profiles have no labels at all.
 func knownSelected(ctx context.Context, db *profile.DB, snap *columnstore.Snapshot, q profile.Query) error {
 	required := q.Selector.Requires()
 	if len(required) == 0 {
@@ -293,8 +292,8 @@ func knownSelected(ctx context.Context, db *profile.DB, snap *columnstore.Snapsh
 	return knownLabels(ctx, db, snap, profile.Query{}, "selector", required...)
 }
 
-// isNumber reports whether a column holds a numeric label of samples. The unit and the
-// number of the value follow the label in the column's name.
+// isNumber reports whether a column has a numeric label of samples. The unit and the number of the value
+// follow the label in the column's name.
 func isNumber(column, label string) bool {
 	rest, ok := strings.CutPrefix(column, profile.ColumnPprofNumLabels+"."+label)
 	return ok && (rest == "" || rest[0] == '[' || rest[0] == '#')

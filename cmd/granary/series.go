@@ -115,19 +115,19 @@ type seriesFound struct {
 	typ     profile.Type
 	by      []string
 	step    time.Duration // 0: a point for each time
-	chosen  bool          // not by --step
+	chosen  bool          // the step was chosen, not set by --step
 	average bool
 	mean    bool // points are means over the times of each source
 	width   int  // of the chart, 0 for that of the terminal
 	span
 	total int64
-	most  int  // the greatest number of profiles of a point
-	cut   bool // steps at the edges were left out
+	most  int  // greatest number of profiles in a point
+	cut   bool // steps at the edges were omitted
 	lines []seriesLine
 	all   int // number of lines, shown or not
 }
 
-// span is the number of profiles behind an answer and the range of their times.
+// span is the number of an answer's profiles and the range of their times.
 type span struct {
 	profiles int
 	from, to int64 // times of the first and the last profile
@@ -155,7 +155,7 @@ type seriesLine struct {
 	least, most, middle int64 // middle is the mean
 }
 
-// findSeries answers series. A chart is some columns wide.
+// findSeries answers series. A chart is `columns` columns wide.
 func findSeries(ctx context.Context, db *profile.DB, snap *columnstore.Snapshot, q profile.Query, t profile.Type, o *seriesOptions, columns int) (*seriesFound, error) {
 	if err := knownLabels(ctx, db, snap, q, "by", o.by...); err != nil {
 		return nil, err
@@ -209,7 +209,7 @@ func findSeries(ctx context.Context, db *profile.DB, snap *columnstore.Snapshot,
 	return out, nil
 }
 
-// join sums lines of single files into the lines that were requested.
+// join sums lines of single files into the requested lines.
 func (f *seriesFound) join(lines []profile.Line) []seriesLine {
 	type sum struct {
 		value    int64
@@ -246,7 +246,7 @@ func (f *seriesFound) join(lines []profile.Line) []seriesLine {
 	return out
 }
 
-// takeMeans replaces the points of the lines by those of lines of means.
+// takeMeans replaces the points of the lines by points of lines of means.
 func (f *seriesFound) takeMeans(means []profile.Line) {
 	points := map[string][]profile.Point{}
 	for _, line := range means {
@@ -257,8 +257,8 @@ func (f *seriesFound) takeMeans(means []profile.Line) {
 	}
 }
 
-// leaveOutEdges drops the first and the last step from sums if the profiles begin or end
-// within it. The sum of such a step would appear too low.
+// leaveOutEdges drops the first and the last step from sums if the profiles begin or end within it,
+// because the sum of such a step would appear too low.
 func (f *seriesFound) leaveOutEdges(infos []profile.ProfileInfo) {
 	if f.step == 0 || f.average || f.mean {
 		return
@@ -337,8 +337,8 @@ func (f *seriesFound) print(w io.Writer) error {
 	return p.Err
 }
 
-// timeRange formats a time, or two if from and to differ, in the zone of the machine. The zone
-// follows the times.
+// timeRange formats a time, or two if from and to differ, in the machine's zone. The zone follows the
+// times.
 func timeRange(from, to int64) string {
 	first, last := time.Unix(0, from), time.Unix(0, to)
 	text, zone := first.Format(time.DateTime), last.Format(" MST")
@@ -355,7 +355,7 @@ func timeRange(from, to int64) string {
 	return text + zone
 }
 
-// pointText describes the value of a point.
+// pointText describes a point's value.
 func (f *seriesFound) pointText() string {
 	of := "one profile"
 	switch {
@@ -405,7 +405,7 @@ func (f *seriesFound) printSums(p *cli.Printer) {
 	}
 }
 
-// printLegend prints the statistics of the lines of a chart.
+// printLegend prints the statistics of a chart's lines.
 func (f *seriesFound) printLegend(p *cli.Printer, mark func(line int) string) {
 	columns := cli.Width(p.W, f.width)
 	p.Printf("   %12s %12s %12s  %s\n", "least", "mean", "most", f.lineNames())

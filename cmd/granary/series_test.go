@@ -110,7 +110,7 @@ func TestSeriesValues(t *testing.T) {
 	if got.Step != 30 || len(got.Lines) != 2 || got.Lines[0].Labels["pod"] != "pod-1" || got.Lines[0].Points[1].Value != 2*9*mib || got.Lines[1].Points[1].Value != 9*mib {
 		t.Errorf("by pod: %+v", got)
 	}
-	// The mean is over the profiles of a line.
+	// The mean is over a line's profiles.
 	got = granarySeries(t, "--by", "pod", "--step", "30s", "--average", dir)
 	if !got.Average || got.Lines[0].Points[1].Value != 2*3*mib || got.Lines[1].Points[1].Value != 3*mib {
 		t.Errorf("mean by pod: %+v", got)

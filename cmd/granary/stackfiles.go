@@ -21,7 +21,7 @@ const (
 	formatSpeedscope = "speedscope"
 )
 
-// mergeFormat returns the format of a merge: that of the flag, or of the suffix of the output.
+// mergeFormat returns the format of a merge from the flag or the output's suffix.
 func mergeFormat(format, output string) string {
 	name := strings.ToLower(filepath.Base(output))
 	switch {
@@ -36,8 +36,8 @@ func mergeFormat(format, output string) string {
 	}
 }
 
-// checkMergeOutput returns a usage error for an output without --format whose name has the suffix
-// of a form that merge does not write. It would be a pprof profile that no program expects.
+// checkMergeOutput returns a usage error for an output without --format whose suffix belongs to a format
+// that merge does not write, because a pprof profile there would surprise other programs.
 func checkMergeOutput(format, output string) error {
 	ending := strings.ToLower(filepath.Ext(output))
 	if mergeFormat(format, output) == formatPprof && format == "" && slices.Contains([]string{".json", ".svg", ".txt", ".csv", ".html", ".parquet", ".arrows"}, ending) {
@@ -46,7 +46,7 @@ func checkMergeOutput(format, output string) error {
 	return nil
 }
 
-// writeSpeedscope writes merges as a file of speedscope, and which of them to show first.
+// writeSpeedscope writes merges as a file for speedscope, and which of them to show first.
 func writeSpeedscope(w io.Writer, all []*merged, shown int) error {
 	stacks := make([]*profile.Stacks, len(all))
 	for i, m := range all {
@@ -55,8 +55,8 @@ func writeSpeedscope(w io.Writer, all []*merged, shown int) error {
 	return formats.WriteSpeedscope(w, stacks, shown, typeName)
 }
 
-// mergeTypes merges the profiles of a query for the named sample type, or for each type that has
-// samples if name is empty. It returns the index of the default type among them.
+// mergeTypes merges a query's profiles for the named sample type, or for each type with samples if name
+// is empty. It returns the default type's index.
 func mergeTypes(ctx context.Context, db *profile.DB, snap *columnstore.Snapshot, q profile.Query, name string) (all []*merged, shown int, err error) {
 	if name != "" {
 		stacks, err := mergeType(ctx, db, snap, q, name)

@@ -98,7 +98,7 @@ func findTop(ctx context.Context, db *profile.DB, snap *columnstore.Snapshot, q 
 	return found, err
 }
 
-// otherTypes returns the names of the types that the profiles of a query have, except but.
+// otherTypes returns the names of the types in a query's profiles, except but.
 func otherTypes(ctx context.Context, db *profile.DB, snap *columnstore.Snapshot, q profile.Query, but profile.Type) ([]string, error) {
 	types, err := presentTypes(ctx, db, snap, q)
 	if err != nil {

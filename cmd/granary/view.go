@@ -16,7 +16,7 @@ import (
 	"github.com/granarydb/granary/profile"
 )
 
-// viewAddress is where view listens unless it is told otherwise: on a free port.
+// viewAddress is the default address of view: a free port.
 const viewAddress = "127.0.0.1:0"
 
 func newView() *cobra.Command {
@@ -62,8 +62,8 @@ answers too, such as go tool pprof 'http://localhost:8080/pprof?type=cpu'.
 	return cmd
 }
 
-// view serves the inputs from memory until it is interrupted. Those that cannot be read are reported, and
-// are the error at the end.
+// view serves the inputs from memory until it is interrupted. It reports inputs that cannot be read, and
+// returns an error for them at the end.
 func view(cmd *cobra.Command, source inputSource, args []string, listen string, stays bool) (err error) {
 	l, err := open(columnstore.Options{}, source)
 	if err != nil {
@@ -94,9 +94,9 @@ func view(cmd *cobra.Command, source inputSource, args []string, listen string, 
 	return err
 }
 
-// pageRange returns the query of the page's address that has all profiles, to their ends, and all histories of a
-// store: without it the page begins with the hour before the newest profile. Times are in milliseconds, as those of
-// the page are. Instants alone get the second before them.
+// pageRange returns the query of a page address that shows all profiles and histories of a store, because
+// the page otherwise begins with the hour before the newest profile. Times are in milliseconds, like the
+// page's times. A range of a single instant gets the second before it.
 func pageRange(ctx context.Context, l *loaded) (string, error) {
 	from, to := int64(math.MaxInt64), int64(math.MinInt64)
 	cover := func(start, end int64) { from, to = min(from, start), max(to, end) }
@@ -107,7 +107,7 @@ func pageRange(ctx context.Context, l *loaded) (string, error) {
 		}
 		for row := range times.Counts {
 			at, lasts := times.Columns[0].Values.Int64s[row], times.Columns[1].Values.Int64s[row]
-			cover(at, max(at, at+max(0, lasts))) // the sum wraps around if it lasts longer than 64 bits have
+			cover(at, max(at, at+max(0, lasts))) // the sum wraps around if it exceeds 64 bits
 		}
 		for _, handle := range l.store.Histories() {
 			v, err := snap.History(handle)

@@ -42,7 +42,7 @@ func viewing(t *testing.T, args ...string) (url string, stop func() (int, string
 	}
 }
 
-// origin returns the URL of the server of a page.
+// origin returns the URL of a page's server.
 func origin(page string) string {
 	before, _, _ := strings.Cut(page, "/?")
 	return before

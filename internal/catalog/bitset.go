@@ -21,7 +21,7 @@ func (b Bitset) Len() (n int) {
 	return n
 }
 
-// Last returns the greatest member, 0 if there is none.
+// Last returns the greatest member, or 0 if the set is empty.
 func (b Bitset) Last() int {
 	for i, word := range slices.Backward(b) {
 		if word != 0 {
@@ -31,7 +31,7 @@ func (b Bitset) Last() int {
 	return 0
 }
 
-// with returns the set with more members. It copies the set only if one of them is new.
+// with returns the set with members added. It copies the set only if a member is new.
 func (b Bitset) with(members []uint32) (grown Bitset, changed bool) {
 	for _, m := range members {
 		if b.Has(m) {
@@ -48,8 +48,8 @@ func (b Bitset) with(members []uint32) (grown Bitset, changed bool) {
 	return b, changed
 }
 
-// Few returns the members that are also in others, in ascending order. It reports false if
-// they are more than most. others has at least as many words as b.
+// Few returns the members that others has too, in ascending order. It returns false if there are more
+// than most. others has at least as many words as b.
 func (b Bitset) Few(others []uint64, most int) (members []uint32, few bool) {
 	n := 0
 	for i, word := range b {

@@ -8,25 +8,25 @@ import (
 	"github.com/granarydb/granary/schema"
 )
 
-// BucketState describes one time bucket of a table without its rows: those in memory are in granules
-// of the table, the others in a file (Cold).
+// BucketState describes one time bucket of a table without its rows. Rows in memory are in granules of
+// the table, cold rows in a file (Cold).
 //
 // Time is divided into ranges of the schema's width. A range starts as one bucket. A cut
-// (TableEdit.CutBucket) adds a later bucket, which begins at any time inside the range. A row
-// goes to the last bucket of its range that begins at or before its time. A row that was
-// prepared before the cut goes to the bucket before it. The rows of a bucket therefore lie
-// between its start and the end of its range. Retention and eviction drop whole ranges. A late
-// bucket (units.go) has those that come for buckets that are sealed.
+// (TableEdit.CutBucket) adds a later bucket, which begins at any time inside the range. A row goes to the
+// last bucket of its range that begins at or before its time. A row that was prepared before the cut goes
+// to the earlier bucket. The rows of a bucket therefore lie between its start and the end of its range.
+// Retention and eviction drop whole ranges. A late bucket (units.go) has the rows that came after their
+// bucket was sealed.
 type BucketState struct {
 	Start   int64
-	Latest  int64               // no row is later; the greatest int64 until the bucket is cut
+	Latest  int64               // upper bound of the times; the greatest int64 until the bucket is cut
 	Gen     *granule.Generation // dictionaries of the rows; nil if some are cold, or there are none
 	Series  Bitset              // codes of the series with committed rows
-	Columns map[string]bool     // concrete dynamic columns with a value in some committed row
-	Cold    *Cold               // rows that are not in granules of the table; nil if there are none
-	Unit    uint64              // id of the unit that the bucket is; 0 until it is sealed
-	Late    bool                // rows can be of any time of the range: they came when other buckets were sealed
-	Born    uint64              // a commit of the bucket: that which began it, or one of an earlier run
+	Columns map[string]bool     // concrete dynamic columns with a value in a committed row
+	Cold    *Cold               // rows that are only in a file; nil if there are none
+	Unit    uint64              // id of the unit; 0 until the bucket is sealed
+	Late    bool                // rows can have any time of the range: they came after other buckets were sealed
+	Born    uint64              // the commit that began the bucket, or a commit of an earlier run
 }
 
 // Heap bytes of an entry besides its parts, including its place in an index.
@@ -34,7 +34,7 @@ const (
 	GranuleSize = 320
 	BucketSize  = 360
 	columnSize  = 48 // a column name in a bucket
-	coldSize    = 96 // rows in a file
+	coldSize    = 96 // a Cold
 	NoteSize    = 32
 )
 
@@ -47,9 +47,8 @@ func (b *BucketState) Size() int64 {
 	return size
 }
 
-// hasSeries reports whether the bucket has every series in a column of series codes. Once
-// true, the answer stays true: a bucket only grows until it is dropped, and a dropped bucket
-// takes no rows (TableEdit.Takes).
+// hasSeries reports whether the bucket has every series in a column of series codes. True stays true,
+// because a bucket only grows until it is dropped, and a dropped bucket takes no rows (TableEdit.Takes).
 func (b *BucketState) hasSeries(series *encoding.Words) bool {
 	cursor := series.Cursor()
 	for {
@@ -60,9 +59,8 @@ func (b *BucketState) hasSeries(series *encoding.Words) bool {
 	}
 }
 
-// HasColumns reports whether the bucket has every dynamic column in which the given rows of a
-// batch have a value; nil means all rows. Columns of the series tuple are not checked: they
-// come with the series.
+// HasColumns reports whether the bucket has every dynamic column in which a batch's rows have a value;
+// nil means all rows. Columns of the series tuple are not checked, because they come with the series.
 func (b *BucketState) HasColumns(s *schema.Schema, columns []schema.Concrete, rows []int32) bool {
 	for i := range columns {
 		c := &columns[i]
@@ -73,9 +71,9 @@ func (b *BucketState) HasColumns(s *schema.Schema, columns []schema.Concrete, ro
 	return true
 }
 
-// NewColumns returns the concrete dynamic columns that the bucket lacks and in which the given
-// rows of a batch can have a value. They include columns of the series that replaces label
-// columns in the batch (schema.Batch.Series).
+// NewColumns returns the concrete dynamic columns that the bucket lacks and in which the rows of a batch
+// can have a value. They include columns of the series that replaces label columns in the batch
+// (schema.Batch.Series).
 func (b *BucketState) NewColumns(s *schema.Schema, gen *granule.Generation, batch *schema.Batch, columns []schema.Concrete, rows []int32) []string {
 	var names []string
 	for i := range columns {
@@ -93,8 +91,7 @@ func (b *BucketState) NewColumns(s *schema.Schema, gen *granule.Generation, batc
 	return names
 }
 
-// hasValue reports whether one of the rows has a value in a dynamic column; nil means all
-// rows.
+// hasValue reports whether one of rows has a value in a dynamic column; nil means all rows.
 func hasValue(c *schema.Concrete, rows []int32) bool {
 	switch {
 	case c.Values.Len() == 1:

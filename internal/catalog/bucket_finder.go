@@ -6,8 +6,8 @@ import (
 	"slices"
 )
 
-// MaxBuckets bounds the time buckets of one batch. Each bucket takes a part, and every
-// sixteenth range takes its own dictionaries. A day has 96 ranges of the default width.
+// MaxBuckets bounds the time buckets of a batch, because each takes a part, and every sixteenth range
+// takes its own dictionaries. A day has 96 ranges of the default width.
 const MaxBuckets = 1 << 10
 
 // bucketTimes is a time span and the start of the bucket that takes its rows. Both ends are inclusive.
@@ -28,12 +28,12 @@ func (t *TableState) FindBuckets() BucketFinder {
 		f.last = bucketTimes{t.last, t.lastTime(t.last), t.last}
 	}
 	if t.LastUnit > 0 {
-		f.last = bucketTimes{1, 0, 0} // of no time: the newest bucket may be sealed
+		f.last = bucketTimes{1, 0, 0} // matches no time: the newest bucket may be sealed
 	}
 	return f
 }
 
-// At returns the start of the bucket of a time. Repeated times cost a comparison or a binary
+// At returns the start of the bucket of the time at. A repeated time costs a comparison or a binary
 // search.
 func (f *BucketFinder) At(at int64) int64 {
 	if f.last.start <= at && at <= f.last.end {
@@ -54,8 +54,8 @@ func (f *BucketFinder) At(at int64) int64 {
 	return f.last.bucket
 }
 
-// timesOf returns the time span of the bucket of a time. The bucket need not exist yet. Two
-// buckets are read, however many the range has.
+// timesOf returns the time span of the bucket that takes rows of the time at. The bucket need not exist
+// yet. It reads two buckets, however many the range has.
 func (t *TableState) timesOf(at int64) bucketTimes {
 	if t.LastUnit > 0 {
 		return t.timesAmongUnits(at)
@@ -75,7 +75,7 @@ func (t *TableState) timesOf(at int64) bucketTimes {
 	return times
 }
 
-// lastTime returns the last time of the range that contains a bucket.
+// lastTime returns the last time of a bucket's range.
 func (t *TableState) lastTime(bucket int64) int64 {
 	if end := t.Schema.BucketEnd(t.Schema.BucketStart(bucket)); end > bucket {
 		return end - 1
@@ -83,8 +83,8 @@ func (t *TableState) lastTime(bucket int64) int64 {
 	return math.MaxInt64
 }
 
-// TimesOf returns times between which all rows of a bucket are, both inclusive; all of int64 in a table
-// without time buckets.
+// TimesOf returns the first and last time that rows of a bucket can have, both inclusive. They are all of
+// int64 in a table without time buckets.
 func (t *TableState) TimesOf(b *BucketState) (first, last int64) {
 	if t.Schema.BucketColumn() < 0 {
 		return math.MinInt64, math.MaxInt64
@@ -108,8 +108,8 @@ func (t *TableState) RangeBounds(first int64) (lo, hi string) {
 	return lo, hi
 }
 
-// keyBounds returns the key bounds of rows with times in [lo, hi). A bucket that was cut can
-// still get rows up to the end of its range, so the bounds begin with the range of lo.
+// keyBounds returns the key bounds of rows with times in [lo, hi). They begin with the range of lo,
+// because a cut bucket can still get rows up to the end of its range.
 func (t *TableState) keyBounds(lo, hi int64) (from, to string) {
 	if t.Schema.BucketColumn() < 0 {
 		return "", ""
@@ -117,7 +117,7 @@ func (t *TableState) keyBounds(lo, hi int64) (from, to string) {
 	from, _ = t.Schema.BucketBounds(t.Schema.BucketStart(lo))
 	if hi != math.MaxInt64 {
 		to, _ = t.Schema.BucketBounds(hi) // no bucket has times before its start
-		if t.LastUnit > 0 {               // but for late ones
+		if t.LastUnit > 0 {               // except late buckets
 			_, to = t.RangeBounds(t.Schema.BucketStart(hi))
 		}
 	}

@@ -9,13 +9,13 @@ import (
 	"github.com/granarydb/granary/schema"
 )
 
-// ErrTooOld is of GroupRows. Package columnstore has it too, and documents it.
+// ErrTooOld is returned by GroupRows. Package columnstore exports and documents it.
 var ErrTooOld = errors.New("time is older than what is kept")
 
-// GroupRows calls yield with the start of each time bucket of a batch, ascending, and the rows that are there;
-// nil means all. times has the time of each row; it is empty for a table without time buckets. The errors are
-// ErrFuture and ErrPast for a time beyond the limits, ErrTooOld for one below the floor, and schema.ErrLimit
-// for more than MaxBuckets buckets.
+// GroupRows calls yield with the start of each time bucket of a batch, ascending, and with the bucket's
+// rows; nil means all rows. times has each row's time. It is empty for a table without time buckets. The
+// errors are ErrFuture and ErrPast for a time beyond the limits, ErrTooOld for a time below the floor,
+// and schema.ErrLimit for more than MaxBuckets buckets.
 func (t *TableState) GroupRows(times []int64, limits TimeLimits, yield func(start int64, rows []int32)) error {
 	find := t.FindBuckets()
 	groups := map[int64][]int32(nil)

@@ -2,32 +2,33 @@ package catalog
 
 import "github.com/granarydb/granary/granule"
 
-// Cold is the rows of a bucket that are in a file, and not in memory. Rows that came later are in
-// granules of the table, which cover the bucket by themselves (C6 of package columnstore). It is
-// immutable.
+// Cold describes the rows of a bucket that are in a file and not in memory. Later rows are in granules of
+// the table, which cover the bucket by themselves (C6 of package columnstore). It is immutable.
 type Cold struct {
 	File       uint64
 	Rows       int64
 	Bytes      int64  // of the file
-	Through    uint64 // no row is of a later commit
+	Through    uint64 // no row has a later commit
 	Generation int64  // number of the dictionaries
-	Err        error  // of opening the file: its rows cannot be read
+	Err        error  // from opening the file: its rows cannot be read
 }
 
-// ColdRead is what a query needs of the rows of a bucket in a file.
+// ColdRead says which rows of a bucket's file a query needs.
 type ColdRead struct {
-	// Ranges are the keys, disjoint and ascending; nil means all.
+	// Ranges are key ranges, disjoint and ascending; nil means all.
 	Ranges [][2]string
-	// Granules are those of the file, in its order; nil means all. Rows in memory are not left out.
+	// Granules selects granules of the file, in its order; nil means all. It does not restrict rows in
+	// memory.
 	Granules Bitset
-	// Wide is whether a wide column is needed (granule.IsWide). Parts can lack them otherwise.
+	// Wide reports whether a wide column is needed (granule.IsWide). Otherwise parts can lack these
+	// columns.
 	Wide bool
 }
 
-// HasRows reports whether the bucket has rows, or can have some.
+// HasRows reports whether the bucket can have rows.
 func (b *BucketState) HasRows() bool { return b.Gen != nil || b.Cold != nil }
 
-// Unload takes the rows of a bucket out of memory. A file has them all, those included that were
+// Unload takes the rows of a bucket out of memory. The file has all of them, including rows that were
 // cold before. It reads no row.
 func (e *TableEdit) Unload(key string, cold *Cold) {
 	b, ok := e.bucket(key)
@@ -42,7 +43,7 @@ func (e *TableEdit) Unload(key string, cold *Cold) {
 	e.editBuckets().Set(key, &next)
 }
 
-// LoadCold adds a bucket of an earlier run, whose rows stay in their file, to a table that lacks it.
+// LoadCold adds a bucket of an earlier run to a table that lacks it. The rows stay in their file.
 func (e *TableEdit) LoadCold(b *BucketState) {
 	key, _ := e.schema.BucketBounds(b.Start)
 	e.editBuckets().Set(key, b)

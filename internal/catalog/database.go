@@ -16,7 +16,7 @@ type Database struct {
 	Turned    [2]txn.Version  // versions in which the two newest buckets became the newest, older first
 }
 
-// Table returns the state of a table, or nil if the table was created after this database.
+// Table returns a table's state, or nil if the table was created after this database.
 func (r *Database) Table(ordinal int) *TableState {
 	if ordinal >= len(r.Tables) {
 		return nil
@@ -24,21 +24,21 @@ func (r *Database) Table(ordinal int) *TableState {
 	return r.Tables[ordinal]
 }
 
-// WithTable returns the database with one more table.
+// WithTable returns the database with a table added.
 func (r *Database) WithTable(state *TableState) *Database {
 	next := *r
 	next.Tables = append(slices.Clip(r.Tables), state)
 	return &next
 }
 
-// WithHistory returns the database with one more history.
+// WithHistory returns the database with a history added.
 func (r *Database) WithHistory(view *history.View) *Database {
 	next := *r
 	next.Histories = append(slices.Clip(r.Histories), view)
 	return &next
 }
 
-// ReplaceHistory returns the database with another view of a history.
+// ReplaceHistory returns the database with a new view of a history.
 func (r *Database) ReplaceHistory(ordinal int, view *history.View) *Database {
 	next := *r
 	next.Histories = slices.Clone(r.Histories)
@@ -46,10 +46,9 @@ func (r *Database) ReplaceHistory(ordinal int, view *history.View) *Database {
 	return &next
 }
 
-// single is the state of a table, with room for the root of a store that has only this table,
-// so that a commit allocates once. The room stays empty if the store has more tables or
-// histories. A state can outlive its root; it would then keep alive the root, the states of
-// the other tables and the views of the histories.
+// single is a table's state, with room for the root of a store that has only this table, so that a commit
+// allocates once. The room stays empty if the store has more tables or histories, because a state can
+// outlive its root, and would keep the root, the states of other tables and the views of histories alive.
 type single struct {
 	state TableState
 	at    txn.Root[*Database]
@@ -57,7 +56,7 @@ type single struct {
 	list  [1]*TableState
 }
 
-// put makes s the state of a table in the next root.
+// put makes s a table's state in the next root.
 func (s *single) put(next *txn.Next[*Database], ordinal int) {
 	r := next.State
 	bytes := r.Bytes + s.state.Bytes - r.Tables[ordinal].Bytes

@@ -5,8 +5,9 @@ import (
 	"github.com/granarydb/granary/schema"
 )
 
-// Router divides the sorted rows of a batch in one bucket into parts, one for each granule of a state that they
-// overlap. It belongs to one goroutine, which sets the fields, calls Begin, and Next while there are More.
+// Router divides the sorted rows of a batch in one bucket into parts, one for each granule of a state
+// that the rows overlap. It belongs to one goroutine, which sets the fields, calls Begin, and then Next
+// while More returns true.
 type Router struct {
 	State   *TableState
 	Bucket  int64
@@ -14,11 +15,12 @@ type Router struct {
 	Batch   *schema.Batch
 	Columns []schema.Concrete // of the batch
 	Of      []int32           // the rows of the batch in the bucket; nil means all
-	Rows    *granule.Rows     // these
+	Rows    *granule.Rows     // the rows Of, sorted
 
 	next  int
 	known *BucketState
-	// knows is whether the bucket has all columns of the rows; else names are those that it lacks, once named.
+	// knows reports whether the bucket has all columns of the rows. Otherwise names has the missing
+	// columns, if named is true.
 	knows, named bool
 	names        []string
 }
@@ -47,7 +49,7 @@ func (r *Router) Next() Placement {
 	}
 	a.Part = r.Rows.Part(r.next, hi)
 	if a.Known = r.knows && r.known.hasSeries(a.Part.Series()); !a.Known {
-		if !r.named { // once: the names are those of the batch for every part
+		if !r.named { // once: every part gets the names of the whole batch
 			r.names = r.known.NewColumns(r.State.Schema, a.Part.Generation(), r.Batch, r.Columns, r.Of)
 			r.named = true
 		}

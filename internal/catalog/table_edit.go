@@ -13,29 +13,28 @@ import (
 	"github.com/granarydb/granary/txn"
 )
 
-// TableEdit is the next state of a table while it is being built. It belongs to the holder of
-// the commit lock.
+// TableEdit is the next state of a table while it is built. It belongs to the holder of the commit lock.
 type TableEdit struct {
 	ordinal  int
 	schema   *schema.Schema
 	granules index.Edit[*granule.Granule]
 	buckets  *index.Edit[*BucketState] // nil until a bucket changes
 	next     *single
-	State    *TableState        // of next
+	State    *TableState        // of the next database
 	Latest   int64              // latest time of the added rows
-	commit   uint64             // of the rows that were added last
+	commit   uint64             // commit of the last added rows
 	Due      []*granule.Granule // new and grown granules
-	Closing  []*granule.Granule // granules with fresh parts, of buckets that were closed or cut
-	Files    []uint64           // files of cold rows that the next state has no more
+	Closing  []*granule.Granule // granules with fresh parts in closed or cut buckets
+	Files    []uint64           // files of cold rows that the next state lacks
 
-	own           map[*granule.Granule]bool // granules made by this edit, which may still be changed
+	own           map[*granule.Granule]bool // granules that this edit made and may still change
 	entered, left []granule.Section         // sections added to and removed from the table
 }
 
 var tableEdits = sync.Pool{New: func() any { return &TableEdit{own: map[*granule.Granule]bool{}} }}
 
-// Edit returns an edit that starts with the current state. The caller must Release it after
-// publication, and after giving it up.
+// Edit returns an edit that starts with the current state. The caller must Release it, after publication
+// or if it is given up.
 func (t *TableState) Edit(ordinal int) *TableEdit {
 	e := tableEdits.Get().(*TableEdit)
 	e.ordinal, e.schema, e.next = ordinal, t.Schema, &single{state: *t}
@@ -44,7 +43,7 @@ func (t *TableState) Edit(ordinal int) *TableEdit {
 	return e
 }
 
-// Release returns the edit to the pool. The published root shares nothing with it.
+// Release returns the edit to the pool. The published root shares nothing with the edit.
 func (e *TableEdit) Release() {
 	clear(e.Due)
 	clear(e.Closing)
@@ -58,8 +57,8 @@ func (e *TableEdit) Release() {
 // Floor returns the start of the first time range that takes rows in the next state.
 func (e *TableEdit) Floor() int64 { return e.State.Floor }
 
-// editBuckets returns the edit of the buckets. It begins with the first call: few commits
-// change a bucket.
+// editBuckets returns the edit of the buckets. The first call begins it, because few commits change a
+// bucket.
 func (e *TableEdit) editBuckets() *index.Edit[*BucketState] {
 	if e.buckets == nil {
 		e.buckets = e.State.Buckets.Edit()
@@ -67,11 +66,11 @@ func (e *TableEdit) editBuckets() *index.Edit[*BucketState] {
 	return e.buckets
 }
 
-// Done puts the state into the next root, which has the given version, and appends the parts
-// that only the current root reaches to its garbage. It reports whether the floor rose;
-// dictionaries below the floor are then garbage too. Publication must not fail after Done.
+// Done puts the state into the next root, which has the given version, and appends parts that only the
+// current root reaches to its garbage. It reports whether the floor rose. Dictionaries below the floor
+// are then garbage too. Publication must not fail after Done.
 func (e *TableEdit) Done(version txn.Version, next *txn.Next[*Database]) (rose bool) {
-	for _, s := range e.entered { // before left: a part that moves between granules stays
+	for _, s := range e.entered { // before left, because a part that moves between granules stays
 		s.Part.Generation().Enter(uint64(version))
 		if s.Part.Enter(uint64(version)) {
 			e.State.Bytes += int64(s.Part.Size())
@@ -96,9 +95,8 @@ func (e *TableEdit) Done(version txn.Version, next *txn.Next[*Database]) (rose b
 	return e.State.Floor > before.Floor
 }
 
-// Add routes a part to the granules that cover its rows now. Usually that is the granule that
-// the part was built for. If that granule was split meanwhile, its children get sub-ranges of
-// the rows.
+// Add routes a part to the granules that cover its rows now. Usually that is the granule that the part
+// was built for. If it was split meanwhile, its children get sub-ranges of the rows.
 func (e *TableEdit) Add(a *Placement) {
 	rest := granule.Section{Part: a.Part, Lo: 0, Hi: a.Part.Rows()}
 	bound := a.Bound
@@ -116,7 +114,7 @@ func (e *TableEdit) Add(a *Placement) {
 		if mine.Hi == rest.Hi {
 			break
 		}
-		rest.Lo, bound = mine.Hi, hi // the next granule begins where this one ends
+		rest.Lo, bound = mine.Hi, hi // the next granule begins where this granule ends
 	}
 	e.State.Rows += int64(a.Part.Rows())
 	e.commit = a.Part.Commit()
@@ -133,7 +131,7 @@ func (e *TableEdit) Add(a *Placement) {
 	}
 }
 
-// grow adds rows to a granule: in place if this edit made the granule, else in a copy.
+// grow adds rows to a granule: in place if this edit made the granule, otherwise in a copy.
 func (e *TableEdit) grow(g *granule.Granule, bound string, rows granule.Section) {
 	if e.own[g] {
 		g.Add(rows)
@@ -145,9 +143,9 @@ func (e *TableEdit) grow(g *granule.Granule, bound string, rows granule.Section)
 	e.own[grown] = true
 }
 
-// covering returns the granule that covers a bound. One began there when the part was built, and
-// a split leaves its first child there, but the bucket can have become cold since. If it has no
-// granule, covering returns its first (K1).
+// covering returns the granule that covers a bound. A granule began there when the part was built, and a
+// split leaves its first child there, but the bucket can have become cold since. If the bucket has no
+// granule, covering makes its first (K1).
 func (e *TableEdit) covering(a *Placement, bound string) *granule.Granule {
 	if g, ok := e.granules.Get(bound); ok {
 		return g
@@ -159,8 +157,8 @@ func (e *TableEdit) covering(a *Placement, bound string) *granule.Granule {
 	return granule.New(a.BucketKey, a.BucketEnd)
 }
 
-// Replace puts the successors of a granule in its place. Successors in a closed bucket that
-// have fresh parts are added to Closing again.
+// Replace puts a granule's successors in its place. Successors with fresh parts in a closed bucket are
+// added to Closing again.
 func (e *TableEdit) Replace(old *granule.Granule, successors []*granule.Granule) {
 	open, _ := e.schema.BucketBounds(e.State.Open)
 	e.left = append(e.left, old.Sections()...)
@@ -177,13 +175,13 @@ func (e *TableEdit) Replace(old *granule.Granule, successors []*granule.Granule)
 }
 
 const (
-	// Limits on the notes of a table.
+	// Limits on a table's notes.
 	maxNotes     = 1 << 10
 	maxNoteBytes = 1 << 20
 )
 
-// Note adds a note to the table, unless it is there already. All notes together have at most
-// most bytes; 0 means 1 MiB. Errors wrap schema.ErrLimit.
+// Note adds a note to the table, unless the table has it. All notes together may have `most` bytes; 0
+// means 1 MiB. Errors wrap schema.ErrLimit.
 func (e *TableEdit) Note(text string, most int64) error {
 	if slices.Contains(e.State.Notes, text) {
 		return nil

@@ -5,8 +5,8 @@ import (
 	"math"
 )
 
-// addToBucket adds the series and the columns of a placement to its bucket, which it creates if
-// necessary. Most commits bring nothing new. A set that grows is copied.
+// addToBucket adds the series and columns of a placement to its bucket, which it creates if necessary.
+// Most commits bring nothing new. A set that grows is copied.
 func (e *TableEdit) addToBucket(a *Placement) {
 	buckets := e.editBuckets()
 	bound, b, ok := buckets.Floor(a.BucketKey)
@@ -16,7 +16,7 @@ func (e *TableEdit) addToBucket(a *Placement) {
 		e.State.Bytes += b.Size()
 	}
 	next := *b
-	if next.Gen == nil && next.Cold == nil { // it began with a cut of a cold bucket
+	if next.Gen == nil && next.Cold == nil { // the bucket began with a cut of a cold bucket
 		next.Gen = a.Part.Generation()
 	}
 	var more bool
@@ -47,8 +47,8 @@ func (e *TableEdit) addToBucket(a *Placement) {
 	}
 }
 
-// smallSet is the largest number of words of a series set whose predecessor may stay alive:
-// the size of an index entry.
+// smallSet is the greatest number of words of a series set whose predecessor may stay alive: an index
+// entry's size.
 const smallSet = 8
 
 // fill counts rows of a bucket in the newest time range.
@@ -65,10 +65,10 @@ func (e *TableEdit) fill(bucket, rows int64) {
 	e.State.Filled += rows
 }
 
-// noteLate raises the latest time of a cut bucket to that of a late row.
+// noteLate raises the latest time of a cut bucket for a late row.
 func (e *TableEdit) noteLate(a *Placement) {
 	get := e.State.Buckets.Get
-	if e.buckets != nil { // most late rows change no bucket: a look-up begins no edit
+	if e.buckets != nil { // most late rows change no bucket, so a look-up must not begin an edit
 		get = e.buckets.Get
 	}
 	_, newest := a.Part.TimeRange()
@@ -79,9 +79,8 @@ func (e *TableEdit) noteLate(a *Placement) {
 	}
 }
 
-// CloseBuckets closes the buckets that end at least one bucket width before the newest row. It
-// adds their granules with fresh parts to Closing: few rows are still to come, so one
-// compaction pays.
+// CloseBuckets closes the buckets that end at least one bucket width before the newest row. It adds their
+// granules with fresh parts to Closing, because few rows are still to come and one compaction pays.
 func (e *TableEdit) CloseBuckets() {
 	width := e.schema.BucketWidth()
 	if width == 0 || e.State.Newest < math.MinInt64+width {
@@ -101,8 +100,8 @@ func (e *TableEdit) CloseBuckets() {
 	}
 }
 
-// Retain drops the buckets that lie entirely before the newest row by more than the retention,
-// in nanoseconds. 0 keeps all.
+// Retain drops the buckets that lie before the newest row by more than retention nanoseconds. 0 keeps
+// all.
 func (e *TableEdit) Retain(retention int64) {
 	if retention <= 0 || e.schema.BucketColumn() < 0 || e.State.Newest < math.MinInt64+retention {
 		return
@@ -110,21 +109,20 @@ func (e *TableEdit) Retain(retention int64) {
 	e.State.Dropped += e.dropBefore(e.schema.BucketStart(e.State.Newest - retention))
 }
 
-// DropBefore drops the buckets of the time ranges that end at a time or before it, but of those behind
-// the range of the newest row none: the floor is at most its end.
+// DropBefore drops the buckets of time ranges that end at or before at. It drops no bucket after the
+// newest row's range: the floor is at most the end of that range.
 func (e *TableEdit) DropBefore(at int64) {
 	width := e.schema.BucketWidth()
 	if width == 0 || e.State.Newest == math.MinInt64 {
 		return
 	}
 	floor := e.schema.BucketStart(min(at, e.State.Newest))
-	if end := e.schema.BucketStart(floor + width); end > floor && at >= end { // not if it overflows
+	if end := e.schema.BucketStart(floor + width); end > floor && at >= end { // not if end overflows
 		floor = end
 	}
 	e.State.Dropped += e.dropBefore(floor)
 }
 
-// rowsOf returns the number of rows of a bucket.
 func (e *TableEdit) rowsOf(key string, b *BucketState) (rows int64) {
 	_, end := e.schema.BucketBounds(b.Start)
 	for _, g := range e.granules.Between(key, end) {
@@ -139,8 +137,8 @@ func (e *TableEdit) rowsOf(key string, b *BucketState) (rows int64) {
 // Evict drops the buckets before a floor and counts their rows as evicted.
 func (e *TableEdit) Evict(floor int64) { e.State.Evicted += e.dropBefore(floor) }
 
-// dropBefore raises the floor and drops the buckets before it. It drops whole granules and
-// reads no row. It returns the number of dropped rows.
+// dropBefore raises the floor, drops the buckets below it, and returns the number of dropped rows. It
+// drops whole granules and reads no row.
 func (e *TableEdit) dropBefore(floor int64) (rows int64) {
 	if floor <= e.State.Floor {
 		return 0

@@ -7,16 +7,16 @@ import (
 )
 
 // A time range that gets many rows is cut into several buckets (Options.BucketRows of package
-// columnstore). The decision depends only on the state of the table and the commit. No row
-// moves: a cut adds an empty bucket, and rows that are prepared from then on go there.
+// columnstore). The decision depends only on the state of the table and the commit. No row moves: a cut
+// adds an empty bucket, and later inserts go there.
 
 const (
 	leastRows  = 1 << 20 // default rows per bucket
 	seriesRows = 1 << 12 // default rows per series of a bucket
 )
 
-// rowsOfBucket returns the number of rows at which a bucket is cut. most is the configured
-// number; 0 derives it from the number of series.
+// rowsOfBucket returns the number of rows at which a bucket is cut. most is the configured number. 0
+// derives it from the number of series.
 func rowsOfBucket(most, series int) int64 {
 	if most > 0 {
 		return int64(most)
@@ -24,26 +24,25 @@ func rowsOfBucket(most, series int) int64 {
 	return max(leastRows, seriesRows*int64(series))
 }
 
-// BucketCut describes a bucket that CutBucket began, and the bounds of granules that Divide
-// can give it.
+// BucketCut describes a bucket that CutBucket began, and the granule bounds that Divide can give it.
 type BucketCut struct {
 	Start    int64 // of the bucket
 	key, end string
 	places   []string // inner bounds, without the bytes of the bucket
 }
 
-// Size returns the bytes of the granules that Divide makes.
+// Size returns the bytes of the granules that Divide creates.
 func (c *BucketCut) Size() int64 { return GranuleSize * int64(len(c.places)+1) }
 
-// CutBucket begins a bucket after the latest row of this commit, if enough rows have come for
-// the newest time range since its last bucket began. Queries for earlier times then have fewer
-// rows to skip. The granules of the bucket that was cut are listed in Closing, as for a closed
-// bucket: only late rows reach them. granuleRows is the size at which granules split.
+// CutBucket begins a bucket after the latest row of this commit, if the newest time range got enough rows
+// since its last bucket began. Queries for earlier times then skip fewer rows. The cut bucket's granules
+// are added to Closing, as for a closed bucket, because only late rows reach them. granuleRows is the
+// size at which granules split.
 //
-// The cut is not after the latest row of the table. The clock that wrote that row may run
-// ahead, and all rows up to its time would then go to the bucket that was cut.
+// The cut is not after the latest row of the table, because the clock that wrote that row may run ahead,
+// and all rows up to its time would then go to the cut bucket.
 //
-// The new bucket has no granule yet. The caller may create some with Divide.
+// The new bucket has no granule yet. The caller may create granules with Divide.
 func (e *TableEdit) CutBucket(most, granuleRows int) (c BucketCut, ok bool) {
 	if most < 0 || e.State.Filled < rowsOfBucket(most, e.State.Series) || e.schema.BucketColumn() < 0 {
 		return c, false
@@ -52,7 +51,7 @@ func (e *TableEdit) CutBucket(most, granuleRows int) (c BucketCut, ok bool) {
 	if e.Latest < e.State.last {
 		return c, false // late rows: leave the decision to the next commit
 	}
-	e.State.Filled = 0 // a failed cut is retried after as many rows
+	e.State.Filled = 0 // a failed cut is retried after as many rows again
 	if at < e.Latest || e.schema.BucketStart(at) != e.schema.BucketStart(e.State.last) {
 		return c, false
 	}
@@ -64,7 +63,7 @@ func (e *TableEdit) cutAt(at int64, granuleRows int) (c BucketCut, ok bool) {
 	key, end := e.schema.BucketBounds(at)
 	bound, b, ok := e.editBuckets().Floor(key)
 	if !ok || bound == key || b.Start < e.schema.BucketStart(at) || b.Late {
-		return c, false // a unit was dropped, or late rows have come
+		return c, false // a unit was dropped, or late rows came
 	}
 	if e.State.LastUnit > 0 && !e.leavesLateStart(at) {
 		return c, false
@@ -90,10 +89,9 @@ func (e *TableEdit) cutAt(at int64, granuleRows int) (c BucketCut, ok bool) {
 	return c, true
 }
 
-// Divide creates the granules of a new bucket. They copy the bounds of the bucket before it,
-// since most of the rows to come are of the same series. Without Divide the first row creates
-// one granule. A writer at full speed was then half as fast, because all inserts waited for
-// the splits of that granule.
+// Divide creates a new bucket's granules. They copy the previous bucket's bounds, because most rows to
+// come have the same series. Without Divide the first row creates one granule, and a writer at full speed
+// was half as fast, because all inserts waited for the splits of that granule.
 func (e *TableEdit) Divide(c *BucketCut) {
 	e.State.Bytes += c.Size()
 	for lo, i := c.key, 0; i <= len(c.places); i++ {

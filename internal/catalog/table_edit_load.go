@@ -1,7 +1,6 @@
 package catalog
 
-// Saved is the state of a table without its buckets and granules, for the manifest of a store with
-// a directory.
+// Saved is the state of a table without its buckets and granules, for a manifest.
 type Saved struct {
 	Notes            []string `json:",omitempty"`
 	Newest, Last     int64
@@ -13,7 +12,7 @@ type Saved struct {
 	LastUnit         uint64 `json:",omitempty"`
 }
 
-// Save returns what Resume needs besides the buckets.
+// Save returns the state that Resume needs besides the buckets.
 func (t *TableState) Save() Saved {
 	return Saved{
 		Notes: t.Notes, Newest: t.Newest, Last: t.last, Filled: t.Filled, Open: t.Open, Floor: t.Floor,
@@ -22,8 +21,7 @@ func (t *TableState) Save() Saved {
 	}
 }
 
-// Resume makes an empty table one that was saved, but for the buckets. The error is schema.ErrLimit,
-// for notes.
+// Resume gives an empty table a saved state, except the buckets. The error is schema.ErrLimit, for notes.
 func (e *TableEdit) Resume(s Saved) error {
 	for _, note := range s.Notes {
 		if err := e.Note(note, 0); err != nil {

@@ -7,17 +7,17 @@ import (
 	"github.com/granarydb/granary/schema"
 )
 
-// A store that opens a directory restores the commits of an earlier run. It adds their parts by
-// key, since the granules of that run are not those of now, and it repeats what their edits
-// decided: the options, the memory and the clock that they were decided by are of that run.
+// A store that opens a directory restores an earlier run's commits. It adds their parts by key, because
+// the granules of that run can differ. It repeats the decisions of their edits, because they depended on
+// the options, the memory and the clock of that run.
 
-// Decisions are the changes of a table's buckets that a commit made besides adding rows.
+// Decisions are the changes that a commit made to a table's buckets besides adding rows.
 type Decisions struct {
 	Floor int64 // start of the first time range that takes rows
-	Cut   int64 // start of the bucket that the commit began; NoCut if it began none
+	Cut   int64 // start of the bucket that the commit began, or NoCut
 }
 
-// NoCut stands for no cut. No bucket begins there amid its range.
+// NoCut stands for no cut. No bucket begins there inside its range.
 const NoCut int64 = math.MinInt64
 
 // Restore adds a stamped part of an earlier run.
@@ -25,7 +25,7 @@ func (e *TableEdit) Restore(p *granule.Part) {
 	a := Placement{Part: p, Bucket: p.Bucket()}
 	a.BucketKey, a.BucketEnd = e.schema.BucketBounds(a.Bucket)
 	a.Bound, a.Hi = a.BucketKey, a.BucketEnd
-	// The part was built for a granule of the earlier run, and can reach over several now.
+	// The part was built for a granule of the earlier run, and can overlap several granules now.
 	if bound, _, ok := e.granules.Floor(string(p.AppendKey(nil, e.schema, 0))); ok && bound >= a.BucketKey {
 		a.Bound = bound
 	}
@@ -41,7 +41,6 @@ func (e *TableEdit) Restore(p *granule.Part) {
 	e.Add(&a)
 }
 
-// bucket returns the bucket with the given lowest key.
 func (e *TableEdit) bucket(key string) (*BucketState, bool) {
 	if e.buckets != nil {
 		return e.buckets.Get(key)
@@ -60,14 +59,14 @@ func newColumns(s *schema.Schema, b *BucketState, p *granule.Part, series []uint
 		add(p.Columns()[i].Index, []byte(p.Columns()[i].Name))
 	}
 	for _, code := range series {
-		if !b.Series.Has(code) { // the columns of the others came with them
+		if !b.Series.Has(code) { // the columns of the other series came with those series
 			s.EachLabel(p.Generation().Series.Value(code), add)
 		}
 	}
 	return names
 }
 
-// hasAll reports whether the bucket has each of some series.
+// hasAll reports whether the bucket has all series.
 func (b *BucketState) hasAll(series []uint32) bool {
 	for _, code := range series {
 		if !b.Series.Has(code) {
@@ -77,7 +76,7 @@ func (b *BucketState) hasAll(series []uint32) bool {
 	return true
 }
 
-// Follow repeats the decisions of a restored commit. Its rows are added already.
+// Follow repeats a restored commit's decisions after its rows were added.
 func (e *TableEdit) Follow(d Decisions, granuleRows int) {
 	e.State.Dropped += e.dropBefore(d.Floor)
 	e.CloseBuckets()

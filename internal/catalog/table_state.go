@@ -19,17 +19,17 @@ type TableState struct {
 	Granules index.Version[*granule.Granule] // by lower bound
 	Buckets  *index.Version[*BucketState]    // by lowest key
 	Notes    []string                        // distinct, in the order of their commits
-	Rows     int64                           // in memory and in files alone
+	Rows     int64                           // in memory, and only in files
 	Bytes    int64                           // heap bytes of parts, granules, buckets and notes, without dictionaries
 	Newest   int64                           // latest time of a committed row; the least int64 if there are no buckets
 	last     int64                           // start of the newest bucket
-	Filled   int64                           // rows that came for the newest time range since its last bucket began
+	Filled   int64                           // rows of the newest time range since its last bucket began
 	Series   int                             // number of series of the newest bucket
 	Open     int64                           // start of the first time range that is not closed
 	Floor    int64                           // start of the first time range that takes rows
 	Dropped  int64                           // rows that retention dropped
 	Evicted  int64                           // rows that eviction dropped
-	Lost     int64                           // of both, and of DropBefore, rows of units that were not dropped as such
+	Lost     int64                           // part of both, and of DropBefore: rows of units that were not dropped with Drop
 	LastUnit uint64                          // id of the newest unit; 0 if there never was one
 }
 
@@ -65,8 +65,8 @@ func (t *TableState) FirstFrom(start int64) (first int64, ok bool) {
 	return 0, false
 }
 
-// BytesBetween returns the bytes of the rows in granules that begin between bounds, and how many of them roots
-// up to a version hold too.
+// BytesBetween returns the bytes of the rows in granules that begin in [from, to), and how many of these
+// bytes roots up to version newest hold too.
 func (t *TableState) BytesBetween(from, to string, newest txn.Version) (bytes, kept int64) {
 	for bound, g := range t.Granules.Overlapping(from, to) {
 		if bound < from {
@@ -82,8 +82,8 @@ func (t *TableState) BytesBetween(from, to string, newest txn.Version) (bytes, k
 	return bytes, kept
 }
 
-// Family returns the concrete columns of a dynamic column that have a value, sorted. A nil
-// state has none. O(buckets x columns).
+// Family returns the sorted concrete columns of a dynamic column that have a value. A nil state has none.
+// O(buckets x columns).
 func (t *TableState) Family(name string) []string {
 	if t == nil {
 		return nil
@@ -107,10 +107,10 @@ func (t *TableState) BucketsOf(lo, hi int64) iter.Seq[*BucketState] {
 	return func(yield func(*BucketState) bool) {
 		for _, b := range t.Buckets.Overlapping(from, to) {
 			if b.Start < first || b.Latest < lo {
-				continue // a bucket before the times: the last one before a gap, or one that was cut
+				continue // the bucket is before the times: the last before a gap, or a cut bucket
 			}
 			if t.LastUnit > 0 && hi != math.MaxInt64 && t.firstOf(b) >= hi {
-				continue // one behind the times: late buckets begin anywhere
+				continue // the bucket is after the times: late buckets begin anywhere
 			}
 			if !yield(b) {
 				return

@@ -7,23 +7,24 @@ import (
 	"time"
 )
 
-// Errors of TimeLimits. Package columnstore has them too, and documents them.
+// Errors of TimeLimits. Package columnstore exports and documents them.
 var (
 	ErrFuture = errors.New("time is in the future")
 	ErrPast   = errors.New("time is far in the past")
 )
 
-// TimeLimits are the times that rows may have, in Unix nanoseconds, both inclusive, at the time Now.
+// TimeLimits are the first and last time that a row may have, in Unix nanoseconds, both inclusive, at the
+// time Now.
 type TimeLimits struct{ Now, Earliest, Latest int64 }
 
 // Year1980 is the earliest time by default: no profile is older.
 var Year1980 = time.Date(1980, 1, 1, 0, 0, 0, 0, time.UTC).UnixNano()
 
-// LimitTimes returns the limits at a time in Unix nanoseconds, of the options FutureLimit and PastLimit of
-// a store.
+// LimitTimes returns the limits at the time now, in Unix nanoseconds, for the options FutureLimit and
+// PastLimit of a store.
 func LimitTimes(now int64, future, past time.Duration) TimeLimits {
 	l := TimeLimits{now, math.MinInt64, math.MaxInt64}
-	if latest := now + int64(future); future >= 0 && latest >= now { // not beyond int64
+	if latest := now + int64(future); future >= 0 && latest >= now { // without overflow
 		l.Latest = latest
 	}
 	switch earliest := now - int64(past); {
@@ -35,7 +36,7 @@ func LimitTimes(now int64, future, past time.Duration) TimeLimits {
 	return l
 }
 
-// Check returns ErrFuture or ErrPast for a time beyond the limits. what begins the text about it.
+// Check returns ErrFuture or ErrPast for a time beyond the limits. The error text begins with what.
 func (l *TimeLimits) Check(at int64, what string) error {
 	switch {
 	case at > l.Latest:

@@ -8,32 +8,32 @@ import (
 	"github.com/granarydb/granary/granule"
 )
 
-// ErrUnit is of OnlyUnits. Package columnstore has it too, and documents it.
+// ErrUnit is returned by OnlyUnits. Package columnstore exports and documents it.
 var ErrUnit = errors.New("no such unit")
 
-// A bucket that is sealed takes no more rows: it is a unit, with an id that no other unit of its table
-// has or had. Ids rise from 1 on. Rows of its times that come later go to the late bucket of the range,
-// which is not sealed yet. Such a bucket begins at a nanosecond where no other does, from the end of the
-// range downwards, and has rows of any times of the range.
+// A sealed bucket takes no more rows. It is a unit, with an id that no other unit of its table ever has.
+// Ids rise from 1 on. Later rows of its times go to the late bucket of the range, which is not sealed
+// yet. A late bucket begins at a nanosecond where no other bucket begins, from the end of the range
+// downwards, and has rows of any times of the range.
 
-// Unit describes the rows of a bucket.
+// Unit describes a bucket's rows.
 type Unit struct {
-	ID    uint64 // 0: the bucket is not sealed, and other rows can come
-	First int64  // no row is earlier, in Unix nanoseconds
-	Last  int64  // no row is later
+	ID    uint64 // 0: the bucket is not sealed, and more rows can come
+	First int64  // lower bound of the times, in Unix nanoseconds
+	Last  int64  // upper bound of the times
 	Rows  int64
 }
 
-// UnitPlace is the bucket of a unit.
+// UnitPlace is a unit's bucket.
 type UnitPlace struct {
 	Start int64 // of the bucket
 	ID    uint64
 }
 
-// UnitsChange is the units that a commit seals and drops.
+// UnitsChange lists the units that a commit seals and drops.
 type UnitsChange struct{ Seal, Drop []UnitPlace }
 
-// IsEmpty reports whether nothing changes.
+// IsEmpty reports whether the change does nothing.
 func (c UnitsChange) IsEmpty() bool { return len(c.Seal)+len(c.Drop) == 0 }
 
 // Equal reports whether two changes are the same.
@@ -56,7 +56,6 @@ func (t *TableState) Units() (units []Unit) {
 	return units
 }
 
-// rowsOf returns the number of rows of a bucket.
 func (t *TableState) rowsOf(b *BucketState) (rows int64) {
 	if b.Cold != nil {
 		rows = b.Cold.Rows
@@ -67,8 +66,8 @@ func (t *TableState) rowsOf(b *BucketState) (rows int64) {
 	return rows
 }
 
-// OnlyUnits returns a state for reading that has the buckets of some units alone; the id 0 is all buckets
-// that are not sealed. The error is ErrUnit, for an id that no bucket has. O(buckets).
+// OnlyUnits returns a state for reading that has only the buckets of the units in ids. The id 0 selects
+// all buckets that are not sealed. The error is ErrUnit for an id that no bucket has. O(buckets).
 func (t *TableState) OnlyUnits(ids []uint64) (*TableState, error) {
 	wanted := make(map[uint64]bool, len(ids))
 	for _, id := range ids {
@@ -94,9 +93,9 @@ func (t *TableState) OnlyUnits(ids []uint64) (*TableState, error) {
 	return &out, nil
 }
 
-// PlanSeal returns the change that seals the buckets with rows that end at a time or before it, in the
-// order of their starts. A bucket is left out if its range has a bucket at each nanosecond: later rows would have no
-// place. O(buckets and granules in memory).
+// PlanSeal returns the change that seals the buckets with rows that end at or before the time before, in
+// the order of their starts. It omits a bucket whose range has a bucket at each nanosecond, because later
+// rows would have no place. O(buckets and granules in memory).
 func (t *TableState) PlanSeal(before int64) (c UnitsChange) {
 	id := t.LastUnit
 	for _, b := range t.Buckets.All() {
@@ -115,12 +114,12 @@ func (t *TableState) PlanSeal(before int64) (c UnitsChange) {
 	return c
 }
 
-// Sealed returns the units of a state that a change has sealed. A nil state has none.
+// Sealed returns the units of a state that a change sealed. A nil state has none.
 func (t *TableState) Sealed(c UnitsChange) []Unit {
 	return slices.DeleteFunc(t.Units(), func(u Unit) bool { return len(c.Seal) == 0 || u.ID < c.Seal[0].ID })
 }
 
-// PlanDrop returns the change that drops the units that are there. O(buckets).
+// PlanDrop returns the change that drops the units of ids that exist. O(buckets).
 func (t *TableState) PlanDrop(ids []uint64) (c UnitsChange) {
 	for _, b := range t.Buckets.All() {
 		if b.Unit != 0 && slices.Contains(ids, b.Unit) {
@@ -130,7 +129,7 @@ func (t *TableState) PlanDrop(ids []uint64) (c UnitsChange) {
 	return c
 }
 
-// endOf returns the last time whose rows go to a bucket, or went there before it was cut.
+// endOf returns the last time whose rows go to a bucket, or went there before the bucket was cut.
 func (t *TableState) endOf(b *BucketState) int64 {
 	end := t.lastTime(b.Start)
 	if b.Late {
@@ -146,8 +145,8 @@ func (t *TableState) endOf(b *BucketState) int64 {
 	return end
 }
 
-// lateStart returns the start of a new late bucket of the range that begins at first: the last nanosecond
-// where none begins. It is not free if there is none.
+// lateStart returns the start of a new late bucket in the range that begins at first: the last nanosecond
+// where no bucket begins. free is false if there is none.
 func (t *TableState) lateStart(first int64) (start int64, free bool) {
 	for start = t.lastTime(first); start > first; start-- {
 		key, _ := t.Schema.BucketBounds(start)
@@ -158,7 +157,8 @@ func (t *TableState) lateStart(first int64) (start int64, free bool) {
 	return first, false
 }
 
-// leavesLateStart reports whether the range of a bucket that begins at a time has room for a late bucket then.
+// leavesLateStart reports whether the range of a bucket that begins at the time at would still have room
+// for a late bucket.
 func (e *TableEdit) leavesLateStart(at int64) bool {
 	for start := e.State.lastTime(at); start > e.schema.BucketStart(at); start-- {
 		key, _ := e.schema.BucketBounds(start)
@@ -169,8 +169,8 @@ func (e *TableEdit) leavesLateStart(at int64) bool {
 	return false
 }
 
-// lateBucket returns the start of the bucket for late rows of a sealed bucket of a range: the last late one
-// that is not sealed, or a new one.
+// lateBucket returns the bucket's start for late rows of the range that begins at first: the last late
+// bucket that is not sealed, or a new bucket.
 func (t *TableState) lateBucket(first int64) int64 {
 	lo, hi := t.RangeBounds(first)
 	late, found := int64(0), false
@@ -180,16 +180,16 @@ func (t *TableState) lateBucket(first int64) int64 {
 		}
 	}
 	if !found {
-		late, _ = t.lateStart(first) // there is one: PlanSeal and cutAt leave it
+		late, _ = t.lateStart(first) // there is one, because PlanSeal and cutAt leave it
 	}
 	return late
 }
 
-// IsLate reports whether the bucket that begins at a time is a late one. One that is not there yet, and begins amid a
-// range, is: a cut makes its bucket itself.
+// IsLate reports whether the bucket that begins at start is late. A missing bucket that begins inside a
+// range is late, because a cut creates its bucket itself.
 func (e *TableEdit) IsLate(start int64) bool {
 	if e.State.LastUnit == 0 {
-		return false // only units leave late buckets
+		return false // only units lead to late buckets
 	}
 	key, _ := e.schema.BucketBounds(start)
 	if b, ok := e.bucket(key); ok {
@@ -198,12 +198,12 @@ func (e *TableEdit) IsLate(start int64) bool {
 	return e.isNewLate(start)
 }
 
-// isNewLate is IsLate for a bucket that is not there.
+// isNewLate is IsLate for a missing bucket.
 func (e *TableEdit) isNewLate(start int64) bool {
 	return e.State.LastUnit > 0 && start != e.schema.BucketStart(start)
 }
 
-// timesAmongUnits is timesOf in a table that has had units. It reads all buckets of the range.
+// timesAmongUnits is timesOf for a table that has had units. It reads all buckets of the range.
 func (t *TableState) timesAmongUnits(at int64) bucketTimes {
 	first := t.Schema.BucketStart(at)
 	times := bucketTimes{first, t.lastTime(first), first}
@@ -224,9 +224,10 @@ func (t *TableState) timesAmongUnits(at int64) bucketTimes {
 	return times
 }
 
-// Takes reports whether the bucket of a placement takes it: it is not sealed, and it is the one that the placement was
-// built for, whose series and columns the placement does not bring. It is another if a unit was dropped since, or if
-// a cut has begun a bucket where late rows were to begin one.
+// Takes reports whether the bucket takes a placement: it is not sealed, and it is the bucket that the
+// placement was built for, because the placement omits series and columns that this bucket had. It is
+// another bucket if a unit was dropped since, or if a cut began a bucket where late rows would have begun
+// one.
 func (e *TableEdit) Takes(a *Placement) bool {
 	if e.State.LastUnit == 0 {
 		return true
@@ -238,14 +239,14 @@ func (e *TableEdit) Takes(a *Placement) bool {
 	return b.Unit == 0 && (a.Born == 0 || a.Born == b.Born) && b.holds(a.Part)
 }
 
-// holds reports whether the rows of a part of the range of a bucket are not before it.
+// holds reports whether a part's rows are not before the bucket. They are in its range.
 func (b *BucketState) holds(p *granule.Part) bool {
 	first, _ := p.TimeRange()
 	return b.Late || first >= b.Start
 }
 
-// Reroute makes a placement one that the bucket for its rows takes, and returns by how much Placement.Size grows. The
-// placement was not published, and nobody else has its part.
+// Reroute changes a placement for the bucket that takes its rows now, and returns by how much
+// Placement.Size grows. The placement is not published, and the caller alone has its part.
 func (t *TableState) Reroute(a *Placement) (more int64) {
 	b, ok := t.Buckets.Get(a.BucketKey)
 	before := a.Size()
@@ -266,7 +267,7 @@ func (t *TableState) Reroute(a *Placement) (more int64) {
 	return a.Size() - before
 }
 
-// ChangeUnits seals and drops units. It passes over those that are not there: a restart can know a later floor.
+// ChangeUnits seals and drops units. It ignores missing units, because a restart can know a later floor.
 // It drops whole granules and reads no row.
 func (e *TableEdit) ChangeUnits(c UnitsChange) {
 	for _, u := range c.Seal {
@@ -293,7 +294,7 @@ func (e *TableEdit) ChangeUnits(c UnitsChange) {
 	}
 }
 
-// dropUnit takes a bucket out of the table.
+// dropUnit removes a bucket from the table.
 func (e *TableEdit) dropUnit(key string, b *BucketState) {
 	rows := e.takeGranules(key, b)
 	if b.Cold != nil {
@@ -306,7 +307,7 @@ func (e *TableEdit) dropUnit(key string, b *BucketState) {
 	e.State.Dropped += rows
 }
 
-// takeGranules takes the granules of a bucket out of the table, and returns the number of their rows.
+// takeGranules removes the granules of a bucket from the table, and returns the number of their rows.
 func (e *TableEdit) takeGranules(key string, b *BucketState) (rows int64) {
 	_, end := e.schema.BucketBounds(b.Start)
 	var bounds []string

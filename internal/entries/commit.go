@@ -1,6 +1,6 @@
-// Package entries has the bodies of the entries of a store's log as bytes: new tables and histories,
-// what dictionaries have new, and commits. It knows neither the log nor the store. Readers trust
-// nothing: what is malformed is ErrEntry. docs/format/log.md draws the bytes.
+// Package entries encodes the entries of a store's log: new tables and histories, new dictionary entries,
+// and commits. It depends on neither the log nor the store. Readers trust nothing: the error is ErrEntry
+// for malformed bytes. docs/format/log.md draws the bytes.
 package entries
 
 import (
@@ -16,23 +16,23 @@ import (
 	"github.com/granarydb/granary/schema"
 )
 
-// Kinds of the entries of the log. docs/format/log.md draws their bodies.
+// Kinds of log entries. docs/format/log.md draws their bodies.
 const (
 	EntryTable   uint32 = iota + 1 // creates a table: a TableEntry in JSON
 	EntryDicts                     // extends the dictionaries of a generation
-	EntryCommit                    // is a commit
+	EntryCommit                    // a commit
 	EntryHistory                   // creates a history: a HistoryEntry in JSON
-	EntryUnits                     // is a commit that seals and drops units of a table
+	EntryUnits                     // a commit that seals and drops units of a table
 )
 
-// ErrEntry reports an entry that is whole and has contents that no store writes.
+// ErrEntry reports a whole entry with contents that no store writes.
 var ErrEntry = errors.New("malformed entry")
 
 // TableEntry is the body of an EntryTable.
 type TableEntry struct {
 	Ordinal    int // among the tables of the store
 	Name       string
-	Ranges     int64 // time ranges of a generation
+	Ranges     int64 // number of time ranges of a generation
 	Definition schema.Definition
 }
 
@@ -44,15 +44,15 @@ type HistoryEntry struct {
 	MaxAttributes int
 }
 
-// dictsHead is the number of bytes of the header of an EntryDicts.
+// dictsHead is the bytes of the header of an EntryDicts.
 const dictsHead = 24
 
-// DictsHead returns the header of an EntryDicts, with room for so many bytes more. The body is the header and
-// the image of the entries that the dictionaries have got since the entry before:
+// DictsHead returns the header of an EntryDicts, with capacity for `room` more bytes. The body is the
+// header and the image of the new dictionary entries since the previous EntryDicts:
 //
 //	u64  ordinal of the table
 //	i64  number of the generation
-//	u64  number of the entry, among those of the generation, from 1 on
+//	u64  number of the entry within the generation, from 1 on
 func DictsHead(table int, generation int64, number uint64, room int) []byte {
 	head := binary.LittleEndian.AppendUint64(make([]byte, 0, dictsHead+room), uint64(table))
 	head = binary.LittleEndian.AppendUint64(head, uint64(generation))
@@ -62,14 +62,14 @@ func DictsHead(table int, generation int64, number uint64, room int) []byte {
 // CommitEntry is the body of an EntryCommit:
 //
 //	u32  tables                  u32  bytes of the images
-//	     of each table: i64 floor, i64 cut    (catalog.Decisions)
+//	     for each table: i64 floor, i64 cut   (catalog.Decisions)
 //	     images of parts, one after the other, each a multiple of 8 bytes
 //	     descriptor: fields
 //
-// What the commit decides about its tables comes first and has a fixed size, so that the commit
-// writes it under its lock, into a body that was made before. The descriptor has of each table
-// the ordinal, its notes, and of each of its parts the bucket and the bytes of the image; then, up
-// to its end, of each history the ordinal and the journal.
+// The decisions about tables come first and have a fixed size, because the commit writes them under its
+// lock into a body that was made before. For each table, the descriptor has the ordinal, the notes, and
+// for each part the bucket and the image's size. Then, up to its end, it has the ordinal and each
+// history's journal.
 type CommitEntry []byte
 
 const (
@@ -77,7 +77,7 @@ const (
 	decisionSize = 16
 )
 
-// TableWrites is what a commit adds to one table.
+// TableWrites is the rows and notes that a commit adds to a table.
 type TableWrites struct {
 	Ordinal int
 	Schema  *schema.Schema
@@ -85,15 +85,15 @@ type TableWrites struct {
 	Parts   []*granule.Part
 }
 
-// StatesWrites is what a commit does to one history: its journal. That of an entry that was read
-// lies in the memory of the entry.
+// StatesWrites is the journal of a commit's writes to a history. A journal that was read lies in the
+// entry's memory.
 type StatesWrites struct {
 	Ordinal int
 	Journal []byte
 }
 
-// NewCommit returns the entry of writes to tables, without decisions, and to histories, with the
-// drops that were decided. It costs a copy of the bytes.
+// NewCommit returns the entry of writes to tables, without decisions, and to histories, including drops.
+// It costs a copy of the bytes.
 func NewCommit(tables []TableWrites, histories []StatesWrites) CommitEntry {
 	size := 0
 	for _, t := range tables {
@@ -120,7 +120,7 @@ type commitWriter struct {
 	descriptor fields.Writer
 }
 
-// newCommitWriter begins an entry of so many tables and about so many bytes of images.
+// newCommitWriter begins an entry of `tables` tables with about `images` bytes of images.
 func newCommitWriter(tables, images int) commitWriter {
 	start := commitHead + decisionSize*tables
 	return commitWriter{tables: tables, body: make([]byte, start, start+images)}
@@ -136,7 +136,7 @@ func (w *commitWriter) table(ordinal int, notes []string, parts int) {
 	w.descriptor.Uint(uint64(parts))
 }
 
-// part adds a part, whose image of so many bytes is at the end of the body.
+// part adds a part. Its image is the last `image` bytes of the body.
 func (w *commitWriter) part(bucket int64, image int) {
 	w.descriptor.Int(uint64(bucket))
 	w.descriptor.Uint(uint64(image))
@@ -159,7 +159,7 @@ func (w *commitWriter) end(histories []StatesWrites) CommitEntry {
 	return body.Data
 }
 
-// Entry returns the entry of contents. Read returns equal ones.
+// Entry encodes contents. Read returns equal contents.
 func (c *CommitContents) Entry() CommitEntry {
 	size := 0
 	for _, t := range c.Tables {
@@ -182,26 +182,26 @@ func (c *CommitContents) Entry() CommitEntry {
 	return e
 }
 
-// Decide sets what the commit decided about the i-th table.
+// Decide sets the decisions about the i-th table.
 func (e CommitEntry) Decide(i int, d catalog.Decisions) {
 	at := e[commitHead+decisionSize*i:]
 	binary.LittleEndian.PutUint64(at, uint64(d.Floor))
 	binary.LittleEndian.PutUint64(at[8:], uint64(d.Cut))
 }
 
-// decisions returns what the commit decided about the i-th table.
+// decisions returns the decisions about the i-th table.
 func (e CommitEntry) decisions(i int) catalog.Decisions {
 	at := e[commitHead+decisionSize*i:]
 	return catalog.Decisions{Floor: int64(binary.LittleEndian.Uint64(at)), Cut: int64(binary.LittleEndian.Uint64(at[8:]))}
 }
 
-// CommitContents is the contents of a commit entry.
+// CommitContents is a commit entry's contents.
 type CommitContents struct {
 	Tables    []TableContents
 	Histories []StatesWrites
 }
 
-// TableContents is what a commit entry has about one table.
+// TableContents is a commit entry's contents for one table.
 type TableContents struct {
 	Ordinal int
 	Notes   []string
@@ -209,14 +209,14 @@ type TableContents struct {
 	Decided catalog.Decisions
 }
 
-// PartImage is an image of a part, in the memory of the body.
+// PartImage is a part's image, in the body's memory.
 type PartImage struct {
 	Bucket int64
 	Image  []byte
 }
 
-// Read returns the contents of an entry, in its memory. The error is ErrEntry. Images and journals are
-// not read.
+// Read returns an entry's contents, in its memory. It does not read images and journals. The error is
+// ErrEntry.
 func (e CommitEntry) Read() (out CommitContents, err error) {
 	if len(e) < commitHead {
 		return out, fmt.Errorf("%w: a commit of %d bytes", ErrEntry, len(e))

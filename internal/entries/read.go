@@ -9,12 +9,12 @@ import (
 	"github.com/granarydb/granary/internal/disk"
 )
 
-// Extension is what an EntryDicts adds to the dictionaries of a generation.
+// Extension is the contents of an EntryDicts.
 type Extension struct {
 	Table      int
 	Generation int64
-	Number     uint64 // among the entries of the generation, from 1 on
-	Image      []byte // of the entries; in the memory of the entry of the log
+	Number     uint64 // number of the entry within the generation, from 1 on
+	Image      []byte // in the memory of the log entry
 }
 
 // UnitsContents is the contents of an EntryUnits.
@@ -23,9 +23,9 @@ type UnitsContents struct {
 	Change catalog.UnitsChange
 }
 
-// Read returns what an entry says, by its kind: a TableEntry, a HistoryEntry, an Extension, a CommitContents
-// or a UnitsContents. It lies in the memory of the entry, whose images and journals are not read. The error
-// is ErrEntry.
+// Read returns an entry's contents by its kind: a TableEntry, a HistoryEntry, an Extension, a
+// CommitContents or a UnitsContents. They lie in the entry's memory. Images and journals are not read.
+// The error is ErrEntry.
 func Read(e disk.Entry) (any, error) {
 	switch e.Kind {
 	case EntryTable:

@@ -7,38 +7,40 @@ import (
 	"github.com/granarydb/granary/internal/files"
 )
 
-// Visitor is told what the entries of a log say, in their order: recovery does it again, a check reads it.
-// Ordinals are those of tables and histories that are there. Bytes are in the memory of the entry.
+// Visitor gets the contents of log entries in order. Recovery replays them, a check reads them. Ordinals
+// are those of known tables and histories. Bytes are in the entry's memory.
 type Visitor interface {
-	// AddTable and AddHistory create what the files do not have. Their errors become ErrEntry.
+	// AddTable and AddHistory create tables and histories that the files lack. Their errors become
+	// ErrEntry.
 	AddTable(e TableEntry) error
 	AddHistory(e HistoryEntry) error
-	// Extend adds to dictionaries. The files, or a drop, may have made it needless.
+	// Extend adds entries to dictionaries. It may have nothing to do if the files have them or their
+	// generation was dropped.
 	Extend(e Extension) error
-	// Rows, States and Units are the parts of a commit that the files do not have. Committed follows them.
+	// Rows, States and Units get the parts of a commit that the files lack. Committed follows them.
 	Rows(commit disk.Entry, w *TableContents) error
 	States(w StatesWrites) error
 	Units(w UnitsContents) error
 	Committed(commit disk.Entry)
 }
 
-// Walk reads a log for a Visitor. It checks what is the same for each of them: that tables and histories
-// are created once and in order, and are there when they are named, and that commits follow each other.
-// Recovery and repair share it, because a log that one of them reads otherwise is lost or is not repaired.
+// Walk reads a log for a Visitor. It checks the rules that hold for every visitor: tables and histories
+// are created once and in order, and before they are used, and commits follow each other. Recovery and
+// repair share it, because a log that they read differently is lost or is not repaired.
 type Walk struct {
 	to     Visitor
 	tables []knownTable // by ordinal
 	names  []string     // of histories, by ordinal
 	filed  uint64       // commits up to this one are in files
-	last   uint64       // commit
+	last   uint64       // last commit
 }
 
 type knownTable struct {
 	name  string
-	units bool // it has time ranges, which units are of
+	units bool // it has time ranges, and so can have units
 }
 
-// NewWalk returns a walk of the log that follows a manifest; nil if there is none.
+// NewWalk returns a walk of the log that follows a manifest. A nil manifest has no tables.
 func NewWalk(m *files.Manifest, to Visitor) *Walk {
 	w := &Walk{to: to}
 	if m == nil {
@@ -54,8 +56,8 @@ func NewWalk(m *files.Manifest, to Visitor) *Walk {
 	return w
 }
 
-// Next reads the next entry. The errors are those of Reader.Next, with io.EOF at the end, ErrEntry, and those
-// of the visitor.
+// Next reads the next entry. The errors are those of Reader.Next, with io.EOF at the end, ErrEntry, and
+// those of the visitor.
 func (w *Walk) Next(log *disk.Reader) (disk.Entry, error) {
 	e, err := log.Next()
 	if err != nil {
@@ -64,7 +66,7 @@ func (w *Walk) Next(log *disk.Reader) (disk.Entry, error) {
 	return e, w.Visit(e)
 }
 
-// Visit tells the visitor what an entry says. Commits that the files have are not read.
+// Visit passes an entry to the visitor. It skips commits that the files have.
 func (w *Walk) Visit(e disk.Entry) error {
 	isCommit := e.Kind == EntryCommit || e.Kind == EntryUnits
 	switch {
@@ -120,8 +122,8 @@ func (w *Walk) addHistory(e HistoryEntry) error {
 	return nil
 }
 
-// isKnown reports whether a table or a history is there, because the files have it. It is an error if it is
-// neither there nor the next one.
+// isKnown reports whether a table or a history exists already, because the files have it. An ordinal that
+// is neither known nor the next is an error.
 func isKnown(kind, of string, ordinal, there int, name func(ordinal int) string) (bool, error) {
 	switch {
 	case 0 <= ordinal && ordinal < there && name(ordinal) == of:

@@ -11,18 +11,19 @@ import (
 	"github.com/granarydb/granary/internal/disk"
 )
 
-// backupKind is the kind of a file that is in a directory while a backup is written there: OpenDir
-// refuses it.
+// backupKind is the kind of a file that marks a directory while a backup is written there. OpenDir
+// refuses such a directory.
 const backupKind = "backup"
 
-// Backup copies the files of the manifest that counts, and the log up to the ends of its segments, into
-// an empty directory, which is made if there is none. It is whole and durable when Backup returns nil.
-// Files are links where disk.Copy can make them. While a backup is written, and if it never ends, nobody
-// can open the directory. After an error it is empty again, as far as files can be removed.
+// Backup copies the current manifest's files, and the log up to the ends of its segments, into an empty
+// directory, which is created if it is missing. The copy is whole and durable when Backup returns nil.
+// Files are links where disk.Copy can make them. The directory cannot be opened while a backup is
+// written, or if the backup never ends. After an error the directory is empty again, as far as files can
+// be removed.
 //
-// The manifest is that of the last WriteManifest or OpenDir. The segments must have its log: nothing may
-// remove one meanwhile. The errors are fs.ErrExist for a directory with files, disk.ErrLocked,
-// disk.ErrDisk, *disk.DamagedError, that of ctx, and those of reading.
+// The manifest is that of the last WriteManifest or OpenDir. The segments must have its log, so none may
+// be removed meanwhile. The errors are fs.ErrExist for a directory with files, disk.ErrLocked,
+// disk.ErrDisk, *disk.DamagedError, the error of ctx, and errors of reading.
 func (d *Dir) Backup(ctx context.Context, m *Manifest, log []disk.Segment, to disk.FS) (err error) {
 	lock, err := to.Lock(false)
 	if err != nil {
@@ -45,14 +46,14 @@ func (d *Dir) Backup(ctx context.Context, m *Manifest, log []disk.Segment, to di
 	return err
 }
 
-// backup is a backup that is being written.
+// backup is a backup in progress.
 type backup struct {
 	dir   *Dir
 	to    disk.FS
-	names []string // that were made, besides the mark
+	names []string // created files, besides the mark
 }
 
-// mark is the name of the file that is there until the backup is whole.
+// mark returns the name of the file that is there until the backup is whole.
 func (b *backup) mark() string { return disk.FileName(backupKind, 1) }
 
 func (b *backup) write(ctx context.Context, m *Manifest, log []disk.Segment) error {
@@ -61,7 +62,7 @@ func (b *backup) write(ctx context.Context, m *Manifest, log []disk.Segment) err
 		err = w.Finish(nil)
 	}
 	if err == nil {
-		err = failed(b.to.SyncDir()) // before there is anything to open
+		err = failed(b.to.SyncDir()) // before the directory can be opened
 	}
 	if err != nil {
 		return err
@@ -89,7 +90,7 @@ func (b *backup) write(ctx context.Context, m *Manifest, log []disk.Segment) err
 	return failed(b.to.SyncDir())
 }
 
-// add makes a file.
+// add creates a file.
 func (b *backup) add(ctx context.Context, name string, write func(name string) error) error {
 	if err := ctx.Err(); err != nil {
 		return err
@@ -101,8 +102,8 @@ func (b *backup) add(ctx context.Context, name string, write func(name string) e
 	return nil
 }
 
-// remove removes what was made, and the mark once that is durable. Otherwise the mark stays, and Open
-// refuses the directory.
+// remove removes the created files, and then the mark, after the removal is durable. Otherwise the mark
+// stays, and Open refuses the directory.
 func (b *backup) remove() {
 	for _, name := range b.names {
 		if b.to.Remove(name) != nil {

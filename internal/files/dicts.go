@@ -13,23 +13,23 @@ import (
 	"github.com/granarydb/granary/schema"
 )
 
-// mostFiles is the number of files of a generation at which they are written again as one.
+// mostFiles is the number of files of a generation at which they are merged into one.
 const mostFiles = 8
 
-// Dictionaries are a generation in memory, with how far the log has it.
+// Dictionaries are a generation in memory, with the point up to which the log has it.
 type Dictionaries struct {
 	*granule.Generation
 	Filed, Logged granule.Watermark
-	Entries       uint64 // of the log, up to Logged
-	Piece         int    // bytes of an image, about
+	Entries       uint64 // number of log entries up to Logged
+	Piece         int    // bytes of an image, approximately
 }
 
-// dictsPieceSize is the number of bytes of a piece in a directory: with u64, the bytes of its image.
+// dictsPieceSize is a piece's bytes in a directory, with the size of its image as u64.
 const dictsPieceSize = pieceSize + 8
 
-// WriteDicts writes what a generation has between its watermarks, and returns the generation with
-// the new file; if there are many files, it writes all up to Logged, as the only file. It needs memory
-// for one image and its frame. An error is one of the disk.
+// WriteDicts writes the entries of a generation between its watermarks, and returns the generation with
+// the new file. If there are many files, it writes everything up to Logged as the only file. It needs
+// memory for one image and its frame. The error is one of the disk.
 func (d *Dir) WriteDicts(dicts Dictionaries, before GenerationFiles) (GenerationFiles, error) {
 	after := GenerationFiles{Number: before.Number, Entries: dicts.Entries, Files: before.Files}
 	if dicts.Filed == dicts.Logged {
@@ -63,7 +63,7 @@ func (d *Dir) WriteDicts(dicts Dictionaries, before GenerationFiles) (Generation
 	return after, nil
 }
 
-// ReadDicts adds the contents of a generation's files to empty dictionaries. The errors are
+// ReadDicts adds the contents of a generation's files to the empty dictionaries into. The errors are
 // *disk.DamagedError, ErrFile, granule.ErrImage, and those of the FS.
 func (d *Dir) ReadDicts(s *schema.Schema, g GenerationFiles, into *granule.Generation) error {
 	for _, number := range g.Files {
@@ -74,13 +74,12 @@ func (d *Dir) ReadDicts(s *schema.Schema, g GenerationFiles, into *granule.Gener
 	return nil
 }
 
-// readDicts reads a file piece by piece.
 func (d *Dir) readDicts(s *schema.Schema, number uint64, into *granule.Generation) error {
 	r, err := d.open(DictsKind, number)
 	if err != nil {
 		return err
 	}
-	defer func() { _ = r.Close() }() // it was only read
+	defer func() { _ = r.Close() }() // the file was only read
 	directory := r.Directory()
 	if len(directory) == 0 || len(directory)%dictsPieceSize != 0 {
 		return fmt.Errorf("%w: a directory of %d bytes", ErrFile, len(directory))
@@ -99,7 +98,7 @@ func (d *Dir) readDicts(s *schema.Schema, number uint64, into *granule.Generatio
 	return nil
 }
 
-// addDicts adds the image of a frame.
+// addDicts adds a frame's image.
 func addDicts(s *schema.Schema, frame []byte, size uint64, into *granule.Generation) error {
 	image, err := decompress(frame, size)
 	if err != nil {
@@ -113,9 +112,9 @@ func addDicts(s *schema.Schema, frame []byte, size uint64, into *granule.Generat
 	return nil
 }
 
-// appendFrame appends an image as a zstd frame: half of its bytes, and a third with symbols. It costs 5
-// ns a byte. If the frame is not smaller, or so much that a reader would refuse it, the image stays
-// as it is.
+// appendFrame appends an image as a zstd frame, which has half of its bytes, or a third with symbols. It
+// costs 5 ns a byte. The image stays as it is if the frame is not smaller, or if it is so much smaller
+// that a reader would refuse it.
 func appendFrame(dst, image []byte) []byte {
 	encoder := encoders.Get().(*zstd.Encoder)
 	defer encoders.Put(encoder)
@@ -127,23 +126,23 @@ func appendFrame(dst, image []byte) []byte {
 	return dst
 }
 
-// encoders keep twice their window, until a collection finds them idle.
+// encoders is a pool, because an encoder keeps twice its window.
 var encoders = sync.Pool{New: func() any {
 	e, _ := zstd.NewWriter(nil, zstd.WithEncoderConcurrency(1), zstd.WithWindowSize(1<<20), zstd.WithLowerEncoderMem(true)) // no option is invalid
 	return e
 }}
 
-// mostSmaller bounds how much smaller a frame is than its image, and so the memory for a hostile one.
-// Frames of real dictionaries are far from it.
+// mostSmaller bounds how much smaller a frame may be than its image, because a hostile frame could need
+// any memory. Frames of real dictionaries are far from it.
 const mostSmaller = 1 << 10
 
-// decoder decodes a frame as far as there is room for its image. It is safe for concurrent use.
+// decoder decodes a frame if the destination has room for its image. It is safe for concurrent use.
 var decoder = sync.OnceValue(func() *zstd.Decoder {
 	d, _ := zstd.NewReader(nil, zstd.WithDecoderConcurrency(1), zstd.WithDecodeAllCapLimit(true)) // no option is invalid
 	return d
 })
 
-// decompress returns the image of a frame, which has so many bytes; as many as the frame if it is
+// decompress returns a frame's image. size is the image's bytes. It equals the frame's bytes if that is
 // the image itself.
 func decompress(frame []byte, size uint64) ([]byte, error) {
 	if size == uint64(len(frame)) {

@@ -11,7 +11,7 @@ import (
 // ErrFile reports a whole file with contents that no store writes.
 var ErrFile = errors.New("malformed file")
 
-// Kinds of files. The log has its own, disk.LogKind.
+// Kinds of files. The log's kind is disk.LogKind.
 const (
 	ManifestKind = "manifest"
 	RowsKind     = "rows"
@@ -19,7 +19,7 @@ const (
 	StatesKind   = "states"
 )
 
-// VersionOf returns the version of files of a kind that are written. Older ones are read.
+// VersionOf returns the version in which files of a kind are written. Older versions are read.
 //
 //	rows      2  a granule is two pieces, and a page of ids can be read alone
 //	rows      1  a granule is one piece
@@ -32,22 +32,22 @@ func VersionOf(kind string) uint32 {
 	return 1
 }
 
-// Dir is the files of a store. It belongs to one goroutine.
+// Dir is a store's files. It belongs to one goroutine.
 type Dir struct {
 	fs        disk.FS
 	store     disk.StoreID
-	next      uint64               // number of the next file, of any kind
-	manifests []string             // the files of the manifest that counts
-	unnamed   []string             // other files that were written since
+	next      uint64               // number of the next file of any kind
+	manifests []string             // copies of the current manifest
+	unnamed   []string             // other files written since the manifest
 	found     string               // a file that OpenDir found beside manifests
 	damaged   []*disk.DamagedError // manifests that OpenDir could not use, newest first
-	ended     []*disk.FileWriter   // of these, those that are not durable
+	ended     []*disk.FileWriter   // files of unnamed that are not durable
 }
 
-// mostEnded bounds the open files.
+// mostEnded bounds the number of open files.
 const mostEnded = 64
 
-// end ends a file.
+// end ends a file. It stays open until it is durable.
 func (d *Dir) end(w *disk.FileWriter, directory []byte) error {
 	if err := w.End(directory); err != nil {
 		return err
@@ -58,11 +58,11 @@ func (d *Dir) end(w *disk.FileWriter, directory []byte) error {
 	return nil
 }
 
-// IsFull reports whether so many files are open that the end of the next one makes all durable, which
-// takes long. Sync does so at a better time.
+// IsFull reports whether the end of the next file makes all open files durable, which takes long. Sync
+// does so at a better time.
 func (d *Dir) IsFull() bool { return len(d.ended) >= mostEnded-1 }
 
-// Sync makes the files that were written durable, and their names. The error is one of the disk.
+// Sync makes the written files and their names durable. The error is one of the disk.
 func (d *Dir) Sync() error {
 	for len(d.ended) > 0 {
 		w := d.ended[0]
@@ -75,9 +75,8 @@ func (d *Dir) Sync() error {
 	return failed(d.fs.SyncDir())
 }
 
-// OpenDir returns the files of a store, and its manifest, which is nil if none was written. The
-// errors are disk.ErrFormat, ErrFile, those of the FS, and a *disk.DamagedError for a backup that did not
-// end.
+// OpenDir returns the files of a store and its manifest, which is nil if none was written. The errors are
+// disk.ErrFormat, ErrFile, those of the FS, and a *disk.DamagedError for an unfinished backup.
 func OpenDir(fs disk.FS, store disk.StoreID) (*Dir, *Manifest, error) {
 	names, err := fs.List()
 	if err != nil {
@@ -105,24 +104,24 @@ func OpenDir(fs disk.FS, store disk.StoreID) (*Dir, *Manifest, error) {
 	return d, m, err
 }
 
-// Found returns the name of a file of rows, dictionaries or states that OpenDir found; empty if there
-// was none.
+// Found returns the name of a file of rows, dictionaries or states that OpenDir found, or "".
 func (d *Dir) Found() string { return d.found }
 
 func isOurs(kind string) bool {
 	return slices.Contains([]string{ManifestKind, RowsKind, DictsKind, StatesKind}, kind)
 }
 
-// open opens a file of a version that is read.
+// open opens a file. The error is disk.ErrFormat for a version that is too new.
 func (d *Dir) open(kind string, number uint64) (*disk.FileReader, error) {
 	return disk.OpenFile(d.fs, d.store, kind, number, VersionOf(kind))
 }
 
-// mostSpace is the 32nds of a disk.Space up to which files begin. Meanwhile the log can begin two segments.
+// mostSpace is the share of a disk.Space, in 32nds, up to which files begin, because the log may begin two
+// segments meanwhile.
 const mostSpace = 31
 
-// create makes a file with the next number. If the FS is a full disk.Space, that is refused for all but a
-// manifest, by which files can go.
+// create creates a file with the next number. A full disk.Space refuses all files except a manifest, because
+// a manifest lets files be removed.
 func (d *Dir) create(kind string) (*disk.FileWriter, error) {
 	if space, ok := d.fs.(*disk.Space); ok && kind != ManifestKind {
 		if err := space.Full(mostSpace); err != nil {
@@ -141,8 +140,8 @@ func (d *Dir) create(kind string) (*disk.FileWriter, error) {
 	return w, nil
 }
 
-// Discard removes the files that were written since the manifest: there will be none that names
-// them. A file that cannot be removed goes with the next Clean.
+// Discard removes the files that were written since the manifest, because no manifest will name
+// them. The next Clean removes a file that cannot be removed now.
 func (d *Dir) Discard() {
 	for _, w := range d.ended {
 		w.Abandon()
@@ -160,9 +159,9 @@ func RowsName(number uint64) string { return disk.FileName(RowsKind, number) }
 // DictsName returns the name of a file of dictionaries.
 func DictsName(number uint64) string { return disk.FileName(DictsKind, number) }
 
-// Clean removes the files that the manifest does not name; without one, all. Files in needed stay: they
-// are read. It is called after WriteManifest, or OpenDir, with the manifest of these. After an error
-// some are removed.
+// Clean removes the files that m does not name, or all files if m is nil. Files in needed stay, because
+// reads use them. m is the manifest of the last WriteManifest or OpenDir. After an error some files are
+// removed.
 func (d *Dir) Clean(m *Manifest, needed map[string]bool) error {
 	names, err := d.fs.List()
 	if err != nil {
@@ -187,7 +186,7 @@ func (d *Dir) Clean(m *Manifest, needed map[string]bool) error {
 	return d.remove(files)
 }
 
-// remove removes files, and makes that durable.
+// remove removes files durably.
 func (d *Dir) remove(names []string) error {
 	if len(names) == 0 {
 		return nil

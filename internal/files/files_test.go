@@ -96,7 +96,7 @@ func write(t *testing.T) written {
 	return w
 }
 
-// parts returns a reader of the parts of the table, whose buckets share their dictionaries.
+// parts returns a reader of the table's parts, whose buckets share their dictionaries.
 func (w *written) parts(t *testing.T, d *files.Dir) *granule.PartReader {
 	t.Helper()
 	s, err := schema.New(w.manifest.Tables[0].Definition)

@@ -14,14 +14,14 @@ import (
 	"github.com/granarydb/granary/schema"
 )
 
-// idPage is the bytes of a place of ids that have one checksum: a question for an id reads no more. A
-// block of a filter is in one of them, and so are the ids of a column without a filter.
+// idPage is the bytes of ids that share a checksum, because a query for an id must read no more. A block
+// of a filter lies in one page, and so do the ids of a column without a filter.
 const idPage = 4 << 10
 
 // filedIDs is the place of a column of ids in a wide piece.
 type filedIDs struct {
 	granule.IDColumn
-	sums []uint32 // of the pages; none if the column cannot be asked for an id alone
+	sums []uint32 // checksums of the pages; empty if the ids of the column cannot be read alone
 }
 
 // Page names the bytes that decide whether a granule can have an id.
@@ -30,7 +30,7 @@ type Page struct {
 	At      int64 // in the file
 	ids     *filedIDs
 	piece   disk.Piece
-	from    int // of the place
+	from    int // offset in the place
 	id      uuid.UUID
 }
 
@@ -55,7 +55,7 @@ func appendIDs(directory *fields.Writer, c granule.IDColumn, wide []byte) {
 	}
 }
 
-// wide reads the place of the wide columns of a granule, and of those of ids.
+// wide reads the places of a granule's wide columns and of its columns of ids.
 func (r *rowsReader) wide(g *filedGranule) {
 	in := &r.in
 	g.wide.Length = int64(in.Uint("wide bytes", math.MaxUint32))
@@ -90,8 +90,8 @@ func (r *rowsReader) wide(g *filedGranule) {
 	}
 }
 
-// PageOf returns the page that decides whether the i-th granule can have an id in a concrete column of
-// plain UUIDs. ask is false if nothing needs to be read: may is then the answer.
+// PageOf returns the page that decides whether the i-th granule can have id in a concrete column of plain
+// UUIDs. If ask is false, nothing needs to be read, and may is the answer.
 func (r *RowsFile) PageOf(i int, column string, id uuid.UUID) (page Page, ask, may bool) {
 	g := &r.granules[i]
 	if r.version < 2 || g.rows == 0 {
@@ -113,7 +113,7 @@ func (r *RowsFile) PageOf(i int, column string, id uuid.UUID) (page Page, ask, m
 	return page, false, false // no row has a value in the column
 }
 
-// page returns the n-th page of a column of the i-th granule.
+// page returns the n-th page of a column in the i-th granule.
 func (r *RowsFile) page(i int, c *filedIDs, n int) Page {
 	at := n * idPage
 	p := disk.Piece{
@@ -125,13 +125,13 @@ func (r *RowsFile) page(i int, c *filedIDs, n int) Page {
 // ReadPage reads a page. The errors are those of Image.
 func (p *Pieces) ReadPage(page Page) ([]byte, error) { return p.read(page.piece) }
 
-// MayHave reports whether the granule of the page can have the id, given the bytes of the page.
+// MayHave reports whether the granule of the page can have the id. data is the page.
 func (p Page) MayHave(data []byte) bool {
 	from, to := p.ids.Place.Span(p.id)
 	return p.ids.Place.MayHave(data[from-p.from:to-p.from], p.id)
 }
 
-// checkPages compares the checksums of the pages of the i-th granule, given its wide piece.
+// checkPages compares the checksums of the pages in the wide piece of the i-th granule.
 func (r *RowsFile) checkPages(i int, wide []byte) error {
 	for k := range r.granules[i].ids {
 		c := &r.granules[i].ids[k]

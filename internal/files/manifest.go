@@ -13,39 +13,39 @@ import (
 	"github.com/granarydb/granary/schema"
 )
 
-// Manifest is a database at one commit, without the contents of the files that it names. Files are
-// named by their numbers.
+// Manifest is a database at one commit, without the contents of the files that it names. A file is named
+// by its number.
 type Manifest struct {
 	Commit  uint64 // the commit
-	Segment uint64 // the first segment of the log with entries that the files lack
+	Segment uint64 // first segment of the log with entries that the files lack
 	Tables  []TableFiles
 
 	Histories []HistoryFiles
 }
 
-// TableFiles is the files of a table, its place in Manifest.Tables its ordinal.
+// TableFiles names a table's files. Its index in Manifest.Tables is the table's ordinal.
 type TableFiles struct {
 	Name        string
-	Ranges      int64 // time ranges of a generation
+	Ranges      int64 // number of time ranges of a generation
 	Definition  schema.Definition
 	State       catalog.Saved
 	Generations []GenerationFiles
 	Buckets     []BucketFile // in order of time
 }
 
-// GenerationFiles is the dictionaries of a generation.
+// GenerationFiles names the files of a generation's dictionaries.
 type GenerationFiles struct {
 	Number  int64
-	Entries uint64   // entries of the log that the files have
-	Files   []uint64 // in the order in which they follow one another
+	Entries uint64   // number of log entries that the files have
+	Files   []uint64 // each continues the previous file
 }
 
-// BucketFile is the file of a time bucket.
+// BucketFile names a time bucket's file.
 type BucketFile struct {
-	Start, Latest int64  // those of catalog.BucketState
-	Unit          uint64 `json:",omitempty"` // of it, too
+	Start, Latest int64  // as in catalog.BucketState
+	Unit          uint64 `json:",omitempty"` // as in catalog.BucketState
 	Late          bool   `json:",omitempty"`
-	Through       uint64 // no row is of a later commit
+	Through       uint64 // no row has a later commit
 	File          uint64
 	Rows          int64
 	Bytes         int64 // of the file
@@ -71,7 +71,8 @@ func (t *TableFiles) Bucket(start int64) (b BucketFile, ok bool) {
 	return b, ok
 }
 
-// FileOf returns the file of a bucket. That of one that began at the same time and was dropped is another's.
+// FileOf returns a bucket's file. The file of an earlier bucket that began at the same time and was
+// dropped does not count.
 func (t *TableFiles) FileOf(b *catalog.BucketState) (f BucketFile, ok bool) {
 	if f, ok = t.Bucket(b.Start); ok && f.Through < b.Born {
 		return BucketFile{}, false
@@ -79,7 +80,7 @@ func (t *TableFiles) FileOf(b *catalog.BucketState) (f BucketFile, ok bool) {
 	return f, ok
 }
 
-// Generation returns the generation with a number, which has no files if the manifest has none.
+// Generation returns the generation with a number. It has no files if the manifest lacks it.
 func (t *TableFiles) Generation(number int64) GenerationFiles {
 	if t != nil {
 		for _, g := range t.Generations {
@@ -91,7 +92,7 @@ func (t *TableFiles) Generation(number int64) GenerationFiles {
 	return GenerationFiles{Number: number}
 }
 
-// Table returns the table with an ordinal, or nil. A nil manifest has none.
+// Table returns the table with an ordinal, or nil. A nil manifest has no tables.
 func (m *Manifest) Table(ordinal int) *TableFiles {
 	if m == nil || ordinal >= len(m.Tables) {
 		return nil
@@ -99,7 +100,7 @@ func (m *Manifest) Table(ordinal int) *TableFiles {
 	return &m.Tables[ordinal]
 }
 
-// Names returns the names of all files that the manifest names. A nil manifest has none.
+// Names returns the names of all files that the manifest needs. A nil manifest needs none.
 func (m *Manifest) Names() map[string]bool {
 	names := map[string]bool{}
 	if m == nil {
@@ -121,18 +122,18 @@ func (m *Manifest) Names() map[string]bool {
 	return names
 }
 
-// copies is the number of files that have one manifest.
+// copies is the number of files that have the same manifest.
 const copies = 2
 
-// WriteManifest makes the files that were written durable, and then the database of a manifest the one
-// that OpenDir returns. An error is one of the disk; the manifest before counts then, unless the new one has
-// become durable all the same.
+// WriteManifest makes the written files durable, and then the manifest, which OpenDir returns from then
+// on. The error is one of the disk. The previous manifest counts after an error, unless the new manifest
+// became durable despite it.
 func (d *Dir) WriteManifest(m *Manifest) error {
 	body, err := json.Marshal(m)
 	if err != nil {
 		return fmt.Errorf("manifest: %w", err)
 	}
-	if err := d.Sync(); err != nil { // first: a manifest can be durable before this call makes it so
+	if err := d.Sync(); err != nil { // first, because a manifest can become durable at any time
 		d.Discard()
 		return err
 	}
@@ -143,10 +144,10 @@ func (d *Dir) WriteManifest(m *Manifest) error {
 			err = w.End(body)
 		}
 		if err != nil {
-			d.Discard() // nothing, after a first copy that is whole
+			d.Discard() // it discards nothing after a whole first copy
 			return err
 		}
-		d.unnamed = nil // from here on there may be a manifest that names them
+		d.unnamed = nil // from here on a manifest may name them
 		if err := w.Sync(); err != nil {
 			return err
 		}
@@ -159,13 +160,13 @@ func (d *Dir) WriteManifest(m *Manifest) error {
 	return nil
 }
 
-// readManifest returns the newest whole manifest, or nil if there is none. Its copy stays with it.
+// readManifest returns the newest whole manifest, or nil. Its copy stays with it.
 func (d *Dir) readManifest(numbers []uint64) (*Manifest, error) {
 	for i, number := range slices.Backward(numbers) {
 		body, err := d.readCopy(number)
 		if damaged, ok := errors.AsType[*disk.DamagedError](err); ok {
 			d.damaged = append(d.damaged, damaged)
-			continue // its copy, or that of before: it was not finished, or a sector is bad
+			continue // a copy of this manifest or the previous one: it is unfinished, or a sector is bad
 		}
 		if err != nil {
 			return nil, err
@@ -185,9 +186,9 @@ func (d *Dir) readManifest(numbers []uint64) (*Manifest, error) {
 	return nil, nil
 }
 
-// Blame returns the error of a log that lacks entries. If OpenDir found manifests, and none is whole,
-// it is theirs: a *disk.DamagedError that names them. The log then lacks the entries that were in the
-// files of one of these. Otherwise it is err.
+// Blame returns the error of a log that lacks entries. If OpenDir found manifests and none is whole, it
+// returns a *disk.DamagedError that names them, because the log then lacks the entries that the files of
+// a manifest have. Otherwise it returns err.
 func (d *Dir) Blame(err error) error {
 	_, ok := errors.AsType[*disk.DamagedError](err)
 	if !ok || len(d.manifests) > 0 || len(d.damaged) == 0 {
@@ -201,8 +202,7 @@ func (d *Dir) Blame(err error) error {
 	return &first
 }
 
-// parseManifest returns the manifest of a body. A field that this program does not know is an error:
-// it would be lost with the next manifest.
+// parseManifest parses a manifest. An unknown field is an error, because the next manifest would lose it.
 func parseManifest(body []byte) (*Manifest, error) {
 	m := new(Manifest)
 	in := json.NewDecoder(bytes.NewReader(body))
@@ -221,7 +221,7 @@ func parseManifest(body []byte) (*Manifest, error) {
 	return m, nil
 }
 
-// check checks what a store relies on.
+// check checks the facts that a store relies on.
 func (t *TableFiles) check(commit uint64) error {
 	if t.Ranges < 1 {
 		return fmt.Errorf("generations of %d ranges", t.Ranges)

@@ -17,13 +17,13 @@ func (d *Dir) writePiece(kind string, b []byte) (number uint64, err error) {
 	return number, d.end(w, appendPiece(nil, piece))
 }
 
-// readPiece returns the piece of a file of writePiece.
+// readPiece returns the piece of a file that writePiece wrote.
 func (d *Dir) readPiece(kind string, number uint64) ([]byte, error) {
 	r, err := d.open(kind, number)
 	if err != nil {
 		return nil, err
 	}
-	defer func() { _ = r.Close() }() // it was only read
+	defer func() { _ = r.Close() }() // the file was only read
 	piece, more, ok := cutPiece(r.Directory())
 	if !ok || len(more) > 0 {
 		return nil, fmt.Errorf("%w: a directory of %d bytes", ErrFile, len(r.Directory()))

@@ -7,19 +7,19 @@ import (
 	"github.com/granarydb/granary/internal/disk"
 )
 
-// Pieces reads pieces of a file of rows. It opens the file for the first of them, and keeps it open until Close: a
-// caller who has all pieces from elsewhere opens none. It belongs to one goroutine.
+// Pieces reads pieces of a file of rows. It opens the file for the first piece, and keeps it open until
+// Close, because a caller may have all pieces in a cache and need no file. It belongs to one goroutine.
 type Pieces struct {
 	rows *RowsFile
-	file *disk.FileReader // nil before the first
+	file *disk.FileReader // nil before the first piece
 }
 
 // Pieces returns a reader of pieces. It costs nothing.
 func (r *RowsFile) Pieces() *Pieces { return &Pieces{rows: r} }
 
-// Image reads the rows of the i-th granule, which has some: its wide columns, if it HasWide, or all but
-// these, as bytes for Part, whose checksum is right. The bytes are the caller's. The errors are
-// *disk.DamagedError, and those of the FS.
+// Image reads the rows of the i-th granule as bytes for Part: its wide columns if wide is true (HasWide),
+// otherwise all other columns. The granule must have rows. The checksum was compared. The caller owns the
+// bytes. The errors are *disk.DamagedError, and those of the FS.
 func (p *Pieces) Image(i int, wide bool) ([]byte, error) {
 	if wide {
 		return p.read(p.rows.granules[i].wide)
@@ -42,10 +42,10 @@ func (p *Pieces) read(piece disk.Piece) ([]byte, error) {
 	return p.file.Read(piece, nil)
 }
 
-// Close closes the file, if a piece was read.
+// Close closes the file if it is open.
 func (p *Pieces) Close() {
 	if p.file != nil {
-		_ = p.file.Close() // it was only read
+		_ = p.file.Close() // the file was only read
 		p.file = nil
 	}
 }

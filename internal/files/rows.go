@@ -10,8 +10,8 @@ import (
 	"github.com/granarydb/granary/schema"
 )
 
-// RowsWriter writes the rows of one bucket into a file, granule by granule, in the order of their
-// bounds. It belongs to one goroutine.
+// RowsWriter writes a bucket's rows into a file, granule by granule, in the order of their bounds. It
+// belongs to one goroutine.
 type RowsWriter struct {
 	dir    *Dir
 	file   *disk.FileWriter
@@ -24,8 +24,8 @@ type RowsWriter struct {
 	directory fields.Writer // of the granules
 }
 
-// CreateRows begins the file of a bucket, whose rows are of commits up to through. Finish or
-// Abandon ends it.
+// CreateRows begins a bucket's file. Its rows have commits up to through. Finish or Abandon ends the
+// file.
 func (d *Dir) CreateRows(s *schema.Schema, start int64, through uint64) (*RowsWriter, error) {
 	file, err := d.create(RowsKind)
 	if err != nil {
@@ -34,7 +34,7 @@ func (d *Dir) CreateRows(s *schema.Schema, start int64, through uint64) (*RowsWr
 	return &RowsWriter{dir: d, file: file, schema: s, bucket: BucketFile{Start: start, Through: through, File: d.next - 1}}, nil
 }
 
-// Write writes a granule, which has no fresh parts. The error is one of the disk.
+// Write writes a granule without fresh parts. The error is one of the disk.
 func (w *RowsWriter) Write(g *granule.Granule) error {
 	lo, _ := g.Bounds()
 	w.granules++
@@ -51,7 +51,7 @@ func (w *RowsWriter) Write(g *granule.Granule) error {
 	if err != nil {
 		return err
 	}
-	wide, err := w.file.Write(w.image[at:]) // behind the other: lengths are multiples of 8
+	wide, err := w.file.Write(w.image[at:]) // after the narrow piece: lengths are multiples of 8
 	if err != nil {
 		return err
 	}
@@ -70,8 +70,8 @@ func (w *RowsWriter) Write(g *granule.Granule) error {
 	return nil
 }
 
-// Finish ends the file and returns the bucket with it. Series and columns are those of the state of
-// the bucket that the granules are of. Dir.Sync makes the file durable. The error is one of the disk.
+// Finish ends the file and returns the bucket with it. state has the series and columns of the written
+// granules. Dir.Sync makes the file durable. The error is one of the disk.
 func (w *RowsWriter) Finish(state *catalog.BucketState) (BucketFile, error) {
 	var head fields.Writer
 	head.Int(uint64(state.Start))
@@ -92,7 +92,7 @@ func (w *RowsWriter) Finish(state *catalog.BucketState) (BucketFile, error) {
 // Abandon removes the file.
 func (w *RowsWriter) Abandon() { w.file.Abandon() }
 
-// pieceSize is the number of bytes of a piece in a directory: u64 offset, u64 length, u32 CRC.
+// pieceSize is a piece's bytes in a directory: u64 offset, u64 length, u32 CRC.
 const pieceSize = 20
 
 func appendPiece(dst []byte, p disk.Piece) []byte {

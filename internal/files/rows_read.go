@@ -14,10 +14,10 @@ import (
 	"github.com/granarydb/granary/schema"
 )
 
-// RowsFile is the directory of a file of rows: which granules it has, and where. It is immutable.
+// RowsFile is the directory of a file of rows: its granules and their places. It is immutable.
 type RowsFile struct {
-	Series  catalog.Bitset  // those of the bucket
-	Columns map[string]bool // those of the bucket
+	Series  catalog.Bitset  // of the bucket
+	Columns map[string]bool // of the bucket
 
 	dir      *Dir
 	bucket   BucketFile
@@ -36,9 +36,9 @@ type filedGranule struct {
 	ids           []filedIDs
 }
 
-// OpenRows reads the directory of the file of a bucket. Dictionaries are not needed, so the codes of
-// Series are not compared with them. The errors are *disk.DamagedError, ErrFile, and those of the FS.
-// It is safe for concurrent use.
+// OpenRows reads the directory of a bucket's file. It needs no dictionaries, so it does not compare the
+// codes of Series with them. The errors are *disk.DamagedError, ErrFile, and those of the FS. It is safe
+// for concurrent use.
 func (d *Dir) OpenRows(s *schema.Schema, b BucketFile) (*RowsFile, error) {
 	file, err := d.open(RowsKind, b.File)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -47,7 +47,7 @@ func (d *Dir) OpenRows(s *schema.Schema, b BucketFile) (*RowsFile, error) {
 	if err != nil {
 		return nil, err
 	}
-	defer func() { _ = file.Close() }() // it was only read
+	defer func() { _ = file.Close() }() // the file was only read
 	r := rowsReader{rows: &RowsFile{dir: d, bucket: b, version: file.Version()}, schema: s, in: fields.NewReader(file.Directory(), ErrFile)}
 	r.head()
 	r.read()
@@ -59,8 +59,8 @@ func (d *Dir) OpenRows(s *schema.Schema, b BucketFile) (*RowsFile, error) {
 
 func (r *RowsFile) name() string { return disk.FileName(RowsKind, r.bucket.File) }
 
-// Len returns the number of granules, which is at least 1. They are in the order of their bounds, and
-// cover the bucket.
+// Len returns the number of granules, at least 1. They are in the order of their bounds, and cover the
+// bucket.
 func (r *RowsFile) Len() int { return len(r.granules) }
 
 // Bounds returns the bounds of the i-th granule (granule.Granule.Bounds).
@@ -80,13 +80,13 @@ func (r *RowsFile) Size() int { return r.size }
 // HasWide reports whether wide columns of the i-th granule can be left out.
 func (r *RowsFile) HasWide(i int) bool { return r.granules[i].wide.Length > 0 }
 
-// Part returns the rows of the i-th granule, which refer to the bytes of Image. If HasWide and
-// wide is nil, the part lacks its wide columns (granule.PartReader.ReadParts). The reader has the schema
-// of the table and the dictionaries of the bucket. The errors are ErrFile and granule.ErrImage.
+// Part returns the rows of the i-th granule. They refer to narrow and wide, which are bytes of Image. If
+// HasWide and wide is nil, the part lacks its wide columns (granule.PartReader.ReadParts). parts has the
+// schema of the table and the bucket's dictionaries. The errors are ErrFile and granule.ErrImage.
 func (r *RowsFile) Part(i int, narrow, wide []byte, parts *granule.PartReader) (p *granule.Part, err error) {
 	g := &r.granules[i]
 	if wide == nil && !r.HasWide(i) {
-		wide = []byte{} // wide columns without words are there
+		wide = []byte{} // not nil: the wide columns exist, without words
 	}
 	parts.Late = r.bucket.Late
 	if r.version < 2 {
@@ -123,7 +123,6 @@ func (r *RowsFile) All(parts *granule.PartReader) ([]*granule.Granule, error) {
 	return granules, nil
 }
 
-// whole reads the i-th granule.
 func (p *Pieces) whole(i int, parts *granule.PartReader) (*granule.Part, error) {
 	r := p.rows
 	narrow, err := p.Image(i, false)
@@ -149,7 +148,7 @@ type rowsReader struct {
 	in     fields.Reader
 }
 
-// head reads what the bucket has.
+// head reads the series and columns of the bucket.
 func (r *rowsReader) head() {
 	in, rows := &r.in, r.rows
 	in.In("bucket")
@@ -178,7 +177,7 @@ func (r *rowsReader) head() {
 	}
 }
 
-// read reads the granules. They cover the bucket: each ends where the next begins (C6).
+// read reads the granules. They cover the bucket, because each ends where the next begins (C6).
 func (r *rowsReader) read() {
 	in, rows := &r.in, r.rows
 	first, end := r.schema.BucketBounds(rows.bucket.Start)
@@ -207,7 +206,7 @@ func (r *rowsReader) read() {
 		sum += int64(g.rows)
 		rows.size += len(g.lower)
 	}
-	if len(rows.granules) == 0 && in.Err() == nil { // of a bucket that began with a cut, and got no row
+	if len(rows.granules) == 0 && in.Err() == nil { // the bucket began with a cut, and got no row
 		rows.granules = []filedGranule{{lower: first}}
 	}
 	if in.Left() > 0 || sum != rows.bucket.Rows {

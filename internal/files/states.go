@@ -1,25 +1,23 @@
 package files
 
-// HistoryFiles is the file of a history, its place in Manifest.Histories its ordinal.
+// HistoryFiles names a history's file. Its index in Manifest.Histories is the history's ordinal.
 type HistoryFiles struct {
 	Name          string
 	MaxAttributes int
 	File          uint64
 }
 
-// WriteStates writes the image of a history, and returns the number of the file. An error is one of
-// the disk.
+// WriteStates writes a history's image, and returns the number of the file. The error is one of the disk.
 func (d *Dir) WriteStates(image []byte) (uint64, error) {
 	return d.writePiece(StatesKind, image)
 }
 
-// ReadStates returns the image of a history. The errors are *disk.DamagedError, ErrFile, and those
-// of the FS.
+// ReadStates returns a history's image. The errors are *disk.DamagedError, ErrFile, and those of the FS.
 func (d *Dir) ReadStates(number uint64) ([]byte, error) {
 	return d.readPiece(StatesKind, number)
 }
 
-// History returns the history with an ordinal, or nil. A nil manifest has none.
+// History returns the history with an ordinal, or nil. A nil manifest has no histories.
 func (m *Manifest) History(ordinal int) *HistoryFiles {
 	if m == nil || ordinal >= len(m.Histories) {
 		return nil

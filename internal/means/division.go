@@ -10,26 +10,27 @@ import (
 	"github.com/granarydb/granary/internal/query"
 )
 
-// Division divides the sums of groups. A Division is for one goroutine.
+// Division divides the sums of groups. It belongs to one goroutine.
 type Division struct {
 	Groups *query.Groups
-	// Columns are the numbers of the columns that tell means apart. Of several together the first
-	// with a value counts. Columns beside them are of what is added up, such as sources.
+	// Columns are the indexes of the columns that tell means apart. In each list the first column with a
+	// value counts. Rows that differ only in other columns, such as sources, are added up.
 	Columns [][]int
-	// Stack is the number of the column of stacks, which is alone in Columns; -1: there is none.
+	// Stack is the index of the column of stacks, which is alone in its list in Columns, or -1.
 	Stack int
-	// Times returns what the sum of a row is divided by, 0 if it is not.
+	// Times returns the divisor of a row's sum, or 0 if the sum is not divided.
 	Times func(row int) int64
-	// Apart says that no two rows have equal values in Columns.
+	// Apart reports that no two rows have equal values in Columns.
 	Apart bool
 }
 
-// Divide sets the sums to means. Rows with equal values in Columns are one mean, which goes to the first of
-// them, and 0 to the others. What is rounded off a mean goes to the next that differs in its stack alone:
-// a part is less than 1 from its mean, and a total is rounded once. Otherwise ten stacks of a tenth would be
-// nothing. The order of stacks is that of the hashes of their ids.
+// Divide replaces the sums by means. Rows with equal values in Columns have one mean, which goes to the
+// first of them; the others get 0. The rounding error of a mean is carried to the next row that differs
+// only in its stack, so that a part is less than 1 from its mean, and a total is rounded once. Without
+// that, ten stacks with a mean of a tenth each would all be 0. Stacks are in the order of the hashes of
+// their ids.
 //
-// It costs about 100 ns a row, and as much again if means are to be rounded.
+// It costs about 100 ns a row, and twice that if means are rounded.
 func (d *Division) Divide() {
 	times := make([]int64, len(d.Groups.Sums))
 	for row := range times {
@@ -51,12 +52,12 @@ func (d *Division) Divide() {
 	}
 }
 
-// exacts returns the means, each in the place of its first row, given what rows are divided by.
+// exacts returns the means by row, each at its first row.
 func (d *Division) exacts(divisors []int64) []exact {
 	exacts := make([]exact, len(d.Groups.Sums))
-	var of []Total            // unless each row is one
-	var rows []int            // the first row of each
-	first := map[string]int{} // in these, by key
+	var of []Total            // unless each row is a mean
+	var rows []int            // first row of each mean
+	first := map[string]int{} // index in rows, by key
 	var key []byte
 	for row, sum := range d.Groups.Sums {
 		times := divisors[row]
@@ -81,7 +82,7 @@ func (d *Division) exacts(divisors []int64) []exact {
 	return exacts
 }
 
-// inOrder returns the rows, by the ids of their stacks if a mean is to be rounded.
+// inOrder returns the rows, ordered by the ids of their stacks if a mean must be rounded.
 func (d *Division) inOrder(exacts []exact) []int {
 	rows := make([]int, len(exacts))
 	for i := range rows {

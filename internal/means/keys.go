@@ -8,7 +8,7 @@ import (
 	"github.com/granarydb/granary/internal/rows"
 )
 
-// Text returns the value of a row as text, or "" if it has none.
+// Text returns the value of a row as text, or "" for null.
 func Text(c *query.GroupColumn, row int) string {
 	if c.Values.Null(row) {
 		return ""
@@ -23,13 +23,13 @@ func Text(c *query.GroupColumn, row int) string {
 	}
 }
 
-// AppendText appends a text so that different sequences of texts differ.
+// AppendText appends a text. Different sequences of texts append different bytes.
 func AppendText(dst []byte, text string) []byte {
 	return append(binary.AppendUvarint(dst, uint64(len(text))), text...)
 }
 
-// appendKey appends the values of a row in columns so that different ones differ. Of several columns together the
-// first with a value counts, as text.
+// appendKey appends a row's values in columns. Different values append different bytes. In each list the
+// first column with a value counts, as text.
 func appendKey(dst []byte, groups *query.Groups, columns [][]int, row int) []byte {
 	for _, of := range columns {
 		if len(of) == 1 {
@@ -47,7 +47,7 @@ func appendKey(dst []byte, groups *query.Groups, columns [][]int, row int) []byt
 	return dst
 }
 
-// appendValue appends the value of a row in a column so that different values differ.
+// appendValue appends a row's value in a column. Different values append different bytes.
 func appendValue(dst []byte, c *query.GroupColumn, row int) []byte {
 	switch {
 	case c.Codes != nil:

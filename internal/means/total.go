@@ -1,14 +1,14 @@
 package means
 
-// Total is a sum of means: of sources, each over its times. The zero value is 0. The result does not
-// depend on the order of Add.
+// Total is a sum of means of several sources. The zero value is 0. The result does not depend on the
+// order of Add.
 type Total struct {
-	parts []part // by different numbers of times, mostly one
+	parts []part // by number of times, mostly one
 }
 
 type part struct{ times, sum int64 }
 
-// Add adds the mean of a sum over a number of times, at least 1.
+// Add adds the mean of a sum over `times` times, at least 1.
 func (t *Total) Add(sum, times int64) {
 	for i := range t.parts {
 		if p := &t.parts[i]; p.times == times {
@@ -29,7 +29,7 @@ func (t *Total) exact() (sum exact) {
 	return sum
 }
 
-// exact is a sum of quotients, in a form whose sums do not depend on their order.
+// exact is a sum of quotients. Its form does not depend on the order of additions.
 type exact struct{ whole, fraction int64 }
 
 const fractionBits = 30

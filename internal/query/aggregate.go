@@ -16,40 +16,38 @@ import (
 type AggregateOptions struct {
 	// Sum names the Int64 column to sum. Empty means that rows are only counted.
 	Sum string
-	// Aggregates are other values to compute for each group, all in one pass. Sum must then be
-	// empty: one of them may be a sum.
+	// Aggregates are the values to compute for each group, in one pass. Sum must then be empty, because
+	// an Aggregate can be a sum.
 	Aggregates []Aggregate
-	// By names the columns to group by: concrete columns, or families, which stand for all of
-	// their concrete columns.
+	// By names the columns to group by. A family stands for all its concrete columns.
 	By []string
 	// Step, if above 0, rounds the column named by Time down to a multiple of Step before rows
 	// are grouped by it. By must name the column.
 	Step int64
-	// Time names an Int64 column. Empty means the column of the time bucket.
+	// Time names an Int64 column. Empty means the time bucket's column.
 	Time string
-	// AsOf, if not nil, is one more column to group by, whose values the caller supplies.
+	// AsOf, if not nil, is a last column to group by. The caller supplies its values.
 	AsOf *AsOf
 	// Where selects the rows.
 	Where filter.Expr
-	// OrderBy orders the groups: by its first column, then by the second, and so on, and groups
-	// that are equal in all of them by the columns of By, lists by their ids. Without it groups
-	// come in any order.
+	// OrderBy orders the groups by its first column, then by the second, and so on. Groups that are equal
+	// in all columns are ordered by the columns of By, lists by their ids. Without it groups come in any
+	// order.
 	OrderBy []order.By
-	// Limit is the greatest number of groups to return, the first of OrderBy. 0 means no limit.
-	// A limit without OrderBy, or a negative one, is ErrQuery. All groups are computed, and
-	// only those returned are copied.
+	// Limit bounds the number of groups: the first in the order of OrderBy are returned. 0 means no
+	// limit. A limit without OrderBy, or a negative limit, is ErrQuery. All groups are computed, and only
+	// the returned groups are copied.
 	Limit int
 	// NoCounts omits Groups.Counts, which takes 8 bytes per group.
 	NoCounts bool
-	// MaxBytes, if above 0, bounds the bytes that the query allocates for the groups and for
-	// finding them, including memory that it outgrows and drops. Beyond it the error is
-	// ErrQueryMemory.
+	// MaxBytes, if above 0, bounds the bytes that the query allocates for groups and for finding them,
+	// including tables that it outgrows and drops. Beyond it the error is ErrQueryMemory.
 	MaxBytes int64
 }
 
-// GroupRows groups the selected rows and sums them. See Table.Aggregate of package
-// columnstore. The errors are ErrQuery, ErrQueryMemory, ErrOverflow, cancellation, expiry of
-// the snapshot, and those of AsOf.
+// GroupRows groups the selected rows and sums them. See Table.Aggregate of package columnstore. The
+// errors are ErrQuery, ErrQueryMemory, ErrOverflow, cancellation, expiry of the snapshot, and errors from
+// AsOf.
 func GroupRows(ctx context.Context, r *filter.Read, opts AggregateOptions) (*Groups, error) {
 	a, err := newAggregator(ctx, r, opts)
 	if err != nil {
@@ -113,7 +111,7 @@ func newAggregator(ctx context.Context, r *filter.Read, opts AggregateOptions) (
 	return a, a.checkOrder(opts.OrderBy, opts.Limit)
 }
 
-// timeColumn returns the column that Step rounds, -1 if there is none.
+// timeColumn returns the column that Step rounds, or -1.
 func (opts *AggregateOptions) timeColumn(s *schema.Schema) (int, error) {
 	column := s.BucketColumn()
 	if opts.Time != "" {

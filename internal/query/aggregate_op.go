@@ -17,8 +17,8 @@ const (
 	// Sum is the sum of an Int64, Uint64 or Float64 column, in its type. A sum of integers
 	// beyond the type is ErrOverflow. Sums of floats are compensated: see Aggregate.
 	Sum AggregateOp = iota + 1
-	// Mean is avg of SQL: the exact sum of an Int64, Uint64 or Float64 column by the number of
-	// its values, as a Float64. Integers do not overflow.
+	// Mean is avg in SQL: the exact sum of an Int64, Uint64 or Float64 column, divided by the
+	// number of its values, as a Float64. Integers do not overflow.
 	Mean
 	// Min is the least value of a column of any type but lists. Strings and UUIDs compare by
 	// their bytes, false is less than true.
@@ -32,7 +32,7 @@ const (
 
 var aggregateOps = [...]string{Sum: "sum", Mean: "mean", Min: "min", Max: "max", Count: "count"}
 
-// String returns the name of the function in lower case.
+// String returns the function's name in lower case.
 func (op AggregateOp) String() string {
 	if op == 0 || int(op) >= len(aggregateOps) {
 		return fmt.Sprintf("AggregateOp(%d)", uint8(op))
@@ -42,25 +42,26 @@ func (op AggregateOp) String() string {
 
 // Aggregate is one value to compute for each group of rows.
 //
-// Floats: a NaN among the values makes Sum and Mean NaN. Min and Max order values as the
-// conditions of package filter do, a NaN below every number, and -0 below 0. Min is therefore
-// NaN if any value is, and Max only if all are.
+// A NaN among the values makes Sum and Mean NaN. Min and Max order values as the conditions of package
+// filter do: a NaN is below every number, and -0 below 0. Min is therefore NaN if any value is, and Max
+// only if all values are.
 //
-// Floats are added in the order in which the rows are stored, which maintenance and the number
-// of processors change. Each addition keeps its rounding error in a second float (Knuth,
-// TwoSum; Neumaier 1974), so the result is off by at most half a unit in its last place, plus
-// n^2 * 2^-106 times the sum of the magnitudes of n values. Another order of a million values
-// of one sign changes the last bit of about one sum in 10^10. It can change more where values
-// of opposite signs cancel out to less than 10^-15 of their magnitudes, or where a partial sum
-// leaves the range of float64, which makes the sum infinite or NaN.
+// Floats are added in the order in which the rows are stored, which maintenance and the number of
+// processors change. Each addition keeps its rounding error in a second float (Knuth, TwoSum; Neumaier
+// 1974), so the result is off by at most half a unit in its last place, plus n^2 * 2^-106 times the sum
+// of the magnitudes of n values. Another order of a million values of one sign changes the last bit of
+// about one sum in 10^10. It can change more where values of opposite signs cancel out to less than
+// 10^-15 of their magnitudes, or where a partial sum leaves the range of float64, which makes the sum
+// infinite or NaN.
 type Aggregate struct {
 	// Op is the function.
 	Op AggregateOp
-	// Column names the concrete column of the values. Empty is for Count alone: all rows.
+	// Column names the concrete column of the values. It may be empty only for Count, which then counts
+	// all rows.
 	Column string
 }
 
-// String returns the aggregate as SQL has it: "max(value)", "count(*)". It names the column of
+// String returns the aggregate in SQL's notation: "max(value)", "count(*)". It is the column's name in
 // the answer.
 func (g Aggregate) String() string {
 	if g.Column == "" {
@@ -69,7 +70,7 @@ func (g Aggregate) String() string {
 	return fmt.Sprintf("%v(%s)", g.Op, g.Column)
 }
 
-// resolve returns the column of the values, -1 without one, and the type of the result.
+// resolve returns the column of the values, or -1 for rows, and the result's type.
 func (g Aggregate) resolve(s *schema.Schema) (column int, result encoding.Type, err error) {
 	if g.Op == Count && g.Column == "" {
 		return -1, encoding.Int64, nil

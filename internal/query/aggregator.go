@@ -12,10 +12,10 @@ import (
 
 // aggregator sums rows by group. It belongs to one goroutine.
 //
-// The key of a group has a word and a byte for each column of By. The place of the first list
-// column is empty: each group has cells by list code instead. String codes differ between
-// generations, so they are translated into dictionaries of the query, each code once. List
-// codes are translated only after all rows are summed.
+// A group's key has a word and a byte for each column of By. The place of the first list column is empty:
+// each group has cells by list code instead. String codes differ between generations, so they are
+// translated into dictionaries of the query, each code once. List codes are translated only after all
+// rows are summed.
 type aggregator struct {
 	source *filter.Env
 	sum    int // column to sum, or -1
@@ -25,16 +25,16 @@ type aggregator struct {
 	by     []*byColumn
 	list   int // index in by of the list column with its own cells, or -1
 
-	expected int // estimated number of lists of the only group; 0: unknown
+	expected int // estimated number of lists in the only group; 0: unknown
 	parts    int // number of parts in which the estimate expects them
 	noCounts bool
-	asOf     *asOf       // nil without AsOf
-	measures []measure   // nil: sums alone
+	asOf     *asOf       // nil if the query has no AsOf
+	measures []measure   // nil: only sums
 	inputs   []*byColumn // the distinct columns of measures
 	all      int         // number of places of measures
 
 	gens   []*granule.Generation
-	cold   bool // the rows are cold: dictionaries are kept for groups by list alone
+	cold   bool // the rows are cold: only groups by list keep their dictionaries
 	memory *queryMemory
 	query  *queryDicts
 
@@ -48,7 +48,7 @@ type sumScratch struct {
 	cells []tally       // by group
 	lists [][]*listSums // by group and number of the generation; empty without a list column
 
-	values   []uint64 // of the current rows; nil if the part has no such column
+	values   []uint64 // values of the current rows; nil if the part lacks the column
 	mem      []uint64 // the memory of values
 	codes    []uint64 // words of the list column
 	ordinals []uint64 // ordinals of the current rows' headers
@@ -67,7 +67,7 @@ var sumWork = sync.Pool{New: func() any { return new(sumScratch) }}
 // keptGroupBytes bounds the memory for groups that is kept for the next query.
 const keptGroupBytes = 4 << 20
 
-// done returns the memory to the pools.
+// done returns the scratch memory to the pools.
 func (s *sumScratch) done() {
 	s.units.read, s.units.granules, s.units.cold = nil, nil, nil
 	for _, lists := range s.lists {
@@ -112,7 +112,7 @@ func (a *aggregator) done() {
 func (a *aggregator) add(s *filter.Selection) error {
 	a.gen = a.number(s.Part.Generation())
 	var header *encoding.Words
-	by := ofAll // on which the groups of the part depend
+	by := ofAll // what the groups of the part depend on
 	for i, c := range a.by {
 		if i == a.list {
 			continue
@@ -156,7 +156,7 @@ func (a *aggregator) add(s *filter.Selection) error {
 	row := 0
 	for spans := s.Spans; len(spans) > 0; {
 		n, rest := filter.SameSeries(spans)
-		if alike { // in all series
+		if alike { // the same groups in all series
 			n, rest = s.Rows, nil
 		}
 		if err := a.addSeries(by, spans[0].Series, row, row+n); err != nil {
@@ -167,7 +167,7 @@ func (a *aggregator) add(s *filter.Selection) error {
 	return nil
 }
 
-// number returns the number of a generation. It assigns one on the first call.
+// number returns the number of a generation, and assigns it on the first call.
 func (a *aggregator) number(gen *granule.Generation) int {
 	at := slices.Index(a.gens, gen)
 	if at < 0 {
@@ -180,8 +180,8 @@ func (a *aggregator) number(gen *granule.Generation) int {
 	return at
 }
 
-// forgetGenerations lets go of dictionaries that no group needs: they can be larger than the store in
-// memory.
+// forgetGenerations drops dictionaries that no group needs, because the dictionaries of cold rows can be
+// larger than the store in memory.
 func (a *aggregator) forgetGenerations() {
 	a.gens = nil
 	for _, columns := range [][]*byColumn{a.by, a.inputs} {
@@ -196,7 +196,7 @@ func (a *aggregator) forgetGenerations() {
 	}
 }
 
-// addSeries adds rows [lo, hi), which are of one series, to their groups.
+// addSeries adds rows [lo, hi), which belong to one series, to their groups.
 func (a *aggregator) addSeries(by wordsOf, series uint32, lo, hi int) error {
 	if by < ofHeader {
 		if err := a.readKey(series, lo); err != nil {
@@ -223,7 +223,7 @@ func (a *aggregator) addSeries(by wordsOf, series uint32, lo, hi int) error {
 	return a.addByRow(series, lo, hi)
 }
 
-// groupOfHeader returns the group of a header, for the series whose key was read last.
+// groupOfHeader returns a header's group, for the series whose key was read last.
 func (a *aggregator) groupOfHeader(ordinal uint64) (int32, error) {
 	for i, c := range a.by {
 		if c.how == ofHeader {
@@ -273,7 +273,7 @@ func (a *aggregator) addRows(group int32, lo, hi int) error {
 	return nil
 }
 
-// addLists adds rows of one group by their lists. values is nil, or has a word per row.
+// addLists adds rows of one group by their lists. values is nil, or has a word for each row.
 func (a *aggregator) addLists(group int32, codes, values []uint64) error {
 	s, err := a.sumsByList(group, len(codes))
 	if err != nil {
@@ -282,8 +282,8 @@ func (a *aggregator) addLists(group int32, codes, values []uint64) error {
 	return s.add(codes, values, a.memory)
 }
 
-// sumsByList returns the cells of a group for the lists of the current generation, before so
-// many rows are added.
+// sumsByList returns a group's cells for the current generation's lists. The caller adds `rows` rows
+// next.
 func (a *aggregator) sumsByList(group int32, rows int) (*listSums, error) {
 	of := a.listsOf(group, a.gen)
 	if *of != nil {
@@ -301,7 +301,7 @@ func (a *aggregator) sumsByList(group int32, rows int) (*listSums, error) {
 	return *of, err
 }
 
-// newSums returns new cells by list, for which it takes the memory.
+// newSums returns new cells by list, after it took their memory.
 func (a *aggregator) newSums(most, lists int) (*listSums, error) {
 	s := newListSums(most, lists)
 	if err := a.memory.take(s.bytes()); err != nil {
@@ -310,8 +310,7 @@ func (a *aggregator) newSums(most, lists int) (*listSums, error) {
 	return s, nil
 }
 
-// listsOf returns a pointer to the cells of a group for the lists of a generation. The cells
-// are nil if the group has none yet.
+// listsOf returns a pointer to a group's cells for a generation's lists. The cells are nil at first.
 func (a *aggregator) listsOf(group int32, gen int) **listSums {
 	for len(a.lists[group]) <= gen {
 		a.lists[group] = append(a.lists[group], nil)
@@ -319,7 +318,7 @@ func (a *aggregator) listsOf(group int32, gen int) **listSums {
 	return &a.lists[group][gen]
 }
 
-// readKey sets the key to that of a row of a series.
+// readKey sets a row's key in a series.
 func (a *aggregator) readKey(series uint32, row int) error {
 	a.key = append(a.key[:0], make([]byte, keyWidth*len(a.by))...)
 	for i, c := range a.by {
@@ -349,8 +348,7 @@ func (a *aggregator) setKey(i int, word uint64, null bool) {
 	a.key[keyWidth*i+8] = byte(encoding.FromBool(null))
 }
 
-// likeBefore reports whether a row has the group of the row before, which is of the same
-// series.
+// likeBefore reports whether a row has the same group as the previous row, which is in the same series.
 func (a *aggregator) likeBefore(row int) bool {
 	for _, c := range a.by {
 		switch {
@@ -365,7 +363,7 @@ func (a *aggregator) likeBefore(row int) bool {
 // groupSize is about twice the memory of a group without its key.
 const groupSize = 120
 
-// group returns the group of the key. It adds the group if it is new.
+// group returns the key's group, and adds it if it is new.
 func (a *aggregator) group() (int32, error) {
 	if group, ok := a.index.find(a.key); ok {
 		return group, nil
@@ -380,8 +378,8 @@ func (a *aggregator) group() (int32, error) {
 	return a.index.add(a.key), nil
 }
 
-// twice makes room for one more element by doubling the capacity. append grows a large slice
-// by a quarter, and would leave behind more memory than is accounted for.
+// twice makes room for an element by doubling the capacity, because append grows a large slice by a
+// quarter, and would leave more memory behind than is accounted for.
 func twice[T any](s []T) []T {
 	if len(s) == cap(s) {
 		s = slices.Grow(s, len(s)+1)
@@ -413,7 +411,7 @@ func (a *aggregator) merge(other *aggregator) error {
 				*of, other.lists[i][k] = from, nil
 				continue
 			}
-			if *of == nil { // with places of their own
+			if *of == nil { // with their own places
 				if *of, err = a.newSums(from.most, 0); err != nil {
 					return err
 				}

@@ -33,7 +33,7 @@ func (a *aggregator) newAsOf(opts *AsOf) error {
 	return nil
 }
 
-// start sets the finder of groups, and makes the last column of By the one for its groups.
+// start creates the finder of groups, and lets the last column of By take its groups.
 func (a *aggregator) start(as *asOf) {
 	as.time, as.to = as.from[len(as.from)-1], a.by[len(a.by)-1]
 	as.finder, as.dicts = as.opts.New(a.memory.take), a.query
@@ -41,7 +41,7 @@ func (a *aggregator) start(as *asOf) {
 	a.asOf = as
 }
 
-// addCases finds the groups of the current rows, whose columns are loaded.
+// addCases finds the groups of the current rows. Their columns must be loaded.
 func (a *aggregator) addCases(s *filter.Selection) error {
 	as := a.asOf
 	as.rankTimes(a.ordinals)
@@ -64,8 +64,8 @@ func (a *aggregator) addCases(s *filter.Selection) error {
 	return nil
 }
 
-// addSubjects finds the subjects of rows of one series, from lo on, column by column. All rows
-// have one subject until a column differs between them.
+// addSubjects finds the subjects of rows of one series, from lo on, column by column. All rows have the
+// same subject until a column differs between them.
 func (a *aggregator) addSubjects(series uint32, lo int, subjects []uint64) error {
 	as := a.asOf
 	subject, same := uint32(0), true

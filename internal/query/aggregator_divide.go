@@ -7,8 +7,8 @@ import (
 	"github.com/granarydb/granary/internal/query/filter"
 )
 
-// alone returns the index of the only By column in which rows of one series differ. It returns
-// -1 if there are several, or if the column has nulls or depends on the header.
+// alone returns the index of the only By column that differs within a series. It returns -1 if there are
+// several, or if the column has nulls or depends on the header.
 func (a *aggregator) alone() int {
 	alone := -1
 	for i, c := range a.by {
@@ -23,8 +23,8 @@ func (a *aggregator) alone() int {
 	return alone
 }
 
-// addDivided adds rows from lo on, whose groups depend on their series and a word. Rows are
-// collected by word first: a series has few distinct words.
+// addDivided adds rows from lo on. Their groups depend on their series and a word. Rows are collected by
+// word first, because a series has few distinct words.
 func (a *aggregator) addDivided(series uint32, lo int, words []uint64, groupOf func(word uint64) (int32, error)) error {
 	if err := a.readKey(series, lo); err != nil {
 		return err
@@ -41,7 +41,7 @@ func (a *aggregator) addDivided(series uint32, lo int, words []uint64, groupOf f
 	})
 }
 
-// spanOf returns the least word, and the number of values from it to the greatest.
+// spanOf returns the least word, and the size of the range from it to the greatest word.
 func spanOf(words []uint64) (first, span uint64) {
 	first, last := words[0], words[0]
 	for _, word := range words {
@@ -50,8 +50,8 @@ func spanOf(words []uint64) (first, span uint64) {
 	return first, last - first + 1
 }
 
-// isDense reports whether an array indexed by a span of words is not much larger than the
-// rows. The span of all words overflows to 0 and is not dense.
+// isDense reports whether an array that is indexed by a span of words is not much larger than the rows.
+// The span of all words overflows to 0 and is not dense.
 func isDense(span uint64, rows int) bool { return span-1 < uint64(4*rows+64) }
 
 // keptCells bounds the cells that are kept for the next sums, at 16 bytes each.
@@ -60,13 +60,13 @@ const keptCells = 1 << 16
 // addSums is addDivided for a dense span of words without lists.
 func (a *aggregator) addSums(lo int, words []uint64, first, span uint64, groupOf func(word uint64) (int32, error)) error {
 	cells := span
-	if span <= uint64(len(words)) { // else neighbours rarely have the same word
+	if span <= uint64(len(words)) { // otherwise neighbours rarely have the same word
 		cells *= 2
 	}
 	if a.divided = append(a.divided[:0], make([]tally, cells)...); cells > keptCells {
 		defer func() { a.divided = nil }()
 	}
-	of, others := a.divided[:span:span], a.divided[cells-span:] // of and others are the same without the second array
+	of, others := a.divided[:span:span], a.divided[cells-span:] // both are the same array if there is only one
 	if a.values == nil {
 		for _, word := range words {
 			of[word-first].count++
@@ -92,9 +92,8 @@ func (a *aggregator) addSums(lo int, words []uint64, first, span uint64, groupOf
 	return nil
 }
 
-// sumDivided sums values by their words, which start at first. Neighbours often have the same
-// word. Odd rows therefore have cells of their own, so that an addition does not wait for the
-// one before.
+// sumDivided sums values by their words, from word first on. Odd rows have their own cells, because
+// neighbours often have the same word, and an addition would wait for the previous one.
 func sumDivided(even, odd []tally, words, values []uint64, first uint64) {
 	values, odd = values[:len(words)], odd[:len(even)]
 	for len(words) >= 2 && len(values) >= 2 {
@@ -112,7 +111,7 @@ func sumDivided(even, odd []tally, words, values []uint64, first uint64) {
 	}
 }
 
-// addHeaders adds the chosen rows of a part, whose groups depend only on their headers.
+// addHeaders adds the chosen rows of a part whose groups depend only on their headers.
 func (a *aggregator) addHeaders(s *filter.Selection) error {
 	if err := a.readKey(s.Spans[0].Series, 0); err != nil {
 		return err
@@ -121,7 +120,7 @@ func (a *aggregator) addHeaders(s *filter.Selection) error {
 	return a.addSums(0, a.ordinals, 0, uint64(len(a.by[headers].words)), a.groupOfHeader)
 }
 
-// addGathered adds some rows of one group. The row numbers are relative to lo.
+// addGathered adds rows of one group. The row numbers are relative to lo.
 func (a *aggregator) addGathered(group int32, lo int, rows []uint32) error {
 	a.gathered = slices.Grow(a.gathered[:0], 2*len(rows))[:2*len(rows)]
 	codes, values := a.gathered[:len(rows)], a.gathered[len(rows):]

@@ -39,7 +39,7 @@ func (a *aggregator) groups() (*Groups, error) {
 	return out, nil
 }
 
-// emitCells fills the answer for groups that have a cell each.
+// emitCells fills the answer for groups with one cell each.
 func (a *aggregator) emitCells(out *Groups) {
 	if a.measures == nil {
 		out.Sums = make([]int64, 0, len(a.cells))
@@ -57,7 +57,7 @@ func (a *aggregator) emitCells(out *Groups) {
 	}
 }
 
-// emitLists fills the answer for groups that have cells by list.
+// emitLists fills the answer for groups with cells by list.
 func (a *aggregator) emitLists(out *Groups, groups *[]int32) error {
 	reader, err := a.unite()
 	if err != nil {
@@ -108,8 +108,8 @@ func (a *aggregator) emitLists(out *Groups, groups *[]int32) error {
 	return nil
 }
 
-// room returns an empty slice with room for n. It checks for cancellation first, since the
-// system takes ten milliseconds to clear memory for millions of elements.
+// room returns an empty slice with capacity n. It checks for cancellation first, because the system takes
+// ten milliseconds to clear memory for millions of elements.
 func (a *aggregator) room(n int) ([]int64, error) {
 	if err := a.memory.check(); err != nil {
 		return nil, err
@@ -156,8 +156,8 @@ func (a *aggregator) unite() (dict.ListView, error) {
 	return union.View(), nil
 }
 
-// column decodes the words of a column from the keys, where they begin at byte at. It returns
-// a value for each of groups; nil means all groups in order.
+// column decodes a column from the keys, where its words begin at byte at. It returns a value for each
+// group in groups; nil means all groups in order.
 func (a *aggregator) column(by *byColumn, groups []int32, at int) (GroupColumn, error) {
 	if err := a.memory.take(valueSize * int64(len(groups))); err != nil {
 		return GroupColumn{}, err
@@ -184,14 +184,14 @@ func (a *aggregator) column(by *byColumn, groups []int32, at int) (GroupColumn, 
 type columnBuilder struct {
 	GroupColumn
 	query  *queryDicts
-	values int      // in the end
-	n      int      // so far
+	values int      // final number of values
+	n      int      // number of values so far
 	texts  []string // by code, decoded on first use
 }
 
 const valueSize = 17 // bytes of the widest value, and its validity
 
-// newColumn returns an empty column that takes n values, for which it takes the memory.
+// newColumn returns an empty column for n values, after it took their memory.
 func (a *aggregator) newColumn(name string, typ encoding.Type, n int) (columnBuilder, error) {
 	c := columnBuilder{GroupColumn: GroupColumn{Name: name, Values: encoding.Vector{Type: typ}}, query: a.query, values: n}
 	if err := a.memory.take(valueSize * int64(n)); err != nil {
@@ -212,7 +212,7 @@ func (a *aggregator) newColumn(name string, typ encoding.Type, n int) (columnBui
 	return c, nil
 }
 
-// append appends the value of a word.
+// append appends a word's value.
 func (c *columnBuilder) append(word uint64, null bool) {
 	v := &c.Values
 	if null && v.Valid == nil {
@@ -245,7 +245,7 @@ func (c *columnBuilder) append(word uint64, null bool) {
 	}
 }
 
-// choose replaces the values by those of some groups.
+// choose keeps the values of groups only, in their order.
 func (c *GroupColumn) choose(groups []int32) {
 	v := &c.Values
 	v.Valid = chosenOf(v.Valid, groups)
@@ -254,7 +254,7 @@ func (c *GroupColumn) choose(groups []int32) {
 	c.Codes = chosenOf(c.Codes, groups)
 }
 
-// chosenOf returns the elements at the indices. It returns nil if all is nil.
+// chosenOf returns the elements of all at the indices, or nil if all is nil.
 func chosenOf[T any](all []T, indices []int32) []T {
 	if all == nil {
 		return nil

@@ -5,19 +5,16 @@ import (
 	"github.com/granarydb/granary/internal/query/filter"
 )
 
-// A sum by list alone has many rows per group. Conditions on the elements of the lists are
-// therefore evaluated on the groups at the end, once each. The rows are summed as if there
-// were no such condition, and no mask of them is computed.
+// A sum by list alone has many rows per group. Conditions on list elements are therefore evaluated once
+// for each group, at the end. The rows are summed without these conditions, and no row mask is computed.
 
-// havingBytes bounds the bytes that a list takes of the query's allocations: in a hash table,
-// in the tables that it outgrew, in an array, as much again in a union of several generations,
-// and in the answer.
+// havingBytes bounds the query's allocations for a list: in a hash table, in the tables that it outgrew,
+// in an array, again in a union of several generations, and in the answer.
 const havingBytes = 128
 
-// having takes the conditions on the only By column, if it is a list column, from the chooser.
-// keep applies them. It takes none if the lists without a matching element might exceed the
-// query's memory. The conditions call functions of the caller, so one goroutine evaluates all
-// groups.
+// having takes the conditions on the only By column from the chooser, if that is a list column. keep
+// applies them. It takes none if the lists without a matching element might exceed the query's memory.
+// One goroutine evaluates all groups, because the conditions call functions of the caller.
 func (a *aggregator) having(c *filter.Chooser, state *catalog.TableState, where filter.Expr) []filter.ElementCondition {
 	if a.list < 0 || len(a.by) > 1 {
 		return nil
@@ -27,7 +24,7 @@ func (a *aggregator) having(c *filter.Chooser, state *catalog.TableState, where 
 	for _, b := range c.Buckets(state, where) {
 		switch {
 		case b.Cold != nil:
-			return nil // nobody knows its lists yet
+			return nil // its lists are not known yet
 		case b.Gen != nil && (last == nil || b.Gen != last.Gen):
 			lists += b.Gen.Lists.Len() + 1
 			last = b

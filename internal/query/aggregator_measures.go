@@ -8,22 +8,22 @@ import (
 	"github.com/granarydb/granary/schema"
 )
 
-// Aggregates of any kind are computed column by column: a pass over the chosen rows of a part
-// finds the place of each row, then each aggregate passes over the words of its column. Sums of
-// one column do not come here (aggregator.add).
+// Aggregates are computed column by column. A pass over the chosen rows of a part finds each row's place.
+// Then each aggregate passes over the words of its column. Sums of one column take another way
+// (aggregator.add).
 //
-// A place is the number of a group or, where groups have cells by list (listSums), of a list in
-// one. The sum in the cell of a list is then its place.
+// A place is the number of a group. Where groups have cells by list (listSums), it is the number of a
+// list in a group, and the sum in the list's cell is the place.
 
 // measureScratch is the pooled memory for the current rows of aggregates.
 type measureScratch struct {
 	places  []int32  // by row
 	present []int32  // places of the rows with a value
-	words   []uint64 // of an input, by row
+	words   []uint64 // words of an input, by row
 	byWord  []int32  // group plus 1 by word, 0 if unknown
 }
 
-// newMeasures checks aggregates and prepares their columns. Aggregates of one column share it.
+// newMeasures checks the aggregates and prepares their columns. Aggregates of the same column share it.
 func (a *aggregator) newMeasures(aggregates []Aggregate) error {
 	s := a.source.Schema
 	for _, g := range aggregates {
@@ -48,7 +48,7 @@ func (a *aggregator) newMeasures(aggregates []Aggregate) error {
 	return nil
 }
 
-// forkMeasures gives a fork the aggregates and their columns, without rows.
+// forkMeasures gives a fork the aggregates and their columns without rows.
 func (a *aggregator) forkMeasures(to *aggregator) {
 	for _, c := range a.inputs {
 		to.inputs = append(to.inputs, c.fork())
@@ -62,15 +62,15 @@ func (a *aggregator) forkMeasures(to *aggregator) {
 	}
 }
 
-// addMeasures adds the chosen rows of a part, whose columns are loaded, to their groups. by is
-// the smallest unit of rows on which groups depend.
+// addMeasures adds the chosen rows of a part to their groups. Their columns must be loaded. by is the
+// smallest unit of rows on which groups depend.
 func (a *aggregator) addMeasures(by wordsOf, s *filter.Selection) error {
 	a.places = slices.Grow(a.places[:0], s.Rows)[:s.Rows]
 	alike := !slices.ContainsFunc(a.by, func(c *byColumn) bool { return c.how == ofSeries })
 	row := 0
 	for spans := s.Spans; len(spans) > 0; {
 		n, rest := filter.SameSeries(spans)
-		if alike { // in all series
+		if alike { // the same groups in all series
 			n, rest = s.Rows, nil
 		}
 		if err := a.findGroups(by, spans[0].Series, row, row+n); err != nil {
@@ -113,7 +113,7 @@ func (a *aggregator) fold(input *byColumn, s *filter.Selection) error {
 	}
 	places, words := a.withoutNulls(input, words)
 	isOrdered := false
-	for _, ordered := range []bool{false, true} { // the words are changed for those that want them so
+	for _, ordered := range []bool{false, true} { // ordered aggregates change the words, so they come last
 		for i := range a.measures {
 			m := &a.measures[i]
 			if m.input != input || m.ordered != ordered {
@@ -129,8 +129,8 @@ func (a *aggregator) fold(input *byColumn, s *filter.Selection) error {
 	return nil
 }
 
-// extend returns a slice of at least n elements, with new ones of zero. It doubles the
-// capacity: see twice.
+// extend returns s with at least n elements. New elements are zero. It doubles the capacity, as twice
+// does.
 func extend[T any](s []T, n int) []T {
 	if n > cap(s) {
 		return append(make([]T, 0, max(n, 2*cap(s))), s...)[:n]
@@ -138,7 +138,7 @@ func extend[T any](s []T, n int) []T {
 	return s[:max(n, len(s))]
 }
 
-// findGroups sets the places of the rows [lo, hi), which are of one series, to their groups.
+// findGroups sets the places of rows [lo, hi) to their groups. The rows belong to one series.
 func (a *aggregator) findGroups(by wordsOf, series uint32, lo, hi int) error {
 	if err := a.readKey(series, lo); err != nil {
 		return err
@@ -178,7 +178,7 @@ func (a *aggregator) findGroups(by wordsOf, series uint32, lo, hi int) error {
 	return nil
 }
 
-// groupsOf sets groups to those of words in a dense span. It looks up each distinct word once.
+// groupsOf sets groups to the groups of words in a dense span. It looks up each distinct word once.
 func (a *aggregator) groupsOf(groups []int32, words []uint64, find func(word uint64) (int32, error)) error {
 	first, span := spanOf(words)
 	a.byWord = append(a.byWord[:0], make([]int32, span)...)
@@ -215,8 +215,7 @@ func (a *aggregator) findLists(all *int) error {
 	return nil
 }
 
-// spread returns the words of a loaded column by row. They may be changed, and are valid until
-// the next call.
+// spread returns a loaded column's words by row. They may be changed, and are valid until the next call.
 func (a *aggregator) spread(c *byColumn, s *filter.Selection) ([]uint64, error) {
 	if c.how == ofRow {
 		return c.words, nil
@@ -247,7 +246,7 @@ func (a *aggregator) spread(c *byColumn, s *filter.Selection) ([]uint64, error) 
 	return a.words, nil
 }
 
-// withoutNulls drops the rows that are null, in place, and returns the places of the others.
+// withoutNulls drops null rows in place, and returns the places and words of the others.
 func (a *aggregator) withoutNulls(c *byColumn, words []uint64) ([]int32, []uint64) {
 	fixed := c.typ.Fixed()
 	if fixed && c.nulls == nil || !fixed && !slices.Contains(words, 0) {
@@ -268,7 +267,7 @@ func (a *aggregator) withoutNulls(c *byColumn, words []uint64) ([]int32, []uint6
 	return a.present[:n], words[:n]
 }
 
-// growTo adds places up to a number.
+// growTo makes room for places up to all.
 func (a *aggregator) growTo(all int) error {
 	if err := a.memory.take(int64(2 * cellSize * len(a.measures) * (all - a.all))); err != nil {
 		return err
@@ -280,7 +279,7 @@ func (a *aggregator) growTo(all int) error {
 	return nil
 }
 
-// mergeGroup adds the aggregates of another aggregator's group, which has no lists, to a group.
+// mergeGroup adds the aggregates of group from in other to group to. The groups have no lists.
 func (a *aggregator) mergeGroup(to int, other *aggregator, from int) error {
 	if a.measures == nil {
 		return nil
@@ -292,7 +291,7 @@ func (a *aggregator) mergeGroup(to int, other *aggregator, from int) error {
 	return nil
 }
 
-// mergePlace adds the aggregates of another aggregator's place, or of this one's, to a place.
+// mergePlace adds the aggregates of place from in other, which may be a itself, to place to.
 func (a *aggregator) mergePlace(to int, other *aggregator, from int) {
 	for i := range a.measures {
 		m := &a.measures[i]
@@ -300,8 +299,8 @@ func (a *aggregator) mergePlace(to int, other *aggregator, from int) {
 	}
 }
 
-// placing returns a function that adds cells of another aggregator, or of this one, to those of
-// its own, with their places. It is nil for sums alone.
+// placing returns a function that merges cells of from, which may be a itself, into cells of a, with
+// their places. It is nil if the query has only sums.
 func (a *aggregator) placing(from *aggregator) placing {
 	if a.measures == nil {
 		return nil
@@ -341,7 +340,7 @@ func (a *aggregator) addResults(out *Groups) error {
 	return nil
 }
 
-// results returns the values of an aggregate at places, nil for all of them.
+// results returns an aggregate's values at places, nil for all of them.
 func (a *aggregator) results(m *measure, places []int64) (GroupColumn, error) {
 	n := len(m.cells)
 	if places != nil {

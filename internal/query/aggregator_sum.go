@@ -15,18 +15,18 @@ import (
 
 // Thresholds of parallel sums.
 //
-// A goroutine must have enough chosen rows, and, for sums by list, enough rows for each list
-// of the dictionary. Its sums become an array by list, which another goroutine adds to its
-// own; at one row per list, that would be most of the work. Sums by series and time alone cost
-// 3.5 ns a row, and each goroutine makes its own groups. At a million rows, two goroutines
-// take 0.3 to 1 ms more CPU time than the 3.5 ms of one.
+// A goroutine must have enough chosen rows, and, for sums by list, enough rows for each list of the
+// dictionary. Its sums become an array by list, which another goroutine adds to its own array. At one row
+// per list, that addition would be most of the work. Sums by series and time alone cost 3.5 ns a row, and
+// each goroutine makes its own groups. At a million rows, two goroutines take 0.3 to 1 ms more CPU time
+// than the 3.5 ms of one.
 const (
 	parallelRows = 1 << 18
 	rowsPerList  = 4
-	parallelSums = 1 << 19 // rows, for sums by series and time alone
+	parallelSums = 1 << 19 // rows, for sums by series and time only
 )
 
-// sumAll sums the rows of a read, with several goroutines if there are many rows.
+// sumAll sums a read's rows, with several goroutines if there are many rows.
 func (a *aggregator) sumAll(ctx context.Context, r *filter.Read, where filter.Expr) error {
 	c, err := filter.NewChooser(ctx, a.source, where, a.readsWide())
 	if err != nil {
@@ -38,7 +38,7 @@ func (a *aggregator) sumAll(ctx context.Context, r *filter.Read, where filter.Ex
 	}
 	having := a.having(c, r.State, where)
 	granules, cold := c.Granules(r.State, where)
-	if err := cmp.Or(ctx.Err(), r.Use.Err()); err != nil { // without granules, nothing else checks
+	if err := cmp.Or(ctx.Err(), r.Use.Err()); err != nil { // nothing else checks if there are no granules
 		return err
 	}
 	rows, parts := 0, 0
@@ -74,7 +74,7 @@ func (a *aggregator) sumAll(ctx context.Context, r *filter.Read, where filter.Ex
 		others[i] = a.fork()
 		defer others[i].done()
 	}
-	defer running.Wait() // on every path, before the others are released
+	defer running.Wait() // on every path, before the other aggregators are released
 	for i := range others {
 		running.Go(func() {
 			c, err := filter.NewChooser(shared, a.source, where, a.readsWide())
@@ -102,14 +102,14 @@ func (a *aggregator) sumAll(ctx context.Context, r *filter.Read, where filter.Ex
 	return ctx.Err()
 }
 
-// readsWide reports whether a column of rows that are summed is wide. The column of a sum is not.
+// readsWide reports whether the query reads a wide column of summed rows. The column of Sum is never
+// wide.
 func (a *aggregator) readsWide() bool {
 	isWide := func(c *byColumn) bool { return c.Column >= 0 && a.source.IsWide(c.Column) }
 	return slices.ContainsFunc(a.by, isWide) || slices.ContainsFunc(a.inputs, isWide) || a.asOf != nil && slices.ContainsFunc(a.asOf.from, isWide)
 }
 
-// workers returns the number of goroutines that pays. One at least of the granules, or of the cold
-// buckets, is for each of them.
+// workers returns how many goroutines pay off. Each gets at least one granule or cold bucket.
 func (a *aggregator) workers(about filter.Estimate, granules int, cold []*catalog.BucketState) int {
 	worth := parallelRows
 	switch {
@@ -125,21 +125,20 @@ func (a *aggregator) workers(about filter.Estimate, granules int, cold []*catalo
 	return max(1, min(runtime.GOMAXPROCS(0), rows/worth, granules+len(cold)))
 }
 
-// cachedLists is the number of lists whose array of sums takes 1 MiB and so stays in a
-// processor's cache.
+// cachedLists is the number of lists whose array of sums takes 1 MiB, and so stays in the processor's
+// cache.
 const cachedLists = 1 << 20 / tallySize
 
-// sortByLists sorts the granules of each generation by the codes of their lists. Granules
-// whose lists were interned at about the same time then follow each other, and their sums are
-// still in the cache. In key order they do not: the key sorts by profile type before the
-// labels that determine the stacks, so each type passes through all sums, which took a seventh
-// of a merge of two million lists (docs/decisions/0012). The code of one row in the middle is
-// a good enough sample of a granule. The order serves groups by list alone: with more columns,
-// each group has its own sums.
+// sortByLists sorts each generation's granules by the codes of their lists. Granules whose lists were
+// interned at about the same time then follow each other, and their sums are still in the cache. In key
+// order they are not, because the key sorts by profile type before the labels that determine the stacks.
+// Each type would pass through all sums, which took a seventh of a merge of two million lists
+// (docs/decisions/0012). A row's code in the middle is a good enough sample of a granule. The order
+// serves only groups by list: with more columns, each group has its own sums.
 func (a *aggregator) sortByLists(granules []*granule.Granule) {
 	type placed struct {
 		*granule.Granule
-		gen  int // ordinal of the generation: its granules are adjacent
+		gen  int // ordinal of the generation; its granules stay adjacent
 		code uint64
 	}
 	places := make([]placed, len(granules))
@@ -166,12 +165,12 @@ func (a *aggregator) sortByLists(granules []*granule.Granule) {
 	}
 }
 
-// sumUnits is the work of a sum, which goroutines share.
+// sumUnits is the work of a sum. Goroutines share it.
 type sumUnits struct {
 	read     *filter.Read
 	granules []*granule.Granule
 	cold     []*catalog.BucketState
-	next     atomic.Int64 // granules and buckets that were taken
+	next     atomic.Int64 // number of granules and buckets taken so far
 }
 
 // sumSome sums granules until none is left, then cold buckets.
@@ -200,7 +199,6 @@ func (a *aggregator) sumSome(ctx context.Context, c *filter.Chooser, work *sumUn
 	}
 }
 
-// sumGranule sums the rows of a granule.
 func (a *aggregator) sumGranule(ctx context.Context, c *filter.Chooser, r *filter.Read, g *granule.Granule) error {
 	a.source.Yield("read/granule")
 	if err := cmp.Or(ctx.Err(), r.Use.Err()); err != nil {

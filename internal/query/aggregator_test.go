@@ -37,7 +37,7 @@ func typesOfJobs(table *testTable, time int64) {
 	}
 }
 
-// sumsOf returns the sums of an answer by list. The lists of a list are its text.
+// sumsOf returns an answer's sums by list. The lists of a list are its text.
 func sumsOf(g *Groups) map[string]int64 {
 	out := map[string]int64{}
 	for i, code := range g.Columns[0].Codes {

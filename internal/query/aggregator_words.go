@@ -7,9 +7,9 @@ import (
 	"github.com/granarydb/granary/schema"
 )
 
-// load determines on what a column's words depend in the current rows, and decodes the words
-// of headers and rows into codes of the query. Columns of the header share their ordinals: the
-// first such column sets header, and a column with other ordinals is decoded by row.
+// load determines what a column's words depend on in the current rows, and decodes the words of headers
+// and rows into codes of the query. Columns of the header share their ordinals: the first such column
+// sets header, and a column with other ordinals is decoded by row.
 func (a *aggregator) load(by *byColumn, s *filter.Selection, header **encoding.Words) error {
 	by.nulls, by.null = nil, false
 	if by.series {
@@ -58,7 +58,7 @@ func (a *aggregator) translate(by *byColumn, column *encoding.Column, gen *granu
 		dict := column.Dict()
 		return a.translateCodes(by, gen, dict.Len(), func(code uint32) (uint32, error) { return a.intern(dict.Value(code)) })
 	}
-	for i, word := range by.words { // plain: the words are only meaningful in this part
+	for i, word := range by.words { // plain words are only valid in this part
 		if word == 0 {
 			continue
 		}
@@ -100,8 +100,7 @@ func (a *aggregator) translateCodes(by *byColumn, gen *granule.Generation, codes
 	return nil
 }
 
-// known returns the cache from codes of a generation, up to most, to codes of the query plus
-// 1.
+// known returns the cache that maps codes of a generation, up to most, to codes of the query plus 1.
 func (a *aggregator) known(by *byColumn, gen *granule.Generation, most int) ([]uint32, error) {
 	known := by.codes[gen]
 	if len(known) <= most {
@@ -118,7 +117,7 @@ func (a *aggregator) known(by *byColumn, gen *granule.Generation, most int) ([]u
 	return known, nil
 }
 
-// label returns the query's code of a series' value in a column, or 0 if it has none.
+// label returns the query's code of a series' value in a column, or 0 if the series has no value.
 func (a *aggregator) label(by *byColumn, series uint32) (uint32, error) {
 	gen := a.gens[a.gen]
 	known, err := a.known(by, gen, int(series))

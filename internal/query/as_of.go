@@ -9,48 +9,46 @@ import (
 	"github.com/granarydb/granary/internal/query/filter"
 )
 
-// AsOf is a column to group by whose values only the caller knows: the state of something at
-// the time of each row. Databases call it an as-of join.
+// AsOf is a column to group by. Its values come from the caller: the state of something at each row's
+// time. Databases call this an as-of join.
 type AsOf struct {
 	// Time names a fixed Int64 column without nulls. Its values are not rounded.
 	Time string
-	// Of names the concrete columns that identify the subject of a row. None is a list column.
+	// Of names the concrete columns that identify a row's subject. A list column is not allowed.
 	Of []string
-	// New returns a finder for one goroutine. A query may use several finders at the same
-	// time; their group numbers must mean the same. The finder calls take before it allocates
-	// memory, which counts against AggregateOptions.MaxBytes. It must return an error of take.
+	// New returns a finder for one goroutine. A query may use several finders concurrently. Their group
+	// numbers must mean the same. The finder calls take before it allocates memory that counts against
+	// AggregateOptions.MaxBytes. It must return an error from take.
 	New func(take func(bytes int64) error) CaseFinder
 }
 
-// CaseFinder finds the groups of rows for an AsOf. Its results must depend on its arguments
-// alone: it is called about once for each distinct combination, not for each row. Its errors
-// end the query. It belongs to one goroutine.
+// CaseFinder finds the groups of rows for an AsOf. Its results may depend only on its arguments, because
+// it is called about once for each distinct combination, not for each row. Its errors end the query. It
+// belongs to one goroutine.
 type CaseFinder interface {
-	// Subject returns the subject of rows that have a value in a column of AsOf.Of, given by
-	// its index. The subject of a row is 0 at first, and is passed through Subject for each of
-	// the columns in order. Small subjects, counted from 0, are cheapest. The greatest is
-	// MaxSubject.
+	// Subject returns the subject of rows with value v in column AsOf.Of[column]. A row's subject is 0 at
+	// first, and passes through Subject for each column in order. Small subjects, counted from 0, are
+	// cheapest. The greatest is MaxSubject.
 	Subject(subject uint32, column int, v Cell) (uint32, error)
-	// Groups sets groups[i] to the group of rows of the subject at times[i]. The times ascend.
-	// Small group numbers, counted from 0, are cheapest.
+	// Groups sets groups[i] to the group of the subject's rows at times[i]. The times ascend. Small group
+	// numbers, counted from 0, are cheapest.
 	Groups(subject uint32, times []int64, groups []uint32) error
 }
 
 // MaxSubject is the greatest subject that a CaseFinder may return.
 const MaxSubject = 1<<30 - 1
 
-// Cell is the value of a row in a column.
+// Cell is a row's value in a column of AsOf.Of.
 type Cell struct {
 	// Null reports that the row has no value.
 	Null bool
-	// Word is the value of a fixed type. encoding.ToInt64 and similar functions convert it.
+	// Word is a fixed type's value. encoding.ToInt64 and similar functions convert it.
 	Word uint64
-	// Bytes is the text of a String or the 16 bytes of a UUID. They must not be changed.
+	// Bytes is the text of a String or the 16 bytes of a UUID. It must not be changed.
 	Bytes []byte
 }
 
-// asOf finds the groups of rows for one goroutine, and writes them as the words of a column to
-// group by.
+// asOf finds the groups of rows for one goroutine, and writes them as words of a column to group by.
 type asOf struct {
 	opts   *AsOf
 	finder CaseFinder
@@ -161,8 +159,7 @@ func fill(words []uint64, word uint64) {
 	}
 }
 
-// addFirst passes the common subject of all rows through the first column in which rows
-// differ.
+// addFirst passes the common subject of all rows through the first column in which the rows differ.
 func (as *asOf) addFirst(a *aggregator, column int, subject uint32, subjects []uint64, lo int) error {
 	c := as.from[column]
 	if c.how == ofRow && c.nulls == nil {
@@ -175,7 +172,7 @@ func (as *asOf) addFirst(a *aggregator, column int, subject uint32, subjects []u
 	return as.addColumn(a, column, subjects, lo, 0, false)
 }
 
-// addDense is addFirst for words without nulls in a dense span.
+// addDense is addFirst for words in a dense span without nulls.
 func (as *asOf) addDense(column int, subject uint32, words []uint64, first, span uint64, subjects []uint64) error {
 	as.ofWord = append(as.ofWord[:0], make([]uint32, span)...) // subjects plus 1
 	for row, word := range words {
@@ -192,8 +189,8 @@ func (as *asOf) addDense(column int, subject uint32, words []uint64, first, span
 	return nil
 }
 
-// addColumn passes the subjects of rows through a column. All rows have the given word, unless
-// the column has words by header or by row.
+// addColumn passes the subjects of rows through a column. All rows have the word `word`, unless the
+// column has words by header or by row.
 func (as *asOf) addColumn(a *aggregator, column int, subjects []uint64, lo int, word uint64, null bool) error {
 	c := as.from[column]
 	var from, to, last uint64 // of the row before
@@ -217,8 +214,7 @@ func (as *asOf) addColumn(a *aggregator, column int, subjects []uint64, lo int, 
 	return nil
 }
 
-// subject returns the subject that follows from a subject and a column's word. It caches
-// results.
+// subject returns the subject after a column's word. It caches results.
 func (as *asOf) subject(column int, subject uint32, word uint64, null bool) (uint32, error) {
 	m := &as.memos[column]
 	key := subjectKey(subject, null)

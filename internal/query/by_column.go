@@ -9,20 +9,20 @@ import (
 	"github.com/granarydb/granary/schema"
 )
 
-// keyWidth is the number of bytes of a By column in a key: a word, and whether it is null.
+// keyWidth is the bytes that a By column takes in a key: a word, and whether it is null.
 const keyWidth = 9
 
-// byColumn is one column to group by, and the source of its words in the current rows.
+// byColumn is a column to group by, and the source of its words in the current rows.
 type byColumn struct {
 	schema.Concrete
 	typ    encoding.Type
 	series bool
 	exact  bool                             // never rounded
-	codes  map[*granule.Generation][]uint32 // codes of the query plus 1 by code of a generation; nil: none yet
+	codes  map[*granule.Generation][]uint32 // codes of the query plus 1, by code of a generation; nil: none yet
 
 	how   wordsOf
-	word  uint64   // of ofAll
-	null  bool     // of ofAll
+	word  uint64   // if how is ofAll
+	null  bool     // if how is ofAll
 	words []uint64 // by ordinal or by row; codes of the query for coded types
 	nulls []bool   // by row, for fixed types; nil if no row is null
 }
@@ -42,12 +42,12 @@ func (c *byColumn) fork() *byColumn {
 	return &byColumn{Concrete: c.Concrete, typ: c.typ, series: c.series, exact: c.exact, how: c.how}
 }
 
-// queryDicts are the dictionaries of a query. Each is created on first use, since most queries
-// need none. It is safe for concurrent use.
+// queryDicts are a query's dictionaries. Each is created on first use, because most queries need none. It
+// is safe for concurrent use.
 type queryDicts struct {
 	seed          uint64
 	made, madeToo sync.Once
-	ofText        *dict.Values // strings, and ids that are not coded
+	ofText        *dict.Values // strings, and uncoded ids
 	ofLists       *dict.Lists
 }
 

@@ -11,27 +11,26 @@ import (
 	"github.com/granarydb/granary/txn"
 )
 
-// GranuleInfo describes a granule: all rows with Lower <= key < Upper. It is a copy that the
-// receiver owns. The names of its JSON fields are stable.
+// GranuleInfo describes a granule: all rows with Lower <= key < Upper. It is a copy that the caller owns.
+// The names of its JSON fields are stable.
 type GranuleInfo struct {
 	Lower      Bound      `json:"lower"`
 	Upper      Bound      `json:"upper"`
 	Rows       int        `json:"rows"`
-	Bytes      int        `json:"bytes"` // heap bytes; of a part that a split divided, its share
+	Bytes      int        `json:"bytes"` // heap bytes, with a share of parts that a split divided
 	FreshParts int        `json:"fresh_parts"`
 	Parts      []PartInfo `json:"parts"` // the base part, if any, then fresh parts, oldest first
 }
 
 // Bound is a readable bound of a granule.
 type Bound struct {
-	// Key is the bytes of the bound in hex, which sort like the bytes. Empty means no bound.
+	// Key is the bound in hex, which sorts like its bytes. Empty means no bound.
 	Key string `json:"key"`
-	// Values is the decoded key, one value an element, in key order: the start of the time
-	// bucket, then `name="value"`, `name=12`, `name=null`, or `name=#7` for a list with code
-	// 7. Missing labels are omitted. A bound can be a prefix of a key: "…" marks a truncated
-	// value or name, and a truncated number is shown as bytes. Without a bound the value is
-	// "-inf" or "+inf". The keys of a bucket end where a bucket that begins a nanosecond later
-	// would begin.
+	// Values is the decoded key, a value for each element, in key order: the time bucket's start, then
+	// `name="value"`, `name=12`, `name=null`, or `name=#7` for a list with code 7. Missing labels are
+	// omitted. A bound can be a prefix of a key: "…" marks a truncated value or name, and a truncated
+	// number is shown as bytes. Without a bound the value is "-inf" or "+inf". The keys of a bucket end
+	// where a bucket that begins a nanosecond later would begin.
 	Values []string `json:"values"`
 }
 
@@ -40,20 +39,19 @@ func (b Bound) String() string { return strings.Join(b.Values, " ") }
 
 // PartInfo describes the rows of a part that are in a granule.
 type PartInfo struct {
-	// Base reports that a rewrite made the part. Otherwise it is fresh: as inserted.
+	// Base reports that a rewrite made the part. Otherwise it is fresh, as inserted.
 	Base bool `json:"base"`
-	// Begin and Commit are the ids of the transaction that inserted the rows. A base part can
-	// have rows of several transactions: these are then the lowest begin id and the highest
-	// commit id.
+	// Begin and Commit are the ids of the transaction that inserted the rows. A base part can have rows
+	// of several transactions. Begin is then their lowest begin id, and Commit their highest commit id.
 	Begin  txn.ID `json:"begin"`
 	Commit txn.ID `json:"commit"`
 	// Lo and Hi bound the rows [Lo, Hi) of the part that are in the granule. They are [0,
 	// PartRows) unless a split divided the part.
 	Lo int `json:"lo"`
 	Hi int `json:"hi"`
-	// Series is the number of distinct series of those rows.
+	// Series is the number of distinct series in rows [Lo, Hi).
 	Series int `json:"series"`
-	// Bytes is those rows' share of PartBytes.
+	// Bytes is the share of PartBytes for rows [Lo, Hi).
 	Bytes int `json:"bytes"`
 
 	// The fields below describe the whole part. Its other rows are in other granules.
@@ -126,8 +124,8 @@ func describeSection(s *schema.Schema, section granule.Section) PartInfo {
 	return info
 }
 
-// countRuns returns the number of runs of equal words in rows [lo, hi). Rows are sorted by
-// series, so for series codes this is the number of distinct series.
+// countRuns returns the number of runs of equal words in rows [lo, hi). For series codes this is the
+// number of distinct series, because rows are sorted by series.
 func countRuns(words *encoding.Words, lo, hi int) (runs int) {
 	cursor := words.Cursor()
 	var last uint64
@@ -153,7 +151,7 @@ func countNulls(c *encoding.Column) (nulls int) {
 	return nulls
 }
 
-// BoundOf describes a bound. none is the value of an empty one.
+// BoundOf describes a bound. none is the value for an empty bound.
 func BoundOf(s *schema.Schema, key, none string) Bound {
 	if key == "" {
 		return Bound{Values: []string{none}}

@@ -7,16 +7,15 @@ import (
 	"github.com/zeebo/xxh3"
 )
 
-// groupIndex numbers the groups of a query from 0 by their keys. All keys of a query have the
-// same length, so they are stored end to end without an allocation each.
+// groupIndex numbers the groups of a query from 0 by their keys. The keys are stored end to end without
+// an allocation each, because all keys of a query have the same length.
 type groupIndex struct {
-	seed  uint64 // seed of the hash, so that chosen labels cannot be made to collide
+	seed  uint64 // seed of the hash, because chosen labels must not collide
 	width int    // bytes of a key
 	n     int    // number of groups
 	keys  []byte
-	// slots is an open hash table. Its length is a power of two, and at most half of it is
-	// used. A slot has the group's number plus 1, or 0 if it is free. From its length to its
-	// capacity all is 0.
+	// slots is an open hash table. Its length is a power of two, and at most half of it is used. A slot
+	// has the group's number plus 1, or 0 if it is free. Slots beyond the length are 0.
 	slots []int32
 }
 
@@ -36,7 +35,7 @@ func (x *groupIndex) done() {
 	x.n, x.keys = 0, x.keys[:0]
 }
 
-// key returns the key of a group. It is valid until the next add.
+// key returns a group's key. It is valid until the next add.
 func (x *groupIndex) key(group int) []byte { return x.keys[group*x.width:][:x.width] }
 
 // find returns the group that has a key.
@@ -45,7 +44,7 @@ func (x *groupIndex) find(key []byte) (group int32, ok bool) {
 	return group, group >= 0
 }
 
-// add adds a group and returns its number. No group may have the key already.
+// add adds a group and returns its number. The key must be new.
 func (x *groupIndex) add(key []byte) int32 {
 	if 2*x.n >= len(x.slots) {
 		x.grow()
@@ -57,7 +56,7 @@ func (x *groupIndex) add(key []byte) int32 {
 	return int32(x.n - 1)
 }
 
-// slot returns the slot of a key, or the free slot for it.
+// slot returns a key's slot, or a free slot for it.
 func (x *groupIndex) slot(key []byte) int {
 	most := len(x.slots) - 1
 	for i := int(xxh3.HashSeed(key, x.seed)) & most; ; i = (i + 1) & most {

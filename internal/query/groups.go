@@ -16,23 +16,23 @@ import (
 // Groups is the answer of an Aggregate. Each slice has one element per group, in the order of
 // AggregateOptions.OrderBy, or in no particular order without it. The caller owns it.
 type Groups struct {
-	// Columns has the values that make the groups, in the order of By. A column without a
-	// name, of Uint64s, follows for the groups of AggregateOptions.AsOf.
+	// Columns has the values of the By columns, in their order. With AggregateOptions.AsOf, a
+	// Uint64 column without a name follows.
 	Columns []GroupColumn
-	// Aggregates has the values of AggregateOptions.Aggregates, in their order. The names are
-	// those of Aggregate.String.
+	// Aggregates has the values of AggregateOptions.Aggregates, in their order, named by
+	// Aggregate.String.
 	Aggregates []GroupColumn
-	// Sums has the sum of each group. It wraps around as int64 does. It is nil with
+	// Sums has the sum of each group. It wraps around on overflow. It is nil with
 	// AggregateOptions.Aggregates.
 	Sums []int64
 	// Counts has the number of rows of each group. It is nil with AggregateOptions.NoCounts.
 	Counts []int64
 }
 
-// GroupColumn is one column of Groups. A list column has no Values: it has Codes, whose
-// elements Lists returns, and each distinct list has one code. Any other column has only
-// Values. Lists keeps the dictionaries of its generations alive, even after the store has
-// dropped them; they then count in no memory budget.
+// GroupColumn is a column of Groups. A list column has Codes instead of Values: each distinct list has
+// one code, and Lists returns its elements. Any other column has only Values. Lists keeps the
+// dictionaries of its generations alive, even after the store has dropped them. They then count in no
+// memory budget.
 type GroupColumn struct {
 	Name   string
 	Values encoding.Vector
@@ -40,8 +40,8 @@ type GroupColumn struct {
 	Lists  dict.ListView
 }
 
-// Column returns the column with the given name, or nil if there is none: of Columns, or else
-// of Aggregates, such as "max(value)".
+// Column returns the column called name, first from Columns, then from Aggregates ("max(value)"). It
+// returns nil if there is none.
 func (g *Groups) Column(name string) *GroupColumn {
 	for _, columns := range [][]GroupColumn{g.Columns, g.Aggregates} {
 		for i := range columns {
@@ -58,8 +58,8 @@ func (g *Groups) Column(name string) *GroupColumn {
 type RecordOptions struct {
 	// Memory allocates the record; nil means the Go allocator.
 	Memory memory.Allocator
-	// Form is the layout of repeated values in the record. Groups are in any order, so Native
-	// is Dictionary. An unknown form is ErrQuery.
+	// Form is the layout of repeated values in the record. Native is the same as Dictionary, because
+	// groups are in any order. An unknown form is ErrQuery.
 	Form arrowconv.Form
 	// Timestamps names the columns of type Int64 that become Arrow timestamps, as in
 	// ScanOptions. Other names are ignored.
@@ -69,15 +69,14 @@ type RecordOptions struct {
 	Elements func(dst []string, id uuid.UUID, record []byte) []string
 }
 
-// Record returns the groups as an Arrow record, one row per group in their order. The columns
-// are those of By, then Aggregates or else "sum", then "count" unless Counts is nil. Strings,
-// UUIDs and lists are dictionaries, unless the form is Plain. The record shares no memory with
-// the groups, and the caller releases it.
+// Record returns the groups as an Arrow record, one row per group in their order. The columns are By,
+// then Aggregates or else "sum", then "count" unless Counts is nil. Strings, UUIDs and lists are
+// dictionaries, unless the form is Plain. The record shares no memory with the groups, and the caller
+// releases it.
 //
-// It costs about 150 ns for each distinct list of 20 elements, less if the answer has most of
-// the lists of the dictionary in their order, and 1 to 50 ns for any other value. The errors
-// are ErrQuery, and arrowconv.ErrBuild for limits of Arrow (2 GiB of strings, or 2^31 elements
-// of lists).
+// It costs about 150 ns for each distinct list of 20 elements, less if the answer has most lists of the
+// dictionary in order, and 1 to 50 ns for any other value. The errors are ErrQuery, and
+// arrowconv.ErrBuild for limits of Arrow (2 GiB of strings, or 2^31 elements of lists).
 func (g *Groups) Record(opts RecordOptions) (arrow.Record, error) {
 	if !opts.Form.Known() {
 		return nil, fmt.Errorf("%w: %v", filter.ErrQuery, opts.Form)

@@ -10,10 +10,10 @@ import (
 	"github.com/granarydb/granary/internal/query/order"
 )
 
-// groupOrder is an order of the groups of an answer: of their numbers.
+// groupOrder compares groups by their numbers: by its first function, then by the second, and so on.
 type groupOrder []func(x, y int32) int
 
-// checkOrder returns ErrQuery unless the groups have the columns of an order.
+// checkOrder returns ErrQuery unless the groups have an order's columns.
 func (a *aggregator) checkOrder(by []order.By, limit int) error {
 	if limit < 0 || limit > 0 && len(by) == 0 {
 		return fmt.Errorf("%w: limit %d: want at least 0, and an order of the groups", filter.ErrQuery, limit)
@@ -39,7 +39,7 @@ func (a *aggregator) checkOrder(by []order.By, limit int) error {
 	return nil
 }
 
-// find returns the column that has a name in Record, or nil.
+// find returns the column with the name that Record gives it, or nil.
 func (g *Groups) find(name string) *GroupColumn {
 	switch c := g.Column(name); {
 	case c != nil:
@@ -52,8 +52,8 @@ func (g *Groups) find(name string) *GroupColumn {
 	return nil
 }
 
-// first keeps the first groups of an order, at most limit of them, or all if it is 0. Groups
-// that are equal in it are in the order of their columns, lists by their ids.
+// first keeps the first limit groups of an order, or all if limit is 0. Groups that are equal in the
+// order are ordered by their columns, lists by their ids.
 func (g *Groups) first(by []order.By, limit int, memory *queryMemory) error {
 	var columns groupOrder
 	for _, o := range by {
@@ -107,7 +107,7 @@ func (o groupOrder) compare(x, y *int32) int {
 	return 0
 }
 
-// order returns the order of groups by the column, nulls first, or all reversed.
+// order returns the order of groups by the column, nulls first. If descending is true, it is reversed.
 func (c *GroupColumn) order(descending bool) func(x, y int32) int {
 	v, values := &c.Values, c.valueOrder()
 	return func(x, y int32) int {

@@ -13,11 +13,10 @@ import (
 	"github.com/granarydb/granary/internal/query/filter"
 )
 
-// HistoryScan reads intervals from a view of a history as Arrow records: all in a range of
-// time (Range), those at one instant (Slice), or those at several instants (Sample, Pixels).
-// All fields but View are optional.
+// HistoryScan reads intervals from a view of a history as Arrow records: in a range of time (Range), at
+// an instant (Slice), or at several instants (Sample, Pixels). All fields except View are optional.
 //
-// A row is one whole interval of one attribute. Both ends are inclusive:
+// A row is a whole interval of an attribute. Both ends are inclusive:
 //
 //	attribute_id   uint32   the attribute
 //	attribute      string   its path, as history.PathText has it: Threads/4297/Status
@@ -27,29 +26,27 @@ import (
 //	value_bool, value_int, value_float, value_string, value_bytes
 //	                        the value, in the column of its kind; the others are null
 //
-// An empty string and empty bytes are values, not nulls. The schema depends only on Columns
-// and Form (arrowconv.NewIntervalSchema lists the Arrow types). Rows of an attribute are
-// adjacent and in time order.
+// An empty string and empty bytes are values, not nulls. The schema depends only on Columns and Form
+// (arrowconv.NewIntervalSchema lists the Arrow types). Rows of an attribute are adjacent and in time
+// order.
 //
-// A record has at most 32,768 rows, and ends with the row that brings its paths and texts to
-// 32 MB. The receiver of a record releases it, best before it asks for the next: its memory is
-// then reused, including the memory of strings that Arrow returned from it. Records may
-// outlive the scan, the view and the store.
+// A record has at most 32,768 rows, and ends with the row that brings its paths and texts to 32 MB. The
+// caller releases each record, best before it asks for the next, because the scan then reuses the memory.
+// That includes the memory of strings that Arrow returned. Records may outlive the scan, the view and the
+// store.
 //
-// A sequence ends after its first error. The errors are ErrQuery for invalid fields, those of
-// the methods, that of ctx, and arrowconv.ErrBuild for a path of 2 GiB. ctx is checked every
-// 4,096 intervals, and once all of a slice has been looked up. A HistoryScan may be copied,
-// and is safe for concurrent use.
+// A sequence ends after its first error. The errors are ErrQuery for invalid fields, those of the
+// methods, that of ctx, and arrowconv.ErrBuild for a path of 2 GiB. ctx is checked every 4,096 intervals,
+// and after a slice is looked up. A HistoryScan may be copied, and is safe for concurrent use.
 //
-// A record costs 30 to 80 ns per interval with all columns, and 50 to 100 ns for each path
-// that occurs in it. The cost of finding the intervals is that of View.Range, Slice and Sample
-// (go test -bench HistoryScan). The scan holds memory for a few records, and that of a
-// View.Slice.
+// A record costs 30 to 80 ns per interval with all columns, and 50 to 100 ns for each path that occurs in
+// it. The cost of finding the intervals is that of View.Range, Slice and Sample (go test -bench
+// HistoryScan). The scan holds memory for a few records, and the memory of a View.Slice.
 type HistoryScan struct {
 	// View is the result of Snapshot.History, or of a standalone history.History.
 	View *history.View
-	// Attributes selects the attributes, in the order of the rows. nil means all, by id; an
-	// empty list means none. An unknown one is history.ErrAttribute.
+	// Attributes selects the attributes, in the order of the rows. nil means all, by id; an empty list
+	// means none. An unknown attribute is history.ErrAttribute.
 	Attributes []history.Attribute
 	// Columns names the columns, in their order. nil means all. An unknown or repeated name is
 	// ErrQuery. With many attributes, paths cost most.
@@ -58,10 +55,10 @@ type HistoryScan struct {
 	NoNulls bool
 	// Resolution applies to Range. See history.RangeOptions.
 	Resolution int64
-	// Limit is the greatest number of rows. 0 means no limit. A negative one is ErrQuery.
+	// Limit is the greatest number of rows. 0 means no limit. A negative limit is ErrQuery.
 	Limit int
-	// Memory allocates the records. nil means the Go allocator. Until the scan ends, it keeps
-	// the memory of released records for the records that follow.
+	// Memory allocates the records. nil means the Go allocator. The scan reuses the memory of released
+	// records until it ends.
 	Memory memory.Allocator
 	// Form is the layout of repeated values in the records. An unknown form is ErrQuery. In
 	// Native, attribute_id and attribute are run-end encoded.
@@ -79,16 +76,15 @@ func (q HistoryScan) Schema() (*arrow.Schema, error) {
 }
 
 // Range yields the intervals that overlap [from, to]; both ends are inclusive. The errors are
-// history.ErrOutside for a bound outside of the view, which is from View.Start to View.End, and
-// history.ErrQuery if from is after to or Resolution is negative.
+// history.ErrOutside for a bound outside [View.Start, View.End], and history.ErrQuery if from is after to
+// or Resolution is negative.
 func (q HistoryScan) Range(ctx context.Context, from, to int64) iter.Seq2[arrow.Record, error] {
 	return q.records(ctx, func() iter.Seq2[*history.Columns, error] {
 		return q.View.RangeColumns(q.Attributes, from, to, q.Resolution, pieceRows)
 	})
 }
 
-// Slice yields the interval of each attribute at t. The error is history.ErrOutside for a t
-// outside of the view.
+// Slice yields each attribute's interval at t. The error is history.ErrOutside if t is outside the view.
 func (q HistoryScan) Slice(ctx context.Context, t int64) iter.Seq2[arrow.Record, error] {
 	return q.records(ctx, func() iter.Seq2[*history.Columns, error] {
 		return q.View.SliceColumns(t, q.Attributes, pieceRows)
@@ -96,15 +92,15 @@ func (q HistoryScan) Slice(ctx context.Context, t int64) iter.Seq2[arrow.Record,
 }
 
 // Sample yields the intervals that contain one of the times, each interval once. The error is
-// history.ErrOutside for a time outside of the view. Times may be in any order. They must not be
-// changed during the scan.
+// history.ErrOutside for a time outside the view. Times may be in any order. They must not be changed
+// during the scan.
 func (q HistoryScan) Sample(ctx context.Context, times []int64) iter.Seq2[arrow.Record, error] {
 	return q.records(ctx, func() iter.Seq2[*history.Columns, error] {
 		return q.View.SampleColumns(q.Attributes, times, pieceRows)
 	})
 }
 
-// Pixels is Sample at evenly spaced instants from from to to, one for each pixel column of a
+// Pixels is Sample at `pixels` evenly spaced instants in [from, to], one for each pixel column of a
 // picture. The errors are those of history.View.Pixels.
 func (q HistoryScan) Pixels(ctx context.Context, from, to int64, pixels int) iter.Seq2[arrow.Record, error] {
 	return q.records(ctx, func() iter.Seq2[*history.Columns, error] {
@@ -160,7 +156,7 @@ func (q HistoryScan) scan(ctx context.Context, read func() iter.Seq2[*history.Co
 			break
 		}
 	}
-	if out.Rows() > 0 { // empty if the receiver stopped: it got all rows
+	if out.Rows() > 0 { // empty if the receiver stopped, because it got all rows
 		yield(out.Record())
 	}
 	return nil
@@ -169,17 +165,17 @@ func (q HistoryScan) scan(ctx context.Context, read func() iter.Seq2[*history.Co
 // intervalScan is a scan in progress.
 type intervalScan struct {
 	out     *arrowconv.IntervalBuilder
-	limit   int // 0: none
+	limit   int // 0: no limit
 	seen    int
 	noNulls bool
 	yield   func(arrow.Record) bool
-	stopped bool // the receiver has enough
+	stopped bool // the receiver stopped
 
 	attributes []uint32
 	kinds      []uint8
 }
 
-// stateKinds has the names of the kinds of values by number.
+// stateKinds has the names of the value kinds by number.
 var stateKinds = func() (names []string) {
 	for kind := history.KindNull; kind <= history.KindBytes; kind++ {
 		names = append(names, kind.String())
@@ -187,7 +183,7 @@ var stateKinds = func() (names []string) {
 	return names
 }()
 
-// add adds columns, which it may change, and yields the records that are full.
+// add adds columns, which it may change, and yields full records.
 func (s *intervalScan) add(columns *history.Columns) error {
 	if s.noNulls {
 		dropNulls(columns)

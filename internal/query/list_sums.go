@@ -9,7 +9,7 @@ import (
 	"github.com/granarydb/granary/internal/query/filter"
 )
 
-// tally is the sum and the number of the rows of a group.
+// tally is the sum and the number of a group's rows.
 type tally struct{ sum, count int64 }
 
 const tallySize = 16
@@ -19,28 +19,27 @@ func (t *tally) add(from tally) {
 	t.count += from.count
 }
 
-// listSums has a cell for each list of a dictionary, by code. It is a hash table while few of
-// the lists have rows, and then an array. Rows come sorted by code, so access to the array is
-// mostly sequential.
+// listSums has a cell for each list of a dictionary, by code. It is a hash table while few lists have
+// rows, and then an array. Access to the array is mostly sequential, because rows come sorted by code.
 type listSums struct {
 	cells []tally
 	clean bool     // all cells are zero
-	codes []uint32 // of a hash table: code+1 by slot, 0 if free; nil of an array
-	used  int      // number of lists with rows, including those that only drops: see len
-	shift uint8    // of a hash to its slot
+	codes []uint32 // in a hash table: code+1 by slot, 0 if free; nil in an array
+	used  int      // number of lists with rows, including lists that only drops (len)
+	shift uint8    // from a hash to its slot
 	most  int      // greatest code
-	only  []uint64 // of an array: bits of the lists that were not dropped; nil: none were dropped
+	only  []uint64 // in an array: bits of lists that were not dropped; nil if none was
 }
 
 const (
 	checkEvery = 1 << 16 // cells between checks for cancellation: about a millisecond
 	firstCells = 1 << 4
-	// arrayFrom is the share of the lists, as a divisor, from which on an array replaces the
-	// hash table. From a quarter on, the table would take more memory than the array.
+	// arrayFrom is the share of lists, as a divisor, at which an array replaces the hash table. From a
+	// quarter on, the table would take more memory than the array.
 	arrayFrom = 16
-	// arrayRows is the share of the lists, as a divisor, that rows added together must reach
-	// for an array at once. A row is decoded into 16 bytes, so the array is at most a few
-	// times as large as the decoded rows, whatever lists they have.
+	// arrayRows is the share of lists, as a divisor, that rows added together must reach to start with an
+	// array. A row is decoded into 16 bytes, so the array is at most a few times as large as the decoded
+	// rows, whatever lists they have.
 	arrayRows = 8
 )
 
@@ -50,8 +49,8 @@ var (
 	tables [32]sync.Pool // of *listSums with a hash table, by the bit length of its size
 )
 
-// newListSums returns sums for a dictionary whose greatest code is most. lists is an estimate
-// of the lists that will have rows. It decides the initial form and room.
+// newListSums returns sums for a dictionary whose greatest code is most. lists estimates how many lists
+// get rows. It decides the initial form and size.
 func newListSums(most, lists int) *listSums {
 	s := &listSums{most: most}
 	if lists >= firstCells && lists > most/arrayRows {
@@ -62,11 +61,11 @@ func newListSums(most, lists int) *listSums {
 	return s
 }
 
-// bytes returns the bytes that the cells count for. The spare capacity of a pooled array does
-// not count against the query.
+// bytes returns the bytes that count against the query. The spare capacity of a pooled array does not
+// count.
 func (s *listSums) bytes() int64 { return int64(tallySize*len(s.cells) + 4*len(s.codes)) }
 
-// add sums rows by their codes. values is nil, or has a word per row.
+// add sums rows by their codes. values is nil, or has a word for each row.
 func (s *listSums) add(codes, values []uint64, memory *queryMemory) error {
 	for s.codes != nil {
 		n := s.addHashed(codes, values)
@@ -84,8 +83,8 @@ func (s *listSums) add(codes, values []uint64, memory *queryMemory) error {
 	return nil
 }
 
-// addArray adds rows to the array. First occurrences are counted without a branch, because
-// they are unpredictable.
+// addArray adds rows to the array. First occurrences are counted without a branch, because they are
+// unpredictable.
 func (s *listSums) addArray(codes, values []uint64) {
 	first := uint64(0)
 	if values == nil {
@@ -106,8 +105,7 @@ func (s *listSums) addArray(codes, values []uint64) {
 	s.used += int(first)
 }
 
-// addHashed adds rows to the hash table until it is half full. It returns the number of added
-// rows.
+// addHashed adds rows to the hash table until it is half full, and returns the number of added rows.
 func (s *listSums) addHashed(codes, values []uint64) int {
 	for i, code := range codes {
 		slot := s.slot(uint32(code))
@@ -127,7 +125,7 @@ func (s *listSums) addHashed(codes, values []uint64) int {
 	return len(codes)
 }
 
-// slot returns the slot of a code, or the free slot for it.
+// slot returns a code's slot, or a free slot for it.
 func (s *listSums) slot(code uint32) int {
 	i := int(code * 0x9e3779b9 >> s.shift)
 	for s.codes[i] != 0 && s.codes[i] != code+1 {
@@ -193,10 +191,10 @@ func takeCells(n int) []tally {
 	return make([]tally, n)
 }
 
-// moveTo appends the sums of the lists that have rows, in code order if s is an array. The
-// slices must have capacity for them and one more element; counts may be nil. The cells are
-// zero afterwards, except for the codes of a hash table, and unless lists were dropped:
-// clearing the cells in a second pass takes a tenth of a query.
+// moveTo appends the sums of lists with rows, in code order if s is an array. The slices must have
+// capacity for them and one more element; counts may be nil. The cells are zero afterwards, except for
+// the codes of a hash table and after lists were dropped, because a second pass to clear them takes a
+// tenth of a query.
 func (s *listSums) moveTo(codes []uint32, sums, counts []int64, memory *queryMemory) ([]uint32, []int64, []int64, error) {
 	for lo := 0; lo < len(s.cells); lo += checkEvery {
 		if err := memory.check(); err != nil {
@@ -219,7 +217,7 @@ func (s *listSums) moveTo(codes []uint32, sums, counts []int64, memory *queryMem
 func (s *listSums) move(lo, hi int, codes []uint32, sums, counts []int64) (n int) {
 	sums = sums[:len(codes)]
 	if counts == nil {
-		counts = sums // sums are written after them
+		counts = sums // the sums overwrite the counts
 	}
 	counts = counts[:len(codes)]
 	if s.only != nil {
@@ -247,7 +245,7 @@ func (s *listSums) move(lo, hi int, codes []uint32, sums, counts []int64) (n int
 	return n
 }
 
-// code returns the code of the list in cell i.
+// code returns the list's code in cell i.
 func (s *listSums) code(i int) uint32 {
 	if s.codes == nil {
 		return uint32(i)
@@ -276,11 +274,11 @@ func (s *listSums) len() int {
 	return n
 }
 
-// placing puts a cell into another, whose count is 0 if it is new. Its sum is a place.
+// placing merges a cell into another cell, whose count is 0 if it is new. The cell's sum is a place.
 type placing func(into, cell *tally) error
 
-// merge adds the sums of from. to translates its codes; nil means that the codes are the same.
-// put is nil for sums that add up.
+// merge adds the sums of from. to translates its codes; nil means that the codes are the same. put is nil
+// if sums are added.
 func (s *listSums) merge(from *listSums, to func(code uint32) uint32, put placing, memory *queryMemory) error {
 	if put == nil && to == nil && s.codes == nil && from.codes == nil {
 		return s.mergeArray(from, memory)
@@ -314,8 +312,8 @@ func (s *listSums) merge(from *listSums, to func(code uint32) uint32, put placin
 	return nil
 }
 
-// mergeArray is merge for arrays of the same dictionary. The arrays can differ in length if
-// the dictionary grew meanwhile, but no row of the query has a list that was added later.
+// mergeArray is merge for arrays of the same dictionary. The arrays differ in length if the dictionary
+// grew meanwhile, but no row of the query has a list that was added later.
 func (s *listSums) mergeArray(from *listSums, memory *queryMemory) error {
 	n := min(len(s.cells), len(from.cells))
 	cells, others := s.cells[:n], from.cells[:n]
@@ -333,8 +331,7 @@ func (s *listSums) mergeArray(from *listSums, memory *queryMemory) error {
 	return nil
 }
 
-// find returns the cell of a list, to which the caller adds rows. The hash table may become an
-// array.
+// find returns a list's cell. The caller adds rows to it. The hash table may become an array.
 func (s *listSums) find(code uint32, memory *queryMemory) (*tally, error) {
 	at := int(code)
 	for s.codes != nil {
@@ -358,8 +355,8 @@ func (s *listSums) find(code uint32, memory *queryMemory) (*tally, error) {
 	return &s.cells[at], nil
 }
 
-// place counts rows by their codes and sets the place of each, which is the sum of its cell. A
-// list without rows gets the next place.
+// place counts rows by their codes and sets each row's place, which is the sum of its cell. A list
+// without rows gets the next place.
 func (s *listSums) place(codes []uint64, places []int32, next *int, memory *queryMemory) error {
 	for i, code := range codes {
 		c, err := s.find(uint32(code), memory)
@@ -376,7 +373,7 @@ func (s *listSums) place(codes []uint64, places []int32, next *int, memory *quer
 	return nil
 }
 
-// done returns the memory to the pools.
+// done returns the cells to the pools.
 func (s *listSums) done() {
 	if !s.clean {
 		clear(s.cells)
@@ -424,8 +421,8 @@ func (s *listSums) present() iter.Seq2[int, *tally] {
 	}
 }
 
-// keepBits drops the sums of an array whose bit is not set. The cells keep their values and
-// are skipped from now on.
+// keepBits drops the sums of an array whose bits are not set. The cells keep their values and are skipped
+// from now on.
 func (s *listSums) keepBits(set []uint64) {
 	if s.only == nil {
 		s.only = set
@@ -436,8 +433,8 @@ func (s *listSums) keepBits(set []uint64) {
 	}
 }
 
-// kept yields the cells in [lo, hi) of an array that have rows and were not dropped. lo is a
-// multiple of 64; hi is one too, or the end.
+// kept yields the cells [lo, hi) of an array that have rows and were not dropped. lo is a multiple of 64,
+// and so is hi unless it is the end.
 func (s *listSums) kept(lo, hi int) iter.Seq2[int, *tally] {
 	return func(yield func(int, *tally) bool) {
 		for i, word := range s.only[lo/64 : (hi+63)/64] {

@@ -19,8 +19,8 @@ type measure struct {
 	cells []cell
 }
 
-// cell is the state of an aggregate for one group: the number of values, and for a sum of
-// integers 128 bits, for one of floats the sum and its error, for an extreme its word.
+// cell is an aggregate's state for one group: the number of values, and for a sum of integers 128 bits,
+// for one of floats the sum and its error, for an extreme its word.
 type cell struct {
 	count int64
 	a, b  uint64
@@ -70,8 +70,8 @@ func foldCount(cells []cell, groups []int32, _ []uint64) {
 
 func mergeCount(to, from *cell) { to.count += from.count }
 
-// foldInts adds signed integers to sums of 128 bits, a the lower half: what order they come in
-// and what a sum passes through then changes nothing.
+// foldInts adds signed integers to sums of 128 bits, with the lower half in a. A sum cannot overflow on
+// the way, because it has 128 bits, so the order of the rows changes nothing.
 func foldInts(cells []cell, groups []int32, words []uint64) {
 	words = words[:len(groups)]
 	for i, g := range groups {

@@ -7,15 +7,14 @@ import (
 	"sync/atomic"
 )
 
-// queryMemory accounts for the memory of a query over all of its goroutines, and reports its
-// cancellation.
+// queryMemory accounts for the memory of a query over all its goroutines, and reports its cancellation.
 type queryMemory struct {
 	ctx  context.Context
 	used atomic.Int64
 	most int64
 }
 
-// newQueryMemory returns an account of at most so many bytes, or without a limit at 0 or less.
+// newQueryMemory returns an account of at most `most` bytes, or without a limit if most is 0 or less.
 func newQueryMemory(ctx context.Context, most int64) *queryMemory {
 	if most <= 0 {
 		most = math.MaxInt64
@@ -23,10 +22,10 @@ func newQueryMemory(ctx context.Context, most int64) *queryMemory {
 	return &queryMemory{ctx: ctx, most: most}
 }
 
-// check returns the error of a cancelled query.
+// check returns a cancelled query's error.
 func (m *queryMemory) check() error { return m.ctx.Err() }
 
-// take accounts for bytes before they are allocated.
+// take accounts for bytes. The caller calls it before it allocates them.
 func (m *queryMemory) take(bytes int64) error {
 	if used := m.used.Add(bytes); used > m.most {
 		return fmt.Errorf("%w: stopped at %d bytes of %d", ErrQueryMemory, used, m.most)

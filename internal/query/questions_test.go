@@ -67,7 +67,7 @@ func valuesBy(names []string, step int64) (by []func(oracle.Row) any) {
 	return by
 }
 
-// cellOf returns the value of a group in a column.
+// cellOf returns a group's value in a column.
 func cellOf(c *GroupColumn, row int) any {
 	if c.Values.Type == encoding.UUIDList {
 		if c.Codes[row] == 0 {

@@ -18,10 +18,10 @@ import (
 	"github.com/granarydb/granary/schema"
 )
 
-// Limits on a record. recordRows bounds the rows, and recordCells the rows times columns, so
-// that wide tables do not make records of gigabytes. A record ends with the first piece of
-// pieceRows rows that brings its strings and lists to recordBytes: Arrow's offsets reach 2^31.
-// A decoded piece stays in the processor's caches.
+// Limits on a record. recordRows bounds the rows, and recordCells the rows times columns, because records
+// of wide tables would take gigabytes. A record ends with the first piece of pieceRows rows that brings
+// its strings and lists to recordBytes, because Arrow's offsets reach only 2^31. A decoded piece stays in
+// the processor's caches.
 const (
 	recordRows  = 32 << 10
 	recordCells = 4 << 20
@@ -31,51 +31,50 @@ const (
 
 // ScanOptions are the options of a Scan. The zero value returns all rows and columns.
 type ScanOptions struct {
-	// Columns names concrete columns, or families, which stand for all of their concrete
-	// columns. nil means all columns, in schema order.
+	// Columns names concrete columns. A family stands for all its concrete columns. nil means all
+	// columns, in schema order.
 	Columns []string
 	// Where selects the rows.
 	Where filter.Expr
-	// Buckets, if not nil, names the units (Table.Seal) whose rows are read, and no others; 0 is all rows of no
-	// unit. An id that the snapshot lacks is ErrUnit. Families then have the columns of these rows.
+	// Buckets, if not nil, selects the rows of the units with these ids (Table.Seal). The id 0 selects
+	// all rows that are in no unit. An id that the snapshot lacks is ErrUnit. Families then have the
+	// columns of these rows.
 	Buckets []uint64
-	// Ordered returns rows in order of time bucket (Options.BucketRows), and within a bucket
-	// in order of the sorting key. Without it rows come in any order, at less cost.
+	// Ordered returns rows by time bucket (Options.BucketRows), and within a bucket by sorting key.
+	// Without it rows come in any order, at less cost.
 	Ordered bool
-	// OrderBy, if not empty, returns the first Limit rows by its first column, then by the
-	// second, and so on. Rows that are equal in all of them come as with Ordered. The whole
-	// answer is chosen before the first record, whose columns are the same as without.
+	// OrderBy, if not empty, returns the first Limit rows by its first column, then by the second, and so
+	// on. Rows that are equal in all columns come as with Ordered. All rows are chosen before the first
+	// record. The records have the same columns as without it.
 	OrderBy []order.By
-	// Limit is the greatest number of rows to return. 0 means no limit. A negative one is
-	// ErrQuery. With OrderBy it is 1 to 65,536: only the first rows are kept in memory, with
-	// their values in the columns of the order. Other limits are ErrQuery.
+	// Limit bounds the number of rows. 0 means no limit. A negative limit is ErrQuery. With OrderBy it
+	// must be 1 to 65,536, because the first rows are kept in memory with their values in the order's
+	// columns. Other limits are ErrQuery.
 	Limit int
-	// MaxBytes, if above 0, bounds the bytes that OrderBy allocates: about 100 for each row,
-	// and the values in the columns of the order, and sometimes of the sorting key. Beyond it
-	// the error is ErrQueryMemory.
+	// MaxBytes, if above 0, bounds the bytes that OrderBy allocates: about 100 for each row, and the
+	// values in the columns of the order and sometimes of the sorting key. Beyond it the error is
+	// ErrQueryMemory.
 	MaxBytes int64
-	// Memory allocates the records. nil means the Go allocator. Until the scan ends, it keeps
-	// the memory of released records for the records that follow.
+	// Memory allocates the records. nil means the Go allocator. The scan reuses the memory of released
+	// records until it ends.
 	Memory memory.Allocator
 	// Form is the layout of repeated values in the records. An unknown form is ErrQuery.
 	Form arrowconv.Form
-	// OwnDictionaries gives each record its own dictionary of the lists in its rows. Scans
-	// with a condition or a limit always do so. Otherwise the records of a scan of everything
-	// share one dictionary per generation, if it takes at most 128 MB: that costs less than
-	// half, and an IPC stream has the dictionary once. The shared dictionary has all lists of
-	// the generation, including those of rows outside the snapshot. Engines that convert the
-	// dictionary of each record, as DuckDB does, are faster with own dictionaries. Strings and
-	// lists of strings always have a dictionary per record.
+	// OwnDictionaries gives each record its own dictionary of the lists in its rows. Scans with a
+	// condition or a limit always do so. Otherwise the records of a full scan share a dictionary per
+	// generation, if it takes at most 128 MB. That costs less than half, and an IPC stream has the
+	// dictionary once. The shared dictionary has all lists of the generation, including lists of rows
+	// outside the snapshot. Engines that convert each record's dictionary, as DuckDB does, are faster
+	// with own dictionaries. Strings and lists of strings always have a dictionary per record.
 	OwnDictionaries bool
-	// Timestamps names the columns whose values are Unix nanoseconds: they become Arrow
-	// timestamps in nanoseconds without a zone, as package export writes the time of
-	// profiles, in every form. Without it they are int64. A name that is no Int64 column is
-	// ErrQuery.
+	// Timestamps names the columns whose values are Unix nanoseconds. In every form they become Arrow
+	// timestamps in nanoseconds without a zone, as package export writes times. Other Int64 columns are
+	// int64. A name that is no Int64 column is ErrQuery.
 	Timestamps []string
-	// Elements, if not nil, converts lists of ids to lists of strings: it appends the names of
-	// an element to dst, and the names of all elements are joined. record is the data stored
-	// beside the element, or nil; Elements must not keep or change it. The iterating goroutine
-	// calls it once for each distinct element of a generation.
+	// Elements, if not nil, converts lists of ids to lists of strings: it appends the names of an element
+	// to dst, and a list has the names of all its elements. record is the data stored beside the element,
+	// or nil; Elements must not keep or change it. The iterating goroutine calls it once for each
+	// distinct element of a generation.
 	Elements func(dst []string, id uuid.UUID, record []byte) []string
 }
 
@@ -124,7 +123,7 @@ func Scan(ctx context.Context, r *filter.Read, opts ScanOptions, yield func(arro
 	return err
 }
 
-// ofUnits returns a read of some units alone; nil means all rows.
+// ofUnits returns a read of only the units with the ids; nil means all rows.
 func ofUnits(r *filter.Read, ids []uint64) (*filter.Read, error) {
 	if ids == nil {
 		return r, nil
@@ -156,8 +155,8 @@ func (s *scanner) scanFirst(ctx context.Context, r *filter.Read, opts *ScanOptio
 	return err
 }
 
-// addPieces adds the rows of a selection, a record's worth at most at a time, and yields the
-// full records. more is false if the receiver has enough.
+// addPieces adds a selection's rows in pieces, and yields full records. more is false if the receiver
+// stopped.
 func (s *scanner) addPieces(chosen *filter.Selection, yield func(arrow.Record) bool) (more bool, err error) {
 	most := max(1, min(recordRows, recordCells/max(1, len(s.others)+len(s.labels))))
 	for rest := *chosen; rest.Rows > 0; {
@@ -180,7 +179,7 @@ func (s *scanner) addPieces(chosen *filter.Selection, yield func(arrow.Record) b
 	return true, nil
 }
 
-// scanner collects rows of one generation into a record, or of any number if mixed.
+// scanner collects rows into a record. The rows belong to one generation unless mixed is true.
 type scanner struct {
 	schema *schema.Schema
 	others []placed // columns outside the series tuple
@@ -189,7 +188,7 @@ type scanner struct {
 	gen    *granule.Generation // of the last rows
 	mixed  bool
 	rows   int
-	values map[uint32][]label // by series code of gen; a value for each of labels
+	values map[uint32][]label // by series code of gen; each has a value for each of labels
 
 	header   *encoding.Words // ordinals shared by columns of the current piece
 	ordinals []uint64
@@ -221,7 +220,7 @@ func newScanner(sch *schema.Schema, columns []schema.Concrete, opts ScanOptions)
 	return s
 }
 
-// flush yields the current record, if it has rows. more is false if the receiver has enough.
+// flush yields the current record if it has rows. more is false if the receiver stopped.
 func (s *scanner) flush(yield func(arrow.Record) bool) (more bool, err error) {
 	clear(s.values)
 	if s.rows == 0 {
@@ -235,7 +234,7 @@ func (s *scanner) flush(yield func(arrow.Record) bool) (more bool, err error) {
 	return yield(rec), nil
 }
 
-// add adds the rows of a piece.
+// add adds a piece's rows.
 func (s *scanner) add(chosen *filter.Selection) error {
 	s.rows += chosen.Rows
 	s.out.Rows(chosen.Rows)
@@ -254,8 +253,8 @@ func (s *scanner) add(chosen *filter.Selection) error {
 	return s.addLabels(chosen)
 }
 
-// read decodes a column's words of the rows of a piece. Columns of the header share their
-// ordinals, which are decoded once.
+// read decodes a column's words for a piece's rows. Columns of the header share their ordinals, which are
+// decoded once.
 func (s *scanner) read(chosen *filter.Selection, words *encoding.Words) {
 	table, ordinals := words.Lookup()
 	if table == nil {
@@ -269,7 +268,7 @@ func (s *scanner) read(chosen *filter.Selection, words *encoding.Words) {
 	filter.LookUp(s.buf, table)
 }
 
-// addLabels derives the columns of the series tuple from the series of the rows.
+// addLabels derives the columns of the series tuple from the rows' series.
 func (s *scanner) addLabels(chosen *filter.Selection) error {
 	if len(s.labels) == 0 {
 		return nil
@@ -292,7 +291,7 @@ func (s *scanner) addLabels(chosen *filter.Selection) error {
 	return nil
 }
 
-// labelsOf returns the values of a series in the columns of labels. It caches them.
+// labelsOf returns a series' values in the columns of labels. It caches them.
 func (s *scanner) labelsOf(code uint32) ([]label, error) {
 	values, known := s.values[code]
 	if known {
@@ -347,8 +346,7 @@ func comesInRuns(s *schema.Schema, column int) bool {
 	return def.Encoding == encoding.RLE || def.Encoding == encoding.DictionaryRLE
 }
 
-// RecordSchema returns the schema of the records of a scan. See Table.RecordSchema of package
-// columnstore.
+// RecordSchema returns the schema of a scan's records. See Table.RecordSchema of package columnstore.
 func RecordSchema(r *filter.Read, opts ScanOptions) (*arrow.Schema, error) {
 	r, err := ofUnits(r, opts.Buckets)
 	if err != nil {

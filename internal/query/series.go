@@ -12,17 +12,17 @@ import (
 	"github.com/granarydb/granary/schema"
 )
 
-// Series is one combination of values of the columns that lead a table's sorting key. For
-// profiles, these are the type and labels that all rows of a profile share.
+// Series is one combination of values of the columns that lead a table's sorting key. For profiles, it is
+// the type and labels that all rows of a profile share.
 type Series []schema.SeriesValue
 
-// Value returns the value of a concrete column, or "" if the series has none.
+// Value returns a concrete column's value, or "" if the series has none.
 func (s Series) Value(name string) string {
 	value, _ := s.Find(name)
 	return value
 }
 
-// Find returns the value of a concrete column. ok is false if the series has none.
+// Find returns a concrete column's value. ok is false if the series has none.
 func (s Series) Find(name string) (value string, ok bool) {
 	for _, label := range s {
 		if label.Name == name {
@@ -57,8 +57,8 @@ func ListSeries(ctx context.Context, r *filter.Read, where filter.Expr) ([]Serie
 	return out, nil
 }
 
-// SeriesValues returns the distinct values of a column of these series, sorted. See
-// Table.SeriesValues of package columnstore.
+// SeriesValues returns the sorted distinct values of a column in these series. See Table.SeriesValues of
+// package columnstore.
 func SeriesValues(ctx context.Context, r *filter.Read, column string, where filter.Expr) ([]string, error) {
 	if err := checkSeries(r, column); err != nil {
 		return nil, err
@@ -79,8 +79,8 @@ func SeriesValues(ctx context.Context, r *filter.Read, column string, where filt
 	return slices.Compact(values), nil // generations can share values
 }
 
-// SeriesTuples returns the distinct combinations of values of some columns of these series,
-// sorted. See Table.SeriesTuples of package columnstore.
+// SeriesTuples returns the sorted distinct combinations of values of columns in these series. See
+// Table.SeriesTuples of package columnstore.
 func SeriesTuples(ctx context.Context, r *filter.Read, columns []string, where filter.Expr) ([][]string, error) {
 	if err := checkSeries(r, columns...); err != nil {
 		return nil, err
@@ -103,8 +103,8 @@ func SeriesTuples(ctx context.Context, r *filter.Read, columns []string, where f
 	return tuples, nil
 }
 
-// KnownTuples returns the combinations of values of some columns of all series with a code in
-// the generations of a state. See Table.KnownTuples of package columnstore.
+// KnownTuples returns the combinations of values of columns in all series that have a code in the state's
+// generations. See Table.KnownTuples of package columnstore.
 func KnownTuples(r *filter.Read, columns []string) ([][]string, error) {
 	if err := checkSeries(r, columns...); err != nil || r.State == nil {
 		return nil, err
@@ -137,7 +137,7 @@ func checkSeries(r *filter.Read, columns ...string) error {
 	return nil
 }
 
-// SeriesColumns returns the concrete columns in which these series have a value, sorted. See
+// SeriesColumns returns the sorted concrete columns in which these series have a value. See
 // Table.SeriesColumns of package columnstore.
 func SeriesColumns(ctx context.Context, r *filter.Read, where filter.Expr) ([]string, error) {
 	distinct := map[string]bool{}

@@ -11,7 +11,7 @@ import (
 type subjectMemo struct {
 	slots []knownSubject
 	used  int
-	shift uint8 // of a hash to its slot
+	shift uint8 // from a hash to its slot
 }
 
 type knownSubject struct {
@@ -25,7 +25,7 @@ const (
 	mostSubjects  = 1 << 16
 )
 
-// subjectKey returns a key of a subject and whether the word is null. It is never 0.
+// subjectKey returns the key for a subject and a word that may be null. It is never 0.
 func subjectKey(subject uint32, null bool) uint32 {
 	return (subject<<1 | uint32(encoding.FromBool(null))) + 1
 }
@@ -39,7 +39,7 @@ func (m *subjectMemo) find(from uint32, word uint64) (to uint32, known bool) {
 	return s.to, s.from != 0
 }
 
-// slot returns the slot of a subject and a word, or the free slot for them.
+// slot returns the slot of a subject and a word, or a free slot for them.
 func (m *subjectMemo) slot(from uint32, word uint64) int {
 	const odd, golden = 0xbf58476d1ce4e5b9, 0x9e3779b97f4a7c15
 	i := int((word + uint64(from)*odd) * golden >> m.shift)
@@ -49,7 +49,7 @@ func (m *subjectMemo) slot(from uint32, word uint64) int {
 	return i
 }
 
-// add caches the result for a subject and a word that have none.
+// add caches the result for a subject and a word. They must be new.
 func (m *subjectMemo) add(from uint32, word uint64, to uint32) {
 	if 2*m.used >= len(m.slots) {
 		m.grow()
@@ -58,7 +58,7 @@ func (m *subjectMemo) add(from uint32, word uint64, to uint32) {
 	m.used++
 }
 
-// grow enlarges the table, or empties it at its greatest size.
+// grow enlarges the table, or empties it if it has its greatest size.
 func (m *subjectMemo) grow() {
 	if len(m.slots) >= mostSubjects {
 		clear(m.slots)

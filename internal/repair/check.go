@@ -19,12 +19,12 @@ import (
 )
 
 // Verify reads all files that the newest whole manifest names, and the log, and checks each checksum and
-// each image as an opening does. It changes nothing, and takes memory for the dictionaries and for one
-// bucket. Damage is in the report, not an error. progress, unless nil, is called with the bytes that are
-// read, and the bytes of all.
+// each image as Open does. It changes nothing. It needs memory for the dictionaries and one bucket.
+// Damage is in the report, and is not an error. progress, unless nil, is called with the bytes read so
+// far and the bytes in total.
 //
-// The errors are disk.ErrLocked while the directory is open to write; disk.ErrFormat;
-// fs.ErrNotExist for a directory without a store; the error of ctx; and those of the FS other than
+// The errors are disk.ErrLocked while a process has the directory open for writing; disk.ErrFormat;
+// fs.ErrNotExist for a directory without a store; the error of ctx; and those of the FS except
 // syscall.EIO, which is damage.
 func Verify(ctx context.Context, fsys disk.FS, progress func(done, total int64)) (*Report, error) {
 	c, err := open(fsys, true)
@@ -42,16 +42,16 @@ type checker struct {
 	id       disk.StoreID
 	lock     interface{ Close() error }
 	dir      *files.Dir
-	manifest *files.Manifest // nil if none is whole
-	sound    *files.Manifest // without what is damaged
+	manifest *files.Manifest // nil if no copy is whole
+	sound    *files.Manifest // without damaged files
 	report   *Report
-	aside    []string // files that are damaged, or useless without such a one
+	aside    []string // files that are damaged, or useless without a damaged file
 
 	tables    []*table    // by ordinal
 	histories []*recorded // by ordinal
-	entries   int         // of the log, before the first damage
-	rows      int64       // of the commit that is read
-	logIsLost bool        // from there on
+	entries   int         // log entries before the first damage
+	rows      int64       // of the current commit
+	logIsLost bool        // from the current entry on
 
 	progress    func(done, total int64)
 	done, total int64
@@ -62,16 +62,16 @@ type table struct {
 	name        string
 	schema      *schema.Schema
 	ranges      dictionaries.Ranges
-	first       int64          // the generations before are dropped
-	plain       map[int64]bool // starts of the buckets that cuts began; others amid a range are late
-	units       bool           // there were some, so that there can be late buckets
+	first       int64          // earlier generations are dropped
+	plain       map[int64]bool // starts of buckets that cuts began; other buckets inside a range are late
+	units       bool           // the table has had units, so it can have late buckets
 	generations map[int64]*generation
 }
 
-// generation is the dictionaries of a generation, as far as they are read.
+// generation is a generation's dictionaries, as far as they are read.
 type generation struct {
 	*granule.Generation
-	entries uint64 // of the log
+	entries uint64 // number of log entries
 	lost    bool
 }
 
@@ -81,10 +81,9 @@ type recorded struct {
 	states *history.History // nil if it is lost
 }
 
-// open locks a directory and reads its manifest.
 func open(fsys disk.FS, shared bool) (*checker, error) {
 	if _, err := fsys.List(); err != nil {
-		return nil, err // a lock makes a directory
+		return nil, err // checked first, because a lock creates the directory
 	}
 	lock, err := fsys.Lock(shared)
 	if err != nil {
@@ -107,14 +106,14 @@ func open(fsys disk.FS, shared bool) (*checker, error) {
 
 func (c *checker) close() { _ = c.lock.Close() }
 
-// isDamage reports whether an error is one of the bytes of a file, and not of the system or the user.
+// isDamage reports whether an error is about a file's bytes, and not about the system or the user.
 func isDamage(err error) bool {
 	_, damaged := errors.AsType[*disk.DamagedError](err)
 	return damaged || errors.Is(err, files.ErrFile) || errors.Is(err, granule.ErrImage) || errors.Is(err, history.ErrImage) ||
 		errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.EIO)
 }
 
-// check reads all.
+// check reads all files and the log.
 func (c *checker) check(ctx context.Context) error {
 	if err := c.measure(); err != nil {
 		return err
@@ -150,7 +149,7 @@ func (c *checker) soundTables() []files.TableFiles {
 	return c.sound.Tables
 }
 
-// measure sums the bytes of all files, and finds those that were set aside.
+// measure sums the bytes of all files, and finds files that were set aside.
 func (c *checker) measure() error {
 	names, err := c.fs.List()
 	for _, name := range names {
@@ -163,7 +162,7 @@ func (c *checker) measure() error {
 	return err
 }
 
-// size returns the bytes of a file, 0 if it cannot be opened.
+// size returns a file's bytes, or 0 if it cannot be opened.
 func (c *checker) size(name string) int64 {
 	f, err := c.fs.Open(name)
 	if err != nil {
@@ -174,7 +173,7 @@ func (c *checker) size(name string) int64 {
 	return size
 }
 
-// read counts a file that was read, or could not be.
+// read counts a file after an attempt to read it.
 func (c *checker) read(name string) {
 	size := c.size(name)
 	c.report.Files++
@@ -189,7 +188,7 @@ func (c *checker) advance(bytes int64) {
 	}
 }
 
-// lose records a damage, and that the file is to be set aside. It returns the error if it is none.
+// lose records damage, and that the file must be set aside. It returns err if it is not damage.
 func (c *checker) lose(file string, err error, loss Loss) error {
 	if !isDamage(err) {
 		return err
@@ -199,7 +198,7 @@ func (c *checker) lose(file string, err error, loss Loss) error {
 	return nil
 }
 
-// manifests reads all copies. If none is whole, they cost all files.
+// manifests reads all copies. If none is whole, all files are lost.
 func (c *checker) manifests() error {
 	names, err := c.fs.List()
 	if err != nil {
@@ -227,7 +226,7 @@ func (c *checker) manifests() error {
 	return nil
 }
 
-// table reads the files of a table, and takes those that are damaged out of the manifest.
+// table reads a table's files, and removes damaged files from the manifest.
 func (c *checker) table(ctx context.Context, f *files.TableFiles) error {
 	t, err := newTable(f)
 	if err != nil {
@@ -254,7 +253,7 @@ func (c *checker) table(ctx context.Context, f *files.TableFiles) error {
 		}
 		name := disk.FileName(files.RowsKind, b.File)
 		g := t.generation(b.Start)
-		if g.lost { // the damage of the dictionaries has the rows
+		if g.lost { // the damage of the dictionaries counts these rows
 			c.aside = append(c.aside, name)
 			continue
 		}
@@ -290,7 +289,7 @@ func newTable(f *files.TableFiles) (*table, error) {
 	return t, nil
 }
 
-// emptyTable returns a table that no file is of.
+// emptyTable returns a table without files.
 func emptyTable(name string, s *schema.Schema, ranges int64) *table {
 	return &table{
 		name: name, schema: s, ranges: dictionaries.Ranges{Width: s.BucketWidth(), Count: ranges}, first: math.MinInt64,
@@ -298,12 +297,12 @@ func emptyTable(name string, s *schema.Schema, ranges int64) *table {
 	}
 }
 
-// isLate reports whether the bucket that begins at a time is a late one.
+// isLate reports whether the bucket that begins at start is late.
 func (t *table) isLate(start int64) bool {
 	return t.units && start != t.schema.BucketStart(start) && !t.plain[start]
 }
 
-// dictionaries reads the files of a generation.
+// dictionaries reads a generation's files.
 func (c *checker) dictionaries(t *table, f *files.TableFiles, dicts files.GenerationFiles) error {
 	g := &generation{Generation: granule.NewGeneration(0), entries: dicts.Entries}
 	t.generations[dicts.Number] = g
@@ -326,7 +325,7 @@ func (c *checker) dictionaries(t *table, f *files.TableFiles, dicts files.Genera
 	return nil
 }
 
-// granules reads the file of a bucket.
+// granules reads a bucket's file.
 func (c *checker) granules(t *table, g *generation, b files.BucketFile) ([]*granule.Granule, error) {
 	parts := &granule.PartReader{Schema: t.schema, Generation: g.Generation, Codes: g.Watermark(), MaxRows: math.MaxInt32}
 	rows, err := c.dir.OpenRows(t.schema, b)
@@ -336,7 +335,7 @@ func (c *checker) granules(t *table, g *generation, b files.BucketFile) ([]*gran
 	return rows.All(parts)
 }
 
-// history reads the file of a history.
+// history reads a history's file.
 func (c *checker) history(f *files.HistoryFiles) error {
 	name := disk.FileName(files.StatesKind, f.File)
 	h := &recorded{name: f.Name}
@@ -352,7 +351,7 @@ func (c *checker) history(f *files.HistoryFiles) error {
 	return c.lose(name, err, Loss{History: f.Name})
 }
 
-// generation returns the generation of a bucket, an empty one if it is new.
+// generation returns a bucket's generation, or an empty generation if it is new.
 func (t *table) generation(bucket int64) *generation {
 	return t.generationOf(t.ranges.Of(bucket))
 }
@@ -366,11 +365,11 @@ func (t *table) generationOf(number int64) *generation {
 	return g
 }
 
-// lossOf returns the rows of a bucket.
+// lossOf returns the rows of a bucket as a loss.
 func (t *table) lossOf(b files.BucketFile) Loss {
 	loss := Loss{Table: t.name, Rows: b.Rows}
 	if t.schema.BucketColumn() >= 0 {
-		loss.From, loss.To = b.Start, b.Latest // that of the newest bucket is the end of time
+		loss.From, loss.To = b.Start, b.Latest // Latest of the newest bucket is the end of time
 		if b.Late {
 			loss.From = t.schema.BucketStart(b.Start)
 		}
@@ -381,7 +380,7 @@ func (t *table) lossOf(b files.BucketFile) Loss {
 	return loss
 }
 
-// lossOfGeneration returns the rows of a generation.
+// lossOfGeneration returns the rows of a generation as a loss.
 func (t *table) lossOfGeneration(f *files.TableFiles, number int64) Loss {
 	loss := Loss{Table: t.name, AndLog: true}
 	for _, b := range f.Buckets {

@@ -1,25 +1,26 @@
-// Package repair checks the directory of a store that nobody has open to write, and mends it so that
-// it opens, and all reads succeed. It reads all that a store can read, as a store does, and goes on behind
-// damage: what is damaged is listed with its cost.
+// Package repair checks the directory of a store that no process has open for writing, and mends it so
+// that it opens and all reads succeed. It reads everything that a store can read, as a store does, and
+// continues after damage: it lists each damaged file with its cost.
 //
 //	Verify   reads all and changes nothing
-//	Repair   sets aside what is damaged, and leaves a directory without it
+//	Repair   sets damaged files aside, and leaves a directory without them
 //
-// What is damaged costs:
+// Damage costs:
 //
 //	a file of rows            the rows of its bucket that are in files
 //	a file of dictionaries    the rows of its generation: their codes have no meaning
 //	a file of states          the history, which becomes empty
-//	an entry of the log       the commits from there on: the first ones stay, whole ones
-//	a copy of the manifest    nothing, while another is whole; without one all that is in files
+//	an entry of the log       all commits from there on; earlier commits stay whole
+//	a copy of the manifest    nothing, if another is whole; otherwise everything in files
 //
-// A unit (Table.Seal of package columnstore) has lost such rows too, and keeps its id. One that was sealed in the
-// end of the log that is lost is none: its rows that are left are sealed again, maybe with another's id.
+// A unit (Table.Seal of package columnstore) that lost rows keeps its id. A unit that was sealed in the
+// lost end of the log is no unit any more: its remaining rows are sealed again, possibly with another
+// unit's id.
 //
 // # Invariants
 //
-//	D1  What a repair leaves is the files that are whole, and the log up to the first damage.
-//	D6  What is lost is named: Report has each file that is damaged, and the rows that it costs.
+//	D1  A repair leaves the whole files, and the log up to the first damage.
+//	D6  Losses are named: Report has each damaged file, and the rows that the damage costs.
 //	R1  Repair removes no byte of a damaged file: the file stays under another name, which Open
 //	    ignores.
 //	R2  A crash amid Repair leaves a directory that Open refuses or that has lost no more than a

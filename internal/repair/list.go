@@ -12,12 +12,13 @@ import (
 	"github.com/granarydb/granary/internal/files"
 )
 
-// Listing is what a directory has, by its manifest and its names. The names of its JSON fields are stable.
+// Listing describes a directory by its manifest and its file names. The names of its JSON fields are
+// stable.
 type Listing struct {
 	Store   string `json:"store"`   // the id of the store, in hex
-	Commit  uint64 `json:"commit"`  // that the files have
-	Segment uint64 `json:"segment"` // the first one of the log that is needed; 0 without a manifest
-	// Files are the files of the store, in the order of their names.
+	Commit  uint64 `json:"commit"`  // commit of the files
+	Segment uint64 `json:"segment"` // first needed segment of the log; 0 without a manifest
+	// Files are the store's files, in the order of their names.
 	Files []ListedFile `json:"files"`
 }
 
@@ -26,22 +27,22 @@ type ListedFile struct {
 	Name  string `json:"name"`
 	Kind  string `json:"kind"`
 	Bytes int64  `json:"bytes"`
-	// IsNamed is set if the manifest names the file, or needs it as a segment of the log. It is a copy
-	// of the manifest, or nobody needs it, otherwise.
+	// IsNamed is set if the manifest names the file, or needs it as a segment of the log. Otherwise the
+	// file is a copy of the manifest, or is not needed.
 	IsNamed bool `json:"named"`
 
-	// The fields below are of files that the manifest names.
+	// The fields below are set for files that the manifest names.
 
 	Table      string `json:"table,omitempty"`
 	History    string `json:"history,omitempty"`
-	Generation *int64 `json:"generation,omitempty"` // of a file of rows or dictionaries
-	From       int64  `json:"from,omitempty"`       // of rows: the range of their times, as in Loss
+	Generation *int64 `json:"generation,omitempty"` // for a file of rows or dictionaries
+	From       int64  `json:"from,omitempty"`       // for rows: the range of their times, as in Loss
 	To         int64  `json:"to,omitempty"`
 	Rows       int64  `json:"rows,omitempty"`
-	Through    uint64 `json:"through,omitempty"` // no row is of a later commit
+	Through    uint64 `json:"through,omitempty"` // no row has a later commit
 }
 
-// List lists a directory. It reads the manifest and no other contents. The errors are those of Verify.
+// List lists a directory. It reads only the manifest. The errors are those of Verify.
 func List(fsys disk.FS) (*Listing, error) {
 	c, err := open(fsys, true)
 	if err != nil {
@@ -73,7 +74,7 @@ func List(fsys disk.FS) (*Listing, error) {
 	return out, nil
 }
 
-// namedFiles returns the files that a manifest names, by their names.
+// namedFiles returns the files that a manifest names, by name.
 func namedFiles(m *files.Manifest) (map[string]ListedFile, error) {
 	out := map[string]ListedFile{}
 	for i := range m.Tables {
@@ -105,11 +106,11 @@ type ListedEntry struct {
 	Kind   string `json:"kind"` // table, history, dictionaries, commit or units
 	Bytes  int    `json:"bytes"`
 	Commit uint64 `json:"commit,omitempty"`
-	Begin  uint64 `json:"begin,omitempty"` // of the transaction
-	// Of a commit: the parts and notes by table, and the histories with states, by their ordinals.
+	Begin  uint64 `json:"begin,omitempty"` // begin id of the transaction
+	// For a commit: the parts and notes by table, and the ordinals of histories with states.
 	Tables    []ListedWrites `json:"tables,omitempty"`
 	Histories []int          `json:"histories,omitempty"`
-	// Of dictionaries: the ordinal of the table, the generation, and the number among its entries.
+	// For dictionaries: the table's ordinal, the generation, and the number of the entry within it.
 	Table      *uint64 `json:"table,omitempty"`
 	Generation *int64  `json:"generation,omitempty"`
 	Number     uint64  `json:"number,omitempty"`
@@ -124,8 +125,8 @@ type ListedWrites struct {
 }
 
 // ListEntries returns the entries of a segment of the log, up to its end or to an error: a
-// *disk.DamagedError with the place, entries.ErrEntry, or one of List. What is before is returned with it.
-// A segment that no log needs is an error.
+// *disk.DamagedError with the place, entries.ErrEntry, or an error of List. The entries before the error
+// are returned with it. A segment that no log needs is an error.
 func ListEntries(fsys disk.FS, segment uint64) ([]ListedEntry, error) {
 	c, err := open(fsys, true)
 	if err != nil {
@@ -158,7 +159,7 @@ func ListEntries(fsys disk.FS, segment uint64) ([]ListedEntry, error) {
 	}
 }
 
-// kindNames are the kinds of entries as a list has them.
+// kindNames are the names of entry kinds in a list.
 var kindNames = map[uint32]string{
 	entries.EntryTable: "table", entries.EntryDicts: "dictionaries", entries.EntryCommit: "commit",
 	entries.EntryHistory: "history", entries.EntryUnits: "units",
@@ -194,16 +195,16 @@ func listEntry(e disk.Entry) (ListedEntry, error) {
 
 // ListedGranule is a granule of a file of rows.
 type ListedGranule struct {
-	Lower  []string `json:"lower"` // the lower bound, as schema.Schema.KeyText has it
+	Lower  []string `json:"lower"` // lower bound in the form of schema.Schema.KeyText
 	Rows   int      `json:"rows"`
-	Begin  uint64   `json:"begin,omitempty"`  // the lowest begin id of its transactions
-	Commit uint64   `json:"commit,omitempty"` // the greatest commit id
+	Begin  uint64   `json:"begin,omitempty"`  // lowest begin id of its transactions
+	Commit uint64   `json:"commit,omitempty"` // greatest commit id of its transactions
 	Bytes  int      `json:"bytes"`            // in memory
 }
 
-// ListGranules returns the granules of a file of rows that the manifest names. It reads its dictionaries,
-// and all of the file. The errors are those of List and those of what is damaged; fs.ErrNotExist for a
-// file that no manifest names.
+// ListGranules returns the granules of a file of rows that the manifest names. It reads the file's
+// dictionaries, and all the file. The errors are those of List, errors for damage, and fs.ErrNotExist for
+// a file that no manifest names.
 func ListGranules(fsys disk.FS, file uint64) ([]ListedGranule, error) {
 	c, err := open(fsys, true)
 	if err != nil {

@@ -15,7 +15,7 @@ import (
 	"github.com/granarydb/granary/schema"
 )
 
-// from is the first segment of the log that is needed.
+// from returns the first segment of the log that is needed.
 func (c *checker) from() uint64 {
 	if c.manifest == nil {
 		return 0
@@ -43,7 +43,7 @@ func (c *checker) log(ctx context.Context) error {
 		}
 		e, err := w.Next(r)
 		if errors.Is(err, io.EOF) {
-			err = chainErr // the end is where a segment is missing
+			err = chainErr // the log ends where a segment is missing
 		}
 		if err == nil && e.Kind == 0 {
 			break
@@ -65,7 +65,7 @@ func (c *checker) log(ctx context.Context) error {
 	return nil
 }
 
-// loseLog records that the log is damaged behind the entries that were read.
+// loseLog records that the log is damaged after the entries that were read.
 func (c *checker) loseLog(r *disk.Reader, err error) error {
 	loss := Loss{Log: true, After: c.report.Commit}
 	file := ""
@@ -74,7 +74,7 @@ func (c *checker) loseLog(r *disk.Reader, err error) error {
 	}
 	if d, ok := errors.AsType[*disk.DamagedError](err); ok {
 		file = d.File
-		if d.Before > loss.After { // otherwise the files have it
+		if d.Before > loss.After { // otherwise the files have that commit
 			loss.Before = d.Before
 		}
 	} else if !isDamage(err) && !errors.Is(err, entries.ErrEntry) && !errors.Is(err, history.ErrJournal) && !errors.Is(err, schema.ErrSchema) {
@@ -83,7 +83,7 @@ func (c *checker) loseLog(r *disk.Reader, err error) error {
 	c.report.add(file, err, loss)
 	c.logIsLost = true
 	names, err := c.fs.List()
-	for _, name := range names { // they are in order
+	for _, name := range names { // names are in order
 		if kind, _, ok := disk.ParseName(name); ok && kind == disk.LogKind && name >= file {
 			c.aside = append(c.aside, name)
 		}
@@ -91,8 +91,8 @@ func (c *checker) loseLog(r *disk.Reader, err error) error {
 	return err
 }
 
-// AddTable adds a table without rows. It and the next methods are those of an entries.Visitor: they read what the
-// log has, but not what belongs to a generation or a history that is lost.
+// AddTable adds a table without rows. It and the next methods implement entries.Visitor. They skip
+// entries of lost generations and histories.
 func (c *checker) AddTable(e entries.TableEntry) error {
 	s, err := schema.New(e.Definition)
 	if err == nil {
@@ -110,7 +110,7 @@ func (c *checker) AddHistory(e entries.HistoryEntry) error {
 	return err
 }
 
-// Extend adds entries to the dictionaries of a generation.
+// Extend adds entries to a generation's dictionaries.
 func (c *checker) Extend(e entries.Extension) error {
 	t := c.tables[e.Table]
 	g := t.generationOf(e.Generation)
@@ -129,7 +129,7 @@ func (c *checker) Extend(e entries.Extension) error {
 	return nil
 }
 
-// Rows reads the parts of a table in a commit.
+// Rows reads a table's parts in a commit.
 func (c *checker) Rows(_ disk.Entry, w *entries.TableContents) error {
 	t := c.tables[w.Ordinal]
 	for _, p := range w.Parts {
@@ -150,7 +150,7 @@ func (c *checker) Rows(_ disk.Entry, w *entries.TableContents) error {
 	return nil
 }
 
-// States reads the journal of a history.
+// States reads a history's journal.
 func (c *checker) States(w entries.StatesWrites) (err error) {
 	if h := c.histories[w.Ordinal]; h.states != nil {
 		_, err = h.states.Replay(w.Journal)
@@ -163,7 +163,7 @@ func (c *checker) Units(w entries.UnitsContents) error {
 	t := c.tables[w.Table]
 	t.units = true
 	for _, u := range w.Change.Drop {
-		delete(t.plain, u.Start) // the next bucket there is a late one
+		delete(t.plain, u.Start) // the next bucket there is late
 	}
 	return nil
 }

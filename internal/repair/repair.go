@@ -13,19 +13,20 @@ import (
 	"github.com/granarydb/granary/internal/entries"
 )
 
-// ErrBeyondRepair is returned by Repair for files without a manifest: what they are is not known. The
-// directory is as before.
+// ErrBeyondRepair is returned by Repair for files without a whole manifest, because nothing else says
+// what they contain. The directory is unchanged.
 var ErrBeyondRepair = errors.New("there is no whole manifest, so nothing can be repaired: take a backup")
 
-// Suffix is the end of the names of files that a repair has set aside.
+// Suffix is the end of the names of files that a repair set aside.
 const Suffix = ".damaged"
 
-// Repair does what Verify does, and then leaves a directory that Open takes, with all that is not
-// damaged. Files that are damaged, or of no use without such a one, get names with Suffix. The log ends
-// before its first damage. The report is what was lost. If nothing is damaged, Repair changes nothing.
+// Repair verifies as Verify does, and then leaves a directory that Open accepts, with everything that is
+// not damaged. Damaged files, and files that are useless without them, get names with Suffix. The log
+// ends before its first damage. The report lists the losses. If nothing is damaged, Repair changes
+// nothing.
 //
-// The directory must not be open. The errors are those of Verify; ErrBeyondRepair; and disk.ErrDisk: then
-// Repair can be called again.
+// The directory must not be open. The errors are those of Verify; ErrBeyondRepair; and disk.ErrDisk,
+// after which Repair can be called again.
 func Repair(ctx context.Context, fsys disk.FS, progress func(done, total int64)) (*Report, error) {
 	c, err := open(fsys, false)
 	if err != nil {
@@ -42,8 +43,8 @@ func Repair(ctx context.Context, fsys disk.FS, progress func(done, total int64))
 	return c.report, c.mend()
 }
 
-// mend leaves what is whole. First all that is damaged has a second name, so that nothing removes it
-// (R1). Then comes the log: with the old manifest the directory is refused as before (R2).
+// mend leaves the whole files. First each damaged file gets a second name, so that nothing removes it
+// (R1). Then the log is replaced, because the old manifest still refuses the directory meanwhile (R2).
 func (c *checker) mend() error {
 	for _, name := range c.aside {
 		if err := c.setAside(name); err != nil {
@@ -80,7 +81,7 @@ func (c *checker) mend() error {
 	return c.dir.Clean(c.sound, nil)
 }
 
-// setAside gives a file a second name. One with that name is of a repair that did not end.
+// setAside gives a file a second name. A file that has this name already is from an unfinished repair.
 func (c *checker) setAside(name string) error {
 	if err := c.fs.Remove(name + Suffix); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("%w: %w", disk.ErrDisk, err)
@@ -106,7 +107,7 @@ func (c *checker) lacksHistories() bool {
 	return slices.ContainsFunc(c.histories, func(h *recorded) bool { return h.states == nil })
 }
 
-// replaceLog writes a log that ends before the damage, without what belongs to lost dictionaries and
+// replaceLog writes a log that ends before the damage, without entries of lost dictionaries and
 // histories.
 func (c *checker) replaceLog() error {
 	r, err := disk.SalvageLog(c.fs, c.id, c.from())
@@ -130,11 +131,11 @@ func (c *checker) replaceLog() error {
 	})
 }
 
-// keep returns an entry without what is lost. An entry of which nothing is left is not kept, unless it is
-// a commit.
+// keep returns an entry without its lost parts. An entry that becomes empty is dropped, unless it is a
+// commit.
 func (c *checker) keep(e disk.Entry) (out disk.Entry, kept bool, err error) {
 	if (e.Kind == entries.EntryCommit || e.Kind == entries.EntryUnits) && c.manifest != nil && e.Commit <= c.manifest.Commit {
-		return e, true, nil // it is not read
+		return e, true, nil // a walk does not read it
 	}
 	contents, err := entries.Read(e)
 	if err != nil {

@@ -8,23 +8,22 @@ import (
 	"github.com/granarydb/granary/internal/disk"
 )
 
-// Report is the contents of a directory, and what of them is damaged. The names of its JSON fields are
-// stable.
+// Report is the contents of a directory and its damage. The names of its JSON fields are stable.
 type Report struct {
-	Commit    uint64   `json:"commit"` // the newest one that is there
-	Files     int      `json:"files"`  // that were read, without the log
+	Commit    uint64   `json:"commit"` // newest commit
+	Files     int      `json:"files"`  // number of files read, without the log
 	FileBytes int64    `json:"file_bytes"`
 	Segments  int      `json:"segments"`  // of the log
-	LogBytes  int64    `json:"log_bytes"` // up to the end of its entries
+	LogBytes  int64    `json:"log_bytes"` // up to the end of the last entry
 	Entries   int      `json:"entries"`   // of the log
-	Torn      int64    `json:"torn"`      // bytes behind the end of the log, which were not durable
-	Rows      int64    `json:"rows"`      // that are whole, in files and in the log
+	Torn      int64    `json:"torn"`      // bytes after the end of the log, which were not durable
+	Rows      int64    `json:"rows"`      // whole rows, in files and in the log
 	Damages   []Damage `json:"damages"`   // in the order in which they were found; not nil
 	// Aside are the files that repairs have set aside: what they had is not in Rows.
 	Aside []string `json:"aside,omitempty"`
 }
 
-// Damage is a file that cannot be used, or not up to its end.
+// Damage is a file that cannot be used, or only in part.
 type Damage struct {
 	File   string `json:"file"`
 	Reason string `json:"reason"` // for people
@@ -32,32 +31,32 @@ type Damage struct {
 	Loss
 }
 
-// Loss is what the damage of a file costs. It is zero for the copy of a manifest.
+// Loss is a damaged file's cost. It is zero for a copy of a manifest.
 type Loss struct {
-	// Table has lost rows with times from From to To, in Unix nanoseconds. Both are 0 in a table
-	// without time buckets. Rows of these times that came since are in the log, and not lost.
+	// Table has lost rows with times in [From, To], in Unix nanoseconds. Both are 0 in a table without
+	// time buckets. Later commits with these times are in the log, and are not lost.
 	Table string `json:"table,omitempty"`
 	From  int64  `json:"from,omitempty"`
 	To    int64  `json:"to,omitempty"`
 	Rows  int64  `json:"rows,omitempty"`
-	// AndLog is set for a file of dictionaries: rows of these times in the log, and others with the
+	// AndLog is set for a file of dictionaries: rows of these times in the log, and other rows with the
 	// same dictionaries, are lost too, and not counted.
 	AndLog bool `json:"and_log,omitempty"`
-	// History has lost all states.
+	// History names the history that lost all states.
 	History string `json:"history,omitempty"`
-	// Commits later than After are lost, if Log is set and there were any. Before is the first one that
-	// is known to be among them, 0 if none is.
+	// Log is set if the commits after After are lost, if any. Before is the first commit that is known to
+	// be lost, or 0.
 	Log    bool   `json:"log,omitempty"`
 	After  uint64 `json:"after,omitempty"`
 	Before uint64 `json:"before,omitempty"`
-	// All that is in files is lost: no manifest is whole.
+	// All is set if no manifest is whole: everything in files is lost.
 	All bool `json:"all,omitempty"`
 }
 
 // IsWhole reports whether nothing is damaged.
 func (r *Report) IsWhole() bool { return len(r.Damages) == 0 }
 
-// String returns the cost as a text for people, empty if there is none.
+// String returns the cost as text for people, or "" if there is none.
 func (l *Loss) String() string {
 	more := ""
 	if l.AndLog {
@@ -82,7 +81,7 @@ func (l *Loss) String() string {
 
 func timeText(at int64) string { return time.Unix(0, at).UTC().Format(time.RFC3339) }
 
-// add adds a damage. File and reason are those of an error of the disk, if it is one.
+// add adds damage. File and reason come from err if it is a *disk.DamagedError.
 func (r *Report) add(file string, err error, loss Loss) {
 	reason := err.Error()
 	if d, ok := errors.AsType[*disk.DamagedError](err); ok {

@@ -43,7 +43,8 @@ func seal(t *testing.T, store *columnstore.Store, before int64, want ...uint64) 
 	}
 }
 
-// unitsOf opens a directory for reading and returns the values of each unit, sorted, and those of the rest as 0.
+// unitsOf opens a directory for reading and returns each unit's values, sorted, and those of the rest as
+// 0.
 func unitsOf(t *testing.T, dir disk.FS) (map[uint64][]int64, error) {
 	t.Helper()
 	opts := options(dir)

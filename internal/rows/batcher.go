@@ -12,13 +12,13 @@ import (
 	"github.com/granarydb/granary/schema"
 )
 
-// Batcher turns profiles into batches. Rows are ordered by sample type, so that the rows of a
-// series are neighbours. A Batcher reuses its memory: a batch is overwritten by the next one.
-// The zero Batcher is ready to use. It is not safe for concurrent use.
+// Batcher turns profiles into batches. Rows are ordered by sample type, so that the rows of a series are
+// neighbours. A Batcher reuses its memory: the next batch overwrites the last one. The zero Batcher is
+// ready to use. It is not safe for concurrent use.
 type Batcher struct {
 	flat *Profile
 	rows int
-	// rowOf is the row of each value of each sample, or noRow.
+	// rowOf has the row of each value of each sample, or noRow.
 	rowOf []int32
 
 	types, units []string
@@ -26,20 +26,20 @@ type Batcher struct {
 
 	// The locations that rows use, in the order of their first use:
 	ids     []uuid.UUID
-	bytes   []byte   // the records one after the other
-	ends    []int    // of each record in bytes
+	bytes   []byte   // concatenated records
+	ends    []int    // end of each record in bytes
 	records [][]byte // slices of bytes
 	codes   []uint32
 
-	useOf  []uint32   // by location: 1 + its index among the used locations, or 0
+	useOf  []uint32   // by location: 1 + index in ids, or 0
 	stacks []uint32   // location codes of the samples with a row
 	lists  [][]uint32 // slices of stacks
 	known  []uint32   // codes of lists
-	stack  []uint32   // by row: the code of its stack
+	stack  []uint32   // code of the stack, by row
 }
 
-// Coder gives codes to locations and stacks. It is columnstore.Codes, or the dictionary of
-// a test. Both methods append the codes of their arguments to dst, and retain none of them.
+// Coder gives codes to locations and stacks. It is columnstore.Codes, or a test's dictionary. Both
+// methods append the codes of their arguments to dst, and retain none of the arguments.
 type Coder interface {
 	Elements(dst []uint32, ids []uuid.UUID, records [][]byte) ([]uint32, error)
 	Lists(dst []uint32, lists [][]uint32) ([]uint32, error)
@@ -49,14 +49,14 @@ const noRow = -1
 
 func isRow(row int32) bool { return row != noRow }
 
-// Batch builds the batch of a profile that Check has passed, with codes for its stacks. at is
-// the time of its rows in Unix nanoseconds, unless Profile.SetTimes gave each sample its own, and labels are those of the whole profile. With
-// zeros, values of 0 have rows too. The batch is valid until the next call. The error wraps
-// pprof.ErrTooLarge, or schema.ErrBatch for the name of a label, or is that of codes.
+// Batch builds the batch of a profile that passed Check, with codes for its stacks. at is the time of its
+// rows in Unix nanoseconds, unless Profile.SetTimes gave each sample a time. labels are the whole
+// profile's labels. If zeros is true, values of 0 have rows too. The batch is valid until the next call.
+// The error wraps pprof.ErrTooLarge, or schema.ErrBatch for a label's name, or comes from codes.
 func (b *Batcher) Batch(f *Profile, at int64, labels map[string]string, zeros bool, codes Coder) (schema.Batch, error) {
 	b.flat = f
 	b.number(zeros)
-	if b.rows > schema.MaxRows { // the insert would fail
+	if b.rows > schema.MaxRows { // otherwise the insert would fail
 		return schema.Batch{}, fmt.Errorf("%w: %d rows, at most %d", codec.ErrTooLarge, b.rows, schema.MaxRows)
 	}
 	columns := make(map[string]encoding.Vector, 16+len(labels)+len(f.columns.list))
@@ -71,14 +71,14 @@ func (b *Batcher) Batch(f *Profile, at int64, labels map[string]string, zeros bo
 	return schema.Batch{Rows: b.rows, Columns: columns}, nil
 }
 
-// Reset drops the strings of the profile, and keeps the memory of b.
+// Reset drops the profile's strings, and keeps the memory of b.
 func (b *Batcher) Reset() {
 	clear(b.types)
 	clear(b.units)
 	b.flat = nil
 }
 
-// Size returns about how many bytes of memory b keeps.
+// Size returns the approximate bytes of memory that b keeps.
 func (b *Batcher) Size() int {
 	return 24*(cap(b.lists)+cap(b.records)) + 40*cap(b.types) + 16*cap(b.ids) + 8*cap(b.ends) + cap(b.bytes) +
 		4*(cap(b.rowOf)+cap(b.codes)+cap(b.useOf)+cap(b.stacks)+cap(b.known)+cap(b.stack))
@@ -117,7 +117,7 @@ func (b *Batcher) addShared(columns map[string]encoding.Vector, at int64, labels
 	}
 }
 
-// times returns the time of each row, or the one of all of them.
+// times returns each row's time, or a single time for all rows.
 func (b *Batcher) times(at int64) []int64 {
 	if b.flat.times == nil {
 		return []int64{at}
@@ -145,9 +145,8 @@ func (b *Batcher) addValues(columns map[string]encoding.Vector) {
 	columns[ColumnValue] = encoding.Int64s(b.values...)
 }
 
-// identify finds the locations that rows use, with their ids and records. It encodes each
-// location once, even if many stacks contain it. If several locations have one id, the record
-// of the first counts.
+// identify finds the locations that rows use, with their ids and records. It encodes each location once,
+// even if many stacks contain it. If several locations have the same id, the record of the first counts.
 func (b *Batcher) identify() {
 	b.useOf = resize(b.useOf, len(b.flat.Locations))
 	clear(b.useOf)
@@ -180,7 +179,7 @@ func (b *Batcher) addStacks(columns map[string]encoding.Vector, codes Coder) (er
 	if b.codes, err = codes.Elements(b.codes[:0], b.ids, b.records); err != nil {
 		return err
 	}
-	b.stacks = slices.Grow(b.stacks[:0], len(b.flat.Stack)) // it must not move: lists share its memory
+	b.stacks = slices.Grow(b.stacks[:0], len(b.flat.Stack)) // it must not move, because lists share its memory
 	b.lists = b.lists[:0]
 	for i := range b.flat.Samples {
 		if !slices.ContainsFunc(b.rowsOf(i), isRow) {
@@ -213,11 +212,11 @@ func (b *Batcher) addStacks(columns map[string]encoding.Vector, codes Coder) (er
 	return nil
 }
 
-// maxPiece bounds the locations of the stacks that are interned at once: the store takes 28
-// bytes of working memory for each.
+// maxPiece bounds the locations of the stacks that are interned at once, because the store takes 28 bytes
+// of working memory for each.
 const maxPiece = 1 << 20
 
-// intern interns the stacks, those of most profiles at once.
+// intern interns the stacks in pieces. Most profiles are one piece.
 func (b *Batcher) intern(codes Coder) (err error) {
 	b.known = slices.Grow(b.known[:0], len(b.lists))
 	start, locations := 0, 0
@@ -233,8 +232,8 @@ func (b *Batcher) intern(codes Coder) (err error) {
 	return nil
 }
 
-// addLabels sets the labels of samples. A name that no column can have is an error: without the
-// label, or under another name, the profile would not come out as it went in.
+// addLabels sets the labels of samples. A name that no column can have is an error, because the profile
+// would come out without the label, or with another name.
 func (b *Batcher) addLabels(columns map[string]encoding.Vector) error {
 	f := b.flat
 	at := 0

@@ -1,6 +1,6 @@
 package rows
 
-// The columns of the profiling schema, which package profile describes.
+// The profiling schema's columns, which package profile describes.
 const (
 	ColumnSampleType     = "sample_type"
 	ColumnSampleUnit     = "sample_unit"

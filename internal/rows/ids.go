@@ -10,7 +10,7 @@ import (
 	"github.com/granarydb/granary/encoding"
 )
 
-// IDType returns the type of the column of ids with this name, or 0.
+// IDType returns the type of the column of ids called name, or 0.
 func IDType(name string) encoding.Type {
 	switch name {
 	case ColumnTraceID:
@@ -21,8 +21,8 @@ func IDType(name string) encoding.Type {
 	return 0
 }
 
-// ParseID parses a trace or span id: lower-case hexadecimal of exactly the size of the type,
-// so that formatting the id returns the same text.
+// ParseID parses a trace or span id. It accepts lower-case hexadecimal of exactly the type's size,
+// because IDText must return the same text.
 func ParseID(t encoding.Type, text string) (id uuid.UUID, ok bool) {
 	size := len(id)
 	if t == encoding.Uint64 {
@@ -35,7 +35,7 @@ func ParseID(t encoding.Type, text string) (id uuid.UUID, ok bool) {
 	return id, err == nil
 }
 
-// IDText returns an id, a uuid.UUID or an uint64, as text. It is the inverse of ParseID.
+// IDText returns an id, a uuid.UUID or a uint64, as text. It is the inverse of ParseID.
 func IDText(id any) string {
 	switch id := id.(type) {
 	case uuid.UUID:

@@ -10,15 +10,15 @@ import (
 	codec "github.com/granarydb/granary/profile/pprof"
 )
 
-// labelColumns is the columns of the labels of a profile. Names and units are compared as text
-// once for each string of the profile, not for each label.
+// labelColumns has the columns for a profile's labels. It compares names and units as text once for each
+// string of the profile, not for each label.
 type labelColumns struct {
 	list  []labelValues
 	of    []uint32 // by label: index in list
 	byKey map[columnKey]uint32
 	names []labelName
-	// nameOf is, by string, 1 + the index in names, or 0: element 0 for number labels of that
-	// name, element 1 for text labels.
+	// nameOf maps a string to 1 + its index in names, or 0: element 0 for number labels of that name,
+	// element 1 for text labels.
 	nameOf [2][]uint32
 	byText map[string]uint32 // the string that represents this text
 }
@@ -29,13 +29,13 @@ type labelValues struct {
 	values encoding.Vector
 }
 
-// columnKey identifies a column: the k-th value of a label, in one unit.
+// columnKey identifies a column: the k-th value of a label in a unit.
 type columnKey struct {
 	name, unit uint32 // index in names, and a string of byText
 	k          uint32
 }
 
-// labelName is a name of labels, with its state in the current sample.
+// labelName is a label name, with its state in the current sample.
 type labelName struct {
 	index  uint32 // in labelColumns.names
 	text   string
@@ -45,8 +45,8 @@ type labelName struct {
 	first  int           // index of its first label in the sample
 	count  uint32        // values in the sample so far
 
-	// The unit and the column of the first value in the previous sample. Most samples use the
-	// same ones.
+	// The unit and the column of the first value in the previous sample, because most samples use the
+	// same.
 	unit, column uint32
 	hasColumn    bool
 }
@@ -70,7 +70,7 @@ func (c *labelColumns) start(strings, labels int) {
 	}
 }
 
-// set sets the value of a label in one of the given number of rows.
+// set sets a label's value in row `row` of `rows`.
 func (c *labelValues) set(row, rows int, l *codec.FlatLabel, text string) {
 	v := &c.values
 	if v.Len() == 0 {

@@ -1,8 +1,8 @@
 package rows
 
-// A profile shares strings and locations; its rows do not. So these sums are bounded too: no
-// hostile profile of 64 MiB in TestBombs of package profile takes more than 1 GiB to insert.
-// The largest profiles in the field need far less than these limits.
+// A profile shares strings and locations, but its rows do not, so these sums are bounded too. No hostile
+// profile of 64 MiB in TestBombs of package profile takes more than 1 GiB to insert. The largest profiles
+// in the field need far less than these limits.
 const (
 	// MaxRecords bounds the bytes of all location records.
 	MaxRecords = 128 << 20

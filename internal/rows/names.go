@@ -6,14 +6,14 @@ import (
 	"strings"
 )
 
-// A sample can have several values of one label. The first is in the column of the label's
-// name; the others are in columns named name#2, name#3. If a name itself ends like that, its
-// first column ends in #1, to keep the names distinct.
+// A sample can have several values for a label. The first is in the column with the label's name, the
+// others are in columns called name#2, name#3. If a name itself ends like that, its first column ends in
+// #1, because the names must stay distinct.
 
 // MaxValues bounds the values of one label in one sample.
 const MaxValues = 256
 
-// LabelColumn returns the concrete column of the k-th value of a label; k counts from 0.
+// LabelColumn returns the concrete column for the k-th value of a label. k counts from 0.
 func LabelColumn(family, name string, k int) string {
 	if _, _, numbered := CutNumber(name); k > 0 || numbered {
 		return fmt.Sprintf("%s.%s#%d", family, name, k+1)
@@ -35,8 +35,8 @@ func CutNumber(column string) (name string, k int, numbered bool) {
 	return column[:i], n - 1, true
 }
 
-// NumLabelColumn returns the concrete column of the k-th value of a number label, which has a
-// unit: name[unit].
+// NumLabelColumn returns the concrete column for the k-th value of a number label with a unit:
+// name[unit].
 func NumLabelColumn(name, unit string, k int) string {
 	if unit != "" || strings.HasSuffix(name, "]") {
 		name += "[" + escapeUnit.Replace(unit) + "]"
@@ -44,15 +44,14 @@ func NumLabelColumn(name, unit string, k int) string {
 	return LabelColumn(ColumnPprofNumLabels, name, k)
 }
 
-// The replacers escape the opening brackets of a unit, so that the last opening bracket of a
-// column name is the one before the unit.
+// The replacers escape the opening brackets of a unit, so that the last opening bracket of a column name
+// is the bracket before the unit.
 var (
 	escapeUnit   = strings.NewReplacer("%", "%25", "[", "%5B")
 	unescapeUnit = strings.NewReplacer("%25", "%", "%5B", "[")
 )
 
-// CutUnit splits the name of a number label's column, without family and number, into name
-// and unit.
+// CutUnit splits the column name of a number label, without family and number, into name and unit.
 func CutUnit(name string) (base, unit string) {
 	if !strings.HasSuffix(name, "]") {
 		return name, ""

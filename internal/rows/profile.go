@@ -13,7 +13,7 @@ import (
 // and can be reused for any number of profiles. It is not safe for concurrent use.
 type Profile struct {
 	codec.Flat
-	times   []int64 // of the rows of each sample; nil: those of the profile
+	times   []int64 // by sample; nil: all samples have the profile's time
 	columns labelColumns
 }
 
@@ -24,8 +24,8 @@ func (f *Profile) Reset() {
 	f.columns.reset()
 }
 
-// SetTimes gives each sample a time of its own, in Unix nanoseconds, from one instant to another, both included. nil
-// means that of the profile for all. f keeps the slice until Reset. The error is pprof.ErrProfile.
+// SetTimes gives each sample its own time in Unix nanoseconds, in [from, to]. If times is nil, all
+// samples have the profile's time. f keeps the slice until Reset. The error is pprof.ErrProfile.
 func (f *Profile) SetTimes(times []int64, from, to int64) error {
 	if times != nil && len(times) != len(f.Samples) {
 		return fmt.Errorf("%w: %d times for %d samples", codec.ErrProfile, len(times), len(f.Samples))
@@ -45,8 +45,8 @@ func (f *Profile) IsEmpty(zeros bool) bool {
 	return len(f.Values) == 0 || !zeros && !slices.ContainsFunc(f.Values, func(v int64) bool { return v != 0 })
 }
 
-// Check returns an error that wraps pprof.ErrTooLarge if the rows of a profile would exceed a
-// limit, before any row is built (P5 of package profile). It also assigns labels to columns.
+// Check returns an error that wraps pprof.ErrTooLarge if the rows of the profile would exceed a limit,
+// before any row is built (P5 of package profile). It also assigns labels to columns.
 func (f *Profile) Check() error {
 	f.columns.reset()
 	if err := f.CheckRecords(schema.MaxRecord, MaxRecords); err != nil {

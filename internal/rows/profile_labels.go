@@ -38,7 +38,7 @@ func (f *Profile) placeLabels() (bytes int, err error) {
 	return bytes, nil
 }
 
-// sameText returns the string that represents all strings with the text of s.
+// sameText returns the string that stands for all strings with the text of s.
 func (f *Profile) sameText(s uint32) uint32 {
 	first, known := f.columns.byText[f.Strings[s]]
 	if !known {
@@ -48,7 +48,7 @@ func (f *Profile) sameText(s uint32) uint32 {
 	return first
 }
 
-// labelName returns the name of a label.
+// labelName returns a label's name.
 func (f *Profile) labelName(l *codec.FlatLabel) *labelName {
 	c, kind := &f.columns, 0
 	if l.IsText {
@@ -70,9 +70,9 @@ func (f *Profile) labelName(l *codec.FlatLabel) *labelName {
 	return &c.names[of[l.Name]-1]
 }
 
-// placeLabel sets the column of label i, which follows n.count others of its name in the
-// sample. An id that is the only value of its label is stored in a column of ids: ids differ
-// row by row, and would only make a dictionary grow.
+// placeLabel sets the column of label i, which is label n.count of its name in the sample. An id that is
+// the label's only value goes to a column of ids, because ids differ row by row and would only make a
+// dictionary grow.
 func (f *Profile) placeLabel(i int, n *labelName) (err error) {
 	l, of := &f.Labels[i], f.columns.of
 	if n.count == MaxValues {
@@ -92,7 +92,7 @@ func (f *Profile) placeLabel(i int, n *labelName) (err error) {
 			return err
 		}
 	}
-	if n.count == 1 && n.id != 0 { // the first value is not the only one
+	if n.count == 1 && n.id != 0 { // the first value is not the only value
 		if of[n.first], err = f.column(&f.Labels[n.first], n, 0); err != nil {
 			return err
 		}

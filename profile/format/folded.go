@@ -20,7 +20,8 @@ var folded = regexp.MustCompile(`^[^\n\x00]*;[^\n\x00]* -?[0-9]+\r?\n`)
 
 func isFolded(head []byte) bool { return folded.Match(head) }
 
-// decodeFolded returns the one profile of folded stacks. Its type is samples in count. A function has its name alone.
+// decodeFolded returns the profile of folded stacks. Its type is samples in count. A function has only a
+// name.
 func decodeFolded(data []byte, limits profile.Limits) iter.Seq2[Decoded, error] {
 	return func(yield func(Decoded, error) bool) {
 		p, err := parseFolded(data, limits)
@@ -49,7 +50,7 @@ func parseFolded(data []byte, limits profile.Limits) (*pprof.Profile, error) {
 	return f.to, nil
 }
 
-// folder makes a profile of folded stacks.
+// folder makes a profile from folded stacks.
 type folder struct {
 	limits profile.Limits
 	known  map[string]*pprof.Location
@@ -75,14 +76,14 @@ func (f *folder) add(line string) error {
 	}
 	s := &pprof.Sample{Value: []int64{value}, Location: make([]*pprof.Location, depth)}
 	for name := range strings.SplitSeq(strings.TrimSpace(line[:end]), ";") {
-		depth-- // the leaf is first in a profile
+		depth-- // the leaf comes first in a profile
 		s.Location[depth] = f.location(name)
 	}
 	f.to.Sample = append(f.to.Sample, s)
 	return nil
 }
 
-// location returns the location of a function.
+// location returns a function's location.
 func (f *folder) location(name string) *pprof.Location {
 	l := f.known[name]
 	if l == nil {

@@ -14,9 +14,9 @@ import (
 	"github.com/granarydb/granary/profile"
 )
 
-// Decoded is one profile: as bytes of pprof, or in memory.
+// Decoded is a profile: as bytes of pprof, or in memory.
 type Decoded struct {
-	// Encoded are bytes of pprof, gzipped or not, if Parsed is nil. They are those that were decoded, and not copied.
+	// Encoded is a pprof profile, gzipped or not, if Parsed is nil. It shares the input's memory.
 	Encoded []byte
 	Parsed  *pprof.Profile
 }
@@ -29,7 +29,7 @@ func (p *Decoded) Insert(ctx context.Context, db *profile.DB, opts profile.Inser
 	return db.InsertEncoded(ctx, p.Encoded, opts)
 }
 
-// InsertTx is Insert in a transaction of the caller.
+// InsertTx is Insert in the caller's transaction.
 func (p *Decoded) InsertTx(ctx context.Context, db *profile.DB, tx *columnstore.Tx, opts profile.InsertOptions) (rows int, err error) {
 	if p.Parsed != nil {
 		return db.InsertTx(ctx, tx, p.Parsed, opts)
@@ -37,9 +37,9 @@ func (p *Decoded) InsertTx(ctx context.Context, db *profile.DB, tx *columnstore.
 	return db.InsertEncodedTx(ctx, tx, p.Encoded, opts)
 }
 
-// Hints say what is known about bytes beside their content.
+// Hints are known facts about an input besides its content.
 type Hints struct {
-	// Only is the format that is asked for. "" is each that Decode knows.
+	// Only is the only accepted format. "" accepts each that Decode knows.
 	Only Name
 	// Limits bound a profile. Fields that are 0 have their defaults.
 	Limits profile.Limits
@@ -57,17 +57,17 @@ const (
 // format is a format that Decode knows.
 type format struct {
 	name Name
-	// is reports whether the first bytes of an input, decompressed, are of the format.
+	// is reports whether the first decompressed bytes of an input have the format.
 	is     func(head []byte) bool
 	decode func(data []byte, limits profile.Limits) iter.Seq2[Decoded, error]
 }
 
-// formats are those that are known by content. Bytes of none of them are taken for pprof, whose decoder says what is
+// formats are detected by content. Other bytes are taken for pprof, because its decoder says what is
 // wrong with them.
 var formats = []format{{Folded, isFolded, decodeFolded}}
 
-// Decode returns the profiles of an input. An error is the last of them. data is not changed, and must not change while
-// what is decoded is in use.
+// Decode returns an input's profiles. An error is the last element. data is not changed, and must not
+// change while the decoded profiles are in use.
 func Decode(data []byte, h Hints) iter.Seq2[Decoded, error] {
 	limits := h.Limits.WithDefaults()
 	if h.Only != PPROF {
@@ -84,19 +84,19 @@ func Decode(data []byte, h Hints) iter.Seq2[Decoded, error] {
 	return decodePPROF(data, limits)
 }
 
-// failed returns the profiles of an input that has none for an error.
+// failed returns a sequence with only an error.
 func failed(err error) iter.Seq2[Decoded, error] {
 	return func(yield func(Decoded, error) bool) { yield(Decoded{}, err) }
 }
 
-// headOf returns the first bytes of data, decompressed, without spaces and a byte order mark in front.
+// headOf returns the first decompressed bytes of data, without leading spaces and byte order mark.
 func headOf(data []byte) []byte {
 	head := make([]byte, 512)
-	n, _ := io.ReadFull(plain(data), head) // what there is, of broken data too
+	n, _ := io.ReadFull(plain(data), head) // as much as there is, of broken data too
 	return bytes.TrimLeft(head[:n], "\xef\xbb\xbf \t\r\n")
 }
 
-// plain returns a reader of data, which decompresses it if it is gzipped.
+// plain returns a reader of data that decompresses gzipped data.
 func plain(data []byte) io.Reader {
 	if zip, err := gzip.NewReader(bytes.NewReader(data)); err == nil {
 		return zip

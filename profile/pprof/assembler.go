@@ -6,8 +6,8 @@ import (
 	pprof "github.com/google/pprof/profile"
 )
 
-// Assembler adds locations to a profile of google/pprof, with their mappings and functions, each
-// once. It belongs to one goroutine.
+// Assembler adds locations to a profile of google/pprof, and each of their mappings and functions once.
+// It belongs to one goroutine.
 type Assembler struct {
 	out       *pprof.Profile
 	locations map[*LocationRecord]*pprof.Location
@@ -16,7 +16,7 @@ type Assembler struct {
 	functions map[pprof.Function]*pprof.Function
 }
 
-// NewAssembler returns an assembler of a profile without locations.
+// NewAssembler returns an assembler for a profile without locations.
 func NewAssembler(out *pprof.Profile) *Assembler {
 	return &Assembler{
 		out:       out,
@@ -26,7 +26,7 @@ func NewAssembler(out *pprof.Profile) *Assembler {
 	}
 }
 
-// Location returns the location of a record. The same pointer gives the same location.
+// Location returns a record's location. The same pointer gives the same location.
 func (a *Assembler) Location(from *LocationRecord) *pprof.Location {
 	if l := a.locations[from]; l != nil {
 		return l
@@ -51,8 +51,8 @@ func (a *Assembler) Location(from *LocationRecord) *pprof.Location {
 	return l
 }
 
-// mapping returns the mapping of the output for m. Processes map one binary at different
-// addresses; the output has the addresses of the first.
+// mapping returns the output's mapping for m. Processes map a binary at different addresses; the output
+// has the addresses of the first process.
 func (a *Assembler) mapping(m *pprof.Mapping) *pprof.Mapping {
 	key := *m
 	key.Limit -= key.Start

@@ -6,25 +6,25 @@ import (
 	"slices"
 )
 
-// maxParse bounds the bytes that parsing a profile with google/pprof allocates. It counts all
-// allocations, including memory that is freed again, so the heap grows by no more, whenever the garbage
-// collector runs.
+// maxParse bounds the bytes that google/pprof allocates to parse a profile. It counts all allocations,
+// including memory that is freed again, so the heap grows by no more, whenever the garbage collector
+// runs.
 const maxParse = 1 << 30
 
-// cost counts the parts of an encoded profile, each as often as it occurs, and the bytes that
-// google/pprof allocates for them. google/pprof allocates before it checks anything: a label
-// of two bytes takes up to 400, and an empty one no less.
+// cost counts an encoded profile's parts, each as often as it occurs, and the bytes that google/pprof
+// allocates for them, because google/pprof allocates before it checks anything: a label of two bytes
+// takes up to 400, even if it is empty.
 //
-// A message costs its struct and a pointer to it. Slices grow by appends. The tables of
-// mappings, functions and locations are indexed by slices and by maps of their size. A sample
-// with labels has three maps of the number of its labels: texts, numbers and units.
+// A message costs its struct and a pointer to it. Slices grow by appends. The tables of mappings,
+// functions and locations are indexed by slices and by maps of their size. A sample with labels has three
+// maps with room for all its labels: texts, numbers and units.
 type cost struct {
-	bytes int // of samples, lines and strings; total has the bytes of tables
+	bytes int // for samples, lines and strings; total adds the bytes of tables
 
 	strings, types, mappings, functions, locations, lines int
 	samples, stack, values, labels, comments, periods     int
 
-	longest int // lines of a location
+	longest int // greatest number of lines of a location
 }
 
 // Bytes of the structs of google/pprof, as they are allocated.
@@ -40,17 +40,16 @@ const (
 	costNumber   = 8
 	costPointer  = 8
 	costMap      = 48
-	// costGroup is that of the eight places of a small map from strings to slices, and
-	// costPlace that of one in a larger one.
+	// costGroup is the cost of the eight places in a small map from strings to slices, and costPlace a
+	// place's cost in a larger map.
 	costGroup = 352
 	costPlace = 48
-	// costID is that of an entry in the maps by id: that of google/pprof has room for all ids,
-	// and that of Decode grows.
+	// costID is an entry's cost in the maps by id: the map of google/pprof has room for all ids, and the
+	// map of Decode grows.
 	costID = 150
 )
 
-// costOf counts a profile. Malformed bytes are counted up to the first that is malformed:
-// Decode reports them.
+// costOf counts a profile. It stops at the first malformed bytes, which Decode reports.
 func costOf(data string) cost {
 	var c cost
 	for at := 0; at < len(data); {
@@ -168,7 +167,7 @@ func (c *cost) check(before int) error {
 	return nil
 }
 
-// reserve allocates the slices of a flat profile, so that they do not grow.
+// reserve allocates a flat profile's slices, so that they do not grow.
 func (c *cost) reserve(f *Flat) {
 	f.Strings = slices.Grow(f.Strings, c.strings)
 	f.Types = slices.Grow(f.Types, c.types)
@@ -182,7 +181,7 @@ func (c *cost) reserve(f *Flat) {
 	f.Labels = slices.Grow(f.Labels, c.labels)
 }
 
-// list is a list of numbers of a sample, in one packed field or in many fields.
+// list is a list of numbers in a sample, in one packed field or in many fields.
 type list struct{ n, fields int }
 
 func (l *list) add(tag uint64, packed string) {
@@ -198,11 +197,11 @@ func (l list) cost() int {
 	if l.fields <= 1 {
 		return allocated(l.n * costNumber)
 	}
-	// Pieces of packed numbers make capacities of any size: their sum is up to 4n then.
+	// Pieces of packed numbers lead to capacities of any size, whose sum is up to 4n.
 	return max(appended(l.n, costNumber), allocated(4*l.n*costNumber))
 }
 
-// costOfMaps returns the bytes of the maps of the labels of a sample.
+// costOfMaps returns the bytes of the maps for a sample's labels.
 func costOfMaps(labels, texts, numbers, units int) int {
 	bytes := 3 * costMap
 	if labels > 8 { // the maps have room for all labels at once
@@ -221,7 +220,7 @@ func costOfMaps(labels, texts, numbers, units int) int {
 	return bytes
 }
 
-// ofNames returns at least the bytes of slices that grow by appends to n elements in all.
+// ofNames returns an upper bound for the bytes of slices that grow by appends to n elements in total.
 func ofNames(n, size int) int {
 	switch {
 	case n <= 1:
@@ -232,8 +231,8 @@ func ofNames(n, size int) int {
 	return appended(n, size)
 }
 
-// appended returns at least the bytes of the slices that appends of n elements, one by one,
-// allocate. Their capacity doubles up to 256 elements, and grows by a quarter and more then.
+// appended returns an upper bound for the bytes that n appends of one element allocate. The capacity
+// doubles up to 256 elements, and then grows by a quarter or more.
 func appended(n, size int) int {
 	switch {
 	case n == 0:
@@ -244,7 +243,7 @@ func appended(n, size int) int {
 	return 511*size + 6*(n+256)*size + n*size/2
 }
 
-// allocated returns at least the bytes of an allocation of n bytes.
+// allocated returns an upper bound for the bytes of an allocation of n bytes.
 func allocated(n int) int {
 	if n == 0 {
 		return 0

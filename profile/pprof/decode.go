@@ -4,8 +4,8 @@ import (
 	"fmt"
 )
 
-// malformed reports bytes that are not a message of profile.proto, or that refer to missing
-// entries: where they are, and what is wrong.
+// malformed reports bytes that are not a message of profile.proto, or that refer to missing entries.
+// where is their place, and what the fault.
 func malformed(where, what string) error {
 	return fmt.Errorf("%w: malformed bytes: %s: %s", ErrProfile, where, what)
 }
@@ -13,13 +13,13 @@ func malformed(where, what string) error {
 // atByte is malformed at an offset in the decompressed profile.
 func atByte(at int, what string) error { return malformed(fmt.Sprintf("byte %d", at), what) }
 
-// What can be wrong with a message.
+// Faults of a message.
 const (
 	cutOff    = "a field is cut off"
 	wrongType = "a field has the wrong wire type"
 )
 
-// fieldNames are those of profile.proto.
+// fieldNames are the names of profile.proto.
 var fieldNames = [...]string{
 	fieldSampleType: "sample_type", fieldSample: "sample", fieldMapping: "mapping", fieldLocation: "location",
 	fieldFunction: "function", fieldString: "string_table", fieldDropFrames: "drop_frames", fieldKeepFrames: "keep_frames",
@@ -54,9 +54,9 @@ const (
 
 const locationLine = 4
 
-// decoder decodes an encoded profile into a flat one. It accepts the bytes that
-// pprof.ParseUncompressed and CheckValid accept, and refuses all others (C1). Samples refer to
-// tables that often follow them, so they are read in a second pass.
+// decoder decodes an encoded profile into a flat one. It accepts the bytes that pprof.ParseUncompressed
+// and CheckValid accept, and refuses all others (C1). Samples are read in a second pass, because they
+// refer to tables that often follow them.
 type decoder struct {
 	*Flat
 	limits Limits
@@ -64,8 +64,8 @@ type decoder struct {
 	mappingIDs, functionIDs, locationIDs ids
 
 	samplesSeen int
-	firstSample int       // its offset in the bytes
-	mostString  uint64    // largest index of a string outside the tables, to be checked
+	firstSample int       // offset in the bytes
+	mostString  uint64    // largest index of a string outside the tables, for a later check
 	texts       [3]uint64 // indexes of Flat.Preferred, DropFrames and KeepFrames
 }
 
@@ -146,7 +146,7 @@ func (d *decoder) comments(typ, number uint64, packed string) bool {
 	return typ == wireBytes && at == len(packed)
 }
 
-// entry reads one entry, at an offset, of a table of the profile.
+// entry reads an entry of a table at an offset.
 func (d *decoder) entry(field uint64, data string, offset int) error {
 	wrong := ""
 	switch field {
@@ -183,8 +183,7 @@ func (d *decoder) boundEntries() error {
 	return nil
 }
 
-// readType reads a type. It returns what is wrong with it, "" if nothing is, as mapping, function and
-// location do.
+// readType reads a type. It returns the fault, or "", as mapping, function and location do.
 func readType(data string, t *FlatType) string {
 	var v [3]uint64
 	ok := numbers(data, v[:])
@@ -197,7 +196,7 @@ func readType(data string, t *FlatType) string {
 
 const notNumbers = "a field is cut off, or has the wrong wire type"
 
-// wrongID says what is wrong with an id that ids did not take.
+// wrongID returns the fault of an id that ids refused.
 func wrongID(id uint64) string {
 	if id == 0 {
 		return "it has no id"
@@ -238,8 +237,7 @@ func (d *decoder) function(data string) string {
 	return ""
 }
 
-// location reads a location. Its mapping and functions can follow later, and stay ids until
-// link.
+// location reads a location. Its mapping and functions can follow later, and stay ids until link.
 func (d *decoder) location(data string) string {
 	var v [6]uint64
 	for at := 0; at < len(data); {

@@ -41,15 +41,15 @@ func (d *decoder) link() error {
 	return nil
 }
 
-// noText says that a table refers to a string that is not there. Tables count from 0 in errors.
+// noText reports that a table refers to a missing string. Tables count from 0 in errors.
 const noText = "it refers to a string that is not in string_table"
 
-// stringIndex narrows the index of a string. An index that is too large becomes noString.
+// stringIndex narrows a string's index. An index that is too large becomes noString.
 func stringIndex(i uint64) uint32 { return uint32(min(i, noString)) }
 
 const noString = 1<<32 - 1
 
-// hasStrings reports whether indexes are those of strings.
+// hasStrings reports whether all indexes refer to strings.
 func (d *decoder) hasStrings(indexes ...uint32) bool {
 	for _, i := range indexes {
 		if uint64(i) >= uint64(len(d.Strings)) {
@@ -115,7 +115,7 @@ func (d *decoder) sample(data string) error {
 	return nil
 }
 
-// badSample reports what is wrong with the sample that is read.
+// badSample reports a fault of the current sample.
 func (d *decoder) badSample(what string) error {
 	return malformed(fmt.Sprintf("sample %d", len(d.Samples)), what)
 }
@@ -139,8 +139,8 @@ func (d *decoder) boundSample(depth, values int) error {
 	return nil
 }
 
-// addStack reads the locations of a sample. It stops one beyond the limit, which boundSample
-// then reports. It returns what is wrong, "" if nothing is, as addValues and addLabel do.
+// addStack reads a sample's locations. It stops one beyond the limit, which boundSample then reports. It
+// returns the fault, or "", as addValues and addLabel do.
 func (d *decoder) addStack(data string) string {
 	stack, most := d.Stack, min(len(d.Stack)+d.limits.Depth, maxStackIDs)
 	at := 0
@@ -159,8 +159,8 @@ func (d *decoder) addStack(data string) string {
 	return ""
 }
 
-// addValues reads the values of a sample. It stops one beyond the number of types, which
-// boundSample then reports.
+// addValues reads a sample's values. It stops one beyond the number of types, which boundSample then
+// reports.
 func (d *decoder) addValues(data string) string {
 	most := len(d.Values) + len(d.Types)
 	at := 0

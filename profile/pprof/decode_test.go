@@ -70,7 +70,7 @@ func checkDecode(t *testing.T, data []byte, limits Limits) bool {
 	return err == nil
 }
 
-// plainProfiles returns the profiles of the project, decompressed.
+// plainProfiles returns the project's profiles, decompressed.
 func plainProfiles(t testing.TB) [][]byte {
 	t.Helper()
 	names, err := filepath.Glob(filepath.FromSlash("../../testdata/profiles/*/*.pb.gz"))

@@ -14,27 +14,27 @@ import (
 
 // DeltaOptions are the options of NewDeltas. The zero value suits Go's programs.
 type DeltaOptions struct {
-	// Types are the names of the sample types whose values count from the start of a process.
-	// Default: alloc_objects, alloc_space, contentions and delay, the cumulative types of Go's heap,
-	// allocs, block and mutex profiles.
+	// Types are the names of the sample types whose values count from the start of a process. Default:
+	// alloc_objects, alloc_space, contentions and delay, the cumulative types of Go's heap, allocs, block
+	// and mutex profiles.
 	Types []string
-	// MaxBytes bounds the memory for the values of the profiles before, about 60 bytes for each
-	// sample of a series. Beyond it the series that was inserted longest ago is forgotten. One
-	// series is always kept. Default 256 MiB.
+	// MaxBytes bounds the memory for the values of previous profiles, about 60 bytes for each sample of a
+	// series. Beyond it the series with the oldest insert is forgotten. One series is always kept.
+	// Default 256 MiB.
 	MaxBytes int64
 }
 
-// Deltas turns cumulative profiles into differences: the values of a profile become the growth
-// since the previous profile of the same series. A series is the profiles with equal
-// labels, sample types and period type.
+// Deltas turns cumulative profiles into differences: the values of a profile become the growth since the
+// previous profile of the same series. A series is the profiles with equal labels, sample types and
+// period type.
 //
-// Of the first profile of a series, or the first after it was forgotten, the cumulative values
-// are left out: the time that they were counted over is unknown. If a value is lower than
-// before, or a sample is missing, the process has started anew, and the profile counts as it is.
+// The first profile of a series, also after the series was forgotten, gets no cumulative values, because
+// it is unknown since when they were counted. If a value is lower than before, or a sample is missing,
+// the process has restarted, and the profile counts as it is.
 //
-// Only cumulative profiles of one process belong to a series. Profiles that are differences
-// already, such as the profiles of Go's endpoints with ?seconds=10, do not. A Deltas is safe for
-// concurrent use; profiles of one series wait for each other.
+// Only cumulative profiles of one process belong to a series. Profiles that are differences already do
+// not, such as the profiles of Go's endpoints with ?seconds=10. A Deltas is safe for concurrent use.
+// Profiles of a series wait for each other.
 type Deltas struct {
 	types []string
 	most  int64
@@ -51,19 +51,19 @@ type deltaSeries struct {
 	key  string
 	last *counters
 
-	bytes, used int64 // guarded by Deltas.mu; used is the clock of the last insert, 0 for none
+	bytes, used int64 // guarded by Deltas.mu; used is the clock of the last insert, or 0
 }
 
 // counters are the cumulative values of a profile.
 type counters struct {
 	time   int64
-	index  map[uuid.UUID]int // by stack and labels: index of the sample
-	values []int64           // one per cumulative type for each sample
+	index  map[uuid.UUID]int // index of the sample, by stack and labels
+	values []int64           // for each sample, one per cumulative type
 }
 
-const seriesBytes = 400 // of a series and its place in a map
+const seriesBytes = 400 // for a series and its place in a map
 
-// size returns about how many bytes of memory c keeps.
+// size returns the approximate bytes of memory that c keeps.
 func (c *counters) size() int64 { return 8*int64(cap(c.values)) + 56*int64(len(c.index)) }
 
 // NewDeltas returns a Deltas without series.
@@ -77,7 +77,7 @@ func NewDeltas(opts DeltaOptions) *Deltas {
 	return &Deltas{types: slices.Clone(opts.Types), most: opts.MaxBytes, series: map[string]*deltaSeries{}}
 }
 
-// Subtraction is one profile on its way into a series. Keep or Drop must be called once. The zero
+// Subtraction is a profile on its way into a series. Keep or Drop must be called once. The zero
 // Subtraction does nothing.
 type Subtraction struct {
 	deltas *Deltas
@@ -85,12 +85,12 @@ type Subtraction struct {
 	next   *counters
 }
 
-// Subtract changes the cumulative values of a profile at a time, in Unix nanoseconds, into their
-// growth since the previous profile. A profile without a duration gets the time between them.
-// labels are the labels of the whole profile. A profile that is not later than the previous one is
-// ErrProfile, and is unchanged. A profile without cumulative types is no error.
+// Subtract changes the cumulative values of a profile at the time at, in Unix nanoseconds, into their
+// growth since the previous profile. A profile without a duration gets the time between them. labels are
+// the whole profile's labels. A profile that is not later than the previous one is ErrProfile, and is
+// unchanged. A profile without cumulative types is no error.
 //
-// The next profile of the series waits until Keep or Drop of the subtraction.
+// The next profile of the series waits for Keep or Drop.
 func (d *Deltas) Subtract(f *Flat, labels map[string]string, at int64) (Subtraction, error) {
 	var types []int
 	for i, t := range f.Types {
@@ -118,7 +118,7 @@ func (d *Deltas) Subtract(f *Flat, labels map[string]string, at int64) (Subtract
 
 func timeText(at int64) string { return time.Unix(0, at).UTC().Format(time.RFC3339Nano) }
 
-// find returns a series. It adds the series if it is new.
+// find returns a series, and adds it if it is new.
 func (d *Deltas) find(key string) *deltaSeries {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -130,7 +130,7 @@ func (d *Deltas) find(key string) *deltaSeries {
 	return s
 }
 
-// Keep makes the profile the last one of its series.
+// Keep makes the profile the last profile of its series.
 func (s Subtraction) Keep() {
 	if s.series == nil {
 		return
@@ -149,16 +149,16 @@ func (s Subtraction) Drop() {
 	s.series.mu.Unlock()
 }
 
-// account sets the size of a series that was just inserted, and forgets others beyond the bound.
+// account sets the size of a series that was just inserted, and forgets other series beyond the bound.
 func (d *Deltas) account(s *deltaSeries, bytes int64) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	switch d.series[s.key] {
 	case s:
 	case nil:
-		d.series[s.key] = s // forgotten meanwhile
+		d.series[s.key] = s // it was forgotten meanwhile
 	default:
-		return // and found again by another insert
+		return // it was forgotten, and another insert created it again
 	}
 	d.clock++
 	d.bytes += bytes - s.bytes
@@ -171,7 +171,7 @@ func (d *Deltas) account(s *deltaSeries, bytes int64) {
 			}
 		}
 		if oldest == s {
-			return // the others have their first profile on the way
+			return // the first profile of each other series is still on its way
 		}
 		d.bytes -= oldest.bytes
 		oldest.bytes, oldest.used = 0, 0
@@ -188,7 +188,6 @@ func (d *Deltas) abandon(s *deltaSeries) {
 	}
 }
 
-// seriesKey returns the labels and types of a profile.
 func seriesKey(f *Flat, labels map[string]string) string {
 	var key []byte
 	for _, name := range slices.Sorted(maps.Keys(labels)) {
@@ -203,8 +202,8 @@ func seriesKey(f *Flat, labels map[string]string) string {
 	return string(key)
 }
 
-// newCounters returns the cumulative values of a profile, and the index of each sample among
-// them. Samples of the same stack and labels are added up.
+// newCounters returns the cumulative values of a profile, and the index of each sample among them. It
+// adds up samples with the same stack and labels.
 func newCounters(f *Flat, types []int, at int64) (c *counters, samples []int) {
 	c = &counters{time: at, index: make(map[uuid.UUID]int, len(f.Samples))}
 	samples = make([]int, len(f.Samples))
@@ -238,7 +237,7 @@ func newCounters(f *Flat, types []int, at int64) (c *counters, samples []int) {
 	return c, samples
 }
 
-// subtract writes the values of c since last into the profile that c was made of.
+// subtract writes the growth of c since last into the profile that c was made from.
 func (c *counters) subtract(last *counters, f *Flat, types []int, samples []int) {
 	if last != nil && c.fellSince(last, len(types)) {
 		return

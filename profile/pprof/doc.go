@@ -1,7 +1,7 @@
 // Package pprof decodes pprof profiles into flat profiles: slices that refer to each other by
 // index, in which each string, function and location occurs once. Reader and Decode read
-// bytes; Flatten reads a profile of github.com/google/pprof in memory. With
-// Reader.ToParse the bytes that google/pprof would allocate are counted first.
+// bytes. Flatten reads a profile of github.com/google/pprof in memory. Reader.ToParse first
+// counts the bytes that google/pprof would allocate.
 //
 //	flat.Samples  [ ends of sample 0 | ends of sample 1 | ... ]
 //	                  |                  |
@@ -10,14 +10,14 @@
 //	flat.Labels   [ k=v .............. k=v k=7[bytes] ... ]
 //
 // A location also has a record, the bytes that a store keeps beside its id.
-// Flat.AppendLocation writes it, ParseLocation and AppendNames read it; LocationRecord lists
-// its parts, and an Assembler makes locations of google/pprof of them.
+// Flat.AppendLocation writes it, ParseLocation and AppendNames read it. LocationRecord lists
+// its parts, and an Assembler makes locations of google/pprof from them.
 //
-// Pruner drops the frames that a flat profile tells to drop. Deltas subtracts from it the one
-// before it of the same process.
+// Pruner drops the frames that a flat profile tells to drop. Deltas subtracts the previous
+// profile of the same process.
 //
-// It knows neither rows nor the store: package profile turns a flat profile into rows. The
-// package makes no compatibility promise.
+// The package depends on neither rows nor the store: package profile turns a flat profile into
+// rows. It makes no compatibility promise.
 //
 // # Invariants
 //
@@ -27,6 +27,6 @@
 //	C2  Both give the same samples for the same profile.
 //	C3  Memory is bounded by the limits before it is allocated. google/pprof allocates at most
 //	    1 GiB after a Reader with ToParse; no input panics.
-//	C4  A profile after Pruner.Prune has the stacks that google/pprof leaves it, or is unchanged
-//	    with an error: the steps of its patterns are bounded.
+//	C4  A profile after Pruner.Prune has the same stacks as in google/pprof, or is unchanged
+//	    after an error, because the steps of its patterns are bounded.
 package pprof

@@ -4,27 +4,26 @@ import (
 	"fmt"
 )
 
-// Flat is a profile in the form that rows are built from: slices that refer to each other by
-// index, in which each string, mapping, function and location occurs once.
+// Flat is a profile in the form that rows are built from: slices that refer to each other by index, in
+// which each string, mapping, function and location occurs once.
 //
-// Strings, mappings, functions and locations are identified by their index. Index 0 is the
-// empty string, no mapping, no function or no location, like id 0 in the format. The lines of
-// all locations are in one slice, in the order of locations; each location has the end of its
-// lines. The same holds for the stacks and labels of samples. Each sample has one value per
-// type.
+// Strings, mappings, functions and locations are identified by their index. Index 0 is the empty string,
+// no mapping, no function or no location, like id 0 in the format. The lines of all locations are in one
+// slice, in the order of locations, and each location has the end of its lines. The same holds for the
+// stacks and labels of samples. Each sample has one value per type.
 //
-// The zero Flat is ready to use, and can be reused for any number of profiles. It is not safe
-// for concurrent use.
+// The zero Flat is ready to use, and can be reused for any number of profiles. It is not safe for
+// concurrent use.
 type Flat struct {
 	Strings   []string
 	Types     []FlatType
 	Period    FlatType
 	Preferred string // the sample type to show first
-	Time      int64  // Unix nanoseconds; 0 for none
+	Time      int64  // Unix nanoseconds; 0 if unknown
 	Duration  int64  // nanoseconds
 	Every     int64  // the period, in units of its type
 
-	DropFrames, KeepFrames string // patterns, which Pruner applies
+	DropFrames, KeepFrames string // patterns for Pruner
 
 	Mappings  []FlatMapping
 	Functions []FlatFunction
@@ -33,11 +32,11 @@ type Flat struct {
 
 	Samples []FlatSample
 	Stack   []uint32 // locations, leaf first
-	Values  []int64  // one per type for each sample
+	Values  []int64  // for each sample, one per type
 	Labels  []FlatLabel
 }
 
-// FlatType is a sample type or the type of the period. Both fields are indexes of strings.
+// FlatType is a sample type or the period type. Both fields are indexes of strings.
 type FlatType struct{ Name, Unit uint32 }
 
 // FlatMapping is a mapping. File and BuildID are indexes of strings.
@@ -62,7 +61,7 @@ type FlatFunction struct {
 	StartLine              int64
 }
 
-// FlatLine is one function at a location. The innermost function comes first.
+// FlatLine is a function at a location. The innermost function comes first.
 type FlatLine struct {
 	Function     uint64 // an id while the decoder reads the tables
 	Line, Column int64
@@ -76,10 +75,10 @@ type FlatLocation struct {
 	Folded  bool
 }
 
-// FlatSample is the ends of a sample in Flat.Stack and Flat.Labels.
+// FlatSample has a sample's ends in Flat.Stack and Flat.Labels.
 type FlatSample struct{ Stack, Labels uint32 }
 
-// FlatLabel is one value of a label: a string, or a number with a unit.
+// FlatLabel is a value of a label: a string, or a number with a unit.
 type FlatLabel struct {
 	Name   uint32
 	Text   uint32 // for a number, its unit
@@ -87,8 +86,8 @@ type FlatLabel struct {
 	IsText bool
 }
 
-// Reset empties f and keeps its memory. It drops the strings, which would keep alive the bytes
-// that they were read from.
+// Reset empties f and keeps its memory. It drops the strings, because they would keep the decoded bytes
+// alive.
 func (f *Flat) Reset() {
 	clear(f.Strings)
 	*f = Flat{
@@ -99,13 +98,13 @@ func (f *Flat) Reset() {
 	}
 }
 
-// Size returns about how many bytes of memory f keeps.
+// Size returns the approximate bytes of memory that f keeps.
 func (f *Flat) Size() int {
 	return 64*(cap(f.Mappings)+cap(f.Functions)) + 32*(cap(f.Strings)+cap(f.Lines)+cap(f.Locations)+cap(f.Labels)) +
 		8*(cap(f.Samples)+cap(f.Stack)+cap(f.Values))
 }
 
-// LinesOf returns the lines of a location, innermost first.
+// LinesOf returns a location's lines, innermost first.
 func (f *Flat) LinesOf(location uint32) []FlatLine {
 	return f.Lines[f.Locations[location-1].Lines:f.Locations[location].Lines]
 }
@@ -120,8 +119,8 @@ func (f *Flat) Sample(i int) (stack []uint32, values []int64, labels []FlatLabel
 	return f.Stack[from.Stack:to.Stack], f.Values[i*len(f.Types) : (i+1)*len(f.Types)], f.Labels[from.Labels:to.Labels]
 }
 
-// check refuses profiles without sample types, and profiles with two equal sample types, because
-// nothing tells their values apart. It bounds the names of types before it compares them.
+// check refuses profiles without sample types, and profiles with two equal sample types, because their
+// values cannot be told apart. It bounds the names of types before it compares them.
 func (f *Flat) check() error {
 	if len(f.Types) == 0 {
 		return fmt.Errorf("%w: no sample types", ErrProfile)

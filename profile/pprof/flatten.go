@@ -7,7 +7,7 @@ import (
 	pprof "github.com/google/pprof/profile"
 )
 
-// flattener builds a flat profile from one in memory. Each object gets an index when it first
+// flattener builds a flat profile from a profile in memory. Each object gets an index when it first
 // occurs.
 type flattener struct {
 	to        *Flat
@@ -57,7 +57,7 @@ func Flatten(p *pprof.Profile, limits Limits, f *Flat) error {
 	return f.check()
 }
 
-// reserve bounds the slices of a flat profile, and allocates them at once.
+// reserve checks the sizes of a flat profile's slices against the limits, and allocates them at once.
 func reserve(p *pprof.Profile, l Limits, f *Flat) error {
 	ids, values, labels, lines := 0, 0, 0, 0
 	for i, s := range p.Sample {
@@ -107,7 +107,7 @@ func newFlattener(f *Flat) *flattener {
 	}
 }
 
-// bound bounds the tables, to which samples can add: CheckValid accepts locations that only
+// bound bounds the tables. Samples can add to them, because CheckValid accepts locations that only
 // samples refer to.
 func (m *flattener) bound() error {
 	f := m.to
@@ -149,7 +149,7 @@ func (m *flattener) function(p *pprof.Function) uint64 {
 	return i
 }
 
-// location returns the index of a location, which can be missing in Profile.Location.
+// location returns a location's index. Profile.Location can lack it.
 func (m *flattener) location(p *pprof.Location) uint32 {
 	i, known := m.locations[p]
 	if !known {

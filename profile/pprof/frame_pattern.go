@@ -7,22 +7,22 @@ import (
 	"unicode/utf8"
 )
 
-// Limits of the patterns of a profile, which anybody can write. The longest pattern in the
-// field, that of allocators in C++, has 737 bytes and 613 instructions. It takes 100 to 1,000
-// steps for a name, about 1 us.
+// Limits for a profile's patterns, because anyone can write them. The longest known pattern, for
+// allocators in C++, has 737 bytes and 613 instructions. It takes 100 to 1,000 steps for a name, about 1
+// us.
 const (
-	// maxPattern bounds the bytes of a pattern. 4 KiB take up to 200 MB to compile.
+	// maxPattern bounds a pattern's bytes. 4 KiB take up to 200 MB to compile.
 	maxPattern = 4 << 10
 	// maxInstructions bounds a compiled pattern.
 	maxInstructions = 64 << 10
-	// maxSteps bounds the work of all matches of a profile, to about a second.
+	// maxSteps bounds the work of all matches for a profile to about a second.
 	maxSteps = 1 << 26
 )
 
-// framePattern is a regular expression that counts its steps, which package regexp does not:
-// with 3,000 instructions a megabyte of names can take it a minute. It is a simulation of the
-// expression's automaton: a set of threads, each at an instruction, moves from character to
-// character. It is not safe for concurrent use.
+// framePattern is a regular expression that counts its steps, because package regexp does not: with 3,000
+// instructions a megabyte of names can take it a minute. It simulates the expression's automaton: a set
+// of threads, each at an instruction, moves from character to character. It is not safe for concurrent
+// use.
 type framePattern struct {
 	prog      *syntax.Prog
 	anchored  bool    // a match begins at the start of the text
@@ -35,7 +35,7 @@ func compileFrames(text string) (*framePattern, error) {
 	if len(text) > maxPattern {
 		return nil, fmt.Errorf("%w: a pattern of frames to drop or to keep has %d bytes, at most %d", ErrTooLarge, len(text), maxPattern)
 	}
-	parsed, err := syntax.Parse("^("+text+")$", syntax.Perl) // as google/pprof has it, and not (?:...)
+	parsed, err := syntax.Parse("^("+text+")$", syntax.Perl) // as in google/pprof, and not (?:...)
 	if err != nil {
 		return nil, nil
 	}
@@ -52,7 +52,7 @@ func compileFrames(text string) (*framePattern, error) {
 	}, nil
 }
 
-// size returns about how many bytes of memory p keeps.
+// size returns the approximate bytes of memory that p keeps.
 func (p *framePattern) size() int {
 	if p == nil {
 		return 0
@@ -60,8 +60,8 @@ func (p *framePattern) size() int {
 	return 64 * len(p.prog.Inst)
 }
 
-// matches reports whether the pattern matches a text. It takes its steps from left, and
-// returns false when none are left.
+// matches reports whether the pattern matches text. It subtracts its steps from left, and returns false
+// when none are left.
 func (p *framePattern) matches(text string, left *int) bool {
 	p.now.clear()
 	after, size := runeAt(text, 0)
@@ -96,8 +96,8 @@ func runeAt(text string, at int) (r rune, size int) {
 	return utf8.DecodeRuneInString(text[at:])
 }
 
-// add adds the instructions that a thread at pc reaches without a character. It reports
-// whether the end of the pattern is one of them.
+// add adds the instructions that a thread at pc reaches without a character. It reports whether the
+// pattern's end is among them.
 func (p *framePattern) add(to *threads, pc uint32, context syntax.EmptyOp, left *int) bool {
 	p.stack = append(p.stack[:0], pc)
 	for len(p.stack) > 0 {
@@ -141,7 +141,7 @@ func consumes(inst *syntax.Inst, r rune) bool {
 // threads is a set of instructions.
 type threads struct {
 	list  []uint32
-	place []uint32 // in list, by instruction; undefined for an instruction that list does not have
+	place []uint32 // index in list, by instruction; undefined if list lacks the instruction
 }
 
 func newThreads(instructions int) threads {
@@ -160,9 +160,9 @@ func (t *threads) add(pc uint32) bool {
 	return true
 }
 
-// plainName returns the name of a function without its arguments and the dot of PowerPC's
-// entry points, as patterns of frames match it. The parentheses of C++'s anonymous namespaces
-// and call operators belong to the name.
+// plainName returns the name of a function as frame patterns match it: without its arguments and the dot
+// of PowerPC's entry points. The parentheses of C++'s anonymous namespaces and call operators belong to
+// the name.
 func plainName(name string) string {
 	const anonymous, operator = "(anonymous namespace)", "operator"
 	name = strings.TrimPrefix(name, ".")

@@ -1,7 +1,7 @@
 package pprof
 
-// ids finds entries of a table by id. Most writers number entries in order from 1 up. An id is
-// then its own index, and nothing is stored.
+// ids finds entries of a table by id. It stores nothing while each id is its own index, because most
+// writers number entries in order from 1 up.
 type ids struct {
 	n    uint32
 	byID map[uint64]uint32 // nil while each id is its own index
@@ -26,7 +26,7 @@ func (t *ids) add(id uint64) bool {
 	return true
 }
 
-// find returns the index of an id, or 0 if it is unknown.
+// find returns an id's index, or 0 if it is unknown.
 func (t *ids) find(id uint64) uint32 {
 	if t.byID != nil {
 		return t.byID[id]

@@ -2,13 +2,12 @@ package pprof
 
 // Limits bounds a profile. A field that is 0 means its default.
 type Limits struct {
-	// Bytes is the size of the decompressed profile. Default 64 MiB; the largest heap profiles
-	// in the field take a few MiB.
+	// Bytes is the decompressed profile's size. Default 64 MiB. The largest heap profiles in the field
+	// take a few MiB.
 	Bytes int
 	// Samples is the number of samples. Default 1,000,000.
 	Samples int
-	// Depth is the number of locations of a sample. Default 16,384, which is also the most
-	// that the store takes.
+	// Depth is the number of locations of a sample. Default 16,384, which is also the store's limit.
 	Depth int
 }
 
@@ -26,20 +25,20 @@ func (l Limits) WithDefaults() Limits {
 	return l
 }
 
-// A profile shares strings and locations; its samples do not. So these sums are bounded too: no
-// hostile profile of 64 MiB in TestBombs takes more than 1 GiB to insert. The largest profiles
-// in the field need far less than these limits.
+// A profile shares strings and locations, but its samples do not, so these sums are bounded too. No
+// hostile profile of 64 MiB in TestBombs takes more than 1 GiB to insert. The largest profiles in the
+// field need far less than these limits.
 const (
-	// maxStackIDs bounds the locations of all samples together, 4 bytes each.
+	// maxStackIDs bounds the locations of all samples, 4 bytes each.
 	maxStackIDs = 16 << 20
 	// maxLabels bounds the labels of all samples, 24 bytes each.
 	maxLabels = 6 << 20
 	// maxSampleValues bounds the values of all samples, 8 bytes each.
 	maxSampleValues = 8 << 20
-	// maxEntries bounds each of the tables of sample types, strings, mappings, functions,
-	// locations and lines, whose entries take up to 64 bytes.
+	// maxEntries bounds each table: sample types, strings, mappings, functions, locations and lines. An
+	// entry takes up to 64 bytes.
 	maxEntries = 1 << 20
-	// maxTypeBytes bounds the names of the sample types, each with the name of the period
-	// type: every pair of types is compared, and a store keeps them all as one string.
+	// maxTypeBytes bounds the names of the sample types, each with the period type's name, because every
+	// pair of types is compared, and a store keeps all of them as one string.
 	maxTypeBytes = 64 << 10
 )

@@ -5,16 +5,16 @@ import (
 	"strings"
 )
 
-// originNames are the names of Go's profiles that share their types with another profile. Its
-// heap and allocs profiles count the same allocations: only the rarer one gets a name, as files
-// of heap profiles have many.
+// originNames are the names of Go's profiles that share their types with another profile. Heap and allocs
+// profiles count the same allocations, and only allocs, the rarer of the two, gets a name, because heap
+// profiles have files with many names.
 var originNames = []struct{ types, names []string }{
 	{[]string{"contentions", "delay"}, []string{"block", "mutex"}},
 	{[]string{"alloc_objects", "alloc_space", "inuse_objects", "inuse_space"}, []string{"allocs"}},
 }
 
-// NameIn returns the name of a profile of Go, if the name of its file or its URL has it and its
-// types do not tell it: block, mutex or allocs. It returns "" for other profiles.
+// NameIn returns the name of a Go profile, block, mutex or allocs, if its types do not tell it and
+// origin, the name of its file or URL, does. It returns "" for other profiles.
 func (f *Flat) NameIn(origin string) string {
 	same := func(name string, t FlatType) bool { return name == f.Strings[t.Name] }
 	for _, of := range originNames {
@@ -25,11 +25,11 @@ func (f *Flat) NameIn(origin string) string {
 	return ""
 }
 
-// nameIn returns the only one of some names that is a word of the last element of a path or
-// URL, or if none is, of the element before it. It returns "" otherwise.
+// nameIn returns the only name in names that is a word of the last element of a path or URL, or if none
+// is, of the element before it. It returns "" otherwise.
 func nameIn(origin string, names []string) string {
 	if _, rest, isURL := strings.Cut(origin, "://"); isURL {
-		_, origin, _ = strings.Cut(rest, "/") // not the host
+		_, origin, _ = strings.Cut(rest, "/") // without the host
 		origin, _, _ = strings.Cut(origin, "?")
 	}
 	elements := strings.FieldsFunc(origin, func(r rune) bool { return r == '/' || r == '\\' })

@@ -6,26 +6,25 @@ import (
 	"strings"
 )
 
-// Pruner drops the frames that the patterns drop_frames and keep_frames of a profile tell to
-// drop, such as those of an allocator below the function that allocates. It keeps the patterns
-// of the last profiles compiled. The zero Pruner is ready to use. It is not safe for concurrent
-// use.
+// Pruner drops the frames that the patterns drop_frames and keep_frames of a profile tell to drop, such
+// as an allocator's frames below the allocating function. It keeps the compiled patterns of the last
+// profiles. The zero Pruner is ready to use. It is not safe for concurrent use.
 type Pruner struct {
 	known []*framePatterns // in the order of their first use
 	names []verdict        // by string of the profile
 	cuts  []cut            // by location
 }
 
-// framePatterns are the patterns of a profile.
+// framePatterns are a profile's patterns.
 type framePatterns struct {
 	dropText, keepText string
 	drop, keep         *framePattern
 }
 
-// size returns about how many bytes of memory p keeps.
+// size returns the approximate bytes of memory that p keeps.
 func (p *framePatterns) size() int { return p.drop.size() + p.keep.size() + 2*maxPattern }
 
-// compile sets the patterns. With an invalid one nothing is dropped, as in go tool pprof.
+// compile sets the patterns. Nothing is dropped if one is invalid, as in go tool pprof.
 func (p *framePatterns) compile(drop, keep string) error {
 	var of [2]*framePattern
 	for i, text := range []string{drop, keep} {
@@ -45,13 +44,13 @@ func (p *framePatterns) compile(drop, keep string) error {
 	return nil
 }
 
-// drops reports whether a function of a name is dropped.
+// drops reports whether a function called name is dropped.
 func (p *framePatterns) drops(name string, left *int) bool {
 	name = plainName(name)
 	return p.drop.matches(name, left) && (p.keep == nil || !p.keep.matches(name, left))
 }
 
-// verdict is the answer of the patterns about a name.
+// verdict is the result of the patterns for a name.
 type verdict uint8
 
 const (
@@ -60,7 +59,7 @@ const (
 	kept
 )
 
-// cut says which frames a location leaves of the stacks that it is in.
+// cut says which frames a location removes from its stacks.
 type cut uint8
 
 const (
@@ -69,7 +68,7 @@ const (
 	cutAll         // the location too
 )
 
-// Size returns about how many bytes of memory p keeps.
+// Size returns the approximate bytes of memory that p keeps.
 func (p *Pruner) Size() int {
 	size := cap(p.names) + cap(p.cuts)
 	for _, k := range p.known {
@@ -81,13 +80,13 @@ func (p *Pruner) Size() int {
 // Prune drops frames of a profile as go tool pprof does.
 //
 // A line matches if drop_frames matches the whole name of its function, without arguments, and
-// keep_frames does not. A location loses the matching line nearest to the root and all lines
-// that are inlined into it. A stack loses all locations below the first one with a matching
-// line, as seen from the root, and that location too if none of its lines is left. Locations at
-// the root itself are passed over: the search begins at the first one without a matching line.
+// keep_frames does not. A location loses the matching line nearest to the root and all lines that are
+// inlined into it. A stack loses all locations below the first location with a matching line, as seen
+// from the root, and that location too if it has no line left. The search begins at the first location
+// from the root without a matching line.
 //
-// A pattern that is no regular expression drops nothing. An error wraps ErrTooLarge: the
-// patterns are longer than 4 KiB, or take too many steps. The profile is then unchanged.
+// A pattern that is no regular expression drops nothing. The error wraps ErrTooLarge if the patterns are
+// longer than 4 KiB, or take too many steps. The profile is then unchanged.
 func (p *Pruner) Prune(f *Flat) error {
 	if f.DropFrames == "" {
 		return nil
@@ -104,9 +103,9 @@ func (p *Pruner) Prune(f *Flat) error {
 	return nil
 }
 
-// find returns compiled patterns, nil if they drop nothing.
+// find returns compiled patterns, or nil if they drop nothing.
 func (p *Pruner) find(drop, keep string) (*framePatterns, error) {
-	const most = 4 // kinds of profiles come in turns
+	const most = 4 // different kinds of profiles alternate
 	i := slices.IndexFunc(p.known, func(k *framePatterns) bool { return k.dropText == drop && k.keepText == keep })
 	if i < 0 {
 		made := new(framePatterns)
@@ -125,7 +124,7 @@ func (p *Pruner) find(drop, keep string) (*framePatterns, error) {
 	return p.known[i], nil
 }
 
-// ask finds the verdicts on the names of all lines.
+// ask finds the verdicts for the names of all lines.
 func (p *Pruner) ask(f *Flat, patterns *framePatterns) error {
 	p.names = append(p.names[:0], make([]verdict, len(f.Strings))...)
 	left := maxSteps
@@ -148,10 +147,10 @@ func (p *Pruner) ask(f *Flat, patterns *framePatterns) error {
 // cutLines finds the cuts of locations, and removes their dropped lines.
 func (p *Pruner) cutLines(f *Flat) {
 	p.cuts = append(p.cuts[:0], make([]cut, len(f.Locations))...)
-	left, from := 0, 0 // the lines that stay so far, and the first of the location
+	left, from := 0, 0 // end of the lines that stay so far, and first line of the location
 	for i := range f.Locations {
 		to := int(f.Locations[i].Lines)
-		first := to // of the lines that stay
+		first := to // first line that stays
 		for first > from && p.names[f.Functions[f.Lines[first-1].Function].Name] != dropped {
 			first--
 		}
@@ -159,7 +158,7 @@ func (p *Pruner) cutLines(f *Flat) {
 		case from:
 		case to:
 			p.cuts[i] = cutAll
-			first = from // not every stack loses it
+			first = from // some stacks keep the location
 		default:
 			p.cuts[i] = cutBelow
 		}
@@ -170,7 +169,7 @@ func (p *Pruner) cutLines(f *Flat) {
 	f.Lines = f.Lines[:left]
 }
 
-// cutStacks removes the dropped locations of stacks.
+// cutStacks removes dropped locations from stacks.
 func (p *Pruner) cutStacks(f *Flat) {
 	left, from := 0, 0
 	for i := range f.Samples {
@@ -182,9 +181,9 @@ func (p *Pruner) cutStacks(f *Flat) {
 	f.Stack = f.Stack[:left]
 }
 
-// cutStack returns the locations that are left of a stack.
+// cutStack returns the remaining locations of a stack.
 func (p *Pruner) cutStack(stack []uint32) []uint32 {
-	top := len(stack) // of the locations that precede the first one to stay
+	top := len(stack) // end of the locations below the first location that stays
 	for top > 0 && p.cuts[stack[top-1]] != cutNothing {
 		top--
 	}

@@ -37,8 +37,8 @@ func drawPruned(t *rapid.T) *pprof.Profile {
 	return p
 }
 
-// framesOf returns the stacks of a flat profile: of each location its address, and the files and
-// lines of its functions.
+// framesOf returns a flat profile's stacks: of each location its address, and the files and lines of its
+// functions.
 func framesOf(f *Flat) (stacks []string) {
 	for i := range f.Samples {
 		var text strings.Builder

@@ -15,8 +15,8 @@ import (
 // Reader decodes profiles, gzipped or not, into flat profiles. It reuses its decompression memory
 // for the next profile. The zero Reader is ready to use. It is not safe for concurrent use.
 type Reader struct {
-	// ToParse announces that google/pprof parses each profile next, from Plain. Read refuses a
-	// profile if both together would allocate more than 1 GiB.
+	// ToParse announces that google/pprof parses each profile next, from Plain. Read refuses a profile if
+	// both together would allocate more than 1 GiB.
 	ToParse bool
 
 	source bytes.Reader
@@ -75,8 +75,8 @@ func (r *Reader) decode(plain string, limits Limits, f *Flat) error {
 	return err
 }
 
-// Plain returns the decompressed bytes of the data that was read last. They are valid until
-// the next Read.
+// Plain returns the decompressed bytes of data, which must be the data of the last Read. They are valid
+// until the next Read.
 func (r *Reader) Plain(data []byte) []byte {
 	if isGzip(data) {
 		return r.raw.Bytes()
@@ -84,10 +84,10 @@ func (r *Reader) Plain(data []byte) []byte {
 	return data
 }
 
-// Size returns about how many bytes of memory r keeps.
+// Size returns the approximate bytes of memory that r keeps.
 func (r *Reader) Size() int { return r.raw.Cap() }
 
-// Reset drops the references to the data that was read last, and keeps the memory of r.
+// Reset drops the references to the data of the last Read, and keeps the memory of r.
 func (r *Reader) Reset() { r.source.Reset(nil) }
 
 func isGzip(data []byte) bool { return bytes.HasPrefix(data, []byte{0x1f, 0x8b}) }
@@ -103,15 +103,15 @@ func looksLikeText(data string) bool {
 	return true
 }
 
-// gunzip decompresses data into r.raw, up to one byte more than most.
+// gunzip decompresses data into r.raw, up to most+1 bytes.
 func (r *Reader) gunzip(data []byte, most int) error {
 	r.raw.Reset()
 	r.source.Reset(data)
 	if err := r.zip.Reset(&r.source); err != nil {
 		return fmt.Errorf("%w: gzip: %w", ErrProfile, err)
 	}
-	// The last four bytes contain the size. It is not trusted: a byte of deflate expands to at
-	// most 1,032.
+	// The last four bytes contain the size. It is not trusted beyond the input's size, because a byte of
+	// deflate expands to at most 1,032.
 	says := binary.LittleEndian.Uint32(data[len(data)-4:]) // data has at least the ten bytes of a header
 	size := min(uint64(says), uint64(most), 1032*uint64(len(data)))
 	r.raw.Grow(int(size) + bytes.MinRead)

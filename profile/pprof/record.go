@@ -10,11 +10,11 @@ import (
 	"github.com/zeebo/xxh3"
 )
 
-// LocationRecord is a location in the form that a store keeps beside its id. It has all that
-// is needed to rebuild the pprof location.
+// LocationRecord is a location in the form that a store keeps beside its id. It has everything needed to
+// rebuild the pprof location.
 //
-// It is encoded as a record. The first part of the record is the identity, whose hash is the
-// id (P3 of package profile). The rest describes the mapping in one process, the first that was inserted.
+// It is encoded as a record. The first part of the record is the identity, whose hash is the id (P3 of
+// package profile). The rest describes the mapping in the first process that was inserted.
 //
 //	identity: flags | build id | file, if no build id | address in the file:
 //	          from mapping start, plus its offset | lines
@@ -26,20 +26,20 @@ import (
 type LocationRecord struct {
 	Folded  bool
 	Mapping *pprof.Mapping // without an ID; nil for no mapping
-	Program bool           // the mapping is that of the program itself
+	Program bool           // the mapping is the program itself
 	Address uint64         // as in the profile, including the mapping start
 	Lines   []RecordLine
 }
 
-// RecordLine is one function at a location. The innermost function comes first.
+// RecordLine is a function at a location. The innermost function comes first.
 type RecordLine struct {
 	NoFunction           bool
 	Function, SystemName string
 	File                 string
 	StartLine            int64
 	Line, Column         int64
-	// Number counts the functions, distinct by name and file, that a NewRecordDecoder has decoded, from 1 up in the order of
-	// their first lines. Other decoders leave it 0.
+	// Number numbers the functions, distinct by name and file, that a NewRecordDecoder has decoded, from
+	// 1 up in the order of their first lines. Other decoders leave it 0.
 	Number uint32
 }
 
@@ -48,7 +48,7 @@ const (
 	flagMapping
 )
 
-// Unnamed returns the name of a function without one: its binary, as in pprof.
+// Unnamed returns the name for a function without a name: its binary, as in pprof.
 func (l *LocationRecord) Unnamed() string {
 	if l.Mapping == nil || l.Mapping.File == "" {
 		return "<unknown>"
@@ -56,8 +56,8 @@ func (l *LocationRecord) Unnamed() string {
 	return "[" + path.Base(l.Mapping.File) + "]"
 }
 
-// CheckRecords returns ErrTooLarge if a location's record can have more than most bytes, or all
-// records together more than all.
+// CheckRecords returns ErrTooLarge if a location's record can have more than `most` bytes, or all records
+// together more than `all`.
 func (f *Flat) CheckRecords(most, all int) error {
 	bytes := 0
 	for i := range f.Locations[1:] {
@@ -76,8 +76,8 @@ func (f *Flat) CheckRecords(most, all int) error {
 	return nil
 }
 
-// AppendLocation appends the record of location i to dst and returns its id, which depends on
-// the identity alone.
+// AppendLocation appends the record of location i to dst and returns its id, which depends on the
+// identity alone.
 func (f *Flat) AppendLocation(dst []byte, i uint32) ([]byte, uuid.UUID) {
 	start := len(dst)
 	l := &f.Locations[i]
@@ -91,12 +91,12 @@ func (f *Flat) AppendLocation(dst []byte, i uint32) ([]byte, uuid.UUID) {
 	}
 	dst = append(dst, flags)
 	identity, rest := f.Strings[m.File], ""
-	if f.Strings[m.BuildID] != "" { // better than a path, which depends on mounts
+	if f.Strings[m.BuildID] != "" { // better than a path, because a path depends on mounts
 		identity, rest = rest, identity
 	}
 	dst = appendString(dst, f.Strings[m.BuildID])
 	dst = appendString(dst, identity)
-	dst = binary.AppendUvarint(dst, l.Address-m.Start+m.Offset) // segments of a file differ in their offset
+	dst = binary.AppendUvarint(dst, l.Address-m.Start+m.Offset) // segments of a file have different offsets
 	lines := f.LinesOf(i)
 	dst = binary.AppendUvarint(dst, uint64(len(lines)))
 	for k := range lines {
@@ -125,8 +125,8 @@ func (f *Flat) appendLine(dst []byte, ln *FlatLine) []byte {
 	return binary.AppendVarint(dst, ln.Column)
 }
 
-// locationID returns a version 8 UUID from the 128-bit xxh3 of an identity. The hash is not
-// keyed: the same code has the same id in every process and store.
+// locationID returns a version 8 UUID from the 128-bit xxh3 of an identity. The hash is not keyed,
+// because the same code must have the same id in every process and store.
 func locationID(identity []byte) uuid.UUID {
 	id := uuid.UUID(xxh3.Hash128(identity).Bytes())
 	id[6] = id[6]&0x0f | 0x80

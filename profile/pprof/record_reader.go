@@ -8,7 +8,7 @@ import (
 	pprof "github.com/google/pprof/profile"
 )
 
-// ErrLocation reports bytes that are not the record of a location.
+// ErrLocation reports bytes that are not a location's record.
 var ErrLocation = errors.New("malformed location record")
 
 // ParseLocation is the inverse of Flat.AppendLocation. An empty record is a location without
@@ -21,27 +21,28 @@ func ParseLocation(record []byte) (*LocationRecord, error) {
 	return l, nil
 }
 
-// RecordDecoder decodes records as ParseLocation does. What NewRecordDecoder returns is for many records: it keeps
-// their distinct texts, and they share them, and mappings that are equal. They share no other memory, and none is to change a
-// mapping. It belongs to one goroutine at a time. The zero value shares nothing.
+// RecordDecoder decodes records as ParseLocation does. A decoder from NewRecordDecoder is for many
+// records: it keeps their distinct texts and the last mapping, and locations share them. They share no
+// other memory, and no caller may change a mapping. It belongs to one goroutine at a time. The zero value
+// shares nothing.
 type RecordDecoder struct {
 	texts     map[string]string
-	functions map[recordFunction]uint32 // by name and file: the place in named
+	functions map[recordFunction]uint32 // index in named, by name and file
 	named     []recordFunction
-	mapping   *pprof.Mapping // of the record before
+	mapping   *pprof.Mapping // mapping of the previous record
 	lines     []RecordLine   // memory for the lines of the next records
 }
 
-// recordFunction identifies a function, because its lines can differ in all else.
+// recordFunction identifies a function by name and file, because its lines can differ in everything else.
 type recordFunction struct{ name, file string }
 
-// NewRecordDecoder returns a decoder for the records of an answer.
+// NewRecordDecoder returns a decoder for an answer's records.
 func NewRecordDecoder() *RecordDecoder {
 	return &RecordDecoder{texts: map[string]string{}, functions: map[recordFunction]uint32{}, mapping: &pprof.Mapping{}}
 }
 
-// Decode decodes a record into a location that is new or of no more use: it takes the memory of its lines. The error wraps
-// ErrLocation. A record costs about 0.5 us.
+// Decode decodes a record into l, which is new or not used any more: its lines are overwritten. The error
+// wraps ErrLocation. A record costs about 0.5 us.
 func (d *RecordDecoder) Decode(l *LocationRecord, record []byte) error {
 	lines := l.Lines
 	if *l = (LocationRecord{}); len(record) == 0 {
@@ -81,7 +82,7 @@ func (d *RecordDecoder) Decode(l *LocationRecord, record []byte) error {
 	return nil
 }
 
-// shared returns a mapping, which is the last one if they are equal.
+// shared returns a mapping equal to m. It returns last if that is equal.
 func (d *RecordDecoder) shared(m pprof.Mapping, last *pprof.Mapping) *pprof.Mapping {
 	if d.mapping != nil && m == *last {
 		return last
@@ -93,10 +94,10 @@ func (d *RecordDecoder) shared(m pprof.Mapping, last *pprof.Mapping) *pprof.Mapp
 	return &own
 }
 
-// linesAtOnce is for how many lines a decoder of many records makes room.
+// linesAtOnce is the number of lines for which a decoder of many records makes room.
 const linesAtOnce = 128
 
-// room returns n lines, in the memory of some that are of no more use if they are enough.
+// room returns n lines. It reuses the memory of used if that suffices.
 func (d *RecordDecoder) room(used []RecordLine, n int) (lines []RecordLine) {
 	if n == 0 {
 		return nil
@@ -114,7 +115,8 @@ func (d *RecordDecoder) room(used []RecordLine, n int) (lines []RecordLine) {
 	return lines
 }
 
-// line decodes a line. A decoder of many records looks its function up once, and has the texts of the first line with it.
+// line decodes a line. A decoder of many records looks the function up once, and shares the texts of its
+// first line.
 func (d *RecordDecoder) line(r *recordReader, ln *RecordLine) {
 	ln.NoFunction = r.uvarint() == 0
 	name, system, file := r.bytes(), r.bytes(), r.bytes()
@@ -133,10 +135,10 @@ func (d *RecordDecoder) line(r *recordReader, ln *RecordLine) {
 	ln.SystemName = r.text(system, ln.Function)
 }
 
-// leastLine is the number of bytes that a line has at least: its numbers and empty texts have one each.
+// leastLine is the least number of bytes of a line, because numbers and empty texts take a byte each.
 const leastLine = 7
 
-// recordReader reads the parts of a record. After bad bytes all parts are empty.
+// recordReader reads a record's parts. After malformed bytes all parts are empty.
 type recordReader struct {
 	rest  []byte
 	bad   bool
@@ -174,10 +176,10 @@ func (r *recordReader) bytes() []byte {
 	return b
 }
 
-// stringAs reads a text that is likely to be equal to another, which it returns then.
+// stringAs reads a text. It returns likely if the text equals that.
 func (r *recordReader) stringAs(likely string) string { return r.text(r.bytes(), likely) }
 
-// text returns bytes as a text, which is likely to be equal to another.
+// text returns bytes as a text. It returns likely if the text equals that.
 func (r *recordReader) text(b []byte, likely string) string {
 	if string(b) == likely {
 		return likely
@@ -195,8 +197,8 @@ func (r *recordReader) text(b []byte, likely string) string {
 	return s
 }
 
-// AppendNames appends the names of the lines of a record to dst. It returns false for a record
-// that is empty or malformed. It allocates nothing except for dst.
+// AppendNames appends the names of the lines of a record to dst. It returns false for an empty or
+// malformed record. It allocates nothing except to grow dst.
 func AppendNames(dst [][]byte, record []byte) (names [][]byte, ok bool) {
 	r := recordReader{rest: record}
 	r.uvarint() // flags

@@ -7,8 +7,8 @@ import (
 
 const nanoseconds = "nanoseconds"
 
-// inNanoseconds has the nanoseconds of each unit of time, as profilers spell it. go tool pprof
-// takes the same spellings for one unit.
+// inNanoseconds has the nanoseconds of each unit of time, by the spellings of profilers. go tool pprof
+// treats the same spellings as one unit.
 var inNanoseconds = map[string]int64{
 	nanoseconds: 1, "nanosecond": 1, "ns": 1,
 	"microseconds": 1e3, "microsecond": 1e3, "us": 1e3, "µs": 1e3,
@@ -16,10 +16,9 @@ var inNanoseconds = map[string]int64{
 	"seconds": 1e9, "second": 1e9, "sec": 1e9, "s": 1e9,
 }
 
-// ToNanoseconds converts values that are times to nanoseconds, and the period too, so that the
-// values of one quantity add up whatever the unit of each profile. It is exact. Times whose
-// conversion would overflow, and types that would then be equal to another type of the profile,
-// stay in their unit.
+// ToNanoseconds converts times among the values, and the period, to nanoseconds, so that values of the
+// same quantity add up whatever each profile's unit. It is exact. Times whose conversion would overflow
+// keep their unit, and so do types that would become equal to another type of the profile.
 func (f *Flat) ToNanoseconds() {
 	for i, t := range f.Types {
 		if factor := inNanoseconds[f.Strings[t.Unit]]; f.Strings[t.Unit] != nanoseconds && factor != 0 && !f.hasType(t.Name, nanoseconds) && f.scale(i, factor) {
@@ -33,15 +32,14 @@ func (f *Flat) ToNanoseconds() {
 	}
 }
 
-// hasType reports whether f has a sample type of the name at an index and a unit.
+// hasType reports whether f has a sample type with the name at index name and the unit.
 func (f *Flat) hasType(name uint32, unit string) bool {
 	return slices.ContainsFunc(f.Types, func(t FlatType) bool {
 		return f.Strings[t.Name] == f.Strings[name] && f.Strings[t.Unit] == unit
 	})
 }
 
-// scale multiplies the values of type i. It returns false, and changes nothing, if one would
-// overflow.
+// scale multiplies the values of type i. It returns false and changes nothing if a value would overflow.
 func (f *Flat) scale(i int, factor int64) bool {
 	for at := i; at < len(f.Values); at += len(f.Types) {
 		if !fits(f.Values[at], factor) {
@@ -59,7 +57,7 @@ func fits(v, factor int64) bool {
 	return v <= math.MaxInt64/factor && v >= math.MinInt64/factor
 }
 
-// stringIndex returns the index of a text, which it adds if it is not there.
+// stringIndex returns a text's index, and adds the text if it is new.
 func (f *Flat) stringIndex(text string) uint32 {
 	i := slices.Index(f.Strings, text)
 	if i < 0 {

@@ -2,13 +2,12 @@ package pprof
 
 import "math"
 
-// The wire format of protocol buffers, read as google/pprof reads it (C1): groups are an
-// error, numbers of ten bytes lose the bits beyond 64, and unknown fields of any number are
-// skipped. Each library differs from google/pprof in some of this: decision 0008 has a table,
-// and measurements.
+// The wire format of protocol buffers, read as google/pprof reads it (C1): groups are an error, numbers
+// of ten bytes lose the bits beyond 64, and unknown fields of any number are skipped. Every library
+// differs from google/pprof in one of these: decision 0008 has a table, and measurements.
 //
-// Bytes are read at an index. Malformed bytes move the index past the end of the data. That
-// ends every loop, and a check of the index afterwards detects it.
+// Bytes are read at an index. Malformed bytes move the index past the data's end. That ends every loop,
+// and a check of the index afterwards detects it.
 
 const (
 	wireVarint  = 0
@@ -20,8 +19,8 @@ const (
 // pastEnd is the index after malformed bytes. It leaves room for small additions.
 const pastEnd = math.MaxInt - 64
 
-// uvarint reads a number at data[at:]. It is small enough to be inlined, which gains more here
-// than a fast path for numbers of one byte.
+// uvarint reads a number at data[at:]. It is small enough for inlining, which gains more here than a fast
+// path for numbers of one byte.
 func uvarint(data string, at int) (v uint64, next int) {
 	end := min(at+10, len(data))
 	for shift := 0; at < end; shift += 7 {
@@ -35,8 +34,7 @@ func uvarint(data string, at int) (v uint64, next int) {
 	return 0, pastEnd
 }
 
-// field reads the field at data[at:]: its tag, its number if it is a varint, and its bytes if
-// it has any.
+// field reads the field at data[at:]: its tag, its number if it is a varint, and its bytes if it has any.
 func field(data string, at int) (tag, number uint64, text string, next int) {
 	tag, at = uvarint(data, at)
 	switch tag & 7 {
@@ -60,8 +58,8 @@ func field(data string, at int) (tag, number uint64, text string, next int) {
 	return tag, number, text, at
 }
 
-// numbers reads a message whose known fields are numbers. It sets fields[i] to field i, or to
-// 0 if the field is missing. It returns false for malformed bytes.
+// numbers reads a message whose known fields are numbers. It sets fields[i] to field i, or to 0 if the
+// field is missing. It returns false for malformed bytes.
 func numbers(data string, fields []uint64) bool {
 	clear(fields)
 	for at := 0; at < len(data); {

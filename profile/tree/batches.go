@@ -5,28 +5,28 @@ import (
 	"sync"
 )
 
-// batch is some stacks of an answer. Stack i has the frames up to ends[i], from where the one before it ends, leaf first.
+// batch has stacks of an answer. Stack i has the frames from ends[i-1] to ends[i], leaf first.
 type batch struct {
 	numbers []uint32
 	ends    []int
-	shared  []int // by stack: how many frames are left out, those of the stack before from the root on
+	shared  []int // by stack: number of omitted frames at the root, which equal the previous stack's
 	values  []int64
-	seen    []seenFrame // the frames that have the next numbers
+	seen    []seenFrame // frames with the next numbers
 }
 
-// seenFrame is a frame with the number that its function has in the stacks.
+// seenFrame is a frame, with the number of its function in the stacks.
 type seenFrame struct {
 	Frame
 	function uint32
 }
 
-// A batch has about so many frames. An answer of fewer stacks is read where it is used.
+// A batch has about batchFrames frames. An answer with fewer than fewStacks stacks is read where it is used.
 const (
 	batchFrames = 8192
 	fewStacks   = 2000
 )
 
-// frames returns the frames of stack i, leaf first, without those that it shares.
+// frames returns the frames of stack i, leaf first, without the shared frames.
 func (b *batch) frames(i int) []uint32 {
 	from := 0
 	if i > 0 {
@@ -35,9 +35,9 @@ func (b *batch) frames(i int) []uint32 {
 	return b.numbers[from:b.ends[i]]
 }
 
-// batches yields the stacks of an answer. ownOnly leaves out the frames that a stack shares with the one before. Locations are decoded by
-// a goroutine of its own, while the loop works on the batch before; it has ended when the loop has. A batch is
-// valid until the next.
+// batches yields an answer's stacks. If ownOnly is true, it omits the frames that a stack shares with the
+// previous stack. A goroutine decodes locations while the loop works on the previous batch. It has ended
+// when the loop ends. A batch is valid until the next.
 func batches(stacks StackList, ownOnly bool) iter.Seq[*batch] {
 	return func(yield func(*batch) bool) {
 		if stacks.Len() < fewStacks {
@@ -46,7 +46,7 @@ func batches(stacks StackList, ownOnly bool) iter.Seq[*batch] {
 		}
 		ready, used, stop := make(chan *batch, 2), make(chan *batch, 4), make(chan struct{})
 		var reader sync.WaitGroup
-		var failed any // a panic of the reader: it is that of the loop
+		var failed any // a panic of the reader, which the loop repeats
 		reader.Go(func() {
 			defer close(ready)
 			defer func() { failed = recover() }()
@@ -78,7 +78,7 @@ func batches(stacks StackList, ownOnly bool) iter.Seq[*batch] {
 			if !yield(b) {
 				return
 			}
-			used <- b // it has room for all that there are: one in work, one in each place of ready, and one being made
+			used <- b // used has room for all batches: the current one, one for each place of ready, and the one in progress
 		}
 	}
 }

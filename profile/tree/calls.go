@@ -11,7 +11,8 @@ import (
 // Direction is the way from the root of a tree to its leaves.
 type Direction uint8
 
-// The directions of trees. Those of a function have it as their root, and only the stacks with it.
+// The directions of trees. Callers and Callees have a function as their root, and only the stacks with
+// it.
 const (
 	FromRoot Direction = iota // from the roots of the stacks to their leaves: a flame graph
 	FromLeaf                  // from the leaves of the stacks to their roots: an inverted tree
@@ -19,52 +20,52 @@ const (
 	Callees                   // from a function to the leaves of its stacks
 )
 
-// Calls is a tree of functions on call paths, while stacks are added. It belongs to one goroutine.
+// Calls is a tree of functions on call paths that stacks are added to. It belongs to one goroutine.
 type Calls struct {
 	direction Direction
-	function  string // of Callers and Callees
+	function  string // root of Callers and Callees
 
 	most, bytes int64
 	nodes       pathNodes
-	frames      []Frame // by number: one for each function
+	frames      []Frame // by number, one for each function
 	walks       int
-	numbers     map[pathFunction]uint32 // of frames, from the second walk on: the first has one number for each function
-	last        []step                  // the path before
-	groups      [][]int64               // by group and node: the values of the stacks that end in the node, or leave the tree there
+	numbers     map[pathFunction]uint32 // numbers of frames, from the second walk on: the first walk has one number for each function
+	last        []step                  // the previous path
+	groups      [][]int64               // by group and node: values of stacks that end in the node, or leave the tree there
 }
 
-// pathFunction identifies a function of a frame.
+// pathFunction identifies the function of a frame.
 type pathFunction struct{ name, file string }
 
-// step is a function of a path and its node.
+// step is a function on a path, and its node.
 type step struct {
 	function uint32
 	node     int32
 }
 
-// walk is what is known of the frames of stacks while they are added, by their numbers in profile.Stacks.Numbered.
+// walk is the state of an Add: facts about frames by their numbers in profile.Stacks.Numbered.
 type walk struct {
 	frames    []seenFrame
-	functions []uint32 // the number of the function in the tree, 0 if it has none so far
-	isRoot    []bool   // of Callers and Callees: the function is that of the tree
-	numbers   []uint32 // of the stack, leaf first
-	shared    int      // of a tree from the root: so many frames at the root are those of the stack before, and not in numbers
+	functions []uint32 // number of the function in the tree; 0 if it has none yet
+	isRoot    []bool   // for Callers and Callees: the function is the root's
+	numbers   []uint32 // numbers of the stack, leaf first
+	shared    int      // for FromRoot: number of frames at the root that equal the previous stack's and that numbers omits
 
-	inTree []uint32 // by number in the stacks, as functions
+	inTree []uint32 // by number in the stacks, like functions
 }
 
-// What a stack of an answer takes, and what a node and a function of a tree take. A node takes 24 bytes, and 8 for a
-// second side, up to 32 of its table, which grows by copying, 39 while the nodes are brought into order, and 40 in columns. Maps and slices of functions
-// can be half empty, and both grow by copying.
+// Bytes for a stack of an answer, and for a node and a function of a tree. A node takes 24 bytes, 8 for a
+// second side, up to 32 in its table, which grows by copying, 39 while the nodes are brought into order,
+// and 40 in columns. Maps and slices of functions can be half empty, and both grow by copying.
 const (
 	stackBytes = 16
 	nodeBytes  = 144
 	frameBytes = 320
-	groupBytes = 24  // of a node by group, its total, and its value in the answer
-	seenBytes  = 192 // of a frame of a walk: 93, in slices that can be half empty
+	groupBytes = 24  // for a node by group: its value, its total, and its value in the answer
+	seenBytes  = 192 // for a frame of a walk: 93, in slices that can be half empty
 )
 
-// stacksAtOnce is the number of stacks between two looks at the context.
+// stacksAtOnce is the number of stacks between two checks of the context.
 const stacksAtOnce = 64
 
 // The numbers of frames that no stack has.
@@ -74,9 +75,9 @@ const (
 	ownFrames
 )
 
-// New returns a tree without stacks. function is the name of the root of Callers and Callees, as in
-// profile.Frame, and is not used otherwise. most bounds the accounted bytes of the tree with its stacks; 0 or
-// less is no bound.
+// New returns a tree without stacks. function is the root's name for Callers and Callees, as in
+// profile.Frame. Other directions ignore it. most bounds the accounted bytes of the tree and its stacks;
+// 0 or less means no bound.
 func New(d Direction, function string, most int64) *Calls {
 	root := "root"
 	if d == Callers || d == Callees {
@@ -88,8 +89,9 @@ func New(d Direction, function string, most int64) *Calls {
 	}
 }
 
-// DropNegatives sets values below 0 to 0, for pictures whose widths are values. A value is the sum of the stacks that end in a
-// node, on one side. Only profiles with such values, and differences, have them. It costs about 1 ns a node.
+// DropNegatives sets values below 0 to 0, because a picture cannot show a negative width. A value is the
+// sum of the stacks that end in a node, on one side. Only differences, and profiles with negative values,
+// have such sums. It costs about 1 ns a node.
 func (c *Calls) DropNegatives() {
 	for i := range c.nodes.count {
 		for side, v := range c.nodes.self(i) {
@@ -100,9 +102,9 @@ func (c *Calls) DropNegatives() {
 	}
 }
 
-// Add adds the stacks of a side, 0 or 1: of a difference those before are side 0. Errors are
-// columnstore.ErrQueryMemory, and that of ctx; the tree is then of no use. It costs as much as
-// profile.Stacks.Numbered, and 100 ns for each frame that the path before does not share.
+// Add adds stacks to side 0 or 1. In a difference, side 0 is before. Errors are
+// columnstore.ErrQueryMemory, and that of ctx. After an error the tree is of no use. It costs as much as
+// profile.Stacks.Numbered, and 100 ns for each frame that a path does not share with the previous path.
 func (c *Calls) Add(ctx context.Context, side int, stacks StackList) error {
 	if c.groups != nil {
 		panic("tree: a side comes after a group")
@@ -114,9 +116,9 @@ func (c *Calls) Add(ctx context.Context, side int, stacks StackList) error {
 	})
 }
 
-// AddGroup adds stacks to the values of a group by node, which are beside those of the sides: they add no node and keep
-// none. A stack that no side has counts for the nodes that it shares with the tree. Groups have numbers from 0 on, and
-// come after the sides: after a group, Add panics. Errors and cost are those of Add.
+// AddGroup adds stacks to a group's values by node, which are separate from the sides. It adds no node. A
+// stack that no side has counts for the nodes that it shares with the tree. Groups have numbers from 0
+// on, and come after the sides: after a group, Add panics. Errors and cost are those of Add.
 func (c *Calls) AddGroup(ctx context.Context, group int, stacks StackList) error {
 	for len(c.groups) <= group {
 		c.groups = append(c.groups, make([]int64, c.nodes.count))
@@ -129,7 +131,7 @@ func (c *Calls) AddGroup(ctx context.Context, group int, stacks StackList) error
 	})
 }
 
-// each calls a function for each stack, as long as the tree fits.
+// each calls add for each stack while the tree fits.
 func (c *Calls) each(ctx context.Context, stacks StackList, ownOnly bool, add func(w *walk, value int64)) error {
 	c.bytes += stackBytes * int64(stacks.Len())
 	if c.walks++; c.walks == 2 {
@@ -158,15 +160,15 @@ func (c *Calls) each(ctx context.Context, stacks StackList, ownOnly bool, add fu
 	return nil
 }
 
-// see makes a frame known.
+// see records a new frame.
 func (c *Calls) see(w *walk, f seenFrame) {
 	w.frames, w.functions = append(w.frames, f), append(w.functions, 0)
 	w.isRoot = append(w.isRoot, f.Function == c.function)
 	c.bytes += seenBytes
 }
 
-// way returns the frame of a stack, leaf first, that comes after the root, and the step to the next one. ok is false for
-// a stack that is not in the tree.
+// way returns the index of the first frame after the root, and the step to the next frame. ok is false if
+// the stack is not in the tree.
 func (c *Calls) way(w *walk) (from, step int, ok bool) {
 	at := len(w.numbers) - 1
 	switch c.direction {
@@ -185,8 +187,8 @@ func (c *Calls) way(w *walk) (from, step int, ok bool) {
 	return at - 1, -1, at >= 0
 }
 
-// path adds the frames from one on, in a direction, to the end. Neighbouring paths share their first frames,
-// whose nodes are taken from the path before.
+// path adds the frames from index `from` on, in a direction, to the end. Neighbouring paths share their
+// first frames, whose nodes are reused from the previous path.
 func (c *Calls) path(side int, w *walk, from, direction int, value int64) {
 	depth, shared := 0, true
 	parent := int32(0)
@@ -243,7 +245,7 @@ func (c *Calls) functionOf(w *walk, frame uint32) uint32 {
 	return function
 }
 
-// number returns the number of the function of a frame, which is new to the walk.
+// number returns the number of the function of a frame that is new to the walk.
 func (c *Calls) number(f *Frame) uint32 {
 	of := pathFunction{f.Function, f.File}
 	if number, known := c.numbers[of]; known {
@@ -257,8 +259,8 @@ func (c *Calls) number(f *Frame) uint32 {
 	return number
 }
 
-// least sets the line and the binary of a function to those of one of its frames, if these are less, so that they do not
-// depend on the order of stacks.
+// least lowers the line and the binary of a function to those of a frame, if these are less, so that they
+// do not depend on the order of stacks.
 func least(of, f *Frame) {
 	if f.Line > 0 && (of.Line == 0 || f.Line < of.Line) {
 		of.Line = f.Line

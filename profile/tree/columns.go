@@ -1,28 +1,28 @@
 package tree
 
-// NodeColumns are Nodes in the form of JSON: columns of names and numbers. Totals are not among them: they are the self
-// values of a node and of all below it. The names of its JSON fields are stable.
+// NodeColumns is Nodes as columns of names and numbers, for JSON. It omits totals, because a total is the
+// sum of the self values of a node and of all nodes below it. The names of its JSON fields are stable.
 type NodeColumns struct {
-	// Names, Files, Lines and Binaries are of functions, as Nodes.Frames has them. Files and Binaries are numbers in
-	// Texts.
+	// Names, Files, Lines and Binaries describe functions, in the order of Nodes.Frames. Files and
+	// Binaries are indexes in Texts.
 	Names    []string `json:"names"`
 	Files    []int    `json:"files"`
 	Lines    []int64  `json:"lines"`
 	Binaries []int    `json:"binaries"`
 	Texts    []string `json:"texts"`
-	// Depth, Function and Self are of nodes in preorder, Self by side.
+	// Depth, Function and Self describe nodes in preorder. Self is by side.
 	Depth    []int32   `json:"depth"`
 	Function []uint32  `json:"function"`
 	Self     [][]int64 `json:"self"`
-	// Groups are those of Nodes, by group.
+	// Groups is Nodes.Groups.
 	Groups [][]int64 `json:"groups,omitempty"`
-	// Others are pairs: a node that stands for others, and how many.
+	// Others has pairs: the index of a node that stands for others, and their number.
 	Others [][2]int `json:"others"`
-	// All is the number of nodes without the root, had none been left out.
+	// All is the number of nodes in the whole tree, without the root.
 	All int `json:"all"`
 }
 
-// Columns returns the columns of a tree with one side or two. They share slices with the nodes.
+// Columns returns the columns of a tree with `sides` sides, 1 or 2. They share slices with the nodes.
 func (n *Nodes) Columns(sides int) *NodeColumns {
 	out := &NodeColumns{Texts: []string{""}, Depth: n.Depth, Function: n.Frame, Groups: n.Groups, Others: [][2]int{}, All: n.All}
 	numbers := map[string]int{"": 0}

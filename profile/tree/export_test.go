@@ -5,7 +5,8 @@ import (
 	"slices"
 )
 
-// What tests outside of the package see of it. They are outside because package profile, whose stacks they use, imports it.
+// What tests outside the package see of it. They are outside because package profile, whose stacks they
+// use, imports it.
 
 const (
 	StackBytes = stackBytes

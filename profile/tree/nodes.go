@@ -8,35 +8,37 @@ import (
 	"slices"
 )
 
-// Nodes is a tree in preorder: a node comes before its children, and these are in the order of their first
+// Nodes is a tree in preorder: a node comes before its children, which are in the order of their first
 // stack. All columns have an element for each node, the root first. The slices belong to the caller.
 type Nodes struct {
-	// Frames are the functions of the nodes. The first is that of the root, "root" or the function of the
-	// tree, and the second, "other", of nodes that stand for those left out. Line and Mapping of a function
-	// are the least of its frames in the tree's stacks, and Inlined is not set.
+	// Frames are the functions of the nodes. The first is the root's, "root" or the tree's function. The
+	// second, "other", belongs to nodes that stand for omitted nodes. Line and Mapping of a function are
+	// the least of its frames in the tree's stacks, and Inlined is not set.
 	Frames []Frame
 	Depth  []int32  // 0 for the root
-	Frame  []uint32 // the place in Frames
-	// Self is the value of the stacks that end in a node, and Total that with the nodes below it, by side.
+	Frame  []uint32 // index in Frames
+	// Self is the value of the stacks that end in a node. Total includes the nodes below it. Both are by
+	// side.
 	Self, Total [2][]int64
-	// Groups are the values of AddGroup by group: of a node without those of the nodes below it, as Self.
+	// Groups are the values of AddGroup by group. Like Self, a value does not include the nodes below its
+	// node.
 	Groups [][]int64
-	// Others are the nodes that stand for those left out, in their order.
+	// Others describes the nodes that stand for omitted nodes, in their order.
 	Others []Other
-	// All is the number of the functions on call paths in the whole tree, without the root.
+	// All is the number of functions on call paths in the whole tree, without the root.
 	All int
 }
 
-// Other is a node that stands for others: it is the last child of their parent, and the sum of those that
-// were its children. They had Nodes nodes with all below them.
+// Other is a node that stands for omitted nodes: the last child of their parent, with their sum. They had
+// Nodes nodes, with all nodes below them.
 type Other struct{ At, Nodes int }
 
-// Nodes returns the tree with at most so many functions, and all of them if most is 0 or less. The root and nodes
-// for others do not count. Those with the greatest totals are kept, without their signs and added up over
-// both sides, together with their ancestors. If one does not fit with its ancestors, lesser ones take
-// its place. Stacks can be added afterwards.
+// Nodes returns the tree with at most `most` functions, or with all if most is 0 or less. The root and
+// nodes for omitted nodes do not count. The functions with the greatest totals are kept, as absolute
+// values added up over both sides, together with their ancestors. If a function does not fit with its
+// ancestors, lesser functions take its place. Stacks can be added afterwards.
 //
-// It costs about 200 ns a node of the whole tree, and 60 bytes a node of the answer.
+// It costs about 200 ns for each node of the whole tree, and 60 bytes for each node of the answer.
 func (c *Calls) Nodes(most int) *Nodes {
 	t := c.sum()
 	l := layout{c: c, totals: t, keep: c.largest(&t, most)}
@@ -44,8 +46,8 @@ func (c *Calls) Nodes(most int) *Nodes {
 	return l.columns()
 }
 
-// FlameGraph returns a side of the tree as nodes that package render draws. Names and files are those of the functions.
-// The nodes belong to the caller.
+// FlameGraph returns a side of the tree as nodes that package render draws. Names and files come from the
+// functions. The nodes belong to the caller.
 func (n *Nodes) FlameGraph(side int) *FlameNode {
 	var path []*FlameNode
 	for i, depth := range n.Depth {
@@ -58,10 +60,9 @@ func (n *Nodes) FlameGraph(side int) *FlameNode {
 	return path[0]
 }
 
-// totals are the values of nodes with those of the nodes below them, by side. A side that no stack has is nil.
+// totals are the values of nodes including the nodes below them, by side. A side without stacks is nil.
 type totals [2][]int64
 
-// sum returns the totals of all nodes.
 func (c *Calls) sum() (t totals) {
 	t[0] = make([]int64, c.nodes.count)
 	if c.nodes.second != nil {
@@ -86,7 +87,7 @@ func (c *Calls) sum() (t totals) {
 	return t
 }
 
-// of returns the totals of a node.
+// of returns a node's totals.
 func (t *totals) of(i int32) (v [2]int64) {
 	v[0] = t[0][i]
 	if t[1] != nil {
@@ -105,7 +106,7 @@ func size(v int64) uint64 {
 	return uint64(v)
 }
 
-// sizeOf returns the absolute values of both sides, added up.
+// sizeOf returns the sum of both sides' absolute values.
 func sizeOf(v [2]int64) uint64 {
 	sum, carry := bits.Add64(size(v[0]), size(v[1]), 0)
 	if carry != 0 {
@@ -114,7 +115,7 @@ func sizeOf(v [2]int64) uint64 {
 	return sum
 }
 
-// largest reports which nodes to keep, with the root. nil means all.
+// largest reports which nodes to keep, including the root. nil means all.
 func (c *Calls) largest(t *totals, most int) []bool {
 	count := int(c.nodes.count)
 	if most <= 0 || count-1 <= most {
@@ -145,7 +146,8 @@ func (c *Calls) largest(t *totals, most int) []bool {
 	return keep
 }
 
-// A class of sizes has those of as many bits with the same classBits bits behind the first.
+// A class of sizes has the sizes with the same number of bits and the same classBits bits after the
+// first.
 const classBits = 5
 
 func classOf(size uint64) int {
@@ -156,8 +158,8 @@ func classOf(size uint64) int {
 	return (n-classBits)<<classBits + int(size>>(n-1-classBits)&(1<<classBits-1))
 }
 
-// bySize yields all nodes but the root in classes of sizes, the largest first. Those behind the first most nodes are put in order
-// only if they are asked for: most of a large tree is left out.
+// bySize yields all nodes except the root in classes of sizes, the largest first. Nodes after the first
+// `most` are put in order only on demand, because most of a large tree is omitted.
 func (c *Calls) bySize(t *totals, most int) iter.Seq[[]int32] {
 	return func(yield func([]int32) bool) {
 		classes := make([]uint16, c.nodes.count) // the largest is 0
@@ -197,14 +199,14 @@ type layout struct {
 	c      *Calls
 	totals totals
 	keep   []bool           // nil: all
-	first  []int32          // by node: its first child that is kept, 0 if there is none
-	next   []int32          // by node: its next sibling that is kept
+	first  []int32          // first kept child, by node; 0 if there is none
+	next   []int32          // next kept sibling, by node
 	other  map[int32]*other // by parent
-	below  []int32          // by node that is left out: nodes in its subtree
-	sums   [][]int64        // by group and node: with the nodes below it
+	below  []int32          // number of nodes in the subtree, by omitted node
+	sums   [][]int64        // totals, by group and node
 }
 
-// other is what a node for others has.
+// other has a node's values for omitted nodes.
 type other struct {
 	value [2]int64
 	nodes int
@@ -213,7 +215,7 @@ type other struct {
 
 func (l *layout) kept(i int32) bool { return l.keep == nil || l.keep[i] }
 
-// link finds the children of each node, and what is left out below it.
+// link finds each node's children, and the omitted nodes below it.
 func (l *layout) link() {
 	nodes, count := &l.c.nodes, l.c.nodes.count
 	l.first, l.next = make([]int32, count), make([]int32, count)
@@ -270,7 +272,7 @@ func (l *layout) grow(out *Nodes) {
 func (l *layout) columns() *Nodes {
 	nodes := &l.c.nodes
 	out := &Nodes{Frames: slices.Clone(l.c.frames[:ownFrames]), All: int(nodes.count) - 1, Groups: make([][]int64, len(l.c.groups))}
-	places := make([]uint32, len(l.c.frames)) // in out.Frames; 0: in none so far
+	places := make([]uint32, len(l.c.frames)) // index in out.Frames; 0: none yet
 	l.grow(out)
 	add := func(depth int32, frame uint32, self, total [2]int64) {
 		out.Depth, out.Frame = append(out.Depth, depth), append(out.Frame, frame)
@@ -293,7 +295,7 @@ func (l *layout) columns() *Nodes {
 			at, depth = child, depth+1
 			continue
 		}
-		for { // at is done: what is left of its children, and then its sibling
+		for { // at is done: its omitted children come next, and then its sibling
 			if o := l.other[at]; o != nil {
 				out.Others = append(out.Others, Other{len(out.Depth), o.nodes})
 				add(depth+1, otherFrame, o.value, o.value)

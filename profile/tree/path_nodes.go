@@ -9,24 +9,24 @@ import (
 type node struct {
 	parent int32
 	frame  uint32
-	child  int32 // the first one, 0 for none
-	self   int64 // of side 0
+	child  int32 // first child; 0 if there is none
+	self   int64 // value of side 0
 }
 
-// pathNodes are the nodes of a tree, the root first and each after its parent. They are in blocks, so that more of them
-// copy none. A node knows its first child, and a table finds the others by parent and frame: most of the nodes of a large tree
-// are an only child.
+// pathNodes has a tree's nodes, the root first and each after its parent. They are in blocks, so that
+// growth copies no node. A node knows its first child. A table finds the other children by parent and
+// frame, because most nodes of a large tree are an only child.
 type pathNodes struct {
 	blocks [][]node  // all but the last are full
-	second [][]int64 // by block: the values of side 1; nil for a block without
+	second [][]int64 // values of side 1, by block; nil for a block without them
 	count  int32
-	slots  []pathSlot // a power of two of them, at most 3/4 of them taken
+	slots  []pathSlot // the length is a power of two; at most 3/4 are taken
 	taken  int
 	seed   maphash.Seed
 }
 
-// pathSlot is the number of a node, 0 for none, and half of its hash. A slot of another node is passed, and the table
-// grows, without a look at a node, which is far away.
+// pathSlot is the number of a node, or 0, and half of its hash. Probing and growing look only at slots,
+// because nodes are far away in memory.
 type pathSlot struct {
 	hash uint32
 	node int32
@@ -43,10 +43,10 @@ func newPathNodes() pathNodes {
 	return pathNodes{blocks: [][]node{make([]node, 1)}, count: 1, slots: make([]pathSlot, leastSlots), seed: maphash.MakeSeed()}
 }
 
-// at returns a node, which stays where it is until the next one is added.
+// at returns a node. The pointer is valid until the next node is added.
 func (p *pathNodes) at(i int32) *node { return &p.blocks[i>>blockBits][i&(blockNodes-1)] }
 
-// addValue adds to the value of a node on a side.
+// addValue adds to a node's value on a side.
 func (p *pathNodes) addValue(i int32, side int, value int64) {
 	if side == 0 {
 		p.at(i).self += value
@@ -62,7 +62,7 @@ func (p *pathNodes) addValue(i int32, side int, value int64) {
 	p.second[block][i&(blockNodes-1)] += value
 }
 
-// self returns the values of a node.
+// self returns a node's values.
 func (p *pathNodes) self(i int32) (v [2]int64) {
 	v[0] = p.at(i).self
 	if block := int(i >> blockBits); block < len(p.second) && p.second[block] != nil {
@@ -71,7 +71,7 @@ func (p *pathNodes) self(i int32) (v [2]int64) {
 	return v
 }
 
-// child returns a node of a parent, 0 if there is none.
+// child returns a child of a parent, or 0.
 func (p *pathNodes) child(parent int32, frame uint32) int32 {
 	first := p.at(parent).child
 	if first == 0 || p.at(first).frame == frame {
@@ -81,7 +81,7 @@ func (p *pathNodes) child(parent int32, frame uint32) int32 {
 	return s.node
 }
 
-// add returns a node of a parent, and whether it is new.
+// add returns a child of a parent, and whether it is new.
 func (p *pathNodes) add(parent int32, frame uint32) (i int32, isNew bool) {
 	above := p.at(parent)
 	if above.child == 0 {
@@ -113,8 +113,8 @@ func (p *pathNodes) push(parent int32, frame uint32) (i int32) {
 	return p.count - 1
 }
 
-// slot returns the slot of a node with its hash, or the free one where it belongs. Profiles choose parents and frames: the
-// hash has a seed, so that they cannot choose the slots.
+// slot returns the slot of a node with its hash, or the free slot where it belongs. The hash has a seed,
+// because profiles choose parents and frames, and must not choose the slots.
 func (p *pathNodes) slot(parent int32, frame uint32) (slot *pathSlot, hash uint32) {
 	hash = uint32(maphash.Comparable(p.seed, uint64(parent)<<32|uint64(frame)))
 	mask := uint32(len(p.slots) - 1)

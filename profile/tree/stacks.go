@@ -1,7 +1,7 @@
 package tree
 
-// StackList is the stacks of an answer, which a profile.Stacks is. It is an interface because package profile imports
-// this one.
+// StackList is an answer's stacks. A profile.Stacks implements it. It is an interface because package
+// profile imports this package.
 type StackList interface {
 	// Len is the number of stacks.
 	Len() int
@@ -9,7 +9,7 @@ type StackList interface {
 	Numbered(see func(f Frame, function uint32), each func(frames []uint32, shared int, value int64) bool)
 }
 
-// Frame is one function call in a stack.
+// Frame is a function call in a stack.
 type Frame struct {
 	Function string // without lines the file in brackets, "[libc.so.6]", or "<unknown>"
 	File     string
@@ -18,16 +18,16 @@ type Frame struct {
 	Mapping  string // file of the binary, empty if unknown
 }
 
-// FlameNode is one function in a flame graph. A node and its ancestors are one call path, and
-// Total is the value sampled on that path or below it.
+// FlameNode is a function in a flame graph. A node and its ancestors are a call path, and Total is the
+// value sampled on that path or below it.
 //
-// A graph is a tree with one root, named "root", for all samples. No node has two parents. In
-// a difference of two profiles values may be zero or negative, and the positive children of a
-// node may exceed it. Nodes are plain values: they are not safe for concurrent use while a
-// goroutine changes the tree.
+// A graph is a tree with one root, named "root", for all samples. No node has two parents. In a
+// difference of two profiles values may be zero or negative, and the positive children of a node may
+// exceed it. Nodes are plain values: they are not safe for concurrent use while a goroutine changes the
+// tree.
 //
-// In JSON the names of the fields are in lower case. A file or children that a node does not
-// have are left out. Values beyond 2^53 lose digits in JavaScript.
+// In JSON the names of the fields are in lower case. A missing file or children are omitted. Values
+// beyond 2^53 lose digits in JavaScript.
 type FlameNode struct {
 	Name     string       `json:"name"`           // function name, as pprof prints it
 	File     string       `json:"file,omitempty"` // source file of the function, empty if unknown

@@ -10,29 +10,29 @@ import (
 	"github.com/granarydb/granary/columnstore"
 )
 
-// Cost is what a function costs, by side, in the unit of the stacks. Flat and Cum are as in profile.Function.
+// Cost is a function's cost, by side, in the unit of the stacks. Flat and Cum are as in profile.Function.
 type Cost struct {
-	// Frame is the function. File is the first of its files in alphabetical order, Line and Mapping are the
-	// least of its frames there, and Inlined is not set.
+	// Frame is the function. File is the first of its files in alphabetical order. Line and Mapping are
+	// the least of its frames there, and Inlined is not set.
 	Frame
 	Flat, Cum [2]int64
 }
 
-// Top returns the functions of the stacks of one side, or of two: before and after. A stack in which a function
-// recurs counts once, and functions with one name in several files are one. The order is that of
-// profile.Stacks.Top, and with two sides that of profile.DiffTop: by what changed. Functions of two sides
-// whose Flat and Cum are equal on both are left out, as there. most bounds the accounted bytes; 0 or less is no bound.
-// The slice belongs to the caller.
+// Top returns the functions of the stacks of one side, or of two: before and after. A stack in which a
+// function recurs counts once, and functions with the same name in several files are one. The order is
+// that of profile.Stacks.Top, and with two sides that of profile.DiffTop: by change. As there, functions
+// whose Flat and Cum are equal on both sides are omitted. most bounds the accounted bytes; 0 or less
+// means no bound. The slice belongs to the caller.
 //
-// Errors are columnstore.ErrQueryMemory, and that of ctx. It costs as much as profile.Stacks.Numbered, and 5 ns
-// for each frame.
+// Errors are columnstore.ErrQueryMemory, and that of ctx. It costs as much as profile.Stacks.Numbered,
+// and 5 ns for each frame.
 func Top[S StackList](ctx context.Context, most int64, sides ...S) ([]Cost, error) {
 	t := top{index: map[string]int{}}
 	bytes := int64(0)
 	for side, stacks := range sides {
 		bytes += stackBytes * int64(stacks.Len())
-		var functions []int       // by number of a frame: its function in costs
-		known := map[uint32]int{} // by number of a function in the stacks, as functions
+		var functions []int       // index in costs, by number of a frame
+		known := map[uint32]int{} // index in costs, by number of a function in the stacks
 		for b := range batches(stacks, false) {
 			for i := range b.seen {
 				functions = append(functions, t.see(&b.seen[i], known))
@@ -68,12 +68,12 @@ func Top[S StackList](ctx context.Context, most int64, sides ...S) ([]Cost, erro
 // top sums the values of stacks by function.
 type top struct {
 	costs  []Cost
-	lastIn []int          // by function: number of the last stack that counted
-	index  map[string]int // in costs, by name
+	lastIn []int          // number of the last stack that counted, by function
+	index  map[string]int // index in costs, by name
 	stacks int
 }
 
-// add adds the value of a stack, leaf first.
+// add adds a stack's value, leaf first.
 func (t *top) add(side int, functions []int, numbers []uint32, value int64) {
 	for depth, number := range numbers {
 		i := functions[number]
@@ -88,7 +88,7 @@ func (t *top) add(side int, functions []int, numbers []uint32, value int64) {
 	}
 }
 
-// see returns the function of a frame, which known has, or gets.
+// see returns the function of a frame, and adds it to known.
 func (t *top) see(f *seenFrame, known map[uint32]int) int {
 	i, seen := known[f.function]
 	if !seen {
@@ -106,7 +106,7 @@ func (t *top) see(f *seenFrame, known map[uint32]int) int {
 	return i
 }
 
-// function returns the place of a function in costs.
+// function returns a function's index in costs.
 func (t *top) function(name string) int {
 	i, known := t.index[name]
 	if !known {

@@ -10,7 +10,7 @@ import (
 	"github.com/granarydb/granary/history"
 )
 
-// The names of the attributes at the top of a history of a process.
+// The names of the top attributes in the history of a process.
 const (
 	Goroutines = "Goroutines"
 	Procs      = "Procs"
@@ -22,35 +22,35 @@ const DefaultMost = 10_000
 
 // FollowOptions are the settings of a Follower. The zero value is for an empty history.
 type FollowOptions struct {
-	// ByID gives each goroutine an attribute by its number, for ever. It is for one trace, and not for a process
-	// that goes on: see G5.
+	// ByID gives each goroutine an attribute by its number, permanently. It is for one trace, and not for
+	// a running process (G5).
 	ByID bool
 	// Most bounds the goroutines with an attribute at once, unless ByID is set. 0 means DefaultMost.
 	Most int
-	// From is the first instant that can be written, in Unix nanoseconds: the one behind the end of a history
-	// that has states. What it had at its end is null from then on.
+	// From is the first instant that can be written, in Unix nanoseconds: the instant after the end of a
+	// history with states. The states at its end are null from then on.
 	From int64
 }
 
 // Sampled is a CPU sample with its place in the history.
 type Sampled struct {
 	At        int64 // Unix nanoseconds
-	Goroutine int64 // NoGoroutine if there was none
-	Place     int   // of the goroutine: Goroutines/Place has its state; -1 if it has none, and with ByID
+	Goroutine int64 // or NoGoroutine
+	Place     int   // Goroutines/Place has the goroutine's state; -1 if it has none, and with ByID
 	Stack     []Frame
 }
 
 // Follower writes the windows of a process into a history. It belongs to one goroutine. It keeps about
-// 200 bytes a goroutine that is there.
+// 200 bytes for each existing goroutine.
 type Follower struct {
 	opts FollowOptions
-	mark mark // behind the last window
-	was  mark // behind the one before it
+	mark mark // end of the last window
+	was  mark // end of the window before it
 	at   mark // now
 
-	isFresh    bool // nothing is known: the next window begins anew
+	isFresh    bool // nothing is known, because the next window begins anew
 	goroutines map[int64]*place
-	free       []*place // that have no goroutine, the lowest number last
+	free       []*place // places without a goroutine, lowest number last
 	places     int
 	left       int
 	missed     int64
@@ -59,18 +59,18 @@ type Follower struct {
 	reasons    map[string]history.Value
 
 	renew     func() (*history.Writer, error) // begins another transaction, if not nil
-	renewEach int                             // events
+	renewEach int                             // number of events after which it does
 }
 
 // mark is an instant by both clocks.
 type mark struct{ trace, unix int64 }
 
-// place is the attributes of a goroutine. A nil place is that of a goroutine beyond FollowOptions.Most.
+// place is a goroutine's attributes. A nil place belongs to a goroutine beyond FollowOptions.Most.
 type place struct {
 	number             int
 	state              history.Attribute
 	goid, function     history.Attribute
-	hasFunc, isCreated bool // of the goroutine; of the attributes
+	hasFunc, isCreated bool // the goroutine has a function; the attributes exist
 }
 
 // NewFollower returns a Follower without windows.
@@ -84,22 +84,22 @@ func NewFollower(opts FollowOptions) *Follower {
 	return f
 }
 
-// Lost tells that the transaction of the last window was aborted. The next window begins anew, behind the one
-// before, of which it may have all.
+// Lost reports that the transaction of the last window was aborted. The next window begins anew, after
+// the window before it, and can have everything since.
 func (f *Follower) Lost() {
 	f.mark = f.was
 	f.reset()
 }
 
-// reset forgets which goroutines there are.
+// reset forgets all goroutines.
 func (f *Follower) reset() {
 	f.at, f.isFresh = f.mark, true
 	f.goroutines, f.procs = map[int64]*place{}, map[int64]history.Attribute{}
 	f.free, f.places, f.reasons = nil, 0, map[string]history.Value{}
 }
 
-// Cut tells that the transaction of the last window was committed although Window returned an error. The next
-// window begins anew, behind the last state that was written.
+// Cut reports that the transaction of the last window was committed although Window returned an error.
+// The next window begins anew, after the last written state.
 func (f *Follower) Cut() {
 	f.mark, f.was = f.at, f.at
 	f.reset()
@@ -108,18 +108,18 @@ func (f *Follower) Cut() {
 // End returns the end of the last window, in Unix nanoseconds.
 func (f *Follower) End() int64 { return f.mark.unix }
 
-// Missed returns the nanoseconds between windows that did not overlap, of all of them.
+// Missed returns the total nanoseconds between windows that did not overlap.
 func (f *Follower) Missed() int64 { return f.missed }
 
-// LeftOut returns how many goroutines have had no attribute, since there were FollowOptions.Most others.
+// LeftOut returns how many goroutines got no attribute, because FollowOptions.Most others had one.
 func (f *Follower) LeftOut() int { return f.left }
 
-// Window reads a trace to its end and writes its states into a transaction, and calls sample, if it is not
-// nil, with each CPU sample. It ends at the last event, which becomes an instant of the history: samples of the
-// window are within it. The stack of a sample must not be changed.
+// Window reads a trace to its end, writes its states into a transaction, and calls sample, unless nil,
+// with each CPU sample. The window ends at the last event, which becomes an instant of the history, so
+// that all samples are within it. A sample's stack must not be changed.
 //
-// After an error the transaction must be aborted, and Lost be called. The errors are those of Reader.Next and of
-// history.Writer.Change, and that of ctx.
+// After an error the transaction must be aborted, and Lost be called. The errors are those of Reader.Next
+// and of history.Writer.Change, and that of ctx.
 func (f *Follower) Window(ctx context.Context, r *Reader, w *history.Writer, sample func(Sampled)) error {
 	f.was = f.mark
 	for n := 0; ; n++ {
@@ -162,7 +162,7 @@ func (f *Follower) Window(ctx context.Context, r *Reader, w *history.Writer, sam
 	return nil
 }
 
-// begin looks where a window begins. If something is missing before it, nothing is known any more.
+// begin finds where a window begins. If there is a gap before it, nothing is known any more.
 func (f *Follower) begin(r *Reader, w *history.Writer) (err error) {
 	if !f.isFresh && r.Begin() > f.mark.trace {
 		f.missed += r.Begin() - f.mark.trace
@@ -184,7 +184,7 @@ func (f *Follower) begin(r *Reader, w *history.Writer) (err error) {
 	return f.forget(w)
 }
 
-// forget ends what an earlier window left.
+// forget ends an earlier window's states.
 func (f *Follower) forget(w *history.Writer) error {
 	for _, name := range []string{Goroutines, Procs, GC} {
 		top, err := w.Attribute(name)
@@ -200,7 +200,7 @@ func (f *Follower) forget(w *history.Writer) error {
 	return w.Change(f.at.unix, f.gc, history.String("off"))
 }
 
-// advance moves to an event. Times of a history never go back.
+// advance moves to an event's time. Times of a history never go back (G4).
 func (f *Follower) advance(r *Reader, at int64) {
 	clock, _ := r.Clock()
 	f.at.trace = max(f.at.trace, at)
@@ -267,7 +267,7 @@ func procValue(s State) history.Value {
 	return history.Value{}
 }
 
-// goroutine writes a change of the state of a goroutine.
+// goroutine writes a state change of a goroutine.
 func (f *Follower) goroutine(w *history.Writer, ev Event) error {
 	p, known := f.goroutines[ev.ID]
 	if ev.State == None {
@@ -296,7 +296,7 @@ func (f *Follower) goroutine(w *history.Writer, ev Event) error {
 	return w.Change(f.at.unix, p.state, f.value(ev))
 }
 
-// place gives a goroutine the first place that is free, and nil if there is none.
+// place gives a goroutine the first free place, or nil.
 func (f *Follower) place(w *history.Writer, id int64) (p *place, err error) {
 	switch {
 	case f.opts.ByID:
@@ -330,7 +330,7 @@ func (f *Follower) place(w *history.Writer, id int64) (p *place, err error) {
 	return p, w.Change(f.at.unix, p.goid, history.Int(id))
 }
 
-// release ends the states of a place, and gives it to a later goroutine.
+// release ends a place's states, and gives it to a later goroutine.
 func (f *Follower) release(w *history.Writer, p *place) error {
 	for _, a := range []history.Attribute{p.state, p.goid, p.function} {
 		if err := w.Change(f.at.unix, a, history.Value{}); err != nil {
@@ -344,7 +344,7 @@ func (f *Follower) release(w *history.Writer, p *place) error {
 	return nil
 }
 
-// value returns the state of a goroutine as a value.
+// value returns a goroutine's state as a value.
 func (f *Follower) value(ev Event) history.Value {
 	switch ev.State {
 	case Running:
@@ -359,7 +359,7 @@ func (f *Follower) value(ev Event) history.Value {
 	}
 	v, known := f.reasons[ev.Reason]
 	if !known {
-		const most = 1000 // Go has some thirty
+		const most = 1000 // Go has about thirty reasons
 		if len(f.reasons) == most {
 			clear(f.reasons)
 		}

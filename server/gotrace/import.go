@@ -7,14 +7,14 @@ import (
 	"github.com/granarydb/granary/trace"
 )
 
-// importBatch is the number of events of a transaction of Import. A commit seals the states, which
-// take several times the memory before.
+// importBatch is the number of events in a transaction of Import. A commit seals the states, which take
+// several times the memory before.
 const importBatch = 100_000
 
-// Import writes a whole trace into a target, an attribute for each goroutine (FollowOptions.ByID), and closes its
-// history. Times are dates, or those of the trace if it has no clock snapshot. CPU samples are left out: a history
-// has states. The errors are those of Follower.Window and of the target, after which the target has the states
-// of its commits, and may be in a transaction.
+// Import writes a whole trace into a target, with an attribute for each goroutine (FollowOptions.ByID),
+// and closes its history. Times are dates, or in the trace's clock if the trace has no clock snapshot. It
+// omits CPU samples, because a history has states. The errors are those of Follower.Window and of the
+// target. After an error the target has the committed states, and may be in a transaction.
 func Import(ctx context.Context, r *Reader, to trace.Target) error {
 	f := NewFollower(FollowOptions{ByID: true})
 	if err := r.peek(); err != nil {
@@ -30,7 +30,7 @@ func Import(ctx context.Context, r *Reader, to trace.Target) error {
 		if err := to.Commit(); err != nil {
 			return nil, err
 		}
-		f.at.unix++ // what was committed is final
+		f.at.unix++ // committed states are final
 		w, err = to.Begin(f.at.unix)
 		return w, err
 	}

@@ -15,7 +15,7 @@ import (
 var (
 	// ErrFormat is returned for bytes that are no execution trace of Go 1.22 or later.
 	ErrFormat = errors.New("invalid Go execution trace")
-	// ErrLimit is returned for more bytes than a Reader takes.
+	// ErrLimit is returned for a trace with more bytes than NewReader allows.
 	ErrLimit = errors.New("limit exceeded")
 )
 
@@ -27,22 +27,22 @@ func Magic(data []byte) bool {
 
 const headerBytes = 16
 
-// Reader reads an execution trace as a stream, a generation at a time. It belongs to one goroutine.
+// Reader reads an execution trace as a stream, one generation at a time. It belongs to one goroutine.
 type Reader struct {
 	in     *input
 	events *trace.Reader
 	clock  Clock
 	dated  bool // clock is set
-	begun  bool // first is
+	begun  bool // first is set
 	first  int64
 	last   int64
-	err    error // of the last Next
+	err    error // from the last Next
 
-	stacks map[trace.Stack][]Frame // of the generation
-	ahead  *Event                  // that Next returns first
+	stacks map[trace.Stack][]Frame // stacks of the generation
+	ahead  *Event                  // event that Next returns first
 }
 
-// input counts the bytes of a trace, and keeps the error of reading them.
+// input counts a trace's bytes, and keeps the error of reading them.
 type input struct {
 	r    io.Reader
 	left int64
@@ -64,8 +64,8 @@ func (in *input) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// NewReader returns a reader of a trace of at most some bytes. Traces before Go 1.22 have another
-// format, which is refused: its reader holds all of a trace in memory. The errors are those of Next.
+// NewReader returns a reader of a trace of at most `most` bytes. It refuses traces before Go 1.22,
+// because their format needs the whole trace in memory. The errors are those of Next.
 func NewReader(r io.Reader, most int64) (*Reader, error) {
 	in := &input{r: r, left: most}
 	b := bufio.NewReader(in)
@@ -85,9 +85,9 @@ func NewReader(r io.Reader, most int64) (*Reader, error) {
 	return out, nil
 }
 
-// Next returns the next event, and io.EOF behind the last. A trace that ends within a generation, as
-// that of a program that crashed, has the events of those before. The errors are ErrFormat, ErrLimit and those of
-// the input; they are final. About 0.1 us an event.
+// Next returns the next event, and io.EOF after the last. If a trace ends within a generation, as after a
+// crash, Next returns the events of the earlier generations. The errors are ErrFormat, ErrLimit and those
+// of the input. They are final. An event costs about 0.1 us.
 func (r *Reader) Next() (ev Event, err error) {
 	if r.ahead != nil {
 		ev, r.ahead = *r.ahead, nil
@@ -96,7 +96,8 @@ func (r *Reader) Next() (ev Event, err error) {
 	if r.err != nil {
 		return Event{}, r.err
 	}
-	// The other reader checks its input, and this is for what it may miss: a trace can come from anyone.
+	// A panic is an error here too, because a trace can come from anyone, and the other reader may miss a
+	// fault.
 	defer func() {
 		if p := recover(); p != nil {
 			err = fmt.Errorf("%w: %s", ErrFormat, short(fmt.Sprint(p)))
@@ -120,7 +121,7 @@ func (r *Reader) Next() (ev Event, err error) {
 	}
 }
 
-// peek reads the first event, so that Begin and Clock are known, and leaves it to Next.
+// peek reads the first event, so that Begin and Clock are known. Next returns the event again.
 func (r *Reader) peek() error {
 	ev, err := r.Next()
 	if errors.Is(err, io.EOF) {
@@ -132,13 +133,14 @@ func (r *Reader) peek() error {
 	return err
 }
 
-// Clock returns the last clock snapshot that was read, and false before the first and for traces without one.
+// Clock returns the last clock snapshot so far. It returns false before the first snapshot, and for
+// traces without one.
 func (r *Reader) Clock() (Clock, bool) { return r.clock, r.dated }
 
-// Begin returns the time of the first event that was read, of whatever kind.
+// Begin returns the time of the first event, whatever its kind.
 func (r *Reader) Begin() int64 { return r.first }
 
-// End returns the time of the last event that was read, of whatever kind: behind io.EOF that of the trace.
+// End returns the time of the last event so far, whatever its kind: after io.EOF the trace's end.
 func (r *Reader) End() int64 { return r.last }
 
 func (r *Reader) wrap(err error) error {
@@ -148,14 +150,14 @@ func (r *Reader) wrap(err error) error {
 	return fmt.Errorf("%w: %s", ErrFormat, short(err.Error()))
 }
 
-// short cuts a text that can have the whole state of the other reader.
+// short cuts a text, because it can have the whole state of the other reader.
 func short(text string) string {
 	const most = 200
 	text, _, _ = strings.Cut(text, "\n")
 	return text[:min(len(text), most)]
 }
 
-// event converts an event. It returns false for one that is of no interest.
+// event converts an event. It returns false for an event without interest.
 func (r *Reader) event(e trace.Event) (Event, bool) {
 	ev := Event{Time: int64(e.Time())}
 	switch e.Kind() {
@@ -179,7 +181,7 @@ func (r *Reader) event(e trace.Event) (Event, bool) {
 	return ev, false
 }
 
-// transition converts a change of a state.
+// transition converts a state change.
 func (r *Reader) transition(ev Event, t trace.StateTransition) (Event, bool) {
 	switch t.Resource.Kind {
 	case trace.ResourceGoroutine:
@@ -218,7 +220,7 @@ func goState(s trace.GoState) State {
 	return None
 }
 
-// ranged converts the begin or end of a range of the collector.
+// ranged converts the begin or end of a collector's range.
 func ranged(ev Event, of trace.Range) (Event, bool) {
 	if of.Name == "GC concurrent mark phase" {
 		ev.Kind = Collector
@@ -234,7 +236,7 @@ func ranged(ev Event, of trace.Range) (Event, bool) {
 	return ev, stops
 }
 
-// stack returns the frames of a stack, made once a generation.
+// stack returns a stack's frames. It makes them once in a generation.
 func (r *Reader) stack(s trace.Stack) []Frame {
 	if s == trace.NoStack {
 		return nil

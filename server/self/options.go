@@ -17,25 +17,27 @@ import (
 var (
 	// ErrRunning is returned while another Profile runs in the process.
 	ErrRunning = errors.New("the process profiles itself already")
-	// ErrSkipped is wrapped by errors of Options.Notify about what was not recorded.
+	// ErrSkipped is wrapped by errors of Options.Notify about skipped profiles.
 	ErrSkipped = errors.New("skipped")
-	// ErrOptions is returned for options that make no sense.
+	// ErrOptions is returned for invalid options.
 	ErrOptions = errors.New("invalid options")
 )
 
 // Options are the settings of Profile. The zero value records profiles, and no states.
 type Options struct {
-	// Labels are those of all profiles. nil means job, the name of the program, version, that of its
-	// main module if it has one, and pid.
+	// Labels are the labels of all profiles. nil means job, the program's name, version, the version of
+	// its main module if it has one, and pid.
 	Labels map[string]string
 	// Every is the time from one CPU profile to the next, at least 100 ms. 0 means 10 s.
 	Every time.Duration
-	// States is a history of the store, for nothing else, that gets the states of goroutines, procs and the
-	// collector, and begins at the latest now, in Unix nanoseconds. nil means no flight recorder.
+	// States is a history of the store, used for nothing else, for the states of goroutines, procs and
+	// the collector. It must begin at the current time or before, in Unix nanoseconds. nil means no
+	// flight recorder.
 	States *columnstore.History
-	// Keep is how long states are kept. 0 means 10 minutes, a negative duration for ever.
+	// Keep is how long states are kept. 0 means 10 minutes. A negative duration keeps them for ever.
 	Keep time.Duration
-	// Notify, if not nil, is called by Profile's goroutine for what was skipped or could not be inserted.
+	// Notify, if not nil, is called by Profile's goroutine for errors, skipped profiles and failed
+	// inserts.
 	Notify func(error)
 }
 

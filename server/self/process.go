@@ -10,18 +10,18 @@ import (
 	"time"
 )
 
-// process is what is profiled: this process, or that of a test.
+// process is the profiled process: this process, or a test's.
 type process struct {
 	now      func() time.Time
-	wait     func(ctx context.Context, d time.Duration) // returns when ctx ends, too
+	wait     func(ctx context.Context, d time.Duration) // also returns when ctx ends
 	startCPU func(w io.Writer) error
 	stopCPU  func()
-	// lookup returns what writes the profile of a name as pprof, or nil if there is none.
+	// lookup returns a function that writes the profile called name as pprof, or nil if there is none.
 	lookup func(name string) func(w io.Writer) error
 	record func(trace.FlightRecorderConfig) (recorder, error)
 }
 
-// recorder is a flight recorder that runs.
+// recorder is a running flight recorder.
 type recorder interface {
 	WriteTo(w io.Writer) (int64, error)
 	Stop()
@@ -54,10 +54,10 @@ func thisProcess() process {
 	}
 }
 
-// cpuProfile is a CPU profile that runs, and its bytes when it has ended.
+// cpuProfile is a running CPU profile, with its bytes after it ended.
 type cpuProfile struct {
 	data  bytes.Buffer
-	ended atomic.Bool // by anyone: Go writes a profile when it is stopped
+	ended atomic.Bool // set by Write, whoever stopped the profile
 }
 
 func (c *cpuProfile) Write(p []byte) (int, error) {

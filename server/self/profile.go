@@ -15,15 +15,16 @@ import (
 // running is set while a Profile runs in the process.
 var running atomic.Bool
 
-// Profile inserts this process's profiles into a store, and with Options.States what its goroutines do,
-// until ctx ends. Then it inserts what it has since the last time, and returns nil. The profiles are in the
-// table "profiles" (profile.Open), which it creates if it is not there.
+// Profile inserts this process's profiles into a store, and with Options.States the states of its
+// goroutines, until ctx ends. Then it inserts the last profiles and returns nil. The profiles are in the
+// table "profiles" (profile.Open), which it creates if it is missing.
 //
-// The store is best one of its own with a memory budget, such as 32 MiB, of which the oldest profiles are dropped:
-// in a store with other data they would take room of it. It need not be open longer than Profile runs.
+// The store is best used for nothing else, with a memory budget such as 32 MiB, which drops the oldest
+// profiles: in a store with other data they would compete for room. The store may be closed after Profile
+// returns.
 //
 // Errors are ErrRunning, ErrOptions, those of profile.Open, history.ErrClosed for a closed history, and
-// columnstore.ErrClosed and ErrReadOnly of inserts. Other errors of inserts are for Options.Notify.
+// columnstore.ErrClosed and ErrReadOnly of inserts. Other errors of inserts go to Options.Notify.
 func Profile(ctx context.Context, store *columnstore.Store, opts Options) error {
 	if !running.CompareAndSwap(false, true) {
 		return ErrRunning
@@ -32,7 +33,7 @@ func Profile(ctx context.Context, store *columnstore.Store, opts Options) error 
 	return run(ctx, store, opts, thisProcess())
 }
 
-// profiler is a Profile that runs.
+// profiler is a running Profile.
 type profiler struct {
 	opts   Options
 	of     process
@@ -41,7 +42,7 @@ type profiler struct {
 	deltas *profile.Deltas
 	states *states // nil without Options.States
 
-	cpu      *cpuProfile // that runs
+	cpu      *cpuProfile // the running CPU profile
 	buffer   bytes.Buffer
 	lastLeak time.Time
 }
@@ -65,7 +66,7 @@ func run(ctx context.Context, store *columnstore.Store, opts Options, of process
 	return p.run(ctx)
 }
 
-// openTable opens the table of profiles, of whatever width its buckets have.
+// openTable opens the table of profiles, whatever the width of its buckets.
 func openTable(store *columnstore.Store) (*profile.DB, error) {
 	var opts profile.Options
 	if t := store.Table("profiles"); t != nil {
@@ -77,10 +78,10 @@ func openTable(store *columnstore.Store) (*profile.DB, error) {
 	return profile.Open(store, opts)
 }
 
-// run records until ctx ends. What it has then is inserted all the same.
+// run records until ctx ends. It then inserts the last profiles.
 func (p *profiler) run(ctx context.Context) error {
 	insertCtx := context.WithoutCancel(ctx)
-	// The values since the start of the process are what the first differences are taken from.
+	// The first differences are relative to the values since the start of the process.
 	if err := p.insert(insertCtx, nil); err != nil {
 		return err
 	}
@@ -99,13 +100,13 @@ func (p *profiler) run(ctx context.Context) error {
 				return err
 			}
 		}
-		// At least a pause is left to others, however long the inserts took.
+		// Leave at least a pause to others, however long the inserts took.
 		p.of.wait(ctx, max(p.opts.Every-p.of.now().Sub(begin), p.opts.pause()))
 	}
 	return nil
 }
 
-// startCPU starts a CPU profile, if no other runs.
+// startCPU starts a CPU profile, unless another runs.
 func (p *profiler) startCPU() {
 	c := &cpuProfile{}
 	if err := p.of.startCPU(c); err != nil {
@@ -115,8 +116,8 @@ func (p *profiler) startCPU() {
 	p.cpu = c
 }
 
-// stopCPU ends the CPU profile and returns it, and nil if there is none. It stops no other: one that was
-// ended by someone else has been written.
+// stopCPU ends the CPU profile and returns it, or nil if there is none. It stops no other profile: if
+// someone else stopped this one, Go has written it.
 func (p *profiler) stopCPU() []byte {
 	c := p.cpu
 	if c == nil {
@@ -131,12 +132,12 @@ func (p *profiler) stopCPU() []byte {
 	return c.data.Bytes()
 }
 
-// skip tells what was skipped.
+// skip reports a skipped profile.
 func (p *profiler) skip(what string, err error) {
 	p.opts.Notify(fmt.Errorf("%s: %w: %w", what, ErrSkipped, err))
 }
 
-// insert inserts a CPU profile, if it is not nil, and the profiles of this instant in one transaction.
+// insert inserts a CPU profile, unless it is nil, and the profiles of this instant in one transaction.
 func (p *profiler) insert(ctx context.Context, cpu []byte) error {
 	tx := p.store.Begin()
 	defer tx.Abort()
@@ -170,7 +171,7 @@ func (p *profiler) leakIsDue() bool {
 	return false
 }
 
-// add adds a profile to a transaction, which is unchanged if that fails.
+// add adds a profile to a transaction. After an error the transaction is unchanged.
 func (p *profiler) add(ctx context.Context, tx *columnstore.Tx, name string, data []byte) {
 	p.opts.Labels[profile.NameLabel] = name
 	_, err := p.db.InsertEncodedTx(ctx, tx, data, profile.InsertOptions{Labels: p.opts.Labels, Time: p.of.now(), Deltas: p.deltas})
@@ -179,7 +180,7 @@ func (p *profiler) add(ctx context.Context, tx *columnstore.Tx, name string, dat
 	}
 }
 
-// lasting returns an error that all later inserts would have too. Of others it tells.
+// lasting returns an error that would recur in all later inserts. It passes other errors to Notify.
 func (p *profiler) lasting(what string, err error) error {
 	if errors.Is(err, columnstore.ErrClosed) || errors.Is(err, columnstore.ErrReadOnly) {
 		return err

@@ -84,7 +84,7 @@ func (o *opened) while(way func(context.Context, Options) error, opts Options, f
 	}
 }
 
-// merge returns the stacks of the type of a name, of profiles of a kind.
+// merge returns the stacks of a name's type, of profiles of a kind.
 func (o *opened) merge(kind, sample string) *profile.Stacks {
 	o.t.Helper()
 	db, snap, typ := o.find(kind, sample)

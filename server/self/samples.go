@@ -14,7 +14,8 @@ import (
 // samplePeriod is the time between CPU samples of runtime/pprof, in nanoseconds of CPU time.
 const samplePeriod = 10_000_000
 
-// insertSamples inserts the CPU samples of a window, a profile for each range of times that has codes of its own.
+// insertSamples inserts the CPU samples of a window, as a profile for each range of times with its own
+// codes.
 func (s *states) insertSamples(ctx context.Context, tx *columnstore.Tx) error {
 	s.opts.Labels[profile.NameLabel] = "goroutine_cpu"
 	for rest := s.samples; len(rest) > 0; {
@@ -36,7 +37,7 @@ func (s *states) insertSamples(ctx context.Context, tx *columnstore.Tx) error {
 	return nil
 }
 
-// sampleProfile makes a profile of samples, and the time of each.
+// sampleProfile makes a profile from samples, and returns the time of each.
 func sampleProfile(samples []gotrace.Sampled) (*pprof.Profile, []int64) {
 	b := sampleBuilder{
 		p: &pprof.Profile{

@@ -40,7 +40,7 @@ func newShiftable(t testing.TB) *shiftable {
 	return s
 }
 
-// by returns the trace some time later, by all of its clocks.
+// by returns the trace some time later, by all its clocks.
 func (s *shiftable) by(d time.Duration) []byte {
 	out := bytes.NewBuffer(append([]byte(nil), s.data[:16]...))
 	units := uint64(d.Seconds() * float64(s.frequency))

@@ -14,12 +14,13 @@ import (
 )
 
 const (
-	// windowBytes is about the most that the flight recorder keeps. A busy program writes a tenth of
-	// a MiB a second.
+	// windowBytes is about the greatest size of the flight recorder. A busy program writes a tenth of a
+	// MiB a second.
 	windowBytes = 16 << 20
-	// readBytes is the most that is read of a window: the recorder takes its bound for a hint.
+	// readBytes bounds the bytes that are read of a window, because the recorder takes its bound for a
+	// hint.
 	readBytes = 4 * windowBytes
-	// keptBytes is the most that is kept for the next window.
+	// keptBytes bounds the memory that is kept for the next window.
 	keptBytes = 4 << 20
 )
 
@@ -31,8 +32,8 @@ type states struct {
 	recorder recorder // nil while there is none
 	window   bytes.Buffer
 	samples  []gotrace.Sampled
-	dropped  int64 // states before it were dropped
-	left     int   // goroutines left out, as far as it was told
+	dropped  int64 // states before this time were dropped
+	left     int   // number of omitted goroutines that was reported
 }
 
 func newStates(p *profiler) (*states, error) {
@@ -58,12 +59,12 @@ func newStates(p *profiler) (*states, error) {
 	return s, nil
 }
 
-// start starts the flight recorder, unless it runs, or another does.
+// start starts the flight recorder, unless it or another recorder runs.
 func (s *states) start() {
 	if s.recorder != nil {
 		return
 	}
-	// A window has all since the one before, even if that comes late.
+	// A window has everything since the previous window, even if it comes late.
 	r, err := s.of.record(trace.FlightRecorderConfig{MinAge: 2 * s.opts.Every, MaxBytes: windowBytes})
 	if err != nil {
 		s.skip("states", err)
@@ -79,7 +80,7 @@ func (s *states) stop() {
 	}
 }
 
-// insert inserts what the recorder has since the last window: samples and states in one transaction.
+// insert inserts the events since the last window: samples and states in one transaction.
 func (s *states) insert(ctx context.Context) error {
 	if s.recorder == nil {
 		return nil
@@ -123,9 +124,9 @@ func (s *states) insertWindow(ctx context.Context) error {
 		s.drop(w)
 		err = s.insertSamples(ctx, tx)
 	}
-	clear(s.samples) // they hold the stacks of the window
+	clear(s.samples) // samples keep the stacks of the window alive
 	if errors.Is(err, columnstore.ErrMemory) {
-		// The commit makes room: a history that is written is not evicted otherwise.
+		// The commit makes room, because a history that a transaction writes is evicted only then.
 		s.follower.Cut()
 		_, commitErr := tx.Commit()
 		return errors.Join(err, commitErr)
@@ -140,8 +141,8 @@ func (s *states) insertWindow(ctx context.Context) error {
 	return nil
 }
 
-// drop has the transaction drop states that are older than Options.Keep, in steps: each rewrites the lanes that lose
-// something.
+// drop lets the transaction drop states that are older than Options.Keep, in steps, because each drop
+// rewrites the lanes that lose a state.
 func (s *states) drop(w *history.Writer) {
 	keep := int64(s.opts.Keep)
 	if floor := s.follower.End() - keep; keep > 0 && floor-keep/16 > s.dropped {

@@ -21,15 +21,15 @@ type Chooser struct {
 	last     *generationSeries                         // the generation looked up last
 	gens     map[*granule.Generation]*generationSeries // nil until a second generation is looked up, which is rare
 	cold     bool                                      // the bucket is cold: the query must not keep its dictionaries
-	wide     bool                                      // a wide column is read of the rows, or compared
+	wide     bool                                      // the query reads or compares a wide column
 	spans    []SeriesSpan
 	sections []granule.Section // sections of the current granule
-	count    *count            // nil: nobody counts
+	count    *count            // nil: counts are not wanted
 }
 
-// NewChooser returns a chooser for one query. wide is whether the query reads a wide column of the chosen
-// rows (Env.IsWide). If neither it nor where does, the parts of cold rows can lack these columns. The
-// caller must call Done. Errors wrap ErrQuery.
+// NewChooser returns a chooser for a query. wide reports whether the query reads a wide column of the
+// chosen rows (Env.IsWide). If neither the query nor where reads a wide column, the parts of cold rows
+// can lack them. The caller must call Done. Errors wrap ErrQuery.
 func NewChooser(ctx context.Context, src *Env, where Expr, wide bool) (*Chooser, error) {
 	work := filterWorks.Get().(*filterWork)
 	work.stop, work.stopped = func() bool { return ctx.Err() != nil }, false
@@ -42,7 +42,7 @@ func NewChooser(ctx context.Context, src *Env, where Expr, wide bool) (*Chooser,
 	return c, nil
 }
 
-// Done returns the working memory of the chooser to a pool. Its selections are then invalid.
+// Done returns the chooser's working memory to a pool. Its selections are then invalid.
 func (c *Chooser) Done() {
 	c.count.done()
 	c.work.stop, c.work.columns, c.work.manySeries = nil, nil, nil
@@ -53,15 +53,14 @@ func (c *Chooser) Done() {
 	filterWorks.Put(c.work)
 }
 
-// Parts returns the sections of a granule, oldest first. They are valid until the next call.
+// Parts returns a granule's sections, oldest first. They are valid until the next call.
 func (c *Chooser) Parts(g *granule.Granule) []granule.Section {
 	c.count.granule()
 	c.sections = g.AppendSections(c.sections[:0])
 	return c.sections
 }
 
-// Cancelled reports whether the query was found to be cancelled. Later selections are
-// meaningless.
+// Cancelled reports whether the query was cancelled. Later selections are meaningless.
 func (c *Chooser) Cancelled() bool { return c.work.stopped }
 
 // TakeElements removes from the condition the conjuncts on the elements of a list column and
@@ -72,8 +71,8 @@ func (c *Chooser) TakeElements(column schema.Concrete) []ElementCondition {
 
 // Choose returns the chosen rows of a section. They are valid until the next call.
 //
-// Rows whose series decides the condition are not evaluated: all rows of a series that cannot
-// match are skipped, and all rows of a series that must match are chosen.
+// Rows are not evaluated if their series decides the condition: all rows of a series that cannot match
+// are skipped, and all rows of a series that must match are chosen.
 func (c *Chooser) Choose(s granule.Section) Selection {
 	c.spans, c.work.picked = c.spans[:0], c.work.picked[:0]
 	set := c.seriesSet(s.Part.Generation())
@@ -83,7 +82,7 @@ func (c *Chooser) Choose(s granule.Section) Selection {
 	c.count.part(s.Hi - s.Lo)
 	c.work.series.Reset(s.Part.Series())
 	c.work.walk.reset(s.Part.Series())
-	var open openRows // rows whose series does not decide
+	var open openRows // rows whose series does not decide the condition
 	for row := 0; row < s.Hi; {
 		code, n := c.work.series.Next()
 		lo, hi := max(row, s.Lo), min(row+n, s.Hi)
@@ -111,7 +110,7 @@ func (c *Chooser) Choose(s granule.Section) Selection {
 	return out
 }
 
-// add appends a span, merged with the span before it if they adjoin.
+// add appends a span. It merges adjoining spans.
 func (c *Chooser) add(s SeriesSpan) {
 	if n := len(c.spans); n > 0 {
 		if last := &c.spans[n-1]; last.hi == s.lo && last.Series == s.Series && last.picks == s.picks {
@@ -122,7 +121,7 @@ func (c *Chooser) add(s SeriesSpan) {
 	c.spans = append(c.spans, s)
 }
 
-// look evaluates the condition on open rows, appends those for which it holds, and empties r.
+// look evaluates the condition on the open rows, appends matching rows, and empties r.
 func (c *Chooser) look(p *granule.Part, r *openRows) {
 	if r.hi == r.lo {
 		return
@@ -154,7 +153,7 @@ func (c *Chooser) look(p *granule.Part, r *openRows) {
 	}
 }
 
-// pick appends the open rows whose bits are set, one by one.
+// pick appends the open rows whose bits are set.
 func (c *Chooser) pick(r *openRows, m *mask) {
 	picked := c.work.picked
 	at := len(picked)

@@ -11,8 +11,8 @@ import (
 	"github.com/granarydb/granary/internal/catalog"
 )
 
-// Granules returns the granules in memory that can have rows for which the condition holds, in key
-// order, and the buckets with cold rows that can. They are valid until the next call.
+// Granules returns the granules in memory that can have matching rows, in key order, and the buckets with
+// cold rows that can. They are valid until the next call.
 func (c *Chooser) Granules(state *catalog.TableState, where Expr) (granules []*granule.Granule, cold []*catalog.BucketState) {
 	found := c.work.granules[:0]
 	for _, b := range c.Buckets(state, where) {
@@ -27,8 +27,8 @@ func (c *Chooser) Granules(state *catalog.TableState, where Expr) (granules []*g
 	return found, cold
 }
 
-// Of yields the granules of a bucket that can have such rows, in key order, whether they are in memory
-// or cold. An error, one of reading files, is the last element.
+// Of yields the granules of a bucket that can have matching rows, in key order, in memory or cold. An
+// error of reading files is the last element.
 func (c *Chooser) Of(state *catalog.TableState, b *catalog.BucketState) iter.Seq2[*granule.Granule, error] {
 	return func(yield func(*granule.Granule, error) bool) {
 		if b.Cold != nil {
@@ -44,8 +44,8 @@ func (c *Chooser) Of(state *catalog.TableState, b *catalog.BucketState) iter.Seq
 	}
 }
 
-// inMemory returns the granules of a bucket without cold rows that can have such rows, in key order. They are valid
-// until the next call.
+// inMemory returns the granules of a bucket without cold rows that can have matching rows, in key order.
+// They are valid until the next call.
 func (c *Chooser) inMemory(state *catalog.TableState, b *catalog.BucketState) []*granule.Granule {
 	if c.cold = false; b.Gen == nil {
 		return nil
@@ -94,7 +94,7 @@ func (c *Chooser) ofCold(state *catalog.TableState, b *catalog.BucketState, yiel
 	}
 }
 
-// granulesOf appends the granules of one bucket that can have such rows. It has no cold rows.
+// granulesOf appends the granules of a bucket without cold rows that can have matching rows.
 func (c *Chooser) granulesOf(dst []*granule.Granule, state *catalog.TableState, b *catalog.BucketState) []*granule.Granule {
 	codes, few := b.Series.Few(c.seriesSet(b.Gen).some, fewSeries)
 	lo, hi := c.source.Schema.BucketBounds(b.Start)
@@ -110,9 +110,9 @@ func (c *Chooser) granulesOf(dst []*granule.Granule, state *catalog.TableState, 
 	return dst
 }
 
-// reads yields the granules that can have such rows. It finds those of a bucket when it
-// reaches the bucket, so that the caller may stop early. It checks before each bucket and each
-// granule whether the query was cancelled or its snapshot has expired.
+// reads yields the granules that can have matching rows. It finds a bucket's granules when it reaches the
+// bucket, because the caller may stop early. It checks for cancellation and an expired snapshot before
+// each bucket and each granule.
 func (c *Chooser) reads(ctx context.Context, r *Read, where Expr) iter.Seq2[*granule.Granule, error] {
 	return func(yield func(*granule.Granule, error) bool) {
 		for _, b := range c.Buckets(r.State, where) {
@@ -121,7 +121,7 @@ func (c *Chooser) reads(ctx context.Context, r *Read, where Expr) iter.Seq2[*gra
 				return
 			}
 			if b.Cold != nil {
-				for g, err := range c.Of(r.State, b) { // a loop in the heap, as cold rows are behind functions
+				for g, err := range c.Of(r.State, b) { // the loop's state is on the heap, because cold rows are behind functions
 					r.Yield("read/granule")
 					if !yield(g, cmp.Or(err, ctx.Err(), r.Use.Err())) {
 						return
@@ -139,7 +139,7 @@ func (c *Chooser) reads(ctx context.Context, r *Read, where Expr) iter.Seq2[*gra
 	}
 }
 
-// rangesOf returns the key ranges of the given series of a bucket, in key order.
+// rangesOf returns the key ranges of series codes in a bucket, in key order.
 func (s *Env) rangesOf(b *catalog.BucketState, gen *granule.Generation, codes []uint32) [][2]string {
 	keys := make([]string, len(codes))
 	bucket := s.Schema.AppendBucket(nil, b.Start)
@@ -159,7 +159,7 @@ func (s *Env) rangesOf(b *catalog.BucketState, gen *granule.Generation, codes []
 	return ranges
 }
 
-// after returns the lowest key above all keys with a prefix, or "" if there is none.
+// after returns the lowest key above all keys with prefix, or "" if there is none.
 func after(prefix string) string {
 	for n := len(prefix) - 1; n >= 0; n-- {
 		if last := prefix[n]; last < 0xff {
@@ -169,8 +169,8 @@ func after(prefix string) string {
 	return ""
 }
 
-// appendGranules appends the granules that overlap ranges of keys, each granule once. The
-// ranges are disjoint and ascending.
+// appendGranules appends each granule that overlaps one of the key ranges once. The ranges are disjoint
+// and ascending.
 func appendGranules(dst []*granule.Granule, state *catalog.TableState, ranges [][2]string) []*granule.Granule {
 	for _, r := range ranges {
 		n := len(dst)
@@ -178,8 +178,8 @@ func appendGranules(dst []*granule.Granule, state *catalog.TableState, ranges []
 		if n == len(dst) {
 			continue
 		}
-		// Only the first granule can begin before the range: it was found for the range
-		// before, or it belongs to an earlier bucket.
+		// Only the first granule can begin before the range: it was found for the previous range, or it
+		// belongs to an earlier bucket.
 		if _, hi := dst[n].Bounds(); n > 0 && dst[n-1] == dst[n] || hi != "" && hi <= r[0] {
 			dst = slices.Delete(dst, n, n+1)
 		}

@@ -10,16 +10,15 @@ import (
 	"github.com/granarydb/granary/internal/catalog"
 )
 
-// generationSeries caches the series of a generation and the verdict of the filter on them.
-// Series that are interned while the query runs are left out: the snapshot has no rows of
-// them.
+// generationSeries caches the series of a generation and the filter's verdict on them. It omits series
+// that are interned while the query runs, because the snapshot has no rows of them.
 type generationSeries struct {
 	gen     *granule.Generation
 	columns *granule.SeriesColumns
 	set     seriesSet // verdict of the filter; zero until it is computed
 }
 
-// generation returns the cache entry of a generation.
+// generation returns a generation's cache.
 func (c *Chooser) generation(gen *granule.Generation) *generationSeries {
 	if c.last != nil && c.last.gen == gen {
 		return c.last
@@ -42,7 +41,7 @@ func (c *Chooser) seriesColumns(gen *granule.Generation) *granule.SeriesColumns 
 	return c.generation(gen).columns
 }
 
-// seriesSet returns the verdict of the filter on the series of a generation.
+// seriesSet returns the filter's verdict on a generation's series.
 func (c *Chooser) seriesSet(gen *granule.Generation) *seriesSet {
 	g := c.generation(gen)
 	if g.set.some == nil {
@@ -51,8 +50,8 @@ func (c *Chooser) seriesSet(gen *granule.Generation) *seriesSet {
 	return &g.set
 }
 
-// Buckets returns the buckets of a state that can have rows for which the condition holds, in
-// time order. All calls on one chooser must pass the same state and condition.
+// Buckets returns the buckets of a state that can have matching rows, in time order. All calls on a
+// chooser must pass the same state and condition.
 func (c *Chooser) Buckets(state *catalog.TableState, where Expr) []*catalog.BucketState {
 	if c.found == nil {
 		c.found = slices.AppendSeq(make([]*catalog.BucketState, 0, 1), bucketsOf(state, where))
@@ -60,22 +59,21 @@ func (c *Chooser) Buckets(state *catalog.TableState, where Expr) []*catalog.Buck
 	return c.found
 }
 
-// manySeries reports whether the filter leaves a large share of the series of a generation.
+// manySeries reports whether the filter leaves a large share of a generation's series.
 func (c *Chooser) manySeries(gen *granule.Generation) bool {
 	return catalog.Bitset(c.seriesSet(gen).some).Len()*onePassFrom > c.seriesColumns(gen).Len()
 }
 
-// Estimate is the estimated result of a condition. It assumes that all series have equally
-// many rows, and equally many distinct lists.
+// Estimate is the estimated result of a condition. It assumes that all series have the same number of
+// rows and of distinct lists.
 type Estimate struct {
 	Rows  int  // rows of series that can match, in the granules counted
-	Lists int  // distinct lists of these rows
-	Sure  bool // every such series matches in all its rows, and all are of one generation in memory
+	Lists int  // distinct lists in these rows
+	Sure  bool // every such series matches in all its rows, and one generation in memory has all of them
 	Most  int  // lists in the largest dictionary in memory
 }
 
-// Estimate estimates the result of a condition among the given number of rows, of granules in memory.
-// It reads no row.
+// Estimate estimates a condition's result in granules in memory that have `rows` rows. It reads no row.
 func (c *Chooser) Estimate(state *catalog.TableState, where Expr, rows int) (e Estimate) {
 	some, all := 0, 0
 	var gen *granule.Generation
@@ -100,9 +98,9 @@ func (c *Chooser) Estimate(state *catalog.TableState, where Expr, rows int) (e E
 	return e
 }
 
-// EachSeries calls each with the series that can have rows for which where holds, one set per
-// generation. Consecutive buckets of a generation are combined into one call. Errors are those
-// of NewChooser, cancellation, and expiry of the snapshot.
+// EachSeries calls each with the series that can have matching rows, one set for each generation.
+// Consecutive buckets of a generation are combined into one call. The errors are those of NewChooser,
+// cancellation, and expiry of the snapshot.
 func EachSeries(ctx context.Context, r *Read, where Expr, each func(*granule.Generation, *granule.SeriesColumns, catalog.Bitset)) error {
 	c, err := NewChooser(ctx, r.Env, where, false)
 	if err != nil {

@@ -5,30 +5,31 @@ import (
 	"sync/atomic"
 )
 
-// Counts counts what queries read. It is safe for concurrent use. The zero value is ready.
+// Counts counts the granules, parts and rows that queries read. It is safe for concurrent use. The zero
+// value is ready.
 type Counts struct {
-	Granules atomic.Int64 // that a query visited
-	Parts    atomic.Int64 // of these, that can have rows of the query
-	Rows     atomic.Int64 // of these parts
-	Chosen   atomic.Int64 // of these, for which the condition of the query holds
+	Granules atomic.Int64 // visited granules
+	Parts    atomic.Int64 // parts that can have matching rows
+	Rows     atomic.Int64 // rows of these parts
+	Chosen   atomic.Int64 // rows for which the query's condition holds
 }
 
-// countsKey is the key of a context with a Counts.
+// countsKey is the context key of a Counts.
 type countsKey struct{}
 
-// Counting returns a context whose queries of rows are counted in t when they end. Questions that series answer
-// without rows count nothing. It costs some ns for each part.
+// Counting returns a context whose queries add their counts to t when they end. Queries that series
+// answer without rows count nothing. It costs some ns for each part.
 func Counting(ctx context.Context, t *Counts) context.Context {
 	return context.WithValue(ctx, countsKey{}, t)
 }
 
-// count are the counts of one chooser, until its Done. Those of nil count nothing.
+// count has the counts of one chooser until its Done. A nil count counts nothing.
 type count struct {
 	granules, parts, rows, chosen int64
 	all                           *Counts
 }
 
-// counted returns the counts of a query, nil if nobody asks for them.
+// counted returns a query's counts, or nil if ctx has no Counts.
 func counted(ctx context.Context) *count {
 	if all, ok := ctx.Value(countsKey{}).(*Counts); ok {
 		return &count{all: all}
@@ -54,7 +55,7 @@ func (t *count) choose(rows int) {
 	}
 }
 
-// done adds the counts to those of all.
+// done adds the counts to the context's Counts.
 func (t *count) done() {
 	if t == nil {
 		return

@@ -1,13 +1,13 @@
-// Package filter finds the rows for which a condition holds: from expressions to series, to
-// buckets and granules, to rows.
+// Package filter finds the rows for which a condition holds: from expressions to series, to buckets and
+// granules, to rows.
 //
 //	Expr --bind--> filter of leaves, one for each compared column
 //	     --Chooser.Buckets, Granules--> granules that can have such rows
 //	     --Chooser.Choose--> Selection of each part: spans of rows of one series each
 //
-// A condition on a column of the series tuple is evaluated once for each distinct value; the
-// result is a set of series. A condition on another column is evaluated on the encoded words
-// of the rows whose series does not decide, and on packed words where the layout allows.
+// A condition on a column of the series tuple is evaluated once for each distinct value, and its result
+// is a set of series. A condition on another column is evaluated on the encoded words of rows whose
+// series does not decide it, on packed words where the layout allows.
 //
 // # Invariants
 //

@@ -50,8 +50,8 @@ const (
 	opNot
 )
 
-// Value is the type of a comparison value: string for a String column, int or int64 for Int64,
-// and so on. Package encoding lists the column types.
+// Value is a comparison value's type: string for a String column, int or int64 for Int64, and so on.
+// Package encoding lists the column types.
 type Value interface {
 	string | int | int64 | uint64 | float64 | bool | uuid.UUID
 }
@@ -96,8 +96,8 @@ func Less[V Value](column string, v V) Expr {
 	return Expr{op: opLess, column: column, value: v}
 }
 
-// Match holds if the pattern matches the value of a string column. The pattern is not
-// anchored. It is evaluated once for each distinct value.
+// Match holds if the pattern matches a string column's value. The pattern is not anchored. It is
+// evaluated once for each distinct value.
 func Match(column string, pattern *regexp.Regexp) Expr {
 	return Expr{op: opMatch, column: column, pattern: pattern}
 }
@@ -114,14 +114,13 @@ func Func(column string, f func(value any) bool) Expr {
 	return Expr{op: opFunc, column: column, holds: f}
 }
 
-// HasElement holds if f returns true for an element of a list column. record is the data
-// stored beside the element, or nil. f is called by the goroutine that reads, once for each
-// distinct element that a list can have. It can be called with elements of inserts in
-// progress, which may have no record yet.
+// HasElement holds if f returns true for an element of a list column. record is the data stored beside
+// the element, or nil. f is called by the goroutine that reads, once for each distinct element that a
+// list can have. It can be called with elements of inserts in progress, which may have no record yet.
 //
-// A query over many rows evaluates all lists of the dictionaries in one pass, each list only
-// as far as it differs from the one before. An Aggregate by this column alone evaluates once
-// per group and not once per row.
+// A query over many rows evaluates all lists of the dictionaries in one pass, each list only as far as it
+// differs from the previous list. An Aggregate by this column alone evaluates it once per group and not
+// once per row.
 func HasElement(column string, f func(id uuid.UUID, record []byte) bool) Expr {
 	return Expr{op: opElement, column: column, element: f}
 }
@@ -129,7 +128,7 @@ func HasElement(column string, f func(id uuid.UUID, record []byte) bool) Expr {
 // IsNull holds if the column has no value. Not(IsNull) holds if it has one.
 func IsNull(column string) Expr { return Expr{op: opNull, column: column} }
 
-// And holds if all of the conditions hold. And() always holds.
+// And holds if all the conditions hold. And() always holds.
 func And(args ...Expr) Expr { return Expr{op: opAnd, args: args} }
 
 // Or holds if at least one of the conditions holds. Or() never holds.
@@ -148,8 +147,8 @@ func (e Expr) Calls() bool {
 	return e.op == opFunc || e.op == opElement || slices.ContainsFunc(e.args, Expr.Calls)
 }
 
-// timeBounds returns bounds on the times of rows for which e holds, as far as its top-level
-// conjuncts give them: lo <= time < hi. hi is inclusive if it is the greatest int64.
+// timeBounds returns bounds on the times of matching rows, as far as the top-level conjuncts of e give
+// them: lo <= time < hi. hi is inclusive if it is the greatest int64.
 func timeBounds(s *schema.Schema, e Expr) (lo, hi int64) {
 	lo, hi = math.MinInt64, math.MaxInt64
 	if s.BucketColumn() < 0 {
@@ -177,7 +176,7 @@ func (e *Expr) bounds(column string, lo, hi int64) (int64, int64) {
 	case opAtLeast:
 		lo = max(lo, v)
 	case opGreater:
-		lo = max(lo, v, v+1) // v+1 overflows to the least
+		lo = max(lo, v, v+1) // v+1 overflows to the least int64
 	case opLess:
 		hi = min(hi, v)
 	case opAtMost:

@@ -9,8 +9,8 @@ import (
 	"github.com/granarydb/granary/schema"
 )
 
-// filter is an Expr bound to a schema. It belongs to one query on one goroutine, because its
-// leaves cache results for series and dictionary codes.
+// filter is an Expr bound to a schema. It belongs to one query and one goroutine, because its leaves
+// cache results for series and dictionary codes.
 type filter struct {
 	op   exprOp
 	args []*filter
@@ -48,8 +48,8 @@ func bind(s *schema.Schema, e Expr, work *filterWork) (*filter, error) {
 	return f, nil
 }
 
-// eval returns the open rows for which the filter holds. A result that is the same for all of
-// them carries no bits.
+// eval returns the open rows for which the filter holds. A result that is the same for all rows has no
+// bits.
 func (f *filter) eval(p *granule.Part, r *openRows) mask {
 	switch f.op {
 	case opTrue:
@@ -70,7 +70,7 @@ func (f *filter) eval(p *granule.Part, r *openRows) mask {
 	return f.leaf.eval(p, r)
 }
 
-// combine evaluates And and Or, and stops once the result is known for all rows.
+// combine evaluates And and Or, and stops when the result is known for all rows.
 func (f *filter) combine(p *granule.Part, r *openRows) mask {
 	or := f.op == opOr
 	out := mask{all: !or}
@@ -96,9 +96,8 @@ func (f *filter) combine(p *granule.Part, r *openRows) mask {
 	return out
 }
 
-// ofSeries returns the series of a generation for which the filter holds for all rows, and
-// those for which it can hold for some: in one bucket, or in all buckets if b is nil. The caller
-// owns the set.
+// ofSeries returns the series of a generation that match in all rows, and the series that can match in
+// some rows: in bucket b, or in all buckets if b is nil. The caller owns the set.
 func (f *filter) ofSeries(gen *granule.Generation, columns *granule.SeriesColumns, b *catalog.BucketState) seriesSet {
 	switch f.op {
 	case opTrue:
@@ -131,7 +130,7 @@ func (f *filter) ofSeries(gen *granule.Generation, columns *granule.SeriesColumn
 	return newSeriesSet(columns.Len(), false, true)
 }
 
-// byBucket reports whether the verdict of ofSeries can differ between buckets of a generation.
+// byBucket reports whether ofSeries can differ between buckets of a generation.
 func (f *filter) byBucket() bool {
 	if l := f.leaf; l != nil {
 		return !l.series && l.schema.Columns()[l.column].Dynamic
@@ -139,8 +138,8 @@ func (f *filter) byBucket() bool {
 	return slices.ContainsFunc(f.args, (*filter).byBucket)
 }
 
-// allOfSeries is ofSeries for And. It evaluates the condition on the column with the most
-// values first, since that usually leaves few series, and the others only on those.
+// allOfSeries is ofSeries for And. It evaluates the condition on the column with the most values first,
+// because that usually leaves few series, and the other conditions only on those series.
 func (f *filter) allOfSeries(gen *granule.Generation, columns *granule.SeriesColumns, b *catalog.BucketState) seriesSet {
 	var first *leaf
 	most := 0
@@ -174,8 +173,8 @@ func (f *filter) allOfSeries(gen *granule.Generation, columns *granule.SeriesCol
 	return out
 }
 
-// ofPart returns the verdict on all rows of a part, as far as the part's metadata gives it. It
-// reads no row.
+// ofPart returns the verdict on all rows of a part, as far as the part's metadata decides it. It reads no
+// row.
 func (f *filter) ofPart(p *granule.Part) truth {
 	switch f.op {
 	case opTrue:
@@ -203,7 +202,7 @@ func (f *filter) ofPart(p *granule.Part) truth {
 	return f.leaf.ofPart(p)
 }
 
-// onlyID returns a leaf that holds for one id only and that the filter implies, or nil.
+// onlyID returns a leaf that matches only one id and that the filter implies, or nil.
 func (f *filter) onlyID() *leaf {
 	switch {
 	case f.op == opAnd, f.op == opOr && len(f.args) == 1:
@@ -223,8 +222,8 @@ func (f *filter) readsWide(src *Env) bool {
 	return f.leaf != nil && src.IsWide(f.leaf.column) || slices.ContainsFunc(f.args, func(arg *filter) bool { return arg.readsWide(src) })
 }
 
-// takeElements removes the top-level conjuncts on the elements of a list column and returns
-// them. The filter then holds for more rows.
+// takeElements removes the top-level conjuncts on the elements of a list column and returns them. The
+// filter then holds for more rows.
 func (f *filter) takeElements(c schema.Concrete) (taken []ElementCondition) {
 	switch {
 	case f.op == opElement && f.leaf.column == c.Column && f.leaf.name == c.Name:

@@ -21,7 +21,7 @@ type leaf struct {
 	name    string
 	series  bool                    // the column is part of the series tuple
 	test    func(value []byte) bool // the test of strings and UUIDs
-	word    func(word uint64) bool  // the test of fixed types, and of any type if the value does not matter
+	word    func(word uint64) bool  // the test of fixed types, or of any type if the value does not matter
 	null    bool                    // the result for a row without a value
 	id      *uuid.UUID              // the only matching value, if it is an id
 	idHash  encoding.IDHash         // of id
@@ -40,7 +40,7 @@ type leaf struct {
 	tableAlike bool            // all of ofWords are equal
 }
 
-// leafKnown caches the results of a leaf on the values of one generation.
+// leafKnown caches a leaf's results on the values of one generation.
 type leafKnown struct {
 	gen    *granule.Generation
 	codes  []truth        // by dictionary code
@@ -49,7 +49,7 @@ type leafKnown struct {
 	set    catalog.Bitset // series for which the leaf holds; nil until computed
 }
 
-// knownOf returns the cache of a generation.
+// knownOf returns a generation's cache.
 func (l *leaf) knownOf(gen *granule.Generation) *leafKnown {
 	for _, k := range l.known {
 		if k.gen == gen {
@@ -61,7 +61,7 @@ func (l *leaf) knownOf(gen *granule.Generation) *leafKnown {
 	return k
 }
 
-// truth is the verdict of a condition on several rows at once.
+// truth is a condition's verdict on several rows at once.
 type truth uint8
 
 const (
@@ -78,7 +78,7 @@ func truthOf(b bool) truth {
 	return no
 }
 
-// unfit returns the reason why a condition does not fit a column, as text for an error.
+// unfit returns the reason why a condition does not fit a column, for an error.
 func unfit(e Expr) string {
 	switch {
 	case e.op == opMatch && e.pattern == nil:
@@ -95,7 +95,7 @@ func unfit(e Expr) string {
 	return fmt.Sprintf("cannot be compared with %v", e.value)
 }
 
-// setTest sets the comparison. It returns false if the value does not fit the column.
+// setTest sets the test. It returns false if the value does not fit the column.
 func (l *leaf) setTest(c schema.Column, e Expr) bool {
 	if e.op == opNull {
 		l.null = true
@@ -219,8 +219,8 @@ func holds(op exprOp, compared int) bool {
 	}
 }
 
-// prune evaluates the leaf on a whole part by the part's range of times. ok is false if the
-// range does not decide.
+// prune evaluates the leaf on a whole part by the part's range of times. ok is false if the range does
+// not decide.
 func (l *leaf) prune(p *granule.Part) (all, ok bool) {
 	if l.column != l.schema.BucketColumn() {
 		return false, false
@@ -230,8 +230,7 @@ func (l *leaf) prune(p *granule.Part) (all, ok bool) {
 		return false, false
 	}
 	atLo, atHi := l.word(encoding.FromInt64(lo)), l.word(encoding.FromInt64(hi))
-	// Those of an order change at most once over the range. Other conditions can change and
-	// change back.
+	// Comparisons change at most once over the range. Other conditions can change and change back.
 	return atLo, atLo == atHi && (lo == hi || l.op >= opAtLeast && l.op <= opLess)
 }
 

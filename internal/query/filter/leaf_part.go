@@ -34,12 +34,12 @@ func (l *leaf) ofPart(p *granule.Part) truth {
 	return maybe
 }
 
-// among drops, in place, the granules that cannot have the only id that the leaf holds for:
-// those of only a base part that lacks the column or whose id filter excludes the id. It reads
-// no rows. One tight loop over all granules pays, since most look-ups of a trace end here.
+// among drops the granules, in place, that cannot have the leaf's only id: granules with just a base part
+// that lacks the column or whose id filter excludes the id. It reads no rows. It is one tight loop over
+// all granules, because most look-ups of a trace end here.
 func (l *leaf) among(granules []*granule.Granule) []*granule.Granule {
 	kept := granules[:0]
-	near := 0 // the column's place in the part before; parts usually have equal columns
+	near := 0 // the column's place in the previous part; parts usually have equal columns
 	for _, g := range granules {
 		if base, alone := g.Base(); alone {
 			columns := base.Part.Columns()
@@ -58,8 +58,8 @@ func (l *leaf) among(granules []*granule.Granule) []*granule.Granule {
 	return kept
 }
 
-// rowsOfID returns the rows of a part that have the only id that the leaf holds for. ok is
-// false if the column cannot list them.
+// rowsOfID returns the rows of a part that have the leaf's only id. ok is false if the column cannot list
+// them.
 func (l *leaf) rowsOfID(p *granule.Part, column *encoding.Column) (rows []int32, ok bool) {
 	if l.idPart != p {
 		l.idPart = p

@@ -42,7 +42,7 @@ func (l *leaf) eval(p *granule.Part, r *openRows) mask {
 	return l.mask(column.Words(), r, l.ofCode(gen, column))
 }
 
-// ofCode returns the test of a column of dictionary codes. It caches the results of values.
+// ofCode returns the test of a column of dictionary codes. It caches the results.
 func (l *leaf) ofCode(gen *granule.Generation, column *encoding.Column) func(word uint64) bool {
 	switch {
 	case l.word != nil:
@@ -62,7 +62,7 @@ func (l *leaf) ofCode(gen *granule.Generation, column *encoding.Column) func(wor
 	}
 }
 
-// memo returns the cache by code of a generation, grown to hold codes up to most.
+// memo returns the cache by code for a generation, with room for codes up to most.
 func (l *leaf) memo(gen *granule.Generation, most int) []truth {
 	known := l.knownOf(gen)
 	if n := len(known.codes); n <= most {
@@ -71,8 +71,7 @@ func (l *leaf) memo(gen *granule.Generation, most int) []truth {
 	return known.codes
 }
 
-// mask tests the words of open rows. Words in a table are tested once each, and equal
-// neighbours once.
+// mask tests the words of open rows. It tests each word of a table once, and equal neighbours once.
 func (l *leaf) mask(words *encoding.Words, r *openRows, test func(uint64) bool) mask {
 	if word, ok := words.Constant(); ok {
 		return mask{all: test(word)}
@@ -99,7 +98,7 @@ func (l *leaf) mask(words *encoding.Words, r *openRows, test func(uint64) bool) 
 	})
 }
 
-// maskOfNullable tests the words of those open rows that have a value.
+// maskOfNullable tests the words of open rows that have a value.
 func (l *leaf) maskOfNullable(column *encoding.Column, r *openRows) mask {
 	l.work.valid = column.AppendValid(l.work.valid[:0], r.lo, r.hi)
 	valid, rows := l.work.valid, l.work.read(column.Words(), r)
@@ -119,8 +118,8 @@ func (l *leaf) maskOfNullable(column *encoding.Column, r *openRows) mask {
 	})
 }
 
-// ofTable returns the results of the test, 1 or 0, for each word of a table. The results of
-// the last table are cached, because a part is usually evaluated in several steps.
+// ofTable returns the test's results, 1 or 0, for each word of a table. It caches the results of the last
+// table, because a part is usually evaluated in several steps.
 func (l *leaf) ofTable(table *encoding.Words, test func(uint64) bool) []byte {
 	if l.table == table { // l.table keeps the table alive, so its address is not reused
 		return l.ofWords

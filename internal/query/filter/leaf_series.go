@@ -7,8 +7,8 @@ import (
 	"github.com/granarydb/granary/internal/catalog"
 )
 
-// keepSeries removes from a set the series for which the leaf does not hold. A small set is
-// tested series by series.
+// keepSeries removes the series for which the leaf does not hold from a set. A small set is tested series
+// by series.
 func (l *leaf) keepSeries(s seriesSet, gen *granule.Generation, columns *granule.SeriesColumns) {
 	codes, few := catalog.Bitset(s.some).Few(s.some, fewSeries)
 	if !few {
@@ -48,8 +48,8 @@ func (l *leaf) seriesSet(gen *granule.Generation, columns *granule.SeriesColumns
 	return seriesSet{slices.Clone(set), slices.Clone(set)}
 }
 
-// valuesOf returns the cache of a generation with its values evaluated. Each distinct value is
-// tested once. An equality finds its value by search.
+// valuesOf returns a generation's cache after it tested each distinct value once. An equality finds its
+// value by search.
 func (l *leaf) valuesOf(gen *granule.Generation, columns *granule.SeriesColumns) *leafKnown {
 	known := l.knownOf(gen)
 	if known.looked {
@@ -71,8 +71,8 @@ func (l *leaf) valuesOf(gen *granule.Generation, columns *granule.SeriesColumns)
 	return known
 }
 
-// testSeries evaluates one series. If few values match, it searches their lists of series and
-// computes no set.
+// testSeries evaluates one series. If few values match, it searches their lists of series and computes no
+// set.
 func (l *leaf) testSeries(gen *granule.Generation, columns *granule.SeriesColumns, code uint32) bool {
 	const few = 4
 	known := l.valuesOf(gen, columns)

@@ -9,8 +9,8 @@ import (
 	"github.com/granarydb/granary/encoding/dict"
 )
 
-// ListFilter finds the lists of one dictionary that have an element for which a function
-// returns true. It belongs to one goroutine.
+// ListFilter finds the lists of a dictionary that have an element for which holds returns true. It
+// belongs to one goroutine.
 type ListFilter struct {
 	lists    *dict.Lists
 	holds    func(id uuid.UUID, record []byte) bool
@@ -22,8 +22,8 @@ type ListFilter struct {
 	work     *filterWork
 }
 
-// ElementCondition is a condition on the elements of a list column. It belongs to the
-// goroutine of its chooser.
+// ElementCondition is a condition on the elements of a list column. It belongs to the chooser's
+// goroutine.
 type ElementCondition struct {
 	holds func(id uuid.UUID, record []byte) bool
 	work  *filterWork
@@ -34,15 +34,15 @@ func (c ElementCondition) Of(lists *dict.Lists) *ListFilter {
 	return &ListFilter{lists: lists, holds: c.holds, work: c.work}
 }
 
-// Evaluating one list takes ten times as long as its share of a pass over all lists of the
-// dictionary, because of cache misses. A query therefore makes the pass if its condition
-// leaves a 16th of the series, or once it has evaluated a 64th of the lists.
+// Evaluating one list takes ten times as long as its share of a pass over all lists of the dictionary,
+// because of cache misses. A query therefore makes the pass if its condition leaves a 16th of the series,
+// or after it evaluated a 64th of the lists.
 const (
 	onePassFrom  = 16
 	onePassAfter = 64
 )
 
-// mask returns a mask of the lists that match, one bit for each word.
+// mask returns a mask of the lists that match, with a bit for each word.
 func (f *ListFilter) mask(words []uint64) mask {
 	return f.work.bitsOf(len(words), func(lo, hi int) (bits uint64) {
 		for _, word := range words[lo:hi] {
@@ -81,9 +81,9 @@ func (f *ListFilter) Has(code uint32) bool {
 	return f.known[code] == yes
 }
 
-// Expect announces n look-ups. If one pass over all lists of the dictionary is faster, Expect
-// makes that pass and returns a bit for each list; else nil. The bits are meaningless if the
-// query was cancelled.
+// Expect announces n look-ups. If a pass over all lists of the dictionary is faster, Expect makes that
+// pass and returns a bit for each list. Otherwise it returns nil. The bits are meaningless if the query
+// was cancelled.
 func (f *ListFilter) Expect(n int) []uint64 {
 	if n > f.lists.Len()/onePassAfter {
 		f.lookAtAll(0)
@@ -91,17 +91,16 @@ func (f *ListFilter) Expect(n int) []uint64 {
 	return f.all
 }
 
-// Cancelled reports whether the query was found to be cancelled. Later results are
-// meaningless.
+// Cancelled reports whether the query was cancelled. Later results are meaningless.
 func (f *ListFilter) Cancelled() bool { return f.work.stopped }
 
-// lookAtAll evaluates all lists in one pass and reports whether one of them matches. It checks
-// for cancellation every 1,024 elements.
+// lookAtAll evaluates all lists in one pass and reports whether the list `code` matches. It checks for
+// cancellation every 1,024 elements.
 func (f *ListFilter) lookAtAll(code uint32) bool {
 	n := f.lists.Elements()
 	f.grow(n)
 	asked := 0
-	for e, record := range f.lists.Records() { // in the order of the records, for few cache misses
+	for e, record := range f.lists.Records() { // in the order of the records, because that has few cache misses
 		if asked%1024 == 0 && f.stopped() {
 			return false
 		}
@@ -110,7 +109,7 @@ func (f *ListFilter) lookAtAll(code uint32) bool {
 	}
 	wanted := make([]uint64, n/64+1)
 	for e := 1; e <= n; e++ {
-		if f.elements[e] == unknown { // the element has no record, or shares that of another
+		if f.elements[e] == unknown { // the element has no record, or shares another element's record
 			if asked%1024 == 0 && f.stopped() {
 				return false
 			}
@@ -132,7 +131,6 @@ func (f *ListFilter) stopped() bool {
 	return f.work.stopped
 }
 
-// one evaluates one list.
 func (f *ListFilter) one(code uint32) bool {
 	f.codes = f.lists.List(f.codes[:0], code)
 	return slices.ContainsFunc(f.codes, f.element)
@@ -156,7 +154,7 @@ func (f *ListFilter) ask(code uint32, record []byte) {
 	}
 }
 
-// grow grows the cache to hold so many elements.
+// grow grows the cache to hold `elements` elements.
 func (f *ListFilter) grow(elements int) {
 	if more := elements + 1 - len(f.elements); more > 0 {
 		f.elements = append(f.elements, make([]truth, more)...)

@@ -6,15 +6,15 @@ import (
 	"github.com/granarydb/granary/encoding"
 )
 
-// mask is the result of a condition on open rows: all, none, or the rows whose bit is set.
+// mask is a condition's result on open rows: all, none, or the rows whose bit is set.
 type mask struct {
 	all  bool
-	from int32    // leading words that are not in bits; rows before and after bits are not chosen
+	from int32    // leading words that bits omits; rows before and after bits are not chosen
 	bits []uint64 // nil: all decides. Bits after the last row are meaningless
 }
 
-// next returns the first chosen row at or after row, of n rows. With not, it returns the first
-// row that is not chosen. It returns n if there is none. The mask must be whole.
+// next returns the first chosen row of n rows, from row on. If not is true, it returns the first row that
+// is not chosen. It returns n if there is none. The mask must be whole.
 func (m *mask) next(row, n int, not bool) int {
 	if m.bits == nil || row >= n {
 		if m.all != not {
@@ -34,11 +34,11 @@ func (m *mask) next(row, n int, not bool) int {
 	return min(n, 64*at+bits.TrailingZeros64(word))
 }
 
-// whole reports whether bits covers all of n rows.
+// whole reports whether bits covers all n rows.
 func (m *mask) whole(n int) bool { return m.from == 0 && len(m.bits) == (n+63)/64 }
 
-// scattered reports whether the chosen ones of n rows are mostly in short runs. It clears the
-// bits after the last row.
+// scattered reports whether the chosen rows of n are mostly in short runs. It clears the bits after the
+// last row.
 func (m *mask) scattered(n int) bool {
 	const long = 8 // rows in a run from which on a block copy is as fast as single rows
 	if m.whole(n) {
@@ -53,7 +53,7 @@ func (m *mask) scattered(n int) bool {
 	return rows < long*runs
 }
 
-// maskOf returns the mask of n rows with these bits. It drops the bits if they are all equal.
+// maskOf returns the mask of n rows with bits. It drops the bits if all are equal.
 func maskOf(bits []uint64, n int) mask {
 	some, every := uint64(0), ^uint64(0)
 	last := len(bits) - 1

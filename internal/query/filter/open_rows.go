@@ -1,7 +1,7 @@
 package filter
 
-// openRows is a range [lo, hi) of rows whose series does not decide the condition. They are
-// evaluated together.
+// openRows is a range [lo, hi) of rows whose series does not decide the condition. They are evaluated
+// together.
 type openRows struct {
 	lo, hi int
 	series uint32 // the series of all rows, unless mixed
@@ -16,6 +16,6 @@ func (r *openRows) extend(lo, hi int, series uint32) {
 	r.hi, r.mixed = hi, r.mixed || series != r.series
 }
 
-// manyRows is the number of rows of one series that are evaluated apart from other series.
+// manyRows is the number of rows of a series from which on they are evaluated apart from other series.
 // Conditions on series columns are then not evaluated row by row.
 const manyRows = 256

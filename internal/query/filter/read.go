@@ -19,8 +19,8 @@ type Read struct {
 	Use   txn.Use[*catalog.Database] // keeps the root alive until the read is done
 }
 
-// Concrete resolves names of columns and families to concrete names, in the given order. The
-// columns of a family are sorted. nil means all columns of the schema. Errors wrap ErrQuery.
+// Concrete resolves the names of columns and families to concrete columns, in the given order. A family's
+// columns are sorted. nil means all columns of the schema. Errors wrap ErrQuery.
 func (r *Read) Concrete(names []string) ([]schema.Concrete, error) {
 	if names == nil {
 		for _, c := range r.Schema.Columns() {
@@ -54,9 +54,8 @@ func (r *Read) Names() ([]string, error) {
 	return names, err
 }
 
-// Chosen yields a Selection for each part of the read that has rows for which where holds. A
-// Selection is valid until the next one. Granules come in key order. With ordered, rows do
-// too. wide is that of NewChooser.
+// Chosen yields a Selection for each part of the read that has matching rows. A Selection is valid until
+// the next one. Granules come in key order, and so do rows if ordered is true. wide is as in NewChooser.
 func (r *Read) Chosen(ctx context.Context, where Expr, ordered, wide bool) iter.Seq2[Selection, error] {
 	return func(yield func(Selection, error) bool) {
 		c, err := NewChooser(ctx, r.Env, where, wide)

@@ -7,15 +7,15 @@ import (
 	"github.com/granarydb/granary/granule"
 )
 
-// SeriesSpan is a span of chosen rows that are all of one series. It is the rows [lo, hi) of
-// the part, or, with picks, the rows at the places [lo, hi) of the selection's picked rows.
+// SeriesSpan is a span of chosen rows in one series: the rows [lo, hi) of the part, or, with picks, the
+// places [lo, hi) of the selection's picked rows.
 type SeriesSpan struct {
 	lo, hi int32
 	Series uint32
 	picks  bool
 }
 
-// Selection is the chosen rows of one part, in row order.
+// Selection is the chosen rows of a part, in row order.
 type Selection struct {
 	Part   *granule.Part
 	Spans  []SeriesSpan
@@ -23,8 +23,8 @@ type Selection struct {
 	Rows   int     // number of chosen rows
 }
 
-// SelectRows returns a selection of some rows of a part, ascending and all of one series. It
-// keeps rows.
+// SelectRows returns a selection of rows of a part. The rows ascend and belong to one series. The
+// selection keeps the slice.
 func SelectRows(p *granule.Part, series uint32, rows []int32) Selection {
 	spans := []SeriesSpan{{0, int32(len(rows)), series, true}}
 	return Selection{Part: p, Spans: spans, picked: rows, Rows: len(rows)}
@@ -44,7 +44,7 @@ func (s *Selection) AppendRows(dst []int32) []int32 {
 	return dst
 }
 
-// Words appends a column's words of the chosen rows to dst.
+// Words appends a column's words for the chosen rows to dst.
 func (s *Selection) Words(dst []uint64, words *encoding.Words) []uint64 {
 	if len(s.Spans) == 0 {
 		return dst
@@ -75,8 +75,8 @@ func (s *Selection) Words(dst []uint64, words *encoding.Words) []uint64 {
 	return dst
 }
 
-// Valid reports, for each chosen row, whether it has a value in a column of a fixed type. It
-// returns nil if all rows have one.
+// Valid reports for each chosen row whether it has a value in a column of a fixed type. It returns nil if
+// all rows have one.
 func (s *Selection) Valid(column *encoding.Column) []bool {
 	if !column.Nulls() || len(s.Spans) == 0 {
 		return nil
@@ -85,7 +85,7 @@ func (s *Selection) Valid(column *encoding.Column) []bool {
 	return squeeze(s, column.AppendValid(make([]bool, 0, hi-lo), lo, hi))
 }
 
-// hull returns the first chosen row and the one after the last.
+// hull returns the first chosen row and the row after the last.
 func (s *Selection) hull() (lo, hi int) {
 	first, last := s.Spans[0], s.Spans[len(s.Spans)-1]
 	lo, hi = int(first.lo), int(last.hi)
@@ -98,7 +98,7 @@ func (s *Selection) hull() (lo, hi int) {
 	return lo, hi
 }
 
-// Split returns the first n chosen rows, and the others. Both share memory with s.
+// Split returns the first n chosen rows, and the other rows. Both share memory with s.
 func (s *Selection) Split(n int) (head, tail Selection) {
 	if n >= s.Rows {
 		return *s, Selection{Part: s.Part}
@@ -120,8 +120,8 @@ func (s *Selection) Split(n int) (head, tail Selection) {
 	return head, tail
 }
 
-// squeeze moves the elements of the chosen rows to the front of all and returns them. all has
-// one element for each row of the hull.
+// squeeze moves the elements of the chosen rows to the front of all and returns them. all has an element
+// for each row of the hull.
 func squeeze[T any](s *Selection, all []T) []T {
 	if len(all) == s.Rows {
 		return all
@@ -141,8 +141,7 @@ func squeeze[T any](s *Selection, all []T) []T {
 	return all[:n]
 }
 
-// SameSeries returns the number of rows in the leading spans of one series, and the spans
-// after them.
+// SameSeries returns the number of rows in the leading spans of one series, and the spans after them.
 func SameSeries(spans []SeriesSpan) (rows int, rest []SeriesSpan) {
 	rest = spans
 	for len(rest) > 0 && rest[0].Series == spans[0].Series {
@@ -152,8 +151,7 @@ func SameSeries(spans []SeriesSpan) (rows int, rest []SeriesSpan) {
 	return rows, rest
 }
 
-// LookUp replaces ordinals by the words of a table. It decodes the table unless the ordinals
-// are few.
+// LookUp replaces ordinals by words of a table. It decodes the table unless there are few ordinals.
 func LookUp(ordinals []uint64, table *encoding.Words) {
 	const few = 32 // table rows per ordinal: decoding them costs more than one random read
 	if len(ordinals)*few < table.Len() {

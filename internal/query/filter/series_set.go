@@ -7,8 +7,8 @@ import (
 	"github.com/granarydb/granary/internal/catalog"
 )
 
-// seriesSet is the verdict of a filter on the series of a generation, one bit for each: series
-// all of whose rows match, and series some of whose rows can match.
+// seriesSet is a filter's verdict on a generation's series, a bit for each: series whose rows all match,
+// and series whose rows can match.
 type seriesSet struct{ all, some []uint64 }
 
 func newSeriesSet(n int, all, some bool) seriesSet {

@@ -11,10 +11,10 @@ import (
 // filterWork is the working memory of a chooser and its leaves. It is pooled.
 type filterWork struct {
 	words  []uint64
-	series encoding.Cursor // like walk, of the chooser
+	series encoding.Cursor // like walk, for the chooser
 	walk   walk
-	valid  []bool  // of the current rows
-	picked []int32 // of the current selection
+	valid  []bool  // for the current rows
+	picked []int32 // for the current selection
 	slab   []uint64
 	used   int     // words of slab in use by the current rows
 	leaves []*leaf // leaves in use, then spare ones for the next filter
@@ -22,8 +22,7 @@ type filterWork struct {
 
 	granules []*granule.Granule // granules that the query visits
 
-	// stop reports whether the query was cancelled. stopped caches true; later results are
-	// meaningless.
+	// stop reports whether the query was cancelled. stopped caches true. Later results are meaningless.
 	stop    func() bool
 	stopped bool
 
@@ -59,7 +58,6 @@ func (w *filterWork) forget() {
 // keptGranules bounds the capacity of granules that is kept for the next query.
 const keptGranules = 1 << 13
 
-// forgetGranules drops the references to granules.
 func (w *filterWork) forgetGranules() {
 	if cap(w.granules) > keptGranules {
 		w.granules = nil
@@ -86,7 +84,7 @@ func (w *filterWork) bits(n int) []uint64 {
 	return w.slab[w.used-n : w.used : w.used]
 }
 
-// wholeBits returns the bits of a mask extended to all of n rows.
+// wholeBits returns the bits of a mask, extended to all n rows.
 func (w *filterWork) wholeBits(m *mask, n int) []uint64 {
 	if m.bits == nil || m.whole(n) {
 		return m.bits
@@ -97,8 +95,8 @@ func (w *filterWork) wholeBits(m *mask, n int) []uint64 {
 	return bits
 }
 
-// bitsOf builds a mask of n rows, 64 rows at a time. f returns the bits of the rows [lo, hi);
-// the lowest bit is that of row lo.
+// bitsOf builds a mask of n rows, 64 rows at a time. f returns the bits of rows [lo, hi); the lowest bit
+// belongs to row lo.
 func (w *filterWork) bitsOf(n int, f func(lo, hi int) uint64) mask {
 	bits := w.bits(n)
 	for i := range bits {
@@ -107,8 +105,7 @@ func (w *filterWork) bitsOf(n int, f func(lo, hi int) uint64) mask {
 	return maskOf(bits, n)
 }
 
-// bitsOfRows returns the mask of those rows that are open. rows are rows of the part in
-// ascending order.
+// bitsOfRows returns the mask of the open rows in rows, which are ascending rows of the part.
 func (w *filterWork) bitsOfRows(rows []int32, r *openRows) mask {
 	at, _ := slices.BinarySearch(rows, int32(r.lo))
 	if rows = rows[at:]; len(rows) == 0 || int(rows[0]) >= r.hi {

@@ -10,26 +10,26 @@ import (
 	"github.com/granarydb/granary/schema"
 )
 
-// column is one column of the order of a scan, and its words in the current rows. The
-// value of a row is written as bytes that sort like it:
+// column is a column that orders a scan, and its words in the current rows. A row's value is written as
+// bytes that sort like the value:
 //
 //	null    00
 //	value   01, then 8 bytes (fixed types, as Words has them), or as schema.AppendBytes
 //
-// With Descending all of these bits are flipped. No value is a prefix of another one.
+// With Descending all these bits are flipped. No value is a prefix of another.
 type column struct {
 	schema.Concrete
 	typ    encoding.Type
 	series bool
 	flip   uint64 // all bits, if descending
 
-	of     *encoding.Column // of the current part; nil: all rows are null, or have a label
+	of     *encoding.Column // column of the current part; nil: all rows are null, or have a label
 	words  []uint64         // by row: as Words has them, codes, or series; empty without a column
-	valid  []bool           // by row, for fixed types; nil: all
+	valid  []bool           // by row, for fixed types; nil: all are valid
 	loaded bool
 }
 
-// newColumns returns the columns of an order.
+// newColumns returns an order's columns.
 func newColumns(s *schema.Schema, by []By) ([]column, error) {
 	var out []column
 	for _, o := range by {
@@ -70,7 +70,7 @@ func (c *column) load(s *filter.Selection) {
 	}
 }
 
-// null and present are the first bytes of values.
+// null and present return the first bytes of values.
 func (c *column) null() byte    { return byte(c.flip) }
 func (c *column) present() byte { return 1 ^ byte(c.flip) }
 
@@ -100,13 +100,13 @@ func (c *column) appendValue(dst []byte, s *schema.Schema, p *granule.Part, row 
 	return dst
 }
 
-// same reports whether two rows have the same code, or series.
+// same reports whether rows x and y have the same code or series.
 func (c *column) same(x, y int) bool { return len(c.words) == 0 || c.words[x] == c.words[y] }
 
-// next returns the first row from one on whose value can be at most that at the start of a
-// key, the number of rows if there is none. With strict it is less than that.
+// next returns the first row, from `row` on, whose value can be at most the value at the start of key, or
+// `rows` if there is none. If strict is true, the value must be less.
 func (c *column) next(row, rows int, key []byte, strict bool) int {
-	switch { // others are skipped by code: topRows.add
+	switch { // other types are skipped by code (finder.add)
 	case !c.typ.Fixed():
 		return row
 	case c.of == nil:

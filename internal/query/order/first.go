@@ -2,29 +2,29 @@ package order
 
 import "slices"
 
-// First keeps the first of any number of items: a heap with the last of them at its root. It is
-// not safe for concurrent use.
+// First keeps the first of any number of items: a heap with the last kept item at its root. It is not
+// safe for concurrent use.
 type First[T any] struct {
 	most    int
 	compare func(x, y *T) int
 	items   []T
 }
 
-// NewFirst returns an empty First for a number of items above 0. compare is a total order, as
-// of package cmp.
+// NewFirst returns an empty First that keeps `most` items, at least 1. compare is a total order, as in
+// package cmp.
 func NewFirst[T any](most int, compare func(x, y *T) int) *First[T] {
 	return &First[T]{most: most, compare: compare}
 }
 
-// IsFull reports whether another item can only replace the last one.
+// IsFull reports whether a new item can only replace the last one.
 func (f *First[T]) IsFull() bool { return len(f.items) == f.most }
 
-// Last returns the last of the items. It is valid until the next Push or Sink.
+// Last returns the last kept item. It is valid until the next Push or Sink.
 func (f *First[T]) Last() *T { return &f.items[0] }
 
-// Push adds an item. There must be room: IsFull.
+// Push adds an item. The First must not be full.
 func (f *First[T]) Push(item T) {
-	if len(f.items) == cap(f.items) { // append grows by a quarter, and leaves more behind
+	if len(f.items) == cap(f.items) { // append would grow by a quarter, and leave more behind
 		f.items = slices.Grow(f.items, min(len(f.items)+1, f.most-len(f.items)))
 	}
 	f.items = append(f.items, item)
@@ -38,7 +38,7 @@ func (f *First[T]) Push(item T) {
 	}
 }
 
-// Sink puts the item at Last, which was replaced by an earlier one, into its place.
+// Sink moves the item at Last to its place, after the caller replaced it by an earlier item.
 func (f *First[T]) Sink() { f.sinkAmong(len(f.items)) }
 
 // sinkAmong is Sink for the heap of the first n items.
@@ -60,7 +60,7 @@ func (f *First[T]) sinkAmong(n int) {
 
 // Sorted returns the items in order. Nothing can be added afterwards.
 func (f *First[T]) Sorted() []T {
-	for n := len(f.items) - 1; n > 0; n-- { // the last of the rest goes behind it
+	for n := len(f.items) - 1; n > 0; n-- { // the last of the rest goes after it
 		f.items[0], f.items[n] = f.items[n], f.items[0]
 		f.sinkAmong(n)
 	}

@@ -14,19 +14,18 @@ import (
 	"github.com/granarydb/granary/internal/query/filter"
 )
 
-// maxRows is the greatest limit of FirstRows. Each row is decoded on its own, for some
+// maxRows is the greatest limit of FirstRows, because each row is decoded on its own in some
 // microseconds.
 const maxRows = 1 << 16
 
-// FirstRows finds the first rows of an order among those for which a condition holds, and
-// yields them in order: each selection is of rows that adjoin in the order and ascend in one
-// part and series. Rows that are equal in the order are in that of an ordered scan: by granule,
-// by their sorting keys, by the age of their parts.
+// FirstRows finds the first `limit` matching rows of an order, and yields them in order. A selection has
+// rows that adjoin in the order and ascend in one part and series. Equal rows come as in an ordered scan:
+// by granule, sorting key, and age of the part.
 //
-// It keeps the place and the ordered values of each row, and reads no other column. wide is whether the
-// caller reads a wide one of the selections (filter.NewChooser). take is
-// called before memory for them is allocated, and must return an error to end the query. The
-// other errors are ErrQuery of package filter, that of ctx, and expiry of the snapshot.
+// It keeps the place and the ordered values of each row, and reads no other column. wide reports whether
+// the caller reads a wide column of the selections (filter.NewChooser). take is called before memory for
+// them is allocated, and must return an error to end the query. The other errors are ErrQuery of package
+// filter, that of ctx, and expiry of the snapshot.
 func FirstRows(ctx context.Context, r *filter.Read, where filter.Expr, wide bool, by []By, limit int, take func(bytes int64) error) (iter.Seq[filter.Selection], error) {
 	columns, err := newColumns(r.Schema, by)
 	if err != nil {
@@ -49,30 +48,30 @@ func FirstRows(ctx context.Context, r *filter.Read, where filter.Expr, wide bool
 type finder struct {
 	read   *filter.Read
 	order  []column
-	isTime bool // the first column of the order is that of the time bucket
+	isTime bool // the first column of the order is the time bucket's column
 	take   func(bytes int64) error
 	kept   *First[place]
 
-	now            place   // the current row; its key begins with the value of row valueOf of the selection
+	now            place   // the current row; its key begins with the value of row valueOf
 	value, valueOf int     // the length of the value, and the row
 	at             []int32 // row numbers of the selection; empty until they are needed
-	lost           []byte  // the value of the row of the selection that lost last
-	err            error   // of comparisons
+	lost           []byte  // the value of the selection's row that lost last
+	err            error   // from comparisons
 }
 
 // place is the place of a row, and its key in the order.
 type place struct {
 	key     []byte
-	granule int64 // in the order of a scan: the bucket, and the granule in it
+	granule int64 // in scan order: the bucket, and the granule in it
 	section int32
 	row     int32
 	part    *granule.Part
-	sorting []byte // the sorting key, once it was needed
+	sorting []byte // the sorting key, after it was needed
 }
 
 const placeSize = 80
 
-// find reads the granules, the latest first if that is the order.
+// find reads the granules, in descending time if that is the order.
 func (f *finder) find(ctx context.Context, where filter.Expr, wide bool) error {
 	c, err := filter.NewChooser(ctx, f.read.Env, where, wide)
 	if err != nil {
@@ -126,7 +125,7 @@ func (f *finder) addGranule(ctx context.Context, c *filter.Chooser, g *granule.G
 	return nil
 }
 
-// isBeyond reports whether no row with a time from first to last can be among the first.
+// isBeyond reports whether no row with a time in [first, last] can be kept.
 func (f *finder) isBeyond(first, last int64) bool {
 	if !f.isTime || !f.kept.IsFull() {
 		return false
@@ -142,8 +141,8 @@ func (f *finder) isBeyond(first, last int64) bool {
 
 // add adds the chosen rows of a part.
 //
-// The rows are in the order of their sorting keys. If one loses against the last of those kept,
-// with an equal value in the only column of the order, later ones with this value do too.
+// The rows are in the order of their sorting keys. If a row loses against the last kept row, with an
+// equal value in the only column of the order, later rows with this value lose too.
 func (f *finder) add(s *filter.Selection) error {
 	for i := range f.order {
 		f.order[i].loaded = false
@@ -151,7 +150,7 @@ func (f *finder) add(s *filter.Selection) error {
 	f.at, f.valueOf = f.at[:0], -1
 	first, alone := &f.order[0], len(f.order) == 1
 	first.load(s)
-	lost := -1 // the row before, if the others with its value lose too
+	lost := -1 // the previous row, if other rows with its value lose too
 	f.lost = f.lost[:0]
 	for row := 0; row < s.Rows; row++ {
 		if f.kept.IsFull() {
@@ -174,8 +173,8 @@ func (f *finder) add(s *filter.Selection) error {
 	return nil
 }
 
-// consider keeps a row of the selection if it is among the first so far. byFirst reports that
-// its value in the first column is too great.
+// consider keeps a row of the selection if it is among the first so far. byFirst reports that its value
+// in the first column is too great.
 func (f *finder) consider(s *filter.Selection, row int) (won, byFirst bool, err error) {
 	now, first := &f.now, &f.order[0]
 	if f.valueOf < 0 || first.typ.Fixed() || !first.same(row, f.valueOf) {
@@ -220,7 +219,7 @@ func (f *finder) consider(s *filter.Selection, row int) (won, byFirst bool, err 
 	return true, false, f.err
 }
 
-// compare compares two rows: the order is total.
+// compare compares two rows. The order is total (O1).
 func (f *finder) compare(x, y *place) int {
 	if order := cmp.Or(bytes.Compare(x.key, y.key), cmp.Compare(x.granule, y.granule)); order != 0 || x.section == y.section {
 		return cmp.Or(order, cmp.Compare(x.row, y.row))
@@ -228,7 +227,6 @@ func (f *finder) compare(x, y *place) int {
 	return cmp.Or(bytes.Compare(f.sorting(x), f.sorting(y)), cmp.Compare(x.section, y.section))
 }
 
-// sorting returns the sorting key of a row.
 func (f *finder) sorting(row *place) []byte {
 	if len(row.sorting) > 0 {
 		return row.sorting

@@ -7,9 +7,8 @@ import (
 	"github.com/granarydb/granary/schema"
 )
 
-// Words replaces words of a fixed type by words that compare, as unsigned integers, like
-// their values. The order of floats is that of conditions: a NaN is below every number; and -0
-// is below 0.
+// Words replaces words of a fixed type by unsigned integers that compare like their values. The order of
+// floats is that of conditions: a NaN is below every number, and -0 is below 0.
 func Words(t encoding.Type, words []uint64) {
 	switch t {
 	case encoding.Int64:
@@ -23,15 +22,15 @@ func Words(t encoding.Type, words []uint64) {
 	}
 }
 
-// Float returns the word of a float that Words makes.
+// Float returns the word that Words makes for f.
 func Float(f float64) uint64 {
 	if f != f {
-		return 0 // -Inf has a greater one
+		return 0 // the word of -Inf is greater
 	}
 	return schema.OrderedWord(encoding.Float64, encoding.FromFloat64(f))
 }
 
-// Unordered is the inverse of Words. All NaNs become one.
+// Unordered is the inverse of Words. All NaNs become the same NaN.
 func Unordered(t encoding.Type, ordered uint64) uint64 {
 	switch {
 	case t == encoding.Int64:

@@ -8,10 +8,10 @@ import (
 	"github.com/granarydb/granary/profile"
 )
 
-// A question that must not add up profiles of several kinds is refused by a node that has several. A
-// front also has to know whether two nodes have different ones, so it asks for the kinds of an answer.
+// A node with several kinds refuses a query that must not add up profiles of several kinds. A front also
+// has to know whether two nodes have different kinds, so it asks for an answer's kinds.
 
-// KindsHeader is the header of a front's question that asks for the kinds of the answer, and of the
+// KindsHeader is the header of a front's query that asks for the answer's kinds, and the header of the
 // answer with them.
 const KindsHeader = "Granary-Kinds"
 
@@ -24,10 +24,10 @@ type kind struct {
 // maxKinds bounds the bytes of KindsHeader. A store has a dozen kinds.
 const maxKinds = 64 << 10
 
-// EncodeKinds returns the value of KindsHeader in an answer: the kinds that have one of some types, or all
-// without any.
+// EncodeKinds returns the value of KindsHeader in an answer: the kinds that have one of types, or all
+// kinds if there are no types.
 func EncodeKinds(found []profile.ProfileKind, types ...profile.Type) (string, error) {
-	kinds := []kind{} // null is no answer
+	kinds := []kind{} // null would mean no answer
 	for _, k := range found {
 		if len(types) == 0 || slices.ContainsFunc(types, func(t profile.Type) bool { return slices.Contains(k.Types, t) }) {
 			kinds = append(kinds, kind{k.Name, k.Types})
@@ -37,10 +37,10 @@ func EncodeKinds(found []profile.ProfileKind, types ...profile.Type) (string, er
 	return string(text), err
 }
 
-// kindsOf are the kinds that nodes have of each type.
+// kindsOf has the kinds that nodes have, by type.
 type kindsOf map[profile.Type][]profile.ProfileKind
 
-// add adds the kinds of a node's answer.
+// add adds the kinds in a node's answer.
 func (of kindsOf) add(n *node, header string) error {
 	var kinds []kind
 	if len(header) > maxKinds {
@@ -59,8 +59,9 @@ func (of kindsOf) add(n *node, header string) error {
 	return nil
 }
 
-// is reports whether two kinds of two nodes are one. Those of one name are, as for a type id: what profiles list
-// under it depends on their agents, and only a node with all of a source's profiles could tell.
+// is reports whether two kinds on two nodes are the same. Kinds with the same name are, as in a type id,
+// because the types that profiles list under a name depend on their agents, and only a node with all of a
+// source's profiles could tell.
 func (k kind) is(other profile.ProfileKind) bool {
 	if k.Name != "" || other.Name != "" {
 		return k.Name == other.Name
@@ -71,7 +72,7 @@ func (k kind) is(other profile.ProfileKind) bool {
 	return !slices.ContainsFunc(k.Types, has(other.Types)) && !slices.ContainsFunc(other.Types, has(k.Types))
 }
 
-// check returns a profile.MixedError if some types, or those of an answer without any, are of several kinds.
+// check returns a profile.MixedError if types, or the types of an answer without any, have several kinds.
 func (of kindsOf) check(types ...profile.Type) error {
 	for t, kinds := range of {
 		if len(kinds) > 1 && (len(types) == 0 || slices.Contains(types, t)) {

@@ -8,11 +8,11 @@ import (
 	"google.golang.org/protobuf/proto"
 )
 
-// ProtoMedia is the type of a message of Connect.
+// ProtoMedia is the media type of a message of Connect.
 const ProtoMedia = "application/proto"
 
-// askTyped asks all nodes a question, and maybe more, as gather does. It calls use with each answer to the
-// first.
+// askTyped asks all nodes a query, and maybe more, as gather does. It calls use with each answer to the
+// first query.
 func askTyped[M any, P interface {
 	*M
 	proto.Message
@@ -27,8 +27,8 @@ func askTyped[M any, P interface {
 	})
 }
 
-// Union asks all nodes a question whose answer is a list. It returns what is in any of them, once, sorted
-// by its key.
+// Union asks all nodes a query whose answer is a list. It returns the distinct elements of all lists,
+// sorted by key.
 func Union[T, M any, P interface {
 	*M
 	proto.Message

@@ -10,14 +10,14 @@ import (
 	"github.com/granarydb/granary/profile"
 )
 
-// A question for all types has means of gauges in its answers, which cannot be joined. It is answered if
-// only one node has gauges. A profile counts that has none of the selected samples: the answers do not tell
-// which nodes have profiles, but their series do.
+// A query for all types gets means of gauges in its answers, which cannot be joined. It is answered only
+// if a single node has gauges. A profile counts even if none of its samples is selected. The answers do
+// not tell which nodes have profiles, but their series do.
 
-// gaugeNode is the node that has gauges, nil if none of the nodes so far has.
+// gaugeNode is the node that has gauges, or nil if none of the nodes so far has any.
 type gaugeNode struct{ *node }
 
-// gaugeQuestion returns the question for the sources that a selector can select.
+// gaugeQuestion returns the query for the sources that a selector can select.
 func gaugeQuestion(selector string, start, end int64) Question {
 	return Question{
 		Path: querierv1connect.QuerierServiceSeriesProcedure, Media: ProtoMedia,
@@ -25,7 +25,7 @@ func gaugeQuestion(selector string, start, end int64) Question {
 	}
 }
 
-// add adds the sources of a node, or returns an error if another node has gauges too.
+// add adds a node's sources. It returns an error if another node has gauges too.
 func (g *gaugeNode) add(s *Set, n *node, r reply) error {
 	var all querierv1.SeriesResponse
 	if err := s.opts.Codec.Unmarshal(r.body, &all); err != nil {

@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// Newest returns the time of the newest profile of all nodes in Unix nanoseconds, 0 if there is none.
+// Newest returns the newest profile's time on all nodes in Unix nanoseconds, or 0 if there is none.
 func (s *Set) Newest(ctx context.Context) (newest int64, err error) {
 	ask := []Question{{Path: "/api/v1/store", Media: "application/json"}}
 	err = s.gather(ctx, s.nodes, 0.5, ask, func(i int, replies []reply) error {

@@ -24,12 +24,12 @@ import (
 	"github.com/granarydb/granary/columnstore"
 )
 
-// WarningHeader is the header of an answer that a node is missing in, with the node's error.
+// WarningHeader is the header of an answer that lacks a node, with the node's error.
 const WarningHeader = "Granary-Warning"
 
-// node is a server that is asked.
+// node is a queried server.
 type node struct {
-	url                       string // without a slash at the end
+	url                       string // without a trailing slash
 	requests, failed, missing prometheus.Counter
 	seconds                   prometheus.Observer
 }
@@ -38,25 +38,25 @@ type node struct {
 type Question struct {
 	Path    string // with its query
 	Message proto.Message
-	Media   string // of the answer
-	Kinds   bool   // the answer tells its kinds
-	Sources bool   // the answer is what means are made from
+	Media   string // media type of the answer
+	Kinds   bool   // the answer has its kinds
+	Sources bool   // the answer has sums and numbers of times by source
 }
 
-// reply is what a node answered to a question.
+// reply is a node's answer to a query.
 type reply struct {
 	body    []byte
 	kinds   string
 	sources bool
 }
 
-// nodeError is a node without an answer. It is an ErrNode.
+// nodeError reports a node without an answer. It is an ErrNode.
 type nodeError struct{ url, why string }
 
 func (e *nodeError) Error() string { return "node " + e.url + ": " + e.why }
 func (e *nodeError) Unwrap() error { return ErrNode }
 
-// away returns a nodeError, whose text is of one line of ASCII.
+// away returns a nodeError with a text of one line of ASCII.
 func (n *node) away(format string, args ...any) error {
 	const most = 500
 	why := strings.Map(func(r rune) rune {
@@ -68,8 +68,8 @@ func (n *node) away(format string, args ...any) error {
 	return &nodeError{n.url, why[:min(len(why), most)]}
 }
 
-// askAll asks all nodes at once, each one question after the other. It returns the replies of each
-// node, or its error. It calls failed with an error as soon as there is one, from several goroutines.
+// askAll asks all nodes concurrently, each node one query after the other. It returns each node's
+// replies, or its error. It calls failed with each error as it comes, from several goroutines.
 func (s *Set) askAll(ctx context.Context, nodes []*node, questions []Question, failed func(error)) ([][]reply, []error) {
 	replies, errs := make([][]reply, len(nodes)), make([]error, len(nodes))
 	var asking sync.WaitGroup
@@ -92,13 +92,13 @@ func (s *Set) askAll(ctx context.Context, nodes []*node, questions []Question, f
 	return replies, errs
 }
 
-// ask asks a node. Errors are those of the context if it was cancelled, a refusal of the question,
-// and otherwise a nodeError.
+// ask asks a node. Errors are those of the context if it was cancelled, a refusal of the query, or a
+// nodeError.
 func (s *Set) ask(ctx context.Context, n *node, q Question, room *atomic.Int64) (reply, error) {
 	start := time.Now()
 	r, err := s.exchange(ctx, n, q, room)
 	if errors.Is(ctx.Err(), context.Canceled) && err != nil {
-		return r, ctx.Err() // nobody waits for it, which is not the node's fault
+		return r, ctx.Err() // the query was cancelled, which is not the node's fault
 	}
 	n.requests.Inc()
 	n.seconds.Observe(time.Since(start).Seconds())
@@ -111,8 +111,8 @@ func (s *Set) ask(ctx context.Context, n *node, q Question, room *atomic.Int64) 
 	return r, err
 }
 
-// exchange sends a question and reads the answer, of Options.Answer at most, and of as many bytes as there is
-// room for.
+// exchange sends a query and reads at most Options.Answer bytes of the answer, and only as much as room
+// allows.
 func (s *Set) exchange(ctx context.Context, n *node, q Question, room *atomic.Int64) (reply, error) {
 	method, body := http.MethodGet, []byte(nil)
 	if q.Message != nil {
@@ -141,7 +141,7 @@ func (s *Set) exchange(ctx context.Context, n *node, q Question, room *atomic.In
 	}
 	resp, err := s.client.Do(req)
 	if err != nil {
-		if u, ok := errors.AsType[*url.Error](err); ok { // the URL has the question, and is long
+		if u, ok := errors.AsType[*url.Error](err); ok { // the URL has the query, and is long
 			err = u.Err
 		}
 		return reply{}, n.away("%v", err)
@@ -149,7 +149,7 @@ func (s *Set) exchange(ctx context.Context, n *node, q Question, room *atomic.In
 	defer func() { _ = resp.Body.Close() }()
 	if resp.StatusCode != http.StatusOK {
 		const enough = 64 << 10
-		text, _ := io.ReadAll(io.LimitReader(resp.Body, enough)) // the status is an answer without it
+		text, _ := io.ReadAll(io.LimitReader(resp.Body, enough)) // the status suffices without the text
 		return reply{}, n.refusal(resp.StatusCode, text)
 	}
 	if media, _, _ := mime.ParseMediaType(resp.Header.Get("Content-Type")); q.Media != "" && media != q.Media {
@@ -171,7 +171,7 @@ func (s *Set) exchange(ctx context.Context, n *node, q Question, room *atomic.In
 	return reply{data, resp.Header.Get(KindsHeader), resp.Header.Get(SourcesHeader) != ""}, nil
 }
 
-// roomReader reads as long as there is room for what it reads, and then returns columnstore.ErrQueryMemory.
+// roomReader reads while there is room, and then returns columnstore.ErrQueryMemory.
 type roomReader struct {
 	of   io.Reader
 	room *atomic.Int64
@@ -185,8 +185,8 @@ func (r *roomReader) Read(b []byte) (int, error) {
 	return n, err
 }
 
-// refusal returns the error of an answer that is none. What a node says about the question is said to the
-// front's client: every node would say so. All else is a node that is away.
+// refusal returns the error for a refused query. A fault of the query is passed on to the front's client,
+// because every node would report it. Any other status counts as a node that is away.
 func (n *node) refusal(status int, text []byte) error {
 	var said struct {
 		Code    connect.Code `json:"code"`
@@ -209,12 +209,12 @@ func (n *node) refusal(status int, text []byte) error {
 	return err
 }
 
-// gather asks nodes for answers to some questions, and calls use with the replies of each, one node
-// after the other. A nodeError of use is one of the node. The nodes have until a share of the time of the
-// context is left.
+// gather asks nodes for answers to questions, and calls use with each node's replies, one node after the
+// other. A nodeError from use counts as an error of the node. The nodes have until a share of the
+// context's time is left.
 //
-// The first error ends the requests to all nodes, and is returned. If answers may be partial, a
-// nodeError is a warning instead, as long as a node answers.
+// The first error ends the requests to all nodes, and is returned. If answers may be partial, a nodeError
+// is a warning instead, as long as one node answers.
 func (s *Set) gather(ctx context.Context, nodes []*node, share float64, questions []Question, use func(int, []reply) error) error {
 	left := s.opts.Time
 	if until, ok := ctx.Deadline(); ok {
@@ -238,7 +238,7 @@ func (s *Set) gather(ctx context.Context, nodes []*node, share float64, question
 	for i, n := range nodes {
 		if errs[i] == nil {
 			errs[i] = use(i, replies[i])
-			replies[i] = nil // as large as the answer
+			replies[i] = nil // frees a reply, which is as large as the answer
 			if errors.Is(errs[i], ErrNode) {
 				n.failed.Inc()
 			}

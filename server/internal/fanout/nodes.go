@@ -1,18 +1,18 @@
-// Package fanout asks several servers of profiles one question, and makes one answer of theirs: that of a
-// server with the profiles of all.
+// Package fanout asks several profile servers one query, and makes one answer from theirs: the answer of
+// a server with the profiles of all.
 //
 //	F1  No profile is on two nodes. Lists are joined, points are added up, and stacks are fetched whole as
-//	    pprof and inserted into a store in memory, which answers. What was pruned is never added up.
+//	    pprof and inserted into a store in memory, which answers. Pruned answers are never added up.
 //	F2  A node that does not answer is an ErrNode that names it, unless answers may be partial: then it is
 //	    a warning, a count, and never silence. An answer without any node is an error.
-//	F3  All nodes are asked at once. The first error ends the requests to the others, unless answers may be
-//	    partial. All goroutines have ended when a question is answered.
-//	F4  Of a node at most Options.Answer is read, and of all together Options.Memory, within Options.Time
-//	    less the share that the answer needs. Stacks take at most Options.Memory in their store. What is
-//	    decoded was counted before.
-//	F5  Kinds of two nodes are told apart by their names, and those without a name by their types.
+//	F3  All nodes are asked concurrently. The first error ends the requests to the others, unless answers may
+//	    be partial. All goroutines have ended when a query is answered.
+//	F4  At most Options.Answer bytes are read from a node, and Options.Memory from all, within Options.Time
+//	    minus the share that the answer needs. Stacks take at most Options.Memory in their store. Messages
+//	    are counted before they are decoded.
+//	F5  Kinds of two nodes are told apart by their names, or by their types if they have no name.
 //	F6  A mean is made from the sums and the numbers of times of its sources on all nodes, and not from
-//	    the means of nodes: it is rounded once.
+//	    the means of nodes, because it is rounded once.
 package fanout
 
 import (
@@ -34,52 +34,52 @@ import (
 	"github.com/granarydb/granary/server/internal/fault"
 )
 
-// ErrNode reports a node of a front: an address that is none, or a node that did not answer. The text
-// names the node.
+// ErrNode reports a node of a front: an invalid address, or a node that did not answer. The text names
+// the node.
 var ErrNode = fault.ErrNode
 
-// Nodes are the servers whose profiles a front answers from. No profile is on two of them.
+// Nodes are the servers that a front answers from. No profile is on two of them.
 type Nodes struct {
-	// URLs are the addresses of the nodes, such as http://granary-0:4040: http or https, without
-	// a user and a query.
+	// URLs are the addresses of the nodes, such as http://granary-0:4040: http or https, without a user
+	// or a query.
 	URLs []string
-	// PartialAnswers lets a front answer without the nodes that are away, as long as one answers.
-	// Each answer then has a header Granary-Warning for each node that it lacks, and a profile
-	// a comment as well. Otherwise a node that is away is an error.
+	// PartialAnswers lets a front answer without the nodes that are away, as long as one answers. Each
+	// answer then has a header Granary-Warning for each missing node, and a profile also has a comment.
+	// Otherwise a node that is away is an error.
 	PartialAnswers bool
-	// Transport carries the requests to nodes. nil means one that trusts the certificates that the
-	// system trusts. It must be safe for concurrent use.
+	// Transport carries the requests to nodes. nil means a transport that trusts the system's
+	// certificates. It must be safe for concurrent use.
 	Transport http.RoundTripper
 }
 
-// Options are what a front gives to its nodes.
+// Options are the limits and settings of a Set.
 type Options struct {
-	Answer  int64          // bytes of a node's answer, at most
-	Memory  int64          // bytes of the stacks of all nodes, at most
-	Time    time.Duration  // of a question, at most
-	Queries int            // at once, at most
-	Profile profile.Limits // of the stacks of a node, but for their bytes
+	Answer  int64          // greatest bytes of a node's answer
+	Memory  int64          // greatest bytes of the stacks of all nodes
+	Time    time.Duration  // greatest time of a query
+	Queries int            // greatest number of concurrent queries
+	Profile profile.Limits // limits on a node's stacks, except their bytes
 
-	Registry prometheus.Registerer        // of the nodes' metrics
-	Codec    connect.Codec                // reads messages, and counts what is in them before
-	Token    func() string                // is sent to nodes, unless it is empty
-	Warn     func(context.Context, error) // takes the error of a node that an answer lacks
+	Registry prometheus.Registerer        // for the nodes' metrics
+	Codec    connect.Codec                // decodes messages after it counted their contents
+	Token    func() string                // token for the nodes, unless it is empty
+	Warn     func(context.Context, error) // called with the error of a node that an answer lacks
 }
 
-// Set is the nodes of a front. It is safe for concurrent use.
+// Set is a front's nodes. It is safe for concurrent use.
 type Set struct {
 	nodes     []*node
 	isPartial bool
 	opts      Options
 	client    *http.Client
 
-	mu     sync.Mutex // of what follows
-	probed time.Time  // when the nodes were asked whether they are ready
-	state  error      // what they said
+	mu     sync.Mutex // guards the fields below
+	probed time.Time  // time of the last probe for readiness
+	state  error      // result of the last probe
 }
 
-// New returns a set of nodes. All options are needed. Errors are ErrNode for an address that is none, or is
-// there twice.
+// New returns a set of nodes. All options are needed. The error is ErrNode for an address that is invalid
+// or repeated.
 func New(of Nodes, opts Options) (*Set, error) {
 	transport := of.Transport
 	if transport == nil {
@@ -90,12 +90,12 @@ func New(of Nodes, opts Options) (*Set, error) {
 	}
 	s := &Set{isPartial: of.PartialAnswers, opts: opts, client: &http.Client{
 		Transport: transport,
-		// A token goes to the nodes that were named, and nowhere else.
+		// A token goes only to the named nodes.
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	}}
 	for _, text := range of.URLs {
 		u, err := url.Parse(text)
-		isOdd := func(r rune) bool { return r <= ' ' || r > '~' } // names of nodes are in headers
+		isOdd := func(r rune) bool { return r <= ' ' || r > '~' } // headers have the names of nodes
 		if err != nil || strings.ContainsFunc(text, isOdd) || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" || u.User != nil || u.RawQuery != "" || u.Fragment != "" {
 			return nil, fmt.Errorf("%w %.200q: want an address such as http://granary-0:4040", ErrNode, text)
 		}
@@ -143,14 +143,13 @@ func (s *Set) String() string {
 // CloseIdle closes the connections to nodes that no question uses.
 func (s *Set) CloseIdle() { s.client.CloseIdleConnections() }
 
-// probeAge is how long what nodes said about being ready is repeated, and probeTime is how long they
-// have to say so.
+// probeAge is how long a probe's result for readiness is reused. probeTime is the time limit of a probe.
 const (
 	probeAge  = time.Second
 	probeTime = 5 * time.Second
 )
 
-// Ready returns an error that names the nodes that are not ready, if answers have to be of all nodes or no
+// Ready returns an error that names the nodes that are not ready, unless answers may be partial and one
 // node is ready.
 func (s *Set) Ready(ctx context.Context) error {
 	s.mu.Lock()
@@ -165,7 +164,7 @@ func (s *Set) Ready(ctx context.Context) error {
 	if s.isPartial && slices.Contains(errs, nil) {
 		state = nil
 	}
-	if ctx.Err() == nil { // otherwise it is the client who went away
+	if ctx.Err() == nil { // otherwise the client went away
 		s.probed, s.state = time.Now(), state
 	}
 	return state

@@ -16,7 +16,7 @@ import (
 	"github.com/granarydb/granary/profile"
 )
 
-// LabelsKey returns labels as a text, which differs from that of all others.
+// LabelsKey returns labels as a text. Different labels have different texts.
 func LabelsKey(labels []*typesv1.LabelPair) string {
 	var key []byte
 	for _, l := range labels {
@@ -25,11 +25,11 @@ func LabelsKey(labels []*typesv1.LabelPair) string {
 	return string(key)
 }
 
-// Series returns values over time, made from those of the nodes. Their type is t, which the request names, and
-// isNamed says that it has a name.
+// Series returns values over time, made from the nodes' values. t is the type that the request names.
+// isNamed reports that the type has a name.
 func (s *Set) Series(ctx context.Context, m *querierv1.SelectSeriesRequest, t profile.Type, isNamed bool) ([]*typesv1.Series, error) {
 	all := proto.CloneOf(m)
-	all.Limit = nil // the greatest of a node are not those of all
+	all.Limit = nil // a node's greatest lines are not the greatest of all
 	sums := lineSums{
 		lines: map[string]*lineSum{}, times: map[sourceTime]int64{},
 		isMean:    m.Aggregation == nil && t.IsGauge(),
@@ -56,12 +56,12 @@ func (s *Set) Series(ctx context.Context, m *querierv1.SelectSeriesRequest, t pr
 	return sums.top(int(max(m.GetLimit(), 0))), nil
 }
 
-// lineSums are the lines of all nodes.
+// lineSums has the lines of all nodes.
 type lineSums struct {
-	isMean    bool // of gauges, by source
-	isAverage bool // of profiles
+	isMean    bool // the values are means of gauges, by source
+	isAverage bool // the values are averages over profiles
 	lines     map[string]*lineSum
-	times     map[sourceTime]int64 // at which sources were profiled, in a step, for isMean
+	times     map[sourceTime]int64 // number of times of a source in a step, for isMean
 }
 
 // sourceTime is a source and a step.
@@ -70,7 +70,7 @@ type sourceTime struct {
 	at     int64
 }
 
-// lineSum is a line of all nodes.
+// lineSum is a line over all nodes.
 type lineSum struct {
 	labels []*typesv1.LabelPair
 	points map[int64]*pointSum
@@ -79,11 +79,11 @@ type lineSum struct {
 // pointSum is a point of a line.
 type pointSum struct {
 	sum      float64
-	profiles int64            // of an average
-	sources  map[string]int64 // sums of a mean
+	profiles int64            // for an average
+	sources  map[string]int64 // sums for a mean
 }
 
-// add adds the lines of a node, or nothing if one is wrong.
+// add adds a node's lines, or nothing if one is malformed.
 func (s *lineSums) add(n *node, m *querierv1.SelectSeriesResponse) error {
 	trial := lineSums{lines: map[string]*lineSum{}, times: map[sourceTime]int64{}, isMean: s.isMean, isAverage: s.isAverage}
 	if err := trial.addLines(n, m); err != nil {
@@ -92,7 +92,7 @@ func (s *lineSums) add(n *node, m *querierv1.SelectSeriesResponse) error {
 	return s.addLines(n, m)
 }
 
-// addLines adds lines up to one that is wrong.
+// addLines adds lines up to the first malformed line.
 func (s *lineSums) addLines(n *node, m *querierv1.SelectSeriesResponse) error {
 	for _, series := range m.GetSeries() {
 		labels, source := series.GetLabels(), ""
@@ -112,7 +112,7 @@ func (s *lineSums) addLines(n *node, m *querierv1.SelectSeriesResponse) error {
 	return nil
 }
 
-// addPoint adds a point of a node's line, or a number of times.
+// addPoint adds a point or a number of times from a node's line.
 func (s *lineSums) addPoint(labels []*typesv1.LabelPair, source string, p *typesv1.Point) error {
 	at := p.GetTimestamp()
 	sum, err := int64(0), error(nil)
@@ -159,7 +159,7 @@ func (s *lineSums) addPoint(labels []*typesv1.LabelPair, source string, p *types
 	return nil
 }
 
-// value returns the value of a point.
+// value returns a point's value.
 func (s *lineSums) value(at int64, p *pointSum) float64 {
 	switch {
 	case s.isAverage:
@@ -174,7 +174,7 @@ func (s *lineSums) value(at int64, p *pointSum) float64 {
 	return p.sum
 }
 
-// top returns the lines with the greatest sums, all of them if most is 0, sorted by their labels.
+// top returns the lines with the greatest sums, sorted by their labels; all lines if most is 0.
 func (s *lineSums) top(most int) []*typesv1.Series {
 	type line struct {
 		*typesv1.Series

@@ -12,28 +12,30 @@ import (
 	"github.com/granarydb/granary/profile"
 )
 
-// A mean of gauges is by source, over the times of all of its profiles, and is rounded once. So it is not
-// made from the means of nodes, but from the sums and the numbers of times of each source.
+// A mean of gauges is by source, over the times of all its profiles, and is rounded once. It is therefore
+// made from the sums and the numbers of times of each source, and not from the means of nodes.
 
-// SourcesPath is where a node answers with the stacks of gauges by source: to a POST of a
+// SourcesPath is the path of a node's answer with the stacks of gauges by source: to a POST of a
 // SelectMergeStacktracesRequest, or a GET with the parameters of GET /pprof. The answer is a PushRequest
-// with a profile of each source, and its number of times as an annotation.
+// with a profile for each source, and its number of times as an annotation.
 const SourcesPath = "/sources"
 
-// SourcesHeader is the header of a front's SelectSeries that asks for what means are made from.
+// SourcesHeader is the header of a front's SelectSeries that asks for sums and numbers of times by
+// source.
 const SourcesHeader = "Granary-Sources"
 
-// Annotations, and the labels of series in an answer to SourcesHeader.
+// Annotations, and labels of series in an answer to SourcesHeader.
 const (
 	timesKey  = "times"
 	sumKey    = "sum"
 	sourceKey = "source"
 )
 
-// mostTimes bounds a number of times, so that those of all nodes add up.
+// mostTimes bounds a number of times, because the numbers of all nodes must add up without overflow.
 const mostTimes = 1 << 40
 
-// EncodeSources returns the answer of a node at SourcesPath, unless its profiles have more than most bytes.
+// EncodeSources returns the answer of a node at SourcesPath. fits is false if its profiles have more than
+// most bytes.
 func EncodeSources(sources []profile.SourceProfile, most int64) (answer []byte, fits bool, err error) {
 	out, size := &pushv1.PushRequest{}, int64(0)
 	for _, s := range sources {
@@ -58,7 +60,7 @@ func EncodeSources(sources []profile.SourceProfile, most int64) (answer []byte, 
 	return answer, int64(len(answer)) <= most, err
 }
 
-// LabelPairs returns labels as those of a message.
+// LabelPairs returns labels as labels of a message.
 func LabelPairs(labels []profile.Label) []*typesv1.LabelPair {
 	pairs := make([]*typesv1.LabelPair, len(labels))
 	for i, l := range labels {
@@ -67,21 +69,21 @@ func LabelPairs(labels []profile.Label) []*typesv1.LabelPair {
 	return pairs
 }
 
-// sourcesOf numbers the sources of the sides of a question.
+// sourcesOf numbers the sources on a query's sides.
 type sourcesOf struct {
 	numbers map[string]string // by side and labels
-	pending map[string]int64  // times of a node, by number, until its answer is known to be right
+	pending map[string]int64  // times of a node, by number, until its answer was checked
 	times   profile.Times
 }
 
-// commit adds the times of a node.
+// commit adds a node's times.
 func (of *sourcesOf) commit() {
 	for number, times := range of.pending {
 		of.times.Of[number] += times
 	}
 }
 
-// add adds a number of times to that of a source of a node, and returns the source's number.
+// add adds a number of times for a node's source, and returns the source's number.
 func (of *sourcesOf) add(side string, labels []*typesv1.LabelPair, times int64) string {
 	key := side + " " + LabelsKey(labels)
 	number, known := of.numbers[key]
@@ -93,14 +95,14 @@ func (of *sourcesOf) add(side string, labels []*typesv1.LabelPair, times int64) 
 	return number
 }
 
-// sourceProfile is the profile of a source, nil if it has no selected samples.
+// sourceProfile is a source's profile, or nil if it has no selected samples.
 type sourceProfile struct {
 	labels []*typesv1.LabelPair
 	times  int64
 	data   []byte
 }
 
-// decodeSources returns the profiles of a node's answer at SourcesPath.
+// decodeSources returns the profiles in a node's answer at SourcesPath.
 func (s *Set) decodeSources(n *node, data []byte) ([]sourceProfile, error) {
 	var answer pushv1.PushRequest
 	if err := s.opts.Codec.Unmarshal(data, &answer); err != nil {
@@ -130,8 +132,8 @@ func timesOf(annotations []*typesv1.ProfileAnnotation, key string) (int64, error
 	return 0, fmt.Errorf("no annotation %s", key)
 }
 
-// NumberAs returns a number as the annotations of a point of an answer to SourcesHeader: the sum of a source,
-// or how many profiles an average is of.
+// NumberAs returns a number as annotations of a point in an answer to SourcesHeader: the sum of a source,
+// or the number of profiles in an average.
 func NumberAs(isSum bool, n int64) []*typesv1.ProfileAnnotation {
 	key := timesKey
 	if isSum {
@@ -140,8 +142,8 @@ func NumberAs(isSum bool, n int64) []*typesv1.ProfileAnnotation {
 	return []*typesv1.ProfileAnnotation{{Key: key, Value: strconv.FormatInt(n, 10)}}
 }
 
-// SourcePair returns the label of a series that names its source: it is the last. A series of numbers of times
-// has no other.
+// SourcePair returns the label of a series that names its source. It is the last label. A series of
+// numbers of times has no other.
 func SourcePair(source []profile.Label) *typesv1.LabelPair {
 	return &typesv1.LabelPair{Name: sourceKey, Value: LabelsKey(LabelPairs(source))}
 }

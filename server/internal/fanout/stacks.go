@@ -20,22 +20,22 @@ import (
 	"github.com/granarydb/granary/profile"
 )
 
-// Stacks of several nodes are not merged here. Each node is asked for all of its stacks as pprof, which is
-// inserted into a store in memory, and a server of that store answers. So a flame graph that is
-// pruned is that of all profiles, and not a sum of pruned ones.
+// Stacks of several nodes are not merged here. Each node returns all its stacks as pprof. They are
+// inserted into a store in memory, and a server of that store answers. So a pruned flame graph is pruned
+// from all profiles, and is not a sum of pruned graphs.
 
-// Side is a question for stacks, of which a difference has two.
+// Side is a query for stacks. A difference has two.
 type Side struct {
 	question Question
 	isNamed  bool       // the type has a name, so kinds are added up
-	kinds    kindsOf    // of the nodes so far
-	empty    []byte     // a profile of the type, for an answer of SourcesPath
-	bySource bool       // the answer is of SourcesPath
-	gauges   *gaugeNode // of a question for all types; otherwise nil
-	sources  Question   // for it
+	kinds    kindsOf    // kinds on the nodes so far
+	empty    []byte     // a profile with the type, for an answer at SourcesPath
+	bySource bool       // the answer comes from SourcesPath
+	gauges   *gaugeNode // for a query for all types; otherwise nil
+	sources  Question   // query for gauges
 }
 
-// newSide returns a question about a type, the zero value for all, and its sources.
+// newSide returns a query about a type, or about all types if t is zero, and its sources.
 func newSide(q Question, isNamed bool, t profile.Type, selector string, start, end int64) Side {
 	side := Side{question: q, isNamed: isNamed, kinds: kindsOf{}}
 	if t.IsGauge() {
@@ -47,28 +47,29 @@ func newSide(q Question, isNamed bool, t profile.Type, selector string, start, e
 	return side
 }
 
-// emptyProfile returns a profile of a type without samples.
+// emptyProfile returns a profile with a type and without samples.
 func emptyProfile(t profile.Type) []byte {
 	p := &pprof.Profile{
 		SampleType: []*pprof.ValueType{{Type: t.Sample, Unit: t.SampleUnit}},
 		PeriodType: &pprof.ValueType{Type: t.Period, Unit: t.PeriodUnit},
 	}
 	var data bytes.Buffer
-	_ = p.WriteUncompressed(&data) // a Buffer has no errors
+	_ = p.WriteUncompressed(&data) // a Buffer returns no errors
 	return data.Bytes()
 }
 
-// Labels of the profiles of nodes in the store in memory.
+// Labels of the nodes' profiles in the store in memory.
 const (
 	sideLabel   = "side"
 	nodeLabel   = "node"
 	sourceLabel = "source"
 )
 
-// AnyName is the name of the profiles in the store in memory that have one. All of a side have the same.
+// AnyName is the name of the profiles in the store in memory that have a name. All profiles of a side
+// have the same.
 const AnyName = "any"
 
-// StacksOf returns the question for all stacks of a request, whose type is t. isNamed says that it has a
+// StacksOf returns the query for all stacks of a request with type t. isNamed reports that the type has a
 // name.
 func StacksOf(m *querierv1.SelectMergeStacktracesRequest, t profile.Type, isNamed bool) Side {
 	path := querierv1connect.QuerierServiceSelectMergeStacktracesProcedure
@@ -84,15 +85,15 @@ func StacksOf(m *querierv1.SelectMergeStacktracesRequest, t profile.Type, isName
 	}, isNamed, t, m.GetLabelSelector(), m.GetStart(), m.GetEnd())
 }
 
-// ProfileOf returns the question of GET /pprof for profiles of a type, which the nodes know by a name, or of all.
-// isNamed says that the name is an id with the name of the type. from and to are Unix nanoseconds,
-// from <= time < to; 0 is no bound.
+// ProfileOf returns the query of GET /pprof for profiles with a type, which the nodes know by name, or
+// for all. isNamed reports that name is an id with the type's name. from and to are Unix nanoseconds,
+// from <= time < to; 0 means no bound.
 func ProfileOf(t Typed, name string, isNamed bool, selector string, from, to int64) Side {
 	ask := url.Values{"selector": {selector}}
 	if name != "" {
 		ask.Set("type", name)
 	}
-	for name, nanos := range map[string]int64{"from": from, "to": to} { // of one clock
+	for name, nanos := range map[string]int64{"from": from, "to": to} { // by one clock
 		if nanos != 0 {
 			ask.Set(name, time.Unix(0, nanos).UTC().Format(time.RFC3339Nano))
 		}
@@ -105,14 +106,14 @@ func ProfileOf(t Typed, name string, isNamed bool, selector string, from, to int
 	return newSide(q, false, t.Type, selector, from/milli, (to+milli-1)/milli)
 }
 
-// SideSelector returns the selector of the profiles of a side, by its number.
+// SideSelector returns the selector of a side's profiles, by its number.
 func SideSelector(number int) string { return fmt.Sprintf("{%s=\"%d\"}", sideLabel, number) }
 
-// Stacks asks for the stacks of some sides, and calls f with all of them, which are in memory until f returns.
-// With a type, only the nodes that have it are asked, and kinds are those of the type. Questions about gauges
-// have the times as Query.Times.
+// Stacks asks for the stacks of sides, and calls f with all of them in a store in memory, which lives
+// until f returns. With a type, only the nodes that have it are asked, and kinds are the type's kinds.
+// Queries about gauges have the times as Query.Times.
 func (s *Set) Stacks(ctx context.Context, sides []Side, t Typed, f func(*profile.DB, *profile.Times) error) (err error) {
-	// Without time buckets no profile is evicted for another: what does not fit is an error.
+	// Without time buckets no profile is evicted for another. Too many profiles are an error.
 	store, err := columnstore.Open(columnstore.Options{MemoryBudget: max(s.opts.Memory, 1<<20), Manual: true})
 	if err != nil {
 		return err
@@ -120,7 +121,7 @@ func (s *Set) Stacks(ctx context.Context, sides []Side, t Typed, f func(*profile
 	defer func() { err = errors.Join(err, store.Close()) }()
 	limits := s.opts.Profile
 	limits.Bytes = int(min(s.opts.Answer, 1<<31-1))
-	limits.Samples = max(limits.Samples, limits.Bytes/16) // merged stacks, of any number of profiles
+	limits.Samples = max(limits.Samples, limits.Bytes/16) // merged stacks come from any number of profiles
 	db, err := profile.Open(store, profile.Options{Bucket: -1, Limits: limits})
 	if err != nil {
 		return err
@@ -138,7 +139,7 @@ func (s *Set) Stacks(ctx context.Context, sides []Side, t Typed, f func(*profile
 	of := sourcesOf{numbers: map[string]string{}, pending: map[string]int64{}, times: profile.Times{Label: sourceLabel, Of: map[string]int64{}}}
 	err = s.gather(ctx, nodes, 0.25, questions, func(i int, replies []reply) error {
 		tx := store.Begin()
-		clear(of.pending) // of a node that failed
+		clear(of.pending) // times of a failed node
 		for k, side := range sides {
 			err := s.keep(ctx, db, tx, side, nodes[i], replies[0], strconv.Itoa(k), &of)
 			if replies = replies[1:]; err == nil && side.gauges != nil {
@@ -170,7 +171,7 @@ func (s *Set) Stacks(ctx context.Context, sides []Side, t Typed, f func(*profile
 	return f(db, &of.times)
 }
 
-// keep inserts a node's profile for a side, or one for each source.
+// keep inserts a node's profile for a side, or a profile for each source.
 func (s *Set) keep(ctx context.Context, db *profile.DB, tx *columnstore.Tx, side Side, n *node, r reply, number string, of *sourcesOf) error {
 	var profiles []sourceProfile
 	switch {
@@ -194,7 +195,7 @@ func (s *Set) keep(ctx context.Context, db *profile.DB, tx *columnstore.Tx, side
 		switch {
 		case p.times > 0:
 			if labels[sourceLabel] = of.add(number, p.labels, p.times); p.data == nil {
-				continue // it counts for the mean
+				continue // a source without samples still counts for the mean
 			}
 		case p.data == nil:
 			return n.away("an answer without a profile: is it a Granary?")
@@ -213,15 +214,15 @@ func (s *Set) keep(ctx context.Context, db *profile.DB, tx *columnstore.Tx, side
 	return nil
 }
 
-// pprofOf returns the profile of an encoded SelectMergeStacktracesResponse, or nil. It need not be decoded
-// to be inserted.
+// pprofOf returns the profile in an encoded SelectMergeStacktracesResponse, or nil. An insert need not
+// decode it first.
 func pprofOf(data []byte) []byte {
 	const fieldPprof, fieldProfile protowire.Number = 5, 1
 	return fieldOf(fieldOf(data, fieldPprof), fieldProfile)
 }
 
-// fieldOf returns the last value of a field of an encoded message, or nil if there is none, or the bytes are
-// no message.
+// fieldOf returns the last value of a field in an encoded message. It returns nil if there is none, or if
+// the bytes are malformed.
 func fieldOf(data []byte, number protowire.Number) (found []byte) {
 	for len(data) > 0 {
 		at, kind, n := protowire.ConsumeTag(data)
@@ -240,13 +241,13 @@ func fieldOf(data []byte, number protowire.Number) (found []byte) {
 	return found
 }
 
-// Typed is a type, and the nodes that have it. The zero value is no type, of all nodes.
+// Typed is a type, and the nodes that have it. The zero value means no type on all nodes.
 type Typed struct {
 	Type  profile.Type
 	nodes []*node
 }
 
-// types returns the type, if there is one.
+// types returns the type, if any.
 func (t Typed) types() []profile.Type {
 	if t.nodes == nil {
 		return nil
@@ -254,7 +255,8 @@ func (t Typed) types() []profile.Type {
 	return []profile.Type{t.Type}
 }
 
-// FindType returns the type that a name stands for on all nodes. Errors are as those of profile.DB.FindType.
+// FindType returns the type that name stands for on all nodes. Errors are as those of
+// profile.DB.FindType.
 func (s *Set) FindType(ctx context.Context, name string) (t Typed, err error) {
 	known := map[profile.Type][]*node{}
 	var all []profile.Type

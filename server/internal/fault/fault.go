@@ -1,5 +1,5 @@
-// Package fault has the errors of requests: what is wrong with one, and what that means to its client, as a status
-// of HTTP, a code of Connect and a name for metrics. The rooms of the server below it return them, and the server answers
+// Package fault has the errors of requests: the text, and its meaning to a client as an HTTP status, a
+// Connect code and a name for metrics. The packages below the server return them, and the server answers
 // with them.
 package fault
 
@@ -21,36 +21,36 @@ import (
 // ErrLimit reports a request beyond a limit of Limits. The text names the limit and its value.
 var ErrLimit = errors.New("limit")
 
-// ErrNode reports a node of a front: an address that is none, or a node that did not answer. The text
-// names the node.
+// ErrNode reports a node of a front: an invalid address, or a node that did not answer. The text names
+// the node.
 var ErrNode = errors.New("node")
 
 // ErrHistory reports a history that the store lacks.
 var ErrHistory = errors.New("there is no such history")
 
-// ErrRequest reports a request that cannot be understood. The text names its part.
+// ErrRequest reports an invalid request. The text names the invalid part.
 var ErrRequest = errors.New("invalid request")
 
 // LimitError is an ErrLimit with the status of its answer.
 type LimitError struct {
-	Status int // of HTTP
+	Status int // HTTP status
 	Text   string
 }
 
 func (e *LimitError) Error() string { return e.Text }
 func (e *LimitError) Unwrap() error { return ErrLimit }
 
-// TooLarge returns the error of a request that is larger than a limit.
+// TooLarge returns the error for a request that is larger than a limit.
 func TooLarge(format string, args ...any) error {
 	return &LimitError{http.StatusRequestEntityTooLarge, "limit: " + fmt.Sprintf(format, args...)}
 }
 
-// TooMany returns the error of a request that a later one can replace.
+// TooMany returns the error for a request that can be retried later.
 func TooMany(format string, args ...any) error {
 	return &LimitError{http.StatusTooManyRequests, "limit: " + fmt.Sprintf(format, args...)}
 }
 
-// TooCostly returns the error of a question whose answer is beyond a limit.
+// TooCostly returns the error for a query whose answer exceeds a limit.
 func TooCostly(format string, args ...any) error {
 	return &LimitError{http.StatusUnprocessableEntity, "limit: " + fmt.Sprintf(format, args...)}
 }
@@ -60,8 +60,8 @@ func Invalid(format string, args ...any) error {
 	return fmt.Errorf("%w: %w", ErrRequest, fmt.Errorf(format, args...))
 }
 
-// Text returns the text of an error for answers and logs, in one line of at most 1,000 bytes: errors can
-// repeat parts of a request.
+// Text returns an error's text for answers and logs. It is one line of at most 1,000 bytes, because
+// errors can repeat parts of a request.
 func Text(err error) string {
 	const most, end = 1000, "..."
 	text := strings.ToValidUTF8(strings.ReplaceAll(err.Error(), "\n", " "), "\ufffd")
@@ -71,44 +71,44 @@ func Text(err error) string {
 	return text
 }
 
-// formatError is an ErrRequest in a format that is not taken.
+// formatError is an ErrRequest for an unsupported format.
 type formatError struct{ text string }
 
 func (e *formatError) Error() string { return e.text }
 func (e *formatError) Unwrap() error { return ErrRequest }
 
-// Unsupported returns the error of a request in a format that is not taken.
+// Unsupported returns the error for a request in an unsupported format.
 func Unsupported(format string, args ...any) error {
 	return &formatError{"invalid request: " + fmt.Sprintf(format, args...)}
 }
 
-// goneError is an ErrRequest for what is here no more.
+// goneError is an ErrRequest for data that was dropped.
 type goneError struct{ text string }
 
 func (e *goneError) Error() string { return e.text }
 func (e *goneError) Unwrap() error { return ErrRequest }
 
-// Gone returns an error for what is here no more: a commit, or units.
+// Gone returns an error for data that was dropped: a commit, or units.
 func Gone(format string, args ...any) error { return &goneError{fmt.Sprintf(format, args...)} }
 
-// originError is an ErrRequest of a page of another site.
+// originError is an ErrRequest from a page of another site.
 type originError struct{ text string }
 
 func (e *originError) Error() string { return e.text }
 func (e *originError) Unwrap() error { return ErrRequest }
 
-// Origin returns the error of a request that a browser sends for a page of another site.
+// Origin returns the error for a request that a browser sends for a page of another site.
 func Origin(format string, args ...any) error { return &originError{fmt.Sprintf(format, args...)} }
 
 // Unread returns an error about older profiles that are not in memory.
 func Unread(format string, args ...any) error { return &unreadError{fmt.Sprintf(format, args...)} }
 
-// Refused returns an error for a question, or a part of one, that has no answer here.
+// Refused returns an error for a query, or a part of it, that has no answer here.
 func Refused(format string, args ...any) error {
 	return connect.NewError(connect.CodeUnimplemented, fmt.Errorf(format, args...))
 }
 
-// At names the place of an error in a request.
+// At adds the place in a request to an error.
 func At(where string, err error) error {
 	if where == "" {
 		return err
@@ -116,7 +116,7 @@ func At(where string, err error) error {
 	return fmt.Errorf("%s: %w", where, err)
 }
 
-// In names the part of a question that an error is of. An error of Connect keeps its code.
+// In adds the part of a query to an error. An error of Connect keeps its code.
 func In(part string, err error) error {
 	if c, ok := errors.AsType[*connect.Error](err); ok {
 		return connect.NewError(c.Code(), fmt.Errorf("%s: %s", part, c.Message()))
@@ -124,7 +124,7 @@ func In(part string, err error) error {
 	return fmt.Errorf("%s: %w", part, err)
 }
 
-// Quoted returns a text of a request for an error. Its end is left out if it is long.
+// Quoted returns a quoted text of a request for an error. It truncates a long text.
 func Quoted(text string) string {
 	if len(text) > 100 {
 		return strconv.QuoteToASCII(text[:100]) + "..."
@@ -138,8 +138,8 @@ type unreadError struct{ text string }
 func (e *unreadError) Error() string { return e.text }
 func (e *unreadError) Unwrap() error { return ErrRequest }
 
-// Cause is what an error means to a client: the status of the answer, the code of Connect, and
-// the name under which metrics count it.
+// Cause is the meaning of an error to a client: the answer's status, the Connect code, and the name for
+// metrics.
 type Cause struct {
 	Status int
 	Code   connect.Code

@@ -12,19 +12,20 @@ import (
 	"github.com/granarydb/granary/profile"
 )
 
-// urlOf returns the URL of the server as the client of a request knows it, without a slash at the end.
+// urlOf returns the server's URL as the client of a request knows it, without a trailing slash.
 func urlOf(r *http.Request) string {
 	scheme, below := "http", ""
 	if r.TLS != nil {
 		scheme = "https"
 	}
-	if asked, err := url.ParseRequestURI(r.RequestURI); err == nil { // with the path that the server is mounted at
+	if asked, err := url.ParseRequestURI(r.RequestURI); err == nil { // includes the path where the server is mounted
 		below, _ = strings.CutSuffix(asked.EscapedPath(), r.URL.EscapedPath())
 	}
 	return scheme + "://" + r.Host + below
 }
 
-// CommandAnswer is the answer of GET /api/v1/command: the same question for a terminal, which costs no more than its times.
+// CommandAnswer is the answer of GET /api/v1/command: the same query for a terminal. It costs only the
+// resolution of its times.
 type CommandAnswer struct {
 	Head
 	Command string `json:"command"`
@@ -42,9 +43,10 @@ func commandOf(ctx context.Context, q *pageQuestion) (pageAnswer, error) {
 	return &CommandAnswer{Command: q.command(&p)}, nil
 }
 
-// command returns a line for a shell that asks the question of top, of diff with two sides, and with a function of peek.
-// Its times are fixed. It is empty if there is none: for the sum of a gauge, as GET /pprof answers with means, for
-// samples that are chosen by state, and for text that terminals do not print as it is.
+// command returns a shell line with the same query: for top, for diff with two sides, and for peek with a
+// function. Its times are fixed. It is empty if no command is equal: for the sum of a gauge, because GET
+// /pprof answers with means, for samples chosen by state, and for text that terminals do not print
+// unchanged.
 func (q *pageQuestion) command(p *pageSides) string {
 	if q.of.Has("h") || p.queries[0].SumGauges && p.typ.IsGauge() {
 		return ""
@@ -94,10 +96,10 @@ func parametersOf(typ, selector string, query *profile.Query) string {
 	return of.Encode()
 }
 
-// plainWord matches words that a shell takes as they are.
+// plainWord matches words that a shell takes unchanged.
 var plainWord = regexp.MustCompile(`^[a-zA-Z0-9_./:@%+-][a-zA-Z0-9_./:@%+=-]*$`)
 
-// shellWord returns a word as a POSIX shell reads it.
+// shellWord quotes a word for a POSIX shell.
 func shellWord(word string) string {
 	if plainWord.MatchString(word) {
 		return word

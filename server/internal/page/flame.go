@@ -8,18 +8,19 @@ import (
 	"github.com/granarydb/granary/server/internal/fault"
 )
 
-// FlameAnswer is the answer of GET /api/v1/flame: a tree, or of a function its callers and its callees.
+// FlameAnswer is the answer of GET /api/v1/flame: a tree, or the callers and callees of a function.
 type FlameAnswer struct {
 	Head
 	Type
 	Tree    *FlameColumns `json:"tree,omitempty"`
 	Callers *FlameColumns `json:"callers,omitempty"`
 	Callees *FlameColumns `json:"callees,omitempty"`
-	// Shares are what the groups of the nodes are, with shares: the samples of all states with the path of a node.
+	// Shares describes the groups of the nodes, if shares are asked for: the samples of all states with a
+	// node's path.
 	Shares []ShareGroup `json:"shares,omitempty"`
 }
 
-// FlameColumns are the nodes of a tree.
+// FlameColumns are a tree's nodes.
 type FlameColumns struct{ tree.NodeColumns }
 
 // flameOf answers GET /api/v1/flame.

@@ -18,17 +18,17 @@ type HistoriesAnswer struct {
 type HistoryInfo struct {
 	Name       string `json:"name"`
 	Attributes int    `json:"attributes"`
-	// First is the first instant at which one of the attributes has a value, and End the instant behind the last; of a
-	// history without instants there are none, and without a value there is no First.
+	// First is the first instant at which an attribute has a value, and End the instant after the last.
+	// Both are empty for a history without instants, and First also for a history without values.
 	First string `json:"first,omitempty"`
 	End   string `json:"end,omitempty"`
-	// Floor is the first instant: states before it were dropped or evicted, or never there.
+	// Floor is the first instant. Earlier states were dropped or evicted, or never existed.
 	Floor  string `json:"floor"`
 	Bytes  int64  `json:"bytes"`
 	Closed bool   `json:"closed"`
 }
 
-// mostLooked bounds the attributes that are looked at for HistoryInfo.First.
+// mostLooked bounds the attributes that are read for HistoryInfo.First.
 const mostLooked = 1 << 16
 
 // historiesOf answers GET /api/v1/histories.
@@ -58,7 +58,8 @@ func historiesOf(ctx context.Context, q *pageQuestion) (pageAnswer, error) {
 	return out, nil
 }
 
-// firstValue returns the first instant at which one of the first attributes has a value, or the greatest of all.
+// firstValue returns the first instant at which one of the first attributes has a value, or the greatest
+// int64.
 func firstValue(ctx context.Context, v *history.View) (int64, error) {
 	first := int64(math.MaxInt64)
 	for a := range min(v.Len(), mostLooked) {
@@ -80,7 +81,7 @@ func firstValue(ctx context.Context, v *history.View) (int64, error) {
 type TreeAnswer struct {
 	Head
 	Path string `json:"path"`
-	// All is the number of children, and Children are some of them, in the order of their creation.
+	// All is the number of children. Children are some of them, in the order of their creation.
 	All      int         `json:"all"`
 	Offset   int         `json:"offset"`
 	Children []TreeChild `json:"children"`
@@ -89,12 +90,12 @@ type TreeAnswer struct {
 // TreeChild is an attribute.
 type TreeChild struct {
 	Name      string `json:"name"`
-	Attribute string `json:"attribute"` // its path
-	Parent    bool   `json:"parent"`    // it has children
-	Kind      string `json:"kind"`      // of its values; null if it never had one
+	Attribute string `json:"attribute"` // path
+	Parent    bool   `json:"parent"`    // whether it has children
+	Kind      string `json:"kind"`      // kind of its values; null if it never had a value
 }
 
-// mostChildren is the number of children that are counted.
+// mostChildren bounds the children that are counted.
 const mostChildren = 1 << 20
 
 // childrenOf answers GET /api/v1/histories/NAME/tree.
@@ -130,7 +131,7 @@ func childrenOf(ctx context.Context, q *pageQuestion) (pageAnswer, error) {
 }
 
 func newTreeChild(v *history.View, a history.Attribute) TreeChild {
-	name, _ := v.Name(a) // it is of the view
+	name, _ := v.Name(a) // the attribute belongs to the view
 	child := TreeChild{Name: name, Attribute: pathText(v.Names, a), Kind: history.KindNull.String()}
 	for range v.Children(a) {
 		child.Parent = true
@@ -142,7 +143,7 @@ func newTreeChild(v *history.View, a history.Attribute) TreeChild {
 	return child
 }
 
-// rows returns the parameters rows and offset.
+// rows returns the parameters rows and offset. otherwise is the default of rows.
 func (q *pageQuestion) rows(otherwise int) (rows, offset int, err error) {
 	if rows, err = q.number("rows", otherwise, q.page.Read.MaxNodes); err == nil {
 		offset, err = q.number("offset", 0, math.MaxInt32)
@@ -154,7 +155,7 @@ func (q *pageQuestion) rows(otherwise int) (rows, offset int, err error) {
 type AtAnswer struct {
 	Head
 	At string `json:"at"`
-	// All is the number of attributes of p, and Attributes are some of them, in the order of their creation.
+	// All is the number of attributes of p. Attributes are some of them, in the order of their creation.
 	All        int         `json:"all"`
 	Offset     int         `json:"offset"`
 	Attributes []stateSpan `json:"attributes"`
@@ -165,8 +166,8 @@ type stateSpan struct {
 	Attribute string `json:"attribute,omitempty"`
 	StateText
 	Start string `json:"start"`
-	End   string `json:"end"` // the instant behind it
-	// Open says that it goes on, as far as the snapshot has it.
+	End   string `json:"end"` // instant after it
+	// Open reports that the state had not ended in the snapshot.
 	Open bool `json:"open"`
 }
 
@@ -224,7 +225,8 @@ func atOf(ctx context.Context, q *pageQuestion) (pageAnswer, error) {
 type RangeAnswer struct {
 	Head
 	Attribute string `json:"attribute"`
-	// Intervals are the first of the range, whole. More says that others follow: from the End of the last of them.
+	// Intervals are the first intervals of the range, unclipped. More reports that others follow, from
+	// the End of the last.
 	Intervals []stateSpan `json:"intervals"`
 	More      bool        `json:"more"`
 }
@@ -268,7 +270,7 @@ func rangeOf(ctx context.Context, q *pageQuestion) (pageAnswer, error) {
 	return out, nil
 }
 
-// historyQuestions are the questions about one history, with the names of their parameters.
+// historyQuestions are the queries about one history, with the names of their parameters.
 var historyQuestions = map[string]struct {
 	answer func(context.Context, *pageQuestion) (pageAnswer, error)
 	names  []string

@@ -16,13 +16,14 @@ import (
 	"github.com/granarydb/granary/trace"
 )
 
-// pageHistory is a history in the snapshot of a question.
+// pageHistory is a history in the snapshot of a query.
 type pageHistory struct {
 	*history.View
 	handle *columnstore.History
 }
 
-// history returns the history of a name. One that was created after the snapshot has no instant and no attribute.
+// history returns the history called name. A history that was created after the snapshot has no instants
+// and no attributes.
 func (q *pageQuestion) history(name string) (*pageHistory, error) {
 	h := q.at.DB.Store().History(name)
 	if h == nil {
@@ -35,13 +36,13 @@ func (q *pageQuestion) history(name string) (*pageHistory, error) {
 	return &pageHistory{view, h}, nil
 }
 
-// span is a range of instants of a history, both ends included.
+// span is a range of instants of a history, both inclusive.
 type span struct{ from, to int64 }
 
-// length returns the number of instants, 0 for 2^64.
+// length returns the number of instants, or 0 for 2^64.
 func (s span) length() uint64 { return uint64(s.to) - uint64(s.from) + 1 }
 
-// of returns the part of a range that a history has; ok is false if there is none.
+// of returns the part of a range that a history has. ok is false if there is none.
 func (s span) of(v *history.View) (part span, ok bool) {
 	if !v.Instants() || s.to < v.Start() || s.from > v.End() {
 		return span{}, false
@@ -49,8 +50,8 @@ func (s span) of(v *history.View) (part span, ok bool) {
 	return span{max(s.from, v.Start()), min(s.to, v.End())}, true
 }
 
-// span returns the range of the parameters from and to, of which the latter is not included. Without them it is that
-// of the history.
+// span returns the range of the parameters from and to. to is exclusive. Without them it is the history's
+// range.
 func (q *pageQuestion) span(ctx context.Context, v *history.View) (span, error) {
 	out := span{math.MinInt64, math.MaxInt64}
 	if v.Instants() {
@@ -76,7 +77,7 @@ func (q *pageQuestion) span(ctx context.Context, v *history.View) (span, error) 
 	return out, nil
 }
 
-// attribute returns the attribute of a parameter.
+// attribute returns the attribute named by a parameter.
 func (q *pageQuestion) attribute(name string, names history.Names) (history.Attribute, []string, error) {
 	text := q.of.Get(name)
 	path, err := trace.ParsePath(text, trace.PathSeparator)
@@ -90,7 +91,7 @@ func (q *pageQuestion) attribute(name string, names history.Names) (history.Attr
 	return a, path, nil
 }
 
-// path returns the pattern of the parameter p, such as Goroutines/{goid}.
+// path returns the pattern in the parameter p, such as Goroutines/{goid}.
 func (q *pageQuestion) path() (names []string, path attrpath.Path, err error) {
 	text := q.of.Get("p")
 	if text == "" {
@@ -108,7 +109,7 @@ func (q *pageQuestion) path() (names []string, path attrpath.Path, err error) {
 	return names, path, err
 }
 
-// fitting returns the attributes whose path is that of a pattern with some values of its labels.
+// fitting returns the attributes whose path matches a pattern with any values of its labels.
 func fitting(ctx context.Context, names history.Names, path attrpath.Path) ([]history.Attribute, error) {
 	found := []history.Attribute{history.Top}
 	for i := range path.Len() {
@@ -139,22 +140,22 @@ func fitting(ctx context.Context, names history.Names, path attrpath.Path) ([]hi
 func pathText(names history.Names, a history.Attribute) string {
 	text, err := names.AppendPath(nil, a)
 	if err != nil {
-		return "" // it is of a question of the same names
+		return "" // not reached: the attribute comes from the same names
 	}
 	return string(text)
 }
 
 // StateText is a value in an answer.
 type StateText struct {
-	// State is the value as the parameter state has it: no two values have one.
+	// State is the value in the form of the parameter state. Different values have different texts.
 	State string `json:"state"`
 	Kind  string `json:"kind"`
 }
 
-// NewStateText returns a value as answers have it.
+// NewStateText returns a value for an answer.
 func NewStateText(v history.Value) StateText { return StateText{StateName(v), v.Kind().String()} }
 
-// StateName returns a value as text. Texts of strings are as they are, unless they look like another value.
+// StateName returns a value as text. A string is unchanged, unless it looks like another value.
 func StateName(v history.Value) string {
 	text := v.String()
 	switch v.Kind() {
@@ -173,7 +174,7 @@ func StateName(v history.Value) string {
 	return text
 }
 
-// isPlain reports whether no value but a string has the text.
+// isPlain reports whether only a string has the text.
 func isPlain(text string) bool {
 	if text == "" || text == "null" || text == "true" || text == "false" || text[0] == '"' || strings.HasPrefix(text, `b"`) {
 		return false
@@ -182,7 +183,7 @@ func isPlain(text string) bool {
 	return err != nil && !errors.Is(err, strconv.ErrRange)
 }
 
-// stateTexts numbers the values of an answer.
+// stateTexts numbers an answer's values.
 type stateTexts struct {
 	list    []StateText
 	numbers map[history.Value]int
@@ -202,14 +203,14 @@ func (s *stateTexts) number(v history.Value) int {
 	return n
 }
 
-// activity is how much an attribute did in a range.
+// activity is an attribute's activity in a range.
 type activity struct {
 	attribute history.Attribute
 	intervals uint64
-	time      uint64 // with a value
+	time      uint64 // time with a value
 }
 
-// activities returns what attributes did in a range.
+// activities returns the activities of attributes in a range.
 func (q *pageQuestion) activities(ctx context.Context, p *summary.Pyramid, attributes []history.Attribute, in span) ([]activity, error) {
 	const chunk, size = 1024, 32
 	if int64(len(attributes)) > q.page.Read.QueryBytes/size {
@@ -238,5 +239,5 @@ func (q *pageQuestion) activities(ctx context.Context, p *summary.Pyramid, attri
 // instantText formats an instant of a history.
 func instantText(t int64) string { return timeText(time.Unix(0, t)) }
 
-// endText formats the instant behind one, as the end of a range.
+// endText formats the instant after t, as a range's end.
 func endText(t int64) string { return timeText(time.Unix(0, t).Add(1)) }

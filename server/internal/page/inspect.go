@@ -7,14 +7,16 @@ import (
 	"github.com/granarydb/granary/columnstore"
 )
 
-// InspectAnswer is the answer of GET /api/v1/inspect: the index of the table of profiles, and what a question costs.
+// InspectAnswer is the answer of GET /api/v1/inspect: the index of the table of profiles, and a query's
+// cost.
 type InspectAnswer struct {
 	Head
-	// All is what the store has now, of which the question touched some.
+	// All describes the store now. The query touched a part of it.
 	All inspectAll `json:"all"`
-	// Command asks the same question from a terminal. It is empty without a question, and if there is no such command.
+	// Command is the same query for a terminal. It is empty without a query, and if there is no such
+	// command.
 	Command string `json:"command,omitempty"`
-	// Granules are some of the index, from Offset on, in the order of their keys.
+	// Granules are entries of the index, from Offset on, in the order of their keys.
 	Offset   int              `json:"offset"`
 	Granules []InspectGranule `json:"granules"`
 }
@@ -26,18 +28,18 @@ type inspectAll struct {
 	Bytes    int64 `json:"bytes"` // of parts in memory
 }
 
-// InspectGranule is an entry of the index: the rows from one bound of the sorting key up to another.
+// InspectGranule is an entry of the index: the rows between two bounds of the sorting key.
 type InspectGranule struct {
-	From  []string      `json:"from"` // as columnstore.Bound has its values
+	From  []string      `json:"from"` // as in columnstore.Bound
 	To    []string      `json:"to"`
 	Rows  int           `json:"rows"`
 	Bytes int           `json:"bytes"`
 	Parts []inspectPart `json:"parts"`
 }
 
-// inspectPart are the rows of a part that are in a granule.
+// inspectPart describes a part's rows in a granule.
 type inspectPart struct {
-	Base   bool   `json:"base"` // of a compaction or a split; otherwise as it was inserted
+	Base   bool   `json:"base"` // made by a compaction or a split; otherwise as inserted
 	Commit uint64 `json:"commit"`
 	Rows   int    `json:"rows"`
 	Series int    `json:"series"`
@@ -46,10 +48,11 @@ type inspectPart struct {
 	Newest string `json:"newest"`
 }
 
-// maxInspected bounds the granules of an answer: each costs as much as its parts have columns and rows.
+// maxInspected bounds an answer's granules, because each costs as much as its parts have columns and
+// rows.
 const maxInspected = 1000
 
-// inspectOf answers GET /api/v1/inspect. Without the parameter t there is no question.
+// inspectOf answers GET /api/v1/inspect. Without the parameter t there is no query.
 func inspectOf(ctx context.Context, q *pageQuestion) (pageAnswer, error) {
 	most, err := q.number("rows", 50, min(maxInspected, q.page.Read.MaxNodes))
 	if err != nil {
@@ -84,7 +87,7 @@ func inspectOf(ctx context.Context, q *pageQuestion) (pageAnswer, error) {
 	return out, nil
 }
 
-// NewInspectGranule returns what an answer says about an entry of the index.
+// NewInspectGranule describes an entry of the index for an answer.
 func NewInspectGranule(g *columnstore.GranuleInfo) InspectGranule {
 	out := InspectGranule{From: g.Lower.Values, To: g.Upper.Values, Rows: g.Rows, Bytes: g.Bytes, Parts: []inspectPart{}}
 	for i := range g.Parts {

@@ -8,23 +8,26 @@ import (
 	"github.com/granarydb/granary/server/internal/fault"
 )
 
-// LinesAnswer is the answer of GET /api/v1/histories/NAME/lines: how long attributes were in each state, over time.
+// LinesAnswer is the answer of GET /api/v1/histories/NAME/lines: the time of attributes in each state,
+// over time.
 type LinesAnswer struct {
 	Head
-	// From, To, Floor and Pixels are those of pixels. A line has a point for each pixel.
+	// From, To, Floor and Pixels are as in PixelsAnswer. A line has a point for each pixel.
 	From   string `json:"from"`
 	To     string `json:"to"`
 	Floor  string `json:"floor"`
 	Pixels int    `json:"pixels"`
 	// Attributes is the number of attributes of p.
 	Attributes int `json:"attributes"`
-	// States are those of the lines. Those without a value have none.
+	// States are the states of the lines. Null has no line.
 	States []StateText `json:"states"`
-	// Counts are, by state and pixel, how many attributes were in the state, as a mean over the time of the pixel.
+	// Counts has by state and pixel the number of attributes in the state, as a mean over the pixel's
+	// time.
 	Counts [][]float64 `json:"counts"`
 }
 
-// stateLinesOf answers GET /api/v1/histories/NAME/lines. It costs as much as the pixels of all attributes of p.
+// stateLinesOf answers GET /api/v1/histories/NAME/lines. It costs as much as the pixels of all attributes
+// of p.
 func stateLinesOf(ctx context.Context, q *pageQuestion) (pageAnswer, error) {
 	h, err := q.history(q.name)
 	if err != nil {
@@ -92,7 +95,7 @@ type lineMaker struct {
 	shares *summary.Shares
 }
 
-// add adds the shares of one attribute.
+// add adds an attribute's shares.
 func (m *lineMaker) add() error {
 	s := m.shares
 	m.out.Pixels = s.Len()
@@ -115,7 +118,7 @@ func (m *lineMaker) add() error {
 			next = int(all[i+1].First)
 		}
 		counts := m.out.Counts[line]
-		if next <= int(x.First)+1 && x.Time != 0 { // it can share its pixel with others
+		if next <= int(x.First)+1 && x.Time != 0 { // it can share its pixel with other states
 			first, last := s.Of(int(x.First))
 			counts[x.First] += float64(x.Time) / float64(span{first, last}.length())
 			continue

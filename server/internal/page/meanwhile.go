@@ -13,10 +13,11 @@ import (
 	"github.com/granarydb/granary/profile/tree"
 )
 
-// MostSpans bounds the spans of a question for what ran meanwhile.
+// MostSpans bounds the spans in a meanwhile query.
 const MostSpans = 1000
 
-// MeanwhileAnswer is the answer of GET /api/v1/meanwhile: the samples of all others while an attribute was in a state.
+// MeanwhileAnswer is the answer of GET /api/v1/meanwhile: the samples of all other attributes while an
+// attribute was in a state.
 type MeanwhileAnswer struct {
 	Head
 	Type
@@ -25,14 +26,15 @@ type MeanwhileAnswer struct {
 	Tree    *FlameColumns `json:"tree"`
 }
 
-// meanwhileTime is when an attribute was in a state. Of more than 1,000 spans the longest are chosen.
+// meanwhileTime describes when an attribute was in a state. From more than 1,000 spans the longest are
+// chosen.
 type meanwhileTime struct {
-	All     int    `json:"all"`      // in the range
+	All     int    `json:"all"`      // number of spans in the range
 	AllTime uint64 `json:"all_time"` // nanoseconds
 	Chosen  int    `json:"chosen"`
 	Time    uint64 `json:"time"`
-	From    string `json:"from,omitempty"` // of the first that is chosen
-	To      string `json:"to,omitempty"`   // behind the last
+	From    string `json:"from,omitempty"` // start of the first chosen span
+	To      string `json:"to,omitempty"`   // instant after the last
 }
 
 // meanwhileOf answers GET /api/v1/meanwhile.
@@ -63,7 +65,7 @@ func meanwhileOf(ctx context.Context, q *pageQuestion) (pageAnswer, error) {
 	}
 	query.Where = columnstore.And(found.expr(), columnstore.Not(itself))
 	if n := len(found.spans); n > 0 {
-		query.From = max(1, found.spans[0].from) // the store skips what is not between the first and the last
+		query.From = max(1, found.spans[0].from) // the store skips rows before the first span and after the last
 		query.To = min(found.spans[n-1].to, math.MaxInt64-1) + 1
 	}
 	stacks, err := q.at.DB.Merge(ctx, q.at.Snap, typ, query)
@@ -88,12 +90,12 @@ func meanwhileOf(ctx context.Context, q *pageQuestion) (pageAnswer, error) {
 
 // spans are the spans in which an attribute is in a state, within a range.
 type spans struct {
-	spans []span // those that are chosen, in the order of time
+	spans []span // chosen spans, in the order of time
 	all   int
-	time  uint64 // of all
+	time  uint64 // total time of all spans
 }
 
-// spansOf returns the spans of an attribute in a state that hold at some instant of a query.
+// spansOf returns an attribute's spans in a state that overlap a query's time.
 func spansOf(ctx context.Context, h *pageHistory, a history.Attribute, query profile.Query, state string) (out spans, err error) {
 	asked := span{h.Start(), h.End()}
 	if query.From != 0 {
@@ -132,7 +134,7 @@ func (s *spans) add(x span) {
 	}
 }
 
-// keep keeps the longest spans, of equal ones the first.
+// keep keeps the longest spans, and among equal spans the first.
 func (s *spans) keep() {
 	slices.SortFunc(s.spans, func(x, y span) int {
 		return cmp.Or(cmp.Compare(y.length(), x.length()), cmp.Compare(x.from, y.from))
@@ -140,7 +142,7 @@ func (s *spans) keep() {
 	s.spans = s.spans[:min(MostSpans, len(s.spans))]
 }
 
-// expr returns the condition that the time of a row is in a span.
+// expr returns the condition that a row's time is in a span.
 func (s *spans) expr() columnstore.Expr {
 	all := s.spans
 	if len(all) == 0 {
@@ -153,7 +155,7 @@ func (s *spans) expr() columnstore.Expr {
 	})
 }
 
-// answer returns what an answer says about the spans.
+// answer describes the spans for an answer.
 func (s *spans) answer() meanwhileTime {
 	out := meanwhileTime{All: s.all, AllTime: s.time, Chosen: len(s.spans)}
 	for _, x := range s.spans {

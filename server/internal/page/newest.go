@@ -9,16 +9,16 @@ import (
 	"github.com/granarydb/granary/profile"
 )
 
-// newestProfiles are the profiles of a question from some time on: the times of all, and the last ones as they are.
+// newestProfiles has a query's profiles in a time range: the times of all, and the last profiles in full.
 type newestProfiles struct {
 	most   int
-	newest []profile.ProfileInfo // at most so many, by time
+	newest []profile.ProfileInfo // at most `most`, by time
 	times  []int64               // sorted
 }
 
-// collect adds the profiles of a query, which are before those that n has. If all together need more memory than a query may
-// take, it asks for halves of their time, the later one first. So a list of a long time costs up to twice as much for
-// each step, and memory for the profiles of one time and the times of all.
+// collect adds a query's profiles, which are before the profiles of n. If they need more memory than a
+// query may take, it splits their time in halves, the later half first. So each split costs up to twice
+// as much, and the memory is that for the profiles of one time and the times of all.
 func (n *newestProfiles) collect(ctx context.Context, q *pageQuestion, typ profile.Type, query profile.Query) error {
 	infos, err := q.at.DB.Profiles(ctx, q.at.Snap, typ, query)
 	if err == nil {
@@ -37,12 +37,12 @@ func (n *newestProfiles) collect(ctx context.Context, q *pageQuestion, typ profi
 		return failed
 	}
 	least, greatest := &bounds.Aggregates[0].Values, &bounds.Aggregates[1].Values
-	if len(least.Int64s) == 0 || least.Null(0) { // not even room for an answer without profiles
+	if len(least.Int64s) == 0 || least.Null(0) { // not even enough memory for an answer without profiles
 		return err
 	}
 	first, last := least.Int64s[0], greatest.Int64s[0]
 	middle := first + int64((uint64(last)-uint64(first)+1)/2)
-	if first == last || middle == 0 { // 0 is no bound
+	if first == last || middle == 0 { // 0 would mean no bound
 		return err
 	}
 	early, late := query, query
@@ -53,7 +53,7 @@ func (n *newestProfiles) collect(ctx context.Context, q *pageQuestion, typ profi
 	return n.collect(ctx, q, typ, early)
 }
 
-// add adds profiles before those that n has.
+// add adds profiles before the profiles of n.
 func (n *newestProfiles) add(infos []profile.ProfileInfo, maxBytes int64) error {
 	if bytes := 8 * int64(len(infos)+len(n.times)); maxBytes > 0 && bytes > maxBytes {
 		return fmt.Errorf("%w: %d bytes for the times of %d profiles, at most %d", columnstore.ErrQueryMemory, bytes, bytes/8, maxBytes)

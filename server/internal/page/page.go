@@ -1,4 +1,4 @@
-// Package page answers what a web page draws: GET /api/v1/..., as JSON.
+// Package page answers a web page's queries: GET /api/v1/..., as JSON.
 package page
 
 import (
@@ -21,18 +21,18 @@ import (
 	"github.com/granarydb/granary/server/internal/web"
 )
 
-// MaxURL bounds the bytes of the query of a URL.
+// MaxURL bounds the bytes of a URL's query.
 const MaxURL = 8 << 10
 
 // Head is a part of each answer to a page.
 type Head struct {
-	// Commit is that of the snapshot of the answer.
+	// Commit is the commit of the answer's snapshot.
 	Commit uint64 `json:"commit"`
-	// Touched is what the question read.
+	// Touched counts the data that the query read.
 	Touched Touched `json:"touched"`
 }
 
-// Touched are the counts of filter.Counts.
+// Touched has the counts of filter.Counts.
 type Touched struct {
 	Granules int64 `json:"granules"`
 	Parts    int64 `json:"parts"`
@@ -44,40 +44,41 @@ func newPageHead(commit uint64, t *filter.Counts) Head {
 	return Head{commit, Touched{t.Granules.Load(), t.Parts.Load(), t.Rows.Load(), t.Chosen.Load()}}
 }
 
-// head returns the part of an answer that all have.
+// head returns the common part of an answer.
 func (h *Head) head() *Head { return h }
 
-// pageAnswer is an answer to a page, which becomes JSON.
+// pageAnswer is an answer to a page. It becomes JSON.
 type pageAnswer interface{ head() *Head }
 
-// Options are what a page's questions are answered with. All are needed.
+// Options are the settings of a page's handlers. All are needed.
 type Options struct {
 	Source      source.Source
 	Gate        *source.Gate
 	Read        *question.Reader
-	ResultBytes int64 // an answer, encoded, at most
-	HasOlder    bool  // profiles that the source has no more can be read
+	ResultBytes int64 // greatest size of an encoded answer
+	HasOlder    bool  // profiles that the source dropped can be read
 }
 
-// page answers a page's questions.
+// page answers a page's queries.
 type page struct{ Options }
 
-// pageQuestion is a question of a page.
+// pageQuestion is a query of a page.
 type pageQuestion struct {
 	page *page
 	view source.View
-	at   *source.At // of a question that needs one store
-	of   url.Values // its parameters
-	base string     // the URL of the server
-	name string     // of the history in its path
+	at   *source.At // for a query that needs one store
+	of   url.Values // parameters
+	base string     // URL of the server
+	name string     // name of the history in the path
 
-	last *int64 // the time of the newest profile; nil if it was not needed
+	last *int64 // time of the newest profile; nil until it is needed
 }
 
-// answerFunc answers a question.
+// answerFunc answers a query.
 type answerFunc func(context.Context, *pageQuestion) (pageAnswer, error)
 
-// handler is a handler of questions with parameters of some names. need is what it needs one store for, "" for nothing.
+// handler returns a handler for queries with parameters called names. need says why a query needs a
+// single store; "" if it does not.
 func (p *page) handler(need source.Need, answer answerFunc, names ...string) http.Handler {
 	return web.Handler(func(w http.ResponseWriter, r *http.Request) error {
 		if need != "" {
@@ -120,7 +121,7 @@ func (p *page) handler(need source.Need, answer answerFunc, names ...string) htt
 	})
 }
 
-// answer answers a question, and says of what commit the answer is, and what it touched.
+// answer answers a query, and adds the commit and the answer's counts.
 func (q *pageQuestion) answer(ctx context.Context, need source.Need, answer answerFunc) (out pageAnswer, err error) {
 	if need != "" {
 		if q.at, err = q.view.Store(need); err != nil {
@@ -137,8 +138,8 @@ func (q *pageQuestion) answer(ctx context.Context, need source.Need, answer answ
 	return out, nil
 }
 
-// pageParameters parses the query of a URL. Names that are not among some are errors, so that a misspelt one does
-// not select everything.
+// pageParameters parses the query of a URL. A name outside names is an error, because a misspelt name
+// would otherwise select everything.
 func pageParameters(raw string, names []string) (url.Values, error) {
 	if len(raw) > MaxURL {
 		return nil, &fault.LimitError{Status: http.StatusRequestURITooLong, Text: "limit: " + strconv.Itoa(len(raw)) + " bytes of a URL, at most " + strconv.Itoa(MaxURL)}
@@ -158,7 +159,7 @@ func pageParameters(raw string, names []string) (url.Values, error) {
 	return of, nil
 }
 
-// commitOf takes the commit from the parameters, nil if they have none.
+// commitOf removes the commit from the parameters and returns it, or nil if they have none.
 func commitOf(of url.Values) (*uint64, error) {
 	text := of.Get("commit")
 	if of.Del("commit"); text == "" {
@@ -181,9 +182,9 @@ func isKnown(r *http.Request, tag string) bool {
 	return false
 }
 
-// sendJSON answers with JSON of a limited size, gzipped if the client takes that.
+// sendJSON answers with JSON of a limited size, gzipped if the client accepts that.
 func (p *page) sendJSON(w http.ResponseWriter, r *http.Request, answer any) error {
-	var whole bytes.Buffer // so that an answer beyond the limit is an error, and not cut
+	var whole bytes.Buffer // buffered, because an answer beyond the limit must be an error, and not truncated
 	if err := json.NewEncoder(web.NewLimitedWriter(&whole, p.ResultBytes)).Encode(answer); err != nil {
 		return err
 	}
@@ -195,16 +196,16 @@ func (p *page) sendJSON(w http.ResponseWriter, r *http.Request, answer any) erro
 	if len(data) > leastZipped && takesGzip(r) {
 		var zipped bytes.Buffer
 		z := web.Zip{Writer: gzip.NewWriter(&zipped)}
-		_, _ = z.Write(data) // a Buffer has no errors
+		_, _ = z.Write(data) // a Buffer returns no errors
 		_ = z.Close()
 		h.Set("Content-Encoding", "gzip")
 		data = zipped.Bytes()
 	}
-	_, _ = w.Write(data) // an error is that the client has gone
+	_, _ = w.Write(data) // an error means that the client has gone
 	return nil
 }
 
-// leastZipped is the size from which an answer is gzipped.
+// leastZipped is the size from which on an answer is gzipped.
 const leastZipped = 1 << 10
 
 func takesGzip(r *http.Request) bool {
@@ -217,7 +218,7 @@ func takesGzip(r *http.Request) bool {
 	return false
 }
 
-// number returns a parameter that is a number from 0 to most, or the default if it is not given.
+// number returns a parameter that is a number from 0 to most, or the default otherwise if it is missing.
 func (q *pageQuestion) number(name string, otherwise, most int) (int, error) {
 	text := q.of.Get(name)
 	if text == "" {
@@ -233,7 +234,7 @@ func (q *pageQuestion) number(name string, otherwise, most int) (int, error) {
 	return int(n), nil
 }
 
-// flag returns a parameter that is 1 or 0.
+// flag returns whether a parameter is 1. It must be 1 or 0.
 func (q *pageQuestion) flag(name string) (bool, error) {
 	switch text := q.of.Get(name); text {
 	case "", "0":
@@ -245,18 +246,19 @@ func (q *pageQuestion) flag(name string) (bool, error) {
 	}
 }
 
-// Type is what an answer says about the type of its values.
+// Type describes the type of an answer's values.
 type Type struct {
 	SampleType string `json:"sample_type"`
 	Unit       string `json:"unit"`
-	// Mean says that values are means over the times of profiles, and not sums.
+	// Mean reports that values are means over the times of profiles, and not sums.
 	Mean bool `json:"mean"`
-	// Total is the sum of all values by side, of a difference before and after, and Magnitude that without signs.
+	// Total is the sum of all values by side, before and after in a difference. Magnitude is the sum of
+	// absolute values.
 	Total     []int64 `json:"total"`
 	Magnitude []int64 `json:"magnitude"`
 	// Found is the Total of the stacks with a function that matches s.
 	Found []int64 `json:"found,omitempty"`
-	// States is what was chosen by state, if that was.
+	// States describes the choice by state, if there is one.
 	States *chosenStates `json:"states,omitempty"`
 }
 

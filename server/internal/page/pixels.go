@@ -11,7 +11,7 @@ import (
 	"github.com/granarydb/granary/server/internal/fault"
 )
 
-// Bounds on a question for pixels.
+// Bounds on a pixels query.
 const (
 	mostPixels     = 4096
 	mostPixelRows  = 1000
@@ -19,38 +19,41 @@ const (
 	mostPixelCells = 1 << 20 // rows times pixels
 )
 
-// PixelsAnswer is the answer of GET /api/v1/histories/NAME/pixels: states as a picture has them.
+// PixelsAnswer is the answer of GET /api/v1/histories/NAME/pixels: states for a picture.
 type PixelsAnswer struct {
 	Head
-	// From and To are the part of the range that the history has, divided into so many pixels: pixel i begins at
-	// i/Pixels of it. They are empty if it has none. Floor is the first instant of the history.
+	// From and To are the part of the range that the history has, divided into Pixels pixels: pixel i
+	// begins at i/Pixels of it. They are empty if there is none. Floor is the first instant of the
+	// history.
 	From   string `json:"from"`
 	To     string `json:"to"`
 	Floor  string `json:"floor"`
 	Pixels int    `json:"pixels"`
-	// All is the number of attributes with a value in the range. Nulls are those without one, which have no row.
+	// All is the number of attributes with a value in the range. Nulls is the number of attributes
+	// without a value, which have no row.
 	All    int `json:"all"`
 	Nulls  int `json:"nulls"`
 	Offset int `json:"offset"`
-	// States are what numbers of rows stand for.
+	// States are the states that rows refer to by index.
 	States []StateText `json:"states"`
-	// Rows are those of the attributes that change most.
+	// Rows are the rows of the attributes that change most.
 	Rows []PixelRow `json:"rows"`
 }
 
-// PixelRow is an attribute. Its columns have an element for each run of pixels of one state, or with shares for
-// each state of a pixel.
+// PixelRow is an attribute. Its columns have an element for each run of pixels with one state, or with
+// shares for each state of a pixel.
 type PixelRow struct {
 	Attribute string `json:"attribute"`
-	Intervals uint64 `json:"intervals"` // in the range
-	// First is the first pixel of a run, which lasts until the next one.
+	Intervals uint64 `json:"intervals"` // number of intervals in the range
+	// First is the first pixel of a run, which lasts until the next run.
 	First []int32 `json:"first"`
 	State []int   `json:"state"`
-	// Share is the share of the state that each pixel of the run has most of, in percent.
+	// Share is the greatest share of the state in a pixel of the run, in percent.
 	Share []int32 `json:"share,omitempty"`
-	// Time is, with shares, the nanoseconds of a state in the pixels.
+	// Time is, with shares, a state's nanoseconds in the pixels.
 	Time []uint64 `json:"time,omitempty"`
-	// Sampled says that the states are those in the middle of pixels: there are too many to add up.
+	// Sampled reports that the states are those in the middle of pixels, because there are too many to
+	// add up.
 	Sampled bool `json:"sampled,omitempty"`
 }
 
@@ -104,7 +107,7 @@ func pixelsOf(ctx context.Context, q *pageQuestion) (pageAnswer, error) {
 	return out, m.make(ctx, all, rows)
 }
 
-// pixels returns how many of the pixels of a range a part of it has, at least 1.
+// pixels returns how many pixels of a range a part of it has, at least 1.
 func (s span) pixels(part span, pixels int) int {
 	of := float64(part.length()) / float64(s.length())
 	return min(max(1, int(math.Round(of*float64(pixels)))), pixels)
@@ -122,7 +125,7 @@ type pixelMaker struct {
 
 	shares *summary.Shares
 	sample *history.Intervals
-	cells  int // of all rows
+	cells  int // cells of all rows
 }
 
 // make makes the rows of the attributes that change most.
@@ -151,10 +154,10 @@ func (m *pixelMaker) make(ctx context.Context, attributes []history.Attribute, r
 
 // row makes the row of an attribute.
 func (m *pixelMaker) row(a activity) error {
-	const cell = 100 // bytes of a cell of the answer, and of its JSON
+	const cell = 100 // bytes of a cell in the answer, and in its JSON
 	row := PixelRow{Attribute: pathText(m.pyramid.View().Names, a.attribute), Intervals: a.intervals, First: []int32{}, State: []int{}}
 	var err error
-	if MostShares := m.q.page.Read.QueryBytes / 4 / 16; a.intervals > uint64(MostShares)/3 { // package summary: three for each
+	if MostShares := m.q.page.Read.QueryBytes / 4 / 16; a.intervals > uint64(MostShares)/3 { // package summary makes three for each interval
 		err = m.sampled(&row, a.attribute)
 	} else {
 		err = m.shared(&row, a.attribute)
@@ -169,7 +172,7 @@ func (m *pixelMaker) row(a activity) error {
 	return nil
 }
 
-// shared makes a row of the shares of states.
+// shared fills a row with shares of states.
 func (m *pixelMaker) shared(row *PixelRow, a history.Attribute) (err error) {
 	if m.shares, err = m.pyramid.SharesInto(m.shares, []history.Attribute{a}, m.in.from, m.in.to, m.pixels); err != nil {
 		return err
@@ -209,7 +212,7 @@ func (m *pixelMaker) shared(row *PixelRow, a history.Attribute) (err error) {
 	return nil
 }
 
-// add adds a run of pixels, which can go on with the last one.
+// add adds a run of pixels, which can extend the last run.
 func (r *PixelRow) add(first int32, state int, share int32) {
 	if n := len(r.First); n > 0 && r.State[n-1] == state && r.Share[n-1] == share {
 		return
@@ -217,7 +220,7 @@ func (r *PixelRow) add(first int32, state int, share int32) {
 	r.First, r.State, r.Share = append(r.First, first), append(r.State, state), append(r.Share, share)
 }
 
-// sampled makes a row of the states in the middle of pixels.
+// sampled fills a row with the states in the middle of pixels.
 func (m *pixelMaker) sampled(row *PixelRow, a history.Attribute) (err error) {
 	if m.sample, err = m.pyramid.View().PixelsInto(m.sample, []history.Attribute{a}, m.in.from, m.in.to, m.pixels); err != nil {
 		return err

@@ -14,17 +14,18 @@ type ProfilesAnswer struct {
 	Head
 	SampleType string `json:"sample_type"`
 	Unit       string `json:"unit"`
-	// All is the number of profiles that were chosen.
+	// All is the number of chosen profiles.
 	All int `json:"all"`
 	// Profiles are the newest of them, by time.
 	Profiles []ProfileDot `json:"profiles"`
-	// Counts are, with pixels, how many of all there are by pixel of the time between CountsFrom and CountsTo.
+	// Counts has, with pixels, the number of profiles by pixel in the time between CountsFrom and
+	// CountsTo.
 	Counts     []int  `json:"counts,omitempty"`
 	CountsFrom string `json:"counts_from,omitempty"`
 	CountsTo   string `json:"counts_to,omitempty"`
 }
 
-// ProfileDot is one profile. The parameters q, from and to choose it again by Selector, Time and Until.
+// ProfileDot is a profile. The parameters q, from and to choose it again by Selector, Time and Until.
 type ProfileDot struct {
 	Time     string            `json:"time"` // RFC 3339 with nanoseconds
 	Until    string            `json:"until"`
@@ -69,7 +70,7 @@ func profilesOf(ctx context.Context, q *pageQuestion) (pageAnswer, error) {
 	return out, nil
 }
 
-// count counts profiles by pixel, of their sorted times. A bound that is not given is that of the profiles.
+// count counts profiles by pixel from their sorted times. A missing bound is the first or last time.
 func (a *ProfilesAnswer) count(times []int64, from, to int64, pixels int) {
 	if from == 0 {
 		from = times[0]

@@ -13,23 +13,24 @@ import (
 	"github.com/granarydb/granary/server/internal/source"
 )
 
-// MaxPattern is the most bytes of a pattern, and maxPatternSteps the most steps when it is compiled: a name is tried against it in a time
-// that is their product.
+// MaxPattern bounds a pattern's bytes, and maxPatternSteps its compiled steps, because a match takes time
+// proportional to the product of the steps and a name's bytes.
 const MaxPattern, maxPatternSteps = 1000, 5000
 
-// pageSides is what a question of a page chooses: profiles of one type, and of a difference those before too.
+// pageSides is the choice of a page's query: profiles of one type, and in a difference also the profiles
+// before.
 type pageSides struct {
 	typ     profile.Type
-	queries []profile.Query // of the difference: before, after
+	queries []profile.Query // in a difference: before, after
 	norm    bool
-	search  *regexp.Regexp // nil: none
-	states  *pageStates    // what chooses by state; nil: nothing
+	search  *regexp.Regexp // nil: no search
+	states  *pageStates    // choice by state; nil: none
 
-	selectors []string     // of the queries, as they were asked
-	found     source.Typed // the type, and where profiles of it are
+	selectors []string     // selectors of the queries as the client wrote them
+	found     source.Typed // the type, and where its profiles are
 }
 
-// sides parses the parameters of a page's question for stacks.
+// sides parses a query's parameters for stacks.
 func (q *pageQuestion) sides(ctx context.Context) (p pageSides, err error) {
 	main, typ, err := q.side(ctx, "")
 	if err != nil {
@@ -63,7 +64,7 @@ func (q *pageQuestion) sides(ctx context.Context) (p pageSides, err error) {
 	return p, err
 }
 
-// findType returns the type of a name, and that of the first profiles of a query without one.
+// findType returns the type called name. Without a name it is the default type for a query.
 func (q *pageQuestion) findType(ctx context.Context, query profile.Query, name string) (t source.Typed, err error) {
 	if name == "" {
 		return q.view.DefaultType(ctx, query, "t")
@@ -74,8 +75,8 @@ func (q *pageQuestion) findType(ctx context.Context, query profile.Query, name s
 	return t, err
 }
 
-// side returns the query of a side, whose parameters have a prefix, and the type as FindType reads it. What the side
-// before lacks is that of the side after.
+// side returns a side's query, whose parameters have a prefix, and the type in the form of FindType. The
+// side before takes its missing parameters from the side after.
 func (q *pageQuestion) side(ctx context.Context, prefix string) (query profile.Query, typ string, err error) {
 	query.MaxBytes = q.page.Read.QueryBytes
 	name, text := prefix+"q", q.of.Get(prefix+"q")
@@ -106,7 +107,7 @@ func (q *pageQuestion) side(ctx context.Context, prefix string) (query profile.Q
 	return query, typ, q.times(ctx, prefix, &query)
 }
 
-// frames sets the conditions of a query on frames, which are those of the command's flags of the same names.
+// frames sets a query's conditions on frames, which match the command's flags of the same names.
 func (q *pageQuestion) frames(query *profile.Query) error {
 	for name, not := range map[string]bool{"focus": false, "ignore": true} {
 		pattern, err := q.pattern(name)
@@ -125,7 +126,7 @@ func (q *pageQuestion) frames(query *profile.Query) error {
 	return err
 }
 
-// pattern returns the regular expression of a parameter, nil for none.
+// pattern returns the regular expression in a parameter, or nil.
 func (q *pageQuestion) pattern(name string) (*regexp.Regexp, error) {
 	text := q.of.Get(name)
 	if text == "" {
@@ -152,7 +153,7 @@ func (q *pageQuestion) pattern(name string) (*regexp.Regexp, error) {
 	return pattern, nil
 }
 
-// times sets the bounds of a query.
+// times sets a query's bounds.
 func (q *pageQuestion) times(ctx context.Context, prefix string, query *profile.Query) (err error) {
 	if query.From, err = q.bound(ctx, prefix, "from"); err != nil {
 		return err
@@ -166,8 +167,8 @@ func (q *pageQuestion) times(ctx context.Context, prefix string, query *profile.
 	return nil
 }
 
-// bound parses a time in the grammar of package timetext. A duration with a sign, such as -1h or -7d, is before the newest
-// profile, as latest-1h is: questions of one commit have one answer.
+// bound parses a time in the grammar of package timetext. A duration with a sign, such as -1h or -7d, is
+// relative to the newest profile, like latest-1h, because queries at one commit must have one answer.
 func (q *pageQuestion) bound(ctx context.Context, prefix, name string) (int64, error) {
 	text := q.of.Get(prefix + name)
 	if text == "" {
@@ -188,7 +189,7 @@ func (q *pageQuestion) bound(ctx context.Context, prefix, name string) (int64, e
 	})
 }
 
-// stacks returns what a question of a page chooses, and the stacks of its sides.
+// stacks returns the choice of a page's query, and the stacks of its sides.
 func (q *pageQuestion) stacks(ctx context.Context) (p pageSides, all []*profile.Stacks, of Type, err error) {
 	if p, err = q.sides(ctx); err != nil {
 		return p, nil, of, err

@@ -8,7 +8,7 @@ import (
 	"github.com/granarydb/granary/server/internal/web"
 )
 
-// Routes returns the handlers of a page's questions.
+// Routes returns the handlers for a page's queries.
 func Routes(opts Options) (all []web.Route) {
 	p := &page{opts}
 	add := func(path string, h http.Handler) {

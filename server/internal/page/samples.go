@@ -11,7 +11,7 @@ import (
 	"github.com/granarydb/granary/server/internal/fault"
 )
 
-// samplesOf returns the condition that a sample is of an attribute, as states of samples are found (profile.States).
+// samplesOf returns the condition that a sample belongs to an attribute, in the sense of profile.States.
 func (q *pageQuestion) samplesOf(s *pageStates, names []string) (columnstore.Expr, error) {
 	values, ok := s.path.Values(names)
 	if !ok || len(values) == 0 {
@@ -28,8 +28,8 @@ func (q *pageQuestion) samplesOf(s *pageStates, names []string) (columnstore.Exp
 	return columnstore.And(all...), nil
 }
 
-// isLabel returns the condition that a label of the profile, or else of the sample, or else a number label of it, in
-// the order of its columns, has a value.
+// isLabel returns the condition that a label of the profile, or else of the sample, or else a number
+// label, in the order of its columns, has a value.
 func isLabel(columns []string, label, value string) columnstore.Expr {
 	var found, missing []columnstore.Expr
 	add := func(is, none columnstore.Expr) {
@@ -39,7 +39,7 @@ func isLabel(columns []string, label, value string) columnstore.Expr {
 	for _, column := range []string{profile.ColumnLabels + "." + label, rows.LabelColumn(profile.ColumnPprofLabels, label, 0)} {
 		add(columnstore.Equal(column, value), columnstore.Equal(column, ""))
 	}
-	if rows.IDType(label) != 0 { // the text of an id is in hexadecimal
+	if rows.IDType(label) != 0 { // the text of an id is hexadecimal
 		add(columnstore.Func(label, func(id any) bool { return id != nil && rows.IDText(id) == value }), columnstore.IsNull(label))
 	}
 	number, err := strconv.ParseInt(value, 10, 64)

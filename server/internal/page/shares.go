@@ -10,27 +10,29 @@ import (
 	"github.com/granarydb/granary/server/internal/fault"
 )
 
-// MostShares bounds the groups of an answer: what else there is goes into the last one.
+// MostShares bounds an answer's groups. The last group has everything else.
 const MostShares = 8
 
-// ShareGroup is a group of the nodes of a tree: a state, the samples without one for a reason, or the others.
+// ShareGroup is a group of a tree's nodes: a state, the samples without a state for a reason, or the
+// others.
 type ShareGroup struct {
 	// Status is known, the reason why the samples have no state, or "others".
 	Status string `json:"status"`
-	State  string `json:"state,omitempty"` // as StateText has it
+	State  string `json:"state,omitempty"` // as in StateText
 	Kind   string `json:"kind,omitempty"`
 	Total  int64  `json:"total"`
-	// Others is how many groups are in that of the others.
+	// Others is the number of groups in the group of the others.
 	Others int `json:"others,omitempty"`
 }
 
-// stateShares are the samples of all states, by group. The zero value has none.
+// stateShares has the samples of all states, by group. The zero value has none.
 type stateShares struct {
 	groups []ShareGroup
 	stacks [][]*profile.Stacks // by group
 }
 
-// shares returns the samples of all states that a question chooses but for its choice of one. Values are sums.
+// shares returns the samples of all states that a query chooses, ignoring its choice of a state. Values
+// are sums.
 func (q *pageQuestion) shares(ctx context.Context, p *pageSides) (out stateShares, err error) {
 	if len(p.queries) > 1 {
 		return out, fault.Invalid("parameter shares: a difference has none")

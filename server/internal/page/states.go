@@ -11,15 +11,15 @@ import (
 	"github.com/granarydb/granary/server/internal/source"
 )
 
-// pageStates are the states of samples that a question names, by the parameters h and p.
+// pageStates are the states of samples that a query names by the parameters h and p.
 type pageStates struct {
 	profile.States
 	of   *pageHistory
 	path attrpath.Path
-	// Of a choice, the state, or that samples have none for a reason.
+	// The chosen state, or the reason why samples have none.
 	state  string
 	status string
-	groups []profile.StateStacks // of the side that was merged last
+	groups []profile.StateStacks // groups of the side that was merged last
 }
 
 // states returns the states of samples.
@@ -35,8 +35,8 @@ func (q *pageQuestion) states() (*pageStates, error) {
 	return &pageStates{States: profile.States{History: h.handle, Path: names}, of: h, path: path}, nil
 }
 
-// chosen returns the states by which a question chooses samples, nil for none. It has a query choose those of an
-// attribute. Values of samples that are chosen so are sums.
+// chosen returns the states by which a query chooses samples, or nil. It makes the query choose samples
+// of an attribute. Values of samples that are chosen in this way are sums.
 func (q *pageQuestion) chosen(query *profile.Query) (*pageStates, error) {
 	isState, isStatus, isAttribute := q.of.Has("state"), q.of.Has("status"), q.of.Has("attribute")
 	withShares, err := q.flag("shares")
@@ -77,7 +77,7 @@ func (q *pageQuestion) chosen(query *profile.Query) (*pageStates, error) {
 	return s, nil
 }
 
-// ofAttribute returns the condition that samples are of the attribute of the parameter.
+// ofAttribute returns the condition that samples belong to the attribute in the parameter.
 func (q *pageQuestion) ofAttribute(s *pageStates) (columnstore.Expr, error) {
 	_, names, err := q.attribute("attribute", s.of.Names)
 	if err != nil {
@@ -94,23 +94,25 @@ func (s *pageStates) holds(g profile.StateStacks) bool {
 	return g.Status == profile.StateKnown && StateName(g.State) == s.state
 }
 
-// chosenStates is what an answer says about a choice by state.
+// chosenStates describes a choice by state in an answer.
 type chosenStates struct {
-	// All is the total of the samples of all states by side, and Without that of those without a state.
+	// All is the total of the samples of all states by side. Without is the total of samples without a
+	// state.
 	All     []int64      `json:"all"`
 	Without []int64      `json:"without"`
 	Lengths stateLengths `json:"lengths"`
 }
 
-// stateLengths compares profiles with states, in nanoseconds.
+// stateLengths compares the lengths of profiles and states, in nanoseconds.
 type stateLengths struct {
-	Profile int64 `json:"profile"` // the longest
-	State   int64 `json:"state"`   // the mean of a state of the attributes
-	// Coarse says that profiles are longer than states: the state at the time of a profile is one of several.
+	Profile int64 `json:"profile"` // longest profile
+	State   int64 `json:"state"`   // mean length of the attributes' states
+	// Coarse reports that profiles are longer than states: the state at a profile's time is then one of
+	// several.
 	Coarse bool `json:"coarse"`
 }
 
-// mergeState returns the stacks of a side that are chosen by state, and adds to what an answer says about it.
+// mergeState returns the stacks of a side that are chosen by state, and describes the choice in out.
 func (q *pageQuestion) mergeState(ctx context.Context, p *pageSides, side int, out *chosenStates) (*profile.Stacks, error) {
 	groups, err := q.at.DB.MergeByState(ctx, q.at.Snap, p.typ, p.queries[side], p.states.States)
 	if err != nil {
@@ -169,7 +171,7 @@ func (q *pageQuestion) lengths(ctx context.Context, t profile.Type, query profil
 	return out, nil
 }
 
-// longest returns the duration of the longest profile of a query.
+// longest returns the duration of a query's longest profile.
 func (q *pageQuestion) longest(ctx context.Context, t profile.Type, query profile.Query) (int64, error) {
 	groups, err := q.at.DB.Table().Aggregate(ctx, q.at.Snap, columnstore.AggregateOptions{
 		Aggregates: []columnstore.Aggregate{{Op: columnstore.Max, Column: profile.ColumnDuration}},
@@ -191,15 +193,16 @@ type StatesAnswer struct {
 	Lengths stateLengths `json:"lengths"`
 	// Attributes is the number of attributes of p.
 	Attributes int `json:"attributes"`
-	// Groups are the states, and then the samples without a state, by the reason. Their totals add up to Total.
+	// Groups are the states, and then the samples without a state, by reason. Their totals add up to
+	// Total.
 	Groups []stateGroup `json:"groups"`
 }
 
-// stateGroup is the samples of one state, or without one.
+// stateGroup is the samples with one state, or without.
 type stateGroup struct {
 	// Status is known, or the reason why the samples have no state.
 	Status    string `json:"status"`
-	State     string `json:"state,omitempty"` // as StateText has it
+	State     string `json:"state,omitempty"` // as in StateText
 	Kind      string `json:"kind,omitempty"`
 	Total     int64  `json:"total"`
 	Magnitude int64  `json:"magnitude"`
@@ -245,7 +248,7 @@ func statesOf(ctx context.Context, q *pageQuestion) (pageAnswer, error) {
 	return out, err
 }
 
-// sampled returns the query and the type of a question whose values are sums.
+// sampled returns the query and the type for values that are sums.
 func (q *pageQuestion) sampled(ctx context.Context) (profile.Query, profile.Type, error) {
 	query, name, err := q.side(ctx, "")
 	if err != nil {

@@ -10,18 +10,20 @@ import (
 	"github.com/granarydb/granary/server/internal/source"
 )
 
-// StoreAnswer is the answer of GET /api/v1/store: the store as it is now. Sizes are bytes, and budgets of 0 are none.
+// StoreAnswer is the answer of GET /api/v1/store: the store now. Sizes are bytes. A budget of 0 means no
+// limit.
 type StoreAnswer struct {
 	Head
 	Oldest string `json:"oldest,omitempty"` // start of the oldest rows
 	Newest string `json:"newest,omitempty"` // time of the newest profile
-	// Floor is the start of what the store takes: rows before were evicted or dropped. Without one none was.
+	// Floor is the start of the times that the store accepts. Earlier rows were evicted or dropped. It is
+	// empty if none were.
 	Floor string `json:"floor,omitempty"`
-	// Older says that profiles before the oldest rows can be read: those of /older/.
+	// Older reports that profiles before the oldest rows can be read under /older/.
 	Older bool `json:"older,omitempty"`
 
 	Rows     int64       `json:"rows"`
-	ColdRows int64       `json:"cold_rows"` // in files alone
+	ColdRows int64       `json:"cold_rows"` // only in files
 	Series   int         `json:"series"`
 	Stacks   int         `json:"stacks"`
 	Granules int         `json:"granules"`
@@ -33,14 +35,14 @@ type StoreAnswer struct {
 
 type storeMemory struct {
 	Budget    int64 `json:"budget"`
-	Bytes     int64 `json:"bytes"` // all that follow
+	Bytes     int64 `json:"bytes"` // sum of the following
 	Parts     int64 `json:"parts"`
 	Series    int64 `json:"series"`
 	Stacks    int64 `json:"stacks"`
 	Records   int64 `json:"records"`
 	Histories int64 `json:"histories"`
 	Cache     int64 `json:"cache"`
-	Pinned    int64 `json:"pinned"` // by snapshots alone
+	Pinned    int64 `json:"pinned"` // only by snapshots
 	Pending   int64 `json:"pending"`
 }
 
@@ -51,13 +53,13 @@ type storeDisk struct {
 	Failed bool  `json:"failed"` // files cannot be written
 }
 
-// storeGone is what the store has no more.
+// storeGone counts evicted and dropped data.
 type storeGone struct {
 	EvictedRows   int64 `json:"evicted_rows"`   // for the memory budget
 	EvictedStates int64 `json:"evicted_states"` // bytes of histories, for the memory budget
 	DroppedRows   int64 `json:"dropped_rows"`   // by retention and for the disk budget
-	DiskRows      int64 `json:"disk_rows"`      // of these, for the disk budget
-	Snapshots     int64 `json:"snapshots"`      // taken back for a budget
+	DiskRows      int64 `json:"disk_rows"`      // part of DroppedRows, for the disk budget
+	Snapshots     int64 `json:"snapshots"`      // expired for a budget
 }
 
 // storeState answers GET /api/v1/store.
@@ -105,7 +107,7 @@ func newStoreAnswer(s columnstore.Stats) *StoreAnswer {
 	}
 }
 
-// timeText returns a time in RFC 3339 with nanoseconds, "" for none.
+// timeText returns a time in RFC 3339 with nanoseconds, or "" for the zero time.
 func timeText(t time.Time) string {
 	if t.IsZero() {
 		return ""

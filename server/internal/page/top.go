@@ -13,14 +13,15 @@ import (
 type TopAnswer struct {
 	Head
 	Type
-	// All is the number of functions, and Matching that of those whose names match s, and which changed as asked for.
+	// All is the number of functions. Matching is the number of functions whose names match s and whose
+	// change was asked for.
 	All      int `json:"all"`
 	Matching int `json:"matching"`
-	// Functions are some of those that match.
+	// Functions are some of the matching functions.
 	Functions []TopFunction `json:"functions"`
 }
 
-// TopFunction is a function, and what it costs by side.
+// TopFunction is a function with its cost by side.
 type TopFunction struct {
 	Name   string  `json:"name"`
 	File   string  `json:"file,omitempty"`
@@ -76,7 +77,7 @@ func topOf(ctx context.Context, q *pageQuestion) (pageAnswer, error) {
 	return out, nil
 }
 
-// change returns which functions of a difference are asked for, nil for all of them.
+// change returns which functions of a difference are asked for, or nil for all.
 func (q *pageQuestion) change() (func(*tree.Cost) bool, error) {
 	has := func(c *tree.Cost, side int) bool { return c.Flat[side] != 0 || c.Cum[side] != 0 }
 	switch change := q.of.Get("change"); change {
@@ -93,7 +94,7 @@ func (q *pageQuestion) change() (func(*tree.Cost) bool, error) {
 	}
 }
 
-// order returns the order of functions, "" for that of flat.
+// order returns the order of functions, or "" for flat.
 func (q *pageQuestion) order() (string, error) {
 	order := q.of.Get("sort")
 	if !slices.Contains([]string{"", "flat", "cum", "name"}, order) {
@@ -114,7 +115,7 @@ func sortCosts(costs []tree.Cost, order string, sides int) {
 	}
 }
 
-// distance returns the size of a value, or of the change of two.
+// distance returns the absolute value of a value, or of the change between two.
 func distance(v [2]int64, sides int) uint64 {
 	d := v[0]
 	if sides > 1 {

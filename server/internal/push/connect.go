@@ -12,7 +12,7 @@ import (
 	"github.com/granarydb/granary/server/internal/web"
 )
 
-// push takes the profiles of a collector: push.v1.PusherService/Push.
+// push handles push.v1.PusherService/Push.
 func (s *Pusher) push(ctx context.Context, r *connect.Request[pushv1.PushRequest]) (*connect.Response[pushv1.PushResponse], error) {
 	p, err := newPush(r.Header())
 	if err == nil {

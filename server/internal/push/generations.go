@@ -19,14 +19,14 @@ func hashOf(texts ...string) hash {
 	return hash(h.Sum(nil)[:16])
 }
 
-// generations is a set of hashes that forgets those that were not added for a while: for one to
-// two times the age of a generation. It is not safe for concurrent use.
+// generations is a set of hashes that forgets hashes that were not added for one to two times a
+// generation's age. It is not safe for concurrent use.
 type generations struct {
 	recent, older map[hash]struct{}
 	turned        time.Time // when recent began
 }
 
-// turn begins a generation if the last one has the age, or the number of hashes.
+// turn begins a generation if the last has reached its age, or its number of hashes.
 func (g *generations) turn(now time.Time, age time.Duration, most int) {
 	past := now.Sub(g.turned)
 	if past >= 0 && past < age && len(g.recent) < most {

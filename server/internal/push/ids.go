@@ -6,15 +6,15 @@ import (
 	"time"
 )
 
-// IDAge is how long an id is remembered at least, and maxIDs the number of later ids after which
-// it may be forgotten before.
+// IDAge is the least time for which an id is remembered. maxIDs is the number of later ids after which it
+// may be forgotten earlier.
 const (
 	IDAge  = time.Hour
 	maxIDs = 1 << 19
 )
 
-// ids are the ids of pushes, so that a push with an id counts once. An id is claimed, and
-// released when the outcome of its push is known. It is safe for concurrent use.
+// ids are the ids of pushes, because a push with an id counts once. An id is claimed, and released when
+// the outcome of its push is known. It is safe for concurrent use.
 type ids struct {
 	now func() time.Time
 
@@ -27,9 +27,9 @@ func newIDs(now func() time.Time) *ids {
 	return &ids{now: now, pending: map[hash]chan struct{}{}}
 }
 
-// claim reports whether a push with the id has to be done. The caller releases the id then. If
-// another push with the id is in progress, claim waits for its outcome. Who claims several ids
-// claims them in one order, or two requests could wait for each other.
+// claim reports whether a push with the id has to be done. The caller then releases the id. If another
+// push with the id is in progress, claim waits for its outcome. A caller that claims several ids must
+// claim them in sorted order, because two requests could otherwise wait for each other.
 func (d *ids) claim(ctx context.Context, id hash) (bool, error) {
 	for {
 		other, claimed := d.tryClaim(id)
@@ -44,7 +44,7 @@ func (d *ids) claim(ctx context.Context, id hash) (bool, error) {
 	}
 }
 
-// tryClaim returns the end of another push with the id, if there is one in progress.
+// tryClaim returns the end of another push with the id, if one is in progress.
 func (d *ids) tryClaim(id hash) (other <-chan struct{}, claimed bool) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -59,8 +59,8 @@ func (d *ids) tryClaim(id hash) (other <-chan struct{}, claimed bool) {
 	return nil, true
 }
 
-// release ends a claim. If the push was committed, its id is remembered; otherwise another push can
-// claim it.
+// release ends a claim. If the push was committed, its id is remembered. Otherwise another push can claim
+// it.
 func (d *ids) release(id hash, committed bool) {
 	d.mu.Lock()
 	defer d.mu.Unlock()

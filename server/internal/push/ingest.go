@@ -24,7 +24,7 @@ const (
 	MaxConfigSize = 64 << 10 // bytes of the part sample_type_config
 )
 
-// ingest takes a profile of an SDK: POST /ingest.
+// ingest handles POST /ingest: a profile of an SDK.
 func (s *Pusher) ingest(w http.ResponseWriter, r *http.Request) {
 	p, err := newPush(r.Header)
 	if err == nil {
@@ -73,13 +73,12 @@ func (s *Pusher) readIngest(r *http.Request, p *push) error {
 	return err
 }
 
-// readParts reads a multipart body: the part profile, and the hint for kindOf that
-// sample_type_config has.
+// readParts reads a multipart body: the part profile, and the hint for kindOf from sample_type_config.
 func (s *Pusher) readParts(m *multipart.Reader) (data []byte, hint string, err error) {
 	seen := map[string]bool{}
 	for range maxParts {
 		part, err := m.NextPart()
-		if err == io.EOF { //nolint:errorlint // a wrapped EOF is a body that was cut
+		if err == io.EOF { //nolint:errorlint // a wrapped EOF means a truncated body
 			if !seen["profile"] {
 				return nil, "", fault.Invalid("body: it has no part profile")
 			}
@@ -110,8 +109,8 @@ func (s *Pusher) readParts(m *multipart.Reader) (data []byte, hint string, err e
 	return nil, "", fault.Invalid("body: more than %d parts", maxParts)
 }
 
-// readConfig reads the part sample_type_config. Its names of types tell mutex profiles from block
-// profiles; nothing else of it is used.
+// readConfig reads the part sample_type_config. Its type names tell mutex profiles from block profiles.
+// Everything else is ignored.
 func (s *Pusher) readConfig(part io.Reader) (hint string, err error) {
 	text, err := s.readAll(io.LimitReader(part, MaxConfigSize+1))
 	if err != nil {
@@ -136,18 +135,18 @@ func (s *Pusher) readConfig(part io.Reader) (hint string, err error) {
 	return "", nil
 }
 
-// AskedParameters are parameters of POST /pprof that are no labels: those of GET /pprof, which a push with the
-// wrong method would turn into labels.
+// AskedParameters are the parameters of GET /pprof. POST /pprof refuses them as labels, because a query
+// with the wrong method would otherwise become a push.
 var AskedParameters = []string{"type", "selector", "from", "until"}
 
-// Parameters of POST /pprof beside labels: the time of a profile without one, and the name of the
-// file that it comes from, which tells mutex and block profiles apart.
+// Parameters of POST /pprof besides labels: the time of a profile without a time, and the name of its
+// file, which tells mutex and block profiles apart.
 const (
 	timeParameter   = "time"
 	originParameter = "origin"
 )
 
-// pushPprof takes a profile in the body and its labels in the query: POST /pprof?job=api.
+// pushPprof handles POST /pprof?job=api: a profile in the body with its labels in the query.
 func (s *Pusher) pushPprof(w http.ResponseWriter, r *http.Request) {
 	p, err := newPush(r.Header)
 	if err == nil {
@@ -197,7 +196,7 @@ func (s *Pusher) readPprof(r *http.Request, p *push) error {
 	return err
 }
 
-// parseQuery parses the query of a request.
+// parseQuery parses a request's query.
 func parseQuery(r *http.Request) (url.Values, error) {
 	q, err := url.ParseQuery(r.URL.RawQuery)
 	if err != nil {
@@ -206,8 +205,8 @@ func parseQuery(r *http.Request) (url.Values, error) {
 	return q, nil
 }
 
-// parseTime parses a parameter with a time in Unix seconds or nanoseconds. Without it, the time
-// is zero.
+// parseTime parses a parameter with a time in Unix seconds or nanoseconds. The time is zero if the
+// parameter is missing.
 func parseTime(q url.Values, name string) (time.Time, error) {
 	text := q.Get(name)
 	if text == "" {
@@ -224,7 +223,7 @@ func parseTime(q url.Values, name string) (time.Time, error) {
 	return time.Time{}, fault.Invalid("parameter %s: want Unix seconds or nanoseconds, not %s", name, fault.Quoted(text))
 }
 
-// readAll reads a body, or a part of one.
+// readAll reads a body, or a part of it.
 func (s *Pusher) readAll(r io.Reader) ([]byte, error) {
 	data, err := io.ReadAll(r)
 	if err != nil {
@@ -233,14 +232,14 @@ func (s *Pusher) readAll(r io.Reader) ([]byte, error) {
 	return data, nil
 }
 
-// unread returns the error of a body that could not be read to its end.
+// unread returns the error for a body that could not be read to its end.
 func (s *Pusher) unread(err error) error {
 	var large *http.MaxBytesError
 	var limit *fault.LimitError
 	switch {
 	case errors.As(err, &large):
 		return fault.TooLarge("a body of more than %d bytes", large.Limit)
-	case errors.As(err, &limit): // its time, or the memory of pushes
+	case errors.As(err, &limit): // time limit, or memory of pushes
 		return limit
 	}
 	return fault.Invalid("body: %w", err)

@@ -29,33 +29,33 @@ const (
 // maxID bounds the bytes of a tenant and of an id. A UUID has 36.
 const maxID = 200
 
-// push is the profiles of one request.
+// push is a request's profiles.
 type push struct {
 	tenant   string
 	key      string // names the request; empty if it has no name
 	profiles []pushed
-	// isPartial leaves out profiles that are refused, instead of refusing all of them.
+	// isPartial omits refused profiles instead of refusing all.
 	isPartial bool
 }
 
-// pushed is one profile of a request, encoded or in memory.
+// pushed is a profile of a request, encoded or in memory.
 type pushed struct {
-	where  string // in the request, for errors
+	where  string // place in the request, for errors
 	labels map[string]string
 	id     string    // names the profile; empty if it has no name
 	hint   string    // for kindOf
-	time   time.Time // of a profile without one; zero means now
+	time   time.Time // for a profile without a time; zero means now
 	format.Decoded
-	size int // bytes as it was sent
+	size int // bytes on the wire
 }
 
-// outcome is what was inserted of a push.
+// outcome is a push's result.
 type outcome struct {
 	rows    int
-	refused []error // of the profiles of a partial push that were left out
+	refused []error // errors of the omitted profiles of a partial push
 }
 
-// newPush returns an empty push with the tenant and the key of a request.
+// newPush returns an empty push with the tenant and the key from a request's headers.
 func newPush(h http.Header) (*push, error) {
 	p := &push{tenant: h.Get(TenantHeader), key: h.Get(KeyHeader)}
 	for _, name := range []string{TenantHeader, KeyHeader} {
@@ -69,9 +69,9 @@ func newPush(h http.Header) (*push, error) {
 	return p, nil
 }
 
-// insert commits the profiles of a push in one transaction, without those whose id was pushed
-// before. An error means that nothing was inserted, with one exception: after disk.ErrNotDurable
-// all was, and the ids count as pushed.
+// insert commits a push's profiles in one transaction, except profiles whose id was pushed before. After
+// an error nothing was inserted, with one exception: after disk.ErrNotDurable everything was, and the ids
+// count as pushed.
 func (s *Pusher) insert(ctx context.Context, p *push) (outcome, error) {
 	if len(p.profiles) > s.Limits.Profiles {
 		return outcome{}, fault.TooLarge("%d profiles in a request, at most %d", len(p.profiles), s.Limits.Profiles)
@@ -110,10 +110,10 @@ type insertion struct {
 	tx    *columnstore.Tx
 	share *share
 
-	labels  []map[string]string // of each profile, or nil if it was refused
+	labels  []map[string]string // labels of each profile; nil for a refused profile
 	claimed []hash
-	done    map[hash]bool // ids that were pushed before, or by this push so far
-	series  []series      // that are new with this push
+	done    map[hash]bool // ids pushed before, or by this push so far
+	series  []series      // new with this push
 
 	outcome
 	inserted, duplicates, bytes int
@@ -139,7 +139,7 @@ func (in *insertion) check() error {
 	return nil
 }
 
-// refuse leaves a profile out for an error, or returns the error if it refuses the push.
+// refuse omits a profile because of err, or returns err if the whole push is refused.
 func (in *insertion) refuse(p *pushed, err error) error {
 	err = fault.At(p.where, err)
 	switch status := fault.CauseOf(err).Status; {
@@ -151,7 +151,7 @@ func (in *insertion) refuse(p *pushed, err error) error {
 	return nil
 }
 
-// claim claims the ids of the push. It reports false if the whole push was done before.
+// claim claims the push's ids. It returns false if the whole push was done before.
 func (in *insertion) claim(ctx context.Context) (bool, error) {
 	claim := func(id hash) (bool, error) {
 		mine, err := in.s.ids.claim(ctx, id)
@@ -185,7 +185,7 @@ func (in *insertion) claim(ctx context.Context) (bool, error) {
 	return true, nil
 }
 
-// release ends the claims. Ids of profiles that were left out can be pushed again.
+// release ends the claims. Ids of omitted profiles can be pushed again.
 func (in *insertion) release(committed bool) {
 	for _, id := range in.claimed {
 		in.s.ids.release(id, committed && in.done[id])
@@ -196,10 +196,10 @@ func (in *insertion) idOf(p *pushed) hash { return hashOf("profile", in.tenant, 
 
 // commit inserts the profiles and commits the transaction.
 func (in *insertion) commit(ctx context.Context) error {
-	in.tx = in.s.DB.Store().Begin() // a push that is refused, or was done before, needs none
+	in.tx = in.s.DB.Store().Begin() // begun here, because a refused or repeated push needs no transaction
 	ended := false
 	defer func() {
-		if !ended { // by an error, or a panic
+		if !ended { // after an error or a panic
 			in.tx.Abort()
 		}
 	}()
@@ -266,7 +266,7 @@ func (in *insertion) add(ctx context.Context, p *pushed, labels map[string]strin
 	return rows, err
 }
 
-// decode inserts what a profile decodes to. Pushes take pprof alone.
+// decode inserts the decoded profile. Pushes accept only pprof.
 func (in *insertion) decode(ctx context.Context, p format.Decoded, opts profile.InsertOptions) (rows int, err error) {
 	if p.Parsed != nil {
 		return p.InsertTx(ctx, in.s.DB, in.tx, opts)
@@ -283,7 +283,7 @@ func (in *insertion) decode(ctx context.Context, p format.Decoded, opts profile.
 	return rows, nil
 }
 
-// flatBytes is what the samples of a profile in memory take once more to be inserted.
+// flatBytes returns the additional bytes that a profile's samples in memory take while it is inserted.
 func flatBytes(p *pprof.Profile) (bytes int64) {
 	if p != nil {
 		for _, s := range p.Sample {
@@ -293,8 +293,8 @@ func flatBytes(p *pprof.Profile) (bytes int64) {
 	return bytes
 }
 
-// nameOf returns the label __name__ of a profile that is pushed without one, or "". data is the profile
-// decompressed.
+// nameOf returns the label __name__ for a profile that is pushed without one, or "". data is the
+// decompressed profile.
 func (s *Pusher) nameOf(p *pushed, data []byte) string {
 	var types []string
 	var period string

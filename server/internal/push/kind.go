@@ -8,9 +8,9 @@ import (
 	"google.golang.org/protobuf/encoding/protowire"
 )
 
-// kindOf returns the label __name__ of profiles that are pushed without one: that of Pyroscope
-// for Go's types, and otherwise the last sample type. Mutex and block profiles have the same
-// types: hint tells them apart, and without one they get no name.
+// kindOf returns the label __name__ for profiles that are pushed without one: Pyroscope's name for Go's
+// types, otherwise the last sample type. Mutex and block profiles have the same types: hint tells them
+// apart, and without a hint they get no name.
 func kindOf(types []string, period, hint string) string {
 	has := func(name string) bool { return slices.Contains(types, name) }
 	switch {
@@ -26,7 +26,7 @@ func kindOf(types []string, period, hint string) string {
 	return types[len(types)-1]
 }
 
-// hintOf returns the hint of the name of a file, such as mutex-1.pb.gz, or "".
+// hintOf returns the hint in a file's name, such as mutex-1.pb.gz, or "".
 func hintOf(origin string) string {
 	words := strings.FieldsFunc(strings.ToLower(origin), func(r rune) bool { return !unicode.IsLetter(r) })
 	for _, kind := range []string{"mutex", "block"} {
@@ -37,8 +37,8 @@ func hintOf(origin string) string {
 	return ""
 }
 
-// maxKindTypes bounds the sample types that kindOf looks at, and maxKindName the bytes of their
-// names. Profiles have one to four types, with names of one or two words.
+// maxKindTypes bounds the sample types that kindOf reads, and maxKindName the bytes of their names.
+// Profiles have one to four types, with names of one or two words.
 const (
 	maxKindTypes = 16
 	maxKindName  = 200
@@ -52,11 +52,11 @@ const (
 	fieldTypeName    protowire.Number = 1
 )
 
-// typesOf returns the names of the sample types of an encoded profile that is not gzipped, and of
-// its period type. It skips all else, so it costs about 10 ns a sample. Bytes that are no
-// profile have the types in front of the error, if any.
+// typesOf returns the names of the sample types and of the period type in an encoded profile that is not
+// gzipped. It skips everything else, so it costs about 10 ns a sample. For malformed bytes it returns the
+// types before the error.
 func typesOf(data []byte) (types []string, period string) {
-	var indices []uint64 // of the period type, and of the sample types
+	var indices []uint64 // string indexes of the period type and the sample types
 	indices = append(indices, 0)
 	eachField(data, func(number protowire.Number, value []byte) {
 		switch {
@@ -81,7 +81,7 @@ func typesOf(data []byte) (types []string, period string) {
 	return names[1:], names[0]
 }
 
-// typeName returns the index of the name of an encoded type.
+// typeName returns the index of an encoded type's name.
 func typeName(data []byte) (index uint64) {
 	for len(data) > 0 {
 		number, kind, n := protowire.ConsumeTag(data)
@@ -100,7 +100,7 @@ func typeName(data []byte) (index uint64) {
 	return index
 }
 
-// eachField calls f with the fields of a message that have a length, up to the first error.
+// eachField calls f with the length-delimited fields of a message, up to the first error.
 func eachField(data []byte, f func(protowire.Number, []byte)) {
 	for len(data) > 0 {
 		number, kind, n := protowire.ConsumeTag(data)

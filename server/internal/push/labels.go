@@ -10,14 +10,14 @@ import (
 	"github.com/granarydb/granary/server/internal/fault"
 )
 
-// The labels of services, as the readers of Pyroscope's API expect them.
+// The labels of services that clients of Pyroscope's API expect.
 const (
 	serviceLabel = "service_name"
-	appLabel     = "app_name" // the name of an application whose labels have a service_name
+	appLabel     = "app_name" // the application's name if the labels have a service_name
 )
 
-// pushedLabels returns the labels that a pushed profile is stored with: those with a value, and
-// not on the list of Options.DropLabels. An error is ErrLimit or ErrRequest.
+// pushedLabels returns the labels to store with a pushed profile: labels with a value that are not in
+// Options.DropLabels. The error is ErrLimit or ErrRequest.
 func (s *Pusher) pushedLabels(labels map[string]string) (map[string]string, error) {
 	kept := make(map[string]string, len(labels)+1)
 	for name, value := range labels {
@@ -35,8 +35,8 @@ func (s *Pusher) pushedLabels(labels map[string]string) (map[string]string, erro
 	return kept, nil
 }
 
-// withService returns labels of OTLP with service.name as the label service_name too, unless they
-// have one: clients of Pyroscope's API look for a service there.
+// withService returns labels of OTLP, with service.name also as service_name unless that exists, because
+// clients of Pyroscope's API look for a service there.
 func withService(labels map[string]string) map[string]string {
 	service, isNamed := labels["service.name"]
 	if _, taken := labels[serviceLabel]; taken || !isNamed {
@@ -47,7 +47,6 @@ func withService(labels map[string]string) map[string]string {
 	return labels
 }
 
-// checkLabel checks one label.
 func (s *Pusher) checkLabel(name, value string) error {
 	switch {
 	case len(name) > s.Limits.LabelName:
@@ -64,9 +63,9 @@ func (s *Pusher) checkLabel(name, value string) error {
 
 func isNotPrinted(r rune) bool { return !unicode.IsPrint(r) }
 
-// parseAppName parses the name of an application with labels: app{region=eu,zone=a}. Names and
-// values are without quotes and the spaces around them. A value ends at a comma or brace. The
-// application becomes the label service_name, or app_name if the labels have a service_name.
+// parseAppName parses the name of an application with labels: app{region=eu,zone=a}. Names and values
+// have no quotes, and surrounding spaces are dropped. A value ends at a comma or brace. The application
+// becomes the label service_name, or app_name if the labels have a service_name.
 func parseAppName(text string) (map[string]string, error) {
 	app, rest, hasLabels := strings.Cut(text, "{")
 	app = strings.TrimSpace(app)

@@ -16,13 +16,13 @@ import (
 	"github.com/granarydb/granary/server/internal/web"
 )
 
-// OTLPProcedure is the path of the gRPC method for OTLP profiles.
+// OTLPProcedure is the gRPC method's path for OTLP profiles.
 const OTLPProcedure = "/opentelemetry.proto.collector.profiles.v1development.ProfilesService/Export"
 
-// otlpMessages bounds the messages of a request: of samples, locations, lines and others.
+// otlpMessages bounds the messages in a request: samples, locations, lines and others.
 func (s *Pusher) otlpMessages() int { return 2 * s.Limits.Profile.Samples }
 
-// exportConnect takes profiles by gRPC.
+// exportConnect handles OTLP profiles by gRPC.
 func (s *Pusher) exportConnect(ctx context.Context, r *connect.Request[collectorv1.ExportProfilesServiceRequest]) (*connect.Response[collectorv1.ExportProfilesServiceResponse], error) {
 	answer, err := s.export(ctx, r.Header(), r.Msg)
 	if err != nil {
@@ -31,7 +31,7 @@ func (s *Pusher) exportConnect(ctx context.Context, r *connect.Request[collector
 	return connect.NewResponse(answer), nil
 }
 
-// exportHTTP takes profiles by HTTP, as protobuf or JSON, and answers in the same form.
+// exportHTTP handles OTLP profiles by HTTP, as protobuf or JSON, and answers in the same form.
 func (s *Pusher) exportHTTP(w http.ResponseWriter, r *http.Request) {
 	media, codec, err := s.otlpCodec(shareOf(r.Context()), r.Header)
 	var body []byte
@@ -60,7 +60,7 @@ func (s *Pusher) exportHTTP(w http.ResponseWriter, r *http.Request) {
 	_, _ = w.Write(body)
 }
 
-// otlpCodec returns the codec of a request's content type.
+// otlpCodec returns the codec for a request's content type.
 func (s *Pusher) otlpCodec(sh *share, h http.Header) (media string, c connect.Codec, err error) {
 	switch media, _, _ = mime.ParseMediaType(h.Get("Content-Type")); media {
 	case "application/x-protobuf":
@@ -72,7 +72,7 @@ func (s *Pusher) otlpCodec(sh *share, h http.Header) (media string, c connect.Co
 		fault.Quoted(h.Get("Content-Type")))
 }
 
-// readOTLP reads a body, gzipped or not, of at most Limits.Profile.Bytes.
+// readOTLP reads a body of at most Limits.Profile.Bytes, gzipped or not.
 func (s *Pusher) readOTLP(r *http.Request) ([]byte, error) {
 	var body io.Reader = r.Body
 	switch encoding := r.Header.Get("Content-Encoding"); encoding {
@@ -94,8 +94,8 @@ func (s *Pusher) readOTLP(r *http.Request) ([]byte, error) {
 	return data, err
 }
 
-// export commits the profiles of a request. Profiles that are refused are left out, and counted in
-// the answer with the first reason.
+// export commits a request's profiles. Refused profiles are omitted, and counted in the answer with the
+// first reason.
 func (s *Pusher) export(ctx context.Context, h http.Header, r *collectorv1.ExportProfilesServiceRequest) (*collectorv1.ExportProfilesServiceResponse, error) {
 	p, err := newPush(h)
 	if err != nil {
@@ -120,8 +120,8 @@ func (s *Pusher) export(ctx context.Context, h http.Header, r *collectorv1.Expor
 	return answer, nil
 }
 
-// readProfiles appends the profiles of a request to a push. It returns the errors of those that
-// cannot be read.
+// readProfiles appends the profiles of a request to a push. It returns the errors of profiles that cannot
+// be read.
 func (s *Pusher) readProfiles(ctx context.Context, r *collectorv1.ExportProfilesServiceRequest, p *push) (refused []error, err error) {
 	d := newOTLPDictionary(r.GetDictionary(), s.Limits, shareOf(ctx))
 	n := 0
@@ -138,7 +138,7 @@ func (s *Pusher) readProfiles(ctx context.Context, r *collectorv1.ExportProfiles
 					continue
 				}
 				in, err := d.profile(from, labels)
-				if busy := d.share.refusal(); busy != nil { // not for this profile's sake
+				if busy := d.share.refusal(); busy != nil { // the whole push is out of memory, not just this profile
 					return nil, busy
 				}
 				if err != nil {

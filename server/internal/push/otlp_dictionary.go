@@ -12,17 +12,17 @@ import (
 	"github.com/granarydb/granary/server/internal/fault"
 )
 
-// maxListed bounds the locations of all stacks of a request, 8 bytes each.
+// maxListed bounds the locations of all stacks in a request, 8 bytes each.
 const maxListed = 16 << 20
 
-// otlpDictionary is the tables that the profiles of a request share, and what was made of their
-// entries so far. Entry 0 of each table stands for none.
+// otlpDictionary has the tables that the profiles of a request share, and the converted entries so far.
+// Entry 0 of each table stands for none.
 type otlpDictionary struct {
 	*profilesv1.ProfilesDictionary
 	limits     Limits
-	share      *share // of the push
-	attributes int    // references to attributes that can still be resolved
-	listed     int    // locations of stacks that can still be resolved
+	share      *share // share of the push
+	attributes int    // number of attribute references that may still be resolved
+	listed     int    // number of stack locations that may still be resolved
 
 	mappings  map[int32]*pprof.Mapping
 	functions map[int32]*pprof.Function
@@ -38,7 +38,7 @@ func newOTLPDictionary(from *profilesv1.ProfilesDictionary, l Limits, sh *share)
 	}
 }
 
-// entry returns an entry of a table; nil for index 0.
+// entry returns an entry of a table, or nil for index 0.
 func entry[T any](what string, table []*T, index int32) (*T, error) {
 	switch {
 	case index == 0:
@@ -49,7 +49,7 @@ func entry[T any](what string, table []*T, index int32) (*T, error) {
 	return table[index], nil
 }
 
-// text returns a string; "" for index 0.
+// text returns a string, or "" for index 0.
 func (d *otlpDictionary) text(index int32) (string, error) {
 	switch table := d.GetStringTable(); {
 	case index == 0:
@@ -93,7 +93,7 @@ func (d *otlpDictionary) labels(attributes []*commonv1.KeyValue) (map[string]str
 	return labels, nil
 }
 
-// value returns the value of an attribute as text. Lists and bytes have none.
+// value returns the value of an attribute as text. ok is false for lists and bytes.
 func (d *otlpDictionary) value(v *commonv1.AnyValue) (text string, ok bool, err error) {
 	switch v := v.GetValue().(type) {
 	case *commonv1.AnyValue_StringValue:
@@ -135,7 +135,7 @@ func (d *otlpDictionary) eachAttribute(indices []int32, f func(key, unit string,
 	return nil
 }
 
-// withAttributes returns labels with those of attributes of the table.
+// withAttributes returns labels together with attributes of the table.
 func (d *otlpDictionary) withAttributes(labels map[string]string, indices []int32) (map[string]string, error) {
 	if len(indices) == 0 {
 		return labels, nil
@@ -151,7 +151,7 @@ func (d *otlpDictionary) withAttributes(labels map[string]string, indices []int3
 	return labels, err
 }
 
-// stack returns the locations of a stack, leaf first. Samples share them.
+// stack returns a stack's locations, leaf first. Samples share the slice.
 func (d *otlpDictionary) stack(index int32) ([]*pprof.Location, error) {
 	if known, ok := d.stacks[index]; ok {
 		return known, nil
@@ -225,7 +225,7 @@ func (d *otlpDictionary) function(index int32) (*pprof.Function, error) {
 	return f, nil
 }
 
-// buildIDs are the attributes of a mapping that identify its file. The first one counts.
+// buildIDs are the attributes of a mapping that identify its file. The first present one counts.
 var buildIDs = []string{
 	"process.executable.build_id.gnu", "process.executable.build_id.go", "process.executable.build_id.htlhash",
 }
@@ -256,8 +256,8 @@ func (d *otlpDictionary) mapping(index int32) (*pprof.Mapping, error) {
 	return m, nil
 }
 
-// link returns the ids of a trace and a span in hexadecimal digits; "" for index 0 and for ids of
-// zeros.
+// link returns the ids of a trace and a span in hexadecimal digits. They are "" for index 0, and for ids
+// that are all zeros.
 func (d *otlpDictionary) link(index int32) (trace, span string, err error) {
 	from, err := entry("link", d.GetLinkTable(), index)
 	if err != nil {

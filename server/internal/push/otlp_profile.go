@@ -14,7 +14,7 @@ import (
 	"github.com/granarydb/granary/server/internal/fault"
 )
 
-// profile returns a profile of OTLP as one of pprof, with the labels of its resource.
+// profile converts a profile of OTLP to pprof, with the labels of its resource.
 func (d *otlpDictionary) profile(from *profilesv1.Profile, labels map[string]string) (in pushed, err error) {
 	in.size = proto.Size(from)
 	if in.labels, err = d.withAttributes(labels, from.GetAttributeIndices()); err != nil {
@@ -61,7 +61,7 @@ func (d *otlpDictionary) valueType(from *profilesv1.ValueType) (*pprof.ValueType
 	return t, d.texts([]int32{from.GetTypeStrindex(), from.GetUnitStrindex()}, &t.Type, &t.Unit)
 }
 
-// samples adds samples, and the tables of what they use, to a profile.
+// samples adds samples, and the tables that they use, to a profile.
 func (d *otlpDictionary) samples(p *pprof.Profile, from []*profilesv1.Sample) error {
 	if most := d.limits.Profile.Samples; len(from) > most {
 		return fault.TooLarge("%d samples, at most %d", len(from), most)
@@ -83,7 +83,6 @@ func (d *otlpDictionary) samples(p *pprof.Profile, from []*profilesv1.Sample) er
 	return nil
 }
 
-// sample returns a sample.
 func (d *otlpDictionary) sample(from *profilesv1.Sample) (*pprof.Sample, error) {
 	value, err := sumOf(from)
 	if err != nil {
@@ -118,8 +117,8 @@ func (d *otlpDictionary) sample(from *profilesv1.Sample) (*pprof.Sample, error) 
 	})
 }
 
-// addNumber adds a number label to a sample. An attribute with a key that is there already is left
-// out: keys are distinct, and numbers of one label need units of one number.
+// addNumber adds a number label to a sample. It ignores an attribute whose key exists already, because
+// keys are distinct, and the values of a label must have as many units.
 func addNumber(s *pprof.Sample, key, unit string, n int64) {
 	if s.NumLabel == nil {
 		s.NumLabel, s.NumUnit = map[string][]int64{}, map[string][]string{}
@@ -133,8 +132,8 @@ func addNumber(s *pprof.Sample, key, unit string, n int64) {
 	}
 }
 
-// sumOf returns the value of a sample: the sum of its values, or the number of its timestamps if
-// it has no values.
+// sumOf returns a sample's value: the sum of its values, or the number of its timestamps if it has no
+// values.
 func sumOf(from *profilesv1.Sample) (sum int64, err error) {
 	values, times := from.GetValues(), from.GetTimestampsUnixNano()
 	switch {
@@ -152,7 +151,7 @@ func sumOf(from *profilesv1.Sample) (sum int64, err error) {
 	return sum, nil
 }
 
-// otlpTables fills the tables of a profile with the locations of stacks.
+// otlpTables fills the tables of a profile from the locations of stacks.
 type otlpTables struct {
 	to   *pprof.Profile
 	seen map[any]bool

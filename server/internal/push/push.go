@@ -1,4 +1,5 @@
-// Package push takes profiles: push.v1 of Pyroscope's API, /ingest, POST /pprof and OTLP, each push as one transaction.
+// Package push accepts profiles: push.v1 of Pyroscope's API, /ingest, POST /pprof and OTLP. Each push is
+// one transaction.
 package push
 
 import (
@@ -14,7 +15,7 @@ import (
 	"github.com/granarydb/granary/server/internal/web"
 )
 
-// Limits bounds pushes, as those of package server with the same names do. None has a default.
+// Limits bounds pushes, like the fields of package server with the same names. There are no defaults.
 type Limits struct {
 	Body      int64
 	Profile   profile.Limits
@@ -25,30 +26,31 @@ type Limits struct {
 	Series, Tenants               int
 }
 
-// Options are what pushes are taken with. All but Wait and Refusal are needed.
+// Options are the settings of a Pusher. All except Wait and Refusal are needed.
 type Options struct {
 	DB         *profile.DB
 	DropLabels []string
 	Limits     Limits
 	Now        func() time.Time
 	Counts     *Counts
-	// Log takes the error of profiles that a push leaves out.
+	// Log is called with the error of a profile that a push omits.
 	Log func(ctx context.Context, path string, err error)
-	// Wait is how long a push waits for memory. 0 is two seconds: clients wait 10 s for an answer, or more.
+	// Wait is how long a push waits for memory. 0 means two seconds, because clients wait 10 s or more
+	// for an answer.
 	Wait time.Duration
-	// Refusal is the answer to each push, if there is no place for profiles. DB is not needed then.
+	// Refusal is the answer to each push if the server accepts no profiles. DB is not needed then.
 	Refusal error
 }
 
-// Counts count what is committed.
+// Counts count committed pushes.
 type Counts struct {
 	Profiles   prometheus.Counter
-	Duplicates prometheus.Counter // not committed, as their id had been
+	Duplicates prometheus.Counter // not committed, because their id had been
 	Rows       prometheus.Counter
-	Received   prometheus.Counter // bytes of profiles as they were sent
+	Received   prometheus.Counter // bytes of profiles on the wire
 }
 
-// Pusher takes pushes. It is safe for concurrent use.
+// Pusher accepts pushes. It is safe for concurrent use.
 type Pusher struct {
 	Options
 	ids     *ids
@@ -67,15 +69,15 @@ func New(opts Options) *Pusher {
 	}
 }
 
-// MemoryInUse returns the bytes of memory that pushes in progress are counted with, at the worst.
+// MemoryInUse returns the bytes reserved for pushes in progress, an upper bound of their memory.
 func (s *Pusher) MemoryInUse() float64 { return s.room.inUse() }
 
-// takes is a handler of pushes, which share Limits.PushBytes.
+// takes returns a handler for pushes. They share Limits.PushBytes.
 func (s *Pusher) takes(h http.HandlerFunc) http.Handler {
 	return s.takesInto(func(*share) http.Handler { return h })
 }
 
-// takesInto is takes for handlers that know their share.
+// takesInto is takes for handlers that use their share.
 func (s *Pusher) takesInto(h func(*share) http.Handler) http.Handler {
 	if s.Refusal != nil {
 		h = func(*share) http.Handler { return http.HandlerFunc(s.refuse) }
@@ -83,18 +85,18 @@ func (s *Pusher) takesInto(h func(*share) http.Handler) http.Handler {
 	return s.shared(h)
 }
 
-// refuse answers a push with the refusal, in the protocol that it came by.
+// refuse answers a push with the refusal, in the push's protocol.
 func (s *Pusher) refuse(w http.ResponseWriter, r *http.Request) {
 	isCall := r.URL.Path == pushv1connect.PusherServicePushProcedure || r.URL.Path == OTLPProcedure
 	if connects := connect.NewErrorWriter(); isCall && connects.IsSupported(r) {
 		web.Note(w, r, s.Refusal)
-		_ = connects.Write(w, r, s.Refusal) // an error is that the client has gone
+		_ = connects.Write(w, r, s.Refusal) // an error means that the client has gone
 		return
 	}
 	web.Fail(w, r, s.Refusal)
 }
 
-// speaks is a handler of the protocols of Connect, whose messages are decoded into the share of a push.
+// speaks returns a handler for the protocols of Connect. Messages are decoded into a push's share.
 func speaks(h http.Handler) http.Handler {
 	return web.Speaks(h, func(ctx context.Context) error { return shareOf(ctx).refusal() })
 }

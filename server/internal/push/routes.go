@@ -9,7 +9,7 @@ import (
 	"github.com/granarydb/granary/server/internal/web"
 )
 
-// Routes returns the handlers of pushes.
+// Routes returns the handlers for pushes.
 func (s *Pusher) Routes() []web.Route {
 	return []web.Route{
 		{Pattern: pushv1connect.PusherServicePushProcedure, Name: "push", Handler: s.takesInto(func(sh *share) http.Handler {

@@ -16,9 +16,9 @@ import (
 	"github.com/granarydb/granary/server/internal/web"
 )
 
-// What a push takes in memory for a byte that it sends, at the worst. Each is an upper bound.
+// Upper bounds of the memory that a push takes for each byte on the wire.
 const (
-	readFactor   = 2  // a buffer that doubles, and the one before
+	readFactor   = 2  // a buffer that doubles, and the previous buffer
 	insertFactor = 16 // decoding and inserting a profile: package profile keeps 1 GiB for 64 MiB
 
 	attributeBytes = 256 // of a sample, in maps
@@ -33,43 +33,43 @@ type pushRoom struct {
 
 	mu      sync.Mutex
 	used    int64
-	over    *share        // the one push that can exceed most, so that those that hold a part of it get on
-	changed chan struct{} // closed when there is more room; nil if nobody waits
+	over    *share        // the one push that may exceed most, because pushes that hold a part of it would otherwise block each other
+	changed chan struct{} // closed when there is more room; nil if no push waits
 }
 
-// share is what one push has of a pushRoom. It belongs to the goroutine of its request. A nil share has no
-// bound.
+// share is the part of a pushRoom that a push has. It belongs to the goroutine of its request. A nil
+// share has no bound.
 type share struct {
 	use
 	room    *pushRoom
-	wait    time.Duration // for room, at most
-	handler http.Handler  // of pushes with this share, one at a time
+	wait    time.Duration // greatest time to wait for room
+	handler http.Handler  // handles pushes with this share, one at a time
 
 	zip gzip.Reader
-	raw bytes.Buffer // the output of zip
+	raw bytes.Buffer // output of zip
 }
 
-// use is what the push that is in progress has.
+// use is the push's state in progress.
 type use struct {
-	ctx        context.Context //nolint:containedctx // of the request, as the share is
+	ctx        context.Context //nolint:containedctx // of the request, like the share
 	held, used int64
-	err        error // why it got no more
+	err        error // why take failed
 }
 
-// maxKept bounds what a share has taken that is kept for another push, with its buffers.
+// maxKept bounds the memory of a share that is kept, with its buffers, for another push.
 const maxKept = 8 << 20
 
 // shareKey is the key of a request's context with its share.
 type shareKey struct{}
 
-// shareOf returns the share of a request, or nil if it is no push.
+// shareOf returns the share of a request, or nil if it is not a push.
 func shareOf(ctx context.Context) *share {
 	sh, _ := ctx.Value(shareKey{}).(*share)
 	return sh
 }
 
-// shared is a handler of pushes, each with a share from the first byte of its body on. It makes a handler for
-// each share, which it keeps for later pushes.
+// shared returns a handler for pushes, each with a share from the first byte of its body on. It makes a
+// handler for each share, and keeps both for later pushes.
 func (s *Pusher) shared(handler func(*share) http.Handler) http.Handler {
 	shares := sync.Pool{New: func() any {
 		sh := &share{room: s.room, wait: s.Wait}
@@ -94,7 +94,7 @@ func (s *Pusher) shared(handler func(*share) http.Handler) http.Handler {
 	})
 }
 
-// take takes so many bytes, and waits for room. It returns the same error ever after.
+// take takes bytes from the room, and waits for them. After an error it always returns the same error.
 func (sh *share) take(bytes int64) error {
 	if sh == nil || sh.err != nil {
 		return sh.refusal()
@@ -106,8 +106,8 @@ func (sh *share) take(bytes int64) error {
 	return sh.err
 }
 
-// mark returns what is used, for rewind, which makes later uses free for others of the same push. The share
-// holds them until its end.
+// mark returns the used bytes, for rewind. rewind makes later uses free for the same push. The share
+// keeps them until its end.
 func (sh *share) mark() int64 {
 	if sh == nil {
 		return 0
@@ -129,7 +129,7 @@ func (sh *share) refusal() error {
 	return sh.err
 }
 
-// give adds bytes to a share once there is room. If no other push exceeds the room, this one may.
+// give adds bytes to a share when there is room. If no other push exceeds the room, this push may.
 func (r *pushRoom) give(sh *share, bytes int64) error {
 	var late <-chan time.Time
 	for {
@@ -162,7 +162,7 @@ func (r *pushRoom) give(sh *share, bytes int64) error {
 	}
 }
 
-// release gives the share back. Another push can have it.
+// release returns the share for another push.
 func (sh *share) release() {
 	r := sh.room
 	r.mu.Lock()
@@ -202,8 +202,8 @@ func (r sharedReader) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// inflate returns the bytes of a profile, gzipped or not, until the next call. They are never gzipped: what the
-// store would decompress is not counted.
+// inflate returns the decompressed bytes of a profile, gzipped or not, valid until the next call. They
+// are never gzipped again, because the store's decompression would not be counted.
 func (sh *share) inflate(data []byte, most int) ([]byte, error) {
 	if !isGzip(data) {
 		return data, nil

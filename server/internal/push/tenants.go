@@ -9,13 +9,12 @@ import (
 	"github.com/granarydb/granary/server/internal/fault"
 )
 
-// SeriesAge is how long a set of labels counts at least after its last push. It counts for twice
-// as long at most.
+// SeriesAge is the least time for which a set of labels counts after its last push. It counts for at most
+// twice as long.
 const SeriesAge = 30 * time.Minute
 
-// tenants are the sets of labels that each tenant pushed in about an hour. They bound the series
-// of a tenant, and are no wall: all tenants' profiles are in one table. It is safe for
-// concurrent use.
+// tenants has the sets of labels that each tenant pushed in about an hour. They bound a tenant's series.
+// They separate nothing, because all tenants' profiles are in one table. It is safe for concurrent use.
 type tenants struct {
 	now               func() time.Time
 	maxSeries, maxAll int
@@ -42,8 +41,8 @@ func seriesOf(tenant string, labels map[string]string) series {
 	return series{tenant, hashOf(texts...)}
 }
 
-// admit counts a series, and reports whether it is new. An error is an ErrLimit. A new series
-// that is not inserted is withdrawn.
+// admit counts a series, and reports whether it is new. The error is an ErrLimit. A new series that is
+// not inserted must be withdrawn.
 func (t *tenants) admit(s series) (isNew bool, err error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -67,7 +66,7 @@ func (t *tenants) admit(s series) (isNew bool, err error) {
 	return isNew, nil
 }
 
-// withdraw undoes admit for series that were new.
+// withdraw undoes admit for new series.
 func (t *tenants) withdraw(fresh []series) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -92,5 +91,5 @@ func (t *tenants) forget() {
 	}
 }
 
-// turn never begins a generation for the number of series: these are bounded by admit.
+// turn turns g by age alone, because admit bounds the number of series.
 func (t *tenants) turn(g *generations) { g.turn(t.now(), SeriesAge, t.maxSeries+1) }

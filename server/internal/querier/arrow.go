@@ -15,8 +15,8 @@ import (
 	"github.com/granarydb/granary/server/internal/web"
 )
 
-// getArrow answers with rows as an Arrow stream, as it reads them: GET /arrow. With after these are the rows that
-// are in no unit up to one.
+// getArrow handles GET /arrow: rows as an Arrow stream, written as they are read. With the parameter
+// after, it returns the rows that are in no unit up to that id.
 func (q *querier) getArrow(w http.ResponseWriter, r *http.Request) error {
 	store, err := q.Source.Store(source.Rows)
 	if err != nil {
@@ -67,8 +67,8 @@ func (q *querier) getArrow(w http.ResponseWriter, r *http.Request) error {
 	})
 }
 
-// unitsAfter returns the ids of the units behind one, and 0 for the rows of none. It is an error if the store does not have
-// all of them: an answer would be without rows that no other place is known to have.
+// unitsAfter returns the ids of the units after `after`, and 0 for rows in no unit. The error reports
+// missing units, because an answer would lack rows that may exist nowhere else.
 func unitsAfter(v *source.At, after uint64) ([]uint64, error) {
 	units, last, err := v.DB.Table().Units(v.Snap)
 	if err != nil {
@@ -89,7 +89,7 @@ func unitsAfter(v *source.At, after uint64) ([]uint64, error) {
 	return ids, nil
 }
 
-// stream writes the rows of a scan, record by record.
+// stream writes a scan's rows, record by record.
 func stream(ctx context.Context, out *web.LimitedWriter, v *source.At, opts columnstore.ScanOptions) error {
 	schema, err := v.DB.Table().RecordSchema(v.Snap, opts)
 	if err != nil {
@@ -103,8 +103,8 @@ func stream(ctx context.Context, out *web.LimitedWriter, v *source.At, opts colu
 			rec.Release()
 		}
 		if err != nil {
-			buffer.Reset(io.Discard) // a partial table must not get a valid end
-			_ = rows.Close()         // the first error is reported
+			buffer.Reset(io.Discard) // a partial stream must not get a valid end
+			_ = rows.Close()         // the first error is returned
 			return err
 		}
 	}

@@ -8,13 +8,15 @@ import (
 	"github.com/granarydb/granary/profile/tree"
 )
 
-// nodesAtOnce is how far a loop goes before it gives way to pushes that wait for a processor: about 0.3 ms.
+// nodesAtOnce is the number of nodes after which a loop yields to pushes that wait for a processor: about
+// 0.3 ms.
 const nodesAtOnce = 4096
 
-// rootName is the name of the root.
+// rootName is the root node's name.
 const rootName = "total"
 
-// graphOf returns the flame graph of the first side of a tree as Grafana reads it, with at most `most` functions.
+// graphOf returns the flame graph of the first side of a tree in Grafana's form, with at most `most`
+// functions.
 func graphOf(calls *tree.Calls, most int) *querierv1.FlameGraph {
 	n := widthsOf(calls, most)
 	names, levels, maxSelf := levelsOf(n, 1)
@@ -29,18 +31,18 @@ func diffOf(calls *tree.Calls, most int) *querierv1.FlameGraphDiff {
 	return &querierv1.FlameGraphDiff{Names: names, Levels: levels, Total: left + right, MaxSelf: maxSelf, LeftTicks: left, RightTicks: right}
 }
 
-// widthsOf returns the nodes of a tree whose values are widths: those below 0, which only profiles with such values have,
-// count as 0.
+// widthsOf returns the nodes of a tree with values as widths. Negative values, which only some profiles
+// have, count as 0.
 func widthsOf(calls *tree.Calls, most int) *tree.Nodes {
 	calls.DropNegatives()
-	return calls.Nodes(max(most, 1)) // 0 would be all
+	return calls.Nodes(max(most, 1)) // 0 would mean all
 }
 
-// levelsOf returns nodes level by level, from the root down. A node is three numbers for each side, and the number of its
-// name: the distance from the end of the node on its left, its total and its self value. It is below its parent, behind
-// the siblings before it.
+// levelsOf returns nodes level by level, from the root down. A node is three numbers for each side, and
+// the index of its name. The three are the distance from the node's end on its left, its total and its
+// self value. A node is below its parent, after its earlier siblings.
 func levelsOf(n *tree.Nodes, sides int) (names []string, levels []*querierv1.Level, maxSelf int64) {
-	var free, ends [][2]int64 // by level: where the next child of the last node begins, and where that node ends
+	var free, ends [][2]int64 // by level: start of the next child of the last node, and end of that node
 	for i, depth := range n.Depth {
 		if i%nodesAtOnce == 0 {
 			runtime.Gosched()
@@ -54,7 +56,7 @@ func levelsOf(n *tree.Nodes, sides int) (names []string, levels []*querierv1.Lev
 			x = free[d-1]
 		}
 		if n.Frame[i] == otherFrame && n.Total[0][i] == 0 && n.Total[1][i] == 0 {
-			continue // what is left out has no width
+			continue // an omitted node has no width
 		}
 		total := [2]int64{n.Total[0][i], n.Total[1][i]}
 		level := levels[d]
@@ -68,17 +70,17 @@ func levelsOf(n *tree.Nodes, sides int) (names []string, levels []*querierv1.Lev
 			free[d-1] = ends[d]
 		}
 	}
-	if last := len(levels) - 1; len(levels[last].Values) == 0 { // it was of nodes without a width
+	if last := len(levels) - 1; len(levels[last].Values) == 0 { // all of its nodes have no width
 		levels = levels[:last]
 	}
 	return numbered(n, levels, 3*sides+1), levels, maxSelf
 }
 
-// otherFrame is the frame of the nodes that stand for others.
+// otherFrame is the frame of nodes that stand for omitted nodes.
 const otherFrame = 1
 
-// numbered sets the last value of each node, which is its frame, to the number of its name, and returns the names in the
-// order of the levels.
+// numbered replaces the last value of each node, its frame, by the index of its name, and returns the
+// names in the order of the levels.
 func numbered(n *tree.Nodes, levels []*querierv1.Level, size int) (names []string) {
 	numbers := map[string]int64{}
 	for _, level := range levels {

@@ -171,7 +171,8 @@ func TestFlameTree_Functions(t *testing.T) {
 	}
 }
 
-// TestFlameTree_Bytes ends a tree at the memory of a question: with all that it needs it is whole, with a byte less it fails.
+// TestFlameTree_Bytes ends a tree at a question's memory: with all that it needs it is whole, with a byte
+// less it fails.
 func TestFlameTree_Bytes(t *testing.T) {
 	var all []*pprof.Profile
 	for i := range 6 {

@@ -9,14 +9,14 @@ import (
 	"github.com/granarydb/granary/server/internal/web"
 )
 
-// getPprof answers with a merged profile, gzipped, as go tool pprof fetches it: GET /pprof. Parameters
-// seconds and debug, which tools add to every URL of a profile, are ignored.
+// getPprof handles GET /pprof: a merged profile, gzipped, as go tool pprof fetches it. It ignores the
+// parameters seconds and debug, because tools add them to every URL of a profile.
 func (q *querier) getPprof(w http.ResponseWriter, r *http.Request) error {
 	p, err := q.Read.Parameters(r.URL.RawQuery, "seconds", "debug")
 	if err != nil {
 		return err
 	}
-	var whole bytes.Buffer // so that an answer beyond the limit is an error, and not cut
+	var whole bytes.Buffer // buffered, because an answer beyond the limit must be an error, and not truncated
 	err = q.Gate.InTime(r.Context(), func(ctx context.Context) error {
 		return q.Source.View(ctx, func(v source.View) error {
 			t, types, err := chosen(ctx, v, p.Type)
@@ -42,6 +42,6 @@ func (q *querier) getPprof(w http.ResponseWriter, r *http.Request) error {
 	}
 	w.Header().Set("Content-Type", "application/octet-stream")
 	w.Header().Set("Content-Disposition", `attachment; filename="profile.pb.gz"`)
-	_, _ = w.Write(whole.Bytes()) // an error is that the client has gone
+	_, _ = w.Write(whole.Bytes()) // an error means that the client has gone
 	return nil
 }

@@ -1,5 +1,5 @@
-// Package querier answers questions of other programs: querier.v1 of Pyroscope's API by Connect, GET /pprof, GET /arrow,
-// and what a front asks its nodes. It asks a source.Source, and does not know which one it has.
+// Package querier answers queries of other programs: querier.v1 of Pyroscope's API by Connect, GET
+// /pprof, GET /arrow, and the queries of a front to its nodes. It reads a source.Source, whichever it is.
 package querier
 
 import (
@@ -21,25 +21,25 @@ import (
 	"github.com/granarydb/granary/server/internal/web"
 )
 
-// Options are what questions are answered with. All are needed.
+// Options are the settings of the handlers. All are needed.
 type Options struct {
 	Source      source.Source
 	Gate        *source.Gate
 	Read        *question.Reader
-	ResultBytes int64 // an answer, encoded, at most
+	ResultBytes int64 // greatest size of an encoded answer
 }
 
-// querier answers querier.v1.QuerierService, which Grafana's data source for Pyroscope asks. Methods
-// that it does not have are unimplemented.
+// querier implements querier.v1.QuerierService for Grafana's data source for Pyroscope. Missing methods
+// are unimplemented.
 type querier struct {
 	querierv1connect.UnimplementedQuerierServiceHandler
 	Options
 }
 
-// The most bytes of a question, and the most messages.
+// Bounds on the bytes and a query's messages.
 const maxQuestion, maxQuestionMessages = 1 << 20, 10_000
 
-// answered answers a question with a message of a limited size.
+// answered answers a query with a message of a limited size.
 func answered[M any, P interface {
 	*M
 	proto.Message
@@ -57,7 +57,7 @@ func answered[M any, P interface {
 	return connect.NewResponse((*M)(answer)), nil
 }
 
-// ProfileTypes returns the types of the profiles of a range of time.
+// ProfileTypes returns the types of the profiles in a time range.
 func (q *querier) ProfileTypes(ctx context.Context, r *connect.Request[querierv1.ProfileTypesRequest]) (*connect.Response[querierv1.ProfileTypesResponse], error) {
 	return answered(ctx, q, func(ctx context.Context, out *querierv1.ProfileTypesResponse) (err error) {
 		out.ProfileTypes, err = q.Source.Types(ctx, r.Msg)
@@ -65,7 +65,7 @@ func (q *querier) ProfileTypes(ctx context.Context, r *connect.Request[querierv1
 	})
 }
 
-// LabelNames returns the names of the labels of profiles, and of those of their types.
+// LabelNames returns the names of the labels of profiles and of their types.
 func (q *querier) LabelNames(ctx context.Context, r *connect.Request[typesv1.LabelNamesRequest]) (*connect.Response[typesv1.LabelNamesResponse], error) {
 	return answered(ctx, q, func(ctx context.Context, out *typesv1.LabelNamesResponse) (err error) {
 		out.Names, err = q.Source.LabelNames(ctx, r.Msg)
@@ -73,7 +73,7 @@ func (q *querier) LabelNames(ctx context.Context, r *connect.Request[typesv1.Lab
 	})
 }
 
-// LabelValues returns the values of a label.
+// LabelValues returns a label's values.
 func (q *querier) LabelValues(ctx context.Context, r *connect.Request[typesv1.LabelValuesRequest]) (*connect.Response[typesv1.LabelValuesResponse], error) {
 	return answered(ctx, q, func(ctx context.Context, out *typesv1.LabelValuesResponse) (err error) {
 		out.Names, err = q.Source.LabelValues(ctx, r.Msg)
@@ -97,7 +97,7 @@ func (q *querier) SelectSeries(ctx context.Context, r *connect.Request[querierv1
 	})
 }
 
-// side is a question for stacks that was checked.
+// side is a checked query for stacks.
 type side struct {
 	question.Asked
 	message *querierv1.SelectMergeStacktracesRequest
@@ -109,7 +109,7 @@ func (q *querier) side(m *querierv1.SelectMergeStacktracesRequest) (side, error)
 	return side{a, m}, err
 }
 
-// stacks calls f with the profiles of some sides.
+// stacks calls f with the profiles of sides.
 func (q *querier) stacks(ctx context.Context, sides []side, f func(*source.Profiles) error) error {
 	ask := make([]source.Side, len(sides))
 	for i, s := range sides {
@@ -118,7 +118,7 @@ func (q *querier) stacks(ctx context.Context, sides []side, f func(*source.Profi
 	return q.Source.View(ctx, func(v source.View) error { return v.Stacks(ctx, source.Typed{}, ask, f) })
 }
 
-// tree returns the flame graph of a question, or of the two sides of a difference.
+// tree returns the flame graph of a query, or of both sides of a difference.
 func (q *querier) tree(ctx context.Context, sides ...side) (t *tree.Calls, err error) {
 	err = q.stacks(ctx, sides, func(p *source.Profiles) error {
 		t = tree.New(tree.FromRoot, "", q.Read.QueryBytes)
@@ -139,7 +139,7 @@ func (q *querier) tree(ctx context.Context, sides ...side) (t *tree.Calls, err e
 	return t, err
 }
 
-// graph returns the flame graph of a question, with at most `most` functions.
+// graph returns the flame graph of a query with at most `most` functions.
 func (q *querier) graph(ctx context.Context, s side, most int64) (*querierv1.FlameGraph, error) {
 	n, err := q.Read.Nodes(most)
 	if err != nil {
@@ -172,7 +172,7 @@ func (q *querier) SelectMergeStacktraces(ctx context.Context, r *connect.Request
 	})
 }
 
-// SelectMergeSpanProfile is SelectMergeStacktraces of samples with one of some span ids.
+// SelectMergeSpanProfile is SelectMergeStacktraces for samples with one of several span ids.
 func (q *querier) SelectMergeSpanProfile(ctx context.Context, r *connect.Request[querierv1.SelectMergeSpanProfileRequest]) (*connect.Response[querierv1.SelectMergeSpanProfileResponse], error) {
 	return answered(ctx, q, func(ctx context.Context, out *querierv1.SelectMergeSpanProfileResponse) error {
 		s, err := q.side(question.OfSpans(r.Msg))
@@ -187,7 +187,7 @@ func (q *querier) SelectMergeSpanProfile(ctx context.Context, r *connect.Request
 	})
 }
 
-// SelectMergeProfile returns the merged profiles as one of pprof.
+// SelectMergeProfile returns the merged profiles as a pprof profile.
 func (q *querier) SelectMergeProfile(ctx context.Context, r *connect.Request[querierv1.SelectMergeProfileRequest]) (*connect.Response[googlev1.Profile], error) {
 	return answered(ctx, q, func(ctx context.Context, out *googlev1.Profile) error {
 		s, err := q.side(question.OfProfile(r.Msg))
@@ -198,7 +198,7 @@ func (q *querier) SelectMergeProfile(ctx context.Context, r *connect.Request[que
 	})
 }
 
-// pprof makes the merged profile of a question, by stack alone.
+// pprof makes the merged profile of a query, by stack alone.
 func (q *querier) pprof(ctx context.Context, s side, out *googlev1.Profile) error {
 	s.Query.NoSampleLabels = true
 	return q.stacks(ctx, []side{s}, func(p *source.Profiles) error {
@@ -218,10 +218,10 @@ func (q *querier) pprof(ctx context.Context, s side, out *googlev1.Profile) erro
 	})
 }
 
-// sideNames are the names of the sides of a difference.
+// sideNames are the names of a difference's sides.
 var sideNames = [2]string{"left", "right"}
 
-// Diff returns the stacks of two questions side by side.
+// Diff returns the stacks of two queries side by side.
 func (q *querier) Diff(ctx context.Context, r *connect.Request[querierv1.DiffRequest]) (*connect.Response[querierv1.DiffResponse], error) {
 	return answered(ctx, q, func(ctx context.Context, out *querierv1.DiffResponse) error {
 		n, err := q.Read.Nodes(max(r.Msg.GetLeft().GetMaxNodes(), r.Msg.GetRight().GetMaxNodes()))
@@ -246,7 +246,8 @@ func (q *querier) Diff(ctx context.Context, r *connect.Request[querierv1.DiffReq
 	})
 }
 
-// chosen returns the type of a name as the types of a question: none for "", which stands for all.
+// chosen returns the type called name, and the types to query. These are empty for "", which stands for
+// all types.
 func chosen(ctx context.Context, v source.View, name string) (t source.Typed, types []profile.Type, err error) {
 	if name == "" {
 		return t, nil, nil

@@ -8,7 +8,7 @@ import (
 	"github.com/granarydb/granary/server/internal/web"
 )
 
-// Routes returns the handlers of questions.
+// Routes returns the handlers for queries.
 func Routes(opts Options) []web.Route {
 	q := &querier{Options: opts}
 	path, handler := querierv1connect.NewQuerierServiceHandler(q, web.ConnectOptions(maxQuestion, maxQuestionMessages)...)

@@ -14,10 +14,9 @@ import (
 	"github.com/granarydb/granary/server/internal/web"
 )
 
-// A front makes means of gauges and averages from what its nodes have of them: sums and numbers of times, by
-// source.
+// A front makes means of gauges and averages from its nodes' sums and numbers of times, by source.
 
-// sources answers with the stacks of a type by source: fanout.SourcesPath.
+// sources handles fanout.SourcesPath: a type's stacks by source.
 type sources struct {
 	*querier
 	store *source.Store
@@ -54,11 +53,11 @@ func (s *sources) answer(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	w.Header().Set("Content-Type", fanout.ProtoMedia)
-	_, _ = w.Write(answer) // an error is that the client has gone
+	_, _ = w.Write(answer) // an error means that the client has gone
 	return nil
 }
 
-// asked returns the question of a message, or of a URL and the name of its type.
+// asked returns the query of a message or a URL, and the name of its type.
 func (s *sources) asked(r *http.Request) (a question.Asked, typ string, err error) {
 	if r.Method != http.MethodPost {
 		p, err := s.Read.Parameters(r.URL.RawQuery)

@@ -1,3 +1,3 @@
-// Package question reads questions about profiles: ids of types, selectors, ranges of time, and requests of querier.v1
-// as questions to package profile. It knows no profiles and no store.
+// Package question parses queries for profiles: ids of types, selectors, time ranges, and requests of
+// querier.v1 as queries to package profile. It depends on no profiles and no store.
 package question

@@ -11,15 +11,15 @@ import (
 	"github.com/granarydb/granary/server/internal/fault"
 )
 
-// Parameters are those of a question in a URL: GET /pprof and GET /arrow.
+// Parameters are the parameters of GET /pprof and GET /arrow.
 type Parameters struct {
 	Query profile.Query
-	Type  string // as DB.FindType reads it; "" is any
+	Type  string // in the form of DB.FindType; "" means any
 	Rest  url.Values
 }
 
-// Parameters parses the query of a URL. Names beside those of questions and some others are
-// errors, so that a misspelt one does not select everything.
+// Parameters parses the query of a URL. Unknown names, except those in others, are errors, because a
+// misspelt name would otherwise select everything.
 func (r *Reader) Parameters(raw string, others ...string) (p Parameters, err error) {
 	if p.Rest, err = url.ParseQuery(raw); err != nil {
 		return p, fault.Invalid("query: %w", err)
@@ -60,8 +60,9 @@ func (r *Reader) Parameters(raw string, others ...string) (p Parameters, err err
 	return p, nil
 }
 
-// Bound parses a time in the grammar of package timetext, in UTC. newest returns the time of the newest profile, for times
-// before it; nil is that there are none. No text is 0, and a time before 1970 or behind 2261 is an error.
+// Bound parses a time in the grammar of package timetext, in UTC. newest returns the newest profile's
+// time, for relative times; nil means that there are no profiles. An empty text is 0. A time before 1970
+// or after 2261 is an error.
 func (r *Reader) Bound(name, text string, newest func() (int64, error)) (int64, error) {
 	if text == "" {
 		return 0, nil

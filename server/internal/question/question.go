@@ -14,23 +14,23 @@ import (
 	"github.com/granarydb/granary/server/internal/fault"
 )
 
-// Reader reads questions. It is immutable, and safe for concurrent use.
+// Reader parses queries. It is immutable, and safe for concurrent use.
 type Reader struct {
-	QueryBytes int64            // memory of a question's groups
-	MaxNodes   int              // functions of a flame graph, at most
-	MaxLabels  int              // labels to group by, at most
-	Now        func() time.Time // for times before now
+	QueryBytes int64            // greatest memory of a query's groups
+	MaxNodes   int              // greatest number of functions in a flame graph
+	MaxLabels  int              // greatest number of labels to group by
+	Now        func() time.Time // for relative times
 }
 
-// Asked is a question for the values of one type.
+// Asked is a query for the values of one type.
 type Asked struct {
-	Name     string // in the id of the type
+	Name     string // name in the id of the type
 	Type     profile.Type
 	matchers []selector.Matcher
 	Query    profile.Query
 }
 
-// ask returns the question of a type id, a selector and a range of time.
+// ask returns the query for a type id, a selector and a time range.
 func (r *Reader) ask(id, text string, start, end int64) (a Asked, err error) {
 	if a.Name, a.Type, err = ParseTypeID(id); err != nil {
 		return a, fault.Invalid("profile_typeID: %w", err)
@@ -40,10 +40,11 @@ func (r *Reader) ask(id, text string, start, end int64) (a Asked, err error) {
 		return a, fault.Invalid("label_selector: %w", err)
 	}
 	a.matchers = append(s.Labels, NameMatcher(a.Name))
-	if !s.HasType(a.Name, a.Type) { // nothing is chosen
+	if !s.HasType(a.Name, a.Type) { // the selector excludes the type
 		a.matchers = append(a.matchers, selector.Matcher{Name: profile.NameLabel}, selector.Matcher{Name: profile.NameLabel, Op: selector.OpNotEqual})
 	}
-	// The name tells kinds apart: agents of several languages list other types under one.
+	// The name tells kinds apart, because agents of several languages list different types under one
+	// name.
 	a.Query = profile.Query{MaxBytes: r.QueryBytes, SumKinds: a.Name != Unnamed}
 	if err := a.restrict(); err != nil {
 		return a, fault.Invalid("label_selector: %w", err)
@@ -58,7 +59,7 @@ func (a *Asked) restrict(more ...selector.Matcher) (err error) {
 	return err
 }
 
-// only restricts a question to samples with one of some ids.
+// only restricts a query to samples with one of several ids.
 func (a *Asked) only(label string, ids []string, digits int) error {
 	const most = 1000
 	if len(ids) > most {
@@ -74,13 +75,13 @@ func (a *Asked) only(label string, ids []string, digits int) error {
 	switch len(ids) {
 	case 0:
 		return nil
-	case 1: // is compared without regard to case, and found fast
+	case 1: // a single id is compared without regard to case, and found fast
 		return a.restrict(selector.Matcher{Name: label, Value: ids[0]})
 	}
 	return a.restrict(selector.Matcher{Name: label, Op: selector.OpPattern, Value: strings.Join(either, "|")})
 }
 
-// under restricts a question to the samples of a call site.
+// under restricts a query to a call site's samples.
 func (a *Asked) under(s *typesv1.StackTraceSelector) error {
 	if s.GetGoPgo() != nil {
 		return fault.Refused("stack_trace_selector: go_pgo is not computed; GET /pprof has a profile for PGO")
@@ -91,7 +92,7 @@ func (a *Asked) under(s *typesv1.StackTraceSelector) error {
 	return nil
 }
 
-// Stacks returns the question of a request for stacks.
+// Stacks returns a request's query for stacks.
 func (r *Reader) Stacks(m *querierv1.SelectMergeStacktracesRequest) (a Asked, err error) {
 	if a, err = r.ask(m.GetProfileTypeID(), m.GetLabelSelector(), m.GetStart(), m.GetEnd()); err != nil {
 		return a, err
@@ -119,7 +120,7 @@ func OfSpans(m *querierv1.SelectMergeSpanProfileRequest) *querierv1.SelectMergeS
 	}
 }
 
-// CheckGraph returns an error if a request for the stacks of spans is not for a flame graph.
+// CheckGraph returns an error if a request for the stacks of spans does not want a flame graph.
 func CheckGraph(m *querierv1.SelectMergeSpanProfileRequest) error {
 	if f := m.GetFormat(); f > querierv1.ProfileFormat_PROFILE_FORMAT_FLAMEGRAPH {
 		return fault.Refused("format: %s is not made; flame graphs are", f)
@@ -127,7 +128,7 @@ func CheckGraph(m *querierv1.SelectMergeSpanProfileRequest) error {
 	return nil
 }
 
-// OfProfile returns the request for the stacks of a profile, as pprof.
+// OfProfile returns the request for a profile's stacks, as pprof.
 func OfProfile(m *querierv1.SelectMergeProfileRequest) *querierv1.SelectMergeStacktracesRequest {
 	return &querierv1.SelectMergeStacktracesRequest{
 		ProfileTypeID: m.GetProfileTypeID(), LabelSelector: m.GetLabelSelector(), Start: m.GetStart(), End: m.GetEnd(),
@@ -136,9 +137,9 @@ func OfProfile(m *querierv1.SelectMergeProfileRequest) *querierv1.SelectMergeSta
 	}
 }
 
-// Nodes returns the number of functions of a flame graph.
+// Nodes returns the number of functions for a flame graph.
 func (r *Reader) Nodes(asked int64) (int, error) {
-	const most = 8192 // as of Grafana
+	const most = 8192 // as in Grafana
 	switch {
 	case asked < 0 || asked > int64(r.MaxNodes):
 		return 0, fault.TooCostly("max_nodes of %d, at most %d", asked, r.MaxNodes)
@@ -148,15 +149,14 @@ func (r *Reader) Nodes(asked int64) (int, error) {
 	return int(asked), nil
 }
 
-// Over returns the question of a request for values over time. Labels of the type are not among those
-// to group by.
+// Over returns a request's query for values over time. Labels of the type are not grouped by.
 func (r *Reader) Over(m *querierv1.SelectSeriesRequest) (a Asked, opts profile.RangeOptions, err error) {
 	if a, err = r.ask(m.GetProfileTypeID(), m.GetLabelSelector(), m.GetStart(), m.GetEnd()); err != nil {
 		return a, opts, err
 	}
 	const sum, average = typesv1.TimeSeriesAggregationType_TIME_SERIES_AGGREGATION_TYPE_SUM, typesv1.TimeSeriesAggregationType_TIME_SERIES_AGGREGATION_TYPE_AVERAGE
 	switch most := r.MaxLabels; {
-	case !(m.GetStep() >= 0.001) || m.GetStep() > 1e9: // not for a step that is no number
+	case !(m.GetStep() >= 0.001) || m.GetStep() > 1e9: // the negation also catches NaN
 		return a, opts, fault.Invalid("step: want seconds, at least 0.001, not %v", m.GetStep())
 	case m.GetLimit() < 0:
 		return a, opts, fault.Invalid("limit: want at least 0, not %d", m.GetLimit())
@@ -177,7 +177,7 @@ func (r *Reader) Over(m *querierv1.SelectSeriesRequest) (a Asked, opts profile.R
 	return a, opts, a.under(m.GetStackTraceSelector())
 }
 
-// Millis sets the bounds of a query, both inclusive, in Unix milliseconds. 0 is no bound.
+// Millis sets a query's bounds, both inclusive, in Unix milliseconds. 0 means no bound.
 func Millis(q *profile.Query, start, end int64) error {
 	const most = math.MaxInt64/int64(time.Millisecond) - 1
 	switch {

@@ -10,12 +10,11 @@ import (
 	"github.com/granarydb/granary/server/internal/fault"
 )
 
-// Selection is the selector of a question: conditions on labels of profiles and of samples, and on
-// those of TypeLabels.
+// Selection is a query's selector: conditions on labels of profiles and samples, and on TypeLabels.
 type Selection struct{ Labels, Types []selector.Matcher }
 
-// ParseSelection parses a selector. Text without matchers selects everything. An id of a type can be in
-// front of the braces, or alone.
+// ParseSelection parses a selector. Text without matchers selects everything. The id of a type may stand
+// in front of the braces, or alone.
 func ParseSelection(text string) (s Selection, err error) {
 	text = strings.TrimSpace(text)
 	head, _, _ := strings.Cut(text, "{")
@@ -40,7 +39,7 @@ func ParseSelection(text string) (s Selection, err error) {
 	return s, nil
 }
 
-// HasType reports whether the conditions on the type hold for profiles with a name, or without.
+// HasType reports whether the conditions on the type hold for profiles with the name and the type.
 func (s *Selection) HasType(name string, t profile.Type) bool {
 	for _, m := range s.Types {
 		if !m.Matches(ValueOf(TypeLabels(name, t), m.Name)) {
@@ -50,7 +49,7 @@ func (s *Selection) HasType(name string, t profile.Type) bool {
 	return true
 }
 
-// SelectorOf returns a selector of matchers.
+// SelectorOf returns a selector with matchers.
 func SelectorOf(matchers []selector.Matcher) (profile.Selector, error) {
 	ops := [...]string{selector.OpEqual: "=", selector.OpNotEqual: "!=", selector.OpPattern: "=~", selector.OpNotPattern: "!~"}
 	texts := make([]string, len(matchers))

@@ -11,7 +11,7 @@ import (
 	"github.com/granarydb/granary/server/internal/fault"
 )
 
-// Unnamed is the name in type ids of profiles without the label __name__.
+// Unnamed is the name in type ids for profiles without the label __name__.
 const Unnamed = "profile"
 
 // A colon in a part of a type id is written as %3A.
@@ -20,7 +20,7 @@ var (
 	unescapeID = strings.NewReplacer("%3A", ":", "%25", "%")
 )
 
-// TypeID returns the id of a type of profiles with a name: name:sample:unit:period:unit.
+// TypeID returns the id for a type and a profile name: name:sample:unit:period:unit.
 func TypeID(name string, t profile.Type) string {
 	parts := []string{cmp.Or(name, Unnamed), t.Sample, t.SampleUnit, t.Period, t.PeriodUnit}
 	for i, p := range parts {
@@ -41,7 +41,7 @@ func ParseTypeID(id string) (name string, t profile.Type, err error) {
 	return parts[0], profile.Type{Sample: parts[1], SampleUnit: parts[2], Period: parts[3], PeriodUnit: parts[4]}, nil
 }
 
-// NameMatcher returns the condition on profiles with the name of a type id.
+// NameMatcher returns the condition on profiles with the name in a type id.
 func NameMatcher(name string) selector.Matcher {
 	if name == Unnamed {
 		return selector.Matcher{Name: profile.NameLabel, Op: selector.OpPattern, Value: "|" + Unnamed}
@@ -49,8 +49,8 @@ func NameMatcher(name string) selector.Matcher {
 	return selector.Matcher{Name: profile.NameLabel, Value: name}
 }
 
-// TypeLabels returns the labels that name a type of profiles with a name. Answers have them beside
-// those of profiles, and selectors and groups can refer to them.
+// TypeLabels returns the labels that name a type and a profile name. Answers have them beside the labels
+// of profiles, and selectors and groups can use them.
 func TypeLabels(name string, t profile.Type) []profile.Label {
 	return []profile.Label{
 		{Name: "__period_type__", Value: t.Period},
@@ -61,15 +61,15 @@ func TypeLabels(name string, t profile.Type) []profile.Label {
 	}
 }
 
-// typeLabel is the label of TypeLabels with the id of a type.
+// typeLabel is the label in TypeLabels with a type's id.
 const typeLabel = "__profile_type__"
 
-// IsTypeLabel reports whether a name is that of a label of TypeLabels.
+// IsTypeLabel reports whether name is a label of TypeLabels.
 func IsTypeLabel(name string) bool {
 	return slices.ContainsFunc(TypeLabels("", profile.Type{}), func(l profile.Label) bool { return l.Name == name })
 }
 
-// ValueOf returns the value of a label, or "" without it.
+// ValueOf returns a label's value, or "".
 func ValueOf(labels []profile.Label, name string) string {
 	for _, l := range labels {
 		if l.Name == name {

@@ -17,16 +17,17 @@ type callKey struct{}
 
 // call is a request in a protocol of Connect.
 type call struct {
-	began bool  // its message was decoded
-	err   error // of the method
+	began bool  // the message was decoded
+	err   error // error of the method
 }
 
-// Speaks is a handler of the protocols of Connect, whose errors are noted, also those that
-// its library finds, and that of busy, with which a message was not decoded. busy can be nil.
+// Speaks returns a handler for the protocols of Connect that notes errors: errors of methods, errors that
+// Connect's library finds, and the error of busy that prevented the decoding of a message. busy can be
+// nil.
 func Speaks(h http.Handler, busy func(context.Context) error) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		c := &call{}
-		rec, _ := w.(*Recorder) // as all answers are
+		rec, _ := w.(*Recorder) // all answers are recorders
 		rec.keepsTail = true
 		h.ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), callKey{}, c)))
 		err := c.err
@@ -42,9 +43,9 @@ func Speaks(h http.Handler, busy func(context.Context) error) http.Handler {
 	})
 }
 
-// noteCall notes that Connect's library has decoded a message, and the error of the method. Before that the
-// library answers errors itself, and a status of 200 says nothing: the errors of gRPC are in trailers, those of
-// gRPC-Web in the body.
+// noteCall notes that Connect's library has decoded a message, and the method's error. Before that, the
+// library answers errors itself, and a status of 200 says nothing, because errors of gRPC are in
+// trailers, and errors of gRPC-Web in the body.
 func noteCall(next connect.UnaryFunc) connect.UnaryFunc {
 	return func(ctx context.Context, r connect.AnyRequest) (connect.AnyResponse, error) {
 		c, ok := ctx.Value(callKey{}).(*call)
@@ -58,7 +59,7 @@ func noteCall(next connect.UnaryFunc) connect.UnaryFunc {
 	}
 }
 
-// refusedByConnect returns the error of an answer by which the library refused a request.
+// refusedByConnect returns the error of an answer with which the library refused a request.
 func refusedByConnect(w *Recorder) error {
 	if code := w.Header().Get(http.TrailerPrefix + "Grpc-Status"); code != "" {
 		return fault.Invalid("gRPC status %s: %s", code, fault.Quoted(w.Header().Get(http.TrailerPrefix+"Grpc-Message")))
@@ -66,7 +67,7 @@ func refusedByConnect(w *Recorder) error {
 	return fault.Invalid("status %d: %s", w.Status, fault.Quoted(string(w.tail)))
 }
 
-// Error returns an error as one of Connect, and leaves it for the log.
+// Error converts an error to Connect, and keeps it for the log.
 func Error(ctx context.Context, err error) error {
 	if c, ok := ctx.Value(callKey{}).(*call); ok {
 		c.err = err
@@ -77,11 +78,11 @@ func Error(ctx context.Context, err error) error {
 	return connect.NewError(fault.CauseOf(err).Code, errors.New(fault.Text(err)))
 }
 
-// Coded returns an error of Connect. Its library has codes of its own for others that a body returns.
+// Coded converts an error to Connect. The library has its own codes for other errors that a body returns.
 func Coded(err error) error { return connect.NewError(fault.CauseOf(err).Code, err) }
 
-// ConnectOptions returns the options of a handler whose decompressed requests have limits on
-// their bytes, and on the messages inside.
+// ConnectOptions returns the options of a handler that limits the bytes of decompressed requests, and the
+// messages inside.
 func ConnectOptions(bytes int64, messages int) []connect.HandlerOption {
 	return []connect.HandlerOption{
 		connect.WithReadMaxBytes(int(bytes)), connect.WithInterceptors(connect.UnaryInterceptorFunc(noteCall)),

@@ -12,21 +12,22 @@ import (
 	"github.com/granarydb/granary/server/internal/fault"
 )
 
-// A message of two bytes takes more than a hundred in memory. So the messages of a request are
-// counted before any is decoded. Repeated strings count as messages.
+// A request's messages are counted before any is decoded, because a message of two bytes takes more than
+// a hundred in memory. Repeated strings count as messages.
 
-// ProtoCodec is the codec of Connect for protobuf, with a limit on the messages of a request.
+// ProtoCodec is the codec of Connect for protobuf, with a limit on a request's messages.
 type ProtoCodec struct {
 	Most int
-	// Take takes memory for what a message becomes, or returns an error. The message is then left empty, as Connect
-	// would call it a bad one: the one that took the memory tells the error. nil takes none.
+	// Take reserves memory for a decoded message, or returns an error. After an error the message is left
+	// empty, because Connect would report an error of the codec as a malformed message; the owner of Take
+	// reports it instead. nil reserves nothing.
 	Take func(bytes int64) error
 }
 
-// What a request takes in memory for what it sends, at the worst.
+// Upper bounds of the memory that a request takes.
 const (
-	MessageBytes = 512 // a message, and what of pprof is made of it
-	valueBytes   = 32  // a value in a list of JSON
+	MessageBytes = 512 // a message, and the parts of pprof made from it
+	valueBytes   = 32  // a value in a JSON list
 )
 
 func (c ProtoCodec) has(bytes int64) bool { return c.Take == nil || c.Take(bytes) == nil }
@@ -45,7 +46,7 @@ func (c ProtoCodec) Unmarshal(data []byte, to any) error {
 		return fault.TooLarge("more than %d messages in a request", c.Most)
 	}
 	if !c.has(int64(len(data) + n*MessageBytes)) {
-		return nil // see Take
+		return nil // the error of Take is reported elsewhere
 	}
 	return proto.UnmarshalOptions{DiscardUnknown: true, RecursionLimit: maxNesting}.Unmarshal(data, m)
 }
@@ -69,16 +70,16 @@ func (c JSONCodec) Unmarshal(data []byte, to any) error {
 		return nil // as above
 	}
 	if err := (protojson.UnmarshalOptions{DiscardUnknown: true, RecursionLimit: maxNesting}).Unmarshal(data, to.(proto.Message)); err != nil {
-		return errors.New(fault.Text(err)) // it repeats values that are no numbers, however long
+		return errors.New(fault.Text(err)) // it repeats values that are not numbers, however long
 	}
 	return nil
 }
 
-// maxNesting bounds the depth of a request's messages.
+// maxNesting bounds the depth of nested messages.
 const maxNesting = 100
 
-// countMessages counts the messages and strings inside an encoded message, up to one more than a
-// limit. It stops at the first error, which decoding finds again.
+// countMessages counts the messages and strings inside an encoded message, up to one more than most. It
+// stops at the first error, which decoding finds again.
 func countMessages(data []byte, of protoreflect.MessageDescriptor, most, depth int) (n int) {
 	if depth > maxNesting {
 		return 0

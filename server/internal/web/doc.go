@@ -1,4 +1,4 @@
-// Package web is what all questions and pushes need of HTTP and of Connect: an answer whose status is known
-// afterwards, the headers that servers of Granary tell each other, codecs that count messages before they decode them,
-// and compression that gives way.
+// Package web has the common parts of HTTP and Connect for queries and pushes: an answer whose status is
+// known afterwards, the headers that Granary servers send each other, codecs that count messages before
+// they decode them, and compression that yields.
 package web

@@ -12,10 +12,10 @@ type LimitedWriter struct {
 	w    io.Writer
 	most int64
 	n    int64
-	err  error // beyond the limit
+	err  error // set beyond the limit
 }
 
-// NewLimitedWriter returns a writer of at most some bytes to w.
+// NewLimitedWriter returns a writer of at most `most` bytes to w.
 func NewLimitedWriter(w io.Writer, most int64) *LimitedWriter {
 	return &LimitedWriter{w: w, most: most}
 }
@@ -32,8 +32,8 @@ func (l *LimitedWriter) Write(b []byte) (int, error) {
 	return l.w.Write(b)
 }
 
-// End returns the error of an answer. After a part was sent it is none that another attempt with a new
-// snapshot could mend.
+// End returns the final error of an answer. After a part was sent, it hides the wrapped error, because a
+// retry with a new snapshot cannot mend the answer.
 func (l *LimitedWriter) End(err error) error {
 	if l.err != nil {
 		return l.err

@@ -6,7 +6,7 @@ import (
 	"github.com/granarydb/granary/server/internal/fault"
 )
 
-// Route is a handler of a pattern of http.ServeMux. Metrics count its requests under the name.
+// Route is a handler for a pattern of http.ServeMux. Metrics count its requests under the name.
 type Route struct {
 	Pattern, Name string
 	Handler       http.Handler
@@ -15,19 +15,19 @@ type Route struct {
 // maxTail bounds the bytes that a Recorder keeps.
 const maxTail = 256
 
-// Recorder is a response whose status and size are known afterwards. It belongs to the goroutine of its request.
+// Recorder is a response that records its status and size. It belongs to the goroutine of its request.
 type Recorder struct {
 	http.ResponseWriter
 	Status int // 0: nothing was written
 	Bytes  int64
-	Err    error // of the answer, if the handler named one
+	Err    error // error that the handler noted
 
 	log       func(*http.Request, error)
 	keepsTail bool
-	tail      []byte // the last bytes of the answer, if they are kept
+	tail      []byte // last bytes of the answer, if they are kept
 }
 
-// NewRecorder returns a recorder of an answer, whose errors go to log.
+// NewRecorder returns a recorder for an answer. Its errors go to log.
 func NewRecorder(w http.ResponseWriter, log func(*http.Request, error)) *Recorder {
 	return &Recorder{ResponseWriter: w, log: log}
 }
@@ -56,10 +56,10 @@ func (r *Recorder) Write(b []byte) (int, error) {
 // Flush sends what was written, for streams.
 func (r *Recorder) Flush() { _ = http.NewResponseController(r.ResponseWriter).Flush() }
 
-// Unwrap is for http.ResponseController.
+// Unwrap implements the interface that http.ResponseController uses.
 func (r *Recorder) Unwrap() http.ResponseWriter { return r.ResponseWriter }
 
-// Note records the error of a request, for metrics and the log.
+// Note records a request's error, for metrics and the log.
 func Note(w http.ResponseWriter, r *http.Request, err error) {
 	if rec, ok := w.(*Recorder); ok {
 		rec.Err = err
@@ -71,12 +71,12 @@ func Note(w http.ResponseWriter, r *http.Request, err error) {
 func Fail(w http.ResponseWriter, r *http.Request, err error) {
 	Note(w, r, err)
 	if rec, ok := w.(*Recorder); ok && rec.Status != 0 {
-		panic(http.ErrAbortHandler) // a part of the answer has gone: cut it, so that it is not taken for whole
+		panic(http.ErrAbortHandler) // a part was sent: abort, because it must not be taken for whole
 	}
 	http.Error(w, fault.Text(err), fault.CauseOf(err).Status)
 }
 
-// Handler makes a handler of a function that returns its error.
+// Handler returns a handler for a function that returns its error.
 func Handler(f func(http.ResponseWriter, *http.Request) error) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if err := f(w, r); err != nil {

@@ -9,16 +9,16 @@ import (
 	"github.com/klauspost/compress/gzip"
 )
 
-// A question can hold a processor for 100 ms. A push that waits for one that a question has gets it after
-// 10 ms at the earliest, unless the question gives way. So long loops of questions call runtime.Gosched.
+// A query can hold a processor for 100 ms. A waiting push gets that processor after 10 ms at the
+// earliest, unless the query yields. So long loops in queries call runtime.Gosched.
 
-// zippedAtOnce is how many bytes are compressed before the loop gives way: about 0.3 ms.
+// zippedAtOnce is the number of bytes that are compressed before the loop yields: about 0.3 ms.
 const zippedAtOnce = 16 << 10
 
-// Zip compresses answers by gzip. It gives way.
+// Zip compresses answers by gzip. It yields to other goroutines.
 type Zip struct{ *gzip.Writer }
 
-// NewZip returns a compressor, which writes nowhere until its Reset.
+// NewZip returns a compressor. It discards its output until Reset.
 func NewZip() connect.Compressor { return Zip{gzip.NewWriter(io.Discard)} }
 
 // Write implements connect.Compressor.
