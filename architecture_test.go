@@ -22,7 +22,7 @@ var below = map[string][]string{
 	"cmd/granary/internal/replay":  {},
 	"cmd/granary/internal/chart":   {"cmd/granary/internal/cli", "profile"},
 	"cmd/granary/internal/dbdir":   {"cmd/granary/internal/cli", "columnstore", "internal/disk"},
-	"cmd/granary/internal/cli":     {"profile", "columnstore"},
+	"cmd/granary/internal/cli":     {"profile", "columnstore", "internal/timetext"},
 	"cmd/granary/internal/clitest": {"cmd/granary/internal/cli"}, // tests alone import it
 	"cmd/granary/parquet":          {"profile"},
 

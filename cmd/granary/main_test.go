@@ -161,7 +161,7 @@ func TestWrongUse(t *testing.T) {
 		{"series of an unknown sample type", []string{"series", "--sample-index", "heap", good}, `"heap"`},
 		{"step of nothing", []string{"series", "--step", "0s", good}, "above 0"},
 		{"step back", []string{"series", "--step", "-1s", good}, "above 0"},
-		{"step that is none", []string{"series", "--step", "often", good}, `--step "often": want a duration above 0 and up to 65535d, such as 10s, 5m, 1h or 7d`},
+		{"step that is none", []string{"series", "--step", "often", good}, `--step "often": want a duration above 0, such as 500us, 10s, 5m or 7d`},
 		{"step without a unit", []string{"series", "--step", "10", good}, `--step "10": want a duration`},
 		{"negative top", []string{"series", "--top", "-1", good}, "-1"},
 		{"diff of one", []string{"diff", good}, "two inputs"},
