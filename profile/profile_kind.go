@@ -39,7 +39,7 @@ func (k ProfileKind) String() string {
 }
 
 // MixedError reports a question whose answer would combine profiles of several kinds. It wraps
-// ErrMixed.
+// ErrMixed. Query.SumKinds combines them all the same, but for Periods.
 type MixedError struct {
 	// Type is the type that several kinds have.
 	Type Type
@@ -53,7 +53,8 @@ type MixedError struct {
 // Unwrap returns ErrMixed.
 func (e *MixedError) Unwrap() error { return ErrMixed }
 
-// Error lists the first kinds, and what chooses one.
+// Error lists the first kinds, and what chooses one. It names no field of Query, because a server passes it on to people
+// that have none.
 func (e *MixedError) Error() string {
 	const most = 8
 	var kinds, selectors []string
@@ -73,13 +74,14 @@ func (e *MixedError) Error() string {
 	}
 	text += "; choose one by "
 	if selectors == nil {
-		selectors = []string{"labels"}
+		text += "a selector"
+	} else {
+		text += "the selector " + strings.Join(selectors, " or ")
 	}
-	text += strings.Join(selectors, " or ")
 	if e.Periods {
 		return text + ", or by type"
 	}
-	return text + ", or set Query.SumKinds"
+	return text
 }
 
 // separate sets the selectors of kinds: those of the first label, NameLabel before all others,
