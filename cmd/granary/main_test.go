@@ -126,7 +126,6 @@ func TestWrongUse(t *testing.T) {
 		args []string
 		want string // in the message
 	}{
-		{"no arguments", nil, "a command is missing"},
 		{"unknown command", []string{"frob"}, `unknown command "frob"`},
 		{"unknown flag of the program", []string{"--frob"}, "--frob"},
 		{"unknown flag", []string{"top", "--frob", good}, "--frob"},
@@ -415,8 +414,9 @@ func TestHelp(t *testing.T) {
 			t.Errorf("help %q: %+v\nwant %+v", args, r, want)
 		}
 	}
-	if r := granary(t); !strings.Contains(r.stdout, "Exit codes:") {
-		t.Errorf("without arguments there is no help: %+v", r)
+	want := granary(t, "--help")
+	if r := granary(t); r.code != cli.ExitUsage || r.stdout != want.stdout || r.stderr != "" {
+		t.Errorf("without arguments there is no help, or more: %+v", r)
 	}
 	if r := granary(t, "version"); r.code != cli.ExitOK || !strings.HasPrefix(r.stdout, "granary ") || !strings.Contains(r.stdout, runtime.Version()) || strings.Count(r.stdout, "\n") != 1 {
 		t.Errorf("version: %+v", r)

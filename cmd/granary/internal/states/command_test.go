@@ -186,7 +186,6 @@ func TestWrongUse(t *testing.T) {
 		args []string
 		want string
 	}{
-		"no command":              {nil, "a command is missing"},
 		"info of a URL":           {[]string{"info", "http://localhost:6060/debug/pprof/trace"}, "is a URL: curl -o FILE fetches it; a history is"},
 		"unknown command":         {[]string{"pot"}, `unknown command "pot": did you mean at or plot?`},
 		"info of nothing":         {[]string{"info"}, "name one file, not 0"},
@@ -395,8 +394,12 @@ func TestHelpCommand(t *testing.T) {
 			t.Errorf("help %s: %+v, want %+v", cmd.Name(), got, want)
 		}
 	}
-	if got, want := granary(t, "history", "help"), granary(t, "history", "--help"); got != want {
+	want := granary(t, "history", "--help")
+	if got := granary(t, "history", "help"); got != want {
 		t.Errorf("help: %+v, want %+v", got, want)
+	}
+	if got := granary(t, "history"); got.code != cli.ExitUsage || got.stdout != want.stdout || got.stderr != "" {
+		t.Errorf("no command: %+v, want the help alone", got)
 	}
 }
 
