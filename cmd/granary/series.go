@@ -63,11 +63,13 @@ chart.
 ` + kindsHelp + `
 
 ` + askedHelp,
-		Example: `  granary series heaps/
-  granary series --by thread --sample-index cpu cpu/
-  granary series --by job --by zone -n 0 --step 5m --from -24h profiles/
-  granary series --search 'runtime[.]gcBgMarkWorker' cpu/   # garbage collection
-  granary series --json heaps/ | jq -r '.lines[].points[] | [.time, .value]'`,
+		Example: `  granary demo --span 5m --profiles gen       # profiles for the lines below
+  granary series --sample-index inuse_space gen
+  granary series --sample-index cpu --by job gen
+  granary series --sample-index cpu --by job --by zone -n 0 --step 1m gen
+  granary series --sample-index cpu --by job --from -1h --average gen
+  granary series --sample-index cpu --search 'runtime[.]gcBgMarkWorker' gen
+  granary series --sample-index cpu --json gen | jq -c '.lines[].points[]'`,
 		Args: inputs,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if o.sum && o.average {
