@@ -148,7 +148,7 @@ func TestInfoMemory(t *testing.T) {
 func TestOfCSV(t *testing.T) {
 	inSet(t)
 	want := granary(t, "history", "slice", "--csv", "--nulls", "run", "50%").stdout
-	write(t, filepath.Join(mustWd(t), "states.csv.gz"), zipped(t, []byte(statesCSV)))
+	write(t, filepath.Join(mustWd(t), "states.csv.gz"), gzipped(t, []byte(statesCSV)))
 	for _, name := range []string{"states.csv", "states.csv.gz"} {
 		if r := granary(t, "history", "slice", "--csv", "--nulls", name, "50%"); r.code != cli.ExitOK || r.stdout != want {
 			t.Errorf("%s: %+v, want\n%s", name, r, want)
@@ -249,7 +249,7 @@ func TestWrongUse(t *testing.T) {
 	}
 }
 
-func zipped(t *testing.T, data []byte) []byte {
+func gzipped(t *testing.T, data []byte) []byte {
 	t.Helper()
 	var b bytes.Buffer
 	z := gzip.NewWriter(&b)
@@ -270,7 +270,7 @@ func TestFailures(t *testing.T) {
 	}
 	write(t, filepath.Join(dir, "alone.ihs.gz"), data)
 	write(t, filepath.Join(dir, "plain.ihs"), []byte("a set that is not compressed"))
-	write(t, filepath.Join(dir, "cpu.pb.gz"), zipped(t, []byte("\n\x04\x08\x01\x10\x02"))) // a sample type
+	write(t, filepath.Join(dir, "cpu.pb.gz"), gzipped(t, []byte("\n\x04\x08\x01\x10\x02"))) // a sample type
 	write(t, filepath.Join(dir, "run.jfr"), []byte("FLR\x00and more"))
 	write(t, filepath.Join(dir, "cut.ihs.gz"), data[:len(data)-20])
 	write(t, filepath.Join(dir, "cut.attrs.tsv.gz"), attributes)
@@ -348,7 +348,7 @@ func TestExamples(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	write(t, filepath.Join(dir, "b.csv.gz"), zipped(t, data))
+	write(t, filepath.Join(dir, "b.csv.gz"), gzipped(t, data))
 	write(t, filepath.Join(dir, "trace.out"), smallTrace(t))
 	examples := 0
 	for _, cmd := range NewCommand().Commands() {
