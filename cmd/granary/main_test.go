@@ -337,7 +337,6 @@ func TestHint(t *testing.T) {
 		{[]string{"series", "--step", "1", good}, "Try 'granary series --help'."},
 		{[]string{"merge", "-o", "-", "--sample-index", "x", good}, "Try 'granary merge --help'."},
 		{[]string{"nope"}, "Try 'granary --help'."},
-		{nil, "Try 'granary --help'."},
 	} {
 		if r := granary(t, tc.args...); !strings.HasSuffix(r.stderr, "\n"+tc.want+"\n") {
 			t.Errorf("%q: %s", tc.args, r.stderr)
