@@ -17,12 +17,12 @@ var below = map[string][]string{
 	"cmd/granary":                  {"cmd/granary/internal/cli", "cmd/granary/internal/chart", "cmd/granary/internal/formats", "cmd/granary/internal/states", "cmd/granary/internal/dbdir", "cmd/granary/internal/dirs", "cmd/granary/internal/serve", "cmd/granary/internal/replay", "cmd/granary/parquet", "render", "export", "trace", "profile", "profile/tree", "columnstore", "internal/disk", "internal/input", "testdata"},
 	"cmd/granary/internal/dirs":    {"cmd/granary/internal/cli", "cmd/granary/internal/dbdir", "columnstore", "internal/repair", "internal/disk"},
 	"cmd/granary/internal/serve":   {"cmd/granary/internal/cli", "cmd/granary/internal/dbdir", "server", "server/self", "profile", "columnstore", "internal/disk", "internal/input"},
-	"cmd/granary/internal/states":  {"cmd/granary/internal/cli", "cmd/granary/internal/dbdir", "render", "export", "trace", "internal/ihs", "columnstore", "history", "internal/tile", "history/file", "history/summary", "internal/disk", "server/gotrace"},
+	"cmd/granary/internal/states":  {"cmd/granary/internal/cli", "cmd/granary/internal/dbdir", "render", "export", "trace", "internal/ihs", "columnstore", "history", "internal/tile", "history/file", "history/summary", "internal/disk", "internal/input", "server/gotrace"},
 	"cmd/granary/internal/formats": {"cmd/granary/internal/cli", "profile", "profile/tree"},
 	"cmd/granary/internal/replay":  {},
 	"cmd/granary/internal/chart":   {"cmd/granary/internal/cli", "profile"},
 	"cmd/granary/internal/dbdir":   {"cmd/granary/internal/cli", "columnstore", "internal/disk"},
-	"cmd/granary/internal/cli":     {"profile", "columnstore"},
+	"cmd/granary/internal/cli":     {"profile", "columnstore", "internal/timetext"},
 	"cmd/granary/internal/clitest": {"cmd/granary/internal/cli"}, // tests alone import it
 	"cmd/granary/parquet":          {"profile"},
 

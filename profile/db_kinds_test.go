@@ -135,7 +135,7 @@ func TestKindsAreNotAddedUp(t *testing.T) {
 		}
 	}
 	want := "profiles of different kinds: values of delay:nanoseconds:cpu:nanoseconds in block (contentions, delay) and mutex (contentions, delay); " +
-		`choose one by {__name__="block"} or {__name__="mutex"}, or set Query.SumKinds`
+		`choose one by the selector {__name__="block"} or {__name__="mutex"}`
 	if _, err := db.Merge(ctx, snap, delay, Query{}); err.Error() != want {
 		t.Errorf("%v", err)
 	}
@@ -290,7 +290,7 @@ func TestKindsWithoutSelector(t *testing.T) {
 		insert(t, db, makeProfile(start, list, stack{frames: "f", values: []int64{1, 1}}), "x", fmt.Sprint(i/2), "y", fmt.Sprint((i+i/2)%2))
 	}
 	_, err := db.Merge(ctx, view(t, db), Type{"b", "count", "cpu", "nanoseconds"}, Query{})
-	if e := mixed(t, err); len(e.Kinds) != 2 || e.Kinds[0].Selector+e.Kinds[1].Selector != "" || !strings.HasSuffix(err.Error(), "; choose one by labels, or set Query.SumKinds") {
+	if e := mixed(t, err); len(e.Kinds) != 2 || e.Kinds[0].Selector+e.Kinds[1].Selector != "" || !strings.HasSuffix(err.Error(), "; choose one by a selector") {
 		t.Errorf("%v", err)
 	}
 	many := testDB(t, Options{})

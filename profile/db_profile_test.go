@@ -23,7 +23,7 @@ func TestProfileOfMixedKinds(t *testing.T) {
 	snap := view(t, db)
 	space := Type{"space", "bytes", "space", "bytes"}
 	for _, only := range [][]Type{nil, {cpuCount, space}} {
-		if _, err := db.Profile(ctx, snap, Query{}, only...); !errors.Is(err, ErrMixed) || !strings.Contains(err.Error(), `(n) and (space); choose one by {job="a"} or {job="b"}, or by type`) {
+		if _, err := db.Profile(ctx, snap, Query{}, only...); !errors.Is(err, ErrMixed) || !strings.Contains(err.Error(), `(n) and (space); choose one by the selector {job="a"} or {job="b"}, or by type`) {
 			t.Errorf("of %v: error %v", only, err)
 		}
 	}

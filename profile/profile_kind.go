@@ -39,6 +39,7 @@ func (k ProfileKind) String() string {
 }
 
 // MixedError reports a query whose answer would combine profiles of several kinds. It wraps ErrMixed.
+// Query.SumKinds combines them, except for Periods.
 type MixedError struct {
 	// Type is the type that several kinds have.
 	Type Type
@@ -52,7 +53,8 @@ type MixedError struct {
 // Unwrap returns ErrMixed.
 func (e *MixedError) Unwrap() error { return ErrMixed }
 
-// Error lists the first kinds, and a selector for one.
+// Error lists the first kinds, and a selector for one. It names no field of Query, because a server passes
+// the text on to clients that have none.
 func (e *MixedError) Error() string {
 	const most = 8
 	var kinds, selectors []string
@@ -72,13 +74,14 @@ func (e *MixedError) Error() string {
 	}
 	text += "; choose one by "
 	if selectors == nil {
-		selectors = []string{"labels"}
+		text += "a selector"
+	} else {
+		text += "the selector " + strings.Join(selectors, " or ")
 	}
-	text += strings.Join(selectors, " or ")
 	if e.Periods {
 		return text + ", or by type"
 	}
-	return text + ", or set Query.SumKinds"
+	return text
 }
 
 // separate sets the selectors of kinds by the first label, NameLabel before all others, for which no two

@@ -2,12 +2,9 @@ package trace
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"os"
-	"path/filepath"
 	"strings"
 
 	"github.com/klauspost/compress/gzip"
@@ -109,10 +106,10 @@ func (o LoadOptions) openInput(ctx context.Context, name string, take func(in in
 		}
 		return take(inputOf(s), o.stage(Building))
 	}
-	given, name := name, ihs.BaseName(name)
+	name = ihs.BaseName(name)
 	f, err := os.Open(name + ihs.IntervalsSuffix)
 	if err != nil {
-		return openError(given, err)
+		return err
 	}
 	defer f.Close()
 	z, err := gzip.NewReader(f)
@@ -152,21 +149,6 @@ func (o LoadOptions) readCSV(ctx context.Context, name string, progress func(don
 		return nil, err
 	}
 	return t.Set()
-}
-
-// openError is the error for a missing set. For the name of a whole file, run.ihs, it refers
-// to that file and not to run.ihs.ihs.gz.
-func openError(given string, err error) error {
-	ending := strings.ToLower(filepath.Ext(given))
-	if !errors.Is(err, fs.ErrNotExist) || given != ihs.BaseName(given) || ending != ".ihs" && ending != ".gz" {
-		return err
-	}
-	f, err := os.Open(given)
-	if err != nil {
-		return err
-	}
-	f.Close()
-	return fmt.Errorf("%s is not the file of a set: those end in %s", given, ihs.IntervalsSuffix)
 }
 
 func readAttributes(name string, keys int) ([]ihs.Attribute, error) {

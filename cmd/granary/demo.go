@@ -90,7 +90,7 @@ goroutines.`,
 		},
 	}
 	cmd.Flags().StringVarP(&dir, "output", "o", "", "`DIR` to write the flame graph to; created if missing (default: a new folder for temporary files)")
-	cmd.Flags().Var(spanValue{"span", &span}, "span", "the `DURATION` of the replay")
+	cmd.Flags().Var(newDemoSpan("span", &span), "span", "the `DURATION` of the replay")
 	cmd.Flags().StringVar(&profilesDir, "profiles", "", "also write the profiles to `DIR`, as pprof files in folders named after their labels, to try the other commands on. An hour makes about 70,000 files")
 	cmd.Flags().StringVar(&storeDir, "db", "", "also store the profiles in the directory `DIR`, as granary load does, to ask them with --db")
 	cli.AddDiskBudget(cmd, &budget)

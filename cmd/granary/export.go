@@ -121,7 +121,7 @@ func (e *exporter) flags(cmd *cobra.Command) {
 	f.Var(cli.NewChoice("format", []string{formatParquet, formatArrow}, &e.format), "format", "`FORMAT` to write: parquet or arrow (default: from the suffix of FILE)")
 	f.Var(cli.NewChoice("form", cli.ArrowFormNames(), &e.form), "form", "`FORM` of Arrow: dictionary, native or plain")
 	f.Var(cli.NewChoice("stacks", []string{stacksNames, stacksIDs}, &e.stacks), "stacks", "write stacks as lists `OF` names of functions or ids of locations: names or ids")
-	f.Var(spanValue{"demo", &e.demo}, "demo", "instead of inputs, export a `DURATION` of the fleet that granary demo replays, such as 5m or 1h")
+	f.Var(newDemoSpan("demo", &e.demo), "demo", "instead of inputs, export a `DURATION` of the fleet that granary demo replays, such as 5m or 1h")
 	e.selection.flags(cmd, "all")
 }
 

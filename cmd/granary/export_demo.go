@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/granarydb/granary/cmd/granary/internal/cli"
 	"github.com/granarydb/granary/cmd/granary/internal/replay"
@@ -19,6 +20,11 @@ const (
 	demoSpan    = time.Duration(demoSteps) * scrapeEvery
 	maxDemoSpan = 24 * time.Hour
 )
+
+// newDemoSpan returns the value of a flag for the time that the demo replays.
+func newDemoSpan(flag string, span *time.Duration) pflag.Value {
+	return cli.NewDuration(flag, scrapeEvery, maxDemoSpan, span)
+}
 
 // withDemo calls f with a snapshot of the demo's fleet and the query of the flags.
 func withDemo(cmd *cobra.Command, s selection, span time.Duration, f answer) error {
@@ -57,33 +63,6 @@ func withDemo(cmd *cobra.Command, s selection, span time.Duration, f answer) err
 		return f(ctx, db, snap, q)
 	})
 }
-
-// spanValue is a flag's value for the time that the demo replays.
-type spanValue struct {
-	flag string
-	span *time.Duration
-}
-
-// String returns the duration, or "" when it is not set.
-func (s spanValue) String() string {
-	if s.span == nil || *s.span == 0 {
-		return ""
-	}
-	return cli.Duration(*s.span)
-}
-
-// Set parses a duration.
-func (s spanValue) Set(text string) error {
-	d, ok := cli.ParseAgo(text)
-	if !ok || d < scrapeEvery || d > maxDemoSpan {
-		return cli.Usage(fmt.Errorf("--%s %q: want a duration from %v to 24h, such as 1m or 1h", s.flag, text, scrapeEvery))
-	}
-	*s.span = d
-	return nil
-}
-
-// Type returns the name of the value's type.
-func (s spanValue) Type() string { return "duration" }
 
 // saveFleet writes the profiles that the demo replays to files below a directory.
 func saveFleet(cmd *cobra.Command, dir string, steps int) error {

@@ -117,7 +117,7 @@ func TestSaveFleet(t *testing.T) {
 	if r := runDemo(t, "--span", "10s", "--profiles", filepath.Join(blocked, "x"), "-o", out); r.code != cli.ExitFailed || r.stdout != "" {
 		t.Errorf("a folder that cannot be made: %+v", r)
 	}
-	if r := granary(t, "demo", "--span", "1s"); r.code != cli.ExitUsage || !strings.Contains(r.stderr, `--span "1s": want a duration from 10s to 24h`) {
+	if r := granary(t, "demo", "--span", "1s"); r.code != cli.ExitUsage || !strings.Contains(r.stderr, `--span "1s": want a duration from 10s to 1d`) {
 		t.Errorf("%+v", r)
 	}
 	ctx, cancel := context.WithCancel(t.Context())

@@ -211,7 +211,7 @@ func TestExportWrongUse(t *testing.T) {
 		{"bad selector", []string{"-o", "-", "--format", "arrow", "--selector", "{", good}, "selector"},
 		{"bad selector of the demo", []string{"-o", "-", "--format", "arrow", "--selector", "{", "--demo", "10s"}, "selector"},
 		{"inputs and demo", []string{"-o", "x.parquet", "--demo", "10s", good}, "--demo uses its own profiles"},
-		{"demo of no time", []string{"-o", "x.parquet", "--demo", "1s"}, `--demo "1s": want a duration from 10s to 24h`},
+		{"demo of no time", []string{"-o", "x.parquet", "--demo", "1s"}, `--demo "1s": want a duration from 10s to 1d`},
 		{"demo of too much time", []string{"-o", "x.parquet", "--demo", "2d"}, `--demo "2d": want a duration`},
 		{"demo of what is no time", []string{"-o", "x.parquet", "--demo", "often"}, `--demo "often"`},
 		{"an input", []string{"-o", good, "--format", "arrow", good}, "the output is an input"},

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"io"
 	"os"
 	"os/signal"
@@ -66,9 +65,7 @@ Exit codes: 0 success, 1 failure, 2 usage error, 130 interrupted.`,
 			return cli.UnknownCommand(cmd, args[0])
 		},
 		SuggestionsMinimumDistance: 2,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			return errors.Join(cmd.Help(), cli.Usage(errors.New("a command is missing")))
-		},
+		RunE:                       cli.NoCommand,
 	}
 	root.SetHelpCommand(cli.NewHelp("Show the help of a command"))
 	root.SetVersionTemplate("granary {{.Version}}\n")

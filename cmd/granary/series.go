@@ -63,11 +63,13 @@ chart.
 ` + kindsHelp + `
 
 ` + askedHelp,
-		Example: `  granary series heaps/
-  granary series --by thread --sample-index cpu cpu/
-  granary series --by job --by zone -n 0 --step 5m --from -24h profiles/
-  granary series --search 'runtime[.]gcBgMarkWorker' cpu/   # garbage collection
-  granary series --json heaps/ | jq -r '.lines[].points[] | [.time, .value]'`,
+		Example: `  granary demo --span 5m --profiles gen       # profiles for the lines below
+  granary series --sample-index inuse_space gen
+  granary series --sample-index cpu --by job gen
+  granary series --sample-index cpu --by job --by zone -n 0 --step 1m gen
+  granary series --sample-index cpu --by job --from -1h --average gen
+  granary series --sample-index cpu --search 'runtime[.]gcBgMarkWorker' gen
+  granary series --sample-index cpu --json gen | jq -c '.lines[].points[]'`,
 		Args: inputs,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if o.sum && o.average {
@@ -103,7 +105,7 @@ func (o *seriesOptions) flags(cmd *cobra.Command) {
 	o.selection.flags(cmd, firstShown)
 	o.answerFlags(cmd)
 	cmd.Flags().StringArrayVar(&o.by, "by", nil, "draw a line for each value of `LABEL`; may be repeated, for a line for each combination of values. 'granary labels' lists the labels")
-	cmd.Flags().Var(cli.NewStep(&o.step), "step", "the `DURATION` of a point: 10s, 5m, 1h, 7d (default: a point for each time, if they are few and shared by the profiles of a line)")
+	cmd.Flags().Var(cli.NewDuration("step", 1, 0, &o.step), "step", "the `DURATION` of a point: 10s, 5m, 1h, 7d (default: a point for each time, if they are few and shared by the profiles of a line)")
 	o.limit.Flags(cmd, "top", 5, "show the `N` lines with the greatest values")
 	cmd.Flags().BoolVar(&o.average, "average", false, "show the mean of a point's profiles instead of the sum")
 	cmd.Flags().Var(cli.NewColumns(&o.width), "width", "the width of the chart in `COLUMNS`, 24 to 1000 (default: that of the terminal, or 80)")

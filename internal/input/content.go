@@ -44,6 +44,16 @@ func (s seen) String() string {
 	return ": " + files + s.known
 }
 
+// Describe returns a sentence about a regular file that is none of the kind that a caller reads: what it is, and which
+// command reads it. It returns "" for a file that it does not know, or cannot read.
+func Describe(name string) string {
+	head := headOf(name)
+	if beginsAsProfile(head) {
+		return "it is a pprof profile: granary top FILE shows it"
+	}
+	return foreign.Describe(head)
+}
+
 // headOf returns the first bytes of a file, decompressed, as far as they can be read.
 func headOf(name string) []byte {
 	f, err := os.Open(name)

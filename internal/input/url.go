@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/tls"
 	"fmt"
+	"io"
 	"maps"
 	"net"
 	"net/http"
@@ -11,6 +12,7 @@ import (
 	"strconv"
 	"strings"
 	"time"
+	"unicode"
 )
 
 // Web fetches the profiles of URLs. The zero value fetches as a browser without a login does.
@@ -65,9 +67,34 @@ func (w *Web) fetch(ctx context.Context, name string) ([]byte, error) {
 	}
 	defer resp.Body.Close()
 	if resp.StatusCode != http.StatusOK {
-		return nil, fmt.Errorf("%s: the server answers %s", address, resp.Status)
+		return nil, fmt.Errorf("%s: the server answers %s%s%s", address, resp.Status, message(resp), w.loginHint(resp))
 	}
 	return limited(address, resp.Body)
+}
+
+// message returns what a server says in the first line of an answer that is an error, after ": ", or "" if it says
+// nothing in plain text.
+func message(resp *http.Response) string {
+	const most = 300
+	head, _ := io.ReadAll(io.LimitReader(resp.Body, most)) // the status is the error, with a message or without
+	line, _, _ := strings.Cut(strings.TrimSpace(string(head)), "\n")
+	if line == "" || strings.HasPrefix(line, "<") { // a page
+		return ""
+	}
+	return ": " + strings.Map(func(r rune) rune {
+		if unicode.IsPrint(r) {
+			return r
+		}
+		return unicode.ReplacementChar // a terminal would interpret it
+	}, strings.TrimSpace(line))
+}
+
+// loginHint returns how to give a login to a server that wants one.
+func (w *Web) loginHint(resp *http.Response) string {
+	if resp.StatusCode != http.StatusUnauthorized || w.Header.Get("Authorization") != "" {
+		return ""
+	}
+	return ": give it one with --header 'Authorization: Bearer TOKEN'"
 }
 
 // insecure is the scheme of go tool pprof for https without a verified server.

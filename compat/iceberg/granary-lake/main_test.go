@@ -242,7 +242,7 @@ func TestSeal(t *testing.T) {
 	if out, _ := command(t, 0, with("sql")...); !strings.Contains(out, "node n: rows up to seal 1772413200") || !strings.Contains(out, "icebergLocal") {
 		t.Error(out)
 	}
-	if _, notes := command(t, 0, with("expire", "--keep", "1", "--age", "0s", "--orphans", "72h")...); !strings.Contains(notes, "2 snapshots expired") {
+	if _, notes := command(t, 0, with("expire", "--keep", "1", "--age", "0s", "--orphans", "3d")...); !strings.Contains(notes, "2 snapshots expired") {
 		t.Error(notes)
 	}
 }

@@ -27,8 +27,8 @@ func newExpire(c *iceberg.Config) *cobra.Command {
   --orphans T   removes files older than T that no snapshot has: those of
                 commits that lost or died. T is longer than any seal takes`,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if days < 0 || orphans < 0 {
-				return fmt.Errorf("%w: --days and --orphans are not negative", errUsage)
+			if days < 0 {
+				return fmt.Errorf("%w: --days is not negative", errUsage)
 			}
 			return with(cmd.Context(), c, func(l *iceberg.Lake) error {
 				if days > 0 && !dry {
@@ -56,9 +56,9 @@ func newExpire(c *iceberg.Config) *cobra.Command {
 	}
 	f := cmd.Flags()
 	f.IntVar(&opts.Keep, "keep", 100, "the `NUMBER` of snapshots to keep")
-	f.DurationVar(&opts.Age, "age", time.Hour, "keep snapshots of this `DURATION` too: longer than the longest query")
+	addDuration(cmd, &opts.Age, "age", time.Hour, "keep snapshots of this `DURATION` too: longer than the longest query")
 	f.IntVar(&days, "days", 0, "keep rows of this `NUMBER` of days; 0 keeps all")
-	f.DurationVar(&orphans, "orphans", 0, "remove orphans older than this `DURATION`, at least 1h; 0 removes none")
+	addDuration(cmd, &orphans, "orphans", 0, "remove orphans older than this `DURATION`, at least 1h, such as 3d; 0 removes none")
 	f.BoolVar(&dry, "dry-run", false, "only print the orphans")
 	return cmd
 }

@@ -68,13 +68,13 @@ own --node, always the same.`,
 	f.StringVar(&n.listen, "listen", "localhost:4040", "the `ADDRESS` to listen on; it is open to all who reach it")
 	f.StringVar(&n.address, "address", "", "the `URL` where others reach the server, which the table keeps; default: that of --listen, if it is one address")
 	f.StringArrayVar(&n.hosts, "host", nil, "a `NAME` of the server beside localhost and IP addresses; may be repeated")
-	f.DurationVar(&n.every, "every", 5*time.Minute, "look for ended ranges after each `DURATION`, about: nodes commit at different times")
-	f.DurationVar(&n.after, "seal-after", 15*time.Minute, "the `DURATION` between the end of a range and its unit, for rows that come late")
+	addDuration(cmd, &n.every, "every", 5*time.Minute, "look for ended ranges after each `DURATION`, about: nodes commit at different times")
+	addDuration(cmd, &n.after, "seal-after", 15*time.Minute, "the `DURATION` between the end of a range and its unit, for rows that come late")
 	f.Int64Var(&n.result, "max-result", 4<<30, "`BYTES` of an answer, at most; /arrow repeats names row by row")
 	f.Int64Var(&n.olderRows, "older-rows", 20_000_000, "the `NUMBER` of older rows that the page reads at most: 5 s a million")
 	f.Int64Var(&n.olderMemory, "older-memory", 512<<20, "`BYTES` of memory for older rows, beside --memory-budget; a reading takes more, of symbols up to 1 GiB")
 	f.BoolVar(&n.tableOnly, "older-table-only", false, "read older rows from the table alone: other nodes need not run")
-	f.DurationVar(&n.grace, "grace", 10*time.Minute, "the `DURATION` that a unit stays in the directory after its commit")
+	addDuration(cmd, &n.grace, "grace", 10*time.Minute, "the `DURATION` that a unit stays in the directory after its commit")
 	return cmd
 }
 
@@ -82,8 +82,8 @@ func (n *node) run(ctx context.Context, notes io.Writer) error {
 	switch {
 	case n.id == "" || n.dir == "":
 		return fmt.Errorf("%w: serve needs --node and --db", errUsage)
-	case n.every <= 0 || n.after < 0 || n.grace < 0 || n.memory <= 0 || n.olderRows <= 0 || n.olderMemory < 1<<20:
-		return fmt.Errorf("%w: --every, --memory-budget and --older-rows are above 0, --older-memory at least 1 MiB, --seal-after and --grace not below 0", errUsage)
+	case n.every == 0 || n.memory <= 0 || n.olderRows <= 0 || n.olderMemory < 1<<20:
+		return fmt.Errorf("%w: --every, --memory-budget and --older-rows are above 0, --older-memory at least 1 MiB", errUsage)
 	}
 	if n.address != "" {
 		u, err := url.Parse(n.address)

@@ -1,5 +1,6 @@
 // Questions to the server. Addresses are relative, so that the page works below any path.
 
+import { missing } from "./page";
 import type { Columns } from "./tree";
 
 // Head is a part of each answer of /api/v1.
@@ -69,6 +70,8 @@ export function link(path: string, params: Params): string {
   return path + (of.size ? "?" + of : "");
 }
 
+let isFirst = true; // the next answer is the first one of a load: it says anew which nodes are missing
+
 async function send(address: string, init: RequestInit): Promise<Response> {
   const headers = new Headers(init.headers);
   if (token) headers.set("Authorization", "Bearer " + token);
@@ -79,7 +82,12 @@ async function send(address: string, init: RequestInit): Promise<Response> {
     if ((e as Error).name === "AbortError") throw e;
     throw new Refusal(0, "The server does not answer.");
   }
-  if (answer.ok) return answer;
+  if (answer.ok) {
+    const lacks = (answer.headers.get("Granary-Warning") ?? "").split(/, (?=node )/), all = [...(isFirst ? [] : missing.text.split("\n")), ...lacks];
+    isFirst = false;
+    missing.say([...new Map(all.filter(Boolean).map((w) => [w.split(": ")[0], w])).values()].join("\n"));
+    return answer;
+  }
   if (answer.status === 409) dispatchEvent(new Event("unread")); // older profiles that the server has not read, or no more
   const body = (await answer.text()).trim();
   let message = body;
@@ -114,6 +122,7 @@ export async function querier<T>(method: string, body: object, signal?: AbortSig
 export class Load {
   private first: Promise<Head> | null = null;
   commit = 0;
+  constructor() { isFirst = true; }
 
   // ask asks GET api/v1/name. A commit that the server holds no more is asked for once more, without it.
   async ask<T extends Head>(name: string, params: Params, signal?: AbortSignal): Promise<T> {

@@ -10,10 +10,10 @@ import { FlameView } from "./flameview";
 import { Header } from "./header";
 import { Help } from "./help";
 import { Empty, useTypes } from "./empty";
-import { zone } from "./format";
+import { text, zone } from "./format";
 import { Failed } from "./message";
 import { Older, Reading } from "./older";
-import { details, question, spoken, touched, useAddress, type Page } from "./page";
+import { details, missing, question, spoken, touched, useAddress, type Page } from "./page";
 import { ProfilesView } from "./profiles";
 import { SandwichView } from "./sandwich";
 import { useHistories, usePaths, withDefaults } from "./states";
@@ -58,6 +58,7 @@ export function App() {
       <Header page={page} types={types.data?.all ?? []} refresh={() => setTick((n) => n + 1)} help={() => setHelp(true)} />
       <main>
         {types.data && store.error?.status === 0 && <p class="banner" role="alert">The server does not answer. The page shows what it answered before{state.live && ", and asks again"}.</p>}
+        <Missing />
         {!isUnread && (store.data || !store.error) && <Older page={page} store={store.data} />}
         {isUnread ? <Reading done={read} /> : types.error && types.isDone && !types.data ? <Failed of={types} /> : isReady && (types.data!.all.length === 0 ? <Empty.Store /> : (
           <>
@@ -73,6 +74,12 @@ export function App() {
       {isHelp && <Help close={() => setHelp(false)} />}
     </>
   );
+}
+
+// Missing says that a front answers without some of its nodes.
+function Missing() {
+  const nodes = missing.use().replaceAll("\n", "; ");
+  return nodes ? <p class="banner" role="status">The answers are partial, without {text(nodes, 1000)}</p> : null;
 }
 
 function Tabs({ page: { state, go }, hasStates }: { page: Page; hasStates: boolean }) {

@@ -5,7 +5,8 @@ import uPlot from "uplot";
 import { useAnswer } from "./answer";
 import { querier, type Head } from "./api";
 import { dotAt, dotsHeight, dotsText, paintDots, useDots, type Dots } from "./dots";
-import { clock, inZone, percent, text, value, zone } from "./format";
+import { clock, percent, text, tick, value, zone } from "./format";
+import { alone, broken, type Line } from "./gaps";
 import { timeKey } from "./graphkeys";
 import { Failed } from "./message";
 import { details, type Page } from "./page";
@@ -13,7 +14,6 @@ import type { StateText } from "./states";
 import { isDifference, resolve, stamp, states } from "./url";
 
 interface Series { labels?: { name: string; value: string }[]; points?: { value?: number; timestamp: string }[] }
-interface Line { name: string; label: string | null; sum: number; values: (number | null)[] }
 interface Lines { times: number[]; lines: Line[]; isMean: boolean; show: (v: number) => string; what: string }
 
 const mostLines = 5;
@@ -45,7 +45,7 @@ export function Chart({ page }: { page: Page }) {
       profileTypeID: state.t, labelSelector: state.q || "{}", start: String(Math.floor(from)), end: String(Math.ceil(to) + 1), step,
       groupBy: state.by && state.by !== states ? [state.by] : [], aggregation: isMean ? "TIME_SERIES_AGGREGATION_TYPE_AVERAGE" : "TIME_SERIES_AGGREGATION_TYPE_SUM",
     }, signal);
-    return linesOf(series, isMean, page.unit);
+    return linesOf(series, isMean, page.unit, 1000 * step);
   });
   if (answer.error && (answer.error.status || !answer.data)) return <section class="chart" aria-label="values over time"><Failed of={answer} /></section>;
   const drag = (a: number, b: number, isOther: boolean) => {
@@ -60,17 +60,18 @@ export function Chart({ page }: { page: Page }) {
   );
 }
 
-// linesOf returns the lines with the largest sums, and the sum of the rest.
-function linesOf(series: Series[], isMean: boolean, unit: string): Lines {
+// linesOf returns the lines with the largest sums, and the sum of the rest, with gaps.
+function linesOf(series: Series[], isMean: boolean, unit: string, step: number): Lines {
   const times = [...new Set(series.flatMap((s) => (s.points ?? []).map((p) => Number(p.timestamp))))].sort((a, b) => a - b);
   const at = new Map(times.map((t, i) => [t, i]));
   const lines = series.map(({ labels = [], points = [] }): Line => {
-    const values = new Array<number | null>(times.length).fill(null);
+    const values: Line["values"] = times.map(() => null);
     let sum = 0;
     for (const p of points) sum += values[at.get(Number(p.timestamp))!] = p.value ?? 0;
     return { name: labels.map((l) => l.value).join(" ") || (labels.length ? "none" : "all"), label: labels[0]?.value ?? null, sum, values };
   });
-  return largest({ times, lines, isMean, show: (v) => value(v, unit), what: "" });
+  const all = largest({ times, lines, isMean, show: (v) => value(v, unit), what: "" });
+  return { ...all, ...broken(times, all.lines, step) };
 }
 
 // largest returns the lines with the largest sums, and the sum of the rest.
@@ -108,7 +109,7 @@ function Legend({ page: { state, go }, lines: { lines, times, isMean, show, what
         {lines.map((l, i) => (
           <tr key={l.name} class={what && l.label === state.st ? "chosen" : ""}>
             <td><i class={"key key" + i} aria-hidden="true" />{state.by && l.label ? <button type="button" class="link" title="only this" onClick={() => add(l.label!)}>{text(l.name, 40)}</button> : text(l.name, 40)}</td>
-            <td class="n">{show(isMean ? l.sum / (l.values.filter((v) => v !== null).length || 1) : l.sum)}</td>
+            <td class="n">{show(isMean ? l.sum / (l.values.filter((v) => v != null).length || 1) : l.sum)}</td>
           </tr>
         ))}
         {!times.length && <tr><td colSpan={2}>no profiles</td></tr>}
@@ -147,11 +148,11 @@ function make(host: HTMLElement, latest: { current: PlotProps }, of: Lines): uPl
   let isOther = false, down = 0;
   const axis = { stroke: ink, grid: { stroke: grid, width: 1 }, ticks: { show: false }, font: "11px system-ui, sans-serif" };
   const plot = new uPlot({
-    width: host.clientWidth, height: host.clientHeight, ms: 1, tzDate: (t) => uPlot.tzDate(new Date(t), zone.isUTC ? "UTC" : Intl.DateTimeFormat().resolvedOptions().timeZone), legend: { show: false },
+    width: host.clientWidth, height: host.clientHeight, padding: [null, to - from < 1e4 ? 36 : null, null, null], ms: 1, tzDate: (t) => uPlot.tzDate(new Date(t), zone.isUTC ? "UTC" : Intl.DateTimeFormat().resolvedOptions().timeZone), legend: { show: false },
     cursor: { points: { show: false }, y: false, drag: { x: true, y: false, setScale: false } },
     scales: { x: { time: true, range: [from, to] }, y: { range: (_u, _min, max) => [0, max > 0 ? max * 1.1 : 1] } },
     axes: [{ ...axis, size: 22, space: 90, values: (_u, at, _i, _space, step) => at.map((t) => tick(t, step)) }, { ...axis, size: (_u, all) => Math.max(62, 12 + 7 * Math.max(0, ...(all ?? []).map((v) => v.length))), splits: (_u, _i, _min, max) => [0, max / 2.2, max / 1.1], values: (_u, at) => at.map((v) => show(v).replace(/ \(.*/, "")) }],
-    series: [{}, ...lines.map((l, i) => ({ label: l.name, stroke: css("--line" + Math.min(i, mostLines)), width: of.what && l.label === state.st ? 3 : 1.5, spanGaps: true, points: { show: times.length < 80, size: 4 } }))],
+    series: [{}, ...lines.map((l, i) => ({ label: l.name, stroke: css("--line" + Math.min(i, mostLines)), width: of.what && l.label === state.st ? 3 : 1.5, points: { show: times.length < 80, size: 4, filter: (_u: uPlot, _i: number, isAll: boolean) => (isAll ? null : alone(l.values)) } }))],
     hooks: {
       drawClear: [(u) => shade(u, latest.current)],
       setSelect: [(u) => {
@@ -172,12 +173,6 @@ function make(host: HTMLElement, latest: { current: PlotProps }, of: Lines): uPl
     if (change) page.go(change);
   });
   return plot;
-}
-
-// tick is the text of a time on the axis, which has a line every step milliseconds.
-function tick(t: number, step: number): string {
-  const at = inZone(t);
-  return step >= 864e5 || at.slice(11, 16) === "00:00" ? at.slice(5, 10) : at.slice(11, step < 6e4 ? 19 : 16);
 }
 
 // shade draws what lies behind the lines: what was evicted, and the sides of a difference.

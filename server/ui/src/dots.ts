@@ -3,7 +3,7 @@
 import type uPlot from "uplot";
 import { useAnswer } from "./answer";
 import type { Dot, Profiles } from "./api";
-import { clock, span, text, value } from "./format";
+import { clock, many, span, text, value } from "./format";
 import type { Page } from "./page";
 import { stamp, type State } from "./url";
 
@@ -26,7 +26,7 @@ export function useDots({ state: { t, q }, load, loadKey, range }: Page, from: n
 }
 
 // dotsText says how many profiles there are.
-export const dotsText = (d: Dots) => `${d.all.toLocaleString("en")} profile${d.all === 1 ? "" : "s"}` + (d.single.length || !d.all ? "" : `, by ${span((d.to - d.from) / columns)}`);
+export const dotsText = (d: Dots) => many(d.all, "profile") + (d.single.length || !d.all ? "" : `, by ${span((d.to - d.from) / columns)}`);
 
 // paintDots draws them at the bottom of the chart.
 export function paintDots(u: uPlot, of: Dots, colour: string) {
@@ -64,5 +64,5 @@ export function dotAt(of: Dots, u: uPlot, left: number): Place | null {
   const i = Math.floor((u.posToVal(left, "x") - of.from) / (of.to - of.from) * columns), n = of.counts[i];
   if (n === undefined) return null;
   const from = timeOf(of, i), to = timeOf(of, i + 1);
-  return { text: `${n.toLocaleString("en")} profiles from ${clock(from)} + ${span(to - from)}`, go: n ? { from: stamp(Math.floor(from)), to: stamp(Math.ceil(to)) } : undefined };
+  return { text: `${many(n, "profile")} from ${clock(from)} + ${span(to - from)}`, go: n ? { from: stamp(Math.floor(from)), to: stamp(Math.ceil(to)) } : undefined };
 }

@@ -12,7 +12,8 @@ import { stamp } from "./url";
 export interface Type { ID: string; name: string; sampleType: string; sampleUnit: string }
 export interface Types { all: Type[]; id: (t: string) => string; unit: (id: string) => string }
 
-// useTypes asks for all types. The first one is CPU time, if there is some.
+// useTypes asks for all types. That of an address without one is the one that the command chooses: cpu or, if no profile has
+// it, inuse_space.
 export function useTypes(tick: number) {
   return useAnswer<Types>(String(tick), async (signal) => {
     const answer = await querier<{ profileTypes?: Type[] }>("ProfileTypes", {}, signal);
@@ -21,7 +22,7 @@ export function useTypes(tick: number) {
     // An address may have the short name of a type, as the command has it.
     const id = (t: string) => {
       const fit = all.filter((a) => [a.ID, a.sampleType, a.sampleType + ":" + a.sampleUnit].includes(t));
-      return t === "" ? first?.ID ?? "" : fit.length === 1 ? fit[0]!.ID : t;
+      return t === "" ? first?.ID ?? "" : fit[0]?.ID ?? t;
     };
     return { all, id, unit: (id) => all.find((t) => t.ID === id)?.sampleUnit ?? "" };
   });

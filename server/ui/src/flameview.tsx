@@ -4,7 +4,7 @@ import { useEffect } from "preact/hooks";
 import { useAnswer } from "./answer";
 import type { Flame, Group } from "./api";
 import { Empty } from "./empty";
-import { value } from "./format";
+import { count as n, value } from "./format";
 import { heats } from "./flame";
 import { Graph } from "./graph";
 import { Panel } from "./message";
@@ -64,9 +64,9 @@ export function Total({ page: { state, go }, of }: { page: Page; of: Flame }) {
 export function Left({ page: { state, go }, of }: { page: Page; of: Flame }) {
   const tree = of.tree;
   if (!tree?.others.length) return null;
-  const n = (x: number) => x.toLocaleString("en"), count = tree.others.reduce((sum, [, c]) => sum + c, 0);
+  const left = tree.others.reduce((sum, [, c]) => sum + c, 0);
   return (
-    <p class="left-out">{n(count)} of {n(tree.all)} frames are small and not sent; each “other” stands for some of them. The table counts all.{" "}
+    <p class="left-out">{n(left)} of {n(tree.all)} frames are small and not sent; each “other” stands for some of them. The table counts all.{" "}
       {Number(state.n) < mostFrames && <button type="button" class="link" onClick={() => go({ n: String(mostFrames) })}>Show {n(Math.min(tree.all, mostFrames))}.</button>}
     </p>
   );

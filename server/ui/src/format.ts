@@ -42,6 +42,10 @@ function grouped(number: string): string {
   return whole!.replace(/\B(?=(\d{3})+$)/g, ",") + (fraction ? "." + fraction : "");
 }
 
+// count formats a whole number, and many one with its noun.
+export const count = (n: number) => n.toLocaleString("en");
+export const many = (n: number, noun: string) => `${count(n)} ${noun}${n === 1 ? "" : "s"}`;
+
 // percent formats a part of a whole.
 export function percent(part: number, whole: number): string {
   if (!whole) return "0 %";
@@ -92,6 +96,12 @@ export function inZone(millis: number): string {
 export function clock(millis: number, beside = Date.now()): string {
   const at = inZone(millis), date = at.slice(0, 10), time = at.slice(11, 19);
   return date === inZone(beside).slice(0, 10) ? time : date + " " + time;
+}
+
+// tick is the text of a time on the axis, which has a line every step milliseconds.
+export function tick(t: number, step: number): string {
+  const at = inZone(t), digits = step % 10 ? 23 : step % 100 ? 22 : step % 1000 ? 21 : step < 6e4 ? 19 : 16;
+  return step >= 864e5 || +at.slice(11).replace(/\D/g, "") === 0 ? at.slice(5, 10) : at.slice(11, digits);
 }
 
 // span formats a length of time.

@@ -3,8 +3,8 @@
 import { useEffect, useLayoutEffect, useRef } from "preact/hooks";
 import { exactly, stackText } from "./frames";
 import { text } from "./format";
-import type { Handle } from "./handle";
-import { copy } from "./clipboard";
+import type { Handle } from "./graphkeys";
+import { copy } from "./page";
 
 export function FrameMenu({ x, y, node, handle, close }: { x: number; y: number; node: number; handle: Handle; close: () => void }) {
   const place = useRef<HTMLDivElement>(null), { tree, page: { state, go } } = handle, name = tree.name(node), only = exactly(name);

@@ -1,10 +1,18 @@
 // The keys of a graph that has the focus.
 
-import type { Handle } from "./handle";
-import { copy } from "./clipboard";
-import { sideBefore, spoken, type Page } from "./page";
+import { copy, sideBefore, spoken, type Page } from "./page";
 import { exactly, stackText } from "./frames";
+import type { Tree } from "./tree";
 import { isDifference, resolve, stamp, type State } from "./url";
+
+// Handle is what keys and menus do with a graph.
+export interface Handle {
+  tree: Tree; page: Page; isUp: boolean;
+  focused: number; zoomed: number;
+  hits: number[];
+  focus: (node: number) => void;
+  zoom: (node: number) => void;
+}
 
 // graphKey does what a key says, and reports whether it says something.
 export function graphKey(e: KeyboardEvent, g: Handle): boolean {

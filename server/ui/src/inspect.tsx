@@ -3,10 +3,9 @@
 import { useState } from "preact/hooks";
 import { useAnswer } from "./answer";
 import type { Head } from "./api";
-import { text, value } from "./format";
+import { count as n, text, value } from "./format";
 import { Panel } from "./message";
-import { question, type Page } from "./page";
-import { copy } from "./clipboard";
+import { copy, question, type Page } from "./page";
 
 interface Granule { from: string[]; to: string[]; rows: number; bytes: number; parts: { base: boolean; rows: number; bytes: number }[] }
 interface Inspected extends Head {
@@ -14,8 +13,6 @@ interface Inspected extends Head {
   command?: string;
   granules: Granule[];
 }
-
-const n = (x: number) => x.toLocaleString("en");
 
 // Why asks when it is opened: what a question touches is only known after it is asked again.
 export function Why({ page }: { page: Page }) {

@@ -10,23 +10,14 @@ export function Message({ children, kind = "" }: { children: ComponentChildren; 
   return <div class={"message " + kind} role={kind === "error" ? "alert" : "status"}>{children}</div>;
 }
 
-// Failed shows the error of an answer, and nothing without one.
+// Failed shows the error of an answer, with what helps, and nothing without one.
 export function Failed({ of }: { of: Answer<unknown> }) {
   if (!of.error) return null;
-  if (of.error.status === 401 || of.error.status === 403) return <AskToken text={of.error.message} retry={of.retry} />;
+  const wantsToken = of.error.status === 401 || of.error.status === 403;
   return (
     <Message kind="error">
       <p>{text(of.error.message, 1000)}</p>
-      <button type="button" onClick={of.retry}>try again</button>
-    </Message>
-  );
-}
-
-function AskToken({ text: why, retry }: { text: string; retry: () => void }) {
-  return (
-    <Message kind="error">
-      <p>{text(why, 1000)}</p>
-      <label>token <input type="password" autocomplete="off" onChange={(e) => { setToken(e.currentTarget.value.trim()); retry(); }} /></label>
+      {wantsToken ? <label>token <input type="password" autocomplete="off" onChange={(e) => { setToken(e.currentTarget.value.trim()); of.retry(); }} /></label> : <button type="button" onClick={of.retry}>try again</button>}
     </Message>
   );
 }

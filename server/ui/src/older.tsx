@@ -3,7 +3,7 @@
 import { useState } from "preact/hooks";
 import { useAnswer } from "./answer";
 import { lines, type StoreState } from "./api";
-import { clock } from "./format";
+import { clock, count as n } from "./format";
 import { Failed, Message } from "./message";
 import { fixed, type Page, type Range } from "./page";
 import { isDifference, parse, print, resolve, stamp } from "./url";
@@ -68,7 +68,6 @@ export function Reading({ done }: { done: () => void }) {
   const again = () => setTries(tries + 1);
   if (!tries) return <Message><p>The profiles of {named(here!)} are not in the memory of the server.</p><p><button type="button" onClick={again}>read them</button> <a href="../../">back to the newest</a></p></Message>;
   if (answer.error && answer.isDone) return <Failed of={{ ...answer, retry: again }} />;
-  const n = (x: number) => x.toLocaleString("en");
   return (
     <div class="message">
       <p role="status">Reading the profiles of {named(here!)}.</p>

@@ -2,6 +2,7 @@
 
 import { useEffect, useLayoutEffect, useState } from "preact/hooks";
 import type { Head, Load, Params } from "./api";
+import { count, many } from "./format";
 import { chosen } from "./states";
 import { isDifference, parse, parseAgo, print, shifted, stamp, type State } from "./url";
 
@@ -82,12 +83,23 @@ class Line {
 export const details = new Line(); // for the eyes
 export const spoken = new Line(); // for screen readers
 export const touched = new Line();
+export const missing = new Line(); // nodes of a front that answers lack, a line each
+
+// copy puts a text on the clipboard and says so.
+export async function copy(what: string, text: string) {
+  try {
+    await navigator.clipboard.writeText(text);
+    spoken.say(what + " is copied");
+  } catch {
+    spoken.say("the browser does not let the page copy");
+  }
+}
 
 // readBy says what an answer read.
 export function readBy(head: Head | undefined) {
   if (!head?.touched) return;
-  const { granules, parts, rows, chosen } = head.touched, n = (x: number) => x.toLocaleString("en");
-  touched.say(`read ${n(rows)} rows of ${n(granules)} granules, ${n(parts)} parts; ${n(chosen)} summed` + (head.commit ? `; commit ${head.commit}` : ""));
+  const { granules, parts, rows, chosen } = head.touched;
+  touched.say(`read ${many(rows, "row")} of ${many(granules, "granule")}, ${many(parts, "part")}; ${count(chosen)} summed` + (head.commit ? `; commit ${head.commit}` : ""));
 }
 
 // labelRange returns the range that is seen as a question for labels has it: in milliseconds, with the end left out.

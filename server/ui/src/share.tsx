@@ -3,9 +3,8 @@
 import { useEffect, useRef, useState } from "preact/hooks";
 import { useAnswer } from "./answer";
 import { link, type Head } from "./api";
-import { copy } from "./clipboard";
 import { saveGraph } from "./graph";
-import { fixed, question, type Page } from "./page";
+import { copy, fixed, question, type Page } from "./page";
 import { print, type State } from "./url";
 
 // pprof returns the address of the merged profile of a selection.

@@ -3,7 +3,7 @@
 import { useEffect, useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
 import { useAnswer } from "./answer";
 import type { Head } from "./api";
-import { clock, span, text } from "./format";
+import { clock, many, span, text } from "./format";
 import { Failed } from "./message";
 import { timeKey } from "./graphkeys";
 import { details, spoken, type Page } from "./page";
@@ -57,7 +57,7 @@ function Count({ of, set }: { of: Pixels; set: (offset: number) => void }) {
   return (
     <span class="muted">
       {of.offset > 0 && <button type="button" class="quiet" onClick={() => set(Math.max(0, of.offset - pageRows))}>‹ {pageRows} before</button>}
-      {of.all > of.rows.length ? `${of.offset + 1} to ${last} of ${of.all.toLocaleString("en")}` : `${of.all} attribute${of.all === 1 ? "" : "s"}`}{of.all > 1 && ", those that change most first"}
+      {of.all > of.rows.length ? `${of.offset + 1} to ${last} of ${of.all.toLocaleString("en")}` : many(of.all, "attribute")}{of.all > 1 && ", those that change most first"}
       {last < of.all && <button type="button" class="quiet" onClick={() => set(last)}>{Math.min(pageRows, of.all - last)} more ›</button>}
     </span>
   );

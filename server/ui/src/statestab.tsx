@@ -4,7 +4,7 @@ import { useEffect } from "preact/hooks";
 import { useAnswer } from "./answer";
 import type { Flame, Group, Head, Lengths, Typed } from "./api";
 import { Empty } from "./empty";
-import { percent, text, value } from "./format";
+import { many, percent, text, value } from "./format";
 import { Graph } from "./graph";
 import { Message, Panel } from "./message";
 import { question, readBy, type Page } from "./page";
@@ -90,6 +90,6 @@ function Meanwhile({ page }: { page: Page }) {
 }
 
 function spans({ all, all_time, chosen, time }: During["spans"]): string {
-  const whole = `${all.toLocaleString("en")} span${all === 1 ? "" : "s"} of ${value(all_time, "nanoseconds")}`;
+  const whole = `${many(all, "span")} of ${value(all_time, "nanoseconds")}`;
   return chosen < all ? `the ${chosen.toLocaleString("en")} longest of ${whole}, ${value(time, "nanoseconds")}` : whole;
 }

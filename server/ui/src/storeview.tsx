@@ -3,7 +3,7 @@
 import { useEffect, useRef } from "preact/hooks";
 import { useAnswer } from "./answer";
 import { get, type StoreState } from "./api";
-import { clock, percent, value } from "./format";
+import { clock, count, percent, value } from "./format";
 import { Why } from "./inspect";
 import { Panel } from "./message";
 import { readBy, type Page } from "./page";
@@ -15,7 +15,6 @@ export function StoreView({ page }: { page: Page }) {
 }
 
 const bytes = (n: number) => value(n, "bytes");
-const count = (n: number) => n.toLocaleString("en");
 type Fact = [name: string, value: string];
 
 function Card({ title, facts, children }: { title: string; facts: Fact[]; children?: preact.ComponentChildren }) {

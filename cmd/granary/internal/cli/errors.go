@@ -18,6 +18,8 @@ func (e usageError) Unwrap() error { return e.error }
 // failedError is a failure that has already been printed.
 type failedError struct{ error }
 
+func (e failedError) Unwrap() error { return e.error }
+
 // Usage returns err as a usage error.
 func Usage(err error) error { return usageError{err} }
 
@@ -78,6 +80,15 @@ func WasTold(err error) bool {
 
 // OneLine returns the text of err on one line. Some parsers return errors of several lines.
 func OneLine(err error) string { return strings.Join(strings.Fields(err.Error()), " ") }
+
+// NoCommand prints the help of a command that was called without one of its subcommands, and returns a usage error, of
+// which the help is the message: no other line follows it.
+func NoCommand(cmd *cobra.Command, _ []string) error {
+	if err := cmd.Help(); err != nil {
+		return err
+	}
+	return Failed(Usage(errors.New("a command is missing")))
+}
 
 // ErrNoOutput is the error for a missing -o.
 var ErrNoOutput = Usage(errors.New("no output: add -o FILE, or -o - for standard output"))

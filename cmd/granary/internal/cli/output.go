@@ -140,11 +140,13 @@ var otherForms = []string{
 	".html", ".htm", ".json", ".csv", ".txt", ".gz", ".pb", ".pprof", ".arrow", ".arrows", ".parquet",
 }
 
-// CheckSVG returns a usage error if the name of a picture has the suffix of another format.
-// Programs would reject such a file.
-func CheckSVG(output string) error {
+// CheckSVG returns a usage error if the name of a picture has the suffix of another format. Programs would reject such a
+// file. others are the formats beside SVG that the command writes by their suffixes: "HTML" for .html.
+func CheckSVG(output string, others ...string) error {
+	formats := append([]string{"SVG"}, others...)
+	suffixes := "." + strings.ToLower(strings.Join(formats, " or ."))
 	if ending := filepath.Ext(output); slices.Contains(otherForms, strings.ToLower(ending)) {
-		return Usage(fmt.Errorf("-o %s: the output is SVG, not %s: use the suffix .svg", output, ending))
+		return Usage(fmt.Errorf("-o %s: the output is %s, not %s: use the suffix %s", output, strings.Join(formats, " or "), ending, suffixes))
 	}
 	return nil
 }

@@ -42,14 +42,17 @@ func Run(ctx context.Context, root *cobra.Command, args []string, stdout, stderr
 		fmt.Fprintf(stderr, "granary: %s\n", OneLine(err))
 		return ExitInterrupted
 	}
-	if !WasTold(err) {
+	told := WasTold(err)
+	if !told {
 		fmt.Fprintf(stderr, "granary: %s\n", OneLine(err))
 	}
-	if isUsage(err) {
-		fmt.Fprintf(stderr, "Try '%s --help'.\n", called.CommandPath())
-		return ExitUsage
+	if !isUsage(err) {
+		return ExitFailed
 	}
-	return ExitFailed
+	if !told {
+		fmt.Fprintf(stderr, "Try '%s --help'.\n", called.CommandPath())
+	}
+	return ExitUsage
 }
 
 // isUsage reports whether err is a usage error.

@@ -4,13 +4,9 @@ import (
 	"fmt"
 	"math"
 	"strconv"
-	"time"
 
 	"github.com/spf13/pflag"
 )
-
-// NewStep returns the value of --step, which sets d to a duration.
-func NewStep(d *time.Duration) pflag.Value { return stepValue{d} }
 
 // NewPixels returns the value of --width of a picture, which sets n to a number of pixels.
 func NewPixels(n *int) pflag.Value { return pixelsValue{n} }
@@ -20,30 +16,6 @@ func NewColumns(n *int) pflag.Value { return columnsValue{n} }
 
 // NewFactor returns the value of --scale, which sets f to a factor above 0.
 func NewFactor(f *float64) pflag.Value { return factorValue{f} }
-
-// stepValue is the value of --step: a duration, which may be given in days.
-type stepValue struct{ d *time.Duration }
-
-// String returns the duration, "" when it is not set.
-func (s stepValue) String() string {
-	if s.d == nil || *s.d == 0 {
-		return ""
-	}
-	return Duration(*s.d)
-}
-
-// Set parses a duration.
-func (s stepValue) Set(text string) error {
-	d, ok := ParseAgo(text)
-	if !ok || d <= 0 {
-		return Usage(fmt.Errorf("--step %q: want a duration above 0 and up to 65535d, such as 10s, 5m, 1h or 7d", text))
-	}
-	*s.d = d
-	return nil
-}
-
-// Type returns the name of the value's type.
-func (s stepValue) Type() string { return "duration" }
 
 // pixelsValue is the value of --width of a picture.
 type pixelsValue struct{ n *int }

@@ -81,6 +81,9 @@ file counts twice. A profile without a time gets that of its file.
 	return cmd
 }
 
+// pushPath is the path of a server that takes a profile as it is.
+const pushPath = "pprof"
+
 // serverURL returns the address that takes profiles of a server. The scheme of host:port is http.
 func serverURL(to string) (*url.URL, error) {
 	if to == "" {
@@ -94,7 +97,8 @@ func serverURL(to string) (*url.URL, error) {
 	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" || u.RawQuery != "" || u.Fragment != "" || address != to && u.Port() == "" {
 		return nil, cli.Usage(fmt.Errorf("--to %q: want the address of a server, such as localhost:4040 or https://profiles.example.com", to))
 	}
-	return u.JoinPath("pprof"), nil
+	u.Path = strings.TrimSuffix(strings.TrimRight(u.Path, "/"), "/"+pushPath) // of an address that was copied whole
+	return u.JoinPath(pushPath), nil
 }
 
 // readToken reads a file with one token, "" without a name.
@@ -208,5 +212,16 @@ func (p *pusher) send(ctx context.Context, to, id string, data []byte) (again bo
 		return false, nil
 	}
 	again = resp.StatusCode == http.StatusTooManyRequests || resp.StatusCode == http.StatusServiceUnavailable
-	return again, fmt.Errorf("%s: %s: %s", p.to.Redacted(), resp.Status, cli.Printable(strings.TrimSpace(string(text))))
+	return again, fmt.Errorf("%s: %s: %s%s", p.to.Redacted(), resp.Status, cli.Printable(strings.TrimSpace(string(text))), p.tokenHint(resp.StatusCode))
+}
+
+// tokenHint returns what to do about a server that wants another token.
+func (p *pusher) tokenHint(status int) string {
+	switch {
+	case status != http.StatusUnauthorized:
+		return ""
+	case p.token == "":
+		return ": name a file with the token to push with: --token-file FILE"
+	}
+	return ": that of --token-file is none to push with"
 }

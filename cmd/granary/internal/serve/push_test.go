@@ -117,6 +117,14 @@ func TestPush(t *testing.T) {
 // can be read all the same.
 func TestPush_Errors(t *testing.T) {
 	web := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if strings.HasPrefix(r.URL.Path, "/locked/") {
+			http.Error(w, "token: a bearer token is missing or unknown", http.StatusUnauthorized)
+			return
+		}
+		if r.URL.Path != "/pprof" && r.URL.Path != "/below/pprof" {
+			http.NotFound(w, r)
+			return
+		}
 		if data, _ := io.ReadAll(r.Body); !bytes.HasPrefix(data, []byte{0x1f, 0x8b}) {
 			http.Error(w, "no profile\nat all", http.StatusBadRequest)
 		}
@@ -126,6 +134,8 @@ func TestPush_Errors(t *testing.T) {
 	writeProfile(t, filepath.Join(dir, "good.pb.gz"), 1)
 	write(t, filepath.Join(dir, "bad.pb.gz"), "nothing")
 	write(t, filepath.Join(dir, "empty"), "\n")
+	good, token := filepath.Join(dir, "good.pb.gz"), filepath.Join(t.TempDir(), "token")
+	write(t, token, "wrong")
 	for _, test := range []struct {
 		args []string
 		code int
@@ -134,12 +144,16 @@ func TestPush_Errors(t *testing.T) {
 		{[]string{dir}, cli.ExitUsage, "--to URL is missing"},
 		{[]string{"--to", "localhost", dir}, cli.ExitUsage, "want the address of a server"},
 		{[]string{"--to", "ftp://localhost:4040", dir}, cli.ExitUsage, "want the address of a server"},
-		{[]string{"--to", strings.TrimPrefix(web.URL, "http://"), filepath.Join(dir, "good.pb.gz")}, cli.ExitOK, "1 profile"},
+		{[]string{"--to", strings.TrimPrefix(web.URL, "http://"), good}, cli.ExitOK, "1 profile"},
 		{[]string{"--to", web.URL, "--token-file", filepath.Join(dir, "empty"), dir}, cli.ExitUsage, "want one token"},
 		{[]string{"--to", web.URL, filepath.Join(dir, "none.pb.gz")}, cli.ExitFailed, "none.pb.gz"},
 		{[]string{"--to", web.URL, filepath.Join(dir, "bad.pb.gz")}, cli.ExitFailed, "400 Bad Request: no profile"},
 		{[]string{"--to", web.URL, dir}, cli.ExitFailed, "1 profile"},
-		{[]string{"--to", web.URL, filepath.Join(dir, "good.pb.gz")}, cli.ExitOK, "1 profile"},
+		{[]string{"--to", web.URL, good}, cli.ExitOK, "1 profile"},
+		{[]string{"--to", web.URL + "/pprof", good}, cli.ExitOK, "1 profile"},
+		{[]string{"--to", web.URL + "/below/pprof/", good}, cli.ExitOK, "/below/pprof"},
+		{[]string{"--to", web.URL + "/locked", good}, cli.ExitFailed, "is missing or unknown: name a file with the token to push with: --token-file FILE"},
+		{[]string{"--to", web.URL + "/locked", "--token-file", token, good}, cli.ExitFailed, "unknown: that of --token-file is none to push with"},
 	} {
 		if code, out := pushed(t, nil, test.args...); code != test.code || !strings.Contains(out, test.want) {
 			t.Errorf("%q: exit code %d, want %d: %s, want %s", test.args, code, test.code, out, test.want)

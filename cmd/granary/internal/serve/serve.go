@@ -110,8 +110,8 @@ func (f *flags) add(cmd *cobra.Command) {
 	fs.Var(cli.NewChoice("sync", dbdir.SyncNames, &f.sync), "sync", "make profiles durable `WHEN`: periodically, each or never")
 	fs.Var(cli.NewBytes("memory", 0, &f.memory), "memory", "`BYTES` that the store keeps in memory, beside what queries take; 0 is no limit")
 	fs.Var(cli.NewBytes("disk", 16<<20, &f.disk), "disk", "`BYTES` of files and log, at least 16MiB, for which the oldest profiles are dropped; none is no limit")
-	fs.DurationVar(&f.retention, "retention", 0, "drop profiles older than the newest by more than `DURATION`; 0 keeps them")
-	fs.DurationVar(&f.drain, "drain", f.drain, "`DURATION` that requests in progress get at the end")
+	fs.Var(cli.NewDuration("retention", 0, 0, &f.retention), "retention", "drop profiles older than the newest by more than `DURATION`, such as 30d; 0 keeps them")
+	fs.Var(cli.NewDuration("drain", 0, 0, &f.drain), "drain", "`DURATION` that requests in progress get at the end")
 	fs.StringArrayVar(&f.hosts, "host", nil, "`NAME` of this server in requests, beside localhost and IP addresses; * is any; can be repeated")
 	fs.StringArrayVar(&f.drop, "drop-label", f.drop, "drop the label `NAME` of pushed profiles; can be repeated; \"\" alone drops none")
 	fs.BoolVar(&f.logJSON, "log-json", false, "log JSON instead of text")
@@ -132,20 +132,17 @@ func (f *flags) add(cmd *cobra.Command) {
 	fs.IntVar(&l.Series, "max-series", l.Series, "sets of labels `N` that a tenant pushes in an hour")
 	fs.IntVar(&l.Tenants, "max-tenants", l.Tenants, "tenants `N` that push in an hour")
 	fs.IntVar(&l.Queries, "max-queries", l.Queries, "queries `N` at once")
-	fs.DurationVar(&l.QueryTime, "max-query-time", l.QueryTime, "`DURATION` of a query")
+	fs.Var(cli.NewDuration("max-query-time", 0, 0, &l.QueryTime), "max-query-time", "`DURATION` of a query")
 	fs.Var(cli.NewBytes("max-query-memory", 0, &l.QueryBytes), "max-query-memory", "`BYTES` of the groups of a query, and of a flame graph")
 	fs.Var(cli.NewBytes("max-result", 0, &l.ResultBytes), "max-result", "`BYTES` of an answer")
 	fs.IntVar(&l.Nodes, "max-nodes", l.Nodes, "functions `N` of a flame graph")
-	fs.DurationVar(&l.ReadTime, "max-read-time", l.ReadTime, "`DURATION` that a client can take to send a request")
+	fs.Var(cli.NewDuration("max-read-time", 0, 0, &l.ReadTime), "max-read-time", "`DURATION` that a client can take to send a request")
 }
 
 // check returns a usage error for values that make no server.
 func (f *flags) check(fs *pflag.FlagSet) error {
 	if _, _, err := net.SplitHostPort(f.listen); err != nil {
 		return cli.Usage(fmt.Errorf("--listen %s: want host:port: %w", f.listen, err))
-	}
-	if f.retention < 0 || f.drain < 0 {
-		return cli.Usage(errors.New("--retention and --drain: want no negative durations"))
 	}
 	if err := f.limits.Check(); err != nil {
 		return cli.Usage(err)

@@ -209,7 +209,9 @@ func TestServe_Flags(t *testing.T) {
 		{"--listen 4040", "--listen 4040: want host:port"},
 		{"--in-memory --db x", "--db and --in-memory"},
 		{"--in-memory --disk 1GiB", "--disk bounds files"},
-		{"--in-memory --retention -1h", "no negative durations"},
+		{"--in-memory --retention -1h", `--retention "-1h": want a duration, such as 10s, 5m, 12h or 30d, or 0`},
+		{"--in-memory --drain 10", `--drain "10": want a duration`},
+		{"--in-memory --retention 30d --max-query-time 1d12h --listen 4040", "--listen 4040"}, // these are right
 		{"--in-memory --max-labels -1", "labels: -1"},
 		{"--in-memory --memory many", "--memory"},
 		{"--in-memory --sync always", "--sync"},

@@ -2,7 +2,6 @@ package states
 
 import (
 	"cmp"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -42,9 +41,7 @@ which may be larger than memory.
 			return cli.UnknownCommand(cmd, args[0])
 		},
 		SuggestionsMinimumDistance: 2,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			return errors.Join(cmd.Help(), cli.Usage(errors.New("a command is missing")))
-		},
+		RunE:                       cli.NoCommand,
 	}
 	cmd.AddCommand(newImport(), newLoad(), newVerify(), newInfo(), newAt(), newSlice(), newRange(),
 		newSample(), newPlot(), cli.NewHelp("Show the help of a history command"))

@@ -148,12 +148,7 @@ func TestInfoMemory(t *testing.T) {
 func TestOfCSV(t *testing.T) {
 	inSet(t)
 	want := granary(t, "history", "slice", "--csv", "--nulls", "run", "50%").stdout
-	var b bytes.Buffer
-	z := gzip.NewWriter(&b)
-	if _, err := z.Write([]byte(statesCSV)); err != nil || z.Close() != nil {
-		t.Fatal(err)
-	}
-	write(t, filepath.Join(mustWd(t), "states.csv.gz"), b.Bytes())
+	write(t, filepath.Join(mustWd(t), "states.csv.gz"), gzipped(t, []byte(statesCSV)))
 	for _, name := range []string{"states.csv", "states.csv.gz"} {
 		if r := granary(t, "history", "slice", "--csv", "--nulls", name, "50%"); r.code != cli.ExitOK || r.stdout != want {
 			t.Errorf("%s: %+v, want\n%s", name, r, want)
@@ -191,7 +186,7 @@ func TestWrongUse(t *testing.T) {
 		args []string
 		want string
 	}{
-		"no command":              {nil, "a command is missing"},
+		"info of a URL":           {[]string{"info", "http://localhost:6060/debug/pprof/trace"}, "is a URL: curl -o FILE fetches it; a history is"},
 		"unknown command":         {[]string{"pot"}, `unknown command "pot": did you mean at or plot?`},
 		"info of nothing":         {[]string{"info"}, "name one file, not 0"},
 		"at without a time":       {[]string{"at", "run", "CPUs/0"}, "want 3 arguments, FILE ATTRIBUTE TIME, not 2"},
@@ -208,8 +203,8 @@ func TestWrongUse(t *testing.T) {
 		"at in two forms":         {[]string{"at", "--json", "--csv", "run", "CPUs/0", "50%"}, "choose one of --json and --csv"},
 		"help of no command":      {[]string{"help", "slise"}, `unknown command "slise": did you mean slice?`},
 		"help of below a command": {[]string{"help", "slice", "x"}, `unknown command "x"`},
-		"plot to another form":    {[]string{"plot", "-o", "a.png", "run"}, "-o a.png: the output is SVG, not .png: use the suffix .svg"},
-		"plot to another FORM":    {[]string{"plot", "-o", "a.svg.GZ", "run"}, "the output is SVG, not .GZ"},
+		"plot to another form":    {[]string{"plot", "-o", "a.png", "run"}, "-o a.png: the output is SVG or HTML, not .png: use the suffix .svg or .html"},
+		"plot to another FORM":    {[]string{"plot", "-o", "a.svg.GZ", "run"}, "the output is SVG or HTML, not .GZ"},
 		"time behind":             {[]string{"slice", "run", "+11s"}, "time +11s is outside"},
 		"long before the end":     {[]string{"slice", "run", "-11s"}, "time -11s is outside"},
 		"share":                   {[]string{"slice", "run", "101%"}, `time "101%": want`},
@@ -254,6 +249,16 @@ func TestWrongUse(t *testing.T) {
 	}
 }
 
+func gzipped(t *testing.T, data []byte) []byte {
+	t.Helper()
+	var b bytes.Buffer
+	z := gzip.NewWriter(&b)
+	if _, err := z.Write(data); err != nil || z.Close() != nil {
+		t.Fatal(err)
+	}
+	return b.Bytes()
+}
+
 // Files that cannot be read, and output that cannot be written.
 func TestFailures(t *testing.T) {
 	inSet(t)
@@ -265,18 +270,23 @@ func TestFailures(t *testing.T) {
 	}
 	write(t, filepath.Join(dir, "alone.ihs.gz"), data)
 	write(t, filepath.Join(dir, "plain.ihs"), []byte("a set that is not compressed"))
+	write(t, filepath.Join(dir, "cpu.pb.gz"), gzipped(t, []byte("\n\x04\x08\x01\x10\x02"))) // a sample type
+	write(t, filepath.Join(dir, "run.jfr"), []byte("FLR\x00and more"))
 	write(t, filepath.Join(dir, "cut.ihs.gz"), data[:len(data)-20])
 	write(t, filepath.Join(dir, "cut.attrs.tsv.gz"), attributes)
 	write(t, filepath.Join(dir, "text.ihs.gz"), []byte("no gzip"))
 	write(t, filepath.Join(dir, "names.ihs.gz"), data)
 	write(t, filepath.Join(dir, "names.attrs.tsv.gz"), attributes[:len(attributes)-9])
 	for _, tc := range []struct{ name, want string }{
-		{"nothing", "open nothing.ihs.gz: no such file or directory"},
+		{"nothing", "granary: stat nothing: no such file or directory, and there is no nothing.ihs.gz\n"},
 		{"nothing.ihs.gz", "granary: open nothing.ihs.gz: no such file"},
 		{"nothing.attrs.tsv.gz", "granary: open nothing.ihs.gz: no such file"},
-		{"nothing.ihs", "granary: open nothing.ihs: no such file"},
-		{"nothing.IHS.GZ", "granary: open nothing.IHS.GZ: no such file"},
-		{"plain.ihs", "plain.ihs is not the file of a set: those end in .ihs.gz"},
+		{"nothing.ihs", "granary: stat nothing.ihs: no such file"},
+		{"nothing.IHS.GZ", "granary: stat nothing.IHS.GZ: no such file"},
+		{"plain.ihs", "plain.ihs is no history; a history is a set (NAME.ihs.gz), a history file, CSV"},
+		{"cpu.pb.gz", "cpu.pb.gz: it is a pprof profile: granary top FILE shows it; a history is a set"},
+		{"run.jfr", "run.jfr: it is a recording of Java's Flight Recorder"},
+		{".", ". is a directory: --db DIR names one that 'granary history load' wrote; a history is"},
 		{"nothing.csv", "open nothing.csv: no such file"},
 		{"alone", "alone.attrs.tsv.gz: no such file"},
 		{"cut", "cut: "},
@@ -338,12 +348,7 @@ func TestExamples(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var zipped bytes.Buffer
-	z := gzip.NewWriter(&zipped)
-	if _, err := z.Write(data); err != nil || z.Close() != nil {
-		t.Fatal(err)
-	}
-	write(t, filepath.Join(dir, "b.csv.gz"), zipped.Bytes())
+	write(t, filepath.Join(dir, "b.csv.gz"), gzipped(t, data))
 	write(t, filepath.Join(dir, "trace.out"), smallTrace(t))
 	examples := 0
 	for _, cmd := range NewCommand().Commands() {
@@ -389,8 +394,12 @@ func TestHelpCommand(t *testing.T) {
 			t.Errorf("help %s: %+v, want %+v", cmd.Name(), got, want)
 		}
 	}
-	if got, want := granary(t, "history", "help"), granary(t, "history", "--help"); got != want {
+	want := granary(t, "history", "--help")
+	if got := granary(t, "history", "help"); got != want {
 		t.Errorf("help: %+v, want %+v", got, want)
+	}
+	if got := granary(t, "history"); got.code != cli.ExitUsage || got.stdout != want.stdout || got.stderr != "" {
+		t.Errorf("no command: %+v, want the help alone", got)
 	}
 }
 

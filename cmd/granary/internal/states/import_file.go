@@ -56,6 +56,9 @@ func feedOf(ctx context.Context, name string) (feed feeding, done func(), err er
 	if isGoTrace(name) {
 		return feedGoTrace(name), func() {}, nil
 	}
+	if err := checkSet(name); err != nil {
+		return nil, nil, err
+	}
 	return func(ctx context.Context, show func(trace.Stage, int64, int64), to trace.Target) (int, error) {
 		return trace.LoadInto(ctx, name, trace.LoadOptions{Stdin: os.Stdin, Progress: show}, to)
 	}, func() {}, nil

@@ -38,6 +38,9 @@ func openHistory(cmd *cobra.Command, name string) (*recording, error) {
 	if isHistoryFile(name) {
 		return openFile(cmd.Context(), name)
 	}
+	if err := checkSet(name); err != nil {
+		return nil, err
+	}
 	bar := &stageProgress{w: cmd.ErrOrStderr()}
 	load := func() (*trace.Recording, error) {
 		if isGoTrace(name) {

@@ -93,7 +93,7 @@ func (o *plotOptions) isPage() bool {
 func (o *plotOptions) check(cmd *cobra.Command) error {
 	switch {
 	case !o.isPage():
-		return cli.CheckSVG(o.output)
+		return cli.CheckSVG(o.output, "HTML")
 	case cmd.Flags().Changed("width"):
 		return cli.Usage(errors.New("--width is for SVG: a page is as wide as its window"))
 	}

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -207,7 +208,7 @@ func printSlice(w io.Writer, l *recording, t int64, attributes []history.Attribu
 func newRange() *cobra.Command {
 	var form intervalForm
 	var when period
-	var every resolution
+	var every time.Duration
 	cmd := &cobra.Command{
 		Use:   "range [flags] FILE ATTRIBUTE",
 		Short: "Show the states of an attribute over time",
@@ -249,7 +250,7 @@ even if they begin before --from or end after --to. Both ends are included.
 	}
 	when.flags(cmd)
 	dbFlag(cmd)
-	cmd.Flags().Var(&every, "resolution", "only the intervals at --from, at every multiple of `DURATION` after it, and at --to")
+	cmd.Flags().Var(cli.NewDuration("resolution", 1, 0, &every), "resolution", "only the intervals at --from, at every multiple of `DURATION` after it, and at --to")
 	form.flags(cmd)
 	return cmd
 }
@@ -295,30 +296,6 @@ func printRange(w io.Writer, l *recording, a history.Attribute, from, to int64, 
 	}
 	return p.end()
 }
-
-// resolution is the value of --resolution, in nanoseconds.
-type resolution int64
-
-// String returns the duration, "" when it is not set.
-func (r *resolution) String() string {
-	if *r == 0 {
-		return ""
-	}
-	return lasting(uint64(*r))
-}
-
-// Set parses a duration.
-func (r *resolution) Set(text string) error {
-	d, ok := cli.ParseAgo(text)
-	if !ok || d <= 0 {
-		return cli.Usage(fmt.Errorf("--resolution %q: want a duration above 0, such as 500us, 10ms or 1s", text))
-	}
-	*r = resolution(d)
-	return nil
-}
-
-// Type returns the name of the value's type.
-func (r *resolution) Type() string { return "duration" }
 
 func newSample() *cobra.Command {
 	var form intervalForm

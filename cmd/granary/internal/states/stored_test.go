@@ -142,7 +142,7 @@ func TestStored_Errors(t *testing.T) {
 		"the name is taken":     {[]string{"load", "--db", "db", "run.ihs.gz"}, cli.ExitUsage, `there is a history "run" already: choose another --name`},
 		"load without --db":     {[]string{"load", "run"}, cli.ExitUsage, "--db DIR is missing"},
 		"standard input":        {[]string{"load", "--db", "db", "-"}, cli.ExitUsage, "--name NAME is missing"},
-		"no such file":          {[]string{"load", "--db", "db", "nothing"}, cli.ExitFailed, "open nothing.ihs.gz: no such file"},
+		"no such file":          {[]string{"load", "--db", "db", "nothing"}, cli.ExitFailed, "stat nothing: no such file or directory, and there is no nothing.ihs.gz"},
 		"CSV with a wrong time": {[]string{"load", "--db", "db", "bad.csv"}, cli.ExitFailed, "bad.csv"},
 	} {
 		t.Run(name, func(t *testing.T) {

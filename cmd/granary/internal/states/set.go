@@ -1,0 +1,48 @@
+package states
+
+import (
+	"fmt"
+	"os"
+	"strings"
+
+	"github.com/granarydb/granary/cmd/granary/internal/cli"
+	"github.com/granarydb/granary/internal/ihs"
+	"github.com/granarydb/granary/internal/input"
+)
+
+// histories says which files the commands read, for the error of another one.
+const histories = "; a history is a set (NAME.ihs.gz), a history file, CSV whose name ends in .csv or .csv.gz, or a Go execution trace"
+
+// checkSet returns an error for a name that would be taken for that of a set, if there is no such set: what the file of
+// the name is, or that there is none.
+func checkSet(name string) error {
+	set := ihs.BaseName(name)
+	if isStream(name) || set != name || isGoTrace(name) {
+		return nil // the error of opening it names it as it was given
+	}
+	if _, err := os.Stat(set + ihs.IntervalsSuffix); err == nil {
+		return nil
+	}
+	if scheme, _, ok := strings.Cut(name, "://"); ok && (scheme == "http" || scheme == "https") {
+		return cli.Usage(fmt.Errorf("%s is a URL: curl -o FILE fetches it%s", name, histories))
+	}
+	info, err := os.Stat(name)
+	switch {
+	case err != nil:
+		return fmt.Errorf("%w, and there is no %s%s", err, set, ihs.IntervalsSuffix)
+	case info.IsDir():
+		return fmt.Errorf("%s is a directory: --db DIR names one that 'granary history load' wrote%s", name, histories)
+	case !info.Mode().IsRegular():
+		return fmt.Errorf("%s is no regular file%s", name, histories)
+	}
+	if what := input.Describe(name); what != "" {
+		return fmt.Errorf("%s: %s%s", name, what, histories)
+	}
+	return fmt.Errorf("%s is no history%s", name, histories)
+}
+
+// isStream reports whether a name is that of CSV or of a synthetic history.
+func isStream(name string) bool {
+	lower := strings.ToLower(name)
+	return name == "-" || strings.HasPrefix(name, "synth:") || strings.HasSuffix(lower, ".csv") || strings.HasSuffix(lower, ".csv.gz")
+}

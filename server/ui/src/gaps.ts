@@ -1,0 +1,28 @@
+// Lines over time, and where they have gaps.
+
+// Line has a value by time. Where it has no point, null breaks it, and it is drawn over undefined.
+export interface Line { name: string; label: string | null; sum: number; values: (number | null | undefined)[] }
+
+// broken breaks each line where its points are more than 1.5 times as far apart as three of four of them are. With a profile
+// in each step, of step milliseconds, a step without one is a gap. Gaps get times of their own, as there may be none in them.
+export function broken(times: number[], lines: Line[], step: number): { times: number[]; lines: Line[] } {
+  const ends = lines.map(({ values }) => {
+    const at = times.filter((_, i) => values[i] != null), apart = at.slice(1).map((t, i) => t - at[i]!), sorted = apart.toSorted((a, b) => a - b);
+    const usual = sorted.length > 1 ? sorted[Math.floor(0.75 * (sorted.length - 1))]! : step;
+    return new Set(at.filter((_, i) => !(apart[i]! <= 1.5 * usual))); // the last point is one
+  });
+  const added = ends.flatMap((e) => [...e].slice(0, -1).map((t) => t + step / 2));
+  const all = [...new Set([...times, ...added])].sort((a, b) => a - b), was = new Map(times.map((t, i) => [t, i]));
+  const within = ({ values }: Line, k: number) => {
+    let isGap = true;
+    return all.map((t) => {
+      const v = values[was.get(t) ?? -1];
+      if (v != null) isGap = ends[k]!.has(t);
+      return v ?? (isGap ? null : undefined);
+    });
+  };
+  return { times: all, lines: lines.map((l, k) => ({ ...l, values: within(l, k) })) };
+}
+
+// alone returns the points between gaps, to which no line leads.
+export const alone = (values: Line["values"]) => [...values.keys()].filter((i) => values[i] != null && [i - 1, i + 1].every((k) => k < 0 || k === values.length || values[k] === null));
