@@ -133,8 +133,8 @@ func (f *flush) write(ctx context.Context) error {
 			return err
 		}
 	}
-	// The log first (D3): after a crash there must be all commits before those of the files.
-	// An eviction or a retention drops dictionaries before it publishes the floor.
+	// The log first (D3): after a crash the log must have all earlier commits than the files. An eviction
+	// or a retention drops dictionaries before it publishes the floor.
 	s.awaitCommit()
 	last := s.roots.Root()
 	if err := s.log.Sync(ctx, uint64(last.Commit)); err != nil {

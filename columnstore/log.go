@@ -26,7 +26,7 @@ import (
 var errCrowded = errors.New("directory is crowded")
 
 // prepare returns an entry that has room in the log. It waits for that room. An entry that makes space on
-// the disk is urgent. The errors are ErrClosed, errCrowded, and those of disk.Log.Reserve.
+// the disk is urgent. The errors are ErrClosed, errCrowded, and the errors of disk.Log.Reserve.
 func (s *Store) prepare(kind uint32, body []byte, urgent bool) (disk.Prepared, error) {
 	p, err := s.log.Prepare(kind, body, urgent, &s.flusher.logged)
 	if errors.Is(err, disk.ErrClosed) {

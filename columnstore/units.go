@@ -25,7 +25,7 @@ var errChanged = errors.New("buckets have changed")
 
 // Units returns the table's buckets with rows in a snapshot, in the order of their starts. Each row of
 // the snapshot is in one bucket. last is the id of the newest unit, which may have been dropped since; 0
-// if there never was a unit. The errors are those of Columns. O(buckets and granules in memory).
+// if there never was a unit. The errors are as for Columns. O(buckets and granules in memory).
 func (t *Table) Units(snap *Snapshot) (units []Unit, last uint64, err error) {
 	r, err := snap.peek(t)
 	if err != nil || r.State == nil {
@@ -47,7 +47,7 @@ func (t *Table) Units(snap *Snapshot) (units []Unit, last uint64, err error) {
 //
 // Retention, DropBefore and budgets drop units like other rows, and Stats.LostUnitRows counts the rows.
 // No time range ends after the greatest int64. The errors are that of ctx, ErrTable for a table without
-// time ranges, ErrClosed, ErrReadOnly and those of the disk (Tx.Commit). After ErrNotDurable the units
+// time ranges, ErrClosed, ErrReadOnly and errors from the disk (Tx.Commit). After ErrNotDurable the units
 // are returned all the same. O(buckets and granules in memory); it reads and moves no row.
 func (t *Table) Seal(ctx context.Context, before int64) ([]Unit, error) {
 	change, next, _, err := t.changeUnits(ctx, func(state *catalog.TableState) catalog.UnitsChange { return state.PlanSeal(before) })
@@ -57,7 +57,7 @@ func (t *Table) Seal(ctx context.Context, before int64) ([]Unit, error) {
 // Drop drops units in a commit and returns its id, or 0 if no unit of ids exists. Earlier snapshots keep
 // the rows. With a directory, the files are removed when the next files are written. Later rows of the
 // units' times go to new buckets. Dictionaries stay until DropBefore drops all their time ranges. It
-// reads no row: the cost is proportional to the dropped granules. The errors are those of Seal.
+// reads no row: the cost is proportional to the dropped granules. The errors are as for Seal.
 func (t *Table) Drop(ctx context.Context, ids []uint64) (txn.ID, error) {
 	_, _, id, err := t.changeUnits(ctx, func(state *catalog.TableState) catalog.UnitsChange { return state.PlanDrop(ids) })
 	return id, err

@@ -18,7 +18,7 @@ import (
 // source whose values of some types are all zero can be mistaken for profiles that do not list these
 // types, if such profiles exist.
 //
-// It costs as much as Series. Errors are those of columnstore.Table.Series.
+// It costs as much as Series. Errors are as for columnstore.Table.Series.
 func (db *DB) Kinds(ctx context.Context, snap *columnstore.Snapshot, q Query) ([]ProfileKind, error) {
 	s, err := db.plan(snap, q).kindSources(ctx)
 	if err != nil {

@@ -22,7 +22,7 @@ import (
 // Query.NoSampleLabels it has samples by stack alone.
 //
 // It costs as much as three calls of columnstore.Table.Aggregate, and about 1 us a sample. The profile
-// belongs to the caller. Errors are those of CheckKinds for each type, and a MixedError if the profiles
+// belongs to the caller. Errors are as for CheckKinds for each type, and a MixedError if the profiles
 // have several period types, which a Type or a Selector avoids.
 func (db *DB) Profile(ctx context.Context, snap *columnstore.Snapshot, q Query, only ...Type) (*pprof.Profile, error) {
 	p := db.plan(snap, q, only...)

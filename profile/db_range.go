@@ -45,7 +45,7 @@ type RangeOptions struct {
 // sizes, and with two programs it is the sum of their means. Query.SumGauges adds up all values.
 //
 // It costs as much as columnstore.Table.Aggregate, 5 to 10 ns a row, and about 100 ns a point. Errors are
-// those of CheckKinds. A negative Step or Top, or an empty name, is columnstore.ErrQuery.
+// as for CheckKinds. A negative Step or Top, or an empty name, is columnstore.ErrQuery.
 func (db *DB) Range(ctx context.Context, snap *columnstore.Snapshot, t Type, q Query, opts RangeOptions) ([]Line, error) {
 	if opts.Step < 0 || opts.Top < 0 {
 		return nil, fmt.Errorf("%w: step %v, top %d: want at least 0", columnstore.ErrQuery, opts.Step, opts.Top)

@@ -21,8 +21,8 @@ func (db *DB) Scan(ctx context.Context, snap *columnstore.Snapshot, q Query, opt
 	return db.table.Scan(ctx, snap, opts)
 }
 
-// RecordSchema returns the schema of the records that a Scan with the same snapshot and
-// options yields, even if it yields none. Errors are those of columnstore.Table.RecordSchema.
+// RecordSchema returns the schema of the records that a Scan with the same snapshot and options yields,
+// even if it yields none. Errors are as for columnstore.Table.RecordSchema.
 func (db *DB) RecordSchema(snap *columnstore.Snapshot, opts columnstore.ScanOptions) (*arrow.Schema, error) {
 	return db.table.RecordSchema(snap, opts)
 }

@@ -26,12 +26,12 @@ type Source struct {
 	Labels []Label // of the profiles, sorted by name
 }
 
-// Series returns the series that can have rows of a query, sorted by type, then by labels.
-// Without Query.Exact it reads no rows: bounds on time and conditions on stacks apply as in
-// LabelNames. The slices belong to the caller.
+// Series returns the series that can have rows of a query, sorted by type, then by labels. Without
+// Query.Exact it reads no rows: bounds on time and conditions on stacks apply as in LabelNames. The
+// slices belong to the caller.
 //
-// It costs O(series x buckets), and about 1 us for each series returned. Errors are those of
-// columnstore.Table.Series, with Query.Exact those of columnstore.Table.Aggregate.
+// It costs O(series x buckets), and about 1 us for each series returned. Errors are as for
+// columnstore.Table.Series, with Query.Exact as for columnstore.Table.Aggregate.
 func (db *DB) Series(ctx context.Context, snap *columnstore.Snapshot, q Query) ([]Source, error) {
 	return db.plan(snap, q).sources(ctx)
 }
@@ -102,7 +102,7 @@ type ProfileInfo struct {
 // with the same time, duration, period and labels count as one. The slices belong to the caller.
 //
 // It costs as much as columnstore.Table.Aggregate, 5 to 10 ns a row, and about 1 us a profile. Errors are
-// those of Aggregate.
+// as for Aggregate.
 func (db *DB) Profiles(ctx context.Context, snap *columnstore.Snapshot, t Type, q Query) ([]ProfileInfo, error) {
 	p := db.plan(snap, q, t)
 	groups, err := p.read(ctx, p.chosen, columnstore.AggregateOptions{

@@ -26,8 +26,8 @@ import (
 //
 // Values of gauges are added up too, as with Query.SumGauges.
 //
-// Errors are those of CheckKinds and of columnstore.Snapshot.History, and columnstore.ErrQuery if the
-// history is nil, or if the path is empty or has a brace that does not enclose a label.
+// Errors are as for CheckKinds and columnstore.Snapshot.History, and columnstore.ErrQuery if the history
+// is nil, or if the path is empty or has a brace that does not enclose a label.
 func (db *DB) MergeByState(ctx context.Context, snap *columnstore.Snapshot, t Type, q Query, states States) ([]StateStacks, error) {
 	j, err := newStateJoin(db, snap, states)
 	if err != nil {

@@ -40,7 +40,7 @@ type Query struct {
 	// decoding the answer's locations.
 	Hide, Show *regexp.Regexp
 	// Under chooses the samples whose outermost functions have these names, outermost first: the samples
-	// of one call path, with its callees. Names are those of Frame.Function, in the frames that Hide and
+	// of one call path, with its callees. Names are as in Frame.Function, in the frames that Hide and
 	// Show keep. DB.Merge, MergeBy, MergeByStep, MergeByState, Range and Profile choose these samples.
 	// Other queries, the times of a Profile, and a Scan choose all samples that have the last of the
 	// functions anywhere in their stack, as Function does. The cost is that of Function, and 20 ns for

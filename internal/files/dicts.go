@@ -64,7 +64,7 @@ func (d *Dir) WriteDicts(dicts Dictionaries, before GenerationFiles) (Generation
 }
 
 // ReadDicts adds the contents of a generation's files to the empty dictionaries into. The errors are
-// *disk.DamagedError, ErrFile, granule.ErrImage, and those of the FS.
+// *disk.DamagedError, ErrFile, granule.ErrImage, and errors from the FS.
 func (d *Dir) ReadDicts(s *schema.Schema, g GenerationFiles, into *granule.Generation) error {
 	for _, number := range g.Files {
 		if err := d.readDicts(s, number, into); err != nil {

@@ -76,7 +76,7 @@ func (d *Dir) Sync() error {
 }
 
 // OpenDir returns the files of a store and its manifest, which is nil if none was written. The errors are
-// disk.ErrFormat, ErrFile, those of the FS, and a *disk.DamagedError for an unfinished backup.
+// disk.ErrFormat, ErrFile, errors from the FS, and a *disk.DamagedError for an unfinished backup.
 func OpenDir(fs disk.FS, store disk.StoreID) (*Dir, *Manifest, error) {
 	names, err := fs.List()
 	if err != nil {

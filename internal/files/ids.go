@@ -122,7 +122,7 @@ func (r *RowsFile) page(i int, c *filedIDs, n int) Page {
 	return Page{Granule: i, At: p.Offset, ids: c, piece: p, from: at}
 }
 
-// ReadPage reads a page. The errors are those of Image.
+// ReadPage reads a page. The errors are as for Image.
 func (p *Pieces) ReadPage(page Page) ([]byte, error) { return p.read(page.piece) }
 
 // MayHave reports whether the granule of the page can have the id. data is the page.

@@ -37,8 +37,8 @@ type filedGranule struct {
 }
 
 // OpenRows reads the directory of a bucket's file. It needs no dictionaries, so it does not compare the
-// codes of Series with them. The errors are *disk.DamagedError, ErrFile, and those of the FS. It is safe
-// for concurrent use.
+// codes of Series with them. The errors are *disk.DamagedError, ErrFile, and errors from the FS. It is
+// safe for concurrent use.
 func (d *Dir) OpenRows(s *schema.Schema, b BucketFile) (*RowsFile, error) {
 	file, err := d.open(RowsKind, b.File)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -104,7 +104,7 @@ func (r *RowsFile) Part(i int, narrow, wide []byte, parts *granule.PartReader) (
 	return p, nil
 }
 
-// All reads all granules, and compares all checksums. The errors are those of Image and Part.
+// All reads all granules, and compares all checksums. The errors are as for Image and Part.
 func (r *RowsFile) All(parts *granule.PartReader) ([]*granule.Granule, error) {
 	pieces := r.Pieces()
 	defer pieces.Close()

@@ -12,7 +12,8 @@ func (d *Dir) WriteStates(image []byte) (uint64, error) {
 	return d.writePiece(StatesKind, image)
 }
 
-// ReadStates returns a history's image. The errors are *disk.DamagedError, ErrFile, and those of the FS.
+// ReadStates returns a history's image. The errors are *disk.DamagedError, ErrFile, and errors from the
+// FS.
 func (d *Dir) ReadStates(number uint64) ([]byte, error) {
 	return d.readPiece(StatesKind, number)
 }

@@ -42,7 +42,7 @@ type ListedFile struct {
 	Through    uint64 `json:"through,omitempty"` // no row has a later commit
 }
 
-// List lists a directory. It reads only the manifest. The errors are those of Verify.
+// List lists a directory. It reads only the manifest. The errors are as for Verify.
 func List(fsys disk.FS) (*Listing, error) {
 	c, err := open(fsys, true)
 	if err != nil {
@@ -203,8 +203,8 @@ type ListedGranule struct {
 }
 
 // ListGranules returns the granules of a file of rows that the manifest names. It reads the file's
-// dictionaries, and all the file. The errors are those of List, errors for damage, and fs.ErrNotExist for
-// a file that no manifest names.
+// dictionaries, and all the file. The errors are as for List, and for damage. The error is fs.ErrNotExist
+// for a file that no manifest names.
 func ListGranules(fsys disk.FS, file uint64) ([]ListedGranule, error) {
 	c, err := open(fsys, true)
 	if err != nil {

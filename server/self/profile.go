@@ -23,8 +23,8 @@ var running atomic.Bool
 // profiles: in a store with other data they would compete for room. The store may be closed after Profile
 // returns.
 //
-// Errors are ErrRunning, ErrOptions, those of profile.Open, history.ErrClosed for a closed history, and
-// columnstore.ErrClosed and ErrReadOnly of inserts. Other errors of inserts go to Options.Notify.
+// Errors are ErrRunning, ErrOptions, the errors of profile.Open, history.ErrClosed for a closed history,
+// and columnstore.ErrClosed and ErrReadOnly of inserts. Other errors of inserts go to Options.Notify.
 func Profile(ctx context.Context, store *columnstore.Store, opts Options) error {
 	if !running.CompareAndSwap(false, true) {
 		return ErrRunning

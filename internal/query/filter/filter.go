@@ -139,7 +139,7 @@ func (f *filter) byBucket() bool {
 }
 
 // allOfSeries is ofSeries for And. It evaluates the condition on the column with the most values first,
-// because that usually leaves few series, and the other conditions only on those series.
+// because that usually leaves few series, and the other conditions only on the series left.
 func (f *filter) allOfSeries(gen *granule.Generation, columns *granule.SeriesColumns, b *catalog.BucketState) seriesSet {
 	var first *leaf
 	most := 0

@@ -255,8 +255,7 @@ func (t Typed) types() []profile.Type {
 	return []profile.Type{t.Type}
 }
 
-// FindType returns the type that name stands for on all nodes. Errors are as those of
-// profile.DB.FindType.
+// FindType returns the type that name stands for on all nodes. Errors are as for profile.DB.FindType.
 func (s *Set) FindType(ctx context.Context, name string) (t Typed, err error) {
 	known := map[profile.Type][]*node{}
 	var all []profile.Type

@@ -52,7 +52,7 @@ type PixelRow struct {
 	Share []int32 `json:"share,omitempty"`
 	// Time is, with shares, a state's nanoseconds in the pixels.
 	Time []uint64 `json:"time,omitempty"`
-	// Sampled reports that the states are those in the middle of pixels, because there are too many to
+	// Sampled reports that the states were read in the middle of pixels, because there are too many to
 	// add up.
 	Sampled bool `json:"sampled,omitempty"`
 }
