@@ -20,7 +20,7 @@ var ErrRecord = errors.New("invalid record")
 
 // Limits on the memory that a record takes beyond its own bytes.
 const (
-	// maxSpread bounds the memory of the rows without their own run, in all run-end encoded columns of a
+	// maxSpread bounds the memory of the rows without their own run, in all run-end encoded columns in a
 	// record, because the ends of two runs can claim any number of rows.
 	maxSpread = 512 << 20
 	// maxShared bounds the bytes of strings and lists that rows share in dictionaries and runs, counted
@@ -229,7 +229,7 @@ func (r *reader) read(in *input) (encoding.Vector, error) {
 	return v, r.share(&v)
 }
 
-// share counts the strings and lists of a column whose rows may share them.
+// share counts the strings and lists in a column whose rows may share them.
 func (r *reader) share(v *encoding.Vector) error {
 	for _, text := range v.Strings {
 		r.shared += int64(len(text))

@@ -35,7 +35,7 @@ func newCells(mem memory.Allocator, form Form, f *Field) cells {
 	return c
 }
 
-// follow prepares for words of another column with the same type. most is the greatest word, if records
+// follow prepares for words in another column with the same type. most is the greatest word, if records
 // may share lists.
 func (c *cells) follow(from *encoding.Column, most uint64) error {
 	switch {
@@ -100,7 +100,7 @@ func (c *cells) reserve(n int) {
 	}
 }
 
-// appendWords appends words of the column given to follow.
+// appendWords appends words in the column given to follow.
 func (c *cells) appendWords(from *encoding.Column, words []uint64, valid []bool) error {
 	switch {
 	case c.dict != nil:

@@ -36,7 +36,7 @@ func newDictionary(mem memory.Allocator, form Form, f *Field) *dictionary {
 	return &dictionary{values: newValues(mem, f), lists: newListReader(mem, form, f), epoch: 1}
 }
 
-// follow prepares for codes of another column.
+// follow prepares for codes in another column.
 func (d *dictionary) follow(from *encoding.Column) {
 	switch {
 	case isPlain(from):
@@ -55,7 +55,7 @@ func (d *dictionary) follow(from *encoding.Column) {
 // inArray reports whether a list is in the array that records share.
 func (d *dictionary) inArray(code uint32) bool { return int(code-1) < d.lists.array.Len() }
 
-// mayShare reports whether a record that shares the array can take codes of a dictionary up to most.
+// mayShare reports whether a record that shares the array can take codes in a dictionary up to most.
 func (d *dictionary) mayShare(from *dict.Lists, most uint64) bool {
 	return d.listed == from && (most == 0 || d.inArray(uint32(most)))
 }

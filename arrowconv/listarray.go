@@ -12,7 +12,7 @@ import (
 // 32 MB of codes.
 const mostElements = 8 << 20
 
-// newListArray returns all lists of a dictionary as an Arrow array for records to share, in the order of
+// newListArray returns all lists in a dictionary as an Arrow array for records to share, in the order of
 // their codes. It returns nil if they are too large. The caller releases it.
 func newListArray(mem memory.Allocator, of *dict.Lists) *array.Data {
 	codes := make([]uint32, of.Len())

@@ -14,7 +14,7 @@ import (
 	"github.com/granarydb/granary/encoding/dict"
 )
 
-// errLarge reports values of a column that do not fit one record, because its offsets are 32 bits wide.
+// errLarge reports values in a column that do not fit one record, because its offsets are 32 bits wide.
 var errLarge = errors.New("values are too large for one record")
 
 // values has strings, UUIDs or lists in the buffers of an Arrow array: a plain column's rows, or a coded

@@ -37,7 +37,7 @@ type account struct {
 }
 
 // victim is what makeRoom can evict: a time range together with all earlier ranges of its table, a bucket
-// to unload, or the states of a history that ended before an instant.
+// to unload, or the states in a history that ended before an instant.
 type victim struct {
 	table  *Table
 	state  *catalog.TableState
@@ -61,7 +61,7 @@ func (v victim) bytes(newest txn.Version) (bytes, kept int64) {
 	return v.state.BytesBetween(from, to, newest)
 }
 
-// incoming describes the bytes for which room is made: rows of a time range of a table, or the store's
+// incoming describes the bytes for which room is made: rows in a time range of a table, or the store's
 // own work if table is nil.
 type incoming struct {
 	table   *Table

@@ -54,7 +54,7 @@ func (in *insertion) check(codes *Codes) error {
 	return codes.check(in)
 }
 
-// groupByBucket appends the rows of each time bucket to dst, in ascending order of buckets. The errors
+// groupByBucket appends the rows in each time bucket to dst, in ascending order of buckets. The errors
 // are as for catalog.TableState.GroupRows.
 func (in *insertion) groupByBucket(dst []bucketRows) ([]bucketRows, error) {
 	if in.batch.Rows == 0 {
@@ -151,8 +151,8 @@ func (in *insertion) build(ctx context.Context, pieces []piece) ([]piece, error)
 	return pieces, nil
 }
 
-// appendParts appends one part for each granule of the current root that overlaps the sorted rows of
-// a bucket.
+// appendParts appends one part for each granule of the current root that overlaps the sorted rows in a
+// bucket.
 func (in *insertion) appendParts(pieces []piece, b *bucketRows, rows *granule.Rows) []piece {
 	t := in.table
 	r := catalog.Router{State: t.state(), Bucket: b.start, Batch: &in.batch, Columns: in.columns, Of: b.rows, Rows: rows}

@@ -11,7 +11,7 @@ import (
 	"github.com/granarydb/granary/txn"
 )
 
-// Insert adds the rows of one batch in their own transaction and returns its commit id. Every snapshot
+// Insert adds the rows in one batch in their own transaction and returns its commit id. Every snapshot
 // taken after it returns has the rows (C4). After an error nothing was inserted (C5). Errors wrap
 // ErrBatch, ErrLimit, ErrFuture, ErrPast, ErrTooOld, ErrMemory, ErrClosed or the error of ctx; of a
 // directory, also errors of Tx.Commit and of reading files. With a memory budget, older rows may have

@@ -10,7 +10,7 @@ import (
 	"github.com/granarydb/granary/internal/query"
 )
 
-// Scan yields the selected rows of a snapshot as Arrow records, all with the same schema
+// Scan yields the selected rows in a snapshot as Arrow records, all with the same schema
 // (ScanOptions.Form). A record has at most 32,768 rows, fewer with more than 128 columns, and about 32 MB
 // of strings and lists. The caller releases each record, best before it asks for the next, because Scan
 // then reuses the memory. That includes the memory of strings that Arrow returned (array.String.Value,
@@ -50,7 +50,7 @@ func (t *Table) RecordSchema(snap *Snapshot, opts ScanOptions) (*arrow.Schema, e
 	return query.RecordSchema(&r, opts)
 }
 
-// Aggregate groups the selected rows of a snapshot and sums them, or computes Aggregates of them. It
+// Aggregate groups the selected rows in a snapshot and sums them, or computes Aggregates of them. It
 // works on codes: each distinct code is translated once, and no list is decoded.
 //
 // Grouping by columns of the series, by lists and by time costs 5 to 10 ns per selected row. Grouping by

@@ -78,7 +78,7 @@ func (w *historyWrite) trim() {
 	w.tx.Prepare()
 }
 
-// evictOwn drops states of a history at its commit: states older than the oldest rows, or others if there
+// evictOwn drops states in a history at its commit: states older than the oldest rows, or others if there
 // are none and the history found no room or histories fill the store.
 func (w *historyWrite) evictOwn() {
 	s, h := w.history.store, w.history

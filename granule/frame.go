@@ -26,7 +26,7 @@ type frame struct {
 	keyed bool // the upper half of a sorted key is the word of the leading list
 }
 
-// frameColumn is a concrete column outside the series tuple. The columns of a frame are in schema order,
+// frameColumn is a concrete column outside the series tuple. The columns in a frame are in schema order,
 // concrete dynamic columns by name.
 type frameColumn struct {
 	column   int
@@ -59,7 +59,7 @@ func (c *frameColumn) isNull(t encoding.Type, row int) bool {
 	return c.word(row) == 0
 }
 
-// frameOf decodes rows of a part for 1 to 3 ns and 8 bytes a row and column. Its memory comes from the
+// frameOf decodes rows in a part for 1 to 3 ns and 8 bytes a row and column. Its memory comes from the
 // slab.
 func frameOf(s *schema.Schema, p *Part, lo, hi int, mem *slab) *frame {
 	return frameOfColumns(s, p, p.Columns(), lo, hi, mem)

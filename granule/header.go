@@ -64,7 +64,7 @@ func (h *headers) len() int {
 	return len(h.table[0])
 }
 
-// list adopts the columns of a frame that has n stored headers.
+// list adopts the columns in a frame that has n stored headers.
 func (h *headers) list(columns []*frameColumn, n int) {
 	for _, fc := range columns {
 		words := fc.words

@@ -154,7 +154,7 @@ func (p *plan) seriesValues(ctx context.Context, column string) ([]string, error
 	return p.valuesOf(ctx, column, []columnstore.Expr{p.chosen, columnstore.Not(columnstore.Equal(column, ""))})
 }
 
-// valuesOf returns the distinct values of a column in the rows for which all conditions hold.
+// valuesOf returns the distinct values in a column in the rows for which all conditions hold.
 func (p *plan) valuesOf(ctx context.Context, column string, where []columnstore.Expr) ([]string, error) {
 	groups, err := p.read(ctx, columnstore.And(where...), columnstore.AggregateOptions{By: []string{column}})
 	if err != nil {

@@ -58,7 +58,7 @@ func (db *DB) Profile(ctx context.Context, snap *columnstore.Snapshot, q Query, 
 // sampleBytes is the size of a sample and its key in a map, without its stack.
 const sampleBytes = 200
 
-// sampleColumns returns the columns that tell the samples of a profile apart, and the columns of their
+// sampleColumns returns the columns that tell the samples in a profile apart, and the columns of their
 // types.
 func (p *plan) sampleColumns() []string {
 	by := []string{ColumnStacktrace, ColumnSampleType, ColumnSampleUnit}

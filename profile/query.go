@@ -78,7 +78,7 @@ type Query struct {
 	// rows that the query selects. Without it they read almost no rows: bounds on time choose whole time
 	// buckets, and conditions on samples are assumed to hold. Other queries are always exact.
 	//
-	// It costs one columnstore.Table.Aggregate by series: about 0.3 us for each series of a bucket within
+	// It costs one columnstore.Table.Aggregate by series: about 0.3 us for each series in a bucket within
 	// the bounds on time, whatever its rows, and 3 to 10 ns for each row in a bucket that From or To
 	// divides, or in all buckets with conditions on samples (BenchmarkExactLabels).
 	Exact bool

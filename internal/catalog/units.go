@@ -169,7 +169,7 @@ func (e *TableEdit) leavesLateStart(at int64) bool {
 	return false
 }
 
-// lateBucket returns the bucket's start for late rows of the range that begins at first: the last late
+// lateBucket returns the bucket's start for late rows in the range that begins at first: the last late
 // bucket that is not sealed, or a new bucket.
 func (t *TableState) lateBucket(first int64) int64 {
 	lo, hi := t.RangeBounds(first)
@@ -203,7 +203,7 @@ func (e *TableEdit) isNewLate(start int64) bool {
 	return e.State.LastUnit > 0 && start != e.schema.BucketStart(start)
 }
 
-// timesAmongUnits is timesOf for a table that has had units. It reads all buckets of the range.
+// timesAmongUnits is timesOf for a table that has had units. It reads all buckets in the range.
 func (t *TableState) timesAmongUnits(at int64) bucketTimes {
 	first := t.Schema.BucketStart(at)
 	times := bucketTimes{first, t.lastTime(first), first}
@@ -307,7 +307,7 @@ func (e *TableEdit) dropUnit(key string, b *BucketState) {
 	e.State.Dropped += rows
 }
 
-// takeGranules removes the granules of a bucket from the table, and returns the number of their rows.
+// takeGranules removes the granules in a bucket from the table, and returns the number of their rows.
 func (e *TableEdit) takeGranules(key string, b *BucketState) (rows int64) {
 	_, end := e.schema.BucketBounds(b.Start)
 	var bounds []string

@@ -27,7 +27,7 @@ type Dictionaries struct {
 // dictsPieceSize is a piece's bytes in a directory, with the size of its image as u64.
 const dictsPieceSize = pieceSize + 8
 
-// WriteDicts writes the entries of a generation between its watermarks, and returns the generation with
+// WriteDicts writes the entries in a generation between its watermarks, and returns the generation with
 // the new file. If there are many files, it writes everything up to Logged as the only file. It needs
 // memory for one image and its frame. The error is one of the disk.
 func (d *Dir) WriteDicts(dicts Dictionaries, before GenerationFiles) (GenerationFiles, error) {

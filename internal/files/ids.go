@@ -15,7 +15,7 @@ import (
 )
 
 // idPage is the bytes of ids that share a checksum, because a query for an id must read no more. A block
-// of a filter lies in one page, and so do the ids of a column without a filter.
+// of a filter lies in one page, and so do the ids in a column without a filter.
 const idPage = 4 << 10
 
 // filedIDs is the place of a column of ids in a wide piece.

@@ -25,7 +25,7 @@ type Groups struct {
 	// Sums has the sum of each group. It wraps around on overflow. It is nil with
 	// AggregateOptions.Aggregates.
 	Sums []int64
-	// Counts has the number of rows of each group. It is nil with AggregateOptions.NoCounts.
+	// Counts has the number of rows in each group. It is nil with AggregateOptions.NoCounts.
 	Counts []int64
 }
 
@@ -74,7 +74,7 @@ type RecordOptions struct {
 // dictionaries, unless the form is Plain. The record shares no memory with the groups, and the caller
 // releases it.
 //
-// It costs about 150 ns for each distinct list of 20 elements, less if the answer has most lists of the
+// It costs about 150 ns for each distinct list of 20 elements, less if the answer has most lists in the
 // dictionary in order, and 1 to 50 ns for any other value. The errors are ErrQuery, and
 // arrowconv.ErrBuild for limits of Arrow (2 GiB of strings, or 2^31 elements of lists).
 func (g *Groups) Record(opts RecordOptions) (arrow.Record, error) {

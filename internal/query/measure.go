@@ -38,8 +38,8 @@ type folder struct {
 	ordered bool
 }
 
-// newFolder returns the function of an aggregate of words of a type. Words of a type that is
-// not fixed are codes of the dictionary.
+// newFolder returns the function of an aggregate of words of a type. Words of a type that is not fixed
+// are codes in the dictionary.
 func newFolder(op AggregateOp, t encoding.Type, dict *queryDicts) folder {
 	switch {
 	case op == Count:

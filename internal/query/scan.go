@@ -63,7 +63,7 @@ type ScanOptions struct {
 	// OwnDictionaries gives each record its own dictionary of the lists in its rows. Scans with a
 	// condition or a limit always do so. Otherwise the records of a full scan share a dictionary per
 	// generation, if it takes at most 128 MB. That costs less than half, and an IPC stream has the
-	// dictionary once. The shared dictionary has all lists of the generation, including lists of rows
+	// dictionary once. The shared dictionary has all lists in the generation, including lists of rows
 	// outside the snapshot. Engines that convert each record's dictionary, as DuckDB does, are faster
 	// with own dictionaries. Strings and lists of strings always have a dictionary per record.
 	OwnDictionaries bool

@@ -202,7 +202,7 @@ type ListedGranule struct {
 	Bytes  int      `json:"bytes"`            // in memory
 }
 
-// ListGranules returns the granules of a file of rows that the manifest names. It reads the file's
+// ListGranules returns the granules in a file of rows that the manifest names. It reads the file's
 // dictionaries, and all the file. The errors are as for List, and for damage. The error is fs.ErrNotExist
 // for a file that no manifest names.
 func ListGranules(fsys disk.FS, file uint64) ([]ListedGranule, error) {

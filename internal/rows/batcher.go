@@ -12,7 +12,7 @@ import (
 	"github.com/granarydb/granary/schema"
 )
 
-// Batcher turns profiles into batches. Rows are ordered by sample type, so that the rows of a series are
+// Batcher turns profiles into batches. Rows are ordered by sample type, so that the rows in a series are
 // neighbours. A Batcher reuses its memory: the next batch overwrites the last one. The zero Batcher is
 // ready to use. It is not safe for concurrent use.
 type Batcher struct {

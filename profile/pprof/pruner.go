@@ -181,7 +181,7 @@ func (p *Pruner) cutStacks(f *Flat) {
 	f.Stack = f.Stack[:left]
 }
 
-// cutStack returns the remaining locations of a stack.
+// cutStack returns the remaining locations in a stack.
 func (p *Pruner) cutStack(stack []uint32) []uint32 {
 	top := len(stack) // end of the locations below the first location that stays
 	for top > 0 && p.cuts[stack[top-1]] != cutNothing {

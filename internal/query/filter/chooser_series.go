@@ -10,7 +10,7 @@ import (
 	"github.com/granarydb/granary/internal/catalog"
 )
 
-// generationSeries caches the series of a generation and the filter's verdict on them. It omits series
+// generationSeries caches the series in a generation and the filter's verdict on them. It omits series
 // that are interned while the query runs, because the snapshot has no rows of them.
 type generationSeries struct {
 	gen     *granule.Generation

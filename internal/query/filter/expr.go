@@ -102,14 +102,13 @@ func Match(column string, pattern *regexp.Regexp) Expr {
 	return Expr{op: opMatch, column: column, pattern: pattern}
 }
 
-// Func holds if f returns true for the column's value. f gets a string, int64, uint64,
-// float64, bool or uuid.UUID, depending on the column's type, and nil for a row without a
-// value. It is called with nil once per query, whatever the column.
+// Func holds if f returns true for the column's value. f gets a string, int64, uint64, float64, bool or
+// uuid.UUID, depending on the column's type, and nil for a row without a value. It is called with nil
+// once per query, whatever the column.
 //
-// f is called by the goroutine that reads: about once for each distinct value of a coded
-// column, and for each run of values of a column of a fixed type. It can be called with values
-// of rows that are uncommitted or were aborted. Func serves conditions that the other
-// constructors cannot express.
+// f is called by the goroutine that reads: about once for each distinct value in a coded column, and for
+// each run of values in a column of a fixed type. It can be called with values of rows that are
+// uncommitted or were aborted. Func serves conditions that the other constructors cannot express.
 func Func(column string, f func(value any) bool) Expr {
 	return Expr{op: opFunc, column: column, holds: f}
 }

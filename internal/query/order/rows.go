@@ -105,7 +105,7 @@ func (f *finder) find(ctx context.Context, where filter.Expr, wide bool) error {
 	return cmp.Or(ctx.Err(), f.read.Use.Err())
 }
 
-// addGranule adds the chosen rows of a granule.
+// addGranule adds the chosen rows in a granule.
 func (f *finder) addGranule(ctx context.Context, c *filter.Chooser, g *granule.Granule) error {
 	for section, slice := range c.Parts(g) {
 		if f.now.section, f.now.part = int32(section), slice.Part; f.isBeyond(slice.Part.TimeRange()) {
@@ -139,7 +139,7 @@ func (f *finder) isBeyond(first, last int64) bool {
 	return word[0]^c.flip > binary.BigEndian.Uint64(f.kept.Last().key[1:])
 }
 
-// add adds the chosen rows of a part.
+// add adds the chosen rows in a part.
 //
 // The rows are in the order of their sorting keys. If a row loses against the last kept row, with an
 // equal value in the only column of the order, later rows with this value lose too.

@@ -69,7 +69,7 @@ const (
 // have the same.
 const AnyName = "any"
 
-// StacksOf returns the query for all stacks of a request with type t. isNamed reports that the type has a
+// StacksOf returns the query for all stacks in a request with type t. isNamed reports that the type has a
 // name.
 func StacksOf(m *querierv1.SelectMergeStacktracesRequest, t profile.Type, isNamed bool) Side {
 	path := querierv1connect.QuerierServiceSelectMergeStacktracesProcedure

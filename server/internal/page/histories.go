@@ -225,7 +225,7 @@ func atOf(ctx context.Context, q *pageQuestion) (pageAnswer, error) {
 type RangeAnswer struct {
 	Head
 	Attribute string `json:"attribute"`
-	// Intervals are the first intervals of the range, unclipped. More reports that others follow, from
+	// Intervals are the first intervals in the range, unclipped. More reports that others follow, from
 	// the End of the last.
 	Intervals []stateSpan `json:"intervals"`
 	More      bool        `json:"more"`

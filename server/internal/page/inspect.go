@@ -16,7 +16,7 @@ type InspectAnswer struct {
 	// Command is the same query for a terminal. It is empty without a query, and if there is no such
 	// command.
 	Command string `json:"command,omitempty"`
-	// Granules are entries of the index, from Offset on, in the order of their keys.
+	// Granules are entries in the index, from Offset on, in the order of their keys.
 	Offset   int              `json:"offset"`
 	Granules []InspectGranule `json:"granules"`
 }
