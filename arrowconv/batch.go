@@ -56,7 +56,7 @@ func Batch(s *schema.Schema, rec arrow.Record) (schema.Batch, error) {
 	return new(Importer).Batch(s, rec)
 }
 
-// Importer reuses memory for the batches of records, because a record of profiles is mostly lists of ids,
+// Importer reuses memory for the batches of records, because a record of profiles is mostly id lists,
 // which are of no use after an insert. The zero value is ready. It is not safe for concurrent use.
 type Importer struct {
 	columns map[string]encoding.Vector

@@ -55,7 +55,7 @@ func (c *cells) follow(from *encoding.Column, most uint64) error {
 	return nil
 }
 
-// followLists prepares for codes of lists in from.
+// followLists prepares for list codes in from.
 func (c *cells) followLists(from dict.ListView) error {
 	if c.dict == nil {
 		c.lists.follow(from, nil)
@@ -237,7 +237,7 @@ func (c *cells) constant(from *encoding.Column, word uint64, n int) error {
 	return nil
 }
 
-// appendLists appends lists of ids given to followLists. Code 0 is null.
+// appendLists appends id lists given to followLists. Code 0 is null.
 func (c *cells) appendLists(codes []uint32) error {
 	for i, code := range codes {
 		if code == 0 {

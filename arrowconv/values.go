@@ -60,7 +60,7 @@ func appendValue[V string | []byte](v *values, value V) error {
 	return v.close()
 }
 
-// appendLists adds lists of ids by their codes. Code 0 has no elements. It first makes room for members
+// appendLists adds id lists by their codes. Code 0 has no elements. It first makes room for members
 // elements, an upper bound of their number.
 func (v *values) appendLists(from *dict.ListCursor, codes []uint32, members int) error {
 	if members > v.limit-v.members() {

@@ -15,9 +15,9 @@ import (
 	"github.com/granarydb/granary/schema"
 )
 
-// Codes is a table's dictionaries for one range of times. A program that inserts the same series and
-// lists repeatedly gets their codes once, keeps them, and inserts the codes. That takes a fifth of the
-// time of inserting lists of UUIDs.
+// Codes is a table's dictionaries for one time range. A program that inserts the same series and lists
+// repeatedly gets their codes once, keeps them, and inserts the codes. That takes a fifth of the time of
+// inserting lists of UUIDs.
 //
 // A code is valid only with the Codes that returned it. Interned values count in the memory budget,
 // whether or not rows use them, until the time range is dropped. All methods are safe for concurrent use.

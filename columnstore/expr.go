@@ -37,8 +37,8 @@ func AtMost[V Value](column string, v V) Expr { return filter.AtMost(column, v) 
 // Greater holds if the column's value is greater than v.
 func Greater[V Value](column string, v V) Expr { return filter.Greater(column, v) }
 
-// Between holds if the column's value is lo, hi, or between them, as in SQL. It never holds if
-// lo is greater than hi. A range of times without its end is And(AtLeast, Less).
+// Between holds if the column's value is lo, hi, or between them, as in SQL. It never holds if lo is
+// greater than hi. A time range without its end is And(AtLeast, Less).
 func Between[V Value](column string, lo, hi V) Expr { return filter.Between(column, lo, hi) }
 
 // Less holds if the column's value is less than v.

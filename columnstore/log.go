@@ -13,13 +13,13 @@ import (
 	"github.com/granarydb/granary/internal/entries"
 )
 
-// The log of a store with a directory has the commits in the order of their ids. Before a commit it has
-// the dictionary entries that the commit's codes stand for. Recovery replays both (recover.go).
+// The log of a store with a directory has the commits ordered by id. Before a commit it has the
+// dictionary entries that the commit's codes stand for. Recovery replays both (recover.go).
 //
 // A commit is logged in three steps. Before the commit lock it logs new dictionary entries, makes its own
 // entry, and waits for room in the log's queue. Under the lock, where the root is published, it only
-// appends the entry, because entries must be in the order of commits. After the lock it waits as the
-// policy demands (disk.SyncPolicy).
+// appends the entry, because entries must be in commit order. After the lock it waits as the policy
+// demands (disk.SyncPolicy).
 
 // errCrowded is returned if the directory has no space for an entry, because other entries, or earlier
 // ones of the same transaction, took it.

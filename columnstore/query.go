@@ -87,7 +87,7 @@ var (
 	// ErrQueryMemory is returned when an answer needs more memory than
 	// AggregateOptions.MaxBytes, or the order of a scan more than ScanOptions.MaxBytes.
 	ErrQueryMemory = query.ErrQueryMemory
-	// ErrOverflow is returned when a sum of integers is beyond its type. AggregateOptions.Sum
-	// wraps around instead.
+	// ErrOverflow is returned when an integer sum is beyond its type. AggregateOptions.Sum wraps around
+	// instead.
 	ErrOverflow = query.ErrOverflow
 )

@@ -16,8 +16,8 @@ import (
 // then reuses the memory. That includes the memory of strings that Arrow returned (array.String.Value,
 // ValueStr). Clone strings that must outlive the record.
 //
-// The sequence ends after the first error: ErrQuery; ErrQueryMemory; ErrTable for a snapshot of another
-// store; ErrSnapshotClosed; ErrSnapshotExpired and the error of ctx, which are checked before each
+// The sequence ends after the first error: ErrQuery; ErrQueryMemory; ErrTable for another store's
+// snapshot; ErrSnapshotClosed; ErrSnapshotExpired and the error of ctx, which are checked before each
 // granule; *DamagedError and others of reading files; or arrowconv.ErrBuild for a record that Arrow
 // cannot hold (2 GiB of names in 4,096 rows). The snapshot may be closed during the scan.
 //
@@ -39,9 +39,9 @@ func (t *Table) Scan(ctx context.Context, snap *Snapshot, opts ScanOptions) iter
 	}
 }
 
-// RecordSchema returns the schema of the records that a Scan with the same snapshot and options yields, even if it
-// yields none. The errors are ErrQuery, ErrTable for a snapshot of another store, ErrSnapshotClosed and
-// ErrSnapshotExpired.
+// RecordSchema returns the schema of the records that a Scan with the same snapshot and options yields,
+// even if it yields none. The errors are ErrQuery, ErrTable for another store's snapshot,
+// ErrSnapshotClosed and ErrSnapshotExpired.
 func (t *Table) RecordSchema(snap *Snapshot, opts ScanOptions) (*arrow.Schema, error) {
 	r, err := snap.peek(t)
 	if err != nil {
@@ -60,7 +60,7 @@ func (t *Table) RecordSchema(snap *Snapshot, opts ScanOptions) (*arrow.Schema, e
 // time, it uses several from a million rows on, unless a condition calls a function. Aggregates cost 3 ns
 // a row, 2 to 4 ns more for each, and 72 bytes for each in each group.
 //
-// The errors are ErrQuery, ErrQueryMemory, ErrOverflow, ErrTable for a snapshot of another store,
+// The errors are ErrQuery, ErrQueryMemory, ErrOverflow, ErrTable for another store's snapshot,
 // ErrSnapshotClosed, ErrSnapshotExpired, errors from reading files, and the error of ctx, which is
 // checked before each granule.
 func (t *Table) Aggregate(ctx context.Context, snap *Snapshot, opts AggregateOptions) (*Groups, error) {
@@ -77,8 +77,8 @@ func (t *Table) Aggregate(ctx context.Context, snap *Snapshot, opts AggregateOpt
 // series are exact. Conditions on time select the buckets that can have such rows. Any other condition is
 // assumed to hold for some row, unless no row of the bucket has a value in its column.
 //
-// It costs about 1 us per series and generation. The errors are ErrQuery, ErrTable for a snapshot of
-// another store, ErrSnapshotClosed, ErrSnapshotExpired, and errors from reading files and from ctx.
+// It costs about 1 us per series and generation. The errors are ErrQuery, ErrTable for another store's
+// snapshot, ErrSnapshotClosed, ErrSnapshotExpired, and errors from reading files and from ctx.
 func (t *Table) Series(ctx context.Context, snap *Snapshot, where Expr) ([]Series, error) {
 	r, err := snap.read(t)
 	if err != nil {
@@ -137,9 +137,9 @@ func (t *Table) SeriesColumns(ctx context.Context, snap *Snapshot, where Expr) (
 	return query.SeriesColumns(ctx, &r, where)
 }
 
-// Columns returns the concrete names of the table's columns in a snapshot, in schema order: the fixed columns, and
-// the dynamic columns in which a committed row has a value. It costs O(columns x buckets). The errors are
-// ErrSnapshotClosed, ErrSnapshotExpired, and ErrTable for a snapshot of another store.
+// Columns returns the concrete names of the table's columns in a snapshot, in schema order: the fixed
+// columns, and the dynamic columns in which a committed row has a value. It costs O(columns x buckets).
+// The errors are ErrSnapshotClosed, ErrSnapshotExpired, and ErrTable for another store's snapshot.
 func (t *Table) Columns(snap *Snapshot) ([]string, error) {
 	r, err := snap.peek(t)
 	if err != nil {
@@ -164,9 +164,9 @@ func (t *Table) Notes(snap *Snapshot) ([]string, error) {
 // A caller that stops early pays only for the granules received. Each part costs O(columns), and O(rows)
 // for its series and for each nullable column. It is safe for concurrent use and delays no writer.
 //
-// An error is the last element: ErrSnapshotClosed, ErrSnapshotExpired, ErrTable for a snapshot of another
-// store, errors from reading files, or the error of ctx. A table that is newer than the snapshot has no
-// granules.
+// An error is the last element: ErrSnapshotClosed, ErrSnapshotExpired, ErrTable for another store's
+// snapshot, errors from reading files, or the error of ctx. A table that is newer than the snapshot has
+// no granules.
 func (t *Table) Inspect(ctx context.Context, snap *Snapshot) iter.Seq2[GranuleInfo, error] {
 	return func(yield func(GranuleInfo, error) bool) {
 		r, err := snap.read(t)

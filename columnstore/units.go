@@ -23,9 +23,9 @@ var ErrUnit = catalog.ErrUnit
 // change was prepared.
 var errChanged = errors.New("buckets have changed")
 
-// Units returns the table's buckets with rows in a snapshot, in the order of their starts. Each row of
-// the snapshot is in one bucket. last is the id of the newest unit, which may have been dropped since; 0
-// if there never was a unit. The errors are as for Columns. O(buckets and granules in memory).
+// Units returns the table's buckets with rows in a snapshot, ordered by start. Each row of the snapshot
+// is in one bucket. last is the id of the newest unit, which may have been dropped since; 0 if there
+// never was a unit. The errors are as for Columns. O(buckets and granules in memory).
 func (t *Table) Units(snap *Snapshot) (units []Unit, last uint64, err error) {
 	r, err := snap.peek(t)
 	if err != nil || r.State == nil {
@@ -35,11 +35,10 @@ func (t *Table) Units(snap *Snapshot) (units []Unit, last uint64, err error) {
 }
 
 // Seal makes a unit of each bucket with rows that ends at or before the time before, in Unix nanoseconds,
-// and returns these units in the order of their ids. A bucket ends with its time range, or where the next
-// bucket begins if it was cut (Options.BucketRows). A unit takes no more rows: later commits of its times
-// go to a new bucket of the range, which becomes its own unit when it is sealed. So each row is in at
-// most one unit, and a unit keeps the same rows, whatever is compacted, written into files or opened
-// again.
+// and returns these units ordered by id. A bucket ends with its time range, or where the next bucket
+// begins if it was cut (Options.BucketRows). A unit takes no more rows: later commits of its times go to
+// a new bucket of the range, which becomes its own unit when it is sealed. So each row is in at most one
+// unit, and a unit keeps the same rows, whatever is compacted, written into files or opened again.
 //
 // Ids rise from 1 on and are never used twice. They are as durable as commits (Options.Sync). A crash can
 // lose a unit that is not durable, and its id can then be given to another unit. Copy a unit elsewhere

@@ -137,7 +137,7 @@ func (f *frame) appendSuffix(dst []byte, row int) []byte {
 	return dst
 }
 
-// appendSuffixColumn appends a row's value in a column of the suffix, or its values in a family.
+// appendSuffixColumn appends a row's value in a suffix column, or its values in a family.
 func (f *frame) appendSuffixColumn(dst []byte, i, row int) []byte {
 	column := f.schema.Suffix()[i]
 	c, fc := &f.schema.Columns()[column], f.suffixColumn(i)

@@ -98,8 +98,8 @@ func (h *headers) collect(columns []*frameColumn, rows int, mem *slab) {
 	}
 }
 
-// addHeaders numbers the distinct headers of a series for the merge, in the order of their words. The
-// ordinals of a series are therefore a range, and rise within a stack.
+// addHeaders numbers the distinct headers of a series for the merge, ordered by word. The ordinals of a
+// series are therefore a range, and rise within a stack.
 func (m *merged) addHeaders(stretches []stretch) {
 	if len(m.headers) == 0 {
 		for _, s := range stretches {

@@ -57,8 +57,8 @@ func merge(frames []*frame, rows int, mem *slab, pause *pauser) *merged {
 	return m
 }
 
-// hasSuffix reports whether any frame has a column of the suffix at or after from. Rows of two
-// frames can differ in such a column even if each frame has only one value.
+// hasSuffix reports whether any frame has a suffix column at or after from. Rows of two frames can differ
+// in such a column even if each frame has only one value.
 func (m *merged) hasSuffix(from int) bool {
 	suffix := m.frames[0].schema.Suffix()
 	return slices.ContainsFunc(m.columns, func(c columnKey) bool {

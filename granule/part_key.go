@@ -14,7 +14,7 @@ func (p *Part) AppendKey(dst []byte, s *schema.Schema, row int) []byte {
 	return dst
 }
 
-// appendSuffixColumn appends a row's value in a column of the suffix, or its values in a family, as
+// appendSuffixColumn appends a row's value in a suffix column, or its values in a family, as
 // frame.appendSuffixColumn does.
 func (p *Part) appendSuffixColumn(dst []byte, column *schema.Column, index, row int) []byte {
 	for i := range p.columns {

@@ -110,7 +110,7 @@ func (f *frame) seriesRanks(dst []uint64) []uint64 {
 	return dst
 }
 
-// keyColumn is a column of the key, with its type.
+// keyColumn is a key column, with its type.
 type keyColumn struct {
 	*frameColumn
 	t encoding.Type
@@ -391,7 +391,7 @@ func (c *coder) listWords(in *schema.Concrete, out *frameColumn) error {
 	return c.records()
 }
 
-// listCodes makes words for codes of lists.
+// listCodes makes words for list codes.
 func (c *coder) listCodes(in *schema.Concrete, out *frameColumn) {
 	v := &in.Values
 	if c.rows == nil && v.Valid == nil {

@@ -23,8 +23,7 @@ type Options struct {
 	Limits Limits
 }
 
-// DB is a table of profiles in a store. It is safe for concurrent use and lives as long as its
-// store.
+// DB is a profile table in a store. It is safe for concurrent use and lives as long as its store.
 type DB struct {
 	table *columnstore.Table
 	store *columnstore.Store
@@ -34,8 +33,8 @@ type DB struct {
 	lists      atomic.Pointer[tableLists] // from the last query about types
 }
 
-// Open returns a handle on the table of profiles, and creates the table if it does not exist. Handles on
-// one table share its profiles. If the table exists with another schema or bucket width, the error is
+// Open returns a handle on the profile table, and creates the table if it does not exist. Handles on one
+// table share its profiles. If the table exists with another schema or bucket width, the error is
 // columnstore.ErrTable and names the first difference. Additional columns at the end are no difference if
 // they are optional, because a later release may add them; this handle inserts no values there. A table
 // with fewer columns is refused.
@@ -99,6 +98,6 @@ type Deltas = codec.Deltas
 // DeltaOptions are the options of NewDeltas.
 type DeltaOptions = codec.DeltaOptions
 
-// NewDeltas returns a Deltas without series. The profiles of a series must be inserted in the order of
-// their times. A profile that is not later than the previous one is ErrProfile.
+// NewDeltas returns a Deltas without series. The profiles of a series must be inserted ordered by time. A
+// profile that is not later than the previous one is ErrProfile.
 func NewDeltas(opts DeltaOptions) *Deltas { return codec.NewDeltas(opts) }

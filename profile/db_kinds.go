@@ -10,7 +10,7 @@ import (
 )
 
 // Kinds returns the kinds of the profiles that can have rows of a query, sorted by name, then in the
-// order in which lists of types were first committed. It reads no rows: bounds on time and conditions on
+// order in which type lists were first committed. It reads no rows: bounds on time and conditions on
 // stacks apply as in LabelNames. The slices belong to the caller.
 //
 // Rows do not keep the list of their profile. A source gets the list with the most of its types, and
@@ -27,7 +27,7 @@ func (db *DB) Kinds(ctx context.Context, snap *columnstore.Snapshot, q Query) ([
 	return s.kinds(s.sources, func(Type) bool { return true }), nil
 }
 
-// kindSources has the sources of a query with all their types, and the lists of types.
+// kindSources has the sources of a query with all their types, and the type lists.
 type kindSources struct {
 	sources []kindSource
 	lists   [][]Type

@@ -10,12 +10,12 @@ import (
 	"github.com/granarydb/granary/internal/rows"
 )
 
-// LabelNames returns the sorted names of the labels that a query's profiles can have: labels of profiles,
-// and text labels of samples, including trace and span ids.
+// LabelNames returns the sorted names of the labels that a query's profiles can have: profile labels, and
+// text sample labels, including trace and span ids.
 //
 // It reads almost no rows, so it can return a name that no selected row has. Bounds on time select the
-// time buckets that overlap them, conditions on stacks are ignored, and the labels of samples come from
-// the whole table. It reads only the first row with a trace id and the first row with a span id. It costs
+// time buckets that overlap them, conditions on stacks are ignored, and the sample labels come from the
+// whole table. It reads only the first row with a trace id and the first row with a span id. It costs
 // O(series x buckets), and O(parts) for the ids. Errors are as for columnstore.Table.Series.
 //
 // With Query.Exact it returns the names that selected rows have. For each label of samples it then looks

@@ -20,7 +20,7 @@ func compareLabels(a, b []Label) int {
 	})
 }
 
-// Source is one series: a type, and the labels of profiles with this type.
+// Source is one series: a type, and the profile labels with this type.
 type Source struct {
 	Type   Type
 	Labels []Label // of the profiles, sorted by name
@@ -130,7 +130,7 @@ func (db *DB) Profiles(ctx context.Context, snap *columnstore.Snapshot, t Type, 
 	return out, nil
 }
 
-// labelsAt returns a group's labels. columns are the columns of ColumnLabels in the order of their names.
+// labelsAt returns a group's labels. columns are the columns of ColumnLabels ordered by name.
 func labelsAt(columns []columnstore.GroupColumn, row int) []Label {
 	var labels []Label
 	for i := range columns {

@@ -64,15 +64,15 @@ type Query struct {
 	// of a type from several kinds. MergeBy, MergeByStep and Range do not add up groups: by NameLabel,
 	// each group has one name.
 	SumKinds bool
-	// Without names labels of profiles that do not tell sources apart, such as a file's name, if there is
-	// a file for each time. It only matters to means of gauges.
+	// Without names profile labels that do not tell sources apart, such as a file's name, if there is a
+	// file for each time. It only matters to means of gauges.
 	Without []string
 	// Times, if not nil, has the numbers of times for means of gauges, by source, instead of the profiles
 	// in the store. Each profile in the store is then a sum over several times, as DB.SourceProfiles
 	// returns them. It has no steps.
 	Times *Times
-	// NoSampleLabels makes DB.Profile omit the labels of samples. Samples with the same stack are then
-	// one sample. Other queries ignore it.
+	// NoSampleLabels makes DB.Profile omit the sample labels. Samples with the same stack are then one
+	// sample. Other queries ignore it.
 	NoSampleLabels bool
 	// Exact makes DB.LabelNames, LabelValues and Series answer with the names, values and series of the
 	// rows that the query selects. Without it they read almost no rows: bounds on time choose whole time

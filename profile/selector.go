@@ -87,8 +87,8 @@ func (s Selector) Expr() columnstore.Expr {
 	return columnstore.And(all...)
 }
 
-// profileExprs returns the selector's conditions on the labels of profiles. They hold for a profile
-// without the label, because its samples may have it.
+// profileExprs returns the selector's conditions on the profile labels. They hold for a profile without
+// the label, because its samples may have it.
 func (s Selector) profileExprs() (all []columnstore.Expr) {
 	for _, m := range s.matchers {
 		column := ColumnLabels + "." + m.Name

@@ -173,7 +173,7 @@ func (db *DB) SourceProfiles(ctx context.Context, snap *columnstore.Snapshot, q 
 // sourceKey returns labels as a text. Different labels have different texts.
 func sourceKey(labels []Label) string { return fmt.Sprintf("%q", labels) }
 
-// labelColumns returns the distinct columns of profile labels, in the order of their names.
+// labelColumns returns the distinct columns of profile labels, ordered by name.
 func labelColumns(groups *columnstore.Groups) (labels []columnstore.GroupColumn) {
 	for _, c := range groups.Columns {
 		if strings.HasPrefix(c.Name, ColumnLabels+".") {

@@ -17,8 +17,8 @@ type FlameGraphOptions struct {
 	MaxNodes int
 }
 
-// FlameGraph returns the stacks as a tree of functions, callers above callees. Children are in the order
-// of their first stack.
+// FlameGraph returns the stacks as a tree of functions, callers above callees. Children are in order of
+// first stack.
 //
 // If there are more than MaxNodes functions, the functions with the greatest absolute Total are kept,
 // together with their ancestors. If a function does not fit with its ancestors, lesser functions take its

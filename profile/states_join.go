@@ -275,7 +275,7 @@ func (f *stateFinder) group(v history.Value) (uint32, error) {
 	return group, nil
 }
 
-// find looks up the attribute of a set of labels.
+// find looks up the attribute of a label set.
 func (f *stateFinder) find(l *stateLabels) StateStatus {
 	if slices.Contains(l.values, "") {
 		return StateNoLabel

@@ -41,8 +41,8 @@ func (c UnitsChange) Equal(other UnitsChange) bool {
 	return slices.Equal(c.Seal, other.Seal) && slices.Equal(c.Drop, other.Drop)
 }
 
-// Units returns the buckets with rows, in the order of their starts. A nil state has none.
-// O(buckets and granules in memory).
+// Units returns the buckets with rows, ordered by start. A nil state has none. O(buckets and granules in
+// memory).
 func (t *TableState) Units() (units []Unit) {
 	if t == nil {
 		return nil
@@ -93,9 +93,9 @@ func (t *TableState) OnlyUnits(ids []uint64) (*TableState, error) {
 	return &out, nil
 }
 
-// PlanSeal returns the change that seals the buckets with rows that end at or before the time before, in
-// the order of their starts. It omits a bucket whose range has a bucket at each nanosecond, because later
-// rows would have no place. O(buckets and granules in memory).
+// PlanSeal returns the change that seals the buckets with rows that end at or before the time before,
+// ordered by start. It omits a bucket whose range has a bucket at each nanosecond, because later rows
+// would have no place. O(buckets and granules in memory).
 func (t *TableState) PlanSeal(before int64) (c UnitsChange) {
 	id := t.LastUnit
 	for _, b := range t.Buckets.All() {

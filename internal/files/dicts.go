@@ -29,7 +29,7 @@ const dictsPieceSize = pieceSize + 8
 
 // WriteDicts writes the entries in a generation between its watermarks, and returns the generation with
 // the new file. If there are many files, it writes everything up to Logged as the only file. It needs
-// memory for one image and its frame. The error is one of the disk.
+// memory for one image and its frame. The error comes from the disk.
 func (d *Dir) WriteDicts(dicts Dictionaries, before GenerationFiles) (GenerationFiles, error) {
 	after := GenerationFiles{Number: before.Number, Entries: dicts.Entries, Files: before.Files}
 	if dicts.Filed == dicts.Logged {

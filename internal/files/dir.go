@@ -62,7 +62,7 @@ func (d *Dir) end(w *disk.FileWriter, directory []byte) error {
 // does so at a better time.
 func (d *Dir) IsFull() bool { return len(d.ended) >= mostEnded-1 }
 
-// Sync makes the written files and their names durable. The error is one of the disk.
+// Sync makes the written files and their names durable. The error comes from the disk.
 func (d *Dir) Sync() error {
 	for len(d.ended) > 0 {
 		w := d.ended[0]
@@ -104,7 +104,7 @@ func OpenDir(fs disk.FS, store disk.StoreID) (*Dir, *Manifest, error) {
 	return d, m, err
 }
 
-// Found returns the name of a file of rows, dictionaries or states that OpenDir found, or "".
+// Found returns the name of a rows file, dictionaries or states that OpenDir found, or "".
 func (d *Dir) Found() string { return d.found }
 
 func isOurs(kind string) bool {
@@ -153,10 +153,10 @@ func (d *Dir) Discard() {
 	d.unnamed = nil
 }
 
-// RowsName returns the name of a file of rows.
+// RowsName returns the name of a rows file.
 func RowsName(number uint64) string { return disk.FileName(RowsKind, number) }
 
-// DictsName returns the name of a file of dictionaries.
+// DictsName returns the name of a dictionary file.
 func DictsName(number uint64) string { return disk.FileName(DictsKind, number) }
 
 // Clean removes the files that m does not name, or all files if m is nil. Files in needed stay, because

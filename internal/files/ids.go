@@ -18,7 +18,7 @@ import (
 // of a filter lies in one page, and so do the ids in a column without a filter.
 const idPage = 4 << 10
 
-// filedIDs is the place of a column of ids in a wide piece.
+// filedIDs is the place of an id column in a wide piece.
 type filedIDs struct {
 	granule.IDColumn
 	sums []uint32 // checksums of the pages; empty if the ids of the column cannot be read alone
@@ -36,7 +36,7 @@ type Page struct {
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
-// appendIDs adds the place of a column of ids in a wide piece to the directory.
+// appendIDs adds the place of an id column in a wide piece to the directory.
 func appendIDs(directory *fields.Writer, c granule.IDColumn, wide []byte) {
 	place := c.Place
 	if !place.Filter && place.Size > idPage {
@@ -55,7 +55,7 @@ func appendIDs(directory *fields.Writer, c granule.IDColumn, wide []byte) {
 	}
 }
 
-// wide reads the places of a granule's wide columns and of its columns of ids.
+// wide reads the places of a granule's wide columns and of its id columns.
 func (r *rowsReader) wide(g *filedGranule) {
 	in := &r.in
 	g.wide.Length = int64(in.Uint("wide bytes", math.MaxUint32))

@@ -7,7 +7,7 @@ import (
 	"github.com/granarydb/granary/internal/disk"
 )
 
-// Pieces reads pieces of a file of rows. It opens the file for the first piece, and keeps it open until
+// Pieces reads pieces of a rows file. It opens the file for the first piece, and keeps it open until
 // Close, because a caller may have all pieces in a cache and need no file. It belongs to one goroutine.
 type Pieces struct {
 	rows *RowsFile

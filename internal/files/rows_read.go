@@ -14,7 +14,7 @@ import (
 	"github.com/granarydb/granary/schema"
 )
 
-// RowsFile is the directory of a file of rows: its granules and their places. It is immutable.
+// RowsFile is the directory of a rows file: its granules and their places. It is immutable.
 type RowsFile struct {
 	Series  catalog.Bitset  // of the bucket
 	Columns map[string]bool // of the bucket
@@ -59,8 +59,7 @@ func (d *Dir) OpenRows(s *schema.Schema, b BucketFile) (*RowsFile, error) {
 
 func (r *RowsFile) name() string { return disk.FileName(RowsKind, r.bucket.File) }
 
-// Len returns the number of granules, at least 1. They are in the order of their bounds, and cover the
-// bucket.
+// Len returns the number of granules, at least 1. They are ordered by bounds, and cover the bucket.
 func (r *RowsFile) Len() int { return len(r.granules) }
 
 // Bounds returns the bounds of the i-th granule (granule.Granule.Bounds).
@@ -141,7 +140,7 @@ func (p *Pieces) whole(i int, parts *granule.PartReader) (*granule.Part, error) 
 	return r.Part(i, narrow, wide, parts)
 }
 
-// rowsReader reads the directory of a file of rows.
+// rowsReader reads the directory of a rows file.
 type rowsReader struct {
 	rows   *RowsFile
 	schema *schema.Schema

@@ -7,7 +7,8 @@ type HistoryFiles struct {
 	File          uint64
 }
 
-// WriteStates writes a history's image, and returns the number of the file. The error is one of the disk.
+// WriteStates writes a history's image, and returns the number of the file. The error comes from the
+// disk.
 func (d *Dir) WriteStates(image []byte) (uint64, error) {
 	return d.writePiece(StatesKind, image)
 }

@@ -53,8 +53,7 @@ func (g *Groups) Column(name string) *GroupColumn {
 	return nil
 }
 
-// RecordOptions are the options of Groups.Record. The zero value is the Dictionary form with
-// lists of ids.
+// RecordOptions are the options of Groups.Record. The zero value is the Dictionary form with id lists.
 type RecordOptions struct {
 	// Memory allocates the record; nil means the Go allocator.
 	Memory memory.Allocator
@@ -64,8 +63,8 @@ type RecordOptions struct {
 	// Timestamps names the columns of type Int64 that become Arrow timestamps, as in
 	// ScanOptions. Other names are ignored.
 	Timestamps []string
-	// Elements, if not nil, converts lists of ids to lists of strings, as in ScanOptions. It
-	// is called once for each distinct element of each generation of the lists.
+	// Elements, if not nil, converts id lists to lists of strings, as in ScanOptions. It is called once
+	// for each distinct element of each generation of the lists.
 	Elements func(dst []string, id uuid.UUID, record []byte) []string
 }
 

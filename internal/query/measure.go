@@ -19,8 +19,8 @@ type measure struct {
 	cells []cell
 }
 
-// cell is an aggregate's state for one group: the number of values, and for a sum of integers 128 bits,
-// for one of floats the sum and its error, for an extreme its word.
+// cell is an aggregate's state for one group: the number of values, and for an integer sum 128 bits, for
+// one of floats the sum and its error, for an extreme its word.
 type cell struct {
 	count int64
 	a, b  uint64

@@ -18,7 +18,7 @@ type Listing struct {
 	Store   string `json:"store"`   // the id of the store, in hex
 	Commit  uint64 `json:"commit"`  // commit of the files
 	Segment uint64 `json:"segment"` // first needed segment of the log; 0 without a manifest
-	// Files are the store's files, in the order of their names.
+	// Files are the store's files, ordered by name.
 	Files []ListedFile `json:"files"`
 }
 
@@ -193,7 +193,7 @@ func listEntry(e disk.Entry) (ListedEntry, error) {
 	return out, nil
 }
 
-// ListedGranule is a granule of a file of rows.
+// ListedGranule is a granule of a rows file.
 type ListedGranule struct {
 	Lower  []string `json:"lower"` // lower bound in the form of schema.Schema.KeyText
 	Rows   int      `json:"rows"`
@@ -202,7 +202,7 @@ type ListedGranule struct {
 	Bytes  int      `json:"bytes"`            // in memory
 }
 
-// ListGranules returns the granules in a file of rows that the manifest names. It reads the file's
+// ListGranules returns the granules in a rows file that the manifest names. It reads the file's
 // dictionaries, and all the file. The errors are as for List, and for damage. The error is fs.ErrNotExist
 // for a file that no manifest names.
 func ListGranules(fsys disk.FS, file uint64) ([]ListedGranule, error) {
@@ -239,7 +239,7 @@ func ListGranules(fsys disk.FS, file uint64) ([]ListedGranule, error) {
 	return out, nil
 }
 
-// bucketOf returns the table and the bucket of a file of rows.
+// bucketOf returns the table and the bucket of a rows file.
 func (c *checker) bucketOf(file uint64) (*files.TableFiles, files.BucketFile, error) {
 	for i := 0; c.manifest != nil && i < len(c.manifest.Tables); i++ {
 		f := &c.manifest.Tables[i]

@@ -66,7 +66,7 @@ func run(ctx context.Context, store *columnstore.Store, opts Options, of process
 	return p.run(ctx)
 }
 
-// openTable opens the table of profiles, whatever the width of its buckets.
+// openTable opens the profile table, whatever the width of its buckets.
 func openTable(store *columnstore.Store) (*profile.DB, error) {
 	var opts profile.Options
 	if t := store.Table("profiles"); t != nil {

@@ -85,8 +85,8 @@ func Greater[V Value](column string, v V) Expr {
 	return Expr{op: opGreater, column: column, value: v}
 }
 
-// Between holds if the column's value is lo, hi, or between them, as in SQL. It never holds if
-// lo is greater than hi. A range of times without its end is And(AtLeast, Less).
+// Between holds if the column's value is lo, hi, or between them, as in SQL. It never holds if lo is
+// greater than hi. A time range without its end is And(AtLeast, Less).
 func Between[V Value](column string, lo, hi V) Expr {
 	return And(AtLeast(column, lo), AtMost(column, hi))
 }
@@ -146,8 +146,8 @@ func (e Expr) Calls() bool {
 	return e.op == opFunc || e.op == opElement || slices.ContainsFunc(e.args, Expr.Calls)
 }
 
-// timeBounds returns bounds on the times of matching rows, as far as the top-level conjuncts of e give
-// them: lo <= time < hi. hi is inclusive if it is the greatest int64.
+// timeBounds returns time bounds of matching rows, as far as the top-level conjuncts of e give them: lo
+// <= time < hi. hi is inclusive if it is the greatest int64.
 func timeBounds(s *schema.Schema, e Expr) (lo, hi int64) {
 	lo, hi = math.MinInt64, math.MaxInt64
 	if s.BucketColumn() < 0 {

@@ -141,8 +141,8 @@ func (f *finder) isBeyond(first, last int64) bool {
 
 // add adds the chosen rows in a part.
 //
-// The rows are in the order of their sorting keys. If a row loses against the last kept row, with an
-// equal value in the only column of the order, later rows with this value lose too.
+// The rows are ordered by sorting key. If a row loses against the last kept row, with an equal value in
+// the only order column, later rows with this value lose too.
 func (f *finder) add(s *filter.Selection) error {
 	for i := range f.order {
 		f.order[i].loaded = false

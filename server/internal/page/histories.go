@@ -81,7 +81,7 @@ func firstValue(ctx context.Context, v *history.View) (int64, error) {
 type TreeAnswer struct {
 	Head
 	Path string `json:"path"`
-	// All is the number of children. Children are some of them, in the order of their creation.
+	// All is the number of children. Children are some of them, in creation order.
 	All      int         `json:"all"`
 	Offset   int         `json:"offset"`
 	Children []TreeChild `json:"children"`
@@ -155,7 +155,7 @@ func (q *pageQuestion) rows(otherwise int) (rows, offset int, err error) {
 type AtAnswer struct {
 	Head
 	At string `json:"at"`
-	// All is the number of attributes of p. Attributes are some of them, in the order of their creation.
+	// All is the number of attributes of p. Attributes are some of them, in creation order.
 	All        int         `json:"all"`
 	Offset     int         `json:"offset"`
 	Attributes []stateSpan `json:"attributes"`
