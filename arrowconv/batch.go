@@ -173,7 +173,7 @@ type input struct {
 	runs runs // if it is run-end encoded
 }
 
-// open checks the type, the length and a column's runs.
+// open checks a column's type, length and runs.
 func (r *reader) open(name string, column arrow.Array) (input, error) {
 	i, ok := r.schema.Resolve(name)
 	switch {

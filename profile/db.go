@@ -70,11 +70,11 @@ func (db *DB) Store() *columnstore.Store { return db.store }
 type InsertOptions struct {
 	// Labels are the whole profile's labels, such as job and pod. A label with an empty value is ignored.
 	Labels map[string]string
-	// Origin is the file's name, or the URL, of the profile, if known. Some profiles of Go have the same
-	// types, and only a name tells them apart. If the types are the same as in Go's block and mutex
-	// profiles, and the last element of Origin, or else the element before it, has the word block or
-	// mutex, as in mutex-1.pb.gz, the word becomes the label NameLabel. The same holds for allocs, if the
-	// types are the same as in Go's heap and allocs profiles. A NameLabel in Labels takes precedence.
+	// Origin is the profile's file name or URL, if known. Some profiles of Go have the same types, and
+	// only a name tells them apart. If the types are the same as in Go's block and mutex profiles, and
+	// the last element of Origin, or else the element before it, has the word block or mutex, as in
+	// mutex-1.pb.gz, the word becomes the label NameLabel. The same holds for allocs, if the types are
+	// the same as in Go's heap and allocs profiles. A NameLabel in Labels takes precedence.
 	Origin string
 	// Time is used for a profile without a time. Set it to time.Now() where such profiles are recent. A
 	// time before 1980 needs a store whose Options.PastLimit allows it. If Time is zero, a profile

@@ -38,8 +38,8 @@ type RangeOptions struct {
 	Top int
 }
 
-// Range sums a type's values in the profiles of a query over time, by labels. Lines are sorted by labels
-// and belong to the caller.
+// Range sums a type's values in a query's profiles over time, by labels. Lines are sorted by labels and
+// belong to the caller.
 //
 // Gauges are means: for a step with two heap profiles of one program, the point is the mean of both
 // sizes, and with two programs it is the sum of their means. Query.SumGauges adds up all values.

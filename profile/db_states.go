@@ -10,8 +10,8 @@ import (
 
 // MergeByState is Merge by an attribute's state at each profile's time. It returns each state's stacks,
 // sorted by kind and value, and then the stacks of samples with an unknown state, by reason. Each sample
-// is in one of these groups. Rows and states come from the same snapshot: it has the rows and a
-// transaction's states, or neither.
+// is in one of these groups. Rows and states come from the same snapshot: it has both the rows and the
+// states of a transaction, or neither.
 //
 // A sample's time is its profile's time: the shorter the profiles are compared with the states, the more
 // exact the result. An open interval is a state like any other. A history ends with the latest instant

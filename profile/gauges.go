@@ -49,7 +49,7 @@ type gaugeTimes struct {
 	key     []byte           // scratch
 }
 
-// gaugeBytes is a key's size, a value and their place in a map.
+// gaugeBytes is the bytes of a key, its value and their place in a map.
 const gaugeBytes = 100
 
 // gaugeTimes counts the times of the query's profiles that have rows of the types, by source and, if step

@@ -169,8 +169,8 @@ func (e *TableEdit) leavesLateStart(at int64) bool {
 	return false
 }
 
-// lateBucket returns the bucket's start for late rows in the range that begins at first: the last late
-// bucket that is not sealed, or a new bucket.
+// lateBucket returns the start of the bucket for late rows in the range that begins at first: the last
+// late bucket that is not sealed, or a new bucket.
 func (t *TableState) lateBucket(first int64) int64 {
 	lo, hi := t.RangeBounds(first)
 	late, found := int64(0), false

@@ -81,7 +81,7 @@ func (r *RowsFile) HasWide(i int) bool { return r.granules[i].wide.Length > 0 }
 
 // Part returns the rows of the i-th granule. They refer to narrow and wide, which are bytes of Image. If
 // HasWide and wide is nil, the part lacks its wide columns (granule.PartReader.ReadParts). parts has the
-// schema of the table and the bucket's dictionaries. The errors are ErrFile and granule.ErrImage.
+// table's schema and the bucket's dictionaries. The errors are ErrFile and granule.ErrImage.
 func (r *RowsFile) Part(i int, narrow, wide []byte, parts *granule.PartReader) (p *granule.Part, err error) {
 	g := &r.granules[i]
 	if wide == nil && !r.HasWide(i) {

@@ -49,7 +49,7 @@ type share struct {
 	raw bytes.Buffer // output of zip
 }
 
-// use is the push's state in progress.
+// use is the state of the push in progress.
 type use struct {
 	ctx        context.Context //nolint:containedctx // of the request, like the share
 	held, used int64

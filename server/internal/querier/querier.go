@@ -36,7 +36,7 @@ type querier struct {
 	Options
 }
 
-// Bounds on the bytes and a query's messages.
+// Bounds on a query's bytes and messages.
 const maxQuestion, maxQuestionMessages = 1 << 20, 10_000
 
 // answered answers a query with a message of a limited size.
