@@ -30,7 +30,7 @@ var intervalColumnNames = [intervalColumns]string{
 	"value_bool", "value_int", "value_float", "value_string", "value_bytes",
 }
 
-// IntervalColumns returns the names of the columns of intervals, in their order.
+// IntervalColumns returns the column names of intervals, in their order.
 func IntervalColumns() []string { return slices.Clone(intervalColumnNames[:]) }
 
 // intervalOrder returns the columns called names; nil means all.

@@ -53,8 +53,8 @@ func Match(column string, pattern *regexp.Regexp) Expr { return filter.Match(col
 // once per query, whatever the column.
 //
 // f is called by the goroutine that reads: about once for each distinct value in a coded column, and for
-// each run of values in a column of a fixed type. It can be called with values of rows that are
-// uncommitted or were aborted. Func serves conditions that the other constructors cannot express.
+// each run of values in a fixed-type column. It can be called with values of rows that are uncommitted or
+// were aborted. Func serves conditions that the other constructors cannot express.
 func Func(column string, f func(value any) bool) Expr { return filter.Func(column, f) }
 
 // HasElement holds if f returns true for an element of a list column. record is the data

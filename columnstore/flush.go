@@ -25,8 +25,8 @@ type flush struct {
 }
 
 // flush writes everything committed into files, and removes segments and files that are not needed any
-// more. The caller holds flusher.flushing. The errors are ErrDisk, ErrMemory, ErrSnapshotExpired, and the
-// error of ctx. After an error the files are as before.
+// more. The caller holds flusher.flushing. The errors are ErrDisk, ErrMemory, ErrSnapshotExpired, and
+// ctx's error. After an error the files are as before.
 func (s *Store) flush(ctx context.Context) error { return s.flushInSteps(ctx, false) }
 
 // flushInSteps is flush. If inSteps is true, it ends with cold.ErrPause after many files: they become

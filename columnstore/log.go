@@ -43,7 +43,7 @@ func (s *Store) prepare(kind uint32, body []byte, urgent bool) (disk.Prepared, e
 }
 
 // Sync returns when everything committed before the call is durable, whatever Options.Sync is. It returns
-// at once without a directory. The errors are that of ctx, ErrNotDurable, and disk.ErrClosed after a
+// at once without a directory. The errors are ctx's error, ErrNotDurable, and disk.ErrClosed after a
 // Close that lost commits. Concurrent calls share a sync of the log.
 func (s *Store) Sync(ctx context.Context) error {
 	if s.log == nil {

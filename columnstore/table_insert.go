@@ -13,9 +13,9 @@ import (
 
 // Insert adds the rows in one batch in their own transaction and returns its commit id. Every snapshot
 // taken after it returns has the rows (C4). After an error nothing was inserted (C5). Errors wrap
-// ErrBatch, ErrLimit, ErrFuture, ErrPast, ErrTooOld, ErrMemory, ErrClosed or the error of ctx; of a
-// directory, also errors of Tx.Commit and of reading files. With a memory budget, older rows may have
-// been evicted to make room. The batch is the caller's again when Insert returns.
+// ErrBatch, ErrLimit, ErrFuture, ErrPast, ErrTooOld, ErrMemory, ErrClosed or ctx's error; of a directory,
+// also errors of Tx.Commit and of reading files. With a memory budget, older rows may have been evicted
+// to make room. The batch is the caller's again when Insert returns.
 //
 // A good batch is one profile to a few thousand rows. Each batch becomes at least one part.
 func (t *Table) Insert(ctx context.Context, b schema.Batch) (txn.ID, error) {

@@ -17,9 +17,9 @@ import (
 // ValueStr). Clone strings that must outlive the record.
 //
 // The sequence ends after the first error: ErrQuery; ErrQueryMemory; ErrTable for another store's
-// snapshot; ErrSnapshotClosed; ErrSnapshotExpired and the error of ctx, which are checked before each
-// granule; *DamagedError and others of reading files; or arrowconv.ErrBuild for a record that Arrow
-// cannot hold (2 GiB of names in 4,096 rows). The snapshot may be closed during the scan.
+// snapshot; ErrSnapshotClosed; ErrSnapshotExpired and ctx's error, which are checked before each granule;
+// *DamagedError and others of reading files; or arrowconv.ErrBuild for a record that Arrow cannot hold (2
+// GiB of names in 4,096 rows). The snapshot may be closed during the scan.
 //
 // A flat column costs about 1 ns a row, a column in runs almost nothing, and a list column about 100 ns
 // for each distinct list of 20 elements, again in each record unless records share a dictionary (go test
@@ -61,8 +61,8 @@ func (t *Table) RecordSchema(snap *Snapshot, opts ScanOptions) (*arrow.Schema, e
 // a row, 2 to 4 ns more for each, and 72 bytes for each in each group.
 //
 // The errors are ErrQuery, ErrQueryMemory, ErrOverflow, ErrTable for another store's snapshot,
-// ErrSnapshotClosed, ErrSnapshotExpired, errors from reading files, and the error of ctx, which is
-// checked before each granule.
+// ErrSnapshotClosed, ErrSnapshotExpired, errors from reading files, and ctx's error, which is checked
+// before each granule.
 func (t *Table) Aggregate(ctx context.Context, snap *Snapshot, opts AggregateOptions) (*Groups, error) {
 	r, err := snap.read(t)
 	if err != nil {
@@ -165,8 +165,8 @@ func (t *Table) Notes(snap *Snapshot) ([]string, error) {
 // for its series and for each nullable column. It is safe for concurrent use and delays no writer.
 //
 // An error is the last element: ErrSnapshotClosed, ErrSnapshotExpired, ErrTable for another store's
-// snapshot, errors from reading files, or the error of ctx. A table that is newer than the snapshot has
-// no granules.
+// snapshot, errors from reading files, or ctx's error. A table that is newer than the snapshot has no
+// granules.
 func (t *Table) Inspect(ctx context.Context, snap *Snapshot) iter.Seq2[GranuleInfo, error] {
 	return func(yield func(GranuleInfo, error) bool) {
 		r, err := snap.read(t)

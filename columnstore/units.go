@@ -45,7 +45,7 @@ func (t *Table) Units(snap *Snapshot) (units []Unit, last uint64, err error) {
 // only after Store.Sync.
 //
 // Retention, DropBefore and budgets drop units like other rows, and Stats.LostUnitRows counts the rows.
-// No time range ends after the greatest int64. The errors are that of ctx, ErrTable for a table without
+// No time range ends after the greatest int64. The errors are ctx's error, ErrTable for a table without
 // time ranges, ErrClosed, ErrReadOnly and errors from the disk (Tx.Commit). After ErrNotDurable the units
 // are returned all the same. O(buckets and granules in memory); it reads and moves no row.
 func (t *Table) Seal(ctx context.Context, before int64) ([]Unit, error) {

@@ -285,7 +285,7 @@ func (c *frameColumn) setNull(row int) {
 	c.valid[row] = false
 }
 
-// fixed makes words of a fixed type.
+// fixed makes fixed-type words.
 func (c *coder) fixed(in *schema.Concrete, out *frameColumn) {
 	v := &in.Values
 	for i := range out.words {

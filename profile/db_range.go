@@ -10,7 +10,7 @@ import (
 	"github.com/granarydb/granary/columnstore"
 )
 
-// Point is the sum, or the mean of gauges, at a time.
+// Point is the sum, or the gauge mean, at a time.
 type Point struct {
 	Time  int64 // start of the step, in Unix nanoseconds
 	Value int64 // in Type.SampleUnit

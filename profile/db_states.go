@@ -24,7 +24,7 @@ import (
 // granule lacks (go test -bench MergeByState). It allocates some hundred bytes for each distinct state
 // and set of labels, and 28 for each stack in a group, of which 12 remain.
 //
-// Values of gauges are added up too, as with Query.SumGauges.
+// Gauge values are added up too, as with Query.SumGauges.
 //
 // Errors are as for CheckKinds and columnstore.Snapshot.History, and columnstore.ErrQuery if the history
 // is nil, or if the path is empty or has a brace that does not enclose a label.

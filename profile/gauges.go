@@ -18,7 +18,7 @@ func (t Type) IsGauge() bool {
 	return strings.HasPrefix(t.Sample, "inuse_") || strings.HasPrefix(t.Sample, "goroutine") || t.Sample == "threadcreate"
 }
 
-// means returns groups of sums as means of gauges over times.
+// means returns groups of sums as gauge means over times.
 func (p *plan) means(ctx context.Context, times *gaugeTimes, opts columnstore.AggregateOptions) (*columnstore.Groups, error) {
 	by := len(opts.By)
 	for _, column := range times.labels {

@@ -13,7 +13,7 @@ import (
 
 // plan is a query of a snapshot, compiled once, because nothing must derive a condition from its Query
 // again. Everything else that an answer needs is resolved from the plan, in this order: the kinds of its
-// sources, the times for means of gauges, and the sums of its groups (decision 0042).
+// sources, the times for gauge means, and the sums of its groups (decision 0042).
 //
 // A plan belongs to one goroutine and one answer.
 type plan struct {

@@ -14,7 +14,7 @@ import (
 	"github.com/granarydb/granary/schema"
 )
 
-// A mean of gauges over several stores is made from each store's sums by source, and the number of times.
+// A gauge mean over several stores is made from each store's sums by source, and the number of times.
 // Package means adds up the means at a point in time. Stacks are inserted into another store, which is
 // queried with Query.Times.
 

@@ -36,8 +36,8 @@ import (
 // store.
 //
 // A sequence ends after its first error. The errors are ErrQuery for invalid fields, errors of the
-// methods, the error of ctx, and arrowconv.ErrBuild for a path of 2 GiB. ctx is checked every 4,096
-// intervals, and after a slice is looked up. A HistoryScan may be copied, and is safe for concurrent use.
+// methods, ctx's error, and arrowconv.ErrBuild for a path of 2 GiB. ctx is checked every 4,096 intervals,
+// and after a slice is looked up. A HistoryScan may be copied, and is safe for concurrent use.
 //
 // A record costs 30 to 80 ns per interval with all columns, and 50 to 100 ns for each path that occurs in
 // it. The cost of finding the intervals is that of View.Range, Slice and Sample (go test -bench

@@ -24,8 +24,8 @@ import (
 // far and the bytes in total.
 //
 // The errors are disk.ErrLocked while a process has the directory open for writing; disk.ErrFormat;
-// fs.ErrNotExist for a directory without a store; the error of ctx; and errors from the FS except
-// syscall.EIO, which is damage.
+// fs.ErrNotExist for a directory without a store; ctx's error; and errors from the FS except syscall.EIO,
+// which is damage.
 func Verify(ctx context.Context, fsys disk.FS, progress func(done, total int64)) (*Report, error) {
 	c, err := open(fsys, true)
 	if err != nil {

@@ -12,8 +12,7 @@ import (
 	"github.com/granarydb/granary/internal/files"
 )
 
-// Listing describes a directory by its manifest and its file names. The names of its JSON fields are
-// stable.
+// Listing describes a directory by its manifest and its file names. Its JSON field names are stable.
 type Listing struct {
 	Store   string `json:"store"`   // the id of the store, in hex
 	Commit  uint64 `json:"commit"`  // commit of the files

@@ -8,7 +8,7 @@ import (
 	"github.com/granarydb/granary/internal/disk"
 )
 
-// Report is the contents of a directory and its damage. The names of its JSON fields are stable.
+// Report is the contents of a directory and its damage. Its JSON field names are stable.
 type Report struct {
 	Commit    uint64   `json:"commit"` // newest commit
 	Files     int      `json:"files"`  // number of files read, without the log

@@ -103,7 +103,7 @@ func (c *Calls) DropNegatives() {
 }
 
 // Add adds stacks to side 0 or 1. In a difference, side 0 is before. Errors are
-// columnstore.ErrQueryMemory, and that of ctx. After an error the tree is of no use. It costs as much as
+// columnstore.ErrQueryMemory, and ctx's error. After an error the tree is of no use. It costs as much as
 // profile.Stacks.Numbered, and 100 ns for each frame that a path does not share with the previous path.
 func (c *Calls) Add(ctx context.Context, side int, stacks StackList) error {
 	if c.groups != nil {

@@ -119,7 +119,7 @@ func (f *Follower) LeftOut() int { return f.left }
 // that all samples are within it. A sample's stack must not be changed.
 //
 // After an error the transaction must be aborted, and Lost be called. The errors are as for Reader.Next
-// and history.Writer.Change, and the error of ctx.
+// and history.Writer.Change, and ctx's error.
 func (f *Follower) Window(ctx context.Context, r *Reader, w *history.Writer, sample func(Sampled)) error {
 	f.was = f.mark
 	for n := 0; ; n++ {

@@ -75,8 +75,8 @@ func (s *Selection) Words(dst []uint64, words *encoding.Words) []uint64 {
 	return dst
 }
 
-// Valid reports for each chosen row whether it has a value in a column of a fixed type. It returns nil if
-// all rows have one.
+// Valid reports for each chosen row whether it has a value in a fixed-type column. It returns nil if all
+// rows have one.
 func (s *Selection) Valid(column *encoding.Column) []bool {
 	if !column.Nulls() || len(s.Spans) == 0 {
 		return nil

@@ -25,7 +25,7 @@ const maxRows = 1 << 16
 // It keeps the place and the ordered values of each row, and reads no other column. wide reports whether
 // the caller reads a wide column of the selections (filter.NewChooser). take is called before memory for
 // them is allocated, and must return an error to end the query. The other errors are ErrQuery of package
-// filter, that of ctx, and expiry of the snapshot.
+// filter, ctx's error, and expiry of the snapshot.
 func FirstRows(ctx context.Context, r *filter.Read, where filter.Expr, wide bool, by []By, limit int, take func(bytes int64) error) (iter.Seq[filter.Selection], error) {
 	columns, err := newColumns(r.Schema, by)
 	if err != nil {

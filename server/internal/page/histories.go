@@ -8,7 +8,7 @@ import (
 	"github.com/granarydb/granary/server/internal/fault"
 )
 
-// HistoriesAnswer is the answer of GET /api/v1/histories.
+// HistoriesAnswer is the answer to GET /api/v1/histories.
 type HistoriesAnswer struct {
 	Head
 	Histories []HistoryInfo `json:"histories"`
@@ -77,7 +77,7 @@ func firstValue(ctx context.Context, v *history.View) (int64, error) {
 	return first, nil
 }
 
-// TreeAnswer is the answer of GET /api/v1/histories/NAME/tree.
+// TreeAnswer is the answer to GET /api/v1/histories/NAME/tree.
 type TreeAnswer struct {
 	Head
 	Path string `json:"path"`
@@ -151,7 +151,7 @@ func (q *pageQuestion) rows(otherwise int) (rows, offset int, err error) {
 	return rows, offset, err
 }
 
-// AtAnswer is the answer of GET /api/v1/histories/NAME/at.
+// AtAnswer is the answer to GET /api/v1/histories/NAME/at.
 type AtAnswer struct {
 	Head
 	At string `json:"at"`
@@ -221,7 +221,7 @@ func atOf(ctx context.Context, q *pageQuestion) (pageAnswer, error) {
 	return out, nil
 }
 
-// RangeAnswer is the answer of GET /api/v1/histories/NAME/range.
+// RangeAnswer is the answer to GET /api/v1/histories/NAME/range.
 type RangeAnswer struct {
 	Head
 	Attribute string `json:"attribute"`

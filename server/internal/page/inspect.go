@@ -7,7 +7,7 @@ import (
 	"github.com/granarydb/granary/columnstore"
 )
 
-// InspectAnswer is the answer of GET /api/v1/inspect: the index of the profile table, and a query's cost.
+// InspectAnswer is the answer to GET /api/v1/inspect: the index of the profile table, and a query's cost.
 type InspectAnswer struct {
 	Head
 	// All describes the store now. The query touched a part of it.

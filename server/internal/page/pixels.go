@@ -19,7 +19,7 @@ const (
 	mostPixelCells = 1 << 20 // rows times pixels
 )
 
-// PixelsAnswer is the answer of GET /api/v1/histories/NAME/pixels: states for a picture.
+// PixelsAnswer is the answer to GET /api/v1/histories/NAME/pixels: states for a picture.
 type PixelsAnswer struct {
 	Head
 	// From and To are the part of the range that the history has, divided into Pixels pixels: pixel i
