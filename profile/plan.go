@@ -11,8 +11,8 @@ import (
 	"github.com/granarydb/granary/internal/symbols"
 )
 
-// plan is a query of a snapshot, compiled once, because nothing must derive a condition from its Query
-// again. Everything else that an answer needs is resolved from the plan, in this order: the kinds of its
+// plan is a query of a snapshot, compiled once: nothing derives a condition from its Query again.
+// Everything else that an answer needs is resolved from the plan, in this order: the kinds of its
 // sources, the times for gauge means, and the sums of its groups (decision 0042).
 //
 // A plan belongs to one goroutine and one answer.

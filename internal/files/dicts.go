@@ -126,14 +126,14 @@ func appendFrame(dst, image []byte) []byte {
 	return dst
 }
 
-// encoders is a pool, because an encoder keeps twice its window.
+// encoders is a pool. An encoder keeps twice its window until a collection finds it idle.
 var encoders = sync.Pool{New: func() any {
 	e, _ := zstd.NewWriter(nil, zstd.WithEncoderConcurrency(1), zstd.WithWindowSize(1<<20), zstd.WithLowerEncoderMem(true)) // no option is invalid
 	return e
 }}
 
-// mostSmaller bounds how much smaller a frame may be than its image, because a hostile frame could need
-// any memory. Frames of real dictionaries are far from it.
+// mostSmaller bounds how much smaller a frame may be than its image, and so the memory for a hostile
+// frame. Frames of real dictionaries are far from it.
 const mostSmaller = 1 << 10
 
 // decoder decodes a frame if the destination has room for its image. It is safe for concurrent use.

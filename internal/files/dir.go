@@ -116,8 +116,8 @@ func (d *Dir) open(kind string, number uint64) (*disk.FileReader, error) {
 	return disk.OpenFile(d.fs, d.store, kind, number, VersionOf(kind))
 }
 
-// mostSpace is the share of a disk.Space, in 32nds, up to which files begin, because the log may begin two
-// segments meanwhile.
+// mostSpace is the share of a disk.Space, in 32nds, up to which files begin. Meanwhile the log can begin
+// two segments.
 const mostSpace = 31
 
 // create creates a file with the next number. A full disk.Space refuses all files except a manifest, because

@@ -14,8 +14,8 @@ import (
 	"github.com/granarydb/granary/schema"
 )
 
-// idPage is the bytes of ids that share a checksum, because a query for an id must read no more. A block
-// of a filter lies in one page, and so do the ids in a column without a filter.
+// idPage is the bytes of ids that share a checksum: a query for an id reads no more. A block of a filter
+// lies in one page, and so do the ids in a column without a filter.
 const idPage = 4 << 10
 
 // filedIDs is the place of an id column in a wide piece.

@@ -48,7 +48,7 @@ type Follower struct {
 	was  mark // end of the window before it
 	at   mark // now
 
-	isFresh    bool // nothing is known, because the next window begins anew
+	isFresh    bool // nothing is known, so the next window begins anew
 	goroutines map[int64]*place
 	free       []*place // places without a goroutine, lowest number last
 	places     int

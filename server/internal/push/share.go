@@ -203,7 +203,7 @@ func (r sharedReader) Read(p []byte) (int, error) {
 }
 
 // inflate returns the decompressed bytes of a profile, gzipped or not, valid until the next call. They
-// are never gzipped again, because the store's decompression would not be counted.
+// are never gzipped, because the store's decompression would not be counted.
 func (sh *share) inflate(data []byte, most int) ([]byte, error) {
 	if !isGzip(data) {
 		return data, nil
