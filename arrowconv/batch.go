@@ -20,7 +20,7 @@ var ErrRecord = errors.New("invalid record")
 
 // Limits on the memory that a record takes beyond its own bytes.
 const (
-	// maxSpread bounds the memory of the rows without their own run, in all run-end encoded columns of a
+	// maxSpread bounds the memory of the rows without their own run, in all run-end encoded columns in a
 	// record, because the ends of two runs can claim any number of rows.
 	maxSpread = 512 << 20
 	// maxShared bounds the bytes of strings and lists that rows share in dictionaries and runs, counted
@@ -56,7 +56,7 @@ func Batch(s *schema.Schema, rec arrow.Record) (schema.Batch, error) {
 	return new(Importer).Batch(s, rec)
 }
 
-// Importer reuses memory for the batches of records, because a record of profiles is mostly lists of ids,
+// Importer reuses memory for the batches of records, because a record of profiles is mostly id lists,
 // which are of no use after an insert. The zero value is ready. It is not safe for concurrent use.
 type Importer struct {
 	columns map[string]encoding.Vector
@@ -173,7 +173,7 @@ type input struct {
 	runs runs // if it is run-end encoded
 }
 
-// open checks the type, the length and a column's runs.
+// open checks a column's type, length and runs.
 func (r *reader) open(name string, column arrow.Array) (input, error) {
 	i, ok := r.schema.Resolve(name)
 	switch {
@@ -229,7 +229,7 @@ func (r *reader) read(in *input) (encoding.Vector, error) {
 	return v, r.share(&v)
 }
 
-// share counts the strings and lists of a column whose rows may share them.
+// share counts the strings and lists in a column whose rows may share them.
 func (r *reader) share(v *encoding.Vector) error {
 	for _, text := range v.Strings {
 		r.shared += int64(len(text))

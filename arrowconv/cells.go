@@ -35,7 +35,7 @@ func newCells(mem memory.Allocator, form Form, f *Field) cells {
 	return c
 }
 
-// follow prepares for words of another column with the same type. most is the greatest word, if records
+// follow prepares for words in another column with the same type. most is the greatest word, if records
 // may share lists.
 func (c *cells) follow(from *encoding.Column, most uint64) error {
 	switch {
@@ -55,7 +55,7 @@ func (c *cells) follow(from *encoding.Column, most uint64) error {
 	return nil
 }
 
-// followLists prepares for codes of lists in from.
+// followLists prepares for list codes in from.
 func (c *cells) followLists(from dict.ListView) error {
 	if c.dict == nil {
 		c.lists.follow(from, nil)
@@ -100,7 +100,7 @@ func (c *cells) reserve(n int) {
 	}
 }
 
-// appendWords appends words of the column given to follow.
+// appendWords appends words in the column given to follow.
 func (c *cells) appendWords(from *encoding.Column, words []uint64, valid []bool) error {
 	switch {
 	case c.dict != nil:
@@ -237,7 +237,7 @@ func (c *cells) constant(from *encoding.Column, word uint64, n int) error {
 	return nil
 }
 
-// appendLists appends lists of ids given to followLists. Code 0 is null.
+// appendLists appends id lists given to followLists. Code 0 is null.
 func (c *cells) appendLists(codes []uint32) error {
 	for i, code := range codes {
 		if code == 0 {

@@ -36,7 +36,7 @@ func newDictionary(mem memory.Allocator, form Form, f *Field) *dictionary {
 	return &dictionary{values: newValues(mem, f), lists: newListReader(mem, form, f), epoch: 1}
 }
 
-// follow prepares for codes of another column.
+// follow prepares for codes in another column.
 func (d *dictionary) follow(from *encoding.Column) {
 	switch {
 	case isPlain(from):
@@ -55,12 +55,12 @@ func (d *dictionary) follow(from *encoding.Column) {
 // inArray reports whether a list is in the array that records share.
 func (d *dictionary) inArray(code uint32) bool { return int(code-1) < d.lists.array.Len() }
 
-// mayShare reports whether a record that shares the array can take codes of a dictionary up to most.
+// mayShare reports whether a record that shares the array can take codes in a dictionary up to most.
 func (d *dictionary) mayShare(from *dict.Lists, most uint64) bool {
 	return d.listed == from && (most == 0 || d.inArray(uint32(most)))
 }
 
-// followLists prepares for codes of lists of an answer.
+// followLists prepares for list codes of an answer.
 func (d *dictionary) followLists(from dict.ListView) {
 	d.leave()
 	d.lists.follow(from, nil)
@@ -108,8 +108,8 @@ func (d *dictionary) code(from *encoding.Column, word uint64) (uint32, error) {
 // isPlain reports whether a column, which has no fixed type, has its own codes.
 func isPlain(c *encoding.Column) bool { return c.Dict() == nil && c.Lists() == nil }
 
-// appendLists sets indexes to the local codes of lists of ids, and to 0 for code 0. It reads all new
-// lists together.
+// appendLists sets indexes to the local codes of id lists, and to 0 for code 0. It reads all new lists
+// together.
 func (d *dictionary) appendLists(indexes, codes []uint32) error {
 	if d.byValue != nil {
 		for i, code := range codes {

@@ -43,7 +43,7 @@ type Field struct {
 	// are, or write a dictionary only when it changes. It does not suit consumers that convert each
 	// record's dictionary.
 	Shared bool
-	// Many announces that rows will have most lists of the dictionary. Records then share all lists from
+	// Many announces that rows will have most lists in the dictionary. Records then share all lists from
 	// the first record on, not only after an eighth was added. Lists with more than 8 Mi elements in
 	// total are not shared.
 	Many bool

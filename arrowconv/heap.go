@@ -27,7 +27,7 @@ func (h heap) Allocate(size int) []byte {
 	return h.GoAllocator.Allocate(size)
 }
 
-// Reallocate returns size bytes that begin with those of b.
+// Reallocate returns size bytes that begin with the bytes of b.
 func (h heap) Reallocate(size int, b []byte) []byte {
 	to := h.Allocate(size)
 	copy(to, b)

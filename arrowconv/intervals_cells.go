@@ -105,7 +105,7 @@ func (w *stateWords) reset() {
 }
 
 // stateTexts has texts, or nulls, in the buffers of an Arrow array: plain, or coded as indexes of a
-// dictionary that has each text once, in the order of their first use.
+// dictionary that has each text once, in order of first use.
 type stateTexts struct {
 	coded    bool
 	n        int

@@ -30,7 +30,7 @@ var intervalColumnNames = [intervalColumns]string{
 	"value_bool", "value_int", "value_float", "value_string", "value_bytes",
 }
 
-// IntervalColumns returns the names of the columns of intervals, in their order.
+// IntervalColumns returns the column names of intervals, in their order.
 func IntervalColumns() []string { return slices.Clone(intervalColumnNames[:]) }
 
 // intervalOrder returns the columns called names; nil means all.
@@ -69,7 +69,7 @@ func intervalOrder(names []string) ([]intervalColumn, error) {
 //
 // "In runs" is run_end_encoded<int32, T>, where T is the type of FormDictionary. Only the columns of
 // values can be null. In each row all are null except the column of the row's kind. (The IPC writer of
-// Arrow v14 fails on a slice of no rows of a record with value_bytes: skip such slices.)
+// Arrow v14 fails on a slice of no rows in a record with value_bytes: skip such slices.)
 func NewIntervalSchema(form Form, names []string) (*arrow.Schema, error) {
 	if !form.Known() {
 		return nil, fmt.Errorf("%w: %v", ErrBuild, form)

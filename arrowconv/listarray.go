@@ -12,8 +12,8 @@ import (
 // 32 MB of codes.
 const mostElements = 8 << 20
 
-// newListArray returns all lists of a dictionary as an Arrow array for records to share, in the order of
-// their codes. It returns nil if they are too large. The caller releases it.
+// newListArray returns all lists in a dictionary as an Arrow array for records to share, in code order.
+// It returns nil if they are too large. The caller releases it.
 func newListArray(mem memory.Allocator, of *dict.Lists) *array.Data {
 	codes := make([]uint32, of.Len())
 	for i := range codes {

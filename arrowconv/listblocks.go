@@ -9,7 +9,7 @@ import (
 // listBlocks keeps the element codes of lists that were read from a dictionary.
 //
 // Lists that came together have codes close to each other, and are read together. Reading one list costs
-// as much as reading several lists of its block (dict.ListBlock) in order. So the first list of a block
+// as much as reading several lists in its block (dict.ListBlock) in order. So the first list of a block
 // is read alone, and the second read takes the whole block. When mostElements elements are kept, lists of
 // other blocks are read alone.
 type listBlocks struct {

@@ -75,7 +75,7 @@ func newIndexes(given arrow.ArrayData, lo, hi int) (dict arrow.ArrayData, x inde
 	return s.indexes()
 }
 
-// indexes is newIndexes for all rows of a span.
+// indexes is newIndexes for all rows in a span.
 func (s *span) indexes() (dict arrow.ArrayData, x indexes, err error) {
 	typ, ok := s.typ.(*arrow.DictionaryType)
 	if !ok || typ == nil || !isInteger(typ.IndexType) {

@@ -183,7 +183,7 @@ func (s *span) offsets(dst []int, limit int) ([]int, error) {
 // integer is the result type of integers.
 type integer interface{ int64 | uint64 }
 
-// integers returns an integer array's values, including those of null rows.
+// integers returns an integer array's values, including the values of null rows.
 func integers[T integer](s *span) ([]T, error) {
 	width := integerWidth(s.typ.ID())
 	raw, err := s.fixed(width)

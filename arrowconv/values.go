@@ -14,7 +14,7 @@ import (
 	"github.com/granarydb/granary/encoding/dict"
 )
 
-// errLarge reports values of a column that do not fit one record, because its offsets are 32 bits wide.
+// errLarge reports values in a column that do not fit one record, because its offsets are 32 bits wide.
 var errLarge = errors.New("values are too large for one record")
 
 // values has strings, UUIDs or lists in the buffers of an Arrow array: a plain column's rows, or a coded
@@ -60,7 +60,7 @@ func appendValue[V string | []byte](v *values, value V) error {
 	return v.close()
 }
 
-// appendLists adds lists of ids by their codes. Code 0 has no elements. It first makes room for members
+// appendLists adds id lists by their codes. Code 0 has no elements. It first makes room for members
 // elements, an upper bound of their number.
 func (v *values) appendLists(from *dict.ListCursor, codes []uint32, members int) error {
 	if members > v.limit-v.members() {

@@ -86,7 +86,7 @@ func isText(id arrow.Type) bool {
 
 func isList(id arrow.Type) bool { return id == arrow.LIST || id == arrow.LARGE_LIST }
 
-// fillFixed reads a column of a fixed type.
+// fillFixed reads a fixed-type column.
 func fillFixed(v *encoding.Vector, data arrow.ArrayData, lo, hi int) error {
 	s, err := newSpan(data, 2, 0)
 	if err != nil {

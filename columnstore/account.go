@@ -15,10 +15,10 @@ import (
 // that it may need (Store.reserve), builds, and releases the reservation when the result is counted. Both
 // are counted for a moment, because a sum that is too high costs only an early eviction.
 //
-// Each number is kept where its bytes change hands, because no path can then change the bytes and miss
-// the number. Rows are counted in the root, which changes together with them. Bytes that only snapshots
-// hold are counted by the publisher, which knows the open snapshots. The cache counts itself. Everything
-// else is counted here. Store.used adds the numbers without a lock.
+// Each number is kept where its bytes change hands, so that no change misses it. Rows are counted in the
+// root, which changes together with them. Bytes that only snapshots hold are counted by the publisher,
+// which knows the open snapshots. The cache counts itself. Everything else is counted here. Store.used
+// adds the numbers without a lock.
 //
 // A reservation that does not fit makes room, the cheapest first. The cache goes first, because its
 // contents can be read again. Rows that files have are unloaded next. Rows that only the log has are
@@ -37,7 +37,7 @@ type account struct {
 }
 
 // victim is what makeRoom can evict: a time range together with all earlier ranges of its table, a bucket
-// to unload, or the states of a history that ended before an instant.
+// to unload, or the states in a history that ended before an instant.
 type victim struct {
 	table  *Table
 	state  *catalog.TableState
@@ -61,7 +61,7 @@ func (v victim) bytes(newest txn.Version) (bytes, kept int64) {
 	return v.state.BytesBetween(from, to, newest)
 }
 
-// incoming describes the bytes for which room is made: rows of a time range of a table, or the store's
+// incoming describes the bytes for which room is made: rows in a time range of a table, or the store's
 // own work if table is nil.
 type incoming struct {
 	table   *Table

@@ -15,9 +15,9 @@ import (
 	"github.com/granarydb/granary/schema"
 )
 
-// Codes is a table's dictionaries for one range of times. A program that inserts the same series and
-// lists repeatedly gets their codes once, keeps them, and inserts the codes. That takes a fifth of the
-// time of inserting lists of UUIDs.
+// Codes is a table's dictionaries for one time range. A program that inserts the same series and lists
+// repeatedly gets their codes once, keeps them, and inserts the codes. That takes a fifth of the time of
+// inserting lists of UUIDs.
 //
 // A code is valid only with the Codes that returned it. Interned values count in the memory budget,
 // whether or not rows use them, until the time range is dropped. All methods are safe for concurrent use.
@@ -28,7 +28,7 @@ type Codes struct {
 }
 
 // pin returns the dictionaries, which stay in memory until unpin. Unloaded dictionaries are read again,
-// with the same codes. Dropped dictionaries are returned as they were. The errors are those of the disk.
+// with the same codes. Dropped dictionaries are returned as they were. The errors come from the disk.
 func (c *Codes) pin() (*dictionaries.DurableGeneration, error) {
 	g, kept, err := c.table.generations.Pin(c.number)
 	if err != nil {
@@ -49,8 +49,8 @@ func (c *Codes) pin() (*dictionaries.DurableGeneration, error) {
 // Range returns the first and the last time for which the codes are valid.
 func (c *Codes) Range() (from, to int64) { return c.table.ranges.Times(c.number) }
 
-// Series returns the code of a series. labels maps concrete names of the columns that lead the
-// sorting key to values; a missing column is null. The errors are those of Table.Insert.
+// Series returns the code of a series. labels maps concrete names of the columns that lead the sorting
+// key to values; a missing column is null. The errors are as for Table.Insert.
 func (c *Codes) Series(labels map[string]string) (uint32, error) {
 	b := schema.Batch{Rows: 1, Columns: make(map[string]encoding.Vector, len(labels))}
 	for name, value := range labels {

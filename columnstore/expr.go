@@ -37,8 +37,8 @@ func AtMost[V Value](column string, v V) Expr { return filter.AtMost(column, v) 
 // Greater holds if the column's value is greater than v.
 func Greater[V Value](column string, v V) Expr { return filter.Greater(column, v) }
 
-// Between holds if the column's value is lo, hi, or between them, as in SQL. It never holds if
-// lo is greater than hi. A range of times without its end is And(AtLeast, Less).
+// Between holds if the column's value is lo, hi, or between them, as in SQL. It never holds if lo is
+// greater than hi. A time range without its end is And(AtLeast, Less).
 func Between[V Value](column string, lo, hi V) Expr { return filter.Between(column, lo, hi) }
 
 // Less holds if the column's value is less than v.
@@ -48,14 +48,13 @@ func Less[V Value](column string, v V) Expr { return filter.Less(column, v) }
 // evaluated once for each distinct value.
 func Match(column string, pattern *regexp.Regexp) Expr { return filter.Match(column, pattern) }
 
-// Func holds if f returns true for the column's value. f gets a string, int64, uint64,
-// float64, bool or uuid.UUID, depending on the column's type, and nil for a row without a
-// value. It is called with nil once per query, whatever the column.
+// Func holds if f returns true for the column's value. f gets a string, int64, uint64, float64, bool or
+// uuid.UUID, depending on the column's type, and nil for a row without a value. It is called with nil
+// once per query, whatever the column.
 //
-// f is called by the goroutine that reads: about once for each distinct value of a coded
-// column, and for each run of values of a column of a fixed type. It can be called with values
-// of rows that are uncommitted or were aborted. Func serves conditions that the other
-// constructors cannot express.
+// f is called by the goroutine that reads: about once for each distinct value in a coded column, and for
+// each run of values in a fixed-type column. It can be called with values of rows that are uncommitted or
+// were aborted. Func serves conditions that the other constructors cannot express.
 func Func(column string, f func(value any) bool) Expr { return filter.Func(column, f) }
 
 // HasElement holds if f returns true for an element of a list column. record is the data

@@ -25,8 +25,8 @@ type flush struct {
 }
 
 // flush writes everything committed into files, and removes segments and files that are not needed any
-// more. The caller holds flusher.flushing. The errors are ErrDisk, ErrMemory, ErrSnapshotExpired, and the
-// error of ctx. After an error the files are as before.
+// more. The caller holds flusher.flushing. The errors are ErrDisk, ErrMemory, ErrSnapshotExpired, and
+// ctx's error. After an error the files are as before.
 func (s *Store) flush(ctx context.Context) error { return s.flushInSteps(ctx, false) }
 
 // flushInSteps is flush. If inSteps is true, it ends with cold.ErrPause after many files: they become
@@ -133,8 +133,8 @@ func (f *flush) write(ctx context.Context) error {
 			return err
 		}
 	}
-	// The log first (D3): after a crash there must be all commits before those of the files.
-	// An eviction or a retention drops dictionaries before it publishes the floor.
+	// The log first (D3): after a crash the log must have all earlier commits than the files. An eviction
+	// or a retention drops dictionaries before it publishes the floor.
 	s.awaitCommit()
 	last := s.roots.Root()
 	if err := s.log.Sync(ctx, uint64(last.Commit)); err != nil {

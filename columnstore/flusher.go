@@ -136,9 +136,9 @@ func (fl *flusher) isDue(tight bool) bool {
 }
 
 // begin returns the segment from which on the log has all entries that are not in the next root. It
-// begins a new segment, so that no segment is kept for entries that files have, and damage to those
-// entries costs nothing. A run after a failed one uses that run's segment again, because repeated
-// failures would otherwise make many segments. Close begins one all the same.
+// begins a new segment, so that no segment is kept for entries that files have, and damage to them costs
+// nothing. A run after a failed one uses that run's segment again, because repeated failures would
+// otherwise make many segments. Close begins one all the same.
 //
 // Files of a run that ended early become durable first, while no root is held.
 func (fl *flusher) begin(s *Store) (err error) {

@@ -70,7 +70,7 @@ func (s *Store) statesBefore(end int64, histories []oldStates, in incoming, newe
 	return victim{}, false
 }
 
-// Histories returns the store's histories in the order of their creation.
+// Histories returns the store's histories in creation order.
 func (s *Store) Histories() []*History {
 	s.tables.Lock()
 	defer s.tables.Unlock()

@@ -12,7 +12,7 @@ import (
 )
 
 // insertion is a batch on its way into a transaction's parts. A batch of values uses each bucket's
-// dictionaries, a batch of codes those of its Codes. Insertions are pooled.
+// dictionaries, a batch of codes its Codes. Insertions are pooled.
 type insertion struct {
 	table   *Table
 	batch   schema.Batch
@@ -54,8 +54,8 @@ func (in *insertion) check(codes *Codes) error {
 	return codes.check(in)
 }
 
-// groupByBucket appends the rows of each time bucket to dst, in ascending order of buckets. The errors are
-// those of catalog.TableState.GroupRows.
+// groupByBucket appends the rows in each time bucket to dst, in ascending order of buckets. The errors
+// are as for catalog.TableState.GroupRows.
 func (in *insertion) groupByBucket(dst []bucketRows) ([]bucketRows, error) {
 	if in.batch.Rows == 0 {
 		return dst, nil
@@ -73,7 +73,7 @@ func (in *insertion) groupByBucket(dst []bucketRows) ([]bucketRows, error) {
 }
 
 // resolve pins the dictionaries of each bucket until the transaction's end. Dictionaries that are dropped
-// meanwhile can still be used: the commit refuses the rows. The errors are those of the disk.
+// meanwhile can still be used: the commit refuses the rows. The errors come from the disk.
 func (in *insertion) resolve(tx *Tx, codes *Codes) (err error) {
 	if tx.pins == nil {
 		tx.pins = tx.onePin[:0]
@@ -151,8 +151,8 @@ func (in *insertion) build(ctx context.Context, pieces []piece) ([]piece, error)
 	return pieces, nil
 }
 
-// appendParts appends one part for each granule of the current root that overlaps the sorted rows of
-// a bucket.
+// appendParts appends one part for each granule of the current root that overlaps the sorted rows in a
+// bucket.
 func (in *insertion) appendParts(pieces []piece, b *bucketRows, rows *granule.Rows) []piece {
 	t := in.table
 	r := catalog.Router{State: t.state(), Bucket: b.start, Batch: &in.batch, Columns: in.columns, Of: b.rows, Rows: rows}

@@ -13,20 +13,20 @@ import (
 	"github.com/granarydb/granary/internal/entries"
 )
 
-// The log of a store with a directory has the commits in the order of their ids. Before a commit it has
-// the dictionary entries that the commit's codes stand for. Recovery replays both (recover.go).
+// The log of a store with a directory has the commits ordered by id. Before a commit it has the
+// dictionary entries that the commit's codes stand for. Recovery replays both (recover.go).
 //
 // A commit is logged in three steps. Before the commit lock it logs new dictionary entries, makes its own
 // entry, and waits for room in the log's queue. Under the lock, where the root is published, it only
-// appends the entry, because entries must be in the order of commits. After the lock it waits as the
-// policy demands (disk.SyncPolicy).
+// appends the entry, because entries must be in commit order. After the lock it waits as the policy
+// demands (disk.SyncPolicy).
 
 // errCrowded is returned if the directory has no space for an entry, because other entries, or earlier
 // ones of the same transaction, took it.
 var errCrowded = errors.New("directory is crowded")
 
 // prepare returns an entry that has room in the log. It waits for that room. An entry that makes space on
-// the disk is urgent. The errors are ErrClosed, errCrowded, and those of disk.Log.Reserve.
+// the disk is urgent. The errors are ErrClosed, errCrowded, and the errors of disk.Log.Reserve.
 func (s *Store) prepare(kind uint32, body []byte, urgent bool) (disk.Prepared, error) {
 	p, err := s.log.Prepare(kind, body, urgent, &s.flusher.logged)
 	if errors.Is(err, disk.ErrClosed) {
@@ -43,7 +43,7 @@ func (s *Store) prepare(kind uint32, body []byte, urgent bool) (disk.Prepared, e
 }
 
 // Sync returns when everything committed before the call is durable, whatever Options.Sync is. It returns
-// at once without a directory. The errors are that of ctx, ErrNotDurable, and disk.ErrClosed after a
+// at once without a directory. The errors are ctx's error, ErrNotDurable, and disk.ErrClosed after a
 // Close that lost commits. Concurrent calls share a sync of the log.
 func (s *Store) Sync(ctx context.Context) error {
 	if s.log == nil {

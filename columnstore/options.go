@@ -48,7 +48,7 @@ type Options struct {
 	// BucketRows is the number of rows after which the newest time bucket of a table is cut. Later
 	// inserts go to a new bucket if their rows are later than the newest row of the commit that exceeded
 	// the number. A negative number means that buckets end by time alone. 0 means 4,096 for each series
-	// of the bucket, which is 7 minutes of profiles of 100 rows every 10 seconds, and at least 1,048,576.
+	// in the bucket, which is 7 minutes of profiles of 100 rows every 10 seconds, and at least 1,048,576.
 	//
 	// Rows are sorted by bucket, then by series. A query for a short time therefore reads all rows that
 	// its series have in the bucket. In a bucket with 36 million rows of 800 series, a merge of one job's
@@ -99,7 +99,7 @@ type Options struct {
 	//
 	// From 25/32 of it on, the oldest whole time ranges of all tables are dropped as by Table.DropBefore,
 	// until there is room for the next files. Stats.DiskDroppedRows counts their rows. The newest range
-	// of a table is dropped only for rows of a later range. Histories stay. From 27/32 on, or with 10/32
+	// of a table is dropped only for rows in a later range. Histories stay. From 27/32 on, or with 10/32
 	// in the log, commits wait. From 27/32 on, the oldest snapshots that keep files of dropped ranges
 	// expire (ErrSnapshotExpired). From 28/32 on, all commits except Table.DropBefore return ErrDisk
 	// before anything happens, until there is room. Reads go on.

@@ -31,7 +31,7 @@ type (
 	GroupColumn = query.GroupColumn
 	// RecordOptions are the options of Groups.Record.
 	RecordOptions = query.RecordOptions
-	// Series is one combination of values of the columns that lead a table's sorting key.
+	// Series is one combination of values in the columns that lead a table's sorting key.
 	Series = query.Series
 	// HistoryScan reads intervals from a view of a history as Arrow records.
 	HistoryScan = query.HistoryScan
@@ -51,11 +51,11 @@ const (
 	Sum = query.Sum
 	// Mean is the mean of a column of numbers, as a Float64, like avg in SQL.
 	Mean = query.Mean
-	// Min is the least value of a column.
+	// Min is the least value in a column.
 	Min = query.Min
-	// Max is the greatest value of a column.
+	// Max is the greatest value in a column.
 	Max = query.Max
-	// Count is the number of values of a column, or of rows.
+	// Count is the number of values in a column, or of rows.
 	Count = query.Count
 )
 
@@ -87,7 +87,7 @@ var (
 	// ErrQueryMemory is returned when an answer needs more memory than
 	// AggregateOptions.MaxBytes, or the order of a scan more than ScanOptions.MaxBytes.
 	ErrQueryMemory = query.ErrQueryMemory
-	// ErrOverflow is returned when a sum of integers is beyond its type. AggregateOptions.Sum
-	// wraps around instead.
+	// ErrOverflow is returned when an integer sum is beyond its type. AggregateOptions.Sum wraps around
+	// instead.
 	ErrOverflow = query.ErrOverflow
 )

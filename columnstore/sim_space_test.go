@@ -77,7 +77,7 @@ func (h *simRun) checkSpace() {
 }
 
 // dropsForSpace is called before the store drops ranges of a table. It checks that the directory is
-// crowded, and returns the bytes in use. before is the result for the previous table, which was chosen at
+// crowded, and returns the bytes that crowd it. before is the result for the previous table, which was chosen at
 // the same time.
 func (h *simRun) dropsForSpace(before int64) int64 {
 	used, states := int64(0), int64(0)

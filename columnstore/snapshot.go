@@ -51,7 +51,7 @@ func (s *Snapshot) read(t *Table) (filter.Read, error) {
 
 // History returns a history's state in the snapshot. The view is independent of the snapshot: it does not
 // change when the snapshot is closed or expires, and keeps its memory alive, outside the memory budget.
-// The errors are ErrSnapshotClosed, ErrSnapshotExpired, and ErrTable for a history of another store.
+// The errors are ErrSnapshotClosed, ErrSnapshotExpired, and ErrTable for another store's history.
 func (s *Snapshot) History(h *History) (*history.View, error) {
 	if s.store != h.store {
 		return nil, fmt.Errorf("%w: snapshot and history %q are of different stores", ErrTable, h.name)

@@ -72,8 +72,7 @@ func (s *Store) Snapshot() (*Snapshot, error) {
 	return snap, nil
 }
 
-// View calls f with a snapshot and closes it afterwards. The errors are those of ctx, of
-// Snapshot and of f.
+// View calls f with a snapshot and closes it afterwards. The errors come from ctx, Snapshot and f.
 func (s *Store) View(ctx context.Context, f func(*Snapshot) error) error {
 	if err := ctx.Err(); err != nil {
 		return err

@@ -16,8 +16,8 @@ import (
 // about Options.LogBytes. Meanwhile no files are written, so the log grows, but no commit waits.
 //
 // The errors are ErrOptions for a store without a directory; ErrClosed; fs.ErrExist for a directory with
-// files; ErrLocked; ErrDisk and ErrNotDurable; the error of ctx; and errors of reading. After an error
-// the other directory is empty again, or Open refuses it.
+// files; ErrLocked; ErrDisk and ErrNotDurable; ctx's error; and errors of reading. After an error the
+// other directory is empty again, or Open refuses it.
 func (s *Store) Backup(ctx context.Context, to FS) error {
 	if s.opts.FS == nil {
 		return fmt.Errorf("%w: a store without a Dir has no backup", ErrOptions)

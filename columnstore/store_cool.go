@@ -33,7 +33,7 @@ func (s *Store) unloadable(root *catalog.Database) (out []victim) {
 	return out
 }
 
-// unload publishes a root without the in-memory rows of a bucket, and without dictionaries that only
+// unload publishes a root without the in-memory rows in a bucket, and without dictionaries that only
 // these rows needed, unless the bucket has changed meanwhile.
 func (s *Store) unload(v victim) {
 	t := v.table

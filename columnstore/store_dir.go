@@ -72,7 +72,7 @@ func (s *Store) openDir() (err error) {
 	return s.beginLog(manifest, log)
 }
 
-// segments returns the segments of the log with their durable bytes. With Options.ReadOnly they are the
+// segments returns the segments in the log with their durable bytes. With Options.ReadOnly they are the
 // segments that were read.
 func (s *Store) segments() []disk.Segment {
 	if s.log == nil {

@@ -13,9 +13,9 @@ import (
 	"github.com/granarydb/granary/txn"
 )
 
-// CreateHistory creates an empty history. With a directory it is durable when CreateHistory returns.
-// The errors are ErrClosed, ErrTable for a name that another history has or that is not UTF-8,
-// history.ErrLimit, and those of the disk (Tx.Commit).
+// CreateHistory creates an empty history. With a directory it is durable when CreateHistory returns. The
+// errors are ErrClosed, ErrTable for a name that another history has or that is not UTF-8,
+// history.ErrLimit, and errors from the disk (Tx.Commit).
 func (s *Store) CreateHistory(name string, opts HistoryOptions) (*History, error) {
 	e := entries.HistoryEntry{Name: name, Start: opts.Start, MaxAttributes: opts.MaxAttributes}
 	s.creating.Lock() // the entry needs the ordinal before it has a place in the log

@@ -139,7 +139,7 @@ func (s *Store) rewritePausing(t *Table, g *granule.Granule, pause func()) (bool
 
 // Maintain does all maintenance that is due and possible within the memory budget. With Options.Manual
 // only Maintain and Compact rewrite granules, and only Maintain writes files when the log is large. It
-// returns early with ErrClosed or the error of ctx. An error of the disk is in Stats.
+// returns early with ErrClosed or ctx's error. An error of the disk is in Stats.
 func (s *Store) Maintain(ctx context.Context) error {
 	for {
 		if err := s.goOn(ctx); err != nil {
@@ -152,7 +152,7 @@ func (s *Store) Maintain(ctx context.Context) error {
 	}
 }
 
-// goOn returns ErrClosed or the error of ctx if maintenance must end.
+// goOn returns ErrClosed or ctx's error if maintenance must end.
 func (s *Store) goOn(ctx context.Context) error {
 	if s.closed.Load() {
 		return ErrClosed
@@ -162,7 +162,7 @@ func (s *Store) goOn(ctx context.Context) error {
 
 // Compact rewrites every granule that has fresh parts, due or not. All rows committed before the call are
 // then in base parts, which are fewest and cheapest to read. It costs 40 to 100 ns a row. It returns
-// early with ErrClosed, ErrMemory or the error of ctx.
+// early with ErrClosed, ErrMemory or ctx's error.
 func (s *Store) Compact(ctx context.Context) error {
 	if err := s.goOn(ctx); err != nil {
 		return err

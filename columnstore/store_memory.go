@@ -149,7 +149,7 @@ func (s *Store) evictUnread(in incoming) bool {
 func (s *Store) release(bytes int64) { s.memory.pending.Add(-bytes) }
 
 // victim returns the oldest time range that can be evicted and that snapshots up to version newest do not
-// hold entirely, or the states of a history that ended before its end. Such snapshots may hold room more
+// hold entirely, or the states in a history that ended before its end. Such snapshots may hold room more
 // bytes.
 func (s *Store) victim(in incoming, newest txn.Version, room int64) (victim, bool) {
 	root := s.roots.Root().State
@@ -174,7 +174,7 @@ func (s *Store) victim(in incoming, newest txn.Version, room int64) (victim, boo
 }
 
 // evictable returns the time ranges that can be evicted, oldest first: all but the newest range of each
-// table. The newest can be evicted too if rows of a later range come, because a generation of
+// table. The newest can be evicted too if rows in a later range come, because a generation of
 // dictionaries as large as the budget would otherwise stop the store for good. With a directory,
 // evictable returns the buckets that can be unloaded.
 func (s *Store) evictable(in incoming) []victim {
@@ -215,7 +215,7 @@ func (s *Store) floorAfter(root *catalog.Database, v victim, in incoming) int64 
 }
 
 // drop publishes a root without the victim: without its time range and earlier ranges of the table, its
-// old states, or the in-memory rows of its bucket.
+// old states, or the in-memory rows in its bucket.
 func (s *Store) drop(v victim, in incoming) {
 	switch {
 	case v.history != nil:

@@ -13,7 +13,7 @@ import (
 // goroutines. The errors are ErrOptions, and with a directory ErrLocked; ErrFormat; a *DamagedError,
 // which names the file; or another error of the disk.
 //
-// Open reads the manifest, the histories, and the series and places in each file of rows. It replays the
+// Open reads the manifest, the histories, and the series and places in each rows file. It replays the
 // log, about 70 ns a row. Rows and dictionaries in files are read on demand: if such a file is damaged,
 // reads and inserts that need it return the *DamagedError, and others succeed.
 func Open(opts Options) (*Store, error) {

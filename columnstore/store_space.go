@@ -95,7 +95,7 @@ func (s *Store) makeSpace(coming map[int]int64, toFile bool) error {
 	fl := &s.flusher
 	logged := fl.logged.Load() // read before rows, because later rows have no bytes here
 	rows, _ := cold.Unfiled(s.roots.Root().State, fl.manifest)
-	perRow := float64(logged/2) / float64(max(1, rows)) // files take half of the log, because the log also keeps rows of dropped ranges
+	perRow := float64(logged/2) / float64(max(1, rows)) // files take half of the log, and the log keeps rows of dropped ranges
 	for {
 		if err := s.trim(); err != nil {
 			return err

@@ -72,12 +72,12 @@ func (t *Table) Schema() *schema.Schema { return t.schema }
 // floor returns the start of the first time range that takes rows.
 func (t *Table) floor() int64 { return t.state().Floor }
 
-// DropBefore drops the rows of all time ranges that end at or before at, in Unix nanoseconds, and the
+// DropBefore drops the rows in all time ranges that end at or before at, in Unix nanoseconds, and the
 // dictionaries that no other range needs. It does so in a commit and returns its id. Rows of these ranges
 // are ErrTooOld from then on. Ranges after the newest row are not dropped. Earlier snapshots keep the
 // rows. With a directory, the files are removed when the next files are written. It reads no row: the
-// cost is proportional to the dropped granules. The errors are that of ctx, ErrTable for a table without
-// time ranges, and those of Tx.Commit.
+// cost is proportional to the dropped granules. The errors are ctx's error, ErrTable for a table without
+// time ranges, and the errors of Tx.Commit.
 func (t *Table) DropBefore(ctx context.Context, at int64) (txn.ID, error) {
 	if err := ctx.Err(); err != nil {
 		return 0, err

@@ -11,11 +11,11 @@ import (
 	"github.com/granarydb/granary/txn"
 )
 
-// Insert adds the rows of one batch in their own transaction and returns its commit id. Every
-// snapshot taken after it returns has the rows (C4). After an error nothing was inserted (C5).
-// Errors wrap ErrBatch, ErrLimit, ErrFuture, ErrPast, ErrTooOld, ErrMemory, ErrClosed or the error of
-// ctx; of a directory, also those of Tx.Commit and of reading files. With a memory budget, older rows
-// may have been evicted to make room. The batch is the caller's again when Insert returns.
+// Insert adds the rows in one batch in their own transaction and returns its commit id. Every snapshot
+// taken after it returns has the rows (C4). After an error nothing was inserted (C5). Errors wrap
+// ErrBatch, ErrLimit, ErrFuture, ErrPast, ErrTooOld, ErrMemory, ErrClosed or ctx's error; of a directory,
+// also errors of Tx.Commit and of reading files. With a memory budget, older rows may have been evicted
+// to make room. The batch is the caller's again when Insert returns.
 //
 // A good batch is one profile to a few thousand rows. Each batch becomes at least one part.
 func (t *Table) Insert(ctx context.Context, b schema.Batch) (txn.ID, error) {
@@ -32,7 +32,7 @@ func (t *Table) insert(ctx context.Context, codes *Codes, b schema.Batch) (txn.I
 
 // Insert is Table.Insert for a batch with codes: Batch.Series replaces the columns that lead the sorting
 // key, and Vector.Codes replaces lists. Either may be omitted. Batch.Records belongs to lists and not to
-// their codes. The errors are those of Table.Insert. ErrBatch is also returned for codes that these Codes
+// their codes. The errors are as for Table.Insert. ErrBatch is also returned for codes that these Codes
 // did not give, and for rows outside Range.
 func (c *Codes) Insert(ctx context.Context, b schema.Batch) (txn.ID, error) {
 	return c.table.insert(ctx, c, b)

@@ -10,16 +10,16 @@ import (
 	"github.com/granarydb/granary/internal/query"
 )
 
-// Scan yields the selected rows of a snapshot as Arrow records, all with the same schema
+// Scan yields the selected rows in a snapshot as Arrow records, all with the same schema
 // (ScanOptions.Form). A record has at most 32,768 rows, fewer with more than 128 columns, and about 32 MB
 // of strings and lists. The caller releases each record, best before it asks for the next, because Scan
 // then reuses the memory. That includes the memory of strings that Arrow returned (array.String.Value,
 // ValueStr). Clone strings that must outlive the record.
 //
-// The sequence ends after the first error: ErrQuery; ErrQueryMemory; ErrTable for a snapshot of another
-// store; ErrSnapshotClosed; ErrSnapshotExpired and the error of ctx, which are checked before each
-// granule; *DamagedError and others of reading files; or arrowconv.ErrBuild for a record that Arrow
-// cannot hold (2 GiB of names in 4,096 rows). The snapshot may be closed during the scan.
+// The sequence ends after the first error: ErrQuery; ErrQueryMemory; ErrTable for another store's
+// snapshot; ErrSnapshotClosed; ErrSnapshotExpired and ctx's error, which are checked before each granule;
+// *DamagedError and others of reading files; or arrowconv.ErrBuild for a record that Arrow cannot hold (2
+// GiB of names in 4,096 rows). The snapshot may be closed during the scan.
 //
 // A flat column costs about 1 ns a row, a column in runs almost nothing, and a list column about 100 ns
 // for each distinct list of 20 elements, again in each record unless records share a dictionary (go test
@@ -39,9 +39,9 @@ func (t *Table) Scan(ctx context.Context, snap *Snapshot, opts ScanOptions) iter
 	}
 }
 
-// RecordSchema returns the schema of the records that a Scan with the same snapshot and options yields, even if it
-// yields none. The errors are ErrQuery, ErrTable for a snapshot of another store, ErrSnapshotClosed and
-// ErrSnapshotExpired.
+// RecordSchema returns the schema of the records that a Scan with the same snapshot and options yields,
+// even if it yields none. The errors are ErrQuery, ErrTable for another store's snapshot,
+// ErrSnapshotClosed and ErrSnapshotExpired.
 func (t *Table) RecordSchema(snap *Snapshot, opts ScanOptions) (*arrow.Schema, error) {
 	r, err := snap.peek(t)
 	if err != nil {
@@ -50,7 +50,7 @@ func (t *Table) RecordSchema(snap *Snapshot, opts ScanOptions) (*arrow.Schema, e
 	return query.RecordSchema(&r, opts)
 }
 
-// Aggregate groups the selected rows of a snapshot and sums them, or computes Aggregates of them. It
+// Aggregate groups the selected rows in a snapshot and sums them, or computes Aggregates of them. It
 // works on codes: each distinct code is translated once, and no list is decoded.
 //
 // Grouping by columns of the series, by lists and by time costs 5 to 10 ns per selected row. Grouping by
@@ -60,9 +60,9 @@ func (t *Table) RecordSchema(snap *Snapshot, opts ScanOptions) (*arrow.Schema, e
 // time, it uses several from a million rows on, unless a condition calls a function. Aggregates cost 3 ns
 // a row, 2 to 4 ns more for each, and 72 bytes for each in each group.
 //
-// The errors are ErrQuery, ErrQueryMemory, ErrOverflow, ErrTable for a snapshot of another store,
-// ErrSnapshotClosed, ErrSnapshotExpired, those of reading files, and that of ctx, which is checked before
-// each granule.
+// The errors are ErrQuery, ErrQueryMemory, ErrOverflow, ErrTable for another store's snapshot,
+// ErrSnapshotClosed, ErrSnapshotExpired, errors from reading files, and ctx's error, which is checked
+// before each granule.
 func (t *Table) Aggregate(ctx context.Context, snap *Snapshot, opts AggregateOptions) (*Groups, error) {
 	r, err := snap.read(t)
 	if err != nil {
@@ -72,13 +72,13 @@ func (t *Table) Aggregate(ctx context.Context, snap *Snapshot, opts AggregateOpt
 	return query.GroupRows(ctx, &r, opts)
 }
 
-// Series returns the distinct series that can have committed rows for which where holds, sorted by key. It reads no
-// row: the answer depends on series and time buckets alone. Conditions on columns of the series are exact.
-// Conditions on time select the buckets that can have such rows. Any other condition is assumed to hold for some
-// row, unless no row of the bucket has a value in its column.
+// Series returns the distinct series that can have committed rows for which where holds, sorted by key.
+// It reads no row: the answer depends on series and time buckets alone. Conditions on columns of the
+// series are exact. Conditions on time select the buckets that can have such rows. Any other condition is
+// assumed to hold for some row, unless no row of the bucket has a value in its column.
 //
-// It costs about 1 us per series and generation. The errors are ErrQuery, ErrTable for a snapshot of another store,
-// ErrSnapshotClosed, ErrSnapshotExpired, those of reading files and of ctx.
+// It costs about 1 us per series and generation. The errors are ErrQuery, ErrTable for another store's
+// snapshot, ErrSnapshotClosed, ErrSnapshotExpired, and errors from reading files and from ctx.
 func (t *Table) Series(ctx context.Context, snap *Snapshot, where Expr) ([]Series, error) {
 	r, err := snap.read(t)
 	if err != nil {
@@ -89,8 +89,8 @@ func (t *Table) Series(ctx context.Context, snap *Snapshot, where Expr) ([]Serie
 }
 
 // SeriesValues returns the sorted distinct values of a concrete series column, in the series that Series
-// returns. Series without a value add none. The errors are those of Series. It costs about 1 ns per
-// series and generation, besides the values.
+// returns. Series without a value add none. The errors are as for Series. It costs about 1 ns per series
+// and generation, besides the values.
 func (t *Table) SeriesValues(ctx context.Context, snap *Snapshot, column string, where Expr) ([]string, error) {
 	r, err := snap.read(t)
 	if err != nil {
@@ -102,7 +102,7 @@ func (t *Table) SeriesValues(ctx context.Context, snap *Snapshot, column string,
 
 // SeriesTuples returns the sorted distinct combinations of values of concrete series columns, in the
 // series that Series returns. A combination has one value per column, "" if the series has none. The
-// errors are those of Series. It costs about 20 ns per series and generation, besides the answer.
+// errors are as for Series. It costs about 20 ns per series and generation, besides the answer.
 func (t *Table) SeriesTuples(ctx context.Context, snap *Snapshot, columns []string, where Expr) ([][]string, error) {
 	r, err := snap.read(t)
 	if err != nil {
@@ -115,7 +115,7 @@ func (t *Table) SeriesTuples(ctx context.Context, snap *Snapshot, columns []stri
 // KnownTuples returns the combinations that SeriesTuples returns without a condition, unsorted and
 // possibly repeated. It can return others too: combinations of series whose rows are evicted, or not in
 // the snapshot. The caller must not change them. It costs some us for each generation, and 20 ns a series
-// after new series came. The errors are those of Series.
+// after new series came. The errors are as for Series.
 func (t *Table) KnownTuples(snap *Snapshot, columns []string) ([][]string, error) {
 	r, err := snap.read(t)
 	if err != nil {
@@ -126,7 +126,7 @@ func (t *Table) KnownTuples(snap *Snapshot, columns []string) ([][]string, error
 }
 
 // SeriesColumns returns the sorted names of the concrete columns in which a series has a value, for the
-// series that Series returns. The errors are those of Series. It costs about 1 us per column and
+// series that Series returns. The errors are as for Series. It costs about 1 us per column and
 // generation.
 func (t *Table) SeriesColumns(ctx context.Context, snap *Snapshot, where Expr) ([]string, error) {
 	r, err := snap.read(t)
@@ -137,9 +137,9 @@ func (t *Table) SeriesColumns(ctx context.Context, snap *Snapshot, where Expr) (
 	return query.SeriesColumns(ctx, &r, where)
 }
 
-// Columns returns the concrete names of the table's columns in a snapshot, in schema order: the fixed columns, and
-// the dynamic columns in which a committed row has a value. It costs O(columns x buckets). The errors are
-// ErrSnapshotClosed, ErrSnapshotExpired, and ErrTable for a snapshot of another store.
+// Columns returns the concrete names of the table's columns in a snapshot, in schema order: the fixed
+// columns, and the dynamic columns in which a committed row has a value. It costs O(columns x buckets).
+// The errors are ErrSnapshotClosed, ErrSnapshotExpired, and ErrTable for another store's snapshot.
 func (t *Table) Columns(snap *Snapshot) ([]string, error) {
 	r, err := snap.peek(t)
 	if err != nil {
@@ -149,7 +149,7 @@ func (t *Table) Columns(snap *Snapshot) ([]string, error) {
 }
 
 // Notes returns the table's notes in a snapshot, in commit order (Tx.Note). The caller must not change
-// them. The errors are those of Columns.
+// them. The errors are as for Columns.
 func (t *Table) Notes(snap *Snapshot) ([]string, error) {
 	r, err := snap.peek(t)
 	if err != nil || r.State == nil {
@@ -164,8 +164,8 @@ func (t *Table) Notes(snap *Snapshot) ([]string, error) {
 // A caller that stops early pays only for the granules received. Each part costs O(columns), and O(rows)
 // for its series and for each nullable column. It is safe for concurrent use and delays no writer.
 //
-// An error is the last element: ErrSnapshotClosed, ErrSnapshotExpired, ErrTable for a snapshot of another
-// store, those of reading files, or the error of ctx. A table that is newer than the snapshot has no
+// An error is the last element: ErrSnapshotClosed, ErrSnapshotExpired, ErrTable for another store's
+// snapshot, errors from reading files, or ctx's error. A table that is newer than the snapshot has no
 // granules.
 func (t *Table) Inspect(ctx context.Context, snap *Snapshot) iter.Seq2[GranuleInfo, error] {
 	return func(yield func(GranuleInfo, error) bool) {

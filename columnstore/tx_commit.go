@@ -160,7 +160,7 @@ func (tx *Tx) publish(commit txn.ID, current *txn.Root[*catalog.Database]) (next
 	return next, due, nil
 }
 
-// decide drops, closes and cuts buckets of a table after its rows were added, and returns these
+// decide drops, closes and cuts buckets in a table after its rows were added, and returns these
 // decisions.
 func (tx *Tx) decide(e *catalog.TableEdit) catalog.Decisions {
 	s := tx.store

@@ -18,8 +18,8 @@ type historyWrite struct {
 
 // History returns the transaction's writer of a history, the same at each call. The transaction commits
 // or aborts its writes. One transaction at a time has the writer. Others get history.ErrBusy. The other
-// errors are history.ErrClosed for a closed history, ErrTxDone, ErrClosed, and ErrTable for a history of
-// another store.
+// errors are history.ErrClosed for a closed history, ErrTxDone, ErrClosed, and ErrTable for another
+// store's history.
 //
 // With a memory budget, the writer's methods may return ErrMemory. The caller should then commit, which
 // may drop the oldest states, or abort.
@@ -78,7 +78,7 @@ func (w *historyWrite) trim() {
 	w.tx.Prepare()
 }
 
-// evictOwn drops states of a history at its commit: states older than the oldest rows, or others if there
+// evictOwn drops states in a history at its commit: states older than the oldest rows, or others if there
 // are none and the history found no room or histories fill the store.
 func (w *historyWrite) evictOwn() {
 	s, h := w.history.store, w.history

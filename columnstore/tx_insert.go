@@ -11,8 +11,8 @@ import (
 )
 
 // Insert builds a batch's parts. They are invisible before Commit. After an error the transaction is
-// unchanged and can continue. The batch is the caller's again when Insert returns. The errors are those
-// of Table.Insert, and ErrTxDone.
+// unchanged and can continue. The batch is the caller's again when Insert returns. The errors are as for
+// Table.Insert, and ErrTxDone.
 func (tx *Tx) Insert(ctx context.Context, t *Table, b schema.Batch) error {
 	return tx.insert(ctx, t, nil, b)
 }

@@ -23,9 +23,9 @@ var ErrUnit = catalog.ErrUnit
 // change was prepared.
 var errChanged = errors.New("buckets have changed")
 
-// Units returns the table's buckets with rows in a snapshot, in the order of their starts. Each row of
-// the snapshot is in one bucket. last is the id of the newest unit, which may have been dropped since; 0
-// if there never was a unit. The errors are those of Columns. O(buckets and granules in memory).
+// Units returns the table's buckets with rows in a snapshot, ordered by start. Each row of the snapshot
+// is in one bucket. last is the id of the newest unit, which may have been dropped since; 0 if there
+// never was a unit. The errors are as for Columns. O(buckets and granules in memory).
 func (t *Table) Units(snap *Snapshot) (units []Unit, last uint64, err error) {
 	r, err := snap.peek(t)
 	if err != nil || r.State == nil {
@@ -35,19 +35,18 @@ func (t *Table) Units(snap *Snapshot) (units []Unit, last uint64, err error) {
 }
 
 // Seal makes a unit of each bucket with rows that ends at or before the time before, in Unix nanoseconds,
-// and returns these units in the order of their ids. A bucket ends with its time range, or where the next
-// bucket begins if it was cut (Options.BucketRows). A unit takes no more rows: later commits of its times
-// go to a new bucket of the range, which becomes its own unit when it is sealed. So each row is in at
-// most one unit, and a unit keeps the same rows, whatever is compacted, written into files or opened
-// again.
+// and returns these units ordered by id. A bucket ends with its time range, or where the next bucket
+// begins if it was cut (Options.BucketRows). A unit takes no more rows: later commits of its times go to
+// a new bucket of the range, which becomes its own unit when it is sealed. So each row is in at most one
+// unit, and a unit keeps the same rows, whatever is compacted, written into files or opened again.
 //
 // Ids rise from 1 on and are never used twice. They are as durable as commits (Options.Sync). A crash can
 // lose a unit that is not durable, and its id can then be given to another unit. Copy a unit elsewhere
 // only after Store.Sync.
 //
 // Retention, DropBefore and budgets drop units like other rows, and Stats.LostUnitRows counts the rows.
-// No time range ends after the greatest int64. The errors are that of ctx, ErrTable for a table without
-// time ranges, ErrClosed, ErrReadOnly and those of the disk (Tx.Commit). After ErrNotDurable the units
+// No time range ends after the greatest int64. The errors are ctx's error, ErrTable for a table without
+// time ranges, ErrClosed, ErrReadOnly and errors from the disk (Tx.Commit). After ErrNotDurable the units
 // are returned all the same. O(buckets and granules in memory); it reads and moves no row.
 func (t *Table) Seal(ctx context.Context, before int64) ([]Unit, error) {
 	change, next, _, err := t.changeUnits(ctx, func(state *catalog.TableState) catalog.UnitsChange { return state.PlanSeal(before) })
@@ -57,7 +56,7 @@ func (t *Table) Seal(ctx context.Context, before int64) ([]Unit, error) {
 // Drop drops units in a commit and returns its id, or 0 if no unit of ids exists. Earlier snapshots keep
 // the rows. With a directory, the files are removed when the next files are written. Later rows of the
 // units' times go to new buckets. Dictionaries stay until DropBefore drops all their time ranges. It
-// reads no row: the cost is proportional to the dropped granules. The errors are those of Seal.
+// reads no row: the cost is proportional to the dropped granules. The errors are as for Seal.
 func (t *Table) Drop(ctx context.Context, ids []uint64) (txn.ID, error) {
 	_, _, id, err := t.changeUnits(ctx, func(state *catalog.TableState) catalog.UnitsChange { return state.PlanDrop(ids) })
 	return id, err

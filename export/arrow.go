@@ -35,7 +35,7 @@ func NewArrowWriter(w io.Writer, schema *arrow.Schema, mem memory.Allocator) *Ar
 }
 
 // Write writes a record with the schema. The caller still owns the record and may release it afterwards.
-// The errors are those of the underlying writer.
+// The errors come from the underlying writer.
 func (a *ArrowWriter) Write(rec arrow.Record) error {
 	columns := slices.Clone(rec.Columns())
 	if a.time >= 0 {

@@ -1,11 +1,11 @@
-// Package granule has the unit of storage and maintenance. A granule is all rows of a table with keys
+// Package granule has the unit of storage and maintenance. A granule is all rows in a table with keys
 // between two bounds, as sorted immutable parts.
 //
 //	granule [lo, hi)
 //	  base   the rows of the last rewrite, one sorted part, or none
 //	  fresh  part <- part <- part   one per insert, newest first
 //
-// A part is built from the rows of one transaction, or by a rewrite of the parts of one granule. It has
+// A part is built from the rows of one transaction, or by a rewrite of the parts in one granule. It has
 // encoded columns and each row's series, and belongs to a [Generation] with the dictionaries of its
 // codes. If a granule is split after a part was built, the children refer to sub-ranges of its rows: a
 // [Section].
@@ -25,7 +25,7 @@
 // function. [Granule.Succeed] prepares its result for publication and carries over the parts that were
 // inserted meanwhile.
 //
-// A part, and the new entries of a generation, can be written as an image for a file ([Part.AppendImage],
+// A part, and the new entries in a generation, can be written as an image for a file ([Part.AppendImage],
 // [PartReader], [Generation.AppendImageTo]). docs/format/part.md and dictionary.md draw the bytes.
 //
 // # Invariants

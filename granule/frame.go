@@ -26,7 +26,7 @@ type frame struct {
 	keyed bool // the upper half of a sorted key is the word of the leading list
 }
 
-// frameColumn is a concrete column outside the series tuple. The columns of a frame are in schema order,
+// frameColumn is a concrete column outside the series tuple. The columns in a frame are in schema order,
 // concrete dynamic columns by name.
 type frameColumn struct {
 	column   int
@@ -59,7 +59,7 @@ func (c *frameColumn) isNull(t encoding.Type, row int) bool {
 	return c.word(row) == 0
 }
 
-// frameOf decodes rows of a part for 1 to 3 ns and 8 bytes a row and column. Its memory comes from the
+// frameOf decodes rows in a part for 1 to 3 ns and 8 bytes a row and column. Its memory comes from the
 // slab.
 func frameOf(s *schema.Schema, p *Part, lo, hi int, mem *slab) *frame {
 	return frameOfColumns(s, p, p.Columns(), lo, hi, mem)
@@ -137,7 +137,7 @@ func (f *frame) appendSuffix(dst []byte, row int) []byte {
 	return dst
 }
 
-// appendSuffixColumn appends a row's value in a column of the suffix, or its values in a family.
+// appendSuffixColumn appends a row's value in a suffix column, or its values in a family.
 func (f *frame) appendSuffixColumn(dst []byte, i, row int) []byte {
 	column := f.schema.Suffix()[i]
 	c, fc := &f.schema.Columns()[column], f.suffixColumn(i)

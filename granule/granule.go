@@ -6,8 +6,8 @@ import (
 	"github.com/granarydb/granary/schema"
 )
 
-// Granule is all rows of a table with Lo <= key < Hi. It is immutable: adding rows makes a new
-// Granule that shares the old one's parts.
+// Granule is all rows in a table with Lo <= key < Hi. It is immutable: adding rows makes a new Granule
+// that shares the old one's parts.
 type Granule struct {
 	lo, hi string
 	base   Section // the rows of the last rewrite; its Part is nil if there are none

@@ -64,7 +64,7 @@ func (h *headers) len() int {
 	return len(h.table[0])
 }
 
-// list adopts the columns of a frame that has n stored headers.
+// list adopts the columns in a frame that has n stored headers.
 func (h *headers) list(columns []*frameColumn, n int) {
 	for _, fc := range columns {
 		words := fc.words
@@ -98,8 +98,8 @@ func (h *headers) collect(columns []*frameColumn, rows int, mem *slab) {
 	}
 }
 
-// addHeaders numbers the distinct headers of a series for the merge, in the order of their words. The
-// ordinals of a series are therefore a range, and rise within a stack.
+// addHeaders numbers the distinct headers of a series for the merge, ordered by word. The ordinals of a
+// series are therefore a range, and rise within a stack.
 func (m *merged) addHeaders(stretches []stretch) {
 	if len(m.headers) == 0 {
 		for _, s := range stretches {

@@ -57,8 +57,8 @@ func merge(frames []*frame, rows int, mem *slab, pause *pauser) *merged {
 	return m
 }
 
-// hasSuffix reports whether any frame has a column of the suffix at or after from. Rows of two
-// frames can differ in such a column even if each frame has only one value.
+// hasSuffix reports whether any frame has a suffix column at or after from. Rows of two frames can differ
+// in such a column even if each frame has only one value.
 func (m *merged) hasSuffix(from int) bool {
 	suffix := m.frames[0].schema.Suffix()
 	return slices.ContainsFunc(m.columns, func(c columnKey) bool {
@@ -66,7 +66,7 @@ func (m *merged) hasSuffix(from int) bool {
 	})
 }
 
-// stretchesOf returns the rows of each series in each frame, in the order of the series.
+// stretchesOf returns the rows in each series in each frame, in the order of the series.
 func stretchesOf(frames []*frame) []stretch {
 	var out []stretch
 	var codes []uint32 // of each stretch
@@ -111,7 +111,7 @@ func rankSeries(gen *Generation, codes []uint32) func(code uint32) int32 {
 	}
 }
 
-// addSeries merges the rows of one series.
+// addSeries merges the rows in one series.
 func (m *merged) addSeries(stretches []stretch) {
 	m.addHeaders(stretches)
 	if len(stretches) == 1 {
@@ -142,7 +142,7 @@ func (m *merged) add(frame, row int32) {
 	m.ordinals = append(m.ordinals, m.of[frame].of(int(row)))
 }
 
-// sortSeries merges the rows of a series if the key continues with a list and then the first column of
+// sortSeries merges the rows in a series if the key continues with a list and then the first column of
 // the header. It sorts the codes of the lists and the ranks of the times as one integer. The cost does
 // not depend on the number of stretches, and for more than two is below the cost of comparisons. It
 // returns false for other keys.
@@ -220,7 +220,7 @@ func (m *merged) timeRanks() (ranks []uint64, last uint64) {
 	return ranks, last
 }
 
-// run is the remaining rows of a frame in a merge.
+// run is the remaining rows in a frame in a merge.
 type run struct {
 	frame   *frame
 	row, hi int32
@@ -243,7 +243,7 @@ type loserTree struct {
 	from  int // first column of the suffix to compare; leading columns are equal
 }
 
-// newLoserTree returns a tree that merges the rows of one series.
+// newLoserTree returns a tree that merges the rows in one series.
 func newLoserTree(frames []*frame, stretches []stretch) *loserTree {
 	t := &loserTree{runs: make([]run, len(stretches)), nodes: make([]int, len(stretches))}
 	if frames[0].schema.ListsLead() {

@@ -15,10 +15,10 @@ const (
 	needPart = 512 // a part, and again for each of its columns
 )
 
-// Need returns an upper bound of the bytes, temporary bytes included, that inserting rows of a checked
+// Need returns an upper bound of the bytes, temporary bytes included, that inserting rows in a checked
 // batch takes in `parts` parts and in the dictionaries of gen. If rows is nil, it means all rows. If
-// lookUp is true, Need looks up every value and counts each new value once. Otherwise it counts all values
-// as new, which is faster but, for profiles of known stacks, tens of times too high.
+// lookUp is true, Need looks up every value and counts each new value once. Otherwise it counts all
+// values as new, which is faster but, for profiles of known stacks, tens of times too high.
 func Need(s *schema.Schema, gen *Generation, lookUp bool, b *schema.Batch, columns []schema.Concrete, rows []int32, parts int) int {
 	n := needer{schema: s, gen: gen, lookUp: lookUp, records: b.Records, rows: rows, count: len(rows)}
 	if rows == nil {

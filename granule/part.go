@@ -9,8 +9,8 @@ import (
 	"github.com/granarydb/granary/schema"
 )
 
-// Part is the sorted, immutable rows of one bucket, in encoded columns. Reading is safe for
-// any number of goroutines.
+// Part is the sorted, immutable rows in one bucket, in encoded columns. Reading is safe for any number of
+// goroutines.
 type Part struct {
 	gen     *Generation
 	bucket  int64
@@ -18,7 +18,7 @@ type Part struct {
 	series  encoding.Words
 	columns []Column
 	unread  *unreadColumns // columns that ReadParts left in the file; nil if it read all
-	// ordinals has each row's header, if a rewrite listed the headers. The columns of the header share
+	// ordinals has each row's header, if a rewrite listed the headers. The columns in the header share
 	// it.
 	ordinals *encoding.Words
 	minTime  int64
@@ -116,8 +116,8 @@ func (p *Part) Size() int { return p.size }
 // Generation returns the dictionaries of the part's codes.
 func (p *Part) Generation() *Generation { return p.gen }
 
-// TimeRange returns the least and the greatest value of the bucket column, or all of int64
-// without buckets.
+// TimeRange returns the least and the greatest value in the bucket column, or all of int64 without
+// buckets.
 func (p *Part) TimeRange() (lo, hi int64) { return p.minTime, p.maxTime }
 
 // Series returns each row's series: codes in Generation.Series.

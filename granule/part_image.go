@@ -24,8 +24,8 @@ func (p *Part) AppendImage(s *schema.Schema, dst []byte) (image []byte, wide int
 	return image, wide
 }
 
-// IsWide reports whether parts store a column's values: plain strings and UUIDs, and neither words of a
-// fixed type nor codes of a dictionary. They take most of a part's bytes.
+// IsWide reports whether parts store a column's values: plain strings and UUIDs, and neither fixed-type
+// words nor codes in a dictionary. They take most of a part's bytes.
 func IsWide(c schema.Column) bool { return !c.Type.Fixed() && !c.Encoding.Coded() }
 
 // IDColumn is a column of plain UUIDs, and its place in the wide part of an image.

@@ -2,7 +2,7 @@ package granule
 
 import "github.com/granarydb/granary/schema"
 
-// AppendKey appends the key of a row to dst (see the layout in package schema). Keys from parts of one
+// AppendKey appends the key of a row to dst (see the layout in package schema). Keys from parts in one
 // granule compare as their rows do: lists by their codes. It costs about 0.3 us.
 func (p *Part) AppendKey(dst []byte, s *schema.Schema, row int) []byte {
 	p.checkWhole()
@@ -14,7 +14,7 @@ func (p *Part) AppendKey(dst []byte, s *schema.Schema, row int) []byte {
 	return dst
 }
 
-// appendSuffixColumn appends a row's value in a column of the suffix, or its values in a family, as
+// appendSuffixColumn appends a row's value in a suffix column, or its values in a family, as
 // frame.appendSuffixColumn does.
 func (p *Part) appendSuffixColumn(dst []byte, column *schema.Column, index, row int) []byte {
 	for i := range p.columns {

@@ -149,8 +149,8 @@ func sortedLists(codes []uint64, mem *slab) []uint64 {
 	return sortDiffering(keys, mem.room(len(keys))[:len(keys)], 32, differ<<32)
 }
 
-// unsortedKeys returns the keys of rows of several series, and the first column of the suffix in which
-// rows with equal keys can differ.
+// unsortedKeys returns the keys of rows in several series, and the first suffix column in which rows with
+// equal keys can differ.
 func (f *frame) unsortedKeys(list *frameColumn, mem *slab) (from int, words []uint64) {
 	words = f.seriesRanks(mem.room(len(f.series)))
 	if f.schema.ListsLead() {
@@ -175,7 +175,7 @@ func (f *frame) unsortedKeys(list *frameColumn, mem *slab) (from int, words []ui
 	return from, words
 }
 
-// compareKeys compares two rows of a frame in columns.
+// compareKeys compares two rows in a frame in columns.
 func compareKeys(columns []keyColumn, a, b int) int {
 	for _, c := range columns {
 		if d := compareWords(c.t, c.frameColumn, a, c.frameColumn, b); d != 0 {

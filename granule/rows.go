@@ -25,7 +25,7 @@ type Rows struct {
 
 var rowsPool = sync.Pool{New: func() any { return new(Rows) }}
 
-// Code translates rows of a checked batch into codes of gen and sorts them. All rows must belong to the
+// Code translates rows in a checked batch into codes of gen and sorts them. All rows must belong to the
 // bucket. The only error is a full dictionary. Entries added before the error stay in the dictionary,
 // unused. Done releases the memory of the rows.
 //
@@ -110,14 +110,14 @@ func (f *frame) seriesRanks(dst []uint64) []uint64 {
 	return dst
 }
 
-// keyColumn is a column of the key, with its type.
+// keyColumn is a key column, with its type.
 type keyColumn struct {
 	*frameColumn
 	t encoding.Type
 }
 
 // varying returns the suffix's columns, from column `from` on, in which keys of the frame's rows can
-// differ. They are in the order of frame.compare, because two rows of a frame have the same columns of a
+// differ. They are in the order of frame.compare, because two rows in a frame have the same columns in a
 // family.
 func (f *frame) varying(from int) []keyColumn {
 	var columns []keyColumn
@@ -158,7 +158,7 @@ func (c *coder) row(i int) int {
 	return int(c.rows[i])
 }
 
-// fewLabels is the number of labels of a series that fit on the stack.
+// fewLabels is the number of labels in a series that fit on the stack.
 const fewLabels = 32
 
 // series returns the series code of each row. Neighbours mostly have the same series. Most batches have
@@ -285,7 +285,7 @@ func (c *frameColumn) setNull(row int) {
 	c.valid[row] = false
 }
 
-// fixed makes words of a fixed type.
+// fixed makes fixed-type words.
 func (c *coder) fixed(in *schema.Concrete, out *frameColumn) {
 	v := &in.Values
 	for i := range out.words {
@@ -391,7 +391,7 @@ func (c *coder) listWords(in *schema.Concrete, out *frameColumn) error {
 	return c.records()
 }
 
-// listCodes makes words for codes of lists.
+// listCodes makes words for list codes.
 func (c *coder) listCodes(in *schema.Concrete, out *frameColumn) {
 	v := &in.Values
 	if c.rows == nil && v.Valid == nil {
@@ -408,7 +408,7 @@ func (c *coder) listCodes(in *schema.Concrete, out *frameColumn) {
 	}
 }
 
-// records stores the batch's records beside the elements of its lists.
+// records stores the batch's records beside the elements in its lists.
 func (c *coder) records() error {
 	for id, record := range c.batch.Records {
 		if err := c.gen.Lists.KeepRecord(id, record); err != nil {

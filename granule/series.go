@@ -11,7 +11,7 @@ import (
 	"github.com/granarydb/granary/schema"
 )
 
-// SeriesColumns has a generation column's series by column, because conditions on labels, and their
+// SeriesColumns has the series of a generation column by column, because conditions on labels, and their
 // values, need one column of all series and not the tuple of each. It is immutable, except for the last
 // result of AllTuples.
 type SeriesColumns struct {

@@ -23,8 +23,7 @@ type Options struct {
 	Limits Limits
 }
 
-// DB is a table of profiles in a store. It is safe for concurrent use and lives as long as its
-// store.
+// DB is a profile table in a store. It is safe for concurrent use and lives as long as its store.
 type DB struct {
 	table *columnstore.Table
 	store *columnstore.Store
@@ -34,9 +33,9 @@ type DB struct {
 	lists      atomic.Pointer[tableLists] // from the last query about types
 }
 
-// Open returns a handle on the table of profiles, and creates the table if it does not exist. Handles on
-// one table share its profiles. If the table exists with another schema or bucket width, the error is
-// columnstore.ErrTable and names the first difference. Columns after those of Schema are no difference if
+// Open returns a handle on the profile table, and creates the table if it does not exist. Handles on one
+// table share its profiles. If the table exists with another schema or bucket width, the error is
+// columnstore.ErrTable and names the first difference. Additional columns at the end are no difference if
 // they are optional, because a later release may add them; this handle inserts no values there. A table
 // with fewer columns is refused.
 func Open(store *columnstore.Store, opts Options) (*DB, error) {
@@ -71,11 +70,11 @@ func (db *DB) Store() *columnstore.Store { return db.store }
 type InsertOptions struct {
 	// Labels are the whole profile's labels, such as job and pod. A label with an empty value is ignored.
 	Labels map[string]string
-	// Origin is the file's name, or the URL, of the profile, if known. Some profiles of Go have the same
-	// types, and only a name tells them apart. If the types are those of Go's block and mutex profiles,
-	// and the last element of Origin, or else the element before it, has the word block or mutex, as in
+	// Origin is the profile's file name or URL, if known. Some profiles of Go have the same types, and
+	// only a name tells them apart. If the types are the same as in Go's block and mutex profiles, and
+	// the last element of Origin, or else the element before it, has the word block or mutex, as in
 	// mutex-1.pb.gz, the word becomes the label NameLabel. The same holds for allocs, if the types are
-	// those of Go's heap and allocs profiles. A NameLabel in Labels takes precedence.
+	// the same as in Go's heap and allocs profiles. A NameLabel in Labels takes precedence.
 	Origin string
 	// Time is used for a profile without a time. Set it to time.Now() where such profiles are recent. A
 	// time before 1980 needs a store whose Options.PastLimit allows it. If Time is zero, a profile
@@ -99,6 +98,6 @@ type Deltas = codec.Deltas
 // DeltaOptions are the options of NewDeltas.
 type DeltaOptions = codec.DeltaOptions
 
-// NewDeltas returns a Deltas without series. The profiles of a series must be inserted in the order of
-// their times. A profile that is not later than the previous one is ErrProfile.
+// NewDeltas returns a Deltas without series. The profiles of a series must be inserted ordered by time. A
+// profile that is not later than the previous one is ErrProfile.
 func NewDeltas(opts DeltaOptions) *Deltas { return codec.NewDeltas(opts) }

@@ -24,9 +24,9 @@ import (
 // spellings as they are.
 //
 // The patterns drop_frames and keep_frames of a profile are applied as by go tool pprof, unless
-// InsertOptions.AllFrames is set: matching functions, such as those of an allocator, are dropped with
-// everything that they call. This costs about 1 us for each function name. Patterns over 4 KiB, or that
-// take more than 67 million steps, are ErrTooLarge.
+// InsertOptions.AllFrames is set: matching functions, such as an allocator's, are dropped with everything
+// that they call. This costs about 1 us for each function name. Patterns over 4 KiB, or that take more
+// than 67 million steps, are ErrTooLarge.
 //
 // Times among the values, and the period, are stored in nanoseconds whatever their unit in the profile,
 // because values of the same quantity then add up. Times that overflow keep their unit.

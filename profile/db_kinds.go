@@ -10,7 +10,7 @@ import (
 )
 
 // Kinds returns the kinds of the profiles that can have rows of a query, sorted by name, then in the
-// order in which lists of types were first committed. It reads no rows: bounds on time and conditions on
+// order in which type lists were first committed. It reads no rows: bounds on time and conditions on
 // stacks apply as in LabelNames. The slices belong to the caller.
 //
 // Rows do not keep the list of their profile. A source gets the list with the most of its types, and
@@ -18,7 +18,7 @@ import (
 // source whose values of some types are all zero can be mistaken for profiles that do not list these
 // types, if such profiles exist.
 //
-// It costs as much as Series. Errors are those of columnstore.Table.Series.
+// It costs as much as Series. Errors are as for columnstore.Table.Series.
 func (db *DB) Kinds(ctx context.Context, snap *columnstore.Snapshot, q Query) ([]ProfileKind, error) {
 	s, err := db.plan(snap, q).kindSources(ctx)
 	if err != nil {
@@ -27,7 +27,7 @@ func (db *DB) Kinds(ctx context.Context, snap *columnstore.Snapshot, q Query) ([
 	return s.kinds(s.sources, func(Type) bool { return true }), nil
 }
 
-// kindSources has the sources of a query with all their types, and the lists of types.
+// kindSources has the sources of a query with all their types, and the type lists.
 type kindSources struct {
 	sources []kindSource
 	lists   [][]Type

@@ -10,13 +10,13 @@ import (
 	"github.com/granarydb/granary/internal/rows"
 )
 
-// LabelNames returns the sorted names of the labels that a query's profiles can have: labels of profiles,
-// and text labels of samples, including trace and span ids.
+// LabelNames returns the sorted names of the labels that a query's profiles can have: profile labels, and
+// text sample labels, including trace and span ids.
 //
 // It reads almost no rows, so it can return a name that no selected row has. Bounds on time select the
-// time buckets that overlap them, conditions on stacks are ignored, and the labels of samples come from
-// the whole table. It reads only the first row with a trace id and the first row with a span id. It costs
-// O(series x buckets), and O(parts) for the ids. Errors are those of columnstore.Table.Series.
+// time buckets that overlap them, conditions on stacks are ignored, and the sample labels come from the
+// whole table. It reads only the first row with a trace id and the first row with a span id. It costs
+// O(series x buckets), and O(parts) for the ids. Errors are as for columnstore.Table.Series.
 //
 // With Query.Exact it returns the names that selected rows have. For each label of samples it then looks
 // for the first row with the label, and reads all rows of the query if there is none.
@@ -113,7 +113,7 @@ func (p *plan) hasValue(ctx context.Context, column string) (bool, error) {
 // Labels of profiles are found as in LabelNames: without Query.Exact no row is read, and the cost is
 // O(series x buckets). If samples have a label with this name, their values are read from the rows, at
 // the cost of columnstore.Table.Aggregate. Conditions on stacks and MaxBytes apply only to rows that are
-// read. Bound the query's time for trace and span ids, because they are numerous. Errors are those of
+// read. Bound the query's time for trace and span ids, because they are numerous. Errors are as for
 // Aggregate. An empty name is columnstore.ErrQuery.
 func (db *DB) LabelValues(ctx context.Context, snap *columnstore.Snapshot, name string, q Query) ([]string, error) {
 	column := ColumnLabels + "." + name
@@ -154,7 +154,7 @@ func (p *plan) seriesValues(ctx context.Context, column string) ([]string, error
 	return p.valuesOf(ctx, column, []columnstore.Expr{p.chosen, columnstore.Not(columnstore.Equal(column, ""))})
 }
 
-// valuesOf returns the distinct values of a column in the rows for which all conditions hold.
+// valuesOf returns the distinct values in a column in the rows for which all conditions hold.
 func (p *plan) valuesOf(ctx context.Context, column string, where []columnstore.Expr) ([]string, error) {
 	groups, err := p.read(ctx, columnstore.And(where...), columnstore.AggregateOptions{By: []string{column}})
 	if err != nil {

@@ -14,7 +14,7 @@ import (
 // query selects nothing, or no profile has the type, the answer has no stacks, without an error.
 //
 // It costs as much as columnstore.Table.Aggregate, about 5 to 10 ns a row, and 12 bytes a stack. The
-// methods of the answer look up locations later. Errors are those of CheckKinds.
+// methods of the answer look up locations later. Errors are as for CheckKinds.
 func (db *DB) Merge(ctx context.Context, snap *columnstore.Snapshot, t Type, q Query) (*Stacks, error) {
 	p := db.plan(snap, q, t)
 	groups, err := p.sum(ctx, p.types, columnstore.AggregateOptions{By: []string{ColumnStacktrace}, NoCounts: true})
@@ -30,7 +30,7 @@ func (db *DB) Merge(ctx context.Context, snap *columnstore.Snapshot, t Type, q Q
 // as in a Selector. Without names there is one group, or none if there are no samples.
 //
 // It costs as much as columnstore.Table.Aggregate, and 50 bytes for each stack in a group, of which 16
-// remain. The groups share the symbols of locations. Errors are those of CheckKinds. An empty name is
+// remain. The groups share the symbols of locations. Errors are as for CheckKinds. An empty name is
 // columnstore.ErrQuery.
 func (db *DB) MergeBy(ctx context.Context, snap *columnstore.Snapshot, t Type, q Query, by ...string) ([]StackGroup, error) {
 	p, g := db.plan(snap, q, t), newGrouping(by)
@@ -61,7 +61,7 @@ type StackStep struct {
 // Gauges are means in each step, as in Range: a step's Total is the Value of its Point there, except for
 // the rounding of a mean.
 //
-// It costs as much as MergeBy, and 200 bytes for each step of a group. Errors are those of MergeBy. A
+// It costs as much as MergeBy, and 200 bytes for each step of a group. Errors are as for MergeBy. A
 // negative step is columnstore.ErrQuery.
 func (db *DB) MergeByStep(ctx context.Context, snap *columnstore.Snapshot, t Type, q Query, step time.Duration, by ...string) ([]StackStep, error) {
 	if step < 0 {

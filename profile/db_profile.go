@@ -18,11 +18,11 @@ import (
 // samples.
 //
 // Profiles with the same time, duration, period and labels count as one. With Query.Function or Frames,
-// or a Selector for labels of samples, the profile has only the selected samples. With
-// Query.NoSampleLabels it has samples by stack alone.
+// or a Selector for sample labels, the profile has only the selected samples. With Query.NoSampleLabels
+// it has samples by stack alone.
 //
 // It costs as much as three calls of columnstore.Table.Aggregate, and about 1 us a sample. The profile
-// belongs to the caller. Errors are those of CheckKinds for each type, and a MixedError if the profiles
+// belongs to the caller. Errors are as for CheckKinds for each type, and a MixedError if the profiles
 // have several period types, which a Type or a Selector avoids.
 func (db *DB) Profile(ctx context.Context, snap *columnstore.Snapshot, q Query, only ...Type) (*pprof.Profile, error) {
 	p := db.plan(snap, q, only...)
@@ -58,7 +58,7 @@ func (db *DB) Profile(ctx context.Context, snap *columnstore.Snapshot, q Query, 
 // sampleBytes is the size of a sample and its key in a map, without its stack.
 const sampleBytes = 200
 
-// sampleColumns returns the columns that tell the samples of a profile apart, and the columns of their
+// sampleColumns returns the columns that tell the samples in a profile apart, and the columns of their
 // types.
 func (p *plan) sampleColumns() []string {
 	by := []string{ColumnStacktrace, ColumnSampleType, ColumnSampleUnit}
@@ -134,7 +134,7 @@ func (p *plan) addHeader(ctx context.Context, out *pprof.Profile) error {
 	return nil
 }
 
-// headers returns the times, durations, periods and labels of profiles.
+// headers returns the times, durations, periods and profile labels.
 func (p *plan) headers(ctx context.Context) (*columnstore.Groups, error) {
 	return p.read(ctx, p.chosen, columnstore.AggregateOptions{By: []string{ColumnTimestamp, ColumnDuration, ColumnPeriod, ColumnLabels}})
 }

@@ -10,7 +10,7 @@ import (
 	"github.com/granarydb/granary/columnstore"
 )
 
-// Point is the sum, or the mean of gauges, at a time.
+// Point is the sum, or the gauge mean, at a time.
 type Point struct {
 	Time  int64 // start of the step, in Unix nanoseconds
 	Value int64 // in Type.SampleUnit
@@ -38,14 +38,14 @@ type RangeOptions struct {
 	Top int
 }
 
-// Range sums a type's values in the profiles of a query over time, by labels. Lines are sorted by labels
-// and belong to the caller.
+// Range sums a type's values in a query's profiles over time, by labels. Lines are sorted by labels and
+// belong to the caller.
 //
 // Gauges are means: for a step with two heap profiles of one program, the point is the mean of both
 // sizes, and with two programs it is the sum of their means. Query.SumGauges adds up all values.
 //
 // It costs as much as columnstore.Table.Aggregate, 5 to 10 ns a row, and about 100 ns a point. Errors are
-// those of CheckKinds. A negative Step or Top, or an empty name, is columnstore.ErrQuery.
+// as for CheckKinds. A negative Step or Top, or an empty name, is columnstore.ErrQuery.
 func (db *DB) Range(ctx context.Context, snap *columnstore.Snapshot, t Type, q Query, opts RangeOptions) ([]Line, error) {
 	if opts.Step < 0 || opts.Top < 0 {
 		return nil, fmt.Errorf("%w: step %v, top %d: want at least 0", columnstore.ErrQuery, opts.Step, opts.Top)

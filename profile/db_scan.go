@@ -21,15 +21,15 @@ func (db *DB) Scan(ctx context.Context, snap *columnstore.Snapshot, q Query, opt
 	return db.table.Scan(ctx, snap, opts)
 }
 
-// RecordSchema returns the schema of the records that a Scan with the same snapshot and
-// options yields, even if it yields none. Errors are those of columnstore.Table.RecordSchema.
+// RecordSchema returns the schema of the records that a Scan with the same snapshot and options yields,
+// even if it yields none. Errors are as for columnstore.Table.RecordSchema.
 func (db *DB) RecordSchema(snap *columnstore.Snapshot, opts columnstore.ScanOptions) (*arrow.Schema, error) {
 	return db.table.RecordSchema(snap, opts)
 }
 
-// FunctionNames makes a scan yield stacks as names of functions, from leaf to root, instead of location
-// ids. It is a value for columnstore.ScanOptions.Elements. It appends the names at a location to dst, as
-// in Frame.Function, innermost first: the function and the functions that it is inlined into. An address
+// FunctionNames makes a scan yield stacks as function names, from leaf to root, instead of location ids.
+// It is a value for columnstore.ScanOptions.Elements. It appends the names at a location to dst, as in
+// Frame.Function, innermost first: the function and the functions that it is inlined into. An address
 // without lines gets the name of its file in square brackets, such as "[libc.so.6]", and a location
 // without a record "<unknown>". It ignores the id. record is neither changed nor retained. Each
 // generation has its own record of a location (Query.Function). FunctionNames is safe for concurrent use.

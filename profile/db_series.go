@@ -20,18 +20,18 @@ func compareLabels(a, b []Label) int {
 	})
 }
 
-// Source is one series: a type, and the labels of profiles with this type.
+// Source is one series: a type, and the profile labels with this type.
 type Source struct {
 	Type   Type
 	Labels []Label // of the profiles, sorted by name
 }
 
-// Series returns the series that can have rows of a query, sorted by type, then by labels.
-// Without Query.Exact it reads no rows: bounds on time and conditions on stacks apply as in
-// LabelNames. The slices belong to the caller.
+// Series returns the series that can have rows of a query, sorted by type, then by labels. Without
+// Query.Exact it reads no rows: bounds on time and conditions on stacks apply as in LabelNames. The
+// slices belong to the caller.
 //
-// It costs O(series x buckets), and about 1 us for each series returned. Errors are those of
-// columnstore.Table.Series, with Query.Exact those of columnstore.Table.Aggregate.
+// It costs O(series x buckets), and about 1 us for each series returned. Errors are as for
+// columnstore.Table.Series, with Query.Exact as for columnstore.Table.Aggregate.
 func (db *DB) Series(ctx context.Context, snap *columnstore.Snapshot, q Query) ([]Source, error) {
 	return db.plan(snap, q).sources(ctx)
 }
@@ -102,7 +102,7 @@ type ProfileInfo struct {
 // with the same time, duration, period and labels count as one. The slices belong to the caller.
 //
 // It costs as much as columnstore.Table.Aggregate, 5 to 10 ns a row, and about 1 us a profile. Errors are
-// those of Aggregate.
+// as for Aggregate.
 func (db *DB) Profiles(ctx context.Context, snap *columnstore.Snapshot, t Type, q Query) ([]ProfileInfo, error) {
 	p := db.plan(snap, q, t)
 	groups, err := p.read(ctx, p.chosen, columnstore.AggregateOptions{
@@ -130,7 +130,7 @@ func (db *DB) Profiles(ctx context.Context, snap *columnstore.Snapshot, t Type, 
 	return out, nil
 }
 
-// labelsAt returns a group's labels. columns are the columns of ColumnLabels in the order of their names.
+// labelsAt returns a group's labels. columns are the columns of ColumnLabels ordered by name.
 func labelsAt(columns []columnstore.GroupColumn, row int) []Label {
 	var labels []Label
 	for i := range columns {

@@ -10,8 +10,8 @@ import (
 
 // MergeByState is Merge by an attribute's state at each profile's time. It returns each state's stacks,
 // sorted by kind and value, and then the stacks of samples with an unknown state, by reason. Each sample
-// is in one of these groups. Rows and states come from the same snapshot: it has the rows and a
-// transaction's states, or neither.
+// is in one of these groups. Rows and states come from the same snapshot: it has both the rows and the
+// states of a transaction, or neither.
 //
 // A sample's time is its profile's time: the shorter the profiles are compared with the states, the more
 // exact the result. An open interval is a state like any other. A history ends with the latest instant
@@ -24,10 +24,10 @@ import (
 // granule lacks (go test -bench MergeByState). It allocates some hundred bytes for each distinct state
 // and set of labels, and 28 for each stack in a group, of which 12 remain.
 //
-// Values of gauges are added up too, as with Query.SumGauges.
+// Gauge values are added up too, as with Query.SumGauges.
 //
-// Errors are those of CheckKinds and of columnstore.Snapshot.History, and columnstore.ErrQuery if the
-// history is nil, or if the path is empty or has a brace that does not enclose a label.
+// Errors are as for CheckKinds and columnstore.Snapshot.History, and columnstore.ErrQuery if the history
+// is nil, or if the path is empty or has a brace that does not enclose a label.
 func (db *DB) MergeByState(ctx context.Context, snap *columnstore.Snapshot, t Type, q Query, states States) ([]StateStacks, error) {
 	j, err := newStateJoin(db, snap, states)
 	if err != nil {

@@ -9,7 +9,7 @@ import (
 )
 
 // Types returns the types with rows in a snapshot, in the order in which their profiles list them, and
-// then the listed types without rows. It reads no row and costs O(series x buckets). Errors are those of
+// then the listed types without rows. It reads no row and costs O(series x buckets). Errors are as for
 // columnstore.Table.Series.
 func (db *DB) Types(ctx context.Context, snap *columnstore.Snapshot) ([]Type, error) {
 	tuples, err := db.table.SeriesTuples(ctx, snap, typeColumns, columnstore.Expr{})

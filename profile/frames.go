@@ -15,8 +15,8 @@ import (
 type FrameCondition struct {
 	// Not reverses the condition: no frame matches all fields that are set.
 	Not bool
-	// Name matches the name or file of the function, or the mapping's file, as the options -focus and
-	// -ignore of go tool pprof do. Here the name of a function without a name is "".
+	// Name matches the function's name or file, or the mapping's file, as the options -focus and -ignore
+	// of go tool pprof do. Here the name of a function without a name is "".
 	Name *regexp.Regexp
 	// Function matches Frame.Function, File matches Frame.File.
 	Function, File *regexp.Regexp

@@ -18,7 +18,7 @@ func (t Type) IsGauge() bool {
 	return strings.HasPrefix(t.Sample, "inuse_") || strings.HasPrefix(t.Sample, "goroutine") || t.Sample == "threadcreate"
 }
 
-// means returns groups of sums as means of gauges over times.
+// means returns groups of sums as gauge means over times.
 func (p *plan) means(ctx context.Context, times *gaugeTimes, opts columnstore.AggregateOptions) (*columnstore.Groups, error) {
 	by := len(opts.By)
 	for _, column := range times.labels {
@@ -49,7 +49,7 @@ type gaugeTimes struct {
 	key     []byte           // scratch
 }
 
-// gaugeBytes is a key's size, a value and their place in a map.
+// gaugeBytes is the bytes of a key, its value and their place in a map.
 const gaugeBytes = 100
 
 // gaugeTimes counts the times of the query's profiles that have rows of the types, by source and, if step

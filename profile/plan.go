@@ -11,9 +11,9 @@ import (
 	"github.com/granarydb/granary/internal/symbols"
 )
 
-// plan is a query of a snapshot, compiled once, because nothing must derive a condition from its Query
-// again. Everything else that an answer needs is resolved from the plan, in this order: the kinds of its
-// sources, the times for means of gauges, and the sums of its groups (decision 0042).
+// plan is a query of a snapshot, compiled once: nothing derives a condition from its Query again.
+// Everything else that an answer needs is resolved from the plan, in this order: the kinds of its
+// sources, the times for gauge means, and the sums of its groups (decision 0042).
 //
 // A plan belongs to one goroutine and one answer.
 type plan struct {
@@ -75,8 +75,8 @@ func ofTypes(types []Type) []columnstore.Expr {
 
 // sum adds up the values of the chosen rows by the columns of opts. types are the types of these rows. It
 // returns a MixedError instead of a sum over several kinds. Gauges become means over each source's times,
-// unless the query sums them. A group can come in several rows, which the caller adds up, and a column of
-// stacks can follow the others.
+// unless the query sums them. A group can come in several rows, which the caller adds up, and a stack
+// column can follow the others.
 func (p *plan) sum(ctx context.Context, types []Type, opts columnstore.AggregateOptions) (*columnstore.Groups, error) {
 	if err := p.oneKind(ctx, types, labelsOf(opts.By)); err != nil {
 		return nil, err
@@ -96,7 +96,7 @@ func (p *plan) sum(ctx context.Context, types []Type, opts columnstore.Aggregate
 	return p.means(ctx, times, opts)
 }
 
-// labelsOf returns the labels of profiles among columns.
+// labelsOf returns the profile labels among columns.
 func labelsOf(columns []string) (labels []string) {
 	for _, column := range columns {
 		if name, ok := strings.CutPrefix(column, ColumnLabels+"."); ok {

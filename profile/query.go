@@ -40,45 +40,44 @@ type Query struct {
 	// decoding the answer's locations.
 	Hide, Show *regexp.Regexp
 	// Under chooses the samples whose outermost functions have these names, outermost first: the samples
-	// of one call path, with its callees. Names are those of Frame.Function, in the frames that Hide and
+	// of one call path, with its callees. Names are as in Frame.Function, in the frames that Hide and
 	// Show keep. DB.Merge, MergeBy, MergeByStep, MergeByState, Range and Profile choose these samples.
 	// Other queries, the times of a Profile, and a Scan choose all samples that have the last of the
 	// functions anywhere in their stack, as Function does. The cost is that of Function, and 20 ns for
 	// each frame of the groups by stack, which a Range makes only for this.
 	Under []string
 	// Where chooses samples by their row: one more condition, on columns of Schema. The zero Expr chooses
-	// all. It does not affect which profiles a mean of gauges counts, nor answers about labels without
-	// Exact.
+	// all. It does not affect which profiles a gauge mean counts, nor answers about labels without Exact.
 	Where columnstore.Expr
-	// SumGauges adds up the values of gauges (Type.IsGauge). By default DB.Merge, MergeBy, MergeByStep,
-	// Range and Profile answer with means of gauges: the mean over the times of a source's profiles, or
-	// with steps over its times in a step, added up over the sources. A source is the profiles with equal
-	// labels. A profile counts if the query selects its time and labels and it has a nonzero value of the
-	// type, even if the query selects none of its samples. A stack is less than 1 from its mean, and the
-	// total is rounded once. Means cost one more columnstore.Table.Aggregate, by time and labels, so that
-	// a Merge takes three times as long (BenchmarkMergeGauges), and 200 bytes for each stack of a source
-	// if sources have different numbers of times.
+	// SumGauges adds up gauge values (Type.IsGauge). By default DB.Merge, MergeBy, MergeByStep, Range and
+	// Profile answer with gauge means: the mean over the times of a source's profiles, or with steps over
+	// its times in a step, added up over the sources. A source is the profiles with equal labels. A
+	// profile counts if the query selects its time and labels and it has a nonzero value of the type,
+	// even if the query selects none of its samples. A stack is less than 1 from its mean, and the total
+	// is rounded once. Means cost one more columnstore.Table.Aggregate, by time and labels, so that a
+	// Merge takes three times as long (BenchmarkMergeGauges), and 200 bytes for each stack of a source if
+	// sources have different numbers of times.
 	SumGauges bool
 	// SumKinds adds up the values from profiles of several kinds (ProfileKind). By default DB.Merge,
 	// MergeBy, MergeByStep, MergeByState, Range and Profile return a MixedError if they would add up rows
 	// of a type from several kinds. MergeBy, MergeByStep and Range do not add up groups: by NameLabel,
 	// each group has one name.
 	SumKinds bool
-	// Without names labels of profiles that do not tell sources apart, such as a file's name, if there is
-	// a file for each time. It only matters to means of gauges.
+	// Without names profile labels that do not tell sources apart, such as a file's name, if there is a
+	// file for each time. It only matters to gauge means.
 	Without []string
-	// Times, if not nil, has the numbers of times for means of gauges, by source, instead of the profiles
-	// in the store. Each profile in the store is then a sum over several times, as DB.SourceProfiles
-	// returns them. It has no steps.
+	// Times, if not nil, has the numbers of times for gauge means, by source, instead of the profiles in
+	// the store. Each profile in the store is then a sum over several times, as DB.SourceProfiles returns
+	// them. It has no steps.
 	Times *Times
-	// NoSampleLabels makes DB.Profile omit the labels of samples. Samples with the same stack are then
-	// one sample. Other queries ignore it.
+	// NoSampleLabels makes DB.Profile omit the sample labels. Samples with the same stack are then one
+	// sample. Other queries ignore it.
 	NoSampleLabels bool
 	// Exact makes DB.LabelNames, LabelValues and Series answer with the names, values and series of the
 	// rows that the query selects. Without it they read almost no rows: bounds on time choose whole time
 	// buckets, and conditions on samples are assumed to hold. Other queries are always exact.
 	//
-	// It costs one columnstore.Table.Aggregate by series: about 0.3 us for each series of a bucket within
+	// It costs one columnstore.Table.Aggregate by series: about 0.3 us for each series in a bucket within
 	// the bounds on time, whatever its rows, and 3 to 10 ns for each row in a bucket that From or To
 	// divides, or in all buckets with conditions on samples (BenchmarkExactLabels).
 	Exact bool

@@ -30,9 +30,9 @@ type Selector struct {
 // matcher is one condition of a selector. Its methods turn it into conditions on rows.
 type matcher struct{ selector.Matcher }
 
-// ParseSelector parses a selector such as {job="api", pod=~"x.*", zone!=""}. A name in front of the
-// braces, or alone, is a matcher for __name__, as in Prometheus. Empty text and {} choose everything.
-// Errors wrap ErrSelector and report the position in the text.
+// ParseSelector parses a selector such as {job="api", pod=~"x.*", zone!=""}. A name before the braces, or
+// alone, is a matcher for __name__, as in Prometheus. Empty text and {} choose everything. Errors wrap
+// ErrSelector and report the position in the text.
 func ParseSelector(text string) (Selector, error) {
 	s := Selector{text: strings.TrimSpace(text)}
 	if s.text == "" || strings.ReplaceAll(s.text, " ", "") == "{}" {
@@ -87,8 +87,8 @@ func (s Selector) Expr() columnstore.Expr {
 	return columnstore.And(all...)
 }
 
-// profileExprs returns the selector's conditions on the labels of profiles. They hold for a profile
-// without the label, because its samples may have it.
+// profileExprs returns the selector's conditions on the profile labels. They hold for a profile without
+// the label, because its samples may have it.
 func (s Selector) profileExprs() (all []columnstore.Expr) {
 	for _, m := range s.matchers {
 		column := ColumnLabels + "." + m.Name

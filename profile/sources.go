@@ -14,8 +14,8 @@ import (
 	"github.com/granarydb/granary/schema"
 )
 
-// A mean of gauges over several stores is made from each store's sums by source, and the number of times.
-// Package means adds up those for a point in time. Stacks are inserted into another store, which is
+// A gauge mean over several stores is made from each store's sums by source, and the number of times.
+// Package means adds up the means at a point in time. Stacks are inserted into another store, which is
 // queried with Query.Times.
 
 // Times are the numbers of times by source, for a store whose profiles are sums over several times.
@@ -38,8 +38,8 @@ type SourceLine struct {
 // Query.SumGauges. A source's sum, divided by its number of times in the step, is its part of the mean. A
 // source can have times and no sums. Lines are in no order. Top is not used.
 //
-// It costs as much as Range and one more columnstore.Table.Aggregate by time and labels. Errors are those
-// of Range.
+// It costs as much as Range and one more columnstore.Table.Aggregate by time and labels. Errors are as
+// for Range.
 func (db *DB) SourceRange(ctx context.Context, snap *columnstore.Snapshot, t Type, q Query, opts RangeOptions) (sums, times []SourceLine, err error) {
 	q.SumGauges = true
 	p, g := db.plan(snap, q, t), newGrouping(opts.By)
@@ -115,7 +115,7 @@ type SourceProfile struct {
 // SourceProfiles returns the query's profiles with values of a type, added up by source, in no order. It
 // adds up gauges too, as with Query.SumGauges. Each profile is like a result of DB.Profile. The profiles
 // belong to the caller. It costs as much as DB.Profile, and one more columnstore.Table.Aggregate by time
-// and labels. Errors are those of DB.Profile.
+// and labels. Errors are as for DB.Profile.
 func (db *DB) SourceProfiles(ctx context.Context, snap *columnstore.Snapshot, q Query, t Type) ([]SourceProfile, error) {
 	q.SumGauges = true
 	p := db.plan(snap, q, t)
@@ -173,7 +173,7 @@ func (db *DB) SourceProfiles(ctx context.Context, snap *columnstore.Snapshot, q 
 // sourceKey returns labels as a text. Different labels have different texts.
 func sourceKey(labels []Label) string { return fmt.Sprintf("%q", labels) }
 
-// labelColumns returns the distinct columns of profile labels, in the order of their names.
+// labelColumns returns the distinct columns of profile labels, ordered by name.
 func labelColumns(groups *columnstore.Groups) (labels []columnstore.GroupColumn) {
 	for _, c := range groups.Columns {
 		if strings.HasPrefix(c.Name, ColumnLabels+".") {

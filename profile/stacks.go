@@ -99,7 +99,7 @@ func (s *Stacks) All() iter.Seq2[[]Frame, int64] {
 }
 
 // Numbered calls each for the stacks in the order of All until it returns false, with the numbers of
-// their frames, leaf first. The last `shared` frames, at the root, are known to equal the last frames of
+// their frames, leaf first. The last `shared` frames, at the root, are known to equal the last frames in
 // the previous stack; more frames can be equal. The numbers are valid during the call.
 //
 // Frames have numbers from 0 up. see gets each frame, in the order of the numbers, before the first stack

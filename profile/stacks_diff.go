@@ -72,8 +72,8 @@ type FunctionCost struct {
 }
 
 // DiffTop returns the functions whose cost changed, in the order of Top: the functions in the Top of Diff
-// whose Flat or Cum is not 0, each with both sides. The slice belongs to the caller. The errors are those
-// of Diff. DiffTop costs as much as Top of both answers.
+// whose Flat or Cum is not 0, each with both sides. The slice belongs to the caller. The errors are as
+// for Diff. DiffTop costs as much as Top of both answers.
 func DiffTop(before, after *Stacks) ([]FunctionChange, error) {
 	if err := checkSides(before, after); err != nil {
 		return nil, err

@@ -17,13 +17,13 @@ type FlameGraphOptions struct {
 	MaxNodes int
 }
 
-// FlameGraph returns the stacks as a tree of functions, callers above callees. Children are in the order
-// of their first stack.
+// FlameGraph returns the stacks as a tree of functions, callers above callees. Children are in order of
+// first stack.
 //
-// If there are more than MaxNodes functions, those with the greatest absolute Total are kept, together
-// with their ancestors. If a function does not fit with its ancestors, lesser functions take its place.
-// The dropped children of a node are summed in its last child, named "other", so that every Total is
-// still Self plus the children's Totals.
+// If there are more than MaxNodes functions, the functions with the greatest absolute Total are kept,
+// together with their ancestors. If a function does not fit with its ancestors, lesser functions take its
+// place. The dropped children of a node are summed in its last child, named "other", so that every Total
+// is still Self plus the children's Totals.
 //
 // The tree belongs to the caller. FlameGraph is a view of a tree from package profile/tree, which bounds
 // its memory and takes a context. It costs as much as All, and 50 to 150 bytes for each distinct call

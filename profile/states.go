@@ -5,7 +5,7 @@ import (
 	"github.com/granarydb/granary/history"
 )
 
-// States assigns samples to states of a history. A sample's state is an attribute's state at the time of
+// States assigns samples to states in a history. A sample's state is an attribute's state at the time of
 // its profile. Labels of the sample identify the attribute.
 type States struct {
 	// History is the history of the states, with times in Unix nanoseconds. It must belong to the same

@@ -201,7 +201,7 @@ func (f *stateFinder) Groups(subject uint32, times []int64, groups []uint32) err
 	return f.states(l, times[lo:hi], groups[lo:hi])
 }
 
-// states sets the groups at times within the history. It keeps the last answers, because granules of a
+// states sets the groups at times within the history. It keeps the last answers, because granules in a
 // bucket mostly ask for the same times.
 func (f *stateFinder) states(l *stateLabels, times []int64, groups []uint32) error {
 	f.missing = f.missing[:0]
@@ -275,7 +275,7 @@ func (f *stateFinder) group(v history.Value) (uint32, error) {
 	return group, nil
 }
 
-// find looks up the attribute of a set of labels.
+// find looks up the attribute of a label set.
 func (f *stateFinder) find(l *stateLabels) StateStatus {
 	if slices.Contains(l.values, "") {
 		return StateNoLabel

@@ -47,15 +47,15 @@ func (l typeList) note() (string, error) {
 	return string(text), err
 }
 
-// tableLists are the lists of types of a table. They are immutable.
+// tableLists are the type lists of a table. They are immutable.
 type tableLists struct {
 	notes []string
 	all   []typeList
 	sets  [][]Type // distinct sets of types of the lists
 }
 
-// typeLists returns the lists of a snapshot's profiles, including profiles without rows, in the order of
-// their first commit. It skips notes of the table that are not lists.
+// typeLists returns the lists of a snapshot's profiles, including profiles without rows, in order of
+// first commit. It skips notes of the table that are not lists.
 func (db *DB) typeLists(snap *columnstore.Snapshot) (*tableLists, error) {
 	notes, err := db.table.Notes(snap)
 	if err != nil {

@@ -9,7 +9,7 @@ import (
 	"github.com/granarydb/granary/profile"
 )
 
-// change is the Total and a node's Self in both trees of a difference.
+// change is a node's Total and Self in both trees of a difference.
 type change struct {
 	before, after         int64
 	selfBefore, selfAfter int64

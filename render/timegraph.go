@@ -38,8 +38,8 @@ type TimeOptions struct {
 	Title string
 	// Width is the picture's width in pixels: 1200 when zero, else 400 to 20,000.
 	Width int
-	// Rows bounds the drawn attributes: those that change most in the picture are drawn. 200 when zero.
-	// Not negative.
+	// Rows bounds the drawn attributes: the attributes that change most in the picture are drawn. 200
+	// when zero. Not negative.
 	Rows int
 	// Name, if not nil, returns a name for an attribute's value. Without it, and where it returns "", the
 	// value itself is shown.
@@ -103,9 +103,10 @@ const (
 // Other values share paler colours. A colour depends on the value alone, unless two values of the legend
 // would share it. The same view and options give the same bytes.
 //
-// The file is built in memory and written with a single Write. The errors are those of View.Pixels,
-// history.ErrQuery for an option out of range, and those of opts.Err and w. The cost is a Pixels query,
-// and two walks through the intervals of the drawn rows, or with Fold one walk through all intervals.
+// The file is built in memory and written with a single Write. The errors are as for View.Pixels, and
+// history.ErrQuery for an option out of range, and errors from opts.Err and w. The cost is a Pixels
+// query, and two walks through the intervals of the drawn rows, or with Fold one walk through all
+// intervals.
 func TimeGraph(w io.Writer, v *history.View, attributes []history.Attribute, from, to int64, opts TimeOptions) error {
 	if attributes == nil {
 		attributes = slices.Collect(v.Descendants(history.Top))

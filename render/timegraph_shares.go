@@ -195,7 +195,7 @@ func (r *foldedRow) merge(f *folder, other *foldedRow, n, most int) {
 	}
 }
 
-// inOrder returns the attributes of all groups in the order of their lanes, and each attribute's group.
+// inOrder returns the attributes of all groups ordered by lane, and each attribute's group.
 func (f *folder) inOrder(groups [][]history.Attribute) (asked []history.Attribute, of []int32, err error) {
 	v := f.pyramid.View()
 	places := make([]int, v.Lanes()+2) // start of each lane's attributes; attributes without a lane are last
@@ -229,7 +229,7 @@ func (f *folder) inOrder(groups [][]history.Attribute) (asked []history.Attribut
 	return asked, of, nil
 }
 
-// byRow returns a chunk's indexes in the order of their rows.
+// byRow returns a chunk's indexes ordered by row.
 func (f *folder) byRow(of []int32, rows int) []int32 {
 	f.begin = append(f.begin[:0], make([]int32, rows+1)...)
 	for _, row := range of {

@@ -43,8 +43,8 @@ const (
 )
 
 // TimePage draws the states of attributes in [from, to] as a time graph in a standalone HTML page, which
-// can be zoomed and moved with a pointer or keys. Rows, names and colours are those of a TimeGraph. Rows
-// is 2000 if it is zero. Width is ignored, because the graph is as wide as its window.
+// can be zoomed and moved with a pointer or keys. Rows, names and colours are as in a TimeGraph. Rows is
+// 2000 if it is zero. Width is ignored, because the graph is as wide as its window.
 //
 // The page has each interval of its rows, clipped to the range, if there are at most 1,048,576. A column
 // of pixels shows the share of its time in each state, and for numbers their least, mean and greatest. If

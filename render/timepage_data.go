@@ -108,7 +108,7 @@ const restCode = pageIntervals + pageValues + 1
 //
 //	0 | code | number of columns
 //
-// The shares of a column are in the order of codes.
+// The shares of a column are in code order.
 func (p *pageWriter) appendShares(data []byte, r *graphRow) ([]byte, error) {
 	out := shareWriter{data: data}
 	column := -1

@@ -11,7 +11,7 @@ import (
 	"github.com/granarydb/granary/profile"
 )
 
-// profilesTable is the table of profiles in a directory.
+// profilesTable is the profile table in a directory.
 const profilesTable = "profiles"
 
 // openDB opens the directory of --db. It creates neither a directory nor a table.
@@ -28,7 +28,7 @@ func openDB(ctx context.Context, opts columnstore.Options, source inputSource) (
 	return l, nil
 }
 
-// openTable opens the table of profiles, whatever the width of its buckets.
+// openTable opens the profile table, whatever the width of its buckets.
 func (l *loaded) openTable(ctx context.Context, manual bool) (err error) {
 	table := l.store.Table(profilesTable)
 	if table == nil {

@@ -142,7 +142,7 @@ func addSampleLabels(t *testing.T, r row, s *pprof.Sample) {
 	}
 }
 
-// readArrow reads the schema and a stream's rows.
+// readArrow reads a stream's schema and rows.
 func readArrow(t *testing.T, data []byte, stacks string) (*arrow.Schema, []row) {
 	t.Helper()
 	mem := memory.NewCheckedAllocator(memory.NewGoAllocator())
@@ -238,7 +238,7 @@ func (a arrowTexts) list(from *array.List, i int) string {
 	return b.String()
 }
 
-// readParquet reads the schema and a file's rows.
+// readParquet reads a file's schema and rows.
 func readParquet(t *testing.T, data []byte, stacks string) (*parquet.Schema, []row) {
 	t.Helper()
 	f, err := parquet.OpenFile(bytes.NewReader(data), int64(len(data)))

@@ -121,7 +121,7 @@ func (l *loaded) knowFiles(ctx context.Context) error {
 	})
 }
 
-// printStored prints a load's result into a directory with `rows` rows now.
+// printStored prints the result of a load into a directory with `rows` rows now.
 func (l *loaded) printStored(w io.Writer, rows int64) error {
 	bytes, err := dbdir.Size(l.source.db)
 	if err != nil {

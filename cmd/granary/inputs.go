@@ -104,7 +104,7 @@ type inputSource struct {
 	db        string // the directory to read instead of inputs, "" for none
 }
 
-// source parses the flags. Its errors are usage errors, except those of files.
+// source parses the flags. Its errors are usage errors, except errors from files.
 func (f *inputFlags) source() (inputSource, error) {
 	s := inputSource{labels: map[string]string{}, allFrames: f.allFrames, web: input.Web{Seconds: f.seconds, Header: http.Header{}}}
 	for _, text := range f.labels {

@@ -259,7 +259,7 @@ const unnamed = "unnamed"
 // typeName returns the printed name of a sample type. Old profiles have types without a name.
 func typeName(t profile.Type) string { return cmp.Or(cli.Printable(t.Sample), unnamed) }
 
-// typeText returns the name and a sample type's unit.
+// typeText returns a sample type's name and unit.
 func typeText(t profile.Type) string {
 	if t.SampleUnit == "" {
 		return typeName(t)

@@ -21,7 +21,7 @@ const (
 	formatSpeedscope = "speedscope"
 )
 
-// mergeFormat returns the format of a merge from the flag or the output's suffix.
+// mergeFormat returns a merge's format from the flag or the output's suffix.
 func mergeFormat(format, output string) string {
 	name := strings.ToLower(filepath.Base(output))
 	switch {

@@ -8,13 +8,13 @@ import (
 	"github.com/granarydb/granary/schema"
 )
 
-// BucketState describes one time bucket of a table without its rows. Rows in memory are in granules of
+// BucketState describes one time bucket of a table without its rows. Rows in memory are in granules in
 // the table, cold rows in a file (Cold).
 //
 // Time is divided into ranges of the schema's width. A range starts as one bucket. A cut
 // (TableEdit.CutBucket) adds a later bucket, which begins at any time inside the range. A row goes to the
 // last bucket of its range that begins at or before its time. A row that was prepared before the cut goes
-// to the earlier bucket. The rows of a bucket therefore lie between its start and the end of its range.
+// to the earlier bucket. The rows in a bucket therefore lie between its start and the end of its range.
 // Retention and eviction drop whole ranges. A late bucket (units.go) has the rows that came after their
 // bucket was sealed.
 type BucketState struct {
@@ -71,7 +71,7 @@ func (b *BucketState) HasColumns(s *schema.Schema, columns []schema.Concrete, ro
 	return true
 }
 
-// NewColumns returns the concrete dynamic columns that the bucket lacks and in which the rows of a batch
+// NewColumns returns the concrete dynamic columns that the bucket lacks and in which the rows in a batch
 // can have a value. They include columns of the series that replaces label columns in the batch
 // (schema.Batch.Series).
 func (b *BucketState) NewColumns(s *schema.Schema, gen *granule.Generation, batch *schema.Batch, columns []schema.Concrete, rows []int32) []string {

@@ -83,7 +83,7 @@ func (t *TableState) lastTime(bucket int64) int64 {
 	return math.MaxInt64
 }
 
-// TimesOf returns the first and last time that rows of a bucket can have, both inclusive. They are all of
+// TimesOf returns the first and last time that rows in a bucket can have, both inclusive. They are all of
 // int64 in a table without time buckets.
 func (t *TableState) TimesOf(b *BucketState) (first, last int64) {
 	if t.Schema.BucketColumn() < 0 {
@@ -92,7 +92,7 @@ func (t *TableState) TimesOf(b *BucketState) (first, last int64) {
 	return t.firstOf(b), min(b.Latest, t.lastTime(b.Start), t.Newest)
 }
 
-// firstOf returns the first time that rows of a bucket can have.
+// firstOf returns the first time that rows in a bucket can have.
 func (t *TableState) firstOf(b *BucketState) int64 {
 	if b.Late {
 		return t.Schema.BucketStart(b.Start)

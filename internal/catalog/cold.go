@@ -2,7 +2,7 @@ package catalog
 
 import "github.com/granarydb/granary/granule"
 
-// Cold describes the rows of a bucket that are in a file and not in memory. Later rows are in granules of
+// Cold describes the rows of a bucket that are in a file and not in memory. Later rows are in granules in
 // the table, which cover the bucket by themselves (C6 of package columnstore). It is immutable.
 type Cold struct {
 	File       uint64
@@ -17,7 +17,7 @@ type Cold struct {
 type ColdRead struct {
 	// Ranges are key ranges, disjoint and ascending; nil means all.
 	Ranges [][2]string
-	// Granules selects granules of the file, in its order; nil means all. It does not restrict rows in
+	// Granules selects granules in the file, in its order; nil means all. It does not restrict rows in
 	// memory.
 	Granules Bitset
 	// Wide reports whether a wide column is needed (granule.IsWide). Otherwise parts can lack these
@@ -28,7 +28,7 @@ type ColdRead struct {
 // HasRows reports whether the bucket can have rows.
 func (b *BucketState) HasRows() bool { return b.Gen != nil || b.Cold != nil }
 
-// Unload takes the rows of a bucket out of memory. The file has all of them, including rows that were
+// Unload takes the rows in a bucket out of memory. The file has all of them, including rows that were
 // cold before. It reads no row.
 func (e *TableEdit) Unload(key string, cold *Cold) {
 	b, ok := e.bucket(key)

@@ -51,7 +51,7 @@ func (e *TableEdit) addToBucket(a *Placement) {
 // entry's size.
 const smallSet = 8
 
-// fill counts rows of a bucket in the newest time range.
+// fill counts rows in a bucket in the newest time range.
 func (e *TableEdit) fill(bucket, rows int64) {
 	if bucket != e.State.last { // rare
 		start, newest := e.schema.BucketStart(bucket), e.schema.BucketStart(e.State.last)

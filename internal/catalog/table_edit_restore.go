@@ -48,7 +48,7 @@ func (e *TableEdit) bucket(key string) (*BucketState, bool) {
 	return e.State.Buckets.Get(key)
 }
 
-// newColumns returns the concrete dynamic columns of a part that a bucket lacks.
+// newColumns returns the concrete dynamic columns in a part that a bucket lacks.
 func newColumns(s *schema.Schema, b *BucketState, p *granule.Part, series []uint32) (names []string) {
 	add := func(column int, name []byte) {
 		if s.Columns()[column].Dynamic && !b.Columns[string(name)] {

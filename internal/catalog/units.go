@@ -41,8 +41,8 @@ func (c UnitsChange) Equal(other UnitsChange) bool {
 	return slices.Equal(c.Seal, other.Seal) && slices.Equal(c.Drop, other.Drop)
 }
 
-// Units returns the buckets with rows, in the order of their starts. A nil state has none.
-// O(buckets and granules in memory).
+// Units returns the buckets with rows, ordered by start. A nil state has none. O(buckets and granules in
+// memory).
 func (t *TableState) Units() (units []Unit) {
 	if t == nil {
 		return nil
@@ -93,9 +93,9 @@ func (t *TableState) OnlyUnits(ids []uint64) (*TableState, error) {
 	return &out, nil
 }
 
-// PlanSeal returns the change that seals the buckets with rows that end at or before the time before, in
-// the order of their starts. It omits a bucket whose range has a bucket at each nanosecond, because later
-// rows would have no place. O(buckets and granules in memory).
+// PlanSeal returns the change that seals the buckets with rows that end at or before the time before,
+// ordered by start. It omits a bucket whose range has a bucket at each nanosecond, because later rows
+// would have no place. O(buckets and granules in memory).
 func (t *TableState) PlanSeal(before int64) (c UnitsChange) {
 	id := t.LastUnit
 	for _, b := range t.Buckets.All() {
@@ -169,8 +169,8 @@ func (e *TableEdit) leavesLateStart(at int64) bool {
 	return false
 }
 
-// lateBucket returns the bucket's start for late rows of the range that begins at first: the last late
-// bucket that is not sealed, or a new bucket.
+// lateBucket returns the start of the bucket for late rows in the range that begins at first: the last
+// late bucket that is not sealed, or a new bucket.
 func (t *TableState) lateBucket(first int64) int64 {
 	lo, hi := t.RangeBounds(first)
 	late, found := int64(0), false
@@ -203,7 +203,7 @@ func (e *TableEdit) isNewLate(start int64) bool {
 	return e.State.LastUnit > 0 && start != e.schema.BucketStart(start)
 }
 
-// timesAmongUnits is timesOf for a table that has had units. It reads all buckets of the range.
+// timesAmongUnits is timesOf for a table that has had units. It reads all buckets in the range.
 func (t *TableState) timesAmongUnits(at int64) bucketTimes {
 	first := t.Schema.BucketStart(at)
 	times := bucketTimes{first, t.lastTime(first), first}
@@ -307,7 +307,7 @@ func (e *TableEdit) dropUnit(key string, b *BucketState) {
 	e.State.Dropped += rows
 }
 
-// takeGranules removes the granules of a bucket from the table, and returns the number of their rows.
+// takeGranules removes the granules in a bucket from the table, and returns the number of their rows.
 func (e *TableEdit) takeGranules(key string, b *BucketState) (rows int64) {
 	_, end := e.schema.BucketBounds(b.Start)
 	var bounds []string

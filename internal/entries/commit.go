@@ -68,8 +68,8 @@ func DictsHead(table int, generation int64, number uint64, room int) []byte {
 //
 // The decisions about tables come first and have a fixed size, because the commit writes them under its
 // lock into a body that was made before. For each table, the descriptor has the ordinal, the notes, and
-// for each part the bucket and the image's size. Then, up to its end, it has the ordinal and each
-// history's journal.
+// for each part the bucket and the image's size. Then, up to its end, it has each history's ordinal and
+// journal.
 type CommitEntry []byte
 
 const (

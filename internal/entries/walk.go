@@ -8,7 +8,7 @@ import (
 )
 
 // Visitor gets the contents of log entries in order. Recovery replays them, a check reads them. Ordinals
-// are those of known tables and histories. Bytes are in the entry's memory.
+// refer to known tables and histories. Bytes are in the entry's memory.
 type Visitor interface {
 	// AddTable and AddHistory create tables and histories that the files lack. Their errors become
 	// ErrEntry.
@@ -56,8 +56,8 @@ func NewWalk(m *files.Manifest, to Visitor) *Walk {
 	return w
 }
 
-// Next reads the next entry. The errors are those of Reader.Next, with io.EOF at the end, ErrEntry, and
-// those of the visitor.
+// Next reads the next entry. The errors are as for Reader.Next, with io.EOF at the end, and ErrEntry, and
+// errors from the visitor.
 func (w *Walk) Next(log *disk.Reader) (disk.Entry, error) {
 	e, err := log.Next()
 	if err != nil {

@@ -23,7 +23,7 @@ const backupKind = "backup"
 //
 // The manifest is that of the last WriteManifest or OpenDir. The segments must have its log, so none may
 // be removed meanwhile. The errors are fs.ErrExist for a directory with files, disk.ErrLocked,
-// disk.ErrDisk, *disk.DamagedError, the error of ctx, and errors of reading.
+// disk.ErrDisk, *disk.DamagedError, ctx's error, and errors of reading.
 func (d *Dir) Backup(ctx context.Context, m *Manifest, log []disk.Segment, to disk.FS) (err error) {
 	lock, err := to.Lock(false)
 	if err != nil {

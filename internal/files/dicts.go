@@ -27,9 +27,9 @@ type Dictionaries struct {
 // dictsPieceSize is a piece's bytes in a directory, with the size of its image as u64.
 const dictsPieceSize = pieceSize + 8
 
-// WriteDicts writes the entries of a generation between its watermarks, and returns the generation with
+// WriteDicts writes the entries in a generation between its watermarks, and returns the generation with
 // the new file. If there are many files, it writes everything up to Logged as the only file. It needs
-// memory for one image and its frame. The error is one of the disk.
+// memory for one image and its frame. The error comes from the disk.
 func (d *Dir) WriteDicts(dicts Dictionaries, before GenerationFiles) (GenerationFiles, error) {
 	after := GenerationFiles{Number: before.Number, Entries: dicts.Entries, Files: before.Files}
 	if dicts.Filed == dicts.Logged {
@@ -64,7 +64,7 @@ func (d *Dir) WriteDicts(dicts Dictionaries, before GenerationFiles) (Generation
 }
 
 // ReadDicts adds the contents of a generation's files to the empty dictionaries into. The errors are
-// *disk.DamagedError, ErrFile, granule.ErrImage, and those of the FS.
+// *disk.DamagedError, ErrFile, granule.ErrImage, and errors from the FS.
 func (d *Dir) ReadDicts(s *schema.Schema, g GenerationFiles, into *granule.Generation) error {
 	for _, number := range g.Files {
 		if err := d.readDicts(s, number, into); err != nil {
@@ -126,14 +126,14 @@ func appendFrame(dst, image []byte) []byte {
 	return dst
 }
 
-// encoders is a pool, because an encoder keeps twice its window.
+// encoders is a pool. An encoder keeps twice its window until a collection finds it idle.
 var encoders = sync.Pool{New: func() any {
 	e, _ := zstd.NewWriter(nil, zstd.WithEncoderConcurrency(1), zstd.WithWindowSize(1<<20), zstd.WithLowerEncoderMem(true)) // no option is invalid
 	return e
 }}
 
-// mostSmaller bounds how much smaller a frame may be than its image, because a hostile frame could need
-// any memory. Frames of real dictionaries are far from it.
+// mostSmaller bounds how much smaller a frame may be than its image, and so the memory for a hostile
+// frame. Frames of real dictionaries are far from it.
 const mostSmaller = 1 << 10
 
 // decoder decodes a frame if the destination has room for its image. It is safe for concurrent use.

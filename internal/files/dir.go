@@ -62,7 +62,7 @@ func (d *Dir) end(w *disk.FileWriter, directory []byte) error {
 // does so at a better time.
 func (d *Dir) IsFull() bool { return len(d.ended) >= mostEnded-1 }
 
-// Sync makes the written files and their names durable. The error is one of the disk.
+// Sync makes the written files and their names durable. The error comes from the disk.
 func (d *Dir) Sync() error {
 	for len(d.ended) > 0 {
 		w := d.ended[0]
@@ -76,7 +76,7 @@ func (d *Dir) Sync() error {
 }
 
 // OpenDir returns the files of a store and its manifest, which is nil if none was written. The errors are
-// disk.ErrFormat, ErrFile, those of the FS, and a *disk.DamagedError for an unfinished backup.
+// disk.ErrFormat, ErrFile, errors from the FS, and a *disk.DamagedError for an unfinished backup.
 func OpenDir(fs disk.FS, store disk.StoreID) (*Dir, *Manifest, error) {
 	names, err := fs.List()
 	if err != nil {
@@ -104,7 +104,7 @@ func OpenDir(fs disk.FS, store disk.StoreID) (*Dir, *Manifest, error) {
 	return d, m, err
 }
 
-// Found returns the name of a file of rows, dictionaries or states that OpenDir found, or "".
+// Found returns the name of a rows file, dictionaries or states that OpenDir found, or "".
 func (d *Dir) Found() string { return d.found }
 
 func isOurs(kind string) bool {
@@ -116,8 +116,8 @@ func (d *Dir) open(kind string, number uint64) (*disk.FileReader, error) {
 	return disk.OpenFile(d.fs, d.store, kind, number, VersionOf(kind))
 }
 
-// mostSpace is the share of a disk.Space, in 32nds, up to which files begin, because the log may begin two
-// segments meanwhile.
+// mostSpace is the share of a disk.Space, in 32nds, up to which files begin. Meanwhile the log can begin
+// two segments.
 const mostSpace = 31
 
 // create creates a file with the next number. A full disk.Space refuses all files except a manifest, because
@@ -153,10 +153,10 @@ func (d *Dir) Discard() {
 	d.unnamed = nil
 }
 
-// RowsName returns the name of a file of rows.
+// RowsName returns the name of a rows file.
 func RowsName(number uint64) string { return disk.FileName(RowsKind, number) }
 
-// DictsName returns the name of a file of dictionaries.
+// DictsName returns the name of a dictionary file.
 func DictsName(number uint64) string { return disk.FileName(DictsKind, number) }
 
 // Clean removes the files that m does not name, or all files if m is nil. Files in needed stay, because

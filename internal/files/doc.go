@@ -15,10 +15,10 @@
 //	write files, sync | sync names | write manifest, sync | sync names | remove old manifests, sync names | remove files
 //	                                                                   ^ counts from here
 //
-// A file of rows is never extended: a bucket that got rows is written again as a whole. Dictionaries grow
-// by files, which are merged when there are many.
+// A rows file is never extended: a bucket that got rows is written again as a whole. Dictionaries grow by
+// files, which are merged when there are many.
 //
-// OpenRows reads the directory of a file of rows, with the series and the bucket's columns, and needs no
+// OpenRows reads the directory of a rows file, with the bucket's series and columns, and needs no
 // dictionaries. Pieces.Image then reads one granule, so that rows can stay in the file (package
 // internal/cold). Pieces.ReadPage reads the few bytes that can have an id.
 //

@@ -14,11 +14,11 @@ import (
 	"github.com/granarydb/granary/schema"
 )
 
-// idPage is the bytes of ids that share a checksum, because a query for an id must read no more. A block
-// of a filter lies in one page, and so do the ids of a column without a filter.
+// idPage is the bytes of ids that share a checksum: a query for an id reads no more. A block of a filter
+// lies in one page, and so do the ids in a column without a filter.
 const idPage = 4 << 10
 
-// filedIDs is the place of a column of ids in a wide piece.
+// filedIDs is the place of an id column in a wide piece.
 type filedIDs struct {
 	granule.IDColumn
 	sums []uint32 // checksums of the pages; empty if the ids of the column cannot be read alone
@@ -36,7 +36,7 @@ type Page struct {
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
-// appendIDs adds the place of a column of ids in a wide piece to the directory.
+// appendIDs adds the place of an id column in a wide piece to the directory.
 func appendIDs(directory *fields.Writer, c granule.IDColumn, wide []byte) {
 	place := c.Place
 	if !place.Filter && place.Size > idPage {
@@ -55,7 +55,7 @@ func appendIDs(directory *fields.Writer, c granule.IDColumn, wide []byte) {
 	}
 }
 
-// wide reads the places of a granule's wide columns and of its columns of ids.
+// wide reads the places of a granule's wide columns and of its id columns.
 func (r *rowsReader) wide(g *filedGranule) {
 	in := &r.in
 	g.wide.Length = int64(in.Uint("wide bytes", math.MaxUint32))
@@ -122,7 +122,7 @@ func (r *RowsFile) page(i int, c *filedIDs, n int) Page {
 	return Page{Granule: i, At: p.Offset, ids: c, piece: p, from: at}
 }
 
-// ReadPage reads a page. The errors are those of Image.
+// ReadPage reads a page. The errors are as for Image.
 func (p *Pieces) ReadPage(page Page) ([]byte, error) { return p.read(page.piece) }
 
 // MayHave reports whether the granule of the page can have the id. data is the page.

@@ -126,7 +126,7 @@ func (m *Manifest) Names() map[string]bool {
 const copies = 2
 
 // WriteManifest makes the written files durable, and then the manifest, which OpenDir returns from then
-// on. The error is one of the disk. The previous manifest counts after an error, unless the new manifest
+// on. The error comes from the disk. The previous manifest counts after an error, unless the new manifest
 // became durable despite it.
 func (d *Dir) WriteManifest(m *Manifest) error {
 	body, err := json.Marshal(m)

@@ -7,7 +7,7 @@ import (
 	"github.com/granarydb/granary/internal/disk"
 )
 
-// Pieces reads pieces of a file of rows. It opens the file for the first piece, and keeps it open until
+// Pieces reads pieces of a rows file. It opens the file for the first piece, and keeps it open until
 // Close, because a caller may have all pieces in a cache and need no file. It belongs to one goroutine.
 type Pieces struct {
 	rows *RowsFile
@@ -19,7 +19,7 @@ func (r *RowsFile) Pieces() *Pieces { return &Pieces{rows: r} }
 
 // Image reads the rows of the i-th granule as bytes for Part: its wide columns if wide is true (HasWide),
 // otherwise all other columns. The granule must have rows. The checksum was compared. The caller owns the
-// bytes. The errors are *disk.DamagedError, and those of the FS.
+// bytes. The errors are *disk.DamagedError, and errors from the FS.
 func (p *Pieces) Image(i int, wide bool) ([]byte, error) {
 	if wide {
 		return p.read(p.rows.granules[i].wide)

@@ -10,8 +10,8 @@ import (
 	"github.com/granarydb/granary/schema"
 )
 
-// RowsWriter writes a bucket's rows into a file, granule by granule, in the order of their bounds. It
-// belongs to one goroutine.
+// RowsWriter writes a bucket's rows into a file, granule by granule, ordered by bounds. It belongs to one
+// goroutine.
 type RowsWriter struct {
 	dir    *Dir
 	file   *disk.FileWriter
@@ -34,7 +34,7 @@ func (d *Dir) CreateRows(s *schema.Schema, start int64, through uint64) (*RowsWr
 	return &RowsWriter{dir: d, file: file, schema: s, bucket: BucketFile{Start: start, Through: through, File: d.next - 1}}, nil
 }
 
-// Write writes a granule without fresh parts. The error is one of the disk.
+// Write writes a granule without fresh parts. The error comes from the disk.
 func (w *RowsWriter) Write(g *granule.Granule) error {
 	lo, _ := g.Bounds()
 	w.granules++
@@ -71,7 +71,7 @@ func (w *RowsWriter) Write(g *granule.Granule) error {
 }
 
 // Finish ends the file and returns the bucket with it. state has the series and columns of the written
-// granules. Dir.Sync makes the file durable. The error is one of the disk.
+// granules. Dir.Sync makes the file durable. The error comes from the disk.
 func (w *RowsWriter) Finish(state *catalog.BucketState) (BucketFile, error) {
 	var head fields.Writer
 	head.Int(uint64(state.Start))

@@ -14,7 +14,7 @@ import (
 	"github.com/granarydb/granary/schema"
 )
 
-// RowsFile is the directory of a file of rows: its granules and their places. It is immutable.
+// RowsFile is the directory of a rows file: its granules and their places. It is immutable.
 type RowsFile struct {
 	Series  catalog.Bitset  // of the bucket
 	Columns map[string]bool // of the bucket
@@ -37,8 +37,8 @@ type filedGranule struct {
 }
 
 // OpenRows reads the directory of a bucket's file. It needs no dictionaries, so it does not compare the
-// codes of Series with them. The errors are *disk.DamagedError, ErrFile, and those of the FS. It is safe
-// for concurrent use.
+// codes of Series with them. The errors are *disk.DamagedError, ErrFile, and errors from the FS. It is
+// safe for concurrent use.
 func (d *Dir) OpenRows(s *schema.Schema, b BucketFile) (*RowsFile, error) {
 	file, err := d.open(RowsKind, b.File)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -59,8 +59,7 @@ func (d *Dir) OpenRows(s *schema.Schema, b BucketFile) (*RowsFile, error) {
 
 func (r *RowsFile) name() string { return disk.FileName(RowsKind, r.bucket.File) }
 
-// Len returns the number of granules, at least 1. They are in the order of their bounds, and cover the
-// bucket.
+// Len returns the number of granules, at least 1. They are ordered by bounds, and cover the bucket.
 func (r *RowsFile) Len() int { return len(r.granules) }
 
 // Bounds returns the bounds of the i-th granule (granule.Granule.Bounds).
@@ -82,7 +81,7 @@ func (r *RowsFile) HasWide(i int) bool { return r.granules[i].wide.Length > 0 }
 
 // Part returns the rows of the i-th granule. They refer to narrow and wide, which are bytes of Image. If
 // HasWide and wide is nil, the part lacks its wide columns (granule.PartReader.ReadParts). parts has the
-// schema of the table and the bucket's dictionaries. The errors are ErrFile and granule.ErrImage.
+// table's schema and the bucket's dictionaries. The errors are ErrFile and granule.ErrImage.
 func (r *RowsFile) Part(i int, narrow, wide []byte, parts *granule.PartReader) (p *granule.Part, err error) {
 	g := &r.granules[i]
 	if wide == nil && !r.HasWide(i) {
@@ -104,7 +103,7 @@ func (r *RowsFile) Part(i int, narrow, wide []byte, parts *granule.PartReader) (
 	return p, nil
 }
 
-// All reads all granules, and compares all checksums. The errors are those of Image and Part.
+// All reads all granules, and compares all checksums. The errors are as for Image and Part.
 func (r *RowsFile) All(parts *granule.PartReader) ([]*granule.Granule, error) {
 	pieces := r.Pieces()
 	defer pieces.Close()
@@ -141,7 +140,7 @@ func (p *Pieces) whole(i int, parts *granule.PartReader) (*granule.Part, error) 
 	return r.Part(i, narrow, wide, parts)
 }
 
-// rowsReader reads the directory of a file of rows.
+// rowsReader reads the directory of a rows file.
 type rowsReader struct {
 	rows   *RowsFile
 	schema *schema.Schema

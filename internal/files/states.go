@@ -7,12 +7,14 @@ type HistoryFiles struct {
 	File          uint64
 }
 
-// WriteStates writes a history's image, and returns the number of the file. The error is one of the disk.
+// WriteStates writes a history's image, and returns the number of the file. The error comes from the
+// disk.
 func (d *Dir) WriteStates(image []byte) (uint64, error) {
 	return d.writePiece(StatesKind, image)
 }
 
-// ReadStates returns a history's image. The errors are *disk.DamagedError, ErrFile, and those of the FS.
+// ReadStates returns a history's image. The errors are *disk.DamagedError, ErrFile, and errors from the
+// FS.
 func (d *Dir) ReadStates(number uint64) ([]byte, error) {
 	return d.readPiece(StatesKind, number)
 }

@@ -16,7 +16,7 @@ type Division struct {
 	// Columns are the indexes of the columns that tell means apart. In each list the first column with a
 	// value counts. Rows that differ only in other columns, such as sources, are added up.
 	Columns [][]int
-	// Stack is the index of the column of stacks, which is alone in its list in Columns, or -1.
+	// Stack is the index of the stack column, which is alone in its list in Columns, or -1.
 	Stack int
 	// Times returns the divisor of a row's sum, or 0 if the sum is not divided.
 	Times func(row int) int64

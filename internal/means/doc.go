@@ -1,5 +1,4 @@
-// Package means divides the sums of groups by numbers of times. Package profile uses it for means of
-// gauges.
+// Package means divides the sums of groups by numbers of times. Package profile uses it for gauge means.
 //
 //	row         stack  pod  sum      times        mean of pod=a
 //	0           s1     a     10      3       \    10/3 + 5/3 = 5, where s1 has 3 and s2 has 2:

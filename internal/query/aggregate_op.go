@@ -14,19 +14,18 @@ type AggregateOp uint8
 // The functions of Aggregate. All follow SQL: nulls do not count, and a group of only nulls
 // has the value null, or the Count 0.
 const (
-	// Sum is the sum of an Int64, Uint64 or Float64 column, in its type. A sum of integers
-	// beyond the type is ErrOverflow. Sums of floats are compensated: see Aggregate.
+	// Sum is the sum of an Int64, Uint64 or Float64 column, in its type. An integer sum beyond the type
+	// is ErrOverflow. Float sums are compensated: see Aggregate.
 	Sum AggregateOp = iota + 1
 	// Mean is avg in SQL: the exact sum of an Int64, Uint64 or Float64 column, divided by the
 	// number of its values, as a Float64. Integers do not overflow.
 	Mean
-	// Min is the least value of a column of any type but lists. Strings and UUIDs compare by
-	// their bytes, false is less than true.
+	// Min is the least value in a column of any type but lists. Strings and UUIDs compare by their bytes,
+	// false is less than true.
 	Min
 	// Max is the greatest value, in the same order.
 	Max
-	// Count is the number of values of a column of any type, or of rows without a Column, as
-	// an Int64.
+	// Count is the number of values in a column of any type, or of rows without a Column, as an Int64.
 	Count
 )
 

@@ -108,7 +108,7 @@ func (a *aggregator) done() {
 	a.sumScratch = nil
 }
 
-// add adds the chosen rows of a part to their groups.
+// add adds the chosen rows in a part to their groups.
 func (a *aggregator) add(s *filter.Selection) error {
 	a.gen = a.number(s.Part.Generation())
 	var header *encoding.Words
@@ -254,7 +254,7 @@ func (a *aggregator) addByRow(series uint32, lo, hi int) error {
 	return nil
 }
 
-// addRows adds rows of one group.
+// addRows adds rows in one group.
 func (a *aggregator) addRows(group int32, lo, hi int) error {
 	if a.list >= 0 {
 		var values []uint64
@@ -273,7 +273,7 @@ func (a *aggregator) addRows(group int32, lo, hi int) error {
 	return nil
 }
 
-// addLists adds rows of one group by their lists. values is nil, or has a word for each row.
+// addLists adds rows in one group by their lists. values is nil, or has a word for each row.
 func (a *aggregator) addLists(group int32, codes, values []uint64) error {
 	s, err := a.sumsByList(group, len(codes))
 	if err != nil {

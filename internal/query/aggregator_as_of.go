@@ -64,7 +64,7 @@ func (a *aggregator) addCases(s *filter.Selection) error {
 	return nil
 }
 
-// addSubjects finds the subjects of rows of one series, from lo on, column by column. All rows have the
+// addSubjects finds the subjects of rows in one series, from lo on, column by column. All rows have the
 // same subject until a column differs between them.
 func (a *aggregator) addSubjects(series uint32, lo int, subjects []uint64) error {
 	as := a.asOf

@@ -111,7 +111,7 @@ func sumDivided(even, odd []tally, words, values []uint64, first uint64) {
 	}
 }
 
-// addHeaders adds the chosen rows of a part whose groups depend only on their headers.
+// addHeaders adds the chosen rows in a part whose groups depend only on their headers.
 func (a *aggregator) addHeaders(s *filter.Selection) error {
 	if err := a.readKey(s.Spans[0].Series, 0); err != nil {
 		return err
@@ -120,7 +120,7 @@ func (a *aggregator) addHeaders(s *filter.Selection) error {
 	return a.addSums(0, a.ordinals, 0, uint64(len(a.by[headers].words)), a.groupOfHeader)
 }
 
-// addGathered adds rows of one group. The row numbers are relative to lo.
+// addGathered adds rows in one group. The row numbers are relative to lo.
 func (a *aggregator) addGathered(group int32, lo int, rows []uint32) error {
 	a.gathered = slices.Grow(a.gathered[:0], 2*len(rows))[:2*len(rows)]
 	codes, values := a.gathered[:len(rows)], a.gathered[len(rows):]

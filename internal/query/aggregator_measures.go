@@ -8,8 +8,8 @@ import (
 	"github.com/granarydb/granary/schema"
 )
 
-// Aggregates are computed column by column. A pass over the chosen rows of a part finds each row's place.
-// Then each aggregate passes over the words of its column. Sums of one column take another way
+// Aggregates are computed column by column. A pass over the chosen rows in a part finds each row's place.
+// Then each aggregate passes over the words in its column. Sums of one column take another way
 // (aggregator.add).
 //
 // A place is the number of a group. Where groups have cells by list (listSums), it is the number of a
@@ -62,7 +62,7 @@ func (a *aggregator) forkMeasures(to *aggregator) {
 	}
 }
 
-// addMeasures adds the chosen rows of a part to their groups. Their columns must be loaded. by is the
+// addMeasures adds the chosen rows in a part to their groups. Their columns must be loaded. by is the
 // smallest unit of rows on which groups depend.
 func (a *aggregator) addMeasures(by wordsOf, s *filter.Selection) error {
 	a.places = slices.Grow(a.places[:0], s.Rows)[:s.Rows]

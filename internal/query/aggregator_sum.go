@@ -133,8 +133,8 @@ const cachedLists = 1 << 20 / tallySize
 // interned at about the same time then follow each other, and their sums are still in the cache. In key
 // order they are not, because the key sorts by profile type before the labels that determine the stacks.
 // Each type would pass through all sums, which took a seventh of a merge of two million lists
-// (docs/decisions/0012). A row's code in the middle is a good enough sample of a granule. The order
-// serves only groups by list: with more columns, each group has its own sums.
+// (docs/decisions/0012). The code of a middle row is a good enough sample of a granule. The order serves
+// only groups by list: with more columns, each group has its own sums.
 func (a *aggregator) sortByLists(granules []*granule.Granule) {
 	type placed struct {
 		*granule.Granule

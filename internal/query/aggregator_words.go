@@ -44,7 +44,7 @@ func (a *aggregator) load(by *byColumn, s *filter.Selection, header **encoding.W
 	return a.translate(by, column, s.Part.Generation())
 }
 
-// translate replaces words of a column by words of the query.
+// translate replaces words in a column by words of the query.
 func (a *aggregator) translate(by *byColumn, column *encoding.Column, gen *granule.Generation) error {
 	switch {
 	case by.typ.Fixed():
@@ -78,7 +78,7 @@ func roundDown(words []uint64, step int64) {
 	}
 }
 
-// translateCodes replaces codes of a generation by codes of the query.
+// translateCodes replaces codes in a generation by codes of the query.
 func (a *aggregator) translateCodes(by *byColumn, gen *granule.Generation, codes int, find func(code uint32) (uint32, error)) error {
 	known, err := a.known(by, gen, codes)
 	if err != nil {
@@ -100,7 +100,7 @@ func (a *aggregator) translateCodes(by *byColumn, gen *granule.Generation, codes
 	return nil
 }
 
-// known returns the cache that maps codes of a generation, up to most, to codes of the query plus 1.
+// known returns the cache that maps codes in a generation, up to most, to codes of the query plus 1.
 func (a *aggregator) known(by *byColumn, gen *granule.Generation, most int) ([]uint32, error) {
 	known := by.codes[gen]
 	if len(known) <= most {

@@ -48,7 +48,7 @@ type Cell struct {
 	Bytes []byte
 }
 
-// asOf finds the groups of rows for one goroutine, and writes them as words of a column to group by.
+// asOf finds the groups of rows for one goroutine, and writes them as words in a column to group by.
 type asOf struct {
 	opts   *AsOf
 	finder CaseFinder

@@ -12,7 +12,7 @@ import (
 )
 
 // GranuleInfo describes a granule: all rows with Lower <= key < Upper. It is a copy that the caller owns.
-// The names of its JSON fields are stable.
+// Its JSON field names are stable.
 type GranuleInfo struct {
 	Lower      Bound      `json:"lower"`
 	Upper      Bound      `json:"upper"`

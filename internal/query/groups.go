@@ -25,7 +25,7 @@ type Groups struct {
 	// Sums has the sum of each group. It wraps around on overflow. It is nil with
 	// AggregateOptions.Aggregates.
 	Sums []int64
-	// Counts has the number of rows of each group. It is nil with AggregateOptions.NoCounts.
+	// Counts has the number of rows in each group. It is nil with AggregateOptions.NoCounts.
 	Counts []int64
 }
 
@@ -53,8 +53,7 @@ func (g *Groups) Column(name string) *GroupColumn {
 	return nil
 }
 
-// RecordOptions are the options of Groups.Record. The zero value is the Dictionary form with
-// lists of ids.
+// RecordOptions are the options of Groups.Record. The zero value is the Dictionary form with id lists.
 type RecordOptions struct {
 	// Memory allocates the record; nil means the Go allocator.
 	Memory memory.Allocator
@@ -64,8 +63,8 @@ type RecordOptions struct {
 	// Timestamps names the columns of type Int64 that become Arrow timestamps, as in
 	// ScanOptions. Other names are ignored.
 	Timestamps []string
-	// Elements, if not nil, converts lists of ids to lists of strings, as in ScanOptions. It
-	// is called once for each distinct element of each generation of the lists.
+	// Elements, if not nil, converts id lists to lists of strings, as in ScanOptions. It is called once
+	// for each distinct element of each generation of the lists.
 	Elements func(dst []string, id uuid.UUID, record []byte) []string
 }
 
@@ -74,7 +73,7 @@ type RecordOptions struct {
 // dictionaries, unless the form is Plain. The record shares no memory with the groups, and the caller
 // releases it.
 //
-// It costs about 150 ns for each distinct list of 20 elements, less if the answer has most lists of the
+// It costs about 150 ns for each distinct list of 20 elements, less if the answer has most lists in the
 // dictionary in order, and 1 to 50 ns for any other value. The errors are ErrQuery, and
 // arrowconv.ErrBuild for limits of Arrow (2 GiB of strings, or 2^31 elements of lists).
 func (g *Groups) Record(opts RecordOptions) (arrow.Record, error) {

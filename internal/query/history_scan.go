@@ -35,8 +35,8 @@ import (
 // That includes the memory of strings that Arrow returned. Records may outlive the scan, the view and the
 // store.
 //
-// A sequence ends after its first error. The errors are ErrQuery for invalid fields, those of the
-// methods, that of ctx, and arrowconv.ErrBuild for a path of 2 GiB. ctx is checked every 4,096 intervals,
+// A sequence ends after its first error. The errors are ErrQuery for invalid fields, errors of the
+// methods, ctx's error, and arrowconv.ErrBuild for a path of 2 GiB. ctx is checked every 4,096 intervals,
 // and after a slice is looked up. A HistoryScan may be copied, and is safe for concurrent use.
 //
 // A record costs 30 to 80 ns per interval with all columns, and 50 to 100 ns for each path that occurs in
@@ -101,7 +101,7 @@ func (q HistoryScan) Sample(ctx context.Context, times []int64) iter.Seq2[arrow.
 }
 
 // Pixels is Sample at `pixels` evenly spaced instants in [from, to], one for each pixel column of a
-// picture. The errors are those of history.View.Pixels.
+// picture. The errors are as for history.View.Pixels.
 func (q HistoryScan) Pixels(ctx context.Context, from, to int64, pixels int) iter.Seq2[arrow.Record, error] {
 	return q.records(ctx, func() iter.Seq2[*history.Columns, error] {
 		if _, err := q.View.Pixels([]history.Attribute{}, from, to, pixels); err != nil {

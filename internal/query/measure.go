@@ -19,8 +19,8 @@ type measure struct {
 	cells []cell
 }
 
-// cell is an aggregate's state for one group: the number of values, and for a sum of integers 128 bits,
-// for one of floats the sum and its error, for an extreme its word.
+// cell is an aggregate's state for one group: the number of values, and for an integer sum 128 bits, for
+// one of floats the sum and its error, for an extreme its word.
 type cell struct {
 	count int64
 	a, b  uint64
@@ -38,8 +38,8 @@ type folder struct {
 	ordered bool
 }
 
-// newFolder returns the function of an aggregate of words of a type. Words of a type that is
-// not fixed are codes of the dictionary.
+// newFolder returns the function of an aggregate of words of a type. Words of a type that is not fixed
+// are codes in the dictionary.
 func newFolder(op AggregateOp, t encoding.Type, dict *queryDicts) folder {
 	switch {
 	case op == Count:

@@ -52,7 +52,7 @@ type ScanOptions struct {
 	// columns. Other limits are ErrQuery.
 	Limit int
 	// MaxBytes, if above 0, bounds the bytes that OrderBy allocates: about 100 for each row, and the
-	// values in the columns of the order and sometimes of the sorting key. Beyond it the error is
+	// values in the order columns and sometimes of the sorting key. Beyond it the error is
 	// ErrQueryMemory.
 	MaxBytes int64
 	// Memory allocates the records. nil means the Go allocator. The scan reuses the memory of released
@@ -63,7 +63,7 @@ type ScanOptions struct {
 	// OwnDictionaries gives each record its own dictionary of the lists in its rows. Scans with a
 	// condition or a limit always do so. Otherwise the records of a full scan share a dictionary per
 	// generation, if it takes at most 128 MB. That costs less than half, and an IPC stream has the
-	// dictionary once. The shared dictionary has all lists of the generation, including lists of rows
+	// dictionary once. The shared dictionary has all lists in the generation, including lists of rows
 	// outside the snapshot. Engines that convert each record's dictionary, as DuckDB does, are faster
 	// with own dictionaries. Strings and lists of strings always have a dictionary per record.
 	OwnDictionaries bool
@@ -71,10 +71,10 @@ type ScanOptions struct {
 	// timestamps in nanoseconds without a zone, as package export writes times. Other Int64 columns are
 	// int64. A name that is no Int64 column is ErrQuery.
 	Timestamps []string
-	// Elements, if not nil, converts lists of ids to lists of strings: it appends the names of an element
-	// to dst, and a list has the names of all its elements. record is the data stored beside the element,
-	// or nil; Elements must not keep or change it. The iterating goroutine calls it once for each
-	// distinct element of a generation.
+	// Elements, if not nil, converts id lists to lists of strings: it appends the names of an element to
+	// dst, and a list has the names of all its elements. record is the data stored beside the element, or
+	// nil; Elements must not keep or change it. The iterating goroutine calls it once for each distinct
+	// element of a generation.
 	Elements func(dst []string, id uuid.UUID, record []byte) []string
 }
 
@@ -291,7 +291,7 @@ func (s *scanner) addLabels(chosen *filter.Selection) error {
 	return nil
 }
 
-// labelsOf returns a series' values in the columns of labels. It caches them.
+// labelsOf returns a series' values in the label columns. It caches them.
 func (s *scanner) labelsOf(code uint32) ([]label, error) {
 	values, known := s.values[code]
 	if known {

@@ -12,7 +12,7 @@ import (
 	"github.com/granarydb/granary/schema"
 )
 
-// Series is one combination of values of the columns that lead a table's sorting key. For profiles, it is
+// Series is one combination of values in the columns that lead a table's sorting key. For profiles, it is
 // the type and labels that all rows of a profile share.
 type Series []schema.SeriesValue
 
@@ -57,7 +57,7 @@ func ListSeries(ctx context.Context, r *filter.Read, where filter.Expr) ([]Serie
 	return out, nil
 }
 
-// SeriesValues returns the sorted distinct values of a column in these series. See Table.SeriesValues of
+// SeriesValues returns the sorted distinct values in a column in these series. See Table.SeriesValues of
 // package columnstore.
 func SeriesValues(ctx context.Context, r *filter.Read, column string, where filter.Expr) ([]string, error) {
 	if err := checkSeries(r, column); err != nil {

@@ -24,8 +24,8 @@ import (
 // far and the bytes in total.
 //
 // The errors are disk.ErrLocked while a process has the directory open for writing; disk.ErrFormat;
-// fs.ErrNotExist for a directory without a store; the error of ctx; and those of the FS except
-// syscall.EIO, which is damage.
+// fs.ErrNotExist for a directory without a store; ctx's error; and errors from the FS except syscall.EIO,
+// which is damage.
 func Verify(ctx context.Context, fsys disk.FS, progress func(done, total int64)) (*Report, error) {
 	c, err := open(fsys, true)
 	if err != nil {
@@ -365,7 +365,7 @@ func (t *table) generationOf(number int64) *generation {
 	return g
 }
 
-// lossOf returns the rows of a bucket as a loss.
+// lossOf returns the rows in a bucket as a loss.
 func (t *table) lossOf(b files.BucketFile) Loss {
 	loss := Loss{Table: t.name, Rows: b.Rows}
 	if t.schema.BucketColumn() >= 0 {
@@ -380,7 +380,7 @@ func (t *table) lossOf(b files.BucketFile) Loss {
 	return loss
 }
 
-// lossOfGeneration returns the rows of a generation as a loss.
+// lossOfGeneration returns the rows in a generation as a loss.
 func (t *table) lossOfGeneration(f *files.TableFiles, number int64) Loss {
 	loss := Loss{Table: t.name, AndLog: true}
 	for _, b := range f.Buckets {

@@ -12,13 +12,12 @@ import (
 	"github.com/granarydb/granary/internal/files"
 )
 
-// Listing describes a directory by its manifest and its file names. The names of its JSON fields are
-// stable.
+// Listing describes a directory by its manifest and its file names. Its JSON field names are stable.
 type Listing struct {
 	Store   string `json:"store"`   // the id of the store, in hex
 	Commit  uint64 `json:"commit"`  // commit of the files
 	Segment uint64 `json:"segment"` // first needed segment of the log; 0 without a manifest
-	// Files are the store's files, in the order of their names.
+	// Files are the store's files, ordered by name.
 	Files []ListedFile `json:"files"`
 }
 
@@ -42,7 +41,7 @@ type ListedFile struct {
 	Through    uint64 `json:"through,omitempty"` // no row has a later commit
 }
 
-// List lists a directory. It reads only the manifest. The errors are those of Verify.
+// List lists a directory. It reads only the manifest. The errors are as for Verify.
 func List(fsys disk.FS) (*Listing, error) {
 	c, err := open(fsys, true)
 	if err != nil {
@@ -193,7 +192,7 @@ func listEntry(e disk.Entry) (ListedEntry, error) {
 	return out, nil
 }
 
-// ListedGranule is a granule of a file of rows.
+// ListedGranule is a granule of a rows file.
 type ListedGranule struct {
 	Lower  []string `json:"lower"` // lower bound in the form of schema.Schema.KeyText
 	Rows   int      `json:"rows"`
@@ -202,9 +201,9 @@ type ListedGranule struct {
 	Bytes  int      `json:"bytes"`            // in memory
 }
 
-// ListGranules returns the granules of a file of rows that the manifest names. It reads the file's
-// dictionaries, and all the file. The errors are those of List, errors for damage, and fs.ErrNotExist for
-// a file that no manifest names.
+// ListGranules returns the granules in a rows file that the manifest names. It reads the file's
+// dictionaries, and all the file. The errors are as for List, and for damage. The error is fs.ErrNotExist
+// for a file that no manifest names.
 func ListGranules(fsys disk.FS, file uint64) ([]ListedGranule, error) {
 	c, err := open(fsys, true)
 	if err != nil {
@@ -239,7 +238,7 @@ func ListGranules(fsys disk.FS, file uint64) ([]ListedGranule, error) {
 	return out, nil
 }
 
-// bucketOf returns the table and the bucket of a file of rows.
+// bucketOf returns the table and the bucket of a rows file.
 func (c *checker) bucketOf(file uint64) (*files.TableFiles, files.BucketFile, error) {
 	for i := 0; c.manifest != nil && i < len(c.manifest.Tables); i++ {
 		f := &c.manifest.Tables[i]

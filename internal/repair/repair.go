@@ -25,7 +25,7 @@ const Suffix = ".damaged"
 // ends before its first damage. The report lists the losses. If nothing is damaged, Repair changes
 // nothing.
 //
-// The directory must not be open. The errors are those of Verify; ErrBeyondRepair; and disk.ErrDisk,
+// The directory must not be open. The errors are as for Verify, and ErrBeyondRepair, and disk.ErrDisk,
 // after which Repair can be called again.
 func Repair(ctx context.Context, fsys disk.FS, progress func(done, total int64)) (*Report, error) {
 	c, err := open(fsys, false)

@@ -8,7 +8,7 @@ import (
 	"github.com/granarydb/granary/internal/disk"
 )
 
-// Report is the contents of a directory and its damage. The names of its JSON fields are stable.
+// Report is the contents of a directory and its damage. Its JSON field names are stable.
 type Report struct {
 	Commit    uint64   `json:"commit"` // newest commit
 	Files     int      `json:"files"`  // number of files read, without the log
@@ -39,8 +39,8 @@ type Loss struct {
 	From  int64  `json:"from,omitempty"`
 	To    int64  `json:"to,omitempty"`
 	Rows  int64  `json:"rows,omitempty"`
-	// AndLog is set for a file of dictionaries: rows of these times in the log, and other rows with the
-	// same dictionaries, are lost too, and not counted.
+	// AndLog is set for a dictionary file: rows of these times in the log, and other rows with the same
+	// dictionaries, are lost too, and not counted.
 	AndLog bool `json:"and_log,omitempty"`
 	// History names the history that lost all states.
 	History string `json:"history,omitempty"`

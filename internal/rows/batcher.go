@@ -12,7 +12,7 @@ import (
 	"github.com/granarydb/granary/schema"
 )
 
-// Batcher turns profiles into batches. Rows are ordered by sample type, so that the rows of a series are
+// Batcher turns profiles into batches. Rows are ordered by sample type, so that the rows in a series are
 // neighbours. A Batcher reuses its memory: the next batch overwrites the last one. The zero Batcher is
 // ready to use. It is not safe for concurrent use.
 type Batcher struct {
@@ -24,7 +24,7 @@ type Batcher struct {
 	types, units []string
 	values       []int64
 
-	// The locations that rows use, in the order of their first use:
+	// The locations that rows use, in order of first use:
 	ids     []uuid.UUID
 	bytes   []byte   // concatenated records
 	ends    []int    // end of each record in bytes
@@ -78,7 +78,7 @@ func (b *Batcher) Reset() {
 	b.flat = nil
 }
 
-// Size returns the approximate bytes of memory that b keeps.
+// Size returns the approximate bytes that b keeps.
 func (b *Batcher) Size() int {
 	return 24*(cap(b.lists)+cap(b.records)) + 40*cap(b.types) + 16*cap(b.ids) + 8*cap(b.ends) + cap(b.bytes) +
 		4*(cap(b.rowOf)+cap(b.codes)+cap(b.useOf)+cap(b.stacks)+cap(b.known)+cap(b.stack))
@@ -232,8 +232,8 @@ func (b *Batcher) intern(codes Coder) (err error) {
 	return nil
 }
 
-// addLabels sets the labels of samples. A name that no column can have is an error, because the profile
-// would come out without the label, or with another name.
+// addLabels sets the sample labels. A name that no column can have is an error, because the profile would
+// come out without the label, or with another name.
 func (b *Batcher) addLabels(columns map[string]encoding.Vector) error {
 	f := b.flat
 	at := 0

@@ -10,7 +10,7 @@ import (
 	"github.com/granarydb/granary/encoding"
 )
 
-// IDType returns the type of the column of ids called name, or 0.
+// IDType returns the type of the id column called name, or 0.
 func IDType(name string) encoding.Type {
 	switch name {
 	case ColumnTraceID:

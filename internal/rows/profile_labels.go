@@ -71,7 +71,7 @@ func (f *Profile) labelName(l *codec.FlatLabel) *labelName {
 }
 
 // placeLabel sets the column of label i, which is label n.count of its name in the sample. An id that is
-// the label's only value goes to a column of ids, because ids differ row by row and would only make a
+// the label's only value goes to an id column, because ids differ row by row and would only make a
 // dictionary grow.
 func (f *Profile) placeLabel(i int, n *labelName) (err error) {
 	l, of := &f.Labels[i], f.columns.of
@@ -131,5 +131,5 @@ func (f *Profile) column(l *codec.FlatLabel, n *labelName, k uint32) (uint32, er
 	return column, nil
 }
 
-// columnID is the k of a column of ids.
+// columnID is the k of an id column.
 const columnID = MaxValues

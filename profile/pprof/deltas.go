@@ -63,7 +63,7 @@ type counters struct {
 
 const seriesBytes = 400 // for a series and its place in a map
 
-// size returns the approximate bytes of memory that c keeps.
+// size returns the approximate bytes that c keeps.
 func (c *counters) size() int64 { return 8*int64(cap(c.values)) + 56*int64(len(c.index)) }
 
 // NewDeltas returns a Deltas without series.

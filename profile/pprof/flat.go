@@ -10,7 +10,7 @@ import (
 // Strings, mappings, functions and locations are identified by their index. Index 0 is the empty string,
 // no mapping, no function or no location, like id 0 in the format. The lines of all locations are in one
 // slice, in the order of locations, and each location has the end of its lines. The same holds for the
-// stacks and labels of samples. Each sample has one value per type.
+// stacks and sample labels. Each sample has one value per type.
 //
 // The zero Flat is ready to use, and can be reused for any number of profiles. It is not safe for
 // concurrent use.
@@ -98,7 +98,7 @@ func (f *Flat) Reset() {
 	}
 }
 
-// Size returns the approximate bytes of memory that f keeps.
+// Size returns the approximate bytes that f keeps.
 func (f *Flat) Size() int {
 	return 64*(cap(f.Mappings)+cap(f.Functions)) + 32*(cap(f.Strings)+cap(f.Lines)+cap(f.Locations)+cap(f.Labels)) +
 		8*(cap(f.Samples)+cap(f.Stack)+cap(f.Values))
@@ -120,7 +120,7 @@ func (f *Flat) Sample(i int) (stack []uint32, values []int64, labels []FlatLabel
 }
 
 // check refuses profiles without sample types, and profiles with two equal sample types, because their
-// values cannot be told apart. It bounds the names of types before it compares them.
+// values cannot be told apart. It bounds the type names before it compares them.
 func (f *Flat) check() error {
 	if len(f.Types) == 0 {
 		return fmt.Errorf("%w: no sample types", ErrProfile)

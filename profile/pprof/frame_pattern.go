@@ -52,7 +52,7 @@ func compileFrames(text string) (*framePattern, error) {
 	}, nil
 }
 
-// size returns the approximate bytes of memory that p keeps.
+// size returns the approximate bytes that p keeps.
 func (p *framePattern) size() int {
 	if p == nil {
 		return 0

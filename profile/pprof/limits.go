@@ -7,7 +7,7 @@ type Limits struct {
 	Bytes int
 	// Samples is the number of samples. Default 1,000,000.
 	Samples int
-	// Depth is the number of locations of a sample. Default 16,384, which is also the store's limit.
+	// Depth is the number of locations in a sample. Default 16,384, which is also the store's limit.
 	Depth int
 }
 

@@ -21,7 +21,7 @@ type framePatterns struct {
 	drop, keep         *framePattern
 }
 
-// size returns the approximate bytes of memory that p keeps.
+// size returns the approximate bytes that p keeps.
 func (p *framePatterns) size() int { return p.drop.size() + p.keep.size() + 2*maxPattern }
 
 // compile sets the patterns. Nothing is dropped if one is invalid, as in go tool pprof.
@@ -68,7 +68,7 @@ const (
 	cutAll         // the location too
 )
 
-// Size returns the approximate bytes of memory that p keeps.
+// Size returns the approximate bytes that p keeps.
 func (p *Pruner) Size() int {
 	size := cap(p.names) + cap(p.cuts)
 	for _, k := range p.known {
@@ -181,7 +181,7 @@ func (p *Pruner) cutStacks(f *Flat) {
 	f.Stack = f.Stack[:left]
 }
 
-// cutStack returns the remaining locations of a stack.
+// cutStack returns the remaining locations in a stack.
 func (p *Pruner) cutStack(stack []uint32) []uint32 {
 	top := len(stack) // end of the locations below the first location that stays
 	for top > 0 && p.cuts[stack[top-1]] != cutNothing {

@@ -84,7 +84,7 @@ func (r *Reader) Plain(data []byte) []byte {
 	return data
 }
 
-// Size returns the approximate bytes of memory that r keeps.
+// Size returns the approximate bytes that r keeps.
 func (r *Reader) Size() int { return r.raw.Cap() }
 
 // Reset drops the references to the data of the last Read, and keeps the memory of r.

@@ -39,7 +39,7 @@ type RecordLine struct {
 	StartLine            int64
 	Line, Column         int64
 	// Number numbers the functions, distinct by name and file, that a NewRecordDecoder has decoded, from
-	// 1 up in the order of their first lines. Other decoders leave it 0.
+	// 1 up in order of first lines. Other decoders leave it 0.
 	Number uint32
 }
 

@@ -5,7 +5,7 @@ import (
 	"sync"
 )
 
-// batch has stacks of an answer. Stack i has the frames from ends[i-1] to ends[i], leaf first.
+// batch has stacks in an answer. Stack i has the frames from ends[i-1] to ends[i], leaf first.
 type batch struct {
 	numbers []uint32
 	ends    []int

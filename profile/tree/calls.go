@@ -103,7 +103,7 @@ func (c *Calls) DropNegatives() {
 }
 
 // Add adds stacks to side 0 or 1. In a difference, side 0 is before. Errors are
-// columnstore.ErrQueryMemory, and that of ctx. After an error the tree is of no use. It costs as much as
+// columnstore.ErrQueryMemory, and ctx's error. After an error the tree is of no use. It costs as much as
 // profile.Stacks.Numbered, and 100 ns for each frame that a path does not share with the previous path.
 func (c *Calls) Add(ctx context.Context, side int, stacks StackList) error {
 	if c.groups != nil {
@@ -118,7 +118,7 @@ func (c *Calls) Add(ctx context.Context, side int, stacks StackList) error {
 
 // AddGroup adds stacks to a group's values by node, which are separate from the sides. It adds no node. A
 // stack that no side has counts for the nodes that it shares with the tree. Groups have numbers from 0
-// on, and come after the sides: after a group, Add panics. Errors and cost are those of Add.
+// on, and come after the sides: after a group, Add panics. Errors and cost are as for Add.
 func (c *Calls) AddGroup(ctx context.Context, group int, stacks StackList) error {
 	for len(c.groups) <= group {
 		c.groups = append(c.groups, make([]int64, c.nodes.count))

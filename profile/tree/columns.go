@@ -1,7 +1,7 @@
 package tree
 
 // NodeColumns is Nodes as columns of names and numbers, for JSON. It omits totals, because a total is the
-// sum of the self values of a node and of all nodes below it. The names of its JSON fields are stable.
+// sum of the self values of a node and of all nodes below it. Its JSON field names are stable.
 type NodeColumns struct {
 	// Names, Files, Lines and Binaries describe functions, in the order of Nodes.Frames. Files and
 	// Binaries are indexes in Texts.

@@ -1,4 +1,4 @@
-// Package tree makes trees and tables from the stacks of an answer of package profile, or from the two
+// Package tree makes trees and tables from the stacks in an answer of package profile, or from the two
 // sides of a difference, for programs that draw them.
 //
 //	profile.Stacks, of one side or two

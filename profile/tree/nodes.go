@@ -8,8 +8,8 @@ import (
 	"slices"
 )
 
-// Nodes is a tree in preorder: a node comes before its children, which are in the order of their first
-// stack. All columns have an element for each node, the root first. The slices belong to the caller.
+// Nodes is a tree in preorder: a node comes before its children, which are in order of first stack. All
+// columns have an element for each node, the root first. The slices belong to the caller.
 type Nodes struct {
 	// Frames are the functions of the nodes. The first is the root's, "root" or the tree's function. The
 	// second, "other", belongs to nodes that stand for omitted nodes. Line and Mapping of a function are

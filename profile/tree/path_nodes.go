@@ -15,7 +15,7 @@ type node struct {
 
 // pathNodes has a tree's nodes, the root first and each after its parent. They are in blocks, so that
 // growth copies no node. A node knows its first child. A table finds the other children by parent and
-// frame, because most nodes of a large tree are an only child.
+// frame, because most nodes in a large tree are an only child.
 type pathNodes struct {
 	blocks [][]node  // all but the last are full
 	second [][]int64 // values of side 1, by block; nil for a block without them

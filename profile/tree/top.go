@@ -24,7 +24,7 @@ type Cost struct {
 // whose Flat and Cum are equal on both sides are omitted. most bounds the accounted bytes; 0 or less
 // means no bound. The slice belongs to the caller.
 //
-// Errors are columnstore.ErrQueryMemory, and that of ctx. It costs as much as profile.Stacks.Numbered,
+// Errors are columnstore.ErrQueryMemory, and ctx's error. It costs as much as profile.Stacks.Numbered,
 // and 5 ns for each frame.
 func Top[S StackList](ctx context.Context, most int64, sides ...S) ([]Cost, error) {
 	t := top{index: map[string]int{}}

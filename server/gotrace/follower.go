@@ -48,7 +48,7 @@ type Follower struct {
 	was  mark // end of the window before it
 	at   mark // now
 
-	isFresh    bool // nothing is known, because the next window begins anew
+	isFresh    bool // nothing is known, so the next window begins anew
 	goroutines map[int64]*place
 	free       []*place // places without a goroutine, lowest number last
 	places     int
@@ -118,8 +118,8 @@ func (f *Follower) LeftOut() int { return f.left }
 // with each CPU sample. The window ends at the last event, which becomes an instant of the history, so
 // that all samples are within it. A sample's stack must not be changed.
 //
-// After an error the transaction must be aborted, and Lost be called. The errors are those of Reader.Next
-// and of history.Writer.Change, and that of ctx.
+// After an error the transaction must be aborted, and Lost be called. The errors are as for Reader.Next
+// and history.Writer.Change, and ctx's error.
 func (f *Follower) Window(ctx context.Context, r *Reader, w *history.Writer, sample func(Sampled)) error {
 	f.was = f.mark
 	for n := 0; ; n++ {

@@ -13,8 +13,8 @@ const importBatch = 100_000
 
 // Import writes a whole trace into a target, with an attribute for each goroutine (FollowOptions.ByID),
 // and closes its history. Times are dates, or in the trace's clock if the trace has no clock snapshot. It
-// omits CPU samples, because a history has states. The errors are those of Follower.Window and of the
-// target. After an error the target has the committed states, and may be in a transaction.
+// omits CPU samples, because a history has states. The errors are as for Follower.Window, or come from
+// the target. After an error the target has the committed states, and may be in a transaction.
 func Import(ctx context.Context, r *Reader, to trace.Target) error {
 	f := NewFollower(FollowOptions{ByID: true})
 	if err := r.peek(); err != nil {

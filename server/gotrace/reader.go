@@ -65,7 +65,7 @@ func (in *input) Read(p []byte) (int, error) {
 }
 
 // NewReader returns a reader of a trace of at most `most` bytes. It refuses traces before Go 1.22,
-// because their format needs the whole trace in memory. The errors are those of Next.
+// because their format needs the whole trace in memory. The errors are as for Next.
 func NewReader(r io.Reader, most int64) (*Reader, error) {
 	in := &input{r: r, left: most}
 	b := bufio.NewReader(in)

@@ -11,9 +11,10 @@
 //	                                                    goid and track
 //	              states                Options.States  Goroutines/{track}, Procs, GC (package gotrace)
 //
-// The third column is the label __name__. Samples of goroutine_cpu repeat those of process_cpu, so their
-// type has another name, and no sum has both. A track is a place that goroutines use one after another,
-// because a history never drops a name, and a process can start thousands of goroutines a second.
+// The third column is the label __name__. Samples of goroutine_cpu repeat the samples of process_cpu, so
+// their type has another name, and no sum has both. A track is a place that goroutines use one after
+// another, because a history never drops a name, and a process can start thousands of goroutines a
+// second.
 //
 // # Invariants
 //

@@ -23,8 +23,8 @@ var running atomic.Bool
 // profiles: in a store with other data they would compete for room. The store may be closed after Profile
 // returns.
 //
-// Errors are ErrRunning, ErrOptions, those of profile.Open, history.ErrClosed for a closed history, and
-// columnstore.ErrClosed and ErrReadOnly of inserts. Other errors of inserts go to Options.Notify.
+// Errors are ErrRunning, ErrOptions, the errors of profile.Open, history.ErrClosed for a closed history,
+// and columnstore.ErrClosed and ErrReadOnly of inserts. Other errors of inserts go to Options.Notify.
 func Profile(ctx context.Context, store *columnstore.Store, opts Options) error {
 	if !running.CompareAndSwap(false, true) {
 		return ErrRunning
@@ -66,7 +66,7 @@ func run(ctx context.Context, store *columnstore.Store, opts Options, of process
 	return p.run(ctx)
 }
 
-// openTable opens the table of profiles, whatever the width of its buckets.
+// openTable opens the profile table, whatever the width of its buckets.
 func openTable(store *columnstore.Store) (*profile.DB, error) {
 	var opts profile.Options
 	if t := store.Table("profiles"); t != nil {

@@ -14,8 +14,7 @@ import (
 // samplePeriod is the time between CPU samples of runtime/pprof, in nanoseconds of CPU time.
 const samplePeriod = 10_000_000
 
-// insertSamples inserts the CPU samples of a window, as a profile for each range of times with its own
-// codes.
+// insertSamples inserts the CPU samples in a window, as a profile for each time range with its own codes.
 func (s *states) insertSamples(ctx context.Context, tx *columnstore.Tx) error {
 	s.opts.Labels[profile.NameLabel] = "goroutine_cpu"
 	for rest := s.samples; len(rest) > 0; {

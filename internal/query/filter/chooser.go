@@ -63,16 +63,16 @@ func (c *Chooser) Parts(g *granule.Granule) []granule.Section {
 // Cancelled reports whether the query was cancelled. Later selections are meaningless.
 func (c *Chooser) Cancelled() bool { return c.work.stopped }
 
-// TakeElements removes from the condition the conjuncts on the elements of a list column and
-// returns them. Choose then returns more rows, and the caller applies the conjuncts.
+// TakeElements removes from the condition the conjuncts on the elements in a list column and returns
+// them. Choose then returns more rows, and the caller applies the conjuncts.
 func (c *Chooser) TakeElements(column schema.Concrete) []ElementCondition {
 	return c.filter.takeElements(column)
 }
 
-// Choose returns the chosen rows of a section. They are valid until the next call.
+// Choose returns the chosen rows in a section. They are valid until the next call.
 //
-// Rows are not evaluated if their series decides the condition: all rows of a series that cannot match
-// are skipped, and all rows of a series that must match are chosen.
+// Rows are not evaluated if their series decides the condition: all rows in a series that cannot match
+// are skipped, and all rows in a series that must match are chosen.
 func (c *Chooser) Choose(s granule.Section) Selection {
 	c.spans, c.work.picked = c.spans[:0], c.work.picked[:0]
 	set := c.seriesSet(s.Part.Generation())

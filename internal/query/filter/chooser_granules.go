@@ -27,7 +27,7 @@ func (c *Chooser) Granules(state *catalog.TableState, where Expr) (granules []*g
 	return found, cold
 }
 
-// Of yields the granules of a bucket that can have matching rows, in key order, in memory or cold. An
+// Of yields the granules in a bucket that can have matching rows, in key order, in memory or cold. An
 // error of reading files is the last element.
 func (c *Chooser) Of(state *catalog.TableState, b *catalog.BucketState) iter.Seq2[*granule.Granule, error] {
 	return func(yield func(*granule.Granule, error) bool) {
@@ -44,7 +44,7 @@ func (c *Chooser) Of(state *catalog.TableState, b *catalog.BucketState) iter.Seq
 	}
 }
 
-// inMemory returns the granules of a bucket without cold rows that can have matching rows, in key order.
+// inMemory returns the granules in a bucket without cold rows that can have matching rows, in key order.
 // They are valid until the next call.
 func (c *Chooser) inMemory(state *catalog.TableState, b *catalog.BucketState) []*granule.Granule {
 	if c.cold = false; b.Gen == nil {
@@ -94,7 +94,7 @@ func (c *Chooser) ofCold(state *catalog.TableState, b *catalog.BucketState, yiel
 	}
 }
 
-// granulesOf appends the granules of a bucket without cold rows that can have matching rows.
+// granulesOf appends the granules in a bucket without cold rows that can have matching rows.
 func (c *Chooser) granulesOf(dst []*granule.Granule, state *catalog.TableState, b *catalog.BucketState) []*granule.Granule {
 	codes, few := b.Series.Few(c.seriesSet(b.Gen).some, fewSeries)
 	lo, hi := c.source.Schema.BucketBounds(b.Start)

@@ -10,7 +10,7 @@ import (
 	"github.com/granarydb/granary/internal/catalog"
 )
 
-// generationSeries caches the series of a generation and the filter's verdict on them. It omits series
+// generationSeries caches the series in a generation and the filter's verdict on them. It omits series
 // that are interned while the query runs, because the snapshot has no rows of them.
 type generationSeries struct {
 	gen     *granule.Generation
@@ -99,8 +99,8 @@ func (c *Chooser) Estimate(state *catalog.TableState, where Expr, rows int) (e E
 }
 
 // EachSeries calls each with the series that can have matching rows, one set for each generation.
-// Consecutive buckets of a generation are combined into one call. The errors are those of NewChooser,
-// cancellation, and expiry of the snapshot.
+// Consecutive buckets of a generation are combined into one call. The errors are as for NewChooser, and
+// report cancellation and expiry of the snapshot.
 func EachSeries(ctx context.Context, r *Read, where Expr, each func(*granule.Generation, *granule.SeriesColumns, catalog.Bitset)) error {
 	c, err := NewChooser(ctx, r.Env, where, false)
 	if err != nil {

@@ -85,8 +85,8 @@ func Greater[V Value](column string, v V) Expr {
 	return Expr{op: opGreater, column: column, value: v}
 }
 
-// Between holds if the column's value is lo, hi, or between them, as in SQL. It never holds if
-// lo is greater than hi. A range of times without its end is And(AtLeast, Less).
+// Between holds if the column's value is lo, hi, or between them, as in SQL. It never holds if lo is
+// greater than hi. A time range without its end is And(AtLeast, Less).
 func Between[V Value](column string, lo, hi V) Expr {
 	return And(AtLeast(column, lo), AtMost(column, hi))
 }
@@ -102,14 +102,13 @@ func Match(column string, pattern *regexp.Regexp) Expr {
 	return Expr{op: opMatch, column: column, pattern: pattern}
 }
 
-// Func holds if f returns true for the column's value. f gets a string, int64, uint64,
-// float64, bool or uuid.UUID, depending on the column's type, and nil for a row without a
-// value. It is called with nil once per query, whatever the column.
+// Func holds if f returns true for the column's value. f gets a string, int64, uint64, float64, bool or
+// uuid.UUID, depending on the column's type, and nil for a row without a value. It is called with nil
+// once per query, whatever the column.
 //
-// f is called by the goroutine that reads: about once for each distinct value of a coded
-// column, and for each run of values of a column of a fixed type. It can be called with values
-// of rows that are uncommitted or were aborted. Func serves conditions that the other
-// constructors cannot express.
+// f is called by the goroutine that reads: about once for each distinct value in a coded column, and for
+// each run of values in a fixed-type column. It can be called with values of rows that are uncommitted or
+// were aborted. Func serves conditions that the other constructors cannot express.
 func Func(column string, f func(value any) bool) Expr {
 	return Expr{op: opFunc, column: column, holds: f}
 }
@@ -147,8 +146,8 @@ func (e Expr) Calls() bool {
 	return e.op == opFunc || e.op == opElement || slices.ContainsFunc(e.args, Expr.Calls)
 }
 
-// timeBounds returns bounds on the times of matching rows, as far as the top-level conjuncts of e give
-// them: lo <= time < hi. hi is inclusive if it is the greatest int64.
+// timeBounds returns time bounds of matching rows, as far as the top-level conjuncts of e give them: lo
+// <= time < hi. hi is inclusive if it is the greatest int64.
 func timeBounds(s *schema.Schema, e Expr) (lo, hi int64) {
 	lo, hi = math.MinInt64, math.MaxInt64
 	if s.BucketColumn() < 0 {

@@ -96,7 +96,7 @@ func (f *filter) combine(p *granule.Part, r *openRows) mask {
 	return out
 }
 
-// ofSeries returns the series of a generation that match in all rows, and the series that can match in
+// ofSeries returns the series in a generation that match in all rows, and the series that can match in
 // some rows: in bucket b, or in all buckets if b is nil. The caller owns the set.
 func (f *filter) ofSeries(gen *granule.Generation, columns *granule.SeriesColumns, b *catalog.BucketState) seriesSet {
 	switch f.op {
@@ -139,7 +139,7 @@ func (f *filter) byBucket() bool {
 }
 
 // allOfSeries is ofSeries for And. It evaluates the condition on the column with the most values first,
-// because that usually leaves few series, and the other conditions only on those series.
+// because that usually leaves few series, and the other conditions only on the series left.
 func (f *filter) allOfSeries(gen *granule.Generation, columns *granule.SeriesColumns, b *catalog.BucketState) seriesSet {
 	var first *leaf
 	most := 0
@@ -173,7 +173,7 @@ func (f *filter) allOfSeries(gen *granule.Generation, columns *granule.SeriesCol
 	return out
 }
 
-// ofPart returns the verdict on all rows of a part, as far as the part's metadata decides it. It reads no
+// ofPart returns the verdict on all rows in a part, as far as the part's metadata decides it. It reads no
 // row.
 func (f *filter) ofPart(p *granule.Part) truth {
 	switch f.op {
@@ -222,7 +222,7 @@ func (f *filter) readsWide(src *Env) bool {
 	return f.leaf != nil && src.IsWide(f.leaf.column) || slices.ContainsFunc(f.args, func(arg *filter) bool { return arg.readsWide(src) })
 }
 
-// takeElements removes the top-level conjuncts on the elements of a list column and returns them. The
+// takeElements removes the top-level conjuncts on the elements in a list column and returns them. The
 // filter then holds for more rows.
 func (f *filter) takeElements(c schema.Concrete) (taken []ElementCondition) {
 	switch {

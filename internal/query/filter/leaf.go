@@ -219,8 +219,8 @@ func holds(op exprOp, compared int) bool {
 	}
 }
 
-// prune evaluates the leaf on a whole part by the part's range of times. ok is false if the range does
-// not decide.
+// prune evaluates the leaf on a whole part by the part's time range. ok is false if the range does not
+// decide.
 func (l *leaf) prune(p *granule.Part) (all, ok bool) {
 	if l.column != l.schema.BucketColumn() {
 		return false, false

@@ -58,7 +58,7 @@ func (l *leaf) among(granules []*granule.Granule) []*granule.Granule {
 	return kept
 }
 
-// rowsOfID returns the rows of a part that have the leaf's only id. ok is false if the column cannot list
+// rowsOfID returns the rows in a part that have the leaf's only id. ok is false if the column cannot list
 // them.
 func (l *leaf) rowsOfID(p *granule.Part, column *encoding.Column) (rows []int32, ok bool) {
 	if l.idPart != p {

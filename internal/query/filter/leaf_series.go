@@ -88,6 +88,6 @@ func (l *leaf) testSeries(gen *granule.Generation, columns *granule.SeriesColumn
 	return l.null
 }
 
-// fewSeries is the largest number of series that are looked up in the index. For more, the
-// query visits all granules of a bucket.
+// fewSeries is the largest number of series that are looked up in the index. For more, the query visits
+// all granules in a bucket.
 const fewSeries = 64

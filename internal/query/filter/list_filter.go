@@ -9,7 +9,7 @@ import (
 	"github.com/granarydb/granary/encoding/dict"
 )
 
-// ListFilter finds the lists of a dictionary that have an element for which holds returns true. It
+// ListFilter finds the lists in a dictionary that have an element for which holds returns true. It
 // belongs to one goroutine.
 type ListFilter struct {
 	lists    *dict.Lists
@@ -22,7 +22,7 @@ type ListFilter struct {
 	work     *filterWork
 }
 
-// ElementCondition is a condition on the elements of a list column. It belongs to the chooser's
+// ElementCondition is a condition on the elements in a list column. It belongs to the chooser's
 // goroutine.
 type ElementCondition struct {
 	holds func(id uuid.UUID, record []byte) bool
@@ -34,7 +34,7 @@ func (c ElementCondition) Of(lists *dict.Lists) *ListFilter {
 	return &ListFilter{lists: lists, holds: c.holds, work: c.work}
 }
 
-// Evaluating one list takes ten times as long as its share of a pass over all lists of the dictionary,
+// Evaluating one list takes ten times as long as its share of a pass over all lists in the dictionary,
 // because of cache misses. A query therefore makes the pass if its condition leaves a 16th of the series,
 // or after it evaluated a 64th of the lists.
 const (
@@ -81,7 +81,7 @@ func (f *ListFilter) Has(code uint32) bool {
 	return f.known[code] == yes
 }
 
-// Expect announces n look-ups. If a pass over all lists of the dictionary is faster, Expect makes that
+// Expect announces n look-ups. If a pass over all lists in the dictionary is faster, Expect makes that
 // pass and returns a bit for each list. Otherwise it returns nil. The bits are meaningless if the query
 // was cancelled.
 func (f *ListFilter) Expect(n int) []uint64 {

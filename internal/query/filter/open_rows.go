@@ -16,6 +16,6 @@ func (r *openRows) extend(lo, hi int, series uint32) {
 	r.hi, r.mixed = hi, r.mixed || series != r.series
 }
 
-// manyRows is the number of rows of a series from which on they are evaluated apart from other series.
+// manyRows is the number of rows in a series from which on they are evaluated apart from other series.
 // Conditions on series columns are then not evaluated row by row.
 const manyRows = 256

@@ -20,7 +20,7 @@ type Read struct {
 }
 
 // Concrete resolves the names of columns and families to concrete columns, in the given order. A family's
-// columns are sorted. nil means all columns of the schema. Errors wrap ErrQuery.
+// columns are sorted. nil means all columns in the schema. Errors wrap ErrQuery.
 func (r *Read) Concrete(names []string) ([]schema.Concrete, error) {
 	if names == nil {
 		for _, c := range r.Schema.Columns() {

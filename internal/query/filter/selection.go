@@ -15,7 +15,7 @@ type SeriesSpan struct {
 	picks  bool
 }
 
-// Selection is the chosen rows of a part, in row order.
+// Selection is the chosen rows in a part, in row order.
 type Selection struct {
 	Part   *granule.Part
 	Spans  []SeriesSpan
@@ -23,7 +23,7 @@ type Selection struct {
 	Rows   int     // number of chosen rows
 }
 
-// SelectRows returns a selection of rows of a part. The rows ascend and belong to one series. The
+// SelectRows returns a selection of rows in a part. The rows ascend and belong to one series. The
 // selection keeps the slice.
 func SelectRows(p *granule.Part, series uint32, rows []int32) Selection {
 	spans := []SeriesSpan{{0, int32(len(rows)), series, true}}
@@ -75,8 +75,8 @@ func (s *Selection) Words(dst []uint64, words *encoding.Words) []uint64 {
 	return dst
 }
 
-// Valid reports for each chosen row whether it has a value in a column of a fixed type. It returns nil if
-// all rows have one.
+// Valid reports for each chosen row whether it has a value in a fixed-type column. It returns nil if all
+// rows have one.
 func (s *Selection) Valid(column *encoding.Column) []bool {
 	if !column.Nulls() || len(s.Spans) == 0 {
 		return nil

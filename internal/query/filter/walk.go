@@ -2,7 +2,7 @@ package filter
 
 import "github.com/granarydb/granary/encoding"
 
-// walk maps rows of a part to series, in ascending order.
+// walk maps rows in a part to series, in ascending order.
 type walk struct {
 	runs   encoding.Cursor
 	series uint32

@@ -105,7 +105,7 @@ func (w *filterWork) bitsOf(n int, f func(lo, hi int) uint64) mask {
 	return maskOf(bits, n)
 }
 
-// bitsOfRows returns the mask of the open rows in rows, which are ascending rows of the part.
+// bitsOfRows returns the mask of the open rows in rows, which are ascending rows in the part.
 func (w *filterWork) bitsOfRows(rows []int32, r *openRows) mask {
 	at, _ := slices.BinarySearch(rows, int32(r.lo))
 	if rows = rows[at:]; len(rows) == 0 || int(rows[0]) >= r.hi {

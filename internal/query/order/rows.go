@@ -25,7 +25,7 @@ const maxRows = 1 << 16
 // It keeps the place and the ordered values of each row, and reads no other column. wide reports whether
 // the caller reads a wide column of the selections (filter.NewChooser). take is called before memory for
 // them is allocated, and must return an error to end the query. The other errors are ErrQuery of package
-// filter, that of ctx, and expiry of the snapshot.
+// filter, ctx's error, and expiry of the snapshot.
 func FirstRows(ctx context.Context, r *filter.Read, where filter.Expr, wide bool, by []By, limit int, take func(bytes int64) error) (iter.Seq[filter.Selection], error) {
 	columns, err := newColumns(r.Schema, by)
 	if err != nil {
@@ -105,7 +105,7 @@ func (f *finder) find(ctx context.Context, where filter.Expr, wide bool) error {
 	return cmp.Or(ctx.Err(), f.read.Use.Err())
 }
 
-// addGranule adds the chosen rows of a granule.
+// addGranule adds the chosen rows in a granule.
 func (f *finder) addGranule(ctx context.Context, c *filter.Chooser, g *granule.Granule) error {
 	for section, slice := range c.Parts(g) {
 		if f.now.section, f.now.part = int32(section), slice.Part; f.isBeyond(slice.Part.TimeRange()) {
@@ -139,10 +139,10 @@ func (f *finder) isBeyond(first, last int64) bool {
 	return word[0]^c.flip > binary.BigEndian.Uint64(f.kept.Last().key[1:])
 }
 
-// add adds the chosen rows of a part.
+// add adds the chosen rows in a part.
 //
-// The rows are in the order of their sorting keys. If a row loses against the last kept row, with an
-// equal value in the only column of the order, later rows with this value lose too.
+// The rows are ordered by sorting key. If a row loses against the last kept row, with an equal value in
+// the only order column, later rows with this value lose too.
 func (f *finder) add(s *filter.Selection) error {
 	for i := range f.order {
 		f.order[i].loaded = false

@@ -27,7 +27,7 @@ func askTyped[M any, P interface {
 	})
 }
 
-// Union asks all nodes a query whose answer is a list. It returns the distinct elements of all lists,
+// Union asks all nodes a query whose answer is a list. It returns the distinct elements in all lists,
 // sorted by key.
 func Union[T, M any, P interface {
 	*M

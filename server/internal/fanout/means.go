@@ -10,9 +10,9 @@ import (
 	"github.com/granarydb/granary/profile"
 )
 
-// A query for all types gets means of gauges in its answers, which cannot be joined. It is answered only
-// if a single node has gauges. A profile counts even if none of its samples is selected. The answers do
-// not tell which nodes have profiles, but their series do.
+// A query for all types gets gauge means in its answers, which cannot be joined. It is answered only if a
+// single node has gauges. A profile counts even if none of its samples is selected. The answers do not
+// tell which nodes have profiles, but their series do.
 
 // gaugeNode is the node that has gauges, or nil if none of the nodes so far has any.
 type gaugeNode struct{ *node }

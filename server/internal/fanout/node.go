@@ -92,8 +92,8 @@ func (s *Set) askAll(ctx context.Context, nodes []*node, questions []Question, f
 	return replies, errs
 }
 
-// ask asks a node. Errors are those of the context if it was cancelled, a refusal of the query, or a
-// nodeError.
+// ask asks a node. The error comes from the context if it was cancelled, or is a refusal of the query, or
+// a nodeError.
 func (s *Set) ask(ctx context.Context, n *node, q Question, room *atomic.Int64) (reply, error) {
 	start := time.Now()
 	r, err := s.exchange(ctx, n, q, room)

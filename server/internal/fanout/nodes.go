@@ -143,7 +143,7 @@ func (s *Set) String() string {
 // CloseIdle closes the connections to nodes that no question uses.
 func (s *Set) CloseIdle() { s.client.CloseIdleConnections() }
 
-// probeAge is how long a probe's result for readiness is reused. probeTime is the time limit of a probe.
+// probeAge is how long the result of a readiness probe is reused. probeTime is the time limit of a probe.
 const (
 	probeAge  = time.Second
 	probeTime = 5 * time.Second

@@ -12,7 +12,7 @@ import (
 	"github.com/granarydb/granary/profile"
 )
 
-// A mean of gauges is by source, over the times of all its profiles, and is rounded once. It is therefore
+// A gauge mean is by source, over the times of all its profiles, and is rounded once. It is therefore
 // made from the sums and the numbers of times of each source, and not from the means of nodes.
 
 // SourcesPath is the path of a node's answer with the stacks of gauges by source: to a POST of a

@@ -69,7 +69,7 @@ const (
 // have the same.
 const AnyName = "any"
 
-// StacksOf returns the query for all stacks of a request with type t. isNamed reports that the type has a
+// StacksOf returns the query for all stacks in a request with type t. isNamed reports that the type has a
 // name.
 func StacksOf(m *querierv1.SelectMergeStacktracesRequest, t profile.Type, isNamed bool) Side {
 	path := querierv1connect.QuerierServiceSelectMergeStacktracesProcedure
@@ -255,8 +255,7 @@ func (t Typed) types() []profile.Type {
 	return []profile.Type{t.Type}
 }
 
-// FindType returns the type that name stands for on all nodes. Errors are as those of
-// profile.DB.FindType.
+// FindType returns the type that name stands for on all nodes. Errors are as for profile.DB.FindType.
 func (s *Set) FindType(ctx context.Context, name string) (t Typed, err error) {
 	known := map[profile.Type][]*node{}
 	var all []profile.Type

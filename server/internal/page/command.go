@@ -24,7 +24,7 @@ func urlOf(r *http.Request) string {
 	return scheme + "://" + r.Host + below
 }
 
-// CommandAnswer is the answer of GET /api/v1/command: the same query for a terminal. It costs only the
+// CommandAnswer is the answer to GET /api/v1/command: the same query for a terminal. It costs only the
 // resolution of its times.
 type CommandAnswer struct {
 	Head

@@ -8,7 +8,7 @@ import (
 	"github.com/granarydb/granary/server/internal/fault"
 )
 
-// FlameAnswer is the answer of GET /api/v1/flame: a tree, or the callers and callees of a function.
+// FlameAnswer is the answer to GET /api/v1/flame: a tree, or the callers and callees of a function.
 type FlameAnswer struct {
 	Head
 	Type

@@ -8,7 +8,7 @@ import (
 	"github.com/granarydb/granary/server/internal/fault"
 )
 
-// HistoriesAnswer is the answer of GET /api/v1/histories.
+// HistoriesAnswer is the answer to GET /api/v1/histories.
 type HistoriesAnswer struct {
 	Head
 	Histories []HistoryInfo `json:"histories"`
@@ -77,11 +77,11 @@ func firstValue(ctx context.Context, v *history.View) (int64, error) {
 	return first, nil
 }
 
-// TreeAnswer is the answer of GET /api/v1/histories/NAME/tree.
+// TreeAnswer is the answer to GET /api/v1/histories/NAME/tree.
 type TreeAnswer struct {
 	Head
 	Path string `json:"path"`
-	// All is the number of children. Children are some of them, in the order of their creation.
+	// All is the number of children. Children are some of them, in creation order.
 	All      int         `json:"all"`
 	Offset   int         `json:"offset"`
 	Children []TreeChild `json:"children"`
@@ -151,11 +151,11 @@ func (q *pageQuestion) rows(otherwise int) (rows, offset int, err error) {
 	return rows, offset, err
 }
 
-// AtAnswer is the answer of GET /api/v1/histories/NAME/at.
+// AtAnswer is the answer to GET /api/v1/histories/NAME/at.
 type AtAnswer struct {
 	Head
 	At string `json:"at"`
-	// All is the number of attributes of p. Attributes are some of them, in the order of their creation.
+	// All is the number of attributes of p. Attributes are some of them, in creation order.
 	All        int         `json:"all"`
 	Offset     int         `json:"offset"`
 	Attributes []stateSpan `json:"attributes"`
@@ -221,11 +221,11 @@ func atOf(ctx context.Context, q *pageQuestion) (pageAnswer, error) {
 	return out, nil
 }
 
-// RangeAnswer is the answer of GET /api/v1/histories/NAME/range.
+// RangeAnswer is the answer to GET /api/v1/histories/NAME/range.
 type RangeAnswer struct {
 	Head
 	Attribute string `json:"attribute"`
-	// Intervals are the first intervals of the range, unclipped. More reports that others follow, from
+	// Intervals are the first intervals in the range, unclipped. More reports that others follow, from
 	// the End of the last.
 	Intervals []stateSpan `json:"intervals"`
 	More      bool        `json:"more"`

@@ -7,8 +7,7 @@ import (
 	"github.com/granarydb/granary/columnstore"
 )
 
-// InspectAnswer is the answer of GET /api/v1/inspect: the index of the table of profiles, and a query's
-// cost.
+// InspectAnswer is the answer to GET /api/v1/inspect: the index of the profile table, and a query's cost.
 type InspectAnswer struct {
 	Head
 	// All describes the store now. The query touched a part of it.
@@ -16,7 +15,7 @@ type InspectAnswer struct {
 	// Command is the same query for a terminal. It is empty without a query, and if there is no such
 	// command.
 	Command string `json:"command,omitempty"`
-	// Granules are entries of the index, from Offset on, in the order of their keys.
+	// Granules are entries in the index, from Offset on, ordered by key.
 	Offset   int              `json:"offset"`
 	Granules []InspectGranule `json:"granules"`
 }

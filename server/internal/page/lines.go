@@ -8,7 +8,7 @@ import (
 	"github.com/granarydb/granary/server/internal/fault"
 )
 
-// LinesAnswer is the answer of GET /api/v1/histories/NAME/lines: the time of attributes in each state,
+// LinesAnswer is the answer to GET /api/v1/histories/NAME/lines: the time of attributes in each state,
 // over time.
 type LinesAnswer struct {
 	Head

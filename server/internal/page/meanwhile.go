@@ -16,7 +16,7 @@ import (
 // MostSpans bounds the spans in a meanwhile query.
 const MostSpans = 1000
 
-// MeanwhileAnswer is the answer of GET /api/v1/meanwhile: the samples of all other attributes while an
+// MeanwhileAnswer is the answer to GET /api/v1/meanwhile: the samples of all other attributes while an
 // attribute was in a state.
 type MeanwhileAnswer struct {
 	Head

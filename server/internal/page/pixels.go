@@ -19,7 +19,7 @@ const (
 	mostPixelCells = 1 << 20 // rows times pixels
 )
 
-// PixelsAnswer is the answer of GET /api/v1/histories/NAME/pixels: states for a picture.
+// PixelsAnswer is the answer to GET /api/v1/histories/NAME/pixels: states for a picture.
 type PixelsAnswer struct {
 	Head
 	// From and To are the part of the range that the history has, divided into Pixels pixels: pixel i
@@ -52,7 +52,7 @@ type PixelRow struct {
 	Share []int32 `json:"share,omitempty"`
 	// Time is, with shares, a state's nanoseconds in the pixels.
 	Time []uint64 `json:"time,omitempty"`
-	// Sampled reports that the states are those in the middle of pixels, because there are too many to
+	// Sampled reports that the states were read in the middle of pixels, because there are too many to
 	// add up.
 	Sampled bool `json:"sampled,omitempty"`
 }

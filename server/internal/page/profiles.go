@@ -9,7 +9,7 @@ import (
 	"github.com/granarydb/granary/profile"
 )
 
-// ProfilesAnswer is the answer of GET /api/v1/profiles.
+// ProfilesAnswer is the answer to GET /api/v1/profiles.
 type ProfilesAnswer struct {
 	Head
 	SampleType string `json:"sample_type"`

@@ -14,7 +14,7 @@ import (
 )
 
 // MaxPattern bounds a pattern's bytes, and maxPatternSteps its compiled steps, because a match takes time
-// proportional to the product of the steps and a name's bytes.
+// proportional to its steps times the bytes of a name.
 const MaxPattern, maxPatternSteps = 1000, 5000
 
 // pageSides is the choice of a page's query: profiles of one type, and in a difference also the profiles
@@ -30,7 +30,7 @@ type pageSides struct {
 	found     source.Typed // the type, and where its profiles are
 }
 
-// sides parses a query's parameters for stacks.
+// sides parses the parameters of a query for stacks.
 func (q *pageQuestion) sides(ctx context.Context) (p pageSides, err error) {
 	main, typ, err := q.side(ctx, "")
 	if err != nil {

@@ -186,7 +186,7 @@ func (q *pageQuestion) longest(ctx context.Context, t profile.Type, query profil
 	return 0, nil
 }
 
-// StatesAnswer is the answer of GET /api/v1/states: the sums of samples by state.
+// StatesAnswer is the answer to GET /api/v1/states: the sums of samples by state.
 type StatesAnswer struct {
 	Head
 	Type

@@ -10,7 +10,7 @@ import (
 	"github.com/granarydb/granary/server/internal/source"
 )
 
-// StoreAnswer is the answer of GET /api/v1/store: the store now. Sizes are bytes. A budget of 0 means no
+// StoreAnswer is the answer to GET /api/v1/store: the store now. Sizes are bytes. A budget of 0 means no
 // limit.
 type StoreAnswer struct {
 	Head

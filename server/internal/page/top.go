@@ -9,7 +9,7 @@ import (
 	"github.com/granarydb/granary/server/internal/fault"
 )
 
-// TopAnswer is the answer of GET /api/v1/top.
+// TopAnswer is the answer to GET /api/v1/top.
 type TopAnswer struct {
 	Head
 	Type

@@ -27,7 +27,7 @@ func (s *Pusher) push(ctx context.Context, r *connect.Request[pushv1.PushRequest
 	return connect.NewResponse(&pushv1.PushResponse{}), nil
 }
 
-// readPush appends the profiles of a request to a push.
+// readPush appends the profiles in a request to a push.
 func readPush(r *pushv1.PushRequest, p *push) error {
 	for i, series := range r.GetSeries() {
 		labels := make(map[string]string, len(series.GetLabels()))

@@ -283,7 +283,8 @@ func (in *insertion) decode(ctx context.Context, p format.Decoded, opts profile.
 	return rows, nil
 }
 
-// flatBytes returns the additional bytes that a profile's samples in memory take while it is inserted.
+// flatBytes returns the additional bytes that the samples of a profile in memory take while it is
+// inserted.
 func flatBytes(p *pprof.Profile) (bytes int64) {
 	if p != nil {
 		for _, s := range p.Sample {

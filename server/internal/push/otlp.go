@@ -120,7 +120,7 @@ func (s *Pusher) export(ctx context.Context, h http.Header, r *collectorv1.Expor
 	return answer, nil
 }
 
-// readProfiles appends the profiles of a request to a push. It returns the errors of profiles that cannot
+// readProfiles appends the profiles in a request to a push. It returns the errors of profiles that cannot
 // be read.
 func (s *Pusher) readProfiles(ctx context.Context, r *collectorv1.ExportProfilesServiceRequest, p *push) (refused []error, err error) {
 	d := newOTLPDictionary(r.GetDictionary(), s.Limits, shareOf(ctx))

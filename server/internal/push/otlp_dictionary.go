@@ -15,7 +15,7 @@ import (
 // maxListed bounds the locations of all stacks in a request, 8 bytes each.
 const maxListed = 16 << 20
 
-// otlpDictionary has the tables that the profiles of a request share, and the converted entries so far.
+// otlpDictionary has the tables that the profiles in a request share, and the converted entries so far.
 // Entry 0 of each table stands for none.
 type otlpDictionary struct {
 	*profilesv1.ProfilesDictionary

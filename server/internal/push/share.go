@@ -49,7 +49,7 @@ type share struct {
 	raw bytes.Buffer // output of zip
 }
 
-// use is the push's state in progress.
+// use is the state of the push in progress.
 type use struct {
 	ctx        context.Context //nolint:containedctx // of the request, like the share
 	held, used int64
@@ -203,7 +203,7 @@ func (r sharedReader) Read(p []byte) (int, error) {
 }
 
 // inflate returns the decompressed bytes of a profile, gzipped or not, valid until the next call. They
-// are never gzipped again, because the store's decompression would not be counted.
+// are never gzipped, because the store's decompression would not be counted.
 func (sh *share) inflate(data []byte, most int) ([]byte, error) {
 	if !isGzip(data) {
 		return data, nil

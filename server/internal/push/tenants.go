@@ -9,12 +9,12 @@ import (
 	"github.com/granarydb/granary/server/internal/fault"
 )
 
-// SeriesAge is the least time for which a set of labels counts after its last push. It counts for at most
+// SeriesAge is the least time for which a label set counts after its last push. It counts for at most
 // twice as long.
 const SeriesAge = 30 * time.Minute
 
-// tenants has the sets of labels that each tenant pushed in about an hour. They bound a tenant's series.
-// They separate nothing, because all tenants' profiles are in one table. It is safe for concurrent use.
+// tenants has the label sets that each tenant pushed in about an hour. They bound a tenant's series. They
+// separate nothing, because all tenants' profiles are in one table. It is safe for concurrent use.
 type tenants struct {
 	now               func() time.Time
 	maxSeries, maxAll int
@@ -27,7 +27,7 @@ func newTenants(l Limits, now func() time.Time) *tenants {
 	return &tenants{now: now, maxSeries: l.Series, maxAll: l.Tenants, all: map[string]*generations{}}
 }
 
-// series is a set of labels of a tenant.
+// series is a label set of a tenant.
 type series struct {
 	tenant string
 	labels hash

@@ -31,7 +31,7 @@ func diffOf(calls *tree.Calls, most int) *querierv1.FlameGraphDiff {
 	return &querierv1.FlameGraphDiff{Names: names, Levels: levels, Total: left + right, MaxSelf: maxSelf, LeftTicks: left, RightTicks: right}
 }
 
-// widthsOf returns the nodes of a tree with values as widths. Negative values, which only some profiles
+// widthsOf returns the nodes in a tree with values as widths. Negative values, which only some profiles
 // have, count as 0.
 func widthsOf(calls *tree.Calls, most int) *tree.Nodes {
 	calls.DropNegatives()

@@ -36,7 +36,7 @@ type querier struct {
 	Options
 }
 
-// Bounds on the bytes and a query's messages.
+// Bounds on a query's bytes and messages.
 const maxQuestion, maxQuestionMessages = 1 << 20, 10_000
 
 // answered answers a query with a message of a limited size.
@@ -81,7 +81,7 @@ func (q *querier) LabelValues(ctx context.Context, r *connect.Request[typesv1.La
 	})
 }
 
-// Series returns the distinct sets of labels of profiles, with their types as labels.
+// Series returns the distinct label sets of profiles, with their types as labels.
 func (q *querier) Series(ctx context.Context, r *connect.Request[querierv1.SeriesRequest]) (*connect.Response[querierv1.SeriesResponse], error) {
 	return answered(ctx, q, func(ctx context.Context, out *querierv1.SeriesResponse) (err error) {
 		out.LabelsSet, err = q.Source.Series(ctx, r.Msg)

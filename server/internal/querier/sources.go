@@ -14,7 +14,7 @@ import (
 	"github.com/granarydb/granary/server/internal/web"
 )
 
-// A front makes means of gauges and averages from its nodes' sums and numbers of times, by source.
+// A front makes gauge means and averages from its nodes' sums and numbers of times, by source.
 
 // sources handles fanout.SourcesPath: a type's stacks by source.
 type sources struct {

@@ -18,8 +18,8 @@ type Parameters struct {
 	Rest  url.Values
 }
 
-// Parameters parses the query of a URL. Unknown names, except those in others, are errors, because a
-// misspelt name would otherwise select everything.
+// Parameters parses the query of a URL. Unknown names, except in others, are errors, because a misspelt
+// name would otherwise select everything.
 func (r *Reader) Parameters(raw string, others ...string) (p Parameters, err error) {
 	if p.Rest, err = url.ParseQuery(raw); err != nil {
 		return p, fault.Invalid("query: %w", err)

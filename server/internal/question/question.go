@@ -92,7 +92,7 @@ func (a *Asked) under(s *typesv1.StackTraceSelector) error {
 	return nil
 }
 
-// Stacks returns a request's query for stacks.
+// Stacks returns the query of a request for stacks.
 func (r *Reader) Stacks(m *querierv1.SelectMergeStacktracesRequest) (a Asked, err error) {
 	if a, err = r.ask(m.GetProfileTypeID(), m.GetLabelSelector(), m.GetStart(), m.GetEnd()); err != nil {
 		return a, err
@@ -149,7 +149,7 @@ func (r *Reader) Nodes(asked int64) (int, error) {
 	return int(asked), nil
 }
 
-// Over returns a request's query for values over time. Labels of the type are not grouped by.
+// Over returns the query of a request for values over time. Labels of the type are not grouped by.
 func (r *Reader) Over(m *querierv1.SelectSeriesRequest) (a Asked, opts profile.RangeOptions, err error) {
 	if a, err = r.ask(m.GetProfileTypeID(), m.GetLabelSelector(), m.GetStart(), m.GetEnd()); err != nil {
 		return a, opts, err

@@ -14,7 +14,7 @@ import (
 type Selection struct{ Labels, Types []selector.Matcher }
 
 // ParseSelection parses a selector. Text without matchers selects everything. The id of a type may stand
-// in front of the braces, or alone.
+// before the braces, or alone.
 func ParseSelection(text string) (s Selection, err error) {
 	text = strings.TrimSpace(text)
 	head, _, _ := strings.Cut(text, "{")

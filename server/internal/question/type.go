@@ -49,8 +49,8 @@ func NameMatcher(name string) selector.Matcher {
 	return selector.Matcher{Name: profile.NameLabel, Value: name}
 }
 
-// TypeLabels returns the labels that name a type and a profile name. Answers have them beside the labels
-// of profiles, and selectors and groups can use them.
+// TypeLabels returns the labels that name a type and a profile name. Answers have them beside the profile
+// labels, and selectors and groups can use them.
 func TypeLabels(name string, t profile.Type) []profile.Label {
 	return []profile.Label{
 		{Name: "__period_type__", Value: t.Period},
