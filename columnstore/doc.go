@@ -79,4 +79,22 @@
 //	budget -> buckets that files have become cold; if files have none, they are written first
 //
 // Without a directory all rows are in memory, the budget evicts them, and Close discards them.
+//
+// # Mutable state
+//
+// The root is immutable; this is not:
+//
+//	tables and histories by name             store.go     tables lock
+//	who writes a history                     history.go   an atomic flag, of one transaction or of an eviction
+//	files of a table; bounds of the bucket
+//	of its last insert                       table.go     atomic pointers; files are set after a manifest
+//	due granules                             queue.go     queue lock
+//	bytes of dictionaries, histories and
+//	pending work                             account.go   atomics
+//	the manifest, files of a run that did
+//	not end                                  flusher.go   the lock of flushes
+//	counters, whether it is closed           store_stats.go, store.go   atomics
+//
+// A store has two goroutines, a maintainer and with a directory a flusher. Open starts them, and Close waits for them. ARCHITECTURE.md has
+// the order of the locks.
 package columnstore

@@ -59,4 +59,6 @@
 // insert allocates little more than the store keeps.
 //
 // Addresses without lines stay addresses: the package does not symbolise binaries.
+//
+// A table of profiles keeps the lists of types of the last question behind an atomic pointer.
 package profile

@@ -66,4 +66,11 @@
 // destroy an earlier entry in the same sector, which is then reported as damage.
 //
 // Files of earlier versions stay readable: they carry the version of their format.
+//
+// # Mutable state
+//
+//	the log's queue, and who waits for it   a lock, a leaf; nobody holds it while waiting or calling the system
+//	segments                                the lock of a step, which writes and syncs; their list an atomic pointer
+//	times that the log took                 atomics
+//	sizes of files, with a disk budget      a lock, a leaf; the sum an atomic
 package disk
