@@ -19,5 +19,5 @@
 // Set few:EVENTS is made here (few.go): few attributes, and many events. Events are in memory or are made, so
 // a replay has no cost of reading a trace. Blocks are in memory: the cache has room for all. Each
 // answer of a part is compared with that of the whole history. Times are CPU times with one processor, of the mean question,
-// medians. docs/decisions/0034 has figures.
+// medians. BENCHMARKS.md has figures.
 package main

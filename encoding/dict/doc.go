@@ -24,7 +24,7 @@
 //	E6  Whatever image is opened without an error, a dictionary with it can be
 //	    read, searched and extended without a panic.
 //
-// The package does not depend on columns, rows or Arrow. docs/decisions/0010 and 0018 explain the
+// The package does not depend on columns, rows or Arrow. docs/decisions/0010 explains the
 // form of lists.
 //
 // # Mutable state
