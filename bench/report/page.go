@@ -150,6 +150,7 @@ const ours = "granary"
 // one in which a peer is ahead, but settle, of which a store without maintenance has none.
 var unshown = []string{
 	"alloc_bytes_per_row", "allocs_per_row", "heap_inserted_bytes_per_row", "peak_heap_bytes_per_row", "settle_ns_per_row",
+	"insert_logged_us_per_call", "insert_ns_per_row", "open_log_wall_ms", "peak_rss_bytes_per_row", "query_ms.types",
 	"query_ms.label-values-job", "query_ms.merge-pod", "query_ms.merge-pods", "query_ms.merge-profile", "query_ms.select-pod-wide",
 	"query_ms.series-job", "query_ms.series-type", "query_ms.totals-type",
 }
