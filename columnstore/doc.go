@@ -85,7 +85,7 @@
 // The root is immutable; this is not:
 //
 //	tables and histories by name             store.go     tables lock
-//	who writes a history                     history.go   an atomic flag, of one transaction or of an eviction
+//	the writer of a history                  history.go   an atomic flag, of one transaction or of an eviction
 //	files of a table; bounds of the bucket
 //	of its last insert                       table.go     atomic pointers; files are set after a manifest
 //	due granules                             queue.go     queue lock

@@ -17,5 +17,5 @@
 // # Mutable state
 //
 //	dictionaries that take rows, files of all, those read lately   generations lock; weak pointers to the last
-//	who adds; how far the log and files have them                  an atomic counter; a lock around writing the log; an atomic pointer
+//	writers that add; how far the log and files have them          an atomic counter; a lock around writing the log; an atomic pointer
 package dictionaries

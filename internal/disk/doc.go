@@ -69,7 +69,7 @@
 //
 // # Mutable state
 //
-//	the log's queue, and who waits for it   a lock, a leaf; nobody holds it while waiting or calling the system
+//	the log's queue, and its waiters        a lock, a leaf; it is not held during a wait or a system call
 //	segments                                the lock of a step, which writes and syncs; their list an atomic pointer
 //	times that the log took                 atomics
 //	sizes of files, with a disk budget      a lock, a leaf; the sum an atomic
