@@ -337,10 +337,27 @@ func readFile(t *testing.T, name string) string {
 func flat(text string) string { return strings.Join(strings.Fields(text), " ") }
 
 // TestGoroutinesHaveOwners counts the places that start goroutines outside of
-// tests: each must be waited for, except the reader of standard input, and ARCHITECTURE.md
-// must list it.
+// tests: each must be waited for, except the reader of standard input, and the list says by whom.
 func TestGoroutinesHaveOwners(t *testing.T) {
-	want := map[string]int{"columnstore/store_open.go": 2, "internal/disk/log.go": 1, "internal/query/aggregator_sum.go": 1, "history/summary/parts.go": 1, "profile/tree/batches.go": 1, "render/timegraph_shares.go": 1, "cmd/granary/fleet.go": 1, "cmd/granary/internal/serve/listen.go": 1, "server/internal/fanout/node.go": 1, "cmd/granary/internal/serve/self.go": 1, "cmd/granary/internal/serve/demo.go": 1, "server/self/example/main.go": 1, "compat/arrow18/reader.go": 1, "compat/iceberg/granary-lake/serve.go": 1, "compat/duckdb/scan.go": 1, "compat/parca/cmd/granary-parca/serve.go": 1, "internal/input/read.go": 1}
+	want := map[string]int{
+		"columnstore/store_open.go":               2, // a store's maintainer and flusher: Close waits
+		"internal/disk/log.go":                    1, // the writer of a log: its Close waits
+		"internal/query/aggregator_sum.go":        1, // parts of a large aggregation, which waits
+		"history/summary/parts.go":                1, // parts of a question about many attributes, which waits
+		"profile/tree/batches.go":                 1, // the reader of the stacks of a tree or table, which waits
+		"render/timegraph_shares.go":              1, // parts of a picture of many attributes, which waits
+		"server/internal/fanout/node.go":          1, // questions to nodes: the answer waits
+		"server/self/example/main.go":             1, // the server of the example, which waits
+		"internal/input/read.go":                  1, // reads standard input, which nothing can cancel
+		"cmd/granary/fleet.go":                    1, // the demo's writers: the demo waits
+		"cmd/granary/internal/serve/listen.go":    1, // the accepter: serve waits at its end
+		"cmd/granary/internal/serve/self.go":      1, // serve's profiles of itself: serve waits at its end
+		"cmd/granary/internal/serve/demo.go":      1, // what fills the store of demo --serve, which waits at its end
+		"compat/arrow18/reader.go":                1, // a scan: Release waits
+		"compat/iceberg/granary-lake/serve.go":    1, // the server of a node: the command waits at its end
+		"compat/duckdb/scan.go":                   1, // a scan: the end of its query waits
+		"compat/parca/cmd/granary-parca/serve.go": 1, // Parca's server: the command waits at its end
+	}
 	starts := regexp.MustCompile(`(?m)^\s*go |\.Go\(`)
 	err := filepath.WalkDir(".", func(path string, d os.DirEntry, err error) error {
 		path = filepath.ToSlash(path)

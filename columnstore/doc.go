@@ -59,12 +59,12 @@
 //
 // The index version is part of the published root, so it is transactional. The RFC leaves that open.
 // Readers compare no ids, so there is no list of active transactions, but each part still has its two
-// ids. Aborted writes were never reachable. The key begins with a time bucket and ascends (0051), series
+// ids. Aborted writes were never reachable. The key begins with a time bucket and ascends (decision 0051), series
 // are factored out of the rows (package granule), and stacks sort by code. Trace and span ids are
 // nullable UUIDs outside the key. The RFC has the trace id in the key in one sentence, and not in its
-// list. A split makes as many granules as are due (0007), a merge uses a loser tree, and the store
+// list. A split makes as many granules as are due (decision 0001), a merge uses a loser tree, and the store
 // filters rows. Timestamps are int64 and delta-encoded, not uint64 and plain. Types and units have
-// dictionaries (0052). Only rewritten parts have runs, because runs save bytes only there (0004).
+// dictionaries (decision 0009). Only rewritten parts have runs, because runs save bytes only there (decision 0001).
 //
 // # A directory
 //
@@ -79,4 +79,22 @@
 //	budget -> buckets that files have become cold; if files have none, they are written first
 //
 // Without a directory all rows are in memory, the budget evicts them, and Close discards them.
+//
+// # Mutable state
+//
+// The root is immutable; this is not:
+//
+//	tables and histories by name             store.go     tables lock
+//	the writer of a history                  history.go   an atomic flag, of one transaction or of an eviction
+//	files of a table; bounds of the bucket
+//	of its last insert                       table.go     atomic pointers; files are set after a manifest
+//	due granules                             queue.go     queue lock
+//	bytes of dictionaries, histories and
+//	pending work                             account.go   atomics
+//	the manifest, files of a run that did
+//	not end                                  flusher.go   the lock of flushes
+//	counters, whether it is closed           store_stats.go, store.go   atomics
+//
+// A store has two goroutines, a maintainer and with a directory a flusher. Open starts them, and Close waits for them. ARCHITECTURE.md has
+// the order of the locks.
 package columnstore

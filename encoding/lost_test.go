@@ -176,7 +176,7 @@ type lostColumn struct {
 	words    []uint64
 }
 
-// The table of docs/decisions/0009 in bits a word, and the claims that it supports. Figures of
+// What lost, in bits a word, and the claims of docs/decisions/0009. Figures of
 // zstd and S2 may change with their version.
 func TestWhatLost(t *testing.T) {
 	if effort.Race {

@@ -6,5 +6,5 @@
 // explains why).
 //
 // Package parquet in the command's module writes Parquet, because here its library would set a minimum
-// version for every embedder (docs/decisions/0016-parquet.md).
+// version for every embedder (docs/decisions/0014-arrow-sql-parquet.md).
 package export

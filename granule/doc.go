@@ -50,4 +50,11 @@
 //
 // The package makes no compatibility promise. It starts no goroutine, and does not depend on the index,
 // clocks or Arrow.
+//
+// # Mutable state
+//
+//	uses of a part or a generation by the current root   under the commit lock
+//	the ids of a part                                     set once by the commit, before publication
+//	series by column                                      an atomic pointer; the first query after new series makes it, under a lock
+//	combinations of their values                          an atomic pointer to the last answer
 package granule

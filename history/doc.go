@@ -54,5 +54,11 @@
 // There is no tree and no node to split or to search through, so nothing grows with the
 // number of attributes but the lanes. Times that come too late are an error, not a silent
 // change; so are values of another kind. Mip-maps are in package summary, partial
-// histories in package partial, and histories in files in package paged.
+// histories in package partial, and histories in files in package file.
+//
+// # Mutable state
+//
+//	lanes                             atomics; the writer publishes entries after the cutoff of all published views
+//	numbers of texts in journals      the writer's, from commit to commit; views share the numbers of their commit
+//	names and texts                   package names
 package history

@@ -54,9 +54,11 @@
 // # From profiles to rows
 //
 // Package profile/pprof decodes bytes, or a profile in memory, into a flat profile, and drops the frames
-// that the profile tells to drop (decision 0024). Package internal/rows checks it, assigns its labels to
+// that the profile tells to drop (decision 0008). Package internal/rows checks it, assigns its labels to
 // columns and turns it into rows. A DB keeps the memory of these steps for the next profile, so that an
 // insert allocates little more than the store keeps.
 //
 // Addresses without lines stay addresses: the package does not symbolise binaries.
+//
+// A table of profiles keeps the lists of types of the last question behind an atomic pointer.
 package profile

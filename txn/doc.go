@@ -38,4 +38,12 @@
 //
 // The guarantee is snapshot isolation with linearizable commits. Transactions only insert, so
 // no two of them conflict and none is retried.
+//
+// # Mutable state
+//
+//	transaction ids          an atomic counter
+//	the published root       an atomic pointer, set under the commit lock
+//	the root of a handle     an atomic pointer, cleared by Close
+//	the readers of a root    an atomic counter that the first reader allocates; expiry releases the root
+//	pinned garbage           lists under the commit lock, their sum an atomic
 package txn

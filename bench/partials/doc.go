@@ -8,16 +8,15 @@
 //	n          events between two checkpoints; - of the whole history
 //	intervals  that are in the file; of a part, those that are kept
 //	bytes      of the file, names and positions included
-//	smaller    bytes of the whole, in those of the part
 //	build      of the file, events made and names included
 //	state      of a random attribute at a random instant
 //	slice      of all attributes at a random instant
 //	range      of a random attribute in a hundredth of the time
 //	2D         100 attributes, or all, at 1,000 instants across all of the time
-//	x          the times of the part in those of the whole
+//	×          of a part: times smaller, or longer, than of the whole history
 //
 // Set few:EVENTS is made here (few.go): few attributes, and many events. Events are in memory or are made, so
 // a replay has no cost of reading a trace. Blocks are in memory: the cache has room for all. Each
 // answer of a part is compared with that of the whole history. Times are CPU times with one processor, of the mean question,
-// medians. docs/decisions/0034 has figures.
+// medians. BENCHMARKS.md has figures.
 package main

@@ -43,8 +43,8 @@ func run(ctx context.Context, w io.Writer, o options) error {
 	if err != nil {
 		return err
 	}
-	fmt.Fprintln(w, "| set | n | intervals | bytes | smaller | build, ms | x | state, us | x | slice, us | x | range, us | x | 2D, ms | x |")
-	fmt.Fprintln(w, "|---|---|---|---|---|---|---|---|---|---|---|---|---|---|---|")
+	fmt.Fprintln(w, "| set | n | intervals | bytes; × smaller | build, ms; × longer | state, us; × longer | slice, us; × longer | range, us; × longer | 2D, ms; × longer |")
+	fmt.Fprintln(w, "|---|---|---|---|---|---|---|---|---|")
 	var sets []measured
 	for name := range strings.SplitSeq(o.sets, ",") {
 		m, err := measureSet(ctx, name, distances, o, func(row string) { fmt.Fprintln(w, row) })

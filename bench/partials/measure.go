@@ -191,22 +191,22 @@ func (f *figures) measure(ctx context.Context, path string, q *questions, h unio
 	return nil
 }
 
-// row is a row of the table.
+// row is a row of the table: the figures of a whole history, or the ratios of a part of it.
 func (m *measured) row(f figures) string {
-	n, smaller := "-", ""
-	if f.every > 0 {
-		n, smaller = thousands(int64(f.every)), short(float64(m.whole.bytes)/float64(f.bytes))
-	}
-	cells := []string{m.name, n, thousands(int64(f.intervals)), thousands(f.bytes), smaller, short(f.build.Seconds() * 1e3), ""}
-	if f.every > 0 {
-		cells[6] = short(float64(f.build) / float64(m.whole.build))
-	}
-	for i, kind := range kinds {
-		times := ""
-		if f.every > 0 {
-			times = short(f.ns[i] / m.whole.ns[i])
+	if f.every == 0 {
+		cells := []string{m.name, "-", thousands(int64(f.intervals)), thousands(f.bytes), short(f.build.Seconds() * 1e3)}
+		for i, kind := range kinds {
+			cells = append(cells, short(f.ns[i]/kind.unit))
 		}
-		cells = append(cells, short(f.ns[i]/kind.unit), times)
+		return "| " + strings.Join(cells, " | ") + " |"
+	}
+	cells := []string{m.name, thousands(int64(f.every)), thousands(int64(f.intervals))}
+	times := []float64{float64(m.whole.bytes) / float64(f.bytes), float64(f.build) / float64(m.whole.build)}
+	for i := range kinds {
+		times = append(times, f.ns[i]/m.whole.ns[i])
+	}
+	for _, t := range times {
+		cells = append(cells, "×"+short(t))
 	}
 	return "| " + strings.Join(cells, " | ") + " |"
 }

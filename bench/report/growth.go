@@ -18,32 +18,14 @@ var grown = []struct{ key, title string }{
 	{"query_ms.select-pod", "rows of one pod, ms"},
 }
 
-// growth writes how figures change with ten times the rows.
+// growth writes how figures change with ten times the rows, as a picture.
 func (p *page) growth() {
 	p.line("")
 	p.line("### Growth")
 	p.line("")
-	p.line("Figures of the table above by the same with a tenth of the rows: 1 does not depend on the rows, 10 is proportional. Bytes and times a")
-	p.line("row fall where stacks are kept once. The answers to the fewer rows are compared with an oracle, which looks at every row for each question.")
+	p.line("The same with a tenth of the rows: bytes and times a row fall where stacks are kept once. The answers to the fewer rows are compared with an")
+	p.line("oracle, which looks at every row for each question.")
 	p.command("small")
-	stores := slices.Sorted(maps.Keys(p.all.Peers.Peers))
-	var names []string
-	for _, g := range grown {
-		names = append(names, g.title)
-	}
-	p.head(append([]string{"store"}, names...)...)
-	for _, name := range stores {
-		cells := []string{name}
-		for _, g := range grown {
-			small, large := p.all.Small.Peers[name].Median[g.key], p.all.Peers.Peers[name].Median[g.key]
-			if small <= 0 || large <= 0 {
-				cells = append(cells, "")
-				continue
-			}
-			cells = append(cells, digits(large/small))
-		}
-		p.row(cells...)
-	}
 	p.line("")
 	p.line("![Growth of stores of profiles](docs/pictures/bench-growth.svg)")
 }

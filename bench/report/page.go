@@ -104,7 +104,7 @@ func (p *page) write(rows []row) error {
 	p.line("collections unless a line says wall. A ratio relates figures of one machine on one day: ×3 stands for three times as fast, or as small,")
 	p.line("and below ×1 the peer is ahead. [Decision 0040](docs/decisions/0040-answers-as-arrow.md) says why targets are missed.")
 	p.targets(rows)
-	p.stores("Stores of profiles", "peers", &p.all.Peers, "A fleet of a million rows, in memory where a store has no other place.")
+	p.stores("Stores of profiles", "peers", &p.all.Peers, "A fleet of a million rows, in memory where a store has no other place. The command prints more figures than the table.")
 	p.growth()
 	p.stores("Stores of profiles in directories", "durable", &p.all.Durable, "A million rows, with a log and with files.")
 	if err := p.intervals(); err != nil {
@@ -121,23 +121,23 @@ func (p *page) targets(rows []row) {
 	p.command("targets", "frostdb", "esht")
 	p.line("")
 	p.line("The peer of a target is FrostDB as Parca uses it, or of histories the tree of the eSHT paper. Figures in memory are of %d rounds: this store, and", pageRounds)
-	p.line("right after it its peers, each in a process of its own. A figure is the median of the rounds. So is a ratio, which relates figures of one round.")
-	p.head("by", "target", "what", "ours", "range", "peer", "must", "met")
+	p.line("right after it its peers, each in a process of its own. A figure is the median of the rounds, as is a ratio, which relates figures of one round.")
+	p.line("A target that does not say missed is met.")
+	p.head("target", "what", "ours, range", "peer, ratio", "must")
 	for _, r := range rows {
 		f := r.figure
 		if r.Ours == nil {
-			p.row("", "`"+r.Key+"`", f.About, "-", "", "", digits(r.Must), f.Status)
+			p.row("`"+r.Key+"`", f.About, "-", "", digits(r.Must)+", "+f.Status)
 			continue
 		}
-		by, peer := "", ""
+		peer, must := "", digits(r.Must)
 		if r.Ratio != nil {
-			by, peer = ratio(*r.Ratio), digits(*r.Peer)
+			peer = digits(*r.Peer) + ", " + ratio(*r.Ratio)
 		}
-		met := ""
-		if r.Met != nil {
-			met = map[bool]string{true: "yes", false: "**no**"}[*r.Met]
+		if r.Met != nil && !*r.Met {
+			must += ", **missed**"
 		}
-		p.row(by, "`"+r.Key+"`", f.About, digits(*r.Ours)+" "+f.Unit, digits(*f.Low)+"–"+digits(*f.High), peer, digits(r.Must), met)
+		p.row("`"+r.Key+"`", f.About, digits(*r.Ours)+" "+f.Unit+", "+digits(*f.Low)+"–"+digits(*f.High), peer, must)
 	}
 	p.line("")
 	p.line("![How many times better than its peer each target is](docs/pictures/bench-ratios.svg)")
@@ -145,6 +145,15 @@ func (p *page) targets(rows []row) {
 
 // ours is the name of this store among others.
 const ours = "granary"
+
+// unshown are figures of stores of profiles without a row, because a row beside them says the same of each store. None is
+// one in which a peer is ahead, but settle, of which a store without maintenance has none.
+var unshown = []string{
+	"alloc_bytes_per_row", "allocs_per_row", "heap_inserted_bytes_per_row", "peak_heap_bytes_per_row", "settle_ns_per_row",
+	"insert_logged_us_per_call", "insert_ns_per_row", "open_log_wall_ms", "peak_rss_bytes_per_row", "query_ms.types",
+	"query_ms.label-values-job", "query_ms.merge-pod", "query_ms.merge-pods", "query_ms.merge-profile", "query_ms.select-pod-wide",
+	"query_ms.series-job", "query_ms.series-type", "query_ms.totals-type",
+}
 
 // stores writes a comparison of stores of profiles.
 func (p *page) stores(title, name string, c *comparison, about string) {
@@ -177,6 +186,9 @@ func (p *page) stores(title, name string, c *comparison, about string) {
 		}
 	}
 	for _, key := range slices.Sorted(maps.Keys(figures)) {
+		if slices.Contains(unshown, key) {
+			continue
+		}
 		cells := []string{"`" + key + "`"}
 		mine, has := c.Peers[ours].Median[key]
 		for _, n := range append([]string{ours}, others...) {
@@ -186,6 +198,9 @@ func (p *page) stores(title, name string, c *comparison, about string) {
 	}
 	p.line("")
 	for _, key := range slices.Sorted(maps.Keys(c.Keys)) {
+		if slices.Contains(unshown, key) {
+			continue
+		}
 		p.say("- `%s`: %s", key, c.Keys[key])
 	}
 }
@@ -215,8 +230,8 @@ func (p *page) intervals() error {
 	p.line("## Stores of intervals")
 	p.line("")
 	p.line("Package history beside trees written from the papers, an R-tree and databases. A cell of another store says how many times better")
-	p.line("history is. Each answer is compared with a look at all intervals before it is timed. Of the made sets the largest has a table; the pictures")
-	p.line("have all of them.")
+	p.line("history is. Each answer is compared with a look at all intervals before it is timed. The largest recorded set and the largest made set have a")
+	p.line("table; the picture has all sets.")
 	p.command("trees")
 	if t.Skipped != "" {
 		p.line("")
@@ -230,7 +245,7 @@ func (p *page) intervals() error {
 		if !ok {
 			return fmt.Errorf("set %s lacks %s", set, history)
 		}
-		if slices.Contains(madeSets, set) && set != million {
+		if set != threads && set != million {
 			continue
 		}
 		p.line("")

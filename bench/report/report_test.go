@@ -305,7 +305,7 @@ func TestPage(t *testing.T) {
 		t.Fatal(err)
 	}
 	written := p.String()
-	want := []string{"on a machine. Measured on 2026-11-26 at commit abc.", "| ×3 | `heap-1m` | about heap-1m | 100 ms | 100–100 | 300 | 120 | yes |", "a note", "duckdb was skipped: no cgo", `| eSHT | ×1 |`}
+	want := []string{"on a machine. Measured on 2026-11-26 at commit abc.", "| `heap-1m` | about heap-1m | 100 ms, 100–100 | 300, ×3 | 120 |", "a note", "duckdb was skipped: no cgo", `| eSHT | ×1 |`}
 	for _, r := range full() {
 		want = append(want, "    cd bench && GOWORK=off "+r.command()+"\n")
 	}

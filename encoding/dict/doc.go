@@ -24,6 +24,11 @@
 //	E6  Whatever image is opened without an error, a dictionary with it can be
 //	    read, searched and extended without a panic.
 //
-// The package does not depend on columns, rows or Arrow. docs/decisions/0010 and 0018 explain the
+// The package does not depend on columns, rows or Arrow. docs/decisions/0010 explains the
 // form of lists.
+//
+// # Mutable state
+//
+// A dictionary is append-only: a lock to add, none to read by code, or to find lists and elements. An element without a record can get one.
+// Hashes and slots of a dictionary that was read from an image are made once, under the lock.
 package dict

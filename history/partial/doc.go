@@ -22,7 +22,7 @@
 // wait for the next one, as a commit makes the time before it final.
 //
 // A counter has a straight line in a gap, with its greatest error, for questions that need no replay
-// ([History.Interpolate], [History.Mean]). docs/decisions/0034 has figures.
+// ([History.Interpolate], [History.Mean]). BENCHMARKS.md has figures.
 //
 // # Invariants
 //

@@ -30,4 +30,6 @@
 //	S5  Nodes take at most 5 % of the bytes of the history: there is one where tiles of 30 times its bytes have none.
 //
 // Of a file whose ends are in no order, though their checksums are right, answers have no meaning.
+//
+// Columns of pyramids are append-only. The first pyramid that extends another takes them, by an atomic flag.
 package summary

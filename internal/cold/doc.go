@@ -17,4 +17,6 @@
 //	S1  A read of a bucket yields each of its rows once, whether it is in memory or in the file.
 //	S2  A file stays while the current root, or one that is read, has cold rows in it.
 //	S3  A cached value keeps no dictionaries in memory, except dictionaries that the cache counts.
+//
+// Files that older roots can need are listed under a lock, a leaf (Obsolete).
 package cold

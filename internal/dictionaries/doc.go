@@ -13,4 +13,9 @@
 //	N1  At any time one object takes rows for a number. It has all entries that the log has.
 //	N2  A code means the same in each object of a number (D4).
 //	N3  A pinned generation stays hot, unless it is dropped.
+//
+// # Mutable state
+//
+//	dictionaries that take rows, files of all, those read lately   generations lock; weak pointers to the last
+//	writers that add; how far the log and files have them          an atomic counter; a lock around writing the log; an atomic pointer
 package dictionaries

@@ -66,4 +66,11 @@
 // destroy an earlier entry in the same sector, which is then reported as damage.
 //
 // Files of earlier versions stay readable: they carry the version of their format.
+//
+// # Mutable state
+//
+//	the log's queue, and its waiters        a lock, a leaf; it is not held during a wait or a system call
+//	segments                                the lock of a step, which writes and syncs; their list an atomic pointer
+//	times that the log took                 atomics
+//	sizes of files, with a disk budget      a lock, a leaf; the sum an atomic
 package disk

@@ -5,7 +5,7 @@
 //	go run ./internal/house arrows [-list] [package ...]
 //	go run ./internal/house words
 //
-// The figures are a guide. Of these, ARCHITECTURE.md holds the arrows to a bound.
+// The figures are a guide, and no bound.
 package main
 
 import (

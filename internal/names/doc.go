@@ -10,4 +10,6 @@
 // Readers take no lock and do not wait for the writer, who may add, and take the latest ones
 // back (invariants N1 to N3 of [Tree]). Each text is stored once. Package history has the states
 // of the attributes, and passes the names on: users of a history need not import this package.
+//
+// Names are atomics: readers ignore names later than their view, and have codes of its texts alone.
 package names

@@ -34,4 +34,6 @@
 // Offsets come from this package alone: it wrote the header of each tile, or package history has
 // checked it (Ref.Size), or it has checked the tile of a page itself, before a tile is opened. Therefore
 // loads are not checked against bounds.
+//
+// Each page is an atomic pointer; a lock is around which pages stay in memory.
 package tile

@@ -1,6 +1,6 @@
 // Package parquet writes the records of scans as Parquet files. It belongs to the command's
 // module, because its library would otherwise set a minimum version for every embedder
-// (docs/decisions/0016-parquet.md). A program that accepts github.com/parquet-go/parquet-go
+// (docs/decisions/0014-arrow-sql-parquet.md). A program that accepts github.com/parquet-go/parquet-go
 // v0.32 may import it.
 //
 // The types of columns are those that other engines read without a hint:

@@ -7,4 +7,6 @@
 //	    that is unimplemented and names the nodes.
 //	I3  Questions about lists and lines are messages of querier.v1, since Nodes send them on as they are. The nodes
 //	    check them, and their errors are told.
+//
+// Snapshots for later questions of a page are kept under a lock, a leaf, each with the number of its uses.
 package source
