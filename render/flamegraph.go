@@ -5,7 +5,6 @@ import (
 	"cmp"
 	_ "embed" // for the style sheet and the script
 	"fmt"
-	"io"
 	"math"
 	"math/bits"
 	"slices"
@@ -62,42 +61,6 @@ const (
 
 	flameLegend = 8 // entries
 )
-
-// FlameGraph draws the tree under root as an icicle graph, root on top, in a standalone SVG file. It is
-// complete without scripts. With them, frames can be zoomed and searched.
-//
-// A frame's width is the share of its Total in root.Total. Both edges are rounded to the nearest 1/10,000
-// pixel from exact integers, so siblings meet without gaps and a child never leaves its parent. Children
-// are in order of falling Total, then by Name and File, whatever the order of Children in the tree.
-//
-// Nodes with a Total of zero or less are omitted, with all nodes below them. If the children exceed their
-// parent, as in differences, the child that crosses its edge is clipped there (its data-cut is "1") and
-// the rest are omitted. Frames narrower than opts.MinWidth and levels beyond 512 are omitted too. The
-// picture counts all these below the frames. A nil root, or a root with a Total of zero or less, gives a
-// picture without frames.
-//
-// The tree is only read. The file is built in memory and written with a single Write. After an error for
-// bad options nothing is written. Any other error comes from w.
-func FlameGraph(w io.Writer, root *profile.FlameNode, opts FlameOptions) error {
-	fluid := opts.Width == 0
-	opts, err := opts.withDefaults()
-	if err != nil {
-		return err
-	}
-	if root == nil {
-		root = &profile.FlameNode{Name: "root"}
-	}
-	p := flameGraph{opts: opts, root: root, fluid: fluid}
-	if opts.Base != nil {
-		p.root, p.changes = merged(opts.Base, root)
-	}
-	p.layOut()
-	p.draw()
-	if _, err := w.Write(p.out.Bytes()); err != nil {
-		return fmt.Errorf("render: write flame graph: %w", err)
-	}
-	return nil
-}
 
 // withDefaults fills in zero fields. The error names the first bad one.
 func (o FlameOptions) withDefaults() (FlameOptions, error) {

@@ -1,7 +1,6 @@
 package render
 
 import (
-	"fmt"
 	"math"
 	"slices"
 	"strconv"
@@ -123,33 +122,4 @@ func changeColor(share float64) string {
 	default:
 		return oklch(0.92, 0.003, 260)
 	}
-}
-
-// drawChangeLegend writes a difference's legend.
-func (p *flameGraph) drawChangeLegend() {
-	x := float64(margin)
-	for _, key := range []struct {
-		label string
-		share float64
-	}{
-		{"gone", -1}, {"\u221250%", -0.5}, {"\u221210%", -0.1}, {"the same", 0}, {"+10%", 0.1}, {"+100%", 0.5}, {"new", 1},
-	} {
-		fmt.Fprintf(&p.out, `<g class="key"><rect x="%.2f" y="60" width="11" height="11" fill="%s"/><text x="%.2f" y="70">%s</text></g>
-`, x, changeColor(key.share), x+16, escape(key.label))
-		x += 16 + textWidth(key.label) + 16
-	}
-	fmt.Fprintf(&p.out, "<g class=\"key\"><text x=\"%.2f\" y=\"70\">width: before and after together</text></g>\n", x+8)
-}
-
-// changeLine returns the last line of a tooltip in a difference.
-func (p *flameGraph) changeLine(c change) string {
-	line := fmt.Sprintf("%s before, %s after", p.format(c.before), p.format(c.after))
-	if c.before == c.after {
-		return line + ": the same"
-	}
-	sign := ""
-	if c.after > c.before {
-		sign = "+"
-	}
-	return fmt.Sprintf("%s: %s%s (%s)", line, sign, p.format(c.after-c.before), c.text())
 }

@@ -3,12 +3,49 @@ package render
 import (
 	"cmp"
 	"fmt"
+	"io"
 	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/granarydb/granary/profile"
 )
+
+// FlameGraph draws the tree under root as an icicle graph, root on top, in a standalone SVG file. It is
+// complete without scripts. With them, frames can be zoomed and searched.
+//
+// A frame's width is the share of its Total in root.Total. Both edges are rounded to the nearest 1/10,000
+// pixel from exact integers, so siblings meet without gaps and a child never leaves its parent. Children
+// are in order of falling Total, then by Name and File, whatever the order of Children in the tree.
+//
+// Nodes with a Total of zero or less are omitted, with all nodes below them. If the children exceed their
+// parent, as in differences, the child that crosses its edge is clipped there (its data-cut is "1") and
+// the rest are omitted. Frames narrower than opts.MinWidth and levels beyond 512 are omitted too. The
+// picture counts all these below the frames. A nil root, or a root with a Total of zero or less, gives a
+// picture without frames.
+//
+// The tree is only read. The file is built in memory and written with a single Write. After an error for
+// bad options nothing is written. Any other error comes from w.
+func FlameGraph(w io.Writer, root *profile.FlameNode, opts FlameOptions) error {
+	fluid := opts.Width == 0
+	opts, err := opts.withDefaults()
+	if err != nil {
+		return err
+	}
+	if root == nil {
+		root = &profile.FlameNode{Name: "root"}
+	}
+	p := flameGraph{opts: opts, root: root, fluid: fluid}
+	if opts.Base != nil {
+		p.root, p.changes = merged(opts.Base, root)
+	}
+	p.layOut()
+	p.draw()
+	if _, err := w.Write(p.out.Bytes()); err != nil {
+		return fmt.Errorf("render: write flame graph: %w", err)
+	}
+	return nil
+}
 
 // draw writes the file from top to bottom. The header comes after the frames, because the script keeps it
 // in view above them while the page scrolls.
@@ -191,4 +228,33 @@ func (p *flameGraph) percent(value int64) string {
 // pixels prints a length in units of 1/flameScale pixel.
 func pixels(v int64) string {
 	return strconv.FormatFloat(float64(v)/flameScale, 'f', -1, 64)
+}
+
+// drawChangeLegend writes a difference's legend.
+func (p *flameGraph) drawChangeLegend() {
+	x := float64(margin)
+	for _, key := range []struct {
+		label string
+		share float64
+	}{
+		{"gone", -1}, {"\u221250%", -0.5}, {"\u221210%", -0.1}, {"the same", 0}, {"+10%", 0.1}, {"+100%", 0.5}, {"new", 1},
+	} {
+		fmt.Fprintf(&p.out, `<g class="key"><rect x="%.2f" y="60" width="11" height="11" fill="%s"/><text x="%.2f" y="70">%s</text></g>
+`, x, changeColor(key.share), x+16, escape(key.label))
+		x += 16 + textWidth(key.label) + 16
+	}
+	fmt.Fprintf(&p.out, "<g class=\"key\"><text x=\"%.2f\" y=\"70\">width: before and after together</text></g>\n", x+8)
+}
+
+// changeLine returns the last line of a tooltip in a difference.
+func (p *flameGraph) changeLine(c change) string {
+	line := fmt.Sprintf("%s before, %s after", p.format(c.before), p.format(c.after))
+	if c.before == c.after {
+		return line + ": the same"
+	}
+	sign := ""
+	if c.after > c.before {
+		sign = "+"
+	}
+	return fmt.Sprintf("%s: %s%s (%s)", line, sign, p.format(c.after-c.before), c.text())
 }

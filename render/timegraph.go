@@ -5,9 +5,6 @@ import (
 	"cmp"
 	_ "embed" // for the style sheet
 	"fmt"
-	"io"
-	"slices"
-	"sort"
 	"strings"
 	"unicode/utf8"
 
@@ -87,45 +84,6 @@ const (
 	// timeColors is the number of values with their own colour.
 	timeColors = 12
 )
-
-// TimeGraph draws the states of attributes in [from, to] as a time graph in a standalone SVG file.
-// Attributes run from top to bottom in the order of the argument, time from left to right. nil means all
-// attributes, children after their parents, and an empty list none. States are coloured bars with
-// tooltips. Null is blank. Times are taken for nanoseconds.
-//
-// States with texts come from a [history.View.Pixels] query, which returns the states in the middle of
-// each column of pixels. A column with several states is divided by their time: the twelve longest, and
-// the rest. With numbers it shows the mean, and paler the greatest. Where there are many such columns,
-// several neighbouring pixels share a division. The picture counts the visible intervals and all
-// intervals.
-//
-// The twelve values that take the most room in the picture have their own colours, and are in the legend.
-// Other values share paler colours. A colour depends on the value alone, unless two values of the legend
-// would share it. The same view and options give the same bytes.
-//
-// The file is built in memory and written with a single Write. The errors are as for View.Pixels, and
-// history.ErrQuery for an option out of range, and errors from opts.Err and w. The cost is a Pixels
-// query, and two walks through the intervals of the drawn rows, or with Fold one walk through all
-// intervals.
-func TimeGraph(w io.Writer, v *history.View, attributes []history.Attribute, from, to int64, opts TimeOptions) error {
-	if attributes == nil {
-		attributes = slices.Collect(v.Descendants(history.Top))
-	}
-	g := timeGraph{view: v, opts: opts, from: from, to: to, asked: len(attributes)}
-	if err := g.setDefaults(); err != nil {
-		return err
-	}
-	if err := g.layOutAny(attributes); err != nil {
-		return err
-	}
-	if err := g.draw(); err != nil {
-		return err
-	}
-	if _, err := w.Write(g.out.Bytes()); err != nil {
-		return fmt.Errorf("render: write time graph: %w", err)
-	}
-	return nil
-}
 
 // timeGraph is an SVG file in progress.
 type timeGraph struct {
@@ -212,162 +170,6 @@ func (g *timeGraph) pyramid() *summary.Pyramid {
 	return summary.Bare(g.view)
 }
 
-// layOutAny lays out rows with one attribute or with several.
-func (g *timeGraph) layOutAny(attributes []history.Attribute) error {
-	if g.isFolded() {
-		return g.layOutFolded(attributes)
-	}
-	return g.layOut(attributes)
-}
-
-// layOut queries the states, and chooses rows, columns and colours.
-func (g *timeGraph) layOut(attributes []history.Attribute) error {
-	longest := g.longestPath(attributes)
-	g.labels = min(max(int(float64(longest)*timeChar)+timePad, timeLabels), g.opts.Width*3/10)
-	width := g.opts.Width - 2*margin - g.labels - timePad
-	times := history.PixelTimes(g.from, g.to, width)
-	if err := g.sample(attributes, times, width); err != nil {
-		return err
-	}
-	g.edges = make([]int, len(times)+1)
-	for i := range g.edges {
-		g.edges[i] = i * width / len(times)
-	}
-	g.chooseRows()
-	if err := g.countIntervals(); err != nil {
-		return err
-	}
-	if err := g.measureRows(); err != nil {
-		return err
-	}
-	g.colors.choose(g)
-	g.chooseSilent()
-	return nil
-}
-
-// longestPath returns the characters of the longest path of the attributes.
-func (g *timeGraph) longestPath(attributes []history.Attribute) int {
-	lengths := make([]int, g.view.Len()) // parents come before their children
-	for i := range lengths {
-		a := history.Attribute(i)
-		name, _ := g.view.Name(a) // the attributes are known
-		lengths[i] = utf8.RuneCountInString(name)
-		if parent, _ := g.view.Parent(a); parent != history.Top {
-			lengths[i] += lengths[parent] + 1
-		}
-	}
-	longest := 0
-	for _, a := range attributes {
-		if int(a) < len(lengths) { // the query fails for other attributes
-			longest = max(longest, lengths[a])
-		}
-	}
-	return longest
-}
-
-// sampleCells is the number of intervals that are sampled between two calls of TimeOptions.Err.
-const sampleCells = 1 << 20
-
-// sample makes a row for each attribute from its intervals at the times of pixels.
-func (g *timeGraph) sample(attributes []history.Attribute, times []int64, width int) error {
-	found, err := g.view.Pixels([]history.Attribute{}, g.from, g.to, width) // for the errors of the range
-	if err != nil {
-		return err
-	}
-	for part := range slices.Chunk(attributes, max(1, sampleCells/max(1, len(times)))) {
-		if err := g.err(); err != nil {
-			return err
-		}
-		if found, err = g.view.SampleInto(found, part, times); err != nil {
-			return err
-		}
-		g.layOutRows(found, times)
-	}
-	for i := range g.rows {
-		g.rows[i].measure(g.opts.Numbers)
-	}
-	return g.err()
-}
-
-// layOutRows makes a row from each attribute's intervals. A row begins with the interval of the first
-// column, so an attribute that is listed twice has two rows.
-func (g *timeGraph) layOutRows(found *history.Intervals, times []int64) {
-	column := len(times)
-	for i := range found.Len() {
-		a, in := found.At(i)
-		if column == len(times) {
-			g.rows = append(g.rows, graphRow{attribute: a})
-			column = 0
-		}
-		row := &g.rows[len(g.rows)-1]
-		lo := column
-		column += sort.Search(len(times)-lo, func(i int) bool { return times[lo+i] > in.End })
-		row.runs = append(row.runs, graphRun{in, lo, column})
-		if !in.Value.IsNull() {
-			row.states++
-		}
-	}
-}
-
-// chooseRows keeps the rows that change most, in their order.
-func (g *timeGraph) chooseRows() {
-	if len(g.rows) <= g.opts.Rows {
-		return
-	}
-	order := make([]int, len(g.rows))
-	for i := range order {
-		order[i] = i
-	}
-	slices.SortStableFunc(order, func(i, j int) int {
-		a, b := &g.rows[i], &g.rows[j]
-		return cmp.Or(cmp.Compare(len(b.runs), len(a.runs)), cmp.Compare(b.states, a.states))
-	})
-	order = order[:g.opts.Rows]
-	slices.Sort(order)
-	chosen := make([]graphRow, len(order))
-	for i, k := range order {
-		chosen[i] = g.rows[k]
-	}
-	g.rows = chosen
-}
-
-// countIntervals counts the intervals of the rows, and the visible intervals.
-func (g *timeGraph) countIntervals() error {
-	for i := range g.rows {
-		row := &g.rows[i]
-		if err := g.err(); err != nil {
-			return err
-		}
-		g.seen += row.states
-		for in, err := range g.view.Range(row.attribute, g.from, g.to, history.RangeOptions{}) {
-			if err != nil {
-				return err
-			}
-			row.intervals++
-			if !in.Value.IsNull() {
-				g.all++
-			}
-		}
-	}
-	return nil
-}
-
-// chooseSilent finds the least width of a state with a tooltip.
-func (g *timeGraph) chooseSilent() {
-	widths := map[int]int{}
-	for _, row := range g.rows {
-		for _, run := range row.runs {
-			if !run.in.Value.IsNull() {
-				widths[g.width(run)]++
-			}
-		}
-	}
-	for width, left := 1, g.seen; left > timeTitles; width++ {
-		left -= widths[width]
-		g.narrow, g.silent = width+1, g.seen-left
-	}
-}
-
 // width returns a run's width in pixels.
 func (g *timeGraph) width(run graphRun) int { return g.edges[run.hi] - g.edges[run.lo] }
 
@@ -410,3 +212,22 @@ func lastOf(text string, room int) string {
 	}
 	return "…" + string(runes[len(runes)-room+1:])
 }
+
+// graphColors maps values to colours.
+type graphColors struct {
+	slots  map[history.Value]int // index in the palette, for values in the legend
+	legend []graphValue          // by the room that they take, most first
+	others int                   // number of values outside the legend
+	total  int                   // pixels of coloured states
+	bars   bool                  // there are bars
+}
+
+// graphValue is a value and the room it takes.
+type graphValue struct {
+	value  history.Value
+	pixels int
+	first  history.Attribute // first attribute with the value
+}
+
+// left returns the left edge of the columns.
+func (g *timeGraph) left() int { return margin + g.labels + timePad }

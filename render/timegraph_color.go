@@ -29,22 +29,6 @@ var timePalette = [timeColors]struct{ strong, pale, strongDark, paleDark string 
 	{"#61cff3", "#b2e2f3", "#55bbdc", "#315e6d"},
 }
 
-// graphColors maps values to colours.
-type graphColors struct {
-	slots  map[history.Value]int // index in the palette, for values in the legend
-	legend []graphValue          // by the room that they take, most first
-	others int                   // number of values outside the legend
-	total  int                   // pixels of coloured states
-	bars   bool                  // there are bars
-}
-
-// graphValue is a value and the room it takes.
-type graphValue struct {
-	value  history.Value
-	pixels int
-	first  history.Attribute // first attribute with the value
-}
-
 // choose fills the legend, and gives each of its values its own colour.
 func (c *graphColors) choose(g *timeGraph) {
 	index := map[history.Value]int{}

@@ -3,6 +3,7 @@ package render
 import (
 	"bytes"
 	"fmt"
+	"io"
 	"maps"
 	"math"
 	"slices"
@@ -12,6 +13,45 @@ import (
 
 	"github.com/granarydb/granary/history"
 )
+
+// TimeGraph draws the states of attributes in [from, to] as a time graph in a standalone SVG file.
+// Attributes run from top to bottom in the order of the argument, time from left to right. nil means all
+// attributes, children after their parents, and an empty list none. States are coloured bars with
+// tooltips. Null is blank. Times are taken for nanoseconds.
+//
+// States with texts come from a [history.View.Pixels] query, which returns the states in the middle of
+// each column of pixels. A column with several states is divided by their time: the twelve longest, and
+// the rest. With numbers it shows the mean, and paler the greatest. Where there are many such columns,
+// several neighbouring pixels share a division. The picture counts the visible intervals and all
+// intervals.
+//
+// The twelve values that take the most room in the picture have their own colours, and are in the legend.
+// Other values share paler colours. A colour depends on the value alone, unless two values of the legend
+// would share it. The same view and options give the same bytes.
+//
+// The file is built in memory and written with a single Write. The errors are as for View.Pixels, and
+// history.ErrQuery for an option out of range, and errors from opts.Err and w. The cost is a Pixels
+// query, and two walks through the intervals of the drawn rows, or with Fold one walk through all
+// intervals.
+func TimeGraph(w io.Writer, v *history.View, attributes []history.Attribute, from, to int64, opts TimeOptions) error {
+	if attributes == nil {
+		attributes = slices.Collect(v.Descendants(history.Top))
+	}
+	g := timeGraph{view: v, opts: opts, from: from, to: to, asked: len(attributes)}
+	if err := g.setDefaults(); err != nil {
+		return err
+	}
+	if err := g.layOutAny(attributes); err != nil {
+		return err
+	}
+	if err := g.draw(); err != nil {
+		return err
+	}
+	if _, err := w.Write(g.out.Bytes()); err != nil {
+		return fmt.Errorf("render: write time graph: %w", err)
+	}
+	return nil
+}
 
 // draw writes the file from top to bottom.
 func (g *timeGraph) draw() error {
@@ -58,9 +98,6 @@ func (g *timeGraph) draw() error {
 	g.out.WriteString("</svg>\n")
 	return nil
 }
-
-// left returns the left edge of the columns.
-func (g *timeGraph) left() int { return margin + g.labels + timePad }
 
 // legendEntry is a colour with its meaning and its place.
 type legendEntry struct {
