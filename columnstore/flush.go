@@ -116,12 +116,6 @@ func (t *Table) setFiles(files *files.TableFiles) {
 	t.files.Store(files)
 }
 
-// discard removes the files of a run that failed.
-func (fl *flusher) discard() {
-	fl.partial = nil
-	fl.dir.Discard()
-}
-
 // write writes the files of the manifest and completes the manifest.
 func (f *flush) write(ctx context.Context) error {
 	s := f.store

@@ -174,3 +174,9 @@ func (fl *flusher) clean(s *Store) error {
 	fl.failing.Store(&err)
 	return err
 }
+
+// discard removes the files of a run that failed.
+func (fl *flusher) discard() {
+	fl.partial = nil
+	fl.dir.Discard()
+}

@@ -1,6 +1,7 @@
 package columnstore
 
 import (
+	"context"
 	"fmt"
 
 	"github.com/granarydb/granary/history"
@@ -64,4 +65,28 @@ func (s *Snapshot) History(h *History) (*history.View, error) {
 		return h.states.Empty(), nil
 	}
 	return r.Histories[h.ordinal], nil
+}
+
+// Snapshot returns the state after the newest commit. The caller must close it, because it keeps its
+// state alive. It costs a few atomic operations and one allocation. The error is ErrClosed.
+func (s *Store) Snapshot() (*Snapshot, error) {
+	if s.closed.Load() {
+		return nil, ErrClosed
+	}
+	snap := &Snapshot{store: s}
+	snap.state.Take(s.roots)
+	return snap, nil
+}
+
+// View calls f with a snapshot and closes it afterwards. The errors come from ctx, Snapshot and f.
+func (s *Store) View(ctx context.Context, f func(*Snapshot) error) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	snap, err := s.Snapshot()
+	if err != nil {
+		return err
+	}
+	defer snap.Close()
+	return f(snap)
 }

@@ -1,7 +1,6 @@
 package columnstore
 
 import (
-	"context"
 	"sync"
 	"sync/atomic"
 
@@ -41,15 +40,6 @@ type Store struct {
 	}
 }
 
-// Begin starts a transaction. It costs one allocation and holds nothing before the first
-// Insert. After that, Commit or Abort must end it: until then its rows count in the memory
-// budget.
-func (s *Store) Begin() *Tx {
-	tx := &Tx{store: s}
-	s.roots.Start(&tx.ticket)
-	return tx
-}
-
 // writable returns ErrClosed or ErrReadOnly if nothing can be written, else nil.
 func (s *Store) writable() error {
 	switch {
@@ -59,30 +49,6 @@ func (s *Store) writable() error {
 		return ErrReadOnly
 	}
 	return nil
-}
-
-// Snapshot returns the state after the newest commit. The caller must close it, because it keeps its
-// state alive. It costs a few atomic operations and one allocation. The error is ErrClosed.
-func (s *Store) Snapshot() (*Snapshot, error) {
-	if s.closed.Load() {
-		return nil, ErrClosed
-	}
-	snap := &Snapshot{store: s}
-	snap.state.Take(s.roots)
-	return snap, nil
-}
-
-// View calls f with a snapshot and closes it afterwards. The errors come from ctx, Snapshot and f.
-func (s *Store) View(ctx context.Context, f func(*Snapshot) error) error {
-	if err := ctx.Err(); err != nil {
-		return err
-	}
-	snap, err := s.Snapshot()
-	if err != nil {
-		return err
-	}
-	defer snap.Close()
-	return f(snap)
 }
 
 func (s *Store) timeLimits() catalog.TimeLimits {

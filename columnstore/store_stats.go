@@ -1,25 +1,5 @@
 package columnstore
 
-import "sync/atomic"
-
-// counters counts the maintenance since Open.
-type counters struct {
-	splits, compactions, discarded, rewrittenRows, evictedStates, diskDropped atomic.Int64
-}
-
-func (c *counters) count(published bool, children, rows int) {
-	switch {
-	case !published:
-		c.discarded.Add(1)
-		return
-	case children > 1:
-		c.splits.Add(1)
-	default:
-		c.compactions.Add(1)
-	}
-	c.rewrittenRows.Add(int64(rows))
-}
-
 // Stats describes the current state of all tables. It visits all granules, so it is for reports and
 // scrapes, not for every insert. With a directory it asks for each file's size.
 func (s *Store) Stats() Stats {

@@ -26,6 +26,15 @@ type Tx struct {
 	log       disk.Prepared // during Commit
 }
 
+// Begin starts a transaction. It costs one allocation and holds nothing before the first
+// Insert. After that, Commit or Abort must end it: until then its rows count in the memory
+// budget.
+func (s *Store) Begin() *Tx {
+	tx := &Tx{store: s}
+	s.roots.Start(&tx.ticket)
+	return tx
+}
+
 // piece is a part on its way into a table.
 type piece struct {
 	table *Table
