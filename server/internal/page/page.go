@@ -77,6 +77,9 @@ type pageQuestion struct {
 // answerFunc answers a question.
 type answerFunc func(context.Context, *pageQuestion) (pageAnswer, error)
 
+// times are the parameters that can count from now, which is that of the question, and not of its snapshot.
+var times = []string{"from", "to", "bfrom", "bto", "at"}
+
 // handler is a handler of questions with parameters of some names. need is what it needs one store for, "" for nothing.
 func (p *page) handler(need source.Need, answer answerFunc, names ...string) http.Handler {
 	return web.Handler(func(w http.ResponseWriter, r *http.Request) error {
@@ -92,6 +95,11 @@ func (p *page) handler(need source.Need, answer answerFunc, names ...string) htt
 		commit, err := commitOf(of)
 		if err != nil {
 			return err
+		}
+		for _, name := range times {
+			if of.Has(name) {
+				of.Set(name, p.Read.FixNow(of.Get(name)))
+			}
 		}
 		var out pageAnswer
 		var tag string
