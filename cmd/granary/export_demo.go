@@ -10,6 +10,7 @@ import (
 	"github.com/granarydb/granary/cmd/granary/internal/cli"
 	"github.com/granarydb/granary/cmd/granary/internal/replay"
 	"github.com/granarydb/granary/columnstore"
+	"github.com/granarydb/granary/internal/timetext"
 	"github.com/granarydb/granary/profile"
 )
 
@@ -74,7 +75,7 @@ func (s spanValue) String() string {
 
 // Set parses a duration.
 func (s spanValue) Set(text string) error {
-	d, ok := cli.ParseAgo(text)
+	d, ok := timetext.Duration(text)
 	if !ok || d < scrapeEvery || d > maxDemoSpan {
 		return cli.Usage(fmt.Errorf("--%s %q: want a duration from %v to 24h, such as 1m or 1h", s.flag, text, scrapeEvery))
 	}

@@ -65,7 +65,7 @@ chart.
 ` + askedHelp,
 		Example: `  granary series heaps/
   granary series --by thread --sample-index cpu cpu/
-  granary series --by job --by zone -n 0 --step 5m --from -24h profiles/
+  granary series --by job --by zone -n 0 --step 5m --from latest-24h profiles/
   granary series --search 'runtime[.]gcBgMarkWorker' cpu/   # garbage collection
   granary series --json heaps/ | jq -r '.lines[].points[] | [.time, .value]'`,
 		Args: inputs,

@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"github.com/spf13/pflag"
+
+	"github.com/granarydb/granary/internal/timetext"
 )
 
 // NewStep returns the value of --step, which sets d to a duration.
@@ -21,7 +23,7 @@ func NewColumns(n *int) pflag.Value { return columnsValue{n} }
 // NewFactor returns the value of --scale, which sets f to a factor above 0.
 func NewFactor(f *float64) pflag.Value { return factorValue{f} }
 
-// stepValue is the value of --step: a duration, which may be given in days.
+// stepValue is the value of --step: a duration.
 type stepValue struct{ d *time.Duration }
 
 // String returns the duration, "" when it is not set.
@@ -34,9 +36,9 @@ func (s stepValue) String() string {
 
 // Set parses a duration.
 func (s stepValue) Set(text string) error {
-	d, ok := ParseAgo(text)
+	d, ok := timetext.Duration(text)
 	if !ok || d <= 0 {
-		return Usage(fmt.Errorf("--step %q: want a duration above 0 and up to 65535d, such as 10s, 5m, 1h or 7d", text))
+		return Usage(fmt.Errorf("--step %q: want a duration above 0, such as 10s, 5m, 1h or 7d", text))
 	}
 	*s.d = d
 	return nil
