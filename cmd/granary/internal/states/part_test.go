@@ -5,6 +5,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -218,4 +219,42 @@ func TestPart_Errors(t *testing.T) {
 	if r := granary(t, "history", "verify", "one.history"); r.code != cli.ExitUsage || !strings.Contains(r.stderr, "names several history files: verify each") {
 		t.Errorf("%+v", r)
 	}
+}
+
+// FuzzChanges reads any CSV: each row is an error, or read again from its position.
+func FuzzChanges(f *testing.F) {
+	f.Add([]byte("time,attribute,value\n1,A/0,x\n2,\"A/\n0\",\"a\"\"b\"\n"))
+	f.Add([]byte("\ufeffKind, value ,attribute,time\r\nint,7,a\\/b,1\r\n\r\n,1.5,c,1970-01-01\r\n"))
+	name := filepath.Join(f.TempDir(), "states.csv")
+	f.Fuzz(func(t *testing.T, data []byte) {
+		if err := os.WriteFile(name, data, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		of := &changes{Separator: '/', path: name}
+		r, err := of.Open(t.Context(), nil)
+		if err != nil {
+			return
+		}
+		defer func() { _ = r.Close() }() // nothing was written
+		for range 50 {
+			position, err := r.Position()
+			if err != nil {
+				t.Fatal(err)
+			}
+			at, row, err := r.Next()
+			if err != nil {
+				return
+			}
+			again, err := of.Open(t.Context(), position)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if other, same, err := again.Next(); err != nil || other != at || !slices.Equal(same.path, row.path) || !same.value.Equal(row.value) {
+				t.Fatalf("%d %v again is %d %v, %v", at, row, other, same, err)
+			}
+			if err := again.Close(); err != nil {
+				t.Fatal(err)
+			}
+		}
+	})
 }
