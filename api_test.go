@@ -22,7 +22,7 @@ var update = flag.Bool("update", false, "write the golden files of testdata/api 
 var publicPackages = []string{
 	"columnstore", "schema",
 	"profile", "profile/pprof", "profile/tree",
-	"history", "history/file", "history/summary",
+	"history", "history/file", "history/summary", "history/partial", "history/partial/partialfile", "history/union",
 	"render", "export", "trace",
 	"server",
 }

@@ -14,10 +14,10 @@ const module = "github.com/granarydb/granary"
 
 // below says what each package may import of this module: imports run down.
 var below = map[string][]string{
-	"cmd/granary":                  {"cmd/granary/internal/cli", "cmd/granary/internal/chart", "cmd/granary/internal/formats", "cmd/granary/internal/states", "cmd/granary/internal/dbdir", "cmd/granary/internal/dirs", "cmd/granary/internal/serve", "cmd/granary/internal/replay", "cmd/granary/parquet", "render", "export", "trace", "profile", "profile/tree", "columnstore", "internal/disk", "internal/input", "testdata"},
+	"cmd/granary":                  {"cmd/granary/internal/cli", "cmd/granary/internal/chart", "cmd/granary/internal/formats", "cmd/granary/internal/states", "cmd/granary/internal/dbdir", "cmd/granary/internal/dirs", "cmd/granary/internal/serve", "cmd/granary/internal/replay", "cmd/granary/parquet", "render", "export", "trace", "profile", "profile/tree", "profile/format", "columnstore", "internal/disk", "internal/input", "internal/timetext", "testdata"},
 	"cmd/granary/internal/dirs":    {"cmd/granary/internal/cli", "cmd/granary/internal/dbdir", "columnstore", "internal/repair", "internal/disk"},
 	"cmd/granary/internal/serve":   {"cmd/granary/internal/cli", "cmd/granary/internal/dbdir", "server", "server/self", "profile", "columnstore", "internal/disk", "internal/input"},
-	"cmd/granary/internal/states":  {"cmd/granary/internal/cli", "cmd/granary/internal/dbdir", "render", "export", "trace", "internal/ihs", "columnstore", "history", "internal/tile", "history/file", "history/summary", "internal/disk", "internal/input", "server/gotrace"},
+	"cmd/granary/internal/states":  {"cmd/granary/internal/cli", "cmd/granary/internal/dbdir", "render", "export", "trace", "internal/ihs", "columnstore", "history", "internal/tile", "history/file", "history/summary", "history/partial", "history/partial/partialfile", "history/union", "internal/disk", "internal/input", "internal/timetext", "server/gotrace"},
 	"cmd/granary/internal/formats": {"cmd/granary/internal/cli", "profile", "profile/tree"},
 	"cmd/granary/internal/replay":  {},
 	"cmd/granary/internal/chart":   {"cmd/granary/internal/cli", "profile"},
@@ -31,7 +31,7 @@ var below = map[string][]string{
 	"server/gotrace": {"history", "trace"},
 	"server/ui":      {},
 	"export":         {"profile"},
-	"internal/input": {"profile", "internal/foreign"},
+	"internal/input": {"profile", "profile/format", "internal/foreign"},
 	"render":         {"profile", "history", "history/summary"},
 	"profile":        {"columnstore", "history", "schema", "encoding", "encoding/dict", "profile/pprof", "internal/rows", "internal/selector", "internal/attrpath", "internal/symbols", "internal/means", "profile/tree"},
 	"columnstore":    {"internal/query", "internal/query/filter", "internal/catalog", "internal/dictionaries", "internal/files", "internal/entries", "internal/cold", "internal/cache", "internal/disk", "history", "granule", "txn", "arrowconv", "schema", "encoding", "encoding/dict", "internal/query/order"},

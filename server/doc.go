@@ -13,7 +13,8 @@
 //	POST /v1development/profiles       OTLP 1.11 as protobuf or JSON, gzipped or not
 //	     /opentelemetry.proto.collector.profiles.v1development.ProfilesService/Export   OTLP as gRPC
 //
-// Times are in Unix seconds or nanoseconds. Profiles are gzipped or not.
+// Times are in Unix seconds or nanoseconds. Profiles are gzipped or not. Where pprof is taken, folded stacks are too: lines of
+// functions, root first, with semicolons between them, a space and a number, which is of samples in count.
 //
 //	S1  A request is one transaction: all of its profiles are committed, or none is. An error means
 //	    that nothing was inserted. There is one exception: a disk that fails behind a commit
@@ -47,7 +48,7 @@
 // have a service_name. The following of /ingest is not used: until, sampleRate, units,
 // aggregationType, spyName, and in sample_type_config all but the names that tell mutex from block
 // profiles. Types and units are those of the profile. A part prev_profile is refused, since
-// profiles are not subtracted, and so are formats other than pprof (415).
+// profiles are not subtracted, and so are formats other than pprof and folded stacks (415).
 //
 // Of OTLP, attributes of the resource and of the profile become labels under their own names, such as
 // service.name, which becomes the label service_name as well, unless there is one; lists and bytes are
@@ -79,8 +80,8 @@
 //	GET /healthz, /readyz          is it alive; does it take requests
 //
 // Parameters of the two GETs of profiles: type, as people write it (cpu) or an id (Q2); selector; from and
-// to, as RFC 3339 or a date in UTC, a Unix time (of 10 digits in seconds, 13 in milliseconds, 16 and 19), or a duration before
-// now (-1h, 1d12h). Others are errors, by name. The text of an error is cut at 1,000 bytes.
+// to, as RFC 3339 or a date in UTC, a Unix time (of 10 digits in seconds, 13 in milliseconds, 16 and 19), a duration before
+// now (-1h, 1d12h), or one before the newest profile (latest-1h). Others are errors, by name. The text of an error is cut at 1,000 bytes.
 //
 //	Q1  An answer is that of package profile to the same question, of one snapshot. Its totals are
 //	    those of the rows: a flame graph with fewer functions has the others in nodes named other.
@@ -113,8 +114,8 @@
 //	    snapshots are held, for 30 seconds. The store can take them back for its budget.
 //	W3  An ETag is of a snapshot and a question. A client that has the answer gets 304, and nothing is read.
 //	W4  A URL has at most 8 KiB, and a pattern 1,000 bytes and 5,000 steps. All else is as in Q5.
-//	W5  latest-1h is before the newest profile of the snapshot, and so is -1h here, and not before now: a question of a commit has one
-//	    answer. Gauges are means, unless the sum is asked for.
+//	W5  latest-1h is before the newest profile of the snapshot. -1h is before now, the instant that the question came, which
+//	    is a part of the question that an ETag is of. Gauges are means, unless the sum is asked for.
 //
 //	W6  States of samples are those of profile.DB.MergeByState, in the same snapshot. Samples without a state are in a
 //	    group of their own or counted, and never dropped. Values of samples with states are sums, of gauges too.

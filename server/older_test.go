@@ -110,7 +110,7 @@ func TestOlder(t *testing.T) {
 	if from != madeAt.UnixNano() || to != madeAt.Add(time.Hour).UnixNano() {
 		t.Errorf("%d to %d were read", from, to)
 	}
-	for _, of := range [][]string{{"t", "cpu"}, {"t", "cpu", "q", `{pod="pod-1"}`}, {"t", "cpu", "from", "-40s"}} {
+	for _, of := range [][]string{{"t", "cpu"}, {"t", "cpu", "q", `{pod="pod-1"}`}, {"t", "cpu", "from", "latest-40s"}} {
 		if got, want := older.flame(of...).Tree.lines(0), want.flame(of...).Tree.lines(0); strings.Join(got, "\n") != strings.Join(want, "\n") {
 			t.Errorf("%v: %v, want %v", of, got, want)
 		}

@@ -45,8 +45,8 @@ func TestPage_Front(t *testing.T) {
 		for _, more := range [][]string{
 			nil,
 			{"q", `{job="api"}`},
-			{"from", "-20s"},
-			{"from", "-1h", "bfrom", "-1d", "bto", "-1h"},
+			{"from", "latest-20s"},
+			{"from", "latest-1h", "bfrom", "latest-1d", "bto", "latest-1h"},
 			{"q", `{pod="1"}`, "bq", `{pod="2"}`},
 			{"sum", "1"},
 			{"inv", "1"},
@@ -113,17 +113,17 @@ func TestPage_FrontRefuses(t *testing.T) {
 		status int
 		text   string
 	}{
-		"profiles?t=cpu":       {501, "a front does not answer /api/v1/profiles: ask one of its nodes, each for its own profiles: http://127.0.0.1:1"},
-		"inspect?t=cpu":        {501, "a front does not answer /api/v1/inspect"},
-		"store":                {501, "a front does not answer /api/v1/store"},
-		"flame":                {501, "a front has no default type: choose one by the parameter t"},
-		"flame?t=cpu&norm=1":   {501, "parameter norm: a front does not scale"},
-		"flame?t=cpu&shares=1": {501, "a front has no histories"},
-		"top?t=cpu&commit=5":   {501, "a front has no commits"},
-		"flame?t=cpu&from=x":   {400, "parameter from"},
-		"flame?q=%7B":          {400, "parameter q"},
-		"top?t=cpu":            {502, "node http://127.0.0.1:1"},
-		"top?t=cpu&from=-1h":   {502, "node http://127.0.0.1:1"},
+		"profiles?t=cpu":           {501, "a front does not answer /api/v1/profiles: ask one of its nodes, each for its own profiles: http://127.0.0.1:1"},
+		"inspect?t=cpu":            {501, "a front does not answer /api/v1/inspect"},
+		"store":                    {501, "a front does not answer /api/v1/store"},
+		"flame":                    {501, "a front has no default type: choose one by the parameter t"},
+		"flame?t=cpu&norm=1":       {501, "parameter norm: a front does not scale"},
+		"flame?t=cpu&shares=1":     {501, "a front has no histories"},
+		"top?t=cpu&commit=5":       {501, "a front has no commits"},
+		"flame?t=cpu&from=x":       {400, "parameter from"},
+		"flame?q=%7B":              {400, "parameter q"},
+		"top?t=cpu":                {502, "node http://127.0.0.1:1"},
+		"top?t=cpu&from=latest-1h": {502, "node http://127.0.0.1:1"},
 	} {
 		path, raw, _ := strings.Cut(query, "?")
 		of, err := url.ParseQuery(raw)

@@ -70,7 +70,8 @@ func TestPage_Commit(t *testing.T) {
 
 // TestPage_Tags repeats questions whose answers the client has.
 func TestPage_Tags(t *testing.T) {
-	a := newAsker(t, Options{})
+	now := madeAt.Add(time.Hour)
+	a := newAsker(t, Options{Now: func() time.Time { return now }})
 	a.insertMade()
 	for _, path := range []string{"flame", "top", "profiles"} {
 		ask := func(tag string, parameters ...string) (int, string, string) {
@@ -81,8 +82,16 @@ func TestPage_Tags(t *testing.T) {
 		if status, same, again := ask(`"x", `+tag, "t", "cpu"); status != http.StatusNotModified || same != "" || again != tag || text == "" {
 			t.Errorf("%s again: status %d, %s", path, status, same)
 		}
-		if status, _, other := ask(tag, "t", "cpu", "from", "-1m"); status != http.StatusOK || other == tag {
+		if status, _, other := ask(tag, "t", "cpu", "from", "latest-1m"); status != http.StatusOK || other == tag {
 			t.Errorf("another question has status %d, tag %s", status, other)
+		}
+		_, _, early := ask("", "t", "cpu", "from", "-1h")
+		if status, _, again := ask(early, "t", "cpu", "from", "now-1h"); status != http.StatusNotModified || again != early {
+			t.Errorf("the same time before now has status %d, tag %s", status, again)
+		}
+		now = now.Add(time.Second)
+		if status, _, later := ask(early, "t", "cpu", "from", "-1h"); status != http.StatusOK || later == early {
+			t.Errorf("a second later the status is %d, tag %s", status, later)
 		}
 		a.insert(madeAt, cpuType, map[string]string{profile.NameLabel: "process_cpu", "job": path}, made{stack: "f main", value: 1})
 		if status, _, other := ask(tag, "t", cpuID); status != http.StatusOK || other == tag {

@@ -152,7 +152,7 @@ func TestPage_InspectNewest(t *testing.T) {
 		a.insert(now.Add(-time.Duration(i+2)*time.Minute), cpuType, labels, made{stack: "f main", value: 1}, made{stack: "g main", value: 1})
 	}
 	a.insert(now.Add(-time.Second), cpuType, labels, made{stack: "f main", value: 1})
-	got := a.inspect("t", "cpu", "from", "-10s")
+	got := a.inspect("t", "cpu", "from", "latest-10s")
 	if got.Touched.Rows > 5 || got.Touched.Chosen != 2 || got.All.Rows != 101 {
 		t.Errorf("%+v of %+v", got.Touched, got.All)
 	}

@@ -106,7 +106,7 @@ func TestPage_SharesOfMany(t *testing.T) {
 	if first := got.Shares[0]; first.State != strings.Repeat("s", 12) || first.Kind != "string" || first.Total != 12_000 {
 		t.Errorf("the first is %+v", first)
 	}
-	if status, text, _ := m.page("flame", nil, append(question, "bfrom", "-1h")...); status != http.StatusBadRequest || !strings.Contains(text, "a difference has none") {
+	if status, text, _ := m.page("flame", nil, append(question, "bfrom", "latest-1h")...); status != http.StatusBadRequest || !strings.Contains(text, "a difference has none") {
 		t.Errorf("of a difference: status %d, %s", status, text)
 	}
 	for _, of := range []string{"inv", "function"} {

@@ -363,8 +363,10 @@ func TestPage_Selects(t *testing.T) {
 		"an id":             {[]string{"t", cpuID}, []int64{all}},
 		"another name":      {[]string{"t", strings.Replace(cpuID, "process_cpu", "other", 1)}, []int64{0}},
 		"a pod":             {[]string{"q", `{pod="pod-1"}`}, []int64{11 * (2 + 12 + 22 + 32 + 42 + 52)}},
-		"before the newest": {[]string{"from", "-30s"}, []int64{sum(4, 5) - 11*41}}, // the newest is a millisecond after the half minute
-		"days":              {[]string{"from", "-1d"}, []int64{all}},
+		"before the newest": {[]string{"from", "latest-30s"}, []int64{sum(4, 5) - 11*41}}, // the newest is a millisecond after the half minute
+		"before now":        {[]string{"from", "-59m"}, []int64{sum(2, 3, 4, 5)}},
+		"before now alone":  {[]string{"from", "1h", "to", "now-59m"}, []int64{sum(0, 1)}},
+		"days":              {[]string{"from", "latest-1d"}, []int64{all}},
 		"absolute":          {[]string{"from", at(time.Minute), "to", at(2 * time.Minute)}, []int64{sum(2, 3)}},
 		"milliseconds":      {[]string{"from", fmt.Sprint(madeAt.Add(time.Minute).UnixMilli()), "to", at(2 * time.Minute)}, []int64{sum(2, 3)}},
 		"one profile":       {[]string{"from", at(30 * time.Second), "to", at(30*time.Second + 1)}, []int64{11 * 11}},
@@ -453,7 +455,7 @@ func TestPage_Empty(t *testing.T) {
 	a := newAsker(t, Options{})
 	for _, path := range []string{"flame", "top", "profiles"} {
 		for _, typ := range []string{"", "cpu"} {
-			if status, text, _ := a.page(path, nil, "t", typ, "from", "-1h"); status != http.StatusNotFound || !strings.Contains(text, "parameter t: unknown sample type") {
+			if status, text, _ := a.page(path, nil, "t", typ, "from", "latest-1h"); status != http.StatusNotFound || !strings.Contains(text, "parameter t: unknown sample type") {
 				t.Errorf("%s: status %d: %s", path, status, text)
 			}
 		}
@@ -463,7 +465,7 @@ func TestPage_Empty(t *testing.T) {
 		t.Errorf("status %d: %s", status, text)
 	}
 	a.insertMade()
-	none := a.flame("t", "cpu", "q", `{job="nobody"}`, "function", "f", "from", "-1h")
+	none := a.flame("t", "cpu", "q", `{job="nobody"}`, "function", "f", "from", "latest-1h")
 	for _, c := range []*flameColumns{none.Callers, none.Callees} {
 		if !slices.Equal(c.lines(0), []string{"0 f  0/0"}) || c.All != 0 {
 			t.Errorf("%q", c.lines(0))

@@ -120,6 +120,29 @@ func emptyProfile() *pprof.Profile {
 	return &pprof.Profile{SampleType: []*pprof.ValueType{{Type: "contentions", Unit: "count"}, {Type: "delay", Unit: "nanoseconds"}}}
 }
 
+// TestPushFolded takes folded stacks where it takes pprof, and says which line is wrong.
+func TestPushFolded(t *testing.T) {
+	r := newReceiver(t, Options{}, columnstore.Options{})
+	const text = "main;work;read 12\nmain;work 3\n"
+	r.want(http.StatusOK, "2 rows", r.request(http.MethodPost, "/pprof?service_name=shop", []byte(text)))
+	r.want(http.StatusOK, "2 rows", r.request(http.MethodPost, "/pprof?service_name=shop&__name__=named", gzipped(t, []byte(text))))
+	for _, path := range []string{"/ingest?name=shop", "/ingest?name=shop&format=folded"} {
+		r.want(http.StatusOK, "", r.request(http.MethodPost, path, []byte(text)))
+	}
+	push := &pushv1.PushRequest{Series: []*pushv1.RawProfileSeries{pushSeries([]string{"service_name", "shop"}, []byte(text))}}
+	if _, err := r.pushers()["connect"].Push(t.Context(), connect.NewRequest(push)); err != nil {
+		t.Error(err)
+	}
+	wantSums(t, r.sums(`{service_name="shop"}`), map[string]int64{"samples samples count": 4 * 15, "named samples count": 15})
+	rows := r.rows()
+	r.want(http.StatusBadRequest, "folded stacks, line 20001: want a number behind the last space", r.request(http.MethodPost, "/pprof", []byte(strings.Repeat(text, 10_000)+"main;f x\n")))
+	r.want(http.StatusBadRequest, "not a valid pprof profile", r.request(http.MethodPost, "/ingest?name=shop&format=pprof", []byte(text)))
+	r.want(http.StatusBadRequest, "not in the format folded", r.request(http.MethodPost, "/ingest?name=shop&format=folded", small(t, 1)))
+	if r.rows() != rows {
+		t.Errorf("%d rows of profiles that were refused", r.rows()-rows)
+	}
+}
+
 // TestPushTokens refuses pushes without a token to write, also those with one to read.
 func TestPushTokens(t *testing.T) {
 	r := newReceiver(t, Options{Tokens: Tokens{Read: []string{"r"}, Write: []string{"w"}}}, columnstore.Options{})

@@ -412,7 +412,7 @@ func TestParameters(t *testing.T) {
 	_, at := filled(t, Options{})
 	for query, want := range map[string]string{
 		"sellector={}": "sellector", "type=cpu&type=samples": "type", "type=none": "type", "selector=%7B": "selector",
-		"from=yesterday": "from", "to=1x": "to", "to=latest-1h": "to", "from=9223372036854775807": "from", "from=1769850002000&to=1769850001000": "from and to", "from=-1": "from", "%zz": "query",
+		"from=yesterday": "from", "to=1x": "to", "to=latest+1h": "to", "from=9223372036854775807": "from", "from=1769850002000&to=1769850001000": "from and to", "from=-1": "from", "%zz": "query",
 		"form=parquet": "form", "to=9999-01-01T00:00:00Z": "to",
 	} {
 		for _, path := range []string{"/pprof?", "/arrow?"} {

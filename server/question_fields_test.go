@@ -202,6 +202,10 @@ func TestPprofParameters(t *testing.T) {
 		{"type=" + cpuID + "&to=" + minute(1), of(0)},
 		{"type=" + cpuID + "&from=" + millis(1) + "&to=" + minute(2), of(1)},
 		{"type=" + cpuID + "&from=-1m", of(2)},
+		{"type=" + cpuID + "&from=1m", of(2)},
+		{"type=" + cpuID + "&from=now-1m", of(2)},
+		{"type=" + cpuID + "&from=latest-31s", of(2)}, // the newest is a millisecond after the half minute
+		{"type=" + cpuID + "&from=latest-31s&to=latest", of(2) - 11*52},
 		{"type=" + cpuID + "&from=-2m&to=-1m", of(1)},
 		{"type=" + cpuID + "&to=-1h", 0},
 		{"type=" + cpuID + "&from=" + url.QueryEscape(madeAt.In(time.FixedZone("", 3600)).Add(time.Minute).Format(time.RFC3339)), of(1) + of(2)},

@@ -77,11 +77,17 @@ func waysIn(t *testing.T, samples int) map[string]way {
 		}
 		return data
 	}
+	var folded strings.Builder // of names that are as short as they can be for their number
+	for i := range samples {
+		fmt.Fprintf(&folded, "%x;a;b 1\n", i)
+	}
 	ways := map[string]way{
 		"pprof":            {"/pprof", nil, zipped, false},
 		"pprof plain":      {"/pprof", nil, plain.Bytes(), false},
 		"pprof named":      {"/pprof?__name__=a", nil, zipped, false},
 		"ingest":           {"/ingest?name=a", nil, zipped, false},
+		"folded":           {"/pprof", nil, []byte(folded.String()), false},
+		"folded zipped":    {"/ingest?name=a&format=folded", nil, gzipped(t, []byte(folded.String())), false},
 		"Push":             {pushPath, asProto, marshal(t, request), false},
 		"Push JSON":        {pushPath, asJSON, text(request), false},
 		"Push gzip":        {pushPath, append([]string{"Content-Encoding", "gzip"}, asProto...), gzipped(t, marshal(t, request)), false},

@@ -64,7 +64,7 @@ func TestDB_AnswersAsInputs(t *testing.T) {
 	for _, command := range [][]string{
 		{"top", "--json", "--sample-index", "cpu"},
 		{"top", "--json"}, // the default type
-		{"top", "--json", "--sample-index", "inuse_space", "--from", "-100s"}, // rounded means
+		{"top", "--json", "--sample-index", "inuse_space", "--from", "latest-100s"}, // rounded means
 		{"peek", "gcBgMarkWorker$", "--json", "--sample-index", "cpu"},
 		{"labels", "--json"},
 		{"labels", "--json", "--name", "file"},

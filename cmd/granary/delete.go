@@ -4,11 +4,13 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/granarydb/granary/cmd/granary/internal/cli"
 	"github.com/granarydb/granary/columnstore"
+	"github.com/granarydb/granary/internal/timetext"
 )
 
 func newDelete() *cobra.Command {
@@ -47,7 +49,7 @@ It cannot be undone.`,
 		},
 	}
 	cmd.Flags().StringVar(&dir, "db", "", "delete from the directory `DIR`")
-	cmd.Flags().StringVar(&before, "before", "", "delete profiles before `TIME`: 2026-01-31T09:00:00Z, 2026-01-31 (local), Unix seconds, or a duration before the newest profile: -1h, -30d")
+	cmd.Flags().StringVar(&before, "before", "", "delete profiles before `TIME`: 2026-01-31T09:00:00Z, 2026-01-31 (local), 1769850000 (Unix), -30d (before now), or latest-30d (before the newest profile)")
 	return cmd
 }
 
@@ -60,7 +62,7 @@ func deleteBefore(cmd *cobra.Command, dir string, before moment) (err error) {
 	}
 	defer func() { err = cmp.Or(err, source.explain(l.Close())) }() // Close flushes the remaining rows
 	newest := int64(0)
-	if before.relative {
+	if before.Base == timetext.Latest {
 		if err := l.store.View(ctx, func(snap *columnstore.Snapshot) error {
 			_, newest, err = spanOfTimes(ctx, l.db, snap)
 			return err
@@ -69,7 +71,7 @@ func deleteBefore(cmd *cobra.Command, dir string, before moment) (err error) {
 		}
 	}
 	was := l.store.Stats().DroppedRows
-	if _, err := l.db.Table().DropBefore(ctx, before.bound(newest)); err != nil {
+	if _, err := l.db.Table().DropBefore(ctx, before.bound(time.Now(), newest)); err != nil {
 		return source.explain(err)
 	}
 	stats := l.store.Stats()

@@ -35,9 +35,9 @@ func TestDelete(t *testing.T) {
 	for _, step := range []struct{ before, want, left string }{
 		{"2026-01-31T09:00:01Z", "Deleted 0 rows, 40 left\n", "0123"}, // within the range of the first
 		{"2026-01-31T10:00:00Z", "Deleted 10 rows, 30 left\n", "123"},
-		{"-1h", "Deleted 10 rows, 20 left\n", "23"},
-		{"-0s", "Deleted 10 rows, 10 left\n", "3"},
-		{"-0s", "Deleted 0 rows, 10 left\n", "3"},
+		{"latest-1h", "Deleted 10 rows, 20 left\n", "23"},
+		{"latest", "Deleted 10 rows, 10 left\n", "3"},
+		{"latest-0s", "Deleted 0 rows, 10 left\n", "3"},
 	} {
 		r := granary(t, "delete", "--db", dir, "--before", step.before)
 		if r.code != cli.ExitOK || r.stdout != step.want || r.stderr != "" {

@@ -48,8 +48,8 @@ are shares of the sum of its stacks' absolute values, which is then printed.
 A and B are one input each: a file, a directory, an http URL, host:port, or -
 for standard input. --db DIR, a directory that granary load filled, stands for
 A, and a second --db for B. The flags that choose samples, frames and times
-apply to both. A duration before the newest profile counts from the newest
-profile of each side.
+apply to both. A time such as latest-1h counts from the newest profile of each
+side.
 
 If the totals differ, as those of a longer and a shorter profile do, every
 function differs. --normalize scales the values of B to the total of A, as go

@@ -10,6 +10,7 @@ import (
 
 	"github.com/granarydb/granary/cmd/granary/internal/cli"
 	"github.com/granarydb/granary/columnstore"
+	"github.com/granarydb/granary/internal/timetext"
 	"github.com/granarydb/granary/profile"
 )
 
@@ -87,6 +88,9 @@ func (s *selection) whyEmpty(ctx context.Context, db *profile.DB, snap *columnst
 			return "", err
 		case !some && c.times:
 			first, last, err := spanOfTimes(ctx, db, snap)
+			if ago, isAgo := s.beforeNow(); isAgo && err == nil && last < q.From {
+				return fmt.Sprintf("no profiles since %s; the newest is of %s: --from latest%s", timeRange(q.From, q.From), timeRange(last, last), ago), nil
+			}
 			return fmt.Sprintf("%s leaves none of %s", c.flags, timeRange(first, last)), err
 		case !some:
 			return c.flags + " leaves none", nil
@@ -97,6 +101,18 @@ func (s *selection) whyEmpty(ctx context.Context, db *profile.DB, snap *columnst
 		return "", err
 	}
 	return strings.Join(flags, " and ") + " together leave none", nil
+}
+
+// beforeNow returns the duration of --from, with a minus sign, if it counts from now.
+func (s *selection) beforeNow() (ago string, isAgo bool) {
+	at, err := parseMoment("from", s.from)
+	if err != nil || at.Base != timetext.Now {
+		return "", false
+	}
+	if ago = strings.TrimLeft(strings.TrimPrefix(s.from, "now"), "-"); ago != "" {
+		ago = "-" + ago
+	}
+	return ago, true
 }
 
 // hasRows reports whether a query selects a row of types, or of any type.

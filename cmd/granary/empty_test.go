@@ -2,11 +2,37 @@ package main
 
 import (
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/granarydb/granary/cmd/granary/internal/cli"
 )
+
+// Old profiles are not in a range that counts from now: the answer says from when they are.
+func TestWhyEmpty_BeforeNow(t *testing.T) {
+	old := file(t, "old.pb.gz", service())
+	for from, then := range map[string]string{"-1h": "latest-1h", "now-1d12h": "latest-1d12h", "1w": "latest-1w", "now": "latest"} {
+		since := regexp.MustCompile(`^granary: there are no samples: no profiles since 20\d\d-\S+ \S+ UTC; the newest is of 2023-11-14 22:13:20 UTC: --from ` + then + "\n$")
+		for _, command := range [][]string{{"top"}, {"peek", "."}, {"series"}, {"labels"}, {"merge", "-o", "-"}} {
+			r := granary(t, append(command, "--from", from, old)...)
+			if r.code != cli.ExitOK || !since.MatchString(r.stderr) {
+				t.Errorf("%q --from %s: %+v", command, from, r)
+			}
+		}
+		if got := granaryTop(t, "--from", then, old); got.Total != 1e9 {
+			t.Errorf("--from %s: %+v", then, got)
+		}
+	}
+	recent := service()
+	recent.TimeNanos = time.Now().Add(-30 * time.Minute).UnixNano()
+	for from, want := range map[string]int64{"-1h": 1e9, "31m": 1e9, "now-29m": 0} {
+		if got := granaryTop(t, "--from", from, old, file(t, "recent.pb.gz", recent)); got.Total != want {
+			t.Errorf("--from %s: %d, want %d", from, got.Total, want)
+		}
+	}
+}
 
 // An empty answer comes with the condition that leaves no samples.
 func TestWhyEmpty(t *testing.T) {
@@ -20,6 +46,7 @@ func TestWhyEmpty(t *testing.T) {
 	}{
 		{[]string{"--from", "2024-01-01"}, "--from 2024-01-01 leaves none of 2023-11-14 22:13:20 UTC"},
 		{[]string{"--from", "2000-01-01", "--to", "2001-01-01", "--focus", "nope"}, "--from 2000-01-01 --to 2001-01-01 leaves none of 2023-11-14 22:13:20 UTC"},
+		{[]string{"--from", "latest-1h", "--to", "latest"}, "--from latest-1h --to latest leaves none of 2023-11-14 22:13:20 UTC"},
 		{[]string{"--selector", `{thread="nope"}`}, `--selector '{thread="nope"}' leaves none`},
 		{[]string{"--search", "nope"}, "--search 'nope' leaves none"},
 		{[]string{"--focus", "nope", "--ignore", "parse"}, "--focus 'nope' leaves none"},

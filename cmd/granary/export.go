@@ -85,7 +85,7 @@ refuse native; DuckDB reads wrong values from it without an error.
 
 ` + askedHelp,
 		Example: `  granary export -o rows.parquet profiles/
-  granary export -o hour.parquet --from -1h --sample-index cpu profiles/
+  granary export -o hour.parquet --from latest-1h --sample-index cpu profiles/
   granary export -o rows.arrows --selector '{thread="main"}' cpu.pb.gz
   granary export -o demo.parquet --demo 5m        # no data needed
 

@@ -50,7 +50,7 @@ profiles must fit into memory.
 ` + inputsHelp,
 		Example: `  granary load --db /var/lib/profiles cpu.pb.gz heaps/
   granary load --db profiles.db --label job=api http://api:6060/debug/pprof/heap
-  granary top --db profiles.db --from -1h`,
+  granary top --db profiles.db --from latest-1h`,
 		Args: someInputs,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if !cmd.Flags().Changed("db") {

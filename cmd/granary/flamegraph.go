@@ -56,7 +56,7 @@ nodes, which are in preorder. docs/serving.md describes it.
   granary flamegraph -o heap.svg --sample-index inuse_space heaps/
   granary flamegraph -o gc.svg --callers runtime.mallocgc cpu.pb.gz
   granary flamegraph -o - --format json cpu.pb.gz | jq .tree.all
-  granary flamegraph -o json.svg --search 'json[.]' --from -1h profiles/`,
+  granary flamegraph -o json.svg --search 'json[.]' --from latest-1h profiles/`,
 		Args: inputs,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if o.output == "" {

@@ -16,12 +16,14 @@ import (
 	"github.com/granarydb/granary/internal/disk"
 	"github.com/granarydb/granary/internal/input"
 	"github.com/granarydb/granary/profile"
+	"github.com/granarydb/granary/profile/format"
 )
 
 const inputsHelp = `Inputs are files, directories, http URLs, host:port and - for standard input. A
 directory is searched recursively for files named .pb.gz, .pb, .pprof, .prof or
-.gz, and for others that begin as a pprof profile does, such as cpu.out. The
-search follows links to files, but not links to directories. A folder
+.gz, and for others that begin as a profile does, such as cpu.out. The search
+follows links to files, but not links to directories. A profile is pprof, or
+folded stacks: lines such as 'main;work;read 12', of samples in count. A folder
 named NAME=VALUE, as in job=api/pod=x/cpu.pb.gz, is a label of its profiles. A
 server without a path, as in localhost:6060, stands for its CPU profile, which
 takes 30 seconds to fetch unless --seconds is set. The scheme https+insecure is
@@ -186,7 +188,7 @@ func (l *loaded) add(ctx context.Context, name string) error {
 	maps.Copy(labels, l.source.labels)
 	labels[labelFile] = l.labels.Of(name)
 	opts := profile.InsertOptions{Labels: labels, Origin: name, Time: at, AllFrames: l.source.allFrames}
-	rows, err := l.db.InsertEncoded(ctx, data, opts)
+	rows, err := format.Insert(ctx, l.db, data, format.Hints{}, opts)
 	if err != nil {
 		return fmt.Errorf("%s: %w", name, err)
 	}

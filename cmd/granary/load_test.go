@@ -39,7 +39,7 @@ func TestBadInputs(t *testing.T) {
 		{"text of debug=1", write(t, "text2.pb.gz", []byte("goroutine profile: total 7\n1 @ 0x4\n")), "it is the text of debug=1: fetch the profile without debug=1"},
 		{"text of debug=2", write(t, "text3.pb.gz", []byte("goroutine 1 [running]:\nmain.main()\n\t/x.go:5 +0x1d\n")), "fetch the profile without debug=2"},
 		{"other text", write(t, "text4.pb.gz", []byte("what is this\n")), "not a valid pprof profile: it is text"},
-		{"folded stacks", write(t, "stacks.folded", []byte("main;serve http;parse 12\nmain 3\n")), "it is text of folded stacks"},
+		{"folded stacks with a word", write(t, "stacks.folded", append(bytes.Repeat([]byte("main;serve http;parse 12\n"), 5000), "main 3x\n"...)), "folded stacks, line 5001: want a number behind the last space"},
 		{"JSON", write(t, "x.speedscope.json", []byte(`{"shared": {"frames": []}}`)), "it is JSON"},
 		{"report of pprof", write(t, "top.txt", []byte("File: api\nType: cpu\nShowing nodes accounting for 1s\n")), "it is a report of go tool pprof"},
 		{"recording of perf", write(t, "perf.pb.gz", []byte("PERFILE2\x68\x00")), "perf_to_profile"},

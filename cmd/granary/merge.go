@@ -43,7 +43,7 @@ is a file of speedscope with each of the sample types, without negative values.
 ` + askedHelp,
 		Example: `  granary merge -o week.pb.gz monday.pb.gz tuesday.pb.gz
   granary merge -o default.pgo --sample-index cpu profiles/
-  granary merge -o day.pb.gz --from -1d profiles/   # the most recent day
+  granary merge -o day.pb.gz --from latest-1d profiles/   # the newest day
   granary merge -o heap.pb.gz heaps/ && go tool pprof -top heap.pb.gz
   granary merge -o - --format folded cpu/ | flamegraph.pl > cpu.svg
   granary merge -o heap.speedscope.json heaps/

@@ -195,7 +195,7 @@ func TestPage_Command(t *testing.T) {
 	const function = "runtime.mallocgc"
 	for _, named := range [][]string{
 		{"t", "cpu", "q", `{job="etcd"}`, "hide", "^runtime[.]"},
-		{"t", "alloc_objects", "from", "-1h"},
+		{"t", "alloc_objects", "from", "latest-1h"},
 		{"t", "alloc_space", "focus", "etcd"},
 		{"t", "cpu", "bq", `{job="etcd"}`, "q", `{job="pebble"}`},
 		{"t", "cpu", "ignore", "it's", "function", function},

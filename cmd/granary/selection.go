@@ -5,11 +5,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math"
 	"regexp"
 	"regexp/syntax"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -17,8 +15,8 @@ import (
 
 	"github.com/granarydb/granary/cmd/granary/internal/cli"
 	"github.com/granarydb/granary/columnstore"
+	"github.com/granarydb/granary/internal/timetext"
 	"github.com/granarydb/granary/profile"
-	"github.com/granarydb/granary/trace"
 )
 
 // selection holds the flags that select samples.
@@ -57,7 +55,7 @@ func (s *selection) queryFlags(cmd *cobra.Command) {
 	cmd.Flags().StringVar(&s.ignore, "ignore", "",
 		"only samples without such a frame for `REGEX`, as -ignore of go tool pprof")
 	cmd.Flags().StringVar(&s.from, "from", "",
-		"only profiles of `TIME` or later: 2026-01-31T09:00:00Z, 2026-01-31 (local), Unix seconds, or a duration before the newest profile: -90s, -1h, -7d")
+		"only profiles of `TIME` or later: 2026-01-31T09:00:00Z, 2026-01-31 (local), 1769850000 (Unix), -1h or now-1h (before now), or latest-1h (before the newest profile); units ns, us, ms, s, m, h, d and w")
 	cmd.Flags().StringVar(&s.to, "to", "", "only profiles before `TIME`")
 	s.inputFlags.flags(cmd)
 	s.dbFlag(cmd)
@@ -79,17 +77,18 @@ func (s *selection) answerFlags(cmd *cobra.Command) {
 type question struct {
 	query    profile.Query
 	from, to moment
+	now      time.Time
 }
 
-// moment is a bound on time: none, a Unix time, or a duration before the newest profile.
+// moment is a bound on time, if it is set.
 type moment struct {
-	set, relative bool
-	nanos         int64
+	set bool
+	timetext.Time
 }
 
 // read parses the flags. Its errors are usage errors.
 func (s *selection) read() (question, error) {
-	q := question{query: profile.Query{SumGauges: s.sum, SumKinds: s.sumKinds, Without: []string{labelFile}}}
+	q := question{now: time.Now(), query: profile.Query{SumGauges: s.sum, SumKinds: s.sumKinds, Without: []string{labelFile}}}
 	var err error
 	if q.query.Selector, err = profile.ParseSelector(s.selector); err != nil {
 		if !strings.Contains(s.selector, "{") {
@@ -109,7 +108,7 @@ func (s *selection) read() (question, error) {
 	if q.to, err = parseMoment("to", s.to); err != nil {
 		return q, err
 	}
-	if q.from.set && q.to.set && q.from.relative == q.to.relative && q.from.nanos >= q.to.nanos {
+	if q.from.set && q.to.set && q.from.Base == q.to.Base && q.from.At(0) >= q.to.At(0) {
 		return q, emptyRange(s.from, s.to)
 	}
 	return q, nil
@@ -163,64 +162,45 @@ func emptyRange(from, to string) error {
 	return cli.Usage(fmt.Errorf("--from %s is not before --to %s: there is no time between them", from, to))
 }
 
-// parseMoment parses a time in one of the forms that its error lists.
+// parseMoment parses a time in the grammar of package timetext. A date without a zone is in the zone of the machine, as dates
+// in answers are.
 func parseMoment(flag, text string) (moment, error) {
 	if text == "" {
 		return moment{}, nil
 	}
-	if text[0] == '-' {
-		if d, ok := cli.ParseAgo(text[1:]); ok {
-			return moment{set: true, relative: true, nanos: -int64(d)}, nil
-		}
-	} else if t, ok := parseTime(text); ok && t.Unix() > 0 && t.Unix() < maxUnix {
-		return moment{set: true, nanos: t.UnixNano()}, nil
-	} else if seconds, err := strconv.ParseFloat(text, 64); err == nil && seconds > 0 && seconds < maxUnix {
-		whole, fraction := math.Modf(seconds)
-		return moment{set: true, nanos: int64(whole)*1e9 + int64(fraction*1e9)}, nil
+	t, ok := timetext.Parse(text, time.Local)
+	if !ok || t.Base == timetext.Unix && t.Nanos <= 0 {
+		return moment{}, cli.Usage(fmt.Errorf("--%s %q: want a time such as 2026-01-31T09:00:00Z, a day such as 2026-01-31, Unix seconds such as 1769850000, a duration before now such as -1h, or one before the newest profile such as latest-1h", flag, text))
 	}
-	return moment{}, cli.Usage(fmt.Errorf("--%s %q: want a time such as 2026-01-31T09:00:00Z, Unix seconds such as 1769850000, a day such as 2026-01-31, or a duration before the newest profile such as -1h or -7d", flag, text))
+	return moment{true, t}, nil
 }
 
-// parseTime parses a date. A date without a zone is in the machine's zone, like dates in answers.
-func parseTime(text string) (time.Time, bool) {
-	for _, layout := range []string{"2006-01-02T15:04:05", time.DateTime, "2006-01-02T15:04", "2006-01-02 15:04", time.DateOnly} {
-		if t, err := time.ParseInLocation(layout, text, time.Local); err == nil {
-			return t, true
-		}
-	}
-	return trace.ParseTime(text)
-}
-
-// maxUnix bounds Unix seconds, because nanoseconds must fit in 64 bits.
-const maxUnix = math.MaxInt64 / 1_000_000_000
-
-// at returns the query, with its time bounds resolved against a snapshot's profiles.
+// at returns the query, with its time bounds resolved against the profiles of a snapshot.
 func (q question) at(ctx context.Context, db *profile.DB, snap *columnstore.Snapshot, s *selection) (profile.Query, error) {
 	query := q.query
 	var newest int64
-	if q.from.relative || q.to.relative {
+	if q.from.Base == timetext.Latest || q.to.Base == timetext.Latest {
 		var err error
 		if _, newest, err = spanOfTimes(ctx, db, snap); err != nil {
 			return query, err
 		}
 	}
-	query.From, query.To = q.from.bound(newest), q.to.bound(newest)
+	query.From, query.To = q.from.bound(q.now, newest), q.to.bound(q.now, newest)
 	if q.from.set && q.to.set && query.From >= query.To {
 		return query, emptyRange(s.from, s.to)
 	}
 	return query, nil
 }
 
-// bound returns the bound in Unix nanoseconds, or 0 if there is none.
-func (m moment) bound(newest int64) int64 {
+// bound returns the bound in Unix nanoseconds, 0 if there is none.
+func (m moment) bound(now time.Time, newest int64) int64 {
 	switch {
 	case !m.set:
 		return 0
-	case m.relative:
-		return max(1, newest+m.nanos)
-	default:
-		return m.nanos
+	case m.Base == timetext.Latest:
+		return max(1, m.At(newest))
 	}
+	return max(1, m.At(now.UnixNano()))
 }
 
 // findType resolves a sample type by name. An empty name means the default type.

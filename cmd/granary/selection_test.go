@@ -51,16 +51,20 @@ func TestTimes(t *testing.T) {
 		{[]string{"--to", "2023-11-14 23:13:20Z"}, 1},
 		{[]string{"--from", unix(1) + ".5", "--to", unix(3) + ".5"}, 12},
 		{[]string{"--from", "2023-11-15T01:13:20+02:00"}, 14}, // at(1) elsewhere
-		{[]string{"--from", "-1h"}, 12},
-		{[]string{"--from", "-119m59s"}, 12},
-		{[]string{"--from=-2h", "--to=-1h"}, 2},
-		{[]string{"--to", "-0s"}, 7},
-		{[]string{"--from", "-1d"}, 15},
-		{[]string{"--from", "-0d"}, 8},
+		{[]string{"--from", "latest-1h"}, 12},
+		{[]string{"--from", "latest-119m59s"}, 12},
+		{[]string{"--from=latest-2h", "--to=latest-1h"}, 2},
+		{[]string{"--to", "latest"}, 7},
+		{[]string{"--from", "latest-0.5h", "--to", "now"}, 8},
+		{[]string{"--to", "-1w"}, 15},
+		{[]string{"--from", "1h"}, 0},
+		{[]string{"--from", "-1h", "--to", "now"}, 0},
+		{[]string{"--from", "latest-1d"}, 15},
+		{[]string{"--from", "latest-0d"}, 8},
 		{[]string{"--from", "-999999h"}, 15},
-		{[]string{"--from", at(2), "--to", "-30m"}, 4},
+		{[]string{"--from", at(2), "--to", "latest-30m"}, 4},
 		{[]string{"--from", at(100)}, 0},
-		{[]string{"--to", "5"}, 0},
+		{[]string{"--from", unix(1) + "000", "--to", unix(3) + "000000"}, 6},
 	} {
 		if got := granaryTop(t, append(tc.flags, dir)...); got.Total != tc.want*1e9 {
 			t.Errorf("%q: total %d, want %d s", tc.flags, got.Total, tc.want)
@@ -71,7 +75,7 @@ func TestTimes(t *testing.T) {
 // --search, --from and --to select the same samples for all commands.
 func TestSelectionOfAllCommands(t *testing.T) {
 	dir := hourly(t, 4)
-	flags := []string{"--search", "^f[12]$", "--from", "-1h30m", dir} // leaves f2
+	flags := []string{"--search", "^f[12]$", "--from", "latest-1h30m", dir} // leaves f2
 	if got := granaryTop(t, flags...); got.Total != 4e9 || len(got.Functions) != 2 {
 		t.Errorf("top: %+v", got)
 	}
@@ -89,7 +93,7 @@ func TestSelectionOfAllCommands(t *testing.T) {
 	}
 	// Each side has its own newest profile.
 	one := file(t, "one.pb.gz", newProfile("cpu:nanoseconds", sample{"f2 main", []int64{3e9}, nil}, sample{"f3 main", []int64{1e9}, nil}))
-	got := granaryDiff(t, "--search", "^f[12]$", "--from", "-1h30m", one, dir)
+	got := granaryDiff(t, "--search", "^f[12]$", "--from", "latest-1h30m", one, dir)
 	if got.Before != 3e9 || got.After != 4e9 || len(got.Functions) != 2 || got.Functions[0].Name != "f2" || got.Functions[0].Flat != 1e9 {
 		t.Errorf("diff: %+v", got)
 	}

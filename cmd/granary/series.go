@@ -67,7 +67,7 @@ chart.
   granary series --sample-index inuse_space gen
   granary series --sample-index cpu --by job gen
   granary series --sample-index cpu --by job --by zone -n 0 --step 1m gen
-  granary series --sample-index cpu --by job --from -1h --average gen
+  granary series --sample-index cpu --by job --from latest-1h --average gen
   granary series --sample-index cpu --search 'runtime[.]gcBgMarkWorker' gen
   granary series --sample-index cpu --json gen | jq -c '.lines[].points[]'`,
 		Args: inputs,

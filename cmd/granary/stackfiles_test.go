@@ -34,6 +34,17 @@ func TestMergeFolded(t *testing.T) {
 	if r := granary(t, "merge", "-o", "-", "--format", "folded", "--sample-index", "samples", input); !strings.HasPrefix(r.stdout, "gc 9\n") {
 		t.Errorf("%+v", r)
 	}
+	for _, of := range []string{out, "folder"} { // folded stacks are an input again, by name and in a folder
+		if of == "folder" {
+			of = filepath.Dir(out)
+		}
+		if r := granary(t, "merge", "-o", "-", "--format", "folded", of); r.code != cli.ExitOK || r.stdout != want {
+			t.Errorf("%s: %+v", of, r)
+		}
+		if got := granaryTop(t, of); got.Total != 1e9 || got.Functions[0].Name != "compress" {
+			t.Errorf("%s: %+v", of, got)
+		}
+	}
 	odd := file(t, "odd.pb.gz", newProfile("n:count", sample{"a;b c\x1b", []int64{1}, nil}))
 	if r := granary(t, "merge", "-o", "-", "--format", "folded", odd); r.stdout != "c\ufffd;a:b 1\n" {
 		t.Errorf("%q", r.stdout)

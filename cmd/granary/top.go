@@ -44,7 +44,7 @@ which is then printed. On a terminal, long names are cut to its width.
 		Example: `  granary top cpu.pb.gz
   granary top --cum -n 30 --sample-index inuse_space heaps/
   granary top --selector '{thread=~"worker-.*"}' cpu.pb.gz
-  granary top --search 'json[.]' --from -1h profiles/   # JSON in the last hour
+  granary top --search 'json[.]' --from latest-1h profiles/  # newest hour
   granary top --focus '^net[./]' --hide '^runtime[.]' cpu.pb.gz
   granary top --json heaps/ | jq '.functions[0]'`,
 		Args: inputs,

@@ -121,7 +121,7 @@ func firstFlames(t *testing.T, dir string) (cold, warm, tab float64) {
 	mux.Handle("/", s)
 	mux.HandleFunc("GET /start", func(w http.ResponseWriter, _ *http.Request) { // it asks the server nothing
 		w.Header().Set("Content-Type", "text/html")
-		_, _ = io.WriteString(w, `<!doctype html><link rel="icon" href="data:,"><a href="/?from=-1d&amp;t=`+*clickType+`">flame graph</a>`)
+		_, _ = io.WriteString(w, `<!doctype html><link rel="icon" href="data:,"><a href="/?from=latest-1d&amp;t=`+*clickType+`">flame graph</a>`)
 	})
 	b := open(t, mux, "/start")
 	if _, err := chromedp.Call(b.ctx, network.SetCacheDisabled, network.SetCacheDisabledParams{CacheDisabled: true}); err != nil {
@@ -143,7 +143,7 @@ func firstFlames(t *testing.T, dir string) (cold, warm, tab float64) {
 	cold = clicked("a")
 	b.goTo("/start")
 	warm = clicked("a")
-	b.goTo("/?from=-1d&v=store&t=" + *clickType)
+	b.goTo("/?from=latest-1d&v=store&t=" + *clickType)
 	b.settles("document.querySelector('#tab-flame')")
 	tab = clicked("#tab-flame")
 	return cold, warm, tab

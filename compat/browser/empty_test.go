@@ -29,6 +29,8 @@ func TestEmptyRange(t *testing.T) {
 	b.says("The newest profile is of")
 	b.press("the newest hour")
 	b.ready()
+	b.goTo("/?from=2000w&to=now-1999w") // before now
+	b.says("No profile is chosen")
 	b.goTo("/?focus=nothing_is_named_so")
 	b.says("No stack is left")
 	b.press("show all frames")

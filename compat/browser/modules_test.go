@@ -12,9 +12,11 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+	"time"
 
 	"github.com/evanw/esbuild/pkg/api"
 
+	"github.com/granarydb/granary/internal/timetext"
 	"github.com/granarydb/granary/profile"
 )
 
@@ -106,6 +108,39 @@ func TestAddress(t *testing.T) {
 	})()`)
 	for _, s := range bad {
 		t.Errorf("another state after its address: %s", s)
+	}
+}
+
+// TestTimes reads times of the address as package timetext does, and prints those of the side before.
+func TestTimes(t *testing.T) {
+	b := modules(t, "url")
+	now, newest := last.Add(90*time.Minute), last
+	eval[any](b, fmt.Sprintf("globalThis.bases = { now: %d, newest: %d }; null", now.UnixMilli(), newest.UnixMilli()))
+	for _, text := range []string{
+		"now", "latest", "now-1h", "latest-1h", "-1h", "1h", "-0", "-1d12h", "2w", "latest-90m", "-1.5h", "-250ms", "-2000000us", "-2000000µs", "-1000000000ns",
+		"1790000000", "1790000000.25", "1790000000500", "1790000000500000", "1790000000500000000",
+		"2026-11-20T09:00:00Z", "2026-11-20T09:00:00.5+02:00", "2026-11-20", "2026-11-20 09:00", "2026-11-20T09:00:01",
+	} {
+		at, ok := timetext.Parse(text, time.UTC)
+		if !ok {
+			t.Fatalf("%q is no time", text)
+		}
+		base := now
+		if at.Base == timetext.Latest {
+			base = newest
+		}
+		if got, want := eval[float64](b, "url.resolve("+quoted(text)+", bases)"), float64(at.At(base.UnixNano()))/1e6; math.Abs(got-want) > 1e-3 {
+			t.Errorf("%q: %f, want %f", text, got, want)
+		}
+	}
+	for code, want := range map[string]string{
+		`url.shifted("latest-30m", 3600000)`: "latest-90m", `url.shifted("-30m", 3600000)`: "-90m", `url.shifted("latest", 3600000)`: "latest-1h",
+		`url.shifted("2026-11-20T09:00:00Z", 3600000)`: "2026-11-20T08:00:00Z", `url.shifted("yesterday", 1)`: "",
+		`url.end({ ...url.defaults })`: "latest", `url.end({ ...url.defaults, from: "-1h" })`: "now", `url.end({ ...url.defaults, to: "-5m" })`: "-5m",
+	} {
+		if got := eval[string](b, code); got != want {
+			t.Errorf("%s is %q, want %q", code, got, want)
+		}
 	}
 }
 

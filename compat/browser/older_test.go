@@ -36,7 +36,7 @@ func TestOlder(t *testing.T) {
 	p.TimeNanos = last.UnixNano()
 	push(t, s, p, url.Values{"service_name": {"etcd"}})
 
-	b := open(t, s, "/?utc=1&from=-5m")
+	b := open(t, s, "/?utc=1&from=latest-5m")
 	// follow clicks a link, and goes where it leads: a page that navigates by itself fails what is asked of it meanwhile.
 	follow := func(selector string) {
 		t.Helper()
@@ -49,7 +49,7 @@ func TestOlder(t *testing.T) {
 		})()`))
 	}
 	b.says("Older ones can be read:")
-	b.goTo("/?utc=1&from=-5m&v=difference&bfrom=-24h5m&bto=-24h")
+	b.goTo("/?utc=1&from=latest-5m&v=difference&bfrom=latest-24h5m&bto=latest-24h")
 	b.says("2026-11-22 09:55:00 to 2026-11-23 10:00:00")
 	b.goTo("/?utc=1&from=2026-11-20T08:00:00Z&to=2026-11-20T09:00:00Z")
 	b.says("Here are the profiles from")

@@ -58,7 +58,7 @@ func TestWideNumbers(t *testing.T) {
 	b.until(fits + " && document.querySelector('table.top .name').clientWidth > 60")
 	b.until("document.querySelector('.u-over').getBoundingClientRect().left - document.querySelector('.plot').getBoundingClientRect().left > 140") // the numbers of the axis
 	b.shot("wide-numbers")
-	b.goTo("/?v=difference&bto=-0s&bfrom=-1h")
+	b.goTo("/?v=difference&bto=latest-0s&bfrom=latest-1h")
 	b.until("document.querySelector('.change-key') && document.querySelector('table.top tbody tr')")
 	b.until(fits)
 }
@@ -196,7 +196,7 @@ func TestZoomedView(t *testing.T) {
 
 // TestStateLines shows how many attributes are in each state over time, and chooses one by the table beside the lines.
 func TestStateLines(t *testing.T) {
-	b := open(t, threads(t, 30, 600), "/?by=%7Bstate%7D&from=-20m")
+	b := open(t, threads(t, 30, 600), "/?by=%7Bstate%7D&from=latest-20m")
 	b.until(readyStates)
 	b.until("/^state of 30 attributes/.test(document.querySelector('.legend th').textContent) && document.querySelectorAll('.legend tbody tr').length === 3")
 	sum := eval[float64](b, "[...document.querySelectorAll('.legend tbody td.n')].reduce((n, e) => n + parseFloat(e.textContent), 0)")
@@ -237,7 +237,7 @@ func (b *tab) hover(x, y, below float64, expression string) (left, top float64) 
 
 // TestDots has a dot for each of a few profiles, which a click chooses.
 func TestDots(t *testing.T) {
-	b := open(t, fleet(t), "/?q={pod=\"etcd-1\"}&from=-2h")
+	b := open(t, fleet(t), "/?q={pod=\"etcd-1\"}&from=latest-2h")
 	b.ready("/· 21 profiles/.test(document.querySelector('.legend th').textContent)") // a graph that is drawn says its own line
 	const dot = "document.querySelector('#details').textContent"
 	part := 0.5
@@ -265,7 +265,7 @@ func TestManyDots(t *testing.T) {
 		p.TimeNanos = last.Add(-time.Duration(i*i) * 7 * time.Millisecond).UnixNano() // more of them at the end
 		push(t, s, p, url.Values{"service_name": {"shop"}})
 	}
-	b := open(t, s, "/?from=-1h")
+	b := open(t, s, "/?from=latest-1h")
 	b.ready("/· 700 profiles, by 30 s/.test(document.querySelector('.legend th').textContent)")
 	x, y := b.hover(0.997, 1, -5, "(window.saw = /^([0-9]+) profiles from [0-9 :-]+ [+] 30 s/.exec(document.querySelector('#details').textContent)?.[1])")
 	b.shot("many-dots")

@@ -99,10 +99,10 @@ func TestPathByKeys(t *testing.T) {
 
 // TestPathDifference compares by a preset, then shows one side alone.
 func TestPathDifference(t *testing.T) {
-	b := open(t, fleet(t), "/?v=difference&from=-30m")
+	b := open(t, fleet(t), "/?v=difference&from=latest-30m")
 	b.says("Choose what to compare with")
 	b.press("an hour before")
-	b.settles("location.search.includes('bfrom=-90m') && document.querySelector('.change-key')")
+	b.settles("location.search.includes('bfrom=latest-90m') && document.querySelector('.change-key')")
 	b.until("/[+−]/.test(document.querySelector('table.top tbody td.n')?.textContent)")
 	b.press("before")
 	b.until("location.search.includes('side=before')")

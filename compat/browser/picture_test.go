@@ -18,8 +18,8 @@ import (
 func TestPictures(t *testing.T) {
 	s := fleet(t)
 	for name, p := range map[string]struct{ path, scheme string }{
-		"page":            {`/?by=service_name&from=-2h`, "light"},
-		"page-difference": {`/?v=difference&q={service_name="etcd"}&from=-30m&bfrom=-90m&bto=-60m`, "dark"},
+		"page":            {`/?by=service_name&from=latest-2h`, "light"},
+		"page-difference": {`/?v=difference&q={service_name="etcd"}&from=latest-30m&bfrom=latest-90m&bto=latest-60m`, "dark"},
 	} {
 		b := open(t, s, p.path)
 		b.colours(p.scheme)

@@ -148,7 +148,7 @@ func TestStates(t *testing.T) {
 
 // TestStatesSpan chooses a span by a click: its range, and the samples of its thread; then what ran meanwhile.
 func TestStatesSpan(t *testing.T) {
-	b := open(t, threads(t, 12, 300), "/?from=-20m")
+	b := open(t, threads(t, 12, 300), "/?from=latest-20m")
 	b.settles(readyStates)
 	x, _ := b.point(".plot .u-over", 0.5, 0)
 	_, y := b.point(".state-rows", 0, 0)
@@ -164,7 +164,7 @@ func TestStatesSpan(t *testing.T) {
 	b.until("!location.search.includes('mw=1')")
 	b.press("‹ back")
 	b.settles("!location.search.includes('at=') && " + readyStates)
-	b.goTo("/?from=-20m&v=states&at=Threads%2F3")
+	b.goTo("/?from=latest-20m&v=states&at=Threads%2F3")
 	b.press("what ran meanwhile")
 	b.until("location.search.includes('mw=1') && document.querySelector('.flame canvas')")
 	b.says("All others while Threads/3 was")
@@ -176,7 +176,7 @@ func TestStatesSpan(t *testing.T) {
 
 // TestStatesByKeys walks over states, chooses a span and asks what ran meanwhile, by keys alone.
 func TestStatesByKeys(t *testing.T) {
-	b := open(t, threads(t, 12, 300), "/?from=-20m")
+	b := open(t, threads(t, 12, 300), "/?from=latest-20m")
 	b.settles(readyStates)
 	for range 100 {
 		if eval[bool](b, "document.activeElement.getAttribute('role') === 'listbox'") {
@@ -208,7 +208,7 @@ func TestStatesByKeys(t *testing.T) {
 
 // TestStatesNone chooses a state that no sample is in: the page says so, and leads on.
 func TestStatesNone(t *testing.T) {
-	b := open(t, threads(t, 12, 300), "/?from=-20m&at=Threads%2F3&st=runnable")
+	b := open(t, threads(t, 12, 300), "/?from=latest-20m&at=Threads%2F3&st=runnable")
 	b.says("Threads/3 has no sample in this range in the state runnable.")
 	b.shot("states-none")
 	b.press("samples of all states")
@@ -269,7 +269,7 @@ func TestStatesLooks(t *testing.T) {
 		b.colours(scheme)
 		for _, width := range []int64{1440, 600} {
 			b.width(width)
-			for _, path := range []string{"/", "/?v=states", "/?st=running", "/?from=-50m", "/?v=states&at=Threads%2F3&st=running&mw=1"} {
+			for _, path := range []string{"/", "/?v=states", "/?st=running", "/?from=latest-50m", "/?v=states&at=Threads%2F3&st=running&mw=1"} {
 				b.goTo(path)
 				b.settles("document.querySelector('.state-rows canvas')?.width > 100 && !document.querySelector('.old') && document.querySelector('#view .panel:not(.waiting)')")
 				if wide := eval[bool](b, "document.documentElement.scrollWidth > innerWidth"); wide {

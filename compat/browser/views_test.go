@@ -11,10 +11,10 @@ var views = map[string][2]string{
 	"search":     {"/?by=service_name&s=malloc", ready},
 	"memory":     {"/?t=memory:inuse_space:bytes:space:bytes&inv=1", "document.querySelector('.flame canvas')"},
 	"sandwich":   {"/?v=sandwich&fn=runtime.mallocgc", "document.querySelectorAll('.flame canvas').length === 2"},
-	"difference": {"/?v=difference&from=-30m&bfrom=-90m&bto=-60m", "document.querySelector('.change-key')"},
+	"difference": {"/?v=difference&from=latest-30m&bfrom=latest-90m&bto=latest-60m", "document.querySelector('.change-key')"},
 	"profiles":   {"/?v=profiles", "document.querySelector('table.list tbody tr')"},
 	"store":      {"/?v=store", "document.querySelector('.budget')"},
-	"nothing":    {"/?from=-1h&to=-59m&q={pod=\"none\"}", "document.querySelector('.message button')"},
+	"nothing":    {"/?from=latest-1h&to=latest-59m&q={pod=\"none\"}", "document.querySelector('.message button')"},
 }
 
 // TestViews looks at each view, light and dark, wide and narrow, with axe. The pictures are kept by GRANARY_SHOTS.

@@ -45,6 +45,54 @@ func (h *History[E]) Range(ctx context.Context, a history.Attribute, from, to in
 	}
 }
 
+// held is an interval that is kept, or a gap, of an attribute.
+type held struct {
+	attribute history.Attribute
+	history.Interval
+}
+
+// RangeAll calls f with what Range yields of each attribute of a list, of an attribute in the order of time. Each stretch is
+// replayed once for all of them. It takes memory for the kept intervals of the range, and for what a stretch replays to. An
+// error of f ends it. The errors are as for Range.
+func (h *History[E]) RangeAll(ctx context.Context, attributes []history.Attribute, from, to int64, f func(history.Attribute, history.Interval) error) error {
+	stretches := map[int][]held{} // by the stretch that they begin in
+	for _, a := range attributes {
+		for in, err := range h.kept.rangeOf(a, from, to) {
+			if err == nil {
+				err = h.kept.checkAt(a, in, max(in.Start, from))
+			}
+			if err != nil {
+				return err
+			}
+			stretch, _ := slices.BinarySearch(h.marks.times, in.Start)
+			stretches[stretch] = append(stretches[stretch], held{a, in})
+		}
+	}
+	for _, stretch := range slices.Sorted(maps.Keys(stretches)) {
+		gaps := map[history.Attribute]*gap{}
+		for _, k := range stretches[stretch] {
+			if _, isGap := h.marks.gap(k.Interval); isGap {
+				gaps[k.attribute] = newGap(k.Interval, min(to, k.End), func(in history.Interval) bool { return in.End >= from && in.Start <= to })
+			}
+		}
+		if err := h.fill(ctx, stretch, gaps); err != nil {
+			return err
+		}
+		for _, k := range stretches[stretch] {
+			all := []history.Interval{k.Interval}
+			if _, isGap := h.marks.gap(k.Interval); isGap {
+				all = gaps[k.attribute].found
+			}
+			for _, in := range all {
+				if err := f(k.attribute, in); err != nil {
+					return err
+				}
+			}
+		}
+	}
+	return nil
+}
+
 // Sample returns the intervals of attributes that contain one of the times, as
 // history.View.Sample does, and the attribute of each. The errors are as for Sample and At.
 func (h *History[E]) Sample(ctx context.Context, attributes []history.Attribute, times []int64) ([]history.Attribute, []history.Interval, error) {

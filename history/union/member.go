@@ -18,6 +18,7 @@ type Member interface {
 	At(ctx context.Context, a history.Attribute, t int64) (history.Interval, error)
 	Slice(ctx context.Context, t int64, old []history.Interval) ([]history.Interval, error)
 	Range(ctx context.Context, a history.Attribute, from, to int64) iter.Seq2[history.Interval, error]
+	RangeAll(ctx context.Context, attributes []history.Attribute, from, to int64, f func(history.Attribute, history.Interval) error) error
 	Sample(ctx context.Context, attributes []history.Attribute, times []int64) ([]history.Attribute, []history.Interval, error)
 	Interpolate(ctx context.Context, a history.Attribute, t int64) (partial.Interpolation, error)
 	Mean(ctx context.Context, a history.Attribute, from, to int64) (partial.Interpolation, error)
@@ -69,6 +70,21 @@ func (c complete) Range(ctx context.Context, a history.Attribute, from, to int64
 		return func(yield func(history.Interval, error) bool) { yield(history.Interval{}, err) }
 	}
 	return c.view.Range(a, from, to, history.RangeOptions{})
+}
+
+// RangeAll is View.Range of each attribute, one after another.
+func (c complete) RangeAll(ctx context.Context, attributes []history.Attribute, from, to int64, f func(history.Attribute, history.Interval) error) error {
+	for _, a := range attributes {
+		for in, err := range c.Range(ctx, a, from, to) {
+			if err == nil {
+				err = f(a, in)
+			}
+			if err != nil {
+				return err
+			}
+		}
+	}
+	return nil
 }
 
 // sampleCells is the number of intervals that are sampled between two looks at a context.

@@ -70,6 +70,30 @@ func (h *History) Range(ctx context.Context, a history.Attribute, from, to int64
 	return h.members[p.member].Range(ctx, p.attribute, from, to)
 }
 
+// RangeAll calls f with what Range yields of each attribute of a list, of an attribute in the order of time. Each member has one
+// question, of its attributes. An error of f ends it. The errors are any from the members, and history.ErrAttribute.
+func (h *History) RangeAll(ctx context.Context, attributes []history.Attribute, from, to int64, f func(history.Attribute, history.Interval) error) error {
+	lists := make([][]history.Attribute, len(h.members))
+	for _, a := range attributes {
+		p, err := h.place(a)
+		if err != nil {
+			return err
+		}
+		lists[p.member] = append(lists[p.member], p.attribute)
+	}
+	for i, list := range lists {
+		if len(list) == 0 {
+			continue
+		}
+		of := h.joined[i]
+		err := h.members[i].RangeAll(ctx, list, from, to, func(a history.Attribute, in history.Interval) error { return f(of[a], in) })
+		if err != nil {
+			return fmt.Errorf("member %d: %w", i, err)
+		}
+	}
+	return nil
+}
+
 // Sample returns the intervals of attributes that contain one of the times, as history.View.Sample does, and
 // the attribute of each: all attributes if the list is nil. Each member has one question, of its attributes. The
 // errors are any from the members, and history.ErrAttribute.

@@ -156,6 +156,29 @@ func (f *fixture) ask(t *testing.T, seed uint64) {
 	if !slices.EqualFunc(ranged, wanted, events.Same) {
 		t.Fatalf("seed %d: attribute %d from %d to %d: %v, want %v", seed, a, from, to, ranged, wanted)
 	}
+	f.rangeAll(t, seed, from, to)
+}
+
+// rangeAll asks for the intervals of all attributes in a range.
+func (f *fixture) rangeAll(t *testing.T, seed uint64, from, to int64) {
+	attributes, got := make([]history.Attribute, len(f.to)), make([][]history.Interval, len(f.to))
+	for a := range attributes {
+		attributes[a] = history.Attribute(a)
+	}
+	must(t, f.got.RangeAll(t.Context(), attributes, from, to, func(a history.Attribute, in history.Interval) error {
+		got[a] = append(got[a], in)
+		return nil
+	}))
+	for a, got := range got {
+		var want []history.Interval
+		for in, err := range f.full.Range(f.to[a], from, to, history.RangeOptions{}) {
+			must(t, err)
+			want = append(want, in)
+		}
+		if !slices.EqualFunc(got, want, events.Same) {
+			t.Fatalf("seed %d: attribute %d of all from %d to %d: %v, want %v", seed, a, from, to, got, want)
+		}
+	}
 }
 
 // interpolate asks for a number: one of a complete member is exact. The values of random events go up and down, so of
@@ -324,6 +347,9 @@ func TestJoin_Errors(t *testing.T) {
 				return err
 			}
 			return nil
+		},
+		"RangeAll": func(ctx context.Context, a history.Attribute, at int64) error {
+			return h.RangeAll(ctx, []history.Attribute{a}, at, at, func(history.Attribute, history.Interval) error { return nil })
 		},
 		"Sample": func(ctx context.Context, a history.Attribute, at int64) error {
 			_, _, err := h.Sample(ctx, []history.Attribute{a}, []int64{at})

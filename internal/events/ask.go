@@ -15,6 +15,7 @@ type Asker interface {
 	At(ctx context.Context, a history.Attribute, t int64) (history.Interval, error)
 	Slice(ctx context.Context, t int64, old []history.Interval) ([]history.Interval, error)
 	Range(ctx context.Context, a history.Attribute, from, to int64) iter.Seq2[history.Interval, error]
+	RangeAll(ctx context.Context, attributes []history.Attribute, from, to int64, f func(history.Attribute, history.Interval) error) error
 	Sample(ctx context.Context, attributes []history.Attribute, times []int64) ([]history.Attribute, []history.Interval, error)
 }
 
@@ -55,6 +56,7 @@ func Ask(t testing.TB, seed uint64, r *rand.Rand, p Asker, full *history.View, i
 	if !slices.EqualFunc(ranged, wanted, Same) {
 		t.Fatalf("seed %d: attribute %d from %d to %d: %v, want %v", seed, a, from, to, ranged, wanted)
 	}
+	askAll(t, seed, p, full, from, to)
 	attributes := []history.Attribute{a, history.Attribute(r.IntN(full.Len())), a}[:1+r.IntN(3)]
 	times := []int64{at, instant(), instant(), instant(), at}
 	sampled, err := full.Sample(attributes, times)
@@ -68,6 +70,35 @@ func Ask(t testing.TB, seed uint64, r *rand.Rand, p Asker, full *history.View, i
 	for i := range ins {
 		if a, in := sampled.At(i); of[i] != a || !Same(ins[i], in) {
 			t.Fatalf("seed %d: sample %d is %d %v, want %d %v", seed, i, of[i], ins[i], a, in)
+		}
+	}
+}
+
+// askAll asks for the intervals of all attributes in a range.
+func askAll(t testing.TB, seed uint64, p Asker, full *history.View, from, to int64) {
+	t.Helper()
+	got := make([][]history.Interval, full.Len())
+	attributes := make([]history.Attribute, full.Len())
+	for a := range attributes {
+		attributes[a] = history.Attribute(a)
+	}
+	err := p.RangeAll(t.Context(), attributes, from, to, func(a history.Attribute, in history.Interval) error {
+		got[a] = append(got[a], in)
+		return nil
+	})
+	if err != nil {
+		t.Fatalf("seed %d: %v", seed, err)
+	}
+	for a, got := range got {
+		var want []history.Interval
+		for in, err := range full.Range(history.Attribute(a), from, to, history.RangeOptions{}) {
+			if err != nil {
+				t.Fatal(err)
+			}
+			want = append(want, in)
+		}
+		if !slices.EqualFunc(got, want, Same) {
+			t.Fatalf("seed %d: attribute %d of all from %d to %d: %v, want %v", seed, a, from, to, got, want)
 		}
 	}
 }

@@ -115,6 +115,17 @@ func (g goingOn) Range(ctx context.Context, a history.Attribute, from, to int64)
 	}
 }
 
+// RangeAll is that of a closed history.
+func (g goingOn) RangeAll(ctx context.Context, attributes []history.Attribute, from, to int64, f func(history.Attribute, history.Interval) error) error {
+	return g.History.RangeAll(ctx, attributes, from, to, func(a history.Attribute, in history.Interval) error {
+		in, err := g.ended(in, nil)
+		if err != nil {
+			return err
+		}
+		return f(a, in)
+	})
+}
+
 // Sample is that of a closed history.
 func (g goingOn) Sample(ctx context.Context, attributes []history.Attribute, times []int64) (of []history.Attribute, all []history.Interval, err error) {
 	of, all, err = g.History.Sample(ctx, attributes, times)

@@ -1,4 +1,4 @@
-// Package foreign knows by their content the files that people take for pprof profiles. It says
+// Package foreign knows by their content the files that people take for profiles, and that package format does not decode. It says
 // what a file is and which command makes a profile of it. The error of a profile that cannot be
 // decoded has this sentence, whichever way the profile came in.
 //
@@ -25,7 +25,7 @@ type kind struct {
 // The order matters where one kind begins as another does.
 var kinds = []kind{
 	{starts("FLR\x00"), "it is a recording of Java's Flight Recorder (JFR): jfrconv -o pb.gz REC.jfr OUT.pb.gz of async-profiler makes a profile of it"},
-	{starts("PERFILE"), "it is a recording of Linux perf: perf script | stackcollapse-perf.pl | pprofutils folded > OUT.pb.gz makes a profile of it, and so does perf_to_profile"},
+	{starts("PERFILE"), "it is a recording of Linux perf: perf script | stackcollapse-perf.pl > stacks.folded makes folded stacks of it, which can be read, and perf_to_profile a profile"},
 	{starts("\x04\x08{"), "it is a dump of Ruby's stackprof: record with rbspy record --format pprof instead"},
 	{starts("memray"), "it is a recording of Python's memray, which has no pprof form: memray flamegraph shows it"},
 	{starts("\x7fELF"), "it is a program (ELF), not a profile of one"},
@@ -47,8 +47,7 @@ var kinds = []kind{
 	{matches(`^\s*(\{[^\x00]*"traceEvents"\s*:|\[\s*\{[^\x00]*"ph"\s*:)`), "it is a trace in the JSON of Chrome, with no profile in it that could be read"},
 	{matches(`^\s*\{[^\x00]*"nodes"\s*:[^\x00]*"callFrame"`), "it is a .cpuprofile of V8: the package @datadog/pprof records pprof instead"},
 	{matches(`^\s*\{`), "it is JSON"},
-	{matches(`^(#[^\n]*\n|\n)*[^\n;]+ +-?\d+(/\d+)? +(\[\d+\] +)?\d+\.\d+: [^\n]*\n\s+[0-9a-f]+ `), "it is the text of perf script: stackcollapse-perf.pl FILE | pprofutils folded > OUT.pb.gz makes a profile of it"},
-	{matches(`^[^\n\x00]*;[^\n\x00]* -?\d+\r?\n`), "it is text of folded stacks: pprofutils folded FILE OUT.pb.gz makes a profile of it"},
+	{matches(`^(#[^\n]*\n|\n)*[^\n;]+ +-?\d+(/\d+)? +(\[\d+\] +)?\d+\.\d+: [^\n]*\n\s+[0-9a-f]+ `), "it is the text of perf script: stackcollapse-perf.pl FILE > stacks.folded makes folded stacks of it, which can be read"},
 }
 
 // Describe returns a sentence about data, decompressed, that is no pprof profile: what it is and

@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/granarydb/granary/internal/foreign"
+	"github.com/granarydb/granary/profile/format"
 )
 
 // seen counts the files of a directory that are no profiles, for the error if there is none.
@@ -19,11 +20,11 @@ type seen struct {
 	known string // the first of them that foreign knows, and what it is
 }
 
-// isProfile reports whether a file begins as a pprof profile, gzipped or not. A file that cannot be
-// opened is none.
+// isProfile reports whether a file begins as a pprof profile or another format of package format, gzipped or not. A file that
+// cannot be opened is none.
 func (s *seen) isProfile(name string) bool {
 	head := headOf(name)
-	if beginsAsProfile(head) {
+	if beginsAsProfile(head) || format.Of(head) != "" {
 		return true
 	}
 	s.files++
@@ -39,7 +40,7 @@ func (s *seen) isProfile(name string) bool {
 func (s seen) String() string {
 	files := "it has no files"
 	if s.files > 0 {
-		files = fmt.Sprintf("of its files (%d), none begins as a pprof profile or has a name that ends in %s", s.files, strings.Join(suffixes, ", "))
+		files = fmt.Sprintf("of its files (%d), none begins as a profile or has a name that ends in %s", s.files, strings.Join(suffixes, ", "))
 	}
 	return ": " + files + s.known
 }
@@ -61,8 +62,8 @@ func headOf(name string) []byte {
 		return nil
 	}
 	defer f.Close()
-	head := make([]byte, foreign.MaxHead)
-	in := bufio.NewReaderSize(f, foreign.MaxHead)
+	head := make([]byte, format.HeadBytes)
+	in := bufio.NewReader(f)
 	var from io.Reader = in
 	if magic, _ := in.Peek(2); bytes.Equal(magic, []byte{0x1f, 0x8b}) {
 		zip, err := gzip.NewReader(in)

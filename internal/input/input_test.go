@@ -53,7 +53,7 @@ func TestNames(t *testing.T) {
 		{dir, []string{"a.PROF", "b.pb.gz", "cpu.out", "mem.raw", "sub/c.pprof", "sub/d.pb", "z.pb"}, ""},
 		{filepath.Join(dir, "notes.txt"), []string{"notes.txt"}, ""},
 		{nothing, nil, "no profiles in this directory: it has no files"},
-		{filepath.Dir(others), nil, "of its files (2), none begins as a pprof profile or has a name that ends in .gz, .pb, .pprof, .prof; " + others + ": it is a recording of Java"},
+		{filepath.Dir(others), nil, "of its files (2), none begins as a profile or has a name that ends in .gz, .pb, .pprof, .prof; " + others + ": it is a recording of Java"},
 		{filepath.Join(dir, "gone"), nil, "no such file"},
 		{"-", []string{"-"}, ""},
 		{"http://localhost/x", []string{"http://localhost/x"}, ""},

@@ -4,7 +4,8 @@
 //	now, latest          now, or the time of the newest profile
 //	now-1h, latest-1h    an hour before
 //	-1h, 1h              an hour before now
-//	1769850000           a Unix time: of 10 digits in seconds, 13 in milliseconds, 16 in microseconds, 19 in nanoseconds
+//	1769850000           a Unix time: of 10 digits in seconds, with or without a fraction, 13 in milliseconds,
+//	                     16 in microseconds, 19 in nanoseconds
 //	2026-01-31           a date, or one with a time of day (T or a space between, with or without seconds and fractions)
 //	                     and with or without a zone: RFC 3339, or the zone of the reader
 //
@@ -80,6 +81,11 @@ func Parse(text string, zone *time.Location) (Time, bool) {
 
 // number reads a Unix time, whose unit is that of its digits.
 func number(text string) (nanos int64, ok bool) {
+	whole, fraction, hasFraction := strings.Cut(text, ".")
+	if hasFraction && (len(whole) != 10 || fraction == "" || strings.Trim(fraction, "0123456789") != "") {
+		return 0, false
+	}
+	text = whole
 	unit, known := map[int]time.Duration{10: time.Second, 13: time.Millisecond, 16: time.Microsecond, 19: time.Nanosecond}[len(text)]
 	if !known || strings.Trim(text, "0123456789") != "" {
 		return 0, false
@@ -88,7 +94,7 @@ func number(text string) (nanos int64, ok bool) {
 	if err != nil || n > math.MaxInt64/int64(unit) {
 		return 0, false
 	}
-	return n * int64(unit), true
+	return n*int64(unit) + int64(part(fraction, unit)), true
 }
 
 // Date reads a date, with a time of day and a zone or without.

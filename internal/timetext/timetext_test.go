@@ -17,6 +17,7 @@ func TestParse(t *testing.T) {
 		"now": {Base: timetext.Now}, "now-1h": {timetext.Now, hour}, "-1h": {timetext.Now, hour}, "1h": {timetext.Now, hour},
 		"latest": {Base: timetext.Latest}, "latest-1h30m": {timetext.Latest, hour + hour/2}, "-1d12h": {timetext.Now, 36 * hour}, "-0": {Base: timetext.Now},
 		"1769860800": at(noon), "1769860800000": at(noon), "1769860800000000": at(noon), "1769860800000000000": at(noon),
+		"1769860800.5": at(noon + 5e8), "1769860800.0000000019": at(noon + 1), "1769860800.": nil, "1769860800000.5": nil, "17698608.5": nil,
 		"9223372036854775807": at(math.MaxInt64), "9223372036854775808": nil, "9999999999999999": nil, "176986080": nil, "+176986080": nil, "-176986080": nil,
 		"2026-01-31T12:00:00Z": at(noon), "2026-01-31T14:00:00+02:00": at(noon), "2026-01-31 12:00:00Z": at(noon),
 		"2026-01-31T14:00:00": at(noon), "2026-01-31 14:00:00": at(noon), "2026-01-31T14:00": at(noon), "2026-01-31 14:00": at(noon),

@@ -14,11 +14,28 @@ import (
 	"github.com/granarydb/granary/profile"
 )
 
-// folded matches the first line of folded stacks: functions separated by semicolons, a space
-// and a number.
-var folded = regexp.MustCompile(`^[^\n\x00]*;[^\n\x00]* -?[0-9]+\r?\n`)
+// foldedLine matches a line of folded stacks: functions separated by semicolons, a space and a number.
+var foldedLine = regexp.MustCompile(`^[^\x00-\x08]+ -?[0-9]+[ \t\r]*$`)
 
-func isFolded(head []byte) bool { return folded.Match(head) }
+// isFolded reports whether all lines of head are those of folded stacks, and one has a semicolon: text whose lines end in a
+// number is common otherwise. The last line may be cut.
+func isFolded(head []byte) bool {
+	lines := bytes.Split(head, []byte("\n"))
+	if len(head) >= HeadBytes-len(mark) {
+		lines = lines[:len(lines)-1]
+	}
+	isStack := false
+	for _, line := range lines {
+		if line = bytes.TrimRight(line, " \t\r"); len(line) == 0 {
+			continue
+		}
+		if !foldedLine.Match(line) {
+			return false
+		}
+		isStack = isStack || bytes.IndexByte(line, ';') >= 0
+	}
+	return isStack
+}
 
 // decodeFolded returns the profile of folded stacks. Its type is samples in count. A function has only a
 // name.
@@ -39,16 +56,24 @@ func parseFolded(data []byte, limits profile.Limits) (*pprof.Profile, error) {
 	}
 	f := folder{limits: limits, known: map[string]*pprof.Location{}, to: &pprof.Profile{SampleType: []*pprof.ValueType{{Type: "samples", Unit: "count"}}}}
 	number := 0
-	for line := range bytes.Lines(bytes.TrimPrefix(text, []byte("\xef\xbb\xbf"))) {
+	for line := range bytes.Lines(bytes.TrimPrefix(text, []byte(mark))) {
 		number++
 		if line := strings.TrimRight(string(line), " \t\r\n"); line != "" {
 			if err := f.add(line); err != nil {
-				return nil, fmt.Errorf("line %d: %w", number, err)
+				return nil, fmt.Errorf("folded stacks, line %d: %w", number, err)
 			}
 		}
 	}
 	return f.to, nil
 }
+
+// invalidFolded is a profile.ErrProfile of text that is not taken for pprof.
+type invalidFolded string
+
+func (e invalidFolded) Error() string { return string(e) }
+
+// Unwrap returns profile.ErrProfile.
+func (e invalidFolded) Unwrap() error { return profile.ErrProfile }
 
 // folder makes a profile from folded stacks.
 type folder struct {
@@ -61,11 +86,11 @@ type folder struct {
 func (f *folder) add(line string) error {
 	end := strings.LastIndexByte(line, ' ')
 	if end < 0 {
-		return fmt.Errorf("%w: want functions, a space and a number, not %.100q", profile.ErrProfile, line)
+		return invalidFolded(fmt.Sprintf("want functions, a space and a number, not %.100q", line))
 	}
 	value, err := strconv.ParseInt(line[end+1:], 10, 64)
 	if err != nil {
-		return fmt.Errorf("%w: want a number behind the last space, not %.100q", profile.ErrProfile, line[end+1:])
+		return invalidFolded(fmt.Sprintf("want a number behind the last space, not %.100q", line[end+1:]))
 	}
 	if len(f.to.Sample) == f.limits.Samples {
 		return fmt.Errorf("%w: more than %d samples", profile.ErrTooLarge, f.limits.Samples)

@@ -21,15 +21,7 @@ type Decoded struct {
 	Parsed  *pprof.Profile
 }
 
-// Insert inserts the profile, as profile.DB.Insert does.
-func (p *Decoded) Insert(ctx context.Context, db *profile.DB, opts profile.InsertOptions) (rows int, err error) {
-	if p.Parsed != nil {
-		return db.Insert(ctx, p.Parsed, opts)
-	}
-	return db.InsertEncoded(ctx, p.Encoded, opts)
-}
-
-// InsertTx is Insert in the caller's transaction.
+// InsertTx inserts the profile in a transaction of the caller, as profile.DB.InsertTx does.
 func (p *Decoded) InsertTx(ctx context.Context, db *profile.DB, tx *columnstore.Tx, opts profile.InsertOptions) (rows int, err error) {
 	if p.Parsed != nil {
 		return db.InsertTx(ctx, tx, p.Parsed, opts)
@@ -66,14 +58,46 @@ type format struct {
 // wrong with them.
 var formats = []format{{Folded, isFolded, decodeFolded}}
 
+// Of returns the format, other than pprof, that bytes are in by their first ones, gzipped or not. It returns "" for others.
+func Of(data []byte) Name {
+	head := headOf(data)
+	for _, f := range formats {
+		if f.is(head) {
+			return f.name
+		}
+	}
+	return ""
+}
+
+// Insert decodes an input and inserts its profiles in one transaction: all of them, or none after an error. Errors are those of
+// Decode, of DB.InsertEncoded and of the commit.
+func Insert(ctx context.Context, db *profile.DB, data []byte, h Hints, opts profile.InsertOptions) (rows int, err error) {
+	tx := db.Store().Begin()
+	for p, err := range Decode(data, h) {
+		n := 0
+		if err == nil {
+			n, err = p.InsertTx(ctx, db, tx, opts)
+		}
+		if err != nil {
+			tx.Abort()
+			return 0, err
+		}
+		rows += n
+	}
+	if _, err := tx.Commit(); err != nil {
+		return 0, err
+	}
+	return rows, nil
+}
+
 // Decode returns an input's profiles. An error is the last element. data is not changed, and must not
 // change while the decoded profiles are in use.
 func Decode(data []byte, h Hints) iter.Seq2[Decoded, error] {
 	limits := h.Limits.WithDefaults()
 	if h.Only != PPROF {
-		head := headOf(data)
+		is := Of(data)
 		for _, f := range formats {
-			if f.is(head) && (h.Only == "" || h.Only == f.name) {
+			if f.name == is && (h.Only == "" || h.Only == is) {
 				return f.decode(data, limits)
 			}
 		}
@@ -89,14 +113,33 @@ func failed(err error) iter.Seq2[Decoded, error] {
 	return func(yield func(Decoded, error) bool) { yield(Decoded{}, err) }
 }
 
-// headOf returns the first decompressed bytes of data, without leading spaces and byte order mark.
+// HeadBytes is the number of bytes, decompressed, that the format of an input is known by at most: the first line of a text can be
+// the longest stack. binaryHead is that of others than texts, because pprof is most of what is decoded.
+const (
+	HeadBytes  = 64 << 10
+	binaryHead = 512
+)
+
+// mark is the byte order mark of UTF-8, which a text may begin with.
+const mark = "\xef\xbb\xbf"
+
+// headOf returns the first bytes of data, decompressed, without a mark.
 func headOf(data []byte) []byte {
-	head := make([]byte, 512)
-	n, _ := io.ReadFull(plain(data), head) // as much as there is, of broken data too
-	return bytes.TrimLeft(head[:n], "\xef\xbb\xbf \t\r\n")
+	from := plain(data)
+	head := make([]byte, binaryHead)
+	n, err := io.ReadFull(from, head) // what there is, of broken data too
+	if head = bytes.TrimPrefix(head[:n], []byte(mark)); err == nil && bytes.IndexFunc(head, isBinary) < 0 {
+		more := make([]byte, HeadBytes-len(head))
+		n, _ = io.ReadFull(from, more)
+		head = append(head, more[:n]...)
+	}
+	return head
 }
 
-// plain returns a reader of data that decompresses gzipped data.
+// isBinary reports whether a text has no such character.
+func isBinary(r rune) bool { return r < ' ' && r != '\t' && r != '\r' && r != '\n' }
+
+// plain returns a reader of data, which decompresses it if it is gzipped.
 func plain(data []byte) io.Reader {
 	if zip, err := gzip.NewReader(bytes.NewReader(data)); err == nil {
 		return zip

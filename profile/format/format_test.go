@@ -37,13 +37,12 @@ func inserted(t *testing.T, data []byte, h format.Hints) (stacks map[string]int6
 	if err != nil {
 		t.Fatal(err)
 	}
-	for p, err := range format.Decode(data, h) {
-		if err == nil {
-			_, err = p.Insert(t.Context(), db, profile.InsertOptions{Time: time.Unix(1_790_000_000, 0)})
-		}
-		if err != nil {
-			return nil, err
-		}
+	rows, err := format.Insert(t.Context(), db, data, h, profile.InsertOptions{Time: time.Unix(1_790_000_000, 0)})
+	if stored := store.Stats().Rows; stored != int64(rows) || err != nil && rows != 0 {
+		t.Fatalf("%d rows are stored, and Insert says %d, %v", stored, rows, err)
+	}
+	if err != nil {
+		return nil, err
 	}
 	stacks = map[string]int64{}
 	err = store.View(t.Context(), func(snap *columnstore.Snapshot) error {
@@ -83,6 +82,7 @@ func TestDecode(t *testing.T) {
 			t.Errorf("%s: %v, %v", name, got, err)
 		}
 	}
+	long := strings.Repeat("a;b 1\n", 20_000) // beyond the bytes that tell the format
 	for name, c := range map[string]struct {
 		data   string
 		hints  format.Hints
@@ -91,8 +91,8 @@ func TestDecode(t *testing.T) {
 	}{
 		"nothing":          {"", format.Hints{}, profile.ErrProfile, ""},
 		"text":             {"some words", format.Hints{}, profile.ErrProfile, ""},
-		"a number":         {"a;b 1\na;b x\n", format.Hints{}, profile.ErrProfile, "line 2: "},
-		"no number":        {"a;b 1\nab\n", format.Hints{}, profile.ErrProfile, "line 2: "},
+		"a number":         {long + "a;b x\n", format.Hints{}, profile.ErrProfile, "line 20001: "},
+		"no number":        {long + "ab\n", format.Hints{}, profile.ErrProfile, "line 20001: "},
 		"beyond 64 bits":   {"a;b 1\na;b 99999999999999999999\n", format.Hints{}, profile.ErrProfile, "line 2: "},
 		"only pprof":       {text, format.Hints{Only: format.PPROF}, profile.ErrProfile, ""},
 		"only folded":      {string(cpu), format.Hints{Only: format.Folded}, profile.ErrProfile, "not in the format folded"},
@@ -104,6 +104,34 @@ func TestDecode(t *testing.T) {
 		if got, err := inserted(t, []byte(c.data), c.hints); !errors.Is(err, c.is) || !strings.Contains(err.Error(), c.saying) {
 			t.Errorf("%s: %v, %v; want %v %q", name, got, err, c.is, c.saying)
 		}
+	}
+}
+
+// TestOf tells folded stacks from other text with numbers.
+func TestOf(t *testing.T) {
+	for text, want := range map[string]format.Name{
+		"a;b 1\n": format.Folded, "a;b 1": format.Folded, "main 3\na;b 1\r\n\n": format.Folded, "\xef\xbb\xbfa;b 1\n": format.Folded, "a;\xff 1\n": format.Folded,
+		strings.Repeat("f;", 20_000) + "g 1\n": format.Folded, "a;b 1\n" + strings.Repeat("x", 100_000): format.Folded, "a;b -1 \t\n": format.Folded,
+		"": "", "\n": "", "main 3\n": "", "a;b\n": "", "a;b 1\nword\n": "", "goroutine profile: total 5\n1 @ 0x43;\n": "", "a;b 1.5\n": "", "\x04;b 1\n": "",
+		strings.Repeat("f;", 100_000) + "g 1\n": "",
+	} {
+		if got := format.Of([]byte(text)); got != want {
+			t.Errorf("%.40q: %q, want %q", text, got, want)
+		}
+		if got := format.Of(zipped(t, text)); got != want {
+			t.Errorf("%.40q, zipped: %q, want %q", text, got, want)
+		}
+	}
+}
+
+// TestInsert_Real reads what async-profiler wrote.
+func TestInsert_Real(t *testing.T) {
+	data, err := os.ReadFile("../../../shared/data/clients/async-profiler.collapsed")
+	if err != nil {
+		t.Skip("there is no folder with files of other profilers beside this repository: ", err)
+	}
+	if got, err := inserted(t, data, format.Hints{}); err != nil || len(got) < 5 {
+		t.Errorf("%v, %v", got, err)
 	}
 }
 

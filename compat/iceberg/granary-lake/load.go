@@ -5,13 +5,13 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/granarydb/granary/columnstore"
 	"github.com/granarydb/granary/compat/iceberg"
+	"github.com/granarydb/granary/internal/timetext"
 	"github.com/granarydb/granary/profile"
 )
 
@@ -43,7 +43,7 @@ names of functions, and neither lines nor binaries. --rows bounds what is taken;
 	f := cmd.Flags()
 	f.StringVar(&l.dir, "db", "", "the `DIR`ectory to write; one that has profiles is refused")
 	f.Int64Var(&l.memory, "memory-budget", 1<<30, "`BYTES` of memory for the store")
-	f.StringVar(&l.from, "from", "-1h", "the `TIME` of the first rows: RFC 3339, or a duration before now such as -24h")
+	f.StringVar(&l.from, "from", "-1h", "the `TIME` of the first rows: RFC 3339, a date (local), Unix seconds, or a duration before now such as -24h or -7d")
 	f.StringVar(&l.to, "to", "", "the `TIME` that rows are before; default: now")
 	f.StringToStringVar(&l.opts.Labels, "label", nil, "take rows with this label alone, `NAME=VALUE`; may be repeated")
 	f.Int64Var(&l.opts.Rows, "rows", 20_000_000, "the `NUMBER` of rows that are taken at most; 0 is no bound")
@@ -53,12 +53,13 @@ names of functions, and neither lines nor binaries. --rows bounds what is taken;
 
 func (l *loader) run(ctx context.Context, notes io.Writer) error {
 	var err error
-	if l.opts.From, err = l.time("--from", l.from); err != nil {
+	now := l.now()
+	if l.opts.From, err = parseTime("--from", l.from, now); err != nil {
 		return err
 	}
-	l.opts.To = l.now().UnixNano()
+	l.opts.To = now.UnixNano()
 	if l.to != "" {
-		if l.opts.To, err = l.time("--to", l.to); err != nil {
+		if l.opts.To, err = parseTime("--to", l.to, now); err != nil {
 			return err
 		}
 	}
@@ -82,16 +83,13 @@ func (l *loader) run(ctx context.Context, notes io.Writer) error {
 	})
 }
 
-// time parses the time of a flag.
-func (l *loader) time(flag, text string) (int64, error) {
-	if d, err := time.ParseDuration(text); err == nil && strings.HasPrefix(text, "-") {
-		return l.now().Add(d).UnixNano(), nil
+// parseTime parses the time of a flag.
+func parseTime(flag, text string, now time.Time) (int64, error) {
+	at, ok := timetext.Parse(text, time.Local)
+	if !ok || at.Base == timetext.Latest { // which is not known before the table is read
+		return 0, fmt.Errorf("%w: %s %q: want a time such as 2026-01-31T09:00:00Z, a day such as 2026-01-31, Unix seconds, or a duration before now such as -24h or -7d", errUsage, flag, text)
 	}
-	at, err := time.Parse(time.RFC3339, text)
-	if err != nil || at.Year() < 1700 || at.Year() > 2261 { // nanoseconds of 64 bits
-		return 0, fmt.Errorf("%w: %s %q: want RFC 3339, or a duration before now such as -24h", errUsage, flag, text)
-	}
-	return at.UnixNano(), nil
+	return at.At(now.UnixNano()), nil
 }
 
 // progressEvery is the time between two notes.

@@ -49,6 +49,8 @@ func TestUsage(t *testing.T) {
 		{"load"},
 		{"load", "--db", "x", "--from", "noon"},
 		{"load", "--db", "x", "--from", "-1h", "--to", "-2h"},
+		{"load", "--db", "x", "--from", "latest-1h"},
+		{"load", "--db", "x", "--from", "now-1d", "--to", "1w"},
 		{"serve", "--node", "n"},
 		{"serve", "--node", "n", "--db", "x", "--every", "0s"},
 		{"serve", "--node", "n", "--db", "x", "--older-rows", "0"},
@@ -146,7 +148,7 @@ func TestServe(t *testing.T) {
 		t.Errorf("hot: %d %q", code, text)
 	}
 	both := filepath.Join(dir, "both")
-	load := append([]string{"load", "--db", both, "--from", "-2h"}, catalog...)
+	load := append([]string{"load", "--db", both, "--from", "now-1d"}, catalog...)
 	if _, text := command(t, 0, load...); !strings.Contains(text, "4 rows in "+both) {
 		t.Errorf("load: %s", text)
 	}

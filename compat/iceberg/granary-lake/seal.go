@@ -49,7 +49,7 @@ more bytes a row: 200,000 rows take twice as many as four million.`,
 	f.StringVar(&s.node, "node", "", "the `ID` of the node: letters, digits, - and _; one for each directory, always the same")
 	f.StringVar(&s.dir, "db", "", "the `DIR`ectory of the node, or a backup of it")
 	f.StringVar(&s.address, "address", "", "the `ADDRESS` where the node answers questions about newer rows")
-	f.StringVar(&s.before, "before", "", "seal rows before this `TIME` (RFC 3339); default: an hour ago")
+	f.StringVar(&s.before, "before", "", "seal rows before this `TIME`: RFC 3339, a date (local), Unix seconds, or a duration before now such as -2h; default: an hour ago")
 	addDuration(cmd, &s.every, "every", time.Hour, "the `DURATION` of a unit: whole buckets, a day at most; keep it for all seals of a node")
 	return cmd
 }
@@ -57,10 +57,11 @@ more bytes a row: 200,000 rows take twice as many as four million.`,
 func (s *sealer) run(ctx context.Context, notes io.Writer) error {
 	before := s.now().Add(-time.Hour)
 	if s.before != "" {
-		var err error
-		if before, err = time.Parse(time.RFC3339, s.before); err != nil {
-			return fmt.Errorf("%w: --before: %w", errUsage, err)
+		at, err := parseTime("--before", s.before, s.now())
+		if err != nil {
+			return err
 		}
+		before = time.Unix(0, at)
 	}
 	switch {
 	case before.After(s.now().Add(24 * time.Hour)):

@@ -77,6 +77,9 @@ type pageQuestion struct {
 // answerFunc answers a query.
 type answerFunc func(context.Context, *pageQuestion) (pageAnswer, error)
 
+// times are the parameters that can count from now, which is that of the question, and not of its snapshot.
+var times = []string{"from", "to", "bfrom", "bto", "at"}
+
 // handler returns a handler for queries with parameters called names. need says why a query needs a
 // single store; "" if it does not.
 func (p *page) handler(need source.Need, answer answerFunc, names ...string) http.Handler {
@@ -93,6 +96,11 @@ func (p *page) handler(need source.Need, answer answerFunc, names ...string) htt
 		commit, err := commitOf(of)
 		if err != nil {
 			return err
+		}
+		for _, name := range times {
+			if of.Has(name) {
+				of.Set(name, p.Read.FixNow(of.Get(name)))
+			}
 		}
 		var out pageAnswer
 		var tag string

@@ -5,7 +5,6 @@ import (
 	"context"
 	"regexp"
 	"regexp/syntax"
-	"strings"
 
 	"github.com/granarydb/granary/profile"
 	"github.com/granarydb/granary/server/internal/fault"
@@ -167,15 +166,11 @@ func (q *pageQuestion) times(ctx context.Context, prefix string, query *profile.
 	return nil
 }
 
-// bound parses a time in the grammar of package timetext. A duration with a sign, such as -1h or -7d, is
-// relative to the newest profile, like latest-1h, because queries at one commit must have one answer.
+// bound parses a time in the grammar of package timetext.
 func (q *pageQuestion) bound(ctx context.Context, prefix, name string) (int64, error) {
 	text := q.of.Get(prefix + name)
 	if text == "" {
 		text = q.of.Get(name)
-	}
-	if strings.HasPrefix(text, "-") {
-		text = "latest" + text
 	}
 	return q.page.Read.Bound(prefix+name, text, func() (int64, error) {
 		if q.last == nil {

@@ -14,6 +14,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/granarydb/granary/profile/format"
 	"github.com/granarydb/granary/server/internal/fault"
 	"github.com/granarydb/granary/server/internal/web"
 )
@@ -46,10 +47,12 @@ func (s *Pusher) readIngest(r *http.Request, p *push) error {
 	if err != nil {
 		return err
 	}
-	if f := q.Get("format"); f != "" && f != "pprof" {
-		return fault.Unsupported("format: %s is not taken; pprof is, gzipped or not", fault.Quoted(f))
-	}
 	var in pushed
+	switch in.only = format.Name(q.Get("format")); in.only {
+	case "", format.PPROF, format.Folded:
+	default:
+		return fault.Unsupported("format: %s is not taken; pprof is, gzipped or not, and folded", fault.Quoted(string(in.only)))
+	}
 	if in.labels, err = parseAppName(q.Get("name")); err != nil {
 		return err
 	}

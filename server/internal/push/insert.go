@@ -46,7 +46,8 @@ type pushed struct {
 	hint   string    // for kindOf
 	time   time.Time // for a profile without a time; zero means now
 	format.Decoded
-	size int // bytes on the wire
+	only format.Name // what Encoded is; "" is known by its content
+	size int         // bytes as it was sent
 }
 
 // outcome is a push's result.
@@ -235,15 +236,12 @@ func (in *insertion) commit(ctx context.Context) error {
 func (in *insertion) add(ctx context.Context, p *pushed, labels map[string]string) (rows int, err error) {
 	s, sh := in.s, in.share
 	defer sh.rewind(sh.mark())
-	data, err := sh.inflate(p.Encoded, s.Limits.Profile.Bytes)
-	if err == nil {
-		err = sh.take(insertFactor*int64(len(data)) + flatBytes(p.Parsed))
-	}
+	sent, err := in.read(p)
 	if err != nil {
 		return 0, err
 	}
 	if labels[profile.NameLabel] == "" {
-		if name := s.nameOf(p, data); name != "" {
+		if name := s.nameOf(&sent, p.hint); name != "" {
 			labels[profile.NameLabel] = name
 		}
 	}
@@ -256,7 +254,7 @@ func (in *insertion) add(ctx context.Context, p *pushed, labels map[string]strin
 	if p.time.IsZero() {
 		opts.Time = s.Now()
 	}
-	rows, err = in.decode(ctx, format.Decoded{Encoded: data, Parsed: p.Parsed}, opts)
+	rows, err = sent.InsertTx(ctx, s.DB, in.tx, opts)
 	switch {
 	case isNew && rows > 0:
 		in.series = append(in.series, of)
@@ -266,21 +264,27 @@ func (in *insertion) add(ctx context.Context, p *pushed, labels map[string]strin
 	return rows, err
 }
 
-// decode inserts the decoded profile. Pushes accept only pprof.
-func (in *insertion) decode(ctx context.Context, p format.Decoded, opts profile.InsertOptions) (rows int, err error) {
-	if p.Parsed != nil {
-		return p.InsertTx(ctx, in.s.DB, in.tx, opts)
+// read decompresses and decodes a profile as it was sent. pprof stays encoded. The memory that its insert takes is taken from
+// the share before.
+func (in *insertion) read(p *pushed) (sent format.Decoded, err error) {
+	data, err := in.share.inflate(p.Encoded, in.s.Limits.Profile.Bytes)
+	if err != nil {
+		return sent, err
 	}
-	for one, err := range format.Decode(p.Encoded, format.Hints{Only: format.PPROF, Limits: in.s.Limits.Profile}) {
+	factor := int64(insertFactor)
+	if p.Parsed == nil && format.Of(data) == format.Folded {
+		factor = foldedFactor
+	}
+	if err := in.share.take(factor*int64(len(data)) + flatBytes(p.Parsed)); err != nil || p.Parsed != nil {
+		return format.Decoded{Parsed: p.Parsed}, err
+	}
+	for one, err := range format.Decode(data, format.Hints{Only: p.only, Limits: in.s.Limits.Profile}) {
 		if err != nil {
-			return rows, err
+			return sent, err
 		}
-		n, err := one.InsertTx(ctx, in.s.DB, in.tx, opts)
-		if rows += n; err != nil {
-			return rows, err
-		}
+		sent = one // there is one: pprof and folded stacks have no more
 	}
-	return rows, nil
+	return sent, nil
 }
 
 // flatBytes returns the additional bytes that the samples of a profile in memory take while it is
@@ -294,9 +298,8 @@ func flatBytes(p *pprof.Profile) (bytes int64) {
 	return bytes
 }
 
-// nameOf returns the label __name__ for a profile that is pushed without one, or "". data is the
-// decompressed profile.
-func (s *Pusher) nameOf(p *pushed, data []byte) string {
+// nameOf returns the label __name__ of a profile that is pushed without one, or "". The profile is not gzipped.
+func (s *Pusher) nameOf(p *format.Decoded, hint string) string {
 	var types []string
 	var period string
 	if p.Parsed != nil {
@@ -307,9 +310,9 @@ func (s *Pusher) nameOf(p *pushed, data []byte) string {
 			period = p.Parsed.PeriodType.Type
 		}
 	} else {
-		types, period = typesOf(data)
+		types, period = typesOf(p.Encoded)
 	}
-	name := kindOf(types, period, p.hint)
+	name := kindOf(types, period, hint)
 	if s.checkLabel(profile.NameLabel, name) != nil {
 		return ""
 	}

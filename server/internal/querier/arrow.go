@@ -51,6 +51,9 @@ func (q *querier) getArrow(w http.ResponseWriter, r *http.Request) error {
 	out := web.NewLimitedWriter(w, q.ResultBytes)
 	return q.Gate.InTime(r.Context(), func(ctx context.Context) error {
 		return store.At(ctx, func(v *source.At) error {
+			if err := q.Read.Bounds(&p, func() (int64, error) { return v.Newest(ctx) }); err != nil {
+				return err
+			}
 			_, types, err := chosen(ctx, v, p.Type)
 			if err != nil {
 				return err

@@ -19,6 +19,9 @@ func (q *querier) getPprof(w http.ResponseWriter, r *http.Request) error {
 	var whole bytes.Buffer // buffered, because an answer beyond the limit must be an error, and not truncated
 	err = q.Gate.InTime(r.Context(), func(ctx context.Context) error {
 		return q.Source.View(ctx, func(v source.View) error {
+			if err := q.Read.Bounds(&p, func() (int64, error) { return v.Newest(ctx) }); err != nil {
+				return err
+			}
 			t, types, err := chosen(ctx, v, p.Type)
 			if err != nil {
 				return err

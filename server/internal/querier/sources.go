@@ -23,17 +23,21 @@ type sources struct {
 }
 
 func (s *sources) answer(w http.ResponseWriter, r *http.Request) error {
-	a, name, err := s.asked(r)
+	a, p, err := s.asked(r)
 	if err != nil {
 		return err
 	}
 	var answer []byte
 	err = s.Gate.InTime(r.Context(), func(ctx context.Context) error {
 		return s.store.At(ctx, func(v *source.At) error {
-			if name != "" {
-				if a.Type, err = v.DB.FindType(ctx, v.Snap, name); err != nil {
+			if p != nil {
+				if err := s.Read.Bounds(p, func() (int64, error) { return v.Newest(ctx) }); err != nil {
+					return err
+				}
+				if a.Type, err = v.DB.FindType(ctx, v.Snap, p.Type); err != nil {
 					return fault.Invalid("parameter type: %w", err)
 				}
+				a.Query = p.Query
 			}
 			all, err := v.DB.SourceProfiles(ctx, v.Snap, a.Query, a.Type)
 			if err == nil {
@@ -57,23 +61,23 @@ func (s *sources) answer(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-// asked returns the query of a message or a URL, and the name of its type.
-func (s *sources) asked(r *http.Request) (a question.Asked, typ string, err error) {
+// asked returns the question of a message, or the parameters of a URL.
+func (s *sources) asked(r *http.Request) (a question.Asked, of *question.Parameters, err error) {
 	if r.Method != http.MethodPost {
 		p, err := s.Read.Parameters(r.URL.RawQuery)
 		if err == nil && p.Type == "" {
 			err = fault.Invalid("parameter type: want one")
 		}
-		return question.Asked{Query: p.Query}, p.Type, err
+		return a, &p, err
 	}
 	body, err := io.ReadAll(http.MaxBytesReader(nil, r.Body, maxQuestion))
 	if err != nil {
-		return a, "", err
+		return a, nil, err
 	}
 	var m querierv1.SelectMergeStacktracesRequest
 	if err := (web.ProtoCodec{Most: maxQuestionMessages}).Unmarshal(body, &m); err != nil {
-		return a, "", fault.Invalid("message: %w", err)
+		return a, nil, fault.Invalid("message: %w", err)
 	}
 	a, err = s.Read.Stacks(&m)
-	return a, "", err
+	return a, nil, err
 }

@@ -18,8 +18,8 @@ type Parameters struct {
 	Rest  url.Values
 }
 
-// Parameters parses the query of a URL. Unknown names, except in others, are errors, because a misspelt
-// name would otherwise select everything.
+// Parameters parses the query of a URL. Names beside those of questions and some others are
+// errors, so that a misspelt one does not select everything. Bounds sets the times.
 func (r *Reader) Parameters(raw string, others ...string) (p Parameters, err error) {
 	if p.Rest, err = url.ParseQuery(raw); err != nil {
 		return p, fault.Invalid("query: %w", err)
@@ -48,16 +48,30 @@ func (r *Reader) Parameters(raw string, others ...string) (p Parameters, err err
 	if err != nil {
 		return p, fault.Invalid("parameter selector: %w", err)
 	}
-	if p.Query.From, err = r.Bound("from", p.Rest.Get("from"), nil); err != nil {
-		return p, err
+	return p, nil
+}
+
+// Bounds sets the times of a question. newest returns the time of the newest profile. It is called for times that count from it.
+func (r *Reader) Bounds(p *Parameters, newest func() (int64, error)) (err error) {
+	if p.Query.From, err = r.Bound("from", p.Rest.Get("from"), newest); err != nil {
+		return err
 	}
-	if p.Query.To, err = r.Bound("to", p.Rest.Get("to"), nil); err != nil {
-		return p, err
+	if p.Query.To, err = r.Bound("to", p.Rest.Get("to"), newest); err != nil {
+		return err
 	}
 	if p.Query.To != 0 && p.Query.To <= p.Query.From {
-		return p, fault.Invalid("parameters from and to: %s is not before %s", p.Rest.Get("from"), p.Rest.Get("to"))
+		return fault.Invalid("parameters from and to: %s is not before %s", p.Rest.Get("from"), p.Rest.Get("to"))
 	}
-	return p, nil
+	return nil
+}
+
+// FixNow replaces a time that counts from now by the instant. The parts of a question have one now then, and equal texts mean
+// equal questions.
+func (r *Reader) FixNow(text string) string {
+	if t, ok := timetext.Parse(text, time.UTC); ok && t.Base == timetext.Now {
+		return time.Unix(0, max(1, t.At(r.Now().UnixNano()))).UTC().Format(time.RFC3339Nano)
+	}
+	return text
 }
 
 // Bound parses a time in the grammar of package timetext, in UTC. newest returns the newest profile's
@@ -72,11 +86,11 @@ func (r *Reader) Bound(name, text string, newest func() (int64, error)) (int64, 
 	switch {
 	case ok && t.Base == timetext.Now:
 		return max(1, t.At(r.Now().UnixNano())), nil
-	case ok && t.Base == timetext.Latest && newest != nil:
+	case ok && t.Base == timetext.Latest:
 		last, err := newest()
 		return max(1, t.At(last)), err
 	case ok && t.Base == timetext.Unix && t.Nanos >= 0 && t.Nanos < end:
 		return t.Nanos, nil
 	}
-	return 0, fault.Invalid("parameter %s: want a time such as 2026-01-31T12:00:00Z, -1h, or Unix milliseconds, not %s", name, fault.Quoted(text))
+	return 0, fault.Invalid("parameter %s: want a time such as 2026-01-31T12:00:00Z, -1h, latest-1h, or Unix milliseconds, not %s", name, fault.Quoted(text))
 }

@@ -20,7 +20,7 @@ import { useHistories, usePaths, withDefaults } from "./states";
 import { StatesRow } from "./statesrow";
 import { StatesTab } from "./statestab";
 import { StoreView } from "./storeview";
-import { resolve } from "./url";
+import { resolved } from "./url";
 
 const views: Record<string, (p: { page: Page }) => preact.JSX.Element | null> = {
   flame: FlameView, sandwich: SandwichView, difference: Difference, states: StatesTab, profiles: ProfilesView, store: StoreView,
@@ -49,7 +49,8 @@ export function App() {
   const loadKey = JSON.stringify([question(typed), tick]);
   const load = useMemo(() => new Load(), [loadKey]);
   const newest = store.data?.newest ? Date.parse(store.data.newest) : store.error ? Date.now() : 0;
-  const range = { from: resolve(state.from, newest), to: resolve(state.to, newest), newest };
+  const now = useMemo(() => Date.now(), [loadKey]);
+  const range = resolved(state, { newest, now });
   const page: Page = { state: typed, go, load, loadKey, range, floor: store.data?.floor ? Date.parse(store.data.floor) : 0, unit: types.data?.unit(typed.t) ?? "" };
   const View = views[state.v] ?? FlameView;
   const isReady = known.data !== undefined && (histories.length === 0 || paths.data !== undefined || paths.error !== undefined) && types.data !== undefined && (store.data !== undefined || store.error !== undefined);

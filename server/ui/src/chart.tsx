@@ -11,7 +11,7 @@ import { timeKey } from "./graphkeys";
 import { Failed } from "./message";
 import { details, type Page } from "./page";
 import type { StateText } from "./states";
-import { isDifference, resolve, stamp, states } from "./url";
+import { end, isDifference, resolve, stamp, states } from "./url";
 
 interface Series { labels?: { name: string; value: string }[]; points?: { value?: number; timestamp: string }[] }
 interface Lines { times: number[]; lines: Line[]; isMean: boolean; show: (v: number) => string; what: string }
@@ -28,8 +28,8 @@ export const stepOf = (millis: number) => steps.find((s) => s * 1000 >= millis /
 function shown({ state, range }: Page) {
   let { from, to } = range;
   if (isDifference(state)) {
-    if (state.bfrom) from = Math.min(from, resolve(state.bfrom, range.newest));
-    if (state.bto) to = Math.max(to, resolve(state.bto, range.newest));
+    if (state.bfrom) from = Math.min(from, resolve(state.bfrom, range));
+    if (state.bto) to = Math.max(to, resolve(state.bto, range));
   }
   return { from, to: Math.max(to, from + 1000) };
 }
@@ -180,7 +180,7 @@ function shade(u: uPlot, { from, page: { state, range, floor } }: PlotProps) {
   const { ctx, bbox } = u, x = (t: number) => Math.min(bbox.left + bbox.width, Math.max(bbox.left, u.valToPos(t, "x", true)));
   const band = (a: number, b: number, colour: string) => { ctx.fillStyle = colour; ctx.fillRect(x(a), bbox.top, x(b) - x(a), bbox.height); };
   if (isDifference(state)) {
-    band(resolve(state.bfrom || state.from, range.newest), resolve(state.bto || state.to, range.newest), css("--before"));
+    band(resolve(state.bfrom || state.from, range), resolve(state.bto || end(state), range), css("--before"));
     band(range.from, range.to, css("--after"));
   }
   if (!floor || floor <= from) return;

@@ -10,7 +10,8 @@ const patterns: [Field, string][] = [["focus", "with"], ["ignore", "without"], [
 export function Crumbs({ page: { state, go, range } }: { page: Page }) {
   const isNarrowed = state.q || state.st || state.ns || state.at || state.z || state.focus || state.ignore || state.hide || state.s || state.from !== defaults.from || state.to;
   const length = span(Math.max(0, range.to - range.from));
-  const when = parseAgo(state.from) !== null && !state.to ? `last ${state.from.slice(1)}` : `${clock(range.from)} + ${length}`;
+  const ago = parseAgo(state.from);
+  const when = ago && !state.to ? `${ago.base === "now" ? "last" : "newest"} ${state.from.replace(/^[a-z]*-?/, "") || length}` : `${clock(range.from)} + ${length}`;
   return (
     <nav class="crumbs" aria-label="what is seen">
       <span>all</span>

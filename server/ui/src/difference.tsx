@@ -13,7 +13,7 @@ import { Functions, useRows, useTop } from "./table";
 import { Left } from "./flameview";
 import { Buttons, GraphTools, Search, Toggle } from "./tools";
 import type { Side } from "./tree";
-import { shifted } from "./url";
+import { end, shifted } from "./url";
 
 const isAsked = ({ state }: Page) => Boolean(state.bq || state.bfrom || state.bto);
 
@@ -65,7 +65,7 @@ function Before({ page: { state, go, range } }: { page: Page }) {
       <span aria-hidden="true">–</span>
       <TimeField label="to, before" value={state.bto} go={(bto) => go({ bto })} placeholder="same" />
       <input class="selector-before" type="text" aria-label="selector, before" placeholder="same selector" spellcheck={false} value={typed} onInput={(e) => set(e.currentTarget.value)} onChange={(e) => go({ bq: e.currentTarget.value.trim() })} />
-      {presets.map(([what, by]) => <button type="button" key={what} onClick={() => go({ bfrom: shifted(state.from, by), bto: shifted(state.to, by) })}>{what}</button>)}
+      {presets.map(([what, by]) => <button type="button" key={what} onClick={() => go({ bfrom: shifted(state.from, by), bto: shifted(end(state), by) })}>{what}</button>)}
       <Toggle isOn={state.norm === "1"} set={(on) => go({ norm: on ? "1" : "" })} what="scaled to the same total" />
     </div>
   );

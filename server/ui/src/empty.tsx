@@ -7,7 +7,7 @@ import { Message } from "./message";
 import { here } from "./older";
 import type { Page } from "./page";
 import { NoSample } from "./stateschoice";
-import { stamp } from "./url";
+import { defaults, stamp } from "./url";
 
 export interface Type { ID: string; name: string; sampleType: string; sampleUnit: string }
 export interface Types { all: Type[]; id: (t: string) => string; unit: (id: string) => string }
@@ -83,7 +83,7 @@ function Nothing({ page }: { page: Page }) {
       {!within && <p>The newest profile is of {clock(range.newest)}.</p>}
       <p>
         {state.q && <button type="button" onClick={() => go({ q: "" })}>without the selector</button>}
-        {!within && <button type="button" onClick={() => go({ from: "-1h", to: "" })}>the newest hour</button>}
+        {!within && <button type="button" onClick={() => go({ from: defaults.from, to: "" })}>the newest hour</button>}
         {isGone && <button type="button" onClick={() => go({ from: stamp(page.floor), to: "" })}>what is left</button>}
         <button type="button" onClick={() => go({ from: stamp(0), to: "" })}>all times</button>
       </p>

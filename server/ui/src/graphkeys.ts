@@ -80,8 +80,8 @@ export function timeKey(key: string, { state, range, go }: Page): boolean {
   const by = (time: number, part: number, round: (n: number) => number) => stamp(round(time + part * length));
   const change: Partial<State> = { from: by(from, move[0], Math.floor), to: by(to, move[1], Math.ceil) };
   if (isDifference(state)) {
-    if (state.bfrom) change.bfrom = by(resolve(state.bfrom, range.newest), move[0], Math.floor);
-    if (state.bto) change.bto = by(resolve(state.bto, range.newest), move[1], Math.ceil);
+    if (state.bfrom) change.bfrom = by(resolve(state.bfrom, range), move[0], Math.floor);
+    if (state.bto) change.bto = by(resolve(state.bto, range), move[1], Math.ceil);
   }
   go(change);
   return true;

@@ -9,7 +9,7 @@ import { labelRange, sideBefore, type Page } from "./page";
 import { SelectorField } from "./selector";
 import { Share } from "./share";
 import { Toggle } from "./tools";
-import { readTime, shownTime, states } from "./url";
+import { defaults, end, readTime, shownTime, states } from "./url";
 
 interface Props { page: Page; types: Type[]; refresh: () => void; help: () => void }
 
@@ -53,15 +53,15 @@ function TypeSelect({ types, value, go }: { types: Type[]; value: string; go: (t
   );
 }
 
-const spans = ["-5m", "-15m", "-1h", "-6h", "-24h", "-7d", "-30d"];
+const spans = ["5m", "15m", "1h", "6h", "24h", "7d", "30d"].flatMap((d) => ["latest-" + d, "-" + d]);
 
-// Times are two fields: a duration before the newest profile, or a time.
+// Times are two fields: a duration before the newest profile, as latest-1h, one before now, as -1h, or a time.
 function Times({ page: { state, go } }: { page: Page }) {
   return (
     <span class="field times" role="group" aria-label="range of time">
-      <TimeField label="from" value={state.from} go={(from) => go({ from: from || "-1h" })} />
+      <TimeField label="from" value={state.from} go={(from) => go({ from: from || defaults.from })} />
       <span aria-hidden="true">–</span>
-      <TimeField label="to" value={state.to} go={(to) => go({ to })} placeholder="newest" />
+      <TimeField label="to" value={state.to} go={(to) => go({ to })} placeholder={end({ ...state, to: "" }) === "now" ? "now" : "newest"} />
       <Toggle isOn={state.utc === "1"} set={(on) => go({ utc: on ? "1" : "" }, true)} what="UTC" />
       <datalist id="spans">{spans.map((s) => <option value={s} key={s} />)}</datalist>
     </span>

@@ -6,7 +6,7 @@ import { lines, type StoreState } from "./api";
 import { clock, count as n } from "./format";
 import { Failed, Message } from "./message";
 import { fixed, type Page, type Range } from "./page";
-import { isDifference, parse, print, resolve, stamp } from "./url";
+import { defaults, end, isDifference, parse, print, resolve, resolved, stamp } from "./url";
 
 type Span = Pick<Range, "from" | "to">;
 
@@ -18,9 +18,9 @@ export const here: Span | null = (() => {
 
 // needed is the range of all that the page shows. Its end is exclusive.
 function needed({ state, range }: Page): Span {
-  const times = [state.from, state.to];
-  if (isDifference(state)) times.push(state.bfrom || state.from, state.bto || state.to);
-  const all = times.map((t) => resolve(t, range.newest));
+  const times = [state.from, end(state)];
+  if (isDifference(state)) times.push(state.bfrom || state.from, state.bto || end(state));
+  const all = times.map((t) => resolve(t, range));
   return { from: Math.floor(Math.min(...all)), to: Math.ceil(Math.max(...all)) + 1 };
 }
 
@@ -36,14 +36,14 @@ sessionStorage.removeItem(wish);
 // Older says which profiles are seen if they are older ones, and leads to those that are not here.
 export function Older({ page: now, store }: { page: Page; store: StoreState | undefined }) {
   if (!here && !store?.older) return null;
-  const newest = now.range.newest || Date.now(), range = { from: resolve(now.state.from, newest), to: resolve(now.state.to, newest), newest };
+  const range = resolved(now.state, { newest: now.range.newest || now.range.now, now: now.range.now });
   const want = needed({ ...now, range }), own = parse(location.search); // without what is the default among the profiles here
   const link = (folder: string, text: string) => <a href={`${folder}${stamp(want.from)}--${stamp(want.to)}/${print(fixed(own, range))}`} onClick={make}>{text}</a>;
   if (here) {
     if (store) isWished = false;
     const isWithin = want.from >= here.from && want.to - 1 <= here.to;
     return (
-      <p class="note">Older profiles, of {named(here)}. {!isWithin && link("../", `read those of ${named(want)}`)} <a href={"../../" + print({ ...own, from: "-1h", to: "", bfrom: "", bto: "" })}>back to the newest</a></p>
+      <p class="note">Older profiles, of {named(here)}. {!isWithin && link("../", `read those of ${named(want)}`)} <a href={"../../" + print({ ...own, from: defaults.from, to: "", bfrom: "", bto: "" })}>back to the newest</a></p>
     );
   }
   const oldest = store!.oldest ? Date.parse(store!.oldest) : 0;

@@ -4,7 +4,7 @@ import { useEffect, useLayoutEffect, useState } from "preact/hooks";
 import type { Head, Load, Params } from "./api";
 import { count, many } from "./format";
 import { chosen } from "./states";
-import { isDifference, parse, parseAgo, print, shifted, stamp, type State } from "./url";
+import { end, isDifference, parse, parseAgo, print, resolve, shifted, stamp, type Bases, type State } from "./url";
 
 // Page is what a part of the page gets. go changes the state: as a step of the browser's history, or in its place.
 export interface Page {
@@ -17,8 +17,8 @@ export interface Page {
   unit: string;
 }
 
-// Range is the time that is seen, in milliseconds. newest is the time of the newest profile, 0 if there is none.
-export interface Range { from: number; to: number; newest: number }
+// Range is the time that is seen, in milliseconds.
+export interface Range extends Bases { from: number; to: number }
 
 // useAddress returns the state of the address, and how to change it.
 export function useAddress(): [State, Page["go"]] {
@@ -42,9 +42,9 @@ export function useAddress(): [State, Page["go"]] {
 // fixed returns a state with times that stay.
 export function fixed(state: State, range: Range): State {
   const out = { ...state, live: "" };
-  if (parseAgo(state.from) !== null) out.from = stamp(range.from);
-  if (state.to === "" || parseAgo(state.to) !== null) out.to = stamp(range.to + 1);
-  for (const f of ["bfrom", "bto"] as const) if (parseAgo(state[f]) !== null) out[f] = stamp(range.newest - parseAgo(state[f])!);
+  if (parseAgo(state.from)) out.from = stamp(range.from);
+  if (state.to === "" || parseAgo(state.to)) out.to = stamp(range.to + 1);
+  for (const f of ["bfrom", "bto"] as const) if (parseAgo(state[f])) out[f] = stamp(resolve(state[f], range));
   return out;
 }
 
@@ -109,5 +109,5 @@ export const labelRange = (page: Page) => ({ start: String(Math.max(1, Math.floo
 export function sideBefore({ state, range }: Page): Partial<State> {
   if (state.bfrom || state.bto || state.bq) return {};
   const length = range.to - range.from;
-  return { bfrom: shifted(state.from, length), bto: shifted(state.to, length) };
+  return { bfrom: shifted(state.from, length), bto: shifted(end(state), length) };
 }

@@ -7,7 +7,7 @@ export const defaults = {
   t: "", // type of the profiles
   q: "", // selector
   by: "", // label of the lines; states for the states of the history
-  from: "-1h",
+  from: "latest-1h",
   to: "",
   v: "flame", // view
   z: "", // hash of the path of the zoomed frame
@@ -65,25 +65,31 @@ export function print(state: State): string {
 // isDifference reports whether a state has a side before.
 export const isDifference = (s: State) => s.v === "difference";
 
-// shifted returns the time a duration before one: an absolute one, or another duration. "" if it cannot be told.
+// shifted returns the time a duration before one: an absolute one, or one before the same base. "" if it cannot be told.
 export function shifted(time: string, millis: number): string {
-  const ago = time === "" ? 0 : parseAgo(time);
-  if (ago !== null) return printAgo(ago + millis);
+  const ago = parseAgo(time);
+  if (ago) return (ago.base === "latest" ? "latest" : "") + printAgo(ago.millis + millis);
   const at = Date.parse(time);
   return Number.isNaN(at) ? "" : stamp(at - millis);
 }
 
-const units: Record<string, number> = { ms: 1, s: 1e3, m: 6e4, h: 36e5, d: 864e5 };
+// end returns the end of the range of a state: without one it is what the start counts from.
+export const end = (s: State) => s.to || (parseAgo(s.from)?.base === "now" ? "now" : "latest");
 
-// parseAgo returns the milliseconds of a duration such as -1h30m or -7d, null if it is none.
-export function parseAgo(text: string): number | null {
-  if (!/^-(\d+(\.\d+)?(ms|s|m|h|d))+$/.test(text)) return null;
-  let sum = 0;
-  for (const [, n, unit] of text.matchAll(/(\d+(?:\.\d+)?)(ms|s|m|h|d)/g)) sum += Number(n) * units[unit!]!;
-  return sum;
+const units: Record<string, number> = { ns: 1e-6, us: 1e-3, "µs": 1e-3, "μs": 1e-3, ms: 1, s: 1e3, m: 6e4, h: 36e5, d: 864e5, w: 6048e5 };
+const relative = /^(?:(now|latest)|(?:(now|latest)?-)?((?:\d+(?:\.\d+)?(?:ns|us|µs|μs|ms|s|m|h|d|w))+|0))$/;
+
+// parseAgo reads a time that is relative in the grammar of package timetext, such as latest-1h or -1h, which is before now.
+// It returns null for another.
+export function parseAgo(text: string): { base: "now" | "latest"; millis: number } | null {
+  const parts = relative.exec(text);
+  if (!parts) return null;
+  let millis = 0;
+  for (const [, n, unit] of (parts[3] ?? "").matchAll(/(\d+(?:\.\d+)?)(ns|us|µs|μs|ms|s|m|h|d|w)/g)) millis += Number(n) * units[unit!]!;
+  return { base: (parts[1] ?? parts[2] ?? "now") as "now" | "latest", millis };
 }
 
-// printAgo is the inverse of parseAgo, in the largest unit that is exact.
+// printAgo returns a duration with a minus sign, in the largest unit that is exact.
 export function printAgo(millis: number): string {
   for (const unit of ["d", "h", "m", "s"]) if (millis > 0 && millis % units[unit]! === 0) return "-" + millis / units[unit]! + unit;
   return "-" + Math.max(0, Math.round(millis)) + "ms";
@@ -107,11 +113,17 @@ export function readTime(typed: string): string {
   return Number.isNaN(at) ? typed : stamp(at).replace("Z", (parts![4] ?? "") + "Z");
 }
 
-// resolve returns the milliseconds of a time of the state, given the time of the newest profile.
-export function resolve(text: string, newest: number): number {
-  const ago = text === "" ? 0 : parseAgo(text);
-  if (ago !== null) return newest - ago;
-  if (/^\d+$/.test(text)) return Number(text);
-  const at = Date.parse(text);
-  return Number.isNaN(at) ? newest : at;
+// Bases are what times count from, in milliseconds: the time of the newest profile, 0 if there is none, and the instant of the load.
+export interface Bases { newest: number; now: number }
+
+// resolve returns the milliseconds of a time of the state. Without a zone it is UTC, as for the server.
+export function resolve(text: string, bases: Bases): number {
+  const ago = parseAgo(text);
+  if (ago) return (ago.base === "now" ? bases.now : bases.newest) - ago.millis;
+  if (/^(\d{10}(\.\d+)?|\d{13}|\d{16}|\d{19})$/.test(text)) return Number(text) * 10 ** (13 - text.split(".")[0]!.length);
+  const at = Date.parse(text.replace(/^(\S+)[ T]([\d:.]+)$/, "$1T$2Z"));
+  return Number.isNaN(at) ? bases.newest : at;
 }
+
+// resolved returns the range of time of a state.
+export const resolved = <B extends Bases>(s: State, bases: B) => ({ ...bases, from: resolve(s.from, bases), to: resolve(end(s), bases) });

@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"strconv"
 	"strings"
 	"time"
 	"unicode"
@@ -111,16 +110,6 @@ func Duration(d time.Duration) string {
 		text = strings.TrimSuffix(text, "0m")
 	}
 	return text
-}
-
-// ParseAgo parses a duration of 0 or more without a sign. Whole days are accepted: 7d.
-func ParseAgo(text string) (time.Duration, bool) {
-	if days, ok := strings.CutSuffix(text, "d"); ok {
-		n, err := strconv.ParseUint(days, 10, 16)
-		return time.Duration(n) * 24 * time.Hour, err == nil
-	}
-	d, err := time.ParseDuration(text)
-	return d, err == nil && d >= 0 && !strings.HasPrefix(text, "+")
 }
 
 // TextWidth is the width of wrapped text for people, in columns.

@@ -55,7 +55,8 @@ const (
                              suffix may be added
   run.history                a history file, whatever its name ends in: it is
                              read as far as the question needs it, and at most
-                             256 MiB of it are in memory
+                             256 MiB of it are in memory. It is whole, a part
+                             (import --partial), or several (import --join)
   run.csv or run.csv.gz      CSV (see granary history import --help)
   -                          CSV on standard input
   trace.out                  a Go execution trace, of Go 1.22 or later
@@ -82,14 +83,16 @@ of the patterns.`
 	timeHelp = `
 
 TIME is one of:
-  2026-01-31T09:00:00.5Z   RFC 3339; UTC if the zone is missing
-  1769850000500000000      Unix nanoseconds
-  1769850000               Unix seconds, if that time is closer to the history
-                           than the nanoseconds are
-  1769850000.5             Unix seconds: a number with a point always is
   +1.5s or start+1.5s      after the start of the history
-  -200ms or end-200ms      before its end
-  12.5%                    a share of its duration`
+  end-200ms                before its end; latest-200ms is the same
+  12.5%                    a share of its duration
+  2026-01-31T09:00:00.5Z   RFC 3339; a date, or a date and time, without a zone
+                           is local
+  1769850000.5             Unix time of 10 digits in seconds; 13 are in
+                           milliseconds, 16 in microseconds, 19 in nanoseconds
+  -1h, 1h or now-1h        before now; units ns, us, ms, s, m, h, d and w
+  12345.678 or 12345678    other numbers count seconds with a point, or
+                           nanoseconds, since 1970`
 )
 
 // pathText formats a path for trace.ParsePath and for patterns.

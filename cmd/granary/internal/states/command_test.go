@@ -81,14 +81,14 @@ func TestGolden(t *testing.T) {
 		"slice":           {"slice", "run", "+2.25s"},
 		"slice-limit":     {"slice", "-n", "2", "run", "+2.25s"},
 		"slice-nulls":     {"slice", "--nulls", "--match", `odd\/name \*`, "--match", "CPUs/*/..", "run", "+2.25s"},
-		"slice-none":      {"slice", "--match", "CPUs", "run", "-1s"},
+		"slice-none":      {"slice", "--match", "CPUs", "run", "end-1s"},
 		"slice-json":      {"slice", "--json", "--match", "CPUs/*", "run", "+2.25s"},
-		"slice-none-json": {"slice", "--json", "--match", "CPUs", "run", "-1s"},
+		"slice-none-json": {"slice", "--json", "--match", "CPUs", "run", "end-1s"},
 		"slice-csv":       {"slice", "--csv", "run", "+2.25s"},
 		"range":           {"range", "run", "CPUs/0"},
 		"range-part":      {"range", "--from", "+2.1s", "--to", "+2.6s", "run", "CPUs/0"},
 		"range-every":     {"range", "--resolution", "3s", "run", "CPUs/0"},
-		"range-json":      {"range", "--json", "--from", "-2s", "run", "Threads/4297/load"},
+		"range-json":      {"range", "--json", "--from", "latest-2s", "run", "Threads/4297/load"},
 		"range-csv":       {"range", "--csv", "run", "Threads/4297/Exec_name"},
 		"sample":          {"sample", "--pixels", "2", "run"},
 		"sample-json":     {"sample", "--json", "--pixels", "3", "--match", "CPUs/*/Current_thread", "--from", "25%", "--to", "75%", "run"},
@@ -196,8 +196,8 @@ func TestWrongUse(t *testing.T) {
 		"time that is none":       {[]string{"at", "run", "CPUs/0", "noon"}, `time "noon": want one such as`},
 		"time before":             {[]string{"at", "run", "CPUs/0", "2026-01-31"}, "time 2026-01-31 is outside the history, which is from 2026-01-31T09:00:00Z to 2026-01-31T09:00:10Z: +10s"},
 		"seconds behind":          {[]string{"slice", "run", "1769850011"}, "time 1769850011 is outside the history"},
-		"seconds before":          {[]string{"at", "run", "CPUs/0", "1769849999.5"}, "(plain numbers are Unix nanoseconds or seconds)"},
-		"milliseconds":            {[]string{"slice", "run", "1769850001000"}, "time 1769850001000 is outside the history"},
+		"seconds before":          {[]string{"at", "run", "CPUs/0", "1769849999.5"}, "time 1769849999.5 is outside the history"},
+		"milliseconds":            {[]string{"slice", "run", "1769850100000"}, "time 1769850100000 is outside the history"},
 		"seconds of two points":   {[]string{"slice", "run", "1769850001.5.5"}, `time "1769850001.5.5": want one such as`},
 		"from seconds behind":     {[]string{"range", "--from", "1800000000", "run", "CPUs/0"}, "there is nothing of the history"},
 		"at in two forms":         {[]string{"at", "--json", "--csv", "run", "CPUs/0", "50%"}, "choose one of --json and --csv"},
@@ -206,7 +206,7 @@ func TestWrongUse(t *testing.T) {
 		"plot to another form":    {[]string{"plot", "-o", "a.png", "run"}, "-o a.png: the output is SVG or HTML, not .png: use the suffix .svg or .html"},
 		"plot to another FORM":    {[]string{"plot", "-o", "a.svg.GZ", "run"}, "the output is SVG or HTML, not .GZ"},
 		"time behind":             {[]string{"slice", "run", "+11s"}, "time +11s is outside"},
-		"long before the end":     {[]string{"slice", "run", "-11s"}, "time -11s is outside"},
+		"long before the end":     {[]string{"slice", "run", "-11s"}, "+10s; end-11s counts from its end"},
 		"share":                   {[]string{"slice", "run", "101%"}, `time "101%": want`},
 		"no such attribute":       {[]string{"at", "run", "CPUs/7", "0%"}, `there is no attribute "CPUs/7"; in CPUs there is: 0, 10, 9`},
 		"no such top":             {[]string{"range", "run", "CPU"}, `there is no attribute "CPU"; at the top there is: CPUs, Threads, odd\/name \*`},
@@ -462,7 +462,7 @@ func TestOfRealSet(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	got := infoOf(&recording{Recording: l})
+	got := infoOf(newRecording(l))
 	if got.Attributes != 58_428 || got.Intervals != 821_120 || got.Kinds != (kindCounts{Null: 200_931, Int: 517_506, String: 102_683}) || got.BytesPerInterval > 7 {
 		t.Errorf("%+v", got)
 	}

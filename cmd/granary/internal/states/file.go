@@ -58,15 +58,21 @@ func fileOptions(provider string) file.Options {
 	return file.Options{Provider: provider, Cache: cacheBytes, FS: disk.System("")}
 }
 
-// openFile opens a history file of any provider. After an interrupt it and what it returns read nothing more.
+// openFile opens a history file of any provider, or those that a file names. After an interrupt it and what it returns read
+// nothing more.
 func openFile(ctx context.Context, name string) (*recording, error) {
+	if names, err := joinedNames(name); err != nil {
+		return nil, err
+	} else if names != nil {
+		return openJoined(ctx, names)
+	}
 	opts := fileOptions("")
 	opts.FS = interruptedFS{opts.FS, ctx}
 	provider, err := file.Provider(name, opts)
 	if err != nil {
 		return nil, explainFile(name, err)
 	}
-	if version, ours := strings.CutPrefix(provider, ourProvider); ours && version != providerVersion {
+	if version, ours := strings.CutPrefix(provider, ourProvider); ours && version != providerVersion && !strings.HasPrefix(provider, partProvider) {
 		return nil, fmt.Errorf("%s: version %s of granary history import made it, and this is version %s: import it again", name, version, providerVersion)
 	}
 	info, err := os.Stat(name)
@@ -81,7 +87,14 @@ func openFile(ctx context.Context, name string) (*recording, error) {
 	if !file.View.Instants() {
 		return nil, errors.Join(fmt.Errorf("%s: the history has no states%s", name, lostText(file.Lost)), file.Close())
 	}
-	return &recording{Recording: trace.FromView(file.View, 0), file: file, provider: provider, size: info.Size()}, nil
+	l := newRecording(trace.FromView(file.View, 0))
+	if strings.HasPrefix(provider, partProvider) {
+		if l, err = openPart(ctx, name, provider, file); err != nil {
+			return nil, errors.Join(err, file.Close())
+		}
+	}
+	l.file, l.provider, l.size = file, provider, info.Size()
+	return l, nil
 }
 
 // lostText is the part of an error on what is behind the states of a file, "" if nothing is.

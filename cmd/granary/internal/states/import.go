@@ -25,14 +25,13 @@ type importOptions struct {
 	unit       string
 	kind       string
 	start, end string
+	partial    bool
+	every      int // rows between two states that are kept
+	join       bool
 }
 
-func newImport() *cobra.Command {
-	var o importOptions
-	cmd := &cobra.Command{
-		Use:   "import -o OUTPUT [flags] FILE...",
-		Short: "Convert CSV to an interval set, or any recording to a history file",
-		Long: `import converts recordings. The name of the output selects what it writes.
+// importHelp is the long help of import.
+const importHelp = `import converts recordings. The name of the output selects what it writes.
 
 -o RUN.history writes a history file: one file of blocks, which the other
 commands answer from without reading all of it. A history may be larger than
@@ -73,12 +72,36 @@ float if all are numbers as in JSON, else string. 007 is a string. --kind sets
 the kind of all values; a column kind (int, float, string or null) sets it for
 each row. These flags are for CSV alone.
 
-The other history commands read CSV too, as import does without flags.`,
+The other history commands read CSV too, as import does without flags.
+
+--partial -o RUN.history keeps a part: the states at every 10,000th row
+(--every), and between these only where the CSV has the rows. The other history
+commands read these again when a question needs them, so the CSV must stay as
+and where it is, or move together with RUN.history. It is one file of changes,
+not compressed, in the order of time. Without --kind or a column kind each
+value is an int, a float or a string by itself, and those of an attribute must
+be of one kind. It is for long recordings of which few moments are asked for.
+
+--join -o ALL.history names history files that the other history commands ask as
+one: those of several programs about one time, whole or in part. They stay where
+they are, or move together. Their first and last instants must be equal (--start
+and --end set those of CSV), and one of them alone may have states of an
+attribute.`
+
+func newImport() *cobra.Command {
+	o := importOptions{every: 10_000}
+	cmd := &cobra.Command{
+		Use:   "import -o OUTPUT [flags] FILE...",
+		Short: "Convert CSV to an interval set, or any recording to a history file",
+		Long:  importHelp,
 		Example: `  granary history import -o run states.csv
   granary history import -o run.history run
   granary history import -o app.history --unit ms --separator . a.csv b.csv.gz
   granary history import -o app.history trace.out
-  granary history range --csv run CPUs/0 | granary history import -o cpu0 -`,
+  granary history range --csv run CPUs/0 | granary history import -o cpu0 -
+  granary history import --partial -o a.history --separator . a.csv
+  granary history import -o b.history --separator . b.csv.gz
+  granary history import --join -o both.history a.history b.history`,
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) == 0 {
 				return cli.Usage(errors.New("name at least one CSV file or other recording, or - for CSV on standard input"))
@@ -87,13 +110,20 @@ The other history commands read CSV too, as import does without flags.`,
 		},
 		RunE: func(cmd *cobra.Command, args []string) error { return importAny(cmd, &o, args) },
 	}
+	o.flags(cmd)
+	return cmd
+}
+
+func (o *importOptions) flags(cmd *cobra.Command) {
+	cmd.Flags().BoolVar(&o.partial, "partial", false, "keep a part of a CSV of changes, and read the rest of it again for questions")
+	cmd.Flags().Var(cli.NewWholeNumber("every", 1, &o.every), "every", "with --partial, keep the states at each `N`th row")
+	cmd.Flags().BoolVar(&o.join, "join", false, "name history files that are asked as one")
 	cmd.Flags().StringVarP(&o.output, "output", "o", "", "`OUTPUT` to write: a file that ends in .history, or the name of a set, with or without its suffix .ihs.gz")
 	cmd.Flags().StringVar(&o.separator, "separator", "/", "`CHARACTER` between the names of a path")
 	cmd.Flags().StringVar(&o.unit, "unit", "ns", "`UNIT` of times that are plain numbers: s, ms, us or ns")
 	cmd.Flags().StringVar(&o.kind, "kind", "", "`KIND` of all values: int, float or string (default: from the values)")
 	cmd.Flags().StringVar(&o.start, "start", "", "`TIME` at which the set starts (default: the time of the first row)")
 	cmd.Flags().StringVar(&o.end, "end", "", "`TIME` at which the set ends (default: the time of the last row)")
-	return cmd
 }
 
 // read parses the flags.
@@ -139,6 +169,9 @@ func importAny(cmd *cobra.Command, o *importOptions, names []string) error {
 	if err != nil {
 		return err
 	}
+	if done, err := importOther(cmd, o, opts, names); done || err != nil {
+		return err
+	}
 	toFile := hasFileSuffix(o.output)
 	for _, name := range names {
 		switch {
@@ -149,7 +182,7 @@ func importAny(cmd *cobra.Command, o *importOptions, names []string) error {
 		case len(names) > 1:
 			return cli.Usage(fmt.Errorf("%s: several files must be CSV", name))
 		}
-		for _, flag := range []string{"separator", "unit", "kind", "start", "end"} {
+		for _, flag := range csvFlags {
 			if cmd.Flags().Changed(flag) {
 				return cli.Usage(fmt.Errorf("--%s is for CSV, and %s is another recording", flag, name))
 			}
@@ -178,6 +211,41 @@ func importAny(cmd *cobra.Command, o *importOptions, names []string) error {
 	}
 	return nil
 }
+
+// importOther writes what --partial or --join asks for, and reports whether one of them does.
+func importOther(cmd *cobra.Command, o *importOptions, opts trace.CSVOptions, names []string) (done bool, err error) {
+	switch {
+	case cmd.Flags().Changed("every") && !o.partial:
+		return false, cli.Usage(errors.New("--every is for --partial"))
+	case !o.partial && !o.join:
+		return false, nil
+	case o.partial && o.join:
+		return false, cli.Usage(errors.New("--partial and --join: choose one; --join takes the files of --partial"))
+	case !hasFileSuffix(o.output):
+		return false, cli.Usage(fmt.Errorf("-o %s: --partial and --join write a file that ends in %s", o.output, fileSuffix))
+	}
+	if err := spareFile(o.output, names); err != nil {
+		return false, err
+	}
+	if o.join {
+		for _, flag := range csvFlags {
+			if cmd.Flags().Changed(flag) {
+				return false, cli.Usage(fmt.Errorf("--%s is for CSV, and --join names history files", flag))
+			}
+		}
+		if len(names) > maxMembers {
+			return false, cli.Usage(fmt.Errorf("--join takes at most %d history files, not %d", maxMembers, len(names)))
+		}
+		return true, importJoined(cmd, o.output, names)
+	}
+	if len(names) != 1 || names[0] == "-" || !isCSVName(names[0]) || strings.HasSuffix(strings.ToLower(names[0]), ".gz") {
+		return false, cli.Usage(fmt.Errorf("--partial takes one file of CSV that is not compressed, since questions read parts of it again, not %s", strings.Join(names, " ")))
+	}
+	return true, importPart(cmd, o, opts, names[0])
+}
+
+// csvFlags are the flags that are for CSV alone.
+var csvFlags = []string{"separator", "unit", "kind", "start", "end"}
 
 // isCSVName reports whether the file of a name is taken for CSV: all but history files, Go execution traces, sets
 // and synthetic histories are.

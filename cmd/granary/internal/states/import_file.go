@@ -50,7 +50,11 @@ func feedOf(ctx context.Context, name string) (feed feeding, done func(), err er
 			return nil, nil, err
 		}
 		return func(ctx context.Context, show func(trace.Stage, int64, int64), to trace.Target) (int, error) {
-			return trace.ViewInto(ctx, l.View, func(done, total int64) { show(trace.Reading, done, total) }, to)
+			view, err := l.view(ctx, all(l.Names), span{l.Start(), l.End()})
+			if err != nil {
+				return 0, err
+			}
+			return trace.ViewInto(ctx, view, func(done, total int64) { show(trace.Reading, done, total) }, to)
 		}, l.close, nil
 	}
 	if isGoTrace(name) {

@@ -3,6 +3,7 @@ package states
 import (
 	"fmt"
 	"io"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -22,7 +23,8 @@ that in memory, with the intervals, all indexes and the names of attributes.
 
 Of a history file the size is that of the file. info shows its blocks, who wrote
 it, and the bytes at its end that a writer that was stopped, or is at work, did
-not sync. It reads all blocks to count the intervals, a few at a time.
+not sync. It reads all blocks to count the intervals, a few at a time; of a file
+that keeps a part (import --partial) it reads all rows of the CSV.
 
 ` + askedHelp,
 		Example: `  granary history info run
@@ -35,7 +37,7 @@ not sync. It reads all blocks to count the intervals, a few at a time.
 				return err
 			}
 			defer l.close()
-			if err := l.Count(cmd.Context()); err != nil {
+			if err := l.count(cmd.Context()); err != nil {
 				return err
 			}
 			found := infoOf(l)
@@ -71,6 +73,8 @@ type recordingInfo struct {
 	Bytes            int64     `json:"bytes"`
 	BytesPerInterval float64   `json:"bytes_per_interval"`
 	File             *fileInfo `json:"file,omitempty"`
+	Part             *partInfo `json:"part,omitempty"`
+	Members          []string  `json:"members,omitempty"` // of several histories as one
 	Tree             []topInfo `json:"tree"`
 }
 
@@ -84,6 +88,13 @@ type fileInfo struct {
 	// Lost is the bytes behind the last Sync that is whole.
 	Lost   int64 `json:"lost_bytes"`
 	Closed bool  `json:"closed"`
+}
+
+// partInfo is what a history keeps of which a part is kept.
+type partInfo struct {
+	Of          string `json:"of"` // the CSV with the rest
+	Checkpoints int    `json:"checkpoints"`
+	Kept        int    `json:"kept_intervals"`
 }
 
 // kindCounts is the number of intervals with values of each kind.
@@ -110,29 +121,35 @@ type topInfo struct {
 func infoOf(l *recording) recordingInfo {
 	out := recordingInfo{
 		Start: cli.TimeJSON(l.Start()), End: cli.TimeJSON(l.End()), Duration: uint64(l.End()) - uint64(l.Start()) + 1,
-		Attributes: l.Len(), Intervals: l.Intervals, Bytes: l.Bytes, Tree: []topInfo{},
+		Attributes: l.Len(), Intervals: l.counts.Intervals, Bytes: l.counts.Bytes, Tree: []topInfo{},
 		Kinds: kindCounts{
-			l.Kinds[history.KindNull], l.Kinds[history.KindInt], l.Kinds[history.KindFloat], l.Kinds[history.KindString],
-			l.Kinds[history.KindBool], l.Kinds[history.KindBytes],
+			l.counts.Kinds[history.KindNull], l.counts.Kinds[history.KindInt], l.counts.Kinds[history.KindFloat], l.counts.Kinds[history.KindString],
+			l.counts.Kinds[history.KindBool], l.counts.Kinds[history.KindBytes],
 		},
 	}
 	if l.file != nil {
-		f := fileInfo{Provider: l.provider, Lost: l.file.Lost, Closed: l.Closed()}
+		f := fileInfo{Provider: l.provider, Lost: l.file.Lost, Closed: l.file.View.Closed()}
 		f.Blocks, f.BlockBytes, f.RawBytes = l.file.Blocks()
 		out.File, out.Bytes = &f, l.size
+	}
+	if l.part != nil {
+		out.Part = &partInfo{l.partOf, len(l.part.Checkpoints()), l.part.Intervals()}
+	}
+	if l.members != nil {
+		out.Members, out.Bytes = l.memberNames, l.size
 	}
 	if out.Intervals > 0 {
 		out.BytesPerInterval = float64(out.Bytes) / float64(out.Intervals)
 	}
 	for a := range l.Children(history.Top) {
 		name, _ := l.Name(a) // a exists
-		t := topInfo{Attribute: pathText([]string{name}), Attributes: 1, Intervals: l.Counts[a]}
+		t := topInfo{Attribute: pathText([]string{name}), Attributes: 1, Intervals: l.counts.Counts[a]}
 		for range l.Children(a) {
 			t.Children++
 		}
 		for b := range l.Descendants(a) {
 			t.Attributes++
-			t.Intervals += l.Counts[b]
+			t.Intervals += l.counts.Counts[b]
 		}
 		out.Tree = append(out.Tree, t)
 	}
@@ -169,10 +186,16 @@ func (i *recordingInfo) print(w io.Writer, limit int) error {
 	if i.Intervals >= manyIntervals {
 		each = fmt.Sprintf(", %.2f bytes an interval", i.BytesPerInterval)
 	}
-	if i.File == nil {
+	switch {
+	case i.Members != nil:
+		p.Printf("Files:  %s%s, of %s\n\n", cli.Size(i.Bytes), each, cli.Printable(strings.Join(i.Members, ", ")))
+	case i.File == nil:
 		p.Printf("Memory: %s%s, names included\n\n", cli.Size(i.Bytes), each)
-	} else {
+	default:
 		p.Printf("File:   %s%s, names included\n", cli.Size(i.Bytes), each)
+		if i.Part != nil {
+			p.Printf("Part:   %s at %s; the rest is in %s\n", cli.Many(i.Part.Kept, "interval"), cli.Many(i.Part.Checkpoints, "checkpoint"), cli.Printable(i.Part.Of))
+		}
 		i.File.print(&p)
 	}
 	p.Printf("%12s %12s %12s  %s\n", "children", "attributes", "intervals", "attribute")

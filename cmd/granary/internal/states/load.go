@@ -7,24 +7,16 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/granarydb/granary/cmd/granary/internal/cli"
-	"github.com/granarydb/granary/history/file"
 	"github.com/granarydb/granary/trace"
 )
 
-// recording is a history that a command asks.
-type recording struct {
-	*trace.Recording
-	// file is the file that it is read from, block by block; nil if it is in memory. provider is that of the
-	// file, and size its bytes.
-	file     *file.Reader
-	provider string
-	size     int64
-}
-
-// close closes the file. Nothing was written, so its errors say nothing.
+// close closes the files. Nothing was written, so their errors say nothing.
 func (r *recording) close() {
 	if r.file != nil {
 		_ = r.file.Close()
+	}
+	for _, m := range r.members {
+		m.close()
 	}
 }
 
@@ -33,7 +25,10 @@ func (r *recording) close() {
 func openHistory(cmd *cobra.Command, name string) (*recording, error) {
 	if dir, set := directory(cmd); set {
 		r, err := openStored(cmd, dir, name)
-		return &recording{Recording: r}, err
+		if err != nil {
+			return nil, err
+		}
+		return newRecording(r), nil
 	}
 	if isHistoryFile(name) {
 		return openFile(cmd.Context(), name)
@@ -53,7 +48,7 @@ func openHistory(cmd *cobra.Command, name string) (*recording, error) {
 		return nil, err
 	}
 	bar.end()
-	return &recording{Recording: r}, nil
+	return newRecording(r), nil
 }
 
 // stageProgress shows the progress of successive stages.

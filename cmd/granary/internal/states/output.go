@@ -17,6 +17,7 @@ import (
 	"github.com/granarydb/granary/cmd/granary/internal/cli"
 	"github.com/granarydb/granary/columnstore"
 	"github.com/granarydb/granary/export"
+	"github.com/granarydb/granary/history"
 	"github.com/granarydb/granary/internal/ihs"
 )
 
@@ -141,11 +142,15 @@ func (f *intervalForm) write(cmd *cobra.Command, to func(io.Writer) error) error
 // recordSeq is the sequence of records of a scan.
 type recordSeq = iter.Seq2[arrow.Record, error]
 
-// writeArrow writes the records of a scan of a history, without null intervals if noNulls is
+// writeArrow writes the records of a scan of attributes of a history in a span, without null intervals if noNulls is
 // set.
-func (f *intervalForm) writeArrow(cmd *cobra.Command, l *recording, noNulls bool, scan func(context.Context, columnstore.HistoryScan) recordSeq) error {
+func (f *intervalForm) writeArrow(cmd *cobra.Command, l *recording, attributes []history.Attribute, of span, noNulls bool, scan func(context.Context, columnstore.HistoryScan) recordSeq) error {
+	view, err := l.view(cmd.Context(), attributes, of)
+	if err != nil {
+		return err
+	}
 	q := columnstore.HistoryScan{
-		View: l.View, NoNulls: noNulls, Limit: f.most(), Memory: f.memory,
+		View: view, Attributes: attributes, NoNulls: noNulls, Limit: f.most(), Memory: f.memory,
 		Form: cli.ArrowForm(f.form),
 	}
 	schema, err := q.Schema()

@@ -62,7 +62,7 @@ func TestArrow(t *testing.T) {
 	for _, args := range [][]string{
 		{"slice", "run", "+2.25s"},
 		{"slice", "--nulls", "run", "50%"},
-		{"slice", "--match", "CPUs", "run", "-1s"}, // nothing
+		{"slice", "--match", "CPUs", "run", "end-1s"}, // nothing
 		{"slice", "-n", "2", "run", "+2.25s"},
 		{"range", "run", "CPUs/0"},
 		{"range", "run", "Threads/4297/Exec_name"},
@@ -194,15 +194,16 @@ func TestArrowMemory(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	all := func(ctx context.Context, q columnstore.HistoryScan) recordSeq {
+	scan := func(ctx context.Context, q columnstore.HistoryScan) recordSeq {
 		return q.Range(ctx, l.Start(), l.End())
 	}
-	if err := form.writeArrow(cmd, l, true, all); err == nil {
+	of := span{l.Start(), l.End()}
+	if err := form.writeArrow(cmd, l, all(l.Names), of, true, scan); err == nil {
 		t.Error("a writer that fails is no error")
 	}
 	var out bytes.Buffer
 	cmd.SetOut(&out)
-	if err := form.writeArrow(cmd, l, true, all); err != nil {
+	if err := form.writeArrow(cmd, l, all(l.Names), of, true, scan); err != nil {
 		t.Error(err)
 	}
 	if rows, _ := arrowRows(t, out.Bytes()); len(rows) < 30000 {

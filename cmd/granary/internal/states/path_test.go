@@ -58,13 +58,15 @@ func TestInstants(t *testing.T) {
 		{"start", 1000, true, 1000},
 		{"end", 2000, true, 2000},
 		{"+0s", 1000, true, 1000},
-		{"-0s", 2000, true, 2000},
+		{"end-0s", 2000, true, 2000},
+		{"latest", 2000, true, 2000},
+		{"latest-300ns", 1700, true, 1700},
 		{"+300ns", 1300, true, 1300},
 		{"start+0.3us", 1300, true, 1300},
-		{"-1µs", 1000, true, 1000},
+		{"end-1µs", 1000, true, 1000},
 		{"end-300ns", 1700, true, 1700},
 		{"+1.001us", 2001, false, 2000},
-		{"-1.001us", 999, false, 1000},
+		{"end-1.001us", 999, false, 1000},
 		{"0%", 1000, true, 1000},
 		{"12.5%", 1125, true, 1125},
 		{"100%", 2000, true, 2000},
@@ -91,17 +93,17 @@ func TestInstants(t *testing.T) {
 			t.Errorf("%q: %d, %t, clipped %d; want %+v", tc.text, got, inside, clipped, tc)
 		}
 	}
-	for _, text := range []string{"", "+", "+1", "1s", "start-1s", "end+1s", "ended", "-1h-", "%", "-1%", "NaN%", "1e3", "9223372036854775808", "1600-01-01", "3000-01-01", "+-1s"} {
+	for _, text := range []string{"", "+", "+1", "start-1s", "end+1s", "ended", "-1h-", "17698500000000.5s", "9999999999999", "start+", "end-", "latest+1s", "%", "-1%", "NaN%", "1e3", "9223372036854775808", "1600-01-01", "3000-01-01", "+-1s"} {
 		if in, err := parseInstant(text); err == nil {
 			t.Errorf("%q: %+v", text, in)
 		}
 	}
-	for _, p := range []period{{"+1.001us", ""}, {"", "999"}, {"+500ns", "+400ns"}, {"2026-01-31", "2027-01-31"}} {
+	for _, p := range []period{{"+1.001us", ""}, {"", "999"}, {"+500ns", "+400ns"}, {"-1h", ""}, {"2026-01-31", "2027-01-31"}} {
 		if lo, hi, err := p.of(v); err == nil {
 			t.Errorf("%+v: %d to %d", p, lo, hi)
 		}
 	}
-	for _, p := range []period{{"", ""}, {"0", "3000"}, {"-5us", "+5us"}, {"0%", "100%"}} {
+	for _, p := range []period{{"", ""}, {"1", "3000"}, {"1970-01-01", "now"}, {"0.000001", "0.0000021"}, {"end-5us", "+5us"}, {"0%", "100%"}} {
 		if lo, hi, err := p.of(v); err != nil || lo != 1000 || hi != 2000 {
 			t.Errorf("%+v: %d to %d, %v", p, lo, hi, err)
 		}
@@ -113,7 +115,7 @@ func TestTimeBeforeTheEnd(t *testing.T) {
 	inSet(t)
 	want := granary(t, "history", "at", "run", "CPUs/0", "+9.8s").stdout
 	for _, args := range [][]string{
-		{"run", "CPUs/0", "-200ms"}, {"run", "CPUs/0", "-0.2s"}, {"-200ms", "run", "CPUs/0"}, {"run", "CPUs/0", "--", "-200ms"}, {"run", "CPUs/0", "end-200ms"}, {"run", "CPUs/0", "98%"},
+		{"run", "CPUs/0", "latest-200ms"}, {"run", "CPUs/0", "end-0.2s"}, {"run", "CPUs/0", "end-200ms"}, {"run", "CPUs/0", "98%"},
 	} {
 		if r := granary(t, append([]string{"history", "at"}, args...)...); r.code != cli.ExitOK || r.stdout != want {
 			t.Errorf("%q: %+v, want\n%s", args, r, want)

@@ -159,8 +159,12 @@ func plotHistory(cmd *cobra.Command, o *plotOptions, name string) error {
 	if err != nil {
 		return err
 	}
+	view, err := l.view(cmd.Context(), attributes, span{from, to})
+	if err != nil {
+		return err
+	}
 	if len(o.patterns) == 0 {
-		attributes = withValues(l.View, attributes)
+		attributes = withValues(view, attributes)
 	}
 	if len(attributes) == 0 {
 		return errors.New("the history has no attribute with a value")
@@ -177,7 +181,7 @@ func plotHistory(cmd *cobra.Command, o *plotOptions, name string) error {
 		draw = render.TimePage
 	}
 	err = cli.WriteOutput(cmd, o.output, func(w io.Writer) error {
-		return draw(w, l.View, attributes, from, to, opts)
+		return draw(w, view, attributes, from, to, opts)
 	})
 	if left := len(attributes) - opts.Rows; err == nil && left > 0 && !o.fold {
 		fmt.Fprintf(cmd.ErrOrStderr(), "granary: %s of %s that change less left out (--rows, --match)\n", cli.Number(left), cli.Many(len(attributes), "attribute"))

@@ -86,8 +86,21 @@ func (p *intervalPrinter) print(a history.Attribute, in history.Interval) error 
 	if p.n == 1 {
 		p.printer.Printf(row, "from", "for", "value", "attribute")
 	}
-	p.printer.Printf(row, offset(p.view.View, in.Start), lasting(length(in)), cli.Fit(cli.Printable(in.Value.String()), 18), cli.Printable(p.path))
+	p.printer.Printf(row, offset(p.view, in.Start), lasting(length(in)), cli.Fit(cli.Printable(in.Value.String()), 18), cli.Printable(p.path))
 	return p.printer.Err
+}
+
+// printAll prints intervals, without those of null unless nulls is set, and ends.
+func (p *intervalPrinter) printAll(of []history.Attribute, all []history.Interval, nulls bool) error {
+	for i, in := range all {
+		if in.Value.IsNull() && !nulls {
+			continue
+		}
+		if err := p.print(of[i], in); err != nil {
+			return err
+		}
+	}
+	return p.end()
 }
 
 // end prints the part after the intervals and flushes the output.

@@ -28,7 +28,7 @@ its interval. Both ends are included.
 
 ` + askedHelp + attributeHelp + timeHelp,
 		Example: `  granary history at run CPUs/0 +1.5s
-  granary history at run CPUs/0 -200ms
+  granary history at run CPUs/0 end-200ms
   granary history at --json run CPUs/0 50% | jq .value
   granary history at --csv run CPUs/0 50% > state.csv`,
 		Args: arguments(&behind, "FILE ATTRIBUTE TIME"),
@@ -50,11 +50,11 @@ its interval. Both ends are included.
 			if err != nil {
 				return err
 			}
-			t, err := when.at(l.View)
+			t, err := when.at(l)
 			if err != nil {
 				return err
 			}
-			in, err := l.At(a, t)
+			in, err := l.At(cmd.Context(), a, t)
 			if err != nil {
 				return err
 			}
@@ -98,7 +98,7 @@ func printState(w io.Writer, l *recording, a history.Attribute, t int64, in hist
 
 // whenText formats an instant as an offset and as a date. Flags and arguments accept both.
 func whenText(l *recording, t int64) string {
-	return fmt.Sprintf("%s (%s)", offset(l.View, t), cli.TimeJSON(t))
+	return fmt.Sprintf("%s (%s)", offset(l, t), cli.TimeJSON(t))
 }
 
 // arguments returns an argument check for commands whose last argument is a time. The flag
@@ -133,7 +133,7 @@ interval. Both ends are included.
 
 ` + askedHelp + patternHelp + timeHelp + arrowHelp,
 		Example: `  granary history slice run +1.5s
-  granary history slice --match 'CPUs/*/Current_thread' run -200ms
+  granary history slice --match 'CPUs/*/Current_thread' run end-200ms
   granary history slice --json run 50% | jq '.intervals[] | select(.value==2)'
   granary history slice -o states.arrows run +1.5s`,
 		Args: arguments(&behind, "FILE TIME"),
@@ -151,7 +151,7 @@ interval. Both ends are included.
 				return err
 			}
 			defer l.close()
-			t, err := when.at(l.View)
+			t, err := when.at(l)
 			if err != nil {
 				return err
 			}
@@ -160,12 +160,11 @@ interval. Both ends are included.
 				return err
 			}
 			if form.format == formatArrow {
-				return form.writeArrow(cmd, l, !nulls, func(ctx context.Context, q columnstore.HistoryScan) recordSeq {
-					q.Attributes = attributes
+				return form.writeArrow(cmd, l, attributes, span{t, t}, !nulls, func(ctx context.Context, q columnstore.HistoryScan) recordSeq {
 					return q.Slice(ctx, t)
 				})
 			}
-			return form.write(cmd, func(w io.Writer) error { return printSlice(w, l, t, attributes, &form, nulls) })
+			return form.write(cmd, func(w io.Writer) error { return printSlice(cmd.Context(), w, l, t, attributes, &form, nulls) })
 		},
 	}
 	agoFlags(cmd, &behind)
@@ -180,7 +179,7 @@ func nullsFlag(cmd *cobra.Command, nulls *bool) {
 	cmd.Flags().BoolVar(nulls, "nulls", false, "include null intervals, in which an attribute has no value")
 }
 
-func printSlice(w io.Writer, l *recording, t int64, attributes []history.Attribute, form *intervalForm, nulls bool) error {
+func printSlice(ctx context.Context, w io.Writer, l *recording, t int64, attributes []history.Attribute, form *intervalForm, nulls bool) error {
 	head := struct {
 		Time       string `json:"time"`
 		Attributes int    `json:"attributes"`
@@ -190,19 +189,11 @@ func printSlice(w io.Writer, l *recording, t int64, attributes []history.Attribu
 	if err != nil {
 		return err
 	}
-	s, err := l.Slice(t, attributes...)
+	of, all, err := l.Sample(ctx, attributes, []int64{t})
 	if err != nil {
 		return err
 	}
-	for a, in := range s.All() {
-		if in.Value.IsNull() && !nulls {
-			continue
-		}
-		if err := p.print(a, in); err != nil {
-			return err
-		}
-	}
-	return p.end()
+	return p.printAll(of, all, nulls)
 }
 
 func newRange() *cobra.Command {
@@ -240,12 +231,12 @@ even if they begin before --from or end after --to. Both ends are included.
 				return err
 			}
 			if form.format == formatArrow {
-				return form.writeArrow(cmd, l, false, func(ctx context.Context, q columnstore.HistoryScan) recordSeq {
-					q.Attributes, q.Resolution = []history.Attribute{a}, int64(every)
+				return form.writeArrow(cmd, l, []history.Attribute{a}, span{from, to}, false, func(ctx context.Context, q columnstore.HistoryScan) recordSeq {
+					q.Resolution = int64(every)
 					return q.Range(ctx, from, to)
 				})
 			}
-			return form.write(cmd, func(w io.Writer) error { return printRange(w, l, a, from, to, &form, int64(every)) })
+			return form.write(cmd, func(w io.Writer) error { return printRange(cmd.Context(), w, l, a, from, to, &form, int64(every)) })
 		},
 	}
 	when.flags(cmd)
@@ -263,7 +254,7 @@ func openPeriod(cmd *cobra.Command, name string, when *period) (l *recording, fr
 	if err != nil {
 		return nil, 0, 0, err
 	}
-	if from, to, err = when.of(l.View); err != nil {
+	if from, to, err = when.of(l); err != nil {
 		l.close()
 		return nil, 0, 0, err
 	}
@@ -276,17 +267,25 @@ type periodJSON struct {
 	To   string `json:"to"`
 }
 
-func printRange(w io.Writer, l *recording, a history.Attribute, from, to int64, form *intervalForm, every int64) error {
+func printRange(ctx context.Context, w io.Writer, l *recording, a history.Attribute, from, to int64, form *intervalForm, every int64) error {
 	path, err := l.Path(a)
 	if err != nil {
 		return err
 	}
-	title := fmt.Sprintf("%s from %s to %s", cli.Printable(pathText(path)), offset(l.View, from), offset(l.View, to))
+	title := fmt.Sprintf("%s from %s to %s", cli.Printable(pathText(path)), offset(l, from), offset(l, to))
 	p, err := newIntervalPrinter(w, l, form, title, periodJSON{cli.TimeJSON(from), cli.TimeJSON(to)})
 	if err != nil {
 		return err
 	}
-	for in, err := range l.Range(a, from, to, history.RangeOptions{Resolution: every}) {
+	all := l.Range(ctx, a, from, to)
+	if every > 0 {
+		v, err := l.view(ctx, []history.Attribute{a}, span{from, to})
+		if err != nil {
+			return err
+		}
+		all = v.Range(a, from, to, history.RangeOptions{Resolution: every})
+	}
+	for in, err := range all {
 		if err == nil {
 			err = p.print(a, in)
 		}
@@ -335,13 +334,12 @@ before --from or end after --to. Both ends are included.
 				return err
 			}
 			if form.format == formatArrow {
-				return form.writeArrow(cmd, l, !nulls, func(ctx context.Context, q columnstore.HistoryScan) recordSeq {
-					q.Attributes = attributes
+				return form.writeArrow(cmd, l, attributes, span{from, to}, !nulls, func(ctx context.Context, q columnstore.HistoryScan) recordSeq {
 					return q.Pixels(ctx, from, to, pixels)
 				})
 			}
 			return form.write(cmd, func(w io.Writer) error {
-				return printSample(w, l, attributes, from, to, pixels, &form, nulls)
+				return printSample(cmd.Context(), w, l, attributes, from, to, pixels, &form, nulls)
 			})
 		},
 	}
@@ -354,8 +352,8 @@ before --from or end after --to. Both ends are included.
 	return cmd
 }
 
-func printSample(w io.Writer, l *recording, attributes []history.Attribute, from, to int64, pixels int, form *intervalForm, nulls bool) error {
-	found, err := l.Pixels(attributes, from, to, pixels)
+func printSample(ctx context.Context, w io.Writer, l *recording, attributes []history.Attribute, from, to int64, pixels int, form *intervalForm, nulls bool) error {
+	of, all, err := l.Sample(ctx, attributes, history.PixelTimes(from, to, pixels))
 	if err != nil {
 		return err
 	}
@@ -364,19 +362,10 @@ func printSample(w io.Writer, l *recording, attributes []history.Attribute, from
 		Pixels     int `json:"pixels"`
 		Attributes int `json:"attributes"`
 	}{periodJSON{cli.TimeJSON(from), cli.TimeJSON(to)}, pixels, len(attributes)}
-	title := fmt.Sprintf("%s at %s from %s to %s", cli.Many(len(attributes), "attribute"), cli.Many(pixels, "instant"), offset(l.View, from), offset(l.View, to))
+	title := fmt.Sprintf("%s at %s from %s to %s", cli.Many(len(attributes), "attribute"), cli.Many(pixels, "instant"), offset(l, from), offset(l, to))
 	p, err := newIntervalPrinter(w, l, form, title, head)
 	if err != nil {
 		return err
 	}
-	for i := range found.Len() {
-		a, in := found.At(i)
-		if in.Value.IsNull() && !nulls {
-			continue
-		}
-		if err := p.print(a, in); err != nil {
-			return err
-		}
-	}
-	return p.end()
+	return p.printAll(of, all, nulls)
 }

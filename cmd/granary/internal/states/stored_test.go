@@ -29,7 +29,7 @@ func TestStored(t *testing.T) {
 		{"info", "FILE"},
 		{"info", "--json", "FILE"},
 		{"at", "FILE", "CPUs/0", "+2.25s"},
-		{"slice", "--nulls", "FILE", "-1s"},
+		{"slice", "--nulls", "FILE", "end-1s"},
 		{"range", "--csv", "FILE", "Threads/4297/Exec_name"},
 		{"range", "-o", "run.csv", "FILE", "Threads/4297/load"}, // no file of the history, although it has its name
 		{"sample", "--csv", "--nulls", "--pixels", "1000", "FILE"},

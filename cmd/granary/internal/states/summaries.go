@@ -22,14 +22,14 @@ func (f *fileTarget) summarize() error {
 // summaries returns those in the file. It is nil without an error for a file that has none, and for a history in memory. The
 // error is that of reading them, or *disk.DamagedError.
 func (r *recording) summaries() (*summary.Pyramid, error) {
-	if r.file == nil {
+	if r.file == nil || r.whole == nil {
 		return nil, nil
 	}
 	image, err := r.file.Aside()
 	if err != nil || image == nil {
 		return nil, err
 	}
-	return summary.Open(r.View, image)
+	return summary.Open(r.whole, image)
 }
 
 // pyramid returns the summaries for a picture. Those that are damaged, or of another version, are made again from the
@@ -43,5 +43,5 @@ func (r *recording) pyramid(messages io.Writer) (*summary.Pyramid, error) {
 		return nil, err
 	}
 	fmt.Fprintf(messages, "granary: %v: the summaries are made again\n", err)
-	return summary.Of(r.View)
+	return summary.Of(r.whole)
 }

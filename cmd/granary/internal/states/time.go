@@ -11,73 +11,91 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/granarydb/granary/cmd/granary/internal/cli"
-	"github.com/granarydb/granary/history"
+	"github.com/granarydb/granary/internal/timetext"
 	"github.com/granarydb/granary/trace"
 )
+
+// bounds are the first and the last instant of a history.
+type bounds interface {
+	Start() int64
+	End() int64
+}
 
 // instant is a time from the command line. Its value may depend on the history.
 type instant struct {
 	text   string
 	anchor byte // 0: absolute, '+': from the start, '-': from the end, '%': a share
 	nanos  int64
-	// seconds is the value in nanoseconds of a plain number of seconds. It equals nanos if the
-	// text cannot be a number of seconds.
-	seconds int64
-	share   float64 // of the history, 0 to 1
+	share  float64 // of the history, 0 to 1
+	isAgo  bool    // of an absolute one: it counts from now
 }
 
-// secondDigits is the number of decimal digits between seconds and nanoseconds.
-const secondDigits = 9
-
-// parseInstant parses a time. Its error is a usage error.
+// parseInstant parses a time: in the grammar of package timetext, where the newest state is the end of the history, or one that
+// only a history has. Its error is a usage error.
 func parseInstant(text string) (instant, error) {
+	if in, ok := parseAnchored(text); ok {
+		return in, nil
+	}
 	in := instant{text: text}
-	rest := strings.TrimPrefix(text, "start")
-	if rest == text {
-		rest = strings.TrimPrefix(text, "end")
-	}
-	switch {
-	case text == "start":
-		in.anchor = '+'
-		return in, nil
-	case text == "end":
-		in.anchor = '-'
-		return in, nil
-	case strings.HasPrefix(rest, "+") && !strings.HasPrefix(text, "end"), strings.HasPrefix(rest, "-") && !strings.HasPrefix(text, "start"):
-		if d, ok := cli.ParseAgo(rest[1:]); ok {
-			in.anchor, in.nanos = rest[0], int64(d)
-			return in, nil
+	if t, ok := timetext.Parse(text, time.Local); ok {
+		switch t.Base {
+		case timetext.Latest:
+			in.anchor, in.nanos = '-', t.Nanos
+		case timetext.Now:
+			in.isAgo, in.nanos = true, t.At(time.Now().UnixNano())
+		default:
+			in.nanos = t.Nanos
 		}
-	case strings.HasSuffix(text, "%"):
-		if p, err := strconv.ParseFloat(strings.TrimSuffix(text, "%"), 64); err == nil && p >= 0 && p <= 100 {
-			in.anchor, in.share = '%', p/100
-			return in, nil
-		}
-	default:
-		if t, ok := trace.ParseTime(text); ok && t.Year() > 1677 && t.Year() < 2262 {
-			in.nanos = t.UnixNano()
-			in.seconds = in.nanos
-			return in, nil
-		}
-	}
-	n, err := strconv.ParseInt(text, 10, 64)
-	seconds, ok := trace.ParseDecimal(text, secondDigits)
-	switch {
-	case err == nil && text[0] != '+':
-		in.nanos, in.seconds = n, n
-		if ok {
-			in.seconds = seconds
-		}
-		return in, nil
-	case ok:
-		in.nanos, in.seconds = seconds, seconds
 		return in, nil
 	}
-	return in, cli.Usage(fmt.Errorf("time %q: want one such as 2026-01-31T09:00:00Z, Unix nanoseconds or seconds, +1.5s after the start of the history, -200ms before its end, or 12.5%%", text))
+	// The clock of a history may begin at 0: other numbers are nanoseconds, and seconds with a point.
+	const secondDigits = 9 // between seconds and nanoseconds
+	digits := 0
+	if strings.Contains(text, ".") {
+		digits = secondDigits
+	}
+	if n, ok := trace.ParseDecimal(text, digits); ok && text[0] != '+' && !isUnix(text) {
+		in.nanos = n
+		return in, nil
+	}
+	return in, cli.Usage(fmt.Errorf("time %q: want one such as 2026-01-31T09:00:00Z, Unix seconds such as 1769850000, +1.5s after the start of the history, end-200ms before its end, 12.5%%, or -1h before now", text))
+}
+
+// isUnix reports whether a number has the digits of a Unix time, although it is beyond 64 bits of nanoseconds.
+func isUnix(text string) bool {
+	return text[0] != '-' && (len(text) == 10 || len(text) == 13 || len(text) == 16)
+}
+
+// parseAnchored parses a time that is relative to the history, as package timetext has none.
+func parseAnchored(text string) (instant, bool) {
+	in := instant{text: text}
+	for _, from := range []struct {
+		name   string
+		anchor byte
+	}{{"start", '+'}, {"end", '-'}, {"", '+'}} {
+		rest, ok := strings.CutPrefix(text, from.name)
+		if !ok {
+			continue
+		}
+		if in.anchor = from.anchor; rest == "" {
+			return in, text != ""
+		}
+		d, isDuration := timetext.Duration(rest[1:])
+		in.nanos = int64(d)
+		if isDuration && rest[0] == from.anchor {
+			return in, true
+		}
+	}
+	if share, ok := strings.CutSuffix(text, "%"); ok {
+		if p, err := strconv.ParseFloat(share, 64); err == nil && p >= 0 && p <= 100 {
+			return instant{text: text, anchor: '%', share: p / 100}, true
+		}
+	}
+	return in, false
 }
 
 // in returns the instant as a time of a history and reports whether the history contains it.
-func (in instant) in(v *history.View) (int64, bool) {
+func (in instant) in(v bounds) (int64, bool) {
 	start, end := v.Start(), v.End()
 	whole := uint64(end) - uint64(start)
 	switch in.anchor {
@@ -91,31 +109,28 @@ func (in instant) in(v *history.View) (int64, bool) {
 		}
 		return int64(uint64(start) + uint64(math.Round(in.share*float64(whole)))), true
 	}
-	t := in.nanos
-	if far(v, in.seconds) < far(v, t) {
-		t = in.seconds
-	}
-	return t, far(v, t) == 0
+	return in.nanos, in.nanos >= start && in.nanos <= end
 }
 
-// far returns the distance of an instant from a history, 0 if the history contains it.
-func far(v *history.View, t int64) uint64 {
-	switch {
-	case t < v.Start():
-		return uint64(v.Start()) - uint64(t)
-	case t > v.End():
-		return uint64(t) - uint64(v.End())
+// hint says how a time that counts from now counts from the end of the history, as recordings are old.
+func (in instant) hint() string {
+	if !in.isAgo {
+		return ""
 	}
-	return 0
+	ago := strings.TrimLeft(strings.TrimPrefix(in.text, "now"), "-")
+	if ago == "" {
+		return "; end is its end"
+	}
+	return fmt.Sprintf("; end-%s counts from its end", ago)
 }
 
 // at returns the instant as a time of a history, or a usage error if the history does not
 // contain it.
-func (in instant) at(v *history.View) (int64, error) {
+func (in instant) at(v bounds) (int64, error) {
 	t, ok := in.in(v)
 	if !ok {
-		return 0, cli.Usage(fmt.Errorf("time %s is outside the history, which is from %s to %s: %s (plain numbers are Unix nanoseconds or seconds)",
-			in.text, cli.TimeJSON(v.Start()), cli.TimeJSON(v.End()), offset(v, v.End())))
+		return 0, cli.Usage(fmt.Errorf("time %s is outside the history, which is from %s to %s: %s%s",
+			in.text, cli.TimeJSON(v.Start()), cli.TimeJSON(v.End()), offset(v, v.End()), in.hint()))
 	}
 	return t, nil
 }
@@ -138,7 +153,7 @@ func (p *period) read() (from, to instant, err error) {
 
 // of returns the part of a history that the period covers. Bounds outside the history are
 // moved to its bounds. A period that does not overlap the history is a usage error.
-func (p *period) of(v *history.View) (lo, hi int64, err error) {
+func (p *period) of(v bounds) (lo, hi int64, err error) {
 	from, to, err := p.read()
 	if err != nil {
 		return 0, 0, err
@@ -147,14 +162,14 @@ func (p *period) of(v *history.View) (lo, hi int64, err error) {
 	_, fromIn := from.in(v)
 	_, toIn := to.in(v)
 	if lo > hi || !fromIn && lo == v.End() || !toIn && hi == v.Start() {
-		return 0, 0, cli.Usage(fmt.Errorf("from %s to %s there is nothing of the history, which is from %s to %s: %s",
-			from.text, to.text, cli.TimeJSON(v.Start()), cli.TimeJSON(v.End()), offset(v, v.End())))
+		return 0, 0, cli.Usage(fmt.Errorf("from %s to %s there is nothing of the history, which is from %s to %s: %s%s",
+			from.text, to.text, cli.TimeJSON(v.Start()), cli.TimeJSON(v.End()), offset(v, v.End()), cmp.Or(from.hint(), to.hint())))
 	}
 	return lo, hi, nil
 }
 
 // clip returns the nearest time of a history.
-func (in instant) clip(v *history.View) int64 {
+func (in instant) clip(v bounds) int64 {
 	t, ok := in.in(v)
 	switch {
 	case ok:
@@ -167,7 +182,7 @@ func (in instant) clip(v *history.View) int64 {
 }
 
 // offset formats an instant as an offset from the start, which parseInstant accepts.
-func offset(v *history.View, t int64) string { return "+" + lasting(uint64(t)-uint64(v.Start())) }
+func offset(v bounds, t int64) string { return "+" + lasting(uint64(t)-uint64(v.Start())) }
 
 // lasting formats a number of nanoseconds as a duration.
 func lasting(nanos uint64) string {
@@ -177,7 +192,7 @@ func lasting(nanos uint64) string {
 	return cli.Duration(time.Duration(nanos))
 }
 
-// agoFlags allows a time before the end, such as -200ms, as an argument. The flag parser takes
+// agoFlags allows a time before now, such as -200ms, as an argument. The flag parser takes
 // it for the flag -2 with the value 00ms, so agoFlags adds hidden flags for the digits.
 func agoFlags(cmd *cobra.Command, text *string) {
 	for digit := '0'; digit <= '9'; digit++ {

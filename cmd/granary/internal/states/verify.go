@@ -75,6 +75,9 @@ func verifyFile(cmd *cobra.Command, name string, asJSON bool) error {
 		return err
 	}
 	defer l.close()
+	if l.file == nil {
+		return cli.Usage(fmt.Errorf("%s names several history files: verify each", name))
+	}
 	bar := cli.NewLateProgress(cmd.ErrOrStderr(), "reading")
 	r, err := l.verify(cmd.Context(), bar.Show)
 	bar.End()
@@ -115,13 +118,15 @@ func (r *recording) verify(ctx context.Context, progress func(done, total int64)
 	if len(out.Damages) > 0 {
 		return out, nil
 	}
-	if err := r.Count(ctx); err != nil {
+	if err := r.count(ctx); err != nil {
 		if ctx.Err() != nil {
 			return nil, err
 		}
 		out.Damages = append(out.Damages, damageOf(err))
 	}
-	out.Intervals = r.Intervals
+	if r.counts != nil {
+		out.Intervals = r.counts.Intervals
+	}
 	return out, nil
 }
 

@@ -11,6 +11,7 @@ import (
 	"github.com/granarydb/granary/columnstore"
 	"github.com/granarydb/granary/internal/input"
 	"github.com/granarydb/granary/profile"
+	"github.com/granarydb/granary/profile/format"
 )
 
 // loaded is a store with the profiles of the inputs.
@@ -64,7 +65,7 @@ func (l *loaded) add(ctx context.Context, name string) error {
 		return err
 	}
 	opts := profile.InsertOptions{Labels: map[string]string{"file": l.labels.Of(name)}, Time: at}
-	if _, err := l.db.InsertEncoded(ctx, data, opts); err != nil {
+	if _, err := format.Insert(ctx, l.db, data, format.Hints{}, opts); err != nil {
 		return fmt.Errorf("%s: %w", name, err)
 	}
 	l.good++

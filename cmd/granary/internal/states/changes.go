@@ -1,0 +1,224 @@
+package states
+
+import (
+	"bufio"
+	"context"
+	"encoding/binary"
+	"encoding/csv"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/granarydb/granary/history"
+	"github.com/granarydb/granary/history/partial"
+	"github.com/granarydb/granary/trace"
+)
+
+// changes are the rows of a CSV of changes in the order of time, as the events of a partial history. A position is the byte that
+// a row begins at.
+type changes struct {
+	File      string // relative to the folder of the history file, or absolute
+	Separator rune
+	Unit      int
+	Kind      string `json:",omitempty"`
+	// Bytes is the size of the CSV: another size is another CSV.
+	Bytes int64
+
+	path string // of the CSV, for this process
+}
+
+// change is a row.
+type change struct {
+	path  []string
+	value history.Value
+}
+
+// newChanges returns the changes of a CSV, for a history file of a name.
+func newChanges(csv, output string, opts trace.CSVOptions) (*changes, error) {
+	name, err := filepath.Abs(csv)
+	if err != nil {
+		return nil, err
+	}
+	folder, err := filepath.Abs(filepath.Dir(output))
+	if err != nil {
+		return nil, err
+	}
+	if rel, err := filepath.Rel(folder, name); err == nil { // both can be moved together
+		name = filepath.ToSlash(rel)
+	}
+	info, err := os.Stat(csv)
+	if err != nil {
+		return nil, err
+	}
+	return &changes{File: name, Separator: opts.Separator, Unit: opts.Unit, Kind: opts.Kind, Bytes: info.Size(), path: csv}, nil
+}
+
+// first returns the time of the first row.
+func (c *changes) first(ctx context.Context) (int64, error) {
+	r, err := c.Open(ctx, nil)
+	if err != nil {
+		return 0, err
+	}
+	at, _, err := r.Next()
+	if errors.Is(err, io.EOF) {
+		err = fmt.Errorf("%s: there are no rows", c.path)
+	}
+	return at, errors.Join(err, r.Close())
+}
+
+// Open is of partial.Events.
+func (c *changes) Open(ctx context.Context, position []byte) (partial.Reader[change], error) {
+	f, err := os.Open(c.path)
+	if err != nil {
+		return nil, err
+	}
+	r := &changeReader{of: c, ctx: ctx, file: f}
+	r.rows(0)
+	if err := r.header(); err != nil {
+		return nil, errors.Join(err, f.Close())
+	}
+	if position != nil {
+		at, n := binary.Uvarint(position)
+		if n != len(position) || at > 1<<62 {
+			return nil, errors.Join(fmt.Errorf("%x is no position", position), f.Close())
+		}
+		if _, err := f.Seek(int64(at), io.SeekStart); err != nil {
+			return nil, errors.Join(err, f.Close())
+		}
+		r.rows(int64(at))
+	}
+	return r, nil
+}
+
+// changeReader reads rows.
+type changeReader struct {
+	of    *changes
+	ctx   context.Context
+	file  *os.File
+	begin int64 // the byte that in begins at
+	in    *csv.Reader
+	n     int
+	last  int64 // the time of the row before, if n is above 0
+
+	time, attribute, value, kind int // columns; kind is -1 without one
+}
+
+// rows begins to read rows at a byte, at which the file stands.
+func (r *changeReader) rows(begin int64) {
+	r.begin, r.in = begin, csv.NewReader(bufio.NewReaderSize(r.file, 256<<10))
+	r.in.ReuseRecord = true
+}
+
+// header reads the first line.
+func (r *changeReader) header() error {
+	names, err := r.in.Read()
+	if err != nil && !errors.Is(err, io.EOF) {
+		return fmt.Errorf("%s: %w", r.of.path, err)
+	}
+	for i, name := range names {
+		names[i] = strings.ToLower(strings.TrimSpace(strings.TrimPrefix(name, "\ufeff")))
+	}
+	column := func(name string) int { return slices.Index(names, name) }
+	r.time, r.attribute, r.value, r.kind = column("time"), column("attribute"), column("value"), column("kind")
+	if r.time < 0 || r.attribute < 0 || r.value < 0 {
+		return fmt.Errorf("%s: line 1: the columns are %.200q: a part is kept of changes: want time,attribute,value, in any order, and perhaps kind", r.of.path, strings.Join(names, ","))
+	}
+	return nil
+}
+
+// Next is of partial.Reader.
+func (r *changeReader) Next() (at int64, c change, err error) {
+	const look = 1 << 12 // rows between two looks at the context
+	if r.n%look == 0 {
+		if err := r.ctx.Err(); err != nil {
+			return 0, c, err
+		}
+	}
+	begin := r.begin + r.in.InputOffset()
+	record, err := r.in.Read()
+	if err != nil {
+		if !errors.Is(err, io.EOF) {
+			err = fmt.Errorf("%s: the row at byte %d: %w", r.of.path, begin, err)
+		}
+		return 0, c, err
+	}
+	if at, c, err = r.parse(record); err == nil && r.n > 0 && at < r.last {
+		err = errors.New("its time is before that of the row in front of it: a part is kept of rows in the order of time")
+	}
+	if err != nil {
+		return 0, c, fmt.Errorf("%s: the row at byte %d: %w", r.of.path, begin, err)
+	}
+	r.n++
+	r.last = at
+	return at, c, nil
+}
+
+// parse parses a row.
+func (r *changeReader) parse(record []string) (at int64, c change, err error) {
+	opts := trace.CSVOptions{Unit: r.of.Unit}
+	if at, err = opts.ParseTime(record[r.time]); err != nil {
+		return 0, c, err
+	}
+	if c.path, err = trace.ParsePath(strings.Clone(record[r.attribute]), r.of.Separator); err != nil {
+		return 0, c, err
+	}
+	kind := r.of.Kind
+	if r.kind >= 0 {
+		if of := strings.TrimSpace(record[r.kind]); of != "" {
+			kind = of
+		}
+	}
+	c.value, err = valueOf(record[r.value], kind)
+	return at, c, err
+}
+
+// valueOf returns the value of a cell. Without a kind a number is an int or a float, and other text is a string.
+func valueOf(text, kind string) (history.Value, error) {
+	if text == "" && kind != "string" {
+		return history.Value{}, nil
+	}
+	switch kind {
+	case "int":
+		n, err := strconv.ParseInt(text, 10, 64)
+		if err != nil {
+			return history.Value{}, fmt.Errorf("value %.40q: want a whole number", text)
+		}
+		return history.Int(n), nil
+	case "float":
+		f, err := strconv.ParseFloat(text, 64)
+		if err != nil {
+			return history.Value{}, fmt.Errorf("value %.40q: want a number", text)
+		}
+		return history.Float(f), nil
+	case "string":
+		return history.String(strings.Clone(text)), nil
+	case "":
+	default:
+		return history.Value{}, fmt.Errorf("kind %.40q and value %.40q: want int, float, string, or null without a value", kind, text)
+	}
+	for _, guess := range []string{"int", "float"} {
+		if v, err := valueOf(text, guess); err == nil && isNumber(text) {
+			return v, nil
+		}
+	}
+	return valueOf(text, "string")
+}
+
+// isNumber reports whether text is a number as in JSON: 007 and NaN are others.
+func isNumber(text string) bool {
+	return json.Valid([]byte(text)) && strings.IndexByte("-0123456789", text[0]) >= 0 && text == strings.TrimSpace(text)
+}
+
+// Position is of partial.Reader.
+func (r *changeReader) Position() ([]byte, error) {
+	return binary.AppendUvarint(nil, uint64(r.begin+r.in.InputOffset())), nil
+}
+
+// Close is of partial.Reader.
+func (r *changeReader) Close() error { return r.file.Close() }

@@ -1,0 +1,107 @@
+package states
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/granarydb/granary/cmd/granary/internal/cli"
+	"github.com/granarydb/granary/history"
+	"github.com/granarydb/granary/history/file"
+	"github.com/granarydb/granary/history/partial"
+	"github.com/granarydb/granary/history/partial/partialfile"
+	"github.com/granarydb/granary/trace"
+)
+
+// partProvider is the provider of a file that keeps a part of CSV, before the JSON of a changes. A change of the format of
+// either, or of what is made of a row, needs another number.
+const partProvider = "granary history import --partial 1 "
+
+// provide makes the states of a change.
+func provide(w *partial.Writer, c change) error {
+	a, err := w.Attribute(c.path...)
+	if err != nil {
+		return err
+	}
+	if err = w.Change(a, c.value); errors.Is(err, history.ErrKind) {
+		return fmt.Errorf("%s: %w: --kind, or a column kind, sets one kind for all of its values", pathText(c.path), err)
+	}
+	return err
+}
+
+// importPart writes a file that keeps a part of a CSV, and prints what it has.
+func importPart(cmd *cobra.Command, o *importOptions, opts trace.CSVOptions, csv string) error {
+	of, err := newChanges(csv, o.output, opts)
+	if err != nil {
+		return err
+	}
+	bounds := partial.Options{Every: o.every}
+	if opts.End != nil {
+		bounds.End = *opts.End
+	}
+	if bounds.Start, err = of.first(cmd.Context()); err != nil {
+		return err
+	}
+	if opts.Start != nil {
+		if *opts.Start > bounds.Start {
+			return fmt.Errorf("%s: the start is behind the first row, of %s", csv, cli.TimeJSON(bounds.Start))
+		}
+		bounds.Start = *opts.Start
+	}
+	bounds.End = max(bounds.End, bounds.Start)
+	text, err := json.Marshal(of)
+	if err != nil {
+		return err
+	}
+	fileOpts := fileOptions(partProvider + string(text))
+	fileOpts.FS = nil // the folder of the file is synced
+	err = cli.Replace(o.output, func(path string) error {
+		return partialfile.Write(cmd.Context(), path, fileOpts, of, provide, bounds)
+	})
+	if err != nil {
+		return err
+	}
+	cli.NoteWritten(cmd, o.output)
+	l, err := openFile(cmd.Context(), o.output)
+	if err != nil {
+		return err
+	}
+	defer l.close()
+	p := cli.Printer{W: cmd.OutOrStdout()}
+	p.Printf("%s: %s of %s, from %s to %s, in %s; the rest is in %s, which must stay\n", cli.Printable(o.output), cli.Many(l.part.Intervals(), "interval"),
+		cli.Many(l.Len(), "attribute"), cli.TimeJSON(l.Start()), cli.TimeJSON(l.End()), cli.Size(l.size), cli.Printable(csv))
+	return p.Err
+}
+
+// openPart returns the history of an open file that keeps a part of CSV.
+func openPart(ctx context.Context, name, provider string, r *file.Reader) (*recording, error) {
+	var of changes
+	if err := json.Unmarshal([]byte(strings.TrimPrefix(provider, partProvider)), &of); err != nil {
+		return nil, fmt.Errorf("%s: its provider is damaged: %w", name, err)
+	}
+	of.path = of.File
+	if !filepath.IsAbs(of.path) {
+		of.path = filepath.Join(filepath.Dir(name), of.path)
+	}
+	info, err := os.Stat(of.path)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil, fmt.Errorf("%s keeps a part of %s, which is not there: %w", name, of.path, err)
+	case err != nil:
+		return nil, err
+	case info.Size() != of.Bytes:
+		return nil, fmt.Errorf("%s keeps a part of %s of %d bytes, which has %d now: import it again", name, of.path, of.Bytes, info.Size())
+	}
+	h, err := partial.Open(r.View, r.Note, &of, provide)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", name, err)
+	}
+	return &recording{Names: h.Names(), asked: h, part: h, partOf: of.path}, ctx.Err()
+}
