@@ -1,20 +1,19 @@
 package peers
 
 import (
-	"bytes"
 	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
 	"os"
-	"os/exec"
 	"runtime/debug"
 	"slices"
 	"strconv"
 	"strings"
 	"time"
 
+	"github.com/granarydb/granary/bench/measure"
 	"github.com/granarydb/granary/bench/results"
 )
 
@@ -213,21 +212,8 @@ func startChild(name string, answers bool) (m result, err error) {
 	if !answers {
 		name += againSuffix
 	}
-	self, err := os.Executable()
-	if err != nil {
-		return m, fmt.Errorf("find this program: %w", err)
-	}
-	cmd := exec.Command(self, os.Args[1:]...)
-	cmd.Env = append(os.Environ(), childVariable+"="+name)
-	cmd.Stderr = os.Stderr
-	out, err := cmd.Output()
-	if err != nil {
-		return m, err
-	}
-	if err := json.NewDecoder(bytes.NewReader(out)).Decode(&m); err != nil {
-		return m, fmt.Errorf("read its figures: %w", err)
-	}
-	return m, nil
+	err = measure.Again(childVariable, name, &m)
+	return m, err
 }
 
 // summarise returns the median, the lowest and the highest of each figure.

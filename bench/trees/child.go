@@ -1,13 +1,12 @@
 package main
 
 import (
-	"bytes"
 	"encoding/json"
 	"fmt"
 	"io"
 	"os"
-	"os/exec"
-	"time"
+
+	"github.com/granarydb/granary/bench/measure"
 )
 
 // childVariable is the environment variable with the task of a process that measures one
@@ -17,11 +16,8 @@ const childVariable = "GRANARY_BENCH_TREES"
 
 // task is what a child measures.
 type task struct {
-	Set, Peer     string
-	Dir, Programs string
-	Most          int64
-	Enough        time.Duration
-	Views         bool
+	Set, Peer string
+	Options   options
 }
 
 // child does the task of this process, if it is a child: it prints figures.
@@ -34,45 +30,26 @@ func child(w io.Writer) (is bool, err error) {
 	if err := json.Unmarshal([]byte(text), &t); err != nil {
 		return true, fmt.Errorf("task of a child: %w", err)
 	}
-	f, err := t.measure()
+	p, err := peerOf(t.Peer)
+	if err != nil {
+		return true, err
+	}
+	s, err := openSet(t.Set)
+	if err != nil {
+		return true, err
+	}
+	f, err := s.measure(p, t.Options)
 	if err != nil {
 		return true, err
 	}
 	return true, json.NewEncoder(w).Encode(f)
 }
 
-func (t task) measure() (f figures, err error) {
-	p, err := peerOf(t.Peer)
-	if err != nil {
-		return f, err
-	}
-	s, err := openSet(t.Set)
-	if err != nil {
-		return f, err
-	}
-	return s.measure(p, options{dir: t.Dir, programs: t.Programs, most: t.Most, enough: t.Enough, views: t.Views})
-}
-
 // start starts a child and reads its figures.
 func (t task) start() (f figures, err error) {
-	self, err := os.Executable()
-	if err != nil {
-		return f, fmt.Errorf("find this program: %w", err)
-	}
 	text, err := json.Marshal(t)
-	if err != nil {
-		return f, err
+	if err == nil {
+		err = measure.Again(childVariable, string(text), &f)
 	}
-	var failed bytes.Buffer
-	cmd := exec.Command(self)
-	cmd.Env = append(os.Environ(), childVariable+"="+string(text))
-	cmd.Stderr = &failed
-	out, err := cmd.Output()
-	if err != nil {
-		return f, fmt.Errorf("%w: %s", err, bytes.TrimSpace(failed.Bytes()))
-	}
-	if err := json.Unmarshal(out, &f); err != nil {
-		return f, fmt.Errorf("read its figures: %w", err)
-	}
-	return f, nil
+	return f, err
 }

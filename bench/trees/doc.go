@@ -9,16 +9,17 @@
 //
 // With -json it prints medians and spreads as JSON, of which BENCHMARKS.md is made (command report).
 //
-//	MB, B/interval, nodes, depth   of the closed file; of history, its image; of the R-tree, the
-//	             heap; of PostgreSQL, the tables with their indexes
-//	build M/s    million intervals a second, what follows a load included
-//	restart ms   until a reopened store has answered its first question; a server starts, an
-//	             R-tree is loaded again
-//	single us    a random key at a random time, both uniform
-//	full us      all keys at a random time; of history, into new memory
-//	2D ms        100 random keys at 2,000 times across the set
-//	one kind ms  the first eighth of the keys, or the states of all threads, at the same times
-//	nodes        that a tree looks at for a question
+//	nodes, depth    of a tree
+//	bytes_interval  of the closed file; of history, its image; of the R-tree, the heap; of PostgreSQL, the
+//	                tables with their indexes
+//	build_m_s       million intervals a second, what follows a load included
+//	restart_ms      until a reopened store has answered its first question; a server starts, an
+//	                R-tree is loaded again
+//	single_us       a random key at a random time, both uniform
+//	full_us         all keys at a random time; of history, into new memory
+//	plane_ms        100 random keys at 2,000 times across the set
+//	kind_ms         the first eighth of the keys, or the states of all threads, at the same times
+//	..._nodes       that a tree looks at for a question
 //
 // With -views trees are asked as the views of R-SHT 7.2 and 7.7 do (views.go).
 //

@@ -1,8 +1,8 @@
 package main
 
 import (
-	"fmt"
 	"math"
+	"unsafe"
 
 	"github.com/granarydb/granary/bench/trees/block"
 	"github.com/granarydb/granary/bench/workloads"
@@ -27,22 +27,20 @@ func newHistoryStore(s *intervals) (*historyStore, error) {
 	return &historyStore{set: set, history: h}, err
 }
 
-func (h *historyStore) load([]block.Interval) (err error) {
+func (h *historyStore) Load([]block.Interval) (err error) {
 	h.view, err = h.set.Feed(h.history)
 	return err
 }
 
-func (h *historyStore) size() (size, error) {
+func (h *historyStore) Bytes() (int64, error) {
 	h.image = h.view.AppendImage(nil)
-	return size{bytes: int64(len(h.image))}, nil
+	return int64(len(h.image)), nil
 }
 
-func (h *historyStore) reopen() (err error) {
+func (h *historyStore) Reopen() (err error) {
 	h.history, h.view, err = history.OpenImage(history.Options{}, h.image)
 	return err
 }
-
-func (*historyStore) close() error { return nil }
 
 // interval is a history's interval in the form of the others. A history has one kind of whole
 // numbers.
@@ -54,7 +52,8 @@ func interval(a history.Attribute, in history.Interval) block.Interval {
 	case history.KindFloat:
 		out.Kind, out.Word = block.Float, math.Float64bits(in.Value.Float())
 	case history.KindString:
-		out.Kind, out.Text = block.String, []byte(in.Value.Text())
+		text := in.Value.Text()
+		out.Kind, out.Text = block.String, unsafe.Slice(unsafe.StringData(text), len(text))
 	}
 	return out
 }
@@ -95,29 +94,19 @@ func (h *historyStore) sample(keys []uint32, times []int64) (*history.Intervals,
 	return h.view.Sample(attributes, times)
 }
 
-// questions asks for lists, which are answers of a history.
-func (h *historyStore) questions(s *intervals) asker {
-	return asker{
-		single: func(q single) error {
-			in, err := h.view.At(history.Attribute(q.key), q.at)
-			if err != nil {
-				return err
-			}
-			return s.wrong(q, in.Start, in.End)
-		},
-		full: func(at int64) (int, error) {
-			slice, err := h.view.Slice(at)
-			if err != nil {
-				return 0, fmt.Errorf("all at %d: %w", at, err)
-			}
-			return slice.Len(), nil
-		},
-		plane: func(keys []uint32) (int, error) {
-			found, err := h.sample(keys, s.times)
-			if err != nil {
-				return 0, err
-			}
-			return found.Len(), nil
-		},
+// The lists are what a history answers.
+func (h *historyStore) fullList(at int64) (int, error) {
+	slice, err := h.view.Slice(at)
+	if err != nil {
+		return 0, err
 	}
+	return slice.Len(), nil
+}
+
+func (h *historyStore) planeList(keys []uint32, times []int64) (int, error) {
+	found, err := h.sample(keys, times)
+	if err != nil {
+		return 0, err
+	}
+	return found.Len(), nil
 }

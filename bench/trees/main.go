@@ -22,13 +22,13 @@ func main() {
 		var o options
 		flag.StringVar(&o.sets, "sets", defaultSets, "interval sets, by commas: files, synth:ATTRIBUTES:CHANGES, or without-pid:FILE")
 		flag.StringVar(&o.only, "trees", "", "stores, by commas, a tree with the size of its blocks behind it if it is another, as SHT@16K; all if empty")
-		flag.StringVar(&o.dir, "dir", "", "directory for trees on disk, and for databases; if empty, trees are in memory")
+		flag.StringVar(&o.Dir, "dir", "", "directory for trees on disk, and for databases; if empty, trees are in memory")
 		flag.IntVar(&o.repeat, "repeat", 5, "processes of each store, of which the median counts")
 		flag.DurationVar(&o.patience, "patience", 0, "a store whose processes took so long for a set gets no more of them; 0 is no limit")
-		flag.Int64Var(&o.most, "max", 1<<30, "bytes at which a tree is given up")
-		flag.DurationVar(&o.enough, "enough", 40*time.Millisecond, "least CPU time of a measurement of questions")
+		flag.Int64Var(&o.Most, "max", 1<<30, "bytes at which a tree is given up")
+		flag.DurationVar(&o.Enough, "enough", 40*time.Millisecond, "least CPU time of a measurement of questions")
 		flag.BoolVar(&o.json, "json", false, "print medians and spreads as JSON instead of a table")
-		flag.BoolVar(&o.views, "views", false, "ask trees as the views of the R-SHT paper do: Table III and figure 18")
+		flag.BoolVar(&o.Views, "views", false, "ask trees as the views of the R-SHT paper do: Table III and figure 18")
 		flag.BoolVar(&o.unpack, "unpack", true, "fetch PostgreSQL's package if it is not installed, and unpack it for this run")
 		flag.Parse()
 		err = run(os.Stdout, o)
@@ -45,15 +45,16 @@ const recorded = "../../shared/data/intervals/"
 const defaultSets = recorded + "many-threads," + recorded + "uneven-streams," + recorded + "bug446190," +
 	recorded + "flipping-endianness,synth:100:10000,synth:1000:1000,synth:10000:100,synth:100000:10"
 
+// options are those of the command, of which a child has the exported ones.
 type options struct {
-	sets, only, dir string
-	repeat          int
-	most            int64
-	enough          time.Duration
-	patience        time.Duration
-	unpack, json    bool
-	views           bool
-	programs        string // PostgreSQL's folder; empty if it is installed
+	sets, only    string
+	repeat        int
+	patience      time.Duration
+	unpack, json  bool
+	Dir, Programs string // Programs is PostgreSQL's folder; empty if it is installed
+	Most          int64
+	Enough        time.Duration
+	Views         bool
 }
 
 // run prints a table, or JSON.
@@ -69,7 +70,7 @@ func run(w io.Writer, o options) (err error) {
 			stores = append(stores, p)
 		}
 	}
-	all := report{Machine: results.Machine(), Keys: keys, Sets: map[string]map[string]summary{}}
+	all := report{Machine: results.Machine(), Keys: map[string]string{}, Sets: map[string]map[string]summary{}}
 	if slices.ContainsFunc(stores, func(p peer) bool { return p.server }) {
 		remove, err := o.findPostgres()
 		if errors.Is(err, postgres.ErrAbsent) {
@@ -80,8 +81,11 @@ func run(w io.Writer, o options) (err error) {
 		}
 		defer func() { err = errors.Join(err, remove()) }()
 	}
+	for _, m := range measured {
+		all.Keys[m.key] = m.about
+	}
 	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
-	fmt.Fprintln(table, heading)
+	fmt.Fprintln(table, heading())
 	for name := range strings.SplitSeq(o.sets, ",") {
 		of, err := measureAll(name, stores, o)
 		if err != nil {
@@ -89,8 +93,8 @@ func run(w io.Writer, o options) (err error) {
 		}
 		set := map[string]summary{}
 		for i, p := range stores {
-			fmt.Fprintf(table, "%s\t%s\t%s\t\n", setName(name), p.name, row(of[i]))
 			set[p.name] = summarise(of[i])
+			fmt.Fprintf(table, "%s\t%s\t%s\n", setName(name), p.name, set[p.name].row())
 		}
 		all.Sets[setName(name)] = set
 	}
@@ -108,9 +112,9 @@ func run(w io.Writer, o options) (err error) {
 // findPostgres finds PostgreSQL, or fetches it. The function removes what was fetched.
 func (o *options) findPostgres() (remove func() error, err error) {
 	remove = func() error { return nil }
-	if o.programs, err = postgres.Find(""); err != nil && o.unpack {
+	if o.Programs, err = postgres.Find(""); err != nil && o.unpack {
 		var unpacked func() error
-		if o.programs, unpacked, err = postgres.Unpack(o.dir); err == nil {
+		if o.Programs, unpacked, err = postgres.Unpack(o.Dir); err == nil {
 			remove = unpacked
 		}
 	}
@@ -126,7 +130,7 @@ func measureAll(set string, stores []peer, o options) ([][]figures, error) {
 				continue
 			}
 			begun := time.Now()
-			f, err := task{Set: set, Peer: p.name, Dir: o.dir, Programs: o.programs, Most: o.most, Enough: o.enough, Views: o.views}.start()
+			f, err := task{set, p.name, o}.start()
 			if err != nil {
 				return nil, fmt.Errorf("%s: %w", p.name, err)
 			}

@@ -21,13 +21,6 @@ type figures struct {
 	Ranges    []int              // nodes by the share of all keys between their least and greatest, in tenths
 }
 
-// asker is a store with the set's questions: each asks one of them and counts the answers.
-type asker struct {
-	single func(q single) error
-	full   func(at int64) (int, error)
-	plane  func(keys []uint32) (int, error)
-}
-
 // measure measures a store: a load, a restart and the questions, once each is checked.
 func (s *intervals) measure(p peer, o options) (f figures, err error) {
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1)) // idle collectors would look for work
@@ -41,8 +34,8 @@ func (s *intervals) measure(p peer, o options) (f figures, err error) {
 	if err != nil {
 		return f, err
 	}
-	defer func() { err = errors.Join(err, st.close()) }()
-	took, err := cost(st, func() error { return st.load(s.all) })
+	defer func() { err = errors.Join(err, st.Close()) }()
+	took, err := cost(st, func() error { return st.Load(s.all) })
 	t, isTree := st.(*treeStore)
 	if isTree && errors.Is(err, errLarge) {
 		f.Stopped, f.Intervals = true, t.stopped
@@ -61,10 +54,10 @@ func (s *intervals) measure(p peer, o options) (f figures, err error) {
 	if err := s.check(st); err != nil {
 		return f, fmt.Errorf("wrong answer: %w", err)
 	}
-	if err := s.askAll(st, o.enough, &f); err != nil || !isTree {
+	if err := s.askAll(st, o.Enough, &f); err != nil || !isTree {
 		return f, err
 	}
-	if f.Ranges, err = t.ranges(s.set.Header.Keys); err != nil || !o.views {
+	if f.Ranges, err = t.ranges(s.set.Header.Keys); err != nil || !o.Views {
 		return f, err
 	}
 	return f, s.views(t, f.Values)
@@ -76,23 +69,33 @@ func (s *intervals) warm(p peer, o options) error {
 	if err != nil {
 		return err
 	}
-	if err = st.load(s.all); errors.Is(err, errLarge) {
+	if err = st.Load(s.all); errors.Is(err, errLarge) {
 		err = nil
 	}
-	return errors.Join(err, st.close())
+	return errors.Join(err, st.Close())
 }
 
-func (f *figures) take(st store) error {
-	size, err := st.size()
-	f.Bytes, f.Nodes, f.Depth = size.bytes, size.nodes, size.depth
+func (f *figures) take(st store) (err error) {
+	if t, is := st.(*treeStore); is {
+		f.Nodes, f.Depth = t.Summary().Nodes, t.Summary().Depth
+	}
+	f.Bytes, err = st.Bytes()
 	return err
+}
+
+// searched is how many nodes the questions so far have looked at, 0 of what is no tree.
+func searched(st store) int64 {
+	if t, is := st.(*treeStore); is {
+		return t.Searched()
+	}
+	return 0
 }
 
 // cost returns the CPU time of a call: this process's, collections included, and that of the
 // store's other processes. A collection precedes it.
 func cost(st store, call func() error) (time.Duration, error) {
 	runtime.GC()
-	others, err := st.cpu()
+	others, err := st.CPU()
 	if err != nil {
 		return 0, err
 	}
@@ -101,7 +104,7 @@ func cost(st store, call func() error) (time.Duration, error) {
 		return 0, err
 	}
 	took := measure.Process() - start
-	after, err := st.cpu()
+	after, err := st.CPU()
 	return took + after - others, err
 }
 
@@ -110,71 +113,73 @@ func cost(st store, call func() error) (time.Duration, error) {
 func (s *intervals) restart(st store) (float64, error) {
 	runtime.GC()
 	start := measure.Process()
-	if err := st.reopen(); err != nil {
+	if err := st.Reopen(); err != nil {
 		return 0, err
 	}
 	if _, found, err := st.Single(s.singles[0].key, s.singles[0].at); err != nil || !found {
 		return 0, fmt.Errorf("first question: found %v, %w", found, err)
 	}
 	took := measure.Process() - start
-	others, err := st.cpu()
+	others, err := st.CPU()
 	return float64(took+others) / 1e6, err
 }
 
-// questions asks a store, which hands each interval to a function. The answers are counted and no more:
-// what a caller does with them is not the store's.
-func (s *intervals) questions(of answers) asker {
-	if h, is := of.(*historyStore); is {
-		return h.questions(s)
+// counter is a store whose answers are lists. Others hand each interval to a function, and the answers are counted
+// and no more: what a caller does with them is not the store's.
+type counter interface {
+	fullList(at int64) (int, error)
+	planeList(keys []uint32, times []int64) (int, error)
+}
+
+func (s *intervals) askSingle(of answers, q single) error {
+	in, found, err := of.Single(q.key, q.at)
+	if err != nil || !found {
+		return fmt.Errorf("key %d at %d: found %v, %w", q.key, q.at, found, err)
 	}
-	return asker{
-		single: func(q single) error {
-			in, found, err := of.Single(q.key, q.at)
-			if err != nil || !found {
-				return fmt.Errorf("key %d at %d: found %v, %w", q.key, q.at, found, err)
-			}
-			return s.wrong(q, in.Start, in.End)
-		},
-		full: func(at int64) (n int, err error) {
-			err = of.Full(at, func(block.Interval) { n++ })
-			return n, err
-		},
-		plane: func(keys []uint32) (n int, err error) {
-			err = of.Plane(keys, s.times, func(block.Interval) { n++ })
-			return n, err
-		},
+	if want := s.all[q.want]; in.Start != want.Start || in.End != want.End {
+		return fmt.Errorf("key %d at %d is from %d to %d, want %d to %d", q.key, q.at, in.Start, in.End, want.Start, want.End)
 	}
+	return nil
+}
+
+func (s *intervals) askFull(of answers, at int64) (err error) {
+	n := 0
+	if c, is := of.(counter); is {
+		n, err = c.fullList(at)
+	} else {
+		err = of.Full(at, func(block.Interval) { n++ })
+	}
+	if err == nil && n != s.set.Header.Keys {
+		err = fmt.Errorf("%d keys at %d, want %d", n, at, s.set.Header.Keys)
+	}
+	return err
+}
+
+func (s *intervals) askPlane(of answers, keys []uint32, want int) (err error) {
+	n := 0
+	if c, is := of.(counter); is {
+		n, err = c.planeList(keys, s.times)
+	} else {
+		err = of.Plane(keys, s.times, func(block.Interval) { n++ })
+	}
+	if err == nil && n != want {
+		err = fmt.Errorf("2D query has %d answers, want %d", n, want)
+	}
+	return err
 }
 
 // askAll asks the questions and counts the answers.
 func (s *intervals) askAll(st store, enough time.Duration, f *figures) error {
-	a := s.questions(st)
-	full := func(i int) error {
-		n, err := a.full(s.singles[i].at)
-		if err == nil && n != s.set.Header.Keys {
-			err = fmt.Errorf("%d keys at %d, want %d", n, s.singles[i].at, s.set.Header.Keys)
-		}
-		return err
-	}
-	plane := func(i int, keys []uint32) func(int) error {
-		return func(int) error {
-			n, err := a.plane(keys)
-			if err == nil && n != s.answers[i] {
-				err = fmt.Errorf("2D query has %d answers, want %d", n, s.answers[i])
-			}
-			return err
-		}
-	}
 	for _, q := range []struct {
 		name, unit string
 		us         float64 // in the unit
 		round      int
 		ask        func(i int) error
 	}{
-		{"single", "_us", 1, singleBatch, func(i int) error { return a.single(s.singles[i]) }},
-		{"full", "_us", 1, 20, full},
-		{"plane", "_ms", 1e3, 3, plane(0, s.some)},
-		{"kind", "_ms", 1e3, 3, plane(1, s.kind)},
+		{"single", "_us", 1, singleBatch, func(i int) error { return s.askSingle(st, s.singles[i]) }},
+		{"full", "_us", 1, 20, func(i int) error { return s.askFull(st, s.singles[i].at) }},
+		{"plane", "_ms", 1e3, 3, func(int) error { return s.askPlane(st, s.some, s.answers[0]) }},
+		{"kind", "_ms", 1e3, 3, func(int) error { return s.askPlane(st, s.kind, s.answers[1]) }},
 	} {
 		us, nodes, err := mean(st, enough, q.round, q.ask)
 		if err != nil {
@@ -195,7 +200,7 @@ const slow = time.Second
 // calls that take about enough time together, after a first round. If the first takes ten times as long, it
 // is the only one.
 func mean(st store, enough time.Duration, round int, f func(i int) error) (us, nodes float64, err error) {
-	calls, before := 0, st.searched()
+	calls, before := 0, searched(st)
 	once := func() error {
 		begun := time.Now()
 		for i := range round {
@@ -212,7 +217,7 @@ func mean(st store, enough time.Duration, round int, f func(i int) error) (us, n
 	took, err := cost(st, once)
 	if err == nil && took <= 10*enough {
 		rounds := 1 + int(enough/max(took, time.Microsecond))
-		calls, before = 0, st.searched()
+		calls, before = 0, searched(st)
 		took, err = cost(st, func() error {
 			for range rounds {
 				if err := once(); err != nil {
@@ -222,5 +227,5 @@ func mean(st store, enough time.Duration, round int, f func(i int) error) (us, n
 			return nil
 		})
 	}
-	return float64(took.Nanoseconds()) / 1e3 / float64(calls), float64(st.searched()-before) / float64(calls), err
+	return float64(took.Nanoseconds()) / 1e3 / float64(calls), float64(searched(st)-before) / float64(calls), err
 }

@@ -2,11 +2,13 @@ package main
 
 import (
 	"fmt"
+	"strconv"
+	"strings"
 	"time"
 
 	"github.com/granarydb/granary/bench/trees/block"
 	"github.com/granarydb/granary/bench/trees/postgres"
-	"github.com/granarydb/granary/bench/trees/rectangles"
+	"github.com/granarydb/granary/bench/trees/sht"
 )
 
 // answers is what every store is asked.
@@ -19,23 +21,15 @@ type answers interface {
 // store is a store in a run. It is loaded once, reopened once and closed.
 type store interface {
 	answers
-	// load stores all intervals, and does what follows a load. It may end with errLarge.
-	load(all []block.Interval) error
-	// size is that of the files, or of memory.
-	size() (size, error)
-	// reopen is a restart: nothing stays in the process's memory.
-	reopen() error
-	// cpu is the CPU time of other processes since the store was made or reopened.
-	cpu() (time.Duration, error)
-	// searched is how many nodes the questions so far have looked at, 0 of what is no tree.
-	searched() int64
-	close() error
-}
-
-// size is how much a store takes. Only trees have nodes.
-type size struct {
-	bytes        int64
-	nodes, depth uint32
+	// Load stores all intervals, and does what follows a load. It may end with errLarge.
+	Load(all []block.Interval) error
+	// Bytes is the size of the files, or of memory.
+	Bytes() (int64, error)
+	// Reopen is a restart: nothing stays in the process's memory.
+	Reopen() error
+	// CPU is the CPU time of other processes since the store was made or reopened.
+	CPU() (time.Duration, error)
+	Close() error
 }
 
 // peer is a store of a run, by its name.
@@ -45,47 +39,48 @@ type peer struct {
 	make   func(s *intervals, o options) (store, error)
 }
 
-// peerOf returns the store of a name. That of a tree may have the size of its blocks behind it.
-func peerOf(name string) (peer, error) {
-	for _, p := range peers() {
-		if p.name == name {
-			return p, nil
-		}
-	}
-	for _, k := range kinds {
-		sized, err := k.sized(name)
-		if err != nil {
-			return peer{}, err
-		}
-		if sized.name == name {
-			return treePeer(sized), nil
-		}
-	}
-	return peer{}, fmt.Errorf("no store has the name %q", name)
-}
+// trees are those of the papers.
+var trees = []string{sht.SHT: "SHT", sht.OSHT: "oSHT", sht.ESHT: "eSHT", sht.R2: "R2", sht.R3: "R3", sht.R4: "R4", sht.VR: "vR"}
 
-func treePeer(k kind) peer {
-	return peer{name: k.name, make: func(s *intervals, o options) (store, error) { return newTreeStore(k, s, o) }}
+// tree is the tree of a kind, with blocks of a size if it is not 0.
+func tree(kind sht.Kind, name string, size int) peer {
+	return peer{name: name, make: func(s *intervals, o options) (store, error) {
+		return newTree(sht.Options{Kind: kind, Size: size, Start: s.set.Header.Start}, o)
+	}}
 }
 
 // peers returns all stores, in the order of the table.
-func peers() []peer {
-	var all []peer
-	for _, k := range kinds {
-		all = append(all, treePeer(k))
+func peers() (all []peer) {
+	for kind, name := range trees {
+		all = append(all, tree(sht.Kind(kind), name, 0))
+	}
+	onPostgres := func(name string, layout *postgres.Layout) peer {
+		return peer{name, true, func(_ *intervals, o options) (store, error) { return postgres.New(o.Programs, o.Dir, layout) }}
 	}
 	return append(
 		all,
 		peer{name: "history", make: func(s *intervals, _ options) (store, error) { return newHistoryStore(s) }},
-		peer{name: "rtree", make: func(*intervals, options) (store, error) { return &rtreeStore{Store: &rectangles.Store{}}, nil }},
+		peer{name: "rtree", make: func(*intervals, options) (store, error) { return &rectanglesStore{}, nil }},
 		onPostgres("PG GiST", postgres.GiST),
 		onPostgres("PG B-tree", postgres.BTree),
 	)
 }
 
-func onPostgres(name string, layout *postgres.Layout) peer {
-	return peer{name: name, server: true, make: func(_ *intervals, o options) (store, error) {
-		s, err := postgres.New(o.programs, o.dir, layout)
-		return &postgresStore{Store: s}, err
-	}}
+// peerOf returns the store of a name. That of a tree may have the size of its blocks behind it, as SHT@16K.
+func peerOf(name string) (peer, error) {
+	of, size, sized := strings.Cut(name, "@")
+	for i, p := range peers() {
+		if p.name != of || sized && i >= len(trees) {
+			continue
+		}
+		if !sized {
+			return p, nil
+		}
+		n, err := strconv.Atoi(strings.TrimSuffix(size, "K"))
+		if err != nil || n < 4 || !strings.HasSuffix(size, "K") {
+			return peer{}, fmt.Errorf("%s: want a size of blocks in KiB, as %s@16K", name, of)
+		}
+		return tree(sht.Kind(i), name, n<<10), nil
+	}
+	return peer{}, fmt.Errorf("no store has the name %q", name)
 }

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"fmt"
 	"math/rand/v2"
 	"path/filepath"
 	"slices"
@@ -140,12 +139,4 @@ func (s *intervals) threads() []uint32 {
 		}
 	}
 	return keys
-}
-
-// wrong compares an answer to a single query with the set.
-func (s *intervals) wrong(q single, start, end int64) error {
-	if want := s.all[q.want]; start != want.Start || end != want.End {
-		return fmt.Errorf("key %d at %d is from %d to %d, want %d to %d", q.key, q.at, start, end, want.Start, want.End)
-	}
-	return nil
 }

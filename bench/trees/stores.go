@@ -8,7 +8,6 @@ import (
 
 	"github.com/granarydb/granary/bench/measure"
 	"github.com/granarydb/granary/bench/trees/block"
-	"github.com/granarydb/granary/bench/trees/postgres"
 	"github.com/granarydb/granary/bench/trees/rectangles"
 	"github.com/granarydb/granary/bench/trees/sht"
 )
@@ -16,48 +15,38 @@ import (
 // errLarge ends the load of a tree that takes too many bytes.
 var errLarge = errors.New("tree is too large")
 
-// local is a store without other processes.
+// local is a store without other processes or files.
 type local struct{}
 
-func (local) cpu() (time.Duration, error) { return 0, nil }
-func (local) searched() int64             { return 0 }
+func (local) CPU() (time.Duration, error) { return 0, nil }
+func (local) Close() error                { return nil }
 
-// treeStore is one of the trees of the papers.
+// treeStore is one of the trees of the papers, in memory or in a file.
 type treeStore struct {
 	*sht.Tree
 	local
 	storage block.Storage
-	remove  func() error
 	most    int64
 	stopped int // intervals after which the tree was given up
 }
 
-func newTreeStore(k kind, s *intervals, o options) (*treeStore, error) {
-	storage, remove, err := newStorage(o.dir)
-	if err != nil {
-		return nil, err
+func newTree(of sht.Options, o options) (store, error) {
+	t := &treeStore{storage: &block.Memory{}, most: o.Most}
+	if o.Dir != "" {
+		file, err := os.CreateTemp(o.Dir, "tree-*")
+		if err != nil {
+			return nil, err
+		}
+		t.storage = file
 	}
-	t := &treeStore{storage: storage, remove: remove, most: o.most}
-	k.Start = s.set.Header.Start
-	if t.Tree, err = sht.New(storage, k.Options); err != nil {
-		return nil, errors.Join(err, remove())
+	var err error
+	if t.Tree, err = sht.New(t.storage, of); err != nil {
+		return nil, errors.Join(err, t.Close())
 	}
 	return t, nil
 }
 
-// newStorage returns memory, or a file and how to remove it.
-func newStorage(dir string) (block.Storage, func() error, error) {
-	if dir == "" {
-		return &block.Memory{}, func() error { return nil }, nil
-	}
-	file, err := os.CreateTemp(dir, "tree-*")
-	if err != nil {
-		return nil, nil, err
-	}
-	return file, func() error { return errors.Join(file.Close(), os.Remove(file.Name())) }, nil
-}
-
-func (t *treeStore) load(all []block.Interval) error {
+func (t *treeStore) Load(all []block.Interval) error {
 	for i := range all {
 		if err := t.Add(all[i]); err != nil {
 			return err
@@ -67,62 +56,46 @@ func (t *treeStore) load(all []block.Interval) error {
 			return errLarge
 		}
 	}
-	return t.Close()
+	return t.Tree.Close()
 }
 
-func (t *treeStore) size() (size, error) {
-	s := t.Summary()
-	return size{bytes: s.Bytes(), nodes: s.Nodes, depth: s.Depth}, nil
-}
+func (t *treeStore) Bytes() (int64, error) { return t.Summary().Bytes(), nil }
 
-func (t *treeStore) reopen() (err error) {
+func (t *treeStore) Reopen() (err error) {
 	t.Tree, err = sht.Open(t.storage)
 	return err
 }
 
-func (t *treeStore) searched() int64 { return t.Searched() }
+// Close removes the file.
+func (t *treeStore) Close() error {
+	if file, is := t.storage.(*os.File); is {
+		return errors.Join(file.Close(), os.Remove(file.Name()))
+	}
+	return nil
+}
 
-func (t *treeStore) close() error { return t.remove() }
-
-// rtreeStore is tidwall/rtree, in memory alone.
-type rtreeStore struct {
-	*rectangles.Store
+// rectanglesStore is tidwall/rtree, in memory alone.
+type rectanglesStore struct {
+	rectangles.Store
 	local
 	all []block.Interval
 }
 
-func (r *rtreeStore) load(all []block.Interval) error {
+func (r *rectanglesStore) Load(all []block.Interval) error {
 	r.all = all
-	return r.Load(all)
+	return r.Store.Load(all)
 }
 
-// size is what the live heap loses with the tree, which reopen loads again.
-func (r *rtreeStore) size() (size, error) {
+// Bytes is what the live heap loses with the tree, which is loaded again when it is reopened.
+func (r *rectanglesStore) Bytes() (int64, error) {
 	with := measure.Heap()
-	runtime.KeepAlive(r.Store)
-	r.Store = nil
-	return size{bytes: with - measure.Heap()}, nil
+	runtime.KeepAlive(r)
+	r.Store = rectangles.Store{}
+	return with - measure.Heap(), nil
 }
 
-// reopen loads the intervals again: the tree has no file.
-func (r *rtreeStore) reopen() error {
-	r.Store = &rectangles.Store{}
-	return r.Load(r.all)
+// Reopen loads the intervals again: the tree has no file.
+func (r *rectanglesStore) Reopen() error {
+	r.Store = rectangles.Store{}
+	return r.Store.Load(r.all)
 }
-
-func (*rtreeStore) close() error { return nil }
-
-// postgresStore is a PostgreSQL server of its own.
-type postgresStore struct{ *postgres.Store }
-
-func (p *postgresStore) load(all []block.Interval) error { return p.Load(all) }
-
-func (p *postgresStore) size() (size, error) {
-	n, err := p.Bytes()
-	return size{bytes: n}, err
-}
-
-func (p *postgresStore) reopen() error               { return p.Reopen() }
-func (p *postgresStore) cpu() (time.Duration, error) { return p.CPU() }
-func (*postgresStore) searched() int64               { return 0 }
-func (p *postgresStore) close() error                { return p.Close() }

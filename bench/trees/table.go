@@ -3,16 +3,14 @@ package main
 import (
 	"fmt"
 	"math"
-	"slices"
 	"strings"
 
 	"github.com/granarydb/granary/bench/results"
 )
 
-const heading = "set\tstore\tMB\tB/interval\tnodes\tdepth\tbuild M/s\trestart ms\tsingle us\tfull us\t2D ms\tone kind ms\tsingle nodes\tfull nodes\t2D nodes\t"
-
-// measured are the figures that vary. The table has the first of them, in this order.
+// measured are the figures, in the order of the table.
 var measured = []struct{ key, about string }{
+	{"bytes_interval", "bytes of the store by intervals"},
 	{"build_m_s", "million intervals loaded a second of CPU time"},
 	{"restart_ms", "CPU time to open what was built, and to ask for one state"},
 	{"single_us", "CPU time of the state of a random attribute at a random time"},
@@ -25,32 +23,13 @@ var measured = []struct{ key, about string }{
 	{"kind_nodes", "of the fourth"},
 }
 
-const inTable = 9
-
-// keys explains the figures of a report.
-var keys = func() map[string]string {
-	all := map[string]string{"bytes_interval": "bytes of the store by intervals"}
+// heading is that of the table.
+func heading() string {
+	columns := []string{"set", "store", "intervals", "nodes", "depth"}
 	for _, m := range measured {
-		all[m.key] = m.about
+		columns = append(columns, m.key)
 	}
-	return all
-}()
-
-// row returns the columns of the table, of the figures of all repetitions.
-func row(of []figures) string {
-	f := of[0]
-	mb := fmt.Sprintf("%.2f", float64(f.Bytes)/1e6)
-	if f.Stopped {
-		return fmt.Sprintf("> %s\t-\t%d\t%d\tstopped after %d intervals%s", mb, f.Nodes, f.Depth, f.Intervals, strings.Repeat("\t-", inTable-1))
-	}
-	columns := []string{mb, fmt.Sprintf("%.2f", float64(f.Bytes)/float64(f.Intervals)), "-\t-"}
-	if f.Nodes > 0 {
-		columns[2] = fmt.Sprintf("%d\t%d", f.Nodes, f.Depth)
-	}
-	for _, m := range measured[:inTable] {
-		columns = append(columns, spread(of, m.key))
-	}
-	return strings.Join(columns, "\t")
+	return strings.Join(columns, "\t") + "\t"
 }
 
 // report has the figures of each store by set.
@@ -77,30 +56,38 @@ func summarise(of []figures) summary {
 	s := summary{Runs: len(of), Stopped: f.Stopped, Intervals: f.Intervals, Nodes: f.Nodes, Depth: f.Depth, Ranges: f.Ranges}
 	s.Figures = map[string]results.Spread{"bytes_interval": results.SpreadOf([]float64{float64(f.Bytes) / float64(f.Intervals)})}
 	for key := range f.Values {
-		s.Figures[key] = results.SpreadOf(values(of, key))
+		var all []float64
+		for _, f := range of {
+			all = append(all, f.Values[key])
+		}
+		s.Figures[key] = results.SpreadOf(all)
 	}
 	return s
 }
 
-func values(of []figures, key string) (all []float64) {
-	for _, f := range of {
-		all = append(all, f.Values[key])
+// row returns the columns of the table.
+func (s summary) row() string {
+	columns := []string{fmt.Sprint(s.Intervals), fmt.Sprint(s.Nodes), fmt.Sprint(s.Depth)}
+	if s.Stopped {
+		columns[0] = "stopped after " + columns[0]
 	}
-	return all
+	for _, m := range measured {
+		columns = append(columns, s.spread(m.key))
+	}
+	return strings.Join(columns, "\t") + "\t"
 }
 
 // spread returns the median with three digits, and half the distance between the lowest and the
 // highest figure in hundredths of it.
-func spread(of []figures, key string) string {
-	if _, has := of[0].Values[key]; !has {
+func (s summary) spread(key string) string {
+	f, has := s.Figures[key]
+	if !has {
 		return "-"
 	}
-	all := values(of, key)
-	median := results.Median(all)
-	digits := max(0, 2-int(math.Floor(math.Log10(max(median, 1e-3)))))
-	text := fmt.Sprintf("%.*f", digits, median)
-	if half := 50 * (slices.Max(all) - slices.Min(all)); len(all) > 1 && half > 0 {
-		text += fmt.Sprintf(" ±%.0f%%", half/median)
+	digits := max(0, 2-int(math.Floor(math.Log10(max(f.Median, 1e-3)))))
+	text := fmt.Sprintf("%.*f", digits, f.Median)
+	if half := 50 * (f.High - f.Low); half > 0 {
+		text += fmt.Sprintf(" ±%.0f%%", half/f.Median)
 	}
 	return text
 }

@@ -26,22 +26,22 @@ type strategy struct {
 func (s *intervals) views(t *treeStore, values map[string]float64) error {
 	h := s.set.Header
 	all := []strategy{
-		{"sparse_single", s.allSingles(s.some, s.times)},
+		{"sparse_single", singles(s.some, s.times, false)},
 		{"sparse_full", s.fulls(s.times)},
 		{"sparse_2d", planeOf(s.some, s.times)},
 	}
 	if tree := s.processes(); len(tree) > 0 {
 		px := instants(h.Start, h.End, viewPixels)
 		all = append(all,
-			strategy{"pstree_single", s.allSingles(tree, []int64{h.Start + (h.End-h.Start)/2})},
+			strategy{"pstree_single", singles(tree, []int64{h.Start + (h.End-h.Start)/2}, false)},
 			strategy{"pstree_full", s.fulls(px)},
 			strategy{"pstree_2d", planeOf(tree, px)},
-			strategy{"zoom_single", s.zoom(func(px []int64) func(*treeStore) (int, error) { return skipping(s.shown(), px) })},
+			strategy{"zoom_single", s.zoom(func(px []int64) func(*treeStore) (int, error) { return singles(s.shown(), px, true) })},
 			strategy{"zoom_full", s.zoom(s.fulls)},
 			strategy{"zoom_2d", s.zoom(func(px []int64) func(*treeStore) (int, error) { return planeOf(s.shown(), px) })})
 	}
 	for _, one := range all {
-		before := t.searched()
+		before := t.Searched()
 		var n int
 		took, err := cost(t, func() (err error) { n, err = one.ask(t); return err })
 		if err != nil {
@@ -50,7 +50,7 @@ func (s *intervals) views(t *treeStore, values map[string]float64) error {
 		if n == 0 {
 			return fmt.Errorf("%s: no answers", one.key)
 		}
-		values[one.key+"_ms"], values[one.key+"_nodes"] = took.Seconds()*1e3, float64(t.searched()-before)
+		values[one.key+"_ms"], values[one.key+"_nodes"] = took.Seconds()*1e3, float64(t.Searched()-before)
 	}
 	return nil
 }
@@ -68,35 +68,22 @@ func (s *intervals) processes() (keys []uint32) {
 // shown returns the threads of a zoom.
 func (s *intervals) shown() []uint32 { return s.kind[:min(viewThreads, len(s.kind))] }
 
-// allSingles asks for each key at each time alone.
-func (s *intervals) allSingles(keys []uint32, times []int64) func(*treeStore) (int, error) {
+// singles asks for each key at each time alone, or only at the times that the answer before does not reach.
+func singles(keys []uint32, times []int64, skip bool) func(*treeStore) (int, error) {
 	return func(t *treeStore) (n int, err error) {
 		for _, key := range keys {
-			for _, at := range times {
-				if _, found, err := t.Single(key, at); err != nil || !found {
-					return n, fmt.Errorf("key %d at %d: found %v, %w", key, at, found, err)
-				}
-				n++
-			}
-		}
-		return n, nil
-	}
-}
-
-// skipping asks for each key at the pixels that the answer before does not reach.
-func skipping(keys []uint32, px []int64) func(*treeStore) (int, error) {
-	return func(t *treeStore) (n int, err error) {
-		for _, key := range keys {
-			for i := 0; i < len(px); n++ {
-				in, found, err := t.Single(key, px[i])
+			for i := 0; i < len(times); n++ {
+				in, found, err := t.Single(key, times[i])
 				if err != nil || !found {
-					return n, fmt.Errorf("key %d at %d: found %v, %w", key, px[i], found, err)
+					return n, fmt.Errorf("key %d at %d: found %v, %w", key, times[i], found, err)
 				}
-				next, is := slices.BinarySearch(px[i:], in.End)
-				if is {
-					next++
+				i++
+				if skip {
+					reached, is := slices.BinarySearch(times[i:], in.End)
+					if i += reached; is {
+						i++
+					}
 				}
-				i += max(1, next)
 			}
 		}
 		return n, nil

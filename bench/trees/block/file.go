@@ -1,6 +1,8 @@
 package block
 
 import (
+	"bytes"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"hash/crc32"
@@ -14,40 +16,28 @@ type Storage interface {
 	io.WriterAt
 }
 
-// Memory holds blocks in memory, all of the size of the first one. The zero value is empty.
+// Memory holds blocks in memory, each as it was written. The zero value is empty.
 type Memory struct {
 	mu     sync.RWMutex
-	size   int64
-	blocks [][]byte
+	blocks map[int64][]byte // by where they begin
 }
-
-// Bytes returns the size.
-func (m *Memory) Bytes() int64 { return int64(len(m.blocks)) * m.size }
 
 // WriteAt writes one whole block.
 func (m *Memory) WriteAt(b []byte, at int64) (int, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if m.size == 0 {
-		m.size = int64(len(b))
+	if m.blocks == nil {
+		m.blocks = map[int64][]byte{}
 	}
-	if m.size == 0 || int64(len(b)) != m.size || at < 0 || at%m.size != 0 || at/m.size > int64(len(m.blocks))+1<<20 {
-		return 0, fmt.Errorf("write of %d bytes at %d: not a block", len(b), at)
-	}
-	for int64(len(m.blocks)) <= at/m.size {
-		m.blocks = append(m.blocks, make([]byte, m.size))
-	}
-	return copy(m.blocks[at/m.size], b), nil
+	m.blocks[at] = bytes.Clone(b)
+	return len(b), nil
 }
 
-// ReadAt reads within one block.
+// ReadAt reads from the beginning of a block.
 func (m *Memory) ReadAt(b []byte, at int64) (int, error) {
 	m.mu.RLock()
 	defer m.mu.RUnlock()
-	if at < 0 || m.size == 0 || at/m.size >= int64(len(m.blocks)) {
-		return 0, io.EOF
-	}
-	n := copy(b, m.blocks[at/m.size][at%m.size:])
+	n := copy(b, m.blocks[at])
 	if n < len(b) {
 		return n, io.EOF
 	}
@@ -77,32 +67,34 @@ func NewFile(storage Storage, l Layout) (*File, error) {
 // OpenFile returns the file of a closed tree. The error is ErrDamaged or one of storage.
 func OpenFile(storage Storage) (*File, Summary, error) {
 	f := &File{storage: storage, cache: map[uint32]*Node{}}
-	head := make([]byte, summarySize) // block 0 says how long it is
-	if n, err := storage.ReadAt(head, 0); n < len(head) {
+	raw := make([]byte, headSize) // block 0 says how long it is
+	if n, err := storage.ReadAt(raw, 0); n < len(raw) {
 		return nil, Summary{}, short(0, n, err)
 	}
-	var s Summary
-	var err error
-	if f.Layout, s, err = readSummary(head); err == nil {
+	var h head
+	_, err := binary.Decode(raw[4:], u, &h)
+	if err == nil {
+		f.Layout, err = h.layout()
+	}
+	if err == nil {
 		err = f.read(make([]byte, f.Size), 0)
 	}
-	return f, s, err
+	return f, h.Summary, err
 }
 
 // WriteSummary writes block 0, which makes the tree whole.
 func (f *File) WriteSummary(s Summary) error {
-	raw := make([]byte, f.Size)
-	putSummary(raw, f.Layout, s)
-	return f.write(raw, 0)
+	return f.write(make([]byte, f.Size), 0, head{magic, f.Form, uint32(f.Fan), s})
 }
 
 // Write writes a node that is whole.
-func (f *File) Write(n *Node) error {
-	n.putHeader()
-	return f.write(n.raw, n.Number())
-}
+func (f *File) Write(n *Node) error { return f.write(n.raw, n.Number, &n.Header) }
 
-func (f *File) write(raw []byte, number uint32) error {
+// write writes a block with its checksum and its header.
+func (f *File) write(raw []byte, number uint32, header any) error {
+	if _, err := binary.Encode(raw[4:], u, header); err != nil {
+		return err
+	}
 	u.PutUint32(raw, crc32.Checksum(raw[4:], castagnoli))
 	if _, err := f.storage.WriteAt(raw, int64(number)*int64(f.Size)); err != nil {
 		return fmt.Errorf("write block %d: %w", number, err)

@@ -1,9 +1,11 @@
 package block
 
 import (
+	"cmp"
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"math"
 )
 
 // Errors of trees.
@@ -48,13 +50,8 @@ const (
 
 // whole returns the layout with its defaults, or ErrLayout.
 func (l Layout) whole() (Layout, error) {
-	if l.Size == 0 {
-		l.Size = defaultSize
-	}
-	if l.Fan == 0 {
-		l.Fan = defaultFan
-	}
-	if l.Form < Starts || l.Form > Boxes || l.Size > largest || l.Fan < 2 || l.Fan > l.Size || l.Room(1) < RecordSize+8 || l.Size < summarySize {
+	l.Size, l.Fan = cmp.Or(l.Size, defaultSize), cmp.Or(l.Fan, defaultFan)
+	if l.Form < Starts || l.Form > Boxes || l.Size > largest || l.Fan < 2 || l.Fan > math.MaxUint16 || l.Room(1) < RecordSize+8 || l.Size < headSize {
 		return l, fmt.Errorf("form %d, blocks of %d bytes, %d children: %w", l.Form, l.Size, l.Fan, ErrLayout)
 	}
 	return l, nil
@@ -73,6 +70,7 @@ func (l Layout) MaxText() int { return max(0, min(1<<15-1, l.Room(1)-RecordSize-
 
 // Summary describes a tree.
 type Summary struct {
+	Size      uint32 // bytes of a block
 	Root      uint32 // number of the root, 0 in an empty tree
 	Nodes     uint32
 	Depth     uint32
@@ -80,45 +78,35 @@ type Summary struct {
 	Intervals uint64
 	Start     int64 // of the history
 	End       int64 // the latest end of an interval
-	Size      int   // bytes of a block
 }
 
 // Bytes returns the size of the file.
 func (s Summary) Bytes() int64 { return (int64(s.Nodes) + 1) * int64(s.Size) }
 
-const (
-	magic       = "SHTREE2\n"
-	summarySize = 4 + len(magic) + 1 + 6*4 + 3*8
-)
-
-// putSummary writes block 0.
-func putSummary(raw []byte, l Layout, s Summary) {
-	b := append(raw[:4], magic...)
-	b = append(b, byte(l.Form))
-	for _, v := range []uint32{uint32(l.Size), uint32(l.Fan), s.Root, s.Nodes, s.Depth, s.Keys} {
-		b = binary.LittleEndian.AppendUint32(b, v)
-	}
-	for _, v := range []uint64{s.Intervals, uint64(s.Start), uint64(s.End)} {
-		b = binary.LittleEndian.AppendUint64(b, v)
-	}
+// head is what block 0 begins with, behind the checksum.
+type head struct {
+	Magic [8]byte
+	Form  Form
+	Fan   uint32
+	Summary
 }
 
-// readSummary reads what putSummary wrote, of which raw has summarySize bytes.
-func readSummary(raw []byte) (Layout, Summary, error) {
-	if string(raw[4:12]) != magic {
-		return Layout{}, Summary{}, fmt.Errorf("block 0 is not of a tree: %w", ErrDamaged)
+var (
+	magic    = [8]byte([]byte("SHTREE3\n"))
+	headSize = 4 + binary.Size(head{})
+)
+
+// layout returns the layout that the file's header has, or what is wrong with the header.
+func (h head) layout() (Layout, error) {
+	if h.Magic != magic {
+		return Layout{}, fmt.Errorf("block 0 is not of a tree: %w", ErrDamaged)
 	}
-	b := raw[13:]
-	l, err := Layout{Form: Form(raw[12]), Size: int(u.Uint32(b)), Fan: int(u.Uint32(b[4:]))}.whole()
+	l, err := Layout{Form: h.Form, Size: int(h.Size), Fan: int(h.Fan)}.whole()
+	if err == nil && (h.Root > h.Nodes || (h.Root == 0) != (h.Nodes == 0)) {
+		err = fmt.Errorf("root %d of %d nodes", h.Root, h.Nodes)
+	}
 	if err != nil {
-		return l, Summary{}, fmt.Errorf("block 0: %w: %w", ErrDamaged, err)
+		err = fmt.Errorf("block 0: %w: %w", ErrDamaged, err)
 	}
-	s := Summary{
-		Root: u.Uint32(b[8:]), Nodes: u.Uint32(b[12:]), Depth: u.Uint32(b[16:]), Keys: u.Uint32(b[20:]),
-		Intervals: u.Uint64(b[24:]), Start: int64(u.Uint64(b[32:])), End: int64(u.Uint64(b[40:])), Size: l.Size,
-	}
-	if s.Root > s.Nodes || (s.Root == 0) != (s.Nodes == 0) {
-		return l, s, fmt.Errorf("root %d of %d nodes: %w", s.Root, s.Nodes, ErrDamaged)
-	}
-	return l, s, nil
+	return l, err
 }

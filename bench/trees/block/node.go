@@ -20,101 +20,64 @@ func (c Child) Holds(key uint32, t int64) bool {
 	return c.Start <= t && t <= c.End && c.Low <= key && key <= c.High
 }
 
+// Header is what a block begins with, behind the checksum.
+type Header struct {
+	Level    uint16 // that of leaves is 0
+	Children uint16
+	Number   uint32
+	Parent   uint32 // its number, 0 of the root
+	Records  uint32
+	Start    int64 // the bounds have both ends, and the children
+	End      int64
+	Low      uint32
+	High     uint32
+	Text     uint32 // where the values apart begin
+}
+
 // Node is a block. The builder fills it in place; the header is written with the block.
 //
 // The lock is that of R-SHT 4.3, one for each node: a builder holds it for Add, and a reader, shared,
 // while it looks at the records. What else there is of a node changes only under the tree's lock.
 type Node struct {
 	sync.RWMutex
-	layout   *Layout
-	level    uint16
-	children int
-	records  int
-	text     int // where the values apart begin
-	parent   uint32
-	box      Child // bounds and number
-	raw      []byte
+	Header
+	layout *Layout
+	raw    []byte
 }
 
 var u = binary.LittleEndian
 
 // NewNode returns an empty node of a file.
 func (f *File) NewNode(number uint32, level int, start int64) *Node {
-	box := Child{Number: number, Start: start, End: math.MinInt64, Low: math.MaxUint32}
-	return &Node{layout: &f.Layout, level: uint16(level), text: f.Size, box: box, raw: make([]byte, f.Size)}
-}
-
-// putHeader writes the header, but for the checksum and the children.
-func (n *Node) putHeader() {
-	b := n.raw[:fixed]
-	u.PutUint16(b[4:], n.level)
-	u.PutUint16(b[6:], uint16(n.children))
-	u.PutUint32(b[8:], n.box.Number)
-	u.PutUint32(b[12:], n.parent)
-	u.PutUint32(b[16:], uint32(n.records))
-	u.PutUint64(b[20:], uint64(n.box.Start))
-	u.PutUint64(b[28:], uint64(n.box.End))
-	u.PutUint32(b[36:], n.box.Low)
-	u.PutUint32(b[40:], n.box.High)
-	u.PutUint32(b[44:], uint32(n.text))
+	h := Header{Number: number, Level: uint16(level), Start: start, End: math.MinInt64, Low: math.MaxUint32, Text: uint32(f.Size)}
+	return &Node{Header: h, layout: &f.Layout, raw: make([]byte, f.Size)}
 }
 
 // header reads the header of a block, and tells what is wrong with it.
 func (n *Node) header(number uint32) error {
-	b := n.raw[:fixed]
-	n.level, n.children, n.parent = u.Uint16(b[4:]), int(u.Uint16(b[6:])), u.Uint32(b[12:])
-	n.box = Child{
-		Number: u.Uint32(b[8:]), Start: int64(u.Uint64(b[20:])), End: int64(u.Uint64(b[28:])),
-		Low: u.Uint32(b[36:]), High: u.Uint32(b[40:]),
+	if _, err := binary.Decode(n.raw[4:], u, &n.Header); err != nil {
+		return err
 	}
-	records, text := int64(u.Uint32(b[16:])), int64(u.Uint32(b[44:]))
 	switch {
-	case n.box.Number != number:
-		return fmt.Errorf("block %d says that it is %d: %w", number, n.box.Number, ErrDamaged)
-	case n.children > n.layout.Fan || n.level == 0 && n.children > 0:
-		return fmt.Errorf("block %d of level %d has %d children: %w", number, n.level, n.children, ErrDamaged)
-	case text > int64(len(n.raw)) || int64(n.place())+records*RecordSize > text:
-		return fmt.Errorf("block %d has %d records, values at %d: %w", number, records, text, ErrDamaged)
+	case n.Number != number:
+		return fmt.Errorf("block %d says that it is %d: %w", number, n.Number, ErrDamaged)
+	case int(n.Children) > n.layout.Fan || n.Level == 0 && n.Children > 0:
+		return fmt.Errorf("block %d of level %d has %d children: %w", number, n.Level, n.Children, ErrDamaged)
+	case int64(n.Text) > int64(len(n.raw)) || int64(n.place())+int64(n.Records)*RecordSize > int64(n.Text):
+		return fmt.Errorf("block %d has %d records, values at %d: %w", number, n.Records, n.Text, ErrDamaged)
 	}
-	n.records, n.text = int(records), int(text)
 	return nil
 }
 
-// Number returns the node's number.
-func (n *Node) Number() uint32 { return n.box.Number }
-
-// Parent returns the number of the node's parent, 0 of the root.
-func (n *Node) Parent() uint32 { return n.parent }
-
-// SetParent sets it.
-func (n *Node) SetParent(number uint32) { n.parent = number }
-
-// Level returns the node's level; that of leaves is 0.
-func (n *Node) Level() int { return int(n.level) }
-
-// Records returns the number of intervals in the node itself.
-func (n *Node) Records() int { return n.records }
-
-// Children returns the number of children.
-func (n *Node) Children() int { return n.children }
-
-// Start returns where the node begins.
-func (n *Node) Start() int64 { return n.box.Start }
-
 // Box returns the node's bounds, as a child.
-func (n *Node) Box() Child { return n.box }
+func (n *Node) Box() Child {
+	return Child{Number: n.Number, Start: n.Start, End: n.End, Low: n.Low, High: n.High}
+}
 
-// SetEnd makes the node end no earlier than at an instant.
-func (n *Node) SetEnd(end int64) { n.box.End = max(n.box.End, end) }
-
-// Widen makes the node's bounds hold those of a child.
-func (n *Node) Widen(c Child) { n.include(c.Start, c.End, c.Low, c.High) }
-
-func (n *Node) include(start, end int64, low, high uint32) {
-	n.box.Start = min(n.box.Start, start)
-	n.box.End = max(n.box.End, end)
-	n.box.Low = min(n.box.Low, low)
-	n.box.High = max(n.box.High, high)
+// Widen makes the node's bounds hold those of a child or of an interval.
+func (n *Node) Widen(c Child) {
+	n.Start, n.End = min(n.Start, c.Start), max(n.End, c.End)
+	n.Low, n.High = min(n.Low, c.Low), max(n.High, c.High)
 }
 
 // Child returns child i.
@@ -123,7 +86,7 @@ func (n *Node) Child(i int) Child {
 	b := n.raw[fixed+i*form.child():]
 	c := Child{Number: u.Uint32(b), Start: int64(u.Uint64(b[4:])), End: math.MaxInt64, High: math.MaxUint32}
 	if form == Starts {
-		if i+1 < n.children {
+		if i+1 < int(n.Children) {
 			c.End = int64(u.Uint64(b[form.child()+4:])) - 1
 		}
 		return c
@@ -137,14 +100,14 @@ func (n *Node) Child(i int) Child {
 
 // AddChild adds a child; there must be room.
 func (n *Node) AddChild(c Child) {
-	n.SetChild(n.children, c)
-	n.children++
+	n.Children++
+	n.SetLast(c)
 }
 
-// SetChild changes child i. It does not change the node's bounds.
-func (n *Node) SetChild(i int, c Child) {
+// SetLast changes the last child. It does not change the node's bounds.
+func (n *Node) SetLast(c Child) {
 	form := n.layout.Form
-	b := n.raw[fixed+i*form.child():]
+	b := n.raw[fixed+int(n.Children-1)*form.child():]
 	u.PutUint32(b, c.Number)
 	u.PutUint64(b[4:], uint64(c.Start))
 	if form >= Ranges {
@@ -157,21 +120,21 @@ func (n *Node) SetChild(i int, c Child) {
 }
 
 // place returns where the records begin.
-func (n *Node) place() int { return n.layout.Size - n.layout.Room(int(n.level)) }
+func (n *Node) place() int { return n.layout.Size - n.layout.Room(int(n.Level)) }
 
 // Fits tells whether the node has room for an interval. One without is full, and is closed.
 func (n *Node) Fits(in *Interval) bool {
-	return n.place()+n.records*RecordSize+in.Bytes() <= n.text
+	return n.place()+int(n.Records)*RecordSize+in.Bytes() <= int(n.Text)
 }
 
 // Add adds an interval that ends no earlier than those there, and widens the bounds. There must be
 // room.
 func (n *Node) Add(in *Interval) {
-	at, field := n.place()+n.records*RecordSize, uint32(in.Word)
+	at, field := n.place()+int(n.Records)*RecordSize, uint32(in.Word)
 	if apart := in.apart(); apart > 0 {
-		n.text -= apart
-		in.putApart(n.raw[n.text:])
-		field = uint32(n.text)
+		n.Text -= uint32(apart)
+		in.putApart(n.raw[n.Text:])
+		field = n.Text
 	}
 	b := n.raw[at : at+RecordSize]
 	u.PutUint64(b, uint64(in.Start))
@@ -179,20 +142,20 @@ func (n *Node) Add(in *Interval) {
 	u.PutUint32(b[16:], in.Key)
 	b[20] = byte(in.Kind)
 	u.PutUint32(b[21:], field)
-	n.records++
-	n.include(in.Start, in.End, in.Key, in.Key)
+	n.Records++
+	n.Widen(in.Box())
 }
 
 // Record returns the key and the range of record i.
 func (n *Node) Record(i int) (key uint32, start, end int64) {
-	b := n.raw[n.place()+i*RecordSize:]
+	b := n.from(i)
 	return u.Uint32(b[16:]), int64(u.Uint64(b)), int64(u.Uint64(b[8:]))
 }
 
 // First returns the first record that ends no earlier than t.
 func (n *Node) First(t int64) int {
 	b := n.from(0)
-	return sort.Search(n.records, func(i int) bool { return int64(u.Uint64(b[i*RecordSize+8:])) >= t })
+	return sort.Search(int(n.Records), func(i int) bool { return int64(u.Uint64(b[i*RecordSize+8:])) >= t })
 }
 
 // Find returns the record of a key at t, or -1.
@@ -208,12 +171,11 @@ func (n *Node) Find(key uint32, t int64) int {
 
 // NextAt returns the first record from i on that starts no later than t, or the number of records.
 func (n *Node) NextAt(i int, t int64) int {
-	for b := n.from(i); len(b) >= RecordSize; i, b = i+1, b[RecordSize:] {
-		if int64(u.Uint64(b)) <= t {
-			return i
-		}
+	b := n.from(i)
+	for len(b) >= RecordSize && int64(u.Uint64(b)) > t {
+		i, b = i+1, b[RecordSize:]
 	}
-	return n.records
+	return i
 }
 
 // NextOf returns the first record from i on whose key is in a set of bits, or the number of
@@ -221,13 +183,13 @@ func (n *Node) NextAt(i int, t int64) int {
 func (n *Node) NextOf(i int, set []uint64) int {
 	for b := n.from(i); len(b) >= RecordSize; i, b = i+1, b[RecordSize:] {
 		if key := u.Uint32(b[16:]); int(key/64) < len(set) && set[key/64]>>(key%64)&1 != 0 {
-			return i
+			break
 		}
 	}
-	return n.records
+	return i
 }
 
 // from returns the records from i on.
 func (n *Node) from(i int) []byte {
-	return n.raw[n.place()+i*RecordSize : n.place()+n.records*RecordSize]
+	return n.raw[n.place()+i*RecordSize : n.place()+int(n.Records)*RecordSize]
 }

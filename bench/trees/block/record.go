@@ -109,5 +109,5 @@ func (n *Node) Interval(i int) (Interval, error) {
 }
 
 func (n *Node) badValue(i int) error {
-	return fmt.Errorf("block %d has a wrong value in record %d: %w", n.Number(), i, ErrDamaged)
+	return fmt.Errorf("block %d has a wrong value in record %d: %w", n.Number, i, ErrDamaged)
 }

@@ -1,6 +1,6 @@
 // Package postgres is a store of intervals in PostgreSQL 15, on a server of its own.
 //
-// A Server is started in a new directory, on a socket there, and removed when it is closed.
+// A server is started in a new directory, on a socket there, and removed when it is closed.
 // The programs are those of Debian's package: the installed ones, or those that Unpack takes
 // from the package without installing it. PostgreSQL does not run as root: a server of root
 // runs as the user postgres, or as nobody where there is none.
@@ -13,12 +13,12 @@
 // # Tuning
 //
 // The manual's advice for bulk loads: one transaction makes the table and copies into it
-// in the binary format, with wal_level minimal, so that nothing is logged; indexes are made
-// afterwards; VACUUM (ANALYZE) follows. Rows are copied in the order of attribute and start.
+// in the binary format, which pgx encodes, with wal_level minimal, so that nothing is logged;
+// indexes are made afterwards; VACUUM (ANALYZE) follows. Rows are copied in the order of attribute and start.
 // Memory holds the whole set (shared_buffers 1 GB, work_mem 256 MB, maintenance_work_mem
-// 1 GB); fsync is off, as SQLite's is; jit, autovacuum and parallel workers are off. Questions
-// are prepared, with generic plans, and answered in the binary format: whole rows of six
-// columns. The server selects the rows at the times of a 2D question, with width_bucket.
+// 1 GB); fsync, jit, autovacuum and parallel workers are off. Questions
+// are prepared when they are first asked, with generic plans, and answered in the binary format: whole rows of
+// six columns. The server selects the rows at the times of a 2D question, with width_bucket.
 //
 // CPU time is that of the server's processes, from /proc; the client's is that of the caller's
 // process. A server ends with a parent that is killed (on Linux). Nothing here is safe for

@@ -1,6 +1,7 @@
 package postgres
 
 import (
+	"encoding/binary"
 	"errors"
 	"os"
 	"testing"
@@ -15,7 +16,8 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // A row of another form is an error.
 func TestInterval(t *testing.T) {
-	good := [][]byte{keyArgument(1), {0, 4}, timeArgument(-2), timeArgument(3), nil, []byte("a")}
+	long := func(v int64) []byte { return binary.BigEndian.AppendUint64(nil, uint64(v)) }
+	good := [][]byte{{0, 0, 0, 1}, {0, 4}, long(-2), long(3), nil, []byte("a")}
 	in, err := interval(good)
 	if err != nil || in.Key != 1 || in.Start != -2 || in.End != 3 || in.Kind != block.String || string(in.Text) != "a" {
 		t.Errorf("%+v, %v", in, err)

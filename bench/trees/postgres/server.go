@@ -4,38 +4,17 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"os/exec"
 	"os/user"
 	"path/filepath"
-	"strconv"
 	"syscall"
 	"time"
 
-	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/jackc/pgx/v5"
+	"github.com/prometheus/procfs"
 )
-
-// Installed is where Debian's package has the programs.
-const Installed = "/usr/lib/postgresql/15/bin"
-
-// ErrAbsent means that there is no PostgreSQL 15 to run.
-var ErrAbsent = errors.New("PostgreSQL 15 is absent")
-
-// Find returns the folder of the programs, and ErrAbsent if one is not there. The empty name
-// stands for Installed.
-func Find(programs string) (string, error) {
-	if programs == "" {
-		programs = Installed
-	}
-	for _, name := range []string{
-		"initdb", "postgres", "../../../../share/postgresql/15/extension/btree_gist.control",
-	} {
-		if _, err := os.Stat(filepath.Join(programs, name)); err != nil {
-			return "", fmt.Errorf("%w: %w", ErrAbsent, err)
-		}
-	}
-	return programs, nil
-}
 
 // settings are those of a server, beside its directories.
 var settings = []string{
@@ -47,112 +26,96 @@ var settings = []string{
 	"max_parallel_workers_per_gather=0", "max_parallel_maintenance_workers=0",
 }
 
-// server is a running server.
+// server is a cluster in a folder of its own, which also holds the log and the socket.
 type server struct {
-	cmd      *exec.Cmd
-	programs string
-	dir      string // holds data, log and the socket
-	ended    chan error
+	programs, dir string
+	who           *syscall.Credential // nil is this process's user
+	pid           int
+	end           context.CancelFunc // nil while it does not run
+	ended         chan error
 }
 
-// role is the only role of a server.
-const role = "granary"
+// role is the only role of a server, and patience how long one may take to start or to end.
+const (
+	role     = "granary"
+	patience = time.Minute
+)
 
 // newServer makes a cluster in a new folder of dir. It does not run.
 func newServer(programs, dir string) (s *server, err error) {
 	s = &server{programs: programs}
 	if s.dir, err = os.MkdirTemp(dir, "granary-postgres-"); err != nil {
-		return nil, fmt.Errorf("postgres: %w", err)
+		return nil, err
 	}
-	if who, err := owner(); err != nil {
-		return nil, errors.Join(err, s.remove())
-	} else if who != nil {
-		if err := os.Chown(s.dir, int(who.Uid), int(who.Gid)); err != nil {
-			return nil, errors.Join(fmt.Errorf("postgres: %w", err), s.remove())
+	if os.Getuid() == 0 {
+		if s.who, err = other(); err == nil {
+			err = os.Chown(s.dir, int(s.who.Uid), int(s.who.Gid))
 		}
 	}
-	cmd, err := s.command("initdb", "--pgdata", s.data(), "--username", role,
-		"--auth", "trust", "--locale", "C", "--encoding", "UTF8", "--no-sync")
-	if err != nil {
-		return nil, errors.Join(err, s.remove())
+	if err == nil {
+		var out []byte
+		out, err = s.command(context.Background(), "initdb", "--pgdata", "data", "--username", role,
+			"--auth", "trust", "--locale", "C", "--encoding", "UTF8", "--no-sync").CombinedOutput()
+		if err != nil {
+			err = fmt.Errorf("make a cluster in %s: %w\n%s", s.dir, err, out)
+		}
 	}
-	if out, err := cmd.CombinedOutput(); err != nil {
-		return nil, errors.Join(fmt.Errorf("postgres: make a cluster in %s: %w\n%s", s.dir, err, out), s.remove())
+	if err != nil {
+		return nil, errors.Join(err, os.RemoveAll(s.dir))
 	}
 	return s, nil
 }
 
-func (s *server) data() string { return filepath.Join(s.dir, "data") }
-
-// owner returns the user of a server of root, and nil if this process is not root's.
-func owner() (*syscall.Credential, error) {
-	if os.Getuid() != 0 {
-		return nil, nil
-	}
+// other returns the user of a server of root.
+func other() (*syscall.Credential, error) {
 	who, err := user.Lookup("postgres")
 	if err != nil {
 		if who, err = user.Lookup("nobody"); err != nil {
-			return nil, fmt.Errorf("postgres: user of the server: %w", err)
+			return nil, fmt.Errorf("user of the server: %w", err)
 		}
 	}
-	uid, err := strconv.ParseUint(who.Uid, 10, 32)
-	if err != nil {
-		return nil, fmt.Errorf("postgres: user of the server: %w", err)
-	}
-	gid, err := strconv.ParseUint(who.Gid, 10, 32)
-	if err != nil {
-		return nil, fmt.Errorf("postgres: user of the server: %w", err)
-	}
-	return &syscall.Credential{Uid: uint32(uid), Gid: uint32(gid)}, nil
+	c := &syscall.Credential{}
+	_, err = fmt.Sscan(who.Uid, &c.Uid)
+	_, err2 := fmt.Sscan(who.Gid, &c.Gid)
+	return c, errors.Join(err, err2)
 }
 
-// command is one of PostgreSQL's programs, which a package that is not installed finds its
-// libraries beside.
-func (s *server) command(name string, arguments ...string) (*exec.Cmd, error) {
-	who, err := owner()
-	if err != nil {
-		return nil, err
-	}
-	cmd := exec.Command(filepath.Join(s.programs, name), arguments...)
+// command is one of PostgreSQL's programs, which runs in the server's folder. One that is not installed finds its
+// libraries beside it.
+func (s *server) command(ctx context.Context, name string, arguments ...string) *exec.Cmd {
+	cmd := exec.CommandContext(ctx, filepath.Join(s.programs, name), arguments...)
 	cmd.Dir = s.dir
 	cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "LC_ALL=C", "TZ=UTC"}
-	if s.programs != Installed {
-		libraries, err := filepath.Glob(filepath.Join(s.programs, "../../../*-linux-gnu*"))
-		if err != nil {
-			return nil, err
-		}
-		for _, dir := range libraries {
-			cmd.Env = append(cmd.Env, "LD_LIBRARY_PATH="+filepath.Clean(dir))
-		}
+	if libraries, err := filepath.Glob(filepath.Join(s.programs, "../../../*-linux-gnu*")); err == nil && len(libraries) > 0 && s.programs != Installed {
+		cmd.Env = append(cmd.Env, "LD_LIBRARY_PATH="+libraries[0])
 	}
-	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: who}
-	return cmd, nil
+	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: s.who}
+	return cmd
 }
 
-// patience is how long a server may take to start or to end.
-const patience = time.Minute
-
-// start starts the server, and returns a connection.
-func (s *server) start() (*pgconn.PgConn, error) {
-	arguments := []string{"-D", s.data(), "-c", "unix_socket_directories=" + s.dir}
+// start starts the server, and returns a connection. A fast shutdown ends it, or, after patience, a kill.
+func (s *server) start() (*pgx.Conn, error) {
+	arguments := []string{"-D", "data", "-c", "unix_socket_directories=" + s.dir}
 	for _, setting := range settings {
 		arguments = append(arguments, "-c", setting)
 	}
-	cmd, err := s.command("postgres", arguments...)
-	if err != nil {
-		return nil, err
-	}
+	ctx, end := context.WithCancel(context.Background())
+	cmd := s.command(ctx, "postgres", arguments...)
+	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGINT) }
+	cmd.WaitDelay = patience
+	withParent(cmd.SysProcAttr)
 	log, err := os.OpenFile(s.logName(), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
 	if err != nil {
-		return nil, fmt.Errorf("postgres: %w", err)
+		end()
+		return nil, err
 	}
 	defer log.Close()
 	cmd.Stdout, cmd.Stderr = log, log
-	withParent(cmd.SysProcAttr)
 	if err := cmd.Start(); err != nil {
-		return nil, fmt.Errorf("postgres: start: %w", err)
+		end()
+		return nil, err
 	}
-	s.cmd, s.ended = cmd, make(chan error, 1)
+	s.pid, s.end, s.ended = cmd.Process.Pid, end, make(chan error, 1)
 	go func() { s.ended <- cmd.Wait() }()
 	conn, err := s.connect()
 	if err != nil {
@@ -164,64 +127,69 @@ func (s *server) start() (*pgconn.PgConn, error) {
 func (s *server) logName() string { return filepath.Join(s.dir, "log") }
 
 // connect tries to connect until the server takes it, or has ended.
-func (s *server) connect() (*pgconn.PgConn, error) {
-	config, err := pgconn.ParseConfig("user=" + role + " dbname=postgres sslmode=disable")
-	if err != nil {
-		return nil, fmt.Errorf("postgres: %w", err)
-	}
-	config.Host, config.Port = s.dir, 5432
+func (s *server) connect() (*pgx.Conn, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
 	for {
-		conn, err := pgconn.ConnectConfig(ctx, config)
+		conn, err := pgx.Connect(ctx, "user="+role+" dbname=postgres sslmode=disable port=5432 host='"+s.dir+"'")
 		if err == nil {
 			return conn, nil
 		}
 		select {
 		case ended := <-s.ended:
 			s.ended <- ended
-			return nil, fmt.Errorf("postgres: the server ended: %w\n%s", ended, s.log())
+			return nil, s.withLog(fmt.Errorf("the server ended: %w", ended))
 		case <-ctx.Done():
-			return nil, fmt.Errorf("postgres: connect: %w\n%s", err, s.log())
+			return nil, s.withLog(fmt.Errorf("connect: %w", err))
 		case <-time.After(2 * time.Millisecond):
 		}
 	}
 }
 
-func (s *server) log() []byte {
-	text, err := os.ReadFile(s.logName())
-	if err != nil {
-		return []byte(err.Error())
-	}
-	return text
+func (s *server) withLog(err error) error {
+	text, unread := os.ReadFile(s.logName())
+	return errors.Join(fmt.Errorf("%w\n%s", err, text), unread)
 }
 
-// stop ends the server, which writes a checkpoint, and kills it if that takes too long.
+// stop ends the server, which writes a checkpoint.
 func (s *server) stop() error {
-	if s.cmd == nil {
+	if s.end == nil {
 		return nil
 	}
-	err := s.cmd.Process.Signal(syscall.SIGINT) // a fast shutdown
-	if errors.Is(err, os.ErrProcessDone) {
-		err = nil
-	}
-	select {
-	case ended := <-s.ended:
-		err = errors.Join(err, ended)
-	case <-time.After(patience):
-		err = errors.Join(err, s.cmd.Process.Kill(), <-s.ended, errors.New("the server did not end"))
-	}
-	s.cmd = nil
-	if err != nil {
-		return fmt.Errorf("postgres: stop: %w\n%s", err, s.log())
+	s.end()
+	s.end = nil
+	if err := <-s.ended; !errors.Is(err, context.Canceled) { // it ended as it was told, without an error
+		return s.withLog(fmt.Errorf("the server ended: %w", err))
 	}
 	return nil
 }
 
-// remove removes the cluster.
-func (s *server) remove() error {
-	if err := os.RemoveAll(s.dir); err != nil {
-		return fmt.Errorf("postgres: %w", err)
+// tick is the unit of times in /proc/PID/stat on Linux.
+const tick = time.Second / 100
+
+// cpu returns the CPU time that the server has used since it started: of its first process,
+// of that one's children, and of the children that have ended, these in ticks.
+func (s *server) cpu() (total time.Duration, err error) {
+	all, err := procfs.AllProcs()
+	if err != nil {
+		return 0, err
 	}
-	return nil
+	for _, p := range all {
+		stat, err := p.Stat()
+		if err == nil && p.PID != s.pid && stat.PPID != s.pid {
+			continue
+		}
+		var own procfs.ProcSchedstat
+		if err == nil {
+			own, err = p.Schedstat()
+		}
+		if errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ESRCH) {
+			continue // ended
+		}
+		if err != nil {
+			return 0, fmt.Errorf("CPU time: %w", err)
+		}
+		total += time.Duration(own.RunningNanoseconds) + time.Duration(stat.CUTime+stat.CSTime)*tick
+	}
+	return total, nil
 }

@@ -3,12 +3,14 @@ package postgres
 import (
 	"cmp"
 	"context"
+	"encoding/binary"
 	"errors"
 	"fmt"
+	"os"
 	"slices"
 	"time"
 
-	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/jackc/pgx/v5"
 
 	"github.com/granarydb/granary/bench/trees/block"
 )
@@ -20,7 +22,7 @@ var ErrFull = errors.New("store has intervals")
 type Store struct {
 	layout *Layout
 	server *server
-	conn   *pgconn.PgConn
+	conn   *pgx.Conn // nil while the server does not run
 }
 
 // New starts a server in a new folder of dir, with the programs of a folder (see Find). The
@@ -32,121 +34,80 @@ func New(programs, dir string, layout *Layout) (*Store, error) {
 	}
 	server, err := newServer(programs, dir)
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("postgres: %w", err)
 	}
 	s := &Store{layout: layout, server: server}
 	if s.conn, err = server.start(); err != nil {
-		return nil, errors.Join(err, server.remove())
+		return nil, errors.Join(fmt.Errorf("postgres: %w", err), os.RemoveAll(server.dir))
 	}
 	return s, nil
 }
 
-// Reopen stops the server, starts it again and prepares the questions.
-func (s *Store) Reopen() error {
-	if err := s.stop(); err != nil {
-		return err
+// Reopen stops the server and starts it again.
+func (s *Store) Reopen() (err error) {
+	if err = s.stop(); err == nil {
+		s.conn, err = s.server.start()
 	}
-	conn, err := s.server.start()
-	if err != nil {
-		return err
-	}
-	s.conn = conn
-	return s.prepare()
+	return err
 }
 
 // stop stops the server, which Reopen starts again.
-func (s *Store) stop() error {
-	if s.conn == nil {
-		return s.server.stop()
+func (s *Store) stop() (err error) {
+	if s.conn != nil {
+		err = s.conn.Close(context.Background())
+		s.conn = nil
 	}
-	err := s.conn.Close(context.Background())
-	s.conn = nil
 	return errors.Join(err, s.server.stop())
 }
 
 // Close stops the server and removes all of it.
-func (s *Store) Close() error { return errors.Join(s.stop(), s.server.remove()) }
+func (s *Store) Close() error { return errors.Join(s.stop(), os.RemoveAll(s.server.dir)) }
 
 // CPU returns the CPU time of the server since it was last started.
 func (s *Store) CPU() (time.Duration, error) { return s.server.cpu() }
 
-// execute runs statements without an answer.
-func (s *Store) execute(text string) error {
-	if err := s.conn.Exec(context.Background(), text).Close(); err != nil {
-		return fmt.Errorf("postgres: %s: %w", text, err)
-	}
-	return nil
-}
-
 // Load stores all intervals, and does what the manual advises after a load.
 func (s *Store) Load(all []block.Interval) error {
-	if is, err := s.has(); err != nil || is {
+	if size, err := s.Bytes(); err != nil || size > 0 {
 		return cmp.Or(err, ErrFull)
 	}
-	if err := s.execute("BEGIN;" + s.layout.table); err != nil {
-		return err
-	}
-	rows := newRows(s.layout, inOrder(all))
-	copying := `COPY intervals (` + s.layout.columns + `) FROM STDIN (FORMAT binary, FREEZE)`
-	if _, err := s.conn.CopyFrom(context.Background(), rows, copying); err != nil {
-		return errors.Join(fmt.Errorf("postgres: load: %w", err), s.execute("ROLLBACK"))
-	}
-	if err := s.execute("COMMIT"); err != nil {
-		return err
-	}
-	for _, text := range s.layout.after {
-		if err := s.execute(text); err != nil {
-			return err
-		}
-	}
-	return s.prepare()
-}
-
-// has tells whether the table is there.
-func (s *Store) has() (is bool, err error) {
-	r := s.conn.ExecParams(context.Background(), `SELECT FROM pg_tables WHERE tablename = 'intervals'`, nil, nil, nil, nil).Read()
-	if r.Err != nil {
-		return false, fmt.Errorf("postgres: %w", r.Err)
-	}
-	return len(r.Rows) > 0, nil
-}
-
-// inOrder returns the intervals in the order of their keys and starts.
-func inOrder(all []block.Interval) []*block.Interval {
-	order := make([]*block.Interval, len(all))
-	for i := range all {
-		order[i] = &all[i]
-	}
-	slices.SortFunc(order, func(a, b *block.Interval) int {
+	ctx := context.Background()
+	order := slices.Clone(all)
+	slices.SortFunc(order, func(a, b block.Interval) int {
 		return cmp.Or(cmp.Compare(a.Key, b.Key), cmp.Compare(a.Start, b.Start))
 	})
-	return order
-}
-
-// prepare prepares the questions.
-func (s *Store) prepare() error {
-	for name, text := range map[string]string{"single": s.layout.single, "full": s.layout.full, "plane": s.layout.plane} {
-		if _, err := s.conn.Prepare(context.Background(), name, text, nil); err != nil {
-			return fmt.Errorf("postgres: prepare %s: %w", name, err)
+	err := pgx.BeginFunc(ctx, s.conn, func(tx pgx.Tx) error {
+		if _, err := tx.Exec(ctx, s.layout.table); err != nil {
+			return err
 		}
+		rows := pgx.CopyFromSlice(len(order), func(i int) ([]any, error) { return s.layout.row(&order[i]), nil })
+		_, err := tx.CopyFrom(ctx, pgx.Identifier{"intervals"}, s.layout.columns, rows)
+		return err
+	})
+	for i := 0; i < len(s.layout.after) && err == nil; i++ {
+		_, err = s.conn.Exec(ctx, s.layout.after[i])
+	}
+	if err != nil {
+		return fmt.Errorf("postgres: load: %w", err)
 	}
 	return nil
 }
 
-var binaryFormat = []int16{1}
-
-// ask calls f for each row of a prepared question. Texts are valid within f.
-func (s *Store) ask(question string, f func(block.Interval), arguments ...[]byte) error {
-	r := s.conn.ExecPrepared(context.Background(), question, arguments, binaryFormat, binaryFormat)
-	for r.NextRow() {
-		in, err := interval(r.Values())
+// ask calls f for each row of a question, which the connection prepares once. Texts are valid within f.
+func (s *Store) ask(question string, f func(block.Interval), arguments ...any) error {
+	rows, err := s.conn.Query(context.Background(), question, arguments...)
+	if err != nil {
+		return fmt.Errorf("postgres: %s: %w", question, err)
+	}
+	defer rows.Close()
+	for rows.Next() {
+		in, err := interval(rows.RawValues())
 		if err != nil {
-			_, _ = r.Close() // the first error counts
 			return err
 		}
 		f(in)
 	}
-	if _, err := r.Close(); err != nil {
+	if err := rows.Err(); err != nil {
 		return fmt.Errorf("postgres: %s: %w", question, err)
 	}
 	return nil
@@ -154,19 +115,17 @@ func (s *Store) ask(question string, f func(block.Interval), arguments ...[]byte
 
 // Single returns the interval of a key at a time; false means that there is none.
 func (s *Store) Single(key uint32, at int64) (in block.Interval, found bool, err error) {
-	err = s.ask("single", func(one block.Interval) {
+	err = s.ask(s.layout.single, func(one block.Interval) {
 		if one.Start <= at && at <= one.End {
 			in, found = one, true
 			in.Text = slices.Clone(one.Text)
 		}
-	}, keyArgument(key), timeArgument(at))
+	}, int32(key), at)
 	return in, found, err
 }
 
 // Full calls f for the interval of each key at a time, in no order. Texts are valid within f.
-func (s *Store) Full(at int64, f func(block.Interval)) error {
-	return s.ask("full", f, timeArgument(at))
-}
+func (s *Store) Full(at int64, f func(block.Interval)) error { return s.ask(s.layout.full, f, at) }
 
 // Plane calls f once for each interval of the keys that is there at one of the times, in no
 // order. Texts are valid within f.
@@ -180,20 +139,39 @@ func (s *Store) Plane(keys []uint32, times []int64, f func(block.Interval)) erro
 		signed[i] = int32(key)
 	}
 	slices.Sort(signed)
-	return s.ask("plane", f, list(slices.Compact(signed), oidInt4),
-		timeArgument(times[0]), timeArgument(times[len(times)-1]), list(times, oidInt8))
+	return s.ask(s.layout.plane, f, slices.Compact(signed), times[0], times[len(times)-1], times)
 }
 
 // Bytes returns the size of the tables with their indexes.
-func (s *Store) Bytes() (int64, error) {
-	const question = `SELECT sum(pg_total_relation_size(c.oid))::int8 FROM pg_class c
+func (s *Store) Bytes() (n int64, err error) {
+	const question = `SELECT coalesce(sum(pg_total_relation_size(c.oid)), 0)::int8 FROM pg_class c
 WHERE relkind = 'r' AND relname IN ('intervals', 'attributes')`
-	r := s.conn.ExecParams(context.Background(), question, nil, nil, nil, binaryFormat).Read()
-	if r.Err != nil {
-		return 0, fmt.Errorf("postgres: size: %w", r.Err)
+	if err = s.conn.QueryRow(context.Background(), question).Scan(&n); err != nil {
+		err = fmt.Errorf("postgres: size: %w", err)
 	}
-	if len(r.Rows) != 1 || len(r.Rows[0][0]) != 8 {
-		return 0, fmt.Errorf("postgres: size: %w", errRow)
+	return n, err
+}
+
+var errRow = errors.New("postgres: row of another form")
+
+// interval reads a row of an answer in the binary format: (attribute, kind, start, end, word, text). Its text is
+// part of the row.
+func interval(row [][]byte) (in block.Interval, err error) {
+	if len(row) != 6 {
+		return in, fmt.Errorf("%w: %d columns", errRow, len(row))
 	}
-	return int64(big.Uint64(r.Rows[0][0])), nil
+	for i, size := range []int{4, 2, 8, 8} {
+		if len(row[i]) != size {
+			return in, fmt.Errorf("%w: column %d has %d bytes, want %d", errRow, i, len(row[i]), size)
+		}
+	}
+	big := binary.BigEndian
+	in = block.Interval{
+		Key: big.Uint32(row[0]), Kind: block.Kind(big.Uint16(row[1])),
+		Start: int64(big.Uint64(row[2])), End: int64(big.Uint64(row[3])), Text: row[5],
+	}
+	if len(row[4]) == 8 {
+		in.Word = big.Uint64(row[4])
+	}
+	return in, nil
 }

@@ -89,28 +89,19 @@ func (p *Plane) Ask(nodes Nodes, n *block.Node, f func(block.Interval)) error {
 	if err := p.records(n, f); err != nil {
 		return err
 	}
-	for i := range n.Children() {
-		c := n.Child(i)
-		q, is := p.narrow(c)
-		if !is {
-			continue
-		}
-		child, err := nodes.below(n, c)
-		if err == nil {
-			err = q.Ask(nodes, child, f)
-		}
-		if err != nil {
-			return err
-		}
+	var q Plane
+	meets := func(c block.Child) (is bool) {
+		q, is = p.narrow(c)
+		return is
 	}
-	return nil
+	return nodes.below(n, meets, func(child *block.Node) error { return q.Ask(nodes, child, f) })
 }
 
 // records asks the node's own intervals.
 func (p *Plane) records(n *block.Node, f func(block.Interval)) error {
 	n.RLock()
 	defer n.RUnlock()
-	for i := n.NextOf(n.First(p.start), p.set); i < n.Records(); i = n.NextOf(i+1, p.set) {
+	for i := n.NextOf(n.First(p.start), p.set); i < int(n.Records); i = n.NextOf(i+1, p.set) {
 		if _, start, end := n.Record(i); !p.meets(start, end) {
 			continue
 		}

@@ -57,12 +57,17 @@ func (s *Store) Load(all []block.Interval) error {
 		return fmt.Errorf("rectangles: from %d to %d: %w", first, last, ErrRange)
 	}
 	s.start, s.end, s.scale = first, last, stretch*float64(last-first+1)/float64(key+1)
-	places := map[string]uint64{}
+	places := map[string]uint64{} // of strings, each of which is kept once
 	for i := range all {
 		in := &all[i]
 		v := value{word: in.Word, key: in.Key, kind: in.Kind}
 		if in.Kind == block.String {
-			v.word = s.place(places, in.Text)
+			place, known := places[string(in.Text)]
+			if !known {
+				place = uint64(len(s.texts))
+				s.texts, places[string(in.Text)] = append(s.texts, slices.Clone(in.Text)), place
+			}
+			v.word = place
 		}
 		at := s.scale * float64(in.Key)
 		s.tree.Insert(s.corner(at, in.Start), s.corner(at, in.End), v)
@@ -70,26 +75,9 @@ func (s *Store) Load(all []block.Interval) error {
 	return nil
 }
 
-// place returns the place of a string, each of which is kept once.
-func (s *Store) place(places map[string]uint64, text []byte) uint64 {
-	at, known := places[string(text)]
-	if !known {
-		at = uint64(len(s.texts))
-		s.texts = append(s.texts, slices.Clone(text))
-		places[string(text)] = at
-	}
-	return at
-}
-
 // corner returns a place of the tree. Times outside of the history are just outside of it.
 func (s *Store) corner(at float64, t int64) [2]float64 {
-	switch {
-	case t < s.start:
-		return [2]float64{at, -1}
-	case t > s.end:
-		return [2]float64{at, float64(s.end-s.start) + 1}
-	}
-	return [2]float64{at, float64(t - s.start)}
+	return [2]float64{at, float64(min(max(t, s.start-1), s.end+1) - s.start)}
 }
 
 // interval returns the interval of a rectangle.

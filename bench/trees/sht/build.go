@@ -17,13 +17,13 @@ func (t *Tree) flush(follows bool) error {
 	}
 	parent := uint32(0)
 	if len(t.open) > 0 {
-		parent = t.open[0].Number()
+		parent = t.open[0].Number
 	}
 	depth := t.base
 	for depth > 1 && t.held.size <= capacity(t.file.Layout, depth-1, t.held.largest) {
 		depth-- // the rest at the end is as deep as it must be
 	}
-	top, err := t.build(t.byKey(), depth, parent)
+	top, err := t.build(t.held.byKey(), depth, parent)
 	if err != nil {
 		return err
 	}
@@ -39,95 +39,122 @@ func (t *Tree) flush(follows bool) error {
 	return nil
 }
 
-// byKey returns the buffer in the order of keys, and of ends within a key.
-func (t *Tree) byKey() []*block.Interval {
-	words := make([]uint64, len(t.held.all))
-	for i := range t.held.all {
-		words[i] = uint64(t.held.all[i].Key)<<32 | uint64(i)
-	}
-	slices.Sort(words)
-	all := make([]*block.Interval, len(words))
-	for i, w := range words {
-		all[i] = &t.held.all[uint32(w)]
-	}
-	return all
-}
-
-// build is algorithm 2 of R-SHT 5.2: it makes a node of a subtree, and all below it, of intervals in the
-// order of keys, and returns the node as its parent is to know it.
-func (t *Tree) build(all []*block.Interval, depth int, parent uint32) (block.Child, error) {
+// build is algorithm 2 of R-SHT 5.2: it makes a node of a subtree, and all below it, of some of the buffer's
+// intervals in the order of keys, and returns the node as its parent is to know it.
+func (t *Tree) build(some []uint32, depth int, parent uint32) (block.Child, error) {
 	t.summary.Nodes++
-	n := t.file.NewNode(t.summary.Nodes, depth-1, all[0].Start)
-	n.SetParent(parent)
-	own := all
+	n := t.file.NewNode(t.summary.Nodes, depth-1, t.held.all[some[0]].Start)
+	n.Parent = parent
+	own := some
 	if depth > 1 {
-		own, all = outliers(n, t.file.Layout, all)
-		for len(all) > 0 {
-			count := cluster(all, capacity(t.file.Layout, depth-1, t.held.largest))
-			c, err := t.build(all[:count], depth-1, n.Number())
+		own, some = t.held.outliers(some, t.file.Room(depth-1))
+		for len(some) > 0 {
+			count := t.held.cluster(some, capacity(t.file.Layout, depth-1, t.held.largest))
+			c, err := t.build(some[:count], depth-1, n.Number)
 			if err != nil {
 				return c, err
 			}
 			n.AddChild(c)
 			n.Widen(c)
-			all = all[count:]
+			some = some[count:]
 		}
 	}
-	slices.SortFunc(own, func(a, b *block.Interval) int { return cmp.Compare(a.End, b.End) })
-	for _, in := range own {
-		n.Add(in)
+	slices.Sort(own) // the buffer has the order of ends
+	for _, i := range own {
+		n.Add(&t.held.all[i])
 	}
 	return n.Box(), t.file.Write(n)
 }
 
-// cluster returns how many of the first intervals a subtree that holds some bytes takes. They are a range
-// of keys, because all are in the order of keys (R-SHT 5.3).
-func cluster(all []*block.Interval, holds int) int {
-	for i, in := range all {
-		if holds -= in.Bytes(); holds < 0 {
-			return i
-		}
+// byKey returns the places of all intervals in the order of keys, and of ends within a key. It sorts by one
+// byte of the key after another.
+func (b *buffer) byKey() []uint32 {
+	words, sorted := make([]uint64, len(b.all)), make([]uint64, len(b.all))
+	most := uint32(0)
+	for i := range b.all {
+		words[i] = uint64(b.all[i].Key)<<32 | uint64(i)
+		most = max(most, b.all[i].Key)
 	}
-	return len(all)
+	for shift := 32; uint64(most)<<32>>shift > 0; shift += 8 {
+		var next [257]int
+		for _, w := range words {
+			next[w>>shift&255+1]++
+		}
+		for i := range 256 {
+			next[i+1] += next[i]
+		}
+		for _, w := range words {
+			sorted[next[w>>shift&255]] = w
+			next[w>>shift&255]++
+		}
+		words, sorted = sorted, words
+	}
+	places := make([]uint32, len(words))
+	for i, w := range words {
+		places[i] = uint32(w)
+	}
+	return places
 }
 
-// outliers divides intervals into the longest ones, as far as the node has room, and the rest in its order
-// (R-SHT 5.3).
-func outliers(n *block.Node, l block.Layout, all []*block.Interval) (longest, rest []*block.Interval) {
-	lengths := make([]uint64, len(all))
-	for i, in := range all {
-		lengths[i] = length(in)
-	}
-	slices.Sort(lengths)
-	most := min(len(all), l.Room(n.Level())/block.RecordSize) // no more have room
-	least := lengths[len(all)-most]
-	same, _ := slices.BinarySearch(lengths[len(all)-most:], least+1) // as many of these are among the longest
-	var places []int
-	for i, in := range all {
-		switch d := length(in); {
-		case d == least && same > 0:
-			same--
-			places = append(places, i)
-		case d > least:
-			places = append(places, i)
+// cluster returns how many of the first intervals a subtree that holds some bytes takes. They are a range
+// of keys, because all are in the order of keys (R-SHT 5.3).
+func (b *buffer) cluster(some []uint32, holds int) int {
+	for n, i := range some {
+		if holds -= b.all[i].Bytes(); holds < 0 {
+			return n
 		}
 	}
-	slices.SortStableFunc(places, func(a, b int) int { return cmp.Compare(length(all[b]), length(all[a])) })
-	above := make([]bool, len(all))
-	for _, i := range places {
-		longest = append(longest, all[i])
+	return len(some)
+}
+
+// outliers divides intervals into the longest ones, as far as some bytes are enough for them, and the rest
+// in its order (R-SHT 5.3).
+func (b *buffer) outliers(some []uint32, holds int) (longest, rest []uint32) {
+	most := b.longest(some, holds/block.RecordSize) // no more have room
+	same, _ := slices.BinarySearch(most, most[0]+1) // as many of the least length are among these
+	var at []int                                    // in some
+	for n, i := range some {
+		switch d := b.length(i); {
+		case d == most[0] && same > 0:
+			same--
+			at = append(at, n)
+		case d > most[0]:
+			at = append(at, n)
+		}
 	}
-	longest = longest[:cluster(longest, l.Room(n.Level()))]
-	for _, i := range places[:len(longest)] {
-		above[i] = true
+	slices.SortStableFunc(at, func(x, y int) int { return cmp.Compare(b.length(some[y]), b.length(some[x])) })
+	above := make([]bool, len(some))
+	for _, n := range at {
+		if holds -= b.all[some[n]].Bytes(); holds < 0 {
+			break
+		}
+		above[n], longest = true, append(longest, some[n])
 	}
-	for i, in := range all {
-		if !above[i] {
-			rest = append(rest, in)
+	for n, i := range some {
+		if !above[n] {
+			rest = append(rest, i)
 		}
 	}
 	return longest, rest
 }
 
+// longest returns the lengths of as many of the longest intervals as are wanted, in order. It sorts only what
+// is longer than that many others before it.
+func (b *buffer) longest(some []uint32, wanted int) (most []uint64) {
+	least := uint64(0)
+	for _, i := range some {
+		if d := b.length(i); d > least || len(most) < wanted {
+			most = append(most, d)
+		}
+		if len(most) == 2*wanted {
+			slices.Sort(most)
+			most = append(most[:0], most[wanted:]...)
+			least = most[0]
+		}
+	}
+	slices.Sort(most)
+	return most[max(0, len(most)-wanted):]
+}
+
 // length returns how long an interval is, less one.
-func length(in *block.Interval) uint64 { return uint64(in.End) - uint64(in.Start) }
+func (b *buffer) length(i uint32) uint64 { return uint64(b.all[i].End) - uint64(b.all[i].Start) }

@@ -35,6 +35,8 @@
 //	SHT 3.4         at the end, the last end is that of the whole latest branch                   tree.go, Close
 //	SHT 3.5, R 4.3  questions, also while the tree is built                                       package query
 //
+// The papers' figures are in testdata/script, block by block.
+//
 // # What the papers leave open
 //
 // "Later" of R 5.2 includes an equal start, because with many attributes all first intervals begin with

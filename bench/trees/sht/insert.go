@@ -40,7 +40,7 @@ func (t *Tree) insert(in *block.Interval) error {
 				return err
 			}
 			level = 0
-		case n.Start() > in.Start:
+		case n.Start > in.Start:
 			level++ // the root begins with the history
 		default:
 			n.Lock()
@@ -63,14 +63,14 @@ func (t *Tree) siblingStart(in *block.Interval) int64 {
 // buffer stores an interval of an R-SHT: in the latest branch if it begins before the branch's deepest
 // node, and else in the buffer.
 func (t *Tree) buffer(in *block.Interval) error {
-	if len(t.open) > 0 && in.Start < t.open[0].Start() {
+	if len(t.open) > 0 && in.Start < t.open[0].Start {
 		return t.insert(in)
 	}
 	if len(t.held.all) > 0 && t.held.fullWith(in, t.file.Layout, t.base) {
 		if err := t.flush(true); err != nil {
 			return err
 		}
-		if t.open[0].Children() == t.file.Fan {
+		if t.open[0].Children == uint16(t.file.Fan) {
 			if err := t.next(in.Start); err != nil {
 				return err
 			}

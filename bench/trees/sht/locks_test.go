@@ -3,11 +3,11 @@ package sht
 import (
 	"errors"
 	"fmt"
-	"sync"
 	"sync/atomic"
 	"testing"
 
 	"go.uber.org/goleak"
+	"golang.org/x/sync/errgroup"
 
 	"github.com/granarydb/granary/bench/trees/block"
 )
@@ -25,35 +25,25 @@ func TestReaders(t *testing.T) {
 				t.Fatal(err)
 			}
 			var added atomic.Int64 // the latest end
-			var readers sync.WaitGroup
-			built := make(chan struct{})
-			failed := make(chan error, 2)
+			var built atomic.Bool
+			var readers errgroup.Group
 			for range 2 {
-				readers.Go(func() {
-					for {
+				readers.Go(func() error {
+					for !built.Load() {
 						if err := askAt(tree, added.Load(), keys); err != nil {
-							failed <- err
-							return
-						}
-						select {
-						case <-built:
-							return
-						default:
+							return err
 						}
 					}
+					return askAt(tree, added.Load(), keys)
 				})
 			}
-			for i := range int64(keys * rounds) {
-				if err := tree.Add(block.Interval{Key: uint32(i % keys), Start: max(0, i-keys+1), End: i, Kind: block.String, Text: []byte("running")}); err != nil {
-					t.Fatal(err)
-				}
+			for i := int64(0); i < keys*rounds && err == nil; i++ {
+				err = tree.Add(block.Interval{Key: uint32(i % keys), Start: max(0, i-keys+1), End: i, Kind: block.String, Text: []byte("running")})
 				added.Store(i)
 			}
-			err = tree.Close()
-			close(built)
-			readers.Wait()
-			close(failed)
-			if err = errors.Join(err, <-failed); err != nil {
+			err = errors.Join(err, tree.Close())
+			built.Store(true)
+			if err = errors.Join(err, readers.Wait()); err != nil {
 				t.Fatal(err)
 			}
 		})

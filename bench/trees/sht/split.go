@@ -21,7 +21,7 @@ func (t *Tree) branch(at int, start int64) error {
 	if above == len(t.open) {
 		t.newRoot()
 	}
-	if parent := t.open[above]; parent.Children() == t.file.Fan || start < parent.Start() {
+	if parent := t.open[above]; parent.Children == uint16(t.file.Fan) || start < parent.Start {
 		return t.branch(above, start)
 	}
 	if err := t.finish(at); err != nil {
@@ -46,25 +46,25 @@ func (t *Tree) newRoot() {
 // growing is a node of the latest branch as its parent knows it: nobody knows yet where it
 // will end, or which keys it will have.
 func growing(n *block.Node) block.Child {
-	return block.Child{Number: n.Number(), Start: n.Start(), End: math.MaxInt64, High: math.MaxUint32}
+	return block.Child{Number: n.Number, Start: n.Start, End: math.MaxInt64, High: math.MaxUint32}
 }
 
 // finish closes the branch from its deepest node up to a place of open, and tells each parent the bounds.
 func (t *Tree) finish(at int) error {
 	for i, n := range t.open[:at+1] {
 		if t.file.Form == block.Starts {
-			n.SetEnd(t.summary.End)
+			n.End = max(n.End, t.summary.End)
 		}
 		if i+1 < len(t.open) {
 			parent := t.open[i+1]
-			parent.SetChild(parent.Children()-1, n.Box())
+			parent.SetLast(n.Box())
 			parent.Widen(n.Box())
-			n.SetParent(parent.Number())
+			n.Parent = parent.Number
 		}
 		if err := t.file.Write(n); err != nil {
 			return err
 		}
-		delete(t.live, n.Number())
+		delete(t.live, n.Number)
 	}
 	return nil
 }
@@ -86,7 +86,7 @@ func (t *Tree) next(start int64) error {
 	}
 	t.open = t.open[1:]
 	t.base++
-	if t.open[0].Children() == t.file.Fan {
+	if t.open[0].Children == uint16(t.file.Fan) {
 		return t.branch(0, start)
 	}
 	return nil

@@ -27,9 +27,7 @@ const (
 // depth returns the levels of the first subtrees: 0 in a tree without any.
 func (k Kind) depth() int { return [...]int{R2: 2, R3: 3, R4: 4, VR: 2}[k] }
 
-func (k Kind) form() block.Form {
-	return [...]block.Form{block.Starts, block.Ranges, block.Boxes, block.Boxes, block.Boxes, block.Boxes, block.Boxes}[k]
-}
+func (k Kind) form() block.Form { return min(block.Boxes, block.Starts+block.Form(k)) }
 
 // Options are those of a new tree.
 type Options struct {
@@ -63,7 +61,7 @@ func New(storage block.Storage, o Options) (*Tree, error) {
 		return nil, err
 	}
 	t := &Tree{file: file, kind: o.Kind, base: o.Kind.depth(), live: map[uint32]*block.Node{}}
-	t.summary = block.Summary{Start: o.Start, End: o.Start, Size: file.Size}
+	t.summary = block.Summary{Start: o.Start, End: o.Start, Size: uint32(file.Size)}
 	if t.base == 0 {
 		t.open = []*block.Node{t.node(0, o.Start)}
 	}
@@ -77,13 +75,13 @@ func Open(storage block.Storage) (*Tree, error) {
 		return nil, fmt.Errorf("open tree: %w", err)
 	}
 	t := &Tree{file: file, summary: summary, closed: true}
-	for _, number := range []uint32{summary.Nodes, summary.Root} {
-		if summary.Nodes == 0 {
-			break
-		}
-		if _, err := file.Node(number); err != nil {
-			return nil, fmt.Errorf("open tree: %w", err)
-		}
+	if summary.Nodes > 0 {
+		_, last := file.Node(summary.Nodes)
+		_, root := file.Node(summary.Root)
+		err = errors.Join(last, root)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("open tree: %w", err)
 	}
 	return t, nil
 }
@@ -92,7 +90,7 @@ func Open(storage block.Storage) (*Tree, error) {
 func (t *Tree) node(level int, start int64) *block.Node {
 	t.summary.Nodes++
 	n := t.file.NewNode(t.summary.Nodes, level, start)
-	t.live[n.Number()] = n
+	t.live[n.Number] = n
 	return n
 }
 
@@ -101,7 +99,7 @@ func (t *Tree) node(level int, start int64) *block.Node {
 func (t *Tree) Summary() block.Summary {
 	s := t.summary
 	if len(t.open) > 0 {
-		s.Depth, s.Root = uint32(t.base+len(t.open)), t.open[len(t.open)-1].Number()
+		s.Depth, s.Root = uint32(t.base+len(t.open)), t.open[len(t.open)-1].Number
 	}
 	return s
 }
@@ -167,11 +165,15 @@ func (t *Tree) Walk(f func(*block.Node)) error {
 	return nil
 }
 
-// fromRoot calls ask with the root, unless nothing has been written yet. The caller holds mu.
-func (t *Tree) fromRoot(ask func(*block.Node) error) error {
+// ask calls held for each interval of the buffer, and then below with the root, unless nothing has been written
+// yet.
+func (t *Tree) ask(held func(*block.Interval), below func(*block.Node) error) error {
+	t.mu.RLock()
+	defer t.mu.RUnlock()
+	t.held.each(held)
 	number := t.summary.Root
 	if len(t.open) > 0 {
-		number = t.open[len(t.open)-1].Number()
+		number = t.open[len(t.open)-1].Number
 	}
 	if number == 0 {
 		return nil
@@ -180,24 +182,20 @@ func (t *Tree) fromRoot(ask func(*block.Node) error) error {
 	if err != nil {
 		return err
 	}
-	return ask(root)
+	return below(root)
 }
 
 // Single returns the interval of a key at an instant, and whether there is one. Its text is
 // part of a block and must not be changed.
 func (t *Tree) Single(key uint32, at int64) (in block.Interval, found bool, err error) {
-	t.mu.RLock()
-	defer t.mu.RUnlock()
-	t.held.each(func(one *block.Interval) {
+	err = t.ask(func(one *block.Interval) {
 		if one.Box().Holds(key, at) {
 			in, found = *one, true
 		}
-	})
-	if found {
-		return in, true, nil
-	}
-	err = t.fromRoot(func(root *block.Node) (err error) {
-		in, found, err = query.Nodes(t.read).Single(root, key, at)
+	}, func(root *block.Node) (err error) {
+		if !found {
+			in, found, err = query.Nodes(t.read).Single(root, key, at)
+		}
 		return err
 	})
 	return in, found, err
@@ -205,14 +203,11 @@ func (t *Tree) Single(key uint32, at int64) (in block.Interval, found bool, err 
 
 // Full calls f for the interval of each key at an instant, in no order. f must not add.
 func (t *Tree) Full(at int64, f func(block.Interval)) error {
-	t.mu.RLock()
-	defer t.mu.RUnlock()
-	t.held.each(func(in *block.Interval) {
+	return t.ask(func(in *block.Interval) {
 		if in.Start <= at && at <= in.End {
 			f(*in)
 		}
-	})
-	return t.fromRoot(func(root *block.Node) error { return query.Nodes(t.read).Full(root, at, f) })
+	}, func(root *block.Node) error { return query.Nodes(t.read).Full(root, at, f) })
 }
 
 // Plane calls f once for each interval of one of the keys that is there at one of the times,
@@ -227,12 +222,9 @@ func (t *Tree) Range(keys []uint32, start, end int64, f func(block.Interval)) er
 }
 
 func (t *Tree) plane(p *query.Plane, f func(block.Interval)) error {
-	t.mu.RLock()
-	defer t.mu.RUnlock()
-	t.held.each(func(in *block.Interval) {
+	return t.ask(func(in *block.Interval) {
 		if p.At(in.Key, in.Start, in.End) {
 			f(*in)
 		}
-	})
-	return t.fromRoot(func(root *block.Node) error { return p.Ask(t.read, root, f) })
+	}, func(root *block.Node) error { return p.Ask(t.read, root, f) })
 }
