@@ -12,7 +12,6 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
-	"github.com/google/uuid"
 
 	"github.com/granarydb/granary/encoding"
 	"github.com/granarydb/granary/internal/oracle"
@@ -25,14 +24,6 @@ func wantError(t *testing.T, err, sentinel error, text string) {
 	if !errors.Is(err, sentinel) || !strings.Contains(err.Error(), text) {
 		t.Errorf("error is %v; want %q with %q", err, sentinel, text)
 	}
-}
-
-// oneRow is the smallest batch of the samples schema.
-func oneRow(at int64) schema.Batch {
-	return schema.Batch{Rows: 1, Columns: map[string]encoding.Vector{
-		"kind": encoding.Strings("cpu"), "stack": encoding.UUIDLists([]uuid.UUID{{1}}),
-		"time": encoding.Int64s(at), "value": encoding.Int64s(1),
-	}}
 }
 
 func TestOptions(t *testing.T) {

@@ -12,9 +12,7 @@ import (
 
 	"github.com/google/uuid"
 
-	"github.com/granarydb/granary/encoding"
 	"github.com/granarydb/granary/internal/effort"
-	"github.com/granarydb/granary/schema"
 )
 
 // largeTable is a table with enough rows for an Aggregate of several goroutines, over four
@@ -58,14 +56,6 @@ func newLargeTable(t *testing.T, opts Options) *largeTable {
 	}
 	m.snap = snapshot(t, m.store)
 	return m
-}
-
-// batchOfMany returns rows of one pod and time.
-func batchOfMany(at int64, pod int, lists [][]uuid.UUID, values []int64) schema.Batch {
-	return schema.Batch{Rows: len(values), Columns: map[string]encoding.Vector{
-		"kind": encoding.Strings("cpu"), "labels.pod": encoding.Strings(fmt.Sprint(pod)), "stack": encoding.UUIDLists(lists...),
-		"time": encoding.Int64s(at), "value": encoding.Int64s(values...),
-	}}
 }
 
 // options groups by pod, list and bucket.

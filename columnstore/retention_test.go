@@ -16,15 +16,6 @@ import (
 	"github.com/granarydb/granary/schema"
 )
 
-// at returns one row with a label and a stack of its own.
-func at(time int64) schema.Batch {
-	return schema.Batch{Rows: 1, Columns: map[string]encoding.Vector{
-		"kind": encoding.Strings("k"), "labels.pod": encoding.Strings(fmt.Sprint("pod-", time)),
-		fmt.Sprint("labels.only", time/10): encoding.Strings("x"),
-		"stack":                            encoding.UUIDLists([]uuid.UUID{{byte(time), byte(time >> 8)}}), "time": encoding.Int64s(time), "value": encoding.Int64s(time),
-	}}
-}
-
 // Retention drops whole buckets, with their series and columns, and the dictionaries of whole
 // generations. An earlier snapshot keeps them.
 func TestRetention(t *testing.T) {
