@@ -42,7 +42,7 @@ var (
 	samples, oneRow, at, batch, batchOfMany     = querytest.Samples, querytest.OneRow, querytest.At, querytest.Batch, querytest.Many
 	wide, wideKey, wideColumns, keys            = querytest.Wide, querytest.WideKey, querytest.WideColumns, querytest.WideKeys
 	domains, randomRows, batchOf, concreteNames = querytest.Domains, querytest.RandomRows, querytest.BatchOf, querytest.ConcreteNames
-	expand, cell, decode                        = querytest.Expand, querytest.Cell, querytest.Decode
+	stackSamples, expand, cell, decode          = querytest.Stacks, querytest.Expand, querytest.Cell, querytest.Decode
 )
 
 func pick[T any](rng *rand.Rand, from []T) T { return from[rng.IntN(len(from))] }

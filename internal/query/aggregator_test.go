@@ -54,7 +54,7 @@ func sumsOf(g *Groups) map[string]int64 {
 // Granules come in the order of the stacks in them, a generation after the one before, and
 // the sums stay as they are.
 func TestAggregator_SortByLists(t *testing.T) {
-	table := querytest.Open(t, querytest.Options{}, querytest.Stacks())
+	table := querytest.Open(t, querytest.Options{GenerationBuckets: 1}, querytest.Stacks())
 	typesOfJobs(table, 1)
 	typesOfJobs(table, 101)
 	table.GranuleRows = 150
@@ -111,7 +111,7 @@ func TestAggregator_SortByLists(t *testing.T) {
 // are many.
 func TestAggregator_Workers(t *testing.T) {
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(4))
-	r := querytest.Open(t, querytest.Options{}, querytest.Stacks()).Read()
+	r := querytest.Open(t, querytest.Options{GenerationBuckets: 1}, querytest.Stacks()).Read()
 	for _, test := range []struct {
 		by                         []string
 		asOf                       bool
@@ -147,7 +147,7 @@ func TestAggregator_Workers(t *testing.T) {
 // The estimate of rows and lists assumes that all series have as many.
 func TestChooser_Estimate(t *testing.T) {
 	const profiles, rows, stacks = 200, 1500, 4000
-	table := querytest.Open(t, querytest.Options{}, querytest.Stacks())
+	table := querytest.Open(t, querytest.Options{GenerationBuckets: 1}, querytest.Stacks())
 	lists := make([][]uuid.UUID, stacks)
 	for i := range lists {
 		lists[i] = []uuid.UUID{{1, byte(i), byte(i >> 8)}, {2, byte(i % 7)}}
@@ -215,7 +215,7 @@ func skewed(table *querytest.Table, lists, rows int) {
 // A series of few rows among others of many is summed in a hash table of as few lists, and
 // not in an array of all lists of the dictionary.
 func TestAggregate_SmallSeries(t *testing.T) {
-	table := querytest.Open(t, querytest.Options{}, querytest.Stacks())
+	table := querytest.Open(t, querytest.Options{GenerationBuckets: 1}, querytest.Stacks())
 	skewed(table, 4000, 20_000)
 	r := table.Read()
 	for pod, array := range map[string]bool{"small": false, "large": true} {
@@ -235,7 +235,7 @@ func TestAggregate_SmallSeries(t *testing.T) {
 
 // An array that an earlier query left counts with the part that is needed, not with its length.
 func TestAggregate_MaxBytes_KeptArray(t *testing.T) {
-	table := querytest.Open(t, querytest.Options{}, querytest.Stacks())
+	table := querytest.Open(t, querytest.Options{GenerationBuckets: 1}, querytest.Stacks())
 	skewed(table, 4000, 20_000)
 	r := table.Read()
 	for range 4 {
@@ -253,7 +253,7 @@ func TestAggregate_MaxBytes_KeptArray(t *testing.T) {
 // Conditions on the lists that alone make groups are asked of the groups, if memory allows;
 // others are asked of rows.
 func TestAggregator_Having(t *testing.T) {
-	table := querytest.Open(t, querytest.Options{}, querytest.Stacks())
+	table := querytest.Open(t, querytest.Options{GenerationBuckets: 1}, querytest.Stacks())
 	const lists = 4000
 	skewed(table, lists, 20_000)
 	r := table.Read()

@@ -28,7 +28,7 @@ var Columns = []string{"kind", "labels.pod", "labels.zone", "stack", "time", "va
 // New returns a table without rows.
 func New(t testing.TB, seed uint64) *Random {
 	t.Helper()
-	return &Random{Table: Open(t, Options{}, schema.Definition{
+	return &Random{Table: Open(t, Options{GenerationBuckets: 1}, schema.Definition{
 		Columns: []schema.Column{
 			{Name: "kind", Type: encoding.String, Encoding: encoding.DictionaryRLE},
 			{Name: "labels", Type: encoding.String, Encoding: encoding.DictionaryRLE, Dynamic: true},

@@ -27,7 +27,7 @@ type Table struct {
 // Options are the options of a store that decide how the rows of a table are divided.
 type Options struct {
 	GranuleRows       int          // of a granule that Compact leaves whole; 0: any number
-	GenerationBuckets int64        // time ranges that share dictionaries; 0: one
+	GenerationBuckets int64        // time ranges that share dictionaries; 0: 16
 	BucketRows        int          // at which a bucket is cut; 0: the default of package catalog
 	Retention         int64        // 0: all rows are kept
 	Yield             func(string) // nil: none
@@ -43,6 +43,9 @@ func Open(t testing.TB, opts Options, def schema.Definition) *Table {
 	if opts.GranuleRows == 0 {
 		opts.GranuleRows = math.MaxInt
 	}
+	if opts.GenerationBuckets == 0 {
+		opts.GenerationBuckets = 16
+	}
 	if opts.Yield == nil {
 		opts.Yield = func(string) {}
 	}
@@ -54,18 +57,18 @@ func Open(t testing.TB, opts Options, def schema.Definition) *Table {
 			return columns
 		},
 		Dictionaries: func(_ *catalog.TableState, b *catalog.BucketState) (*granule.Generation, error) {
-			return table.generation(b.Start), nil
+			return table.Generation(b.Start), nil
 		},
 	}
 	table.roots = txn.New((&catalog.Database{Newest: math.MinInt64}).WithTable(catalog.NewTableState(s)))
 	return table
 }
 
-// generation returns the dictionaries of a bucket.
-func (t *Table) generation(bucket int64) *granule.Generation {
+// Generation returns the dictionaries of a bucket.
+func (t *Table) Generation(bucket int64) *granule.Generation {
 	number := int64(0)
 	if width := t.Env.Schema.BucketWidth(); width > 0 {
-		number = oracle.Floor(bucket, width*max(1, t.GenerationBuckets))
+		number = oracle.Floor(bucket, width*t.GenerationBuckets)
 	}
 	if t.gens[number] == nil {
 		t.gens[number] = granule.NewGeneration(t.Env.Seed)
@@ -118,7 +121,7 @@ func (tx *Tx) Insert(b schema.Batch) error {
 	}
 	var failed error
 	err = state.GroupRows(times, catalog.TimeLimits{Earliest: math.MinInt64, Latest: math.MaxInt64}, func(start int64, of []int32) {
-		rows, err := granule.Code(s, t.generation(start), start, &b, columns, of)
+		rows, err := granule.Code(s, t.Generation(start), start, &b, columns, of)
 		if err != nil {
 			failed = err
 			return

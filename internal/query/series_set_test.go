@@ -1,4 +1,4 @@
-package columnstore
+package query
 
 import (
 	"fmt"
@@ -10,13 +10,15 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/granarydb/granary/encoding"
+	"github.com/granarydb/granary/internal/query/filter"
+	"github.com/granarydb/granary/internal/querytest"
 	"github.com/granarydb/granary/schema"
 )
 
 // TestAllOfSeries compares And of conditions on columns of few and of many values, in any
 // order, with the conditions one by one.
 func TestAllOfSeries(t *testing.T) {
-	store, table := open(t, Options{Manual: true, FutureLimit: -1}, stackSamples())
+	table := querytest.Open(t, querytest.Options{}, querytest.Stacks())
 	rng := rand.New(rand.NewPCG(1, 1))
 	const pods = 700
 	for lo := 0; lo < pods; lo += 100 {
@@ -31,42 +33,42 @@ func TestAllOfSeries(t *testing.T) {
 		b.Columns["kind"], b.Columns["labels.pod"], b.Columns["labels.zone"] = encoding.Strings(kinds...), encoding.Strings(names...), encoding.Strings(zones...)
 		b.Columns["time"], b.Columns["value"] = encoding.Int64s(make([]int64, b.Rows)...), encoding.Int64s(make([]int64, b.Rows)...)
 		b.Columns["stack"] = encoding.UUIDLists(make([][]uuid.UUID, b.Rows)...)
-		insert(t, table, b)
+		table.Insert(b)
 	}
-	conditions := func() Expr {
+	conditions := func() filter.Expr {
 		switch rng.IntN(8) {
 		case 0:
-			return Equal("labels.pod", fmt.Sprint("pod-", rng.IntN(pods)))
+			return filter.Equal("labels.pod", fmt.Sprint("pod-", rng.IntN(pods)))
 		case 1:
-			return Match("labels.pod", regexp.MustCompile(fmt.Sprintf("-%d", rng.IntN(10))))
+			return filter.Match("labels.pod", regexp.MustCompile(fmt.Sprintf("-%d", rng.IntN(10))))
 		case 2:
-			return Equal("kind", []string{"cpu", "heap", "wall", "none"}[rng.IntN(4)])
+			return filter.Equal("kind", []string{"cpu", "heap", "wall", "none"}[rng.IntN(4)])
 		case 3:
-			return Equal("labels.zone", []string{"a", "f", "g"}[rng.IntN(3)])
+			return filter.Equal("labels.zone", []string{"a", "f", "g"}[rng.IntN(3)])
 		case 4:
-			return IsNull("labels.zone")
+			return filter.IsNull("labels.zone")
 		case 5:
-			return Not(Match("labels.zone", regexp.MustCompile("[abc]")))
+			return filter.Not(filter.Match("labels.zone", regexp.MustCompile("[abc]")))
 		case 6:
-			return Less("labels.pod", fmt.Sprint("pod-", rng.IntN(pods)))
+			return filter.Less("labels.pod", fmt.Sprint("pod-", rng.IntN(pods)))
 		}
-		return AtLeast("time", 0)
+		return filter.AtLeast("time", 0)
 	}
-	snap := snapshot(t, store)
+	r := table.Read()
 	for range 300 {
-		var each []Expr
+		var each []filter.Expr
 		for range 1 + rng.IntN(4) {
 			each = append(each, conditions())
 		}
-		checkAllOfSeries(t, table, snap, each)
+		checkAllOfSeries(t, table, r, each)
 	}
 }
 
 // checkAllOfSeries compares the series of And with those of each of its conditions alone.
-func checkAllOfSeries(t *testing.T, table *Table, snap *Snapshot, each []Expr) {
+func checkAllOfSeries(t *testing.T, table *querytest.Table, r *filter.Read, each []filter.Expr) {
 	t.Helper()
-	pods := func(where Expr) (names []string) {
-		all, err := table.Series(t.Context(), snap, where)
+	pods := func(where filter.Expr) (names []string) {
+		all, err := ListSeries(t.Context(), r, where)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -80,7 +82,7 @@ func checkAllOfSeries(t *testing.T, table *Table, snap *Snapshot, each []Expr) {
 		has := pods(one)
 		want = slices.DeleteFunc(want, func(pod string) bool { return !slices.Contains(has, pod) })
 	}
-	if got := pods(And(each...)); !slices.Equal(got, want) {
-		t.Errorf("%v: %d series %v, want %d %v", And(each...), len(got), got, len(want), want)
+	if got := pods(filter.And(each...)); !slices.Equal(got, want) {
+		t.Errorf("%v: %d series %v, want %d %v", filter.And(each...), len(got), got, len(want), want)
 	}
 }

@@ -1,4 +1,4 @@
-package columnstore
+package query
 
 import (
 	"context"
@@ -13,14 +13,15 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/granarydb/granary/internal/effort"
+	"github.com/granarydb/granary/internal/query/filter"
+	"github.com/granarydb/granary/internal/querytest"
 )
 
 // largeTable is a table with enough rows for an Aggregate of several goroutines, over four
 // generations with the same lists, and its expected sums.
 type largeTable struct {
-	store *Store
-	table *Table
-	snap  *Snapshot
+	table *querytest.Table
+	r     *filter.Read
 	rows  int
 	want  map[string][2]int64 // pod, list, bucket -> sum, count
 }
@@ -34,11 +35,11 @@ const (
 // manyRowsWanted rows are enough for a second goroutine (parallelRows of package query).
 const manyRowsWanted = 1 << 18
 
-func newLargeTable(t *testing.T, opts Options) *largeTable {
+func newLargeTable(t *testing.T, opts querytest.Options) *largeTable {
 	t.Helper()
 	m := &largeTable{want: map[string][2]int64{}}
-	opts.Manual, opts.GenerationBuckets, opts.GranuleRows = true, 1, 10_000
-	m.store, m.table = open(t, opts, samples(manyWidth))
+	opts.GenerationBuckets, opts.GranuleRows = 1, 10_000
+	m.table = querytest.Open(t, opts, querytest.Samples(manyWidth))
 	rng := rand.New(rand.NewPCG(3, 15))
 	const n = 10_000
 	for m.rows < (3-boolInt(effort.Race))*manyRowsWanted {
@@ -51,15 +52,15 @@ func newLargeTable(t *testing.T, opts Options) *largeTable {
 			key := fmt.Sprint(pod, " ", list, " ", bucket)
 			m.want[key] = [2]int64{m.want[key][0] + values[i], m.want[key][1] + 1}
 		}
-		insert(t, m.table, batchOfMany(bucket*manyWidth+int64(rng.IntN(manyWidth)), pod, lists, values))
+		m.table.Insert(querytest.Many(bucket*manyWidth+int64(rng.IntN(manyWidth)), pod, lists, values))
 		m.rows += n
 	}
-	m.snap = snapshot(t, m.store)
+	m.r = m.table.Read()
 	return m
 }
 
 // options groups by pod, list and bucket.
-func (m *largeTable) options(where Expr) AggregateOptions {
+func (m *largeTable) options(where filter.Expr) AggregateOptions {
 	return AggregateOptions{Sum: "value", By: []string{"labels.pod", "stack", "time"}, Step: manyWidth, Where: where}
 }
 
@@ -83,26 +84,26 @@ func (m *largeTable) answer(t *testing.T, g *Groups) map[string][2]int64 {
 // bases, with a condition and without, and with one that calls a function.
 func TestQueries_ManyRows(t *testing.T) {
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(4))
-	m := newLargeTable(t, Options{})
+	m := newLargeTable(t, querytest.Options{})
 	calls := 0 // only by the reading goroutine
 	for _, when := range []string{"fresh", "compacted", "held"} {
-		snap := m.snap
+		r := m.r
 		if when != "held" {
-			snap = snapshot(t, m.store)
+			r = m.table.Read()
 		}
 		for _, test := range []struct {
 			name  string
-			where Expr
+			where filter.Expr
 			pods  []string
 		}{
-			{"all", Expr{}, []string{"0", "1", "2", "3", "4"}},
-			{"one pod", Equal("labels.pod", "3"), []string{"3"}},
-			{"not one pod", Not(Equal("labels.pod", "2")), []string{"0", "1", "3", "4"}},
-			{"not two pods", Not(In("labels.pod", "3", "0")), []string{"1", "2", "4"}},
-			{"function", Func("labels.pod", func(v any) bool { calls++; return v == "1" || v == "2" }), []string{"1", "2"}},
-			{"element", And(HasElement("stack", func(uuid.UUID, []byte) bool { calls++; return true }), Equal("labels.pod", "4")), []string{"4"}},
+			{"all", filter.Expr{}, []string{"0", "1", "2", "3", "4"}},
+			{"one pod", filter.Equal("labels.pod", "3"), []string{"3"}},
+			{"not one pod", filter.Not(filter.Equal("labels.pod", "2")), []string{"0", "1", "3", "4"}},
+			{"not two pods", filter.Not(filter.In("labels.pod", "3", "0")), []string{"1", "2", "4"}},
+			{"function", filter.Func("labels.pod", func(v any) bool { calls++; return v == "1" || v == "2" }), []string{"1", "2"}},
+			{"element", filter.And(filter.HasElement("stack", func(uuid.UUID, []byte) bool { calls++; return true }), filter.Equal("labels.pod", "4")), []string{"4"}},
 		} {
-			g, err := m.table.Aggregate(t.Context(), snap, m.options(test.where))
+			g, err := GroupRows(t.Context(), r, m.options(test.where))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -122,7 +123,7 @@ func TestQueries_ManyRows(t *testing.T) {
 			}
 		}
 		if when == "fresh" {
-			compact(t, m.store)
+			m.table.Compact()
 		}
 	}
 	m.checkLimits(t)
@@ -134,9 +135,9 @@ func (m *largeTable) checkLimits(t *testing.T) {
 	t.Helper()
 	failed := 0
 	for limit := int64(1); ; limit *= 2 {
-		opts := m.options(Expr{})
+		opts := m.options(filter.Expr{})
 		opts.MaxBytes = limit
-		g, err := m.table.Aggregate(t.Context(), m.snap, opts)
+		g, err := GroupRows(t.Context(), m.r, opts)
 		if err == nil {
 			if len(m.answer(t, g)) != len(m.want) {
 				t.Errorf("within %d bytes there are %d groups, want %d", limit, len(g.Counts), len(m.want))
@@ -162,7 +163,7 @@ func TestQueries_CancelledSoon(t *testing.T) {
 	var mu sync.Mutex
 	var granules, last int64 // visited, and the count at cancellation
 	var cancel context.CancelCauseFunc
-	m := newLargeTable(t, Options{Yield: func(point string) {
+	m := newLargeTable(t, querytest.Options{Yield: func(point string) {
 		if point != "read/granule" {
 			return
 		}
@@ -173,29 +174,29 @@ func TestQueries_CancelledSoon(t *testing.T) {
 			cancel(errors.New("the cause"))
 		}
 	}})
-	compact(t, m.store)
-	m.snap = snapshot(t, m.store)
-	all := int64(m.store.Stats().Granules)
+	m.table.Compact()
+	m.r = m.table.Read()
+	all := int64(m.table.State().Granules.Len())
 	if all < 8*workers {
 		t.Fatalf("%d granules", all)
 	}
 	for name, query := range map[string]func(ctx context.Context) error{
 		"aggregate": func(ctx context.Context) error {
-			g, err := m.table.Aggregate(ctx, m.snap, m.options(Expr{}))
+			g, err := GroupRows(ctx, m.r, m.options(filter.Expr{}))
 			if err != nil && g != nil {
 				t.Errorf("groups with the error %v", err)
 			}
 			return err
 		},
 		"aggregate by one goroutine": func(ctx context.Context) error {
-			_, err := m.table.Aggregate(ctx, m.snap, m.options(Func("value", func(any) bool { return true })))
+			_, err := GroupRows(ctx, m.r, m.options(filter.Func("value", func(any) bool { return true })))
 			return err
 		},
 		"scan": func(ctx context.Context) error {
-			return scanError(t, ctx, m.table, m.snap, ScanOptions{Columns: []string{"value"}})
+			return scanError(t, ctx, m.r, ScanOptions{Columns: []string{"value"}})
 		},
 		"ordered scan": func(ctx context.Context) error {
-			return scanError(t, ctx, m.table, m.snap, ScanOptions{Columns: []string{"value"}, Ordered: true})
+			return scanError(t, ctx, m.r, ScanOptions{Columns: []string{"value"}, Ordered: true})
 		},
 	} {
 		for _, after := range []int64{1, 5, all / 2, 0} {

@@ -1,4 +1,4 @@
-package columnstore
+package query
 
 import (
 	"context"
@@ -11,6 +11,8 @@ import (
 
 	"github.com/granarydb/granary/internal/effort"
 	"github.com/granarydb/granary/internal/oracle"
+	"github.com/granarydb/granary/internal/query/filter"
+	"github.com/granarydb/granary/internal/querytest"
 	"github.com/granarydb/granary/schema"
 )
 
@@ -43,11 +45,11 @@ func (r havingRow) row() oracle.Row {
 
 // newHavingTable is a table with rows of pod 0, which has all lists, of pod 1, which has
 // twenty, and of pod 2, which has none.
-func newHavingTable(t *testing.T) (*Store, *Table, []havingRow) {
+func newHavingTable(t *testing.T) (*querytest.Table, []havingRow) {
 	t.Helper()
-	def := samples(100)
+	def := querytest.Samples(100)
 	def.Columns[slices.IndexFunc(def.Columns, func(c schema.Column) bool { return c.Name == "stack" })].Nullable = true
-	store, table := open(t, Options{Manual: true, GenerationBuckets: 1, GranuleRows: 1000}, def)
+	table := querytest.Open(t, querytest.Options{GenerationBuckets: 1, GranuleRows: 1000}, def)
 	var rows []havingRow
 	for gen := range int64(havingGens) {
 		for i := range 2 * havingLists {
@@ -69,13 +71,13 @@ func newHavingTable(t *testing.T) (*Store, *Table, []havingRow) {
 		for i, r := range part {
 			lists[i], values[i] = r.ids(), r.value
 		}
-		b := batchOfMany(of[1], int(of[0]), lists, values)
+		b := querytest.Many(of[1], int(of[0]), lists, values)
 		if of[0] == 2 {
 			delete(b.Columns, "stack")
 		}
-		insert(t, table, b)
+		table.Insert(b)
 	}
-	return store, table, rows
+	return table, rows
 }
 
 // groupBy groups elements by key.
@@ -88,21 +90,21 @@ func groupBy[K comparable, V any](all []V, key func(V) K) map[K][]V {
 }
 
 // element is a condition on the elements of lists, which have no records.
-func element(holds func(id uuid.UUID) bool) condition {
-	return newCondition(&oracle.Cond[string]{
+func element(holds func(id uuid.UUID) bool) *oracle.Cond[string] {
+	return &oracle.Cond[string]{
 		Op: "has", Column: "stack", Note: "element",
 		Element: func(id uuid.UUID, _ []byte) bool { return holds(id) },
 		Record:  func(uuid.UUID) []byte { return nil },
-	})
+	}
 }
 
 // join joins conditions with an operation.
-func join(op string, args ...condition) condition {
+func join(op string, args ...*oracle.Cond[string]) *oracle.Cond[string] {
 	c := &oracle.Cond[string]{Op: op}
 	for _, arg := range args {
-		c.Args = append(c.Args, arg.Cond)
+		c.Args = append(c.Args, arg)
 	}
-	return newCondition(c)
+	return c
 }
 
 // Conditions evaluated on groups give the result of conditions on rows: for many lists in one
@@ -110,28 +112,28 @@ func join(op string, args ...condition) condition {
 // the column, beside other conditions, and with memory for only one of the two ways.
 func TestAggregate_Having(t *testing.T) {
 	effort.Long(t)
-	store, table, rows := newHavingTable(t)
+	table, rows := newHavingTable(t)
 	every, never := element(func(uuid.UUID) bool { return true }), element(func(uuid.UUID) bool { return false })
 	seventh := element(func(id uuid.UUID) bool { return id == uuid.UUID{1, 3} })
 	one := element(func(id uuid.UUID) bool { return id == uuid.UUID{2, 101} })
 	odd := element(func(id uuid.UUID) bool { return id[0] == 2 && id[1]%2 == 1 })
 	even := element(func(id uuid.UUID) bool { return id[0] == 2 && id[1]%2 == 0 })
-	pod := func(n int) condition {
-		return newCondition(&oracle.Cond[string]{Op: "==", Column: "labels.pod", Values: []any{fmt.Sprint(n)}, Missing: ""})
+	pod := func(n int) *oracle.Cond[string] {
+		return &oracle.Cond[string]{Op: "==", Column: "labels.pod", Values: []any{fmt.Sprint(n)}, Missing: ""}
 	}
-	early := newCondition(&oracle.Cond[string]{Op: "<", Column: "time", Values: []any{int64(101)}})
-	and := func(args ...condition) condition { // nested to the left
+	early := &oracle.Cond[string]{Op: "<", Column: "time", Values: []any{int64(101)}}
+	and := func(args ...*oracle.Cond[string]) *oracle.Cond[string] { // nested to the left
 		c := join("and")
 		for _, arg := range args {
 			c = join("and", c, arg)
 		}
 		return c
 	}
-	not := func(c condition) condition { return join("not", c) }
-	or := func(a, b condition) condition { return join("or", a, b) }
+	not := func(c *oracle.Cond[string]) *oracle.Cond[string] { return join("not", c) }
+	or := func(a, b *oracle.Cond[string]) *oracle.Cond[string] { return join("or", a, b) }
 	tests := []struct {
 		name  string
-		where condition
+		where *oracle.Cond[string]
 	}{
 		{"every", every},
 		{"never", never},
@@ -148,17 +150,17 @@ func TestAggregate_Having(t *testing.T) {
 		{"beside either", and(or(odd, pod(1)), seventh)},
 	}
 	for _, when := range []string{"fresh", "compacted"} {
-		snap := snapshot(t, store)
+		r := table.Read()
 		for _, test := range tests {
 			for _, limit := range []int64{0, 1 << 30, havingMemory * havingLists} {
-				opts := AggregateOptions{Sum: "value", By: []string{"stack"}, Where: test.where.expr, MaxBytes: limit}
-				g, err := table.Aggregate(t.Context(), snap, opts)
+				opts := AggregateOptions{Sum: "value", By: []string{"stack"}, Where: querytest.Expr(test.where), MaxBytes: limit}
+				g, err := GroupRows(t.Context(), r, opts)
 				if err != nil {
 					t.Fatalf("%s, %s, within %d: %v", when, test.name, limit, err)
 				}
 				var chosen []oracle.Row
 				for _, r := range rows {
-					if row := r.row(); test.where.holds(row) {
+					if row := r.row(); test.where.Holds(func(name string) any { return row[name] }) {
 						chosen = append(chosen, row)
 					}
 				}
@@ -169,7 +171,7 @@ func TestAggregate_Having(t *testing.T) {
 				}
 			}
 		}
-		compact(t, store)
+		table.Compact()
 	}
 }
 
@@ -204,16 +206,16 @@ func havingAnswer(t *testing.T, g *Groups) (out []oracle.Cells) {
 // A query cancelled while groups are evaluated, in one pass or one by one, returns nothing,
 // and leaves no state for the next.
 func TestAggregate_HavingIsCancelled(t *testing.T) {
-	store, table, _ := newHavingTable(t)
-	snap := snapshot(t, store)
-	for _, rest := range []Expr{{}, Equal("labels.pod", "1")} {
+	table, _ := newHavingTable(t)
+	r := table.Read()
+	for _, rest := range []filter.Expr{{}, filter.Equal("labels.pod", "1")} {
 		ctx, cancel := context.WithCancel(t.Context())
-		where := And(rest, HasElement("stack", func(uuid.UUID, []byte) bool { cancel(); return true }))
-		g, err := table.Aggregate(ctx, snap, AggregateOptions{Sum: "value", By: []string{"stack"}, Where: where})
+		where := filter.And(rest, filter.HasElement("stack", func(uuid.UUID, []byte) bool { cancel(); return true }))
+		g, err := GroupRows(ctx, r, AggregateOptions{Sum: "value", By: []string{"stack"}, Where: where})
 		if !errors.Is(err, context.Canceled) || g != nil {
 			t.Errorf("%v, %v", g, err)
 		}
-		g, err = table.Aggregate(t.Context(), snap, AggregateOptions{Sum: "value", By: []string{"stack"}, Where: Equal("labels.pod", "2")})
+		g, err = GroupRows(t.Context(), r, AggregateOptions{Sum: "value", By: []string{"stack"}, Where: filter.Equal("labels.pod", "2")})
 		if err != nil || len(g.Sums) != 1 || g.Sums[0] != 10*havingGens || g.Counts[0] != 5*havingGens {
 			t.Errorf("afterwards: %v, %v", g, err)
 		}
@@ -223,11 +225,11 @@ func TestAggregate_HavingIsCancelled(t *testing.T) {
 // Rows without a list, which a condition drops, are not counted as null: of one generation,
 // whose sums stay in place.
 func TestAggregate_HavingDropsNulls(t *testing.T) {
-	store, table, _ := newHavingTable(t)
+	table, _ := newHavingTable(t)
 	every := element(func(uuid.UUID) bool { return true })
-	for where, lists := range map[*Expr]int{{}: havingLists + 1, &every.expr: havingLists} {
-		opts := AggregateOptions{Sum: "value", By: []string{"stack"}, Where: And(Less("time", 100), *where)}
-		g, err := table.Aggregate(t.Context(), snapshot(t, store), opts)
+	for where, lists := range map[*oracle.Cond[string]]int{{Op: "all"}: havingLists + 1, every: havingLists} {
+		opts := AggregateOptions{Sum: "value", By: []string{"stack"}, Where: filter.And(filter.Less("time", 100), querytest.Expr(where))}
+		g, err := GroupRows(t.Context(), table.Read(), opts)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -240,14 +242,14 @@ func TestAggregate_HavingDropsNulls(t *testing.T) {
 // A condition is evaluated only for the groups left by the one before, though the dropped sums
 // are still in place.
 func TestAggregate_HavingOfFew(t *testing.T) {
-	store, table, _ := newHavingTable(t)
+	table, _ := newHavingTable(t)
 	calls := 0
 	one := element(func(id uuid.UUID) bool { return id == uuid.UUID{2, 101} })
-	counted := HasElement("stack", func(id uuid.UUID, _ []byte) bool {
+	counted := filter.HasElement("stack", func(id uuid.UUID, _ []byte) bool {
 		calls++
 		return id[0] == 2
 	})
-	g, err := table.Aggregate(t.Context(), snapshot(t, store), AggregateOptions{By: []string{"stack"}, Where: And(one.expr, counted)})
+	g, err := GroupRows(t.Context(), table.Read(), AggregateOptions{By: []string{"stack"}, Where: filter.And(querytest.Expr(one), counted)})
 	if err != nil || len(havingAnswer(t, g)) != 1 {
 		t.Fatalf("%d lists, %v", len(havingAnswer(t, g)), err)
 	}

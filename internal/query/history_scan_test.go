@@ -1,4 +1,4 @@
-package columnstore
+package query
 
 import (
 	"context"
@@ -17,6 +17,7 @@ import (
 	"github.com/granarydb/granary/arrowconv"
 	"github.com/granarydb/granary/history"
 	"github.com/granarydb/granary/internal/effort"
+	"github.com/granarydb/granary/internal/query/filter"
 )
 
 // TestHistoryScan compares records with At and Range, one interval at a time.
@@ -130,7 +131,7 @@ func checkColumns(t *testing.T, rng *rand.Rand, q HistoryScan) {
 			rows += int(rec.NumRows())
 			for i, f := range rec.Schema().Fields() {
 				for row := range int(rec.NumRows()) {
-					out[f.Name] = append(out[f.Name], cellOf(t, rec.Column(i), row))
+					out[f.Name] = append(out[f.Name], arrowCell(t, rec.Column(i), row))
 				}
 			}
 			rec.Release()
@@ -172,11 +173,11 @@ func TestHistoryScan_Errors(t *testing.T) {
 		scan iter.Seq2[arrow.Record, error]
 		want error
 	}{
-		"no view":           {HistoryScan{}.Slice(ctx, 0), ErrQuery},
-		"form":              {HistoryScan{View: view, Form: 9}.Slice(ctx, 0), ErrQuery},
-		"column":            {HistoryScan{View: view, Columns: []string{"value"}}.Slice(ctx, 0), ErrQuery},
-		"column twice":      {HistoryScan{View: view, Columns: []string{"end", "end"}}.Slice(ctx, 0), ErrQuery},
-		"limit":             {HistoryScan{View: view, Limit: -1}.Slice(ctx, 0), ErrQuery},
+		"no view":           {HistoryScan{}.Slice(ctx, 0), filter.ErrQuery},
+		"form":              {HistoryScan{View: view, Form: 9}.Slice(ctx, 0), filter.ErrQuery},
+		"column":            {HistoryScan{View: view, Columns: []string{"value"}}.Slice(ctx, 0), filter.ErrQuery},
+		"column twice":      {HistoryScan{View: view, Columns: []string{"end", "end"}}.Slice(ctx, 0), filter.ErrQuery},
+		"limit":             {HistoryScan{View: view, Limit: -1}.Slice(ctx, 0), filter.ErrQuery},
 		"resolution":        {HistoryScan{View: view, Resolution: -1}.Range(ctx, 0, 0), history.ErrQuery},
 		"canceled":          {all.Slice(canceled, 0), context.Canceled},
 		"before":            {all.Slice(ctx, view.Start()-1), history.ErrOutside},
@@ -211,7 +212,7 @@ func TestHistoryScan_Errors(t *testing.T) {
 			t.Errorf("%s of nothing: %v, %v", name, rec, err)
 		}
 	}
-	if _, err := (HistoryScan{Form: 9}).Schema(); !errors.Is(err, ErrQuery) {
+	if _, err := (HistoryScan{Form: 9}).Schema(); !errors.Is(err, filter.ErrQuery) {
 		t.Errorf("the schema of an unknown form: %v", err)
 	}
 }
@@ -298,7 +299,7 @@ func TestHistoryScan_RecordBytes(t *testing.T) {
 		"bytes":   func(i int) history.Value { return history.Bytes(fmt.Appendf(nil, "%s%08d", text, i)) },
 	} {
 		view := manyStates(t, 1, 700, value)
-		for _, form := range []Form{Dictionary, Plain} {
+		for _, form := range []arrowconv.Form{arrowconv.FormDictionary, arrowconv.FormPlain} {
 			q := HistoryScan{View: view, Form: form, NoNulls: true}
 			var sizes []int64
 			for rec, err := range q.Range(context.Background(), 0, view.End()) {
@@ -316,18 +317,44 @@ func TestHistoryScan_RecordBytes(t *testing.T) {
 	}
 }
 
+// change is a new value of an attribute at an instant.
+type change struct {
+	at   int64
+	name string
+	v    history.Value
+}
+
+// changed commits changes, and returns the view with them.
+func changed(t *testing.T, states *history.History, changes ...change) *history.View {
+	t.Helper()
+	tx, err := states.Begin()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range changes {
+		a, err := tx.Attribute(c.name)
+		if err == nil {
+			err = tx.Change(c.at, a, c.v)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	view, err := tx.Commit()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return view
+}
+
 // TestHistoryScan_Snapshot: a scan of a snapshot while the history goes on.
 func TestHistoryScan_Snapshot(t *testing.T) {
-	store, _ := open(t, Options{Manual: true}, wide(100, wideKey))
-	h := createHistory(t, store, HistoryOptions{})
-	tx := store.Begin()
-	change(t, writerOf(t, tx, h), 5, "a", history.Int(1))
-	commit(t, tx)
-	q := HistoryScan{View: viewOf(t, store, h)}
-	tx = store.Begin()
-	change(t, writerOf(t, tx, h), 6, "a", history.Int(2))
-	change(t, writerOf(t, tx, h), 7, "b", history.Int(3))
-	commit(t, tx)
+	states, err := history.New(history.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	q := HistoryScan{View: changed(t, states, change{5, "a", history.Int(1)})}
+	changed(t, states, change{6, "a", history.Int(2)}, change{7, "b", history.Int(3)})
 	want := []string{`0 "a" 0..4 false null null`, `0 "a" 5..5 true int 1`}
 	if diff := cmp.Diff(want, scanTexts(t, q, q.Range(context.Background(), 0, 5))); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
@@ -336,18 +363,18 @@ func TestHistoryScan_Snapshot(t *testing.T) {
 
 // TestHistoryScan_WhileWritten: scans of a view are the same while the history goes on.
 func TestHistoryScan_WhileWritten(t *testing.T) {
-	store, _ := open(t, Options{Manual: true}, wide(100, wideKey))
-	h := createHistory(t, store, HistoryOptions{})
-	write := func(from int64) {
-		tx := store.Begin()
-		w := writerOf(t, tx, h)
-		for at := from; at < from+200; at++ {
-			change(t, w, at, fmt.Sprint("a", at%(20+from/200)), history.String(fmt.Sprint(at%7)))
-		}
-		commit(t, tx)
+	states, err := history.New(history.Options{})
+	if err != nil {
+		t.Fatal(err)
 	}
-	write(0)
-	q := HistoryScan{View: viewOf(t, store, h)}
+	write := func(from int64) *history.View {
+		var changes []change
+		for at := from; at < from+200; at++ {
+			changes = append(changes, change{at, fmt.Sprint("a", at%(20+from/200)), history.String(fmt.Sprint(at % 7))})
+		}
+		return changed(t, states, changes...)
+	}
+	q := HistoryScan{View: write(0)}
 	all := func() []string {
 		rows := scanTexts(t, q, q.Range(context.Background(), 0, q.View.End()))
 		rows = append(rows, scanTexts(t, q, q.Slice(context.Background(), q.View.End()))...)

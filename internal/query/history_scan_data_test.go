@@ -1,4 +1,4 @@
-package columnstore
+package query
 
 import (
 	"fmt"
@@ -32,17 +32,17 @@ func intervalText(view *history.View, a history.Attribute, in history.Interval) 
 	return fmt.Sprintf("%d %q %d..%d %v %v %s", a, history.PathText(path), in.Start, in.End, in.Open, v.Kind(), text)
 }
 
-// cellOf returns a cell of a column of any form; nil for null.
-func cellOf(t testing.TB, column arrow.Array, row int) any {
+// arrowCell returns a cell of a column of any form; nil for null.
+func arrowCell(t testing.TB, column arrow.Array, row int) any {
 	t.Helper()
 	switch c := column.(type) {
 	case *array.RunEndEncoded:
-		return cellOf(t, c.Values(), c.GetPhysicalIndex(row))
+		return arrowCell(t, c.Values(), c.GetPhysicalIndex(row))
 	case *array.Dictionary:
 		if c.IsNull(row) {
 			return nil
 		}
-		return cellOf(t, c.Dictionary(), c.GetValueIndex(row))
+		return arrowCell(t, c.Dictionary(), c.GetValueIndex(row))
 	}
 	if column.IsNull(row) {
 		return nil
@@ -72,7 +72,7 @@ func recordTexts(t testing.TB, rec arrow.Record) (rows []string) {
 	for row := range int(rec.NumRows()) {
 		cells := map[string]any{}
 		for i, f := range rec.Schema().Fields() {
-			if cells[f.Name] = cellOf(t, rec.Column(i), row); cells[f.Name] == nil && !f.Nullable {
+			if cells[f.Name] = arrowCell(t, rec.Column(i), row); cells[f.Name] == nil && !f.Nullable {
 				t.Fatalf("row %d: %s is null", row, f.Name)
 			}
 		}

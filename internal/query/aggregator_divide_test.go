@@ -1,4 +1,4 @@
-package columnstore
+package query
 
 import (
 	"fmt"
@@ -8,19 +8,21 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/granarydb/granary/encoding"
+	"github.com/granarydb/granary/internal/query/filter"
+	"github.com/granarydb/granary/internal/querytest"
 	"github.com/granarydb/granary/schema"
 )
 
 // A few chosen rows of a series, far apart in time, are grouped by time like other rows of the
 // granule, with lists and without.
 func TestAggregate_FarApart(t *testing.T) {
-	store, table := open(t, Options{Manual: true, FutureLimit: -1}, samples(0))
+	table := querytest.Open(t, querytest.Options{}, querytest.Samples(0))
 	const profiles, each = 200, 6
 	want := map[string]int64{}
 	for at := range int64(profiles) {
 		for i := range int64(each) {
 			for pod, value := range map[string]int64{"all": 1000 + at + i, "few": at*each + i} {
-				insert(t, table, schema.Batch{Rows: 1, Columns: map[string]encoding.Vector{
+				table.Insert(schema.Batch{Rows: 1, Columns: map[string]encoding.Vector{
 					"kind": encoding.Strings("k"), "labels.pod": encoding.Strings(pod), "stack": encoding.UUIDLists([]uuid.UUID{{byte(i)}}),
 					"time": encoding.Int64s(at * at), "value": encoding.Int64s(value),
 				}})
@@ -30,11 +32,11 @@ func TestAggregate_FarApart(t *testing.T) {
 			}
 		}
 	}
-	compact(t, store)
-	where := Or(Equal("labels.pod", "all"), Less("value", int64(3)), Equal("value", int64(profiles*each-1)))
+	table.Compact()
+	where := filter.Or(filter.Equal("labels.pod", "all"), filter.Less("value", int64(3)), filter.Equal("value", int64(profiles*each-1)))
 	for _, by := range [][]string{{"labels.pod", "time"}, {"labels.pod", "time", "stack"}} {
 		for _, sum := range []string{"value", ""} {
-			groups, err := table.Aggregate(t.Context(), snapshot(t, store), AggregateOptions{Sum: sum, By: by, Where: where})
+			groups, err := GroupRows(t.Context(), table.Read(), AggregateOptions{Sum: sum, By: by, Where: where})
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -1,10 +1,9 @@
-package columnstore
+package query
 
 import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 	"math/rand/v2"
 	"slices"
 	"strings"
@@ -16,89 +15,21 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/uuid"
 
+	"github.com/granarydb/granary/arrowconv"
 	"github.com/granarydb/granary/encoding"
 	"github.com/granarydb/granary/internal/effort"
 	"github.com/granarydb/granary/internal/oracle"
+	"github.com/granarydb/granary/internal/query/filter"
+	"github.com/granarydb/granary/internal/querytest"
 	"github.com/granarydb/granary/schema"
 )
-
-// elementNames returns the names of an element in these tests: none to two.
-func elementNames(dst []string, id uuid.UUID, record []byte) []string {
-	for k := range int(id[0]) % 3 {
-		dst = append(dst, fmt.Sprintf("f%d.%d %s", id[0], k, record))
-	}
-	return dst
-}
-
-// namesOf returns a row with the elementNames of its list in place of the list.
-func namesOf(row oracle.Row, column string, records map[uuid.UUID][]byte) oracle.Row {
-	row = maps.Clone(row)
-	if list, ok := row[column].([]uuid.UUID); ok {
-		names := []any{}
-		for _, id := range list {
-			for k := range int(id[0]) % 3 {
-				names = append(names, fmt.Sprintf("f%d.%d %s", id[0], k, records[id]))
-			}
-		}
-		row[column] = names
-	}
-	return row
-}
-
-// formCell reads a value of a record as the Arrow format describes it.
-func formCell(a arrow.Array, i int) any {
-	if r, ok := a.(*array.RunEndEncoded); ok {
-		row := int32(i + a.Data().Offset())
-		run := slices.IndexFunc(r.RunEndsArr().(*array.Int32).Int32Values(), func(end int32) bool { return end > row })
-		return formCell(r.Values(), run)
-	}
-	if a.IsNull(i) {
-		return nil
-	}
-	switch a := a.(type) {
-	case *array.Dictionary:
-		return formCell(a.Dictionary(), a.GetValueIndex(i))
-	case *array.List:
-		lo, hi := a.ValueOffsets(i)
-		if ids, ok := a.ListValues().(*array.FixedSizeBinary); ok {
-			list := []uuid.UUID{}
-			for k := lo; k < hi; k++ {
-				list = append(list, uuid.UUID(ids.Value(int(k))))
-			}
-			return list
-		}
-		names := []any{}
-		for k := lo; k < hi; k++ {
-			names = append(names, strings.Clone(a.ListValues().(*array.String).Value(int(k))))
-		}
-		return names
-	}
-	value, err := cell(a, i)
-	if err != nil {
-		panic(err)
-	}
-	return value
-}
-
-// formRows reads a record, as text.
-func formRows(rec arrow.Record) []string {
-	out := make([]string, rec.NumRows())
-	for i := range out {
-		row := map[string]any{}
-		for c, column := range rec.Columns() {
-			row[rec.ColumnName(c)] = formCell(column, i)
-		}
-		out[i] = oracle.Text(row)
-	}
-	return out
-}
 
 // wantRows are the rows of the oracle that a scan must yield, as text, without order.
 func wantRows(rows []oracle.Row, columns []string, names bool) []string {
 	var out []oracle.Row
 	for _, row := range rows {
 		if names {
-			row = namesOf(row, "stack", nil)
+			row = querytest.NamesOf(row, "stack", nil)
 		}
 		kept := oracle.Row{}
 		for name, value := range row {
@@ -117,9 +48,9 @@ func wantRows(rows []oracle.Row, columns []string, names bool) []string {
 func TestScan_Forms(t *testing.T) {
 	effort.Long(t)
 	collectRarely(t)
-	for _, generation := range []int{0, 7} {
-		store, table, rows := filled(t, Options{GranuleRows: 100, GenerationBuckets: generation}, 900)
-		snap := snapshot(t, store)
+	for _, generation := range []int64{16, 7} {
+		table, rows := filled(t, querytest.Options{GranuleRows: 100, GenerationBuckets: generation}, 900)
+		r := table.Read()
 		for _, form := range recordForms {
 			for i := range 16 {
 				if effort.Race && i%5 > 0 {
@@ -128,18 +59,18 @@ func TestScan_Forms(t *testing.T) {
 				opts := ScanOptions{Form: form, Ordered: i&1 > 0, OwnDictionaries: i&2 > 0, Memory: memory.NewCheckedAllocator(memory.NewGoAllocator())}
 				names := i&4 > 0
 				if names {
-					opts.Elements = elementNames
+					opts.Elements = querytest.ElementNames
 				}
 				if i&8 > 0 {
 					opts.Columns = []string{"value", "labels", "stack", "nums.n"}
 				}
 				t.Run(fmt.Sprintf("%v/generation=%d/ordered=%v/own=%v/names=%v/columns=%v", form, generation, opts.Ordered, opts.OwnDictionaries, names, opts.Columns), func(t *testing.T) {
-					got, schemas := scanForm(t, table, snap, opts)
+					got, schemas := scanForm(t, r, opts)
 					slices.Sort(got)
 					if diff := cmp.Diff(wantRows(rows, opts.Columns, names), got); diff != "" {
 						t.Errorf("rows (-want +got):\n%s", diff)
 					}
-					want, err := table.RecordSchema(snap, opts)
+					want, err := RecordSchema(r, opts)
 					if err != nil {
 						t.Fatal(err)
 					}
@@ -156,17 +87,17 @@ func TestScan_Forms(t *testing.T) {
 }
 
 // scanForm reads the rows of a scan, each record whole or in two slices, and the schemas.
-func scanForm(t *testing.T, table *Table, snap *Snapshot, opts ScanOptions) (rows []string, schemas []*arrow.Schema) {
+func scanForm(t *testing.T, r *filter.Read, opts ScanOptions) (rows []string, schemas []*arrow.Schema) {
 	t.Helper()
 	rng := rand.New(rand.NewPCG(1, 2))
-	for rec, err := range table.Scan(context.Background(), snap, opts) {
+	for rec, err := range scanned(context.Background(), r, opts) {
 		if err != nil {
 			t.Fatal(err)
 		}
 		schemas = append(schemas, rec.Schema())
 		cut := rng.Int64N(rec.NumRows() + 1)
 		head, tail := rec.NewSlice(0, cut), rec.NewSlice(cut, rec.NumRows())
-		if whole, parts := formRows(rec), append(formRows(head), formRows(tail)...); !slices.Equal(whole, parts) {
+		if whole, parts := querytest.FormRows(rec), append(querytest.FormRows(head), querytest.FormRows(tail)...); !slices.Equal(whole, parts) {
 			t.Errorf("slices at %d differ from the record:\n%s", cut, cmp.Diff(whole, parts))
 		} else {
 			rows = append(rows, whole...)
@@ -181,12 +112,12 @@ func scanForm(t *testing.T, table *Table, snap *Snapshot, opts ScanOptions) (row
 // TestScan_FormsInOrder: with Ordered, rows come in the order of the key in each form, and a
 // limit returns the first of them.
 func TestScan_FormsInOrder(t *testing.T) {
-	store, table, rows := filled(t, Options{GranuleRows: 100}, 600)
-	snap := snapshot(t, store)
-	all, _ := scanForm(t, table, snap, ScanOptions{Ordered: true})
+	table, rows := filled(t, querytest.Options{GranuleRows: 100}, 600)
+	r := table.Read()
+	all, _ := scanForm(t, r, ScanOptions{Ordered: true})
 	for _, form := range recordForms {
 		for _, limit := range []int{0, 1, 50, 333, 1000} {
-			got, _ := scanForm(t, table, snap, ScanOptions{Ordered: true, Form: form, Limit: limit})
+			got, _ := scanForm(t, r, ScanOptions{Ordered: true, Form: form, Limit: limit})
 			want := all
 			if limit > 0 && limit < len(rows) {
 				want = all[:limit]
@@ -200,29 +131,29 @@ func TestScan_FormsInOrder(t *testing.T) {
 
 // TestRecordSchema: the documented Arrow types of the forms, and the errors.
 func TestRecordSchema(t *testing.T) {
-	def := wide(100, wideKey)
+	def := querytest.Wide(100, querytest.WideKey)
 	def.Columns = append(slices.Clone(def.Columns),
 		schema.Column{Name: "length", Type: encoding.Int64, Encoding: encoding.RLE},
 		schema.Column{Name: "dictionary", Type: encoding.UUID, Encoding: encoding.DictionaryRLE, Nullable: true})
 	def.Header = []string{"time", "length"}
-	store, table := open(t, Options{Manual: true}, def)
-	snap := snapshot(t, store)
-	for form, want := range map[Form]string{
-		Dictionary: `kind dictionary<values=utf8, indices=uint32, ordered=false>; zone? dictionary<values=utf8, indices=uint32, ordered=false>; ` +
+	table := querytest.Open(t, querytest.Options{}, def)
+	r := table.Read()
+	for form, want := range map[arrowconv.Form]string{
+		arrowconv.FormDictionary: `kind dictionary<values=utf8, indices=uint32, ordered=false>; zone? dictionary<values=utf8, indices=uint32, ordered=false>; ` +
 			`stack? dictionary<values=list<item: fixed_size_binary[16], nullable>, indices=uint32, ordered=false>; time int64; ` +
 			`host? dictionary<values=fixed_size_binary[16], indices=uint32, ordered=false>; trace? fixed_size_binary[16]; note? utf8; ` +
 			`size? uint64; ratio? float64; flag? bool; value int64; bonus? int64; length int64; ` +
 			`dictionary? dictionary<values=fixed_size_binary[16], indices=uint32, ordered=false>; `,
-		Native: `kind runs of dictionary<values=utf8, indices=uint32, ordered=false>; zone? runs of dictionary<values=utf8, indices=uint32, ordered=false>; ` +
+		arrowconv.FormNative: `kind runs of dictionary<values=utf8, indices=uint32, ordered=false>; zone? runs of dictionary<values=utf8, indices=uint32, ordered=false>; ` +
 			`stack? dictionary<values=list<item: fixed_size_binary[16], nullable>, indices=uint32, ordered=false>; time int64; ` +
 			`host? dictionary<values=fixed_size_binary[16], indices=uint32, ordered=false>; trace? fixed_size_binary[16]; note? utf8; ` +
 			`size? runs of uint64; ratio? float64; flag? runs of bool; value int64; bonus? int64; length int64; ` +
 			`dictionary? runs of dictionary<values=fixed_size_binary[16], indices=uint32, ordered=false>; `,
-		Plain: `kind utf8; zone? utf8; stack? list<item: fixed_size_binary[16], nullable>; time int64; host? fixed_size_binary[16]; ` +
+		arrowconv.FormPlain: `kind utf8; zone? utf8; stack? list<item: fixed_size_binary[16], nullable>; time int64; host? fixed_size_binary[16]; ` +
 			`trace? fixed_size_binary[16]; note? utf8; size? uint64; ratio? float64; flag? bool; value int64; bonus? int64; length int64; ` +
 			`dictionary? fixed_size_binary[16]; `,
 	} {
-		s, err := table.RecordSchema(snap, ScanOptions{Form: form})
+		s, err := RecordSchema(r, ScanOptions{Form: form})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -242,31 +173,27 @@ func TestRecordSchema(t *testing.T) {
 			t.Errorf("%v (-want +got):\n%s", form, cmp.Diff(want, got))
 		}
 	}
-	s, err := table.RecordSchema(snap, ScanOptions{Columns: []string{"stack"}, Form: Plain, Elements: elementNames})
+	s, err := RecordSchema(r, ScanOptions{Columns: []string{"stack"}, Form: arrowconv.FormPlain, Elements: querytest.ElementNames})
 	if err != nil || s.Field(0).Type.String() != "list<item: utf8, nullable>" {
 		t.Errorf("stacks as names: %v, %v", s, err)
 	}
-	if _, err := table.RecordSchema(snap, ScanOptions{Columns: []string{"nope"}}); !errors.Is(err, ErrQuery) {
+	if _, err := RecordSchema(r, ScanOptions{Columns: []string{"nope"}}); !errors.Is(err, filter.ErrQuery) {
 		t.Errorf("unknown column: %v", err)
 	}
-	for _, err := range []error{lastError(table, snap, ScanOptions{Form: 3}), schemaError(table, snap, ScanOptions{Form: 3})} {
-		if !errors.Is(err, ErrQuery) {
+	for _, err := range []error{lastError(table, r, ScanOptions{Form: 3}), schemaError(table, r, ScanOptions{Form: 3})} {
+		if !errors.Is(err, filter.ErrQuery) {
 			t.Errorf("unknown form: %v", err)
 		}
 	}
-	snap.Close()
-	if err := schemaError(table, snap, ScanOptions{}); !errors.Is(err, ErrSnapshotClosed) {
-		t.Errorf("closed snapshot: %v", err)
-	}
 }
 
-func schemaError(table *Table, snap *Snapshot, opts ScanOptions) error {
-	_, err := table.RecordSchema(snap, opts)
+func schemaError(table *querytest.Table, r *filter.Read, opts ScanOptions) error {
+	_, err := RecordSchema(r, opts)
 	return err
 }
 
-func lastError(table *Table, snap *Snapshot, opts ScanOptions) (last error) {
-	for rec, err := range table.Scan(context.Background(), snap, opts) {
+func lastError(table *querytest.Table, r *filter.Read, opts ScanOptions) (last error) {
+	for rec, err := range scanned(context.Background(), r, opts) {
 		if last = err; rec != nil {
 			rec.Release()
 		}
@@ -278,7 +205,7 @@ func lastError(table *Table, snap *Snapshot, opts ScanOptions) (last error) {
 // unless each is to have its own. An own dictionary has only the lists of the record's rows. It
 // is also used with Elements, a limit, or a condition, which may be for access control.
 func TestScan_Dictionaries(t *testing.T) {
-	store, table := open(t, Options{Manual: true}, samples(0))
+	table := querytest.Open(t, querytest.Options{}, querytest.Samples(0))
 	lists := make([][]uuid.UUID, 1000)
 	for i := range lists {
 		lists[i] = []uuid.UUID{{byte(i), byte(i >> 8)}, {15: 1}}
@@ -288,7 +215,7 @@ func TestScan_Dictionaries(t *testing.T) {
 		if i == 69 {
 			n = 1
 		}
-		insert(t, table, schema.Batch{Rows: n, Columns: map[string]encoding.Vector{
+		table.Insert(schema.Batch{Rows: n, Columns: map[string]encoding.Vector{
 			"kind": encoding.Strings(fmt.Sprint("kind", i)), "stack": encoding.UUIDLists(lists[:n]...),
 			"time": encoding.Int64s(i), "value": encoding.Int64s(i),
 		}})
@@ -298,20 +225,20 @@ func TestScan_Dictionaries(t *testing.T) {
 		shared bool
 	}{
 		"everything":   {ScanOptions{}, true},
-		"native":       {ScanOptions{Form: Native, Where: And(And(), Expr{})}, true},
+		"native":       {ScanOptions{Form: arrowconv.FormNative, Where: filter.And(filter.And(), filter.Expr{})}, true},
 		"own":          {ScanOptions{OwnDictionaries: true}, false},
-		"native, own":  {ScanOptions{Form: Native, OwnDictionaries: true}, false},
-		"a condition":  {ScanOptions{Where: AtLeast("value", 1)}, false},
-		"one list":     {ScanOptions{Where: Equal("labels.nobody", ""), Form: Native}, false},
+		"native, own":  {ScanOptions{Form: arrowconv.FormNative, OwnDictionaries: true}, false},
+		"a condition":  {ScanOptions{Where: filter.AtLeast("value", 1)}, false},
+		"one list":     {ScanOptions{Where: filter.Equal("labels.nobody", ""), Form: arrowconv.FormNative}, false},
 		"a limit":      {ScanOptions{Limit: 66_000}, false},
-		"few":          {ScanOptions{Where: Equal("kind", "kind69")}, false},
-		"names":        {ScanOptions{Elements: elementNames}, false},
+		"few":          {ScanOptions{Where: filter.Equal("kind", "kind69")}, false},
+		"names":        {ScanOptions{Elements: querytest.ElementNames}, false},
 		"in order":     {ScanOptions{Ordered: true}, true},
 		"some columns": {ScanOptions{Columns: []string{"value", "stack"}}, true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			dictionaries, records := map[arrow.ArrayData]bool{}, 0
-			for rec, err := range table.Scan(context.Background(), snapshot(t, store), test.opts) {
+			for rec, err := range scanned(context.Background(), table.Read(), test.opts) {
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -345,7 +272,7 @@ func TestScan_Dictionaries(t *testing.T) {
 // TestScan_ElementsAreAskedOnce: names come from the record of an element, and Elements is
 // called once for each in a generation.
 func TestScan_ElementsAreAskedOnce(t *testing.T) {
-	store, table := open(t, Options{Manual: true}, samples(0))
+	table := querytest.Open(t, querytest.Options{}, querytest.Samples(0))
 	records := map[uuid.UUID][]byte{{1}: []byte("one"), {2}: []byte("two"), {5}: []byte("five")}
 	stacks := [][]uuid.UUID{{{1}, {2}}, {}, {{2}, {5}, {4}}, {{3}}, {{1}, {2}}}
 	var want []string
@@ -354,17 +281,17 @@ func TestScan_ElementsAreAskedOnce(t *testing.T) {
 			"kind": encoding.Strings("cpu"), "stack": encoding.UUIDLists(stacks...), "time": encoding.Int64s(int64(i)),
 			"value": encoding.Int64s(1, 2, 3, 4, 5),
 		}}
-		insert(t, table, b)
+		table.Insert(b)
 		for _, stack := range stacks {
-			want = append(want, oracle.Text(namesOf(oracle.Row{"stack": stack}, "stack", records)))
+			want = append(want, oracle.Text(querytest.NamesOf(oracle.Row{"stack": stack}, "stack", records)))
 		}
 	}
 	slices.Sort(want)
 	for _, form := range recordForms {
 		asked := map[uuid.UUID]int{}
-		got, _ := scanForm(t, table, snapshot(t, store), ScanOptions{Form: form, Columns: []string{"stack"}, Elements: func(dst []string, id uuid.UUID, record []byte) []string {
+		got, _ := scanForm(t, table.Read(), ScanOptions{Form: form, Columns: []string{"stack"}, Elements: func(dst []string, id uuid.UUID, record []byte) []string {
 			asked[id]++
-			return elementNames(dst, id, record)
+			return querytest.ElementNames(dst, id, record)
 		}})
 		slices.Sort(got)
 		if diff := cmp.Diff(want, got); diff != "" {
@@ -383,7 +310,7 @@ func TestScan_RecordsAreCutBySize(t *testing.T) {
 	if effort.Race {
 		t.Skip("one goroutine scans 100 MB")
 	}
-	store, table := open(t, Options{Manual: true}, schema.Definition{Columns: []schema.Column{
+	table := querytest.Open(t, querytest.Options{}, schema.Definition{Columns: []schema.Column{
 		{Name: "text", Type: encoding.String, Encoding: encoding.Plain}, {Name: "code", Type: encoding.String, Encoding: encoding.Dictionary},
 	}})
 	const rows, size = 12_000, 8 << 10
@@ -392,13 +319,13 @@ func TestScan_RecordsAreCutBySize(t *testing.T) {
 		for i := range texts {
 			texts[i] = fmt.Sprintf("%*d", size, lo+i)
 		}
-		insert(t, table, schema.Batch{Rows: len(texts), Columns: map[string]encoding.Vector{
+		table.Insert(schema.Batch{Rows: len(texts), Columns: map[string]encoding.Vector{
 			"text": encoding.Strings(texts...), "code": encoding.Strings(slices.Repeat(texts[:30], 100)...),
 		}})
 	}
 	for _, form := range recordForms {
 		total, records := int64(0), 0
-		for rec, err := range table.Scan(context.Background(), snapshot(t, store), ScanOptions{Form: form}) {
+		for rec, err := range scanned(context.Background(), table.Read(), ScanOptions{Form: form}) {
 			if err != nil {
 				t.Fatal(err)
 			}

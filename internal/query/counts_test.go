@@ -1,35 +1,31 @@
-package columnstore
+package query
 
 import (
 	"testing"
 
 	"github.com/granarydb/granary/internal/query/filter"
+	"github.com/granarydb/granary/internal/querytest"
 )
 
 // Queries count what they read: all of a table, by one goroutine or several, and less if a condition holds for
 // few series or times.
 func TestCounts(t *testing.T) {
 	collectRarely(t)
-	store, table := open(t, Options{Manual: true, FutureLimit: -1, GenerationBuckets: 1}, stackSamples())
-	manyStacks(t, table, 3)
-	if err := store.Compact(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	snap := snapshot(t, store)
+	table := querytest.Open(t, querytest.Options{GenerationBuckets: 1}, querytest.Stacks())
+	manyStacks(table, 3)
+	table.Compact()
+	r := table.Read()
 	var all [3]int64
-	for g, err := range table.Inspect(t.Context(), snap) {
-		if err != nil {
-			t.Fatal(err)
-		}
-		all[0], all[1], all[2] = all[0]+1, all[1]+int64(len(g.Parts)), all[2]+int64(g.Rows)
+	for _, g := range r.State.Granules.All() {
+		all[0], all[1], all[2] = all[0]+1, all[1]+int64(g.Parts()), all[2]+int64(g.Rows())
 	}
-	if all[0] < 3 || all[2] != store.Stats().Rows {
-		t.Fatalf("%v of %d rows", all, store.Stats().Rows)
+	if all[0] < 3 || all[2] != r.State.Rows {
+		t.Fatalf("%v of %d rows", all, r.State.Rows)
 	}
-	for name, where := range map[string]Expr{"all": {}, "a pod": Equal("labels.pod", "pod-7"), "a time": Equal("time", int64(105)), "none": Equal("kind", "no")} {
+	for name, where := range map[string]filter.Expr{"all": {}, "a pod": filter.Equal("labels.pod", "pod-7"), "a time": filter.Equal("time", int64(105)), "none": filter.Equal("kind", "no")} {
 		for question, ask := range map[string]func(*filter.Counts) int64{
 			"sums": func(counts *filter.Counts) (rows int64) {
-				groups, err := table.Aggregate(filter.Counting(t.Context(), counts), snap, AggregateOptions{Sum: "value", By: []string{"stack"}, Where: where})
+				groups, err := GroupRows(filter.Counting(t.Context(), counts), r, AggregateOptions{Sum: "value", By: []string{"stack"}, Where: where})
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -39,7 +35,7 @@ func TestCounts(t *testing.T) {
 				return rows
 			},
 			"scan": func(counts *filter.Counts) (rows int64) {
-				for rec, err := range table.Scan(filter.Counting(t.Context(), counts), snap, ScanOptions{Columns: []string{"value"}, Where: where}) {
+				for rec, err := range scanned(filter.Counting(t.Context(), counts), r, ScanOptions{Columns: []string{"value"}, Where: where}) {
 					if err != nil {
 						t.Fatal(err)
 					}

@@ -1,4 +1,4 @@
-package columnstore
+package query
 
 import (
 	"fmt"
@@ -9,11 +9,13 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/granarydb/granary/encoding"
+	"github.com/granarydb/granary/internal/query/filter"
+	"github.com/granarydb/granary/internal/querytest"
 	"github.com/granarydb/granary/schema"
 )
 
 // fewRowsEach fills a table with series of a few rows each, in one granule.
-func fewRowsEach(t testing.TB, store *Store, table *Table, series, rows int) {
+func fewRowsEach(t testing.TB, table *querytest.Table, series, rows int) {
 	t.Helper()
 	for lo := 0; lo < series; lo += 500 {
 		b := schema.Batch{Columns: map[string]encoding.Vector{}}
@@ -29,9 +31,9 @@ func fewRowsEach(t testing.TB, store *Store, table *Table, series, rows int) {
 		b.Rows = len(kinds)
 		b.Columns["kind"], b.Columns["labels.pod"] = encoding.Strings(kinds...), encoding.Strings(pods...)
 		b.Columns["stack"], b.Columns["time"], b.Columns["value"] = encoding.UUIDLists(stacks...), encoding.Int64s(times...), encoding.Int64s(values...)
-		insert(t, table, b)
+		table.Insert(b)
 	}
-	compact(t, store)
+	table.Compact()
 }
 
 // isOdd chooses every other pod of fewRowsEach.
@@ -43,18 +45,18 @@ func isOdd(pod any) bool {
 // TestChoose_Stretches asks for rows of every other series by time: the header of a part is
 // evaluated once for all of them.
 func TestChoose_Stretches(t *testing.T) {
-	store, table := open(t, Options{Manual: true, FutureLimit: -1}, stackSamples())
+	table := querytest.Open(t, querytest.Options{}, querytest.Stacks())
 	const series, rows = 2000, 8
-	fewRowsEach(t, store, table, series, rows)
-	snap := snapshot(t, store)
+	fewRowsEach(t, table, series, rows)
+	r := table.Read()
 	calls := 0
-	late := Func("time", func(at any) bool {
+	late := filter.Func("time", func(at any) bool {
 		calls++
 		time, ok := at.(int64)
 		return ok && time >= 4
 	})
-	groups, err := table.Aggregate(t.Context(), snap, AggregateOptions{
-		Sum: "value", By: []string{"kind"}, Where: And(Func("labels.pod", isOdd), late),
+	groups, err := GroupRows(t.Context(), r, AggregateOptions{
+		Sum: "value", By: []string{"kind"}, Where: filter.And(filter.Func("labels.pod", isOdd), late),
 	})
 	if err != nil || len(groups.Sums) != 1 || groups.Counts[0] != series/2*rows/2 {
 		t.Fatalf("%v, %v; want one group of %d rows", groups, err, series/2*rows/2)
@@ -68,22 +70,22 @@ func TestChoose_Stretches(t *testing.T) {
 // TestChoose_Picks chooses single rows of some series, and all rows of others: picked rows and
 // whole series come in one answer, each row with its series.
 func TestChoose_Picks(t *testing.T) {
-	store, table := open(t, Options{Manual: true, FutureLimit: -1}, stackSamples())
+	table := querytest.Open(t, querytest.Options{}, querytest.Stacks())
 	const series, rows = 60, 40
-	fewRowsEach(t, store, table, series, rows)
-	snap := snapshot(t, store)
+	fewRowsEach(t, table, series, rows)
+	r := table.Read()
 	third := func(at any) bool { time, _ := at.(int64); return time%3 == 1 }
 	last := func(at any) bool { return at == int64(rows-1) }
-	for name, where := range map[string]Expr{
-		"odd whole":  Or(Func("labels.pod", isOdd), Func("time", third)),
-		"even whole": Or(Not(Func("labels.pod", isOdd)), Func("time", third)),
-		"picks only": Func("time", third),
-		"odd only":   And(Func("labels.pod", isOdd), Func("time", third)),
-		"few of all": Func("time", last),
-		"not":        Not(Func("time", third)),
+	for name, where := range map[string]filter.Expr{
+		"odd whole":  filter.Or(filter.Func("labels.pod", isOdd), filter.Func("time", third)),
+		"even whole": filter.Or(filter.Not(filter.Func("labels.pod", isOdd)), filter.Func("time", third)),
+		"picks only": filter.Func("time", third),
+		"odd only":   filter.And(filter.Func("labels.pod", isOdd), filter.Func("time", third)),
+		"few of all": filter.Func("time", last),
+		"not":        filter.Not(filter.Func("time", third)),
 	} {
 		t.Run(name, func(t *testing.T) {
-			groups, err := table.Aggregate(t.Context(), snap, AggregateOptions{Sum: "value", By: []string{"labels.pod", "time"}, Where: where})
+			groups, err := GroupRows(t.Context(), r, AggregateOptions{Sum: "value", By: []string{"labels.pod", "time"}, Where: where})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -113,13 +115,10 @@ func TestChoose_Picks(t *testing.T) {
 
 // A search reads all elements of a dictionary while others add elements.
 func TestHasElement_WhileInserting(t *testing.T) {
-	store, table := open(t, Options{Manual: true, FutureLimit: -1}, stackSamples())
-	fewRowsEach(t, store, table, 300, 20)
-	snap := snapshot(t, store)
-	codes, err := table.Codes(0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	table := querytest.Open(t, querytest.Options{}, querytest.Stacks())
+	fewRowsEach(t, table, 300, 20)
+	r := table.Read()
+	lists := table.Generation(0).Lists
 	stop := make(chan struct{})
 	var running sync.WaitGroup
 	running.Go(func() {
@@ -130,15 +129,15 @@ func TestHasElement_WhileInserting(t *testing.T) {
 			default:
 			}
 			id := uuid.UUID{1, byte(i), byte(i >> 8), byte(i >> 16)}
-			if _, err := codes.UUIDLists(nil, [][]uuid.UUID{{id}}); err != nil {
+			if _, err := lists.InternLists(nil, [][]uuid.UUID{{id}}); err != nil {
 				t.Error(err)
 				return
 			}
 		}
 	})
 	for range 50 {
-		groups, err := table.Aggregate(t.Context(), snap, AggregateOptions{
-			By: []string{"kind"}, Where: HasElement("stack", func(uuid.UUID, []byte) bool { return true }),
+		groups, err := GroupRows(t.Context(), r, AggregateOptions{
+			By: []string{"kind"}, Where: filter.HasElement("stack", func(uuid.UUID, []byte) bool { return true }),
 		})
 		if err != nil || len(groups.Counts) != 1 || groups.Counts[0] != 300*20 {
 			t.Errorf("%v, %v; want %d rows", groups, err, 300*20)
@@ -150,12 +149,12 @@ func TestHasElement_WhileInserting(t *testing.T) {
 
 // BenchmarkAggregate_SmallSeries sums half of 16,000 series of four rows, by time too.
 func BenchmarkAggregate_SmallSeries(b *testing.B) {
-	store, table := open(b, Options{Manual: true, FutureLimit: -1}, stackSamples())
-	fewRowsEach(b, store, table, 16_000, 4)
-	snap := snapshot(b, store)
-	where := And(Not(Equal("labels.pod", "")), AtLeast("time", 2), Func("labels.pod", isOdd))
+	table := querytest.Open(b, querytest.Options{}, querytest.Stacks())
+	fewRowsEach(b, table, 16_000, 4)
+	r := table.Read()
+	where := filter.And(filter.Not(filter.Equal("labels.pod", "")), filter.AtLeast("time", 2), filter.Func("labels.pod", isOdd))
 	for b.Loop() {
-		if _, err := table.Aggregate(b.Context(), snap, AggregateOptions{Sum: "value", By: []string{"stack"}, Where: where}); err != nil {
+		if _, err := GroupRows(b.Context(), r, AggregateOptions{Sum: "value", By: []string{"stack"}, Where: where}); err != nil {
 			b.Fatal(err)
 		}
 	}
