@@ -7,8 +7,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/granarydb/granary/encoding"
-	"github.com/granarydb/granary/internal/catalog"
 	"github.com/granarydb/granary/schema"
 )
 
@@ -71,23 +69,5 @@ func TestNotes(t *testing.T) {
 	}
 	if err := note("one too many"); !errors.Is(err, ErrLimit) {
 		t.Errorf("note %d: %v", 1024+1, err)
-	}
-}
-
-// A batch cannot be spread over more time buckets than the limit.
-func TestTooManyBuckets(t *testing.T) {
-	store, table := open(t, Options{FutureLimit: -1}, samples(10))
-	times := make([]int64, catalog.MaxBuckets+1)
-	for i := range times {
-		times[i] = int64(10 * i)
-	}
-	b := schema.Batch{Rows: len(times), Columns: map[string]encoding.Vector{
-		"kind": encoding.Strings("k"), "stack": encoding.UUIDLists(nil), "time": encoding.Int64s(times...), "value": encoding.Int64s(5),
-	}}
-	if _, err := table.Insert(t.Context(), b); !errors.Is(err, ErrLimit) {
-		t.Errorf("insert into %d buckets: %v", len(times), err)
-	}
-	if stats := store.Stats(); stats.Rows != 0 || stats.Series != 0 {
-		t.Errorf("a refused insert left %+v", stats)
 	}
 }

@@ -39,10 +39,10 @@ func bucketStarts(t testing.TB, table *Table, snap *Snapshot) (starts []int64) {
 
 // The batches, rows and schemas that tests of questions have too are in package querytest.
 var (
-	samples, oneRow, at, batch, batchOfMany     = querytest.Samples, querytest.OneRow, querytest.At, querytest.Batch, querytest.Many
-	wide, wideKey, wideColumns, keys            = querytest.Wide, querytest.WideKey, querytest.WideColumns, querytest.WideKeys
-	domains, randomRows, batchOf, concreteNames = querytest.Domains, querytest.RandomRows, querytest.BatchOf, querytest.ConcreteNames
-	stackSamples, expand, cell, decode          = querytest.Stacks, querytest.Expand, querytest.Cell, querytest.Decode
+	samples, oneRow, at, batch, batchOfMany         = querytest.Samples, querytest.OneRow, querytest.At, querytest.Batch, querytest.Many
+	wide, wideKey, wideColumns, keys                = querytest.Wide, querytest.WideKey, querytest.WideColumns, querytest.WideKeys
+	domains, randomRows, batchOf, concreteNames     = querytest.Domains, querytest.RandomRows, querytest.BatchOf, querytest.ConcreteNames
+	pods, heavy, stackSamples, expand, cell, decode = querytest.Pods, querytest.Heavy, querytest.Stacks, querytest.Expand, querytest.Cell, querytest.Decode
 )
 
 func pick[T any](rng *rand.Rand, from []T) T { return from[rng.IntN(len(from))] }

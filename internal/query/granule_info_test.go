@@ -15,11 +15,135 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/granarydb/granary/encoding"
+	"github.com/granarydb/granary/granule"
 	"github.com/granarydb/granary/internal/catalog"
 	"github.com/granarydb/granary/internal/oracle"
 	"github.com/granarydb/granary/internal/querytest"
 	"github.com/granarydb/granary/schema"
 )
+
+// TestDescribeGranule compares granules with what is said about them, with fresh parts, base parts and both, and with parts that
+// a split divided.
+func TestDescribeGranule(t *testing.T) {
+	for _, width := range []int64{0, 100, 5000} {
+		for _, granuleRows := range []int{1, 20, 1000} {
+			for _, key := range [][]string{querytest.WideKey, querytest.WideKeys[1], nil} {
+				t.Run(fmt.Sprintf("width=%d/granule=%d/key=%d", width, granuleRows, len(key)), func(t *testing.T) {
+					table := querytest.Open(t, querytest.Options{GranuleRows: granuleRows}, querytest.Wide(width, key))
+					rng := rand.New(rand.NewPCG(uint64(width), uint64(granuleRows)))
+					checkGranules(t, table)
+					for range 3 {
+						table.Insert(querytest.BatchOf(rng, querytest.RandomRows(rng, 60)))
+						checkGranules(t, table)
+					}
+					late := table.Begin()
+					if err := late.Insert(querytest.BatchOf(rng, querytest.RandomRows(rng, 60))); err != nil {
+						t.Fatal(err)
+					}
+					table.Compact()
+					checkGranules(t, table)
+					if err := late.Commit(); err != nil { // in parts for the granules of before
+						t.Fatal(err)
+					}
+					checkGranules(t, table)
+				})
+			}
+		}
+	}
+	empty := DescribeGranule(querytest.Open(t, querytest.Options{}, querytest.Samples(0)).Env.Schema, granule.New("", ""))
+	if empty.Parts == nil || len(empty.Parts) > 0 || empty.Rows != 0 || empty.Lower.String() != "-inf" || empty.Upper.String() != "+inf" {
+		t.Errorf("a granule without rows: %+v", empty)
+	}
+}
+
+// checkGranules compares the description of each granule of a table with the granule itself.
+func checkGranules(t *testing.T, table *querytest.Table) {
+	t.Helper()
+	state, s := table.State(), table.Env.Schema
+	i, before := 0, GranuleInfo{}
+	for bound, g := range state.Granules.All() {
+		info := DescribeGranule(s, g)
+		_, hi := g.Bounds()
+		if info.Lower.Key != hex.EncodeToString([]byte(bound)) || info.Upper.Key != hex.EncodeToString([]byte(hi)) {
+			t.Errorf("bounds %s and %s, want %x and %x", info.Lower.Key, info.Upper.Key, bound, hi)
+		}
+		if info.Rows != g.Rows() || info.Bytes != g.Size() || info.FreshParts != g.FreshParts() || len(info.Parts) != g.Parts() {
+			t.Errorf("granule %d: %+v", i, info)
+		}
+		opens := info.Lower.String() == "-inf" || s.BucketColumn() >= 0 && len(info.Lower.Values) == 1
+		if !opens && (i == 0 || cmp.Diff(info.Lower, before.Upper) != "") {
+			t.Errorf("granule %d begins at %v and not where the one before it ends", i, info.Lower)
+		}
+		inParts := 0
+		for k, slice := range g.Sections() {
+			part := &info.Parts[k]
+			if part.Base != (k < g.Parts()-g.FreshParts()) || part.Lo != slice.Lo || part.Hi != slice.Hi {
+				t.Errorf("granule %d, part %d: %+v", i, k, part)
+			}
+			if part.Begin == 0 || part.Begin >= part.Commit {
+				t.Errorf("granule %d, part %d: transaction %d to %d", i, k, part.Begin, part.Commit)
+			}
+			inParts += part.Hi - part.Lo
+			checkPart(t, s, part)
+			series := slices.Compact(slice.Part.Series().Append(nil, slice.Lo, slice.Hi))
+			slices.Sort(series)
+			if want := len(slices.Compact(series)); part.Series != want {
+				t.Errorf("granule %d, part %d: %d series, want %d", i, k, part.Series, want)
+			}
+			for n, c := range slice.Part.Columns() {
+				nulls := 0
+				for row := range c.Len() {
+					if c.Null(row) {
+						nulls++
+					}
+				}
+				if got := part.Columns[n+1]; got.Name != c.Name || got.Nulls != nulls || got.Bytes != c.Size() {
+					t.Errorf("granule %d, part %d: column %+v, want %q with %d nulls", i, k, got, c.Name, nulls)
+				}
+			}
+		}
+		if inParts != info.Rows {
+			t.Errorf("granule %d: parts have %d rows, the granule %d", i, inParts, info.Rows)
+		}
+		i, before = i+1, info
+	}
+}
+
+// checkPart checks the invariants of a PartInfo.
+func checkPart(t *testing.T, s *schema.Schema, p *PartInfo) {
+	t.Helper()
+	if p.Lo < 0 || p.Lo >= p.Hi || p.Hi > p.PartRows || p.Bytes <= 0 || p.Bytes > p.PartBytes || p.Series < 1 || p.Series > p.Hi-p.Lo {
+		t.Errorf("part %+v", p)
+	}
+	if s.BucketColumn() < 0 {
+		if !p.MinTime.IsZero() || !p.MaxTime.IsZero() {
+			t.Errorf("times %v to %v in a table without buckets", p.MinTime, p.MaxTime)
+		}
+	} else if at := s.BucketStart(p.MinTime.UnixNano()); p.MaxTime.Before(p.MinTime) || s.BucketStart(p.MaxTime.UnixNano()) != at {
+		t.Errorf("times %v to %v are not of one bucket", p.MinTime, p.MaxTime)
+	}
+	layouts := []string{"plain", "packed", "runs", "blocks", "rises", "changes", "bends", "sparse", "lookup"}
+	sum := 0
+	for i, c := range p.Columns {
+		sum += c.Bytes
+		if !slices.Contains(layouts, c.Layout) || c.Nulls < 0 || c.Nulls >= p.PartRows {
+			t.Errorf("column %+v of %d rows", c, p.PartRows)
+		}
+		if i == 0 {
+			if c.Name != "(series)" || c.Type != "series" || c.Encoding != "dictionary+rle" {
+				t.Errorf("the first column is %+v", c)
+			}
+			continue
+		}
+		column, ok := s.Resolve(c.Name)
+		if def := s.Columns()[column]; !ok || c.Type != def.Type.String() || c.Encoding != def.Encoding.String() {
+			t.Errorf("column %+v, the schema has %+v", c, def)
+		}
+	}
+	if len(p.Columns) == 0 || sum > p.PartBytes {
+		t.Errorf("columns have %d bytes, the part %d", sum, p.PartBytes)
+	}
+}
 
 // TestBound compares the text of bounds, whole and cut.
 func TestBound(t *testing.T) {

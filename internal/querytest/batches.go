@@ -3,10 +3,12 @@ package querytest
 import (
 	"fmt"
 	"math/rand/v2"
+	"slices"
 
 	"github.com/google/uuid"
 
 	"github.com/granarydb/granary/encoding"
+	"github.com/granarydb/granary/internal/catalog"
 	"github.com/granarydb/granary/schema"
 )
 
@@ -98,4 +100,48 @@ func Stacks() schema.Definition {
 		Header:     []string{"time"},
 		Bucket:     schema.Bucket{Column: "time", Width: 100},
 	}
+}
+
+// Pods makes a row for each time, all of one pod.
+func Pods(pod string, times ...int64) schema.Batch {
+	stacks, values := make([][]uuid.UUID, len(times)), make([]int64, len(times))
+	for i, at := range times {
+		stacks[i], values[i] = []uuid.UUID{{byte(at % 3)}}, 1
+	}
+	return schema.Batch{Rows: len(times), Columns: map[string]encoding.Vector{
+		"kind": encoding.Strings("k"), "labels.pod": encoding.Strings(pod), "stack": encoding.UUIDLists(stacks...),
+		"time": encoding.Int64s(times...), "value": encoding.Int64s(values...),
+	}}
+}
+
+// TimesByBucket returns the sorted times of the rows in memory of each bucket, by the start of the bucket.
+func TimesByBucket(state *catalog.TableState) map[int64][]int64 {
+	out := map[int64][]int64{}
+	column := state.Schema.BucketColumn()
+	if column < 0 {
+		column, _ = state.Schema.Resolve("time")
+	}
+	for _, b := range state.Buckets.All() {
+		out[b.Start] = []int64{}
+		for _, g := range state.HotGranules(b) {
+			for _, s := range g.Sections() {
+				for _, w := range s.Part.Find(column, "time").Words().Append(nil, s.Lo, s.Hi) {
+					out[b.Start] = append(out[b.Start], encoding.ToInt64(w))
+				}
+			}
+		}
+		slices.Sort(out[b.Start])
+	}
+	return out
+}
+
+// Heavy makes rows of a time with stacks unique to it.
+func Heavy(at int64, rows int) schema.Batch {
+	stacks := make([][]uuid.UUID, rows)
+	for i := range stacks {
+		stacks[i] = []uuid.UUID{{1, byte(at), byte(at >> 8), byte(i), byte(i >> 8)}, {2, byte(at), byte(at >> 8), byte(i), byte(i >> 8)}}
+	}
+	return schema.Batch{Rows: rows, Columns: map[string]encoding.Vector{
+		"kind": encoding.Strings("k"), "stack": encoding.UUIDLists(stacks...), "time": encoding.Int64s(at), "value": encoding.Int64s(1),
+	}}
 }

@@ -17,11 +17,14 @@ import (
 // beside them. It belongs to one test.
 type Table struct {
 	Options
-	Env   filter.Env
-	Due   []string // lower bounds of the granules that the last commit asks to compact: their buckets were closed, cut or sealed
-	t     testing.TB
-	roots *txn.Publisher[*catalog.Database]
-	gens  map[int64]*granule.Generation
+	Env filter.Env
+	// Due are the lower bounds of the granules that the last change asks to compact: their buckets were closed, cut or sealed.
+	Due []string
+	// Decided is what the last commit decided besides adding rows.
+	Decided catalog.Decisions
+	t       testing.TB
+	roots   *txn.Publisher[*catalog.Database]
+	gens    map[int64]*granule.Generation
 }
 
 // Options are the options of a store that decide how the rows of a table are divided.
@@ -78,6 +81,22 @@ func (t *Table) Generation(bucket int64) *granule.Generation {
 
 // State returns the newest state.
 func (t *Table) State() *catalog.TableState { return t.roots.Root().State.Table(0) }
+
+// Database returns the newest database.
+func (t *Table) Database() *catalog.Database { return t.roots.Root().State }
+
+// Version returns the version of the newest root.
+func (t *Table) Version() txn.Version { return t.roots.Root().Version }
+
+// Place returns the placements of a batch that is not committed.
+func (t *Table) Place(b schema.Batch) []catalog.Placement {
+	t.t.Helper()
+	tx := t.Begin()
+	if err := tx.Insert(b); err != nil {
+		t.t.Fatal(err)
+	}
+	return tx.placed
+}
 
 // Read returns a read of the newest state, which ends with the test.
 func (t *Table) Read() *filter.Read {
@@ -171,7 +190,9 @@ func (tx *Tx) publish(commit txn.ID, current *txn.Root[*catalog.Database]) (next
 	}
 	e.Retain(t.Retention)
 	e.CloseBuckets()
+	t.Decided = catalog.Decisions{Floor: e.Floor(), Cut: catalog.NoCut}
 	if cut, ok := e.CutBucket(t.BucketRows, t.GranuleRows); ok {
+		t.Decided.Cut = cut.Start
 		e.Divide(&cut)
 	}
 	next.State = current.State
@@ -211,6 +232,18 @@ func (t *Table) Edit(change func(e *catalog.TableEdit)) {
 		t.finish(e, current.Version+1, &next)
 		return next, true
 	})
+}
+
+// Seal makes units of the buckets that end at a time or before it, and returns them.
+func (t *Table) Seal(before int64) []catalog.Unit {
+	change := t.State().PlanSeal(before)
+	t.Edit(func(e *catalog.TableEdit) { e.ChangeUnits(change) })
+	return t.State().Sealed(change)
+}
+
+// Drop drops units.
+func (t *Table) Drop(ids ...uint64) {
+	t.Edit(func(e *catalog.TableEdit) { e.ChangeUnits(t.State().PlanDrop(ids)) })
 }
 
 // Compact rewrites the granules that have fresh parts, or more rows than they may have.
