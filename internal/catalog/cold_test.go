@@ -92,7 +92,7 @@ func TestLoadCold(t *testing.T) {
 	table := querytest.Open(t, querytest.Options{}, querytest.Samples(10))
 	table.Edit(func(e *catalog.TableEdit) {
 		e.LoadCold(&catalog.BucketState{
-			Start: 20, Latest: math.MaxInt64, Series: catalog.Bitset{0b1010}, Columns: map[string]bool{"labels.old": true}, Cold: &catalog.Cold{File: 1, Rows: 30},
+			Start: 20, Latest: math.MaxInt64, Series: catalog.Bitset{0, 0b1010}, Columns: map[string]bool{"labels.old": true}, Cold: &catalog.Cold{File: 1, Rows: 30},
 		})
 	})
 	checkTable(t, table)

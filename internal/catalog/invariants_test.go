@@ -19,16 +19,35 @@ func TestInvariants(t *testing.T) {
 		}
 		return g
 	}
+	// successors puts granules in the place of the one, with adjoining bounds: from its lower bound to some, and to the last.
+	// The first one has its rows.
+	successors := func(bounds func(key, hi string) []string) func(e *catalog.TableEdit) {
+		return func(e *catalog.TableEdit) {
+			g := only(e.State)
+			lo, hi := g.Bounds()
+			key := string(g.Sections()[0].Part.AppendKey(nil, e.State.Schema, 0))
+			var next []*granule.Granule
+			for _, bound := range bounds(key, hi) {
+				next = append(next, granule.New(lo, bound))
+				lo = bound
+			}
+			for _, s := range g.Sections() {
+				next[0].Add(s)
+			}
+			e.Replace(g, next)
+		}
+	}
 	for name, test := range map[string]struct {
 		want   string
 		change func(e *catalog.TableEdit)
 	}{
-		"a floor falls":            {"K4", func(e *catalog.TableEdit) { e.State.Floor = 0 }},
-		"a granule below a floor":  {"K4", func(e *catalog.TableEdit) { e.State.Floor = 500 }},
-		"a gap between granules":   {"K1", func(e *catalog.TableEdit) { replace(e, only(e.State), "", "~") }},
-		"rows beyond a granule":    {"G2", func(e *catalog.TableEdit) { replace(e, only(e.State), "", "") }},
-		"rows in no granule":       {"K2", func(e *catalog.TableEdit) { replace(e, only(e.State), "~", "") }},
-		"nothing is wrong with it": {"", func(e *catalog.TableEdit) { e.Replace(only(e.State), []*granule.Granule{only(e.State)}) }},
+		"a floor falls":           {"K4", func(e *catalog.TableEdit) { e.State.Floor = 0 }},
+		"a granule below a floor": {"K4", func(e *catalog.TableEdit) { e.State.Floor = 500 }},
+		"a gap between granules":  {"K1", successors(func(key, _ string) []string { return []string{key + "~"} })},
+		"rows beyond a granule":   {"G2", successors(func(key, _ string) []string { return []string{key} })},
+		"rows of another granule": {"K2", successors(func(key, hi string) []string { return []string{key, hi} })},
+		"as it is":                {"", successors(func(_, hi string) []string { return []string{hi} })},
+		"split behind the rows":   {"", successors(func(key, hi string) []string { return []string{key + "~", hi} })},
 	} {
 		t.Run(name, func(t *testing.T) {
 			table := querytest.Open(t, querytest.Options{}, querytest.Samples(10))
@@ -44,22 +63,4 @@ func TestInvariants(t *testing.T) {
 			table.Edit(test.change)
 		})
 	}
-}
-
-// replace puts a granule with the same rows in the place of one. Its bounds are those of the one, with some bytes behind
-// the lower one: no bytes behind the upper one stand for an end just above the lower bound.
-func replace(e *catalog.TableEdit, g *granule.Granule, lower, upper string) {
-	lo, hi := g.Bounds()
-	key := g.Sections()[0].Part.AppendKey(nil, e.State.Schema, 0)
-	switch {
-	case upper != "":
-		hi = string(key) + upper
-	case lower == "":
-		hi = lo + "\x00"
-	}
-	next := granule.New(lo+lower, hi)
-	for _, s := range g.Sections() {
-		next.Add(s)
-	}
-	e.Replace(g, []*granule.Granule{next})
 }

@@ -144,54 +144,6 @@ func TestAggregator_Workers(t *testing.T) {
 	}
 }
 
-// The estimate of rows and lists assumes that all series have as many.
-func TestChooser_Estimate(t *testing.T) {
-	const profiles, rows, stacks = 200, 1500, 4000
-	table := querytest.Open(t, querytest.Options{GenerationBuckets: 1}, querytest.Stacks())
-	lists := make([][]uuid.UUID, stacks)
-	for i := range lists {
-		lists[i] = []uuid.UUID{{1, byte(i), byte(i >> 8)}, {2, byte(i % 7)}}
-	}
-	for p := range profiles {
-		of, values := make([][]uuid.UUID, rows), make([]int64, rows)
-		for i := range of {
-			of[i], values[i] = lists[(p*31+i*7)%stacks], int64(p-i)
-		}
-		table.Insert(schema.Batch{Rows: rows, Columns: map[string]encoding.Vector{
-			"kind": encoding.Strings("cpu"), "labels.pod": encoding.Strings(fmt.Sprint("pod-", p%40)),
-			"stack": encoding.UUIDLists(of...), "time": encoding.Int64s(int64(p % 90)), "value": encoding.Int64s(values...),
-		}})
-	}
-	r := table.Read()
-	for _, test := range []struct {
-		name  string
-		where filter.Expr
-		rows  int
-		want  filter.Estimate
-	}{
-		{"all", filter.Expr{}, 300_000, filter.Estimate{Rows: 300_000, Lists: 4000, Sure: true, Most: 4000}},
-		{"all of some granules", filter.Expr{}, 1000, filter.Estimate{Rows: 1000, Lists: 1000, Sure: true, Most: 4000}},
-		{"one pod of forty", filter.Equal("labels.pod", "pod-7"), 300_000, filter.Estimate{Rows: 7500, Lists: 100, Sure: true, Most: 4000}},
-		{"no pod", filter.Equal("labels.pod", "none"), 300_000, filter.Estimate{Sure: true, Most: 4000}},
-		{"another time", filter.AtLeast("time", int64(1000)), 300_000, filter.Estimate{Sure: true}},
-		{"rows decide", filter.Less("value", int64(3)), 300_000, filter.Estimate{Rows: 300_000, Lists: 4000, Most: 4000}},
-		{
-			"one pod, of which rows decide", filter.And(filter.Equal("labels.pod", "pod-7"), filter.Less("value", int64(3))), 300_000,
-			filter.Estimate{Rows: 7500, Lists: 100, Most: 4000},
-		},
-	} {
-		c, err := filter.NewChooser(t.Context(), r.Env, test.where, true)
-		if err != nil {
-			t.Fatal(err)
-		}
-		got := c.Estimate(r.State, test.where, test.rows)
-		c.Done()
-		if got != test.want {
-			t.Errorf("%s, of %d rows: %+v, want %+v", test.name, test.rows, got, test.want)
-		}
-	}
-}
-
 // skewed inserts a series of many rows, of as many lists as given, and one of ten rows.
 func skewed(table *querytest.Table, lists, rows int) {
 	all := make([][]uuid.UUID, lists)

@@ -10,8 +10,7 @@ import (
 // Queries count what they read: all of a table, by one goroutine or several, and less if a condition holds for
 // few series or times.
 func TestCounts(t *testing.T) {
-	collectRarely(t)
-	table := querytest.Open(t, querytest.Options{GenerationBuckets: 1}, querytest.Stacks())
+	table := querytest.Open(t, querytest.Options{GenerationBuckets: 1, GranuleRows: 1 << 16}, querytest.Stacks())
 	manyStacks(table, 3)
 	table.Compact()
 	r := table.Read()

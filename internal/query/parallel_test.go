@@ -70,8 +70,7 @@ func TestAggregate_Parallel(t *testing.T) {
 	if testing.Short() {
 		t.Skip("a million rows")
 	}
-	collectRarely(t)
-	table := querytest.Open(t, querytest.Options{GenerationBuckets: 1}, querytest.Stacks())
+	table := querytest.Open(t, querytest.Options{GenerationBuckets: 1, GranuleRows: 1 << 16}, querytest.Stacks())
 	manyStacks(table, 3-boolInt(effort.Race))
 	table.GranuleRows = 1 << 16
 	table.Compact()

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"iter"
 	"math/rand/v2"
-	"runtime/debug"
 	"slices"
 	"strings"
 	"testing"
@@ -90,13 +89,6 @@ func filled(t *testing.T, opts querytest.Options, n int) (*querytest.Table, []or
 // between is a condition on times: from <= time < to.
 func between(from, to int64) filter.Expr {
 	return filter.And(filter.AtLeast("time", from), filter.Less("time", to))
-}
-
-// collectRarely lets the heap grow: the test has much garbage, and little that is live.
-func collectRarely(t *testing.T) {
-	t.Helper()
-	before := debug.SetGCPercent(400)
-	t.Cleanup(func() { debug.SetGCPercent(before) })
 }
 
 func boolInt(b bool) int {

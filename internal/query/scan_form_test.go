@@ -47,7 +47,6 @@ func wantRows(rows []oracle.Row, columns []string, names bool) []string {
 // in slices too, for any order, columns and dictionaries.
 func TestScan_Forms(t *testing.T) {
 	effort.Long(t)
-	collectRarely(t)
 	for _, generation := range []int64{16, 7} {
 		table, rows := filled(t, querytest.Options{GranuleRows: 100, GenerationBuckets: generation}, 900)
 		r := table.Read()

@@ -11,7 +11,6 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-	"github.com/google/uuid"
 
 	"github.com/granarydb/granary/encoding"
 	"github.com/granarydb/granary/internal/oracle"
@@ -201,32 +200,6 @@ func checkSteps(t *testing.T, r *filter.Read, table *querytest.Table, times []in
 	}
 }
 
-// TestEqualInt has conditions with untyped constants, which are ints.
-func TestEqualInt(t *testing.T) {
-	table := querytest.Open(t, querytest.Options{}, querytest.Samples(100))
-	for i := range 5 {
-		table.Insert(querytest.OneRow(int64(100 * i)))
-	}
-	for _, test := range []struct {
-		name  string
-		where filter.Expr
-		rows  int64
-	}{
-		{"equal", filter.Equal("time", 300), 1},
-		{"at least", filter.AtLeast("time", 300), 2},
-		{"less", filter.Less("time", 300), 3},
-		{"value", filter.Equal("value", 1), 5},
-		{"at most", filter.AtMost("time", 300), 4},
-		{"greater", filter.Greater("time", 300), 1},
-		{"between", filter.Between("time", 100, 300), 3},
-	} {
-		groups, err := GroupRows(context.Background(), table.Read(), AggregateOptions{Where: test.where})
-		if err != nil || len(groups.Counts) != 1 || groups.Counts[0] != test.rows {
-			t.Errorf("%s: %+v, %v; want %d rows", test.name, groups, err, test.rows)
-		}
-	}
-}
-
 // shardsOf returns a row of one pod.
 func shardsOf(pod string, at int64) schema.Batch {
 	b := querytest.OneRow(at)
@@ -286,39 +259,6 @@ func TestQueries_SeriesWhileInserting(t *testing.T) {
 				}
 			}
 		})
-	}
-}
-
-// The condition is called once for an element of a list in each generation with the element,
-// by the reading goroutine, for any number of rows and lists.
-func TestQueries_ElementsAreAskedOnce(t *testing.T) {
-	table := querytest.Open(t, querytest.Options{GenerationBuckets: 1, GranuleRows: 50}, querytest.Samples(100))
-	const generations = 3
-	for i := range 300 {
-		b := querytest.OneRow(int64(i % generations * 100))
-		b.Columns["stack"] = encoding.UUIDLists([]uuid.UUID{{1}, {2, byte(i % 50)}, {3, byte(i)}})
-		table.Insert(b)
-	}
-	for _, when := range []string{"fresh", "compacted"} {
-		asked := map[uuid.UUID]int{}
-		g, err := GroupRows(t.Context(), table.Read(), AggregateOptions{
-			Where: filter.HasElement("stack", func(id uuid.UUID, record []byte) bool {
-				asked[id]++
-				if record != nil {
-					t.Errorf("record %q", record)
-				}
-				return id == uuid.UUID{2, 7}
-			}),
-		})
-		if err != nil || len(g.Counts) != 1 || g.Counts[0] != 6 {
-			t.Errorf("%s: %v, %v; want 6 rows", when, g, err)
-		}
-		for id, n := range asked {
-			if n > generations {
-				t.Errorf("%s: asked %d times about %v", when, n, id)
-			}
-		}
-		table.Compact()
 	}
 }
 

@@ -145,3 +145,25 @@ func Heavy(at int64, rows int) schema.Batch {
 		"kind": encoding.Strings("k"), "stack": encoding.UUIDLists(stacks...), "time": encoding.Int64s(at), "value": encoding.Int64s(1),
 	}}
 }
+
+// FewRowsEach fills a table of Stacks with series of a few rows each, and compacts them. The name of a pod ends with 1 if its
+// number is odd, else with 0.
+func (t *Table) FewRowsEach(series, rows int) {
+	for lo := 0; lo < series; lo += 500 {
+		b := schema.Batch{Columns: map[string]encoding.Vector{}}
+		var kinds, pods []string
+		var stacks [][]uuid.UUID
+		var times, values []int64
+		for s := lo; s < min(lo+500, series); s++ {
+			for row := range rows {
+				kinds, pods = append(kinds, "cpu"), append(pods, fmt.Sprintf("pod-%05d-%d", s, s%2))
+				stacks, times, values = append(stacks, []uuid.UUID{{byte(row)}}), append(times, int64(row%40)), append(values, int64(s))
+			}
+		}
+		b.Rows = len(kinds)
+		b.Columns["kind"], b.Columns["labels.pod"] = encoding.Strings(kinds...), encoding.Strings(pods...)
+		b.Columns["stack"], b.Columns["time"], b.Columns["value"] = encoding.UUIDLists(stacks...), encoding.Int64s(times...), encoding.Int64s(values...)
+		t.Insert(b)
+	}
+	t.Compact()
+}

@@ -1,13 +1,16 @@
 package querytest
 
 import (
+	"cmp"
 	"maps"
 	"math/rand/v2"
+	"slices"
 	"testing"
 
 	"github.com/google/uuid"
 
 	"github.com/granarydb/granary/encoding"
+	"github.com/granarydb/granary/internal/catalog"
 	"github.com/granarydb/granary/internal/oracle"
 	"github.com/granarydb/granary/schema"
 )
@@ -47,13 +50,19 @@ func New(t testing.TB, seed uint64) *Random {
 	}), rng: rand.New(rand.NewPCG(seed, 7))}
 }
 
-// Fill inserts batches of random rows, and compacts some of them.
+// Fill inserts batches of random rows, compacts some of them, and keeps those of some buckets beside the state.
 func (t *Random) Fill(batches int) {
 	for range batches {
 		if t.insert(); t.rng.IntN(4) == 0 {
 			t.GranuleRows = 20 + t.rng.IntN(300)
 			t.Compact()
 		}
+		if t.rng.IntN(12) > 0 {
+			continue
+		}
+		buckets := slices.Collect(maps.Values(maps.Collect(t.State().Buckets.All())))
+		slices.SortFunc(buckets, func(a, b *catalog.BucketState) int { return cmp.Compare(a.Start, b.Start) })
+		t.Cool(pick(t.rng, buckets...))
 	}
 }
 

@@ -25,6 +25,7 @@ type Table struct {
 	t       testing.TB
 	roots   *txn.Publisher[*catalog.Database]
 	gens    map[int64]*granule.Generation
+	files   [][]*granule.Granule // of cold rows (Cool)
 }
 
 // Options are the options of a store that decide how the rows of a table are divided.
@@ -62,6 +63,7 @@ func Open(t testing.TB, opts Options, def schema.Definition) *Table {
 		Dictionaries: func(_ *catalog.TableState, b *catalog.BucketState) (*granule.Generation, error) {
 			return table.Generation(b.Start), nil
 		},
+		Cold: table.cold, FindID: table.findID,
 	}
 	table.roots = txn.New((&catalog.Database{Newest: math.MinInt64}).WithTable(catalog.NewTableState(s)))
 	return table
@@ -237,6 +239,9 @@ func (t *Table) Edit(change func(e *catalog.TableEdit)) {
 // Seal makes units of the buckets that end at a time or before it, and returns them.
 func (t *Table) Seal(before int64) []catalog.Unit {
 	change := t.State().PlanSeal(before)
+	if change.IsEmpty() {
+		return nil
+	}
 	t.Edit(func(e *catalog.TableEdit) { e.ChangeUnits(change) })
 	return t.State().Sealed(change)
 }
