@@ -1,7 +1,6 @@
 package columnstore
 
 import (
-	"fmt"
 	"maps"
 	"slices"
 	"testing"
@@ -50,58 +49,6 @@ func TestCut_Reserves(t *testing.T) {
 		wantBuckets(t, store, table, "the fourth row", map[int64][]int64{0: {1, 2, 3, 4}, 5: nil})
 		if n := store.memory.pending.Load(); n != 0 {
 			t.Errorf("%d bytes are pending after the commit", n)
-		}
-	}
-}
-
-// A new bucket begins with granules whose bounds are those of the bucket before, and the
-// granules of the old bucket are compacted once.
-func TestCut_Granules(t *testing.T) {
-	store, table := open(t, Options{FutureLimit: -1, Manual: true, BucketRows: 200, GranuleRows: 20, FreshParts: 100, MaxParts: 100}, samples(1000))
-	for n := range 199 {
-		insert(t, table, pods(fmt.Sprint("pod", n%20), int64(n)))
-		if n%40 == 39 {
-			compact(t, store)
-		}
-	}
-	granules := func() (bounds []map[string]bool, fresh []int) {
-		last := int64(-1)
-		for bound, g := range store.roots.Root().State.Table(table.ordinal).Granules.All() {
-			if start := bucketOf(table.schema, bound); start != last {
-				bounds, fresh, last = append(bounds, map[string]bool{}), append(fresh, 0), start
-			}
-			bounds[len(bounds)-1][bound[8:]] = true
-			fresh[len(fresh)-1] += g.FreshParts()
-		}
-		return bounds, fresh
-	}
-	bounds, fresh := granules()
-	if len(bounds) != 1 || len(bounds[0]) < 5 || fresh[0] != 39 {
-		t.Fatalf("before the cut: %d buckets, granules %d, fresh parts %v", len(bounds), len(bounds[0]), fresh)
-	}
-	insert(t, table, pods("pod0", 199))
-	if err := store.Maintain(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	bounds, fresh = granules()
-	if len(bounds) != 2 || len(bounds[1]) < 3 || fresh[0] != 0 {
-		t.Fatalf("after the cut: %d buckets, granules %d and %d, fresh parts %v", len(bounds), len(bounds[0]), len(bounds[1]), fresh)
-	}
-	for bound := range bounds[1] {
-		if !bounds[0][bound] {
-			t.Errorf("a granule begins at %q, which none of the bucket before does", bound)
-		}
-	}
-	insert(t, table, pods("pod3", 7)) // late
-	if err := store.Maintain(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	if _, fresh = granules(); fresh[0] != 1 {
-		t.Errorf("after a late row: fresh parts %v", fresh)
-	}
-	for info, err := range table.Inspect(t.Context(), snapshot(t, store)) {
-		if err != nil || info.Parts == nil || info.Rows == 0 && len(info.Parts) > 0 {
-			t.Errorf("granule %+v, %v", info, err)
 		}
 	}
 }

@@ -39,6 +39,7 @@ func TestOptions(t *testing.T) {
 		{"FreshParts", Options{FreshParts: 1}, "FreshParts is 1, want at least 2"},
 		{"negative FreshParts", Options{FreshParts: -3}, "FreshParts is -3, want at least 2"},
 		{"MaxParts", Options{MaxParts: 1}, "MaxParts is 1, want at least 16"},
+		{"Retention", Options{Retention: -1}, "Retention is -1ns"},
 		{"MaxParts below FreshParts", Options{FreshParts: 20, MaxParts: 19}, "MaxParts is 19, want at least 20"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
@@ -344,23 +345,6 @@ func TestAbort_LeavesNothingVisible(t *testing.T) {
 				t.Errorf("compaction changed %+v to %+v", before, got)
 			}
 		})
-	}
-}
-
-// TestAbort_DoneAfterCommit: Abort after Commit has no effect.
-func TestAbort_DoneAfterCommit(t *testing.T) {
-	store, table := open(t, Options{Manual: true}, samples(0))
-	tx := store.Begin()
-	if err := tx.Insert(context.Background(), table, oneRow(1)); err != nil {
-		t.Fatal(err)
-	}
-	id, err := tx.Commit()
-	if err != nil {
-		t.Fatal(err)
-	}
-	tx.Abort()
-	if snap := snapshot(t, store); snap.Commit() != id || total(t, table, snap).Rows != 1 {
-		t.Errorf("snapshot at %d has %+v, want one row at %d", snap.Commit(), total(t, table, snap), id)
 	}
 }
 

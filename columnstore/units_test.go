@@ -7,10 +7,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/granarydb/granary/internal/catalog"
-	"github.com/granarydb/granary/internal/crashfs"
 	"github.com/granarydb/granary/internal/disk"
 	"github.com/granarydb/granary/internal/entries"
 	"github.com/granarydb/granary/internal/files"
@@ -48,40 +45,6 @@ func timesOfUnit(t *testing.T, table *Table, id uint64) (times []int64) {
 	}
 	slices.Sort(times)
 	return times
-}
-
-// Seal returns the units in the order of their ids, questions read them by id, and Drop counts their rows as dropped.
-func TestSeal(t *testing.T) {
-	store, table := open(t, Options{PastLimit: -1, FutureLimit: -1, Manual: true}, samples(10))
-	insertAt(t, table, 1, 2, 9, 11, 25)
-	if got := seal(t, table, 20); !cmp.Equal(got, []Unit{{ID: 1, First: 0, Last: 9, Rows: 3}, {ID: 2, First: 10, Last: 19, Rows: 1}}) {
-		t.Errorf("sealed %v", got)
-	}
-	if got := seal(t, table, 20); got != nil {
-		t.Errorf("sealed %v again", got)
-	}
-	insertAt(t, table, 0, 9, 9, 12, 26)
-	seal(t, table, 10)
-	insertAt(t, table, 5)
-	for id, want := range map[uint64][]int64{1: {1, 2, 9}, 2: {11}, 3: {0, 9, 9}, 0: {5, 12, 25, 26}} {
-		if got := timesOfUnit(t, table, id); !slices.Equal(got, want) {
-			t.Errorf("unit %d has rows of %v, want %v", id, got, want)
-		}
-	}
-	if id, err := table.Drop(t.Context(), []uint64{1, 3, 9}); id == 0 || err != nil {
-		t.Errorf("drop: %d, %v", id, err)
-	}
-	if id, err := table.Drop(t.Context(), []uint64{1}); id != 0 || err != nil {
-		t.Errorf("drop again: %d, %v", id, err)
-	}
-	if got := store.Stats(); got.Rows != 5 || got.DroppedRows != 6 || got.LostUnitRows != 0 || len(got.Units) != 1 || got.Units[0].ID != 2 || got.Units[0].Table != table.Name() {
-		t.Errorf("stats %+v", got)
-	}
-	snap := snapshot(t, store)
-	defer snap.Close()
-	if units, last, err := table.Units(snap); last != 3 || len(units) != 4 || err != nil { // it was dropped
-		t.Errorf("%d units, the last is %d: %v", len(units), last, err)
-	}
 }
 
 func TestSeal_Errors(t *testing.T) {
@@ -177,40 +140,5 @@ func TestSeal_Entries(t *testing.T) {
 	}
 	if err := r.Visit(disk.Entry{Kind: entries.EntryUnits, Commit: 9, Body: entries.UnitsEntry(0, of)}); err != nil { // of a floor that is known
 		t.Errorf("units that are not there: %v", err)
-	}
-}
-
-// Units come back with their ids, from files and from the log, and are never another's.
-func TestSeal_Restart(t *testing.T) {
-	opts := inSmallDir(crashfs.New(crashfs.Options{}))
-	store, table := open(t, opts, samples(10))
-	insertAt(t, table, 1, 11, 21, 31)
-	seal(t, table, 20)
-	if err := store.Close(); err != nil { // which writes files
-		t.Fatal(err)
-	}
-	for range 2 {
-		store, table = reopen(t, opts)
-		insertAt(t, table, 2)
-		seal(t, table, 30)
-		if _, err := table.Drop(t.Context(), []uint64{1}); err != nil {
-			t.Fatal(err)
-		}
-		if got := timesOfUnit(t, table, 2); !slices.Equal(got, []int64{11}) {
-			t.Errorf("unit 2 has rows of %v", got)
-		}
-		want := store.Stats().Units
-		if err := store.log.Sync(t.Context(), 1<<62); err != nil {
-			t.Fatal(err)
-		}
-		opts.FS = opts.FS.(*crashfs.FS).Crash() // the log has it
-		store, table = reopen(t, opts)
-		if got := store.Stats().Units; !cmp.Equal(got, want) {
-			t.Errorf("units %v after a crash, %v before", got, want)
-		}
-		insertAt(t, table, 4)
-		if err := store.Close(); err != nil {
-			t.Fatal(err)
-		}
 	}
 }

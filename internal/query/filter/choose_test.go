@@ -55,6 +55,24 @@ func TestChoose_Stretches(t *testing.T) {
 	}
 }
 
+// checkSpans compares the series of the spans of a selection with those of its rows.
+func checkSpans(t *testing.T, s *filter.Selection) {
+	t.Helper()
+	series := s.Words(nil, s.Part.Series())
+	for spans := s.Spans; len(spans) > 0; {
+		rows, rest := filter.SameSeries(spans)
+		for _, code := range series[:rows] {
+			if uint32(code) != spans[0].Series {
+				t.Fatalf("a span of %d rows is of series %d, its rows of %d", rows, spans[0].Series, series[:rows])
+			}
+		}
+		series, spans = series[rows:], rest
+	}
+	if len(series) > 0 {
+		t.Fatalf("%d rows are in no span", len(series))
+	}
+}
+
 // TestChoose_Picks chooses single rows of some series, and all rows of others: picked rows and
 // whole series come in one answer, each row with its series.
 func TestChoose_Picks(t *testing.T) {
@@ -78,6 +96,7 @@ func TestChoose_Picks(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
+				checkSpans(t, &selection)
 				for _, row := range querytest.RowsOf(r, &selection, "labels.pod", "time", "value") {
 					got[fmt.Sprint(row["labels.pod"], " ", row["time"])] += row["value"].(int64)
 				}

@@ -28,6 +28,7 @@ func TestChosen(t *testing.T) {
 					if err != nil {
 						t.Fatal(err)
 					}
+					checkSpans(t, &s)
 					got = append(got, valuesOf(&table.Env, &s)...)
 				}
 				if diff := oracle.Diff(want, got, false); diff != "" {
