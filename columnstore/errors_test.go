@@ -378,27 +378,3 @@ func (c *countdown) Err() error {
 	}
 	return nil
 }
-
-// TestTableNewerThanSnapshot queries a table newer than the snapshot.
-func TestTableNewerThanSnapshot(t *testing.T) {
-	store, _ := open(t, Options{Manual: true}, samples(0))
-	snap := snapshot(t, store)
-	table, err := store.CreateTable("later", wide(0, wideKey))
-	if err != nil {
-		t.Fatal(err)
-	}
-	insert(t, table, batchOf(rand.New(rand.NewPCG(1, 1)), randomRows(rand.New(rand.NewPCG(1, 1)), 9)))
-	if got := allRows(t, table, snap, ScanOptions{}); len(got) > 0 {
-		t.Errorf("rows %v", got)
-	}
-	if c := total(t, table, snap); c.Rows != 0 {
-		t.Errorf("aggregate of %+v", c)
-	}
-	if series, err := table.Series(context.Background(), snap, between(0, 1)); err != nil || len(series) > 0 {
-		t.Errorf("series %v, %v", series, err)
-	}
-	got, err := table.Columns(snap)
-	if want := concreteNames(nil); err != nil || !cmp.Equal(got, want) {
-		t.Errorf("columns %v, %v; want %v", got, err, want)
-	}
-}

@@ -43,7 +43,7 @@ func newScripted(t *testing.T) map[string]script.Verb {
 	}
 	t.Cleanup(s.end)
 	return map[string]script.Verb{
-		"open": s.open, "clock": s.clock,
+		"open": s.open, "create": s.create, "clock": s.clock,
 		"insert": s.insert, "fill": s.fill,
 		"begin": s.begin, "commit": s.commit, "abort": s.abort,
 		"maintain": func(*script.Command) error { return s.store.Maintain(context.Background()) },
@@ -85,9 +85,19 @@ func (s *scripted) open(c *script.Command) (err error) {
 	if c.Has("dir") {
 		s.opts.FS = crashfs.New(crashfs.Options{})
 	}
-	if s.store, err = columnstore.Open(s.opts); err != nil {
+	bucket, later := int64(duration(c, "bucket", time.Hour)), c.Has("no-table")
+	if s.store, err = columnstore.Open(s.opts); err != nil || later {
 		return err
 	}
+	return s.createTable(bucket)
+}
+
+// create creates the table, for a store that was opened without it.
+func (s *scripted) create(c *script.Command) error {
+	return s.createTable(int64(duration(c, "bucket", time.Hour)))
+}
+
+func (s *scripted) createTable(bucket int64) (err error) {
 	s.table, err = s.store.CreateTable("requests", schema.Definition{
 		Columns: []schema.Column{
 			{Name: "tag", Type: encoding.String, Encoding: encoding.DictionaryRLE, Dynamic: true},
@@ -95,7 +105,7 @@ func (s *scripted) open(c *script.Command) (err error) {
 			{Name: "value", Type: encoding.Int64, Encoding: encoding.Plain},
 		},
 		SortingKey: []string{"tag", "time"},
-		Bucket:     schema.Bucket{Column: "time", Width: int64(duration(c, "bucket", time.Hour))},
+		Bucket:     schema.Bucket{Column: "time", Width: bucket},
 	})
 	return err
 }

@@ -349,3 +349,59 @@ func bucketAt(table *querytest.Table, start int64) *catalog.BucketState {
 	b, _ := table.State().Buckets.Get(key)
 	return b
 }
+
+// A drop takes the ranges before a time, whole ones, and its floor is never beyond the range of the newest row.
+func TestDropBefore(t *testing.T) {
+	all := []int64{-15, 1, 11, 21, 31}
+	for _, test := range []struct {
+		name  string
+		at    int64
+		left  []int64
+		floor int64 // of rows that go in
+	}{
+		{"before all", -21, all, -30},
+		{"at the start of a range", -20, all, -20},
+		{"in the first range", -11, all, -20},
+		{"at its end", -10, []int64{1, 11, 21, 31}, -10},
+		{"in the middle", 15, []int64{11, 21, 31}, 10},
+		{"at a row", 21, []int64{21, 31}, 20},
+		{"in the newest range", 39, []int64{31}, 30},
+		{"at its end", 40, nil, 40},
+		{"behind all", 1_000_000, nil, 40},
+		{"the last time", math.MaxInt64, nil, 40},
+		{"the first time", math.MinInt64, all, -1000},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			table := querytest.Open(t, querytest.Options{}, querytest.Samples(10))
+			for _, at := range all {
+				table.Insert(querytest.At(at))
+			}
+			before := table.Read()
+			for range 2 { // the second drop finds nothing
+				table.Edit(func(e *catalog.TableEdit) { e.DropBefore(test.at) })
+				if got := timesBetween(t, table.Read(), math.MinInt64, math.MaxInt64); !slices.Equal(got, test.left) {
+					t.Errorf("rows at %v are left, want %v", got, test.left)
+				}
+			}
+			if got := timesBetween(t, before, math.MinInt64, math.MaxInt64); !slices.Equal(got, all) {
+				t.Errorf("an earlier snapshot has rows at %v", got)
+			}
+			if state := table.State(); state.Rows != int64(len(test.left)) || state.Dropped != int64(len(all)-len(test.left)) || state.Evicted != 0 {
+				t.Errorf("%d rows, %d dropped, %d evicted", state.Rows, state.Dropped, state.Evicted)
+			}
+			checkTable(t, table)
+			if err := table.Begin().Insert(querytest.At(test.floor - 1)); (err == nil) != (test.floor == -1000) || err != nil && !errors.Is(err, catalog.ErrTooOld) {
+				t.Errorf("a row below the floor: %v", err)
+			}
+			table.Insert(querytest.At(test.floor))
+		})
+	}
+	empty := querytest.Open(t, querytest.Options{}, querytest.Samples(10))
+	empty.Edit(func(e *catalog.TableEdit) { e.DropBefore(math.MaxInt64) })
+	plain := querytest.Open(t, querytest.Options{}, querytest.Samples(0))
+	plain.Insert(querytest.OneRow(5))
+	plain.Edit(func(e *catalog.TableEdit) { e.DropBefore(100) })
+	if empty.State().Floor != math.MinInt64 || plain.State().Rows != 1 {
+		t.Error("a drop of no range does something")
+	}
+}
