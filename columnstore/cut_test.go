@@ -10,7 +10,7 @@ import (
 	"github.com/granarydb/granary/internal/querytest"
 )
 
-func wantBuckets(t *testing.T, store *Store, table *Table, when string, want map[int64][]int64) {
+func wantBuckets(t *testing.T, table *Table, when string, want map[int64][]int64) {
 	t.Helper()
 	if got := querytest.TimesByBucket(table.state()); !maps.EqualFunc(got, want, slices.Equal) {
 		t.Errorf("%s: rows by bucket %v, want %v", when, got, want)
@@ -46,7 +46,7 @@ func TestCut_Reserves(t *testing.T) {
 		store.release(pending)
 		store.memory.budget = 0
 		insert(t, table, pods("a", 4))
-		wantBuckets(t, store, table, "the fourth row", map[int64][]int64{0: {1, 2, 3, 4}, 5: nil})
+		wantBuckets(t, table, "the fourth row", map[int64][]int64{0: {1, 2, 3, 4}, 5: nil})
 		if n := store.memory.pending.Load(); n != 0 {
 			t.Errorf("%d bytes are pending after the commit", n)
 		}

@@ -39,8 +39,8 @@ func bucketStarts(t testing.TB, table *Table, snap *Snapshot) (starts []int64) {
 
 // The batches, rows and schemas that tests of questions have too are in package querytest.
 var (
-	samples, oneRow, at, batch, batchOfMany         = querytest.Samples, querytest.OneRow, querytest.At, querytest.Batch, querytest.Many
-	wide, wideKey, wideColumns, keys                = querytest.Wide, querytest.WideKey, querytest.WideColumns, querytest.WideKeys
+	samples, oneRow, at, batch                      = querytest.Samples, querytest.OneRow, querytest.At, querytest.Batch
+	wide, wideKey, keys                             = querytest.Wide, querytest.WideKey, querytest.WideKeys
 	domains, randomRows, batchOf, concreteNames     = querytest.Domains, querytest.RandomRows, querytest.BatchOf, querytest.ConcreteNames
 	pods, heavy, stackSamples, expand, cell, decode = querytest.Pods, querytest.Heavy, querytest.Stacks, querytest.Expand, querytest.Cell, querytest.Decode
 )

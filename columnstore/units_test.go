@@ -3,7 +3,6 @@ package columnstore
 import (
 	"context"
 	"errors"
-	"slices"
 	"testing"
 	"time"
 
@@ -30,21 +29,6 @@ func seal(t *testing.T, table *Table, before int64) []Unit {
 		t.Fatal(err)
 	}
 	return units
-}
-
-// timesOf returns the times of the rows of a unit, sorted.
-func timesOfUnit(t *testing.T, table *Table, id uint64) (times []int64) {
-	t.Helper()
-	snap := snapshot(t, table.store)
-	defer snap.Close()
-	for row, err := range decodedRows(table, snap, ScanOptions{Columns: []string{"time"}, Buckets: []uint64{id}}) {
-		if err != nil {
-			t.Fatal(err)
-		}
-		times = append(times, row["time"].(int64))
-	}
-	slices.Sort(times)
-	return times
 }
 
 func TestSeal_Errors(t *testing.T) {

@@ -53,7 +53,7 @@ func TestUnload(t *testing.T) {
 	})
 	checkTable(t, table)
 	if !slices.Equal(files, []uint64{1}) || table.State().Rows != 8 {
-		t.Errorf("the files %v are not needed any more, want that of before; %d rows", files, table.State().Rows)
+		t.Errorf("the files %v are not needed any more, want 1; %d rows", files, table.State().Rows)
 	}
 }
 
@@ -107,7 +107,7 @@ func TestLoadCold(t *testing.T) {
 	}
 }
 
-// The bytes of ranges, and how many of them an older root holds too, are those of the parts.
+// BytesBetween sums the bytes of the parts of ranges, and the bytes that an older root holds too.
 func TestBytesBetween(t *testing.T) {
 	table := querytest.Open(t, querytest.Options{}, querytest.Samples(10))
 	table.Insert(querytest.Pods("a", 1, 2))

@@ -253,8 +253,8 @@ func TestCut_Retention(t *testing.T) {
 	}
 }
 
-// A new bucket begins with granules whose bounds are those of the bucket before, and those of the old one are to be
-// compacted.
+// A new bucket begins with granules that have bounds of the bucket before it, and the fresh parts of that bucket are
+// due.
 func TestCut_Divides(t *testing.T) {
 	table := querytest.Open(t, querytest.Options{BucketRows: 200, GranuleRows: 20}, querytest.Samples(1000))
 	for n := range 199 {

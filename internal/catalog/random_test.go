@@ -20,7 +20,6 @@ type model struct {
 	rng    *rand.Rand
 	width  int64
 	times  []int64 // of the rows, in any order
-	cold   int64   // rows in files, which are not among times
 	newest int64
 	units  map[uint64][]int64 // sealed times
 	log    []string           // what was done
@@ -226,7 +225,7 @@ func TestTableEdit_Random(t *testing.T) {
 func TestRestore_Random(t *testing.T) {
 	for seed := range uint64(60) {
 		m := newModel(t, seed)
-		m.GranuleRows = math.MaxInt // so that parts of the run reach over granules of now
+		m.GranuleRows = math.MaxInt // so that a part of the run reaches over several granules of the other table
 		again := querytest.Open(t, querytest.Options{GranuleRows: 1 + m.rng.IntN(20)}, querytest.Samples(m.width))
 		for i := range uint64(40) {
 			b, times := m.batch()

@@ -14,7 +14,7 @@ import (
 	"github.com/granarydb/granary/schema"
 )
 
-// A part of an earlier run can reach over several granules of now: each gets its own rows.
+// A part of an earlier run can reach over several granules of this run: each gets its own rows.
 func TestRestore_PartOverGranules(t *testing.T) {
 	b, _ := querytest.Batch(rand.New(rand.NewPCG(1, 2)), 60, 5)
 	before := querytest.Open(t, querytest.Options{}, querytest.Samples(100))

@@ -117,7 +117,7 @@ func manyTimes(n int) (times []int64) {
 	return times
 }
 
-// The limits of times are those of the options, and none beyond the range of int64.
+// LimitTimes takes the limits from the options, and sets none beyond the range of int64.
 func TestLimitTimes(t *testing.T) {
 	now := time.Date(2026, 11, 24, 12, 0, 0, 0, time.UTC).UnixNano()
 	for name, test := range map[string]struct {

@@ -100,7 +100,7 @@ func (c *cases) Groups(subject uint32, times []int64, groups []uint32) error {
 	return nil
 }
 
-// TestGroupRows_AsOf compares groups by cases with those of the oracle, computed row by row: cases of columns of any type,
+// TestGroupRows_AsOf compares groups by cases with the oracle, which finds the case of each row: cases of columns of any type,
 // beside other columns, steps and aggregates.
 func TestGroupRows_AsOf(t *testing.T) {
 	asked, rows := 0, 0

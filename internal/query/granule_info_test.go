@@ -42,7 +42,7 @@ func TestDescribeGranule(t *testing.T) {
 					}
 					table.Compact()
 					checkGranules(t, table)
-					if err := late.Commit(); err != nil { // in parts for the granules of before
+					if err := late.Commit(); err != nil { // in parts for the granules before Compact
 						t.Fatal(err)
 					}
 					checkGranules(t, table)

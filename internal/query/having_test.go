@@ -100,11 +100,7 @@ func element(holds func(id uuid.UUID) bool) *oracle.Cond[string] {
 
 // join joins conditions with an operation.
 func join(op string, args ...*oracle.Cond[string]) *oracle.Cond[string] {
-	c := &oracle.Cond[string]{Op: op}
-	for _, arg := range args {
-		c.Args = append(c.Args, arg)
-	}
-	return c
+	return &oracle.Cond[string]{Op: op, Args: args}
 }
 
 // Conditions evaluated on groups give the result of conditions on rows: for many lists in one

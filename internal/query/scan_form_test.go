@@ -179,19 +179,19 @@ func TestRecordSchema(t *testing.T) {
 	if _, err := RecordSchema(r, ScanOptions{Columns: []string{"nope"}}); !errors.Is(err, filter.ErrQuery) {
 		t.Errorf("unknown column: %v", err)
 	}
-	for _, err := range []error{lastError(table, r, ScanOptions{Form: 3}), schemaError(table, r, ScanOptions{Form: 3})} {
+	for _, err := range []error{lastError(r, ScanOptions{Form: 3}), schemaError(r, ScanOptions{Form: 3})} {
 		if !errors.Is(err, filter.ErrQuery) {
 			t.Errorf("unknown form: %v", err)
 		}
 	}
 }
 
-func schemaError(table *querytest.Table, r *filter.Read, opts ScanOptions) error {
+func schemaError(r *filter.Read, opts ScanOptions) error {
 	_, err := RecordSchema(r, opts)
 	return err
 }
 
-func lastError(table *querytest.Table, r *filter.Read, opts ScanOptions) (last error) {
+func lastError(r *filter.Read, opts ScanOptions) (last error) {
 	for rec, err := range scanned(context.Background(), r, opts) {
 		if last = err; rec != nil {
 			rec.Release()

@@ -60,12 +60,12 @@ func TestAllOfSeries(t *testing.T) {
 		for range 1 + rng.IntN(4) {
 			each = append(each, conditions())
 		}
-		checkAllOfSeries(t, table, r, each)
+		checkAllOfSeries(t, r, each)
 	}
 }
 
 // checkAllOfSeries compares the series of And with those of each of its conditions alone.
-func checkAllOfSeries(t *testing.T, table *querytest.Table, r *filter.Read, each []filter.Expr) {
+func checkAllOfSeries(t *testing.T, r *filter.Read, each []filter.Expr) {
 	t.Helper()
 	pods := func(where filter.Expr) (names []string) {
 		all, err := ListSeries(t.Context(), r, where)

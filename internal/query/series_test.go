@@ -170,11 +170,11 @@ func checkTimes(t *testing.T, table *querytest.Table, width int64, copies int, w
 			}
 		}
 	}
-	checkSteps(t, r, table, times)
+	checkSteps(t, r, times)
 }
 
 // checkSteps groups by steps. The first is cut short by the range of int64.
-func checkSteps(t *testing.T, r *filter.Read, table *querytest.Table, times []int64) {
+func checkSteps(t *testing.T, r *filter.Read, times []int64) {
 	t.Helper()
 	for _, step := range []int64{10, 1000, math.MaxInt64} {
 		groups, err := GroupRows(context.Background(), r, AggregateOptions{By: []string{"time"}, Step: step})
@@ -210,16 +210,16 @@ func shardsOf(pod string, at int64) schema.Batch {
 // New series are inserted into a generation while the series of two of its buckets are read:
 // the answer is that of the snapshot.
 func TestQueries_SeriesWhileInserting(t *testing.T) {
-	for name, ask := range map[string]func(table *querytest.Table, r *filter.Read, where filter.Expr) (int, error){
-		"series": func(table *querytest.Table, r *filter.Read, where filter.Expr) (int, error) {
+	for name, ask := range map[string]func(r *filter.Read, where filter.Expr) (int, error){
+		"series": func(r *filter.Read, where filter.Expr) (int, error) {
 			series, err := ListSeries(t.Context(), r, where)
 			return len(series), err
 		},
-		"series values": func(table *querytest.Table, r *filter.Read, where filter.Expr) (int, error) {
+		"series values": func(r *filter.Read, where filter.Expr) (int, error) {
 			values, err := SeriesValues(t.Context(), r, "labels.pod", where)
 			return len(values), err
 		},
-		"aggregate": func(table *querytest.Table, r *filter.Read, where filter.Expr) (int, error) {
+		"aggregate": func(r *filter.Read, where filter.Expr) (int, error) {
 			g, err := GroupRows(t.Context(), r, AggregateOptions{By: []string{"labels.pod"}, Where: where})
 			if err != nil {
 				return 0, err
@@ -254,7 +254,7 @@ func TestQueries_SeriesWhileInserting(t *testing.T) {
 					want = 4 * boolInt(name != "aggregate") // for queries of series alone, rows below 0 may exist
 				}
 				done = false
-				if n, err := ask(table, r, where); err != nil || n != want {
+				if n, err := ask(r, where); err != nil || n != want {
 					t.Errorf("%d, want the %d of the snapshot: %v", n, want, err)
 				}
 			}

@@ -11,14 +11,17 @@ import (
 	"github.com/granarydb/granary/internal/catalog"
 )
 
-// Cool takes the rows of a bucket out of the state and keeps them beside it, as a store keeps those of a file. Rows that
+// Cool takes the rows of a bucket out of the state and keeps them beside it, as a store keeps them in a file. Rows that
 // come later join them in reads.
 func (t *Table) Cool(b *catalog.BucketState) {
 	var file []*granule.Granule
 	granules := slices.Values(t.State().HotGranules(b))
 	if b.Cold != nil {
 		granules = func(yield func(*granule.Granule) bool) {
-			for g := range t.cold(t.State(), b, t.Generation(b.Start), catalog.ColdRead{Wide: true}) {
+			for g, err := range t.cold(t.State(), b, t.Generation(b.Start), catalog.ColdRead{Wide: true}) {
+				if err != nil {
+					t.t.Fatal(err)
+				}
 				if !yield(g) {
 					return
 				}
@@ -51,13 +54,13 @@ func (t *Table) cold(state *catalog.TableState, b *catalog.BucketState, _ *granu
 		hot, file := state.HotGranules(b), t.files[b.Cold.File]
 		lower, end := state.Schema.BucketBounds(b.Start)
 		for i, g := range file {
-			// Those without rows are not in the file: its granules cover the bucket by themselves, as those of a real one.
-			lo, hi := g.Bounds()
-			if lo = lower; i+1 < len(file) {
-				lower = hi
-			} else {
+			// A granule without rows is not in the file, and the granules of a real file cover the bucket by themselves.
+			_, hi := g.Bounds()
+			if i+1 == len(file) {
 				hi = end
 			}
+			lo := lower
+			lower = hi
 			wanted := read.Ranges == nil || slices.ContainsFunc(read.Ranges, func(r [2]string) bool {
 				return (hi == "" || r[0] < hi) && (r[1] == "" || lo < r[1])
 			})

@@ -50,7 +50,7 @@ func New(t testing.TB, seed uint64) *Random {
 	}), rng: rand.New(rand.NewPCG(seed, 7))}
 }
 
-// Fill inserts batches of random rows, compacts some of them, and keeps those of some buckets beside the state.
+// Fill inserts batches of random rows, compacts some of them, and cools some buckets.
 func (t *Random) Fill(batches int) {
 	for range batches {
 		if t.insert(); t.rng.IntN(4) == 0 {

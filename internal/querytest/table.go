@@ -13,7 +13,7 @@ import (
 	"github.com/granarydb/granary/txn"
 )
 
-// Table is a table without a store around it: its commits change the state as those of a store do, and nothing runs
+// Table is a table without a store around it: its commits change the state as a store's commits do, and nothing runs
 // beside them. It belongs to one test.
 type Table struct {
 	Options

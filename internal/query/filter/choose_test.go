@@ -55,7 +55,7 @@ func TestChoose_Stretches(t *testing.T) {
 	}
 }
 
-// checkSpans compares the series of the spans of a selection with those of its rows.
+// checkSpans compares the series of a selection's spans with the series of its rows.
 func checkSpans(t *testing.T, s *filter.Selection) {
 	t.Helper()
 	series := s.Words(nil, s.Part.Series())

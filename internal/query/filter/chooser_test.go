@@ -127,8 +127,8 @@ func TestRead_Concrete(t *testing.T) {
 	}
 }
 
-// TestChooser_Granules holds the granules of random conditions to the rows (F2): those in memory and the cold buckets have
-// all rows that the condition chooses. Series too are those of such rows, and others that the condition cannot tell apart.
+// TestChooser_Granules holds the granules of random conditions to the rows (F2): the ones in memory and the cold buckets have
+// all rows that the condition chooses. EachSeries finds the series of all such rows.
 func TestChooser_Granules(t *testing.T) {
 	skipped := 0
 	for seed := range uint64(40) {
@@ -208,7 +208,7 @@ func wrongSeries(ctx context.Context, r *filter.Read, where filter.Expr, rows []
 	}
 	for _, row := range rows {
 		if series := key(func(name string) any { return row[name] }); !seen[series] {
-			return series + " is a series of a row, and not among those that are found"
+			return series + " is a series of a row, and is not found"
 		}
 	}
 	return ""
@@ -324,7 +324,7 @@ func TestTakeElements(t *testing.T) {
 	}
 }
 
-// Queries count the granules, parts and rows that they read, and those that they choose.
+// Queries count the granules, parts and rows that they read, and the rows that they choose.
 func TestCounting(t *testing.T) {
 	table := querytest.Open(t, querytest.Options{GranuleRows: 1000}, querytest.Stacks())
 	table.FewRowsEach(300, 20)

@@ -48,7 +48,7 @@ func randomOrder(rng *rand.Rand) (by []By) {
 }
 
 // TestFirstRows holds the first rows of random tables, conditions and orders to a stable sort of the rows in the order of a
-// scan, and their values to those of the oracle. So equal rows stay in the order of a scan (O1), however many are kept.
+// scan, and their values to the oracle. So equal rows stay in the order of a scan (O1), however many are kept.
 func TestFirstRows(t *testing.T) {
 	for seed := range uint64(36) {
 		table, rng := querytest.New(t, seed), rand.New(rand.NewPCG(seed, 3))
