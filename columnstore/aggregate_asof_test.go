@@ -1,11 +1,9 @@
 package columnstore
 
 import (
-	"errors"
 	"fmt"
 	"hash/maphash"
 	"math"
-	"runtime"
 	"slices"
 	"strings"
 	"sync"
@@ -204,103 +202,4 @@ func (a *queryAsker) askAsOf(v *queryView) (asked, rows int) {
 		a.errorf(v, "groups, sums and counts: %s", wrong)
 	}
 	return c.asked, len(chosen)
-}
-
-// Several goroutines, each with a finder of its own, get the same answer, and reserve memory
-// together.
-func TestAggregate_AsOfOfSeveral(t *testing.T) {
-	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(4))
-	m := newLargeTable(t, Options{})
-	compact(t, m.store)
-	m.snap = snapshot(t, m.store)
-	c := &cases{t: t, of: []string{"labels.pod"}, types: []encoding.Type{encoding.String}, most: 3, spread: 1}
-	asOf := c.asOf("time")
-	finders := 0
-	inner := asOf.New
-	asOf.New = func(take func(int64) error) CaseFinder { finders++; return inner(take) }
-	opts := AggregateOptions{Sum: "value", AsOf: asOf}
-	got, err := m.table.Aggregate(t.Context(), m.snap, opts)
-	if err != nil {
-		t.Fatal(err)
-	}
-	rows, err := m.table.Aggregate(t.Context(), m.snap, AggregateOptions{Sum: "value", By: []string{"labels.pod", "time"}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	want := map[uint32][2]int64{}
-	for i, sum := range rows.Sums {
-		group := c.group(caseText(rows.Columns[0].Values.Strings[i]), rows.Columns[1].Values.Int64s[i])
-		want[group] = [2]int64{want[group][0] + sum, want[group][1] + rows.Counts[i]}
-	}
-	for i, group := range got.Columns[0].Values.Uint64s {
-		if of := [2]int64{got.Sums[i], got.Counts[i]}; of != want[uint32(group)] {
-			t.Errorf("group %d has sum and count %v, want %v", group, of, want[uint32(group)])
-		}
-	}
-	if len(got.Sums) != len(want) || finders < 2 {
-		t.Errorf("%d groups, want %d; %d finders", len(got.Sums), len(want), finders)
-	}
-	opts.MaxBytes = 1 << 20
-	asOf.New = func(take func(int64) error) CaseFinder { return failing{take: take} }
-	if _, err := m.table.Aggregate(t.Context(), m.snap, opts); !errors.Is(err, ErrQueryMemory) {
-		t.Errorf("finders that take more than there may be: %v", err)
-	}
-}
-
-// failing is a finder that fails.
-type failing struct {
-	take           func(bytes int64) error
-	subject        uint32
-	atSubject, err error
-}
-
-func (f failing) Subject(uint32, int, Cell) (uint32, error) { return f.subject, f.atSubject }
-func (f failing) Groups(uint32, []int64, []uint32) error {
-	if f.err != nil {
-		return f.err
-	}
-	return f.take(1 << 18)
-}
-
-func TestAggregate_AsOfErrors(t *testing.T) {
-	store, table := open(t, Options{Manual: true, FutureLimit: -1}, samples(10))
-	insert(t, table, at(1))
-	insert(t, table, at(2))
-	snap := snapshot(t, store)
-	own := errors.New("of the finder")
-	finder := func(f failing) func(func(int64) error) CaseFinder {
-		return func(take func(int64) error) CaseFinder {
-			f.take = take
-			return f
-		}
-	}
-	for _, test := range []struct {
-		name string
-		asOf AsOf
-		want error
-		text string
-	}{
-		{"unknown column", AsOf{Time: "time", Of: []string{"nope"}}, ErrQuery, `no column "nope"`},
-		{"family", AsOf{Time: "time", Of: []string{"labels"}}, ErrQuery, `no column "labels"`},
-		{"lists", AsOf{Time: "time", Of: []string{"stack"}}, ErrQuery, `"stack" is a list column`},
-		{"no time", AsOf{}, ErrQuery, `no column ""`},
-		{"time of strings", AsOf{Time: "kind"}, ErrQuery, `time "kind"`},
-		{"time of a family", AsOf{Time: "tags.x"}, ErrQuery, `time "tags.x"`},
-		{"subject too great", AsOf{Time: "time", Of: []string{"kind"}, New: finder(failing{subject: MaxSubject + 1})}, ErrQuery, "at most 1073741823"},
-		{"error of a subject", AsOf{Time: "time", Of: []string{"kind"}, New: finder(failing{atSubject: own})}, own, ""},
-		{"error of a row's subject", AsOf{Time: "time", Of: []string{"trace"}, New: finder(failing{atSubject: own})}, own, ""},
-		{"error of groups", AsOf{Time: "time", New: finder(failing{err: own})}, own, ""},
-		{"memory", AsOf{Time: "time", New: finder(failing{})}, ErrQueryMemory, ""},
-	} {
-		groups, err := table.Aggregate(t.Context(), snap, AggregateOptions{AsOf: &test.asOf, MaxBytes: 1 << 17})
-		if groups != nil || !errors.Is(err, test.want) || !strings.Contains(err.Error(), test.text) {
-			t.Errorf("%s: %v, %v; want %v: %s", test.name, groups, err, test.want, test.text)
-		}
-	}
-	groups, err := table.Aggregate(t.Context(), snap, AggregateOptions{AsOf: &AsOf{
-		Time: "time", Of: []string{"kind"}, New: finder(failing{subject: MaxSubject}),
-	}})
-	if err != nil || len(groups.Sums) != 1 || groups.Counts[0] != 2 {
-		t.Errorf("of the greatest subject: %+v, %v", groups, err)
-	}
 }

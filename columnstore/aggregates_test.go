@@ -4,19 +4,12 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"math/big"
-	"math/rand/v2"
-	"runtime"
 	"slices"
-	"strings"
 	"testing"
-
-	"github.com/google/uuid"
 
 	"github.com/granarydb/granary/encoding"
 	"github.com/granarydb/granary/internal/effort"
 	"github.com/granarydb/granary/internal/oracle"
-	"github.com/granarydb/granary/schema"
 )
 
 // aggregateOps are the functions of Aggregate, by the name that the oracle has for them.
@@ -202,159 +195,5 @@ func align(want, got []oracle.Cells, values int, aggregates []Aggregate) {
 				row[values+i] = y
 			}
 		}
-	}
-}
-
-// Sums of floats are within half a unit in the last place from the exact sum, and compaction, splits and
-// the number of goroutines change no bit. Without compensation most sums are wrong, and change.
-func TestAggregates_FloatSums(t *testing.T) {
-	def := stackSamples()
-	def.Columns = append(def.Columns, schema.Column{Name: "ratio", Type: encoding.Float64, Encoding: encoding.Plain, Nullable: true})
-	store, table := open(t, Options{Manual: true, FutureLimit: -1, GranuleRows: 20_000, FreshParts: 2}, def)
-	rng := rand.New(rand.NewPCG(4, 4))
-	const batch, pods = 10_000, 3
-	exact, naive := [pods]*big.Rat{}, [pods]float64{}
-	for pod := range pods {
-		exact[pod] = new(big.Rat)
-	}
-	rows := 0
-	for rows < (2-boolInt(effort.Race))*manyRowsWanted+batch {
-		pod := rng.IntN(pods)
-		lists, ratios := make([][]uuid.UUID, batch), make([]float64, batch)
-		for i := range ratios {
-			lists[i] = []uuid.UUID{{1, byte(rng.IntN(50))}}
-			ratios[i] = rng.ExpFloat64() * math.Ldexp(1, rng.IntN(20))
-			exact[pod].Add(exact[pod], new(big.Rat).SetFloat64(ratios[i]))
-			naive[pod] += ratios[i]
-		}
-		b := batchOfMany(int64(rng.IntN(90)), pod, lists, make([]int64, batch))
-		b.Columns["ratio"] = encoding.Float64s(ratios...)
-		insert(t, table, b)
-		rows += batch
-	}
-	wrong := 0
-	for i, sum := range naive {
-		want, _ := exact[i].Float64()
-		wrong += boolInt(sum != want)
-	}
-	if wrong == 0 {
-		t.Error("sums without compensation are right: the test proves nothing")
-	}
-	for _, when := range []string{"fresh", "split", "compacted"} {
-		for _, processors := range []int{1, 4} {
-			groups := func() *Groups {
-				defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(processors))
-				groups, err := table.Aggregate(t.Context(), snapshot(t, store), AggregateOptions{
-					By: []string{"labels.pod"}, Aggregates: []Aggregate{{Op: Sum, Column: "ratio"}, {Op: Mean, Column: "ratio"}},
-				})
-				if err != nil {
-					t.Fatal(err)
-				}
-				return groups
-			}()
-			for i, pod := range groups.Columns[0].Values.Strings {
-				want, _ := exact[pod[0]-'0'].Float64()
-				if sum, mean := groups.Aggregates[0].Values.Float64s[i], groups.Aggregates[1].Values.Float64s[i]; sum != want || mean != want/float64(groups.Counts[i]) {
-					t.Errorf("%s, %d processors: pod %s has sum %v and mean %v, want %v", when, processors, pod, sum, mean, want)
-				}
-			}
-		}
-		if when == "fresh" {
-			if err := store.Maintain(t.Context()); err != nil {
-				t.Fatal(err)
-			}
-		} else {
-			compact(t, store)
-		}
-	}
-}
-
-// Invalid aggregates are errors that name the aggregate and the reason.
-func TestAggregates_Errors(t *testing.T) {
-	store, table := open(t, Options{Manual: true, FutureLimit: -1}, samples(10))
-	insert(t, table, at(1))
-	snap := snapshot(t, store)
-	for _, test := range []struct {
-		opts AggregateOptions
-		text string
-	}{
-		{AggregateOptions{Aggregates: []Aggregate{{Op: Max}}}, `max(*): no column ""`},
-		{AggregateOptions{Aggregates: []Aggregate{{Op: Count, Column: "nope"}}}, `count(nope): no column "nope"`},
-		{AggregateOptions{Aggregates: []Aggregate{{Op: Min, Column: "labels"}}}, `min(labels): no column "labels"`},
-		{AggregateOptions{Aggregates: []Aggregate{{Op: Max, Column: "stack"}}}, "max(stack): column of type"},
-		{AggregateOptions{Aggregates: []Aggregate{{Op: Sum, Column: "kind"}}}, "sum(kind): column of type string"},
-		{AggregateOptions{Aggregates: []Aggregate{{Op: Mean, Column: "trace"}}}, "mean(trace): column of type"},
-		{AggregateOptions{Aggregates: []Aggregate{{Column: "value"}}}, "AggregateOp(0)"},
-		{AggregateOptions{Aggregates: []Aggregate{{Op: Count + 1, Column: "value"}}}, "AggregateOp(6)"},
-		{AggregateOptions{Sum: "value", Aggregates: []Aggregate{{Op: Count}}}, `sum of "value" beside aggregates`},
-	} {
-		groups, err := table.Aggregate(t.Context(), snap, test.opts)
-		if groups != nil || !errors.Is(err, ErrQuery) || !strings.Contains(err.Error(), test.text) {
-			t.Errorf("%v: %v, %v; want %s", test.opts.Aggregates, groups, err, test.text)
-		}
-	}
-}
-
-// A sum of integers may pass through values beyond its type. A sum that ends there is an error, and its
-// mean is not.
-func TestAggregates_Overflow(t *testing.T) {
-	def := stackSamples()
-	def.Columns = append(def.Columns, schema.Column{Name: "size", Type: encoding.Uint64, Encoding: encoding.Plain, Nullable: true})
-	const most = math.MaxInt64
-	for _, test := range []struct {
-		values []int64
-		sizes  []uint64
-		want   bool
-		mean   float64
-	}{
-		{[]int64{most, 1, -1}, []uint64{math.MaxUint64, 0, 0}, false, float64(math.MaxUint64) / 3},
-		{[]int64{-most, -1}, []uint64{math.MaxUint64 - 1, 1}, false, float64(math.MaxUint64) / 2},
-		{[]int64{most, 1}, []uint64{1, 1}, true, 1},
-		{[]int64{-most, -1, -1}, []uint64{1, 1, 1}, true, 1},
-		{[]int64{0, 0}, []uint64{math.MaxUint64, 1}, true, 1 << 63},
-		{[]int64{0, 0}, []uint64{math.MaxUint64, math.MaxUint64}, true, float64(math.MaxUint64)},
-	} {
-		store, table := open(t, Options{Manual: true, FutureLimit: -1}, def)
-		b := batchOfMany(1, 0, make([][]uuid.UUID, len(test.values)), test.values)
-		b.Columns["size"] = encoding.Uint64s(test.sizes...)
-		insert(t, table, b)
-		snap := snapshot(t, store)
-		sums := AggregateOptions{Aggregates: []Aggregate{{Op: Sum, Column: "value"}, {Op: Sum, Column: "size"}}}
-		if _, err := table.Aggregate(t.Context(), snap, sums); errors.Is(err, ErrOverflow) != test.want || !test.want && err != nil {
-			t.Errorf("%v, %v: %v, want an overflow: %v", test.values, test.sizes, err, test.want)
-		}
-		means := AggregateOptions{Aggregates: []Aggregate{{Op: Mean, Column: "size"}}}
-		groups, err := table.Aggregate(t.Context(), snap, means)
-		if err != nil || groups.Aggregates[0].Values.Float64s[0] != test.mean {
-			t.Errorf("mean of %v: %+v, %v, want %v", test.sizes, groups, err, test.mean)
-		}
-	}
-}
-
-// A record of groups has a column for each aggregate, with its type, name and nulls.
-func TestAggregates_Record(t *testing.T) {
-	store, table := open(t, Options{Manual: true, FutureLimit: -1}, samples(10))
-	insert(t, table, at(1))
-	insert(t, table, at(2))
-	groups, err := table.Aggregate(t.Context(), snapshot(t, store), AggregateOptions{
-		By:         []string{"kind"},
-		Aggregates: []Aggregate{{Op: Max, Column: "time"}, {Op: Min, Column: "tags.none"}, {Op: Mean, Column: "time"}, {Op: Count, Column: "tags.none"}},
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	rec, err := groups.Record(RecordOptions{Form: Plain, Timestamps: []string{"max(time)"}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer rec.Release()
-	got := ""
-	for i, field := range rec.Schema().Fields() {
-		got += fmt.Sprintln(field.Name, field.Type, rec.Column(i).ValueStr(0))
-	}
-	want := "kind utf8 k\nmax(time) timestamp[ns] 1970-01-01 00:00:00.000000002Z\nmin(tags.none) utf8 (null)\n" +
-		"mean(time) float64 1.5\ncount(tags.none) int64 0\ncount int64 2\n"
-	if rec.NumRows() != 1 || got != want {
-		t.Errorf("%d rows:\n%s\nwant\n%s", rec.NumRows(), got, want)
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/granarydb/granary/internal/querytest"
 	"github.com/granarydb/granary/schema"
 )
 
@@ -112,7 +113,7 @@ func BenchmarkScan(b *testing.B) {
 		{"columns=all,form=dictionary,own", ScanOptions{OwnDictionaries: true}},
 		{"columns=all,form=native", ScanOptions{Form: Native}},
 		{"columns=all,form=plain", ScanOptions{Form: Plain}},
-		{"columns=all,form=dictionary,names", ScanOptions{Elements: elementNames}},
+		{"columns=all,form=dictionary,names", ScanOptions{Elements: querytest.ElementNames}},
 		{"columns=labels,form=dictionary", ScanOptions{Columns: []string{"labels"}}},
 		{"columns=labels,form=native", ScanOptions{Columns: []string{"labels"}, Form: Native}},
 		{"columns=value", ScanOptions{Columns: []string{"value"}}},

@@ -331,3 +331,36 @@ func (l *loader) sample(t *testing.T, store *Store, before int64, stop chan stru
 		}
 	}
 }
+
+// sumsOf returns an answer as text by group.
+func sumsOf(t testing.TB, g *Groups) map[string]string {
+	t.Helper()
+	out := map[string]string{}
+	for i, count := range g.Counts {
+		key := ""
+		for k := range g.Columns {
+			if c := &g.Columns[k]; c.Codes != nil {
+				key += fmt.Sprint(c.Lists.UUIDs(nil, c.Codes[i]), " ")
+			} else {
+				key += valueText(&c.Values, i) + " "
+			}
+		}
+		if _, twice := out[key]; twice {
+			t.Fatalf("group %s comes twice", key)
+		}
+		if out[key] = fmt.Sprint(count); g.Sums != nil {
+			out[key] += fmt.Sprint(" ", g.Sums[i])
+		}
+		for k := range g.Aggregates {
+			out[key] += " " + fmt.Sprint(valueOf(&g.Aggregates[k], i))
+		}
+	}
+	return out
+}
+
+func valueText(v *encoding.Vector, i int) string {
+	if v.Type == encoding.String {
+		return v.Strings[i]
+	}
+	return fmt.Sprint(v.Int64s[i])
+}

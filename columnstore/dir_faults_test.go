@@ -70,25 +70,6 @@ func TestDir_TableNames(t *testing.T) {
 	}
 }
 
-// Notes are any bytes too.
-func TestDir_Notes(t *testing.T) {
-	fs := crashfs.New(crashfs.Options{})
-	store, table := open(t, inDir(fs), samples(100))
-	tx := store.Begin()
-	tx.Note(table, "note \xff")
-	if _, err := tx.Commit(); err != nil {
-		t.Skip("refused: ", err)
-	}
-	want := table.state().Notes
-	if err := store.Close(); err != nil {
-		t.Fatal(err)
-	}
-	_, table = reopen(t, inDir(fs))
-	if got := table.state().Notes; !slices.Equal(got, want) {
-		t.Fatalf("notes %q, want %q", got, want)
-	}
-}
-
 // The caller of CreateTable may reuse its definition.
 func TestDir_DefinitionIsCopied(t *testing.T) {
 	fs := crashfs.New(crashfs.Options{})

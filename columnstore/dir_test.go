@@ -12,12 +12,10 @@ import (
 	"testing"
 	"time"
 
-	"github.com/granarydb/granary/internal/catalog"
 	"github.com/granarydb/granary/internal/crashfs"
 	"github.com/granarydb/granary/internal/disk"
 	"github.com/granarydb/granary/internal/effort"
 	"github.com/granarydb/granary/internal/files"
-	"github.com/granarydb/granary/txn"
 )
 
 // inDir are options of a store in a directory.
@@ -344,44 +342,4 @@ func ExampleOptions_dir() {
 	// Output:
 	// <nil>
 	// samples
-}
-
-// A part from an earlier run can overlap several granules now: each gets its own rows.
-func TestRestore_PartOverGranules(t *testing.T) {
-	b, _ := batch(rand.New(rand.NewPCG(1, 2)), 60, 5)
-	_, before := open(t, Options{Manual: true, FutureLimit: -1, PastLimit: -1}, samples(100))
-	insert(t, before, b)
-	store, table := open(t, Options{Manual: true, FutureLimit: -1, PastLimit: -1, GranuleRows: 4}, samples(100))
-	insert(t, table, b)
-	compact(t, store)
-	if n := table.state().Granules.Len(); n < 5 {
-		t.Fatalf("%d granules", n)
-	}
-	store.roots.Rewrite(func(current *txn.Root[*catalog.Database]) (next txn.Next[*catalog.Database], ok bool) {
-		next.State = current.State
-		edit := current.State.Table(table.ordinal).Edit(table.ordinal)
-		defer edit.Release()
-		for _, g := range before.state().Granules.All() {
-			for _, s := range g.Sections() {
-				edit.Restore(s.Part)
-			}
-		}
-		table.finish(edit, current.Version+1, &next)
-		return next, true
-	})
-	rows := 0
-	for _, g := range table.state().Granules.All() {
-		lo, hi := g.Bounds()
-		for _, s := range g.Sections() {
-			rows += s.Rows()
-			for row := s.Lo; row < s.Hi; row++ {
-				if key := string(s.Part.AppendKey(nil, table.schema, row)); key < lo || hi != "" && key >= hi {
-					t.Errorf("row %d of %d is in the granule from %x to %x", row, s.Part.Rows(), lo, hi)
-				}
-			}
-		}
-	}
-	if rows != 120 {
-		t.Errorf("%d rows, want 120", rows)
-	}
 }

@@ -12,7 +12,6 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
-	"github.com/google/uuid"
 
 	"github.com/granarydb/granary/encoding"
 	"github.com/granarydb/granary/internal/oracle"
@@ -25,14 +24,6 @@ func wantError(t *testing.T, err, sentinel error, text string) {
 	if !errors.Is(err, sentinel) || !strings.Contains(err.Error(), text) {
 		t.Errorf("error is %v; want %q with %q", err, sentinel, text)
 	}
-}
-
-// oneRow is the smallest batch of the samples schema.
-func oneRow(at int64) schema.Batch {
-	return schema.Batch{Rows: 1, Columns: map[string]encoding.Vector{
-		"kind": encoding.Strings("cpu"), "stack": encoding.UUIDLists([]uuid.UUID{{1}}),
-		"time": encoding.Int64s(at), "value": encoding.Int64s(1),
-	}}
 }
 
 func TestOptions(t *testing.T) {
@@ -48,6 +39,7 @@ func TestOptions(t *testing.T) {
 		{"FreshParts", Options{FreshParts: 1}, "FreshParts is 1, want at least 2"},
 		{"negative FreshParts", Options{FreshParts: -3}, "FreshParts is -3, want at least 2"},
 		{"MaxParts", Options{MaxParts: 1}, "MaxParts is 1, want at least 16"},
+		{"Retention", Options{Retention: -1}, "Retention is -1ns"},
 		{"MaxParts below FreshParts", Options{FreshParts: 20, MaxParts: 19}, "MaxParts is 19, want at least 20"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
@@ -356,23 +348,6 @@ func TestAbort_LeavesNothingVisible(t *testing.T) {
 	}
 }
 
-// TestAbort_DoneAfterCommit: Abort after Commit has no effect.
-func TestAbort_DoneAfterCommit(t *testing.T) {
-	store, table := open(t, Options{Manual: true}, samples(0))
-	tx := store.Begin()
-	if err := tx.Insert(context.Background(), table, oneRow(1)); err != nil {
-		t.Fatal(err)
-	}
-	id, err := tx.Commit()
-	if err != nil {
-		t.Fatal(err)
-	}
-	tx.Abort()
-	if snap := snapshot(t, store); snap.Commit() != id || total(t, table, snap).Rows != 1 {
-		t.Errorf("snapshot at %d has %+v, want one row at %d", snap.Commit(), total(t, table, snap), id)
-	}
-}
-
 // TestInsert_CancelledBetweenBuckets cancels in the middle of a batch (C5).
 func TestInsert_CancelledBetweenBuckets(t *testing.T) {
 	store, table := open(t, Options{Manual: true}, samples(100))
@@ -402,28 +377,4 @@ func (c *countdown) Err() error {
 		return context.DeadlineExceeded
 	}
 	return nil
-}
-
-// TestTableNewerThanSnapshot queries a table newer than the snapshot.
-func TestTableNewerThanSnapshot(t *testing.T) {
-	store, _ := open(t, Options{Manual: true}, samples(0))
-	snap := snapshot(t, store)
-	table, err := store.CreateTable("later", wide(0, wideKey))
-	if err != nil {
-		t.Fatal(err)
-	}
-	insert(t, table, batchOf(rand.New(rand.NewPCG(1, 1)), randomRows(rand.New(rand.NewPCG(1, 1)), 9)))
-	if got := allRows(t, table, snap, ScanOptions{}); len(got) > 0 {
-		t.Errorf("rows %v", got)
-	}
-	if c := total(t, table, snap); c.Rows != 0 {
-		t.Errorf("aggregate of %+v", c)
-	}
-	if series, err := table.Series(context.Background(), snap, between(0, 1)); err != nil || len(series) > 0 {
-		t.Errorf("series %v, %v", series, err)
-	}
-	got, err := table.Columns(snap)
-	if want := concreteNames(nil); err != nil || !cmp.Equal(got, want) {
-		t.Errorf("columns %v, %v; want %v", got, err, want)
-	}
 }

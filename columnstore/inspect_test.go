@@ -2,24 +2,13 @@ package columnstore
 
 import (
 	"context"
-	"encoding/hex"
 	"errors"
-	"fmt"
 	"math/rand/v2"
-	"slices"
-	"strconv"
-	"strings"
 	"testing"
-	"time"
-	"unicode/utf8"
 
 	"github.com/google/go-cmp/cmp"
-	"github.com/google/uuid"
 
 	"github.com/granarydb/granary/encoding"
-	"github.com/granarydb/granary/internal/catalog"
-	"github.com/granarydb/granary/internal/oracle"
-	"github.com/granarydb/granary/internal/query"
 	"github.com/granarydb/granary/schema"
 )
 
@@ -36,27 +25,21 @@ func inspectAll(t *testing.T, table *Table, snap *Snapshot) []GranuleInfo {
 	return out
 }
 
-// TestInspect compares Inspect with the granules themselves and with Stats, with fresh parts,
-// base parts and both.
+// TestInspect compares Inspect with Stats, with fresh parts, base parts and both. Package query has the rest of what a granule
+// says about itself.
 func TestInspect(t *testing.T) {
-	for _, width := range []int64{0, 100, 5000} {
-		for _, granuleRows := range []int{1, 20, 1000} {
-			for _, key := range [][]string{wideKey, keys[1], nil} {
-				t.Run(fmt.Sprintf("width=%d/granule=%d/key=%d", width, granuleRows, len(key)), func(t *testing.T) {
-					store, table := open(t, Options{Manual: true, GranuleRows: granuleRows, Rand: seeded()}, wide(width, key))
-					rng := rand.New(rand.NewPCG(uint64(width), uint64(granuleRows)))
-					checkInspect(t, store, table)
-					for range 3 {
-						insert(t, table, batchOf(rng, randomRows(rng, 60)))
-						checkInspect(t, store, table)
-					}
-					compact(t, store)
-					checkInspect(t, store, table)
-					insert(t, table, batchOf(rng, randomRows(rng, 60)))
-					checkInspect(t, store, table)
-				})
-			}
+	for _, width := range []int64{0, 100} {
+		store, table := open(t, Options{Manual: true, GranuleRows: 20, Rand: seeded()}, wide(width, wideKey))
+		rng := rand.New(rand.NewPCG(uint64(width), 20))
+		checkInspect(t, store, table)
+		for range 3 {
+			insert(t, table, batchOf(rng, randomRows(rng, 60)))
+			checkInspect(t, store, table)
 		}
+		compact(t, store)
+		checkInspect(t, store, table)
+		insert(t, table, batchOf(rng, randomRows(rng, 60)))
+		checkInspect(t, store, table)
 	}
 }
 
@@ -66,102 +49,23 @@ func checkInspect(t *testing.T, store *Store, table *Table) {
 	granules, stats := inspectAll(t, table, snap), store.Stats()
 	var rows int64
 	parts, bytes := 0, 0
-	state, i := store.roots.Root().State.Table(table.ordinal), 0
-	for bound, g := range state.Granules.All() {
-		if i == len(granules) {
-			t.Fatalf("%d granules, want more", i)
-		}
-		info := &granules[i]
-		_, hi := g.Bounds()
-		if info.Lower.Key != hex.EncodeToString([]byte(bound)) || info.Upper.Key != hex.EncodeToString([]byte(hi)) {
-			t.Errorf("bounds %s and %s, want %x and %x", info.Lower.Key, info.Upper.Key, bound, hi)
-		}
-		if info.Rows != g.Rows() || info.Bytes != g.Size() || info.FreshParts != g.FreshParts() || len(info.Parts) != g.Parts() {
-			t.Errorf("granule %d: %+v", i, info)
-		}
-		opens := info.Lower.String() == "-inf" || table.schema.BucketColumn() >= 0 && len(info.Lower.Values) == 1
-		if !opens && (i == 0 || cmp.Diff(info.Lower, granules[i-1].Upper) != "") {
-			t.Errorf("granule %d begins at %v and not where the one before it ends", i, info.Lower)
-		}
-		inParts := 0
-		for k, slice := range g.Sections() {
-			part := &info.Parts[k]
-			if part.Base != (k < g.Parts()-g.FreshParts()) || part.Lo != slice.Lo || part.Hi != slice.Hi {
-				t.Errorf("granule %d, part %d: %+v", i, k, part)
-			}
+	for i, info := range granules {
+		for k, part := range info.Parts {
 			if part.Begin == 0 || part.Begin >= part.Commit || part.Commit > snap.Commit() {
 				t.Errorf("granule %d, part %d: transaction %d to %d in a snapshot of %d", i, k, part.Begin, part.Commit, snap.Commit())
 			}
-			inParts += part.Hi - part.Lo
-			checkPart(t, table.schema, part)
-			series := slices.Compact(slice.Part.Series().Append(nil, slice.Lo, slice.Hi))
-			slices.Sort(series)
-			if want := len(slices.Compact(series)); part.Series != want {
-				t.Errorf("granule %d, part %d: %d series, want %d", i, k, part.Series, want)
-			}
-			for n, c := range slice.Part.Columns() {
-				nulls := 0
-				for row := range c.Len() {
-					if c.Null(row) {
-						nulls++
-					}
-				}
-				if got := part.Columns[n+1]; got.Name != c.Name || got.Nulls != nulls || got.Bytes != c.Size() {
-					t.Errorf("granule %d, part %d: column %+v, want %q with %d nulls", i, k, got, c.Name, nulls)
-				}
-			}
-		}
-		if inParts != info.Rows {
-			t.Errorf("granule %d: parts have %d rows, the granule %d", i, inParts, info.Rows)
 		}
 		rows += int64(info.Rows)
 		bytes += info.Bytes
 		parts += len(info.Parts)
-		i++
 	}
 	if rows != stats.Rows || len(granules) != stats.Granules || parts != stats.Parts || int64(bytes) > stats.PartBytes {
 		t.Errorf("%d rows in %d granules and %d parts with %d bytes, stats are %+v", rows, len(granules), parts, bytes, stats)
 	}
 }
 
-// checkPart checks the invariants of a PartInfo.
-func checkPart(t *testing.T, s *schema.Schema, p *PartInfo) {
-	t.Helper()
-	if p.Lo < 0 || p.Lo >= p.Hi || p.Hi > p.PartRows || p.Bytes <= 0 || p.Bytes > p.PartBytes || p.Series < 1 || p.Series > p.Hi-p.Lo {
-		t.Errorf("part %+v", p)
-	}
-	if s.BucketColumn() < 0 {
-		if !p.MinTime.IsZero() || !p.MaxTime.IsZero() {
-			t.Errorf("times %v to %v in a table without buckets", p.MinTime, p.MaxTime)
-		}
-	} else if at := s.BucketStart(p.MinTime.UnixNano()); p.MaxTime.Before(p.MinTime) || s.BucketStart(p.MaxTime.UnixNano()) != at {
-		t.Errorf("times %v to %v are not of one bucket", p.MinTime, p.MaxTime)
-	}
-	layouts := []string{"plain", "packed", "runs", "blocks", "rises", "changes", "bends", "sparse", "lookup"}
-	sum := 0
-	for i, c := range p.Columns {
-		sum += c.Bytes
-		if !slices.Contains(layouts, c.Layout) || c.Nulls < 0 || c.Nulls >= p.PartRows {
-			t.Errorf("column %+v of %d rows", c, p.PartRows)
-		}
-		if i == 0 {
-			if c.Name != "(series)" || c.Type != "series" || c.Encoding != "dictionary+rle" {
-				t.Errorf("the first column is %+v", c)
-			}
-			continue
-		}
-		column, ok := s.Resolve(c.Name)
-		if def := s.Columns()[column]; !ok || c.Type != def.Type.String() || c.Encoding != def.Encoding.String() {
-			t.Errorf("column %+v, the schema has %+v", c, def)
-		}
-	}
-	if len(p.Columns) == 0 || sum > p.PartBytes {
-		t.Errorf("columns have %d bytes, the part %d", sum, p.PartBytes)
-	}
-}
-
-// TestInspect_DividedPart splits a granule under a newly inserted part. Each child shows its own rows of
-// the part, and the part's ids, which identify the part.
+// TestInspect_DividedPart splits a granule under a newly inserted part. Each child shows its
+// own rows of the part, and the part's ids, which identify it as one part.
 func TestInspect_DividedPart(t *testing.T) {
 	armed := false
 	var store *Store
@@ -304,194 +208,4 @@ func TestInspect_Snapshot(t *testing.T) {
 			t.Fatalf("the same snapshot (-first +again):\n%s", diff)
 		}
 	}
-}
-
-// TestBound compares the text of bounds, whole and cut.
-func TestBound(t *testing.T) {
-	_, bucketed := open(t, Options{Manual: true}, wide(int64(15*time.Minute), wideKey))
-	_, plain := open(t, Options{Manual: true}, wide(0, keys[1]))
-	day := time.Date(2026, 11, 21, 10, 15, 0, 0, time.UTC).UnixNano()
-	key := bucketed.schema.AppendBucket(nil, day)
-	series := []schema.SeriesValue{{Column: 0, Name: "kind", Value: "cpu"}, {Column: 2, Name: "labels.pod", Value: "p\x001"}}
-	tuple := string(bucketed.schema.AppendTuple(slices.Clone(key), series))
-	stack := string(schema.AppendWord(schema.AppendPresent([]byte(tuple)), encoding.UUIDList, 7))
-	at := string(schema.AppendWord(schema.AppendPresent([]byte(stack)), encoding.Int64, encoding.FromInt64(day+5)))
-	seriesText := `2026-11-21T10:15:00Z kind="cpu" zone=null labels.pod="p\x001"`
-	pod := string(schema.AppendName(nil, "labels.pod"))
-	uuids := pod + "p\x00\x00" + "\x00" + "\x01k\x00\x00" + string(schema.AppendName(nil, "ids.a")) // keys[1]: labels, kind, ids
-	for _, test := range []struct {
-		name  string
-		table *Table
-		key   string
-		want  string
-	}{
-		{"none", bucketed, "", "-inf"},
-		{"bucket", bucketed, string(key), "2026-11-21T10:15:00Z"},
-		{"bucket cut", bucketed, string(key[:3]), fmt.Sprintf("%#x…", key[:3])},
-		{"first bucket", bucketed, string(bucketed.schema.AppendBucket(nil, -1<<63)), "1677-09-21T00:12:43.145224192Z"},
-		{"series", bucketed, tuple, seriesText},
-		{"series, family open", bucketed, tuple[:len(tuple)-1], seriesText},
-		{"label cut in its end", bucketed, tuple[:len(tuple)-2], seriesText + "…"},
-		{"label cut in its value", bucketed, tuple[:len(tuple)-4], strings.TrimSuffix(seriesText, `1"`) + `"…`},
-		{"label cut in a zero byte", bucketed, tuple[:len(tuple)-5], strings.TrimSuffix(seriesText, `\x001"`) + `"…`},
-		{"label without its value", bucketed, string(key) + "\x01cpu\x00\x00\x00" + pod, `2026-11-21T10:15:00Z kind="cpu" zone=null labels.pod=…`},
-		{"label cut in its name", bucketed, string(key) + "\x01cpu\x00\x00\x00" + pod[:len(pod)-2], `2026-11-21T10:15:00Z kind="cpu" zone=null labels.po…`},
-		{"label without its name", bucketed, string(key) + "\x01cpu\x00\x00\x00\x01", `2026-11-21T10:15:00Z kind="cpu" zone=null labels.…`},
-		{"no label", bucketed, string(key) + "\x01cpu\x00\x00\x00\x00", `2026-11-21T10:15:00Z kind="cpu" zone=null`},
-		{"column without its value", bucketed, string(key) + "\x01", "2026-11-21T10:15:00Z kind=…"},
-		{"stack", bucketed, stack, seriesText + " stack=#7"},
-		{"stack cut", bucketed, stack[:len(stack)-1], seriesText + " stack=0x000000…"},
-		{"time", bucketed, at, seriesText + " stack=#7 time=2026-11-21T10:15:00.000000005Z"},
-		{"all but what is null", bucketed, at + "\x00\x00", seriesText + " stack=#7 time=2026-11-21T10:15:00.000000005Z"},
-		{"more than a key has", bucketed, at + "\x00\x00\x2a\x2b", seriesText + " stack=#7 time=2026-11-21T10:15:00.000000005Z 0x2a2b"},
-		{"no tag", bucketed, string(key) + "\x02\x03", "2026-11-21T10:15:00Z 0x0203"},
-		{"uuid", plain, uuids + strings.Repeat("\x11", 16) + "\x00\x00", `labels.pod="p" kind="k" ids.a=11111111-1111-1111-1111-111111111111`},
-		{"uuid cut", plain, uuids + "\x11\x12", `labels.pod="p" kind="k" ids.a=0x1112…`},
-		{"no series", plain, "\x00", ""},
-	} {
-		t.Run(test.name, func(t *testing.T) {
-			got := query.BoundOf(test.table.schema, test.key, "-inf")
-			if got.String() != test.want || got.Key != hex.EncodeToString([]byte(test.key)) {
-				t.Errorf("%s reads\n%s, want\n%s", got.Key, got, test.want)
-			}
-		})
-	}
-}
-
-// TestBound_EveryCut reads whole keys of random rows back into their values, and cuts each
-// anywhere: values that are whole before the cut read the same.
-func TestBound_EveryCut(t *testing.T) {
-	rng := rand.New(rand.NewPCG(3, 3))
-	for _, key := range keys {
-		for _, width := range []int64{0, 100} {
-			_, table := open(t, Options{Manual: true}, wide(width, key))
-			for _, row := range randomRows(rng, 40) {
-				encoded, want := keyOfRow(table.schema, key, row)
-				if whole := query.BoundOf(table.schema, encoded, "-inf"); encoded != "" && cmp.Diff(want, whole.Values) != "" {
-					t.Fatalf("%x (-want +got):\n%s", encoded, cmp.Diff(want, whole.Values))
-				}
-				for n := 1; n < len(encoded); n++ {
-					got := query.BoundOf(table.schema, encoded[:n], "-inf").Values
-					if len(got) > len(want) {
-						t.Fatalf("%x cut to %d bytes reads %q, whole %q", encoded, n, got, want)
-					}
-					if len(got) == 0 {
-						continue // a family without a label
-					}
-					last := got[len(got)-1]
-					if !slices.Equal(got[:len(got)-1], want[:len(got)-1]) || last != want[len(got)-1] && !strings.HasSuffix(last, "…") {
-						t.Fatalf("%x cut to %d bytes reads %q, whole %q", encoded, n, got, want)
-					}
-				}
-			}
-		}
-	}
-}
-
-// keyOfRow returns a row's key, as package schema writes it, and how it reads. Lists have made-up codes.
-func keyOfRow(s *schema.Schema, sortingKey []string, row oracle.Row) (key string, values []string) {
-	at := row["time"].(int64)
-	out := s.AppendBucket(nil, s.BucketStart(at))
-	if s.BucketColumn() >= 0 {
-		values = append(values, catalog.TimeText(s.BucketStart(at)))
-	}
-	var labels []schema.SeriesValue
-	for _, i := range s.Series() {
-		for _, name := range expand([]oracle.Row{row}, s.Columns()[i].Name) {
-			if v, ok := row[name]; ok {
-				labels = append(labels, schema.SeriesValue{Column: i, Name: name, Value: v.(string)})
-			}
-		}
-	}
-	out = s.AppendTuple(out, labels)
-	for k, name := range sortingKey {
-		i := slices.IndexFunc(s.Columns(), func(c schema.Column) bool { return c.Name == name })
-		c, suffix := s.Columns()[i], k >= len(s.Series())
-		for _, name := range expand([]oracle.Row{row}, name) {
-			v, ok := row[name]
-			switch {
-			case !ok:
-				values = append(values, name+"=null")
-				if suffix {
-					out = schema.AppendNull(out)
-				}
-				continue
-			case suffix && c.Dynamic:
-				out = schema.AppendName(out, name)
-			case suffix:
-				out = schema.AppendPresent(out)
-			}
-			values = append(values, name+"="+keyText(v, i == s.BucketColumn()))
-			if suffix {
-				out = appendKeyValue(out, v)
-			}
-		}
-		if suffix && c.Dynamic {
-			out = schema.AppendNull(out)
-		}
-	}
-	return string(out), values
-}
-
-func keyText(v any, isTime bool) string {
-	switch v := v.(type) {
-	case string:
-		return strconv.Quote(v)
-	case int64:
-		if isTime {
-			return time.Unix(0, v).UTC().Format(time.RFC3339Nano)
-		}
-	case []uuid.UUID:
-		return fmt.Sprint("#", len(v)+1)
-	}
-	return fmt.Sprint(v)
-}
-
-func appendKeyValue(key []byte, v any) []byte {
-	switch v := v.(type) {
-	case string:
-		return schema.AppendBytes(key, []byte(v))
-	case uuid.UUID:
-		return schema.AppendBytes(key, v[:])
-	case int64:
-		return schema.AppendWord(key, encoding.Int64, encoding.FromInt64(v))
-	case uint64:
-		return schema.AppendWord(key, encoding.Uint64, v)
-	case float64:
-		return schema.AppendWord(key, encoding.Float64, encoding.FromFloat64(v))
-	case bool:
-		return schema.AppendWord(key, encoding.Bool, encoding.FromBool(v))
-	case []uuid.UUID:
-		return schema.AppendWord(key, encoding.UUIDList, uint64(len(v)+1))
-	}
-	panic(fmt.Sprintf("value of type %T", v))
-}
-
-// FuzzBound reads any bytes: it neither fails nor returns more values than there are bytes.
-func FuzzBound(f *testing.F) {
-	f.Add([]byte{}, true)
-	f.Add([]byte("\x80\x00\x00\x00\x00\x00\x00\x00\x01cpu\x00\x00\x00\x01\x93\xff\x00\x00"), true)
-	f.Add([]byte("\x01\x00\xff\x00"), false)
-	store, err := Open(Options{Manual: true, PastLimit: -1})
-	if err != nil {
-		f.Fatal(err)
-	}
-	f.Cleanup(func() { _ = store.Close() })
-	tables := map[bool]*Table{}
-	for bucketed, width := range map[bool]int64{true: 100, false: 0} {
-		if tables[bucketed], err = store.CreateTable(fmt.Sprint(bucketed), wide(width, keys[1])); err != nil {
-			f.Fatal(err)
-		}
-	}
-	f.Fuzz(func(t *testing.T, key []byte, bucketed bool) {
-		got := query.BoundOf(tables[bucketed].schema, string(key), "+inf")
-		if len(key) > 0 && len(got.Values) > len(key) {
-			t.Errorf("%x reads %q", key, got.Values)
-		}
-		for _, v := range got.Values {
-			if !utf8.ValidString(v) {
-				t.Errorf("%x reads %q", key, got.Values)
-			}
-		}
-	})
 }

@@ -9,26 +9,13 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
-	"github.com/google/uuid"
 
 	"github.com/granarydb/granary/encoding"
 	"github.com/granarydb/granary/internal/effort"
-	"github.com/granarydb/granary/schema"
 )
 
-// heavy makes rows of a time with stacks unique to it.
-func heavy(at int64, rows int) schema.Batch {
-	stacks := make([][]uuid.UUID, rows)
-	for i := range stacks {
-		stacks[i] = []uuid.UUID{{1, byte(at), byte(at >> 8), byte(i), byte(i >> 8)}, {2, byte(at), byte(at >> 8), byte(i), byte(i >> 8)}}
-	}
-	return schema.Batch{Rows: rows, Columns: map[string]encoding.Vector{
-		"kind": encoding.Strings("k"), "stack": encoding.UUIDLists(stacks...), "time": encoding.Int64s(at), "value": encoding.Int64s(1),
-	}}
-}
-
-// tight opens a store with a budget for n heavy batches of 500 rows, each in its own bucket and
-// generation, and a little more.
+// tight opens a store whose budget is that of n heavy batches of 500 rows, each in a
+// bucket and a generation of its own, and a little more.
 func tight(t *testing.T, n int64) (*Store, *Table) {
 	t.Helper()
 	store, table := open(t, Options{Manual: true, FutureLimit: -1, GenerationBuckets: 1, MemoryBudget: n * 150_000}, samples(10))

@@ -10,6 +10,7 @@ import (
 
 	"github.com/granarydb/granary/encoding"
 	"github.com/granarydb/granary/internal/oracle"
+	"github.com/granarydb/granary/internal/querytest"
 	"github.com/granarydb/granary/schema"
 	"github.com/granarydb/granary/txn"
 )
@@ -165,7 +166,7 @@ func (w *queryInserter) fill(v *encoding.Vector, c *queryColumn, i int, rows []o
 			valid[k] = true
 		}
 		nulls = nulls || !valid[k]
-		appendTo(v, row[i])
+		querytest.Append(v, row[i])
 	}
 	if nulls || w.rng.IntN(4) == 0 {
 		v.Valid = valid

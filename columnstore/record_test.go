@@ -14,6 +14,7 @@ import (
 	"github.com/granarydb/granary/arrowconv"
 	"github.com/granarydb/granary/encoding"
 	"github.com/granarydb/granary/internal/oracle"
+	"github.com/granarydb/granary/internal/querytest"
 )
 
 // groupTexts returns the rows of an answer as unordered text: from its slices, and with element names
@@ -31,7 +32,7 @@ func groupTexts(g *Groups, names bool) []string {
 			case v.Type == encoding.UUIDList && c.Codes[i] != 0:
 				row[c.Name] = append([]uuid.UUID{}, c.Lists.UUIDs(nil, c.Codes[i])...)
 				if names {
-					row = namesOf(row, c.Name, nil)
+					row = querytest.NamesOf(row, c.Name, nil)
 				}
 			case v.Type == encoding.UUIDList || v.Null(i):
 			case v.Type == encoding.String:
@@ -97,14 +98,14 @@ func checkRecord(t *testing.T, groups *Groups, form Form, names bool) {
 	defer mem.AssertSize(t, 0)
 	opts := RecordOptions{Memory: mem, Form: form}
 	if names {
-		opts.Elements = elementNames
+		opts.Elements = querytest.ElementNames
 	}
 	rec, err := groups.Record(opts)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer rec.Release()
-	if diff := cmp.Diff(groupTexts(groups, names), formRows(rec)); diff != "" {
+	if diff := cmp.Diff(groupTexts(groups, names), querytest.FormRows(rec)); diff != "" {
 		t.Errorf("rows (-want +got):\n%s", diff)
 	}
 	var want, got []string

@@ -2,8 +2,6 @@ package columnstore
 
 import (
 	"context"
-	"errors"
-	"fmt"
 	"iter"
 	"math/rand/v2"
 	"slices"
@@ -13,7 +11,6 @@ import (
 	"github.com/apache/arrow/go/v14/arrow/array"
 	"github.com/apache/arrow/go/v14/arrow/memory"
 	"github.com/google/go-cmp/cmp"
-	"github.com/google/uuid"
 
 	"github.com/granarydb/granary/internal/oracle"
 )
@@ -42,61 +39,6 @@ func scanRows(t *testing.T, table *Table, snap *Snapshot, opts ScanOptions) iter
 			}
 		}
 	}
-}
-
-// decode copies a record into maps.
-func decode(rec arrow.Record) ([]map[string]any, error) {
-	rows := make([]map[string]any, rec.NumRows())
-	for i := range rows {
-		rows[i] = make(map[string]any, rec.NumCols())
-	}
-	for c, column := range rec.Columns() {
-		name := rec.ColumnName(c)
-		for i, row := range rows {
-			value, err := cell(column, i)
-			if err != nil {
-				return nil, fmt.Errorf("column %q row %d: %w", name, i, err)
-			}
-			row[name] = value
-		}
-	}
-	return rows, nil
-}
-
-func cell(a arrow.Array, i int) (any, error) {
-	if a.IsNull(i) {
-		return nil, nil
-	}
-	switch a := a.(type) {
-	case *array.Dictionary:
-		return cell(a.Dictionary(), a.GetValueIndex(i))
-	case *array.RunEndEncoded:
-		return cell(a.Values(), a.GetPhysicalIndex(i))
-	case *array.Int64:
-		return a.Value(i), nil
-	case *array.Uint64:
-		return a.Value(i), nil
-	case *array.Float64:
-		return a.Value(i), nil
-	case *array.Boolean:
-		return a.Value(i), nil
-	case *array.String:
-		return string([]byte(a.Value(i))), nil // copied, as the record's bytes go with the record
-	case *array.FixedSizeBinary:
-		return uuid.FromBytes(a.Value(i))
-	case *array.List:
-		lo, hi := a.ValueOffsets(i)
-		list := make([]uuid.UUID, 0, hi-lo)
-		for k := lo; k < hi; k++ {
-			id, err := cell(a.ListValues(), int(k))
-			if err != nil {
-				return nil, err
-			}
-			list = append(list, id.(uuid.UUID))
-		}
-		return list, nil
-	}
-	return nil, fmt.Errorf("unexpected array %T", a)
 }
 
 // snapshot takes a snapshot that is closed when the test ends.
@@ -133,137 +75,6 @@ func filled(t *testing.T, opts Options, n int) (*Store, *Table, []oracle.Row) {
 		}
 	}
 	return store, table, rows
-}
-
-// TestScan_ReleasesEverything counts the allocations of scans: all are freed when the receiver
-// has released its records, however the scan ended.
-func TestScan_ReleasesEverything(t *testing.T) {
-	store, table, rows := filled(t, Options{GranuleRows: 100}, 1000)
-	snap := snapshot(t, store)
-	pattern := Less("value", 20)
-	for i := range 2 * 3 * 2 {
-		ordered, form, own := i%2 == 1, recordForms[i/2%3], i/6 == 1
-		for _, test := range []struct {
-			name string
-			opts ScanOptions
-			stop int // records after which the receiver stops; 0: never
-			kill int // records after which the context is cancelled; 0: never
-		}{
-			{name: "all"},
-			{name: "some columns", opts: ScanOptions{Columns: []string{"stack", "labels", "value"}}},
-			{name: "where", opts: ScanOptions{Where: pattern}},
-			{name: "nothing chosen", opts: ScanOptions{Where: Or()}},
-			{name: "limit", opts: ScanOptions{Limit: 17}},
-			{name: "receiver stops", stop: 1},
-			{name: "receiver stops at the second record", stop: 2},
-			{name: "cancelled", kill: 1},
-			{name: "unknown column", opts: ScanOptions{Columns: []string{"nope"}}},
-			{name: "bad condition", opts: ScanOptions{Where: Equal("value", "x")}},
-			{name: "names", opts: ScanOptions{Elements: elementNames}},
-		} {
-			t.Run(fmt.Sprintf("ordered=%v/%v/own=%v/%s", ordered, form, own, test.name), func(t *testing.T) {
-				mem := memory.NewCheckedAllocator(memory.NewGoAllocator())
-				defer mem.AssertSize(t, 0)
-				test.opts.Memory, test.opts.Ordered, test.opts.Form, test.opts.OwnDictionaries = mem, ordered, form, own
-				ctx, cancel := context.WithCancel(context.Background())
-				defer cancel()
-				records, got := 0, 0
-				for rec, err := range table.Scan(ctx, snap, test.opts) {
-					if err != nil {
-						if test.kill > 0 && !errors.Is(err, context.Canceled) || test.kill == 0 && !errors.Is(err, ErrQuery) {
-							t.Errorf("unexpected error %v", err)
-						}
-						continue
-					}
-					records++
-					got += int(rec.NumRows())
-					if records%2 == 0 { // now, or when the scan has ended
-						defer rec.Release()
-					} else {
-						rec.Release()
-					}
-					if records == test.kill {
-						cancel()
-					}
-					if records == test.stop {
-						break
-					}
-				}
-				if test.stop > 0 && records != test.stop {
-					t.Errorf("%d records, want %d", records, test.stop)
-				}
-				if test.kill > 0 && (records != test.kill || got >= len(rows)) {
-					t.Errorf("cancelled after %d records, %d rows of %d came in %d records", test.kill, got, len(rows), records)
-				}
-			})
-		}
-	}
-}
-
-// TestScan_RecordsHaveOneSchema checks that all records of a scan have one schema.
-func TestScan_RecordsHaveOneSchema(t *testing.T) {
-	store, table, rows := filled(t, Options{GranuleRows: 100}, 600)
-	snap := snapshot(t, store)
-	names, err := table.Columns(snap)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if want := concreteNames(rows); !cmp.Equal(names, want) {
-		t.Errorf("columns (-want +got):\n%s", cmp.Diff(want, names))
-	}
-	var first *arrow.Schema
-	total := 0
-	for rec, err := range table.Scan(context.Background(), snap, ScanOptions{}) {
-		if err != nil {
-			t.Fatal(err)
-		}
-		if first == nil {
-			first = rec.Schema()
-		}
-		if !rec.Schema().Equal(first) {
-			t.Errorf("schema changed: %v, then %v", first, rec.Schema())
-		}
-		total += int(rec.NumRows())
-		rec.Release()
-	}
-	var got []string
-	for _, f := range first.Fields() {
-		got = append(got, f.Name)
-	}
-	if !cmp.Equal(got, names) || total != len(rows) {
-		t.Errorf("%d rows of columns %v, want %d of %v", total, got, len(rows), names)
-	}
-}
-
-// TestScan_LargeTableComesInSeveralRecords checks the bound on records.
-func TestScan_LargeTableComesInSeveralRecords(t *testing.T) {
-	const granuleRows = 5000
-	store, table := open(t, Options{Manual: true, GranuleRows: granuleRows}, samples(0))
-	rng := rand.New(rand.NewPCG(1, 1))
-	rows := 0
-	for i := range 80 {
-		b, _ := batch(rng, 1000, int64(i))
-		insert(t, table, b)
-		rows += b.Rows
-	}
-	compact(t, store)
-	for _, ordered := range []bool{false, true} {
-		total, records := 0, 0
-		for rec, err := range table.Scan(context.Background(), snapshot(t, store), ScanOptions{Ordered: ordered}) {
-			if err != nil {
-				t.Fatal(err)
-			}
-			if n := int(rec.NumRows()); n > recordRows+granuleRows {
-				t.Errorf("record of %d rows, want at most %d", n, recordRows+granuleRows)
-			}
-			total += int(rec.NumRows())
-			records++
-			rec.Release()
-		}
-		if total != rows || records < 2 {
-			t.Errorf("ordered=%v: %d rows in %d records, want %d in several", ordered, total, records, rows)
-		}
-	}
 }
 
 // TestInsertRecord_RoundTrip copies a table through Arrow.
@@ -305,32 +116,5 @@ func TestInsertRecord_Errors(t *testing.T) {
 	}
 	if rows := store.Stats().Rows; rows != 0 {
 		t.Errorf("%d rows after a failed insert", rows)
-	}
-}
-
-// A scan of no columns, or of a family without members, still has rows.
-func TestScanWithoutColumns(t *testing.T) {
-	store, table := open(t, Options{}, samples(0))
-	b, _ := batch(rand.New(rand.NewPCG(1, 1)), 7, 5)
-	if _, err := table.Insert(context.Background(), b); err != nil {
-		t.Fatal(err)
-	}
-	snap, err := store.Snapshot()
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer snap.Close()
-	for _, columns := range [][]string{{}, {"time"}} {
-		rows := int64(0)
-		for rec, err := range table.Scan(context.Background(), snap, ScanOptions{Columns: columns}) {
-			if err != nil {
-				t.Fatal(err)
-			}
-			rows += rec.NumRows()
-			rec.Release()
-		}
-		if rows != 7 {
-			t.Errorf("columns %v: %d rows, want 7", columns, rows)
-		}
 	}
 }

@@ -1,6 +1,7 @@
 package columnstore_test
 
 import (
+	"regexp"
 	"strconv"
 	"strings"
 	"time"
@@ -71,16 +72,12 @@ func batchOf(rows []scriptRow) schema.Batch {
 }
 
 // parseWhere reads where=tag:value, or several in brackets, from=time, and to=time,
-// which is not included.
+// which is not included. A term can be tag~pattern, for a whole value, or tag:null, and ! before it negates it.
 func parseWhere(c *script.Command) columnstore.Expr {
 	var all []columnstore.Expr
 	if text := c.Text("where", ""); text != "" {
 		for term := range strings.SplitSeq(text, ",") {
-			tag, value, ok := strings.Cut(term, ":")
-			if !ok {
-				c.Fatalf("%q is not of the form tag:value", term)
-			}
-			all = append(all, columnstore.Equal("tag."+tag, value))
+			all = append(all, parseTerm(c, term))
 		}
 	}
 	if text := c.Text("from", ""); text != "" {
@@ -90,6 +87,24 @@ func parseWhere(c *script.Command) columnstore.Expr {
 		all = append(all, columnstore.Less("time", clockTime(c, text).UnixNano()))
 	}
 	return columnstore.And(all...)
+}
+
+// parseTerm reads a term of where.
+func parseTerm(c *script.Command, term string) columnstore.Expr {
+	if rest, not := strings.CutPrefix(term, "!"); not {
+		return columnstore.Not(parseTerm(c, rest))
+	}
+	if tag, pattern, ok := strings.Cut(term, "~"); ok {
+		return columnstore.Match("tag."+tag, regexp.MustCompile("^(?:"+pattern+")$"))
+	}
+	tag, value, ok := strings.Cut(term, ":")
+	if !ok {
+		c.Fatalf("%q is not of the form tag:value", term)
+	}
+	if value == "null" {
+		return columnstore.IsNull("tag." + tag)
+	}
+	return columnstore.Equal("tag."+tag, value)
 }
 
 // clockTime reads a time of the scripts' day: 10:00 or 10:00:05.

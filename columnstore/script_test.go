@@ -13,6 +13,7 @@ import (
 	"github.com/granarydb/granary/arrowconv"
 	"github.com/granarydb/granary/columnstore"
 	"github.com/granarydb/granary/encoding"
+	"github.com/granarydb/granary/internal/crashfs"
 	"github.com/granarydb/granary/internal/script"
 	"github.com/granarydb/granary/schema"
 	"github.com/granarydb/granary/txn"
@@ -24,9 +25,11 @@ func TestScripts(t *testing.T) { script.Run(t, newScripted) }
 // scriptDay is the day of all times in scripts.
 var scriptDay = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 
-// scripted is a script's state: one store with one table, transactions and snapshots by name.
+// scripted is the state of a script: one store with one table, transactions and
+// snapshots by name. The verbs about notes, units and restarts are in script_verbs_test.go.
 type scripted struct {
 	now   time.Time
+	opts  columnstore.Options
 	store *columnstore.Store
 	table *columnstore.Table
 	txs   map[string]*columnstore.Tx
@@ -40,13 +43,15 @@ func newScripted(t *testing.T) map[string]script.Verb {
 	}
 	t.Cleanup(s.end)
 	return map[string]script.Verb{
-		"open": s.open, "clock": s.clock,
+		"open": s.open, "create": s.create, "clock": s.clock,
 		"insert": s.insert, "fill": s.fill,
 		"begin": s.begin, "commit": s.commit, "abort": s.abort,
 		"maintain": func(*script.Command) error { return s.store.Maintain(context.Background()) },
 		"compact":  func(*script.Command) error { return s.store.Compact(context.Background()) },
 		"snapshot": s.snapshot, "close": s.closeSnapshot,
-		"scan": s.scan, "count": s.count, "granules": s.granules, "stats": s.stats,
+		"scan": s.scan, "count": s.count, "series": s.series, "columns": s.columns, "granules": s.granules, "stats": s.stats,
+		"note": s.note, "notes": s.notes, "drop": s.drop, "seal": s.seal, "units": s.units, "drop-units": s.dropUnits,
+		"restart": s.restart, "crash": s.crash,
 	}
 }
 
@@ -67,7 +72,7 @@ func (s *scripted) end() {
 // open opens a store without background maintenance.
 func (s *scripted) open(c *script.Command) (err error) {
 	s.end()
-	s.store, err = columnstore.Open(columnstore.Options{
+	s.opts = columnstore.Options{
 		GranuleRows: c.Int("granule-rows", 0),
 		FreshParts:  c.Int("fresh-parts", 0), MaxParts: c.Int("max-parts", 0),
 		BucketRows: c.Int("bucket-rows", 0), GenerationBuckets: c.Int("generation-buckets", 0),
@@ -76,10 +81,23 @@ func (s *scripted) open(c *script.Command) (err error) {
 		Manual:       true,
 		Now:          func() time.Time { return s.now },
 		Rand:         strings.NewReader("a seed that is always the same"),
-	})
-	if err != nil {
+	}
+	if c.Has("dir") {
+		s.opts.FS = crashfs.New(crashfs.Options{})
+	}
+	bucket, later := int64(duration(c, "bucket", time.Hour)), c.Has("no-table")
+	if s.store, err = columnstore.Open(s.opts); err != nil || later {
 		return err
 	}
+	return s.createTable(bucket)
+}
+
+// create creates the table, for a store that was opened without it.
+func (s *scripted) create(c *script.Command) error {
+	return s.createTable(int64(duration(c, "bucket", time.Hour)))
+}
+
+func (s *scripted) createTable(bucket int64) (err error) {
 	s.table, err = s.store.CreateTable("requests", schema.Definition{
 		Columns: []schema.Column{
 			{Name: "tag", Type: encoding.String, Encoding: encoding.DictionaryRLE, Dynamic: true},
@@ -87,7 +105,7 @@ func (s *scripted) open(c *script.Command) (err error) {
 			{Name: "value", Type: encoding.Int64, Encoding: encoding.Plain},
 		},
 		SortingKey: []string{"tag", "time"},
-		Bucket:     schema.Bucket{Column: "time", Width: int64(duration(c, "bucket", time.Hour))},
+		Bucket:     schema.Bucket{Column: "time", Width: bucket},
 	})
 	return err
 }
@@ -112,9 +130,9 @@ func (s *scripted) insert(c *script.Command) error {
 }
 
 // fill inserts rows at equal distances in time, in one insert or in several of the same size.
-// In tags and values, * is the number of the row.
+// In tags and values, * is the number of the row. With maintain, what is due is maintained after each insert.
 func (s *scripted) fill(c *script.Command) error {
-	tx, inserts := c.Text("tx", ""), c.Int("inserts", 1)
+	tx, inserts, maintain := c.Text("tx", ""), c.Int("inserts", 1), c.Has("maintain")
 	from, every := clockTime(c, c.Text("from", "")), duration(c, "every", time.Second)
 	rows := make([]scriptRow, c.Int("rows", 1))
 	if inserts < 1 || len(rows)%inserts != 0 {
@@ -124,7 +142,8 @@ func (s *scripted) fill(c *script.Command) error {
 	for i := range rows {
 		rows[i] = scriptRow{at: from.Add(time.Duration(i) * every), tags: map[string]string{}}
 		for _, pair := range pairs {
-			rows[i].set(c, pair[0], strings.ReplaceAll(pair[1], "*", strconv.Itoa(i)))
+			number := strconv.Itoa(i)
+			rows[i].set(c, strings.ReplaceAll(pair[0], "*", number), strings.ReplaceAll(pair[1], "*", number))
 		}
 	}
 	var ids []txn.ID
@@ -134,6 +153,11 @@ func (s *scripted) fill(c *script.Command) error {
 			return err
 		}
 		ids = append(ids, id)
+		if maintain {
+			if err := s.store.Maintain(context.Background()); err != nil {
+				return err
+			}
+		}
 	}
 	if tx == "" {
 		c.Printf("commit %d", ids[0])
@@ -217,6 +241,9 @@ func (s *scripted) view(c *script.Command, f func(*columnstore.Snapshot) error) 
 // scan prints rows in the syntax of insert.
 func (s *scripted) scan(c *script.Command) error {
 	opts := columnstore.ScanOptions{Where: parseWhere(c), Ordered: true, Limit: c.Int("limit", 0), Form: arrowconv.FormPlain}
+	if unit := c.Int("unit", -1); unit >= 0 {
+		opts.Buckets = []uint64{uint64(unit)}
+	}
 	return s.view(c, func(snap *columnstore.Snapshot) error {
 		for rec, err := range s.table.Scan(context.Background(), snap, opts) {
 			if err != nil {
@@ -271,7 +298,7 @@ func (s *scripted) stats(c *script.Command) error {
 		"rows": stats.Rows, "series": stats.Series, "granules": stats.Granules, "parts": stats.Parts,
 		"splits": stats.Splits, "compactions": stats.Compactions, "rewritten": stats.RewrittenRows,
 		"dropped": stats.DroppedRows, "evicted": stats.EvictedRows, "expired": stats.Expired,
-		"oldest": "none", "pinned": stats.PinnedBytes > 0, "pending": stats.PendingBytes > 0,
+		"oldest-snapshot": stats.OldestSnapshot, "oldest": "none", "pinned": stats.PinnedBytes > 0, "pending": stats.PendingBytes > 0,
 	}
 	if !stats.Oldest.IsZero() {
 		known["oldest"] = shortTime(stats.Oldest.UTC().Format(time.RFC3339Nano))

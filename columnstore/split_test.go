@@ -315,34 +315,6 @@ func TestRewrite_Concurrent(t *testing.T) {
 	}
 }
 
-// TestTransactionOrder checks commit ids: they grow, and a snapshot has the id of the newest
-// commit (C4).
-func TestTransactionOrder(t *testing.T) {
-	store, table := open(t, Options{Manual: true}, samples(0))
-	if id := snapshot(t, store).Commit(); id != 0 {
-		t.Errorf("commit %d before the first", id)
-	}
-	last := snapshot(t, store).Commit()
-	for i := range 20 {
-		id, err := table.Insert(context.Background(), oneRow(int64(i)))
-		if err != nil || id <= last {
-			t.Fatalf("commit %d after %d, %v", id, last, err)
-		}
-		if i%5 == 0 {
-			compact(t, store) // a rewrite is no commit
-		}
-		snap := snapshot(t, store)
-		if snap.Commit() != id || total(t, table, snap).Rows != int64(i+1) {
-			t.Errorf("after commit %d: snapshot at %d with %+v", id, snap.Commit(), total(t, table, snap))
-		}
-		last = id
-	}
-	empty, err := store.Begin().Commit()
-	if err != nil || empty <= last {
-		t.Errorf("empty commit %d after %d, %v", empty, last, err)
-	}
-}
-
 // TestRewrite_OfBaseOnly runs a rewrite of a granule without fresh parts, and during it an
 // insert and another rewrite. The inserted rows are not lost, though there are no fresh parts
 // again.

@@ -154,25 +154,3 @@ func TestSnapshot_Allocations(t *testing.T) {
 		t.Errorf("%v allocations a snapshot, want at most 1", allocs)
 	}
 }
-
-// Stats names the oldest snapshot of an older root, and the bytes that it pins.
-func TestStats_OldestSnapshot(t *testing.T) {
-	store, table := open(t, Options{Manual: true, Retention: 20, FutureLimit: -1, GenerationBuckets: 1}, samples(10))
-	insert(t, table, heavy(0, 500))
-	old := snapshot(t, store)
-	if stats := store.Stats(); stats.OldestSnapshot != 0 || stats.PinnedBytes != 0 {
-		t.Errorf("a snapshot of the current root: %+v", stats)
-	}
-	insert(t, table, heavy(10, 500))
-	young := snapshot(t, store)
-	insert(t, table, heavy(100, 500))
-	for _, want := range []*Snapshot{old, young} {
-		if stats := store.Stats(); stats.OldestSnapshot != want.Commit() || stats.PinnedBytes < 10_000 {
-			t.Errorf("want snapshot %d: %+v", want.Commit(), stats)
-		}
-		want.Close()
-	}
-	if stats := store.Stats(); stats.OldestSnapshot != 0 || stats.PinnedBytes != 0 {
-		t.Errorf("all are closed: %+v", stats)
-	}
-}

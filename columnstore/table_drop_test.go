@@ -28,60 +28,7 @@ func rowTimesNow(t *testing.T, store *Store, table *Table) []int64 {
 	return rowTimes(t, table, snap)
 }
 
-// A drop takes whole ranges before a time, and its floor is never beyond the newest row's range.
-func TestDropBefore(t *testing.T) {
-	all := []int64{-15, 1, 11, 21, 31}
-	for _, tc := range []struct {
-		name  string
-		at    int64
-		left  []int64
-		floor int64 // of rows that go in
-	}{
-		{"before all", -21, all, -30},
-		{"at the start of a range", -20, all, -20},
-		{"in the first range", -11, all, -20},
-		{"at its end", -10, []int64{1, 11, 21, 31}, -10},
-		{"in the middle", 15, []int64{11, 21, 31}, 10},
-		{"at a row", 21, []int64{21, 31}, 20},
-		{"in the newest range", 39, []int64{31}, 30},
-		{"at its end", 40, nil, 40},
-		{"behind all", 1_000_000, nil, 40},
-		{"the last time", math.MaxInt64, nil, 40},
-		{"the first time", math.MinInt64, all, -1000},
-	} {
-		t.Run(tc.name, func(t *testing.T) {
-			store, table := open(t, Options{FutureLimit: -1, PastLimit: -1}, samples(10))
-			for _, time := range all {
-				insert(t, table, at(time))
-			}
-			before, err := store.Snapshot()
-			if err != nil {
-				t.Fatal(err)
-			}
-			defer before.Close()
-			for range 2 { // the second drop finds nothing
-				if id, err := table.DropBefore(t.Context(), tc.at); err != nil || id <= before.Commit() {
-					t.Fatalf("commit %d, %v", id, err)
-				}
-				if got := rowTimesNow(t, store, table); !slices.Equal(got, tc.left) {
-					t.Errorf("rows at %v are left, want %v", got, tc.left)
-				}
-			}
-			if got := rowTimes(t, table, before); !slices.Equal(got, all) {
-				t.Errorf("an earlier snapshot has rows at %v", got)
-			}
-			if stats := store.Stats(); stats.Rows != int64(len(tc.left)) || stats.DroppedRows != int64(len(all)-len(tc.left)) || stats.EvictedRows != 0 {
-				t.Errorf("%d rows, %d dropped, %d evicted", stats.Rows, stats.DroppedRows, stats.EvictedRows)
-			}
-			if _, err := table.Insert(t.Context(), at(tc.floor-1)); (err == nil) != (tc.floor == -1000) || err != nil && !errors.Is(err, ErrTooOld) {
-				t.Errorf("a row below the floor: %v", err)
-			}
-			insert(t, table, at(tc.floor))
-		})
-	}
-}
-
-// A drop affects one table, also beside a table without rows. It fails where it can do nothing.
+// A drop is of one table, also beside one without rows; it fails where it can do nothing.
 func TestDropBefore_Errors(t *testing.T) {
 	store, table := open(t, Options{FutureLimit: -1, PastLimit: -1}, samples(10))
 	insert(t, table, at(5))
@@ -113,60 +60,5 @@ func TestDropBefore_Errors(t *testing.T) {
 	}
 	if _, err := table.DropBefore(t.Context(), 100); !errors.Is(err, ErrClosed) {
 		t.Errorf("closed: %v", err)
-	}
-}
-
-// An open transaction with rows that a drop took is refused whole.
-func TestDropBefore_OpenTransaction(t *testing.T) {
-	store, table := open(t, Options{FutureLimit: -1, PastLimit: -1}, samples(10))
-	insert(t, table, at(100))
-	tx := store.Begin()
-	for _, time := range []int64{5, 100} {
-		if err := tx.Insert(t.Context(), table, at(time)); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if _, err := table.DropBefore(t.Context(), 50); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := tx.Commit(); !errors.Is(err, ErrTooOld) {
-		t.Errorf("commit: %v", err)
-	}
-	if got := rowTimesNow(t, store, table); !slices.Equal(got, []int64{100}) {
-		t.Errorf("rows at %v", got)
-	}
-}
-
-// A drop survives a restart, from the log and from files, and the floor with it.
-func TestDropBefore_Restart(t *testing.T) {
-	for _, filed := range []bool{false, true} {
-		opts := Options{Dir: t.TempDir(), FutureLimit: -1, PastLimit: -1}
-		store, table := open(t, opts, samples(10))
-		for time := range int64(10) {
-			insert(t, table, at(10*time))
-		}
-		if filed {
-			if err := store.flush(t.Context()); err != nil {
-				t.Fatal(err)
-			}
-		}
-		if _, err := table.DropBefore(t.Context(), 45); err != nil {
-			t.Fatal(err)
-		}
-		for range 2 {
-			if err := store.Close(); err != nil {
-				t.Fatal(err)
-			}
-			store, table = reopen(t, opts)
-			if got := rowTimesNow(t, store, table); !slices.Equal(got, []int64{40, 50, 60, 70, 80, 90}) {
-				t.Errorf("filed %v: rows at %v", filed, got)
-			}
-			if _, err := table.Insert(t.Context(), at(39)); !errors.Is(err, ErrTooOld) {
-				t.Errorf("filed %v: a row of a dropped range: %v", filed, err)
-			}
-			if stats := store.Stats(); stats.DroppedRows != 4 {
-				t.Errorf("filed %v: %d dropped rows", filed, stats.DroppedRows)
-			}
-		}
 	}
 }

@@ -2,7 +2,6 @@ package columnstore
 
 import (
 	"errors"
-	"fmt"
 	"math"
 	"strings"
 	"testing"
@@ -131,22 +130,4 @@ func recordOfTimes(t *testing.T, at int64) arrow.Record {
 	b.Field(2).(*array.Int64Builder).Append(at)
 	b.Field(3).(*array.Int64Builder).Append(1)
 	return b.NewRecord()
-}
-
-// The default limit takes the dates of 2000 to 2100, and refuses them in any other unit.
-func TestPast_EveryUnit(t *testing.T) {
-	for year := 2000; year <= 2100; year++ {
-		now := time.Date(year, 7, 1, 0, 0, 0, 0, time.UTC)
-		opts, err := Options{Now: func() time.Time { return now }}.withDefaults()
-		if err != nil {
-			t.Fatal(err)
-		}
-		limits := (&Store{opts: opts}).timeLimits()
-		if err := limits.Check(now.UnixNano(), ""); err != nil {
-			t.Errorf("%v: %v", now, err)
-		}
-		for unit, in := range map[string]int64{"seconds": now.Unix(), "milliseconds": now.UnixMilli(), "microseconds": now.UnixMicro()} {
-			wantError(t, limits.Check(in, ""), ErrPast, fmt.Sprintf("in %s it is %d-07-01", unit, year))
-		}
-	}
 }

@@ -3,14 +3,10 @@ package columnstore
 import (
 	"context"
 	"errors"
-	"slices"
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/granarydb/granary/internal/catalog"
-	"github.com/granarydb/granary/internal/crashfs"
 	"github.com/granarydb/granary/internal/disk"
 	"github.com/granarydb/granary/internal/entries"
 	"github.com/granarydb/granary/internal/files"
@@ -33,105 +29,6 @@ func seal(t *testing.T, table *Table, before int64) []Unit {
 		t.Fatal(err)
 	}
 	return units
-}
-
-// timesOf returns the times of a unit's rows, sorted.
-func timesOfUnit(t *testing.T, table *Table, id uint64) (times []int64) {
-	t.Helper()
-	snap := snapshot(t, table.store)
-	defer snap.Close()
-	for row, err := range decodedRows(table, snap, ScanOptions{Columns: []string{"time"}, Buckets: []uint64{id}}) {
-		if err != nil {
-			t.Fatal(err)
-		}
-		times = append(times, row["time"].(int64))
-	}
-	slices.Sort(times)
-	return times
-}
-
-// Seal takes the ranges that end at a time, and no others, and each row that comes later is in the next unit of its
-// range.
-func TestSeal(t *testing.T) {
-	store, table := open(t, Options{PastLimit: -1, FutureLimit: -1, Manual: true}, samples(10))
-	insertAt(t, table, 1, 2, 9, 11, 25)
-	if got := seal(t, table, 19); !cmp.Equal(got, []Unit{{ID: 1, First: 0, Last: 9, Rows: 3}}) {
-		t.Errorf("sealed %v", got)
-	}
-	if got := seal(t, table, 20); !cmp.Equal(got, []Unit{{ID: 2, First: 10, Last: 19, Rows: 1}}) {
-		t.Errorf("sealed %v", got)
-	}
-	if got := seal(t, table, 20); got != nil {
-		t.Errorf("sealed %v again", got)
-	}
-	insertAt(t, table, 0, 9, 9, 12, 26)
-	if got := seal(t, table, 10); !cmp.Equal(got, []Unit{{ID: 3, First: 0, Last: 9, Rows: 3}}) {
-		t.Errorf("sealed %v", got)
-	}
-	insertAt(t, table, 5)
-	for id, want := range map[uint64][]int64{1: {1, 2, 9}, 2: {11}, 3: {0, 9, 9}, 0: {5, 12, 25, 26}} {
-		if got := timesOfUnit(t, table, id); !slices.Equal(got, want) {
-			t.Errorf("unit %d has rows of %v, want %v", id, got, want)
-		}
-	}
-	checkRowsByTime(t, table, []int64{0, 1, 2, 5, 9, 9, 9, 11, 12, 25, 26})
-	if id, err := table.Drop(t.Context(), []uint64{1, 3, 9}); id == 0 || err != nil {
-		t.Errorf("drop: %d, %v", id, err)
-	}
-	if id, err := table.Drop(t.Context(), []uint64{1}); id != 0 || err != nil {
-		t.Errorf("drop again: %d, %v", id, err)
-	}
-	if got := store.Stats(); got.Rows != 5 || got.DroppedRows != 6 || got.LostUnitRows != 0 || len(got.Units) != 1 || got.Units[0].ID != 2 || got.Units[0].Table != table.Name() {
-		t.Errorf("stats %+v", got)
-	}
-	snap := snapshot(t, store)
-	defer snap.Close()
-	if units, last, err := table.Units(snap); last != 3 || len(units) != 4 || err != nil { // it was dropped
-		t.Errorf("%d units, the last is %d: %v", len(units), last, err)
-	}
-	insertAt(t, table, 3) // the range goes on, with the late bucket
-	if got := seal(t, table, 10); !cmp.Equal(got, []Unit{{ID: 4, First: 0, Last: 9, Rows: 1}, {ID: 5, First: 0, Last: 9, Rows: 1}}) {
-		t.Errorf("sealed %v", got)
-	}
-}
-
-// checkRowsByTime queries the rows of all time ranges, and the first rows, of a table with rows at times,
-// which are sorted.
-func checkRowsByTime(t *testing.T, table *Table, times []int64) {
-	t.Helper()
-	snap := snapshot(t, table.store)
-	defer snap.Close()
-	ask := func(opts ScanOptions) (got []int64) {
-		opts.Columns = []string{"time"}
-		for row, err := range decodedRows(table, snap, opts) {
-			if err != nil {
-				t.Fatal(err)
-			}
-			got = append(got, row["time"].(int64))
-		}
-		return got
-	}
-	for lo := int64(-1); lo < 31; lo++ {
-		for hi := lo; hi < 31; hi++ {
-			var want []int64
-			for _, at := range times {
-				if lo <= at && at < hi {
-					want = append(want, at)
-				}
-			}
-			got := ask(ScanOptions{Where: And(AtLeast("time", lo), Less("time", hi))})
-			if slices.Sort(got); !slices.Equal(got, want) {
-				t.Errorf("rows from %d to %d are of %v, want %v", lo, hi, got, want)
-			}
-		}
-	}
-	for n := 1; n <= len(times); n++ {
-		first := ask(ScanOptions{OrderBy: []Ordering{{Column: "time"}}, Limit: n})
-		last := ask(ScanOptions{OrderBy: []Ordering{{Column: "time", Descending: true}}, Limit: n})
-		if slices.Reverse(last); !slices.Equal(first, times[:n]) || !slices.Equal(last, times[len(times)-n:]) {
-			t.Errorf("the first %d rows are of %v, the last of %v", n, first, last)
-		}
-	}
 }
 
 func TestSeal_Errors(t *testing.T) {
@@ -169,44 +66,7 @@ func TestSeal_Errors(t *testing.T) {
 	}
 }
 
-// A cut can begin a bucket where late rows were to begin theirs. Then they go to another bucket.
-func TestSeal_CutMeanwhile(t *testing.T) {
-	store, table := open(t, Options{PastLimit: -1, FutureLimit: -1, Manual: true, BucketRows: 3}, samples(10))
-	insertAt(t, table, 1, 2, 4) // and a cut at 5
-	if got := seal(t, table, 5); !cmp.Equal(got, []Unit{{ID: 1, First: 0, Last: 4, Rows: 3}}) {
-		t.Fatalf("sealed %v", got)
-	}
-	tx := store.Begin()
-	if err := tx.Insert(t.Context(), table, heavy(3, 1)); err != nil { // for a bucket that begins at 9
-		t.Fatal(err)
-	}
-	insertAt(t, table, 5, 6, 8) // and a cut at 9
-	if _, err := tx.Commit(); err != nil {
-		t.Fatal(err)
-	}
-	insertAt(t, table, 9)
-	checkRowsByTime(t, table, []int64{1, 2, 3, 4, 5, 6, 8, 9})
-	if got := seal(t, table, 10); !cmp.Equal(got, []Unit{{ID: 2, First: 5, Last: 8, Rows: 3}, {ID: 3, First: 0, Last: 9, Rows: 1}, {ID: 4, First: 9, Last: 9, Rows: 1}}) {
-		t.Errorf("sealed %v", got)
-	}
-}
-
-// A range of few nanoseconds is sealed only while it has room for a late bucket.
-func TestSeal_NarrowRange(t *testing.T) {
-	_, table := open(t, Options{PastLimit: -1, FutureLimit: -1, Manual: true}, samples(3))
-	for i := range 5 {
-		insertAt(t, table, 0, 1, 2)
-		if got, want := len(seal(t, table, 3)), 1; i < 2 && got != want || i >= 2 && got != 0 {
-			t.Fatalf("seal %d takes %d units", i, got) // late rows would have no place
-		}
-	}
-	if got := timesOfUnit(t, table, 0); len(got) != 9 {
-		t.Errorf("%d rows are in no unit, want 9", len(got))
-	}
-}
-
-// Rows of units that were not dropped with Drop are counted when retention, DropBefore or the memory
-// budget drops them.
+// Rows of units that nobody dropped as such are counted when retention, DropBefore or the memory budget drops them.
 func TestSeal_Lost(t *testing.T) {
 	opts := Options{PastLimit: -1, FutureLimit: -1, Manual: true}
 	lost := func(opts Options, drop func(*Store, *Table)) int64 {
@@ -264,40 +124,5 @@ func TestSeal_Entries(t *testing.T) {
 	}
 	if err := r.Visit(disk.Entry{Kind: entries.EntryUnits, Commit: 9, Body: entries.UnitsEntry(0, of)}); err != nil { // of a floor that is known
 		t.Errorf("units that are not there: %v", err)
-	}
-}
-
-// Units come back with their ids, from files and from the log, and are never another's.
-func TestSeal_Restart(t *testing.T) {
-	opts := inSmallDir(crashfs.New(crashfs.Options{}))
-	store, table := open(t, opts, samples(10))
-	insertAt(t, table, 1, 11, 21, 31)
-	seal(t, table, 20)
-	if err := store.Close(); err != nil { // which writes files
-		t.Fatal(err)
-	}
-	for range 2 {
-		store, table = reopen(t, opts)
-		insertAt(t, table, 2)
-		seal(t, table, 30)
-		if _, err := table.Drop(t.Context(), []uint64{1}); err != nil {
-			t.Fatal(err)
-		}
-		if got := timesOfUnit(t, table, 2); !slices.Equal(got, []int64{11}) {
-			t.Errorf("unit 2 has rows of %v", got)
-		}
-		want := store.Stats().Units
-		if err := store.log.Sync(t.Context(), 1<<62); err != nil {
-			t.Fatal(err)
-		}
-		opts.FS = opts.FS.(*crashfs.FS).Crash() // the log has it
-		store, table = reopen(t, opts)
-		if got := store.Stats().Units; !cmp.Equal(got, want) {
-			t.Errorf("units %v after a crash, %v before", got, want)
-		}
-		insertAt(t, table, 4)
-		if err := store.Close(); err != nil {
-			t.Fatal(err)
-		}
 	}
 }

@@ -1,6 +1,7 @@
 package granule
 
 import (
+	"github.com/granarydb/granary/internal/invariants"
 	"github.com/granarydb/granary/schema"
 )
 
@@ -72,7 +73,21 @@ func Rewrite(s *schema.Schema, g *Granule, limit Limit) []*Granule {
 		children = append(children, child)
 		lo, bound = hi, next
 	}
+	if invariants.Enabled {
+		checkChildren(g, children)
+	}
 	return children
+}
+
+// checkChildren panics unless granules have as many rows as the one that they replace (G3), and partition its bounds (G4).
+func checkChildren(g *Granule, children []*Granule) {
+	rows, bound := 0, g.lo
+	for _, child := range children {
+		invariants.Check(child.lo == bound, "G4", "a child begins at %x, want %x", child.lo, bound)
+		rows, bound = rows+child.Rows(), child.hi
+	}
+	invariants.Check(bound == g.hi, "G4", "the last child ends at %x, want %x", bound, g.hi)
+	invariants.Check(rows == g.Rows(), "G3", "%d rows in the children of %d", rows, g.Rows())
 }
 
 // RewriteSize returns about how many bytes a rewrite of the granule takes while it runs: a word for each

@@ -3,6 +3,7 @@ package granule
 import (
 	"sort"
 
+	"github.com/granarydb/granary/internal/invariants"
 	"github.com/granarydb/granary/schema"
 )
 
@@ -48,4 +49,16 @@ func (s Section) search(sch *schema.Schema, bound string) int {
 		return s.Hi
 	}
 	return s.Lo + sort.Search(s.Rows(), func(i int) bool { return !below(s.Lo + i) })
+}
+
+// Check panics unless the rows of the section are sorted and within the bounds of its granule (G2). It is for builds with
+// the tag invariants.
+func (s Section) Check(sch *schema.Schema, g *Granule) {
+	var before, key []byte
+	for row := s.Lo; row < s.Hi; row++ {
+		key = s.Part.AppendKey(key[:0], sch, row)
+		invariants.Check(row == s.Lo || string(before) <= string(key), "G2", "row %d, %x, follows %x", row, key, before)
+		invariants.Check(string(key) >= g.lo && (g.hi == "" || string(key) < g.hi), "G2", "row %d, %x, is in the granule of %x to %x", row, key, g.lo, g.hi)
+		before, key = key, before
+	}
 }

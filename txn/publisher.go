@@ -4,6 +4,8 @@ import (
 	"errors"
 	"sync"
 	"sync/atomic"
+
+	"github.com/granarydb/granary/internal/invariants"
 )
 
 // ErrDone is returned when a transaction is used after its commit or abort.
@@ -121,6 +123,9 @@ type Next[R any] struct {
 // copies the path to what it changes, and that commits are serial: prepare outside of the lock.
 func (p *Publisher[R]) publish(commit ID, next Next[R]) {
 	old, root := p.current.Load(), next.Room
+	if invariants.Enabled {
+		invariants.Check(commit >= old.Commit, "T2", "a root of commit %d follows one of commit %d", commit, old.Commit)
+	}
 	if root == nil {
 		root = new(Root[R])
 	}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/granarydb/granary/granule"
 	"github.com/granarydb/granary/index"
+	"github.com/granarydb/granary/internal/invariants"
 	"github.com/granarydb/granary/schema"
 	"github.com/granarydb/granary/txn"
 )
@@ -70,6 +71,9 @@ func (e *TableEdit) editBuckets() *index.Edit[*BucketState] {
 // current root reaches to its garbage. It reports whether the floor rose. Dictionaries below the floor
 // are then garbage too. Publication must not fail after Done.
 func (e *TableEdit) Done(version txn.Version, next *txn.Next[*Database]) (rose bool) {
+	if invariants.Enabled {
+		e.check(next.State.Tables[e.ordinal])
+	}
 	for _, s := range e.entered { // before left, because a part that moves between granules stays
 		s.Part.Generation().Enter(uint64(version))
 		if s.Part.Enter(uint64(version)) {

@@ -12,12 +12,13 @@ import (
 	"github.com/granarydb/granary/encoding"
 	"github.com/granarydb/granary/granule"
 	"github.com/granarydb/granary/internal/query/filter"
+	"github.com/granarydb/granary/internal/querytest"
 	"github.com/granarydb/granary/schema"
 )
 
 // typesOfJobs inserts rows of two types of some jobs, each with stacks of its own, so that the
 // key has the type first and codes go by job; and a type without stacks.
-func typesOfJobs(table *testTable, time int64) {
+func typesOfJobs(table *querytest.Table, time int64) {
 	for job := range 10 {
 		for _, kind := range []string{"cpu", "mem", "none"} {
 			const rows = 100
@@ -32,7 +33,7 @@ func typesOfJobs(table *testTable, time int64) {
 				}
 				b.Columns["stack"] = encoding.UUIDLists(stacks...)
 			}
-			table.insert(time, b)
+			table.Insert(b)
 		}
 	}
 }
@@ -53,13 +54,14 @@ func sumsOf(g *Groups) map[string]int64 {
 // Granules come in the order of the stacks in them, a generation after the one before, and
 // the sums stay as they are.
 func TestAggregator_SortByLists(t *testing.T) {
-	table := newTestTable(t, samples())
+	table := querytest.Open(t, querytest.Options{GenerationBuckets: 1}, querytest.Stacks())
 	typesOfJobs(table, 1)
 	typesOfJobs(table, 101)
-	table.compact(150)
+	table.GranuleRows = 150
+	table.Compact()
 	typesOfJobs(table, 102) // not rewritten
 	opts := AggregateOptions{Sum: "value", By: []string{"stack"}}
-	r := table.read()
+	r := table.Read()
 	want, err := GroupRows(t.Context(), r, opts)
 	if err != nil {
 		t.Fatal(err)
@@ -109,7 +111,7 @@ func TestAggregator_SortByLists(t *testing.T) {
 // are many.
 func TestAggregator_Workers(t *testing.T) {
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(4))
-	r := newTestTable(t, samples()).read()
+	r := querytest.Open(t, querytest.Options{GenerationBuckets: 1}, querytest.Stacks()).Read()
 	for _, test := range []struct {
 		by                         []string
 		asOf                       bool
@@ -142,56 +144,8 @@ func TestAggregator_Workers(t *testing.T) {
 	}
 }
 
-// The estimate of rows and lists assumes that all series have as many.
-func TestChooser_Estimate(t *testing.T) {
-	const profiles, rows, stacks = 200, 1500, 4000
-	table := newTestTable(t, samples())
-	lists := make([][]uuid.UUID, stacks)
-	for i := range lists {
-		lists[i] = []uuid.UUID{{1, byte(i), byte(i >> 8)}, {2, byte(i % 7)}}
-	}
-	for p := range profiles {
-		of, values := make([][]uuid.UUID, rows), make([]int64, rows)
-		for i := range of {
-			of[i], values[i] = lists[(p*31+i*7)%stacks], int64(p-i)
-		}
-		table.insert(0, schema.Batch{Rows: rows, Columns: map[string]encoding.Vector{
-			"kind": encoding.Strings("cpu"), "labels.pod": encoding.Strings(fmt.Sprint("pod-", p%40)),
-			"stack": encoding.UUIDLists(of...), "time": encoding.Int64s(int64(p % 90)), "value": encoding.Int64s(values...),
-		}})
-	}
-	r := table.read()
-	for _, test := range []struct {
-		name  string
-		where filter.Expr
-		rows  int
-		want  filter.Estimate
-	}{
-		{"all", filter.Expr{}, 300_000, filter.Estimate{Rows: 300_000, Lists: 4000, Sure: true, Most: 4000}},
-		{"all of some granules", filter.Expr{}, 1000, filter.Estimate{Rows: 1000, Lists: 1000, Sure: true, Most: 4000}},
-		{"one pod of forty", filter.Equal("labels.pod", "pod-7"), 300_000, filter.Estimate{Rows: 7500, Lists: 100, Sure: true, Most: 4000}},
-		{"no pod", filter.Equal("labels.pod", "none"), 300_000, filter.Estimate{Sure: true, Most: 4000}},
-		{"another time", filter.AtLeast("time", int64(1000)), 300_000, filter.Estimate{Sure: true}},
-		{"rows decide", filter.Less("value", int64(3)), 300_000, filter.Estimate{Rows: 300_000, Lists: 4000, Most: 4000}},
-		{
-			"one pod, of which rows decide", filter.And(filter.Equal("labels.pod", "pod-7"), filter.Less("value", int64(3))), 300_000,
-			filter.Estimate{Rows: 7500, Lists: 100, Most: 4000},
-		},
-	} {
-		c, err := filter.NewChooser(t.Context(), r.Env, test.where, true)
-		if err != nil {
-			t.Fatal(err)
-		}
-		got := c.Estimate(r.State, test.where, test.rows)
-		c.Done()
-		if got != test.want {
-			t.Errorf("%s, of %d rows: %+v, want %+v", test.name, test.rows, got, test.want)
-		}
-	}
-}
-
 // skewed inserts a series of many rows, of as many lists as given, and one of ten rows.
-func skewed(table *testTable, lists, rows int) {
+func skewed(table *querytest.Table, lists, rows int) {
 	all := make([][]uuid.UUID, lists)
 	for i := range all {
 		all[i] = []uuid.UUID{{1, byte(i), byte(i >> 8), byte(i >> 16)}}
@@ -201,20 +155,21 @@ func skewed(table *testTable, lists, rows int) {
 		for i := range of {
 			of[i], values[i] = all[i%lists], int64(i)
 		}
-		table.insert(1, schema.Batch{Rows: n, Columns: map[string]encoding.Vector{
+		table.Insert(schema.Batch{Rows: n, Columns: map[string]encoding.Vector{
 			"kind": encoding.Strings("cpu"), "labels.pod": encoding.Strings(pod),
 			"stack": encoding.UUIDLists(of...), "time": encoding.Int64s(1), "value": encoding.Int64s(values...),
 		}})
 	}
-	table.compact(1 << 16)
+	table.GranuleRows = 1 << 16
+	table.Compact()
 }
 
 // A series of few rows among others of many is summed in a hash table of as few lists, and
 // not in an array of all lists of the dictionary.
 func TestAggregate_SmallSeries(t *testing.T) {
-	table := newTestTable(t, samples())
+	table := querytest.Open(t, querytest.Options{GenerationBuckets: 1}, querytest.Stacks())
 	skewed(table, 4000, 20_000)
-	r := table.read()
+	r := table.Read()
 	for pod, array := range map[string]bool{"small": false, "large": true} {
 		a, err := newAggregator(t.Context(), r, AggregateOptions{Sum: "value", By: []string{"stack"}})
 		if err != nil {
@@ -232,9 +187,9 @@ func TestAggregate_SmallSeries(t *testing.T) {
 
 // An array that an earlier query left counts with the part that is needed, not with its length.
 func TestAggregate_MaxBytes_KeptArray(t *testing.T) {
-	table := newTestTable(t, samples())
+	table := querytest.Open(t, querytest.Options{GenerationBuckets: 1}, querytest.Stacks())
 	skewed(table, 4000, 20_000)
-	r := table.read()
+	r := table.Read()
 	for range 4 {
 		for range 10 {
 			cells := make([]tally, 1<<20)
@@ -250,10 +205,10 @@ func TestAggregate_MaxBytes_KeptArray(t *testing.T) {
 // Conditions on the lists that alone make groups are asked of the groups, if memory allows;
 // others are asked of rows.
 func TestAggregator_Having(t *testing.T) {
-	table := newTestTable(t, samples())
+	table := querytest.Open(t, querytest.Options{GenerationBuckets: 1}, querytest.Stacks())
 	const lists = 4000
 	skewed(table, lists, 20_000)
-	r := table.read()
+	r := table.Read()
 	every := filter.HasElement("stack", func(uuid.UUID, []byte) bool { return true })
 	odd := filter.HasElement("stack", func(id uuid.UUID, _ []byte) bool { return id[1]%2 == 1 })
 	pod, early := filter.Equal("labels.pod", "small"), filter.Less("time", int64(101))

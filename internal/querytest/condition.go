@@ -12,7 +12,7 @@ import (
 var patterns = []*regexp.Regexp{regexp.MustCompile(`p`), regexp.MustCompile(`^$`), regexp.MustCompile(`^(a|p1|y2)$`), regexp.MustCompile(`.+`)}
 
 // Condition returns a random condition of at most a depth, for the oracle.
-func (t *Table) Condition(depth int) *oracle.Cond[string] {
+func (t *Random) Condition(depth int) *oracle.Cond[string] {
 	if depth == 0 || t.rng.IntN(4) == 0 {
 		return t.Leaf(pick(t.rng, Columns...))
 	}
@@ -28,7 +28,7 @@ func (t *Table) Condition(depth int) *oracle.Cond[string] {
 }
 
 // Leaf returns a random condition on a column.
-func (t *Table) Leaf(column string) *oracle.Cond[string] {
+func (t *Random) Leaf(column string) *oracle.Cond[string] {
 	c := &oracle.Cond[string]{Column: column, Record: func(uuid.UUID) []byte { return nil }}
 	if column == "labels.pod" || column == "labels.zone" {
 		c.Missing = ""
@@ -70,7 +70,7 @@ func (t *Table) Leaf(column string) *oracle.Cond[string] {
 }
 
 // probe returns a value to compare with: mostly one of a row.
-func (t *Table) probe(column string) any {
+func (t *Random) probe(column string) any {
 	for range 20 {
 		if len(t.Rows) == 0 {
 			break

@@ -1,4 +1,5 @@
-// Package querytest has a table of random rows without a store around it, for the tests of packages query and internal/query/filter
-// beside their code: its rows as the store has them, the same rows for the oracle (internal/oracle), and random conditions
-// for both. Tests alone import it.
+// Package querytest has tables without a store around them, for the tests of packages query, internal/query/filter,
+// internal/query/order and catalog beside their code. A Table commits, compacts and reads as a store does, with nothing
+// beside it. Random is one of random rows, which the oracle (internal/oracle) has too, with random conditions for both. The
+// batches, schemas and rows that tests of several packages insert are here as well. Tests alone import it.
 package querytest

@@ -1,14 +1,10 @@
 package querytest
 
 import (
-	"maps"
+	"errors"
 	"math"
-	"math/rand/v2"
 	"testing"
 
-	"github.com/google/uuid"
-
-	"github.com/granarydb/granary/encoding"
 	"github.com/granarydb/granary/granule"
 	"github.com/granarydb/granary/internal/catalog"
 	"github.com/granarydb/granary/internal/oracle"
@@ -17,136 +13,91 @@ import (
 	"github.com/granarydb/granary/txn"
 )
 
-// Width is the width of a bucket of a table.
-const Width = 100
-
-// Table is a table with a generation for each bucket. It belongs to one test.
+// Table is a table without a store around it: its commits change the state as a store's commits do, and nothing runs
+// beside them. It belongs to one test.
 type Table struct {
-	Env  filter.Env
-	Rows []oracle.Row // that were inserted
-	rng  *rand.Rand
-
-	t     testing.TB
-	roots *txn.Publisher[*catalog.Database]
-	gens  map[int64]*granule.Generation
+	Options
+	Env filter.Env
+	// Due are the lower bounds of the granules that the last change asks to compact: their buckets were closed, cut or sealed.
+	Due []string
+	// Decided is what the last commit decided besides adding rows.
+	Decided catalog.Decisions
+	t       testing.TB
+	roots   *txn.Publisher[*catalog.Database]
+	gens    map[int64]*granule.Generation
+	files   [][]*granule.Granule // of cold rows (Cool)
 }
 
-// Columns are the concrete columns of a table that has all of its labels.
-var Columns = []string{"kind", "labels.pod", "labels.zone", "stack", "time", "value", "trace", "span", "ratio", "ok", "note"}
+// Options are the options of a store that decide how the rows of a table are divided.
+type Options struct {
+	GranuleRows       int          // of a granule that Compact leaves whole; 0: any number
+	GenerationBuckets int64        // time ranges that share dictionaries; 0: 16
+	BucketRows        int          // at which a bucket is cut; 0: the default of package catalog
+	Retention         int64        // 0: all rows are kept
+	Yield             func(string) // nil: none
+}
 
-// New returns a table without rows.
-func New(t testing.TB, seed uint64) *Table {
+// Open returns a table without rows.
+func Open(t testing.TB, opts Options, def schema.Definition) *Table {
 	t.Helper()
-	s, err := schema.New(schema.Definition{
-		Columns: []schema.Column{
-			{Name: "kind", Type: encoding.String, Encoding: encoding.DictionaryRLE},
-			{Name: "labels", Type: encoding.String, Encoding: encoding.DictionaryRLE, Dynamic: true},
-			{Name: "stack", Type: encoding.UUIDList, Encoding: encoding.DictionaryRLE, Nullable: true},
-			{Name: "time", Type: encoding.Int64, Encoding: encoding.Delta},
-			{Name: "value", Type: encoding.Int64, Encoding: encoding.Plain},
-			{Name: "trace", Type: encoding.UUID, Encoding: encoding.DictionaryRLE, Nullable: true},
-			{Name: "span", Type: encoding.Uint64, Encoding: encoding.Plain, Nullable: true},
-			{Name: "ratio", Type: encoding.Float64, Encoding: encoding.Plain, Nullable: true},
-			{Name: "ok", Type: encoding.Bool, Encoding: encoding.Plain, Nullable: true},
-			{Name: "note", Type: encoding.String, Encoding: encoding.DictionaryRLE, Nullable: true},
-		},
-		SortingKey: []string{"kind", "labels", "stack", "time"},
-		Header:     []string{"time"},
-		Bucket:     schema.Bucket{Column: "time", Width: Width},
-	})
+	s, err := schema.New(def)
 	if err != nil {
 		t.Fatal(err)
 	}
-	table := &Table{t: t, rng: rand.New(rand.NewPCG(seed, 7)), gens: map[int64]*granule.Generation{}}
+	if opts.GranuleRows == 0 {
+		opts.GranuleRows = math.MaxInt
+	}
+	if opts.GenerationBuckets == 0 {
+		opts.GenerationBuckets = 16
+	}
+	if opts.Yield == nil {
+		opts.Yield = func(string) {}
+	}
+	table := &Table{Options: opts, t: t, gens: map[int64]*granule.Generation{}}
 	table.Env = filter.Env{
-		Schema: s, Seed: seed, Yield: func(string) {},
+		Schema: s, Seed: 7, Yield: opts.Yield,
 		SeriesColumns: func(gen *granule.Generation) *granule.SeriesColumns {
 			columns, _ := gen.SeriesColumns(s, func(int) bool { return true })
 			return columns
 		},
 		Dictionaries: func(_ *catalog.TableState, b *catalog.BucketState) (*granule.Generation, error) {
-			return table.gens[b.Start], nil
+			return table.Generation(b.Start), nil
 		},
+		Cold: table.cold, FindID: table.findID,
 	}
-	table.roots = txn.New((&catalog.Database{}).WithTable(catalog.NewTableState(s)))
+	table.roots = txn.New((&catalog.Database{Newest: math.MinInt64}).WithTable(catalog.NewTableState(s)))
 	return table
 }
 
-// Fill inserts batches of random rows, and compacts some of them.
-func (t *Table) Fill(batches int) {
-	for range batches {
-		if t.insert(); t.rng.IntN(4) == 0 {
-			t.Compact(20 + t.rng.IntN(300))
-		}
+// Generation returns the dictionaries of a bucket.
+func (t *Table) Generation(bucket int64) *granule.Generation {
+	number := int64(0)
+	if width := t.Env.Schema.BucketWidth(); width > 0 {
+		number = oracle.Floor(bucket, width*t.GenerationBuckets)
 	}
+	if t.gens[number] == nil {
+		t.gens[number] = granule.NewGeneration(t.Env.Seed)
+	}
+	return t.gens[number]
 }
 
-// insert adds a batch of rows of one series and one bucket.
-func (t *Table) insert() {
-	t.t.Helper()
-	start := Width * t.rng.Int64N(4)
-	rows := 1 + t.rng.IntN(120)
-	series := oracle.Row{"kind": pick(t.rng, "cpu", "mem", "")}
-	columns := map[string]encoding.Vector{"kind": encoding.Strings(series["kind"].(string))}
-	for _, label := range []string{"labels.pod", "labels.zone"} {
-		if t.rng.IntN(3) > 0 {
-			series[label] = pick(t.rng, "a", "b", "p1", "p2")
-			columns[label] = encoding.Strings(series[label].(string))
-		}
-	}
-	var of columnsOf
-	for range rows {
-		row := oracle.Row{}
-		maps.Copy(row, series)
-		of.add(t.rng, start, row)
-		t.Rows = append(t.Rows, row)
-	}
-	maps.Copy(columns, of.vectors())
-	t.add(start, schema.Batch{Rows: rows, Columns: columns})
-}
+// State returns the newest state.
+func (t *Table) State() *catalog.TableState { return t.roots.Root().State.Table(0) }
 
-// add publishes a batch of a bucket.
-func (t *Table) add(start int64, b schema.Batch) {
+// Database returns the newest database.
+func (t *Table) Database() *catalog.Database { return t.roots.Root().State }
+
+// Version returns the version of the newest root.
+func (t *Table) Version() txn.Version { return t.roots.Root().Version }
+
+// Place returns the placements of a batch that is not committed.
+func (t *Table) Place(b schema.Batch) []catalog.Placement {
 	t.t.Helper()
-	s := t.Env.Schema
-	columns, err := s.Check(&b)
-	if err != nil {
+	tx := t.Begin()
+	if err := tx.Insert(b); err != nil {
 		t.t.Fatal(err)
 	}
-	if t.gens[start] == nil {
-		t.gens[start] = granule.NewGeneration(t.Env.Seed)
-	}
-	rows, err := granule.Code(s, t.gens[start], start, &b, columns, nil)
-	if err != nil {
-		t.t.Fatal(err)
-	}
-	part := rows.Part(0, rows.Len())
-	rows.Done()
-	lo, hi := s.BucketBounds(start)
-	a := catalog.Placement{Part: part, Bucket: start, BucketKey: lo, Bound: lo, Hi: hi, Series: part.SeriesSet()}
-	a.Columns = (&catalog.BucketState{}).NewColumns(s, part.Generation(), &b, columns, nil)
-	t.edit(func(e *catalog.TableEdit) { e.Add(&a) })
-}
-
-// edit publishes a change of the table.
-func (t *Table) edit(change func(e *catalog.TableEdit)) {
-	t.roots.Rewrite(func(current *txn.Root[*catalog.Database]) (next txn.Next[*catalog.Database], ok bool) {
-		e := current.State.Table(0).Edit(0)
-		defer e.Release()
-		change(e)
-		next.State = current.State
-		e.Done(current.Version+1, &next)
-		return next, true
-	})
-}
-
-// Compact rewrites all granules into granules of at most some rows.
-func (t *Table) Compact(rows int) {
-	for _, g := range t.roots.Root().State.Table(0).Granules.All() {
-		t.edit(func(e *catalog.TableEdit) {
-			e.Replace(g, granule.Rewrite(t.Env.Schema, g, granule.Limit{Rows: rows, Bytes: math.MaxInt}))
-		})
-	}
+	return tx.placed
 }
 
 // Read returns a read of the newest state, which ends with the test.
@@ -165,76 +116,149 @@ func (t *Table) Read() *filter.Read {
 	return &filter.Read{Env: &t.Env, State: use.State.Table(0), Use: use}
 }
 
-// Chosen returns the rows for which a condition holds.
-func (t *Table) Chosen(c *oracle.Cond[string]) (rows []oracle.Row) {
-	for _, row := range t.Rows {
-		if c.Holds(func(name string) any { return row[name] }) {
-			rows = append(rows, row)
+// Tx is a transaction. Its batches are divided for the state at their Insert, and become visible together.
+type Tx struct {
+	table  *Table
+	ticket *txn.Ticket[*catalog.Database]
+	placed []catalog.Placement
+}
+
+// Begin starts a transaction.
+func (t *Table) Begin() *Tx { return &Tx{table: t, ticket: t.roots.Begin()} }
+
+// Insert adds a batch. The errors are those of schema.Check and catalog.TableState.GroupRows.
+func (tx *Tx) Insert(b schema.Batch) error {
+	t := tx.table
+	s, state := t.Env.Schema, t.State()
+	columns, err := s.Check(&b)
+	if err != nil || b.Rows == 0 {
+		return err
+	}
+	var times []int64
+	for _, c := range columns {
+		if c.Column == s.BucketColumn() {
+			times = c.Values.Int64s
 		}
 	}
-	return rows
+	var failed error
+	err = state.GroupRows(times, catalog.TimeLimits{Earliest: math.MinInt64, Latest: math.MaxInt64}, func(start int64, of []int32) {
+		rows, err := granule.Code(s, t.Generation(start), start, &b, columns, of)
+		if err != nil {
+			failed = err
+			return
+		}
+		defer rows.Done()
+		r := catalog.Router{State: state, Bucket: start, Batch: &b, Columns: columns, Of: of, Rows: rows}
+		r.Lo, r.Hi = s.BucketBounds(start)
+		for r.Begin(); r.More(); {
+			tx.placed = append(tx.placed, r.Next())
+		}
+	})
+	return errors.Join(err, failed)
 }
 
-// columnsOf are the values of a batch that differ row by row.
-type columnsOf struct {
-	stacks              [][]uuid.UUID
-	times, values       []int64
-	traces              []uuid.UUID
-	spans               []uint64
-	ratios              []float64
-	oks                 []bool
-	notes               []string
-	stack, trace, span  []bool // valid
-	ratio, isOk, isNote []bool
-}
+// errSealed is returned within Commit for rows of a bucket that was sealed since their Insert.
+var errSealed = errors.New("sealed meanwhile")
 
-// add adds the values of a random row, which has those of its series.
-func (c *columnsOf) add(rng *rand.Rand, start int64, row oracle.Row) {
-	some := func(valid *[]bool) bool {
-		*valid = append(*valid, rng.IntN(5) > 0)
-		return (*valid)[len(*valid)-1]
-	}
-	stack := make([]uuid.UUID, rng.IntN(4))
-	for i := range stack {
-		stack[i] = uuid.UUID{1, byte(rng.IntN(6))}
-	}
-	if c.stacks = append(c.stacks, stack); some(&c.stack) {
-		row["stack"] = stack
-	}
-	c.times, c.values = append(c.times, start+10*rng.Int64N(Width/10)), append(c.values, rng.Int64N(2000)-500)
-	row["time"], row["value"] = c.times[len(c.times)-1], c.values[len(c.values)-1]
-	trace := uuid.UUID{2, byte(rng.IntN(9))}
-	if c.traces = append(c.traces, trace); some(&c.trace) {
-		row["trace"] = trace
-	}
-	span := rng.Uint64N(9)
-	if c.spans = append(c.spans, span); some(&c.span) {
-		row["span"] = span
-	}
-	ratio := float64(rng.IntN(40)-10) / 4
-	if c.ratios = append(c.ratios, ratio); some(&c.ratio) {
-		row["ratio"] = ratio
-	}
-	ok := rng.IntN(2) == 0
-	if c.oks = append(c.oks, ok); some(&c.isOk) {
-		row["ok"] = ok
-	}
-	note := pick(rng, "", "x", "y1", "y2")
-	if c.notes = append(c.notes, note); some(&c.isNote) {
-		row["note"] = note
+// Commit makes the rows visible. The error is catalog.ErrTooOld for rows of a bucket that was dropped since their Insert:
+// then none are.
+func (tx *Tx) Commit() error {
+	for {
+		_, err := tx.ticket.Commit(tx.publish)
+		if !errors.Is(err, errSealed) {
+			return err
+		}
+		tx.ticket = tx.table.roots.Begin()
+		for i := range tx.placed {
+			tx.table.State().Reroute(&tx.placed[i])
+		}
 	}
 }
 
-func (c *columnsOf) vectors() map[string]encoding.Vector {
-	nullable := func(v encoding.Vector, valid []bool) encoding.Vector {
-		v.Valid = valid
-		return v
+func (tx *Tx) publish(commit txn.ID, current *txn.Root[*catalog.Database]) (next txn.Next[*catalog.Database], err error) {
+	t := tx.table
+	e := current.State.Table(0).Edit(0)
+	defer e.Release()
+	for i := range tx.placed {
+		p := &tx.placed[i]
+		switch {
+		case !e.Takes(p):
+			return next, errSealed
+		case p.Bucket < e.Floor():
+			return next, catalog.ErrTooOld
+		}
+		p.Part.Stamp(uint64(tx.ticket.Begin()), uint64(commit))
+		e.Add(p)
 	}
-	return map[string]encoding.Vector{
-		"stack": nullable(encoding.UUIDLists(c.stacks...), c.stack), "time": encoding.Int64s(c.times...), "value": encoding.Int64s(c.values...),
-		"trace": nullable(encoding.UUIDs(c.traces...), c.trace), "span": nullable(encoding.Uint64s(c.spans...), c.span),
-		"ratio": nullable(encoding.Float64s(c.ratios...), c.ratio), "ok": nullable(encoding.Bools(c.oks...), c.isOk), "note": nullable(encoding.Strings(c.notes...), c.isNote),
+	e.Retain(t.Retention)
+	e.CloseBuckets()
+	t.Decided = catalog.Decisions{Floor: e.Floor(), Cut: catalog.NoCut}
+	if cut, ok := e.CutBucket(t.BucketRows, t.GranuleRows); ok {
+		t.Decided.Cut = cut.Start
+		e.Divide(&cut)
+	}
+	next.State = current.State
+	t.finish(e, current.Version+1, &next)
+	return next, nil
+}
+
+// finish puts an edit into the next root.
+func (t *Table) finish(e *catalog.TableEdit, version txn.Version, next *txn.Next[*catalog.Database]) {
+	t.Due = nil
+	for _, g := range e.Closing {
+		lo, _ := g.Bounds()
+		t.Due = append(t.Due, lo)
+	}
+	e.Done(version, next)
+}
+
+// Insert commits a batch, or ends the test.
+func (t *Table) Insert(b schema.Batch) {
+	t.t.Helper()
+	tx := t.Begin()
+	if err := tx.Insert(b); err != nil {
+		t.t.Fatal(err)
+	}
+	if err := tx.Commit(); err != nil {
+		t.t.Fatal(err)
 	}
 }
 
-func pick[T any](rng *rand.Rand, values ...T) T { return values[rng.IntN(len(values))] }
+// Edit publishes a change of the state that no commit makes.
+func (t *Table) Edit(change func(e *catalog.TableEdit)) {
+	t.roots.Rewrite(func(current *txn.Root[*catalog.Database]) (next txn.Next[*catalog.Database], ok bool) {
+		e := current.State.Table(0).Edit(0)
+		defer e.Release()
+		change(e)
+		next.State = current.State
+		t.finish(e, current.Version+1, &next)
+		return next, true
+	})
+}
+
+// Seal makes units of the buckets that end at a time or before it, and returns them.
+func (t *Table) Seal(before int64) []catalog.Unit {
+	change := t.State().PlanSeal(before)
+	if change.IsEmpty() {
+		return nil
+	}
+	t.Edit(func(e *catalog.TableEdit) { e.ChangeUnits(change) })
+	return t.State().Sealed(change)
+}
+
+// Drop drops units.
+func (t *Table) Drop(ids ...uint64) {
+	t.Edit(func(e *catalog.TableEdit) { e.ChangeUnits(t.State().PlanDrop(ids)) })
+}
+
+// Compact rewrites the granules that have fresh parts, or more rows than they may have.
+func (t *Table) Compact() {
+	for _, g := range t.State().Granules.All() {
+		if g.FreshParts() == 0 && g.Rows() <= t.GranuleRows {
+			continue
+		}
+		t.Edit(func(e *catalog.TableEdit) {
+			e.Replace(g, granule.Rewrite(t.Env.Schema, g, granule.Limit{Rows: t.GranuleRows, Bytes: math.MaxInt}))
+		})
+	}
+}

@@ -28,6 +28,7 @@ func TestChosen(t *testing.T) {
 					if err != nil {
 						t.Fatal(err)
 					}
+					checkSpans(t, &s)
 					got = append(got, valuesOf(&table.Env, &s)...)
 				}
 				if diff := oracle.Diff(want, got, false); diff != "" {
@@ -40,6 +41,9 @@ func TestChosen(t *testing.T) {
 
 // valuesOf returns the values of chosen rows, which tell most rows apart.
 func valuesOf(env *filter.Env, s *filter.Selection) (rows []oracle.Cells) {
+	if s.Rows == 0 {
+		return nil
+	}
 	column, _ := env.Schema.Resolve("value")
 	for _, word := range s.Words(nil, s.Part.Find(column, "value").Words()) {
 		rows = append(rows, oracle.Cells{int64(word)})

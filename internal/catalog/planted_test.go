@@ -1,0 +1,11 @@
+//go:build planted
+
+package catalog
+
+import (
+	"testing"
+
+	"github.com/granarydb/granary/internal/planted"
+)
+
+func TestPlantedBugs(t *testing.T) { planted.Run(t, planted.Suite{}) }
