@@ -8,7 +8,7 @@ type runs struct {
 	ends   packed
 }
 
-// runsOf encodes words. It allocates little beside the result.
+// runsOf encodes words. It allocates little beyond the result.
 func runsOf(words []uint64) *runs {
 	d := takeDraft()
 	defer d.done()
