@@ -80,9 +80,9 @@ func (n Names) follow(from []uint32, step Step) []uint32 {
 
 // DescendantsMatching returns a's children, or with recursive all its descendants, whose whole name the
 // expression matches, in the order of [Names.Children] or [Names.Descendants]. The expression's dot matches
-// a newline too; nil matches every name. The errors are ErrAttribute, and ErrQuery if the text of a POSIX
-// expression is not a valid Go expression. The cost is a step for each attribute, and a match for each
-// distinct name.
+// a newline too; nil matches every name. The errors are ErrAttribute, and ErrQuery if a POSIX
+// expression's text is not valid for regexp.Compile. The cost is a step for each attribute, and a match for
+// each distinct name.
 func (n Names) DescendantsMatching(a Attribute, re *regexp.Regexp, recursive bool) ([]Attribute, error) {
 	if _, err := n.node(a); err != nil {
 		return nil, err
