@@ -19,7 +19,8 @@ type Options struct {
 	Seed uint64
 	// Sector is the number of bytes that a disk writes at once. 0 means 512.
 	Sector int64
-	// Keep is the chance that an unsynced sector, size or name survives a crash, from 0 to 1. In between, sectors tear too.
+	// Keep is the chance that an unsynced sector, size or name survives a crash, from 0 to 1. In between,
+	// sectors tear too.
 	Keep float64
 	// Space bounds the bytes of all files together. More is ENOSPC. 0 means no limit.
 	Space int64
