@@ -92,8 +92,8 @@ func (c *Cold) inTurns(store *columnstore.Store, dir string, instant time.Time, 
 // coldRun has the costs of one cold store in milliseconds.
 type coldRun struct{ touch, touchWall, merge float64 }
 
-// coldOnce opens a directory, queries the rows from an instant on, and then the earlier ones. It fails if
-// rows are in memory then, unless must is false.
+// coldOnce opens a directory, queries the rows from an instant on, and then the earlier ones. With must, it
+// fails if rows are in memory after the open.
 func coldOnce(dir string, instant time.Time, must bool) (c coldRun, err error) {
 	store, err := columnstore.Open(columnstore.Options{Dir: dir, Manual: true})
 	if err != nil {
