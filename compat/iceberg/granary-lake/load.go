@@ -15,7 +15,7 @@ import (
 	"github.com/granarydb/granary/profile"
 )
 
-// loader is the command load with the values of its flags.
+// loader is the command load with its flags' values.
 type loader struct {
 	config   *iceberg.Config
 	dir      string
@@ -71,7 +71,7 @@ func (l *loader) run(ctx context.Context, notes io.Writer) error {
 		return fmt.Errorf("%w: --memory-budget is above 0, and --rows not below", errUsage)
 	}
 	return with(ctx, l.config, func(lake *iceberg.Lake) error {
-		if _, err := lake.Pin(ctx); err != nil { // before there is a directory
+		if _, err := lake.Pin(ctx); err != nil { // before a directory is made
 			return err
 		}
 		store, err := columnstore.Open(columnstore.Options{Dir: l.dir, MemoryBudget: l.memory, FutureLimit: -1, PastLimit: -1})
@@ -82,13 +82,13 @@ func (l *loader) run(ctx context.Context, notes io.Writer) error {
 	})
 }
 
-// time parses the time of a flag.
+// time parses a flag's time.
 func (l *loader) time(flag, text string) (int64, error) {
 	if d, err := time.ParseDuration(text); err == nil && strings.HasPrefix(text, "-") {
 		return l.now().Add(d).UnixNano(), nil
 	}
 	at, err := time.Parse(time.RFC3339, text)
-	if err != nil || at.Year() < 1700 || at.Year() > 2261 { // nanoseconds of 64 bits
+	if err != nil || at.Year() < 1700 || at.Year() > 2261 { // range of 64-bit nanoseconds
 		return 0, fmt.Errorf("%w: %s %q: want RFC 3339, or a duration before now such as -24h", errUsage, flag, text)
 	}
 	return at.UnixNano(), nil
@@ -120,5 +120,5 @@ func (l *loader) load(ctx context.Context, lake *iceberg.Lake, store *columnstor
 	return nil
 }
 
-// thousands formats a number with its thousands apart.
+// thousands formats a number with thousands separators.
 func thousands(n int64) string { return profile.FormatValue(n, "count") }
