@@ -31,7 +31,7 @@ func (o order) numbers() int {
 	return 0
 }
 
-// worth returns the largest size in this order that is better than `size` in another order.
+// worth returns the largest size that is acceptable in this order if another order takes `size`.
 func (o order) worth(size int) int {
 	if o == sliced {
 		return size + size/4

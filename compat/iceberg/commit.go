@@ -20,7 +20,7 @@ const (
 )
 
 // Limits of a commit. A commit that lost against another is tried again without a limit. Other errors leave
-// open whether the commit happened, and end the attempts after this number in a row.
+// open whether the commit happened, and mostFailures of them in a row end the attempts.
 const (
 	mostFailures  = 5
 	leastPause    = 20 * time.Millisecond
