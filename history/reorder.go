@@ -31,7 +31,7 @@ func NewReorder(w *Writer, window int64) (*Reorder, error) {
 // Change takes a change like Writer.Change, and makes the waiting changes that are older than the window. A
 // change that is earlier than the window is made at once.
 //
-// The errors are those of Writer.Change for this change, and ErrOrder if it is earlier than a change that
+// It returns the errors of Writer.Change for this change, and ErrOrder if it is earlier than a change that
 // was made, which no change within the window is. The waiting changes stay as they are. With
 // Options.Reserve the error may come from an earlier change: then this one was not taken, and both can be
 // tried again.

@@ -247,7 +247,7 @@ func (v *View) Previous(a Attribute, t int64) (in Interval, ok bool, err error) 
 }
 
 // Top returns the interval of a stack's newest value at t (Writer.Push). ok is false if the stack is empty.
-// The errors are those of At, and ErrKind and ErrDepth for an attribute that is not a stack.
+// It returns the errors of At, and ErrKind and ErrDepth for an attribute that is not a stack.
 func (v *View) Top(a Attribute, t int64) (in Interval, ok bool, err error) {
 	in, err = v.At(a, t)
 	if err != nil {

@@ -6,7 +6,7 @@ import (
 )
 
 // RangeColumns yields the intervals of Range, attribute by attribute. Each Columns has `rows` rows, the
-// last fewer, and belongs to the caller until the next. The cost is that of Range, and memory for one
+// last fewer, and belongs to the caller until the next. It costs as much as Range, and memory for one
 // Columns.
 //
 // If Range has an error, it is the only element, without columns. The bounds are checked even if there are
@@ -38,8 +38,8 @@ func (v *View) addForward(b *batches, a Attribute, from, to, resolution int64) {
 }
 
 // SliceColumns yields the states of attributes at t in their order, at most `rows` at a time. A Columns
-// belongs to the caller until the next. If View.At has an error, it is the only element. The cost is that
-// of Slice, and some 10 ns an attribute.
+// belongs to the caller until the next. If View.At has an error, it is the only element. It costs as much
+// as Slice, and some 10 ns an attribute.
 func (v *View) SliceColumns(t int64, attributes []Attribute, rows int) iter.Seq2[*Columns, error] {
 	attributes = v.list(attributes)
 	check := func() error { return v.checkTime(t) }

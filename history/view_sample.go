@@ -10,14 +10,14 @@ import (
 // Sample returns the intervals of attributes that contain one of the times, each once. They are in the
 // order of the argument's attributes, then of time; an attribute that is named twice is in twice. Times may
 // come in any order and more than once. This is the 2D query of the state history papers. It costs 10 to 40
-// ns an interval, and 50 to 100 ns an attribute. The errors are those of View.At, for any attribute and
+// ns an interval, and 50 to 100 ns an attribute. It returns the errors of View.At, for any attribute and
 // time.
 func (v *View) Sample(attributes []Attribute, times []int64) (*Intervals, error) {
 	return v.SampleInto(nil, attributes, times)
 }
 
 // SampleInto is Sample in the memory of old, which may come from any view of any history and must have no
-// readers. old becomes the result; nil has no memory. The errors are those of Sample. After an error the
+// readers. old becomes the result; nil has no memory. It returns the errors of Sample. After an error the
 // result is nil, and old is unchanged.
 func (v *View) SampleInto(old *Intervals, attributes []Attribute, times []int64) (*Intervals, error) {
 	if !slices.IsSorted(times) {
@@ -55,8 +55,8 @@ func isPixels(from, to int64, pixels int) bool {
 }
 
 // Pixels is Sample at instants spread evenly over [from, to]: the columns of a picture. If the range has
-// fewer instants than pixels, it is Sample at each instant. The errors are those of Sample, and ErrQuery if
-// pixels is not from 1 to 1,048,576 or to is before from.
+// fewer instants than pixels, it is Sample at each instant. It returns the errors of Sample, and ErrQuery
+// if pixels is not from 1 to 1,048,576 or to is before from.
 func (v *View) Pixels(attributes []Attribute, from, to int64, pixels int) (*Intervals, error) {
 	return v.PixelsInto(nil, attributes, from, to, pixels)
 }

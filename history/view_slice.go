@@ -6,7 +6,7 @@ import (
 )
 
 // Slice returns the state of attributes at t, or of all attributes if none is named. An empty list that is
-// not nil names none. The errors are those of View.At. It costs 24 bytes and about 15 ns an attribute.
+// not nil names none. It returns the errors of View.At. It costs 24 bytes and about 15 ns an attribute.
 // Attributes that are alone in their lanes cost 1.6 KB and 0.5 us each. A third of that is for fresh
 // memory: see SliceInto.
 func (v *View) Slice(t int64, attributes ...Attribute) (*Slice, error) {

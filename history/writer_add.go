@@ -30,8 +30,8 @@ func (w *Writer) Add(a Attribute, start, end int64, v Value) error {
 // the columns. With very many attributes it is faster than separate Adds, because cache misses on different
 // attributes overlap: 15 ns less each with a million.
 //
-// It returns the number of intervals that were added, in order: all, or those before the failed one. The
-// errors are those of Add, and ErrQuery for columns of different lengths, of which nothing is added.
+// It returns the number of intervals that were added, in order: all, or those before the failed one. It
+// returns the errors of Add, and ErrQuery for columns of different lengths, of which nothing is added.
 func (w *Writer) AddAll(attributes []Attribute, starts, ends []int64, values []Value) (added int, err error) {
 	if err := w.check(); err != nil {
 		return 0, err

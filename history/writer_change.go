@@ -125,7 +125,7 @@ func (w *Writer) end(l *lane, slot uint, at int64) {
 
 // Update replaces the value of an attribute's ongoing interval, and leaves its start. The interval must
 // have begun in this transaction, or be the first while nothing was committed. Otherwise the error is
-// ErrFinal, because views have the interval. The other errors are those of Change.
+// ErrFinal, because views have the interval. It also returns the errors of Change.
 func (w *Writer) Update(a Attribute, v Value) error {
 	in, err := w.Ongoing(a)
 	if err != nil {
@@ -189,8 +189,8 @@ func (w *Writer) Remove(t int64, a Attribute) error {
 	return nil
 }
 
-// IncrementInt adds delta to an attribute's value, which counts as 0 if it is null. The errors are those of
-// Change, and ErrLimit beyond the range of int64.
+// IncrementInt adds delta to an attribute's value, which counts as 0 if it is null. It returns the errors
+// of Change, and ErrLimit beyond the range of int64.
 func (w *Writer) IncrementInt(t int64, a Attribute, delta int64) error {
 	before, err := w.replaceable(t, a, Int(0))
 	if err != nil {
@@ -203,7 +203,7 @@ func (w *Writer) IncrementInt(t int64, a Attribute, delta int64) error {
 	return w.Change(t, a, Int(sum))
 }
 
-// IncrementFloat adds delta to an attribute's value, which counts as 0 if it is null. The errors are those
+// IncrementFloat adds delta to an attribute's value, which counts as 0 if it is null. It returns the errors
 // of Change.
 func (w *Writer) IncrementFloat(t int64, a Attribute, delta float64) error {
 	before, err := w.replaceable(t, a, Float(0))

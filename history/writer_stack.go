@@ -9,7 +9,7 @@ import (
 
 // Push puts a value on a stack. The attribute holds the depth, an int, or null when the stack is empty. Its
 // children "1", "2" and so on hold the values, the newest in the last, and are created when they are
-// needed. A queue has the same layout, and Push puts a value at its end (Poll, Peek). The errors are those
+// needed. A queue has the same layout, and Push puts a value at its end (Poll, Peek). It returns the errors
 // of Change for any of them, and ErrDepth for a depth that is not from 0 to 100,000.
 func (w *Writer) Push(t int64, a Attribute, v Value) error {
 	depth, err := w.depth(t, a)
@@ -37,7 +37,7 @@ func (w *Writer) Push(t int64, a Attribute, v Value) error {
 }
 
 // Pop takes the newest value from a stack and returns it. Its child and the child's descendants are null
-// from t on. For an empty stack it returns null and changes nothing. The errors are those of Push, and
+// from t on. For an empty stack it returns null and changes nothing. It returns the errors of Push, and
 // ErrDepth if the child does not exist.
 func (w *Writer) Pop(t int64, a Attribute) (Value, error) {
 	depth, err := w.depth(t, a)
@@ -63,7 +63,7 @@ func (w *Writer) Pop(t int64, a Attribute) (Value, error) {
 }
 
 // Poll takes the oldest value from a queue, "1", and returns it; the others move down. For an empty queue
-// it returns null and changes nothing. The errors are those of Pop.
+// it returns null and changes nothing. It returns the errors of Pop.
 func (w *Writer) Poll(t int64, a Attribute) (Value, error) {
 	depth, err := w.depth(t, a)
 	if err != nil || depth == 0 {
@@ -107,11 +107,11 @@ func (w *Writer) Poll(t int64, a Attribute) (Value, error) {
 	return first, w.changeAll(t, changes...)
 }
 
-// Top returns a stack's newest value, null if it is empty. The errors are those of Ongoing, and ErrDepth
+// Top returns a stack's newest value, null if it is empty. It returns the errors of Ongoing, and ErrDepth
 // and ErrKind as for Pop.
 func (w *Writer) Top(a Attribute) (Value, error) { return w.ongoingLevel(a, true) }
 
-// Peek returns a queue's oldest value, null if it is empty. The errors are those of Top.
+// Peek returns a queue's oldest value, null if it is empty. It returns the errors of Top.
 func (w *Writer) Peek(a Attribute) (Value, error) { return w.ongoingLevel(a, false) }
 
 func (w *Writer) ongoingLevel(a Attribute, last bool) (Value, error) {

@@ -114,7 +114,7 @@ func NewCSV(opts CSVOptions) *CSV {
 }
 
 // ReadFile adds the rows of the named file, decompressed if the name ends in .gz. progress, if not nil, is
-// called now and then with the number of bytes read. The errors are those of Read.
+// called now and then with the number of bytes read. It returns the errors of Read.
 func (t *CSV) ReadFile(ctx context.Context, name string, progress func(done, total int64)) error {
 	f, err := os.Open(name)
 	if err != nil {

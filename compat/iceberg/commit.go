@@ -88,7 +88,7 @@ func (l *Lake) Register(ctx context.Context, id, address string) error {
 }
 
 // Forget removes a node. Readers lose its uncommitted rows. A process that still has the id gets ErrNode
-// from its next commit. The errors are those of Register.
+// from its next commit. It returns the errors of Register.
 func (l *Lake) Forget(ctx context.Context, id string) error {
 	return l.change(ctx, func(t *table.Table) (*table.Transaction, error) {
 		_, known, err := nodeOf(t.Properties(), id)

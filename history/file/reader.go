@@ -44,7 +44,7 @@ func Open(path string, opts Options) (*Reader, error) {
 }
 
 // Provider returns a file's provider. A program that shows other programs' files passes it to Open. It
-// reads only the header, and ignores the provider in opts. The errors are those of Open, for the header.
+// reads only the header, and ignores the provider in opts. It returns the errors of Open, for the header.
 func Provider(path string, opts Options) (provider string, err error) {
 	f, err := opts.open(path)
 	if err != nil {

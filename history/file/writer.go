@@ -183,7 +183,7 @@ func (w *Writer) index(image []byte) []byte {
 }
 
 // Close is Sync, and closes the file. Queries that need a block return an error from then on. If the
-// history was not closed, its file has open intervals. The errors are those of Sync and leave the file
+// history was not closed, its file has open intervals. It returns the errors of Sync, which leave the file
 // closed, except history.ErrBusy.
 func (w *Writer) Close() error {
 	err := w.Sync()

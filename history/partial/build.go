@@ -36,7 +36,7 @@ func (o *Options) history() (*history.History, error) {
 }
 
 // Build reads all events and returns the history. It takes memory for the kept intervals, and for each
-// attribute's state. The errors are those of Grow, Growing.Read and Growing.Finish.
+// attribute's state. It returns the errors of Grow, Growing.Read and Growing.Finish.
 func Build[E any](ctx context.Context, events Events[E], provider Provider[E], opts Options) (*History[E], error) {
 	g, err := Grow(ctx, events, provider, opts)
 	if err != nil {

@@ -184,7 +184,7 @@ func (g *Growing[E]) History() (*History[E], error) {
 }
 
 // Finish makes the last checkpoint, at Options.End or the last event if that is later, where all intervals
-// end. It closes the reader, and returns the whole history. The errors are those of Close and Read.
+// end. It closes the reader, and returns the whole history. It returns the errors of Close and Read.
 func (g *Growing[E]) Finish() (*History[E], error) {
 	if err := g.begin(); err != nil {
 		return nil, errors.Join(err, g.Close())

@@ -79,7 +79,7 @@ func (h *History[E]) Size() int64 {
 }
 
 // At returns the attribute's interval that contains t. If it is kept, no event is read. Otherwise a replay
-// goes from the checkpoint before t to the end of the interval. The errors are those of history.View.At,
+// goes from the checkpoint before t to the end of the interval. It returns the errors of history.View.At,
 // ErrDiffers, EventsError, and ctx's.
 func (h *History[E]) At(ctx context.Context, a history.Attribute, t int64) (history.Interval, error) {
 	in, err := h.kept.at(a, t)
@@ -98,7 +98,7 @@ func (h *History[E]) At(ctx context.Context, a history.Attribute, t int64) (hist
 }
 
 // Slice returns the intervals that contain t, by attribute, in the memory of old. If all are kept, no event
-// is read. The errors are those of At.
+// is read. It returns the errors of At.
 func (h *History[E]) Slice(ctx context.Context, t int64, old []history.Interval) ([]history.Interval, error) {
 	all, err := h.kept.slice(t, old)
 	if err != nil {

@@ -20,7 +20,7 @@ type Interpolation struct {
 // is known. Null is 0. Only before the first checkpoint, where no value is kept, are events replayed, as in
 // At, which is exact everywhere.
 //
-// The errors are those of At, and history.ErrKind for a value that is not a number. It costs three states
+// It returns the errors of At, and history.ErrKind for a value that is not a number. It costs three states
 // of a history.View.
 func (h *History[E]) Interpolate(ctx context.Context, a history.Attribute, t int64) (Interpolation, error) {
 	in, err := h.kept.at(a, t)

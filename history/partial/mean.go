@@ -15,7 +15,7 @@ import (
 // the kept values before and behind. Null is 0. Only before the first checkpoint, where no value is kept,
 // are events replayed.
 //
-// The errors are those of Range, and history.ErrKind for a value that is not a number. A value that is NaN
+// It returns the errors of Range, and history.ErrKind for a value that is not a number. A value that is NaN
 // or infinite makes the mean NaN, and the error infinite. It costs 0.5 us for each kept interval and gap on
 // the way.
 func (h *History[E]) Mean(ctx context.Context, a history.Attribute, from, to int64) (Interpolation, error) {

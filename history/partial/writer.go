@@ -45,7 +45,7 @@ type Writer struct {
 // Time returns the event's time.
 func (w *Writer) Time() int64 { return w.at }
 
-// Attribute returns the attribute at path, and creates missing attributes. The errors are those of
+// Attribute returns the attribute at path, and creates missing attributes. It returns the errors of
 // history.Writer.Attribute, and ErrDiffers in a replay that asks for an attribute that the build did not
 // create.
 func (w *Writer) Attribute(path ...string) (history.Attribute, error) {

@@ -67,7 +67,7 @@ type Measures struct {
 
 // Measures returns the least, the greatest and the mean value of attributes, or of all if the list is nil,
 // for each pixel of [from, to]. One pixel measures the whole range. There are at most three measures for
-// each interval in the range. The errors are those of Shares, and the cost is up to twice as high.
+// each interval in the range. It returns the errors of Shares, and the cost is up to twice as high.
 func (p *Pyramid) Measures(attributes []history.Attribute, from, to int64, pixels int) (*Measures, error) {
 	return p.MeasuresInto(nil, attributes, from, to, pixels)
 }

@@ -39,10 +39,10 @@ type word struct {
 }
 
 // Shares returns the time that attributes, or all if the list is nil, spent in each state, for each pixel
-// of [from, to]. The errors are those of View.Pixels in package history. There are at most three shares for
-// each interval in the range, usually fewer. It costs 3 to 10 ns an interval that is read, 5 ns a share and
-// 35 ns an attribute; in an open view also a row of View.SliceColumns for each attribute. Attributes in one
-// lane should be adjacent, as they usually are in Children and Descendants.
+// of [from, to]. It returns the errors of View.Pixels in package history. There are at most three shares
+// for each interval in the range, usually fewer. It costs 3 to 10 ns an interval that is read, 5 ns a share
+// and 35 ns an attribute; in an open view also a row of View.SliceColumns for each attribute. Attributes in
+// one lane should be adjacent, as they usually are in Children and Descendants.
 func (p *Pyramid) Shares(attributes []history.Attribute, from, to int64, pixels int) (*Shares, error) {
 	return p.SharesInto(nil, attributes, from, to, pixels)
 }

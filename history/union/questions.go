@@ -129,8 +129,8 @@ func (h *History) ask(ctx context.Context, attributes []history.Attribute, times
 	return answers, nil
 }
 
-// Pixels is Sample at instants spread evenly over [from, to], like history.View.Pixels. The errors are
-// those of At and Sample.
+// Pixels is Sample at instants spread evenly over [from, to], like history.View.Pixels. It returns the
+// errors of At and Sample.
 func (h *History) Pixels(ctx context.Context, attributes []history.Attribute, from, to int64, pixels int) ([]history.Attribute, []history.Interval, error) {
 	times := history.PixelTimes(from, to, pixels)
 	if times == nil {

@@ -146,7 +146,9 @@ func (w *Writer) Dictionaries(t *Files, before, out *files.TableFiles) error {
 	hot := map[int64]bool{}
 	for _, g := range t.Dicts.All() {
 		hot[g.Number] = true
-		if err := t.Log(g.Number); err != nil && !errors.Is(err, disk.ErrDisk) { // entries without a commit too, because a generation leaves memory only when all are filed; a full disk is no failure
+		// Entries without a commit too, because a generation leaves memory only when all are filed. A full disk
+		// is not a failure.
+		if err := t.Log(g.Number); err != nil && !errors.Is(err, disk.ErrDisk) {
 			return err
 		}
 		given := g.Files()

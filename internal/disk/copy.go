@@ -30,7 +30,7 @@ func Copy(from, to FS, name, as string) error {
 }
 
 // CopySegment copies a segment up to the end of its entries, as Log.Segments or Reader.Segments has it. The
-// log may go on meanwhile, because it changes no byte before that end. The errors are those of Copy.
+// log may go on meanwhile, because it changes no byte before that end. It returns the errors of Copy.
 func CopySegment(from, to FS, s Segment) error {
 	name := FileName(LogKind, s.Number)
 	return copyBytes(from, to, name, name, s.Size)

@@ -16,8 +16,8 @@ type Prepared struct {
 	body  []byte
 }
 
-// Prepare returns an entry that has room in the log. Append adds the bytes of its body to count. The errors
-// are those of Reserve.
+// Prepare returns an entry that has room in the log. Append adds the bytes of its body to count. It returns
+// the errors of Reserve.
 func (l *Log) Prepare(kind uint32, body []byte, urgent bool, count *atomic.Int64) (Prepared, error) {
 	room, err := l.Reserve(context.Background(), int64(len(body)), urgent)
 	if err != nil {

@@ -126,7 +126,7 @@ func (r *Room) Wait(ctx context.Context) error {
 }
 
 // Sync returns when all entries appended before the call are durable. It returns at once if an entry with a
-// commit id of at least commit is durable, because entries are in commit order. The errors are those of
+// commit id of at least commit is durable, because entries are in commit order. It returns the errors of
 // Room.Wait.
 func (l *Log) Sync(ctx context.Context, commit uint64) error {
 	l.mu.Lock()

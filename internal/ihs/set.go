@@ -180,7 +180,7 @@ func (s *Set) Check() error {
 	return nil
 }
 
-// Write writes the intervals to w, uncompressed. The errors are those of Writer.
+// Write writes the intervals to w, uncompressed. It returns the errors of Writer.
 func (s *Set) Write(w io.Writer) error {
 	e, err := NewWriter(w, s.Header)
 	if err != nil {

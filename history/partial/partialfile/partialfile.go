@@ -13,7 +13,7 @@ import (
 // intervals, so it takes memory only for the cache, the checkpoints, and each attribute's state.
 // fileOpts.Provider names the provider and its version; fileOpts.History.Start and opts.History are set.
 //
-// The errors are those of partial.Build, file.Create and Close. After an error there is no file, unless it
+// It returns the errors of partial.Build, file.Create and Close. After an error there is no file, unless it
 // could not be removed; fs.ErrExist leaves the existing file.
 func Write[E any](ctx context.Context, path string, fileOpts file.Options, events partial.Events[E], provider partial.Provider[E], opts partial.Options) error {
 	fileOpts.History.Start = opts.Start
@@ -45,7 +45,7 @@ type Reader[E any] struct {
 // checkpoint before the last Sync. It costs what file.Open does, 20 ns a checkpoint, and 60 ns an attribute
 // if the history goes on.
 //
-// The errors are those of file.Open (ErrFormat for another provider's file, *disk.DamagedError), and
+// It returns the errors of file.Open (ErrFormat for another provider's file, *disk.DamagedError), and
 // partial.ErrImage for a file that Write did not finish, that lost its last index, or that does not belong
 // to this package. A query whose block is damaged has a *disk.DamagedError; others answer.
 func Open[E any](path string, fileOpts file.Options, events partial.Events[E], provider partial.Provider[E]) (*Reader[E], error) {

@@ -20,7 +20,7 @@ type Writer[E any] struct {
 // returns. fileOpts.Provider names the provider and its version; fileOpts.History.Start and opts.History
 // are set.
 //
-// The errors are those of file.Create, Sync and partial.Grow. After an error there is no file, unless it
+// It returns the errors of file.Create, Sync and partial.Grow. After an error there is no file, unless it
 // could not be removed; fs.ErrExist leaves the existing file.
 func Create[E any](ctx context.Context, path string, fileOpts file.Options, events partial.Events[E], provider partial.Provider[E], opts partial.Options) (*Writer[E], error) {
 	fileOpts.History.Start = opts.Start
@@ -45,7 +45,7 @@ func Create[E any](ctx context.Context, path string, fileOpts file.Options, even
 // Checkpoint first. It costs what file.Writer.Sync does, and some 6 bytes for each attribute that has a
 // state.
 //
-// The errors are those of file.Writer.Sync, after which the file stays as the previous Sync left it.
+// It returns the errors of file.Writer.Sync, after which the file stays as the previous Sync left it.
 func (w *Writer[E]) Sync() error {
 	if err := w.note(); err != nil {
 		return err
