@@ -10,9 +10,9 @@ import (
 // behind the last row in its last word become 0. Bits panics unless 0 <= lo <= hi <= Len. It allocates no
 // more than Append does, and 1 KiB for the sparse and lookup layouts.
 //
-// Sliced words of up to 11 bits cost 0.3 to 0.8 ns a row if of selects up to four ranges, as it does for
+// Sliced words up to 11 bits wide cost 0.3 to 0.8 ns a row if of selects up to four ranges, as it does for
 // ordinals of times in order. Words packed end to end cost 0.8 to 1.5 ns if of selects one range, or two
-// ranges of words of up to 7 bits. All others cost 2 ns.
+// ranges and words are up to 7 bits wide. All others cost 2 ns.
 func (w *Words) Bits(dst []uint64, lo, hi int, of []byte) {
 	if lo < 0 || lo > hi || hi > int(w.n) {
 		panic("encoding: rows out of range")
@@ -211,8 +211,8 @@ const (
 	// rangeBits is the widest word that is compared. Lanes of 16 bits hold up to 14 bits, four words a
 	// load, but finding ranges in so wide a window takes as long as looking up the words.
 	rangeBits = 11
-	// The most ranges, for words of up to narrowBits and for wider words, for which comparing is faster
-	// than looking up the words, because each range spreads the words out again.
+	// The most ranges, for words up to narrowBits wide and for wider words, for which comparing is
+	// faster than looking up the words, because each range spreads the words out again.
 	narrowMost = 2
 	wideMost   = 1
 	slicedMost = 4 // for sliced words
@@ -220,7 +220,7 @@ const (
 	lanes16    = 0x0001000100010001
 )
 
-// find collects the ranges of words that of accepts in the window of width bits from base on.
+// find collects the ranges of words that of accepts in the width-bit window from base on.
 func (r *wordRanges) find(of []byte, base uint64, width uint, isSliced bool) {
 	r.base, r.width, r.sliced, r.looked, r.found, r.n = base, width, isSliced, true, false, 0
 	if width > rangeBits || !isSliced && !littleEndian {
@@ -270,7 +270,7 @@ func (r *wordRanges) bits(src []uint64, bit, rows int) (bits uint64) {
 	return bits & (^uint64(0) >> (64 - rows))
 }
 
-// inRange8 compares words of at most 7 bits: eight of them are in one load.
+// inRange8 compares words up to 7 bits wide, eight in a load.
 func inRange8(b []byte, bit, width uint, rows int, from, to uint64) (bits uint64) {
 	const high = 0x80 * lanes8
 	half := ^uint64(0) >> (64 - 4*width)
@@ -288,7 +288,7 @@ func inRange8(b []byte, bit, width uint, rows int, from, to uint64) (bits uint64
 	return bits
 }
 
-// inRange16 compares words of at most 14 bits: four of them are in one load.
+// inRange16 compares words up to 14 bits wide, four in a load.
 func inRange16(b []byte, bit, width uint, rows int, from, to uint64) (bits uint64) {
 	const high = 0x8000 * lanes16
 	half := ^uint64(0) >> (64 - 2*width)

@@ -39,7 +39,7 @@ func (o order) worth(size int) int {
 	return size
 }
 
-// bitsLen returns how many 64-bit words a block of n words of width bits takes.
+// bitsLen returns how many 64-bit words a block with n width-bit words takes.
 func (o order) bitsLen(n, width int) int {
 	if o == sliced {
 		return slicedLen(n, width)
@@ -53,8 +53,8 @@ func (o order) bitsLen(n, width int) int {
 //	block  128 words in width bits, end to end or sliced, up to a whole 64-bit word
 //	       exceptions, two a 64-bit word: place 7 bits | bits above width 25
 //
-// The packed values are (word - low) / scale, or differences of them. Differences of rises are taken modulo
-// a power of 2 above all words; other differences are zigzag.
+// The packed values are (word - low) / scale, or their differences. rises takes differences modulo a power
+// of 2 above all words; other differences are zigzag.
 type blocks struct {
 	low, scale uint64
 	order      order
@@ -343,7 +343,7 @@ func (b *blocks) appendTo(dst []uint64, lo, hi int) []uint64 {
 	return dst
 }
 
-// Bytes in memory of a form and of its blocks.
+// Bytes that a form and its blocks take in memory.
 const (
 	formSize   = 32
 	blocksSize = 312

@@ -15,7 +15,7 @@ func (w *ImageWriter) blocks(b *blocks) {
 	w.putWords(b.bits[:max(1, len(b.bits))-1])
 }
 
-// numbersOf returns the packed numbers of blocks in the order of images.
+// numbersOf returns blocks' packed numbers in an image's order.
 func (b *blocks) numbersOf() []*packed {
 	all := []*packed{&b.starts, &b.widths, &b.bases, &b.firsts, &b.seconds}
 	switch {
@@ -85,8 +85,8 @@ func (r *ImageReader) checkBlocks(b *blocks) {
 	}
 }
 
-// checkExceptions checks the exceptions of block i, which has n words. Their places must rise, because each
-// way of reading a block takes at most one exception a word.
+// checkExceptions checks block i's exceptions. The block has n words. Places must rise, because each way to
+// read a block takes at most one exception a word.
 func (r *ImageReader) checkExceptions(i, n int, exceptions []uint64) {
 	if areExceptions(n, exceptions) {
 		return
@@ -108,8 +108,8 @@ func (r *ImageReader) checkExceptions(i, n int, exceptions []uint64) {
 	}
 }
 
-// areExceptions reports whether the exceptions of a block of n words are in order, without a branch for
-// each. Half a word that is left over can make it false.
+// areExceptions reports whether a block's exceptions are in order, without a branch for each. The block has
+// n words. Half a word that is left over can make it false.
 func areExceptions(n int, exceptions []uint64) bool {
 	const none = 1 << placeBits // the least exception
 	var wrong, last uint64      // differences below 0; place of the last exception, plus 1

@@ -16,9 +16,9 @@ type Spec struct {
 	Lists    *dict.Lists
 }
 
-// Column is an immutable, encoded column: words and their meaning. A word of a fixed type is the value
-// itself (FromInt64 and its like convert). A word of any other type is a code, 0 for null, whose value
-// Bytes or Lists return.
+// Column is an immutable, encoded column: words and their meaning. A word in a fixed type is the value
+// itself (FromInt64 and its like convert). In any other type it is a code, 0 for null, whose value Bytes or
+// Lists return.
 //
 // Reading is safe for any number of goroutines.
 type Column struct {
@@ -31,9 +31,8 @@ type Column struct {
 	own     *values      // plain strings and UUIDs
 }
 
-// NewColumn returns a column of encoded words, which are values of a fixed type, or codes. A word of
-// present is 1 where a row of a fixed type has a value; nil means that all rows have one. The word of a
-// null row is 0.
+// NewColumn returns a column of encoded words, which are values of a fixed type, or codes. present has 1
+// where a row with a fixed type has a value; nil means that all rows have one. A null row's word is 0.
 func NewColumn(spec Spec, words Words, present *Words) Column {
 	c := Column{typ: spec.Type, words: words, present: present}
 	if spec.Encoding.Coded() { // a plain column's codes are its own
@@ -48,7 +47,7 @@ func (c *Column) Type() Type { return c.typ }
 // Len returns the number of rows.
 func (c *Column) Len() int { return c.words.Len() }
 
-// Words returns the words, one a row; the word of a null row is 0.
+// Words returns the words, one a row; a null row's word is 0.
 func (c *Column) Words() *Words { return &c.words }
 
 // Dict returns the dictionary of a coded string or UUID column, else nil.
@@ -65,7 +64,7 @@ func (c *Column) Null(i int) bool {
 	return c.words.At(i) == 0
 }
 
-// Nulls reports whether any row of a fixed type is null. In columns of other types null is the word 0.
+// Nulls reports whether any row is null in a column with a fixed type. In other columns null is the word 0.
 func (c *Column) Nulls() bool { return c.present != nil }
 
 // AppendValid appends to dst whether each row of [lo, hi) has a value.
@@ -119,10 +118,10 @@ func (c *Column) MayHave(id IDHash) bool {
 	return c.own == nil || c.own.filter == nil || c.own.filter.mayHave(id)
 }
 
-// RowsOf appends to dst, in order, the rows that have an id. The column must be of plain UUIDs that are
+// RowsOf appends to dst, in order, the rows that have an id. The column must have plain UUIDs that are
 // stored in row order, as Builder and NewIDs store them; for any other column ok is false and nothing is
-// appended. It costs 10 ns a row found, plus 0.5 ns a value or, for a column of many rows, 0.1 us for each
-// 256th of the values that has the id or one of about eight others.
+// appended. It costs 10 ns a row found, plus 0.5 ns a value or, for many rows, 0.1 us for each 256th of the
+// values that has the id or one of about eight others.
 func (c *Column) RowsOf(dst []int32, id uuid.UUID) (rows []int32, ok bool) {
 	if !c.counts {
 		return dst, false

@@ -1,5 +1,5 @@
-// Package encoding holds the physical columns of the store: immutable sequences of values in one of a few
-// compact layouts. Package dict holds the dictionaries of coded columns.
+// Package encoding holds the physical columns of the store: immutable sequences of values in a few compact
+// layouts. Package dict holds coded columns' dictionaries.
 //
 // A value takes three forms:
 //
@@ -30,7 +30,7 @@
 //	sliced   the words, bit by bit: the lowest of 64 words, the next of all of them, ...
 //
 // A column's scale is the greatest common divisor of its distances, because CPU times are multiples of the
-// sampling period, and sizes are multiples of an allocator's steps.
+// sampling period, and sizes follow an allocator's steps.
 //
 // The *.golden files of testdata show each layout byte by byte.
 //

@@ -66,12 +66,12 @@ func (w *ImageWriter) Reset() {
 	w.Data, w.isWide, w.ordinals, w.ids = w.Data[:0], false, nil, w.ids[:0]
 }
 
-// IDs returns the places of the added columns of plain UUIDs, in order. They are valid until Reset, and
-// count from the start of the wide words.
+// IDs returns the places of the added plain UUID columns, in order. They are valid until Reset, and count
+// from the first wide word.
 func (w *ImageWriter) IDs() []IDPlace { return w.ids }
 
 // AppendTo appends the image to dst. Its length is a multiple of 8, and its wide words begin at
-// image[wide], or are absent if that is its end. It costs a copy of the bytes.
+// image[wide], or are absent if that is its end. It copies the bytes.
 func (w *ImageWriter) AppendTo(dst []byte) (image []byte, wide int) {
 	head := imageHead + len(w.Data)
 	if uint64(head) > math.MaxUint32 || uint64(w.narrow.all()) > math.MaxUint32 {
@@ -109,9 +109,9 @@ func (w *ImageWriter) putWords(words []uint64) {
 	w.putData(data)
 }
 
-// ImageReader reads an image in the order in which it was written. The embedded reader reads the fields of
-// the descriptor and keeps the first error. Fields read after an error are zero, and no part of an image
-// may be used before Close has returned nil.
+// ImageReader reads an image in the order in which it was written. The embedded reader reads the
+// descriptor's fields and keeps the first error. Fields read after an error are zero, and no part of an
+// image may be used before Close has returned nil.
 //
 // Its results refer to the image, which must not change and stays in memory as long as any of it is in use.
 // If the image does not lie at a multiple of 8 bytes in memory, or the machine is big-endian, it is copied.

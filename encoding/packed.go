@@ -49,7 +49,7 @@ func (p *packed) need() int {
 	return packedLen(int(p.n), int(p.width)) + 1
 }
 
-// packedLen returns how many 64-bit words n words of width bits take.
+// packedLen returns how many 64-bit words n width-bit words take.
 func packedLen(n, width int) int { return (n*width + 63) / 64 }
 
 // fill sets the bits in dst, which must have the needed length and is kept.
@@ -204,10 +204,10 @@ func grown(s []uint64, n int) []uint64 {
 	return append(s, make([]uint64, n)...)
 }
 
-// unpack reads words of width bits from an offset of src, which has one more word behind the last one. A
-// word of up to 57 bits lies in eight bytes from some byte on, so one load reads it, and eight words of w
-// bits are w bytes. This takes half the time of joining two words. Narrow words, the usual case, are read
-// four or eight a load, in half the time again.
+// unpack reads width-bit words from an offset in src, which has one more word behind the last one. A word
+// up to 57 bits wide lies in eight bytes from some byte on, so one load reads it, and eight w-bit words are
+// w bytes. This takes half the time of joining two words. Narrow words, the usual case, are read four or
+// eight a load, in half the time again.
 func unpack(dst, src []uint64, bit int, width uint) {
 	if width > 57 || !littleEndian {
 		unpackWide(dst, src, bit, width)
@@ -226,8 +226,8 @@ func unpack(dst, src []uint64, bit int, width uint) {
 	unpackEach(dst, b, at, width)
 }
 
-// unpackEights reads words of at most 7 bits, eight a load, from bit `at` of b on. It returns the number of
-// words read, which is all but the last few.
+// unpackEights reads words up to 7 bits wide, eight a load, from bit `at` of b on. It returns how many
+// words it read, which is all but the last few.
 func unpackEights(dst []uint64, b []byte, at, width uint) int {
 	mask := ^uint64(0) >> (64 - width)
 	w, n := width&7, len(dst)&^7
@@ -253,7 +253,7 @@ func unpackEights(dst []uint64, b []byte, at, width uint) int {
 	return n
 }
 
-// unpackFours is unpackEights for words of at most 14 bits, four a load.
+// unpackFours is unpackEights for words up to 14 bits wide, four a load.
 func unpackFours(dst []uint64, b []byte, at, width uint) int {
 	mask := ^uint64(0) >> (64 - width)
 	w, n := width&15, len(dst)&^7
@@ -273,7 +273,7 @@ func unpackFours(dst []uint64, b []byte, at, width uint) int {
 	return n
 }
 
-// unpackEach reads words of at most 57 bits, one a load.
+// unpackEach reads words up to 57 bits wide, one a load.
 func unpackEach(dst []uint64, b []byte, bit, width uint) {
 	mask := ^uint64(0) >> (64 - width)
 	for ; len(dst) >= 8; dst, b = dst[8:], b[width:] {

@@ -194,8 +194,8 @@ var highest = func() (of [sumBits + 1]uint64) {
 	return of
 }()
 
-// sumPacked returns the sum of the words [lo, hi) of width bits. It counts the words in a load with the
-// highest bit set, doubles the count, adds the words with the next bit set, and so on.
+// sumPacked returns the sum of the width-bit words [lo, hi). It counts the words in a load with the highest
+// bit set, doubles the count, adds the words with the next bit set, and so on.
 func sumPacked(src []uint64, lo, hi int, width uint) (sum uint64) {
 	if width == 0 {
 		return 0

@@ -2,7 +2,7 @@ package encoding
 
 import "sort"
 
-// runs is words as runs of equal neighbours: the value of each run and the row after its last.
+// runs is words as runs of equal neighbours: each run's value and the row after its last.
 type runs struct {
 	values Words // flat
 	ends   packed

@@ -9,10 +9,10 @@ package encoding
 //	slice 1  bit 1 of the same words
 //	...      up to the highest of width bits; then the same of words 64 to 127
 
-// slicedLen returns how many 64-bit words n words of width bits take.
+// slicedLen returns how many 64-bit words n width-bit words take.
 func slicedLen(n, width int) int { return (n + 63) / 64 * width }
 
-// putSliced sets the bits of words of width bits. dst is zero.
+// putSliced writes width-bit words to dst, which must be zero.
 func putSliced(dst, words []uint64, width int) {
 	for ; len(words) > 0; dst = dst[width:] {
 		some := words[:min(64, len(words))]
@@ -28,7 +28,7 @@ func putSliced(dst, words []uint64, width int) {
 	}
 }
 
-// readSliced reads words of width bits; width is not 0.
+// readSliced reads width-bit words; width is not 0.
 func readSliced(dst, src []uint64, width int) {
 	for ; len(dst) >= 64; dst, src = dst[64:], src[width:] {
 		readSlices((*[64]uint64)(dst), src[:width])
@@ -82,14 +82,14 @@ func transpose(rows *[8]uint64) {
 	}
 }
 
-// swapped returns two rows with the upper bits of one and the lower bits of the other
-// exchanged, as the mask selects them.
+// swapped returns two rows after exchanging upper's high bits with lower's low bits, as the mask selects
+// them.
 func swapped(upper, lower uint64, shift uint, mask uint64) (a, b uint64) {
 	change := (upper>>shift ^ lower) & mask
 	return upper ^ change<<shift, lower ^ change
 }
 
-// slicedAt returns word i of width bits.
+// slicedAt returns width-bit word i.
 func slicedAt(src []uint64, i int, width uint) (word uint64) {
 	at := uint(i) / 64 * width
 	for k, plane := range src[at : at+width] {

@@ -5,7 +5,7 @@ import (
 	"slices"
 )
 
-// rankEvery is the number of bits of a bitmap that share a rank.
+// rankEvery is how many bits in a bitmap share a rank.
 const rankEvery = 512
 
 // sparse is words that are mostly 0: the nonzero words, and a bitmap of their places.

@@ -50,8 +50,8 @@ func UUIDs(values ...uuid.UUID) Vector { return Vector{Type: UUID, UUIDs: values
 // UUIDLists makes a vector of type UUIDList that shares the slice.
 func UUIDLists(values ...[]uuid.UUID) Vector { return Vector{Type: UUIDList, UUIDLists: values} }
 
-// FlatLists makes a vector of type UUIDList that shares the slices: the elements of all lists, and each
-// list's offsets in them.
+// FlatLists makes a vector of type UUIDList that shares the slices: all lists' elements, and each list's
+// offsets in them.
 func FlatLists(elements []uuid.UUID, offsets []int32) Vector {
 	return Vector{Type: UUIDList, UUIDs: elements, Offsets: offsets}
 }

@@ -27,8 +27,8 @@ func (l layout) String() string { return layoutNames[l] }
 // LayoutNames returns the names of all layouts.
 func LayoutNames() []string { return slices.Clone(layoutNames[:]) }
 
-// Words is an immutable sequence of 64-bit words in one of the layouts. The zero Words is empty. Reading is
-// safe for any number of goroutines.
+// Words is an immutable sequence of 64-bit words in some layout. The zero Words is empty. Reading is safe
+// for any number of goroutines.
 type Words struct {
 	packed packed // plain (width 64) and packed
 	form   *form  // all other layouts
@@ -45,8 +45,8 @@ type form struct {
 }
 
 // Encode encodes a column's words. The encoding names the layouts to try besides packed, and the smallest
-// is taken. Sizes are estimated from a sample of the blocks and the number of runs, so a column without
-// repetition does not pay for an encoding that expects it. The caller keeps words.
+// is taken. Sizes are estimated from sampled blocks and the number of runs, so a column without repetition
+// does not pay for an encoding that expects it. The caller keeps words.
 //
 // It costs 10 to 30 ns a word. It allocates about the size of the result, and temporarily up to twice that
 // plus the size of words. Short-lived columns use Pack instead.

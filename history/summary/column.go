@@ -8,7 +8,7 @@ import (
 	"github.com/granarydb/granary/history"
 )
 
-// A node of a level covers fan nodes of the level below.
+// A node covers fan nodes in the level below.
 const (
 	fanBits = 4
 	fan     = 1 << fanBits
@@ -19,8 +19,8 @@ type column struct {
 	kind   history.Kind
 	begin  int64    // start of the first interval
 	ends   []int64  // ends of the lowest nodes
-	tiles  []uint32 // for each, the number of the next tile
-	levels []level  // by size; each node of level l covers fan^l of the lowest
+	tiles  []uint32 // for each, the next tile's number
+	levels []level  // by size; each node in level l covers fan^l lowest nodes
 }
 
 // level is all nodes with one size.
@@ -39,12 +39,12 @@ func (c *column) start(k int) int64 {
 	return c.ends[k-1] + 1
 }
 
-// from returns the first node that begins at or after t, or the number of nodes.
+// from returns the first node that begins at or after t, or len(c.ends).
 func (c *column) from(t int64) int {
 	return sort.Search(len(c.ends), func(k int) bool { return c.start(k) >= t })
 }
 
-// read reads node i of level l.
+// read reads node i in level l.
 func (c *column) read(l, i int, n *node) {
 	n.read(c.levels[l].data[c.levels[l].at[i]:], c.kind)
 }

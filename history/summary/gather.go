@@ -66,7 +66,7 @@ func (w *walker) gather(attributes []history.Attribute, pixels int) {
 	}
 }
 
-// intervals estimates the number of intervals that slots have in the range.
+// intervals estimates how many intervals slots have in the range.
 func (w *walker) intervals(slots uint64) (n int) {
 	for j := w.first; j < len(w.tiles) && j <= w.most; j++ {
 		if r := &w.tiles[j]; r.Mask&slots != 0 {
@@ -97,7 +97,7 @@ func (w *walker) gatherTile(j int, slots uint64) {
 	}
 }
 
-// add adds the entries [lo, hi) of a tile.
+// add adds a tile's entries [lo, hi).
 func (r *run) add(t *tile.Tile, c *tile.Coded, from int64, lo, hi int) {
 	at, n := len(r.ends), hi-lo
 	r.ends, r.words, r.nulls = slices.Grow(r.ends, n)[:at+n], slices.Grow(r.words, n)[:at+n], slices.Grow(r.nulls, n)[:at+n]

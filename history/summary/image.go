@@ -15,7 +15,7 @@ import (
 // ErrImage is returned by Open for bytes that are not an image of nodes, or belong to another history.
 var ErrImage = errors.New("invalid image of summaries")
 
-// imageVersion is the version of images. An image with another version must be made again.
+// imageVersion is the image format. An image with another version must be made again.
 const imageVersion = 1
 
 // AppendImage appends the nodes to dst, for Open with the same view or a view from its image. It takes less
@@ -167,7 +167,7 @@ func (r *imageReader) column(tiles []tile.Ref, kind history.Kind) *column {
 // leastNode is the smallest encoding of a node, in bytes: its end and tile, and three numbers.
 const leastNode = 5
 
-// read reads a node that covers a number of instants.
+// read reads a node that covers `instants` instants.
 func (r *imageReader) read(kind history.Kind, instants uint64) {
 	n := &r.node
 	n.reset()
@@ -227,7 +227,7 @@ func (r *imageReader) word(kind history.Kind) (word uint64) {
 	return word
 }
 
-// numbers reads the numbers of a node with many states.
+// numbers reads the numbers in a node with many states.
 func (r *imageReader) numbers(kind history.Kind) {
 	if !isNumber(kind) {
 		return

@@ -9,11 +9,11 @@ import (
 )
 
 // integral is a sum of values, each times the instants that it held. 0 instants mean 2^64. For ints and
-// bools it is exact, because 2^64 instants of 64 bits fit 128. For floats it is a sum of two floats, where
-// the second corrects the first, so it is off by less than 2^-90 of the sum of the magnitudes. Values that
-// are not finite are kept apart.
+// bools it is exact, because 2^64 instants with 64-bit values fit 128 bits. For floats it is a sum of two
+// floats, where the second corrects the first, so it is off by less than 2^-90 of the sum of the
+// magnitudes. Values that are not finite are kept apart.
 type integral struct {
-	hi, lo uint64 // an int of 128 bits, or two floats
+	hi, lo uint64 // a 128-bit int, or two floats
 	odd    byte   // which infinities and NaNs there were
 }
 
@@ -63,7 +63,7 @@ func (s *integral) addFloat(v float64, time uint64) {
 	}
 }
 
-// addProduct adds v*t and the rounding error of the product.
+// addProduct adds v*t and the product's rounding error.
 func (s *integral) addProduct(v, t float64) {
 	product := v * t
 	s.addPair(product, math.FMA(v, t, -product))

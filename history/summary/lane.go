@@ -10,26 +10,26 @@ import (
 	"github.com/granarydb/granary/internal/tile"
 )
 
-// lane is the nodes of a lane with many tiles. A tile keeps its number when older tiles are dropped.
+// lane has the nodes for a lane with many tiles. A tile keeps its number when older tiles are dropped.
 type lane struct {
-	base    int      // number of the view's first tile
-	tiles   int      // number of the tile behind the last
+	base    int      // the view's first tile
+	tiles   int      // end of its tiles
 	groups  []uint64 // slots of each groupLen tiles; the last tiles are in none
 	left    [tile.Slots]int32
 	columns [tile.Slots]*column // by slot; nil: no node
 }
 
-// groupLen is the number of tiles with common slots.
+// groupLen is how many tiles share an entry in groups.
 const groupLen = 64
 
-// share is the least bytes of tiles for each byte of columns. For the rest of a lane it is 2*share.
-// Tests lower it.
+// share is the least tile bytes for each byte in columns. For the rest of a lane it is 2*share. Tests lower
+// it.
 var share = 30
 
 // columnBytes is a column's bytes without nodes, with its first level and some room for nodes.
 const columnBytes = int(unsafe.Sizeof(column{})+unsafe.Sizeof(level{})) + 96
 
-// nodeBytes is the bytes of most nodes, with their share of the level above.
+// nodeBytes is most nodes' size in bytes, with their share in the level above.
 const nodeBytes = 72
 
 // tileBytes returns a tile's bytes in memory, without its dictionary.
@@ -38,7 +38,7 @@ func tileBytes(r *tile.Ref) int {
 	return tile.HeaderSize + slots + (int(r.N)*(ends+int(r.Code))+7)/8 + tile.Slack + int(tile.RefSize)
 }
 
-// after returns the first tile from j on in which one of the slots ends, or the number of tiles.
+// after returns the first tile from j on in which a slot in slots ends, or len(tiles).
 func (l *lane) after(tiles []tile.Ref, j int, slots uint64) int {
 	for j < len(tiles) {
 		if i := l.base + j; i%groupLen == 0 && i/groupLen < len(l.groups) && l.groups[i/groupLen]&slots == 0 {
@@ -74,8 +74,8 @@ type work struct {
 }
 
 // begin returns a lane's nodes for the new pyramid, and notes the tiles to add. It starts from old, nil for
-// none, of which `gone` tiles were dropped since. Once a quarter of the tiles went, and with them the use
-// of nodes, all nodes are made anew.
+// none, of which `gone` tiles were dropped since. Once a quarter of the tiles went, and with them the
+// benefit, all nodes are made anew.
 func (b *builder) begin(number int, old *lane, gone int) *lane {
 	tiles := b.view.Tiles(number)
 	if old != nil && gone == 0 && old.base+len(tiles) == old.tiles {
@@ -150,7 +150,7 @@ func isLong(tiles []tile.Ref) bool {
 	return false
 }
 
-// group records the slots of the last tiles.
+// group records the last tiles' slots.
 func (l *lane) group(tiles []tile.Ref) {
 	if l.tiles%groupLen == 0 {
 		mask := uint64(0)

@@ -11,11 +11,11 @@ import (
 type Measure struct {
 	// First and Last are the pixels, both included.
 	First, Last int32
-	// Kind is the kind of the values, or KindNull if there is none.
+	// Kind is the values' kind, or KindNull if there is none.
 	Kind history.Kind
-	// Intervals is the number of intervals that hold at some instant of the pixels, null included.
+	// Intervals counts intervals that hold at some instant in the pixels, null included.
 	Intervals uint64
-	// Time is the number of instants with a value. If there is a value, 0 means 2^64.
+	// Time counts the instants with a value. If there is a value, 0 means 2^64.
 	Time uint64
 
 	numbers
@@ -25,7 +25,7 @@ type Measure struct {
 // NaN only if all floats are NaN; -0 becomes 0.
 func (m *Measure) Min() history.Value { return m.value(m.min) }
 
-// Max returns the greatest value, in the form of Min.
+// Max returns the greatest value, in Min's form.
 func (m *Measure) Max() history.Value { return m.value(m.max) }
 
 func (m *Measure) value(word uint64) history.Value {
@@ -45,8 +45,8 @@ func (m *Measure) Sum() (hi int64, lo uint64) {
 }
 
 // Mean returns the mean of the values, weighted with the instants that they held. ok is false without
-// values and for texts. The error is less than 2^-50 of the mean of the magnitudes. Mean is NaN if a float
-// is NaN, or with both infinities. It is infinite with one infinity, or if the sum of floats times instants
+// values and for texts. The error is less than 2^-50 times the mean magnitude. Mean is NaN if a float is
+// NaN, or with both infinities. It is infinite with one infinity, or if the sum of floats times instants
 // overflows.
 func (m *Measure) Mean() (mean float64, ok bool) {
 	if !m.some {
@@ -58,7 +58,7 @@ func (m *Measure) Mean() (mean float64, ok bool) {
 	return m.sum.mean(m.Kind, m.Time), true
 }
 
-// Measures has the measures of attributes by pixel. It belongs to the caller.
+// Measures has attributes' measures by pixel. It belongs to the caller.
 type Measures struct {
 	Pixels
 
@@ -66,7 +66,7 @@ type Measures struct {
 }
 
 // Measures returns the least, the greatest and the mean value of attributes, or of all if the list is nil,
-// for each pixel of [from, to]. One pixel measures the whole range. There are at most three measures for
+// for each pixel in [from, to]. One pixel measures the whole range. There are at most three measures for
 // each interval in the range. It returns the errors of Shares, and the cost is up to twice as high.
 func (p *Pyramid) Measures(attributes []history.Attribute, from, to int64, pixels int) (*Measures, error) {
 	return p.MeasuresInto(nil, attributes, from, to, pixels)
@@ -97,7 +97,7 @@ func (p *Pyramid) MeasuresInto(
 	return old, nil
 }
 
-// Attributes returns the number of attributes in the query.
+// Attributes returns how many attributes the query has.
 func (m *Measures) Attributes() int { return m.n }
 
 // Attribute returns the measures of the query's attribute i, in the order of pixels, without a gap.

@@ -9,7 +9,7 @@ import (
 
 // node summarizes consecutive intervals of one attribute.
 type node struct {
-	count  uint64 // number of intervals
+	count  uint64 // intervals
 	null   uint64 // instants without a value
 	time   uint64 // instants with a value
 	states []state
@@ -20,7 +20,7 @@ type node struct {
 // state is a value and the instants that an attribute had it. 0 instants mean 2^64.
 type state struct{ word, time uint64 }
 
-// mostStates is the greatest number of states in a node.
+// mostStates bounds the states in a node.
 const mostStates = 16
 
 func (n *node) reset() {
@@ -81,7 +81,7 @@ func (n *node) merge(kind history.Kind, m *node) {
 	n.numbers.merge(kind, &m.numbers)
 }
 
-// append appends a node's bytes. kind is the kind of the attribute's values.
+// append appends a node's bytes. kind is the values' kind.
 //
 //	uvarint  2 * intervals, and 1 if there are many states
 //	uvarint  instants without a value

@@ -9,10 +9,10 @@ import (
 	"github.com/granarydb/granary/internal/tile"
 )
 
-// partLen is the number of attributes in a part of a query. Tests lower it.
+// partLen is how many attributes a query's part has. Tests lower it.
 var partLen = 128
 
-// leastParts is the number of parts that justify a goroutine.
+// leastParts is how many parts justify a goroutine.
 const leastParts = 4
 
 // answers is a query's results by attribute, in parts.
@@ -51,15 +51,14 @@ func (a *answers[T]) at(i int) []T {
 // begin begins the next attribute in a part.
 func (a *answer[T]) begin() { a.of = append(a.of, len(a.all)) }
 
-// question is a query for the intervals of attributes in a range. One goroutine per processor answers its
-// parts.
+// question is a query for attributes' intervals in a range. One goroutine per processor answers its parts.
 type question struct {
 	*Pyramid
 	attributes []history.Attribute // nil: all
-	n          int                 // number of attributes
+	n          int                 // attributes
 	from, to   int64
 	parts      int
-	workers    int          // number of goroutines
+	workers    int          // goroutines
 	next       atomic.Int64 // next part
 }
 
@@ -78,7 +77,7 @@ func (p *Pyramid) ask(attributes []history.Attribute, from, to int64, sinks []si
 	return nil
 }
 
-// count returns the number of attributes in a query.
+// count returns how many attributes a query has.
 func (p *Pyramid) count(attributes []history.Attribute) int {
 	if attributes == nil {
 		return p.view.Len()
@@ -86,12 +85,12 @@ func (p *Pyramid) count(attributes []history.Attribute) int {
 	return len(attributes)
 }
 
-// workers returns the number of goroutines for a number of attributes.
+// workers returns how many goroutines to use.
 func workers(attributes int) int {
 	return max(1, min(runtime.GOMAXPROCS(0), (partsOf(attributes)+leastParts-1)/leastParts))
 }
 
-// partsOf returns the number of parts for a number of attributes.
+// partsOf returns how many parts attributes make.
 func partsOf(attributes int) int { return (attributes + partLen - 1) / partLen }
 
 // together calls run concurrently with each i below n, and waits for all.
@@ -104,7 +103,7 @@ func together(n int, run func(i int)) {
 	others.Wait()
 }
 
-// answer passes parts of a query to a sink, until none is left.
+// answer passes the query's parts to a sink, until none is left.
 func (q *question) answer(s sink) error {
 	w := q.walkers.Get().(*walker)
 	w.p, w.from, w.to, w.lane = q.Pyramid, q.from, q.to, -1
@@ -140,7 +139,7 @@ func (q *question) take() (lo, hi int) {
 	}
 }
 
-// part returns attributes [lo, hi) of the query.
+// part returns the query's attributes [lo, hi).
 func (q *question) part(w *walker, lo, hi int) []history.Attribute {
 	if q.attributes != nil {
 		return q.attributes[lo:hi]

@@ -7,7 +7,7 @@ import (
 	"github.com/granarydb/granary/history"
 )
 
-// mostPixels is the greatest number of pixels in a query, because no picture has more.
+// mostPixels bounds the pixels in a query, because no picture has more.
 const mostPixels = 1 << 20
 
 // Pixels splits a range of instants as evenly as possible: of N instants in n parts, part i begins iN/n
@@ -23,14 +23,14 @@ type Pixels struct {
 // Len returns the number of pixels, at most the number of instants.
 func (p *Pixels) Len() int { return len(p.bounds) - 1 }
 
-// Of returns the first and the last instant of pixel i.
+// Of returns pixel i's first and last instant.
 func (p *Pixels) Of(i int) (first, last int64) {
 	return p.From + int64(p.bounds[i]+1), p.From + int64(p.bounds[i+1])
 }
 
 func (p *Pixels) set(from, to int64, pixels int) {
 	p.From, p.To = from, to
-	span, n := uint64(to)-uint64(from), uint64(pixels) // span is one less than the number of instants
+	span, n := uint64(to)-uint64(from), uint64(pixels) // span is one less than the instants
 	if span < n {
 		n = span + 1
 	}
@@ -56,7 +56,7 @@ func (p *Pixels) set(from, to int64, pixels int) {
 	}
 }
 
-// past returns the number of pixels that end at or before offset. It is at least lo.
+// past returns how many pixels end at or before offset, at least lo.
 func (p *Pixels) past(lo int, offset uint64) int {
 	n := p.Len()
 	if lo == n || p.bounds[lo+1] > offset {
@@ -75,7 +75,7 @@ func (p *Pixels) past(lo int, offset uint64) int {
 	return hi
 }
 
-// check returns the error of a query with these arguments.
+// check returns the error for these arguments.
 func check(v *history.View, attributes []history.Attribute, from, to int64, pixels int) error {
 	if pixels <= 0 || pixels > mostPixels || to < from {
 		return fmt.Errorf("%w: %d pixels from %d to %d", history.ErrQuery, pixels, from, to)

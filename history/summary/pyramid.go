@@ -11,8 +11,8 @@ import (
 	"github.com/granarydb/granary/internal/tile"
 )
 
-// Pyramid is a view's nodes. It never changes, and any number of goroutines may read it, while the history
-// is written.
+// Pyramid is a view's nodes. It never changes, and any goroutines may read it, while the history is
+// written.
 type Pyramid struct {
 	view    *history.View
 	lanes   []*lane     // nil for lanes without nodes; may be shorter than the view's lanes
@@ -49,7 +49,7 @@ func (p *Pyramid) Extend(v *history.View) (next *Pyramid, err error) {
 	return &Pyramid{view: v, lanes: lanes, walkers: p.walkers}, nil
 }
 
-// goneTiles returns the number of a lane's tiles in old that v lacks.
+// goneTiles returns how many of a lane's tiles in old v lacks.
 func goneTiles(old, v *history.View, lane int) int {
 	was, is := old.Tiles(lane), v.Tiles(lane)
 	if len(is) == 0 {
@@ -58,7 +58,7 @@ func goneTiles(old, v *history.View, lane int) int {
 	return sort.Search(len(was), func(j int) bool { return was[j].Last >= is[0].Last })
 }
 
-// View returns the view of the nodes.
+// View returns the nodes' view.
 func (p *Pyramid) View() *history.View { return p.view }
 
 // Size returns the nodes' heap bytes, at most 5 % of the history's bytes.

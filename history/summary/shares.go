@@ -14,7 +14,7 @@ import (
 // Share is the time in one state. If it is alone in its first pixel, then all pixels up to the next share,
 // or up to the last pixel, are in that state. Otherwise it is part of one pixel. 16 bytes.
 type Share struct {
-	// Time is the number of instants with the state in the pixels. 0 means 2^64.
+	// Time counts the instants with the state in the pixels. 0 means 2^64.
 	Time uint64
 	// First is the first pixel.
 	First int32
@@ -39,7 +39,7 @@ type word struct {
 }
 
 // Shares returns the time that attributes, or all if the list is nil, spent in each state, for each pixel
-// of [from, to]. It returns the errors of View.Pixels in package history. There are at most three shares
+// in [from, to]. It returns the errors of View.Pixels in package history. There are at most three shares
 // for each interval in the range, usually fewer. It costs 3 to 10 ns an interval that is read, 5 ns a share
 // and 35 ns an attribute; in an open view also a row of View.SliceColumns for each attribute. Attributes in
 // one lane should be adjacent, as they usually are in Children and Descendants.
@@ -94,14 +94,14 @@ func (s *Shares) number(all []*sharer) {
 	together(len(all), func(i int) { all[i].translate() })
 }
 
-// Attributes returns the number of attributes in the query.
+// Attributes returns how many attributes the query has.
 func (s *Shares) Attributes() int { return s.n }
 
 // Attribute returns the shares of the query's attribute i, in the order of pixels. The shares in one pixel
 // are in no order. Two consecutive shares that are alone in their pixels have different states.
 func (s *Shares) Attribute(i int) []Share { return s.at(i) }
 
-// States returns the number of states, including null, which is number 0.
+// States returns how many states there are, including null, which is number 0.
 func (s *Shares) States() int { return len(s.states) }
 
 // State returns a state's value. No two are equal.
@@ -150,11 +150,11 @@ type sharer struct {
 // begun is a part, and the number of states before it.
 type begun struct{ part, states int }
 
-// cells is a hash table of the answer's states of one kind.
+// cells is a hash table for the answer's states of one kind.
 type cells struct {
 	list   []cell
 	few    *[1 << fewBits]cell // the list, or an empty one if the list is longer
-	shift  uint                // 64 minus the bits of an index
+	shift  uint                // 64 minus an index's bits
 	states int
 }
 
@@ -168,7 +168,7 @@ type cell struct {
 
 var sharers = sync.Pool{New: func() any { return new(sharer) }}
 
-// mostKept bounds the cells of a table that is reused.
+// mostKept bounds the cells in a table that is reused.
 const mostKept = 1 << 14
 
 // reset begins a query.
@@ -252,12 +252,12 @@ func (s *sharer) translate() {
 	}
 }
 
-// fewBits is the number of bits in a table's index at first.
+// fewBits is the size of a table's index at first, in bits.
 const fewBits = 6
 
 const hashFactor = 0x9e3779b97f4a7c15
 
-// wordElsewhere is a word whose place is not the first. The first is the place of 0.
+// wordElsewhere is a word whose place is not the first. The first is for 0.
 const wordElsewhere = 1
 
 func (s *sharer) pixels() int { return s.out.Len() }
@@ -304,7 +304,7 @@ func (s *sharer) ends(ends, words []uint64, nulls []bool) (more bool) {
 	return true
 }
 
-// cross takes an interval that ends at the end of the current pixel, or behind it.
+// cross takes an interval that ends with the current pixel, or behind it.
 func (s *sharer) cross(end, word uint64, null bool) {
 	bounds, lo, c := s.out.bounds, s.pixel, &s.null
 	if !null {

@@ -8,18 +8,18 @@ import (
 	"github.com/granarydb/granary/internal/tile"
 )
 
-// sink takes an attribute's intervals in the order of time, and nodes in place of runs of intervals.
+// sink takes an attribute's intervals in the order of time, and nodes in place of interval runs.
 type sink interface {
-	// pixels returns the number of pixels.
+	// pixels returns how many pixels there are.
 	pixels() int
 	// part begins a part of the query, and end ends it.
 	part(number int)
 	end()
 	// begin begins an attribute with values of a kind.
 	begin(kind history.Kind)
-	// ends takes interval ends, counted from the start of the range, and the words of the values. nulls
-	// is nil if none is null. The first interval begins where the previous one ended, or with the
-	// range. more is false once the range is over; later ends are then ignored.
+	// ends takes interval ends, counted from the start of the range, and the values' words. nulls is
+	// nil if none is null. The first interval begins where the previous one ended, or with the range.
+	// more is false once the range is over; later ends are then ignored.
 	ends(ends, words []uint64, nulls []bool) (more bool)
 	// limit returns the last offset up to which a node may reach.
 	limit() uint64
@@ -27,7 +27,7 @@ type sink interface {
 	node(n *node, end uint64) bool
 }
 
-// walker visits the intervals of attributes in a range.
+// walker visits attributes' intervals in a range.
 type walker struct {
 	p        *Pyramid
 	from, to int64
@@ -71,14 +71,14 @@ type opened struct {
 }
 
 // leastWhole is the number of adjacent attributes in a query from which a lane's tiles are decoded whole,
-// which takes a third of the time of as many short runs.
+// which takes a third of the time that short runs take.
 const leastWhole = 4
 
 // keptOpen is the number of a lane's tiles in a range that stay open, because many attributes can need
 // them. With more tiles, attributes are gathered. Tests lower it.
 var keptOpen = 32
 
-// all passes the intervals of attributes to a sink, attribute by attribute.
+// all passes attributes' intervals to a sink, attribute by attribute.
 func (w *walker) all(attributes []history.Attribute, s sink) (err error) {
 	defer tile.Catch(&err)
 	if v := w.p.view; !v.Closed() {
@@ -95,7 +95,7 @@ func (w *walker) all(attributes []history.Attribute, s sink) (err error) {
 	return nil
 }
 
-// attribute passes the intervals of attributes[0] to a sink. i is its place in the part.
+// attribute passes attributes[0]'s intervals to a sink. i is its place in the part.
 func (w *walker) attribute(i int, attributes []history.Attribute, s sink) {
 	number, slot, placed := w.p.view.Place(attributes[0])
 	if !placed {
@@ -127,7 +127,7 @@ func (w *walker) attribute(i int, attributes []history.Attribute, s sink) {
 	w.last(w.ongoing.Words[i], w.ongoing.Kinds[i] == history.KindNull, s)
 }
 
-// last passes the interval at the end of the view.
+// last passes the interval at the view's end.
 func (w *walker) last(word uint64, null bool, s sink) {
 	w.offsets[0], w.words[0], w.nulls[0] = uint64(w.to-w.from), word, null
 	if null {
@@ -202,8 +202,7 @@ func (w *walker) sealed(slot uint, s sink) (more bool) {
 	return true
 }
 
-// climb passes the largest node from k on that the sink takes, and returns the number of lowest nodes in
-// it.
+// climb passes the largest node from k on that the sink takes, and returns how many lowest nodes it has.
 func (w *walker) climb(c *column, k int, s sink) int {
 	limit := s.limit()
 	for l := range slices.Backward(c.levels) {
@@ -222,7 +221,7 @@ func (w *walker) climb(c *column, k int, s sink) int {
 	return 0
 }
 
-// after returns the first tile from j on in which one of the slots ends, or the number of tiles.
+// after returns the first tile from j on in which a slot in slots ends, or len(tiles).
 func (w *walker) after(j int, slots uint64) int {
 	if w.nodes != nil {
 		return w.nodes.after(w.tiles, j, slots)
@@ -279,7 +278,7 @@ func (w *walker) within(j int, t *tile.Tile, lo, hi int) (from, to int) {
 	return lo, hi
 }
 
-// entries passes entries of a tile.
+// entries passes a tile's entries [lo, hi).
 func (w *walker) entries(t *tile.Tile, c *tile.Coded, lo, hi int, s sink) (more bool) {
 	t.EndsFrom(w.from, lo, hi, w.offsets[:])
 	nulls := c.ValuesOf(lo, hi, w.words[:], w.nulls[:])
