@@ -15,7 +15,7 @@ import (
 	"github.com/granarydb/granary/bench/workloads"
 )
 
-// options are the values of the flags.
+// options are the flags' values.
 type options struct {
 	rows     int64
 	repeat   int
@@ -57,7 +57,7 @@ func main() {
 
 var errUsage = errors.New("wrong usage")
 
-// run makes the report that the flags ask for.
+// run makes the report that the flags request.
 func run(o options) error {
 	switch {
 	case o.targets:

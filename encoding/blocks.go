@@ -6,7 +6,7 @@ import (
 	"sync"
 )
 
-// blockLen is the number of words that are packed with one reference and width.
+// blockLen is the number of words that share a reference and a width.
 const blockLen = 128
 
 // order is the transform that a blocks layout applies to its words before packing.
@@ -31,7 +31,7 @@ func (o order) numbers() int {
 	return 0
 }
 
-// worth returns the size that is acceptable in this order when another order takes size.
+// worth returns the largest size that is acceptable in this order if another order takes `size`.
 func (o order) worth(size int) int {
 	if o == sliced {
 		return size + size/4
@@ -39,7 +39,7 @@ func (o order) worth(size int) int {
 	return size
 }
 
-// bitsLen returns how many 64-bit words a block of n words of width bits takes.
+// bitsLen returns how many 64-bit words a block with n width-bit words takes.
 func (o order) bitsLen(n, width int) int {
 	if o == sliced {
 		return slicedLen(n, width)
@@ -47,22 +47,21 @@ func (o order) bitsLen(n, width int) int {
 	return packedLen(n, width)
 }
 
-// blocks is words in blocks of 128, each with its own reference and width (patched frame of
-// reference). The high bits of a word that needs more than width bits are stored as an
-// exception beside the block.
+// blocks is words in blocks of 128, each with its own reference and width (patched frame of reference). If
+// a word needs more than width bits, its high bits are stored as an exception beside the block.
 //
 //	block  128 words in width bits, end to end or sliced, up to a whole 64-bit word
 //	       exceptions, two a 64-bit word: place 7 bits | bits above width 25
 //
-// The packed values are (word - low) / scale, or differences of them. Differences of rises are
-// taken modulo a power of 2 above all words; other differences are zigzag.
+// The packed values are (word - low) / scale, or their differences. rises takes differences modulo a power
+// of 2 above all words; other differences are zigzag.
 type blocks struct {
 	low, scale uint64
 	order      order
 	bound      uint8  // rises: the words are below 2^bound
-	n          int    // words
-	firsts     packed // differences: the word before the first one of each block
-	seconds    packed // bends: the difference before the first one of each block
+	n          int    // number of words
+	firsts     packed // differences: the word before each block
+	seconds    packed // bends: the difference before each block
 	bases      packed // reference of each block
 	widths     packed // width of each block
 	starts     packed // start of each block, and the end, in 64-bit words
@@ -74,8 +73,8 @@ const (
 	excessBits = 32 - placeBits
 )
 
-// blocksDraft is blocks before packing, with a known size. Drafts are pooled: their scratch
-// memory is as large as the words.
+// blocksDraft is blocks before packing, with a known size. Drafts are pooled, because their scratch memory
+// is as large as the words.
 type blocksDraft struct {
 	blocks
 	scaled []uint64
@@ -131,7 +130,7 @@ func (d *blocksDraft) plan(orders []order) {
 	}
 }
 
-// size returns about how many bytes the blocks will take.
+// size estimates the bytes that the blocks will take.
 func (d *blocksDraft) size() int {
 	const self, perBlock = formSize + blocksSize + 5*8, 6
 	size := self + perBlock*len(d.plans)
@@ -185,7 +184,7 @@ func (b *blocks) before(scaled []uint64, i int) (word, step uint64) {
 	return scaled[0] - step, step
 }
 
-// blockPlan is the parameters of a packed block.
+// blockPlan has the parameters of a packed block.
 type blockPlan struct {
 	base  uint64
 	width int
@@ -255,7 +254,7 @@ func (b *blocks) fill(scaled []uint64, plans []blockPlan, work []uint64) {
 	}
 }
 
-// put64 sets width bits at an offset.
+// put64 sets `width` bits at offset bit.
 func put64(dst []uint64, bit int, width uint, v uint64) {
 	word, shift := bit>>6, uint(bit&63)
 	dst[word] |= v << shift
@@ -264,7 +263,7 @@ func put64(dst []uint64, bit int, width uint, v uint64) {
 	}
 }
 
-// read unpacks block i into dst, which has room for it, and returns its words.
+// read unpacks block i into dst, which must have room for it, and returns its words.
 func (b *blocks) read(dst []uint64, i int) []uint64 {
 	n := min(blockLen, b.n-i*blockLen)
 	dst = dst[:n]
@@ -344,7 +343,7 @@ func (b *blocks) appendTo(dst []uint64, lo, hi int) []uint64 {
 	return dst
 }
 
-// Bytes of a form, and of the blocks in it.
+// Bytes that a form and its blocks take in memory.
 const (
 	formSize   = 32
 	blocksSize = 312

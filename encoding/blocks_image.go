@@ -7,7 +7,7 @@ func (w *ImageWriter) blocks(b *blocks) {
 	w.Int(b.low)
 	w.Uint(b.scale)
 	if b.order == rises {
-		w.Uint(uint64(max(b.bound, 1))) // as it is read
+		w.Uint(uint64(max(b.bound, 1))) // the value that the reader returns
 	}
 	for _, p := range b.numbersOf() {
 		w.packed(p)
@@ -15,7 +15,7 @@ func (w *ImageWriter) blocks(b *blocks) {
 	w.putWords(b.bits[:max(1, len(b.bits))-1])
 }
 
-// numbersOf returns the packed numbers of blocks in the order of images.
+// numbersOf returns blocks' packed numbers in an image's order.
 func (b *blocks) numbersOf() []*packed {
 	all := []*packed{&b.starts, &b.widths, &b.bases, &b.firsts, &b.seconds}
 	switch {
@@ -62,7 +62,8 @@ func (r *ImageReader) blocks(o order, n uint64) Words {
 	return out
 }
 
-// checkBlocks checks all that the reader of a block assumes, because a wrong offset would panic there.
+// checkBlocks checks everything that the reader of a block assumes, because a wrong offset would panic
+// there.
 func (r *ImageReader) checkBlocks(b *blocks) {
 	count := int(b.widths.n)
 	end := b.starts.at(0)
@@ -84,8 +85,8 @@ func (r *ImageReader) checkBlocks(b *blocks) {
 	}
 }
 
-// checkExceptions checks the exceptions of block i, which has n words. Their places rise: each
-// way of reading a block takes one exception a word.
+// checkExceptions checks block i's exceptions. The block has n words. Places must rise, because each way to
+// read a block takes at most one exception a word.
 func (r *ImageReader) checkExceptions(i, n int, exceptions []uint64) {
 	if areExceptions(n, exceptions) {
 		return
@@ -107,11 +108,11 @@ func (r *ImageReader) checkExceptions(i, n int, exceptions []uint64) {
 	}
 }
 
-// areExceptions reports whether the exceptions of a block of n words are in order. It has no branch for
-// each of them. Half a word that is left over may take it for false.
+// areExceptions reports whether a block's exceptions are in order, without a branch for each. The block has
+// n words. Half a word that is left over can make it false.
 func areExceptions(n int, exceptions []uint64) bool {
 	const none = 1 << placeBits // the least exception
-	var wrong, last uint64      // differences below 0; the place behind the last exception
+	var wrong, last uint64      // differences below 0; place of the last exception, plus 1
 	for _, two := range exceptions {
 		one, other := two<<32>>32, two>>32
 		first, second := one%blockLen, other%blockLen

@@ -8,8 +8,7 @@ import (
 	"github.com/granarydb/granary/encoding/dict"
 )
 
-// Spec is the type, encoding and dictionary of a column: Dict for coded strings and UUIDs,
-// Lists for lists.
+// Spec is a column's type, encoding and dictionary: Dict for coded strings and UUIDs, Lists for lists.
 type Spec struct {
 	Type     Type
 	Encoding Encoding
@@ -17,9 +16,9 @@ type Spec struct {
 	Lists    *dict.Lists
 }
 
-// Column is one immutable, encoded column: words and their meaning. A word of a fixed type is
-// the value itself (FromInt64 and its like convert). A word of any other type is a code, 0 for
-// null, whose value Bytes or Lists return.
+// Column is an immutable, encoded column: words and their meaning. A word in a fixed type is the value
+// itself (FromInt64 and its like convert). In any other type it is a code, 0 for null, whose value Bytes or
+// Lists return.
 //
 // Reading is safe for any number of goroutines.
 type Column struct {
@@ -32,12 +31,11 @@ type Column struct {
 	own     *values      // plain strings and UUIDs
 }
 
-// NewColumn returns the column of encoded words: values of a fixed type, or codes. A word of
-// present is 1 where a row of a fixed type has a value; nil means that all rows have one. The
-// word of a null row is 0.
+// NewColumn returns a column of encoded words, which are values of a fixed type, or codes. present has 1
+// where a row with a fixed type has a value; nil means that all rows have one. A null row's word is 0.
 func NewColumn(spec Spec, words Words, present *Words) Column {
 	c := Column{typ: spec.Type, words: words, present: present}
-	if spec.Encoding.Coded() { // codes of a plain column are its own
+	if spec.Encoding.Coded() { // a plain column's codes are its own
 		c.dict, c.lists = spec.Dict, spec.Lists
 	}
 	return c
@@ -49,7 +47,7 @@ func (c *Column) Type() Type { return c.typ }
 // Len returns the number of rows.
 func (c *Column) Len() int { return c.words.Len() }
 
-// Words returns the words, one a row; the word of a null row is 0.
+// Words returns the words, one a row; a null row's word is 0.
 func (c *Column) Words() *Words { return &c.words }
 
 // Dict returns the dictionary of a coded string or UUID column, else nil.
@@ -66,8 +64,7 @@ func (c *Column) Null(i int) bool {
 	return c.words.At(i) == 0
 }
 
-// Nulls reports whether any row of a fixed type is null. In columns of other types null is the
-// word 0.
+// Nulls reports whether any row is null in a column with a fixed type. In other columns null is the word 0.
 func (c *Column) Nulls() bool { return c.present != nil }
 
 // AppendValid appends to dst whether each row of [lo, hi) has a value.
@@ -95,8 +92,8 @@ func (c *Column) AppendValid(dst []bool, lo, hi int) []bool {
 	return dst
 }
 
-// Bytes returns the value of a word of a string or UUID column, nil for null. The caller must
-// not change the bytes.
+// Bytes returns the value for a word of a string or UUID column, nil for null. The caller must not change
+// the bytes.
 func (c *Column) Bytes(word uint64) []byte {
 	switch {
 	case word == 0:
@@ -114,18 +111,17 @@ func (c *Column) Bytes(word uint64) []byte {
 	return c.own.data[lo:hi:hi]
 }
 
-// MayHave reports whether the column can have an id, given its hash. Only a plain column of
-// many UUIDs has a filter, which is wrong for one absent id in five hundred; all other columns
-// return true. It costs about 10 ns.
+// MayHave reports whether the column can have an id, given its hash. Only a plain column of many UUIDs has
+// a filter, which is wrong for one absent id in five hundred; all other columns return true. It costs about
+// 10 ns.
 func (c *Column) MayHave(id IDHash) bool {
 	return c.own == nil || c.own.filter == nil || c.own.filter.mayHave(id)
 }
 
-// RowsOf appends to dst, in order, the rows that have an id. The column must be of plain UUIDs
-// that are stored in row order, as Builder and NewIDs store them; for any other column ok is
-// false and nothing is appended. It costs 10 ns a row found, plus 0.5 ns a value or, for a
-// column of many rows, 0.1 us for each 256th of the values that has the id or one of about
-// eight others.
+// RowsOf appends to dst, in order, the rows that have an id. The column must have plain UUIDs that are
+// stored in row order, as Builder and NewIDs store them; for any other column ok is false and nothing is
+// appended. It costs 10 ns a row found, plus 0.5 ns a value or, for many rows, 0.1 us for each 256th of the
+// values that has the id or one of about eight others.
 func (c *Column) RowsOf(dst []int32, id uuid.UUID) (rows []int32, ok bool) {
 	if !c.counts {
 		return dst, false
@@ -158,8 +154,8 @@ func (c *Column) rows(places []int32) {
 // ColumnSize is the size of a Column value in bytes.
 const ColumnSize = 104
 
-// Size returns the bytes that the column holds on the heap. The Column value itself and shared
-// memory, which is dictionaries and the ordinals of the lookup layout, do not count.
+// Size returns the column's bytes on the heap. The Column value itself and shared memory, which is
+// dictionaries and the ordinals of the lookup layout, do not count.
 func (c *Column) Size() int {
 	const words, own = 64, 160
 	n := c.words.Size()

@@ -5,7 +5,7 @@ import (
 	"unicode/utf8"
 )
 
-// What a column of an image consists of. Images have these numbers, which never change.
+// The contents of a column in an image. Images have these numbers, which never change.
 const (
 	imageOfWords   = 0 // words
 	imageOfNulls   = 1 // words of a fixed type, and which rows have a value
@@ -14,7 +14,7 @@ const (
 	imageOfIndexed = 4 // the same with a filter and an index
 )
 
-// Column adds a column to the image. Its type and its dictionary are not part of it.
+// Column adds a column to the image, without its type and dictionary.
 func (w *ImageWriter) Column(c *Column) {
 	switch {
 	case c.own != nil:
@@ -67,9 +67,9 @@ func (w *ImageWriter) ownColumn(c *Column) {
 	}
 }
 
-// Column reads a column of the given type, encoding and dictionary, which has `codes` codes,
-// with `rows` rows. Only a nullable column may have nulls. It costs as much as Words and,
-// for a plain column of strings or UUIDs, 3 ns a value more.
+// Column reads a column with `rows` rows. spec has its type, encoding and dictionary, which has `codes`
+// codes. Only a nullable column may have nulls. It costs as much as Words and, for a plain column of
+// strings or UUIDs, 3 ns a value more.
 func (r *ImageReader) Column(spec Spec, rows, codes int, nullable bool) Column {
 	r.In("column")
 	kind, ok := r.kind(spec, nullable)
@@ -94,7 +94,7 @@ func (r *ImageReader) Column(spec Spec, rows, codes int, nullable bool) Column {
 	return NewColumn(spec, words, &present)
 }
 
-// kind reads the kind of a column.
+// kind reads a column's kind.
 func (r *ImageReader) kind(spec Spec, nullable bool) (kind uint64, ok bool) {
 	kind = r.Uint("kind", imageOfIndexed)
 	switch {
@@ -108,8 +108,8 @@ func (r *ImageReader) kind(spec Spec, nullable bool) (kind uint64, ok bool) {
 	return kind, false
 }
 
-// SkipColumn reads past the descriptor of a column that stores its values, whose words are not there.
-// It checks the descriptor alone.
+// SkipColumn reads past the descriptor of a column that stores its values, if its words are absent. It
+// checks only the descriptor.
 func (r *ImageReader) SkipColumn(spec Spec, rows int, nullable bool) {
 	r.In("column")
 	kind, ok := r.kind(spec, nullable)
@@ -123,7 +123,7 @@ func (r *ImageReader) SkipColumn(spec Spec, rows int, nullable bool) {
 	}
 }
 
-// leastCode returns the least code of a column: 0 stands for null.
+// leastCode returns a column's least code: 0 stands for null.
 func leastCode(nullable bool) uint64 {
 	if nullable {
 		return 0

@@ -8,7 +8,7 @@ type draft struct{ values, ends []uint64 }
 
 var drafts = sync.Pool{New: func() any { return new(draft) }}
 
-// draftKept bounds the size of a pooled draft, in words: a column of a granule.
+// draftKept bounds a pooled draft, in words: a granule's column.
 const draftKept = 1 << 17
 
 func takeDraft() *draft { return drafts.Get().(*draft) }

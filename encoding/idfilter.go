@@ -10,7 +10,7 @@ import (
 // IDHash is the hash of a 16-byte id, as filters and indexes use it.
 type IDHash xxh3.Uint128
 
-// HashID returns the hash of an id.
+// HashID returns an id's hash.
 func HashID(id uuid.UUID) IDHash { return hashID(id[:]) }
 
 func hashID(id []byte) IDHash { return IDHash(xxh3.Hash128(id)) }
@@ -24,11 +24,11 @@ func hashIDs(ids []byte) []IDHash {
 	return hashes
 }
 
-// in maps the hash to one of a number of parts.
+// in maps the hash to a number below parts.
 func (h IDHash) in(parts int) int { return int(h.Hi >> 32 * uint64(parts) >> 32) }
 
-// idFilter is a blocked Bloom filter of 16-byte ids. The hash of an id chooses a block, which
-// is one cache line, and bits in it.
+// idFilter is a blocked Bloom filter for 16-byte ids. An id's hash chooses a block, which is one cache
+// line, and bits in it.
 //
 //	block  512 bits = 8 words | block | ...   about 14 bits an id
 //
@@ -39,12 +39,12 @@ const (
 	filterBlock = 8 // words
 	filterBits  = 14
 	filterProbe = 7
-	// filterFrom is the number of ids from which on a filter and an index pay off. Scanning
-	// fewer is as fast.
+	// filterFrom is the number of ids from which a filter and an index pay off, because scanning fewer
+	// is as fast.
 	filterFrom = 1 << 8
 )
 
-// filterSize returns the size, in words, of a filter for a number of ids.
+// filterSize returns the size, in words, of a filter for `ids` ids.
 func filterSize(ids int) int {
 	return (ids*filterBits + 64*filterBlock - 1) / (64 * filterBlock) * filterBlock
 }
@@ -62,15 +62,15 @@ func newIDFilter(ids []IDHash) idFilter {
 	return f
 }
 
-// IDPlace is where the wide words of an image have a column of UUIDs: its filter, or the UUIDs
-// themselves if they are few. So a file can be asked for one id, and nothing else of the image is read.
+// IDPlace locates a column of UUIDs in an image's wide words: its filter, or the UUIDs themselves if they
+// are few. So a reader can look up one id in a file without reading the rest of the image.
 type IDPlace struct {
 	From, Size int // bytes, multiples of 8
 	Filter     bool
 }
 
-// Span returns the bytes of the place that decide whether an id can be there: one block of a filter,
-// or all UUIDs. The size of a filter is a multiple of 64, and a block begins at one.
+// Span returns the bytes of the place that decide whether an id can be there: one block of a filter, or all
+// UUIDs. A filter's size is a multiple of 64, and a block begins at a multiple of 64.
 func (p IDPlace) Span(id uuid.UUID) (from, to int) {
 	if !p.Filter {
 		return 0, p.Size
@@ -79,7 +79,7 @@ func (p IDPlace) Span(id uuid.UUID) (from, to int) {
 	return from, from + 8*filterBlock
 }
 
-// MayHave reports whether an id can be there, given the bytes of its Span. Of a filter, it is wrong for
+// MayHave reports whether an id can be there, given the bytes of its Span. With a filter, it is wrong for
 // one absent id in five hundred.
 func (p IDPlace) MayHave(span []byte, id uuid.UUID) bool {
 	if p.Filter {
@@ -97,8 +97,8 @@ func (p IDPlace) MayHave(span []byte, id uuid.UUID) bool {
 	return false
 }
 
-// block returns the block of an id. The low half of the hash gives the positions of the id's
-// bits in the block, nine bits each.
+// block returns an id's block. The low half of the hash gives the positions of the id's bits in the block,
+// nine bits each.
 func (f idFilter) block(id IDHash) idFilter {
 	at := id.in(len(f)/filterBlock) * filterBlock
 	return f[at : at+filterBlock]

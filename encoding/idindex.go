@@ -1,19 +1,19 @@
 package encoding
 
-// idIndex narrows the search for an id among 16-byte ids that lie end to end. The ids form up
-// to 256 chunks. The hash of an id chooses a bucket of about eight entries, each of which
-// names the chunk of one id; only these chunks are searched. The index takes 1.5 bytes an id:
+// idIndex narrows the search for an id among 16-byte ids that lie end to end. The ids form up to 256
+// chunks. An id's hash chooses a bucket of about eight entries, each of which names one id's chunk; only
+// these chunks are searched. The index takes 1.5 bytes an id:
 //
 //	starts  of each bucket, and the end: 4 bytes
 //	chunks  of each id, bucket by bucket
 type idIndex struct {
 	starts []uint32 // nil: no index
 	chunks []uint8
-	chunk  int // ids
+	chunk  int // ids in a chunk
 }
 
 const (
-	indexBucket = 8 // ids
+	indexBucket = 8 // ids in a bucket, about
 	indexChunks = 256
 )
 
@@ -29,7 +29,7 @@ func newIDIndex(ids []IDHash) idIndex {
 		end += size
 		x.starts[i] = end
 	}
-	for i := n - 1; i >= 0; i-- { // backwards: each bucket is filled from its end
+	for i := n - 1; i >= 0; i-- { // backwards, because each bucket is filled from its end
 		at := &x.starts[ids[i].in(len(x.starts)-1)]
 		*at--
 		x.chunks[*at] = uint8(i / x.chunk)
@@ -46,5 +46,4 @@ func (x *idIndex) chunksOf(id IDHash) (set [indexChunks / 64]uint64) {
 	return set
 }
 
-// size returns the bytes that the index holds.
 func (x *idIndex) size() int { return 4*cap(x.starts) + cap(x.chunks) }

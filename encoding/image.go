@@ -11,20 +11,19 @@ import (
 // ErrImage reports bytes that are not an image. Its text names the fault and its place.
 var ErrImage = dict.ErrImage
 
-// An image is words and columns as bytes for a file. A descriptor has their layouts, widths,
-// references and counts; the words follow as they lie in memory, so that they are used where
-// they were read. Columns that store their values are wide, and lie last: a file can read the
-// others without them. docs/format/part.md draws the bytes.
+// An image is words and columns as bytes for a file. A descriptor has their layouts, widths, references and
+// counts. The words follow as they lie in memory, so that they are used in place. Columns that store their
+// values are wide, and lie last, so that the others can be read without them. docs/format/part.md draws the
+// bytes.
 //
 //	head | descriptor | words | wide words
 //
-// Behind the last word of either kind there is one more, because packed words are read by two
-// (see packed).
+// One more word follows the last word of either kind, because packed words are read in pairs (see packed).
 const imageHead = 8 // 4 bytes: the length of head and descriptor; 4 bytes: narrow words
 
-// ImageWriter makes an image. The embedded writer adds fields to the descriptor. What it is
-// given must not change before AppendTo. The zero ImageWriter is an empty image. It is not safe
-// for concurrent use.
+// ImageWriter makes an image. The embedded writer adds fields to the descriptor. Columns and words must not
+// change between their addition and AppendTo. The zero ImageWriter is an empty image. It is not safe for
+// concurrent use.
 type ImageWriter struct {
 	fields.Writer
 	narrow, wide imageSection
@@ -33,13 +32,13 @@ type ImageWriter struct {
 	ids          []IDPlace
 }
 
-// imageSection is the words of an image that are, or are not, wide.
+// imageSection is the wide words of an image, or the others.
 type imageSection struct {
 	pieces [][]byte
 	words  int
 }
 
-// all returns the words of the section with the one behind the last.
+// all returns the number of words in the section, including the one behind the last.
 func (s *imageSection) all() int {
 	if s.words == 0 {
 		return 0
@@ -47,7 +46,6 @@ func (s *imageSection) all() int {
 	return s.words + 1
 }
 
-// appendTo appends the section to dst.
 func (s *imageSection) appendTo(dst []byte) []byte {
 	for _, piece := range s.pieces {
 		dst = append(dst, piece...)
@@ -59,7 +57,7 @@ func (s *imageSection) appendTo(dst []byte) []byte {
 	return dst
 }
 
-// Reset makes the image empty; it keeps memory for the next one.
+// Reset makes the image empty and keeps its memory.
 func (w *ImageWriter) Reset() {
 	for _, s := range []*imageSection{&w.narrow, &w.wide} {
 		clear(s.pieces)
@@ -68,12 +66,12 @@ func (w *ImageWriter) Reset() {
 	w.Data, w.isWide, w.ordinals, w.ids = w.Data[:0], false, nil, w.ids[:0]
 }
 
-// IDs returns the places of the columns of plain UUIDs that were added, in this order. They are valid
-// until Reset, and count from where the wide words begin.
+// IDs returns the places of the added plain UUID columns, in order. They are valid until Reset, and count
+// from the first wide word.
 func (w *ImageWriter) IDs() []IDPlace { return w.ids }
 
 // AppendTo appends the image to dst. Its length is a multiple of 8, and its wide words begin at
-// image[wide], or are absent if that is its end. It costs a copy of the bytes.
+// image[wide], or are absent if that is its end. It copies the bytes.
 func (w *ImageWriter) AppendTo(dst []byte) (image []byte, wide int) {
 	head := imageHead + len(w.Data)
 	if uint64(head) > math.MaxUint32 || uint64(w.narrow.all()) > math.MaxUint32 {
@@ -99,7 +97,6 @@ func (w *ImageWriter) putData(data []byte) {
 	s.words += (len(data) + 7) / 8
 }
 
-// putWords writes words.
 func (w *ImageWriter) putWords(words []uint64) {
 	if littleEndian {
 		w.putData(wordBytes(words))
@@ -113,39 +110,38 @@ func (w *ImageWriter) putWords(words []uint64) {
 }
 
 // ImageReader reads an image in the order in which it was written. The embedded reader reads the
-// fields of the descriptor and keeps the first error. Fields read after an error are zero, and
-// no part of an image may be used before Close has returned nil.
+// descriptor's fields and keeps the first error. Fields read after an error are zero, and no part of an
+// image may be used before Close has returned nil.
 //
-// Its results refer to the image, which must not change and stays in memory as long as any
-// of it is in use. If the image does not lie at a multiple of 8 bytes in memory, or the machine
-// has its highest byte first, it is copied.
+// Its results refer to the image, which must not change and stays in memory as long as any of it is in use.
+// If the image does not lie at a multiple of 8 bytes in memory, or the machine is big-endian, it is copied.
 //
-// It trusts nothing: whatever passes the checks can be read by all methods without a panic, in
-// memory of at most 64 times the size of the image, and of 8 bytes for each row that a caller
-// reads. It does not detect other words where words were written. That takes a checksum.
+// It trusts nothing: an image that passes the checks can be read by all methods without a panic, in memory
+// of at most 64 times its size, and 8 bytes for each row that a caller reads. It does not detect other
+// words where words were written. That takes a checksum.
 type ImageReader struct {
 	fields.Reader
-	// MaxText is the greatest number of bytes of a string in a plain column.
+	// MaxText is the greatest length of a string in a plain column, in bytes.
 	MaxText int
 
 	narrow, wide imageWords
 	isWide       bool   // of the words being read
 	ordinals     *Words // of the lookups
-	headers      int    // length of the tables of the lookups
+	headers      int    // length of the lookups' tables
 }
 
-// imageWords is the words of an image that are, or are not, wide.
+// imageWords is the wide words of an image, or the others.
 type imageWords struct {
-	words []uint64 // with the one behind the last
-	raw   []byte   // the same
-	place int      // of raw in the image
-	read  int      // words that have been read
+	words []uint64 // including the one behind the last
+	raw   []byte   // the same as bytes
+	place int      // offset of raw in the image
+	read  int      // number of words read
 }
 
-// left returns the number of words that are not read yet.
+// left returns the number of unread words.
 func (s *imageWords) left() int { return max(0, len(s.words)-1) - s.read }
 
-// Open begins with an image. It keeps MaxText and Trace.
+// Open starts reading an image. It keeps MaxText and Trace.
 func (r *ImageReader) Open(image []byte) {
 	wide := len(image)
 	if len(image) >= imageHead {
@@ -155,8 +151,8 @@ func (r *ImageReader) Open(image []byte) {
 	r.OpenParts(image[:wide], image[wide:])
 }
 
-// OpenParts is Open for an image whose wide words lie elsewhere: image[:wide] and image[wide:] of
-// AppendTo. The columns of wide words that are not there can be skipped, and not be read.
+// OpenParts is Open for an image whose wide words lie elsewhere: image[:wide] and image[wide:] of AppendTo.
+// If wide words are absent, their columns can only be skipped.
 func (r *ImageReader) OpenParts(image, wide []byte) {
 	trace := r.Trace
 	*r = ImageReader{MaxText: r.MaxText, Reader: fields.NewReader(nil, ErrImage)}
@@ -179,7 +175,7 @@ func (r *ImageReader) OpenParts(image, wide []byte) {
 	r.wide = imageWords{words: bytesWords(wide), raw: wide, place: int(end)}
 }
 
-// Close returns the first error of the image: one that was met, or that not all of it was read.
+// Close returns the first error, which can be that not all of the image was read.
 func (r *ImageReader) Close() error {
 	r.In("end")
 	if fields, narrow, wide := r.Left(), r.narrow.left(), r.wide.left(); fields+narrow+wide > 0 {

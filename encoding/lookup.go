@@ -1,8 +1,7 @@
 package encoding
 
-// lookup is words given by reference to a table: word i is table word ordinals[i]. Columns
-// that change together share their ordinals: many rows of profiles have the same time and
-// duration.
+// lookup refers to a table: word i is table word ordinals[i]. Columns that change together share their
+// ordinals, because many rows of profiles have the same time and duration.
 type lookup struct {
 	table    Words
 	ordinals *Words
@@ -15,8 +14,7 @@ func (l *lookup) decode() []uint64 {
 	return l.table.Append(make([]uint64, 0, l.table.Len()), 0, l.table.Len())
 }
 
-// appendTo decodes the whole table if it is in blocks, unless reading a block for each row
-// costs less.
+// appendTo decodes the whole table if it is in blocks, unless reading a block for each row costs less.
 func (l *lookup) appendTo(dst []uint64, lo, hi int) []uint64 {
 	start := len(dst)
 	dst = l.ordinals.Append(dst, lo, hi)
@@ -39,9 +37,8 @@ func (l *lookup) size() int {
 	return self + l.table.Size()
 }
 
-// Lookup returns the words of table at the given ordinals, each below the length of table. The
-// result shares both. Any number of columns may share ordinals; their owner accounts for the
-// bytes.
+// Lookup returns the words of table at the given ordinals, each below the length of table. The result
+// shares both. Any number of columns may share ordinals; their owner accounts for the bytes.
 func Lookup(table Words, ordinals *Words) Words {
 	return Words{layout: layoutLookup, n: ordinals.n, form: &form{lookup: &lookup{table, ordinals}}}
 }

@@ -5,9 +5,9 @@ import (
 	"math/bits"
 )
 
-// packed is n words in the fewest bits that tell them apart. Each word is stored as its
-// distance from the smallest, divided by the greatest common divisor of all distances (frame
-// of reference). Distances wrap modulo 2^64, so one form serves signed and unsigned words.
+// packed is n words in the fewest bits that tell them apart. Each word is stored as its distance from the
+// smallest, divided by the greatest common divisor of all distances (frame of reference). Distances wrap
+// modulo 2^64, so one form serves signed and unsigned words.
 type packed struct {
 	bits  []uint64 // end to end, with one more word so that reading needs no bounds check
 	min   uint64
@@ -16,8 +16,7 @@ type packed struct {
 	width uint8
 }
 
-// pack encodes words. It reads them three times and allocates once, or not at all if all words
-// are equal.
+// pack encodes words. It reads them three times and allocates once, or not at all if all words are equal.
 func pack(words []uint64) packed {
 	p := planOf(words)
 	p.fill(make([]uint64, p.need()), words)
@@ -50,10 +49,10 @@ func (p *packed) need() int {
 	return packedLen(int(p.n), int(p.width)) + 1
 }
 
-// packedLen returns how many 64-bit words n words of width bits take.
+// packedLen returns how many 64-bit words n width-bit words take.
 func packedLen(n, width int) int { return (n*width + 63) / 64 }
 
-// fill sets the bits in dst, which has the needed length and is kept.
+// fill sets the bits in dst, which must have the needed length and is kept.
 func (p *packed) fill(dst, words []uint64) {
 	if p.width == 0 {
 		return
@@ -64,7 +63,7 @@ func (p *packed) fill(dst, words []uint64) {
 	var acc uint64
 	var used uint
 	out := 0
-	if two := 2 * width; two <= 64 { // two at a time: half as many checks for the end of a word
+	if two := 2 * width; two <= 64 { // two at a time, for half as many checks for the end of a word
 		for ; len(words) >= 2; words = words[2:] {
 			v := d.exact(words[0]-low) | d.exact(words[1]-low)<<(width&63)
 			acc |= v << (used & 63)
@@ -94,14 +93,14 @@ func (p *packed) fill(dst, words []uint64) {
 func frame(words []uint64) (low, span uint64) {
 	lowU, highU := words[0], words[0]
 	rest := words
-	for ; len(rest) >= 4; rest = rest[4:] { // four at a time: no comparison waits for the one before
+	for ; len(rest) >= 4; rest = rest[4:] { // four at a time, so that no comparison waits for the previous one
 		a, b, c, d := rest[0], rest[1], rest[2], rest[3]
 		lowU, highU = min(lowU, min(min(a, b), min(c, d))), max(highU, max(max(a, b), max(c, d)))
 	}
 	for _, w := range rest {
 		lowU, highU = min(lowU, w), max(highU, w)
 	}
-	if highU>>63 == lowU>>63 { // all of one sign: both views are equal
+	if highU>>63 == lowU>>63 { // one sign: both views are equal
 		return lowU, highU - lowU
 	}
 	lowS, highS := int64(words[0]), int64(words[0])
@@ -114,8 +113,8 @@ func frame(words []uint64) (low, span uint64) {
 	return lowU, highU - lowU
 }
 
-// divisor returns the greatest common divisor of the distances from low, at least one of which
-// is not 0. It mostly is 1, which a few words already show.
+// divisor returns the greatest common divisor of the distances from low, at least one of which is not 0. It
+// usually is 1, which a few words already show.
 func divisor(words []uint64, low uint64) uint64 {
 	g, d := uint64(0), exactly{inverse: 1} // the divisor so far; 0 is a multiple of it
 	for _, w := range words {
@@ -134,8 +133,8 @@ func divisor(words []uint64, low uint64) uint64 {
 	return g
 }
 
-// exactly divides multiples of a number by it with one multiplication, by the inverse of its
-// odd part modulo 2^64.
+// exactly divides multiples of a number by it with one multiplication, by the inverse of its odd part
+// modulo 2^64.
 type exactly struct {
 	inverse uint64
 	twos    uint
@@ -155,9 +154,9 @@ func divide(by uint64) exactly {
 	return exactly{inverse, twos, ^uint64(0) / by}
 }
 
-// divides reports whether v is a multiple. Multiplication by the inverse permutes the words
-// and maps the multiples to the words up to most, which are as many. A missing factor of two
-// rotates a bit to the top.
+// divides reports whether v is a multiple. Multiplication by the inverse permutes the words and maps the
+// multiples to the words up to most, because both are equally many. A missing factor of two rotates a bit
+// to the top.
 func (d exactly) divides(v uint64) bool {
 	return bits.RotateLeft64(v*d.inverse, -int(d.twos)) <= d.most
 }
@@ -197,7 +196,7 @@ func (p *packed) appendTo(dst []uint64, lo, hi int) []uint64 {
 	return dst
 }
 
-// grown returns a slice with n more elements of unspecified value.
+// grown returns a slice with n more elements, which are not initialized.
 func grown(s []uint64, n int) []uint64 {
 	if len(s)+n <= cap(s) {
 		return s[:len(s)+n]
@@ -205,10 +204,10 @@ func grown(s []uint64, n int) []uint64 {
 	return append(s, make([]uint64, n)...)
 }
 
-// unpack reads words of width bits from an offset of src, which has one more word behind the
-// last one. A word of up to 57 bits lies in eight bytes from some byte on, so one load reads
-// it, and eight words of w bits are w bytes. This takes half the time of joining two words.
-// Narrow words, the usual case, are read four or eight a load, in half the time again.
+// unpack reads width-bit words from an offset in src, which has one more word behind the last one. A word
+// up to 57 bits wide lies in eight bytes from some byte on, so one load reads it, and eight w-bit words are
+// w bytes. This takes half the time of joining two words. Narrow words, the usual case, are read four or
+// eight a load, in half the time again.
 func unpack(dst, src []uint64, bit int, width uint) {
 	if width > 57 || !littleEndian {
 		unpackWide(dst, src, bit, width)
@@ -227,8 +226,8 @@ func unpack(dst, src []uint64, bit int, width uint) {
 	unpackEach(dst, b, at, width)
 }
 
-// unpackEights reads words of at most 7 bits, eight a load, from bit at of b on. It returns
-// the number of words read, which is all but the last few.
+// unpackEights reads words up to 7 bits wide, eight a load, from bit `at` of b on. It returns how many
+// words it read, which is all but the last few.
 func unpackEights(dst []uint64, b []byte, at, width uint) int {
 	mask := ^uint64(0) >> (64 - width)
 	w, n := width&7, len(dst)&^7
@@ -254,7 +253,7 @@ func unpackEights(dst []uint64, b []byte, at, width uint) int {
 	return n
 }
 
-// unpackFours is unpackEights for words of at most 14 bits, four a load.
+// unpackFours is unpackEights for words up to 14 bits wide, four a load.
 func unpackFours(dst []uint64, b []byte, at, width uint) int {
 	mask := ^uint64(0) >> (64 - width)
 	w, n := width&15, len(dst)&^7
@@ -274,7 +273,7 @@ func unpackFours(dst []uint64, b []byte, at, width uint) int {
 	return n
 }
 
-// unpackEach reads words of at most 57 bits, one a load.
+// unpackEach reads words up to 57 bits wide, one a load.
 func unpackEach(dst []uint64, b []byte, bit, width uint) {
 	mask := ^uint64(0) >> (64 - width)
 	for ; len(dst) >= 8; dst, b = dst[8:], b[width:] {

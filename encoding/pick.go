@@ -6,11 +6,10 @@ import (
 	"slices"
 )
 
-// Pick appends the words of the given rows to dst. The rows rise; Pick panics unless each is
-// at least 0 and below Len. If few neighbours of a row are picked, it costs 3 to 6 ns a row
-// for packed and sparse words and 5 to 150 ns for runs, the most where rows are more than 128
-// runs apart. Otherwise it reads, in each block of 128 rows with a picked row, all rows from the
-// first picked one to the last, as Append does.
+// Pick appends the words of the given rows to dst. The rows rise; Pick panics unless each is at least 0 and
+// below Len. If few neighbours of a row are picked, it costs 3 to 6 ns a row for packed and sparse words
+// and 5 to 150 ns for runs, the most where rows are more than 128 runs apart. Otherwise it reads, in each
+// block of 128 rows with a picked row, all rows from the first picked row to the last, as Append does.
 func (w *Words) Pick(dst []uint64, rows []int32) []uint64 {
 	if len(rows) == 0 {
 		return dst
@@ -47,7 +46,7 @@ func (w *Words) Pick(dst []uint64, rows []int32) []uint64 {
 	return dst
 }
 
-// sparsely reports whether rows has few of the rows between its first and its last.
+// sparsely reports whether rows includes few rows between its first and its last.
 func sparsely(rows []int32) bool {
 	const each = 8 // rows read in sequence in the time of one single read
 	return int(rows[len(rows)-1]-rows[0]) > each*len(rows)
@@ -65,7 +64,7 @@ func inBlock(rows []int32) (near, rest []int32) {
 
 // pick steps from run to run, and searches for a distant one.
 func (r *runs) pick(dst []uint64, rows []int32) []uint64 {
-	const near = 8 // runs that are stepped over as fast as a search finds one
+	const near = 8 // stepping over this many runs is as fast as a search
 	var buf [blockLen]uint64
 	values, first := buf[:0], 0 // values of the runs from first on
 	run, end := 0, int32(0)
@@ -87,8 +86,8 @@ func (r *runs) pick(dst []uint64, rows []int32) []uint64 {
 	return dst
 }
 
-// pick reads the words of a few rows of a block one by one, if the words before are not needed
-// or only their sum is.
+// pick reads words in a block one by one if they are few, and if the previous words are not needed or only
+// their sum is.
 func (b *blocks) pick(dst []uint64, rows []int32) []uint64 {
 	const few, fewWords = blockLen / 8, blockLen / 4 // limits for sums, and for words, which cost less
 	var buf [blockLen]uint64
@@ -112,7 +111,7 @@ func (b *blocks) pick(dst []uint64, rows []int32) []uint64 {
 	return dst
 }
 
-// pickFew picks rows of block i.
+// pickFew picks rows from block i.
 func (b *blocks) pickFew(dst []uint64, i int, rows []int32) []uint64 {
 	from, width := int(b.starts.at(i)), uint(b.widths.at(i))
 	src, start := b.bits[from:], len(dst)
@@ -135,8 +134,8 @@ func (b *blocks) pickFew(dst []uint64, i int, rows []int32) []uint64 {
 	return dst
 }
 
-// pickRises picks rows of block i, each word of which is the sum of the packed values up to
-// it. It sums the values between two rows without unpacking them.
+// pickRises picks rows from block i, where each word is the sum of the packed values up to it. It sums the
+// values between two rows without unpacking them.
 func (b *blocks) pickRises(dst []uint64, i int, rows []int32) []uint64 {
 	from, width, start := int(b.starts.at(i)), uint(b.widths.at(i)), len(dst)
 	src, sum, base, at := b.bits[from:], b.firsts.at(i), b.bases.at(i), 0
@@ -167,8 +166,8 @@ func (b *blocks) pickRises(dst []uint64, i int, rows []int32) []uint64 {
 	return dst
 }
 
-// summed reports whether picks rows of block i are summed: any number for words of one bit,
-// few for wider words.
+// summed reports whether to sum for `picks` rows of block i: for any number of rows if words have one bit,
+// for few rows if words are wider.
 func (b *blocks) summed(i, picks, few int) bool {
 	width := b.widths.at(i)
 	return width == 1 || picks <= few && width <= sumBits && littleEndian
@@ -185,7 +184,7 @@ func onesBefore(src []uint64, n int) uint64 {
 // sumBits is the widest word that is summed bit by bit.
 const sumBits = 8
 
-// highest is a mask of the highest bits of the words in one load, by width.
+// highest is a mask of the words' highest bits in one load, by width.
 var highest = func() (of [sumBits + 1]uint64) {
 	for width := 1; width < len(of); width++ {
 		for end := width; end <= 57; end += width {
@@ -195,8 +194,8 @@ var highest = func() (of [sumBits + 1]uint64) {
 	return of
 }()
 
-// sumPacked returns the sum of the words [lo, hi) of width bits. It counts the words of a load
-// with the highest bit set, doubles the count, adds the words with the next bit set, and so on.
+// sumPacked returns the sum of the width-bit words [lo, hi). It counts the words in a load with the highest
+// bit set, doubles the count, adds the words with the next bit set, and so on.
 func sumPacked(src []uint64, lo, hi int, width uint) (sum uint64) {
 	if width == 0 {
 		return 0

@@ -2,13 +2,13 @@ package encoding
 
 import "sort"
 
-// runs is words as runs of equal neighbours: the value of each run and the row after its last.
+// runs is words as runs of equal neighbours: each run's value and the row after its last.
 type runs struct {
 	values Words // flat
 	ends   packed
 }
 
-// runsOf encodes words. It allocates little beside the result.
+// runsOf encodes words. It allocates little beyond the result.
 func runsOf(words []uint64) *runs {
 	d := takeDraft()
 	defer d.done()

@@ -5,10 +5,10 @@ import (
 	"slices"
 )
 
-// rankEvery is the number of bits of a bitmap that share a rank.
+// rankEvery is how many bits in a bitmap share a rank.
 const rankEvery = 512
 
-// sparse is words of which many are 0: the nonzero words, and a bitmap of their places.
+// sparse is words that are mostly 0: the nonzero words, and a bitmap of their places.
 //
 //	bitmap  1 bit a word, 1 where it is kept
 //	ranks   every 512 bits, how many words are kept before them
@@ -79,7 +79,7 @@ func (s *sparse) appendTo(dst []uint64, lo, hi int) []uint64 {
 
 // rows replaces indexes of kept words, in order, by their rows.
 func (s *sparse) rows(kept []int32) {
-	at, before := 0, 0 // index of a bitmap word, and the number of words kept before it
+	at, before := 0, 0 // index of a bitmap word, and the number of kept words before it
 	for i, k := range kept {
 		if block := max(at*64/rankEvery, s.block(k)); block*rankEvery/64 > at {
 			at, before = block*rankEvery/64, int(s.ranks[block])
@@ -97,7 +97,7 @@ func (s *sparse) rows(kept []int32) {
 	}
 }
 
-// block returns the index of the rank of the bits that have kept word k.
+// block returns the index of the rank whose bits include kept word k.
 func (s *sparse) block(k int32) int {
 	next, _ := slices.BinarySearch(s.ranks, uint32(k)+1)
 	return next - 1

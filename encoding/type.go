@@ -5,7 +5,7 @@ import "fmt"
 // Type is the logical type of a column's values.
 type Type uint8
 
-// The types of the store (DESIGN: data model). Images have these numbers, which never change.
+// The types of the store. Images have these numbers, which never change.
 const (
 	// Int64 is a signed 64-bit integer.
 	Int64 Type = 1
@@ -19,13 +19,13 @@ const (
 	String Type = 5
 	// UUID is 16 bytes.
 	UUID Type = 6
-	// UUIDList is a list of UUIDs: a stack is the list of its locations.
+	// UUIDList is a list of UUIDs, such as a stack, which is the list of its locations.
 	UUIDList Type = 7
 )
 
 var typeNames = [...]string{"", "int64", "uint64", "float64", "bool", "string", "uuid", "uuid list"}
 
-// String returns the name of the type, for error messages.
+// String returns the type's name, for error messages.
 func (t Type) String() string {
 	if !t.Known() {
 		return fmt.Sprintf("type(%d)", uint8(t))
@@ -33,21 +33,20 @@ func (t Type) String() string {
 	return typeNames[t]
 }
 
-// Known reports whether t is one of the types of the store.
+// Known reports whether t is a type of the store.
 func (t Type) Known() bool { return t >= Int64 && t <= UUIDList }
 
 // Fixed reports whether a value of the type is its own word, without a dictionary or bytes
 // outside the column.
 func (t Type) Fixed() bool { return t >= Int64 && t <= Bool }
 
-// Encoding is the way in which a schema asks for a column to be stored.
+// Encoding is how a schema wants a column to be stored.
 type Encoding uint8
 
-// The encodings that a schema can ask for. Images have these numbers, which never change.
+// The encodings of schemas. Images have these numbers, which never change.
 const (
-	// Plain stores every row's value. Integers are packed to the narrowest
-	// width where that is smaller; strings and UUIDs are kept as bytes, for
-	// columns whose values hardly repeat (trace ids).
+	// Plain stores every row's value. Integers are packed to the narrowest width where that is smaller;
+	// strings and UUIDs are kept as bytes, for columns whose values hardly repeat (trace ids).
 	Plain Encoding = 1
 	// Dictionary stores every row's dictionary code, bit-packed.
 	Dictionary Encoding = 2
@@ -61,7 +60,7 @@ const (
 
 var encodingNames = [...]string{"", "plain", "dictionary", "rle", "dictionary+rle", "delta"}
 
-// String returns the name of the encoding, for error messages.
+// String returns the encoding's name, for error messages.
 func (e Encoding) String() string {
 	if !e.Known() {
 		return fmt.Sprintf("encoding(%d)", uint8(e))
@@ -69,11 +68,10 @@ func (e Encoding) String() string {
 	return encodingNames[e]
 }
 
-// Known reports whether e is one of the encodings that a schema can ask for.
+// Known reports whether e is an encoding of schemas.
 func (e Encoding) Known() bool { return e >= Plain && e <= Delta }
 
-// Coded reports whether the encoding keeps the values in a dictionary and only their codes in
-// the column.
+// Coded reports whether the encoding keeps values in a dictionary and only their codes in the column.
 func (e Encoding) Coded() bool { return e == Dictionary || e == DictionaryRLE }
 
 // Fits reports whether values of type t can be stored with the encoding. Strings and UUIDs are

@@ -9,16 +9,16 @@ import (
 
 const idSize = 16 // bytes of a UUID
 
-// values is the bytes of a plain column: the value with code k is data[end of k-1:end of k],
-// or, without ends, 16 bytes.
+// values is the bytes of a plain column: the value with code k is data[end of k-1:end of k], or, without
+// ends, 16 bytes.
 type values struct {
 	data   []byte
-	ends   packed   // of strings; none for UUIDs
-	filter idFilter // of UUIDs, if they are many and long-lived
+	ends   packed   // for strings; none for UUIDs
+	filter idFilter // for UUIDs, if they are many and long-lived
 	index  idIndex  // likewise
 }
 
-// places appends the places of an id to dst, in order.
+// places appends an id's places to dst, in order.
 func (v *values) places(dst []int32, id uuid.UUID) []int32 {
 	n := len(v.data) / idSize
 	if v.index.starts == nil {
@@ -43,7 +43,7 @@ func (v *values) placesIn(dst []int32, id *uuid.UUID, lo, hi int) []int32 {
 	half := func(data []byte, k int) uint64 { return binary.LittleEndian.Uint64(data[8*k:]) }
 	data := v.data[idSize*lo : idSize*hi]
 	for at := lo; len(data) >= idSize; {
-		if len(data) >= 4*idSize { // most ids differ: four at a time
+		if len(data) >= 4*idSize { // four at a time, because most ids differ
 			four := data[: 4*idSize : 4*idSize]
 			if half(four, 0) != first && half(four, 2) != first && half(four, 4) != first && half(four, 6) != first {
 				at, data = at+4, data[4*idSize:]

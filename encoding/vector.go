@@ -2,15 +2,15 @@ package encoding
 
 import "github.com/google/uuid"
 
-// Vector is a column of plain values. Type selects the slice in use, which has an element a
-// row. Values enter the store and leave it as vectors.
+// Vector is a column of plain values. Type selects the slice in use, which has one element per row. Values
+// enter the store and leave it as vectors.
 //
-// Valid has an element a row too: false for a null, a row without a value, whose element is
+// Valid has one element per row too: false for a null, which is a row without a value, whose element is
 // ignored. nil means that no row is null. A column takes nulls if it is nullable or dynamic:
 //
 //	Vector{Type: Int64, Int64s: []int64{7, 0, 9}, Valid: []bool{true, false, true}}
 //
-// A Vector has one owner at a time; a function that takes one documents whether it keeps it.
+// A Vector has one owner at a time; a function that takes a Vector documents whether it keeps it.
 type Vector struct {
 	Type      Type
 	Valid     []bool
@@ -21,12 +21,11 @@ type Vector struct {
 	Strings   []string
 	UUIDs     []uuid.UUID
 	UUIDLists [][]uuid.UUID
-	// Offsets, if not nil, replaces UUIDLists: the list of row i is
-	// UUIDs[Offsets[i]:Offsets[i+1]]. There is one offset more than rows, and none is less
-	// than the one before, as in Arrow.
+	// Offsets, if not nil, replaces UUIDLists: row i's list is UUIDs[Offsets[i]:Offsets[i+1]]. There is
+	// one more offset than rows, and none is less than the previous one, as in Arrow.
 	Offsets []int32
-	// Codes, if not nil, replaces UUIDLists: the codes of the lists in a dictionary that the
-	// recipient of the vector knows.
+	// Codes, if not nil, replaces UUIDLists: the lists' codes in a dictionary that the recipient of the
+	// vector knows.
 	Codes []uint32
 }
 
@@ -51,13 +50,13 @@ func UUIDs(values ...uuid.UUID) Vector { return Vector{Type: UUID, UUIDs: values
 // UUIDLists makes a vector of type UUIDList that shares the slice.
 func UUIDLists(values ...[]uuid.UUID) Vector { return Vector{Type: UUIDList, UUIDLists: values} }
 
-// FlatLists makes a vector of type UUIDList that shares the slices: the elements of all lists,
-// and the offsets of each list in them.
+// FlatLists makes a vector of type UUIDList that shares the slices: all lists' elements, and each list's
+// offsets in them.
 func FlatLists(elements []uuid.UUID, offsets []int32) Vector {
 	return Vector{Type: UUIDList, UUIDs: elements, Offsets: offsets}
 }
 
-// ListCodes makes a vector of type UUIDList of codes that shares the slice.
+// ListCodes makes a vector of type UUIDList from codes. It shares the slice.
 func ListCodes(codes ...uint32) Vector { return Vector{Type: UUIDList, Codes: codes} }
 
 // Len returns the number of rows.
@@ -81,8 +80,7 @@ func (v *Vector) Len() int {
 	return 0
 }
 
-// List returns the list of row i of a vector of lists, which are not codes. It shares the
-// vector's memory.
+// List returns row i's list, in a vector of lists that are not codes. It shares the vector's memory.
 func (v *Vector) List(i int) []uuid.UUID {
 	if v.Offsets != nil {
 		return v.UUIDs[v.Offsets[i]:v.Offsets[i+1]:v.Offsets[i+1]]

@@ -5,9 +5,9 @@ import (
 	"math/bits"
 )
 
-// within reports whether all words are at least least and at most most, and the references of
-// packed words at most most. Where the packed form of a block does not show it, it compares the
-// words while they are packed, or reads them: 0.1 to 2 ns a word.
+// within reports whether all words are in [least, most], and the references of packed words at most most.
+// If a block's packed form does not show it, it compares the words while they are packed, or reads them:
+// 0.1 to 2 ns a word.
 func (w *Words) within(least, most uint64) bool {
 	switch {
 	case least == 0 && most == math.MaxUint64 || w.n == 0:
@@ -50,11 +50,11 @@ func (b *blocks) within(least, most uint64) bool {
 	if b.low > most {
 		return false
 	}
-	top := (most - b.low) / b.scale // of the words before they are scaled
+	top := (most - b.low) / b.scale // the unscaled words' bound
 	var buf [blockLen]uint64
 	for i := range int(b.widths.n) {
 		if b.order.isWords() && b.bases.at(i) > top {
-			return false // a reference, at which Bits begins to look words up
+			return false // a reference at which Bits begins to look words up
 		}
 		first, last, ok := b.reach(i, top)
 		if ok && last <= top && b.low+first*b.scale >= least {
@@ -67,10 +67,10 @@ func (b *blocks) within(least, most uint64) bool {
 	return true
 }
 
-// reach returns bounds of the words of block i before they are scaled, or shows that they are at
-// most top; ok is false if they are not known without reading the block.
+// reach returns bounds of block i's unscaled words, or shows that they are at most top; ok is false if that
+// takes reading the block.
 func (b *blocks) reach(i int, top uint64) (first, last uint64, ok bool) {
-	const small = 32 // bits, of which the sums of a block do not overflow
+	const small = 32 // with this many bits, a block's sums do not overflow
 	if b.order == rises && widest(uint64(b.bound)) <= top {
 		return 0, top, true
 	}
@@ -104,10 +104,10 @@ func (b *blocks) reach(i int, top uint64) (first, last uint64, ok bool) {
 	return first, before + sum, before>>small == 0 && first <= before && before+sum <= limit
 }
 
-// widest returns the greatest number of `width` bits.
+// widest returns the greatest number with `width` bits.
 func widest(width uint64) uint64 { return ^uint64(0) >> (64 - width) }
 
-// sumExceptions returns the sum of the exceptions of a block, in units of 2^width.
+// sumExceptions returns the sum of a block's exceptions, in units of 2^width.
 func sumExceptions(exceptions []uint64) (sum uint64) {
 	for _, two := range exceptions {
 		sum += two<<32>>32>>placeBits + two>>32>>placeBits
@@ -115,10 +115,10 @@ func sumExceptions(exceptions []uint64) (sum uint64) {
 	return sum
 }
 
-// atMost reports whether n packed words, which have no exceptions, are seen to be at most top,
-// which is less than the greatest word of this width.
+// atMost reports whether n packed words, which have no exceptions, are seen to be at most top. top is less
+// than the greatest word with this width.
 func atMost(src []uint64, n int, width uint, o order, top uint64) bool {
-	const wide = 14 // bits of lanes of 16
+	const wide = 14 // bits that fit lanes of 16
 	r := wordRanges{width: width, sliced: o == sliced, n: 1}
 	switch {
 	case r.sliced:

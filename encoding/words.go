@@ -5,8 +5,8 @@ import "slices"
 // layout is the form of words in memory.
 type layout uint8
 
-// The layouts; the package comment draws them. Images have these numbers, which never change.
-// Those from layoutBlocks to layoutSliced are that of layoutBlocks and the order.
+// The layouts; the package comment draws them. Images have these numbers, which never change. The layouts
+// from layoutBlocks to layoutSliced are layoutBlocks plus the order.
 const (
 	layoutPlain   layout = 0
 	layoutPacked  layout = 1
@@ -27,8 +27,8 @@ func (l layout) String() string { return layoutNames[l] }
 // LayoutNames returns the names of all layouts.
 func LayoutNames() []string { return slices.Clone(layoutNames[:]) }
 
-// Words is an immutable sequence of 64-bit words in one of the layouts. The
-// zero Words is empty. Reading is safe for any number of goroutines.
+// Words is an immutable sequence of 64-bit words in some layout. The zero Words is empty. Reading is safe
+// for any number of goroutines.
 type Words struct {
 	packed packed // plain (width 64) and packed
 	form   *form  // all other layouts
@@ -44,13 +44,12 @@ type form struct {
 	lookup *lookup
 }
 
-// Encode builds the words of a column. The encoding names the layouts to try beside packed,
-// and the smallest is taken. Sizes are estimated from a sample of the blocks and the number of
-// runs, so a column without repetition does not pay for an encoding that expects it. The
-// caller keeps words.
+// Encode encodes a column's words. The encoding names the layouts to try besides packed, and the smallest
+// is taken. Sizes are estimated from sampled blocks and the number of runs, so a column without repetition
+// does not pay for an encoding that expects it. The caller keeps words.
 //
-// It costs 10 to 30 ns a word. It allocates about the size of the result, and up to twice that
-// and the size of the words temporarily. Short-lived columns use Pack instead.
+// It costs 10 to 30 ns a word. It allocates about the size of the result, and temporarily up to twice that
+// plus the size of words. Short-lived columns use Pack instead.
 func Encode(e Encoding, words []uint64) Words {
 	switch e {
 	case DictionaryRLE, RLE:
@@ -61,12 +60,12 @@ func Encode(e Encoding, words []uint64) Words {
 	return encode(words, false, asIs, changes)
 }
 
-// EncodeOrdinals is Encode with DictionaryRLE for the ordinals of a Lookup, except that blocks
-// of words are sliced: Bits then takes half the time or less, Append takes 0.2 ns a word more,
-// and the size may be a quarter larger.
+// EncodeOrdinals is Encode with DictionaryRLE for a Lookup's ordinals, except that blocks of words are
+// sliced: Bits then takes half the time or less, Append takes 0.2 ns a word more, and the size may be a
+// quarter larger.
 func EncodeOrdinals(words []uint64) Words { return encode(words, true, rises, sliced) }
 
-// encode tries some orders of blocks and, if words may repeat, runs.
+// encode tries the given orders of blocks and, if words may repeat, runs.
 func encode(words []uint64, repeats bool, orders ...order) Words {
 	p := planOf(words)
 	if p.width == 0 {
@@ -75,7 +74,7 @@ func encode(words []uint64, repeats bool, orders ...order) Words {
 	zeros, runs := count(words)
 	var best Words
 	if repeats && 8*runs < len(words) {
-		best = inRuns(words) // no other layout comes near
+		best = inRuns(words) // because no other layout comes near
 	} else {
 		best = flat(p, words, orders)
 		if repeats && 2*runs < len(words) {
@@ -101,8 +100,7 @@ func flat(p packed, words []uint64, orders []order) Words {
 	return inPacked(p)
 }
 
-// inBlocks returns words in the smaller of packed and any kind of blocks, for use inside
-// another layout.
+// inBlocks returns words in the smaller of packed and any kind of blocks, for use inside another layout.
 func inBlocks(words []uint64) Words {
 	return flat(planOf(words), words, []order{asIs, rises, changes})
 }
@@ -126,8 +124,8 @@ func count(words []uint64) (zeros, runs int) {
 	return zeros, runs
 }
 
-// Pack appends to dst the words of some columns in the packed layout, all in one allocation.
-// It costs 3 to 6 ns a word and is meant for short-lived words.
+// Pack appends to dst the words of `columns` in the packed layout, all in one allocation. It costs 3 to 6
+// ns a word and is meant for short-lived words.
 func Pack(dst []Words, columns ...[]uint64) []Words {
 	start, total := len(dst), 0
 	for _, words := range columns {
@@ -176,12 +174,11 @@ func smaller(a, b Words) Words {
 // Len returns the number of words.
 func (w *Words) Len() int { return int(w.n) }
 
-// Layout returns the name of the layout in which the words lie in memory.
+// Layout returns the name of the words' layout in memory.
 func (w *Words) Layout() string { return w.layout.String() }
 
-// At returns word i; it panics unless 0 <= i < Len. It is O(1) in the plain and packed layouts
-// and O(log runs) in runs, and decodes up to 128 words in blocks. Sequences are better read
-// with Append or a Cursor.
+// At returns word i; it panics unless 0 <= i < Len. It is O(1) in the plain and packed layouts and O(log
+// runs) in runs, and decodes up to 128 words in blocks. Sequences are better read with Append or a Cursor.
 func (w *Words) At(i int) uint64 {
 	if uint(i) >= uint(w.n) {
 		panic("encoding: row out of range")
@@ -200,9 +197,8 @@ func (w *Words) At(i int) uint64 {
 	}
 }
 
-// Append appends the words of rows [lo, hi) to dst; it panics unless 0 <= lo <= hi <= Len. It
-// costs 1 to 3 ns a word. It allocates only to grow dst and, in the lookup layout, to decode a
-// table in blocks.
+// Append appends the words of rows [lo, hi) to dst; it panics unless 0 <= lo <= hi <= Len. It costs 1 to 3
+// ns a word. It allocates only to grow dst and, in the lookup layout, to decode a table in blocks.
 func (w *Words) Append(dst []uint64, lo, hi int) []uint64 {
 	if lo < 0 || lo > hi || hi > int(w.n) {
 		panic("encoding: rows out of range")
@@ -221,7 +217,7 @@ func (w *Words) Append(dst []uint64, lo, hi int) []uint64 {
 	}
 }
 
-// appendFlat is Append for words of inBlocks.
+// appendFlat is Append for words from inBlocks.
 func (w *Words) appendFlat(dst []uint64, lo, hi int) []uint64 {
 	if w.form == nil {
 		return w.packed.appendTo(dst, lo, hi)
@@ -245,8 +241,7 @@ func (w *Words) Size() int {
 	}
 }
 
-// Cursor walks words from front to back as runs of equal neighbours. It is not safe for
-// concurrent use.
+// Cursor walks words from front to back as runs of equal neighbours. It is not safe for concurrent use.
 type Cursor struct {
 	words *Words
 	row   int      // the next row
@@ -260,7 +255,7 @@ type Cursor struct {
 // use, at most two.
 func (w *Words) Cursor() Cursor { return Cursor{words: w} }
 
-// Reset places the cursor before the first of other words. It keeps its buffer.
+// Reset places the cursor before the first word of w. It keeps its buffer.
 func (c *Cursor) Reset(w *Words) { *c = Cursor{words: w, mem: c.mem} }
 
 // Next returns the next word and the number of consecutive rows that have it, or 0 rows at the

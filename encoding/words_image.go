@@ -5,8 +5,7 @@ import (
 	"math/bits"
 )
 
-// Words adds words to the image. It panics if they are a lookup whose ordinals Ordinals has not
-// added.
+// Words adds words to the image. It panics for a lookup whose ordinals were not added with Ordinals.
 func (w *ImageWriter) Words(words *Words) {
 	if words.n == 0 {
 		words = &Words{layout: layoutPacked}
@@ -33,11 +32,11 @@ func (w *ImageWriter) Words(words *Words) {
 	}
 }
 
-// Words reads n words, each of which must be at least least and at most most; from 0 to the
-// greatest word there is nothing to compare. The name is that in errors.
+// Words reads n words and checks that each is in [least, most]; bounds that include every word cost
+// nothing. Errors name the words `what`.
 //
-// It costs 0.1 to 0.5 ns a word, and 2 ns a run. Blocks of 128 words that are not seen to be
-// within the bounds from their widths and sums cost 0.3 to 2 ns a word more.
+// It costs 0.1 to 0.5 ns a word, and 2 ns a run. A block of 128 words whose widths and sums do not show
+// that it is within the bounds costs 0.3 to 2 ns a word more.
 func (r *ImageReader) Words(what string, n int, least, most uint64) Words {
 	r.In(what)
 	words := r.anyWords(uint64(n))
@@ -55,7 +54,7 @@ func (w *ImageWriter) Ordinals(ordinals *Words) {
 	w.ordinals = ordinals
 }
 
-// Ordinals reads n ordinals of lookups whose tables have `headers` headers, at least 1.
+// Ordinals reads n ordinals for lookups whose tables have `headers` headers, at least 1.
 func (r *ImageReader) Ordinals(n, headers int) *Words {
 	r.ordinals = nil // ordinals are no lookup
 	ordinals := r.Words("ordinals", n, 0, uint64(headers-1))
@@ -63,7 +62,7 @@ func (r *ImageReader) Ordinals(n, headers int) *Words {
 	return r.ordinals
 }
 
-// anyWords reads n words of any layout.
+// anyWords reads n words in any layout.
 func (r *ImageReader) anyWords(n uint64) Words {
 	switch l := r.layout(layoutLookup, n); l {
 	case layoutRuns:
@@ -85,7 +84,7 @@ func (r *ImageReader) anyWords(n uint64) Words {
 	}
 }
 
-// flatWords reads n words of the layouts that occur inside of others.
+// flatWords reads n words in a layout that occurs inside others.
 func (r *ImageReader) flatWords(n uint64) Words {
 	l := r.layout(layoutSliced, n)
 	if l == layoutRuns {
@@ -95,7 +94,7 @@ func (r *ImageReader) flatWords(n uint64) Words {
 	return r.flat(l, n)
 }
 
-// layout reads the layout of n words, up to the given one.
+// layout reads the layout of n words, at most `last`.
 func (r *ImageReader) layout(last layout, n uint64) layout {
 	l := layout(r.Uint("layout", uint64(last)))
 	if n == 0 && l != layoutPacked {
@@ -115,7 +114,7 @@ func (r *ImageReader) flat(l layout, n uint64) Words {
 	return Words{layout: l, n: uint32(n), packed: p}
 }
 
-// packed adds packed numbers, whose number the reader knows.
+// packed adds packed numbers. The reader knows how many.
 func (w *ImageWriter) packed(p *packed) {
 	scaled := min(p.scale, 2) / 2
 	w.Uint(uint64(p.width)<<1 | scaled)
@@ -193,14 +192,14 @@ func (r *ImageReader) sparse(n uint64) Words {
 	return Words{layout: layoutSparse, n: uint32(n), form: &form{sparse: out}}
 }
 
-// skipWords reads past the fields of n words that are not there. They are no lookup.
+// skipWords reads past the fields of n absent words, which are not a lookup.
 func (r *ImageReader) skipWords(n uint64) {
 	switch l := r.layout(layoutSparse, n); l {
 	case layoutRuns:
 		k := r.Uint("runs", n)
 		r.skipFlat(r.layout(layoutSliced, k))
 		r.skipPacked()
-	case layoutSparse: // its bitmap has how many words follow
+	case layoutSparse: // its bitmap shows how many words follow
 		r.skipFlat(r.layout(layoutSliced, n))
 	default:
 		r.skipFlat(l)

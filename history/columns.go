@@ -5,19 +5,19 @@ import (
 	"iter"
 )
 
-// Columns holds intervals as plain columns, an element a row in each, to make records of
-// (package columnstore). 30 bytes an interval.
+// Columns holds intervals as plain columns, one element per row in each, for building records (package
+// columnstore). 30 bytes an interval.
 type Columns struct {
 	Attributes   []Attribute
 	Starts, Ends []int64 // both included, whole intervals
 	Open         []bool
 	Kinds        []Kind
-	// Words are the values: of a bool 0 or 1, an int, the bits of a float, the code of a
-	// string or bytes, for Text of the same view. Of null it can be anything.
+	// Words are the values: 0 or 1 for a bool, an int, a float's bits, or the code of a string or
+	// bytes, for Text in the same view. The word of null has no meaning.
 	Words []uint64
 }
 
-// resize makes the columns n rows long, for which there is room.
+// resize sets the number of rows to n, which must fit the capacity.
 func (c *Columns) resize(n int) {
 	c.Attributes, c.Starts, c.Ends = c.Attributes[:n], c.Starts[:n], c.Ends[:n]
 	c.Open, c.Kinds, c.Words = c.Open[:n], c.Kinds[:n], c.Words[:n]
@@ -33,7 +33,7 @@ func (c *Columns) grow(n int) {
 	c.Words = append(make([]uint64, 0, n), c.Words...)
 }
 
-// append adds an interval, for which there is room, and the word of its value.
+// append adds an interval and the word of its value. There must be room for it.
 func (c *Columns) append(a Attribute, in *Interval, word uint64) {
 	n := len(c.Attributes)
 	c.resize(n + 1)
@@ -41,7 +41,7 @@ func (c *Columns) append(a Attribute, in *Interval, word uint64) {
 	c.Open[n], c.Kinds[n], c.Words[n] = in.Open, in.Value.kind, word
 }
 
-// batches hands out columns of a fixed number of rows at a time.
+// batches hands out columns in batches with a fixed number of rows.
 type batches struct {
 	Columns
 	room  int // rows
@@ -69,8 +69,8 @@ func (b *batches) flush() (more bool) {
 	return !b.done
 }
 
-// inBatches is the sequence of the intervals that fill adds. Nothing is filled if check, or one of the
-// attributes, is an error.
+// inBatches yields the intervals that fill adds. If check or an attribute fails, it yields only the error
+// and does not call fill.
 func inBatches(v *View, attributes []Attribute, rows int, check func() error, fill func(b *batches)) iter.Seq2[*Columns, error] {
 	return func(yield func(*Columns, error) bool) {
 		if err := cmp.Or(check(), v.checkAttributes(attributes)); err != nil {

@@ -2,9 +2,8 @@ package history
 
 import "slices"
 
-// Cursor answers slices at instants near to each other at a fraction of their cost. It
-// keeps slices, and looks up the attributes that changed since the nearest one. It belongs
-// to one goroutine.
+// Cursor reads the states at nearby instants for less than separate slices cost. It keeps slices, and looks
+// up only the attributes that changed since the nearest one. It belongs to one goroutine.
 type Cursor struct {
 	view   *View
 	some   []Attribute
@@ -12,9 +11,9 @@ type Cursor struct {
 	keep   int
 }
 
-// MoveTo returns the state at t. The slice is valid until the next call. The cost is about
-// 1 ns an attribute, and 15 to 60 for each whose interval differs from that of the nearest
-// slice. The error is ErrOutside.
+// MoveTo returns the state at t. The slice is valid until the next call. It costs about 1 ns an attribute,
+// and 15 to 60 ns for each attribute with another interval than in the nearest slice. The error is
+// ErrOutside.
 func (c *Cursor) MoveTo(t int64) (*Slice, error) {
 	if err := c.view.checkTime(t); err != nil {
 		return nil, err
@@ -31,7 +30,7 @@ func (c *Cursor) MoveTo(t int64) (*Slice, error) {
 			return nearest, nil
 		}
 		if err := c.view.reading(func() { nearest.move(t) }); err != nil {
-			c.slices = slices.DeleteFunc(c.slices, func(s *Slice) bool { return s == nearest }) // it is of no instant
+			c.slices = slices.DeleteFunc(c.slices, func(s *Slice) bool { return s == nearest }) // an error would leave it at no instant
 			return nil, err
 		}
 		return nearest, nil
@@ -44,5 +43,5 @@ func (c *Cursor) MoveTo(t int64) (*Slice, error) {
 	return s, nil
 }
 
-// distance returns the distance of two instants.
+// distance returns the time between two instants.
 func distance(a, b int64) uint64 { return uint64(max(a, b)) - uint64(min(a, b)) }

@@ -17,19 +17,19 @@ type Draft struct {
 	ended     bool
 	sealed    bool // full lanes were sealed before the view was published
 
-	short     bool            // of memory
-	texts     *names.Interner // of later views; nil: as before
-	textBytes int             // that older views alone will hold
+	short     bool            // of memory: texts are dropped early
+	texts     *names.Interner // for later views; nil: unchanged
+	textBytes int             // bytes that only older views will hold
 	dropped   int64           // bytes
 }
 
-// Commit publishes the writes, and returns the view that has them. It costs about 10 ns for
-// each attribute that changed, and 10 to 15 ns for each interval that it seals. The only
-// error is ErrDone: a draft can always be committed.
+// Commit publishes the writes and returns the view that has them. It costs about 10 ns for each attribute
+// that changed, and 10 to 15 ns for each interval that it seals. The only error is ErrDone, because every
+// draft can be committed.
 func (d *Draft) Commit() (*View, error) {
 	if !d.done && !d.closing && d.drop == nil {
-		// Nothing can fail from here on, so the entries count as committed. Blocks whose entries
-		// are sealed before any reader has seen them are used again.
+		// Nothing can fail from here on, so the entries count as committed. Sealing now lets blocks
+		// be reused that no reader has seen.
 		d.seal(d.changed)
 		d.sealed = true
 	}
@@ -41,9 +41,9 @@ func (d *Draft) Commit() (*View, error) {
 	return v, nil
 }
 
-// Prepare ends the writes, and does the part of Publish that grows with the history: it finds
-// the texts that are dropped. It is for a caller that holds a lock in Publish, which else calls
-// it. Publish or Abort must follow.
+// Prepare ends the writes and does the part of Publish that grows with the history: it finds the texts to
+// drop. Without it Publish does this itself, so a caller that holds a lock in Publish calls Prepare first.
+// Publish or Abort must follow.
 func (d *Draft) Prepare() {
 	if d.prepared || d.ended {
 		return
@@ -63,9 +63,8 @@ func (d *Draft) cut() (t int64, ok bool) {
 	return t, t > d.h.start
 }
 
-// Publish is the first half of a Commit, for a caller that publishes a history together
-// with other state under a lock. It makes the view. Seal must follow: it packs the entries.
-// The only error is ErrDone.
+// Publish is the first half of a Commit, for a caller that publishes a history together with other state
+// under a lock. It makes the view. Seal must follow, and packs the entries. The only error is ErrDone.
 func (d *Draft) Publish() (*View, error) {
 	if d.ended || d.published {
 		return nil, ErrDone
@@ -77,7 +76,7 @@ func (d *Draft) Publish() (*View, error) {
 		l.publish()
 	}
 	for _, k := range d.kinds {
-		if k.l.kinded.Load()>>k.slot&1 == 0 { // not published with its place
+		if k.l.kinded.Load()>>k.slot&1 == 0 { // not published together with the slot's place
 			k.l.kinded.Or(1 << k.slot)
 		}
 	}
@@ -91,13 +90,13 @@ func (d *Draft) Publish() (*View, error) {
 	}
 	if d.journal != nil {
 		d.journal.publish(h.start)
-		h.replayed = nil // no journals of an earlier run follow
+		h.replayed = nil // because no journals of an earlier run follow
 	}
 	if d.texts == nil {
 		h.texts.Settle()
 	} else {
 		h.texts.Retire()
-		h.texts, h.recent, h.gone = d.texts, nil, 0 // what is recent can have codes that are gone
+		h.texts, h.recent, h.gone = d.texts, nil, 0 // because recent texts can have codes that are gone
 		h.numbers = numbers{floor: h.numbers.floor}
 	}
 	if drops {
@@ -106,8 +105,8 @@ func (d *Draft) Publish() (*View, error) {
 	return h.view(), nil
 }
 
-// Seal is the second half of a Commit. It packs the entries of full lanes into tiles, or
-// of all lanes if the history was closed, and ends the writer.
+// Seal is the second half of a Commit. It packs the entries of full lanes into tiles, or of all lanes if
+// the history was closed, and ends the writer.
 func (d *Draft) Seal() {
 	if d.ended || !d.published {
 		return
@@ -137,11 +136,11 @@ func (d *Draft) Seal() {
 	d.finish(lanes)
 }
 
-// sealers are used for a moment each, and each is larger than many a history. One that
-// sealed more than keptEntries of a lane at once is not used again.
+// sealers are pooled, because each is used for a moment and is larger than many a history. A sealer that
+// has sealed more than keptEntries of a lane at once is not reused.
 var sealers = sync.Pool{New: func() any { return new(tile.Sealer) }}
 
-// seal packs the entries of full lanes into tiles, or of all when the history closes.
+// seal packs the entries of full lanes into tiles, or of all lanes when the history closes.
 func (d *Draft) seal(lanes []*lane) {
 	s := sealers.Get().(*tile.Sealer)
 	for _, l := range lanes {
@@ -167,9 +166,8 @@ func (d *Draft) finish(lanes []*lane) {
 	d.h.busy.Store(false)
 }
 
-// Abort drops the writes, new attributes and texts included. After Commit, Publish or Abort it
-// does nothing. If a tile must be read from a file (Options.Pages) and that fails, no other draft can
-// begin.
+// Abort drops the writes, including new attributes and texts. After Commit, Publish or Abort it does
+// nothing. If a tile must be read from a file (Options.Pages) and that fails, no other draft can begin.
 func (d *Draft) Abort() {
 	defer tile.Catch(new(error))
 	if d.ended || d.published {
@@ -195,7 +193,7 @@ func (d *Draft) Abort() {
 		d.truncate(d.names)
 	}
 	if h.texts.TakeBack() {
-		h.recent = nil // it can have codes that are gone
+		h.recent = nil // because it can have codes that are gone
 	}
 	if d.journal != nil {
 		d.journal.numbers.Abort()
@@ -203,20 +201,19 @@ func (d *Draft) Abort() {
 	d.finish(d.changed)
 }
 
-// DropBefore has the commit drop the tiles in which every interval ends before an instant.
-// Later views start there, or at their former start if that is later. Older views keep
-// their tiles. An instant behind the end of the history is taken to be that end. The latest of
-// several instants counts.
+// DropBefore has the commit drop the tiles in which every interval ends before t. Later views start at t,
+// or at their former start if that is later. Older views keep their tiles. A t behind the end of the
+// history means that end. After several calls the latest t counts.
 func (w *Writer) DropBefore(t int64) {
 	if w.drop == nil || t > *w.drop {
 		w.drop = &t
 	}
 }
 
-// DropBytes is DropBefore with the earliest instant that frees about a number of bytes of tiles
-// and texts, but no later one than before. The latest of them stay. Texts count as if all intervals
-// had different texts. It reports whether anything will be dropped, which is not so for 0 bytes or
-// fewer, and for a history in a file. It costs a visit of each tile.
+// DropBytes is DropBefore with the earliest instant that frees about `bytes` bytes of tiles and texts, but
+// at most the instant `before`. The latest tiles and texts stay. Texts count as if all intervals had
+// different texts. It reports whether anything will be dropped; nothing is if bytes <= 0, or in a history
+// in a file. It visits each tile.
 func (d *Draft) DropBytes(bytes, before int64) bool {
 	if bytes <= 0 || d.h.opts.Pages != nil {
 		return false
@@ -242,6 +239,6 @@ func (d *Draft) DropBytes(bytes, before int64) bool {
 	return drops
 }
 
-// Dropped returns the bytes of the dropped tiles and texts, once the view is published. Older
-// views still hold them.
+// Dropped returns the bytes of the dropped tiles and texts, once the view is published. Older views still
+// hold them.
 func (d *Draft) Dropped() int64 { return d.dropped }

@@ -10,42 +10,40 @@ import (
 
 const blockLen = 64
 
-// block is room for entries, as columns. The writer writes behind the entries that readers
-// look at.
+// block is memory for entries, as columns. The writer writes behind the entries that readers use.
 type block struct {
 	at    [blockLen]tile.End
-	slots [blockLen]uint8 // and tile.Null
+	slots [blockLen]uint8 // slot, and tile.Null for null
 }
 
-// keptEntries bounds the entries of scratch memory that is kept for later use.
+// keptEntries bounds the scratch memory that is kept for later use, in entries.
 const keptEntries = 1 << 16
 
-// blocks that no reader has seen are used again, in the same or another history. Their
-// contents behind the entries have no meaning.
+// blocks recycles blocks that no reader has seen, also between histories. Contents behind the entries have
+// no meaning.
 var blocks = sync.Pool{New: func() any { return new(block) }}
 
-// buffer is the unsealed entries of a lane, for readers.
+// buffer is a lane's unsealed entries, as readers see them.
 type buffer struct {
-	n      atomic.Int64 // entries that readers may look at
+	n      atomic.Int64 // entries that readers may use
 	blocks []*block
 }
 
-// newBuffer returns a buffer of entries, and of those to come in their last block.
+// newBuffer returns a buffer of e, which also shows entries added to the last block later.
 func newBuffer(e entries) *buffer {
 	b := &buffer{blocks: e.blocks}
 	b.n.Store(int64(e.n))
 	return b
 }
 
-// entries is intervals that ended, in the order of arrival, which for one slot is that of
-// their ends. The start of an interval follows from the entry before it of its slot.
+// entries holds ended intervals in the order of arrival, which within a slot is the order of ends. An
+// interval starts where the slot's previous entry ended.
 type entries struct {
-	tail   *block // the writer's: the block of the next entry; nil if that is unknown or a new one
+	tail   *block // the writer's block for the next entry; nil if unknown or not allocated
 	n      int
 	blocks []*block
 }
 
-// add appends an entry.
 func (e *entries) add(end int64, word uint64, slot uint8) {
 	b := e.tail
 	if b == nil {
@@ -59,7 +57,7 @@ func (e *entries) add(end int64, word uint64, slot uint8) {
 	}
 }
 
-// next returns the block of the next entry.
+// next returns the block for the next entry.
 func (e *entries) next() *block {
 	if e.n/blockLen == len(e.blocks) {
 		e.blocks = append(e.blocks, blocks.Get().(*block))
@@ -68,7 +66,6 @@ func (e *entries) next() *block {
 	return e.tail
 }
 
-// addAll appends entries.
 func (e *entries) addAll(from tile.Run) {
 	for len(from.At) > 0 {
 		b, i := e.next(), e.n%blockLen
@@ -92,7 +89,7 @@ func (e *entries) hasBefore(t int64) bool {
 	return false
 }
 
-// from returns the entries that end at or after t, in blocks of their own.
+// from copies the entries that end at or after t into blocks of their own.
 func (e *entries) from(t int64) (left entries) {
 	for i := range e.n {
 		b := e.blocks[i/blockLen]
@@ -103,7 +100,7 @@ func (e *entries) from(t int64) (left entries) {
 	return left
 }
 
-// oldParts appends the latest end of each run of `entries` entries, and its size; an entry takes `bytes` bytes.
+// oldParts appends a part for each run of `entries` entries. An entry takes `bytes` bytes.
 func (e *entries) oldParts(parts []oldPart, entries int, bytes float64) []oldPart {
 	for i := 0; i < e.n; i += entries {
 		p := oldPart{last: math.MinInt64}
@@ -116,7 +113,7 @@ func (e *entries) oldParts(parts []oldPart, entries int, bytes float64) []oldPar
 	return parts
 }
 
-// reuse lets go of the blocks that readers do not have. They have none if seen is nil.
+// reuse recycles the blocks that readers do not have. seen is the buffer that readers have, nil if none.
 func (e *entries) reuse(seen *buffer) {
 	from := 0
 	if seen != nil {

@@ -11,64 +11,63 @@ import (
 
 // Options configure a history. The zero value is a history that begins at 0.
 type Options struct {
-	// Start is the first instant of the history: every attribute is null from here on
-	// until its first change. The unit of times is the caller's; Unix nanoseconds let
-	// samples be joined with states.
+	// Start is the history's first instant. Every attribute is null from Start until its first change.
+	// The caller chooses the unit of times; with Unix nanoseconds, samples can be joined with states.
 	Start int64
 	// MaxAttributes bounds the number of attributes; 0 means 1<<26.
 	MaxAttributes int
-	// Reserve, if not nil, is called before a write takes memory, for at least 64 KiB at a
-	// time. Its error is that of the write, which then does nothing. Reserved bytes are
-	// not given back: Size is up to date after each transaction.
+	// Reserve, if not nil, is called before a write takes memory, for at least 64 KiB at a time. If it
+	// returns an error, the write returns it and does nothing. Reserved bytes are not given back,
+	// because Size is up to date after each transaction.
 	Reserve func(bytes int64) error
-	// Journal has each transaction keep a journal (Draft.Journal), at 7 ns and 5 bytes an
-	// operation, which are reserved.
+	// Journal makes each transaction keep a journal (Draft.Journal), at 7 ns and 5 bytes an operation.
+	// Its memory is reserved.
 	Journal bool
-	// Seed keys the hash of names and values, so that input made to collide in one
-	// history does not in another.
+	// Seed keys the hash of names and values, so that input made to collide in one history does not
+	// collide in another.
 	Seed uint64
-	// Pages, if not nil, has the tiles in a file (package paged). Views of such a history return the
-	// errors of reading it. Its images have the places of tiles instead of their bytes, and must not be
-	// made beside a writer. A history of such an image takes no writes. Texts that were dropped, and
-	// their tiles, stay in the file.
+	// Pages, if not nil, has the tiles in a file (package history/file). Views of such a history return
+	// read errors. Its images have the places of tiles instead of their bytes, and must not be made
+	// beside a writer. A history opened from such an image takes no writes. Dropped texts and tiles
+	// stay in the file.
 	Pages *tile.Pages
 }
 
 const defaultMaxAttributes = 1 << 26
 
-// History is the states of one system over time. One Writer at a time writes it. Any number
-// of goroutines read it through Views meanwhile.
+// History is the states of one system over time. One Writer at a time writes it, while any number of
+// goroutines read it through Views.
 type History struct {
 	opts  Options
 	tree  *names.Tree
 	texts *names.Interner // string and bytes values
-	lanes []*lane         // the writer's; views have the first of them
-	slots []atomic.Uint32 // of each attribute: 1 + lane*laneWidth + slot, 0 before its first use; replaced when it grows
-	works []*laneWork     // the writer's, of each lane: the way there without the lane; nil when the history is closed
+	lanes []*lane         // the writer's; views have a prefix
+	slots []atomic.Uint32 // by attribute: 1 + lane*laneWidth + slot, or 0 before its first use; replaced when it grows
+	works []*laneWork     // the writer's, by lane, to save the way through the lane; nil when the history is closed
 	busy  atomic.Bool     // a writer has not ended
 	era   *era
 
-	// The writer's, from commit to commit.
+	// The writer's, kept between commits.
 	shapes    shapes
 	recent    *names.Recent // nil before the first text
 	numbers   numbers
 	ops       []byte   // memory for the next journal
-	replayed  []string // texts of the journals that Replay repeated, by number
+	replayed  []string // texts from the journals that Replay repeated, by number
 	chunks    tile.Chunks
-	inPages   textMarks // the texts of tiles in pages
-	gone      int       // tiles that were dropped since texts were
+	inPages   textMarks // texts of tiles in pages
+	gone      int       // tiles dropped since texts were last dropped
 	start     int64     // tiles before it were dropped
 	final     int64     // ends up to here are committed
-	barred    int64     // changes up to here are
-	last      int64     // the latest instant that is
-	written   bool      // else there is no such instant
+	barred    int64     // changes up to here are committed
+	last      int64     // the latest committed instant
+	written   bool      // there is a committed instant
 	closed    bool
 	directory int64 // bytes of all lanes' directories
-	buffers   int64 // and of their unsealed entries
+	buffers   int64 // bytes of their unsealed entries
 	size      atomic.Int64
 	droppable atomic.Int64
-	// Of the parts that can be dropped (oldPart): a bound on the least of their ends, and the
-	// greatest.
+	// Bounds on the ends of all parts that can be dropped (oldPart): a lower bound on the least, and
+	// the greatest.
 	oldest, newest atomic.Int64
 }
 
@@ -95,10 +94,10 @@ func New(opts Options) (*History, error) {
 	return h, nil
 }
 
-// newEra begins an era. Later views are of it.
+// newEra begins an era, to which later views belong.
 func (h *History) newEra() { h.era = &era{history: h, texts: &h.texts.Texts} }
 
-// view returns the view of the committed state.
+// view returns a view of the committed state.
 func (h *History) view() *View {
 	return &View{
 		Names: h.tree.Names(), lanes: h.lanes, slots: h.slots,
@@ -108,17 +107,17 @@ func (h *History) view() *View {
 	}
 }
 
-// Empty returns the view of the history before its first commit: no attribute, no instant.
+// Empty returns the view before the first commit, which has no attribute and no instant.
 func (h *History) Empty() *View {
 	return &View{era: &era{history: h}, start: h.opts.Start}
 }
 
-// Size returns the bytes that the history holds on the heap, as of the last commit.
+// Size returns the history's heap bytes, as of the last commit.
 func (h *History) Size() int64 { return h.size.Load() }
 
-// Droppable returns the bytes among them that DropBytes can free at most, in tiles and
-// texts, and an instant before which none of their intervals ends. The bytes are 0 if there is
-// nothing to drop, because DropBytes keeps the latest. It costs nothing.
+// Droppable returns the bytes that DropBytes can free at most, in tiles and texts, and an instant before
+// which none of their intervals ends. The bytes are 0 if there is nothing to drop, because DropBytes keeps
+// the latest. It costs nothing.
 func (h *History) Droppable() (bytes, oldest int64) {
 	if oldest = h.oldest.Load(); oldest < h.newest.Load() {
 		bytes = h.droppable.Load()
@@ -150,9 +149,9 @@ func (h *History) Begin() (*Draft, error) {
 	return d, nil
 }
 
-// BeginDrop starts a transaction that drops old states and writes nothing: its writes return
-// ErrDone. Closed histories can drop too. It must be ended with Commit or Abort. The error is
-// ErrBusy while another transaction has not ended.
+// BeginDrop starts a transaction that drops old states and writes nothing: its writes return ErrDone. It
+// works on closed histories too. It must be ended with Commit or Abort. The error is ErrBusy while another
+// transaction has not ended.
 func (h *History) BeginDrop() (*Draft, error) {
 	if !h.busy.CompareAndSwap(false, true) {
 		return nil, ErrBusy
@@ -162,7 +161,7 @@ func (h *History) BeginDrop() (*Draft, error) {
 	return d, nil
 }
 
-// draft returns a draft and its writer, in one allocation: each commit has them.
+// draft allocates a draft and its writer together, because each commit needs both.
 func (h *History) draft() *Draft {
 	d := new(struct {
 		Draft
@@ -177,11 +176,11 @@ func (h *History) draft() *Draft {
 	return &d.Draft
 }
 
-// valueOfWord returns the value that a word stands for.
+// valueOfWord returns the value for word.
 func valueOfWord(texts *names.Texts, k Kind, word uint64) Value {
 	switch {
 	case k == KindNull:
-		return Value{} // the word may be that of a later value
+		return Value{} // because the word may belong to a later value
 	case k >= KindString:
 		return Value{kind: k, text: textOf(texts.At(uint32(word)))}
 	}

@@ -7,9 +7,9 @@ import (
 	"github.com/granarydb/granary/internal/tile"
 )
 
-// dropBefore gives the history new lanes without their oldest tiles. Lanes with texts lose
-// entries too that are not sealed: few of them can have many bytes. The old lanes stay unchanged
-// for the views that have them. It returns the changed lanes, the new for the old.
+// dropBefore gives the history new lanes without their oldest tiles. Lanes with texts also lose unsealed
+// entries, because a few entries can have many bytes. The old lanes stay unchanged for existing views. It
+// returns changed with the new lanes in place of the old.
 func (h *History) dropBefore(t int64, changed []*lane) []*lane {
 	h.start = t
 	h.lanes = slices.Clone(h.lanes)
@@ -29,13 +29,12 @@ func (h *History) dropBefore(t int64, changed []*lane) []*lane {
 	return changed
 }
 
-// dropsEntries reports whether a drop of all ends before t takes unsealed entries of the lane.
+// dropsEntries reports whether dropping all ends before t removes unsealed entries from the lane.
 func (l *lane) dropsEntries(t int64) bool {
 	return l.texts != 0 && l.work != nil && l.work.entries.hasBefore(t)
 }
 
-// without returns a copy of a lane without its first n tiles, and without entries before t if it
-// has texts.
+// without copies a lane without its first n tiles, and without entries before t if it has texts.
 func (h *History) without(l *lane, n int, t int64) *lane {
 	next := &lane{kinds: l.kinds, slots: l.slots, texts: l.texts, work: l.work, buffered: l.buffered}
 	next.fed.Store(l.fed.Load())
@@ -73,17 +72,17 @@ func (h *History) without(l *lane, n int, t int64) *lane {
 	return next
 }
 
-// oldPart is a part of the history that can be dropped together: the latest of its ends, and about
-// the bytes that it frees.
+// oldPart is a part of the history that is dropped together: its latest end, and about the bytes that this
+// frees.
 type oldPart struct {
 	last  int64
 	bytes float64
 }
 
-// oldParts returns the tiles, and the entries of lanes with texts, each with a share of the bytes
-// of texts, in the order of their latest ends.
+// oldParts returns the tiles, and the entries of lanes with texts, each with a share of the texts' bytes,
+// ordered by latest end.
 func (h *History) oldParts() (parts []oldPart) {
-	entries, loose := 0, 0 // with texts; entries that are not sealed
+	entries, loose := 0, 0 // entries with texts; unsealed entries
 	for _, l := range h.lanes {
 		if l.texts == 0 {
 			continue
@@ -95,7 +94,7 @@ func (h *History) oldParts() (parts []oldPart) {
 			entries += int(r.N)
 		}
 	}
-	const most = 1 << 16 // parts of loose ones
+	const most = 1 << 16 // parts made from unsealed entries
 	text := float64(h.texts.Size()) / float64(max(1, entries+loose))
 	for _, l := range h.lanes {
 		each := 0.0

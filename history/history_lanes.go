@@ -6,7 +6,6 @@ import (
 	"github.com/granarydb/granary/internal/tile"
 )
 
-// newLane appends a lane.
 func (h *History) newLane() int {
 	l := &lane{work: new(laneWork)}
 	l.sealed.Store(new(sealed))
@@ -20,7 +19,7 @@ func (h *History) newLane() int {
 func (h *History) seal(s *tile.Sealer, l *lane, all bool) {
 	work := l.work
 	left := work.flatten(s)
-	texts := uint64(0) // slots whose texts are noted, since pages are not read for that
+	texts := uint64(0) // slots whose texts are marked, because pages are not read for that
 	if l.texts > 0 && h.opts.Pages != nil {
 		texts = l.slotsFrom(KindString)
 	}
@@ -42,7 +41,7 @@ func (h *History) seal(s *tile.Sealer, l *lane, all bool) {
 	}
 	old := l.sealed.Load()
 	work.entries.reuse(old.open)
-	// Readers may be at the old blocks: the entries that are left go to new ones.
+	// Readers may use the old blocks, so the remaining entries go to new ones.
 	work.entries, work.mixed = entries{}, false
 	work.entries.addAll(left)
 	var open *buffer
@@ -57,8 +56,8 @@ func (h *History) seal(s *tile.Sealer, l *lane, all bool) {
 	}
 }
 
-// flatten returns the unsealed entries of a lane in the order of their ends, in the memory of a
-// sealer. They are valid until the next call.
+// flatten returns a lane's unsealed entries ordered by end, in the sealer's memory. They are valid until
+// the next call.
 func (w *laneWork) flatten(s *tile.Sealer) tile.Run {
 	n := w.entries.n
 	flat := s.Room(n)
@@ -72,7 +71,7 @@ func (w *laneWork) flatten(s *tile.Sealer) tile.Run {
 	return flat
 }
 
-// gather joins the directories of all lanes in one. The lanes then refer to it.
+// gather joins the directories of all lanes into one, to which the lanes then refer.
 func (h *History) gather() {
 	n := 0
 	for _, l := range h.lanes {
@@ -92,11 +91,11 @@ func (h *History) gather() {
 	h.era.all.Store(d)
 }
 
-// restore takes a lane's work back to its committed state.
+// restore resets a lane's work to its committed state.
 func (h *History) restore(l *lane) {
 	work := l.work
 	s := l.sealed.Load()
-	// Readers look at the committed entries only: the others can be written again.
+	// Readers see only committed entries, so the others can be overwritten.
 	work.entries = s.entriesOf()
 	now := l.now.Load()
 	for rest := work.changed; rest != 0; {
@@ -110,7 +109,7 @@ func (h *History) restore(l *lane) {
 		} else if l.starts != nil {
 			*start = l.starts[slot]
 		}
-		work.ended &^= bit // an end at the last instant of all would be committed, and nothing could follow
+		work.ended &^= bit // an end at the last possible instant would be committed, and nothing could follow
 		work.has &^= bit
 		work.plain &^= bit
 		if now != nil && now.has.Load()&bit != 0 {
@@ -120,7 +119,7 @@ func (h *History) restore(l *lane) {
 	work.changed = 0
 }
 
-// count counts the bytes of a lane's entries.
+// count updates the bytes of a lane's entries.
 func (h *History) count(l *lane) {
 	var blocks int32
 	if l.work != nil {
@@ -130,7 +129,7 @@ func (h *History) count(l *lane) {
 	l.buffered = blocks
 }
 
-// account counts the bytes that the history holds.
+// account updates the history's bytes.
 func (h *History) account(lanes []*lane) {
 	for _, l := range lanes {
 		h.count(l)

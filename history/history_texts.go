@@ -5,14 +5,14 @@ import (
 	"github.com/granarydb/granary/internal/tile"
 )
 
-// leastTexts is the size of texts below which no text is dropped, because finding the unused texts costs a visit of
-// each interval that has a text. Tests lower it.
+// leastTexts is the size of texts below which none is dropped, because finding unused texts visits each
+// interval that has a text. Tests lower it.
 var leastTexts = 64 << 10
 
-// keepTexts returns the texts that views from an instant on need, which is where the commit will
-// drop everything before, and the bytes that older views alone will hold. It returns nil if all
-// stay: if they are few, or, unless memory is short, if less than a quarter of the tiles went
-// since the last time. So a visit of all intervals is paid by a quarter of them.
+// keepTexts returns the texts that views from t on need, and the bytes that only older views will hold. The
+// commit drops everything before t. It returns nil if all texts stay: if they are few, or, unless memory is
+// short, if less than a quarter of the tiles went since texts were last dropped. So a quarter of the tiles
+// pays for each visit of all intervals.
 func (h *History) keepTexts(t int64, short bool) (next *names.Interner, bytes int) {
 	if h.texts.Size() < leastTexts || h.opts.Pages != nil {
 		return nil, 0
@@ -35,13 +35,13 @@ func (h *History) keepTexts(t int64, short bool) (next *names.Interner, bytes in
 	return h.texts.Keep(marks.words)
 }
 
-// textMarks are the codes of texts that views from an instant on need: a bit each.
+// textMarks is a bit set of the text codes that views from an instant on need.
 type textMarks struct {
 	words []uint64
 	from  int64
 }
 
-// run adds the texts of the entries of slots; their codes are at most `most`.
+// run marks the texts of the run's entries in slots. Codes are at most `most`.
 func (m *textMarks) run(r tile.Run, slots uint64, most uint32) {
 	m.grow(most)
 	for i, slot := range r.Slots {
@@ -51,7 +51,6 @@ func (m *textMarks) run(r tile.Run, slots uint64, most uint32) {
 	}
 }
 
-// grow makes room for codes up to most.
 func (m *textMarks) grow(most uint32) {
 	if n := int(most/64) + 1; n > len(m.words) {
 		m.words = append(m.words, make([]uint64, n-len(m.words))...)
@@ -60,7 +59,7 @@ func (m *textMarks) grow(most uint32) {
 
 func (m *textMarks) add(code uint64) { m.words[code/64] |= 1 << (code % 64) }
 
-// lane adds the texts of the slots of a lane.
+// lane marks the texts of a lane's slots.
 func (m *textMarks) lane(l *lane, slots uint64) {
 	s := l.sealed.Load()
 	for k := s.from(m.from); k < len(s.tiles); k++ {
@@ -84,7 +83,7 @@ func (m *textMarks) lane(l *lane, slots uint64) {
 	}
 }
 
-// tile adds the texts of some slots of a tile.
+// tile marks the texts of a tile's slots.
 func (m *textMarks) tile(r *tile.Ref, slots uint64) {
 	var tl tile.Tile
 	tl.Open(r)

@@ -10,17 +10,16 @@ import (
 	"github.com/granarydb/granary/internal/tile"
 )
 
-// AppendImage appends the history as the view has it to dst, for OpenImage: names, texts, tiles
-// as they are, the entries that are not sealed, and the ongoing values. It may run beside the
-// writer. Names, texts and values of later commits are not part of it; attributes of the view that
-// a later commit used first can have their place and kind already. It takes about the bytes of
-// the tiles and names, and costs a copy of them, and 0.1 us an attribute. docs/format/history.md
-// draws the bytes.
+// AppendImage appends the view's history to dst, for OpenImage: names, texts, tiles as they are, unsealed
+// entries, and ongoing values. It may run beside the writer. Names, texts and values from later commits are
+// not included, but an attribute in the view can already have the place and kind that a later commit gave
+// it. The image takes about the bytes of the tiles and names. It costs a copy of them, and 0.1 us an
+// attribute. docs/format/history.md draws the bytes.
 func (v *View) AppendImage(dst []byte) []byte {
 	w := imageWriter{view: v, used: make([]uint64, len(v.lanes)), places: make([]uint32, v.Len())}
 	texts := v.texts
 	if texts == nil {
-		texts = new(names.Texts) // the view of an empty history has none
+		texts = new(names.Texts) // an empty history's view has none
 	}
 	if v.paged {
 		v.history.chunks.Settle()
@@ -51,11 +50,11 @@ func (v *View) AppendImage(dst []byte) []byte {
 	return w.Data
 }
 
-// imageWriter writes the image of a view.
+// imageWriter writes a view's image.
 type imageWriter struct {
 	fields.Writer
 	view   *View
-	places []uint32 // of attributes, from 1; 0: none
+	places []uint32 // by attribute, from 1; 0: none
 	used   []uint64 // their slots, by lane
 	marks  textMarks
 }
@@ -68,7 +67,7 @@ const (
 	imageFlags = 1<<iota - 1
 )
 
-// findPlaces finds the places of the attributes. Which places are final is looked up first.
+// findPlaces finds the attributes' places. It first looks up which places are final.
 func (w *imageWriter) findPlaces() {
 	final := make([]uint64, len(w.used))
 	for i, l := range w.view.lanes {
@@ -93,12 +92,11 @@ func (w *imageWriter) head() {
 	w.Uint(uint64(len(v.lanes)))
 }
 
-// attributes writes names and places.
 func (w *imageWriter) attributes() {
 	w.Uint(uint64(w.view.Len()))
 	last := uint32(0)
 	for a := range Attribute(w.view.Len()) {
-		parent, _ := w.view.Parent(a) // it is there
+		parent, _ := w.view.Parent(a) // a is in the view
 		name, _ := w.view.Name(a)
 		w.Uint(uint64(uint32(a) - uint32(parent)))
 		w.Text(name)
@@ -112,7 +110,7 @@ func (w *imageWriter) attributes() {
 	}
 }
 
-// lane writes a lane, of which some slots are used.
+// lane writes a lane. used marks the slots in use.
 func (w *imageWriter) lane(number int, used uint64) {
 	l := w.view.lanes[number]
 	fed, kinded, texts := l.fed.Load()&used, l.kinded.Load()&used, uint64(0)
@@ -127,7 +125,7 @@ func (w *imageWriter) lane(number int, used uint64) {
 	for rest := used &^ fed; rest != 0 && !w.view.closed; rest &= rest - 1 {
 		var f found
 		slot := bits.TrailingZeros64(rest)
-		if w.view.paged { // no writer is there, and no tile need be read
+		if w.view.paged { // there is no writer, and no tile need be read
 			f.word, f.null = l.ongoing(uint(slot))
 		} else {
 			l.find(&f, uint(slot), w.view.end, w.view.start)
@@ -195,7 +193,6 @@ func (w *imageWriter) tiles(tiles []tile.Ref, texts uint64) (ends uint64) {
 	return ends
 }
 
-// tile writes the bytes of a tile.
 func (w *imageWriter) tile(r *tile.Ref, texts uint64) {
 	var tl tile.Tile
 	tl.Open(r)

@@ -10,14 +10,14 @@ import (
 	"github.com/granarydb/granary/internal/tile"
 )
 
-// OpenImage returns a history that goes on where a view stood of which AppendImage made an image,
-// and the view: all answers, what the writer refuses, and texts for the journals of later commits
-// are those of the view. The start is that of the image; other options may differ.
+// OpenImage returns a history that continues from the view whose AppendImage made the image, and that view.
+// It answers like the view, refuses the same writes, and has the texts for the journals of later commits.
+// The start comes from the image; other options may differ.
 //
-// An error wraps ErrImage, or is that of New or of opts.Reserve. OpenImage checks all that reading
-// and writing relies on, so no bytes make these panic, and takes memory of at most 64 times the
-// image. Only a checksum shows whether states equal the written states. It keeps none of the bytes.
-// It costs 10 ns an interval, and 0.3 us an attribute.
+// An error wraps ErrImage, or comes from New or opts.Reserve. OpenImage checks everything that reading and
+// writing rely on, so no bytes make these panic, and takes at most 64 times the image's memory. Only a
+// checksum shows whether states equal the written states. It keeps none of the bytes. It costs 10 ns an
+// interval, and 0.3 us an attribute.
 func OpenImage(opts Options, image []byte) (*History, *View, error) {
 	r := imageReader{Reader: fields.NewReader(image, ErrImage)}
 	r.In("head")
@@ -57,7 +57,7 @@ func OpenImage(opts Options, image []byte) (*History, *View, error) {
 	d := r.draft
 	d.changed, d.published, d.closing = h.lanes, true, h.closed
 	d.Seal()
-	h.busy.Store(opts.Pages != nil) // the writer's starts are not known
+	h.busy.Store(opts.Pages != nil) // because the writer's starts are not known
 	return h, r.view, nil
 }
 
@@ -67,22 +67,22 @@ type imageReader struct {
 	h     *History
 	draft *Draft
 	view  *View
-	used  []uint64    // slots of the lanes, as attributes have them
+	used  []uint64    // slots by lane, from the attributes
 	at    []Attribute // by place
-	codes []uint64    // of texts, a bit each
+	codes []uint64    // bit set of text codes
 
-	// Of the lane that is read:
+	// Of the lane being read:
 	kinds  *[laneWidth]Kind
 	fed    uint64
-	last   [laneWidth]int64 // the last end of each slot
-	ends   uint64           // slots that have one
-	sealed int64            // the last end of all tiles
-	before bool             // there is one
+	last   [laneWidth]int64 // last end of each slot
+	ends   uint64           // slots that have an end
+	sealed int64            // last end of all tiles
+	before bool             // there is a tile
 
 	taken map[uint64]bool // places in pages
 }
 
-// leastLane is the number of bytes that a lane takes at least: masks, kinds, tiles and entries.
+// leastLane is the smallest encoding of a lane, in bytes: masks, kinds, tiles and entries.
 const leastLane = 3*8 + laneWidth + 2
 
 func (r *imageReader) head(flags uint64) {
@@ -102,7 +102,6 @@ func (r *imageReader) head(flags uint64) {
 	}
 }
 
-// attributes reads names and places.
 func (r *imageReader) attributes() error {
 	r.In("attributes")
 	h, n, last := r.h, r.Count("attributes", 3), int64(0)
@@ -152,7 +151,7 @@ func (r *imageReader) numbers() {
 	}
 }
 
-// isText reports whether a code is that of a text of a kind. Else it sets the error.
+// isText reports whether code is a text of kind k. If not, it sets the error.
 func (r *imageReader) isText(k Kind, code uint64) bool {
 	ok := code/64 < uint64(len(r.codes)) && r.codes[code/64]>>(code%64)&1 != 0
 	if ok && k == KindString {
@@ -164,7 +163,7 @@ func (r *imageReader) isText(k Kind, code uint64) bool {
 	return ok && r.Err() == nil
 }
 
-// isWord checks the word of a slot.
+// isWord checks a slot's word.
 func (r *imageReader) isWord(slot int, word uint64) bool {
 	switch k := r.kinds[slot]; {
 	case k >= KindString:
@@ -183,7 +182,6 @@ func (r *imageReader) mask(what string) uint64 {
 	return 0
 }
 
-// lane reads a lane.
 func (r *imageReader) lane(l *lane, number int) {
 	r.In("lane")
 	h, work := r.h, l.work
@@ -226,10 +224,9 @@ func (r *imageReader) lane(l *lane, number int) {
 	r.goOn(l, used, number)
 }
 
-// leastTile is the number of bytes that a tile takes at least: its entry of the directory, with a place.
+// leastTile is the smallest encoding of a tile, in bytes: its directory entry, with a place.
 const leastTile = 1 + 8 + 1 + 4 + 2
 
-// tiles reads the tiles of a lane.
 func (r *imageReader) tiles(l *lane, used uint64) {
 	h := r.h
 	n, last := r.Count("tiles", leastTile), h.start
@@ -261,7 +258,7 @@ func (r *imageReader) tiles(l *lane, used uint64) {
 	l.sealed.Store(next)
 }
 
-// place reads the bytes of a tile, or its place in a page: that is read when it is needed.
+// place reads a tile's bytes, or its place in a page, which is read when it is needed.
 func (r *imageReader) place(ref *tile.Ref) {
 	if pages := r.h.opts.Pages; pages != nil {
 		page, at := r.Uint("page", math.MaxUint32), r.Uint("offset", tile.ChunkBytes)
@@ -269,7 +266,7 @@ func (r *imageReader) place(ref *tile.Ref) {
 			r.Failf("offset %d of page %d", at, page)
 		}
 		for rest := ref.Mask; rest != 0; rest &= rest - 1 {
-			r.last[bits.TrailingZeros64(rest)] = ref.Last // at most
+			r.last[bits.TrailingZeros64(rest)] = ref.Last // an upper bound
 		}
 		r.ends |= ref.Mask
 		r.before, r.sealed = true, ref.Last
@@ -287,8 +284,8 @@ func (r *imageReader) place(ref *tile.Ref) {
 	r.tile(ref)
 }
 
-// tile checks a tile: its entries agree with its header, the ends of each slot rise and are later
-// than the ends of all tiles before, and words stand for values. It keeps the last end of each slot.
+// tile checks a tile: its entries agree with its header, each slot's ends rise and are later than all ends
+// in earlier tiles, and words stand for values. It records each slot's last end.
 func (r *imageReader) tile(ref *tile.Ref) {
 	var tl tile.Tile
 	tl.Open(ref)
@@ -331,7 +328,7 @@ func (r *imageReader) tile(ref *tile.Ref) {
 	r.before, r.sealed = true, ref.Last
 }
 
-// entries reads the entries of a lane that are not sealed.
+// entries reads a lane's unsealed entries.
 func (r *imageReader) entries(l *lane, used uint64) {
 	last := r.h.start
 	for n := r.Count("entries", 2); n > 0; n-- {
@@ -362,8 +359,8 @@ func (r *imageReader) entries(l *lane, used uint64) {
 	}
 }
 
-// goOn reads the starts of ongoing intervals that follow from no end, and makes the writer's
-// state of a lane.
+// goOn reads the starts of ongoing intervals that do not follow from an end, and makes a lane's writer
+// state.
 func (r *imageReader) goOn(l *lane, used uint64, number int) {
 	h, work := r.h, l.work
 	for rest := used; rest != 0; rest &= rest - 1 {

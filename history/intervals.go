@@ -1,6 +1,6 @@
 package history
 
-// Intervals is a list of intervals of attributes. It belongs to the caller. Any number of
+// Intervals is a list of intervals with their attributes. It belongs to the caller. Any number of
 // goroutines may read it. 32 bytes an interval.
 type Intervals struct {
 	view *View

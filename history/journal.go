@@ -8,27 +8,27 @@ import (
 	"github.com/granarydb/granary/internal/names"
 )
 
-// journal is the operations of a transaction as bytes, in their order, for History.Replay. An
-// operation that failed is not there. docs/format/log.md draws the bytes.
+// journal encodes the operations of a transaction in order, for History.Replay. Failed operations are left
+// out. docs/format/log.md draws the bytes.
 type journal struct {
 	ops       []byte
 	attribute Attribute // of the last operation
-	at        int64     // its instant
+	at        int64     // instant of the last operation
 	numbers   *numbers
 	closedAt  *int64 // the writer closes the history
 	given     bool   // Journal returned it
 }
 
-// numbers are the numbers of texts in the journals of a history. They begin anew when texts are dropped, because
-// codes have another meaning then.
+// numbers are the texts' numbers in a history's journals. They begin anew when texts are dropped, because
+// codes then change their meaning.
 type numbers struct {
 	names.TextNumbers
 	begun bool  // a committed journal began them
-	floor int64 // the drops up to here are in committed journals
+	floor int64 // drops up to here are in committed journals
 }
 
-// The first byte of an operation is the kind of its value, opAdd, and in the upper half a small
-// value, or smallMore, to which a number that follows is added.
+// The first byte of an operation has the kind of its value, opAdd, and in the upper half a small value, or
+// smallMore, to which a following number is added.
 const (
 	opKind    = 7
 	opAdd     = 8
@@ -37,15 +37,15 @@ const (
 )
 
 const (
-	// opBytes bounds the bytes of an operation, but for a text.
+	// opBytes bounds the bytes of an operation without a text.
 	opBytes = 1 + 3*binary.MaxVarintLen64
 	// keptOps bounds the memory that a history keeps for the next journal.
 	keptOps = 64 << 10
 )
 
-// reserveOps makes room in the journal, if there is one, for n operations and their texts, so
-// that these fail for nothing else. Intervals that follow one another (addNext) have no call of
-// their own: Add reserves their operations with each block of entries.
+// reserveOps makes room in the journal, if there is one, for n operations and their texts, so that they
+// cannot fail for lack of memory. Intervals that follow one another (addNext) do not call it, because Add
+// reserves their operations with each block of entries.
 func (w *Writer) reserveOps(n, text int) error {
 	j := w.journal
 	if j == nil || cap(j.ops)-len(j.ops) >= n*opBytes+text {
@@ -59,9 +59,9 @@ func (w *Writer) reserveOps(n, text int) error {
 	return nil
 }
 
-// add records an operation that was done, of a value with a word.
+// add records an operation that was done. word is the word of v.
 func (j *journal) add(op byte, a Attribute, at int64, v *Value, word uint64) {
-	small, isNew := word, false // of a bool
+	small, isNew := word, false // for a bool
 	switch v.kind {
 	case KindNull:
 		small = 0
@@ -69,7 +69,7 @@ func (j *journal) add(op byte, a Attribute, at int64, v *Value, word uint64) {
 		word = fields.Zigzag(word)
 		small = min(word, smallMore)
 	case KindFloat:
-		small = uint64(8 - bits.TrailingZeros64(word)/8) // bytes of it that follow
+		small = uint64(8 - bits.TrailingZeros64(word)/8) // number of its bytes that follow
 	case KindString, KindBytes:
 		word, isNew = j.numbers.Of(uint32(word))
 		small = min(word, smallMore)
@@ -100,15 +100,15 @@ func (j *journal) add(op byte, a Attribute, at int64, v *Value, word uint64) {
 // The flags that a journal begins with.
 const (
 	journalBegins = 1 << iota // numbers of texts begin anew
-	journalDrops              // what ended before an instant is dropped
+	journalDrops              // intervals that ended before an instant are dropped
 	journalCloses             // the history is closed
 	journalFlags  = 1<<iota - 1
 )
 
-// Journal returns the writes and drops of the transaction as bytes for Replay, once Prepare ended
-// it; none if it has no effect, or no Options.Journal. Drops of BeginDrop are in the next journal.
-// It costs a copy of 4 to 6 bytes an operation. If the transaction is aborted, the bytes are those
-// of something that never was; otherwise they are the caller's.
+// Journal returns the transaction's writes and drops as bytes for Replay. It is called after Prepare. It
+// returns nil if the transaction has no effect, or without Options.Journal. Drops by BeginDrop are in the
+// next journal. It costs a copy of 4 to 6 bytes an operation. The bytes belong to the caller, and have no
+// meaning if the transaction is aborted.
 func (d *Draft) Journal() []byte {
 	j, h := d.journal, d.h
 	if j == nil || d.ended {
@@ -142,9 +142,9 @@ func (d *Draft) Journal() []byte {
 	}
 	w.Uint(uint64(d.Len() - d.names))
 	for a := d.names; a < d.Len(); a++ {
-		parent, _ := d.Parent(Attribute(a)) // it is there
+		parent, _ := d.Parent(Attribute(a)) // a is an attribute
 		name, _ := d.Name(Attribute(a))
-		w.Uint(uint64(uint32(a) - uint32(parent))) // of Top: 1 and the number
+		w.Uint(uint64(uint32(a) - uint32(parent))) // for Top: 1 and the number
 		w.Text(name)
 	}
 	w.Raw(j.ops)

@@ -6,26 +6,26 @@ import (
 	"github.com/granarydb/granary/internal/tile"
 )
 
-// lane is up to 64 attributes of one shape, or of rare ones, in slots, in the order of their
-// first use. It has one writer and any number of readers. Readers see sealed, fed and now through atomics,
-// and a kind only after they have seen a value of it. A lane is two cache lines, so writers of one
-// do not take lines of its neighbours.
+// lane has up to 64 attributes in slots, in the order of their first use. They have one shape, or rare
+// shapes. It has one writer and any number of readers. Readers see sealed, fed and now through atomics, and
+// a kind only after they have seen a value with it. A lane is two cache lines, so that writers of one lane
+// do not invalidate its neighbours.
 type lane struct {
 	sealed   atomic.Pointer[sealed]
 	fed      atomic.Uint64           // slots that Add feeds
-	used     atomic.Uint64           // slots whose attribute has its place for ever, as it is committed
-	kinded   atomic.Uint64           // slots of which the same holds for the kind
-	now      atomic.Pointer[ongoing] // of slots that Change feeds; nil when all are closed
-	kinds    [laneWidth]Kind         // of a slot's values, from its first that is not null
+	used     atomic.Uint64           // slots whose attribute is committed, and so has its place for ever
+	kinded   atomic.Uint64           // slots whose kind is committed
+	now      atomic.Pointer[ongoing] // for slots that Change feeds; nil when all are closed
+	kinds    [laneWidth]Kind         // by slot, from its first value that is not null
 	work     *laneWork               // the writer's; nil when the history is closed
-	starts   *[laneWidth]int64       // the writer's: of the ongoing intervals when tiles were dropped; nil: never
+	starts   *[laneWidth]int64       // the writer's: starts of ongoing intervals after tiles were dropped; nil: never dropped
 	buffered int32                   // the writer's: blocks of entries, as counted
-	slots    uint8                   // the writer's: how many are used
-	texts    uint8                   // the writer's: how many slots have texts as values
+	slots    uint8                   // the writer's: slots in use
+	texts    uint8                   // the writer's: slots with texts as values
 }
 
-// publish lets readers look at the new entries of the lane. The ends come before the
-// values from them on: see ongoing.
+// publish lets readers use the lane's new entries. Ends come before the values that follow them: see
+// ongoing.
 func (l *lane) publish() {
 	work := l.work
 	if used := tile.Ones(uint(l.slots)); used != l.used.Load() {
@@ -47,7 +47,7 @@ func (l *lane) publish() {
 	now := l.now.Load()
 	if now == nil {
 		now = new(ongoing)
-		defer l.now.Store(now) // when it has the values
+		defer l.now.Store(now) // after it has the values
 	}
 	for rest := changed; rest != 0; {
 		var slot int
@@ -57,13 +57,12 @@ func (l *lane) publish() {
 	now.has.Store(now.has.Load()&^changed | work.has&changed)
 }
 
-// setKind sets the kind of a slot's values.
 func (l *lane) setKind(slot uint, k Kind) {
 	l.texts += uint8(tile.One(k >= KindString) - tile.One(l.kinds[slot] >= KindString))
 	l.kinds[slot] = k
 }
 
-// slotsFrom returns the slots whose values are of kind least, or of one after it.
+// slotsFrom returns the slots whose kind is least or greater.
 func (l *lane) slotsFrom(least Kind) (slots uint64) {
 	for slot, k := range l.kinds {
 		slots |= tile.One(k >= least) << slot
@@ -71,19 +70,19 @@ func (l *lane) slotsFrom(least Kind) (slots uint64) {
 	return slots
 }
 
-// find is sealed.find, with the ongoing value of a slot that Change feeds.
+// find is sealed.find, and adds the ongoing value for a slot that Change feeds.
 func (l *lane) find(f *found, slot uint, t, from int64) {
 	if l.sealed.Load().find(f, slot, t, from); f.ended {
 		return
 	}
 	word, null := l.ongoing(slot)
-	// The interval may have ended since. Then the value is that of the next one.
+	// The interval may have ended since, and word would be the next interval's value.
 	if l.sealed.Load().find(f, slot, t, from); !f.ended {
 		f.word, f.null = word, null
 	}
 }
 
-// ongoing returns the value that a slot has from its last end on.
+// ongoing returns a slot's value after its last end.
 func (l *lane) ongoing(slot uint) (word uint64, null bool) {
 	now := l.now.Load()
 	if now == nil || now.has.Load()>>slot&1 == 0 {
@@ -92,15 +91,14 @@ func (l *lane) ongoing(slot uint) (word uint64, null bool) {
 	return now.words[slot].Load(), false
 }
 
-// ongoing is the values that the attributes of a lane have from their last ends on.
-// A writer publishes the ends before the values. So a reader that reads a value here first,
-// and finds no end in the lane after that, has the right value.
+// ongoing holds the values that a lane's attributes have after their last ends. A writer publishes the ends
+// before the values. So a reader that reads a value here first, and then finds no end in the lane, has the
+// right value.
 type ongoing struct {
 	has   atomic.Uint64 // slots whose value is not null
 	words [laneWidth]atomic.Uint64
 }
 
-// clone returns a copy.
 func (o *ongoing) clone() *ongoing {
 	next := new(ongoing)
 	next.has.Store(o.has.Load())

@@ -6,7 +6,7 @@ import (
 	"github.com/granarydb/granary/internal/tile"
 )
 
-// laneFill is the work of finding the states of one lane at t.
+// laneFill finds the states of one lane at t.
 type laneFill struct {
 	s      *sealed
 	t      int64
@@ -19,15 +19,15 @@ type laneFill struct {
 	seen   int    // entries that were not sealed
 }
 
-// within finds starts, ends and values in the tile of t.
+// within finds starts, ends and values in the tile that contains t.
 func (f *laneFill) within(r *tile.Ref) {
 	var tl tile.Tile
 	tl.Open(r)
 	in, high, lows, low, base := tl.In, tl.High, tl.Lows, tl.Low&63, tl.Base
-	near := low <= 28 // two neighbours have their low bits in one word
+	near := low <= 28 // two neighbours' low bits are in one word
 	x := uint64(f.t - tl.Base)
 	if x > tl.Span {
-		x = 0 // it is before the base
+		x = 0 // t is before the base
 	}
 	xHigh := x >> low
 	var at [laneWidth]hit
@@ -46,7 +46,8 @@ func (f *laneFill) within(r *tile.Ref) {
 			i = tl.Search(lo, hi, f.t)
 		}
 		i = min(i, hi)
-		// Branch-free: the branches are unpredictable. Wrong starts and ends are replaced later.
+		// Branch-free, because the branches are unpredictable. Wrong starts and ends are replaced
+		// later.
 		if near {
 			bit := (i - 1) * int(low)
 			both := in.Load(lows+bit>>3) >> (bit & 7)
@@ -65,7 +66,7 @@ func (f *laneFill) within(r *tile.Ref) {
 	f.setValues(&tl, at[:n])
 }
 
-// hit is an entry of a slot in a tile.
+// hit is a slot's entry in a tile.
 type hit struct{ slot, entry uint16 }
 
 // setValues sets the values of slots from their entries.
@@ -118,7 +119,7 @@ func (f *laneFill) later(j int) {
 	}
 }
 
-// earlier finds starts in the tiles up to j. A slot without one began with the history.
+// earlier finds starts in the tiles up to j. A slot without a start began with the history.
 func (f *laneFill) earlier(j int, start int64) {
 	for f.start != 0 {
 		if j = f.s.before(j, f.start); j < 0 {
@@ -142,7 +143,7 @@ func (f *laneFill) earlier(j int, start int64) {
 	}
 }
 
-// clip raises starts to that of a view whose oldest tiles were dropped.
+// clip raises starts to the view's start, because its oldest tiles may be dropped.
 func (f *laneFill) clip(slots uint64, start int64) {
 	for slots != 0 {
 		var slot int

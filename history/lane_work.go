@@ -2,28 +2,27 @@ package history
 
 import "github.com/granarydb/granary/internal/tile"
 
-// laneWork is the writer's state of a lane.
+// laneWork is the writer's state for a lane.
 type laneWork struct {
-	// The fields that each entry needs share a cache line.
+	// The fields that every entry needs share a cache line.
 	entries entries
-	latest  int64  // end of those
-	changed uint64 // slots with writes that are not committed
-	plain   uint64 // slots that Add feeds with values of one kind, not bytes, or only null yet, which can go on
+	latest  int64  // the entries' latest end
+	changed uint64 // slots with uncommitted writes
+	plain   uint64 // slots that Add feeds and that can go on, with null or values of one kind other than bytes
 
 	has   uint64 // slots whose ongoing value is not null
-	ended uint64 // slots that have an end at the last instant of all: no interval can follow
-	mixed bool   // the entries are not in the order of their ends
+	ended uint64 // slots with an end at the last possible instant: no interval can follow
+	mixed bool   // the entries are not ordered by end
 	lane  *lane
 	slots [laneWidth]slotWork
 }
 
-// slotWork is the writer's state of an attribute.
+// slotWork is the writer's state for an attribute.
 type slotWork struct {
-	start int64  // of the ongoing interval
-	word  uint64 // of its value; of plain slots, the kind of values, null if there are none
+	start int64  // start of the ongoing interval
+	word  uint64 // word of its value; for plain slots, the kind of values, or null if there are none
 }
 
-// add appends an entry.
 func (work *laneWork) add(end int64, word uint64, slot uint, null bool) {
 	if work.entries.n == 0 || end >= work.latest {
 		work.latest = end

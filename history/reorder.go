@@ -6,23 +6,21 @@ import (
 	"math"
 )
 
-// Reorder sorts the changes of a transaction that come out of order by up to a window of
-// time, such as the changes of several CPUs that were recorded side by side. It makes them in the
-// order of their times, and at one time in the order of arrival. It belongs to the
-// goroutine of its Writer, which must not be used otherwise meanwhile.
+// Reorder sorts a transaction's changes that come out of order by up to a window of time, such as changes
+// on several CPUs that were recorded side by side. It makes them in the order of their times, then of
+// arrival. It belongs to the goroutine of its Writer, which must not be used otherwise meanwhile.
 type Reorder struct {
 	w      *Writer
 	window int64
-	late   delayed            // none is earlier than the window
-	seen   uint64             // changes that came
-	latest int64              // time of one
-	made   int64              // time of the last that was made; none is earlier
-	kinds  map[Attribute]Kind // of attributes that have none yet, but a change that waits
+	late   delayed            // waiting changes; none is earlier than the window
+	seen   uint64             // number of changes so far
+	latest int64              // greatest time so far
+	made   int64              // time of the last change that was made; the next are not earlier
+	kinds  map[Attribute]Kind // kinds of attributes that have a waiting change but no kind
 }
 
-// NewReorder returns a Reorder that waits for changes up to a window earlier than the
-// latest. It holds the changes of one window, 64 bytes each. The error is ErrQuery for a
-// negative window.
+// NewReorder returns a Reorder that waits for changes up to `window` earlier than the latest. It holds the
+// changes of one window, 64 bytes each. The error is ErrQuery for a negative window.
 func NewReorder(w *Writer, window int64) (*Reorder, error) {
 	if window < 0 {
 		return nil, fmt.Errorf("%w: a window of %d", ErrQuery, window)
@@ -30,13 +28,13 @@ func NewReorder(w *Writer, window int64) (*Reorder, error) {
 	return &Reorder{w: w, window: window, latest: math.MinInt64, made: math.MinInt64, kinds: map[Attribute]Kind{}}, nil
 }
 
-// Change takes a change as Writer.Change does, and makes the changes that are older than
-// the window. A change that is earlier than the window is made at once.
+// Change takes a change like Writer.Change, and makes the waiting changes that are older than the window. A
+// change that is earlier than the window is made at once.
 //
-// The errors are as for Writer.Change, of this change, and ErrOrder for one that is earlier
-// than a change that was made; no change within the window is. The changes that wait stay as
-// they are. With Options.Reserve the error may be that of an earlier change: then this one was
-// not taken, and both can be tried again.
+// It returns the errors of Writer.Change for this change, and ErrOrder if it is earlier than a change that
+// was made, which no change within the window is. The waiting changes stay as they are. With
+// Options.Reserve the error may come from an earlier change: then this one was not taken, and both can be
+// tried again.
 func (r *Reorder) Change(t int64, a Attribute, v Value) error {
 	if t < r.made {
 		return fmt.Errorf("%w: attribute %d at %d, changes up to %d were made", ErrOrder, a, t, r.made)
@@ -48,8 +46,8 @@ func (r *Reorder) Change(t int64, a Attribute, v Value) error {
 		return fmt.Errorf("%w: attribute %d has %v values, not %v", ErrKind, a, k, v.kind)
 	}
 	latest := max(r.latest, t)
-	edge := max(latest, math.MinInt64+r.window) - r.window // of the window
-	if t < edge {                                          // no change that waits is earlier
+	edge := max(latest, math.MinInt64+r.window) - r.window // start of the window
+	if t < edge {                                          // no waiting change is earlier
 		if err := r.w.Change(t, a, v); err != nil {
 			return err
 		}
@@ -68,11 +66,11 @@ func (r *Reorder) Change(t int64, a Attribute, v Value) error {
 	return nil
 }
 
-// Flush makes all waiting changes. Without it a commit loses them. The only error is that of
-// Options.Reserve, after which it can be called again.
+// Flush makes all waiting changes. Without it a commit loses them. Its only error comes from
+// Options.Reserve, after which Flush can be called again.
 func (r *Reorder) Flush() error { return r.make(math.MaxInt64) }
 
-// make makes the changes up to a time.
+// make makes the changes up to time upTo.
 func (r *Reorder) make(upTo int64) error {
 	for len(r.late) > 0 && r.late[0].at <= upTo {
 		c := r.late[0]
@@ -85,7 +83,7 @@ func (r *Reorder) make(upTo int64) error {
 	return nil
 }
 
-// delayed is a heap of waiting changes, by time.
+// delayed is a heap of waiting changes, ordered by time.
 type delayed []delayedChange
 
 type delayedChange struct {

@@ -8,15 +8,15 @@ import (
 	"github.com/granarydb/granary/internal/fields"
 )
 
-// Replay repeats a transaction from its journal (Draft.Journal), and commits it. A history whose
-// state equals that before the transaction equals that behind it afterwards: attributes, values,
-// times, and the errors of writes. If the journals of all commits are repeated in order on a new
-// history with the same Options.Start, it is equal to the first. Memory differs: what is packed into tiles.
+// Replay repeats a transaction from its journal (Draft.Journal), and commits it. A history that equals the
+// original before the transaction equals it afterwards: attributes, values, times, and the errors of
+// writes. If the journals of all commits are repeated in order on a new history with the same
+// Options.Start, it equals the original. Memory differs in which entries are packed into tiles.
 //
-// An error wraps ErrJournal, and means that nothing happened. It is ErrBusy while a transaction
-// has not ended. Bytes that are no journal are refused, or taken for operations that a writer
-// could have done, in memory of at most 64 times their size. Replay costs about 60 ns an operation.
-// It keeps none of the bytes.
+// An error wraps ErrJournal, and means that nothing happened. It is ErrBusy while a transaction has not
+// ended. Bytes that are not a journal are refused, or taken for operations that a writer could have done,
+// in memory of at most 64 times their size. Replay costs about 60 ns an operation. It keeps none of the
+// bytes.
 func (h *History) Replay(journal []byte) (*View, error) {
 	if !h.busy.CompareAndSwap(false, true) {
 		return nil, ErrBusy
@@ -65,14 +65,14 @@ func (r *replay) run() error {
 	return r.Err()
 }
 
-// check makes the error of a write that of the journal.
+// check makes a write's error the journal's.
 func (r *replay) check(err error) {
 	if err != nil {
 		r.Failf("%v", err)
 	}
 }
 
-// attributes creates the attributes that are new.
+// attributes creates the new attributes.
 func (r *replay) attributes() {
 	for n := r.Count("attributes", 2); n > 0 && r.Err() == nil; n-- {
 		next := uint32(r.d.Len())
@@ -113,14 +113,14 @@ func (r *replay) operations() {
 		default:
 			r.check(w.Change(at, Attribute(a), v))
 		}
-		if n := len(r.texts); n > known && r.Err() == nil { // the history keeps it, so this copy goes
+		if n := len(r.texts); n > known && r.Err() == nil { // drop this copy, because the history keeps the text
 			code, _ := w.h.texts.Find(r.texts[n-1])
 			r.texts[n-1] = textOf(w.h.texts.At(code))
 		}
 	}
 }
 
-// value reads the value of an operation.
+// value reads an operation's value.
 func (r *replay) value(k Kind, small uint64) Value {
 	most := [...]uint64{KindBool: 1, KindInt: smallMore, KindFloat: 8, KindString: smallMore, KindBytes: smallMore}
 	if int(k) >= len(most) || small > most[k] {
@@ -144,7 +144,7 @@ func (r *replay) value(k Kind, small uint64) Value {
 	return Value{kind: k, word: word}
 }
 
-// text returns the text of a number, which follows if the number is the next.
+// text returns the text with a number. If the number is new, the text follows in the journal.
 func (r *replay) text(number uint64) string {
 	switch known := uint64(len(r.texts)); cmp.Compare(number, known) {
 	case 0:

@@ -9,8 +9,8 @@ import (
 	"github.com/granarydb/granary/internal/tile"
 )
 
-// sample returns the intervals of attributes that times, which are sorted, hit, in the memory
-// of rows if there is enough.
+// sample returns the intervals of attributes that contain one of times, which are sorted. It uses the
+// memory of rows if it is large enough.
 func sample(v *View, rows []row, attributes []Attribute, times []int64) []row {
 	p := samplers.Get().(*sampler)
 	p.v, p.times, p.rate = v, times, 0
@@ -45,44 +45,43 @@ func sample(v *View, rows []row, attributes []Attribute, times []int64) []row {
 	return rows
 }
 
-// sampler finds the intervals of attributes that times hit. It goes over the tiles of each
-// lane once, for all its attributes together, each of which is at its own place among the
-// times. At the end, when the number of rows of each attribute is known, it puts the rows in
-// order.
+// sampler finds the intervals of attributes that contain one of its times. It visits the tiles of each lane
+// once, for all its attributes together, while each attribute has its own position in the times. At the
+// end, when each attribute's number of rows is known, it puts the rows in order.
 type sampler struct {
 	v     *View
-	times []int64 // sorted, one at least
-	rate  float64 // times in an instant, if they are even
+	times []int64 // sorted, not empty
+	rate  float64 // times per instant, if they are even
 	order []asked
-	rows  []row // in the order in which they were found
+	rows  []row // in the order of discovery
 	spans []rowSpan
 
-	counts, starts []int // of arranged
+	counts, starts []int // scratch of arranged
 
-	// Of the lane at hand.
+	// For the current lane.
 	l         *lane
 	s         *sealed
-	place     [laneWidth]uint32 // among order
+	place     [laneWidth]uint32 // position in order
 	attribute [laneWidth]Attribute
-	next      [laneWidth]int   // of the times, the first that is not answered
-	from      [laneWidth]int64 // where the interval begins that follows the last end passed
-	known     uint64           // slots of which from is known
-	active    uint64           // slots with times that are not answered
+	next      [laneWidth]int   // first unanswered time
+	from      [laneWidth]int64 // start of the interval after the last end passed
+	known     uint64           // slots whose from is known
+	active    uint64           // slots with unanswered times
 }
 
 // rowSpan is adjacent rows of one attribute.
 type rowSpan struct {
-	place uint32 // of the attribute in the order: its first
+	place uint32 // the attribute's first position in the order
 	rows  uint32
 }
 
-// samplers are used for a moment each. One with more than keptRows is not used again.
+// samplers are pooled, because each is used for a moment. A sampler with more than keptRows is not reused.
 const keptRows = 1 << 16
 
 var samplers = sync.Pool{New: func() any { return new(sampler) }}
 
-// asked is an attribute of the question: in the upper half its place in the history, from 1,
-// or 0 for none; in the lower half its index in the question. It sorts by place.
+// asked is an attribute of the query: its place in the history (from 1, or 0 for none) in the upper half,
+// and its index in the query in the lower half. So it sorts by place.
 type asked uint64
 
 func (a asked) pos() int { return int(a >> 32) }
@@ -102,7 +101,7 @@ func (p *sampler) unused(lo, hi int, attributes []Attribute) {
 	}
 }
 
-// lane samples attributes of one lane.
+// lane samples the attributes of one lane.
 func (p *sampler) lane(lo, hi int, attributes []Attribute) {
 	p.l = p.v.lanes[p.order[lo].lane()-1]
 	p.s = p.l.sealed.Load()
@@ -118,15 +117,14 @@ func (p *sampler) lane(lo, hi int, attributes []Attribute) {
 	}
 }
 
-// note records that the rows from began on belong to a place in the order.
+// note records that the rows from began on belong to a position in the order.
 func (p *sampler) note(place uint32, began int) {
 	if n := len(p.rows) - began; n > 0 {
 		p.spans = append(p.spans, rowSpan{place, uint32(n)})
 	}
 }
 
-// arranged returns the rows in the order of the question, in the memory of rows if there is
-// enough.
+// arranged returns the rows in the order of the query, in the memory of rows if it is large enough.
 func (p *sampler) arranged(rows []row, attributes []Attribute) []row {
 	p.counts = slices.Grow(p.counts[:0], len(p.order))[:len(p.order)]
 	clear(p.counts)
@@ -179,20 +177,20 @@ func (p *sampler) arranged(rows []row, attributes []Attribute) []row {
 	return rows
 }
 
-// again reports whether an attribute has the place of the one before it in the order, and so
-// the same rows.
+// again reports whether an attribute has the same place as the previous one in the order, and so the same
+// rows.
 func (p *sampler) again(i int) bool {
 	return i > 0 && p.order[i].pos() == p.order[i-1].pos() && p.order[i].pos() > 0
 }
 
-// tiles goes over the tiles.
+// tiles visits the tiles.
 func (p *sampler) tiles() {
 	for j := p.s.from(p.times[0]); p.active != 0; j++ {
 		if j = p.s.after(j, p.active); j == len(p.s.tiles) {
 			return
 		}
 		if !p.due(p.s.tiles[j].Last) {
-			j = p.s.from(p.times[p.least()]) - 1 // to where the next of the times is
+			j = p.s.from(p.times[p.least()]) - 1 // skip to the next time's tile
 			p.known = 0
 			continue
 		}
@@ -200,8 +198,7 @@ func (p *sampler) tiles() {
 	}
 }
 
-// due reports whether one of the times that are not answered is up to last. Mostly the first
-// slot has one.
+// due reports whether an unanswered time is at most last. Usually the first slot has one.
 func (p *sampler) due(last int64) bool {
 	for rest := p.active; rest != 0; {
 		var slot int
@@ -213,7 +210,7 @@ func (p *sampler) due(last int64) bool {
 	return false
 }
 
-// least returns the first of the times that is not answered for all.
+// least returns the index of the first time that some slot has not answered.
 func (p *sampler) least() int {
 	least := len(p.times)
 	for rest := p.active; rest != 0; {
@@ -256,9 +253,9 @@ func (p *sampler) tile(j int) {
 	}
 }
 
-// within answers times of a slot from a tile, whose entries of the slot are [lo, hi).
+// within answers a slot's times from a tile, whose entries for the slot are [lo, hi).
 func (p *sampler) within(j int, tl *tile.Tile, c *tile.Coded, slot, lo, hi int) {
-	slot &= laneWidth - 1 // no change: the compiler leaves out checks of bounds
+	slot &= laneWidth - 1 // always true: lets the compiler drop bounds checks
 	bit := uint64(1) << slot
 	from, known := p.from[slot], p.known&bit != 0
 	last, times := p.s.tiles[j].Last, p.times
@@ -270,7 +267,7 @@ func (p *sampler) within(j int, tl *tile.Tile, c *tile.Coded, slot, lo, hi int) 
 		}
 		i := lo
 		end := tl.End(lo)
-		if end < t { // mostly the first is right
+		if end < t { // usually the first is right
 			if i = tl.Search(lo+1, hi, t); i == hi {
 				break
 			}
@@ -295,7 +292,7 @@ func (p *sampler) within(j int, tl *tile.Tile, c *tile.Coded, slot, lo, hi int) 
 	p.known |= bit
 }
 
-// buffered answers the remaining times of a slot one by one, from unsealed entries.
+// buffered answers a slot's remaining times one by one from unsealed entries.
 func (p *sampler) buffered(slot int) {
 	began := len(p.rows)
 	for next := p.next[slot]; next < len(p.times); {
@@ -307,10 +304,9 @@ func (p *sampler) buffered(slot int) {
 	p.active &^= 1 << slot
 }
 
-// answer appends an interval that one of the times is in, and returns the first time behind
-// it.
+// answer appends an interval that contains times[next], and returns the first time behind it.
 func (p *sampler) answer(slot, next int, f found) int {
-	slot &= laneWidth - 1 // no change: the compiler leaves out checks of bounds
+	slot &= laneWidth - 1 // always true: lets the compiler drop bounds checks
 	v := p.v
 	start, end, open, null := max(f.start, v.start), v.end, !v.closed, f.null
 	switch {
@@ -324,8 +320,8 @@ func (p *sampler) answer(slot, next int, f found) int {
 	if !null {
 		kind = p.l.kinds[slot]
 	}
-	// Field by field: a row that is made elsewhere first is read back in wider words than it
-	// was written in, and the processor stalls on such reads.
+	// Field by field, because a row built elsewhere is read back in wider words than it was written in,
+	// and the processor stalls on such reads.
 	n := len(p.rows)
 	if n == cap(p.rows) {
 		p.rows = slices.Grow(p.rows, 1)
@@ -337,7 +333,7 @@ func (p *sampler) answer(slot, next int, f found) int {
 	if times[len(times)-1] <= end {
 		return len(times)
 	}
-	// Even times, as those of a picture, need no search: the guess is right. If the difference
+	// Even times, as for a picture, need no search, because the guess is right. If the difference
 	// overflows an int64, it is below 0, and so is the guess.
 	guess := int(float64(end-times[0])*p.rate) + 1
 	if next < guess && guess < len(times) && times[guess-1] <= end && end < times[guess] {
@@ -346,7 +342,7 @@ func (p *sampler) answer(slot, next int, f found) int {
 	return next + pass(times[next:], end)
 }
 
-// pass returns the number of times up to end. The first is one of them.
+// pass returns the number of times up to end, at least 1.
 func pass(times []int64, end int64) int {
 	if len(times) == 1 || times[1] > end {
 		return 1

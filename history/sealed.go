@@ -7,24 +7,24 @@ import (
 	"github.com/granarydb/granary/internal/tile"
 )
 
-// laneWidth is the greatest number of attributes of a lane: a bit each in a word.
+// laneWidth is the most attributes in a lane, because a set of slots is one word.
 const laneWidth = tile.Slots
 
-// nextSlot returns the lowest slot of a set, which is not empty, and the others.
+// nextSlot returns the lowest slot in set, which is not empty, and the others.
 func nextSlot(set uint64) (slot int, rest uint64) { return bits.TrailingZeros64(set), set & (set - 1) }
 
-// sealed is the published state of a lane.
+// sealed is a lane's published state.
 type sealed struct {
-	tiles  []tile.Ref // by their last end
-	groups []uint64   // the masks of each groupLen tiles together; the last tiles are in none
-	open   *buffer    // ends after the ends of all tiles; nil: none
+	tiles  []tile.Ref // ordered by last end
+	groups []uint64   // common mask of each groupLen tiles; the last tiles are in none
+	open   *buffer    // ends later than all tiles' ends; nil: none
 }
 
 // groupLen is the number of tiles with a common mask.
 const groupLen = 64
 
-// with returns the state with more tiles and other unsealed entries. Readers of s do not look
-// behind its lengths.
+// with returns the state with more tiles and other unsealed entries. Readers of s never read behind its
+// lengths.
 func (s *sealed) with(tiles []tile.Ref, open *buffer) *sealed {
 	next := &sealed{tiles: append(s.tiles, tiles...), groups: s.groups, open: open}
 	for g := len(next.groups); (g+1)*groupLen <= len(next.tiles); g++ {
@@ -37,7 +37,7 @@ func (s *sealed) with(tiles []tile.Ref, open *buffer) *sealed {
 	return next
 }
 
-// entriesOf returns the buffered entries that readers may look at.
+// entriesOf returns the buffered entries that readers may use.
 func (s *sealed) entriesOf() entries {
 	if s.open == nil {
 		return entries{}
@@ -59,8 +59,7 @@ func (s *sealed) from(t int64) int {
 	return lo
 }
 
-// after returns the first tile from i on that has an end of one of the slots, or the
-// number of tiles.
+// after returns the first tile from i on in which one of the slots has an end, or the number of tiles.
 func (s *sealed) after(i int, slots uint64) int {
 	for i < len(s.tiles) {
 		if i%groupLen == 0 && i/groupLen < len(s.groups) && s.groups[i/groupLen]&slots == 0 {
@@ -75,7 +74,7 @@ func (s *sealed) after(i int, slots uint64) int {
 	return i
 }
 
-// before returns the last tile up to i that has an end of one of the slots, or -1.
+// before returns the last tile up to i in which one of the slots has an end, or -1.
 func (s *sealed) before(i int, slots uint64) int {
 	for i >= 0 {
 		if i%groupLen == groupLen-1 && s.groups[i/groupLen]&slots == 0 {
@@ -90,22 +89,21 @@ func (s *sealed) before(i int, slots uint64) int {
 	return -1
 }
 
-// found is an interval of one slot in its lane.
+// found is a slot's interval in its lane.
 type found struct {
 	start, end int64
 	word       uint64
 	null       bool
-	ended      bool // else only start is known: it goes on
+	ended      bool // if not, only start is known: the interval goes on
 }
 
-// find finds the interval of a slot that an instant is in. from is the start of the first
-// interval.
+// find finds the slot's interval that contains t. from is the start of the first interval.
 func (s *sealed) find(f *found, slot uint, t, from int64) {
 	bit := uint64(1) << slot
 	*f = found{}
 	f.start = from
 	j := s.from(t)
-	first := j // the tile in whose time the instant is
+	first := j // the tile whose time contains t
 	if j < len(s.tiles) && s.tiles[j].Mask&bit != 0 {
 		var tl tile.Tile
 		tl.Open(&s.tiles[j])
@@ -142,8 +140,7 @@ func (s *sealed) find(f *found, slot uint, t, from int64) {
 	}
 }
 
-// findOpen looks for the end among the buffered entries, and reports whether it found the
-// start there.
+// findOpen looks for the end among the buffered entries, and reports whether it found the start there.
 func (s *sealed) findOpen(slot uint, t int64, f *found) (started bool) {
 	open := s.entriesOf()
 	for i := range open.n {
@@ -162,8 +159,8 @@ func (s *sealed) findOpen(slot uint, t int64, f *found) (started bool) {
 	return started
 }
 
-// startBefore returns where the interval begins whose end is the first of a slot in tile k;
-// from is where the first interval begins.
+// startBefore returns the start of the interval whose end is the slot's first in tile k. from is the start
+// of the first interval.
 func (s *sealed) startBefore(k int, bit uint64, from int64) int64 {
 	b := s.before(k-1, bit)
 	if b < 0 {
@@ -175,7 +172,7 @@ func (s *sealed) startBefore(k int, bit uint64, from int64) int64 {
 	return tl.End(hi-1) + 1
 }
 
-// lastEnd returns the last end of a slot that is at most a time.
+// lastEnd returns a slot's last end that is at most `most`.
 func (s *sealed) lastEnd(slot uint, most int64) (end int64, ok bool) {
 	open := s.entriesOf()
 	for i := open.n - 1; i >= 0; i-- {
@@ -193,12 +190,11 @@ func (s *sealed) lastEnd(slot uint, most int64) (end int64, ok bool) {
 	return math.MinInt64, false
 }
 
-// directory is the common directory of all lanes of a closed history. It saves the way over
-// the lane, which is two cache misses of about eight.
+// directory is the common directory of all lanes in a closed history. It saves the access to the lane,
+// which is two cache misses of about eight.
 type directory struct {
 	tiles []tile.Ref
-	first []uint32 // of each lane, and behind the last
+	first []uint32 // first tile of each lane, and the number of tiles
 }
 
-// of returns the tiles of a lane.
 func (d *directory) of(lane int) []tile.Ref { return d.tiles[d.first[lane]:d.first[lane+1]] }

@@ -7,24 +7,24 @@ import (
 	"slices"
 )
 
-// Slice is the state of all or some attributes of a view at one instant: columns in the
-// order in which the history keeps them. It belongs to the caller, that of a Cursor until
-// its next move. Any number of goroutines may read it.
+// Slice is the state of all or some attributes of a view at one instant, as columns in the history's own
+// order. It belongs to the caller; a Cursor's slice does until the cursor's next move. Any number of
+// goroutines may read it.
 type Slice struct {
 	view  *View
 	at    int64
-	lanes []uint32 // that have columns, in order; nil: all of the view
+	lanes []uint32 // lanes that have columns, in order; nil: all lanes of the view
 	// In the order of lanes, then slots. An unused slot holds for all time.
 	starts, ends []int64
 	words        []uint64
-	// A word for each lane, a bit for each slot.
-	has    []uint64 // it has a value
+	// One word per lane, one bit per slot.
+	has    []uint64 // slots with a value
 	open   []uint64
-	wanted []uint64    // it is in the slice; may be shared with other slices
-	some   []Attribute // the attributes of the question; nil: all of the view
+	wanted []uint64    // slots in the slice; may be shared with other slices
+	some   []Attribute // the attributes of the query; nil: all of the view
 }
 
-// newSlice returns a slice without any state. Few attributes have the columns of their lanes.
+// newSlice returns a slice without states. With few attributes it has only the columns of their lanes.
 func newSlice(v *View, attributes []Attribute) *Slice {
 	s, n := &Slice{view: v, some: slices.Clone(attributes)}, len(v.lanes)
 	if attributes != nil && len(attributes) < n {
@@ -53,8 +53,8 @@ func newSlice(v *View, attributes []Attribute) *Slice {
 	return s
 }
 
-// find returns the lane, among those of the slice, and the slot of an attribute that may be
-// in the slice.
+// find returns the index of an attribute's lane in the slice, and its slot. ok is false if the slice cannot
+// have it.
 func (s *Slice) find(a Attribute) (i int, slot uint, ok bool) {
 	pos := s.view.pos(a)
 	if pos == 0 {
@@ -67,7 +67,7 @@ func (s *Slice) find(a Attribute) (i int, slot uint, ok bool) {
 	return i, slot, ok
 }
 
-// lane returns a lane of the slice.
+// lane returns lane i of the slice.
 func (s *Slice) lane(i int) *lane {
 	if s.lanes != nil {
 		i = int(s.lanes[i])
@@ -75,7 +75,7 @@ func (s *Slice) lane(i int) *lane {
 	return s.view.lanes[i]
 }
 
-// Len returns the number of attributes in the slice. One that was named twice counts twice.
+// Len returns the number of attributes in the slice. An attribute that was named twice counts twice.
 func (s *Slice) Len() int {
 	if s.some != nil {
 		return len(s.some)
@@ -83,8 +83,7 @@ func (s *Slice) Len() int {
 	return s.view.Len()
 }
 
-// Of returns the interval that an attribute is in. The error is ErrAttribute for one outside
-// of the slice.
+// Of returns the interval of an attribute. The error is ErrAttribute if it is not in the slice.
 func (s *Slice) Of(a Attribute) (Interval, error) {
 	if err := s.view.checkAttribute(a); err != nil {
 		return Interval{}, err
@@ -95,12 +94,11 @@ func (s *Slice) Of(a Attribute) (Interval, error) {
 	if s.some != nil && !slices.Contains(s.some, a) {
 		return Interval{}, fmt.Errorf("%w: %d is not in the slice", ErrAttribute, a)
 	}
-	// It had no place when the slice was made, so it is null all through the view.
+	// It had no place when the slice was made, so it is null throughout the view.
 	return Interval{Start: s.view.start, End: s.view.end, Open: !s.view.closed}, nil
 }
 
-// All yields each attribute with its interval, in order of the attributes, or in that of the
-// question.
+// All yields each attribute with its interval, in the order of attributes or of the query.
 func (s *Slice) All() iter.Seq2[Attribute, Interval] {
 	return func(yield func(Attribute, Interval) bool) {
 		for i := range s.Len() {
@@ -125,7 +123,7 @@ func (s *Slice) interval(i int, slot uint) Interval {
 	return in
 }
 
-// state returns the interval and the word of an attribute of the slice.
+// state returns the interval and the word of an attribute in the slice.
 func (s *Slice) state(a Attribute) (in Interval, word uint64) {
 	if i, slot, ok := s.find(a); ok && s.wanted[i]>>slot&1 != 0 {
 		return s.interval(i, slot), s.words[i*laneWidth+int(slot)]
@@ -150,7 +148,7 @@ func (s *Slice) fill(t int64) {
 	}
 }
 
-// move looks up the states at t of the attributes whose interval does not contain t.
+// move looks up the states at t for the attributes whose interval does not contain t.
 func (s *Slice) move(t int64) {
 	s.at = t
 	for i := range s.has {
@@ -173,7 +171,7 @@ func (s *Slice) move(t int64) {
 	}
 }
 
-// fillLane finds the states of `slots` of lane i.
+// fillLane finds the states of `slots` in lane i.
 func (s *Slice) fillLane(i int, slots uint64) {
 	v, l := s.view, s.lane(i)
 	f := laneFill{
@@ -204,8 +202,7 @@ func (s *Slice) fillLane(i int, slots uint64) {
 	}
 }
 
-// fillOngoing finds the states that have no end in the lane, one by one: they may end
-// meanwhile.
+// fillOngoing finds the states that have no end in the lane, one by one, because they may end meanwhile.
 func (s *Slice) fillOngoing(i int, l *lane, f *laneFill) {
 	var words [laneWidth]uint64
 	var has uint64
@@ -247,7 +244,7 @@ func (s *Slice) fillOngoing(i int, l *lane, f *laneFill) {
 	}
 }
 
-// reopen makes intervals that ended after the view open.
+// reopen opens the intervals that ended after the view.
 func (s *Slice) reopen(i int, l *lane, slots uint64) {
 	fed := l.fed.Load()
 	for rest := slots; rest != 0; {

@@ -2,14 +2,14 @@ package history
 
 import "sync"
 
-// undo is the changes that an abort undoes. Transactions use its memory one after the other,
-// unless it holds more than keptEntries.
+// undo holds the changes that an abort undoes. Transactions share its memory one after the other, unless it
+// holds more than keptEntries.
 type undo struct {
 	placed []placement
 	kinds  []kindOf // slots that got a kind
 }
 
-// placement is the state before an attribute was placed.
+// placement is the state before an attribute got its place.
 type placement struct {
 	shape     *shapeLane
 	attribute Attribute
@@ -17,7 +17,7 @@ type placement struct {
 	before    int  // the lane recorded there
 }
 
-// kindOf is a slot of a lane.
+// kindOf is a slot that got its kind.
 type kindOf struct {
 	l    *lane
 	slot uint

@@ -9,8 +9,7 @@ import (
 	"unicode/utf8"
 )
 
-// Kind is the type of a value. An attribute has the kind of its first value that is not
-// null, for ever.
+// Kind is the type of a value. An attribute keeps the kind of its first value that is not null.
 type Kind uint8
 
 // The kinds of values.
@@ -27,7 +26,6 @@ const (
 
 var kindNames = [...]string{"null", "bool", "int", "float", "string", "bytes"}
 
-// String returns the kind's name.
 func (k Kind) String() string {
 	if int(k) < len(kindNames) {
 		return kindNames[k]
@@ -35,7 +33,7 @@ func (k Kind) String() string {
 	return fmt.Sprintf("Kind(%d)", uint8(k))
 }
 
-// maxValue is the length of the longest string or bytes, in bytes.
+// maxValue is the greatest length of a string or bytes value, in bytes.
 const maxValue = 64 << 10
 
 // Value is the state of an attribute during an interval. The zero Value is null. A
@@ -57,26 +55,26 @@ func Bool(b bool) Value {
 // Int returns an integer as a value.
 func Int(i int64) Value { return Value{kind: KindInt, word: uint64(i)} }
 
-// Float returns a number as a value. Every NaN is kept as it is.
+// Float returns a number as a value. Every NaN keeps its bits.
 func Float(f float64) Value { return Value{kind: KindFloat, word: math.Float64bits(f)} }
 
-// String returns text as a value: valid UTF-8 of at most 64 KiB, or the write
-// that gets it returns ErrLimit.
+// String returns text as a value. If s is not valid UTF-8 or longer than 64 KiB, the write returns
+// ErrLimit.
 func String(s string) Value { return Value{kind: KindString, text: s} }
 
-// Bytes returns bytes as a value, of which it makes a copy: at most 64 KiB.
+// Bytes returns a copy of b as a value. If b is longer than 64 KiB, the write returns ErrLimit.
 func Bytes(b []byte) Value { return Value{kind: KindBytes, text: string(b)} }
 
-// Kind returns the kind of the value.
+// Kind returns the value's kind.
 func (v Value) Kind() Kind { return v.kind }
 
 // IsNull reports whether the value is null.
 func (v Value) IsNull() bool { return v.kind == KindNull }
 
-// Bool returns the value of a KindBool, false for other kinds.
+// Bool returns the value if its kind is KindBool, else false.
 func (v Value) Bool() bool { return v.kind == KindBool && v.word != 0 }
 
-// Int returns the value of a KindInt, 0 for other kinds.
+// Int returns the value if its kind is KindInt, else 0.
 func (v Value) Int() int64 {
 	if v.kind != KindInt {
 		return 0
@@ -84,7 +82,7 @@ func (v Value) Int() int64 {
 	return int64(v.word)
 }
 
-// Float returns the value of a KindFloat, 0 for other kinds.
+// Float returns the value if its kind is KindFloat, else 0.
 func (v Value) Float() float64 {
 	if v.kind != KindFloat {
 		return 0
@@ -92,16 +90,14 @@ func (v Value) Float() float64 {
 	return math.Float64frombits(v.word)
 }
 
-// Text returns the bytes of a KindString or KindBytes, "" for other kinds.
+// Text returns the bytes if the kind is KindString or KindBytes, else "".
 func (v Value) Text() string { return v.text }
 
-// Equal reports whether two values have the same kind and content. Floats are compared by
-// their bits.
+// Equal reports whether two values have the same kind and content. Floats are compared by their bits.
 func (v Value) Equal(u Value) bool { return v == u }
 
-// Compare orders values: by kind, false before true, numbers by size, texts by bytes. It
-// returns -1, 0 or 1, and 0 for Equal values alone: NaN is before the other floats, and 0
-// before -0.
+// Compare orders values: by kind, false before true, numbers by size, texts by bytes. It returns -1, 0 or
+// 1, and 0 only for Equal values: NaN is before the other floats, and 0 before -0.
 func (v Value) Compare(u Value) int {
 	order := cmp.Compare(v.word, u.word)
 	switch v.kind {
@@ -113,7 +109,7 @@ func (v Value) Compare(u Value) int {
 	return cmp.Or(cmp.Compare(v.kind, u.kind), order, strings.Compare(v.text, u.text))
 }
 
-// String returns the value for people: strings and bytes quoted.
+// String returns the value as text, with strings and bytes quoted.
 func (v Value) String() string {
 	switch v.kind {
 	case KindBool:
@@ -143,7 +139,7 @@ func (v Value) check() error {
 type Interval struct {
 	Start, End int64
 	Value      Value
-	// Open is set if the interval has not ended in this view: End is that of the view.
-	// The state may go on, and, where Add feeds it, become known later.
+	// Open is set if the interval has not ended in this view. End is then the view's end. The state may
+	// go on, and, where Add feeds it, become known later.
 	Open bool
 }

@@ -9,28 +9,27 @@ import (
 	"github.com/granarydb/granary/internal/tile"
 )
 
-// View is a history as one commit left it. It never changes. Any number of goroutines may
-// read it while the history is written: no read takes a lock or waits. Its Names are those
-// of the committed attributes.
+// View is a history as one commit left it. It never changes. Any number of goroutines may read it while the
+// history is written, because no read takes a lock or waits. Its Names are the committed attributes.
 //
 // An interval that had not ended is Open, and ends with the view.
 //
-// If the history is in a file (package paged), each query can return the error of reading it too, and
-// waits for that. A sequence can have it behind other elements, as the last one.
+// If the history is in a file (package history/file), each query waits for reads, and can return their
+// errors. A sequence can yield such an error after other elements, as the last one.
 //
-// A question about a list of attributes is about all if the list is nil, and about none if it
-// is empty and not nil. The lists of Match and DescendantsMatching are never nil.
+// In a query, a nil list of attributes means all attributes, and an empty list that is not nil means none.
+// The lists that Match and DescendantsMatching return are never nil.
 type View struct {
 	Names
 
 	*era
 	lanes    []*lane
 	slots    []atomic.Uint32
-	placed   atomic.Pointer[[]uint64] // the places of all attributes, once a slice asked for them
-	numbered *[]uint32                // codes of texts that have numbers in journals; nil: none
+	placed   atomic.Pointer[[]uint64] // places of all attributes, once a slice asked for them
+	numbered *[]uint32                // text codes that have numbers in journals; nil: none
 
 	start, end int64
-	final      int64 // later ends of attributes that Add feeds are not committed
+	final      int64 // later ends are not committed, for attributes that Add feeds
 	barred     int64 // changes up to here are not possible any more
 	written    bool
 	closed     bool
@@ -38,14 +37,14 @@ type View struct {
 	paged      bool // tiles may have to be read from a file
 }
 
-// era is the data that the views between two drops share. Each commit has a view, which is 128 bytes.
+// era is the data that views between two drops share, because each commit has a view, which is 128 bytes.
 type era struct {
 	history *History
 	texts   *names.Texts              // nil for the view of an empty history
 	all     atomic.Pointer[directory] // of a closed history
 }
 
-// reading runs a part of a query, and returns the error of reading a tile.
+// reading runs part of a query, and returns the error if a tile cannot be read.
 func (v *View) reading(query func()) (err error) {
 	if v.paged {
 		defer tile.Catch(&err)
@@ -54,11 +53,11 @@ func (v *View) reading(query func()) (err error) {
 	return nil
 }
 
-// Start returns the first instant of the history.
+// Start returns the history's first instant.
 func (v *View) Start() int64 { return v.start }
 
-// End returns the latest instant of the view. Before the first commit of a change it is one
-// before Start. (With a Start of math.MinInt64, ask Instants.)
+// End returns the view's latest instant. Before the first commit of a change it is one before Start. (With
+// a Start of math.MinInt64, ask Instants.)
 func (v *View) End() int64 {
 	if !v.written {
 		return v.start - 1
@@ -66,13 +65,13 @@ func (v *View) End() int64 {
 	return v.end
 }
 
-// Instants reports whether the view has any instant: something was committed.
+// Instants reports whether the view has any instant, which it has once something was committed.
 func (v *View) Instants() bool { return v.written }
 
-// Closed reports whether the history was closed: no interval is Open.
+// Closed reports whether the history was closed. Then no interval is Open.
 func (v *View) Closed() bool { return v.closed }
 
-// checkTime returns ErrOutside for an instant outside of the view.
+// checkTime returns ErrOutside if t is outside the view.
 func (v *View) checkTime(t int64) error {
 	if !v.written {
 		return fmt.Errorf("%w: %d, the history has no instant yet", ErrOutside, t)
@@ -99,8 +98,8 @@ func (v *View) checkAttribute(a Attribute) error {
 	return nil
 }
 
-// pos returns the place of an attribute, from 1, or 0 if it was not used yet when the view
-// was made. It may have got a place since, in a lane that the view does not have.
+// pos returns an attribute's place, from 1, or 0 if it was not used when the view was made. It may have got
+// a place since, in a lane that the view does not have.
 func (v *View) pos(a Attribute) uint32 {
 	if int(a) >= len(v.slots) {
 		return 0
@@ -111,7 +110,7 @@ func (v *View) pos(a Attribute) uint32 {
 	return 0
 }
 
-// places returns the places of all attributes of the view, as Slice.wanted.
+// places returns the places of all attributes in the view, in the form of Slice.wanted.
 func (v *View) places() []uint64 {
 	if known := v.placed.Load(); known != nil {
 		return *known
@@ -126,7 +125,7 @@ func (v *View) places() []uint64 {
 	return placed
 }
 
-// list returns the attributes of a question.
+// list resolves a query's attributes: nil means all.
 func (v *View) list(attributes []Attribute) []Attribute {
 	if attributes == nil {
 		attributes = make([]Attribute, v.Len())
@@ -137,8 +136,8 @@ func (v *View) list(attributes []Attribute) []Attribute {
 	return attributes
 }
 
-// At returns the interval of an attribute that t is in. The errors are ErrOutside
-// for a t outside of the view and ErrAttribute. About 0.1 us, two or three cache misses.
+// At returns the attribute's interval that contains t. The errors are ErrOutside for a t outside the view
+// and ErrAttribute. About 0.1 us, two or three cache misses.
 func (v *View) At(a Attribute, t int64) (in Interval, err error) {
 	if err := v.checkTime(t); err != nil {
 		return in, err
@@ -153,18 +152,18 @@ func (v *View) At(a Attribute, t int64) (in Interval, err error) {
 	return in, nil
 }
 
-// atPaged is at for a view whose tiles may have to be read.
+// atPaged is at for a view with tiles in a file.
 func (v *View) atPaged(a Attribute, t int64) (in Interval, err error) {
 	defer tile.Catch(&err)
 	v.at(&in, a, t)
 	return in, nil
 }
 
-// at is At for a known attribute and an instant of the view.
+// at is At for a known attribute and a t in the view.
 //
-// It and find write their results in place, word by word. A returned struct would be written
-// in words and read again in pairs of words. For such a read a processor waits until the
-// writes are done: the cache misses of one state would not overlap with the misses of the next.
+// It and find write their results in place, word by word, because a returned struct would be written in
+// words and read again in pairs of words. For such a read a processor waits until the writes are done, and
+// the cache misses of one state would not overlap with the misses of the next.
 func (v *View) at(in *Interval, a Attribute, t int64) {
 	*in = Interval{}
 	pos := v.pos(a)
@@ -177,9 +176,9 @@ func (v *View) at(in *Interval, a Attribute, t int64) {
 	var f found
 	if all := v.all.Load(); v.closed && all != nil {
 		var s sealed
-		if s.tiles = all.of(i); len(s.tiles) < groupLen { // else groups are worth the way to the lane
-			// Loaded before the search, because its cache miss then overlaps with the misses of the search.
-			// In a closed view no interval that has ended is open.
+		if s.tiles = all.of(i); len(s.tiles) < groupLen { // otherwise groups are worth the access to the lane
+			// Loaded before the search, so that its cache miss overlaps with the search's. In a
+			// closed view no interval that has ended is open.
 			kind := l.kinds[slot]
 			if s.find(&f, slot, t, v.start); f.ended {
 				in.Start, in.End = max(f.start, v.start), f.end
@@ -194,7 +193,7 @@ func (v *View) at(in *Interval, a Attribute, t int64) {
 	v.interval(in, l, slot, &f)
 }
 
-// interval makes an interval of the view from one that was found in a lane.
+// interval turns an interval found in a lane into the view's.
 func (v *View) interval(in *Interval, l *lane, slot uint, f *found) {
 	*in = Interval{}
 	in.Start, in.End = max(f.start, v.start), f.end
@@ -213,8 +212,8 @@ func (v *View) interval(in *Interval, l *lane, slot uint, f *found) {
 	}
 }
 
-// isOpen reports whether an interval of a slot, with an end in the lane, had not ended when
-// the view was made.
+// isOpen reports whether a slot's interval that ends at `end` in the lane had not ended when the view was
+// made.
 func (v *View) isOpen(l *lane, slot uint, end int64) bool {
 	if v.closed {
 		return false
@@ -225,8 +224,8 @@ func (v *View) isOpen(l *lane, slot uint, end int64) bool {
 	return end >= v.end
 }
 
-// Next returns the interval of an attribute behind the one that t is in; ok is false if
-// the view has none. The errors are as for At.
+// Next returns the attribute's interval after the one that contains t. ok is false if the view has none.
+// The errors are the same as for At.
 func (v *View) Next(a Attribute, t int64) (in Interval, ok bool, err error) {
 	in, err = v.At(a, t)
 	if err != nil || in.End >= v.end {
@@ -236,8 +235,8 @@ func (v *View) Next(a Attribute, t int64) (in Interval, ok bool, err error) {
 	return in, err == nil, err
 }
 
-// Previous returns the interval of an attribute before the one that t is in; ok is false
-// if that is the first. The errors are as for At.
+// Previous returns the attribute's interval before the one that contains t. ok is false if there is none.
+// The errors are the same as for At.
 func (v *View) Previous(a Attribute, t int64) (in Interval, ok bool, err error) {
 	in, err = v.At(a, t)
 	if err != nil || in.Start <= v.start {
@@ -247,9 +246,8 @@ func (v *View) Previous(a Attribute, t int64) (in Interval, ok bool, err error) 
 	return in, err == nil, err
 }
 
-// Top returns the interval of the newest value that a stack has at t (Writer.Push); ok is
-// false if it is empty then. The errors are as for At, and ErrKind and ErrDepth for an
-// attribute that is no stack.
+// Top returns the interval of a stack's newest value at t (Writer.Push). ok is false if the stack is empty.
+// It returns the errors of At, and ErrKind and ErrDepth for an attribute that is not a stack.
 func (v *View) Top(a Attribute, t int64) (in Interval, ok bool, err error) {
 	in, err = v.At(a, t)
 	if err != nil {
@@ -267,7 +265,7 @@ func (v *View) Top(a Attribute, t int64) (in Interval, ok bool, err error) {
 	return in, err == nil, err
 }
 
-// Text returns the bytes of a string or of bytes by its code, which must come from Columns of
-// this view: in another view it can be that of another text. They never change and must not be
-// changed. Equal strings have one code, and so have equal bytes. About 5 ns.
+// Text returns the bytes of a string or bytes value by its code, which must come from Columns of this view,
+// because it can mean another text in another view. The bytes never change and must not be changed. Equal
+// strings have one code, and so have equal bytes. About 5 ns.
 func (v *View) Text(code uint64) []byte { return v.texts.At(uint32(code)) }

@@ -5,12 +5,12 @@ import (
 	"slices"
 )
 
-// RangeColumns yields the intervals of Range, of one attribute after the other. Each set of
-// columns has the requested number of rows, the last fewer. Columns are the caller's until
-// it asks for the next. The cost is that of Range, and memory for one set of columns.
+// RangeColumns yields the intervals of Range, attribute by attribute. Each Columns has `rows` rows, the
+// last fewer, and belongs to the caller until the next. It costs as much as Range, and memory for one
+// Columns.
 //
-// Where Range has an error, it is the only element, without columns. The bounds are checked
-// even if there are no attributes.
+// If Range has an error, it is the only element, without columns. The bounds are checked even if there are
+// no attributes.
 func (v *View) RangeColumns(attributes []Attribute, from, to, resolution int64, rows int) iter.Seq2[*Columns, error] {
 	attributes = v.list(attributes)
 	check := func() error { return v.checkRange(from, to, resolution) }
@@ -37,9 +37,9 @@ func (v *View) addForward(b *batches, a Attribute, from, to, resolution int64) {
 	}
 }
 
-// SliceColumns yields the states of attributes at t in their order, at most a number of rows
-// at a time. Columns are the caller's until it asks for the next. Where View.At has an error, it is the only element. The cost is that of
-// Slice, and some 10 ns an attribute.
+// SliceColumns yields the states of attributes at t in their order, at most `rows` at a time. A Columns
+// belongs to the caller until the next. If View.At has an error, it is the only element. It costs as much
+// as Slice, and some 10 ns an attribute.
 func (v *View) SliceColumns(t int64, attributes []Attribute, rows int) iter.Seq2[*Columns, error] {
 	attributes = v.list(attributes)
 	check := func() error { return v.checkTime(t) }
@@ -58,9 +58,9 @@ func (v *View) SliceColumns(t int64, attributes []Attribute, rows int) iter.Seq2
 // sampleCells bounds the intervals that are sampled at once.
 const sampleCells = 64 << 10
 
-// SampleColumns yields the intervals of Sample, at most a number of rows at a time. Columns
-// are the caller's until it asks for the next. Where Sample has an error, it is the only
-// element. The memory is that of 65,536 intervals, or of one attribute if it has more.
+// SampleColumns yields the intervals of Sample, at most `rows` at a time. A Columns belongs to the caller
+// until the next. If Sample has an error, it is the only element. It takes memory for 65,536 intervals, or
+// for one attribute if it has more.
 func (v *View) SampleColumns(attributes []Attribute, times []int64, rows int) iter.Seq2[*Columns, error] {
 	if !slices.IsSorted(times) {
 		times = slices.Clone(times)
@@ -74,7 +74,7 @@ func (v *View) SampleColumns(attributes []Attribute, times []int64, rows int) it
 	return inBatches(v, attributes, rows, check, func(b *batches) { v.addSample(b, attributes, times) })
 }
 
-// addSample adds the intervals that sorted times hit.
+// addSample adds the intervals that contain one of times, which are sorted.
 func (v *View) addSample(b *batches, attributes []Attribute, times []int64) {
 	if len(times) == 0 {
 		return

@@ -7,11 +7,11 @@ import (
 	"github.com/granarydb/granary/internal/tile"
 )
 
-// Lanes returns the number of lanes of the view.
+// Lanes returns the view's number of lanes.
 func (v *View) Lanes() int { return len(v.lanes) }
 
-// Place returns the lane and the slot that have the intervals of an attribute. ok is false for one that is
-// null all through the view. It is of later views too.
+// Place returns the lane and slot that have an attribute's intervals, in this and in later views. ok is
+// false if the attribute is null throughout the view.
 func (v *View) Place(a Attribute) (lane int, slot uint, ok bool) {
 	pos := v.pos(a)
 	if pos == 0 {
@@ -20,7 +20,7 @@ func (v *View) Place(a Attribute) (lane int, slot uint, ok bool) {
 	return int(pos-1) / laneWidth, uint(pos-1) % laneWidth, true
 }
 
-// Kinds returns the kinds of the values of a lane by slot. It is KindNull where no value was committed.
+// Kinds returns the kinds of a lane's values by slot. It is KindNull where no value was committed.
 func (v *View) Kinds(lane int) (kinds [tile.Slots]Kind) {
 	l := v.lanes[lane]
 	for rest := l.kinded.Load(); rest != 0; {
@@ -31,13 +31,13 @@ func (v *View) Kinds(lane int) (kinds [tile.Slots]Kind) {
 	return kinds
 }
 
-// Tiles returns the tiles of a lane that the view has whole. They belong to the history. Later views have them
-// too, except dropped tiles.
+// Tiles returns a lane's tiles that are entirely in the view. They belong to the history. Later views have
+// them too, except dropped tiles.
 func (v *View) Tiles(lane int) []tile.Ref { return v.whole(v.lanes[lane].sealed.Load()) }
 
-// Lane returns all ends of the view in a lane: the ends of Tiles, and the ends behind them, in the order of arrival,
-// which for one slot is the order of time. An interval without an end here is Open in the view. If a tile must be read from a file
-// and cannot be, it panics (tile.Catch).
+// Lane returns all ends of the view in a lane: whole is Tiles, and rest has the ends behind them, in the
+// order of arrival, which within a slot is the order of time. An interval without an end here is Open in
+// the view. It panics if a tile cannot be read from a file (tile.Catch).
 func (v *View) Lane(lane int) (whole []tile.Ref, rest tile.Run) {
 	s := v.lanes[lane].sealed.Load()
 	whole = v.whole(s)
@@ -48,10 +48,10 @@ func (v *View) whole(s *sealed) []tile.Ref {
 	return s.tiles[:sort.Search(len(s.tiles), func(j int) bool { return !v.isWhole(s.tiles[j].Last) })]
 }
 
-// isWhole reports whether the view has all of a tile, given its last end.
+// isWhole reports whether the view has all of a tile whose last end is `last`.
 func (v *View) isWhole(last int64) bool { return v.closed || last < v.end && last <= v.final }
 
-// entriesOf returns the ends of the view that are in no whole tile.
+// entriesOf returns the view's ends that are in no whole tile.
 func (v *View) entriesOf(l *lane, s *sealed, whole int) (r tile.Run) {
 	add := func(slot uint8, end int64, word uint64) {
 		if !v.isOpen(l, uint(slot&^tile.Null), end) {
@@ -69,7 +69,7 @@ func (v *View) entriesOf(l *lane, s *sealed, whole int) (r tile.Run) {
 			}
 		}
 		if last := s.tiles[i].Last; last >= v.end && last >= v.final {
-			return r // later ends are not in the view
+			return r // because later ends are not in the view
 		}
 	}
 	open := s.entriesOf()

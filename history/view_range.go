@@ -12,24 +12,23 @@ import (
 type RangeOptions struct {
 	// Reverse yields the last one first.
 	Reverse bool
-	// Resolution, if above 0, leaves out intervals between the instants that are a
-	// multiple of it behind the start of the range. Intervals that hold at one of these
-	// instants, or at the end of the range, are kept.
+	// Resolution, if above 0, leaves out intervals that lie between the instants from + k*Resolution.
+	// Intervals that hold at one of these instants, or at the end of the range, are kept.
 	Resolution int64
 }
 
-// Range yields the intervals of an attribute that hold at some instant from from to to, both
-// included, in the order of time. They are whole, not clipped to the range. 5 to 50 ns each.
+// Range yields an attribute's intervals that hold at some instant in [from, to], in the order of time. They
+// are whole, not clipped to the range. 5 to 50 ns each.
 //
-// An error is the only element, without an interval: ErrOutside for a bound outside of the
-// view, ErrQuery if to is before from or a resolution is negative, or ErrAttribute.
+// An error is the only element, without an interval: ErrOutside for a bound outside the view, ErrQuery if
+// to is before from or a resolution is negative, or ErrAttribute.
 func (v *View) Range(a Attribute, from, to int64, opts RangeOptions) iter.Seq2[Interval, error] {
 	return func(yield func(Interval, error) bool) {
 		if err := cmp.Or(v.checkAttribute(a), v.checkRange(from, to, opts.Resolution)); err != nil {
 			yield(Interval{}, err)
 			return
 		}
-		// Direct calls: yield would escape to the heap if a function value took it.
+		// Direct calls, because yield would escape to the heap if a function value took it.
 		if !v.paged {
 			v.walk(a, from, to, opts, yield)
 		} else if err := v.reading(func() { v.walk(a, from, to, opts, yield) }); err != nil {
@@ -46,9 +45,8 @@ func (v *View) walk(a Attribute, from, to int64, opts RangeOptions, yield func(I
 	}
 }
 
-// NextNonNull returns the first interval of an attribute that ends at or after t and has
-// a value; ok is false if the view has none. The errors are as for At. The cost is that of
-// each null interval on the way.
+// NextNonNull returns the attribute's first interval that ends at or after t and has a value. ok is false
+// if the view has none. The errors are the same as for At. It visits each null interval on the way.
 func (v *View) NextNonNull(a Attribute, t int64) (in Interval, ok bool, err error) {
 	if _, err := v.At(a, t); err != nil {
 		return Interval{}, false, err
@@ -96,15 +94,14 @@ func (v *View) backward(a Attribute, from, to, resolution int64, yield func(Inte
 	}
 }
 
-// checkProgress ends a query of a file whose ends are in no order, so that it does not go on for ever.
+// checkProgress ends a query of a file whose ends are not in order, so that it does not loop for ever.
 func (v *View) checkProgress(in *Interval, t int64) {
 	if in.Start > t || in.End < t {
 		tile.Fail("an interval from %d to %d at %d", in.Start, in.End, t)
 	}
 }
 
-// onGrid returns the first instant from t on that is from + k*resolution, or to if that
-// is before it.
+// onGrid returns the first instant >= t that is from + k*resolution, or to if that is earlier.
 func onGrid(t, from, to, resolution int64) int64 {
 	if resolution <= 1 {
 		return t

@@ -7,18 +7,18 @@ import (
 	"slices"
 )
 
-// Sample returns the intervals of attributes that contain one of the times, each once. Those
-// of one attribute are in the order of time, the attributes in the order of the argument; one
-// that is named twice is in twice. Times may come in any order and more than once. This is
-// the 2D query of the state history papers. The cost is 10 to 40 ns an interval, 50 to 100 an
-// attribute. The errors are as for View.At, for any of the attributes and times.
+// Sample returns the intervals of attributes that contain one of the times, each once. They are in the
+// order of the argument's attributes, then of time; an attribute that is named twice is in twice. Times may
+// come in any order and more than once. This is the 2D query of the state history papers. It costs 10 to 40
+// ns an interval, and 50 to 100 ns an attribute. It returns the errors of View.At, for any attribute and
+// time.
 func (v *View) Sample(attributes []Attribute, times []int64) (*Intervals, error) {
 	return v.SampleInto(nil, attributes, times)
 }
 
-// SampleInto is Sample in the memory of old intervals that nobody reads any more, of any view
-// of any history. They become the result; nil has no memory. The errors are as for Sample.
-// After one the result is nil, and the old intervals are unchanged.
+// SampleInto is Sample in the memory of old, which may come from any view of any history and must have no
+// readers. old becomes the result; nil has no memory. It returns the errors of Sample. After an error the
+// result is nil, and old is unchanged.
 func (v *View) SampleInto(old *Intervals, attributes []Attribute, times []int64) (*Intervals, error) {
 	if !slices.IsSorted(times) {
 		times = slices.Clone(times)
@@ -46,7 +46,7 @@ func (v *View) SampleInto(old *Intervals, attributes []Attribute, times []int64)
 	return old, nil
 }
 
-// maxPixels bounds the pixels of a query. No picture has as many.
+// maxPixels bounds the pixels of a query, because no picture has more.
 const maxPixels = 1 << 20
 
 // isPixels reports whether a query of pixels has an answer in some view.
@@ -54,14 +54,14 @@ func isPixels(from, to int64, pixels int) bool {
 	return pixels > 0 && pixels <= maxPixels && from <= to
 }
 
-// Pixels is Sample at instants evenly from from to to: the columns of a picture. If the range
-// has fewer instants than pixels, it is Sample at each instant. The errors are those of
-// Sample, and ErrQuery if pixels is not from 1 to 1,048,576 or to is before from.
+// Pixels is Sample at instants spread evenly over [from, to]: the columns of a picture. If the range has
+// fewer instants than pixels, it is Sample at each instant. It returns the errors of Sample, and ErrQuery
+// if pixels is not from 1 to 1,048,576 or to is before from.
 func (v *View) Pixels(attributes []Attribute, from, to int64, pixels int) (*Intervals, error) {
 	return v.PixelsInto(nil, attributes, from, to, pixels)
 }
 
-// PixelsInto is Pixels in the memory of old intervals: see SampleInto.
+// PixelsInto is Pixels in the memory of old: see SampleInto.
 func (v *View) PixelsInto(old *Intervals, attributes []Attribute, from, to int64, pixels int) (*Intervals, error) {
 	if !isPixels(from, to, pixels) {
 		return nil, fmt.Errorf("%w: %d pixels from %d to %d", ErrQuery, pixels, from, to)
@@ -72,9 +72,9 @@ func (v *View) PixelsInto(old *Intervals, attributes []Attribute, from, to int64
 	return v.SampleInto(old, attributes, PixelTimes(from, to, pixels))
 }
 
-// PixelTimes returns the instants of a Pixels query: the middle of each pixel, in order. Of
-// a range of N instants in n parts the middle of part i is (2i+1)N/2n behind the start. It
-// returns none where Pixels returns ErrQuery.
+// PixelTimes returns the instants of a Pixels query: the middle of each pixel, in order. In a range of N
+// instants in n parts, the middle of part i is (2i+1)N/2n behind the start. It returns none where Pixels
+// returns ErrQuery.
 func PixelTimes(from, to int64, pixels int) []int64 {
 	if !isPixels(from, to, pixels) {
 		return nil
@@ -87,7 +87,7 @@ func PixelTimes(from, to int64, pixels int) []int64 {
 		}
 		return times
 	}
-	var high uint64 // of N, which is 2^64 for all of int64
+	var high uint64 // high word of N, which is 2^64 for all of int64
 	if span+1 == 0 {
 		high = 1
 	}

@@ -5,10 +5,10 @@ import (
 	"slices"
 )
 
-// Slice returns the state of attributes at an instant, or of all if none is named. An empty
-// list that is not nil names none of them. The errors are as for View.At. The cost is 24
-// bytes and about 15 ns an attribute. Attributes that are alone in their lanes cost 1.6 KB and
-// 0.5 us each. A third of that is for fresh memory: see SliceInto.
+// Slice returns the state of attributes at t, or of all attributes if none is named. An empty list that is
+// not nil names none. It returns the errors of View.At. It costs 24 bytes and about 15 ns an attribute.
+// Attributes that are alone in their lanes cost 1.6 KB and 0.5 us each. A third of that is for fresh
+// memory: see SliceInto.
 func (v *View) Slice(t int64, attributes ...Attribute) (*Slice, error) {
 	if err := cmp.Or(v.checkTime(t), v.checkAttributes(attributes)); err != nil {
 		return nil, err
@@ -20,10 +20,9 @@ func (v *View) Slice(t int64, attributes ...Attribute) (*Slice, error) {
 	return s, nil
 }
 
-// SliceInto is Slice of all attributes in the memory of an old slice that nobody reads any
-// more, of any view of any history, but not of a Cursor. It becomes the result; nil has no
-// memory. The error is ErrOutside. After it the result is nil, and the old slice is unchanged. After one
-// of reading a file the old slice has no meaning.
+// SliceInto is Slice of all attributes in the memory of old, which may come from any view of any history
+// but not from a Cursor, and must have no readers. old becomes the result; nil has no memory. The error is
+// ErrOutside, with a nil result and old unchanged. After an error of reading a file, old has no meaning.
 func (v *View) SliceInto(old *Slice, t int64) (*Slice, error) {
 	if err := v.checkTime(t); err != nil {
 		return nil, err
@@ -42,9 +41,8 @@ func (v *View) SliceInto(old *Slice, t int64) (*Slice, error) {
 	return s, nil
 }
 
-// Cursor returns a cursor over the states of attributes, as Slice takes them. It keeps a
-// number of slices, at least 1, each of the memory of a Slice. One is right for going through
-// time, 4 to 16 for instants at random. The error is ErrAttribute.
+// Cursor returns a cursor over the states of attributes, named as for Slice. It keeps `keep` slices, at
+// least 1. One suits going through time, 4 to 16 suit instants at random. The error is ErrAttribute.
 func (v *View) Cursor(keep int, attributes ...Attribute) (*Cursor, error) {
 	if err := v.checkAttributes(attributes); err != nil {
 		return nil, err

@@ -2,8 +2,7 @@ package history
 
 import "github.com/granarydb/granary/internal/tile"
 
-// walker goes over the intervals of one attribute in the order of time. It opens each
-// tile once.
+// walker visits an attribute's intervals in the order of time. It opens each tile once.
 type walker struct {
 	v    *View
 	l    *lane
@@ -11,16 +10,16 @@ type walker struct {
 	slot uint
 	bit  uint64
 
-	at    int       // tile that is open
+	at    int       // index of the open tile
 	tile  tile.Tile // if opened
-	lo    int       // entries of the slot that are left in it
+	lo    int       // entries of the slot that are left in the tile
 	hi    int
 	found found
 	begun bool
 }
 
-// newWalker returns a walker, which must seek before it has an interval. The lane is nil for
-// an attribute without a place.
+// newWalker returns a walker, which must seek before it has an interval. The lane is nil for an attribute
+// without a place.
 func newWalker(v *View, a Attribute) walker {
 	w := walker{v: v}
 	pos := v.pos(a)
@@ -34,7 +33,7 @@ func newWalker(v *View, a Attribute) walker {
 	return w
 }
 
-// seek goes to the interval that t is in. It must not be before the current one.
+// seek moves to the interval that contains t, which must not be before the current one.
 func (w *walker) seek(t int64) {
 	if w.l == nil {
 		return
@@ -45,8 +44,8 @@ func (w *walker) seek(t int64) {
 	w.jump(t)
 }
 
-// step looks for t in the tile that is open, and at the first entry in the next one. It
-// returns false if it is not there.
+// step looks for t in the open tile, and at the first entry in the next. It returns false if it is not
+// there.
 func (w *walker) step(t int64) bool {
 	if w.lo >= w.hi {
 		return false

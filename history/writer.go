@@ -7,27 +7,28 @@ import (
 	"github.com/granarydb/granary/internal/names"
 )
 
-// Writer writes a history within a transaction (Draft). A commit publishes all its writes
-// together. It belongs to one goroutine. An error of a method means that it changed nothing,
-// but for AddAll, and the writer can go on.
+// Writer writes a history within a transaction (Draft). A commit publishes all its writes together. It
+// belongs to one goroutine. An error means that the method changed nothing, except AddAll, and the writer
+// can go on.
 //
-// Its Names are those of all attributes, the ones that it created included.
+// Its Names are all attributes, including new ones.
 //
-// An attribute is fed either by Change or by Add. Its first use decides, and the other returns
-// ErrFeed from then on. Its kind is that of its first value that is not null. Within a
-// transaction the times of each attribute must be in order; times of different attributes need not be.
-// A commit makes time final: afterwards a Change must be later than every committed Change,
-// and than the instant behind every committed Add. An Add must end no earlier than the last
-// committed Change and later than every committed Add. (Nothing is added at math.MinInt64 once
-// that is committed.) So all later views agree with a view on its instants.
+// An attribute is fed either by Change or by Add. Its first use decides, and the other returns ErrFeed from
+// then on. Its kind is that of its first value that is not null. Within a transaction each attribute's
+// times must be in order, while times of different attributes need not be.
+//
+// A commit makes time final: afterwards a Change must be later than every committed Change, and than the
+// instant behind every committed Add. An Add must end no earlier than the last committed Change and later
+// than every committed Add. (Nothing is added at math.MinInt64 once that is committed.) So all later views
+// agree with a view on its instants.
 type Writer struct {
 	Names
 
 	h         *History
 	done      bool // it takes no more writes
 	closing   bool
-	names     int // attributes when it began
-	laneCount int // lanes
+	names     int // number of attributes at the start
+	laneCount int // number of lanes at the start
 	changed   []*lane
 	*undo
 
@@ -37,16 +38,16 @@ type Writer struct {
 	barred  int64
 	drop    *int64 // nil: nothing is dropped
 
-	credit  int64    // bytes that were reserved and not taken
+	credit  int64    // bytes that were reserved and not used
 	journal *journal // nil: none is kept
 }
 
-// Attribute returns the attribute of a path, and creates the missing attributes on it,
-// parents first. A name may be any UTF-8 text of at most 64 KiB. The errors are ErrLimit, and
-// ErrAttribute for an empty path. About 200 ns for each new name, 100 for others.
+// Attribute returns the attribute at path, and creates missing attributes on it, parents first. A name may
+// be any UTF-8 text of at most 64 KiB. The errors are ErrLimit, and ErrAttribute for an empty path. About
+// 200 ns for each new name, 100 ns for others.
 func (w *Writer) Attribute(path ...string) (Attribute, error) { return w.Child(Top, path...) }
 
-// Child is Attribute with a path from an attribute on, or from Top.
+// Child is Attribute with a path that starts at base, which may be Top.
 func (w *Writer) Child(base Attribute, path ...string) (Attribute, error) {
 	if err := w.check(); err != nil {
 		return 0, err
@@ -66,7 +67,7 @@ func (w *Writer) Child(base Attribute, path ...string) (Attribute, error) {
 	return base, nil
 }
 
-// child returns a child of an attribute, a new one if there is none.
+// child returns parent's child called name, and creates it if it is missing.
 func (w *Writer) child(parent Attribute, name string) (Attribute, error) {
 	h, need := w.h, attributeBytes+2*int64(len(name))
 	if w.journal != nil {
@@ -95,7 +96,7 @@ func (w *Writer) child(parent Attribute, name string) (Attribute, error) {
 	return a, nil
 }
 
-// truncate removes the attributes from n on. None of them was used.
+// truncate removes the attributes from n on, which must be unused.
 func (w *Writer) truncate(n int) {
 	w.h.tree.Truncate(n)
 	w.h.shapes.Of = w.h.shapes.Of[:n]
@@ -117,7 +118,7 @@ func (w *Writer) slotOf(pos uint32) (*lane, uint) {
 	return w.h.lanes[pos/laneWidth], uint(pos % laneWidth)
 }
 
-// word returns the word of a value, if the attribute in the slot can have the value.
+// word returns the word of a value, if the attribute in the slot can have it.
 func (w *Writer) word(l *lane, slot uint, a Attribute, v *Value) (uint64, error) {
 	if l != nil && v.kind != KindNull && l.kinds[slot] != v.kind && l.kinds[slot] != KindNull {
 		return 0, fmt.Errorf("%w: attribute %d has %v values, not %v", ErrKind, a, l.kinds[slot], v.kind)
@@ -160,7 +161,7 @@ func (w *Writer) setKind(l *lane, slot uint, k Kind) {
 	}
 }
 
-// touch marks slots of a lane as written.
+// touch marks a lane's slots as written.
 func (w *Writer) touch(work *laneWork, slots uint64) {
 	if work.changed == 0 {
 		w.changed = append(w.changed, work.lane)
@@ -168,9 +169,9 @@ func (w *Writer) touch(work *laneWork, slots uint64) {
 	work.changed |= slots
 }
 
-// The bytes that writes reserve: more than they take. The length of a name counts twice: the
-// rest of a block, where it does not fit, is shorter and stays empty. firstBytes is for the
-// first use of an attribute, beside the name.
+// The bytes that writes reserve, which are more than they take. A name's length counts twice, because the
+// rest of a block is shorter if the name does not fit it, and stays empty. firstBytes is for an attribute's
+// first use, beside the name.
 const (
 	reserveStep    = 64 << 10
 	attributeBytes = 96
@@ -178,7 +179,7 @@ const (
 	firstBytes     = shapeLaneSize + laneSize + sealedSize + workSize + ongoingSize + roomBytes + 8*laneWidth
 )
 
-// reserve reserves the memory of a write.
+// reserve reserves memory for a write.
 func (w *Writer) reserve(bytes int64) error {
 	if w.h.opts.Reserve == nil || w.credit >= bytes {
 		w.credit -= bytes
@@ -192,8 +193,8 @@ func (w *Writer) reserve(bytes int64) error {
 	return nil
 }
 
-// ensure reserves the memory of several writes, so that none of them fails for lack of it:
-// bytes, and room in the journal for ops operations with `text` bytes of texts.
+// ensure reserves memory for several writes, so that none of them fails for lack of it: `bytes` bytes, and
+// room in the journal for `ops` operations with `text` bytes of texts.
 func (w *Writer) ensure(bytes int64, ops, text int) error {
 	if err := w.reserveOps(ops, text); err != nil {
 		return err
@@ -205,8 +206,8 @@ func (w *Writer) ensure(bytes int64, ops, text int) error {
 	return nil
 }
 
-// changesBytes bounds the bytes that changes of n placed attributes take: a block for each of
-// their lanes, and one more for each 64 changes.
+// changesBytes bounds the bytes that changes of n placed attributes take: a block for each lane, and one
+// more for each 64 changes.
 func (w *Writer) changesBytes(n int) int64 {
 	return int64(min(n, len(w.h.lanes))+n/blockLen) * roomBytes
 }

@@ -5,13 +5,13 @@ import (
 	"math"
 )
 
-// Add gives an attribute a closed interval, as trees of intervals are fed: in the order of
-// time, each beginning where the one before it ended. The state after the last interval is
-// unknown until the next: views have it as null and Open. About 20 ns. Text that was not
-// written lately is hashed. AddAll is for many intervals.
+// Add gives an attribute a closed interval, the way trees of intervals are fed: in the order of time, each
+// beginning where the previous one ended. The state after the last interval is unknown until the next, so
+// views have it as null and Open. About 20 ns. Text that was not written lately is hashed. AddAll is for
+// many intervals.
 //
-// The errors are ErrGap for an interval that ends before it begins, leaves a gap or overlaps,
-// ErrFinal for one that ends at a final time, and otherwise as for Change.
+// The errors are ErrGap for an interval that ends before it begins, leaves a gap or overlaps, ErrFinal for
+// an interval that ends at a final time, and otherwise the same as for Change.
 func (w *Writer) Add(a Attribute, start, end int64, v Value) error {
 	if !w.done && !w.closing && int64(a) < int64(w.Len()) {
 		if pos := w.h.slots[a].Load(); pos != 0 {
@@ -26,13 +26,12 @@ func (w *Writer) Add(a Attribute, start, end int64, v Value) error {
 	return w.add(a, start, end, &v)
 }
 
-// AddAll is Add of many intervals, in columns: of attribute i from start i to end i with
-// value i. It keeps none of the columns. With very many attributes it is faster than as many
-// Adds, as the cache misses of the attributes overlap: 15 ns less each with a million.
+// AddAll adds many intervals, in columns: attribute i gets value i from start i to end i. It keeps none of
+// the columns. With very many attributes it is faster than separate Adds, because cache misses on different
+// attributes overlap: 15 ns less each with a million.
 //
-// It returns the number of intervals that were added, in order: all, or those before the one
-// with the error. The errors are as for Add, and ErrQuery for columns of different lengths,
-// of which nothing is added.
+// It returns the number of intervals that were added, in order: all, or those before the failed one. It
+// returns the errors of Add, and ErrQuery for columns of different lengths, of which nothing is added.
 func (w *Writer) AddAll(attributes []Attribute, starts, ends []int64, values []Value) (added int, err error) {
 	if err := w.check(); err != nil {
 		return 0, err
@@ -76,11 +75,10 @@ func (w *Writer) AddAll(attributes []Attribute, starts, ends []int64, values []V
 	return n, nil
 }
 
-// addAhead is the number of attributes that AddAll looks up at a time: loads that do not wait
-// for each other.
+// addAhead is the number of attributes that AddAll looks up at a time, with loads that do not wait for each
+// other.
 const addAhead = 512
 
-// add is Add of any interval.
 func (w *Writer) add(a Attribute, start, end int64, v *Value) error {
 	if err := w.check(); err != nil {
 		return err
@@ -151,9 +149,9 @@ func (w *Writer) add(a Attribute, start, end int64, v *Value) error {
 	return nil
 }
 
-// addFirst is Add of the first interval of a known attribute without a place, if no memory
-// must be reserved and the value is no text. It returns the word of the value. In other cases it does nothing and returns
-// false.
+// addFirst is Add for the first interval of a known attribute without a place, if no memory must be
+// reserved and the value is not text. It returns the value's word. In other cases it does nothing and
+// returns false.
 func (w *Writer) addFirst(a Attribute, shape uint32, start, end int64, v *Value) (word uint64, added bool) {
 	h := w.h
 	if start != h.opts.Start || end < start || end <= h.final || end == math.MaxInt64 ||
@@ -168,13 +166,13 @@ func (w *Writer) addFirst(a Attribute, shape uint32, start, end int64, v *Value)
 	return w.addNext(pos, start, end, v)
 }
 
-// addNext is Add in the usual case: the interval follows the one before it, the value is no
-// text or a recent one, and no memory must be reserved. It returns the word of the value, and the caller notes the interval in
-// the journal. In other cases it does nothing and returns false.
+// addNext is Add in the usual case: the interval follows the previous one, the value is not text or is a
+// recent text, and no memory must be reserved. It returns the value's word, and the caller records the
+// interval in the journal. In other cases it does nothing and returns false.
 func (w *Writer) addNext(pos uint32, start, end int64, v *Value) (word uint64, added bool) {
 	work, slot := w.h.works[pos/laneWidth], uint(pos%laneWidth)
 	at := &work.slots[slot]
-	isFirst := uint64(v.kind) != at.word && v.kind != KindNull // else it is of the kind of the others
+	isFirst := uint64(v.kind) != at.word && v.kind != KindNull // otherwise the value has the others' kind
 	if work.plain>>slot&1 == 0 || start != at.start || end < start || end <= w.h.final || end == math.MaxInt64 ||
 		isFirst && (at.word != uint64(KindNull) || v.kind == KindBytes) || work.entries.tail == nil && w.h.opts.Reserve != nil {
 		return 0, false
@@ -196,7 +194,7 @@ func (w *Writer) addNext(pos uint32, start, end int64, v *Value) (word uint64, a
 	return word, true
 }
 
-// addEnd makes everything up to the end of an interval instants of the history.
+// addEnd makes everything up to end instants of the history.
 func (w *Writer) addEnd(end int64) {
 	after := end + 1
 	if end == math.MaxInt64 {

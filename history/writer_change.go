@@ -5,14 +5,14 @@ import (
 	"math"
 )
 
-// Change gives an attribute a value from t on: its ongoing interval ends at t-1, and the next
-// begins. If the value is that of the ongoing interval, the interval goes on, and t becomes
-// an instant of the history all the same. If the ongoing interval began at t, its value is
-// replaced; it stays apart from the interval before even if the values are equal. Null is no
-// first use of an attribute. About 20 ns. Text that was not written lately is hashed.
+// Change gives an attribute a value from t on: its ongoing interval ends at t-1, and the next begins. If v
+// equals the ongoing value, the interval goes on, and t still becomes an instant of the history. If the
+// ongoing interval began at t, its value is replaced; it stays apart from the previous interval even if the
+// values are equal. A null is not an attribute's first use. About 20 ns. Text that was not written lately
+// is hashed.
 //
-// The errors are ErrOrder for a t before the start of the ongoing interval, and ErrFinal;
-// ErrAttribute, ErrKind, ErrFeed, ErrLimit, ErrClosed and ErrDone.
+// The errors are ErrOrder for a t before the start of the ongoing interval, ErrFinal, ErrAttribute,
+// ErrKind, ErrFeed, ErrLimit, ErrClosed and ErrDone.
 func (w *Writer) Change(t int64, a Attribute, v Value) error {
 	l, slot, err := w.changeable(t, a)
 	if err != nil {
@@ -80,8 +80,8 @@ func (w *Writer) changeable(t int64, a Attribute) (l *lane, slot uint, err error
 	return l, slot, nil
 }
 
-// room ensures that the lane of an attribute can take an entry. The attribute gets its place
-// there at its first use, with a value of a kind.
+// room ensures that an attribute's lane can take an entry. At the attribute's first use, with a value of
+// the given kind, it gets its place there.
 func (w *Writer) room(a Attribute, l *lane, slot uint, kind Kind) (*lane, uint, error) {
 	need, isNew := int64(0), l == nil
 	if isNew {
@@ -100,7 +100,7 @@ func (w *Writer) room(a Attribute, l *lane, slot uint, kind Kind) (*lane, uint, 
 	return l, slot, err
 }
 
-// advance makes t an instant of the history, of a Change.
+// advance makes t an instant of the history, for a Change.
 func (w *Writer) advance(t int64) {
 	if !w.written {
 		w.written, w.last, w.barred, w.final = true, t, t, max(t, math.MinInt64+1)-1
@@ -123,10 +123,9 @@ func (w *Writer) end(l *lane, slot uint, at int64) {
 	work.add(at, work.slots[slot].word, slot, work.has>>slot&1 == 0)
 }
 
-// Update replaces the value of an attribute's ongoing interval, and leaves its start.
-// The interval must have begun in this transaction, or be the one from the start of the
-// history on before anything was committed. Else the error is ErrFinal, as views have the
-// interval. The other errors are as for Change.
+// Update replaces the value of an attribute's ongoing interval, and leaves its start. The interval must
+// have begun in this transaction, or be the first while nothing was committed. Otherwise the error is
+// ErrFinal, because views have the interval. It also returns the errors of Change.
 func (w *Writer) Update(a Attribute, v Value) error {
 	in, err := w.Ongoing(a)
 	if err != nil {
@@ -135,10 +134,9 @@ func (w *Writer) Update(a Attribute, v Value) error {
 	return w.Change(in.Start, a, v)
 }
 
-// Ongoing returns the ongoing interval of an attribute in the transaction. Its end is the
-// latest instant of any write. After an Add up to the last instant of all there is none: the
-// result is null, from and to that instant. The errors are ErrAttribute, ErrDone and
-// ErrClosed.
+// Ongoing returns an attribute's ongoing interval in the transaction. It ends at the latest instant of any
+// write. After an Add up to the last possible instant there is none, and the result is null from and to
+// that instant. The errors are ErrAttribute, ErrDone and ErrClosed.
 func (w *Writer) Ongoing(a Attribute) (Interval, error) {
 	if err := w.check(); err != nil {
 		return Interval{}, err
@@ -164,8 +162,8 @@ func (w *Writer) Ongoing(a Attribute) (Interval, error) {
 	return in, nil
 }
 
-// Remove makes an attribute and all below it null from t on. They stay attributes, and
-// can change again. If one of them cannot change at t, none does.
+// Remove makes an attribute and all its descendants null from t on. They stay attributes, and can change
+// again. If one of them cannot change at t, none does.
 func (w *Writer) Remove(t int64, a Attribute) error {
 	if _, _, err := w.changeable(t, a); err != nil {
 		return err
@@ -185,14 +183,14 @@ func (w *Writer) Remove(t int64, a Attribute) error {
 	}
 	for d := range w.Descendants(a) {
 		if err := w.Change(t, d, Value{}); err != nil {
-			return err // not reached: each was checked, and memory is there
+			return err // not reached: each was checked, and memory is reserved
 		}
 	}
 	return nil
 }
 
-// IncrementInt adds to the value of an attribute, from 0 if it is null. The errors are
-// those of Change; ErrLimit beyond the range of int64.
+// IncrementInt adds delta to an attribute's value, which counts as 0 if it is null. It returns the errors
+// of Change, and ErrLimit beyond the range of int64.
 func (w *Writer) IncrementInt(t int64, a Attribute, delta int64) error {
 	before, err := w.replaceable(t, a, Int(0))
 	if err != nil {
@@ -205,8 +203,8 @@ func (w *Writer) IncrementInt(t int64, a Attribute, delta int64) error {
 	return w.Change(t, a, Int(sum))
 }
 
-// IncrementFloat adds to the value of an attribute, from 0 if it is null. The errors are
-// those of Change.
+// IncrementFloat adds delta to an attribute's value, which counts as 0 if it is null. It returns the errors
+// of Change.
 func (w *Writer) IncrementFloat(t int64, a Attribute, delta float64) error {
 	before, err := w.replaceable(t, a, Float(0))
 	if err != nil {
@@ -215,7 +213,7 @@ func (w *Writer) IncrementFloat(t int64, a Attribute, delta float64) error {
 	return w.Change(t, a, Float(before.Float()+delta))
 }
 
-// replaceable returns the ongoing value of an attribute that can change at t to one as v.
+// replaceable returns an attribute's ongoing value, if it can change at t to a value like v.
 func (w *Writer) replaceable(t int64, a Attribute, v Value) (Value, error) {
 	in, err := w.Ongoing(a)
 	if err == nil {
@@ -224,7 +222,7 @@ func (w *Writer) replaceable(t int64, a Attribute, v Value) (Value, error) {
 	return in.Value, err
 }
 
-// fits returns the error of a change of an attribute to a value at t, if it has one.
+// fits returns the error that changing an attribute to v at t would have.
 func (w *Writer) fits(t int64, a Attribute, v Value) error {
 	l, slot, err := w.changeable(t, a)
 	if err != nil {
@@ -234,9 +232,9 @@ func (w *Writer) fits(t int64, a Attribute, v Value) error {
 	return err
 }
 
-// Close ends every interval at t, which must not be before the latest write: that is ErrOrder.
-// The writer returns ErrClosed from then on, and the history once it is committed. An
-// attribute that Add feeds is null from its last interval to t.
+// Close ends every interval at t. The error is ErrOrder if t is before the latest write. The writer returns
+// ErrClosed from then on, and so does the history after the commit. An attribute that Add feeds is null
+// from its last interval to t.
 func (w *Writer) Close(t int64) error {
 	if err := w.check(); err != nil {
 		return err

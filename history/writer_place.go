@@ -1,6 +1,6 @@
 package history
 
-// place gives an attribute, which is of a shape, a slot at its first use, with a value of a kind.
+// place gives an attribute a slot at its first use, by its shape and the kind of its value.
 func (w *Writer) place(a Attribute, shape uint32, kind Kind) (pos uint32) {
 	h := w.h
 	f := h.shapes.lane(shape)
@@ -24,7 +24,7 @@ func (w *Writer) place(a Attribute, shape uint32, kind Kind) (pos uint32) {
 	return pos
 }
 
-// laneFor returns the lane of the next attribute of a shape, or where a new one is recorded.
+// laneFor returns where the lane for a shape's next attribute is recorded. isNew asks for a new lane.
 func (h *History) laneFor(f *shapeLane, kind Kind) (at *int, isNew bool) {
 	at = &f.lane
 	if f.n < rareShape {

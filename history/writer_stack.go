@@ -7,11 +7,10 @@ import (
 	"github.com/granarydb/granary/internal/names"
 )
 
-// Push puts a value on a stack: the attribute holds the depth, an int or null when it is
-// empty, and its children "1", "2" and so on the values, the newest in the last. They are
-// created as they are needed. A queue has the same layout, and Push puts a value at its end
-// (Poll, Peek). The errors are as for Change for any of them, and ErrDepth for a depth that
-// is not from 0 to 100,000.
+// Push puts a value on a stack. The attribute holds the depth, an int, or null when the stack is empty. Its
+// children "1", "2" and so on hold the values, the newest in the last, and are created when they are
+// needed. A queue has the same layout, and Push puts a value at its end (Poll, Peek). It returns the errors
+// of Change for any of them, and ErrDepth for a depth that is not from 0 to 100,000.
 func (w *Writer) Push(t int64, a Attribute, v Value) error {
 	depth, err := w.depth(t, a)
 	if err != nil {
@@ -37,9 +36,9 @@ func (w *Writer) Push(t int64, a Attribute, v Value) error {
 	return w.changeAll(t, change{a, Int(int64(depth) + 1)}, change{child, v})
 }
 
-// Pop takes the newest value from a stack and returns it. Its child, and all below that,
-// is null from t on. An empty stack gives null, and nothing changes. The errors are as
-// for Push; ErrDepth if the depth has no such child.
+// Pop takes the newest value from a stack and returns it. Its child and the child's descendants are null
+// from t on. For an empty stack it returns null and changes nothing. It returns the errors of Push, and
+// ErrDepth if the child does not exist.
 func (w *Writer) Pop(t int64, a Attribute) (Value, error) {
 	depth, err := w.depth(t, a)
 	if err != nil || depth == 0 {
@@ -63,8 +62,8 @@ func (w *Writer) Pop(t int64, a Attribute) (Value, error) {
 	return in.Value, w.Change(t, a, depthValue(depth-1))
 }
 
-// Poll takes the oldest value from a queue, "1", and returns it; the others move down.
-// An empty queue gives null, and nothing changes. The errors are as for Pop.
+// Poll takes the oldest value from a queue, "1", and returns it; the others move down. For an empty queue
+// it returns null and changes nothing. It returns the errors of Pop.
 func (w *Writer) Poll(t int64, a Attribute) (Value, error) {
 	depth, err := w.depth(t, a)
 	if err != nil || depth == 0 {
@@ -87,7 +86,7 @@ func (w *Writer) Poll(t int64, a Attribute) (Value, error) {
 		} else {
 			changes = append(changes, change{last, in.Value})
 			text += len(in.Value.text)
-			if w.h.slots[last].Load() == 0 { // it was null all the time
+			if w.h.slots[last].Load() == 0 { // it was always null
 				need += firstBytes
 			}
 		}
@@ -108,11 +107,11 @@ func (w *Writer) Poll(t int64, a Attribute) (Value, error) {
 	return first, w.changeAll(t, changes...)
 }
 
-// Top returns the newest value of a stack, null if it is empty. The errors are those of
-// Ongoing, and ErrDepth and ErrKind as for Pop.
+// Top returns a stack's newest value, null if it is empty. It returns the errors of Ongoing, and ErrDepth
+// and ErrKind as for Pop.
 func (w *Writer) Top(a Attribute) (Value, error) { return w.ongoingLevel(a, true) }
 
-// Peek returns the oldest value of a queue, null if it is empty. The errors are as for Top.
+// Peek returns a queue's oldest value, null if it is empty. It returns the errors of Top.
 func (w *Writer) Peek(a Attribute) (Value, error) { return w.ongoingLevel(a, false) }
 
 func (w *Writer) ongoingLevel(a Attribute, last bool) (Value, error) {
@@ -135,7 +134,7 @@ func (w *Writer) ongoingLevel(a Attribute, last bool) (Value, error) {
 	return in.Value, err
 }
 
-// depth returns the number of values of a stack, if it can change at t.
+// depth returns a stack's number of values, if it can change at t.
 func (w *Writer) depth(t int64, a Attribute) (int, error) {
 	before, err := w.replaceable(t, a, Int(0))
 	if err != nil {
@@ -144,7 +143,7 @@ func (w *Writer) depth(t int64, a Attribute) (int, error) {
 	return depthOf(a, before)
 }
 
-// level returns the child that has value i of a stack.
+// level returns the child that holds value i of a stack.
 func (w *Writer) level(a Attribute, i int) (Attribute, error) {
 	child, err := w.LookupFrom(a, strconv.Itoa(i))
 	if err != nil {
@@ -153,13 +152,13 @@ func (w *Writer) level(a Attribute, i int) (Attribute, error) {
 	return child, nil
 }
 
-// change is a value that an attribute gets.
+// change is an attribute's new value.
 type change struct {
 	attribute Attribute
 	value     Value
 }
 
-// below returns the number of changes of a Remove.
+// below returns the number of changes that a Remove makes.
 func (w *Writer) below(a Attribute) (n int) {
 	n = 1
 	for range w.Descendants(a) {

@@ -9,13 +9,12 @@ import (
 	"github.com/google/btree"
 )
 
-// degree is the degree of the tree's nodes. At 8 a lookup takes 100 to 400 ns, and a new
-// version 0.6 to 1.6 us and 0.7 to 1.3 kB for each changed entry, from 200 to 20,000 entries:
-// go test ./index -bench .
+// degree is the degree of the tree's nodes. At 8 a lookup takes 100 to 400 ns, and a new version 0.6 to 1.6
+// us and 0.7 to 1.3 kB for each changed entry, from 200 to 20,000 entries: go test ./index -bench .
 const degree = 8
 
-// entry is kept behind a pointer: an edit copies nodes, and a pointer is a third of an entry.
-// That halves the cost of a commit (4.3 to 2.4 us for a granule of 2,000).
+// entry is kept behind a pointer, because an edit copies nodes, and a pointer is a third of an entry. That
+// halves the cost of a commit (4.3 to 2.4 us for a granule of 2,000).
 type entry[V any] struct {
 	bound string
 	value V
@@ -23,22 +22,21 @@ type entry[V any] struct {
 
 func less[V any](a, b *entry[V]) bool { return a.bound < b.bound }
 
-// Version is one immutable state of the index. Reading is safe for any number of goroutines
-// and takes no lock. It is a value, so that its owner can hold it without another allocation.
+// Version is an immutable state of the index. Reading is safe for any number of goroutines and takes no
+// lock. It is a value, so that its owner can hold it without another allocation.
 type Version[V any] struct {
 	tree   *btree.BTreeG[*entry[V]]
-	list   *list[V]   // of the tree
+	list   *list[V]   // the tree's entries
 	probes *sync.Pool // of *entry[V], for look-ups
 
-	// The entries of the tree that have another value in this version than in the tree.
+	// Tree entries that have another value in this version than in the tree.
 	amended [maxAmended]*entry[V]
 	values  [maxAmended]V
 	n       int
 }
 
-// maxAmended bounds the entries with another value than in the tree. Each version copies them:
-// 512 bytes, which takes less time than copying a node. Each read of an entry scans them, for
-// 10 ns.
+// maxAmended bounds the entries with another value than in the tree. Each version copies them: 512 bytes,
+// which takes less time than copying a node. Each read of an entry scans them, for 10 ns.
 const maxAmended = 32
 
 // New returns a version without entries.
@@ -46,7 +44,7 @@ func New[V any]() *Version[V] {
 	return &Version[V]{tree: btree.NewG(degree, less[V]), list: new(list[V]), probes: &sync.Pool{New: func() any { return new(entry[V]) }}}
 }
 
-// amendmentOf returns the index in amended of an entry of the tree, -1 if it is not amended.
+// amendmentOf returns the index in amended of a tree entry, -1 if it is not amended.
 func (v *Version[V]) amendmentOf(e *entry[V]) int {
 	for i, amended := range v.amended[:v.n] {
 		if amended == e {
@@ -56,7 +54,7 @@ func (v *Version[V]) amendmentOf(e *entry[V]) int {
 	return -1
 }
 
-// value returns the value of an entry of the tree.
+// value returns a tree entry's value.
 func (v *Version[V]) value(e *entry[V]) V {
 	if i := v.amendmentOf(e); i >= 0 {
 		return v.values[i]
@@ -67,8 +65,7 @@ func (v *Version[V]) value(e *entry[V]) V {
 // Len returns the number of entries.
 func (v *Version[V]) Len() int { return v.tree.Len() }
 
-// Floor returns the entry that covers key: the one with the greatest bound at or below it.
-// O(log n).
+// Floor returns the entry that covers key, which has the greatest bound at or below it. O(log n).
 func (v *Version[V]) Floor(key string) (bound string, value V, ok bool) {
 	e := v.floor(key)
 	if e == nil {
@@ -132,8 +129,8 @@ func (v *Version[V]) exact(bound string) *entry[V] {
 	return e
 }
 
-// Overlapping yields, in order, the entries that cover a key of [lo, hi). An
-// empty hi means no upper end. O(log n) and then O(1) an entry.
+// Overlapping yields, in order, the entries that cover a key in [lo, hi). An empty hi means no upper end.
+// O(log n) and then O(1) an entry.
 func (v *Version[V]) Overlapping(lo, hi string) iter.Seq2[string, V] {
 	return func(yield func(string, V) bool) {
 		if floor, _, ok := v.Floor(lo); ok {
@@ -145,8 +142,8 @@ func (v *Version[V]) Overlapping(lo, hi string) iter.Seq2[string, V] {
 	}
 }
 
-// list is the entries of a tree in order, built by the first walk over many of them. Versions
-// that differ only by amendments share it. It takes 8 bytes an entry.
+// list is a tree's entries in order, built by the first walk over many of them. Versions that differ only
+// by amendments share it. It takes 8 bytes an entry.
 type list[V any] struct {
 	entries atomic.Pointer[[]*entry[V]]
 }
@@ -192,7 +189,7 @@ func (v *Version[V]) appendListed(dst []V, entries []*entry[V], lo, hi string) [
 
 // appendWalked is AppendOverlapping without the list.
 func (v *Version[V]) appendWalked(dst []V, lo, hi string) []V {
-	const few = 8 // bounds that are compared before a search for the end pays
+	const few = 8 // comparing this many bounds costs as much as a search for the end
 	if floor, _, ok := v.Floor(lo); ok {
 		lo = floor
 	}
@@ -217,9 +214,9 @@ func (v *Version[V]) appendWalked(dst []V, lo, hi string) []V {
 // All yields every entry in order.
 func (v *Version[V]) All() iter.Seq2[string, V] { return v.Overlapping("", "") }
 
-// Edit starts a new version in O(1). It marks the nodes of this version as shared. Readers do
-// not see this write but other editors do: only one goroutine at a time may edit the versions
-// that derive from one New. The store edits under its commit lock.
+// Edit starts a new version in O(1). It marks this version's nodes as shared. Readers do not see this write
+// but other editors do: only one goroutine at a time may edit the versions that derive from one New. The
+// store edits under its commit lock.
 func (v *Version[V]) Edit() *Edit[V] {
 	next := *v
 	e := EditOf(&next)
@@ -231,11 +228,11 @@ type Edit[V any] struct {
 	next *Version[V]
 	own  bool // the tree is not shared with another version
 
-	found *entry[V] // the last result of Get, likely amended next
+	found *entry[V] // last result of Get, likely amended next
 }
 
-// EditOf is Version.Edit in place, for callers with room for the new version. next is a copy
-// of a version, and not shared.
+// EditOf is Version.Edit in place, for callers with room for the new version. next is a copy of a version,
+// and not shared.
 func EditOf[V any](next *Version[V]) Edit[V] { return Edit[V]{next: next} }
 
 // tree returns the tree for changes, after cloning it if it is shared.
@@ -246,8 +243,8 @@ func (e *Edit[V]) tree() *btree.BTreeG[*entry[V]] {
 	return e.next.tree
 }
 
-// Set adds an entry or replaces the one with the same bound. O(log n); the first change copies
-// the nodes on its path.
+// Set adds an entry or replaces the entry with the same bound. O(log n); the first change copies the nodes
+// on its path.
 func (e *Edit[V]) Set(bound string, value V) {
 	e.found = nil
 	if old, ok := e.tree().ReplaceOrInsert(&entry[V]{bound, value}); ok {
@@ -255,8 +252,8 @@ func (e *Edit[V]) Set(bound string, value V) {
 	}
 }
 
-// Amend is Set for a value that contains all of its predecessor's memory: the predecessor may
-// stay alive for as long as the new value. It mostly changes no node and allocates nothing.
+// Amend is Set for a value that contains all of its predecessor's memory: the predecessor may stay alive
+// for as long as the new value. It usually changes no node and allocates nothing.
 func (e *Edit[V]) Amend(bound string, value V) {
 	next, at := e.next, e.found
 	if at == nil || at.bound != bound {
@@ -299,7 +296,7 @@ func (e *Edit[V]) Delete(bound string) {
 	}
 }
 
-// forget drops the amendment of an entry that is no longer in the tree.
+// forget drops the amendment for an entry that is no longer in the tree.
 func (e *Edit[V]) forget(old *entry[V]) {
 	if i := e.next.amendmentOf(old); i >= 0 {
 		var none V

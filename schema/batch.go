@@ -11,31 +11,29 @@ import (
 	"github.com/granarydb/granary/encoding"
 )
 
-// Batch is rows to be inserted into a table, in columns of plain values. A column holds one
-// value a row, or a single value that stands for all rows. Columns that are left out are null.
-// A function that takes a Batch reads it during the call and retains nothing of it.
+// Batch is rows for a table, in columns of plain values. A column holds one value per row, or a single
+// value for all rows. Missing columns are null. A function that takes a Batch reads it during the call and
+// retains nothing from it.
 type Batch struct {
 	// Rows is the number of rows.
 	Rows int
 	// Columns maps concrete names ("timestamp", "labels.pod") to values.
 	Columns map[string]encoding.Vector
-	// Series, if not 0, is the code of the series of all rows, in place of the columns that
-	// lead the sorting key. Like the codes of lists, it refers to the dictionaries that the
-	// batch is inserted with.
+	// Series, if not 0, is the series code for all rows, in place of the columns that lead the sorting
+	// key. Like list codes, it refers to the dictionaries of the insert.
 	Series uint32
-	// Records is the records to store beside new elements of lists: for a stack, the symbols
-	// of its locations.
+	// Records is the records to store beside new list elements: for a stack, its locations' symbols.
 	Records map[uuid.UUID][]byte
 }
 
-// Concrete is one concrete column of checked rows: Values has one element, or one a row.
+// Concrete is a concrete column of checked rows. Values has one element, or one per row.
 type Concrete struct {
 	Column int // index in Schema.Columns
 	Name   string
 	Values encoding.Vector
 }
 
-// At returns the index in Values of the value of row i.
+// At returns the index in Values of row i's value.
 func (c *Concrete) At(i int) int {
 	if c.Values.Len() == 1 {
 		return 0
@@ -43,21 +41,19 @@ func (c *Concrete) At(i int) int {
 	return i
 }
 
-// Null reports whether row i has no value. In a dynamic column the empty string is null
-// (invariant S4).
+// Null reports whether row i has no value. In a dynamic column the empty string is null (invariant S4).
 func (c *Concrete) Null(i int, dynamic bool) bool {
 	i = c.At(i)
 	return c.Values.Null(i) || dynamic && c.Values.Type == encoding.String && c.Values.Strings[i] == ""
 }
 
-// Check returns the columns of a batch in schema order, concrete dynamic columns by name.
-// Errors wrap ErrBatch or ErrLimit and name the column and the row. Check reads every string
-// once; the result shares the batch's slices.
+// Check returns a batch's columns in schema order, concrete dynamic columns by name. Errors wrap ErrBatch
+// or ErrLimit and name the column and the row. Check reads every string once; the result shares the batch's
+// slices.
 func (s *Schema) Check(b *Batch) ([]Concrete, error) { return s.CheckInto(nil, new(Order), b) }
 
-// CheckInto is Check that appends to an empty slice. If the names of the columns match one of
-// the last two sets of names in order, which is so for profiles of one source, they are
-// neither resolved nor sorted again.
+// CheckInto is Check that appends to an empty slice. If the column names match one of the last two sets of
+// names in order, as they do for profiles from one source, they are neither resolved nor sorted again.
 func (s *Schema) CheckInto(columns []Concrete, order *Order, b *Batch) ([]Concrete, error) {
 	if b.Rows < 0 || b.Rows > MaxRows {
 		return nil, fmt.Errorf("%w: %d rows, at most %d", ErrLimit, b.Rows, MaxRows)
@@ -100,7 +96,7 @@ func (s *Schema) CheckInto(columns []Concrete, order *Order, b *Batch) ([]Concre
 	return columns, nil
 }
 
-// CheckSeries is Check for the columns of the series alone.
+// CheckSeries is Check for only the columns of the series.
 func (s *Schema) CheckSeries(b *Batch) ([]Concrete, error) {
 	columns := make([]Concrete, 0, len(b.Columns))
 	for name, values := range b.Columns {
@@ -136,8 +132,8 @@ func (s *Schema) CheckLists(lists [][]uuid.UUID) ([]Concrete, error) {
 	return []Concrete{c}, checkElements(c.Name, &c.Values)
 }
 
-// fewColumns is the number of columns up to which they are sorted by insertion, which compares
-// them in place. A Concrete is large, and passing two to a comparison function copies both.
+// fewColumns is the number of columns up to which they are sorted by insertion, which compares them in
+// place, because a Concrete is large, and passing two to a comparison function copies both.
 const fewColumns = 12
 
 func sortColumns(columns []Concrete) {
@@ -152,7 +148,7 @@ func sortColumns(columns []Concrete) {
 	}
 }
 
-// compare orders columns as the schema does, concrete dynamic ones by name.
+// compare orders columns as the schema does, concrete dynamic columns by name.
 func (c *Concrete) compare(other *Concrete) int {
 	return cmp.Or(cmp.Compare(c.Column, other.Column), cmp.Compare(c.Name, other.Name))
 }
@@ -169,8 +165,7 @@ func textBytes(v *encoding.Vector, rows int) int {
 	return n
 }
 
-// checkRequired checks that the columns of a batch, which are sorted, include all that must
-// have values.
+// checkRequired checks that a batch's columns, which are sorted, include all that must have values.
 func (s *Schema) checkRequired(b *Batch, columns []Concrete) error {
 	for i := range s.columns {
 		for len(columns) > 0 && columns[0].Column < i {
@@ -217,7 +212,7 @@ func (c *Column) checkValues(name string, v *encoding.Vector, rows int) error {
 	return checkElements(name, v)
 }
 
-// checkOffsets checks a vector with offsets of lists.
+// checkOffsets checks a vector with list offsets.
 func checkOffsets(name string, v *encoding.Vector) error {
 	if v.Type != encoding.UUIDList || v.UUIDLists != nil {
 		return fmt.Errorf("%w: column %q has offsets of lists, and other values", ErrBatch, name)
@@ -232,8 +227,8 @@ func checkOffsets(name string, v *encoding.Vector) error {
 	return nil
 }
 
-// checkElements checks single values against the limits and for UTF-8. The element of a null
-// row is ignored, as Vector specifies.
+// checkElements checks single values against the limits and for UTF-8. A null row's element is ignored, as
+// Vector specifies.
 func checkElements(name string, v *encoding.Vector) error {
 	if v.Type != encoding.String && v.Type != encoding.UUIDList || v.Type == encoding.UUIDList && v.Codes != nil {
 		return nil
@@ -246,7 +241,7 @@ func checkElements(name string, v *encoding.Vector) error {
 		}
 		return nil
 	}
-	checked := "" // rows of a profile repeat one string
+	checked := "" // a profile's rows repeat one string
 	for i := range v.Len() {
 		switch text := v.Strings[i]; {
 		case v.Null(i) || text == checked:

@@ -2,8 +2,9 @@ package schema
 
 import "fmt"
 
-// CheckCodes returns ErrBatch if a code of the batch is greater than series or lists, the greatest codes that
-// were given out, or if coded is false and the batch has codes of lists. columns is the result of CheckInto.
+// CheckCodes returns ErrBatch if a code in the batch is greater than series or lists, the greatest codes
+// that were given out, or if coded is false and the batch has list codes. columns is the result of
+// CheckInto.
 func (b *Batch) CheckCodes(columns []Concrete, coded bool, series, lists uint32) error {
 	if b.Series > series {
 		return fmt.Errorf("%w: series %d of %d", ErrBatch, b.Series, series)

@@ -1,9 +1,7 @@
-// Package schema defines tables: their columns, sorting key and time bucket, and which rows may
-// enter them.
+// Package schema defines tables: their columns, sorting key and time bucket, and which rows may enter them.
 //
-// A column is fixed (timestamp) or dynamic: a family (labels) whose concrete columns (labels.pod)
-// come into being with their first value. Rows enter as a [Batch] of plain values;
-// [Schema.Check] checks every row.
+// A column is fixed (timestamp) or dynamic: a family (labels) whose concrete columns (labels.pod) come into
+// being with their first value. Rows enter as a [Batch] of plain values; [Schema.Check] checks every row.
 //
 // # The order of rows
 //
@@ -22,8 +20,8 @@
 //	integer        8 bytes, big endian, sign bit flipped if signed
 //	list           4 bytes, big endian: its dictionary code
 //
-// Names are written with their bits flipped, so that a row that has the first of two columns sorts
-// after a row that lacks it: nulls first, in name order.
+// Names are written with their bits flipped, so that a row that has the first of two columns sorts after a
+// row that lacks it: nulls first, in name order.
 //
 // # Invariants
 //
@@ -36,9 +34,9 @@
 //	    columns; an error names the column and the row.
 //	S4  A null and, in a dynamic column, the empty string are the same: no value.
 //
-// The order departs from the RFC in two ways. Lists of UUIDs (stacks) sort by dictionary code, not
-// by bytes: this takes 33 instead of 111 ns a row, and their order means nothing to a reader. A
-// time bucket can lead the key, so that pruning by time and retention drop whole granules.
+// The order departs from the RFC in two ways. Lists of UUIDs (stacks) sort by dictionary code, not by
+// bytes: this takes 33 instead of 111 ns a row, and their order means nothing to a reader. A time bucket
+// can lead the key, so that pruning by time and retention drop whole granules.
 //
 // The package does not depend on granules, transactions or Arrow.
 package schema

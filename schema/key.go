@@ -12,7 +12,7 @@ import (
 )
 
 // errTuple reports bytes that are not a series tuple of the schema. This package makes tuples, and
-// CheckTuple checks the tuples of an image.
+// CheckTuple checks an image's tuples.
 var errTuple = errors.New("malformed series tuple")
 
 // SeriesValue is one value of a series: a concrete column and its value.
@@ -28,8 +28,8 @@ const (
 	endName  = 0xff // names have no control characters, so no flipped byte is this high
 )
 
-// AppendBucket appends the leading part of a key: the start of the bucket, which may be any
-// time. Tables without buckets have no such part.
+// AppendBucket appends the leading part of a key: the start of the bucket, which may be any time. Tables
+// without buckets have no such part.
 func (s *Schema) AppendBucket(dst []byte, start int64) []byte {
 	if s.bucket < 0 {
 		return dst
@@ -37,9 +37,9 @@ func (s *Schema) AppendBucket(dst []byte, start int64) []byte {
 	return binary.BigEndian.AppendUint64(dst, uint64(start)^1<<63)
 }
 
-// BucketBounds returns the lowest key of the bucket that begins at start, which may be any
-// time, and the lowest key above all of its rows, which is that of a bucket that begins a
-// nanosecond later. The latter is empty at the end of int64. Both are empty without buckets.
+// BucketBounds returns the lowest key in the bucket that begins at start, which may be any time, and the
+// lowest key above all of its rows, which belongs to a bucket that begins a nanosecond later. hi is empty
+// at the end of int64. Both are empty without buckets.
 func (s *Schema) BucketBounds(start int64) (lo, hi string) {
 	if s.bucket < 0 {
 		return "", ""
@@ -51,9 +51,9 @@ func (s *Schema) BucketBounds(start int64) (lo, hi string) {
 	return lo, hi
 }
 
-// BucketEnd returns the end of the range of the bucket width that begins at start. The schema
-// must have buckets. The first range of all may be cut short by the range of int64, and the
-// end of the last one overflows.
+// BucketEnd returns the end of the range of the bucket width that begins at start. The schema must have
+// buckets. The first range of all may be cut short by the limit of int64, and the end of the last range
+// overflows.
 func (s *Schema) BucketEnd(start int64) int64 {
 	if start == math.MinInt64 && start%s.width != 0 {
 		return start - start%s.width
@@ -61,8 +61,8 @@ func (s *Schema) BucketEnd(start int64) int64 {
 	return start + s.width
 }
 
-// AppendTuple appends the series part of a key. Labels are in the order of Series, concrete
-// dynamic columns by name; columns without a label are null.
+// AppendTuple appends the series part of a key. Labels are in the order of Series, concrete dynamic columns
+// by name; columns without a label are null.
 func (s *Schema) AppendTuple(dst []byte, labels []SeriesValue) []byte {
 	for _, column := range s.series {
 		if !s.columns[column].Dynamic {
@@ -84,8 +84,8 @@ func (s *Schema) AppendTuple(dst []byte, labels []SeriesValue) []byte {
 	return dst
 }
 
-// EachLabel calls f with the column and the name of each label of a series tuple of this
-// schema, up to its end or its first malformed byte. The name is valid only during the call.
+// EachLabel calls f with the column and name of each label in a series tuple of this schema, up to its end
+// or its first malformed byte. The name is valid only during the call.
 func (s *Schema) EachLabel(key []byte, f func(column int, name []byte)) {
 	var few [64]byte
 	name := few[:0]
@@ -116,9 +116,9 @@ func (s *Schema) EachLabel(key []byte, f func(column int, name []byte)) {
 	}
 }
 
-// TupleValue returns the value of a concrete column in a series tuple of this schema; ok is
-// false if it has none. The value may be part of the tuple and must not be changed. It costs
-// about 10 ns for each preceding label.
+// TupleValue returns a concrete column's value in a series tuple of this schema; ok is false if it has
+// none. The value may be part of the tuple and must not be changed. It costs about 10 ns for each preceding
+// label.
 func (s *Schema) TupleValue(key []byte, column int, name string) (value []byte, ok bool) {
 	for _, at := range s.series {
 		c := &s.columns[at]
@@ -249,10 +249,10 @@ func (s *Schema) CheckTuple(key []byte) error {
 	return nil
 }
 
-// AppendNull appends a null of a fixed column, or closes a dynamic family.
+// AppendNull appends a null for a fixed column, or closes a dynamic family.
 func AppendNull(dst []byte) []byte { return append(dst, tagNull) }
 
-// AppendName opens the value of a concrete dynamic column.
+// AppendName opens a concrete dynamic column's value.
 func AppendName(dst []byte, name string) []byte {
 	dst = append(dst, tagValue)
 	for i := range len(name) {
@@ -261,11 +261,10 @@ func AppendName(dst []byte, name string) []byte {
 	return append(dst, endName)
 }
 
-// AppendPresent opens the value of a fixed column that is not null.
+// AppendPresent opens a fixed column's value that is not null.
 func AppendPresent(dst []byte) []byte { return append(dst, tagValue) }
 
-// AppendWord appends the value of a fixed type, or the code of a list, in a form that sorts
-// like the value.
+// AppendWord appends a value of a fixed type, or a list's code, in a form that sorts like the value.
 func AppendWord(dst []byte, t encoding.Type, word uint64) []byte {
 	if t == encoding.UUIDList {
 		return binary.BigEndian.AppendUint32(dst, uint32(word))
@@ -273,8 +272,8 @@ func AppendWord(dst []byte, t encoding.Type, word uint64) []byte {
 	return binary.BigEndian.AppendUint64(dst, OrderedWord(t, word))
 }
 
-// OrderedWord returns a word that compares, as an unsigned integer, like the value of a fixed
-// type or the code of a list.
+// OrderedWord returns a word that compares, as an unsigned integer, like a value of a fixed type or a
+// list's code.
 func OrderedWord(t encoding.Type, word uint64) uint64 {
 	switch {
 	case t == encoding.Int64:
@@ -287,8 +286,7 @@ func OrderedWord(t encoding.Type, word uint64) uint64 {
 	return word
 }
 
-// AppendBytes appends the value of a string or a UUID in a form that sorts like its bytes and
-// marks its own end.
+// AppendBytes appends a string or a UUID in a form that sorts like its bytes and marks its own end.
 func AppendBytes(dst, value []byte) []byte {
 	for {
 		i := bytes.IndexByte(value, 0)

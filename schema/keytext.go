@@ -15,10 +15,10 @@ import (
 	"github.com/granarydb/granary/encoding"
 )
 
-// KeyText returns the values of a key of this schema as text for people, in key order: the
-// start of the time bucket, then `name="value"`, `name=12`, `name=null`, and `name=#7` for a
-// list, by its code. Absent labels are left out. A key may end anywhere, as bounds do: "…"
-// marks a value or a name that ends early. Bytes that are no key are shown in hex.
+// KeyText returns the values in a key of this schema as text for people, in key order: the start of the
+// time bucket, then `name="value"`, `name=12`, `name=null`, and `name=#7` for a list, by its code. Absent
+// labels are left out. A key may end anywhere, as bounds do: "…" marks a value or a name that ends early.
+// Bytes that are not a key are shown in hex.
 func (s *Schema) KeyText(key string) []string {
 	r := keyReader{key: []byte(key)}
 	if s.BucketColumn() >= 0 {
@@ -64,7 +64,7 @@ func (r *keyReader) bucket() {
 	r.key = nil
 }
 
-// column reads the value of a fixed column, or all of a family.
+// column reads a fixed column's value, or all of a family.
 func (r *keyReader) column(c Column, isTime bool) {
 	for len(r.key) > 0 {
 		switch {
@@ -135,7 +135,7 @@ func (r *keyReader) word(width int) (word uint64, ok bool) {
 	return binary.BigEndian.Uint64(buf[:]), true
 }
 
-// name reads the name of a concrete dynamic column, whose bits are flipped.
+// name reads a concrete dynamic column's name, whose bits are flipped.
 func (r *keyReader) name() (name string, whole bool) {
 	flipped, rest, whole := bytes.Cut(r.key, []byte{endName})
 	r.key = rest

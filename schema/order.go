@@ -7,16 +7,15 @@ import (
 	"strings"
 )
 
-// Order is the column names of earlier batches in schema order, reused for batches with the
-// same names. It holds two sets of names, because profiles with trace ids come among others.
-// The zero value is empty. It is not safe for concurrent use. It copies names and retains
-// nothing of a batch.
+// Order is the column names of earlier batches in schema order, reused for batches with the same names. It
+// holds two sets of names, because profiles with trace ids come among others. The zero value is empty. It
+// is not safe for concurrent use. It copies names and retains nothing from a batch.
 type Order struct {
 	schema *Schema
 	names  [2][]columnName // the latest first
 }
 
-// columnName is a concrete column of a batch and the index of its schema column.
+// columnName is a batch's concrete column and the index of its schema column.
 type columnName struct {
 	column int
 	name   string
@@ -25,8 +24,7 @@ type columnName struct {
 // maxOrder is the number of columns up to which an order is kept, to bound its memory.
 const maxOrder = 64
 
-// concrete appends the columns of a batch to an empty slice, in schema order, concrete dynamic
-// ones by name.
+// concrete appends a batch's columns to an empty slice, in schema order, concrete dynamic columns by name.
 func (s *Schema) concrete(columns []Concrete, order *Order, b *Batch) ([]Concrete, error) {
 	columns = slices.Grow(columns, len(b.Columns))
 	for _, names := range order.names {
@@ -46,7 +44,7 @@ func (s *Schema) concrete(columns []Concrete, order *Order, b *Batch) ([]Concret
 	return columns, nil
 }
 
-// columnsNamed appends the columns of a batch with the given names; false if one is absent.
+// columnsNamed appends a batch's columns with the given names; false if one is absent.
 func columnsNamed(columns []Concrete, names []columnName, b *Batch) ([]Concrete, bool) {
 	columns = columns[:len(names)]
 	for i, n := range names {
@@ -60,9 +58,8 @@ func columnsNamed(columns []Concrete, names []columnName, b *Batch) ([]Concrete,
 	return columns, true
 }
 
-// inOrder appends the names of a batch's columns to dst, in schema order, concrete dynamic
-// ones by name. It sorts names because the columns with their values are ten times as large to
-// move.
+// inOrder appends the names of a batch's columns to dst, in schema order, concrete dynamic columns by name.
+// It sorts names because the columns with their values are ten times as large to move.
 func (s *Schema) inOrder(dst []columnName, b *Batch) ([]columnName, error) {
 	for name := range b.Columns {
 		i, ok := s.Resolve(name)
@@ -70,7 +67,7 @@ func (s *Schema) inOrder(dst []columnName, b *Batch) ([]columnName, error) {
 			return nil, fmt.Errorf("%w: column %s", ErrBatch, s.unknown(name))
 		}
 		if !s.columns[i].Dynamic {
-			name = s.columns[i].Name // the batch's name may be a substring of a large one
+			name = s.columns[i].Name // because the batch's name may be a substring of a large string
 		}
 		dst = append(dst, columnName{i, name})
 	}

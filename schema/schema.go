@@ -23,12 +23,12 @@ var (
 
 // Column defines a column of a table.
 type Column struct {
-	// Name is the column's name, or the family's if Dynamic. It must not contain a dot or a
-	// control character.
+	// Name is the column's name, or the family's if Dynamic. It must not contain a dot or a control
+	// character.
 	Name string
-	// Type is the type of the values.
+	// Type is the values' type.
 	Type encoding.Type
-	// Encoding is the storage of the values; see Encoding.Fits for the valid combinations.
+	// Encoding is how values are stored; see Encoding.Fits for the valid combinations.
 	Encoding encoding.Encoding
 	// Nullable allows rows without a value. Dynamic columns are always nullable.
 	Nullable bool
@@ -37,13 +37,13 @@ type Column struct {
 	Dynamic bool
 }
 
-// Bucket makes time the first part of the sorting key: rows of different buckets never share a
-// granule. The zero Bucket turns it off.
+// Bucket makes time the first part of the sorting key: rows in different buckets never share a granule. The
+// zero Bucket turns it off.
 type Bucket struct {
 	// Column names a non-null Int64 column: Unix time in nanoseconds.
 	Column string
-	// Width is the length of a bucket in nanoseconds. A store can begin further buckets within
-	// a width (columnstore.Options.BucketRows).
+	// Width is a bucket's length in nanoseconds. A store can begin further buckets within a width
+	// (columnstore.Options.BucketRows).
 	Width int64
 }
 
@@ -51,14 +51,13 @@ type Bucket struct {
 type Definition struct {
 	// Columns lists the columns, in the order in which scans return them.
 	Columns []Column
-	// SortingKey names the columns that rows are sorted by. It may be empty.
+	// SortingKey names the columns by which rows are sorted. It may be empty.
 	SortingKey []string
 	// Bucket is the time bucket that leads the key.
 	Bucket Bucket
-	// Header names fixed-type columns that are not null and whose values occur together: the
-	// rows of one profile have one time and one duration. A rewrite stores each combination
-	// once for a series, and an ordinal in each row. It may be empty; it changes the storage
-	// of rows, not their contents.
+	// Header names fixed-type columns that are not null and whose values occur together: a profile's
+	// rows have one time and one duration. A rewrite stores each combination once for a series, and an
+	// ordinal in each row. It may be empty; it changes the storage of rows, not their contents.
 	Header []string
 }
 
@@ -114,8 +113,7 @@ func (c Column) check() error {
 	return nil
 }
 
-// setKey divides the sorting key into the series tuple, which is its leading coded strings,
-// and the suffix.
+// setKey divides the sorting key into the series tuple, which is its leading coded strings, and the suffix.
 func (s *Schema) setKey(names []string) error {
 	seen := map[string]bool{}
 	for _, name := range names {
@@ -164,18 +162,17 @@ func (s *Schema) setHeader(names []string) error {
 	return nil
 }
 
-// Header returns the columns whose values occur together, in column order. It must not be
-// changed.
+// Header returns the columns whose values occur together, in column order. It must not be changed.
 func (s *Schema) Header() []int { return s.header }
 
 // Columns returns the columns in definition order. It must not be changed.
 func (s *Schema) Columns() []Column { return s.columns }
 
-// Series returns the columns of the series tuple: the leading coded string
-// columns of the sorting key. It must not be changed.
+// Series returns the series tuple's columns: the leading coded string columns of the sorting key. It must
+// not be changed.
 func (s *Schema) Series() []int { return s.series }
 
-// Suffix returns the columns of the sorting key after the series tuple.
+// Suffix returns the sorting key's columns after the series tuple.
 func (s *Schema) Suffix() []int { return s.suffix }
 
 // ListsLead reports whether the suffix begins with a column of lists.
@@ -183,12 +180,12 @@ func (s *Schema) ListsLead() bool {
 	return len(s.suffix) > 0 && s.columns[s.suffix[0]].Type == encoding.UUIDList
 }
 
-// BucketColumn returns the column of the time bucket, or -1.
+// BucketColumn returns the time bucket's column, or -1.
 func (s *Schema) BucketColumn() int { return s.bucket }
 
-// BucketStart returns the start of the range of the bucket width that contains time t, or the
-// least int64 if the range begins before it. The bucket of t starts there, unless the store
-// began another one within the range. Without buckets BucketStart returns 0.
+// BucketStart returns the start of the range of the bucket width that contains time t, or the least int64
+// if the range begins before it. The bucket of t starts there, unless the store began another bucket within
+// the range. Without buckets BucketStart returns 0.
 func (s *Schema) BucketStart(t int64) int64 {
 	if s.bucket < 0 {
 		return 0
@@ -196,8 +193,8 @@ func (s *Schema) BucketStart(t int64) int64 {
 	return RoundDown(t, s.width)
 }
 
-// RoundDown returns the greatest multiple of step, which must be above 0, that is at most t,
-// or the least int64 if the multiple is below it.
+// RoundDown returns the greatest multiple of step, which must be above 0, that is at most t, or the least
+// int64 if the multiple is below it.
 func RoundDown(t, step int64) int64 {
 	down := t - t%step
 	if t%step < 0 {
@@ -208,7 +205,7 @@ func RoundDown(t, step int64) int64 {
 	return down
 }
 
-// BucketWidth returns the length of a bucket, 0 without buckets.
+// BucketWidth returns a bucket's length in nanoseconds, 0 without buckets.
 func (s *Schema) BucketWidth() int64 { return s.width }
 
 // IsSeries reports whether column i is part of the series tuple.
@@ -216,8 +213,7 @@ func (s *Schema) IsSeries(i int) bool {
 	return slices.Contains(s.series, i)
 }
 
-// Resolve finds the column of a concrete name: "timestamp", or "labels.pod"
-// for the family "labels".
+// Resolve finds a concrete name's column: "timestamp", or "labels.pod" for the family "labels".
 func (s *Schema) Resolve(name string) (column int, ok bool) {
 	if i, ok := s.index[name]; ok && !s.columns[i].Dynamic {
 		return i, true

@@ -10,35 +10,35 @@ import (
 	"github.com/granarydb/granary/server/internal/web"
 )
 
-// Nodes are the servers whose profiles a front answers from. No profile is on two of them.
+// Nodes are the servers from whose profiles a front answers. No profile is on two of them.
 type Nodes struct {
-	// URLs are the addresses of the nodes, such as http://granary-0:4040: http or https, without
-	// a user and a query.
+	// URLs are the nodes' addresses, such as http://granary-0:4040: http or https, without a user and a
+	// query.
 	URLs []string
-	// PartialAnswers lets a front answer without the nodes that are away, as long as one answers.
-	// Each answer then has a header Granary-Warning for each node that it lacks, and a profile
-	// a comment as well. Otherwise a node that is away is an error.
+	// PartialAnswers lets a front answer without nodes that are away, as long as one answers. Each
+	// answer then has a header Granary-Warning for each missing node, and a profile also a comment.
+	// Otherwise a node that is away is an error.
 	PartialAnswers bool
-	// Transport carries the requests to nodes. nil means one that trusts the certificates that the
-	// system trusts. It must be safe for concurrent use.
+	// Transport carries the requests to nodes. nil means a transport that trusts the system's
+	// certificates. It must be safe for concurrent use.
 	Transport http.RoundTripper
 }
 
-// ErrNode reports a node of a front: an address that is none, or a node that did not answer. The text
-// names the node.
+// ErrNode reports a front's node with an invalid address, or one that did not answer. The text names the
+// node.
 var ErrNode = fault.ErrNode
 
-// NewFront returns a server without a store: it answers questions from the profiles of all nodes, and
-// takes no pushes. Of the options, Profiles, DropLabels and Older are not used; Tokens.Node is what nodes are
-// sent. The limits bound an answer of the front, and what it reads of a node. Errors are ErrLimit
-// for a negative limit, and ErrNode for an address that is none, or is there twice.
+// NewFront returns a server without a store: it answers queries from the profiles of all nodes, and takes
+// no pushes. Options.Profiles, DropLabels and Older are not used; Tokens.Node is sent to the nodes. The
+// limits bound the front's answers and its reads from each node. Errors are ErrLimit for a negative limit,
+// and ErrNode for an address that is invalid or repeated.
 func NewFront(nodes Nodes, opts Options) (*Server, error) {
 	opts.Older = nil
 	s, err := newBare(opts, newMetrics(nil))
 	if err != nil {
 		return nil, err
 	}
-	const message = 100 // bytes that one takes in memory, about
+	const message = 100 // approximate bytes of a message in memory
 	set, err := fanout.New(fanout.Nodes(nodes), fanout.Options{
 		Answer: s.limits.ResultBytes, Memory: s.limits.QueryBytes, Time: s.limits.QueryTime, Queries: s.limits.Queries, Profile: s.limits.Profile,
 		Registry: s.metrics.registry, Codec: web.ProtoCodec{Most: int(max(s.limits.QueryBytes/message, 1000))},

@@ -16,7 +16,7 @@ import (
 	"github.com/granarydb/granary/server/internal/web"
 )
 
-// metrics are the counts of a server, in a registry of their own.
+// metrics are a server's counts, in a registry of their own.
 type metrics struct {
 	registry *prometheus.Registry
 	requests *prometheus.CounterVec   // by handler and status
@@ -28,7 +28,7 @@ type metrics struct {
 	pushes push.Counts
 }
 
-// newMetrics returns the metrics of a server of a store, or of a front without one.
+// newMetrics returns the metrics for a server with a store, or for a front, which has none.
 func newMetrics(store *columnstore.Store) *metrics {
 	counter := func(name, help string) prometheus.Counter {
 		return prometheus.NewCounter(prometheus.CounterOpts{Name: name, Help: help})
@@ -82,7 +82,7 @@ func (m *metrics) request(name string, r *web.Recorder, took time.Duration) {
 	}
 }
 
-// storeCollector turns the Stats of a store into metrics at each scrape.
+// storeCollector turns a store's Stats into metrics at each scrape.
 type storeCollector struct {
 	store     *columnstore.Store
 	gauges    []storeMetric
@@ -95,7 +95,7 @@ type storeMetric struct {
 	value func(*columnstore.Stats) float64
 }
 
-// latencyMetric is a histogram of the log. Its longest time is a gauge beside it.
+// latencyMetric is a histogram of the log. Its longest time is a separate gauge.
 type latencyMetric struct {
 	desc, longest *prometheus.Desc
 	value         func(*disk.LogStats) *disk.Latencies
@@ -173,7 +173,7 @@ func (c *storeCollector) Collect(ch chan<- prometheus.Metric) {
 	for _, m := range c.latencies {
 		l := m.value(&stats.Log)
 		upTo, sum := map[float64]uint64{}, int64(0)
-		for i, n := range l.Buckets[:len(l.Buckets)-1] { // that of the last is all
+		for i, n := range l.Buckets[:len(l.Buckets)-1] { // the last bucket's is all
 			sum += n
 			upTo[disk.BucketEnd(i).Seconds()] = uint64(sum)
 		}

@@ -14,14 +14,14 @@ import (
 	"github.com/granarydb/granary/server/internal/web"
 )
 
-// olderRoutes registers the handlers of older profiles.
+// olderRoutes registers the handlers for older profiles.
 func (s *Server) olderRoutes() {
 	s.asks(s.mux, web.Route{Pattern: "POST /older/{range}/read", Name: "older", Handler: web.Handler(s.readOlder)})
 	unread := s.measured("older", func(t *Tokens) []string { return t.Read }, web.Handler(func(_ http.ResponseWriter, r *http.Request) error {
 		return fault.Unread("the profiles of %s are not read: POST read beside this path reads them, or its page", fault.Quoted(r.PathValue("range")))
 	}))
 	s.mux.HandleFunc("GET /older/{range}", func(w http.ResponseWriter, r *http.Request) {
-		w.Header().Set("Location", (&url.URL{Path: "./" + r.PathValue("range") + "/", RawQuery: r.URL.RawQuery}).String()) // also below another path
+		w.Header().Set("Location", (&url.URL{Path: "./" + r.PathValue("range") + "/", RawQuery: r.URL.RawQuery}).String()) // relative, because the server can be below another path
 		w.WriteHeader(http.StatusMovedPermanently)
 	})
 	s.mux.HandleFunc("/older/{range}/{rest...}", func(w http.ResponseWriter, r *http.Request) {
@@ -45,7 +45,7 @@ func (s *Server) olderRoutes() {
 	})
 }
 
-// insideOlder returns a request as the server of older profiles gets it: without /older/{range}.
+// insideOlder returns a request without /older/{range} in its path.
 func insideOlder(r *http.Request) *http.Request {
 	_, rest, _ := strings.Cut(strings.TrimPrefix(r.URL.EscapedPath(), "/older/"), "/")
 	inside := r.WithContext(r.Context())
@@ -55,7 +55,7 @@ func insideOlder(r *http.Request) *http.Request {
 	return inside
 }
 
-// logClose logs an error of a store of older profiles that is closed.
+// logClose logs the error of closing a store of older profiles.
 func (s *Server) logClose(err error) {
 	if err != nil {
 		s.opts.Log.Error("older profiles are closed", "error", fault.Text(err))
@@ -64,10 +64,10 @@ func (s *Server) logClose(err error) {
 
 // olderLine is a line of JSON about a reading of older profiles.
 type olderLine struct {
-	Read  int64  `json:"read"` // rows that were looked at
-	Of    int64  `json:"of"`   // of these, at most; 0 while that is not known
+	Read  int64  `json:"read"` // rows read so far
+	Of    int64  `json:"of"`   // upper bound of the rows; 0 while unknown
 	Done  bool   `json:"done,omitempty"`
-	Error string `json:"error,omitempty"` // the reading has failed: the last line
+	Error string `json:"error,omitempty"` // the reading failed: the last line
 }
 
 // olderEvery is the time between two lines.
@@ -81,18 +81,18 @@ type olderLines struct {
 	isBegun bool
 }
 
-// readOlder answers POST /older/{range}/read: it reads the profiles of the range, unless they are kept, and says how far it
-// is. If another request reads them, it waits for that one.
+// readOlder answers POST /older/{range}/read: it reads the range's profiles, unless they are kept, and
+// reports the progress. If another request reads them, it waits for that request.
 func (s *Server) readOlder(w http.ResponseWriter, r *http.Request) error {
 	of, err := source.ParseSpan(r.PathValue("range"))
 	if err != nil {
 		return err
 	}
-	if _, err := io.Copy(io.Discard, r.Body); err != nil { // its deadline ends with it
+	if _, err := io.Copy(io.Discard, r.Body); err != nil { // because its deadline ends with it
 		return err
 	}
 	lines := &olderLines{s: s, w: w}
-	_ = http.NewResponseController(w).SetWriteDeadline(time.Time{}) // a reading takes as long as it takes
+	_ = http.NewResponseController(w).SetWriteDeadline(time.Time{}) // because a reading has no time limit
 	for {
 		reading, isMine, err := s.older.Begin(of)
 		switch {
@@ -104,19 +104,20 @@ func (s *Server) readOlder(w http.ResponseWriter, r *http.Request) error {
 		if err := lines.follow(r.Context(), reading); err != nil {
 			return err // the client has gone
 		}
-		if isLeft, err := reading.Outcome(); !isLeft { // else begin again
+		if isLeft, err := reading.Outcome(); !isLeft { // otherwise begin again
 			return lines.end(r, reading, err)
 		}
 	}
 }
 
-// fill reads the profiles of a reading. What was kept before goes first, so that the memory of both is not needed.
+// fill reads a reading's profiles. It first drops the previous range, so that both are not in memory
+// together.
 func (s *Server) fill(ctx context.Context, reading *source.Reading, lines *olderLines) error {
 	s.logClose(s.older.Forget(0))
 	return s.older.Fill(ctx, reading, func() { lines.progress(reading) })
 }
 
-// follow says how far the reading of another request is, until that ends.
+// follow reports the progress of another request's reading, until that ends.
 func (l *olderLines) follow(ctx context.Context, reading *source.Reading) error {
 	tick := time.NewTicker(olderEvery)
 	defer tick.Stop()
@@ -132,7 +133,7 @@ func (l *olderLines) follow(ctx context.Context, reading *source.Reading) error 
 	}
 }
 
-// progress says how far a reading is, if a while has passed.
+// progress reports how far a reading is, if olderEvery has passed.
 func (l *olderLines) progress(reading *source.Reading) {
 	if time.Since(l.told) >= olderEvery {
 		read, of := reading.Rows()
@@ -140,7 +141,7 @@ func (l *olderLines) progress(reading *source.Reading) {
 	}
 }
 
-// end says how a reading has ended. An error before the first line is that of the request.
+// end reports a reading's outcome. An error before the first line is the request's error.
 func (l *olderLines) end(r *http.Request, reading *source.Reading, err error) error {
 	if err != nil && !l.isBegun {
 		return err
@@ -157,7 +158,8 @@ func (l *olderLines) end(r *http.Request, reading *source.Reading, err error) er
 	return nil
 }
 
-// say writes a line. An error of it is that the client has gone, which ends the context of the request.
+// say writes a line. It ignores errors, because they mean that the client has gone, which ends the
+// request's context.
 func (l *olderLines) say(line olderLine) {
 	answer := http.NewResponseController(l.w)
 	if !l.isBegun {

@@ -6,9 +6,9 @@ import (
 	"github.com/granarydb/granary/server/internal/fault"
 )
 
-// checkOrigin returns an error for a request that a browser sends for a page of another origin: one that changes
-// something, and a question whose answer that page could not read, but whose cost it would cause. What is
-// followed as a link is taken. Clients that are no browsers send neither header, and are taken too.
+// checkOrigin returns an error for a request that a browser sends for a page of another origin, because it
+// could change something, or cause the cost of a query whose answer that page could not read. Followed
+// links are accepted. Clients other than browsers send neither header, and are accepted too.
 func checkOrigin(r *http.Request) error {
 	switch r.Method {
 	case http.MethodGet, http.MethodHead, http.MethodOptions:

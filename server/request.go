@@ -16,29 +16,30 @@ import (
 	"github.com/granarydb/granary/server/internal/web"
 )
 
-// asks registers the handler of questions of a pattern: they want a token to read, and are measured under a name.
+// asks registers the handlers of queries, which require a token to read.
 func (s *Server) asks(mux *http.ServeMux, routes ...web.Route) {
 	for _, r := range routes {
 		mux.Handle(r.Pattern, s.measured(r.Name, func(t *Tokens) []string { return t.Read }, r.Handler))
 	}
 }
 
-// takes is asks for pushes, which want a token to write.
+// takes is asks for pushes, which require a token to write.
 func (s *Server) takes(mux *http.ServeMux, routes ...web.Route) {
 	for _, r := range routes {
 		mux.Handle(r.Pattern, s.measured(r.Name, func(t *Tokens) []string { return t.Write }, r.Handler))
 	}
 }
 
-// measured is a handler whose requests need one of some tokens, and are counted. Bodies beyond Limits.Body are
-// refused as they are read, and the client has Limits.ReadTime to send one.
+// measured wraps a handler. Its requests need one of tokens, and are counted under name. Bodies beyond
+// Limits.Body are refused while they are read, and the client has Limits.ReadTime to send one.
 func (s *Server) measured(name string, tokens func(*Tokens) []string, h http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		rec, ok := w.(*web.Recorder)
 		if !ok {
 			rec = web.NewRecorder(w, s.log)
 		}
-		// net/http looks at the body of its own request, whether the rest of a body comes before the next request.
+		// A copy, because net/http inspects the body of its own request to see whether unread bytes
+		// precede the next request.
 		r = r.WithContext(r.Context())
 		start := time.Now()
 		defer func() { s.metrics.request(name, rec, time.Since(start)) }()
@@ -58,22 +59,22 @@ func (s *Server) measured(name string, tokens func(*Tokens) []string, h http.Han
 	})
 }
 
-// setDeadline lets the reading of a body fail after Limits.ReadTime. The deadline ends with the
-// body: it is one of the connection, whose end cancels the request. A request without a body has
+// setDeadline lets the reading of a body fail after Limits.ReadTime. The deadline ends with the body,
+// because it belongs to the connection, and its expiry cancels the request. A request without a body has
 // none.
 func (s *Server) setDeadline(w *web.Recorder, r *http.Request) {
 	if r.ContentLength == 0 {
 		return
 	}
-	// Errors are of servers without deadlines, such as those of tests.
+	// Errors come from servers without deadlines, such as in tests.
 	set := http.NewResponseController(w.ResponseWriter).SetReadDeadline
 	_ = set(time.Now().Add(s.limits.ReadTime))
 	r.Body = &timedBody{r.Body, s.limits.ReadTime, func() { _ = set(time.Time{}) }}
 }
 
-// limitWrites lets the writing of an answer fail when a request and a query have had their time: a client that
-// does not read would keep its snapshot, and its place among the queries. The function that it returns removes
-// the deadline, which is one of the connection.
+// limitWrites lets the writing of an answer fail after Limits.ReadTime and Limits.QueryTime together,
+// because a client that does not read would keep its snapshot and its place among the queries. end removes
+// the deadline, which belongs to the connection.
 func (s *Server) limitWrites(w *web.Recorder) (end func()) {
 	set := http.NewResponseController(w.ResponseWriter).SetWriteDeadline // errors as in setDeadline
 	_ = set(time.Now().Add(s.limits.ReadTime + s.limits.QueryTime))
@@ -99,8 +100,8 @@ func (b *timedBody) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// allowed reports whether a request has one of the tokens, or none is asked for. It takes the
-// same time whichever token is wrong.
+// allowed reports whether a request has one of the tokens, or none is required. It takes the same time
+// whichever token is wrong.
 func allowed(r *http.Request, tokens []string) bool {
 	if len(tokens) == 0 {
 		return true
@@ -114,10 +115,10 @@ func allowed(r *http.Request, tokens []string) bool {
 	return isBearer && found == 1
 }
 
-// log logs the error of a request.
+// log logs a request's error.
 func (s *Server) log(r *http.Request, err error) { s.logError(r.Context(), r.URL.Path, err) }
 
-// logError logs an error: as an error of the server, or as one of its client.
+// logError logs an error as the server's or as its client's.
 func (s *Server) logError(ctx context.Context, path string, err error) {
 	c := fault.CauseOf(err)
 	if c.Status >= http.StatusInternalServerError && c.Status != http.StatusNotImplemented {

@@ -26,9 +26,9 @@ import (
 	"github.com/granarydb/granary/server/ui"
 )
 
-// Server answers the protocols of profiling servers from the profiles of a store. It is an
-// http.Handler, safe for concurrent use, and owns no goroutine. The store belongs to the caller,
-// who closes it when the last request has ended.
+// Server answers the protocols of profiling servers from a store's profiles. It is an http.Handler, safe
+// for concurrent use, and owns no goroutine. The store belongs to the caller, who closes it after the last
+// request has ended.
 type Server struct {
 	opts    Options
 	limits  Limits
@@ -45,11 +45,12 @@ type Server struct {
 	active  sync.WaitGroup // requests in progress
 }
 
-// New returns a server of the profiles of a store, and creates their table if it does not
-// exist. Errors are ErrLimit for a negative limit, or too small a one (Limits.OlderBytes), and those of profile.Open.
+// New returns a server for the profiles in a store, and creates their table if it does not exist. Errors
+// are ErrLimit for a limit that is negative or too small (Limits.OlderBytes), and the errors of
+// profile.Open.
 //
-// A server is mounted below a path by http.StripPrefix. For gRPC the http.Server needs HTTP/2,
-// without TLS http.Protocols.SetUnencryptedHTTP2.
+// To mount a server below a path, use http.StripPrefix. For gRPC the http.Server needs HTTP/2, without TLS
+// http.Protocols.SetUnencryptedHTTP2.
 func New(store *columnstore.Store, opts Options) (*Server, error) {
 	s, err := newBare(opts, newMetrics(store))
 	if err != nil {
@@ -120,11 +121,11 @@ func (s *Server) routes(db *profile.DB) {
 	}
 }
 
-// questions registers the handlers of questions about a source, and those of the page.
+// questions registers the handlers of queries of a source, and of the page.
 func (s *Server) questions(mux *http.ServeMux, of source.Source, hasOlder bool) {
 	s.asks(mux, querier.Routes(querier.Options{Source: of, Gate: s.gate, Read: s.read, ResultBytes: s.limits.ResultBytes})...)
 	s.asks(mux, page.Routes(page.Options{Source: of, Gate: s.gate, Read: s.read, ResultBytes: s.limits.ResultBytes, HasOlder: hasOlder})...)
-	for path, h := range s.files { // without tokens: the page has no data of its own
+	for path, h := range s.files { // without tokens, because the page has no data of its own
 		if path == "/" {
 			path = "/{$}"
 		}
@@ -132,23 +133,23 @@ func (s *Server) questions(mux *http.ServeMux, of source.Source, hasOlder bool) 
 	}
 }
 
-// olderHandler returns the handler of questions about older profiles.
+// olderHandler returns the handler of queries of older profiles.
 func (s *Server) olderHandler(of *source.Store) http.Handler {
 	mux := http.NewServeMux()
 	s.questions(mux, of, false)
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { s.serve(mux, w, r) })
 }
 
-// SetTokens replaces the tokens. Requests that have begun keep those of before.
+// SetTokens replaces the tokens. Requests in progress keep the previous ones.
 func (s *Server) SetTokens(t Tokens) { s.tokens.Store(&t) }
 
-// Drain makes /readyz answer that the server is not ready, so that no new clients are sent to it
-// while it shuts down. Requests are answered as before.
+// Drain makes /readyz answer that the server is not ready, so that no new clients are sent to it while it
+// shuts down. Requests are answered as usual.
 func (s *Server) Drain() { s.closing.Store(true) }
 
-// Wait returns when no request is in progress. The caller takes no new ones meanwhile: it has shut
-// its http.Server down. Snapshots that were held for later questions, and older profiles, are then closed. A front then closes its idle
-// connections to nodes.
+// Wait returns when no request is in progress. The caller must have shut its http.Server down, so that no
+// new ones come. Wait then closes the held snapshots and older profiles, and a front's idle connections to
+// nodes.
 func (s *Server) Wait() {
 	s.active.Wait()
 	if s.older != nil {
@@ -178,7 +179,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	s.serve(s.mux, rec, r)
 }
 
-// serve answers a request by a handler of mux, and counts it if there is none.
+// serve answers a request by a handler in mux, and counts it if there is none.
 func (s *Server) serve(mux *http.ServeMux, w http.ResponseWriter, r *http.Request) {
 	start := time.Now()
 	mux.ServeHTTP(w, r)
@@ -200,7 +201,7 @@ func (s *Server) recover(w *web.Recorder, r *http.Request) {
 	s.metrics.panics.Inc()
 	s.opts.Log.Error("panic", "path", r.URL.Path, "panic", p, "stack", string(debug.Stack()))
 	if w.Status != 0 {
-		panic(http.ErrAbortHandler) // the client sees a cut answer, not one that looks whole
+		panic(http.ErrAbortHandler) // so that the client sees a cut answer, not one that looks whole
 	}
 	http.Error(w, "internal error", http.StatusInternalServerError)
 }
@@ -224,8 +225,8 @@ func (s *Server) knowsHost(host string) bool {
 
 func (s *Server) health(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte("ok\n")) }
 
-// ready answers whether requests can be sent here: not while the server drains, and not when
-// files of the store cannot be written, or the nodes of a front are not ready.
+// ready answers whether requests can be sent here: not while the server drains, not while files of the
+// store cannot be written, and not while a front's nodes are not ready.
 func (s *Server) ready(w http.ResponseWriter, r *http.Request) {
 	if s.closing.Load() {
 		http.Error(w, "shutting down", http.StatusServiceUnavailable)

@@ -19,23 +19,22 @@ import (
 	"github.com/granarydb/granary/internal/ihs"
 )
 
-// CSVOptions are the settings of a CSV. The zero value reads times in nanoseconds and paths
-// with / between their names, and infers kinds.
+// CSVOptions are the settings for CSV. The zero value reads times in nanoseconds and paths with / between
+// their names, and infers kinds.
 type CSVOptions struct {
-	// Separator stands between the names of a path. 0 means PathSeparator.
+	// Separator stands between the names in a path. 0 means PathSeparator.
 	Separator rune
-	// Unit is the number of decimal digits from the unit of a plain number to
-	// nanoseconds: 0 for ns, 3 for us, 6 for ms, 9 for s.
+	// Unit is the unit of plain numbers, as the number of decimal digits to nanoseconds: 0 for ns, 3
+	// for us, 6 for ms, 9 for s.
 	Unit int
-	// Kind is the kind of all values: int, float or string. "" infers it for each
-	// attribute.
+	// Kind is the kind of all values: int, float or string. "" infers it for each attribute.
 	Kind string
-	// Start and End bound the set. nil means the time of the first or the last row.
+	// Start and End bound the set. nil means the first or the last row's time.
 	Start, End *int64
 }
 
-// ParseTime reads a time as a cell has it: a number in the unit, or a date as the function
-// ParseTime reads it. It returns nanoseconds since 1970.
+// ParseTime reads a cell's time, a number in the unit or a date for the function ParseTime, and returns
+// nanoseconds since 1970.
 func (o CSVOptions) ParseTime(text string) (int64, error) {
 	text = strings.TrimSpace(text)
 	nanos, ok := ParseDecimal(text, o.Unit)
@@ -52,28 +51,28 @@ func (o CSVOptions) ParseTime(text string) (int64, error) {
 	return nanos, nil
 }
 
-// Limits of CSV. The limits of an interval set hold too.
+// Limits for CSV. An interval set's limits hold too.
 const (
-	maxCSVRecord = 1 << 20   // bytes of a row: an open quote would read the rest of the file
+	maxCSVRecord = 1 << 20   // bytes of a row, because an open quote would read the rest of the file
 	maxCSVPaths  = 256 << 20 // bytes of all paths together
 	maxCSVRows   = 64 << 20  // as many as a set has intervals
 	maxCSVKeys   = 16 << 20  // as many as a set has attributes
 )
 
-// A CSV collects the rows of one or more CSV files and makes an interval set of them. It keeps
-// 38 bytes a row in columns, and the distinct texts. It is not safe for concurrent use.
+// CSV collects the rows of one or more CSV files and makes an interval set from them. It keeps 38 bytes a
+// row in columns, and the distinct texts. It is not safe for concurrent use.
 type CSV struct {
 	options    CSVOptions
 	attributes []ihs.Attribute
 	keys       map[ihs.Attribute]uint32
-	paths      map[string]uint32 // keys by the path as it was written
+	paths      map[string]uint32 // keys by path as written
 	pathBytes  int
-	kinds      []string // by attribute, as its rows name it; "" if no row does
+	kinds      []string // by attribute, as its rows name it; "" if none does
 	files      []csvFile
 
 	key    []uint32
 	starts []int64
-	ends   []int64 // start - 1: until the next row of the attribute
+	ends   []int64 // start - 1: until the attribute's next row
 	cells  []csvCell
 	lines  []uint32
 
@@ -88,9 +87,8 @@ type csvFile struct {
 	first int
 }
 
-// csvCell is a cell: an int, a float with its number of decimals, the code of a text, or
-// nothing. A number that the float would not print back unchanged stays text until the kind of
-// the attribute is known.
+// csvCell is a cell: an int, a float with its number of decimals, a text's code, or nothing. A number that
+// the float would not print back unchanged stays text until the attribute's kind is known.
 type csvCell struct {
 	word     uint64
 	class    csvClass
@@ -115,8 +113,8 @@ func NewCSV(opts CSVOptions) *CSV {
 	return &CSV{options: opts, keys: map[ihs.Attribute]uint32{}, paths: map[string]uint32{}, codes: map[string]uint64{}}
 }
 
-// ReadFile adds the rows of the named file, decompressed if the name ends in .gz. progress, if
-// not nil, is called now and then with the number of bytes read. The errors are as for Read.
+// ReadFile adds the rows of the named file, decompressed if the name ends in .gz. progress, if not nil, is
+// called now and then with the number of bytes read. It returns the errors of Read.
 func (t *CSV) ReadFile(ctx context.Context, name string, progress func(done, total int64)) error {
 	f, err := os.Open(name)
 	if err != nil {
@@ -142,14 +140,13 @@ func (t *CSV) ReadFile(ctx context.Context, name string, progress func(done, tot
 	return t.read(ctx, name, z, report)
 }
 
-// Read adds the rows of r; errors refer to it as name. After an error the CSV must not be
-// used. The errors are any from r and ctx, ihs.ErrLimit, and others that name the line and
-// its fault.
+// Read adds the rows of r; errors refer to it as name. After an error the CSV must not be used. The errors
+// are any from r and ctx, ihs.ErrLimit, and others that name the line and its fault.
 func (t *CSV) Read(ctx context.Context, name string, r io.Reader) error {
 	return t.read(ctx, name, r, func() {})
 }
 
-// recordReader bounds the bytes read for one record.
+// recordReader bounds the bytes read for each record.
 type recordReader struct {
 	r    io.Reader
 	rest int
@@ -204,7 +201,7 @@ func (t *CSV) read(ctx context.Context, file string, in io.Reader, report func()
 
 const csvColumns = "time,attribute,value or start,end,attribute,value"
 
-// csvHeader holds the position of each column of a file, or -1 for a missing column.
+// csvHeader is the position of each column in a file, or -1 for a missing column.
 type csvHeader struct{ time, start, end, attribute, value, kind int }
 
 func parseHeader(head []string) (csvHeader, error) {
@@ -258,7 +255,7 @@ func (t *CSV) add(record []string, columns csvHeader, line int) error {
 	return nil
 }
 
-// times returns the times of a row.
+// times returns a row's times.
 func (t *CSV) times(record []string, columns csvHeader) (start, end int64, err error) {
 	if columns.time >= 0 {
 		start, err = t.options.ParseTime(record[columns.time])
@@ -273,7 +270,7 @@ func (t *CSV) times(record []string, columns csvHeader) (start, end int64, err e
 	return start, end, err
 }
 
-// attribute returns the key of a path. It creates the attributes of the path that are missing.
+// attribute returns a path's key, and creates missing attributes.
 func (t *CSV) attribute(text string) (uint32, error) {
 	if key, known := t.paths[text]; known {
 		return key, nil
@@ -310,7 +307,7 @@ func (t *CSV) attribute(text string) (uint32, error) {
 // plainNumber matches a number as JSON writes it. Other forms are text.
 var plainNumber = regexp.MustCompile(`^-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?$`)
 
-// cell returns a value in the form kept until the kind of its attribute is known.
+// cell returns a value in the form that is kept until its attribute's kind is known.
 func (t *CSV) cell(key uint32, text, kind string) (csvCell, error) {
 	switch kind {
 	case "", "int", "float", "string":
@@ -349,13 +346,13 @@ func (t *CSV) cell(key uint32, text, kind string) (csvCell, error) {
 	return csvCell{word: code, class: class}, err
 }
 
-// code returns the code of a text.
+// code returns a text's code.
 func (t *CSV) code(text string) (uint64, error) {
 	code, known := t.codes[text]
 	if known {
 		return code, nil
 	}
-	const longest, overhead, all = 64 << 10, 64, 256 << 20 // the limits of a set
+	const longest, overhead, all = 64 << 10, 64, 256 << 20 // a set's limits
 	if !utf8.ValidString(text) || len(text) > longest {
 		return 0, fmt.Errorf("value %.40q: want UTF-8 of at most %d bytes", text, longest)
 	}
@@ -369,7 +366,7 @@ func (t *CSV) code(text string) (uint64, error) {
 	return code, nil
 }
 
-// rowError adds the file and the line of a row to an error.
+// rowError adds a row's file and line to an error.
 func (t *CSV) rowError(row uint32, err error) error {
 	i := sort.Search(len(t.files), func(i int) bool { return t.files[i].first > int(row) }) - 1
 	return fmt.Errorf("%s: line %d: %w", t.files[i].name, t.lines[row], err)

@@ -11,9 +11,9 @@ import (
 	"github.com/granarydb/granary/internal/ihs"
 )
 
-// Set makes an interval set of the rows, which may be in any order (T1). Of several changes of
-// an attribute at one time the last counts. Intervals of an attribute must not overlap. The
-// errors name the file and the line.
+// Set makes an interval set from the rows, which may be in any order (T1). If an attribute changes several
+// times at one instant, the last change counts. An attribute's intervals must not overlap. The errors name
+// the file and the line.
 func (t *CSV) Set() (*ihs.Set, error) {
 	if len(t.key) == 0 {
 		return nil, errors.New("there are no rows")
@@ -59,8 +59,7 @@ func (t *CSV) bounds(h *ihs.Header) error {
 	return nil
 }
 
-// byAttribute returns the rows of each attribute in the order of their start, and the place
-// of the first row of each.
+// byAttribute returns each attribute's rows in the order of their start, and the place of the first.
 func (t *CSV) byAttribute() (rows []uint32, first []int) {
 	first = make([]int, len(t.attributes)+1)
 	for _, key := range t.key {
@@ -84,8 +83,8 @@ func (t *CSV) byAttribute() (rows []uint32, first []int) {
 	return rows, first
 }
 
-// decideKinds returns the kind of each attribute: the one named by its rows or the options,
-// else the narrowest that holds all of its values.
+// decideKinds returns each attribute's kind: the one named by its rows or the options, else the narrowest
+// that holds all of its values.
 func (t *CSV) decideKinds() []ihs.Kind {
 	widest := make([]csvClass, len(t.attributes))
 	long := make([]bool, len(t.attributes))
@@ -99,7 +98,7 @@ func (t *CSV) decideKinds() []ihs.Kind {
 		switch kind := t.kinds[key]; {
 		case kind == "int", kind == "" && widest[key] == csvInt:
 			kinds[key] = ihs.KindInt
-			if long[key] || widest[key] > csvInt { // 1e9 and the like
+			if long[key] || widest[key] > csvInt { // such as 1e9
 				kinds[key] = ihs.KindLong
 			}
 		case kind == "float", kind == "" && (widest[key] == csvFloat || widest[key] == csvNumber):
@@ -124,16 +123,16 @@ func (t *CSV) text(c csvCell) string {
 	return t.texts[c.word]
 }
 
-// setBuilder adds the rows of attributes to a set.
+// setBuilder adds attributes' rows to a set.
 type setBuilder struct {
 	csv   *CSV
 	kinds []ihs.Kind
 	set   *ihs.Set
-	codes map[string]uint64 // texts of the set
+	codes map[string]uint64 // texts in the set
 	last  ihs.Interval      // the interval that may still grow
 }
 
-// addAttribute adds the rows of one attribute.
+// addAttribute adds one attribute's rows.
 func (b *setBuilder) addAttribute(key uint32, rows []uint32) error {
 	h := b.set.Header
 	next := h.Start // the first instant without a value
@@ -171,8 +170,8 @@ func (b *setBuilder) addAttribute(key uint32, rows []uint32) error {
 	return nil
 }
 
-// add adds an interval. An interval with the value of its predecessor extends it, if merge is
-// set or both are null.
+// add adds an interval. If its value equals its predecessor's and merge is set, or if both are null, it
+// extends the predecessor.
 func (b *setBuilder) add(in ihs.Interval, merge bool) {
 	if l := &b.last; l.End >= l.Start && l.Kind == in.Kind && l.Word == in.Word && (merge || in.Kind == ihs.KindNull) {
 		l.End = in.End
@@ -194,7 +193,7 @@ func (b *setBuilder) flush() {
 	s.Words = append(s.Words, in.Word)
 }
 
-// value returns a value of the kind of its attribute.
+// value returns a value in its attribute's kind.
 func (b *setBuilder) value(key uint32, c csvCell) (ihs.Interval, error) {
 	out := ihs.Interval{Key: key, Kind: b.kinds[key]}
 	if c.class == csvNull {
@@ -231,7 +230,7 @@ func (b *setBuilder) value(key uint32, c csvCell) (ihs.Interval, error) {
 	return out, nil
 }
 
-// sortByEnd puts the intervals in the order of a set.
+// sortByEnd puts the intervals in a set's order.
 func sortByEnd(s *ihs.Set) {
 	order := make([]uint32, s.Len())
 	for i := range order {

@@ -16,18 +16,18 @@ import (
 type input struct {
 	start, end int64
 	attributes []ihs.Attribute                             // parents first
-	next       func() (dated, error)                       // in the order of ends; io.EOF at the end
-	done       func(n int, last int64) (done, total int64) // of the intervals, or of the time
+	next       func() (dated, error)                       // ordered by end; io.EOF at the end
+	done       func(n int, last int64) (done, total int64) // progress in intervals, or in time
 }
 
-// dated is an interval of an attribute.
+// dated is an interval with its attribute.
 type dated struct {
 	attribute  history.Attribute
 	start, end int64
 	value      history.Value
 }
 
-// streamOf returns a stream of the intervals of a set.
+// streamOf returns a set's intervals as a stream.
 func streamOf(h ihs.Header, attributes []ihs.Attribute, next func() (ihs.Interval, error)) input {
 	return input{
 		start: h.Start, end: h.End, attributes: attributes,
@@ -54,7 +54,7 @@ func inputOf(s *ihs.Set) input {
 	})
 }
 
-// inputOfView returns a view as a stream: the next interval is that of the attribute whose interval ends first.
+// inputOfView returns a view as a stream: the next interval is the one that ends first.
 func inputOfView(v *history.View) (input, error) {
 	in := input{start: v.Start(), end: v.End()}
 	ahead := make(endings, 0, v.Len())
@@ -102,7 +102,7 @@ func inputOfView(v *history.View) (input, error) {
 	return in, nil
 }
 
-// endings is a heap of intervals by their ends.
+// endings is a heap of intervals, ordered by end.
 type endings []dated
 
 func (e endings) Len() int { return len(e) }
@@ -111,22 +111,22 @@ func (e endings) Less(i, j int) bool {
 }
 func (e endings) Swap(i, j int) { e[i], e[j] = e[j], e[i] }
 
-// Push is of heap.Interface.
+// Push implements heap.Interface.
 func (e *endings) Push(x any) { *e = append(*e, x.(dated)) }
 
-// Pop is of heap.Interface.
+// Pop implements heap.Interface.
 func (e *endings) Pop() any {
 	last := (*e)[len(*e)-1]
 	*e = (*e)[:len(*e)-1]
 	return last
 }
 
-// feedBatch is the number of intervals of a commit. A commit seals them; an unsealed interval
-// takes several times the memory.
+// feedBatch is the number of intervals in a commit. A commit seals them, because an unsealed interval takes
+// several times the memory.
 const feedBatch = 10_000
 
-// feed writes the intervals of an input, in the order of their ends, to a target and closes its
-// history. The recording that it returns has counts alone.
+// feed writes an input's intervals, ordered by end, to a target and closes its history. The returned
+// recording has only counts.
 func feed(ctx context.Context, in input, progress func(done, total int64), to Target) (*Recording, error) {
 	r := &Recording{Counts: make([]int, len(in.attributes)), Values: make([]int, len(in.attributes))}
 	w, err := to.Begin(in.start)
@@ -203,7 +203,7 @@ type feedColumns struct {
 	until  []int64
 	values []history.Value
 	before int     // intervals added so far
-	ends   []int64 // by attribute: end of its last interval added
+	ends   []int64 // by attribute: end of its last added interval
 }
 
 // add takes an interval, and feeds the history when the columns are full.
@@ -244,7 +244,7 @@ func (c *feedColumns) feed(w *history.Writer, r *Recording) error {
 	return nil
 }
 
-// valueOf returns the value of an interval of a set.
+// valueOf returns the value of an interval in a set.
 func valueOf(iv ihs.Interval) history.Value {
 	switch iv.Kind {
 	case ihs.KindInt, ihs.KindLong:

@@ -12,7 +12,7 @@ import (
 	"github.com/granarydb/granary/internal/ihs"
 )
 
-// A Stage is a part of the work of Load.
+// Stage is a part of Load's work.
 type Stage string
 
 const (
@@ -22,17 +22,16 @@ const (
 	Building Stage = "building"
 )
 
-// LoadOptions are the settings of Load. The zero value has no standard input and reports no
-// progress.
+// LoadOptions are Load's settings. The zero value has no standard input and reports no progress.
 type LoadOptions struct {
-	// Stdin is the CSV behind the name "-". nil is an empty file.
+	// Stdin is the CSV for the name "-". nil is an empty file.
 	Stdin io.Reader
-	// Progress, if not nil, is called now and then with the amount of a stage that is done. A
-	// stage begins with a call of done 0. The calls come from the goroutine of Load.
+	// Progress, if not nil, is called now and then with the finished part of a stage. A stage begins
+	// with a call where done is 0. The calls come from Load's goroutine.
 	Progress func(stage Stage, done, total int64)
 }
 
-// stage returns Progress for one stage, after reporting its begin.
+// stage returns Progress for one stage, after reporting its start.
 func (o LoadOptions) stage(s Stage) func(done, total int64) {
 	if o.Progress == nil {
 		return func(int64, int64) {}
@@ -41,10 +40,9 @@ func (o LoadOptions) stage(s Stage) func(done, total int64) {
 	return func(done, total int64) { o.Progress(s, done, total) }
 }
 
-// Load reads the named recording (see the package comment) into a history. Errors name the
-// file; errors of contents are ihs.ErrFormat, ihs.ErrLimit and any from CSV. An interval set
-// in a file and a computed one are streamed, without a copy in memory beside its history; CSV is
-// held in memory.
+// Load reads the named recording (see the package comment) into a history. Errors name the file; errors in
+// contents are ihs.ErrFormat, ihs.ErrLimit and any from CSV. Interval sets in files and computed sets are
+// streamed, without a copy in memory besides the history; CSV is held in memory.
 func Load(ctx context.Context, name string, opts LoadOptions) (r *Recording, err error) {
 	err = opts.open(ctx, name, func(in input, progress func(done, total int64)) (err error) {
 		r, err = build(ctx, in, progress)
@@ -53,9 +51,8 @@ func Load(ctx context.Context, name string, opts LoadOptions) (r *Recording, err
 	return r, err
 }
 
-// LoadInto reads the named recording as Load does, into a target, and returns the number of its intervals.
-// After an error the target has the intervals of its commits, and may be in a transaction, which its owner
-// ends.
+// LoadInto reads the named recording as Load does, into a target, and returns the number of intervals.
+// After an error the target has the committed intervals, and may be in a transaction, which its owner ends.
 func LoadInto(ctx context.Context, name string, opts LoadOptions, to Target) (intervals int, err error) {
 	err = opts.open(ctx, name, func(in input, progress func(done, total int64)) error {
 		r, err := feed(ctx, in, progress, to)
@@ -67,7 +64,7 @@ func LoadInto(ctx context.Context, name string, opts LoadOptions, to Target) (in
 	return intervals, err
 }
 
-// nameInput adds the name of the input to an error without one.
+// nameInput adds the input's name to an error without one.
 func nameInput(name string, err error) error {
 	if name == "-" {
 		name = "standard input"
@@ -127,7 +124,7 @@ func (o LoadOptions) openInput(ctx context.Context, name string, take func(in in
 	return take(streamOf(r.Header(), attributes, r.Next), progress)
 }
 
-// isCSV reports whether a name is that of a CSV file.
+// isCSV reports whether a name denotes a CSV file.
 func isCSV(name string) bool {
 	lower := strings.ToLower(name)
 	return name == "-" || strings.HasSuffix(lower, ".csv") || strings.HasSuffix(lower, ".csv.gz")

@@ -8,12 +8,12 @@ import (
 	"github.com/granarydb/granary/history"
 )
 
-// PathSeparator stands between the names of a path, unless CSVOptions set another.
+// PathSeparator stands between the names in a path, unless CSVOptions set another.
 const PathSeparator = '/'
 
-// ParsePath reads the path of an attribute: names joined by separator. A backslash escapes the
-// next character. It is the inverse of [history.PathText] if separator is [PathSeparator]. An
-// error means that text is not UTF-8 or ends in a backslash.
+// ParsePath reads an attribute's path: names joined by separator. A backslash escapes the next character.
+// It is the inverse of [history.PathText] if separator is [PathSeparator]. An error means that text is not
+// UTF-8 or ends in a backslash.
 func ParsePath(text string, separator rune) ([]string, error) {
 	names, err := splitPath(text, separator)
 	path := make([]string, len(names))
@@ -23,8 +23,8 @@ func ParsePath(text string, separator rune) ([]string, error) {
 	return path, err
 }
 
-// ParsePattern reads a pattern for [history.Names.Match]: a path in which * is any name and
-// .. the parent. An error is one of ParsePath, or names a * that is not a whole name.
+// ParsePattern reads a pattern for [history.Names.Match]: a path in which * is any name and .. the parent.
+// An error comes from ParsePath, or names a * that is not a whole name.
 func ParsePattern(text string) ([]history.Step, error) {
 	names, err := splitPath(text, PathSeparator)
 	if err != nil {

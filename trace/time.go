@@ -9,8 +9,8 @@ import (
 	"github.com/granarydb/granary/internal/timetext"
 )
 
-// ParseTime reads a date: RFC 3339, also with a space for the T, without seconds or without
-// a time of day. A date without a zone is UTC.
+// ParseTime reads a date: RFC 3339, also with a space for the T, without seconds or without a time of day.
+// A date without a zone is UTC.
 func ParseTime(text string) (time.Time, bool) {
 	return timetext.Date(text, time.UTC)
 }
@@ -18,9 +18,8 @@ func ParseTime(text string) (time.Time, bool) {
 // decimal is a number with an optional fraction.
 var decimal = regexp.MustCompile(`^-?[0-9]+(?:\.[0-9]*)?$`)
 
-// ParseDecimal reads a decimal number and returns it times 10^digits, without the digits
-// beyond. With digits 9, seconds become nanoseconds. It reports false for other text and for a
-// result beyond 64 bits.
+// ParseDecimal reads a decimal number and returns it times 10^digits, without the digits beyond. With
+// digits 9, seconds become nanoseconds. It reports false for other text and for a result beyond 64 bits.
 func ParseDecimal(text string, digits int) (int64, bool) {
 	if digits == 0 {
 		n, err := strconv.ParseInt(text, 10, 64)

@@ -5,7 +5,7 @@ import (
 	"sync/atomic"
 )
 
-// Errors of using a snapshot.
+// Errors of snapshots.
 var (
 	// ErrSnapshotClosed is returned when a snapshot is used after its Close.
 	ErrSnapshotClosed = errors.New("snapshot is closed")
@@ -34,18 +34,18 @@ func (p *rootReaders[R]) leave(n int64) {
 	}
 }
 
-// clear clears the root if it is replaced and has no reader. It checks replaced first, because
-// a current root can get a reader after it had none. A reader of a replaced root starts over.
+// clear clears the root if it is replaced and has no reader. It checks replaced first, because a current
+// root can get a reader after it had none. A reader of a replaced root starts over.
 func (p *rootReaders[R]) clear() {
 	if p.replaced.Load() && p.readers.Load() == 0 {
 		p.root.Store(nil)
 	}
 }
 
-// use is the weight of a read in the count of readers. Snapshots weigh 1.
+// use is a read's weight in the count of readers. Snapshots weigh 1.
 const use = 1 << 32
 
-// readersOf returns the reader count of the root. It allocates it on the first call.
+// readersOf returns the root's reader count. It allocates it on the first call.
 func (r *Root[R]) readersOf() *rootReaders[R] {
 	if p := r.read.Load(); p != nil {
 		return p
@@ -65,9 +65,8 @@ type Handle[R any] struct {
 	commit ID
 }
 
-// Take makes s a handle on the current root. It costs four atomic operations, repeated
-// for each root published meanwhile; the first handle on a root also allocates. Take is called
-// once, before s is shared.
+// Take makes s a handle on the current root. It costs four atomic operations, repeated for each root
+// published meanwhile; the first handle on a root also allocates. Take is called once, before s is shared.
 func (s *Handle[R]) Take(publisher *Publisher[R]) {
 	for {
 		root := publisher.current.Load()
@@ -83,10 +82,10 @@ func (s *Handle[R]) Take(publisher *Publisher[R]) {
 	}
 }
 
-// Commit returns the id of the last commit that the snapshot includes.
+// Commit returns the id of the last commit in the snapshot.
 func (s *Handle[R]) Commit() ID { return s.commit }
 
-// State returns the state of the root. The error is ErrSnapshotClosed or ErrSnapshotExpired.
+// State returns the root's state. The error is ErrSnapshotClosed or ErrSnapshotExpired.
 func (s *Handle[R]) State() (state R, err error) {
 	p := s.at.Load()
 	if p == nil {
@@ -102,9 +101,8 @@ func (s *Handle[R]) State() (state R, err error) {
 	return state, ErrSnapshotClosed // closed since the load of at
 }
 
-// Use returns the state for a read, which ends with Done. Until then the contents of the root
-// count as pinned, even if the snapshot is closed or expires meanwhile. It returns the same errors
-// as State.
+// Use returns the state for a read, which ends with Done. Until then the root's contents count as pinned,
+// even if the snapshot is closed or expires meanwhile. It returns the same errors as State.
 func (s *Handle[R]) Use() (Use[R], error) {
 	p := s.at.Load()
 	if p == nil {

@@ -2,8 +2,8 @@ package txn
 
 import "slices"
 
-// Garbage is something that the new root no longer reaches but the root before it did. Its
-// bytes count as pinned for as long as a read can reach it.
+// Garbage is something that the new root no longer reaches but the previous root did. Its bytes count as
+// pinned for as long as a read can reach it.
 type Garbage struct {
 	Since Version // version of the first root that reached it
 	Bytes int64
@@ -12,8 +12,8 @@ type Garbage struct {
 // pin is a root that had readers when it was replaced.
 type pin[R any] struct {
 	*rootReaders[R]
-	// garbage is unreachable from every newer root that is read. An item reachable from
-	// several read roots is listed with the newest of them.
+	// garbage is unreachable from every newer root that is read. If several read roots reach an item,
+	// it is listed with the newest.
 	garbage []Garbage
 }
 
@@ -43,8 +43,8 @@ func (p *Publisher[R]) pin(old *rootReaders[R], garbage []Garbage) {
 	}
 }
 
-// list charges garbage to the newest read root that reaches it. That is the last pinned root:
-// roots newer than the last one to reach the garbage are not listed yet, or no longer.
+// list charges garbage to the newest read root that reaches it. That is the last pinned root, because roots
+// newer than the last one to reach the garbage are not listed yet, or no longer.
 func (p *Publisher[R]) list(g Garbage) {
 	if last := len(p.pins) - 1; last >= 0 && p.pins[last].version >= g.Since {
 		p.pins[last].garbage = append(p.pins[last].garbage, g)
@@ -52,8 +52,8 @@ func (p *Publisher[R]) list(g Garbage) {
 	}
 }
 
-// sweep drops the roots that are no longer read. Their garbage moves to the next older root
-// that reaches it. The caller holds the commit lock.
+// sweep drops the roots that are no longer read. Their garbage moves to the next older root that reaches
+// it. The caller holds the commit lock.
 func (p *Publisher[R]) sweep() {
 	kept := p.pins[:0]
 	for _, h := range p.pins {

@@ -11,12 +11,12 @@ import (
 // ErrDone is returned when a transaction is used after its commit or abort.
 var ErrDone = errors.New("transaction has ended")
 
-// ID is a transaction id, of a begin or of a commit. The ids of one Publisher are distinct and
-// increase with time. 0 is no id.
+// ID is the id of a begin or a commit. The ids from one Publisher are distinct and increase with time. 0 is
+// not an id.
 type ID uint64
 
-// Version numbers the roots of one Publisher from 0, in order of publication. A rewrite has a
-// new version but no new commit id.
+// Version numbers one Publisher's roots from 0, in order of publication. A rewrite has a new version but no
+// new commit id.
 type Version uint64
 
 // Root is a published state with the id of its last commit. It must not be copied.
@@ -41,7 +41,7 @@ type Publisher[R any] struct {
 	expired     atomic.Int64 // number of expired snapshots
 }
 
-// New returns a publisher. state is the state of its first root.
+// New returns a publisher whose first root has the given state.
 func New[R any](state R) *Publisher[R] {
 	p := &Publisher[R]{}
 	p.current.Store(&Root[R]{State: state})
@@ -64,10 +64,9 @@ func (p *Publisher[R]) Start(t *Ticket[R]) { *t = Ticket[R]{publisher: p, begin:
 
 func (p *Publisher[R]) nextID() ID { return ID(p.ids.Add(1)) }
 
-// Rewrite derives a root from the current one and publishes it without a commit of its own. It
-// reports whether publish returned true; otherwise the root is unchanged. publish runs under
-// the commit lock: it must be short and must not call the publisher. The new root has the
-// commit id of the current one.
+// Rewrite derives a root from the current one and publishes it without a commit of its own. It reports
+// whether publish returned true; otherwise the root is unchanged. publish runs under the commit lock: it
+// must be short and must not call the publisher. The new root has the current root's commit id.
 func (p *Publisher[R]) Rewrite(publish func(current *Root[R]) (next Next[R], ok bool)) bool {
 	p.commit.Lock()
 	defer p.commit.Unlock()
@@ -79,10 +78,9 @@ func (p *Publisher[R]) Rewrite(publish func(current *Root[R]) (next Next[R], ok 
 	return ok
 }
 
-// Replay publishes a root of an earlier run under the commit id that it had, which must be
-// greater than the commit id of the current root. Later ids are greater than commit. Call it
-// before the first Start, because an earlier ticket could reuse an id of the replayed run.
-// publish runs under the commit lock, as in Rewrite.
+// Replay publishes a root from an earlier run under its former commit id, which must be greater than the
+// current root's. Later ids are greater than commit. Call it before the first Start, because an earlier
+// ticket could reuse an id of the replayed run. publish runs under the commit lock, as in Rewrite.
 func (p *Publisher[R]) Replay(commit ID, publish func(current *Root[R]) Next[R]) {
 	p.commit.Lock()
 	defer p.commit.Unlock()
@@ -90,22 +88,21 @@ func (p *Publisher[R]) Replay(commit ID, publish func(current *Root[R]) Next[R])
 	p.publish(commit, publish(p.Root()))
 }
 
-// Next is the result of a publish callback: the next state, and the garbage that the next root
-// no longer reaches.
+// Next is a publish callback's result: the next state, and the garbage that the next root no longer
+// reaches.
 type Next[R any] struct {
 	State   R
 	Garbage []Garbage
 	// Room, if not nil, is zeroed memory for the root. It lets a state and its root share one
-	// allocation, since they live equally long.
+	// allocation, because they live equally long.
 	Room *Root[R]
 }
 
-// publish makes next the current root, and so makes its writes visible to new snapshots. The
-// caller holds the commit lock.
+// publish makes next the current root, and so makes its writes visible to new snapshots. The caller holds
+// the commit lock.
 //
-// Three rules hold whatever readers do meanwhile: a snapshot sees all of a commit or nothing
-// (T3), the ids of published roots rise (T2), and a root is never counted as free while a read
-// can reach it (T7).
+// Three rules hold whatever readers do meanwhile: a snapshot sees all of a commit or nothing (T3), the ids
+// of published roots rise (T2), and a root is never counted as free while a read can reach it (T7).
 //
 //	commit lock {
 //	    id = next commit id          under the lock: ids rise in the order of publication
@@ -115,12 +112,12 @@ type Next[R any] struct {
 //	    old.readers > 0: pin old     its garbage is charged until they leave
 //	}
 //
-// A state and its commit id share one root because a reader that loads two pointers can get
-// the id of one commit with the rows of another. Readers take no lock because a slow scan would
-// then delay every commit, and a slow commit every scan. Rows carry no stamps for readers to
-// compare with a list of open transactions because each scan would pay for the comparison,
-// and an abort would have to take its rows out again. The price of a root is that a commit
-// copies the path to what it changes, and that commits are serial: prepare outside of the lock.
+// A state and its commit id share one root because a reader that loads two pointers can get the id of one
+// commit with the rows of another. Readers take no lock because a slow scan would then delay every commit,
+// and a slow commit every scan. Rows carry no stamps for readers to compare with a list of open
+// transactions because each scan would pay for the comparison, and an abort would have to take its rows out
+// again. The price of a root is that a commit copies the path to what it changes, and that commits are
+// serial: prepare outside of the lock.
 func (p *Publisher[R]) publish(commit ID, next Next[R]) {
 	old, root := p.current.Load(), next.Room
 	if invariants.Enabled {
@@ -136,8 +133,7 @@ func (p *Publisher[R]) publish(commit ID, next Next[R]) {
 	p.pin(old.read.Load(), next.Garbage)
 }
 
-// Ticket holds the begin id of a transaction until its commit or abort. It belongs to one
-// goroutine.
+// Ticket holds a transaction's begin id until its commit or abort. It belongs to one goroutine.
 type Ticket[R any] struct {
 	publisher *Publisher[R]
 	begin     ID
@@ -150,10 +146,10 @@ func (t *Ticket[R]) Begin() ID { return t.begin }
 // Done reports whether the transaction was committed or aborted.
 func (t *Ticket[R]) Done() bool { return t.done }
 
-// Commit calls publish with a new commit id and the current root, and publishes the result.
-// Every snapshot taken after Commit returns includes it. If publish returns an error, Commit
-// returns it and the transaction is aborted. A second Commit, or one after Abort, returns
-// ErrDone. publish runs under the commit lock, as in Rewrite.
+// Commit calls publish with a new commit id and the current root, and publishes the result. Every snapshot
+// taken after Commit returns includes it. If publish returns an error, Commit returns it and the
+// transaction is aborted. After Commit or Abort it returns ErrDone. publish runs under the commit lock, as
+// in Rewrite.
 func (t *Ticket[R]) Commit(publish func(commit ID, current *Root[R]) (next Next[R], err error)) (ID, error) {
 	if t.done {
 		return 0, ErrDone

@@ -11,21 +11,21 @@ import (
 	"strings"
 )
 
-// The two sides of a comparison.
+// A comparison's two sides.
 const (
 	base = iota
 	head
 )
 
-// builds are the programs of the two sides.
+// builds are the two sides' programs.
 type builds struct {
 	folder    string // temporary
-	root      string // of the checkout
+	root      string // root of the checkout
 	worktrees []string
 	programs  [2]string
 }
 
-// buildSides builds bench as of two commits. No head is the checkout as it is.
+// buildSides builds bench as of two commits. An empty headCommit is the checkout itself.
 func buildSides(ctx context.Context, baseCommit, headCommit string) (*builds, error) {
 	root, err := output(ctx, "", "git", "rev-parse", "--show-toplevel")
 	if err != nil {
@@ -45,7 +45,7 @@ func buildSides(ctx context.Context, baseCommit, headCommit string) (*builds, er
 	return b, nil
 }
 
-// build builds the program of a side.
+// build builds a side's program.
 func (b *builds) build(ctx context.Context, side int, commit string) error {
 	name := []string{base: "base", head: "head"}[side]
 	checkout := b.root
@@ -75,8 +75,8 @@ func (b *builds) close() {
 	}
 }
 
-// measure runs a workload in rounds of base, head, head, base. Both sides run in the bench
-// folder of the checkout, so that they find the same recorded data.
+// measure runs a workload in rounds of base, head, head, base. Both sides run in the checkout's bench
+// folder, so that they find the same recorded data.
 func (b *builds) measure(ctx context.Context, o options, workload string) (runs [2][]values, err error) {
 	args := []string{"-rows", strconv.FormatInt(o.rows, 10), "-repeat", strconv.Itoa(o.repeat), "-workload", workload}
 	if workload == "histories" {
@@ -103,8 +103,8 @@ func (b *builds) measure(ctx context.Context, o options, workload string) (runs 
 	return runs, nil
 }
 
-// output runs a program in a folder, outside of any workspace, and returns its output. The
-// error has the end of its messages.
+// output runs a program in a folder, outside any workspace, and returns its output. The error has the end
+// of its messages.
 func output(ctx context.Context, folder, program string, args ...string) (string, error) {
 	return outputEnv(ctx, folder, nil, program, args...)
 }

@@ -2,17 +2,17 @@
 //
 //	go run ./compare -base 3c377a0 -workload fleet,queries,arrow,histories -rounds 4
 //
-// It runs from the folder of the bench module, with GOWORK=off. The base is checked out as a git worktree in a
-// temporary folder. The other side is the checkout that it runs in, or the commit of -head. It
-// builds the bench of both, runs a workload A B B A in each round, and relates each run of one
-// side to the run of the other beside it. A ratio is the cost of the checkout to the cost of
-// the base: above 1 the checkout is slower or larger. For rates the ratio is inverted.
+// It runs from the folder of the bench module, with GOWORK=off. The base is checked out as a git worktree
+// in a temporary folder. The other side is the checkout in which it runs, or the commit of -head. It builds
+// both sides' bench, runs a workload A B B A in each round, and relates each run of one side to the
+// adjacent run of the other. A ratio is the checkout's cost divided by the base's: above 1 the checkout is
+// slower or larger. For rates the ratio is inverted.
 //
-// A figure is marked if its median ratio is beyond 5 %, and the mark says whether all pairs
-// agree on the side. Beside it stands the ratio of the best runs: on a busy machine, where medians of one program
-// differ by more than a few percent, that of enough rounds is steadier. Both sides must have done the same
-// work: figures such as the rows of an answer have to be equal in all runs.
+// A figure is marked if its median ratio is beyond 5 %, and the mark says whether all pairs agree on the
+// side. Beside it stands the ratio of the best runs, which is steadier after enough rounds on a busy
+// machine, because there medians of one program differ by more than a few percent. Both sides must have
+// done the same work: figures such as the rows in an answer must be equal in all runs.
 //
-// The four workloads have had the same keys in their reports since 3c377a0. A figure of one
-// commit only is listed apart, and so is a target that no workload measures.
+// The four workloads have had the same keys in their reports since 3c377a0. A figure that only one commit
+// has is listed apart, and so is a target that no workload measures.
 package main

@@ -13,14 +13,13 @@ const (
 	cost    kind = iota + 1 // lower is better
 	rate                    // higher is better
 	work                    // equal in all runs
-	ignored                 // a figure of the machine, with all below it
+	ignored                 // a figure about the machine, with all below it
 )
 
 // workloadNames are the workloads that can be compared.
 var workloadNames = []string{"fleet", "queries", "arrow", "histories"}
 
-// figureKinds has the numbers of each workload's report that are compared, by the last element
-// of their path.
+// figureKinds has the compared numbers in each workload's report, by the last element of their path.
 var figureKinds = map[string]map[string]kind{
 	"fleet": {
 		"insert_codes_ns_per_row": cost, "insert_codes_maintained_ns_per_row": cost, "insert_codes_100_a_tx_ns_per_row": cost,
@@ -44,7 +43,7 @@ var figureKinds = map[string]map[string]kind{
 	},
 }
 
-// targetOf has the figures of workloads that measure a target.
+// targetOf has the workload figures that measure a target.
 var targetOf = map[string]string{
 	"fleet/heap_bytes_per_row":                      "heap-1m",
 	"queries/queries/merge-all/cpu_ms":              "merge-all",
@@ -66,17 +65,17 @@ var targetOf = map[string]string{
 	"histories/sets/many-threads/sample_threads_ms": "hist-kind",
 }
 
-// value is a number of a report.
+// value is a number in a report.
 type value struct {
 	kind   kind
 	number float64
 }
 
-// values are the numbers of a report that are compared, by path.
+// values are a report's compared numbers, by path.
 type values map[string]value
 
-// readValues reads a report. A path is the workload and the keys down to the number, with the
-// name of an element in place of its index.
+// readValues reads a report. A path is the workload and the keys down to the number, with an element's name
+// in place of its index.
 func readValues(workload string, report []byte) (values, error) {
 	var tree any
 	if err := json.Unmarshal(report, &tree); err != nil {
@@ -90,7 +89,7 @@ func readValues(workload string, report []byte) (values, error) {
 	return v, nil
 }
 
-// add adds the numbers below a node. of is the kind of the nearest key above.
+// add adds the numbers below a node. of is the nearest key's kind.
 func (v values) add(kinds map[string]kind, at string, of kind, node any) {
 	switch node := node.(type) {
 	case map[string]any:
@@ -115,8 +114,8 @@ func (v values) add(kinds map[string]kind, at string, of kind, node any) {
 	}
 }
 
-// elementName returns the name of an element of a list, its index if it has none. The name of
-// a set is a path, of which the last element is the same everywhere.
+// elementName returns the name of a list element, its index if it has none. A set's name is a path, whose
+// last element is the same everywhere.
 func elementName(i int, node any) string {
 	fields, _ := node.(map[string]any)
 	for _, key := range []string{"question", "query", "name", "read", "set"} {

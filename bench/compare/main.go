@@ -12,7 +12,7 @@ import (
 	"syscall"
 )
 
-// options are the values of the flags.
+// options are the flags' values.
 type options struct {
 	base, head string
 	workloads  []string

@@ -12,7 +12,7 @@ import (
 	"github.com/granarydb/granary/bench/targets"
 )
 
-// beyond is the change of a median ratio that is marked.
+// beyond is the change in a median ratio that is marked.
 const beyond = 0.05
 
 // ratio is a figure on both sides.
@@ -22,19 +22,18 @@ type ratio struct {
 	Base   float64        `json:"base"` // the median
 	Head   float64        `json:"head"` // the median
 	Ratio  results.Spread `json:"ratio"`
-	Least  float64        `json:"least"` // of the best run of each side, as other work on the machine only adds to a cost; 0 if a best cost is 0
+	Least  float64        `json:"least"` // ratio of each side's best run, because other work on the machine only adds to a cost; 0 if a best cost is 0
 	Mark   string         `json:"mark,omitempty"`
 }
 
-// figures are the figures of a workload.
+// figures are a workload's figures.
 type figures struct {
 	Ratios   []ratio  `json:"ratios"`
 	OnlyBase []string `json:"only_base,omitempty"`
 	OnlyHead []string `json:"only_head,omitempty"`
 }
 
-// relate relates the runs of two sides pair by pair. It is an error if they did different
-// work.
+// relate relates the two sides' runs pair by pair. It is an error if they did different work.
 func relate(runs [2][]values) (f figures, err error) {
 	for _, name := range slices.Sorted(maps.Keys(runs[base][0])) {
 		first := runs[base][0][name]
@@ -54,7 +53,7 @@ func relate(runs [2][]values) (f figures, err error) {
 				ratios = append(ratios, r)
 			}
 		}
-		if first.kind == work || len(ratios) == 0 { // without a ratio the base is 0, such as no allocation
+		if first.kind == work || len(ratios) == 0 { // without a ratio the base is 0, for example without allocations
 			continue
 		}
 		r := ratio{
@@ -83,16 +82,16 @@ func best(k kind, of []float64) float64 {
 	return slices.Min(of)
 }
 
-// middle returns the median of ratios: of an even number, the geometric mean of the two in the
-// middle. Rounds have two pairs each, and taking one of the two would favour a side.
+// middle returns the median of ratios; for an even number, the geometric mean of the middle two, because
+// rounds have two pairs each, and taking one would favour a side.
 func middle(ratios []float64) float64 {
 	ratios = slices.Sorted(slices.Values(ratios))
 	n := len(ratios)
 	return math.Sqrt(ratios[(n-1)/2] * ratios[n/2])
 }
 
-// mark returns the mark of a median beyond 5 %. It says so if some pair has the opposite
-// order, as two runs of one program have on a busy machine.
+// mark returns the mark for a median beyond 5 %. It shows if some pair has the opposite order, as two runs
+// of one program have on a busy machine.
 func mark(r results.Spread) string {
 	text := ""
 	switch {
@@ -109,7 +108,7 @@ func mark(r results.Spread) string {
 	return text
 }
 
-// costRatio returns the cost of the head to the cost of the base.
+// costRatio returns the head's cost divided by the base's.
 func costRatio(k kind, base, head float64) float64 {
 	if k == rate {
 		return base / head

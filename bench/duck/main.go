@@ -11,8 +11,8 @@ import (
 	"github.com/granarydb/granary/bench/peers"
 )
 
-// stores are the ways to open DuckDB, by the name of the peer. They are there with cgo and the tag
-// duckdb_arrow. The directory is empty, and stays until the store is closed.
+// stores are the ways to open DuckDB, by the peer's name. They exist with cgo and the tag duckdb_arrow. The
+// directory is empty, and stays until the store is closed.
 var stores = map[string]func(dir string) (peers.Store, error){}
 
 func main() {

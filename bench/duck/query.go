@@ -43,7 +43,7 @@ func condition(where []peers.Term) string {
 	return " WHERE " + strings.Join(all, " AND ")
 }
 
-// query asks for records, which are released after each, and returns their rows.
+// query passes each record of the answer to each, releases it, and returns the number of rows.
 func (s *store) query(question string, each func(arrow.Record) error) (rows int64, err error) {
 	err = s.conn.Raw(func(raw any) error {
 		a, err := duckdb.NewArrowFromConn(raw.(driver.Conn))
@@ -69,10 +69,10 @@ func (s *store) query(question string, each func(arrow.Record) error) (rows int6
 	return rows, err
 }
 
-// sum is the sum of the values, which fits the type of a value.
+// sum is the sum of the values, which fits a value's type.
 var sum = fmt.Sprintf("sum(%s)::BIGINT", name(profile.ColumnValue))
 
-// sums asks for sums by a column of whole numbers.
+// sums queries sums by a column of whole numbers.
 func (s *store) sums(column string, where []peers.Term, each func(key, sum int64)) error {
 	question := fmt.Sprintf("SELECT %[1]s::BIGINT, %[2]s FROM profiles%[3]s GROUP BY %[1]s", name(column), sum, condition(where))
 	_, err := s.query(question, func(rec arrow.Record) error {
@@ -143,7 +143,7 @@ func (s *store) Pick(where []peers.Term, columns []string, each func(schema.Batc
 	})
 }
 
-// vector returns the plain values of a column.
+// vector returns a column's plain values.
 func (s *store) vector(column string, of arrow.Array) (v encoding.Vector, err error) {
 	for row := range of.Len() {
 		v.Valid = append(v.Valid, of.IsValid(row))
@@ -186,7 +186,7 @@ func (s *store) ids(of *array.String, v encoding.Vector) (encoding.Vector, error
 	return v, nil
 }
 
-// texts asks for one column of strings.
+// texts queries one column of strings.
 func (s *store) texts(question string) (all []string, err error) {
 	_, err = s.query(question, func(rec arrow.Record) error {
 		column := rec.Column(0).(*array.String)
@@ -217,7 +217,7 @@ func (s *store) Types() (types []peers.Type, err error) {
 	return types, err
 }
 
-// LabelNames implements peers.Store. It asks for the columns of the table.
+// LabelNames implements peers.Store, by the table's columns.
 func (s *store) LabelNames() (names []string, err error) {
 	columns, err := s.texts("SELECT name FROM pragma_table_info('profiles')")
 	for _, column := range columns {

@@ -33,20 +33,20 @@ func init() {
 	}
 }
 
-// store is a DuckDB with one table. Columns are made at their first value. Stacks are numbers of a map
-// that is kept beside it.
+// store is a DuckDB with one table. Columns are made at their first value. Stacks are numbers in a map
+// beside it.
 type store struct {
 	db      *sql.DB
 	conn    *sql.Conn
-	to      *duckdb.Appender // nil if the table has no column yet, or is read only
-	columns []string         // of the table, in its order
-	known   map[string]bool  // columns
-	numbers map[string]int32 // of stacks, by their bytes
+	to      *duckdb.Appender // nil if the table has no column yet, or is read-only
+	columns []string         // the table's columns, in order
+	known   map[string]bool  // by column
+	numbers map[string]int32 // stack numbers, by the stacks' bytes
 	stacks  []string         // by number
 	settle  func(*store) error
 
 	scratch []byte
-	values  []driver.Value // of a row
+	values  []driver.Value // values of a row
 }
 
 // open opens a database in a file, or in memory.
@@ -67,11 +67,11 @@ func (s *store) do(statement string) error {
 	return err
 }
 
-// name quotes the name of a column, and text a string.
+// name quotes a column's name, and text a string.
 func name(of string) string { return `"` + strings.ReplaceAll(of, `"`, `""`) + `"` }
 func text(of string) string { return `'` + strings.ReplaceAll(of, `'`, `''`) + `'` }
 
-// typeOf returns the type of a column.
+// typeOf returns a column's type.
 func typeOf(column string, t encoding.Type) (string, error) {
 	switch t {
 	case encoding.UUIDList:
@@ -84,7 +84,7 @@ func typeOf(column string, t encoding.Type) (string, error) {
 	return "", fmt.Errorf("column %s: type %v is not among those that profiles have", column, t)
 }
 
-// add makes the columns of a batch that are not there, and an appender to all.
+// add makes a batch's missing columns, and an appender to all.
 func (s *store) add(b schema.Batch) error {
 	var added []string
 	for _, column := range slices.Sorted(maps.Keys(b.Columns)) {
@@ -147,7 +147,7 @@ func (s *store) Insert(b schema.Batch) error {
 	return s.to.Flush()
 }
 
-// value returns a value of a row for the appender, nil for null.
+// value returns a row's value for the appender, nil for null.
 func (s *store) value(v encoding.Vector, row int) driver.Value {
 	if v.Len() == 0 { // the profile lacks the column
 		return nil

@@ -18,8 +18,8 @@ func NewCoder(codes *columnstore.Codes) *Coder {
 	return &Coder{codes: codes, series: map[string]uint32{}}
 }
 
-// Code returns the batch with codes in place of its stacks and its series. Unknown stacks and
-// series are interned. The other columns are shared with b.
+// Code returns the batch with codes in place of its stacks and series, and interns unknown ones. The other
+// columns are shared with b.
 func (c *Coder) Code(b schema.Batch) (schema.Batch, error) {
 	key := b.Columns[profile.ColumnSampleType].Strings[0] + b.Columns[profile.ColumnLabels+".pod"].Strings[0]
 	labels := map[string]string{}

@@ -17,13 +17,13 @@ import (
 	"github.com/granarydb/granary/schema"
 )
 
-// The default size of a fleet.
+// A fleet's default size.
 const (
 	// Jobs is the number of jobs.
 	Jobs = 25
 	// Series is the number of series. Each has one profile a scrape.
 	Series = Jobs * podsPerJob * 4
-	// ScrapeInterval is the time between two scrapes of a pod.
+	// ScrapeInterval is the time between a pod's scrapes.
 	ScrapeInterval = 10 * time.Second
 
 	podsPerJob   = 8
@@ -32,7 +32,7 @@ const (
 	labelsPerPod = 18
 )
 
-// Bounds and mean of the rows of a profile, bounds of the depth of a stack.
+// Bounds and mean of a profile's rows, bounds of a stack's depth.
 const (
 	leastRows  = 160
 	mostRows   = 2144
@@ -41,7 +41,7 @@ const (
 	mostDepth  = 60
 )
 
-// sampleTypes are the sample types. Each is a profile of its own.
+// sampleTypes are the sample types. Each has its own profiles.
 var sampleTypes = [][4]string{
 	{"samples", "count", "cpu", "nanoseconds"},
 	{"cpu", "nanoseconds", "cpu", "nanoseconds"},
@@ -55,14 +55,14 @@ const Seed = 1
 // Start is the time of the first scrape. It is fixed, so that every run has the same rows.
 var Start = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 
-// LabelPrefix is the prefix of the names of label columns.
+// LabelPrefix is the prefix of label columns' names.
 const LabelPrefix = profile.ColumnLabels + "."
 
-// RecentStart returns a time of the first scrape that stores with a limit on the future
-// accept: a day ago, at a full hour.
+// RecentStart returns a time for the first scrape that stores with a limit on the future accept: a day ago,
+// at a full hour.
 func RecentStart() time.Time { return time.Now().Add(-24 * time.Hour).Truncate(time.Hour) }
 
-// CopyStacks copies the stacks of a batch into one piece of memory, as decoding does.
+// CopyStacks copies a batch's stacks into one piece of memory, as decoding does.
 func CopyStacks(b *schema.Batch) {
 	lists := b.Columns[profile.ColumnStacktrace].UUIDLists
 	n := 0
@@ -77,29 +77,29 @@ func CopyStacks(b *schema.Batch) {
 	b.Columns[profile.ColumnStacktrace] = encoding.UUIDLists(out...)
 }
 
-// Fleet makes the profiles of a fleet by number. It belongs to one goroutine.
+// Fleet makes a fleet's profiles by number. It belongs to one goroutine.
 type Fleet struct {
 	// Variant is the variant, with its defaults filled in.
 	Variant Variant
 
 	seed    uint64
 	jobs    []jobData
-	weights []float64 // of a job's stacks, added up
+	weights []float64 // weights of a job's stacks, added up
 	symbols map[uuid.UUID][]byte
 }
 
-// Variant is the difference of a fleet from the default one, which is the zero value.
+// Variant is a fleet's difference from the default, which is the zero value.
 type Variant struct {
-	Jobs    int  // 0 means Jobs; more jobs leave the rows of the others as they are
-	Pods    int  // of a job; 0 means 8, which is also the most
+	Jobs    int  // 0 means Jobs; more jobs leave the others' rows unchanged
+	Pods    int  // pods in a job; 0 means 8, which is also the most
 	Symbols bool // batches have a record for each location
-	Traces  bool // rows of one profile in four have trace ids
+	Traces  bool // in one profile of four, rows have trace ids
 }
 
 type jobData struct {
 	labels []map[string]string // by pod
 	stacks [][]uuid.UUID       // leaf first
-	nodes  int                 // of the call tree
+	nodes  int                 // nodes in the call tree
 }
 
 // New returns the default fleet.
@@ -139,8 +139,8 @@ func newJobData(rng *rand.Rand, job, pods int) jobData {
 	return j
 }
 
-// grow makes the stacks. A stack takes the path to the root of an earlier one, from some
-// frame on, and adds a few frames of its own.
+// grow makes the stacks. A stack takes an earlier stack's path to the root, from some frame on, and adds a
+// few frames of its own.
 func (j *jobData) grow(rng *rand.Rand, job int) {
 	for len(j.stacks) < stacksPerJob {
 		depth := min(max(leastDepth, int(math.Exp(3.11+0.4*rng.NormFloat64()))), mostDepth)
@@ -171,12 +171,10 @@ func drawLocation(rng *rand.Rand, job int) (id uuid.UUID) {
 	return id
 }
 
-// Place identifies a profile of a fleet by its sample type, job and scrape, and by the pod
-// of the job.
+// Place identifies a profile in a fleet by its sample type, job, pod and scrape.
 type Place struct{ Kind, Job, pod, Scrape int }
 
-// Place returns the place of the n-th profile. Types vary fastest, then pods, jobs and
-// scrapes.
+// Place returns the n-th profile's place. Types vary fastest, then pods, jobs and scrapes.
 func (f *Fleet) Place(n int) (at Place) {
 	n, at.Kind = n/len(sampleTypes), n%len(sampleTypes)
 	n, at.pod = n/f.Variant.Pods, n%f.Variant.Pods
@@ -189,15 +187,15 @@ func (f *Fleet) Number(at Place) int {
 	return ((at.Scrape*f.Variant.Jobs+at.Job)*f.Variant.Pods+at.pod)*len(sampleTypes) + at.Kind
 }
 
-// draw returns the stream of random numbers of a profile: its number in the default fleet.
-// The rows of a job are therefore the same in a larger fleet.
+// draw returns a profile's stream of random numbers, which is its number in the default fleet. So a job's
+// rows are the same in a larger fleet.
 func (at Place) draw() uint64 {
 	n := ((at.Scrape*Jobs+at.Job%Jobs)*podsPerJob+at.pod)*len(sampleTypes) + at.Kind
 	return uint64(at.Job/Jobs)<<40 | uint64(n)
 }
 
-// Profile returns the batch of the n-th profile of a fleet whose first scrape is at from. It
-// does not depend on earlier calls. The caller owns the batch, but not its stacks.
+// Profile returns the n-th profile's batch, in a fleet whose first scrape is at from. It does not depend on
+// earlier calls. The caller owns the batch, but not its stacks.
 func (f *Fleet) Profile(n int, from time.Time) schema.Batch {
 	place := f.Place(n)
 	rng := rand.New(rand.NewPCG(f.seed^0x5eed, place.draw()))
@@ -236,8 +234,8 @@ func (f *Fleet) Profile(n int, from time.Time) schema.Batch {
 	return b
 }
 
-// drawValue returns a value of a type: a small number of samples, a multiple of the period,
-// or a size that is a multiple of 16.
+// drawValue returns a value for a type: a small number of samples, a multiple of the period, or a size that
+// is a multiple of 16.
 func drawValue(rng *rand.Rand, kind int) int64 {
 	samples := 1 + int64(rng.ExpFloat64()*2)
 	switch kind {
@@ -249,7 +247,7 @@ func drawValue(rng *rand.Rand, kind int) int64 {
 	return samples * 16 << rng.IntN(12)
 }
 
-// JobStacks returns the stacks of every job, each leaf first. They must not be changed.
+// JobStacks returns every job's stacks, each leaf first. They must not be changed.
 func (f *Fleet) JobStacks() iter.Seq[[][]uuid.UUID] {
 	return func(yield func([][]uuid.UUID) bool) {
 		for i := range f.jobs {

@@ -13,14 +13,13 @@ import (
 	"github.com/granarydb/granary/schema"
 )
 
-// PprofFile is a profile as a server receives it: gzipped pprof, with labels and time beside
-// it.
+// PprofFile is a profile as a server receives it: gzipped pprof, with labels and time beside it.
 type PprofFile struct {
 	data   []byte
 	labels map[string]string
 }
 
-// NewPprofFile encodes a profile of a fleet, without trace ids.
+// NewPprofFile encodes a fleet's profile, without trace ids.
 func NewPprofFile(b schema.Batch) (PprofFile, error) {
 	text := func(name string) string { return b.Columns[name].Strings[0] }
 	number := func(name string) int64 { return b.Columns[name].Int64s[0] }
@@ -59,7 +58,7 @@ func NewPprofFile(b schema.Batch) (PprofFile, error) {
 	return file, nil
 }
 
-// Insert decodes the file and inserts its rows with a time in Unix nanoseconds.
+// Insert decodes the file and inserts its rows with the time `at` in Unix nanoseconds.
 func (f *PprofFile) Insert(db *profile.DB, at int64) error {
 	_, err := db.InsertEncoded(context.Background(), f.data, profile.InsertOptions{Labels: f.labels, Time: time.Unix(0, at)})
 	return err
@@ -68,5 +67,5 @@ func (f *PprofFile) Insert(db *profile.DB, at int64) error {
 // Data returns the encoded profile, which must not be changed.
 func (f *PprofFile) Data() []byte { return f.data }
 
-// Labels returns the labels of the profile, which must not be changed.
+// Labels returns the profile's labels, which must not be changed.
 func (f *PprofFile) Labels() map[string]string { return f.labels }

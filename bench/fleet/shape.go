@@ -9,7 +9,7 @@ import (
 	"github.com/granarydb/granary/profile"
 )
 
-// Shape is the shape of the first rows of a fleet.
+// Shape describes the first rows of a fleet.
 type Shape struct {
 	Profiles      int     `json:"profiles"`
 	Rows          int     `json:"rows"`
@@ -18,18 +18,18 @@ type Shape struct {
 	Most          int     `json:"rows_most"`
 	Stacks        int     `json:"distinct_stacks"`
 	Locations     int     `json:"distinct_locations"`
-	Depth         float64 `json:"mean_depth"` // of a row
+	Depth         float64 `json:"mean_depth"` // mean over rows
 	NodesPerStack float64 `json:"tree_nodes_per_stack"`
 	Columns       int     `json:"columns"`
 	Series        int     `json:"series"`
 	Seconds       float64 `json:"seconds_of_fleet"`
 }
 
-// Describe makes profiles until they have so many rows, and returns their shape.
+// Describe makes profiles until they have `rows` rows, and returns their shape.
 func (f *Fleet) Describe(rows int) Shape {
 	var m Shape
 	seed := maphash.MakeSeed()
-	distinct := map[uint64]bool{} // by content: two stacks of a job may be equal
+	distinct := map[uint64]bool{} // by content, because two stacks in a job may be equal
 	stacks, locations, columns, series := map[*uuid.UUID]bool{}, map[uuid.UUID]bool{}, map[string]bool{}, map[string]bool{}
 	depth := 0
 	for m.Rows < rows {

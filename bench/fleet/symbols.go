@@ -7,12 +7,12 @@ import (
 	"github.com/google/uuid"
 )
 
-// Searchable is the fleet that queries are measured on. It has names of functions and trace
-// ids, so that both can be searched for.
+// Searchable is the fleet for measuring queries. It has function names and trace ids, so that both can be
+// searched for.
 var Searchable = Variant{Symbols: true, Traces: true}
 
-// The record of a location is the name of its function, a zero byte, the name of its file and
-// its line. A function has two locations. In recorded profiles it has 2.1.
+// A location's record is its function's name, a zero byte, its file's name and its line. A function has two
+// locations. In recorded profiles it has 2.1.
 var (
 	functionVerbs = []string{
 		"Decode", "Encode", "Read", "Write", "Parse", "Format", "Open", "Close", "Get", "Set", "Add", "Remove", "Start", "Stop",
@@ -27,7 +27,7 @@ var (
 	}
 )
 
-// symbolRecord returns the record of a location of drawLocation.
+// symbolRecord returns the record for a location from drawLocation.
 func symbolRecord(id uuid.UUID) []byte {
 	const unmix = 0xf1de83e19937733d // the inverse of drawLocation's factor
 	owner, n := int(binary.BigEndian.Uint64(id[:])>>32), int(binary.BigEndian.Uint64(id[8:])*unmix)
@@ -40,7 +40,7 @@ func symbolRecord(id uuid.UUID) []byte {
 	return fmt.Appendf(nil, "example.com/fleet/job-%d/internal/%s.%s%s\x00/src/job-%d/internal/%s/%s.go:%d", job, noun, verb, noun, job, noun, verb, n)
 }
 
-// records returns the records of all locations of some stacks. A fleet makes each once.
+// records returns the records for all locations in some stacks. A fleet makes each once.
 func (f *Fleet) records(stacks [][]uuid.UUID) map[uuid.UUID][]byte {
 	records := make(map[uuid.UUID][]byte, 8*len(stacks))
 	for _, stack := range stacks {

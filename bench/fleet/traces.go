@@ -11,17 +11,17 @@ import (
 	"github.com/granarydb/granary/schema"
 )
 
-// TraceID is the trace that queries search for. It has ten rows in the first scrape: one in
-// each of two types of five pods of two jobs.
+// TraceID is the trace for which queries search. It has ten rows in the first scrape: one in each of two
+// types of five pods in two jobs.
 var TraceID = uuid.UUID{0xfe, 0xed, 0xfa, 0xce, 15: 1}
 
 const (
-	tracedProfiles = 4 // one profile in so many has trace ids, in every row
-	tracesAProfile = 8 // ids of one profile, each in about an eighth of its rows
+	tracedProfiles = 4 // one profile in this number has trace ids, in every row
+	tracesAProfile = 8 // ids in a profile, each in about an eighth of its rows
 )
 
-// trace adds the column of trace ids if a row of the profile has one. It draws from a stream
-// of its own, so that the other columns are those of a fleet without traces.
+// trace adds the column of trace ids if a row in the profile has one. It draws from its own stream, so that
+// the other columns are the same as without traces.
 func (f *Fleet) trace(b *schema.Batch, place Place) {
 	rng := rand.New(rand.NewPCG(f.seed^0x7ace, place.draw()))
 	v := encoding.UUIDs(make([]uuid.UUID, b.Rows)...)

@@ -1,11 +1,11 @@
-// Command fleetdir makes the directory of a store that has the CPU profiles of a fleet, as a server keeps them:
+// Command fleetdir makes the directory of a store with a fleet's CPU profiles, as a server keeps them:
 //
 //	go run ./fleetdir -dir DIR -rows 100000000
 //	go run ./fleetdir -dir DIR -rows 4000000 -profile ../../shared/data/pprof/alloc_objects.pb.gz
 //
-// The rows are those of package fleet, inserted by their codes, with the records of locations that package profile makes. The
-// first scrape is a day ago. Or they are those of one profile again and again, of 40 pods every ten seconds. Progress goes to
-// standard error. A directory that has a store is an error.
+// The rows come from package fleet, inserted by their codes, with location records as package profile makes
+// them. The first scrape is a day ago. With -profile the rows repeat one profile, for 40 pods every ten
+// seconds. Progress goes to standard error. A directory that already has a store is an error.
 package main
 
 import (
@@ -62,7 +62,7 @@ func run(ctx context.Context, dir string, rows int64, of string) (err error) {
 	return store.Compact(ctx)
 }
 
-// perTx is the number of profiles of a transaction.
+// perTx is the number of profiles in a transaction.
 const perTx = 40
 
 // batches returns a function that inserts the n-th profile, and returns its rows.
@@ -92,7 +92,7 @@ func batches(ctx context.Context, db *profile.DB, of string) (func(tx *columnsto
 	}, nil
 }
 
-// insert inserts profiles until they have so many rows.
+// insert inserts profiles until they have `rows` rows.
 func insert(store *columnstore.Store, rows int64, next func(tx *columnstore.Tx, n int) (int, error)) error {
 	begun, said := time.Now(), time.Now()
 	var done int64

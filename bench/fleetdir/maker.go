@@ -16,20 +16,20 @@ import (
 	"github.com/granarydb/granary/schema"
 )
 
-// maker makes the CPU profiles of a fleet as codes of a table. It belongs to one goroutine.
+// maker makes a fleet's CPU profiles as a table's codes. It belongs to one goroutine.
 type maker struct {
 	fleet *fleet.Fleet
-	named *fleet.Fleet // the same, with records: they cost more than the rest
+	named *fleet.Fleet // the same with records, which cost more than the rest
 	table *columnstore.Table
-	from  time.Time // of the first scrape
+	from  time.Time // time of the first scrape
 
-	codes    *columnstore.Codes // of a range of time, as are the next
+	codes    *columnstore.Codes // for a time range, like the next two
 	coder    *fleet.Coder
 	elements map[uuid.UUID]bool
-	stacks   map[*uuid.UUID]uint32 // by the first location: a fleet has each stack once
+	stacks   map[*uuid.UUID]uint32 // by first location, because a fleet has each stack once
 }
 
-// cpu is the number of the type of CPU time among the four of a fleet.
+// cpu is the number of the CPU time type among a fleet's four.
 const cpu, types = 1, 4
 
 // batch returns the n-th CPU profile.
@@ -46,13 +46,13 @@ func (m *maker) batch(n int) (*columnstore.Codes, schema.Batch, error) {
 	for i, stack := range all {
 		codes[i] = m.stacks[&stack[0]]
 	}
-	b.Columns[profile.ColumnStacktrace] = encoding.UUIDLists(all[:1]...) // the coder asks for its lists
+	b.Columns[profile.ColumnStacktrace] = encoding.UUIDLists(all[:1]...) // because the coder needs lists
 	b, err := m.coder.Code(b)
 	b.Columns[profile.ColumnStacktrace] = encoding.ListCodes(codes...)
 	return m.codes, b, err
 }
 
-// at makes codes those of a time.
+// at sets codes to the codes for time t.
 func (m *maker) at(t int64) (err error) {
 	if m.codes != nil {
 		if from, to := m.codes.Range(); from <= t && t <= to {
@@ -66,8 +66,8 @@ func (m *maker) at(t int64) (err error) {
 	return nil
 }
 
-// intern makes codes of the stacks of the n-th profile that have none, and stores what package profile stores about their
-// locations.
+// intern makes codes for the n-th profile's stacks that have none, and stores their locations' records as
+// package profile does.
 func (m *maker) intern(all [][]uuid.UUID, n int) error {
 	var of map[uuid.UUID][]byte
 	var stacks [][]uuid.UUID
@@ -106,7 +106,8 @@ func (m *maker) intern(all [][]uuid.UUID, n int) error {
 	return err
 }
 
-// recordOf returns the record of package profile for that of a fleet: a name, a zero byte, a file and a line.
+// recordOf converts a fleet's record, which is a name, a zero byte, a file and a line, into package
+// profile's.
 func recordOf(record []byte) ([]byte, error) {
 	name, place, _ := bytes.Cut(record, []byte{0})
 	file, digits, _ := bytes.Cut(place, []byte{':'})

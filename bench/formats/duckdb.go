@@ -30,9 +30,8 @@ func init() {
 	measured["duckdb-stacks"] = func(dir string, rows int64) (report, error) { return measureDuck(dir, rows, true) }
 }
 
-// measureDuck inserts a fleet into DuckDB in memory, and then into a file, whose write-ahead log gets
-// all rows before a checkpoint. With stacks, rows have numbers of stacks, and a second table has the
-// lists of ids.
+// measureDuck inserts a fleet into DuckDB in memory, and then into a file, whose write-ahead log gets all
+// rows before a checkpoint. With stacks, rows have stack numbers, and a second table has the lists of ids.
 func measureDuck(dir string, rows int64, stacks bool) (r report, err error) {
 	memory, err := openDuck("", stacks)
 	if err != nil {
@@ -81,13 +80,13 @@ func measureDuck(dir string, rows int64, stacks bool) (r report, err error) {
 // duck is a DuckDB with tables for the fleet.
 type duck struct {
 	db      *sql.DB
-	numbers map[string]int32 // by the ids of a stack; nil if rows have the ids
+	numbers map[string]int32 // by a stack's ids; nil if rows have the ids
 	version string
-	fields  []string // columns of the fleet, in the order of the table
+	fields  []string // the fleet's columns, in the table's order
 
 	rows        int64
 	profiles    int
-	spent, wall time.Duration // of inserts
+	spent, wall time.Duration // time of inserts
 }
 
 // openDuck opens a database in a file, or in memory. It never begins a checkpoint by itself.
@@ -121,7 +120,7 @@ func openDuck(path string, stacks bool) (*duck, error) {
 	return d, nil
 }
 
-// fleetColumns returns the columns that profiles of the fleet have.
+// fleetColumns returns the columns in the fleet's profiles.
 func fleetColumns() []string {
 	f, names := fleet.New(fleet.Seed), map[string]bool{}
 	for n := range f.Number(fleet.Place{Scrape: 1}) {
@@ -132,7 +131,7 @@ func fleetColumns() []string {
 	return slices.Sorted(maps.Keys(names))
 }
 
-// duckType returns the type of a column of the fleet.
+// duckType returns the type of a fleet column.
 func duckType(name string, stacks bool) string {
 	switch name {
 	case profile.ColumnStacktrace:
@@ -146,7 +145,7 @@ func duckType(name string, stacks bool) string {
 	return "VARCHAR"
 }
 
-// load inserts profiles with an appender, a transaction each, until so many rows are in.
+// load inserts profiles with an appender, a transaction each, until `rows` rows are in.
 func (d *duck) load(rows int64) error {
 	ctx := context.Background()
 	conn, err := d.db.Conn(ctx)
@@ -173,7 +172,7 @@ func (d *duck) load(rows int64) error {
 	return errors.Join(err, conn.Close())
 }
 
-// append is load with the appenders of both tables.
+// append is load with both tables' appenders.
 func (d *duck) append(to, stacks *duckdb.Appender, rows int64) error {
 	f, values := fleet.New(fleet.Seed), make([]driver.Value, len(d.fields))
 	for ; d.rows < rows; d.profiles++ {
@@ -205,7 +204,7 @@ func (d *duck) append(to, stacks *duckdb.Appender, rows int64) error {
 	return nil
 }
 
-// value returns a value of a row for the appender. A new stack gets a number.
+// value returns a row's value for the appender. A new stack gets a number.
 func (d *duck) value(b schema.Batch, name string, row int, stacks *duckdb.Appender) (driver.Value, error) {
 	v, ok := b.Columns[name]
 	if !ok {
@@ -237,7 +236,7 @@ func (d *duck) value(b schema.Batch, name string, row int, stacks *duckdb.Append
 	return v.Int64s[row], nil
 }
 
-// duckIDs returns the ids of a stack for the appender.
+// duckIDs returns a stack's ids for the appender.
 func duckIDs(stack []uuid.UUID) []duckdb.UUID {
 	ids := make([]duckdb.UUID, len(stack))
 	for i, id := range stack {
@@ -246,7 +245,7 @@ func duckIDs(stack []uuid.UUID) []duckdb.UUID {
 	return ids
 }
 
-// copyTo copies the file and its log while no transaction is open, and returns the bytes of the log.
+// copyTo copies the file and its log while no transaction is open, and returns the log's bytes.
 func (d *duck) copyTo(from, to string) (log int64, err error) {
 	for _, ending := range []string{"", ".wal"} {
 		data, err := os.ReadFile(from + ending)
@@ -264,7 +263,7 @@ func (d *duck) copyTo(from, to string) (log int64, err error) {
 // close closes the database without a checkpoint.
 func (d *duck) close() error { return d.db.Close() }
 
-// duckAgain opens a file that has so many rows, until they are counted.
+// duckAgain opens a file that has `rows` rows, until they are counted.
 func duckAgain(path string, rows int64) (cpu, wall time.Duration, err error) {
 	start, begun := measure.CPU(), time.Now()
 	db, err := sql.Open("duckdb", path)

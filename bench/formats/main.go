@@ -12,10 +12,10 @@ import (
 	"strings"
 )
 
-// figures are those of one format; bench explains the keys.
+// figures are one format's figures; bench explains the keys.
 type figures map[string]float64
 
-// report is what bench reads.
+// report is the output that bench reads.
 type report struct {
 	Figures figures `json:"figures"`
 	Module  string  `json:"module"`
@@ -58,7 +58,7 @@ func run(name string, rows int64) error {
 	return json.NewEncoder(os.Stdout).Encode(r)
 }
 
-// moduleVersion returns the version of a module in this program.
+// moduleVersion returns a module's version in this program.
 func moduleVersion(path string) string {
 	info, _ := debug.ReadBuildInfo()
 	for _, m := range info.Deps {

@@ -20,8 +20,8 @@ import (
 	"github.com/granarydb/granary/profile"
 )
 
-// measureParquet writes a fleet as Parquet with zstd, in the order of a compacted store. With
-// stacks, rows have numbers of stacks, and a second file has the lists of ids.
+// measureParquet writes a fleet as Parquet with zstd, in a compacted store's order. With stacks, rows have
+// stack numbers, and a second file has the lists of ids.
 func measureParquet(dir string, rows int64, stacks bool) (r report, err error) {
 	store, loaded, err := fill(rows)
 	if err != nil {
@@ -60,7 +60,7 @@ func measureParquet(dir string, rows int64, stacks bool) (r report, err error) {
 	return r, err
 }
 
-// fill returns a compacted store with a fleet of so many rows or a few more.
+// fill returns a compacted store with a fleet of `rows` rows or a few more.
 func fill(rows int64) (store *columnstore.Store, loaded int64, err error) {
 	if store, err = columnstore.Open(columnstore.Options{FutureLimit: -1}); err != nil {
 		return nil, 0, err
@@ -81,13 +81,13 @@ func fill(rows int64) (store *columnstore.Store, loaded int64, err error) {
 	return store, loaded, nil
 }
 
-// parquetWriter writes the file of rows, and that of stacks.
+// parquetWriter writes the file of rows, and the file of stacks.
 type parquetWriter struct {
 	dir     string
 	files   []*os.File
 	writers []*parquet.FileWriter
 	rows    int64
-	numbers map[string]int64 // by the ids of a stack
+	numbers map[string]int64 // by a stack's ids
 	stacks  [][]byte         // by number
 }
 
@@ -174,7 +174,7 @@ func (p *parquetWriter) numbered(rec arrow.Record) (arrow.Record, error) {
 	return array.NewRecord(arrow.NewSchema(fields, nil), columns, rec.NumRows()), nil
 }
 
-// writeStacks writes the file of stacks: the number of each, and its ids.
+// writeStacks writes the file of stacks: each stack's number and ids.
 func (p *parquetWriter) writeStacks() error {
 	const idBytes = 16
 	numbers := array.NewInt64Builder(memory.DefaultAllocator)
@@ -202,7 +202,7 @@ func (p *parquetWriter) writeStacks() error {
 	return p.writers[1].Write(rec)
 }
 
-// bytesIn returns the bytes of the files of a directory.
+// bytesIn returns the bytes of a directory's files.
 func bytesIn(dir string) (size int64, err error) {
 	entries, err := os.ReadDir(dir)
 	for _, e := range entries {

@@ -18,18 +18,17 @@ func CPU() time.Duration {
 	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 }
 
-// Process returns the CPU time that the process has used, user and system, in nanoseconds:
-// more exact than CPU, which some kernels count in ticks.
+// Process returns the CPU time that the process has used, user and system, in nanoseconds. It is more exact
+// than CPU, which some kernels count in ticks.
 func Process() time.Duration { return clock(unix.CLOCK_PROCESS_CPUTIME_ID) }
 
-// Thread returns the CPU time of the calling thread. The caller must have locked its
-// goroutine to the thread.
+// Thread returns the calling thread's CPU time. The caller must have locked its goroutine to the thread.
 func Thread() time.Duration { return clock(unix.CLOCK_THREAD_CPUTIME_ID) }
 
 func clock(of int32) time.Duration {
 	var at unix.Timespec
 	if err := unix.ClockGettime(of, &at); err != nil {
-		panic(err) // the clocks are there on every Unix that Go runs on
+		panic(err) // the clocks exist on every Unix that Go supports
 	}
 	return time.Duration(at.Nano())
 }

@@ -1,6 +1,5 @@
-// Package measure reads the cost of an operation: CPU time, heap and allocations.
+// Package measure reads an operation's cost: CPU time, heap and allocations.
 //
-// CPU time is that of the process, user and system: all goroutines and the garbage collector
-// count. Wall time on a shared machine depends on its other load. Heap is the live heap after
-// two collections.
+// CPU time is the process's, user and system, with all goroutines and the garbage collector, because wall
+// time on a shared machine depends on its other load. Heap is the live heap after two collections.
 package measure

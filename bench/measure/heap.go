@@ -22,8 +22,7 @@ func Mallocs() uint64 {
 	return m.Mallocs
 }
 
-// AllocatedBytes returns the bytes allocated since the process began. It stops the world,
-// and is exact.
+// AllocatedBytes returns the bytes allocated since the process began. It stops the world, and is exact.
 func AllocatedBytes() uint64 {
 	var m runtime.MemStats
 	runtime.ReadMemStats(&m)

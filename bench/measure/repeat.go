@@ -7,8 +7,8 @@ import (
 	"github.com/granarydb/granary/bench/results"
 )
 
-// OnThread returns the CPU time that f takes on the calling thread. Other goroutines, the
-// maintainer's and the collector's among them, are not counted.
+// OnThread returns the CPU time that f takes on the calling thread. It excludes other goroutines, such as
+// the maintainer's and the collector's.
 func OnThread(f func()) time.Duration {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
@@ -17,8 +17,8 @@ func OnThread(f func()) time.Duration {
 	return Thread() - start
 }
 
-// MedianMs returns the median CPU time of repeat calls, in milliseconds. A collection
-// precedes each call and is not counted. It stops at the first error.
+// MedianMs returns the median CPU time of `repeat` calls, in milliseconds. A collection precedes each call
+// and is not counted. It stops at the first error.
 func MedianMs(repeat int, f func() error) (float64, error) {
 	var times []float64
 	for range max(1, repeat) {
@@ -32,10 +32,10 @@ func MedianMs(repeat int, f func() error) (float64, error) {
 	return results.Median(times), nil
 }
 
-// QueryMs returns the median CPU time of a call, in milliseconds, of up to 15 batches as long as all take
-// less than 150 ms together, and of 3 otherwise. A batch takes about 5 ms, so that the caches after
-// a collection do not decide it; a collection precedes each, and is not counted. A call that takes
-// half a second is made once. A shorter first call warms up. It stops at the first error.
+// QueryMs returns a call's median CPU time, in milliseconds, of up to 15 batches as long as all take less
+// than 150 ms together, and of 3 otherwise. A batch takes about 5 ms, so that the caches after a collection
+// do not decide it; a collection precedes each, and is not counted. A call that takes half a second is made
+// once. A shorter first call warms up. It stops at the first error.
 func QueryMs(f func() error) (ms float64, err error) {
 	const least, most, enough, long, batch = 3, 15, 150.0, 500.0, 5.0
 	first, err := MedianMs(1, f)
@@ -62,16 +62,16 @@ func QueryMs(f func() error) (ms float64, err error) {
 	return results.Median(times), nil
 }
 
-// Cost is the cost of one call, from batches of calls.
+// Cost is a call's cost, from batches of calls.
 type Cost struct {
 	Ms    []float64 // CPU time by batch; a collection within a batch counts
 	Bytes float64   // allocated, the median
 	Batch int       // calls in a batch
 }
 
-// CostOf measures repeat batches of calls. A batch takes at least 25 ms, so that neither the
-// clock nor the caches after a collection decide its time. One call before each batch warms
-// up. It stops at the first error.
+// CostOf measures `repeat` batches of calls. A batch takes at least 25 ms, so that neither the clock nor
+// the caches after a collection decide its time. A call before each batch warms up. It stops at the first
+// error.
 func CostOf(repeat int, f func() error) (c Cost, err error) {
 	const enough, most = 25.0, 20_000 // ms; calls
 	start := CPU()
@@ -92,7 +92,7 @@ func CostOf(repeat int, f func() error) (c Cost, err error) {
 		}
 		c.Ms = append(c.Ms, float64(CPU()-start)/1e6/float64(c.Batch))
 	}
-	// Allocations are counted apart: a collection before each batch empties the pools.
+	// Allocations are counted apart, because a collection before each batch empties the pools.
 	var bytes []float64
 	for range 4*max(1, repeat) + 1 {
 		allocated := AllocatedBytes()
@@ -105,8 +105,8 @@ func CostOf(repeat int, f func() error) (c Cost, err error) {
 	return c, nil
 }
 
-// PerCall returns the CPU time of a call in nanoseconds, one value for each of repeat
-// batches. A batch takes at least 25 ms.
+// PerCall returns a call's CPU time in nanoseconds, a value for each of `repeat` batches. A batch takes at
+// least 25 ms.
 func PerCall(repeat int, call func()) []float64 {
 	call()
 	n := 1

@@ -7,8 +7,8 @@ import (
 	"strconv"
 )
 
-// Resident returns the bytes of memory that the process holds, after the heap has given back what is
-// free. 0 is unknown.
+// Resident returns the bytes of memory that the process holds, after the heap has given back its free
+// memory. 0 is unknown.
 func Resident() int64 {
 	debug.FreeOSMemory()
 	return ofStatus("VmRSS:")
@@ -32,7 +32,7 @@ func Written() int64 {
 	return n
 }
 
-// ofStatus returns a line of the state that the system has of the process, in bytes.
+// ofStatus returns a line of the system's status of the process, in bytes.
 func ofStatus(name string) int64 {
 	data, err := os.ReadFile("/proc/self/status")
 	if err != nil {

@@ -2,7 +2,7 @@
 
 package measure
 
-// Resident returns 0: the memory of the process is unknown on this system.
+// Resident returns 0, because the process's memory is unknown on this system.
 func Resident() int64 { return 0 }
 
 // MostResident returns 0 too.

@@ -11,9 +11,9 @@ import (
 	"github.com/granarydb/granary/history/partial"
 )
 
-// few is a set of few attributes and many events: at each a processor switches to another thread. It has eight
-// processors with a thread and a state each, so 16 attributes change, and two of them at each event.
-// The gaps between events are 1 to 4,096 ns. The few threads with low numbers run most of the time.
+// few is a set with few attributes and many events: at each event a processor switches to another thread.
+// It has eight processors with a thread and a state each, so 16 attributes change, and two of them at each
+// event. The gaps between events are 1 to 4,096 ns. The few threads with low numbers run most of the time.
 type few struct{ events int }
 
 const processors = 8
@@ -40,7 +40,7 @@ func newFew(name string, events int) *trace {
 	}}
 }
 
-// last returns the time of the last event.
+// last returns the last event's time.
 func (f few) last() (at int64) {
 	for r := f.reader(); r.left > 0; {
 		at, _, _ = r.Next()
@@ -50,7 +50,7 @@ func (f few) last() (at int64) {
 
 func (f few) reader() *fewReader { return &fewReader{rng: rand.NewPCG(1, 2), left: f.events} }
 
-// Open is of partial.Events.
+// Open implements partial.Events.
 func (f few) Open(_ context.Context, position []byte) (partial.Reader[event], error) {
 	r := f.reader()
 	if position == nil {
@@ -69,7 +69,7 @@ type fewReader struct {
 	left int
 }
 
-// Next is of partial.Reader.
+// Next implements partial.Reader.
 func (r *fewReader) Next() (int64, event, error) {
 	if r.left == 0 {
 		return 0, event{}, io.EOF
@@ -82,11 +82,11 @@ func (r *fewReader) Next() (int64, event, error) {
 	return r.at, e, nil
 }
 
-// Position is of partial.Reader.
+// Position implements partial.Reader.
 func (r *fewReader) Position() ([]byte, error) {
 	b := binary.AppendVarint(binary.AppendUvarint(nil, uint64(r.left)), r.at)
 	return r.rng.AppendBinary(b)
 }
 
-// Close is of partial.Reader.
+// Close implements partial.Reader.
 func (r *fewReader) Close() error { return nil }

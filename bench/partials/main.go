@@ -11,7 +11,7 @@ import (
 	"strings"
 )
 
-// recorded is where the recorded sets are. They are not part of the project.
+// recorded is the folder of the recorded sets. They are not part of the project.
 const recorded = "../../shared/data/intervals/"
 
 const defaultSets = recorded + "many-threads," + recorded + "uneven-streams," + recorded + "bug446190," +
@@ -59,7 +59,7 @@ func run(ctx context.Context, w io.Writer, o options) error {
 	return writePicture(sets, o.svg)
 }
 
-// numbers reads numbers of events.
+// numbers parses numbers of events.
 func numbers(list string) (all []int, err error) {
 	for text := range strings.SplitSeq(list, ",") {
 		n, err := strconv.Atoi(text)

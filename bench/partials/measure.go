@@ -23,16 +23,16 @@ import (
 	"github.com/granarydb/granary/history/union"
 )
 
-// figures are what is measured of one file.
+// figures are one file's measurements.
 type figures struct {
 	every     int // 0: the whole history
 	intervals int
 	bytes     int64
 	build     time.Duration       // CPU time to write the file
-	ns        [len(kinds)]float64 // of each kind of questions
+	ns        [len(kinds)]float64 // by kind of query
 }
 
-// measured is a set, the figures of its whole history and those of parts.
+// measured is a set, its whole history's figures and the parts' figures.
 type measured struct {
 	name  string
 	whole figures
@@ -83,13 +83,13 @@ func measureSet(ctx context.Context, name string, distances []int, o options, em
 	return m, nil
 }
 
-// at is the states of a whole history at the time of an event.
+// at writes a whole history's states at an event's time.
 type at struct {
 	*history.Writer
 	t int64
 }
 
-// Change is history.Writer.Change at the time.
+// Change is history.Writer.Change at that time.
 func (w at) Change(a history.Attribute, v history.Value) error { return w.Writer.Change(w.t, a, v) }
 
 // writeWhole writes the whole history of the events.
@@ -132,10 +132,10 @@ func (t *trace) writeWhole(path string) (err error) {
 
 func openWhole(path string) (*file.Reader, error) { return file.Open(path, fileOptions) }
 
-// complete returns a whole history, whose answers have the form of those of a part.
+// complete returns a whole history, with answers in the form of a part's.
 func complete(r *file.Reader) union.Member { return union.Complete(r.View) }
 
-// measurePart writes, opens and asks a part.
+// measurePart writes, opens and queries a part.
 func (t *trace) measurePart(ctx context.Context, path string, every int, q *questions, repeat int) (f figures, err error) {
 	provide := func(w *partial.Writer, e event) error { return t.provide(w, e) }
 	build, err := built(path, repeat, func() error {
@@ -156,7 +156,7 @@ func (t *trace) measurePart(ctx context.Context, path string, every int, q *ques
 	return f, f.measure(ctx, path, q, h, repeat)
 }
 
-// built writes a file again and again, and returns the median of the CPU times. The last file stays.
+// built writes a file `repeat` times, and returns the median CPU time. The last file stays.
 func built(path string, repeat int, write func() error) (time.Duration, error) {
 	var all []float64
 	for range max(1, repeat) {
@@ -173,7 +173,7 @@ func built(path string, repeat int, write func() error) (time.Duration, error) {
 	return time.Duration(results.Median(all)), nil
 }
 
-// measure compares all answers of a history with those of the whole, and measures the times of the questions.
+// measure compares all of a history's answers with the whole's, and measures the queries' times.
 func (f *figures) measure(ctx context.Context, path string, q *questions, h union.Member, repeat int) error {
 	info, err := os.Stat(path)
 	if err != nil {
@@ -211,7 +211,7 @@ func (m *measured) row(f figures) string {
 	return "| " + strings.Join(cells, " | ") + " |"
 }
 
-// short returns a number with three digits that count.
+// short returns a number with three significant digits.
 func short(x float64) string {
 	if x < 1000 {
 		return fmt.Sprintf("%.3g", x)

@@ -13,11 +13,12 @@ import (
 	"github.com/granarydb/granary/bench/pictures"
 )
 
-// width and height are those of the picture.
+// width and height are the picture's.
 const width, height = 24 * vg.Centimeter, 18 * vg.Centimeter
 
-// plots returns four plots against the distance of checkpoints, in two rows: how much smaller a part is, and how much longer
-// its questions take, for the state of an attribute and for all of them at an instant, and its building.
+// plots returns four plots against the distance of checkpoints, in two rows: how much smaller a part is,
+// and how much longer its queries take, for the state of an attribute and for all of them at an instant,
+// and its building.
 func plots(sets []measured) ([][]*plot.Plot, error) {
 	sizes, err := newPlot("Bytes of the whole history / of the part", "times smaller", 90_000, sets,
 		func(m *measured, f figures) float64 { return float64(m.whole.bytes) / float64(f.bytes) }, 1000)
@@ -39,7 +40,7 @@ func plots(sets []measured) ([][]*plot.Plot, error) {
 	return all, nil
 }
 
-// newPlot returns a plot of a figure of each set, and of what the note claims.
+// newPlot returns a plot of each set's figure, and of the note's claim.
 func newPlot(title, y string, most float64, sets []measured, of func(*measured, figures) float64, claims ...float64) (*plot.Plot, error) {
 	p := logPlot(title, y, most)
 	for i := range sets {
@@ -65,7 +66,7 @@ func newPlot(title, y string, most float64, sets []measured, of func(*measured, 
 	return p, nil
 }
 
-// line returns the line of a figure of a set.
+// line returns the line of a set's figure.
 func (m *measured) line(c color.Color, y func(figures) float64) (*plotter.Line, error) {
 	var points plotter.XYs
 	for _, f := range m.parts {
@@ -90,7 +91,8 @@ func claimed(sets []measured, y float64) (*plotter.Line, error) {
 	return line, nil
 }
 
-// logPlot returns a plot with logarithmic axes, from below 1 up to most: the legend has room above the lines.
+// logPlot returns a plot with logarithmic axes, from below 1 up to `most`, because the legend needs room
+// above the lines.
 func logPlot(title, y string, most float64) *plot.Plot {
 	p := pictures.New(title)
 	p.X.Label.Text, p.Y.Label.Text = "events between two checkpoints", y
@@ -107,7 +109,7 @@ func logPlot(title, y string, most float64) *plot.Plot {
 // decades are ticks at powers of ten.
 type decades struct{}
 
-// Ticks is of plot.Ticker.
+// Ticks implements plot.Ticker.
 func (decades) Ticks(least, most float64) (ticks []plot.Tick) {
 	for x := 1.0; x <= most; x *= 10 {
 		if x >= least {

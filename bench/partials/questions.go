@@ -13,11 +13,11 @@ import (
 	"github.com/granarydb/granary/history/union"
 )
 
-// kind is a kind of questions.
+// kind is a kind of query.
 type kind struct {
 	name  string
-	count int     // of different ones
-	unit  float64 // of its times, in ns
+	count int     // number of different queries
+	unit  float64 // unit of its times, in ns
 	ask   func(ctx context.Context, h union.Member, q *question, room []history.Interval) ([]history.Interval, error)
 }
 
@@ -42,7 +42,7 @@ var kinds = [...]kind{
 	}},
 }
 
-// question has what any kind of question needs.
+// question is the arguments for any kind of query.
 type question struct {
 	attribute  history.Attribute
 	attributes []history.Attribute
@@ -50,14 +50,14 @@ type question struct {
 	times      []int64
 }
 
-// questions are those about one set, and its whole history.
+// questions are the queries of one set, and its whole history.
 type questions struct {
 	whole     union.Member
 	intervals int
 	all       [len(kinds)][]question
 }
 
-// ask draws questions about the attributes with states. A range has a hundredth of the time, and a 2D question 100
+// ask draws queries of the attributes with states. A range has a hundredth of the time, and a 2D query 100
 // attributes at 1,000 instants.
 func ask(ctx context.Context, whole union.Member) (*questions, error) {
 	const planeAttributes, planeInstants, rangeShare = 100, 1000, 100
@@ -95,7 +95,7 @@ func ask(ctx context.Context, whole union.Member) (*questions, error) {
 	return q, nil
 }
 
-// compare compares the answers of a history to all questions of a kind with those of the whole.
+// compare compares a history's answers to all queries of a kind with the whole's.
 func (q *questions) compare(ctx context.Context, i int, h union.Member) error {
 	same := func(a, b history.Interval) bool {
 		return a.Start == b.Start && a.End == b.End && a.Open == b.Open && a.Value.Equal(b.Value)
@@ -117,8 +117,8 @@ func (q *questions) compare(ctx context.Context, i int, h union.Member) error {
 	return nil
 }
 
-// time returns the CPU time of a question of a kind, in ns: the median of rounds of all, each of which takes at
-// least 25 ms.
+// time returns the CPU time of a query of a kind, in ns: the median over rounds of all, each of which takes
+// at least 25 ms.
 func (q *questions) time(ctx context.Context, i int, h union.Member, repeat int) (float64, error) {
 	var all []float64
 	var room []history.Interval

@@ -14,19 +14,19 @@ import (
 	"github.com/granarydb/granary/internal/ihs"
 )
 
-// event is a change of one attribute, or of the thread and the state of a processor.
+// event is a change of one attribute, or of a processor's thread and state.
 type event struct {
 	key          uint32
 	value, state history.Value
 }
 
-// states takes the states of an event: of a whole history or of a part.
+// states takes an event's states, for a whole history or a part.
 type states interface {
 	Attribute(path ...string) (history.Attribute, error)
 	Change(a history.Attribute, v history.Value) error
 }
 
-// trace is the events of a set, and what they mean.
+// trace is a set's events, and their meaning.
 type trace struct {
 	partial.Events[event]
 	name       string
@@ -74,15 +74,15 @@ func openTrace(name string) (*trace, error) {
 	}}, nil
 }
 
-// list is events in memory; a position is the number of an event.
+// list is events in memory; a position is an event's number.
 type list struct {
 	at     []int64
 	events []event
 }
 
-// Open is of partial.Events.
+// Open implements partial.Events.
 func (l *list) Open(_ context.Context, position []byte) (partial.Reader[event], error) {
-	next, _ := binary.Uvarint(position) // 0 of the first event
+	next, _ := binary.Uvarint(position) // 0 for the first event
 	return &listReader{l, int(next)}, nil
 }
 
@@ -91,7 +91,7 @@ type listReader struct {
 	next int
 }
 
-// Next is of partial.Reader.
+// Next implements partial.Reader.
 func (r *listReader) Next() (int64, event, error) {
 	if r.next == len(r.at) {
 		return 0, event{}, io.EOF
@@ -100,10 +100,10 @@ func (r *listReader) Next() (int64, event, error) {
 	return r.at[r.next-1], r.events[r.next-1], nil
 }
 
-// Position is of partial.Reader.
+// Position implements partial.Reader.
 func (r *listReader) Position() ([]byte, error) {
 	return binary.AppendUvarint(nil, uint64(r.next)), nil
 }
 
-// Close is of partial.Reader.
+// Close implements partial.Reader.
 func (r *listReader) Close() error { return nil }

@@ -10,7 +10,7 @@ import (
 	"github.com/granarydb/granary/schema"
 )
 
-// rowsOf writes each row of a batch as text: its values other than null, by column name.
+// rowsOf writes each row in a batch as text: its values other than null, by column name.
 func rowsOf(b schema.Batch, add func(string)) {
 	names := slices.Sorted(maps.Keys(b.Columns))
 	for i := range b.Rows {
@@ -24,8 +24,8 @@ func rowsOf(b schema.Batch, add func(string)) {
 	}
 }
 
-// Cell returns the value of a row, nil for null. An empty string is null. A vector of one
-// element has it in every row.
+// Cell returns a row's value, nil for null. An empty string is null. A vector with one element has it in
+// every row.
 func Cell(v encoding.Vector, row int) any {
 	if v.Len() == 1 {
 		row = 0
@@ -74,7 +74,7 @@ func hashText(text string) uint64 {
 // String returns the number of elements and their hash.
 func (d *Digest) String() string { return fmt.Sprintf("%d elements, %016x", d.Elements, d.sum) }
 
-// Answer returns the answer of a store to a question: how often it has each element.
+// Answer returns a store's answer to a question: how often it has each element.
 func Answer(p Store, q Question) (map[string]int, error) {
 	all := map[string]int{}
 	if err := q.Ask(p, func(element string) { all[element]++ }); err != nil {
@@ -83,8 +83,7 @@ func Answer(p Store, q Question) (map[string]int, error) {
 	return all, nil
 }
 
-// FirstDifferent returns the first element that only got has, and the first that only want
-// has, one a line.
+// FirstDifferent returns the first element that only got has, and the first that only want has, one a line.
 func FirstDifferent(got, want map[string]int) string {
 	var lines []string
 	for _, side := range []struct {

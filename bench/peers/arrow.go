@@ -15,9 +15,9 @@ import (
 	"github.com/granarydb/granary/schema"
 )
 
-// arrowRecords are plain Arrow records, one a profile, in the order in which they come. A question
-// goes through all of them by hand. A term is tried once for each entry of a dictionary, and the
-// rows of a record are looked at only if one holds.
+// arrowRecords are plain Arrow records, one a profile, in the order of arrival. A question goes through all
+// of them by hand. A term is tried once for each entry in a dictionary, and a record's rows are read only
+// if it matches one.
 type arrowRecords struct{ records []arrow.Record }
 
 func openArrow() (Store, error) { return &arrowRecords{}, nil }
@@ -45,7 +45,7 @@ func (a *arrowRecords) Close() error {
 	return nil
 }
 
-// columnOf returns a column of a record, nil if it has none of the name.
+// columnOf returns a record's column, nil if it has none with the name.
 func columnOf(rec arrow.Record, name string) arrow.Array {
 	if at := rec.Schema().FieldIndices(name); len(at) > 0 {
 		return rec.Column(at[0])
@@ -53,7 +53,7 @@ func columnOf(rec arrow.Record, name string) arrow.Array {
 	return nil
 }
 
-// chosen calls f for each run of rows for which all terms hold.
+// chosen calls f for each run of rows that match all terms.
 func (a *arrowRecords) chosen(where []Term, f func(rec arrow.Record, from, to int)) {
 	for _, rec := range a.records {
 		rows := int(rec.NumRows())
@@ -78,8 +78,8 @@ func (a *arrowRecords) chosen(where []Term, f func(rec arrow.Record, from, to in
 	}
 }
 
-// testsOf returns the tests of a row of a record: those of terms that do not hold for all rows. any
-// is false if a term holds for none.
+// testsOf returns the tests for a record's rows: for the terms that do not match all rows. any is false if
+// a term matches none.
 func testsOf(rec arrow.Record, where []Term) (tests []func(row int) bool, any bool) {
 	for _, t := range where {
 		switch column := columnOf(rec, t.Column).(type) {
@@ -109,7 +109,7 @@ func testsOf(rec arrow.Record, where []Term) (tests []func(row int) bool, any bo
 	return tests, true
 }
 
-// matches reports whether a term holds for a text.
+// matches reports whether a term matches a text.
 func (t Term) matches(text []byte) bool {
 	if t.Pattern != nil {
 		return t.Pattern.Match(text)
@@ -117,7 +117,7 @@ func (t Term) matches(text []byte) bool {
 	return string(text) == t.Text
 }
 
-// arrowStacks reads the stacks of a record.
+// arrowStacks reads a record's stacks.
 type arrowStacks struct {
 	list  *array.List
 	codes *array.Dictionary
@@ -130,7 +130,7 @@ func stacksOf(rec arrow.Record) arrowStacks {
 	return arrowStacks{list: list, codes: codes, ids: codes.Dictionary().(*array.FixedSizeBinary)}
 }
 
-// appendTo appends the location ids of a row.
+// appendTo appends a row's location ids.
 func (s arrowStacks) appendTo(dst []byte, row int) []byte {
 	for from, to := s.list.ValueOffsets(row); from < to; from++ {
 		dst = append(dst, s.ids.Value(s.codes.GetValueIndex(int(from)))...)
@@ -138,14 +138,14 @@ func (s arrowStacks) appendTo(dst []byte, row int) []byte {
 	return dst
 }
 
-// valuesOf returns the values of a record.
+// valuesOf returns a record's values.
 func valuesOf(rec arrow.Record) []int64 {
 	return columnOf(rec, profile.ColumnValue).(*array.Int64).Int64Values()
 }
 
-// Merge implements Store. It sums by the bytes of a stack.
+// Merge implements Store. It sums by a stack's bytes.
 func (a *arrowRecords) Merge(where []Term, each func(stack []byte, sum int64)) error {
-	at := map[string]int{} // in sums
+	at := map[string]int{} // index in sums
 	var sums []int64
 	var stack []byte
 	a.chosen(where, func(rec arrow.Record, from, to int) {
@@ -185,7 +185,7 @@ func (a *arrowRecords) Series(where []Term, each func(at, sum int64)) error {
 	return nil
 }
 
-// total is the number of rows of a value, and the sum of theirs.
+// total is the number of a value's rows, and their sum.
 type total struct{ rows, sum int64 }
 
 // Totals implements Store.
@@ -202,7 +202,7 @@ func (a *arrowRecords) Totals(column string, each func(value string, rows, sum i
 			return
 		}
 		codes := keys.(*array.Dictionary)
-		of := make([]total, codes.Dictionary().Len()+1) // the last is of nulls
+		of := make([]total, codes.Dictionary().Len()+1) // the last is for nulls
 		for row := from; row < to; row++ {
 			i := len(of) - 1
 			if codes.IsValid(row) {
@@ -228,7 +228,7 @@ func (a *arrowRecords) Totals(column string, each func(value string, rows, sum i
 	return nil
 }
 
-// Pick implements Store. Its records share the memory of those that are kept.
+// Pick implements Store. Its records share the kept records' memory.
 func (a *arrowRecords) Pick(where []Term, columns []string, each func(schema.Batch)) (rows int64, err error) {
 	a.chosen(where, func(rec arrow.Record, from, to int) {
 		var fields []arrow.Field
@@ -250,7 +250,7 @@ func (a *arrowRecords) Pick(where []Term, columns []string, each func(schema.Bat
 	return rows, nil
 }
 
-// batchOf returns the plain values of a record.
+// batchOf returns a record's plain values.
 func batchOf(rec arrow.Record) schema.Batch {
 	b := schema.Batch{Rows: int(rec.NumRows()), Columns: map[string]encoding.Vector{}}
 	for i, field := range rec.Schema().Fields() {
@@ -291,7 +291,7 @@ func batchOf(rec arrow.Record) schema.Batch {
 	return b
 }
 
-// IDs returns the location ids of a stack in one piece.
+// IDs returns the location ids in a stack that is one piece.
 func IDs(stack []byte) (ids []uuid.UUID) {
 	for ; len(stack) > 0; stack = stack[16:] {
 		ids = append(ids, uuid.UUID(stack[:16]))

@@ -16,11 +16,11 @@ import (
 // arrowText is the type of strings in Parca's records.
 var arrowText = &arrow.DictionaryType{IndexType: arrow.PrimitiveTypes.Uint32, ValueType: arrow.BinaryTypes.Binary}
 
-// arrowLocation is arrowText with ids of 16 bytes, which this store takes as ids.
+// arrowLocation is arrowText with 16-byte ids, which this store takes as ids.
 var arrowLocation = &arrow.DictionaryType{IndexType: arrow.PrimitiveTypes.Uint32, ValueType: &arrow.FixedSizeBinaryType{ByteWidth: 16}}
 
-// Record turns a profile into an Arrow record of Parca's shape: strings and the locations of
-// stacks by dictionaries. The caller releases it.
+// Record turns a profile into an Arrow record with Parca's shape: strings and the locations of stacks by
+// dictionaries. The caller releases it.
 func Record(b schema.Batch) arrow.Record {
 	var fields []arrow.Field
 	var columns []arrow.Array
@@ -33,7 +33,7 @@ func Record(b schema.Batch) arrow.Record {
 	return array.NewRecord(arrow.NewSchema(fields, nil), columns, int64(b.Rows))
 }
 
-// recordColumn returns the array of a column. A value that stands for all rows is repeated.
+// recordColumn returns a column's array. A value that stands for all rows is repeated.
 func recordColumn(v encoding.Vector, rows int) arrow.Array {
 	switch v.Type {
 	case encoding.String:
@@ -68,13 +68,13 @@ func texts(v encoding.Vector, rows int) arrow.Array {
 		if !ok {
 			b.AppendNull()
 		} else if err := b.AppendString(text); err != nil {
-			panic(err) // the type of the dictionary is that of the builder
+			panic(err) // the dictionary's type is the builder's
 		}
 	}
 	return b.NewArray()
 }
 
-// constant returns a dictionary array of one value in every row.
+// constant returns a dictionary array with one value in every row.
 func constant(value string, rows int) arrow.Array {
 	b := array.NewBinaryBuilder(memory.DefaultAllocator, arrow.BinaryTypes.Binary)
 	defer b.Release()

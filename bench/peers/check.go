@@ -5,8 +5,8 @@ import (
 	"maps"
 )
 
-// Check inserts the same rows into a store that open opens and into an oracle, and asks both every
-// question, before and after Settle. The first answers that differ are an error. name is of a kind.
+// Check inserts the same rows into a store from open and into an oracle, and asks both every question,
+// before and after Settle. The first answers that differ are an error. name is a kind's.
 func Check(name, workload string, rows int64, open func() (Store, error)) (err error) {
 	w, err := openSource(workload)
 	if err != nil {

@@ -18,10 +18,10 @@ import (
 	"github.com/granarydb/granary/profile"
 )
 
-// durableWorkload is the workload of stores in directories.
+// durableWorkload is the workload for stores in directories.
 const durableWorkload = "durable"
 
-// durableKeys explains the figures of the workload durable.
+// durableKeys explains the figures in the workload durable.
 var durableKeys = map[string]string{
 	"all_in_ns_per_row":         "CPU time of the process to insert and maintain without a directory",
 	"all_in_logged_ns_per_row":  "the same with a log",
@@ -38,9 +38,9 @@ var durableKeys = map[string]string{
 // durableRun measures a store in directories below one. load inserts the rows.
 type durableRun func(dir string, load func(Store) (cpu, wall time.Duration, err error)) (durableTimes, error)
 
-// durableTimes are the figures of one run.
+// durableTimes are one run's figures.
 type durableTimes struct {
-	logged, loggedWall       time.Duration // of inserts with a log
+	logged, loggedWall       time.Duration // time of inserts with a log
 	log, files, written      int64         // bytes
 	replay, replayWall       time.Duration
 	writeFiles, openFromFile time.Duration // 0 if unknown
@@ -121,7 +121,7 @@ func openRows(open func() (Store, error), rows int64) (cpu, wall time.Duration, 
 	return cpu, wall, errors.Join(err, p.Close())
 }
 
-// countRows returns the number of rows of a store.
+// countRows returns a store's number of rows.
 func countRows(p Store) (rows int64, err error) {
 	err = p.Totals(profile.ColumnSampleType, func(_ string, n, _ int64) { rows += n })
 	return rows, err
@@ -142,7 +142,7 @@ func durableGranary(dir string, load func(Store) (cpu, wall time.Duration, err e
 	}
 	d.written = measure.Written() - written
 	rows, err := countRows(g)
-	if err == nil { // a new table makes all before it durable
+	if err == nil { // a new table makes all earlier commits durable
 		_, err = g.Store.CreateTable("synced", profile.Schema(0))
 	}
 	if err == nil {
@@ -187,7 +187,7 @@ func durableFrost(definition *schemapb.Schema) durableRun {
 		if d.logged, d.loggedWall, err = load(p); err == nil {
 			rows, err = countRows(p)
 		}
-		if err = errors.Join(err, p.Close()); err != nil { // which waits for the log
+		if err = errors.Join(err, p.Close()); err != nil { // Close waits for the log
 			return d, err
 		}
 		d.written = measure.Written() - written
@@ -217,7 +217,7 @@ func durableFrost(definition *schemapb.Schema) durableRun {
 	}
 }
 
-// writtenIn returns the bytes of the files below a directory up to the zeros at their ends: FrostDB
+// writtenIn returns the bytes of the files below a directory up to the zeros at their ends, because FrostDB
 // reserves 64 MiB for a segment of its log.
 func writtenIn(dir string) (written int64, err error) {
 	err = filepath.WalkDir(dir, func(path string, e fs.DirEntry, err error) error {

@@ -12,8 +12,8 @@ import (
 	"strings"
 )
 
-// formats are what the command in folder formats measures, in the workload durable alone. It is a
-// module of its own.
+// formats are measured by the command in folder formats, a module of its own, and only in the workload
+// durable.
 var formats = map[string]string{
 	"duckdb":         "DuckDB in a file: labels and types as strings, stacks as lists of UUIDs, an appender that is flushed after each profile, rows in the order of time",
 	"duckdb-stacks":  "the same with numbers of stacks, and the lists in a second table",
@@ -21,7 +21,7 @@ var formats = map[string]string{
 	"parquet-stacks": "the same with numbers of stacks, and the lists in a second file",
 }
 
-// published are figures that others give, of stores that this project does not run.
+// published are others' figures, for stores that this project does not run.
 var published = map[string]string{
 	"pyroscope": "bytes a row: unknown. The server is not run here because of its licence (AGPL). Its documentation of blocks (grafana.com/docs/pyroscope, block format) has no sizes, and the release of 2.0 (2026-04) gives a ratio alone: symbols take up to 95 % less than before",
 }
@@ -29,16 +29,16 @@ var published = map[string]string{
 // isFormat reports whether the command in folder formats measures it.
 func isFormat(name string) bool { return formats[name] != "" }
 
-// program is that of another module of this project, which needs cgo.
+// program is the program of another module in this project, which needs cgo.
 type program struct{ folder, path string }
 
-// programArguments are those of the build of a program, by its folder.
+// programArguments are a program's build arguments, by its folder.
 var programArguments = map[string][]string{formatsFolder: nil, duckFolder: {"-tags", "duckdb_arrow"}}
 
 // formatsFolder is the folder of the command that measures formats.
 const formatsFolder = "formats"
 
-// folderOf returns the folder of the program that measures a peer, empty if this one does.
+// folderOf returns the folder of the program that measures a peer, empty if this program does.
 func folderOf(name string) string {
 	if isFormat(name) {
 		return formatsFolder
@@ -46,7 +46,7 @@ func folderOf(name string) string {
 	return kinds[name].folder
 }
 
-// buildProgram builds the program of a folder in a temporary folder. The caller removes the latter.
+// buildProgram builds a folder's program in a temporary folder, which the caller removes.
 func buildProgram(of string) (f program, err error) {
 	module, err := exec.Command("go", "env", "GOMOD").Output()
 	if err != nil {
@@ -65,7 +65,7 @@ func buildProgram(of string) (f program, err error) {
 	return f, nil
 }
 
-// measure measures a peer in a process of its own.
+// measure measures a peer in its own process.
 func (f program) measure(arguments ...string) (m result, err error) {
 	cmd := exec.Command(f.path, arguments...)
 	cmd.Stderr = os.Stderr

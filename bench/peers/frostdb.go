@@ -24,7 +24,7 @@ import (
 
 const (
 	frostTable = "profiles"
-	// frostRowGroup is the number of rows of a row group, as Parca sets it.
+	// frostRowGroup is the number of rows in a row group, as Parca sets it.
 	frostRowGroup = 8192
 	// frostBacklog is the number of bytes that may wait for compaction before the writer
 	// waits. FrostDB sets no limit, and its memory grows without bound.
@@ -38,10 +38,10 @@ type FrostDB struct {
 	table      *frostdb.Table
 	engine     *query.LocalEngine
 	definition *schemapb.Schema
-	tx         uint64 // of the last insert
+	tx         uint64 // id of the last insert
 }
 
-// openFrost opens FrostDB with options. Without storage, a full block is dropped: no block ever fills.
+// openFrost opens FrostDB with options. Without storage a full block is dropped, but no block ever fills.
 func openFrost(definition *schemapb.Schema, opts ...frostdb.Option) (Store, error) {
 	store, err := frostdb.New(append(opts, frostdb.WithActiveMemorySize(math.MaxInt64))...)
 	if err != nil {
@@ -67,8 +67,8 @@ func (f *FrostDB) Insert(b schema.Batch) error {
 	return err
 }
 
-// Maintain holds the writer back while too much waits for compaction. A compaction begins
-// within an insert only, so without one under way the next insert must go ahead.
+// Maintain holds the writer back while too much waits for compaction. A compaction begins only within an
+// insert, so if none is under way the next insert must go ahead.
 func (f *FrostDB) Maintain() error {
 	if lsm := f.table.ActiveBlock().Index(); lsm.LevelSize(index.L0) > frostBacklog {
 		lsm.WaitForPendingCompactions()
@@ -89,8 +89,8 @@ func (f *FrostDB) Settle() error { return f.table.EnsureCompaction() }
 // Close implements Store.
 func (f *FrostDB) Close() error { return f.store.Close() }
 
-// frostExpr turns terms into a condition, nil without terms. No term is a !=, because its
-// answers change with compaction where a label is missing.
+// frostExpr turns terms into a condition, nil without terms. No term is a !=, because its answers change
+// with compaction where a label is missing.
 func frostExpr(where []Term) logicalplan.Expr {
 	var all []logicalplan.Expr
 	for _, t := range where {
@@ -112,7 +112,7 @@ func frostExpr(where []Term) logicalplan.Expr {
 	return logicalplan.And(all...)
 }
 
-// scan begins a query of the rows for which all terms hold.
+// scan begins a query of the rows that match all terms.
 func (f *FrostDB) scan(where []Term) query.Builder {
 	q := f.engine.ScanTable(frostTable)
 	if e := frostExpr(where); e != nil {
@@ -121,8 +121,8 @@ func (f *FrostDB) scan(where []Term) query.Builder {
 	return q
 }
 
-// group sums values by a column. It calls each for every group with the array of the
-// column, the place in it, the sum and the count.
+// group sums values by a column. It calls each for every group with the column's array, the place in it,
+// the sum and the count.
 func (f *FrostDB) group(column string, where []Term, each func(keys arrow.Array, i int, sum, rows int64)) error {
 	value := logicalplan.Col(profile.ColumnValue)
 	sum, count := logicalplan.Sum(value), logicalplan.Count(value)
@@ -147,7 +147,7 @@ func (f *FrostDB) group(column string, where []Term, each func(keys arrow.Array,
 	})
 }
 
-// frostColumn returns a column of a record by its name, nil if it is missing.
+// frostColumn returns a record's column by name, nil if it is missing.
 func frostColumn(r arrow.Record, name string) arrow.Array {
 	for i, field := range r.Schema().Fields() {
 		if field.Name == name {
@@ -196,7 +196,7 @@ func (f *FrostDB) Pick(where []Term, columns []string, each func(schema.Batch)) 
 		project = append(project, logicalplan.Col(column))
 	}
 	if columns == nil {
-		// Without a projection, a filter yields its own columns only.
+		// Without a projection, a filter yields only its own columns.
 		for _, c := range f.definition.Columns {
 			if c.Dynamic {
 				project = append(project, logicalplan.DynCol(c.Name))

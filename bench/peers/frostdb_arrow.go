@@ -10,7 +10,7 @@ import (
 	"github.com/granarydb/granary/profile"
 )
 
-// OpenParca opens FrostDB with the schema of Parca.
+// OpenParca opens FrostDB with Parca's schema.
 func OpenParca() (*FrostDB, error) {
 	p, err := openFrost(parcaDefinition())
 	if err != nil {
@@ -40,7 +40,7 @@ func (f *FrostDB) VisitRecords(visit func(rows, sum int64)) error {
 	})
 }
 
-// VisitStacks sums all values by stack and calls visit with the sum of each stack.
+// VisitStacks sums all values by stack and calls visit with each stack's sum.
 func (f *FrostDB) VisitStacks(visit func(sum int64)) error {
 	return f.group(profile.ColumnStacktrace, nil, func(_ arrow.Array, _ int, sum, _ int64) { visit(sum) })
 }

@@ -20,9 +20,8 @@ import (
 // frostDictionary is the type of every string column.
 var frostDictionary = &arrow.DictionaryType{IndexType: arrow.PrimitiveTypes.Uint32, ValueType: arrow.BinaryTypes.Binary}
 
-// record turns a batch into an Arrow record of the schema: columns by name, rows in the
-// order of the key. FrostDB accepts rows in any order, but its compaction relies on the
-// first and the last row of a record.
+// record turns a batch into an Arrow record with the schema: columns by name, rows in the key's order.
+// FrostDB accepts rows in any order, but its compaction relies on a record's first and last row.
 func (f *FrostDB) record(b schema.Batch) arrow.Record {
 	b = frostTraces(b)
 	named := maps.Clone(b.Columns)
@@ -40,7 +39,7 @@ func (f *FrostDB) record(b schema.Batch) arrow.Record {
 	}
 	rec := array.NewRecord(arrow.NewSchema(fields, nil), columns, int64(b.Rows))
 	for _, c := range columns {
-		c.Release() // the record has it
+		c.Release() // the record keeps it
 	}
 	return rec
 }
@@ -69,8 +68,8 @@ func (f *FrostDB) list() bool {
 	return last.Name == profile.ColumnTimestamp
 }
 
-// order returns the rows in the order of the key. Types, labels and time are the same in
-// the whole batch, so the stack decides, then the sample labels.
+// order returns the rows in the key's order. Types, labels and time are the same in the whole batch, so the
+// stack decides, then the sample labels.
 func (f *FrostDB) order(b schema.Batch) []int {
 	rows := make([]int, b.Rows)
 	for i := range rows {
@@ -101,7 +100,7 @@ func (f *FrostDB) order(b schema.Batch) []int {
 	return rows
 }
 
-// compareCells compares two rows of a label column, nulls first.
+// compareCells compares two rows in a label column, nulls first.
 func compareCells(v encoding.Vector, x, y int) int {
 	if v.Len() == 1 {
 		return 0
@@ -122,7 +121,7 @@ func truth(b bool) int {
 	return 0
 }
 
-// column builds the array of a column, rows in the given order.
+// column builds a column's array, rows in the given order.
 func (f *FrostDB) column(v encoding.Vector, order []int) arrow.Array {
 	switch {
 	case v.Type == encoding.UUIDList && f.list():
@@ -171,8 +170,8 @@ func frostInts(v encoding.Vector, order []int) arrow.Array {
 	return b.NewArray()
 }
 
-// frostConstant makes a dictionary array of one value in every row. A builder would hash
-// the value once a row.
+// frostConstant makes a dictionary array with one value in every row, because a builder would hash the
+// value once a row.
 func frostConstant(value string, rows int) arrow.Array {
 	b := array.NewBinaryBuilder(memory.DefaultAllocator, arrow.BinaryTypes.Binary)
 	defer b.Release()
@@ -200,15 +199,15 @@ func frostLists(stacks [][]uuid.UUID, order []int) arrow.Array {
 	return b.NewArray()
 }
 
-// must panics at an error of a dictionary builder. An append fails only if the index is too
-// narrow for the batch, and it never is.
+// must panics at a dictionary builder's error. An append fails only if the index is too narrow for the
+// batch, and it never is.
 func must(err error) {
 	if err != nil {
 		panic(err)
 	}
 }
 
-// frostBytes returns a value of a dictionary or binary column, nil for null.
+// frostBytes returns a value in a dictionary or binary column, nil for null.
 func frostBytes(column arrow.Array, i int) []byte {
 	if column.IsNull(i) {
 		return nil
@@ -222,7 +221,7 @@ func frostBytes(column arrow.Array, i int) []byte {
 	return nil
 }
 
-// frostStack appends the ids of a stack, from a list or from one binary value.
+// frostStack appends a stack's ids, from a list or from one binary value.
 func frostStack(dst []byte, column arrow.Array, i int) []byte {
 	list, ok := column.(*array.List)
 	if !ok {
@@ -234,8 +233,7 @@ func frostStack(dst []byte, column arrow.Array, i int) []byte {
 	return dst
 }
 
-// frostBatch turns a record into plain values. A null becomes a value that cell takes for
-// null.
+// frostBatch turns a record into plain values. A null becomes a value that Cell considers null.
 func frostBatch(r arrow.Record) schema.Batch {
 	b := schema.Batch{Rows: int(r.NumRows()), Columns: map[string]encoding.Vector{}}
 	for i, field := range r.Schema().Fields() {

@@ -6,17 +6,16 @@ import (
 	"github.com/granarydb/granary/profile"
 )
 
-// columnName is a column of Parca without a counterpart here: the name that a profile gives
-// itself ("process_cpu"). The period type stands in for it.
+// columnName is a Parca column without a counterpart here: the name that a profile gives itself
+// ("process_cpu"). The period type stands in for it.
 const columnName = "name"
 
-// frostTrace is the column of trace ids, a sample label as in Parca. A value is the 16
-// bytes of the id. Without traces the column does not exist.
+// frostTrace is the column of trace ids, a sample label as in Parca. A value is the id's 16 bytes. Without
+// traces the column does not exist.
 const frostTrace = profile.ColumnPprofLabels + "." + profile.ColumnTraceID
 
-// parcaDefinition is the schema of Parca in 2026. Labels are not in the sorting key. Its
-// second time column is left out, and sample labels, which Parca mixes with the labels,
-// stay columns of their own.
+// parcaDefinition is Parca's schema in 2026. Labels are not in the sorting key. Its second time column is
+// left out, and sample labels, which Parca mixes with the labels, stay columns of their own.
 func parcaDefinition() *schemapb.Schema {
 	def := frostDefinition(true)
 	def.Columns = append(def.Columns, frostString(columnName))
@@ -25,7 +24,7 @@ func parcaDefinition() *schemapb.Schema {
 	return def
 }
 
-// rfcDefinition is the schema of Parca's RFC-001.
+// rfcDefinition is the schema in Parca's RFC-001.
 func rfcDefinition() *schemapb.Schema {
 	def := frostDefinition(false)
 	def.SortingColumns = append(frostSorting(TypeColumns...), frostSorting(
@@ -34,8 +33,8 @@ func rfcDefinition() *schemapb.Schema {
 	return def
 }
 
-// frostDefinition has the columns of both schemas, encoded as in Parca. A stack is a list
-// of ids, or one binary value of all ids.
+// frostDefinition has both schemas' columns, encoded as in Parca. A stack is a list of ids, or one binary
+// value with all ids.
 func frostDefinition(list bool) *schemapb.Schema {
 	stack := frostString(profile.ColumnStacktrace)
 	stack.StorageLayout.Compression = schemapb.StorageLayout_COMPRESSION_LZ4_RAW

@@ -16,8 +16,8 @@ import (
 	"github.com/granarydb/granary/schema"
 )
 
-// Granary is this store. Questions go to package columnstore: package profile does work
-// that other stores do not do, such as looking symbols up.
+// Granary is this store. Questions go to package columnstore, because package profile does work that other
+// stores do not do, such as looking symbols up.
 type Granary struct {
 	Store *columnstore.Store
 	Table *columnstore.Table
@@ -68,7 +68,7 @@ func (g *Granary) Close() error {
 	return nil
 }
 
-// Condition turns terms into a condition of the store.
+// Condition turns terms into a condition for the store.
 func Condition(where []Term) columnstore.Expr {
 	var all []columnstore.Expr
 	for _, t := range where {
@@ -108,8 +108,7 @@ func (g *Granary) Merge(where []Term, each func(stack []byte, sum int64)) error 
 	return g.Stacks(Condition(where), each)
 }
 
-// Search implements Searcher. It matches the pattern against the functions in the records
-// of the locations.
+// Search implements Searcher. It matches the pattern against the functions in the locations' records.
 func (g *Granary) Search(pattern *regexp.Regexp, each func(stack []byte, sum int64)) error {
 	return g.Stacks(HasFunction(pattern), each)
 }
@@ -120,9 +119,8 @@ func HasFunction(pattern *regexp.Regexp) columnstore.Expr {
 	return columnstore.HasElement(profile.ColumnStacktrace, func(_ uuid.UUID, record []byte) bool { return matches(record) })
 }
 
-// FunctionMatcher returns a function that matches the name of the function in a record. As
-// in package profile, it tries the pattern once for each name that has the literal prefix
-// of the pattern.
+// FunctionMatcher returns a function that matches the function name in a record. As in package profile, it
+// tries the pattern once for each name that has the pattern's literal prefix.
 func FunctionMatcher(pattern *regexp.Regexp) func(record []byte) bool {
 	prefix, _ := pattern.LiteralPrefix()
 	begins, known := []byte(prefix), map[string]bool{}
@@ -140,7 +138,7 @@ func FunctionMatcher(pattern *regexp.Regexp) func(record []byte) bool {
 	}
 }
 
-// Stacks sums values by stack, as Merge does, of the rows for which a condition holds.
+// Stacks sums values by stack, as Merge does, for the rows that match where.
 func (g *Granary) Stacks(where columnstore.Expr, each func(stack []byte, sum int64)) error {
 	groups, err := g.aggregate(profile.ColumnStacktrace, where)
 	if err != nil || each == nil {

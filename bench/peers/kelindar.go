@@ -15,17 +15,17 @@ import (
 	"github.com/granarydb/granary/schema"
 )
 
-// kelindar is a collection of github.com/kelindar/column: arrays of 16,384 rows a column,
-// with bitmaps as filters. It has no dynamic columns, so a column is made at its first
-// value. It has no order, no groups and no Arrow.
+// kelindar is a collection of github.com/kelindar/column: arrays with 16,384 rows a column, with bitmaps as
+// filters. It has no dynamic columns, so a column is made at its first value. It has no order, no groups
+// and no Arrow.
 //
-// Its ForEnum identifies a value by a 32-bit hash, which suits a few hundred labels and
-// merges some of 200,000 stacks. Stacks are therefore numbered here and stored as numbers
-// in a ForUint32 column. A merge adds to an array by number.
+// Its ForEnum identifies a value by a 32-bit hash, which suits a few hundred labels and merges some of
+// 200,000 stacks. Stacks are therefore numbered here and stored as numbers in a ForUint32 column. A merge
+// adds to an array by number.
 type kelindar struct {
 	rows    *column.Collection
 	columns map[string]encoding.Type // by name
-	codes   map[string]uint32        // of stacks
+	codes   map[string]uint32        // stack codes
 	stacks  []string                 // by code
 	scratch []byte
 }
@@ -93,7 +93,7 @@ func (k *kelindar) create(name string, t encoding.Type) error {
 	return fmt.Errorf("column %s: type %v is not among those that profiles have", name, t)
 }
 
-// setter returns a function that sets a column of the row being inserted.
+// setter returns a function that sets a column in the row being inserted.
 func (k *kelindar) setter(txn *column.Txn, name string, v encoding.Vector, row *int) func() {
 	at := func() int {
 		if v.Len() == 1 {
@@ -140,8 +140,8 @@ func (k *kelindar) code(stack []uuid.UUID) uint32 {
 	return code
 }
 
-// chosen calls f in a transaction narrowed to the rows for which all terms hold. Each term
-// looks at the rows that the terms before it left.
+// chosen calls f in a transaction narrowed to the rows that match all terms. Each term tests only the rows
+// that the previous terms left.
 func (k *kelindar) chosen(where []Term, f func(txn *column.Txn) error) error {
 	return k.rows.Query(func(txn *column.Txn) error {
 		for _, t := range where {
@@ -259,7 +259,7 @@ func (k *kelindar) Pick(where []Term, columns []string, each func(schema.Batch))
 	return int64(b.Rows), err
 }
 
-// lists returns the stacks of some numbers.
+// lists returns the stacks with the given numbers.
 func (k *kelindar) lists(codes []uint64) encoding.Vector {
 	v := encoding.Vector{Type: encoding.UUIDList}
 	for _, code := range codes {
@@ -268,7 +268,7 @@ func (k *kelindar) lists(codes []uint64) encoding.Vector {
 	return v
 }
 
-// getter returns a function that appends a column of the row at the cursor.
+// getter returns a function that appends a column in the row at the cursor.
 func (k *kelindar) getter(txn *column.Txn, name string, into *encoding.Vector) func() {
 	into.Type = k.columns[name]
 	switch into.Type {

@@ -7,19 +7,19 @@ import (
 	"strings"
 )
 
-// Kind is a kind of store that can be opened.
+// Kind is a kind of store.
 type Kind struct {
 	about  string // for people
-	module string // where its code is from; empty for this project
+	module string // module of its code; empty for this project
 	open   func() (Store, error)
-	// folder has the module whose program makes it, for stores that need cgo. open is nil then.
+	// folder has the module whose program measures it, for stores that need cgo. open is nil then.
 	folder string
-	// outside reports that its memory is not in the heap: only that of the process is known.
+	// outside reports that its memory is not in the heap, so that only the process's memory is known.
 	outside bool
 	// durable measures it in a directory, nil if it has none.
 	durable durableRun
-	// apart reports that maintenance happens in Maintain, Rest and Settle only. The cost of
-	// an insert without it is then known.
+	// apart reports that maintenance happens only in Maintain, Rest and Settle. The cost of an insert
+	// without it is then known.
 	apart bool
 	// arrow reports that Pick makes Arrow records.
 	arrow bool
@@ -74,7 +74,7 @@ var kinds = map[string]Kind{
 	},
 }
 
-// durableKinds returns the names of the kinds that can have a directory.
+// durableKinds returns the names of kinds that can have a directory.
 func durableKinds() []string {
 	return slices.DeleteFunc(slices.Sorted(maps.Keys(kinds)), func(name string) bool { return kinds[name].durable == nil })
 }

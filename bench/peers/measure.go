@@ -11,7 +11,7 @@ import (
 	"github.com/granarydb/granary/schema"
 )
 
-// keys explains the figures. That of a query is "query_ms." and the name of the question.
+// keys explains the figures. A query's key is "query_ms." and the question's name.
 var keys = map[string]string{
 	"all_in_ns_per_row":           "CPU time of the process to insert and maintain until no work is left, collections included; making the profiles is not",
 	"alloc_bytes_per_row":         "bytes allocated in the same time",
@@ -28,10 +28,10 @@ var keys = map[string]string{
 	"settle_ns_per_row":           "the part of all_in after the last insert",
 }
 
-// heapKeys are the figures of the heap alone, which stores with memory outside of it lack.
+// heapKeys are the figures about only the heap, which stores with memory outside it lack.
 var heapKeys = []string{"alloc_bytes_per_row", "allocs_per_row", "heap_inserted_bytes_per_row", "heap_settled_bytes_per_row", "peak_heap_bytes_per_row"}
 
-// result is the measurement of one store by one process.
+// result is one process's measurement of one store.
 type result struct {
 	Figures map[string]float64 `json:"figures"`
 	// Answers has a digest of the answer to each question.
@@ -91,8 +91,8 @@ type loader struct {
 	peer      Store
 	peak      *measure.PeakHeap
 	rows      int64
-	allIn     time.Duration // CPU time of everything
-	inserts   time.Duration // CPU time of insert alone
+	allIn     time.Duration // CPU time for everything
+	inserts   time.Duration // CPU time for inserts only
 	allocs    uint64
 	bytes     uint64
 	latencies []time.Duration
@@ -135,7 +135,7 @@ func (l *loader) insert(batches []schema.Batch) error {
 	return l.peer.Rest()
 }
 
-// time adds the cost of f to the accounts.
+// time adds f's cost to the accounts.
 func (l *loader) time(f func() error) error {
 	allocs, bytes, start := measure.Allocated()
 	err := f()

@@ -14,9 +14,8 @@ import (
 	"github.com/granarydb/granary/schema"
 )
 
-// Oracle answers by looking at every row of every batch, in plain slices and maps. The
-// answers of all stores are compared with its own, so it does nothing clever. It keeps the
-// batches that it is given.
+// Oracle answers by reading every row in every batch, in plain slices and maps. All stores' answers are
+// compared with its own, so it does nothing clever. It keeps the batches that it is given.
 type Oracle struct{ batches []schema.Batch }
 
 func openOracle() (Store, error) { return &Oracle{}, nil }
@@ -39,7 +38,7 @@ func (o *Oracle) Settle() error { return nil }
 // Close implements Store.
 func (o *Oracle) Close() error { return nil }
 
-// chosen calls f for each row for which all terms hold.
+// chosen calls f for each row that matches all terms.
 func (o *Oracle) chosen(where []Term, f func(b schema.Batch, row int)) {
 	for _, b := range o.batches {
 		for row := range b.Rows {
@@ -50,7 +49,7 @@ func (o *Oracle) chosen(where []Term, f func(b schema.Batch, row int)) {
 	}
 }
 
-// holds reports whether a term holds for a row. Nothing matches a null.
+// holds reports whether a term matches a row. Nothing matches a null.
 func (t Term) holds(b schema.Batch, row int) bool {
 	v, ok := b.Columns[t.Column]
 	if !ok {
@@ -114,7 +113,7 @@ func handStacks(sums map[string]int64, each func(stack []byte, sum int64)) {
 	}
 }
 
-// StackBytes appends the location ids of a stack.
+// StackBytes appends a stack's location ids.
 func StackBytes(dst []byte, stack []uuid.UUID) []byte {
 	for i := range stack {
 		dst = append(dst, stack[i][:]...)

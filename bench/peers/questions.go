@@ -13,39 +13,36 @@ import (
 
 // Question is a question to a store.
 type Question struct {
-	// Name is the name of the question in reports.
+	// Name is the question's name in reports.
 	Name string
-	// Ask asks a store. It calls add with each element of the answer as text, which is the
-	// same for all stores. If add is nil, the store only makes the answer.
+	// Ask asks a store. It calls add with each element in the answer as text, which is the same for all
+	// stores. If add is nil, the store only makes the answer.
 	Ask func(p Store, add func(element string)) error
-	// whole reports that the answer has every row and column, too much to compare at a
-	// million rows.
+	// whole reports that the answer has every row and column, too much to compare at a million rows.
 	whole bool
 }
 
-// podsPattern matches a fifth of the pods: those of five of 25 jobs. The fleet has rows of
-// all pods from 410,000 rows on.
+// podsPattern matches a fifth of the pods, in five of 25 jobs. The fleet has rows for all pods from 410,000
+// rows on.
 var podsPattern = regexp.MustCompile(`^job-[0-4]-.*$`)
 
-// selected are the columns of a selection of some columns: enough to draw profiles over
-// time.
+// selected is a selection of columns that suffices to draw profiles over time.
 var selected = []string{profile.ColumnTimestamp, profile.ColumnStacktrace, profile.ColumnValue, fleet.LabelPrefix + "pod"}
 
-// SearchFew and SearchMany match names of functions of the fleet: two names in 2,000, and
-// one verb in 40.
+// SearchFew and SearchMany match function names in the fleet: two names in 2,000, and one verb in 40.
 var (
 	SearchFew  = regexp.MustCompile(`\.Decode(Frame|Header)$`)
 	SearchMany = regexp.MustCompile(`\.Decode[A-Z]`)
 )
 
-// Questions returns the questions about a workload. One of its profiles gives the job, pod,
-// type and time. Questions about functions and traces need profiles with records.
+// Questions returns the questions about a workload. about gives the job, pod, type and time. Questions
+// about functions and traces need profiles with records.
 func Questions(about schema.Batch) []Question {
 	label := func(name string) Term {
 		return Term{Column: fleet.LabelPrefix + name, Text: about.Columns[fleet.LabelPrefix+name].Strings[0]}
 	}
 	kind := OfType(about)
-	// The most selective term comes first: one of the stores follows this order.
+	// The most selective term comes first, because one of the stores follows this order.
 	job, pod := slices.Concat([]Term{label("job")}, kind), slices.Concat([]Term{label("pod")}, kind)
 	one := slices.Concat(pod[:1], []Term{{Column: profile.ColumnTimestamp, Number: about.Columns[profile.ColumnTimestamp].Int64s[0]}}, kind)
 	pods := slices.Concat([]Term{{Column: fleet.LabelPrefix + "pod", Pattern: podsPattern}}, kind)
@@ -83,12 +80,12 @@ func Questions(about schema.Batch) []Question {
 	)
 }
 
-// scanArrow is a question to stores that make Arrow records only.
+// scanArrow is a question only for stores that make Arrow records.
 const scanArrow = "scan-arrow"
 
-// asked reports whether a kind of store is asked a question. FrostDB and kelindar/column
-// have columns only, and no place for symbols of a location. Parca keeps symbols in another
-// store and would read all stacks to search by them.
+// asked reports whether a kind of store is asked a question. FrostDB and kelindar/column have only columns,
+// and no place for a location's symbols. Parca keeps symbols in another store and would read all stacks to
+// search by them.
 func (k Kind) asked(q Question) bool {
 	return (k.arrow || q.Name != scanArrow) && (k.symbols || !strings.HasPrefix(q.Name, "search-"))
 }
@@ -109,8 +106,8 @@ func stackText(add func(string)) func(stack []byte, sum int64) {
 	return func(stack []byte, sum int64) { add(fmt.Sprintf("%x %d", stack, sum)) }
 }
 
-// askWalk merges everything and reads every location of the answer. Some stores have
-// locations in the answer, and others look them up.
+// askWalk merges everything and reads every location in the answer. Some stores have locations in the
+// answer, and others look them up.
 func askWalk(p Store, add func(string)) error {
 	var bytes, total int64
 	err := p.Merge(nil, func(stack []byte, sum int64) {

@@ -17,18 +17,18 @@ import (
 	"github.com/granarydb/granary/bench/results"
 )
 
-// childVariable is the environment variable with the name of the store that a process
-// measures. The command starts itself once for each store and repetition, with the same
-// arguments, so that no store inherits the heap of another.
+// childVariable is the environment variable that names the store for a process to measure. The command
+// starts itself once for each store and repetition, with the same arguments, so that no store inherits
+// another's heap.
 const childVariable = "GRANARY_BENCH_PEER"
 
-// againSuffix follows the name in that variable if the process need not make digests of its answers:
-// another has made them.
+// againSuffix follows the name in that variable if the process need not make digests of its answers,
+// because another has made them.
 const againSuffix = " again"
 
-// comparison is the report of Run. Its keys are sorted and stable.
+// comparison is Run's report. Its keys are sorted and stable.
 type comparison struct {
-	// Disagree has the questions with different answers, and the digest of each store.
+	// Disagree has the questions with different answers, and each store's digest.
 	Disagree map[string]map[string]string `json:"disagree,omitempty"`
 	Keys     map[string]string            `json:"keys"` // explanations of the figures
 	Machine  string                       `json:"machine"`
@@ -36,20 +36,20 @@ type comparison struct {
 	Peers    map[string]figures           `json:"peers"`
 	// Published are notes on stores that are not measured here, in the workload durable.
 	Published map[string]string `json:"published,omitempty"`
-	Repeat    int               `json:"repeat"` // processes of each peer, at most
+	Repeat    int               `json:"repeat"` // most processes of a peer
 	// Skipped has the peers that cannot be built here, and why.
 	Skipped  map[string]string `json:"skipped,omitempty"`
 	Workload sourceShape       `json:"workload"`
 }
 
-// figures are the figures of one store over its processes.
+// figures are one store's figures over its processes.
 type figures struct {
 	About  string             `json:"about"`
 	High   map[string]float64 `json:"high"`
 	Low    map[string]float64 `json:"low"`
 	Median map[string]float64 `json:"median"`
 	Module string             `json:"module"`
-	Runs   int                `json:"runs"` // processes
+	Runs   int                `json:"runs"` // number of processes
 }
 
 var notes = []string{
@@ -66,14 +66,14 @@ var notes = []string{
 	"kelindar merges values of ForEnum with equal 32-bit hashes, so a map beside it numbers stacks. It has no Arrow, no order and no compression.",
 }
 
-// Options are the options of Run.
+// Options configure Run.
 type Options struct {
 	Rows   int64
 	Repeat int
 	// Names are the stores to measure. None stands for every store that the workload has.
 	Names    []string
 	Workload string
-	// Patience is the wall time after which a store gets no more processes than three. 0 is no limit.
+	// Patience is the wall time after which a store gets no more than three processes. 0 is no limit.
 	Patience time.Duration
 }
 
@@ -125,8 +125,8 @@ func Run(o Options) error {
 	return results.Print(out)
 }
 
-// MeasureOther measures a store of a kind with a folder, in the program of that folder, and prints its
-// figures. Digests of the answers are made if answers is set.
+// MeasureOther measures a store whose kind has a folder, in that folder's program, and prints its figures.
+// Digests of the answers are made if answers is set.
 func MeasureOther(name, workload string, rows int64, answers bool, open func() (Store, error)) error {
 	if kinds[name].folder == "" {
 		return fmt.Errorf("%q is no store of another module", name)
@@ -138,11 +138,11 @@ func MeasureOther(name, workload string, rows int64, answers bool, open func() (
 	return json.NewEncoder(os.Stdout).Encode(m)
 }
 
-// leastTurns is the number of processes that a peer gets, if so many are wanted, however long they take.
+// leastTurns is the number of processes that a peer gets, if that many are wanted, however long they take.
 const leastTurns = 3
 
-// measure measures the peers in turns. One whose processes took more than patience together gets no more
-// of them. 0 is no limit.
+// measure measures the peers in turns. A peer whose processes took more than Patience together gets no more
+// of them.
 func (out *comparison) measure(names []string, o Options) (runs map[string][]result, err error) {
 	starts, remove := out.starts(names, o) // a process of the first turn makes digests of its answers
 	defer func() { err = errors.Join(err, remove()) }()
@@ -166,8 +166,8 @@ func (out *comparison) measure(names []string, o Options) (runs map[string][]res
 	return runs, nil
 }
 
-// starts returns how a process of each peer is started, and how to remove the programs that were built
-// for them. A peer whose program cannot be built is skipped.
+// starts returns how a process for each peer is started, and how to remove the programs that were built for
+// them. A peer whose program cannot be built is skipped.
 func (out *comparison) starts(names []string, o Options) (starts map[string]func(answers bool) (result, error), remove func() error) {
 	starts = map[string]func(bool) (result, error){}
 	programs, failed := map[string]program{}, map[string]error{}
@@ -216,7 +216,7 @@ func startChild(name string, answers bool) (m result, err error) {
 	return m, err
 }
 
-// summarise returns the median, the lowest and the highest of each figure.
+// summarise returns each figure's median, lowest and highest.
 func summarise(runs map[string][]result) map[string]figures {
 	all := map[string]figures{}
 	for name, of := range runs {
@@ -261,7 +261,7 @@ func disagreements(runs map[string][]result) map[string]map[string]string {
 	return answers
 }
 
-// moduleVersion returns the version of a module in this program.
+// moduleVersion returns a module's version in this program.
 func moduleVersion(path string) string {
 	info, ok := debug.ReadBuildInfo()
 	if path == "" || !ok {

@@ -12,8 +12,8 @@ import (
 	"github.com/granarydb/granary/schema"
 )
 
-// source makes profiles by number. The n-th profile depends on n alone, and its rows share
-// type, labels and time.
+// source makes profiles by number. The n-th profile depends only on n, and its rows share type, labels and
+// time.
 type source struct {
 	about   string
 	profile func(n int) schema.Batch
@@ -46,7 +46,7 @@ func openSource(name string) (source, error) {
 	return source{}, fmt.Errorf("unknown workload %q: want fleet, queries, durable or pprof", name)
 }
 
-// sourceShape is the shape of the rows of a source.
+// sourceShape describes a source's rows.
 type sourceShape struct {
 	About     string  `json:"about"`
 	Columns   int     `json:"columns"`
@@ -65,7 +65,7 @@ type sourceShape struct {
 	Types     int     `json:"types"`
 }
 
-// describe makes profiles until they have so many rows, and counts.
+// describe makes profiles until they have `rows` rows, and counts.
 func (w source) describe(name string, rows int64) sourceShape {
 	d := sourceShape{Name: name, About: w.about}
 	seed := maphash.MakeSeed()

@@ -9,32 +9,30 @@ import (
 	"github.com/granarydb/granary/schema"
 )
 
-// Store is a store under comparison. All stores take the same profiles and the same
-// questions. A store belongs to one goroutine.
+// Store is a store under comparison. All stores take the same profiles and the same questions. A store
+// belongs to one goroutine.
 //
-// A question hands its answer to each, unless each is nil. Then the store makes the answer
-// in its own form and drops it, so that the clock stops before the answer is translated.
+// A question hands its answer to each, unless each is nil. Then the store makes the answer in its own form
+// and drops it, so that the clock stops before the answer is translated.
 type Store interface {
-	// Insert adds the rows of a profile. They share type, labels and time.
+	// Insert adds a profile's rows. They share type, labels and time.
 	Insert(b schema.Batch) error
 	// Maintain is called after each insert and is not part of its latency.
 	Maintain() error
-	// Rest returns when the store has no work in the background, so that the clock can
-	// stop.
+	// Rest returns when the store has no work in the background, so that the clock can stop.
 	Rest() error
 	// Settle does all maintenance that is possible, due or not.
 	Settle() error
-	// Merge sums values by stack, which is the ids of its locations in one piece, leaf
-	// first.
+	// Merge sums values by stack, which is its location ids in one piece, leaf first.
 	Merge(where []Term, each func(stack []byte, sum int64)) error
 	// Series sums values by time.
 	Series(where []Term, each func(at, sum int64)) error
-	// Totals sums values and counts rows by the value of a string column.
+	// Totals sums values and counts rows by the value in a string column.
 	Totals(column string, each func(value string, rows, sum int64)) error
-	// Pick makes the values of the chosen rows in some columns, nil for all, and returns
-	// the number of rows. The batches for each may leave nulls out.
+	// Pick makes the chosen rows' values in some columns, nil for all, and returns the number of rows.
+	// The batches for each may leave nulls out.
 	Pick(where []Term, columns []string, each func(schema.Batch)) (rows int64, err error)
-	// Types returns the types of all rows, in any order.
+	// Types returns all rows' types, in any order.
 	Types() ([]Type, error)
 	// LabelNames and LabelValues return their values in any order.
 	LabelNames() ([]string, error)
@@ -42,17 +40,17 @@ type Store interface {
 	Close() error
 }
 
-// Searcher is a store that keeps names of functions beside the locations.
+// Searcher is a store that keeps function names beside the locations.
 type Searcher interface {
-	// Search sums values by stack, as Merge does, of rows whose stack has a function with a
-	// matching name.
+	// Search sums values by stack, as Merge does, for rows whose stack has a function with a matching
+	// name.
 	Search(pattern *regexp.Regexp, each func(stack []byte, sum int64)) error
 }
 
-// Type is a type of profiles: the values of TypeColumns.
+// Type is a profile type: the values of TypeColumns.
 type Type [4]string
 
-// Term is a condition on rows. Several terms hold together.
+// Term is a condition on rows. Several terms must all match.
 type Term struct {
 	Column  string
 	Text    string         // equal to; for string columns
@@ -61,10 +59,10 @@ type Term struct {
 	ID      uuid.UUID      // equal to; for the trace id
 }
 
-// TypeColumns are the columns of a type of profiles.
+// TypeColumns are the columns of a profile type.
 var TypeColumns = []string{profile.ColumnSampleType, profile.ColumnSampleUnit, profile.ColumnPeriodType, profile.ColumnPeriodUnit}
 
-// OfType returns the terms that select the type of a profile.
+// OfType returns the terms that select a profile's type.
 func OfType(b schema.Batch) []Term {
 	var where []Term
 	for _, column := range TypeColumns {

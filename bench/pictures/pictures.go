@@ -1,4 +1,4 @@
-// Package pictures has what the plots of this module share.
+// Package pictures has the common parts of this module's plots.
 package pictures
 
 import (
@@ -11,7 +11,7 @@ import (
 	"gonum.org/v1/plot/vg/vgsvg"
 )
 
-// Colors are told apart by people with any sight.
+// Colors can be distinguished with any colour vision.
 var Colors = []color.Color{
 	color.RGBA{0, 114, 178, 255},
 	color.RGBA{213, 94, 0, 255},
@@ -23,7 +23,7 @@ var Colors = []color.Color{
 	color.RGBA{128, 128, 128, 255},
 }
 
-// New returns an empty plot with a title, in a font that is in every picture.
+// New returns an empty plot with a title, in a font that every picture embeds.
 func New(title string) *plot.Plot {
 	plot.DefaultFont = font.Font{Typeface: "Liberation", Variant: "Sans"}
 	p := plot.New()
@@ -32,7 +32,7 @@ func New(title string) *plot.Plot {
 	return p
 }
 
-// Write writes a canvas to a file. The errors are those of the file.
+// Write writes a canvas to a file. The errors come from the file.
 func Write(canvas *vgsvg.Canvas, path string) error {
 	f, err := os.Create(path)
 	if err != nil {

@@ -1,6 +1,5 @@
-// Package replay makes workloads of recorded profiles.
+// Package replay makes workloads from recorded profiles.
 //
-// Templates are the pprof files of a folder. They become profiles by number, as those of
-// package fleet. Project are the profiles in this repository's testdata, which Insert
-// inserts as pprof, scrape by scrape.
+// Templates are a folder's pprof files. They become profiles by number, like package fleet's. Project
+// returns the profiles in this repository's testdata, which Insert inserts as pprof, scrape by scrape.
 package replay

@@ -19,7 +19,7 @@ import (
 // pods is the number of pods that replay a profile.
 const pods = 20
 
-// Project returns the profiles of the project's testdata by name.
+// Project returns the profiles in the project's testdata by name.
 func Project() (map[string]*pprof.Profile, error) {
 	templates := map[string]*pprof.Profile{}
 	err := fs.WalkDir(testdata.Profiles, ".", func(name string, _ fs.DirEntry, err error) error {
@@ -36,8 +36,8 @@ func Project() (map[string]*pprof.Profile, error) {
 	return templates, err
 }
 
-// Insert replays profiles until so many rows are in. Every pod is scraped every ten seconds,
-// and a scrape has about a third of the samples.
+// Insert replays profiles until `rows` rows are in. Every pod is scraped every ten seconds, and a scrape
+// has about a third of the samples.
 func Insert(ctx context.Context, db *profile.DB, templates map[string]*pprof.Profile, rows int64) error {
 	names := make([]string, 0, len(templates))
 	for name := range templates {

@@ -20,9 +20,8 @@ import (
 	"github.com/granarydb/granary/schema"
 )
 
-// SharedData returns the path of a folder of recorded data beside the checkout, seen from
-// the folder of this module or of one of its packages. The data is not part of the project,
-// and the folder may be missing.
+// SharedData returns the path of a folder with recorded data beside the checkout, relative to this module's
+// folder or one of its packages. The data is not part of the project, and the folder may be missing.
 func SharedData(name string) string {
 	const here = "../../shared/data"
 	for _, from := range []string{here, "../" + here} {
@@ -38,8 +37,7 @@ func isFolder(path string) bool {
 	return err == nil && info.IsDir()
 }
 
-// Open reads all pprof files of a folder. A sample type of a file with no value other than
-// zero makes no template.
+// Open reads all pprof files in a folder. If a file's sample type has only zeros, it makes no template.
 func Open(folder string) (*Templates, error) {
 	r := &Templates{}
 	err := fs.WalkDir(os.DirFS(folder), ".", func(name string, _ fs.DirEntry, err error) error {
@@ -72,7 +70,7 @@ func Open(folder string) (*Templates, error) {
 	return r, nil
 }
 
-// template turns one sample type of a profile into a batch without time and labels.
+// template turns one of a profile's sample types into a batch without time and labels.
 func template(p *pprof.Profile, kind int) schema.Batch {
 	var samples []*pprof.Sample
 	for _, s := range p.Sample {
@@ -101,7 +99,7 @@ func template(p *pprof.Profile, kind int) schema.Batch {
 	return b
 }
 
-// or replaces an empty name, which some peers take for a missing one.
+// or replaces an empty name, which some peers consider missing.
 func or(name string) string {
 	if name == "" {
 		return "none"
@@ -109,8 +107,8 @@ func or(name string) string {
 	return name
 }
 
-// sampleLabels adds the labels of samples as columns. Of several values of one name it takes
-// the first, and of numbers no unit.
+// sampleLabels adds samples' labels as columns. If a name has several values it takes the first. Numbers
+// lose their unit.
 func sampleLabels(b schema.Batch, samples []*pprof.Sample) {
 	for i, s := range samples {
 		for name, all := range s.Label {
@@ -135,8 +133,7 @@ func sampleLabels(b schema.Batch, samples []*pprof.Sample) {
 	}
 }
 
-// locationID returns an id made of the text of a location, so that one location in two files
-// has one id.
+// locationID returns an id made from a location's text, so that a location in two files has one id.
 func locationID(l *pprof.Location) uuid.UUID {
 	var text strings.Builder
 	for _, line := range l.Line {
@@ -151,8 +148,8 @@ func locationID(l *pprof.Location) uuid.UUID {
 	return uuid.NewSHA1(uuid.Nil, []byte(text.String()))
 }
 
-// Templates makes profiles by number from recorded ones. Each sample type of each file is a
-// template. It belongs to one goroutine.
+// Templates makes profiles by number from recorded ones. Each sample type in each file is a template. It
+// belongs to one goroutine.
 type Templates struct{ templates []schema.Batch }
 
 const (
@@ -161,8 +158,8 @@ const (
 	scrapeInterval = 10 * time.Second
 )
 
-// Profile returns the n-th profile: pod by pod, each from another template, so that few rows
-// suffice for all pods and all files. Values and times vary around the recorded ones.
+// Profile returns the n-th profile: pod by pod, each from another template, so that few rows suffice for
+// all pods and all files. Values and times vary around the recorded ones.
 func (r *Templates) Profile(n int) schema.Batch {
 	rng := rand.New(rand.NewPCG(fleet.Seed, uint64(n)))
 	pod, round := n%templatePods, n/templatePods

@@ -8,8 +8,8 @@ func Median(of []float64) float64 {
 	return of[len(of)/2]
 }
 
-// Percentile returns the lowest of at least one sorted value that exceeds a share of them,
-// which is from 0 to 1.
+// Percentile returns the lowest sorted value that exceeds a share of the values, from 0 to 1. There must be
+// at least one.
 func Percentile(sorted []float64, share float64) float64 {
 	return sorted[min(len(sorted)-1, int(share*float64(len(sorted))))]
 }
@@ -21,12 +21,12 @@ type Spread struct {
 	High   float64 `json:"high"`
 }
 
-// SpreadOf returns the spread of at least one value.
+// SpreadOf returns the spread of values, which must not be empty.
 func SpreadOf(values []float64) Spread {
 	return Spread{Median: Median(values), Low: slices.Min(values), High: slices.Max(values)}
 }
 
-// Latencies summarises wall times of one operation, in microseconds.
+// Latencies summarises an operation's wall times, in microseconds.
 type Latencies struct {
 	Count int     `json:"count"`
 	P50   float64 `json:"p50_us"`
@@ -34,8 +34,7 @@ type Latencies struct {
 	Max   float64 `json:"max_us"`
 }
 
-// LatenciesOf summarises wall times in microseconds, in any order. No time gives the zero
-// value.
+// LatenciesOf summarises wall times in microseconds, in any order. No time gives the zero value.
 func LatenciesOf(us []float64) (l Latencies) {
 	if len(us) == 0 {
 		return l

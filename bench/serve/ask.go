@@ -18,14 +18,14 @@ func listen(ctx context.Context) (net.Listener, error) {
 	return config.Listen(ctx, "tcp", "127.0.0.1:0")
 }
 
-// asked are the questions that were answered, by method, with their latencies in microseconds.
+// asked are the answered queries, by method, with their latencies in microseconds.
 type asked struct {
 	took   map[string][]float64
 	failed int
 	first  error
 }
 
-// call asks a method of the querier in JSON.
+// call calls a method of the querier in JSON.
 func call(client *http.Client, url, method string, request map[string]any, answer any) error {
 	body, err := json.Marshal(request)
 	if err != nil {
@@ -46,7 +46,7 @@ func call(client *http.Client, url, method string, request map[string]any, answe
 	return json.Unmarshal(data, answer)
 }
 
-// ask asks questions as a page of Grafana does, of the last minutes, until the context ends.
+// ask makes the queries of a Grafana page, about the last minutes, until the context ends.
 func (o *options) ask(ctx context.Context, url string) *asked {
 	client := &http.Client{}
 	defer client.CloseIdleConnections()
@@ -76,7 +76,7 @@ func (o *options) ask(ctx context.Context, url string) *asked {
 	return all
 }
 
-// question draws a question: mostly a flame graph or a chart of a job.
+// question draws a query: usually a flame graph or a chart of a job.
 func question(rng *rand.Rand, now time.Time) (method string, request map[string]any) {
 	from, to := now.Add(-5*time.Minute).UnixMilli(), now.UnixMilli()
 	of := map[string]any{

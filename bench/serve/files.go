@@ -12,21 +12,21 @@ import (
 
 // file is a profile to push.
 type file struct {
-	query string // of the URL: its labels
+	query string // the URL's query: its labels
 	data  []byte
 	rows  int
 	sum   int64
-	kind  string // its type, as the server's questions name it
+	kind  string // its type, as the server's queries name it
 }
 
-// files are the profiles of a fleet: those of a scrape, in the order of their pushes, in some
-// variants. They have no time: the server's clock gives them theirs.
+// files are a fleet's profiles for one scrape, in the order of their pushes, in some variants. They have no
+// time: the server's clock gives them theirs.
 type files struct {
 	scrapes [][]file
-	rows    float64 // of a scrape, on average
+	rows    float64 // mean rows of a scrape
 }
 
-// names are the names of the types of profiles, as clients of Pyroscope have them.
+// names are the profile types' names in Pyroscope's clients.
 var names = map[string]string{
 	"samples": "process_cpu", "cpu": "process_cpu", "alloc_space": "memory", "inuse_space": "memory",
 }
@@ -52,7 +52,7 @@ func makeFiles(pods, variants int) (*files, error) {
 	return out, nil
 }
 
-// makeFile makes a profile, and counts its rows by decoding what is sent.
+// makeFile makes a profile, and counts its rows by decoding the sent bytes.
 func makeFile(f *fleet.Fleet, n int) (file, error) {
 	encoded, err := fleet.NewPprofFile(f.Profile(n, fleet.Start))
 	if err != nil {

@@ -12,7 +12,7 @@ import (
 	"github.com/granarydb/granary/bench/results"
 )
 
-// killed is the report of the kills.
+// killed is the report on kills.
 type killed struct {
 	Kills   int     `json:"kills"`
 	Rows    int64   `json:"rows_acknowledged"`
@@ -20,8 +20,8 @@ type killed struct {
 	ReadyMs float64 `json:"most_ms_until_ready"`
 }
 
-// kill kills a server under load, each time after a random part of the duration, and opens it again:
-// it has every row that it acknowledged, and at most those beside them whose pushes were in progress.
+// kill kills a server under load, each time after a random part of the duration, and opens it again. It
+// must have every acknowledged row, and besides only rows whose pushes were in progress.
 func (o *options) kill(ctx context.Context, command, dir string, f *files) error {
 	var r killed
 	var all pushed
@@ -51,7 +51,7 @@ func (o *options) kill(ctx context.Context, command, dir string, f *files) error
 	return results.Print(r)
 }
 
-// reopen starts a server that syncs each push, and compares what it has with what was acknowledged.
+// reopen starts a server that syncs each push, and compares its rows with the acknowledged ones.
 func (o *options) reopen(ctx context.Context, command, db string, all *pushed, r *killed, unknown int) (*process, error) {
 	p, err := o.begin(ctx, command, db, "each")
 	if err != nil {
@@ -61,14 +61,14 @@ func (o *options) reopen(ctx context.Context, command, db string, all *pushed, r
 	return p, account(p, all, r, unknown)
 }
 
-// account compares the rows of a server with those that were acknowledged.
+// account compares a server's rows with the acknowledged ones.
 func account(p *process, all *pushed, r *killed, unknown int) error {
 	m, err := p.metrics()
 	if err != nil {
 		return err
 	}
 	rows := int64(m["granary_store_rows"])
-	const mostRows = 2144 // of a profile of the fleet
+	const mostRows = 2144 // in a profile of the fleet
 	if rows < all.rows || rows > all.rows+int64(unknown*mostRows) {
 		return fmt.Errorf("%d rows after a restart: %d were acknowledged, and %d pushes were in progress", rows, all.rows, unknown)
 	}
@@ -81,7 +81,7 @@ func account(p *process, all *pushed, r *killed, unknown int) error {
 	return nil
 }
 
-// loadAndKill pushes and asks, and kills the server meanwhile.
+// loadAndKill pushes and queries, and kills the server meanwhile.
 func (o *options) loadAndKill(ctx context.Context, p *process, f *files) (sent *pushed, err error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()

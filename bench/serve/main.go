@@ -13,7 +13,7 @@ import (
 	"github.com/granarydb/granary/bench/results"
 )
 
-// options are the values of the flags.
+// options are the flags' values.
 type options struct {
 	pods     int
 	every    time.Duration

@@ -12,7 +12,7 @@ import (
 	"github.com/granarydb/granary/bench/results"
 )
 
-// figures is the report of a load.
+// figures is the report on a load.
 type figures struct {
 	Keys     map[string]string            `json:"keys"`
 	Profiles int                          `json:"profiles"`
@@ -80,7 +80,7 @@ func (o *options) measure(ctx context.Context, command, dir string, f *files) (*
 	return r, o.idle(ctx, f, r)
 }
 
-// load pushes and asks for the duration, and looks at the server's memory meanwhile.
+// load pushes and queries for the duration, and samples the server's memory meanwhile.
 func (o *options) load(ctx context.Context, p *process, f *files, r *figures) (sent *pushed, answers *asked) {
 	ctx, cancel := context.WithTimeout(ctx, o.duration)
 	defer cancel()
@@ -115,7 +115,7 @@ func (o *options) idle(ctx context.Context, f *files, r *figures) error {
 	return sent.first
 }
 
-// compare compares the counts of the client with those of the server.
+// compare compares the client's counts with the server's.
 func compare(p *process, sent *pushed) error {
 	m, err := p.metrics()
 	if err != nil {

@@ -17,12 +17,12 @@ import (
 	"time"
 )
 
-// build builds the command of this checkout.
+// build builds this checkout's command.
 func build(ctx context.Context, dir string) (string, error) {
 	command := filepath.Join(dir, "granary")
 	cmd := exec.CommandContext(ctx, "go", "build", "-o", command, ".")
 	cmd.Dir = filepath.FromSlash("../cmd/granary")
-	cmd.Env = append(os.Environ(), "GOWORK=") // the one above it, which stands for versions that may not be published yet
+	cmd.Env = append(os.Environ(), "GOWORK=") // the workspace above it, because its versions may not be published yet
 	if out, err := cmd.CombinedOutput(); err != nil {
 		return "", fmt.Errorf("build in %s, is this the folder bench? %w\n%s", cmd.Dir, err, out)
 	}
@@ -33,7 +33,7 @@ func build(ctx context.Context, dir string) (string, error) {
 type process struct {
 	cmd    *exec.Cmd
 	url    string
-	ready  time.Duration // from its start until it listens
+	ready  time.Duration // time from its start until it listens
 	logged chan struct{} // closed when its log has ended
 }
 

@@ -10,15 +10,15 @@ import (
 	"time"
 )
 
-// pushed is what the pushes that were acknowledged have, and their latencies in microseconds.
+// pushed is the contents of the acknowledged pushes, and their latencies in microseconds.
 type pushed struct {
 	profiles int
 	rows     int64
 	sums     map[string]int64 // by type
-	took     []float64        // from the time a push was sent
-	due      []float64        // from the time it was due
+	took     []float64        // from the time of sending
+	due      []float64        // from the due time
 	failed   int              // not acknowledged
-	first    error            // of these
+	first    error            // error of the first
 }
 
 func (p *pushed) add(of *pushed) {
@@ -44,7 +44,7 @@ func (o *options) push(ctx context.Context, to string, f *files) *pushed {
 		file *file
 		due  time.Time
 	}
-	turns := make(chan turn, 100_000) // a queue, so that a slow server does not slow what is due
+	turns := make(chan turn, 100_000) // a queue, so that a slow server does not delay due pushes
 	go func() {
 		defer close(turns)
 		each, due := o.every/time.Duration(len(f.scrapes[0])), time.Now()

@@ -49,7 +49,7 @@ func durable1m(o Options, c *collector) error {
 	return err
 }
 
-// durable10m measures bytes, restarts and cold merges of ten times the rows.
+// durable10m measures bytes, restarts and cold merges with ten times the rows.
 func durable10m(o Options, c *collector) error {
 	if !o.has("10m") {
 		c.skip("size 10m is not among -sizes", "file-bytes-10m", "file-bytes-10m-ids", "replay", "open-10m", "open-10m-killed", "cold-merge-10m", "cold-stacks")
@@ -82,7 +82,7 @@ func durable10m(o Options, c *collector) error {
 	return nil
 }
 
-// symbolFiles measures the files of a fleet with names of functions, once: bytes do not vary.
+// symbolFiles measures once the files of a fleet with function names, because bytes do not vary.
 func symbolFiles(o Options, c *collector, key string, rows int64) error {
 	progress("%s", key)
 	v := o.variant
@@ -129,7 +129,7 @@ func syncs(o Options, c *collector) error {
 	return nil
 }
 
-// journals measures the journals of the recorded threads, if they are there.
+// journals measures the recorded threads' journals, if they are there.
 func journals(o Options, c *collector) error {
 	progress("hist-log")
 	set, err := workloads.OpenHistorySet(o.threads)
@@ -140,7 +140,7 @@ func journals(o Options, c *collector) error {
 	if err != nil {
 		return err
 	}
-	const more = 9 // a difference varies more than a time
+	const more = 9 // because a difference varies more than a time
 	j, err := workloads.Journals(set, more*o.Repeat)
 	if err != nil {
 		return err

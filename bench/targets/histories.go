@@ -54,7 +54,7 @@ func histories(o Options, c *collector) error {
 	return a.failed
 }
 
-// build returns a history of a set, and compares a part of it with the set.
+// build returns a set's history, and compares a part of it with the set.
 func build(set *workloads.HistorySet) (*history.History, *history.View, error) {
 	h, err := set.New()
 	if err != nil {
@@ -83,7 +83,7 @@ func threadHistory(o Options, c *collector, set *workloads.HistorySet) error {
 			c.add("hist-build", 0, float64(set.Intervals())/1e6/(measure.CPU()-start).Seconds())
 		}
 	}
-	const name = 32 // bytes of an attribute
+	const name = 32 // bytes in an attribute's name
 	before := measure.Heap()
 	h, view, err := build(set)
 	if err != nil {
@@ -100,7 +100,7 @@ func threadHistory(o Options, c *collector, set *workloads.HistorySet) error {
 	return err
 }
 
-// historyFile measures the file of a set.
+// historyFile measures a set's file.
 func historyFile(c *collector, set *workloads.HistorySet) error {
 	dir, err := os.MkdirTemp("", "granary-bench")
 	if err != nil {
@@ -111,7 +111,7 @@ func historyFile(c *collector, set *workloads.HistorySet) error {
 	return errors.Join(err, os.RemoveAll(dir))
 }
 
-// askThreads measures the queries of the recorded threads.
+// askThreads measures the recorded threads' queries.
 func askThreads(o Options, c *collector, view *history.View) error {
 	a := newAsker(view, o.Repeat)
 	c.add("hist-state", 0, a.state()...)
@@ -153,12 +153,12 @@ func askThreads(o Options, c *collector, view *history.View) error {
 	return a.failed
 }
 
-// asker draws times and attributes of a view and measures queries of it.
+// asker draws times and attributes from a view and measures its queries.
 type asker struct {
 	view   *history.View
 	rng    *rand.Rand
 	repeat int
-	failed error // of all queries
+	failed error // error of any query
 }
 
 func newAsker(view *history.View, repeat int) *asker {
@@ -169,7 +169,7 @@ func (a *asker) time() int64 { return a.view.Start() + a.rng.Int64N(a.view.End()
 
 func (a *asker) attribute() history.Attribute { return history.Attribute(a.rng.IntN(a.view.Len())) }
 
-// cost returns the CPU time of a query by batch, in units of so many nanoseconds.
+// cost returns a query's CPU time by batch, in units of `unit` nanoseconds.
 func (a *asker) cost(unit float64, ask func() error) []float64 {
 	all := measure.PerCall(a.repeat, func() { a.failed = errors.Join(a.failed, ask()) })
 	for i := range all {
@@ -178,7 +178,7 @@ func (a *asker) cost(unit float64, ask func() error) []float64 {
 	return all
 }
 
-// state returns the cost of the state of an attribute, in nanoseconds.
+// state returns the cost of an attribute's state, in nanoseconds.
 func (a *asker) state() []float64 {
 	const states = 1000
 	return a.cost(states, func() error {

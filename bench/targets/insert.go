@@ -23,8 +23,8 @@ type loader struct {
 // chunk is the number of profiles that are made before the clock starts again.
 const chunk = 200
 
-// settleTime is the time for work that the maintainer has begun. It is within the clock,
-// which counts no sleep.
+// settleTime is the time for work that the maintainer has begun. The CPU clock includes the work, but not
+// the sleep.
 const settleTime = 5 * time.Millisecond
 
 // openLoader opens a store. Its limit on the future is off, because a large fleet passes it.
@@ -36,8 +36,8 @@ func openLoader() (*loader, error) {
 	return &loader{store: g}, nil
 }
 
-// load inserts profiles until so many rows are in. prepare turns a profile into its insert,
-// beside the clock.
+// load inserts profiles until `rows` rows are in. prepare turns a profile into its insert, outside the
+// clock.
 func (l *loader) load(f *fleet.Fleet, rows int64, prepare func(schema.Batch) (insert func() error)) error {
 	ctx := context.Background()
 	for n := 0; l.rows < rows; {
@@ -65,11 +65,10 @@ func (l *loader) load(f *fleet.Fleet, rows int64, prepare func(schema.Batch) (in
 	return nil
 }
 
-// nsPerRow returns the CPU time of a row.
+// nsPerRow returns the CPU time per row.
 func (l *loader) nsPerRow() float64 { return float64(l.cpu) / float64(l.rows) }
 
-// byIDs prepares the insert of a profile as lists of location ids, in memory of its own as
-// after decoding.
+// byIDs prepares the insert of a profile as lists of location ids, in its own memory as after decoding.
 func (l *loader) byIDs(b schema.Batch) func() error {
 	fleet.CopyStacks(&b)
 	return func() error { return l.store.Insert(b) }
@@ -85,7 +84,7 @@ func (l *loader) byRecord(b schema.Batch) func() error {
 	}
 }
 
-// insertIDs measures inserts and heaps at all sizes, and the merge of the largest.
+// insertIDs measures inserts and heaps at all sizes, and the largest size's merge.
 func insertIDs(o Options, c *collector) error {
 	for _, size := range []struct {
 		name   string

@@ -18,19 +18,19 @@ import (
 	"github.com/granarydb/granary/testdata"
 )
 
-// pprofPods is the number of pods that a file is inserted for. A file has one time, so each
-// insert is of another pod.
+// pprofPods is the number of pods for which a file is inserted. A file has one time, so each insert is for
+// another pod.
 const pprofPods = 64
 
 // pprofFile is a gzipped profile.
 type pprofFile struct {
 	name  string
 	data  []byte
-	plain int // bytes of raw pprof
+	plain int // bytes as raw pprof
 }
 
-// pprofFiles returns the files of insert-pprof: a heap profile of the project, and a large
-// and a labelled profile that were recorded elsewhere, if they are there.
+// pprofFiles returns the files for insert-pprof: a heap profile of the project, and a large and a labelled
+// profile that were recorded elsewhere, if they are there.
 func pprofFiles() ([]pprofFile, error) {
 	const own = "etcd/heap-1.pb.gz"
 	data, err := testdata.Profiles.ReadFile("profiles/" + own)
@@ -60,7 +60,7 @@ func pprofFiles() ([]pprofFile, error) {
 	return files, nil
 }
 
-// insertPprof measures inserts of gzipped pprof. The sample of a round is the slowest file.
+// insertPprof measures inserts of gzipped pprof. A round's sample is the slowest file.
 func insertPprof(o Options, c *collector) error {
 	files, err := pprofFiles()
 	if err != nil {
@@ -88,11 +88,10 @@ func insertPprof(o Options, c *collector) error {
 	return nil
 }
 
-// noTime is the time of a file without one.
+// noTime is the time in a file that has none.
 var noTime = time.Unix(0, 0)
 
-// rate inserts a file for all pods into a new store and returns MB of raw pprof a second of
-// CPU time.
+// rate inserts a file for all pods into a new store and returns MB of raw pprof per second of CPU time.
 func (f pprofFile) rate() (float64, error) {
 	ctx := context.Background()
 	store, err := columnstore.Open(columnstore.Options{FutureLimit: -1})

@@ -15,19 +15,19 @@ import (
 	"github.com/granarydb/granary/profile"
 )
 
-// questionOf has the questions of package peers that targets ask.
+// questionOf has the questions in package peers that targets ask.
 var questionOf = map[string]string{
 	"merge-all": "merge-all", "select-pod": "select-pod", "one-profile": "one-profile", "regex-pods": "select-pods-wide",
 	"label-names": "label-names", "label-values": "label-values", "types": "types",
 }
 
-// queryKeys are the targets of queries, in the order in which they are measured.
+// queryKeys are the query targets, in the order of measurement.
 var queryKeys = []string{
 	"merge-all", "merge-all-arrow", "merge-type-arrow", "merge-job-arrow", "select-pod", "one-profile", "regex-pods",
 	"scan-arrow", "scan-arrow-dictionary", "label-names", "label-values", "types",
 }
 
-// queries measures queries of a compacted fleet, then inserts beside a reader.
+// queries measures queries on a compacted fleet, then inserts beside a reader.
 func queries(o Options, c *collector) error {
 	if !o.has("1m") {
 		c.skip("size 1m is not among -sizes", append([]string{"insert-p99"}, queryKeys...)...)
@@ -73,7 +73,7 @@ func (o Options) profiled(key string, of func() (measure.Cost, error)) (cost mea
 	return of()
 }
 
-// query returns the query of a target.
+// query returns a target's query.
 func query(q *workloads.FilledFleet, key string) (func() error, error) {
 	kind := peers.OfType(q.Subject)
 	job := peers.Term{Column: fleet.LabelPrefix + "job", Text: q.Subject.Columns[fleet.LabelPrefix+"job"].Strings[0]}
@@ -98,10 +98,10 @@ func query(q *workloads.FilledFleet, key string) (func() error, error) {
 	return func() error { return one.Ask(q, nil) }, nil
 }
 
-// errEmpty is the error of a query without an answer, whose cost means nothing.
+// errEmpty is the error for a query without an answer, whose cost means nothing.
 var errEmpty = errors.New("the answer has no row")
 
-// mergeToArrow sums rows by stack and makes a record with the locations of each stack.
+// mergeToArrow sums rows by stack and makes a record with each stack's locations.
 func mergeToArrow(g *peers.Granary, where columnstore.Expr) error {
 	return g.View(func(ctx context.Context, snap *columnstore.Snapshot) error {
 		groups, err := g.Table.Aggregate(ctx, snap, columnstore.AggregateOptions{
@@ -122,7 +122,7 @@ func mergeToArrow(g *peers.Granary, where columnstore.Expr) error {
 	})
 }
 
-// scanToArrow makes the records of all rows and columns.
+// scanToArrow makes records with all rows and columns.
 func scanToArrow(g *peers.Granary, form columnstore.Form) error {
 	return g.View(func(ctx context.Context, snap *columnstore.Snapshot) error {
 		rows := int64(0)

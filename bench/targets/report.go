@@ -24,8 +24,8 @@ type Figure struct {
 	Low   *float64 `json:"low,omitempty"`
 	High  *float64 `json:"high,omitempty"`
 	Runs  int      `json:"runs,omitempty"`
-	Rows  int64    `json:"rows,omitempty"` // of the fleet
-	// Met is set if the input had the size that the must is for.
+	Rows  int64    `json:"rows,omitempty"` // in the fleet
+	// Met is set if the input had the must's size.
 	Met    *bool              `json:"met,omitempty"`
 	Detail map[string]float64 `json:"detail,omitempty"` // medians of parts
 }
@@ -45,9 +45,10 @@ type Report struct {
 	Targets map[string]Figure `json:"targets"`
 }
 
-// Middle returns the report of several processes. The value of a target is the median of the values of the
-// processes that measured it, and its range is that of all of them. Its detail is that of the first. A target that
-// none measured has the status of the first one that was asked for it. The machine is that of the last.
+// Middle returns the report of several processes. A target's value is the median over the processes that
+// measured it, and its range covers all of them. Its detail comes from the first. If none measured a
+// target, it has the status from the first process whose run included it. The machine is the last
+// process's.
 func Middle(reports ...Report) Report {
 	all := Report{Targets: map[string]Figure{}}
 	for _, t := range table {
@@ -94,7 +95,7 @@ func middle(figures []Figure) Figure {
 	return all
 }
 
-// notAmong is in the reason of a target that a run was not asked for.
+// notAmong is in the reason for a target that a run did not include.
 const notAmong = "is not among -"
 
 // collector takes measurements by key.
@@ -103,7 +104,7 @@ type collector struct {
 	rows    map[string]int64
 	skipped map[string]string
 	details map[string]map[string]float64
-	full    bool // the input has the size that the musts are for
+	full    bool // the input has the musts' size
 }
 
 func newCollector(full bool) *collector {
@@ -113,7 +114,7 @@ func newCollector(full bool) *collector {
 	}
 }
 
-// add adds samples of a target. rows is 0 for targets without a fleet.
+// add adds a target's samples. rows is 0 for targets without a fleet.
 func (c *collector) add(key string, rows int64, samples ...float64) {
 	c.samples[key], c.rows[key] = append(c.samples[key], samples...), rows
 }
@@ -124,8 +125,7 @@ func (c *collector) skip(reason string, keys ...string) {
 	}
 }
 
-// figures returns all targets of the table. A target without samples and without a reason
-// is an error.
+// figures returns all targets in the table. A target without samples and without a reason is an error.
 func (c *collector) figures() (map[string]Figure, error) {
 	all := map[string]Figure{}
 	for _, t := range table {
@@ -152,7 +152,7 @@ func (c *collector) figures() (map[string]Figure, error) {
 	return all, nil
 }
 
-// WriteTable writes the targets as text, one a line, in the order of the table.
+// WriteTable writes the targets as text, one a line, in the table's order.
 func (r *Report) WriteTable(w io.Writer) error {
 	out := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(out, "target\tvalue\tlow\thigh\tmust\taim\tunit\t")

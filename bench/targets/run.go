@@ -14,35 +14,35 @@ import (
 	"github.com/granarydb/granary/bench/results"
 )
 
-// fullRows is the size of the fleet that the musts are for.
+// fullRows is the fleet size for which the musts hold.
 const fullRows = 1_000_000
 
-// Sizes are the sizes of the table that Options can choose.
+// Sizes are the table's sizes that Options can choose.
 var Sizes = []string{"1m", "10m", "100m"}
 
-// Options are the options of a run.
+// Options configure a run.
 type Options struct {
-	// Rows is the size that the table calls 1m. The musts are for a million rows.
+	// Rows is the size that the table calls 1m. The musts hold for a million rows.
 	Rows int64
-	// Repeat is the number of measurements of each target. Larger fleets get fewer.
+	// Repeat is the number of measurements for each target. Larger fleets get fewer.
 	Repeat int
 	// Sizes are the sizes to measure, from Sizes.
 	Sizes []string
-	// Groups are the groups of targets to measure, from Groups(). None stands for all.
+	// Groups are the groups to measure, from Groups(). None stands for all.
 	Groups []string
 
-	// Profiles is a folder for a CPU profile of the measurement of each query, none if it is empty.
+	// Profiles is a folder for a CPU profile of each query's measurement; empty for none.
 	Profiles string
-	// Phase is the time of paced inserts; 0 stands for five seconds.
+	// Phase is the duration of paced inserts; 0 stands for five seconds.
 	Phase time.Duration
 
-	// Tests set the fields below. The zero values stand for the inputs of the table.
+	// Tests set the fields below. The zero values stand for the table's inputs.
 	variant fleet.Variant
-	threads string        // the history set of the recorded threads
-	million string        // the history set of a million attributes
-	commits int           // that wait for the disk
-	load    time.Duration // on a server
-	pods    int           // that push to it
+	threads string        // history set of the recorded threads
+	million string        // history set with a million attributes
+	commits int           // commits that wait for the disk
+	load    time.Duration // duration of a server's load
+	pods    int           // pods that push to the server
 }
 
 func (o Options) withDefaults() (Options, error) {
@@ -82,13 +82,13 @@ func (o Options) withDefaults() (Options, error) {
 
 func (o Options) has(size string) bool { return slices.Contains(o.Sizes, size) }
 
-// group is a group of targets that are measured together.
+// group is targets that are measured together.
 type group struct {
 	name    string
 	measure func(Options, *collector) error
 }
 
-// groups are in the order in which they are measured.
+// groups are in the order of measurement.
 var groups = []group{
 	{"ids", insertIDs},
 	{"records", insertRecords},
@@ -99,7 +99,7 @@ var groups = []group{
 	{"serve", serve},
 }
 
-// Groups returns the names of the groups of targets, in the order in which they are measured.
+// Groups returns the groups' names, in the order of measurement.
 func Groups() []string {
 	var names []string
 	for _, g := range groups {
@@ -108,7 +108,7 @@ func Groups() []string {
 	return names
 }
 
-// keys returns the keys of the targets of a group.
+// keys returns a group's target keys.
 func (g group) keys() []string {
 	var keys []string
 	for _, t := range table {
@@ -147,7 +147,7 @@ func Run(opts Options) (*Report, error) {
 // begun is when the process began.
 var begun = time.Now()
 
-// progress writes a line about the work that begins, after the seconds since the process began.
+// progress writes a line about the next work, after the seconds since the process began.
 func progress(format string, args ...any) {
 	fmt.Fprintf(os.Stderr, "targets: %4.0f s: "+format+"\n", append([]any{time.Since(begun).Seconds()}, args...)...)
 }

@@ -11,7 +11,7 @@ import (
 	"github.com/granarydb/granary/bench/results"
 )
 
-// serve measures a server by command serve of this module, which builds it and loads it over HTTP.
+// serve measures a server by this module's command serve, which builds it and loads it over HTTP.
 func serve(o Options, c *collector) error {
 	progress("a server, for %v and as fast as it answers", o.load)
 	steady, err := load(o, "-duration", o.load.String())
@@ -31,7 +31,7 @@ func serve(o Options, c *collector) error {
 	return nil
 }
 
-// loaded is what is read of the report of command serve.
+// loaded is the used part of command serve's report.
 type loaded struct {
 	Rate float64           `json:"rows_s"`
 	Push results.Latencies `json:"push"`

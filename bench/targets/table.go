@@ -1,14 +1,14 @@
 package targets
 
-// target is a row of the table of targets.
+// target is a row in the table of targets.
 type target struct {
 	key, about, unit string
-	group            string // of groups, which measures it
+	group            string // name of the group that measures it
 	must, aim        float64
 	higher           bool // a higher value is better
 }
 
-// table has all targets in the order of the report. A key of two answers is two targets.
+// table has all targets in the report's order. A key with two answers is two targets.
 var table = []target{
 	{key: "insert-ids-1m", group: "ids", unit: "ns/row", must: 500, aim: 300, about: "CPU time to insert a fleet as lists of location ids, a transaction a profile, until no maintenance is due"},
 	{key: "insert-ids-10m", group: "ids", unit: "ns/row", must: 400, aim: 250, about: "the same, ten times the rows"},
@@ -68,7 +68,7 @@ var table = []target{
 	{key: "hist-kind", group: "histories", unit: "ms", must: 1.5, aim: 0.7, about: "the states of all threads at 2,000 times, into the memory of older intervals"},
 }
 
-// Keys returns the keys of the targets, in the order of the table.
+// Keys returns the targets' keys, in the table's order.
 func Keys() []string {
 	var keys []string
 	for _, t := range table {

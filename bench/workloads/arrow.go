@@ -46,7 +46,7 @@ func (f *arrowFigure) visit(rows, sum int64) {
 	f.Records, f.Rows, f.Sum = f.Records+1, f.Rows+rows, f.Sum+sum
 }
 
-// Arrow measures the cost of handing out a fleet of so many rows as Arrow.
+// Arrow measures the cost of handing out a fleet with `rows` rows as Arrow.
 func Arrow(rows int64, repeat int) error {
 	if rows < 1 || repeat < 1 {
 		return errors.New("arrow wants at least one row and one repetition")
@@ -129,7 +129,7 @@ func mergeAs(q *FilledFleet, form columnstore.Form) func() iter.Seq2[arrow.Recor
 	}
 }
 
-// frostArrow measures FrostDB with the first profiles of a fleet.
+// frostArrow measures FrostDB with a fleet's first profiles.
 func frostArrow(from *fleet.Fleet, profiles, repeat int) ([]arrowFigure, error) {
 	f, err := peers.OpenParca()
 	if err != nil {
@@ -160,7 +160,7 @@ func frostArrow(from *fleet.Fleet, profiles, repeat int) ([]arrowFigure, error) 
 	return []arrowFigure{scan, merge}, nil
 }
 
-// measureArrow asks for records repeat times, after one time to warm up.
+// measureArrow requests records `repeat` times, after one time to warm up.
 func measureArrow(repeat int, ask func(f *arrowFigure) error) (f arrowFigure, err error) {
 	var costs []float64
 	for i := range repeat + 1 {
@@ -178,7 +178,7 @@ func measureArrow(repeat int, ask func(f *arrowFigure) error) (f arrowFigure, er
 	return f, nil
 }
 
-// sumOf returns the sum of a record's column of values or sums.
+// sumOf returns the sum over a record's column of values or sums.
 func sumOf(rec arrow.Record) (sum int64) {
 	for _, name := range []string{"value", "sum"} {
 		for _, at := range rec.Schema().FieldIndices(name) {

@@ -18,10 +18,9 @@ import (
 	"github.com/granarydb/granary/schema"
 )
 
-// heldRatio returns the CPU time of inserts and their maintenance while a reader holds a
-// snapshot, relative to inserts without one. Chunks of inserts without, with, with and
-// without a snapshot take turns in one store, so that the growth of the store affects both
-// alike.
+// heldRatio returns the CPU time of inserts and their maintenance while a reader holds a snapshot, relative
+// to inserts without one. Chunks of inserts without, with, with and without a snapshot take turns in one
+// store, so that the store's growth affects both alike.
 func heldRatio(ctx context.Context, templates map[string]*pprof.Profile, repeat int) (float64, error) {
 	const rows = 50_000
 	store, err := columnstore.Open(columnstore.Options{Manual: true, FutureLimit: -1})
@@ -59,8 +58,8 @@ func heldRatio(ctx context.Context, templates map[string]*pprof.Profile, repeat 
 	return spent[1] / spent[0], nil
 }
 
-// commitCost returns the CPU time of a commit without building its parts, for each of 16
-// granules of 2,000 that it changes.
+// commitCost returns a commit's CPU time without building its parts, for each of 16 granules of 2,000 that
+// it changes.
 func commitCost(ctx context.Context, repeat int) (time.Duration, error) {
 	const granules, touched, commits = 2000, 16, 1000
 	store, err := columnstore.Open(columnstore.Options{Manual: true, FutureLimit: -1})

@@ -21,8 +21,8 @@ import (
 	"github.com/granarydb/granary/schema"
 )
 
-// durableReport has the costs of a directory. Times are CPU times; ratios are of runs in turns
-// with and without a directory. All are medians.
+// durableReport has a directory's costs. Times are CPU times; ratios compare runs in turns with and without
+// a directory. All are medians.
 type durableReport struct {
 	Made fleet.Shape `json:"made"`
 
@@ -30,37 +30,37 @@ type durableReport struct {
 	RowsLog      float64        `json:"log_bytes_per_row_without_dictionaries"`
 	FileBytesRow float64        `json:"file_bytes_per_row"`
 	Insert       results.Spread `json:"insert_codes_ratio"`            // one transaction a profile, known stacks
-	Maintained   results.Spread `json:"insert_codes_maintained_ratio"` // and the maintenance that is due
-	ReplayMRowsS float64        `json:"replay_m_rows_per_s"`           // of the log alone
-	ReplayMs     float64        `json:"open_killed_ms"`                // wall time, until a question is answered
-	OpenMs       float64        `json:"open_closed_ms"`                // wall time, until a question is answered
+	Maintained   results.Spread `json:"insert_codes_maintained_ratio"` // plus the maintenance that is due
+	ReplayMRowsS float64        `json:"replay_m_rows_per_s"`           // only from the log
+	ReplayMs     float64        `json:"open_killed_ms"`                // wall time, until a query is answered
+	OpenMs       float64        `json:"open_closed_ms"`                // wall time, until a query is answered
 	OpenNsRow    float64        `json:"open_closed_ns_per_row"`
-	CloseNsRow   float64        `json:"close_ns_per_row"` // all rows are in the log alone
+	CloseNsRow   float64        `json:"close_ns_per_row"` // all rows are only in the log
 }
 
-// DurableRun are the costs of one run with a directory.
+// DurableRun has the costs of one run with a directory.
 type DurableRun struct {
 	Rows     int64
-	Insert   time.Duration // CPU time of the inserting thread, as is the next
+	Insert   time.Duration // CPU time of the inserting thread, like the next
 	Maintain time.Duration
 
-	LogBytes     int64 // of all rows and dictionaries
-	RowsLogBytes int64 // of the same without dictionaries, which the first entries have
+	LogBytes     int64 // for all rows and dictionaries
+	RowsLogBytes int64 // the same without dictionaries, which the first entries have
 	FileBytes    int64 // after Close
 
 	Closing time.Duration // CPU time of the closing thread
-	Killed  Opening       // of the log alone
-	Closed  Opening       // of files alone
+	Killed  Opening       // only from the log
+	Closed  Opening       // only from files
 }
 
-// Opening is the cost of Open with one processor, until a question about the series is answered.
+// Opening is the cost of Open with one processor, until a query about the series is answered.
 type Opening struct{ CPU, Wall time.Duration }
 
-// ReplayMRowsS returns the speed of Open with all rows and dictionaries in the log, in million rows
-// a second of CPU time.
+// ReplayMRowsS returns Open's speed with all rows and dictionaries in the log, in million rows per second
+// of CPU time.
 func (r *DurableRun) ReplayMRowsS() float64 { return float64(r.Rows) / r.Killed.CPU.Seconds() / 1e6 }
 
-// Durable measures a directory beside the fleet: what it adds to inserts, its bytes, and restarts.
+// Durable measures a directory with the fleet: its cost for inserts, its bytes, and restarts.
 func Durable(rows int64, repeat int) error {
 	f := fleet.New(fleet.Seed)
 	r := durableReport{Made: f.Describe(int(rows))}
@@ -94,16 +94,16 @@ func Durable(rows int64, repeat int) error {
 	return results.Print(r)
 }
 
-// DurableComparison is a run with a directory, and what the directory multiplies times by.
+// DurableComparison is a run with a directory, and the factors by which the directory multiplies times.
 type DurableComparison struct {
-	Insert, Maintained float64 // inserts by codes of known stacks; and the maintenance that is due
+	Insert, Maintained float64 // inserts by codes for known stacks; plus the maintenance that is due
 	Run                DurableRun
 }
 
-// CompareDurable inserts a fleet into a store without a directory, into one with it, and again into
-// one without: the first to take memory from the system pays for it.
+// CompareDurable inserts a fleet into a store without a directory, into a store with one, and again into a
+// store without, because the first to take memory from the system pays for it.
 func CompareDurable(f *fleet.Fleet, m fleet.Shape) (c DurableComparison, err error) {
-	var insert, maintained time.Duration // of both stores without a directory
+	var insert, maintained time.Duration // for both stores without a directory
 	for i := range 2 {
 		memory, l, err := durableInsert(f, m, columnstore.Options{})
 		if err != nil {
@@ -137,8 +137,8 @@ type durableLoad struct {
 	begun columnstore.Stats // when all dictionaries and the first rows are in the log
 }
 
-// durableInsert inserts a fleet by codes and leaves the store open. Commits of a directory are in
-// its queue when they return, and are written by the same goroutine when that is full.
+// durableInsert inserts a fleet by codes and leaves the store open. A directory's commits are in its queue
+// when they return, and are written by the same goroutine when that is full.
 func durableInsert(f *fleet.Fleet, m fleet.Shape, opts columnstore.Options) (run DurableRun, l *durableLoad, err error) {
 	l = &durableLoad{from: fleet.RecentStart()}
 	opts.Manual = true
@@ -155,7 +155,7 @@ func durableInsert(f *fleet.Fleet, m fleet.Shape, opts columnstore.Options) (run
 	return run, l, nil
 }
 
-// intern creates the table, and makes the codes of a fleet.
+// intern creates the table, and makes a fleet's codes.
 func (l *durableLoad) intern(f *fleet.Fleet, m fleet.Shape) error {
 	table, err := l.store.CreateTable("profiles", profile.Schema(durableBucket))
 	if err != nil {
@@ -184,7 +184,7 @@ func (l *durableLoad) intern(f *fleet.Fleet, m fleet.Shape) error {
 	return nil
 }
 
-// insert inserts the profiles of a fleet.
+// insert inserts a fleet's profiles.
 func (l *durableLoad) insert(f *fleet.Fleet, m fleet.Shape, run *DurableRun) (err error) {
 	ctx := context.Background()
 	for n := 0; n < m.Profiles; {
@@ -197,7 +197,7 @@ func (l *durableLoad) insert(f *fleet.Fleet, m fleet.Shape, run *DurableRun) (er
 			batches = append(batches, b)
 		}
 		spent := measure.OnThread(func() { err = insertCodes(ctx, l.store, l.codes, batches, 1) })
-		if before > 0 { // the first commit logs the dictionaries of all
+		if before > 0 { // the first commit logs everyone's dictionaries
 			run.Insert += spent
 		}
 		if err == nil && n/maintainEvery > before/maintainEvery {
@@ -213,14 +213,14 @@ func (l *durableLoad) insert(f *fleet.Fleet, m fleet.Shape, run *DurableRun) (er
 	return nil
 }
 
-// durable makes all that was committed durable, with a new table of that name.
+// durable makes all commits durable, by creating a table with that name.
 func (l *durableLoad) durable(table string) (columnstore.Stats, error) {
 	_, err := l.store.CreateTable(table, profile.Schema(0))
 	return l.store.Stats(), err
 }
 
-// MeasureDurable inserts a fleet into a directory, opens copies of it as a kill would leave it, closes
-// it, and opens it again.
+// MeasureDurable inserts a fleet into a directory, opens copies of it as a kill would leave it, closes it,
+// and opens it again.
 func MeasureDurable(f *fleet.Fleet, m fleet.Shape) (run DurableRun, err error) {
 	root, err := os.MkdirTemp("", "granary-bench")
 	if err != nil {
@@ -228,7 +228,7 @@ func MeasureDurable(f *fleet.Fleet, m fleet.Shape) (run DurableRun, err error) {
 	}
 	defer os.RemoveAll(root)
 	dir, killed := filepath.Join(root, "store"), []string{filepath.Join(root, "k1"), filepath.Join(root, "k2"), filepath.Join(root, "k3")}
-	// The log is not replaced by files before the store is closed.
+	// No file replaces the log before the store is closed.
 	run, l, err := durableInsert(f, m, columnstore.Options{Dir: dir, LogBytes: 1 << 40})
 	if err != nil {
 		return run, err
@@ -246,7 +246,7 @@ func MeasureDurable(f *fleet.Fleet, m fleet.Shape) (run DurableRun, err error) {
 	if err != nil {
 		return run, err
 	}
-	l = nil // a collection would go through its rows
+	l = nil // because a collection would go through its rows
 	if run.FileBytes, err = filesIn(dir); err != nil {
 		return run, err
 	}
@@ -257,7 +257,7 @@ func MeasureDurable(f *fleet.Fleet, m fleet.Shape) (run DurableRun, err error) {
 	return run, err
 }
 
-// openAgain opens directories that have so many rows, closes them, and returns the medians.
+// openAgain opens directories that have `rows` rows, closes them, and returns the medians.
 func openAgain(rows int64, dirs ...string) (o Opening, err error) {
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
 	var cpu, wall []float64
@@ -280,7 +280,7 @@ func openAgain(rows int64, dirs ...string) (o Opening, err error) {
 	return Opening{time.Duration(results.Median(cpu)), time.Duration(results.Median(wall))}, nil
 }
 
-// askSeries asks a store for its sample types.
+// askSeries queries a store's sample types.
 func askSeries(store *columnstore.Store) error {
 	ctx := context.Background()
 	return store.View(ctx, func(snap *columnstore.Snapshot) error {
@@ -292,7 +292,7 @@ func askSeries(store *columnstore.Store) error {
 	})
 }
 
-// filesIn returns the bytes of the files of a directory but for the log.
+// filesIn returns the bytes of a directory's files but for the log.
 func filesIn(dir string) (bytes int64, err error) {
 	err = filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
 		if err != nil || d.IsDir() || strings.HasPrefix(d.Name(), "log-") {

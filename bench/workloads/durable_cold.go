@@ -16,21 +16,21 @@ import (
 	"github.com/granarydb/granary/profile"
 )
 
-// Cold are measurements of a fleet that is in files alone, in CPU time of the process.
+// Cold has measurements of a fleet that is only in files, in CPU time of the process.
 type Cold struct {
 	Hot     []float64 // ms to merge all rows in memory by stack, to codes: once, after a collection
-	Merge   []float64 // ms of the same after Open, of files that the system's cache has; stacks are known; each beside that of Hot
-	Warm    []float64 // ms of a merge of rows in memory that follows others without a collection between
-	Touch   []float64 // ms of the first question about stacks after Open, which reads the dictionaries
+	Merge   []float64 // the same after Open, from files in the system's cache, with known stacks; each beside Hot's
+	Warm    []float64 // ms of a merge of rows in memory right after others, without a collection
+	Touch   []float64 // ms of the first query about stacks after Open, which reads the dictionaries
 	TouchMs []float64 // the same, wall time
-	Stacks  int       // in the dictionaries
+	Stacks  int       // number in the dictionaries
 }
 
-// MeasureCold inserts a fleet, compacted, and a profile of the next time range of the same
-// dictionaries. A copy of the store's directory is opened for each cold merge, beside a merge of the
-// store itself, whose rows are in memory. So both have a process of one age and one heap: a collection
-// precedes each, and neither finds buffers of the merge before. The
-// question before a cold merge, about the one profile, reads the dictionaries and none of the rows.
+// MeasureCold inserts a fleet, compacted, and a profile in the next time range with the same dictionaries.
+// A copy of the store's directory is opened for each cold merge, beside a merge of the store itself, whose
+// rows are in memory. So both have a process with the same age and heap: a collection precedes each, and
+// neither finds buffers from the previous merge. The query before a cold merge, about the one profile,
+// reads the dictionaries and none of the rows.
 func MeasureCold(f *fleet.Fleet, m fleet.Shape, repeat int) (c Cold, err error) {
 	// Idle collectors would look for work.
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
@@ -69,7 +69,7 @@ func MeasureCold(f *fleet.Fleet, m fleet.Shape, repeat int) (c Cold, err error) 
 	return c, c.inTurns(l.store, cold, next, repeat)
 }
 
-// inTurns merges the rows before an instant of a store in memory and of the files of another, in turns.
+// inTurns merges the rows before an instant, in turns in a store in memory and from another's files.
 func (c *Cold) inTurns(store *columnstore.Store, dir string, instant time.Time, repeat int) error {
 	rest := columnstore.Less(profile.ColumnTimestamp, instant.UnixNano())
 	for i := range repeat + 1 {
@@ -92,8 +92,8 @@ func (c *Cold) inTurns(store *columnstore.Store, dir string, instant time.Time, 
 // coldRun has the costs of one cold store in milliseconds.
 type coldRun struct{ touch, touchWall, merge float64 }
 
-// coldOnce opens a directory, asks about the rows from an instant on, and then about those before. It
-// fails if rows are in memory then, unless they may be.
+// coldOnce opens a directory, queries the rows from an instant on, and then the earlier ones. With must, it
+// fails if rows are in memory after the open.
 func coldOnce(dir string, instant time.Time, must bool) (c coldRun, err error) {
 	store, err := columnstore.Open(columnstore.Options{Dir: dir, Manual: true})
 	if err != nil {
@@ -115,7 +115,7 @@ func coldOnce(dir string, instant time.Time, must bool) (c coldRun, err error) {
 	return c, err
 }
 
-// mergeStacks sums the rows of a condition by stack.
+// mergeStacks sums the rows that match where by stack.
 func mergeStacks(store *columnstore.Store, where columnstore.Expr) error {
 	ctx := context.Background()
 	return store.View(ctx, func(snap *columnstore.Snapshot) error {

@@ -13,20 +13,19 @@ import (
 	"github.com/granarydb/granary/columnstore"
 )
 
-// filingPace is the number of profiles a second of InsertsBesideFiling: half a million rows, twelve
-// times the rate of the fleet.
+// filingPace is the profiles per second in InsertsBesideFiling: half a million rows, twelve times the
+// fleet's rate.
 const filingPace = 1000
 
-// BesideFiling has the wall times of inserts of one writer: those during which files were being
-// written, and the others.
+// BesideFiling has the wall times of one writer's inserts, while files were being written and otherwise.
 type BesideFiling struct {
 	Filings       int
 	Beside, Quiet results.Latencies
 }
 
-// InsertsBesideFiling inserts a thousand profiles a second by codes into a directory that is filed
-// as often as a store allows: when the log has as many bytes as the files had that were written
-// last. All else is in memory before, and known. Both kinds of inserts happen in turns, in one store.
+// InsertsBesideFiling inserts a thousand profiles a second by codes into a directory that is filed as often
+// as a store allows: when the log has as many bytes as the last written files. All else is in memory
+// before, and known. Both kinds of inserts happen in turns, in one store.
 func InsertsBesideFiling(v fleet.Variant, long time.Duration) (b BesideFiling, err error) {
 	dir, err := os.MkdirTemp("", "granary-bench")
 	if err != nil {

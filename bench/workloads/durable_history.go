@@ -8,15 +8,15 @@ import (
 	"github.com/granarydb/granary/internal/entries"
 )
 
-// JournalCost are measurements of what the log gets of a history, by interval.
+// JournalCost has measurements of a history's log entries, by interval.
 type JournalCost struct {
 	Bytes float64
-	// Ns has the CPU time of a build with journals, less that of the build without them before it.
+	// Ns has the CPU time of a build with journals, minus the previous build's without them.
 	Ns []float64
 }
 
-// Journals builds the history of a set without journals and with them, in turns. Both prepare each
-// commit, as a store does with or without a directory. With journals the entry of the log is made too.
+// Journals builds a set's history without journals and with them, in turns. Both prepare each commit, as a
+// store does with or without a directory. With journals the log entry is made too.
 func Journals(set *HistorySet, repeat int) (c JournalCost, err error) {
 	// One goroutine does all work but collections, and idle collectors would look for more.
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))

@@ -15,13 +15,13 @@ import (
 	"github.com/granarydb/granary/schema"
 )
 
-// countedFS counts the syncs of files.
+// countedFS counts files' syncs.
 type countedFS struct {
 	disk.FS
 	syncs atomic.Int64
 }
 
-// countedFile is a file of a countedFS.
+// countedFile is a file in a countedFS.
 type countedFile struct {
 	disk.File
 	fs *countedFS
@@ -42,14 +42,14 @@ func (f countedFile) Sync() error {
 	return f.File.Sync()
 }
 
-// SyncedCommits are commits that each waited for the disk.
+// SyncedCommits has commits that each waited for the disk.
 type SyncedCommits struct {
 	Commits, Syncs int64
 	Wall           time.Duration
 }
 
-// CommitSynced has writers that each commit so many profiles of a fleet by codes under
-// disk.SyncEach, in a temporary directory.
+// CommitSynced starts writers that each commit `commits` profiles by codes under disk.SyncEach, in a
+// temporary directory.
 func CommitSynced(v fleet.Variant, writers, commits int) (c SyncedCommits, err error) {
 	dir, err := os.MkdirTemp("", "granary-bench")
 	if err != nil {
@@ -86,7 +86,7 @@ func CommitSynced(v fleet.Variant, writers, commits int) (c SyncedCommits, err e
 	return c, errors.Join(errors.Join(failed...), store.Close())
 }
 
-// someCodes creates the table of profiles and returns so many profiles of a fleet as its codes.
+// someCodes creates the table of profiles and returns `profiles` profiles of a fleet as its codes.
 func someCodes(v fleet.Variant, store *columnstore.Store, profiles int) (batches []schema.Batch, codes *columnstore.Codes, err error) {
 	table, err := store.CreateTable("profiles", profile.Schema(profile.DefaultBucket))
 	if err != nil {

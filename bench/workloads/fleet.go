@@ -20,16 +20,16 @@ import (
 	"github.com/granarydb/granary/schema"
 )
 
-// fleetReport has the costs of a row of the fleet. Times are CPU times and medians of all
-// runs. Heaps are live heaps.
+// fleetReport has the costs of a fleet's row. Times are CPU times and medians over all runs. Heaps are live
+// heaps.
 type fleetReport struct {
 	Made fleet.Shape `json:"made"`
 
 	CodesNsRow    float64 `json:"insert_codes_ns_per_row"`            // one transaction a profile
-	CodesAllNsRow float64 `json:"insert_codes_maintained_ns_per_row"` // and the maintenance that is due
+	CodesAllNsRow float64 `json:"insert_codes_maintained_ns_per_row"` // plus the maintenance that is due
 	CodesTxNsRow  float64 `json:"insert_codes_100_a_tx_ns_per_row"`   // 100 profiles a transaction
 	ListsNsRow    float64 `json:"insert_lists_known_ns_per_row"`      // lists of location ids, all stacks known
-	ListsAllNsRow float64 `json:"insert_lists_new_all_in_ns_per_row"` // new stacks too, and the maintenance that is due
+	ListsAllNsRow float64 `json:"insert_lists_new_all_in_ns_per_row"` // new stacks too, plus the maintenance that is due
 	NewStackUs    float64 `json:"new_stack_of_20_us"`
 	AllocsProfile float64 `json:"allocs_per_profile"` // one transaction a profile
 	AllocsTx      float64 `json:"allocs_per_profile_100_a_tx"`
@@ -40,7 +40,7 @@ type fleetReport struct {
 	Amplification float64 `json:"write_amplification"`
 }
 
-// Fleet measures the insert of a fleet of so many rows.
+// Fleet measures the insert of a fleet with `rows` rows.
 func Fleet(rows int64, repeat int) error {
 	f := fleet.New(1)
 	r := fleetReport{Made: f.Describe(int(rows))}
@@ -84,13 +84,13 @@ func Fleet(rows int64, repeat int) error {
 	return results.Print(r)
 }
 
-// fleetRun is one run, in nanoseconds and bytes a row where no other unit is given.
+// fleetRun is one run, in nanoseconds and bytes per row unless another unit is given.
 type fleetRun struct {
-	insert, maintain, allocs float64 // allocs: a profile
+	insert, maintain, allocs float64 // allocs: per profile
 	manyInsert, manyAllocs   float64
 	known, all               float64
-	newStack                 float64 // ns a stack
-	rowsHeap, stackHeap      float64 // stackHeap: bytes a stack
+	newStack                 float64 // ns per stack
+	rowsHeap, stackHeap      float64 // stackHeap: bytes per stack
 	allHeap, own             float64
 	amplification            float64
 }
@@ -108,16 +108,16 @@ func openFleet() (*columnstore.Store, *columnstore.Table, error) {
 // maintainEvery is the number of profiles between two rounds of maintenance.
 const maintainEvery = 100
 
-// chunk is the number of profiles that are made at a time. They are few enough to stay in
-// the caches, as a profile does that was just decoded, and enough to keep the memory of the
-// store warm. Lists of ids are thirty times as large as codes.
+// chunk is the number of profiles that are made at a time. They are few enough to stay in the caches, like
+// a profile that was just decoded, and enough to keep the store's memory warm. Lists of ids are thirty
+// times as large as codes.
 const (
 	chunk     = 8
 	listChunk = 2
 )
 
-// runCodes interns all stacks and series of a fleet, then inserts its profiles by codes,
-// perTx profiles a transaction. Making profiles and finding their codes is not counted.
+// runCodes interns all of a fleet's stacks and series, then inserts its profiles by codes, perTx profiles a
+// transaction. Making profiles and finding their codes is not counted.
 func runCodes(f *fleet.Fleet, m fleet.Shape, perTx int) (c fleetRun, err error) {
 	ctx, from := context.Background(), fleet.RecentStart()
 	before := measure.Heap()
@@ -198,9 +198,8 @@ func insertCodes(ctx context.Context, store *columnstore.Store, codes *columnsto
 	return nil
 }
 
-// runLists inserts the profiles of a fleet as lists of ids, with the maintenance that is
-// due. It then inserts them again a minute later, without maintenance, when all stacks are
-// known.
+// runLists inserts a fleet's profiles as lists of ids, with the maintenance that is due. It then inserts
+// them again a minute later, without maintenance, when all stacks are known.
 func runLists(f *fleet.Fleet, m fleet.Shape) (c fleetRun, err error) {
 	ctx, from := context.Background(), fleet.RecentStart()
 	store, table, err := openFleet()
@@ -233,9 +232,8 @@ func runLists(f *fleet.Fleet, m fleet.Shape) (c fleetRun, err error) {
 	return c, nil
 }
 
-// newStackCost returns the CPU time to intern a new stack of 20 locations, in nanoseconds.
-// The stacks are the 20 frames nearest the leaf, in batches of a profile, and most
-// locations are new as well.
+// newStackCost returns the CPU time to intern a new stack with 20 locations, in nanoseconds. The stacks are
+// the 20 frames nearest the leaf, in batches of a profile, and most locations are new as well.
 func newStackCost(f *fleet.Fleet) float64 {
 	const depth, batch = 20, 500
 	var stacks [][]uuid.UUID

@@ -30,7 +30,7 @@ var historyKeys = map[string]string{
 	"range_us":              "all intervals of a random attribute",
 }
 
-// historyFigures are the costs of a set: medians of CPU times.
+// historyFigures are a set's costs: medians of CPU times.
 type historyFigures struct {
 	Set        string `json:"set"`
 	Attributes int    `json:"attributes"`
@@ -52,18 +52,17 @@ type historyFigures struct {
 	Range      float64            `json:"range_us"`
 }
 
-// recordedSet is the trace of Table II of the R-SHT paper. It is not part of the project.
+// recordedSet is the trace of Table II in the R-SHT paper. It is not part of the project.
 const recordedSet = "../../shared/data/intervals/many-threads"
 
-// HistorySets are the default sets: the trace of Table II of the R-SHT paper, and its model
-// with a hundred to a million attributes. The trace is skipped where it is absent.
+// HistorySets are the default sets: the trace of Table II in the R-SHT paper, and its model with a hundred
+// to a million attributes. The trace is skipped where it is absent.
 var HistorySets = []string{
 	recordedSet,
 	"synth:100:10000", "synth:1000:1000", "synth:10000:100", "synth:100000:10", "synth:1000000:4",
 }
 
-// Histories measures interval histories over sets, which are files or
-// synth:ATTRIBUTES:CHANGES.
+// Histories measures interval histories over sets, which are files or synth:ATTRIBUTES:CHANGES.
 func Histories(sets []string, repeat int) error {
 	out := struct {
 		Keys map[string]string `json:"keys"`

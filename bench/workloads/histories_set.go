@@ -13,7 +13,7 @@ import (
 // historyBatch is the number of intervals in a commit.
 const historyBatch = 10_000
 
-// HistorySet is a set of intervals in the form in which a history takes them.
+// HistorySet is a set of intervals in the form that a history takes.
 type HistorySet struct {
 	set        *ihs.Set
 	attributes []history.Attribute // by interval
@@ -35,7 +35,7 @@ func (s *HistorySet) Attributes() int { return s.set.Header.Keys }
 // Intervals returns the number of intervals.
 func (s *HistorySet) Intervals() int { return s.set.Len() }
 
-// valuesOf returns the values of the intervals of a set.
+// valuesOf returns the values of a set's intervals.
 func valuesOf(set *ihs.Set) []history.Value {
 	values := make([]history.Value, set.Len())
 	for i := range values {
@@ -51,7 +51,7 @@ func valuesOf(set *ihs.Set) []history.Value {
 	return values
 }
 
-// attributesOf returns the attributes of the intervals of a set.
+// attributesOf returns the attributes of a set's intervals.
 func attributesOf(set *ihs.Set) []history.Attribute {
 	attributes := make([]history.Attribute, set.Len())
 	for i, key := range set.Keys {
@@ -60,10 +60,10 @@ func attributesOf(set *ihs.Set) []history.Attribute {
 	return attributes
 }
 
-// New returns a history with the attributes of the set and no interval.
+// New returns a history with the set's attributes and no interval.
 func (s *HistorySet) New() (*history.History, error) { return s.named(false) }
 
-// named is New, of a history that can keep journals.
+// named is New for a history that can keep journals.
 func (s *HistorySet) named(journal bool) (*history.History, error) {
 	h, err := history.New(history.Options{Start: s.set.Header.Start, Journal: journal})
 	if err != nil {
@@ -72,7 +72,7 @@ func (s *HistorySet) named(journal bool) (*history.History, error) {
 	return h, s.name(h)
 }
 
-// name adds the attributes of the set to a new history.
+// name adds the set's attributes to a new history.
 func (s *HistorySet) name(h *history.History) error {
 	set := s.set
 	tx, err := h.Begin()
@@ -95,8 +95,8 @@ func (s *HistorySet) name(h *history.History) error {
 	return err
 }
 
-// Write writes the history of the set, with its names, to a new file, and compares what is read of it
-// with the set. It returns the bytes of the file.
+// Write writes the set's history, with its names, to a new file, and compares the file with the set. It
+// returns the file's bytes.
 func (s *HistorySet) Write(path string) (bytes int64, err error) {
 	w, err := file.Create(path, file.Options{Provider: "bench", History: history.Options{Start: s.set.Header.Start}})
 	if err != nil {
@@ -175,7 +175,7 @@ func (s *HistorySet) feedIntervals(h *history.History) (*history.View, error) {
 	return tx.Commit()
 }
 
-// feedChanges adds the intervals as changes, in the order of their starts.
+// feedChanges adds the intervals as changes, ordered by start.
 func (s *HistorySet) feedChanges(h *history.History, byStart []int) (*history.View, error) {
 	set, values := s.set, s.values
 	tx, err := h.Begin()
@@ -207,7 +207,7 @@ func nextBatch(h *history.History, tx *history.Draft) (*history.Draft, error) {
 	return h.Begin()
 }
 
-// Check compares every seventh interval of the set with the state in a view.
+// Check compares every seventh interval in the set with the state in a view.
 func (s *HistorySet) Check(view *history.View) error {
 	set, values := s.set, s.values
 	for i := 0; i < set.Len(); i += 7 {

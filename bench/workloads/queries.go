@@ -20,12 +20,11 @@ type yardstick struct {
 	question string
 	// must is the CPU time allowed at a million rows, in milliseconds.
 	must float64
-	// group is the size of a group in the answer: 8 bytes of sum, 8 of count, and 4 of a
-	// stack code or 8 of a time. 0 stands for text, which takes 16 bytes and its length.
+	// group is the size of a group in the answer: 8 bytes for a sum, 8 for a count, and 4 for a stack
+	// code or 8 for a time. 0 stands for text, which takes 16 bytes and its length.
 	group int
-	// wide and long report that a fleet of more jobs, or the same fleet for longer, has
-	// more rows or series to go through. Other questions may take half as much again at ten
-	// times the rows.
+	// wide and long report that a fleet with more jobs, or the same fleet for longer, has more rows or
+	// series to go through. Other questions may take half as much again at ten times the rows.
 	wide, long bool
 }
 
@@ -34,8 +33,8 @@ const (
 	timeGroup  = 8 + 8 + 8
 )
 
-// yardsticks are in the order in which they are asked. A question that goes through the
-// series has more to do in a wide fleet, which has ten times as many.
+// yardsticks are in the order of asking. A question that goes through the series has more to do in a wide
+// fleet, which has ten times as many.
 var yardsticks = []yardstick{
 	{question: "merge-all", must: 10, group: stackGroup, wide: true, long: true},
 	{question: "merge-type", must: 5, group: stackGroup, wide: true, long: true},
@@ -74,7 +73,7 @@ var queryKeys = map[string]string{
 	"cancel":       "wall time from the cancellation of a query until it has returned; queries that ended before are not counted",
 }
 
-// queryFigure is the cost of a question.
+// queryFigure is a question's cost.
 type queryFigure struct {
 	Question   string  `json:"question"`
 	CPUms      float64 `json:"cpu_ms"`
@@ -100,8 +99,8 @@ type queriesResult struct {
 	Scaling []scaled          `json:"scaling,omitempty"`
 }
 
-// Queries measures queries on a fleet of so many rows. With a scale of 2 or more it also
-// measures two fleets of as many times the rows.
+// Queries measures queries on a fleet with `rows` rows. With a scale of 2 or more it also measures two
+// fleets with that multiple of the rows.
 func Queries(rows int64, repeat, scale int) error {
 	if rows < 1 || repeat < 1 || scale < 0 {
 		return errors.New("queries want at least one row, one repetition and no scale below 0")
@@ -165,8 +164,7 @@ func askAll(q *FilledFleet, repeat int) ([]queryFigure, error) {
 	return figures, nil
 }
 
-// matchCost returns the time to match the pattern of a search against all functions, 0 for
-// other questions.
+// matchCost returns the time to match a search's pattern against all functions, 0 for other questions.
 func matchCost(q *FilledFleet, name string, repeat int) (ms float64, err error) {
 	pattern := map[string]*regexp.Regexp{"search-few": peers.SearchFew, "search-many": peers.SearchMany}[name]
 	if pattern == nil {

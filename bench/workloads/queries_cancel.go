@@ -19,11 +19,10 @@ type cancelFigures struct {
 	Cancelled int               `json:"cancelled"` // queries that returned the context's error
 	Finished  int               `json:"finished"`  // queries that ended before
 	Until     results.Latencies `json:"until_returned"`
-	MustMs    float64           `json:"must_ms"` // bound of the longest
+	MustMs    float64           `json:"must_ms"` // bound for the longest
 }
 
-// cancelAll cancels merges of everything, and searches, which begin with a pass over the
-// dictionaries.
+// cancelAll cancels merges of everything, and searches, which begin with a pass over the dictionaries.
 func cancelAll(q *FilledFleet) ([]cancelFigures, error) {
 	var all []cancelFigures
 	for _, name := range []string{"merge-all", "search-many"} {

@@ -19,13 +19,13 @@ type filled struct {
 	Series   int   `json:"series"`
 	Stacks   int   `json:"stacks"`
 	Granules int   `json:"granules"`
-	Bytes    int64 `json:"bytes"` // by the accounting of the store
+	Bytes    int64 `json:"bytes"` // by the store's accounting
 }
 
 // FilledFleet is a store with a compacted fleet, and the questions to it.
 type FilledFleet struct {
 	peers.Granary
-	// Subject is the profile whose job, pod, type and time the questions are about.
+	// Subject is the profile whose job, pod, type and time the questions use.
 	Subject schema.Batch
 
 	variant   fleet.Variant
@@ -33,9 +33,8 @@ type FilledFleet struct {
 	questions map[string]peers.Question
 }
 
-// WithFleet fills a store with so many rows of a fleet, compacts it and calls f, which may
-// ask its snapshot. The generator is garbage by then. The maintainer of the store runs and has
-// nothing to do.
+// WithFleet fills a store with `rows` rows of a fleet, compacts it and calls f, which may ask its snapshot.
+// The generator is garbage by then. The store's maintainer runs and has nothing to do.
 func WithFleet(v fleet.Variant, rows int64, f func(q *FilledFleet) error) error {
 	fmt.Fprintf(os.Stderr, "bench: fill %d rows of %d jobs\n", rows, cmp.Or(v.Jobs, fleet.Jobs))
 	q, err := fillQueries(v, rows)
@@ -50,11 +49,11 @@ func WithFleet(v fleet.Variant, rows int64, f func(q *FilledFleet) error) error 
 	return f(q)
 }
 
-// subjectPlace is the profile that the questions are about. A million rows have three
-// scrapes of its job, and so have larger fleets.
+// subjectPlace is the questions' profile. A million rows have three scrapes of its job, and so have larger
+// fleets.
 var subjectPlace = fleet.Place{Kind: 1, Job: 3}
 
-// fillQueries inserts the profiles of a fleet and compacts them.
+// fillQueries inserts a fleet's profiles and compacts them.
 func fillQueries(v fleet.Variant, rows int64) (*FilledFleet, error) {
 	f := fleet.NewVariant(fleet.Seed, v)
 	g, err := peers.OpenGranary(columnstore.Options{FutureLimit: -1})
@@ -89,7 +88,7 @@ func fillQueries(v fleet.Variant, rows int64) (*FilledFleet, error) {
 	return q, nil
 }
 
-// Question returns one of the questions by its name.
+// Question returns a question by name.
 func (q *FilledFleet) Question(name string) (peers.Question, error) {
 	one, ok := q.questions[name]
 	if !ok {

@@ -16,10 +16,10 @@ import (
 )
 
 const (
-	writerSeconds = 5   // of each phase
-	writerPace    = 500 // profiles a second when paced: 250,000 rows, six times the rate of the fleet
-	quietAsks     = 300 // of each merge, for its quiet median
-	fileEvery     = 17  // profiles a file: about a hundred files of two scrapes, of all types and jobs
+	writerSeconds = 5   // seconds in each phase
+	writerPace    = 500 // profiles a second when paced: 250,000 rows, six times the fleet's rate
+	quietAsks     = 300 // number of each merge, for its quiet median
+	fileEvery     = 17  // profiles a file: about a hundred files in two scrapes, with all types and jobs
 )
 
 // writerKeys explains the figures.
@@ -49,7 +49,7 @@ type writerPhase struct {
 	Seconds     float64           `json:"seconds"`
 	RowsASecond float64           `json:"rows_a_second"`
 	RowsAfter   int64             `json:"rows_after"`
-	PartsAfter  int               `json:"parts_after"` // at the end of the writer
+	PartsAfter  int               `json:"parts_after"` // at the writer's end
 	Inserts     results.Latencies `json:"inserts"`
 	MustUs      float64           `json:"inserts_must_p99_us,omitempty"`
 	Reads       []readFigure      `json:"reads"`
@@ -64,8 +64,8 @@ type readFigure struct {
 	MustRatio    float64 `json:"must_ratio,omitempty"`
 }
 
-// besideWriter measures a reader beside a writer. The store has more rows afterwards, which
-// the snapshot of the questions does not see.
+// besideWriter measures a reader beside a writer. The store has more rows afterwards, which the questions'
+// snapshot does not see.
 func besideWriter(q *FilledFleet) (*writerFigures, error) {
 	w, err := newWriter(q)
 	if err != nil {
@@ -108,19 +108,19 @@ func machineLatency(piece time.Duration, pieces int) results.Latencies {
 	return results.LatenciesOf(us)
 }
 
-// fleetWriter continues a fleet that is in a store, with codes that are known.
+// fleetWriter continues a fleet that is in a store, with known codes.
 type fleetWriter struct {
 	*FilledFleet
 	codes    *columnstore.Codes
-	profiles []schema.Batch    // of two scrapes, inserted again and again
+	profiles []schema.Batch    // profiles in two scrapes, inserted again and again
 	files    []fleet.PprofFile // few, because they are in the heap that paces the collector
 	db       *profile.DB
-	offsets  []int64      // of their times, from the start of the first scrape
-	span     int64        // of these scrapes
+	offsets  []int64      // offsets of their times, from the start of the first scrape
+	span     int64        // time of these scrapes
 	next     int          // profiles inserted
 	start    int64        // time of the first profile
 	newest   atomic.Int64 // time
-	last     int64        // the time range of the read of that name
+	last     int64        // start of the time range for the read "last"
 	same     *columnstore.Groups
 }
 
@@ -129,10 +129,10 @@ type writerHow struct {
 	name   string
 	pace   int                         // profiles a second, 0 for no limit
 	insert func(n int, at int64) error // inserts profile n with that time
-	must   float64                     // bound of the p99 of inserts in microseconds, 0 for none
+	must   float64                     // bound for the p99 of inserts in microseconds, 0 for none
 }
 
-// ways returns the ways of the writer, one phase each.
+// ways returns the writer's ways, one phase each.
 func (w *fleetWriter) ways() []writerHow {
 	return []writerHow{
 		{name: "paced", pace: writerPace, insert: w.insertCodes, must: 200},
@@ -141,8 +141,8 @@ func (w *fleetWriter) ways() []writerHow {
 	}
 }
 
-// newWriter makes codes of the profiles of two scrapes, and files of some of them. The
-// generator is garbage then.
+// newWriter makes codes for two scrapes' profiles, and files for some of them. The generator is garbage
+// then.
 func newWriter(q *FilledFleet) (*fleetWriter, error) {
 	const scrapes = 2
 	v := q.variant
@@ -270,8 +270,8 @@ func (w *fleetWriter) phase(how writerHow, long time.Duration, quiet []float64) 
 	return p, nil
 }
 
-// PacedInserts inserts 500 profiles a second beside a reader and the maintainer for some
-// time, again and again, and returns the wall times of the inserts of each round.
+// PacedInserts inserts 500 profiles a second beside a reader and the maintainer, in `rounds` rounds, and
+// returns each round's wall times of inserts.
 func PacedInserts(q *FilledFleet, rounds int, long time.Duration) (all []results.Latencies, err error) {
 	w, err := newWriter(q)
 	if err != nil {

@@ -12,13 +12,13 @@ import (
 	"github.com/granarydb/granary/profile"
 )
 
-// reads are the merges of one job, in the order in which they take turns.
+// reads are the merges for one job, in the order in which they take turns.
 var reads = []string{"held", "same-rows", "last", "all-time"}
 
 // isFixed reports whether a read covers the rows from before the writer began.
 func isFixed(name string) bool { return name == "held" || name == "same-rows" }
 
-// read asks one of them and returns its wall time in microseconds.
+// read makes a read and returns its wall time in microseconds.
 func (w *fleetWriter) read(name string) (us float64, err error) {
 	where := []columnstore.Expr{peers.Condition([]peers.Term{{Column: fleet.LabelPrefix + "job", Text: w.Subject.Columns[fleet.LabelPrefix+"job"].Strings[0]}}), peers.Condition(peers.OfType(w.Subject))}
 	switch {
@@ -51,7 +51,7 @@ func (w *fleetWriter) read(name string) (us float64, err error) {
 	return us, nil
 }
 
-// sums returns the number of groups, of their rows, and the sum.
+// sums returns the number of groups, the number of their rows, and the sum.
 func sums(g *columnstore.Groups) (all [3]int64) {
 	all[0] = int64(len(g.Sums))
 	for i := range g.Sums {
@@ -61,7 +61,7 @@ func sums(g *columnstore.Groups) (all [3]int64) {
 	return all
 }
 
-// quiet returns the median of each read while nothing else runs.
+// quiet returns each read's median while nothing else runs.
 func (w *fleetWriter) quiet() (us []float64, err error) {
 	for _, name := range reads {
 		var all []float64

@@ -12,7 +12,7 @@ import (
 	"github.com/granarydb/granary/profile"
 )
 
-// replayResult is the report of Replay. Times are CPU times.
+// replayResult is Replay's report. Times are CPU times.
 type replayResult struct {
 	Rows          int64              `json:"rows"`
 	Stacks        int                `json:"stacks"`
@@ -20,16 +20,16 @@ type replayResult struct {
 	InsertNsRow   float64            `json:"insert_ns_per_row"`   // maintenance included
 	CompactNsRow  float64            `json:"compact_ns_per_row"`  // maintenance after the last insert
 	HeapBytesRow  float64            `json:"heap_bytes_per_row"`  // all in
-	OwnBytesRow   float64            `json:"own_bytes_per_row"`   // by the accounting of the store
+	OwnBytesRow   float64            `json:"own_bytes_per_row"`   // by the store's accounting
 	PartsBytesRow float64            `json:"parts_bytes_per_row"` // without dictionaries
 	Amplification float64            `json:"write_amplification"`
 	QueryMs       map[string]float64 `json:"query_ms"`
-	CommitUs      float64            `json:"commit_us_per_granule"` // one of 2,000, without building the part
+	CommitUs      float64            `json:"commit_us_per_granule"` // per granule of 2,000, without building the part
 	HeldRatio     float64            `json:"insert_ratio_snapshot_held"`
 }
 
-// Replay inserts so many rows of the project's own profiles and asks a few queries. It also
-// measures the commit of a table with many granules, and inserts beside a held snapshot.
+// Replay inserts `rows` rows of the project's own profiles and runs a few queries. It also measures the
+// commit of a table with many granules, and inserts beside a held snapshot.
 func Replay(rows int64, repeat int) error {
 	ctx := context.Background()
 	templates, err := replay.Project()

@@ -52,7 +52,7 @@ func (db *DB) register() error {
 	}), conn.Close())
 }
 
-// granary_scan_bind declares the columns of a table.
+// granary_scan_bind declares a table's columns.
 //
 //export granary_scan_bind
 func granary_scan_bind(p unsafe.Pointer) {
@@ -94,8 +94,7 @@ func bind(info mapping.BindInfo) (*binding, error) {
 	return &binding{query: q, table: t, columns: columns}, nil
 }
 
-// argument returns the only argument of the table function. To read a NULL as text would end
-// the process.
+// argument returns the table function's only argument. Reading a NULL as text would end the process.
 func argument(info mapping.BindInfo) string {
 	value := mapping.BindGetParameter(info, 0)
 	defer mapping.DestroyValue(&value)
@@ -124,7 +123,7 @@ func granary_scan_init(p unsafe.Pointer) {
 	mapping.InitSetInitData(info, newHandle(newScan(b, names)), C.granary_scan_free_scan)
 }
 
-// granary_scan_init_thread makes the state of one thread of a scan.
+// granary_scan_init_thread makes the state for one thread of a scan.
 //
 //export granary_scan_init_thread
 func granary_scan_init_thread(p unsafe.Pointer) {

@@ -20,22 +20,19 @@ var (
 	ErrOptions = errors.New("invalid options")
 	// ErrClosed means that the DB is closed.
 	ErrClosed = errors.New("duckdb is closed")
-	// ErrTable means that a query's tables are invalid: a name is there twice, or a table is
-	// missing.
+	// ErrTable means that a query's tables are invalid: a name is repeated, or a table is missing.
 	ErrTable = errors.New("invalid table")
-	// ErrSQL means that DuckDB refused a statement or failed at it. The text is DuckDB's. The
-	// error wraps a *duckdb.Error of the driver, whose Type is the kind of the error.
+	// ErrSQL means that DuckDB refused a statement or failed at it. The text is DuckDB's. The error
+	// wraps the driver's *duckdb.Error, whose Type is the kind of the error.
 	ErrSQL = errors.New("sql")
 )
 
-// Options configures a DB. The zero value is a good choice for SQL that is trusted with the
-// memory of the machine.
+// Options configures a DB. The zero value suits SQL that is trusted with the machine's memory.
 type Options struct {
-	// MemoryLimit bounds the bytes of DuckDB for all queries together: for sorts, joins and
-	// groups, and for the rows of answers. Beyond it a query fails with
-	// columnstore.ErrQueryMemory; nothing is written to disk. It does not count input records:
-	// up to two for each scan, and one for each of its threads. 0 means DuckDB's default, 80 %
-	// of the machine's memory. Other values are at least 1 MiB.
+	// MemoryLimit bounds DuckDB's bytes for all queries together: for sorts, joins and groups, and for
+	// the rows in answers. Beyond it a query fails with columnstore.ErrQueryMemory; nothing is written
+	// to disk. It does not count input records: up to two for each scan, and one for each of its
+	// threads. 0 means DuckDB's default, 80 % of the machine's memory. Other values are at least 1 MiB.
 	MemoryLimit int64
 	// Threads is the number of DuckDB's threads, for all queries together. 0 means one for
 	// each processor. Negative values are ErrOptions.
@@ -69,7 +66,7 @@ func Open(opts Options) (*DB, error) {
 		return nil, fmt.Errorf("start duckdb: %w", err)
 	}
 	db := &DB{sql: sql.OpenDB(connector), memory: opts.Memory}
-	db.sql.SetMaxIdleConns(-1) // a connection has the views and the transaction of one query
+	db.sql.SetMaxIdleConns(-1) // because a connection has one query's views and transaction
 	_, err = db.sql.Exec(opts.settings())
 	if err == nil {
 		err = db.register()
@@ -80,7 +77,7 @@ func Open(opts Options) (*DB, error) {
 	return db, nil
 }
 
-// dsn returns the options as a data source name of DuckDB.
+// dsn returns the options as a DuckDB data source name.
 func (o *Options) dsn() (string, error) {
 	switch {
 	case o.MemoryLimit != 0 && o.MemoryLimit < 1<<20:
@@ -98,8 +95,7 @@ func (o *Options) dsn() (string, error) {
 	return "?" + set.Encode(), nil
 }
 
-// settings returns the SQL for settings that only a running DuckDB accepts, and only in this
-// order.
+// settings returns the SQL for settings that only a running DuckDB accepts, and only in this order.
 func (o *Options) settings() string {
 	settings := "SET temp_directory = ''; SET GLOBAL TimeZone = 'UTC';"
 	if !o.Files {

@@ -17,13 +17,13 @@ import (
 	"github.com/duckdb/duckdb-go/v2/mapping"
 )
 
-// errDriver means a driver other than the version this package was written for.
+// errDriver means another driver than the version for which this package was written.
 var errDriver = errors.New("the driver keeps its connection elsewhere than it used to")
 
-// connectionOf returns DuckDB's own connection of a driver's connection. Table functions are
-// registered with it, since the driver's own way to register them sets value by value. The
-// driver keeps the connection in an unexported field, which is read by reflection. go.mod pins
-// the version, and Open fails if the field is not there.
+// connectionOf returns DuckDB's own connection in a driver's connection. Table functions are registered
+// with it, because the driver's own way to register them sets value by value. The driver keeps the
+// connection in an unexported field, which is read by reflection. go.mod pins the version, and Open fails
+// if the field is missing.
 func connectionOf(driverConn any) (mapping.Connection, error) {
 	v := reflect.ValueOf(driverConn)
 	if v.Kind() != reflect.Pointer || v.Elem().Kind() != reflect.Struct {
@@ -36,15 +36,15 @@ func connectionOf(driverConn any) (mapping.Connection, error) {
 	return mapping.Connection{Ptr: conn.FieldByName("Ptr").UnsafePointer()}, nil
 }
 
-// newHandle returns a pointer for C to a Go value: C memory that holds a handle of the value.
-// freeHandle ends it.
+// newHandle returns a pointer for C to a Go value: C memory that holds the value's handle. freeHandle ends
+// it.
 func newHandle(value any) unsafe.Pointer {
 	p := C.malloc(C.sizeof_uintptr_t) // never nil: cgo ends the process when memory runs out
 	*(*cgo.Handle)(p) = cgo.NewHandle(value)
 	return p
 }
 
-// valueOf returns the value of a handle.
+// valueOf returns a handle's value.
 func valueOf[T any](p unsafe.Pointer) T { return (*(*cgo.Handle)(p)).Value().(T) }
 
 func freeHandle(p unsafe.Pointer) {

@@ -16,21 +16,20 @@ import (
 	"github.com/granarydb/granary/columnstore"
 )
 
-// Query answers SQL over tables of a snapshot. Arguments bind to ? or $1, $2, ... in it. Of
-// several statements the last gives the answer and takes the arguments.
+// Query answers SQL over a snapshot's tables. Arguments bind to ? or $1, $2, ... in it. If there are
+// several statements, the last gives the answer and takes the arguments.
 //
-// The snapshot must be open until Query returns. The returned rows do not need it: they are in
-// DuckDB's memory, which their Close frees. ctx ends the query, and the rows. Without ORDER BY
-// the order of rows is undefined.
+// The snapshot must be open until Query returns. The returned rows do not need it: they are in DuckDB's
+// memory, which their Close frees. ctx ends the query, and the rows. Without ORDER BY the order of rows is
+// undefined.
 //
-// It costs about 1 ms, plus a columnstore.Table.Scan of the needed columns for each mention of
-// a table. DuckDB evaluates the conditions of the SQL row by row. Table.Where is cheaper where
-// it can express them.
+// It costs about 1 ms, plus a columnstore.Table.Scan of the needed columns for each mention of a table.
+// DuckDB evaluates the SQL's conditions row by row. Table.Where is cheaper where it can express them.
 //
-// Errors wrap ErrSQL; columnstore.ErrQueryMemory for Options.MemoryLimit; ErrTable; ErrClosed;
-// the error of a scan, such as columnstore.ErrSnapshotClosed; or are that of ctx.
+// Errors wrap ErrSQL; columnstore.ErrQueryMemory for Options.MemoryLimit; ErrTable; ErrClosed; a scan's
+// error, such as columnstore.ErrSnapshotClosed; or ctx's.
 func (db *DB) Query(ctx context.Context, snap *columnstore.Snapshot, tables []Table, query string, args ...any) (*Rows, error) {
-	if strings.IndexByte(query, 0) >= 0 { // C would end the text there
+	if strings.IndexByte(query, 0) >= 0 { // because C would end the text there
 		return nil, fmt.Errorf("%w: there is a zero byte in it", ErrSQL)
 	}
 	q := &running{ctx: ctx, snap: snap, memory: db.memory, tables: map[string]*Table{}}
@@ -53,7 +52,7 @@ func (db *DB) Query(ctx context.Context, snap *columnstore.Snapshot, tables []Ta
 	db.running.Store(id, q)
 	rows := &Rows{end: sync.OnceValue(func() error {
 		db.running.Delete(id)
-		return conn.Close() // drops the transaction and the views too
+		return conn.Close() // also drops the transaction and the views
 	})}
 	if rows.Rows, err = q.run(conn, query, args); err != nil {
 		return nil, errors.Join(err, rows.end())
@@ -61,8 +60,7 @@ func (db *DB) Query(ctx context.Context, snap *columnstore.Snapshot, tables []Ta
 	return rows, nil
 }
 
-// Rows is the answer of a query, as in database/sql. It must be closed, and is not safe for
-// concurrent use.
+// Rows is a query's answer, as in database/sql. It must be closed, and is not safe for concurrent use.
 type Rows struct {
 	*sql.Rows
 	end func() error
@@ -76,7 +74,7 @@ type running struct {
 	ctx    context.Context
 	snap   *columnstore.Snapshot
 	memory memory.Allocator
-	tables map[string]*Table // by the name in SQL
+	tables map[string]*Table // by name in SQL
 
 	failed struct {
 		sync.Mutex
@@ -116,7 +114,7 @@ func (q *running) run(conn *sql.Conn, query string, args []any) (*sql.Rows, erro
 	return rows, nil
 }
 
-// fail keeps the first error of a scan, since DuckDB passes on only its text.
+// fail keeps a scan's first error, because DuckDB passes on only its text.
 func (q *running) fail(err error) {
 	q.failed.Lock()
 	defer q.failed.Unlock()
@@ -125,7 +123,7 @@ func (q *running) fail(err error) {
 	}
 }
 
-// explain returns the caller's error for an error of DuckDB.
+// explain returns the caller's error for DuckDB's error.
 func (q *running) explain(err error) error {
 	q.failed.Lock()
 	defer q.failed.Unlock()

@@ -7,7 +7,7 @@ import (
 	"github.com/duckdb/duckdb-go/v2/mapping"
 )
 
-// reader copies the records of a scan to one of DuckDB's threads, a chunk at a time:
+// reader copies a scan's records to one of DuckDB's threads, a chunk at a time:
 //
 //	record      32,768 rows            chunk      2,048 rows
 //	int64       ----------------       flat       ----                copied
@@ -16,7 +16,7 @@ import (
 type reader struct {
 	rec    arrow.Record
 	row    int              // first row not yet returned
-	values []mapping.Vector // for each column of rec, the values of its dictionary
+	values []mapping.Vector // for each column in rec, its dictionary's values
 }
 
 // fill puts the next rows into a chunk. An empty chunk is the end.
@@ -39,7 +39,7 @@ func (r *reader) fill(s *scan, chunk mapping.DataChunk) error {
 	return nil
 }
 
-// copy puts the next n rows of a column into a vector.
+// copy puts a column's next n rows into a vector.
 func (r *reader) copy(out mapping.Vector, i, n int) {
 	data := r.rec.Column(i).Data()
 	if data.DataType().ID() != arrow.DICTIONARY {

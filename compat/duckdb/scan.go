@@ -17,8 +17,8 @@ type binding struct {
 	columns []column
 }
 
-// scan reads some columns of a table for one mention in a query. DuckDB's threads take its
-// records; close ends it.
+// scan reads some of a table's columns for one mention in a query. DuckDB's threads take its records; close
+// ends it.
 type scan struct {
 	binding *binding
 	records chan arrow.Record
@@ -28,8 +28,8 @@ type scan struct {
 
 // newScan starts to read columns, named as in the store.
 //
-// The scan has a goroutine of its own: callbacks of C are bound to their thread, and cannot
-// resume an iterator begun on another.
+// The scan has its own goroutine, because C callbacks are bound to their thread, and cannot resume an
+// iterator begun on another.
 func newScan(b *binding, columns []string) *scan {
 	s := &scan{binding: b, records: make(chan arrow.Record, 1)}
 	var ctx context.Context

@@ -15,16 +15,15 @@ import (
 
 // Table is a table for SQL.
 type Table struct {
-	// Table is the table. It belongs to the store of the snapshot.
+	// Table is the table. It belongs to the snapshot's store.
 	Table *columnstore.Table
 	// Name is the name in SQL. Empty means the table's own name.
 	Name string
-	// Select is the list behind SELECT that makes the columns of SQL from those of the table,
-	// such as `value, "labels.pod" AS pod`. Empty means all columns, unchanged.
+	// Select is the list behind SELECT that makes SQL's columns from the table's, such as `value,
+	// "labels.pod" AS pod`. Empty means all columns, unchanged.
 	Select string
-	// Where selects the rows that SQL sees, such as the rows of a tenant or of a time range.
-	// It applies before DuckDB, at the cost of the selected rows only. The zero Expr is all
-	// rows.
+	// Where selects the rows that SQL sees, such as the rows for a tenant or a time range. It applies
+	// before DuckDB, at the cost of only the selected rows. The zero Expr is all rows.
 	Where columnstore.Expr
 	// Elements turns lists of UUIDs into lists of text; see columnstore.ScanOptions. For
 	// profiles, profile.FunctionNames turns them into stacks of function names, leaf first.
@@ -38,7 +37,7 @@ func (t *Table) name() string {
 	return t.Table.Name()
 }
 
-// view returns the SQL that creates the view of the table.
+// view returns the SQL that creates the table's view.
 func (t *Table) view() string {
 	list := t.Select
 	if list == "" {
@@ -48,7 +47,7 @@ func (t *Table) view() string {
 	return fmt.Sprintf("CREATE TEMP VIEW %s AS SELECT %s\nFROM %s('%s')", Quote(name), list, scanFunction, strings.ReplaceAll(name, "'", "''"))
 }
 
-// Quote returns a name as an identifier of SQL: in double quotes, with any characters.
+// Quote returns a name as an SQL identifier: in double quotes, with any characters.
 func Quote(name string) string { return `"` + strings.ReplaceAll(name, `"`, `""`) + `"` }
 
 // column is a concrete column of a table.
@@ -59,7 +58,7 @@ type column struct {
 	text  bool // a list of text instead of UUIDs
 }
 
-// columns returns the columns of the table in a snapshot.
+// columns returns the table's columns in a snapshot.
 func (t *Table) columns(snap *columnstore.Snapshot) ([]column, error) {
 	names, err := t.Table.Columns(snap)
 	if err != nil {
@@ -74,8 +73,8 @@ func (t *Table) columns(snap *columnstore.Snapshot) ([]column, error) {
 	return columns, nil
 }
 
-// distinct makes the names distinct to DuckDB. All names that it takes for one get numbers, so
-// that SQL cannot silently name the wrong column.
+// distinct makes the names distinct to DuckDB. Names that DuckDB considers equal get numbers, so that SQL
+// cannot silently name the wrong column.
 func distinct(names []string) []string {
 	count := map[string]int{}
 	for _, name := range names {
@@ -98,7 +97,7 @@ func distinct(names []string) []string {
 	return aliases
 }
 
-// fold returns the form of a name that DuckDB compares: only ASCII letters fold.
+// fold returns a name in the form that DuckDB compares: only ASCII letters fold.
 func fold(name string) string {
 	return strings.Map(func(r rune) rune {
 		if 'A' <= r && r <= 'Z' {

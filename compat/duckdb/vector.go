@@ -12,17 +12,16 @@ import (
 	"github.com/duckdb/duckdb-go/v2/mapping"
 )
 
-// This file alone writes to the memory of DuckDB's vectors. It stays within bounds: a vector
-// of n rows of a type has n elements of the size that DuckDB documents for the type, from
-// VectorGetData on, and a bit each, rounded up to 64, from VectorGetValidity on. Every slice
-// below is made with that n, and Go checks its bounds.
+// Only this file writes to the memory of DuckDB's vectors. It stays within bounds: a vector with n rows has
+// n elements of the size that DuckDB documents for its type, from VectorGetData on, and a bit each, rounded
+// up to 64, from VectorGetValidity on. Every slice below is made with that n, and Go checks its bounds.
 
-// elements returns the memory of a flat vector of n rows.
+// elements returns a flat vector's memory, for n rows.
 func elements[T any](v mapping.Vector, n int) []T {
 	return unsafe.Slice((*T)(mapping.VectorGetData(v)), n)
 }
 
-// setNull makes those of the first n rows null for which null reports true.
+// setNull makes a row in the first n null if null reports true.
 func setNull(v mapping.Vector, n int, null func(row int) bool) {
 	mapping.VectorEnsureValidityWritable(v)
 	valid := unsafe.Slice((*uint64)(mapping.VectorGetValidity(v)), (n+63)/64)
@@ -44,7 +43,7 @@ func (b bits) at(i int) bool {
 	return b.bytes[i/8]>>(i%8)&1 != 0
 }
 
-// validity returns the validity of the values from row lo on. ok is false if all are valid.
+// validity returns the values' validity from row lo on. ok is false if all are valid.
 func validity(data arrow.ArrayData, lo int) (valid bits, ok bool) {
 	buffer := data.Buffers()[0]
 	if buffer == nil || data.NullN() == 0 {
@@ -53,7 +52,7 @@ func validity(data arrow.ArrayData, lo int) (valid bits, ok bool) {
 	return bits{buffer.Bytes(), data.Offset() + lo}, true
 }
 
-// words returns the values of a fixed type from row lo on.
+// words returns fixed-type values from row lo on.
 func words[T any](data arrow.ArrayData, lo, n int) []T {
 	var zero T
 	at := (data.Offset() + lo) * int(unsafe.Sizeof(zero))
@@ -87,12 +86,12 @@ func copyValues(out mapping.Vector, data arrow.ArrayData, lo, n int) {
 	}
 }
 
-// hugeint returns DuckDB's form of a UUID: a number ordered like the bytes.
+// hugeint returns a UUID in DuckDB's form: a number ordered like the bytes.
 func hugeint(id [16]byte) [2]uint64 {
 	return [2]uint64{binary.BigEndian.Uint64(id[8:]), binary.BigEndian.Uint64(id[:8]) ^ 1<<63}
 }
 
-// copyText copies texts into a flat vector. DuckDB copies them into memory of its own.
+// copyText copies texts into a flat vector. DuckDB copies them into its own memory.
 func copyText(out mapping.Vector, data arrow.ArrayData, lo, n int) {
 	at := texts(data, lo, n)
 	valid, some := validity(data, lo)
@@ -103,7 +102,7 @@ func copyText(out mapping.Vector, data arrow.ArrayData, lo, n int) {
 	}
 }
 
-// assign copies a text into a row. Invalid UTF-8, which Table.Elements can make, is replaced:
+// assign copies a text into a row. Invalid UTF-8, which Table.Elements can make, is replaced, because
 // DuckDB would turn it into null.
 func assign(v mapping.Vector, row int, text []byte) {
 	if !utf8.Valid(text) {
@@ -112,7 +111,7 @@ func assign(v mapping.Vector, row int, text []byte) {
 	mapping.VectorAssignStringElementLen(v, mapping.IdxT(row), text)
 }
 
-// texts returns the texts of an array from row lo on.
+// texts returns an array's texts from row lo on.
 func texts(data arrow.ArrayData, lo, n int) func(i int) []byte {
 	ends := words[int32](data, lo, n+1)
 	var all []byte
@@ -122,7 +121,7 @@ func texts(data arrow.ArrayData, lo, n int) func(i int) []byte {
 	return func(i int) []byte { return all[ends[i]:ends[i+1]] }
 }
 
-// newValues makes a vector of the values of a dictionary, followed by a null.
+// newValues makes a vector of a dictionary's values, followed by a null.
 func newValues(typ mapping.LogicalType, data arrow.ArrayData) mapping.Vector {
 	n := data.Len()
 	v := mapping.CreateVector(typ, mapping.IdxT(n+1))
@@ -160,9 +159,9 @@ func copyLists(v mapping.Vector, data arrow.ArrayData) {
 	}
 }
 
-// copyNames copies texts as copyText does. A repeated text reuses DuckDB's entry of its first
-// occurrence: its length and address. Stacks have many frames but few functions. (A dictionary
-// vector would be smaller, but DuckDB 1.5 reads wrong values from one as elements of lists.)
+// copyNames copies texts as copyText does. A repeated text reuses DuckDB's entry for its first occurrence:
+// its length and address. Stacks have many frames but few functions. (A dictionary vector would be smaller,
+// but DuckDB 1.5 reads wrong values from it as list elements.)
 func copyNames(out mapping.Vector, data arrow.ArrayData, lo, n int) {
 	at, to := texts(data, lo, n), elements[[2]uint64](out, n)
 	first := map[string]int{}
@@ -177,7 +176,7 @@ func copyNames(out mapping.Vector, data arrow.ArrayData, lo, n int) {
 	}
 }
 
-// slice makes a dictionary vector of n rows from row lo on. values is from newValues.
+// slice makes a dictionary vector with n rows from row lo on. values is from newValues.
 func slice(out, values mapping.Vector, data arrow.ArrayData, lo, n int) {
 	indexes := words[uint32](data, lo, n)
 	null := uint32(data.Dictionary().Len())
@@ -190,8 +189,8 @@ func slice(out, values mapping.Vector, data arrow.ArrayData, lo, n int) {
 	})
 }
 
-// refer makes a dictionary vector of n rows. Its values are shared, and live as long as it
-// does, even if their own vector is destroyed before.
+// refer makes a dictionary vector with n rows. Its values are shared, and live as long as it does, even if
+// their own vector is destroyed before.
 func refer(out, values mapping.Vector, n int, code func(i int) uint32) {
 	sel := mapping.CreateSelectionVector(mapping.IdxT(n))
 	defer mapping.DestroySelectionVector(&sel)

@@ -15,7 +15,7 @@ import (
 	"github.com/apache/iceberg-go/catalog"
 	"github.com/apache/iceberg-go/catalog/rest"
 	icesql "github.com/apache/iceberg-go/catalog/sql"
-	_ "github.com/apache/iceberg-go/io/gocloud/s3" // tables with URLs of s3://
+	_ "github.com/apache/iceberg-go/io/gocloud/s3" // for tables with s3:// URLs
 	_ "modernc.org/sqlite"                         // the driver "sqlite", without cgo
 )
 
@@ -25,33 +25,32 @@ const (
 	DefaultTable = "profiles.samples"
 )
 
-// Properties of a catalog that say where its S3 is, for Go and for Python.
+// Catalog properties that say where its S3 is, for Go and for Python.
 const (
 	propertyEndpoint = "s3.endpoint"
 	propertyRegion   = "s3.region"
 )
 
-// Config says where a table is.
+// Config locates a table.
 type Config struct {
-	// Catalog is the catalog: sqlite:FILE for a file of SQLite on a local disk, or the http or
-	// https URL of a REST catalog.
+	// Catalog is the catalog: sqlite:FILE for an SQLite file on a local disk, or the http or https URL
+	// of a REST catalog.
 	Catalog string
-	// Warehouse is the folder, or the URL such as s3://bucket/folder, below which a catalog in SQLite puts
-	// new tables. A REST catalog knows its own, or takes this as the name of one.
+	// Warehouse is the folder, or the URL such as s3://bucket/folder, below which an SQLite catalog
+	// puts new tables. A REST catalog knows its own, or takes this as its name.
 	Warehouse string
-	// Name is the name of the catalog. Spark must know a catalog in SQLite by the same name.
-	// Empty means DefaultName.
+	// Name is the catalog's name. Spark must know an SQLite catalog by the same name. Empty means
+	// DefaultName.
 	Name string
-	// Table is the name of the table, with its namespace before a point. Empty means
-	// DefaultTable.
+	// Table is the table's name, with its namespace before a point. Empty means DefaultTable.
 	Table string
-	// Properties are further properties of the catalog, such as s3.endpoint and s3.region. Keys of S3
-	// can be those of the environment.
+	// Properties are further catalog properties, such as s3.endpoint and s3.region. S3 keys can come
+	// from the environment.
 	Properties map[string]string
 }
 
-// Open opens a catalog. The table need not exist before Lake.Create. The errors are ErrOptions
-// and those of the catalog. Lake.Close must be called.
+// Open opens a catalog. The table need not exist before Lake.Create. The errors are ErrOptions and any from
+// the catalog. Lake.Close must be called.
 func Open(ctx context.Context, c Config) (*Lake, error) {
 	if c.Name == "" {
 		c.Name = DefaultName
@@ -115,7 +114,7 @@ func (l *Lake) openSQLite(c Config, file string, props iceberg.Properties) error
 	return nil
 }
 
-// warehouse returns a folder as a URL, and a URL as it is.
+// warehouse returns a folder as a URL, and a URL unchanged.
 func warehouse(name string) (string, error) {
 	if strings.Contains(name, "://") {
 		return strings.TrimSuffix(name, "/"), nil

@@ -7,14 +7,14 @@ import (
 	"github.com/apache/arrow/go/v14/arrow/array"
 )
 
-// runs is the place in a column whose values come in runs, or one a row.
+// runs is a position in a column whose values come in runs, or one a row.
 type runs struct {
 	ends  []int32 // nil: one value a row
-	shift int     // of the first row in the runs
-	at    int     // the run, or the row, that was sought last
+	shift int     // index of the first row in the runs
+	at    int     // the last run, or row, that was sought
 }
 
-// load takes the runs of an array and returns the array of their values.
+// load takes an array's runs and returns the array of their values.
 func (r *runs) load(a arrow.Array) (arrow.Array, error) {
 	*r = runs{}
 	encoded, ok := a.(*array.RunEndEncoded)
@@ -29,8 +29,8 @@ func (r *runs) load(a arrow.Array) (arrow.Array, error) {
 	return encoded.Values(), nil
 }
 
-// seek moves to the run that has a row, which is not before that of the last call, and returns
-// the row where it ends.
+// seek moves to the run that contains row, which is not before the last call's, and returns the row where
+// it ends.
 func (r *runs) seek(row int) int {
 	if r.ends == nil {
 		r.at = row
@@ -42,16 +42,16 @@ func (r *runs) seek(row int) int {
 	return int(r.ends[r.at]) - r.shift
 }
 
-// textColumn reads a column of strings as codes of texts.
+// textColumn reads a column of strings as codes in texts.
 type textColumn struct {
 	runs
-	index int    // of the column in records
-	label uint32 // the code of the label's name
+	index int    // index of the column in records
+	label uint32 // code of the label's name
 	codes []uint32
 	dict  []uint32
 }
 
-// load takes the column of a record. Codes are 0 for null, and else one more than those of t.
+// load takes a record's column. Codes are 0 for null, and else t's code plus 1.
 func (c *textColumn) load(rec arrow.Record, t *texts) error {
 	values, err := c.runs.load(rec.Column(c.index))
 	if err != nil {
@@ -80,7 +80,7 @@ func (c *textColumn) load(rec arrow.Record, t *texts) error {
 	return nil
 }
 
-// now returns the value at the place of the last seek.
+// now returns the value at the last seek.
 func (c *textColumn) now() uint32 { return c.codes[c.at] }
 
 // numberColumn reads a column of numbers that rows may lack.

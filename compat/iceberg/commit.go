@@ -13,14 +13,14 @@ import (
 	"github.com/apache/iceberg-go/table"
 )
 
-// Keys of the properties of the table and of its snapshots.
+// Keys of the properties of the table and its snapshots.
 const (
 	nodePrefix    = "granary.node."
 	addressSuffix = ".address"
 )
 
-// Limits of a commit. A commit that lost against another one is tried again without a limit;
-// other errors, after which it is unknown whether the commit happened, so many times in turn.
+// Limits of a commit. A commit that lost against another is tried again without a limit. Other errors leave
+// open whether the commit happened, and mostFailures of them in a row end the attempts.
 const (
 	mostFailures  = 5
 	leastPause    = 20 * time.Millisecond
@@ -30,11 +30,11 @@ const (
 // ErrNode is returned for a node that the table does not know, or whose property is invalid.
 var ErrNode = errors.New("invalid node")
 
-// Node is what the table knows of a node.
+// Node is the table's entry for a node.
 type Node struct {
 	ID      string
-	Seal    int64  // of the newest unit that is committed, 0 if none is
-	Address string // where it answers questions about newer rows; can be empty
+	Seal    int64  // newest committed unit, 0 if there is none
+	Address string // where it answers queries about newer rows; can be empty
 }
 
 // nodeOf returns a node's entry. ok is false if there is none.
@@ -50,7 +50,7 @@ func nodeOf(props iceberg.Properties, id string) (n Node, ok bool, err error) {
 	return Node{ID: id, Seal: seal, Address: props[nodePrefix+id+addressSuffix]}, true, nil
 }
 
-// place returns the newest seal of a node that the table has. The error is ErrNode for a node that it does not know.
+// place returns a node's newest seal in the table. The error is ErrNode for an unknown node.
 func (l *Lake) place(ctx context.Context, id string) (uint64, error) {
 	t, err := l.load(ctx)
 	if err != nil {
@@ -67,9 +67,8 @@ func (l *Lake) unknown(id string) error {
 	return fmt.Errorf("%w: %q is not registered in table %s", ErrNode, id, l.Name())
 }
 
-// Register makes a node known before it takes rows, with seal 0, or sets the address of one
-// that is known. It may be repeated. The errors are ErrOptions, ErrNode, and those of the
-// catalog.
+// Register makes a node known before it takes rows, with seal 0, or sets a known node's address. It may be
+// repeated. The errors are ErrOptions, ErrNode, and any from the catalog.
 func (l *Lake) Register(ctx context.Context, id, address string) error {
 	if err := (&Unit{Node: id, Seal: 1, To: 1}).check(); err != nil {
 		return err
@@ -88,8 +87,8 @@ func (l *Lake) Register(ctx context.Context, id, address string) error {
 	})
 }
 
-// Forget removes a node. Rows that it has not committed are lost to readers. A process that
-// still has the id gets ErrNode from its next commit. The errors are those of Register.
+// Forget removes a node. Readers lose its uncommitted rows. A process that still has the id gets ErrNode
+// from its next commit. It returns the errors of Register.
 func (l *Lake) Forget(ctx context.Context, id string) error {
 	return l.change(ctx, func(t *table.Table) (*table.Transaction, error) {
 		_, known, err := nodeOf(t.Properties(), id)
@@ -101,15 +100,15 @@ func (l *Lake) Forget(ctx context.Context, id string) error {
 	})
 }
 
-// Commit adds the files of a unit to the table, exactly once: the commit that adds them also
-// sets the node's newest seal, and it succeeds only on the state of the table that was read.
-// It reports false, and adds nothing, if that seal or a later one is committed already: then
-// the files are orphans, as after an attempt whose answer got lost.
+// Commit adds a unit's files to the table, exactly once: the commit that adds them also sets the node's
+// newest seal, and it succeeds only on the table state that was read. It reports false, and adds nothing,
+// if that seal or a later one is committed already. Then the files are orphans, as after an attempt whose
+// answer got lost.
 //
-// Commit tries again until it succeeds, ctx ends, or the catalog fails several times in turn.
-// After an error the unit may be committed or not; write the unit again, and commit that. The
-// errors are ErrNode for a node that is not registered, that of ctx, and those of the catalog. The unit's symbols, if it has some, are
-// added before, at least once if the unit is.
+// Commit tries again until it succeeds, ctx ends, or the catalog fails several times in a row. After an
+// error the unit may be committed or not; write the unit again, and commit that. The errors are ErrNode for
+// a node that is not registered, ctx's, and any from the catalog. The unit's symbols, if any, are added
+// first, at least once if the unit is.
 func (l *Lake) Commit(ctx context.Context, f *Files) (bool, error) {
 	if stale, err := l.commitSymbols(ctx, f); err != nil || stale {
 		return false, err
@@ -144,8 +143,8 @@ func (l *Lake) Commit(ctx context.Context, f *Files) (bool, error) {
 	return added, nil
 }
 
-// commitSymbols adds the symbols of a unit, before its samples: who reads these finds them. stale reports that the table has
-// the unit already.
+// commitSymbols adds a unit's symbols before its samples, so that readers of the samples find them. stale
+// reports that the table has the unit already.
 func (l *Lake) commitSymbols(ctx context.Context, f *Files) (stale bool, err error) {
 	if len(f.sides[sideStacks])+len(f.sides[sideLocations]) == 0 {
 		return false, nil
@@ -166,8 +165,8 @@ func (l *Lake) commitSymbols(ctx context.Context, f *Files) (stale bool, err err
 	return stale, err
 }
 
-// change commits the transaction that edit makes of the newest state of the table. It asks
-// edit again after each failure; no transaction means that nothing is left to do.
+// change commits the transaction that edit makes from the table's newest state. It calls edit again after
+// each failure. If edit returns no transaction, nothing is left to do.
 func (l *Lake) change(ctx context.Context, edit func(t *table.Table) (*table.Transaction, error)) error {
 	pause := leastPause
 	for failures := 0; ; {
@@ -201,14 +200,14 @@ func (l *Lake) change(ctx context.Context, edit func(t *table.Table) (*table.Tra
 
 // isConflict reports whether another commit came first, or is under way.
 func isConflict(err error) bool {
-	return errors.Is(err, table.ErrCommitFailed) || // the error of the SQL catalog has no type:
+	return errors.Is(err, table.ErrCommitFailed) || // the SQL catalog's error has no type:
 		strings.Contains(err.Error(), "requirement failed: ") || strings.Contains(err.Error(), "database is locked")
 }
 
-// Nodes returns the nodes that the table knows, in the order of their ids, and the snapshot
-// that has exactly their units up to the seals returned, 0 if the table is empty. Both come from one
-// load of the table, so that a reader of that snapshot and of the nodes' later units sees each
-// row once. The errors are ErrNode and those of the catalog.
+// Nodes returns the nodes in the table, ordered by id, and the snapshot that has exactly their units up to
+// the returned seals, 0 if the table is empty. Both come from one load of the table, so that a reader of
+// that snapshot and of the nodes' later units sees each row once. The errors are ErrNode and any from the
+// catalog.
 func (l *Lake) Nodes(ctx context.Context) (nodes []Node, snapshot int64, err error) {
 	t, err := l.load(ctx)
 	if err != nil {

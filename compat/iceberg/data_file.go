@@ -15,7 +15,7 @@ import (
 	"github.com/google/uuid"
 )
 
-// target is a table and where its files are: a catalog can have a place, or keys, for each table.
+// target is a table and its file system, because a catalog can have a place, or keys, for each table.
 type target struct {
 	table *table.Table
 	fs    iceio.WriteFileIO
@@ -33,16 +33,16 @@ func newTarget(ctx context.Context, t *table.Table) (target, error) {
 	return target{t, out}, nil
 }
 
-// dataFile is a file of a table that is being written: rows of one unit and of one day.
+// dataFile is a table's file being written: one unit's rows on one day.
 type dataFile struct {
 	lazyFile
 	table  *table.Table
 	buffer *bufio.Writer
-	out    *file.Writer // of symbols; a fileWriter has its own
-	rows   int64        // of symbols
+	out    *file.Writer // for symbols; a fileWriter has its own
+	rows   int64        // rows of symbols
 }
 
-// newDataFile returns a file with a name that no other has (L6), in the folder of its day.
+// newDataFile returns a file with a unique name (L6), in its day's folder.
 func newDataFile(t target, u Unit, from int64) *dataFile {
 	name := fmt.Sprintf("%s/data/time_day=%s/%s-%d-%s.parquet", strings.TrimSuffix(t.table.Location(), "/"),
 		time.Unix(0, from).UTC().Format(time.DateOnly), u.Node, u.Seal, uuid.New())
@@ -90,7 +90,8 @@ func (f *lazyFile) Write(b []byte) (int, error) {
 	return f.file.Write(b)
 }
 
-// Close syncs the file, if its filesystem can, and closes it. A file that is closed, or was not created, stays as it is.
+// Close syncs the file, if its filesystem can, and closes it. A file that is closed, or was not created,
+// stays as it is.
 func (f *lazyFile) Close() error {
 	if f.file == nil || f.closed {
 		return nil
@@ -103,14 +104,14 @@ func (f *lazyFile) Close() error {
 	return errors.Join(err, f.file.Close())
 }
 
-// remove closes and removes a file that is of no use. It becomes an orphan if that fails.
+// remove closes and removes a useless file. It becomes an orphan if that fails.
 func (f *lazyFile) remove() error {
 	if f.file == nil {
 		return nil
 	}
 	if !f.closed {
 		f.closed = true
-		_ = f.file.Close() // an S3 holds what is on the way until then
+		_ = f.file.Close() // until then S3 holds the parts in transit
 	}
 	f.file = nil
 	return f.fs.Remove(f.name)

@@ -21,25 +21,25 @@ const (
 	zstdLevel       = 3
 )
 
-// fileWriter writes a Parquet file of rows of one unit. It has the rows of one group in memory
-// as codes, and of a column that is being written the pages.
+// fileWriter writes a Parquet file of one unit's rows. It has the rows of one group in memory as codes, and
+// the pages of the column being written.
 type fileWriter struct {
 	out    *file.Writer
-	names  []string // of the columns of the table that the file has, in its order
+	names  []string // table columns that the file has, in its order
 	texts  *texts
 	places *locations
 	reader *reader
 	group  *group
 	leaves leaves
-	limit  int // of rows in a group
+	limit  int // rows in a group
 	rows   int64
 	order  *order
 
-	symbols *symbols // nil for a table without
+	symbols *symbols // nil for a table without symbols
 }
 
-// newFileWriter returns a writer to w of rows for a table of the given schema. Records have
-// the schema of a scan with the options of scanOptions.
+// newFileWriter returns a writer to w of rows for a table with the given schema. Records have the schema of
+// a scan with the options of scanOptions.
 func newFileWriter(w io.Writer, s *iceberg.Schema, node string, seal int64, names namesOf) (*fileWriter, error) {
 	fields, err := fileSchema(s)
 	if err != nil {
@@ -58,7 +58,7 @@ func newFileWriter(w io.Writer, s *iceberg.Schema, node string, seal int64, name
 	return f, nil
 }
 
-// newParquet returns a writer of a file with the columns of a schema.
+// newParquet returns a writer for a file with a schema's columns.
 func newParquet(w io.Writer, fields *iceberg.Schema) (*file.Writer, error) {
 	arrows, err := table.SchemaToArrowSchema(fields, nil, true, false)
 	if err != nil {
@@ -72,7 +72,7 @@ func newParquet(w io.Writer, fields *iceberg.Schema) (*file.Writer, error) {
 	return file.NewParquetWriterWithError(w, columns.Root(), file.WithWriterProps(props))
 }
 
-// fileSchema is the schema of files: the columns of the table that this package knows.
+// fileSchema is the schema of files: the table columns that this package knows.
 func fileSchema(s *iceberg.Schema) (*iceberg.Schema, error) {
 	own, err := newSchema(nil)
 	if err != nil {
@@ -84,7 +84,7 @@ func fileSchema(s *iceberg.Schema) (*iceberg.Schema, error) {
 	return fieldsOf(s, own), nil
 }
 
-// fieldsOf returns the columns of a table that another schema has, and those of labels.
+// fieldsOf returns s's columns that are in own, and its label columns.
 func fieldsOf(s, own *iceberg.Schema) *iceberg.Schema {
 	var fields []iceberg.NestedField
 	for _, f := range s.Fields() {
@@ -95,8 +95,8 @@ func fieldsOf(s, own *iceberg.Schema) *iceberg.Schema {
 	return iceberg.NewSchema(s.ID, fields...)
 }
 
-// writerProperties are those of scan-sized tables of samples. Pages of version 2 would leave
-// the levels of maps and lists uncompressed, which takes more bytes than their values.
+// writerProperties are the Parquet properties. Pages in version 2 would leave the levels of maps and lists
+// uncompressed, which takes more bytes than their values.
 func writerProperties() *parquet.WriterProperties {
 	return parquet.NewWriterProperties(
 		parquet.WithAllocator(newPool()),
@@ -112,7 +112,7 @@ func writerProperties() *parquet.WriterProperties {
 		parquet.WithEncodingFor("value", parquet.Encodings.ByteStreamSplit),
 		parquet.WithBloomFilterEnabledFor("trace_id", true),
 		parquet.WithAdaptiveBloomFilterEnabledFor("trace_id", true),
-		parquet.WithStatsFor("stack.list.element", false), // bounds of elements let readers leave out nothing
+		parquet.WithStatsFor("stack.list.element", false), // because readers cannot use bounds of elements
 		parquet.WithStatsFor("labels.key_value.key", false),
 		parquet.WithStatsFor("labels.key_value.value", false),
 		parquet.WithStatsFor("sample_labels.key_value.key", false),
@@ -122,7 +122,7 @@ func writerProperties() *parquet.WriterProperties {
 	)
 }
 
-// write adds the rows of a record, which the caller still owns.
+// write adds a record's rows. The caller still owns the record.
 func (f *fileWriter) write(rec arrow14.Record) error {
 	if f.reader == nil {
 		r, err := newReader(rec.Schema(), f.texts, f.places)
@@ -179,7 +179,7 @@ func (f *fileWriter) flush() error {
 	return nil
 }
 
-// close writes what is left and the footer.
+// close writes the last group and the footer.
 func (f *fileWriter) close() error {
 	if err := f.flush(); err != nil {
 		return err
@@ -187,7 +187,7 @@ func (f *fileWriter) close() error {
 	return f.out.Close()
 }
 
-// order checks whether rows come in the sort order of the table.
+// order checks whether rows come in the table's sort order.
 type order struct {
 	sorted bool
 	last   [4]string

@@ -12,11 +12,11 @@ import (
 	"github.com/granarydb/granary/profile"
 )
 
-// group is the rows of one row group as codes, some 70 bytes a row.
+// group is the rows in one row group as codes, some 70 bytes a row.
 type group struct {
 	times, durations, periods, values []int64
 	series, samples, stacks           []uint32 // codes of the sets below
-	traces                            []uint32 // 0 is null, else one more than the index in traceIDs
+	traces                            []uint32 // 0 is null, else the index in traceIDs plus 1
 	spans                             []int64
 	hasSpan                           []bool
 
@@ -48,15 +48,15 @@ func (g *group) reset() {
 // typeColumns are the columns that lead a series.
 var typeColumns = []string{profile.ColumnSampleType, profile.ColumnSampleUnit, profile.ColumnPeriodType, profile.ColumnPeriodUnit}
 
-// reader appends the rows of records to a group. All records have one schema.
+// reader appends records' rows to a group. All records have one schema.
 type reader struct {
 	texts     *texts
 	locations *locations
 	series    []textColumn // the types, then labels
 	samples   []textColumn
 	numbers   []numberColumn
-	index     map[string]int // of the other columns
-	lists     []uint32       // codes of stacks by entry of a record's dictionary
+	index     map[string]int // index of the other columns
+	lists     []uint32       // stack codes by entry in a record's dictionary
 }
 
 func newReader(schema *arrow.Schema, t *texts, l *locations) (*reader, error) {
@@ -89,18 +89,18 @@ func newReader(schema *arrow.Schema, t *texts, l *locations) (*reader, error) {
 	return r, nil
 }
 
-// fixedColumns are the columns that are neither of a series nor labels of a sample.
+// fixedColumns are the columns that belong neither to a series nor to a sample's labels.
 var fixedColumns = []string{
 	profile.ColumnStacktrace, profile.ColumnTimestamp, profile.ColumnDuration, profile.ColumnPeriod,
 	profile.ColumnTraceID, profile.ColumnSpanID, profile.ColumnValue,
 }
 
-// scanColumns are the columns that a scan for the reader names.
+// scanColumns are the columns that the reader scans.
 func scanColumns() []string {
 	return slices.Concat(typeColumns, []string{profile.ColumnLabels, profile.ColumnPprofLabels, profile.ColumnPprofNumLabels}, fixedColumns)
 }
 
-// read appends the rows of a record. After an error the group is of no use.
+// read appends a record's rows. After an error the group is unusable.
 func (r *reader) read(g *group, rec arrow.Record) error {
 	if len(r.locations.all) > mostLocations {
 		return fmt.Errorf("%w: more than %d locations", ErrRecord, mostLocations)
@@ -154,7 +154,7 @@ func (r *reader) numbersOf(rec arrow.Record, name string, to *[]int64) error {
 	return nil
 }
 
-// labels appends the codes of series and of labels of samples, a run at a time.
+// labels appends the codes of series and of sample labels, a run at a time.
 func (r *reader) labels(g *group, rec arrow.Record) error {
 	for _, columns := range [][]textColumn{r.series, r.samples} {
 		for i := range columns {
@@ -174,7 +174,7 @@ func (r *reader) labels(g *group, rec arrow.Record) error {
 	return nil
 }
 
-// codesOf appends the codes of the sets of n rows.
+// codesOf appends the set codes of n rows.
 func codesOf(dst []uint32, sets *labelSets, columns []textColumn, numbers []numberColumn, n int) []uint32 {
 	for row := 0; row < n; {
 		end := n
@@ -192,7 +192,7 @@ func codesOf(dst []uint32, sets *labelSets, columns []textColumn, numbers []numb
 	return dst
 }
 
-// stacks appends the codes of stacks. Each entry of the record's dictionary is looked up once.
+// stacks appends stack codes. Each entry in the record's dictionary is looked up once.
 func (r *reader) stacks(g *group, rec arrow.Record) error {
 	index := r.index[profile.ColumnStacktrace]
 	coded, ok := rec.Column(index).(*array.Dictionary)

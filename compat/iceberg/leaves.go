@@ -18,18 +18,18 @@ import (
 // batchRows is the number of rows whose levels and indexes are in memory at a time.
 const batchRows = 16 << 10
 
-// leaves writes the columns of a group, one after the other in the order of the schema.
+// leaves writes a group's columns in the order of the schema.
 type leaves struct {
 	out   file.SerialRowGroupWriter
 	texts *texts
-	local []uint32 // by code of texts: one more than the index in the dictionary being made, or 0
+	local []uint32 // by text code: index in the dictionary being made plus 1, or 0
 	node  string
 	seal  int64
 
-	lists lists // of the column that is being written; the memory is used again
+	lists lists // of the column being written; reuses memory
 }
 
-// lists are lists of indexes in a dictionary, one behind the other, and a batch of rows that have them.
+// lists are lists of dictionary indexes, end to end, and a batch of rows that have them.
 type lists struct {
 	index  []uint32
 	ends   []int
@@ -37,7 +37,7 @@ type lists struct {
 	levels levels
 }
 
-// column writes a column of the table. Unknown columns are not in the schema of files.
+// column writes a table column. Unknown columns are not in the schema of files.
 func (w *leaves) column(g *group, name string) error {
 	switch name {
 	case columnNode, columnSeal, columnTime:
@@ -68,7 +68,7 @@ func (w *leaves) column(g *group, name string) error {
 	return w.ofSeries(g, name)
 }
 
-// ofUnit writes a column that all tables have: the node, the seal or the time of a row.
+// ofUnit writes a column that all tables have: a row's node, seal or time.
 func (w *leaves) ofUnit(name string, rows int, at func(i int) int64) error {
 	switch name {
 	case columnNode:
@@ -79,14 +79,14 @@ func (w *leaves) ofUnit(name string, rows int, at func(i int) int64) error {
 	return w.ints(name, rows, func(i int) (int64, bool) { return floorMicros(at(i)), true })
 }
 
-// ofSeries writes a type of a series, or one of its labels as a column.
+// ofSeries writes a series' type, or one of its labels as a column.
 func (w *leaves) ofSeries(g *group, name string) error {
 	label, isLabel := strings.CutPrefix(name, labelPrefix)
 	want, skip := w.texts.code(name), 0
 	if isLabel {
 		want, skip = w.texts.code(label), len(typeColumns)
 	}
-	bySeries := make([]uint32, len(g.seriesSets.all)) // one more than the code, 0 is null
+	bySeries := make([]uint32, len(g.seriesSets.all)) // code plus 1, 0 is null
 	for i, set := range g.seriesSets.all {
 		for j, p := range set.pairs {
 			if p.name == want && (j >= len(typeColumns)) == isLabel && j >= skip {
@@ -100,7 +100,7 @@ func (w *leaves) ofSeries(g *group, name string) error {
 	})
 }
 
-// floorMicros returns the microseconds of a time, rounded down also before 1970.
+// floorMicros returns a time's microseconds, rounded down also before 1970.
 func floorMicros(nanos int64) int64 {
 	micros := nanos / 1000
 	if nanos%1000 < 0 {
@@ -109,7 +109,7 @@ func floorMicros(nanos int64) int64 {
 	return micros
 }
 
-// next returns the writer of the next column.
+// next returns the next column's writer.
 func next[W file.ColumnChunkWriter](w *leaves, name string) (W, error) {
 	var none W
 	out, err := w.out.NextColumn()
@@ -151,13 +151,14 @@ func (w *leaves) ints(name string, rows int, value func(i int) (int64, bool)) er
 	return out.Close()
 }
 
-// dictionary is the dictionary of one column of a group: the texts that its rows have, and of stacks those of its last record too.
+// dictionary is one column's dictionary in a group: the texts of its rows, and for stacks also its last
+// record's.
 type dictionary struct {
 	values *array.StringBuilder
-	codes  []uint32 // of texts, by index
+	codes  []uint32 // text codes, by index
 }
 
-// index returns the index of a text in the dictionary that is being made.
+// index returns a text's index in the dictionary being made.
 func (w *leaves) index(d *dictionary, code uint32) uint32 {
 	for int(code) >= len(w.local) {
 		w.local = append(w.local, 0)
@@ -195,7 +196,7 @@ func (w *leaves) flat(name string, rows int, code func(i int) (uint32, bool)) er
 	return w.coded(name, w.finish(d), index, valid)
 }
 
-// coded writes a column that is not nested, as indexes of a dictionary.
+// coded writes a column that is not nested, as dictionary indexes.
 func (w *leaves) coded(name string, values arrow.Array, index []uint32, valid []bool) error {
 	out, err := next[file.ColumnChunkWriter](w, name)
 	if err != nil {
@@ -224,9 +225,9 @@ func (w *leaves) coded(name string, values arrow.Array, index []uint32, valid []
 	return out.Close()
 }
 
-// put writes a batch of indexes, where valid is not nil and false without a value. All batches of a
-// column have the same dictionary. The writer copies the indexes, so the array has them without
-// a copy.
+// put writes a batch of indexes. valid, if not nil, is false where there is no value. All batches of a
+// column have the same dictionary. The array uses the indexes without a copy, because the writer copies
+// them.
 func put(out file.ColumnChunkWriter, values arrow.Array, index []uint32, valid []bool, defined, repeated []int16) error {
 	var bits *memory.Buffer
 	nulls := 0
@@ -249,8 +250,8 @@ func put(out file.ColumnChunkWriter, values arrow.Array, index []uint32, valid [
 		out.Descr().SchemaNode().RepetitionType() != parquet.Repetitions.Required)
 }
 
-// nested writes a column of lists of texts: the elements of a list, or the keys or the values
-// of a map. rows has by row which of the n lists it has.
+// nested writes a column of text lists: a list's elements, or a map's keys or values. rows has by row which
+// of the n lists it has.
 func (w *leaves) nested(name string, rows []uint32, n int, list func(i int) []uint32) error {
 	out, err := next[*file.ByteArrayColumnChunkWriter](w, name)
 	if err != nil {
@@ -276,7 +277,7 @@ func (w *leaves) nested(name string, rows []uint32, n int, list func(i int) []ui
 			of.levels.add(of.ends[i] - from)
 			of.batch = append(of.batch, of.index[from:of.ends[i]]...)
 		}
-		if len(of.batch) == 0 { // an array without buffers would panic there
+		if len(of.batch) == 0 { // because an array without buffers would panic there
 			_, err = out.WriteBatch(nil, of.levels.defined, of.levels.repeated)
 		} else {
 			err = put(out, values, of.batch, nil, of.levels.defined, of.levels.repeated)
@@ -314,7 +315,7 @@ func (l *levels) add(n int) {
 	l.repeated[at] = 0
 }
 
-// labels writes the two columns of a map of texts. rows has by row which of the n sets it has.
+// labels writes a text map's two columns. rows has by row which of the n sets it has.
 func (w *leaves) labels(name string, rows []uint32, n int, pairs func(i int) []pair) error {
 	var codes []uint32
 	part := func(value func(p pair) uint32) func(i int) []uint32 {
@@ -332,7 +333,7 @@ func (w *leaves) labels(name string, rows []uint32, n int, pairs func(i int) []p
 	return w.nested(name, rows, n, part(func(p pair) uint32 { return p.value }))
 }
 
-// numbers writes the two columns of the map of numeric labels.
+// numbers writes the numeric label map's two columns.
 func (w *leaves) numbers(g *group) error {
 	of := func(i int) []number { return g.sampleSets.all[g.samples[i]].numbers }
 	var codes []uint32

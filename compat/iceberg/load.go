@@ -14,37 +14,43 @@ import (
 )
 
 var (
-	// ErrRows is returned for more rows than LoadOptions.Rows, and for symbols of the days that would take over a GiB.
+	// ErrRows is returned for more rows than LoadOptions.Rows, and for days whose symbols would take
+	// over a GiB.
 	ErrRows = errors.New("too many rows")
-	// ErrGone is returned if a node has dropped rows that the table lacked a moment ago: the next look at the table has them.
+	// ErrGone is returned if a node has dropped rows that the table lacked a moment ago. The table then
+	// has them, so loading again finds them.
 	ErrGone = errors.New("rows moved meanwhile")
 )
 
-// LoadOptions choose rows of the table and of its nodes.
+// LoadOptions choose rows from the table and its nodes.
 type LoadOptions struct {
-	// From and To bound the times of rows, Unix nanoseconds from From up to but not To.
+	// From and To bound the rows' times: [From, To) in Unix nanoseconds.
 	From, To int64
-	// Labels are labels of profiles that all rows have, with these values, which are not empty.
+	// Labels are profile labels that all rows must have, with these values, which are not empty.
 	Labels map[string]string
-	// Rows is the most rows that are taken. 0 is no bound.
+	// Rows bounds the number of rows. 0 is no bound.
 	Rows int64
-	// TableOnly leaves out the rows that the table lacks, which its nodes have.
+	// TableOnly leaves out the nodes' rows that the table lacks.
 	TableOnly bool
-	// Progress, if not nil, is called for each record, thousands of rows, with the number of rows that were read, and of those
-	// of nodes and in files of the table that can have a chosen row: readers leave out parts of these. The latter is 0 until all
-	// rows of nodes and all symbols are read, which are no rows.
+	// Progress, if not nil, is called for each record, thousands of rows. read is the number of rows
+	// read. of is the number of rows of nodes, and of rows in table files that can have a chosen row;
+	// readers leave out parts of these. It is 0 until all rows of nodes and all symbols, which are not
+	// rows, are read.
 	Progress func(read, of int64)
 }
 
-// Load inserts into a store of profiles the rows of one state of the table, and those that its nodes have and that state
-// lacks: each row once (L2). A node without an address has none that can be had. Values, times, labels, traces and names of
-// functions are those of the rows. Addresses, lines and binaries are those of the tables of symbols (TableOptions.Symbols); rows of a
-// table without them, and of nodes, have none. The order of sample types is not in the table. Types of one set of labels and one period become those of one kind, by name.
+// Load inserts into db the rows in one state of the table, and the nodes' rows that this state lacks: each
+// row once (L2). The rows of a node without an address cannot be read. Values, times, labels, traces and
+// function names are the rows'. Addresses, lines and binaries come from the tables of symbols
+// (TableOptions.Symbols); rows without such tables, and rows from nodes, have none. The table does not have
+// the order of sample types. Types with one set of labels and one period become the types of one kind, by
+// name.
 //
-// It costs about 5 us a row, and memory for some records, of 8,192 rows of the table, for the names of all functions, for all
-// sets of labels, and for the symbols of the days. After an error some rows can be in the store; as many as it returns are. The errors are ErrOptions, ErrNode, ErrRows,
-// ErrGone, ErrRecord, those of the catalog, the files and the nodes, and those of columnstore.Table.Insert and
-// profile.DB.Insert: the store is to allow the times of the rows (columnstore.Options.PastLimit, FutureLimit).
+// It costs about 5 us a row, and memory for some records, of 8,192 table rows, for all function names, for
+// all sets of labels, and for the days' symbols. After an error some rows can be in the store, as many as
+// it returns. The errors are ErrOptions, ErrNode, ErrRows, ErrGone, ErrRecord, any from the catalog, the
+// files and the nodes, and the errors of columnstore.Table.Insert and profile.DB.Insert: the store must
+// allow the rows' times (columnstore.Options.PastLimit, FutureLimit).
 func (l *Lake) Load(ctx context.Context, db *profile.DB, opts LoadOptions) (rows int64, err error) {
 	if opts.From >= opts.To || opts.Rows < 0 {
 		return 0, fmt.Errorf("%w: %d rows from %d to %d", ErrOptions, opts.Rows, opts.From, opts.To)
@@ -63,7 +69,7 @@ func (l *Lake) Load(ctx context.Context, db *profile.DB, opts LoadOptions) (rows
 		return 0, err
 	}
 	in := &loading{db: db, opts: opts, locations: map[string]loadedLocation{}, types: map[profileSet][]profile.Type{}}
-	for _, n := range p.Nodes { // before the table, which takes long: a node has its rows for a while
+	for _, n := range p.Nodes { // before the table, which takes long, because a node has its rows only for a while
 		if opts.TableOnly || n.Address == "" {
 			continue
 		}
@@ -86,38 +92,38 @@ func (l *Lake) Load(ctx context.Context, db *profile.DB, opts LoadOptions) (rows
 	return in.rows, in.note(ctx)
 }
 
-// loading is a Load.
+// loading is a Load in progress.
 type loading struct {
 	db        *profile.DB
 	opts      LoadOptions
-	locations map[string]loadedLocation // by the name of their function
+	locations map[string]loadedLocation // locations by function name
 	types     map[profileSet][]profile.Type
 
 	rows, read, of int64
 
-	parts  int // of symbols
+	parts  int // parts of symbols
 	places []symbolLocation
-	stacks map[int64][]uint32 // of the table's stacks, the places of their locations; nil without symbols
+	stacks map[int64][]uint32 // the table's stacks, as places of their locations; nil without symbols
 }
 
-// profileSet is what profiles of one kind share: their labels and their period.
+// profileSet is the labels and period that profiles of one kind share.
 type profileSet struct{ labels, period, unit string }
 
-// recordRows is the number of rows of a record of the table. Names of functions are plain text there.
+// recordRows is the number of rows in a table record. Function names are plain text there.
 const recordRows = 8192
 
-// table takes rows of a snapshot.
+// table takes a snapshot's rows.
 func (in *loading) table(ctx context.Context, t *table.Table, snapshot int64) error {
 	fields := []string{columnTimeNanos, "duration", "period", "value", "labels", columnSampleText, columnSampleNum, columnStack, profile.ColumnTraceID, profile.ColumnSpanID}
 	fields = append(fields, typeColumns...)
 	if in.stacks != nil {
 		fields = append(fields, columnStackID)
 	}
-	schema, err := t.Scan(table.WithSnapshotID(snapshot)).Projection() // of the snapshot: the table can have newer columns
+	schema, err := t.Scan(table.WithSnapshotID(snapshot)).Projection() // the snapshot's, because the table can have newer columns
 	if err != nil {
 		return err
 	}
-	// One worker: each holds what it has decoded until it is asked for.
+	// One worker, because each holds its decoded records until they are requested.
 	scan := t.Scan(table.WithSnapshotID(snapshot), table.WithSelectedFields(fields...), table.WithRowFilter(in.filter(schema)),
 		table.WithMaxConcurrency(1), table.WithArrowBatchSize(recordRows))
 	tasks, err := scan.PlanFiles(ctx)
@@ -125,7 +131,7 @@ func (in *loading) table(ctx context.Context, t *table.Table, snapshot int64) er
 		return err
 	}
 	files := map[string]bool{}
-	in.of = in.read // the rows of nodes
+	in.of = in.read // the nodes' rows
 	for _, task := range tasks {
 		if path := task.File.FilePath(); !files[path] {
 			files[path] = true
@@ -139,8 +145,8 @@ func (in *loading) table(ctx context.Context, t *table.Table, snapshot int64) er
 	return in.each(ctx, records, tableColumns)
 }
 
-// filter returns a condition that all chosen rows meet, by which files and groups of rows are left out: rows of a file can be
-// others. A column of a label is null in rows from before there was one.
+// filter returns a condition that all chosen rows meet, to skip files and row groups. Other rows in a file
+// can meet it too. A label column is null in rows that are older than the column.
 func (in *loading) filter(schema *iceberg.Schema) iceberg.BooleanExpression {
 	all := between(in.opts.From, in.opts.To)
 	for name, value := range in.opts.Labels {
@@ -152,7 +158,7 @@ func (in *loading) filter(schema *iceberg.Schema) iceberg.BooleanExpression {
 	return all
 }
 
-// each inserts the chosen rows of records, whose columns have the names of a tier.
+// each inserts the chosen rows of records, whose columns have a tier's names.
 func (in *loading) each(ctx context.Context, records iter.Seq2[arrow.RecordBatch, error], names columnNames) error {
 	return eachRecord(records, func(rec arrow.RecordBatch) error {
 		err := in.insert(ctx, rec, names)
@@ -163,14 +169,14 @@ func (in *loading) each(ctx context.Context, records iter.Seq2[arrow.RecordBatch
 	})
 }
 
-// progress says how far it is.
+// progress reports the progress.
 func (in *loading) progress() {
 	if in.opts.Progress != nil {
 		in.opts.Progress(in.read, in.of)
 	}
 }
 
-// insert inserts the chosen rows of a record.
+// insert inserts a record's chosen rows.
 func (in *loading) insert(ctx context.Context, rec arrow.RecordBatch, names columnNames) error {
 	r, err := newRowReader(rec, names)
 	if err != nil {

@@ -17,18 +17,18 @@ import (
 	"github.com/granarydb/granary/schema"
 )
 
-// loadedLocation is a location of a store.
+// loadedLocation is a location in a store.
 type loadedLocation struct {
 	id     uuid.UUID
 	record []byte
 }
 
-// location returns a location that is a function alone.
+// location returns a location with only a function.
 func (in *loading) location(name string) (loadedLocation, error) {
 	if l, known := in.locations[name]; known {
 		return l, nil
 	}
-	name = strings.Clone(name) // of the record, which goes
+	name = strings.Clone(name) // because it belongs to the record
 	f := &pprof.Function{ID: 1, Name: name}
 	at := &pprof.Location{ID: 1, Line: []pprof.Line{{Function: f}}}
 	l, err := locationOf(&pprof.Profile{Function: []*pprof.Function{f}, Location: []*pprof.Location{at}}, at)
@@ -39,7 +39,7 @@ func (in *loading) location(name string) (loadedLocation, error) {
 	return l, nil
 }
 
-// locationOf returns the one location of a profile without samples. The error is ErrRecord.
+// locationOf returns the single location in a profile without samples. The error is ErrRecord.
 func locationOf(p *pprof.Profile, at *pprof.Location) (loadedLocation, error) {
 	p.SampleType = []*pprof.ValueType{{Type: "n", Unit: "n"}}
 	p.Sample = []*pprof.Sample{{Location: []*pprof.Location{at}, Value: []int64{1}}}
@@ -51,20 +51,20 @@ func locationOf(p *pprof.Profile, at *pprof.Location) (loadedLocation, error) {
 	return loadedLocation{id, record}, nil
 }
 
-// loadedBatch makes a batch of the rows of a record, whose texts it shares.
+// loadedBatch makes a batch from a record's rows, whose texts it shares.
 type loadedBatch struct {
 	in      *loading
 	batch   schema.Batch
 	fixed   [4]encoding.Vector // typeColumns
 	numbers [4]encoding.Vector // time, duration, period, value
 	stacks  encoding.Vector
-	dynamic map[string]*encoding.Vector // traces, spans and labels, by column; null in the rows behind their end
+	dynamic map[string]*encoding.Vector // traces, spans and labels, by column; rows behind their end are null
 
-	names map[[2]string]string // of columns, by family and label
+	names map[[2]string]string // column names, by family and label
 	twice string               // a column that a row has twice
 
-	key, last []byte        // the labels of the row at hand, and of that before
-	typ       *profile.Type // of the row before, nil of the first
+	key, last []byte        // labels of the current row, and of the previous row
+	typ       *profile.Type // the previous row's; nil for the first row
 }
 
 func newLoadedBatch(in *loading) *loadedBatch {
@@ -114,7 +114,7 @@ func (b *loadedBatch) add(r *rowReader, row int) error {
 	return nil
 }
 
-// stack adds the stack of a row: with its symbols if they are known, else the names of its functions.
+// stack adds a row's stack: with its symbols if they are known, else the names of its functions.
 func (b *loadedBatch) stack(r *rowReader, row int) error {
 	if places, known := b.in.located(r, row); known {
 		for _, at := range places {
@@ -134,19 +134,19 @@ func (b *loadedBatch) stack(r *rowReader, row int) error {
 	return nil
 }
 
-// place adds a location to the stack at hand.
+// place adds a location to the current stack.
 func (b *loadedBatch) place(l loadedLocation) {
 	b.batch.Records[l.id] = l.record
 	b.stacks.UUIDs = append(b.stacks.UUIDs, l.id)
 }
 
-// text adds the text of a label to the row at hand.
+// text adds a label's text to the current row.
 func (b *loadedBatch) text(family, name, value string) {
 	v := b.at(b.name(family, name), encoding.String)
 	v.Strings, v.Valid = append(v.Strings, value), append(v.Valid, true)
 }
 
-// name returns the column of a label.
+// name returns a label's column.
 func (b *loadedBatch) name(family, label string) string {
 	key := [2]string{family, label}
 	if b.names[key] == "" {
@@ -155,7 +155,7 @@ func (b *loadedBatch) name(family, label string) string {
 	return b.names[key]
 }
 
-// at returns a column whose rows end before the one at hand.
+// at returns a column whose rows end before the current row.
 func (b *loadedBatch) at(name string, typ encoding.Type) *encoding.Vector {
 	v := b.dynamic[name]
 	if v == nil {
@@ -170,7 +170,7 @@ func (b *loadedBatch) at(name string, typ encoding.Type) *encoding.Vector {
 	return v
 }
 
-// pad makes the rows of a column that it lacks null, up to a number of rows.
+// pad makes a column's missing rows null, up to `rows` rows.
 func pad(v *encoding.Vector, rows int) {
 	more := rows - len(v.Valid)
 	v.Valid = append(v.Valid, make([]bool, more)...)
@@ -186,7 +186,7 @@ func pad(v *encoding.Vector, rows int) {
 	}
 }
 
-// sawType notes the type of a row for its labels.
+// sawType notes a row's type for its labels.
 func (b *loadedBatch) sawType(t profile.Type) {
 	if b.typ != nil && t == *b.typ && bytes.Equal(b.key, b.last) {
 		return

@@ -16,14 +16,14 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/ipc"
 )
 
-// hotURL returns the URL of the rows that a node has behind its seal, and that can be chosen.
+// hotURL returns the URL of a node's rows behind its seal that can be chosen.
 func (in *loading) hotURL(n Node) string {
 	var selector []string
 	for name, value := range in.opts.Labels {
 		selector = append(selector, fmt.Sprintf("%q=%q", name, value))
 	}
 	slices.Sort(selector)
-	more := url.Values{} // a node takes these times; chosen looks at all
+	more := url.Values{} // a node filters by these times; chosen checks everything
 	if in.opts.From > 0 {
 		more.Set("from", time.Unix(0, in.opts.From).UTC().Format(time.RFC3339Nano))
 	}
@@ -36,7 +36,7 @@ func (in *loading) hotURL(n Node) string {
 	return n.Hot() + "&" + more.Encode()
 }
 
-// node takes the rows that a node has behind its seal.
+// node takes a node's rows behind its seal.
 func (in *loading) node(ctx context.Context, n Node) error {
 	ctx, stalled := context.WithCancelCause(ctx)
 	defer stalled(nil)
@@ -74,13 +74,13 @@ func (in *loading) node(ctx context.Context, n Node) error {
 	return err
 }
 
-// Bounds of the answer of a node: the time between two of its records, and the bytes of one.
+// Bounds on a node's answer: the time between two of its records, and the bytes in one.
 const (
 	mostSilence = time.Minute
 	mostRecord  = 256 << 20
 )
 
-// readAll returns the records of a stream, and calls a function before each.
+// readAll returns a stream's records, and calls next before each.
 func readAll(r *ipc.Reader, next func()) iter.Seq2[arrow.RecordBatch, error] {
 	return func(yield func(arrow.RecordBatch, error) bool) {
 		for r.Next() {

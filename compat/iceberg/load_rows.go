@@ -11,11 +11,11 @@ import (
 	"github.com/granarydb/granary/profile"
 )
 
-// columnNames are the names of columns that differ between the table and the answers of nodes. The table has labels in
-// maps, a node in a column for each name.
+// columnNames are the column names that differ between the table and nodes' answers. The table has labels
+// in maps, a node in a column for each name.
 type columnNames struct {
 	time, stack            string
-	labels, texts, numbers string // of maps, or families of columns
+	labels, texts, numbers string // maps, or families of columns
 	labelMaps              bool
 }
 
@@ -24,14 +24,14 @@ var (
 	nodeColumns  = columnNames{time: profile.ColumnTimestamp, stack: profile.ColumnStacktrace, labels: profile.ColumnLabels, texts: profile.ColumnPprofLabels, numbers: profile.ColumnPprofNumLabels}
 )
 
-// family reads labels of one family. All values have one type.
+// family reads the labels in one family. All values have one type.
 type family struct {
 	maps   *array.Map    // nil for columns
 	names  []string      // of the columns
 	values []arrow.Array // the columns
 }
 
-// each calls a function for each label of a row. at is the place of its value in values.
+// each calls do for each label of a row. at is the place of its value in values.
 func (f *family) each(row int, do func(name string, values arrow.Array, at int)) {
 	if f.maps != nil {
 		from, to := f.maps.ValueOffsets(row)
@@ -50,18 +50,18 @@ func (f *family) each(row int, do func(name string, values arrow.Array, at int))
 	}
 }
 
-// rowReader reads the rows of a record of either tier.
+// rowReader reads a record's rows from either tier.
 type rowReader struct {
 	types                         []*array.String     // in the order of typeColumns
-	stackID                       func(row int) int64 // nil if the record has none
+	stackID                       func(row int) int64 // nil if the record has no such column
 	time, duration, period, value func(row int) int64
-	trace, span                   arrow.Array // nil if the record has none
+	trace, span                   arrow.Array // nil if the record has no such column
 	stacks                        *array.List
 	functions                     *array.String
 	labels, texts, numbers        family
 }
 
-// newRowReader returns the reader of a record. The error is ErrRecord.
+// newRowReader returns a record's reader. The error is ErrRecord.
 func newRowReader(rec arrow.RecordBatch, names columnNames) (*rowReader, error) {
 	r, c := &rowReader{}, recordColumns{rec: rec}
 	for _, name := range typeColumns {
@@ -84,7 +84,8 @@ func newRowReader(rec arrow.RecordBatch, names columnNames) (*rowReader, error) 
 	return r, c.err
 }
 
-// recordColumns finds columns of a record. err is ErrRecord after one that is not there, or of another type.
+// recordColumns finds a record's columns. err is ErrRecord after a column that is missing, or has another
+// type.
 type recordColumns struct {
 	rec arrow.RecordBatch
 	err error
@@ -99,7 +100,7 @@ func (c *recordColumns) fail(name string, a arrow.Array) {
 	}
 }
 
-// What columns can be.
+// Conditions on columns.
 func isText(a arrow.Array) bool   { _, ok := a.(*array.String); return ok }
 func isNumber(a arrow.Array) bool { _, ok := a.(*array.Int64); return ok }
 
@@ -121,7 +122,7 @@ func (c *recordColumns) find(name string) arrow.Array {
 	return c.rec.Column(at[0])
 }
 
-// column returns a column of a type, without nulls.
+// column returns a column with type A, without nulls.
 func column[A arrow.Array](c *recordColumns, name string) (a A) {
 	found := c.find(name)
 	a, ok := found.(A)
@@ -131,7 +132,7 @@ func column[A arrow.Array](c *recordColumns, name string) (a A) {
 	return a
 }
 
-// optional returns a column that a condition is to hold for, nil if there is none.
+// optional returns a column that must satisfy is, nil if there is none.
 func (c *recordColumns) optional(name string, is func(a arrow.Array) bool) arrow.Array {
 	found := c.find(name)
 	if found != nil && !is(found) {
@@ -140,7 +141,8 @@ func (c *recordColumns) optional(name string, is func(a arrow.Array) bool) arrow
 	return found
 }
 
-// numbers returns a function that returns the numbers of a column, or the nanoseconds of times. It has no nulls.
+// numbers returns a function that returns a column's numbers, or the nanoseconds of its times. It has no
+// nulls.
 func (c *recordColumns) numbers(name string) func(row int) int64 {
 	found := c.find(name)
 	if found != nil && found.NullN() == 0 {
@@ -157,7 +159,7 @@ func (c *recordColumns) numbers(name string) func(row int) int64 {
 	return nil
 }
 
-// texts returns a function that returns the texts of a column that rows can lack.
+// texts returns a function that returns the texts in a column that rows can lack.
 func (c *recordColumns) texts(name string) func(row int) (text string, has bool) {
 	a, ok := c.find(name).(*array.String)
 	if !ok {
@@ -172,7 +174,8 @@ func (c *recordColumns) texts(name string) func(row int) (text string, has bool)
 	}
 }
 
-// family returns the labels of a map, or of the columns that begin with a name, whose values a condition is to hold for.
+// family returns the labels in a map, or in the columns whose names begin with name. The values must
+// satisfy is.
 func (c *recordColumns) family(name string, isMap bool, is func(a arrow.Array) bool) (f family) {
 	if isMap {
 		if f.maps = column[*array.Map](c, name); f.maps != nil && (!isText(f.maps.Keys()) || !is(f.maps.Items())) {
@@ -191,7 +194,7 @@ func (c *recordColumns) family(name string, isMap bool, is func(a arrow.Array) b
 	return f
 }
 
-// chosen reports whether options choose a row.
+// chosen reports whether opts choose a row.
 func (r *rowReader) chosen(row int, opts *LoadOptions) bool {
 	if at := r.time(row); at < opts.From || at >= opts.To {
 		return false
@@ -207,14 +210,14 @@ func (r *rowReader) chosen(row int, opts *LoadOptions) bool {
 	return found == len(opts.Labels)
 }
 
-// typeOf returns the type of a row. Its texts are those of the record.
+// typeOf returns a row's type. Its texts belong to the record.
 func (r *rowReader) typeOf(row int) profile.Type {
 	return profile.Type{
 		Sample: r.types[0].Value(row), SampleUnit: r.types[1].Value(row), Period: r.types[2].Value(row), PeriodUnit: r.types[3].Value(row),
 	}
 }
 
-// traceOf returns the trace id of a row. ok is false if it has none.
+// traceOf returns a row's trace id. ok is false if it has none.
 func (r *rowReader) traceOf(row int) (id uuid.UUID, ok bool) {
 	if r.trace == nil || r.trace.IsNull(row) {
 		return id, false
@@ -229,7 +232,7 @@ func (r *rowReader) traceOf(row int) (id uuid.UUID, ok bool) {
 	return id, len(value) == len(id) && copy(id[:], value) > 0
 }
 
-// spanOf returns the span id of a row. ok is false if it has none.
+// spanOf returns a row's span id. ok is false if it has none.
 func (r *rowReader) spanOf(row int) (id uint64, ok bool) {
 	if r.span == nil || r.span.IsNull(row) {
 		return 0, false

@@ -16,14 +16,15 @@ import (
 	codec "github.com/granarydb/granary/profile/pprof"
 )
 
-// symbolLocation is a location of the table of locations.
+// symbolLocation is a location in the table of locations.
 type symbolLocation struct {
 	loadedLocation
-	names  []string // of its functions, leaf first
-	isBare bool     // it has no line: a unit can have had no symbols for it that another has
+	names  []string // its functions, leaf first
+	isBare bool     // it has no line: one unit can lack symbols that another has
 }
 
-// Bounds of what is read: lines of a location, locations of a stack, and all of both, a line as lineParts locations.
+// Bounds: lines in a location, locations in a stack, and all of both, where a line counts as lineParts
+// locations.
 const (
 	mostLines       = 1 << 12
 	mostDepth       = 1 << 16
@@ -39,8 +40,8 @@ func (in *loading) count(parts int) error {
 	return nil
 }
 
-// readSymbols takes the stacks and locations of the days that are asked for. Symbols are committed before their samples, so
-// those of any state of the samples that was read before are there.
+// readSymbols takes the stacks and locations of the requested days. Symbols are committed before their
+// samples, so a state of the samples that was read before has all of its symbols there.
 func (in *loading) readSymbols(ctx context.Context, of [sides]*table.Table) error {
 	if of[0] == nil {
 		return nil
@@ -56,21 +57,21 @@ func (in *loading) readSymbols(ctx context.Context, of [sides]*table.Table) erro
 	return in.side(ctx, of[sideStacks], places.addStacks)
 }
 
-// side gives the records of a table of symbols to a function.
+// side passes the records of a table of symbols to add.
 func (in *loading) side(ctx context.Context, t *table.Table, add func(rec arrow.RecordBatch) error) error {
-	from := min(nextDay(in.opts.From)-day, in.opts.From) // the least day begins before the least time, which wraps
+	from := min(nextDay(in.opts.From)-day, in.opts.From) // the first day begins before the least time, which wraps
 	scan := t.Scan(table.WithRowFilter(between(from, in.opts.To)), table.WithMaxConcurrency(1), table.WithArrowBatchSize(recordRows))
 	_, records, err := scan.ToArrowRecords(ctx)
 	if err != nil {
 		return err
 	}
 	return eachRecord(records, func(rec arrow.RecordBatch) error {
-		in.progress() // so that who waits for it knows that it goes on
+		in.progress() // so that the caller sees that it goes on
 		return add(rec)
 	})
 }
 
-// eachRecord gives records to a function, and releases them.
+// eachRecord passes records to do, and releases them.
 func eachRecord(records iter.Seq2[arrow.RecordBatch, error], do func(rec arrow.RecordBatch) error) error {
 	for rec, err := range records {
 		if err != nil {
@@ -85,14 +86,14 @@ func eachRecord(records iter.Seq2[arrow.RecordBatch, error], do func(rec arrow.R
 	return nil
 }
 
-// symbolReader puts the rows of the table of locations together. Those of one location follow each other in each file; several files
-// can have it.
+// symbolReader assembles locations from rows. The rows of one location are adjacent in each file; several
+// files can have it.
 type symbolReader struct {
 	in    *loading
-	known map[string]uint32 // locations by their text: their places in in.places
-	id    string            // of the location at hand; empty for none
+	known map[string]uint32 // locations by text: their places in in.places
+	id    string            // the current location; empty for none
 	at    codec.LocationRecord
-	isCut bool // a line of the one at hand is not there: it comes elsewhere, or never
+	isCut bool // the current location lacks a line, which comes elsewhere, or never
 }
 
 func (r *symbolReader) add(rec arrow.RecordBatch) error {
@@ -110,7 +111,7 @@ func (r *symbolReader) add(rec arrow.RecordBatch) error {
 		return c.err
 	}
 	for row := range int(rec.NumRows()) {
-		if id := ids.Value(row); id != r.id || inlined(row) <= 0 { // a new file can begin with the last location of another
+		if id := ids.Value(row); id != r.id || inlined(row) <= 0 { // a new file can begin with another's last location
 			if err := r.end(); err != nil {
 				return err
 			}
@@ -141,7 +142,7 @@ func (r *symbolReader) add(rec arrow.RecordBatch) error {
 	return nil
 }
 
-// begin begins a location. Texts are of the record, and live as long as it does.
+// begin begins a location. Texts belong to the record, and live as long as it does.
 func (r *symbolReader) begin(id string, row int, text map[string]func(int) (string, bool), number map[string]func(int) int64) {
 	flags := number[columnFlags](row)
 	r.id, r.isCut, r.at = id, false, codec.LocationRecord{Address: uint64(number[columnAddress](row)), Folded: flags&flagFolded != 0}
@@ -158,7 +159,7 @@ func (r *symbolReader) begin(id string, row int, text map[string]func(int) (stri
 	r.at.Mapping, r.at.Program = m, has(codec.IsProgram)
 }
 
-// end ends the location at hand.
+// end ends the current location.
 func (r *symbolReader) end() error {
 	known, isKnown := r.known[r.id]
 	if r.id == "" || r.isCut || isKnown && (!r.in.places[known].isBare || len(r.at.Lines) == 0) {
@@ -167,7 +168,7 @@ func (r *symbolReader) end() error {
 	p := &pprof.Profile{}
 	assembler := codec.NewAssembler(p)
 	at := assembler.Location(&r.at)
-	if r.at.Mapping != nil && !r.at.Program { // the first mapping is that of the program
+	if r.at.Mapping != nil && !r.at.Program { // the first mapping is the program's
 		p.Mapping = append([]*pprof.Mapping{{ID: uint64(len(p.Mapping) + 1)}}, p.Mapping...)
 	}
 	l, err := locationOf(p, at)
@@ -184,7 +185,8 @@ func (r *symbolReader) end() error {
 	return r.in.count(lineParts)
 }
 
-// addStacks takes stacks. One with a location that the table lacks is left out: its rows have names.
+// addStacks takes stacks. A stack with a location that the table lacks is left out, because its rows have
+// names.
 func (r *symbolReader) addStacks(rec arrow.RecordBatch) error {
 	c := recordColumns{rec: rec}
 	ids, lists := c.numbers(columnStackID), column[*array.List](&c, columnLocations)
@@ -221,8 +223,8 @@ rows:
 	return nil
 }
 
-// located returns the locations of the stack of a row, if they are known. Two stacks can have one id: those of other names are
-// not this row's.
+// located returns the locations of a row's stack, if they are known. Two stacks can have one id, so
+// locations with other names are not this row's.
 func (in *loading) located(r *rowReader, row int) (places []uint32, ok bool) {
 	if in.stacks == nil || r.stackID == nil {
 		return nil, false
@@ -240,7 +242,7 @@ func (in *loading) located(r *rowReader, row int) (places []uint32, ok bool) {
 	return places, ok && from == to
 }
 
-// between returns a condition that rows with times in a range meet, and some others.
+// between returns a condition that all rows with times in a range meet, and some others.
 func between(from, to int64) iceberg.BooleanExpression {
 	at := iceberg.Reference(columnTime)
 	return iceberg.NewAnd(iceberg.GreaterThanEqual(at, iceberg.Timestamp(floorMicros(from))), iceberg.LessThanEqual(at, iceberg.Timestamp(floorMicros(to))))

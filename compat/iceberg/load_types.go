@@ -12,19 +12,19 @@ import (
 	"github.com/granarydb/granary/profile"
 )
 
-// isShown reports whether a type is the one to show of its profiles: cpu, not samples.
+// isShown reports whether profiles with a type show it by default: cpu, not samples.
 func isShown(t profile.Type) bool { return t.Sample == t.Period && t.SampleUnit == t.PeriodUnit }
 
-// typeLists returns which types belong together: those of each set of profiles, unless another set has them and more. A value
-// of 0 is no row, so a set can lack types of its profiles. Lists with a type to show come first: the default of the first is
-// that of all.
+// typeLists returns which types belong together: each set of profiles' types, unless another set has them
+// and more. A value of 0 is not a row, so a set can lack some of its profiles' types. Lists with a default
+// type come first, because the first list's default is used for all.
 func (in *loading) typeLists() (whole [][]profile.Type) {
 	var lists [][]profile.Type
 	for _, types := range in.types {
 		slices.SortFunc(types, func(a, b profile.Type) int { return strings.Compare(a.String(), b.String()) })
 		lists = append(lists, types)
 	}
-	slices.SortFunc(lists, func(a, b []profile.Type) int { // the longest first, and one order whatever that of maps
+	slices.SortFunc(lists, func(a, b []profile.Type) int { // the longest first, and one order whatever the order of maps
 		return cmp.Or(cmp.Compare(len(b), len(a)), strings.Compare(fmt.Sprint(a), fmt.Sprint(b)))
 	})
 	var others [][]profile.Type
@@ -43,7 +43,7 @@ func (in *loading) typeLists() (whole [][]profile.Type) {
 	return append(whole, others...)
 }
 
-// note tells the store which types belong together. An empty profile has them.
+// note tells the store which types belong together, by an empty profile with these types.
 func (in *loading) note(ctx context.Context) error {
 	for _, types := range in.typeLists() {
 		p := &pprof.Profile{PeriodType: &pprof.ValueType{Type: types[0].Period, Unit: types[0].PeriodUnit}}

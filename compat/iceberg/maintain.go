@@ -13,7 +13,7 @@ import (
 	"github.com/apache/iceberg-go/table"
 )
 
-// nodesOf returns the nodes in the properties of the table.
+// nodesOf returns the nodes in the table's properties.
 func nodesOf(props iceberg.Properties) ([]Node, error) {
 	var nodes []Node
 	for _, key := range slices.Sorted(maps.Keys(props)) {
@@ -30,9 +30,9 @@ func nodesOf(props iceberg.Properties) ([]Node, error) {
 	return nodes, nil
 }
 
-// DropBefore drops the rows of the days that ended before a time, as whole files: it reads no
-// row. Readers of older snapshots still find them until these expire. The errors are those of
-// the catalog and the files. DropBefore, Expire and RemoveOrphans take the tables of symbols too.
+// DropBefore drops the rows on days that ended before a time, as whole files: it reads no row. Readers of
+// older snapshots still find them until these expire. The errors come from the catalog and the files.
+// DropBefore, Expire and RemoveOrphans include the tables of symbols.
 func (l *Lake) DropBefore(ctx context.Context, at time.Time) error {
 	return l.each(ctx, func(l *Lake) error { return l.dropBefore(ctx, at) })
 }
@@ -53,18 +53,18 @@ func (l *Lake) dropBefore(ctx context.Context, at time.Time) error {
 	return nil
 }
 
-// ExpireOptions are the options of Lake.Expire.
+// ExpireOptions configure Lake.Expire.
 type ExpireOptions struct {
-	// Keep is the number of snapshots to keep, at least 1. Each commit writes the list of
-	// snapshots again, so that a table with many takes longer to commit to.
+	// Keep is the number of snapshots to keep, at least 1. Each commit writes the list of snapshots
+	// again, so a commit to a table with many takes longer.
 	Keep int
-	// Age is the age up to which more than Keep are kept: longer than the longest query.
+	// Age is the age up to which more than Keep are kept. It must be longer than the longest query.
 	Age time.Duration
 }
 
-// Expire forgets old snapshots, and removes the files that no other snapshot needs. Seals of
-// nodes are properties and stay. It returns the number of snapshots that went. The errors are
-// ErrOptions and those of the catalog and the files.
+// Expire forgets old snapshots, and removes the files that no other snapshot needs. Nodes' seals are
+// properties and stay. It returns the number of removed snapshots. The errors are ErrOptions and any from
+// the catalog and the files.
 func (l *Lake) Expire(ctx context.Context, opts ExpireOptions) (int, error) {
 	if opts.Keep < 1 || opts.Age < 0 {
 		return 0, fmt.Errorf("%w: keep %d snapshots, and those of %v", ErrOptions, opts.Keep, opts.Age)
@@ -104,11 +104,10 @@ func (l *Lake) expire(ctx context.Context, opts ExpireOptions) (int, error) {
 // leastOrphanAge is the age below which a file can belong to a commit under way.
 const leastOrphanAge = time.Hour
 
-// RemoveOrphans removes files below the table's location that no snapshot needs and that are
-// older than an age: those of attempts that lost or died. The age must be above the longest
-// time from the start of a unit's first file to its commit, at least an hour: 3 days is usual.
-// It returns the names of the files, and only returns them if dry is set. The errors are
-// ErrOptions and those of the catalog and the files.
+// RemoveOrphans removes files below the table's location that no snapshot needs and that are older than
+// age: files from attempts that lost or died. The age must be above the longest time from the start of a
+// unit's first file to its commit, at least an hour: 3 days is usual. It returns the names of the files. If
+// dry is set, it removes none. The errors are ErrOptions and any from the catalog and the files.
 func (l *Lake) RemoveOrphans(ctx context.Context, age time.Duration, dry bool) ([]string, error) {
 	if age < leastOrphanAge {
 		return nil, fmt.Errorf("%w: orphans from an age of %v on: want at least %v", ErrOptions, age, leastOrphanAge)

@@ -7,12 +7,12 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/memory"
 )
 
-// pool is an allocator that gives large blocks again which were freed: each column of a file needs some of the same
-// sizes, of which a collector would have hundreds of MB at a time. It is safe for concurrent use.
+// pool is an allocator that reuses freed large blocks, because each column in a file needs some of the same
+// sizes, and a collector would have hundreds of MB of them at a time. It is safe for concurrent use.
 type pool struct {
 	memory.Allocator
 	mu   sync.Mutex
-	free [poolClasses][][]byte // by class, blocks of its size
+	free [poolClasses][][]byte // by class
 }
 
 // Blocks of class i have leastPooled<<i bytes. Others are not kept.
@@ -23,7 +23,7 @@ const (
 
 func newPool() *pool { return &pool{Allocator: memory.NewGoAllocator()} }
 
-// classOf returns the class of the smallest blocks with so many bytes; false if there is none.
+// classOf returns the class of the smallest blocks with size bytes; false if there is none.
 func classOf(size int) (class int, isPooled bool) {
 	if size <= leastPooled/2 || size > leastPooled<<(poolClasses-1) {
 		return 0, false
@@ -44,7 +44,7 @@ func (p *pool) Allocate(size int) []byte {
 	return p.Allocator.Allocate(leastPooled << class)[:size]
 }
 
-// take returns a block that was freed, nil if there is none.
+// take returns a freed block, nil if there is none.
 func (p *pool) take(class int) (b []byte) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -11,19 +11,18 @@ import (
 	"github.com/apache/iceberg-go/table"
 )
 
-// Pinned is what a query needs to read one state of the table, whatever is committed meanwhile.
+// Pinned is everything that a query needs to read one state of the table, whatever is committed meanwhile.
 type Pinned struct {
 	Table    string            // with its namespace
 	Location string            // the folder, as a URL
-	Metadata string            // the metadata file of the state, as a URL
+	Metadata string            // the state's metadata file, as a URL
 	Snapshot int64             // 0 if the table has no rows
-	S3       map[string]string // the properties of the catalog that say where its S3 is: s3.endpoint, s3.region
-	Nodes    []Node            // with the seals that the snapshot has
+	S3       map[string]string // catalog properties that say where its S3 is: s3.endpoint, s3.region
+	Nodes    []Node            // with the snapshot's seals
 }
 
-// Pin returns the current state. All of it comes from one load of the table, so a node's rows
-// after its seal here, and this snapshot, are all rows, each once. The errors are ErrNode and
-// those of the catalog.
+// Pin returns the current state. All of it comes from one load of the table, so a node's rows after its
+// seal here, and this snapshot, are all rows, each once. The errors are ErrNode and any from the catalog.
 func (l *Lake) Pin(ctx context.Context) (Pinned, error) {
 	t, err := l.load(ctx)
 	if err != nil {
@@ -42,9 +41,9 @@ func (l *Lake) pinned(t *table.Table) (p Pinned, err error) {
 	return p, err
 }
 
-// ClickHouse returns a table function and the settings to put behind a query of it, which are
-// empty for a table without rows. The function names the metadata file: ClickHouse would else
-// take the newest in the folder, which can be one that is written just now or whose commit lost.
+// ClickHouse returns a table function and the settings to append to a query of it, which are empty for a
+// table without rows. The function names the metadata file, because ClickHouse would otherwise take the
+// newest in the folder, which can be one that is being written or whose commit lost.
 func (p Pinned) ClickHouse() (from, settings string) {
 	function, folder := "icebergS3", p.Location
 	path, isLocal := localPath(p.Location)
@@ -63,9 +62,9 @@ func (p Pinned) ClickHouse() (from, settings string) {
 	return from, settings
 }
 
-// Hot returns the URL of the rows that a node has and the snapshot lacks, as an Arrow stream in the columns of granary
-// export. It is empty for a node without an address. The status 410 says that the node has dropped some of them: pin
-// again.
+// Hot returns the URL of a node's rows that the snapshot lacks, as an Arrow stream in the columns of
+// granary export. It is empty for a node without an address. The status 410 says that the node has dropped
+// some of them: pin again.
 func (n Node) Hot() string {
 	if n.Address == "" {
 		return ""
@@ -73,7 +72,7 @@ func (n Node) Hot() string {
 	return fmt.Sprintf("%s/arrow?form=plain&after=%d", strings.TrimSuffix(n.Address, "/"), n.Seal)
 }
 
-// Spark returns the table of a catalog with the given name, at the pinned snapshot.
+// Spark returns the table in a catalog with the given name, at the pinned snapshot.
 func (p Pinned) Spark(catalog string) string {
 	if p.Snapshot == 0 {
 		return catalog + "." + p.Table
@@ -81,7 +80,7 @@ func (p Pinned) Spark(catalog string) string {
 	return fmt.Sprintf("%s.%s VERSION AS OF %d", catalog, p.Table, p.Snapshot)
 }
 
-// Polars returns a lazy frame of Polars over the metadata file.
+// Polars returns a Polars lazy frame over the metadata file.
 func (p Pinned) Polars() string {
 	options := ""
 	if p.Snapshot != 0 {
@@ -97,8 +96,8 @@ func (p Pinned) Polars() string {
 	return fmt.Sprintf("pl.scan_iceberg(%q%s)", p.Metadata, options)
 }
 
-// fileURL returns a location with one form for files: after Spark has committed, that of the metadata is file:/tmp/x, and
-// that of the table still file:///tmp/x.
+// fileURL returns a location with one form for files, because after Spark has committed, the metadata's
+// location is file:/tmp/x, and the table's still file:///tmp/x.
 func fileURL(location string) string {
 	if path, ok := localPath(location); ok {
 		return "file://" + path
@@ -106,7 +105,7 @@ func fileURL(location string) string {
 	return location
 }
 
-// localPath returns the path of a file URL.
+// localPath returns a file URL's path.
 func localPath(location string) (string, bool) {
 	u, err := url.Parse(location)
 	if err != nil || u.Scheme != "file" && u.Scheme != "" {
@@ -115,5 +114,5 @@ func localPath(location string) (string, bool) {
 	return u.Path, true
 }
 
-// escape makes text part of a literal of ClickHouse.
+// escape makes text part of a ClickHouse literal.
 func escape(s string) string { return strings.NewReplacer(`\`, `\\`, `'`, `\'`).Replace(s) }

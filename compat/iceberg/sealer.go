@@ -11,12 +11,12 @@ import (
 	"github.com/granarydb/granary/columnstore"
 )
 
-// Sealer moves the rows of an open store into the table while the store takes more. A unit is a bucket of the store
-// (columnstore.Table.Seal), and its seal is the id that it has there. So a row is in the table, in a unit behind the node's
-// seal, or in no unit: GET /arrow?after= of package server answers with the latter two.
+// Sealer moves an open store's rows into the table while the store takes more. A unit is a bucket in the
+// store (columnstore.Table.Seal), and its seal is its id there. So a row is in the table, in a unit behind
+// the node's seal, or in no unit: GET /arrow?after= of package server answers with the latter two.
 //
-// A node is one directory: the table refuses a seal that the directory never gave. A store without a directory loses what the
-// table does not have, and is another node each time that it is opened.
+// A node is one directory: the table refuses a seal that the directory never gave. A store without a
+// directory loses the rows that the table does not have, and is another node each time that it is opened.
 //
 // A Sealer belongs to one goroutine, and a node has one at a time.
 type Sealer struct {
@@ -24,37 +24,40 @@ type Sealer struct {
 	Node  string // registered (Lake.Register)
 	Store *columnstore.Store
 	Table *columnstore.Table
-	// Grace is how long units stay in the store after they are in the table: at least as long as the longest question that
-	// asks both, from its look at the table on.
+	// Grace is how long units stay in the store after they are in the table. It must cover the longest
+	// query of both, from its load of the table on.
 	Grace time.Duration
 	// Now is the clock of Grace. nil means time.Now.
 	Now func() time.Time
 
-	since map[uint64]time.Time // of units that the table has: when that was first seen
+	since map[uint64]time.Time // when a unit was first seen in the table
 }
 
-// Sealed is what a call of Sealer.Seal did.
+// Sealed is the work of a call of Sealer.Seal.
 type Sealed struct {
-	Units   int   // that are in the table now, and were not before
-	Rows    int64 // of them
-	Bytes   int64 // of their files
+	Units   int   // units newly in the table
+	Rows    int64 // their rows
+	Bytes   int64 // bytes of their files
 	Dropped int   // units that left the store
 }
 
-// Seal makes units of the time ranges that end at a time or before it, adds the units that the table lacks to it, in the
-// order of their ids, and drops those that it has had for Grace. It waits until a unit is durable before it writes its
-// files: after a crash its id cannot be that of other rows. It can be killed and called again at any time.
+// Seal makes units of the time ranges that end at or before `before`, adds the units that the table lacks
+// to it, in the order of their ids, and drops the units that it has had for Grace. It waits until a unit is
+// durable before it writes its files, because after a crash other rows could get its id. It can be killed
+// and called again at any time.
 //
-// Units that retention or a budget has dropped before they were in the table are passed over; Stats.LostUnitRows counts
-// their rows. What Seal returns with an error was done, and the next call goes on. Errors are ErrNode for a node that is
-// not registered, or whose seal in the table the directory never gave, those of columnstore.Table.Seal and Drop,
-// columnstore.ErrSnapshotExpired if the store needed the memory, and those of Lake.Write and Lake.Commit.
+// Units that retention or a budget has dropped before they were in the table are passed over;
+// Stats.LostUnitRows counts their rows. The result that Seal returns with an error was done, and the next
+// call goes on. Errors are ErrNode for a node that is not registered, or whose seal in the table the
+// directory never gave, the errors of columnstore.Table.Seal and Drop, columnstore.ErrSnapshotExpired if
+// the store needed the memory, and the errors of Lake.Write and Lake.Commit.
 func (s *Sealer) Seal(ctx context.Context, before time.Time) (out Sealed, err error) {
 	place, err := s.Lake.place(ctx, s.Node)
 	if err != nil {
 		return out, err
 	}
-	// Before anything is sealed: the ids of another store would rise up to the place.
+	// Checked before anything is sealed, because another store's ids would otherwise rise up to the
+	// place.
 	_, last, err := s.units()
 	if err == nil && place > last {
 		err = fmt.Errorf("%w: %q has seal %d in table %s, and its store has no unit behind %d: it is another store's", ErrNode, s.Node, place, s.Lake.Name(), last)
@@ -65,7 +68,7 @@ func (s *Sealer) Seal(ctx context.Context, before time.Time) (out Sealed, err er
 	if err != nil {
 		return out, err
 	}
-	_, sealErr := s.Table.Seal(ctx, before.UnixNano()) // units of before are added all the same
+	_, sealErr := s.Table.Seal(ctx, before.UnixNano()) // earlier units are added despite an error
 	if err = s.Store.Sync(ctx); err == nil {
 		place, err = s.add(ctx, place, &out)
 	}
@@ -75,7 +78,7 @@ func (s *Sealer) Seal(ctx context.Context, before time.Time) (out Sealed, err er
 	return out, errors.Join(sealErr, err)
 }
 
-// units returns the units that the store has, in the order of their ids, and the id of the newest that it ever had.
+// units returns the store's units, ordered by id, and the newest id that it ever had.
 func (s *Sealer) units() (units []columnstore.Unit, last uint64, err error) {
 	snap, err := s.Store.Snapshot()
 	if err != nil {
@@ -88,7 +91,7 @@ func (s *Sealer) units() (units []columnstore.Unit, last uint64, err error) {
 	return units, last, err
 }
 
-// add adds the units behind a node's seal to the table, and returns the seal that it has then.
+// add adds the units behind a node's seal to the table, and returns the node's new seal.
 func (s *Sealer) add(ctx context.Context, place uint64, out *Sealed) (uint64, error) {
 	units, last, err := s.units()
 	if err != nil {
@@ -103,7 +106,7 @@ func (s *Sealer) add(ctx context.Context, place uint64, out *Sealed) (uint64, er
 		}
 		place = u.ID
 	}
-	if place < last { // the newest are lost: readers that wait for them would wait for ever
+	if place < last { // the newest are lost, and readers would wait for them for ever
 		if _, err := s.Lake.Commit(ctx, &Files{Node: s.Node, Seal: int64(last)}); err != nil {
 			return place, err
 		}
@@ -111,7 +114,8 @@ func (s *Sealer) add(ctx context.Context, place uint64, out *Sealed) (uint64, er
 	return last, nil
 }
 
-// addUnit adds a unit to the table. A snapshot is held for one unit only, as others can wait long for the catalog.
+// addUnit adds a unit to the table. A snapshot is held for only one unit, because others can wait long for
+// the catalog.
 func (s *Sealer) addUnit(ctx context.Context, u columnstore.Unit, out *Sealed) error {
 	snap, err := s.Store.Snapshot()
 	if err != nil {
@@ -131,7 +135,7 @@ func (s *Sealer) addUnit(ctx context.Context, u columnstore.Unit, out *Sealed) e
 	return err
 }
 
-// drop drops the units up to a seal of the node that the table has had for the grace.
+// drop drops the units up to a node's seal that the table has had for Grace.
 func (s *Sealer) drop(ctx context.Context, place uint64, out *Sealed) error {
 	units, _, err := s.units()
 	if err != nil {

@@ -11,10 +11,10 @@ import (
 	"github.com/apache/iceberg-go/table"
 )
 
-// symbolsProperty is the property of a table of samples that has tables of symbols beside it.
+// symbolsProperty is the property of a samples table that has tables of symbols beside it.
 const symbolsProperty = "granary.symbols"
 
-// The tables of symbols: what the stacks of the samples are, and what their locations are.
+// The tables of symbols: the samples' stacks, and these stacks' locations.
 const (
 	sideStacks = iota
 	sideLocations
@@ -24,7 +24,7 @@ const (
 // sideSuffixes end the names of the tables of symbols.
 var sideSuffixes = [sides]string{"_stacks", "_locations"}
 
-// The columns of the tables of symbols, beside those that samples have under the same name.
+// The columns in the tables of symbols that samples do not have under the same name.
 const (
 	columnLocations     = "locations"
 	columnLocation      = "location"
@@ -44,14 +44,14 @@ const (
 	columnFlags         = "flags"
 )
 
-// Bits of the column flags. Those of the mapping are those of profile/pprof, shifted.
+// Bits of the column flags. The mapping's bits are those of profile/pprof, shifted.
 const (
 	flagFolded = 1 << iota
 	flagMapping
 	mappingShift = 8
 )
 
-// sideSchema returns the schema of a new table of symbols.
+// sideSchema returns a new symbol table's schema.
 func sideSchema(side int) *iceberg.Schema {
 	text, long := iceberg.PrimitiveTypes.String, iceberg.PrimitiveTypes.Int64
 	id := 0
@@ -80,7 +80,7 @@ func sideSchema(side int) *iceberg.Schema {
 	return iceberg.NewSchema(0, fields...)
 }
 
-// beside returns a table of symbols of the same catalog.
+// beside returns a table of symbols in the same catalog.
 func (l *Lake) beside(side int) *Lake {
 	ident := append(table.Identifier(nil), l.ident...)
 	ident[len(ident)-1] += sideSuffixes[side]
@@ -105,10 +105,10 @@ func (l *Lake) createSides(ctx context.Context, location string) error {
 	return nil
 }
 
-// hasSymbols reports whether a table of samples has tables of symbols beside it.
+// hasSymbols reports whether a samples table has tables of symbols beside it.
 func hasSymbols(t *table.Table) bool { return t.Properties()[symbolsProperty] == "true" }
 
-// loadSide returns a table of symbols. The error is ErrTable for one with other columns.
+// loadSide returns a table of symbols. The error is ErrTable for a table with other columns.
 func (l *Lake) loadSide(ctx context.Context, side int) (*table.Table, error) {
 	of := l.beside(side)
 	t, err := of.load(ctx)
@@ -121,7 +121,7 @@ func (l *Lake) loadSide(ctx context.Context, side int) (*table.Table, error) {
 	return t, nil
 }
 
-// loadSides returns the tables of symbols of a table of samples; none if it has none.
+// loadSides returns a samples table's tables of symbols; none if it has none.
 func (l *Lake) loadSides(ctx context.Context, t *table.Table) (of [sides]*table.Table, err error) {
 	if !hasSymbols(t) {
 		return of, nil
@@ -134,8 +134,8 @@ func (l *Lake) loadSides(ctx context.Context, t *table.Table) (of [sides]*table.
 	return of, nil
 }
 
-// commitSides adds the files of symbols of a unit to their tables, once if an answer gets lost. A unit that is written again has
-// its symbols there twice.
+// commitSides adds a unit's symbol files to their tables, once even if an answer gets lost. A unit that is
+// written again has its symbols there twice.
 func (l *Lake) commitSides(ctx context.Context, f *Files) error {
 	for side, files := range f.sides {
 		if len(files) == 0 {
@@ -159,7 +159,7 @@ func (l *Lake) commitSides(ctx context.Context, f *Files) error {
 	return nil
 }
 
-// each calls a function for the table of samples, then for those of symbols.
+// each calls do for the samples table, then for the tables of symbols.
 func (l *Lake) each(ctx context.Context, do func(l *Lake) error) error {
 	t, err := l.load(ctx)
 	if err == nil {

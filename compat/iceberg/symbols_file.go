@@ -10,18 +10,18 @@ import (
 	codec "github.com/granarydb/granary/profile/pprof"
 )
 
-// symbols writes the stacks and locations of the rows of one file of samples.
+// symbols writes the stacks and locations for the rows in one samples file.
 type symbols struct {
 	texts  *texts
 	places *locations
 	files  [sides]*dataFile
 	leaves [sides]leaves
 	names  [sides][]string // of the columns
-	day    int64           // the first time of the file's day
-	seen   map[int64]bool  // ids of stacks
+	day    int64           // start of the file's day
+	seen   map[int64]bool  // stack ids
 }
 
-// newSymbols returns a writer of the symbols of a file of samples, which is that of u's rows from a time on.
+// newSymbols returns a writer of symbols for the samples file that has u's rows from a time on.
 func newSymbols(to [sides]target, u Unit, from int64, w *fileWriter) (*symbols, error) {
 	s := &symbols{texts: w.texts, places: w.places, day: nextDay(from) - day, seen: map[int64]bool{}}
 	for side, t := range to {
@@ -39,7 +39,7 @@ func newSymbols(to [sides]target, u Unit, from int64, w *fileWriter) (*symbols, 
 	return s, nil
 }
 
-// group writes a row group of one of the tables. column writes the columns that are its own.
+// group writes a row group to one of the tables. column writes the table's own columns.
 func (s *symbols) group(side, rows int, column func(w *leaves, name string) error) error {
 	w := &s.leaves[side]
 	var err error
@@ -61,7 +61,7 @@ func (s *symbols) group(side, rows int, column func(w *leaves, name string) erro
 	return w.out.Close()
 }
 
-// add writes the stacks of a group of samples that no group before had.
+// add writes the stacks in a samples group that no previous group had.
 func (s *symbols) add(set *stacks) error {
 	tokens := make([]string, len(set.ids))
 	for t, code := range set.codes {
@@ -94,15 +94,16 @@ func (s *symbols) add(set *stacks) error {
 	})
 }
 
-// locationLine is a row of the table of locations: one of a location's lines, the leaf's side first, or that it has none.
+// locationLine is a row in the table of locations: one of a location's lines, the leaf's side first, or a
+// location without lines.
 type locationLine struct {
-	id      uint32 // code of its text
+	id      uint32 // text code
 	of      *codec.LocationRecord
-	inlined int // how many lines are inlined into this one; -1 for no line
+	inlined int // number of lines inlined into this one; -1 for no line
 	line    codec.RecordLine
 }
 
-// lineGroup is the number of rows of a group of locations.
+// lineGroup is the number of rows in a group of locations.
 const lineGroup = 128 << 10
 
 // addLocations writes all locations.
@@ -112,7 +113,7 @@ func (s *symbols) addLocations() error {
 	for i := range s.places.all {
 		l := &s.places.all[i]
 		var record codec.LocationRecord
-		_ = decoder.Decode(&record, l.record) // an invalid one is that of a location without symbols
+		_ = decoder.Decode(&record, l.record) // an invalid record counts as a location without symbols
 		at := locationLine{id: s.texts.code(l.id.String()), of: &record, inlined: -1, line: codec.RecordLine{NoFunction: true}}
 		if len(record.Lines) == 0 {
 			rows = append(rows, at)
@@ -130,7 +131,8 @@ func (s *symbols) addLocations() error {
 	return nil
 }
 
-// close writes the locations. It returns the files, none of a table without rows, and removes all after an error.
+// close writes the locations. It returns the files, none for a table without rows, and removes all after an
+// error.
 func (s *symbols) close(ctx context.Context) (out [sides][]iceberg.DataFile, err error) {
 	err = s.addLocations()
 	for side, f := range s.files {
@@ -147,7 +149,6 @@ func (s *symbols) close(ctx context.Context) (out [sides][]iceberg.DataFile, err
 	return out, err
 }
 
-// remove removes the files.
 func (s *symbols) remove() error {
 	var err error
 	for _, f := range s.files {
@@ -173,7 +174,7 @@ func (w *leaves) ofLines(rows []locationLine, name string) error {
 	return w.ints(name, len(rows), func(i int) (int64, bool) { return rows[i].number(name), true })
 }
 
-// text returns a text of a line or of its mapping. has is false if there is no function, or no mapping.
+// text returns a text of a line or its mapping. has is false if there is no function, or no mapping.
 func (l *locationLine) text(name string) (text string, has bool) {
 	m := l.of.Mapping
 	switch {
@@ -192,7 +193,7 @@ func (l *locationLine) text(name string) (text string, has bool) {
 	}
 }
 
-// number returns a number of a line, of its location or its mapping.
+// number returns a number of a line, its location or its mapping.
 func (l *locationLine) number(name string) int64 {
 	switch name {
 	case columnInlined:
@@ -221,7 +222,7 @@ func (l *locationLine) number(name string) int64 {
 	}
 }
 
-// flagsOf returns the flags of a location.
+// flagsOf returns a location's flags.
 func flagsOf(l *codec.LocationRecord) int64 {
 	flags := 0
 	if l.Folded {

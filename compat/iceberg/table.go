@@ -13,16 +13,16 @@ import (
 )
 
 var (
-	// ErrTable is returned for a table that is not one of this package: it lacks a column, or
-	// a column has another type.
+	// ErrTable is returned for a table that this package cannot use: it lacks a column, or a column has
+	// another type.
 	ErrTable = errors.New("not a table of samples")
-	// ErrRecord is returned for rows that are not those of the profiling schema.
+	// ErrRecord is returned for rows that do not fit the profiling schema.
 	ErrRecord = errors.New("not rows of profiles")
 	// ErrOptions is returned for an option whose value is out of range.
 	ErrOptions = errors.New("invalid options")
 )
 
-// The columns of the table that are not columns of package profile under the same name.
+// Table columns that package profile does not have under the same name.
 const (
 	columnNode       = "granary_node"
 	columnSeal       = "granary_seal"
@@ -35,29 +35,28 @@ const (
 	labelPrefix      = "label_"
 )
 
-// A Lake is a table of samples in a catalog. It is safe for concurrent use.
+// Lake is a table of samples in a catalog. It is safe for concurrent use.
 type Lake struct {
 	catalog catalog.Catalog
 	ident   table.Identifier
-	s3      map[string]string // the properties that say where it is; none if it is Amazon's, or not used
+	s3      map[string]string // properties that say where it is; none if it is Amazon's, or not used
 	close   func() error
 }
 
-// TableOptions are the options of a new table.
+// TableOptions configure a new table.
 type TableOptions struct {
-	// Labels are names of labels that also get a column of their own, label_NAME, by which
-	// readers leave out files and groups of rows: job, namespace, pod. Names are not empty and
-	// differ.
+	// Labels are labels that also get a column of their own, label_NAME, by which readers skip files
+	// and row groups: job, namespace, pod. Names are not empty and differ.
 	Labels []string
 	// Location is the folder of the table's files. Empty means a folder in the warehouse.
 	Location string
-	// Symbols adds two tables beside this one, NAME_stacks and NAME_locations: lines, addresses and binaries of the stacks of
-	// all samples. Lake.Load restores them.
+	// Symbols adds two tables beside this one, NAME_stacks and NAME_locations, with the lines,
+	// addresses and binaries of all samples' stacks. Lake.Load restores them.
 	Symbols bool
 }
 
-// Create creates the table, and its namespace if there is none. The errors are ErrOptions,
-// catalog.ErrTableAlreadyExists of iceberg-go, and those of the catalog.
+// Create creates the table, and its namespace if there is none. The errors are ErrOptions, iceberg-go's
+// catalog.ErrTableAlreadyExists, and any from the catalog.
 func (l *Lake) Create(ctx context.Context, opts TableOptions) error {
 	schema, err := newSchema(opts.Labels)
 	if err != nil {
@@ -70,10 +69,10 @@ func (l *Lake) Create(ctx context.Context, opts TableOptions) error {
 	props := tableProperties()
 	if opts.Symbols {
 		props[symbolsProperty] = "true"
-		if _, err := l.load(ctx); err == nil { // before there are tables beside one that does not know of them
+		if _, err := l.load(ctx); err == nil { // so that no tables are made beside a table that does not know them
 			return fmt.Errorf("table %s: %w", l.Name(), catalog.ErrTableAlreadyExists)
 		}
-		if err := l.createSides(ctx, opts.Location); err != nil { // a table of samples has those that it needs
+		if err := l.createSides(ctx, opts.Location); err != nil { // so that a samples table always has its tables of symbols
 			return err
 		}
 	}
@@ -108,8 +107,8 @@ func (l *Lake) create(ctx context.Context, schema *iceberg.Schema, location stri
 	return nil
 }
 
-// tableProperties are the properties of a new table. The version of pages is left unset: Go
-// and Java spell its values in two ways, and each refuses the other's.
+// tableProperties are a new table's properties. The page version is left unset, because Go and Java spell
+// its values in two ways, and each refuses the other's.
 func tableProperties() iceberg.Properties {
 	return iceberg.Properties{
 		table.PropertyFormatVersion:                  "2",
@@ -119,13 +118,13 @@ func tableProperties() iceberg.Properties {
 	}
 }
 
-// Name returns the name of the table, with its namespace.
+// Name returns the table's name, with its namespace.
 func (l *Lake) Name() string { return strings.Join(l.ident, ".") }
 
 // Close closes the catalog.
 func (l *Lake) Close() error { return l.close() }
 
-// load returns the table as it is now.
+// load returns the table's current state.
 func (l *Lake) load(ctx context.Context) (*table.Table, error) {
 	t, err := l.catalog.LoadTable(ctx, l.ident)
 	if err != nil {
@@ -134,7 +133,7 @@ func (l *Lake) load(ctx context.Context) (*table.Table, error) {
 	return t, nil
 }
 
-// newSchema returns the schema of a new table.
+// newSchema returns a new table's schema.
 func newSchema(labels []string) (*iceberg.Schema, error) {
 	id := 0
 	next := func() int { id++; return id }
@@ -173,8 +172,8 @@ func fieldID(s *iceberg.Schema, name string) int {
 	return f.ID
 }
 
-// checkSchema compares the columns of a table with those that files have. Optional columns
-// that files do not have may be added to a table, and columns of labels.
+// checkSchema compares a table's columns with the columns of files. A table may have additional optional
+// columns, and additional label columns.
 func checkSchema(s, want *iceberg.Schema) error {
 	for _, f := range want.Fields() {
 		have, ok := s.FindFieldByName(f.Name)
@@ -197,7 +196,7 @@ func checkSchema(s, want *iceberg.Schema) error {
 	return nil
 }
 
-// kind is a type without the ids of its parts.
+// kind is a type without its parts' ids.
 func kind(t iceberg.Type) string {
 	switch t := t.(type) {
 	case *iceberg.ListType:

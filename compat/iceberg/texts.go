@@ -9,8 +9,8 @@ import (
 	"github.com/zeebo/xxh3"
 )
 
-// texts gives each distinct text a code, from 0 on in the order of first use. It lives as long
-// as a file, since types, labels and names of functions repeat from group to group.
+// texts gives each distinct text a code, from 0 on in the order of first use. It lives as long as a file,
+// because types, labels and function names repeat from group to group.
 type texts struct {
 	codes map[string]uint32
 	all   []string
@@ -18,7 +18,7 @@ type texts struct {
 
 func newTexts() *texts { return &texts{codes: map[string]uint32{}} }
 
-// code returns the code of a text, whose memory may be reused afterwards.
+// code returns a text's code. The text's memory may be reused afterwards.
 func (t *texts) code(s string) uint32 {
 	if c, ok := t.codes[s]; ok {
 		return c
@@ -33,36 +33,36 @@ func (t *texts) code(s string) uint32 {
 	return c
 }
 
-// tokenBytes is the length of the text that stands for a location while records are read: 28
-// bits in four bytes of ASCII, which are valid text.
+// tokenBytes is the length of the text that stands for a location while records are read: 28 bits in four
+// bytes of ASCII, which are valid text.
 const tokenBytes = 4
 
-// mostLocations is the number of locations that tokens can tell apart.
+// mostLocations is the number of locations that tokens can distinguish.
 const mostLocations = 1 << 28
 
-// location is the id of a location and the codes of the names of its functions, leaf first.
+// location is a location's id and its functions' name codes, leaf first.
 type location struct {
 	id     uuid.UUID
 	names  []uint32
-	record []byte // of the store, if it is kept
+	record []byte // the store's, if it is kept
 }
 
-// locations numbers the locations of a scan. A scan gives either ids or names; the tokens
-// that it carries instead give both.
+// locations numbers a scan's locations. A scan gives either ids or names; the tokens that it carries
+// instead give both.
 type locations struct {
 	texts *texts
 	names func(dst []string, id uuid.UUID, record []byte) []string
 	codes map[uuid.UUID]uint32
 	all   []location
 	token []byte
-	keep  bool // the records
+	keep  bool // keep records
 }
 
 func newLocations(t *texts, names func([]string, uuid.UUID, []byte) []string) *locations {
 	return &locations{texts: t, names: names, codes: map[uuid.UUID]uint32{}}
 }
 
-// element is a columnstore.ScanOptions.Elements: it appends the token of a location.
+// element is a columnstore.ScanOptions.Elements: it appends a location's token.
 func (l *locations) element(dst []string, id uuid.UUID, record []byte) []string {
 	code, ok := l.codes[id]
 	if !ok {
@@ -84,7 +84,7 @@ func (l *locations) element(dst []string, id uuid.UUID, record []byte) []string 
 	return append(dst, string(l.token))
 }
 
-// decode returns the location of a token.
+// decode returns a token's location.
 func (l *locations) decode(token []byte) *location {
 	code := uint32(0)
 	for i, b := range token {
@@ -93,16 +93,16 @@ func (l *locations) decode(token []byte) *location {
 	return &l.all[code]
 }
 
-// stacks gives each distinct stack of a group a code.
+// stacks gives each distinct stack in a group a code.
 type stacks struct {
 	codes map[string]uint32 // by tokens
 	ids   []int64
-	names []uint32 // of all stacks, codes of texts
-	ends  []int    // in names
+	names []uint32 // text codes of all stacks
+	ends  []int    // ends in names
 	ident []byte
 }
 
-// code returns the code of a stack, given as the tokens of its locations.
+// code returns a stack's code, given its locations' tokens.
 func (s *stacks) code(tokens []byte, from *locations) uint32 {
 	if c, ok := s.codes[string(tokens)]; ok {
 		return c
@@ -120,7 +120,7 @@ func (s *stacks) code(tokens []byte, from *locations) uint32 {
 	return c
 }
 
-// frames returns the codes of the names of a stack, leaf first.
+// frames returns a stack's name codes, leaf first.
 func (s *stacks) frames(code uint32) []uint32 {
 	from := 0
 	if code > 0 {
@@ -137,30 +137,29 @@ func (s *stacks) reset() {
 	s.ids, s.names, s.ends = s.ids[:0], s.names[:0], s.ends[:0]
 }
 
-// pair is a label: codes of its name and of its value.
+// pair is a label: codes for its name and its value.
 type pair struct{ name, value uint32 }
 
-// number is a numeric label: the code of its name with the unit, and its value.
+// number is a numeric label: the code for its name with the unit, and its value.
 type number struct {
 	name  uint32
 	value int64
 }
 
-// labelSet is what rows have in common: the labels of a series, or those of a sample. The
-// first columns of a series are its types, which lead the pairs.
+// labelSet is a set of labels that rows share: a series' or a sample's. A series' types lead its pairs.
 type labelSet struct {
 	pairs   []pair
 	numbers []number
 }
 
-// labelSets gives each distinct set of labels of a group a code.
+// labelSets gives each distinct set of labels in a group a code.
 type labelSets struct {
 	codes map[string]uint32
 	all   []labelSet
 	key   []byte
 }
 
-// code returns the code of the set that the columns have at their current row.
+// code returns the code for the columns' labels at their current row.
 func (s *labelSets) code(columns []textColumn, numbers []numberColumn) uint32 {
 	s.key = s.key[:0]
 	for i := range columns {

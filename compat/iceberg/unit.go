@@ -20,40 +20,41 @@ const day = int64(24 * time.Hour)
 // namesOf is columnstore.ScanOptions.Elements.
 type namesOf = func(dst []string, id uuid.UUID, record []byte) []string
 
-// Unit is the rows of one seal of one node. Nothing adds a row to a unit.
+// Unit is the rows under one seal of one node. Nothing adds a row to a unit.
 type Unit struct {
 	// Node is the node's id.
 	Node string
-	// Seal is the number of the seal, above 0. Later seals of a node have greater numbers.
+	// Seal is the unit's seal, above 0. A node's later seals are greater.
 	Seal int64
-	// Bucket is the id of the unit in its store, if it is one of columnstore.Table.Seal; 0 chooses rows by time alone.
+	// Bucket is the unit's id in its store, if it comes from columnstore.Table.Seal; 0 chooses rows
+	// only by time.
 	Bucket uint64
-	// From and To bound the times of the rows, Unix nanoseconds from From up to but not To.
+	// From and To bound the rows' times: [From, To) in Unix nanoseconds.
 	From, To int64
 	// Table has the rows, in the profiling schema, and Snapshot is the state to read.
 	Table    *columnstore.Table
 	Snapshot *columnstore.Snapshot
-	// Names appends the names of the functions of a location, leaf first, as
+	// Names appends the names of a location's functions, leaf first, as
 	// columnstore.ScanOptions.Elements does. nil means profile.FunctionNames.
 	Names func(dst []string, id uuid.UUID, record []byte) []string
 }
 
-// Files are the files of a unit, written and not yet committed.
+// Files are a unit's files, written and not yet committed.
 type Files struct {
 	Node  string
 	Seal  int64
 	Rows  int64
-	Bytes int64 // of all files
+	Bytes int64 // bytes of all files
 	data  []iceberg.DataFile
-	sides [sides][]iceberg.DataFile // of symbols
+	sides [sides][]iceberg.DataFile // files of symbols
 }
 
-// Len returns the number of files of samples: one for each day of which the unit has rows.
+// Len returns the number of samples files: one for each day on which the unit has rows.
 func (f *Files) Len() int { return len(f.data) }
 
 func isLabelColumn(name string) bool { return strings.HasPrefix(name, labelPrefix) }
 
-// check returns an error for a unit that cannot be written.
+// check returns an error for an invalid unit.
 func (u *Unit) check() error {
 	switch {
 	case u.Node == "" || strings.ContainsFunc(u.Node, func(r rune) bool { return !isIDRune(r) }):
@@ -70,13 +71,12 @@ func isIDRune(r rune) bool {
 	return r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || r == '-' || r == '_'
 }
 
-// Write writes the rows of a unit into new files that no snapshot of the table has yet. Their
-// names are random, so that a second attempt does not overwrite a file that may be committed.
-// Files that are not committed are orphans, which Lake.RemoveOrphans removes.
+// Write writes a unit's rows into new files that no snapshot has yet. Their names are random, so that a
+// second attempt does not overwrite a file that may be committed. Files that are not committed are orphans,
+// which Lake.RemoveOrphans removes.
 //
-// It costs about 3 us a row, and memory for a group of 524,288 rows as codes, and for the
-// names and stacks of the unit. The errors are ErrOptions, ErrTable, ErrRecord, and those of
-// the scan, the catalog and the files.
+// It costs about 3 us a row, and memory for a group of 524,288 rows as codes, and for the unit's names and
+// stacks. The errors are ErrOptions, ErrTable, ErrRecord, and any from the scan, the catalog and the files.
 func (l *Lake) Write(ctx context.Context, u Unit) (*Files, error) {
 	if err := u.check(); err != nil {
 		return nil, err
@@ -116,7 +116,7 @@ func (l *Lake) Write(ctx context.Context, u Unit) (*Files, error) {
 	return files, nil
 }
 
-// nextDay returns the first time of the day after that of a time, or the greatest time.
+// nextDay returns the first time of the next day, or the greatest time.
 func nextDay(at int64) int64 {
 	since := at % day
 	if since < 0 {
@@ -128,8 +128,7 @@ func nextDay(at int64) int64 {
 	return 1<<63 - 1
 }
 
-// write writes the rows of a unit from a time up to another one of the same day. No rows make
-// no file.
+// write writes a unit's rows from a time up to another time on the same day. Without rows it makes no file.
 func (f *Files) write(ctx context.Context, of target, beside [sides]target, u Unit, from, to int64) error {
 	out := newDataFile(of, u, from)
 	w, err := newFileWriter(out.buffer, of.table.Schema(), u.Node, u.Seal, u.Names)
@@ -165,7 +164,7 @@ func (f *Files) write(ctx context.Context, of target, beside [sides]target, u Un
 	}
 	data, err := out.finish(ctx, order)
 	if err != nil {
-		return err // those of symbols become orphans
+		return err // the files of symbols become orphans
 	}
 	f.data = append(f.data, data)
 	f.Rows += w.rows
@@ -179,7 +178,7 @@ func (f *Files) write(ctx context.Context, of target, beside [sides]target, u Un
 	return nil
 }
 
-// scan gives the rows of a unit with times in a range to a writer.
+// scan passes a unit's rows with times in a range to a writer.
 func scan(ctx context.Context, u Unit, from, to int64, w *fileWriter) error {
 	opts := columnstore.ScanOptions{
 		Columns: scanColumns(), Ordered: true, Form: columnstore.Native, Elements: w.places.element,

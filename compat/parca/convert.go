@@ -14,16 +14,16 @@ import (
 	"github.com/parca-dev/parca/pkg/profile"
 )
 
-// textType is the type of text in the records of Parca and FrostDB.
+// textType is the type of text in Parca's and FrostDB's records.
 var textType = &arrow.DictionaryType{IndexType: arrow.PrimitiveTypes.Uint32, ValueType: arrow.BinaryTypes.Binary}
 
-// converter makes Parca's records out of those of one scan. The scan's names of elements are numbers of
-// locations, whose bytes the converter keeps: names are UTF-8, and encoded locations are any bytes.
+// converter makes Parca's records from the records of one scan. The scan's element names are numbers of
+// locations, whose bytes the converter keeps, because names are UTF-8, and encoded locations are any bytes.
 type converter struct {
 	pool      memory.Allocator
-	none      bool     // no column is asked for
+	none      bool     // no column is requested
 	locations [][]byte // by number
-	places    []int    // by number: index in the dictionary of the current record, less 1
+	places    []int    // by number: index in the current record's dictionary, minus 1
 }
 
 func newConverter(pool memory.Allocator, none bool) *converter {
@@ -60,7 +60,7 @@ func (c *converter) each(rec arrow14.Record, f func(start, end int) error) error
 	return nil
 }
 
-// record returns the rows of a range of each.
+// record returns the rows in a range from each.
 func (c *converter) record(rec arrow14.Record, start, end int) (arrow.RecordBatch, error) {
 	var fields []arrow.Field
 	var columns []arrow.Array
@@ -83,7 +83,7 @@ func (c *converter) record(rec arrow14.Record, start, end int) (arrow.RecordBatc
 	return array.NewRecordBatch(arrow.NewSchema(fields, nil), columns, int64(end-start)), nil
 }
 
-// column returns the values of a range of rows of a column.
+// column returns a column's values in a range of rows.
 func (c *converter) column(col arrow14.Array, start, end int) (arrow.Array, error) {
 	switch col := col.(type) {
 	case *array14.Int64:
@@ -102,7 +102,7 @@ func (c *converter) column(col arrow14.Array, start, end int) (arrow.Array, erro
 	return nil, fmt.Errorf("unexpected type %s", col.DataType())
 }
 
-// texts returns values of text.
+// texts returns text values.
 func (c *converter) texts(col *array14.Dictionary, values *array14.String, start, end int) (arrow.Array, error) {
 	b := array.NewDictionaryBuilder(c.pool, textType).(*array.BinaryDictionaryBuilder)
 	defer b.Release()
@@ -116,7 +116,7 @@ func (c *converter) texts(col *array14.Dictionary, values *array14.String, start
 	return b.NewArray(), nil
 }
 
-// stacks returns stacks as Parca has them: lists of indexes of a dictionary of encoded locations.
+// stacks returns stacks in Parca's form: lists of indexes in a dictionary of encoded locations.
 func (c *converter) stacks(col *array14.Dictionary, lists *array14.List, start, end int) (arrow.Array, error) {
 	names, ok := lists.ListValues().(*array14.String)
 	if !ok {

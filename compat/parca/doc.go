@@ -1,12 +1,12 @@
-// Package parca puts a Granary store below Parca v0.28.0 (github.com/parca-dev/parca), in place of
-// FrostDB. It stands on Parca's ordinary module and has none of its code.
+// Package parca puts a Granary store below Parca v0.28.0 (github.com/parca-dev/parca), in place of FrostDB.
+// It stands on Parca's ordinary module and has none of its code.
 //
 //	clients of Parca -> profilestore.ProfileColumnStore -> Table    records become rows
 //	clients of Parca -> query.ColumnQueryAPI -> Querier -> Table    answers by codes
 //	                    parcacol.Querier -> FrostDB's engine -> Table.Provider
 //
-// A [Table] is the table of samples in a store. It is an ingester.Ingester, and a table for one. Two ways
-// lead from it to Parca's API. A [Querier] is Parca's query.Querier: it groups by the codes of stacks, and
+// A [Table] is the table of samples in a store. It is an ingester.Ingester, and a table behind one. Two
+// ways lead from it to Parca's API. A [Querier] is Parca's query.Querier: it groups by stack codes, and
 // Parca resolves each distinct location once. [Table.Provider] is the table for FrostDB's engine and so for
 // Parca's own querier, at that engine's cost. The command cmd/granary-parca serves the API with a Querier.
 //
@@ -15,15 +15,15 @@
 //	PA1  A record is inserted whole or not at all, and a query reads one snapshot: all rows of a
 //	     record or none.
 //	PA2  Both ways give the answers of Parca on FrostDB, except for the differences below.
-//	PA3  The id of a location is a hash of its bytes in Parca's encoding. The bytes are its record,
-//	     and come back as they were, whether or not they are UTF-8.
+//	PA3  A location's id is a hash of its bytes in Parca's encoding. The bytes are its record,
+//	     and come back unchanged, whether or not they are UTF-8.
 //	PA4  No location is stored that Parca's decoders would read beyond its end.
-//	PA5  The condition that a scan gets of a filter of FrostDB's engine holds for every row for which
-//	     the filter holds. A null literal means that a label is missing; it is no text.
-//	PA6  A missing label, a null and the empty text are one. A record for FrostDB's engine has a column
-//	     of labels only if each of its rows has the label.
-//	PA7  Each place of a location in a profile has array elements of its own: Parca's filters clear
-//	     their bits of validity.
+//	PA5  If a filter of FrostDB's engine holds for a row, so does the condition that a scan gets for
+//	     it. A null literal means that a label is missing; it is not a text.
+//	PA6  A missing label, a null and the empty text are one. A record for FrostDB's engine has a label
+//	     column only if each of its rows has the label.
+//	PA7  Each place of a location in a profile has array elements of its own, because Parca's filters
+//	     clear their bits of validity.
 //
 // # Differences from FrostDB
 //
@@ -32,20 +32,21 @@
 //   - Rows without a label, in a request with rows that have it: FrostDB drops them from !=, !~ and
 //     patterns that match the empty text. Here they equal the empty text.
 //   - Types that are the empty text: FrostDB's engine panics in ProfileTypes. A Querier answers.
-//   - QueryMerge of one function: Parca gives a stack without it two places, so later stacks stand beside
+//   - QueryMerge for one function: Parca gives a stack without it two places, so later stacks stand beside
 //     values of others. A Querier keeps each value at its stack.
 //   - Several profiles without a duration in one step of a range: FrostDB takes any, a Querier the earliest.
 //   - A range of profiles with a duration and a step of 0: FrostDB answers with a point in 1970, a Querier
 //     with InvalidArgument.
 //   - Times before 1980 are refused, unless columnstore.Options.PastLimit allows them.
 //
-// By their contracts also: bytes of labels that are no UTF-8 become U+FFFD; a store has limits on sizes
+// By their contracts also: label bytes that are not UTF-8 become U+FFFD; a store has limits on sizes
 // (package schema), and a record beyond them is refused whole. Patterns are not anchored, as in Parca.
 //
 // # Requiring it
 //
-// The module has the versions of parquet-go and prometheus that Parca v0.28.0 has, because FrostDB and Parca do not
-// build with later ones. A program that requires something later of them beside this module needs replace directives.
+// The module has the same versions of parquet-go and prometheus as Parca v0.28.0, because FrostDB and Parca
+// do not build with later ones. A program that requires later versions beside this module needs replace
+// directives.
 //
-// docs/parca.md has the command, what it costs, and what was not tried.
+// docs/parca.md has the command, its costs, and the untested cases.
 package parca

@@ -12,8 +12,8 @@ import (
 	"github.com/granarydb/granary/columnstore"
 )
 
-// gather returns the column of locations of stacks. from has each distinct location once. Every place
-// gets elements of its own, with their own bits of validity: Parca's filters clear these bits.
+// gather returns the column of stacks' locations. from has each distinct location once. Every place gets
+// elements of its own, with their own bits of validity, because Parca's filters clear these bits.
 //
 //	from    a: 2 lines   b: 1 line
 //	places  b a b
@@ -49,7 +49,7 @@ func gather(from *profile.RecordReader, at *places) (*array.List, error) {
 	return array.NewListData(data), nil
 }
 
-// linesOf returns the lines of locations, end to end, and where those of each location end.
+// linesOf returns the lines of locations, end to end, and the end of each location's lines.
 func linesOf(lists *array.List, locations []uint32) (lines []uint32, offsets []int32, err error) {
 	offsets = append(make([]int32, 0, len(locations)+1), 0)
 	for _, i := range locations {
@@ -72,7 +72,7 @@ func structOf(t arrow.DataType, rows int, children ...arrow.ArrayData) arrow.Arr
 	return array.NewData(t, rows, buffers(valid), children, 0, 0)
 }
 
-// take64 returns the values of a column of 64 bits at indexes.
+// take64 returns the values at indexes of a 64-bit column.
 func take64[T int64 | uint64](column arrow.Array, values []T, indexes []uint32) arrow.ArrayData {
 	out := make([]T, len(indexes))
 	for i, j := range indexes {
@@ -82,7 +82,7 @@ func take64[T int64 | uint64](column arrow.Array, values []T, indexes []uint32) 
 	return array.NewData(column.DataType(), len(out), buffers(valid, arrow.GetBytes(out)), nil, nulls, 0)
 }
 
-// takeText returns the values of a column of text at indexes. They share the dictionary.
+// takeText returns the values at indexes of a text column. They share the dictionary.
 func takeText(column *array.Uint32, dict *array.Binary, indexes []uint32) arrow.ArrayData {
 	out, values := make([]uint32, len(indexes)), column.Uint32Values()
 	for i, j := range indexes {
@@ -92,7 +92,7 @@ func takeText(column *array.Uint32, dict *array.Binary, indexes []uint32) arrow.
 	return array.NewDataWithDictionary(textType, len(out), buffers(valid, arrow.Uint32Traits.CastToBytes(out)), nulls, 0, dict.Data().(*array.Data))
 }
 
-// takeValid returns the bits of validity of a column at indexes, nil if all of its values are valid.
+// takeValid returns a column's bits of validity at indexes, nil if all of its values are valid.
 func takeValid(column arrow.Array, indexes []uint32) (bits []byte, nulls int) {
 	if column.NullN() == 0 {
 		return nil, 0
@@ -132,7 +132,7 @@ func nullNumbers(rows int) arrow.Array {
 	return array.NewInt64Data(array.NewData(arrow.PrimitiveTypes.Int64, rows, buffers(bits, make([]byte, 8*rows)), nil, rows, 0))
 }
 
-// textColumn returns the values of groups as a dictionary.
+// textColumn returns groups' values as a dictionary.
 func textColumn(c *columnstore.GroupColumn) arrow.Array {
 	indexes, codes := make([]uint32, c.Values.Len()), map[string]uint32{}
 	valid := make([]bool, len(indexes))

@@ -6,11 +6,11 @@ import (
 	"fmt"
 )
 
-// errLocation is the error of a location whose bytes end early.
+// errLocation is the error for a location whose bytes end early.
 var errLocation = errors.New("truncated location")
 
-// checkLocation returns an error unless bytes are a whole location in Parca's encoding. Parca's
-// decoders trust it: they read beyond the bytes of any other.
+// checkLocation returns an error unless b is a whole location in Parca's encoding. Parca's decoders trust
+// it: they read beyond the end of any other bytes.
 //
 //	address lines mapped [build-id file start length offset]
 //	  then for each line: line column known [start-line name system-name file]
@@ -40,7 +40,7 @@ func checkLocation(b []byte) error {
 	return nil
 }
 
-// locationReader reads an encoded location. bad is set when a value is not there.
+// locationReader reads an encoded location. bad is set when a value is missing.
 type locationReader struct {
 	rest []byte
 	bad  bool

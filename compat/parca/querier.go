@@ -22,16 +22,16 @@ import (
 
 var _ query.Querier = (*Querier)(nil)
 
-// Querier answers Parca's questions from the table, by codes and without FrostDB's engine. Errors that
-// Parca's clients see are gRPC statuses with the codes of Parca's own querier. It is safe for concurrent
-// use.
+// Querier answers Parca's queries from the table, by codes and without FrostDB's engine. Errors that
+// Parca's clients see are gRPC statuses with the same codes as Parca's own querier. It is safe for
+// concurrent use.
 type Querier struct {
 	table *Table
 	parca *parcacol.Querier // without an engine: it symbolises locations
 }
 
-// NewQuerier returns a querier of a table. symbols finds the lines of locations that have none; nil
-// leaves them as addresses. demangler demangles the names of functions; nil leaves them as they are.
+// NewQuerier returns a querier for a table. symbols finds lines for locations that have none; nil leaves
+// them as addresses. demangler demangles function names; nil leaves them unchanged.
 func NewQuerier(t *Table, logger log.Logger, symbols symbolizer.SymbolizationClient, demangler profile.Demangler) *Querier {
 	if symbols == nil {
 		symbols = Addresses{}
@@ -49,8 +49,8 @@ type Addresses struct{}
 // Symbolize implements symbolizer.SymbolizationClient.
 func (Addresses) Symbolize(context.Context, symbolizer.SymbolizationRequest) error { return nil }
 
-// ProfileTypes returns the types of the profiles between two times, both excluded; of all profiles if
-// one of them is 1970.
+// ProfileTypes returns the types of profiles between start and end, both excluded; of all profiles if start
+// or end is 1970.
 func (q *Querier) ProfileTypes(ctx context.Context, start, end time.Time) ([]*pb.ProfileType, error) {
 	groups, err := q.group(ctx, columnstore.AggregateOptions{
 		By: append(typeColumns(), profile.ColumnDuration), Where: between(start, end), NoCounts: true,
@@ -84,8 +84,8 @@ func (q *Querier) HasProfileData(ctx context.Context) (bool, error) {
 	return len(types) > 0, err
 }
 
-// Labels returns the names of the labels of a type's profiles between two times, both excluded, sorted;
-// of all types if there is none. match is a list of matchers, which counts only with a type.
+// Labels returns the sorted label names of a type's profiles between start and end, both excluded; of all
+// profiles without a type. match is a list of matchers, which counts only with a type.
 func (q *Querier) Labels(ctx context.Context, match []string, start, end time.Time, profileType string) ([]string, error) {
 	where := between(start, end)
 	if profileType != "" {
@@ -98,8 +98,8 @@ func (q *Querier) Labels(ctx context.Context, match []string, start, end time.Ti
 	return q.labels(ctx, where)
 }
 
-// Values returns the values of a label in a type's profiles between two times, both excluded, sorted; in
-// those of all types if there is none. Matchers are ignored, as by Parca's own querier.
+// Values returns a label's sorted values in a type's profiles between start and end, both excluded; in all
+// profiles without a type. Matchers are ignored, as by Parca's own querier.
 func (q *Querier) Values(ctx context.Context, label string, _ []string, start, end time.Time, profileType string) ([]string, error) {
 	where := between(start, end)
 	if profileType != "" {
@@ -124,8 +124,8 @@ func (q *Querier) Values(ctx context.Context, label string, _ []string, start, e
 	return values, nil
 }
 
-// GetProfileMetadataLabels returns the names of the labels of the profiles that a query selects between
-// two times, both included, sorted.
+// GetProfileMetadataLabels returns the sorted label names of the profiles that a query selects between
+// start and end, both included.
 func (q *Querier) GetProfileMetadataLabels(ctx context.Context, query string, start, end time.Time) ([]string, error) {
 	_, where, err := selectorOf(query)
 	if err != nil {
@@ -134,7 +134,7 @@ func (q *Querier) GetProfileMetadataLabels(ctx context.Context, query string, st
 	return q.labels(ctx, columnstore.And(where, within(start, end)))
 }
 
-// labels returns the names of the labels of rows.
+// labels returns rows' label names.
 func (q *Querier) labels(ctx context.Context, where columnstore.Expr) ([]string, error) {
 	groups, err := q.group(ctx, columnstore.AggregateOptions{By: []string{profile.ColumnLabels}, Where: where, NoCounts: true})
 	if err != nil {
@@ -150,7 +150,7 @@ func (q *Querier) labels(ctx context.Context, where columnstore.Expr) ([]string,
 	return names, nil
 }
 
-// group groups the rows of the newest snapshot.
+// group groups the rows in the newest snapshot.
 func (q *Querier) group(ctx context.Context, opts columnstore.AggregateOptions) (groups *columnstore.Groups, err error) {
 	err = q.table.store.View(ctx, func(snap *columnstore.Snapshot) error {
 		groups, err = q.table.table.Aggregate(ctx, snap, opts)
@@ -159,8 +159,8 @@ func (q *Querier) group(ctx context.Context, opts columnstore.AggregateOptions) 
 	return groups, err
 }
 
-// between returns the condition of the questions about labels: times between two, both excluded, or all
-// if one of them is within the first second of 1970.
+// between returns the time condition for queries about labels: between start and end, both excluded, or all
+// times if start or end is within the first second of 1970.
 func between(start, end time.Time) columnstore.Expr {
 	if start.Unix() == 0 || end.Unix() == 0 {
 		return columnstore.And()
@@ -169,7 +169,7 @@ func between(start, end time.Time) columnstore.Expr {
 		columnstore.Greater(profile.ColumnTimeNanos, start.UnixNano()), columnstore.Less(profile.ColumnTimeNanos, end.UnixNano()))
 }
 
-// within returns the condition of queries: times between two, both included.
+// within returns the time condition for other queries: between start and end, both included.
 func within(start, end time.Time) columnstore.Expr {
 	return columnstore.Between(profile.ColumnTimeNanos, start.UnixNano(), end.UnixNano())
 }
@@ -201,8 +201,8 @@ func selectorOf(query string) (profile.QueryParts, columnstore.Expr, error) {
 	return parts, columnstore.And(append(args, whole)...), nil
 }
 
-// matched returns the condition of a matcher. A missing label is the empty text. Patterns are not
-// anchored: Parca's are not.
+// matched returns a matcher's condition. A missing label is the empty text. Patterns are not anchored, as
+// in Parca.
 func matched(m *labels.Matcher) (columnstore.Expr, error) {
 	column := profile.ColumnLabelsPrefix + m.Name
 	switch m.Type {

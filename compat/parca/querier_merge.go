@@ -15,10 +15,10 @@ import (
 	"github.com/granarydb/granary/columnstore"
 )
 
-// QueryMerge adds up the profiles of a query between two times, both included: by stack and period, and
-// by columns of labels ("labels.job") and time ("timestamp"). inverted has the stacks root first. With a
-// function, stacks end at its call nearest to the leaf, or inverted begin at that nearest to the root;
-// rows of stacks without it have no stack.
+// QueryMerge adds up a query's profiles between start and end, both included: by stack and period, and by
+// the columns in by, labels ("labels.job") and time ("timestamp"). With inverted, stacks are root first.
+// With a function, stacks end at its call nearest to the leaf, or, inverted, begin at its call nearest to
+// the root. Rows whose stacks lack the function have no stack.
 func (q *Querier) QueryMerge(ctx context.Context, query string, start, end time.Time, by []string, inverted bool, function string) (profile.Profile, error) {
 	parts, where, err := selectorOf(query)
 	if err != nil {
@@ -49,14 +49,14 @@ func (q *Querier) QueryMerge(ctx context.Context, query string, start, end time.
 	return q.profileOf(ctx, groups, parts, inverted, function)
 }
 
-// QuerySingle returns the profiles of a query at a millisecond, added up by stack. The error is NotFound
-// if there is none.
+// QuerySingle returns a query's profiles at a millisecond, added up by stack. The error is NotFound if
+// there is none.
 func (q *Querier) QuerySingle(ctx context.Context, query string, at time.Time, inverted bool) (profile.Profile, error) {
 	parts, where, err := selectorOf(query)
 	if err != nil {
 		return profile.Profile{}, err
 	}
-	// Milliseconds are a column of their own: a record's need not be those of its nanoseconds.
+	// Milliseconds are a column of their own, because a record's need not match its nanoseconds.
 	parts.Meta.Timestamp = at.UnixMilli()
 	groups, err := q.group(ctx, columnstore.AggregateOptions{
 		Where: columnstore.And(where, columnstore.Equal(profile.ColumnTimestamp, parts.Meta.Timestamp)),
@@ -104,8 +104,8 @@ func (q *Querier) profileOf(ctx context.Context, groups *columnstore.Groups, par
 	return p, nil
 }
 
-// GetProfileMetadataMappings returns the files of the mappings of a query's stacks between two times,
-// both included, sorted. Locations without a mapping have the empty file.
+// GetProfileMetadataMappings returns the sorted mapping files in a query's stacks between start and end,
+// both included. Locations without a mapping have the empty file.
 func (q *Querier) GetProfileMetadataMappings(ctx context.Context, query string, start, end time.Time) ([]string, error) {
 	_, where, err := selectorOf(query)
 	if err != nil {

@@ -17,13 +17,13 @@ import (
 	"github.com/granarydb/granary/columnstore"
 )
 
-// errNothing is the answer of a range without data. Parca's page knows its code.
+// errNothing is the answer for a range without data. Parca's page knows its code.
 var errNothing = status.Error(codes.NotFound, "no data found for the query: try another one or another range of time")
 
-// QueryRange returns the lines of a query over time, between two times, both included. Profiles with a
-// duration are added up in each step, by the values of the labels sumBy. Profiles without one, such as
-// heaps, have a line for each set of labels, and the earliest of each step stands for the step. The limit
-// is ignored, as by Parca's own querier.
+// QueryRange returns a query's lines over time, between start and end, both included. Profiles with a
+// duration are added up in each step, by the values of the labels sumBy. Profiles without a duration, such
+// as heaps, have a line for each set of labels, and the earliest in each step stands for the step. The
+// limit is ignored, as by Parca's own querier.
 func (q *Querier) QueryRange(ctx context.Context, query string, start, end time.Time, step time.Duration, _ uint32, sumBy []string) ([]*pb.MetricsSeries, error) {
 	parts, where, err := selectorOf(query)
 	if err != nil {
@@ -42,7 +42,7 @@ func (q *Querier) QueryRange(ctx context.Context, query string, start, end time.
 	return series, err
 }
 
-// point is the sum of the rows of one series in one step.
+// point is the sum of one series' rows in one step.
 type point struct {
 	value, count, duration int64
 	first, last            int64 // times
@@ -59,7 +59,7 @@ func (q *Querier) rangeOfDeltas(ctx context.Context, meta profile.Meta, where co
 			by = append(by, column)
 		}
 	}
-	// One group for each time: whether a step has several times decides its duration.
+	// One group for each time, because whether a step has several times decides its duration.
 	groups, err := q.group(ctx, columnstore.AggregateOptions{Where: where, By: append(by, profile.ColumnDuration), Sum: profile.ColumnValue})
 	if err != nil {
 		return nil, err
@@ -101,8 +101,8 @@ func (q *Querier) rangeOfDeltas(ctx context.Context, meta profile.Meta, where co
 	return out.sorted(), nil
 }
 
-// sample returns the point of a step. The values of several times are those of the whole step; those of
-// one time are those of the profile's duration.
+// sample returns a step's point. Values at several times count for the whole step; values at one time count
+// for the profile's duration.
 func (p *point) sample(at, step int64, result profile.ValueType) *pb.MetricsSample {
 	duration := p.duration
 	if p.first != p.last {
@@ -143,7 +143,7 @@ func (q *Querier) rangeOfStates(ctx context.Context, where columnstore.Expr, ste
 	return all, nil
 }
 
-// firstOfSteps returns the first sample of each step, which counts those of the step. Samples are in
+// firstOfSteps returns the first sample in each step, with the number of the step's samples. Samples are in
 // order of time.
 func firstOfSteps(samples []*pb.MetricsSample, step time.Duration) []*pb.MetricsSample {
 	kept := samples[:0]
@@ -159,7 +159,7 @@ func firstOfSteps(samples []*pb.MetricsSample, step time.Duration) []*pb.Metrics
 	return kept
 }
 
-// lines are the series of an answer, one for each set of labels of its groups.
+// lines are an answer's series, one for each set of labels in its groups.
 type lines struct {
 	labels []columnstore.GroupColumn // sorted by name
 	series []*pb.MetricsSeries
@@ -178,7 +178,7 @@ func newLines(groups *columnstore.Groups) *lines {
 	return l
 }
 
-// line returns the index of the series of a group.
+// line returns the index of a group's series.
 func (l *lines) line(i int) int {
 	l.text = l.text[:0]
 	for j := range l.labels {

@@ -14,7 +14,7 @@ import (
 	"github.com/granarydb/granary/columnstore"
 )
 
-// Provider returns the tables that FrostDB's engine reads: this one, by the name TableName.
+// Provider returns the tables for FrostDB's engine: this one, by the name TableName.
 func (t *Table) Provider() logicalplan.TableProvider { return provider{t} }
 
 type provider struct{ table *Table }
@@ -30,27 +30,27 @@ func (p provider) GetTable(name string) (logicalplan.TableReader, error) {
 // reader implements logicalplan.TableReader: each query reads one snapshot.
 type reader struct{ table *Table }
 
-// snapshotKey is the key of the snapshot in the context of a query.
+// snapshotKey is the key of the snapshot in a query's context.
 type snapshotKey struct{}
 
-// Schema returns Parca's schema, by which the engine checks a plan.
+// Schema returns Parca's schema, with which the engine checks a plan.
 func (r reader) Schema() *dynparquet.Schema { return r.table.parca }
 
-// View calls f with the snapshot of one query.
+// View calls f with one query's snapshot.
 func (r reader) View(ctx context.Context, f func(ctx context.Context, tx uint64) error) error {
 	return r.table.store.View(ctx, func(snap *columnstore.Snapshot) error {
 		return f(context.WithValue(ctx, snapshotKey{}, snap), uint64(snap.Commit()))
 	})
 }
 
-// SchemaIterator is for queries about columns, which Parca does not ask.
+// SchemaIterator is for queries about columns, which Parca does not make.
 func (r reader) SchemaIterator(context.Context, uint64, memory.Allocator, []logicalplan.Callback, ...logicalplan.Option) error {
 	return fmt.Errorf("scan of the schema: %w", errors.ErrUnsupported)
 }
 
-// Iterator calls the callbacks by turns with the rows of the snapshot of View, in records. A record has
-// a column of labels only if all of its rows have the label: to the engine a missing column equals the
-// empty text, as it should, and a null equals nothing.
+// Iterator calls the callbacks in turn with the rows in View's snapshot, in records. A record has a label
+// column only if all of its rows have the label, because to the engine a missing column equals the empty
+// text, as it should, and a null equals nothing.
 func (r reader) Iterator(ctx context.Context, _ uint64, pool memory.Allocator, callbacks []logicalplan.Callback, options ...logicalplan.Option) error {
 	snap, ok := ctx.Value(snapshotKey{}).(*columnstore.Snapshot)
 	if !ok || len(callbacks) == 0 {
@@ -66,7 +66,7 @@ func (r reader) Iterator(ctx context.Context, _ uint64, pool memory.Allocator, c
 	}
 	scan := columnstore.ScanOptions{Columns: columns, OwnDictionaries: true}
 	if len(columns) == 0 {
-		scan.Columns = []string{profile.ColumnValue} // rows of no columns are counted
+		scan.Columns = []string{profile.ColumnValue} // because rows without columns are counted
 	}
 	if opts.Filter != nil {
 		scan.Where = pushed(r.table.schema, opts.Filter)
@@ -95,7 +95,7 @@ func (r reader) Iterator(ctx context.Context, _ uint64, pool memory.Allocator, c
 	return nil
 }
 
-// projected returns the concrete columns that a projection has, all without one.
+// projected returns the concrete columns in a projection, all without one.
 func (r reader) projected(snap *columnstore.Snapshot, projection []logicalplan.Expr) ([]string, error) {
 	columns, err := r.table.table.Columns(snap)
 	if err != nil || len(projection) == 0 {

@@ -14,7 +14,7 @@ import (
 	"github.com/granarydb/granary/schema"
 )
 
-// batchOf returns the rows of one of Parca's records. The batch shares no memory with the record.
+// batchOf returns the rows in one of Parca's records. The batch shares no memory with the record.
 func batchOf(rec arrow.RecordBatch) (schema.Batch, error) {
 	b := schema.Batch{Rows: int(rec.NumRows()), Columns: map[string]encoding.Vector{}}
 	for i, field := range rec.Schema().Fields() {
@@ -23,7 +23,7 @@ func batchOf(rec arrow.RecordBatch) (schema.Batch, error) {
 			return schema.Batch{}, fmt.Errorf("%w: column %q: %w", ErrRecord, field.Name, err)
 		}
 		if strings.HasPrefix(field.Name, profile.ColumnLabelsPrefix) && v.Valid != nil && !anyOf(v.Valid) {
-			continue // a label of other records of the request
+			continue // a label that only other records in the request have
 		}
 		b.Columns[field.Name] = v
 	}
@@ -44,8 +44,8 @@ func anyOf(values []bool) bool {
 	return false
 }
 
-// vectorOf returns the values of a column. Of a column of stacks, the encoded locations become records
-// of the batch.
+// vectorOf returns a column's values. In a column of stacks, the encoded locations become the batch's
+// records.
 func vectorOf(column arrow.Array, b *schema.Batch) (encoding.Vector, error) {
 	switch c := column.(type) {
 	case *array.Int64:
@@ -81,7 +81,7 @@ func validOf(column arrow.Array) []bool {
 	return valid
 }
 
-// textsOf returns the values of a dictionary of text as UTF-8. Bytes that are none become U+FFFD.
+// textsOf returns the values in a text dictionary as UTF-8. Bytes that are not UTF-8 become U+FFFD.
 func textsOf(c *array.Dictionary) ([]string, error) {
 	texts := make([]string, c.Dictionary().Len())
 	for i := range texts {
@@ -97,7 +97,7 @@ func textsOf(c *array.Dictionary) ([]string, error) {
 	return texts, nil
 }
 
-// stacksOf returns a column of stacks as lists of the ids of locations.
+// stacksOf returns a column of stacks as lists of location ids.
 func stacksOf(c *array.List, b *schema.Batch) (encoding.Vector, error) {
 	places, ok := c.ListValues().(*array.Dictionary)
 	if !ok {
@@ -133,8 +133,8 @@ func stacksOf(c *array.List, b *schema.Batch) (encoding.Vector, error) {
 	return v, nil
 }
 
-// LocationID returns the id of a location that Parca encoded: a hash of its bytes. Equal locations
-// have one id in all stores.
+// LocationID returns the id of a location that Parca encoded: a hash of its bytes. Equal locations have one
+// id in all stores.
 func LocationID(encoded []byte) uuid.UUID {
 	return xxh3.Hash128(encoded).Bytes()
 }

@@ -9,15 +9,15 @@ import (
 	"github.com/granarydb/granary/schema"
 )
 
-// TableName is the name under which Parca asks its engine for the table of samples.
+// TableName is the name under which Parca asks its engine for the samples table.
 const TableName = "stacktraces"
 
 // bucketWidth is the width of a time bucket. Retention and eviction drop whole buckets.
 const bucketWidth = time.Hour
 
-// Definition returns the table of Parca's samples: the columns of Parca's own schema, in Granary's
-// order. Labels and stacks lead the time in the sorting key, so that the rows of one series, and of
-// one stack in it, are neighbours.
+// Definition returns the table for Parca's samples: the columns of Parca's own schema, in Granary's order.
+// Labels and stacks lead the time in the sorting key, so that the rows of one series, and of one stack in
+// it, are neighbours.
 func Definition() schema.Definition {
 	key := func(name string) schema.Column {
 		return schema.Column{Name: name, Type: encoding.String, Encoding: encoding.DictionaryRLE}
@@ -46,7 +46,7 @@ func Definition() schema.Definition {
 	}
 }
 
-// typeColumns returns the columns that make the type of a profile, beside its duration.
+// typeColumns returns the columns that make a profile's type, besides its duration.
 func typeColumns() []string {
 	return []string{
 		profile.ColumnName, profile.ColumnSampleType, profile.ColumnSampleUnit, profile.ColumnPeriodType, profile.ColumnPeriodUnit,

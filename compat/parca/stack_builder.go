@@ -21,7 +21,7 @@ type stackBuilder struct {
 	bytes   []byte
 }
 
-// newStackBuilder returns a builder for stacks of so many rows, of so many locations each.
+// newStackBuilder returns a builder with room for stacks in `rows` rows, with `depth` locations each.
 func newStackBuilder(rows, depth int) *stackBuilder {
 	return &stackBuilder{
 		offsets: append(make([]int32, 0, rows+1), 0), valid: make([]byte, bitutil.BytesForBits(int64(rows))),
@@ -36,7 +36,7 @@ func (b *stackBuilder) addLocation(encoded []byte) int {
 	return len(b.ends) - 2
 }
 
-// add adds a location of the dictionary to the current stack.
+// add adds a location in the dictionary to the current stack.
 func (b *stackBuilder) add(index uint32) { b.indexes = append(b.indexes, index) }
 
 // end ends the current stack.
@@ -63,7 +63,7 @@ func (b *stackBuilder) list() *array.List {
 	return array.NewListData(data)
 }
 
-// buffers returns Arrow's buffers over slices. A nil slice in the first place is no buffer.
+// buffers returns Arrow's buffers over slices. A nil valid is no buffer.
 func buffers(valid []byte, rest ...[]byte) []*memory.Buffer {
 	out := make([]*memory.Buffer, 1, len(rest)+1)
 	if valid != nil {

@@ -16,8 +16,8 @@ import (
 // stacks, or 2 GiB of distinct locations.
 var ErrTooLarge = errors.New("the answer is too large for an arrow record")
 
-// usedLocations returns the distinct encoded locations of a column of stacks, and for each code of an
-// element its index there, plus 1.
+// usedLocations returns the distinct encoded locations in a column of stacks, and for each element code its
+// index there, plus 1.
 func usedLocations(column *columnstore.GroupColumn) (encoded [][]byte, index []uint32) {
 	cursor := column.Lists.Cursor()
 	for _, code := range column.Codes {
@@ -38,8 +38,8 @@ func usedLocations(column *columnstore.GroupColumn) (encoded [][]byte, index []u
 	return encoded, index
 }
 
-// stacks returns the stacks of groups with their locations in full. Parca resolves each distinct
-// location once; its arrays are then gathered for each place of a location in a stack.
+// stacks returns groups' stacks with their locations in full. Parca resolves each distinct location once;
+// its arrays are then gathered for each place of a location in a stack.
 func (q *Querier) stacks(ctx context.Context, column *columnstore.GroupColumn, inverted bool, function string) (*array.List, error) {
 	encoded, index := usedLocations(column)
 	known, err := q.resolved(ctx, encoded)
@@ -70,7 +70,7 @@ func (q *Querier) stacks(ctx context.Context, column *columnstore.GroupColumn, i
 	return gather(from, &at)
 }
 
-// resolved returns a record with one stack, of the given locations, as Parca symbolises it.
+// resolved returns a record with one stack, which has the given locations, as Parca symbolises it.
 func (q *Querier) resolved(ctx context.Context, encoded [][]byte) (arrow.RecordBatch, error) {
 	b := newStackBuilder(1, len(encoded))
 	size := 0
@@ -98,8 +98,8 @@ func (q *Querier) resolved(ctx context.Context, encoded [][]byte) (arrow.RecordB
 	return records[0], nil
 }
 
-// namedBy returns which locations are of a function, nil without one. The function of a location is that
-// of its first line.
+// namedBy reports for each location whether it belongs to a function, nil without a function. A location's
+// function is its first line's.
 func namedBy(encoded [][]byte, function string) ([]bool, error) {
 	if function == "" {
 		return nil, nil
@@ -115,7 +115,7 @@ func namedBy(encoded [][]byte, function string) ([]bool, error) {
 	return named, nil
 }
 
-// places are the locations of stacks: indexes of distinct locations, end to end.
+// places are stacks' locations: indexes of distinct locations, end to end.
 type places struct {
 	offsets []int32
 	indexes []uint32

@@ -13,17 +13,17 @@ import (
 	"github.com/granarydb/granary/schema"
 )
 
-// ErrRecord is returned for an Arrow record that is not one of Parca's: a column is missing, or of
+// ErrRecord is returned for an Arrow record that does not have Parca's form: a column is missing, or has
 // another type.
 var ErrRecord = errors.New("invalid record of samples")
 
-// ErrStore is returned by Open for a store whose table of samples has another schema.
+// ErrStore is returned by Open for a store whose samples table has another schema.
 var ErrStore = errors.New("the store has another table of samples")
 
-// Table is Parca's table of samples in a store. It takes the records that Parca's ProfileColumnStore
-// makes, as its Ingester or as the table behind one, and is the table that FrostDB's engine reads
-// (Provider). A Querier answers from it without that engine. It is safe for concurrent use and lives
-// as long as the store, which the caller closes.
+// Table is Parca's table of samples in a store. It takes the records that Parca's ProfileColumnStore makes,
+// as its Ingester or as the table behind one, and is the table that FrostDB's engine reads (Provider). A
+// Querier answers from it without that engine. It is safe for concurrent use and lives as long as the
+// store, which the caller closes.
 type Table struct {
 	store  *columnstore.Store
 	table  *columnstore.Table
@@ -32,7 +32,7 @@ type Table struct {
 }
 
 // Open returns the table of samples in a store. It creates the table if there is none. The errors are
-// ErrStore, and those of columnstore.Store.CreateTable.
+// ErrStore, and any from columnstore.Store.CreateTable.
 func Open(store *columnstore.Store) (*Table, error) {
 	want, err := schema.New(Definition())
 	if err != nil {
@@ -68,15 +68,15 @@ func equalColumns(a, b *schema.Schema) bool {
 	return true
 }
 
-// Ingest inserts a record of samples in one transaction: later queries see all of its rows, or after
-// an error none. The record stays the caller's. The errors are ErrRecord and those of
+// Ingest inserts a record of samples in one transaction: later queries see all of its rows, or after an
+// error none. The record stays the caller's. The errors are ErrRecord and any from
 // columnstore.Table.Insert.
 func (t *Table) Ingest(ctx context.Context, rec arrow.RecordBatch) error {
 	_, err := t.InsertRecord(ctx, rec)
 	return err
 }
 
-// InsertRecord is Ingest that returns the id of the commit.
+// InsertRecord is Ingest, and returns the commit's id.
 func (t *Table) InsertRecord(ctx context.Context, rec arrow.RecordBatch) (tx uint64, err error) {
 	if rec.NumRows() == 0 {
 		return 0, nil

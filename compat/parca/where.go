@@ -13,8 +13,8 @@ import (
 	"github.com/granarydb/granary/schema"
 )
 
-// pushed returns a condition that holds for every row for which a filter of FrostDB's engine holds, and
-// for as few others as it can say. The engine filters the rows again.
+// pushed returns a condition that holds for every row for which a filter of FrostDB's engine holds, and for
+// as few others as possible. The engine filters the rows again.
 func pushed(s *schema.Schema, filter logicalplan.Expr) columnstore.Expr {
 	binary, ok := filter.(*logicalplan.BinaryExpr)
 	if !ok {
@@ -48,8 +48,8 @@ func pushed(s *schema.Schema, filter logicalplan.Expr) columnstore.Expr {
 	}
 }
 
-// pushedText is pushed for a column of text. The null of a filter means that a label is missing, and is
-// no text. In a column of labels a missing value is the empty text.
+// pushedText is pushed for a text column. A null in the filter means that a label is missing, and is not a
+// text. In a label column a missing value is the empty text.
 func pushedText(column string, op logicalplan.Op, literal scalar.Scalar) columnstore.Expr {
 	text, ok := textOf(literal)
 	if !ok && (literal.IsValid() || !strings.HasPrefix(column, profile.ColumnLabelsPrefix)) {
@@ -74,7 +74,7 @@ func pushedText(column string, op logicalplan.Op, literal scalar.Scalar) columns
 	}
 }
 
-// textOf returns the text of a literal; ok is false if it is null or no text.
+// textOf returns a literal's text; ok is false if it is null or not text.
 func textOf(literal scalar.Scalar) (text string, ok bool) {
 	switch v := literal.(type) {
 	case *scalar.String:

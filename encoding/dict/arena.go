@@ -1,8 +1,7 @@
 package dict
 
-// Bytes lie in blocks that never move, so readers need no lock. Block sizes double from the
-// first to the last, so that many small dictionaries of a store stay small. A longer value
-// gets its own block.
+// Bytes lie in blocks that never move, so readers need no lock. Block sizes double from the first to the
+// last, because a store can have many small dictionaries. A longer value gets its own block.
 const (
 	firstBlock = 512
 	lastBlock  = 64 << 10
@@ -11,12 +10,12 @@ const (
 // arena is append-only bytes for one writer and any number of concurrent readers.
 type arena struct {
 	blocks stable[[]byte]
-	n      int // blocks
+	n      int // number of blocks
 	room   int // bytes left in the last block
 	size   int // bytes of all blocks
 }
 
-// keep copies value, which is not empty, and returns its place.
+// keep copies value, which must not be empty, and returns its place.
 func (a *arena) keep(value []byte) (block, offset uint32) {
 	if size := a.take(len(value)); size > 0 {
 		a.blocks.grow(a.n - 1)
@@ -28,8 +27,8 @@ func (a *arena) keep(value []byte) (block, offset uint32) {
 	return uint32(a.n - 1), offset
 }
 
-// take counts bytes as kept, and returns the size of the block to begin for them, 0 if they
-// fit into the last one.
+// take counts bytes as kept, and returns the size of the block to begin for them, 0 if they fit into the
+// last block.
 func (a *arena) take(bytes int) (size int) {
 	if bytes > a.room {
 		size = max(min(firstBlock<<min(a.n, 16), lastBlock), bytes)
@@ -39,20 +38,20 @@ func (a *arena) take(bytes int) (size int) {
 	return size
 }
 
-// from returns the bytes of a block from an offset on.
+// from returns a block's bytes from offset on.
 func (a *arena) from(block, offset uint32) []byte { return (*a.blocks.at(int(block)))[offset:] }
 
 const blockHeader = 24
 
-// heap returns the bytes that the arena holds.
+// heap returns the arena's heap bytes.
 func (a *arena) heap() int { return a.size + blockHeader*paged(a.n) }
 
-// need returns an upper bound of the growth in bytes when a number of bytes are kept.
+// need bounds the growth in bytes when `bytes` bytes are kept.
 func (a *arena) need(bytes int) int {
 	if bytes <= a.room {
 		return 0
 	}
-	// A value that does not fit into the rest of a block wastes less than its length.
+	// A value that does not fit into a block's rest wastes less than its length.
 	step := min(lastBlock, max(firstBlock<<min(a.n, 16), 2*bytes))
 	return 2*bytes + step + blockHeader*paged(2+2*bytes/lastBlock)
 }

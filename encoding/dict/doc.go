@@ -1,31 +1,30 @@
-// Package dict holds append-only dictionaries, which map the codes of columns to values. It makes
-// no compatibility promise.
+// Package dict holds append-only dictionaries, which map the codes of columns to values. It makes no
+// compatibility promise.
 //
 //   - [Values]: byte strings, each with a code.
 //   - [Lists]: lists of UUIDs, each with a code; their elements have codes too, and
 //     a record beside them. Stacks are lists of locations.
 //   - [ListView]: the lists of one or several dictionaries, for reading; a [Union]
-//     makes one of several.
+//     makes a view of several.
 //
 // A code is 1 or more; the code 0 is null.
 //
-// The entries that a dictionary gained since a mark can be written as an image, and added to a
-// dictionary with another seed (AppendImage and OpenImage of Values and of Lists). Codes stay the
-// same there. docs/format/dictionary.md draws the bytes.
+// The entries that a dictionary gained since a mark can be written as an image, and added to a dictionary
+// with another seed (AppendImage and OpenImage of Values and Lists). Codes stay the same there.
+// docs/format/dictionary.md draws the bytes.
 //
 // # Invariants
 //
 //	E3  A dictionary only grows. A code, once given, stands for the same value
 //	    for as long as the dictionary lives; equal values have equal codes.
 //	E4  Reading a dictionary by code takes no lock.
-//	E5  Images that follow one another have all that came before the last of
+//	E5  Consecutive images have everything that came before the last of
 //	    them was begun: values, elements, lists, and records of elements that
-//	    an earlier image had without one.
-//	E6  Whatever image is opened without an error, a dictionary with it can be
+//	    an earlier image had without a record.
+//	E6  If an image is opened without an error, a dictionary with it can be
 //	    read, searched and extended without a panic.
 //
-// The package does not depend on columns, rows or Arrow. docs/decisions/0010 explains the
-// form of lists.
+// The package does not depend on columns, rows or Arrow. docs/decisions/0010 explains the form of lists.
 //
 // # Mutable state
 //

@@ -7,19 +7,19 @@ import (
 	"sync/atomic"
 )
 
-// frontCoded is an append-only sequence of lists of codes. Each list is stored as its
-// difference from the previous one:
+// frontCoded is an append-only sequence of lists of codes. Each list is stored as its difference from the
+// previous one:
 //
 //	varint: codes shared with the front of the previous list
 //	varint: further codes * 4 + width-1 | width bytes each, the lowest first
 //
-// Codes of a fixed width are read independently of the length of those before them, and mostly
-// take fewer bytes than varints (docs/decisions/0010). Every sixteenth list is stored whole,
-// so reading a list decodes at most that many. One writer and any number of readers may use
-// the sequence concurrently.
+// Codes have a fixed width, because each can then be read independently of the previous ones, and they
+// usually take fewer bytes than varints (docs/decisions/0010). Every sixteenth list is stored whole, so
+// reading a list decodes at most that many. One writer and any number of readers may use the sequence
+// concurrently.
 //
-// Stacks are stored root first and sorted within an insert. They share the codes near the
-// root, as in a trie, without the nodes and child look-ups of one (docs/decisions/0010).
+// Stacks are stored root first and sorted within an insert. They share the codes near the root, as in a
+// trie, without its nodes and child look-ups (docs/decisions/0010).
 type frontCoded struct {
 	places stable[uint32] // of list i: block << 16 | offset
 	bytes  arena
@@ -29,11 +29,12 @@ type frontCoded struct {
 	entry  []byte        // the entry under construction
 }
 
-// restart is the distance of lists that are stored whole.
+// restart is the distance between lists that are stored whole.
 const restart = ListBlock
 
-// ListBlock is the number of lists that are stored together, from the codes 1, 1+ListBlock and so on. Reading one list
-// decodes parts of the lists before it, so reading several in order costs little more.
+// ListBlock is the number of lists that are stored together, from the codes 1, 1+ListBlock and so on.
+// Reading a list decodes parts of the previous lists in its block, so reading several in order costs little
+// more.
 const ListBlock = 16
 
 // add appends a list. It fails when no place is left, after 4 GiB.
@@ -82,7 +83,7 @@ func opened(b []byte) (shared, own int, codes narrow) {
 	return int(front), int(n >> widthBits), narrow{b, int(n&(1<<widthBits-1)) + 1}
 }
 
-// len returns the number of codes of list i.
+// len returns list i's number of codes.
 func (f *frontCoded) len(i int) int {
 	shared, own, _ := f.open(i)
 	return shared + own
@@ -120,13 +121,13 @@ func short(b []byte) (uint32, []byte) {
 	return uint32(v), b[n:]
 }
 
-// heap returns the bytes that the sequence holds. Only the writer may call it.
+// heap returns the sequence's heap bytes. Only the writer may call it.
 func (f *frontCoded) heap() int {
 	return f.bytes.heap() + 4*paged(int(f.n.Load())) + 4*cap(f.last) + cap(f.entry)
 }
 
-// need returns an upper bound of the growth in bytes when `lists` lists are added, with `codes` codes
-// in all, and `longest` codes in the longest. Only the writer may call it.
+// need bounds the growth in bytes when `lists` lists are added, with `codes` codes in all, and `longest`
+// codes in the longest. Only the writer may call it.
 func (f *frontCoded) need(lists, codes, longest int) int {
 	if lists == 0 {
 		return 0

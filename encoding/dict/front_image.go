@@ -22,7 +22,7 @@ func (f *frontCoded) image(w *fields.Writer, lo, hi int) {
 }
 
 // fit returns the first list at which the lists from lo on take `bytes` bytes or more in an image, at most
-// hi, and the bytes that are left of them.
+// hi, and the bytes that are left.
 func (f *frontCoded) fit(lo, hi, bytes int) (to, left int) {
 	for ; lo < hi && bytes > 0; lo++ {
 		at := *f.places.at(lo)
@@ -35,14 +35,14 @@ func (f *frontCoded) fit(lo, hi, bytes int) (to, left int) {
 	return lo, bytes
 }
 
-// entryLen returns the number of bytes of the list that begins at b.
+// entryLen returns the length in bytes of the list that begins at b.
 func entryLen(b []byte) int {
 	_, own, codes := opened(b)
 	return len(b) - len(codes.bytes) + own*codes.width
 }
 
-// readImage checks the n lists that follow the lists of f, and returns their bytes. A list has at most
-// `most` codes, each at most `elements`.
+// readImage checks the n lists that follow f's lists, and returns their bytes. A list has at most `most`
+// codes, each at most `elements`.
 func (f *frontCoded) readImage(r *fields.Reader, n, elements, most int) []byte {
 	all, before := r.Peek(), len(f.last)
 	next := arena{n: f.bytes.n, room: f.bytes.room}

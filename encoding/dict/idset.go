@@ -7,30 +7,27 @@ import (
 	"github.com/google/uuid"
 )
 
-// idSet is an append-only set of 16-byte ids, with codes from 1 up in the order of arrival. It
-// finds the elements of lists, and lists by their hash.
+// idSet is an append-only set of 16-byte ids, with codes from 1 up in the order of arrival. It finds the
+// elements of lists, and lists by their hash.
 //
-// find takes no lock and may run beside one add. It returns 0 if it misses an id that is being
-// added, or was added while the slots were moved; before adding, the writer repeats the search
-// under its lock.
+// find takes no lock and may run beside one add. It returns 0 if it misses an id that is being added, or
+// was added while the slots were moved; before adding, the writer repeats the search under its lock.
 type idSet struct {
 	ids    stable[uuid.UUID]
 	n      atomic.Uint32
 	shards [idShards]idShard
 }
 
-// idShard is an open-addressing table of a sixteenth of the ids. Shards grow at different
-// times: an add moves at most a sixteenth of the ids, and the total free space stays about
-// constant.
+// idShard is an open-addressing table for a sixteenth of the ids. Shards grow at different times: an add
+// moves at most a sixteenth of the ids, and the total free space stays about constant.
 type idShard struct {
 	slots atomic.Pointer[idSlots]
 	used  int // slots in use; only writers read it
 }
 
-// idSlots is the slots of a shard; the hash of an id gives the first one to probe. A slot is 0
-// if it is free. Otherwise it holds the code of an id, and in the bits above the code the same
-// bits of the id's hash. Most other ids are skipped by these bits, without the cache miss of
-// reading the id.
+// idSlots is a shard's slots; an id's hash gives the first to probe. A free slot is 0. Otherwise a slot
+// holds an id's code, and in the bits above the code the same bits of the id's hash. Most other ids are
+// skipped by these bits, without the cache miss of reading the id.
 //
 //	slot: bits of the hash | code
 //
@@ -42,7 +39,7 @@ type idSlots struct {
 
 const (
 	idShards    = 16
-	slotsHeader = 32 // idSlots
+	slotsHeader = 32 // bytes of idSlots
 )
 
 // find returns the code of an id with the given hash, 0 if it is absent.
@@ -59,8 +56,8 @@ func (s *idSet) find(id *uuid.UUID, hash uint64) uint32 {
 	}
 }
 
-// next returns the next code that an id with the hash may have, and its slot, from slot i on,
-// which may be one past the last. The code is 0 if a free slot comes first.
+// next searches from slot i on, which may be one past the last, and returns the next code that an id with
+// the hash may have, and its slot. The code is 0 if a free slot comes first.
 func (in *idSlots) next(i int, hash uint64) (code uint32, slot int) {
 	for ; ; i++ {
 		if i == len(in.slots) {
@@ -76,13 +73,13 @@ func (in *idSlots) next(i int, hash uint64) (code uint32, slot int) {
 	}
 }
 
-// findAll sets codes to the codes of ids with the given hashes, 0 for absent ids. It makes
-// three passes over a batch of ids: the first slots, the codes whose hash bits match, and the
-// ids of these codes. Cache misses overlap and no branch waits for one. When the set is larger
-// than the caches, this is twice as fast as single look-ups.
+// findAll sets codes to the codes of ids with the given hashes, 0 for absent ids. It makes three passes
+// over a batch of ids: the first slots, the codes whose hash bits match, and the ids with these codes.
+// Cache misses overlap and no branch waits for one. When the set is larger than the caches, this is twice
+// as fast as single look-ups.
 func (s *idSet) findAll(codes []uint32, ids []uuid.UUID, hashes []uint64) {
-	// Small enough to stay in cache between passes, and large enough that the end of a pass,
-	// where nothing is left to overlap, is rare.
+	// Small enough to stay in cache between passes, and large enough to make the end of a pass rare,
+	// because nothing is left to overlap there.
 	const some = 1024
 	for len(hashes) > some {
 		s.findSome(codes[:some], ids[:some], hashes[:some])
@@ -98,7 +95,7 @@ func (s *idSet) findSome(codes []uint32, ids []uuid.UUID, hashes []uint64) {
 			shards[i] = &noSlots
 		}
 	}
-	// The first loop does nothing else: misses no longer overlap once the instructions that
+	// The first loop does nothing else, because misses no longer overlap once the instructions that
 	// wait for one, and the instructions after them, exceed the processor's window.
 	codes, ids = codes[:len(hashes)], ids[:len(hashes)]
 	for i, hash := range hashes {
@@ -115,7 +112,7 @@ func (s *idSet) findSome(codes []uint32, ids []uuid.UUID, hashes []uint64) {
 			codes[i], _ = in.next(home(hash, len(in.slots))+1, hash)
 		}
 	}
-	directory := s.ids.directory.Load() // loaded after the codes, so it has all of their pages
+	directory := s.ids.directory.Load() // loaded after the codes, so that it has all of their pages
 	for i, code := range codes {
 		if code != 0 && (*directory)[(code-1)/pageLen][(code-1)%pageLen] != ids[i] {
 			codes[i] = s.find(&ids[i], hashes[i])
@@ -123,7 +120,7 @@ func (s *idSet) findSome(codes []uint32, ids []uuid.UUID, hashes []uint64) {
 	}
 }
 
-// noSlots is the slots of a shard before its first id: one free slot.
+// noSlots is a shard's slots before its first id: one free slot.
 var noSlots = idSlots{slots: make([]atomic.Uint32, 1)}
 
 // home returns the first slot to probe for a hash.
@@ -143,7 +140,7 @@ func (s *idSet) add(id uuid.UUID, hash uint64, rehash func(*uuid.UUID) uint64) u
 	} else if code > in.codes {
 		in = s.move(shard, len(in.slots), rehash)
 	}
-	// The count rises before the id can be found, so a reader never finds a code above it.
+	// The count rises before the id can be found, so that a reader never finds a code above it.
 	s.n.Store(code)
 	in.put(hash, code)
 	shard.used++
@@ -160,8 +157,8 @@ func (in *idSlots) put(hash uint64, code uint32) {
 	in.slots[i].Store(uint32(hash)&^in.codes | code)
 }
 
-// move moves a shard to a new number of slots, with room for twice its codes. It reads a group
-// of ids before it stores their codes, so that the cache misses overlap.
+// move moves a shard to a new number of slots, with room for twice its codes. It reads a group of ids
+// before it stores their codes, so that the cache misses overlap.
 func (s *idSet) move(shard *idShard, slots int, rehash func(*uuid.UUID) uint64) *idSlots {
 	old := shard.slots.Load()
 	moved := s.newSlots(slots)
@@ -189,7 +186,7 @@ func (s *idSet) move(shard *idShard, slots int, rehash func(*uuid.UUID) uint64) 
 	return moved
 }
 
-// newSlots returns free slots with room for twice the codes of the set.
+// newSlots returns free slots with room for twice the set's codes.
 func (s *idSet) newSlots(slots int) *idSlots {
 	return &idSlots{codes: 1<<bits.Len(2*uint(max(s.len(), idShards))) - 1, slots: make([]atomic.Uint32, slots)}
 }
@@ -197,8 +194,8 @@ func (s *idSet) newSlots(slots int) *idSlots {
 // full reports whether ids exceed the load factor of 0.8.
 func (in *idSlots) full(ids int) bool { return 5*ids > 4*len(in.slots) }
 
-// nextSlots returns the next number of slots of a shard: twice the present one. The first size
-// differs by shard.
+// nextSlots returns a shard's next number of slots: twice the present number. The first size differs by
+// shard.
 func (h *idShard) nextSlots(shard int) int {
 	in := h.slots.Load()
 	if in == nil {
@@ -210,7 +207,7 @@ func (h *idShard) nextSlots(shard int) int {
 // len returns the number of ids; their codes are 1 to len.
 func (s *idSet) len() int { return int(s.n.Load()) }
 
-// heap returns the bytes that the set holds. Only writers may call it.
+// heap returns the set's heap bytes. Only writers may call it.
 func (s *idSet) heap() int {
 	size := len(uuid.UUID{}) * pageLen * s.ids.pages()
 	for i := range s.shards {
@@ -221,17 +218,15 @@ func (s *idSet) heap() int {
 	return size
 }
 
-// need returns an upper bound of the growth in bytes, temporary growth included, when ids are
-// added. Only writers may call it.
+// need bounds the growth in bytes, temporary growth included, when ids are added. Only writers may call it.
 func (s *idSet) need(ids int) int {
 	if ids == 0 {
 		return 0
 	}
 	n := s.len()
 	need := len(uuid.UUID{}) * (paged(n+ids) - paged(n))
-	// Any one shard may get all of the new ids, but not every shard. The growth for the new
-	// ids is bounded by 2 / 0.8 slots of 4 bytes each, and half as many beside them while a
-	// shard moves.
+	// Any one shard may get all new ids, but not every shard. The growth for the new ids is bounded by
+	// 2 / 0.8 slots with 4 bytes each, and half as many beside them while a shard moves.
 	for i := range s.shards {
 		shard := &s.shards[i]
 		in := shard.slots.Load()

@@ -29,9 +29,9 @@ func (s *idSet) addImage(ids []byte) {
 	}
 }
 
-// fill makes the slots of all ids. They are as many as if the ids had been added one by one. Of
-// equal ids, which only a damaged image has, the first gets a slot: slots of all would be probed
-// in a row.
+// fill makes the slots of all ids. They are as many as if the ids had been added one by one. If ids are
+// equal, which happens only in a damaged image, the first gets a slot, because slots for all would be
+// probed in a row.
 func (s *idSet) fill(hash func(*uuid.UUID) uint64) {
 	for i := range s.len() {
 		s.shards[hash(s.ids.at(i))%idShards].used++

@@ -4,17 +4,17 @@ import (
 	"github.com/google/uuid"
 )
 
-// ListCursor reads lists of a ListView. Reading in the order of codes is several times as fast
-// as single reads, because it decodes only the difference of a list from the one before. The
-// cursor also decodes the lists between two reads, from the last list that is stored whole; in
-// other orders it costs about as much as ListView.UUIDs.
+// ListCursor reads lists from a ListView. Reading in the order of codes is several times as fast as single
+// reads, because it decodes only each list's difference from the previous one. The cursor also decodes the
+// lists between two reads, from the last list that is stored whole; in other orders it costs about as much
+// as ListView.UUIDs.
 //
-// A cursor is not safe for concurrent use. It holds memory for the longest list read from each
-// dictionary. It also reads lists that were added after it was made.
+// A cursor is not safe for concurrent use. It holds memory for the longest list read from each dictionary.
+// It also reads lists that were added after it was made.
 type ListCursor struct {
 	from  ListView
 	walks []listWalk // by dictionary
-	at    *listWalk  // of the current list
+	at    *listWalk  // walk of the current list
 	kept  int        // elements at its end that equal the end of the previous list
 }
 
@@ -31,8 +31,8 @@ func (l ListView) Cursor() ListCursor {
 	return c
 }
 
-// Move makes the list with the given code the current one; code 0 has no elements. The lists
-// must have the code. It costs about 10 ns, and 6 ns for each element to decode.
+// Move makes the list with the given code the current one; code 0 has no elements. The code must exist. It
+// costs about 10 ns, and 6 ns for each element to decode.
 func (c *ListCursor) Move(code uint32) {
 	dict, there := uint32(0), code
 	if c.from.refs != nil && code != 0 {
@@ -47,32 +47,31 @@ func (c *ListCursor) Move(code uint32) {
 	}
 }
 
-// Kept returns how many elements at the end of the current list are known to equal the end of the previous one. For a
-// stack, these are the frames from the root on. The lists can share more.
+// Kept returns how many elements at the end of the current list are known to equal the end of the previous
+// list. For a stack, these are the frames from the root on. The lists can share more.
 func (c *ListCursor) Kept() int { return c.kept }
 
-// Elements returns the codes of the elements of the current list, valid until the next call of
-// Move.
+// Elements returns the codes of the current list's elements, valid until the next call of Move.
 func (c *ListCursor) Elements() []uint32 { return c.at.codes[len(c.at.codes)-c.at.len:] }
 
-// UUIDs returns the elements of the current list, valid until the next call of Move. It looks up only the elements that the
-// previous call did not return.
+// UUIDs returns the current list's elements, valid until the next call of Move. It looks up only elements
+// that the previous call did not return.
 func (c *ListCursor) UUIDs() []uuid.UUID { return c.at.uuids() }
 
-// listWalk walks the lists of one dictionary. The current list is at the end of codes and ids,
-// because the shared front of the stored form is the end of a list.
+// listWalk walks the lists of one dictionary. The current list is at the end of codes and ids, because the
+// shared front of the stored form is the end of a list.
 type listWalk struct {
 	of    *Lists
 	base  uint32 // added to codes
-	code  int    // of the current list; 0 for none
+	code  int    // code of the current list; 0 for none
 	len   int
 	codes []uint32
-	ids   []uuid.UUID // as long as codes, if there are any
+	ids   []uuid.UUID // as long as codes, or empty
 	known int         // number of ids at the end that belong to the current list
 }
 
-// move goes to a list, from the current one unless a list that is stored whole lies between. It returns how many elements at
-// the end stayed.
+// move goes to a list, from the current list unless a list that is stored whole lies between. It returns
+// how many elements at the end stayed.
 func (w *listWalk) move(code int) (kept int) {
 	if code == 0 {
 		w.code, w.len, w.known = 0, 0, 0
@@ -123,7 +122,7 @@ func (w *listWalk) grow(last int) {
 	w.codes = codes
 }
 
-// uuids returns the elements of the current list.
+// uuids returns the current list's elements.
 func (w *listWalk) uuids() []uuid.UUID {
 	if len(w.ids) < len(w.codes) {
 		ids := make([]uuid.UUID, len(w.codes))

@@ -9,14 +9,13 @@ import (
 	"github.com/google/uuid"
 )
 
-// InternLists appends to dst the codes of lists, and gives codes to new lists. A list that
-// refers to the same memory as its predecessor costs nothing. All lists are hashed before any
-// is looked up, so that cache misses overlap. New lists are sorted, so that neighbours share
-// much.
+// InternLists appends to dst the codes of lists, and gives codes to new lists. A list that refers to the
+// same memory as its predecessor costs nothing. All lists are hashed before any is looked up, so that cache
+// misses overlap. New lists are sorted, so that neighbours share much.
 //
-// It costs about 60 ns for a known list of 20, 500 ns for a new one of known elements. For
-// known lists it allocates only to grow dst. After an error dst has its previous length;
-// elements and lists added until then remain, unused.
+// It costs about 60 ns for a known list of 20, 500 ns for a new list of known elements. For known lists it
+// allocates only to grow dst. After an error dst has its previous length; elements and lists added until
+// then remain, unused.
 func (d *Lists) InternLists(dst []uint32, lists [][]uuid.UUID) ([]uint32, error) {
 	w := internWork.Get().(*listWork)
 	defer w.done()
@@ -34,8 +33,7 @@ func (d *Lists) InternLists(dst []uint32, lists [][]uuid.UUID) ([]uint32, error)
 	return d.intern(dst, w, func(ids []uuid.UUID, i int) ([]uuid.UUID, error) { return append(ids, lists[i]...), nil })
 }
 
-// InternCodes is InternLists for lists of codes of elements. It returns ErrCode if an element
-// does not exist.
+// InternCodes is InternLists for lists of element codes. It returns ErrCode if an element does not exist.
 func (d *Lists) InternCodes(dst []uint32, lists [][]uint32) ([]uint32, error) {
 	w := internWork.Get().(*listWork)
 	defer w.done()
@@ -62,7 +60,7 @@ func (d *Lists) InternCodes(dst []uint32, lists [][]uint32) ([]uint32, error) {
 	return d.intern(dst, w, gather)
 }
 
-// InternList returns the code of the list of elements with the given codes.
+// InternList returns the code of the list with the given element codes.
 func (d *Lists) InternList(elements []uint32) (uint32, error) {
 	codes, err := d.InternCodes(nil, [][]uint32{elements})
 	if err != nil {
@@ -74,11 +72,11 @@ func (d *Lists) InternList(elements []uint32) (uint32, error) {
 // listWork is the scratch memory for interning a batch.
 type listWork struct {
 	hashes  []uuid.UUID
-	slots   []uint64 // slotHash of each
+	slots   []uint64 // slotHash of each list
 	misses  []int
-	settled uint32 // every list up to this code is found by the search
+	settled uint32 // the search finds every list up to this code
 
-	// Of the lists that are not found:
+	// For the lists that are not found:
 	ids      []uuid.UUID // elements, the last of each list first
 	idHashes []uint64
 	codes    []uint32
@@ -86,7 +84,7 @@ type listWork struct {
 	repeats  []repeat
 }
 
-// repeat is a list that is not found and equals an earlier one of the batch.
+// repeat is a list that is not found and equals an earlier list in the batch.
 type repeat struct{ at, first int }
 
 var internWork = sync.Pool{New: func() any { return new(listWork) }}
@@ -102,8 +100,7 @@ func (w *listWork) grow(n int) {
 	w.hashes, w.slots = slices.Grow(w.hashes[:0], n)[:n], slices.Grow(w.slots[:0], n)[:n]
 }
 
-// intern appends to dst the codes of the lists whose hashes are in w; elements appends the ids
-// of one list.
+// intern appends to dst the codes of the lists whose hashes are in w; elements appends one list's ids.
 func (d *Lists) intern(dst []uint32, w *listWork, elements func([]uuid.UUID, int) ([]uuid.UUID, error)) ([]uint32, error) {
 	start := len(dst)
 	dst = slices.Grow(dst, len(w.hashes))[:start+len(w.hashes)]
@@ -164,8 +161,8 @@ func (d *Lists) addLists(codes []uint32, w *listWork, elements func([]uuid.UUID,
 	return nil
 }
 
-// addSorted adds the lists of w, where equal lists are neighbours, and sets their codes. It
-// searches again if other lists were added meanwhile. The caller holds mu.
+// addSorted adds the lists in w, where equal lists are neighbours, and sets their codes. It searches again
+// if other lists were added meanwhile. The caller holds mu.
 func (d *Lists) addSorted(codes []uint32, w *listWork) error {
 	others := d.settled.Load() != w.settled
 	defer func() { d.settled.Store(uint32(d.hashes.len())) }()
@@ -193,8 +190,8 @@ func (d *Lists) addSorted(codes []uint32, w *listWork) error {
 	return nil
 }
 
-// manyIDs is the number of gathered ids from which on repeated lists are gathered only once.
-// Below it, detecting a repeat costs more than it saves.
+// manyIDs is the number of gathered ids from which repeated lists are gathered only once. Below it,
+// detecting a repeat costs more than it saves.
 const manyIDs = 1 << 16
 
 // gather collects the ids of the missing lists, and removes repeats from misses.

@@ -8,7 +8,7 @@ import (
 	"github.com/google/uuid"
 )
 
-// Errors of lists of codes.
+// Errors for lists of codes.
 var (
 	// ErrCode reports a list with a code that no element has.
 	ErrCode = errors.New("unknown code")
@@ -16,46 +16,44 @@ var (
 	ErrCollision = errors.New("two lists with one hash")
 )
 
-// Lists is an append-only set of lists of UUIDs, with codes from 1 up. Lists share their
-// elements, which have their own codes and a record each (for profiles: the symbols of a
-// location).
+// Lists is an append-only set of lists of UUIDs, with codes from 1 up. Lists share their elements, which
+// have their own codes and a record each (for profiles: a location's symbols).
 //
-// A list is identified by the 128-bit xxh3 of its elements, keyed by the seed: among 10^7
-// lists, two different ones collide with a probability of 10^-25. Verify checks for
-// collisions.
+// A list is identified by the 128-bit xxh3 of its elements, keyed by the seed: among 10^7 lists, two
+// different lists collide with a probability of 10^-25. Verify checks for collisions.
 //
-// All methods are safe for concurrent use. Reading by code and searching take no lock; adding
-// takes one lock for the whole dictionary.
+// All methods are safe for concurrent use. Reading by code and searching take no lock; adding takes one
+// lock for the whole dictionary.
 type Lists struct {
 	seed     uint64
 	key      elementKey
 	elements idSet
-	hashes   idSet      // of lists, with the codes of the lists
+	hashes   idSet      // lists' hashes, with the lists' codes
 	lists    frontCoded // the last element first: for stacks, the root
 	records  *Values
 	recordOf stable[atomic.Uint32] // by element code-1: code in records, or 0
 	verify   atomic.Bool
 	settled  atomic.Uint32 // lists that every later search finds
 	bare     atomic.Bool   // read from an image: hashes and slots are made when they are needed
-	logged   atomic.Uint32 // elements of which an image has been made
+	logged   atomic.Uint32 // elements that are in an image
 
-	mu   sync.Mutex // of writers
+	mu   sync.Mutex // held by writers
 	late []uint32   // elements up to logged that got a record since
 }
 
-// NewLists returns an empty dictionary of lists. The seed keys its hashes, so that input made
-// to collide in one store does not collide in another.
+// NewLists returns an empty dictionary. The seed keys its hashes, so that input made to collide in one
+// store does not collide in another.
 func NewLists(seed uint64) *Lists {
 	return &Lists{seed: seed, key: newElementKey(seed), records: NewValues(seed)}
 }
 
-// Verify turns on the comparison of every list found by its hash with the stored list, for
-// about 100 ns each; ErrCollision reports a difference.
+// Verify turns on the comparison of every list found by its hash with the stored list, for about 100 ns
+// each; ErrCollision reports a difference.
 func (d *Lists) Verify(on bool) { d.verify.Store(on) }
 
-// InternElement returns the code of an element, giving it one if it is new. It stores the
-// record beside the element, unless record is empty or the element has one already. A snapshot
-// does not fix records: an element without one can get one later.
+// InternElement returns an element's code, and gives a new element one. It stores the record beside the
+// element, unless record is empty or the element has one already. A snapshot does not fix records: an
+// element without a record can get one later.
 func (d *Lists) InternElement(id uuid.UUID, record []byte) (uint32, error) {
 	d.hashed()
 	hash := d.key.hash(&id)
@@ -72,8 +70,8 @@ func (d *Lists) InternElement(id uuid.UUID, record []byte) (uint32, error) {
 	return code, d.keepRecord(code, record)
 }
 
-// InternElements appends to dst the codes of elements, as InternElement does; records is nil,
-// or has one for each element.
+// InternElements is InternElement for several elements. It appends their codes to dst; records is nil, or
+// has one for each element.
 func (d *Lists) InternElements(dst []uint32, ids []uuid.UUID, records [][]byte) ([]uint32, error) {
 	for i := range ids {
 		var record []byte
@@ -127,13 +125,13 @@ func sameList(a, b []uuid.UUID) bool {
 	return len(a) == len(b) && (len(a) == 0 || &a[0] == &b[0])
 }
 
-// FindElement returns the code of an element, or 0 if it has none.
+// FindElement returns an element's code, or 0 if it has none.
 func (d *Lists) FindElement(id uuid.UUID) uint32 {
 	d.hashed()
 	return d.elements.find(&id, d.key.hash(&id))
 }
 
-// FindList returns the code of a list, or 0 if it has none.
+// FindList returns a list's code, or 0 if it has none.
 func (d *Lists) FindList(list []uuid.UUID) uint32 {
 	d.hashed()
 	var hash uuid.UUID
@@ -141,8 +139,8 @@ func (d *Lists) FindList(list []uuid.UUID) uint32 {
 	return d.hashes.find(&hash, slot)
 }
 
-// List appends the codes of the elements of a list to dst. It costs 10 to 20 ns an element: a
-// list is assembled from up to sixteen.
+// List appends the codes of a list's elements to dst. It costs 10 to 20 ns an element, because a list is
+// assembled from up to sixteen.
 func (d *Lists) List(dst []uint32, code uint32) []uint32 {
 	if code == 0 {
 		return dst
@@ -150,7 +148,7 @@ func (d *Lists) List(dst []uint32, code uint32) []uint32 {
 	return d.lists.appendReversed(dst, int(code)-1)
 }
 
-// listLen returns the number of elements of a list.
+// listLen returns a list's number of elements.
 func (d *Lists) listLen(code uint32) int {
 	if code == 0 {
 		return 0
@@ -158,7 +156,7 @@ func (d *Lists) listLen(code uint32) int {
 	return d.lists.len(int(code) - 1)
 }
 
-// UUIDs appends the elements of a list to dst.
+// UUIDs appends a list's elements to dst.
 func (d *Lists) UUIDs(dst []uuid.UUID, code uint32) []uuid.UUID {
 	var few [64]uint32
 	for _, element := range d.List(few[:0], code) {
@@ -170,7 +168,7 @@ func (d *Lists) UUIDs(dst []uuid.UUID, code uint32) []uuid.UUID {
 // Element returns the element with the given code.
 func (d *Lists) Element(code uint32) uuid.UUID { return *d.elements.ids.at(int(code) - 1) }
 
-// Record returns the record of an element, nil if it has none. The caller must not change it.
+// Record returns an element's record, nil if it has none. The caller must not change it.
 func (d *Lists) Record(code uint32) []byte {
 	return d.records.Value(d.recordOf.at(int(code) - 1).Load())
 }
@@ -178,34 +176,33 @@ func (d *Lists) Record(code uint32) []byte {
 // Len returns the number of lists; their codes are 1 to Len.
 func (d *Lists) Len() int { return d.hashes.len() }
 
-// Elements returns the number of distinct elements; their codes are 1 to
-// Elements.
+// Elements returns the number of distinct elements; their codes are 1 to Elements.
 func (d *Lists) Elements() int { return d.elements.len() }
 
 // Growth is an upper bound of the additions to a Lists.
 type Growth struct {
 	Elements int
 	Lists    int
-	Members  int // elements of the lists, summed
+	Members  int // elements of all lists
 	Longest  int // elements of the longest list
 	Records  int
-	Bytes    int // of the records
+	Bytes    int // bytes of the records
 }
 
-// Need returns an upper bound of the growth of the dictionary in bytes, as Values.Need.
+// Need bounds the dictionary's growth in bytes, as Values.Need does.
 func (d *Lists) Need(g Growth) int {
 	d.hashed()
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	n := d.Elements()
-	const list, member = 64, 16 + 8 + 4 // of listWork, while it grows
+	const list, member = 64, 16 + 8 + 4 // bytes of listWork, while it grows
 	return d.elements.need(g.Elements) + 4*(paged(n+g.Elements)-paged(n)) +
 		d.hashes.need(g.Lists) + d.lists.need(g.Lists, g.Members, g.Longest) + 2*(list*g.Lists+member*g.Members) +
 		d.records.Need(g.Records, g.Bytes)
 }
 
-// ElementGrowth returns an upper bound of the additions by interning elements with records
-// (nil, or one for each). Known elements do not count.
+// ElementGrowth bounds the additions by interning elements with records (nil, or one for each). Known
+// elements do not count.
 func (d *Lists) ElementGrowth(ids []uuid.UUID, records [][]byte) (g Growth) {
 	for i, id := range ids {
 		code := d.FindElement(id)
@@ -220,7 +217,7 @@ func (d *Lists) ElementGrowth(ids []uuid.UUID, records [][]byte) (g Growth) {
 	return g
 }
 
-// ListGrowth returns an upper bound of the additions by interning lists of codes of elements.
+// ListGrowth bounds the additions by interning lists of element codes.
 func (d *Lists) ListGrowth(lists [][]uint32) (g Growth) {
 	var ids []uuid.UUID
 	for _, list := range lists {
@@ -237,7 +234,7 @@ func (d *Lists) ListGrowth(lists [][]uint32) (g Growth) {
 	return g
 }
 
-// Size returns the heap bytes of the lists and elements, and the heap bytes of the records.
+// Size returns the heap bytes of lists and elements, and of records.
 func (d *Lists) Size() (lists, records int) {
 	d.mu.Lock()
 	defer d.mu.Unlock()

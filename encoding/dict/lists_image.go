@@ -9,15 +9,15 @@ import (
 )
 
 // ListsMark is how far a Lists had grown when an image was written: the next image begins there. The zero
-// ListsMark is the beginning. A mark is valid for one dictionary in memory only. For a dictionary that
-// was read from images, Mark returns it.
+// ListsMark is the beginning. A mark is valid for one dictionary in memory only. For a dictionary that was
+// read from images, Mark returns it.
 type ListsMark struct {
 	Elements, Records, Lists int // codes
-	Late                     int // records that elements got after an image had them
+	Late                     int // records that arrived after an image had their elements
 }
 
-// Mark returns the mark of the dictionary's present end. Of a dictionary that was made of images
-// it is where the next one begins.
+// Mark returns the mark of the dictionary's present end. If the dictionary was read from images, the next
+// image begins there.
 func (d *Lists) Mark() ListsMark {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -25,20 +25,20 @@ func (d *Lists) Mark() ListsMark {
 }
 
 // AppendImage appends to dst the entries that the dictionary gained since a mark, in the order of codes,
-// and returns the mark of its end. It writes elements, records and lists, and the records of elements
-// that an earlier image has without a record. docs/format/dictionary.md draws the bytes.
+// and returns the mark of its end. It writes elements, records and lists, and the records of elements that
+// an earlier image has without a record. docs/format/dictionary.md draws the bytes.
 //
-// It takes the lock of writers briefly, and may run beside all methods except OpenImage and
-// the function that it returns. It costs about 10 ns an element and 5 ns a list, and a copy of their bytes. After the
-// first image, a record for an element that is in one takes 4 bytes more.
+// It takes the writers' lock briefly, and may run beside all methods except OpenImage and the function that
+// it returns. It costs about 10 ns an element and 5 ns a list, and a copy of their bytes. After the first
+// image, a record for an element in an earlier image takes 4 bytes more.
 func (d *Lists) AppendImage(dst []byte, since ListsMark) (image []byte, now ListsMark) {
 	now = d.NextMark()
 	return d.AppendImageTo(dst, since, now), now
 }
 
 // AppendImageTo is AppendImage up to the mark to, which comes from AppendImage, NextMark, Fit, or Mark of a
-// dictionary that was read from images. The image replaces all images between the marks. An element that got
-// its record after to can have it in the image, if another element had the same record before; the next
+// dictionary that was read from images. The image replaces all images between the marks. An element that
+// got its record after to can have it in the image, if another element had the same record before; the next
 // image then repeats it.
 func (d *Lists) AppendImageTo(dst []byte, since, to ListsMark) (image []byte) {
 	w := fields.Writer{Data: dst}
@@ -62,7 +62,7 @@ func (d *Lists) AppendImageTo(dst []byte, since, to ListsMark) (image []byte) {
 	return w.Data
 }
 
-// recordAt returns the code of the record of the i-th element, 0 for a record that it got after the mark,
+// recordAt returns the code of the i-th element's record, 0 for a record that it got after the mark,
 // because the next image has that as a late record.
 func (d *Lists) recordAt(i int, to ListsMark) uint32 {
 	if code := d.recordOf.at(i).Load(); code <= uint32(to.Records) {
@@ -71,9 +71,9 @@ func (d *Lists) recordAt(i int, to ListsMark) uint32 {
 	return 0
 }
 
-// NextMark returns the mark of an image that is made now, or in several steps from now on. A record
-// that an element up to the mark gets later counts as late. It comes after the mark's Late, or the
-// mark's Records include it. It takes the lock of writers briefly.
+// NextMark returns the mark of an image that is made now, or in several steps from now on. A record that an
+// element up to the mark gets later counts as late. It comes after the mark's Late, or the mark's Records
+// include it. It takes the writers' lock briefly.
 func (d *Lists) NextMark() (now ListsMark) {
 	now.Lists = d.Len() // read before Elements, so that no list has an element past the mark
 	now.Elements = d.Elements()
@@ -83,7 +83,7 @@ func (d *Lists) NextMark() (now ListsMark) {
 	d.mu.Lock()
 	now.Late = len(d.late)
 	d.mu.Unlock()
-	now.Records = d.records.Len() // last, so that it has all that are not late
+	now.Records = d.records.Len() // last, so that it has all records that are not late
 	return now
 }
 
@@ -91,7 +91,7 @@ func (d *Lists) NextMark() (now ListsMark) {
 // which NextMark returned, and the bytes that are left. Records come before elements, and elements before
 // lists, so that no image depends on a later one. It costs 1 ns an entry.
 func (d *Lists) Fit(since, to ListsMark, bytes int) (next ListsMark, left int) {
-	const late, element = 8, 20 // mostly less
+	const late, element = 8, 20 // upper bounds of most
 	next = since
 	next.Records, left = d.records.Fit(since.Records, to.Records, bytes)
 	next.Late, left = fitMany(since.Late, to.Late, late, left)
@@ -100,7 +100,7 @@ func (d *Lists) Fit(since, to ListsMark, bytes int) (next ListsMark, left int) {
 	return next, left
 }
 
-// fitMany is Fit of things of one size.
+// fitMany is Fit for entries with one size.
 func fitMany(since, to, size, bytes int) (next, left int) {
 	n := min(to-since, (max(bytes, 0)+size-1)/size)
 	return since + n, bytes - n*size
@@ -118,7 +118,7 @@ func (d *Lists) lateBetween(since, to ListsMark) (late []uint32) {
 	return late
 }
 
-// putRecordCode writes the code of a record, 0 for none. Most are the one after the last.
+// putRecordCode writes a record's code, 0 for none. Most are the last code plus 1.
 func putRecordCode(w *fields.Writer, code, last uint32) uint32 {
 	if code == 0 {
 		w.Uint(0)
@@ -147,25 +147,25 @@ func readRecordCode(r *fields.Reader, last uint32) (code, next uint32) {
 // listsImage is a checked image.
 type listsImage struct {
 	ids       []byte
-	recordOf  []uint32 // of the elements
+	recordOf  []uint32 // by element
 	late      []uint32 // elements and records in turns
-	lengths   []uint32 // of the records
+	lengths   []uint32 // lengths of the records
 	records   []byte
 	lists     []byte
 	listCount int
 }
 
 // OpenImage checks an image of the entries that follow the dictionary's. Lists have at most maxList
-// elements, and records at most maxRecord bytes. It returns a function that adds the entries with the
-// codes that they had, to be called once, and the bytes that follow the image. An error wraps ErrImage,
-// and changes nothing.
+// elements, and records at most maxRecord bytes. It returns a function that adds the entries with their
+// former codes, to be called once, and the bytes that follow the image. An error wraps ErrImage, and
+// changes nothing.
 //
-// It does not check that elements and lists are distinct, among themselves or from the entries of the
-// dictionary, because a search then returns any one of the equal entries. Records are bytes of any kind.
+// It does not check that elements and lists are distinct, among themselves or from the dictionary's
+// entries, because a search then returns any of the equal entries. Records are arbitrary bytes.
 //
-// Nobody else may use the dictionary from this call until the image is added. Hashes and slots
-// are not made until a search or a Union needs them, so lists are quickly there for reading. A
-// list then takes 21 to 26 bytes more, an element 5 to 10. The content is copied.
+// Nobody else may use the dictionary from this call until the image is added. Hashes and slots are not made
+// until a search or a Union needs them, so that lists are quickly there for reading. A list then takes 21
+// to 26 bytes more, an element 5 to 10. The content is copied.
 func (d *Lists) OpenImage(image []byte, maxList, maxRecord int) (add func(), rest []byte, err error) {
 	r := fields.NewReader(image, ErrImage)
 	in := d.readImage(&r, maxList, maxRecord)
@@ -235,12 +235,11 @@ func (d *Lists) addImage(in *listsImage) {
 	d.bare.Store(true)
 }
 
-// Prepare makes the hashes and slots of elements and lists that came as images, if they are not
-// there. Size does not grow without additions from then on. It costs about 200 ns a list of 20
-// elements.
+// Prepare makes missing hashes and slots of elements and lists that came as images. Size does not grow
+// without additions from then on. It costs about 200 ns a list of 20 elements.
 func (d *Lists) Prepare() { d.hashed() }
 
-// hashed makes the hashes and slots that addImage left out, if they are not there.
+// hashed makes the hashes and slots that addImage left out.
 func (d *Lists) hashed() {
 	if d.bare.Load() {
 		d.hashAll()

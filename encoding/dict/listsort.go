@@ -2,14 +2,13 @@ package dict
 
 import "slices"
 
-// newList is a list to be added.
 type newList struct {
 	next       uint64 // while sorting: the two codes at the current depth
-	start, end int    // of its codes in the codes of the batch
+	start, end int    // bounds of its codes in the batch's codes
 	at         int    // index of its code in the result
 }
 
-// codesOf returns the codes of the elements, the last first.
+// codesOf returns the element codes, the last first.
 func (l *newList) codesOf(all []uint32) []uint32 { return all[l.start:l.end] }
 
 // load sets next to the codes at depth and depth+1, 0 past the end.
@@ -32,10 +31,9 @@ func sortLists(all []uint32, lists []newList, pivots int) {
 	sortFrom(all, lists, 0, pivots)
 }
 
-// sortFrom sorts lists that are equal up to depth and have loaded the codes there. It
-// partitions them by these two codes into less, equal and greater (multikey quicksort), so
-// shared codes are read once, not in each comparison. After pivots bad pivots it falls back to
-// a comparison sort.
+// sortFrom sorts lists that are equal up to depth and have loaded the codes there. It partitions them by
+// these two codes into less, equal and greater (multikey quicksort), so that shared codes are read once,
+// not in each comparison. After `pivots` bad pivots it falls back to a comparison sort.
 func sortFrom(all []uint32, lists []newList, depth, pivots int) {
 	for len(lists) > 1 {
 		if pivots == 0 {

@@ -7,11 +7,10 @@ import (
 	"sync"
 )
 
-// ListsWith returns the set of present lists that contain any of the given elements. Both sets
-// are bitmaps of codes: bit code%64 of word code/64. It reads each list only where it differs
-// from the one before, for 10 to 25 ns a list. It calls stop every 16,384 lists; a result
-// after stop returned true is incomplete. Besides the result it needs a byte an element, which
-// is pooled if the elements are not many.
+// ListsWith returns the set of present lists that contain any of the given elements. Both sets are bitmaps
+// of codes: bit code%64 of word code/64. It reads each list only where it differs from the previous one,
+// for 10 to 25 ns a list. It calls stop every 16,384 lists; a result after stop returned true is
+// incomplete. Besides the result it needs a byte an element, which is pooled if the elements are not many.
 func (d *Lists) ListsWith(elements []uint64, stop func() bool) []uint64 {
 	const often = 1 << 14 // a multiple of restart
 	n := d.Len()
@@ -24,9 +23,9 @@ func (d *Lists) ListsWith(elements []uint64, stop func() bool) []uint64 {
 	return found
 }
 
-// marks is a set of codes with a byte each, 1 for members: a test is one load and no branch.
-// It has a byte for each code of two bytes, or else a larger power of two of them, so that any
-// bytes read as a code are a valid index.
+// marks is a set of codes with a byte each, 1 for members, so that a test is one load and no branch. It has
+// a byte for each code of two bytes, or else a larger power of two, so that any bytes read as a code are a
+// valid index.
 type marks struct {
 	of  []byte
 	set []uint64 // the marked codes
@@ -37,7 +36,7 @@ const keptMarks = 1 << 20
 
 var marksKept = sync.Pool{New: func() any { return &marks{of: make([]byte, 1<<16)} }}
 
-// newMarks marks the codes of a set up to most.
+// newMarks marks the codes of a set up to `most`.
 func newMarks(most int, set []uint64) *marks {
 	m := marksKept.Get().(*marks)
 	if most >= len(m.of) {
@@ -68,9 +67,8 @@ func (m *marks) done() {
 	}
 }
 
-// with sets bit i+1 of found for each list i of [lo, hi) that has a marked code. It does not
-// test again the codes that a list shares with the previous one. The list at lo must be stored
-// whole.
+// with sets bit i+1 of found for each list i in [lo, hi) that has a marked code. It does not test codes
+// again that a list shares with the previous list. The list at lo must be stored whole.
 func (f *frontCoded) with(found []uint64, lo, hi int, m *marks) {
 	first := math.MaxInt // index of the first marked code in the current list
 	var block []byte     // block of the current list, and its number
@@ -107,12 +105,11 @@ func (f *frontCoded) with(found []uint64, lo, hi int, m *marks) {
 	}
 }
 
-// first returns the index of the first marked code among the n codes of width bytes at the end
-// of b, n if none is marked. Codes of two and three bytes are tested eight at a time, into
-// bits with the first code highest: list lengths are unpredictable, and a mispredicted branch
-// costs more than a few surplus codes. If fewer than eight codes are left, the eight begin
-// before them and the surplus bits are dropped. Nothing is read behind the codes, where a
-// writer may be active.
+// first returns the index of the first marked code among the n codes of width bytes at the end of b, n if
+// none is marked. Codes of two and three bytes are tested eight at a time, into bits with the first code
+// highest, because list lengths are unpredictable, and a mispredicted branch costs more than a few surplus
+// codes. If fewer than eight codes are left, the eight begin before them and the surplus bits are dropped.
+// Nothing is read behind the codes, where a writer may be active.
 func (m *marks) first(b []byte, n, width int) int {
 	switch {
 	case width == 2 && len(b) >= 16:
@@ -129,7 +126,7 @@ func (m *marks) first(b []byte, n, width int) int {
 	return n
 }
 
-// firstOfTwo is first for codes of two bytes.
+// firstOfTwo is first for two-byte codes.
 func (m *marks) firstOfTwo(b []byte, n int) int {
 	of := (*[1 << 16]byte)(m.of)
 	for at, left := len(b)-2*n, n; ; at, left = at+16, left-8 {
@@ -150,7 +147,7 @@ func (m *marks) firstOfTwo(b []byte, n int) int {
 	}
 }
 
-// firstOfThree is first for codes of three bytes.
+// firstOfThree is first for three-byte codes.
 func (m *marks) firstOfThree(b []byte, n int) int {
 	of, mask := m.of, min(uint32(len(m.of)), 1<<24)-1
 	for at, left := len(b)-3*n, n; ; at, left = at+24, left-8 {

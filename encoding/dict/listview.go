@@ -2,26 +2,26 @@ package dict
 
 import "github.com/google/uuid"
 
-// ListView is a read-only view of the lists of one or several dictionaries. An answer with
-// codes of lists comes with one. It has the reading methods of Lists. The zero ListView has no
-// list. It is safe for concurrent use.
+// ListView is a read-only view of the lists in one or several dictionaries. An answer with codes of lists
+// comes with a view. It has the reading methods of Lists. The zero ListView has no list. It is safe for
+// concurrent use.
 //
-// In a view of several dictionaries each distinct list has one code, but an element can have
-// one code for each dictionary.
+// In a view of several dictionaries each distinct list has one code, but an element can have one code for
+// each dictionary.
 type ListView struct {
 	dicts []*Lists
-	refs  []listRef // by code-1; nil if there is one dictionary, whose codes stand for themselves
-	bases []uint32  // of the codes of elements, by dictionary
+	refs  []listRef // by code-1; nil for a single dictionary, which has the same codes
+	bases []uint32  // offsets of element codes, by dictionary
 }
 
-// listRef is a list of one of several dictionaries.
+// listRef is a list in one of several dictionaries.
 type listRef struct{ dict, code uint32 }
 
 // View returns a read-only view of the dictionary.
 func (d *Lists) View() ListView { return ListView{dicts: []*Lists{d}} }
 
-// list returns the dictionary of a list, its code there, and the offset of the view's codes of
-// elements from the dictionary's codes.
+// list returns a list's dictionary, its code there, and the offset of the view's element codes from the
+// dictionary's.
 func (l *ListView) list(code uint32) (d *Lists, there, base uint32) {
 	if l.refs == nil {
 		if len(l.dicts) == 0 {
@@ -36,7 +36,7 @@ func (l *ListView) list(code uint32) (d *Lists, there, base uint32) {
 	return l.dicts[ref.dict], ref.code, l.bases[ref.dict]
 }
 
-// List appends the codes of the elements of a list to dst.
+// List appends the codes of a list's elements to dst.
 func (l ListView) List(dst []uint32, code uint32) []uint32 {
 	d, there, base := l.list(code)
 	start := len(dst)
@@ -49,18 +49,18 @@ func (l ListView) List(dst []uint32, code uint32) []uint32 {
 	return dst
 }
 
-// Len returns the number of elements of a list.
+// Len returns a list's number of elements.
 func (l ListView) Len(code uint32) int {
 	d, there, _ := l.list(code)
 	return d.listLen(there)
 }
 
-// Members returns the number of elements of all lists, counted in each list; it includes lists
-// that are being added. O(1).
+// Members returns the number of elements in all lists, counted in each list; it includes lists that are
+// being added. O(1).
 func (d *Lists) Members() int { return int(d.lists.codes.Load()) }
 
-// All returns the number of lists of all dictionaries and of their elements: an upper bound
-// for reading each list once. O(dictionaries).
+// All returns the number of lists in all dictionaries and of their elements, which bounds the cost of
+// reading each list once. O(dictionaries).
 func (l ListView) All() (lists, members int) {
 	for _, d := range l.dicts {
 		lists, members = lists+d.Len(), members+d.Members()
@@ -68,13 +68,13 @@ func (l ListView) All() (lists, members int) {
 	return lists, members
 }
 
-// UUIDs appends the elements of a list to dst.
+// UUIDs appends a list's elements to dst.
 func (l ListView) UUIDs(dst []uuid.UUID, code uint32) []uuid.UUID {
 	d, there, _ := l.list(code)
 	return d.UUIDs(dst, there)
 }
 
-// element returns the dictionary of an element and its code there.
+// element returns an element's dictionary and its code there.
 func (l *ListView) element(code uint32) (*Lists, uint32) {
 	last := len(l.dicts) - 1
 	for l.refs != nil && last > 0 && code <= l.bases[last] {
@@ -110,7 +110,7 @@ func (l ListView) CopyElements(dst []byte, codes []uint32) {
 	}
 }
 
-// Record returns the record of an element, nil if it has none. The caller must not change it.
+// Record returns an element's record, nil if it has none. The caller must not change it.
 func (l ListView) Record(code uint32) []byte {
 	d, there := l.element(code)
 	return d.Record(there)

@@ -5,17 +5,17 @@ import (
 	"math/bits"
 )
 
-// narrow is codes of a fixed width, which is that of the greatest, the lowest byte first. Its
-// owner knows the number of codes; other bytes may follow.
+// narrow is codes with a fixed width, which fits the greatest, the lowest byte first. Its owner knows the
+// number of codes; other bytes may follow.
 type narrow struct {
 	bytes []byte
 	width int // 1 to 4
 }
 
-// widthBits is the number of bits of width-1.
+// widthBits is the number of bits for width-1.
 const widthBits = 2
 
-// widthOf returns the bytes that the greatest of codes needs.
+// widthOf returns the bytes that the greatest code needs.
 func widthOf(codes []uint32) int {
 	var all uint32
 	for _, code := range codes {

@@ -10,11 +10,10 @@ var recordWork = sync.Pool{New: func() any { return new([]uint32) }}
 // keptRecords bounds the size of pooled memory, in elements of 4 bytes.
 const keptRecords = 1 << 18
 
-// Records yields the records in memory order, each with the code of an element that has it.
-// New elements come in any order, so reading all records this way takes less than half as long
-// as by code. Elements without a record, and further elements with the same record, are left
-// out. It takes 4 bytes an element, which are pooled if they are not many, and about 3 ns an
-// element.
+// Records yields the records in memory order, each with the code of an element that has it. New elements
+// come in any order, so reading all records this way takes less than half as long as by code. Elements
+// without a record, and further elements with the same record, are left out. It takes 4 bytes an element,
+// which are pooled if they are not many, and about 3 ns an element.
 func (d *Lists) Records() iter.Seq2[uint32, []byte] {
 	return func(yield func(uint32, []byte) bool) {
 		n, records := d.Elements(), d.records.Len()

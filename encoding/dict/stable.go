@@ -2,13 +2,12 @@ package dict
 
 import "sync/atomic"
 
-// pageLen is the number of elements of a page. It is small because a table has several of
-// these arrays for each generation.
+// pageLen is the number of elements in a page. It is small because a table has several of these arrays for
+// each generation.
 const pageLen = 64
 
-// stable is an append-only array whose elements never move, for one writer and any number of
-// concurrent readers. A reader may access an element once it learned the index after the
-// element was written.
+// stable is an append-only array whose elements never move, for one writer and any number of concurrent
+// readers. A reader may access an element once it learned the index after the element was written.
 type stable[T any] struct {
 	directory atomic.Pointer[[]*[pageLen]T]
 }
@@ -32,8 +31,8 @@ func (s *stable[T]) pages() int {
 // page returns the page of element i, which must exist.
 func (s *stable[T]) page(i int) *[pageLen]T { return (*s.directory.Load())[i/pageLen] }
 
-// grow makes room for element i, the one after the last. Appending may write past the end of a
-// directory that readers hold; they never read there.
+// grow makes room for element i, which follows the last. Appending may write past the end of a directory
+// that readers hold; they never read there.
 func (s *stable[T]) grow(i int) {
 	if i%pageLen != 0 {
 		return

@@ -2,8 +2,8 @@ package dict
 
 import "github.com/google/uuid"
 
-// Union gives codes to lists of several dictionaries with one seed: one to each distinct list,
-// in order of arrival. It is not safe for concurrent use.
+// Union gives codes to lists of several dictionaries with one seed, one to each distinct list, in order of
+// arrival. It is not safe for concurrent use.
 type Union struct {
 	lists ListView
 	slots []uint32 // codes, 0 where free: open addressing by the lists' hashes
@@ -21,7 +21,7 @@ func NewUnion(dicts ...*Lists) *Union {
 	return u
 }
 
-// Add returns the code of the list that a dictionary, given by index, has under code. It costs
+// Add returns the union's code for the list that a dictionary, given by index, has under code. It costs
 // about 30 ns.
 func (u *Union) Add(dict int, code uint32) uint32 {
 	if code == 0 {
@@ -42,7 +42,7 @@ func (u *Union) Add(dict int, code uint32) uint32 {
 	return u.slots[i]
 }
 
-// hash returns the hash of a list of the union.
+// hash returns the hash of a list in the union.
 func (u *Union) hash(code uint32) *uuid.UUID {
 	ref := u.lists.refs[code-1]
 	return u.lists.dicts[ref.dict].hashes.ids.at(int(ref.code) - 1)

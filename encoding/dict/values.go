@@ -13,24 +13,22 @@ import (
 // longer than 2^31-1 bytes.
 var ErrFull = errors.New("dictionary is full")
 
-// Values is an append-only set of byte strings, with codes from 1 up in the order of arrival;
-// the code 0 is null. Identity is exact: values found by hash are compared byte by byte.
+// Values is an append-only set of byte strings, with codes from 1 up in the order of arrival; the code 0 is
+// null. Identity is exact, because values found by hash are compared byte by byte.
 //
-// Value and Len take no lock. Intern and Find take a short one. All methods are safe for
-// concurrent use.
+// Value and Len take no lock. Intern and Find take a short one. All methods are safe for concurrent use.
 type Values struct {
 	seed    uint64
 	entries stable[entry]
 	bytes   arena
 
 	mu    sync.RWMutex
-	n     atomic.Uint32 // values; written under mu
+	n     atomic.Uint32 // number of values; written under mu
 	slots []uint32      // open addressing: a code, or 0
 	bare  bool          // read from an image: hashes and slots are made when they are needed
 }
 
-// entry is the place of a value, and its hash, which ends most probes of other values without
-// reading their bytes.
+// entry is a value's place and hash. The hash ends most probes of other values without reading their bytes.
 type entry struct {
 	hash, block, offset, length uint32
 }
@@ -47,8 +45,8 @@ const maxCodes = math.MaxUint32 - 1
 // in one store does not collide in another.
 func NewValues(seed uint64) *Values { return &Values{seed: seed} }
 
-// Intern returns the code of value, giving it one if it is new. It copies a new value. The
-// only error is ErrFull, after which the dictionary is unchanged.
+// Intern returns the code of value, and gives a new value one. It copies a new value. The only error is
+// ErrFull, after which the dictionary is unchanged.
 func (d *Values) Intern(value []byte) (uint32, error) {
 	hash := d.hash(value)
 	d.mu.RLock()
@@ -92,9 +90,8 @@ func (d *Values) Find(value []byte) uint32 {
 	return code
 }
 
-// Value returns the bytes of a code, nil for code 0. The dictionary must have returned
-// code. The bytes must not be changed and stay valid as long as they are
-// referenced.
+// Value returns the bytes for a code, nil for code 0. The dictionary must have returned code. The bytes
+// must not be changed and stay valid as long as they are referenced.
 func (d *Values) Value(code uint32) []byte {
 	if code == 0 {
 		return nil
@@ -102,7 +99,7 @@ func (d *Values) Value(code uint32) []byte {
 	return d.valueAt(d.entries.at(int(code) - 1))
 }
 
-// valueAt returns the bytes of an entry.
+// valueAt returns an entry's bytes.
 func (d *Values) valueAt(e *entry) []byte {
 	if e.length == 0 {
 		return []byte{}
@@ -113,15 +110,15 @@ func (d *Values) valueAt(e *entry) []byte {
 // Len returns the number of values; their codes are 1 to Len.
 func (d *Values) Len() int { return int(d.n.Load()) }
 
-// Size returns the bytes that the dictionary holds on the heap.
+// Size returns the dictionary's heap bytes.
 func (d *Values) Size() int {
 	d.mu.RLock()
 	defer d.mu.RUnlock()
 	return d.bytes.heap() + 4*len(d.slots) + valueSize*paged(d.Len())
 }
 
-// Need returns an upper bound of the growth in bytes, temporary growth included, when `values`
-// values of `bytes` bytes in all are added. Pages, blocks and slots grow in steps.
+// Need bounds the growth in bytes, temporary growth included, when `values` values with `bytes` bytes in
+// all are added. Pages, blocks and slots grow in steps.
 func (d *Values) Need(values, bytes int) int {
 	if values == 0 {
 		return 0

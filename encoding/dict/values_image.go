@@ -6,9 +6,9 @@ import (
 	"github.com/granarydb/granary/internal/fields"
 )
 
-// AppendImageTo appends to dst the values with codes above since up to last, in the order of their
-// codes. It takes no lock, and costs about 10 ns a value and a copy of its bytes.
-// docs/format/dictionary.md draws the bytes.
+// AppendImageTo appends to dst the values with codes above since up to last, in the order of codes. It
+// takes no lock, and costs about 10 ns a value and a copy of its bytes. docs/format/dictionary.md draws the
+// bytes.
 func (d *Values) AppendImageTo(dst []byte, since, last int) (image []byte) {
 	w := fields.Writer{Data: dst}
 	w.Uint(uint64(since))
@@ -22,9 +22,8 @@ func (d *Values) AppendImageTo(dst []byte, since, last int) (image []byte) {
 	return w.Data
 }
 
-// Fit returns the first code at which the values above since take `bytes` bytes or more in an image, at most
-// the code last, and the bytes that are left. It takes no lock, and costs 1 ns a
-// value.
+// Fit returns the first code at which the values above since take `bytes` bytes or more in an image, at
+// most the code last, and the bytes that are left. It takes no lock, and costs 1 ns a value.
 func (d *Values) Fit(since, last, bytes int) (to, left int) {
 	const length = 2 // bytes of most lengths, or less
 	for ; since < last && bytes > 0; since++ {
@@ -34,16 +33,15 @@ func (d *Values) Fit(since, last, bytes int) (to, left int) {
 }
 
 // OpenImage checks an image of the values that follow the dictionary's, each with check unless check is
-// nil. It returns a function that adds the values with the codes that they had, to be called once, and
-// the bytes that follow the image. An error wraps ErrImage, and changes
-// nothing.
+// nil. It returns a function that adds the values with their former codes, to be called once, and the bytes
+// that follow the image. An error wraps ErrImage, and changes nothing.
 //
-// It does not check that values are distinct, among themselves or from the values of the dictionary,
-// because Find then returns any one of the equal values.
+// It does not check that values are distinct, among themselves or from the dictionary's values, because
+// Find then returns any of the equal values.
 //
-// Nobody else may use the dictionary from this call until the values are added. Hashes and slots
-// are not made until Find or Intern needs them, so a dictionary is quickly there, and grows by 5
-// to 11 bytes a value later. Values are copied.
+// Nobody else may use the dictionary from this call until the values are added. Hashes and slots are not
+// made until Find or Intern needs them, so that a dictionary is quickly there. It grows by 5 to 11 bytes a
+// value later. Values are copied.
 func (d *Values) OpenImage(image []byte, check func(value []byte) error) (add func(), rest []byte, err error) {
 	r := fields.NewReader(image, ErrImage)
 	r.In("values")
@@ -54,7 +52,7 @@ func (d *Values) OpenImage(image []byte, check func(value []byte) error) (add fu
 	return func() { d.addImage(lengths, data) }, r.Peek(), nil
 }
 
-// readImage reads the lengths and the bytes of the values of an image.
+// readImage reads the lengths and the bytes of an image's values.
 func (d *Values) readImage(r *fields.Reader, check func(value []byte) error) (lengths []uint32, data []byte) {
 	n := follows(r, "values", d.Len(), 1)
 	lengths = make([]uint32, n)
@@ -82,8 +80,8 @@ func (d *Values) readImage(r *fields.Reader, check func(value []byte) error) (le
 	return lengths, data
 }
 
-// follows reads how many entries come before the image, which must be `have`, the number in the
-// dictionary, and returns how many are in it. An entry takes at least `bytes` bytes.
+// follows reads how many entries come before the image, which must be `have`, the number in the dictionary,
+// and returns how many are in it. An entry takes at least `bytes` bytes.
 func follows(r *fields.Reader, what string, have, bytes int) int {
 	since := r.Uint("since", maxCodes)
 	n := r.Count(what, bytes)
@@ -110,8 +108,8 @@ func (d *Values) addImage(lengths []uint32, data []byte) {
 	d.n.Store(uint32(n + len(lengths)))
 }
 
-// Prepare makes the hashes and slots of values that came as images, if they are not there. Size
-// does not grow without additions from then on. It costs about 30 ns a value.
+// Prepare makes missing hashes and slots of values that came as images. Size does not grow without
+// additions from then on. It costs about 30 ns a value.
 func (d *Values) Prepare() {
 	d.mu.RLock()
 	defer d.mu.RUnlock()

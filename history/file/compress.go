@@ -7,14 +7,14 @@ import (
 	"github.com/klauspost/compress/zstd"
 )
 
-// mostRatio is the most bytes of which a reader takes one compressed byte for true.
+// mostRatio is the greatest ratio of raw to compressed bytes that a reader accepts.
 const mostRatio = 200
 
-// Encoders and decoders are used for a moment each. They start no goroutine.
+// Encoders and decoders are pooled, because each is used for a moment. They start no goroutine.
 var (
 	encoders = sync.Pool{New: func() any {
 		z, err := zstd.NewWriter(nil, zstd.WithEncoderLevel(zstd.SpeedFastest), zstd.WithEncoderConcurrency(1), zstd.WithSingleSegment(true),
-			zstd.WithLowerEncoderMem(true), zstd.WithWindowSize(1<<20), zstd.WithEncoderCRC(false)) // it has ours
+			zstd.WithLowerEncoderMem(true), zstd.WithWindowSize(1<<20), zstd.WithEncoderCRC(false)) // the file has its own checksums
 		if err != nil {
 			panic(err) // the options are right
 		}
@@ -29,8 +29,9 @@ var (
 	}}
 )
 
-// compress returns, in the memory of room if that is enough, the compressed bytes of a block or an index, or the same bytes if not an eighth would be
-// saved, or so much that a reader would not trust them.
+// compress returns, in the memory of room if that is enough, the compressed bytes of a block or an index.
+// It returns raw itself if compression would save less than an eighth, or so much that a reader would not
+// trust the result.
 func compress(raw, room []byte) []byte {
 	z := encoders.Get().(*zstd.Encoder)
 	defer encoders.Put(z)
@@ -40,7 +41,7 @@ func compress(raw, room []byte) []byte {
 	return raw
 }
 
-// expand fills a slice with the bytes that were compressed. They are as many.
+// expand fills `into`, which has the uncompressed length, from compressed bytes.
 func expand(data, into []byte) error {
 	z := decoders.Get().(*zstd.Decoder)
 	defer decoders.Put(z)

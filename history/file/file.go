@@ -14,8 +14,8 @@ import (
 	"github.com/granarydb/granary/internal/tile"
 )
 
-// ErrFormat is returned by Open for a file of another format, or of another provider, than this
-// program's. Its states are not read: rebuild the file.
+// ErrFormat is returned by Open for a file whose format or provider is not this program's. Its states are
+// not read: rebuild the file.
 var ErrFormat = errors.New("history file of another version: rebuild it")
 
 // Magic is the first bytes of each file.
@@ -27,22 +27,21 @@ type FS = disk.FS
 // DamagedError reports bytes of a file that have changed since they were written.
 type DamagedError = disk.DamagedError
 
-// Options are the options of a file.
+// Options configure a file.
 type Options struct {
-	// Provider names the program that makes the states, and its version. Open refuses a file with another one.
-	// At most 1 KiB.
+	// Provider names the program that makes the states, and its version, in at most 1 KiB. Open refuses
+	// a file with another provider.
 	Provider string
-	// Cache is the bytes of blocks that stay in memory. 0 means 16 MiB. It is at least that of four blocks, 288 KiB.
-	// Blocks that queries are at come on top, and so does what the collector has not freed yet.
+	// Cache is the bytes of blocks that stay in memory, at least four blocks, 288 KiB. 0 means 16 MiB.
+	// Blocks that queries use come on top, and so do blocks that the collector has not freed yet.
 	Cache int64
-	// FS is the directory of the file, and the path its name there. nil means that of the operating
-	// system.
+	// FS is the file's directory, in which path is a name. nil means the operating system.
 	FS FS
-	// History is the options of the history. Open ignores the start, and Pages is set.
+	// History configures the history. Open ignores Start, and Pages is set.
 	History history.Options
 }
 
-// find returns the directory and the name of a file.
+// find returns a file's directory and name.
 func (o *Options) find(path string) (FS, string) {
 	if o.FS != nil {
 		return o.FS, path
@@ -73,10 +72,10 @@ var (
 
 func sum(b []byte) uint32 { return crc32.Checksum(b, castagnoli) }
 
-// fileID is random, so that no bytes of a user pass for an end.
+// fileID is random, so that no user's bytes pass for an end.
 type fileID [16]byte
 
-// header returns the header of a file, in a multiple of 8 bytes.
+// header returns a file's header, padded to a multiple of 8 bytes.
 func header(id fileID, provider string) []byte {
 	b := []byte(Magic)
 	b = binary.LittleEndian.AppendUint32(b, formatVersion)
@@ -86,7 +85,7 @@ func header(id fileID, provider string) []byte {
 	return binary.LittleEndian.AppendUint32(b, sum(b))
 }
 
-// readHeader checks the header of a file, and returns its provider.
+// readHeader checks a file's header, and returns its provider.
 func (f *file) readHeader() (provider string, err error) {
 	b := make([]byte, len(header(fileID{}, string(make([]byte, mostProvider)))))
 	n, err := f.disk.ReadAt(b, 0)
@@ -110,13 +109,13 @@ func (f *file) readHeader() (provider string, err error) {
 
 // end is the place of an index, or of the block Aside.
 type end struct {
-	offset int64 // of the index
-	length int64 // in the file
-	raw    int64 // uncompressed; the same if it is not compressed
+	offset int64 // start of the index
+	length int64 // bytes in the file
+	raw    int64 // uncompressed bytes; equals length if it is not compressed
 	sum    uint32
 }
 
-// append appends the end that stands at an offset of a file.
+// append appends the end at offset at.
 func (e end) append(b []byte, id fileID, at int64) []byte {
 	from := len(b)
 	b = append(append(b, endMagic...), id[:]...)
@@ -127,7 +126,7 @@ func (e end) append(b []byte, id fileID, at int64) []byte {
 	return binary.LittleEndian.AppendUint32(b, sum(b[from:]))
 }
 
-// endAt returns the end that stands at an offset, if it is whole.
+// endAt returns the end at offset at, if it is whole.
 func endAt(b []byte, id fileID, at int64) (e end, ok bool) {
 	u64 := func(i int) int64 { return int64(binary.LittleEndian.Uint64(b[i:])) }
 	if !bytes.Equal(b[:8], endMagic) || !bytes.Equal(b[8:24], id[:]) || u64(24) != at || sum(b[:60]) != binary.LittleEndian.Uint32(b[60:]) {
@@ -139,25 +138,25 @@ func endAt(b []byte, id fileID, at int64) (e end, ok bool) {
 // block is a page in the file.
 type block struct {
 	offset int64
-	length int // in the file
-	raw    int // uncompressed; the same if it is not compressed
+	length int // bytes in the file
+	raw    int // uncompressed bytes; equals length if it is not compressed
 	sum    uint32
 }
 
-// file is the part that a Writer and a Reader share.
+// file is shared by Writer and Reader.
 type file struct {
 	disk   disk.File
 	name   string
 	id     fileID
 	blocks []block // by page
-	aside  end     // length 0: there is none
+	aside  end     // length 0: none
 }
 
 func (f *file) damaged(offset int64, reason string) error {
 	return &disk.DamagedError{File: f.name, Offset: offset, Reason: reason}
 }
 
-// readBlock reads a block into a chunk of zeros. It is of tile.Pages.
+// readBlock reads a block into a zeroed chunk, for tile.Pages.
 func (f *file) readBlock(b block, into []byte) error {
 	data := into[:b.length]
 	if b.length < b.raw {

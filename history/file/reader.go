@@ -13,11 +13,11 @@ import (
 
 // Reader is a history in a file, as the last Sync left it. Any number of goroutines may read it.
 type Reader struct {
-	// View is the history. Its queries read the blocks that they need, and return the error of a block
-	// that cannot be read or is damaged (*DamagedError): others answer.
+	// View is the history. Its queries read the blocks that they need, and return an error for a block
+	// that cannot be read or is damaged (*DamagedError). Other queries still answer.
 	View *history.View
-	// Lost is the bytes behind the last Sync that is whole: what a killed writer had not synced, or the
-	// end of a file that was cut or damaged there. 0 after Close.
+	// Lost is the number of bytes behind the last whole Sync: writes that a killed writer had not
+	// synced, or the end of a file that was cut or damaged there. 0 after Close.
 	Lost int64
 	// Note is Writer.Note at that Sync.
 	Note []byte
@@ -25,12 +25,12 @@ type Reader struct {
 	file
 }
 
-// Open opens a file to read. It reads the index: names, texts and directories, at some 0.3 us an
-// attribute and 0.1 us a tile. Nothing is locked: a file that is being written can be opened, and is as
-// the last Sync left it.
+// Open opens a file for reading. It reads the index: names, texts and directories, at some 0.3 us an
+// attribute and 0.1 us a tile. Nothing is locked, so a file that is being written can be opened, as the
+// last Sync left it.
 //
 // The errors are ErrFormat, fs.ErrNotExist, those of the file system and of opts.History.Reserve, and
-// *DamagedError for a file that is none, or whose last index is damaged.
+// *DamagedError for a file that is not a history, or whose last index is damaged.
 func Open(path string, opts Options) (*Reader, error) {
 	f, err := opts.open(path)
 	if err != nil {
@@ -43,9 +43,8 @@ func Open(path string, opts Options) (*Reader, error) {
 	return r, nil
 }
 
-// Provider returns the provider of a file, which programs give to Open that show the files of others. It
-// reads the header alone. The provider of the options is ignored. The errors are as for Open, for the
-// header.
+// Provider returns a file's provider. A program that shows other programs' files passes it to Open. It
+// reads only the header, and ignores the provider in opts. It returns the errors of Open, for the header.
 func Provider(path string, opts Options) (provider string, err error) {
 	f, err := opts.open(path)
 	if err != nil {
@@ -55,7 +54,7 @@ func Provider(path string, opts Options) (provider string, err error) {
 	return provider, errors.Join(err, f.disk.Close())
 }
 
-// open opens a file to read.
+// open opens a file for reading.
 func (o *Options) open(path string) (*file, error) {
 	fs, name := o.find(path)
 	f, err := fs.Open(name)
@@ -103,7 +102,7 @@ func (r *Reader) open(opts *Options) error {
 	return err
 }
 
-// findEnd returns the last end that is whole, and its place.
+// findEnd returns the last whole end, and its place.
 func (r *Reader) findEnd(size int64) (e end, at int64, err error) {
 	b := make([]byte, 64<<10)
 	for hi := size; hi >= endSize; {
@@ -133,7 +132,7 @@ func (r *Reader) readIndex(e end, at int64) ([]byte, error) {
 	return r.readWhole(e, "index")
 }
 
-// readWhole returns the bytes that are at a place.
+// readWhole returns the bytes at a place.
 func (r *Reader) readWhole(e end, what string) ([]byte, error) {
 	data := make([]byte, e.length)
 	if _, err := r.disk.ReadAt(data, e.offset); err != nil {
@@ -152,7 +151,7 @@ func (r *Reader) readWhole(e end, what string) ([]byte, error) {
 	return raw, nil
 }
 
-// readBlocks reads the places of the blocks, which are before most.
+// readBlocks reads the blocks' places, which are below most.
 func (r *Reader) readBlocks(index *fields.Reader, most int64) error {
 	index.In("blocks")
 	n, last := index.Count("blocks", 4), int64(0)
@@ -172,7 +171,7 @@ func (r *Reader) readBlocks(index *fields.Reader, most int64) error {
 	return index.Err()
 }
 
-// readAside reads the place of the block Aside, which is before most.
+// readAside reads the block Aside's place, which is below most.
 func (r *Reader) readAside(index *fields.Reader, most int64) {
 	index.In("aside")
 	e := end{length: int64(index.Uint("length", uint64(most)))}
@@ -185,8 +184,8 @@ func (r *Reader) readAside(index *fields.Reader, most int64) {
 	r.aside = e
 }
 
-// Aside returns Writer.Aside at that Sync, nil if there was none. The bytes are the caller's. The error is
-// *DamagedError, of these bytes alone, or that of reading them.
+// Aside returns Writer.Aside at that Sync, nil if there was none. The bytes belong to the caller. The error
+// is *DamagedError for only these bytes, or comes from reading them.
 func (r *Reader) Aside() ([]byte, error) {
 	if r.aside.length == 0 {
 		return nil, nil
@@ -202,13 +201,13 @@ func (r *Reader) Blocks() (number int, bytes, raw int64) {
 	return len(r.blocks), bytes, raw
 }
 
-// VerifyBlock reads the block of a number, from 0 on, and returns its error if it is damaged
-// (*DamagedError) or cannot be read. The view keeps the blocks that it has in memory.
+// VerifyBlock reads block `number`, from 0 on, and returns an error if it is damaged (*DamagedError) or
+// cannot be read. The view keeps the blocks that it has in memory.
 func (r *Reader) VerifyBlock(number int) error {
 	return r.readBlock(r.blocks[number], make([]byte, tile.ChunkBytes))
 }
 
-// Verify reads all blocks and Aside, and returns the errors of those that are damaged or cannot be read, joined. It
+// Verify reads all blocks and Aside, and returns the joined errors of damaged or unreadable blocks. It
 // costs a read of the file.
 func (r *Reader) Verify() error {
 	var all []error

@@ -13,29 +13,30 @@ import (
 	"github.com/granarydb/granary/internal/tile"
 )
 
-// Writer is a history that is written to a file. Full blocks are written as transactions commit, and
-// leave the memory. Its methods are for the goroutine that writes the history, between transactions.
+// Writer is a history that is written to a file. Full blocks are written as transactions commit, and leave
+// the memory. Its methods are for the goroutine that writes the history, between transactions.
 type Writer struct {
-	// History takes the states. It is read as others are, also after Sync, until Close.
+	// History takes the states. Until Close it can be read like any history, also after Sync.
 	History *history.History
-	// Note is bytes that each Sync puts into the file, for layers above. It takes memory for three of it.
+	// Note is bytes that each Sync puts into the file, for layers above. It takes three times its
+	// memory.
 	Note []byte
-	// Aside is as Note, but in a block of its own that is read when it is asked for (Reader.Aside), and whose damage
-	// leaves all else whole.
+	// Aside is like Note, but in a separate block that is read on demand (Reader.Aside), and whose
+	// damage affects nothing else.
 	Aside []byte
 
 	file
 	fs   disk.FS
 	open bool       // the file was not closed yet
-	mu   sync.Mutex // of file.blocks: readers look at them
-	size int64      // of the file
+	mu   sync.Mutex // guards file.blocks, which readers use
+	size int64      // bytes in the file
 	room []byte     // for a compressed block
-	err  error      // of the first write or sync that failed
+	err  error      // from the first write or sync that failed
 }
 
 // Create makes a file with an empty history, which is durable when it returns. The errors are
-// history.ErrLimit for a provider that is too long, fs.ErrExist and any from the file system. After one
-// there is no file, unless it could not be removed.
+// history.ErrLimit for a provider that is too long, fs.ErrExist and any from the file system. After an
+// error there is no new file, unless it could not be removed.
 func Create(path string, opts Options) (*Writer, error) {
 	if len(opts.Provider) > mostProvider {
 		return nil, fmt.Errorf("%w: a provider of %d bytes", history.ErrLimit, len(opts.Provider))
@@ -63,7 +64,7 @@ func Create(path string, opts Options) (*Writer, error) {
 	return w, nil
 }
 
-// append writes bytes at the end of the file, and reports whether they are there.
+// append writes bytes at the end of the file, and reports whether it succeeded.
 func (w *Writer) append(b []byte) bool {
 	if w.err != nil {
 		return false
@@ -87,7 +88,7 @@ func (w *Writer) sync() bool {
 	return w.err == nil
 }
 
-// writePage is of tile.Pages. Pages come in the order of their numbers.
+// writePage implements tile.Pages. Pages come in the order of their numbers.
 func (w *Writer) writePage(number int, data []byte) bool {
 	b := block{offset: w.size, raw: len(data)}
 	data = compress(data, w.room)
@@ -105,7 +106,7 @@ func (w *Writer) writePage(number int, data []byte) bool {
 	return true
 }
 
-// readPage is of tile.Pages.
+// readPage implements tile.Pages.
 func (w *Writer) readPage(number int, into []byte) error {
 	w.mu.Lock()
 	b := w.blocks[number]
@@ -113,12 +114,12 @@ func (w *Writer) readPage(number int, into []byte) error {
 	return w.readBlock(b, into)
 }
 
-// Sync makes all commits durable: Open returns them from then on, whatever happens to the process.
-// It writes the index of the whole history, some 20 bytes a tile plus the compressed names and texts,
-// and waits for the disk twice. The errors are history.ErrBusy within a transaction, and any
-// from the file system. After one of these the file stays as the Sync before left it.
+// Sync makes all commits durable: Open returns them from then on, whatever happens to the process. It
+// writes the index of the whole history, some 20 bytes a tile plus the compressed names and texts, and
+// waits for the disk twice. The errors are history.ErrBusy within a transaction, and any from the file
+// system. After an error the file stays as the previous Sync left it.
 func (w *Writer) Sync() error {
-	d, err := w.History.BeginDrop() // no writer can begin
+	d, err := w.History.BeginDrop() // so that no writer can begin
 	if err != nil {
 		return err
 	}
@@ -148,17 +149,17 @@ func (w *Writer) writeAside() {
 	if len(w.Aside) > 0 {
 		data := compress(w.Aside, nil)
 		w.aside = end{offset: w.size, length: int64(len(data)), raw: int64(len(w.Aside)), sum: sum(data)}
-		w.append(data) // an error stays
+		w.append(data) // an error is recorded in w.err
 	}
 }
 
-// imageOf returns the image of a view. An error is one of reading a block.
+// imageOf returns a view's image. An error comes from reading a block.
 func imageOf(v *history.View) (image []byte, err error) {
 	defer tile.Catch(&err)
 	return v.AppendImage(nil), nil
 }
 
-// index returns the index of an image.
+// index returns an image's index.
 func (w *Writer) index(image []byte) []byte {
 	var f fields.Writer
 	f.Uint(uint64(len(w.blocks)))
@@ -181,9 +182,9 @@ func (w *Writer) index(image []byte) []byte {
 	return f.Data
 }
 
-// Close is Sync, and closes the file. Queries that need a block return an error from then on. A history
-// that was not closed has open intervals in the file. The errors are as for Sync, which leave
-// the file closed, but for history.ErrBusy.
+// Close is Sync, and closes the file. Queries that need a block return an error from then on. If the
+// history was not closed, its file has open intervals. It returns the errors of Sync, which leave the file
+// closed, except history.ErrBusy.
 func (w *Writer) Close() error {
 	err := w.Sync()
 	if errors.Is(err, history.ErrBusy) {
@@ -193,8 +194,8 @@ func (w *Writer) Close() error {
 	return cmp.Or(err, w.disk.Close())
 }
 
-// Discard closes the file, if Close did not, and removes it. Queries that need a block return an error from then on.
-// The errors come from the file system.
+// Discard closes the file, if Close did not, and removes it. Queries that need a block return an error from
+// then on. The errors come from the file system.
 func (w *Writer) Discard() (err error) {
 	if w.open {
 		w.open, err = false, w.disk.Close()

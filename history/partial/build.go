@@ -11,18 +11,19 @@ import (
 
 // Options configure a Build or a Growing.
 type Options struct {
-	// Start is the first instant. It is above math.MinInt64.
+	// Start is the first instant, above math.MinInt64.
 	Start int64
-	// End is the last instant; the time of the last event if that is later.
+	// End is the last instant, unless the last event is later.
 	End int64
 	// Every is the number of events between two checkpoints, at least 1.
 	Every int
-	// History takes the kept intervals, such as the history of a file (package file). It must be a new one, from Start on,
-	// that nobody else writes. After an error that stays it is of no use. nil: a history in memory.
+	// History takes the kept intervals, such as a history in a file (package file). It must be new,
+	// start at Start, and have no other writer. After a permanent error it is unusable. nil means a
+	// history in memory.
 	History *history.History
 }
 
-// history returns the history of the kept intervals.
+// history returns the history for the kept intervals.
 func (o *Options) history() (*history.History, error) {
 	h := o.History
 	if h == nil {
@@ -34,8 +35,8 @@ func (o *Options) history() (*history.History, error) {
 	return h, nil
 }
 
-// Build reads all events and returns the history. It takes memory for the kept intervals, and for
-// the state of each attribute. The errors are as for Grow, Growing.Read and Growing.Finish.
+// Build reads all events and returns the history. It takes memory for the kept intervals, and for each
+// attribute's state. It returns the errors of Grow, Growing.Read and Growing.Finish.
 func Build[E any](ctx context.Context, events Events[E], provider Provider[E], opts Options) (*History[E], error) {
 	g, err := Grow(ctx, events, provider, opts)
 	if err != nil {
@@ -47,27 +48,27 @@ func Build[E any](ctx context.Context, events Events[E], provider Provider[E], o
 	return g.Finish()
 }
 
-// builder makes the kept history. Between two checkpoints only attributes are written to it: intervals wait for
-// the checkpoint, which makes the time before it final.
+// builder makes the kept history. Between two checkpoints only attributes are written to it: intervals wait
+// for the checkpoint, because it makes the time before it final.
 type builder struct {
 	history *history.History
-	draft   *history.Draft // nil: none has begun
+	draft   *history.Draft // nil: not begun
 	opts    Options
 	all     []ongoing
 	changed []history.Attribute // since the last checkpoint
 	crossed []crossing          // since the last checkpoint
 	marks   marks
-	kept    int           // intervals that are in the history
-	view    *history.View // of the last commit
+	kept    int           // intervals in the history
+	view    *history.View // view of the last commit
 }
 
-// crossing is an interval that holds at the last checkpoint, and has ended behind it.
+// crossing is an interval that holds at the last checkpoint, and ended after it.
 type crossing struct {
 	attribute history.Attribute
 	history.Interval
 }
 
-// begin begins to write, unless that was done.
+// begin begins a transaction, if there is none.
 func (b *builder) begin() (err error) {
 	if b.draft == nil {
 		b.draft, err = b.history.Begin()
@@ -75,7 +76,7 @@ func (b *builder) begin() (err error) {
 	return err
 }
 
-// commit ends the transaction of begin.
+// commit ends begin's transaction.
 func (b *builder) commit() (err error) {
 	if b.draft != nil {
 		b.view, err = b.draft.Commit()
@@ -122,8 +123,8 @@ func (b *builder) ended(a history.Attribute, o *ongoing, end int64) error {
 	return nil
 }
 
-// settle adds the intervals and the gaps behind the last checkpoint. Their ends are final as
-// soon as a later interval is committed, so they cannot wait until the gap's successor ends.
+// settle adds the intervals and the gaps behind the last checkpoint. Their ends are final as soon as a
+// later interval is committed, so they cannot wait until the gap's successor ends.
 func (b *builder) settle() error {
 	for _, c := range b.crossed {
 		if err := b.draft.Add(c.attribute, c.Start, c.End, c.Value); err != nil {
@@ -141,13 +142,13 @@ func (b *builder) settle() error {
 		o.dirty = false
 	}
 	b.kept += len(b.crossed)
-	clear(b.crossed) // texts
+	clear(b.crossed) // lets texts go
 	b.crossed, b.changed = b.crossed[:0], b.changed[:0]
 	return nil
 }
 
-// checkpoint makes a checkpoint at an instant whose events are all known. A position is that
-// of the first event behind it.
+// checkpoint makes a checkpoint at an instant whose events are all known. position is the first later
+// event's.
 func (b *builder) checkpoint(at int64, position []byte) error {
 	if err := b.settle(); err != nil {
 		return err
@@ -169,7 +170,7 @@ func (b *builder) close(at int64) error {
 	for i := range b.all {
 		in := b.all[i].until(at)
 		if in.Value.IsNull() && in.Start == b.opts.Start {
-			continue // never changed
+			continue // it never changed
 		}
 		kept++
 		if err := b.draft.Add(history.Attribute(i), in.Start, in.End, in.Value); err != nil {
@@ -190,7 +191,8 @@ func (b *builder) close(at int64) error {
 	return nil
 }
 
-// states returns the intervals that hold at the last checkpoint, which end there for now, of the attributes of the view.
+// states returns the intervals of the view's attributes that hold at the last checkpoint. They end there
+// for now.
 func (b *builder) states(end int64) []history.Interval {
 	states := make([]history.Interval, b.view.Len())
 	for a := range states {

@@ -10,22 +10,23 @@ import (
 	"github.com/granarydb/granary/history"
 )
 
-// Growing is a history whose events are still coming. It reads the events that exist, and answers up to the last
-// checkpoint (History). It belongs to one goroutine.
+// Growing is a history whose events are still coming. It reads the available events, and answers up to the
+// last checkpoint (History). It belongs to one goroutine.
 type Growing[E any] struct {
 	builder
 
 	events   Events[E]
 	provider Provider[E]
-	reader   Reader[E] // nil once it is closed
+	reader   Reader[E] // nil once closed
 	writer   Writer
-	read     int   // events
+	read     int   // number of events
 	since    int   // events since the last checkpoint
-	err      error // nothing can be read any more
+	err      error // permanent: nothing can be read any more
 }
 
 // Grow begins a history, and opens a reader at the first event. Finish or Close must follow. The errors are
-// history.ErrQuery for invalid options, EventsError of the reader, which has ctx, and any from Begin of opts.History.
+// history.ErrQuery for invalid options, EventsError from the reader, which has ctx, and any from Begin of
+// opts.History.
 func Grow[E any](ctx context.Context, events Events[E], provider Provider[E], opts Options) (*Growing[E], error) {
 	if opts.Every < 1 || opts.Start == math.MinInt64 {
 		return nil, fmt.Errorf("%w: a checkpoint every %d events, from %d", history.ErrQuery, opts.Every, opts.Start)
@@ -51,11 +52,13 @@ func Grow[E any](ctx context.Context, events Events[E], provider Provider[E], op
 	return g, nil
 }
 
-// Read reads events until the reader says io.EOF, and returns their number. It can be called again once there are
-// more. Each event is read once: after an error of ctx, or an EventsError, a call goes on where the one before ended.
+// Read reads events until the reader returns io.EOF, and returns their number. It can be called again once
+// there are more. Each event is read once: after an error of ctx, or an EventsError, the next call
+// continues there.
 //
-// Other errors stay: ErrPosition, history.ErrOrder for events out of order, or not behind a checkpoint, any from the
-// provider, and any from opts.History. After one of these the history ends at the last checkpoint.
+// Other errors are permanent: ErrPosition, history.ErrOrder for events out of order, or not behind a
+// checkpoint, any from the provider, and any from opts.History. After such an error the history ends at the
+// last checkpoint.
 func (g *Growing[E]) Read(ctx context.Context) (events int, err error) {
 	if err := g.begin(); err != nil {
 		return 0, err
@@ -73,7 +76,7 @@ func (g *Growing[E]) Read(ctx context.Context) (events int, err error) {
 	}
 }
 
-// begin begins to write, unless that is not possible any more.
+// begin begins a transaction, unless there is a permanent error.
 func (g *Growing[E]) begin() error {
 	switch {
 	case g.err != nil:
@@ -84,7 +87,7 @@ func (g *Growing[E]) begin() error {
 	return g.builder.begin()
 }
 
-// fail keeps an error, and drops all writes since the last commit.
+// fail records a permanent error, and drops all writes since the last commit.
 func (g *Growing[E]) fail(err error) error {
 	if err != nil {
 		g.err = err
@@ -93,8 +96,8 @@ func (g *Growing[E]) fail(err error) error {
 	return err
 }
 
-// next reads an event and makes its states, behind a checkpoint if one is due. It returns io.EOF alone if there is
-// no event.
+// next reads an event and makes its states, behind a checkpoint if one is due. It returns io.EOF only if
+// there is no event.
 func (g *Growing[E]) next() error {
 	w, position := &g.writer, []byte(nil)
 	if g.since >= g.opts.Every {
@@ -128,7 +131,7 @@ func (g *Growing[E]) next() error {
 	return nil
 }
 
-// position returns the position of the next event.
+// position returns the next event's position.
 func (g *Growing[E]) position() ([]byte, error) {
 	position, err := g.reader.Position()
 	if err != nil {
@@ -140,9 +143,9 @@ func (g *Growing[E]) position() ([]byte, error) {
 	return append([]byte{}, position...), nil // not nil
 }
 
-// Checkpoint makes a checkpoint at an instant, up to which all events have been read: others come later. So the
-// history is known up to there, be there as few events as there may. At the last checkpoint it does nothing. The
-// errors are history.ErrOrder for an instant before the last event or checkpoint, and as for Read.
+// Checkpoint makes a checkpoint at an instant up to which all events have been read. So the history is
+// known up to there, however few events there are. At the last checkpoint it does nothing. The errors are
+// history.ErrOrder for an instant before the last event or checkpoint, and those of Read.
 func (g *Growing[E]) Checkpoint(at int64) error {
 	if err := g.begin(); err != nil {
 		return err
@@ -161,11 +164,11 @@ func (g *Growing[E]) Checkpoint(at int64) error {
 	return g.fail(g.checkpoint(at, position))
 }
 
-// History returns the history up to the last checkpoint. It does not change as events come, and any number of goroutines may
-// ask it. Intervals that hold at the checkpoint end with it and are Open, and a question
-// behind it has a NotYetError. Attributes that were made behind it are null. After Finish it is all of the history. It costs a
-// copy of the state of each attribute, some 56 bytes, and ends the transaction of opts.History, so that others can
-// use that until the next call.
+// History returns the history up to the last checkpoint. It does not change as events come, and any number
+// of goroutines may query it. Intervals that hold at the checkpoint end with it and are Open, and a query
+// behind it has a NotYetError. Attributes that were made behind it are null. After Finish it is all of the
+// history. It costs a copy of each attribute's state, some 56 bytes, and ends the transaction on
+// opts.History, so that others can use that until the next call.
 //
 // The errors come from opts.History.
 func (g *Growing[E]) History() (*History[E], error) {
@@ -180,8 +183,8 @@ func (g *Growing[E]) History() (*History[E], error) {
 	return &History[E]{k, g.history.Size(), intervals, g.marks, g.events, g.provider}, nil
 }
 
-// Finish makes the last checkpoint, at Options.End or the last event if that is later, where all intervals end. It closes the
-// reader, and returns the whole history. The errors are as for Close and Read.
+// Finish makes the last checkpoint, at Options.End or the last event if that is later, where all intervals
+// end. It closes the reader, and returns the whole history. It returns the errors of Close and Read.
 func (g *Growing[E]) Finish() (*History[E], error) {
 	if err := g.begin(); err != nil {
 		return nil, errors.Join(err, g.Close())
@@ -195,8 +198,8 @@ func (g *Growing[E]) Finish() (*History[E], error) {
 	return g.History()
 }
 
-// Close closes the reader, after which no event is read; History is as before. It does nothing after Finish. The
-// error is that of the reader.
+// Close closes the reader. No event is read from then on, and History is unchanged. It does nothing after
+// Finish. The error comes from the reader.
 func (g *Growing[E]) Close() error {
 	g.abort()
 	if g.reader == nil {

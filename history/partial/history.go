@@ -8,14 +8,14 @@ import (
 	"github.com/granarydb/granary/history"
 )
 
-// marks are the checkpoints. Stretch i is between checkpoint i-1 and checkpoint i, and its
-// events begin at position i. Before checkpoint 0 is the start.
+// marks are the checkpoints. Stretch i is between checkpoint i-1 and checkpoint i, and its events begin at
+// position i. Before checkpoint 0 is the start.
 type marks struct {
 	times     []int64
 	positions [][]byte
 }
 
-// gap returns the stretch of an interval that is no kept one (P1).
+// gap returns the stretch of an interval that is a gap, not kept (P1).
 func (m *marks) gap(in history.Interval) (stretch int, ok bool) {
 	stretch, _ = slices.BinarySearch(m.times, in.Start)
 	return stretch, m.times[stretch] > in.End
@@ -27,7 +27,7 @@ func (m *marks) has(at int64) bool {
 	return n > 0 && m.times[n-1] == at
 }
 
-// end returns the last checkpoint, or the instant before a start if there is none.
+// end returns the last checkpoint, or the instant before start if there is none.
 func (m *marks) end(start int64) int64 {
 	if n := len(m.times); n > 0 {
 		return m.times[n-1]
@@ -35,7 +35,7 @@ func (m *marks) end(start int64) int64 {
 	return start - 1
 }
 
-// History is a history of which a part is kept. Any number of goroutines may read it.
+// History is a partly kept history. Any number of goroutines may read it.
 type History[E any] struct {
 	kept      kept
 	size      int64
@@ -54,21 +54,22 @@ func (h *History[E]) Start() int64 { return h.kept.view.Start() }
 // End returns the last instant. If the history goes on it is the last checkpoint, or one before Start.
 func (h *History[E]) End() int64 { return h.kept.end }
 
-// Closed reports whether the history has ended: no event follows. Else intervals that hold at End are Open, and
-// questions about later instants have a NotYetError.
+// Closed reports whether the history has ended, so that no event follows. Otherwise intervals that hold at
+// End are Open, and queries of later instants have a NotYetError.
 func (h *History[E]) Closed() bool { return !h.kept.goesOn() }
 
-// Checkpoints returns the instants of the checkpoints, in order. The last one is the end.
+// Checkpoints returns the checkpoints' instants, in order. The last is the end.
 func (h *History[E]) Checkpoints() []int64 { return slices.Clone(h.marks.times) }
 
-// Intervals returns the number of intervals that are kept. Gaps do not count.
+// Intervals returns the number of kept intervals. Gaps do not count.
 func (h *History[E]) Intervals() int { return h.intervals }
 
-// Kept returns the history of the kept intervals. A gap is null there. If the history goes on, the intervals that hold at
-// its end are not there.
+// Kept returns the history of the kept intervals. A gap is null there. If the history goes on, the
+// intervals that hold at its end are missing.
 func (h *History[E]) Kept() *history.View { return h.kept.view }
 
-// Size returns the bytes on the heap of the kept intervals, and of the checkpoints; after Open of these alone.
+// Size returns the heap bytes of the kept intervals and the checkpoints; after Open only of the
+// checkpoints.
 func (h *History[E]) Size() int64 {
 	size := h.size
 	for _, p := range h.marks.positions {
@@ -77,9 +78,9 @@ func (h *History[E]) Size() int64 {
 	return size
 }
 
-// At returns the interval of an attribute that t is in. If it is kept, no event is read. Else
-// a replay goes from the checkpoint before t to the end of the interval. The errors are as
-// for history.View.At, ErrDiffers, EventsError, and that of ctx.
+// At returns the attribute's interval that contains t. If it is kept, no event is read. Otherwise a replay
+// goes from the checkpoint before t to the end of the interval. It returns the errors of history.View.At,
+// ErrDiffers, EventsError, and ctx's.
 func (h *History[E]) At(ctx context.Context, a history.Attribute, t int64) (history.Interval, error) {
 	in, err := h.kept.at(a, t)
 	if err != nil {
@@ -96,8 +97,8 @@ func (h *History[E]) At(ctx context.Context, a history.Attribute, t int64) (hist
 	return g.found[0], nil
 }
 
-// Slice returns the intervals of all attributes that t is in, by attribute, in the memory of
-// an old slice. If all are kept, no event is read. The errors are as for At.
+// Slice returns the intervals that contain t, by attribute, in the memory of old. If all are kept, no event
+// is read. It returns the errors of At.
 func (h *History[E]) Slice(ctx context.Context, t int64, old []history.Interval) ([]history.Interval, error) {
 	all, err := h.kept.slice(t, old)
 	if err != nil {

@@ -11,13 +11,15 @@ import (
 	"github.com/granarydb/granary/internal/fields"
 )
 
-// ErrImage is returned by Open for bytes that are no image of checkpoints, or one of another history, and by
-// questions about the kept history of a file whose bytes are wrong although their checksums are right.
+// ErrImage is returned by Open for bytes that are not an image of checkpoints, or belong to another
+// history, and by queries of a kept history in a file whose bytes are wrong although their checksums are
+// right.
 var ErrImage = errors.New("invalid image of checkpoints")
 
-// AppendImage appends the checkpoints to dst, for Open, with a history that has what is kept: Kept, or one of
-// its image. Some 3 bytes a checkpoint and its position. If the history goes on, it also appends the intervals
-// that hold at its end, some 6 bytes each. docs/format/history.md draws the bytes.
+// AppendImage appends the checkpoints to dst, for Open with a history of the kept intervals: Kept, or a
+// history from its image. It takes some 3 bytes a checkpoint and its position. If the history goes on, it
+// also appends the intervals that hold at its end, some 6 bytes each. docs/format/history.md draws the
+// bytes.
 func (h *History[E]) AppendImage(dst []byte) []byte {
 	w := fields.Writer{Data: dst}
 	w.Uint(uint64(h.intervals))
@@ -63,20 +65,20 @@ func (k *kept) appendOngoing(w *fields.Writer) {
 		case history.KindFloat:
 			w.Uint(uint64(history.KindFloat))
 			w.Raw(binary.LittleEndian.AppendUint64(nil, math.Float64bits(v.Float())))
-		default: // a string or bytes
+		default: // string or bytes
 			w.Uint(uint64(v.Kind()))
 			w.Text(v.Text())
 		}
 	}
 }
 
-// Open returns a history of the kept intervals that AppendImage made an image of, and of the same events
-// and provider. It keeps none of the bytes of the image.
+// Open returns the history from its kept intervals, the image that AppendImage made, and the same events
+// and provider. It keeps none of the image's bytes.
 //
-// The error is ErrImage. Open checks that the checkpoints are instants of the kept history, in order, up to its
-// end, so no bytes make a question panic, and takes memory of at most 64 times both images. Whether they are those of the
-// kept history takes a checksum of both; whether the events are those of the build shows in replays, as
-// ErrDiffers.
+// The error is ErrImage. Open checks that the checkpoints are instants of the kept history, in order, up to
+// its end. So no bytes make a query panic, and memory is at most 64 times both images. Only a checksum of
+// both shows whether the checkpoints belong to the kept history. Whether the events are the build's shows
+// in replays, as ErrDiffers.
 func Open[E any](view *history.View, image []byte, events Events[E], provider Provider[E]) (*History[E], error) {
 	if view.Start() == math.MinInt64 || view.Closed() && !view.Instants() {
 		return nil, fmt.Errorf("%w: the kept history has no start or end", ErrImage)

@@ -9,19 +9,19 @@ import (
 	"github.com/granarydb/granary/history"
 )
 
-// Interpolation is the value of a counter at an instant, and how far the true one is away at most.
+// Interpolation is a counter's approximate value at an instant, and a bound of the error.
 type Interpolation struct {
 	Value, Error float64
 }
 
-// Interpolate returns about the value of a counter at t, without a look at the events: exact where the interval is
-// kept, else on a straight line between the kept values before and behind it. It takes the counter for
-// monotone between two checkpoints: the true value is between the two, so the error of the line is known.
-// Null is 0. Only before the first checkpoint, where no value is kept, events are replayed, as At does; At
-// is the exact answer everywhere.
+// Interpolate approximates a counter's value at t without reading events. It is exact where the interval is
+// kept, and elsewhere on a straight line between the kept values before and behind it. It assumes that the
+// counter is monotone between two checkpoints: the true value is between the two, so the error of the line
+// is known. Null is 0. Only before the first checkpoint, where no value is kept, are events replayed, as in
+// At, which is exact everywhere.
 //
-// The errors are as for At, and history.ErrKind for a value that is no number. It costs three states of a
-// history.View.
+// It returns the errors of At, and history.ErrKind for a value that is not a number. It costs three states
+// of a history.View.
 func (h *History[E]) Interpolate(ctx context.Context, a history.Attribute, t int64) (Interpolation, error) {
 	in, err := h.kept.at(a, t)
 	if err != nil {
@@ -55,14 +55,15 @@ func (h *History[E]) Interpolate(ctx context.Context, a history.Attribute, t int
 	return Interpolation{x, math.Nextafter(max(x-lo, hi-x), math.Inf(1))}, nil
 }
 
-// InterpolationOf returns the value of a counter that is known. It is exact, but for an int between two float64: then it
-// is the lower one, and the error their distance. Null is 0. The error is history.ErrKind for a value that is no number.
+// InterpolationOf returns a counter's known value. It is exact, except for an int between two float64s:
+// then it is the lower, and the error is their distance. Null is 0. The error is history.ErrKind for a
+// value that is not a number.
 func InterpolationOf(a history.Attribute, v history.Value) (Interpolation, error) {
 	lo, hi, err := bounds(a, v)
 	return Interpolation{lo, hi - lo}, err
 }
 
-// bounds returns the numbers next to a value, which are equal if it is one.
+// bounds returns the float64s next to a value, which are equal if the value is a float64.
 func bounds(a history.Attribute, v history.Value) (lo, hi float64, err error) {
 	switch v.Kind() {
 	case history.KindNull:

@@ -9,11 +9,11 @@ import (
 	"github.com/granarydb/granary/history"
 )
 
-// NotYetError is returned by questions about an instant behind the last checkpoint of a history that goes on: its
+// NotYetError is returned by queries behind the last checkpoint of a history that goes on, because its
 // states are not known yet. It is a history.ErrOutside.
 type NotYetError struct {
-	At    int64 // the instant
-	Until int64 // the last one that is known; one before the start: none is
+	At    int64 // the queried instant
+	Until int64 // last known instant; one before the start if none is known
 }
 
 // Error returns both instants.
@@ -24,12 +24,12 @@ func (e *NotYetError) Error() string {
 // Unwrap returns history.ErrOutside.
 func (e *NotYetError) Unwrap() error { return history.ErrOutside }
 
-// kept is what a history keeps: the intervals of a view, and, if the history goes on, the intervals
+// kept is the kept part of a history: the intervals in a view, and, if the history goes on, the intervals
 // that hold at the last checkpoint.
 type kept struct {
 	view    *history.View
 	end     int64
-	ongoing []history.Interval // by attribute; nil: the view is closed, and has all
+	ongoing []history.Interval // by attribute; nil if the view is closed, and has all
 }
 
 // goesOn reports whether events may follow.
@@ -49,7 +49,7 @@ func (k *kept) isChanged(a int) bool {
 	return k.ongoing[a].Start != k.view.Start() || !k.ongoing[a].Value.IsNull()
 }
 
-// check returns an error for an instant outside of the history.
+// check returns an error for an instant outside the history.
 func (k *kept) check(t int64) error {
 	switch {
 	case t > k.end && k.goesOn():
@@ -60,8 +60,8 @@ func (k *kept) check(t int64) error {
 	return nil
 }
 
-// checkAt returns an error for an interval that was found at an instant, and is not there: the bytes of a file
-// can be wrong, although their checksums are right.
+// checkAt returns an error if an interval that was found at t does not contain t, because a file's bytes
+// can be wrong although their checksums are right.
 func (k *kept) checkAt(a history.Attribute, in history.Interval, t int64) error {
 	if in.Start > t || in.End < t || in.Start < k.view.Start() || in.End > k.end {
 		return fmt.Errorf("%w: attribute %d is kept from %d to %d, found at %d", ErrImage, a, in.Start, in.End, t)
@@ -69,7 +69,7 @@ func (k *kept) checkAt(a history.Attribute, in history.Interval, t int64) error 
 	return nil
 }
 
-// at returns the interval that t is in.
+// at returns the interval that contains t.
 func (k *kept) at(a history.Attribute, t int64) (in history.Interval, err error) {
 	if k.goesOn() {
 		if err := k.check(t); err != nil {
@@ -94,7 +94,7 @@ func (k *kept) at(a history.Attribute, t int64) (in history.Interval, err error)
 	return in, k.checkAt(a, in, t)
 }
 
-// slice returns the intervals of all attributes that t is in, in the memory of old.
+// slice returns the intervals of all attributes that contain t, in the memory of old.
 func (k *kept) slice(t int64, old []history.Interval) ([]history.Interval, error) {
 	if k.goesOn() {
 		if err := k.check(t); err != nil {
@@ -124,7 +124,7 @@ func (k *kept) slice(t int64, old []history.Interval) ([]history.Interval, error
 	return all, nil
 }
 
-// rangeOf yields the intervals of an attribute from one instant to another.
+// rangeOf yields an attribute's intervals in [from, to].
 func (k *kept) rangeOf(a history.Attribute, from, to int64) iter.Seq2[history.Interval, error] {
 	if !k.goesOn() {
 		return k.view.Range(a, from, to, history.RangeOptions{})
@@ -145,7 +145,8 @@ func (k *kept) rangeOf(a history.Attribute, from, to int64) iter.Seq2[history.In
 	}
 }
 
-// sample returns the intervals of attributes that contain one of the times, which are sorted, and the attribute of each.
+// sample returns the intervals of attributes that contain one of the times, which are sorted, and the
+// attribute of each.
 func (k *kept) sample(attributes []history.Attribute, times []int64) (of []history.Attribute, all []history.Interval, err error) {
 	if !k.goesOn() {
 		s, err := k.view.Sample(attributes, times)

@@ -10,13 +10,14 @@ import (
 	"github.com/granarydb/granary/history"
 )
 
-// Mean returns about the mean of a counter over the instants from from to to, both included, and how far the true one
-// is away at most, without a look at the events. It takes the counter for monotone between two checkpoints, as
-// Interpolate does: in a gap it is between the kept values before and behind. Null is 0. Only before the first
-// checkpoint, where no value is kept, events are replayed.
+// Mean approximates a counter's mean over [from, to] and bounds the error, without reading events. It
+// assumes that the counter is monotone between two checkpoints, like Interpolate: in a gap it is between
+// the kept values before and behind. Null is 0. Only before the first checkpoint, where no value is kept,
+// are events replayed.
 //
-// The errors are as for Range, and history.ErrKind for a value that is no number. A value that is NaN or infinite
-// makes the mean NaN, and the error infinite. It costs 0.5 us for each kept interval and gap on the way.
+// It returns the errors of Range, and history.ErrKind for a value that is not a number. A value that is NaN
+// or infinite makes the mean NaN, and the error infinite. It costs 0.5 us for each kept interval and gap on
+// the way.
 func (h *History[E]) Mean(ctx context.Context, a history.Attribute, from, to int64) (Interpolation, error) {
 	s := newSums()
 	for in, err := range h.kept.rangeOf(a, from, to) {
@@ -49,10 +50,11 @@ func (h *History[E]) Mean(ctx context.Context, a history.Attribute, from, to int
 	return s.mean(), nil
 }
 
-// MeanOf returns the mean of a counter over the instants from from to to of which there are all intervals, those of
-// History.Range or of history.View.Range: exactly, but for the last digit of a float64. With History.Range it is Mean
-// by a replay, and takes no counter for monotone. Null is 0. The errors are any of the intervals, and
-// history.ErrKind. Values that are NaN or infinite are as for Mean, and so is no instant.
+// MeanOf returns a counter's mean over [from, to], for which intervals yields all intervals, from
+// History.Range or history.View.Range. It is exact but for the last digit of a float64. With History.Range
+// it is Mean by a replay, and does not assume that the counter is monotone. Null is 0. The errors come from
+// intervals, and history.ErrKind. Values that are NaN or infinite are treated as in Mean, and so is an
+// empty range.
 func MeanOf(a history.Attribute, intervals iter.Seq2[history.Interval, error], from, to int64) (Interpolation, error) {
 	s := newSums()
 	if err := s.addAll(a, intervals, from, to); err != nil {
@@ -67,14 +69,14 @@ type sums struct {
 	wild              bool // a value was NaN or infinite
 }
 
-const sumBits = 256 // more than those of an int64 for all of time
+const sumBits = 256 // exceeds the bits of an int64 for all of time
 
 func newSums() *sums {
 	sum := func(mode big.RoundingMode) *big.Float { return new(big.Float).SetPrec(sumBits).SetMode(mode) }
 	return &sums{sum(big.ToNegativeInf), sum(big.ToPositiveInf), sum(big.ToNearestEven), false}
 }
 
-// add adds a counter that is between two values from one instant to another.
+// add adds a counter that is between two values in [from, to].
 func (s *sums) add(a history.Attribute, one, other history.Value, from, to int64) error {
 	lo, err := s.number(a, one)
 	if err != nil {
@@ -95,7 +97,7 @@ func (s *sums) add(a history.Attribute, one, other history.Value, from, to int64
 	return nil
 }
 
-// addAll adds the parts of intervals from one instant to another.
+// addAll adds the parts of intervals in [from, to].
 func (s *sums) addAll(a history.Attribute, intervals iter.Seq2[history.Interval, error], from, to int64) error {
 	for in, err := range intervals {
 		if err != nil {

@@ -11,9 +11,9 @@ import (
 	"github.com/granarydb/granary/history"
 )
 
-// Range yields the whole intervals of an attribute that hold at some instant from from to to,
-// both included, in the order of time. Each gap on the way is a replay. An error is the last
-// element, without an interval. The errors are as for history.View.Range and At.
+// Range yields the attribute's whole intervals that hold at some instant in [from, to], in the order of
+// time. Each gap on the way is a replay. An error is the last element, without an interval. It returns the
+// errors of history.View.Range and At.
 func (h *History[E]) Range(ctx context.Context, a history.Attribute, from, to int64) iter.Seq2[history.Interval, error] {
 	return func(yield func(history.Interval, error) bool) {
 		for in, err := range h.kept.rangeOf(a, from, to) {
@@ -93,8 +93,8 @@ func (h *History[E]) RangeAll(ctx context.Context, attributes []history.Attribut
 	return nil
 }
 
-// Sample returns the intervals of attributes that contain one of the times, as
-// history.View.Sample does, and the attribute of each. The errors are as for Sample and At.
+// Sample returns the intervals of attributes that contain one of the times, as history.View.Sample does,
+// and the attribute of each. It returns the errors of Sample and At.
 func (h *History[E]) Sample(ctx context.Context, attributes []history.Attribute, times []int64) ([]history.Attribute, []history.Interval, error) {
 	times = slices.Clone(times)
 	slices.Sort(times)
@@ -147,8 +147,8 @@ func (h *History[E]) Sample(ctx context.Context, attributes []history.Attribute,
 	return of, all, nil
 }
 
-// Pixels is Sample at instants evenly from from to to, as history.View.Pixels. The errors are as for Sample
-// and of At.
+// Pixels is Sample at instants spread evenly over [from, to], like history.View.Pixels. It returns the
+// errors of Sample and At.
 func (h *History[E]) Pixels(ctx context.Context, attributes []history.Attribute, from, to int64, pixels int) ([]history.Attribute, []history.Interval, error) {
 	times := history.PixelTimes(from, to, pixels)
 	if len(times) == 0 {

@@ -10,14 +10,14 @@ import (
 	"github.com/granarydb/granary/history"
 )
 
-// checkContext is the number of events between two looks at a context.
+// checkContext is the number of events between two checks of a context.
 const checkContext = 1024
 
 // gap is a part of an attribute that a replay fills, from its start to an instant.
 type gap struct {
 	end     int64
-	through int64 // the last instant that is needed
-	next    int64 // the first instant that is not filled
+	through int64 // last needed instant
+	next    int64 // first instant that is not filled
 	wanted  func(history.Interval) bool
 	found   []history.Interval
 }
@@ -26,18 +26,18 @@ func newGap(in history.Interval, through int64, wanted func(history.Interval) bo
 	return &gap{end: in.End, through: through, next: in.Start, wanted: wanted}
 }
 
-// replay has the states of the events from a checkpoint on. The states of the checkpoint are
-// looked up at their first use.
+// replay has the events' states from a checkpoint on. The checkpoint's states are looked up at their first
+// use.
 type replay struct {
 	kept    *kept
 	from    int64 // the checkpoint
-	first   bool  // there is none, from is before the start
+	first   bool  // there is no checkpoint; from is before the start
 	states  map[history.Attribute]*ongoing
 	gaps    map[history.Attribute]*gap
-	missing int // gaps that are not filled
+	missing int // unfilled gaps
 }
 
-// run reads events until the gaps are filled, or until none of them can fill one.
+// run reads events until the gaps are filled, or until none of them can fill a gap.
 func run[E any](ctx context.Context, p *replay, events Events[E], provider Provider[E], position []byte) (err error) {
 	last := p.from
 	for _, g := range p.gaps {

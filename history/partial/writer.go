@@ -8,46 +8,46 @@ import (
 	"github.com/granarydb/granary/history"
 )
 
-// mostText is the length of the longest text of a value, in bytes.
+// mostText is the greatest length of a value's text, in bytes.
 const mostText = 64 << 10
 
-// ongoing is the interval that an attribute is in.
+// ongoing is an attribute's current interval.
 type ongoing struct {
 	start int64
 	value history.Value
-	kind  history.Kind // of the attribute, null while it is not known
-	dirty bool         // of a build: it changed since the last checkpoint
-	next  int64        // of a build: the first instant that is not in the kept history
-	end   int64        // of a replay: where the interval of the checkpoint ends
+	kind  history.Kind // the attribute's kind, null while unknown
+	dirty bool         // in a build: it changed since the last checkpoint
+	next  int64        // in a build: the first instant that is not in the kept history
+	end   int64        // in a replay: end of the checkpoint's interval
 }
 
-// until returns the interval if it ends at an instant.
+// until returns the interval with an end.
 func (o *ongoing) until(end int64) history.Interval {
 	return history.Interval{Start: o.start, End: end, Value: o.value}
 }
 
-// states are the states of a build or of a replay.
+// states are a build's or a replay's states.
 type states interface {
 	child(base history.Attribute, path []string) (history.Attribute, error)
 	descendants(a history.Attribute) []history.Attribute
 	ongoing(a history.Attribute) (*ongoing, error)
-	// ended takes an interval that ends, before the next one begins.
+	// ended takes an ended interval, before the next begins.
 	ended(a history.Attribute, o *ongoing, end int64) error
 }
 
-// Writer takes the states of one event, at its time. It has the rules of history.Writer. An
-// error of a method is that of the event: the build ends with it.
+// Writer takes one event's states, at its time. It has the rules of history.Writer. An error of a method is
+// the event's error, and ends the build.
 type Writer struct {
 	states states
 	at     int64
 }
 
-// Time returns the time of the event.
+// Time returns the event's time.
 func (w *Writer) Time() int64 { return w.at }
 
-// Attribute returns the attribute of a path, and creates missing attributes. The errors are
-// as for history.Writer.Attribute; ErrDiffers in a replay that asks for one that the build
-// did not create.
+// Attribute returns the attribute at path, and creates missing attributes. It returns the errors of
+// history.Writer.Attribute, and ErrDiffers in a replay that asks for an attribute that the build did not
+// create.
 func (w *Writer) Attribute(path ...string) (history.Attribute, error) {
 	if len(path) == 0 {
 		return 0, fmt.Errorf("%w: empty path", history.ErrAttribute)
@@ -55,13 +55,12 @@ func (w *Writer) Attribute(path ...string) (history.Attribute, error) {
 	return w.states.child(history.Top, path)
 }
 
-// Child is Attribute with a path from an attribute on, or from history.Top.
+// Child is Attribute with a path that starts at base, which may be history.Top.
 func (w *Writer) Child(base history.Attribute, path ...string) (history.Attribute, error) {
 	return w.states.child(base, path)
 }
 
-// State returns the value of an attribute, and the instant that it holds since. The error is
-// history.ErrAttribute.
+// State returns an attribute's value, and the start of its interval. The error is history.ErrAttribute.
 func (w *Writer) State(a history.Attribute) (v history.Value, since int64, err error) {
 	o, err := w.states.ongoing(a)
 	if err != nil {
@@ -70,8 +69,8 @@ func (w *Writer) State(a history.Attribute) (v history.Value, since int64, err e
 	return o.value, o.start, nil
 }
 
-// Change gives an attribute a value from the time of the event on, as history.Writer.Change
-// does. The errors are history.ErrAttribute, ErrKind and ErrLimit.
+// Change gives an attribute a value from the event's time on, as history.Writer.Change does. The errors are
+// history.ErrAttribute, ErrKind and ErrLimit.
 func (w *Writer) Change(a history.Attribute, v history.Value) error {
 	o, err := w.states.ongoing(a)
 	if err != nil {

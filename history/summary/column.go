@@ -8,30 +8,30 @@ import (
 	"github.com/granarydb/granary/history"
 )
 
-// A node of a level is for fan nodes of the level below.
+// A node covers fan nodes in the level below.
 const (
 	fanBits = 4
 	fan     = 1 << fanBits
 )
 
-// column is the nodes of an attribute. It is only appended to: readers have the lengths of their pyramid.
+// column is an attribute's nodes. It is only appended to, and readers have their pyramid's lengths.
 type column struct {
 	kind   history.Kind
-	begin  int64    // where the first interval begins
-	ends   []int64  // of the lowest nodes
-	tiles  []uint32 // the number of the tile behind each
-	levels []level  // by size; each node of level l is for fan^l of the lowest
+	begin  int64    // start of the first interval
+	ends   []int64  // ends of the lowest nodes
+	tiles  []uint32 // for each, the next tile's number
+	levels []level  // by size; each node in level l covers fan^l lowest nodes
 }
 
-// level is the nodes of one size.
+// level is all nodes with one size.
 type level struct {
-	at   []uint32 // where each begins
+	at   []uint32 // start of each node's bytes
 	data []byte
 }
 
 func (c *column) len() int { return len(c.ends) }
 
-// start returns where the first interval of a node begins.
+// start returns the start of node k's first interval.
 func (c *column) start(k int) int64 {
 	if k == 0 {
 		return c.begin
@@ -39,17 +39,17 @@ func (c *column) start(k int) int64 {
 	return c.ends[k-1] + 1
 }
 
-// from returns the first node that begins at or after an instant, or the number of nodes.
+// from returns the first node that begins at or after t, or len(c.ends).
 func (c *column) from(t int64) int {
 	return sort.Search(len(c.ends), func(k int) bool { return c.start(k) >= t })
 }
 
-// read reads a node of a level.
+// read reads node i in level l.
 func (c *column) read(l, i int, n *node) {
 	n.read(c.levels[l].data[c.levels[l].at[i]:], c.kind)
 }
 
-// add appends the next of the lowest nodes, and the nodes above it that it completes. It returns their bytes.
+// add appends the next lowest node, and the nodes above it that it completes. It returns their bytes.
 func (c *column) add(n *node, end int64, behind int) (bytes int) {
 	c.ends = appendTight(c.ends, end)
 	c.tiles = appendTight(c.tiles, uint32(behind))
@@ -85,7 +85,7 @@ const tightness = 16
 // mostNode is more than the bytes of most nodes.
 const mostNode = 512
 
-// appendTight is append with room for one more in tightness elements.
+// appendTight is append with spare room for only 1/tightness of the elements.
 func appendTight[T any](s []T, x ...T) []T {
 	if n := len(s) + len(x); n > cap(s) {
 		s = append(make([]T, 0, n+n/tightness+1), s...)
@@ -93,7 +93,7 @@ func appendTight[T any](s []T, x ...T) []T {
 	return append(s, x...)
 }
 
-// size returns the bytes of the column.
+// size returns the column's bytes.
 func (c *column) size() int {
 	n := int(unsafe.Sizeof(*c)) + 8*cap(c.ends) + 4*cap(c.tiles) + int(unsafe.Sizeof(level{}))*cap(c.levels)
 	for i := range c.levels {
@@ -102,8 +102,8 @@ func (c *column) size() int {
 	return n
 }
 
-// clone returns a column that can be appended to, beside readers of the old. Only one clone may be; others
-// copy what they append to.
+// clone returns a column that can be appended to, beside readers of the old column. Only one clone may
+// append in place; the others copy what they append to.
 func (c *column) clone(copies bool) *column {
 	next := *c
 	next.levels = append(make([]level, 0, len(c.levels)), c.levels...)

@@ -1,6 +1,6 @@
-// Package summary answers the questions of a picture about an interval history: which share of each pixel an attribute
-// spent in which state ([Pyramid.Shares]), and the least, the greatest and the mean of its values there
-// ([Pyramid.Measures]). A range is one pixel. Answers are exact, at the edges too.
+// Package summary answers the queries that draw an interval history: in which state an attribute spent
+// which share of each pixel ([Pyramid.Shares]), and the least, the greatest and the mean of its values
+// there ([Pyramid.Measures]). A range is one pixel. Answers are exact, at the edges too.
 //
 //	pixels     |         |         |         |         |
 //	states      aaaaabaabaaaabbbcbbbbb.......aaaaaaaaaaa
@@ -8,28 +8,29 @@
 //	tiles      [   1   ][    2   ][   3   ][  4  ] ends that are in no tile
 //	nodes      [       1         ][      2       ]
 //
-// A node is a summary of intervals of one attribute that follow each other, in whole tiles: how many there are, the
-// time in each of at most 16 states, or else the least and the greatest value and their sum by time. There is one
-// for each so many bytes of tiles, and one for 16 of these, and so on. A question takes the largest nodes that
-// are within a pixel, and reads the intervals between. Only attributes with much in long lanes have nodes: those with
-// few intervals are answered from these alone, which are as small as a summary.
+// A node summarizes consecutive intervals of one attribute, in whole tiles: their number, and the time in
+// each of at most 16 states, or else the least and the greatest value and their sum by time. Each node in
+// the lowest level covers a fixed number of tile bytes, and each higher node covers 16 nodes below. A query
+// takes the largest nodes that fit in a pixel, and reads the intervals between. Only attributes with many
+// intervals in long lanes have nodes. Others are answered from their intervals, which are as small as a
+// summary.
 //
-// A [Pyramid] is the nodes of one view. It is made once ([Of]) and extended as the history grows, for tiles never
-// change ([Pyramid.Extend]). [Bare] makes one without nodes, for a few questions. Nodes are in memory;
-// [Pyramid.AppendImage] writes them as bytes for the file of a history, and [Open] reads these.
+// A [Pyramid] has one view's nodes. It is made once ([Of]) and extended as the history grows, because tiles
+// never change ([Pyramid.Extend]). [Bare] makes a pyramid without nodes, for a few queries. Nodes are in
+// memory; [Pyramid.AppendImage] encodes them for a history's file, and [Open] reads the bytes.
 //
-// The attributes of a question are answered in parts of 512, by as many goroutines as there are processors. A question
-// waits for its own. The answer does not depend on how many there are.
+// A query's attributes are answered in parts of 128, by one goroutine per processor. A query waits for its
+// own goroutines. The answer does not depend on their number.
 //
 // # Invariants
 //
-//	S1  The times of a pixel cover all its instants: they sum up to its width.
-//	S2  A question is answered the same with nodes and without, but for the rounding of floats.
-//	S3  A pyramid never changes. One that is extended appends behind what readers of the old one look at.
-//	S4  A node begins behind the one before it, and has all intervals up to its end, or begins before the view.
-//	S5  Nodes take at most 5 % of the bytes of the history: there is one where tiles of 30 times its bytes have none.
+//	S1  A pixel's times cover all its instants: they sum up to its width.
+//	S2  A query has the same answer with and without nodes, but for rounded floats.
+//	S3  A pyramid never changes. Extend appends only behind the data that the old pyramid's readers use.
+//	S4  A node begins where the previous one ended, and has all intervals up to its end, or begins before the view.
+//	S5  Nodes take at most 5 % of the history's bytes: a node is made once tiles with 30 times its bytes have none.
 //
-// Of a file whose ends are in no order, though their checksums are right, answers have no meaning.
+// Answers have no meaning for a file whose ends are not in order although its checksums are right.
 //
 // Columns of pyramids are append-only. The first pyramid that extends another takes them, by an atomic flag.
 package summary

@@ -8,29 +8,29 @@ import (
 	"github.com/granarydb/granary/internal/tile"
 )
 
-// gathered is the intervals of several attributes of a lane with many tiles, from one walk over these. A walk for each
-// attribute would load each tile once for each.
+// gathered holds the intervals of several attributes in a lane with many tiles, from one walk over the
+// tiles, because a walk for each attribute would load each tile again.
 type gathered struct {
-	slots uint64 // that were gathered last
-	tried uint64 // that were, or need not be
+	slots uint64 // slots gathered last
+	tried uint64 // slots that were gathered, or need not be
 	runs  [tile.Slots]run
 }
 
-// run is intervals as a sink takes them.
+// run is intervals in the form that a sink takes.
 type run struct {
 	ends, words []uint64
 	nulls       []bool
-	some        bool // one is null
+	some        bool // some interval is null
 }
 
-// leastGathered is the number of attributes that are worth it.
+// leastGathered is the fewest attributes for which gathering pays.
 const leastGathered = 4
 
-// mostGathered bounds the intervals that are gathered at once, of 17 bytes each. Tests lower it.
+// mostGathered bounds the intervals that are gathered at once, at 17 bytes each. Tests lower it.
 var mostGathered = 1 << 20
 
-// gather gathers the intervals of the first attribute, which is of the lane at hand, and of those that follow it in
-// the question, as long as they are of the lane.
+// gather gathers the intervals of the first attribute, which is in the current lane, and of the attributes
+// after it as long as they are in this lane.
 func (w *walker) gather(attributes []history.Attribute, pixels int) {
 	g := &w.together
 	var room [tile.Slots]uint
@@ -47,7 +47,7 @@ func (w *walker) gather(attributes []history.Attribute, pixels int) {
 		}
 	}
 	for len(found) > leastGathered && w.intervals(slots) > mostGathered {
-		for _, slot := range found[len(found)/2:] { // they are gathered later
+		for _, slot := range found[len(found)/2:] { // these are gathered later
 			slots &^= 1 << slot
 		}
 		found = found[:len(found)/2]
@@ -66,7 +66,7 @@ func (w *walker) gather(attributes []history.Attribute, pixels int) {
 	}
 }
 
-// intervals returns about the number of intervals of some slots in the range.
+// intervals estimates how many intervals slots have in the range.
 func (w *walker) intervals(slots uint64) (n int) {
 	for j := w.first; j < len(w.tiles) && j <= w.most; j++ {
 		if r := &w.tiles[j]; r.Mask&slots != 0 {
@@ -76,7 +76,7 @@ func (w *walker) intervals(slots uint64) (n int) {
 	return n
 }
 
-// gatherTile gathers the intervals of a tile.
+// gatherTile gathers a tile's intervals.
 func (w *walker) gatherTile(j int, slots uint64) {
 	var t tile.Tile
 	t.Open(&w.tiles[j])
@@ -97,7 +97,7 @@ func (w *walker) gatherTile(j int, slots uint64) {
 	}
 }
 
-// add adds the entries [lo, hi) of a tile.
+// add adds a tile's entries [lo, hi).
 func (r *run) add(t *tile.Tile, c *tile.Coded, from int64, lo, hi int) {
 	at, n := len(r.ends), hi-lo
 	r.ends, r.words, r.nulls = slices.Grow(r.ends, n)[:at+n], slices.Grow(r.words, n)[:at+n], slices.Grow(r.nulls, n)[:at+n]
@@ -109,10 +109,10 @@ func (r *run) add(t *tile.Tile, c *tile.Coded, from int64, lo, hi int) {
 	}
 }
 
-// keptRuns is the intervals of the runs that are used again.
+// keptRuns bounds the intervals in runs that are reused.
 const keptRuns = 1 << 18
 
-// shrink lets go of long runs.
+// shrink drops long runs.
 func (g *gathered) shrink() {
 	n := 0
 	for i := range g.runs {
@@ -123,7 +123,7 @@ func (g *gathered) shrink() {
 	}
 }
 
-// give gives the gathered intervals of a slot. more is false if the range is over.
+// give passes a slot's gathered intervals to s. more is false if the range is over.
 func (w *walker) give(slot uint, s sink) (more bool) {
 	r := &w.together.runs[slot&(tile.Slots-1)]
 	nulls := r.nulls
@@ -133,12 +133,12 @@ func (w *walker) give(slot uint, s sink) (more bool) {
 	if !s.ends(r.ends, r.words, nulls) {
 		return false
 	}
-	// The interval that the range ends in may end in a later tile.
+	// The interval at the end of the range may end in a later tile.
 	j := w.after(w.most+1, 1<<slot)
 	return j >= len(w.tiles) || w.tile(j, slot, s)
 }
 
-// spares reports whether nodes spare much of a walk in pixels of a range: it has several for each.
+// spares reports whether nodes save much of a walk over the range, which has several nodes for each pixel.
 func (c *column) spares(from, to int64, pixels int) bool {
 	return c != nil && c.from(to)-c.from(from) > 2*pixels
 }

@@ -12,14 +12,15 @@ import (
 	"github.com/granarydb/granary/internal/tile"
 )
 
-// ErrImage is returned by Open for bytes that are no image of nodes, or one of another history.
+// ErrImage is returned by Open for bytes that are not an image of nodes, or belong to another history.
 var ErrImage = errors.New("invalid image of summaries")
 
-// imageVersion is that of an image. One of another is to be made again.
+// imageVersion is the image format. An image with another version must be made again.
 const imageVersion = 1
 
-// AppendImage appends the nodes to dst, for Open with the same view, or one of its image. It takes less than their
-// Size: the lowest nodes are kept, and the nodes above are made of them. docs/format/history.md draws the bytes.
+// AppendImage appends the nodes to dst, for Open with the same view or a view from its image. It takes less
+// than Size, because only the lowest nodes are written and the others are made from them.
+// docs/format/history.md draws the bytes.
 func (p *Pyramid) AppendImage(dst []byte) []byte {
 	w := fields.Writer{Data: dst}
 	w.Uint(imageVersion)
@@ -41,7 +42,7 @@ func (p *Pyramid) AppendImage(dst []byte) []byte {
 	return w.Data
 }
 
-// appendLane appends the nodes of a lane.
+// appendLane appends a lane's nodes.
 func (p *Pyramid) appendLane(w *fields.Writer, l *lane) {
 	w.Uint(uint64(l.tiles - l.base))
 	has := uint64(0)
@@ -69,12 +70,12 @@ func (p *Pyramid) appendLane(w *fields.Writer, l *lane) {
 	}
 }
 
-// Open returns the pyramid of a view of which AppendImage made an image. It costs 0.2 us a node, and reads no tile. It
-// keeps none of the bytes.
+// Open returns a view's pyramid from the image that AppendImage made. It costs 0.2 us a node, and reads no
+// tile. It keeps none of the bytes.
 //
-// The error is ErrImage. Open checks that nodes are of tiles that the view has, in order, with as much time as they are
-// long, so no bytes make a question panic, and takes memory of at most 64 times the image. Whether they are those of
-// the view takes a checksum of both.
+// The error is ErrImage. Open checks that nodes cover tiles of the view, in order, with times that add up
+// to their length. So no bytes make a query panic, and memory is at most 64 times the image. Only a
+// checksum of both shows whether the nodes belong to the view.
 func Open(v *history.View, image []byte) (*Pyramid, error) {
 	r := imageReader{Reader: fields.NewReader(image, ErrImage), view: v}
 	r.In("summaries")
@@ -101,7 +102,7 @@ func Open(v *history.View, image []byte) (*Pyramid, error) {
 	return p, nil
 }
 
-// leastLane is the number of bytes that a lane takes at least: the rest of each slot, and the slots with nodes.
+// leastLane is the smallest encoding of a lane, in bytes: the rest of each slot, and the slots with nodes.
 const leastLane = 2 + tile.Slots + 8
 
 // imageReader reads an image.
@@ -111,7 +112,6 @@ type imageReader struct {
 	node node
 }
 
-// lane reads the nodes of a lane.
 func (r *imageReader) lane(number int) *lane {
 	tiles, kinds := r.view.Tiles(number), r.view.Kinds(number)
 	if n := r.Uint("tiles", math.MaxUint32); int(n) != len(tiles) {
@@ -138,7 +138,7 @@ func (r *imageReader) lane(number int) *lane {
 	return l
 }
 
-// column reads the nodes of an attribute.
+// column reads an attribute's nodes.
 func (r *imageReader) column(tiles []tile.Ref, kind history.Kind) *column {
 	v := r.view
 	start := uint64(v.Start()) + r.Uint("begin", math.MaxUint64)
@@ -164,10 +164,10 @@ func (r *imageReader) column(tiles []tile.Ref, kind history.Kind) *column {
 	return c
 }
 
-// leastNode is the number of bytes that a node takes at least: its end and tile, and three numbers.
+// leastNode is the smallest encoding of a node, in bytes: its end and tile, and three numbers.
 const leastNode = 5
 
-// read reads a node of a number of instants.
+// read reads a node that covers `instants` instants.
 func (r *imageReader) read(kind history.Kind, instants uint64) {
 	n := &r.node
 	n.reset()
@@ -194,7 +194,7 @@ func (r *imageReader) read(kind history.Kind, instants uint64) {
 	}
 }
 
-// overflows reports whether the times of a node are more than 64 bits together.
+// overflows reports whether a node's times exceed 64 bits together.
 func (r *imageReader) overflows() bool {
 	sum, carry := bits.Add64(0, r.node.null, 0)
 	if r.node.many {
@@ -203,13 +203,13 @@ func (r *imageReader) overflows() bool {
 	}
 	for _, s := range r.node.states {
 		if sum, carry = bits.Add64(sum, s.time, 0); carry != 0 {
-			return sum != 0 // 2^64 instants are 0
+			return sum != 0 // 2^64 instants count as 0
 		}
 	}
 	return false
 }
 
-// word reads the word of a value.
+// word reads a value's word.
 func (r *imageReader) word(kind history.Kind) (word uint64) {
 	switch kind {
 	case history.KindFloat:
@@ -227,7 +227,7 @@ func (r *imageReader) word(kind history.Kind) (word uint64) {
 	return word
 }
 
-// numbers reads the numbers of a node with many states.
+// numbers reads the numbers in a node with many states.
 func (r *imageReader) numbers(kind history.Kind) {
 	if !isNumber(kind) {
 		return

@@ -8,13 +8,13 @@ import (
 	"github.com/granarydb/granary/history"
 )
 
-// integral is a sum of values, each times the instants that it held. 0 instants stand for 2^64. For ints and
-// bools it is exact: up to 2^64 instants of 64 bits fit 128. For floats it is a sum of two floats, the second
-// of which is what the first one lacks, so it is off by less than 2^-90 of the sum of the magnitudes. What is not
-// finite is kept apart.
+// integral is a sum of values, each times the instants that it held. 0 instants mean 2^64. For ints and
+// bools it is exact, because 2^64 instants with 64-bit values fit 128 bits. For floats it is a sum of two
+// floats, where the second corrects the first, so it is off by less than 2^-90 of the sum of the
+// magnitudes. Values that are not finite are kept apart.
 type integral struct {
-	hi, lo uint64 // an int of 128 bits, or two floats
-	odd    byte   // which values were not finite
+	hi, lo uint64 // a 128-bit int, or two floats
+	odd    byte   // which infinities and NaNs there were
 }
 
 const (
@@ -52,7 +52,7 @@ func (s *integral) addFloat(v float64, time uint64) {
 		s.odd |= oddMinus
 		return
 	}
-	// Each half of the time is a float without rounding.
+	// Each half of the time converts to a float without rounding.
 	high, low := float64(time>>32)*(1<<32), float64(time&math.MaxUint32)
 	if time == 0 {
 		high = 1 << 64
@@ -63,13 +63,13 @@ func (s *integral) addFloat(v float64, time uint64) {
 	}
 }
 
-// addProduct adds v*t, with what rounding takes from it.
+// addProduct adds v*t and the product's rounding error.
 func (s *integral) addProduct(v, t float64) {
 	product := v * t
 	s.addPair(product, math.FMA(v, t, -product))
 }
 
-// addPair adds a float and a small one.
+// addPair adds a float and a small float.
 func (s *integral) addPair(b, small float64) {
 	a, low := math.Float64frombits(s.hi), math.Float64frombits(s.lo)
 	sum := a + b
@@ -92,7 +92,7 @@ func (s *integral) merge(kind history.Kind, o *integral) {
 	s.addWide(o.hi, o.lo)
 }
 
-// mean returns the sum over a time as a float.
+// mean returns the sum divided by time.
 func (s *integral) mean(kind history.Kind, time uint64) float64 {
 	t := float64(time)
 	if time == 0 {

@@ -10,35 +10,35 @@ import (
 	"github.com/granarydb/granary/internal/tile"
 )
 
-// lane is the nodes of a lane with many tiles. Tiles have numbers that stay when older ones are dropped.
+// lane has the nodes for a lane with many tiles. A tile keeps its number when older tiles are dropped.
 type lane struct {
-	base    int      // the number of the first tile of the view
-	tiles   int      // the number of the tile behind the last
-	groups  []uint64 // the slots of each groupLen tiles; the last tiles are in none
+	base    int      // the view's first tile
+	tiles   int      // end of its tiles
+	groups  []uint64 // slots of each groupLen tiles; the last tiles are in none
 	left    [tile.Slots]int32
 	columns [tile.Slots]*column // by slot; nil: no node
 }
 
-// groupLen is the number of tiles with common slots.
+// groupLen is how many tiles share an entry in groups.
 const groupLen = 64
 
-// share is the bytes of tiles for each byte of columns, and half of those for each of the rest of a lane. Tests lower
+// share is the least tile bytes for each byte in columns. For the rest of a lane it is 2*share. Tests lower
 // it.
 var share = 30
 
-// columnBytes is the bytes of a column without nodes, with its first level, and some room for nodes.
+// columnBytes is a column's bytes without nodes, with its first level and some room for nodes.
 const columnBytes = int(unsafe.Sizeof(column{})+unsafe.Sizeof(level{})) + 96
 
-// nodeBytes is the bytes of most nodes, with the share of the level above.
+// nodeBytes is most nodes' size in bytes, with their share in the level above.
 const nodeBytes = 72
 
-// tileBytes returns the bytes of a tile in memory, without its dictionary.
+// tileBytes returns a tile's bytes in memory, without its dictionary.
 func tileBytes(r *tile.Ref) int {
 	slots, ends := bits.OnesCount64(r.Mask), max(8, int(r.Ends))
 	return tile.HeaderSize + slots + (int(r.N)*(ends+int(r.Code))+7)/8 + tile.Slack + int(tile.RefSize)
 }
 
-// after returns the first tile from j on that has an end of the slots, or the number of tiles.
+// after returns the first tile from j on in which a slot in slots ends, or len(tiles).
 func (l *lane) after(tiles []tile.Ref, j int, slots uint64) int {
 	for j < len(tiles) {
 		if i := l.base + j; i%groupLen == 0 && i/groupLen < len(l.groups) && l.groups[i/groupLen]&slots == 0 {
@@ -53,10 +53,10 @@ func (l *lane) after(tiles []tile.Ref, j int, slots uint64) int {
 	return len(tiles)
 }
 
-// builder makes the nodes of a pyramid.
+// builder makes a pyramid's nodes.
 type builder struct {
 	view   *history.View
-	copies bool // others append to the columns of the old pyramid
+	copies bool // false: append to the old pyramid's columns
 	works  []work
 	steps  []step
 	node   node
@@ -70,12 +70,12 @@ type work struct {
 	*lane
 	tiles  []tile.Ref
 	kinds  [tile.Slots]history.Kind
-	cloned uint64 // slots whose columns are this pyramid's own
+	cloned uint64 // slots whose columns belong to this pyramid
 }
 
-// begin returns the nodes of a lane as the pyramid has them at the end, and notes the tiles that must be added. They
-// are made of old ones, nil for none, with gone tiles that were dropped since. Once a quarter of the tiles went, and
-// with them the use of nodes, all are made anew.
+// begin returns a lane's nodes for the new pyramid, and notes the tiles to add. It starts from old, nil for
+// none, of which `gone` tiles were dropped since. Once a quarter of the tiles went, and with them the
+// benefit, all nodes are made anew.
 func (b *builder) begin(number int, old *lane, gone int) *lane {
 	tiles := b.view.Tiles(number)
 	if old != nil && gone == 0 && old.base+len(tiles) == old.tiles {
@@ -108,7 +108,7 @@ type step struct {
 	work, j int32
 }
 
-// addAll adds the tiles. They are in the order of time, so that blocks of a file are read once.
+// addAll adds the tiles in the order of time, so that blocks of a file are read once.
 func (b *builder) addAll() {
 	slices.SortFunc(b.steps, func(x, y step) int { return cmp.Or(cmp.Compare(x.last, y.last), cmp.Compare(x.work, y.work)) })
 	for _, s := range b.steps {
@@ -134,7 +134,7 @@ func (b *builder) addTile(w *work, j int) {
 			w.columns[slot] = c.clone(b.copies)
 		}
 		w.cloned |= 1 << slot
-		w.columns[slot].kind = w.kinds[slot] // it had none as long as all was null
+		w.columns[slot].kind = w.kinds[slot] // it had no kind as long as all was null
 		b.add(w.lane, slot, w.tiles[:j+1])
 	}
 }
@@ -150,7 +150,7 @@ func isLong(tiles []tile.Ref) bool {
 	return false
 }
 
-// group notes the slots of the last tiles.
+// group records the last tiles' slots.
 func (l *lane) group(tiles []tile.Ref) {
 	if l.tiles%groupLen == 0 {
 		mask := uint64(0)
@@ -161,7 +161,7 @@ func (l *lane) group(tiles []tile.Ref) {
 	}
 }
 
-// add appends a node of the intervals behind those of a slot's last.
+// add appends a node for the intervals behind the slot's last node.
 func (b *builder) add(l *lane, slot int, tiles []tile.Ref) {
 	c := l.columns[slot]
 	from, j := c.start(c.len()), 0
@@ -174,13 +174,14 @@ func (b *builder) add(l *lane, slot int, tiles []tile.Ref) {
 		end = b.tile(&tiles[j], uint(slot), from, end, c.kind)
 	}
 	if b.node.count == 0 {
-		return // of a view whose older states were dropped
+		return // the view's older states were dropped
 	}
 	bytes := c.add(&b.node, end, l.base+len(tiles))
 	l.left[slot] = int32(share * max(nodeBytes, bytes))
 }
 
-// tile adds intervals of a tile to the node: those from an instant on, behind an end. It returns the last end.
+// tile adds a tile's intervals to the node: the intervals from an instant on, behind an end. It returns the
+// last end.
 func (b *builder) tile(r *tile.Ref, slot uint, from, end int64, kind history.Kind) int64 {
 	var t tile.Tile
 	t.Open(r)

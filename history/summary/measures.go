@@ -7,25 +7,25 @@ import (
 	"github.com/granarydb/granary/history"
 )
 
-// Measure is what the values of an attribute were in one pixel, or in some pixels within one interval. 72 bytes.
+// Measure describes an attribute's values in one pixel, or in several pixels within one interval. 72 bytes.
 type Measure struct {
 	// First and Last are the pixels, both included.
 	First, Last int32
-	// Kind is that of the values: KindNull if there is none.
+	// Kind is the values' kind, or KindNull if there is none.
 	Kind history.Kind
-	// Intervals is the number of intervals that hold at some instant of the pixels, null included.
+	// Intervals counts intervals that hold at some instant in the pixels, null included.
 	Intervals uint64
-	// Time is the instants with a value. 0 stands for 2^64 if there is one.
+	// Time counts the instants with a value. If there is a value, 0 means 2^64.
 	Time uint64
 
 	numbers
 }
 
-// Min returns the least value as an int, a float or a bool: null if there is none, or of texts. NaN is the least of
-// floats that are all NaN; -0 is 0.
+// Min returns the least value as an int, a float or a bool. It is null without values and for texts. It is
+// NaN only if all floats are NaN; -0 becomes 0.
 func (m *Measure) Min() history.Value { return m.value(m.min) }
 
-// Max returns the greatest value, as Min.
+// Max returns the greatest value, in Min's form.
 func (m *Measure) Max() history.Value { return m.value(m.max) }
 
 func (m *Measure) value(word uint64) history.Value {
@@ -35,8 +35,8 @@ func (m *Measure) value(word uint64) history.Value {
 	return valueOf(nil, m.Kind, word)
 }
 
-// Sum returns the sum of ints, each times the instants that it held: exact, hi*2^64 + lo. Bools are 0 and 1.
-// It is 0 for other kinds.
+// Sum returns the sum of ints, each times the instants that it held: exact, hi*2^64 + lo. Bools are 0 and
+// 1. It is 0 for other kinds.
 func (m *Measure) Sum() (hi int64, lo uint64) {
 	if m.Kind != history.KindInt && m.Kind != history.KindBool {
 		return 0, 0
@@ -44,9 +44,10 @@ func (m *Measure) Sum() (hi int64, lo uint64) {
 	return int64(m.sum.hi), m.sum.lo
 }
 
-// Mean returns the mean of the values, each weighted with the instants that it held. ok is false if there is none,
-// or of texts. It is off by less than 2^-50 of the mean of their magnitudes. It is NaN if a float is,
-// or if both infinities are; infinite if one is, or if the sum of floats times instants is beyond the floats.
+// Mean returns the mean of the values, weighted with the instants that they held. ok is false without
+// values and for texts. The error is less than 2^-50 times the mean magnitude. Mean is NaN if a float is
+// NaN, or with both infinities. It is infinite with one infinity, or if the sum of floats times instants
+// overflows.
 func (m *Measure) Mean() (mean float64, ok bool) {
 	if !m.some {
 		return 0, false
@@ -57,21 +58,21 @@ func (m *Measure) Mean() (mean float64, ok bool) {
 	return m.sum.mean(m.Kind, m.Time), true
 }
 
-// Measures is the values of attributes by pixel. It belongs to the caller.
+// Measures has attributes' measures by pixel. It belongs to the caller.
 type Measures struct {
 	Pixels
 
 	answers[Measure]
 }
 
-// Measures returns the least, the greatest and the mean value of attributes, or of all if the list is nil, for each
-// pixel of a range of instants, both ends included. One pixel asks for the measures of the range. There are at most three
-// measures for each interval in the range. The errors are as for Shares, and the cost is up to twice theirs.
+// Measures returns the least, the greatest and the mean value of attributes, or of all if the list is nil,
+// for each pixel in [from, to]. One pixel measures the whole range. There are at most three measures for
+// each interval in the range. It returns the errors of Shares, and the cost is up to twice as high.
 func (p *Pyramid) Measures(attributes []history.Attribute, from, to int64, pixels int) (*Measures, error) {
 	return p.MeasuresInto(nil, attributes, from, to, pixels)
 }
 
-// MeasuresInto is Measures in the memory of an old answer: see SharesInto.
+// MeasuresInto is Measures in the memory of old: see SharesInto.
 func (p *Pyramid) MeasuresInto(
 	old *Measures, attributes []history.Attribute, from, to int64, pixels int,
 ) (*Measures, error) {
@@ -96,19 +97,19 @@ func (p *Pyramid) MeasuresInto(
 	return old, nil
 }
 
-// Attributes returns the number of attributes of the question.
+// Attributes returns how many attributes the query has.
 func (m *Measures) Attributes() int { return m.n }
 
-// Attribute returns the measures of attribute i of the question, in the order of pixels, without a gap.
+// Attribute returns the measures of the query's attribute i, in the order of pixels, without a gap.
 func (m *Measures) Attribute(i int) []Measure { return m.at(i) }
 
-// measurer makes measures. It is a sink.
+// measurer is a sink that makes measures.
 type measurer struct {
 	out   *Measures
-	into  *answer[Measure] // of the part at hand
+	into  *answer[Measure] // for the current part
 	kind  history.Kind
 	pixel int
-	at    uint64 // the last offset that was taken; -1 at first
+	at    uint64 // last offset taken; -1 at first
 	now   Measure
 }
 

@@ -7,27 +7,26 @@ import (
 	"github.com/granarydb/granary/history"
 )
 
-// node is a summary of intervals of one attribute that follow each other.
+// node summarizes consecutive intervals of one attribute.
 type node struct {
 	count  uint64 // intervals
 	null   uint64 // instants without a value
-	time   uint64 // instants with one
+	time   uint64 // instants with a value
 	states []state
-	many   bool // more states than a node has: states has no meaning, and numbers has one
+	many   bool // more states than fit: numbers is used instead of states
 	numbers
 }
 
-// state is a value and the instants that an attribute had it. 0 instants stand for 2^64.
+// state is a value and the instants that an attribute had it. 0 instants mean 2^64.
 type state struct{ word, time uint64 }
 
-// mostStates is the number of states of a node.
+// mostStates bounds the states in a node.
 const mostStates = 16
 
 func (n *node) reset() {
 	*n = node{states: n.states[:0]}
 }
 
-// add adds an interval.
 func (n *node) add(kind history.Kind, word uint64, null bool, time uint64) {
 	n.count++
 	if null {
@@ -56,7 +55,7 @@ func (n *node) addState(kind history.Kind, word, time uint64) {
 	n.numbers.add(kind, word, time)
 }
 
-// crowd has numbers in the place of states.
+// crowd replaces states by numbers.
 func (n *node) crowd(kind history.Kind) {
 	n.many = true
 	for _, s := range n.states {
@@ -82,12 +81,12 @@ func (n *node) merge(kind history.Kind, m *node) {
 	n.numbers.merge(kind, &m.numbers)
 }
 
-// append appends the bytes of a node of an attribute with values of a kind.
+// append appends a node's bytes. kind is the values' kind.
 //
 //	uvarint  2 * intervals, and 1 if there are many states
 //	uvarint  instants without a value
-//	uvarint  states; of many, instants with a value
-//	         each state: its word, uvarint instants; of many, numbers
+//	uvarint  states; if many, instants with a value
+//	         each state: its word, uvarint instants; if many, numbers
 func (n *node) append(b []byte, kind history.Kind) []byte {
 	count := 2 * n.count
 	if n.many {
@@ -105,7 +104,6 @@ func (n *node) append(b []byte, kind history.Kind) []byte {
 	return b
 }
 
-// read reads a node.
 func (n *node) read(b []byte, kind history.Kind) {
 	n.reset()
 	count, b := uvarint(b)
@@ -153,7 +151,7 @@ func readWord(b []byte, kind history.Kind) (word uint64, rest []byte) {
 	return uvarint(b)
 }
 
-// numbers are the least and the greatest of values, and their sum by time.
+// numbers are the least and the greatest value, and the values' sum by time.
 type numbers struct {
 	some     bool // a number was added
 	min, max uint64
@@ -163,7 +161,7 @@ type numbers struct {
 // isNumber reports whether values of a kind have a sum.
 func isNumber(kind history.Kind) bool { return kind >= history.KindBool && kind <= history.KindFloat }
 
-// add adds a value that held for some time; texts have no numbers.
+// add adds a value that held for `time` instants. Texts have no numbers.
 func (n *numbers) add(kind history.Kind, word, time uint64) {
 	switch kind {
 	case history.KindFloat:
@@ -177,8 +175,8 @@ func (n *numbers) add(kind history.Kind, word, time uint64) {
 	}
 }
 
-// extend has the least and the greatest of others in account. Of floats, NaN is left out if there is another,
-// and -0 is 0.
+// extend includes a range of values in the least and the greatest. A NaN is left out if there is another
+// float, and -0 becomes 0.
 func (n *numbers) extend(kind history.Kind, low, high uint64) {
 	if kind == history.KindFloat {
 		low, high = math.Float64bits(math.Float64frombits(low)+0), math.Float64bits(math.Float64frombits(high)+0)

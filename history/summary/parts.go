@@ -9,25 +9,25 @@ import (
 	"github.com/granarydb/granary/internal/tile"
 )
 
-// partLen is the attributes of a part of a question. Tests lower it.
+// partLen is how many attributes a query's part has. Tests lower it.
 var partLen = 128
 
-// leastParts is the parts of a question that are worth a goroutine.
+// leastParts is how many parts justify a goroutine.
 const leastParts = 4
 
-// answers is the results of the attributes of a question, by part.
+// answers is a query's results by attribute, in parts.
 type answers[T any] struct {
-	n, of int // attributes, and attributes of a part
+	n, of int // attributes, and attributes in a part
 	parts []answer[T]
 }
 
-// answer is the results of the attributes of a part.
+// answer is the results for a part's attributes.
 type answer[T any] struct {
 	all []T
-	of  []int // where those of each attribute begin, and behind the last
+	of  []int // start of each attribute's results, and the end
 }
 
-// prepare begins an answer for attributes, in its old memory.
+// prepare begins an answer for n attributes, in its old memory.
 func (a *answers[T]) prepare(n int) {
 	old := a.parts[:cap(a.parts)]
 	a.n, a.of = n, partLen
@@ -41,18 +41,17 @@ func (a *answers[T]) prepare(n int) {
 	}
 }
 
-// at returns the results of attribute i.
+// at returns attribute i's results.
 func (a *answers[T]) at(i int) []T {
 	p := &a.parts[i/a.of]
 	i %= a.of
 	return p.all[p.of[i]:p.of[i+1]:p.of[i+1]]
 }
 
-// begin begins the next attribute of a part.
+// begin begins the next attribute in a part.
 func (a *answer[T]) begin() { a.of = append(a.of, len(a.all)) }
 
-// question is one for the intervals of attributes in a range. Parts of it are answered by as many goroutines as
-// there are processors.
+// question is a query for attributes' intervals in a range. One goroutine per processor answers its parts.
 type question struct {
 	*Pyramid
 	attributes []history.Attribute // nil: all
@@ -60,11 +59,11 @@ type question struct {
 	from, to   int64
 	parts      int
 	workers    int          // goroutines
-	next       atomic.Int64 // part
+	next       atomic.Int64 // next part
 }
 
-// ask answers a question with sinks, one for each goroutine. A sink is given parts in rising order. The error is that of
-// reading a file.
+// ask answers a query with sinks, one for each goroutine. A sink gets parts in rising order. The error
+// comes from reading a file.
 func (p *Pyramid) ask(attributes []history.Attribute, from, to int64, sinks []sink) error {
 	q := question{Pyramid: p, attributes: attributes, n: p.count(attributes), from: from, to: to, workers: len(sinks)}
 	q.parts = partsOf(q.n)
@@ -78,7 +77,7 @@ func (p *Pyramid) ask(attributes []history.Attribute, from, to int64, sinks []si
 	return nil
 }
 
-// count returns the number of attributes of a question.
+// count returns how many attributes a query has.
 func (p *Pyramid) count(attributes []history.Attribute) int {
 	if attributes == nil {
 		return p.view.Len()
@@ -86,15 +85,15 @@ func (p *Pyramid) count(attributes []history.Attribute) int {
 	return len(attributes)
 }
 
-// workers returns the number of goroutines for attributes.
+// workers returns how many goroutines to use.
 func workers(attributes int) int {
 	return max(1, min(runtime.GOMAXPROCS(0), (partsOf(attributes)+leastParts-1)/leastParts))
 }
 
-// partsOf returns the number of parts of attributes.
+// partsOf returns how many parts attributes make.
 func partsOf(attributes int) int { return (attributes + partLen - 1) / partLen }
 
-// together calls run with each i below n, and waits for all.
+// together calls run concurrently with each i below n, and waits for all.
 func together(n int, run func(i int)) {
 	var others sync.WaitGroup
 	for i := 1; i < n; i++ {
@@ -104,7 +103,7 @@ func together(n int, run func(i int)) {
 	others.Wait()
 }
 
-// answer gives parts of a question to a sink, until there is none left.
+// answer passes the query's parts to a sink, until none is left.
 func (q *question) answer(s sink) error {
 	w := q.walkers.Get().(*walker)
 	w.p, w.from, w.to, w.lane = q.Pyramid, q.from, q.to, -1
@@ -125,8 +124,8 @@ func (q *question) answer(s sink) error {
 	return err
 }
 
-// take returns the parts [lo, hi) that a goroutine answers next: many at first, so that goroutines seldom share a lane or
-// a line of the cache, and one at last, for which the others wait.
+// take returns the parts [lo, hi) that a goroutine answers next: many at first, so that goroutines seldom
+// share a lane or a cache line, and a single part at the end, because the others wait for it.
 func (q *question) take() (lo, hi int) {
 	for {
 		lo := int(q.next.Load())
@@ -140,7 +139,7 @@ func (q *question) take() (lo, hi int) {
 	}
 }
 
-// part returns attributes [lo, hi) of the question.
+// part returns the query's attributes [lo, hi).
 func (q *question) part(w *walker, lo, hi int) []history.Attribute {
 	if q.attributes != nil {
 		return q.attributes[lo:hi]

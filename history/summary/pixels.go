@@ -7,28 +7,27 @@ import (
 	"github.com/granarydb/granary/history"
 )
 
-// mostPixels is the greatest number of pixels of a question. No picture has as many.
+// mostPixels bounds the pixels in a query, because no picture has more.
 const mostPixels = 1 << 20
 
-// Pixels are the parts of a range of instants, as even as they can be: of N instants in n parts, part i begins
-// iN/n behind the start, rounded down. If there are fewer instants than parts, each instant is one.
+// Pixels splits a range of instants as evenly as possible: of N instants in n parts, part i begins iN/n
+// behind the start, rounded down. If there are fewer instants than parts, each instant is a part.
 type Pixels struct {
 	// From and To are the range, both included.
 	From, To int64
 
 	bounds []uint64 // [i+1]: the last instant of pixel i, counted from From; [0] is -1
-	rate   float64  // pixels in an instant
+	rate   float64  // pixels per instant
 }
 
-// Len returns the number of pixels: that of the question, or that of the instants if it is less.
+// Len returns the number of pixels, at most the number of instants.
 func (p *Pixels) Len() int { return len(p.bounds) - 1 }
 
-// Of returns the first and the last instant of a pixel.
+// Of returns pixel i's first and last instant.
 func (p *Pixels) Of(i int) (first, last int64) {
 	return p.From + int64(p.bounds[i]+1), p.From + int64(p.bounds[i+1])
 }
 
-// set makes the parts.
 func (p *Pixels) set(from, to int64, pixels int) {
 	p.From, p.To = from, to
 	span, n := uint64(to)-uint64(from), uint64(pixels) // span is one less than the instants
@@ -41,7 +40,7 @@ func (p *Pixels) set(from, to int64, pixels int) {
 		p.bounds = append(p.bounds, span)
 		return
 	}
-	var high uint64 // of N, which is 2^64 for all of int64
+	var high uint64 // high word of N, which is 2^64 for all of int64
 	if span == ^uint64(0) {
 		high = 1
 	}
@@ -57,7 +56,7 @@ func (p *Pixels) set(from, to int64, pixels int) {
 	}
 }
 
-// past returns the number of pixels that end at or before an offset, at least lo: the first lo do.
+// past returns how many pixels end at or before offset, at least lo.
 func (p *Pixels) past(lo int, offset uint64) int {
 	n := p.Len()
 	if lo == n || p.bounds[lo+1] > offset {
@@ -66,7 +65,7 @@ func (p *Pixels) past(lo int, offset uint64) int {
 	if offset >= p.bounds[n] {
 		return n
 	}
-	hi := min(max(int(float64(offset)*p.rate), lo), n-1) // off by few
+	hi := min(max(int(float64(offset)*p.rate), lo), n-1) // a guess that is off by few
 	for p.bounds[hi+1] <= offset {
 		hi++
 	}
@@ -76,7 +75,7 @@ func (p *Pixels) past(lo int, offset uint64) int {
 	return hi
 }
 
-// check returns the error of a question.
+// check returns the error for these arguments.
 func check(v *history.View, attributes []history.Attribute, from, to int64, pixels int) error {
 	if pixels <= 0 || pixels > mostPixels || to < from {
 		return fmt.Errorf("%w: %d pixels from %d to %d", history.ErrQuery, pixels, from, to)

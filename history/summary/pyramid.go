@@ -11,27 +11,27 @@ import (
 	"github.com/granarydb/granary/internal/tile"
 )
 
-// Pyramid is the nodes of a view. It never changes, and any number of goroutines may read it, while the history
-// is written.
+// Pyramid is a view's nodes. It never changes, and any goroutines may read it, while the history is
+// written.
 type Pyramid struct {
 	view    *history.View
-	lanes   []*lane     // nil for lanes without nodes, and maybe fewer than the view has
+	lanes   []*lane     // nil for lanes without nodes; may be shorter than the view's lanes
 	taken   atomic.Bool // another pyramid appends to its columns
 	walkers *sync.Pool
 }
 
-// Of returns the pyramid of a view. It reads each interval of attributes that get nodes once, and the counts of the
-// others: some 6 ns an interval. Of a file it reads all. The error is that of reading it.
+// Of returns a view's pyramid. It reads each interval of attributes that get nodes once, and the counts of
+// the others: some 6 ns an interval. It reads a file entirely. The error comes from reading it.
 func Of(v *history.View) (*Pyramid, error) { return Bare(v).Extend(v) }
 
-// Bare returns a pyramid without nodes. All questions are answered from the intervals alone. It costs nothing.
+// Bare returns a pyramid without nodes, so that queries read all intervals. It costs nothing.
 func Bare(v *history.View) *Pyramid {
 	return &Pyramid{view: v, walkers: &sync.Pool{New: func() any { return new(walker) }}}
 }
 
-// Extend returns the pyramid of a later view of the same history; one of another must not be given. It costs what is
-// new, and some 20 ns a lane. The old pyramid stays as it is. The first that is made of it shares its memory, others
-// copy what they append to. The error is that of reading a file.
+// Extend returns the pyramid of v, which must be a later view of the same history. It costs as much as the
+// new intervals, and some 20 ns a lane. The old pyramid stays unchanged. Its first extension shares its
+// memory, others copy what they append to. The error comes from reading a file.
 func (p *Pyramid) Extend(v *history.View) (next *Pyramid, err error) {
 	defer tile.Catch(&err)
 	b := builder{view: v, copies: !p.taken.CompareAndSwap(false, true)}
@@ -49,7 +49,7 @@ func (p *Pyramid) Extend(v *history.View) (next *Pyramid, err error) {
 	return &Pyramid{view: v, lanes: lanes, walkers: p.walkers}, nil
 }
 
-// goneTiles returns the number of tiles of a lane that a later view lacks.
+// goneTiles returns how many of a lane's tiles in old v lacks.
 func goneTiles(old, v *history.View, lane int) int {
 	was, is := old.Tiles(lane), v.Tiles(lane)
 	if len(is) == 0 {
@@ -58,10 +58,10 @@ func goneTiles(old, v *history.View, lane int) int {
 	return sort.Search(len(was), func(j int) bool { return was[j].Last >= is[0].Last })
 }
 
-// View returns the view.
+// View returns the nodes' view.
 func (p *Pyramid) View() *history.View { return p.view }
 
-// Size returns the bytes of the nodes on the heap: at most 5 % of the bytes of the history.
+// Size returns the nodes' heap bytes, at most 5 % of the history's bytes.
 func (p *Pyramid) Size() int64 {
 	n := int64(unsafe.Sizeof(*p)) + 8*int64(cap(p.lanes))
 	for _, l := range p.lanes {
@@ -78,5 +78,5 @@ func (p *Pyramid) Size() int64 {
 	return n
 }
 
-// slotOf returns the lowest slot of a set.
+// slotOf returns the lowest slot in set.
 func slotOf(set uint64) int { return bits.TrailingZeros64(set) & (tile.Slots - 1) }

@@ -11,44 +11,44 @@ import (
 	"github.com/granarydb/granary/history"
 )
 
-// Share is the time in one state. If it is alone in its first pixel, then all pixels up to those of the next share,
-// or up to the last, are of that state. Otherwise it is a part of one pixel. 16 bytes.
+// Share is the time in one state. If it is alone in its first pixel, then all pixels up to the next share,
+// or up to the last pixel, are in that state. Otherwise it is part of one pixel. 16 bytes.
 type Share struct {
-	// Time is the instants of the pixels in which the attribute has the state. 0 stands for 2^64.
+	// Time counts the instants with the state in the pixels. 0 means 2^64.
 	Time uint64
-	// First is the first of the pixels.
+	// First is the first pixel.
 	First int32
 	// State is a number for Shares.State.
 	State int32
 }
 
-// Shares is the time that attributes spent in each of their states, by pixel. It belongs to the caller.
+// Shares is the time that attributes spent in each state, by pixel. It belongs to the caller.
 type Shares struct {
 	Pixels
 
 	answers[Share]
 	view   *history.View
 	states []word
-	first  atomic.Pointer[[]word] // states of the first part, as far as they are known
+	first  atomic.Pointer[[]word] // known states of the first part
 }
 
-// word is the kind and the word of a value.
+// word is a value's kind and word.
 type word struct {
 	kind history.Kind
 	word uint64
 }
 
-// Shares returns the time that attributes, or all if the list is nil, spent in each state, for each pixel of a range
-// of instants, both ends included. The errors are as for View.Pixels of package history. There are at most three
-// shares for each interval in the range, mostly fewer. It costs 3 to 10 ns an interval that is read, 5 ns a share and
-// 35 ns an attribute; in an open view a row of View.SliceColumns for each attribute more. Attributes of one lane should
-// follow each other, as those of Children and of Descendants mostly do.
+// Shares returns the time that attributes, or all if the list is nil, spent in each state, for each pixel
+// in [from, to]. It returns the errors of View.Pixels in package history. There are at most three shares
+// for each interval in the range, usually fewer. It costs 3 to 10 ns an interval that is read, 5 ns a share
+// and 35 ns an attribute; in an open view also a row of View.SliceColumns for each attribute. Attributes in
+// one lane should be adjacent, as they usually are in Children and Descendants.
 func (p *Pyramid) Shares(attributes []history.Attribute, from, to int64, pixels int) (*Shares, error) {
 	return p.SharesInto(nil, attributes, from, to, pixels)
 }
 
-// SharesInto is Shares in the memory of an old answer that nobody reads any more, which becomes the result; nil
-// has no memory. After an error the old answer has no meaning.
+// SharesInto is Shares in the memory of old, which must have no readers and becomes the result; nil has no
+// memory. After an error old has no meaning.
 func (p *Pyramid) SharesInto(old *Shares, attributes []history.Attribute, from, to int64, pixels int) (*Shares, error) {
 	if err := check(p.view, attributes, from, to, pixels); err != nil {
 		return nil, err
@@ -75,11 +75,11 @@ func (p *Pyramid) SharesInto(old *Shares, attributes []history.Attribute, from, 
 	return old, nil
 }
 
-// number gives the states numbers in the order in which the parts have them, as one goroutine does.
+// number numbers the states in the order of the parts, as a single goroutine would.
 func (s *Shares) number(all []*sharer) {
 	most := slices.MaxFunc(all, func(a, b *sharer) int { return cmp.Compare(len(a.seen), len(b.seen)) })
 	if !slices.ContainsFunc(all, func(a *sharer) bool { return !slices.Equal(a.seen, most.seen[:len(a.seen)]) }) {
-		s.states = append(s.states[:0], most.seen...) // the order of each is that of the parts
+		s.states = append(s.states[:0], most.seen...) // each has its states in the order of parts
 		return
 	}
 	joined := sharers.Get().(*sharer)
@@ -94,22 +94,22 @@ func (s *Shares) number(all []*sharer) {
 	together(len(all), func(i int) { all[i].translate() })
 }
 
-// Attributes returns the number of attributes of the question.
+// Attributes returns how many attributes the query has.
 func (s *Shares) Attributes() int { return s.n }
 
-// Attribute returns the shares of attribute i of the question, in the order of pixels. The shares of one pixel are in no
-// order. No two that follow each other are of one state and alone in their pixels.
+// Attribute returns the shares of the query's attribute i, in the order of pixels. The shares in one pixel
+// are in no order. Two consecutive shares that are alone in their pixels have different states.
 func (s *Shares) Attribute(i int) []Share { return s.at(i) }
 
-// States returns the number of states, null included, which is number 0.
+// States returns how many states there are, including null, which is number 0.
 func (s *Shares) States() int { return len(s.states) }
 
-// State returns the value of a state. No two are equal.
+// State returns a state's value. No two are equal.
 func (s *Shares) State(number int32) history.Value {
 	return valueOf(s.view, s.states[number].kind, s.states[number].word)
 }
 
-// valueOf returns the value of a word.
+// valueOf returns the value for a word.
 func valueOf(v *history.View, kind history.Kind, word uint64) history.Value {
 	switch kind {
 	case history.KindBool:
@@ -127,21 +127,21 @@ func valueOf(v *history.View, kind history.Kind, word uint64) history.Value {
 	return history.Value{}
 }
 
-// sharer makes shares. It is a sink.
+// sharer is a sink that makes shares.
 type sharer struct {
 	out   *Shares
-	into  *answer[Share] // of the part at hand
+	into  *answer[Share] // for the current part
 	kind  history.Kind
-	pure  bool // the last share is of the attribute, and alone in its pixels
+	pure  bool // the last share is the attribute's, and alone in its pixels
 	pixel int
-	at    uint64 // the last offset that was taken; -1 at first
+	at    uint64 // last offset taken; -1 at first
 
-	seen  []word  // the states of all its parts, null first
+	seen  []word  // states of all its parts, null first
 	parts []begun // its parts, in rising order
-	to    []int32 // the numbers of its states in the answer
+	to    []int32 // the states' numbers in the answer
 
-	// The states of the pixel at hand.
-	null cell // that of null
+	// The states in the current pixel.
+	null cell // null's
 	used []*cell
 	*cells
 	tables [history.KindBytes + 1]cells
@@ -150,16 +150,17 @@ type sharer struct {
 // begun is a part, and the number of states before it.
 type begun struct{ part, states int }
 
-// cells is a hash table of the states of one kind that the answer has so far.
+// cells is a hash table for the answer's states of one kind.
 type cells struct {
 	list   []cell
-	few    *[1 << fewBits]cell // the list, or one that is empty for a longer list
-	shift  uint                // 64 less the bits of an index
+	few    *[1 << fewBits]cell // the list, or an empty one if the list is longer
+	shift  uint                // 64 minus an index's bits
 	states int
 }
 
-// cell is a state, and the time that the pixel has in it: not 0 as soon as it is in use, as a pixel that is all of 2^64
-// instants ends when they are added up. A cell without a state has a word of another place, so that no word is found there.
+// cell is a state and its time in the pixel. The time of a cell in use is not 0, because a pixel of 2^64
+// instants in one state ends when they are added up. A cell without a state has a word that belongs in
+// another place, so that no lookup matches it.
 type cell struct {
 	word, time uint64
 	state      int32 // 0: none
@@ -167,10 +168,10 @@ type cell struct {
 
 var sharers = sync.Pool{New: func() any { return new(sharer) }}
 
-// mostKept is the cells of a table that is used again.
+// mostKept bounds the cells in a table that is reused.
 const mostKept = 1 << 14
 
-// reset begins a question.
+// reset begins a query.
 func (s *sharer) reset(out *Shares) {
 	s.out, s.null.time, s.used = out, 0, s.used[:0]
 	s.seen, s.parts, s.to = append(s.seen[:0], word{}), s.parts[:0], append(s.to[:0], 0)
@@ -205,10 +206,10 @@ func (s *sharer) part(number int) {
 
 func (s *sharer) end() { s.into.begin() }
 
-// mostAdopted is the most states of the first part that others take over.
+// mostAdopted is the most states of the first part that others adopt.
 const mostAdopted = 16
 
-// adopt takes over the numbers of states of the first part. So most questions need no other numbers in the end.
+// adopt takes over the numbers of the first part's states. So most queries need no renumbering at the end.
 func (s *sharer) adopt(first []word) {
 	for i, w := range first[1:] {
 		s.kind, s.cells = w.kind, &s.tables[w.kind]
@@ -217,7 +218,8 @@ func (s *sharer) adopt(first []word) {
 	}
 }
 
-// renumber gives the states that came first in a part numbers of another sharer. Parts come in order.
+// renumber gives the states that first occurred in a part the numbers of another sharer. Parts come in
+// order.
 func (s *sharer) renumber(of *sharer, part int) {
 	i := sort.Search(len(s.parts), func(i int) bool { return s.parts[i].part >= part })
 	if i == len(s.parts) || s.parts[i].part != part {
@@ -233,7 +235,7 @@ func (s *sharer) renumber(of *sharer, part int) {
 	}
 }
 
-// translate has the shares with the numbers that their states were given.
+// translate replaces the states' numbers in the shares.
 func (s *sharer) translate() {
 	same := true
 	for i, to := range s.to {
@@ -250,12 +252,12 @@ func (s *sharer) translate() {
 	}
 }
 
-// fewBits is the bits of an index of a table at first.
+// fewBits is the size of a table's index at first, in bits.
 const fewBits = 6
 
 const hashFactor = 0x9e3779b97f4a7c15
 
-// wordElsewhere is a word whose place is not the first one, which is that of 0.
+// wordElsewhere is a word whose place is not the first. The first is for 0.
 const wordElsewhere = 1
 
 func (s *sharer) pixels() int { return s.out.Len() }
@@ -302,13 +304,13 @@ func (s *sharer) ends(ends, words []uint64, nulls []bool) (more bool) {
 	return true
 }
 
-// cross takes an interval that ends with the pixel at hand, or behind it.
+// cross takes an interval that ends with the current pixel, or behind it.
 func (s *sharer) cross(end, word uint64, null bool) {
 	bounds, lo, c := s.out.bounds, s.pixel, &s.null
 	if !null {
 		c = s.find(word)
 	}
-	if s.at != bounds[lo] { // else the pixel is of this state alone
+	if s.at != bounds[lo] { // else the pixel has only this state
 		s.take(c, bounds[lo+1]-s.at)
 		s.flush()
 		lo++
@@ -324,7 +326,7 @@ func (s *sharer) cross(end, word uint64, null bool) {
 	}
 }
 
-// take adds to the time that the pixel has in a state.
+// take adds to a state's time in the pixel.
 func (s *sharer) take(c *cell, time uint64) {
 	if c.time == 0 {
 		s.used = append(s.used, c)
@@ -332,7 +334,7 @@ func (s *sharer) take(c *cell, time uint64) {
 	c.time += time
 }
 
-// find returns the cell of a state.
+// find returns a state's cell.
 func (s *sharer) find(value uint64) *cell {
 	for i := value * hashFactor >> s.shift; ; i = (i + 1) & uint64(len(s.list)-1) {
 		c := &s.list[i]
@@ -357,7 +359,7 @@ func (s *sharer) find(value uint64) *cell {
 	}
 }
 
-// add adds a state. The first ones of the first part have numbers that stay, which others take over.
+// add adds a state. The first part's first states get permanent numbers, which others adopt.
 func (s *sharer) add(w word) {
 	s.seen = append(s.seen, w)
 	if len(s.parts) == 1 && s.parts[0].part == 0 && len(s.seen) <= mostAdopted {
@@ -383,7 +385,7 @@ func (c *cells) grow() {
 	}
 }
 
-// flush ends a pixel of which something was taken.
+// flush ends a pixel that has taken something.
 func (s *sharer) flush() {
 	p := s.pixel
 	if len(s.used) == 1 {
@@ -403,7 +405,7 @@ func (s *sharer) flush() {
 	s.used = s.used[:0]
 }
 
-// run adds pixels [lo, hi) of one state.
+// run adds the pixels [lo, hi), which have one state.
 func (s *sharer) run(lo, hi int, state int32) {
 	bounds, into := s.out.bounds, s.into
 	time, n := bounds[hi]-bounds[lo], len(into.all)
@@ -412,8 +414,8 @@ func (s *sharer) run(lo, hi int, state int32) {
 		return
 	}
 	s.pure = true
-	// Field by field: a share that is made elsewhere first is read back in wider words than it was written in, and
-	// the processor waits for such reads.
+	// Field by field, because a share built elsewhere is read back in wider words than it was written
+	// in, and the processor waits for such reads.
 	all := slices.Grow(into.all, 1)[:n+1]
 	all[n].Time, all[n].First, all[n].State = time, int32(lo), state
 	into.all = all

@@ -8,18 +8,18 @@ import (
 	"github.com/granarydb/granary/internal/tile"
 )
 
-// sink takes the intervals of one attribute in the order of time, and nodes in place of runs of intervals.
+// sink takes an attribute's intervals in the order of time, and nodes in place of interval runs.
 type sink interface {
-	// pixels returns the number of pixels.
+	// pixels returns how many pixels there are.
 	pixels() int
-	// part begins a part of the question, and end ends it.
+	// part begins a part of the query, and end ends it.
 	part(number int)
 	end()
 	// begin begins an attribute with values of a kind.
 	begin(kind history.Kind)
-	// ends takes ends of intervals, counted from the start of the range, and the words of their values. Nulls
-	// is nil if none is null. The first interval begins where the one before it ended, or with the range. more
-	// is false once the range is over, which ends behind it are too.
+	// ends takes interval ends, counted from the start of the range, and the values' words. nulls is
+	// nil if none is null. The first interval begins where the previous one ended, or with the range.
+	// more is false once the range is over; later ends are then ignored.
 	ends(ends, words []uint64, nulls []bool) (more bool)
 	// limit returns the last offset up to which a node may reach.
 	limit() uint64
@@ -27,27 +27,27 @@ type sink interface {
 	node(n *node, end uint64) bool
 }
 
-// walker goes over the intervals of attributes in a range.
+// walker visits attributes' intervals in a range.
 type walker struct {
 	p        *Pyramid
 	from, to int64
 
-	// Of the lane at hand.
+	// For the current lane.
 	lane  int // -1: none
 	tiles []tile.Ref
 	rest  tile.Run
-	slots uint64 // with an end in rest
+	slots uint64 // slots with an end in rest
 	kinds [tile.Slots]history.Kind
 	nodes *lane
-	whole bool  // the question has many of its attributes
-	first int   // tile with an end in the range
-	most  int   // tile with an end behind it
-	at    int64 // where the next interval of the attribute begins
+	whole bool  // the query has many of its attributes
+	first int   // first tile with an end in the range
+	most  int   // first tile with an end behind it
+	at    int64 // start of the attribute's next interval
 	open  []opened
 
 	together gathered
 
-	// Of attributes that have not ended, and of those at hand.
+	// For attributes that have not ended, and the current ones.
 	ongoing *history.Columns
 	some    []history.Attribute
 
@@ -61,24 +61,24 @@ type walker struct {
 type opened struct {
 	tile   tile.Tile
 	codes  tile.Coded
-	lo, hi [tile.Slots]uint16 // entries of the slots that it has
+	lo, hi [tile.Slots]uint16 // entries of its slots
 	ready  bool
 
-	// Of all entries, if the lane is read whole.
+	// All entries, if the lane is read whole.
 	ends, words []uint64
 	nulls       []bool
-	some        bool // one is null
+	some        bool // some entry is null
 }
 
-// leastWhole is the number of attributes of a lane that follow each other in a question for its tiles to be decoded whole,
-// which takes a third of the time of as many short runs.
+// leastWhole is the number of adjacent attributes in a query from which a lane's tiles are decoded whole,
+// which takes a third of the time that short runs take.
 const leastWhole = 4
 
-// keptOpen is the number of tiles of a lane in a range that stay open, as many attributes can need them. With more,
-// attributes are gathered. Tests lower it.
+// keptOpen is the number of a lane's tiles in a range that stay open, because many attributes can need
+// them. With more tiles, attributes are gathered. Tests lower it.
 var keptOpen = 32
 
-// all gives the intervals of attributes to a sink, one attribute after the other.
+// all passes attributes' intervals to a sink, attribute by attribute.
 func (w *walker) all(attributes []history.Attribute, s sink) (err error) {
 	defer tile.Catch(&err)
 	if v := w.p.view; !v.Closed() {
@@ -95,7 +95,7 @@ func (w *walker) all(attributes []history.Attribute, s sink) (err error) {
 	return nil
 }
 
-// attribute gives the intervals of the first of some attributes, at a place of the part.
+// attribute passes attributes[0]'s intervals to a sink. i is its place in the part.
 func (w *walker) attribute(i int, attributes []history.Attribute, s sink) {
 	number, slot, placed := w.p.view.Place(attributes[0])
 	if !placed {
@@ -127,7 +127,7 @@ func (w *walker) attribute(i int, attributes []history.Attribute, s sink) {
 	w.last(w.ongoing.Words[i], w.ongoing.Kinds[i] == history.KindNull, s)
 }
 
-// last gives the interval that the view ends in.
+// last passes the interval at the view's end.
 func (w *walker) last(word uint64, null bool, s sink) {
 	w.offsets[0], w.words[0], w.nulls[0] = uint64(w.to-w.from), word, null
 	if null {
@@ -138,7 +138,7 @@ func (w *walker) last(word uint64, null bool, s sink) {
 	s.ends(w.offsets[:1], w.words[:1], nil)
 }
 
-// enter goes to a lane, which is that of the first attribute.
+// enter goes to the first attribute's lane.
 func (w *walker) enter(number int, attributes []history.Attribute) {
 	v := w.p.view
 	w.lane, w.whole = number, false
@@ -167,7 +167,7 @@ func (w *walker) enter(number int, attributes []history.Attribute) {
 	}
 }
 
-// sealed gives intervals of the lane's tiles, and nodes. more is false if the range is over.
+// sealed passes intervals from the lane's tiles, and nodes. more is false if the range is over.
 func (w *walker) sealed(slot uint, s sink) (more bool) {
 	bit := uint64(1) << slot
 	var c *column
@@ -182,7 +182,7 @@ func (w *walker) sealed(slot uint, s sink) (more bool) {
 		if c != nil {
 			for ; k < c.len() && c.start(k) <= w.at; k++ {
 				if c.start(k) < w.at {
-					continue // some of it has been given
+					continue // part of it has been passed
 				}
 				n := w.climb(c, k, s)
 				if n == 0 {
@@ -202,7 +202,7 @@ func (w *walker) sealed(slot uint, s sink) (more bool) {
 	return true
 }
 
-// climb gives the largest node from k on that the sink takes, and returns the number of lowest nodes in it.
+// climb passes the largest node from k on that the sink takes, and returns how many lowest nodes it has.
 func (w *walker) climb(c *column, k int, s sink) int {
 	limit := s.limit()
 	for l := range slices.Backward(c.levels) {
@@ -221,7 +221,7 @@ func (w *walker) climb(c *column, k int, s sink) int {
 	return 0
 }
 
-// after returns the first tile from j on that has an end of the slots, or the number of tiles.
+// after returns the first tile from j on in which a slot in slots ends, or len(tiles).
 func (w *walker) after(j int, slots uint64) int {
 	if w.nodes != nil {
 		return w.nodes.after(w.tiles, j, slots)
@@ -232,7 +232,7 @@ func (w *walker) after(j int, slots uint64) int {
 	return min(j, len(w.tiles))
 }
 
-// tile gives the intervals of a tile.
+// tile passes a tile's intervals.
 func (w *walker) tile(j int, slot uint, s sink) (more bool) {
 	if i := j - w.first; i < len(w.open) {
 		o := &w.open[i]
@@ -266,7 +266,8 @@ func (w *walker) tile(j int, slot uint, s sink) (more bool) {
 	return w.entries(&t, &c, lo, hi, s)
 }
 
-// within narrows [lo, hi) to the entries of a slot in tile j that end in the range, and the entry that the range ends in.
+// within narrows [lo, hi) to the slot's entries in tile j that end in the range, and the entry at the end
+// of the range.
 func (w *walker) within(j int, t *tile.Tile, lo, hi int) (from, to int) {
 	if j == w.first {
 		lo = t.Search(lo, hi, w.from)
@@ -277,7 +278,7 @@ func (w *walker) within(j int, t *tile.Tile, lo, hi int) (from, to int) {
 	return lo, hi
 }
 
-// entries gives entries of a tile.
+// entries passes a tile's entries [lo, hi).
 func (w *walker) entries(t *tile.Tile, c *tile.Coded, lo, hi int, s sink) (more bool) {
 	t.EndsFrom(w.from, lo, hi, w.offsets[:])
 	nulls := c.ValuesOf(lo, hi, w.words[:], w.nulls[:])
@@ -285,7 +286,6 @@ func (w *walker) entries(t *tile.Tile, c *tile.Coded, lo, hi int, s sink) (more 
 	return s.ends(w.offsets[:hi-lo], w.words[:hi-lo], nulls)
 }
 
-// decode decodes all entries.
 func (o *opened) decode(from int64) {
 	n := o.tile.N
 	o.ends, o.words, o.nulls = slices.Grow(o.ends[:0], n)[:n], slices.Grow(o.words[:0], n)[:n], slices.Grow(o.nulls[:0], n)[:n]
@@ -307,7 +307,7 @@ func (o *opened) openAll(r *tile.Ref) {
 	}
 }
 
-// unsealed gives the intervals that end behind the tiles.
+// unsealed passes the intervals that end behind the tiles.
 func (w *walker) unsealed(slot uint, s sink) (more bool) {
 	if w.slots>>slot&1 == 0 {
 		return true

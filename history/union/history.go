@@ -10,16 +10,16 @@ import (
 	"github.com/granarydb/granary/internal/names"
 )
 
-// ErrOwner is returned by Join if two members have states of one attribute.
+// ErrOwner is returned by Join if two members have states of the same attribute.
 var ErrOwner = errors.New("attribute has states of two members")
 
-// place is an attribute of a member.
+// place is an attribute in a member.
 type place struct {
 	member    uint32
 	attribute history.Attribute
 }
 
-// History is several histories as one. Any number of goroutines may read it. It is a [Member] itself.
+// History is several histories as one. Any number of goroutines may read it. It is itself a [Member].
 type History struct {
 	names   history.Names
 	members []Member
@@ -27,13 +27,13 @@ type History struct {
 	joined  [][]history.Attribute // by member, by its attribute
 }
 
-// Join makes one history of the members, which it keeps. They must have the same first and last instant. The
-// seed keys the hashes of names, as history.Options.Seed. It costs 0.3 us and 12 bytes an attribute beside its
-// name, and two states of each attribute that several members have: a partial history may have to
-// replay events for these.
+// Join makes one history from the members, which it keeps. They must have the same first and last instant.
+// The seed keys the hashes of names, as history.Options.Seed. It costs 0.3 us and 12 bytes an attribute
+// besides its name, and two states for each attribute that several members have, for which a partial
+// history may replay events.
 //
-// The errors are ErrOwner, with the path of the attribute, history.ErrQuery for no members or other instants,
-// history.ErrLimit for too many attributes, and any from Member.At.
+// The errors are ErrOwner, with the attribute's path, history.ErrQuery for no members or different
+// instants, history.ErrLimit for too many attributes, and any from Member.At.
 func Join(ctx context.Context, seed uint64, members ...Member) (*History, error) {
 	if len(members) == 0 {
 		return nil, fmt.Errorf("%w: no members", history.ErrQuery)
@@ -52,7 +52,7 @@ func Join(ctx context.Context, seed uint64, members ...Member) (*History, error)
 	return h, nil
 }
 
-// add adds the attributes of a member.
+// add adds a member's attributes.
 func (h *History) add(ctx context.Context, tree *names.Tree, member int) error {
 	of := h.members[member].Names()
 	h.joined[member] = make([]history.Attribute, of.Len())
@@ -83,7 +83,7 @@ func (h *History) add(ctx context.Context, tree *names.Tree, member int) error {
 	return nil
 }
 
-// share decides whose an attribute is that another member has too.
+// share decides which member owns an attribute that another member has too.
 func (h *History) share(ctx context.Context, j history.Attribute, p place) error {
 	has, err := h.hasStates(ctx, p)
 	if err != nil || !has {
@@ -101,7 +101,7 @@ func (h *History) share(ctx context.Context, j history.Attribute, p place) error
 	return nil
 }
 
-// hasStates reports whether an attribute is anything but null for all time.
+// hasStates reports whether an attribute is ever not null.
 func (h *History) hasStates(ctx context.Context, p place) (bool, error) {
 	m := h.members[p.member]
 	if m.End() < m.Start() {
@@ -120,7 +120,7 @@ func (h *History) Start() int64 { return h.members[0].Start() }
 // End returns the last instant.
 func (h *History) End() int64 { return h.members[0].End() }
 
-// Place returns the member that an attribute belongs to, by its number in Join, and the attribute there. The
+// Place returns the member that owns an attribute, by its number in Join, and the attribute there. The
 // error is history.ErrAttribute.
 func (h *History) Place(a history.Attribute) (member int, there history.Attribute, err error) {
 	p, err := h.place(a)

@@ -9,8 +9,8 @@ import (
 	"github.com/granarydb/granary/history/partial"
 )
 
-// Member is a history of the attributes of one provider: a partial.History, [Complete], or a History of
-// members of its own. Any number of goroutines may ask it.
+// Member is a history of one provider's attributes: a partial.History, [Complete], or a History. Any number
+// of goroutines may query it.
 type Member interface {
 	Names() history.Names
 	Start() int64
@@ -27,17 +27,17 @@ type Member interface {
 // complete is a view as a member.
 type complete struct{ view *history.View }
 
-// Complete returns a view as a member. Its questions end with the error of a context that has ended before
-// they begin, and Sample also on the way.
+// Complete returns a view as a member. Its queries return the error of a context that has ended before they
+// begin, and Sample also while it runs.
 func Complete(v *history.View) Member { return complete{v} }
 
-// Names returns the attributes of the view.
+// Names returns the view's attributes.
 func (c complete) Names() history.Names { return c.view.Names }
 
-// Start returns the first instant of the view.
+// Start returns the view's first instant.
 func (c complete) Start() int64 { return c.view.Start() }
 
-// End returns the last instant of the view.
+// End returns the view's last instant.
 func (c complete) End() int64 { return c.view.End() }
 
 // At is View.At.
@@ -48,7 +48,7 @@ func (c complete) At(ctx context.Context, a history.Attribute, t int64) (history
 	return c.view.At(a, t)
 }
 
-// Slice is View.Slice, in the memory of an old answer.
+// Slice is View.Slice, in the memory of old.
 func (c complete) Slice(ctx context.Context, t int64, old []history.Interval) ([]history.Interval, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
@@ -87,7 +87,7 @@ func (c complete) RangeAll(ctx context.Context, attributes []history.Attribute, 
 	return nil
 }
 
-// sampleCells is the number of intervals that are sampled between two looks at a context.
+// sampleCells is the number of intervals that are sampled between two checks of a context.
 const sampleCells = 1 << 20
 
 // Sample is View.Sample.
@@ -98,7 +98,7 @@ func (c complete) Sample(ctx context.Context, attributes []history.Attribute, ti
 			attributes[a] = history.Attribute(a)
 		}
 	}
-	s, err := c.view.Sample([]history.Attribute{}, times) // the errors of times
+	s, err := c.view.Sample([]history.Attribute{}, times) // checks the times
 	if err == nil {
 		err = ctx.Err()
 	}
@@ -123,7 +123,7 @@ func (c complete) Sample(ctx context.Context, attributes []history.Attribute, ti
 	return of, all, err
 }
 
-// Interpolate returns the value of a counter, which is known.
+// Interpolate returns a counter's value, which is known.
 func (c complete) Interpolate(ctx context.Context, a history.Attribute, t int64) (partial.Interpolation, error) {
 	in, err := c.At(ctx, a, t)
 	if err != nil {
@@ -132,7 +132,7 @@ func (c complete) Interpolate(ctx context.Context, a history.Attribute, t int64)
 	return partial.InterpolationOf(a, in.Value)
 }
 
-// Mean returns the mean of a counter, whose intervals are all known.
+// Mean returns a counter's mean, whose intervals are all known.
 func (c complete) Mean(ctx context.Context, a history.Attribute, from, to int64) (partial.Interpolation, error) {
 	return partial.MeanOf(a, c.Range(ctx, a, from, to), from, to)
 }

@@ -10,7 +10,7 @@ import (
 	"github.com/granarydb/granary/history/partial"
 )
 
-// At returns the interval of an attribute that t is in. The errors come from its member.
+// At returns the attribute's interval that contains t. The errors come from its member.
 func (h *History) At(ctx context.Context, a history.Attribute, t int64) (history.Interval, error) {
 	p, err := h.place(a)
 	if err != nil {
@@ -19,8 +19,8 @@ func (h *History) At(ctx context.Context, a history.Attribute, t int64) (history
 	return h.members[p.member].At(ctx, p.attribute, t)
 }
 
-// Interpolate returns about the value of a counter at t, as partial.History.Interpolate. An attribute of a complete
-// member has its exact value, but for an int that no float64 is. The errors come from its member.
+// Interpolate approximates a counter's value at t, like partial.History.Interpolate. In a complete member
+// the value is exact, except for an int that is not a float64. The errors come from its member.
 func (h *History) Interpolate(ctx context.Context, a history.Attribute, t int64) (partial.Interpolation, error) {
 	p, err := h.place(a)
 	if err != nil {
@@ -29,9 +29,9 @@ func (h *History) Interpolate(ctx context.Context, a history.Attribute, t int64)
 	return h.members[p.member].Interpolate(ctx, p.attribute, t)
 }
 
-// Mean returns about the mean of a counter over a range, as partial.History.Mean; partial.MeanOf of Range is the exact one.
-// That of an attribute of a complete member is exact, but for the last digit of a float64. The errors
-// come from its member.
+// Mean approximates a counter's mean over a range, like partial.History.Mean; partial.MeanOf with Range is
+// exact. In a complete member the mean is exact but for the last digit of a float64. The errors come from
+// its member.
 func (h *History) Mean(ctx context.Context, a history.Attribute, from, to int64) (partial.Interpolation, error) {
 	p, err := h.place(a)
 	if err != nil {
@@ -40,8 +40,8 @@ func (h *History) Mean(ctx context.Context, a history.Attribute, from, to int64)
 	return h.members[p.member].Mean(ctx, p.attribute, from, to)
 }
 
-// Slice returns the intervals of all attributes that t is in, by attribute, in the memory of an old slice. It
-// takes memory for the slice of the largest member too. The errors come from the members.
+// Slice returns the intervals that contain t, by attribute, in the memory of old. It also takes memory for
+// the largest member's slice. The errors come from the members.
 func (h *History) Slice(ctx context.Context, t int64, old []history.Interval) ([]history.Interval, error) {
 	all := slices.Grow(old[:0], len(h.places))[:len(h.places)]
 	var of []history.Interval
@@ -59,9 +59,8 @@ func (h *History) Slice(ctx context.Context, t int64, old []history.Interval) ([
 	return all, nil
 }
 
-// Range yields the whole intervals of an attribute that hold at some instant from from to to, both included,
-// in the order of time. An error is the last element, without an interval. The errors come from its
-// member.
+// Range yields the attribute's whole intervals that hold at some instant in [from, to], in the order of
+// time. An error is the last element, without an interval. The errors come from its member.
 func (h *History) Range(ctx context.Context, a history.Attribute, from, to int64) iter.Seq2[history.Interval, error] {
 	p, err := h.place(a)
 	if err != nil {
@@ -94,9 +93,9 @@ func (h *History) RangeAll(ctx context.Context, attributes []history.Attribute, 
 	return nil
 }
 
-// Sample returns the intervals of attributes that contain one of the times, as history.View.Sample does, and
-// the attribute of each: all attributes if the list is nil. Each member has one question, of its attributes. The
-// errors are any from the members, and history.ErrAttribute.
+// Sample returns the intervals of attributes that contain one of the times, as history.View.Sample does,
+// and the attribute of each: all attributes if the list is nil. Each member gets one query, for its
+// attributes. The errors are any from the members, and history.ErrAttribute.
 func (h *History) Sample(ctx context.Context, attributes []history.Attribute, times []int64) ([]history.Attribute, []history.Interval, error) {
 	if attributes == nil {
 		attributes = make([]history.Attribute, len(h.places))
@@ -118,8 +117,8 @@ func (h *History) Sample(ctx context.Context, attributes []history.Attribute, ti
 	return of, all, nil
 }
 
-// ask asks the members for samples. The answers are by attribute, for each once. The first member is asked in
-// any case, since it knows which times are none.
+// ask asks the members for samples, each attribute once. The first member is always asked, because it
+// rejects invalid times.
 func (h *History) ask(ctx context.Context, attributes []history.Attribute, times []int64) (map[history.Attribute][]history.Interval, error) {
 	answers := make(map[history.Attribute][]history.Interval, len(attributes))
 	lists := make([][]history.Attribute, len(h.members))
@@ -154,8 +153,8 @@ func (h *History) ask(ctx context.Context, attributes []history.Attribute, times
 	return answers, nil
 }
 
-// Pixels is Sample at instants evenly from from to to, as history.View.Pixels. The errors are as for At and
-// Sample.
+// Pixels is Sample at instants spread evenly over [from, to], like history.View.Pixels. It returns the
+// errors of At and Sample.
 func (h *History) Pixels(ctx context.Context, attributes []history.Attribute, from, to int64, pixels int) ([]history.Attribute, []history.Interval, error) {
 	times := history.PixelTimes(from, to, pixels)
 	if times == nil {

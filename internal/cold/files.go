@@ -19,7 +19,7 @@ import (
 	"github.com/granarydb/granary/txn"
 )
 
-// Files reads the rows of a table in files. It is safe for concurrent use.
+// Files reads a table's rows in files. It is safe for concurrent use.
 type Files struct {
 	Name   string
 	Schema *schema.Schema
@@ -31,7 +31,7 @@ type Files struct {
 	Log func(number int64) error
 }
 
-// Key names a value in the cache: a generation, the directory of a file, or a piece or a page of a granule.
+// Key names a value in the cache: a generation, a file's directory, or a piece or a page of a granule.
 type Key struct {
 	table *Files
 	kind  kind
@@ -49,16 +49,16 @@ const (
 	ofPage
 )
 
-// image is the bytes of a part, or of a page of its ids. The cache has bytes and not parts, because a part would keep
-// its dictionaries in memory (S3), and the next read may use another copy of them.
+// image is the bytes of a part, or of a page of its ids. The cache has bytes and not parts, because a part
+// would keep its dictionaries in memory (S3), and the next read may use another copy of them.
 type image []byte
 
-// Size returns the bytes on the heap.
+// Size returns the heap bytes.
 func (i image) Size() int { return cap(i) }
 
-// Granules yields the granules of a bucket with cold rows that a read needs, in key order, joined with the rows in
-// memory. If the bucket has rows in memory, parts have all columns, because a merge needs them.
-// The errors are errors of the FS and *disk.DamagedError; they name the table and the times.
+// Granules yields the granules that a read needs from a bucket with cold rows, in key order, joined with
+// the rows in memory. If the bucket has rows in memory, parts have all columns, because a merge needs them.
+// The errors come from the FS and *disk.DamagedError; they name the table and the times.
 //
 // gen is the result of Dictionaries for the bucket.
 func (t *Files) Granules(state *catalog.TableState, b *catalog.BucketState, gen *granule.Generation, read catalog.ColdRead) iter.Seq2[*granule.Granule, error] {
@@ -98,7 +98,7 @@ func (t *Files) Granules(state *catalog.TableState, b *catalog.BucketState, gen 
 	}
 }
 
-// after returns the ranges that do not end at or before a bound.
+// after returns the ranges that end after a bound.
 func after(ranges [][2]string, lo string) [][2]string {
 	for len(ranges) > 0 && ranges[0][1] != "" && ranges[0][1] <= lo {
 		ranges = ranges[1:]
@@ -106,7 +106,7 @@ func after(ranges [][2]string, lo string) [][2]string {
 	return ranges
 }
 
-// All yields the granules of a bucket, cold or in memory. It yields the errors of Granules.
+// All yields a bucket's granules, cold or in memory. It yields the errors of Granules.
 func (t *Files) All(state *catalog.TableState, b *catalog.BucketState) iter.Seq2[*granule.Granule, error] {
 	return func(yield func(*granule.Granule, error) bool) {
 		if b.Cold != nil {
@@ -126,7 +126,7 @@ func (t *Files) All(state *catalog.TableState, b *catalog.BucketState) iter.Seq2
 	}
 }
 
-// open returns the directory of the file of a bucket with cold rows.
+// open returns the directory of the file for a bucket with cold rows.
 func (t *Files) open(b *catalog.BucketState) (*files.RowsFile, error) {
 	c := b.Cold
 	file := files.BucketFile{Start: b.Start, Latest: b.Latest, Late: b.Late, Through: c.Through, File: c.File, Rows: c.Rows, Bytes: c.Bytes}
@@ -137,7 +137,7 @@ func (t *Files) open(b *catalog.BucketState) (*files.RowsFile, error) {
 	return rows.(*files.RowsFile), nil
 }
 
-// part returns the rows of the i-th granule of a file, nil if it is empty. wide asks for the wide columns.
+// part returns the rows in a file's i-th granule, nil if it is empty. wide asks for the wide columns.
 func (t *Files) part(pieces *files.Pieces, rows *files.RowsFile, b *catalog.BucketState, i int, wide bool, parts *granule.PartReader) (part *granule.Part, err error) {
 	if rows.Rows(i) == 0 {
 		return nil, nil
@@ -168,9 +168,9 @@ func (t *Files) bytes(b *catalog.BucketState, kind kind, at int64, read func() (
 	return data.(image), nil
 }
 
-// FindID returns the granules of the file of a bucket with cold rows that can have id in a concrete
-// column of plain UUIDs. some reports whether the bucket can have it at all, in memory or in the file.
-// It reads a page of at most 4 KiB for each granule. It returns the errors of Granules.
+// FindID returns the granules in the file of a bucket with cold rows that can have id in a concrete column
+// of plain UUIDs. some reports whether the bucket can have it at all, in memory or in the file. It reads a
+// page of at most 4 KiB for each granule. It returns the errors of Granules.
 func (t *Files) FindID(state *catalog.TableState, b *catalog.BucketState, column string, id uuid.UUID) (granules catalog.Bitset, some bool, err error) {
 	if b.Cold.Err != nil {
 		return nil, false, t.failed(b, b.Cold.Err)
@@ -199,7 +199,7 @@ func (t *Files) FindID(state *catalog.TableState, b *catalog.BucketState, column
 	return granules, some || len(state.HotGranules(b)) > 0, nil
 }
 
-// Dictionaries returns the dictionaries of a bucket that has rows. It returns the errors of Granules.
+// Dictionaries returns the dictionaries for a bucket that has rows. It returns the errors of Granules.
 func (t *Files) Dictionaries(state *catalog.TableState, b *catalog.BucketState) (*granule.Generation, error) {
 	if b.Cold == nil {
 		return b.Gen, nil
@@ -209,7 +209,7 @@ func (t *Files) Dictionaries(state *catalog.TableState, b *catalog.BucketState) 
 	}
 	for _, g := range state.HotGranules(b) {
 		for _, s := range g.Sections() {
-			return s.Part.Generation(), nil // it has the series of these rows, too, which files may lack
+			return s.Part.Generation(), nil // it also has these rows' series, which files may lack
 		}
 	}
 	g, err := t.Dicts.Read(b.Cold.Generation)
@@ -222,7 +222,7 @@ func (t *Files) Dictionaries(state *catalog.TableState, b *catalog.BucketState) 
 	return g.Generation, nil
 }
 
-// failed adds the table and the time of a bucket to a read error.
+// failed adds a bucket's table and time to a read error.
 func (t *Files) failed(b *catalog.BucketState, err error) error {
 	return fmt.Errorf("table %q: %d rows from %s on: %w", t.Name, b.Cold.Rows, time.Unix(0, b.Start).UTC().Format(time.RFC3339Nano), err)
 }
@@ -239,8 +239,8 @@ func (t *Files) Cached(number int64, read func() (*dictionaries.DurableGeneratio
 // Forget removes generation number from the cache (dictionaries.Owner).
 func (t *Files) Forget(number int64) { t.Cache.Forget(Key{table: t, kind: ofDicts, of: number}) }
 
-// OpenBucket returns a bucket of an earlier run with cold rows. If its file is damaged, only reads of
-// its rows get the error, so that the other buckets stay readable. It returns errors of the FS.
+// OpenBucket returns an earlier run's bucket with cold rows. If its file is damaged, only reads of its rows
+// get the error, so that the other buckets stay readable. Its errors come from the FS.
 func (t *Files) OpenBucket(f files.BucketFile, generation int64) (*catalog.BucketState, error) {
 	b := &catalog.BucketState{Start: f.Start, Latest: f.Latest, Unit: f.Unit, Late: f.Late, Born: f.Through, Cold: coldOf(f, generation)}
 	rows, err := t.Dir().OpenRows(t.Schema, f)
@@ -259,8 +259,8 @@ func coldOf(f files.BucketFile, generation int64) *catalog.Cold {
 	return &catalog.Cold{File: f.File, Rows: f.Rows, Bytes: f.Bytes, Through: f.Through, Generation: generation}
 }
 
-// CanUnload returns the cold state that a bucket has when its rows leave memory. It returns nil if no file has all
-// rows, or if no row is in memory.
+// CanUnload returns the cold state of a bucket after its rows leave memory. It returns nil if no file has
+// all rows, or if no row is in memory.
 func CanUnload(state *catalog.TableState, b *catalog.BucketState, files *files.TableFiles, generation int64) *catalog.Cold {
 	hot := state.HotGranules(b)
 	if file, ok := files.FileOf(b); ok && len(hot) > 0 && areFiled(hot, file.Through) {
@@ -269,7 +269,7 @@ func CanUnload(state *catalog.TableState, b *catalog.BucketState, files *files.T
 	return nil
 }
 
-// areFiled reports whether all rows of granules are of commits up to through.
+// areFiled reports whether all rows in granules come from commits up to through.
 func areFiled(granules []*granule.Granule, through uint64) bool {
 	return unfiledRows(granules, through) == 0
 }

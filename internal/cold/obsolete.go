@@ -15,11 +15,11 @@ type Obsolete struct {
 	files []left
 }
 
-// left is a file of cold rows, or the files of a generation, that the root of a version lacks.
+// left is a file of cold rows, or a generation's files, that the root of a version lacks.
 type left struct {
 	version    txn.Version
 	rows       uint64
-	table      *Files // of the generation; nil for rows
+	table      *Files // the generation's; nil for rows
 	generation int64
 }
 

@@ -14,15 +14,16 @@ import (
 type timeRange struct {
 	table      int
 	start, end int64
-	bytes      int64 // of its files, and an estimate for rows without a file
+	bytes      int64 // bytes of its files, and an estimate for rows without a file
 }
 
-// OldestRanges chooses the oldest time ranges over all tables, until they have the given bytes, or until none is
-// left. It returns the floors without them, by ordinal of the table. A table keeps its newest range, unless pending
-// rows open a later range: coming[i] is the start of the newest range that pending rows of table i open. The bytes of a
-// range are its files and a share of rowBytes for its unfiled rows. rowBytes estimates the files of all unfiled rows; it
-// is 0 if they are not to be written. A range without bytes is dropped only together with a later range, because dropping
-// it alone frees nothing. O(buckets and granules in memory).
+// OldestRanges chooses the oldest time ranges over all tables, until they have the given bytes, or until
+// none is left. It returns the floors without them, by the table's ordinal. A table keeps its newest range,
+// unless pending rows open a later range: coming[i] is the start of the newest range that pending rows of
+// table i open. A range's bytes are its files and a share of rowBytes for its unfiled rows. rowBytes
+// estimates the files of all unfiled rows; it is 0 if they are not to be written. A range without bytes is
+// dropped only together with a later range, because dropping it alone frees nothing. O(buckets and granules
+// in memory).
 func OldestRanges(root *catalog.Database, m *files.Manifest, coming map[int]int64, bytes, rowBytes int64) map[int]int64 {
 	var ranges []timeRange
 	unfiled, _ := Unfiled(root, m)
@@ -64,8 +65,8 @@ func OldestRanges(root *catalog.Database, m *files.Manifest, coming map[int]int6
 	return floors
 }
 
-// Unfiled returns the number of rows in memory that no file of the manifest has, and the bytes of the files that
-// a Writer would replace, because their buckets have got such rows. O(buckets and granules in memory).
+// Unfiled returns the number of rows in memory that no file in the manifest has, and the bytes of the files
+// that a Writer would replace, because their buckets have got such rows. O(buckets and granules in memory).
 func Unfiled(root *catalog.Database, m *files.Manifest) (rows, replaced int64) {
 	for ordinal, state := range root.Tables {
 		files := m.Table(ordinal)
@@ -80,7 +81,7 @@ func Unfiled(root *catalog.Database, m *files.Manifest) (rows, replaced int64) {
 	return rows, replaced
 }
 
-// unfiledRows returns the number of rows of commits after through, which the file lacks.
+// unfiledRows returns the number of rows from commits after through, which the file lacks.
 func unfiledRows(granules []*granule.Granule, through uint64) (rows int64) {
 	for _, g := range granules {
 		for _, section := range g.Sections() {
@@ -92,9 +93,10 @@ func unfiledRows(granules []*granule.Granule, through uint64) (rows int64) {
 	return rows
 }
 
-// Trimmed returns the manifest without the time ranges before the floors of the root, which were dropped since it
-// was written. It returns nil if the manifest has no such range. first returns the first generation of a
-// table from a floor on. The commits that raised the floors must be durable before the manifest is written.
+// Trimmed returns the manifest without the time ranges before the root's floors, which were dropped since
+// it was written. It returns nil if the manifest has no such range. first returns a table's first
+// generation from a floor on. The commits that raised the floors must be durable before the manifest is
+// written.
 func Trimmed(m *files.Manifest, root *catalog.Database, first func(table int, floor int64) int64) *files.Manifest {
 	var next *files.Manifest
 	for i, state := range root.Tables {
@@ -114,8 +116,8 @@ func Trimmed(m *files.Manifest, root *catalog.Database, first func(table int, fl
 	return next
 }
 
-// Waiting returns the bytes of files of rows and dictionaries that the manifest does not name. They are removed when
-// no older root is read.
+// Waiting returns the bytes of rows and dictionaries in files that the manifest does not name. They are
+// removed when no older root is read.
 func Waiting(space *disk.Space, m *files.Manifest) int64 {
 	named := m.Names()
 	return space.Bytes(func(name string) bool {

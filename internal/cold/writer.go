@@ -19,21 +19,21 @@ import (
 // ErrPause ends a run amid its files (Writer.Steps).
 var ErrPause = errors.New("files are written in steps")
 
-// Writer writes the buckets of a root that have got rows since their files were written, and the new
-// entries of dictionaries. It belongs to one goroutine and one run.
+// Writer writes a root's buckets that have got rows since their files were written, and the new dictionary
+// entries. It belongs to one goroutine and one run.
 type Writer struct {
 	Dir     *files.Dir
-	Commit  uint64        // of the root
+	Commit  uint64        // the root's
 	Partial Partial       // files of earlier, unfinished runs
-	Limit   granule.Limit // of granules
-	Image   int64         // bytes of an image of dictionaries, about
+	Limit   granule.Limit // limit of a granule
+	Image   int64         // bytes of a dictionary image, about
 	Steps   bool          // Table ends with ErrPause rather than sync files
 	// Reserve reserves memory for the bytes being written, and Release gives it back.
 	Reserve func(bytes int64) error
 	Release func(bytes int64)
 	Yield   func(point string)
 
-	Bytes int64 // of the files of rows that were written
+	Bytes int64 // bytes of the files of rows that were written
 	marks []mark
 }
 
@@ -53,8 +53,8 @@ type mark struct {
 	at  granule.Watermark
 }
 
-// Table writes the bucket files of a table and adds them to out, its part of the manifest. It returns
-// ErrPause, expiry of the root, and errors of Reserve, the disk, reading cold rows, and ctx.
+// Table writes a table's bucket files and adds them to out, its part of the manifest. It returns ErrPause,
+// expiry of the root, and errors from Reserve, the disk, reading cold rows, and ctx.
 func (w *Writer) Table(ctx context.Context, t *Files, ordinal int, use txn.Use[*catalog.Database], before, out *files.TableFiles) error {
 	state := use.State.Table(ordinal)
 	for _, b := range state.Buckets.All() {
@@ -79,7 +79,7 @@ func (w *Writer) Table(ctx context.Context, t *Files, ordinal int, use txn.Use[*
 	return nil
 }
 
-// rows writes the file of a bucket.
+// rows writes a bucket's file.
 func (w *Writer) rows(ctx context.Context, t *Files, use txn.Use[*catalog.Database], state *catalog.TableState, b *catalog.BucketState) (out files.BucketFile, err error) {
 	rows, err := w.Dir.CreateRows(t.Schema, b.Start, w.Commit)
 	if err != nil {
@@ -124,12 +124,13 @@ func (w *Writer) granule(t *Files, rows *files.RowsWriter, g *granule.Granule) e
 	return nil
 }
 
-// leastImage is the least size of an image of dictionaries, because smaller images do not compress.
+// leastImage is the least size of a dictionary image, because smaller images do not compress.
 const leastImage = 1 << 10
 
-// Dictionaries writes the new dictionary entries of a table and adds their files to out, its part of the manifest.
-// All codes of the root are among them, because the log entry with the codes of a commit precedes the commit. It
-// takes memory for an image and its compressed bytes. It returns errors of Files.Log, Reserve and the disk.
+// Dictionaries writes a table's new dictionary entries and adds their files to out, its part of the
+// manifest. All of the root's codes are among them, because the log entry with a commit's codes precedes
+// the commit. It takes memory for an image and its compressed bytes. It returns errors from Files.Log,
+// Reserve and the disk.
 func (w *Writer) Dictionaries(t *Files, before, out *files.TableFiles) error {
 	image := w.Image
 	for { // halve the image while memory is short, because memory stays short until there are files
@@ -145,7 +146,9 @@ func (w *Writer) Dictionaries(t *Files, before, out *files.TableFiles) error {
 	hot := map[int64]bool{}
 	for _, g := range t.Dicts.All() {
 		hot[g.Number] = true
-		if err := t.Log(g.Number); err != nil && !errors.Is(err, disk.ErrDisk) { // entries without a commit too, because a generation leaves memory only when all are filed; a full disk is no failure
+		// Entries without a commit too, because a generation leaves memory only when all are filed. A full disk
+		// is not a failure.
+		if err := t.Log(g.Number); err != nil && !errors.Is(err, disk.ErrDisk) {
 			return err
 		}
 		given := g.Files()

@@ -2,10 +2,10 @@ package crashfs
 
 import "slices"
 
-// content is the bytes of a file. Those after data are zero: reserved space takes no memory.
+// content is a file's bytes. Bytes behind data are zero, so that reserved space takes no memory.
 type content struct {
 	data []byte
-	size int64 // at least that of data
+	size int64 // at least len(data)
 }
 
 func (c *content) clone() content { return content{data: slices.Clone(c.data), size: c.size} }
@@ -18,7 +18,7 @@ func (c *content) resize(size int64) {
 	c.size = size
 }
 
-// read copies the bytes from an offset on, and returns their number.
+// read copies the bytes from offset on, and returns their number.
 func (c *content) read(b []byte, offset int64) int {
 	n := min(int64(len(b)), c.size-offset)
 	if n <= 0 {
@@ -32,7 +32,7 @@ func (c *content) read(b []byte, offset int64) int {
 	return int(n)
 }
 
-// write sets the bytes from an offset on. The size becomes at least their end.
+// write sets the bytes from offset on. The size becomes at least their end.
 func (c *content) write(b []byte, offset int64) {
 	end := offset + int64(len(b))
 	if grow := end - int64(len(c.data)); grow > 0 {
@@ -42,7 +42,7 @@ func (c *content) write(b []byte, offset int64) {
 	c.size = max(c.size, end)
 }
 
-// copy copies the bytes from lo up to hi of another content, as far as both have them.
+// copy copies the bytes [lo, hi) from another content, as far as both have them.
 func (c *content) copy(from *content, lo, hi int64) {
 	if hi = min(hi, c.size, from.size); lo < hi {
 		b := make([]byte, hi-lo)

@@ -13,16 +13,16 @@ import (
 	"github.com/granarydb/granary/internal/disk"
 )
 
-// Options are the options of an FS.
+// Options configure an FS.
 type Options struct {
-	// Seed decides all that is random.
+	// Seed seeds all random decisions.
 	Seed uint64
 	// Sector is the number of bytes that a disk writes at once. 0 means 512.
 	Sector int64
-	// Keep is the chance of an unsynced sector, size or name to survive a crash, from 0 to 1.
-	// With neither, sectors tear too.
+	// Keep is the chance that an unsynced sector, size or name survives a crash, from 0 to 1. In between,
+	// sectors tear too.
 	Keep float64
-	// Space is the bytes of all files together. More is ENOSPC. 0 means no limit.
+	// Space bounds the bytes of all files together. More is ENOSPC. 0 means no limit.
 	Space int64
 }
 
@@ -32,13 +32,13 @@ type FS struct {
 	opts   Options
 	random *rand.Rand
 	live   map[string]*inode // by name, as programs see them
-	stable map[string]*inode // as of the last sync of the directory
+	stable map[string]*inode // as of the last SyncDir
 	calls  int
 	faults []*Fault
-	owners int // of the lock: -1 is an exclusive one
+	owners int // of the lock: -1 is exclusive
 }
 
-// inode is the bytes of a file.
+// inode is a file's bytes.
 type inode struct {
 	live, stable content
 	dirty        map[int64]bool // numbers of sectors that a crash can lose
@@ -52,8 +52,8 @@ func New(o Options) *FS {
 	return &FS{opts: o, random: rand.New(rand.NewPCG(o.Seed, 0)), live: map[string]*inode{}, stable: map[string]*inode{}}
 }
 
-// Crash returns the files as they are after a crash of the machine, now. The FS itself goes on,
-// and shares nothing with the new one but its options. The new one has no faults.
+// Crash returns the files as they are after a crash of the machine, now. The FS itself goes on, and shares
+// only its options with the new FS, which has no faults.
 func (f *FS) Crash() *FS {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -77,7 +77,7 @@ func (f *FS) Crash() *FS {
 // keeps rolls the dice.
 func (f *FS) keeps() bool { return f.random.Float64() < f.opts.Keep }
 
-// crashed returns the bytes of a file after a crash.
+// crashed returns a file's bytes after a crash.
 func (f *FS) crashed(n *inode) content {
 	c := n.stable.clone()
 	if n.live.size != c.size && f.keeps() {
@@ -112,7 +112,7 @@ func (f *FS) put(name string, c content) {
 	f.live[name], f.stable[name] = n, n
 }
 
-// Get returns the bytes of a file as programs see them, nil if there is none.
+// Get returns a file's bytes as programs see them, nil if there is none.
 func (f *FS) Get(name string) []byte {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -125,7 +125,7 @@ func (f *FS) Get(name string) []byte {
 	return b
 }
 
-// Flip changes a bit of a file, durably: bit 0 is the lowest of the first byte.
+// Flip changes a bit in a file, durably: bit 0 is the lowest in the first byte.
 func (f *FS) Flip(name string, bit int64) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -137,7 +137,7 @@ func (f *FS) Flip(name string, bit int64) {
 	n.stable.copy(&n.live, bit/8, bit/8+1)
 }
 
-// Create is of disk.FS.
+// Create implements disk.FS.
 func (f *FS) Create(name string) (disk.File, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -152,7 +152,7 @@ func (f *FS) Create(name string) (disk.File, error) {
 	return &file{fs: f, name: name, inode: n, writable: true}, nil
 }
 
-// Open is of disk.FS.
+// Open implements disk.FS.
 func (f *FS) Open(name string) (disk.File, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -166,7 +166,7 @@ func (f *FS) Open(name string) (disk.File, error) {
 	return &file{fs: f, name: name, inode: n}, nil
 }
 
-// Remove is of disk.FS.
+// Remove implements disk.FS.
 func (f *FS) Remove(name string) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -180,7 +180,7 @@ func (f *FS) Remove(name string) error {
 	return nil
 }
 
-// Trim is of disk.FS.
+// Trim implements disk.FS.
 func (f *FS) Trim(name string, size int64) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -195,14 +195,14 @@ func (f *FS) Trim(name string, size int64) error {
 	return nil
 }
 
-// List is of disk.FS.
+// List implements disk.FS.
 func (f *FS) List() ([]string, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return slices.Sorted(maps.Keys(f.live)), f.call(List, "")
 }
 
-// SyncDir is of disk.FS.
+// SyncDir implements disk.FS.
 func (f *FS) SyncDir() error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -213,14 +213,14 @@ func (f *FS) SyncDir() error {
 	return nil
 }
 
-// Free is of disk.FS.
+// Free implements disk.FS.
 func (f *FS) Free() (int64, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return f.free(), f.call(Free, "")
 }
 
-// free returns the bytes that are left.
+// free returns the remaining bytes.
 func (f *FS) free() int64 {
 	if f.opts.Space == 0 {
 		return 1 << 60
@@ -239,7 +239,7 @@ func (f *FS) SetSpace(bytes int64) {
 	f.opts.Space = bytes
 }
 
-// Lock is of disk.FS. Locks do not survive a crash.
+// Lock implements disk.FS. Locks do not survive a crash.
 func (f *FS) Lock(shared bool) (io.Closer, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -272,7 +272,7 @@ func (h *held) Close() error {
 	return nil
 }
 
-// errNoSpace is the error of a full disk.
+// errNoSpace is the error for a full disk.
 func errNoSpace(op Op, name string) error {
 	return &fs.PathError{Op: op.String(), Path: name, Err: syscall.ENOSPC}
 }

@@ -24,24 +24,24 @@ const (
 	Trim
 )
 
-// String returns the name of the call.
+// String returns the call's name.
 func (o Op) String() string {
 	return [...]string{"create", "open", "remove", "list", "sync directory", "lock", "free", "write", "read", "sync", "reserve", "trim"}[o]
 }
 
 // Fault makes calls fail.
 type Fault struct {
-	Err     error // its cause, such as syscall.EIO
-	Ops     []Op  // of these kinds; nil means all
-	After   int   // so many of these succeed first
-	Forever bool  // all that follow fail, not only one
-	Fired   int   // counts the calls that failed
+	Err     error // the cause, such as syscall.EIO
+	Ops     []Op  // kinds of calls that fail; nil means all
+	After   int   // number of these that succeed first
+	Forever bool  // all later calls fail, not only one
+	Fired   int   // number of calls that failed
 }
 
 // Fail adds a fault. The FS changes it until it is over.
 //
-// A write that fails has written a part. A sync that fails has made a part durable, and the rest
-// is not durable later either. Other calls that fail do nothing.
+// A write that fails has written a part. A sync that fails has made a part durable, and the rest is not
+// durable later either. Other calls that fail do nothing.
 func (f *FS) Fail(x *Fault) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -55,14 +55,14 @@ func (f *FS) Heal() {
 	f.faults = nil
 }
 
-// Calls returns the number of calls so far, with those that failed.
+// Calls returns the number of calls so far, including failed ones.
 func (f *FS) Calls() int {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return f.calls
 }
 
-// call counts a call, and returns the error with which it fails. The caller holds mu.
+// call counts a call, and returns its error if it must fail. The caller holds mu.
 func (f *FS) call(op Op, name string) error {
 	f.calls++
 	for _, x := range f.faults {

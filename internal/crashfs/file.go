@@ -16,7 +16,7 @@ type file struct {
 	closed   bool
 }
 
-// begin locks the FS and returns the error with which a call fails.
+// begin locks the FS and returns the call's error if it must fail.
 func (f *file) begin(op Op, writes bool) error {
 	f.fs.mu.Lock()
 	if f.closed || writes && !f.writable {
@@ -25,7 +25,7 @@ func (f *file) begin(op Op, writes bool) error {
 	return f.fs.call(op, f.name)
 }
 
-// ReadAt is of io.ReaderAt.
+// ReadAt implements io.ReaderAt.
 func (f *file) ReadAt(b []byte, offset int64) (int, error) {
 	err := f.begin(ReadAt, false)
 	defer f.fs.mu.Unlock()
@@ -39,7 +39,7 @@ func (f *file) ReadAt(b []byte, offset int64) (int, error) {
 	return n, nil
 }
 
-// WriteAt is of io.WriterAt.
+// WriteAt implements io.WriterAt.
 func (f *file) WriteAt(b []byte, offset int64) (int, error) {
 	err := f.begin(WriteAt, true)
 	defer f.fs.mu.Unlock()
@@ -65,20 +65,20 @@ func (n *inode) soil(offset, end, sector int64) {
 	}
 }
 
-// resize sets the size. New bytes are zero, also where the disk has others.
+// resize sets the size. New bytes are zero, even if the disk has others.
 func (n *inode) resize(size, sector int64) {
 	n.soil(n.live.size, min(size, n.stable.size), sector)
 	n.live.resize(size)
 }
 
-// Size is of disk.File.
+// Size implements disk.File.
 func (f *file) Size() (int64, error) {
 	f.fs.mu.Lock()
 	defer f.fs.mu.Unlock()
 	return f.inode.live.size, nil
 }
 
-// Reserve is of disk.File.
+// Reserve implements disk.File.
 func (f *file) Reserve(size int64) error {
 	err := f.begin(Reserve, true)
 	defer f.fs.mu.Unlock()
@@ -92,7 +92,7 @@ func (f *file) Reserve(size int64) error {
 	return nil
 }
 
-// Sync is of disk.File.
+// Sync implements disk.File.
 func (f *file) Sync() error {
 	err := f.begin(Sync, true)
 	defer f.fs.mu.Unlock()
@@ -113,7 +113,7 @@ func (f *file) Sync() error {
 	return err
 }
 
-// Close is of io.Closer.
+// Close implements io.Closer.
 func (f *file) Close() error {
 	f.fs.mu.Lock()
 	defer f.fs.mu.Unlock()

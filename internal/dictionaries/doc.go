@@ -1,5 +1,5 @@
-// Package dictionaries keeps the dictionaries of a table. Consecutive time ranges share one generation. Hot
-// generations take rows and are in memory. Cold generations are in files alone, and are read for a query, or
+// Package dictionaries keeps a table's dictionaries. Consecutive time ranges share one generation. Hot
+// generations take rows and are in memory. Cold generations are only in files, and are read for a query, or
 // when rows come.
 //
 //	          rows come                      files have all, no row needs them in memory
@@ -11,7 +11,7 @@
 // # Invariants
 //
 //	N1  At any time one object takes rows for a number. It has all entries that the log has.
-//	N2  A code means the same in each object of a number (D4).
+//	N2  A code means the same in each object with the same number (D4).
 //	N3  A pinned generation stays hot, unless it is dropped.
 //
 // # Mutable state

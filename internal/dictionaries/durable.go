@@ -17,7 +17,7 @@ type DurableGeneration struct {
 	*granule.Generation
 	Number int64
 
-	counted int64        // bytes in the account; the set's lock guards it
+	counted int64        // bytes in the account; guarded by the set's lock
 	users   atomic.Int64 // pins: inserts that can add entries
 
 	logging sync.Mutex

@@ -63,15 +63,15 @@ func (s *Generations) read(dicts files.GenerationFiles) (*DurableGeneration, err
 	return g, nil
 }
 
-// Files returns the files of a generation: no files if it is in memory alone.
+// Files returns a generation's files: none if it is only in memory.
 func (s *Generations) Files(number int64) files.GenerationFiles {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.files[number]
 }
 
-// SetFiles records the files of a new manifest. Files of dropped generations stay as they are, because reads of
-// older roots can need them.
+// SetFiles records the files in a new manifest. Files of dropped generations stay as they are, because
+// reads of older roots can need them.
 func (s *Generations) SetFiles(all []files.GenerationFiles) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -20,7 +20,8 @@ type Owner struct {
 	New func() *granule.Generation
 	// Read adds the contents of files to empty dictionaries.
 	Read func(files.GenerationFiles, *granule.Generation) error
-	// Cached returns generation number from the query cache. On a miss it calls read and caches the result.
+	// Cached returns generation number from the query cache. On a miss it calls read and caches the
+	// result.
 	Cached func(number int64, read func() (*DurableGeneration, error)) (*DurableGeneration, error)
 	// Forget removes generation number from the query cache.
 	Forget func(number int64)
@@ -30,21 +31,22 @@ type Owner struct {
 	Account func(bytes int64)
 }
 
-// Generations is the dictionaries of a table. It is safe for concurrent use.
+// Generations is a table's dictionaries. It is safe for concurrent use.
 //
-// Dictionaries are split by time because entries are never removed from a dictionary: rows, log and files hold
-// codes, and a code must keep its meaning (D4). With one dictionary for the whole table, values that no row has
-// any more would stay forever. With generations, dropping old time ranges frees their dictionaries as a whole. The
-// price is a copy of each value in every generation that uses it.
+// Dictionaries are split by time because entries are never removed from a dictionary: rows, log and files
+// hold codes, and a code must keep its meaning (D4). With one dictionary for the whole table, values that
+// no row has any more would stay forever. With generations, dropping old time ranges frees their
+// dictionaries as a whole. The price is a copy of each value in every generation that uses it.
 //
-// A generation is hot while rows can come. An insert looks up each value, so a hot generation has hash tables and
-// is the only object that assigns codes for its number (N1). Two such objects would assign one code to two values.
-// That is why acquire decides under mu, and why promote checks again after its read: another goroutine may have
-// promoted, extended and filed the generation in the meantime, and the copy from files would lack entries.
+// A generation is hot while rows can come. An insert looks up each value, so a hot generation has hash
+// tables and is the only object that assigns codes for its number (N1). Two such objects would assign one
+// code to two values. That is why acquire decides under mu, and why promote checks again after its read:
+// another goroutine may have promoted, extended and filed the generation in the meantime, and the copy from
+// files would lack entries.
 //
-// A hot generation can leave memory (Demote) only if files have all of its entries and no insert has pinned it. A
-// pin lasts until rows with the codes are published or given up, because until then no root shows that the
-// generation is needed.
+// A hot generation can leave memory (Demote) only if files have all of its entries and no insert has pinned
+// it. A pin lasts until rows with the codes are published or given up, because until then no root shows
+// that the generation is needed.
 //
 // Queries need no hash tables and never make a generation hot. They read a copy through the cache. Dropped
 // generations keep their files until Forget, because reads of older roots still resolve codes in them.
@@ -55,13 +57,13 @@ type Generations struct {
 
 	mu     sync.Mutex
 	hot    map[int64]*DurableGeneration    // generations that take rows
-	files  map[int64]files.GenerationFiles // as of the manifest; dropped generations too, until Forget
+	files  map[int64]files.GenerationFiles // from the manifest; dropped generations too, until Forget
 	recent map[int64]recentlyRead
 	first  int64 // earlier ones were dropped
 }
 
-// recentlyRead is a generation that was read from files of the first n log entries. The pointer is weak: it saves
-// a query from reading the files again for each bucket when the cache has no room for them.
+// recentlyRead is a generation that was read from files with the first n log entries. The pointer is weak.
+// It saves a query from reading the files again for each bucket when the cache has no room for them.
 type recentlyRead struct {
 	at      weak.Pointer[granule.Generation]
 	entries uint64
@@ -88,7 +90,7 @@ func (s *Generations) Pin(number int64) (g *DurableGeneration, kept bool, err er
 	return s.acquire(number, func(g *DurableGeneration) { g.users.Add(1) })
 }
 
-// PinDropped pins a dropped generation, because rows in progress already have codes of it.
+// PinDropped pins a dropped generation, because rows in progress already have its codes.
 func (s *Generations) PinDropped(g *DurableGeneration) { g.users.Add(1) }
 
 // acquire is Acquire. It calls use under mu, before Demote can unload the generation.
@@ -174,7 +176,7 @@ func (s *Generations) Drop(first int64) (garbage []txn.Garbage, inFiles []int64)
 	return garbage, inFiles
 }
 
-// forget takes g out of the account and returns it as garbage. The caller holds s.mu.
+// forget removes g from the account and returns it as garbage. The caller holds s.mu.
 func (s *Generations) forget(g *DurableGeneration) []txn.Garbage {
 	s.owner.Account(-g.counted)
 	g.counted = 0
@@ -184,7 +186,7 @@ func (s *Generations) forget(g *DurableGeneration) []txn.Garbage {
 	return []txn.Garbage{{Since: txn.Version(g.Since()), Bytes: int64(g.Size())}}
 }
 
-// Forget forgets the files of a dropped generation. Call it when no read needs them any more.
+// Forget forgets a dropped generation's files. Call it when no read needs them any more.
 func (s *Generations) Forget(number int64) {
 	s.mu.Lock()
 	delete(s.files, number)
@@ -214,7 +216,7 @@ func (s *Generations) First() int64 {
 	return s.first
 }
 
-// Count updates the account of g, if g is still hot.
+// Count updates g's account, if g is still hot.
 func (s *Generations) Count(g *DurableGeneration) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

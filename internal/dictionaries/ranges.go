@@ -6,7 +6,7 @@ import "math"
 // without time buckets has Width 0 and one number for all times.
 type Ranges struct{ Width, Count int64 }
 
-// Of returns the generation number for a bucket.
+// Of returns a bucket's generation number.
 func (r Ranges) Of(bucket int64) int64 {
 	if r.Width == 0 {
 		return 0
@@ -14,7 +14,7 @@ func (r Ranges) Of(bucket int64) int64 {
 	return floorDiv(floorDiv(bucket, r.Width), r.Count)
 }
 
-// Start returns the start of the first time range that shares the dictionaries of a bucket.
+// Start returns the start of the first time range that shares a bucket's dictionaries.
 func (r Ranges) Start(bucket int64) int64 {
 	if r.Width == 0 {
 		return bucket

@@ -7,27 +7,27 @@ import (
 	"slices"
 )
 
-// LogKind is the kind of the segments of a log (FileName).
+// LogKind is the kind of a log's segments (FileName).
 const LogKind = "log"
 
-// readSegment is a segment of a log that is being read.
+// readSegment is a log's segment that is being read.
 type readSegment struct {
 	header
-	size int64 // of the file
-	end  int64 // of its entries, as the segment behind it has recorded; of the last, its size
+	size int64 // file size
+	end  int64 // end of its entries, as recorded by the next segment; the last segment's size
 }
 
-// chain is the segments of a log. Their headers make it: each has recorded which one it
-// follows, and where that one ended. A segment that no later one follows is not part of the
-// log: it was given up before anything in it was durable.
+// chain is a log's segments. It follows from their headers, because each records its predecessor, and where
+// that ended. A segment without a successor is not part of the log: it was given up before anything in it
+// was durable.
 type chain struct {
-	segments []readSegment // oldest first; bytes behind the end of one do not count
+	segments []readSegment // oldest first; bytes behind a segment's end do not count
 	blank    []uint64      // newer files without a whole header, newest first
-	files    []uint64      // all files of segments, in order
-	from     uint64        // the segments before are not of the log
+	files    []uint64      // all segment files, in order
+	from     uint64        // earlier segments are not part of the log
 }
 
-// readChain finds the segments of a store's log from a number on.
+// readChain finds the segments of a store's log, starting at number from.
 func readChain(fs FS, store StoreID, from uint64) (*chain, error) {
 	files, err := segmentFiles(fs)
 	if err != nil {
@@ -54,7 +54,7 @@ func readChain(fs FS, store StoreID, from uint64) (*chain, error) {
 	return c, nil
 }
 
-// segmentFiles returns the numbers of all files of segments, in order.
+// segmentFiles returns the numbers of all segment files, in order.
 func segmentFiles(fs FS) (files []uint64, err error) {
 	names, err := fs.List()
 	for _, name := range names {

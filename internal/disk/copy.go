@@ -12,8 +12,8 @@ import (
 
 // Copy gives a finished file a name in another directory, or a second name in its own. Two System
 // directories on one file system share the file by a hard link. Otherwise the bytes are copied. They are
-// durable when Copy returns, and the name after SyncDir. After an error the new name does not exist.
-// The error is fs.ErrExist if the name is taken.
+// durable when Copy returns, and the name after SyncDir. After an error the new name does not exist. The
+// error is fs.ErrExist if the name is taken.
 func Copy(from, to FS, name, as string) error {
 	if counted, ok := from.(*Space); ok {
 		from = counted.FS
@@ -29,8 +29,8 @@ func Copy(from, to FS, name, as string) error {
 	return copyBytes(from, to, name, as, math.MaxInt64)
 }
 
-// CopySegment copies a segment up to the end of its entries, as Log.Segments or Reader.Segments has it.
-// The log may go on meanwhile: it changes no byte before that end. The errors are those of Copy.
+// CopySegment copies a segment up to the end of its entries, as Log.Segments or Reader.Segments has it. The
+// log may go on meanwhile, because it changes no byte before that end. It returns the errors of Copy.
 func CopySegment(from, to FS, s Segment) error {
 	name := FileName(LogKind, s.Number)
 	return copyBytes(from, to, name, name, s.Size)

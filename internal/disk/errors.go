@@ -15,8 +15,8 @@ var (
 
 // Errors of the log.
 var (
-	// ErrDisk is returned while the disk refuses to write, sync or make files, together with
-	// its error. Nothing happened. The log tries again each second.
+	// ErrDisk is returned, together with the disk's error, while the disk refuses to write, sync or
+	// make files. Nothing happened. The log tries again each second.
 	ErrDisk = errors.New("disk fails")
 	// ErrNotDurable is returned by a wait for a sync when the disk fails. The entries stay
 	// in the queue, and are written when the disk works again.
@@ -27,15 +27,15 @@ var (
 	ErrLimit = errors.New("limit exceeded")
 )
 
-// DamagedError reports bytes that were durable and have changed or gone since. A log that
-// merely ends amid an entry, as a crash leaves it, is not damaged.
+// DamagedError reports bytes that were durable and have changed or gone since. A log that merely ends amid
+// an entry, as after a crash, is not damaged.
 type DamagedError struct {
 	File   string
-	Offset int64  // of the first byte that cannot be used
+	Offset int64  // first unusable byte
 	Reason string // for people
-	// After is the commit id of the last entry before the damage, Before the commit id of the
-	// first known entry behind it: the commits between are lost. 0 if unknown, or if the file
-	// is not part of the log.
+	// After is the commit id of the last entry before the damage, Before the commit id of the first
+	// known entry behind it: the commits between are lost. 0 if unknown, or if the file is not part of
+	// the log.
 	After, Before uint64
 }
 

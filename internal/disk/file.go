@@ -10,28 +10,27 @@ import (
 	"sync"
 )
 
-// trailerSize is the bytes at the end of a file: where its directory is, and checksums.
+// trailerSize is the bytes of a file's trailer: the place of its directory, and checksums.
 const trailerSize = 24
 
-// Piece is a place in a file, and the checksum of its bytes.
+// Piece is a place in a file, and its bytes' checksum.
 type Piece struct {
 	Offset, Length int64
 	CRC            uint32 // CRC32C
 }
 
-// FileWriter writes a file that is written once: a header, pieces, a directory of the
-// pieces, and a trailer. A crash before Sync can leave a file that OpenFile refuses. A
-// FileWriter belongs to one goroutine.
+// FileWriter writes a file that never changes: a header, pieces, a directory of the pieces, and a trailer.
+// A crash before Sync can leave a file that OpenFile refuses. A FileWriter belongs to one goroutine.
 type FileWriter struct {
 	fs     FS
 	name   string
 	file   File
 	seed   uint32
 	out    *bufio.Writer
-	offset int64 // of the next piece
+	offset int64 // offset of the next piece
 }
 
-// buffers reuses the buffers of finished files, because many files are smaller than a buffer.
+// buffers reuses buffers, because many files are smaller than a buffer.
 var buffers = sync.Pool{New: func() any { return bufio.NewWriterSize(nil, bufferSize) }}
 
 // CreateFile makes the file FileName(kind, number). version is the format of its pieces, at least 1.
@@ -51,8 +50,7 @@ func CreateFile(fs FS, store StoreID, kind string, number uint64, version uint32
 	return w, err
 }
 
-// Write appends a piece, at a multiple of 8 bytes. After an error the file can only be
-// abandoned.
+// Write appends a piece, at a multiple of 8 bytes. After an error the file can only be abandoned.
 func (w *FileWriter) Write(b []byte) (Piece, error) {
 	if len(b) > math.MaxUint32 {
 		return Piece{}, fmt.Errorf("%w: piece of %s has %d bytes", ErrLimit, w.name, len(b))
@@ -79,8 +77,7 @@ func (w *FileWriter) Finish(directory []byte) error {
 	return w.Sync()
 }
 
-// End writes the directory and the trailer, and frees the buffer. After an error the file was
-// abandoned.
+// End writes the directory and the trailer, and frees the buffer. After an error the file was abandoned.
 func (w *FileWriter) End(directory []byte) error {
 	p, err := w.Write(directory)
 	if err == nil {
@@ -99,8 +96,8 @@ func (w *FileWriter) End(directory []byte) error {
 	return err
 }
 
-// Sync makes the bytes of a file that has ended durable, and closes it. The name is durable after
-// FS.SyncDir. After an error the file was abandoned.
+// Sync makes an ended file's bytes durable, and closes it. The name is durable after FS.SyncDir. After an
+// error the file was abandoned.
 func (w *FileWriter) Sync() error {
 	err := failed(w.file.Sync())
 	if err == nil {
@@ -115,10 +112,10 @@ func (w *FileWriter) Sync() error {
 // Abandon removes the unfinished file.
 func (w *FileWriter) Abandon() {
 	_ = w.file.Close()
-	_ = w.fs.Remove(w.name) // or it is removed when the store is opened next
+	_ = w.fs.Remove(w.name) // if it fails, the next opening of the store removes it
 }
 
-// trailer returns the trailer of a file. p is the place of its directory.
+// trailer returns a file's trailer. p is the place of its directory.
 func (p *Piece) trailer(seed uint32) []byte {
 	b := binary.LittleEndian.AppendUint64(nil, uint64(p.Offset))
 	b = binary.LittleEndian.AppendUint64(b, uint64(p.Length))
@@ -131,13 +128,13 @@ type FileReader struct {
 	name      string
 	file      File
 	version   uint32
-	end       int64 // of the pieces
+	end       int64 // end of the pieces
 	directory []byte
 }
 
-// OpenFile opens a file, checks its header and trailer, and reads the directory. The error is
-// a *DamagedError if the file is not whole, ErrFormat if its version is above newest, or an error
-// from the FS. The bytes of pieces are checked when they are read.
+// OpenFile opens a file, checks its header and trailer, and reads the directory. The error is a
+// *DamagedError if the file is not whole, ErrFormat if its version is above newest, or an error from the
+// FS. Pieces are checked when they are read.
 func OpenFile(fs FS, store StoreID, kind string, number uint64, newest uint32) (*FileReader, error) {
 	return openReader(fs, kind, number, func(r *FileReader) error { return r.open(store, kind, number, newest) })
 }
@@ -205,8 +202,8 @@ func (r *FileReader) Version() uint32 { return r.version }
 // Directory returns the directory. It must not be changed.
 func (r *FileReader) Directory() []byte { return r.directory }
 
-// Read reads a piece into the memory of buf, or new memory if that is too small, and checks its
-// sum. A piece that is not in the file is damage of the directory that has it.
+// Read reads a piece into buf's memory, or new memory if that is too small, and checks its sum. If the
+// piece is not in the file, the directory that has it is damaged.
 func (r *FileReader) Read(p Piece, buf []byte) ([]byte, error) {
 	if p.Offset < headerSize || p.Length < 0 || p.Offset > r.end || p.Length > r.end-p.Offset {
 		return nil, r.damaged(p.Offset, fmt.Sprintf("%d bytes are not in the file", p.Length))
@@ -231,7 +228,7 @@ func (r *FileReader) damaged(at int64, reason string) error {
 	return &DamagedError{File: r.name, Offset: at, Reason: reason}
 }
 
-// unread is for bytes within the file's size that cannot be read.
+// unread is the error for bytes within the file's size that cannot be read.
 func (r *FileReader) unread(at int64, err error) error {
 	if errors.Is(err, io.EOF) {
 		return r.damaged(at, "it has become shorter")
@@ -239,7 +236,7 @@ func (r *FileReader) unread(at int64, err error) error {
 	return err
 }
 
-// failed wraps an error of the disk in ErrDisk. It leaves a *DamagedError as it is.
+// failed wraps the disk's error in ErrDisk. It leaves a *DamagedError as it is.
 func failed(err error) error {
 	if _, damaged := errors.AsType[*DamagedError](err); err == nil || errors.Is(err, ErrDisk) || damaged {
 		return err

@@ -9,15 +9,16 @@ const (
 	// the last sync.
 	mostGather = 10 * time.Millisecond
 	mostSyncs  = 3
-	// mostRests bounds the number of syncs without a wait after waits in vain: n waits in a row are followed by
-	// 2^n-1 such syncs, because goroutines that never come back would cost time at each sync. It is then 3 %.
+	// mostRests bounds the number of syncs without a wait after waits in vain: n waits in a row are
+	// followed by 2^n-1 such syncs, because goroutines that never come back would cost time at each
+	// sync. It is then 3 %.
 	mostRests = 15
 )
 
-// gather waits until the goroutines that the last sync released have appended again, because one sync can then
-// serve all. It ends when none has come for half of took, the duration of the last sync. It returns at once if
-// the last sync was for one entry and none waits, and l.rests times after a wait in vain. Only the log's
-// goroutine calls it.
+// gather waits until the goroutines that the last sync released have appended again, because one sync can
+// then serve all. It ends when none has come for half of took, the duration of the last sync. It returns at
+// once if the last sync was for one entry and none waits, and l.rests times after a wait in vain. Only the
+// log's goroutine calls it.
 func (l *Log) gather(took time.Duration) {
 	pause := min(took/2, mostGather)
 	first, gathers := l.goOnGathering(true, 0)

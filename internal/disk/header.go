@@ -13,28 +13,28 @@ import (
 
 const (
 	magic      = "gran"
-	format     = 1  // the version of segments, and the default version of files
-	headerSize = 64 // of a file
+	format     = 1  // version of segments, and the default version of files
+	headerSize = 64 // bytes of a file's header
 	kindSize   = 8  // the most letters of a kind
-	// headerSector is where the entries of a segment begin. The header has a sector of its
-	// own, because it is written after entries that are durable.
+	// headerSector is where a segment's entries begin. The header has its own sector, because it is
+	// written after durable entries.
 	headerSector = 4096
 )
 
-// StoreID is a random number that all files of a store have in their headers.
+// StoreID is a random number in the headers of all files in a store.
 type StoreID [16]byte
 
-// header is the first bytes of a file.
+// header is a file's first bytes.
 type header struct {
 	version uint32
 	kind    string // also the first part of the file's name
 	store   StoreID
 	number  uint64 // also the second part of the name
-	before  link   // of a segment
+	before  link   // a segment's predecessor
 }
 
-// link is the segment that a segment follows: its number, and the end of its entries. The
-// first segment follows number 0.
+// link is a segment's predecessor: its number, and the end of its entries. The first segment follows number
+// 0.
 type link struct {
 	number uint64
 	end    int64
@@ -52,7 +52,7 @@ var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
 func crc(sum uint32, p []byte) uint32 { return crc32.Update(sum, castagnoli, p) }
 
-// encode returns the bytes of a header.
+// encode returns a header's bytes.
 func (h *header) encode() []byte {
 	b := append(make([]byte, 0, headerSize), magic...)
 	b = binary.LittleEndian.AppendUint32(b, max(h.version, format))
@@ -71,10 +71,9 @@ func (h *header) seed() uint32 { return crc(0, h.encode()[:40]) }
 // errNoHeader is for a file without a whole header.
 var errNoHeader = errors.New("there is no whole header")
 
-// readHeader reads the header of a file, and checks that it is of the named file of the store, and of at
-// most a version.
-// Its error is errNoHeader, ErrFormat, a DamagedError for a file under the name of another, or one
-// of reading.
+// readHeader reads a file's header, and checks that it belongs to the named file in the store, with a
+// version of at most newest. Its error is errNoHeader, ErrFormat, a DamagedError for a file under another's
+// name, or comes from reading.
 func readHeader(f File, store StoreID, kind string, number uint64, newest uint32) (h header, err error) {
 	b := make([]byte, headerSize)
 	if _, err := f.ReadAt(b, 0); errors.Is(err, io.EOF) {
@@ -103,8 +102,8 @@ func isHeader(b []byte) bool {
 	return string(b[:4]) == magic && binary.LittleEndian.Uint32(b[60:]) == crc(0, b[:60])
 }
 
-// FileName returns the name of a file. A kind is one to eight lower-case letters. Numbers only
-// rise, because a name must never stand for different bytes.
+// FileName returns a file's name. A kind is one to eight lower-case letters. Numbers only rise, because a
+// name must never stand for different bytes.
 func FileName(kind string, number uint64) string {
 	return string(appendName(nil, kind, number))
 }
@@ -119,8 +118,7 @@ func appendName(dst []byte, kind string, number uint64) []byte {
 	return append(dst, b...)
 }
 
-// ParseName returns the kind and the number of a file. ok is false if FileName does not make the
-// name.
+// ParseName returns a file's kind and number. ok is false if FileName does not make the name.
 func ParseName(name string) (kind string, number uint64, ok bool) {
 	kind, digits, _ := strings.Cut(name, "-")
 	number, err := strconv.ParseUint(digits, 10, 64)

@@ -7,9 +7,9 @@ import (
 	"io/fs"
 )
 
-// Identify returns the store whose files are in a directory. ok is false if there is no file with a
-// whole header: no store was there, or a crash came before any of its entries was durable. The
-// error is a *DamagedError if the files are of several stores, ErrFormat, or one of the FS.
+// Identify returns the store whose files are in a directory. ok is false if no file has a whole header: no
+// store was there, or a crash came before any of its entries was durable. The error is a *DamagedError if
+// the files belong to several stores, ErrFormat, or comes from the FS.
 func Identify(fs FS) (store StoreID, ok bool, err error) {
 	names, err := fs.List()
 	if err != nil {
@@ -35,7 +35,7 @@ func Identify(fs FS) (store StoreID, ok bool, err error) {
 	return store, ok, nil
 }
 
-// storeOf returns the store in the header of a file, if that is whole.
+// storeOf returns the store in a file's header, if that is whole.
 func storeOf(fs FS, name string) (id StoreID, whole bool, err error) {
 	f, err := fs.Open(name)
 	if err != nil {
@@ -52,9 +52,9 @@ func storeOf(fs FS, name string) (id StoreID, whole bool, err error) {
 	return StoreID(b[16:32]), isHeader(b), nil
 }
 
-// IdentifyOrNew returns the store of the files in dir. Without files it reads a new id from random or, if reads
-// is set, returns fs.ErrNotExist, because a reader makes no store. Other errors are errors of Identify and
-// random.
+// IdentifyOrNew returns the store of the files in dir. Without files it reads a new id from random or, if
+// reads is set, returns fs.ErrNotExist, because a reader makes no store. Other errors come from Identify
+// and random.
 func IdentifyOrNew(dir FS, random io.Reader, reads bool) (StoreID, error) {
 	id, ok, err := Identify(dir)
 	switch {

@@ -9,16 +9,15 @@ import (
 	"time"
 )
 
-// Log appends entries to segments in the order of Room.Append. All methods are safe for
-// concurrent use.
+// Log appends entries to segments in the order of Room.Append. All methods are safe for concurrent use.
 //
-// Lock order: stepping, then mu. Nothing blocks on a channel under either. Under mu the log calls
-// neither the system nor a function of the user, because Append takes mu.
+// Lock order: stepping, then mu. Nothing blocks on a channel under either. Under mu the log calls neither
+// the system nor a function of the user, because Append takes mu.
 type Log struct {
 	opts   Options
 	meters meters
 
-	stepping sync.Mutex // held by the step that is under way; guards the next three
+	stepping sync.Mutex // held by the current step; guards the next three
 	writer   writer
 	written  uint64    // place of the last entry in the current segment
 	retry    time.Time // when to try again after an error
@@ -29,29 +28,28 @@ type Log struct {
 	mu      sync.Mutex
 	queue   queue
 	line    []*Room       // rooms that wait in Reserve, in order
-	wanted  uint64        // the greatest place that a sync is awaited for
+	wanted  uint64        // greatest place for which a sync is awaited
 	asleep  bool          // the goroutine waits for something to write
 	back    uint64        // queue.added once each goroutine that the last sync released has appended again
 	gathers bool          // the goroutine waits until added is back
-	failing error         // there is no segment that can be written
-	full    error         // there is no spare segment, so only urgent entries are taken
-	closed  bool          // by Close: no room is given
-	ended   bool          // by Close: nothing is written
+	failing error         // no segment can be written
+	full    error         // no spare segment, so only urgent entries are taken
+	closed  bool          // Close was called: no room is given
+	ended   bool          // Close has ended: nothing is written
 	changed chan struct{} // closed at the next change of the fields above; nil if nothing waits
 
-	wake    chan struct{} // has one message while the goroutine is to look
+	wake    chan struct{} // has one message when the goroutine must look for work
 	stop    chan struct{} // closed by Close
 	running sync.WaitGroup
 	ending  sync.Once
-	err     error // of Close
+	err     error // Close's error
 }
 
-// OpenLog goes on with a log that was read to its end. It begins a segment, with the entries that
-// were read and may not be durable, so that all are when it returns. Then it removes files that
-// are not of the log. It keeps segments below the one that the reader began with.
+// OpenLog goes on with a log that was read to its end. It begins a segment with the entries that were read
+// and may not be durable, so that all are durable when it returns. Then it removes files that are not part
+// of the log. It keeps segments below the reader's first.
 //
-// The error is ErrDisk, or one of reading. After an error the log is as before, and can be read
-// again.
+// The error is ErrDisk, or comes from reading. After an error the log is unchanged, and can be read again.
 func OpenLog(r *Reader, o Options) (*Log, error) {
 	if !errors.Is(r.err, io.EOF) {
 		return nil, fmt.Errorf("open log: it was not read to its end: %w", cmp.Or(r.err, io.ErrUnexpectedEOF))
@@ -88,8 +86,8 @@ func (l *Log) run() {
 	}
 }
 
-// Step is for Options.Manual. It does the work that is due: it writes entries, syncs them, or makes
-// a spare segment. It reports whether there was any.
+// Step is for Options.Manual. It does the work that is due: it writes entries, syncs them, or makes a spare
+// segment. It reports whether there was any.
 func (l *Log) Step() bool { return l.step() == 0 }
 
 // Segments returns the segments whose header is durable, oldest first; only these may be recorded
@@ -97,7 +95,7 @@ func (l *Log) Step() bool { return l.step() == 0 }
 // slice. It waits for nothing.
 func (l *Log) Segments() []Segment { return *l.writer.segments.Load() }
 
-// Queued returns the bytes of entries that are not durable, and of room that is reserved.
+// Queued returns the bytes of entries that are not durable, and of reserved room.
 func (l *Log) Queued() int64 {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -111,9 +109,9 @@ func (l *Log) Err() error {
 	return cmp.Or(l.failing, l.full)
 }
 
-// RemoveBelow removes segments with lesser numbers, but not the newest durable one. It must be
-// durable elsewhere that the log is read from that number on. After an error some are removed,
-// and it can be called again.
+// RemoveBelow removes segments with lesser numbers, except the newest durable one. Before the call, it must
+// be durable elsewhere that the log is read from that number on. After an error some are removed, and it
+// can be called again.
 func (l *Log) RemoveBelow(number uint64) error {
 	l.stepping.Lock()
 	defer l.stepping.Unlock()

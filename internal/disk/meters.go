@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// LogStats is the work of a log since it was opened.
+// LogStats is a log's work since it was opened.
 type LogStats struct {
 	Entries int64     // appended
 	Bytes   int64     // written to segments; an entry is written again after an error
@@ -15,19 +15,19 @@ type LogStats struct {
 	Syncs   Latencies // system calls that make segments durable
 }
 
-// Latencies is a histogram of durations. Buckets[i] counts calls that took at most [BucketEnd](i)
-// and longer than BucketEnd(i-1); the last also counts all longer calls.
+// Latencies is a histogram of durations. Buckets[i] counts calls that took at most [BucketEnd](i) and
+// longer than BucketEnd(i-1); the last also counts all longer calls.
 type Latencies struct {
 	Count    int64
 	Sum, Max time.Duration
 	Buckets  [latencyBuckets]int64
 }
 
-// latencyBuckets is the number of buckets. They end at 7 s, each at twice the one before: a sync takes 0.1 ms
-// to seconds.
+// latencyBuckets is the number of buckets. Each ends at twice the previous end, the last at 7 s, because a
+// sync takes 0.1 ms to seconds.
 const latencyBuckets = 18
 
-// BucketEnd returns the longest duration of a bucket of [Latencies], but for the last.
+// BucketEnd returns the longest duration in a bucket of [Latencies], except the last.
 func BucketEnd(i int) time.Duration { return 50 * time.Microsecond << i }
 
 // meter collects latencies. It is safe for concurrent use.
@@ -36,7 +36,7 @@ type meter struct {
 	buckets  [latencyBuckets]atomic.Int64
 }
 
-// add adds the time from start to end. A clock that was set back gives none.
+// add adds the time from start to end. It adds 0 if the clock was set back.
 func (m *meter) add(start, end time.Time) {
 	took := max(0, end.Sub(start))
 	bucket := bits.Len64(uint64(max(0, took-1)) / uint64(BucketEnd(0)))
@@ -60,7 +60,7 @@ func (m *meter) latencies() Latencies {
 	return out
 }
 
-// meters are the meters of a log.
+// meters are a log's meters.
 type meters struct {
 	now                  func() time.Time
 	bytes                atomic.Int64
@@ -79,7 +79,7 @@ type measuredFile struct {
 	*meters
 }
 
-// Create is of FS.
+// Create implements FS.
 func (m measuredFS) Create(name string) (File, error) {
 	f, err := m.FS.Create(name)
 	if err != nil {
@@ -88,7 +88,7 @@ func (m measuredFS) Create(name string) (File, error) {
 	return measuredFile{f, m.meters}, nil
 }
 
-// WriteAt is of File.
+// WriteAt implements File.
 func (m measuredFile) WriteAt(b []byte, offset int64) (int, error) {
 	start := m.now()
 	n, err := m.File.WriteAt(b, offset)
@@ -97,7 +97,7 @@ func (m measuredFile) WriteAt(b []byte, offset int64) (int, error) {
 	return n, err
 }
 
-// Sync is of File.
+// Sync implements File.
 func (m measuredFile) Sync() error {
 	start := m.now()
 	err := m.File.Sync()
@@ -105,8 +105,8 @@ func (m measuredFile) Sync() error {
 	return err
 }
 
-// Stats returns the work of the log so far. It waits for nothing but a lock that is held for moments. A nil
-// Log has done none.
+// Stats returns the log's work so far. It takes only a lock that is held for moments. A nil Log has done
+// none.
 func (l *Log) Stats() LogStats {
 	if l == nil {
 		return LogStats{}

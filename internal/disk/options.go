@@ -6,12 +6,11 @@ import "time"
 // prefix of the entries, which includes each entry that Log.Sync returned for.
 type SyncPolicy uint8
 
-// The policies differ in the entries that a crash of the machine can lose. A crash of the process
-// alone loses at most the entries of the last 10 ms, or 256 KiB, and entries appended during a
-// sync.
+// The policies differ in the entries that a crash of the machine can lose. A crash of only the process
+// loses at most the entries of the last 10 ms, or 256 KiB, and entries appended during a sync.
 const (
-	// SyncPeriodically syncs each Options.SyncEvery, and when the queue is half full. A crash
-	// loses the entries of two periods at most: Log.Reserve waits for older ones.
+	// SyncPeriodically syncs each Options.SyncEvery, and when the queue is half full. A crash loses at
+	// most the entries of two periods, because Log.Reserve waits for older ones.
 	SyncPeriodically SyncPolicy = iota
 	// SyncEach lets Room.Wait return when the entry is durable. Entries that wait together are
 	// synced together. A crash loses nothing that Wait returned for.
@@ -20,13 +19,13 @@ const (
 	SyncNever
 )
 
-// Options are the options of a log. The zero value is a good choice.
+// Options configure a log. The zero value is a good choice.
 type Options struct {
 	Sync SyncPolicy
 	// SyncEvery is the period of SyncPeriodically. 0 means a second.
 	SyncEvery time.Duration
-	// SegmentBytes is the size of a segment; only a segment that starts with a large entry is
-	// larger. A log has at least two segments, one of them spare. 0 means 64 MiB, the least is 5 KiB.
+	// SegmentBytes is a segment's size; only a segment that starts with a large entry is larger. A log
+	// has at least two segments, one of them spare. 0 means 64 MiB, the least is 5 KiB.
 	SegmentBytes int64
 	// QueueBytes bounds the entries in memory that are not durable, and the reserved room. A
 	// single entry can be larger. 0 means 16 MiB.

@@ -6,8 +6,8 @@ import (
 	"sync/atomic"
 )
 
-// Prepared is an entry that has room in a log, before and after it is appended. The zero Prepared, of a store
-// without a log, does nothing. It belongs to one goroutine.
+// Prepared is an entry that has room in a log, before and after it is appended. The zero Prepared, for a
+// store without a log, does nothing. It belongs to one goroutine.
 type Prepared struct {
 	log   *Log
 	room  *Room
@@ -16,8 +16,8 @@ type Prepared struct {
 	body  []byte
 }
 
-// Prepare returns an entry that has room in the log. count gets the bytes of its body when it is appended. The
-// errors are those of Reserve.
+// Prepare returns an entry that has room in the log. Append adds the bytes of its body to count. It returns
+// the errors of Reserve.
 func (l *Log) Prepare(kind uint32, body []byte, urgent bool, count *atomic.Int64) (Prepared, error) {
 	room, err := l.Reserve(context.Background(), int64(len(body)), urgent)
 	if err != nil {
@@ -37,7 +37,7 @@ func (p *Prepared) Append(begin, commit uint64) {
 	}
 }
 
-// Done gives the room back if the entry was not appended, and lets go of the entry.
+// Done gives the room back if the entry was not appended, and drops the entry.
 func (p *Prepared) Done() {
 	if p.room != nil {
 		p.room.Release()
@@ -45,7 +45,7 @@ func (p *Prepared) Done() {
 	*p = Prepared{}
 }
 
-// Wait waits for the entry as the policy has it. The error is ErrNotDurable.
+// Wait waits for the entry as the policy requires. The error is ErrNotDurable.
 func (p *Prepared) Wait() error {
 	if p.room == nil {
 		return nil

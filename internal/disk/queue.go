@@ -11,11 +11,11 @@ type queue struct {
 	unwrittenBytes int64
 
 	added   uint64 // number of entries that were ever added
-	durable uint64 // and of those that became durable
-	commit  uint64 // the greatest commit id that is durable
+	durable uint64 // number of entries that became durable
+	commit  uint64 // greatest durable commit id
 }
 
-// add appends the entry of a room.
+// add appends a room's entry.
 func (q *queue) add(r *Room) {
 	q.added++
 	r.place = q.added
@@ -32,13 +32,13 @@ func (q *queue) add(r *Room) {
 	q.unwrittenBytes += r.size
 }
 
-// batch is rooms of a queue, in order.
+// batch is consecutive rooms of a queue.
 type batch struct {
 	first, last *Room // nil if there are none
 	bytes       int64
 }
 
-// batch returns the entries that are not written.
+// batch returns the unwritten entries.
 func (q *queue) batch() batch {
 	if q.unwritten == nil {
 		return batch{}
@@ -50,7 +50,7 @@ func (q *queue) batch() batch {
 func (b *batch) next() *Room {
 	r := b.first
 	if r == b.last {
-		b.first, b.last = nil, nil // entries that were added since are not of the batch
+		b.first, b.last = nil, nil // entries added since are not in the batch
 	} else {
 		b.first = r.next
 	}
@@ -65,7 +65,7 @@ func (q *queue) wrote(place uint64) {
 	}
 }
 
-// synced records that all entries up to a place are durable, and lets go of them.
+// synced records that all entries up to a place are durable, and drops them.
 func (q *queue) synced(place uint64) {
 	for r := q.first; r != nil && r.place <= place; r = q.first {
 		q.first = r.next

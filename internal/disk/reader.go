@@ -9,29 +9,29 @@ import (
 	"sort"
 )
 
-// Segment is a file of the log.
+// Segment is a file in the log.
 type Segment struct {
 	Number uint64
-	Size   int64  // bytes up to the end of its entries; of the newest, of those that are durable
-	Commit uint64 // the greatest commit id of its entries, 0 if none has one
+	Size   int64  // bytes up to the end of its entries; for the newest, of its durable entries
+	Commit uint64 // greatest commit id of its entries, 0 if none has one
 }
 
-// Reader reads the entries of a log in order. It writes nothing. It belongs to one goroutine.
+// Reader reads a log's entries in order. It writes nothing. It belongs to one goroutine.
 type Reader struct {
 	fs       FS
 	store    StoreID
 	chain    *chain
-	segments []Segment // that were begun to be read
+	segments []Segment // segments whose reading has begun
 
 	file   File // nil between segments
 	window window
 	seed   uint32
-	offset int64   // of the next entry
-	synced int64   // the greatest durable offset that an entry of the segment has recorded
-	starts []int64 // of the entries from synced on
+	offset int64   // offset of the next entry
+	synced int64   // greatest durable offset that an entry in the segment has recorded
+	starts []int64 // offsets of the entries from synced on
 	torn   int64
-	commit uint64 // of the last entry that has one
-	err    error  // that ended the reading
+	commit uint64 // commit id of the last entry that has one
+	err    error  // the error that ended the reading
 }
 
 // ReadLog returns a reader of a store's log from segment `from` on. If from is 0, the log must
@@ -45,9 +45,9 @@ func ReadLog(fs FS, store StoreID, from uint64) (*Reader, error) {
 	return &Reader{fs: fs, store: store, chain: c, offset: headerSector}, nil
 }
 
-// Next returns the next entry. Its body is good until the next call. The error is io.EOF at the
-// end of the log; a *DamagedError if entries are missing that were durable; or one of the FS.
-// After an error all calls return the same.
+// Next returns the next entry. Its body is valid until the next call. The error is io.EOF at the end of the
+// log; a *DamagedError if durable entries are missing; or one from the FS. After an error all calls return
+// the same.
 func (r *Reader) Next() (Entry, error) {
 	for r.err == nil {
 		if r.file == nil && len(r.segments) == len(r.chain.segments) {
@@ -64,7 +64,7 @@ func (r *Reader) Next() (Entry, error) {
 	return Entry{}, r.err
 }
 
-// next returns the next entry of the segment. It is not ok at the end of the segment.
+// next returns the segment's next entry. ok is false at the end of the segment.
 func (r *Reader) next() (e Entry, ok bool, err error) {
 	if r.file == nil {
 		return e, false, r.open()
@@ -107,7 +107,7 @@ func (r *Reader) next() (e Entry, ok bool, err error) {
 	return h.entry, true, nil
 }
 
-// note takes up an entry that records an offset as durable.
+// note handles an entry that records an offset as durable.
 func (r *Reader) note(synced int64) {
 	r.starts = append(r.starts, r.offset)
 	if synced > r.synced {
@@ -116,7 +116,7 @@ func (r *Reader) note(synced int64) {
 	}
 }
 
-// segment returns the segment that is being read.
+// segment returns the segment being read.
 func (r *Reader) segment() *readSegment { return &r.chain.segments[len(r.segments)-1] }
 
 // open opens the next segment.
@@ -137,7 +137,7 @@ func (r *Reader) leave() {
 	r.offset = headerSector
 }
 
-// bad ends the segment at bytes that are no entry: as torn, or as damaged.
+// bad ends the segment, as torn or as damaged, at bytes that are not an entry.
 func (r *Reader) bad(reason string) error {
 	s := r.segment()
 	seen, err := r.window.look(r.seed, r.offset, min(s.end, s.size))
@@ -152,8 +152,8 @@ func (r *Reader) bad(reason string) error {
 	return nil
 }
 
-// end looks at the files behind the last segment. If one has entries and was durable, its header
-// is damaged.
+// end examines the files behind the last segment. If one has entries and was durable, its header is
+// damaged.
 func (r *Reader) end() error {
 	for _, number := range slices.Backward(r.chain.blank) {
 		seen, err := r.lookAt(number)
@@ -183,8 +183,8 @@ func (r *Reader) lookAt(number uint64) (seen, error) {
 	return r.window.look(h.seed(), 0, size)
 }
 
-// tail returns a reader of the last segment from the offset on that an entry has recorded as
-// durable. It is an error if none begins or ends there: the log could not be read again.
+// tail returns a reader of the last segment from the offset on that an entry has recorded as durable. It is
+// an error if no entry begins or ends there, because the log could then not be read again.
 func (r *Reader) tail() (*Reader, error) {
 	last := r.chain.segments[len(r.segments)-1]
 	last.end = r.segments[len(r.segments)-1].Size
@@ -204,14 +204,14 @@ func (r *Reader) all() (Entry, error) {
 	return e, err
 }
 
-// Torn returns the bytes behind the end of the log that a crash left: entries that were not
-// durable yet. It is known once Next has returned io.EOF.
+// Torn returns the bytes behind the end of the log that a crash left: entries that were not durable yet. It
+// is known once Next has returned io.EOF.
 func (r *Reader) Torn() int64 { return r.torn }
 
 // Segments returns the segments read so far. The caller owns the slice.
 func (r *Reader) Segments() []Segment { return slices.Clone(r.segments) }
 
-// Close ends the reading. Nothing needs it after Next has returned an error.
+// Close ends the reading. It is not needed after Next has returned an error.
 func (r *Reader) Close() {
 	if r.err == nil {
 		r.err = fs.ErrClosed

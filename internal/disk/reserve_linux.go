@@ -7,7 +7,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// allocate takes the blocks of a file from the file system. Some file systems cannot.
+// allocate takes a file's blocks from the file system. Some file systems cannot.
 func allocate(f *os.File, size int64) error {
 	for size > 0 {
 		err := unix.Fallocate(int(f.Fd()), 0, 0, size)

@@ -4,6 +4,6 @@ package disk
 
 import "os"
 
-// allocate does nothing. NTFS allocates the bytes that Truncate adds; on other file systems a
-// full disk is met by a later write.
+// allocate does nothing. NTFS allocates the bytes that Truncate adds; on other file systems a full disk
+// fails in a later write.
 func allocate(*os.File, int64) error { return nil }

@@ -7,12 +7,12 @@ import (
 	"time"
 )
 
-// Room is room in the queue of a log for one entry, which is appended in three calls:
-// [Log.Reserve] may wait; [Room.Append] does not, and can be called under a lock that orders
-// entries; [Room.Wait] waits as the policy has it. A Room belongs to one goroutine.
+// Room is room in a log's queue for one entry, which is appended in three calls: [Log.Reserve] may wait;
+// [Room.Append] does not, and can be called under a lock that orders entries; [Room.Wait] waits as the
+// policy requires. A Room belongs to one goroutine.
 type Room struct {
 	log   *Log
-	size  int64     // in the queue
+	size  int64     // bytes in the queue
 	at    time.Time // when it was given
 	place uint64    // in the order of all entries, from 1; 0 before Append
 	entry Entry     // until it is durable
@@ -40,8 +40,8 @@ func (l *Log) Reserve(ctx context.Context, body int64, urgent bool) (*Room, erro
 	return nil, err
 }
 
-// admit gives room if there is some. Otherwise the room is in line, which makes a sync due. The
-// caller holds mu.
+// admit gives room if there is some. Otherwise the room joins the line, which makes a sync due. The caller
+// holds mu.
 func (l *Log) admit(r *Room, urgent bool, now time.Time) (bool, error) {
 	q := &l.queue
 	switch {
@@ -67,7 +67,7 @@ func (l *Log) admit(r *Room, urgent bool, now time.Time) (bool, error) {
 	return true, nil
 }
 
-// leaveLine takes a room out of the line. The caller holds mu.
+// leaveLine removes a room from the line. The caller holds mu.
 func (l *Log) leaveLine(r *Room) {
 	if i := slices.Index(l.line, r); i >= 0 {
 		l.line = slices.Delete(l.line, i, i+1)
@@ -75,11 +75,11 @@ func (l *Log) leaveLine(r *Room) {
 	}
 }
 
-// Append puts an entry behind all others. It is called once. It takes a lock that is held for
-// moments, allocates nothing, and calls neither the system nor the clock.
+// Append queues an entry. It is called once. It takes a lock that is held for moments, allocates nothing,
+// and calls neither the system nor the clock.
 //
-// The log reads the body until the entry is durable; it must not change. Its size may differ a
-// little from the size of the room.
+// The log reads the body until the entry is durable; it must not change. Its size may differ a little from
+// the room's.
 func (r *Room) Append(e Entry) {
 	l := r.log
 	l.mu.Lock()
@@ -90,7 +90,7 @@ func (r *Room) Append(e Entry) {
 	l.queue.add(r)
 }
 
-// Release gives room back that has no entry. Otherwise it does nothing.
+// Release gives back room that has no entry. Otherwise it does nothing.
 func (r *Room) Release() {
 	l := r.log
 	l.mu.Lock()
@@ -125,9 +125,9 @@ func (r *Room) Wait(ctx context.Context) error {
 	return nil
 }
 
-// Sync returns when all entries appended before the call are durable. It returns at once if an
-// entry with a commit id of at least commit is durable, because entries are in commit order. The
-// errors are the errors of Room.Wait.
+// Sync returns when all entries appended before the call are durable. It returns at once if an entry with a
+// commit id of at least commit is durable, because entries are in commit order. It returns the errors of
+// Room.Wait.
 func (l *Log) Sync(ctx context.Context, commit uint64) error {
 	l.mu.Lock()
 	place := l.queue.added
@@ -138,8 +138,8 @@ func (l *Log) Sync(ctx context.Context, commit uint64) error {
 	return l.await(ctx, func(time.Time) (bool, error) { return l.isDurable(place) })
 }
 
-// isDurable reports whether the entries up to a place are durable. Otherwise a sync is wanted.
-// The caller holds mu.
+// isDurable reports whether the entries up to a place are durable. If not, it requests a sync. The caller
+// holds mu.
 func (l *Log) isDurable(place uint64) (bool, error) {
 	switch {
 	case l.queue.durable >= place:
@@ -195,7 +195,7 @@ func (l *Log) await(ctx context.Context, ready func(now time.Time) (bool, error)
 	}
 }
 
-// rouse makes the goroutine look. The caller holds no lock.
+// rouse makes the goroutine look for work. The caller holds no lock.
 func (l *Log) rouse() {
 	select {
 	case l.wake <- struct{}{}:

@@ -2,9 +2,9 @@ package disk
 
 import "fmt"
 
-// Rotate begins a segment, and returns its number. Entries appended before the call are in segments
-// with lesser numbers, and durable. If the newest segment has no entries, Rotate returns its number
-// and begins no other. It writes and syncs the queue, and uses the spare segment.
+// Rotate begins a segment, and returns its number. Entries appended before the call are in segments with
+// lesser numbers, and durable. If the newest segment has no entries, Rotate returns its number and begins
+// no other. It writes and syncs the queue, and uses the spare segment.
 //
 // The errors are ErrClosed, and ErrDisk; then the log tries again to write, as after every error.
 func (l *Log) Rotate() (number uint64, err error) {

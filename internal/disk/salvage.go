@@ -8,8 +8,8 @@ import (
 )
 
 // SalvageLog is ReadLog for a log that may lack segments or their headers: the reader has the entries
-// before the first such segment. It reads an undamaged chain as ReadLog does. In both cases Next ends
-// with the error of the first damaged entry. The error is ErrFormat, or an error from the FS.
+// before the first such segment. It reads an undamaged chain as ReadLog does. In both cases Next ends with
+// the error for the first damaged entry. The error is ErrFormat, or comes from the FS.
 func SalvageLog(fsys FS, store StoreID, from uint64) (*Reader, error) {
 	c, err := readChain(fsys, store, from)
 	if _, damaged := errors.AsType[*DamagedError](err); damaged {
@@ -21,14 +21,14 @@ func SalvageLog(fsys FS, store StoreID, from uint64) (*Reader, error) {
 	return &Reader{fs: fsys, store: store, chain: c, offset: headerSector}, nil
 }
 
-// readForward finds the segments of a log up to the first that is missing. If several follow one, the
-// newest counts: it has the entries of the others, which were given up.
+// readForward finds a log's segments up to the first missing one. If several follow one, the newest counts,
+// because it has the entries of the others, which were given up.
 func readForward(fsys FS, store StoreID, from uint64) (*chain, error) {
 	files, err := segmentFiles(fsys)
 	if err != nil {
 		return nil, err
 	}
-	after := map[uint64]readSegment{} // by the segment that they follow; 0 for those that begin the log
+	after := map[uint64]readSegment{} // by predecessor; 0 for segments that begin the log
 	for _, number := range files {
 		s, err := readSegmentHeader(fsys, store, number)
 		_, damaged := errors.AsType[*DamagedError](err)
@@ -44,7 +44,7 @@ func readForward(fsys FS, store StoreID, from uint64) (*chain, error) {
 		if before < from {
 			before = 0
 		}
-		after[before] = s // files are in order
+		after[before] = s // newer files overwrite older ones
 	}
 	c := &chain{from: from, files: files}
 	for s, ok := after[0]; ok; s, ok = after[s.number] {
@@ -56,10 +56,10 @@ func readForward(fsys FS, store StoreID, from uint64) (*chain, error) {
 	return c, nil
 }
 
-// ReplaceLog writes a log that has the entries that next returns before io.EOF, instead of all segments
-// that are there. It is one segment, whose header is written last: before it is durable the log is the
-// old one, and from then on the new one. OpenLog removes the old segments. The errors are ErrDisk, and
-// that of next; the log is then the old one.
+// ReplaceLog replaces all segments by a log with the entries that next returns before io.EOF. It is one
+// segment, whose header is written last: before it is durable the log is the old one, and from then on the
+// new one. OpenLog removes the old segments. The errors are ErrDisk, and next's; the log is then the old
+// one.
 func ReplaceLog(fsys FS, store StoreID, next func() (Entry, error)) error {
 	files, err := segmentFiles(fsys)
 	if err != nil {

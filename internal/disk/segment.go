@@ -6,22 +6,21 @@ import (
 	"io"
 )
 
-// segment is a file that is being written.
+// segment is a file being written.
 type segment struct {
 	header
-	sum    uint32 // the seed of its entries
+	sum    uint32 // seed of its entries' checksums
 	file   File
-	size   int64         // that is reserved
-	out    *bufio.Writer // to offset; nil of a spare segment
-	offset int64         // of the next entry
-	synced int64         // the durable bytes; 0 if the header is not durable
-	commit uint64        // the greatest commit id of the entries
-	// syncedCommit is the greatest of the durable entries.
+	size   int64         // reserved bytes
+	out    *bufio.Writer // writes at offset; nil in a spare segment
+	offset int64         // offset of the next entry
+	synced int64         // durable bytes; 0 if the header is not durable
+	commit uint64        // greatest commit id of the entries
+	// syncedCommit is the greatest commit id of the durable entries.
 	syncedCommit uint64
 }
 
-// createSegment makes a file of zeros whose name and size are durable. After an error there is
-// none.
+// createSegment makes a file of zeros whose name and size are durable. After an error there is none.
 func createSegment(fs FS, store StoreID, number uint64, size int64) (*segment, error) {
 	s := &segment{header: header{kind: LogKind, store: store, number: number}, size: size, offset: headerSector}
 	s.sum = s.seed()
@@ -112,7 +111,7 @@ func (s *segment) sync() error {
 	return err
 }
 
-// finish closes a segment that is durable, and frees the rest of its reserved bytes.
+// finish closes a durable segment, and frees the rest of its reserved bytes.
 func (s *segment) finish() {
 	_ = s.file.Reserve(s.offset) // nothing depends on it
 	_ = s.file.Close()
@@ -120,5 +119,5 @@ func (s *segment) finish() {
 
 func (s *segment) remove(fs FS) {
 	_ = s.file.Close()
-	_ = fs.Remove(FileName(LogKind, s.number)) // or it is removed when the log is opened next
+	_ = fs.Remove(FileName(LogKind, s.number)) // if it fails, the next opening of the log removes it
 }

@@ -8,9 +8,8 @@ import (
 	"sync/atomic"
 )
 
-// Space is an FS that counts the bytes of a store's files, with those that are reserved. It refuses
-// nothing by itself: its users ask Full before they begin a file that can wait. It is safe for concurrent
-// use.
+// Space is an FS that counts the bytes of a store's files, including reserved bytes. It refuses nothing by
+// itself: its users ask Full before they begin a file that can wait. It is safe for concurrent use.
 type Space struct {
 	FS
 	most int64 // bytes
@@ -31,8 +30,8 @@ func NewSpace(dir FS, most int64) (*Space, error) {
 	return s, err
 }
 
-// Sizes returns the bytes of each file of a store by name. It leaves out other files, and files removed
-// meanwhile. It opens each file. The errors are errors of the FS.
+// Sizes returns the bytes of each file in a store by name. It leaves out other files, and files removed
+// meanwhile. It opens each file. The errors come from the FS.
 func Sizes(dir FS) (map[string]int64, error) {
 	names, err := dir.List()
 	if err != nil {
@@ -97,7 +96,7 @@ func (s *Space) Bytes(chosen func(name string) bool) (bytes int64) {
 	return bytes
 }
 
-// Create is of FS.
+// Create implements FS.
 func (s *Space) Create(name string) (File, error) {
 	f, err := s.FS.Create(name)
 	if err != nil {
@@ -107,7 +106,7 @@ func (s *Space) Create(name string) (File, error) {
 	return &spaceFile{f, s, name}, nil
 }
 
-// Remove is of FS.
+// Remove implements FS.
 func (s *Space) Remove(name string) error {
 	err := s.FS.Remove(name)
 	if err == nil {
@@ -119,7 +118,7 @@ func (s *Space) Remove(name string) error {
 	return err
 }
 
-// Trim is of FS.
+// Trim implements FS.
 func (s *Space) Trim(name string, size int64) error {
 	err := s.FS.Trim(name, size)
 	if err == nil {
@@ -132,7 +131,6 @@ func (s *Space) Trim(name string, size int64) error {
 	return err
 }
 
-// set sets the size of a file.
 func (s *Space) set(name string, size int64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -147,21 +145,21 @@ type spaceFile struct {
 	name  string
 }
 
-// WriteAt is of File.
+// WriteAt implements File.
 func (f *spaceFile) WriteAt(b []byte, offset int64) (int, error) {
 	n, err := f.File.WriteAt(b, offset)
 	f.measure()
 	return n, err
 }
 
-// Reserve is of File.
+// Reserve implements File.
 func (f *spaceFile) Reserve(size int64) error {
 	err := f.File.Reserve(size)
 	f.measure()
 	return err
 }
 
-// measure notes the size of the file. Asking after each write is cheap, because a write has hundreds of KiB.
+// measure records the file's size. Asking after each write is cheap, because a write has hundreds of KiB.
 func (f *spaceFile) measure() {
 	if size, err := f.Size(); err == nil {
 		f.space.set(f.name, size)

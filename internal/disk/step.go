@@ -6,15 +6,15 @@ import (
 	"time"
 )
 
-// work is the work of a step.
+// work is a step's work.
 type work struct {
 	spare   bool  // make a spare segment
 	sync    bool  // make entries durable
 	entries batch // write these first
 }
 
-// step does the work that is due, and returns the time until there is more: 0 after work, and
-// negative if none is to be expected.
+// step does the work that is due, and returns the time until there is more: 0 after work, and negative if
+// none is expected.
 func (l *Log) step() time.Duration {
 	l.stepping.Lock()
 	defer l.stepping.Unlock()
@@ -38,7 +38,7 @@ func (l *Log) due(now time.Time) (w work, wait time.Duration) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	wait = -1
-	// isDue reports whether a time has come. If not, there is no need to wait longer.
+	// isDue reports whether a time has come. If not, it shortens the wait to that time.
 	isDue := func(at time.Time) bool {
 		d := at.Sub(now)
 		if d > 0 && (wait < 0 || d < wait) {
@@ -46,7 +46,7 @@ func (l *Log) due(now time.Time) (w work, wait time.Duration) {
 		}
 		return d <= 0
 	}
-	q, renew := &l.queue, l.writer.current == nil // after it was given up
+	q, renew := &l.queue, l.writer.current == nil // the current segment was given up
 	if renew && !isDue(l.retry) {
 		return w, wait
 	}
@@ -63,8 +63,8 @@ func (l *Log) due(now time.Time) (w work, wait time.Duration) {
 	return w, wait
 }
 
-// write writes entries to the current segment or, if that was given up, all that are not durable
-// to a new one.
+// write writes entries to the current segment or, if that was given up, all that are not durable to a new
+// one.
 func (l *Log) write(w work) error {
 	if l.writer.current == nil {
 		lacking := func() (Entry, error) {
@@ -126,8 +126,7 @@ func (l *Log) sync() error {
 	return nil
 }
 
-// fail gives up the current segment, and makes all entries that are not durable wait for
-// another one.
+// fail gives up the current segment, so that all entries that are not durable wait for another one.
 func (l *Log) fail(now time.Time, err error) {
 	l.writer.giveUp()
 	l.retry = now.Add(retryAfter)
@@ -138,8 +137,8 @@ func (l *Log) fail(now time.Time, err error) {
 	l.changedLocked()
 }
 
-// makeSpare makes the next segment. It comes before other work, so that there is one, and its room
-// on the disk, when the disk is found to be full.
+// makeSpare makes the next segment. It comes before other work, so that there is one, with its space, when
+// the disk turns out to be full.
 func (l *Log) makeSpare(now time.Time) {
 	s, err := l.writer.create()
 	l.writer.spare = s

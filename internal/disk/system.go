@@ -13,28 +13,28 @@ import (
 	"github.com/gofrs/flock"
 )
 
-// LockName is the file of System that the lock is on. It stays when the lock is released.
+// LockName is System's lock file. It stays when the lock is released.
 const LockName = "lock"
 
 // system is a directory of the operating system.
 type system string
 
-// System returns a directory of the operating system. It touches nothing until a method is
-// called. Files and the directory are for their owner alone (0600, 0700). The lock does not
-// work on network file systems that have none.
+// System returns a directory of the operating system. It touches nothing until a method is called. Only the
+// owner can access the files and the directory (0600, 0700). The lock does not work on network file systems
+// that have none.
 func System(dir string) FS { return system(dir) }
 
-// systemFile is a file of the operating system, with the methods that os.File lacks.
+// systemFile is an os.File with the methods that File needs besides.
 type systemFile struct{ *os.File }
 
 func (s system) path(name string) string { return filepath.Join(string(s), name) }
 
-// Create is of FS.
+// Create implements FS.
 func (s system) Create(name string) (File, error) {
 	return s.open(name, os.O_RDWR|os.O_CREATE|os.O_EXCL)
 }
 
-// Open is of FS.
+// Open implements FS.
 func (s system) Open(name string) (File, error) { return s.open(name, os.O_RDONLY) }
 
 func (s system) open(name string, flag int) (File, error) {
@@ -45,10 +45,10 @@ func (s system) open(name string, flag int) (File, error) {
 	return systemFile{f}, nil
 }
 
-// Remove is of FS.
+// Remove implements FS.
 func (s system) Remove(name string) error { return os.Remove(s.path(name)) }
 
-// Trim is of FS.
+// Trim implements FS.
 func (s system) Trim(name string, size int64) error {
 	info, err := os.Stat(s.path(name))
 	if err != nil || info.Size() <= size {
@@ -57,7 +57,7 @@ func (s system) Trim(name string, size int64) error {
 	return os.Truncate(s.path(name), size)
 }
 
-// List is of FS. Directories are not listed.
+// List implements FS. Directories are not listed.
 func (s system) List() (names []string, err error) {
 	entries, err := os.ReadDir(string(s))
 	for _, e := range entries {
@@ -68,10 +68,10 @@ func (s system) List() (names []string, err error) {
 	return names, err
 }
 
-// SyncDir is of FS.
+// SyncDir implements FS.
 func (s system) SyncDir() error { return syncDir(string(s)) }
 
-// Lock is of FS.
+// Lock implements FS.
 func (s system) Lock(shared bool) (io.Closer, error) {
 	if shared {
 		return s.lockShared()
@@ -83,9 +83,9 @@ func (s system) Lock(shared bool) (io.Closer, error) {
 	return locked(lock, lock.TryLock)
 }
 
-// lockShared locks the directory for a reader. A copy of a directory can lack the file of the lock: it is
-// made, since a writer that comes needs it to notice the reader. On a file system that is mounted for
-// reading no writer can come, and there is nothing to lock.
+// lockShared locks the directory for a reader. A copy of a directory can lack the lock file: it is made,
+// because a later writer needs it to notice the reader. On a read-only file system no writer can come, and
+// there is nothing to lock.
 func (s system) lockShared() (io.Closer, error) {
 	lock := flock.New(s.path(LockName), flock.SetFlag(os.O_RDONLY))
 	closer, err := locked(lock, lock.TryRLock)
@@ -100,13 +100,13 @@ func (s system) lockShared() (io.Closer, error) {
 	return closer, err
 }
 
-// noLock is the lock of a directory on a read-only file system.
+// noLock is the lock for a directory on a read-only file system.
 type noLock struct{}
 
-// Close is of io.Closer.
+// Close implements io.Closer.
 func (noLock) Close() error { return nil }
 
-// make makes the directory durably, if there is none.
+// make makes the directory durably, if it does not exist.
 func (s system) make() error {
 	if err := os.Mkdir(string(s), 0o700); errors.Is(err, fs.ErrExist) {
 		return nil
@@ -139,10 +139,10 @@ func syncDir(dir string) error {
 	return d.Sync()
 }
 
-// Free is of FS.
+// Free implements FS.
 func (s system) Free() (int64, error) { return free(string(s)) }
 
-// Size is of File.
+// Size implements File.
 func (f systemFile) Size() (int64, error) {
 	info, err := f.Stat()
 	if err != nil {
@@ -151,7 +151,7 @@ func (f systemFile) Size() (int64, error) {
 	return info.Size(), nil
 }
 
-// Reserve is of File.
+// Reserve implements File.
 func (f systemFile) Reserve(size int64) error {
 	if err := allocate(f.File, size); err != nil {
 		return &fs.PathError{Op: fmt.Sprintf("reserve %d bytes for", size), Path: f.Name(), Err: err}

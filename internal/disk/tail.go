@@ -10,7 +10,7 @@ type window struct {
 	file   File
 	name   string
 	bytes  []byte
-	offset int64 // of bytes
+	offset int64 // offset of bytes
 	memory []byte
 }
 
@@ -19,8 +19,7 @@ func (w *window) of(f File, number uint64) {
 	w.file, w.name, w.bytes = f, FileName(LogKind, number), nil
 }
 
-// read returns n bytes of the file. A file has the bytes up to end. They are good until the next
-// call.
+// read returns n bytes of the file, whose bytes end at end. They are valid until the next call.
 func (w *window) read(offset, n, end int64) ([]byte, error) {
 	if offset < w.offset || offset+n > w.offset+int64(len(w.bytes)) {
 		want := min(max(n, bufferSize), end-offset)
@@ -39,17 +38,17 @@ func (w *window) read(offset, n, end int64) ([]byte, error) {
 	return b[:n:n], nil
 }
 
-// seen is a summary of the bytes from an offset on.
+// seen summarizes the bytes from an offset on.
 type seen struct {
-	// synced is the greatest offset that a whole header of an entry records as durable. Bytes before
-	// it that are not whole have changed since: entries are written after the sync that they record.
+	// synced is the greatest offset that a whole entry header records as durable. Bytes before it that
+	// are not whole have changed since, because entries are written after the sync that they record.
 	synced int64
-	commit uint64 // the first commit id of a whole header
-	end    int64  // of the last bytes that are not zero
+	commit uint64 // first commit id in a whole header
+	end    int64  // end of the last bytes that are not zero
 }
 
-// look looks for headers of entries. It skips no bytes and reads no bodies, so its time is linear
-// for any bytes.
+// look searches for entry headers. It skips no bytes and reads no bodies, so its time is linear for any
+// bytes.
 func (w *window) look(seed uint32, offset, end int64) (seen, error) {
 	s := seen{end: offset}
 	for at := offset; at < end; at += 8 {
@@ -59,7 +58,7 @@ func (w *window) look(seed uint32, offset, end int64) (seen, error) {
 			return s, err
 		}
 		if first := b[:min(16, n)]; string(first) == string(zeros[:len(first)]) {
-			continue // a kind is not 0
+			continue // because a kind is not 0
 		}
 		if word := b[:min(8, n)]; string(word) != string(zeros[:len(word)]) {
 			s.end = at + int64(len(word))

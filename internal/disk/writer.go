@@ -7,30 +7,30 @@ import (
 	"sync/atomic"
 )
 
-// writer makes segments, one after the other. It belongs to the step that is under way.
+// writer makes segments, one after the other. It belongs to the current step.
 type writer struct {
 	fs    FS
 	store StoreID
-	size  int64         // of a segment
+	size  int64         // bytes in a segment
 	next  uint64        // number of the next file
-	out   *bufio.Writer // of the newest segment
+	out   *bufio.Writer // for the newest segment
 
 	closed  []Segment // oldest first
 	current *segment  // nil after it was given up
-	spare   *segment  // the next one; nil if it is still to be made
-	before  link      // the end of the durable entries
-	newest  uint64    // the segment whose header became durable last
-	// superseded are files that are not of the log any more once the current one is durable.
+	spare   *segment  // the next segment; nil if not made yet
+	before  link      // end of the durable entries
+	newest  uint64    // segment whose header became durable last
+	// superseded are files that leave the log once the current segment is durable.
 	superseded []uint64
-	below      []uint64 // files before the first segment of the log
+	below      []uint64 // files before the log's first segment
 
 	segments atomic.Pointer[[]Segment] // segments with a durable header
 }
 
-// follow begins a segment behind the log that was read. It copies the entries behind the greatest
-// offset that an entry records as durable. That they can be read proves nothing, because the system
-// can fail to write a page and keep it in memory. If no entry of the last segment is known to be
-// durable, the new segment takes its place.
+// follow begins a segment behind the log that was read. It copies the entries behind the greatest offset
+// that an entry records as durable. That they can be read proves nothing, because the system can fail to
+// write a page and keep it in memory. If no entry in the last segment is known to be durable, the new
+// segment takes its place.
 func (w *writer) follow(r *Reader, fs FS, size int64) error {
 	w.fs, w.store, w.size, w.next = fs, r.store, size, 1
 	w.out = bufio.NewWriterSize(nil, int(min(bufferSize, size)))
@@ -69,8 +69,9 @@ func (w *writer) follow(r *Reader, fs FS, size int64) error {
 	return nil
 }
 
-// trim frees the bytes that killed processes had reserved behind the entries of their segments, because each start after
-// a kill would otherwise take another segment of the disk. The header of a later segment records where the entries end.
+// trim frees the bytes that killed processes had reserved behind their segments' entries, because each
+// start after a kill would otherwise take another segment of the disk. A later segment's header records
+// where the entries end.
 func (w *writer) trim(read []readSegment) {
 	for i, s := range w.closed {
 		if s.Size < read[i].size {
@@ -79,9 +80,9 @@ func (w *writer) trim(read []readSegment) {
 	}
 }
 
-// begin makes a segment with room for `bytes` bytes of entries the current one. It first makes the
-// lacking entries durable, which earlier segments may not have, and then writes the header. The
-// header comes last because the segment counts from then on: a crash at any time loses no entry.
+// begin makes a segment with room for `bytes` bytes of entries the current one. It first makes the lacking
+// entries durable, which earlier segments may not have, and then writes the header. The header comes last
+// because the segment counts from then on: a crash at any time loses no entry.
 func (w *writer) begin(bytes int64, lacking func() (Entry, error)) error {
 	s, err := w.take(bytes)
 	if err != nil {
@@ -129,7 +130,7 @@ func (w *writer) create() (*segment, error) {
 	return createSegment(w.fs, w.store, w.next-1, w.size)
 }
 
-// sync makes the entries of the current segment durable.
+// sync makes the current segment's entries durable.
 func (w *writer) sync() error {
 	s := w.current
 	if err := s.sync(); err != nil {
@@ -148,7 +149,7 @@ func (w *writer) sync() error {
 func (w *writer) removeSuperseded(above uint64) {
 	w.superseded = slices.DeleteFunc(w.superseded, func(number uint64) bool {
 		if number > above {
-			_ = w.fs.Remove(FileName(LogKind, number)) // or it is removed when the log is opened next
+			_ = w.fs.Remove(FileName(LogKind, number)) // if it fails, the next opening of the log removes it
 		}
 		return number > above
 	})
@@ -175,13 +176,13 @@ func (w *writer) giveUp() {
 	if s.synced > headerSector {
 		w.closed = append(w.closed, s.segment())
 	} else {
-		w.removeSuperseded(w.newest) // this one has their entries, and no header is durable
+		w.removeSuperseded(w.newest) // this segment has their entries, and none of them has a durable header
 		w.superseded = append(w.superseded, s.number)
 	}
 	w.publish()
 }
 
-// removeBelow removes the segments before a number but the newest durable one.
+// removeBelow removes the segments below number, except the newest durable one.
 func (w *writer) removeBelow(number uint64) error {
 	if list := *w.segments.Load(); len(list) > 0 {
 		number = min(number, list[len(list)-1].Number)
@@ -202,7 +203,6 @@ func (w *writer) removeBelow(number uint64) error {
 	return nil
 }
 
-// publish publishes the list of segments.
 func (w *writer) publish() {
 	list := slices.Clone(w.closed)
 	if s := w.current; s != nil && s.synced > 0 {
@@ -213,7 +213,6 @@ func (w *writer) publish() {
 
 func (s *segment) segment() Segment { return Segment{s.number, s.synced, s.syncedCommit} }
 
-// close closes the files.
 func (w *writer) close() {
 	if w.current != nil {
 		w.current.finish()

@@ -10,12 +10,12 @@ import (
 	"unicode/utf8"
 )
 
-// NoParent is the parent of the attributes at the top.
+// NoParent is the parent of attributes at the top.
 const NoParent = -1
 
-// An Attribute is a named node of the tree. Its key is its index.
+// Attribute is a named node in the tree. Its key is its index.
 type Attribute struct {
-	// Parent is the key of the parent, always lower than the attribute's own, or NoParent.
+	// Parent is the parent's key, always lower than the attribute's own, or NoParent.
 	Parent int
 	Name   string
 }
@@ -23,8 +23,8 @@ type Attribute struct {
 // heading is the first line of the attribute file.
 const heading = "key\tparent\tname"
 
-// ReadAttributes reads the attributes of a set with that many keys from uncompressed r. Names
-// are unique under one parent. The errors are ErrFormat, ErrLimit and any from r.
+// ReadAttributes reads the attributes of a set with `keys` keys from uncompressed r. Names are unique under
+// one parent. The errors are ErrFormat, ErrLimit and any from r.
 func ReadAttributes(r io.Reader, keys int, limits Limits) ([]Attribute, error) {
 	limits = limits.withDefaults()
 	if keys < 0 || keys > limits.Keys {
@@ -78,7 +78,7 @@ func parseAttribute(line string, key int) (Attribute, error) {
 // lines reads lines within limits.
 type lines struct {
 	*bufio.Reader
-	limit int // bytes of one line
+	limit int // bytes in a line
 	rest  int // bytes left for all lines
 	buf   []byte
 }

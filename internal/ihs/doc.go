@@ -1,9 +1,9 @@
-// Package ihs reads and writes interval sets: recorded state histories in files, for import,
-// export, tests and benchmarks.
+// Package ihs reads and writes interval sets: recorded state histories in files, for import, export, tests
+// and benchmarks.
 //
-// A set is two gzip files. NAME.ihs.gz holds the intervals, in the order of their ends;
-// NAME.attrs.tsv.gz holds the tree of attributes. In the first file, fixed-size numbers are
-// little-endian, uv is an unsigned varint as of encoding/binary, zz a signed one:
+// A set is two gzip files. NAME.ihs.gz holds the intervals, ordered by end; NAME.attrs.tsv.gz holds the
+// attribute tree. In the first file, fixed-size numbers are little-endian, uv is an unsigned varint as in
+// encoding/binary, zz a signed one:
 //
 //	"IHS1"                  magic
 //	uv   keys               attributes are numbered from 0
@@ -12,22 +12,22 @@
 //	i64  end of the set     inclusive
 //	then for each interval
 //	uv   key
-//	zz   end - end of the interval before (of the first: - start of the set)
+//	zz   end - previous interval's end (first: - start of the set)
 //	uv   end - start        both inclusive
 //	u8   kind               0 null, 1 int, 2 long, 3 float, 4 string
 //	     value              null: nothing; int, long: zz; float: its 8 bytes;
 //	                        string: uv length, bytes
 //
-// The second file is text: a heading, then a line for each key in order, "key TAB parent TAB
-// name". A parent of -1 is the root.
+// The second file is text: a heading, then a line for each key in order, "key TAB parent TAB name". A
+// parent of -1 is the root.
 //
-// [Reader] and [Writer] stream the intervals of a set and hold none of them. [Set] is a set in
-// memory, as columns. [Synth] computes sets of any size from a formula. The package does not
-// depend on package history.
+// [Reader] and [Writer] stream a set's intervals and hold none of them. [Set] is a set in memory, as
+// columns. [Synth] computes sets of any size from a formula. The package does not depend on package
+// history.
 //
 // # Invariants
 //
-//	S1  Each interval of a Reader is sound by itself: the key is below the number of
+//	S1  Each interval from a Reader is sound by itself: the key is below the number of
 //	    keys, start <= end, both are within the set, ends do not decrease, an int has
 //	    32 bits, a string is UTF-8 and within the limits.
 //	S2  Memory is proportional to the bytes read, never to a count in the input.

@@ -6,7 +6,7 @@ import (
 	"unicode/utf8"
 )
 
-// Kind is the kind of the value of an interval.
+// Kind is the kind of an interval's value.
 type Kind uint8
 
 // The kinds, numbered as in the file.
@@ -27,27 +27,27 @@ func (k Kind) String() string {
 	return [...]string{"null", "int", "long", "float", "string"}[k]
 }
 
-// An Interval is the state of one attribute from Start to End, both inclusive, in the time
-// unit of the set. All known sets use nanoseconds.
+// Interval is the state of one attribute from Start to End, both inclusive, in the set's time unit. All
+// known sets use nanoseconds.
 type Interval struct {
 	Start, End int64
-	// Word is the value of a number (see Int and Float). Of a string it is the index of the
-	// text among the distinct texts of the set, in the order of first occurrence; a Writer
-	// ignores it. Of null it is 0.
+	// Word is the value if it is a number (see Int and Float). For a string it is the text's index
+	// among the set's distinct texts, in the order of first occurrence; a Writer ignores it. For null
+	// it is 0.
 	Word uint64
-	// Text is the value of a string.
+	// Text is the value if it is a string.
 	Text string
 	Key  uint32
 	Kind Kind
 }
 
-// Int returns the value of KindInt and KindLong.
+// Int returns the value for KindInt and KindLong.
 func (iv Interval) Int() int64 { return int64(iv.Word) }
 
-// Float returns the value of KindFloat.
+// Float returns the value for KindFloat.
 func (iv Interval) Float() float64 { return math.Float64frombits(iv.Word) }
 
-// A Header is the header of a set.
+// Header is a set's header.
 type Header struct {
 	// Keys is the number of attributes, Intervals the number of intervals.
 	Keys, Intervals int
@@ -71,7 +71,7 @@ func (h Header) check(l Limits) error {
 	return nil
 }
 
-// checkInterval checks S1. last is the end of the interval before.
+// checkInterval checks S1. last is the previous interval's end.
 func (h Header) checkInterval(iv *Interval, last int64, l Limits) error {
 	switch {
 	case uint64(iv.Key) >= uint64(h.Keys):

@@ -2,7 +2,7 @@ package ihs
 
 import "errors"
 
-// Errors of sets. Their text names the fault and the interval or line.
+// Errors in sets. Their text names the fault and the interval or line.
 var (
 	// ErrFormat means that the input is not a set, or that a set contradicts itself.
 	ErrFormat = errors.New("not a valid interval set")
@@ -18,13 +18,12 @@ type Limits struct {
 	// Keys is the number of attributes. Default 16 Mi: sixteen times the largest benchmark of
 	// histories.
 	Keys int
-	// Intervals is the number of intervals, 29 bytes each in a Set.
-	// Default 64 Mi.
+	// Intervals is the number of intervals, 29 bytes each in a Set. Default 64 Mi.
 	Intervals int
-	// Text is the length of one string, in bytes. Default 64 KiB.
+	// Text is the length of a string, in bytes. Default 64 KiB.
 	Text int
-	// Texts is the length of all distinct strings together, in bytes, each with 64 bytes of
-	// overhead. It also bounds the lines of the attribute file. Default 256 MiB.
+	// Texts is the total length of all distinct strings, in bytes, each with 64 bytes of overhead. It
+	// also bounds the lines in the attribute file. Default 256 MiB.
 	Texts int
 }
 

@@ -14,20 +14,20 @@ import (
 // magic begins every set.
 const magic = "IHS1"
 
-// A Reader streams the intervals of a set. It holds the distinct texts, and no interval. It is
-// not safe for concurrent use.
+// Reader streams a set's intervals. It holds the distinct texts, and no interval. It is not safe for
+// concurrent use.
 type Reader struct {
 	in     *bufio.Reader
 	limits Limits
 	header Header
-	read   int   // intervals
+	read   int   // number of intervals
 	last   int64 // end of the last interval
 	texts  textTable
 	err    error
 }
 
-// NewReader reads the header of a set from r, uncompressed. It reads ahead. The errors are
-// ErrFormat, ErrLimit and any from r.
+// NewReader reads a set's header from r, uncompressed. It reads ahead. The errors are ErrFormat, ErrLimit
+// and any from r.
 func NewReader(r io.Reader, limits Limits) (*Reader, error) {
 	d := &Reader{in: bufio.NewReaderSize(r, 64<<10), limits: limits.withDefaults()}
 	if err := d.readHeader(); err != nil {
@@ -37,11 +37,11 @@ func NewReader(r io.Reader, limits Limits) (*Reader, error) {
 	return d, nil
 }
 
-// Header returns the header of the set.
+// Header returns the set's header.
 func (d *Reader) Header() Header { return d.header }
 
-// Next returns the next interval, sound by itself (S1), and io.EOF after the last. Any other
-// error also ends the reading: ErrFormat, ErrLimit and any from the reader below.
+// Next returns the next interval, sound by itself (S1), and io.EOF after the last. Any other error also
+// ends the reading: ErrFormat, ErrLimit and any from the underlying reader.
 func (d *Reader) Next() (Interval, error) {
 	if d.err != nil {
 		return Interval{}, d.err
@@ -88,8 +88,8 @@ func (d *Reader) readHeader() error {
 	return d.header.check(d.limits)
 }
 
-// next decodes an interval. It compares both distances with the room left before it applies
-// them, so that no time wraps around.
+// next decodes an interval. It compares both distances with the room left before it applies them, so that
+// no time wraps around.
 func (d *Reader) next() (iv Interval, err error) {
 	key, err := d.uvarint()
 	if err != nil {
@@ -183,8 +183,7 @@ func (d *Reader) atEnd() error {
 	}
 }
 
-// textOverhead is the approximate memory of a text beside its bytes, so that short texts count
-// too.
+// textOverhead is the approximate memory of a text besides its bytes, so that short texts count too.
 const textOverhead = 64
 
 // textTable holds each distinct text once.
@@ -225,8 +224,7 @@ func (t *textTable) add(text string) (uint64, string) {
 	return code, text
 }
 
-// formatError adds the place of an error, and makes the errors of truncated or damaged input
-// an ErrFormat.
+// formatError adds an error's place, and makes errors from truncated or damaged input an ErrFormat.
 func formatError(where string, err error) error {
 	var corrupt flate.CorruptInputError
 	switch {

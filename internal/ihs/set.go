@@ -12,38 +12,37 @@ import (
 	"github.com/klauspost/compress/gzip"
 )
 
-// A Set is an interval set in memory: columns, in the order of the file. It is safe for
-// concurrent reads.
+// Set is an interval set in memory: columns, in the file's order. It is safe for concurrent reads.
 type Set struct {
 	Header Header
-	// Attributes has one element for each key. It is empty after Read, since the interval file
-	// has no names.
+	// Attributes has one element for each key. It is empty after Read, because the interval file has no
+	// names.
 	Attributes []Attribute
-	// Columns of the intervals: attribute, first and last instant, kind and word of the value,
-	// as in Interval.
+	// Columns of the intervals: attribute, first and last instant, the value's kind and word, as in
+	// Interval.
 	Keys   []uint32
 	Starts []int64
 	Ends   []int64
 	Kinds  []Kind
 	Words  []uint64
-	// Texts holds the distinct strings. The word of a string is its index here.
+	// Texts holds the distinct strings. A string's word is its index here.
 	Texts []string
 }
 
-// Suffixes of the two files of a set.
+// Suffixes of a set's two files.
 const (
 	IntervalsSuffix  = ".ihs.gz"
 	AttributesSuffix = ".attrs.tsv.gz"
 )
 
-// BaseName returns the name of a set without the suffix of either of its files.
+// BaseName returns a set's name without the suffix of either file.
 func BaseName(name string) string {
 	return strings.TrimSuffix(strings.TrimSuffix(name, IntervalsSuffix), AttributesSuffix)
 }
 
-// Open reads the set NAME from the files NAME.ihs.gz and NAME.attrs.tsv.gz, or computes the
-// set of a name "synth:ATTRIBUTES:CHANGES" (see Synth). A name may have the first file's
-// suffix. The set has passed Check. The errors are ErrFormat, ErrLimit and any from the files.
+// Open reads the set NAME from the files NAME.ihs.gz and NAME.attrs.tsv.gz, or computes the set for a name
+// "synth:ATTRIBUTES:CHANGES" (see Synth). A name may have the first file's suffix. The set has passed
+// Check. The errors are ErrFormat, ErrLimit and any from the files.
 func Open(name string, limits Limits) (*Set, error) {
 	if made, err := ParseSynth(name); err != nil || made != nil {
 		if err != nil {
@@ -72,7 +71,7 @@ func Open(name string, limits Limits) (*Set, error) {
 	return s, nil
 }
 
-// readFile calls read with the decompressed content of a file.
+// readFile calls read with a file's decompressed content.
 func readFile(name string, read func(io.Reader) error) error {
 	f, err := os.Open(name)
 	if err != nil {
@@ -86,8 +85,8 @@ func readFile(name string, read func(io.Reader) error) error {
 	return read(z)
 }
 
-// Read reads the intervals of a set from r, uncompressed, and does not Check them. The errors
-// are ErrFormat, ErrLimit and any from r.
+// Read reads a set's intervals from r, uncompressed, and does not Check them. The errors are ErrFormat,
+// ErrLimit and any from r.
 func Read(r io.Reader, limits Limits) (*Set, error) {
 	d, err := NewReader(r, limits)
 	if err != nil {
@@ -146,8 +145,8 @@ func (s *Set) Path(key int) []string {
 	return path
 }
 
-// ByStart returns the numbers of the intervals in the order of their starts, in which a live
-// system learns of them. Intervals with equal starts are in the order of the file.
+// ByStart returns the numbers of the intervals ordered by start, as a live system learns of them. Intervals
+// with equal starts are in the file's order.
 func (s *Set) ByStart() []int {
 	order := make([]int, s.Len())
 	for i := range order {
@@ -157,8 +156,8 @@ func (s *Set) ByStart() []int {
 	return order
 }
 
-// Check returns nil if each key is covered, without a gap or an overlap, from the start of the
-// set to its end (S4). Otherwise it returns an ErrFormat that names the fault.
+// Check returns nil if each key is covered, without a gap or an overlap, from the start of the set to its
+// end (S4). Otherwise it returns an ErrFormat that names the fault.
 func (s *Set) Check() error {
 	if s.Header.Keys > s.Len() {
 		return fmt.Errorf("%w: %d keys, but %d intervals", ErrFormat, s.Header.Keys, s.Len())
@@ -181,7 +180,7 @@ func (s *Set) Check() error {
 	return nil
 }
 
-// Write writes the intervals to w, uncompressed. The errors are as for Writer.
+// Write writes the intervals to w, uncompressed. It returns the errors of Writer.
 func (s *Set) Write(w io.Writer) error {
 	e, err := NewWriter(w, s.Header)
 	if err != nil {
@@ -195,8 +194,7 @@ func (s *Set) Write(w io.Writer) error {
 	return e.Close()
 }
 
-// Save writes the files NAME.ihs.gz and NAME.attrs.tsv.gz. After an error they are incomplete
-// and unusable.
+// Save writes the files NAME.ihs.gz and NAME.attrs.tsv.gz. After an error they are incomplete and unusable.
 func (s *Set) Save(name string) error {
 	if len(s.Attributes) != s.Header.Keys {
 		return fmt.Errorf("%w: %d attributes, %d keys", ErrFormat, len(s.Attributes), s.Header.Keys)

@@ -8,10 +8,10 @@ import (
 	"strings"
 )
 
-// Synth is the model of section 4.4 of the R-SHT paper: Attributes attributes change in turn,
-// Changes times each, in an order that is shuffled once. Every 1000 ns, from 0 on, one
-// attribute changes; its values cycle through 1 to 8, and are null before its first change.
-// The set has Attributes*(Changes+1)-1 intervals.
+// Synth is the model in section 4.4 of the R-SHT paper: Attributes attributes change in turn, Changes times
+// each, in an order that is shuffled once. Every 1000 ns, from 0 on, one attribute changes; its values
+// cycle through 1 to 8, and are null before its first change. The set has Attributes*(Changes+1)-1
+// intervals.
 type Synth struct {
 	Attributes, Changes int
 }
@@ -34,7 +34,7 @@ func ParseSynth(name string) (*Synth, error) {
 	return &Synth{Attributes: attributes, Changes: changes}, nil
 }
 
-// Header returns the header of the set, or ErrLimit if the set exceeds the limits.
+// Header returns the set's header, or ErrLimit if the set exceeds the limits.
 func (m Synth) Header(limits Limits) (Header, error) {
 	limits = limits.withDefaults()
 	if m.Attributes < 1 || m.Changes < 1 {
@@ -71,7 +71,7 @@ func (m Synth) Order() []uint32 {
 	return order
 }
 
-// Names returns the attributes of the set: they are all at the top, and their names are their numbers.
+// Names returns the set's attributes. All are at the top, and their names are their numbers.
 func (m Synth) Names() []Attribute {
 	all := make([]Attribute, m.Attributes)
 	for key := range all {
@@ -80,11 +80,11 @@ func (m Synth) Names() []Attribute {
 	return all
 }
 
-// Next returns a function that computes the intervals of the set one by one, in the order of their ends,
-// and then returns io.EOF. It keeps 36 bytes an attribute, and no interval.
+// Next returns a function that computes the set's intervals one by one, ordered by end, and then returns
+// io.EOF. It keeps 36 bytes an attribute, and no interval.
 func (m Synth) Next() func() (Interval, error) {
 	order, starts, values := m.Order(), make([]int64, m.Attributes), make([]uint64, m.Attributes)
-	n, all := 1, m.Attributes*m.Changes // at 0 the first attribute changes, and none has a state that ends
+	n, all := 1, m.Attributes*m.Changes // at 0 the first attribute changes, and no state ends
 	left := 0
 	end := int64(all) * synthStep
 	state := func(key uint32, end int64) Interval {

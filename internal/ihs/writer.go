@@ -8,7 +8,7 @@ import (
 	"io"
 )
 
-// A Writer streams the intervals of a set to a file. It is not safe for concurrent use.
+// Writer streams a set's intervals to a file. It is not safe for concurrent use.
 type Writer struct {
 	out     *bufio.Writer
 	header  Header
@@ -18,8 +18,7 @@ type Writer struct {
 	scratch []byte
 }
 
-// NewWriter writes the header of a set to w, uncompressed. The number of intervals must be
-// known beforehand.
+// NewWriter writes a set's header to w, uncompressed. The number of intervals must be known beforehand.
 func NewWriter(w io.Writer, header Header) (*Writer, error) {
 	limits := Limits{Keys: header.Keys, Intervals: header.Intervals}.withDefaults()
 	if err := header.check(limits); err != nil {
@@ -65,8 +64,8 @@ func (e *Writer) Write(iv Interval) error {
 	return err
 }
 
-// Close flushes the remaining bytes and leaves the writer below open. ErrFormat means fewer
-// intervals than the header's count.
+// Close flushes the remaining bytes and leaves the underlying writer open. ErrFormat means fewer intervals
+// than the header's count.
 func (e *Writer) Close() error {
 	var missing error
 	if e.written != e.header.Intervals {

@@ -14,14 +14,14 @@ import (
 	"github.com/granarydb/granary/profile/format"
 )
 
-// seen counts the files of a directory that are no profiles, for the error if there is none.
+// seen counts the files in a directory that are not profiles, for the error if there is none.
 type seen struct {
 	files int
-	known string // the first of them that foreign knows, and what it is
+	known string // the first that foreign knows, and its format
 }
 
-// isProfile reports whether a file begins as a pprof profile or another format of package format, gzipped or not. A file that
-// cannot be opened is none.
+// isProfile reports whether a file begins like a pprof profile or another format of package format, gzipped
+// or not. It is false for a file that cannot be opened.
 func (s *seen) isProfile(name string) bool {
 	head := headOf(name)
 	if beginsAsProfile(head) || format.Of(head) != "" {
@@ -36,7 +36,7 @@ func (s *seen) isProfile(name string) bool {
 	return false
 }
 
-// String says what was looked at.
+// String describes the files that were examined.
 func (s seen) String() string {
 	files := "it has no files"
 	if s.files > 0 {
@@ -55,7 +55,7 @@ func Describe(name string) string {
 	return foreign.Describe(head)
 }
 
-// headOf returns the first bytes of a file, decompressed, as far as they can be read.
+// headOf returns a file's first bytes, decompressed, as far as they can be read.
 func headOf(name string) []byte {
 	f, err := os.Open(name)
 	if err != nil {
@@ -72,15 +72,14 @@ func headOf(name string) []byte {
 		}
 		from = zip
 	}
-	n, _ := io.ReadFull(from, head) // what there is, of broken data too
+	n, _ := io.ReadFull(from, head) // keep the available bytes, even if data is broken
 	return head[:n]
 }
 
-// beginsAsProfile reports whether data begins with fields of a pprof profile, and one of them is a
-// sample type: field 1, and in it the number of a string. Encoders write it among the first, in
-// this order or that.
+// beginsAsProfile reports whether data begins with fields of a pprof profile, including a sample type:
+// field 1, and in it the number of a string. Encoders write it among the first fields, in varying order.
 func beginsAsProfile(data []byte) bool {
-	const bytesFields = 1<<1 | 1<<2 | 1<<3 | 1<<4 | 1<<5 | 1<<6 | 1<<11 // of profile.proto; the others are numbers
+	const bytesFields = 1<<1 | 1<<2 | 1<<3 | 1<<4 | 1<<5 | 1<<6 | 1<<11 // in profile.proto; the others are numbers
 	const sampleType, most = 1, 15
 	for len(data) > 0 {
 		tag, n := binary.Uvarint(data)

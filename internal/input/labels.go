@@ -6,9 +6,9 @@ import (
 	"strings"
 )
 
-// FolderLabels returns the labels in the name of a file: one for each folder named NAME=VALUE,
-// as in job=api/pod=x/cpu.pb.gz, the layout of Hive partitions. The innermost folder of a name
-// wins. The result is nil without such folders, and for a URL.
+// FolderLabels returns the labels in a file's name: one for each folder named NAME=VALUE, as in
+// job=api/pod=x/cpu.pb.gz, the layout of Hive partitions. If a name repeats, the innermost folder wins. The
+// result is nil without such folders, and for a URL.
 func FolderLabels(name string) map[string]string {
 	if isURL(name) {
 		return nil
@@ -27,8 +27,8 @@ func FolderLabels(name string) map[string]string {
 	return labels
 }
 
-// isLabelName reports whether a folder's name up to its = is the name of a label: letters,
-// digits, underscores, dots and dashes, and no digit or dash first.
+// isLabelName reports whether a folder's name up to its = is a label name: letters, digits, underscores,
+// dots and dashes, and no digit or dash first.
 func isLabelName(text string) bool {
 	for i, r := range text {
 		letter := r == '_' || 'a' <= r && r <= 'z' || 'A' <= r && r <= 'Z'
@@ -40,21 +40,20 @@ func isLabelName(text string) bool {
 	return text != ""
 }
 
-// Labels makes the label that distinguishes the rows of one input from those of others. Not
-// safe for concurrent use.
+// Labels makes labels that distinguish the rows of different inputs. It is not safe for concurrent use.
 type Labels struct {
 	times map[string]int
 }
 
-// Of returns the label of an input: its name, as UTF-8. A repeated name is another input, and
-// gets the number of its occurrence as a suffix.
+// Of returns an input's label: its name, as UTF-8. If a name is used again, it is another input, and gets
+// the number of its occurrence as a suffix.
 func (l *Labels) Of(name string) string {
 	text := strings.ToValidUTF8(name, "?")
 	if l.times == nil {
 		l.times = map[string]int{}
 	}
 	label := text
-	for l.times[label] > 0 { // a name can equal the suffixed label of another
+	for l.times[label] > 0 { // a name can equal another's suffixed label
 		l.times[text]++
 		label = fmt.Sprintf("%s (%d)", text, l.times[text])
 	}

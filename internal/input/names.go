@@ -10,12 +10,12 @@ import (
 	"strings"
 )
 
-// Names yields the names of the profiles of an argument, each a valid argument of [Read]. The
-// name of host:port, if there is no such file, is a URL; that of a server is the URL of its
-// CPU profile.
-// Inaccessible entries are errors that name them; others may follow. It yields at least one
-// element: a directory without profiles is an error, which says what is there. A file that is named
-// itself may have any suffix. A file of a directory is a profile by its suffix, or by its first bytes.
+// Names yields the names of an argument's profiles, each a valid argument of [Read]. The name of host:port,
+// if there is no such file, is a URL; a server's name is the URL of its CPU profile.
+//
+// Inaccessible entries are errors that name them; others may follow. It yields at least one element: a
+// directory without profiles is an error, which describes its contents. If arg names a file, it may have
+// any suffix. A file in a directory is a profile by its suffix, or by its first bytes.
 func Names(arg string) iter.Seq2[string, error] {
 	return func(yield func(string, error) bool) {
 		if arg == "-" {
@@ -37,8 +37,7 @@ func Names(arg string) iter.Seq2[string, error] {
 	}
 }
 
-// directory yields the files with the suffix or the first bytes of a profile in a directory and below
-// it.
+// directory yields the files in and below a directory that have a profile's suffix or first bytes.
 func directory(arg string, yield func(string, error) bool) {
 	root := arg
 	if link, err := os.Lstat(arg); err == nil && link.Mode()&fs.ModeSymlink != 0 {
@@ -68,8 +67,8 @@ func directory(arg string, yield func(string, error) bool) {
 	}
 }
 
-// isFile reports whether an entry is a file, or a link to a file or to nothing. A broken link
-// is an error when it is read, rather than skipped here.
+// isFile reports whether an entry is a file, or a link to a file or to nothing. A broken link must not be
+// skipped here, because it is an error when it is read.
 func isFile(name string, d fs.DirEntry) bool {
 	if d.Type()&fs.ModeSymlink == 0 {
 		return d.Type().IsRegular()
@@ -78,14 +77,14 @@ func isFile(name string, d fs.DirEntry) bool {
 	return err != nil || info.Mode().IsRegular()
 }
 
-// Is reports whether an argument names an existing input: a file, a directory, a URL or -. A
-// URL is not fetched.
+// Is reports whether an argument names an existing input: a file, a directory, a URL or -. A URL is not
+// fetched.
 func Is(arg string) bool {
 	_, err := os.Stat(arg)
 	return err == nil || addressOf(arg) != "" || arg == "-"
 }
 
-// suffixes are those of profiles. Such a file is read even if it begins otherwise, so that a damaged
+// suffixes are the suffixes of profiles. Such a file is read even if it begins otherwise, so that a damaged
 // profile is an error.
 var suffixes = []string{".gz", ".pb", ".pprof", ".prof"}
 

@@ -15,19 +15,18 @@ import (
 	"unicode"
 )
 
-// Web fetches the profiles of URLs. The zero value fetches as a browser without a login does.
-// It is safe for concurrent use.
+// Web fetches profiles from URLs. The zero value fetches like a browser without a login. It is safe for
+// concurrent use.
 type Web struct {
 	// Client makes the requests; http.DefaultClient when nil.
 	Client *http.Client
 	// Header is added to each request.
 	Header http.Header
-	// Seconds is the time over which a server measures, the server's default when 0.
+	// Seconds is the time over which a server measures; 0 means the server's default.
 	Seconds int
 }
 
-// URL returns the URL that Read fetches for a name that [Names] yielded, "" for a file or
-// standard input.
+// URL returns the URL that Read fetches for a name that [Names] yielded, "" for a file or standard input.
 func (w *Web) URL(name string) string {
 	if !isURL(name) {
 		return ""
@@ -97,10 +96,10 @@ func (w *Web) loginHint(resp *http.Response) string {
 	return ": give it one with --header 'Authorization: Bearer TOKEN'"
 }
 
-// insecure is the scheme of go tool pprof for https without a verified server.
+// insecure is go tool pprof's scheme for https without a verified server.
 const insecure = "https+insecure"
 
-// clientFor returns the client for URLs of a scheme.
+// clientFor returns the client for a URL scheme.
 func (w *Web) clientFor(scheme string) (*http.Client, error) {
 	client := w.Client
 	if client == nil {
@@ -118,7 +117,7 @@ func (w *Web) clientFor(scheme string) (*http.Client, error) {
 		return nil, fmt.Errorf("the client's transport, a %T, cannot leave out the verification of a server", verified)
 	}
 	unverified := base.Clone()
-	unverified.DisableKeepAlives = true // nobody closes its connections
+	unverified.DisableKeepAlives = true // because nobody closes its connections
 	if unverified.TLSClientConfig == nil {
 		unverified.TLSClientConfig = &tls.Config{}
 	}
@@ -128,7 +127,7 @@ func (w *Web) clientFor(scheme string) (*http.Client, error) {
 	return &out, nil
 }
 
-// insecureTransport does not verify the servers of URLs of the scheme insecure. It verifies those to
+// insecureTransport does not verify servers in URLs with the scheme insecure. It verifies the servers to
 // which they redirect with https, as go tool pprof does.
 type insecureTransport struct{ verified, unverified http.RoundTripper }
 
@@ -142,8 +141,8 @@ func (t insecureTransport) RoundTrip(req *http.Request) (*http.Response, error) 
 	return t.unverified.RoundTrip(out)
 }
 
-// addressOf returns the URL of an argument, "" if it is none. A host with a port is a URL, and
-// a server without a path stands for its CPU profile, both as in go tool pprof.
+// addressOf returns an argument's URL, "" if it is not one. A host with a port is a URL, and a server
+// without a path stands for its CPU profile, both as in go tool pprof.
 func addressOf(arg string) string {
 	if !isURL(arg) {
 		if !hasPort(arg) {
@@ -159,7 +158,7 @@ func addressOf(arg string) string {
 	return u.String()
 }
 
-// hasPort reports whether an argument begins with a host and the number of a port.
+// hasPort reports whether an argument begins with a host and a port number.
 func hasPort(arg string) bool {
 	if end := strings.IndexAny(arg, "/?"); end >= 0 {
 		arg = arg[:end]

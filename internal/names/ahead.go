@@ -7,26 +7,26 @@ import (
 	"github.com/granarydb/granary/internal/fields"
 )
 
-// ahead reads the attributes of an image in front of the reader that adds them, and loads the memory that the writer will look at,
-// because the processor then waits for several cache misses at once. It changes nothing.
+// ahead reads an image's attributes in front of the reader that adds them, and loads the memory that the
+// writer will use, because the processor then waits for several cache misses at once. It changes nothing.
 type ahead struct {
 	fields.Reader
 	t       *Tree
 	next, n uint32
-	loaded  uint32 // without meaning
+	loaded  uint32 // keeps the loads; its value has no meaning
 }
 
-// Ahead makes room for the attributes of an image, at which a reader is, in a new tree. Its To is called before each of
-// them is added. Only the writer may use it.
+// Ahead makes room in a new tree for the attributes of an image. at is a reader at the image. To is called
+// before each attribute is added. Only the writer may use it.
 func (t *Tree) Ahead(at fields.Reader, attributes int) *ahead {
 	t.reserve(attributes)
 	return &ahead{Reader: at, t: t, n: uint32(attributes)}
 }
 
-// lookahead is the number of attributes between the attribute that is added and the attribute whose memory is loaded.
+// lookahead is the distance from the attribute being added to the attribute being loaded.
 const lookahead = 8
 
-// To goes on, up to lookahead attributes behind next, which is to be added.
+// To advances to lookahead attributes behind next, the next attribute to add.
 func (a *ahead) To(next uint32) {
 	for ; a.next < min(next+lookahead, a.n) && a.Err() == nil; a.next++ {
 		parent := a.next + 1 - uint32(a.Uint("parent", uint64(a.next)+1))
@@ -36,7 +36,7 @@ func (a *ahead) To(next uint32) {
 	}
 }
 
-// load loads the cells of a child of node p, and the state of a name.
+// load loads the cells for a child of node p, and the state of a name.
 func (a *ahead) load(p uint32, name string) {
 	texts := &a.t.texts
 	hash := texts.hash(name)

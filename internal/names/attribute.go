@@ -5,12 +5,11 @@ import (
 	"math"
 )
 
-// Attribute is a place of a system that has a state at every instant: a thread, a
-// register of a CPU, a queue's length. Attributes are numbered from 0 in the order in
-// which they were created.
+// Attribute is a place in a system that has a state at every instant: a thread, a CPU's register, a queue's
+// length. Attributes are numbered from 0 in the order of their creation.
 type Attribute uint32
 
-// Top is the parent of the attributes at the top. It is no attribute itself.
+// Top is the parent of the attributes at the top. It is not an attribute.
 const Top Attribute = math.MaxUint32
 
 // unknown returns the error for an unknown attribute.

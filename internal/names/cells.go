@@ -7,20 +7,19 @@ import (
 
 const firstCells = 64
 
-// cells is a hash table of things that are numbered from 1 in the order of creation: names,
-// attributes. It holds the numbers alone, by open addressing, and is 1/2 to 3/4 full unless
-// small. One goroutine at a time adds the next number or drops the last. Beside it any number
-// search, without a lock.
+// cells is a hash table of names or attributes, which are numbered from 1 in the order of creation. It
+// holds only the numbers, with open addressing, and is 1/2 to 3/4 full unless small. One goroutine at a
+// time adds the next number or drops the last, while any number search without a lock.
 //
-// The cells are always as if the numbers had been put in one by one, in order. So a cell
-// with a later number than a reader knows was empty at the reader's time, and ends its search
-// as an empty one does. For the same reason the last number is dropped by emptying its cell.
+// The cells are always as if the numbers had been put in one by one, in order. So a cell with a number that
+// a reader does not know was empty at the reader's time, and ends its search like an empty cell. For the
+// same reason the last number is dropped by emptying its cell.
 type cells struct {
 	table atomic.Pointer[[]atomic.Uint32]
 }
 
-// find returns the number from 1 to n that has the key and satisfies is, or 0. It calls is
-// for such numbers alone.
+// find returns the number in [1, n] that has the key and satisfies is, or 0. It calls is only for numbers
+// with the key.
 func (c *cells) find(key uint64, n uint32, is func(i uint32) bool) uint32 {
 	p := c.table.Load()
 	if p == nil {
@@ -38,7 +37,7 @@ func (c *cells) find(key uint64, n uint32, is func(i uint32) bool) uint32 {
 	}
 }
 
-// first returns the content of the first cell of a key.
+// first returns the content of a key's first cell.
 func (c *cells) first(key uint64) uint32 {
 	if p := c.table.Load(); p != nil {
 		return (*p)[home(key, len(*p))].Load()
@@ -46,8 +45,8 @@ func (c *cells) first(key uint64) uint32 {
 	return 0
 }
 
-// add puts in i, the number after the last. If the cells are too full, all numbers go into
-// new ones, in order. Readers go on in the old cells, which have all numbers they know.
+// add puts in i, the number after the last. If the cells are too full, all numbers go into new cells, in
+// order. Readers go on in the old cells, which have all numbers that they know.
 func (c *cells) add(i uint32, key func(i uint32) uint64) {
 	p := c.table.Load()
 	if p != nil && 4*int(i) <= 3*len(*p) {
@@ -70,14 +69,14 @@ func (c *cells) grow(size int, n uint32, key func(i uint32) uint64) {
 	c.table.Store(&grown)
 }
 
-// reserve makes room for a number of numbers, of which n are there.
+// reserve makes room for `numbers` numbers, of which n are present.
 func (c *cells) reserve(numbers int, n uint32, key func(i uint32) uint64) {
 	if p := c.table.Load(); p == nil || 3*len(*p) < 4*numbers {
 		c.grow(numbers+numbers/2+firstCells, n, key)
 	}
 }
 
-// drop takes out i, the last number that was put in, which has the key.
+// drop removes i, the last number, which has the key.
 func (c *cells) drop(i uint32, key uint64) {
 	table := *c.table.Load()
 	at := home(key, len(table))
@@ -87,7 +86,6 @@ func (c *cells) drop(i uint32, key uint64) {
 	table[at].Store(0)
 }
 
-// size returns the bytes of the cells.
 func (c *cells) size() int {
 	if p := c.table.Load(); p != nil {
 		return 4 * len(*p)
@@ -104,8 +102,8 @@ func put(table []atomic.Uint32, i uint32, key uint64) {
 	table[at].Store(i)
 }
 
-// home returns the first cell that a number with the key may be in: the upper half of a
-// product with a hash, which is the key times 2^64 over the golden ratio, folded.
+// home returns the first cell for a key: the upper half of its product with a hash, which is the key times
+// 2^64 over the golden ratio, folded.
 func home(key uint64, cells int) int {
 	const golden = 0x9e3779b97f4a7c15
 	hi, lo := bits.Mul64(key, golden)
@@ -113,7 +111,7 @@ func home(key uint64, cells int) int {
 	return int(cell)
 }
 
-// after returns the cell behind one, in a circle.
+// after returns the next cell, in a circle.
 func after(cell, cells int) int {
 	if cell++; cell < cells {
 		return cell

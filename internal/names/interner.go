@@ -5,40 +5,37 @@ import (
 	"sync/atomic"
 )
 
-// Interner gives texts their codes, each distinct text one: the strings and bytes that are
-// values of a history. One goroutine at a time uses it. Beside it any number read the texts
-// that were published to them ([Texts.At]).
+// Interner gives each distinct text a code: the strings and bytes that are values in a history. One
+// goroutine at a time uses it, while any number read the texts that were published to them ([Texts.At]).
 //
-// Texts that came since the last Settle can be taken back. Texts that nothing needs any more go
-// when Keep makes another interner of the rest. A text keeps its code as long as it is there,
-// and has no other. The code of one that went can be that of a later text, so a code has its
-// meaning with the Texts of the same interner alone.
+// Texts added since the last Settle can be taken back. Unused texts are dropped when Keep makes another
+// interner from the rest. A text keeps its code as long as it is present, and has no other. A dropped
+// text's code can be reused, so a code has its meaning only with the Texts of the same interner.
 type Interner struct {
 	writer
 	slots []uint32 // by hash: a code, or 0
 	supply
 	settled struct {
 		supply
-		slots int // their number
+		slots int // number of slots
 		tail  mark
 	}
-	fresh []uint32 // codes that were given since the last Settle
-	begun []int    // blocks that were begun since
-	pages []int    // pages of codes that were begun since
+	fresh []uint32 // codes given since the last Settle
+	begun []int    // blocks begun since
+	pages []int    // pages of codes begun since
 }
 
-// supply is the codes that can be given: the last of free, then those of a page of which none
-// was given before.
+// supply is the available codes: the last of free, then the rest of the newest page.
 type supply struct {
 	free  []uint32
-	next  uint32 // the code before the next of the page
-	last  uint32 // of the page
-	inUse int    // codes
-	held  int    // pages
+	next  uint32 // the code before the page's next
+	last  uint32 // the page's last code
+	inUse int    // codes in use
+	held  int    // pages in use
 }
 
 const (
-	// valueBlock is the size of a block of values. An abort copies up to as many bytes.
+	// valueBlock is the size of a block of values, in bytes. An abort copies at most as many.
 	valueBlock = 16 << 10
 	// maxPages bounds the pages of codes, so that a code is a uint32.
 	maxPages = 1<<24 - 1
@@ -46,14 +43,13 @@ const (
 	keptCodes = 1 << 12
 )
 
-// NewInterner returns an interner without texts. The seed keys its hash, so that texts made to
-// collide in one do not in another.
+// NewInterner returns an interner without texts. The seed keys its hash, so that texts made to collide in
+// one interner do not collide in another.
 func NewInterner(seed uint64) *Interner {
 	return &Interner{writer: writer{seed: seed, largest: valueBlock}}
 }
 
-// Find returns the code of a text, or 0 if it has none, and the hash of the text for Add. It
-// costs a hash and a search.
+// Find returns a text's code, or 0 if it has none, and its hash for Add. It costs a hash and a search.
 func (t *Interner) Find(text string) (code, hash uint32) {
 	hash = t.hash(text)
 	if len(t.slots) == 0 {
@@ -67,8 +63,8 @@ func (t *Interner) Find(text string) (code, hash uint32) {
 	}
 }
 
-// Add gives a text that has no code one, given its hash, and keeps a copy of the text, which has
-// at most 64 KiB. ok is false if all 2^32 codes are in use. Now and then the index grows.
+// Add gives a code to a text that has none, given its hash, and keeps a copy of the text, which has at most
+// 64 KiB. ok is false if all 2^32 codes are in use. Now and then the index grows.
 func (t *Interner) Add(text string, hash uint32) (code uint32, ok bool) {
 	if code, ok = t.give(); !ok {
 		return 0, false
@@ -88,8 +84,8 @@ func (t *Interner) Add(text string, hash uint32) (code uint32, ok bool) {
 	return code, true
 }
 
-// Need returns more bytes than adding a text of a length takes, but for growth of the index. The
-// rest of a block, where the text does not fit, is shorter than the text, and stays empty.
+// Need bounds the bytes that adding a text of `length` bytes takes, but for growth of the index. The rest
+// of a block that is too short for the text is shorter than the text, and stays empty.
 func Need(length int) int {
 	const code = 64
 	return code + length + min(length, valueBlock)
@@ -109,7 +105,7 @@ func (t *Interner) give() (code uint32, ok bool) {
 	return t.next, true
 }
 
-// addPage adds a page of codes, in the place of a dropped one if there is any.
+// addPage adds a page of codes, in place of a dropped page if there is any.
 func (t *Interner) addPage() bool {
 	places, states := t.places.list(), t.states.list()
 	at := slices.Index(places, nil)
@@ -131,7 +127,7 @@ func (t *Interner) addPage() bool {
 // Most returns the greatest code that a text can have.
 func (t *Texts) Most() uint32 { return uint32(len(t.places.list()) * pageLen) }
 
-// setSlot puts a code in use into the first empty slot from that of its hash on.
+// setSlot puts a code into the first empty slot from its hash on.
 func (t *Interner) setSlot(code, hash uint32) {
 	slot := home(uint64(hash), len(t.slots))
 	for t.slots[slot] != 0 {
@@ -140,7 +136,7 @@ func (t *Interner) setSlot(code, hash uint32) {
 	t.slots[slot] = code
 }
 
-// index puts all codes in use into so many new slots.
+// index puts all codes in use into new slots.
 func (t *Interner) index(slots int) {
 	t.slots = make([]uint32, slots)
 	for p, states := range t.states.list() {
@@ -164,9 +160,9 @@ func (t *Interner) Settle() {
 	}
 }
 
-// TakeBack takes the texts back that came since the last Settle, and all memory that they took.
-// Texts that readers know stay as they are. It reports whether there was any. The cost is a
-// search for each text, and a copy of up to 16 KiB.
+// TakeBack removes the texts added since the last Settle, and frees their memory. Texts that readers know
+// stay as they are. It reports whether there was any. The cost is a search for each text, and a copy of up
+// to 16 KiB.
 func (t *Interner) TakeBack() bool {
 	if len(t.fresh) == 0 {
 		return false
@@ -177,7 +173,7 @@ func (t *Interner) TakeBack() bool {
 			for t.slots[slot] != code {
 				slot = after(slot, len(t.slots))
 			}
-			t.slots[slot] = 0 // no search goes on behind it: the texts there were added later
+			t.slots[slot] = 0 // no search passes it, because the texts behind it were added later
 		}
 		t.places.at(code - 1).Store(0)
 		*t.states.at(code - 1) = state{}
@@ -207,7 +203,7 @@ func (t *Interner) setPages(places []*[pageLen]atomic.Uint64, states []*[pageLen
 	t.states.pages.Store(&states)
 }
 
-// Retire lets go of what no reader needs, once another interner has taken over.
+// Retire drops everything that no reader needs, once another interner has taken over.
 func (t *Interner) Retire() {
 	t.slots = nil
 	t.states.pages.Store(nil)

@@ -6,13 +6,13 @@ import (
 	"sync/atomic"
 )
 
-// Keep returns an interner of the texts whose codes are marked: a bit each, in words of 64. Codes
-// that are not in use must not be marked.
+// Keep returns an interner with the texts whose codes are marked: a bit each, in words of 64. Unused codes
+// must not be marked.
 //
-// Readers of t go on. Once next has taken over, they alone hold some bytes, the number of which
-// is returned; t must then Retire. Or else next must not be used. Both share the blocks of which
-// at least half is needed, and the pages of codes of which all are. The rest is copied. The cost
-// is a few ns for each code, and some 50 for each text that is copied.
+// Readers of t go on. Once next has taken over, only they hold `bytes` bytes; t must then Retire. Otherwise
+// next must not be used. Both share the blocks of which at least half is needed, and the pages of codes
+// that are entirely needed. The rest is copied. The cost is a few ns for each code, and some 50 ns for each
+// text that is copied.
 func (t *Interner) Keep(marks []uint64) (next *Interner, bytes int) {
 	next = &Interner{writer: writer{seed: t.seed, largest: t.largest, bytes: t.bytes, tail: t.tail}}
 	if t.blocks.Load() == nil {
@@ -28,7 +28,7 @@ func (t *Interner) Keep(marks []uint64) (next *Interner, bytes int) {
 
 func isMarked(marks []uint64, code int) bool { return marks[code/64]>>(code%64)&1 != 0 }
 
-// sparse returns the blocks of which less than half is of marked texts.
+// sparse returns the blocks in which marked texts fill less than half.
 func (t *Interner) sparse(marks []uint64) []bool {
 	blocks, places := *t.blocks.Load(), t.places.list()
 	used := make([]int, len(blocks))
@@ -46,7 +46,7 @@ func (t *Interner) sparse(marks []uint64) []bool {
 	return sparse
 }
 
-// takeBlocks takes the blocks that are not sparse, and returns the bytes of the others.
+// takeBlocks takes the blocks that are not sparse, and returns the others' bytes.
 func (t *Interner) takeBlocks(from *Interner, sparse []bool) (bytes int) {
 	blocks := slices.Clone(*from.blocks.Load())
 	for i := range blocks {
@@ -63,8 +63,8 @@ func (t *Interner) takeBlocks(from *Interner, sparse []bool) (bytes int) {
 	return bytes
 }
 
-// takePages takes the pages of codes, or makes others of their marked codes, whose texts in
-// sparse blocks it copies. It returns the bytes of the places that it does not take.
+// takePages takes the pages of codes, or copies their marked codes to new pages, with copies of their texts
+// in sparse blocks. It returns the bytes of the places that it does not take.
 func (t *Interner) takePages(from *Interner, marks []uint64, sparse []bool) (bytes int) {
 	places, states := slices.Clone(from.places.list()), slices.Clone(from.states.list())
 	for p := range places {
@@ -101,7 +101,7 @@ func (t *Interner) takePages(from *Interner, marks []uint64, sparse []bool) (byt
 	return bytes
 }
 
-// copyPage returns a page of the marked codes of one.
+// copyPage copies a page's marked codes to a new page.
 func (t *Interner) copyPage(from *Interner, p int, marks []uint64, sparse []bool) (*[pageLen]atomic.Uint64, *[pageLen]state) {
 	places, states := new([pageLen]atomic.Uint64), new([pageLen]state)
 	for k := range states {
@@ -119,7 +119,7 @@ func (t *Interner) copyPage(from *Interner, p int, marks []uint64, sparse []bool
 	return places, states
 }
 
-// supplyRest makes all codes of the pages that are not in use free, the lowest to be given first.
+// supplyRest makes all unused codes in the pages free, the lowest to be given first.
 func (t *Interner) supplyRest() {
 	t.free = make([]uint32, 0, t.held*pageLen-t.inUse)
 	for p, states := range slices.Backward(t.states.list()) {

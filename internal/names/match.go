@@ -6,9 +6,8 @@ import (
 	"slices"
 )
 
-// Step is one step of a pattern. It leads from an attribute to others. [Literal] makes a
-// step to a name, which may be "*" or ".."; [Any] and [Up] are the others. The zero Step is
-// Literal("").
+// Step is one step of a pattern. It leads from an attribute to others. [Literal] makes a step to a name,
+// which may be "*" or ".."; [Any] and [Up] are the others. The zero Step is Literal("").
 type Step struct {
 	kind stepKind
 	name string
@@ -22,23 +21,22 @@ const (
 	stepUp
 )
 
-// Literal returns the step to the child that has the name.
+// Literal returns the step to the child called name.
 func Literal(name string) Step { return Step{stepLiteral, name} }
 
 var (
 	// Any is the step to every child.
 	Any = Step{kind: stepAny}
-	// Up is the step to the parent; Top is its own.
+	// Up is the step to the parent. Top's parent is Top.
 	Up = Step{kind: stepUp}
 )
 
-// Match returns the attributes that the steps lead to from Top: each once, in order of
-// creation, Top before all others. That is Top itself if there are no steps, and nothing
-// if one leads nowhere. The cost is a visit of each attribute that a step reaches, and
-// sorting those of the last step.
+// Match returns the attributes to which the steps lead from Top: each once, in order of creation, Top
+// before all others. Without steps that is Top itself, and nothing if a step leads nowhere. The cost is a
+// visit of each attribute that a step reaches, and sorting the last step's attributes.
 func (n Names) Match(steps ...Step) ([]Attribute, error) { return n.MatchFrom(Top, steps...) }
 
-// MatchFrom is Match from base, which may be Top. The error is ErrAttribute, of base.
+// MatchFrom is Match from base, which may be Top. The error is ErrAttribute for base.
 func (n Names) MatchFrom(base Attribute, steps ...Step) ([]Attribute, error) {
 	at, err := n.node(base)
 	if err != nil {
@@ -56,8 +54,7 @@ func (n Names) MatchFrom(base Attribute, steps ...Step) ([]Attribute, error) {
 	return attributes, nil
 }
 
-// follow returns the distinct nodes that a step leads to from distinct nodes. Only parents
-// can coincide.
+// follow returns the distinct nodes that a step leads to from distinct nodes. Only parents can coincide.
 func (n Names) follow(from []uint32, step Step) []uint32 {
 	var to []uint32
 	for _, at := range from {
@@ -81,11 +78,11 @@ func (n Names) follow(from []uint32, step Step) []uint32 {
 	return to
 }
 
-// DescendantsMatching returns the children of a, or with recursive all its descendants, whose
-// whole name the expression matches, in the order of [Names.Children] or [Names.Descendants].
-// The dot of the expression matches a newline too; nil matches every name. The errors are
-// ErrAttribute, and ErrQuery if the text of a POSIX expression is no valid expression
-// otherwise. The cost is a step for each attribute, and a match for each distinct name.
+// DescendantsMatching returns a's children, or with recursive all its descendants, whose whole name the
+// expression matches, in the order of [Names.Children] or [Names.Descendants]. The expression's dot matches
+// a newline too; nil matches every name. The errors are ErrAttribute, and ErrQuery if a POSIX
+// expression's text is not valid for regexp.Compile. The cost is a step for each attribute, and a match for
+// each distinct name.
 func (n Names) DescendantsMatching(a Attribute, re *regexp.Regexp, recursive bool) ([]Attribute, error) {
 	if _, err := n.node(a); err != nil {
 		return nil, err
@@ -114,9 +111,9 @@ func (n Names) DescendantsMatching(a Attribute, re *regexp.Regexp, recursive boo
 	return found, nil
 }
 
-// wholeMatch returns a function that reports whether re matches all of a text. Anchors
-// around the expression would fail: its text may end inside a quotation, which would swallow
-// them. Instead the longest of the leftmost matches is compared with the text.
+// wholeMatch returns a function that reports whether re matches all of a text. It compares the longest of
+// the leftmost matches with the text. Anchors around the expression would fail, because its text may end
+// inside a quotation, which would swallow them.
 func wholeMatch(re *regexp.Regexp) (func(text []byte) bool, error) {
 	if re == nil {
 		return func([]byte) bool { return true }, nil

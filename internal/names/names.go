@@ -6,32 +6,29 @@ import (
 	"slices"
 )
 
-// Names is the attributes of a history at one moment: all that were created until then.
-// It is a value and may be copied. Any number of goroutines may use it, without locks, while
-// a writer goes on. Later attributes are unknown to it. The zero Names has none.
+// Names is a history's attributes at one moment. It is a value and may be copied. Any number of goroutines
+// may use it, without locks, while a writer goes on. It does not show later attributes. The zero Names has
+// none.
 //
-// An attribute is a child of another one or of [Top], by a name that none of its siblings has.
-// Every valid UTF-8 text of at most 64 KiB is a name. "", "*", ".." and names with a "/", a
-// newline or a NUL have no meaning of their own. No attribute has a name that is not UTF-8.
+// An attribute is a child of another attribute or of [Top], and its name is unique among its siblings.
+// Every valid UTF-8 text of at most 64 KiB is a name. "", "*", ".." and names with a "/", a newline or a
+// NUL have no special meaning. No attribute has a name that is not UTF-8.
 //
-// The cost of a method is that of the length of its answer, and of a lookup one search in a
-// hash table per name. No iteration uses the stack for the depth of the tree. Returned
-// slices are the caller's.
+// A method costs as much as its answer is long, and a lookup one search in a hash table per name. No
+// iteration uses the stack for the tree's depth. Returned slices belong to the caller.
 type Names struct {
 	t *Tree
 	n int
 }
 
-// Len returns how many attributes there are: they are 0 to Len-1.
+// Len returns the number of attributes, which are 0 to Len-1.
 func (n Names) Len() int { return n.n }
 
-// Lookup returns the attribute that the path of names leads to from Top; Top if the path
-// is empty. The error is ErrAttribute.
+// Lookup returns the attribute at path, or Top if the path is empty. The error is ErrAttribute.
 func (n Names) Lookup(path ...string) (Attribute, error) { return n.LookupFrom(Top, path...) }
 
-// LookupFrom returns the attribute that the path of names leads to from base, which may be
-// Top; base itself if the path is empty. The error is ErrAttribute: of base, or because
-// there is none of a name.
+// LookupFrom returns the attribute at path from base, which may be Top; base itself if the path is empty.
+// The error is ErrAttribute for base or a missing name.
 func (n Names) LookupFrom(base Attribute, path ...string) (Attribute, error) {
 	at, err := n.node(base)
 	if err != nil {
@@ -79,8 +76,7 @@ func (n Names) Parent(a Attribute) (Attribute, error) {
 	return Attribute(n.up(at) - 1), nil
 }
 
-// Children returns the children of a, which may be Top, in order of creation; none if a
-// is unknown.
+// Children returns the children of a, which may be Top, in order of creation; none if a is unknown.
 func (n Names) Children(a Attribute) iter.Seq[Attribute] {
 	return func(yield func(Attribute) bool) {
 		at, err := n.node(a)
@@ -95,8 +91,8 @@ func (n Names) Children(a Attribute) iter.Seq[Attribute] {
 	}
 }
 
-// Descendants returns the children of a, which may be Top, each followed by its own
-// descendants: depth first, siblings in order of creation. None if a is unknown.
+// Descendants returns the children of a, which may be Top, each followed by its own descendants: depth
+// first, siblings in order of creation. None if a is unknown.
 func (n Names) Descendants(a Attribute) iter.Seq[Attribute] {
 	return func(yield func(Attribute) bool) {
 		base, err := n.node(a)
@@ -111,12 +107,12 @@ func (n Names) Descendants(a Attribute) iter.Seq[Attribute] {
 	}
 }
 
-// following returns the node after at among the descendants of base, or 0.
+// following returns the node after `at` among base's descendants, or 0.
 func (n Names) following(at, base uint32) uint32 {
 	if first := n.first(at); first != 0 {
 		return first
 	}
-	for at != base && at != 0 { // not 0 before base, but in Names whose writer was aborted
+	for at != base && at != 0 { // 0 comes before base only in Names whose writer was aborted
 		if next := n.next(at); next != 0 {
 			return next
 		}
@@ -125,7 +121,7 @@ func (n Names) following(at, base uint32) uint32 {
 	return 0
 }
 
-// node returns the node of a, which is 0 for Top.
+// node returns a's node, which is 0 for Top.
 func (n Names) node(a Attribute) (uint32, error) {
 	if at := uint32(a + 1); int64(at) <= int64(n.n) {
 		return at, nil
@@ -133,8 +129,8 @@ func (n Names) node(a Attribute) (uint32, error) {
 	return 0, unknown(a)
 }
 
-// first, next and child return a node that there is in n, or 0; up returns the parent, 0
-// of 0. They look at nothing later than n (N1).
+// first, next and child return a node in n, or 0; up returns the parent, which for 0 is 0. They read
+// nothing later than n (N1).
 func (n Names) first(at uint32) uint32 {
 	if n.n == 0 {
 		return 0

@@ -2,21 +2,21 @@ package names
 
 import "sync/atomic"
 
-// pageLen is how many elements a page holds: of nodes 4 KiB, so that a small history
-// stays small.
+// pageLen is the number of elements in a page. Nodes take 4 KiB a page, so that a small history stays
+// small.
 const pageLen = 256
 
-// paged is an array that only grows and whose elements never move, for one writer at a time
-// and any number of readers, without a lock. Elements are atomics: they may be written again.
+// paged is an array that only grows and whose elements never move, for one writer at a time and any number
+// of readers, without a lock. Elements are atomics, because they may be written again.
 type paged[T any] struct {
 	pages atomic.Pointer[[]*[pageLen]T]
 }
 
-// at returns element i. The caller knows that there is one.
+// at returns element i, which must exist.
 func (p *paged[T]) at(i uint32) *T { return &(*p.pages.Load())[i/pageLen][i%pageLen] }
 
-// grow makes room for element i, of which all before have room. It may write behind the
-// end of a list of pages that readers hold; they never look there.
+// grow makes room for element i, after all elements before it have room. It may write behind the end of a
+// page list that readers hold; they never look there.
 func (p *paged[T]) grow(i uint32) {
 	var pages []*[pageLen]T
 	if old := p.pages.Load(); old != nil {
@@ -29,7 +29,7 @@ func (p *paged[T]) grow(i uint32) {
 	p.pages.Store(&grown)
 }
 
-// size returns the bytes on the heap, from the bytes of an element.
+// size returns the heap bytes. An element takes `element` bytes.
 func (p *paged[T]) size(element int) int {
 	pages := p.pages.Load()
 	if pages == nil {

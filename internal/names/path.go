@@ -2,10 +2,10 @@ package names
 
 import "slices"
 
-// PathText returns a path of names as one text, which no other path has. "/" stands between
-// names. A backslash stands before the characters with a meaning in patterns and paths, "/",
-// "\" and "*", and before "..". The empty path, of Top, and that of one empty name are
-// both "". Package trace has the inverse, ParsePath.
+// PathText returns a path of names as one text, unique to that path. "/" stands between names. A backslash
+// stands before characters with a meaning in patterns and paths, "/", "\" and "*", and before "..". Only
+// the empty path, of Top, and the path with one empty name are both "". Package trace has the inverse,
+// ParsePath.
 func PathText(path []string) string {
 	var out []byte
 	for i, name := range path {
@@ -17,8 +17,8 @@ func PathText(path []string) string {
 	return string(out)
 }
 
-// AppendPath appends the PathText of an attribute to dst. It allocates only for dst. The
-// error is ErrAttribute. The cost is some 20 ns a name and 1 ns a byte.
+// AppendPath appends an attribute's PathText to dst. It allocates only for dst. The error is ErrAttribute.
+// It costs some 20 ns a name and 1 ns a byte.
 func (n Names) AppendPath(dst []byte, a Attribute) ([]byte, error) {
 	at, err := n.node(a)
 	if err != nil {
@@ -39,7 +39,7 @@ func (n Names) AppendPath(dst []byte, a Attribute) ([]byte, error) {
 	return dst, nil
 }
 
-// appendName appends a name of a path. Names are UTF-8, so a byte below 128 is a character.
+// appendName appends a name in a path. Names are UTF-8, so a byte below 128 is a character.
 func appendName[T string | []byte](dst []byte, name T) []byte {
 	if string(name) == ".." {
 		return append(dst, `\..`...)

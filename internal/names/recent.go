@@ -5,20 +5,19 @@ import (
 	"unsafe"
 )
 
-// Recent is a cache of the codes of strings that were written lately, for the writer. States
-// are few and come again, and a look here costs a fraction of a search with the check for UTF-8. It
-// belongs to one goroutine.
+// Recent caches the codes of recently written strings, for the writer, because states are few and repeat,
+// and a lookup here costs a fraction of a search with the check for UTF-8. It belongs to one goroutine.
 type Recent [256]struct {
 	text string // the interner's
 	code uint32
 }
 
-// MaxRecent is the length of the longest text that is kept.
+// MaxRecent is the length of the longest text that is kept, in bytes.
 const MaxRecent = 64
 
-// index returns the place of a text, if it is there.
+// index returns the only place that a text can have.
 func (r *Recent) index(text string) int {
-	b := unsafe.Slice(unsafe.StringData(text), len(text)) // to read
+	b := unsafe.Slice(unsafe.StringData(text), len(text)) // read-only
 	x := uint64(len(b))
 	if len(b) >= 8 {
 		x += binary.LittleEndian.Uint64(b)*31 + binary.LittleEndian.Uint64(b[len(b)-8:])
@@ -30,7 +29,7 @@ func (r *Recent) index(text string) int {
 	return int(x * 0x9e3779b97f4a7c15 >> 56)
 }
 
-// Find returns the code of a text, or 0. r may be nil.
+// Find returns a text's code, or 0. r may be nil.
 func (r *Recent) Find(text string) uint32 {
 	if r == nil || len(text) > MaxRecent {
 		return 0

@@ -2,8 +2,8 @@ package names
 
 import "github.com/zeebo/xxh3"
 
-// Shapes is the shape of each attribute. Two have one shape if their paths are the same but for digits, as
-// Threads/17/Status and Threads/4/Status. It belongs to one writer.
+// Shapes is the shape of each attribute. Two attributes have the same shape if their paths differ only in
+// digits, like Threads/17/Status and Threads/4/Status. It belongs to one writer.
 type Shapes struct {
 	Of   []uint32 // by attribute
 	text []byte

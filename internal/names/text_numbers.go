@@ -2,21 +2,21 @@ package names
 
 import "slices"
 
-// TextNumbers are numbers of texts in the order of their first use, from 0, of a transaction and of the transactions
-// committed before. A journal has a text once, and its number from then on. The zero value has none.
-// It belongs to one goroutine.
+// TextNumbers numbers texts from 0 in the order of their first use in committed transactions and the
+// current one, because a journal has a text only once, and then its number. The zero value has none. It
+// belongs to one goroutine.
 type TextNumbers struct {
-	of        []uint32 // by code: the number and 1, or 0
-	codes     []uint32 // by number, of committed transactions
-	fresh     []uint32 // the same of this one
+	of        []uint32 // by code: the number + 1, or 0
+	codes     []uint32 // by number, for committed transactions
+	fresh     []uint32 // by number, for this transaction
 	published *[]uint32
 }
 
-// Size returns the bytes on the heap.
+// Size returns the heap bytes.
 func (n *TextNumbers) Size() int64 { return 4 * int64(cap(n.of)+cap(n.codes)) }
 
-// Committed returns the codes of the texts by number, or nil if there are none. They are the
-// same slice until more are committed, and never change.
+// Committed returns the texts' codes by number, or nil if there are none. They are the same slice until
+// more are committed, and never change.
 func (n *TextNumbers) Committed() *[]uint32 { return n.published }
 
 // Of returns the number of the text with a code, and whether it is new.
@@ -32,7 +32,7 @@ func (n *TextNumbers) Of(code uint32) (number uint64, isNew bool) {
 	return uint64(n.of[code] - 1), true
 }
 
-// Commit adds the numbers of the transaction to the committed numbers.
+// Commit adds the transaction's numbers to the committed numbers.
 func (n *TextNumbers) Commit() {
 	if len(n.fresh) == 0 {
 		return
@@ -43,7 +43,7 @@ func (n *TextNumbers) Commit() {
 	n.published = &codes
 }
 
-// Abort takes the numbers of the transaction back.
+// Abort takes the transaction's numbers back.
 func (n *TextNumbers) Abort() {
 	for _, code := range n.fresh {
 		n.of[code] = 0

@@ -7,8 +7,8 @@ import (
 	"github.com/zeebo/xxh3"
 )
 
-// Texts is texts by number, from 1, for readers: those that were published to a reader are
-// there for it, without a lock, whatever the one goroutine that adds them does meanwhile.
+// Texts is texts by number, from 1, for readers. A reader can read the texts that were published to it
+// without a lock, whatever the one goroutine that adds texts does meanwhile.
 //
 //	place   block 30 bits | offset 17 bits | length 17 bits    of each text
 //	block   bytes, end to end; 512 B the first, twice that the next, up to a limit
@@ -17,9 +17,9 @@ type Texts struct {
 	blocks atomic.Pointer[[][]byte]
 }
 
-// At returns the bytes of a text, which never change and must not be changed. They stay valid
-// as long as they are referenced. For a text that was taken back they are another's, or none.
-// For a code that no text ever had there are none. About 5 ns.
+// At returns a text's bytes, which never change and must not be changed. They stay valid as long as they
+// are referenced. For a text that was taken back At returns another's bytes, or none. For a code that was
+// never used it returns none. About 5 ns.
 func (t *Texts) At(i uint32) []byte {
 	blocks := t.blocks.Load() // before the place: see rewind
 	pages, page := t.places.list(), (i-1)/pageLen
@@ -39,25 +39,24 @@ func splitPlace(place uint64) (block, offset, end int) {
 	return int(place >> 34), offset, offset + int(place&mask)
 }
 
-// firstBlock is the size of the first block. A text that is longer than a block has one of its
-// own.
+// firstBlock is the size of the first block, in bytes. A text that is longer than a block has its own.
 const firstBlock = 512
 
-// writer adds texts, each once. One goroutine at a time uses it. Texts can be taken back:
-// failures and aborts must leave nothing behind, however often. So it is no dict.Values.
+// writer adds texts, each once. One goroutine at a time uses it. It is not a dict.Values, because texts can
+// be taken back: failures and aborts must leave nothing behind, however often.
 type writer struct {
 	Texts
 	seed    uint64
-	largest int          // block, in bytes
+	largest int          // size of the largest block, in bytes
 	states  paged[state] // by number-1
 	tail    mark
-	bytes   int // of all blocks
+	bytes   int // bytes of all blocks
 }
 
-// state is the writer's state of a text.
+// state is the writer's state for a text.
 type state struct {
-	hash uint32 // so that growing need not read the text again
-	user uint32 // of a name, the node that used it first; of a value, 1, or 0 if the code is free
+	hash uint32 // kept, so that growing need not read the text again
+	user uint32 // for a name, the node that used it first; for a value, 1, or 0 if the code is free
 }
 
 // The bytes of a text's place, and of its state.
@@ -68,12 +67,12 @@ const (
 
 // mark is the end of the bytes.
 type mark struct {
-	block int // the one to which texts are added, if its size is not 0
-	size  int // of the block
-	end   int // of the texts in it
+	block int // the block to which texts are added, if its size is not 0
+	size  int // size of the block
+	end   int // end of its texts
 }
 
-// noBytes is a block that was dropped. It is not nil, and so the empty text in it is not.
+// noBytes is a dropped block. It is not nil, so that the empty text in it is not nil.
 var noBytes = []byte{}
 
 func (w *writer) hash(text string) uint32 {
@@ -81,7 +80,7 @@ func (w *writer) hash(text string) uint32 {
 	return uint32(h ^ h>>32)
 }
 
-// put keeps a copy of a text, which has the hash, under a number, for which there is room.
+// put keeps a copy of a text under number i, for which there must be room.
 func (w *writer) put(i uint32, text string, hash, user uint32) {
 	*w.states.at(i - 1) = state{hash, user}
 	w.places.at(i - 1).Store(keep(w, text))
@@ -98,8 +97,8 @@ func keep[T string | []byte](w *writer, text T) uint64 {
 	return uint64(w.tail.block)<<34 | uint64(offset)<<17 | uint64(len(text))
 }
 
-// addBlock adds a block with room for a number of bytes, in the place of a dropped one if there
-// is any: no reader has a text there.
+// addBlock adds a block with room for `room` bytes, in place of a dropped block if there is any, because no
+// reader has a text there.
 func (w *writer) addBlock(room int) *[][]byte {
 	var blocks [][]byte
 	if p := w.blocks.Load(); p != nil {
@@ -118,9 +117,9 @@ func (w *writer) addBlock(room int) *[][]byte {
 	return &blocks
 }
 
-// rewind takes the bytes behind a mark back, and the blocks that were begun since. Bytes are
-// never written twice: the block is copied up to its new end. The places behind that end must
-// be gone, so that a reader with the copy has none of them.
+// rewind takes back the bytes behind a mark, and the blocks begun since. Bytes are never written twice, so
+// the block is copied up to its new end. The places behind that end must be gone, so that a reader with the
+// copy has none of them.
 func (w *writer) rewind(to mark, begun []int) {
 	blocks := slices.Clone(*w.blocks.Load())
 	for _, i := range begun {
@@ -144,7 +143,6 @@ func (w *writer) setBlocks(blocks [][]byte) {
 	w.blocks.Store(&blocks)
 }
 
-// size returns the bytes of the blocks.
 func (w *writer) size() int {
 	bytes := w.bytes
 	if blocks := w.blocks.Load(); blocks != nil {
@@ -153,24 +151,25 @@ func (w *writer) size() int {
 	return bytes
 }
 
-// nameTexts is the names of attributes, numbered in the order of their first use.
+// nameTexts is the attributes' names, numbered in the order of their first use.
 type nameTexts struct {
 	writer
 	cells cells
 	n     uint32
 }
 
-// key returns the key of a name in the cells.
+// key returns a name's key in the cells.
 func (t *nameTexts) key(i uint32) uint64 { return uint64(t.states.at(i - 1).hash) }
 
-// find returns the number of a name, which has the hash, or 0. Only the writer may call it.
+// find returns a name's number, or 0. hash is the name's. Only the writer may call it.
 func (t *nameTexts) find(name string, hash uint32) uint32 {
 	return t.cells.find(uint64(hash), t.n, func(i uint32) bool {
 		return t.states.at(i-1).hash == hash && string(t.At(i)) == name
 	})
 }
 
-// add gives a name a number, which has the hash, at most maxName bytes and no number. It is first used by the user.
+// add gives a number to a name that has none, with at most maxName bytes. hash is the name's, and user the
+// node that first uses it.
 func (t *nameTexts) add(name string, hash, user uint32) uint32 {
 	t.places.grow(t.n)
 	t.states.grow(t.n)
@@ -201,7 +200,7 @@ func (t *nameTexts) truncate(keep uint32) {
 	t.n = n
 }
 
-// size returns the bytes on the heap.
+// size returns the heap bytes.
 func (t *nameTexts) size() int {
 	return t.writer.size() + t.cells.size() + t.places.size(placeSize) + t.states.size(stateSize)
 }

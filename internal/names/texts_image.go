@@ -6,15 +6,15 @@ import (
 	"github.com/granarydb/granary/internal/fields"
 )
 
-// maxText is the length of the longest text of a value, in bytes.
+// maxText is the greatest length of a value's text, in bytes.
 const maxText = 64 << 10
 
 // WriteImage writes the texts whose codes are marked, a bit each in words of 64, as an image:
 //
 //	pages | of each: 0, or 1 and of each of its codes 0, or the length and 1 | bytes of the texts
 //
-// The reader of t that knows the texts may call it beside the writer of the interner. It costs a
-// copy of the texts and 1 ns for each code of their pages.
+// A reader of t that knows the texts may call it beside the interner's writer. It costs a copy of the texts
+// and 1 ns for each code in their pages.
 func (t *Texts) WriteImage(w *fields.Writer, marks []uint64) {
 	pages := 0
 	for i, set := range marks {
@@ -47,8 +47,8 @@ func (t *Texts) WriteImage(w *fields.Writer, marks []uint64) {
 	}
 }
 
-// ReadImage makes an interner of an image. Texts have their codes. It returns the marks of these
-// codes. The reader has the error; then the interner must not be used.
+// ReadImage makes an interner from an image, in which texts keep their codes. marks has these codes. If the
+// reader has an error, the interner must not be used.
 func ReadImage(seed uint64, r *fields.Reader) (t *Interner, marks []uint64) {
 	r.In("texts")
 	t = NewInterner(seed)
@@ -81,7 +81,7 @@ func grown[T any](pages []*[pageLen]T, page *[pageLen]T) *[]*[pageLen]T {
 	return &pages
 }
 
-// readPage reads the texts of a page.
+// readPage reads a page's texts.
 func (t *Interner) readPage(p int, r *fields.Reader, marks []uint64) {
 	var lengths [pageLen]int
 	for k := range lengths {

@@ -7,52 +7,52 @@ import (
 	"unicode/utf8"
 )
 
-// maxName is the length of the longest name of an attribute, in bytes.
+// maxName is the greatest length of a name, in bytes.
 const maxName = 64 << 10
 
-// maxAttributes bounds the attributes of a tree, so that an int counts them on every
-// platform. Their nodes would fill 32 GiB.
+// maxAttributes bounds a tree's attributes, so that an int counts them on every platform. Their nodes would
+// fill 32 GiB.
 const maxAttributes = math.MaxInt32 - 1
 
 const (
 	nodeSize = 16
-	// fewChildren is the number of children that the writer walks past to find the last
-	// one. It keeps the last child of a parent with more. Most attributes have none, so
-	// that a field of each node for it would mostly be empty.
+	// fewChildren is the number of children that the writer walks past to find the last child. For a
+	// parent with more it keeps the last child. A field in each node would usually be empty, because
+	// most attributes have no children.
 	fewChildren = 8
 )
 
-// Tree is the attributes of a history: the parent and the name of each. One goroutine at a
-// time writes. Beside it any number read, through [Names], without a lock.
+// Tree is a history's attributes: the parent and the name of each. One goroutine at a time writes, while
+// any number read through [Names], without a lock.
 //
-// Attributes are nodes in order of creation, in pages that never move. Node 0 is Top and
-// attribute a is node a+1, so that 0 means "none" wherever a child may be.
+// Attributes are nodes in order of creation, in pages that never move. Node 0 is Top and attribute a is
+// node a+1, so that 0 means "none" wherever a child may be.
 //
 //	node    parent | name | first child | next sibling    16 bytes
 //	cells   by hash of (parent, name): a node
 //	texts   names, each once
 //
-// A reader knows the first n attributes, and must find these alone, whatever the writer has
-// added since, removed, and added in its place. Three invariants ensure that:
+// A reader knows the first n attributes, and must find only these, whatever the writer has added since,
+// removed, and added in its place. Three invariants ensure that:
 //
-//	N1  A child is later than its parent, a sibling later than the one before it. So the
+//	N1  A child is later than its parent, a sibling later than the previous one. So the
 //	    first link to a node that the reader does not know ends its walk, unread, and
 //	    every walk ends.
 //	N2  The cells are as if the nodes had been put in one by one, in order. So the first
-//	    one with a node that the reader does not know ends its search, unread.
+//	    cell with a node that the reader does not know ends its search, unread.
 //	N3  Fields that a reader shares with the writer are atomic, and written before the
 //	    links to them. The parent and the name of a node that a reader knows never change.
 type Tree struct {
-	limit uint32 // attributes
+	limit uint32 // most attributes
 	nodes paged[node]
 	cells cells
 	texts nameTexts
 
 	// The writer's own.
-	n    uint32            // attributes, which is also the last node
+	n    uint32            // number of attributes, and the last node
 	last map[uint32]uint32 // last child of nodes with more than fewChildren
 
-	reserved int // attributes that cells have room for
+	reserved int // attributes for which cells have room
 }
 
 // node is an attribute, or Top.
@@ -60,32 +60,31 @@ type node struct {
 	parent, name, first, next atomic.Uint32
 }
 
-// New returns a tree without attributes, for at most `attributes` of them, and never more than 2^31 - 2. The
-// seed keys its hashes, so that names made to collide in one history do not in another.
+// New returns a tree without attributes, for at most `attributes` attributes, and never more than 2^31 - 2.
+// The seed keys its hashes, so that names made to collide in one history do not collide in another.
 func New(seed uint64, attributes int) *Tree {
 	t := &Tree{limit: uint32(min(attributes, maxAttributes)), texts: nameTexts{writer: writer{seed: seed, largest: maxName}}, last: map[uint32]uint32{}}
 	t.nodes.grow(0)
 	return t
 }
 
-// Names returns all attributes, for the writer. Others may have the value once it is
-// published to them. It costs nothing.
+// Names returns all attributes, for the writer. Others may use the value once it is published to them. It
+// costs nothing.
 func (t *Tree) Names() Names { return Names{t, int(t.n)} }
 
-// node returns node i. The caller knows that it exists.
+// node returns node i, which must exist.
 func (t *Tree) node(i uint32) *node { return t.nodes.at(i) }
 
-// text returns the name of node i. It must not be changed.
+// text returns node i's name, which must not be changed.
 func (t *Tree) text(i uint32) []byte { return t.texts.At(t.node(i).name.Load()) }
 
-// key returns the key of node i in the cells. Only the writer may call it.
+// key returns node i's key in the cells. Only the writer may call it.
 func (t *Tree) key(i uint32) uint64 {
 	node := t.node(i)
 	return uint64(node.parent.Load())<<32 | t.texts.key(node.name.Load())
 }
 
-// find returns the child of p with the name and its hash if it is among the first
-// n nodes, or 0.
+// find returns p's child with the name, if it is among the first n nodes, or 0. hash is the name's.
 func (t *Tree) find(p uint32, name string, hash, n uint32) uint32 {
 	return t.cells.find(uint64(p)<<32|uint64(hash), n, func(i uint32) bool {
 		node := t.node(i)
@@ -93,8 +92,8 @@ func (t *Tree) find(p uint32, name string, hash, n uint32) uint32 {
 	})
 }
 
-// childOf returns the child of p whose name has a number and a hash, or 0. No attribute has a name without a number. Only the
-// writer may call it.
+// childOf returns p's child whose name has the number text, or 0. No attribute has a name without a number.
+// Only the writer may call it.
 func (t *Tree) childOf(p, text, hash uint32) uint32 {
 	if text == 0 {
 		return 0
@@ -105,8 +104,8 @@ func (t *Tree) childOf(p, text, hash uint32) uint32 {
 	})
 }
 
-// reserve makes room for a number of attributes in a new tree, so that the cells need not grow meanwhile. If most of the
-// first ones have names of their own, there is room for as many names, too.
+// reserve makes room for `attributes` attributes in a new tree, so that the cells need not grow meanwhile.
+// If most of the first attributes have names of their own, it makes room for as many names.
 func (t *Tree) reserve(attributes int) {
 	t.reserved = min(attributes, int(t.limit))
 	t.cells.reserve(t.reserved, t.n, t.key)
@@ -115,7 +114,7 @@ func (t *Tree) reserve(attributes int) {
 // firstNames is the number of attributes whose names tell how many there will be.
 const firstNames = 1 << 12
 
-// addName gives the name of node i a number.
+// addName gives a number to node i's name.
 func (t *Tree) addName(name string, hash, i uint32) uint32 {
 	if i == firstNames && 2*t.texts.n > i {
 		t.texts.cells.reserve(t.reserved, t.texts.n, t.texts.key)
@@ -123,10 +122,10 @@ func (t *Tree) addName(name string, hash, i uint32) uint32 {
 	return t.texts.add(name, hash, i)
 }
 
-// Add returns the child of parent that has the name, and makes it if there is none: then
-// isNew. The errors are ErrAttribute for the parent, and ErrLimit for a name longer than
-// maxName or not UTF-8, or too many attributes. Then nothing was added. Only the writer may
-// call it. The cost is a hash and a search. Now and then the cells grow.
+// Add returns parent's child called name, and creates it if there is none: then isNew. The errors are
+// ErrAttribute for the parent, and ErrLimit for a name longer than maxName or not UTF-8, or too many
+// attributes. Then nothing was added. Only the writer may call it. The cost is a hash and a search. Now and
+// then the cells grow.
 func (t *Tree) Add(parent Attribute, name string) (a Attribute, isNew bool, err error) {
 	p := uint32(parent + 1)
 	if p > t.n {
@@ -153,7 +152,7 @@ func (t *Tree) Add(parent Attribute, name string) (a Attribute, isNew bool, err 
 		text = t.addName(name, hash, i)
 	}
 	node.name.Store(text)
-	node.first.Store(0) // it may be one that was taken back
+	node.first.Store(0) // it may have been taken back
 	node.next.Store(0)
 	t.n = i
 	t.cells.add(i, t.key)
@@ -181,12 +180,11 @@ func (t *Tree) link(p, i uint32) {
 	}
 }
 
-// Truncate removes attributes n and up, and the names that they alone have. The next
-// attribute is n again. Readers that know at most n are not disturbed. Names that hold more,
-// which only a writer can have had, must not be used any longer: they would see the
-// attributes that come in place of the removed ones. The memory is kept. Only the writer may
-// call it. The cost is a search for each removed attribute, a walk past the remaining
-// children of each parent that loses some, and a copy of at most 64 KiB of names.
+// Truncate removes attributes n and up, and the names that only they have. The next attribute is n again.
+// Readers that know at most n are not disturbed. Names with more attributes, which only a writer can have
+// had, must not be used any longer, because they would see the new attributes in place of the removed ones.
+// The memory is kept. Only the writer may call it. The cost is a search for each removed attribute, a walk
+// past the remaining children of each parent that loses some, and a copy of at most 64 KiB of names.
 func (t *Tree) Truncate(n int) {
 	keep := uint32(n)
 	for i := t.n; i > keep; i-- {
@@ -200,11 +198,11 @@ func (t *Tree) Truncate(n int) {
 	t.n = min(t.n, keep)
 }
 
-// unlink ends the children of p before the first that is later than keep.
+// unlink ends p's children before the first that is later than keep.
 func (t *Tree) unlink(p, keep uint32) {
 	last, kept := t.last[p]
 	if kept && last <= keep {
-		return // done, when a later child was forgotten
+		return // done when a later child was forgotten
 	}
 	last = 0
 	for i := t.node(p).first.Load(); i != 0 && i <= keep; i = t.node(i).next.Load() {
@@ -221,9 +219,8 @@ func (t *Tree) unlink(p, keep uint32) {
 	}
 }
 
-// Size returns the bytes that the tree holds on the heap, to about a tenth. Only the
-// writer may call it.
+// Size returns the tree's heap bytes, to about a tenth. Only the writer may call it.
 func (t *Tree) Size() int {
-	const perParent = 16 // a Go map's, for two numbers
+	const perParent = 16 // a Go map's bytes, for two numbers
 	return t.nodes.size(nodeSize) + t.cells.size() + t.texts.size() + perParent*len(t.last)
 }

@@ -8,8 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// Groups groups rows and sums them: each group is its values, the sum, and the count, in no
-// order.
+// Groups groups rows and sums them: each group is its values, the sum, and the count, in no order.
 func Groups[R any](rows []R, by []func(R) any, sum func(R) int64) []Cells {
 	return GroupBy(rows, by, func(group []R) Cells {
 		total := int64(0)
@@ -20,7 +19,7 @@ func Groups[R any](rows []R, by []func(R) any, sum func(R) int64) []Cells {
 	})
 }
 
-// GroupBy groups rows: each group is its values, then those of its rows, in no order.
+// GroupBy groups rows: each group is its values, then the cells that of returns for its rows, in no order.
 func GroupBy[R any](rows []R, by []func(R) any, of func(group []R) Cells) []Cells {
 	values, groups := map[string]Cells{}, map[string][]R{}
 	var key []byte
@@ -40,8 +39,8 @@ func GroupBy[R any](rows []R, by []func(R) any, of func(group []R) Cells) []Cell
 	return out
 }
 
-// Diff compares two multisets of rows and describes the difference; it is empty if there is
-// none. With some, got may be a part of want.
+// Diff compares two multisets of rows and describes the difference; it is empty if there is none. If some
+// is set, got may be a part of want.
 func Diff(want, got []Cells, some bool) string {
 	counts := make(map[string]int, len(want))
 	var buf []byte
@@ -82,7 +81,7 @@ func CellTexts(rows []Cells) []string {
 	return out
 }
 
-// Without returns the multiset a less b.
+// Without returns the multiset a minus b.
 func Without(a, b []string) []string {
 	count := map[string]int{}
 	for _, row := range b {

@@ -5,8 +5,8 @@ import (
 	"math"
 )
 
-// Log is the commits of a store, each with the rows that it added, or with their sums. A
-// snapshot sees the commits up to its own. The caller serializes the calls.
+// Log is a store's commits, each with the rows that it added, or with their sums. A snapshot sees the
+// commits up to its own. The caller serializes the calls.
 type Log[R any] struct {
 	commits []commit[R]
 }
@@ -22,7 +22,7 @@ func (l *Log[R]) Add(id uint64, added R) { l.commits = append(l.commits, commit[
 // Len returns the number of commits.
 func (l *Log[R]) Len() int { return len(l.commits) }
 
-// Last returns the ID of the commit that was added last, 0 without one.
+// Last returns the ID of the last added commit, 0 without one.
 func (l *Log[R]) Last() uint64 {
 	if len(l.commits) == 0 {
 		return 0
@@ -30,7 +30,7 @@ func (l *Log[R]) Last() uint64 {
 	return l.commits[len(l.commits)-1].id
 }
 
-// Until yields the commits up to one, with their IDs, in the order of Add.
+// Until yields the commits up to ID last, with their IDs, in the order of Add.
 func (l *Log[R]) Until(last uint64) iter.Seq2[uint64, R] {
 	return func(yield func(uint64, R) bool) {
 		for _, c := range l.commits {
@@ -44,7 +44,7 @@ func (l *Log[R]) Until(last uint64) iter.Seq2[uint64, R] {
 // All yields all commits, in the order of Add.
 func (l *Log[R]) All() iter.Seq2[uint64, R] { return l.Until(math.MaxUint64) }
 
-// Take removes the commits up to one and returns them.
+// Take removes and returns the commits up to ID last.
 func (l *Log[R]) Take(last uint64) (taken []R) {
 	left := l.commits[:0]
 	for _, c := range l.commits {
@@ -59,8 +59,8 @@ func (l *Log[R]) Take(last uint64) (taken []R) {
 	return taken
 }
 
-// Sum stands for rows where a test has too many of them to keep: their number, the sum of
-// their values, and a checksum of values with their times that tells multisets apart.
+// Sum stands for rows where a test has too many to keep: their number, the sum of their values, and a
+// checksum of values with their times that distinguishes multisets.
 type Sum struct {
 	Rows, Sum int64
 	Check     uint64
@@ -77,8 +77,8 @@ func (s *Sum) Add(value, at int64) {
 // Plus returns the sum of both.
 func (s Sum) Plus(t Sum) Sum { return Sum{s.Rows + t.Rows, s.Sum + t.Sum, s.Check + t.Check} }
 
-// Floor rounds down to a multiple of width, toward minus infinity. The floor that a
-// retention leaves is that of the newest time less the retention.
+// Floor rounds down to a multiple of width, toward minus infinity. A retention's floor is the newest time
+// minus the retention.
 func Floor(t, width int64) int64 {
 	n := t / width
 	if t%width < 0 {
@@ -87,8 +87,8 @@ func Floor(t, width int64) int64 {
 	return n * width
 }
 
-// Range returns the first and the last time of the time range of a width that a time is in,
-// all times for the width 0.
+// Range returns the first and the last time in the range of a width that contains `at`, all times for width
+// 0.
 func Range(at, width int64) (first, last int64) {
 	if width == 0 {
 		return math.MinInt64, math.MaxInt64

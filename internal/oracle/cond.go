@@ -9,27 +9,26 @@ import (
 	"github.com/google/uuid"
 )
 
-// Ops are the operations of conditions.
+// Ops are the operations in conditions.
 var Ops = []string{"all", "==", "in", ">=", "<=", ">", "<", "between", "match", "func", "has", "null", "and", "or", "not"}
 
-// Cond is a condition: an operation of conditions, or of one column. C identifies the
-// column: a name, or a place in Cells.
+// Cond is a condition: an operation on conditions, or on one column. C identifies the column: a name, or a
+// place in Cells.
 type Cond[C any] struct {
-	Op   string // of Ops
+	Op   string // one of Ops
 	Args []*Cond[C]
 
 	Column  C
-	Missing any   // the value that a null counts as in comparisons; nil: none
-	Values  []any // compared with
+	Missing any   // counts as the value of a null in comparisons; nil: none
+	Values  []any // operands of comparisons
 	Pattern *regexp.Regexp
 	Func    func(value any) bool
 	Element func(id uuid.UUID, record []byte) bool
-	Record  func(id uuid.UUID) []byte // the record of an element
+	Record  func(id uuid.UUID) []byte // an element's record
 	Note    string                    // describes Func or Element
 }
 
-// Holds evaluates the condition for a row. The function value returns the row's value in a
-// column.
+// Holds evaluates the condition for a row. value returns the row's value in a column.
 func (c *Cond[C]) Holds(value func(C) any) bool {
 	switch c.Op {
 	case "all":
@@ -44,7 +43,7 @@ func (c *Cond[C]) Holds(value func(C) any) bool {
 	return c.HoldsOf(value(c.Column))
 }
 
-// HoldsOf evaluates a condition on a column for the column's value.
+// HoldsOf evaluates a condition on a column for its value.
 func (c *Cond[C]) HoldsOf(v any) bool {
 	switch c.Op {
 	case "null":
@@ -82,7 +81,7 @@ func (c *Cond[C]) HoldsOf(v any) bool {
 	panic("no operation " + c.Op)
 }
 
-// Text writes the condition with the names of columns.
+// Text writes the condition with column names.
 func (c *Cond[C]) Text(name func(C) string) string {
 	var args []string
 	for _, arg := range c.Args {

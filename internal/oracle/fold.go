@@ -6,12 +6,12 @@ import (
 	"math/big"
 )
 
-// ErrOverflow is the answer to a sum of integers beyond their type.
+// ErrOverflow is the answer to an integer sum beyond its type.
 var ErrOverflow = errors.New("overflow")
 
-// Fold aggregates the values of a column: count, sum, mean, min or max. A null does not count,
-// and the answer for none is null. Sums are exact, and rounded once to the type of the values
-// or, for a mean, to float64. The sum of an infinity and its opposite is NaN.
+// Fold aggregates a column's values: count, sum, mean, min or max. A null does not count, and without
+// values the answer is null. Sums are exact, and rounded once to the values' type or, for a mean, to
+// float64. The sum of an infinity and its opposite is NaN.
 func Fold(op string, values []any) (any, error) {
 	var present []any
 	for _, v := range values {
@@ -64,8 +64,7 @@ func Fold(op string, values []any) (any, error) {
 	return rounded, nil
 }
 
-// exactSum returns the sum of numbers. special is the sum of those that are infinite or NaN, 0
-// without any.
+// exactSum returns the sum of numbers. special is the sum of the infinite and NaN values, 0 without any.
 func exactSum(values []any) (sum *big.Rat, special float64) {
 	sum = new(big.Rat)
 	for _, v := range values {

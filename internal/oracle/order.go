@@ -10,14 +10,14 @@ import (
 	"github.com/google/uuid"
 )
 
-// Disorder describes the first mistake in the order of the rows of a table with the given
-// bucket width and sorting key; it is empty if there is none. Lists sort by the order in
-// which the store first saw them, which no reader knows. Where lists differ, the rest of
-// the key decides nothing, but equal lists must lie together.
+// Disorder describes the first mistake in the order of a table's rows with the given bucket width and
+// sorting key; it is empty if there is none. Lists sort by the order in which the store first saw them,
+// which no reader knows. Where lists differ, the rest of the key decides nothing, but equal lists must lie
+// together.
 //
-// The starts of buckets are in order. A range of the width can have several buckets, and a
-// row can be of any that begins in its range and not after it. Rows are in order if each can
-// be in the bucket of the row before it, or in a later one.
+// The starts of buckets are in order. A range of the width can have several buckets, and a row can be in
+// any that begins in its range and not after it. Rows are in order if each can be in the previous row's
+// bucket, or in a later one.
 func Disorder(width int64, starts []int64, key []string, rows []Row) string {
 	names := map[string]bool{}
 	for _, row := range rows {
@@ -49,7 +49,7 @@ func Disorder(width int64, starts []int64, key []string, rows []Row) string {
 		}
 		if i == 0 || width > 0 && bucket < first {
 			clear(left)
-			bucket = first // the earliest possible bucket leaves the most to the rows that follow
+			bucket = first // the earliest possible bucket leaves the most choices for later rows
 			continue
 		}
 		wrong := misplaced(order, left, rows[i-1], b)
@@ -70,7 +70,7 @@ func Disorder(width int64, starts []int64, key []string, rows []Row) string {
 	return ""
 }
 
-// disorderOf says why row b of a bucket cannot come after row a.
+// misplaced says why row b cannot come after row a in one bucket.
 func misplaced(order []string, left map[string]bool, a, b Row) string {
 	for _, name := range order {
 		x, y := a[name], b[name]
@@ -87,7 +87,7 @@ func misplaced(order []string, left map[string]bool, a, b Row) string {
 		case CompareKeys(x, y) > 0:
 			return fmt.Sprintf("%s is %s after %s", name, Text(y), Text(x))
 		case CompareKeys(x, y) < 0:
-			// Behind the list the prefix goes on; before it, a new one begins.
+			// Behind the list the prefix goes on; before it, a new prefix begins.
 			if k := slices.Index(order, "stack"); k < 0 || slices.Index(order, name) <= k {
 				clear(left)
 			}

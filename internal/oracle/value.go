@@ -14,10 +14,10 @@ import (
 	"github.com/google/uuid"
 )
 
-// Row has the values of a row by the concrete names of columns. A null is absent or nil.
+// Row has a row's values by concrete column name. A null is absent or nil.
 type Row = map[string]any
 
-// Cells has the values of a row in the order of some columns.
+// Cells has a row's values in the order of some columns.
 type Cells []any
 
 // Text writes a value, or a Row, so that equal text means equal values.
@@ -51,7 +51,7 @@ func Texts(rows []Row) []string {
 	return out
 }
 
-// Project returns the values of some columns, null where the row has none.
+// Project returns the values of columns `names`, null where the row has none.
 func Project(row Row, names []string) Row {
 	out := Row{}
 	for _, name := range names {
@@ -60,7 +60,7 @@ func Project(row Row, names []string) Row {
 	return out
 }
 
-// Pick returns the cells at some places.
+// Pick returns the cells at places.
 func (c Cells) Pick(places []int) Cells {
 	out := make(Cells, len(places))
 	for i, at := range places {
@@ -109,7 +109,7 @@ func AppendCell(dst []byte, value any) []byte {
 // Same reports whether two values are equal to the store.
 func Same(a, b any) bool { return string(AppendCell(nil, a)) == string(AppendCell(nil, b)) }
 
-// Compare compares two values of a type as conditions do.
+// Compare compares two values with one type as conditions do.
 func Compare(a, b any) int {
 	switch x := a.(type) {
 	case string:
@@ -129,8 +129,7 @@ func Compare(a, b any) int {
 	panic(fmt.Sprintf("no order of %T", a))
 }
 
-// CompareKeys compares two values of a type as the sorting key does: null comes first, and
-// -0 before 0.
+// CompareKeys compares two values with one type as the sorting key does: null comes first, and -0 before 0.
 func CompareKeys(a, b any) int {
 	if a == nil || b == nil {
 		return boolInt(a != nil) - boolInt(b != nil)

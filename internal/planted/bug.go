@@ -9,7 +9,7 @@ import (
 	"strings"
 )
 
-// bug is a file of testdata/planted.
+// bug is a file in testdata/planted.
 type bug struct {
 	path  string
 	story []string // comment lines, each with its #
@@ -17,9 +17,9 @@ type bug struct {
 	hunks []hunk
 }
 
-// hunk is a change in one place of one file.
+// hunk is a change in one place in one file.
 type hunk struct {
-	file  string // relative to the root of the module, with slashes
+	file  string // relative to the module's root, with slashes
 	line  int    // the first line before the change, for messages only
 	lines []string
 }
@@ -28,7 +28,7 @@ const foundBy = "found by: "
 
 var hunkHeader = regexp.MustCompile(`^@@ -(\d+)(?:,\d+)? \+\d+(?:,\d+)? @@`)
 
-// readBug reads a file: the lines of the story, the test, and a unified diff.
+// readBug reads a file: the story's lines, the test, and a unified diff.
 func readBug(path string) (*bug, error) {
 	text, err := os.ReadFile(path)
 	if err != nil {

@@ -10,11 +10,11 @@ import (
 	"testing"
 )
 
-// binaries are tests of a package.
+// binaries are the tests of a package.
 type binaries struct {
 	many  string          // with many bugs
-	has   map[string]bool // the names of those bugs
-	sound string          // without any, for the other bugs
+	has   map[string]bool // names of these bugs
+	sound string          // without bugs, for the other bugs
 }
 
 // buildTogether builds one binary with all bugs that can be in it.
@@ -45,8 +45,8 @@ func (tr *tree) buildTogether(t *testing.T, files []string) *binaries {
 	return bs
 }
 
-// buildOne builds a binary with the changes of one bug. It omits inlining, which reduces the time of
-// the compiler to two thirds.
+// buildOne builds a binary with one bug's changes. It omits inlining, which reduces the compiler's time to
+// two thirds.
 func (tr *tree) buildOne(t *testing.T, changes map[string]change) (binary string) {
 	t.Helper()
 	texts := map[string]string{}
@@ -60,7 +60,7 @@ func (tr *tree) buildOne(t *testing.T, changes map[string]change) (binary string
 	return binary
 }
 
-// build compiles the tests of the package. An overlay replaces and adds files.
+// build compiles the package's tests. An overlay replaces and adds files.
 func (tr *tree) build(t *testing.T, texts map[string]string, flags ...string) (binary string, out []byte, err error) {
 	t.Helper()
 	dir := t.TempDir()
@@ -81,7 +81,7 @@ func (tr *tree) build(t *testing.T, texts map[string]string, flags ...string) (b
 		t.Fatal(err)
 	}
 	binary = filepath.Join(dir, "bug.test")
-	// Omitting symbols halves the time of the linker.
+	// Omitting symbols halves the linker's time.
 	args := append([]string{"test", "-c", "-vet=off", "-ldflags=-s -w", "-overlay", overlayFile, "-o", binary}, flags...)
 	build := exec.Command("go", append(args, "./"+filepath.ToSlash(tr.pkg))...)
 	build.Dir = tr.root

@@ -10,24 +10,24 @@ import (
 	"testing"
 )
 
-// seedOf and saidOf match the seed and the message in the output of a failed test.
+// seedOf and saidOf match the seed and the message in a failed test's output.
 var (
 	seedOf = regexp.MustCompile(`\bseed (\d+)`)
 	saidOf = regexp.MustCompile(`_test\.go:\d+: (.*)`)
 )
 
-// run is a binary and the bug that it takes, if it has many.
+// run is a binary and, if it has many bugs, the chosen one.
 type run struct{ binary, bug string }
 
-// search is the runs of a suite.
+// search is a suite's runs.
 type search struct {
 	Suite
 	lock sync.Mutex
-	runs map[string]func() ([]byte, error) // without bugs
+	runs map[string]func() ([]byte, error) // runs without bugs
 }
 
-// find runs the test that must find the bug with it, where the test must fail, and without it, where
-// it must pass.
+// find runs the test that must find the bug: with the bug, where it must fail, and without it, where it
+// must pass.
 func (s *search) find(t *testing.T, b *bug, faulty, sound run) {
 	t.Helper()
 	out, err := faulty.test(b.by, s.Args)
@@ -53,8 +53,8 @@ func (s *search) find(t *testing.T, b *bug, faulty, sound run) {
 	}
 }
 
-// once returns a function that runs a test the first time that it is called. Bugs that have their
-// test in common share the run without a bug.
+// once returns a function that runs a test the first time that it is called. Bugs with the same test share
+// the run without a bug.
 func (s *search) once(r run, name string, args []string) func() ([]byte, error) {
 	s.lock.Lock()
 	defer s.lock.Unlock()
@@ -65,7 +65,7 @@ func (s *search) once(r run, name string, args []string) func() ([]byte, error) 
 	return s.runs[key]
 }
 
-// test runs one test in the folder of its package.
+// test runs one test in its package's folder.
 func (r run) test(name string, args []string) ([]byte, error) {
 	cmd := exec.Command(r.binary, append([]string{"-test.timeout", "10m", "-test.run", "^" + name + "$"}, args...)...)
 	cmd.Env = append(os.Environ(), chosenBug+"="+r.bug)

@@ -8,8 +8,8 @@ import (
 	"strings"
 )
 
-// source is a file of the module. Hunks are located by code alone: comments, blank lines and
-// spacing within a line are ignored.
+// source is a file in the module. Hunks are located by code only: comments, blank lines and spacing within
+// a line are ignored.
 type source struct {
 	lines []string
 	code  []codeLine
@@ -31,7 +31,7 @@ func newSource(text string) *source {
 	return s
 }
 
-// codeOf returns the tokens of a line.
+// codeOf returns a line's tokens.
 func codeOf(line string) string {
 	var s scanner.Scanner
 	files := token.NewFileSet()
@@ -70,8 +70,8 @@ func (e *edit) apply(lines []string) (out []string) {
 	return out
 }
 
-// before returns the code of a hunk's lines before the change: all except the added ones. It
-// also returns the numbers of leading and trailing lines of context.
+// before returns a hunk's code before the change: all lines except the added ones. It also returns the
+// numbers of leading and trailing lines of context.
 func (h *hunk) before() (code []string, lead, trail int) {
 	changed := false
 	for _, line := range h.lines {
@@ -94,9 +94,9 @@ func (h *hunk) before() (code []string, lead, trail int) {
 	return code, lead, trail
 }
 
-// find returns the place of the hunk in the code of a source: the index of the first line of
-// its context, and the number of lines. With loose, find may drop outer lines of context that
-// have changed. skip is the number of dropped leading lines.
+// find returns the hunk's place in the code of a source: the index of its context's first line, and the
+// number of lines. With loose, find may drop outer lines of context that have changed. skip is the number
+// of dropped leading lines.
 func (h *hunk) find(s *source, loose bool) (at, skip, length int, err error) {
 	code, lead, trail := h.before()
 	most := 0
@@ -138,7 +138,7 @@ func (h *hunk) applyTo(s *source, e *edit, loose bool) error {
 	if err != nil {
 		return err
 	}
-	// next is the line of the source before which lines are added: the one after the last match.
+	// next is the source line before which lines are added: the line after the last match.
 	next, end := s.code[at].at, at+length
 	for _, line := range h.lines {
 		if line[0] == '+' {
@@ -164,7 +164,7 @@ func (h *hunk) applyTo(s *source, e *edit, loose bool) error {
 	return nil
 }
 
-// diff returns an edit as a unified diff with the given number of lines of context.
+// diff returns an edit as a unified diff with `context` lines of context.
 func (e *edit) diff(file string, lines []string, context int) string {
 	var out strings.Builder
 	fmt.Fprintf(&out, "--- a/%s\n+++ b/%s\n", file, file)

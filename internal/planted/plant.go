@@ -96,8 +96,7 @@ func (tr *tree) follow(h hunk) (hunk, error) {
 	return h, err
 }
 
-// located returns the diff with just enough context to locate each hunk uniquely, at least
-// three lines.
+// located returns the diff with just enough context to locate each hunk uniquely, at least three lines.
 func (c change) located(file string) string {
 	for context := 3; ; context++ {
 		diff := c.diff(file, c.lines, context)

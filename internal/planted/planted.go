@@ -1,5 +1,4 @@
-// Package planted tests test suites. It plants a bug in shipped code and expects a named test
-// to fail.
+// Package planted tests test suites. It plants a bug in shipped code and expects a named test to fail.
 //
 // A bug is a file testdata/planted/NAME.diff beside the suite that must find it:
 //
@@ -10,13 +9,12 @@
 //	@@ -200,7 +200,7 @@
 //	...
 //
-// The first lines are the story. The test follows, and then a unified diff of files below the
-// root of the module. Hunks are located by their code, so line numbers and comments in their
-// context may differ. Bugs are built with an overlay, which leaves the sources unchanged.
+// The first lines are the story. The test follows, and then a unified diff of files below the module's
+// root. Hunks are located by their code, so line numbers and comments in their context may differ. Bugs are
+// built with an overlay, which leaves the sources unchanged.
 //
-// The flag -planted.update rewrites the diffs from the current sources and runs no test. It
-// follows code that has moved, even to another file, as long as the lines that the bug changes
-// are the same.
+// The flag -planted.update rewrites the diffs from the current sources and runs no test. It follows code
+// that has moved, even to another file, as long as the lines that the bug changes are the same.
 package planted
 
 import (
@@ -36,21 +34,21 @@ var (
 	only   = flag.String("planted.only", "", "plant only the `bugs` of these names, with commas between them")
 )
 
-// Suite describes how to run the tests of a package.
+// Suite describes how to run a package's tests.
 type Suite struct {
 	// Drawn names the randomized tests. Their failures must name the seed, as "seed 12".
 	Drawn []string
-	// Args are arguments of the test binary for the search.
+	// Args are arguments for the test binary in the search.
 	Args []string
-	// Again returns the arguments that repeat a run with a seed. The seed is 1 for a test that
-	// is not randomized. Nil means no arguments.
+	// Again returns the arguments that repeat a run with a seed. The seed is 1 for a test that is not
+	// randomized. Nil means no arguments.
 	Again func(seed string) []string
 }
 
-// Run plants the bugs of the package in the current folder. For each bug it runs the test that must
-// find it, which must fail, and then repeats the run without the bug, which must pass. Bugs that
-// change bodies of functions alone are built into one binary, and each other into its own. The bugs
-// are parallel subtests, GOMAXPROCS at a time.
+// Run plants the bugs of the package in the current folder. For each bug it runs the test that must find
+// it, which must fail, and then repeats the run without the bug, which must pass. Bugs that change only
+// function bodies are built into one binary, and each other into its own. The bugs are parallel subtests,
+// GOMAXPROCS at a time.
 func Run(t *testing.T, s Suite) {
 	t.Helper()
 	tree, err := newTree()
@@ -98,15 +96,15 @@ func Run(t *testing.T, s Suite) {
 	}
 }
 
-// bugName returns the name of the bug in a file.
+// bugName returns the name of a file's bug.
 func bugName(file string) string { return strings.TrimSuffix(filepath.Base(file), ".diff") }
 
-// tree is the sources of the module, and the folder of the suite's package.
+// tree is the module's sources, and the folder of the suite's package.
 type tree struct {
 	root, pkg string
 }
 
-// newTree finds the root of the module above the current folder.
+// newTree finds the module's root above the current folder.
 func newTree() (*tree, error) {
 	here, err := os.Getwd()
 	if err != nil {
@@ -126,7 +124,7 @@ func newTree() (*tree, error) {
 func (tr *tree) read(file string) (*source, error) {
 	text, err := os.ReadFile(filepath.Join(tr.root, filepath.FromSlash(file)))
 	if at := (*fs.PathError)(nil); errors.As(err, &at) {
-		return nil, fmt.Errorf("%s: %w", file, at.Err) // without the path of the root
+		return nil, fmt.Errorf("%s: %w", file, at.Err) // the error without the root's path
 	}
 	if err != nil {
 		return nil, err
@@ -134,8 +132,7 @@ func (tr *tree) read(file string) (*source, error) {
 	return newSource(string(text)), nil
 }
 
-// goFiles returns the Go files of the module except tests: the files that code can have moved
-// to.
+// goFiles returns the module's Go files except tests: the files to which code can have moved.
 func (tr *tree) goFiles() (files []string, err error) {
 	err = filepath.WalkDir(tr.root, func(path string, d fs.DirEntry, err error) error {
 		switch {
@@ -156,7 +153,6 @@ func (tr *tree) goFiles() (files []string, err error) {
 	return files, err
 }
 
-// sorted returns the keys of a map in order.
 func sorted[V any](m map[string]V) []string {
 	var keys []string
 	for key := range m {

@@ -10,30 +10,30 @@ import (
 	"strings"
 )
 
-// chosenBug is the variable of the environment that names the bug of a binary with many. Without
-// it the binary has none.
+// chosenBug is the environment variable that chooses a bug in a binary with many. Without it the binary has
+// none.
 const chosenBug = "GRANARY_PLANTED_BUG"
 
-// together is the sources of one binary with many bugs. A function that bugs change is there once
-// without them and once for each, and a function of its name calls the chosen one. Linking and
-// compiling a suite takes longer than most searches, and is done once this way.
+// together is the sources of one binary with many bugs, because linking and compiling a suite takes longer
+// than most searches. A function that bugs change is there once without them and once for each, and a
+// function with its name calls the chosen variant.
 type together struct {
 	files map[string]*manyFile
 }
 
-// manyFile is a file with its variants of functions.
+// manyFile is a file with variants of its functions.
 type manyFile struct {
 	*parsedFile
 	variants map[int][]variant // by index of the declaration
 }
 
-// variant is a function as a bug has it.
+// variant is a function with a bug.
 type variant struct {
 	bug  string
 	body string // from brace to brace
 }
 
-// parsedFile is the text of a file and its syntax.
+// parsedFile is a file's text and its syntax.
 type parsedFile struct {
 	text   string
 	offset func(token.Pos) int
@@ -53,8 +53,8 @@ func parseFile(lines []string) (*parsedFile, error) {
 // source returns the text between two places.
 func (f *parsedFile) source(from, to token.Pos) string { return f.text[f.offset(from):f.offset(to)] }
 
-// add adds a bug, and reports whether it could: if the bug changes nothing except bodies of
-// functions. A body with a call of recover, which depends on its caller, is not taken.
+// add adds a bug, and reports whether it could: if the bug changes only function bodies. A body with a call
+// of recover, which depends on its caller, is not taken.
 func (g *together) add(name string, changes map[string]change) bool {
 	found := map[string]map[int]variant{}
 	for file, c := range changes {
@@ -89,8 +89,7 @@ func (g *together) add(name string, changes map[string]change) bool {
 	return true
 }
 
-// changedBody returns the body of a declaration if it is a function of which nothing else has
-// changed.
+// changedBody returns a declaration's body if it is a function and nothing else in it has changed.
 func changedBody(was, is *parsedFile, i int) (body string, ok bool) {
 	old, ok := was.Decls[i].(*ast.FuncDecl)
 	changed, ok2 := is.Decls[i].(*ast.FuncDecl)
@@ -114,7 +113,7 @@ func changedBody(was, is *parsedFile, i int) (body string, ok bool) {
 	return is.source(changed.Body.Pos(), changed.Body.End()), true
 }
 
-// texts returns the files with all bugs, and for each package one with the name of the chosen bug.
+// texts returns the files with all bugs, and for each package a file with the chosen bug's name.
 func (g *together) texts() map[string]string {
 	texts := map[string]string{}
 	for file, f := range g.files {
@@ -125,7 +124,7 @@ func (g *together) texts() map[string]string {
 	return texts
 }
 
-// withVariants returns the text of the file with the variants of its functions.
+// withVariants returns the file's text with the variants of its functions.
 func (f *manyFile) withVariants() string {
 	var out strings.Builder
 	done := 0
@@ -145,7 +144,7 @@ func (f *manyFile) withVariants() string {
 	return out.String() + f.text[done:]
 }
 
-// variantName returns the name of a variant, or of the function without bugs for -1.
+// variantName returns a variant's name, or for -1 the name of the function without bugs.
 func variantName(fn *ast.FuncDecl, k int) string {
 	return "planted" + strconv.Itoa(k+1) + "_" + fn.Name.Name
 }
@@ -155,8 +154,8 @@ func (f *manyFile) named(fn *ast.FuncDecl, name, body string) string {
 	return f.source(fn.Pos(), fn.Name.Pos()) + name + f.source(fn.Name.End(), fn.Body.Pos()) + body
 }
 
-// dispatch returns the function that calls the variant of the chosen bug. It has parameters of its
-// own names, because those of the function may be blank.
+// dispatch returns the function that calls the chosen bug's variant. It names its own parameters, because
+// the function's may be blank.
 func (f *manyFile) dispatch(fn *ast.FuncDecl, variants []variant) string {
 	receiver, call := "", ""
 	if fn.Recv != nil {

@@ -7,15 +7,15 @@ import (
 	codec "github.com/granarydb/granary/profile/pprof"
 )
 
-// Condition is a condition on a frame: it fulfils all that is resolver. Patterns are not anchored;
-// nil is not resolver.
+// Condition is a condition on a frame, which must match all fields that are not nil. Patterns are not
+// anchored.
 type Condition struct {
-	// Name matches the name or the file of the function, or the file of the binary. A function
-	// without a name has the name "" here.
+	// Name matches the function's name or file, or the binary's file. A function without a name has the
+	// name "" here.
 	Name *regexp.Regexp
-	// Function matches Symbol.Name, File the file of the function.
+	// Function matches Symbol.Name, File the function's file.
 	Function, File *regexp.Regexp
-	// Binary and BuildID match the fields of Symbol.Place. Its address is at least From and below
+	// Binary and BuildID match the fields of Symbol.Place. The address in it is at least From and below
 	// To; a To of 0 is no bound.
 	Binary, BuildID *regexp.Regexp
 	From, To        uint64
@@ -31,7 +31,7 @@ func newFrameMatcher(c Condition) *frameMatcher {
 	return &frameMatcher{newPattern(c.Name), newPattern(c.Function), newPattern(c.File), newPattern(c.Binary), newPattern(c.BuildID), c.From, c.To}
 }
 
-// matches reports whether a frame of a location fulfils the condition.
+// matches reports whether a frame at a location matches the condition.
 func (m *frameMatcher) matches(l *codec.LocationRecord) bool {
 	y := Of(l)
 	binary, buildID, address := y.Place()
@@ -50,21 +50,21 @@ func (m *frameMatcher) matches(l *codec.LocationRecord) bool {
 	return false
 }
 
-// HasFrame returns a function that reports whether the record of a location has a frame that
-// fulfils a condition. It is safe for concurrent use.
+// HasFrame returns a function that reports whether a location's record has a frame that matches c. It is
+// safe for concurrent use.
 func HasFrame(c Condition) func(record []byte) bool {
 	return onRecords(newFrameMatcher(c).matches)
 }
 
-// HasShown returns a function that reports whether the record of a location has a frame that
-// a Resolver with the same patterns does not leave out. It is safe for concurrent use.
+// HasShown returns a function that reports whether a location's record has a frame that a Resolver with the
+// same patterns shows. It is safe for concurrent use.
 func HasShown(hide, show *regexp.Regexp) func(record []byte) bool {
 	f := newFilter(hide, show)
 	return onRecords(func(l *codec.LocationRecord) bool { return f == nil || !f.hides(l) })
 }
 
-// onRecords returns f as a function of records. f is called by one goroutine at a time, and may
-// change the location.
+// onRecords returns f as a function of records. f is called by one goroutine at a time, and may change the
+// location.
 func onRecords(f func(l *codec.LocationRecord) bool) func(record []byte) bool {
 	var mu sync.Mutex
 	decoder := codec.NewRecordDecoder()

@@ -1,11 +1,11 @@
-// Package symbols turns the stacks of an answer, which are codes, into functions: it decodes the
-// record of a location when its first frame is read, once per answer.
+// Package symbols turns the stacks of an answer, which are codes, into functions: it decodes a location's
+// record when its first frame is read, once per answer.
 //
 //	Resolver  the symbols of one answer
 //	  +-> Walker  stacks -> Symbols, leaf first, without the frames that the resolver leaves out
-//	  +-> Joiner  a Resolver of the stacks of several answers
+//	  +-> Joiner  a Resolver for the stacks of several answers
 //
-//	HasFunction, HasFrame, HasShown: conditions on the record of a location
+//	HasFunction, HasFrame, HasShown: conditions on a location's record
 //
 // A pattern is tried once for each distinct name.
 //

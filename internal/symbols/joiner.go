@@ -7,9 +7,9 @@ import (
 	"github.com/zeebo/xxh3"
 )
 
-// Joiner gives the stacks of several answers codes of its own, from 0 up: one to stacks of equal
-// locations. It identifies a stack by the 128-bit xxh3 of its locations, keyed by a random seed,
-// as the store does. A Joiner belongs to one goroutine.
+// Joiner gives the stacks of several answers its own codes, from 0 up. Stacks with equal locations have one
+// code. It identifies a stack by the 128-bit xxh3 of its locations, keyed by a random seed, as the store
+// does. A Joiner belongs to one goroutine.
 type Joiner struct {
 	joined *Resolver
 	index  map[xxh3.Uint128]uint32
@@ -19,15 +19,15 @@ type Joiner struct {
 	bytes []byte
 }
 
-// NewJoiner returns a joiner without stacks, with room for some.
+// NewJoiner returns a joiner without stacks, with room for `stacks` stacks.
 func NewJoiner(stacks int) *Joiner {
 	j := &Joiner{joined: newResolver(nil, nil, nil), index: make(map[xxh3.Uint128]uint32, stacks), seed: rand.Uint64()}
 	j.joined.refs = []stackRef{}
 	return j
 }
 
-// Add adds the symbols of an answer. All answers must leave out the same frames. The function
-// that it returns adds a stack of the answer and returns the stack's code in the joiner.
+// Add adds an answer's symbols. All answers must leave out the same frames. The returned function adds a
+// stack of the answer and returns its code in the joiner.
 func (j *Joiner) Add(from *Resolver) func(code uint32) uint32 {
 	base := uint32(len(j.joined.lists))
 	j.joined.lists = append(j.joined.lists, from.lists...)
@@ -52,7 +52,7 @@ func (j *Joiner) Add(from *Resolver) func(code uint32) uint32 {
 	}
 }
 
-// Joined returns the symbols of the stacks of the joiner, which takes no more stacks.
+// Joined returns the symbols of the joiner's stacks. The joiner takes no more stacks.
 func (j *Joiner) Joined() *Resolver {
 	j.joined.stacks = make([]uint32, len(j.joined.refs))
 	for i := range j.joined.stacks {

@@ -40,8 +40,8 @@ func (p *pattern) matches(text string) bool {
 	return match
 }
 
-// names reports whether the pattern matches the name or the file of a line of a location, or
-// the file of the mapping. A line of -1 stands for a location without lines.
+// names reports whether the pattern matches the name or file of a line at a location, or the mapping's
+// file. A line of -1 stands for a location without lines.
 func (p *pattern) names(l *codec.LocationRecord, line int) bool {
 	if p == nil || l.Mapping != nil && p.matches(l.Mapping.File) {
 		return true

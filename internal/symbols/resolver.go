@@ -10,36 +10,37 @@ import (
 	codec "github.com/granarydb/granary/profile/pprof"
 )
 
-// Resolver resolves the locations of the stacks of one answer. It is safe for concurrent use. A location
-// is identified by its id: in an answer over several generations it can have a code in each.
+// Resolver resolves the locations in one answer's stacks. It is safe for concurrent use. A location is
+// identified by its id, because in an answer over several generations it can have a code in each.
 //
-// A record is decoded when the first frame of its location is needed: once an answer for Walker.Locations, and once a walk for
-// Walker.Numbers, which keeps nothing but the numbers. A lookup takes mu, once a walk and location.
+// A record is decoded when its location's first frame is needed: once an answer for Walker.Locations, and
+// once a walk for Walker.Numbers, which keeps only the numbers. A lookup takes mu, once a walk and
+// location.
 type Resolver struct {
 	filter *filter         // nil if no frame is left out
 	lists  []dict.ListView // one, or for a difference one per answer
 	refs   []stackRef      // by stack code; nil if stack codes index lists[0]
-	stacks []uint32        // codes of all stacks of the answer
+	stacks []uint32        // codes of all stacks in the answer
 
 	mu        sync.Mutex
 	found     map[uuid.UUID]*Symbol
 	named     []FunctionID          // by number
-	numbers   []uint32              // by the number that the decoder gives a function: one more than that here, 0 for none so far
-	functions map[FunctionID]uint32 // of named; nil until a function has the name of its binary, which the decoder does not number
+	numbers   []uint32              // by the decoder's number for a function: the resolver's number plus 1, 0 for none so far
+	functions map[FunctionID]uint32 // inverse of named; nil until a function has its binary's name, which the decoder does not number
 	decoder   *codec.RecordDecoder
 	symbols   []Symbol             // room for the next ones
 	described map[uuid.UUID][]byte // the result of describeAll; nil before its call
 }
 
-// stackRef refers to a stack of one of several answers.
+// stackRef refers to a stack in one of several answers.
 type stackRef struct{ lists, code uint32 }
 
-// FunctionID identifies a function of a frame.
+// FunctionID identifies a frame's function.
 type FunctionID struct{ Name, File string }
 
-// New returns the symbols of stacks, which are codes in lists. As with -hide and -show of
-// go tool pprof, frames that match hide or do not match show are left out; nil leaves out
-// none. New takes over stacks, and reads them later.
+// New returns the symbols of stacks, which are codes in lists. As with -hide and -show of go tool pprof,
+// frames that match hide or do not match show are left out; nil leaves out none. New takes over stacks, and
+// reads them later.
 func New(lists dict.ListView, stacks []uint32, hide, show *regexp.Regexp) *Resolver {
 	return newResolver([]dict.ListView{lists}, stacks, newFilter(hide, show))
 }
@@ -51,7 +52,7 @@ func newResolver(lists []dict.ListView, stacks []uint32, f *filter) *Resolver {
 	}
 }
 
-// ref returns the index in lists of a stack, and its code there.
+// ref returns the index in lists for a stack, and its code there.
 func (s *Resolver) ref(code uint32) stackRef {
 	if s.refs == nil {
 		return stackRef{0, code}
@@ -66,7 +67,7 @@ func (s *Resolver) IDs(dst []uuid.UUID, stack uint32) []uuid.UUID {
 	return s.lists[ref.lists].UUIDs(dst, ref.code)
 }
 
-// symbol returns the symbol of an element of one of the lists.
+// symbol returns an element's symbol.
 func (s *Resolver) symbol(lists, element uint32) *Symbol {
 	id := s.lists[lists].Element(element)
 	s.mu.Lock()
@@ -83,15 +84,15 @@ func (s *Resolver) symbol(lists, element uint32) *Symbol {
 	return y
 }
 
-// describe makes y the symbol of an element in lists[lists]. It reuses the memory of y.
+// describe makes y the symbol of an element in lists[lists]. It reuses y's memory.
 func (s *Resolver) describe(y *Symbol, lists, element uint32) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.decode(y, s.lists[lists].Element(element), s.lists[lists].Record(element))
 }
 
-// decode makes y the symbol of a location. An empty or invalid record is replaced by another
-// generation's. The caller holds mu.
+// decode makes y the symbol of a location. An empty or invalid record is replaced by another generation's.
+// The caller holds mu.
 func (s *Resolver) decode(y *Symbol, id uuid.UUID, record []byte) {
 	err := s.decoder.Decode(&y.LocationRecord, record)
 	if err != nil || len(record) == 0 { // as isRecord
@@ -109,7 +110,7 @@ func (s *Resolver) decode(y *Symbol, id uuid.UUID, record []byte) {
 	}
 }
 
-// numberOf returns the number of the function of a frame. The caller holds mu.
+// numberOf returns the number of a frame's function. The caller holds mu.
 func (s *Resolver) numberOf(y *Symbol, frame int) uint32 {
 	f := FunctionID{y.Name(frame), y.file(frame)}
 	if len(y.Lines) == 0 || y.Lines[frame].Function == "" { // named after its binary
@@ -131,7 +132,7 @@ func (s *Resolver) numberOf(y *Symbol, frame int) uint32 {
 	return s.numbers[of] - 1
 }
 
-// symbolsAtOnce is for how many symbols a resolver makes room.
+// symbolsAtOnce is the number of symbols that are allocated together.
 const symbolsAtOnce = 128
 
 // record returns the record of an element in lists[lists], or another generation's record if it
@@ -146,8 +147,8 @@ func (s *Resolver) record(lists, element uint32) []byte {
 	return s.recordElsewhere(s.lists[lists].Element(element))
 }
 
-// recordElsewhere returns the record of a location from any generation with a valid one: rows
-// inserted as Arrow records may lack symbols. The caller holds mu.
+// recordElsewhere returns a location's record from any generation with a valid one, because rows inserted
+// as Arrow records may lack symbols. The caller holds mu.
 func (s *Resolver) recordElsewhere(id uuid.UUID) []byte {
 	if s.described == nil {
 		s.described = s.describeAll()
@@ -155,8 +156,8 @@ func (s *Resolver) recordElsewhere(id uuid.UUID) []byte {
 	return s.described[id]
 }
 
-// describeAll returns a valid record of each location for which any generation has one. It
-// reads all stacks, so it is called only if the answer has a location without a valid record.
+// describeAll returns a valid record of each location for which any generation has one. It reads all
+// stacks, so it is called only if the answer has a location without a valid record.
 func (s *Resolver) describeAll() map[uuid.UUID][]byte {
 	good, seen := map[uuid.UUID][]byte{}, make([]paged[bool], len(s.lists))
 	var codes []uint32
@@ -183,8 +184,8 @@ func isRecord(record []byte) bool {
 	return ok
 }
 
-// number returns the number of a function, which the decoder has not numbered before. It assigns one if the function is new. The
-// caller holds mu.
+// number returns the number of a function that the decoder has not numbered, and assigns one if the
+// function is new. The caller holds mu.
 func (s *Resolver) number(f FunctionID) uint32 {
 	if n, known := s.functions[f]; known {
 		return n

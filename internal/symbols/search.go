@@ -6,7 +6,7 @@ import (
 	"sync"
 )
 
-// verdict is the result of a pattern for a location.
+// verdict is a pattern's result for a location.
 type verdict uint8
 
 const (
@@ -22,11 +22,11 @@ func verdictOf(match bool) verdict {
 	return differs
 }
 
-// functionMatcher matches a pattern against names of functions, once for each distinct name.
-// It is safe for concurrent use, like the conditions that contain it.
+// functionMatcher matches a pattern against function names, once for each distinct name. It is safe for
+// concurrent use, like the conditions that contain it.
 type functionMatcher struct {
 	pattern *regexp.Regexp
-	prefix  []byte // of every match: names without it cannot match
+	prefix  []byte // prefix of every match: names without it cannot match
 
 	mu    sync.Mutex
 	known map[string]bool
@@ -38,7 +38,7 @@ func newFunctionMatcher(pattern *regexp.Regexp) *functionMatcher {
 	return &functionMatcher{pattern: pattern, prefix: []byte(prefix), known: map[string]bool{}}
 }
 
-// matches reports whether the record of a location has a function with a matching name.
+// matches reports whether a location's record has a function with a matching name.
 func (m *functionMatcher) matches(record []byte) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -46,8 +46,7 @@ func (m *functionMatcher) matches(record []byte) bool {
 	return m.matchesAny()
 }
 
-// matchesOf reports whether a location has a function with a matching name that the answer does
-// not leave out.
+// matchesOf reports whether a location has a function with a matching name that the answer shows.
 func (m *functionMatcher) matchesOf(resolver *Resolver, lists, element uint32) bool {
 	if resolver.filter == nil {
 		return m.matches(resolver.record(lists, element))
@@ -62,7 +61,7 @@ func (m *functionMatcher) matchesOf(resolver *Resolver, lists, element uint32) b
 	return m.matchesAny()
 }
 
-// matchesAny reports whether one of the names matches. The caller holds mu.
+// matchesAny reports whether any of the names matches. The caller holds mu.
 func (m *functionMatcher) matchesAny() bool {
 	for _, name := range m.names {
 		if !bytes.Contains(name, m.prefix) {
@@ -80,15 +79,15 @@ func (m *functionMatcher) matchesAny() bool {
 	return false
 }
 
-// HasFunction returns a function that reports whether the record of a location has a function
-// with a matching name. It is safe for concurrent use.
+// HasFunction returns a function that reports whether a location's record has a function with a matching
+// name. It is safe for concurrent use.
 func HasFunction(pattern *regexp.Regexp) func(record []byte) bool {
 	return newFunctionMatcher(pattern).matches
 }
 
-// Search calls found with the index of each of the stacks that has a function with a matching
-// name. The pattern is not anchored. It is tried once for each distinct name, and records are
-// decoded only as far as the names require.
+// Search calls found with the index of each stack that has a function with a matching name. The pattern is
+// not anchored. It is tried once for each distinct name, and records are decoded only as far as the names
+// require.
 func (s *Resolver) Search(pattern *regexp.Regexp, stacks []uint32, found func(i int)) {
 	m := newFunctionMatcher(pattern)
 	verdicts := make([]paged[verdict], len(s.lists))

@@ -6,7 +6,7 @@ import (
 	codec "github.com/granarydb/granary/profile/pprof"
 )
 
-// Symbol is one location with the functions of its frames.
+// Symbol is a location with the functions of its frames.
 type Symbol struct {
 	codec.LocationRecord
 	Functions []uint32  // by frame: the index in Resolver.Functions
@@ -14,13 +14,13 @@ type Symbol struct {
 	hidden    bool      // no frame is left
 }
 
-// Of returns the symbol of a record, without the numbers of its functions.
+// Of returns a record's symbol, without the numbers of its functions.
 func Of(l *codec.LocationRecord) *Symbol { return &Symbol{LocationRecord: *l} }
 
-// Frames returns the number of frames of a location, at least 1.
+// Frames returns a location's number of frames, at least 1.
 func (y *Symbol) Frames() int { return max(1, len(y.Lines)) }
 
-// Name returns the name of the function of a frame. Frame 0 is the innermost.
+// Name returns the name of a frame's function. Frame 0 is the innermost.
 func (y *Symbol) Name(frame int) string {
 	if len(y.Lines) == 0 || y.Lines[frame].Function == "" {
 		return y.Unnamed()
@@ -28,7 +28,7 @@ func (y *Symbol) Name(frame int) string {
 	return y.Lines[frame].Function
 }
 
-// file returns the file of a frame.
+// file returns a frame's file.
 func (y *Symbol) file(frame int) string {
 	if len(y.Lines) == 0 {
 		return ""
@@ -36,8 +36,8 @@ func (y *Symbol) file(frame int) string {
 	return y.Lines[frame].File
 }
 
-// Place returns the file and the build id of the binary of a location, and the address in that
-// file. An address without a binary is that in the process.
+// Place returns the file and build id of a location's binary, and the address in that file. Without a
+// binary, the address is in the process.
 func (y *Symbol) Place() (file, buildID string, address uint64) {
 	m := y.Mapping
 	if m == nil {
@@ -46,9 +46,8 @@ func (y *Symbol) Place() (file, buildID string, address uint64) {
 	return m.File, m.BuildID, y.Address - m.Start + m.Offset
 }
 
-// AppendNames appends the names of the functions of a record to dst, as frames have them. The
-// names share the memory of the record, unless a function has no name or the record is
-// malformed.
+// AppendNames appends the names of a record's functions to dst, in the form of frames. The names share the
+// record's memory, unless a function has no name or the record is malformed.
 func AppendNames(dst [][]byte, record []byte) [][]byte {
 	start := len(dst)
 	dst, ok := codec.AppendNames(dst, record)

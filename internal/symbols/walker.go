@@ -7,29 +7,29 @@ import (
 	"github.com/granarydb/granary/encoding/dict"
 )
 
-// Walker reads stacks. It is faster in the order of their codes, because it skips the frames that a stack shares with
-// its predecessor. It belongs to one goroutine.
+// Walker reads stacks. It is faster in the order of codes, because it skips the frames that a stack shares
+// with its predecessor. It belongs to one goroutine.
 type Walker struct {
 	resolver *Resolver
-	cursors  []dict.ListCursor // by index in resolver.lists, as symbols and places
+	cursors  []dict.ListCursor // by index in resolver.lists, like symbols and places
 	symbols  []paged[*Symbol]  // by element
 	places   []paged[place]    // by element
 	stack    []*Symbol
-	frames   uint32 // with numbers
-	symbol   Symbol // scratch: the symbol that number describes
+	frames   uint32 // number of numbered frames
+	symbol   Symbol // scratch for number
 
 	from    uint32   // index in resolver.lists of the stack in numbers
-	numbers []uint32 // of the stack at hand, leaf first, at the end of the slice
-	ends    []int    // by location of that stack, root first: the number of frames up to its end
+	numbers []uint32 // frame numbers of the current stack, leaf first, at the end of the slice
+	ends    []int    // by location in that stack, root first: the number of frames up to its end
 }
 
 // place holds the numbers of an element's frames: [first, first+frames). frames is 0 until they are numbered.
 type place struct{ first, frames uint32 }
 
-// hidden is the number of frames of an element of which none is left.
+// hidden is the number of frames of an element with no frame left.
 const hidden = math.MaxUint32
 
-// Walk returns a walker over the stacks of the answer.
+// Walk returns a walker over the answer's stacks.
 func (s *Resolver) Walk() *Walker {
 	w := &Walker{resolver: s, symbols: make([]paged[*Symbol], len(s.lists)), places: make([]paged[place], len(s.lists))}
 	for _, lists := range s.lists {
@@ -38,7 +38,7 @@ func (s *Resolver) Walk() *Walker {
 	return w
 }
 
-// Locations returns the locations of a stack, leaf first. They are valid until the next call.
+// Locations returns a stack's locations, leaf first. They are valid until the next call.
 func (w *Walker) Locations(stack uint32) []*Symbol {
 	ref := w.resolver.ref(stack)
 	c := &w.cursors[ref.lists]
@@ -56,9 +56,10 @@ func (w *Walker) Locations(stack uint32) []*Symbol {
 	return w.stack
 }
 
-// Numbers returns the numbers of a stack's frames, leaf first. The last `shared` numbers equal the previous stack's.
-// They are valid until the next call. A walker numbers frames from 0 up, the frames of a location in a row. It calls see
-// once for each location, with a symbol that is valid during the call. A walker serves Numbers or Locations, not both.
+// Numbers returns the numbers of a stack's frames, leaf first. The last `shared` numbers equal the previous
+// stack's. They are valid until the next call. A walker numbers frames from 0 up, a location's frames in a
+// row. It calls see once for each location, with a symbol that is valid during the call. A walker serves
+// Numbers or Locations, not both.
 func (w *Walker) Numbers(stack uint32, see func(*Symbol)) (numbers []uint32, shared int) {
 	ref := w.resolver.ref(stack)
 	c := &w.cursors[ref.lists]
@@ -98,7 +99,8 @@ func (w *Walker) grow(frames, first int) {
 	w.numbers = numbers
 }
 
-// number gives numbers to the frames of an element. It keeps no symbol, because most of a symbol is of no use after see.
+// number gives numbers to an element's frames. It keeps no symbol, because most of a symbol is useless
+// after see.
 func (w *Walker) number(lists, element uint32, see func(*Symbol)) place {
 	y := &w.symbol
 	if w.resolver.describe(y, lists, element); y.hidden {
@@ -110,8 +112,7 @@ func (w *Walker) number(lists, element uint32, see func(*Symbol)) place {
 	return at
 }
 
-// paged is a slice with memory only for the pages in use: an answer can contain few of all
-// codes.
+// paged is a slice with memory only for the pages in use: an answer can contain few of all codes.
 type paged[T any] struct{ pages [][]T }
 
 const page = 256

@@ -2,28 +2,27 @@ package tile
 
 import "unsafe"
 
-// Chunk is memory for tiles. Tiles are written once, behind each other, and never
-// straddle chunks.
+// Chunk is memory for tiles. Tiles are written once, behind each other, and never straddle chunks.
 type Chunk [ChunkBytes]byte
 
 const (
 	// ChunkBytes is the size of a chunk.
 	ChunkBytes = 64 << 10
-	// Slack is the number of zero bytes behind each tile. Readers load eight bytes at
-	// a time, of which only the first may be the tile's. The sealer stores eight.
+	// Slack is the number of zero bytes behind each tile, because readers load eight bytes at a time,
+	// of which only the first may belong to the tile. The sealer stores eight.
 	Slack = 8
 )
 
-// Chunks is the memory of the tiles of a history.
+// Chunks is the memory for a history's tiles.
 type Chunks struct {
-	Tiles map[*Chunk]int // the tiles of each chunk that were not dropped
-	Pages *Pages         // if not nil, chunks are pages of it, and Tiles has none
+	Tiles map[*Chunk]int // number of tiles in each chunk that were not dropped
+	Pages *Pages         // if not nil, chunks are its pages, and Tiles is empty
 	last  *Chunk
-	page  *page // of the last
-	used  int   // bytes of the last
+	page  *page // page of the last chunk
+	used  int   // used bytes of the last chunk
 }
 
-// Alloc gives a tile zeroed memory, and returns that.
+// Alloc gives a tile zeroed memory, and returns the memory.
 func (c *Chunks) Alloc(r *Ref, size int) []byte {
 	if c.last == nil || c.used+size+Slack > ChunkBytes {
 		c.begin()
@@ -39,7 +38,6 @@ func (c *Chunks) Alloc(r *Ref, size int) []byte {
 	return c.last[at:]
 }
 
-// begin begins a chunk.
 func (c *Chunks) begin() {
 	if c.Settle(); c.Pages != nil {
 		c.page, c.last = c.Pages.begin()
@@ -49,7 +47,7 @@ func (c *Chunks) begin() {
 	c.used = 0
 }
 
-// Settle has the last page written, though it is not full.
+// Settle writes the last page, though it is not full.
 func (c *Chunks) Settle() {
 	if c.page != nil {
 		c.Pages.finish(c.page, c.used)
@@ -79,14 +77,14 @@ func (c *Chunks) Bytes() int64 {
 	return int64(len(c.Tiles)) * ChunkBytes
 }
 
-// Unpack returns number i of the packed numbers of width bits, at most 56, at an offset. mask has
-// the low width bits set.
+// Unpack returns number i of packed numbers with width bits, at most 56, at an offset. mask has the low
+// width bits set.
 func (c *Chunk) Unpack(at, i int, width uint, mask uint64) uint64 {
 	bit := i * int(width)
 	return c.Load(at+bit>>3) >> (bit & 7) & mask
 }
 
-// UnpackWide is unpack for any width.
+// UnpackWide is Unpack for any width.
 func (c *Chunk) UnpackWide(at, i int, width uint) uint64 {
 	if width <= 56 {
 		return c.Unpack(at, i, width, Ones(width))
@@ -101,8 +99,8 @@ func (c *Chunk) UnpackWide(at, i int, width uint) uint64 {
 	return x & Ones(width)
 }
 
-// Ones returns the number of width bits, all set.
+// Ones returns a number with the low width bits set.
 func Ones(width uint) uint64 { return 1<<width - 1 } // a shift by 64 gives 0
 
-// PackedBytes returns the bytes of n numbers of width bits.
+// PackedBytes returns the bytes that n numbers with width bits take.
 func PackedBytes(n int, width uint) int { return (n*int(width) + 7) / 8 }

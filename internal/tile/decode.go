@@ -5,7 +5,7 @@ import (
 	"math/bits"
 )
 
-// EachWord calls add with each word of slots. A word can come more than once.
+// EachWord calls add with each word in slots. A word can come more than once.
 func (t *Tile) EachWord(slots uint64, add func(word uint64)) {
 	c := t.Codes()
 	if t.Mask&^slots == 0 && c.Flags&Dictionary != 0 { // no other word is in the dictionary
@@ -29,7 +29,8 @@ func (t *Tile) EachWord(slots uint64, add func(word uint64)) {
 	}
 }
 
-// EndsFrom writes the ends of the entries [lo, hi) to into, each less an instant that none is before.
+// EndsFrom writes the ends of the entries [lo, hi) to into, each minus from, which must not be after any of
+// them.
 func (t *Tile) EndsFrom(from int64, lo, hi int, into []uint64) {
 	base, in := uint64(t.Base-from), t.In
 	into = into[:hi-lo]
@@ -46,8 +47,8 @@ func (t *Tile) EndsFrom(from int64, lo, hi int, into []uint64) {
 	}
 }
 
-// ValuesOf writes the words of the entries [lo, hi) to words, 0 for null. It returns nulls, with true for null,
-// or nil if none is null.
+// ValuesOf writes the words of the entries [lo, hi) to words, 0 for null. It returns nulls, with true for
+// null, or nil if none is null.
 func (c *Coded) ValuesOf(lo, hi int, words []uint64, nulls []bool) []bool {
 	words = words[:hi-lo]
 	flags := c.Flags & (Nulls | Dictionary)
@@ -60,7 +61,7 @@ func (c *Coded) ValuesOf(lo, hi int, words []uint64, nulls []bool) []bool {
 	if c.Width > 8 || flags == Dictionary|Nulls {
 		return c.valuesOf(lo, words, nulls)
 	}
-	// Seven codes are in each eight bytes, behind the seven bits of others.
+	// Each load of eight bytes has seven codes, behind up to seven bits of others.
 	codes, width, mask, bit := words, c.Width, Ones(c.Width), c.At*8+lo*int(c.Width)
 	for len(codes) >= 7 {
 		x := c.In.Load(bit>>3) >> (bit & 7)

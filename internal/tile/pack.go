@@ -2,8 +2,7 @@ package tile
 
 import "encoding/binary"
 
-// distinct is the distinct words of a tile: a small hash table that is emptied by
-// counting up.
+// distinct is a tile's distinct words: a small hash table that is emptied by counting up.
 type distinct struct {
 	words []uint64
 	table [4 * Entries]struct {
@@ -21,7 +20,7 @@ func (d *distinct) begin() {
 	}
 }
 
-// place returns where a word is among the words, adding it if it is new.
+// place returns a word's index among the words, and adds it if it is new.
 func (d *distinct) place(w uint64) uint32 {
 	slots := uint64(len(d.table))
 	for at := w * 0x9e3779b97f4a7c15 >> 40 % slots; ; at = (at + 1) % slots {
@@ -37,8 +36,8 @@ func (d *distinct) place(w uint64) uint32 {
 	}
 }
 
-// pack writes numbers of width bits, at most 64, behind each other, from an offset on. It
-// returns the offset behind them, in whole bytes, of which up to seven from there on are zero.
+// pack writes numbers with width bits, at most 64, end to end from offset `at` on. It returns the offset
+// behind them, in whole bytes, of which up to seven from there on are zero.
 func pack(b []byte, at int, numbers []uint64, width uint) int {
 	if width == 0 {
 		return at
@@ -47,8 +46,8 @@ func pack(b []byte, at int, numbers []uint64, width uint) int {
 		return packWide(b, at, numbers, width)
 	}
 	behind := at + PackedBytes(len(numbers), width)
-	held, have := uint64(0), uint(0) // the bits behind the last whole byte: below 8
-	// Each step waits for the one before, so narrow numbers are put together first.
+	held, have := uint64(0), uint(0) // bits behind the last whole byte: below 8
+	// Narrow numbers are put together first, because each step waits for the previous one.
 	for width <= 14 && len(numbers) >= 4 {
 		x := numbers[0] | numbers[1]<<(width&63) | (numbers[2]|numbers[3]<<(width&63))<<(2*width&63)
 		numbers = numbers[4:]
@@ -80,7 +79,7 @@ func pack(b []byte, at int, numbers []uint64, width uint) int {
 	return behind
 }
 
-// packWide is pack for numbers that do not fit a word behind seven bits.
+// packWide is pack for numbers that do not fit in a word behind seven bits.
 func packWide(b []byte, at int, numbers []uint64, width uint) int {
 	held, have := uint64(0), uint(0)
 	for _, x := range numbers {

@@ -10,14 +10,14 @@ import (
 	"unsafe"
 )
 
-// ErrTile is returned for a tile in a file whose bytes are no tile. Their checksum is right, so they
-// were written like that.
+// ErrTile is returned for invalid bytes of a tile in a file. Their checksum is right, so they were written
+// like that.
 var ErrTile = errors.New("invalid tile")
 
-// Apart is a flag of a layout in memory: the tile is of a page, which may have to be read first.
+// Apart is a flag of a layout in memory: the tile is in a page, which may have to be read first.
 const Apart = 1 << 7
 
-// page is a chunk that a file has once it is full. It is in memory until then, and again while a
+// page is a chunk that is written to a file once it is full. It is in memory until then, and again while a
 // query needs it or Pages keeps it.
 type page struct {
 	of     *Pages
@@ -26,39 +26,38 @@ type page struct {
 	now    atomic.Pointer[loaded]
 }
 
-// loaded is a page in memory. A tile that came from a file is checked when it is first opened; a bit
-// for each 16 bytes says at which of them tiles were checked. Each tile has more than 16.
+// loaded is a page in memory. A tile from a file is checked when it is first opened. A bit for each 16
+// bytes says where tiles were checked, because each tile is longer than 16 bytes.
 type loaded struct {
 	chunk   Chunk
 	checked [ChunkBytes / 16 / 64]atomic.Uint64
 }
 
-// loadedBytes is the size of a page on the heap, which has steps of 8 KiB.
+// loadedBytes is a page's size on the heap, which has steps of 8 KiB.
 const loadedBytes = ChunkBytes + 8<<10
 
-// Pages is the pages of one history, and keeps some of them in memory. The fields are set before the
-// first use. The functions are of the package that has the file. It is safe for concurrent use, but for
-// one writer at a time.
+// Pages is one history's pages, and keeps some of them in memory. The fields are set before the first use,
+// the functions by the package that has the file. It is safe for concurrent use, with one writer at a time.
 type Pages struct {
-	// Write writes the bytes of a page, once; false keeps the page in memory for good. It is called
-	// by the history's writer.
+	// Write writes a page's bytes, once; false keeps the page in memory for good. The history's writer
+	// calls it.
 	Write func(number int, data []byte) bool
-	// Read reads a page into a chunk of zeros, from any goroutine. Its error becomes the error of the query
-	// that needs the page.
+	// Read reads a page into a zeroed chunk, from any goroutine. Its error becomes the error of the
+	// query that needs the page.
 	Read func(number int, into []byte) error
-	// Most is the number of pages that stay in memory, beside unwritten pages and pages
-	// that queries use. It is at least 1. A page takes 72 KiB.
+	// Most is the number of pages that stay in memory, besides unwritten pages and pages that queries
+	// use. It is at least 1. A page takes 72 KiB.
 	Most int
 
 	list  []*page
-	bytes atomic.Int64 // of the pages in memory
+	bytes atomic.Int64 // bytes of the pages in memory
 
 	mu   sync.Mutex
-	ring []*page // in memory, and written
+	ring []*page // pages in memory that are written
 	hand int
 }
 
-// Grow makes pages that are written, of an opened file.
+// Grow adds n written pages, from an opened file.
 func (p *Pages) Grow(n int) {
 	room := make([]page, n)
 	for i := range room {
@@ -76,14 +75,14 @@ func (p *Pages) begin() (*page, *Chunk) {
 	return next, &in.chunk
 }
 
-// finish writes the first `used` bytes of a page. Once it is written it may leave the memory.
+// finish writes the first `used` bytes of a page. After that it may leave the memory.
 func (p *Pages) finish(page *page, used int) {
 	if in := page.now.Load(); p.Write(page.number, in.chunk[:used]) {
 		p.keep(page, in)
 	}
 }
 
-// keep lets a page stay in memory, and pages that were not used since the hand was at them go.
+// keep keeps a page in memory, and lets pages go that were not used since the hand last passed.
 func (p *Pages) keep(page *page, in *loaded) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -107,11 +106,11 @@ func (p *Pages) keep(page *page, in *loaded) {
 	p.hand = (p.hand + 1) % len(p.ring)
 }
 
-// unread is the value of a panic that Catch turns into an error.
+// unread is a panic value that Catch turns into an error.
 type unread struct{ err error }
 
-// Catch is deferred by whatever opens tiles that can be apart. It makes the error of a page that could
-// not be read, or of a tile that is none, from the panic of Open.
+// Catch must be deferred by every caller that opens tiles that can be apart. It turns a panic of Open into
+// the error of an unreadable page or an invalid tile.
 func Catch(err *error) {
 	switch r := recover().(type) {
 	case nil:
@@ -122,12 +121,12 @@ func Catch(err *error) {
 	}
 }
 
-// Fail ends a query with an error of ErrTile: see Catch.
+// Fail ends a query with an error that wraps ErrTile: see Catch.
 func Fail(format string, args ...any) {
 	panic(unread{fmt.Errorf("%w: %s", ErrTile, fmt.Sprintf(format, args...))})
 }
 
-// chunk returns the chunk of a tile that is apart. The page is read if need be.
+// chunk returns the chunk of a tile that is apart, and reads the page if need be.
 func (r *Ref) chunk() *Chunk {
 	p := (*page)(r.in)
 	in := p.now.Load()
@@ -145,7 +144,6 @@ func (r *Ref) chunk() *Chunk {
 	return &in.chunk
 }
 
-// load reads a page.
 func (p *page) load() *loaded {
 	in := new(loaded)
 	if err := p.of.Read(p.number, in.chunk[:]); err != nil {
@@ -155,8 +153,8 @@ func (p *page) load() *loaded {
 	return in
 }
 
-// check checks what reading a tile relies on: that it lies in the chunk, that its slots have all of its
-// entries, and that codes are of its dictionary. The widths were checked with the directory.
+// check checks everything that reading a tile relies on: that it lies in the chunk, that its slots have all
+// of its entries, and that codes are in its dictionary. The widths were checked with the directory.
 func (r *Ref) check(page int, c *Chunk) {
 	data := c[r.At:]
 	size := r.Size(data)
@@ -190,8 +188,8 @@ func (r *Ref) check(page int, c *Chunk) {
 // Place returns the page of a tile that is apart, and the tile's offset there.
 func (r *Ref) Place() (number, at int) { return (*page)(r.in).number, int(r.At) }
 
-// Put gives a tile its place in a page that is written. It reports whether there is such a page. A
-// page has one tile at most in each 16 bytes: taken has a bit for those that are.
+// Put gives a tile its place in a written page. It reports whether there is such a page. A page has at most
+// one tile in each 16 bytes; taken has a bit for each used place.
 func (p *Pages) Put(r *Ref, page, at uint64, taken map[uint64]bool) bool {
 	place := page*(ChunkBytes/16) + at/16
 	if page >= uint64(len(p.list)) || at > ChunkBytes-HeaderSize || taken[place] {

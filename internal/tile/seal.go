@@ -7,24 +7,23 @@ import (
 	"slices"
 )
 
-// Sealer makes tiles. Its arrays are of one tile, in the order of slot, then end: the layout
-// of the tile is known before they are filled.
+// Sealer makes tiles. Its arrays hold one tile, in the order of slot, then end, because the tile's layout
+// must be known before it is written.
 type Sealer struct {
-	flat  Run // of a lane
+	flat  Run // a lane's entries
 	order []uint32
-	highs [MostEntries]byte   // of the ends
-	lows  [MostEntries]uint64 // of them, below the high bytes
-	words [MostEntries]uint64 // less the least; if there are nulls, these are 0 and the others one more
-	nulls [MostEntries]bool   // if the words do not tell them
+	highs [MostEntries]byte   // high bytes of the ends
+	lows  [MostEntries]uint64 // the ends' bits below the high bytes
+	words [MostEntries]uint64 // minus the least; if there are nulls, these are 0 and the others one more
+	nulls [MostEntries]bool   // if the words do not show them
 	codes [MostEntries]uint64 // places in a dictionary
 
-	first [Slots + 1]int // entries of the slots before
+	first [Slots + 1]int // first entry of each slot
 	dict  distinct
 }
 
-// Next returns the number of entries that the next tile takes, or 0 if they should wait
-// for more. Their ends are in order. A tile ends where its span of time would need one more
-// bit, and only where time advances.
+// Next returns the number of entries for the next tile, or 0 if they should wait for more. Their ends must
+// be in order. A tile ends where its span of time would need one more bit, and only where time advances.
 func Next(at []End, all bool) int {
 	for n := Entries / 2; n < len(at); n++ {
 		before, end := at[n-1].End, at[n].End
@@ -41,7 +40,7 @@ func Next(at []End, all bool) int {
 	return 0
 }
 
-// Room returns room for the entries of a lane, valid until the next call.
+// Room returns memory for a lane's entries, valid until the next call.
 func (s *Sealer) Room(n int) Run {
 	f := &s.flat
 	if cap(f.At) < n {
@@ -51,10 +50,10 @@ func (s *Sealer) Room(n int) Run {
 	return *f
 }
 
-// Kept returns how many entries the sealer has room for.
+// Kept returns the sealer's room in entries.
 func (s *Sealer) Kept() int { return cap(s.flat.At) }
 
-// Sort brings the entries of the room into the order of the ends. Those of one slot are in order.
+// Sort sorts the entries in the room by end. Within a slot they are already in order.
 func (s *Sealer) Sort() {
 	s.order = s.order[:0]
 	for i := range s.flat.At {
@@ -67,7 +66,7 @@ func (s *Sealer) Sort() {
 	}
 }
 
-// Tile writes a tile of entries in the order of their ends.
+// Tile writes a tile of entries, which must be ordered by end.
 func (s *Sealer) Tile(to *Chunks, entries Run) Ref {
 	n := len(entries.At)
 	mask, of := s.count(entries)
@@ -113,17 +112,17 @@ func (s *Sealer) Tile(to *Chunks, entries Run) Ref {
 	return ref
 }
 
-// wordsOf is the range of the words of a tile's entries.
+// wordsOf is the range of a tile's words.
 type wordsOf struct {
 	least, most uint64 // as signed numbers; 0 if there are none
 	first       uint64 // least code of a value: 1 if there are nulls, else 0
 	none        bool   // all are null
 }
 
-// fits reports whether the words less the least, and null, fit 64 bits.
+// fits reports whether the words minus the least, and null, fit in 64 bits.
 func (of *wordsOf) fits() bool { return of.most-of.least+of.first >= of.first }
 
-// count finds the first entry of each slot, the mask of the slots, and the range of words.
+// count finds each slot's first entry, the mask of slots, and the range of words.
 func (s *Sealer) count(entries Run) (mask uint64, of wordsOf) {
 	var counts [Slots]int
 	from := entries.At[:len(entries.Slots)]
@@ -156,8 +155,8 @@ func (s *Sealer) count(entries Run) (mask uint64, of wordsOf) {
 	return mask, of
 }
 
-// spread puts the parts of the entries into the sealer's arrays, by slot. Ends are counted
-// from a base, and have low bits below their high bytes.
+// spread puts the entries' parts into the sealer's arrays, by slot. Ends are counted from base, and have
+// `low` bits below their high bytes.
 func (s *Sealer) spread(entries Run, base int64, low uint, of wordsOf) {
 	var next [Slots]int
 	copy(next[:], s.first[:])
@@ -194,8 +193,8 @@ func (s *Sealer) isWide(mask uint64) bool {
 	return false
 }
 
-// encode chooses the width of codes. Codes are words less the least, or places in a dictionary
-// of the tile where that takes fewer bits. A null is code 0, and the others are one more.
+// encode chooses the width of codes. Codes are words minus the least, or places in the tile's dictionary
+// where that takes fewer bits. A null is code 0, and the others are one more.
 func (s *Sealer) encode(n int, of wordsOf) (flags byte, code, words uint) {
 	s.dict.words = s.dict.words[:0]
 	if of.first > 0 {
@@ -215,8 +214,8 @@ func (s *Sealer) encode(n int, of wordsOf) (flags byte, code, words uint) {
 	return flags | Dictionary, uint(bits.Len64(uint64(len(s.dict.words)) - 1 + of.first)), words
 }
 
-// index makes a dictionary of the words and fills codes, if that is smaller than codes
-// of the given width, or if those do not fit.
+// index makes a dictionary of the words and fills codes, if that is smaller than codes with the given
+// width, or if those do not fit.
 func (s *Sealer) index(n int, of wordsOf, code, words uint) bool {
 	d := &s.dict
 	d.begin()

@@ -6,43 +6,42 @@ import (
 	"unsafe"
 )
 
-// Slots is the number of slots of a lane.
+// Slots is the number of slots in a lane.
 const Slots = 64
 
 const (
-	// Entries is the number of entries at which a tile ends. The entries that end with its last
-	// are in it too, one a slot at most.
+	// Entries is the number of entries at which a tile ends. Entries with the same end as the last are
+	// in it too, at most one a slot.
 	Entries = 512
-	// MostEntries is the number of entries that a tile has at most.
+	// MostEntries is the greatest number of entries in a tile.
 	MostEntries = Entries + Slots
 )
 
-// Ref is the directory's entry of a tile: 32 bytes. It has the layout, so that a query
-// loads the parts of the tile at once, without waiting for its header.
+// Ref is a tile's directory entry: 32 bytes. It has the layout, so that a query loads the tile's parts at
+// once, without waiting for its header.
 type Ref struct {
 	Last int64          // latest end in the tile
-	Mask uint64         // the slots that have an end in it
-	in   unsafe.Pointer // the Chunk of the tile, or with Apart its page
+	Mask uint64         // slots that have an end in it
+	in   unsafe.Pointer // the tile's Chunk, or with Apart its page
 	At   uint16
-	N    uint16 // entries
+	N    uint16 // number of entries
 	Widths
 }
 
-// place gives a tile its place in a page.
 func (r *Ref) place(p *page, at int) {
 	r.in, r.At = unsafe.Pointer(p), uint16(at)
 	r.Flags |= Apart
 }
 
-// Widths is the layout of a tile: the widths of its numbers in bits, and flags.
+// Widths is a tile's layout: the widths of its numbers in bits, and flags.
 type Widths struct {
-	Ends  uint8 // of an end, from 1
-	Code  uint8 // of a value's code
-	Word  uint8 // of a word of the dictionary
+	Ends  uint8 // bits in an end, from 1
+	Code  uint8 // bits in a value's code
+	Word  uint8 // bits in a dictionary word
 	Flags uint8
 }
 
-// Offsets of a tile's header, little endian.
+// Offsets in a tile's header, little endian.
 const (
 	HeadLeast  = 0 // u64: the least word
 	HeadWords  = 8 // u16: words in the dictionary
@@ -52,30 +51,30 @@ const (
 // Flags of a layout.
 const (
 	Nulls      = 1 << iota // code 0 is null, the others are one more
-	Dictionary             // codes are of the tile's dictionary
-	Wide                   // counts are of two bytes
+	Dictionary             // codes are places in the tile's dictionary
+	Wide                   // counts have two bytes
 )
 
-// Tile is a tile opened for reading. It is safe for concurrent use once it is open. Entries are in the order of slot, then end. Offsets
-// are from the beginning of the chunk.
+// Tile is a tile opened for reading. It is safe for concurrent use once it is open. Entries are in the
+// order of slot, then end. Offsets are from the beginning of the chunk.
 type Tile struct {
 	In     *Chunk
 	Mask   uint64
-	Base   int64  // ends are relative to it; it may be before all of int64, around its corner
+	Base   int64  // ends are relative to it; it may wrap around below the least int64
 	Span   uint64 // greatest number that an end can be
 	N      int
-	Low    uint   // bits of an end below its high byte
-	Lowest uint64 // the mask of low bits
+	Low    uint   // bits in an end below its high byte
+	Lowest uint64 // mask of the low bits
 	Widths
-	Head   int // the header
-	High   int // the high bytes
-	Lows   int // the low bits
-	Values int // the dictionary, or the codes
+	Head   int // offset of the header
+	High   int // offset of the high bytes
+	Lows   int // offset of the low bits
+	Values int // offset of the dictionary, or the codes
 }
 
-// Open finds the offsets of the parts without a look at the tile. It writes in place, as a
-// returned struct would be copied: see View.at for the cost. A tile that is apart may have to be read,
-// and checked: what fails is a panic, of which Catch makes an error.
+// Open finds the offsets of the parts without reading the tile. It writes in place, because a returned
+// struct would be copied: see View.at for the cost. A tile that is apart may have to be read, and checked;
+// a failure is a panic, which Catch turns into an error.
 func (t *Tile) Open(r *Ref) {
 	t.Head = int(r.At)
 	t.Widths = r.Widths
@@ -101,7 +100,7 @@ func (t *Tile) Open(r *Ref) {
 	t.Values = t.Lows + PackedBytes(t.N, t.Low)
 }
 
-// Count returns the number of entries of the slot of a rank.
+// Count returns the number of entries for the slot with a rank.
 func (t *Tile) Count(rank int) int {
 	if t.Flags&Wide != 0 {
 		return int(binary.LittleEndian.Uint16(t.In[t.Head+HeaderSize+2*rank:]))
@@ -109,7 +108,7 @@ func (t *Tile) Count(rank int) int {
 	return int(t.In[t.Head+HeaderSize+rank])
 }
 
-// Slot returns the entries [lo, hi) of a slot that the tile has.
+// Slot returns the entries [lo, hi) of a slot, which the tile must have.
 func (t *Tile) Slot(slot uint) (lo, hi int) {
 	rank := bits.OnesCount64(t.Mask & (1<<slot - 1))
 	if t.Flags&Wide != 0 {
@@ -127,13 +126,13 @@ func (t *Tile) Slot(slot uint) (lo, hi int) {
 	return lo, lo + int(t.In[r+rank])
 }
 
-// sumBytes returns the sum of eight bytes.
+// sumBytes returns the sum of x's eight bytes.
 func sumBytes(x uint64) int {
 	const even = 0x00ff00ff00ff00ff
 	return int((x&even + x>>8&even) * 0x0001000100010001 >> 48)
 }
 
-// Ordinal returns the end of an entry, counted from the base.
+// Ordinal returns an entry's end, counted from the base.
 func (t *Tile) Ordinal(i int) uint64 {
 	x := uint64(t.In[t.High+i])
 	if t.Low > 0 {
@@ -142,11 +141,11 @@ func (t *Tile) Ordinal(i int) uint64 {
 	return x
 }
 
-// End returns the end of an entry.
+// End returns an entry's end.
 func (t *Tile) End(i int) int64 { return t.Base + int64(t.Ordinal(i)) }
 
-// Search returns the first of the entries [lo, hi), of one slot, that ends at or after a
-// time, or hi. The time is not after the last end of the tile.
+// Search returns the first of the entries [lo, hi), all in one slot, that ends at or after a time, or hi.
+// The time must not be after the tile's last end.
 func (t *Tile) Search(lo, hi int, at int64) int {
 	x := uint64(at - t.Base)
 	if x > t.Span {
@@ -174,11 +173,10 @@ func (t *Tile) Search(lo, hi int, at int64) int {
 	return lo
 }
 
-// EveryByte times a byte has it in all eight.
+// EveryByte times a byte has that byte in all eight places.
 const EveryByte = 0x0101010101010101
 
-// AtLeast returns the top bit of each byte of x that is at least that of y: without
-// borrows from its neighbours.
+// AtLeast returns the top bit of each byte in x that is at least y's, without borrows from its neighbours.
 func AtLeast(x, y uint64) uint64 {
 	const tops = 0x8080808080808080
 	d := (x | tops) - (y &^ tops)
@@ -190,10 +188,10 @@ type Coded struct {
 	In    *Chunk
 	Least uint64
 	At    int  // offset of the codes
-	Width uint // bits of a code
+	Width uint // bits in a code
 	Flags byte
 	Dict  int  // offset of the dictionary
-	Words uint // bits of its words
+	Words uint // bits in a dictionary word
 }
 
 // Codes returns the place and the layout of the values.
@@ -209,7 +207,7 @@ func (t *Tile) Codes() (c Coded) {
 	return c
 }
 
-// Value returns the word of an entry, or null.
+// Value returns an entry's word, or null.
 func (c *Coded) Value(i int) (word uint64, null bool) {
 	if c.Flags == 0 && c.Width <= 56 {
 		return c.Least + c.In.Unpack(c.At, i, c.Width, Ones(c.Width)), false
@@ -227,7 +225,7 @@ func (c *Coded) Value(i int) (word uint64, null bool) {
 	return c.Least + code, false
 }
 
-// Value returns the word of an entry, or null: codes and its value, for one.
+// Value returns an entry's word, or null, like Codes and Value for a single entry.
 func (t *Tile) Value(i int) (word uint64, null bool) {
 	flags, width := t.Flags, uint(t.Code)
 	if flags&Dictionary != 0 || width > 56 {
@@ -244,13 +242,13 @@ func (t *Tile) Value(i int) (word uint64, null bool) {
 	return t.In.Load(t.Head+HeadLeast) + code, false
 }
 
-// Size returns the bytes of the tile.
+// Size returns the tile's bytes.
 func (t *Tile) Size() int {
 	c := t.Codes()
 	return c.At + PackedBytes(t.N, c.Width) - t.Head
 }
 
-// Size returns the bytes that a tile with the header of data has, or -1.
+// Size returns the bytes of a tile whose header is in data, or -1.
 func (r *Ref) Size(data []byte) int {
 	if len(data) < HeaderSize {
 		return -1

@@ -15,7 +15,7 @@ import (
 	"github.com/granarydb/granary/profile"
 )
 
-// loader is the command load with the values of its flags.
+// loader is the command load with its flags' values.
 type loader struct {
 	config   *iceberg.Config
 	dir      string
@@ -72,7 +72,7 @@ func (l *loader) run(ctx context.Context, notes io.Writer) error {
 		return fmt.Errorf("%w: --memory-budget is above 0, and --rows not below", errUsage)
 	}
 	return with(ctx, l.config, func(lake *iceberg.Lake) error {
-		if _, err := lake.Pin(ctx); err != nil { // before there is a directory
+		if _, err := lake.Pin(ctx); err != nil { // before a directory is made
 			return err
 		}
 		store, err := columnstore.Open(columnstore.Options{Dir: l.dir, MemoryBudget: l.memory, FutureLimit: -1, PastLimit: -1})
@@ -118,5 +118,5 @@ func (l *loader) load(ctx context.Context, lake *iceberg.Lake, store *columnstor
 	return nil
 }
 
-// thousands formats a number with its thousands apart.
+// thousands formats a number with thousands separators.
 func thousands(n int64) string { return profile.FormatValue(n, "count") }

@@ -1,5 +1,5 @@
-// Granary-lake moves rows of a Granary directory into an Iceberg table, keeps the table small,
-// and prints the queries that read one state of it.
+// Granary-lake moves a Granary directory's rows into an Iceberg table, keeps the table small, and prints
+// the queries that read one state of it.
 //
 // Exit codes: 0 done; 1 failed; 2 wrong use.
 package main
@@ -24,7 +24,7 @@ const (
 	exitUsage  = 2
 )
 
-// errUsage marks errors of use.
+// errUsage marks usage errors.
 var errUsage = errors.New("wrong use")
 
 func main() {

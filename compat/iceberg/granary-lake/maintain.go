@@ -83,7 +83,7 @@ has dropped rows that this state lacks: print again.`,
 	}
 }
 
-// queries returns the text of sql.
+// queries returns the output of the command sql.
 func queries(p iceberg.Pinned, catalog string) string {
 	var out strings.Builder
 	line := func(format string, args ...any) { fmt.Fprintf(&out, format+"\n", args...) }

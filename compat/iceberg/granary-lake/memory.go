@@ -6,12 +6,13 @@ import (
 	"runtime/metrics"
 )
 
-// unitMemory is what the making of a unit takes beside what the process has, with what the collector has not seen yet: within
-// the 512 MB that a unit may take.
+// unitMemory is the memory that making a unit takes beyond the process's own, with the garbage that the
+// collector has not seen yet. It is within the 512 MB that a unit may take.
 const unitMemory = 448 << 20
 
-// limited calls f, which makes units. Meanwhile the collector runs more often before the process has a unit's memory beside what
-// it has now. It is no bound: a unit with symbols can need more, and costs more time then. A limit of GOMEMLIMIT stays.
+// limited calls f, which makes units. Meanwhile the collector runs more often before the process exceeds
+// its present memory by a unit's. It is not a bound: a unit with symbols can need more, and then takes more
+// time. A limit of GOMEMLIMIT stays.
 func limited(f func() error) error {
 	if os.Getenv("GOMEMLIMIT") != "" {
 		return f()

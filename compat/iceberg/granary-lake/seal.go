@@ -14,10 +14,10 @@ import (
 	"github.com/granarydb/granary/compat/iceberg"
 )
 
-// profilesTable is the name of the table of profiles in a directory.
+// profilesTable is the name of the profiles table in a directory.
 const profilesTable = "profiles"
 
-// sealer is the command seal with the values of its flags.
+// sealer is the command seal with its flags' values.
 type sealer struct {
 	config  *iceberg.Config
 	node    string
@@ -79,8 +79,8 @@ func (s *sealer) run(ctx context.Context, notes io.Writer) error {
 	return errors.Join(err, store.Close())
 }
 
-// seal commits the units from the node's place up to a time. The number of a seal is the end of
-// its unit in seconds since 1970, so that it does not depend on what the directory has.
+// seal commits the units from the node's place up to a time. A seal's number is its unit's end in seconds
+// since 1970, so that it does not depend on the directory's contents.
 func (s *sealer) seal(ctx context.Context, l *iceberg.Lake, store *columnstore.Store, before time.Time, notes io.Writer) error {
 	table := store.Table(profilesTable)
 	if table == nil {

@@ -20,7 +20,7 @@ import (
 	"github.com/granarydb/granary/server"
 )
 
-// node is the command serve with the values of its flags.
+// node is the command serve with its flags' values.
 type node struct {
 	config  *iceberg.Config
 	id      string
@@ -123,7 +123,7 @@ func (n *node) serve(ctx context.Context, l *iceberg.Lake, store *columnstore.St
 		}
 		n.address = "http://" + listener.Addr().String()
 	}
-	if err := l.Register(ctx, n.id, n.address); err != nil { // before it takes rows, so that readers know of them
+	if err := l.Register(ctx, n.id, n.address); err != nil { // before it takes rows, so that readers know the node
 		return err
 	}
 	fmt.Fprintf(notes, "node %s at %s\n", n.id, n.address)
@@ -155,10 +155,10 @@ func (n *node) older(ctx context.Context, l *iceberg.Lake, db *profile.DB, opts 
 	return err
 }
 
-// sealTime bounds a call of the sealer; the next one goes on.
+// sealTime bounds a call to the sealer; the next call goes on.
 const sealTime = 30 * time.Minute
 
-// seal seals again and again until ctx ends. An error is noted, and the next time goes on.
+// seal seals again and again until ctx ends. An error is noted, and the next call goes on.
 func (n *node) seal(ctx context.Context, s *iceberg.Sealer, notes io.Writer) {
 	for {
 		pause := n.every/2 + rand.N(n.every)
@@ -167,7 +167,7 @@ func (n *node) seal(ctx context.Context, s *iceberg.Sealer, notes io.Writer) {
 			return
 		case <-time.After(pause):
 		}
-		within, end := context.WithTimeout(ctx, sealTime) // a catalog that hangs is an error
+		within, end := context.WithTimeout(ctx, sealTime) // so that a catalog that hangs is an error
 		var did iceberg.Sealed
 		err := limited(func() (err error) {
 			did, err = s.Seal(within, time.Now().Add(-n.after))

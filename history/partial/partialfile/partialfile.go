@@ -9,12 +9,12 @@ import (
 	"github.com/granarydb/granary/history/partial"
 )
 
-// Write builds a partial history and puts it into a file, which is durable when it returns. It streams the kept intervals, so it
-// takes memory for the cache, the checkpoints, and the state of each attribute. Of fileOpts, Provider names the
-// provider and its version; its History.Start and opts.History are set.
+// Write builds a partial history in a file, which is durable when it returns. It streams the kept
+// intervals, so it takes memory only for the cache, the checkpoints, and each attribute's state.
+// fileOpts.Provider names the provider and its version; fileOpts.History.Start and opts.History are set.
 //
-// The errors are as for partial.Build, file.Create and Close. After one there is no file, unless it could
-// not be removed; fs.ErrExist leaves the existing file.
+// It returns the errors of partial.Build, file.Create and Close. After an error there is no file, unless it
+// could not be removed; fs.ErrExist leaves the existing file.
 func Write[E any](ctx context.Context, path string, fileOpts file.Options, events partial.Events[E], provider partial.Provider[E], opts partial.Options) error {
 	fileOpts.History.Start = opts.Start
 	w, err := file.Create(path, fileOpts)
@@ -33,20 +33,21 @@ func Write[E any](ctx context.Context, path string, fileOpts file.Options, event
 	return nil
 }
 
-// Reader is a partial history in a file. Any number of goroutines may ask it.
+// Reader is a partial history in a file. Any number of goroutines may query it.
 type Reader[E any] struct {
 	*partial.History[E]
 
 	file *file.Reader
 }
 
-// Open opens a file, with the events and the provider of which Write or a Writer built it. A file of a Writer that did not
-// finish, or that is written at this moment, is a history that goes on (History.Closed), up to the last checkpoint
-// before its last Sync. It costs what file.Open does, 20 ns a checkpoint, and 60 ns an attribute of a history that goes on.
+// Open opens a file, with the events and the provider from which Write or a Writer built it. If a Writer
+// did not finish the file, or is writing it, the history goes on (History.Closed), up to the last
+// checkpoint before the last Sync. It costs what file.Open does, 20 ns a checkpoint, and 60 ns an attribute
+// if the history goes on.
 //
-// The errors are as for file.Open (ErrFormat for a file of another provider, *disk.DamagedError), and
-// partial.ErrImage for a file of Write that was not finished, whose last index was cut off, or that is none of this package.
-// A question whose block is damaged has a *disk.DamagedError; others answer.
+// It returns the errors of file.Open (ErrFormat for another provider's file, *disk.DamagedError), and
+// partial.ErrImage for a file that Write did not finish, that lost its last index, or that does not belong
+// to this package. A query whose block is damaged has a *disk.DamagedError; others answer.
 func Open[E any](path string, fileOpts file.Options, events partial.Events[E], provider partial.Provider[E]) (*Reader[E], error) {
 	r, err := file.Open(path, fileOpts)
 	if err != nil {
@@ -62,5 +63,5 @@ func Open[E any](path string, fileOpts file.Options, events partial.Events[E], p
 // Verify reads all blocks, and returns the joined errors of damaged or unreadable blocks.
 func (r *Reader[E]) Verify() error { return r.file.Verify() }
 
-// Close closes the file. Questions that need a block return an error from then on.
+// Close closes the file. Queries that need a block return an error from then on.
 func (r *Reader[E]) Close() error { return r.file.Close() }

@@ -14,7 +14,7 @@ import (
 	"github.com/granarydb/granary/profile/format"
 )
 
-// loaded is a store with the profiles of the inputs.
+// loaded is a store with the inputs' profiles.
 type loaded struct {
 	store        *columnstore.Store
 	db           *profile.DB
@@ -22,9 +22,9 @@ type loaded struct {
 	good, failed int // loaded profiles, and profiles reported on stderr instead
 }
 
-// load inserts every profile of the inputs. It fails if there is none.
+// load inserts every profile in the inputs. It fails if there is none.
 func load(ctx context.Context, stderr io.Writer, inputs []string) (*loaded, error) {
-	store, err := columnstore.Open(columnstore.Options{FutureLimit: -1}) // the clock of another machine is not checked here
+	store, err := columnstore.Open(columnstore.Options{FutureLimit: -1}) // another machine's clock is not checked here
 	if err != nil {
 		return nil, err
 	}

@@ -73,7 +73,7 @@ func isUsage(err error) bool {
 	}
 }
 
-// queryOf returns the SQL to ask the table samples.
+// queryOf returns the SQL for the table samples.
 type queryOf func(ctx context.Context, db *duckdb.DB, snap *columnstore.Snapshot, samples duckdb.Table) (string, error)
 
 func newCommand(stdout, stderr io.Writer) *cobra.Command {

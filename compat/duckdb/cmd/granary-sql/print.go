@@ -12,7 +12,7 @@ import (
 	"github.com/granarydb/granary/compat/duckdb"
 )
 
-// output is the form of the answer: a table unless a flag is set.
+// output is the answer's form: a table unless a flag is set.
 type output struct{ csv, json bool }
 
 // print prints the rows.
@@ -38,7 +38,7 @@ func (o output) print(w io.Writer, rows *duckdb.Rows) error {
 	return err
 }
 
-// column is one column of the answer.
+// column is a column in the answer.
 type column struct{ name, typ string }
 
 func newColumns(rows *duckdb.Rows) ([]column, error) {
@@ -53,7 +53,7 @@ func newColumns(rows *duckdb.Rows) ([]column, error) {
 	return columns, nil
 }
 
-// each calls f with the values of each row, which are valid only during the call.
+// each calls f with each row's values, which are valid only during the call.
 func each(columns []column, rows *duckdb.Rows, f func(values []any) error) error {
 	values, to := make([]any, len(columns)), make([]any, len(columns))
 	for i := range values {
@@ -99,7 +99,7 @@ func printCSV(w io.Writer, columns []column, rows *duckdb.Rows) error {
 	return err
 }
 
-// printJSON prints an array of objects with fields in the order of columns.
+// printJSON prints an array of objects with fields in the columns' order.
 func printJSON(w io.Writer, columns []column, rows *duckdb.Rows) error {
 	names := make([][]byte, len(columns))
 	for i, name := range distinct(columns) {
@@ -131,7 +131,7 @@ func printJSON(w io.Writer, columns []column, rows *duckdb.Rows) error {
 	return err
 }
 
-// distinct returns the names of the columns. Repeated names get a number.
+// distinct returns the columns' names. Repeated names get a number.
 func distinct(columns []column) []string {
 	var names []string
 	for _, c := range columns {
@@ -144,7 +144,7 @@ func distinct(columns []column) []string {
 	return names
 }
 
-// isPlan reports whether the answer is that of EXPLAIN: diagrams of several lines.
+// isPlan reports whether the answer comes from EXPLAIN: diagrams with several lines.
 func isPlan(columns []column) bool {
 	return len(columns) == 2 && columns[0].name == "explain_key" && columns[1].name == "explain_value"
 }

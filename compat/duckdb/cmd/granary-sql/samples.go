@@ -13,8 +13,8 @@ import (
 	"github.com/granarydb/granary/profile"
 )
 
-// fixed is the columns of samples that do not depend on the profiles, in order. The columns of
-// the store are converted for people. Labels come before the one named duration.
+// fixed is the columns of samples that do not depend on the profiles, in order. The store's columns are
+// converted for people. Labels come before the one named duration.
 var fixed = []struct{ name, is, about string }{
 	{"time", "make_timestamp(timestamp // 1000)", "when the profile was taken, UTC"},
 	{"sample_type", "sample_type", "what was measured: choose one, or sums mix them"},
@@ -52,7 +52,7 @@ func newSamples(ctx context.Context, db *duckdb.DB, profiles *profile.DB, snap *
 	return t, nil
 }
 
-// columnsOf returns the columns of a table as SQL knows them.
+// columnsOf returns a table's columns as SQL knows them.
 func columnsOf(ctx context.Context, db *duckdb.DB, snap *columnstore.Snapshot, t duckdb.Table) (columns []column, err error) {
 	rows, err := db.Query(ctx, snap, []duckdb.Table{t}, "SELECT * FROM samples LIMIT 0")
 	if err != nil {
@@ -62,12 +62,12 @@ func columnsOf(ctx context.Context, db *duckdb.DB, snap *columnstore.Snapshot, t
 	return newColumns(rows)
 }
 
-// label is a column of a label.
+// label is a label's column.
 type label struct{ column, name string }
 
-// labelList returns the select list of the labels. A name means a label of the profile first,
-// and of the sample where the profile has none, as in selectors. Labels keep the names of
-// their columns, such as "labels.value", where the name alone would be ambiguous.
+// labelList returns the labels' select list. A name means a profile label first, and a sample label where
+// the profile has none, as in selectors. Labels keep their columns' names, such as "labels.value", where
+// the name alone would be ambiguous.
 func labelList(columns []column) []string {
 	var order []string
 	byName := map[string][]label{} // by name in lower case, as SQL compares
@@ -97,7 +97,7 @@ func labelList(columns []column) []string {
 	return list
 }
 
-// selectLabels returns the select list of labels whose names are equal in SQL.
+// selectLabels returns the select list for labels whose names are equal in SQL.
 func selectLabels(labels []label) []string {
 	if len(labels) == 2 && labels[0].name == labels[1].name && textual(labels[0]) && textual(labels[1]) {
 		return []string{fmt.Sprintf("coalesce(%s, %s) AS %s", duckdb.Quote(labels[0].column), duckdb.Quote(labels[1].column), duckdb.Quote(labels[0].name))}
@@ -115,7 +115,7 @@ func selectLabels(labels []label) []string {
 
 func textual(l label) bool { return !strings.HasPrefix(l.column, profile.ColumnPprofNumLabels+".") }
 
-// describe returns the SQL that lists the columns of samples.
+// describe returns the SQL that lists samples' columns.
 func describe(ctx context.Context, db *duckdb.DB, snap *columnstore.Snapshot, samples duckdb.Table) (string, error) {
 	columns, err := columnsOf(ctx, db, snap, samples)
 	if err != nil {

@@ -16,13 +16,13 @@ import (
 )
 
 const (
-	sampled  = 1000 // rows that determine the widths of columns
+	sampled  = 1000 // number of rows that determine the columns' widths
 	narrow   = 12   // minimal width of a shortened column
 	gap      = "  " // between columns
 	ellipsis = "…"
 )
 
-// terminalWidth returns the width of a terminal in characters, 0 elsewhere.
+// terminalWidth returns a terminal's width in characters, 0 elsewhere.
 func terminalWidth(w io.Writer) int {
 	f, ok := w.(*os.File)
 	if !ok {
@@ -35,12 +35,12 @@ func terminalWidth(w io.Writer) int {
 	return width
 }
 
-// grid prints rows as a table. Columns are as wide as the first rows need, and on a terminal
-// the table fits its width. A wider value of a later row is cut on a terminal; elsewhere it
-// shifts the rest of its line.
+// grid prints rows as a table. Columns are as wide as the first rows need, and on a terminal the table fits
+// its width. If a later row has a wider value, it is cut on a terminal; elsewhere it shifts the rest of its
+// line.
 type grid struct {
 	w       io.Writer
-	most    int // characters of a line, 0 for no bound
+	most    int // characters in a line, 0 for no bound
 	columns []column
 	widths  []int
 	waiting [][]string // until the widths are known
@@ -114,8 +114,8 @@ func (g *grid) begin() error {
 	return nil
 }
 
-// squeeze shrinks the widest columns until all fit, or all are narrow. Numbers are never cut:
-// the rest would read as another number.
+// squeeze shrinks the widest columns until all fit, or all are narrow. Numbers are never cut, because the
+// rest would read as another number.
 func squeeze(widths []int, columns []column, most int) {
 	total := 0
 	for _, width := range widths {
@@ -160,8 +160,8 @@ func (g *grid) print(cells []string) error {
 	return err
 }
 
-// fit shortens a text that is wider than its column. Texts lose their front, since functions,
-// files and pods differ at their ends. Other values lose their end.
+// fit shortens a text that is wider than its column. Texts lose their front, because functions, files and
+// pods differ at their ends. Other values lose their end.
 func fit(cell string, width int, typ string) string {
 	runes := []rune(cell)
 	switch {

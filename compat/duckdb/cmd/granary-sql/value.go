@@ -17,7 +17,7 @@ import (
 	"github.com/google/uuid"
 )
 
-// isNumber reports whether values of an SQL type are right-aligned.
+// isNumber reports whether values with an SQL type are right-aligned.
 func isNumber(typ string) bool {
 	switch base, _, _ := strings.Cut(typ, "("); base {
 	case "TINYINT", "SMALLINT", "INTEGER", "BIGINT", "HUGEINT", "UTINYINT", "USMALLINT", "UINTEGER", "UBIGINT", "UHUGEINT", "BIGNUM",
@@ -28,7 +28,7 @@ func isNumber(typ string) bool {
 	}
 }
 
-// text returns a value of an SQL type in readable form.
+// text returns a value with an SQL type in readable form.
 func text(v any, typ string) string {
 	switch v := v.(type) {
 	case nil:
@@ -113,12 +113,12 @@ func encoded(v any, typ string) []byte {
 	out := json.NewEncoder(&b)
 	out.SetEscapeHTML(false)
 	if err := out.Encode(plain(v, typ)); err != nil {
-		return fmt.Appendf(nil, "%q", fmt.Sprint(v)) // a future type of DuckDB
+		return fmt.Appendf(nil, "%q", fmt.Sprint(v)) // a future DuckDB type
 	}
 	return []byte(strings.TrimSuffix(b.String(), "\n"))
 }
 
-// elementType returns the type of the elements of a list: "UUID[]", "INTEGER[3]".
+// elementType returns the type of a list's elements: "UUID[]", "INTEGER[3]".
 func elementType(list string) string {
 	if i := strings.LastIndexByte(list, '['); i >= 0 && strings.HasSuffix(list, "]") {
 		return list[:i]

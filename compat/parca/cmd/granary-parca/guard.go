@@ -12,15 +12,15 @@ import (
 	"google.golang.org/grpc/status"
 )
 
-// guard turns a panic into an error of the request. Parca v0.28.0 panics over some profiles, such as one
-// without a type of its period, and its server would end with it.
+// guard turns a panic into the request's error, because Parca v0.28.0 panics over some profiles, such as a
+// profile without a period type, and its server would end with it.
 func guard(err *error) {
 	if r := recover(); r != nil {
 		*err = status.Errorf(codes.InvalidArgument, "parca cannot handle the request: %v", r)
 	}
 }
 
-// writer is Parca's service for writing, guarded.
+// writer is Parca's write service, guarded.
 type writer struct {
 	*profilestore.ProfileColumnStore
 }
@@ -45,7 +45,7 @@ func (w *writer) Export(ctx context.Context, req *otlppb.ExportProfilesServiceRe
 	return w.ProfileColumnStore.Export(ctx, req)
 }
 
-// asker is Parca's service for questions, guarded.
+// asker is Parca's query service, guarded.
 type asker struct{ *query.ColumnQueryAPI }
 
 func (a *asker) Query(ctx context.Context, req *querypb.QueryRequest) (res *querypb.QueryResponse, err error) {
@@ -58,7 +58,7 @@ func (a *asker) QueryRange(ctx context.Context, req *querypb.QueryRangeRequest) 
 	return a.ColumnQueryAPI.QueryRange(ctx, req)
 }
 
-// ShareProfile would send a profile to a server of others.
+// ShareProfile refuses, because it would send a profile to another party's server.
 func (a *asker) ShareProfile(context.Context, *querypb.ShareProfileRequest) (*querypb.ShareProfileResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "profiles are not shared")
 }

@@ -1,4 +1,4 @@
-// Command granary-parca serves the API of Parca on a Granary store. granary-parca --help tells more.
+// Command granary-parca serves Parca's API on a Granary store. granary-parca --help tells more.
 package main
 
 import (
@@ -32,7 +32,7 @@ func main() {
 	os.Exit(code)
 }
 
-// options are the flags of the command.
+// options are the command's flags.
 type options struct {
 	addr, dir, cors string
 	memory          int64 // MiB

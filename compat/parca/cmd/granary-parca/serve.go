@@ -72,8 +72,8 @@ func serve(ctx context.Context, store *columnstore.Store, addr string, origins [
 	return err
 }
 
-// await returns when the server listens, or with the error for which it does not. Parca's server can be
-// shut down only from then on.
+// await returns when the server listens, or with the error that prevents it. Parca's server can be shut
+// down only from then on.
 func await(ctx context.Context, addr string, failed <-chan error) error {
 	for {
 		select {
@@ -90,7 +90,7 @@ func await(ctx context.Context, addr string, failed <-chan error) error {
 	}
 }
 
-// services returns what writes into a store and what answers from it.
+// services returns the services that write into a store and answer from it.
 func services(store *columnstore.Store, logger log.Logger) (*writer, *asker, error) {
 	table, err := parca.Open(store)
 	if err != nil {
