@@ -8,14 +8,9 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/granarydb/granary/cmd/granary/internal/cli"
-	"github.com/granarydb/granary/history"
-	"github.com/granarydb/granary/history/file"
 	"github.com/granarydb/granary/internal/ihs"
 	"github.com/granarydb/granary/trace"
 )
-
-// feeding writes a recording into a target, and returns the number of its intervals.
-type feeding func(ctx context.Context, show func(trace.Stage, int64, int64), to trace.Target) (intervals int, err error)
 
 // importFile streams a recording other than CSV into a history file.
 func importFile(cmd *cobra.Command, output, name string) error {
@@ -105,44 +100,4 @@ func writeFile(cmd *cobra.Command, output string, feed feeding) error {
 	p.Printf("%s: %s of %s, from %s to %s, in %s\n", output, cli.Many(intervals, "interval"),
 		cli.Many(l.Len(), "attribute"), cli.TimeJSON(l.Start()), cli.TimeJSON(l.End()), cli.Size(l.size))
 	return p.Err
-}
-
-// fileTarget is a history file on its way.
-type fileTarget struct {
-	path string
-	w    *file.Writer // nil before the first transaction
-	tx   *history.Draft
-	view *history.View // of the last transaction
-}
-
-// begin begins a transaction, for the first of which the file is made.
-func (f *fileTarget) begin(start int64) (w *history.Writer, err error) {
-	if f.w == nil {
-		o := fileOptions(ourProvider + providerVersion)
-		o.FS = nil // the folder of the file is synced
-		o.History.Start = start
-		if f.w, err = file.Create(f.path, o); err != nil {
-			return nil, err
-		}
-	}
-	if f.tx, err = f.w.History.Begin(); err != nil {
-		return nil, err
-	}
-	return f.tx.Writer, nil
-}
-
-func (f *fileTarget) commit() (err error) {
-	f.view, err = f.tx.Commit()
-	return err
-}
-
-// abort removes the file after an error, and returns the error.
-func (f *fileTarget) abort(err error) error {
-	if f.w == nil {
-		return err
-	}
-	if f.tx != nil {
-		f.tx.Abort()
-	}
-	return errors.Join(err, f.w.Discard())
 }

@@ -53,14 +53,6 @@ that keeps a part (import --partial) it reads all rows of the CSV.
 	return cmd
 }
 
-// oneFile is the argument check of commands that take one file.
-func oneFile(_ *cobra.Command, args []string) error {
-	if len(args) != 1 {
-		return cli.Usage(fmt.Errorf("name one file, not %d", len(args)))
-	}
-	return nil
-}
-
 // recordingInfo is the answer of history info, and its JSON form.
 type recordingInfo struct {
 	Start      string     `json:"start"`

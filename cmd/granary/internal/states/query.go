@@ -5,9 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"slices"
 	"strconv"
-	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -99,25 +97,6 @@ func printState(w io.Writer, l *recording, a history.Attribute, t int64, in hist
 // whenText formats an instant as an offset and as a date. Flags and arguments accept both.
 func whenText(l *recording, t int64) string {
 	return fmt.Sprintf("%s (%s)", offset(l, t), cli.TimeJSON(t))
-}
-
-// arguments returns an argument check for commands whose last argument is a time. The flag
-// parser may have taken the time for a flag (see agoFlags).
-func arguments(behind *string, names string) cobra.PositionalArgs {
-	return func(_ *cobra.Command, args []string) error {
-		if want := len(strings.Fields(names)); len(withTime(args, *behind)) != want {
-			return cli.Usage(fmt.Errorf("want %d arguments, %s, not %d", want, names, len(withTime(args, *behind))))
-		}
-		return nil
-	}
-}
-
-// withTime returns the arguments with the time that the parser took for a flag.
-func withTime(args []string, behind string) []string {
-	if behind == "" {
-		return args
-	}
-	return append(slices.Clip(args), behind)
 }
 
 func newSlice() *cobra.Command {
