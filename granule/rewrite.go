@@ -14,22 +14,6 @@ type Limit struct {
 	Pause func()
 }
 
-// pauser calls a function from time to time.
-type pauser struct {
-	pause func()
-	rows  int // since the last call
-}
-
-const pauseEvery = 1 << 12 // rows; a larger series or column takes up to milliseconds
-
-// did counts processed rows.
-func (p *pauser) did(rows int) {
-	if p.rows += rows; p.rows >= pauseEvery && p.pause != nil {
-		p.rows = 0
-		p.pause()
-	}
-}
-
 // rows returns the limit in rows of g's average size.
 func (l Limit) rows(g *Granule) int {
 	if l.Bytes == 0 || g.Size() <= l.Bytes {

@@ -1,0 +1,17 @@
+package granule
+
+// pauser calls a function from time to time.
+type pauser struct {
+	pause func()
+	rows  int // since the last call
+}
+
+const pauseEvery = 1 << 12 // rows; a larger series or column takes up to milliseconds
+
+// did counts processed rows.
+func (p *pauser) did(rows int) {
+	if p.rows += rows; p.rows >= pauseEvery && p.pause != nil {
+		p.rows = 0
+		p.pause()
+	}
+}
