@@ -71,7 +71,7 @@ func TestAggregate_Parallel(t *testing.T) {
 		t.Skip("a million rows")
 	}
 	table := querytest.Open(t, querytest.Options{GenerationBuckets: 1, GranuleRows: 1 << 16}, querytest.Stacks())
-	manyStacks(table, 3-boolInt(effort.Race))
+	manyStacks(table, 1+effort.Part(2, 2))
 	table.GranuleRows = 1 << 16
 	table.Compact()
 	r := table.Read()
