@@ -363,7 +363,8 @@ func (a *aggregator) likeBefore(row int) bool {
 // groupSize is about twice the memory of a group without its key.
 const groupSize = 120
 
-// group returns the key's group, and adds it if it is new.
+// group returns the key's group, and adds it if it is new. Each worker has groups of its own, which merge
+// adds again: a count here counts a group more than once.
 func (a *aggregator) group() (int32, error) {
 	if group, ok := a.index.find(a.key); ok {
 		return group, nil

@@ -278,11 +278,15 @@ func (in *insertion) read(p *pushed) (sent format.Decoded, err error) {
 	if err := in.share.take(factor*int64(len(data)) + flatBytes(p.Parsed)); err != nil || p.Parsed != nil {
 		return format.Decoded{Parsed: p.Parsed}, err
 	}
+	n := 0
 	for one, err := range format.Decode(data, format.Hints{Only: p.only, Limits: in.s.Limits.Profile}) {
 		if err != nil {
 			return sent, err
 		}
-		sent = one // there is one: pprof and folded stacks have no more
+		if n++; n > 1 { // the id and the labels of a push are those of one profile
+			return sent, fault.Invalid("the body has several profiles: push them one by one")
+		}
+		sent = one
 	}
 	return sent, nil
 }

@@ -92,5 +92,5 @@ func (r *Reader) Bound(name, text string, newest func() (int64, error)) (int64, 
 	case ok && t.Base == timetext.Unix && t.Nanos >= 0 && t.Nanos < end:
 		return t.Nanos, nil
 	}
-	return 0, fault.Invalid("parameter %s: want a time such as 2026-01-31T12:00:00Z, -1h, latest-1h, or Unix milliseconds, not %s", name, fault.Quoted(text))
+	return 0, fault.Invalid("parameter %s: want a time such as 2026-01-31T12:00:00Z, -1h, latest-1h, or Unix seconds or milliseconds, not %s", name, fault.Quoted(text))
 }
