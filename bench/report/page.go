@@ -49,14 +49,22 @@ func (p *page) head(names ...string) {
 	p.line("%s", strings.Repeat("|---", len(names))+"|")
 }
 
-// command names the commands that a section is of.
+// command names the commands that a section is of. Runs that differ in their sets alone are one command with all of the sets,
+// because each store has a process of its own on each set.
 func (p *page) command(names ...string) {
 	p.line("")
 	var of []string
 	for _, r := range p.runs {
-		if line := "    cd bench && GOWORK=off " + r.command(); slices.Contains(names, r.name) && !slices.Contains(of, line) {
-			of = append(of, line)
+		line := "    cd bench && GOWORK=off " + r.command()
+		if !slices.Contains(names, r.name) || slices.Contains(of, line) {
+			continue
 		}
+		command, set, has := strings.Cut(line, " -sets ")
+		if i := slices.IndexFunc(of, func(l string) bool { return strings.HasPrefix(l, command+" -sets ") }); has && i >= 0 {
+			of[i] += "," + set
+			continue
+		}
+		of = append(of, line)
 	}
 	p.line("%s", strings.Join(of, "\n"))
 }
@@ -120,8 +128,8 @@ func (p *page) targets(rows []row) {
 	p.line("## Targets")
 	p.command("targets", "frostdb", "esht")
 	p.line("")
-	p.line("The peer of a target is FrostDB as Parca uses it, or of histories the tree of the eSHT paper. Figures in memory are of %d rounds: this store, and", pageRounds)
-	p.line("right after it its peers, each in a process of its own. A figure is the median of the rounds, as is a ratio, which relates figures of one round.")
+	p.line("The peer is FrostDB as Parca uses it, or of histories the tree of the eSHT paper. Figures in memory are medians of %d rounds: this store, and", pageRounds)
+	p.line("right after it its peers, each in a process of its own. A ratio is the median of the rounds' ratios. p99 is the 99th percentile.")
 	p.line("A target that does not say missed is met.")
 	p.head("target", "what", "ours, range", "peer, ratio", "must")
 	for _, r := range rows {
@@ -160,8 +168,8 @@ func (p *page) stores(title, name string, c *comparison, about string) {
 	p.line("")
 	p.line("## %s", title)
 	p.line("")
-	p.line("%s A cell of another store says how many times better this store is: ×3 of 10 ns stands for 30 ns. Behind a", about)
-	p.line("name is the number of repetitions.")
+	p.line("%s", about)
+	p.say("A cell of another store says how many times better this store is: ×3 of 10 ns stands for 30 ns. Behind a name is the number of repetitions.")
 	p.command(name)
 	p.line("")
 	others := slices.DeleteFunc(slices.Sorted(maps.Keys(c.Peers)), func(n string) bool { return n == ours })
@@ -230,8 +238,7 @@ func (p *page) intervals() error {
 	p.line("## Stores of intervals")
 	p.line("")
 	p.line("Package history beside trees written from the papers, an R-tree and databases. A cell of another store says how many times better")
-	p.line("history is. Each answer is compared with a look at all intervals before it is timed. The largest recorded set and the largest made set have a")
-	p.line("table; the picture has all sets.")
+	p.line("history is. Each answer is compared with a look at all intervals before it is timed. The largest sets have a table; the picture has all.")
 	p.command("trees")
 	if t.Skipped != "" {
 		p.line("")
