@@ -55,7 +55,7 @@ func (p *page) command(names ...string) {
 	p.line("")
 	var of []string
 	for _, r := range p.runs {
-		line := "    cd bench && GOWORK=off " + r.command()
+		line := "    " + r.command()
 		if !slices.Contains(names, r.name) || slices.Contains(of, line) {
 			continue
 		}
@@ -108,7 +108,7 @@ func (p *page) write(rows []row) error {
 	p.line("# Benchmarks")
 	p.line("")
 	p.line("Written by `cd bench && GOWORK=off go run ./report` on %s. Measured %s.", p.all.Targets.Machine, strings.Join(from, ", and "))
-	p.line("Each section names the commands that its figures are of. Figures are medians, and times are CPU times with all goroutines and")
+	p.line("Each section names the commands that its figures are of, to be run in folder `bench` with GOWORK=off. Figures are medians, and times are CPU times with all goroutines and")
 	p.line("collections unless a line says wall. A ratio relates figures of one machine on one day: ×3 stands for three times as fast, or as small,")
 	p.line("and below ×1 the peer is ahead. [Decision 0040](docs/decisions/0040-answers-as-arrow.md) says why targets are missed.")
 	p.targets(rows)

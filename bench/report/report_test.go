@@ -298,7 +298,7 @@ func TestMiddle(t *testing.T) {
 
 // names reports whether a page has the command of a run as a line, with its set alone or among others.
 func names(page string, r run) bool {
-	command, set, _ := strings.Cut("    cd bench && GOWORK=off "+r.command(), " -sets ")
+	command, set, _ := strings.Cut("    "+r.command(), " -sets ")
 	for line := range strings.Lines(page) {
 		before, sets, _ := strings.Cut(strings.TrimSuffix(line, "\n"), " -sets ")
 		if before == command && (sets == set || slices.Contains(strings.Split(sets, ","), set)) {
