@@ -98,8 +98,9 @@ func (p *page) papers() {
 	p.line("a leaf, so the SHT is the comb of R's figure 3, and its nodes grow by the square of the intervals: it and the oSHT have sets of 300,000")
 	p.line("intervals. S's traces of 10 to 550 GB are not at hand: ours grow to 4 million intervals.")
 	for _, f := range paperFigures {
+		name, _, _ := strings.Cut(f.title, ":") // the picture has its title
 		p.line("")
-		p.line("![%s](docs/pictures/%s)", f.title, f.file)
+		p.line("![%s](docs/pictures/%s)", name, f.file)
 	}
 	p.ahead()
 	p.partials()
