@@ -108,9 +108,9 @@ func (p *page) write(rows []row) error {
 	p.line("# Benchmarks")
 	p.line("")
 	p.line("Written by `cd bench && GOWORK=off go run ./report` on %s. Measured %s.", p.all.Targets.Machine, strings.Join(from, ", and "))
-	p.line("Each section names the commands that its figures are of, to be run in folder `bench` with GOWORK=off. Figures are medians, and times are CPU times with all goroutines and")
-	p.line("collections unless a line says wall. A ratio relates figures of one machine on one day: ×3 stands for three times as fast, or as small,")
-	p.line("and below ×1 the peer is ahead. [Decision 0040](docs/decisions/0040-answers-as-arrow.md) says why targets are missed.")
+	p.line("Each section begins with its commands, to be run in folder `bench` with GOWORK=off. Figures are medians, times are CPU times with all")
+	p.line("goroutines and collections unless a line says wall. A ratio relates figures of one machine on one day: ×3 stands for three times as")
+	p.line("fast, or as small; below ×1 the peer is ahead. [Decision 0040](docs/decisions/0040-answers-as-arrow.md) says why targets are missed.")
 	p.targets(rows)
 	p.stores("Stores of profiles", "peers", &p.all.Peers, "A fleet of a million rows, in memory where a store has no other place. The command prints more figures than the table.")
 	p.growth()
@@ -145,7 +145,11 @@ func (p *page) targets(rows []row) {
 		if r.Met != nil && !*r.Met {
 			must += ", **missed**"
 		}
-		p.row("`"+r.Key+"`", f.About, digits(*r.Ours)+" "+f.Unit+", "+digits(*f.Low)+"–"+digits(*f.High), peer, must)
+		own := digits(*r.Ours) + " " + f.Unit
+		if low, high := digits(*f.Low), digits(*f.High); low != high {
+			own += ", " + low + "–" + high
+		}
+		p.row("`"+r.Key+"`", f.About, own, peer, must)
 	}
 	p.line("")
 	p.line("![How many times better than its peer each target is](docs/pictures/bench-ratios.svg)")
