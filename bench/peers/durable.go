@@ -26,11 +26,11 @@ var durableKeys = map[string]string{
 	"all_in_ns_per_row":         "CPU time of the process to insert and maintain without a directory",
 	"all_in_logged_ns_per_row":  "the same with a log",
 	"log_bytes_per_row":         "bytes of the log with all rows",
-	"open_log_ns_per_row":       "CPU time of the process to open a directory whose rows are in the log alone, until they can be asked",
+	"open_log_ns_per_row":       "CPU time of the process to open a directory with all rows in the log",
 	"open_log_wall_ms":          "the same, wall time; on a busy machine it says more about the machine",
 	"file_bytes_per_row":        "bytes of the files that replace the log: those of granary, and Parquet of FrostDB",
 	"write_files_ns_per_row":    "CPU time of the process to write these files, of FrostDB with its inserts",
-	"open_files_ns_per_row":     "CPU time to open a directory of files, of granary, which reads the rows; FrostDB reads Parquet when it is asked",
+	"open_files_ns_per_row":     "CPU time to open a directory of files, reading the rows; FrostDB reads Parquet when it is asked",
 	"written_bytes_per_row":     "bytes that were written to files from the first insert until the files replace the log, of FrostDB of both runs; by file_bytes_per_row it is how often a byte is written",
 	"insert_logged_us_per_call": "wall time of an insert of a profile with a log, mean",
 }

@@ -49,7 +49,7 @@ var kinds = map[string]Kind{
 		open:  func() (Store, error) { return openFrost(rfcDefinition()) }, durable: durableFrost(rfcDefinition()), module: frostModule, arrow: true,
 	},
 	"kelindar": {
-		about: "kelindar/column: labels in its ForEnum columns, stacks by codes of a map that is kept beside it",
+		about: "labels in ForEnum columns, stacks by codes of a map beside it",
 		open:  openKelindar, module: kelindarModule, apart: true,
 	},
 	"arrow": {
@@ -57,7 +57,7 @@ var kinds = map[string]Kind{
 		open:  openArrow, module: "github.com/apache/arrow/go/v14", apart: true, arrow: true,
 	},
 	"duckdb-memory": {
-		about:  "DuckDB in memory: labels and types as strings, stacks as numbers of a map beside it, an appender that is flushed after each profile",
+		about:  "DuckDB in memory: labels and types as strings, stacks as numbers of a map beside it, an appender flushed after each profile",
 		folder: duckFolder, module: duckModule, outside: true, arrow: true,
 	},
 	"duckdb-file": {
@@ -65,7 +65,7 @@ var kinds = map[string]Kind{
 		folder: duckFolder, module: duckModule, outside: true, arrow: true,
 	},
 	"duckdb-parquet": {
-		about:  "Parquet with zstd that DuckDB writes, in the order of types, labels, stack and time, and reads again for each question",
+		about:  "Parquet with zstd by DuckDB, in the order of types, labels, stack and time, read again for each question",
 		folder: duckFolder, module: duckModule, outside: true, arrow: true,
 	},
 	"oracle": {

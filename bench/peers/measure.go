@@ -13,17 +13,17 @@ import (
 
 // keys explains the figures. A query's key is "query_ms." and the question's name.
 var keys = map[string]string{
-	"all_in_ns_per_row":           "CPU time of the process to insert and maintain until no work is left, collections included; making the profiles is not",
+	"all_in_ns_per_row":           "CPU time of the process to insert and maintain until no work is left, collections included",
 	"alloc_bytes_per_row":         "bytes allocated in the same time",
 	"allocs_per_row":              "allocations in the same time",
 	"heap_inserted_bytes_per_row": "live heap after the last insert, when work under way has ended, less the heap before the store was opened",
 	"heap_settled_bytes_per_row":  "live heap after compaction of everything, less the heap before the store was opened",
 	"insert_ns_per_row":           "CPU time to insert without maintenance, of stores that keep the two apart",
-	"insert_us_p50":               "wall time of one insert of a profile, maintenance and waiting for it not included, median",
+	"insert_us_p50":               "wall time of one insert of a profile without maintenance, median",
 	"insert_us_p99":               "the same, 99th percentile; on a busy machine it says more about the machine",
 	"peak_heap_bytes_per_row":     "highest heap from open to settled, garbage included, sampled every 5 ms, less the heap before",
-	"query_ms":                    "CPU time of a query on the settled store, garbage collection included: median of up to 15 batches in each process, at least one of one call",
-	"rss_settled_bytes_per_row":   "memory of the process after compaction of everything, once the heap has given back what is free, less that before",
+	"query_ms":                    "CPU time of a query on the settled store, collections included: median of up to 15 batches in each process",
+	"rss_settled_bytes_per_row":   "memory of the process after compaction of everything, less that before",
 	"peak_rss_bytes_per_row":      "highest memory of the process from open to settled, less that before; profiles that wait for their insert are in it",
 	"settle_ns_per_row":           "the part of all_in after the last insert",
 }

@@ -54,15 +54,15 @@ type figures struct {
 
 var notes = []string{
 	"Times are CPU time of the whole process, user and system, unless they say wall.",
-	"Every store has a process of its own for each repetition, in turns (A B C A B C). Answers are compared in the first turn.",
+	"Every repetition is a process, in turns (A B C A B C). Answers are compared in the first turn.",
 	"The heap of the generator counts while rows go in, for all stores alike.",
 	"Answers are codes in granary, numbers of a map beside it in kelindar, bytes in the others. merge-all-walked also reads every location.",
 	"select-* are rows with four columns, -wide with all; of one type and one pod, or a fifth of the pods (a regular expression).",
-	"merge-pods, merge-profile and series-all are sums of the rows of select-pods, of one-profile and of everything.",
-	"In workload queries, trace ids are labels of samples in FrostDB and strings in kelindar; granary alone inserts names of functions.",
-	"FrostDB has no back-pressure: the writer waits while more than 32 MiB wait for compaction, which works beside it, so insert_ns_per_row is unknown. Its figures include building and sorting records.",
-	"FrostDB has no log and no storage, except in the workload durable, and a block without bounds. It identifies a group by a 64-bit hash.",
-	"DuckDB has the numbers of stacks in its rows and answers, and uses all processors. The memory of the process counts for it.",
+	"merge-pods, merge-profile and series-all sum the rows of select-pods, of one-profile and of everything.",
+	"In workload queries trace ids are labels of samples in FrostDB, strings in kelindar; granary alone inserts names of functions.",
+	"FrostDB has no back-pressure: the writer waits while more than 32 MiB wait for compaction. Its figures include building and sorting records.",
+	"FrostDB has a log and storage in the workload durable alone. It identifies a group by a 64-bit hash.",
+	"DuckDB has numbers of stacks in rows and answers, and uses all processors. The memory of the process counts for it.",
 	"kelindar merges values of ForEnum with equal 32-bit hashes, so a map beside it numbers stacks. It has no Arrow, no order and no compression.",
 }
 

@@ -49,14 +49,22 @@ func (p *page) head(names ...string) {
 	p.line("%s", strings.Repeat("|---", len(names))+"|")
 }
 
-// command names the commands that a section is of.
+// command names the commands that a section is of. Runs that differ in their sets alone are one command with all of the sets,
+// because each store has a process of its own on each set.
 func (p *page) command(names ...string) {
 	p.line("")
 	var of []string
 	for _, r := range p.runs {
-		if line := "    cd bench && GOWORK=off " + r.command(); slices.Contains(names, r.name) && !slices.Contains(of, line) {
-			of = append(of, line)
+		line := "    " + r.command()
+		if !slices.Contains(names, r.name) || slices.Contains(of, line) {
+			continue
 		}
+		command, set, has := strings.Cut(line, " -sets ")
+		if i := slices.IndexFunc(of, func(l string) bool { return strings.HasPrefix(l, command+" -sets ") }); has && i >= 0 {
+			of[i] += "," + set
+			continue
+		}
+		of = append(of, line)
 	}
 	p.line("%s", strings.Join(of, "\n"))
 }
@@ -100,9 +108,9 @@ func (p *page) write(rows []row) error {
 	p.line("# Benchmarks")
 	p.line("")
 	p.line("Written by `cd bench && GOWORK=off go run ./report` on %s. Measured %s.", p.all.Targets.Machine, strings.Join(from, ", and "))
-	p.line("Each section names the commands that its figures are of. Figures are medians, and times are CPU times with all goroutines and")
-	p.line("collections unless a line says wall. A ratio relates figures of one machine on one day: ×3 stands for three times as fast, or as small,")
-	p.line("and below ×1 the peer is ahead. [Decision 0040](docs/decisions/0040-answers-as-arrow.md) says why targets are missed.")
+	p.line("Each section begins with its commands, to be run in folder `bench` with GOWORK=off. Figures are medians, times are CPU times with all")
+	p.line("goroutines and collections unless a line says wall. A ratio relates figures of one machine on one day: ×3 stands for three times as")
+	p.line("fast, or as small; below ×1 the peer is ahead. [Decision 0040](docs/decisions/0040-answers-as-arrow.md) says why targets are missed.")
 	p.targets(rows)
 	p.stores("Stores of profiles", "peers", &p.all.Peers, "A fleet of a million rows, in memory where a store has no other place. The command prints more figures than the table.")
 	p.growth()
@@ -120,8 +128,8 @@ func (p *page) targets(rows []row) {
 	p.line("## Targets")
 	p.command("targets", "frostdb", "esht")
 	p.line("")
-	p.line("The peer of a target is FrostDB as Parca uses it, or of histories the tree of the eSHT paper. Figures in memory are of %d rounds: this store, and", pageRounds)
-	p.line("right after it its peers, each in a process of its own. A figure is the median of the rounds, as is a ratio, which relates figures of one round.")
+	p.line("The peer is FrostDB as Parca uses it, or of histories the tree of the eSHT paper. Figures in memory are medians of %d rounds: this store, and", pageRounds)
+	p.line("right after it its peers, each in a process of its own. A ratio is the median of the rounds' ratios. p99 is the 99th percentile.")
 	p.line("A target that does not say missed is met.")
 	p.head("target", "what", "ours, range", "peer, ratio", "must")
 	for _, r := range rows {
@@ -137,7 +145,11 @@ func (p *page) targets(rows []row) {
 		if r.Met != nil && !*r.Met {
 			must += ", **missed**"
 		}
-		p.row("`"+r.Key+"`", f.About, digits(*r.Ours)+" "+f.Unit+", "+digits(*f.Low)+"–"+digits(*f.High), peer, must)
+		own := digits(*r.Ours) + " " + f.Unit
+		if low, high := digits(*f.Low), digits(*f.High); low != high {
+			own += ", " + low + "–" + high
+		}
+		p.row("`"+r.Key+"`", f.About, own, peer, must)
 	}
 	p.line("")
 	p.line("![How many times better than its peer each target is](docs/pictures/bench-ratios.svg)")
@@ -160,8 +172,8 @@ func (p *page) stores(title, name string, c *comparison, about string) {
 	p.line("")
 	p.line("## %s", title)
 	p.line("")
-	p.line("%s A cell of another store says how many times better this store is: ×3 of 10 ns stands for 30 ns. Behind a", about)
-	p.line("name is the number of repetitions.")
+	p.line("%s", about)
+	p.say("A cell of another store says how many times better this store is: ×3 of 10 ns stands for 30 ns. Behind a name is the number of repetitions.")
 	p.command(name)
 	p.line("")
 	others := slices.DeleteFunc(slices.Sorted(maps.Keys(c.Peers)), func(n string) bool { return n == ours })
@@ -230,8 +242,7 @@ func (p *page) intervals() error {
 	p.line("## Stores of intervals")
 	p.line("")
 	p.line("Package history beside trees written from the papers, an R-tree and databases. A cell of another store says how many times better")
-	p.line("history is. Each answer is compared with a look at all intervals before it is timed. The largest recorded set and the largest made set have a")
-	p.line("table; the picture has all sets.")
+	p.line("history is. Each answer is compared with a look at all intervals before it is timed. The largest sets have a table; the picture has all.")
 	p.command("trees")
 	if t.Skipped != "" {
 		p.line("")

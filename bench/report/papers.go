@@ -74,12 +74,12 @@ func (p *page) papers() {
 	p.line(papersHeading)
 	p.line("")
 	p.line("The state history tree (S: SHT, 2013), its successors (R: eSHT, R2 to R4 and vR, 2018) and the note on partial histories (N), written")
-	p.line("here as the papers have them (`bench/trees/sht/doc.go` has the rules by section), beside package history. Their figures are in Java, on")
+	p.line("here as the papers have them (`bench/trees/sht/doc.go` has the rules by section), beside package history. Theirs run in Java, on")
 	p.line("processors of 2008 to 2012; ours are CPU times on %s. So what can agree is how the trees compare, and the", p.all.Papers.Machine)
-	p.line("nodes that a question looks at, which is R's own measure (4.4). Questions are for a uniformly random attribute at a uniformly random")
-	p.line("instant, and answers are counted. Blocks are in memory. The texts give no values of the plots, but for those that the claims name.")
+	p.line("nodes that a question looks at, R's own measure (4.4). Questions are for a random attribute at a random instant, and answers are")
+	p.line("counted. Blocks are in memory. The texts have no values of the plots but those in the claims.")
 	p.line("")
-	p.line("This part is written by `cd bench && GOWORK=off go run ./report -papers`, of these commands:")
+	p.line("Written by `cd bench && GOWORK=off go run ./report -papers`, of these commands:")
 	p.command("papers")
 	if p.all.Papers.Skipped != "" {
 		p.line("")
@@ -93,14 +93,14 @@ func (p *page) papers() {
 	p.line("")
 	p.line("### The papers' plots")
 	p.line("")
-	p.line("R's traces (Table I) go from 160 threads, 7,266 events and 600 KB to 3,447,088 threads, 58,640,566 events and 1.8 GB, in steps of about")
-	p.line("2.1 times; the last has 4.5 million attributes. Ours are sets of R's model (4.4, figure 6) with a million intervals or more, up to four")
-	p.line("million attributes. In these sets each interval outlasts a leaf from 3,000 attributes on, so the SHT is the comb of R's figure 3, its")
-	p.line("nodes grow by the square of the intervals, and it has sets of 300,000 intervals of its own, and the oSHT with it. S's traces of 10 to")
-	p.line("550 GB are not at hand: ours grow to 4 million intervals.")
+	p.line("R's traces (Table I) go from 160 to 3,447,088 threads, 7,266 to 58,640,566 events and 600 KB to 1.8 GB; the last has 4.5 million")
+	p.line("attributes. Ours are sets of R's model (4.4, figure 6) with a million intervals or more, up to four million attributes. From 3,000")
+	p.line("attributes on each interval outlasts a leaf, so the SHT is the comb of R's figure 3, and its nodes grow by the square of the")
+	p.line("intervals: it and the oSHT have sets of 300,000 intervals. S's traces of 10 to 550 GB are not at hand: ours grow to 4 million.")
 	for _, f := range paperFigures {
+		name, _, _ := strings.Cut(f.title, ":") // the picture has its title
 		p.line("")
-		p.line("![%s](docs/pictures/%s)", f.title, f.file)
+		p.line("![%s](docs/pictures/%s)", name, f.file)
 	}
 	p.ahead()
 	p.partials()
@@ -111,9 +111,9 @@ func (p *page) tableTwo() {
 	p.line("")
 	p.line("### R, Table II: build, depth and size of many-threads")
 	p.line("")
-	p.line("The paper's set has 741,492 intervals of 50,598 attributes. The state system of today makes 821,120 and 58,428 of the same trace, because it")
-	p.line("has an attribute PID for each thread; without these (the second number of a cell) there are 796,759 and 50,065. The paper's builds")
-	p.line("include the analysis of the trace, which hides the difference between the trees.")
+	p.line("The paper's set has 741,492 intervals of 50,598 attributes. Today's state system makes 821,120 and 58,428 of the same trace, because it")
+	p.line("adds an attribute PID to each thread; without these (the second number of a cell) 796,759 and 50,065. The paper's builds include the")
+	p.line("analysis of the trace, which hides the difference between the trees.")
 	p.head("tree", "paper: build, ms", "× eSHT", "build, ms", "× eSHT", "paper: depth", "depth", "paper: MiB", "MiB", "nodes")
 	sets := p.all.Papers.Sets
 	for _, name := range treeNames {
@@ -139,9 +139,9 @@ func (p *page) tableThree() {
 	p.line("### R, Table III: the queries of the Control Flow View, many-threads")
 	p.line("")
 	p.line("PsTree wants PPID and Exec_name of each thread: by a full query for each of 1,000 pixels, by single queries in the middle, or by one 2D")
-	p.line("query for all pixels. Zoom shows the states of 50 threads in 1,000 pixels: the whole time, ten times half of it, and ten scrolls; by a full")
-	p.line("query for each pixel, by single queries that go on behind each answer, or by a 2D query for each view. The paper says neither how many")
-	p.line("pixels nor how many threads there are, and its times include the drawing. A cell has the paper's ms, ours, and the nodes searched.")
+	p.line("query. Zoom shows the states of 50 threads in 1,000 pixels, the whole time, ten times half of it, and ten scrolls: by a full query for")
+	p.line("each pixel, by single queries that go on behind each answer, or by a 2D query for each view. The paper gives neither pixels nor threads,")
+	p.line("and its times include drawing. A cell has the paper's ms, ours, and the nodes searched.")
 	head := []string{"tree"}
 	for _, v := range views {
 		head = append(head, v.name)
@@ -181,36 +181,32 @@ func (p *page) keyRanges() {
 	p.line("")
 	p.line("### R, figure 8: nodes by the share of all attributes between their least and their greatest, synth:10000:100")
 	p.line("")
-	p.line("The paper's histogram of the eSHT of a trace with 10,000 threads leans to the full range, which is why keys in headers do little there.")
-	head := []string{"tree"}
-	for i := range 10 {
-		head = append(head, fmt.Sprintf("to %d %%", 10*i+10))
-	}
-	p.head(head...)
+	p.line("The paper's histogram of the eSHT of 10,000 threads leans to the full range, so keys in headers do little there.")
+	p.head("tree", "nodes to 10 %, to 20 %, up to 100 %")
 	for _, name := range treeNames {
 		f := p.all.Papers.Sets["synth:10000:100"][name]
 		if f.Ranges == nil {
 			continue
 		}
-		cells := []string{name}
+		var nodes []string
 		for _, n := range f.Ranges {
-			cells = append(cells, fmt.Sprint(n))
+			nodes = append(nodes, fmt.Sprint(n))
 		}
-		p.row(cells...)
+		p.row(name, strings.Join(nodes, ", "))
 	}
 }
 
 // whyAhead says why a tree can be ahead in a column.
 var whyAhead = map[string]string{
-	"build_m_s": "a history puts each interval beside those of its attribute, and a tree behind the one before. Where each interval is of another of " +
-		"very many attributes, nearly all miss the cache. On many-threads 63 % of a build is placing, and the rest is packing, sealing and publishing tiles " +
-		"(`go test ./history -run '^$' -bench Build -cpuprofile FILE`). It is the price of questions about an attribute, and of a tenth of the bytes",
+	"build_m_s": "a history puts each interval beside those of its attribute, a tree behind the one before. With very many attributes " +
+		"nearly all miss the cache. On many-threads 63 % of a build is placing (`go test ./history -run '^$' -bench Build -cpuprofile FILE`). " +
+		"It is the price of questions about an attribute, and of a tenth of the bytes",
 	"bytes_interval": "names are in the image of history, and trees have none",
-	"restart_ms":     "a tree reads the few nodes of its first question, and an image is read and checked as a whole (histories in files read tiles when they are asked)",
+	"restart_ms":     "a tree reads the few nodes of its first question; an image is read and checked as a whole (histories in files read single tiles)",
 	"single_us":      "not expected",
-	"full_us": "a record of a tree has its start and its end, and a tile has ends alone, so that an interval is a seventh of the bytes, and begins where the " +
-		"one before it ended. In a set of 363 attributes 45 % of a slice is looking for starts and ends in the tiles before and behind, 21 % is the tile of the " +
-		"instant, and 28 % is new memory, which a slice into older memory does not take (hist-slice-into; `go test ./history -run '^$' -bench Slice -cpuprofile FILE`); a tree hands each record over as it lies there",
+	"full_us": "a tile has ends alone, for a seventh of the bytes, so an interval begins where the one before it ended; a tree hands records over as they are. " +
+		"In a set of 363 attributes 45 % of a slice is looking for starts and ends in the tiles before and behind, 21 % the tile of the instant, 28 % new " +
+		"memory, which hist-slice-into does not take (`go test ./history -run '^$' -bench Slice -cpuprofile FILE`)",
 	"plane_ms": "each of few attributes with many intervals fills many tiles of its lane, all of which the instants touch",
 	"kind_ms":  "attributes with few intervals fill a lane a tile or two, so nearly every tile is opened for few answers",
 }
@@ -220,7 +216,7 @@ func (p *page) ahead() {
 	p.line("")
 	p.line("### Where a tree is ahead of history")
 	p.line("")
-	p.line("The tree that is furthest ahead in a set, and how many times worse history is.")
+	p.line("The tree that is furthest ahead in a set, and how many times.")
 	p.line("")
 	sets := p.all.Papers.Sets
 	for _, key := range columns {
@@ -271,10 +267,9 @@ func (p *page) partials() {
 	p.line("")
 	p.line("## Partial histories")
 	p.line("")
-	p.line("The note on partial histories keeps what crosses a checkpoint every n events, and replays the events between two. It claims files")
-	p.line("1,000 times smaller, queries 1.2 to 1.5 times slower, and a building that is a bit faster and takes about the same time for all n,")
-	p.line("because events are read in one thread and written in another. Here building is one thread. The first four of its plots are sizes (two),")
-	p.line("queries and the building. [0034](docs/decisions/0034-partial-histories.md) says where each claim holds.")
+	p.line("The note keeps what crosses a checkpoint every n events, and replays the events between two. It claims files 1,000 times smaller,")
+	p.line("queries 1.2 to 1.5 times slower, and a build that is a bit faster, alike for all n, as one thread reads and another writes. Here one")
+	p.line("thread builds. [0034](docs/decisions/0034-partial-histories.md) says where each claim holds.")
 	p.command("partials")
 	p.line("")
 	p.line("![Bytes and times against the distance of checkpoints](docs/pictures/partial.svg)")
