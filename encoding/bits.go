@@ -165,7 +165,7 @@ func (b *blocks) bitsOf(of []byte, i int, yes *wordRanges) (two [2]uint64, ok bo
 	}
 	packed, end := b.order.bitsLen(n, int(width)), int(b.starts.at(i+1)-b.starts.at(i))
 	for _, both := range src[packed:end] {
-		for ; both>>placeBits != 0; both >>= 32 { // the last exception may stand alone
+		for ; both>>placeBits != 0; both >>= 32 { // the last word may hold only one exception (see blocks)
 			place, high := both&(blockLen-1), both<<32>>32>>placeBits
 			bit := uint64(of[base+(b.order.get(src, int(place), width)|high<<width)])
 			two[place/64] = two[place/64]&^(1<<(place%64)) | bit<<(place%64)

@@ -51,7 +51,7 @@ func (o order) bitsLen(n, width int) int {
 // a word needs more than width bits, its high bits are stored as an exception beside the block.
 //
 //	block  128 words in width bits, end to end or sliced, up to a whole 64-bit word
-//	       exceptions, two a 64-bit word: place 7 bits | bits above width 25
+//	       exceptions, two per 64-bit word: place 7 bits | bits above width 25
 //
 // The packed values are (word - low) / scale, or their differences. rises takes differences modulo a power
 // of 2 above all words; other differences are zigzag.
