@@ -36,7 +36,7 @@ func NamesOf(row oracle.Row, column string, records map[uuid.UUID][]byte) oracle
 	return row
 }
 
-// formCell reads a value of a record as the Arrow format describes it.
+// formCell reads a value of a record by the rules of the Arrow format.
 func formCell(a arrow.Array, i int) any {
 	if r, ok := a.(*array.RunEndEncoded); ok {
 		row := int32(i + a.Data().Offset())
@@ -71,7 +71,7 @@ func formCell(a arrow.Array, i int) any {
 	return value
 }
 
-// FormRows reads a record, as text.
+// FormRows formats the rows of a record as text.
 func FormRows(rec arrow.Record) []string {
 	out := make([]string, rec.NumRows())
 	for i := range out {
