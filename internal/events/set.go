@@ -8,8 +8,8 @@ import (
 	"github.com/granarydb/granary/internal/recorded"
 )
 
-// Set returns a set of package recorded, its intervals as changes in the order of their starts, and the paths of its
-// attributes.
+// Set returns a set of package recorded, its intervals as changes in the order of their starts, and a
+// function that returns the paths of its attributes.
 func Set(t testing.TB, name string) (s *ihs.Set, l List, path func(n int) []string) {
 	t.Helper()
 	s = recorded.Open(t, name)
