@@ -18,10 +18,10 @@ type Matcher struct {
 	Name    string
 	Op      Op
 	Value   string
-	Pattern *regexp.Regexp // of OpPattern and OpNotPattern: Value, anchored at both ends
+	Pattern *regexp.Regexp // for OpPattern and OpNotPattern: Value, anchored at both ends
 }
 
-// Matches reports whether the matcher accepts a value. A missing label has the empty one.
+// Matches reports whether the matcher accepts a value. The value of a missing label is "".
 func (m Matcher) Matches(value string) bool {
 	switch m.Op {
 	case OpEqual:
