@@ -51,7 +51,7 @@ const (
 	microToMilli = 1e-3
 )
 
-// peersOf has the peer of each target that has one: FrostDB as Parca uses it, or the eSHT of the papers.
+// peersOf has the peer of each target that has one: FrostDB as used by Parca, or the eSHT of the papers.
 var peersOf = map[string]peer{
 	"insert-ids-1m":         {store: frost, figure: "all_in_ns_per_row"},
 	"insert-record":         {store: frost, figure: "all_in_ns_per_row"},
