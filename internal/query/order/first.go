@@ -38,7 +38,7 @@ func (f *First[T]) Push(item T) {
 	}
 }
 
-// Sink moves the item at Last to its place, after the caller replaced it by an earlier item.
+// Sink moves the item at Last to its place, after the caller has replaced it with an earlier item.
 func (f *First[T]) Sink() { f.sinkAmong(len(f.items)) }
 
 // sinkAmong is Sink for the heap of the first n items.
@@ -58,7 +58,7 @@ func (f *First[T]) sinkAmong(n int) {
 	}
 }
 
-// Sorted returns the items in order. Nothing can be added afterwards.
+// Sorted returns the items in order. No item can be added afterwards.
 func (f *First[T]) Sorted() []T {
 	for n := len(f.items) - 1; n > 0; n-- { // the last of the rest goes after it
 		f.items[0], f.items[n] = f.items[n], f.items[0]
