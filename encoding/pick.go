@@ -167,13 +167,13 @@ func (b *blocks) pickRises(dst []uint64, i int, rows []int32) []uint64 {
 }
 
 // summed reports whether to sum for `picks` rows of block i: for any number of rows if words have one bit,
-// for few rows if words are wider.
+// for few rows if words are wider, up to sumBits.
 func (b *blocks) summed(i, picks, few int) bool {
 	width := b.widths.at(i)
 	return width == 1 || picks <= few && width <= sumBits && littleEndian
 }
 
-// onesBefore returns how many of the first n bits are set, n from 1 to 128.
+// onesBefore returns the number of the first n bits that are set; n is from 1 to 128.
 func onesBefore(src []uint64, n int) uint64 {
 	if n <= 64 {
 		return uint64(bits.OnesCount64(src[0] << (-n & 63)))
