@@ -50,7 +50,7 @@ func (b *buffer) bytes() []byte { return b.all[:b.n] }
 
 // take hands over the content. The caller releases it.
 func (b *buffer) take() *memory.Buffer {
-	const some, slack = 4 << 10, 8 // bytes; a share of them
+	const some, slack = 4 << 10, 8 // bytes that may be wasted; room for n/slack more next time
 	buf, n := b.buf, b.n
 	b.buf, b.all, b.n, b.last = nil, nil, 0, n+n/slack
 	if buf == nil {
