@@ -48,7 +48,7 @@ func namespace(head string) string {
 }
 
 // dottedPackage returns the package of a dotted name without slashes. Java's java.util.HashMap.get has
-// two or more lower case elements before a class; Anything else is a Go or Python name, whose first
+// two or more lower case elements before a class. Any other name is a Go or Python name, whose first
 // element is the package.
 func dottedPackage(path string) string {
 	elements := strings.Split(path, ".")

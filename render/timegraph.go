@@ -35,8 +35,8 @@ type TimeOptions struct {
 	Title string
 	// Width is the picture's width in pixels, 400 to 20,000; 1200 if zero.
 	Width int
-	// Rows bounds the drawn attributes: those that change most in the picture are drawn. 200 if zero. It must
-	// not be negative.
+	// Rows bounds the number of drawn attributes. The attributes that change most in the picture are drawn.
+	// 200 if zero. It must not be negative.
 	Rows int
 	// Name, if not nil, returns a name for an attribute's value. Without it, or if it returns "", the picture
 	// shows the value.
