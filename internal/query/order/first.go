@@ -24,7 +24,7 @@ func (f *First[T]) Last() *T { return &f.items[0] }
 
 // Push adds an item. The First must not be full.
 func (f *First[T]) Push(item T) {
-	if len(f.items) == cap(f.items) { // append would grow by a quarter, and leave more behind
+	if len(f.items) == cap(f.items) { // double the room, because append would grow by a quarter and leave more garbage
 		f.items = slices.Grow(f.items, min(len(f.items)+1, f.most-len(f.items)))
 	}
 	f.items = append(f.items, item)
