@@ -64,11 +64,10 @@ func (r *reader) Position() ([]byte, error) { return binary.AppendUvarint(nil, u
 // Close implements partial.Reader.
 func (r *reader) Close() error { return nil }
 
-// Name returns the path of attribute n of random events.
+// Name returns the path of attribute n in random events.
 func Name(n int) []string { return []string{"all", strconv.Itoa(n)} }
 
-// Provider returns a provider of the states of the attributes for which owns is true, or of all if owns is
-// nil.
+// Provider returns a provider of states for the attributes that owns accepts; nil accepts all.
 func Provider(path func(n int) []string, owns func(n int) bool) partial.Provider[Event] {
 	return func(w *partial.Writer, e Event) error {
 		if owns != nil && !owns(e.N) {
@@ -90,7 +89,7 @@ func Provider(path func(n int) []string, owns func(n int) bool) partial.Provider
 	}
 }
 
-// Whole returns the whole history, from start to end, of the events of the attributes for which owns is true.
+// Whole returns the whole history, from start to end, for the attributes that owns accepts.
 func Whole(t testing.TB, l List, path func(n int) []string, owns func(n int) bool, start, end int64) *history.View {
 	t.Helper()
 	h, err := history.New(history.Options{Start: start})
@@ -100,8 +99,7 @@ func Whole(t testing.TB, l List, path func(n int) []string, owns func(n int) boo
 	return Write(t, h, l, path, owns, end)
 }
 
-// Write writes the whole history, up to end, of the events of the attributes for which owns is true, and
-// returns its view.
+// Write writes the whole history, up to end, for the attributes that owns accepts, and returns its view.
 func Write(t testing.TB, h *history.History, l List, path func(n int) []string, owns func(n int) bool, end int64) *history.View {
 	t.Helper()
 	w, err := h.Begin()
@@ -183,8 +181,7 @@ func (s *tape) Uint64() uint64 {
 	return x
 }
 
-// Rand returns random numbers for fuzz targets. While data lasts, one byte of it is the top byte of each
-// number.
+// Rand returns random numbers for fuzz targets. While data lasts, each number's top byte comes from it.
 func Rand(data []byte) *rand.Rand {
 	return rand.New(&tape{data, rand.NewPCG(uint64(len(data)), 1)})
 }

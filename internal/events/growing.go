@@ -14,7 +14,7 @@ import (
 	"github.com/granarydb/granary/history/partial"
 )
 
-// Growing is a list of events that become known one after another: There is the number of known events.
+// Growing is a list of events that become known one after another. `There` is the number of known events.
 type Growing struct {
 	List
 	There atomic.Int64
