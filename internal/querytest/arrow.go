@@ -28,7 +28,7 @@ func Decode(rec arrow.Record) ([]map[string]any, error) {
 	return rows, nil
 }
 
-// Cell copies a value of a column of any form.
+// Cell copies a value from a column in any form.
 func Cell(a arrow.Array, i int) (any, error) {
 	if a.IsNull(i) {
 		return nil, nil

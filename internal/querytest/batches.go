@@ -86,7 +86,7 @@ func Many(at int64, pod int, lists [][]uuid.UUID, values []int64) schema.Batch {
 	}}
 }
 
-// Stacks returns the definition of a table of samples with the columns that sums need.
+// Stacks defines a table of samples with the columns that sums need.
 func Stacks() schema.Definition {
 	return schema.Definition{
 		Columns: []schema.Column{
@@ -114,7 +114,7 @@ func Pods(pod string, times ...int64) schema.Batch {
 	}}
 }
 
-// TimesByBucket returns the sorted times of the rows in memory of each bucket, by the bucket's start.
+// TimesByBucket returns, for each bucket's start, the sorted times of its rows in memory.
 func TimesByBucket(state *catalog.TableState) map[int64][]int64 {
 	out := map[int64][]int64{}
 	column := state.Schema.BucketColumn()

@@ -25,7 +25,7 @@ type Random struct {
 	rng  *rand.Rand
 }
 
-// Columns are the concrete columns of a table that has all labels of these rows.
+// Columns are the concrete columns of a table with all labels of these rows.
 var Columns = []string{"kind", "labels.pod", "labels.zone", "stack", "time", "value", "trace", "span", "ratio", "ok", "note"}
 
 // New returns a table without rows.
@@ -66,7 +66,7 @@ func (t *Random) Fill(batches int) {
 	}
 }
 
-// insert adds a batch of rows of one series and one bucket.
+// insert adds a batch of rows with one series, in one bucket.
 func (t *Random) insert() {
 	t.t.Helper()
 	start := Width * t.rng.Int64N(4)
@@ -113,7 +113,7 @@ type columnsOf struct {
 	ratio, isOk, isNote []bool
 }
 
-// add adds the values of a random row that has the labels of its series.
+// add adds the values of a random row that has its series' labels.
 func (c *columnsOf) add(rng *rand.Rand, start int64, row oracle.Row) {
 	some := func(valid *[]bool) bool {
 		*valid = append(*valid, rng.IntN(5) > 0)

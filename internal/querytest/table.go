@@ -29,7 +29,7 @@ type Table struct {
 	files   [][]*granule.Granule // the cold rows (Cool)
 }
 
-// Options are the options of a store that decide how the rows of a table are divided.
+// Options are the store options that decide how a table's rows are divided.
 type Options struct {
 	GranuleRows       int          // most rows of a granule that Compact leaves whole; 0: any number
 	GenerationBuckets int64        // time ranges that share dictionaries; 0: 16

@@ -49,7 +49,7 @@ var (
 	}
 )
 
-// Wide returns the definition of a table of WideColumns with a sorting key.
+// Wide defines a table of WideColumns with a sorting key.
 func Wide(bucket int64, key []string) schema.Definition {
 	def := schema.Definition{Columns: WideColumns, SortingKey: key}
 	if bucket > 0 {
