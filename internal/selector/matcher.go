@@ -2,7 +2,7 @@ package selector
 
 import "regexp"
 
-// Op compares the value of a label with that of a matcher.
+// Op compares a label's value with a matcher's.
 type Op uint8
 
 // The operators of Prometheus.
