@@ -93,7 +93,7 @@ func window(text []rune, from, width int) string {
 	return "…" + string(text[len(text)-width+1:])
 }
 
-// commonFront returns the length, in runes, of the common prefix of texts.
+// commonFront returns the length, in runes, of the texts' common prefix.
 func commonFront(texts [][]rune) int {
 	n := 0
 	for ; len(texts) > 0; n++ {

@@ -54,10 +54,10 @@ func leastStep(d time.Duration) time.Duration {
 	return (d + day - 1).Truncate(day)
 }
 
-// lineTimes are the times of the profiles of a line.
+// lineTimes are the times of a line's profiles.
 type lineTimes struct {
 	times    []int64 // ascending
-	ofSource int     // the greatest number of distinct times of one source
+	ofSource int     // greatest number of distinct times in one source
 }
 
 // apart reports whether the sources of a line were profiled at different times, repeatedly.
@@ -65,7 +65,7 @@ func (l lineTimes) apart() bool {
 	return l.ofSource > 1 && len(slices.Compact(slices.Clone(l.times))) > l.ofSource
 }
 
-// profileTimes returns the times of the profiles of each line, and all distinct times.
+// profileTimes returns the times of each line's profiles, and all distinct times.
 func profileTimes(infos []profile.ProfileInfo, by []string, without string) (lines []lineTimes, all []int64) {
 	type lineSource struct{ line, source string }
 	byLine, bySource, most := map[string][]int64{}, map[lineSource]map[int64]bool{}, map[string]int{}

@@ -53,7 +53,7 @@ func (w *wholeNumber) Set(text string) error {
 // Type returns the name of the value's type.
 func (w *wholeNumber) Type() string { return "int" }
 
-// Limit is the value of the flag -n of a command that prints a table: the number of lines to show.
+// Limit is the value of the flag -n: the number of lines to show, for a command that prints a table.
 type Limit struct {
 	n   int
 	set bool

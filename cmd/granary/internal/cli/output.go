@@ -100,7 +100,7 @@ func (n namedWriter) Write(data []byte) (int, error) {
 	return written, naming(n.name, err)
 }
 
-// naming replaces the name of the temporary file in an error with the name of the final file.
+// naming replaces the temporary file's name in an error with the final file's name.
 func naming(name string, err error) error {
 	if path, ok := errors.AsType[*fs.PathError](err); ok {
 		return &fs.PathError{Op: "write", Path: name, Err: path.Err}
@@ -111,7 +111,7 @@ func naming(name string, err error) error {
 	return err
 }
 
-// modeOf returns the permissions of a file, or the permissions of a new file if it does not exist.
+// modeOf returns a file's permissions, or the permissions for a new file if it does not exist.
 func modeOf(name string) fs.FileMode {
 	if info, err := os.Stat(name); err == nil {
 		return info.Mode().Perm()

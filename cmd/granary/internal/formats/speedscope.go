@@ -26,7 +26,7 @@ type speedscopeFrame struct {
 	File string `json:"file,omitempty"`
 }
 
-// speedscopeProfile is the profile of one sample type. A sample is a list of frame numbers, root first.
+// speedscopeProfile is the profile for one sample type. A sample is a list of frame numbers, root first.
 type speedscopeProfile struct {
 	Type    string  `json:"type"`
 	Name    string  `json:"name"`

@@ -101,7 +101,7 @@ type changeReader struct {
 	of    *changes
 	ctx   context.Context
 	file  *os.File
-	begin int64 // offset of the first byte of in
+	begin int64 // offset of in's first byte
 	in    *csv.Reader
 	n     int
 	last  int64 // the time of the previous row, if n is above 0

@@ -139,11 +139,10 @@ func (f *intervalForm) write(cmd *cobra.Command, to func(io.Writer) error) error
 	return cli.WriteOutput(cmd, f.output, to)
 }
 
-// recordSeq is the sequence of the records of a scan.
+// recordSeq is the sequence of a scan's records.
 type recordSeq = iter.Seq2[arrow.Record, error]
 
-// writeArrow writes the records of a scan of attributes of a history in a span, without null intervals if
-// noNulls is true.
+// writeArrow writes a scan's records for attributes in a span, without null intervals if noNulls is true.
 func (f *intervalForm) writeArrow(cmd *cobra.Command, l *recording, attributes []history.Attribute, of span, noNulls bool, scan func(context.Context, columnstore.HistoryScan) recordSeq) error {
 	view, err := l.view(cmd.Context(), attributes, of)
 	if err != nil {

@@ -80,7 +80,7 @@ func importPart(cmd *cobra.Command, o *importOptions, opts trace.CSVOptions, csv
 	return p.Err
 }
 
-// openPart returns the history of an open file with a part of a CSV's states.
+// openPart returns the history from an open file with a part of a CSV's states.
 func openPart(ctx context.Context, name, provider string, r *file.Reader) (*recording, error) {
 	var of changes
 	if err := json.Unmarshal([]byte(strings.TrimPrefix(provider, partProvider)), &of); err != nil {

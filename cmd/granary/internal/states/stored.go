@@ -173,9 +173,8 @@ func IsRecording(name string) bool {
 	return false
 }
 
-// Add stores the history of a file under the name of the file, without suffixes and with a number if the name
-// is taken. It shows the progress on standard error. After an error the store can have the first states of
-// the history.
+// Add stores a file's history under the file's name, without suffixes and with a number if the name is taken.
+// It shows the progress on standard error. After an error the store can have the first states of the history.
 func Add(cmd *cobra.Command, s *columnstore.Store, file string) error {
 	name := nameOf(file)
 	for n := 2; s.History(name) != nil; n++ {

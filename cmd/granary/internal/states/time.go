@@ -205,7 +205,7 @@ func agoFlags(cmd *cobra.Command, text *string) {
 	}
 }
 
-// agoFlag is the value of the hidden flag of a digit.
+// agoFlag is the value of a digit's hidden flag.
 type agoFlag struct {
 	digit string
 	text  *string
