@@ -18,7 +18,7 @@ var grown = []struct{ key, title string }{
 	{"query_ms.select-pod", "rows of one pod, ms"},
 }
 
-// growth writes a picture of the change of figures with ten times the rows.
+// growth draws how figures change with ten times the rows.
 func (p *page) growth() {
 	p.line("")
 	p.line("### Growth")

@@ -68,7 +68,7 @@ func or(v float64) string {
 	return digits(v)
 }
 
-// papers writes the tables and figures of the papers and of the note, with their numbers beside ours.
+// papers writes the papers' and the note's tables and figures, with their numbers beside ours.
 func (p *page) papers() {
 	p.line("")
 	p.line(papersHeading)

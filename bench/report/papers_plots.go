@@ -24,7 +24,7 @@ type paperFigure struct {
 	point func(set, store string) (line string, x float64)
 }
 
-// ofSet returns the number of attributes of a synthetic set, and of changes per attribute.
+// ofSet returns a synthetic set's numbers of attributes and of changes per attribute.
 func ofSet(set string) (attributes, changes float64) {
 	if _, err := fmt.Sscanf(set, "synth:%f:%f", &attributes, &changes); err != nil {
 		return 0, 0

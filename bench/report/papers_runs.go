@@ -31,7 +31,7 @@ var (
 	treeNames  = []string{"SHT", "oSHT", "eSHT", "R2", "R3", "R4", "vR", history}
 )
 
-// blockSizes are the block sizes of figures 4 and 5 of the SHT paper.
+// blockSizes are the block sizes in figures 4 and 5 of the SHT paper.
 var blockSizes = []string{"16K", "32K", "64K", "256K", "1024K", "4096K"}
 
 // ofPapers returns the runs for the papers' part of the page.

@@ -60,7 +60,7 @@ func (o *options) older() (rows []row, err error) {
 	return rows, nil
 }
 
-// middle returns the medians of several lists: of the figures, and of the ratios, each of one round.
+// middle returns the medians over several lists: of figures, and of ratios that each relate one round.
 func middle(lists [][]row) []row {
 	rows := slices.Clone(lists[0])
 	for i := range rows {

@@ -71,7 +71,7 @@ func sets(recordedOnes, made []string) []string {
 	return append(names, made...)
 }
 
-// pageRounds is the number of rounds of a page.
+// pageRounds is the number of rounds for a page.
 const pageRounds = 5
 
 // round returns the runs of a round: this store in memory, and its peers directly after it. Microseconds vary
@@ -118,7 +118,7 @@ func full() []run {
 	return runs
 }
 
-// ofTargets returns the runs of a page that a list of targets needs.
+// ofTargets returns a page's runs that a list of targets needs.
 func ofTargets() []run {
 	return slices.DeleteFunc(full(), func(r run) bool { return r.round == 0 && r.name != "targets" && r.name != "durable" })
 }
@@ -349,7 +349,7 @@ func (m *measurer) report(ctx context.Context, r run) (k kept, err error) {
 	return k, err
 }
 
-// build returns the program of a package of this module.
+// build returns the program for a package in this module.
 func (m *measurer) build(ctx context.Context, of string) (string, error) {
 	if path := m.programs[of]; path != "" {
 		return path, nil
