@@ -81,7 +81,7 @@ func read(dir string) (*answers, error) {
 	return a, err
 }
 
-// pathLabels returns the columns of the labels in a path.
+// pathLabels returns the columns for the labels in a path.
 func pathLabels(name string) map[string]string {
 	labels := map[string]string{}
 	for folder := range strings.SplitSeq(filepath.ToSlash(filepath.Dir(name)), "/") {
@@ -95,7 +95,7 @@ func pathLabels(name string) map[string]string {
 	return labels
 }
 
-// add adds the rows of a profile.
+// add adds a profile's rows.
 func (a *answers) add(p *profile.Profile, at int64, labels map[string]string) error {
 	for _, s := range p.Sample {
 		own, err := sampleLabels(s)
@@ -138,7 +138,7 @@ func count[K comparable](sums map[K]sum, of K, value int64) {
 	sums[of] = sum{s.Rows + 1, s.Value + value}
 }
 
-// sampleLabels returns the labels of a sample by column.
+// sampleLabels returns a sample's labels by column.
 func sampleLabels(s *profile.Sample) (map[string]string, error) {
 	labels := map[string]string{}
 	for name, values := range s.Label {
@@ -162,7 +162,7 @@ func sampleLabels(s *profile.Sample) (map[string]string, error) {
 	return labels, nil
 }
 
-// names returns the functions of a stack.
+// names returns the functions in a stack.
 func names(s *profile.Sample) []string {
 	var names []string
 	for _, l := range s.Location {
