@@ -13,19 +13,19 @@ import (
 	"github.com/granarydb/granary/schema"
 )
 
-// ErrRecord reports a record that is malformed or does not fit a schema. The wrapping error names the
-// column and the cause. If the cause is a limit of package schema, or on a record's memory, it also wraps
+// ErrRecord reports a record that is malformed or does not fit a schema. The wrapping error names the column
+// and the cause. If the cause is a limit of package schema, or the limit on a record's memory, it also wraps
 // schema.ErrLimit.
 var ErrRecord = errors.New("invalid record")
 
 // Limits on the memory that a record takes beyond its own bytes.
 const (
-	// maxSpread bounds the memory of the rows without their own run, in all run-end encoded columns in a
-	// record, because the ends of two runs can claim any number of rows.
+	// maxSpread bounds the memory of the rows beyond the number of runs, in all run-end encoded columns in
+	// a record, because the ends of two runs can claim any number of rows.
 	maxSpread = 512 << 20
 	// maxShared bounds the bytes of strings and lists that rows share in dictionaries and runs, counted
 	// for each row, because the consumer of the batch reads them row by row, and copies lists that are
-	// new to a table. It is half a million stacks of 60 locations, or 20,000 of the deepest stacks.
+	// new to a table. It has room for half a million stacks of 60 locations, or 20,000 of the deepest.
 	maxShared = schema.MaxExpanded
 )
 
@@ -44,25 +44,25 @@ const (
 // index. All columns can be run-end encoded, with int16, int32 or int64 as run ends, but not inside a
 // dictionary, a list or other runs.
 //
-// The whole record is checked first, whatever its origin (A3), and the batch keeps nothing of it (A4).
-// Errors wrap ErrRecord. Nulls and missing columns are accepted here, because schema.Check decides which
-// rows a table takes. Rows with the same dictionary entry or run share its string or list. A column
-// becomes a vector of length 1 if it is run-end encoded with a single run, or has numbers or a dictionary
-// and the same value, or null, in all rows.
+// The whole record is checked first, whatever its origin (A3), and the batch keeps nothing of it (A4). Errors
+// wrap ErrRecord. Nulls and missing columns are accepted here, because schema.Check decides which rows a
+// table takes. Rows with the same dictionary entry or run share its string or list. A column becomes a vector
+// of length 1 if it is run-end encoded with a single run, or if it has numbers or a dictionary and all rows
+// have the same value, or null.
 //
-// It costs about 1 to 50 ns a row and column, least for bools and most for lists (go test -bench Batch).
+// It costs about 1 to 50 ns per row and column, least for bools and most for lists (go test -bench Batch).
 // All runs of a run-end encoded column are checked, even in a slice.
 func Batch(s *schema.Schema, rec arrow.Record) (schema.Batch, error) {
 	return new(Importer).Batch(s, rec)
 }
 
-// Importer reuses memory for the batches of records, because a record of profiles is mostly id lists,
-// which are of no use after an insert. The zero value is ready. It is not safe for concurrent use.
+// Importer reuses memory for the batches of records, because most bytes of a record of profiles are id lists,
+// which are not needed after an insert. The zero value is ready. It is not safe for concurrent use.
 type Importer struct {
 	columns map[string]encoding.Vector
 	lists   [][]uuid.UUID
-	ids     []uuid.UUID // of the lists
-	ends    []int       // of the lists of one column
+	ids     []uuid.UUID // ids of the lists
+	ends    []int       // ends of the lists of one column
 	inputs  []input
 }
 
@@ -208,7 +208,7 @@ func (r *reader) read(in *input) (encoding.Vector, error) {
 	if id != arrow.RUN_END_ENCODED {
 		rows := r.rows
 		if rows > 1 && isConstant(in.data) {
-			rows = 1 // all rows have the value
+			rows = 1 // all rows have the same value
 		}
 		v, err := r.memory.newVector(in.typ, in.data, 0, rows)
 		if err != nil || id != arrow.DICTIONARY {
@@ -223,7 +223,7 @@ func (r *reader) read(in *input) (encoding.Vector, error) {
 	if err != nil {
 		return encoding.Vector{}, fmt.Errorf("values of runs: %w", err)
 	}
-	if n > 1 { // otherwise all rows have the value
+	if n > 1 { // otherwise all rows have the same value
 		v = in.runs.spread(&v)
 	}
 	return v, r.share(&v)

@@ -12,11 +12,11 @@ type buffer struct {
 	buf  *memory.Buffer // nil while it has no memory
 	all  []byte         // its memory
 	n    int            // bytes of it in use
-	last int            // bytes of the last take, and some more
+	last int            // bytes of the last take, and a little more
 }
 
-// grow appends n bytes and returns them, valid until the next grow. Their content is
-// undefined: an allocator need not clear memory.
+// grow appends n bytes and returns them, valid until the next grow. Their content is undefined, because an
+// allocator does not have to clear memory.
 func (b *buffer) grow(n int) []byte {
 	from := b.n
 	if b.n += n; b.n > len(b.all) {
@@ -50,7 +50,7 @@ func (b *buffer) bytes() []byte { return b.all[:b.n] }
 
 // take hands over the content. The caller releases it.
 func (b *buffer) take() *memory.Buffer {
-	const some, slack = 4 << 10, 8 // bytes; a share of them
+	const some, slack = 4 << 10, 8 // bytes that may be wasted; room for n/slack more next time
 	buf, n := b.buf, b.n
 	b.buf, b.all, b.n, b.last = nil, nil, 0, n+n/slack
 	if buf == nil {
@@ -70,14 +70,14 @@ func (b *buffer) release() {
 	}
 }
 
-// validity is the null bitmap of a column. It has no bits until the first null. After that, every bit
-// that no null has cleared is 1, beyond the last row too, so rows with a value need no call.
+// validity is the null bitmap of a column. It has no bits until the first null. After that, every bit that no
+// null has cleared is 1, also beyond the last row, so that rows with a value need no call.
 type validity struct {
 	bits  buffer
 	nulls int
 }
 
-// null makes n rows from row i on null. i is not below the end of the previous call's rows.
+// null sets n rows from row i on to null. i is at or after the end of the previous call's rows.
 func (v *validity) null(i, n int) {
 	if n == 0 {
 		return
@@ -126,8 +126,8 @@ func (v *validity) release() {
 	v.nulls = 0
 }
 
-// fillWith sets all elements to value. It copies a filled prefix, which is faster than stores while the
-// prefix stays in the first-level cache.
+// fillWith sets all elements to value. It copies a filled prefix, which is faster than stores if the prefix
+// stays in the first-level cache.
 func fillWith[T uint8 | uint32 | uint64](dst []T, value T) {
 	n := min(32, len(dst))
 	for i := range dst[:n] {

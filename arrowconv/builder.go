@@ -44,14 +44,14 @@ func NewRecordBuilder(mem memory.Allocator, form Form, fields []Field) *RecordBu
 // Schema returns the schema of the records.
 func (b *RecordBuilder) Schema() *arrow.Schema { return b.schema }
 
-// Words appends rows of an encoded column with the field's type. words is a range of from.Words, and
-// valid tells which rows have a value. If valid is nil, all rows of a fixed type have one. Rows of
-// another type have one if their word is not 0, which is always null.
+// Words appends rows of an encoded column with the field's type. words is a range of from.Words, and valid
+// says which rows have a value. If valid is nil, all rows of a fixed type have one. A row of another type has
+// one unless its word is 0.
 //
-// Words is fastest if all calls for a field between two records have the same dictionary. Values of
-// different dictionaries, and of plain columns in a coded field, are unified by their bytes. The builder
-// retains only the dictionary. It keeps a dictionary of lists, and the lists read from it, until another
-// dictionary comes.
+// Words is fastest if all calls for a field between two records have the same dictionary. Values from
+// different dictionaries, and from plain columns in a coded field, are unified by their bytes. The builder
+// retains only the dictionary. It keeps a dictionary of lists, and the lists read from it, until it gets
+// another dictionary.
 func (b *RecordBuilder) Words(field int, from *encoding.Column, words []uint64, valid []bool) {
 	if b.err == nil {
 		b.note(field, b.columns[field].appendWords(from, words, valid))
@@ -82,8 +82,8 @@ func (b *RecordBuilder) Vector(field int, v *encoding.Vector) {
 	}
 }
 
-// Repeat appends n rows with the same string, such as a label of a series, to a String field. It costs
-// one look-up, and in a coded field 4 bytes a row, or 8 bytes in total if it is run-end encoded.
+// Repeat appends n rows with the same string, such as a label of a series, to a String field. It costs one
+// look-up, and in a coded field 4 bytes per row, or 8 bytes in total if it is run-end encoded.
 func (b *RecordBuilder) Repeat(field int, value string, n int) {
 	if b.err == nil {
 		b.note(field, b.columns[field].repeat(value, n))
@@ -107,8 +107,8 @@ func (b *RecordBuilder) note(field int, err error) {
 // Len returns the number of rows of a field since the last record.
 func (b *RecordBuilder) Len(field int) int { return b.columns[field].len() }
 
-// Size returns the bytes of strings and lists in the record so far, in all fields, because they limit the
-// number of rows. O(fields).
+// Size returns the bytes of strings and lists in the record so far, in all fields. Callers end a record by
+// it, because these bytes are limited. It costs O(fields).
 func (b *RecordBuilder) Size() int {
 	n := 0
 	for i := range b.columns {

@@ -19,7 +19,7 @@ type cells struct {
 	words    buffer      // fixed types: the values; coded: uint32 indexes
 	values   values      // plain strings, UUIDs and lists
 	lists    *listReader // reads plain lists
-	dict     *dictionary // coded; else nil
+	dict     *dictionary // for coded fields, otherwise nil
 }
 
 func newCells(mem memory.Allocator, form Form, f *Field) cells {
@@ -35,8 +35,8 @@ func newCells(mem memory.Allocator, form Form, f *Field) cells {
 	return c
 }
 
-// follow prepares for words in another column with the same type. most is the greatest word, if records
-// may share lists.
+// follow prepares for words in another column with the same type. If records may share lists, most is the
+// greatest word.
 func (c *cells) follow(from *encoding.Column, most uint64) error {
 	switch {
 	case c.dict != nil:
@@ -161,8 +161,8 @@ func (c *cells) appendIndexes(n int) []uint32 {
 	return arrow.Uint32Traits.CastFromBytes(c.words.grow(4 * n))
 }
 
-// appendFixed appends values that are their own words. Except for bools, these are the bytes of an Arrow
-// buffer too.
+// appendFixed appends values that are their own words. Except for bools, these words are also the bytes of an
+// Arrow buffer.
 func (c *cells) appendFixed(words []uint64, valid []bool) {
 	if c.of == encoding.Bool {
 		bits := c.growBits(len(words))

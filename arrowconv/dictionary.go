@@ -10,15 +10,15 @@ import (
 
 // dictionary is the local dictionary of a column in a record.
 //
-// Most records see one dictionary of the store. Two of its codes never have the same value (encoding E3),
-// so values are looked up by code alone. When values come from elsewhere too (a repeated string, a plain
-// column, the dictionary of another generation), they are looked up by their bytes. Lists of names are
-// not, because each list of ids has its own list of names.
+// Most records have codes of only one dictionary of the store. Two of its codes never have the same value
+// (encoding E3), therefore values are looked up only by code. If values also come from elsewhere (a repeated
+// string, a plain column, the dictionary of another generation), they are looked up by their bytes. Lists of
+// names are not, because each list of ids has its own list of names.
 //
-// When records share all lists of the store's dictionary, a list's code is its index plus 1.
+// If records share all lists of the store's dictionary, a list's code is its index plus 1.
 type dictionary struct {
 	values  values
-	lists   *listReader       // for lists; else nil
+	lists   *listReader       // for lists, otherwise nil
 	dict    *dict.Values      // dictionary of the codes in local, or
 	listed  *dict.Lists       // dictionary of the lists
 	local   pages[localCode]  // by code
@@ -28,8 +28,8 @@ type dictionary struct {
 	shared bool // the current record has the array of lists, and no values
 }
 
-// localCode is the local code of a code. It is valid if it has the dictionary's epoch, so a new record
-// clears nothing.
+// localCode is the local code of a code. It is valid if it has the dictionary's epoch, so that a new record
+// does not have to clear it.
 type localCode struct{ epoch, code uint32 }
 
 func newDictionary(mem memory.Allocator, form Form, f *Field) *dictionary {
@@ -55,7 +55,7 @@ func (d *dictionary) follow(from *encoding.Column) {
 // inArray reports whether a list is in the array that records share.
 func (d *dictionary) inArray(code uint32) bool { return int(code-1) < d.lists.array.Len() }
 
-// mayShare reports whether a record that shares the array can take codes in a dictionary up to most.
+// mayShare reports whether a record that shares the array can take codes of a dictionary up to most.
 func (d *dictionary) mayShare(from *dict.Lists, most uint64) bool {
 	return d.listed == from && (most == 0 || d.inArray(uint32(most)))
 }
@@ -221,8 +221,8 @@ func (d *dictionary) reset() {
 	d.values.release()
 }
 
-// pageLen is the number of elements of a page. A record of few rows takes few pages, however large the
-// store's dictionary is. A plain slice of 300,000 codes would take 1.2 MB.
+// pageLen is the number of elements of a page. A record with few rows needs few pages, even if the store's
+// dictionary is large. A plain slice of 300,000 codes would take 1.2 MB.
 const pageLen = 256
 
 // pages is a sparse slice: it has memory only near the elements in use.

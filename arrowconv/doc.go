@@ -33,9 +33,9 @@
 //	indexes   0 1 - 0         the null is in the child: the array itself has none
 //	values    [ value(7) value(9) ]
 //
-// Lists take most bytes of a record of profiles, and many records have the same lists. Reading lists one
-// by one is slow. After an eighth of them, all lists of the store's dictionary are read at once, and
-// become the dictionary of all later records of the field, if they may share it (Field.Shared):
+// Lists take most bytes of a record of profiles, and many records have the same lists. Reading lists one by
+// one is slow. After an eighth of them, all lists of the store's dictionary are read at once, and become the
+// dictionary of all later records of the field, if the field permits it (Field.Shared):
 //
 //	store     code 1 -> [a b]  code 2 -> [c b]  code 3 -> []
 //	array     [ [a b] [c b] [] ]        one for many records
@@ -44,35 +44,35 @@
 // An [IntervalBuilder] makes records of the states of histories (NewIntervalSchema).
 //
 // For import, [Batch] checks a record of any origin, then copies it into a batch's vectors. It trusts
-// nothing: neither lengths nor offsets, nor that text is UTF-8. An [Importer] reuses the memory of the
-// lists for the next record.
+// nothing: not lengths, not offsets, and not that text is UTF-8. An [Importer] reuses the memory of the lists
+// for the next record.
 //
 // # Invariants
 //
 //	A1  The dictionary of a record has the values of its rows, each
 //	    once, in the order of their first use. Two exceptions: a shared dictionary of
-//	    lists has all lists that the store's dictionary had at a time, by code; and
+//	    lists has all lists that the store's dictionary had at one time, by code; and
 //	    a dictionary of names has a list for each list of ids, even if two are equal.
-//	A2  A record has columns of one length and no null in a field that is not
+//	A2  The columns of a record have the same length, and no null in a field that is not
 //	    nullable. If rows do not make such a record, Record returns an error,
 //	    and the builder is as empty as after a success.
 //	A3  Batch answers any record with a batch or an error that wraps ErrRecord.
 //	    Every number of a record is checked before it is used to read memory,
-//	    so no accessor of Arrow is called that could panic or leave its buffer.
+//	    therefore no accessor of Arrow is called that could panic or leave its buffer.
 //	A4  A batch shares no memory with its record.
 //	A5  Batch allocates at most a small multiple of the bytes of a record,
 //	    where a buffer counts once for each column that has it.
 //	A6  Neighbouring runs of a run-end encoded column differ, and it has no
 //	    null of its own.
-//	A7  Memory of a record is used for another one only when the last reference
-//	    to it has been released.
+//	A7  Memory of a record is reused for another record only after the last reference
+//	    to the first has been released.
 //
 // # Ownership
 //
-// A Builder is not safe for concurrent use, and its creator releases it. A record owns its memory, all of
-// it from the builder's allocator. Its recipient releases it, in any goroutine and possibly after the
-// builder. Strings and slices read from its arrays become invalid with it. Batch neither keeps nor
-// releases a record; reading one takes no lock and writes nothing to it.
+// A builder is not safe for concurrent use, and its creator releases it. A record owns its memory, all of it
+// from the builder's allocator. Its recipient releases it, in any goroutine and possibly after the builder.
+// Strings and slices read from its arrays become invalid with it. Batch neither keeps nor releases a record;
+// reading one takes no lock and writes nothing to it.
 //
 // # Traps of Arrow v14
 //

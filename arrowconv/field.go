@@ -12,8 +12,8 @@ import (
 // uuidLen is the length of a UUID in bytes.
 const uuidLen = 16
 
-// The Arrow types of values. Elements of lists are never null, but are declared nullable as arrow.ListOf
-// does by default, because that form was tested with engines.
+// The Arrow types of values. Elements of lists are never null, but are declared nullable as arrow.ListOf does
+// by default, because engines were tested with that form.
 var (
 	uuidType  = &arrow.FixedSizeBinaryType{ByteWidth: uuidLen}
 	listType  = arrow.ListOf(uuidType)
@@ -22,9 +22,9 @@ var (
 	timeType  = &arrow.TimestampType{Unit: arrow.Nanosecond}
 )
 
-// ElementNames appends to dst the names of an element of a list, any number in order. record is the
-// element's record, or nil. It must not retain or change the record. Bytes that are not UTF-8 become
-// U+FFFD.
+// ElementNames appends to dst the names of an element of a list, in order; an element can have any number of
+// names. record is the element's record, or nil. It must not retain or change the record. Bytes that are not
+// UTF-8 become U+FFFD.
 type ElementNames func(dst []string, id uuid.UUID, record []byte) []string
 
 // Field is a column of a builder's records.
@@ -39,9 +39,9 @@ type Field struct {
 	// Runs makes the field run-end encoded in FormNative. Other forms ignore it.
 	Runs bool
 	// Shared lets records share a dictionary for a UUIDList field without Names: it has all lists of the
-	// store's dictionary, after these have been read (A1). It suits consumers that read records as they
-	// are, or write a dictionary only when it changes. It does not suit consumers that convert each
-	// record's dictionary.
+	// store's dictionary, after these have been read (A1). It suits consumers that use records directly, or
+	// write a dictionary only when it changes. It does not suit consumers that convert each record's
+	// dictionary.
 	Shared bool
 	// Many announces that rows will have most lists in the dictionary. Records then share all lists from
 	// the first record on, not only after an eighth was added. Lists with more than 8 Mi elements in

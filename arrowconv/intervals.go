@@ -75,8 +75,8 @@ type IntervalOptions struct {
 	Columns []string
 	// Kinds names the kinds of values by number, each once: null, bool, int, float, string and bytes.
 	Kinds []string
-	// MaxRows and MaxBytes bound a record. It is full when it has MaxRows rows, or its paths and texts
-	// take MaxBytes. Both must be above 0.
+	// MaxRows and MaxBytes bound a record. It is full if it has MaxRows rows, or if its paths and texts take
+	// MaxBytes. Both must be above 0.
 	MaxRows, MaxBytes int
 	// Path appends an attribute's path, in UTF-8. Paths are distinct.
 	Path func(dst []byte, attribute uint32) ([]byte, error)
@@ -155,9 +155,9 @@ func NewIntervalBuilder(opts IntervalOptions) (*IntervalBuilder, error) {
 func (b *IntervalBuilder) Schema() *arrow.Schema { return b.schema }
 
 // Append adds intervals, from index `from` on, until there are no more or the record is full, and returns
-// their number. Rows of an attribute should adjoin, because that costs less, and in FormNative every
-// change of attribute starts a run. It retains nothing of its arguments. It costs 5 to 40 ns an interval,
-// plus a call of Path for each attribute of a record.
+// their number. Rows of an attribute should adjoin, because that costs less, and because in FormNative every
+// change of attribute starts a run. Append retains nothing of its arguments. It costs 5 to 40 ns per
+// interval, plus a call of Path for each attribute of a record.
 //
 // Append returns the errors of Path, and ErrBuild for columns of different lengths, an unknown kind, or
 // texts of more than 2 GiB. After an error the builder can only be released.

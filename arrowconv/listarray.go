@@ -8,8 +8,8 @@ import (
 	"github.com/granarydb/granary/encoding/dict"
 )
 
-// mostElements bounds the list elements that are kept: 128 MB of ids in an array for records to share, or
-// 32 MB of codes.
+// mostElements bounds the list elements that are kept: 128 MB of ids in an array for records to share, or 32
+// MB of codes.
 const mostElements = 8 << 20
 
 // newListArray returns all lists in a dictionary as an Arrow array for records to share, in code order.
@@ -19,7 +19,7 @@ func newListArray(mem memory.Allocator, of *dict.Lists) *array.Data {
 	for i := range codes {
 		codes[i] = uint32(i + 1)
 	}
-	members := of.Members() // read last: lists may be added meanwhile
+	members := of.Members() // read last, because lists may be added meanwhile
 	if members > mostElements {
 		return nil
 	}

@@ -8,19 +8,19 @@ import (
 
 // listBlocks keeps the element codes of lists that were read from a dictionary.
 //
-// Lists that came together have codes close to each other, and are read together. Reading one list costs
-// as much as reading several lists in its block (dict.ListBlock) in order. So the first list of a block
-// is read alone, and the second read takes the whole block. When mostElements elements are kept, lists of
-// other blocks are read alone.
+// Lists that were added together have codes close to each other, and are read together. Reading one list
+// costs as much as reading several lists in its block (dict.ListBlock) in order. Therefore the first list of
+// a block is read alone, and the second read takes the whole block. Once mostElements elements are kept,
+// lists of other blocks are read alone.
 type listBlocks struct {
 	of     *dict.Lists
 	cursor dict.ListCursor
 	blocks pages[listBlock] // by (code-1) / dict.ListBlock
-	room   []uint32         // the latest blocks use up its length
+	room   []uint32         // its free capacity is memory for the next blocks
 	kept   int              // elements of all blocks
 }
 
-// listBlock has a block's lists at the time when it was read. The i-th list has the codes [ends[i],
+// listBlock has the lists that a block had when it was read. The i-th list has the codes [ends[i],
 // ends[i+1]).
 type listBlock struct {
 	asked bool // a list was asked for

@@ -13,8 +13,8 @@ import (
 // listReader adds lists of a store's dictionary to values, as ids or as names of their elements.
 //
 // It keeps lists by blocks, because single reads cost more than reads in sequence, and records have many
-// lists in common. Records that may share an array of all lists get it when an eighth of them was added,
-// or when many are announced.
+// lists in common. Records that may share an array of all lists get it once an eighth of them has been added,
+// or at once if Field.Many is set.
 type listReader struct {
 	mem    memory.Allocator
 	names  ElementNames
@@ -36,7 +36,7 @@ type listReader struct {
 	given  []string        // last result of Names
 }
 
-// allAfter is the share, 1/allAfter, of a dictionary's lists that must be added before records share an
+// allAfter is the inverse of the fraction of a dictionary's lists that must be added before records share an
 // array of all lists.
 const allAfter = 8
 

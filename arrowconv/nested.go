@@ -15,7 +15,7 @@ import (
 	"github.com/granarydb/granary/schema"
 )
 
-// idOf returns a type's id, or -1 if it is nil, because ID panics on some nil pointers.
+// idOf returns a type's id, or -1 if it is nil. It checks for nil because ID panics on some nil pointers.
 func idOf(t arrow.DataType) arrow.Type {
 	absent := t == nil
 	switch t := t.(type) {
@@ -95,7 +95,7 @@ func (s *span) indexes() (dict arrow.ArrayData, x indexes, err error) {
 	if most := x.most(); most < uint64(dict.Len()) && (!signed || int64(most<<unused) >= 0) {
 		return dict, x, nil
 	}
-	for i := range x.rows { // an index is bad, or belongs to a null row
+	for i := range x.rows { // a bad index, or the index of a null row
 		code := x.word(i)
 		if uint64(dict.Len()) > code && (!signed || int64(code<<unused) >= 0) || x.null(i) {
 			continue
@@ -161,7 +161,8 @@ func (x *indexes) at(i int) int {
 	return int(x.word(i))
 }
 
-// gather decodes each dictionary entry in codes once, and returns one a row. Null entries make null rows.
+// gather decodes each dictionary entry in codes once, and returns one value per row. Null entries make null
+// rows.
 func gather[T any](entries *span, codes *indexes, decode func(i int) (T, error)) (out []T, valid []bool, err error) {
 	out = make([]T, codes.rows)
 	decoded := make([]T, entries.rows)
@@ -318,8 +319,8 @@ func (d *ids) at(i int) (id uuid.UUID, ok bool, err error) {
 	return uuid.UUID(value), true, nil
 }
 
-// copy copies the UUIDs of rows from i on to dst, and reports whether it did. It does so only if each id
-// takes one load, because that is most of the time for a record of profiles.
+// copy copies the UUIDs of rows from i on to dst, and reports whether it did. It does so only if one load
+// reads each id, because loads take most of the time for a record of profiles.
 func (d *ids) copy(dst []uuid.UUID, i int) bool {
 	switch {
 	case !d.full || d.hasCodes && d.codes.width != 4:

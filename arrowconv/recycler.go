@@ -9,8 +9,8 @@ import (
 )
 
 // recycler is an allocator for a sequence of records of similar size. A record reuses a released record's
-// memory, which need not be cleared, paged in or collected. It is safe for concurrent use, because a
-// record may be released in any goroutine.
+// memory, which therefore does not have to be cleared, paged in or collected. It is safe for concurrent use,
+// because a record may be released in any goroutine.
 type recycler struct {
 	from memory.Allocator
 

@@ -35,7 +35,7 @@ func newRuns(t encoding.Type, given arrow.ArrayData) (runs, error) {
 	case data.Len() == 0:
 		return runs{}, nil // children may be absent
 	}
-	// The format gives such arrays no buffer; Arrow v14 gives them an absent one.
+	// The format gives such arrays no buffer, but Arrow v14 gives them an absent one.
 	whole, err := newSpan(given, min(1, len(data.Buffers())), 2)
 	if err != nil {
 		return runs{}, err
@@ -80,7 +80,7 @@ func runEnds(typ *arrow.RunEndEncodedType, child arrow.ArrayData) ([]int64, erro
 // row, and the number of earlier run ends.
 func (s *span) within(ends []int64) (first int, within []int64, err error) {
 	low, high := int64(s.offset), int64(s.offset+s.rows)
-	before, behind := 0, 0 // runs that end before the first row, and before the last
+	before, behind := 0, 0 // number of runs that end before the first row, and before the last
 	last := int64(0)
 	for i, end := range ends {
 		if end <= last {

@@ -147,7 +147,7 @@ func (s *span) bits() ([]byte, error) {
 }
 
 // offsets returns the offsets of buffer 1: the start of each row's value, and the end of the last. They
-// are in order and within [0, limit], and use the memory of dst if it suffices.
+// ascend and are within [0, limit], and use the memory of dst if it suffices.
 func (s *span) offsets(dst []int, limit int) ([]int, error) {
 	if s.rows == 0 {
 		return append(dst[:0], 0), nil // the buffer may be absent
@@ -224,7 +224,7 @@ func integers[T integer](s *span) ([]T, error) {
 	return out, nil
 }
 
-// integerWidth returns a value's bytes: less than 8 only for narrower integers.
+// integerWidth returns the bytes per value: less than 8 only for narrower integers.
 func integerWidth(id arrow.Type) int {
 	switch id {
 	case arrow.INT8, arrow.UINT8:

@@ -23,7 +23,7 @@ var errLarge = errors.New("values are too large for one record")
 //	              offsets               inner                data
 //	string        of each, in data      -                    text
 //	UUID          -                     -                    16 bytes each
-//	list          of each, in elements  -                    16 bytes an element
+//	list          of each, in elements  -                    16 bytes per element
 //	list of names of each, in names     of names, in data    text
 type values struct {
 	typ     encoding.Type
@@ -192,7 +192,7 @@ func (v *values) take(bits *memory.Buffer, nulls int) *array.Data {
 	if v.typ == encoding.UUID {
 		return newData(uuidType, n, nulls, bits, v.data.take())
 	}
-	v.begin() // an array without values may lack its one offset, but some readers need it
+	v.begin() // an array without values may omit its only offset, but some readers need it
 	if v.typ == encoding.String {
 		return newData(arrow.BinaryTypes.String, n, nulls, bits, v.offsets.take(), v.data.take())
 	}

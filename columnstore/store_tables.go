@@ -18,7 +18,7 @@ import (
 
 // CreateTable creates an empty table. With a directory it is durable when CreateTable returns. The errors
 // are ErrClosed, schema.ErrSchema for an invalid definition, ErrTable for a name that is taken or is not
-// UTF-8, and errors from the disk (Tx.Commit).
+// UTF-8, and errors from Options.Rand and from the disk (Tx.Commit).
 func (s *Store) CreateTable(name string, def schema.Definition) (*Table, error) {
 	e := entries.TableEntry{Name: name, Ranges: s.opts.generationBuckets(def.Bucket.Width), Definition: def}
 	e.Definition.Columns, e.Definition.SortingKey, e.Definition.Header = slices.Clone(def.Columns), slices.Clone(def.SortingKey), slices.Clone(def.Header)

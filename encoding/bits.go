@@ -5,14 +5,14 @@ import (
 	"encoding/binary"
 )
 
-// Bits sets a bit of dst for each row in [lo, hi), from the lowest bit of dst[0] on: a row's bit is
-// of[word], which is 0 or 1. Every word must be an index of of. dst must have room for all bits; the bits
-// behind the last row in its last word become 0. Bits panics unless 0 <= lo <= hi <= Len. It allocates no
-// more than Append does, and 1 KiB for the sparse and lookup layouts.
+// Bits sets a bit of dst for each row in [lo, hi), from the lowest bit of dst[0] on: a row's bit is of[word],
+// which is 0 or 1. Every word must be an index of `of`. dst must have room for all bits; the bits after the
+// last row in its last word become 0. Bits panics unless 0 <= lo <= hi <= Len. It allocates no more than
+// Append does, and 1 KiB for the sparse and lookup layouts.
 //
-// Sliced words up to 11 bits wide cost 0.3 to 0.8 ns a row if of selects up to four ranges, as it does for
-// ordinals of times in order. Words packed end to end cost 0.8 to 1.5 ns if of selects one range, or two
-// ranges and words are up to 7 bits wide. All others cost 2 ns.
+// Sliced words up to 11 bits wide cost 0.3 to 0.8 ns per row if `of` selects up to four ranges, as it does
+// for ordinals of times in order. Words packed end to end cost 0.8 to 1.5 ns if `of` selects one range, or
+// two ranges and words are up to 7 bits wide. All other words cost 2 ns.
 func (w *Words) Bits(dst []uint64, lo, hi int, of []byte) {
 	if lo < 0 || lo > hi || hi > int(w.n) {
 		panic("encoding: rows out of range")
@@ -51,7 +51,7 @@ func (o *bitWriter) put(bits uint64, rows int) {
 	o.n += rows
 }
 
-// fill gives `rows` rows the same bit.
+// fill sets the bits of `rows` rows to the same bit.
 func (o *bitWriter) fill(bit byte, rows int) {
 	for ; rows > 0; rows -= 64 {
 		n := min(rows, 64)
@@ -145,7 +145,7 @@ func (b *blocks) bitsTo(o *bitWriter, lo, hi int) {
 }
 
 // bitsOf returns block i's bits; ok is false if its words have to be read. yes holds the ranges of the
-// previous block, which usually has the same window and then serves this one too.
+// previous block, which are reused if the block has the same window, as most have.
 func (b *blocks) bitsOf(of []byte, i int, yes *wordRanges) (two [2]uint64, ok bool) {
 	if !b.order.isWords() || b.scale != 1 {
 		return two, false
@@ -165,7 +165,7 @@ func (b *blocks) bitsOf(of []byte, i int, yes *wordRanges) (two [2]uint64, ok bo
 	}
 	packed, end := b.order.bitsLen(n, int(width)), int(b.starts.at(i+1)-b.starts.at(i))
 	for _, both := range src[packed:end] {
-		for ; both>>placeBits != 0; both >>= 32 { // the last exception may stand alone
+		for ; both>>placeBits != 0; both >>= 32 { // the last word may hold only one exception (see blocks)
 			place, high := both&(blockLen-1), both<<32>>32>>placeBits
 			bit := uint64(of[base+(b.order.get(src, int(place), width)|high<<width)])
 			two[place/64] = two[place/64]&^(1<<(place%64)) | bit<<(place%64)
@@ -182,7 +182,7 @@ func (o order) get(src []uint64, i int, width uint) uint64 {
 	return get64(src, i*int(width), width)
 }
 
-// get64 returns the `width` bits at offset bit. src has one more word behind them.
+// get64 returns the `width` bits at offset bit. src has one more word after them.
 func get64(src []uint64, bit int, width uint) uint64 {
 	if width == 0 {
 		return 0
@@ -192,15 +192,15 @@ func get64(src []uint64, bit int, width uint) uint64 {
 }
 
 // wordRanges is a set of ranges of words within a block's window. Words are compared with it while they are
-// packed: sliced words 64 at once, words packed end to end eight or four at once. Words packed end to end
-// are spread to lanes of 8 or 16 bits with the highest bit free. That bit is set in one lane before another
-// lane is subtracted: it stays set where the first lane is not less than the second, and no lane borrows
-// from its neighbour.
+// packed: sliced words 64 at once, words packed end to end eight or four at once. Words packed end to end are
+// spread to lanes of 8 or 16 bits with the highest bit free. That bit is set in one lane before another lane
+// is subtracted: it stays set if the first lane is not less than the second, and no lane borrows from its
+// neighbour.
 type wordRanges struct {
 	base     uint64 // first word of the window
 	width    uint
 	sliced   bool // layout of the words
-	looked   bool // find has run; all fields are zero before
+	looked   bool // find has run; all fields are zero before it
 	found    bool // false: too many ranges, or words too wide
 	n        int
 	from, to [slicedMost]uint64 // one word per lane; both ends are inclusive
@@ -208,11 +208,12 @@ type wordRanges struct {
 
 const (
 	narrowBits = 7 // the widest words that fit lanes of 8 bits
-	// rangeBits is the widest word that is compared. Lanes of 16 bits hold up to 14 bits, four words a
-	// load, but finding ranges in so wide a window takes as long as looking up the words.
+	// rangeBits is the greatest width of words that are compared. Lanes of 16 bits hold up to 14 bits, four
+	// words per load, but finding ranges in so wide a window takes as long as looking up the words.
 	rangeBits = 11
-	// The most ranges, for words up to narrowBits wide and for wider words, for which comparing is
-	// faster than looking up the words, because each range spreads the words out again.
+	// Greatest numbers of ranges for which comparing is faster than looking up the words, for words up to
+	// narrowBits wide and for wider words. The number is small because each range spreads the words out
+	// again.
 	narrowMost = 2
 	wideMost   = 1
 	slicedMost = 4 // for sliced words
@@ -220,7 +221,7 @@ const (
 	lanes16    = 0x0001000100010001
 )
 
-// find collects the ranges of words that of accepts in the width-bit window from base on.
+// find collects the ranges of words that `of` accepts, in the width-bit window from base on.
 func (r *wordRanges) find(of []byte, base uint64, width uint, isSliced bool) {
 	r.base, r.width, r.sliced, r.looked, r.found, r.n = base, width, isSliced, true, false, 0
 	if width > rangeBits || !isSliced && !littleEndian {
@@ -253,7 +254,7 @@ func (r *wordRanges) find(of []byte, base uint64, width uint, isSliced bool) {
 	}
 }
 
-// bits returns the bits of up to 64 words at offset bit of src.
+// bits returns the bits of up to 64 words at offset bit in src.
 func (r *wordRanges) bits(src []uint64, bit, rows int) (bits uint64) {
 	for i := range r.n {
 		switch {
@@ -270,7 +271,7 @@ func (r *wordRanges) bits(src []uint64, bit, rows int) (bits uint64) {
 	return bits & (^uint64(0) >> (64 - rows))
 }
 
-// inRange8 compares words up to 7 bits wide, eight in a load.
+// inRange8 compares words up to 7 bits wide, eight per load.
 func inRange8(b []byte, bit, width uint, rows int, from, to uint64) (bits uint64) {
 	const high = 0x80 * lanes8
 	half := ^uint64(0) >> (64 - 4*width)
@@ -288,7 +289,7 @@ func inRange8(b []byte, bit, width uint, rows int, from, to uint64) (bits uint64
 	return bits
 }
 
-// inRange16 compares words up to 14 bits wide, four in a load.
+// inRange16 compares words up to 14 bits wide, four per load.
 func inRange16(b []byte, bit, width uint, rows int, from, to uint64) (bits uint64) {
 	const high = 0x8000 * lanes16
 	half := ^uint64(0) >> (64 - 2*width)

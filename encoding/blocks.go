@@ -13,11 +13,11 @@ const blockLen = 128
 type order uint8
 
 const (
-	asIs    order = 0 // the words themselves
+	asIs    order = 0 // the words
 	rises   order = 1 // differences from the previous word, most of them not negative
 	changes order = 2 // differences from the previous word, of either sign
 	bends   order = 3 // differences of differences: timestamps at a steady pace
-	sliced  order = 4 // the words themselves, bit by bit: ordinals searched by range
+	sliced  order = 4 // the words, bit by bit: ordinals searched by range
 )
 
 // isWords reports whether the packed values are words, not differences.
@@ -51,10 +51,10 @@ func (o order) bitsLen(n, width int) int {
 // a word needs more than width bits, its high bits are stored as an exception beside the block.
 //
 //	block  128 words in width bits, end to end or sliced, up to a whole 64-bit word
-//	       exceptions, two a 64-bit word: place 7 bits | bits above width 25
+//	       exceptions, two per 64-bit word: place 7 bits | bits above width 25
 //
-// The packed values are (word - low) / scale, or their differences. rises takes differences modulo a power
-// of 2 above all words; other differences are zigzag.
+// The packed values are (word - low) / scale, or their differences. `rises` takes differences modulo a power
+// of 2 that exceeds all words; other differences are zigzag.
 type blocks struct {
 	low, scale uint64
 	order      order
@@ -280,7 +280,7 @@ func (b *blocks) read(dst []uint64, i int) []uint64 {
 	packed, end := b.order.bitsLen(n, int(width)), int(b.starts.at(i+1)-b.starts.at(i))
 	for _, two := range src[packed:end] {
 		dst[two&(blockLen-1)] |= two << 32 >> 32 >> placeBits << width
-		if two >>= 32; two>>placeBits != 0 { // the last exception may stand alone
+		if two >>= 32; two>>placeBits != 0 { // the last word may hold only one exception (see blocks)
 			dst[two&(blockLen-1)] |= two >> placeBits << width
 		}
 	}
@@ -303,7 +303,7 @@ func (b *blocks) sum(dst []uint64, i int, base uint64) {
 	case rises:
 		mask := ^uint64(0) >> (64 - max(b.bound, 1))
 		for k, v := range dst {
-			word += v + base // masked in dst only, so that the next addition need not wait
+			word += v + base // masked only in dst, so that the next addition does not wait
 			dst[k] = low + word&mask*scale
 		}
 	case changes:

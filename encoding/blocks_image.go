@@ -85,8 +85,8 @@ func (r *ImageReader) checkBlocks(b *blocks) {
 	}
 }
 
-// checkExceptions checks block i's exceptions. The block has n words. Places must rise, because each way to
-// read a block takes at most one exception a word.
+// checkExceptions checks block i's exceptions. The block has n words. Places must ascend, because each way to
+// read a block takes at most one exception per word.
 func (r *ImageReader) checkExceptions(i, n int, exceptions []uint64) {
 	if areExceptions(n, exceptions) {
 		return
@@ -108,8 +108,8 @@ func (r *ImageReader) checkExceptions(i, n int, exceptions []uint64) {
 	}
 }
 
-// areExceptions reports whether a block's exceptions are in order, without a branch for each. The block has
-// n words. Half a word that is left over can make it false.
+// areExceptions reports whether a block's exceptions are in order, without a branch for each. The block has n
+// words. The result can be false if half a word is left over.
 func areExceptions(n int, exceptions []uint64) bool {
 	const none = 1 << placeBits // the least exception
 	var wrong, last uint64      // differences below 0; place of the last exception, plus 1

@@ -91,7 +91,7 @@ func (w *Words) countUp(most int) bool {
 	return ok && n == uint64(most)
 }
 
-// haveIDs reports whether all values are as long as a UUID.
+// haveIDs reports whether all values have the length of a UUID.
 func (b *Builder) haveIDs() bool {
 	for i, end := range b.ends {
 		if end != uint64(i+1)*idSize {
@@ -102,8 +102,8 @@ func (b *Builder) haveIDs() bool {
 }
 
 // NewIDs returns a plain column of UUIDs that lie end to end in data, which the column keeps. words has the
-// ordinal of each row's UUID, from 1 up, and 0 for null. It costs 30 ns a row, and 20 ns more an id if
-// there are many.
+// ordinal of each row's UUID, from 1 on, and 0 for null. It costs 30 ns per row, and with many ids 20 ns more
+// per id.
 func NewIDs(spec Spec, words []uint64, data []byte) Column {
 	c := NewColumn(spec, Encode(Delta, words), nil) // ordinals count up
 	c.own, c.counts = &values{data: data}, countUp(words, len(data)/idSize)
@@ -114,8 +114,8 @@ func NewIDs(spec Spec, words []uint64, data []byte) Column {
 	return c
 }
 
-// PackedIDs is NewIDs for a short-lived column of already packed words (Pack). The nonzero
-// words must be 1, 2, 3 and so on. It costs an allocation.
+// PackedIDs is NewIDs for a short-lived column of packed words (Pack). The nonzero words must be 1, 2, 3 and
+// so on. It costs one allocation.
 func PackedIDs(spec Spec, words Words, data []byte) Column {
 	c := NewColumn(spec, words, nil)
 	c.own, c.counts = &values{data: data}, true

@@ -32,10 +32,10 @@ type Column struct {
 }
 
 // NewColumn returns a column of encoded words, which are values of a fixed type, or codes. present has 1
-// where a row with a fixed type has a value; nil means that all rows have one. A null row's word is 0.
+// where a row with a fixed type has a value; nil means that all rows have one. The word of a null row is 0.
 func NewColumn(spec Spec, words Words, present *Words) Column {
 	c := Column{typ: spec.Type, words: words, present: present}
-	if spec.Encoding.Coded() { // a plain column's codes are its own
+	if spec.Encoding.Coded() { // a plain column has its own codes
 		c.dict, c.lists = spec.Dict, spec.Lists
 	}
 	return c
@@ -47,13 +47,13 @@ func (c *Column) Type() Type { return c.typ }
 // Len returns the number of rows.
 func (c *Column) Len() int { return c.words.Len() }
 
-// Words returns the words, one a row; a null row's word is 0.
+// Words returns the words, one per row; the word of a null row is 0.
 func (c *Column) Words() *Words { return &c.words }
 
-// Dict returns the dictionary of a coded string or UUID column, else nil.
+// Dict returns the dictionary of a coded string or UUID column, otherwise nil.
 func (c *Column) Dict() *dict.Values { return c.dict }
 
-// Lists returns the dictionary of a list column, else nil.
+// Lists returns the dictionary of a list column, otherwise nil.
 func (c *Column) Lists() *dict.Lists { return c.lists }
 
 // Null reports whether row i has no value.
@@ -92,7 +92,7 @@ func (c *Column) AppendValid(dst []bool, lo, hi int) []bool {
 	return dst
 }
 
-// Bytes returns the value for a word of a string or UUID column, nil for null. The caller must not change
+// Bytes returns the value for a word of a string or UUID column, or nil for null. The caller must not change
 // the bytes.
 func (c *Column) Bytes(word uint64) []byte {
 	switch {
@@ -111,17 +111,17 @@ func (c *Column) Bytes(word uint64) []byte {
 	return c.own.data[lo:hi:hi]
 }
 
-// MayHave reports whether the column can have an id, given its hash. Only a plain column of many UUIDs has
-// a filter, which is wrong for one absent id in five hundred; all other columns return true. It costs about
-// 10 ns.
+// MayHave reports whether the column can have an id, given its hash. Only a plain column of many UUIDs has a
+// filter, which is wrong for one in five hundred absent ids; for other columns MayHave returns true. It costs
+// about 10 ns.
 func (c *Column) MayHave(id IDHash) bool {
 	return c.own == nil || c.own.filter == nil || c.own.filter.mayHave(id)
 }
 
-// RowsOf appends to dst, in order, the rows that have an id. The column must have plain UUIDs that are
-// stored in row order, as Builder and NewIDs store them; for any other column ok is false and nothing is
-// appended. It costs 10 ns a row found, plus 0.5 ns a value or, for many rows, 0.1 us for each 256th of the
-// values that has the id or one of about eight others.
+// RowsOf appends to dst, in order, the rows that have an id. The column must have plain UUIDs stored in row
+// order, as Builder and NewIDs store them; for any other column ok is false and nothing is appended. It costs
+// 10 ns per row found, plus 0.5 ns per value or, for many rows, 0.1 us for each 256th of the values that has
+// the id or one of about eight other ids.
 func (c *Column) RowsOf(dst []int32, id uuid.UUID) (rows []int32, ok bool) {
 	if !c.counts {
 		return dst, false
@@ -138,7 +138,7 @@ func (c *Column) RowsOf(dst []int32, id uuid.UUID) (rows []int32, ok bool) {
 	return dst, true
 }
 
-// rows replaces the places of values, in order, by their rows.
+// rows replaces the places of values, in order, with their rows.
 func (c *Column) rows(places []int32) {
 	cursor := c.words.Cursor()
 	for row := 0; len(places) > 0; {
@@ -154,8 +154,8 @@ func (c *Column) rows(places []int32) {
 // ColumnSize is the size of a Column value in bytes.
 const ColumnSize = 104
 
-// Size returns the column's bytes on the heap. The Column value itself and shared memory, which is
-// dictionaries and the ordinals of the lookup layout, do not count.
+// Size returns the column's bytes on the heap. It excludes the Column value and shared memory: dictionaries,
+// and the ordinals of the lookup layout.
 func (c *Column) Size() int {
 	const words, own = 64, 160
 	n := c.words.Size()

@@ -68,8 +68,8 @@ func (w *ImageWriter) ownColumn(c *Column) {
 }
 
 // Column reads a column with `rows` rows. spec has its type, encoding and dictionary, which has `codes`
-// codes. Only a nullable column may have nulls. It costs as much as Words and, for a plain column of
-// strings or UUIDs, 3 ns a value more.
+// codes. Only a nullable column may have nulls. It costs the same as Words and, for a plain column of strings
+// or UUIDs, 3 ns more per value.
 func (r *ImageReader) Column(spec Spec, rows, codes int, nullable bool) Column {
 	r.In("column")
 	kind, ok := r.kind(spec, nullable)
@@ -123,7 +123,7 @@ func (r *ImageReader) SkipColumn(spec Spec, rows int, nullable bool) {
 	}
 }
 
-// leastCode returns a column's least code: 0 stands for null.
+// leastCode returns a column's least code; 0 means null.
 func leastCode(nullable bool) uint64 {
 	if nullable {
 		return 0

@@ -3,25 +3,25 @@
 //
 // A value takes three forms:
 //
-//   - [Vector]: plain Go slices, one value a row. Inserts take vectors and queries return them.
+//   - [Vector]: plain Go slices, one value per row. Inserts take vectors and queries return them.
 //     A vector is mutable and owned by its creator.
 //   - [Words]: the encoded form, an immutable sequence of 64-bit words. Every type of the store
 //     is reduced to words: an integer is its own word, a float its bits, and a string, a UUID or a
 //     list of UUIDs is its code in a dictionary.
 //   - [Column]: words with their meaning: the type, the null rows and the dictionary.
 //
-// Words have ten layouts. [Encode] takes a schema's encoding and picks its smallest layout. [Pack] is
-// quicker, for words that are encoded again soon.
+// Words have ten layouts. [Encode] takes a schema's encoding and picks its smallest layout. [Pack] is faster,
+// for words that are encoded again soon.
 //
-//	plain    w0 w1 w2 ...                       8 bytes a word
+//	plain    w0 w1 w2 ...                       8 bytes per word
 //	packed   min | scale | (w-min)/scale in width bits, end to end
 //	runs     value of each run, in blocks | end of each run, packed
-//	sparse   a bit a word, 1 where it is not 0 | nonzero words, in blocks
+//	sparse   a bit per word, 1 where it is not 0 | nonzero words, in blocks
 //	lookup   a table of words | the index of each row in the table
 //
-// A block has 128 words. Each block has its own reference and width, and exceptions where a few words need
-// more bits than the others (patched frame of reference, PFOR). After low and scale are taken off, the
-// packed values are
+// A block has 128 words. Each block has its own reference and width, and exceptions if a few words need more
+// bits than the others (patched frame of reference, PFOR). After `low` and `scale` are taken off, the packed
+// values are
 //
 //	blocks   the words
 //	rises    differences of neighbours, most of which are not negative
@@ -35,14 +35,14 @@
 // The *.golden files of testdata show each layout byte by byte.
 //
 // A long column of UUIDs that stores its own values, such as trace ids, has a filter (blocked Bloom) and an
-// index by hash. A query for one id skips the parts without it, and examines a few hundred ids in a part
-// that has it.
+// index by hash. A query for one id skips the parts without it, and compares a few hundred ids in a part that
+// has it.
 //
 // Words and columns can be written as an image for a file, and are used in place where it was read
 // ([ImageWriter], [ImageReader]). docs/format/part.md draws the bytes.
 //
 // A dictionary code is 1 or more; the code 0 is null. A dictionary column therefore needs no presence bits,
-// and nulls sort first by code too.
+// and nulls are also the first in code order.
 //
 // # Invariants
 //

@@ -15,7 +15,7 @@ func HashID(id uuid.UUID) IDHash { return hashID(id[:]) }
 
 func hashID(id []byte) IDHash { return IDHash(xxh3.Hash128(id)) }
 
-// hashIDs returns the hashes of ids that lie end to end. It costs about 4 ns an id.
+// hashIDs returns the hashes of ids that lie end to end. It costs about 4 ns per id.
 func hashIDs(ids []byte) []IDHash {
 	hashes := make([]IDHash, len(ids)/idSize)
 	for i := range hashes {
@@ -30,7 +30,7 @@ func (h IDHash) in(parts int) int { return int(h.Hi >> 32 * uint64(parts) >> 32)
 // idFilter is a blocked Bloom filter for 16-byte ids. An id's hash chooses a block, which is one cache
 // line, and bits in it.
 //
-//	block  512 bits = 8 words | block | ...   about 14 bits an id
+//	block  512 bits = 8 words | block | ...   about 14 bits per id
 //
 // About one in five hundred absent ids passes the filter.
 type idFilter []uint64
@@ -39,8 +39,8 @@ const (
 	filterBlock = 8 // words
 	filterBits  = 14
 	filterProbe = 7
-	// filterFrom is the number of ids from which a filter and an index pay off, because scanning fewer
-	// is as fast.
+	// filterFrom is the least number of ids with a filter and an index, because scanning fewer ids is as
+	// fast.
 	filterFrom = 1 << 8
 )
 
@@ -49,7 +49,7 @@ func filterSize(ids int) int {
 	return (ids*filterBits + 64*filterBlock - 1) / (64 * filterBlock) * filterBlock
 }
 
-// newIDFilter returns the filter of ids. It costs about 6 ns an id.
+// newIDFilter returns the filter of ids. It costs about 6 ns per id.
 func newIDFilter(ids []IDHash) idFilter {
 	f := make(idFilter, filterSize(len(ids)))
 	for _, id := range ids {
@@ -62,15 +62,15 @@ func newIDFilter(ids []IDHash) idFilter {
 	return f
 }
 
-// IDPlace locates a column of UUIDs in an image's wide words: its filter, or the UUIDs themselves if they
-// are few. So a reader can look up one id in a file without reading the rest of the image.
+// IDPlace locates a column of UUIDs in an image's wide words: its filter, or the UUIDs if they are few. A
+// reader can therefore look up one id in a file without reading the rest of the image.
 type IDPlace struct {
 	From, Size int // bytes, multiples of 8
 	Filter     bool
 }
 
 // Span returns the bytes of the place that decide whether an id can be there: one block of a filter, or all
-// UUIDs. A filter's size is a multiple of 64, and a block begins at a multiple of 64.
+// UUIDs. A filter's size is a multiple of 64, and each block begins at a multiple of 64.
 func (p IDPlace) Span(id uuid.UUID) (from, to int) {
 	if !p.Filter {
 		return 0, p.Size
@@ -79,8 +79,8 @@ func (p IDPlace) Span(id uuid.UUID) (from, to int) {
 	return from, from + 8*filterBlock
 }
 
-// MayHave reports whether an id can be there, given the bytes of its Span. With a filter, it is wrong for
-// one absent id in five hundred.
+// MayHave reports whether an id can be there, given the bytes of its Span. With a filter, it is wrong for one
+// in five hundred absent ids.
 func (p IDPlace) MayHave(span []byte, id uuid.UUID) bool {
 	if p.Filter {
 		var block [filterBlock]uint64

@@ -2,7 +2,7 @@ package encoding
 
 // idIndex narrows the search for an id among 16-byte ids that lie end to end. The ids form up to 256
 // chunks. An id's hash chooses a bucket of about eight entries, each of which names one id's chunk; only
-// these chunks are searched. The index takes 1.5 bytes an id:
+// these chunks are searched. The index takes 1.5 bytes per id:
 //
 //	starts  of each bucket, and the end: 4 bytes
 //	chunks  of each id, bucket by bucket
@@ -13,11 +13,11 @@ type idIndex struct {
 }
 
 const (
-	indexBucket = 8 // ids in a bucket, about
+	indexBucket = 8 // ids in a bucket, approximately
 	indexChunks = 256
 )
 
-// newIDIndex returns the index of ids, by place. It costs about 6 ns an id.
+// newIDIndex returns the index of ids, by place. It costs about 6 ns per id.
 func newIDIndex(ids []IDHash) idIndex {
 	n := len(ids)
 	x := idIndex{starts: make([]uint32, (n+indexBucket-1)/indexBucket+1), chunks: make([]uint8, n), chunk: (n + indexChunks - 1) / indexChunks}

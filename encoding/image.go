@@ -12,13 +12,13 @@ import (
 var ErrImage = dict.ErrImage
 
 // An image is words and columns as bytes for a file. A descriptor has their layouts, widths, references and
-// counts. The words follow as they lie in memory, so that they are used in place. Columns that store their
-// values are wide, and lie last, so that the others can be read without them. docs/format/part.md draws the
-// bytes.
+// counts. The words follow in their form in memory, so that they are used in place. Columns that store their
+// values are wide and come last, so that the other columns can be read without them. docs/format/part.md
+// draws the bytes.
 //
 //	head | descriptor | words | wide words
 //
-// One more word follows the last word of either kind, because packed words are read in pairs (see packed).
+// One more word follows the last word in each section, because packed words are read in pairs (see packed).
 const imageHead = 8 // 4 bytes: the length of head and descriptor; 4 bytes: narrow words
 
 // ImageWriter makes an image. The embedded writer adds fields to the descriptor. Columns and words must not
@@ -32,13 +32,13 @@ type ImageWriter struct {
 	ids          []IDPlace
 }
 
-// imageSection is the wide words of an image, or the others.
+// imageSection is the wide words of an image, or the narrow ones.
 type imageSection struct {
 	pieces [][]byte
 	words  int
 }
 
-// all returns the number of words in the section, including the one behind the last.
+// all returns the number of words in the section, including the extra word at the end.
 func (s *imageSection) all() int {
 	if s.words == 0 {
 		return 0
@@ -70,12 +70,12 @@ func (w *ImageWriter) Reset() {
 // from the first wide word.
 func (w *ImageWriter) IDs() []IDPlace { return w.ids }
 
-// AppendTo appends the image to dst. Its length is a multiple of 8, and its wide words begin at
-// image[wide], or are absent if that is its end. It copies the bytes.
+// AppendTo appends the image to dst. Its length is a multiple of 8. Its wide words begin at image[wide], or
+// there are none if that is its end. It copies the bytes.
 func (w *ImageWriter) AppendTo(dst []byte) (image []byte, wide int) {
 	head := imageHead + len(w.Data)
 	if uint64(head) > math.MaxUint32 || uint64(w.narrow.all()) > math.MaxUint32 {
-		panic("encoding: an image of more than 32 GiB") // no granule is a hundredth as large
+		panic("encoding: an image of more than 32 GiB") // no granule is a hundredth of this size
 	}
 	start := len(dst)
 	dst = binary.LittleEndian.AppendUint32(dst, uint32(head))
@@ -113,12 +113,12 @@ func (w *ImageWriter) putWords(words []uint64) {
 // descriptor's fields and keeps the first error. Fields read after an error are zero, and no part of an
 // image may be used before Close has returned nil.
 //
-// Its results refer to the image, which must not change and stays in memory as long as any of it is in use.
-// If the image does not lie at a multiple of 8 bytes in memory, or the machine is big-endian, it is copied.
+// Its results refer to the image, which must not change and stays in memory while any of them is in use. If
+// the image does not lie at a multiple of 8 bytes in memory, or the machine is big-endian, it is copied.
 //
-// It trusts nothing: an image that passes the checks can be read by all methods without a panic, in memory
-// of at most 64 times its size, and 8 bytes for each row that a caller reads. It does not detect other
-// words where words were written. That takes a checksum.
+// It trusts nothing: an image that passes the checks can be read by all methods without a panic, in memory of
+// at most 64 times its size, and 8 bytes for each row that a caller reads. It does not detect other words in
+// place of the written ones, which takes a checksum.
 type ImageReader struct {
 	fields.Reader
 	// MaxText is the greatest length of a string in a plain column, in bytes.
@@ -130,9 +130,9 @@ type ImageReader struct {
 	headers      int    // length of the lookups' tables
 }
 
-// imageWords is the wide words of an image, or the others.
+// imageWords is the wide words of an image, or the narrow ones.
 type imageWords struct {
-	words []uint64 // including the one behind the last
+	words []uint64 // including the extra word at the end
 	raw   []byte   // the same as bytes
 	place int      // offset of raw in the image
 	read  int      // number of words read
@@ -151,8 +151,8 @@ func (r *ImageReader) Open(image []byte) {
 	r.OpenParts(image[:wide], image[wide:])
 }
 
-// OpenParts is Open for an image whose wide words lie elsewhere: image[:wide] and image[wide:] of AppendTo.
-// If wide words are absent, their columns can only be skipped.
+// OpenParts is Open for an image whose wide words are separate: image[:wide] and image[wide:] of AppendTo. If
+// wide words are absent, their columns can only be skipped.
 func (r *ImageReader) OpenParts(image, wide []byte) {
 	trace := r.Trace
 	*r = ImageReader{MaxText: r.MaxText, Reader: fields.NewReader(nil, ErrImage)}
@@ -175,7 +175,7 @@ func (r *ImageReader) OpenParts(image, wide []byte) {
 	r.wide = imageWords{words: bytesWords(wide), raw: wide, place: int(end)}
 }
 
-// Close returns the first error, which can be that not all of the image was read.
+// Close returns the first error, or an error if a part of the image was not read.
 func (r *ImageReader) Close() error {
 	r.In("end")
 	if fields, narrow, wide := r.Left(), r.narrow.left(), r.wide.left(); fields+narrow+wide > 0 {
@@ -221,7 +221,7 @@ func (r *ImageReader) words(what string, n uint64) []uint64 {
 	return s.words[from:s.read:s.read]
 }
 
-// bits reads n words of packed bits, and returns them with the word behind them.
+// bits reads n words of packed bits, and returns them with the next word.
 func (r *ImageReader) bits(what string, n uint64) []uint64 {
 	words := r.words(what, n)
 	if len(words) == 0 {

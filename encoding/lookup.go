@@ -37,13 +37,13 @@ func (l *lookup) size() int {
 	return self + l.table.Size()
 }
 
-// Lookup returns the words of table at the given ordinals, each below the length of table. The result
-// shares both. Any number of columns may share ordinals; their owner accounts for the bytes.
+// Lookup returns the words of table at the given ordinals, each below the length of table. The result shares
+// both. Any number of columns may share ordinals; the owner of the ordinals accounts for their bytes.
 func Lookup(table Words, ordinals *Words) Words {
 	return Words{layout: layoutLookup, n: ordinals.n, form: &form{lookup: &lookup{table, ordinals}}}
 }
 
-// Lookup returns the table and ordinals of words in the lookup layout, nil for other layouts.
+// Lookup returns the table and ordinals of words in the lookup layout, or nil for other layouts.
 func (w *Words) Lookup() (table, ordinals *Words) {
 	if w.layout != layoutLookup {
 		return nil, nil

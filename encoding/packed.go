@@ -5,13 +5,13 @@ import (
 	"math/bits"
 )
 
-// packed is n words in the fewest bits that tell them apart. Each word is stored as its distance from the
+// packed is n words in the fewest bits that distinguish them. Each word is stored as its distance from the
 // smallest, divided by the greatest common divisor of all distances (frame of reference). Distances wrap
-// modulo 2^64, so one form serves signed and unsigned words.
+// modulo 2^64, therefore one form serves signed and unsigned words.
 type packed struct {
 	bits  []uint64 // end to end, with one more word so that reading needs no bounds check
 	min   uint64
-	scale uint64 // 0 stands for 1
+	scale uint64 // 0 means 1
 	n     uint32
 	width uint8
 }
@@ -49,7 +49,7 @@ func (p *packed) need() int {
 	return packedLen(int(p.n), int(p.width)) + 1
 }
 
-// packedLen returns how many 64-bit words n width-bit words take.
+// packedLen returns the number of 64-bit words that n width-bit words take.
 func packedLen(n, width int) int { return (n*width + 63) / 64 }
 
 // fill sets the bits in dst, which must have the needed length and is kept.
@@ -88,8 +88,8 @@ func (p *packed) fill(dst, words []uint64) {
 	dst[out] = acc
 }
 
-// frame returns the reference and the largest distance from it, in the signed or the unsigned
-// view, whichever has the smaller span.
+// frame returns the reference and the greatest distance from it, in the signed or the unsigned view,
+// whichever has the smaller span.
 func frame(words []uint64) (low, span uint64) {
 	lowU, highU := words[0], words[0]
 	rest := words
@@ -114,9 +114,9 @@ func frame(words []uint64) (low, span uint64) {
 }
 
 // divisor returns the greatest common divisor of the distances from low, at least one of which is not 0. It
-// usually is 1, which a few words already show.
+// is usually 1, which a few words already show.
 func divisor(words []uint64, low uint64) uint64 {
-	g, d := uint64(0), exactly{inverse: 1} // the divisor so far; 0 is a multiple of it
+	g, d := uint64(0), exactly{inverse: 1} // the divisor so far; 0 is a multiple of every number
 	for _, w := range words {
 		v := w - low
 		if d.divides(v) {
@@ -138,7 +138,7 @@ func divisor(words []uint64, low uint64) uint64 {
 type exactly struct {
 	inverse uint64
 	twos    uint
-	most    uint64 // how often the number fits into 64 bits
+	most    uint64 // number of multiples of the number in 64 bits
 }
 
 func divide(by uint64) exactly {
@@ -204,10 +204,10 @@ func grown(s []uint64, n int) []uint64 {
 	return append(s, make([]uint64, n)...)
 }
 
-// unpack reads width-bit words from an offset in src, which has one more word behind the last one. A word
-// up to 57 bits wide lies in eight bytes from some byte on, so one load reads it, and eight w-bit words are
+// unpack reads width-bit words from an offset in src, which has one more word after the last. A word up to 57
+// bits wide lies within eight bytes from some byte on, therefore one load reads it, and eight w-bit words are
 // w bytes. This takes half the time of joining two words. Narrow words, the usual case, are read four or
-// eight a load, in half the time again.
+// eight per load, in half the time again.
 func unpack(dst, src []uint64, bit int, width uint) {
 	if width > 57 || !littleEndian {
 		unpackWide(dst, src, bit, width)
@@ -217,7 +217,7 @@ func unpack(dst, src []uint64, bit int, width uint) {
 	at := uint(bit & 7)
 	var done int
 	switch {
-	case width <= 7: // 7 bits before them, and eight words
+	case width <= 7: // up to 7 bits before them, and eight words
 		done = unpackEights(dst, b, at, width)
 	case width <= 14:
 		done = unpackFours(dst, b, at, width)
@@ -226,8 +226,8 @@ func unpack(dst, src []uint64, bit int, width uint) {
 	unpackEach(dst, b, at, width)
 }
 
-// unpackEights reads words up to 7 bits wide, eight a load, from bit `at` of b on. It returns how many
-// words it read, which is all but the last few.
+// unpackEights reads words up to 7 bits wide, eight per load, from bit `at` of b on. It returns the number of
+// words that it read, which is all except the last few.
 func unpackEights(dst []uint64, b []byte, at, width uint) int {
 	mask := ^uint64(0) >> (64 - width)
 	w, n := width&7, len(dst)&^7
@@ -253,7 +253,7 @@ func unpackEights(dst []uint64, b []byte, at, width uint) int {
 	return n
 }
 
-// unpackFours is unpackEights for words up to 14 bits wide, four a load.
+// unpackFours is unpackEights for words up to 14 bits wide, four per load.
 func unpackFours(dst []uint64, b []byte, at, width uint) int {
 	mask := ^uint64(0) >> (64 - width)
 	w, n := width&15, len(dst)&^7
@@ -273,7 +273,7 @@ func unpackFours(dst []uint64, b []byte, at, width uint) int {
 	return n
 }
 
-// unpackEach reads words up to 57 bits wide, one a load.
+// unpackEach reads words up to 57 bits wide, one per load.
 func unpackEach(dst []uint64, b []byte, bit, width uint) {
 	mask := ^uint64(0) >> (64 - width)
 	for ; len(dst) >= 8; dst, b = dst[8:], b[width:] {

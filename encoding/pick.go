@@ -6,10 +6,10 @@ import (
 	"slices"
 )
 
-// Pick appends the words of the given rows to dst. The rows rise; Pick panics unless each is at least 0 and
-// below Len. If few neighbours of a row are picked, it costs 3 to 6 ns a row for packed and sparse words
-// and 5 to 150 ns for runs, the most where rows are more than 128 runs apart. Otherwise it reads, in each
-// block of 128 rows with a picked row, all rows from the first picked row to the last, as Append does.
+// Pick appends the words of the given rows to dst. rows must ascend; Pick panics unless each is at least 0 and
+// below Len. If rows are far apart, a row costs 3 to 6 ns from packed or sparse words and 5 to 150 ns from
+// runs; it is slowest if consecutive rows are more than 128 runs apart. Otherwise Pick reads, in each block of
+// 128 rows with a picked row, all rows from the first picked row to the last, as Append does.
 func (w *Words) Pick(dst []uint64, rows []int32) []uint64 {
 	if len(rows) == 0 {
 		return dst
@@ -48,7 +48,7 @@ func (w *Words) Pick(dst []uint64, rows []int32) []uint64 {
 
 // sparsely reports whether rows includes few rows between its first and its last.
 func sparsely(rows []int32) bool {
-	const each = 8 // rows read in sequence in the time of one single read
+	const each = 8 // this many rows can be read in sequence in the time of one random read
 	return int(rows[len(rows)-1]-rows[0]) > each*len(rows)
 }
 
@@ -62,7 +62,7 @@ func inBlock(rows []int32) (near, rest []int32) {
 	return rows[:n], rows[n:]
 }
 
-// pick steps from run to run, and searches for a distant one.
+// pick steps from run to run, and uses a binary search if the next row's run is further than `near` runs away.
 func (r *runs) pick(dst []uint64, rows []int32) []uint64 {
 	const near = 8 // stepping over this many runs is as fast as a search
 	var buf [blockLen]uint64
@@ -86,10 +86,10 @@ func (r *runs) pick(dst []uint64, rows []int32) []uint64 {
 	return dst
 }
 
-// pick reads words in a block one by one if they are few, and if the previous words are not needed or only
-// their sum is.
+// pick reads the picked words of a block one by one if there are few of them and the layout permits it: either
+// a word does not depend on earlier words, or it is their sum. Otherwise it decodes the whole block.
 func (b *blocks) pick(dst []uint64, rows []int32) []uint64 {
-	const few, fewWords = blockLen / 8, blockLen / 4 // limits for sums, and for words, which cost less
+	const few, fewWords = blockLen / 8, blockLen / 4 // most rows to pick singly: few by sums, fewWords by words, which are cheaper
 	var buf [blockLen]uint64
 	for len(rows) > 0 {
 		near, rest := inBlock(rows)
@@ -111,7 +111,7 @@ func (b *blocks) pick(dst []uint64, rows []int32) []uint64 {
 	return dst
 }
 
-// pickFew picks rows from block i.
+// pickFew picks rows from block i, whose words do not depend on earlier words.
 func (b *blocks) pickFew(dst []uint64, i int, rows []int32) []uint64 {
 	from, width := int(b.starts.at(i)), uint(b.widths.at(i))
 	src, start := b.bits[from:], len(dst)
@@ -120,7 +120,7 @@ func (b *blocks) pickFew(dst []uint64, i int, rows []int32) []uint64 {
 	}
 	n := min(blockLen, b.n-i*blockLen)
 	for _, both := range src[b.order.bitsLen(n, int(width)) : int(b.starts.at(i+1))-from] {
-		for ; both>>placeBits != 0; both >>= 32 { // the last exception may stand alone
+		for ; both>>placeBits != 0; both >>= 32 { // the last word may hold only one exception (see blocks)
 			place, high := int32(both&(blockLen-1)), both<<32>>32>>placeBits
 			if k, ok := slices.BinarySearch(rows, int32(i*blockLen)+place); ok {
 				dst[start+k] |= high << width
@@ -151,7 +151,7 @@ func (b *blocks) pickRises(dst []uint64, i int, rows []int32) []uint64 {
 	}
 	n := min(blockLen, b.n-i*blockLen)
 	for _, both := range src[packedLen(n, int(width)) : int(b.starts.at(i+1))-from] {
-		for ; both>>placeBits != 0; both >>= 32 { // the last exception may stand alone
+		for ; both>>placeBits != 0; both >>= 32 { // the last word may hold only one exception (see blocks)
 			place, high := int32(both&(blockLen-1)), both<<32>>32>>placeBits
 			k, _ := slices.BinarySearch(rows, int32(i*blockLen)+place)
 			for k += start; k < len(dst); k++ {
@@ -167,13 +167,13 @@ func (b *blocks) pickRises(dst []uint64, i int, rows []int32) []uint64 {
 }
 
 // summed reports whether to sum for `picks` rows of block i: for any number of rows if words have one bit,
-// for few rows if words are wider.
+// for few rows if words are wider, up to sumBits.
 func (b *blocks) summed(i, picks, few int) bool {
 	width := b.widths.at(i)
 	return width == 1 || picks <= few && width <= sumBits && littleEndian
 }
 
-// onesBefore returns how many of the first n bits are set, n from 1 to 128.
+// onesBefore returns the number of the first n bits that are set; n is from 1 to 128.
 func onesBefore(src []uint64, n int) uint64 {
 	if n <= 64 {
 		return uint64(bits.OnesCount64(src[0] << (-n & 63)))
@@ -181,10 +181,10 @@ func onesBefore(src []uint64, n int) uint64 {
 	return uint64(bits.OnesCount64(src[0]) + bits.OnesCount64(src[1]<<(-n&63)))
 }
 
-// sumBits is the widest word that is summed bit by bit.
+// sumBits is the greatest width of words that sumPacked sums.
 const sumBits = 8
 
-// highest is a mask of the words' highest bits in one load, by width.
+// highest[width] masks the top bit of each width-bit word in a 64-bit load.
 var highest = func() (of [sumBits + 1]uint64) {
 	for width := 1; width < len(of); width++ {
 		for end := width; end <= 57; end += width {

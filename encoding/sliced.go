@@ -1,15 +1,15 @@
 package encoding
 
 // The words of a block can be sliced: the lowest bit of each of 64 words, then the next bit of each, up to
-// the highest (bit-sliced, or vertical; BitWeaving/V). Sliced words take as many bits as words end to end.
-// 64 of them are compared with a bound in one or two operations a bit, but a single word is assembled from
-// one place per bit.
+// the highest (bit-sliced, or vertical; BitWeaving/V). Sliced words take as many bits as words end to end. 64
+// of them are compared with a bound in one or two operations per bit, but a single word is assembled from one
+// place per bit.
 //
 //	slice 0  bit 0 of words 0 to 63, word 0 the lowest
 //	slice 1  bit 1 of the same words
 //	...      up to the highest of width bits; then the same of words 64 to 127
 
-// slicedLen returns how many 64-bit words n width-bit words take.
+// slicedLen returns the number of 64-bit words that n width-bit words take.
 func slicedLen(n, width int) int { return (n + 63) / 64 * width }
 
 // putSliced writes width-bit words to dst, which must be zero.
@@ -40,8 +40,8 @@ func readSliced(dst, src []uint64, width int) {
 	}
 }
 
-// readSlices reads 64 words. Eight slices at a time are eight 8x8 bit matrices, one a byte; transposed,
-// they are the words.
+// readSlices reads 64 words. Eight slices are eight 8x8 bit matrices, one per byte; transposed, they are the
+// words.
 func readSlices(dst *[64]uint64, slices []uint64) {
 	var square [8]uint64
 	copy(square[:], slices)
@@ -66,8 +66,8 @@ func readSlices(dst *[64]uint64, slices []uint64) {
 	}
 }
 
-// transpose transposes eight 8x8 bit matrices; byte k of word i is row i of matrix k, so its bit j becomes
-// bit i of row j. It swaps bits across the diagonal, then 2x2 blocks, then 4x4 blocks.
+// transpose transposes eight 8x8 bit matrices; byte k of word i is row i of matrix k, whose bit j becomes bit
+// i of row j. It swaps bits across the diagonal, then 2x2 blocks, then 4x4 blocks.
 func transpose(rows *[8]uint64) {
 	const ones, twos, fours = 0x5555555555555555, 0x3333333333333333, 0x0f0f0f0f0f0f0f0f
 	for i := 0; i < 8; i += 2 {
@@ -82,8 +82,7 @@ func transpose(rows *[8]uint64) {
 	}
 }
 
-// swapped returns two rows after exchanging upper's high bits with lower's low bits, as the mask selects
-// them.
+// swapped returns two rows after exchanging upper's high bits with lower's low bits; mask selects them.
 func swapped(upper, lower uint64, shift uint, mask uint64) (a, b uint64) {
 	change := (upper>>shift ^ lower) & mask
 	return upper ^ change<<shift, lower ^ change

@@ -5,12 +5,12 @@ import (
 	"slices"
 )
 
-// rankEvery is how many bits in a bitmap share a rank.
+// rankEvery is the number of bits in a bitmap that share a rank.
 const rankEvery = 512
 
 // sparse is words that are mostly 0: the nonzero words, and a bitmap of their places.
 //
-//	bitmap  1 bit a word, 1 where it is kept
+//	bitmap  1 bit per word, 1 where it is kept
 //	ranks   every 512 bits, how many words are kept before them
 //	kept    the nonzero words
 type sparse struct {
@@ -77,7 +77,7 @@ func (s *sparse) appendTo(dst []uint64, lo, hi int) []uint64 {
 	return dst
 }
 
-// rows replaces indexes of kept words, in order, by their rows.
+// rows replaces indexes of kept words, in order, with their rows.
 func (s *sparse) rows(kept []int32) {
 	at, before := 0, 0 // index of a bitmap word, and the number of kept words before it
 	for i, k := range kept {

@@ -40,13 +40,13 @@ func (t Type) Known() bool { return t >= Int64 && t <= UUIDList }
 // outside the column.
 func (t Type) Fixed() bool { return t >= Int64 && t <= Bool }
 
-// Encoding is how a schema wants a column to be stored.
+// Encoding is the way in which a schema stores a column.
 type Encoding uint8
 
 // The encodings of schemas. Images have these numbers, which never change.
 const (
-	// Plain stores every row's value. Integers are packed to the narrowest width where that is smaller;
-	// strings and UUIDs are kept as bytes, for columns whose values hardly repeat (trace ids).
+	// Plain stores every row's value. Integers are packed to the narrowest width if that is smaller. Strings
+	// and UUIDs are kept as bytes, for columns whose values rarely repeat (trace ids).
 	Plain Encoding = 1
 	// Dictionary stores every row's dictionary code, bit-packed.
 	Dictionary Encoding = 2

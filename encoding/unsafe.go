@@ -25,7 +25,7 @@ func wordBytes(words []uint64) []byte {
 	return unsafe.Slice((*byte)(unsafe.Pointer(&words[0])), 8*len(words))
 }
 
-// bytesWords returns bytes as words, 8 bytes a word, the lowest byte first. The words share the bytes'
+// bytesWords returns bytes as words, 8 bytes per word, the lowest byte first. The words share the bytes'
 // memory if this machine has the same byte order and the bytes are aligned like words. Otherwise they are a
 // copy.
 //

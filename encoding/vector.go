@@ -5,7 +5,7 @@ import "github.com/google/uuid"
 // Vector is a column of plain values. Type selects the slice in use, which has one element per row. Values
 // enter the store and leave it as vectors.
 //
-// Valid has one element per row too: false for a null, which is a row without a value, whose element is
+// Valid also has one element per row: false for a null, which is a row without a value, whose element is
 // ignored. nil means that no row is null. A column takes nulls if it is nullable or dynamic:
 //
 //	Vector{Type: Int64, Int64s: []int64{7, 0, 9}, Valid: []bool{true, false, true}}

@@ -7,7 +7,7 @@ import (
 
 // within reports whether all words are in [least, most], and the references of packed words at most most.
 // If a block's packed form does not show it, it compares the words while they are packed, or reads them:
-// 0.1 to 2 ns a word.
+// 0.1 to 2 ns per word.
 func (w *Words) within(least, most uint64) bool {
 	switch {
 	case least == 0 && most == math.MaxUint64 || w.n == 0:
@@ -54,7 +54,7 @@ func (b *blocks) within(least, most uint64) bool {
 	var buf [blockLen]uint64
 	for i := range int(b.widths.n) {
 		if b.order.isWords() && b.bases.at(i) > top {
-			return false // a reference at which Bits begins to look words up
+			return false // with such a reference Bits would begin to look words up
 		}
 		first, last, ok := b.reach(i, top)
 		if ok && last <= top && b.low+first*b.scale >= least {
@@ -67,8 +67,8 @@ func (b *blocks) within(least, most uint64) bool {
 	return true
 }
 
-// reach returns bounds of block i's unscaled words, or shows that they are at most top; ok is false if that
-// takes reading the block.
+// reach returns bounds of block i's unscaled words, or shows that they are at most top. ok is false if only
+// reading the block could.
 func (b *blocks) reach(i int, top uint64) (first, last uint64, ok bool) {
 	const small = 32 // with this many bits, a block's sums do not overflow
 	if b.order == rises && widest(uint64(b.bound)) <= top {
@@ -115,8 +115,8 @@ func sumExceptions(exceptions []uint64) (sum uint64) {
 	return sum
 }
 
-// atMost reports whether n packed words, which have no exceptions, are seen to be at most top. top is less
-// than the greatest word with this width.
+// atMost reports whether the packed form shows that n packed words, which have no exceptions, are at most
+// top. top is less than the greatest word with this width.
 func atMost(src []uint64, n int, width uint, o order, top uint64) bool {
 	const wide = 14 // bits that fit lanes of 16
 	r := wordRanges{width: width, sliced: o == sliced, n: 1}

@@ -44,11 +44,11 @@ type form struct {
 	lookup *lookup
 }
 
-// Encode encodes a column's words. The encoding names the layouts to try besides packed, and the smallest
-// is taken. Sizes are estimated from sampled blocks and the number of runs, so a column without repetition
-// does not pay for an encoding that expects it. The caller keeps words.
+// Encode encodes a column's words. It tries the packed layout and the layouts of the encoding, and takes the
+// smallest. Sizes are estimated from sampled blocks and the number of runs, therefore a column without
+// repetition does not pay for an encoding that expects it. The caller keeps words.
 //
-// It costs 10 to 30 ns a word. It allocates about the size of the result, and temporarily up to twice that
+// It costs 10 to 30 ns per word. It allocates about the size of the result, and temporarily up to twice that
 // plus the size of words. Short-lived columns use Pack instead.
 func Encode(e Encoding, words []uint64) Words {
 	switch e {
@@ -61,7 +61,7 @@ func Encode(e Encoding, words []uint64) Words {
 }
 
 // EncodeOrdinals is Encode with DictionaryRLE for a Lookup's ordinals, except that blocks of words are
-// sliced: Bits then takes half the time or less, Append takes 0.2 ns a word more, and the size may be a
+// sliced: Bits then takes half the time or less, Append takes 0.2 ns per word more, and the size may be a
 // quarter larger.
 func EncodeOrdinals(words []uint64) Words { return encode(words, true, rises, sliced) }
 
@@ -109,7 +109,7 @@ func inRuns(words []uint64) Words {
 	return Words{layout: layoutRuns, n: uint32(len(words)), form: &form{runs: runsOf(words)}}
 }
 
-// count returns how many words are 0, and how many differ from their predecessor.
+// count returns the number of words that are 0, and of words that differ from their predecessor.
 func count(words []uint64) (zeros, runs int) {
 	last := words[0] + 1
 	for _, w := range words {
@@ -125,7 +125,7 @@ func count(words []uint64) (zeros, runs int) {
 }
 
 // Pack appends to dst the words of `columns` in the packed layout, all in one allocation. It costs 3 to 6
-// ns a word and is meant for short-lived words.
+// ns per word and is meant for short-lived words.
 func Pack(dst []Words, columns ...[]uint64) []Words {
 	start, total := len(dst), 0
 	for _, words := range columns {
@@ -147,7 +147,7 @@ func Constant(word uint64, n int) Words {
 	return Words{packed: packed{min: word, n: uint32(n)}, n: uint32(n), layout: layoutPacked}
 }
 
-// Constant returns the word that all rows have, if the layout shows it.
+// Constant returns the word of all rows, if the layout shows that they have the same.
 func (w *Words) Constant() (word uint64, ok bool) {
 	return w.packed.min, w.form == nil && w.packed.width == 0 && w.n > 0
 }
@@ -178,7 +178,7 @@ func (w *Words) Len() int { return int(w.n) }
 func (w *Words) Layout() string { return w.layout.String() }
 
 // At returns word i; it panics unless 0 <= i < Len. It is O(1) in the plain and packed layouts and O(log
-// runs) in runs, and decodes up to 128 words in blocks. Sequences are better read with Append or a Cursor.
+// runs) in runs, and decodes up to 128 words in blocks. To read a sequence, use Append or a Cursor.
 func (w *Words) At(i int) uint64 {
 	if uint(i) >= uint(w.n) {
 		panic("encoding: row out of range")
@@ -198,7 +198,7 @@ func (w *Words) At(i int) uint64 {
 }
 
 // Append appends the words of rows [lo, hi) to dst; it panics unless 0 <= lo <= hi <= Len. It costs 1 to 3
-// ns a word. It allocates only to grow dst and, in the lookup layout, to decode a table in blocks.
+// ns per word. It allocates only to grow dst and, in the lookup layout, to decode a table in blocks.
 func (w *Words) Append(dst []uint64, lo, hi int) []uint64 {
 	if lo < 0 || lo > hi || hi > int(w.n) {
 		panic("encoding: rows out of range")
@@ -258,8 +258,8 @@ func (w *Words) Cursor() Cursor { return Cursor{words: w} }
 // Reset places the cursor before the first word of w. It keeps its buffer.
 func (c *Cursor) Reset(w *Words) { *c = Cursor{words: w, mem: c.mem} }
 
-// Next returns the next word and the number of consecutive rows that have it, or 0 rows at the
-// end. A run may come in pieces. It costs 2 to 4 ns a word, less where runs are long.
+// Next returns the next word and the number of consecutive rows that have it, or 0 rows at the end. A run may
+// be split. It costs 2 to 4 ns per word, less if runs are long.
 func (c *Cursor) Next() (word uint64, rows int) {
 	w := c.words
 	switch {
@@ -308,7 +308,7 @@ func (c *Cursor) equalRun(word uint64) (uint64, int) {
 	return word, rows
 }
 
-// nextRun is Next for the runs layout, which reads one value a run.
+// nextRun is Next for the runs layout, which reads one value per run.
 func (c *Cursor) nextRun() (word uint64, rows int) {
 	r := c.words.form.runs
 	if len(c.buf) == 0 {

@@ -35,8 +35,8 @@ func (w *ImageWriter) Words(words *Words) {
 // Words reads n words and checks that each is in [least, most]; bounds that include every word cost
 // nothing. Errors name the words `what`.
 //
-// It costs 0.1 to 0.5 ns a word, and 2 ns a run. A block of 128 words whose widths and sums do not show
-// that it is within the bounds costs 0.3 to 2 ns a word more.
+// It costs 0.1 to 0.5 ns per word, and 2 ns per run. A block of 128 words costs 0.3 to 2 ns more per word if
+// its widths and sums do not show that it is within the bounds.
 func (r *ImageReader) Words(what string, n int, least, most uint64) Words {
 	r.In(what)
 	words := r.anyWords(uint64(n))
@@ -114,7 +114,7 @@ func (r *ImageReader) flat(l layout, n uint64) Words {
 	return Words{layout: l, n: uint32(n), packed: p}
 }
 
-// packed adds packed numbers. The reader knows how many.
+// packed adds packed numbers. The reader knows their number.
 func (w *ImageWriter) packed(p *packed) {
 	scaled := min(p.scale, 2) / 2
 	w.Uint(uint64(p.width)<<1 | scaled)

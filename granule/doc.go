@@ -11,13 +11,13 @@
 // [Section].
 //
 // A fresh part's columns are packed, all bits in one allocation, because it is soon rewritten. In a base
-// part, which lasts, each column has its smallest layout. The columns of [schema.Schema.Header] have
-// values that occur together. They become a list of headers for each series, with an ordinal a row. For
+// part, which lasts, each column has its smallest layout. The columns of [schema.Schema.Header] have values
+// that occur together. They become a list of headers for each series, with an ordinal for each row. For
 // profiles a header is a profile: time, duration, period.
 //
 //	series    a a a a a a | b b b ...
 //	stack     1 1 1 4 4 9 | 1 4 4 ...       sorted within a series
-//	header    0 1 2 0 2 1 | 3 3 4 ...       rises within a stack
+//	header    0 1 2 0 2 1 | 3 3 4 ...       ascends within a stack
 //	value     of each row
 //	headers   time, duration, period of 0 1 2 (of a), 3 4 (of b) ...
 //
@@ -33,15 +33,15 @@
 //	G1  A granule, a part and their columns never change after they are built.
 //	    (A part is stamped once, before it is visible.)
 //	G2  The rows of a part are sorted by key. Every row of a granule's sections
-//	    has lo <= key < hi; hi empty means no upper bound.
+//	    has lo <= key < hi; an empty hi means no upper bound.
 //	G3  A rewrite keeps the multiset of rows: decode(children) = decode(parent).
 //	G4  The children of a split have bounds that partition the parent's, and
 //	    rows with equal keys go to the same child.
 //	G5  Codes are compared only within one generation; all parts of a granule
-//	    share one.
+//	    belong to one.
 //	G6  Adding a part to a granule shares its list of parts and copies nothing.
-//	G7  The parts of a published granule are in the order of their commits, and its base
-//	    part has all rows of the granule up to its commit id, and no later ones.
+//	G7  The parts of a published granule are in the order of their commits. Its base part
+//	    has all rows of the granule up to the base part's commit id, and no later rows.
 //	G8  If an image of a part or of dictionaries is read without an error, its
 //	    rows can be read, found and rewritten without a panic, with codes that
 //	    their dictionaries have, in memory proportional to the image and its rows.

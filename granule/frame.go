@@ -36,7 +36,7 @@ type frameColumn struct {
 	ordinals []uint64              // if not nil, row i has word ordinals[i]
 	valid    []bool                // fixed types: like words; nil: all rows have a value
 	bytes    func(w uint64) []byte // strings and UUIDs: returns the value of a word
-	ids      []uuid.UUID           // for a plain column of a batch: word w stands for ids[w-1]
+	ids      []uuid.UUID           // for a plain column of a batch: the value of word w is ids[w-1]
 }
 
 // wordIndex returns the index of a row's word in words.
@@ -59,13 +59,12 @@ func (c *frameColumn) isNull(t encoding.Type, row int) bool {
 	return c.word(row) == 0
 }
 
-// frameOf decodes rows in a part for 1 to 3 ns and 8 bytes a row and column. Its memory comes from the
-// slab.
+// frameOf decodes rows of a part. It costs 1 to 3 ns and 8 bytes per row and column, in memory of the slab.
 func frameOf(s *schema.Schema, p *Part, lo, hi int, mem *slab) *frame {
 	return frameOfColumns(s, p, p.Columns(), lo, hi, mem)
 }
 
-// frameOfColumns is frameOf for columns.
+// frameOfColumns is frameOf for the given columns.
 func frameOfColumns(s *schema.Schema, p *Part, columns []Column, lo, hi int, mem *slab) *frame {
 	f := &frame{schema: s, gen: p.gen, bucket: p.bucket, series: make([]uint32, 0, hi-lo), columns: make([]frameColumn, 0, len(columns))}
 	row := 0
@@ -76,7 +75,7 @@ func frameOfColumns(s *schema.Schema, p *Part, columns []Column, lo, hi int, mem
 		}
 		row += n
 	}
-	var shared *encoding.Words // the ordinals decoded last
+	var shared *encoding.Words // the most recently decoded ordinals
 	var ordinals []uint64
 	for i := range columns {
 		c := &columns[i]
@@ -116,8 +115,8 @@ func (f *frame) findSuffix() {
 	}
 }
 
-// suffixColumn returns the frame's column for the i-th column of the key's suffix, or nil. For a family
-// it returns the first column.
+// suffixColumn returns the frame's column for the i-th column of the key's suffix, or nil. For a family it
+// returns the first column.
 func (f *frame) suffixColumn(i int) *frameColumn {
 	if len(f.suffix) == 0 {
 		f.findSuffix()

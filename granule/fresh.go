@@ -68,7 +68,7 @@ func (b *freshBuilder) build(f *frame, keys []uint64, mem *slab) *Part {
 	return p
 }
 
-// done drops the references to the input of the parts.
+// done drops the references to the input of the builder.
 func (b *freshBuilder) done() {
 	b.frames[0], b.keys, b.gather.mem = nil, nil, nil
 	clear(b.gather.sources)
@@ -121,8 +121,8 @@ func (b *freshBuilder) add(p *Part, f *frame, fc *frameColumn) {
 	p.columns = append(p.columns, Column{Index: key.column, Name: key.name})
 }
 
-// addIDs adds a plain column of UUIDs if a row has a value in it. A loop that only copies the ids keeps
-// many cache misses in flight, because the ids are scattered over the batch.
+// addIDs adds a plain column of UUIDs if a row has a value in it. A loop that only copies the ids keeps many
+// cache misses in flight, which matters because the ids are scattered over the batch.
 func (b *freshBuilder) addIDs(p *Part, fc *frameColumn) {
 	mask := -1
 	if fc.constant {
@@ -163,7 +163,7 @@ func (b *freshBuilder) column(fc *frameColumn, f *frame, key columnKey, spec enc
 	all := uint64(0)
 	if f.keyed && spec.Type == encoding.UUIDList && fc == f.leadingLists() {
 		for i, key := range b.keys {
-			all = key >> 32 // the keys rise
+			all = key >> 32 // the keys ascend
 			words[i] = all
 		}
 	} else {

@@ -6,9 +6,9 @@ import (
 	"github.com/granarydb/granary/schema"
 )
 
-// Generation has the dictionaries for the codes of a set of parts. A table starts a new generation after
-// a fixed number of buckets. When the last part of a generation is dropped, the garbage collector frees
-// its dictionaries.
+// Generation has the dictionaries for the codes of a set of parts. A table starts a new generation after a
+// fixed number of buckets. Once the last part of a generation is dropped, the garbage collector frees its
+// dictionaries.
 //
 // A generation is append-only and safe for concurrent use.
 type Generation struct {
@@ -17,7 +17,7 @@ type Generation struct {
 	Lists   *dict.Lists  // stacks, their locations and symbols
 	Series  *dict.Values // series tuples, as schema.AppendTuple writes them
 
-	Uses // counts entering parts; a generation does not leave, it is dropped
+	Uses // counts the parts that enter; a generation never leaves, because it is dropped as a whole
 
 	columns seriesColumns
 }

@@ -34,15 +34,15 @@ func (g *Generation) Watermark() Watermark {
 }
 
 // NextWatermark returns the watermark for an image that is made now, or for several images up to it
-// (dict.Lists.NextMark). It may run beside inserts.
+// (dict.Lists.NextMark). It may run during inserts.
 func (g *Generation) NextWatermark() Watermark {
 	return Watermark{Strings: g.Strings.Len(), UUIDs: g.UUIDs.Len(), Lists: g.Lists.NextMark(), Series: g.Series.Len()}
 }
 
 // Fit returns the watermark up to which an image from since takes about `bytes` bytes, at most one entry
-// more. Callers use it to write a large image in pieces. The result is past since unless since is to. to
-// comes from NextWatermark, or from Watermark of a generation that was read from images. Fit costs 1 ns
-// an entry.
+// more. Callers use it to write a large image in pieces. The result is after since, unless since equals to.
+// `to` comes from NextWatermark, or from Watermark of a generation that was read from images. Fit costs 1 ns
+// per entry.
 func (g *Generation) Fit(since, to Watermark, bytes int) (next Watermark) {
 	left := max(bytes, 1)
 	next.Strings, left = g.Strings.Fit(since.Strings, to.Strings, left)
@@ -52,11 +52,11 @@ func (g *Generation) Fit(since, to Watermark, bytes int) (next Watermark) {
 	return next
 }
 
-// AppendImageTo appends to dst the entries between two watermarks. to comes from NextWatermark, from Fit,
-// or from Watermark of a generation that was read from images. If both are equal, the image has a few
-// bytes and can be omitted. It may run beside inserts. An image up to a watermark that was taken after an
-// insert has all codes of the insert's parts, and replaces all images between the watermarks
-// (dict.Lists.AppendImageTo). It costs 10 ns a value, 5 ns a list, and a copy of their bytes.
+// AppendImageTo appends to dst the entries between two watermarks. `to` comes from NextWatermark, from Fit,
+// or from Watermark of a generation that was read from images. If both watermarks are equal, the image has a
+// few bytes and can be omitted. AppendImageTo may run during inserts. An image up to a watermark that was
+// taken after an insert has all codes of the insert's parts, and replaces all images between the watermarks
+// (dict.Lists.AppendImageTo). It costs 10 ns per value, 5 ns per list, and a copy of their bytes.
 func (g *Generation) AppendImageTo(dst []byte, since, to Watermark) (image []byte) {
 	dst = g.Strings.AppendImageTo(dst, since.Strings, to.Strings)
 	dst = g.UUIDs.AppendImageTo(dst, since.UUIDs, to.UUIDs)
@@ -69,9 +69,9 @@ func (g *Generation) AppendImageTo(dst []byte, since, to Watermark) (image []byt
 // the same as when the image was written, because seeds only change hashes. An error wraps ErrImage, and
 // nothing changes.
 //
-// No other goroutine may use the generation from this call until the image is added. It costs about 80 ns
-// a list and 20 ns a value, and copies the content. Dictionaries compute hashes when they are first
-// searched (dict.Lists.OpenImage).
+// No other goroutine may use the generation from this call until the image is added. It costs about 80 ns per
+// list and 20 ns per value, and copies the content. Dictionaries compute hashes when they are first searched
+// (dict.Lists.OpenImage).
 func (g *Generation) OpenImage(s *schema.Schema, image []byte) (add func(), err error) {
 	var adds [4]func()
 	for i, open := range []struct {

@@ -16,8 +16,8 @@ type Granule struct {
 	freshParts, freshRows, freshSize int
 }
 
-// cell is a link of the persistent list of fresh parts. Cells are allocated separately, because in a
-// shared allocation a live cell would keep its dead neighbours and their lists alive.
+// cell is a link of the persistent list of fresh parts. Cells are allocated separately, because in a shared
+// allocation a live cell would keep its dead neighbours and their lists alive.
 type cell struct {
 	section Section
 	next    *cell
@@ -79,10 +79,9 @@ func (g *Granule) add(s Section, c *cell) {
 	g.freshSize += s.Size()
 }
 
-// Oldest returns the granule as an earlier commit left it, with at most `rows` fresh rows, or with the
-// oldest commit's rows if that alone has more. It bounds a rewrite's size. Succeed carries over the later
-// parts. It never divides a commit, because a rewrite must keep G7. It costs one allocation and O(omitted
-// parts).
+// Oldest returns the granule as an earlier commit left it, with at most `rows` fresh rows, or with the oldest
+// commit's rows if they are more. It bounds a rewrite's size. Succeed carries over the later parts. Oldest
+// never divides a commit, because a rewrite must keep G7. It costs one allocation and O(omitted parts).
 func (g *Granule) Oldest(rows int) *Granule {
 	if g.freshRows <= rows || g.fresh.older() == nil {
 		return g
@@ -98,7 +97,7 @@ func (g *Granule) Oldest(rows int) *Granule {
 	return &before
 }
 
-// older returns the newest part of an earlier commit than that of c, or nil.
+// older returns the newest part of a commit before c's commit, or nil.
 func (c *cell) older() *cell {
 	next := c.next
 	for next != nil && next.section.Part.Commit() == c.section.Part.Commit() {
@@ -107,7 +106,7 @@ func (c *cell) older() *cell {
 	return next
 }
 
-// Base returns the rows of the last rewrite. ok is false if the granule has other rows, or none.
+// Base returns the rows of the last rewrite. ok is false if the granule has other rows, or no rows.
 func (g *Granule) Base() (base Section, ok bool) { return g.base, g.fresh == nil && g.base.Part != nil }
 
 // Sections returns the granule's parts, oldest first.
@@ -126,10 +125,10 @@ func (g *Granule) AppendSections(dst []Section) []Section {
 	return dst
 }
 
-// Succeed decides whether children, a rewrite of old, can replace g, the present granule with the bounds
-// of old. They can if g is old with parts added. Succeed then carries the added parts into the children
-// as sub-ranges within their bounds (G2), and returns the children to publish. Otherwise another rewrite
-// came first, and ok is false.
+// Succeed decides whether children, a rewrite of old, can replace g, the present granule with the bounds of
+// old. They can if g is old with parts added. Succeed then divides the added parts among the children as
+// sections within their bounds (G2), and returns the children to publish. Otherwise another rewrite was
+// published first, and ok is false.
 func (g *Granule) Succeed(s *schema.Schema, old *Granule, children []*Granule) (successors []*Granule, ok bool) {
 	if g.lo != old.lo || g.hi != old.hi || g.base != old.base {
 		return nil, false
@@ -153,8 +152,8 @@ func (g *Granule) Succeed(s *schema.Schema, old *Granule, children []*Granule) (
 	return successors, true
 }
 
-// Join returns, for a reader, the granule with the rows of others that are within its bounds. No granule
-// is changed. The rows of others count as fresh. It returns g itself if others have no such rows.
+// Join returns, for a reader, the granule with the rows of others that are within its bounds. It changes no
+// granule. The rows of others count as fresh. It returns g if others have no such rows.
 func (g *Granule) Join(s *schema.Schema, others []*Granule) *Granule {
 	joined := g
 	for _, other := range others {
@@ -178,7 +177,7 @@ func (g *Granule) Join(s *schema.Schema, others []*Granule) *Granule {
 	return joined
 }
 
-// Of returns a granule whose base is a part of an earlier run's rewrite; base may be nil.
+// Of returns a granule whose base is a part of an earlier run's rewrite, or nil.
 func Of(lo, hi string, base *Part) *Granule {
 	g := New(lo, hi)
 	if base != nil {

@@ -25,7 +25,7 @@ func (h *headers) of(row int) uint64 {
 	return h.merged[h.ordinals[row]]
 }
 
-// headers finds a frame's headers. Rewritten parts have stored them. A fresh part mostly has one header.
+// headers finds a frame's headers. Rewritten parts have stored headers. A fresh part usually has one header.
 func (f *frame) headers(mem *slab) headers {
 	var h headers
 	columns := f.headerColumns()
@@ -99,7 +99,7 @@ func (h *headers) collect(columns []*frameColumn, rows int, mem *slab) {
 }
 
 // addHeaders numbers the distinct headers of a series for the merge, ordered by word. The ordinals of a
-// series are therefore a range, and rise within a stack.
+// series are therefore a range, and ascend within a stack.
 func (m *merged) addHeaders(stretches []stretch) {
 	if len(m.headers) == 0 {
 		for _, s := range stretches {
@@ -142,8 +142,8 @@ func (m *merged) addHeaders(stretches []stretch) {
 	}
 }
 
-// distinct returns the distinct ordinals in order. The ordinals of a series are mostly a range. If they
-// are sparse, it sorts them, because scanning the range would cost more.
+// distinct returns the distinct ordinals in order. The ordinals of a series are usually a range. If they are
+// sparse, it sorts them, because scanning the range would cost more.
 func distinct(ordinals []uint64) []uint64 {
 	lo, hi := slices.Min(ordinals), slices.Max(ordinals)
 	if hi-lo > 2*uint64(len(ordinals)) {

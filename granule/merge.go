@@ -33,8 +33,8 @@ type stretch struct {
 // merge returns the rows of sorted frames in key order; rows with equal keys keep the order of their
 // frames.
 //
-// It works series by series, because rows of different series compare by the rank of the series alone. If
-// only one frame has a series, as usual while a table grows, no rows are compared.
+// It works series by series, because rows of different series compare only by the rank of the series. If only
+// one frame has a series, as usual while a table grows, no rows are compared.
 func merge(frames []*frame, rows int, mem *slab, pause *pauser) *merged {
 	m := &merged{frames: frames, mem: mem, pause: pause, order: mem.refs(rows), columns: unionColumns(frames), ordinals: mem.room(rows)}
 	m.further = m.hasSuffix(2)
@@ -89,8 +89,8 @@ func stretchesOf(frames []*frame) []stretch {
 	return out
 }
 
-// rankSeries returns a function that ranks the given series by their tuples. Their bytes are compared
-// once, in advance, because there are few series.
+// rankSeries returns a function that ranks the given series by their tuples. It compares their bytes once, in
+// advance, because there are few series.
 func rankSeries(gen *Generation, codes []uint32) func(code uint32) int32 {
 	distinct := slices.Clone(codes)
 	slices.Sort(distinct)
@@ -142,10 +142,10 @@ func (m *merged) add(frame, row int32) {
 	m.ordinals = append(m.ordinals, m.of[frame].of(int(row)))
 }
 
-// sortSeries merges the rows in a series if the key continues with a list and then the first column of
-// the header. It sorts the codes of the lists and the ranks of the times as one integer. The cost does
-// not depend on the number of stretches, and for more than two is below the cost of comparisons. It
-// returns false for other keys.
+// sortSeries merges the rows in a series if the key continues with a list and then the first column of the
+// header. It sorts the codes of the lists and the ranks of the times as one integer. The cost does not depend
+// on the number of stretches, and for more than two is below the cost of comparisons. sortSeries returns
+// false for other keys.
 func (m *merged) sortSeries(stretches []stretch) bool {
 	s := m.frames[0].schema
 	if !s.ListsLead() || len(s.Header()) == 0 || len(s.Suffix()) < 2 || s.Suffix()[1] != s.Header()[0] {
@@ -235,8 +235,8 @@ func (r *run) next() {
 }
 
 // loserTree is a tournament tree: inner node i holds the loser of its match, node 0 the overall winner.
-// Leaves are len(runs)+i. The parent of node n is n/2. It takes log2(runs) comparisons a row, half as
-// many as a heap.
+// Leaves are len(runs)+i. The parent of node n is n/2. It takes log2(runs) comparisons per row, half as many
+// as a heap.
 type loserTree struct {
 	runs  []run
 	nodes []int

@@ -58,14 +58,13 @@ type needer struct {
 	elements map[uuid.UUID]bool // new elements counted so far
 	seen     map[string]bool    // new strings and lists counted so far, after a letter for the kind
 
-	series  struct{ values, bytes, each int } // each: bytes that every series has
+	series  struct{ values, bytes, each int } // each: bytes in every series
 	strings struct{ values, bytes int }
 	uuids   int
 	lists   dict.Growth
 }
 
-// each calls f with the index of each row's value in a column, or once if one value stands for
-// all rows.
+// each calls f with the index of each row's value in a column, or once if all rows have the same value.
 func (n *needer) each(v *encoding.Vector, f func(i int)) {
 	switch {
 	case v.Len() == 1:
@@ -91,10 +90,10 @@ func (n *needer) isNew(kind byte, value string) bool {
 	return true
 }
 
-// tuple counts a column's share of the series. A label with one value for all rows is in each series. Any
-// other label can make each row a new series.
+// tuple counts the bytes of a column in the series. A label with the same value in all rows is in each
+// series. Any other label can make each row a new series.
 func (n *needer) tuple(c *schema.Concrete) {
-	const marks = 4 // around a name and a value; zeros in them are escaped
+	const marks = 4 // around a name and a value; zeros within them are escaped
 	bytes := 0
 	n.each(&c.Values, func(i int) { bytes += 2*len(c.Values.Strings[i]) + 2*len(c.Name) + marks })
 	if c.Values.Len() == 1 {

@@ -77,7 +77,7 @@ func (p *Part) seal(s *schema.Schema) {
 func timeRange(words *encoding.Words) (lo, hi int64) {
 	lo, hi = math.MaxInt64, math.MinInt64
 	if table, _ := words.Lookup(); table != nil {
-		words = table // some row has each word of the table
+		words = table // every word of the table occurs in a row
 	}
 	cursor := words.Cursor()
 	for {
@@ -123,7 +123,7 @@ func (p *Part) TimeRange() (lo, hi int64) { return p.minTime, p.maxTime }
 // Series returns each row's series: codes in Generation.Series.
 func (p *Part) Series() *encoding.Words { return &p.series }
 
-// checkWhole panics if wide columns were not read, because they would be taken for nulls.
+// checkWhole panics if wide columns were not read, because callers would take them for nulls.
 func (p *Part) checkWhole() {
 	if p.unread != nil {
 		panic(fmt.Sprintf("granule: column %q of a part was not read from its file", (*p.unread)[0].Name))
@@ -137,12 +137,11 @@ func (p *Part) Columns() []Column {
 	return p.columns
 }
 
-// Find returns the concrete column of the given name, or nil if no row has a value in it. The column
-// must have been read (ReadParts).
-// O(log columns).
+// Find returns the concrete column of the given name, or nil if no row has a value in it. The column must
+// have been read (ReadParts). It costs O(log columns).
 func (p *Part) Find(column int, name string) *encoding.Column {
 	lo, hi := 0, len(p.columns)
-	for lo < hi { // takes a quarter of the time of slices.BinarySearchFunc, and each query searches each part
+	for lo < hi { // takes a quarter of the time of slices.BinarySearchFunc; each query searches each part
 		at := (lo + hi) / 2
 		switch c := &p.columns[at]; {
 		case c.Index == column && c.Name == name:

@@ -13,11 +13,11 @@ import (
 
 var imageWriters = sync.Pool{New: func() any { return new(encoding.ImageWriter) }}
 
-// AppendImage appends the image of the whole part to dst. The image has the rows in their layouts in
-// memory, without the bucket, the ids of Stamp and the dictionaries. Columns that store their values
-// begin at image[wide], or there are none if that is the end.
+// AppendImage appends the image of the whole part to dst. The image has the rows in their layouts in memory,
+// without the bucket, the ids of Stamp and the dictionaries. Columns that store their values begin at
+// image[wide]; if wide is the end, there are none.
 //
-// It costs 0.05 ns a row for a base part and 0.4 ns a row for a fresh part of a profile. It allocates
+// It costs 0.05 ns per row for a base part and 0.4 ns per row for a fresh part of a profile. It allocates
 // only to grow dst. docs/format/part.md draws the bytes.
 func (p *Part) AppendImage(s *schema.Schema, dst []byte) (image []byte, wide int) {
 	image, wide, _ = p.appendImage(s, dst, nil)
@@ -98,9 +98,9 @@ type PartReader struct {
 	// Codes is the watermark of the dictionaries.
 	Codes Watermark
 	// MaxRows bounds a part's rows, by default schema.MaxRows. It bounds a reader's memory, because a few
-	// bytes can stand for any number of equal rows.
+	// bytes can describe any number of equal rows.
 	MaxRows int
-	// Late is set for parts of late buckets (catalog.BucketState), whose rows can have any times of the
+	// Late is set for parts of late buckets (catalog.BucketState), whose rows can have any time in the
 	// bucket's range. Rows of other buckets are not before the bucket's start.
 	Late bool
 
@@ -112,22 +112,22 @@ type PartReader struct {
 // refers to the image, which must not change. An image inside a larger buffer keeps the whole buffer
 // alive. Errors wrap ErrImage.
 //
-// Read checks everything that methods of the part and its columns, queries and rewrites rely on, so that
-// no image makes them panic or allocate out of proportion (G8). It does not check that the rows are
-// sorted, or are the rows that were written, because only a checksum can tell.
+// Read checks everything that methods of the part and its columns, queries and rewrites rely on, so that no
+// image makes them panic or allocate out of proportion (G8). It does not check that the rows are sorted, or
+// are the written rows, because only a checksum can show that.
 //
-// It costs about 1 ns a row for a base part, half of it for the structure of the columns, and 2 ns a row
+// It costs about 1 ns per row for a base part, half of it for the structure of the columns, and 2 ns per row
 // for a fresh part of a profile, mostly for the allocation and the descriptor. A column that stores its
-// values costs 2 to 5 ns a value.
+// values costs 2 to 5 ns per value.
 func (r *PartReader) Read(bucket int64, image []byte) (*Part, error) {
 	r.in.MaxText = schema.MaxString
 	r.in.Open(image)
 	return r.read(bucket, true)
 }
 
-// ReadParts is Read for an image in two parts: image[:wide] and image[wide:] of AppendImage. If wide is
-// nil, the part lacks its wide columns. Find for such a column, and methods that need the whole part,
-// panic, because that is a bug in the caller.
+// ReadParts is Read for an image in two parts: image[:wide] and image[wide:] of AppendImage. If wide is nil,
+// the part lacks its wide columns. Find for such a column, and methods that need the whole part, then panic,
+// because calling them is a bug.
 func (r *PartReader) ReadParts(bucket int64, narrow, wide []byte) (*Part, error) {
 	r.in.MaxText = schema.MaxString
 	r.in.OpenParts(narrow, wide)

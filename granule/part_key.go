@@ -3,7 +3,7 @@ package granule
 import "github.com/granarydb/granary/schema"
 
 // AppendKey appends the key of a row to dst (see the layout in package schema). Keys from parts in one
-// granule compare as their rows do: lists by their codes. It costs about 0.3 us.
+// granule compare like their rows: lists by their codes. It costs about 0.3 us.
 func (p *Part) AppendKey(dst []byte, s *schema.Schema, row int) []byte {
 	p.checkWhole()
 	dst = s.AppendBucket(dst, p.bucket)

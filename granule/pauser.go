@@ -1,9 +1,9 @@
 package granule
 
-// pauser calls a function from time to time.
+// pauser calls a function after every few thousand rows.
 type pauser struct {
 	pause func()
-	rows  int // since the last call
+	rows  int // rows since the last call
 }
 
 const pauseEvery = 1 << 12 // rows; a larger series or column takes up to milliseconds

@@ -5,8 +5,8 @@ import (
 	"slices"
 )
 
-// Digits are wide, so that few are needed, but counting their values must not take longer than the words.
-// These are the best widths for few and for many words.
+// Digits are wide, so that few are needed, but counting their values must not take longer than the words. The
+// widths below are the fastest for few and for many words.
 const (
 	fewBits  = 9
 	manyBits = 11
@@ -109,9 +109,9 @@ func sortDigit(sorted, words []uint64, shift int, mask uint64, place *[1 << many
 // rowOf returns the frame's row of a key.
 func rowOf(key uint64) int { return int(uint32(key)) }
 
-// sorted returns a key for each row, in key order. It sorts by series and leading list as one integer,
-// and rows with equal integers by the rest of the key. In a profile the list alone sorts the rows,
-// because they have one series.
+// sorted returns a key for each row, in key order. It sorts by series and leading list as one integer, and
+// rows with equal integers by the rest of the key. In a profile the list sorts the rows completely, because
+// they have one series.
 func (f *frame) sorted(mem *slab) []uint64 {
 	from, words := 0, []uint64(nil)
 	list := f.leadingLists()

@@ -23,10 +23,10 @@ func (l Limit) rows(g *Granule) int {
 }
 
 // Rewrite merges the parts of g and returns the granules that replace it: one if it is within the limit
-// (compaction), otherwise the fewest granules of about equal size that are (split). Rows with equal keys
-// stay together, so a granule with such rows can exceed the limit.
+// (compaction), otherwise the fewest granules of about equal size that are (split). Rows with equal keys stay
+// together, therefore a granule with such rows can exceed the limit.
 //
-// It is a pure function: readers may go on using g. It costs 40 to 100 ns a row and, while it runs,
+// It is a pure function: readers may continue to use g. It costs 40 to 100 ns per row and, while it runs,
 // RewriteSize bytes.
 func Rewrite(s *schema.Schema, g *Granule, limit Limit) []*Granule {
 	if g.Rows() == 0 {
@@ -63,7 +63,8 @@ func Rewrite(s *schema.Schema, g *Granule, limit Limit) []*Granule {
 	return children
 }
 
-// checkChildren panics unless granules have as many rows as the one that they replace (G3), and partition its bounds (G4).
+// checkChildren panics unless granules have as many rows as the granule that they replace (G3), and partition
+// its bounds (G4).
 func checkChildren(g *Granule, children []*Granule) {
 	rows, bound := 0, g.lo
 	for _, child := range children {
@@ -74,8 +75,8 @@ func checkChildren(g *Granule, children []*Granule) {
 	invariants.Check(rows == g.Rows(), "G3", "%d rows in the children of %d", rows, g.Rows())
 }
 
-// RewriteSize returns about how many bytes a rewrite of the granule takes while it runs: a word for each
-// row and column, the order of the rows, the column in progress, and the resulting parts.
+// RewriteSize returns about how many bytes a rewrite of the granule takes while it runs: a word for each row
+// and column, the order of the rows, the column in progress, and the resulting parts.
 func (g *Granule) RewriteSize() int {
 	const word, perRow = 8, 72
 	size := g.Size()
@@ -85,14 +86,13 @@ func (g *Granule) RewriteSize() int {
 	return size
 }
 
-// childEnd returns the end of the child that begins at row lo, and its upper bound. The child gets about
-// an equal share of the remaining rows. It ends with the last row, and with the bound last, if that is at
-// most maxRows away or no key changes.
+// childEnd returns the end of the child that begins at row lo, and its upper bound. The child gets about an
+// equal share of the remaining rows. It ends with the last row, and with the bound `last`, if the last row is
+// at most maxRows away or no key changes.
 //
-// Near the target it takes the nearest change of the series, otherwise the nearest change of the next
-// column of the key, which for profiles is the stack. It divides the rows of a stack only if they are too
-// many. The bound is the shortest string that separates the two rows. Rows with equal keys stay together
-// (G4).
+// Near the target it takes the nearest change of the series, otherwise the nearest change of the next column
+// of the key, which for profiles is the stack. It divides the rows of a stack only if there are too many. The
+// bound is the shortest string that separates the two rows. Rows with equal keys stay together (G4).
 func (m *merged) childEnd(lo, maxRows int, last string) (at int, bound string) {
 	left := len(m.order) - lo
 	pieces := (left-1)/maxRows + 1
@@ -101,7 +101,7 @@ func (m *merged) childEnd(lo, maxRows int, last string) (at int, bound string) {
 	}
 	share := left / pieces
 	target := lo + share
-	// A nearer end would make the rest need one more granule.
+	// With a nearer end, the remaining rows would need one more granule.
 	from, to := max(lo+1, target-share/16, len(m.order)-(pieces-1)*maxRows), min(target+share/16, lo+maxRows)
 	for _, changes := range []func(i int) bool{m.seriesChanges, m.listChanges, m.keyChanges} {
 		if at = nearest(target, from, to, changes); at > 0 {

@@ -30,8 +30,8 @@ var rowsPool = sync.Pool{New: func() any { return new(Rows) }}
 // unused. Done releases the memory of the rows.
 //
 // It costs a dictionary look-up for each string, and for each list that is not the same slice as its
-// predecessor. Codes need none. Rows are sorted by series and leading list as integers, which suffices
-// for a profile's rows.
+// predecessor. Lists given as codes need no look-up. Rows are sorted by series and leading list as integers,
+// which suffices for a profile's rows.
 func Code(s *schema.Schema, gen *Generation, bucket int64, b *schema.Batch, columns []schema.Concrete, rows []int32) (*Rows, error) {
 	r := rowsPool.Get().(*Rows)
 	r.coder = coder{schema: s, gen: gen, batch: b, rows: rows, mem: &r.mem, scratch: r.coder.scratch, codes: r.coder.codes, lists: r.coder.lists}
@@ -55,8 +55,8 @@ func Code(s *schema.Schema, gen *Generation, bucket int64, b *schema.Batch, colu
 	return r, nil
 }
 
-// Done releases the memory of the coded rows. The rows must not be used any more. Parts built from them
-// stay valid.
+// Done releases the memory of the coded rows, which must not be used afterwards. Parts built from them stay
+// valid.
 func (r *Rows) Done() {
 	r.keys = nil
 	r.mem.reset()
@@ -77,7 +77,7 @@ func (r *Rows) Key(i int) []byte {
 	return r.key
 }
 
-// Search returns the first row at or after lo whose key is not below bound.
+// Search returns the first row at or after lo whose key is at least bound.
 func (r *Rows) Search(lo int, bound string) int {
 	return lo + sort.Search(r.Len()-lo, func(i int) bool { return string(r.Key(lo+i)) >= bound })
 }
@@ -161,8 +161,8 @@ func (c *coder) row(i int) int {
 // fewLabels is the number of labels in a series that fit on the stack.
 const fewLabels = 32
 
-// series returns the series code of each row. Neighbours mostly have the same series. Most batches have
-// only labels with one value for all rows, and thus one series.
+// series returns the series code of each row. Neighbours usually have the same series. Most batches have only
+// labels with one value for all rows, and therefore one series.
 func (c *coder) series(codes []uint32, columns []schema.Concrete) (all []uint32, one bool, err error) {
 	codes = slices.Grow(codes, c.n())[:c.n()]
 	if c.batch.Series != 0 {

@@ -35,14 +35,14 @@ func (s Section) Within(sch *schema.Schema, lo, hi string) Section {
 	return Section{s.Part, from, max(from, to)}
 }
 
-// search returns the first row of the section with a key not below bound.
+// search returns the first row of the section whose key is at least bound.
 func (s Section) search(sch *schema.Schema, bound string) int {
 	var key []byte
 	below := func(row int) bool {
 		key = s.Part.AppendKey(key[:0], sch, row)
 		return string(key) < bound
 	}
-	switch { // mostly a whole section is on one side of a bound
+	switch { // usually a whole section is on one side of a bound
 	case s.Rows() == 0 || !below(s.Lo):
 		return s.Lo
 	case below(s.Hi - 1):

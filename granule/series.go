@@ -11,11 +11,11 @@ import (
 	"github.com/granarydb/granary/schema"
 )
 
-// SeriesColumns has the series of a generation column by column, because conditions on labels, and their
-// values, need one column of all series and not the tuple of each. It is immutable, except for the last
-// result of AllTuples.
+// SeriesColumns has the series of a generation column by column, because conditions on labels, and the values
+// of labels, need one column of all series, not the tuple of each series. It is immutable, except for the
+// last result of AllTuples.
 type SeriesColumns struct {
-	len     int // it has the series 1 to len
+	len     int // number of series, whose codes are 1 to len
 	columns map[string]SeriesColumn
 	size    int
 
@@ -26,10 +26,10 @@ type SeriesColumns struct {
 type SeriesColumn struct {
 	Values []string   // distinct
 	Series [][]uint32 // by value: ascending codes of the series with the value
-	tags   []byte     // a byte of the hash, by value
+	tags   []byte     // one byte of the hash, by value
 }
 
-// Place returns a value's index in Values, or -1. It costs about 0.1 ns a value.
+// Place returns a value's index in Values, or -1. It costs about 0.1 ns per value.
 func (c *SeriesColumn) Place(value string) int {
 	tag := tagOf(value)
 	for at := 0; ; at++ {
@@ -68,10 +68,10 @@ func (c *SeriesColumns) Each(f func(name string, column SeriesColumn)) {
 	}
 }
 
-// SeriesColumns returns the columns of all series that have a code, including series of uncommitted
-// inserts. A series added since the last call costs some us, and each of its columns a copy of 24 bytes
-// for each distinct value. keep decides whether `bytes` bytes, an upper bound, may be cached for the next
-// caller. kept reports that they were, and that Size has changed.
+// SeriesColumns returns the columns of all series that have a code, including series of uncommitted inserts.
+// A series added since the last call costs a few us, and each of its columns a copy of 24 bytes for each
+// distinct value. keep decides whether `bytes` bytes, an upper bound, may be cached for the next caller. kept
+// reports whether they were; Size has then changed.
 func (g *Generation) SeriesColumns(s *schema.Schema, keep func(bytes int) bool) (columns *SeriesColumns, kept bool) {
 	if c := g.columns.latest.Load(); c != nil && c.len == g.Series.Len() {
 		return c, false
@@ -119,8 +119,8 @@ func (g *Generation) SeriesColumns(s *schema.Schema, keep func(bytes int) bool) 
 	return c, kept
 }
 
-// Bytes of a column, of a value in it, and of a series with the value, because slices have up to twice
-// the needed capacity.
+// Bytes for a column, for a value in it, and for a series with the value. They allow for slices with up to
+// twice the needed capacity.
 const (
 	columnSize = 256
 	valueSize  = 2*(16+24+1) + 48 + 16
@@ -131,7 +131,7 @@ const (
 // that readers see. A result that is not cached appends to copies.
 type seriesMaker struct {
 	columns *SeriesColumns
-	places  map[string]map[string]uint32 // of values, by column
+	places  map[string]map[string]uint32 // places of values, by column
 	own     map[string]bool              // columns whose lists are copied
 	alone   bool
 }

@@ -11,11 +11,11 @@ type allTuples struct {
 	tuples  [][]string
 }
 
-// maxTuples bounds the number of tuples that are kept. A tuple takes 16 bytes a column.
+// maxTuples bounds the number of tuples that are kept. A tuple takes 16 bytes per column.
 const maxTuples = 128
 
-// AllTuples returns the Tuples of all series. It keeps the last result unless it is large, so a repeated
-// call costs nothing. The result must not be changed.
+// AllTuples returns the Tuples of all series. It keeps the last result unless it is large; a repeated call
+// then costs nothing. The result must not be changed.
 func (c *SeriesColumns) AllTuples(columns []string) [][]string {
 	if last := c.all.Load(); last != nil && slices.Equal(last.columns, columns) {
 		return last.tuples
@@ -31,8 +31,8 @@ func (c *SeriesColumns) AllTuples(columns []string) [][]string {
 	return tuples
 }
 
-// Tuples returns the distinct combinations of values in columns, with "" for a missing value. each calls
-// its argument with the code of each series to include. It costs about 20 ns a series.
+// Tuples returns the distinct combinations of values in columns, with "" for a missing value. each calls its
+// argument with the code of each series to include. Tuples costs about 20 ns per series.
 func (c *SeriesColumns) Tuples(columns []string, each func(f func(series uint32))) [][]string {
 	codes := make([][]uint32, len(columns)) // by column and series: the value's index plus 1, or 0 if the series has none
 	for i, column := range columns {

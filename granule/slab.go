@@ -5,14 +5,14 @@ import (
 	"sync"
 )
 
-// slab is scratch memory. It hands out slices of words one after the other, and the row order of a merge.
-// All of it is returned at once. It is not safe for concurrent use.
+// slab is scratch memory. It hands out slices of words one after the other, and the row order of a merge. All
+// of it is returned at once. It is not safe for concurrent use.
 type slab struct {
 	words []uint64
 	used  int
 	want  int // greatest number of words in use at once
 
-	order, unsorted []rowRef // of a merge
+	order, unsorted []rowRef // the row order of a merge, and scratch for it
 }
 
 var slabs = sync.Pool{New: func() any { return new(slab) }}
@@ -31,8 +31,8 @@ func (s *slab) room(n int) []uint64 {
 	return s.words[lo:lo:s.used]
 }
 
-// refs returns an empty slice with room for n rows. It may be called once before the slab is
-// returned, because there is only one such slice.
+// refs returns an empty slice with room for n rows. It may be called only once before the slab is returned,
+// because there is only one such slice.
 func (s *slab) refs(n int) []rowRef {
 	s.order = slices.Grow(s.order[:0], n)
 	return s.order
@@ -53,7 +53,7 @@ func (s *slab) done() {
 	slabs.Put(s)
 }
 
-// reset takes back all slices, and lets the next user find as much room as this one took.
+// reset takes back all slices, and gives the next user as much room as this one took.
 func (s *slab) reset() {
 	if s.want > len(s.words) && s.want <= slabKept {
 		s.words = make([]uint64, s.want)

@@ -1,8 +1,7 @@
 package granule
 
-// Uses counts the uses of an object that published roots share: the number of places in the current root
-// that lead to it, and the first root that had it. A snapshot of an older root does not hold the object's
-// bytes.
+// Uses counts the uses of an object that published roots share: the number of places in the current root that
+// lead to it, and the first root that had it. A snapshot of an older root does not hold the object's bytes.
 //
 // Only the publisher of roots may call Enter and Leave, under the commit lock. Since may also be called
 // for an object that a published root leads to, because it no longer changes.
@@ -21,8 +20,8 @@ func (u *Uses) Enter(version uint64) (first bool) {
 	return u.places == 1
 }
 
-// Leave removes a place from the current root, and reports whether it was the last. An object
-// without a place does not come back.
+// Leave removes a place from the current root, and reports whether it was the last. An object without a place
+// never comes back.
 func (u *Uses) Leave() (last bool) {
 	u.places--
 	return u.places == 0

@@ -17,8 +17,9 @@ import (
 // Scale). A flame graph of both sides is drawn from after's graph with before's as its base (package
 // render).
 //
-// The error is ErrMixed if the sample types or units differ, or Query.Hide or Show of the answers. Diff
-// costs about 1 us a stack, and 28 bytes a stack beside the memory of both answers.
+// The error is ErrMixed if the sample types or units differ, or if two answers with stacks differ in
+// Query.Hide or Show. Diff
+// costs about 1 us per stack, and 28 bytes per stack in addition to the memory of both answers.
 func Diff(before, after *Stacks) (*Stacks, error) {
 	if err := checkSides(before, after); err != nil {
 		return nil, err

@@ -5,8 +5,8 @@
 //	history.View      -> TimeGraph  -> SVG
 //	                  -> TimePage   -> HTML
 //
-// A picture refers to nothing outside itself. The same input gives the same bytes. It is built in memory
-// and written with a single Write, so an earlier error writes nothing. Other packages compute the drawn
-// data: package profile builds a flame graph's tree, package history samples a time graph's columns, and
-// package history/summary divides them between states.
+// A picture refers to nothing outside itself. The same input gives the same bytes. A picture is built in
+// memory and written with a single Write; an earlier error therefore writes nothing. Other packages compute
+// the data: package profile builds a flame graph's tree, package history samples a time graph's columns, and
+// package history/summary divides columns between states.
 package render

@@ -20,26 +20,26 @@ var flameScript string
 
 // FlameOptions are the options of FlameGraph. The zero value is useful.
 type FlameOptions struct {
-	// Title is the heading and the accessible name; "Flame graph" when empty.
+	// Title is the heading and the accessible name; "Flame graph" if empty.
 	Title string
 	// SampleType names the measured quantity, such as "cpu" or "alloc_objects". If it is empty, the
 	// picture omits it.
 	SampleType string
-	// Unit is the unit of all values, as profile.FormatValue takes it. Bare numbers
-	// when empty.
+	// Unit is the unit of all values, in the form of profile.FormatValue. If it is empty, numbers have no
+	// unit.
 	Unit string
-	// Empty is the text of a picture without frames; "No samples" when empty.
+	// Empty is the text of a picture without frames; "No samples" if empty.
 	Empty string
-	// Width is the picture's width in pixels, 600 to 20,000. When zero, the picture is as wide as its
-	// window, and 1200 pixels wide where scripts do not run.
+	// Width is the picture's width in pixels, 600 to 20,000. If it is zero, the picture is as wide as its
+	// window, or 1200 pixels wide without scripts.
 	Width int
-	// Base is a tree to compare the root with; nil for none. The picture then shows one tree with the
-	// nodes of both, coloured by change: orange-red for more than in Base, blue-green for less, grey for
-	// no change. A frame's width is the sum of both sides.
+	// Base is a tree to compare the root with, or nil. The picture then shows one tree with the nodes of
+	// both, coloured by change: orange-red for more than in Base, blue-green for less, grey for no change. A
+	// frame's width is the sum of both sides.
 	Base *profile.FlameNode
-	// MinWidth is the width in pixels below which a frame is omitted together with all frames below it:
-	// 0.1 when zero. Zooming does not bring such a frame back, so a lower value buys detail with file
-	// size. Not negative.
+	// MinWidth is the width in pixels below which a frame is omitted with all frames below it; 0.1 if zero.
+	// It must not be negative. Zooming does not bring such a frame back; a lower value shows more detail in a
+	// larger file.
 	MinWidth float64
 }
 
@@ -47,7 +47,7 @@ type FlameOptions struct {
 const (
 	flameHeader = 104  // above the frames: title, summary, packages, details
 	flameRow    = 18   // from one level to the next
-	flameFrame  = 17   // height of a frame: one pixel of paper shows below it
+	flameFrame  = 17   // height of a frame, with one pixel of paper below it
 	flameChar   = 7.25 // width of a character
 	flamePad    = 4    // between a frame's edges and its text
 
@@ -55,14 +55,14 @@ const (
 	// multiples of 1/flameScale pixel, four decimals.
 	flameScale = 10_000
 
-	// flameLevels bounds the height of the picture (9,300 pixels). Collectors
-	// stop at 127 to 512 frames; only runaway recursion is deeper.
+	// flameLevels bounds the height of the picture (9,300 pixels). Collectors stop at 127 to 512 frames; only
+	// runaway recursion is deeper.
 	flameLevels = 512
 
-	flameLegend = 8 // entries
+	flameLegend = 8 // number of entries
 )
 
-// withDefaults fills in zero fields. The error names the first bad one.
+// withDefaults replaces zero fields with defaults. The error names the first invalid field.
 func (o FlameOptions) withDefaults() (FlameOptions, error) {
 	if o.Title == "" {
 		o.Title = "Flame graph"
@@ -87,16 +87,16 @@ type flameGraph struct {
 	opts    FlameOptions
 	root    *profile.FlameNode
 	fluid   bool                          // as wide as the window
-	changes map[*profile.FlameNode]change // for a difference, else nil
+	changes map[*profile.FlameNode]change // for a difference, otherwise nil
 	rows    [][]frame                     // by level, each from left to right
 	out     bytes.Buffer
 
-	// Nodes that are not drawn, by reason, and clipped frames.
+	// Counts of nodes that are not drawn, by reason, and of clipped frames.
 	narrow, deep, empty, crowded, clipped int
 }
 
-// frame is a drawn node. Its interval of cumulative value [start, end) gives the edges lo and hi, in
-// 1/flameScale pixel from the root's left edge.
+// frame is a drawn node. Its interval of cumulative values [start, end) gives the edges lo and hi, in units
+// of 1/flameScale pixel from the root's left edge.
 type frame struct {
 	node       *profile.FlameNode
 	start, end int64
@@ -146,14 +146,14 @@ func (p *flameGraph) layOutChildren(row []frame, parent frame) []frame {
 	return row
 }
 
-// frame returns node as the frame of the cumulative values [start, end).
+// frame returns the frame of a node with the cumulative values [start, end).
 func (p *flameGraph) frame(node *profile.FlameNode, start, end int64) frame {
 	return frame{node: node, start: start, end: end, lo: p.edge(start), hi: p.edge(end)}
 }
 
-// edge returns the position of the cumulative value v along x, rounded to nearest. It computes in 128
-// bits, because v * width overflows 64 bits for large profiles, and floats would round differently
-// between machines.
+// edge returns the position of the cumulative value v along x, rounded to the nearest unit. It computes in
+// 128 bits, because v * width overflows 64 bits for large profiles, and floats would be rounded differently
+// on different machines.
 func (p *flameGraph) edge(v int64) int64 {
 	total := uint64(p.root.Total)
 	hi, lo := bits.Mul64(uint64(v), uint64(p.opts.Width-2*margin)*flameScale)
@@ -179,7 +179,7 @@ func countNodes(root *profile.FlameNode) int {
 	return count
 }
 
-// walk visits the tree under root, parents before children, with its own stack, because call depth must
+// walk visits the tree under root, parents before children. It keeps its own stack, because call depth must
 // not depend on input.
 func walk(root *profile.FlameNode, visit func(*profile.FlameNode)) {
 	stack := []*profile.FlameNode{root}

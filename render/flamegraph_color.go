@@ -7,16 +7,16 @@ import (
 	"github.com/granarydb/granary/profile"
 )
 
-// frameColor returns a node's fill: the hue of its package, in a shade that depends on the function, so
-// that neighbours in one package stay apart.
+// frameColor returns a node's fill: the hue of its package, in a shade that depends on the function, which
+// keeps neighbours in one package distinct.
 func frameColor(node *profile.FlameNode) string {
 	return packageColor(packageOf(node), hash(node.Name)%3)
 }
 
-// packageColor returns a light colour, #rrggbb, that depends on the package and the shade (0 to 2) alone:
-// a package looks the same in every profile. Hues are ten degrees apart, so two packages look either
-// alike or different. Lightness and chroma are in OKLCH, because equal numbers look equally light there.
-// Dark text is legible on all colours. Packages of the runtime and frames without a package are grey.
+// packageColor returns a light colour, #rrggbb, that depends only on the package and the shade (0 to 2): a
+// package looks the same in every profile. Hues are ten degrees apart, so that two packages look either alike
+// or different. Lightness and chroma are in OKLCH, because equal numbers look equally light there. Dark text
+// is legible on all colours. Packages of the runtime and frames without a package are grey.
 func packageColor(name string, shade uint32) string {
 	lightness := 0.79 + 0.03*float64(shade)
 	switch {
@@ -27,7 +27,7 @@ func packageColor(name string, shade uint32) string {
 	}
 }
 
-// oklch converts to sRGB by Ottosson's matrices, clamped to the gamut.
+// oklch converts a colour to sRGB with Ottosson's matrices, clamped to the gamut.
 func oklch(lightness, chroma, hue float64) string {
 	sin, cos := math.Sincos(hue * math.Pi / 180)
 	a, b := chroma*cos, chroma*sin

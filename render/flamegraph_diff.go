@@ -75,7 +75,7 @@ func merged(base, root *profile.FlameNode) (*profile.FlameNode, map[*profile.Fla
 	return top, changes
 }
 
-// share returns the change as a share of the greater side, from -1 for a node that is gone to 1 for a new
+// share returns the change as a fraction of the greater side, from -1 for a node that is gone to 1 for a new
 // node.
 func (c change) share() float64 {
 	greater := max(math.Abs(float64(c.before)), math.Abs(float64(c.after)))
@@ -85,8 +85,7 @@ func (c change) share() float64 {
 	return min(1, max(-1, (float64(c.after)-float64(c.before))/greater))
 }
 
-// text returns the change with its sign: "+50%", "new" or "gone". A node without a change has
-// no text.
+// text formats the change with its sign: "+50%", "new" or "gone". A node without a change has no text.
 func (c change) text() string {
 	switch {
 	case c.before == c.after:
@@ -108,12 +107,12 @@ func (c change) text() string {
 	return "\u2212" + text[1:] + "%" // the minus sign is as wide as the plus sign
 }
 
-// changeColor returns a node's fill in a difference: orange-red for more, blue-green for less, stronger
-// for a greater change, and light grey for no change. People who cannot tell red from green can tell the
-// hues apart, and dark text is legible on all of them.
+// changeColor returns a node's fill in a difference: orange-red for more, blue-green for less, stronger for a
+// greater change, and light grey for no change. People who cannot distinguish red from green can distinguish
+// these hues, and dark text is legible on all of them.
 func changeColor(share float64) string {
 	const more, less = 42, 212             // hues
-	strength := math.Sqrt(math.Abs(share)) // small changes must be visible
+	strength := math.Sqrt(math.Abs(share)) // the root makes small changes visible
 	switch {
 	case share > 0:
 		return oklch(0.92-0.19*strength, 0.02+0.14*strength, more)

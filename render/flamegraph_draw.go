@@ -14,18 +14,18 @@ import (
 // FlameGraph draws the tree under root as an icicle graph, root on top, in a standalone SVG file. It is
 // complete without scripts. With them, frames can be zoomed and searched.
 //
-// A frame's width is the share of its Total in root.Total. Both edges are rounded to the nearest 1/10,000
-// pixel from exact integers, so siblings meet without gaps and a child never leaves its parent. Children
-// are in order of falling Total, then by Name and File, whatever the order of Children in the tree.
+// A frame's width is the fraction of its Total in root.Total. Both edges are rounded to the nearest 1/10,000
+// pixel from exact integers, therefore siblings meet without gaps and a child never leaves its parent.
+// Children are in order of descending Total, then by Name and File, whatever their order in the tree.
 //
 // Nodes with a Total of zero or less are omitted, with all nodes below them. If the children exceed their
-// parent, as in differences, the child that crosses its edge is clipped there (its data-cut is "1") and
-// the rest are omitted. Frames narrower than opts.MinWidth and levels beyond 512 are omitted too. The
-// picture counts all these below the frames. A nil root, or a root with a Total of zero or less, gives a
-// picture without frames.
+// parent, as in differences, the child that crosses its edge is clipped there (its data-cut is "1") and the
+// following children are omitted. Frames narrower than opts.MinWidth and levels beyond 512 are also omitted.
+// The picture counts all of these below the frames. A nil root, or a root with a Total of zero or less, gives
+// a picture without frames.
 //
-// The tree is only read. The file is built in memory and written with a single Write. After an error for
-// bad options nothing is written. Any other error comes from w.
+// FlameGraph only reads the tree. The file is built in memory and written with a single Write. After an error
+// for invalid options nothing is written. Any other error comes from w.
 func FlameGraph(w io.Writer, root *profile.FlameNode, opts FlameOptions) error {
 	fluid := opts.Width == 0
 	opts, err := opts.withDefaults()
@@ -51,7 +51,7 @@ func FlameGraph(w io.Writer, root *profile.FlameNode, opts FlameOptions) error {
 // in view above them while the page scrolls.
 func (p *flameGraph) draw() {
 	footnotes := p.footnotes()
-	rows := max(len(p.rows), 3) // room for the words of an empty profile
+	rows := max(len(p.rows), 3) // room for the text of an empty profile
 	height := flameHeader + rows*flameRow + len(footnotes)*lineHeight + margin
 	begin(&p.out, "flame", p.fluid, p.opts.Width, height, p.opts.Title, "Flame graph of "+p.summary(), flameStyle)
 	p.drawFrames()
@@ -90,7 +90,7 @@ func (p *flameGraph) drawHeader() {
 func (p *flameGraph) drawLegend() {
 	self := map[string]int64{}
 	walk(p.root, func(node *profile.FlameNode) {
-		if node != p.root { // stands for all samples, not for code
+		if node != p.root { // the root represents all samples, not code
 			self[packageOf(node)] += node.Self
 		}
 	})
@@ -211,7 +211,7 @@ func (p *flameGraph) footnotes() []string {
 	return notes
 }
 
-// format prints a value. A count gets the sample type's name.
+// format formats a value. A count gets the sample type's name.
 func (p *flameGraph) format(value int64) string {
 	formatted := profile.FormatValue(value, p.opts.Unit)
 	if p.opts.Unit == "count" {
@@ -220,12 +220,12 @@ func (p *flameGraph) format(value int64) string {
 	return formatted
 }
 
-// percent prints a value as a share of the root.
+// percent formats a value as a percentage of the root.
 func (p *flameGraph) percent(value int64) string {
 	return strconv.FormatFloat(100*float64(value)/float64(p.root.Total), 'f', 2, 64) + "%"
 }
 
-// pixels prints a length in units of 1/flameScale pixel.
+// pixels formats a length in units of 1/flameScale pixel.
 func pixels(v int64) string {
 	return strconv.FormatFloat(float64(v)/flameScale, 'f', -1, 64)
 }

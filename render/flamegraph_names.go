@@ -48,7 +48,7 @@ func namespace(head string) string {
 }
 
 // dottedPackage returns the package of a dotted name without slashes. Java's java.util.HashMap.get has
-// two or more lower case elements before a class; Anything else is a Go or Python name, whose first
+// two or more lower case elements before a class. Any other name is a Go or Python name, whose first
 // element is the package.
 func dottedPackage(path string) string {
 	elements := strings.Split(path, ".")
@@ -100,7 +100,7 @@ func methodName(name string) string {
 	return name
 }
 
-// shortPackage returns a package's name in the legend: its last two elements, because the last alone is
+// shortPackage returns a package's name in the legend: its last two elements, because the last element is
 // often ambiguous.
 func shortPackage(name string) string {
 	if name == "" {
@@ -113,8 +113,8 @@ func shortPackage(name string) string {
 	return name[strings.LastIndexByte(name[:last], '/')+1:]
 }
 
-// maxNameRunes bounds the names in the picture. Names of C++ templates reach thousands of runes, and each
-// tooltip repeats its name.
+// maxNameRunes bounds the names in the picture, because names of C++ templates reach thousands of runes, and
+// each tooltip repeats its name.
 const maxNameRunes = 2048
 
 // displayName returns the node's name in the picture.
@@ -126,7 +126,7 @@ func displayName(node *profile.FlameNode) string {
 	return name
 }
 
-// ellipsis shortens s to at most room columns. The last is an ellipsis.
+// ellipsis shortens s to at most `room` columns, the last of which is then an ellipsis.
 func ellipsis(s string, room int) string {
 	if columns(s) <= room {
 		return s
@@ -149,8 +149,8 @@ func columns(s string) int {
 	return n
 }
 
-// runeColumns guesses a rune's columns in a monospace font. It returns two from the CJK radicals on. That
-// is too much for some runes, which are only clipped early.
+// runeColumns estimates a rune's columns in a monospace font. It returns two from the CJK radicals on. This
+// is too much for some runes, which are therefore clipped early.
 func runeColumns(r rune) int {
 	if r >= 0x2e80 {
 		return 2
@@ -158,9 +158,9 @@ func runeColumns(r rune) int {
 	return 1
 }
 
-// frameLabel returns as much of name as fits a frame of width pixels: all of it, or the name without the
-// directories of its package, without the package, which the colour identifies, or without the receiver,
-// or the start of that. labelFor in flamegraph.js does the same after a zoom.
+// frameLabel returns as much of name as fits in a frame of width pixels: the whole name, or the name without
+// the directories of its package, without the package, which the colour identifies, or without the receiver,
+// or the start of the latter. labelFor in flamegraph.js does the same after a zoom.
 func frameLabel(name string, width float64) string {
 	room := int((width - 2*flamePad) / flameChar)
 	if room < 3 {
@@ -174,8 +174,8 @@ func frameLabel(name string, width float64) string {
 	return ellipsis(name, room)
 }
 
-// signedLabel returns a frame's label after the sign of its change, or the sign alone if there is no room
-// for both. A sign is never cut, because +2… can be 2% or 200%. labelFor in flamegraph.js does the same.
+// signedLabel returns a frame's label after the sign of its change, or only the sign if there is no room for
+// both. A sign is never cut, because +2… can be 2% or 200%. labelFor in flamegraph.js does the same.
 func signedLabel(sign, name string, width float64) string {
 	if sign == "" {
 		return frameLabel(name, width)

@@ -18,13 +18,13 @@ const (
 	lineHeight = 18   // from one line of text to the next
 	titleChar  = 10.5 // width of a character of the title
 
-	maxWidth = 20_000 // of a picture
+	maxWidth = 20_000 // greatest width of a picture
 )
 
-// begin writes a file's head: the root element, the accessible name and description, the style sheet, and
-// the paper. The class selects the sheet's rules, so that a page can have several pictures. A fluid
-// picture is as wide as its window: scripts lay it out anew. Without scripts it has its own size, or a
-// smaller size in a narrower window.
+// begin writes a file's head: the root element, the accessible name and description, the style sheet, and the
+// paper. The class selects the sheet's rules, so that a page can have several pictures. A fluid picture is as
+// wide as its window, because scripts lay it out again. Without scripts it has its own size, or a smaller
+// size in a narrower window.
 func begin(out *bytes.Buffer, class string, fluid bool, width, height int, title, description, style string) {
 	across := strconv.Itoa(width)
 	if fluid {
@@ -47,9 +47,8 @@ func escape(text string) string {
 	return out.String()
 }
 
-// clean replaces bytes that are not UTF-8, control characters, and marks that reverse the writing
-// direction by U+FFFD, because XML forbids the first two, and the last would let a name rearrange the
-// text around it.
+// clean replaces bytes that are not UTF-8, control characters, and marks that reverse the writing direction
+// with U+FFFD. XML forbids the first two, and the marks would let a name rearrange the text around it.
 func clean(text string) string {
 	return strings.Map(func(r rune) rune {
 		if unicode.IsControl(r) || unicode.Is(unicode.Bidi_Control, r) {
@@ -59,10 +58,10 @@ func clean(text string) string {
 	}, text)
 }
 
-// thousands prints a number with commas between groups of three digits.
+// thousands formats a number with commas between groups of three digits.
 func thousands(n int) string { return profile.FormatValue(int64(n), "count") }
 
-// plural counts things: "1 row", "2 rows".
+// plural formats a count with its noun: "1 row", "2 rows".
 func plural(n int, noun string) string {
 	if n != 1 {
 		noun += "s"

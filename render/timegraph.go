@@ -24,35 +24,35 @@ const (
 	NumbersAuto Numbers = iota
 	// NumbersAsColors gives each number a colour.
 	NumbersAsColors
-	// NumbersAsBars makes each number a bar. Its height is the number's place between
-	// the least and the greatest of the row.
+	// NumbersAsBars draws each number as a bar. Its height is the number's place between the least and the
+	// greatest number of the row.
 	NumbersAsBars
 )
 
 // TimeOptions are the options of TimeGraph. The zero value is useful.
 type TimeOptions struct {
-	// Title is the heading and the accessible name; "Time graph" when empty.
+	// Title is the heading and the accessible name; "Time graph" if empty.
 	Title string
-	// Width is the picture's width in pixels: 1200 when zero, else 400 to 20,000.
+	// Width is the picture's width in pixels, 400 to 20,000; 1200 if zero.
 	Width int
-	// Rows bounds the drawn attributes: the attributes that change most in the picture are drawn. 200
-	// when zero. Not negative.
+	// Rows bounds the number of drawn attributes. The attributes that change most in the picture are drawn.
+	// 200 if zero. It must not be negative.
 	Rows int
-	// Name, if not nil, returns a name for an attribute's value. Without it, and where it returns "", the
-	// value itself is shown.
+	// Name, if not nil, returns a name for an attribute's value. Without it, or if it returns "", the picture
+	// shows the value.
 	Name func(a history.Attribute, v history.Value) string
 	// Numbers selects how numbers are drawn.
 	Numbers Numbers
-	// Fold draws more attributes than Rows in Rows rows: a row has attributes that follow each other, and
-	// shows the share of their time in each state. A number is a state then. Without Fold, the attributes
-	// that change least are omitted.
+	// Fold draws more attributes than Rows in Rows rows: a row has several consecutive attributes, and shows
+	// the fraction of their time in each state. Numbers are then states. Without Fold, the attributes that
+	// change least are omitted.
 	Fold bool
-	// Pyramid is the view's pyramid, or nil. It makes pictures of many intervals cheaper, and no
-	// different.
+	// Pyramid is the view's pyramid, or nil. It makes pictures of many intervals cheaper, but does not change
+	// them.
 	Pyramid *summary.Pyramid
-	// Err, if not nil, is called before each row that is counted, measured or drawn, before each few
-	// hundred or more folded attributes, and for each million sampled intervals, by several goroutines.
-	// Its error ends the drawing. context.Context.Err is an example.
+	// Err, if not nil, is called before each row that is counted, measured or drawn, before each few hundred
+	// or more folded attributes, and for each million sampled intervals, by several goroutines. Its error
+	// ends the drawing. context.Context.Err is an example.
 	Err func() error
 }
 
@@ -61,10 +61,10 @@ const (
 	timeHeading = 28  // baseline of the title
 	timeSummary = 48  // baseline of the summary
 	timeLegend  = 66  // first line of the legend
-	timeAxis    = 18  // height of the names of the ticks
+	timeAxis    = 18  // height of the labels of the ticks
 	timeRow     = 15  // from one row to the next
-	timePaper   = 2   // paper below a row
-	timeTall    = 2   // rows that a row of bars takes
+	timePaper   = 2   // height of the paper below a row
+	timeTall    = 2   // number of rows for a row of bars
 	timeLabels  = 95  // least width of the labels
 	timeChar    = 6.7 // width of a character of a label
 	timeTick    = 6.1 // width of a character of a tick or a state
@@ -90,14 +90,14 @@ type timeGraph struct {
 	view     *history.View
 	opts     TimeOptions
 	from, to int64
-	asked    int // attributes
+	asked    int // number of requested attributes
 
-	// foldColumns is the number of columns in rows of several attributes; 0: as many as the width has.
+	// foldColumns is the number of columns in folded rows; 0 means one per pixel of the width.
 	foldColumns int
 
 	rows   []graphRow
 	labels int   // width of the labels
-	edges  []int // of the columns along x, from the end of the labels
+	edges  []int // left edges of the columns along x, from the end of the labels
 	colors graphColors
 	all    int // number of the rows' intervals
 	seen   int // number of drawn intervals
@@ -134,7 +134,7 @@ type graphRun struct {
 	lo, hi int
 }
 
-// setDefaults fills in zero options. The error names the first bad one.
+// setDefaults replaces zero options with defaults. The error names the first invalid option.
 func (g *timeGraph) setDefaults() error {
 	o := &g.opts
 	o.Title = cmp.Or(o.Title, "Time graph")
@@ -159,7 +159,7 @@ func (g *timeGraph) err() error {
 	return g.opts.Err()
 }
 
-// isFolded reports whether rows have several attributes.
+// isFolded reports whether a row can have several attributes.
 func (g *timeGraph) isFolded() bool { return g.opts.Fold && g.asked > g.opts.Rows }
 
 // pyramid returns the view's pyramid, or an empty pyramid.
@@ -186,14 +186,14 @@ func (g *timeGraph) name(a history.Attribute, v history.Value) string {
 	return v.String()
 }
 
-// path returns the names above an attribute, and its own.
+// path returns an attribute's name, and the names above it.
 func (g *timeGraph) path(a history.Attribute) (above, name string) {
 	path, _ := g.view.Path(a) // the attribute is known, because the query succeeded
 	last := len(path) - 1
 	return strings.Join(path[:last], "/"), path[last]
 }
 
-// firstOf shortens text to a number of characters, at its end.
+// firstOf shortens text to a number of characters by cutting its end.
 func firstOf(text string, room int) string {
 	if utf8.RuneCountInString(text) <= room {
 		return text
@@ -204,7 +204,7 @@ func firstOf(text string, room int) string {
 	return string([]rune(text)[:room-1]) + "…"
 }
 
-// lastOf shortens text to a number of characters, at its front.
+// lastOf shortens text to a number of characters by cutting its front.
 func lastOf(text string, room int) string {
 	runes := []rune(text)
 	if room < 2 {
@@ -216,13 +216,13 @@ func lastOf(text string, room int) string {
 // graphColors maps values to colours.
 type graphColors struct {
 	slots  map[history.Value]int // index in the palette, for values in the legend
-	legend []graphValue          // by the room that they take, most first
+	legend []graphValue          // in order of the room that they take, greatest first
 	others int                   // number of values outside the legend
 	total  int                   // pixels of coloured states
-	bars   bool                  // there are bars
+	bars   bool                  // whether there are bars
 }
 
-// graphValue is a value and the room it takes.
+// graphValue is a value and the room that it takes.
 type graphValue struct {
 	value  history.Value
 	pixels int

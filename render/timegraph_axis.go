@@ -10,31 +10,31 @@ import (
 	"github.com/granarydb/granary/history"
 )
 
-// drawAxis writes the ticks above and below the rows, and the lines between them.
+// drawAxis draws the time labels above and below the rows, and a vertical line through the rows at each.
 func (g *timeGraph) drawAxis(top, rows int) {
 	width := g.edges[len(g.edges)-1]
 	start := uint64(g.view.Start())
 	from, to := uint64(g.from)-start, uint64(g.to)-start
 	step := tickStep(from, to, width)
-	end := -g.labels // end of the last name
+	end := -g.labels // end of the last label
 	fmt.Fprintf(&g.out, "<g class=\"axis\" transform=\"translate(%d %d)\">\n", g.left(), top)
 	for at := (from + step - 1) / step * step; at >= from && at <= to; at += step {
 		x := place(at-from, to-from, width)
-		name := "+" + span(at)
+		label := "+" + span(at)
 		middle, class := x, ""
-		half := int(float64(len(name)) * timeTick / 2)
+		half := int(float64(len(label)) * timeTick / 2)
 		switch {
 		case x+g.labels < half:
 			continue
 		case x+half > width:
 			middle, class = width, ` class="last"`
 			if width-2*half < end+timePad {
-				name = "" // the previous name is too near
+				label = "" // the previous label is too near
 			}
 		}
 		end = x + half
 		fmt.Fprintf(&g.out, "<path d=\"M%d.5 -3V%d\"/><text x=\"%d\" y=\"-5\"%s>%s</text><text x=\"%[3]d\" y=\"%[6]d\"%[4]s>%[5]s</text>\n",
-			x, rows, middle, class, name, rows+12)
+			x, rows, middle, class, label, rows+12)
 		if at+step < at {
 			break
 		}
@@ -42,7 +42,7 @@ func (g *timeGraph) drawAxis(top, rows int) {
 	g.out.WriteString("</g>\n")
 }
 
-// place returns an offset's pixel, where width pixels stand for 0 to whole.
+// place returns the pixel of an offset, if width pixels cover the offsets 0 to whole.
 func place(offset, whole uint64, width int) int {
 	hi, lo := bits.Mul64(offset, uint64(width))
 	if whole == math.MaxUint64 {
@@ -53,7 +53,7 @@ func place(offset, whole uint64, width int) int {
 }
 
 // tickStep returns the least round number of nanoseconds between ticks that leaves room
-// for their names.
+// for their labels.
 func tickStep(from, to uint64, width int) uint64 {
 	for _, step := range tickSteps {
 		longest := max(len(span(from/step*step)), len(span(to/step*step))) + 4
@@ -64,8 +64,8 @@ func tickStep(from, to uint64, width int) uint64 {
 	return 1 << 62
 }
 
-// tickSteps are the distances between ticks: 1, 2 and 5 times each power of ten up to ten seconds, and
-// then the steps of a clock.
+// tickSteps are the distances between ticks: 1, 2 and 5 times each power of ten up to ten seconds, then the
+// divisions of a clock up to 12 hours, then 1, 2 and 5 times each power of ten of days.
 var tickSteps = func() []uint64 {
 	var steps []uint64
 	for unit := uint64(1); unit < 1e10; unit *= 10 {
@@ -84,7 +84,7 @@ var tickSteps = func() []uint64 {
 	return steps
 }()
 
-// span prints a number of nanoseconds as time.ParseDuration reads it: 1m, not 1m0s.
+// span formats a number of nanoseconds as time.ParseDuration reads it: 1m, not 1m0s.
 func span(nanos uint64) string {
 	if nanos > math.MaxInt64 {
 		return fmt.Sprintf("%.4gs", float64(nanos)/1e9)
@@ -99,7 +99,7 @@ func span(nanos uint64) string {
 	return text
 }
 
-// roundly prints a number of nanoseconds with three digits.
+// roundly formats a number of nanoseconds rounded to three significant digits.
 func roundly(nanos uint64) string {
 	unit := uint64(1)
 	for nanos/unit >= 1000 {
@@ -108,10 +108,10 @@ func roundly(nanos uint64) string {
 	return span((nanos + unit/2) / unit * unit)
 }
 
-// offset prints an instant as its distance from the history's start.
+// offset formats an instant as its distance from the history's start.
 func (g *timeGraph) offset(t int64) string { return "+" + span(uint64(t)-uint64(g.view.Start())) }
 
-// when prints an interval's time.
+// when formats an interval as its offset and length, such as "+1s for 20ms".
 func (g *timeGraph) when(in history.Interval) string {
 	text := fmt.Sprintf("%s for %s", g.offset(in.Start), span(uint64(in.End)-uint64(in.Start)+1))
 	if in.Open {
@@ -120,7 +120,7 @@ func (g *timeGraph) when(in history.Interval) string {
 	return text
 }
 
-// utc prints an instant as a date.
+// utc formats an instant as date and time of day.
 func utc(t int64) string {
 	return time.Unix(0, t).UTC().Format("2006-01-02 15:04:05.999999999") + " UTC"
 }

@@ -10,10 +10,10 @@ import (
 	"github.com/granarydb/granary/history"
 )
 
-// timePalette has the colours of the legend's values and of the others, on light and on
-// dark paper. Neighbours are far apart, as states are often called 0, 1, 2. In OKLCH the
-// colours of a column share one chroma and, but for a little between neighbouring hues, one
-// lightness. Their hues are about 30 degrees apart.
+// timePalette has the colours of the legend's values and of other values, on light and on dark paper.
+// Neighbours in it differ strongly, because states are often called 0, 1, 2. In OKLCH the colours of a column
+// have the same chroma and, except for a small difference between neighbouring hues, the same lightness.
+// Their hues are about 30 degrees apart.
 var timePalette = [timeColors]struct{ strong, pale, strongDark, paleDark string }{
 	{"#6aa8e6", "#b5d3f3", "#5c95ce", "#37516c"},
 	{"#cc984c", "#e5cba8", "#b68740", "#604a2b"},
@@ -82,7 +82,7 @@ func (c *graphColors) class(v history.Value) string {
 	return fmt.Sprintf("p%d", colorSlot(v))
 }
 
-// colorSlot returns the preferred colour of a value. The integers 0 to 11 have one each.
+// colorSlot returns the preferred colour of a value. Each of the integers 0 to 11 has its own.
 func colorSlot(v history.Value) int {
 	if v.Kind() == history.KindInt && v.Int() >= 0 && v.Int() < timeColors {
 		return int(v.Int())

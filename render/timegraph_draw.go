@@ -14,25 +14,24 @@ import (
 	"github.com/granarydb/granary/history"
 )
 
-// TimeGraph draws the states of attributes in [from, to] as a time graph in a standalone SVG file.
-// Attributes run from top to bottom in the order of the argument, time from left to right. nil means all
-// attributes, children after their parents, and an empty list none. States are coloured bars with
-// tooltips. Null is blank. Times are taken for nanoseconds.
+// TimeGraph draws the states of attributes in [from, to] as a time graph in a standalone SVG file. Attributes
+// run from top to bottom in the given order, time from left to right. A nil list means all attributes,
+// children after their parents; an empty list means none. States are coloured bars with tooltips. Null is
+// blank. TimeGraph takes times for nanoseconds.
 //
-// States with texts come from a [history.View.Pixels] query, which returns the states in the middle of
-// each column of pixels. A column with several states is divided by their time: the twelve longest, and
-// the rest. With numbers it shows the mean, and paler the greatest. Where there are many such columns,
-// several neighbouring pixels share a division. The picture counts the visible intervals and all
+// States with texts come from a [history.View.Pixels] query, which returns the states in the middle of each
+// column of pixels. A column with several states is divided by their time: the twelve longest, and the
+// others. A column with numbers shows their mean, and in a paler colour the greatest. If there are many such
+// columns, several neighbouring pixels share a division. The picture counts the visible intervals and all
 // intervals.
 //
 // The twelve values that take the most room in the picture have their own colours, and are in the legend.
-// Other values share paler colours. A colour depends on the value alone, unless two values of the legend
-// would share it. The same view and options give the same bytes.
+// Other values share paler colours. A colour depends only on the value, unless two values of the legend would
+// share it. The same view and options give the same bytes.
 //
-// The file is built in memory and written with a single Write. The errors are as for View.Pixels, and
-// history.ErrQuery for an option out of range, and errors from opts.Err and w. The cost is a Pixels
-// query, and two walks through the intervals of the drawn rows, or with Fold one walk through all
-// intervals.
+// The file is built in memory and written with a single Write. The errors are those of View.Pixels,
+// history.ErrQuery for an option out of range, and errors from opts.Err and w. The cost is a Pixels query,
+// and two walks through the intervals of the drawn rows, or with Fold one walk through all intervals.
 func TimeGraph(w io.Writer, v *history.View, attributes []history.Attribute, from, to int64, opts TimeOptions) error {
 	if attributes == nil {
 		attributes = slices.Collect(v.Descendants(history.Top))
@@ -153,7 +152,7 @@ func (e *legendEntry) draw(w *bytes.Buffer) {
 		escape(e.title), shape, e.x+16, y+10, escape(e.text), escape(e.share))
 }
 
-// drawRow writes a row: its track, its label, its states.
+// drawRow writes a row's track, label and states.
 func (g *timeGraph) drawRow(r *graphRow, y int, shares *columnShares) error {
 	above, name := g.path(r.attribute)
 	title := name
@@ -238,7 +237,7 @@ func (g *timeGraph) drawNames(r *graphRow) {
 		}
 		x, end := g.edges[r.runs[lo].lo], g.edges[r.runs[hi-1].hi]
 		if !v.IsNull() && end-x >= timeNamed {
-			const most = 200 // characters, in a picture 20,000 pixels wide
+			const most = 200 // characters that fit in a picture 20,000 pixels wide
 			room := min(most, int(float64(end-x-2*timePad)/timeTick))
 			fmt.Fprintf(&g.out, "<text class=\"t%c\" x=\"%d\" y=\"10\">%s</text>\n", g.colors.class(v)[0], x+timePad, escape(firstOf(g.name(r.attribute, v), room)))
 		}
@@ -293,7 +292,7 @@ func (g *timeGraph) footnotes() []string {
 	return notes
 }
 
-// numberRange prints the range of a row's bars.
+// numberRange formats the range of a row's bars.
 func numberRange(r *graphRow) string {
 	if r.least == r.most {
 		return numberText(r.least)
@@ -301,7 +300,7 @@ func numberRange(r *graphRow) string {
 	return numberText(r.least) + " to " + numberText(r.most)
 }
 
-// numberText prints a number with four digits, or a whole number with all digits.
+// numberText formats a number with four significant digits, or a whole number with all digits.
 func numberText(f float64) string {
 	if f == math.Trunc(f) && math.Abs(f) < 1e15 {
 		return thousands(int(f))

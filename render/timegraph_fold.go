@@ -77,7 +77,7 @@ func (c *graphColors) chooseFolded(g *timeGraph) {
 	}
 	colored := values[:0]
 	for i, v := range values {
-		if v.pixels = int(rooms[i] / max(most, 1e-300) * 1e9); rooms[i] > 0 { // billionths of the coloured room
+		if v.pixels = int(rooms[i] / max(most, 1e-300) * 1e9); rooms[i] > 0 { // in billionths of the coloured room
 			colored = append(colored, v)
 			c.total += v.pixels
 		}

@@ -8,8 +8,8 @@ import (
 	"slices"
 )
 
-// layer is a state's room in columns, from the bottom up: its class and, from column lo on, its upper
-// edges in tenths of a pixel.
+// layer is a state's room in columns: its class and, from column lo on, its upper edges in tenths of a pixel.
+// Layers are stacked from the bottom up.
 type layer struct {
 	class string
 	edges []int
@@ -57,8 +57,8 @@ func (g *timeGraph) layers(c *sharedColumns, lo, hi, height, grain int) []layer 
 	return out
 }
 
-// drawLayers writes the states of columns between edges along x as areas that reach to the bottom, upper
-// areas first, so that each covers the areas below it. A state has no area in columns without it.
+// drawLayers writes the states of columns between edges along x as areas that reach to the bottom. It writes
+// upper areas first, because each lower area then covers them. A state has no area in columns without it.
 func drawLayers(out *bytes.Buffer, layers []layer, edges []int, height int) {
 	for k, l := range slices.Backward(layers) {
 		below := make([]int, len(l.edges))
@@ -90,7 +90,7 @@ func drawLayers(out *bytes.Buffer, layers []layer, edges []int, height int) {
 	}
 }
 
-// tenths prints a number of tenths.
+// tenths formats a number of tenths.
 func tenths(n int) string {
 	sign := ""
 	if n < 0 {

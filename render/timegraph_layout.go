@@ -44,10 +44,10 @@ func (g *timeGraph) layOut(attributes []history.Attribute) error {
 
 // longestPath returns the characters of the longest path of the attributes.
 func (g *timeGraph) longestPath(attributes []history.Attribute) int {
-	lengths := make([]int, g.view.Len()) // parents come before their children
+	lengths := make([]int, g.view.Len()) // parents precede their children
 	for i := range lengths {
 		a := history.Attribute(i)
-		name, _ := g.view.Name(a) // the attributes are known
+		name, _ := g.view.Name(a) // ok, because the attributes are known
 		lengths[i] = utf8.RuneCountInString(name)
 		if parent, _ := g.view.Parent(a); parent != history.Top {
 			lengths[i] += lengths[parent] + 1
@@ -67,7 +67,7 @@ const sampleCells = 1 << 20
 
 // sample makes a row for each attribute from its intervals at the times of pixels.
 func (g *timeGraph) sample(attributes []history.Attribute, times []int64, width int) error {
-	found, err := g.view.Pixels([]history.Attribute{}, g.from, g.to, width) // for the errors of the range
+	found, err := g.view.Pixels([]history.Attribute{}, g.from, g.to, width) // returns the errors of the range
 	if err != nil {
 		return err
 	}
@@ -86,8 +86,8 @@ func (g *timeGraph) sample(attributes []history.Attribute, times []int64, width 
 	return g.err()
 }
 
-// layOutRows makes a row from each attribute's intervals. A row begins with the interval of the first
-// column, so an attribute that is listed twice has two rows.
+// layOutRows makes a row from each attribute's intervals. The interval of the first column begins a new row,
+// therefore an attribute that is listed twice has two rows.
 func (g *timeGraph) layOutRows(found *history.Intervals, times []int64) {
 	column := len(times)
 	for i := range found.Len() {

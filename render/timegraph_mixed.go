@@ -17,14 +17,14 @@ type columnShares struct {
 }
 
 // dividedColumns bounds the divided columns of a picture. Beyond it columns are wider, because each takes
-// some 25 bytes.
+// about 25 bytes.
 const dividedColumns = 25_000
 
 // columnShares returns a painter for the shares of the rows. Its columns are as wide as the picture's
 // columns, or a multiple.
 func (g *timeGraph) columnShares() columnShares {
 	n, width := len(g.edges)-1, g.edges[len(g.edges)-1]
-	several := 0 // upper bound of the columns
+	several := 0 // upper bound of the number of columns
 	for i := range g.rows {
 		several += min(n, 2*g.rows[i].intervals)
 	}
@@ -111,8 +111,8 @@ func (s *columnShares) draw(g *timeGraph, r *graphRow) error {
 	return nil
 }
 
-// bars returns the heights of a row's means and greatest values, by column, in tenths of a pixel. They
-// are -1 for a column with a single value.
+// bars returns, for each column, the heights of a row's mean and greatest value in tenths of a pixel, or -1
+// for a column with a single value.
 func (s *columnShares) bars(g *timeGraph, r *graphRow) (means, greatest []int, err error) {
 	if s.measures, err = s.folder.pyramid.MeasuresInto(s.measures, []history.Attribute{r.attribute}, g.from, g.to, s.folder.pixels); err != nil {
 		return nil, nil, err

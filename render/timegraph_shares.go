@@ -9,16 +9,16 @@ import (
 	"github.com/granarydb/granary/history/summary"
 )
 
-// part is the share of a state in a column's time, 0 to 1.
+// part is the fraction of a column's time in a state, 0 to 1.
 type part struct {
 	state int // index in sharedColumns.states
 	share float64
 }
 
-// sharedColumns has a row's shares, by column.
+// sharedColumns has the parts of each column of a row.
 type sharedColumns struct {
 	states []history.Value // by number
-	parts  [][]part        // by column and state; restState stands for states that are not kept
+	parts  [][]part        // by column and state; restState means states that are not kept
 }
 
 // isNull reports whether a state is null, which has no colour.
@@ -30,15 +30,15 @@ const (
 	keptParts = 12
 	restState = -1
 
-	// foldStates bounds the states of a row that are told apart while it is summed up. foldCells bounds
-	// the memory of all rows meanwhile: 12 bytes for each column of each state.
+	// foldStates bounds the states of a row that are distinguished during the sums. foldCells bounds the
+	// memory of all rows during the sums: 12 bytes for each column of each state.
 	foldStates = 256
 	foldCells  = 16 << 20
-	// foldChunk is the number of attributes in one query, or more if these have fewer than foldShares
-	// shares, of 16 bytes each. In a larger chunk, more attributes of a row are together.
+	// foldChunk is the number of attributes in a query, or more if they have fewer than foldShares shares, of
+	// 16 bytes each. In a larger chunk, more attributes of a row are together.
 	foldChunk  = 256
 	foldShares = 1 << 19
-	// From foldMany attributes on, foldParts goroutines sum up a part each.
+	// From foldMany attributes on, foldParts goroutines each sum up a part of them.
 	foldMany  = 1 << 14
 	foldParts = 4
 )
@@ -80,9 +80,10 @@ func (f *folder) of(attributes []history.Attribute) (*sharedColumns, error) {
 	return all[0], nil
 }
 
-// fold returns the shares of groups of attributes. It reads attributes in the order of the history, so
-// that it walks the history once, with several goroutines if there are many attributes. It waits for
-// them. The number of parts does not depend on the machine, because sums depend on their order.
+// fold returns the shares of groups of attributes. It reads attributes in the order of the history, therefore
+// it walks the history once; for many attributes it uses several goroutines, and waits for them. If one of
+// them finds more states than it can distinguish, fold starts again with one goroutine. The number of parts
+// does not depend on the machine, because sums depend on their order.
 func (f *folder) fold(groups [][]history.Attribute) ([]*sharedColumns, error) {
 	asked, of, err := f.inOrder(groups)
 	if err != nil {
@@ -110,7 +111,7 @@ func (f *folder) fold(groups [][]history.Attribute) ([]*sharedColumns, error) {
 		switch {
 		case sums[i].err != nil:
 			return nil, sums[i].err
-		case parts > 1 && sums[i].hasRest(): // another part may tell states apart that this part did not
+		case parts > 1 && sums[i].hasRest(): // another part may distinguish states that this part did not
 			again := *f
 			again.parts, again.kept = 1, kept
 			return again.fold(groups)
@@ -137,7 +138,7 @@ type foldedPart struct {
 	err    error
 }
 
-// hasRest reports whether a row has more states than it can tell apart.
+// hasRest reports whether a row has more states than it can distinguish.
 func (p *foldedPart) hasRest() bool {
 	return slices.ContainsFunc(p.rows, func(r foldedRow) bool { return r.part[0] != nil })
 }
@@ -306,7 +307,7 @@ func (r *foldedRow) columns(n, attributes int) *sharedColumns {
 		parts = parts[:0]
 		for slot := range r.part {
 			if r.part[slot] == nil {
-				continue // the rest is empty
+				continue // the other columns are empty
 			}
 			whole[slot] += r.whole[slot][c]
 			if sum := float64(whole[slot]) + r.part[slot][c]; sum > 0 {
@@ -318,7 +319,7 @@ func (r *foldedRow) columns(n, attributes int) *sharedColumns {
 	return out
 }
 
-// ofOne is of for one attribute. It tells all states apart.
+// ofOne is `of` for one attribute. It distinguishes all states.
 func (f *folder) ofOne(attribute []history.Attribute) (*sharedColumns, error) {
 	var err error
 	if f.old, err = f.pyramid.SharesInto(f.old, attribute, f.from, f.to, f.pixels); err != nil {
@@ -356,7 +357,7 @@ func (f *folder) ofOne(attribute []history.Attribute) (*sharedColumns, error) {
 	return out, nil
 }
 
-// share returns a share as a part of its pixel.
+// share returns a share as a fraction of its pixel.
 func (f *folder) share(s *summary.Share) float64 {
 	first, last := f.old.Of(int(s.First))
 	return float64(s.Time) / (float64(uint64(last)-uint64(first)) + 1)

@@ -21,8 +21,8 @@ var pageTemplate = template.Must(template.New("time page").Parse(pageHTML))
 // A page's limits.
 const (
 	pageRows = 2000
-	// pageIntervals bounds a page's intervals, at 4 to 8 bytes each before base64. Beyond it a page has
-	// the shares of columns.
+	// pageIntervals bounds a page's intervals, at 4 to 8 bytes each before base64. A page with more intervals
+	// has the shares of columns.
 	pageIntervals = 1 << 20
 	// pageCells bounds the columns of all rows, and pageColumns a row's columns.
 	pageCells   = 1 << 19
@@ -66,7 +66,7 @@ type pageData struct {
 	// Titles are longer texts of values, by code.
 	Titles map[int]string `json:"titles"`
 	Rows   []pageRow      `json:"rows"`
-	// Rest is the code for states without their own share in a column.
+	// Rest is the code for states that do not have their own share in a column.
 	Rest int `json:"rest"`
 	// Palette has the colours on light paper, pale colours last, and the colours on dark paper.
 	Palette [2][]string `json:"palette"`
@@ -78,8 +78,8 @@ type pageRow struct {
 	Name  string `json:"name"`
 	// Range is the least and the greatest value in a row of bars; nil in other rows.
 	Range []float64 `json:"range,omitempty"`
-	// Attributes is the number of attributes in a folded row; 0 in a row of one. Their shares are in
-	// millionths of a column's time.
+	// Attributes is the number of attributes in a folded row, or 0 in a row with one attribute. The shares of
+	// a folded row are in millionths of a column's time.
 	Attributes int `json:"attributes,omitempty"`
 	// Data is the output of appendIntervals, appendShares or appendNumbers, as base64.
 	Data string `json:"data"`

@@ -62,8 +62,8 @@ func columnStart(span uint64, i, n int) uint64 {
 	return each*uint64(i) + rest*uint64(i)/uint64(n)
 }
 
-// columnsOf yields the parts of a row's intervals in columns: each column's parts from left to right,
-// with the number of instants.
+// columnsOf calls take with the parts of a row's intervals in columns: each column's parts from left to
+// right, with the number of instants.
 func (p *pageWriter) columnsOf(r *graphRow, take func(column int, v history.Value, instants uint64)) error {
 	g := p.g
 	bounds := pageBounds(g.from, g.to, p.columns)
@@ -95,8 +95,8 @@ type share struct {
 	instants uint64
 }
 
-// restCode stands for states without their own share in their column, or without their own name. There
-// are fewer values: at most one for each interval of a page, or pageValues.
+// restCode means states without their own share in their column, or without their own name. It exceeds all
+// other codes: there is at most one value for each interval of a page, or pageValues.
 const restCode = pageIntervals + pageValues + 1
 
 // appendShares appends the shares of a row's columns, as varints. For a column with states of several

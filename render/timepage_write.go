@@ -15,18 +15,18 @@ import (
 	"github.com/granarydb/granary/history"
 )
 
-// TimePage draws the states of attributes in [from, to] as a time graph in a standalone HTML page, which
-// can be zoomed and moved with a pointer or keys. Rows, names and colours are as in a TimeGraph. Rows is
-// 2000 if it is zero. Width is ignored, because the graph is as wide as its window.
+// TimePage draws the states of attributes in [from, to] as a time graph in a standalone HTML page, which can
+// be zoomed and moved with a pointer or keys. Rows, names and colours are as in a TimeGraph. opts.Rows is
+// 2000 if it is zero. opts.Width is ignored, because the graph is as wide as its window.
 //
-// The page has each interval of its rows, clipped to the range, if there are at most 1,048,576. A column
-// of pixels shows the share of its time in each state, and for numbers their least, mean and greatest. If
-// there are more intervals, the page has the shares of evenly spaced columns instead, at most 2,048,
-// exact to the nanosecond for the twelve longest states of each, and says so: zooming in shows no more.
+// The page has each interval of its rows, clipped to the range, if there are at most 1,048,576. A column of
+// pixels shows the fraction of its time in each state, or, for numbers, their least, mean and greatest. If
+// there are more intervals, the page has the shares of evenly spaced columns instead, at most 2,048, exact to
+// the nanosecond for the twelve longest states of each column; it says that zooming in does not show more.
 //
-// The page loads nothing, and its policy (Content-Security-Policy) forbids it to. The same view and
-// options give the same bytes. It is built in memory and written with a single Write. The errors are as
-// for TimeGraph. The cost is that of a TimeGraph, and another walk through the intervals of the rows.
+// The page loads nothing, and its Content-Security-Policy forbids loading. The same view and options give the
+// same bytes. The page is built in memory and written with a single Write. The errors are those of TimeGraph.
+// The cost is the cost of a TimeGraph, and another walk through the intervals of the rows.
 func TimePage(w io.Writer, v *history.View, attributes []history.Attribute, from, to int64, opts TimeOptions) error {
 	if attributes == nil {
 		attributes = slices.Collect(v.Descendants(history.Top))
@@ -166,7 +166,7 @@ func lastOfPage(above string) string {
 	return above
 }
 
-// numberName is the name in a pageValue for numbers of bars, because the page needs only the number.
+// numberName replaces the name in a pageValue for numbers of bars, because the page needs only the number.
 const numberName = "\x00number"
 
 // codeIn returns the code of a row's value, from 1 on. 0 is null.
@@ -242,7 +242,7 @@ func (p *pageWriter) page() (*timePage, error) {
 	return out, err
 }
 
-// pageHash returns the source in a policy that allows one text.
+// pageHash returns the source expression in a policy that permits one text.
 func pageHash(text string) string {
 	sum := sha256.Sum256([]byte(text))
 	return "sha256-" + base64.StdEncoding.EncodeToString(sum[:])

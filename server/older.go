@@ -133,7 +133,7 @@ func (l *olderLines) follow(ctx context.Context, reading *source.Reading) error 
 	}
 }
 
-// progress reports how far a reading is, if olderEvery has passed.
+// progress reports a reading's progress, if olderEvery has passed since the last line.
 func (l *olderLines) progress(reading *source.Reading) {
 	if time.Since(l.told) >= olderEvery {
 		read, of := reading.Rows()

@@ -147,9 +147,9 @@ func (s *Server) SetTokens(t Tokens) { s.tokens.Store(&t) }
 // shuts down. Requests are answered as usual.
 func (s *Server) Drain() { s.closing.Store(true) }
 
-// Wait returns when no request is in progress. The caller must have shut its http.Server down, so that no
-// new ones come. Wait then closes the held snapshots and older profiles, and a front's idle connections to
-// nodes.
+// Wait waits until no request is in progress. The caller must have shut down its http.Server before, so that
+// no new request arrives. Wait then closes the held snapshots and older profiles, and a front's idle
+// connections to nodes.
 func (s *Server) Wait() {
 	s.active.Wait()
 	if s.older != nil {
@@ -179,7 +179,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	s.serve(s.mux, rec, r)
 }
 
-// serve answers a request by a handler in mux, and counts it if there is none.
+// serve answers a request with mux, and counts the request if mux has no handler for it. Handlers count theirs.
 func (s *Server) serve(mux *http.ServeMux, w http.ResponseWriter, r *http.Request) {
 	start := time.Now()
 	mux.ServeHTTP(w, r)

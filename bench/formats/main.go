@@ -12,7 +12,7 @@ import (
 	"strings"
 )
 
-// figures are one format's figures; bench explains the keys.
+// figures are one format's figures; package bench/peers explains the keys.
 type figures map[string]float64
 
 // report is the output that bench reads.
@@ -21,7 +21,7 @@ type report struct {
 	Module  string  `json:"module"`
 }
 
-// measured are the formats by name. Each is measured in an empty directory.
+// measured maps a format's name to the function that measures it, in an empty directory.
 var measured = map[string]func(dir string, rows int64) (report, error){
 	"parquet":        func(dir string, rows int64) (report, error) { return measureParquet(dir, rows, false) },
 	"parquet-stacks": func(dir string, rows int64) (report, error) { return measureParquet(dir, rows, true) },
@@ -37,7 +37,6 @@ func main() {
 	}
 }
 
-// run measures a format and prints its report.
 func run(name string, rows int64) error {
 	measure, ok := measured[name]
 	if !ok {

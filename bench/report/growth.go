@@ -10,7 +10,7 @@ import (
 	"github.com/granarydb/granary/bench/pictures"
 )
 
-// grown are the figures of stores of profiles whose growth is shown. The first four are by row.
+// grown are the figures of profile stores whose growth is shown. The first four are per row.
 var grown = []struct{ key, title string }{
 	{"all_in_ns_per_row", "insert, ns a row"},
 	{"heap_settled_bytes_per_row", "heap, bytes a row"},
@@ -18,7 +18,7 @@ var grown = []struct{ key, title string }{
 	{"query_ms.select-pod", "rows of one pod, ms"},
 }
 
-// growth writes how figures change with ten times the rows, as a picture.
+// growth draws how figures change with ten times the rows.
 func (p *page) growth() {
 	p.line("")
 	p.line("### Growth")

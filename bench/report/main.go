@@ -81,7 +81,7 @@ func (o *options) run(ctx context.Context) (err error) {
 	return o.write(all, all.rows(), runs)
 }
 
-// targets prints the targets of a page, and compares their ratios with those of an older list.
+// targets prints the targets of a page, and compares their ratios with the ratios in an older list.
 func (o *options) targets(ctx context.Context, m *measurer) error {
 	older, err := o.older()
 	if err != nil {

@@ -16,12 +16,12 @@ type page struct {
 	strings.Builder
 	all  *reports
 	runs []run
-	said map[string]bool // by say
+	said map[string]bool // lines written by say
 }
 
 func (p *page) line(format string, args ...any) { fmt.Fprintf(p, format+"\n", args...) }
 
-// say writes a line, unless the page has it.
+// say writes a line, unless the page already has it.
 func (p *page) say(format string, args ...any) {
 	text := fmt.Sprintf(format, args...)
 	if p.said[text] {
@@ -49,8 +49,8 @@ func (p *page) head(names ...string) {
 	p.line("%s", strings.Repeat("|---", len(names))+"|")
 }
 
-// command names the commands that a section is of. Runs that differ in their sets alone are one command with all of the sets,
-// because each store has a process of its own on each set.
+// command writes the commands whose reports a section shows. Runs that differ only in their sets are one
+// command with all sets, because each store has a process of its own on each set.
 func (p *page) command(names ...string) {
 	p.line("")
 	var of []string
@@ -122,7 +122,7 @@ func (p *page) write(rows []row) error {
 	return nil
 }
 
-// targets writes the targets, each with what it must be and beside its peer.
+// targets writes the targets, each with its limit and its peer.
 func (p *page) targets(rows []row) {
 	p.line("")
 	p.line("## Targets")
@@ -155,11 +155,11 @@ func (p *page) targets(rows []row) {
 	p.line("![How many times better than its peer each target is](docs/pictures/bench-ratios.svg)")
 }
 
-// ours is the name of this store among others.
+// ours is this store's name among others.
 const ours = "granary"
 
-// unshown are figures of stores of profiles without a row, because a row beside them says the same of each store. None is
-// one in which a peer is ahead, but settle, of which a store without maintenance has none.
+// unshown are figures of profile stores without a row, because another row shows the same for each store. A
+// peer is ahead in none of them except the time to settle, which a store without maintenance does not spend.
 var unshown = []string{
 	"alloc_bytes_per_row", "allocs_per_row", "heap_inserted_bytes_per_row", "peak_heap_bytes_per_row", "settle_ns_per_row",
 	"insert_logged_us_per_call", "insert_ns_per_row", "open_log_wall_ms", "peak_rss_bytes_per_row", "query_ms.types",
@@ -167,7 +167,7 @@ var unshown = []string{
 	"query_ms.series-job", "query_ms.series-type", "query_ms.totals-type",
 }
 
-// stores writes a comparison of stores of profiles.
+// stores writes a comparison of profile stores.
 func (p *page) stores(title, name string, c *comparison, about string) {
 	p.line("")
 	p.line("## %s", title)
@@ -217,7 +217,8 @@ func (p *page) stores(title, name string, c *comparison, about string) {
 	}
 }
 
-// beside returns the ratio of a figure of a store to ours, of which less is better, or the figure if there is no ratio.
+// beside returns the ratio of a store's figure to ours, for figures of which less is better, or the figure if
+// there is no ratio.
 func beside(of map[string]float64, key string, mine float64, other bool) string {
 	value, ok := of[key]
 	switch {
@@ -229,13 +230,14 @@ func beside(of map[string]float64, key string, mine float64, other bool) string 
 	return digits(value)
 }
 
-// columns are the figures of stores of intervals in the order of a table. Of the first, more is better.
+// columns are the figures of interval stores, in the order of the table. Of the first figure more is better,
+// of the others less.
 var columns = []string{"build_m_s", "bytes_interval", "restart_ms", "single_us", "full_us", "plane_ms", "kind_ms"}
 
-// history is the name of package history among stores of intervals.
+// history is the name of package history among interval stores.
 const history = "history"
 
-// intervals writes the stores of intervals.
+// intervals writes the comparison of interval stores.
 func (p *page) intervals() error {
 	t := &p.all.Trees
 	p.line("")
@@ -293,7 +295,7 @@ func (p *page) intervals() error {
 // ratio formats a ratio.
 func ratio(times float64) string { return "×" + digits(times) }
 
-// digits formats a number with three digits, and thousands apart.
+// digits formats a number with three significant digits, and separates thousands.
 func digits(v float64) string {
 	if math.Abs(v) < 999.5 {
 		return fmt.Sprintf("%.3g", v)

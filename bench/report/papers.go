@@ -17,7 +17,7 @@ func (f treeFigures) buildMs() float64 {
 	return float64(f.Intervals) / 1e3 / f.median("build_m_s")
 }
 
-// mib returns the size in MiB, 0 of a store that was stopped.
+// mib returns the size in MiB, or 0 for a store that was stopped.
 func (f treeFigures) mib() float64 {
 	if f.Stopped {
 		return 0
@@ -43,7 +43,7 @@ var tableII = map[string]struct{ buildMs, deviation, depth, mib float64 }{
 	"R2": {6604, 727.9, 3, 20.87}, "R3": {8926, 1485, 3, 20.81}, "vR": {6546, 387.4, 3, 21},
 }
 
-// views are the strategies of Table III, by the key of our figure.
+// views are the strategies of Table III, with the keys of our figures.
 var views = []struct{ key, name string }{
 	{"pstree_full", "PsTree, full"},
 	{"pstree_single", "PsTree, single"},
@@ -53,14 +53,14 @@ var views = []struct{ key, name string }{
 	{"zoom_2d", "Zoom, 2D"},
 }
 
-// tableIII has the paper's milliseconds in the order of views. It has no 2D queries of the SHT and the oSHT.
+// tableIII has the paper's milliseconds in the order of views. It has no 2D queries for the SHT and the oSHT.
 var tableIII = map[string][6]float64{
 	"SHT": {5360, 21210, 0, 29880, 15300, 0}, "oSHT": {6536, 19500, 0, 26860, 15000, 0},
 	"eSHT": {6168, 940.6, 226.8, 30310, 6894, 4408}, "R2": {19220, 1882, 136.3, 42310, 7861, 3950},
 	"R3": {65590, 914.9, 118.4, 267000, 6995, 4422}, "vR": {17100, 1969, 135.7, 40970, 8183, 4041},
 }
 
-// or returns a figure, or a dash for none.
+// or formats a figure, or returns a dash for 0.
 func or(v float64) string {
 	if v == 0 {
 		return "-"
@@ -68,7 +68,7 @@ func or(v float64) string {
 	return digits(v)
 }
 
-// papers writes the tables and figures of the papers and of the note, with theirs beside ours.
+// papers writes the papers' and the note's tables and figures, with their numbers beside ours.
 func (p *page) papers() {
 	p.line("")
 	p.line(papersHeading)
@@ -106,7 +106,8 @@ func (p *page) papers() {
 	p.partials()
 }
 
-// tableTwo writes Table II: build, depth and size, also without the attributes that the paper did not have.
+// tableTwo writes Table II: build, depth and size, and the same without the attributes that the paper did not
+// have.
 func (p *page) tableTwo() {
 	p.line("")
 	p.line("### R, Table II: build, depth and size of many-threads")
@@ -133,7 +134,7 @@ func (p *page) tableTwo() {
 	}
 }
 
-// tableThree writes Table III: what two views ask.
+// tableThree writes Table III: the queries of two views.
 func (p *page) tableThree() {
 	p.line("")
 	p.line("### R, Table III: the queries of the Control Flow View, many-threads")
@@ -196,7 +197,7 @@ func (p *page) keyRanges() {
 	}
 }
 
-// whyAhead says why a tree can be ahead in a column.
+// whyAhead explains, for a column, why a tree can be ahead.
 var whyAhead = map[string]string{
 	"build_m_s": "a history puts each interval beside those of its attribute, a tree behind the one before. With very many attributes " +
 		"nearly all miss the cache. On many-threads 63 % of a build is placing (`go test ./history -run '^$' -bench Build -cpuprofile FILE`). " +
@@ -211,7 +212,7 @@ var whyAhead = map[string]string{
 	"kind_ms":  "attributes with few intervals fill a lane a tile or two, so nearly every tile is opened for few answers",
 }
 
-// ahead writes where a tree is better than history, the best tree of each set, and why.
+// ahead writes the figures in which the best tree of a set is better than history, and explains them.
 func (p *page) ahead() {
 	p.line("")
 	p.line("### Where a tree is ahead of history")

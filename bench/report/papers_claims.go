@@ -7,35 +7,37 @@ import (
 	"strings"
 )
 
-// claim is a claim of a paper: the stores a and b of a set, by a figure. The paper has a/b, or a word for it.
+// claim is a claim of a paper: the ratio a/b of a figure of two stores on a set. theirs is the paper's
+// number, or its word.
 type claim struct {
 	where, text string
 	set, a, b   string
 	unit        string
 	of          func(treeFigures) float64
 	theirs      string
-	// low and high bound a/b where the claim holds. Where the paper has a number they are half and twice it.
+	// low and high are the bounds on a/b within which the claim holds. If the paper has a number, they are
+	// half and twice the number.
 	low, high float64
-	why       string // it does not hold, or holds otherwise
+	why       string // why the claim does not hold, or holds in another way
 }
 
-// about is a claim with a number: it holds within twice of it.
+// about returns a claim with a number, which holds between half and twice the number.
 func about(c claim, times float64) claim {
 	c.theirs, c.low, c.high = ratio(times), times/2, times*2
 	return c
 }
 
 const (
-	more  = 1.05 // a word for more holds from here on
-	alike = 1.25 // and one for the same up to here, or its inverse
+	more  = 1.05 // least ratio that counts as "more"
+	alike = 1.25 // greatest ratio that counts as "the same"; its inverse is the least
 	tenth = 10
 )
 
-// view returns the ms of a strategy of Table III or figure 18, and viewNodes its nodes.
+// view returns the milliseconds of a strategy in Table III or figure 18. viewNodes returns its nodes.
 func view(key string) func(treeFigures) float64      { return figure(key + "_ms") }
 func viewNodes(key string) func(treeFigures) float64 { return figure(key + "_nodes") }
 
-// claims are those of the papers that this part of the page can test, in their order.
+// claims are the claims of the papers that this part of the page can test, in the order of the papers.
 var claims = []claim{
 	{
 		where: "S Fig. 4", text: "Blocks of 4 MB make full queries slow, beside 16 to 256 KB", set: longer[1], a: "SHT@4096K", b: "SHT", unit: "us", of: figure("full_us"),
@@ -128,7 +130,7 @@ var claims = []claim{
 	{where: "R Fig. 19", text: "The eSHT builds much faster than R-SHTs", set: million, a: "R2", b: eSHT, unit: "ms", of: treeFigures.buildMs, theirs: "much", low: 2},
 }
 
-// inside are the claims about two strategies of one tree, by their text.
+// inside has the claims about two strategies of one tree, by their text.
 var inside = map[string][2]string{
 	"PsTree of R3: singles slower than 2D": {"pstree_single", "pstree_2d"},
 	"2D is faster than singles on vR":      {"sparse_single", "sparse_2d"},
@@ -180,7 +182,7 @@ func (p *page) claims() {
 	p.model()
 }
 
-// model writes R's bound on the nodes of a full query beside ours, for its own sets.
+// model writes the R-SHT paper's bound on the nodes of a full query beside ours, for the paper's sets.
 func (p *page) model() {
 	p.line("")
 	p.line("### R, 4.4: the model's nodes of a full query, Q = h + Θ (1 − c⁻ʰ) / (1 − c⁻¹), Θ = (n + A) / (n + 1)")

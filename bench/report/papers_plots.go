@@ -14,16 +14,17 @@ import (
 	"github.com/granarydb/granary/bench/pictures"
 )
 
-// paperFigure is a figure of the papers, again: a figure of some stores on some sets against an axis.
+// paperFigure describes a figure of the papers that is drawn again: a figure of some stores on some sets
+// against an axis.
 type paperFigure struct {
 	file, title, x string
 	sets, stores   []string
 	of             func(treeFigures) float64
-	// point returns the line that a figure is of, and where on the axis it is.
+	// point returns the line to which a figure belongs, and its place on the axis.
 	point func(set, store string) (line string, x float64)
 }
 
-// ofSet returns the attributes of a made set and the changes of each.
+// ofSet returns a synthetic set's numbers of attributes and of changes per attribute.
 func ofSet(set string) (attributes, changes float64) {
 	if _, err := fmt.Sscanf(set, "synth:%f:%f", &attributes, &changes); err != nil {
 		return 0, 0
@@ -41,7 +42,7 @@ func byIntervals(set, store string) (string, float64) {
 	return store, attributes * (changes + 1)
 }
 
-// byBlock has a line for each tree.
+// byBlock returns a line for each tree, with the block size on the axis.
 func byBlock(_, store string) (line string, kib float64) {
 	line, size, _ := strings.Cut(store, "@")
 	if _, err := fmt.Sscanf(size, "%fK", &kib); err != nil {
@@ -56,7 +57,7 @@ const (
 	intervalsAxis  = "intervals of 1,000 attributes"
 )
 
-// paperFigures are the plots of both papers but for those that are tables here.
+// paperFigures are the plots of both papers, except the ones that are tables here.
 var paperFigures = func() []paperFigure {
 	sized := func(sizes ...string) (all []string) {
 		for _, size := range sizes {
@@ -114,9 +115,9 @@ func (t *intervals) drawPaper(f paperFigure, path string) error {
 	}
 	bounded(&p.X)
 	bounded(&p.Y)
-	// Only powers of ten have a number beside them.
+	// Only powers of ten are labelled.
 	p.Y.Min, p.Y.Max = math.Pow(10, math.Floor(math.Log10(p.Y.Min))), math.Pow(10, math.Ceil(math.Log10(p.Y.Max)))
-	p.X.Max *= 4 // for the legend
+	p.X.Max *= 4 // room for the legend
 	p.Legend.Top, p.Legend.TextStyle.Font.Size = true, 8
 	return save(p, 20*vg.Centimeter, 9*vg.Centimeter, path)
 }

@@ -10,8 +10,9 @@ import (
 	"strings"
 )
 
-// The sets of the papers' experiments: a million intervals or more of a growing number of attributes, and fewer of them, so that
-// the SHT fits, whose nodes grow by the square of the intervals where these outlast a leaf.
+// The sets of the papers' experiments. growing has a million intervals or more, of a growing number of
+// attributes. fewer has fewer intervals, so that the SHT fits: its nodes grow with the square of the
+// intervals if intervals outlast a leaf.
 var (
 	fewer   = []string{"synth:1000:300", "synth:3000:100", "synth:10000:30", "synth:30000:10", "synth:100000:3"}
 	growing = []string{"synth:100:10000", "synth:1000:1000", "synth:10000:100", "synth:100000:10", million, fourMillion}
@@ -21,16 +22,16 @@ var (
 const (
 	fourMillion = "synth:4000000:1"
 	withoutPID  = "without-pid:" + threads
-	sparseSets  = 4 // of growing, on which figure 18's questions are asked
+	sparseSets  = 4 // number of sets in growing on which figure 18's queries run
 )
 
-// paperTrees are the trees of Table II, and treeNames all, then this store.
+// paperTrees are the trees of Table II. treeNames are all trees, then this store.
 var (
 	paperTrees = []string{"SHT", "oSHT", "eSHT", "R2", "R3", "vR"}
 	treeNames  = []string{"SHT", "oSHT", "eSHT", "R2", "R3", "R4", "vR", history}
 )
 
-// blockSizes are those of figures 4 and 5 of the SHT paper.
+// blockSizes are the block sizes in figures 4 and 5 of the SHT paper.
 var blockSizes = []string{"16K", "32K", "64K", "256K", "1024K", "4096K"}
 
 // ofPapers returns the runs for the papers' part of the page.
@@ -45,7 +46,7 @@ func ofPapers() []run {
 	}
 	partials := "./partials -svg ../docs/pictures/partial.svg"
 	if _, err := os.Stat(recorded); err != nil {
-		partials += " -sets few:2000000" // the only one of its sets that is made
+		partials += " -sets few:2000000" // the only synthetic set of the command
 	} else {
 		trees("views", "-views -repeat 1", strings.Join(paperTrees, ","), recorded+threads)
 		trees("peers", "-repeat 3 -patience 20s", "history,rtree,PG GiST", recorded+threads)
@@ -74,7 +75,7 @@ func ofPapers() []run {
 	return append(runs, run{name: "partials", args: strings.Fields(partials)})
 }
 
-// part measures what the papers' part of the page is of, and writes that part in place of the one there.
+// part measures the experiments of the papers, and replaces their part of the page.
 func (o *options) part(ctx context.Context, m *measurer) error {
 	all, runs := newReports(), ofPapers()
 	if err := m.measure(ctx, all, runs); err != nil {
@@ -96,7 +97,7 @@ func (o *options) part(ctx context.Context, m *measurer) error {
 	return os.WriteFile(o.out, append(before, p.String()...), 0o644)
 }
 
-// errPage means that the page is not one that this command wrote.
+// errPage means that this command did not write the page.
 var errPage = errors.New("not a page of this command")
 
 // drawPapers draws the papers' plots.

@@ -16,7 +16,7 @@ import (
 	"github.com/granarydb/granary/bench/pictures"
 )
 
-// drawRatios draws how many times better each target with a peer is, the best on top.
+// drawRatios draws how many times better each target is than its peer, best first.
 func drawRatios(rows []row, path string) error {
 	var named []row
 	for _, r := range rows {
@@ -54,7 +54,7 @@ func drawRatios(rows []row, path string) error {
 	return save(p, 22*vg.Centimeter, vg.Length(len(points)+5)*0.55*vg.Centimeter, path)
 }
 
-// drawn are the figures of stores of intervals in the picture.
+// drawn are the figures of interval stores in the picture.
 var drawn = []struct{ key, title string }{
 	{"bytes_interval", "bytes an interval"},
 	{"single_us", "a state, us"},
@@ -114,7 +114,7 @@ func save(p *plot.Plot, width, height vg.Length, path string) error {
 	return pictures.Write(canvas, path)
 }
 
-// saveAll writes four plots in a square, and the legend of all on their right.
+// saveAll writes four plots in a square, and their common legend on the right.
 func saveAll(plots []*plot.Plot, legend plot.Legend, path string) error {
 	const width, height, right = 30 * vg.Centimeter, 20 * vg.Centimeter, 3 * vg.Centimeter
 	canvas := vgsvg.New(width, height)
@@ -131,7 +131,8 @@ func saveAll(plots []*plot.Plot, legend plot.Legend, path string) error {
 	return pictures.Write(canvas, path)
 }
 
-// bounded gives a logarithmic axis room: one without points, or with points of one value, has no range.
+// bounded widens a logarithmic axis with no points, or with points of only one value, because its range would
+// be empty.
 func bounded(of *plot.Axis) {
 	switch {
 	case of.Min > of.Max || of.Min <= 0:

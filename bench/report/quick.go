@@ -12,10 +12,10 @@ import (
 	"github.com/granarydb/granary/bench/results"
 )
 
-// again is the number of more rounds for a ratio that fell.
+// again is the number of additional rounds for a ratio that fell.
 const again = 5
 
-// list prints the targets at a small size, and compares their ratios with those of an older list.
+// list prints the targets at a small size, and compares their ratios with the ratios in an older list.
 func (o *options) list(ctx context.Context, m *measurer) error {
 	older, err := o.older()
 	if err != nil {
@@ -45,7 +45,7 @@ func (o *options) list(ctx context.Context, m *measurer) error {
 	return hold(older, rows, round)
 }
 
-// older returns the list that ratios are compared with, nil if there is none.
+// older returns the list to compare ratios with, or nil if there is none.
 func (o *options) older() (rows []row, err error) {
 	if o.against == "" {
 		return nil, nil
@@ -60,7 +60,7 @@ func (o *options) older() (rows []row, err error) {
 	return rows, nil
 }
 
-// middle returns the medians of several lists: of the figures, and of the ratios of one round.
+// middle returns the medians over several lists: of figures, and of ratios that each relate one round.
 func middle(lists [][]row) []row {
 	rows := slices.Clone(lists[0])
 	for i := range rows {
@@ -84,7 +84,7 @@ func middle(lists [][]row) []row {
 	return rows
 }
 
-// mostLoss is the share of a ratio that noise may take.
+// mostLoss is the fraction of a ratio that may be noise.
 const mostLoss = 0.2
 
 func byKey(rows []row) map[string]row {
@@ -95,8 +95,8 @@ func byKey(rows []row) map[string]row {
 	return all
 }
 
-// fallen returns the ratios that are lower than those of an older list by more than mostLoss, by key. A target
-// whose set is not there is left out.
+// fallen returns an error for each ratio that is lower by more than mostLoss than in an older list, or
+// missing, by key. It ignores targets whose recorded set is not installed.
 func fallen(older, rows []row) map[string]error {
 	before, fell := byKey(older), map[string]error{}
 	for _, r := range rows {
@@ -126,8 +126,8 @@ func same(older, rows []row) error {
 	return errors.Join(errs...)
 }
 
-// hold compares rows with an older list. A ratio that fell is measured in more rounds, and holds if it does in
-// one of them: another program on the machine takes it down, and nothing lifts it.
+// hold compares rows with an older list. A ratio that fell is measured in more rounds, and it is enough if it
+// is high in one of them, because another program on the machine can lower a ratio but nothing raises it.
 func hold(older, rows []row, round func() ([]row, error)) error {
 	fell := fallen(older, rows)
 	for i := 0; i < again && len(fell) > 0; i++ {

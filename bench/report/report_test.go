@@ -161,7 +161,7 @@ func TestRows(t *testing.T) {
 		}
 		want := 3.0
 		if p.set != "" {
-			want = 2 * max(p.times, oneMilli)
+			want = 2 * max(p.times, microToMilli)
 			if p.times == 0 {
 				want = 2
 			}

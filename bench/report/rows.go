@@ -7,7 +7,7 @@ import (
 	"github.com/granarydb/granary/bench/targets"
 )
 
-// row is a target with its peer.
+// row compares a target with its peer.
 type row struct {
 	Key   string   `json:"key"`
 	Ours  *float64 `json:"ours"`
@@ -16,13 +16,12 @@ type row struct {
 	Unit  string   `json:"unit"`
 	Must  float64  `json:"must"`
 	Met   *bool    `json:"met"`
-	// Ratio is how many times better ours is than the peer; nil if one of them is unknown.
+	// Ratio is how many times better our figure is than the peer's; nil if either is unknown or not positive.
 	Ratio *float64 `json:"ratio,omitempty"`
 
 	figure targets.Figure
 }
 
-// relate sets the ratio.
 func (r *row) relate() {
 	if r.Ours == nil || r.Peer == nil || *r.Ours <= 0 || *r.Peer <= 0 {
 		return
@@ -34,8 +33,8 @@ func (r *row) relate() {
 	r.Ratio = &times
 }
 
-// peer says where the peer's figure of a target is: the figure of a store in a report of stores of profiles, or
-// of a store of intervals on a set, in units of which the target's is so many.
+// peer locates the figure that a target is compared with. Without a set it is a figure in the report on profile
+// stores; with one, a figure of an interval store on that set. times converts the peer's unit to the target's.
 type peer struct {
 	store, figure string
 	durable       bool
@@ -44,15 +43,15 @@ type peer struct {
 }
 
 const (
-	frost    = "frostdb-parca"
-	threads  = "many-threads"
-	million  = "synth:1000000:4"
-	eSHT     = "eSHT"
-	oneMicro = 1e3 // nanoseconds
-	oneMilli = 1e-3
+	frost        = "frostdb-parca"
+	threads      = "many-threads"
+	million      = "synth:1000000:4"
+	eSHT         = "eSHT"
+	microToNano  = 1e3
+	microToMilli = 1e-3
 )
 
-// peersOf has the peer of each target that has one: FrostDB as Parca uses it, or the eSHT of the papers.
+// peersOf has the peer of each target that has one: FrostDB as used by Parca, or the eSHT of the papers.
 var peersOf = map[string]peer{
 	"insert-ids-1m":         {store: frost, figure: "all_in_ns_per_row"},
 	"insert-record":         {store: frost, figure: "all_in_ns_per_row"},
@@ -74,10 +73,10 @@ var peersOf = map[string]peer{
 	"hist-bytes":            {store: eSHT, figure: "bytes_interval", set: threads},
 	"hist-file":             {store: eSHT, figure: "bytes_interval", set: threads},
 	"hist-build":            {store: eSHT, figure: "build_m_s", set: threads},
-	"hist-state":            {store: eSHT, figure: "single_us", set: threads, times: oneMicro},
-	"hist-state-1e6":        {store: eSHT, figure: "single_us", set: million, times: oneMicro},
-	"hist-slice":            {store: eSHT, figure: "full_us", set: threads, times: oneMilli},
-	"hist-slice-into":       {store: eSHT, figure: "full_us", set: threads, times: oneMilli},
+	"hist-state":            {store: eSHT, figure: "single_us", set: threads, times: microToNano},
+	"hist-state-1e6":        {store: eSHT, figure: "single_us", set: million, times: microToNano},
+	"hist-slice":            {store: eSHT, figure: "full_us", set: threads, times: microToMilli},
+	"hist-slice-into":       {store: eSHT, figure: "full_us", set: threads, times: microToMilli},
 	"hist-sample":           {store: eSHT, figure: "plane_ms", set: threads},
 	"hist-kind":             {store: eSHT, figure: "kind_ms", set: threads},
 }
@@ -96,7 +95,8 @@ func (p peer) find(all *reports) (value float64, ok bool) {
 	return value, ok
 }
 
-// rows returns all targets in their order. With rounds, peers and ratios are medians of them.
+// rows returns all targets in their order. If there were rounds, the peers' figures and the ratios are medians
+// over them.
 func (all *reports) rows() []row {
 	rows := all.related()
 	var lists [][]row
@@ -114,7 +114,7 @@ func (all *reports) rows() []row {
 	return rows
 }
 
-// related returns all targets with the peers' figures that are not of rounds.
+// related returns all targets, each with its peer's figure from these reports alone.
 func (all *reports) related() []row {
 	var rows []row
 	for _, key := range targets.Keys() {

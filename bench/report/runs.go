@@ -21,16 +21,16 @@ import (
 
 // run is a command of this module that prints a report.
 type run struct {
-	name string   // of the report
-	part string   // of the report, if several runs make it
-	args []string // of go run
-	// rounds reports that a quick list has it in each round.
+	name string   // name of the report
+	part string   // part of the report, if several runs make it
+	args []string // arguments of go run
+	// rounds is true if each round of a quick list has this run.
 	rounds bool
-	// round is the round of a page that it is part of, from 1. 0 is none.
+	// round is the round of a page to which the run belongs, from 1; 0 means none.
 	round int
 }
 
-// command returns the run as one types it.
+// command returns the command line of the run, as a person types it.
 func (r run) command() string {
 	args := slices.Clone(r.args)
 	for i, arg := range args {
@@ -41,14 +41,15 @@ func (r run) command() string {
 	return "go run " + strings.Join(args, " ")
 }
 
-// file returns the name of the file that keeps what it printed.
+// file returns the name of the file that keeps the run's output.
 func (r run) file() string { return r.name + r.part + ".json" }
 
-// recorded is where the recorded sets are. They are not part of the project.
+// recorded is the folder of the recorded sets, which are not part of the project.
 const recorded = "../../shared/data/intervals/"
 
-// recordedSets are the recorded sets, and madeSets those that are made. The first of these grow in attributes
-// with a million intervals, or five, and the last in intervals.
+// recordedSets are the recorded sets, and madeSets the synthetic ones. The first synthetic sets have a
+// million intervals, or five, and a growing number of attributes; the last have a growing number of
+// intervals.
 var (
 	recordedSets = []string{threads, "uneven-streams", "bug446190", "flipping-endianness"}
 	madeSets     = []string{
@@ -56,10 +57,10 @@ var (
 	}
 )
 
-// mainStores are those that all sets are measured with. The other trees are between these.
+// mainStores are measured with all sets. The results of the other trees are between theirs.
 var mainStores = []string{"SHT", "eSHT", "R3", "vR", history, "rtree", "PG GiST", "PG B-tree"}
 
-// sets returns the names of those recorded sets that are there, and of the made ones, as one types them.
+// sets returns the names of the recorded sets that are installed, and of the synthetic sets, as arguments.
 func sets(recordedOnes, made []string) []string {
 	var names []string
 	if _, err := os.Stat(recorded); err == nil {
@@ -70,12 +71,12 @@ func sets(recordedOnes, made []string) []string {
 	return append(names, made...)
 }
 
-// pageRounds is the number of rounds of a page.
+// pageRounds is the number of rounds for a page.
 const pageRounds = 5
 
-// round returns the runs of a round: this store in memory, and right after it its peers. What takes microseconds varies
-// between processes more than within one, and with the hour, so rounds are apart and each compares what is near in time. The
-// first one has all sizes.
+// round returns the runs of a round: this store in memory, and its peers directly after it. Microseconds vary
+// more between processes than within one, and with the hour; rounds are therefore spread over the run, and
+// each round compares figures measured close together. The first round has all sizes.
 func round(n int) []run {
 	sizes, part := "-sizes 1m -groups ids,records,queries,histories", fmt.Sprint("-", n)
 	if n == 1 {
@@ -91,7 +92,7 @@ func round(n int) []run {
 	}
 }
 
-// full returns the runs of a page, its rounds between the others.
+// full returns the runs of a page, with its rounds between the other runs.
 func full() []run {
 	others := []run{
 		{name: "targets", part: "-durable", args: strings.Fields(". -targets -groups durable")},
@@ -117,13 +118,13 @@ func full() []run {
 	return runs
 }
 
-// ofTargets returns those runs of a page that a list of targets needs.
+// ofTargets returns a page's runs that a list of targets needs.
 func ofTargets() []run {
 	return slices.DeleteFunc(full(), func(r run) bool { return r.round == 0 && r.name != "targets" && r.name != "durable" })
 }
 
-// quick returns the runs of a quick list, in which ours and the peers' figures have the same number of rows. What
-// varies is measured in rounds, this store and its peers in turns.
+// quick returns the runs of a quick list, in which our figures and the peers' have the same number of rows.
+// Figures that vary are measured in rounds, with this store and its peers in turn.
 func quick() []run {
 	return []run{
 		{name: "agree", args: strings.Fields(". -peers frostdb-parca,granary,arrow,kelindar,oracle -rows 20000 -repeat 1")},
@@ -141,17 +142,17 @@ func quick() []run {
 	}
 }
 
-// reports are what the runs print.
+// reports are the outputs of the runs.
 type reports struct {
 	Targets targets.Report
-	// Peers and Small have the figures of stores of profiles, with ten times the rows and without, and Durable
-	// those in a directory. Agree is of few rows, for the answers.
+	// Peers and Small have the figures of profile stores, with ten times the rows and without; Durable has
+	// the figures of profile stores in a directory. Agree has few rows, to compare answers.
 	Peers, Small, Durable, Agree comparison
 	Trees, Papers                intervals
 	Partials                     string // a table
 
-	parts  map[string]targets.Report // what Targets is the middle of, by part
-	rounds map[int]*reports          // of a page
+	parts  map[string]targets.Report // the reports whose medians are Targets, by part
+	rounds map[int]*reports          // the rounds of a page
 	from   map[string]string         // commits and dates of the runs
 }
 
@@ -163,7 +164,7 @@ func newReports() *reports {
 	}
 }
 
-// comparison is the report of stores side by side.
+// comparison is a report that compares stores.
 type comparison struct {
 	Machine  string                       `json:"machine"`
 	Keys     map[string]string            `json:"keys"`
@@ -184,7 +185,7 @@ type comparison struct {
 	} `json:"workload"`
 }
 
-// intervals is the report of stores of intervals.
+// intervals is the report on interval stores.
 type intervals struct {
 	Machine string                            `json:"machine"`
 	Skipped string                            `json:"skipped"`
@@ -192,7 +193,8 @@ type intervals struct {
 	Sets    map[string]map[string]treeFigures `json:"sets"`
 }
 
-// add takes the figures of a run: stores that it measured on a set go beside those that another run did.
+// add adds the figures of a run to those of other runs. If two runs measured a store on the same set, the
+// later one counts.
 func (t *intervals) add(data []byte) error {
 	var part intervals
 	if err := json.Unmarshal(data, &part); err != nil {
@@ -208,7 +210,7 @@ func (t *intervals) add(data []byte) error {
 	return nil
 }
 
-// treeFigures are those of a store of intervals on a set.
+// treeFigures are the figures of an interval store on a set.
 type treeFigures struct {
 	Runs      int                       `json:"runs"`
 	Stopped   bool                      `json:"stopped"`
@@ -219,11 +221,11 @@ type treeFigures struct {
 	Figures   map[string]results.Spread `json:"figures"`
 }
 
-// median returns the median of a figure, 0 if there is none.
+// median returns the median of a figure, or 0 if there is none.
 func (f treeFigures) median(key string) float64 { return f.Figures[key].Median }
 
-// add takes what a run printed, instead of what the same part of it printed before. That of a round is apart. Of the
-// targets it counts for the page as well.
+// add adds the output of a run, in place of earlier output of the same part. The output of a round is kept
+// apart, except that its targets also count for the page.
 func (all *reports) add(r run, data []byte) error {
 	if n := r.round; n > 0 {
 		if all.rounds[n] == nil {
@@ -266,7 +268,7 @@ func (all *reports) add(r run, data []byte) error {
 	return nil
 }
 
-// kept is what a run printed, in the folder of -keep.
+// kept is the output of a run, as a file in the folder of -keep.
 type kept struct {
 	Command string `json:"command"`
 	Commit  string `json:"commit"`
@@ -277,7 +279,7 @@ type kept struct {
 // measurer runs commands.
 type measurer struct {
 	keep     string            // a folder, or empty
-	commit   string            // of the checkout, before a run writes pictures into it
+	commit   string            // commit of the checkout, read before a run writes pictures into it
 	built    string            // the folder of programs
 	programs map[string]string // by package
 }
@@ -294,7 +296,7 @@ func newMeasurer(keep string) (*measurer, error) {
 
 func (m *measurer) close() error { return os.RemoveAll(m.built) }
 
-// measure runs the commands, or reads what was kept of them.
+// measure runs the commands, or reads their kept output.
 func (m *measurer) measure(ctx context.Context, all *reports, runs []run) error {
 	for _, r := range runs {
 		k, err := m.report(ctx, r)
@@ -309,7 +311,7 @@ func (m *measurer) measure(ctx context.Context, all *reports, runs []run) error 
 	return nil
 }
 
-// report returns what a command prints, or printed, if the same command was kept.
+// report returns the output of a command, or its kept output if the same command was kept.
 func (m *measurer) report(ctx context.Context, r run) (k kept, err error) {
 	path := filepath.Join(m.keep, r.file())
 	if m.keep != "" {
@@ -347,7 +349,7 @@ func (m *measurer) report(ctx context.Context, r run) (k kept, err error) {
 	return k, err
 }
 
-// build returns the program of a package of this module.
+// build returns the program for a package in this module.
 func (m *measurer) build(ctx context.Context, of string) (string, error) {
 	if path := m.programs[of]; path != "" {
 		return path, nil

@@ -76,7 +76,7 @@ func (o *options) ask(ctx context.Context, url string) *asked {
 	return all
 }
 
-// question draws a query: usually a flame graph or a chart of a job.
+// question returns a random query: usually a flame graph or a chart of a job.
 func question(rng *rand.Rand, now time.Time) (method string, request map[string]any) {
 	from, to := now.Add(-5*time.Minute).UnixMilli(), now.UnixMilli()
 	of := map[string]any{

@@ -12,15 +12,15 @@ import (
 
 // file is a profile to push.
 type file struct {
-	query string // the URL's query: its labels
+	query string // query of the URL: its labels
 	data  []byte
 	rows  int
 	sum   int64
-	kind  string // its type, as the server's queries name it
+	kind  string // its type, as in the server's queries
 }
 
-// files are a fleet's profiles for one scrape, in the order of their pushes, in some variants. They have no
-// time: the server's clock gives them theirs.
+// files are the profiles of a fleet for one scrape, in the order of their pushes, in some variants. They have
+// no time, because the server's clock sets it.
 type files struct {
 	scrapes [][]file
 	rows    float64 // mean rows of a scrape
@@ -52,7 +52,7 @@ func makeFiles(pods, variants int) (*files, error) {
 	return out, nil
 }
 
-// makeFile makes a profile, and counts its rows by decoding the sent bytes.
+// makeFile makes a profile, and counts its rows by decoding the bytes to send.
 func makeFile(f *fleet.Fleet, n int) (file, error) {
 	encoded, err := fleet.NewPprofFile(f.Profile(n, fleet.Start))
 	if err != nil {

@@ -20,8 +20,9 @@ type killed struct {
 	ReadyMs float64 `json:"most_ms_until_ready"`
 }
 
-// kill kills a server under load, each time after a random part of the duration, and opens it again. It
-// must have every acknowledged row, and besides only rows whose pushes were in progress.
+// kill kills a server under load, each time after between half and one and a half times the duration, and
+// opens it again. The server must then have every acknowledged row, and otherwise only rows of pushes that
+// were in progress.
 func (o *options) kill(ctx context.Context, command, dir string, f *files) error {
 	var r killed
 	var all pushed
@@ -51,7 +52,7 @@ func (o *options) kill(ctx context.Context, command, dir string, f *files) error
 	return results.Print(r)
 }
 
-// reopen starts a server that syncs each push, and compares its rows with the acknowledged ones.
+// reopen starts a server that syncs each push, and compares its rows with the acknowledged rows.
 func (o *options) reopen(ctx context.Context, command, db string, all *pushed, r *killed, unknown int) (*process, error) {
 	p, err := o.begin(ctx, command, db, "each")
 	if err != nil {
@@ -61,14 +62,14 @@ func (o *options) reopen(ctx context.Context, command, db string, all *pushed, r
 	return p, account(p, all, r, unknown)
 }
 
-// account compares a server's rows with the acknowledged ones.
+// account compares a server's rows with the acknowledged rows.
 func account(p *process, all *pushed, r *killed, unknown int) error {
 	m, err := p.metrics()
 	if err != nil {
 		return err
 	}
 	rows := int64(m["granary_store_rows"])
-	const mostRows = 2144 // in a profile of the fleet
+	const mostRows = 2144 // greatest number of rows in a profile of the fleet
 	if rows < all.rows || rows > all.rows+int64(unknown*mostRows) {
 		return fmt.Errorf("%d rows after a restart: %d were acknowledged, and %d pushes were in progress", rows, all.rows, unknown)
 	}

@@ -101,7 +101,7 @@ func (o *options) load(ctx context.Context, p *process, f *files, r *figures) (s
 	return sent, answers
 }
 
-// idle loads the handler that does nothing.
+// idle loads the handler that does nothing, for a tenth of the duration and at least a second.
 func (o *options) idle(ctx context.Context, f *files, r *figures) error {
 	url, end, err := noop(ctx)
 	if err != nil {

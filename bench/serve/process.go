@@ -17,12 +17,12 @@ import (
 	"time"
 )
 
-// build builds this checkout's command.
+// build returns the path of this checkout's command, built in dir.
 func build(ctx context.Context, dir string) (string, error) {
 	command := filepath.Join(dir, "granary")
 	cmd := exec.CommandContext(ctx, "go", "build", "-o", command, ".")
 	cmd.Dir = filepath.FromSlash("../cmd/granary")
-	cmd.Env = append(os.Environ(), "GOWORK=") // the workspace above it, because its versions may not be published yet
+	cmd.Env = append(os.Environ(), "GOWORK=") // build in the workspace, because the module versions that go.mod requires may not be published yet
 	if out, err := cmd.CombinedOutput(); err != nil {
 		return "", fmt.Errorf("build in %s, is this the folder bench? %w\n%s", cmd.Dir, err, out)
 	}
@@ -33,7 +33,7 @@ func build(ctx context.Context, dir string) (string, error) {
 type process struct {
 	cmd    *exec.Cmd
 	url    string
-	ready  time.Duration // time from its start until it listens
+	ready  time.Duration // time from its start until /readyz answers
 	logged chan struct{} // closed when its log has ended
 }
 
@@ -82,7 +82,7 @@ func (o *options) begin(ctx context.Context, command, db, sync string) (*process
 	return p, nil
 }
 
-// end stops the server, which must end with 0.
+// end stops the server; it returns an error unless the exit code is 0.
 func (p *process) end() error {
 	if err := p.cmd.Process.Signal(syscall.SIGTERM); err != nil {
 		return err
@@ -91,17 +91,16 @@ func (p *process) end() error {
 	return p.cmd.Wait()
 }
 
-// kill kills the server.
 func (p *process) kill() error {
 	if err := p.cmd.Process.Kill(); err != nil {
 		return err
 	}
 	<-p.logged
-	_ = p.cmd.Wait() // it says that it was killed
+	_ = p.cmd.Wait() // Wait returns an error because the process was killed
 	return nil
 }
 
-// metrics returns the values of the server's metrics without labels.
+// metrics returns the server's metrics by name; a metric with labels has them in its name.
 func (p *process) metrics() (map[string]float64, error) {
 	resp, err := http.Get(p.url + "/metrics")
 	if err != nil {

@@ -17,8 +17,8 @@ type pushed struct {
 	sums     map[string]int64 // by type
 	took     []float64        // from the time of sending
 	due      []float64        // from the due time
-	failed   int              // not acknowledged
-	first    error            // error of the first
+	failed   int              // number that was not acknowledged
+	first    error            // error of the first failure
 }
 
 func (p *pushed) add(of *pushed) {
@@ -35,7 +35,7 @@ func (p *pushed) add(of *pushed) {
 	}
 }
 
-// push pushes profiles to a URL until the context ends, each when it is due, or with most as soon as a
+// push pushes profiles to a URL until the context ends: each when it is due, or with -most as soon as a
 // writer is free.
 func (o *options) push(ctx context.Context, to string, f *files) *pushed {
 	client := &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: o.writers}}
@@ -86,7 +86,7 @@ func (o *options) push(ctx context.Context, to string, f *files) *pushed {
 	return &all
 }
 
-// one pushes a profile. It is not interrupted, so that its outcome is known.
+// one pushes a profile. It does not stop when the context ends, so that the outcome is known.
 func (p *pushed) one(client *http.Client, to string, f *file, due time.Time) {
 	start := time.Now()
 	resp, err := client.Post(to+"?"+f.query, "application/octet-stream", bytes.NewReader(f.data))

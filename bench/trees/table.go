@@ -23,7 +23,7 @@ var measured = []struct{ key, about string }{
 	{"kind_nodes", "of the fourth"},
 }
 
-// heading is that of the table.
+// heading returns the heading of the table.
 func heading() string {
 	columns := []string{"set", "store", "intervals", "nodes", "depth"}
 	for _, m := range measured {
@@ -32,7 +32,7 @@ func heading() string {
 	return strings.Join(columns, "\t") + "\t"
 }
 
-// report has the figures of each store by set.
+// report has the figures of each store, by set.
 type report struct {
 	Machine string                        `json:"machine"`
 	Skipped string                        `json:"skipped,omitempty"`
@@ -43,7 +43,7 @@ type report struct {
 // summary is the figures of a store over its repetitions.
 type summary struct {
 	Runs      int                       `json:"runs"`              // processes
-	Stopped   bool                      `json:"stopped,omitempty"` // it was too large, after so many intervals
+	Stopped   bool                      `json:"stopped,omitempty"` // it was too large after Intervals intervals
 	Intervals int                       `json:"intervals"`
 	Nodes     uint32                    `json:"nodes,omitempty"`
 	Depth     uint32                    `json:"depth,omitempty"`
@@ -77,8 +77,8 @@ func (s summary) row() string {
 	return strings.Join(columns, "\t") + "\t"
 }
 
-// spread returns the median with three digits, and half the distance between the lowest and the
-// highest figure in hundredths of it.
+// spread formats the median with three digits, and half the distance between the lowest and the highest
+// figure in percent of the median.
 func (s summary) spread(key string) string {
 	f, has := s.Figures[key]
 	if !has {

@@ -28,11 +28,11 @@ type Cold struct {
 
 // MeasureCold inserts a fleet, compacted, and a profile in the next time range with the same dictionaries.
 // A copy of the store's directory is opened for each cold merge, beside a merge of the store itself, whose
-// rows are in memory. So both have a process with the same age and heap: a collection precedes each, and
-// neither finds buffers from the previous merge. The query before a cold merge, about the one profile,
-// reads the dictionaries and none of the rows.
+// rows are in memory. Both therefore run in a process with the same age and heap: a collection precedes each,
+// and neither finds buffers from the previous merge. The query before a cold merge, about the single profile,
+// reads the dictionaries and none of the merged rows.
 func MeasureCold(f *fleet.Fleet, m fleet.Shape, repeat int) (c Cold, err error) {
-	// Idle collectors would look for work.
+	// With more processors, idle garbage collectors would search for work and use CPU time.
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
 	dir, err := os.MkdirTemp("", "granary-bench")
 	if err != nil {
@@ -92,7 +92,7 @@ func (c *Cold) inTurns(store *columnstore.Store, dir string, instant time.Time, 
 // coldRun has the costs of one cold store in milliseconds.
 type coldRun struct{ touch, touchWall, merge float64 }
 
-// coldOnce opens a directory, queries the rows from an instant on, and then the earlier ones. With must, it
+// coldOnce opens a directory, merges the rows from an instant on, and then the earlier rows. If must is true, it
 // fails if rows are in memory after the open.
 func coldOnce(dir string, instant time.Time, must bool) (c coldRun, err error) {
 	store, err := columnstore.Open(columnstore.Options{Dir: dir, Manual: true})

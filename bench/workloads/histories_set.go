@@ -10,7 +10,7 @@ import (
 	"github.com/granarydb/granary/internal/ihs"
 )
 
-// historyBatch is the number of intervals in a commit.
+// historyBatch is about the number of intervals in a commit. Intervals with equal times are in one commit.
 const historyBatch = 10_000
 
 // HistorySet is a set of intervals in the form that a history takes.
@@ -60,7 +60,7 @@ func attributesOf(set *ihs.Set) []history.Attribute {
 	return attributes
 }
 
-// New returns a history with the set's attributes and no interval.
+// New returns a history with the set's attributes and no intervals.
 func (s *HistorySet) New() (*history.History, error) { return s.named(false) }
 
 // named is New for a history that can keep journals.
@@ -119,12 +119,12 @@ func (s *HistorySet) Write(path string) (bytes int64, err error) {
 	return info.Size(), errors.Join(s.Check(r.View), r.Close())
 }
 
-// Feed adds all intervals as columns, one call a commit, and closes the history.
+// Feed adds all intervals as columns, with one call per commit, and closes the history.
 func (s *HistorySet) Feed(h *history.History) (*history.View, error) {
 	return s.feed(h, func(*history.Draft) {})
 }
 
-// feed is Feed, which calls f before each commit.
+// feed is Feed that also calls f before each commit.
 func (s *HistorySet) feed(h *history.History, f func(*history.Draft)) (*history.View, error) {
 	set := s.set
 	tx, err := h.Begin()
@@ -175,7 +175,8 @@ func (s *HistorySet) feedIntervals(h *history.History) (*history.View, error) {
 	return tx.Commit()
 }
 
-// feedChanges adds the intervals as changes, ordered by start.
+// feedChanges adds the intervals as changes, ordered by start. It commits before each new start in the last
+// eighth of every historyBatch changes.
 func (s *HistorySet) feedChanges(h *history.History, byStart []int) (*history.View, error) {
 	set, values := s.set, s.values
 	tx, err := h.Begin()

@@ -12,8 +12,8 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// opening returns a function for the URL of a server's command: it opens a browser unless stays is true,
-// and reports on standard error if there is none.
+// opening returns a function for the URL of a command's server. Unless stays is true, the function opens a
+// browser, and reports on standard error if it cannot.
 func opening(cmd *cobra.Command, stays bool) func(url string) {
 	return func(url string) {
 		if !stays && !openBrowser(cmd.Context(), url) {
@@ -22,9 +22,9 @@ func opening(cmd *cobra.Command, stays bool) func(url string) {
 	}
 }
 
-// openBrowser starts a browser with a URL, and reports whether one could be started. The browser is that
-// of the environment variable BROWSER, a list of commands separated like PATH, or the system's. No
-// goroutine waits for it, because it can outlive this process.
+// openBrowser starts a browser with a URL, and reports whether a browser could be started. It tries the
+// commands in the environment variable BROWSER, separated as in PATH, or the system's browser. No goroutine
+// waits for the browser, because it can outlive this process.
 func openBrowser(ctx context.Context, url string) bool {
 	commands := [][]string{{"xdg-open", url}}
 	switch runtime.GOOS {
@@ -52,8 +52,7 @@ func openBrowser(ctx context.Context, url string) bool {
 	return false
 }
 
-// browserCommand returns a command's words in BROWSER. %s stands for the URL, which otherwise becomes the
-// last word.
+// browserCommand splits a command of BROWSER into words. The URL replaces %s, or becomes the last word.
 func browserCommand(text, url string) []string {
 	words := strings.Fields(text)
 	there := false

@@ -22,8 +22,8 @@ is left out. --sample-index asks for another type.`
 type typeAnswer func(ctx context.Context, db *profile.DB, snap *columnstore.Snapshot, q profile.Query, t profile.Type) error
 
 // withType is withInputs for commands that answer about one type. After the answer it reports on standard
-// error the inputs that it lacks, unless flags chose the type. An answer that is grouped by labels can
-// have several kinds.
+// error the inputs that the answer omits, unless flags chose the type. An answer that is grouped by labels
+// can have several kinds.
 func withType(cmd *cobra.Command, s selection, args []string, f typeAnswer, by ...string) error {
 	return withInputs(cmd, s, args, func(ctx context.Context, db *profile.DB, snap *columnstore.Snapshot, q profile.Query) error {
 		t, chosen, err := s.choose(ctx, db, snap, q, by...)
@@ -37,7 +37,8 @@ func withType(cmd *cobra.Command, s selection, args []string, f typeAnswer, by .
 	})
 }
 
-// choose returns an answer's type, and the query without profiles of other kinds that measure the same.
+// choose returns an answer's type, and the query without profiles of other kinds that measure the same
+// values.
 func (s *selection) choose(ctx context.Context, db *profile.DB, snap *columnstore.Snapshot, q profile.Query, by ...string) (profile.Type, profile.Query, error) {
 	candidates, err := candidateTypes(ctx, db, snap, q, s.sampleIndex)
 	if err != nil {
@@ -59,8 +60,8 @@ func (s *selection) choose(ctx context.Context, db *profile.DB, snap *columnstor
 	return profile.Type{}, q, first
 }
 
-// candidateTypes returns the possible types of an answer, the best first: the named type, or cpu,
-// inuse_space, the default type and all others.
+// candidateTypes returns the possible types of an answer, best first: the named type, or cpu, inuse_space,
+// the default type and all others.
 func candidateTypes(ctx context.Context, db *profile.DB, snap *columnstore.Snapshot, q profile.Query, name string) ([]profile.Type, error) {
 	t, err := findType(ctx, db, snap, q, name)
 	if err != nil || name != "" {
@@ -130,8 +131,8 @@ func oneOfTwins(q profile.Query, t profile.Type, err error) (profile.Query, erro
 	return q, nil
 }
 
-// noteLeftOut reports the profiles of the query asked that are missing in the query chosen for a type,
-// and how to ask for them.
+// noteLeftOut reports the profiles of the query `asked` that are not in the query `chosen`, and the flags
+// that select them.
 func (s *selection) noteLeftOut(ctx context.Context, cmd *cobra.Command, db *profile.DB, snap *columnstore.Snapshot, asked, chosen profile.Query, t profile.Type) error {
 	if s.sampleIndex != "" && chosen.Selector.String() == asked.Selector.String() {
 		return nil // a flag chose the type
@@ -157,7 +158,7 @@ func (s *selection) noteLeftOut(ctx context.Context, cmd *cobra.Command, db *pro
 		}
 	}
 	if len(names) == 0 || len(names) == len(all) {
-		return nil // there is no answer, or it has all
+		return nil // there is no answer, or it omits nothing
 	}
 	what := "input"
 	if strings.HasPrefix(all[0].name, "{") {
@@ -168,14 +169,14 @@ func (s *selection) noteLeftOut(ctx context.Context, cmd *cobra.Command, db *pro
 	return nil
 }
 
-// askFor says how to ask for types other than t, or "" if there are none.
+// askFor names the flags that select types other than t, or returns "" if there are none.
 func askFor(t profile.Type, others []profile.Type) string {
 	const most = 8
 	var names []string
 	for _, other := range others {
 		name := typeName(other)
 		if other != t && other.Sample == t.Sample {
-			name = other.String() // the short name stands for both
+			name = other.String() // the short name is ambiguous
 		}
 		if other != t && !slices.Contains(names, name) {
 			names = append(names, name)
@@ -190,7 +191,7 @@ func askFor(t profile.Type, others []profile.Type) string {
 	return "; --sample-index asks for another type: " + strings.Join(names, ", ")
 }
 
-// source is the profiles with equal labels: an input, or pushes to a server.
+// source is the profiles with equal labels: an input, or the pushes of one client.
 type source struct {
 	name  string
 	types []profile.Type

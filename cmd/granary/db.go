@@ -28,7 +28,7 @@ func openDB(ctx context.Context, opts columnstore.Options, source inputSource) (
 	return l, nil
 }
 
-// openTable opens the profile table, whatever the width of its buckets.
+// openTable opens the profile table, with any width of its buckets.
 func (l *loaded) openTable(ctx context.Context, manual bool) (err error) {
 	table := l.store.Table(profilesTable)
 	if table == nil {

@@ -95,8 +95,8 @@ goroutines.`,
 	cmd.Flags().StringVar(&storeDir, "db", "", "also store the profiles in the directory `DIR`, as granary load does, to ask them with --db")
 	cli.AddDiskBudget(cmd, &budget)
 	cmd.Flags().BoolVar(&isServed, "serve", false, "answer over HTTP, with the demo's own profiles, until it is interrupted")
-	cmd.Flags().StringVar(&listen, "listen", listen, "with --serve: `HOST:PORT` to listen on. Who reaches it can read and push")
-	cmd.Flags().BoolVar(&stays, "no-open", false, "with --serve: open no browser: the URL is printed only")
+	cmd.Flags().StringVar(&listen, "listen", listen, "with --serve: `HOST:PORT` to listen on. Anyone who can reach it can read and push")
+	cmd.Flags().BoolVar(&stays, "no-open", false, "with --serve: print the URL, and open no browser")
 	cmd.Flags().StringVar(&traceFile, "trace", "", "write a Go execution trace of the demo to `FILE`, for go tool trace and granary history")
 	return cmd
 }
@@ -115,8 +115,8 @@ func withTrace(name string, f func() error) error {
 	})
 }
 
-// makeDir creates the folder of the flame graph and returns its name. Without a name the folder is
-// temporary, because a new user's first command must leave nothing in the clone.
+// makeDir creates the folder of the flame graph and returns its name. Without a name the folder is temporary,
+// because a new user's first command must not leave files in the clone.
 func makeDir(name string) (string, error) {
 	if name == "" {
 		return os.MkdirTemp("", "granary-demo-")
@@ -124,7 +124,7 @@ func makeDir(name string) (string, error) {
 	return name, os.MkdirAll(name, 0o777)
 }
 
-// demo runs the whole demo with steps scrapes of each pod, in a store of these options.
+// demo runs the whole demo, with `steps` scrapes of each pod, in a store with these options.
 func demo(ctx context.Context, out, progressTo io.Writer, dir string, opts columnstore.Options, steps int) (err error) {
 	dir, err = makeDir(dir)
 	if err != nil {
@@ -162,13 +162,13 @@ func demo(ctx context.Context, out, progressTo io.Writer, dir string, opts colum
 	return store.View(ctx, func(snap *columnstore.Snapshot) error { return r.run(ctx, snap, dir) })
 }
 
-// serveDemo serves a fleet while it is replayed, by one writer, because answers need time.
+// serveDemo serves a fleet while one writer replays it. One writer leaves processor time for answers.
 func serveDemo(cmd *cobra.Command, listen string, stays bool, opts columnstore.Options, steps int) (err error) {
 	f, err := newFleet(time.Now(), steps)
 	if err != nil {
 		return err
 	}
-	agents := map[string]string{"cpu": "process_cpu", "heap": "memory"} // as in the demo's own profiles
+	agents := map[string]string{"cpu": "process_cpu", "heap": "memory"} // the same as in the demo's own profiles
 	for _, p := range f.pods {
 		for _, k := range p.kinds {
 			k.labels[profile.NameLabel] = cmp.Or(agents[k.labels[profile.NameLabel]], k.labels[profile.NameLabel])

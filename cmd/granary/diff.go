@@ -99,7 +99,7 @@ sides, as flamegraph --help describes.
 	return cmd
 }
 
-// check returns a usage error for flags that exclude each other.
+// check returns a usage error for contradictory flags.
 func (o *diffOptions) check(args []string) error {
 	if o.normalize && o.scale != 0 {
 		return cli.Usage(errors.New("--normalize and --scale: choose one"))
@@ -152,7 +152,7 @@ func diff(cmd *cobra.Command, o *diffOptions, args []string) error {
 			return chosen.noteLeftOut(ctx, cmd, db, snap, asked, q, t)
 		})
 		if cli.WasTold(err) {
-			failed = err // the readable profiles are compared
+			failed = err // continue with the readable profiles
 		} else if err != nil {
 			return err
 		}
@@ -190,20 +190,19 @@ func diff(cmd *cobra.Command, o *diffOptions, args []string) error {
 // difference is the change from A to B.
 type difference struct {
 	typ       profile.Type
-	a, b      *merged  // b after scaling
-	totals    [2]int64 // of A, and of B before scaling
+	a, b      *merged  // b after the scale
+	totals    [2]int64 // of A, and of B before the scale
 	scale     float64  // factor for the values of B
 	functions []profile.FunctionChange
 }
 
-// over returns the number of times that the values are means over, the greater of both sides. It is 0 for
-// sums.
+// over returns the number of times over which the values are means: the greater of both sides, or 0 for sums.
 func (d *difference) over() int { return max(d.a.over, d.b.over) }
 
 // empty reports whether neither side has samples.
 func (d *difference) empty() bool { return d.a.Len() == 0 && d.b.Len() == 0 }
 
-// compare compares two sums, function by function.
+// compare compares two merges, function by function.
 func compare(a, b *merged, o *diffOptions) (*difference, error) {
 	if a.Type.Sample != b.Type.Sample || a.Type.SampleUnit != b.Type.SampleUnit {
 		return nil, fmt.Errorf("%s is in %s in A and in %s in B: they cannot be compared",
@@ -301,7 +300,7 @@ func (d *difference) print(w io.Writer, args []string, nodes int) error {
 	return p.Err
 }
 
-// signed renders a difference.
+// signed formats a difference.
 func signed(v int64, unit string) string {
 	if v > 0 {
 		return "+" + profile.FormatValue(v, unit)

@@ -18,8 +18,8 @@ import (
 const noSamples = "There are no samples."
 
 // noteEmpty reports on standard error that an answer about types, or about all types, has no samples, and
-// which conditions leave none. If no condition does and the answer has the sentence itself, it reports
-// nothing.
+// which conditions exclude them all. If no condition does and hasSentence says that the answer itself has the
+// sentence, it reports nothing.
 func (s *selection) noteEmpty(ctx context.Context, cmd *cobra.Command, db *profile.DB, snap *columnstore.Snapshot, q profile.Query, hasSentence bool, types ...profile.Type) error {
 	reason, err := s.whyEmpty(ctx, db, snap, q, types)
 	if err != nil || reason == "" && hasSentence {
@@ -70,8 +70,8 @@ func (s *selection) conditions(q profile.Query) []condition {
 	return all
 }
 
-// whyEmpty returns why a query selects no samples of types, or of any type: the first condition that
-// alone leaves none, or all of them together. It returns "" if samples are left.
+// whyEmpty explains why a query selects no samples of types, or of any type: it names the first condition
+// that alone excludes all, or all conditions together. It returns "" if the query selects samples.
 func (s *selection) whyEmpty(ctx context.Context, db *profile.DB, snap *columnstore.Snapshot, q profile.Query, types []profile.Type) (string, error) {
 	if some, err := hasRows(ctx, db, snap, profile.Query{}, types); err != nil || !some {
 		if some, err = hasRows(ctx, db, snap, profile.Query{}, nil); err != nil || !some {
@@ -127,7 +127,7 @@ func hasRows(ctx context.Context, db *profile.DB, snap *columnstore.Snapshot, q 
 	return false, nil
 }
 
-// spanOfTimes returns the times of the first and the last profile, 0 without profiles.
+// spanOfTimes returns the times of the first and the last profile, or 0 without profiles.
 func spanOfTimes(ctx context.Context, db *profile.DB, snap *columnstore.Snapshot) (first, last int64, err error) {
 	groups, err := db.Table().Aggregate(ctx, snap, columnstore.AggregateOptions{By: []string{profile.ColumnTimestamp}})
 	if err != nil || len(groups.Counts) == 0 {

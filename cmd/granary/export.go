@@ -34,12 +34,12 @@ type exporter struct {
 	selection
 	output, format string
 	form, stacks   string
-	demo           time.Duration    // time of the demo's fleet to replay, 0 to read inputs
-	memory         memory.Allocator // allocator of records, nil for the Go allocator
+	demo           time.Duration    // span of the demo's fleet to replay, or 0 to read inputs
+	memory         memory.Allocator // allocates records; nil means the Go allocator
 }
 
-// rowWriter writes records to a file in one format. Close ends the file. It must be called after an error
-// too.
+// rowWriter writes records to a file in one format. Close ends the file. It must also be called after an
+// error.
 type rowWriter interface {
 	Write(rec arrow.Record) error
 	Close() error
@@ -234,7 +234,7 @@ func (e *exporter) newWriter(w io.Writer, schema *arrow.Schema) (rowWriter, erro
 	return export.NewArrowWriter(w, schema, e.memory), nil
 }
 
-// countRows returns the number of rows for which where holds.
+// countRows returns the number of rows that where accepts.
 func countRows(ctx context.Context, db *profile.DB, snap *columnstore.Snapshot, where columnstore.Expr) (int64, error) {
 	groups, err := db.Table().Aggregate(ctx, snap, columnstore.AggregateOptions{Where: where})
 	if err != nil || len(groups.Counts) == 0 {

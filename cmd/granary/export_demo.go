@@ -14,14 +14,14 @@ import (
 	"github.com/granarydb/granary/profile"
 )
 
-// demoSpan is the default time that the demo replays. maxDemoSpan is the maximum: a day is
-// about 250 million rows.
+// demoSpan is the default span that the demo replays. maxDemoSpan is the greatest span: a day has about 250
+// million rows.
 const (
 	demoSpan    = time.Duration(demoSteps) * scrapeEvery
 	maxDemoSpan = 24 * time.Hour
 )
 
-// newDemoSpan returns the value of a flag for the time that the demo replays.
+// newDemoSpan returns the value of a flag for the span that the demo replays.
 func newDemoSpan(flag string, span *time.Duration) pflag.Value {
 	return cli.NewDuration(flag, scrapeEvery, maxDemoSpan, span)
 }
@@ -64,7 +64,7 @@ func withDemo(cmd *cobra.Command, s selection, span time.Duration, f answer) err
 	})
 }
 
-// saveFleet writes the profiles that the demo replays to files below a directory.
+// saveFleet writes the profiles that the demo replays to files in a directory.
 func saveFleet(cmd *cobra.Command, dir string, steps int) error {
 	f, err := newFleet(time.Now(), steps)
 	if err != nil {

@@ -71,7 +71,7 @@ profiles must fit into memory.
 	return cmd
 }
 
-// fill adds inputs to a directory. It prints what is stored, however it ends.
+// fill adds inputs to a directory. If an input was stored, it prints the stored rows, also after a failed input.
 func fill(cmd *cobra.Command, source inputSource, opts columnstore.Options, args []string) error {
 	ctx := cmd.Context()
 	if err := dbdir.CheckNew(source.db); err != nil {
@@ -109,8 +109,7 @@ func fill(cmd *cobra.Command, source inputSource, opts columnstore.Options, args
 	return err
 }
 
-// knowFiles reads the names of the stored inputs, so that an input that is loaded again gets another
-// name.
+// knowFiles reads the names of the stored inputs, so that an input that is loaded again gets another name.
 func (l *loaded) knowFiles(ctx context.Context) error {
 	return l.store.View(ctx, func(snap *columnstore.Snapshot) error {
 		names, err := l.db.LabelValues(ctx, snap, labelFile, profile.Query{})
@@ -121,7 +120,7 @@ func (l *loaded) knowFiles(ctx context.Context) error {
 	})
 }
 
-// printStored prints the result of a load into a directory with `rows` rows now.
+// printStored prints the result of a load into a directory that now has `rows` rows.
 func (l *loaded) printStored(w io.Writer, rows int64) error {
 	bytes, err := dbdir.Size(l.source.db)
 	if err != nil {

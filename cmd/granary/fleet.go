@@ -22,28 +22,28 @@ import (
 	"github.com/granarydb/granary/testdata"
 )
 
-// fleet replays real profiles as the profiles of many pods. Each pod runs one of the programs and is
-// scraped every scrapeEvery. A scrape has a part of the samples of the program's real profile, with
-// values that follow the load over the hour.
+// fleet replays real profiles as the profiles of many pods. Each pod runs a program and is scraped every
+// scrapeEvery. A scrape has some samples of the program's real profile, with values that follow the load over
+// the hour.
 type fleet struct {
 	templates []template
 	pods      []pod
-	start     time.Time // of the first scrape
+	start     time.Time // time of the first scrape
 	steps     int       // scrapes of each pod
 }
 
 const (
 	scrapeEvery = 10 * time.Second
 	podsPerJob  = 10
-	// scrapesPerTemplate is the number of scrapes that replay a real profile before the next takes over.
-	// A program has up to three real profiles of a kind.
+	// scrapesPerTemplate is the number of scrapes that replay a real profile before the next profile. A
+	// program has up to three real profiles of a kind.
 	scrapesPerTemplate = 12
-	// The hotSamples samples with the greatest values are in every scrape. Each other sample
-	// is in every rareEvery-th scrape, because a program spends most of its time in few stacks.
+	// The hotSamples samples with the greatest values are in every scrape. Each other sample is in every
+	// rareEvery-th scrape, because a program spends most of its time in a few stacks.
 	hotSamples = 10
 	rareEvery  = 8
-	// slowJob uses four times the CPU in its hottest stacks during the last third of the
-	// time. The demo's chart shows it.
+	// slowJob uses four times the CPU in its hottest stacks during the last third of the time, which the
+	// demo's chart shows.
 	slowJob = "nats-server"
 )
 
@@ -68,8 +68,8 @@ type podKind struct {
 	seed      uint64
 }
 
-// newFleet reads the embedded profiles for a replay of steps scrapes of each pod. The replay
-// ends at about now.
+// newFleet reads the embedded profiles for a replay with `steps` scrapes of each pod. The replay ends at
+// about now.
 func newFleet(now time.Time, steps int) (*fleet, error) {
 	f := &fleet{steps: steps, start: now.Add(-time.Duration(steps) * scrapeEvery).Truncate(scrapeEvery)}
 	err := fs.WalkDir(testdata.Profiles, "profiles", func(name string, _ fs.DirEntry, err error) error {
@@ -160,14 +160,14 @@ func (f *fleet) programs() []string {
 	return slices.Compact(names)
 }
 
-// scrape identifies a pod's profiles at a time.
+// scrape identifies the profiles of a pod at a time.
 type scrape struct {
 	step int
 	pod  *pod
 }
 
-// replay inserts all profiles with several writers and returns the number of profiles. It
-// calls report with the number of scrapes done, from one goroutine.
+// replay inserts all profiles with several writers and returns the number of profiles. It calls report with
+// the number of completed scrapes, from one goroutine.
 func (f *fleet) replay(ctx context.Context, db *profile.DB, writers int, report func(done, total int64)) (int64, error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)

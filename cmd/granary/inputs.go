@@ -33,7 +33,7 @@ func someInputs(_ *cobra.Command, args []string) error {
 	return checkInputs(args)
 }
 
-// insteadOfInputs returns a usage error for inputs, or flags of inputs, beside --db, and for more than
+// insteadOfInputs returns a usage error for inputs, or flags of inputs, together with --db, and for more than
 // `most` --db flags.
 func insteadOfInputs(cmd *cobra.Command, args []string, most int) error {
 	if len(args) > 0 {
@@ -101,7 +101,7 @@ type inputSource struct {
 	labels    map[string]string
 	web       input.Web
 	allFrames bool
-	db        string // the directory to read instead of inputs, "" for none
+	db        string // the directory to read instead of inputs, or ""
 }
 
 // source parses the flags. Its errors are usage errors, except errors from files.
@@ -137,7 +137,7 @@ func (f *inputFlags) source() (inputSource, error) {
 	return s, err
 }
 
-// client returns the client for the TLS flags, or nil without any.
+// client returns the client for the TLS flags, or nil if none is set.
 func (f *inputFlags) client() (*http.Client, error) {
 	if (f.cert == "") != (f.key == "") {
 		return nil, cli.Usage(errors.New("--tls-cert and --tls-key: one needs the other"))

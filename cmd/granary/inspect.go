@@ -202,7 +202,7 @@ func (i *inspection) print(w io.Writer, columns bool) error {
 	p := cli.Printer{W: w}
 	table := i.Tables[0]
 	stacks := ""
-	if i.Stacks > 0 || i.Disk == nil { // dictionaries that are in files alone are not counted
+	if i.Stacks > 0 || i.Disk == nil { // dictionaries that are only in files are not counted
 		stacks = cli.Many(i.Stacks, "stack") + ", "
 	}
 	p.Printf("Table %s: %s, %s, %s%s, %s (%s base, %s fresh)\n", table.Name, cli.Many(i.Rows, "row"), cli.Many(i.Series, "series"),
@@ -240,8 +240,8 @@ func (b *inspectedBytes) print(p *cli.Printer) {
 	p.Printf("\n")
 }
 
-// endsBucket reports whether a granule is the last of its bucket. The upper bound of such a
-// granule is the bucket's start plus one nanosecond.
+// endsBucket reports whether a granule is the last in its bucket. The upper bound of such a granule is the
+// bucket's start plus one nanosecond.
 func endsBucket(g *columnstore.GranuleInfo) bool {
 	const start = 16 // hexadecimal digits of a bucket's start
 	if len(g.Lower.Key) < start || len(g.Upper.Key) != start {
@@ -259,7 +259,7 @@ func endsBucket(g *columnstore.GranuleInfo) bool {
 func printGranule(p *cli.Printer, n int, before, g *columnstore.GranuleInfo, columns bool) {
 	p.Printf("\nGranule %d: %s, %s, %s (%s fresh)\n", n, cli.Many(g.Rows, "row"), cli.Size(g.Bytes), cli.Many(len(g.Parts), "part"), cli.Number(g.FreshParts))
 	if before != nil && before.Upper.Key == g.Lower.Key && len(g.Lower.Values) > 1 {
-		p.Printf("  from the end of granule %d\n", n-1) // bounds are long, and neighbours share one
+		p.Printf("  from the end of granule %d\n", n-1) // bounds are long, and neighbours have one in common
 	} else {
 		printBound(p, "from", g.Lower.Values)
 	}
@@ -281,7 +281,7 @@ func printGranule(p *cli.Printer, n int, before, g *columnstore.GranuleInfo, col
 		}
 		line := fmt.Sprintf(row, kind, cli.Number(part.Begin), cli.Number(part.Commit), cli.Number(part.Hi-part.Lo), cli.Number(part.Series),
 			cli.Size(part.Bytes), part.MinTime.Format(time.RFC3339), span)
-		if part.Hi-part.Lo < part.PartRows { // a split divided the part: other granules have the other rows
+		if part.Hi-part.Lo < part.PartRows { // a split divided the part, and other granules have the other rows
 			line += fmt.Sprintf("  %d..%d of %d", part.Lo, part.Hi, part.PartRows)
 		}
 		p.Printf("%s\n", strings.TrimRight(line, " "))

@@ -68,8 +68,8 @@ one input.
 	return cmd
 }
 
-// knownLabels returns a usage error if a flag names an unknown label. It returns no error if the profiles
-// have no labels at all.
+// knownLabels returns a usage error if a flag names an unknown label. It returns no error if no profile has
+// labels.
 func knownLabels(ctx context.Context, db *profile.DB, snap *columnstore.Snapshot, q profile.Query, flag string, labels ...string) error {
 	if len(labels) == 0 {
 		return nil
@@ -108,7 +108,7 @@ func labelNames(ctx context.Context, db *profile.DB, snap *columnstore.Snapshot,
 		if err != nil {
 			return 0, err
 		}
-		if len(values) > 0 { // otherwise only samples outside the query have it
+		if len(values) > 0 { // otherwise only samples outside the query have the label
 			labels = append(labels, label{name, len(values), values})
 		}
 	}
@@ -130,7 +130,7 @@ func labelNames(ctx context.Context, db *profile.DB, snap *columnstore.Snapshot,
 	return len(labels), p.Err
 }
 
-// examples returns as many of the first values as fit.
+// examples returns the first values that fit.
 func examples(values []labelValue, width int) string {
 	var b strings.Builder
 	left := width
@@ -189,8 +189,8 @@ func labelValues(ctx context.Context, db *profile.DB, snap *columnstore.Snapshot
 	return len(values), p.Err
 }
 
-// countValues counts the profiles and the series for each value of a label. The label file tells profiles
-// apart, because every input has its own value.
+// countValues counts the profiles and the series for each value of a label. The label file distinguishes
+// profiles, because every input has its own value.
 func countValues(ctx context.Context, db *profile.DB, snap *columnstore.Snapshot, q profile.Query, name string) ([]labelValue, error) {
 	types, err := db.Types(ctx, snap)
 	if err != nil {
@@ -229,8 +229,8 @@ func countValues(ctx context.Context, db *profile.DB, snap *columnstore.Snapshot
 	return out, nil
 }
 
-// fitFront shortens text to a width by cutting its front, because the ends tell file names and pod names
-// apart.
+// fitFront shortens text to a width by cutting its front, because file names and pod names differ most often
+// at their ends.
 func fitFront(text string, width int) string {
 	runes := []rune(text)
 	if len(runes) <= width {

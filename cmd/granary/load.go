@@ -46,7 +46,7 @@ type loaded struct {
 	store  *columnstore.Store
 	db     *profile.DB
 	good   int // inputs that were loaded
-	rows   int // rows of these
+	rows   int // rows of these inputs
 	failed int // inputs that could not be loaded, each reported on stderr
 	labels input.Labels
 	source inputSource
@@ -90,12 +90,12 @@ func withInputs(cmd *cobra.Command, s selection, args []string, f answer) error 
 	return err
 }
 
-// load returns a store in memory with every profile of the inputs, or the store in the directory of --db.
-// It fails if no input can be inserted. With opts.Manual, maintenance runs after each profile instead of
-// in the background, so that the same inputs always produce the same granules and parts.
+// load returns a store in memory with every profile of the inputs, or the store in the directory of --db. It
+// fails if no input can be inserted. With opts.Manual, maintenance runs after each profile and not in the
+// background, so that the same inputs always produce the same granules and parts.
 func load(ctx context.Context, stderr io.Writer, opts columnstore.Options, source inputSource, args []string) (*loaded, error) {
 	if source.db != "" {
-		opts.ReadOnly = true // the command writes nothing there
+		opts.ReadOnly = true // the command writes nothing to the directory
 		return openDB(ctx, opts, source)
 	}
 	l, err := open(opts, source)
@@ -128,8 +128,8 @@ func open(opts columnstore.Options, source inputSource) (*loaded, error) {
 	return l, nil
 }
 
-// addAll inserts every profile of the inputs, and calls step after each. It reports failed inputs on
-// stderr. It fails if no input can be inserted, and at once if the disk fails.
+// addAll inserts every profile of the inputs, and calls step after each. It reports failed inputs on stderr.
+// It returns an error if no input can be inserted, and at once if the disk fails or ctx ends.
 func (l *loaded) addAll(ctx context.Context, stderr io.Writer, args []string, step func() error) error {
 	var last error
 	for _, arg := range args {
@@ -164,7 +164,7 @@ func (l *loaded) addAll(ctx context.Context, stderr io.Writer, args []string, st
 	return nil
 }
 
-// noteFetch prints an input's URL on standard error if it is not the argument.
+// noteFetch reports an input's URL on standard error if it differs from the argument.
 func noteFetch(stderr io.Writer, web *input.Web, arg, name string) {
 	address := web.URL(name)
 	if address == "" || address == arg {
@@ -177,7 +177,7 @@ func noteFetch(stderr io.Writer, web *input.Web, arg, name string) {
 }
 
 // add inserts a profile, labelled with the name of its input, the labels of its folders and the labels of
-// --label. The name also tells the kind.
+// --label.
 func (l *loaded) add(ctx context.Context, name string) error {
 	data, at, err := l.source.web.Read(ctx, name)
 	if err != nil {

@@ -75,8 +75,8 @@ is a file of speedscope with each of the sample types, without negative values.
 	return cmd
 }
 
-// mergePprof writes one pprof profile: of the named sample type, of all types or, if they do not fit into
-// one profile, of the types of one kind.
+// mergePprof writes one pprof profile: of the named sample type, of all types, or, if these do not fit in one
+// profile, of the types of one kind.
 func mergePprof(ctx context.Context, cmd *cobra.Command, db *profile.DB, snap *columnstore.Snapshot, asked profile.Query, s *selection, output string) error {
 	q, only := asked, []profile.Type(nil)
 	p, err := new(pprof.Profile), error(nil)
@@ -145,7 +145,7 @@ func mergeFolded(ctx context.Context, cmd *cobra.Command, db *profile.DB, snap *
 	return s.noteLeftOut(ctx, cmd, db, snap, asked, q, t)
 }
 
-// mergeSpeedscope writes the stacks of the named sample type, or of all types, in speedscope's format.
+// mergeSpeedscope writes the stacks of the named sample type, or of all types, in the format of speedscope.
 func mergeSpeedscope(ctx context.Context, cmd *cobra.Command, db *profile.DB, snap *columnstore.Snapshot, q profile.Query, s *selection, output string) error {
 	all, shown, err := mergeTypes(ctx, db, snap, q, s.sampleIndex)
 	if err != nil {

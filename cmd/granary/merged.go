@@ -23,9 +23,9 @@ type merged struct {
 	means
 }
 
-// means describes a gauge's means. The zero value stands for sums.
+// means describes means of a gauge. The zero value means that values are sums.
 type means struct {
-	over    int // number of times, of the source with the most
+	over    int // number of times of the source with the most times
 	sources int
 }
 
@@ -50,8 +50,8 @@ func merge(ctx context.Context, db *profile.DB, snap *columnstore.Snapshot, q pr
 	return &merged{stacks, means}, nil
 }
 
-// findMeans returns what the answers about a type are means over. Samples that a query leaves
-// out do not matter to it, nor to the means.
+// findMeans returns the description of the means in answers about a type. It ignores samples that the query
+// excludes.
 func findMeans(ctx context.Context, db *profile.DB, snap *columnstore.Snapshot, q profile.Query, t profile.Type) (means, error) {
 	if q.SumGauges || !t.IsGauge() {
 		return means{}, nil
@@ -61,7 +61,7 @@ func findMeans(ctx context.Context, db *profile.DB, snap *columnstore.Snapshot, 
 	if err != nil {
 		return means{}, err
 	}
-	times := map[string]map[int64]bool{} // by source
+	times := map[string]map[int64]bool{} // the times of each source
 	over := 0
 	for _, p := range infos {
 		source := fmt.Sprintf("%q", slices.DeleteFunc(p.Labels, func(l profile.Label) bool { return l.Name == labelFile }))
@@ -84,7 +84,7 @@ func (m means) String() string {
 	return fmt.Sprintf("means over up to %d times, added up over %d sets of labels; --sum adds up all", m.over, m.sources)
 }
 
-// printMeans prints a line that says that values are means, if they are.
+// printMeans prints that values are means, if they are.
 func (m means) printMeans(p *cli.Printer) {
 	if m.over > 0 {
 		p.Printf("The values are %s.\n", m)

@@ -49,8 +49,8 @@ func kindsOf(ctx context.Context, db *profile.DB, snap *columnstore.Snapshot, q 
 	return slices.DeleteFunc(kinds, func(k profile.ProfileKind) bool { return !slices.Contains(k.Types, t) }), err
 }
 
-// checkSides returns an error that names the inputs if every kind on both sides of a difference has a
-// name, and no name is on both sides. A side without a name can have any kind, because its file may have
+// checkSides returns an error that names the inputs if every kind on both sides of a difference has a name,
+// and the sides have no name in common. A side without a name can have any kind, because its file may have
 // been renamed.
 func checkSides(t profile.Type, a, b []profile.ProfileKind) error {
 	names := map[string]bool{"": true}
@@ -82,7 +82,7 @@ func inputsOf(k profile.ProfileKind) string {
 				names = append(names, cli.Printable(l.Value))
 				break
 			}
-			if l.Name != profile.NameLabel { // the kind has it
+			if l.Name != profile.NameLabel { // the kind has this label
 				labels = append(labels, fmt.Sprintf("%s=%q", l.Name, l.Value))
 			}
 		}
@@ -96,7 +96,7 @@ func inputsOf(k profile.ProfileKind) string {
 	return " in " + listed(names, ", ")
 }
 
-// listed joins the first texts of a list, and the number of the rest.
+// listed joins the first texts of a list, and adds the number of the others.
 func listed(texts []string, separator string) string {
 	const most = 3
 	if more := len(texts) - most; more > 0 {

@@ -6,7 +6,7 @@ import (
 	"github.com/granarydb/granary/cmd/granary/internal/serve"
 )
 
-// newPush returns the command push, with the flags of inputs.
+// newPush returns the command push.
 func newPush() *cobra.Command {
 	var f inputFlags
 	cmd := serve.NewPush(inputsHelp, func() (serve.Inputs, error) {

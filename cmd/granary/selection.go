@@ -31,13 +31,13 @@ type selection struct {
 	sum         bool
 	sumKinds    bool
 	from, to    string
-	side        string // side of a difference, in front of notes
+	side        string // side of a difference, as a prefix of notes
 }
 
 // firstShown describes the default sample type of commands that show one type.
 const firstShown = "the default type of the first profile with samples, in the order of the inputs and of the names in a folder"
 
-// flags adds the flags. The help of --sample-index names otherwise as its default.
+// flags adds the flags. The help of --sample-index describes its default as `otherwise`.
 func (s *selection) flags(cmd *cobra.Command, otherwise string) {
 	cmd.Flags().StringVar(&s.sampleIndex, "sample-index", "",
 		"the sample `TYPE`, such as cpu or inuse_space (default: "+otherwise+")")
@@ -136,7 +136,7 @@ func (s *selection) readFrames(q *profile.Query) error {
 	return err
 }
 
-// parsePattern parses the regular expression of a flag, nil for an empty one.
+// parsePattern parses the regular expression of a flag, or returns nil for an empty text.
 func parsePattern(flag, text string) (*regexp.Regexp, error) {
 	if text == "" {
 		return nil, nil
@@ -144,8 +144,8 @@ func parsePattern(flag, text string) (*regexp.Regexp, error) {
 	return compile("--"+flag+" ", text)
 }
 
-// compile parses a regular expression. The error begins with before, the text before the expression on
-// the command line.
+// compile parses a regular expression. The error begins with `before`, the text that precedes the expression
+// on the command line.
 func compile(before, text string) (*regexp.Regexp, error) {
 	re, err := regexp.Compile(text)
 	if err != nil {
@@ -162,8 +162,8 @@ func emptyRange(from, to string) error {
 	return cli.Usage(fmt.Errorf("--from %s is not before --to %s: there is no time between them", from, to))
 }
 
-// parseMoment parses a time in the grammar of package timetext. A date without a zone is in the zone of the machine, as dates
-// in answers are.
+// parseMoment parses a time in the grammar of package timetext. A date without a zone is in the local zone,
+// like the dates in answers.
 func parseMoment(flag, text string) (moment, error) {
 	if text == "" {
 		return moment{}, nil
@@ -192,7 +192,7 @@ func (q question) at(ctx context.Context, db *profile.DB, snap *columnstore.Snap
 	return query, nil
 }
 
-// bound returns the bound in Unix nanoseconds, 0 if there is none.
+// bound returns the bound in Unix nanoseconds, or 0 if there is none.
 func (m moment) bound(now time.Time, newest int64) int64 {
 	switch {
 	case !m.set:
@@ -247,8 +247,8 @@ func typeText(t profile.Type) string {
 	return fmt.Sprintf("%s (%s)", typeName(t), cli.Printable(t.SampleUnit))
 }
 
-// knownSelected returns a usage error if the selector requires a label that no profile has, or whose
-// values are numbers. It returns no error if the profiles have no labels at all.
+// knownSelected returns a usage error if the selector requires a label that no profile has, or a label whose
+// values are numbers. It returns no error if no profile has labels.
 func knownSelected(ctx context.Context, db *profile.DB, snap *columnstore.Snapshot, q profile.Query) error {
 	required := q.Selector.Requires()
 	if len(required) == 0 {

@@ -27,7 +27,7 @@ type seriesOptions struct {
 	step    time.Duration
 	limit   cli.Limit
 	average bool
-	width   int // of the chart, 0 for that of the terminal
+	width   int // width of the chart; 0 means the width of the terminal
 	asJSON  bool
 }
 
@@ -120,7 +120,7 @@ type seriesFound struct {
 	chosen  bool          // the step was chosen, not set by --step
 	average bool
 	mean    bool // points are means over the times of each source
-	width   int  // of the chart, 0 for that of the terminal
+	width   int  // width of the chart; 0 means the width of the terminal
 	span
 	total int64
 	most  int  // greatest number of profiles in a point
@@ -129,7 +129,7 @@ type seriesFound struct {
 	all   int // number of lines, shown or not
 }
 
-// span is the number of an answer's profiles and the range of their times.
+// span is the number of profiles of an answer, and the range of their times.
 type span struct {
 	profiles int
 	from, to int64 // times of the first and the last profile
@@ -185,7 +185,7 @@ func findSeries(ctx context.Context, db *profile.DB, snap *columnstore.Snapshot,
 	if err := db.CheckKinds(ctx, snap, t, q, o.by...); err != nil {
 		return nil, err
 	}
-	// Grouping by file as well gives the number of profiles in each point.
+	// Grouping also by file gives the number of profiles in each point.
 	counted := q
 	counted.SumGauges = true
 	lines, err := db.Range(ctx, snap, t, counted, profile.RangeOptions{Step: out.step, By: append([]string{labelFile}, o.by...)})
@@ -211,7 +211,7 @@ func findSeries(ctx context.Context, db *profile.DB, snap *columnstore.Snapshot,
 	return out, nil
 }
 
-// join sums lines of single files into the requested lines.
+// join adds the lines of single files to the requested lines.
 func (f *seriesFound) join(lines []profile.Line) []seriesLine {
 	type sum struct {
 		value    int64
@@ -248,7 +248,7 @@ func (f *seriesFound) join(lines []profile.Line) []seriesLine {
 	return out
 }
 
-// takeMeans replaces the points of the lines by points of lines of means.
+// takeMeans replaces the points of the lines with the points of lines of means.
 func (f *seriesFound) takeMeans(means []profile.Line) {
 	points := map[string][]profile.Point{}
 	for _, line := range means {
@@ -259,8 +259,8 @@ func (f *seriesFound) takeMeans(means []profile.Line) {
 	}
 }
 
-// leaveOutEdges drops the first and the last step from sums if the profiles begin or end within it,
-// because the sum of such a step would appear too low.
+// leaveOutEdges removes the first and the last step from sums if the profiles begin or end within that step,
+// because its sum would be too low.
 func (f *seriesFound) leaveOutEdges(infos []profile.ProfileInfo) {
 	if f.step == 0 || f.average || f.mean {
 		return
@@ -272,7 +272,7 @@ func (f *seriesFound) leaveOutEdges(infos []profile.ProfileInfo) {
 	distance := (f.to - f.from) / int64(max(1, len(times)-1))
 	first, last := f.from-f.from%int64(f.step), f.to-f.to%int64(f.step)
 	if last-first < 3*int64(f.step) {
-		return // too few steps to drop any
+		return // too few steps to remove any
 	}
 	begin, end := f.from-first > distance, last+int64(f.step)-f.to > 2*distance
 	for i := range f.lines {
@@ -284,8 +284,7 @@ func (f *seriesFound) leaveOutEdges(infos []profile.ProfileInfo) {
 	f.cut = begin || end
 }
 
-// summarize computes the statistics of each line and puts the line with the greatest total
-// first.
+// summarize computes the statistics of each line, and sorts the line with the greatest absolute total first.
 func (f *seriesFound) summarize() {
 	for i := range f.lines {
 		l := &f.lines[i]
@@ -339,8 +338,7 @@ func (f *seriesFound) print(w io.Writer) error {
 	return p.Err
 }
 
-// timeRange formats a time, or two if from and to differ, in the machine's zone. The zone follows the
-// times.
+// timeRange formats a time, or two times if from and to differ, in the local zone, and appends the zone.
 func timeRange(from, to int64) string {
 	first, last := time.Unix(0, from), time.Unix(0, to)
 	text, zone := first.Format(time.DateTime), last.Format(" MST")

@@ -36,8 +36,8 @@ func mergeFormat(format, output string) string {
 	}
 }
 
-// checkMergeOutput returns a usage error for an output without --format whose suffix belongs to a format
-// that merge does not write, because a pprof profile there would surprise other programs.
+// checkMergeOutput returns a usage error for an output without --format if its suffix belongs to a format
+// that merge does not write, because programs that open it would not expect a pprof profile.
 func checkMergeOutput(format, output string) error {
 	ending := strings.ToLower(filepath.Ext(output))
 	if mergeFormat(format, output) == formatPprof && format == "" && slices.Contains([]string{".json", ".svg", ".txt", ".csv", ".html", ".parquet", ".arrows"}, ending) {
@@ -46,7 +46,7 @@ func checkMergeOutput(format, output string) error {
 	return nil
 }
 
-// writeSpeedscope writes merges as a file for speedscope, and which of them to show first.
+// writeSpeedscope writes merges as a speedscope file that first shows merge number `shown`.
 func writeSpeedscope(w io.Writer, all []*merged, shown int) error {
 	stacks := make([]*profile.Stacks, len(all))
 	for i, m := range all {

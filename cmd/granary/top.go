@@ -98,7 +98,7 @@ func findTop(ctx context.Context, db *profile.DB, snap *columnstore.Snapshot, q 
 	return found, err
 }
 
-// otherTypes returns the names of the types in a query's profiles, except but.
+// otherTypes returns the names of the types in a query's profiles, except `but`.
 func otherTypes(ctx context.Context, db *profile.DB, snap *columnstore.Snapshot, q profile.Query, but profile.Type) ([]string, error) {
 	types, err := presentTypes(ctx, db, snap, q)
 	if err != nil {
@@ -176,7 +176,7 @@ func (f *topFound) print(w io.Writer, nodes int) error {
 	return p.Err
 }
 
-// othersText lists as many of the other types as fit on a line of a width.
+// othersText lists the other types that fit on a line.
 func othersText(names []string, width int) string {
 	const before, after = "Others: ", " (--sample-index)"
 	text := before

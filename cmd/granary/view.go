@@ -27,19 +27,19 @@ func newView() *cobra.Command {
 		Use:   "view [flags] INPUT...",
 		Short: "Show profiles in a browser",
 		Long: `view loads the profiles into memory, serves the page of 'granary serve' on a
-free port of this machine, prints its URL and opens a browser. It ends with
-Ctrl-C, and nothing is left of it: no file is written.
+free port of this machine, prints its URL and opens a browser. Stop it with
+Ctrl-C. It writes no files.
 
 The page begins with the time of all inputs. It has flame graphs, tables,
 callers and callees, lines over time and differences. An input with states over
 time, which is a Go execution trace (go test -trace), a history file or set, or
 CSV, is drawn above the profiles of the same time.
 
-The browser is that of the system, or of the variable BROWSER: a command, or
-several separated as in PATH, in which %s stands for the URL. --no-open leaves
-it out, for example on another machine: ssh -L 8080:localhost:8080 HOST, then
-view --no-open --listen localhost:8080 there. Granary's other clients get
-answers too, such as go tool pprof 'http://localhost:8080/pprof?type=cpu'.
+view opens the browser of the system, or of the variable BROWSER: a command, or
+several separated as in PATH, in which %s stands for the URL. --no-open does
+not open a browser, for example on another machine: ssh -L 8080:localhost:8080
+HOST, then view --no-open --listen localhost:8080 there. Other clients can read
+too, such as go tool pprof 'http://localhost:8080/pprof?type=cpu'.
 
 ` + inputsHelp,
 		Example: `  granary view cpu.pb.gz
@@ -56,14 +56,15 @@ answers too, such as go tool pprof 'http://localhost:8080/pprof?type=cpu'.
 			return view(cmd, source, args, listen, stays)
 		},
 	}
-	cmd.Flags().StringVar(&listen, "listen", listen, "`HOST:PORT` to listen on; port 0 is a free one. Who reaches it can read and push")
-	cmd.Flags().BoolVar(&stays, "no-open", false, "open no browser: the URL is printed only")
+	cmd.Flags().StringVar(&listen, "listen", listen, "`HOST:PORT` to listen on; with port 0, a free port is chosen. Anyone who can reach it can read and push")
+	cmd.Flags().BoolVar(&stays, "no-open", false, "print the URL, and open no browser")
 	f.flags(cmd)
 	return cmd
 }
 
-// view serves the inputs from memory until it is interrupted. It reports inputs that cannot be read, and
-// returns an error for them at the end.
+// view serves the inputs from memory until it is interrupted. It returns at once if a recording cannot be
+// read, or none of the profiles. If only some profiles cannot be read, it reports them on stderr, serves the
+// rest, and returns an error at the end.
 func view(cmd *cobra.Command, source inputSource, args []string, listen string, stays bool) (err error) {
 	l, err := open(columnstore.Options{}, source)
 	if err != nil {
@@ -94,9 +95,9 @@ func view(cmd *cobra.Command, source inputSource, args []string, listen string, 
 	return err
 }
 
-// pageRange returns the query of a page address that shows all profiles and histories of a store, because
-// the page otherwise begins with the hour before the newest profile. Times are in milliseconds, like the
-// page's times. A range of a single instant gets the second before it.
+// pageRange returns the query of a page address that shows all profiles and histories of a store. Without a
+// range the page begins with the hour before the newest profile. The range is widened to whole milliseconds,
+// the resolution of the page. The range of a single instant begins one second earlier.
 func pageRange(ctx context.Context, l *loaded) (string, error) {
 	from, to := int64(math.MaxInt64), int64(math.MinInt64)
 	cover := func(start, end int64) { from, to = min(from, start), max(to, end) }
@@ -123,7 +124,7 @@ func pageRange(ctx context.Context, l *loaded) (string, error) {
 	if err != nil || from > to {
 		return "", err
 	}
-	start, end := time.Unix(0, from).UTC().Truncate(time.Millisecond), time.Unix(0, to).UTC().Truncate(time.Millisecond).Add(time.Millisecond) // an end is not in the range
+	start, end := time.Unix(0, from).UTC().Truncate(time.Millisecond), time.Unix(0, to).UTC().Truncate(time.Millisecond).Add(time.Millisecond) // the range excludes its end
 	if end.Sub(start) <= time.Millisecond {
 		start = start.Add(-time.Second)
 	}

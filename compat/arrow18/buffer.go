@@ -8,8 +8,8 @@ import (
 	memory18 "github.com/apache/arrow-go/v18/arrow/memory"
 )
 
-// owner releases a v14 buffer together with the v18 buffer over its bytes. To v18 it is the
-// allocator of that memory.
+// owner releases a v14 buffer together with the v18 buffer over its bytes. In v18 it is the allocator of that
+// memory.
 type owner struct {
 	memory18.GoAllocator
 	shared atomic.Pointer[memory14.Buffer]
@@ -22,9 +22,9 @@ func (o *owner) Free([]byte) {
 	}
 }
 
-// Reallocate moves the bytes to memory of their own, since the shared bytes cannot grow. It is
-// called only if a caller resizes a buffer of an array, against the rules of Arrow. The memory
-// stays sound, but the resized buffer no longer follows the v14 one.
+// Reallocate moves the bytes to separate memory, because the shared bytes cannot grow. It is called only if a
+// caller resizes a buffer of an array, against the rules of Arrow. The memory stays valid, but the resized
+// buffer no longer follows the v14 buffer.
 func (o *owner) Reallocate(size int, b []byte) []byte {
 	own := o.Allocate(size)
 	copy(own, b)

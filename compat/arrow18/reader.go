@@ -13,24 +13,22 @@ import (
 
 var _ array18.RecordReader = (*Reader)(nil)
 
-// Reader returns the records of a scan, one at a time, as a v18 array.RecordReader. NewReader
-// makes it, with one reference.
+// Reader returns the records of a scan, one at a time, as a v18 array.RecordReader. NewReader returns it with
+// one reference.
 //
-// The scan runs in a goroutine that the Reader owns, in turns with its caller: only inside of
-// Next and of the last Release, which waits for its end. So Next may be called from any
-// thread, by C through cgo too. (A coroutine of iter.Pull, as in array.ReaderFromIter, ends
-// the process when it is switched to from a thread other than its own.) A panic of the scan is
-// not caught.
+// The scan runs in a goroutine that the Reader owns, and takes turns with the caller: it runs only during
+// Next and during the last Release, which waits for its end. Next may therefore be called from any thread,
+// also by C through cgo. (A coroutine of iter.Pull, as in array.ReaderFromIter, ends the process when it is
+// switched to from another thread.) The Reader does not catch a panic of the scan.
 //
-// Retain, Release and Schema are safe for concurrent use, the other methods are not. After the
-// first Next a Reader must be released, or be read to its end. Otherwise the scan waits
-// forever, with its snapshot.
+// Retain, Release and Schema are safe for concurrent use; the other methods are not. After the first Next a
+// Reader must be released or read to its end. Otherwise the scan waits forever, with its snapshot.
 type Reader struct {
 	refs    atomic.Int64
 	plan    *plan
 	records iter.Seq2[arrow14.Record, error]
 
-	turn    chan struct{} // one send for each further record; closed: no more
+	turn    chan struct{} // one send for each further record; closed to end the scan
 	results chan result   // closed when the scan has ended
 	started bool
 	ended   bool
@@ -45,10 +43,9 @@ type result struct {
 	err error
 }
 
-// NewReader returns a reader of records, such as those of columnstore.Table.Scan, all of one
-// schema. The scan begins with the first Next. The Reader releases each v14 record as soon as
-// it is bridged. The error wraps ErrType, or ErrRecord if something is nil; then records is
-// not touched.
+// NewReader returns a reader of records, such as those of columnstore.Table.Scan, which all have the given
+// schema. The scan begins with the first Next. The Reader releases each v14 record as soon as it is bridged.
+// The error wraps ErrType, or ErrRecord if an argument is nil; then records is not used.
 func NewReader(schema *arrow14.Schema, records iter.Seq2[arrow14.Record, error]) (*Reader, error) {
 	p, err := newPlan(schema)
 	if err != nil {
@@ -65,8 +62,8 @@ func NewReader(schema *arrow14.Schema, records iter.Seq2[arrow14.Record, error])
 // Schema returns the schema of all records.
 func (r *Reader) Schema() *arrow18.Schema { return r.plan.to }
 
-// Next releases the record before and moves to the next one, if there is one and no error. At
-// most one is alive unless the caller retains more. The cost is that of the scan and of
+// Next releases the previous record and moves to the next one. It returns false at the end and after an
+// error. At most one record is alive unless the caller retains more. The cost is the cost of the scan and of
 // Record, plus a switch between goroutines.
 func (r *Reader) Next() bool {
 	r.drop()
@@ -107,22 +104,22 @@ func (r *Reader) bridge(res result) (arrow18.RecordBatch, error) {
 	return r.plan.record(res.rec)
 }
 
-// RecordBatch returns the current record: nil before the first and after the last. It is valid
-// until the next call of Next or the last Release; Retain keeps it longer.
+// RecordBatch returns the current record, or nil before the first and after the last. It is valid until the
+// next call of Next or the last Release; Retain keeps it longer.
 func (r *Reader) RecordBatch() arrow18.RecordBatch { return r.current }
 
-// Record is RecordBatch under its old name.
+// Record is the old name of RecordBatch.
 func (r *Reader) Record() arrow18.RecordBatch { return r.current }
 
-// Err returns the reason for a false Next: nil at the end of the records, else the error of
-// the scan, unwrapped, or one of Record's.
+// Err returns the reason for a false Next: nil at the end of the records, otherwise the error of the scan,
+// unwrapped, or an error of Record.
 func (r *Reader) Err() error { return r.err }
 
 // Retain adds a reference.
 func (r *Reader) Retain() { r.refs.Add(1) }
 
-// Release drops a reference. The last one releases the record, ends the scan where it is, and
-// waits for it; Next returns false from then on.
+// Release drops a reference. The last Release releases the record, stops the scan, and waits for its end;
+// after that Next returns false.
 func (r *Reader) Release() {
 	if r.refs.Add(-1) == 0 {
 		r.drop()
@@ -141,7 +138,7 @@ func (r *Reader) scan() {
 	}
 }
 
-// end makes the scan return from its last yield, and waits for its end.
+// end makes the scan return from its last yield, and waits until it has ended.
 func (r *Reader) end() {
 	if r.started && !r.ended {
 		close(r.turn)

@@ -16,13 +16,11 @@ import (
 // for its rows.
 var ErrRecord = errors.New("invalid record")
 
-// Record returns a v18 record over the buffers of a v14 one. No byte is copied; each buffer is
-// retained once and released with the last v18 array over it. The caller releases both
-// records, in any order.
+// Record returns a v18 record over the buffers of a v14 record. No byte is copied; each buffer is retained
+// once and released with the last v18 array over it. The caller releases both records, in any order.
 //
-// Errors wrap ErrType or ErrRecord and name the column; then nothing is retained. Several
-// goroutines may bridge one record at once. The number of allocations depends on the types
-// alone; see the package comment.
+// Errors wrap ErrType or ErrRecord and name the column; then nothing is retained. Several goroutines may
+// bridge one record at once. The number of allocations depends only on the types; see the package comment.
 func Record(rec arrow14.Record) (arrow18.RecordBatch, error) {
 	if rec == nil {
 		return nil, fmt.Errorf("%w: none", ErrRecord)
@@ -103,15 +101,15 @@ func (s *shape) share(d arrow14.ArrayData) *array18.Data {
 // use, and store the result without a lock.
 func (s *shape) nulls(d arrow14.ArrayData) int {
 	validity := d.Buffers()[0]
-	if validity == nil { // a null array counts itself
+	if validity == nil { // v18 counts the nulls of a null array
 		return 0
 	}
 	return d.Len() - bitutil.CountSetBits(validity.Bytes(), d.Offset(), d.Len())
 }
 
-// check compares data with the shape. Data that passes is bridged without an error, and no v18
-// constructor panics on it. It reads the first and the last offset and the last run end,
-// neither those between nor values.
+// check compares data with the shape. Data that passes is bridged without an error, and no v18 constructor
+// panics on it. check reads the first and the last offset and the last run end, but no offset between them
+// and no values.
 func (s *shape) check(d arrow14.ArrayData) error {
 	if d.DataType() != s.from && !arrow14.TypeEqual(d.DataType(), s.from) {
 		return fmt.Errorf("%w: an array of %v, not of %v", ErrRecord, d.DataType(), s.from)
@@ -132,7 +130,7 @@ func (s *shape) check(d arrow14.ArrayData) error {
 		return err
 	}
 	values, ok := d.Dictionary().(*array14.Data)
-	if !ok || values == nil { // no dictionary is a nil *Data
+	if !ok || values == nil { // the dictionary is a nil *Data if there is none
 		return fmt.Errorf("%w: no dictionary", ErrRecord)
 	}
 	if err := s.dictionary.check(values); err != nil {
@@ -180,7 +178,7 @@ func (s *shape) checkBuffers(d arrow14.ArrayData) error {
 // checkOffsets checks that the offsets of text or lists lie within their bytes or child.
 func (s *shape) checkOffsets(d arrow14.ArrayData) error {
 	end := d.Offset() + d.Len()
-	if end == 0 { // there may be no offset at all
+	if end == 0 { // the buffer of offsets may be empty
 		return nil
 	}
 	offsets := arrow14.Int32Traits.CastFromBytes(d.Buffers()[1].Bytes())

@@ -9,12 +9,12 @@ import (
 	arrow18 "github.com/apache/arrow-go/v18/arrow"
 )
 
-// ErrType means that a field has a type that is not bridged. The message names the field, and
-// the place of the type in it.
+// ErrType means that a field has a type that is not bridged. The message names the field, and the place of
+// the type within it.
 var ErrType = errors.New("type is not bridged")
 
-// maxDepth bounds the nesting of types. Granary's own are four deep: runs of a dictionary of
-// lists of ids.
+// maxDepth bounds the nesting of types. Granary's types are at most four deep: runs of a dictionary of lists
+// of ids.
 const maxDepth = 32
 
 // layout is the number and meaning of an array's buffers and children.
@@ -38,9 +38,9 @@ type shape struct {
 	from       arrow14.DataType
 	to         arrow18.DataType
 	layout     layout
-	width      int      // of fixedValues: bytes
+	width      int      // bytes per value of fixedValues
 	children   []*shape // of listValues and runValues
-	dictionary *shape   // of the values, if this is a dictionary: layout is that of the indexes
+	dictionary *shape   // shape of the values, if this is a dictionary; layout is the layout of the indexes
 }
 
 // primitives are the types without parameters.

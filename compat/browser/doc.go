@@ -1,3 +1,4 @@
-// Package browser has the tests of the page in Chromium. They are outside of the server's module, so that a browser's protocol is
-// no dependency of the server. The tests are skipped where no Chromium is installed; continuous integration installs it.
+// Package browser has the tests of the page in Chromium. They are outside the server's module, so that the
+// server does not depend on a browser's protocol. The tests are skipped if Chromium is not installed;
+// continuous integration installs it.
 package browser

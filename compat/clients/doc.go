@@ -1,7 +1,7 @@
-// Package clients has tests with clients of other languages that push to Granary and read from it:
-// Pyroscope's SDKs for Python and Node, pyarrow, Prometheus' parser, and async-profiler for Java, which writes
-// OTLP. What the clients sent is recorded on its way, decoded by github.com/google/pprof or as protobuf, and
-// compared with the server's answers.
+// Package clients tests Granary with software written in other languages: Pyroscope's SDKs for Python and
+// Node, and async-profiler for Java, which writes OTLP, push; pyarrow and the Prometheus parser read. The tests
+// record each request, decode it with github.com/google/pprof or as protobuf, and compare it with the server's
+// answers.
 //
 //	bash compat/clients/run
 //

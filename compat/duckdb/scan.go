@@ -23,7 +23,7 @@ type scan struct {
 	binding *binding
 	records chan arrow.Record
 	cancel  context.CancelFunc
-	err     error // set when records is closed
+	err     error // set before records is closed
 }
 
 // newScan starts to read columns, named as in the store.

@@ -75,7 +75,7 @@ func isIDRune(r rune) bool {
 // second attempt does not overwrite a file that may be committed. Files that are not committed are orphans,
 // which Lake.RemoveOrphans removes.
 //
-// It costs about 3 us a row, and memory for a group of 524,288 rows as codes, and for the unit's names and
+// It costs about 3 us per row, and memory for a group of 524,288 rows as codes, and for the unit's names and
 // stacks. The errors are ErrOptions, ErrTable, ErrRecord, and any from the scan, the catalog and the files.
 func (l *Lake) Write(ctx context.Context, u Unit) (*Files, error) {
 	if err := u.check(); err != nil {

@@ -38,8 +38,8 @@ func usedLocations(column *columnstore.GroupColumn) (encoded [][]byte, index []u
 	return encoded, index
 }
 
-// stacks returns groups' stacks with their locations in full. Parca resolves each distinct location once;
-// its arrays are then gathered for each place of a location in a stack.
+// stacks returns the stacks of groups with complete locations. Parca resolves each distinct location once; its
+// arrays are then gathered for each place of a location in a stack.
 func (q *Querier) stacks(ctx context.Context, column *columnstore.GroupColumn, inverted bool, function string) (*array.List, error) {
 	encoded, index := usedLocations(column)
 	known, err := q.resolved(ctx, encoded)
@@ -122,8 +122,9 @@ type places struct {
 	valid   []bool // by stack
 }
 
-// add adds a stack of elements, leaf first. With a function it adds the part of the stack up to it, and
-// returns false if the stack does not have it.
+// add adds a stack of elements, which are leaf first. With a function it adds only the part from the leaf to the
+// function nearest to it, or, if inverted, from the function nearest to the root to the root. It returns false if
+// the stack does not have the function.
 func (p *places) add(elements, index []uint32, inverted bool, named []bool) bool {
 	start, end := 0, len(elements)
 	if named != nil {

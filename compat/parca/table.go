@@ -54,7 +54,8 @@ func Open(store *columnstore.Store) (*Table, error) {
 	return &Table{store: store, table: table, parca: parca, schema: want}, nil
 }
 
-// equalColumns reports whether two schemas have the same columns in the same order.
+// equalColumns reports whether two schemas have the same columns in the same order, the same columns in their
+// series, and the same width of buckets.
 func equalColumns(a, b *schema.Schema) bool {
 	x, y := a.Columns(), b.Columns()
 	if len(x) != len(y) || a.BucketWidth() != b.BucketWidth() {
@@ -68,15 +69,14 @@ func equalColumns(a, b *schema.Schema) bool {
 	return true
 }
 
-// Ingest inserts a record of samples in one transaction: later queries see all of its rows, or after an
-// error none. The record stays the caller's. The errors are ErrRecord and any from
-// columnstore.Table.Insert.
+// Ingest inserts a record of samples in one transaction: later queries see all of its rows, or after an error
+// none of them. The caller keeps the record. The errors are ErrRecord and any from columnstore.Table.Insert.
 func (t *Table) Ingest(ctx context.Context, rec arrow.RecordBatch) error {
 	_, err := t.InsertRecord(ctx, rec)
 	return err
 }
 
-// InsertRecord is Ingest, and returns the commit's id.
+// InsertRecord is Ingest that also returns the commit's id, or 0 for a record without rows.
 func (t *Table) InsertRecord(ctx context.Context, rec arrow.RecordBatch) (tx uint64, err error) {
 	if rec.NumRows() == 0 {
 		return 0, nil

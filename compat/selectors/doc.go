@@ -1,3 +1,3 @@
-// Package selectors holds the parser of selectors to Prometheus' own. It is all tests, outside
-// of the root module: Prometheus weighs nothing to a program that embeds the store.
+// Package selectors compares the parser of selectors with Prometheus' own. It consists of tests, in a
+// separate module, so that programs that embed the store do not depend on Prometheus.
 package selectors

@@ -14,9 +14,9 @@ import (
 //	varint: further codes * 4 + width-1 | width bytes each, the lowest first
 //
 // Codes have a fixed width, because each can then be read independently of the previous ones, and they
-// usually take fewer bytes than varints (docs/decisions/0010). Every sixteenth list is stored whole, so
-// reading a list decodes at most that many. One writer and any number of readers may use the sequence
-// concurrently.
+// usually take fewer bytes than varints (docs/decisions/0010). Every sixteenth list is stored whole, therefore
+// reading a list decodes parts of at most sixteen lists. One writer and any number of readers may use the
+// sequence concurrently.
 //
 // Stacks are stored root first and sorted within an insert. They share the codes near the root, as in a
 // trie, without its nodes and child look-ups (docs/decisions/0010).
@@ -37,7 +37,7 @@ const restart = ListBlock
 // more.
 const ListBlock = 16
 
-// add appends a list. It fails when no place is left, after 4 GiB.
+// add appends a list. It returns ErrFull after 4 GiB, because then no place is left.
 func (f *frontCoded) add(list []uint32) error {
 	n := int(f.n.Load())
 	shared := 0
@@ -70,7 +70,7 @@ func sharedFront(a, b []uint32) int {
 	return n
 }
 
-// open returns how many codes list i shares, the number of its further codes, and these codes.
+// open returns the number of codes that list i shares, the number of its further codes, and these codes.
 func (f *frontCoded) open(i int) (shared, own int, codes narrow) {
 	place := *f.places.at(i)
 	return opened(f.bytes.from(place>>16, place&math.MaxUint16))

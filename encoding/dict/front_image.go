@@ -7,7 +7,7 @@ import (
 	"github.com/granarydb/granary/internal/fields"
 )
 
-// image adds the lists [lo, hi) as they lie in memory.
+// image adds the bytes in memory of the lists [lo, hi).
 func (f *frontCoded) image(w *fields.Writer, lo, hi int) {
 	for lo < hi {
 		first := *f.places.at(lo)
@@ -21,8 +21,8 @@ func (f *frontCoded) image(w *fields.Writer, lo, hi int) {
 	}
 }
 
-// fit returns the first list at which the lists from lo on take `bytes` bytes or more in an image, at most
-// hi, and the bytes that are left.
+// fit returns the least end, at most hi, for which the lists [lo, end) take `bytes` bytes or more in an image. It
+// also returns the difference, which is above 0 only at hi.
 func (f *frontCoded) fit(lo, hi, bytes int) (to, left int) {
 	for ; lo < hi && bytes > 0; lo++ {
 		at := *f.places.at(lo)

@@ -28,9 +28,9 @@ type History struct {
 }
 
 // Join makes one history from the members, which it keeps. They must have the same first and last instant.
-// The seed keys the hashes of names, as history.Options.Seed. It costs 0.3 us and 12 bytes an attribute
-// besides its name, and two states for each attribute that several members have, for which a partial
-// history may replay events.
+// The seed keys the hashes of names, as in history.Options.Seed. Join costs 0.3 us and 12 bytes per
+// attribute, in addition to its name, and two states for each attribute that several members have, for which
+// a partial history may replay events.
 //
 // The errors are ErrOwner, with the attribute's path, history.ErrQuery for no members or different
 // instants, history.ErrLimit for too many attributes, and any from Member.At.
@@ -62,7 +62,7 @@ func (h *History) add(ctx context.Context, tree *names.Tree, member int) error {
 			return err
 		}
 		if parent != history.Top {
-			parent = h.joined[member][parent] // parents come first
+			parent = h.joined[member][parent] // parents precede their children
 		}
 		name, err := of.Name(a)
 		if err != nil {
@@ -83,7 +83,7 @@ func (h *History) add(ctx context.Context, tree *names.Tree, member int) error {
 	return nil
 }
 
-// share decides which member owns an attribute that another member has too.
+// share decides which member owns an attribute that several members have.
 func (h *History) share(ctx context.Context, j history.Attribute, p place) error {
 	has, err := h.hasStates(ctx, p)
 	if err != nil || !has {
@@ -101,11 +101,11 @@ func (h *History) share(ctx context.Context, j history.Attribute, p place) error
 	return nil
 }
 
-// hasStates reports whether an attribute is ever not null.
+// hasStates reports whether an attribute has a state other than null at any time.
 func (h *History) hasStates(ctx context.Context, p place) (bool, error) {
 	m := h.members[p.member]
 	if m.End() < m.Start() {
-		return false, nil // no instant
+		return false, nil // the member has no instants
 	}
 	in, err := m.At(ctx, p.attribute, m.Start())
 	return !in.Value.IsNull() || in.End < m.End(), err

@@ -28,7 +28,7 @@ type Member interface {
 type complete struct{ view *history.View }
 
 // Complete returns a view as a member. Its queries return the error of a context that has ended before they
-// begin, and Sample also while it runs.
+// begin; Sample also checks the context while it runs.
 func Complete(v *history.View) Member { return complete{v} }
 
 // Names returns the view's attributes.
@@ -72,7 +72,7 @@ func (c complete) Range(ctx context.Context, a history.Attribute, from, to int64
 	return c.view.Range(a, from, to, history.RangeOptions{})
 }
 
-// RangeAll is View.Range of each attribute, one after another.
+// RangeAll calls View.Range for each attribute, one after another.
 func (c complete) RangeAll(ctx context.Context, attributes []history.Attribute, from, to int64, f func(history.Attribute, history.Interval) error) error {
 	for _, a := range attributes {
 		for in, err := range c.Range(ctx, a, from, to) {
@@ -123,7 +123,7 @@ func (c complete) Sample(ctx context.Context, attributes []history.Attribute, ti
 	return of, all, err
 }
 
-// Interpolate returns a counter's value, which is known.
+// Interpolate returns a counter's exact value.
 func (c complete) Interpolate(ctx context.Context, a history.Attribute, t int64) (partial.Interpolation, error) {
 	in, err := c.At(ctx, a, t)
 	if err != nil {
@@ -132,7 +132,7 @@ func (c complete) Interpolate(ctx context.Context, a history.Attribute, t int64)
 	return partial.InterpolationOf(a, in.Value)
 }
 
-// Mean returns a counter's mean, whose intervals are all known.
+// Mean returns a counter's mean over known intervals.
 func (c complete) Mean(ctx context.Context, a history.Attribute, from, to int64) (partial.Interpolation, error) {
 	return partial.MeanOf(a, c.Range(ctx, a, from, to), from, to)
 }

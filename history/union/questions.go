@@ -30,7 +30,7 @@ func (h *History) Interpolate(ctx context.Context, a history.Attribute, t int64)
 }
 
 // Mean approximates a counter's mean over a range, like partial.History.Mean; partial.MeanOf with Range is
-// exact. In a complete member the mean is exact but for the last digit of a float64. The errors come from
+// exact. In a complete member the mean is exact except for the last digit of a float64. The errors come from
 // its member.
 func (h *History) Mean(ctx context.Context, a history.Attribute, from, to int64) (partial.Interpolation, error) {
 	p, err := h.place(a)
@@ -41,7 +41,7 @@ func (h *History) Mean(ctx context.Context, a history.Attribute, from, to int64)
 }
 
 // Slice returns the intervals that contain t, by attribute, in the memory of old. It also takes memory for
-// the largest member's slice. The errors come from the members.
+// the slice of the largest member. The errors come from the members.
 func (h *History) Slice(ctx context.Context, t int64, old []history.Interval) ([]history.Interval, error) {
 	all := slices.Grow(old[:0], len(h.places))[:len(h.places)]
 	var of []history.Interval
@@ -59,8 +59,8 @@ func (h *History) Slice(ctx context.Context, t int64, old []history.Interval) ([
 	return all, nil
 }
 
-// Range yields the attribute's whole intervals that hold at some instant in [from, to], in the order of
-// time. An error is the last element, without an interval. The errors come from its member.
+// Range yields the attribute's complete intervals that overlap [from, to], in the order of time. An error is
+// the last element, without an interval. The errors come from its member.
 func (h *History) Range(ctx context.Context, a history.Attribute, from, to int64) iter.Seq2[history.Interval, error] {
 	p, err := h.place(a)
 	if err != nil {
@@ -69,8 +69,9 @@ func (h *History) Range(ctx context.Context, a history.Attribute, from, to int64
 	return h.members[p.member].Range(ctx, p.attribute, from, to)
 }
 
-// RangeAll calls f with what Range yields of each attribute of a list, of an attribute in the order of time. Each member has one
-// question, of its attributes. An error of f ends it. The errors are any from the members, and history.ErrAttribute.
+// RangeAll calls f with the intervals that Range yields for each attribute of a list, in the order of time
+// for each attribute. Each member gets one query, for its attributes. An error of f ends RangeAll. The errors
+// are f's, the members', and history.ErrAttribute.
 func (h *History) RangeAll(ctx context.Context, attributes []history.Attribute, from, to int64, f func(history.Attribute, history.Interval) error) error {
 	lists := make([][]history.Attribute, len(h.members))
 	for _, a := range attributes {
@@ -122,7 +123,7 @@ func (h *History) Sample(ctx context.Context, attributes []history.Attribute, ti
 func (h *History) ask(ctx context.Context, attributes []history.Attribute, times []int64) (map[history.Attribute][]history.Interval, error) {
 	answers := make(map[history.Attribute][]history.Interval, len(attributes))
 	lists := make([][]history.Attribute, len(h.members))
-	lists[0] = []history.Attribute{} // nil would be all
+	lists[0] = []history.Attribute{} // not nil, because nil would mean all
 	for _, a := range attributes {
 		p, err := h.place(a)
 		if err != nil {

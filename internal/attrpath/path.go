@@ -2,13 +2,14 @@
 //
 //	name = { text | "{" label "}" | "{{" | "}}" } .
 //
-// Two equal braces stand for one. The text is any but braces; a label is not empty.
+// Two equal braces stand for one. The text is anything except braces; a label is not empty.
 //
 // # Invariants
 //
 //	A1  Names replaces each label by its value and changes nothing else: the values are not
 //	    parsed.
-//	A2  Values is the inverse of Names: what it returns gives the same names, and nothing else does.
+//	A2  Values is the inverse of Names: Names returns the given names for the values that
+//	    Values returned, and for no other values.
 package attrpath
 
 import (
@@ -19,7 +20,8 @@ import (
 	"strings"
 )
 
-// Path is the names of attributes from the root of a history down. It is immutable after Parse.
+// Path is the names of an attribute and its ancestors, from the root of a history down. It is immutable after
+// Parse.
 type Path struct {
 	names [][]part
 	// Labels are the distinct labels of the names, in the order of their first use.
@@ -32,8 +34,8 @@ type part struct {
 	label int // index in Path.Labels, or -1 for text
 }
 
-// Parse parses the names of a path. A path without names, and a brace without a label, are
-// errors that show the place.
+// Parse parses the names of a path. A path without names and a brace without a label are errors, which show
+// the place.
 func Parse(names []string) (Path, error) {
 	var p Path
 	if len(names) == 0 {
@@ -100,8 +102,8 @@ func (p *Path) Names(values []string) []string {
 	return names
 }
 
-// Pattern returns an expression for all of name i, with a group for each of its labels, whose values are not
-// empty; or nil if the name has no labels, and then the name.
+// Pattern returns an expression that matches all of name i, with a group for each label; labels have values
+// that are not empty. If the name has no labels, Pattern returns nil and the name.
 func (p Path) Pattern(i int) (pattern *regexp.Regexp, name string) {
 	var expr strings.Builder
 	hasLabel := false
@@ -123,8 +125,8 @@ func (p Path) Pattern(i int) (pattern *regexp.Regexp, name string) {
 // Len returns the number of names.
 func (p Path) Len() int { return len(p.names) }
 
-// Values returns values of Labels for which Names returns some names. ok is false if there are none, or if
-// several could be: a name has two labels.
+// Values returns the values of Labels for which Names returns the given names. ok is false if there are none,
+// or if several are possible, because a name has two labels.
 func (p Path) Values(names []string) (values []string, ok bool) {
 	if len(names) != len(p.names) {
 		return nil, false

@@ -8,8 +8,9 @@ import (
 	"testing"
 )
 
-// Data returns the path of a file or folder below ../shared/data, seen from the root of the project. It skips the test
-// if that is missing. With GRANARY_NEED_SHARED=1 it fails the test instead, because CI sets it where the data must be there.
+// Data returns the path of a file or folder below ../shared/data, relative to the root of the project. If it
+// is missing, Data skips the test, or fails it with GRANARY_NEED_SHARED=1, which CI sets where the data must
+// exist.
 func Data(t testing.TB, name string) string {
 	t.Helper()
 	path := filepath.Join(root(t), "..", "shared", "data", filepath.FromSlash(name))
@@ -23,8 +24,8 @@ func Data(t testing.TB, name string) string {
 	return path
 }
 
-// Profiles returns the profiles (*.pb.gz) of the repository, by name, and with others those beside it as well. It skips
-// or fails the test as Data does if others is true and they are missing.
+// Profiles returns the profiles (*.pb.gz) of the repository by name, and if others is true also the profiles
+// beside the repository. If these are missing, it skips or fails the test as Data does.
 func Profiles(t testing.TB, others bool) (files []string) {
 	t.Helper()
 	patterns := []string{filepath.Join(root(t), "testdata", "profiles", "*", "*.pb.gz")}
@@ -42,7 +43,7 @@ func Profiles(t testing.TB, others bool) (files []string) {
 	return files
 }
 
-// root returns the folder of the project's root module, which is above that of the test.
+// root returns the folder of the project's root module, an ancestor of the test's folder.
 func root(t testing.TB) string {
 	t.Helper()
 	dir, err := os.Getwd()

@@ -7,9 +7,9 @@ import (
 	"github.com/granarydb/granary/schema"
 )
 
-// A store that opens a directory restores an earlier run's commits. It adds their parts by key, because
-// the granules of that run can differ. It repeats the decisions of their edits, because they depended on
-// the options, the memory and the clock of that run.
+// A store that opens a directory restores an earlier run's commits. It adds their parts by key, because the
+// granules of that run can differ from the ones of this run. It repeats the decisions of their edits, because
+// they depended on the options, the memory and the clock of that run.
 
 // Decisions are the changes that a commit made to a table's buckets besides adding rows.
 type Decisions struct {
@@ -17,10 +17,11 @@ type Decisions struct {
 	Cut   int64 // start of the bucket that the commit began, or NoCut
 }
 
-// NoCut stands for no cut. No bucket begins there inside its range.
+// NoCut means that the commit cut no bucket. It cannot be mistaken for a cut, because a cut is later than the
+// start of its time range.
 const NoCut int64 = math.MinInt64
 
-// Restore adds a stamped part of an earlier run.
+// Restore adds a part of an earlier run whose transaction ids are set (granule.Part.Stamp).
 func (e *TableEdit) Restore(p *granule.Part) {
 	a := Placement{Part: p, Bucket: p.Bucket()}
 	a.BucketKey, a.BucketEnd = e.schema.BucketBounds(a.Bucket)
@@ -66,7 +67,6 @@ func newColumns(s *schema.Schema, b *BucketState, p *granule.Part, series []uint
 	return names
 }
 
-// hasAll reports whether the bucket has all series.
 func (b *BucketState) hasAll(series []uint32) bool {
 	for _, code := range series {
 		if !b.Series.Has(code) {

@@ -15,18 +15,18 @@ type Obsolete struct {
 	files []left
 }
 
-// left is a file of cold rows, or a generation's files, that the root of a version lacks.
+// left is a file of cold rows, or the files of a generation, that the root of a version no longer needs.
 type left struct {
 	version    txn.Version
 	rows       uint64
-	table      *Files // the generation's; nil for rows
+	table      *Files // the generation's table; nil for rows
 	generation int64
 }
 
-// Rows notes a file of rows that the root of a version lacks.
+// Rows notes a file of rows that the root of a version no longer needs.
 func (l *Obsolete) Rows(version txn.Version, file uint64) { l.add(left{version: version, rows: file}) }
 
-// Dicts notes dictionaries that the root of a version lacks.
+// Dicts notes dictionaries that the root of a version no longer needs.
 func (l *Obsolete) Dicts(version txn.Version, t *Files, generation int64) {
 	l.add(left{version: version, table: t, generation: generation})
 }
@@ -41,7 +41,8 @@ func (l *Obsolete) add(f left) {
 // whether a root before a version is read. Needed forgets files that no read can need. One goroutine at a time
 // calls it.
 //
-// Its own lock is not held during isRead, because isRead takes the commit lock, and add is called with that held.
+// Needed does not hold its lock during isRead, because isRead takes the commit lock, and add is called with the
+// commit lock held.
 func (l *Obsolete) Needed(root *catalog.Database, isRead func(before txn.Version) bool) map[string]bool {
 	names := map[string]bool{}
 	l.mu.Lock()

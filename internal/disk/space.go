@@ -8,8 +8,8 @@ import (
 	"sync/atomic"
 )
 
-// Space is an FS that counts the bytes of a store's files, including reserved bytes. It refuses nothing by
-// itself: its users ask Full before they begin a file that can wait. It is safe for concurrent use.
+// Space is an FS that counts the bytes of a store's files, including reserved bytes. It refuses nothing; its
+// users call Full before they begin a file that can wait. It is safe for concurrent use.
 type Space struct {
 	FS
 	most int64 // bytes
@@ -30,8 +30,8 @@ func NewSpace(dir FS, most int64) (*Space, error) {
 	return s, err
 }
 
-// Sizes returns the bytes of each file in a store by name. It leaves out other files, and files removed
-// meanwhile. It opens each file. The errors come from the FS.
+// Sizes returns the size in bytes of each file in a store, by name. It omits other files, and files that are
+// removed during the call. It opens each file. The errors come from the FS.
 func Sizes(dir FS) (map[string]int64, error) {
 	names, err := dir.List()
 	if err != nil {
@@ -75,8 +75,8 @@ func (s *Space) Over(of32 int64) int64 {
 	return s.Used() - s.most/32*of32
 }
 
-// Full returns ErrDisk, with the used bytes, if they exceed of32/32 of the bound, else nil. A nil Space is
-// never full.
+// Full returns ErrDisk, with the used bytes, if they exceed of32/32 of the bound, otherwise nil. A nil Space
+// is never full.
 func (s *Space) Full(of32 int64) error {
 	if s.Over(of32) <= 0 {
 		return nil

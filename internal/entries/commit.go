@@ -30,7 +30,7 @@ var ErrEntry = errors.New("malformed entry")
 
 // TableEntry is the body of an EntryTable.
 type TableEntry struct {
-	Ordinal    int // among the tables of the store
+	Ordinal    int // number among the store's tables
 	Name       string
 	Ranges     int64 // number of time ranges of a generation
 	Definition schema.Definition
@@ -38,7 +38,7 @@ type TableEntry struct {
 
 // HistoryEntry is the body of an EntryHistory.
 type HistoryEntry struct {
-	Ordinal       int // among the histories of the store
+	Ordinal       int // number among the store's histories
 	Name          string
 	Start         int64
 	MaxAttributes int
@@ -92,8 +92,8 @@ type StatesWrites struct {
 	Journal []byte
 }
 
-// NewCommit returns the entry of writes to tables, without decisions, and to histories, including drops.
-// It costs a copy of the bytes.
+// NewCommit returns the entry for writes to tables, without decisions, and to histories, including drops. It copies
+// the images and the journals.
 func NewCommit(tables []TableWrites, histories []StatesWrites) CommitEntry {
 	size := 0
 	for _, t := range tables {

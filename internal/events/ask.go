@@ -10,7 +10,7 @@ import (
 	"github.com/granarydb/granary/history"
 )
 
-// Asker is a history that is asked for states.
+// Asker is a history that answers questions about states.
 type Asker interface {
 	At(ctx context.Context, a history.Attribute, t int64) (history.Interval, error)
 	Slice(ctx context.Context, t int64, old []history.Interval) ([]history.Interval, error)
@@ -20,7 +20,7 @@ type Asker interface {
 }
 
 // Ask asks one question of each kind at random, at instants that a function returns, and compares the answers
-// with those of the whole history.
+// with the answers of the whole history.
 func Ask(t testing.TB, seed uint64, r *rand.Rand, p Asker, full *history.View, instant func() int64) {
 	t.Helper()
 	ctx, a, at := t.Context(), history.Attribute(r.IntN(full.Len())), instant()
@@ -74,7 +74,7 @@ func Ask(t testing.TB, seed uint64, r *rand.Rand, p Asker, full *history.View, i
 	}
 }
 
-// askAll asks for the intervals of all attributes in a range.
+// askAll compares the intervals of all attributes in a range.
 func askAll(t testing.TB, seed uint64, p Asker, full *history.View, from, to int64) {
 	t.Helper()
 	got := make([][]history.Interval, full.Len())

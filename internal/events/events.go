@@ -31,7 +31,7 @@ type Event struct {
 // List is events in memory; a position is the number of an event.
 type List []Event
 
-// Open is of partial.Events.
+// Open implements partial.Events.
 func (l List) Open(_ context.Context, position []byte) (partial.Reader[Event], error) {
 	if position == nil {
 		return &reader{l, 0}, nil
@@ -48,7 +48,7 @@ type reader struct {
 	next int
 }
 
-// Next is of partial.Reader.
+// Next implements partial.Reader.
 func (r *reader) Next() (int64, Event, error) {
 	if r.next == len(r.list) {
 		return 0, Event{}, io.EOF
@@ -58,16 +58,16 @@ func (r *reader) Next() (int64, Event, error) {
 	return e.At, e, nil
 }
 
-// Position is of partial.Reader.
+// Position implements partial.Reader.
 func (r *reader) Position() ([]byte, error) { return binary.AppendUvarint(nil, uint64(r.next)), nil }
 
-// Close is of partial.Reader.
+// Close implements partial.Reader.
 func (r *reader) Close() error { return nil }
 
-// Name is the path of attribute n of random events.
+// Name returns the path of attribute n in random events.
 func Name(n int) []string { return []string{"all", strconv.Itoa(n)} }
 
-// Provider returns a provider of the states of those attributes for which owns is true, all if it is nil.
+// Provider returns a provider of states for the attributes that owns accepts; nil accepts all.
 func Provider(path func(n int) []string, owns func(n int) bool) partial.Provider[Event] {
 	return func(w *partial.Writer, e Event) error {
 		if owns != nil && !owns(e.N) {
@@ -89,7 +89,7 @@ func Provider(path func(n int) []string, owns func(n int) bool) partial.Provider
 	}
 }
 
-// Whole returns the whole history of the events of those attributes, from start to end.
+// Whole returns the whole history, from start to end, for the attributes that owns accepts.
 func Whole(t testing.TB, l List, path func(n int) []string, owns func(n int) bool, start, end int64) *history.View {
 	t.Helper()
 	h, err := history.New(history.Options{Start: start})
@@ -99,7 +99,7 @@ func Whole(t testing.TB, l List, path func(n int) []string, owns func(n int) boo
 	return Write(t, h, l, path, owns, end)
 }
 
-// Write writes the whole history of the events of those attributes, up to end, and returns its view.
+// Write writes the whole history, up to end, for the attributes that owns accepts, and returns its view.
 func Write(t testing.TB, h *history.History, l List, path func(n int) []string, owns func(n int) bool, end int64) *history.View {
 	t.Helper()
 	w, err := h.Begin()
@@ -134,7 +134,7 @@ func Write(t testing.TB, h *history.History, l List, path func(n int) []string, 
 	return v
 }
 
-// Draw returns random events. Attribute n has values of one kind; each fourth is a stack.
+// Draw returns random events. Attribute n has values of one kind; for every fourth attribute it is a stack.
 func Draw(r *rand.Rand, start int64) (l List) {
 	at, attributes, step := start+r.Int64N(3), 1+r.IntN(9), 1+r.Int64N(5)
 	for range 1 + r.IntN(300) {
@@ -165,13 +165,13 @@ func Same(a, b history.Interval) bool {
 	return a.Start == b.Start && a.End == b.End && a.Open == b.Open && a.Value.Equal(b.Value)
 }
 
-// tape is a source of random numbers whose first bytes are given.
+// tape is a source of random numbers whose leading bytes are given.
 type tape struct {
 	data []byte
 	rest *rand.PCG
 }
 
-// Uint64 is of rand.Source.
+// Uint64 implements rand.Source.
 func (s *tape) Uint64() uint64 {
 	x := s.rest.Uint64()
 	if len(s.data) > 0 {
@@ -181,7 +181,7 @@ func (s *tape) Uint64() uint64 {
 	return x
 }
 
-// Rand returns random numbers, each of which a byte decides nearly alone while there are any: for fuzz targets.
+// Rand returns random numbers for fuzz targets. While data lasts, each number's top byte comes from it.
 func Rand(data []byte) *rand.Rand {
 	return rand.New(&tape{data, rand.NewPCG(uint64(len(data)), 1)})
 }

@@ -14,13 +14,14 @@ import (
 	"github.com/granarydb/granary/history/partial"
 )
 
-// Growing is events that come one after another: those of a list up to a number that rises.
+// Growing is a list of events that become known one after another. `There` is the number of known events.
 type Growing struct {
 	List
 	There atomic.Int64
 }
 
-// Open is of partial.Events. The reader says io.EOF behind the events that there are, and goes on once there are more.
+// Open implements partial.Events. The reader returns io.EOF after the known events, and continues once there
+// are more.
 func (g *Growing) Open(ctx context.Context, position []byte) (partial.Reader[Event], error) {
 	r, err := g.List.Open(ctx, position)
 	if err != nil {
@@ -34,7 +35,7 @@ type growingReader struct {
 	of *Growing
 }
 
-// Next is of partial.Reader.
+// Next implements partial.Reader.
 func (r growingReader) Next() (int64, Event, error) {
 	if int64(r.next) >= r.of.There.Load() {
 		return 0, Event{}, io.EOF
@@ -42,8 +43,9 @@ func (r growingReader) Next() (int64, Event, error) {
 	return r.reader.Next()
 }
 
-// AskGrowing asks a history that goes on: answers are those of the whole history of the events up to its end, with Open
-// where that ends, and behind it is a NotYetError.
+// AskGrowing asks a history that still grows. Up to the history's end the answers must equal the answers of
+// the whole history of these events, with Open set where an interval reaches the end. After the end the
+// answer must be a NotYetError.
 func AskGrowing(t testing.TB, seed uint64, r *rand.Rand, p *partial.History[Event], l List, questions int) {
 	t.Helper()
 	n := 0
@@ -68,13 +70,14 @@ func AskGrowing(t testing.TB, seed uint64, r *rand.Rand, p *partial.History[Even
 	}
 }
 
-// goingOn is a history that goes on as if it had ended with a whole one. Attributes that are made later are not part of it.
+// goingOn presents a growing history as if it had ended with a whole one. It leaves out attributes that were
+// made later.
 type goingOn struct {
 	*partial.History[Event]
 	full *history.View
 }
 
-// ended returns an interval as one that has ended.
+// ended checks Open of an interval, and returns the interval as one that has ended.
 func (g goingOn) ended(in history.Interval, err error) (history.Interval, error) {
 	if err == nil && in.Open != (in.End == g.full.End()) {
 		err = fmt.Errorf("%v, and the history is up to %d", in, g.full.End())
@@ -83,12 +86,12 @@ func (g goingOn) ended(in history.Interval, err error) (history.Interval, error)
 	return in, err
 }
 
-// At is that of a closed history.
+// At answers like a closed history.
 func (g goingOn) At(ctx context.Context, a history.Attribute, t int64) (history.Interval, error) {
 	return g.ended(g.History.At(ctx, a, t))
 }
 
-// Slice is that of a closed history, without later attributes.
+// Slice answers like a closed history, without later attributes.
 func (g goingOn) Slice(ctx context.Context, t int64, old []history.Interval) (all []history.Interval, err error) {
 	if all, err = g.History.Slice(ctx, t, old); err != nil {
 		return nil, err
@@ -104,7 +107,7 @@ func (g goingOn) Slice(ctx context.Context, t int64, old []history.Interval) (al
 	return all[:g.full.Len()], nil
 }
 
-// Range is that of a closed history.
+// Range answers like a closed history.
 func (g goingOn) Range(ctx context.Context, a history.Attribute, from, to int64) iter.Seq2[history.Interval, error] {
 	return func(yield func(history.Interval, error) bool) {
 		for in, err := range g.History.Range(ctx, a, from, to) {
@@ -115,7 +118,7 @@ func (g goingOn) Range(ctx context.Context, a history.Attribute, from, to int64)
 	}
 }
 
-// RangeAll is that of a closed history.
+// RangeAll answers like a closed history.
 func (g goingOn) RangeAll(ctx context.Context, attributes []history.Attribute, from, to int64, f func(history.Attribute, history.Interval) error) error {
 	return g.History.RangeAll(ctx, attributes, from, to, func(a history.Attribute, in history.Interval) error {
 		in, err := g.ended(in, nil)
@@ -126,7 +129,7 @@ func (g goingOn) RangeAll(ctx context.Context, attributes []history.Attribute, f
 	})
 }
 
-// Sample is that of a closed history.
+// Sample answers like a closed history.
 func (g goingOn) Sample(ctx context.Context, attributes []history.Attribute, times []int64) (of []history.Attribute, all []history.Interval, err error) {
 	of, all, err = g.History.Sample(ctx, attributes, times)
 	for i := range all {

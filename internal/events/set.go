@@ -8,15 +8,15 @@ import (
 	"github.com/granarydb/granary/internal/recorded"
 )
 
-// Set returns a set of package recorded, its intervals as changes in the order of their starts, and the paths of its
-// attributes.
+// Set returns a set from package recorded, its intervals as changes in the order of their starts, and a
+// function that returns its attributes' paths.
 func Set(t testing.TB, name string) (s *ihs.Set, l List, path func(n int) []string) {
 	t.Helper()
 	s = recorded.Open(t, name)
 	return s, changes(s), paths(s)
 }
 
-// ValueOf returns the value of an interval of a set.
+// ValueOf returns an interval's value.
 func ValueOf(in ihs.Interval) history.Value {
 	switch in.Kind {
 	case ihs.KindInt, ihs.KindLong:

@@ -113,8 +113,8 @@ func addDicts(s *schema.Schema, frame []byte, size uint64, into *granule.Generat
 }
 
 // appendFrame appends an image as a zstd frame, which has half of its bytes, or a third with symbols. It
-// costs 5 ns a byte. The image stays as it is if the frame is not smaller, or if it is so much smaller
-// that a reader would refuse it.
+// costs 5 ns per byte. It appends the unchanged image if the frame is not smaller, or if it is so much
+// smaller that a reader would refuse it.
 func appendFrame(dst, image []byte) []byte {
 	encoder := encoders.Get().(*zstd.Encoder)
 	defer encoders.Put(encoder)
@@ -132,8 +132,8 @@ var encoders = sync.Pool{New: func() any {
 	return e
 }}
 
-// mostSmaller bounds how much smaller a frame may be than its image, and so the memory for a hostile
-// frame. Frames of real dictionaries are far from it.
+// mostSmaller is the greatest ratio of an image's size to its frame's. It bounds the memory for a hostile
+// frame. Frames of real dictionaries are far below it.
 const mostSmaller = 1 << 10
 
 // decoder decodes a frame if the destination has room for its image. It is safe for concurrent use.
@@ -142,8 +142,8 @@ var decoder = sync.OnceValue(func() *zstd.Decoder {
 	return d
 })
 
-// decompress returns a frame's image. size is the image's bytes. It equals the frame's bytes if that is
-// the image itself.
+// decompress returns a frame's image. size is the size of the image. If it equals the size of the frame, the
+// frame is the image.
 func decompress(frame []byte, size uint64) ([]byte, error) {
 	if size == uint64(len(frame)) {
 		return frame, nil

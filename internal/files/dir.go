@@ -24,7 +24,7 @@ const (
 //	rows      2  a granule is two pieces, and a page of ids can be read alone
 //	rows      1  a granule is one piece
 //	manifest  2  buckets can be units, and late
-//	manifest  1  no bucket is
+//	manifest  1  no bucket is a unit, or late
 func VersionOf(kind string) uint32 {
 	if kind == RowsKind || kind == ManifestKind {
 		return 2
@@ -58,8 +58,8 @@ func (d *Dir) end(w *disk.FileWriter, directory []byte) error {
 	return nil
 }
 
-// IsFull reports whether the end of the next file makes all open files durable, which takes long. Sync
-// does so at a better time.
+// IsFull reports whether the end of the next file makes all open files durable, which takes long. Callers use
+// Sync to do this at a better time.
 func (d *Dir) IsFull() bool { return len(d.ended) >= mostEnded-1 }
 
 // Sync makes the written files and their names durable. The error comes from the disk.
@@ -111,7 +111,8 @@ func isOurs(kind string) bool {
 	return slices.Contains([]string{ManifestKind, RowsKind, DictsKind, StatesKind}, kind)
 }
 
-// open opens a file. The error is disk.ErrFormat for a version that is too new.
+// open opens a file. The errors are those of disk.OpenFile, such as disk.ErrFormat for a version that is too
+// new.
 func (d *Dir) open(kind string, number uint64) (*disk.FileReader, error) {
 	return disk.OpenFile(d.fs, d.store, kind, number, VersionOf(kind))
 }

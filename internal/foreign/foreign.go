@@ -1,11 +1,12 @@
-// Package foreign knows by their content the files that people take for profiles, and that package format does not decode. It says
-// what a file is and which command makes a profile of it. The error of a profile that cannot be
-// decoded has this sentence, whichever way the profile came in.
+// Package foreign recognizes, by content, files that people take for profiles and that package format does
+// not decode. It says what a file is and which command makes a profile from it. The error for a profile that
+// cannot be decoded includes this sentence, on every path by which a profile arrives.
 //
 // # Invariants
 //
-//	F1  Only the first MaxHead bytes matter, so that the cost does not depend on the input.
-//	F2  No valid pprof profile has to be told apart: callers ask after the decoder has failed.
+//	F1  Only the first MaxHead bytes matter, therefore the cost does not depend on the input.
+//	F2  Describe may recognize a valid pprof profile as another format, because callers ask only
+//	    after the decoder has failed.
 package foreign
 
 import (
@@ -13,7 +14,7 @@ import (
 	"regexp"
 )
 
-// MaxHead is the number of bytes at the start of a file that Describe looks at.
+// MaxHead is the number of bytes at the start of a file that Describe reads.
 const MaxHead = 4 << 10
 
 // kind is a kind of file: how it begins, and what to say about it.
@@ -22,7 +23,7 @@ type kind struct {
 	says string
 }
 
-// The order matters where one kind begins as another does.
+// The order matters if the start of one kind is also the start of another.
 var kinds = []kind{
 	{starts("FLR\x00"), "it is a recording of Java's Flight Recorder (JFR): jfrconv -o pb.gz REC.jfr OUT.pb.gz of async-profiler makes a profile of it"},
 	{starts("PERFILE"), "it is a recording of Linux perf: perf script | stackcollapse-perf.pl > stacks.folded makes folded stacks of it, which can be read, and perf_to_profile a profile"},
@@ -50,8 +51,8 @@ var kinds = []kind{
 	{matches(`^(#[^\n]*\n|\n)*[^\n;]+ +-?\d+(/\d+)? +(\[\d+\] +)?\d+\.\d+: [^\n]*\n\s+[0-9a-f]+ `), "it is the text of perf script: stackcollapse-perf.pl FILE > stacks.folded makes folded stacks of it, which can be read"},
 }
 
-// Describe returns a sentence about data, decompressed, that is no pprof profile: what it is and
-// what makes a profile of it. It returns "" for data that it does not know.
+// Describe returns a sentence about data, which is decompressed and not a pprof profile: what it is, and
+// which command makes a profile from it. It returns "" for unknown data.
 func Describe(data []byte) string {
 	head := bytes.TrimPrefix(data[:min(len(data), MaxHead)], []byte("\xef\xbb\xbf"))
 	for _, k := range kinds {
@@ -68,14 +69,14 @@ func starts(magic string) func([]byte) bool {
 
 func matches(pattern string) func([]byte) bool { return regexp.MustCompile(pattern).Match }
 
-// isLegacyCPU reports whether data begins as a CPU profile of gperftools: the words 0, 3, 0, a
-// period and 0, of 4 or 8 bytes in either byte order.
+// isLegacyCPU reports whether data begins as a CPU profile of gperftools: the words 0, 3, 0, a period and 0,
+// each of 4 or 8 bytes, in either byte order.
 func isLegacyCPU(head []byte) bool {
 	for _, size := range []int{4, 8} {
 		if len(head) < 5*size {
 			continue
 		}
-		for _, at := range []int{size, 2*size - 1} { // of the byte that is 3
+		for _, at := range []int{size, 2*size - 1} { // place of the byte with value 3
 			words := bytes.Clone(head[:5*size])
 			if words[at] != 3 {
 				continue

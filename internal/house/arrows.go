@@ -20,26 +20,26 @@ import (
 	"strings"
 )
 
-// arrow is a use in the file from of a name that the file to declares.
+// arrow is a use, in the file `from`, of a name that the file `to` declares.
 type arrow struct{ from, to string }
 
 // room is a package with the arrows between its files.
 type room struct {
 	path   string
 	lines  int
-	arrows map[arrow]string // a name that the arrow stands for
-	back   []arrow          // the arrows that run back up, in the order with the fewest of them
+	arrows map[arrow]string // a name that the arrow uses
+	back   []arrow          // the arrows that point back up, in the order of the files with the fewest of them
 }
 
-// listed is what go list says of a package.
+// listed is the description of a package from go list.
 type listed struct {
 	ImportPath, Dir, Export string
 	GoFiles                 []string
 	DepOnly                 bool
 }
 
-// printArrows prints, of each room, the arrows between its files and how many of them run back
-// up: an order of the files is looked for in which most arrows run one way.
+// printArrows prints the arrows between the files of each package, and the number of them that point back up.
+// It searches for an order of the files in which most arrows point down.
 func printArrows(w io.Writer, args []string) error {
 	flags := flag.NewFlagSet("arrows", flag.ContinueOnError)
 	list := flags.Bool("list", false, "print each arrow that runs back up, with a name that it stands for")
@@ -74,8 +74,8 @@ func printArrows(w io.Writer, args []string) error {
 	return nil
 }
 
-// listPackages returns the packages of patterns, and where the compiler has left the exported
-// names of all that they import.
+// listPackages returns the packages that match patterns, and the files in which the compiler has left the
+// exported names of each package that they import.
 func listPackages(patterns []string) ([]listed, map[string]string, error) {
 	cmd := exec.Command("go", append([]string{"list", "-export", "-deps", "-json=ImportPath,Dir,Export,GoFiles,DepOnly"}, patterns...)...)
 	cmd.Stderr = os.Stderr
@@ -101,7 +101,7 @@ func listPackages(patterns []string) ([]listed, map[string]string, error) {
 	return packages, exports, nil
 }
 
-// readRoom checks the types of a package, because an arrow to a method or a field is known only then.
+// readRoom type-checks a package, because only then the target of a method or field is known.
 func readRoom(p listed, exports map[string]string) (room, error) {
 	fset := token.NewFileSet()
 	r := room{path: p.ImportPath, arrows: map[arrow]string{}}
@@ -136,8 +136,9 @@ func readRoom(p listed, exports map[string]string) (room, error) {
 	return r, nil
 }
 
-// backArrows orders files so that few arrows run from a later file to an earlier one, and returns
-// these. To find the fewest is NP-hard: files move one by one to their best place until none gains.
+// backArrows orders files so that few arrows point from a later file to an earlier one, and returns these
+// arrows. Finding the fewest is NP-hard; instead, files move one by one to their best place until no move
+// helps.
 func backArrows(arrows []arrow) []arrow {
 	var order []string
 	for _, a := range arrows {
@@ -164,8 +165,8 @@ func backArrows(arrows []arrow) []arrow {
 	return back
 }
 
-// bestPlace returns where among the others name leaves the fewest arrows that run back up, or -1 if
-// that is no fewer than where it is.
+// bestPlace returns the place of name among the other files with the fewest arrows that point back up, or -1
+// if no place has fewer than the present one.
 func bestPlace(order []string, name string, arrows []arrow) int {
 	down, up := map[string]bool{}, map[string]bool{}
 	for _, a := range arrows {
@@ -176,7 +177,7 @@ func bestPlace(order []string, name string, arrows []arrow) int {
 			up[a.from] = true
 		}
 	}
-	// At place 0, the arrows from all that name is used by run back up.
+	// At place 0, the arrows from all files that use name point back up.
 	at, back := slices.Index(order, name), len(up)
 	today, best, place := -1, back, 0
 	others := 0

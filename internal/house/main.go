@@ -5,7 +5,7 @@
 //	go run ./internal/house arrows [-list] [package ...]
 //	go run ./internal/house words
 //
-// The figures are a guide, and no bound.
+// The figures are a guide, not a bound.
 package main
 
 import (

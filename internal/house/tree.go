@@ -12,8 +12,8 @@ import (
 	"strings"
 )
 
-// goFiles returns the Go files that git tracks below the working directory, without tests
-// and without files that a program has made.
+// goFiles returns the Go files that git tracks below the working directory, without tests and generated
+// files.
 func goFiles() ([]string, error) {
 	out, err := exec.Command("git", "ls-files", "*.go").Output()
 	if err != nil {
@@ -27,7 +27,7 @@ func goFiles() ([]string, error) {
 		}
 		text, err := os.ReadFile(name)
 		if os.IsNotExist(err) {
-			continue // removed, and not committed yet
+			continue // removed, but the removal is not committed yet
 		}
 		if err != nil {
 			return nil, err
@@ -39,8 +39,7 @@ func goFiles() ([]string, error) {
 	return files, nil
 }
 
-// isProduct reports whether a file is of the product: neither of bench and compat nor of what
-// only tests import.
+// isProduct reports whether a file is part of the product: not in bench or compat, and not only for tests.
 func isProduct(name string) bool {
 	for _, dir := range []string{"bench/", "compat/", "testdata/", "internal/sim/", "internal/house/"} {
 		if strings.HasPrefix(name, dir) {
@@ -50,7 +49,7 @@ func isProduct(name string) bool {
 	return true
 }
 
-// printLines prints the lines of each room that are no tests.
+// printLines prints the number of lines in each package, without tests.
 func printLines(w io.Writer) error {
 	files, err := goFiles()
 	if err != nil {

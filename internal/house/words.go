@@ -13,8 +13,8 @@ import (
 	"strings"
 )
 
-// rates are the words whose rate tells a dialect from the English of the field. pebble is the
-// rate per 1,000 words of comments in Pebble v2.1.7.
+// rates are the words whose rate distinguishes these comments from plain English. pebble is the rate per
+// 1,000 words of comments in Pebble v2.1.7.
 var rates = []struct {
 	word   string
 	pebble float64
@@ -24,8 +24,8 @@ var rates = []struct {
 
 var word = regexp.MustCompile(`[a-z']+`)
 
-// printWords prints how often the words of rates stand in the comments of each room, per 1,000
-// words. A reader is the judge: the figures only say where to read.
+// printWords prints the rates of words in the comments of each package, per 1,000 words. The figures only say
+// which comments to read first.
 func printWords(w io.Writer) error {
 	files, err := goFiles()
 	if err != nil {
@@ -54,7 +54,7 @@ func printWords(w io.Writer) error {
 	return nil
 }
 
-// printRates prints a line for each room, the one with the most comments first.
+// printRates prints a line for each package, the package with the most comments first.
 func printRates(w io.Writer, rooms map[string]map[string]int) {
 	fmt.Fprint(w, "  words")
 	for _, r := range rates {

@@ -23,8 +23,8 @@ type Attribute struct {
 // heading is the first line of the attribute file.
 const heading = "key\tparent\tname"
 
-// ReadAttributes reads the attributes of a set with `keys` keys from uncompressed r. Names are unique under
-// one parent. The errors are ErrFormat, ErrLimit and any from r.
+// ReadAttributes reads the attributes of a set with `keys` keys from r, which must be uncompressed. Names are
+// unique under a parent. The errors are ErrFormat, ErrLimit and any from r.
 func ReadAttributes(r io.Reader, keys int, limits Limits) ([]Attribute, error) {
 	limits = limits.withDefaults()
 	if keys < 0 || keys > limits.Keys {
@@ -83,7 +83,7 @@ type lines struct {
 	buf   []byte
 }
 
-// next returns a line without its line feed, which the last line may lack.
+// next returns a line without its line feed; the last line does not have to end with one.
 func (l *lines) next() (string, error) {
 	l.buf = l.buf[:0]
 	for {

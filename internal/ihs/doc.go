@@ -3,7 +3,7 @@
 //
 // A set is two gzip files. NAME.ihs.gz holds the intervals, ordered by end; NAME.attrs.tsv.gz holds the
 // attribute tree. In the first file, fixed-size numbers are little-endian, uv is an unsigned varint as in
-// encoding/binary, zz a signed one:
+// encoding/binary, and zz is a signed one:
 //
 //	"IHS1"                  magic
 //	uv   keys               attributes are numbered from 0
@@ -21,13 +21,12 @@
 // The second file is text: a heading, then a line for each key in order, "key TAB parent TAB name". A
 // parent of -1 is the root.
 //
-// [Reader] and [Writer] stream a set's intervals and hold none of them. [Set] is a set in memory, as
-// columns. [Synth] computes sets of any size from a formula. The package does not depend on package
-// history.
+// [Reader] and [Writer] stream a set's intervals and keep none of them. [Set] is a set in memory, as columns.
+// [Synth] computes sets of any size from a formula. The package does not depend on package history.
 //
 // # Invariants
 //
-//	S1  Each interval from a Reader is sound by itself: the key is below the number of
+//	S1  Each interval from a Reader is valid alone: the key is below the number of
 //	    keys, start <= end, both are within the set, ends do not decrease, an int has
 //	    32 bits, a string is UTF-8 and within the limits.
 //	S2  Memory is proportional to the bytes read, never to a count in the input.

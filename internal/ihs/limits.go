@@ -15,8 +15,7 @@ const maxGuess = 64 << 10
 
 // Limits bounds the size of a set. A field that is 0 means its default.
 type Limits struct {
-	// Keys is the number of attributes. Default 16 Mi: sixteen times the largest benchmark of
-	// histories.
+	// Keys is the number of attributes. Default 16 Mi: sixteen times the largest benchmark of histories.
 	Keys int
 	// Intervals is the number of intervals, 29 bytes each in a Set. Default 64 Mi.
 	Intervals int

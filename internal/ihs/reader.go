@@ -14,20 +14,20 @@ import (
 // magic begins every set.
 const magic = "IHS1"
 
-// Reader streams a set's intervals. It holds the distinct texts, and no interval. It is not safe for
+// Reader streams a set's intervals. It keeps each distinct text in memory, and no intervals. It is not safe for
 // concurrent use.
 type Reader struct {
 	in     *bufio.Reader
 	limits Limits
 	header Header
-	read   int   // number of intervals
+	read   int   // number of intervals returned so far
 	last   int64 // end of the last interval
 	texts  textTable
 	err    error
 }
 
-// NewReader reads a set's header from r, uncompressed. It reads ahead. The errors are ErrFormat, ErrLimit
-// and any from r.
+// NewReader reads a set's header from r, which must be uncompressed. It may read past the end of the set. The
+// errors are ErrFormat, ErrLimit and any from r.
 func NewReader(r io.Reader, limits Limits) (*Reader, error) {
 	d := &Reader{in: bufio.NewReaderSize(r, 64<<10), limits: limits.withDefaults()}
 	if err := d.readHeader(); err != nil {
@@ -40,8 +40,8 @@ func NewReader(r io.Reader, limits Limits) (*Reader, error) {
 // Header returns the set's header.
 func (d *Reader) Header() Header { return d.header }
 
-// Next returns the next interval, sound by itself (S1), and io.EOF after the last. Any other error also
-// ends the reading: ErrFormat, ErrLimit and any from the underlying reader.
+// Next returns the next interval, which satisfies S1, and io.EOF after the last. The other errors are
+// ErrFormat, ErrLimit and any from the underlying reader. After an error, Next returns the same error again.
 func (d *Reader) Next() (Interval, error) {
 	if d.err != nil {
 		return Interval{}, d.err
@@ -69,7 +69,7 @@ func (d *Reader) readHeader() error {
 		return err
 	}
 	if string(fixed[:len(magic)]) != magic {
-		return fmt.Errorf("%w: it begins with %q", ErrFormat, fixed[:len(magic)])
+		return fmt.Errorf("%w: not an interval set: begins with %q", ErrFormat, fixed[:len(magic)])
 	}
 	for _, field := range []*int{&d.header.Keys, &d.header.Intervals} {
 		n, err := d.uvarint()
@@ -77,7 +77,7 @@ func (d *Reader) readHeader() error {
 			return err
 		}
 		if *field = int(n); *field < 0 || uint64(*field) != n {
-			return fmt.Errorf("%w: it counts to %d", ErrLimit, n)
+			return fmt.Errorf("%w: count %d is too large", ErrLimit, n)
 		}
 	}
 	if _, err := io.ReadFull(d.in, fixed[:]); err != nil {
@@ -88,8 +88,8 @@ func (d *Reader) readHeader() error {
 	return d.header.check(d.limits)
 }
 
-// next decodes an interval. It compares both distances with the room left before it applies them, so that
-// no time wraps around.
+// next decodes an interval. It checks both distances against the rest of the set's time range before adding
+// them, so that no time wraps around.
 func (d *Reader) next() (iv Interval, err error) {
 	key, err := d.uvarint()
 	if err != nil {
@@ -207,7 +207,7 @@ func (t *textTable) read(r io.Reader, n, limit int) (uint64, string, error) {
 		return code, t.texts[code], nil
 	}
 	if t.size+n+textOverhead > limit {
-		return 0, "", fmt.Errorf("%w: texts of more than %d bytes", ErrLimit, limit)
+		return 0, "", fmt.Errorf("%w: texts need more than %d bytes in all", ErrLimit, limit)
 	}
 	code, text := t.add(string(buf))
 	return code, text, nil
@@ -224,7 +224,7 @@ func (t *textTable) add(text string) (uint64, string) {
 	return code, text
 }
 
-// formatError adds an error's place, and makes errors from truncated or damaged input an ErrFormat.
+// formatError adds the place to an error, and wraps errors from truncated or damaged input in ErrFormat.
 func formatError(where string, err error) error {
 	var corrupt flate.CorruptInputError
 	switch {

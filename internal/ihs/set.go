@@ -85,8 +85,8 @@ func readFile(name string, read func(io.Reader) error) error {
 	return read(z)
 }
 
-// Read reads a set's intervals from r, uncompressed, and does not Check them. The errors are ErrFormat,
-// ErrLimit and any from r.
+// Read reads a set's intervals from r, which must be uncompressed. It does not call Check. The errors are
+// ErrFormat, ErrLimit and any from r.
 func Read(r io.Reader, limits Limits) (*Set, error) {
 	d, err := NewReader(r, limits)
 	if err != nil {
@@ -145,8 +145,8 @@ func (s *Set) Path(key int) []string {
 	return path
 }
 
-// ByStart returns the numbers of the intervals ordered by start, as a live system learns of them. Intervals
-// with equal starts are in the file's order.
+// ByStart returns the numbers of the intervals ordered by start, the order in which a live system learns of
+// them. Intervals with equal starts are in the file's order.
 func (s *Set) ByStart() []int {
 	order := make([]int, s.Len())
 	for i := range order {
@@ -156,8 +156,8 @@ func (s *Set) ByStart() []int {
 	return order
 }
 
-// Check returns nil if each key is covered, without a gap or an overlap, from the start of the set to its
-// end (S4). Otherwise it returns an ErrFormat that names the fault.
+// Check returns nil if each key has one interval at each instant from the start of the set to its end (S4).
+// Otherwise it returns an ErrFormat that names the fault.
 func (s *Set) Check() error {
 	if s.Header.Keys > s.Len() {
 		return fmt.Errorf("%w: %d keys, but %d intervals", ErrFormat, s.Header.Keys, s.Len())

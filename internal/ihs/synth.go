@@ -9,9 +9,8 @@ import (
 )
 
 // Synth is the model in section 4.4 of the R-SHT paper: Attributes attributes change in turn, Changes times
-// each, in an order that is shuffled once. Every 1000 ns, from 0 on, one attribute changes; its values
-// cycle through 1 to 8, and are null before its first change. The set has Attributes*(Changes+1)-1
-// intervals.
+// each, in an order that is shuffled once. One attribute changes every 1000 ns, from 0 on; its values cycle
+// through 1 to 8, and are null before its first change. The set has Attributes*(Changes+1)-1 intervals.
 type Synth struct {
 	Attributes, Changes int
 }
@@ -81,7 +80,7 @@ func (m Synth) Names() []Attribute {
 }
 
 // Next returns a function that computes the set's intervals one by one, ordered by end, and then returns
-// io.EOF. It keeps 36 bytes an attribute, and no interval.
+// io.EOF. It keeps 20 bytes per attribute, and no intervals.
 func (m Synth) Next() func() (Interval, error) {
 	order, starts, values := m.Order(), make([]int64, m.Attributes), make([]uint64, m.Attributes)
 	n, all := 1, m.Attributes*m.Changes // at 0 the first attribute changes, and no state ends

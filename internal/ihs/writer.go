@@ -18,7 +18,8 @@ type Writer struct {
 	scratch []byte
 }
 
-// NewWriter writes a set's header to w, uncompressed. The number of intervals must be known beforehand.
+// NewWriter writes a set's header to w, uncompressed. The caller must know the number of intervals
+// beforehand.
 func NewWriter(w io.Writer, header Header) (*Writer, error) {
 	limits := Limits{Keys: header.Keys, Intervals: header.Intervals}.withDefaults()
 	if err := header.check(limits); err != nil {
@@ -35,8 +36,9 @@ func NewWriter(w io.Writer, header Header) (*Writer, error) {
 	return e, err
 }
 
-// Write writes an interval. It writes nothing and returns ErrFormat or ErrLimit if the
-// interval is not sound (S1) or exceeds the header's count.
+// Write writes an interval. If the interval does not satisfy S1, exceeds a limit or exceeds the header's
+// count, Write writes nothing and returns ErrFormat or ErrLimit. Other errors come from the underlying
+// writer.
 func (e *Writer) Write(iv Interval) error {
 	if e.written == e.header.Intervals {
 		return fmt.Errorf("%w: more than %d intervals", ErrFormat, e.header.Intervals)
@@ -64,8 +66,8 @@ func (e *Writer) Write(iv Interval) error {
 	return err
 }
 
-// Close flushes the remaining bytes and leaves the underlying writer open. ErrFormat means fewer intervals
-// than the header's count.
+// Close flushes the remaining bytes and leaves the underlying writer open. It returns ErrFormat if there were
+// fewer intervals than the header's count. Other errors come from the underlying writer.
 func (e *Writer) Close() error {
 	var missing error
 	if e.written != e.header.Intervals {

@@ -14,14 +14,14 @@ import (
 	"github.com/granarydb/granary/profile/format"
 )
 
-// seen counts the files in a directory that are not profiles, for the error if there is none.
+// seen counts the files in a directory that are not profiles, for the error if the directory has no profiles.
 type seen struct {
 	files int
-	known string // the first that foreign knows, and its format
+	known string // the first file that package foreign recognizes, and its format
 }
 
 // isProfile reports whether a file begins like a pprof profile or another format of package format, gzipped
-// or not. It is false for a file that cannot be opened.
+// or not. It counts other files, including files that cannot be opened.
 func (s *seen) isProfile(name string) bool {
 	head := headOf(name)
 	if beginsAsProfile(head) || format.Of(head) != "" {
@@ -45,8 +45,8 @@ func (s seen) String() string {
 	return ": " + files + s.known
 }
 
-// Describe returns a sentence about a regular file that is none of the kind that a caller reads: what it is, and which
-// command reads it. It returns "" for a file that it does not know, or cannot read.
+// Describe returns a sentence about a regular file that its caller cannot read: what it is, and which command
+// reads it. It returns "" for a file that it does not recognize or cannot read.
 func Describe(name string) string {
 	head := headOf(name)
 	if beginsAsProfile(head) {
@@ -55,7 +55,7 @@ func Describe(name string) string {
 	return foreign.Describe(head)
 }
 
-// headOf returns a file's first bytes, decompressed, as far as they can be read.
+// headOf returns a file's first bytes, decompressed as far as possible.
 func headOf(name string) []byte {
 	f, err := os.Open(name)
 	if err != nil {
@@ -76,8 +76,8 @@ func headOf(name string) []byte {
 	return head[:n]
 }
 
-// beginsAsProfile reports whether data begins with fields of a pprof profile, including a sample type:
-// field 1, and in it the number of a string. Encoders write it among the first fields, in varying order.
+// beginsAsProfile reports whether data begins with fields of a pprof profile, including a sample type: field
+// 1, which contains the number of a string. Encoders write it among the first fields, in varying order.
 func beginsAsProfile(data []byte) bool {
 	const bytesFields = 1<<1 | 1<<2 | 1<<3 | 1<<4 | 1<<5 | 1<<6 | 1<<11 // in profile.proto; the others are numbers
 	const sampleType, most = 1, 15

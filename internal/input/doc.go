@@ -5,6 +5,6 @@
 // # Invariants
 //
 //	I1  A directory's profiles are in the order of their names. An inaccessible
-//	    entry is an error with its name, not left out.
-//	I2  A profile of more than MaxBytes, or a fetch longer than Timeout, is an error.
+//	    entry is an error with its name; it is not omitted.
+//	I2  A profile of more than MaxBytes, or a fetch that takes longer than Timeout, is an error.
 package input

@@ -27,8 +27,8 @@ func FolderLabels(name string) map[string]string {
 	return labels
 }
 
-// isLabelName reports whether a folder's name up to its = is a label name: letters, digits, underscores,
-// dots and dashes, and no digit or dash first.
+// isLabelName reports whether the text before the = is a label name: letters, digits, underscores, dots and
+// dashes, with no digit or dash first.
 func isLabelName(text string) bool {
 	for i, r := range text {
 		letter := r == '_' || 'a' <= r && r <= 'z' || 'A' <= r && r <= 'Z'
@@ -45,15 +45,15 @@ type Labels struct {
 	times map[string]int
 }
 
-// Of returns an input's label: its name, as UTF-8. If a name is used again, it is another input, and gets
-// the number of its occurrence as a suffix.
+// Of returns an input's label: its name, as UTF-8. A repeated name is another input, and gets the number of
+// its occurrence as a suffix.
 func (l *Labels) Of(name string) string {
 	text := strings.ToValidUTF8(name, "?")
 	if l.times == nil {
 		l.times = map[string]int{}
 	}
 	label := text
-	for l.times[label] > 0 { // a name can equal another's suffixed label
+	for l.times[label] > 0 { // a name can equal the suffixed label of another
 		l.times[text]++
 		label = fmt.Sprintf("%s (%d)", text, l.times[text])
 	}

@@ -10,12 +10,13 @@ import (
 	"strings"
 )
 
-// Names yields the names of an argument's profiles, each a valid argument of [Read]. The name of host:port,
-// if there is no such file, is a URL; a server's name is the URL of its CPU profile.
+// Names yields the names of an argument's profiles, each a valid argument of [Read]. If arg is HOST:PORT and
+// no such file exists, the name is a URL; if a URL has no path, it becomes the URL of the server's CPU
+// profile.
 //
-// Inaccessible entries are errors that name them; others may follow. It yields at least one element: a
-// directory without profiles is an error, which describes its contents. If arg names a file, it may have
-// any suffix. A file in a directory is a profile by its suffix, or by its first bytes.
+// Inaccessible entries are errors that name them; more names may follow. Names yields at least one element: a
+// directory without profiles is an error, which describes its contents. If arg is a file, it may have any
+// suffix. A file in a directory is a profile if it has the suffix or the first bytes of one.
 func Names(arg string) iter.Seq2[string, error] {
 	return func(yield func(string, error) bool) {
 		if arg == "-" {
@@ -37,11 +38,12 @@ func Names(arg string) iter.Seq2[string, error] {
 	}
 }
 
-// directory yields the files in and below a directory that have a profile's suffix or first bytes.
+// directory yields the files in a directory and its subdirectories that have a profile's suffix or first
+// bytes.
 func directory(arg string, yield func(string, error) bool) {
 	root := arg
 	if link, err := os.Lstat(arg); err == nil && link.Mode()&fs.ModeSymlink != 0 {
-		root += string(filepath.Separator) // the link's target, under the given name
+		root += string(filepath.Separator) // follow the link, but keep the given name
 	}
 	found := false
 	var others seen
@@ -67,8 +69,8 @@ func directory(arg string, yield func(string, error) bool) {
 	}
 }
 
-// isFile reports whether an entry is a file, or a link to a file or to nothing. A broken link must not be
-// skipped here, because it is an error when it is read.
+// isFile reports whether an entry is a regular file, or a link to a regular file or to nothing. It includes
+// broken links, because reading one is an error that must be reported.
 func isFile(name string, d fs.DirEntry) bool {
 	if d.Type()&fs.ModeSymlink == 0 {
 		return d.Type().IsRegular()
@@ -84,8 +86,8 @@ func Is(arg string) bool {
 	return err == nil || addressOf(arg) != "" || arg == "-"
 }
 
-// suffixes are the suffixes of profiles. Such a file is read even if it begins otherwise, so that a damaged
-// profile is an error.
+// suffixes are the suffixes of profiles. A file with such a suffix is read whatever its first bytes are,
+// because a damaged profile must be an error.
 var suffixes = []string{".gz", ".pb", ".pprof", ".prof"}
 
 func looksLikeProfile(name string) bool {

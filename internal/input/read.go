@@ -10,10 +10,10 @@ import (
 	"github.com/granarydb/granary/profile"
 )
 
-// Timeout bounds a fetch. A CPU profile takes the seconds of its request.
+// Timeout bounds a fetch. The seconds that a request asks a server to measure are added to it.
 const Timeout = 5 * time.Minute
 
-// MaxBytes bounds the bytes of a file or URL, compressed or not.
+// MaxBytes bounds the bytes of an input, compressed or not.
 const MaxBytes = 64 << 20
 
 // Read reads an input with the zero Web.
@@ -22,9 +22,9 @@ func Read(ctx context.Context, name string) ([]byte, time.Time, error) {
 }
 
 // Read returns the bytes of a file, URL or standard input, which the caller owns, and a default time for a
-// profile without its own: a file's modification time, else now. An error names the input, and wraps
-// profile.ErrTooLarge beyond [MaxBytes]. The context ends the fetch of a URL, which takes at most [Timeout]
-// plus w's seconds, and the wait for standard input.
+// profile without a time: a file's modification time, otherwise now. An error names the input, and wraps
+// profile.ErrTooLarge if the input exceeds [MaxBytes]. The context ends the fetch of a URL, which takes at
+// most [Timeout] plus w's seconds, and the wait for standard input.
 func (w *Web) Read(ctx context.Context, name string) ([]byte, time.Time, error) {
 	if isURL(name) {
 		data, err := w.fetch(ctx, name)
@@ -47,8 +47,8 @@ func (w *Web) Read(ctx context.Context, name string) ([]byte, time.Time, error) 
 	return data, info.ModTime(), err
 }
 
-// readStdin reads standard input. A read from a terminal or a pipe cannot be cancelled: after the end of
-// the context it stays behind until the input or the process ends.
+// readStdin reads standard input. A read from a terminal or a pipe cannot be cancelled: after the context
+// ends, its goroutine stays until the input or the process ends.
 func readStdin(ctx context.Context) ([]byte, error) {
 	type answer struct {
 		data []byte

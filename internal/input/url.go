@@ -26,7 +26,7 @@ type Web struct {
 	Seconds int
 }
 
-// URL returns the URL that Read fetches for a name that [Names] yielded, "" for a file or standard input.
+// URL returns the URL that Read fetches for a name from [Names], or "" for a file or standard input.
 func (w *Web) URL(name string) string {
 	if !isURL(name) {
 		return ""
@@ -62,7 +62,7 @@ func (w *Web) fetch(ctx context.Context, name string) ([]byte, error) {
 	}
 	resp, err := client.Do(req)
 	if err != nil {
-		return nil, err // names the URL
+		return nil, err // the error names the URL
 	}
 	defer resp.Body.Close()
 	if resp.StatusCode != http.StatusOK {
@@ -71,24 +71,24 @@ func (w *Web) fetch(ctx context.Context, name string) ([]byte, error) {
 	return limited(address, resp.Body)
 }
 
-// message returns what a server says in the first line of an answer that is an error, after ": ", or "" if it says
-// nothing in plain text.
+// message returns the first line of a server's error answer, after ": ", or "" if the answer is not plain
+// text.
 func message(resp *http.Response) string {
 	const most = 300
 	head, _ := io.ReadAll(io.LimitReader(resp.Body, most)) // the status is the error, with a message or without
 	line, _, _ := strings.Cut(strings.TrimSpace(string(head)), "\n")
-	if line == "" || strings.HasPrefix(line, "<") { // a page
+	if line == "" || strings.HasPrefix(line, "<") { // an HTML page
 		return ""
 	}
 	return ": " + strings.Map(func(r rune) rune {
 		if unicode.IsPrint(r) {
 			return r
 		}
-		return unicode.ReplacementChar // a terminal would interpret it
+		return unicode.ReplacementChar // a terminal would interpret the character
 	}, strings.TrimSpace(line))
 }
 
-// loginHint returns how to give a login to a server that wants one.
+// loginHint returns the flag that sends a login, if a server requires one and none was sent.
 func (w *Web) loginHint(resp *http.Response) string {
 	if resp.StatusCode != http.StatusUnauthorized || w.Header.Get("Authorization") != "" {
 		return ""
@@ -96,7 +96,7 @@ func (w *Web) loginHint(resp *http.Response) string {
 	return ": give it one with --header 'Authorization: Bearer TOKEN'"
 }
 
-// insecure is go tool pprof's scheme for https without a verified server.
+// insecure is the scheme of go tool pprof for https without verifying the server.
 const insecure = "https+insecure"
 
 // clientFor returns the client for a URL scheme.
@@ -117,7 +117,7 @@ func (w *Web) clientFor(scheme string) (*http.Client, error) {
 		return nil, fmt.Errorf("the client's transport, a %T, cannot leave out the verification of a server", verified)
 	}
 	unverified := base.Clone()
-	unverified.DisableKeepAlives = true // because nobody closes its connections
+	unverified.DisableKeepAlives = true // because its idle connections would never be closed
 	if unverified.TLSClientConfig == nil {
 		unverified.TLSClientConfig = &tls.Config{}
 	}
@@ -127,8 +127,8 @@ func (w *Web) clientFor(scheme string) (*http.Client, error) {
 	return &out, nil
 }
 
-// insecureTransport does not verify servers in URLs with the scheme insecure. It verifies the servers to
-// which they redirect with https, as go tool pprof does.
+// insecureTransport does not verify the servers of URLs with the scheme insecure. After a redirect to https
+// it does verify, as go tool pprof does.
 type insecureTransport struct{ verified, unverified http.RoundTripper }
 
 // RoundTrip implements http.RoundTripper.
@@ -141,8 +141,8 @@ func (t insecureTransport) RoundTrip(req *http.Request) (*http.Response, error) 
 	return t.unverified.RoundTrip(out)
 }
 
-// addressOf returns an argument's URL, "" if it is not one. A host with a port is a URL, and a server
-// without a path stands for its CPU profile, both as in go tool pprof.
+// addressOf returns an argument's URL, or "" if it is not one. A host with a port is a URL, and a server
+// without a path means its CPU profile, both as in go tool pprof.
 func addressOf(arg string) string {
 	if !isURL(arg) {
 		if !hasPort(arg) {

@@ -64,7 +64,7 @@ func (t *Interner) Find(text string) (code, hash uint32) {
 }
 
 // Add gives a code to a text that has none, given its hash, and keeps a copy of the text, which has at most
-// 64 KiB. ok is false if all 2^32 codes are in use. Now and then the index grows.
+// 64 KiB. ok is false if all codes, nearly 2^32, are in use. Sometimes the index grows.
 func (t *Interner) Add(text string, hash uint32) (code uint32, ok bool) {
 	if code, ok = t.give(); !ok {
 		return 0, false
@@ -84,8 +84,8 @@ func (t *Interner) Add(text string, hash uint32) (code uint32, ok bool) {
 	return code, true
 }
 
-// Need bounds the bytes that adding a text of `length` bytes takes, but for growth of the index. The rest
-// of a block that is too short for the text is shorter than the text, and stays empty.
+// Need bounds the bytes that adding a text of `length` bytes takes, except for growth of the index. If the
+// rest of a block is shorter than the text, it stays empty.
 func Need(length int) int {
 	const code = 64
 	return code + length + min(length, valueBlock)
@@ -161,8 +161,8 @@ func (t *Interner) Settle() {
 }
 
 // TakeBack removes the texts added since the last Settle, and frees their memory. Texts that readers know
-// stay as they are. It reports whether there was any. The cost is a search for each text, and a copy of up
-// to 16 KiB.
+// stay unchanged. It reports whether there were any texts to remove. The cost is a search for each text, and
+// a copy of up to 16 KiB.
 func (t *Interner) TakeBack() bool {
 	if len(t.fresh) == 0 {
 		return false

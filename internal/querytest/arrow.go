@@ -8,8 +8,8 @@ import (
 	"github.com/google/uuid"
 )
 
-// Decode copies a record into maps, one a row: nil for null, else a string, int64, uint64, float64, bool, uuid.UUID or
-// []uuid.UUID.
+// Decode copies a record into one map per row. A value is nil for null, otherwise a string, int64, uint64,
+// float64, bool, uuid.UUID or []uuid.UUID.
 func Decode(rec arrow.Record) ([]map[string]any, error) {
 	rows := make([]map[string]any, rec.NumRows())
 	for i := range rows {
@@ -28,7 +28,7 @@ func Decode(rec arrow.Record) ([]map[string]any, error) {
 	return rows, nil
 }
 
-// Cell copies a value of a column of any form.
+// Cell copies a value from a column in any form.
 func Cell(a arrow.Array, i int) (any, error) {
 	if a.IsNull(i) {
 		return nil, nil
@@ -47,7 +47,7 @@ func Cell(a arrow.Array, i int) (any, error) {
 	case *array.Boolean:
 		return a.Value(i), nil
 	case *array.String:
-		return string([]byte(a.Value(i))), nil // copied, as the record's bytes go with the record
+		return string([]byte(a.Value(i))), nil // copied, because Release frees the record's bytes
 	case *array.FixedSizeBinary:
 		return uuid.FromBytes(a.Value(i))
 	case *array.List:

@@ -33,7 +33,7 @@ func Samples(bucket int64) schema.Definition {
 	return def
 }
 
-// Batch makes n rows at a time, with values that sum to total.
+// Batch returns n rows with random values that sum to total, in the samples schema.
 func Batch(rng *rand.Rand, n int, at int64) (b schema.Batch, total int64) {
 	stacks := make([][]uuid.UUID, n)
 	values := make([]int64, n)
@@ -61,7 +61,7 @@ func Batch(rng *rand.Rand, n int, at int64) (b schema.Batch, total int64) {
 	}}, total
 }
 
-// OneRow is the smallest batch of the samples schema.
+// OneRow returns the smallest batch of the samples schema.
 func OneRow(at int64) schema.Batch {
 	return schema.Batch{Rows: 1, Columns: map[string]encoding.Vector{
 		"kind": encoding.Strings("cpu"), "stack": encoding.UUIDLists([]uuid.UUID{{1}}),
@@ -86,7 +86,7 @@ func Many(at int64, pod int, lists [][]uuid.UUID, values []int64) schema.Batch {
 	}}
 }
 
-// Stacks is a table of samples with the columns that sums need.
+// Stacks defines a table of samples with the columns that sums need.
 func Stacks() schema.Definition {
 	return schema.Definition{
 		Columns: []schema.Column{
@@ -102,7 +102,7 @@ func Stacks() schema.Definition {
 	}
 }
 
-// Pods makes a row for each time, all of one pod.
+// Pods returns a batch of one pod, with a row for each time.
 func Pods(pod string, times ...int64) schema.Batch {
 	stacks, values := make([][]uuid.UUID, len(times)), make([]int64, len(times))
 	for i, at := range times {
@@ -114,7 +114,7 @@ func Pods(pod string, times ...int64) schema.Batch {
 	}}
 }
 
-// TimesByBucket returns the sorted times of the rows in memory of each bucket, by the start of the bucket.
+// TimesByBucket returns, for each bucket's start, the sorted times of its rows in memory.
 func TimesByBucket(state *catalog.TableState) map[int64][]int64 {
 	out := map[int64][]int64{}
 	column := state.Schema.BucketColumn()
@@ -135,7 +135,7 @@ func TimesByBucket(state *catalog.TableState) map[int64][]int64 {
 	return out
 }
 
-// Heavy makes rows of a time with stacks unique to it.
+// Heavy returns rows with one time and unique stacks.
 func Heavy(at int64, rows int) schema.Batch {
 	stacks := make([][]uuid.UUID, rows)
 	for i := range stacks {
@@ -146,8 +146,8 @@ func Heavy(at int64, rows int) schema.Batch {
 	}}
 }
 
-// FewRowsEach fills a table of Stacks with series of a few rows each, and compacts them. The name of a pod ends with 1 if its
-// number is odd, else with 0.
+// FewRowsEach fills a table of Stacks with series of a few rows each, and compacts them. The name of a pod
+// ends with 1 if its number is odd, otherwise with 0.
 func (t *Table) FewRowsEach(series, rows int) {
 	for lo := 0; lo < series; lo += 500 {
 		b := schema.Batch{Columns: map[string]encoding.Vector{}}

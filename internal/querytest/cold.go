@@ -11,8 +11,8 @@ import (
 	"github.com/granarydb/granary/internal/catalog"
 )
 
-// Cool takes the rows of a bucket out of the state and keeps them beside it, as a store keeps them in a file. Rows that
-// come later join them in reads.
+// Cool moves the rows of a bucket out of the state, as a store moves them to a file. Reads join them with
+// later rows.
 func (t *Table) Cool(b *catalog.BucketState) {
 	var file []*granule.Granule
 	granules := slices.Values(t.State().HotGranules(b))
@@ -44,7 +44,7 @@ func (t *Table) Cool(b *catalog.BucketState) {
 	t.Edit(func(e *catalog.TableEdit) { e.Unload(key, &catalog.Cold{File: uint64(len(t.files) - 1), Rows: rows}) })
 }
 
-// cold is Env.Cold.
+// cold implements Env.Cold.
 func (t *Table) cold(state *catalog.TableState, b *catalog.BucketState, _ *granule.Generation, read catalog.ColdRead) iter.Seq2[*granule.Granule, error] {
 	return func(yield func(*granule.Granule, error) bool) {
 		if b.Cold.Err != nil {
@@ -54,7 +54,8 @@ func (t *Table) cold(state *catalog.TableState, b *catalog.BucketState, _ *granu
 		hot, file := state.HotGranules(b), t.files[b.Cold.File]
 		lower, end := state.Schema.BucketBounds(b.Start)
 		for i, g := range file {
-			// A granule without rows is not in the file, and the granules of a real file cover the bucket by themselves.
+			// A granule without rows is not in the file, but the granules of a real file cover the bucket
+			// completely.
 			_, hi := g.Bounds()
 			if i+1 == len(file) {
 				hi = end
@@ -79,7 +80,7 @@ func (t *Table) cold(state *catalog.TableState, b *catalog.BucketState, _ *granu
 	}
 }
 
-// findID is Env.FindID.
+// findID implements Env.FindID.
 func (t *Table) findID(state *catalog.TableState, b *catalog.BucketState, column string, id uuid.UUID) (granules catalog.Bitset, some bool, err error) {
 	if b.Cold.Err != nil {
 		return nil, false, b.Cold.Err

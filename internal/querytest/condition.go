@@ -69,7 +69,7 @@ func (t *Random) Leaf(column string) *oracle.Cond[string] {
 	return c
 }
 
-// probe returns a value to compare with: mostly one of a row.
+// probe returns a value to compare with, usually the value of a row.
 func (t *Random) probe(column string) any {
 	for range 20 {
 		if len(t.Rows) == 0 {
@@ -86,7 +86,7 @@ func (t *Random) probe(column string) any {
 	return "a"
 }
 
-// Expr returns a condition as queries take it.
+// Expr converts a condition to the form that queries take.
 func Expr(c *oracle.Cond[string]) filter.Expr {
 	var args []filter.Expr
 	for _, arg := range c.Args {

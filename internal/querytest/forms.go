@@ -21,7 +21,7 @@ func ElementNames(dst []string, id uuid.UUID, record []byte) []string {
 	return dst
 }
 
-// NamesOf returns a row with the ElementNames of its list in place of the list.
+// NamesOf returns a row whose list is replaced with its ElementNames.
 func NamesOf(row oracle.Row, column string, records map[uuid.UUID][]byte) oracle.Row {
 	row = maps.Clone(row)
 	if list, ok := row[column].([]uuid.UUID); ok {
@@ -36,7 +36,7 @@ func NamesOf(row oracle.Row, column string, records map[uuid.UUID][]byte) oracle
 	return row
 }
 
-// formCell reads a value of a record as the Arrow format describes it.
+// formCell reads a record's value by the rules of the Arrow format.
 func formCell(a arrow.Array, i int) any {
 	if r, ok := a.(*array.RunEndEncoded); ok {
 		row := int32(i + a.Data().Offset())
@@ -71,7 +71,7 @@ func formCell(a arrow.Array, i int) any {
 	return value
 }
 
-// FormRows reads a record, as text.
+// FormRows formats a record's rows as text.
 func FormRows(rec arrow.Record) []string {
 	out := make([]string, rec.NumRows())
 	for i := range out {

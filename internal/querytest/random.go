@@ -15,17 +15,17 @@ import (
 	"github.com/granarydb/granary/schema"
 )
 
-// Width is the width of a bucket of a table.
+// Width is the width of a time bucket.
 const Width = 100
 
 // Random is a table of random rows, with a generation for each bucket.
 type Random struct {
 	*Table
-	Rows []oracle.Row // that were inserted
+	Rows []oracle.Row // the inserted rows
 	rng  *rand.Rand
 }
 
-// Columns are the concrete columns of a table that has all of its labels.
+// Columns are the concrete columns of a table with all labels of these rows.
 var Columns = []string{"kind", "labels.pod", "labels.zone", "stack", "time", "value", "trace", "span", "ratio", "ok", "note"}
 
 // New returns a table without rows.
@@ -66,7 +66,7 @@ func (t *Random) Fill(batches int) {
 	}
 }
 
-// insert adds a batch of rows of one series and one bucket.
+// insert adds a batch of rows with one series, in one bucket.
 func (t *Random) insert() {
 	t.t.Helper()
 	start := Width * t.rng.Int64N(4)
@@ -90,7 +90,7 @@ func (t *Random) insert() {
 	t.Insert(schema.Batch{Rows: rows, Columns: columns})
 }
 
-// Chosen returns the rows for which a condition holds.
+// Chosen returns the rows that a condition accepts.
 func (t *Random) Chosen(c *oracle.Cond[string]) (rows []oracle.Row) {
 	for _, row := range t.Rows {
 		if c.Holds(func(name string) any { return row[name] }) {
@@ -100,7 +100,7 @@ func (t *Random) Chosen(c *oracle.Cond[string]) (rows []oracle.Row) {
 	return rows
 }
 
-// columnsOf are the values of a batch that differ row by row.
+// columnsOf has the values of a batch that differ from row to row.
 type columnsOf struct {
 	stacks              [][]uuid.UUID
 	times, values       []int64
@@ -109,11 +109,11 @@ type columnsOf struct {
 	ratios              []float64
 	oks                 []bool
 	notes               []string
-	stack, trace, span  []bool // valid
+	stack, trace, span  []bool // validity
 	ratio, isOk, isNote []bool
 }
 
-// add adds the values of a random row, which has those of its series.
+// add adds the values of a random row that has its series' labels.
 func (c *columnsOf) add(rng *rand.Rand, start int64, row oracle.Row) {
 	some := func(valid *[]bool) bool {
 		*valid = append(*valid, rng.IntN(5) > 0)

@@ -8,7 +8,7 @@ import (
 	"github.com/granarydb/granary/internal/query/filter"
 )
 
-// RowsOf reads some columns of the rows of a selection. Those of lists are left out.
+// RowsOf reads some columns for the rows in a selection. It leaves out columns of lists.
 func RowsOf(r *filter.Read, s *filter.Selection, columns ...string) []oracle.Row {
 	rows := make([]oracle.Row, s.Rows)
 	series := s.Words(nil, s.Part.Series())

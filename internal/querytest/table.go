@@ -13,26 +13,27 @@ import (
 	"github.com/granarydb/granary/txn"
 )
 
-// Table is a table without a store around it: its commits change the state as a store's commits do, and nothing runs
-// beside them. It belongs to one test.
+// Table is a table without a store around it: its commits change the state as a store's commits do, and no
+// goroutine works in the background. It belongs to one test.
 type Table struct {
 	Options
 	Env filter.Env
-	// Due are the lower bounds of the granules that the last change asks to compact: their buckets were closed, cut or sealed.
+	// Due has the lower bounds of the granules that the last change asks to compact, because their buckets
+	// were closed, cut or sealed.
 	Due []string
-	// Decided is what the last commit decided besides adding rows.
+	// Decided has the decisions of the last commit besides adding rows.
 	Decided catalog.Decisions
 	t       testing.TB
 	roots   *txn.Publisher[*catalog.Database]
 	gens    map[int64]*granule.Generation
-	files   [][]*granule.Granule // of cold rows (Cool)
+	files   [][]*granule.Granule // the cold rows (Cool)
 }
 
-// Options are the options of a store that decide how the rows of a table are divided.
+// Options are the store options that decide how a table's rows are divided.
 type Options struct {
-	GranuleRows       int          // of a granule that Compact leaves whole; 0: any number
+	GranuleRows       int          // most rows of a granule that Compact leaves whole; 0: any number
 	GenerationBuckets int64        // time ranges that share dictionaries; 0: 16
-	BucketRows        int          // at which a bucket is cut; 0: the default of package catalog
+	BucketRows        int          // rows at which a bucket is cut; 0: the default of package catalog
 	Retention         int64        // 0: all rows are kept
 	Yield             func(string) // nil: none
 }
@@ -81,13 +82,13 @@ func (t *Table) Generation(bucket int64) *granule.Generation {
 	return t.gens[number]
 }
 
-// State returns the newest state.
+// State returns the newest state of the table.
 func (t *Table) State() *catalog.TableState { return t.roots.Root().State.Table(0) }
 
 // Database returns the newest database.
 func (t *Table) Database() *catalog.Database { return t.roots.Root().State }
 
-// Version returns the version of the newest root.
+// Version returns the newest root's version.
 func (t *Table) Version() txn.Version { return t.roots.Root().Version }
 
 // Place returns the placements of a batch that is not committed.
@@ -116,7 +117,8 @@ func (t *Table) Read() *filter.Read {
 	return &filter.Read{Env: &t.Env, State: use.State.Table(0), Use: use}
 }
 
-// Tx is a transaction. Its batches are divided for the state at their Insert, and become visible together.
+// Tx is a transaction. Insert divides each batch for the state at that time. Commit makes all batches visible
+// together.
 type Tx struct {
 	table  *Table
 	ticket *txn.Ticket[*catalog.Database]
@@ -126,7 +128,7 @@ type Tx struct {
 // Begin starts a transaction.
 func (t *Table) Begin() *Tx { return &Tx{table: t, ticket: t.roots.Begin()} }
 
-// Insert adds a batch. The errors are those of schema.Check and catalog.TableState.GroupRows.
+// Insert adds a batch. The errors are those of schema.Check, catalog.TableState.GroupRows and granule.Code.
 func (tx *Tx) Insert(b schema.Batch) error {
 	t := tx.table
 	s, state := t.Env.Schema, t.State()
@@ -157,11 +159,11 @@ func (tx *Tx) Insert(b schema.Batch) error {
 	return errors.Join(err, failed)
 }
 
-// errSealed is returned within Commit for rows of a bucket that was sealed since their Insert.
+// errSealed makes Commit repeat the commit, because a bucket was sealed after rows for it were inserted.
 var errSealed = errors.New("sealed meanwhile")
 
-// Commit makes the rows visible. The error is catalog.ErrTooOld for rows of a bucket that was dropped since their Insert:
-// then none are.
+// Commit makes the rows visible. If a bucket was dropped after rows for it were inserted, Commit returns
+// catalog.ErrTooOld and makes no row visible.
 func (tx *Tx) Commit() error {
 	for {
 		_, err := tx.ticket.Commit(tx.publish)
@@ -202,7 +204,7 @@ func (tx *Tx) publish(commit txn.ID, current *txn.Root[*catalog.Database]) (next
 	return next, nil
 }
 
-// finish puts an edit into the next root.
+// finish sets the next root from an edit.
 func (t *Table) finish(e *catalog.TableEdit, version txn.Version, next *txn.Next[*catalog.Database]) {
 	t.Due = nil
 	for _, g := range e.Closing {
@@ -212,7 +214,7 @@ func (t *Table) finish(e *catalog.TableEdit, version txn.Version, next *txn.Next
 	e.Done(version, next)
 }
 
-// Insert commits a batch, or ends the test.
+// Insert commits a batch. It ends the test after an error.
 func (t *Table) Insert(b schema.Batch) {
 	t.t.Helper()
 	tx := t.Begin()
@@ -224,7 +226,7 @@ func (t *Table) Insert(b schema.Batch) {
 	}
 }
 
-// Edit publishes a change of the state that no commit makes.
+// Edit publishes a change of the state outside a commit.
 func (t *Table) Edit(change func(e *catalog.TableEdit)) {
 	t.roots.Rewrite(func(current *txn.Root[*catalog.Database]) (next txn.Next[*catalog.Database], ok bool) {
 		e := current.State.Table(0).Edit(0)
@@ -236,7 +238,7 @@ func (t *Table) Edit(change func(e *catalog.TableEdit)) {
 	})
 }
 
-// Seal makes units of the buckets that end at a time or before it, and returns them.
+// Seal makes units of the buckets that end at or before a time, and returns them.
 func (t *Table) Seal(before int64) []catalog.Unit {
 	change := t.State().PlanSeal(before)
 	if change.IsEmpty() {
@@ -251,7 +253,7 @@ func (t *Table) Drop(ids ...uint64) {
 	t.Edit(func(e *catalog.TableEdit) { e.ChangeUnits(t.State().PlanDrop(ids)) })
 }
 
-// Compact rewrites the granules that have fresh parts, or more rows than they may have.
+// Compact rewrites the granules that have fresh parts or more than GranuleRows rows.
 func (t *Table) Compact() {
 	for _, g := range t.State().Granules.All() {
 		if g.FreshParts() == 0 && g.Rows() <= t.GranuleRows {

@@ -36,8 +36,8 @@ var WideColumns = []schema.Column{
 	{Name: "bonus", Type: encoding.Int64, Encoding: encoding.Plain, Nullable: true},
 }
 
-// WideKeys are sorting keys to test with: WideKey, which is like a profile's, one with every type, and some without series
-// or at all.
+// WideKeys are sorting keys to test with: WideKey, which resembles a profile's key, a key with every type,
+// and keys without series or without any column.
 var (
 	WideKey  = []string{"kind", "zone", "labels", "stack", "time", "tags", "nums"}
 	WideKeys = [][]string{
@@ -49,7 +49,7 @@ var (
 	}
 )
 
-// Wide is a table of WideColumns with a sorting key.
+// Wide defines a table of WideColumns with a sorting key.
 func Wide(bucket int64, key []string) schema.Definition {
 	def := schema.Definition{Columns: WideColumns, SortingKey: key}
 	if bucket > 0 {
@@ -58,8 +58,8 @@ func Wide(bucket int64, key []string) schema.Definition {
 	return def
 }
 
-// Domains has the values of random rows and conditions. The zero byte, the empty string,
-// prefixes and extremes are among them.
+// Domains has the values of random rows and conditions, including the zero byte, the empty string, prefixes
+// and extremes.
 var Domains = map[string][]any{
 	"kind":       {"", "cpu", "cp", "heap", "h\x00p"},
 	"zone":       {"", "a", "b"},
@@ -92,8 +92,7 @@ var Domains = map[string][]any{
 
 var required = map[string]bool{"kind": true, "time": true, "value": true}
 
-// RandomRows makes rows with times over about 60 buckets of 100: four
-// generations, on both sides of 0.
+// RandomRows makes rows with times in about 60 buckets of 100: four generations, on both sides of 0.
 func RandomRows(rng *rand.Rand, n int) []oracle.Row {
 	rows := make([]oracle.Row, n)
 	names := slices.Sorted(maps.Keys(Domains))
@@ -117,9 +116,8 @@ func RandomRows(rng *rand.Rand, n int) []oracle.Row {
 	return rows
 }
 
-// BatchOf turns rows into columns. Some null strings of dynamic columns become
-// empty strings (S4), and some columns with one value for all rows are given
-// by it alone.
+// BatchOf turns rows into columns. Some null strings of dynamic columns become empty strings (S4), and some
+// columns with the same value in all rows have only that value.
 func BatchOf(rng *rand.Rand, rows []oracle.Row) schema.Batch {
 	b := schema.Batch{Rows: len(rows), Columns: map[string]encoding.Vector{}}
 	names := map[string]bool{}
@@ -163,7 +161,7 @@ func vectorOf(rng *rand.Rand, name string, rows []oracle.Row) encoding.Vector {
 	return v
 }
 
-// Append appends a value to a vector, and for nil the zero value.
+// Append appends a value to a vector, or the zero value if value is nil.
 func Append(v *encoding.Vector, value any) {
 	switch v.Type {
 	case encoding.Int64:
@@ -188,8 +186,8 @@ func orZero[T any](value any) T {
 	return v
 }
 
-// ConcreteNames returns the concrete columns of rows as a table must name
-// them: in definition order, those of a family sorted, if any row has a value.
+// ConcreteNames returns the names of the concrete columns that a table with these rows must have: in the
+// order of the definition, sorted within a family, and only columns with a value in some row.
 func ConcreteNames(rows []oracle.Row) []string {
 	var names []string
 	for _, c := range WideColumns {
@@ -198,7 +196,7 @@ func ConcreteNames(rows []oracle.Row) []string {
 	return names
 }
 
-// Expand resolves one name, of a column or a family.
+// Expand returns the concrete names of one column or family.
 func Expand(rows []oracle.Row, name string) []string {
 	i := slices.IndexFunc(WideColumns, func(c schema.Column) bool { return c.Name == name })
 	if i < 0 || !WideColumns[i].Dynamic {

@@ -2,7 +2,7 @@ package selector
 
 import "regexp"
 
-// Op compares the value of a label with that of a matcher.
+// Op compares a label's value with a matcher's.
 type Op uint8
 
 // The operators of Prometheus.
@@ -18,10 +18,10 @@ type Matcher struct {
 	Name    string
 	Op      Op
 	Value   string
-	Pattern *regexp.Regexp // of OpPattern and OpNotPattern: Value, anchored at both ends
+	Pattern *regexp.Regexp // for OpPattern and OpNotPattern: Value, anchored at both ends
 }
 
-// Matches reports whether the matcher accepts a value. A missing label has the empty one.
+// Matches reports whether the matcher accepts a value. The value of a missing label is "".
 func (m Matcher) Matches(value string) bool {
 	switch m.Op {
 	case OpEqual:

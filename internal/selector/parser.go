@@ -6,15 +6,15 @@ import (
 	"strings"
 )
 
-// metricName is the label that a name before the braces, or quoted alone, stands for.
+// metricName is the label that is matched by a name before the braces or by a quoted name in them.
 const metricName = "__name__"
 
-// reserved are the words, in any case, that are no name before braces: numbers and
-// operators of PromQL. Its other keywords are names there.
+// reserved are the words of PromQL, in upper or lower case, that cannot be a name before braces: numbers and
+// operators. Other keywords of PromQL can.
 var reserved = []string{"atan2", "bool", "group_left", "group_right", "ignoring", "inf", "nan", "on"}
 
-// Parse returns the matchers of a selector in the order of the text, that of a name
-// before the braces last. Errors begin with the line and column, in bytes, of the fault.
+// Parse returns the matchers of a selector in the order of the text, except that the matcher of a name before
+// the braces comes last. Errors begin with the line and column, in bytes, of the fault.
 func Parse(text string) ([]Matcher, error) {
 	if len(text) > MaxText {
 		return nil, fmt.Errorf("the selector has %d bytes, at most %d", len(text), MaxText)
@@ -44,10 +44,10 @@ type parser struct {
 	text     string
 	at       int
 	matchers []Matcher
-	program  int // of the patterns so far, see MaxProgram
+	program  int // size of the patterns so far, see MaxProgram
 }
 
-// name reads the name before the braces, empty if there is none.
+// name reads the name before the braces, which is empty if there is none.
 func (p *parser) name() (string, error) {
 	start := p.at
 	if c := p.peek(); !isLetter(c) && c != ':' {
@@ -117,7 +117,7 @@ func (p *parser) matcher() (Matcher, error) {
 	return m, nil
 }
 
-// label reads the name of a label without quotes.
+// label reads the name of an unquoted label.
 func (p *parser) label() (string, error) {
 	start := p.at
 	if !isLetter(p.peek()) {
@@ -133,7 +133,7 @@ func (p *parser) label() (string, error) {
 
 // op reads an operator.
 func (p *parser) op() (Op, error) {
-	switch { // the longer ones first
+	switch { // longer operators first
 	case p.take("=~"):
 		return OpPattern, nil
 	case p.take("!~"):

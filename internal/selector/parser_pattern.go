@@ -6,8 +6,8 @@ import (
 	"regexp/syntax"
 )
 
-// pattern compiles the value of a matcher. The value has to be a pattern by itself: in
-// its anchors "a)(b" would be one.
+// pattern compiles the value of a matcher. It parses the value alone first, because `a)(b` is no pattern but
+// becomes one inside the group that the anchors need.
 func (p *parser) pattern(value string) (*regexp.Regexp, error) {
 	parsed, err := syntax.Parse(value, syntax.Perl|syntax.DotNL)
 	if err != nil {
@@ -20,9 +20,9 @@ func (p *parser) pattern(value string) (*regexp.Regexp, error) {
 	return regexp.Compile("^(?s:" + value + ")$")
 }
 
-// programSize bounds the instructions and ranges of a compiled pattern. The parser limits
-// the depth of the tree and the factors of nested repetitions, so that neither the
-// recursion nor the product overflows.
+// programSize bounds the instructions and ranges of a compiled pattern. The parser of regexp/syntax limits
+// the depth of the tree and the product of nested repetitions, so neither the recursion nor the product
+// overflows.
 func programSize(re *syntax.Regexp) int {
 	size := 2 + len(re.Rune)
 	for _, sub := range re.Sub {

@@ -8,7 +8,7 @@ import (
 	"unicode/utf8"
 )
 
-// peek returns the next byte, 0 at the end: no token begins with it.
+// peek returns the next byte, or 0 at the end, because no token begins with 0.
 func (p *parser) peek() byte {
 	if p.at == len(p.text) {
 		return 0
@@ -16,7 +16,7 @@ func (p *parser) peek() byte {
 	return p.text[p.at]
 }
 
-// take passes over a token and the space behind it if the text goes on with it.
+// take skips a token, and the space after it, if the token is next.
 func (p *parser) take(token string) bool {
 	if !strings.HasPrefix(p.text[p.at:], token) {
 		return false
@@ -26,7 +26,7 @@ func (p *parser) take(token string) bool {
 	return true
 }
 
-// skipSpace passes over space and comments.
+// skipSpace skips space and comments.
 func (p *parser) skipSpace() {
 	for p.at < len(p.text) {
 		switch p.text[p.at] {
@@ -44,8 +44,8 @@ func (p *parser) skipSpace() {
 	}
 }
 
-// quoted reads a quoted string and returns its value. As in Prometheus, the replacement
-// character stands for a fault even where the text has it.
+// quoted reads a quoted string and returns its value. As in Prometheus, a replacement character is an error
+// even if the text contains it.
 func (p *parser) quoted() (string, error) {
 	start, quote := p.at, p.text[p.at]
 	var value []byte
@@ -73,8 +73,8 @@ func (p *parser) quoted() (string, error) {
 	return "", p.errorf(start, "a string without its end")
 }
 
-// unescape appends the value of the escape sequence that the text begins with and
-// returns its length. Octal and \x stand for a byte, \u and \U for a character.
+// unescape appends the value of the escape sequence at the start of the text, and returns its length. Octal
+// and \x are bytes, \u and \U are characters.
 func unescape(value []byte, text string, quote byte) ([]byte, int, error) {
 	const letters, values = `abfnrtv\`, "\a\b\f\n\r\t\v\\"
 	if len(text) < 2 {
@@ -111,7 +111,7 @@ func unescape(value []byte, text string, quote byte) ([]byte, int, error) {
 	return append(value, byte(n)), end, nil
 }
 
-// unexpected returns the error of a text that goes on with another token than wanted.
+// unexpected returns the error for a text whose next token is not the wanted one.
 func (p *parser) unexpected(want string) error {
 	if p.at == len(p.text) {
 		return p.errorf(p.at, "the selector ends, want %s", want)

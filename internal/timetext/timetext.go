@@ -1,5 +1,5 @@
-// Package timetext reads times and durations as people write them. Flags, parameters of URLs and cells of files have one
-// grammar, which is this one:
+// Package timetext reads times and durations as people write them. Flags, parameters of URLs and cells of
+// files share this grammar:
 //
 //	now, latest          now, or the time of the newest profile
 //	now-1h, latest-1h    an hour before
@@ -14,7 +14,7 @@
 // # Invariants
 //
 //	T1  Times count from the newest profile if their text says latest, and never otherwise.
-//	T2  A text has one meaning, or is an error: bytes behind a time are none, and nothing overflows.
+//	T2  A text has one meaning, or is an error: bytes after a time are an error, and nothing overflows.
 package timetext
 
 import (
@@ -25,24 +25,24 @@ import (
 	"time"
 )
 
-// Base is what a time counts from.
+// Base is the instant that a time counts from.
 type Base int
 
 // The bases.
 const (
-	Unix   Base = iota // 1970, of a time that is fixed
-	Now                // the instant of the question
+	Unix   Base = iota // 1970, for a fixed time
+	Now                // the instant of the query
 	Latest             // the newest profile
 )
 
-// Time is a time that was read.
+// Time is a parsed time.
 type Time struct {
 	Base  Base
-	Nanos int64 // since 1970, or how long before the other bases
+	Nanos int64 // since 1970; for other bases, the time before the base
 }
 
-// At returns the time in Unix nanoseconds, where base is the instant that it counts from; of a fixed time it is not used.
-// A time that is too early for 64 bits is the least.
+// At returns the time in Unix nanoseconds. base is the instant that t.Base means; At ignores it for Unix. A
+// time before the first of 64 bits becomes the first.
 func (t Time) At(base int64) int64 {
 	switch {
 	case t.Base == Unix:
@@ -53,8 +53,8 @@ func (t Time) At(base int64) int64 {
 	return base - t.Nanos
 }
 
-// Parse reads a time. zone is that of dates without one. It reports false for text that is none, and for a time beyond 64
-// bits of nanoseconds.
+// Parse reads a time. zone applies to dates without a zone. Parse returns false if text is not a time, or if
+// the time exceeds 64 bits of nanoseconds.
 func Parse(text string, zone *time.Location) (Time, bool) {
 	for name, base := range map[string]Base{"now": Now, "latest": Latest} {
 		if rest, ok := strings.CutPrefix(text, name); ok {
@@ -79,7 +79,7 @@ func Parse(text string, zone *time.Location) (Time, bool) {
 	return Time{Unix, at.UnixNano()}, true
 }
 
-// number reads a Unix time, whose unit is that of its digits.
+// number reads a Unix time. The number of its digits gives the unit.
 func number(text string) (nanos int64, ok bool) {
 	whole, fraction, hasFraction := strings.Cut(text, ".")
 	if hasFraction && (len(whole) != 10 || fraction == "" || strings.Trim(fraction, "0123456789") != "") {
@@ -97,7 +97,7 @@ func number(text string) (nanos int64, ok bool) {
 	return n*int64(unit) + int64(part(fraction, unit)), true
 }
 
-// Date reads a date, with a time of day and a zone or without.
+// Date reads a date, with or without a time of day and a zone.
 func Date(text string, zone *time.Location) (time.Time, bool) {
 	for _, layout := range []string{
 		time.RFC3339, "2006-01-02 15:04:05Z07:00", "2006-01-02T15:04:05", time.DateTime, "2006-01-02T15:04", "2006-01-02 15:04", time.DateOnly,
@@ -109,7 +109,7 @@ func Date(text string, zone *time.Location) (time.Time, bool) {
 	return time.Time{}, false
 }
 
-// units are those of durations. Of two that text can begin with, the longer comes first.
+// units are the units of durations. If text can begin with two of them, the longer comes first.
 var units = []struct {
 	name string
 	of   time.Duration
@@ -126,8 +126,8 @@ var units = []struct {
 	{"w", 7 * 24 * time.Hour},
 }
 
-// Duration reads a duration of 0 or more, without a sign. It reports false for other text, and for one beyond 64 bits of
-// nanoseconds.
+// Duration reads a duration of 0 or more, without a sign. It returns false for other text, and for a duration
+// that exceeds 64 bits of nanoseconds.
 func Duration(text string) (sum time.Duration, ok bool) {
 	if text == "0" {
 		return 0, true
@@ -136,13 +136,13 @@ func Duration(text string) (sum time.Duration, ok bool) {
 		var d time.Duration
 		if d, text, ok = component(text); ok {
 			sum += d
-			ok = sum >= 0 // both were
+			ok = sum >= 0 // both terms were at least 0: a negative sum has overflowed
 		}
 	}
 	return sum, ok
 }
 
-// component reads the first number of a duration, and its unit. Digits of a fraction below a nanosecond are left out.
+// component reads the first number of a duration, and its unit. It ignores digits below a nanosecond.
 func component(text string) (d time.Duration, rest string, ok bool) {
 	end := strings.IndexFunc(text, func(r rune) bool { return r < '0' || r > '9' })
 	if end < 1 {
@@ -172,15 +172,15 @@ func component(text string) (d time.Duration, rest string, ok bool) {
 	return 0, "", false
 }
 
-// part returns the part of a unit that the digits of a fraction stand for.
+// part returns the fraction of a unit that digits after the point give.
 func part(digits string, unit time.Duration) time.Duration {
-	const most = 18 // digits that 64 bits have
+	const most = 18 // most digits that fit in 64 bits
 	digits = digits[:min(len(digits), most)]
 	n, scale := uint64(0), uint64(1)
 	for _, c := range []byte(digits) {
 		n, scale = 10*n+uint64(c-'0'), 10*scale
 	}
 	hi, lo := bits.Mul64(n, uint64(unit))
-	whole, _ := bits.Div64(hi, lo, scale) // n is below scale, so hi is too
+	whole, _ := bits.Div64(hi, lo, scale) // n is below scale, therefore hi is too
 	return time.Duration(whole)
 }

@@ -6,9 +6,9 @@ import (
 	"strings"
 )
 
-// Pruner drops the frames that the patterns drop_frames and keep_frames of a profile tell to drop, such
-// as an allocator's frames below the allocating function. It keeps the compiled patterns of the last
-// profiles. The zero Pruner is ready to use. It is not safe for concurrent use.
+// Pruner drops frames by the patterns drop_frames and keep_frames of a profile, such as an allocator's frames
+// below the allocating function. It keeps the compiled patterns of the last profiles. The zero Pruner is ready
+// to use. It is not safe for concurrent use.
 type Pruner struct {
 	known []*framePatterns // in the order of their first use
 	names []verdict        // by string of the profile
@@ -59,7 +59,7 @@ const (
 	kept
 )
 
-// cut says which frames a location removes from its stacks.
+// cut is the set of frames that a location removes from its stacks.
 type cut uint8
 
 const (
@@ -85,7 +85,7 @@ func (p *Pruner) Size() int {
 // from the root, and that location too if it has no line left. The search begins at the first location
 // from the root without a matching line.
 //
-// A pattern that is no regular expression drops nothing. The error wraps ErrTooLarge if the patterns are
+// If a pattern is not a regular expression, nothing is dropped. The error wraps ErrTooLarge if the patterns are
 // longer than 4 KiB, or take too many steps. The profile is then unchanged.
 func (p *Pruner) Prune(f *Flat) error {
 	if f.DropFrames == "" {

@@ -13,13 +13,13 @@ import (
 
 // Errors of a Reader.
 var (
-	// ErrFormat is returned for bytes that are no execution trace of Go 1.22 or later.
+	// ErrFormat is returned for bytes that are not an execution trace of Go 1.22 or later.
 	ErrFormat = errors.New("invalid Go execution trace")
 	// ErrLimit is returned for a trace with more bytes than NewReader allows.
 	ErrLimit = errors.New("limit exceeded")
 )
 
-// Magic reports whether data begins as an execution trace does, of any version.
+// Magic reports whether data begins like an execution trace of any version.
 func Magic(data []byte) bool {
 	text := string(data[:min(len(data), headerBytes)])
 	return len(text) == headerBytes && strings.HasPrefix(text, "go 1.") && strings.HasSuffix(text, " trace\x00\x00\x00")
@@ -96,8 +96,8 @@ func (r *Reader) Next() (ev Event, err error) {
 	if r.err != nil {
 		return Event{}, r.err
 	}
-	// A panic is an error here too, because a trace can come from anyone, and the other reader may miss a
-	// fault.
+	// A panic of the other reader becomes an error, because a trace can come from anyone, and that reader may
+	// miss a fault.
 	defer func() {
 		if p := recover(); p != nil {
 			err = fmt.Errorf("%w: %s", ErrFormat, short(fmt.Sprint(p)))
@@ -137,10 +137,10 @@ func (r *Reader) peek() error {
 // traces without one.
 func (r *Reader) Clock() (Clock, bool) { return r.clock, r.dated }
 
-// Begin returns the time of the first event, whatever its kind.
+// Begin returns the time of the first event of any kind, or 0 before Next has read it.
 func (r *Reader) Begin() int64 { return r.first }
 
-// End returns the time of the last event so far, whatever its kind: after io.EOF the trace's end.
+// End returns the time of the last event of any kind so far. After io.EOF it is the trace's end.
 func (r *Reader) End() int64 { return r.last }
 
 func (r *Reader) wrap(err error) error {
@@ -150,14 +150,14 @@ func (r *Reader) wrap(err error) error {
 	return fmt.Errorf("%w: %s", ErrFormat, short(err.Error()))
 }
 
-// short cuts a text, because it can have the whole state of the other reader.
+// short cuts an error's text, because it can include the whole state of the other reader.
 func short(text string) string {
 	const most = 200
 	text, _, _ = strings.Cut(text, "\n")
 	return text[:min(len(text), most)]
 }
 
-// event converts an event. It returns false for an event without interest.
+// event converts an event. It returns false for events that Next does not return.
 func (r *Reader) event(e trace.Event) (Event, bool) {
 	ev := Event{Time: int64(e.Time())}
 	switch e.Kind() {

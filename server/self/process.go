@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// process is the profiled process: this process, or a test's.
+// process gives access to the profiled process. Tests use a fake.
 type process struct {
 	now      func() time.Time
 	wait     func(ctx context.Context, d time.Duration) // also returns when ctx ends
@@ -54,10 +54,10 @@ func thisProcess() process {
 	}
 }
 
-// cpuProfile is a running CPU profile, with its bytes after it ended.
+// cpuProfile is a running CPU profile. Its bytes are complete once it has ended.
 type cpuProfile struct {
 	data  bytes.Buffer
-	ended atomic.Bool // set by Write, whoever stopped the profile
+	ended atomic.Bool // set by Write: runtime/pprof writes only when the profile stops, even if other code stopped it
 }
 
 func (c *cpuProfile) Write(p []byte) (int, error) {

@@ -7,8 +7,8 @@ import (
 	"github.com/granarydb/granary/bench/trees/block"
 )
 
-// flush makes a subtree of the buffer, and hangs it below the latest branch, which begins with the first
-// subtree that another interval follows. Readers see the subtree and the empty buffer at once.
+// flush makes a subtree from the buffer, and adds it to the latest branch. The branch begins with the first
+// subtree after which another interval follows. Readers see the subtree and the empty buffer at the same time.
 func (t *Tree) flush(follows bool) error {
 	if len(t.open) == 0 && follows {
 		t.mu.Lock()
@@ -21,7 +21,7 @@ func (t *Tree) flush(follows bool) error {
 	}
 	depth := t.base
 	for depth > 1 && t.held.size <= capacity(t.file.Layout, depth-1, t.held.largest) {
-		depth-- // the rest at the end is as deep as it must be
+		depth-- // the last subtree is only as deep as necessary
 	}
 	top, err := t.build(t.held.byKey(), depth, parent)
 	if err != nil {
@@ -39,8 +39,8 @@ func (t *Tree) flush(follows bool) error {
 	return nil
 }
 
-// build is algorithm 2 of R-SHT 5.2: it makes a node of a subtree, and all below it, of some of the buffer's
-// intervals in the order of keys, and returns the node as its parent is to know it.
+// build is algorithm 2 of R-SHT 5.2: it makes a subtree from some of the buffer's intervals, which are in the
+// order of keys, and returns its top node as an entry for the parent.
 func (t *Tree) build(some []uint32, depth int, parent uint32) (block.Child, error) {
 	t.summary.Nodes++
 	n := t.file.NewNode(t.summary.Nodes, depth-1, t.held.all[some[0]].Start)
@@ -66,8 +66,8 @@ func (t *Tree) build(some []uint32, depth int, parent uint32) (block.Child, erro
 	return n.Box(), t.file.Write(n)
 }
 
-// byKey returns the places of all intervals in the order of keys, and of ends within a key. It sorts by one
-// byte of the key after another.
+// byKey returns the places of all intervals in the order of keys, and in the order of ends for equal keys. It
+// is a radix sort by the bytes of the key.
 func (b *buffer) byKey() []uint32 {
 	words, sorted := make([]uint64, len(b.all)), make([]uint64, len(b.all))
 	most := uint32(0)
@@ -96,8 +96,8 @@ func (b *buffer) byKey() []uint32 {
 	return places
 }
 
-// cluster returns how many of the first intervals a subtree that holds some bytes takes. They are a range
-// of keys, because all are in the order of keys (R-SHT 5.3).
+// cluster returns the number of intervals, from the first on, that fit in a subtree with room for `holds`
+// bytes. They are a range of keys, because the intervals are in the order of keys (R-SHT 5.3).
 func (b *buffer) cluster(some []uint32, holds int) int {
 	for n, i := range some {
 		if holds -= b.all[i].Bytes(); holds < 0 {
@@ -107,12 +107,12 @@ func (b *buffer) cluster(some []uint32, holds int) int {
 	return len(some)
 }
 
-// outliers divides intervals into the longest ones, as far as some bytes are enough for them, and the rest
-// in its order (R-SHT 5.3).
+// outliers divides intervals into the longest ones that fit in `holds` bytes, and the rest in its order
+// (R-SHT 5.3).
 func (b *buffer) outliers(some []uint32, holds int) (longest, rest []uint32) {
-	most := b.longest(some, holds/block.RecordSize) // no more have room
-	same, _ := slices.BinarySearch(most, most[0]+1) // as many of the least length are among these
-	var at []int                                    // in some
+	most := b.longest(some, holds/block.RecordSize) // more do not fit
+	same, _ := slices.BinarySearch(most, most[0]+1) // number of intervals with the least length among them
+	var at []int                                    // places in some
 	for n, i := range some {
 		switch d := b.length(i); {
 		case d == most[0] && same > 0:
@@ -138,8 +138,8 @@ func (b *buffer) outliers(some []uint32, holds int) (longest, rest []uint32) {
 	return longest, rest
 }
 
-// longest returns the lengths of as many of the longest intervals as are wanted, in order. It sorts only what
-// is longer than that many others before it.
+// longest returns the lengths of the `wanted` longest intervals, in ascending order. It sorts only lengths that
+// exceed `wanted` earlier ones.
 func (b *buffer) longest(some []uint32, wanted int) (most []uint64) {
 	least := uint64(0)
 	for _, i := range some {
@@ -156,5 +156,5 @@ func (b *buffer) longest(some []uint32, wanted int) (most []uint64) {
 	return most[max(0, len(most)-wanted):]
 }
 
-// length returns how long an interval is, less one.
+// length returns the number of instants in an interval, less one.
 func (b *buffer) length(i uint32) uint64 { return uint64(b.all[i].End) - uint64(b.all[i].Start) }

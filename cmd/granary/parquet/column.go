@@ -32,8 +32,8 @@ func (c *column) write(out *parquet.ColumnWriter, from arrow.Array) error {
 	return nil
 }
 
-// cells returns a function that appends the values of one row of an array: one value, or one
-// for each element of a list. The values are valid for the lifetime of the array.
+// cells returns a function that appends the values of a row of an array: one value, or one value for each
+// element of a list. The values are valid for the lifetime of the array.
 func (c *column) cells(from arrow.Array) func(dst []parquet.Value, row int) []parquet.Value {
 	level := 0 // definition level of a value that is not null
 	if c.optional {
@@ -63,7 +63,7 @@ func (c *column) cells(from arrow.Array) func(dst []parquet.Value, row int) []pa
 	}
 }
 
-// entries is cells for dictionaries. It converts each entry once.
+// entries is cells for dictionaries. It converts each dictionary entry once.
 func (c *column) entries(from *array.Dictionary) func(dst []parquet.Value, row int) []parquet.Value {
 	cell := c.cells(from.Dictionary())
 	var values []parquet.Value

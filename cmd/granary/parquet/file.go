@@ -9,8 +9,8 @@ import (
 )
 
 const (
-	// groupRows is the number of rows at which a row group ends. Readers skip groups by their
-	// minimum and maximum values, and read several in parallel.
+	// groupRows is the number of rows at which a row group ends. Readers skip groups by their minimum and
+	// maximum values, and read several in parallel.
 	groupRows = 256 << 10
 	// groupBytes bounds the memory of an unwritten row group: its compressed pages and
 	// dictionaries.
@@ -25,12 +25,12 @@ type FileWriter struct {
 	out     *parquet.GenericWriter[any]
 	schema  *arrow.Schema
 	columns []*column
-	rows    int64 // in the row group
+	rows    int64 // rows in the row group
 	written int64 // bytes of the previous row groups
 }
 
-// NewFileWriter returns a writer to w of records with the given schema. It returns [ErrType]
-// if the package cannot write a type of the schema.
+// NewFileWriter returns a writer to w for records with the given schema. It returns [ErrType] if the package
+// cannot write a type in the schema.
 func NewFileWriter(w io.Writer, schema *arrow.Schema) (*FileWriter, error) {
 	p := &FileWriter{schema: schema}
 	root := group{}
@@ -44,7 +44,7 @@ func NewFileWriter(w io.Writer, schema *arrow.Schema) (*FileWriter, error) {
 	}
 	p.out = parquet.NewGenericWriter[any](w, parquet.NewSchema("rows", root),
 		parquet.Compression(&parquet.Zstd),
-		parquet.DataPageVersion(1), // version 2 leaves the levels of lists uncompressed
+		parquet.DataPageVersion(1), // version 2 stores the levels of lists uncompressed
 		parquet.PageBufferSize(pageBytes))
 	return p, nil
 }
@@ -72,7 +72,8 @@ func (p *FileWriter) Write(rec arrow.Record) error {
 	return nil
 }
 
-// check compares the types of a record with those of the schema.
+// check compares the types of a record with the schema. It also rejects nulls in columns that are not
+// nullable.
 func (p *FileWriter) check(rec arrow.Record) error {
 	if int(rec.NumCols()) != len(p.columns) {
 		return fmt.Errorf("%w: a record of %d columns, want %d", ErrType, rec.NumCols(), len(p.columns))
@@ -89,7 +90,6 @@ func (p *FileWriter) check(rec arrow.Record) error {
 	return nil
 }
 
-// Close writes the remaining rows and the footer. It does not close the underlying writer. It
-// must be called after an error of Write too. It then still writes a valid footer, which the
-// caller must discard.
+// Close writes the remaining rows and the footer. It does not close the underlying writer. It must also be
+// called after an error of Write. It then still writes a valid footer, and the caller must discard the file.
 func (p *FileWriter) Close() error { return p.out.Close() }

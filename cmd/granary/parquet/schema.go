@@ -12,12 +12,12 @@ import (
 	"github.com/granarydb/granary/profile"
 )
 
-// ErrType is the error for a column of a type that the package cannot write, and for a record
-// that does not have the schema of its file.
+// ErrType is the error for a column with a type that the package cannot write, and for a record that does not
+// have the schema of its file.
 var ErrType = errors.New("unsupported Arrow type")
 
-// node returns the Parquet node of a field. A dictionary is not a type in Parquet but an
-// encoding, used for columns whose values repeat.
+// node returns the Parquet node of a field. In Parquet a dictionary is not a type but an encoding, used for
+// columns whose values repeat.
 func node(f arrow.Field) (parquet.Node, error) {
 	n, err := nodeOf(f.Type)
 	if err != nil {
@@ -70,8 +70,7 @@ func leaf(t arrow.DataType) (parquet.Node, error) {
 	return parquet.Encoded(n, &parquet.RLEDictionary), nil
 }
 
-// group is a group whose fields keep the order of the columns. parquet.Group sorts them by
-// name.
+// group keeps the fields in the order of the columns. parquet.Group sorts them by name.
 type group struct {
 	parquet.Group
 	fields []parquet.Field

@@ -17,22 +17,21 @@ import (
 // sum is a number of rows, and the sum of their values.
 type sum struct{ Rows, Value int64 }
 
-// answers is the oracle's answers about the rows of profiles.
+// answers are the oracle's answers about the rows of profiles.
 type answers struct {
 	Rows int64 `json:"rows"`
-	// Types has the sums by sample type and unit, with a line end between them.
+	// Types has the sums by sample type and unit, separated by a line end.
 	Types map[string]sum `json:"types"`
-	// Labels has the sums by value of each label column, numbers in decimal. Rows without the
-	// label are not included.
+	// Labels has the sums for each value of each label column, with numbers in decimal. It excludes rows
+	// without the label.
 	Labels map[string]map[string]sum `json:"labels"`
 	Times  map[int64]sum             `json:"times"` // by nanoseconds since 1970
 	// Stacks has the sums by sample type and function names, each on a line.
 	Stacks map[string]sum `json:"stacks"`
 	// Functions counts a row once for each of its frames.
 	Functions map[string]sum `json:"functions"`
-	// Locations has the sorted sums by sample type and stack. Locations with the same names
-	// but other addresses or lines differ here, so an engine with ids instead of names finds
-	// the same sums.
+	// Locations has the sorted sums by sample type and stack. It distinguishes locations with equal names but
+	// other addresses or lines, therefore an engine with ids instead of names finds the same sums.
 	Locations []sum `json:"locations"`
 
 	byLocations map[string]sum
@@ -45,7 +44,7 @@ func newAnswers() *answers {
 	}
 }
 
-// read returns the answers for all profiles in a directory and below.
+// read returns the answers for all profiles in a directory and its subdirectories.
 func read(dir string) (*answers, error) {
 	a := newAnswers()
 	err := filepath.WalkDir(dir, func(name string, d fs.DirEntry, err error) error {
@@ -61,7 +60,7 @@ func read(dir string) (*answers, error) {
 			return fmt.Errorf("%s: %w", name, err)
 		}
 		at := p.TimeNanos
-		if at == 0 { // the time of the file
+		if at == 0 { // use the time of the file
 			info, err := d.Info()
 			if err != nil {
 				return err
@@ -82,7 +81,7 @@ func read(dir string) (*answers, error) {
 	return a, err
 }
 
-// pathLabels returns the columns of the labels in a path.
+// pathLabels returns the columns for the labels in a path.
 func pathLabels(name string) map[string]string {
 	labels := map[string]string{}
 	for folder := range strings.SplitSeq(filepath.ToSlash(filepath.Dir(name)), "/") {
@@ -96,7 +95,7 @@ func pathLabels(name string) map[string]string {
 	return labels
 }
 
-// add adds the rows of a profile.
+// add adds a profile's rows.
 func (a *answers) add(p *profile.Profile, at int64, labels map[string]string) error {
 	for _, s := range p.Sample {
 		own, err := sampleLabels(s)
@@ -139,7 +138,7 @@ func count[K comparable](sums map[K]sum, of K, value int64) {
 	sums[of] = sum{s.Rows + 1, s.Value + value}
 }
 
-// sampleLabels returns the labels of a sample by column.
+// sampleLabels returns a sample's labels by column.
 func sampleLabels(s *profile.Sample) (map[string]string, error) {
 	labels := map[string]string{}
 	for name, values := range s.Label {
@@ -163,7 +162,7 @@ func sampleLabels(s *profile.Sample) (map[string]string, error) {
 	return labels, nil
 }
 
-// names returns the functions of a stack.
+// names returns the functions in a stack.
 func names(s *profile.Sample) []string {
 	var names []string
 	for _, l := range s.Location {

@@ -5,10 +5,10 @@
 //	oracle DIR          prints the answers for all profiles in a directory, as JSON
 //	oracle -wide DIR    writes profiles of 10,000 labels to a directory
 //
-// The labels of a profile are the folders of its path with names name=value, as granary demo
-// --profiles writes them. Without such a folder the label is file, the path itself.
+// The labels of a profile are the folders of its path with names NAME=VALUE, as granary demo --profiles
+// writes them. Without such a folder the only label is file, the path itself.
 //
-// It follows the definition of rows in granary export --help alone:
+// It follows only the definition of rows in granary export --help:
 //
 //   - a row is one nonzero value of one sample;
 //   - a stack is the names of functions, the leaf first, inlined ones too;

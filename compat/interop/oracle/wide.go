@@ -8,14 +8,14 @@ import (
 	"github.com/google/pprof/profile"
 )
 
-// The profiles of -wide have wideProfiles times wideLabels labels: more columns than most
-// tables ever have.
+// The profiles of -wide have wideProfiles times wideLabels labels, which makes more columns than most tables
+// ever have.
 const (
 	wideProfiles = 10
 	wideLabels   = 1000
 )
 
-// writeWide writes profiles in which each label is that of one sample only.
+// writeWide writes profiles in which only one sample has each label.
 func writeWide(dir string) error {
 	if err := os.MkdirAll(dir, 0o777); err != nil {
 		return err
@@ -35,7 +35,7 @@ func writeWide(dir string) error {
 	return nil
 }
 
-// wideProfile makes a profile of 10 samples that share wideLabels labels among them.
+// wideProfile makes a profile of 10 samples, which have wideLabels labels together.
 func wideProfile(i int) *profile.Profile {
 	p := &profile.Profile{
 		SampleType: []*profile.ValueType{{Type: "cpu", Unit: "nanoseconds"}},

@@ -10,21 +10,21 @@ import (
 	"github.com/granarydb/granary/schema"
 )
 
-// column is a column that orders a scan, and its words in the current rows. A row's value is written as
-// bytes that sort like the value:
+// column is a column that orders a scan, with its words in the current rows. A row's value is written as
+// bytes that compare like the value:
 //
 //	null    00
 //	value   01, then 8 bytes (fixed types, as Words has them), or as schema.AppendBytes
 //
-// With Descending all these bits are flipped. No value is a prefix of another.
+// With Descending all bits of these bytes are flipped. No value is a prefix of another.
 type column struct {
 	schema.Concrete
 	typ    encoding.Type
 	series bool
 	flip   uint64 // all bits, if descending
 
-	of     *encoding.Column // column of the current part; nil: all rows are null, or have a label
-	words  []uint64         // by row: as Words has them, codes, or series; empty without a column
+	of     *encoding.Column // column of the current part; nil: all rows are null, or the values are labels
+	words  []uint64         // by row: words as from Words, codes, or series; empty without a column
 	valid  []bool           // by row, for fixed types; nil: all are valid
 	loaded bool
 }
@@ -70,7 +70,7 @@ func (c *column) load(s *filter.Selection) {
 	}
 }
 
-// null and present return the first bytes of values.
+// null returns the first byte of a null, and present of a value.
 func (c *column) null() byte    { return byte(c.flip) }
 func (c *column) present() byte { return 1 ^ byte(c.flip) }
 
@@ -106,7 +106,7 @@ func (c *column) same(x, y int) bool { return len(c.words) == 0 || c.words[x] ==
 // next returns the first row, from `row` on, whose value can be at most the value at the start of key, or
 // `rows` if there is none. If strict is true, the value must be less.
 func (c *column) next(row, rows int, key []byte, strict bool) int {
-	switch { // other types are skipped by code (finder.add)
+	switch { // finder.add skips rows of other types by code
 	case !c.typ.Fixed():
 		return row
 	case c.of == nil:

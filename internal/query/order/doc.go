@@ -2,8 +2,8 @@
 //
 //	By --FirstRows--> the values of rows as bytes that sort --First--> places of rows
 //
-// First is a heap with as many items as the answer. Words makes integers that compare like a fixed type's
-// values; aggregates use it too. Only the order's columns are decoded.
+// First is a heap with as many items as the answer. Words makes integers that compare like the values of a
+// fixed type; aggregates also use it. Only the order's columns are decoded.
 //
 // # Invariants
 //

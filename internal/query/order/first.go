@@ -24,7 +24,7 @@ func (f *First[T]) Last() *T { return &f.items[0] }
 
 // Push adds an item. The First must not be full.
 func (f *First[T]) Push(item T) {
-	if len(f.items) == cap(f.items) { // append would grow by a quarter, and leave more behind
+	if len(f.items) == cap(f.items) { // double the room, because append would grow by a quarter and leave more garbage
 		f.items = slices.Grow(f.items, min(len(f.items)+1, f.most-len(f.items)))
 	}
 	f.items = append(f.items, item)
@@ -38,7 +38,7 @@ func (f *First[T]) Push(item T) {
 	}
 }
 
-// Sink moves the item at Last to its place, after the caller replaced it by an earlier item.
+// Sink moves the item at Last to its place, after the caller has replaced it with an earlier item.
 func (f *First[T]) Sink() { f.sinkAmong(len(f.items)) }
 
 // sinkAmong is Sink for the heap of the first n items.
@@ -58,7 +58,7 @@ func (f *First[T]) sinkAmong(n int) {
 	}
 }
 
-// Sorted returns the items in order. Nothing can be added afterwards.
+// Sorted returns the items in order. No item can be added afterwards.
 func (f *First[T]) Sorted() []T {
 	for n := len(f.items) - 1; n > 0; n-- { // the last of the rest goes after it
 		f.items[0], f.items[n] = f.items[n], f.items[0]

@@ -14,18 +14,19 @@ import (
 	"github.com/granarydb/granary/internal/query/filter"
 )
 
-// maxRows is the greatest limit of FirstRows, because each row is decoded on its own in some
-// microseconds.
+// maxRows is the greatest limit of FirstRows. FirstRows refuses greater limits, because it decodes each row
+// separately, which takes microseconds.
 const maxRows = 1 << 16
 
-// FirstRows finds the first `limit` matching rows of an order, and yields them in order. A selection has
-// rows that adjoin in the order and ascend in one part and series. Equal rows come as in an ordered scan:
-// by granule, sorting key, and age of the part.
+// FirstRows finds the first `limit` matching rows of an order, and yields them in order. Each selection has
+// consecutive rows of the answer that are in one part and series and have ascending row numbers. Equal rows
+// come as in an ordered scan: by granule, sorting key, and age of the part.
 //
-// It keeps the place and the ordered values of each row, and reads no other column. wide reports whether
-// the caller reads a wide column of the selections (filter.NewChooser). take is called before memory for
-// them is allocated, and must return an error to end the query. The other errors are ErrQuery of package
-// filter, ctx's error, and expiry of the snapshot.
+// FirstRows keeps the place and the ordered values of each row, and reads no other column. wide must be true
+// if the caller reads a wide column of the selections (filter.NewChooser). FirstRows calls take with the
+// bytes of each kept row before it allocates them, and with those of a sorting key just after. If take
+// returns an error, the query ends with it. FirstRows also returns ErrQuery of package filter, ctx's error,
+// and expiry of the snapshot.
 func FirstRows(ctx context.Context, r *filter.Read, where filter.Expr, wide bool, by []By, limit int, take func(bytes int64) error) (iter.Seq[filter.Selection], error) {
 	columns, err := newColumns(r.Schema, by)
 	if err != nil {
@@ -55,23 +56,23 @@ type finder struct {
 	now            place   // the current row; its key begins with the value of row valueOf
 	value, valueOf int     // the length of the value, and the row
 	at             []int32 // row numbers of the selection; empty until they are needed
-	lost           []byte  // the value of the selection's row that lost last
+	lost           []byte  // key of the last row of this selection that was not kept
 	err            error   // from comparisons
 }
 
-// place is the place of a row, and its key in the order.
+// place locates a row: bucket, granule, section, part and row number. It has the row's key.
 type place struct {
 	key     []byte
 	granule int64 // in scan order: the bucket, and the granule in it
 	section int32
 	row     int32
 	part    *granule.Part
-	sorting []byte // the sorting key, after it was needed
+	sorting []byte // the sorting key, computed on first use
 }
 
 const placeSize = 80
 
-// find reads the granules, in descending time if that is the order.
+// find reads the granules, newest bucket first if the order is by descending time.
 func (f *finder) find(ctx context.Context, where filter.Expr, wide bool) error {
 	c, err := filter.NewChooser(ctx, f.read.Env, where, wide)
 	if err != nil {
@@ -105,7 +106,6 @@ func (f *finder) find(ctx context.Context, where filter.Expr, wide bool) error {
 	return cmp.Or(ctx.Err(), f.read.Use.Err())
 }
 
-// addGranule adds the chosen rows in a granule.
 func (f *finder) addGranule(ctx context.Context, c *filter.Chooser, g *granule.Granule) error {
 	for section, slice := range c.Parts(g) {
 		if f.now.section, f.now.part = int32(section), slice.Part; f.isBeyond(slice.Part.TimeRange()) {
@@ -139,10 +139,8 @@ func (f *finder) isBeyond(first, last int64) bool {
 	return word[0]^c.flip > binary.BigEndian.Uint64(f.kept.Last().key[1:])
 }
 
-// add adds the chosen rows in a part.
-//
-// The rows are ordered by sorting key. If a row loses against the last kept row, with an equal value in
-// the only order column, later rows with this value lose too.
+// add considers the chosen rows of a part, which are ordered by sorting key. If a row loses against the last
+// kept row, with an equal value in the only order column, later rows with this value lose too.
 func (f *finder) add(s *filter.Selection) error {
 	for i := range f.order {
 		f.order[i].loaded = false
@@ -173,8 +171,8 @@ func (f *finder) add(s *filter.Selection) error {
 	return nil
 }
 
-// consider keeps a row of the selection if it is among the first so far. byFirst reports that its value
-// in the first column is too great.
+// consider keeps a row of the selection if it is among the first so far. byFirst reports whether the first
+// column alone ruled it out.
 func (f *finder) consider(s *filter.Selection, row int) (won, byFirst bool, err error) {
 	now, first := &f.now, &f.order[0]
 	if f.valueOf < 0 || first.typ.Fixed() || !first.same(row, f.valueOf) {
@@ -239,7 +237,7 @@ func (f *finder) sorting(row *place) []byte {
 	return row.sorting
 }
 
-// eachSelection yields the rows of places in order.
+// eachSelection yields the rows of places in order, as selections (FirstRows).
 func eachSelection(places []place, yield func(filter.Selection) bool) {
 	for len(places) > 0 {
 		part, n := places[0].part, 1

@@ -7,8 +7,8 @@ import (
 	"github.com/granarydb/granary/schema"
 )
 
-// Words replaces fixed-type words by unsigned integers that compare like their values. The order of
-// floats is that of conditions: a NaN is below every number, and -0 is below 0.
+// Words replaces words of a fixed type with unsigned integers that compare like their values. The order of
+// floats is the order of conditions: a NaN is below every number, and -0 is below 0.
 func Words(t encoding.Type, words []uint64) {
 	switch t {
 	case encoding.Int64:

@@ -78,8 +78,8 @@ type Set struct {
 	state  error      // result of the last probe
 }
 
-// New returns a set of nodes. All options are needed. The error is ErrNode for an address that is invalid
-// or repeated.
+// New returns a set of nodes. All options are required. The error is ErrNode if there is no address, or if an
+// address is invalid or repeated.
 func New(of Nodes, opts Options) (*Set, error) {
 	transport := of.Transport
 	if transport == nil {
@@ -140,7 +140,7 @@ func (s *Set) String() string {
 	return strings.Join(urls, ", ")
 }
 
-// CloseIdle closes the connections to nodes that no question uses.
+// CloseIdle closes the connections to nodes that no query uses.
 func (s *Set) CloseIdle() { s.client.CloseIdleConnections() }
 
 // probeAge is how long the result of a readiness probe is reused. probeTime is the time limit of a probe.

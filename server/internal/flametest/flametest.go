@@ -1,4 +1,4 @@
-// Package flametest reads flame graphs of querier.v1 as clients do, and makes profiles for them. Tests alone import it.
+// Package flametest reads flame graphs of querier.v1 as clients do, and makes profiles for them. Only tests import it.
 package flametest
 
 import (
@@ -17,9 +17,9 @@ import (
 // Widths are the self and the total of a node on both sides.
 type Widths struct{ Self, Total [2]int64 }
 
-// Decode reads levels as clients do: a node is a child of the node one level above whose range on the
-// sum of both sides has its own. It returns the Widths of each path; siblings of one name, from
-// several files, are added up.
+// Decode reads levels as clients do: a node's parent is the node in the previous level whose range contains the
+// node's range, where ranges are on the sum of both sides. It returns the Widths of each path, and adds up
+// siblings with equal names, which come from several files.
 func Decode(t testing.TB, names []string, levels []*querierv1.Level, sides int) map[string]Widths {
 	t.Helper()
 	type bar struct {

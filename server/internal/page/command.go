@@ -44,9 +44,9 @@ func commandOf(ctx context.Context, q *pageQuestion) (pageAnswer, error) {
 }
 
 // command returns a shell line with the same query: for top, for diff with two sides, and for peek with a
-// function. Its times are fixed. It is empty if no command is equal: for the sum of a gauge, because GET
-// /pprof answers with means, for samples chosen by state, and for text that terminals do not print
-// unchanged.
+// function. Its times are fixed. It is empty if no command gives the same answer: for the sum of a gauge,
+// because GET /pprof answers with means; for samples chosen by state; and for text that terminals do not
+// print unchanged.
 func (q *pageQuestion) command(p *pageSides) string {
 	if q.of.Has("h") || p.queries[0].SumGauges && p.typ.IsGauge() {
 		return ""

@@ -15,8 +15,8 @@ type FlameAnswer struct {
 	Tree    *FlameColumns `json:"tree,omitempty"`
 	Callers *FlameColumns `json:"callers,omitempty"`
 	Callees *FlameColumns `json:"callees,omitempty"`
-	// Shares describes the groups of the nodes, if shares are asked for: the samples of all states with a
-	// node's path.
+	// Shares describes the groups of the nodes, if the query asks for shares: the samples of all states with
+	// a node's path.
 	Shares []ShareGroup `json:"shares,omitempty"`
 }
 

@@ -58,8 +58,8 @@ func historiesOf(ctx context.Context, q *pageQuestion) (pageAnswer, error) {
 	return out, nil
 }
 
-// firstValue returns the first instant at which one of the first attributes has a value, or the greatest
-// int64.
+// firstValue returns the first instant at which any of the first attributes (mostLooked) has a value, or the
+// greatest int64.
 func firstValue(ctx context.Context, v *history.View) (int64, error) {
 	first := int64(math.MaxInt64)
 	for a := range min(v.Len(), mostLooked) {
@@ -90,7 +90,7 @@ type TreeAnswer struct {
 // TreeChild is an attribute.
 type TreeChild struct {
 	Name      string `json:"name"`
-	Attribute string `json:"attribute"` // path
+	Attribute string `json:"attribute"` // the attribute's path
 	Parent    bool   `json:"parent"`    // whether it has children
 	Kind      string `json:"kind"`      // kind of its values; null if it never had a value
 }
@@ -131,7 +131,7 @@ func childrenOf(ctx context.Context, q *pageQuestion) (pageAnswer, error) {
 }
 
 func newTreeChild(v *history.View, a history.Attribute) TreeChild {
-	name, _ := v.Name(a) // the attribute belongs to the view
+	name, _ := v.Name(a) // ok, because the attribute belongs to the view
 	child := TreeChild{Name: name, Attribute: pathText(v.Names, a), Kind: history.KindNull.String()}
 	for range v.Children(a) {
 		child.Parent = true

@@ -42,7 +42,7 @@ type span struct{ from, to int64 }
 // length returns the number of instants, or 0 for 2^64.
 func (s span) length() uint64 { return uint64(s.to) - uint64(s.from) + 1 }
 
-// of returns the part of a range that a history has. ok is false if there is none.
+// of returns the part of the range that the history has. ok is false if there is none.
 func (s span) of(v *history.View) (part span, ok bool) {
 	if !v.Instants() || s.to < v.Start() || s.from > v.End() {
 		return span{}, false
@@ -50,7 +50,7 @@ func (s span) of(v *history.View) (part span, ok bool) {
 	return span{max(s.from, v.Start()), min(s.to, v.End())}, true
 }
 
-// span returns the range of the parameters from and to. to is exclusive. Without them it is the history's
+// span returns the range from the parameters from and to. to is exclusive. Without them it is the history's
 // range.
 func (q *pageQuestion) span(ctx context.Context, v *history.View) (span, error) {
 	out := span{math.MinInt64, math.MaxInt64}
@@ -109,7 +109,7 @@ func (q *pageQuestion) path() (names []string, path attrpath.Path, err error) {
 	return names, path, err
 }
 
-// fitting returns the attributes whose path matches a pattern with any values of its labels.
+// fitting returns the attributes whose path matches a pattern, with any values of its labels.
 func fitting(ctx context.Context, names history.Names, path attrpath.Path) ([]history.Attribute, error) {
 	found := []history.Attribute{history.Top}
 	for i := range path.Len() {
@@ -174,7 +174,7 @@ func StateName(v history.Value) string {
 	return text
 }
 
-// isPlain reports whether only a string has the text.
+// isPlain reports whether the text can only be a string's.
 func isPlain(text string) bool {
 	if text == "" || text == "null" || text == "true" || text == "false" || text[0] == '"' || strings.HasPrefix(text, `b"`) {
 		return false

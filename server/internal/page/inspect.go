@@ -24,7 +24,7 @@ type inspectAll struct {
 	Granules int   `json:"granules"`
 	Parts    int   `json:"parts"`
 	Rows     int64 `json:"rows"`
-	Bytes    int64 `json:"bytes"` // of parts in memory
+	Bytes    int64 `json:"bytes"` // bytes of parts in memory
 }
 
 // InspectGranule is an entry of the index: the rows between two bounds of the sorting key.
@@ -47,8 +47,8 @@ type inspectPart struct {
 	Newest string `json:"newest"`
 }
 
-// maxInspected bounds an answer's granules, because each costs as much as its parts have columns and
-// rows.
+// maxInspected bounds an answer's granules, because each takes time and memory for the columns and rows of
+// its parts.
 const maxInspected = 1000
 
 // inspectOf answers GET /api/v1/inspect. Without the parameter t there is no query.

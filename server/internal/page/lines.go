@@ -21,13 +21,13 @@ type LinesAnswer struct {
 	Attributes int `json:"attributes"`
 	// States are the states of the lines. Null has no line.
 	States []StateText `json:"states"`
-	// Counts has by state and pixel the number of attributes in the state, as a mean over the pixel's
+	// Counts has, for each state and pixel, the number of attributes in the state, as a mean over the pixel's
 	// time.
 	Counts [][]float64 `json:"counts"`
 }
 
-// stateLinesOf answers GET /api/v1/histories/NAME/lines. It costs as much as the pixels of all attributes
-// of p.
+// stateLinesOf answers GET /api/v1/histories/NAME/lines. It costs the same as the pixels of all attributes of
+// p.
 func stateLinesOf(ctx context.Context, q *pageQuestion) (pageAnswer, error) {
 	h, err := q.history(q.name)
 	if err != nil {

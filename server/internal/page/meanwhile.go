@@ -26,15 +26,15 @@ type MeanwhileAnswer struct {
 	Tree    *FlameColumns `json:"tree"`
 }
 
-// meanwhileTime describes when an attribute was in a state. From more than 1,000 spans the longest are
-// chosen.
+// meanwhileTime describes the time in which an attribute was in a state. If there are more than 1,000 spans,
+// the longest are chosen.
 type meanwhileTime struct {
 	All     int    `json:"all"`      // number of spans in the range
 	AllTime uint64 `json:"all_time"` // nanoseconds
 	Chosen  int    `json:"chosen"`
 	Time    uint64 `json:"time"`
 	From    string `json:"from,omitempty"` // start of the first chosen span
-	To      string `json:"to,omitempty"`   // instant after the last
+	To      string `json:"to,omitempty"`   // instant after the last chosen span
 }
 
 // meanwhileOf answers GET /api/v1/meanwhile.
@@ -134,7 +134,7 @@ func (s *spans) add(x span) {
 	}
 }
 
-// keep keeps the longest spans, and among equal spans the first.
+// keep keeps the longest spans, and of equally long spans the earlier ones.
 func (s *spans) keep() {
 	slices.SortFunc(s.spans, func(x, y span) int {
 		return cmp.Or(cmp.Compare(y.length(), x.length()), cmp.Compare(x.from, y.from))

@@ -9,16 +9,16 @@ import (
 	"github.com/granarydb/granary/profile"
 )
 
-// newestProfiles has a query's profiles in a time range: the times of all, and the last profiles in full.
+// newestProfiles has a query's profiles in a time range: the times of all, and the complete last profiles.
 type newestProfiles struct {
 	most   int
 	newest []profile.ProfileInfo // at most `most`, by time
 	times  []int64               // sorted
 }
 
-// collect adds a query's profiles, which are before the profiles of n. If they need more memory than a
-// query may take, it splits their time in halves, the later half first. So each split costs up to twice
-// as much, and the memory is that for the profiles of one time and the times of all.
+// collect adds a query's profiles, which are before the profiles of n. If they need more memory than a query
+// may take, it divides their time range in halves, and collects the later half first. Each division costs up
+// to twice as much; the memory is limited to the profiles of one time and the times of all.
 func (n *newestProfiles) collect(ctx context.Context, q *pageQuestion, typ profile.Type, query profile.Query) error {
 	infos, err := q.at.DB.Profiles(ctx, q.at.Snap, typ, query)
 	if err == nil {

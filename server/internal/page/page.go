@@ -44,19 +44,19 @@ func newPageHead(commit uint64, t *filter.Counts) Head {
 	return Head{commit, Touched{t.Granules.Load(), t.Parts.Load(), t.Rows.Load(), t.Chosen.Load()}}
 }
 
-// head returns the common part of an answer.
+// head returns the part that all answers have.
 func (h *Head) head() *Head { return h }
 
-// pageAnswer is an answer to a page. It becomes JSON.
+// pageAnswer is an answer to a page, which is encoded as JSON.
 type pageAnswer interface{ head() *Head }
 
-// Options are the settings of a page's handlers. All are needed.
+// Options are the settings of a page's handlers. All fields are required.
 type Options struct {
 	Source      source.Source
 	Gate        *source.Gate
 	Read        *question.Reader
 	ResultBytes int64 // greatest size of an encoded answer
-	HasOlder    bool  // profiles that the source dropped can be read
+	HasOlder    bool  // whether profiles that the source dropped can be read
 }
 
 // page answers a page's queries.
@@ -66,22 +66,22 @@ type page struct{ Options }
 type pageQuestion struct {
 	page *page
 	view source.View
-	at   *source.At // for a query that needs one store
+	at   *source.At // for a query that requires one store
 	of   url.Values // parameters
 	base string     // URL of the server
 	name string     // name of the history in the path
 
-	last *int64 // time of the newest profile; nil until it is needed
+	last *int64 // time of the newest profile; nil until the first use
 }
 
 // answerFunc answers a query.
 type answerFunc func(context.Context, *pageQuestion) (pageAnswer, error)
 
-// times are the parameters that can count from now, which is that of the question, and not of its snapshot.
+// times are the parameters that can count from now, which is the time of the query, not of its snapshot.
 var times = []string{"from", "to", "bfrom", "bto", "at"}
 
-// handler returns a handler for queries with parameters called names. need says why a query needs a
-// single store; "" if it does not.
+// handler returns a handler for queries with the parameters `names`. need says why a query requires a single
+// store, or "" if it does not.
 func (p *page) handler(need source.Need, answer answerFunc, names ...string) http.Handler {
 	return web.Handler(func(w http.ResponseWriter, r *http.Request) error {
 		if need != "" {
@@ -190,9 +190,9 @@ func isKnown(r *http.Request, tag string) bool {
 	return false
 }
 
-// sendJSON answers with JSON of a limited size, gzipped if the client accepts that.
+// sendJSON answers with JSON of a limited size, gzipped if the client accepts gzip.
 func (p *page) sendJSON(w http.ResponseWriter, r *http.Request, answer any) error {
-	var whole bytes.Buffer // buffered, because an answer beyond the limit must be an error, and not truncated
+	var whole bytes.Buffer // buffered, because an answer beyond the limit must be an error, not truncated
 	if err := json.NewEncoder(web.NewLimitedWriter(&whole, p.ResultBytes)).Encode(answer); err != nil {
 		return err
 	}
@@ -209,11 +209,11 @@ func (p *page) sendJSON(w http.ResponseWriter, r *http.Request, answer any) erro
 		h.Set("Content-Encoding", "gzip")
 		data = zipped.Bytes()
 	}
-	_, _ = w.Write(data) // an error means that the client has gone
+	_, _ = w.Write(data) // after an error the client is gone
 	return nil
 }
 
-// leastZipped is the size from which on an answer is gzipped.
+// leastZipped is the least size of an answer that is gzipped.
 const leastZipped = 1 << 10
 
 func takesGzip(r *http.Request) bool {
@@ -226,7 +226,7 @@ func takesGzip(r *http.Request) bool {
 	return false
 }
 
-// number returns a parameter that is a number from 0 to most, or the default otherwise if it is missing.
+// number returns a parameter that is a number from 0 to most, or `otherwise` if it is missing.
 func (q *pageQuestion) number(name string, otherwise, most int) (int, error) {
 	text := q.of.Get(name)
 	if text == "" {
@@ -242,7 +242,7 @@ func (q *pageQuestion) number(name string, otherwise, most int) (int, error) {
 	return int(n), nil
 }
 
-// flag returns whether a parameter is 1. It must be 1 or 0.
+// flag returns whether a parameter is 1. Values other than 0 and 1 are an error.
 func (q *pageQuestion) flag(name string) (bool, error) {
 	switch text := q.of.Get(name); text {
 	case "", "0":
@@ -258,9 +258,9 @@ func (q *pageQuestion) flag(name string) (bool, error) {
 type Type struct {
 	SampleType string `json:"sample_type"`
 	Unit       string `json:"unit"`
-	// Mean reports that values are means over the times of profiles, and not sums.
+	// Mean is true if values are means over the times of profiles, not sums.
 	Mean bool `json:"mean"`
-	// Total is the sum of all values by side, before and after in a difference. Magnitude is the sum of
+	// Total is the sum of all values for each side: before and after in a difference. Magnitude is the sum of
 	// absolute values.
 	Total     []int64 `json:"total"`
 	Magnitude []int64 `json:"magnitude"`

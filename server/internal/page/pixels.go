@@ -22,9 +22,9 @@ const (
 // PixelsAnswer is the answer to GET /api/v1/histories/NAME/pixels: states for a picture.
 type PixelsAnswer struct {
 	Head
-	// From and To are the part of the range that the history has, divided into Pixels pixels: pixel i
-	// begins at i/Pixels of it. They are empty if there is none. Floor is the first instant of the
-	// history.
+	// From and To are the part of the range that the history has, divided into Pixels pixels: pixel i begins
+	// at the fraction i/Pixels of it. They are empty if there is no such part. Floor is the first instant of
+	// the history.
 	From   string `json:"from"`
 	To     string `json:"to"`
 	Floor  string `json:"floor"`
@@ -40,8 +40,8 @@ type PixelsAnswer struct {
 	Rows []PixelRow `json:"rows"`
 }
 
-// PixelRow is an attribute. Its columns have an element for each run of pixels with one state, or with
-// shares for each state of a pixel.
+// PixelRow is an attribute. Its columns have an element for each run of pixels with the same state, or, with
+// shares, for each state in a pixel.
 type PixelRow struct {
 	Attribute string `json:"attribute"`
 	Intervals uint64 `json:"intervals"` // number of intervals in the range
@@ -52,8 +52,8 @@ type PixelRow struct {
 	Share []int32 `json:"share,omitempty"`
 	// Time is, with shares, a state's nanoseconds in the pixels.
 	Time []uint64 `json:"time,omitempty"`
-	// Sampled reports that the states were read in the middle of pixels, because there are too many to
-	// add up.
+	// Sampled is true if the states were read only in the middle of pixels, because there are too many to add
+	// up.
 	Sampled bool `json:"sampled,omitempty"`
 }
 
@@ -107,7 +107,7 @@ func pixelsOf(ctx context.Context, q *pageQuestion) (pageAnswer, error) {
 	return out, m.make(ctx, all, rows)
 }
 
-// pixels returns how many pixels of a range a part of it has, at least 1.
+// pixels returns the number of pixels for a part of a range, at least 1.
 func (s span) pixels(part span, pixels int) int {
 	of := float64(part.length()) / float64(s.length())
 	return min(max(1, int(math.Round(of*float64(pixels)))), pixels)
@@ -154,10 +154,10 @@ func (m *pixelMaker) make(ctx context.Context, attributes []history.Attribute, r
 
 // row makes the row of an attribute.
 func (m *pixelMaker) row(a activity) error {
-	const cell = 100 // bytes of a cell in the answer, and in its JSON
+	const cell = 100 // bytes per cell in the answer and in its JSON
 	row := PixelRow{Attribute: pathText(m.pyramid.View().Names, a.attribute), Intervals: a.intervals, First: []int32{}, State: []int{}}
 	var err error
-	if MostShares := m.q.page.Read.QueryBytes / 4 / 16; a.intervals > uint64(MostShares)/3 { // package summary makes three for each interval
+	if MostShares := m.q.page.Read.QueryBytes / 4 / 16; a.intervals > uint64(MostShares)/3 { // package summary makes three shares for each interval
 		err = m.sampled(&row, a.attribute)
 	} else {
 		err = m.shared(&row, a.attribute)

@@ -16,16 +16,16 @@ type ProfilesAnswer struct {
 	Unit       string `json:"unit"`
 	// All is the number of chosen profiles.
 	All int `json:"all"`
-	// Profiles are the newest of them, by time.
+	// Profiles are the newest of the chosen profiles, by time.
 	Profiles []ProfileDot `json:"profiles"`
-	// Counts has, with pixels, the number of profiles by pixel in the time between CountsFrom and
-	// CountsTo.
+	// Counts has, if the query asks for pixels, the number of profiles in each pixel of the time from
+	// CountsFrom to CountsTo.
 	Counts     []int  `json:"counts,omitempty"`
 	CountsFrom string `json:"counts_from,omitempty"`
 	CountsTo   string `json:"counts_to,omitempty"`
 }
 
-// ProfileDot is a profile. The parameters q, from and to choose it again by Selector, Time and Until.
+// ProfileDot is a profile. Selector, Time and Until as the parameters q, from and to choose it again.
 type ProfileDot struct {
 	Time     string            `json:"time"` // RFC 3339 with nanoseconds
 	Until    string            `json:"until"`
@@ -70,7 +70,7 @@ func profilesOf(ctx context.Context, q *pageQuestion) (pageAnswer, error) {
 	return out, nil
 }
 
-// count counts profiles by pixel from their sorted times. A missing bound is the first or last time.
+// count counts the profiles in each pixel from their sorted times. A missing bound is the first or last time.
 func (a *ProfilesAnswer) count(times []int64, from, to int64, pixels int) {
 	if from == 0 {
 		from = times[0]

@@ -74,8 +74,8 @@ func (q *pageQuestion) findType(ctx context.Context, query profile.Query, name s
 	return t, err
 }
 
-// side returns a side's query, whose parameters have a prefix, and the type in the form of FindType. The
-// side before takes its missing parameters from the side after.
+// side returns the query and the type, in the form of FindType, of the side whose parameters have the given
+// prefix. The side before takes its missing parameters from the side after.
 func (q *pageQuestion) side(ctx context.Context, prefix string) (query profile.Query, typ string, err error) {
 	query.MaxBytes = q.page.Read.QueryBytes
 	name, text := prefix+"q", q.of.Get(prefix+"q")
@@ -106,7 +106,7 @@ func (q *pageQuestion) side(ctx context.Context, prefix string) (query profile.Q
 	return query, typ, q.times(ctx, prefix, &query)
 }
 
-// frames sets a query's conditions on frames, which match the command's flags of the same names.
+// frames sets a query's conditions on frames, which have the same names as the command's flags.
 func (q *pageQuestion) frames(query *profile.Query) error {
 	for name, not := range map[string]bool{"focus": false, "ignore": true} {
 		pattern, err := q.pattern(name)

@@ -11,7 +11,7 @@ import (
 	"github.com/granarydb/granary/server/internal/fault"
 )
 
-// samplesOf returns the condition that a sample belongs to an attribute, in the sense of profile.States.
+// samplesOf returns the condition that a sample belongs to an attribute, as defined by profile.States.
 func (q *pageQuestion) samplesOf(s *pageStates, names []string) (columnstore.Expr, error) {
 	values, ok := s.path.Values(names)
 	if !ok || len(values) == 0 {
@@ -28,8 +28,8 @@ func (q *pageQuestion) samplesOf(s *pageStates, names []string) (columnstore.Exp
 	return columnstore.And(all...), nil
 }
 
-// isLabel returns the condition that a label of the profile, or else of the sample, or else a number
-// label, in the order of its columns, has a value.
+// isLabel returns the condition that a label has a value: a label of the profile, otherwise of the sample,
+// otherwise a number label, in the order of its columns.
 func isLabel(columns []string, label, value string) columnstore.Expr {
 	var found, missing []columnstore.Expr
 	add := func(is, none columnstore.Expr) {

@@ -10,18 +10,18 @@ import (
 	"github.com/granarydb/granary/server/internal/fault"
 )
 
-// MostShares bounds an answer's groups. The last group has everything else.
+// MostShares bounds an answer's groups. The last group has all other states.
 const MostShares = 8
 
 // ShareGroup is a group of a tree's nodes: a state, the samples without a state for a reason, or the
 // others.
 type ShareGroup struct {
-	// Status is known, the reason why the samples have no state, or "others".
+	// Status is "known", the reason why the samples have no state, or "others".
 	Status string `json:"status"`
 	State  string `json:"state,omitempty"` // as in StateText
 	Kind   string `json:"kind,omitempty"`
 	Total  int64  `json:"total"`
-	// Others is the number of groups in the group of the others.
+	// Others is the number of groups in the last group.
 	Others int `json:"others,omitempty"`
 }
 
@@ -31,7 +31,7 @@ type stateShares struct {
 	stacks [][]*profile.Stacks // by group
 }
 
-// shares returns the samples of all states that a query chooses, ignoring its choice of a state. Values
+// shares returns the samples of all states that a query chooses, but ignores its choice of a state. Values
 // are sums.
 func (q *pageQuestion) shares(ctx context.Context, p *pageSides) (out stateShares, err error) {
 	if len(p.queries) > 1 {

@@ -35,8 +35,8 @@ func (q *pageQuestion) states() (*pageStates, error) {
 	return &pageStates{States: profile.States{History: h.handle, Path: names}, of: h, path: path}, nil
 }
 
-// chosen returns the states by which a query chooses samples, or nil. It makes the query choose samples
-// of an attribute. Values of samples that are chosen in this way are sums.
+// chosen returns the states by which a query chooses samples, or nil. It restricts the query to samples of an
+// attribute. Values of samples chosen in this way are sums.
 func (q *pageQuestion) chosen(query *profile.Query) (*pageStates, error) {
 	isState, isStatus, isAttribute := q.of.Has("state"), q.of.Has("status"), q.of.Has("attribute")
 	withShares, err := q.flag("shares")
@@ -96,7 +96,7 @@ func (s *pageStates) holds(g profile.StateStacks) bool {
 
 // chosenStates describes a choice by state in an answer.
 type chosenStates struct {
-	// All is the total of the samples of all states by side. Without is the total of samples without a
+	// All is the total of the samples of all states for each side. Without is the total of samples without a
 	// state.
 	All     []int64      `json:"all"`
 	Without []int64      `json:"without"`
@@ -107,7 +107,7 @@ type chosenStates struct {
 type stateLengths struct {
 	Profile int64 `json:"profile"` // longest profile
 	State   int64 `json:"state"`   // mean length of the attributes' states
-	// Coarse reports that profiles are longer than states: the state at a profile's time is then one of
+	// Coarse is true if profiles are longer than states: the state at a profile's time is then only one of
 	// several.
 	Coarse bool `json:"coarse"`
 }
@@ -171,7 +171,7 @@ func (q *pageQuestion) lengths(ctx context.Context, t profile.Type, query profil
 	return out, nil
 }
 
-// longest returns the duration of a query's longest profile.
+// longest returns the greatest duration of a query's profiles.
 func (q *pageQuestion) longest(ctx context.Context, t profile.Type, query profile.Query) (int64, error) {
 	groups, err := q.at.DB.Table().Aggregate(ctx, q.at.Snap, columnstore.AggregateOptions{
 		Aggregates: []columnstore.Aggregate{{Op: columnstore.Max, Column: profile.ColumnDuration}},
@@ -193,8 +193,7 @@ type StatesAnswer struct {
 	Lengths stateLengths `json:"lengths"`
 	// Attributes is the number of attributes of p.
 	Attributes int `json:"attributes"`
-	// Groups are the states, and then the samples without a state, by reason. Their totals add up to
-	// Total.
+	// Groups are first the states, then the samples without a state, by reason. Their totals add up to Total.
 	Groups []stateGroup `json:"groups"`
 }
 
@@ -248,7 +247,7 @@ func statesOf(ctx context.Context, q *pageQuestion) (pageAnswer, error) {
 	return out, err
 }
 
-// sampled returns the query and the type for values that are sums.
+// sampled returns a query and a type whose values are sums.
 func (q *pageQuestion) sampled(ctx context.Context) (profile.Query, profile.Type, error) {
 	query, name, err := q.side(ctx, "")
 	if err != nil {

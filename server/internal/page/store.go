@@ -10,8 +10,8 @@ import (
 	"github.com/granarydb/granary/server/internal/source"
 )
 
-// StoreAnswer is the answer to GET /api/v1/store: the store now. Sizes are bytes. A budget of 0 means no
-// limit.
+// StoreAnswer is the answer to GET /api/v1/store: the present store. Sizes are in bytes. A budget of 0 means
+// no limit.
 type StoreAnswer struct {
 	Head
 	Oldest string `json:"oldest,omitempty"` // start of the oldest rows
@@ -19,7 +19,7 @@ type StoreAnswer struct {
 	// Floor is the start of the times that the store accepts. Earlier rows were evicted or dropped. It is
 	// empty if none were.
 	Floor string `json:"floor,omitempty"`
-	// Older reports that profiles before the oldest rows can be read under /older/.
+	// Older is true if profiles before the oldest rows can be read under /older/.
 	Older bool `json:"older,omitempty"`
 
 	Rows     int64       `json:"rows"`

@@ -14,14 +14,14 @@ type TopAnswer struct {
 	Head
 	Type
 	// All is the number of functions. Matching is the number of functions whose names match s and whose
-	// change was asked for.
+	// change the query asks for.
 	All      int `json:"all"`
 	Matching int `json:"matching"`
 	// Functions are some of the matching functions.
 	Functions []TopFunction `json:"functions"`
 }
 
-// TopFunction is a function with its cost by side.
+// TopFunction is a function with its cost for each side.
 type TopFunction struct {
 	Name   string  `json:"name"`
 	File   string  `json:"file,omitempty"`
@@ -77,7 +77,7 @@ func topOf(ctx context.Context, q *pageQuestion) (pageAnswer, error) {
 	return out, nil
 }
 
-// change returns which functions of a difference are asked for, or nil for all.
+// change returns a filter for the functions of a difference that the query asks for, or nil for all.
 func (q *pageQuestion) change() (func(*tree.Cost) bool, error) {
 	has := func(c *tree.Cost, side int) bool { return c.Flat[side] != 0 || c.Cum[side] != 0 }
 	switch change := q.of.Get("change"); change {
@@ -103,7 +103,7 @@ func (q *pageQuestion) order() (string, error) {
 	return order, nil
 }
 
-// sortCosts sorts functions, which are in the order of flat.
+// sortCosts sorts functions, which are initially in the order of flat.
 func sortCosts(costs []tree.Cost, order string, sides int) {
 	switch order {
 	case "cum":

@@ -1,12 +1,14 @@
-// Package source is the seam between questions and the profiles that answer them. A Source is one of three: a Store, the
-// older profiles that Older reads into a store of their own, or Nodes, which are several servers. Packages that speak a
-// protocol ask a Source, and do not know which kind it is.
+// Package source is the seam between queries and the profiles that answer them. A Source is a Store, or
+// Nodes, which are several servers; Older reads older profiles into another Store. Packages that implement a
+// protocol query a Source, and do not know which kind it is.
 //
-//	I1  An answer is of one View. A Store's view is a snapshot. Nodes have a view for each question, of their answers.
-//	I2  Nodes refuse a question whose answer would not be exact over all nodes: Store and DefaultType return an error
-//	    that is unimplemented and names the nodes.
-//	I3  Questions about lists and lines are messages of querier.v1, since Nodes send them on as they are. The nodes
-//	    check them, and their errors are told.
+//	I1  An answer comes from one View. A Store's view is a snapshot. Nodes have a view for each
+//	    query, which consists of their answers.
+//	I2  Nodes refuse a query whose answer would not be exact over all nodes: Store and DefaultType
+//	    return an "unimplemented" error that names the nodes.
+//	I3  Queries about lists and lines are messages of querier.v1, because Nodes forward them
+//	    unchanged. The nodes check them, and their errors are returned.
 //
-// Snapshots for later questions of a page are kept under a lock, a leaf, each with the number of its uses.
+// Snapshots for later queries of a page are kept under a lock, which is a leaf; each has the number of its
+// uses.
 package source

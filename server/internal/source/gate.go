@@ -9,20 +9,21 @@ import (
 	"github.com/granarydb/granary/server/internal/fault"
 )
 
-// Gate bounds the number of questions in progress, and their time. It is safe for concurrent use.
+// Gate bounds the number of queries in progress, and their time. It is safe for concurrent use.
 type Gate struct {
-	places chan struct{} // has a value for each question in progress
+	places chan struct{} // has a value for each query in progress
 	time   time.Duration
 	bytes  int64
 }
 
-// NewGate returns a gate for at most `places` questions at once, each within `most`. Errors about memory name bytes.
+// NewGate returns a gate for at most `places` queries at once, each within `most`. Errors about memory name
+// `bytes`.
 func NewGate(places int, most time.Duration, bytes int64) *Gate {
 	return &Gate{make(chan struct{}, places), most, bytes}
 }
 
-// InTime calls f within the limits on the number of questions and on their time. It waits for a place
-// as long as the question may take.
+// InTime calls f within the limits on the number of queries and on their time, which includes the wait for a
+// place.
 func (g *Gate) InTime(ctx context.Context, f func(context.Context) error) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, g.time, context.DeadlineExceeded)
 	defer cancel()

@@ -9,33 +9,34 @@ import (
 	"github.com/granarydb/granary/server/internal/fault"
 )
 
-// How many snapshots are held for later questions of a page, and for how long.
+// The number of snapshots that are held for later queries of a page, and the time.
 const (
 	HeldSnapshots = 8
 	HeldTime      = 30 * time.Second
 )
 
-// held keeps the snapshots of the last answers, so that all panels of a page can be of one commit. Without
-// requests they stay longer: the store takes their memory back if it needs it. It is safe for concurrent use.
+// held keeps the snapshots of the last answers, so that all panels of a page can show one commit. It drops
+// expired snapshots only during later requests; until then the store can take their memory back. It is safe
+// for concurrent use.
 type held struct {
 	now func() time.Time
 
 	mu     sync.Mutex
 	all    []*heldSnapshot // the oldest first
-	serial uint64          // of the last one
+	serial uint64          // serial of the last snapshot
 }
 
-// heldSnapshot is closed when it is neither held nor in use.
+// heldSnapshot is closed once it is neither held nor in use.
 type heldSnapshot struct {
 	*columnstore.Snapshot
 	serial uint64
 	taken  time.Time
 	uses   int
-	left   bool // it is held no more
+	left   bool // it is no longer held
 }
 
-// use calls f with the snapshot of a commit, or of the newest one if named is not set. f is called once more, as
-// Store.View does, unless a commit is named.
+// use calls f with the snapshot of a commit, or with the newest one if named is false. If the newest one
+// expires while in use, use calls f once more, like Store.View.
 func (h *held) use(store *columnstore.Store, named bool, commit uint64, f func(*heldSnapshot) error) error {
 	for again := false; ; again = true {
 		snap, err := h.take(store, named, commit)
@@ -54,7 +55,7 @@ func (h *held) use(store *columnstore.Store, named bool, commit uint64, f func(*
 	}
 }
 
-// take returns a snapshot for one use.
+// take returns a snapshot, and counts a use of it.
 func (h *held) take(store *columnstore.Store, named bool, commit uint64) (*heldSnapshot, error) {
 	fresh, err := store.Snapshot()
 	if err != nil {
@@ -88,7 +89,7 @@ func gone(commit uint64) error {
 	return fault.Gone("commit %d is held no more: ask again without commit", commit)
 }
 
-// leave ends a use. An expired snapshot is not held any more.
+// leave ends a use. It no longer holds an expired snapshot.
 func (h *held) leave(s *heldSnapshot, isExpired bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()

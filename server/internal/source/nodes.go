@@ -15,10 +15,10 @@ import (
 	"github.com/granarydb/granary/server/internal/question"
 )
 
-// Nodes are several servers, which have the profiles together.
+// Nodes are several servers, which together have the profiles.
 type Nodes struct{ set *fanout.Set }
 
-// NewNodes returns the source that a set of nodes is.
+// NewNodes returns the source for a set of nodes.
 func NewNodes(set *fanout.Set) *Nodes { return &Nodes{set} }
 
 func itself(text string) string { return text }
@@ -44,7 +44,7 @@ func (n *Nodes) Series(ctx context.Context, m *querierv1.SeriesRequest) ([]*type
 		func(l *typesv1.Labels) string { return fanout.LabelsKey(l.GetLabels()) })
 }
 
-// Lines implements Source: the points of the nodes are added up.
+// Lines implements Source. It adds up the points of the nodes.
 func (n *Nodes) Lines(ctx context.Context, m *querierv1.SelectSeriesRequest) ([]*typesv1.Series, error) {
 	name, t, err := question.ParseTypeID(m.GetProfileTypeID())
 	if err != nil {
@@ -64,7 +64,7 @@ func (n *Nodes) Held(_ context.Context, commit *uint64, f func(View) error) erro
 	return f(nodesView{n})
 }
 
-// refuse returns the error of a need that several nodes cannot meet.
+// refuse returns the error for a need that several nodes cannot meet.
 func (n *Nodes) refuse(need Need) error { return fault.Refused("%s: %s", string(need), n.set) }
 
 // Store implements Source.
@@ -79,7 +79,7 @@ func (n *Nodes) Tidy() {}
 // Close implements Source. It closes idle connections.
 func (n *Nodes) Close() { n.set.CloseIdle() }
 
-// nodesView is the view of one question: the answers of the nodes to it.
+// nodesView is the view of one query: the nodes' answers to it.
 type nodesView struct{ *Nodes }
 
 // Commit implements View.
@@ -88,7 +88,7 @@ func (v nodesView) Commit() uint64 { return 0 }
 // Tag implements View.
 func (v nodesView) Tag(string, url.Values) string { return "" }
 
-// FindType implements View: it finds the nodes that have the type as well.
+// FindType implements View. It also finds the nodes that have the type.
 func (v nodesView) FindType(ctx context.Context, name string) (Typed, error) {
 	return v.set.FindType(ctx, name)
 }
@@ -98,7 +98,8 @@ func (v nodesView) DefaultType(_ context.Context, _ profile.Query, parameter str
 	return Typed{}, fault.Refused("a front has no default type: choose one by the parameter %s", parameter)
 }
 
-// Scales implements View. The remainder of rounding one stack goes to the next.
+// Scales implements View. Nodes cannot scale, because the remainder of rounding one stack goes to the next,
+// and the order of stacks on a front differs.
 func (v nodesView) Scales() error {
 	return fault.Refused("parameter norm: a front does not scale, as the order of stacks is another there: ask without it")
 }
@@ -109,8 +110,8 @@ func (v nodesView) Newest(ctx context.Context) (int64, error) { return v.set.New
 // Store implements View.
 func (v nodesView) Store(need Need) (*At, error) { return nil, v.refuse(need) }
 
-// Stacks implements View. It copies whole stacks into a store in memory, because conditions on frames must see all of
-// them.
+// Stacks implements View. It copies complete stacks to a store in memory, because conditions on frames must
+// see all frames.
 func (v nodesView) Stacks(ctx context.Context, t Typed, sides []Side, f func(*Profiles) error) (err error) {
 	ask, queries := make([]fanout.Side, len(sides)), make([]profile.Query, len(sides))
 	for i := range sides {
@@ -130,13 +131,13 @@ func (v nodesView) Stacks(ctx context.Context, t Typed, sides []Side, f func(*Pr
 	})
 }
 
-// asked returns the question to nodes for a side.
+// asked returns the query to nodes for a side.
 func asked(s *Side, t Typed) fanout.Side {
 	if s.Message != nil {
 		return fanout.StacksOf(s.Message, s.Type, s.Query.SumKinds)
 	}
 	name := s.Name
-	if _, _, err := question.ParseTypeID(name); err != nil { // because its meaning depends on the types of a node
+	if _, _, err := question.ParseTypeID(name); err != nil { // its meaning depends on the types of a node
 		if name = ""; t.Type != (profile.Type{}) {
 			name = t.Type.String()
 		}

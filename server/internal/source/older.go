@@ -16,7 +16,8 @@ import (
 	"github.com/granarydb/granary/server/internal/question"
 )
 
-// OlderTime is how long older profiles are kept behind the last question about them. The next request then lets them go.
+// OlderTime is how long older profiles are kept after the last query about them. The next request then drops
+// them.
 const OlderTime = 10 * time.Minute
 
 // LeastOlder is the least memory of a store.
@@ -31,11 +32,11 @@ type OlderOptions struct {
 	Bytes    int64 // memory of the profiles, at least LeastOlder
 	Profiles profile.Options
 	Reader   *question.Reader
-	// Handler returns the handler of questions about a source.
+	// Handler returns the handler of queries about a source.
 	Handler func(*Store) http.Handler
 }
 
-// Older keeps the profiles that were read last, as a source of their own. It is safe for concurrent use.
+// Older keeps the profiles that were read last, as a separate source. It is safe for concurrent use.
 type Older struct {
 	opts OlderOptions
 	now  func() time.Time
@@ -45,30 +46,31 @@ type Older struct {
 	reading *Reading       // in progress, or nil
 }
 
-// Span is a range of times, Unix nanoseconds from from up to but not to.
+// Span is a range of times in Unix nanoseconds, from `from` inclusive to `to` exclusive.
 type Span struct{ from, to int64 }
 
-// OlderProfiles are the profiles of a span, in a store in memory. It is closed when it is neither kept nor in use.
+// OlderProfiles are the profiles of a span, in a store in memory. They are closed once they are neither kept
+// nor in use.
 type OlderProfiles struct {
-	*Reading // that made them
+	*Reading // the reading that made them
 	store    *columnstore.Store
 	source   *Store
 	handler  http.Handler
 	used     time.Time
 	uses     int
-	left     bool // it is kept no more
+	left     bool // they are no longer kept
 }
 
-// Reading is how far a call of ReadOlder is.
+// Reading is the progress of a call of ReadOlder.
 type Reading struct {
 	Span
 	read, of atomic.Int64  // rows
-	ended    chan struct{} // closed when it has ended
-	err      error         // of its end
-	isLeft   bool          // it failed since its client had gone
+	ended    chan struct{} // closed at the end
+	err      error         // error, set at the end
+	isLeft   bool          // it failed because its client was gone
 }
 
-// ParseSpan returns the span of a path: two times of RFC 3339 with two hyphens between them, as in ISO 8601.
+// ParseSpan returns the span in a path: two times of RFC 3339 separated by two hyphens, as in ISO 8601.
 func ParseSpan(text string) (of Span, err error) {
 	first, last, _ := strings.Cut(text, "--")
 	if of.from, err = spanTime(first); err == nil {
@@ -82,13 +84,13 @@ func ParseSpan(text string) (of Span, err error) {
 
 func spanTime(text string) (int64, error) {
 	at, err := time.Parse(time.RFC3339Nano, text)
-	if err != nil || at.Year() < 1700 || at.Year() > 2261 { // nanoseconds of 64 bits
+	if err != nil || at.Year() < 1700 || at.Year() > 2261 { // the range of 64-bit nanoseconds
 		return 0, fault.Invalid("range: %s is no time of RFC 3339: want FROM--TO, such as 2026-11-20T08:00:00Z--2026-11-20T09:00:00Z", fault.Quoted(text))
 	}
 	return at.UnixNano(), nil
 }
 
-// Take returns the profiles of a span for one use, nil if they are not kept.
+// Take returns the profiles of a span and counts a use, or returns nil if they are not kept.
 func (o *Older) Take(of Span) *OlderProfiles {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -140,7 +142,8 @@ func (o *Older) end(reading *Reading, p *OlderProfiles, err error) {
 	close(reading.ended)
 }
 
-// Forget lets the profiles go if there was no question about them for so long.
+// Forget drops the profiles if no query has used them for `age`. With age 0 it drops them at once; queries in
+// progress continue.
 func (o *Older) Forget(age time.Duration) error {
 	o.mu.Lock()
 	p := o.kept
@@ -166,11 +169,11 @@ func (p *OlderProfiles) close() error {
 // NewOlder returns an Older without profiles.
 func NewOlder(opts OlderOptions) *Older { return &Older{opts: opts, now: opts.Reader.Now} }
 
-// errOlderPanic is the error that waiting requests get if the reading panics.
+// errOlderPanic is the error for waiting requests if the reading panics.
 var errOlderPanic = errors.New("older profiles: internal error")
 
-// Fill reads the profiles of a reading that Begin returned as the caller's own. It calls progress as it goes on. The
-// caller drops the kept profiles first, because the bound on memory has no room for both.
+// Fill reads the profiles of a reading that the caller owns (isMine of Begin). It calls progress repeatedly.
+// The caller first drops the kept profiles, because the memory limit has no room for both.
 func (o *Older) Fill(ctx context.Context, reading *Reading, progress func()) (err error) {
 	var p *OlderProfiles
 	err = errOlderPanic
@@ -182,8 +185,8 @@ func (o *Older) Fill(ctx context.Context, reading *Reading, progress func()) (er
 	return err
 }
 
-// read reads the profiles of a reading. Their store is maintained here: nothing changes it once they are there, so
-// that it evicts none of them.
+// read reads the profiles of a reading. It maintains their store itself: nothing changes the store after the
+// reading, therefore it evicts no profiles later.
 func (o *Older) read(ctx context.Context, reading *Reading, progress func()) (_ *OlderProfiles, err error) {
 	store, err := columnstore.Open(columnstore.Options{MemoryBudget: o.opts.Bytes, FutureLimit: -1, PastLimit: -1, Manual: true})
 	if err != nil {
@@ -216,7 +219,7 @@ func (o *Older) read(ctx context.Context, reading *Reading, progress func()) (_ 
 		err = store.Compact(ctx)
 	}
 	switch {
-	case isFull() || errors.Is(err, columnstore.ErrMemory): // the first rows were evicted, or there was nothing to evict
+	case isFull() || errors.Is(err, columnstore.ErrMemory): // the first rows were evicted, or nothing could be evicted
 		return nil, full
 	case err != nil:
 		return nil, fmt.Errorf("older profiles: %w", err)
@@ -226,24 +229,25 @@ func (o *Older) read(ctx context.Context, reading *Reading, progress func()) (_ 
 	return &OlderProfiles{Reading: reading, store: store, source: source, handler: o.opts.Handler(source)}, nil
 }
 
-// Holds reports whether profiles are kept, and whether some are read.
+// Holds reports whether profiles are kept, and whether a reading is in progress.
 func (o *Older) Holds() (isKept, isReading bool) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	return o.kept != nil, o.reading != nil
 }
 
-// ServeHTTP answers a question about the profiles.
+// ServeHTTP answers a query about the profiles.
 func (p *OlderProfiles) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	p.source.Tidy()
 	p.handler.ServeHTTP(w, r)
 }
 
-// Rows returns how many rows were looked at, and how many these are at most; 0 while that is not known.
+// Rows returns the number of rows read, and an upper bound of all rows; 0 while it is unknown.
 func (r *Reading) Rows() (read, of int64) { return r.read.Load(), r.of.Load() }
 
-// Ended is closed when the reading has ended.
+// Ended returns a channel that is closed at the end of the reading.
 func (r *Reading) Ended() <-chan struct{} { return r.ended }
 
-// Outcome returns the error of a reading that has ended. isLeft says that it failed since its client had gone.
+// Outcome returns the error of a reading that has ended. isLeft is true if it failed because its client was
+// gone.
 func (r *Reading) Outcome() (isLeft bool, err error) { return r.isLeft, r.err }

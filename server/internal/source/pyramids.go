@@ -9,7 +9,7 @@ import (
 	"github.com/granarydb/granary/history/summary"
 )
 
-// pyramids keeps the summaries of recently used histories, because a page that asks again then pays only for new
+// pyramids keeps the summaries of recently used histories, so that a page's next query pays only for new
 // states. It is safe for concurrent use.
 type pyramids struct {
 	now func() time.Time
@@ -24,8 +24,8 @@ type keptPyramid struct {
 	used   time.Time
 }
 
-// take returns a pyramid of the view of a history in a commit. It returns a pyramid without nodes if the commit is
-// older than the kept pyramid's, or if another question is making one.
+// take returns a pyramid for the view of a history in a commit. It returns a pyramid without nodes if the
+// commit is older than the kept pyramid, or if another query is making one.
 func (p *pyramids) take(h *columnstore.History, commit uint64, v *history.View) (*summary.Pyramid, error) {
 	if !p.mu.TryLock() {
 		return summary.Bare(v), nil
@@ -52,7 +52,8 @@ func (p *pyramids) take(h *columnstore.History, commit uint64, v *history.View) 
 	return next, nil
 }
 
-// forget lets the pyramids go that were not used for as long as snapshots are held: each keeps its view in memory.
+// forget drops the pyramids that have not been used for the time that snapshots are held, because each keeps
+// its view in memory.
 func (p *pyramids) forget() {
 	if !p.mu.TryLock() {
 		return

@@ -21,17 +21,17 @@ import (
 	"github.com/granarydb/granary/server/internal/question"
 )
 
-// Store is the source of the profiles of one store, and of its histories. The store belongs to the caller.
+// Store is the source for one store: its profiles and its histories. The caller owns the store.
 type Store struct {
 	db       *profile.DB
 	read     *question.Reader
-	held     held                     // snapshots for later questions
-	newest   atomic.Pointer[newestAt] // of the last question
-	pyramids pyramids                 // of histories, for later questions
-	run      string                   // tells this Store from others
+	held     held                     // snapshots for later queries
+	newest   atomic.Pointer[newestAt] // result of the last query
+	pyramids pyramids                 // summaries for later queries
+	run      string                   // distinguishes this Store from others
 }
 
-// NewStore returns the source that a database of profiles is. read reads its questions.
+// NewStore returns the source for a database of profiles. read parses its queries.
 func NewStore(db *profile.DB, read *question.Reader) *Store {
 	return &Store{db: db, read: read, held: held{now: read.Now}, pyramids: pyramids{now: read.Now}, run: rand.Text()}
 }
@@ -41,7 +41,7 @@ func (s *Store) View(ctx context.Context, f func(View) error) error {
 	return s.At(ctx, func(v *At) error { return f(v) })
 }
 
-// At is View for a question that needs one store.
+// At is View for a query that requires one store.
 func (s *Store) At(ctx context.Context, f func(*At) error) error {
 	view := func(snap *columnstore.Snapshot) error { return f(s.at(snap, 0)) }
 	err := s.db.Store().View(ctx, view)
@@ -55,7 +55,8 @@ func (s *Store) at(snap *columnstore.Snapshot, serial uint64) *At {
 	return &At{store: s, DB: s.db, Snap: snap, serial: serial}
 }
 
-// Held implements Source: the last 8 snapshots are held, for 30 seconds. A commit whose snapshot is gone is an error.
+// Held implements Source. The last 8 snapshots are held for 30 seconds. A commit whose snapshot is gone is an
+// error.
 func (s *Store) Held(_ context.Context, commit *uint64, f func(View) error) error {
 	named := commit != nil
 	if commit == nil {
@@ -84,7 +85,7 @@ func (s *Store) Tidy() {
 	s.pyramids.forget()
 }
 
-// Holds returns the numbers of snapshots and of history summaries that are held for later questions.
+// Holds returns the numbers of snapshots and of history summaries that are held for later queries.
 func (s *Store) Holds() (snapshots, summaries int) {
 	s.held.mu.Lock()
 	defer s.held.mu.Unlock()
@@ -102,7 +103,7 @@ type At struct {
 	Snap *columnstore.Snapshot
 
 	store  *Store
-	serial uint64 // of a snapshot that is held
+	serial uint64 // serial of a held snapshot
 }
 
 // Commit implements View.
@@ -151,13 +152,13 @@ func (v *At) Profiles(queries ...profile.Query) *Profiles {
 	return &Profiles{DB: v.DB, Snap: v.Snap, Queries: queries}
 }
 
-// Pyramid returns the summary of the view of a history, which is kept for later questions.
+// Pyramid returns the summary for a view of a history. It keeps the summary for later queries.
 func (v *At) Pyramid(h *columnstore.History, of *history.View) (*summary.Pyramid, error) {
 	return v.store.pyramids.take(h, v.Commit(), of)
 }
 
-// Newest implements View: it returns the time of the newest profile, 0 if there is none. It reads few rows, because it looks at
-// the last possible second first and then further back. It keeps the last result, because each panel of a page asks for the same commit.
+// Newest implements View. It reads few rows, because it reads the last possible second first and then goes
+// back. It keeps the last result, because each panel of a page asks about the same commit.
 func (v *At) Newest(ctx context.Context) (int64, error) {
 	opts := columnstore.AggregateOptions{
 		Aggregates: []columnstore.Aggregate{{Op: columnstore.Max, Column: profile.ColumnTimestamp}}, NoCounts: true, MaxBytes: v.store.read.QueryBytes,
@@ -189,7 +190,7 @@ func (v *At) Newest(ctx context.Context) (int64, error) {
 	return 0, nil
 }
 
-// newestAt is the time of the newest profile of a commit. Times of rows are at most last.
+// newestAt is the time of the newest profile of a commit. Times of rows are at most `last`.
 type newestAt struct {
 	commit     uint64
 	last, time int64

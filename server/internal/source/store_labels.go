@@ -16,7 +16,7 @@ import (
 	"github.com/granarydb/granary/server/internal/question"
 )
 
-// listed returns a list of the snapshot as it is now.
+// listed returns a list from a snapshot of the present store.
 func listed[M, T any](ctx context.Context, s *Store, m M, list func(*At, context.Context, M) ([]T, error)) (out []T, err error) {
 	err = s.At(ctx, func(v *At) (err error) {
 		out, err = list(v, ctx, m)
@@ -109,7 +109,7 @@ func (v *At) labelValues(ctx context.Context, m *typesv1.LabelValuesRequest) ([]
 			values[question.ValueOf(labels, name)] = true
 		}
 		if ofType || f.isNone() || f.others[name] {
-			return nil // no further values, or only values of other types
+			return nil // no further values, or only values for other types
 		}
 		all, err := v.DB.LabelValues(ctx, v.Snap, name, f.query)
 		for _, value := range all {
@@ -144,23 +144,23 @@ func (v *At) series(ctx context.Context, m *querierv1.SeriesRequest) (out []*typ
 // found is the result of a selector on the series, without reading rows.
 type found struct {
 	query   profile.Query
-	isTyped bool             // the selector has conditions on the type, which query has not
-	sources []profile.Source // if it is typed, or if they are asked for
-	others  map[string]bool  // the labels of series whose type alone is not chosen
+	isTyped bool             // the selector has conditions on the type, which are not in query
+	sources []profile.Source // set if isTyped, or if the caller asks for them
+	others  map[string]bool  // the labels of series of which only the type is not chosen
 }
 
 // isNone reports whether no type is chosen.
 func (f *found) isNone() bool { return f.isTyped && len(f.sources) == 0 }
 
-// labelQuestion is a question about labels.
+// labelQuestion is a query about labels.
 type labelQuestion interface {
 	GetMatchers() []string
 	GetStart() int64
 	GetEnd() int64
 }
 
-// eachSelector calls f for each selector of a question about labels, or once if it has none. The answer
-// is the union.
+// eachSelector calls f for each selector of a query about labels, or once if there is none. The answer is the
+// union.
 func (v *At) eachSelector(ctx context.Context, about labelQuestion, sources bool, f func(found) error) error {
 	const most = 100
 	matchers := about.GetMatchers()
@@ -209,7 +209,8 @@ func (f *found) choose(all []profile.Source, s *question.Selection) {
 	}
 }
 
-// sourceLabels returns the sorted labels of a series and of its type, only the named labels if there are names.
+// sourceLabels returns the sorted labels of a series and of its type, or only the named labels if there are
+// names.
 func sourceLabels(s profile.Source, names []string) (labels []profile.Label) {
 	labels = slices.DeleteFunc(slices.Clone(s.Labels), func(l profile.Label) bool { return question.IsTypeLabel(l.Name) })
 	labels = append(labels, question.TypeLabels(question.ValueOf(s.Labels, profile.NameLabel), s.Type)...)

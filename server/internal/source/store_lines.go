@@ -120,7 +120,7 @@ func (l *meanLine) join() {
 	l.points = joined
 }
 
-// greatest returns the lines sorted by their labels: all, or as many as have the greatest sums over
+// greatest returns the lines sorted by their labels: all, or the `most` lines with the greatest sums over
 // their points.
 func greatest(lines []meanLine, most int) []meanLine {
 	total := func(l *meanLine) (sum float64) {

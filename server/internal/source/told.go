@@ -10,8 +10,8 @@ import (
 
 // A node adds headers to an answer for a front, because the messages of querier.v1 have no field for them.
 
-// TellKinds adds the kinds of a query's profiles to the answer if a front asks for them. With types they are the
-// kinds of the profiles with these types.
+// TellKinds adds the kinds of a query's profiles to the answer if a front asks for them. With types, it adds
+// only the kinds of the profiles with these types.
 func (p *Profiles) TellKinds(ctx context.Context, q profile.Query, types ...profile.Type) error {
 	h, _ := web.HeadersOf(ctx)
 	if h.Request.Get(fanout.KindsHeader) == "" || q.SumKinds {
@@ -27,7 +27,8 @@ func (p *Profiles) TellKinds(ctx context.Context, q profile.Query, types ...prof
 	return err
 }
 
-// asksSources reports whether a front asks for the sums and times behind means. It marks the answer as such.
+// asksSources reports whether a front asks for the sums and times of means. It also marks the answer
+// accordingly.
 func asksSources(ctx context.Context) bool {
 	h, _ := web.HeadersOf(ctx)
 	if h.Request.Get(fanout.SourcesHeader) == "" {
@@ -37,7 +38,7 @@ func asksSources(ctx context.Context) bool {
 	return true
 }
 
-// Warn adds the error of a node that an answer lacks to the answer's headers.
+// Warn adds the error of a node whose profiles are missing in an answer to the answer's headers.
 func Warn(ctx context.Context, err error) {
 	if h, ok := web.HeadersOf(ctx); ok {
 		h.Answer.Add(fanout.WarningHeader, err.Error())

@@ -17,17 +17,17 @@ import (
 // Chart draws lines over time for a terminal.
 type Chart struct {
 	Lines    [][]profile.Point // each in order of time
-	Unit     string            // of the values, as for profile.FormatValue
+	Unit     string            // unit of the values, as for profile.FormatValue
 	From, To int64             // Unix nanoseconds
-	// Label formats a value beside the chart, Tick a time below it.
+	// Label formats a value beside the chart. Tick formats a time below it.
 	Label    func(v float64) string
 	Tick     func(t int64) string
 	Terminal bool // distinguish lines by colour
 	Width    int  // in columns, 0 for cli.TextWidth
 }
 
-// chartColors are the colours of lines on a terminal, close to those of Okabe and Ito, which
-// colour-blind people tell apart. If there are more lines, letters tell them apart as well.
+// chartColors are the colours of lines on a terminal, close to the palette of Okabe and Ito, which
+// colour-blind people can distinguish. If there are more lines than colours, letters distinguish them too.
 var chartColors = []asciigraph.AnsiColor{
 	asciigraph.DodgerBlue, asciigraph.DarkOrange, asciigraph.CadetBlue, asciigraph.HotPink, asciigraph.Gold, asciigraph.LightSkyBlue, asciigraph.Gray,
 }
@@ -58,8 +58,8 @@ func (c *Chart) lettered() bool {
 	return len(c.Lines) > 1
 }
 
-// leastColumns is the least width of the lines of a chart. Beside labels of the largest numbers, a
-// narrow chart is wider than its width.
+// leastColumns is the least width of the area with the lines. If the labels are long, a narrow chart is
+// therefore wider than its Width.
 const leastColumns = 4
 
 // String returns the chart with its axes, without a legend.
@@ -71,8 +71,8 @@ func (c *Chart) String() string {
 	for i := lower; i <= upper; i++ {
 		labels = max(labels, utf8.RuneCountInString(c.Label(i*step)))
 	}
-	// A space precedes the label of a value and the axis follows it. Half of the last time
-	// extends beyond the end of the time axis.
+	// A label is preceded by a space and followed by the axis. Half of the last tick extends beyond the end
+	// of the time axis.
 	width := max(leastColumns, cmp.Or(c.Width, cli.TextWidth)-labels-3-(utf8.RuneCountInString(c.Tick(c.To))+1)/2)
 	options := []asciigraph.Option{
 		asciigraph.Height(int(upper - lower)), asciigraph.LowerBound(lower * step), asciigraph.UpperBound(upper * step),
@@ -107,9 +107,9 @@ func (c *Chart) bounds() (lowest, highest float64) {
 	return lowest, highest
 }
 
-// columns returns the values of a line at width evenly spaced times. A column with points
-// has their mean, a column between points a linear interpolation. A gap of more than four
-// times the usual distance between points stays a gap.
+// columns returns the values of a line at `width` evenly spaced times. A column with points has their mean; a
+// column between points has a linear interpolation. A gap of more than four times the usual distance between
+// points stays empty.
 func (c *Chart) columns(points []profile.Point, width int) []float64 {
 	out := make([]float64, width)
 	counts := make([]float64, width)
@@ -194,8 +194,7 @@ func ValueLabel(unit string) func(float64) string {
 	}
 }
 
-// TimeTick returns a function that formats the times of an axis from one time to another, in
-// the zone of the machine.
+// TimeTick returns a function that formats times on an axis with the given bounds, in the local zone.
 func TimeTick(from, to int64) func(int64) string {
 	layout := "2006-01-02"
 	switch span := time.Duration(to - from); {

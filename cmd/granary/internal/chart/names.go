@@ -5,14 +5,14 @@ import (
 	"strconv"
 )
 
-// Names returns the names of lines for a legend: the values of their labels, at most width runes
-// together. Each line has as many values. Values that are too long are cut, and different lines
-// keep different names.
+// Names returns the names of lines for a legend: the values of their labels, at most `width` runes together.
+// Each line has the same number of values. Names cuts long values, and keeps the names of different lines
+// different.
 func Names(lines [][]string, width int) []string {
 	if len(lines) == 0 {
 		return nil
 	}
-	columns := make([][]string, len(lines[0])) // by label
+	columns := make([][]string, len(lines[0])) // for each label
 	lengths := make([]int, len(columns))
 	for _, values := range lines {
 		for i, value := range values {
@@ -34,8 +34,8 @@ func Names(lines [][]string, width int) []string {
 	return names
 }
 
-// shares divides a width between columns: equally, except that those that need less leave the
-// rest to the others. A column has at least three.
+// shares divides a width between columns equally, except that a column that needs less leaves the rest to the
+// others. A column has at least three runes.
 func shares(lengths []int, width int) []int {
 	order := make([]int, len(lengths))
 	for i := range order {
@@ -50,9 +50,9 @@ func shares(lengths []int, width int) []int {
 	return out
 }
 
-// cut shortens texts to a width so that different texts stay different. It cuts their fronts,
-// because the ends of file names and pod names differ most often, or else shows them from where
-// they begin to differ, or else cuts their middles. If none of these suffices, it numbers them.
+// cut shortens texts to a width so that different texts stay different. It tries to cut their fronts, because
+// the ends of file names and pod names differ most often; then to show them from the first difference; then
+// to cut their middles. If each of these makes two texts equal, it numbers the texts.
 func cut(texts []string, width int) []string {
 	var long [][]rune
 	for _, text := range texts {
@@ -81,8 +81,7 @@ func cut(texts []string, width int) []string {
 	return numbered(texts, width)
 }
 
-// window returns the part of a text from a position on, and as much of what is before it as the
-// width has room for.
+// window returns a part of a text that begins at `from`, or before it if the width has room.
 func window(text []rune, from, width int) string {
 	from = min(from, len(text)-width+1)
 	if from <= 1 {
@@ -94,7 +93,7 @@ func window(text []rune, from, width int) string {
 	return "…" + string(text[len(text)-width+1:])
 }
 
-// commonFront returns the number of runes that all texts begin with.
+// commonFront returns the length, in runes, of the texts' common prefix.
 func commonFront(texts [][]rune) int {
 	n := 0
 	for ; len(texts) > 0; n++ {
@@ -111,9 +110,9 @@ func distinct(texts []string) int {
 	return len(slices.Compact(slices.Sorted(slices.Values(texts))))
 }
 
-// numbered cuts the ends of texts, and puts a number in the place of what it cut.
+// numbered cuts the ends of texts, and appends a number instead.
 func numbered(texts []string, width int) []string {
-	out, taken := slices.Clone(texts), map[string]string{} // by name: its text
+	out, taken := slices.Clone(texts), map[string]string{} // taken maps a name to its text
 	for _, text := range texts {
 		if len([]rune(text)) <= width {
 			taken[text] = text

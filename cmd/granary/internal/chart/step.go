@@ -15,10 +15,12 @@ var chartSteps = []time.Duration{
 	time.Hour, 2 * time.Hour, 3 * time.Hour, 6 * time.Hour, 12 * time.Hour,
 }
 
-// Step returns the step of a chart of profiles that is some columns wide, with a line for each
-// value of the labels by. Sources are the profiles with equal labels except without. It is 0, a point for each time, if there are few times and the profiles of
-// a line share them. If pods were profiled at times of their own, such points would show one
-// pod after another: the step is then the least in which their numbers are steady.
+// Step returns the step of a chart of profiles that is `columns` wide, with a line for each value of the
+// labels `by`. The profiles of one source have equal labels except `without`. The step is 0, a point for each
+// time, if there are few times and the sources of a line share them. If sources were profiled at different
+// times, such points would alternate between sources; the step is then the least at which the number of
+// profiles is steady. If there is none, the step is 0 for few times, otherwise the least that fits the
+// columns.
 func Step(infos []profile.ProfileInfo, by []string, without string, columns int) time.Duration {
 	most := max(24, columns-16) // about one column per point
 	lines, times := profileTimes(infos, by, without)
@@ -52,18 +54,18 @@ func leastStep(d time.Duration) time.Duration {
 	return (d + day - 1).Truncate(day)
 }
 
-// lineTimes are the times of the profiles of a line.
+// lineTimes are the times of a line's profiles.
 type lineTimes struct {
 	times    []int64 // ascending
-	ofSource int     // the greatest number of distinct times of one source
+	ofSource int     // greatest number of distinct times in one source
 }
 
-// apart reports whether the sources of a line were profiled at times of their own, repeatedly.
+// apart reports whether the sources of a line were profiled at different times, repeatedly.
 func (l lineTimes) apart() bool {
 	return l.ofSource > 1 && len(slices.Compact(slices.Clone(l.times))) > l.ofSource
 }
 
-// profileTimes returns the times of the profiles of each line, and all distinct times.
+// profileTimes returns the times of each line's profiles, and all distinct times.
 func profileTimes(infos []profile.ProfileInfo, by []string, without string) (lines []lineTimes, all []int64) {
 	type lineSource struct{ line, source string }
 	byLine, bySource, most := map[string][]int64{}, map[lineSource]map[int64]bool{}, map[string]int{}
@@ -89,8 +91,8 @@ func profileTimes(infos []profile.ProfileInfo, by []string, without string) (lin
 	return lines, slices.Compact(all)
 }
 
-// steady reports whether the number of profiles in a step differs little from that in the next
-// one, without the first and the last step: by a fifth of the mean.
+// steady reports whether the number of profiles per step, without the first and the last step, differs from
+// the next step's by at most a fifth on average.
 func steady(lines []lineTimes, step time.Duration) bool {
 	changes, profiles := 0, 0
 	for _, l := range lines {

@@ -17,11 +17,11 @@ type bytesFlag struct {
 	to    *int64
 }
 
-// NewBytes returns the value of a flag that sets *to to bytes, of which there must be at least least: a number with
-// or without a unit, as 16MiB or 2GB.
+// NewBytes returns the value of a flag that sets *to to a number of bytes, at least `least`. Its text is a
+// number with or without a unit, as 16MiB or 2GB.
 func NewBytes(flag string, least int64, to *int64) pflag.Value { return &bytesFlag{flag, least, to} }
 
-// byteUnits are the units of bytes. The empty one, which all end with, is the last.
+// byteUnits are the units of bytes. The empty unit is last, because every text ends with it.
 var byteUnits = []struct {
 	name  string
 	bytes int64
@@ -38,7 +38,7 @@ var byteUnits = []struct {
 	{"", 1},
 }
 
-// String returns the bytes in the largest binary unit that divides them, "" when there are none.
+// String returns the bytes in the largest binary unit that divides them, or "" for 0.
 func (b *bytesFlag) String() string {
 	if b.to == nil || *b.to == 0 {
 		return ""
@@ -70,7 +70,7 @@ func (b *bytesFlag) Set(text string) error {
 // Type returns the name of the value's type.
 func (b *bytesFlag) Type() string { return "bytes" }
 
-// AddDiskBudget adds the flag --disk-budget of a command that writes the directory of --db.
+// AddDiskBudget adds the flag --disk-budget to a command that writes the directory of --db.
 func AddDiskBudget(cmd *cobra.Command, to *int64) {
 	cmd.Flags().Var(NewBytes("disk-budget", 16<<20, to), "disk-budget", "keep the directory of --db within `BYTES`, such as 2GiB, and drop the oldest time ranges for that; at least 16MiB (default: no bound)")
 }

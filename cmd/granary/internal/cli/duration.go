@@ -17,13 +17,14 @@ type durationFlag struct {
 	to          *time.Duration
 }
 
-// NewDuration returns the value of a flag that sets *to to a duration of at least least, which is 0 or more, and of at most
-// most, where 0 is no bound. Its text has the units of package timetext and no sign: 30d or 1h30m.
+// NewDuration returns the value of a flag that sets *to to a duration from least, which is 0 or more, to
+// most; if most is 0, there is no upper bound. Its text has the units of package timetext and no sign: 30d or
+// 1h30m.
 func NewDuration(flag string, least, most time.Duration, to *time.Duration) pflag.Value {
 	return &durationFlag{flag, least, most, to}
 }
 
-// String returns the duration in days and the units of package time, "" when it is 0.
+// String returns the duration in days and the units of package time, or "" for 0.
 func (d *durationFlag) String() string {
 	if d.to == nil {
 		return ""
@@ -52,7 +53,7 @@ func (d *durationFlag) Set(text string) error {
 	return nil
 }
 
-// bounds says what a duration can be, for an error.
+// bounds describes the allowed durations, for an error.
 func (d *durationFlag) bounds() string {
 	switch {
 	case d.most > 0:

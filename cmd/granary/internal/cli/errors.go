@@ -9,8 +9,8 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// usageError is an error in the use of a command. The exit code is 2, and a hint at --help
-// follows the message.
+// usageError is an error in the use of a command. The exit code is 2, and a hint to use --help follows the
+// message.
 type usageError struct{ error }
 
 func (e usageError) Unwrap() error { return e.error }
@@ -26,8 +26,8 @@ func Usage(err error) error { return usageError{err} }
 // Failed returns err as a failure that has already been printed.
 func Failed(err error) error { return failedError{err} }
 
-// flagError returns an error of the flag parser as a usage error, without the names of Go's
-// parse functions. It suggests similar names for a flag that cmd lacks.
+// flagError converts an error of the flag parser to a usage error, without the names of Go's parse functions.
+// It suggests similar names if cmd does not have the flag.
 func flagError(cmd *cobra.Command, err error) error {
 	if told, ok := errors.AsType[usageError](err); ok {
 		return told
@@ -41,8 +41,8 @@ func flagError(cmd *cobra.Command, err error) error {
 	return Usage(err)
 }
 
-// nearFlags returns a question about the flags whose names are like that of an unknown one. Names
-// after a single dash, as in -cum, are a habit from go tool pprof.
+// nearFlags returns a question that suggests flags with names similar to the unknown name. Names after a
+// single dash, as in -cum, are a habit from go tool pprof.
 func nearFlags(cmd *cobra.Command, unknown *pflag.NotExistError) string {
 	name := unknown.GetSpecifiedName()
 	if letters := unknown.GetSpecifiedShortnames(); letters != "" {
@@ -51,14 +51,14 @@ func nearFlags(cmd *cobra.Command, unknown *pflag.NotExistError) string {
 	if cmd.Flags().Lookup(name) != nil {
 		return didYouMean("--", []string{name})
 	}
-	near := &cobra.Command{SuggestionsMinimumDistance: 2} // cobra compares names of commands only
+	near := &cobra.Command{SuggestionsMinimumDistance: 2} // cobra compares only names of commands
 	cmd.Flags().VisitAll(func(f *pflag.Flag) {
 		near.AddCommand(&cobra.Command{Use: f.Name, Run: func(*cobra.Command, []string) {}})
 	})
 	return didYouMean("--", near.SuggestionsFor(name))
 }
 
-// didYouMean returns a question about names, each after a prefix, or "" without names.
+// didYouMean returns a question that suggests names, each after a prefix, or "" without names.
 func didYouMean(prefix string, names []string) string {
 	if len(names) == 0 {
 		return ""
@@ -66,8 +66,7 @@ func didYouMean(prefix string, names []string) string {
 	return ": did you mean " + prefix + strings.Join(names, " or "+prefix) + "?"
 }
 
-// UnknownCommand returns the usage error for a name that no subcommand of cmd has. It
-// suggests similar names.
+// UnknownCommand returns the usage error for a name that no subcommand of cmd has. It suggests similar names.
 func UnknownCommand(cmd *cobra.Command, name string) error {
 	return Usage(fmt.Errorf("unknown command %q%s", name, didYouMean("", cmd.SuggestionsFor(name))))
 }
@@ -81,8 +80,8 @@ func WasTold(err error) bool {
 // OneLine returns the text of err on one line. Some parsers return errors of several lines.
 func OneLine(err error) string { return strings.Join(strings.Fields(err.Error()), " ") }
 
-// NoCommand prints the help of a command that was called without one of its subcommands, and returns a usage error, of
-// which the help is the message: no other line follows it.
+// NoCommand prints the help of a command that was called without a subcommand, and returns a usage error that
+// counts as printed, because the help is its message.
 func NoCommand(cmd *cobra.Command, _ []string) error {
 	if err := cmd.Help(); err != nil {
 		return err

@@ -20,7 +20,7 @@ type wholeNumber struct {
 	set   *bool
 }
 
-// NewWholeNumber returns the value of a flag that sets n to a whole number of at least least.
+// NewWholeNumber returns the value of a flag that sets n to a whole number, at least `least`.
 func NewWholeNumber(flag string, least int, n *int) pflag.Value {
 	return &wholeNumber{flag: flag, least: least, n: n, set: new(bool)}
 }
@@ -53,13 +53,13 @@ func (w *wholeNumber) Set(text string) error {
 // Type returns the name of the value's type.
 func (w *wholeNumber) Type() string { return "int" }
 
-// Limit is the value of -n of a command that prints a table: the number of lines to show.
+// Limit is the value of the flag -n: the number of lines to show, for a command that prints a table.
 type Limit struct {
 	n   int
 	set bool
 }
 
-// Flags adds -n with the default n. old is a former name that still works, "" for none.
+// Flags adds -n with the default n. old is a former name that still works; "" means that there is none.
 func (l *Limit) Flags(cmd *cobra.Command, old string, n int, usage string) {
 	l.n = n
 	add := func(name, short string) {
@@ -72,7 +72,7 @@ func (l *Limit) Flags(cmd *cobra.Command, old string, n int, usage string) {
 	}
 }
 
-// Of returns the number of lines to show, 0 for all. JSON shows all unless -n is given.
+// Of returns the number of lines to show; 0 means all. With asJSON it returns 0 unless -n is given.
 func (l *Limit) Of(asJSON bool) int {
 	if asJSON && !l.set {
 		return 0
@@ -80,14 +80,14 @@ func (l *Limit) Of(asJSON bool) int {
 	return l.n
 }
 
-// choice is the value of a flag for one of a few words.
+// choice is the value of a flag that accepts a fixed set of words.
 type choice struct {
 	flag string
 	of   []string
 	to   *string
 }
 
-// NewChoice returns the value of a flag that sets *to to one of the words in of.
+// NewChoice returns the value of a flag that sets *to to a word in `of`.
 func NewChoice(flag string, of []string, to *string) pflag.Value { return &choice{flag, of, to} }
 
 // String returns the word.
@@ -98,7 +98,7 @@ func (c *choice) String() string {
 	return *c.to
 }
 
-// Set accepts one of the words.
+// Set accepts a word of the set.
 func (c *choice) Set(text string) error {
 	if !slices.Contains(c.of, text) {
 		last := len(c.of) - 1
@@ -122,5 +122,5 @@ func ArrowFormNames() []string {
 	return names
 }
 
-// ArrowForm returns the form of a value of --form. It panics on other names.
+// ArrowForm returns the form for a value of --form. It panics on other values.
 func ArrowForm(name string) columnstore.Form { return arrowForms[slices.Index(ArrowFormNames(), name)] }

@@ -6,8 +6,9 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// NewHelp returns a command help, which prints the help of a command beside it: help top is the
-// same as top --help. That of cobra prints its own help for a command that it does not know.
+// NewHelp returns a command help, which prints the help of a sibling command: help top equals top --help.
+// Cobra's own help command prints its own help if it does not know the command; this command returns an
+// error.
 func NewHelp(short string) *cobra.Command {
 	return &cobra.Command{
 		Use:   "help [COMMAND]",
@@ -21,7 +22,7 @@ func NewHelp(short string) *cobra.Command {
 				}
 				of = of.Commands()[at]
 			}
-			of.InitDefaultHelpFlag() // the help lists the flag
+			of.InitDefaultHelpFlag() // lists the flag --help
 			return of.Help()
 		},
 	}

@@ -14,10 +14,9 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// WriteTo calls write with the file of a name, or with standard output for "-". It writes to a
-// temporary file and renames it, so an existing file changes only if all of the new content is
-// written. It replaces the target of a symbolic link, not the link. It writes to devices and
-// pipes directly.
+// WriteTo calls write with the named file, or with standard output for "-". It writes to a temporary file and
+// renames it, therefore an existing file changes only if all of the new content is written. It replaces the
+// target of a symbolic link, not the link. It writes directly to devices and pipes.
 func WriteTo(name string, stdout io.Writer, write func(io.Writer) error) error {
 	if name == "-" {
 		return write(stdout)
@@ -47,8 +46,8 @@ func WriteTo(name string, stdout io.Writer, write func(io.Writer) error) error {
 	return err
 }
 
-// WriteOutput is WriteTo for the output of a command. It says on standard error which file was
-// written, because a command whose answer is a file would end without a word otherwise.
+// WriteOutput is WriteTo for the output of a command. It also calls NoteWritten, because a command that only
+// writes a file would otherwise end without a message.
 func WriteOutput(cmd *cobra.Command, name string, write func(io.Writer) error) error {
 	if err := WriteTo(name, cmd.OutOrStdout(), write); err != nil {
 		return err
@@ -57,16 +56,17 @@ func WriteOutput(cmd *cobra.Command, name string, write func(io.Writer) error) e
 	return nil
 }
 
-// NoteWritten says on standard error that a file was written, unless it is standard output.
+// NoteWritten reports on standard error that a file was written. It prints nothing for "-".
 func NoteWritten(cmd *cobra.Command, name string) {
 	if name != "-" {
 		fmt.Fprintf(cmd.ErrOrStderr(), "granary: wrote %s\n", Printable(name))
 	}
 }
 
-// Replace calls write with the path of a file that is not there, beside the file of a name, and renames it to
-// the name. An existing file changes only if write has no error. The target of a symbolic link is replaced, not
-// the link. After an error there is no such file, unless it could not be removed, which the error says.
+// Replace calls write with a path beside the named file at which no file exists, and renames the result to
+// the name. An existing file changes only if write succeeds; it must be a regular file. The target of a
+// symbolic link is replaced, not the link. After an error the file that write made is removed; if it cannot
+// be removed, the error says so.
 func Replace(name string, write func(path string) error) error {
 	target := name
 	if leads, err := filepath.EvalSymlinks(name); err == nil {
@@ -89,7 +89,7 @@ func Replace(name string, write func(path string) error) error {
 	return err
 }
 
-// namedWriter writes a temporary file. Its errors name the final file.
+// namedWriter writes a temporary file. Its errors name the final file instead.
 type namedWriter struct {
 	w    io.Writer
 	name string
@@ -100,7 +100,7 @@ func (n namedWriter) Write(data []byte) (int, error) {
 	return written, naming(n.name, err)
 }
 
-// naming replaces the name of the temporary file in an error by the name of the final file.
+// naming replaces the temporary file's name in an error with the final file's name.
 func naming(name string, err error) error {
 	if path, ok := errors.AsType[*fs.PathError](err); ok {
 		return &fs.PathError{Op: "write", Path: name, Err: path.Err}
@@ -111,7 +111,7 @@ func naming(name string, err error) error {
 	return err
 }
 
-// modeOf returns the permissions of a file, or those of a new file if it does not exist.
+// modeOf returns a file's permissions, or the permissions for a new file if it does not exist.
 func modeOf(name string) fs.FileMode {
 	if info, err := os.Stat(name); err == nil {
 		return info.Mode().Perm()
@@ -119,8 +119,7 @@ func modeOf(name string) fs.FileMode {
 	return 0o644
 }
 
-// RefuseInput returns a usage error if output is the same file as one of the inputs, even
-// under another name.
+// RefuseInput returns a usage error if output is the same file as an input, even under another name.
 func RefuseInput(output string, inputs func(yield func(string) bool)) error {
 	out, err := os.Stat(output)
 	if err != nil || !out.Mode().IsRegular() {
@@ -134,14 +133,15 @@ func RefuseInput(output string, inputs func(yield func(string) bool)) error {
 	return nil
 }
 
-// otherForms lists suffixes of files that are not SVG text.
+// otherForms lists suffixes of picture files that are not SVG text.
 var otherForms = []string{
 	".png", ".jpg", ".jpeg", ".gif", ".webp", ".bmp", ".tif", ".tiff", ".svgz", ".pdf", ".ps", ".eps",
 	".html", ".htm", ".json", ".csv", ".txt", ".gz", ".pb", ".pprof", ".arrow", ".arrows", ".parquet",
 }
 
-// CheckSVG returns a usage error if the name of a picture has the suffix of another format. Programs would reject such a
-// file. others are the formats beside SVG that the command writes by their suffixes: "HTML" for .html.
+// CheckSVG returns a usage error if the name of a picture has the suffix of another format, because programs
+// would reject such a file. others are formats besides SVG that the command can write; it selects them by
+// suffix: "HTML" for .html.
 func CheckSVG(output string, others ...string) error {
 	formats := append([]string{"SVG"}, others...)
 	suffixes := "." + strings.ToLower(strings.Join(formats, " or ."))
@@ -151,6 +151,6 @@ func CheckSVG(output string, others ...string) error {
 	return nil
 }
 
-// BufferSize is the size of the buffer in front of a file of rows. An Arrow writer makes a
-// separate small write to pad each column.
+// BufferSize is the size of the buffer in front of a file of rows. It exists because an Arrow writer pads
+// each column with a separate small write.
 const BufferSize = 256 << 10

@@ -25,8 +25,8 @@ func (p *Printer) Printf(format string, args ...any) {
 	}
 }
 
-// Name returns the name of a function for the last column of a table whose other columns take
-// used columns. On a terminal it is cut to the rest of the width; elsewhere it is complete.
+// Name formats the name of a function for the last column of a table whose other columns take `used` columns
+// of text. On a terminal the name is cut to the remaining width; elsewhere it is complete.
 func (p *Printer) Name(name string, used int) string {
 	name = Printable(name)
 	if !IsTerminal(p.W) {
@@ -35,7 +35,7 @@ func (p *Printer) Name(name string, used int) string {
 	return FitName(name, Room(p.W, used))
 }
 
-// PrintJSON prints a value as indented JSON. It does not escape characters of HTML.
+// PrintJSON prints a value as indented JSON, without escapes for HTML.
 func PrintJSON(w io.Writer, v any) error {
 	out := json.NewEncoder(w)
 	out.SetIndent("", " ")
@@ -43,8 +43,7 @@ func PrintJSON(w io.Writer, v any) error {
 	return out.Encode(v)
 }
 
-// Printable replaces the characters that are not printable, so that a terminal does not
-// interpret them.
+// Printable replaces characters that are not printable, because a terminal would interpret them.
 func Printable(name string) string {
 	return strings.Map(func(r rune) rune {
 		if unicode.IsPrint(r) {
@@ -62,12 +61,12 @@ func Fit(text string, width int) string {
 	return string([]rune(text)[:width-1]) + "…"
 }
 
-// FitName shortens the name of a function to a width. The folders of its package go first, from
-// the front, and then the end.
+// FitName shortens the name of a function to a width. It cuts the folders of the package first, from the
+// front, and then the end.
 func FitName(name string, width int) string {
 	path := name
 	if i := strings.IndexAny(name, "([<{ "); i >= 0 {
-		path = name[:i] // slashes in parameters are no folders
+		path = name[:i] // slashes in parameters do not separate folders
 	}
 	cut := ""
 	for utf8.RuneCountInString(cut+name) > width {
@@ -80,7 +79,7 @@ func FitName(name string, width int) string {
 	return cut + name
 }
 
-// counted is the constraint of integers that are printed.
+// counted is the constraint of the integers that Size, Number and Many format.
 type counted interface{ ~int | ~int64 | ~uint64 }
 
 // Size formats a number of bytes with a unit.

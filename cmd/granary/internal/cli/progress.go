@@ -8,11 +8,11 @@ import (
 	"time"
 )
 
-// Progress shows the progress of long work: a moving bar on a terminal, a line every two
-// seconds elsewhere. It is not safe for concurrent use.
+// Progress shows the progress of long work: a moving bar on a terminal, elsewhere a line every two seconds.
+// It is not safe for concurrent use.
 type Progress struct {
 	w        io.Writer
-	name     string // of the work
+	name     string // name of the work
 	terminal bool
 	start    time.Time
 	last     time.Time
@@ -33,7 +33,7 @@ func IsTerminal(w io.Writer) bool {
 	return err == nil && info.Mode()&os.ModeCharDevice != 0
 }
 
-// Show shows done of total, unless it did so a moment ago.
+// Show shows done of total, at most every 100 ms on a terminal and every two seconds elsewhere.
 func (p *Progress) Show(done, total int64) {
 	every := 100 * time.Millisecond
 	if !p.terminal {
@@ -61,7 +61,7 @@ func (p *Progress) print(done, total int64) {
 	fmt.Fprintf(p.w, "\r%s [%s%s] %3.0f%%%s   ", p.name, strings.Repeat("#", full), strings.Repeat(".", width-full), 100*share, left)
 }
 
-// End draws the full bar and ends the line.
+// End shows 100 %, and ends the line on a terminal.
 func (p *Progress) End() {
 	p.print(1, 1)
 	if p.terminal {
@@ -69,8 +69,7 @@ func (p *Progress) End() {
 	}
 }
 
-// LateProgress is a Progress that appears after its first interval, so that short work shows
-// none.
+// LateProgress is a Progress that first appears after its interval, so that short work shows no progress.
 type LateProgress struct {
 	*Progress
 	done, total int64
@@ -83,14 +82,14 @@ func NewLateProgress(w io.Writer, name string) *LateProgress {
 	return p
 }
 
-// Show shows done of total, unless it did so a moment ago.
+// Show is Progress.Show. It shows nothing in the first interval.
 func (p *LateProgress) Show(done, total int64) {
 	p.done, p.total = done, total
 	p.Progress.Show(done, total)
 }
 
-// End draws the full bar if the work is done, and otherwise only ends the line. It prints
-// nothing if the bar has not appeared.
+// End shows 100 % if the work is done; otherwise it only ends the line. It prints nothing if the progress has
+// not appeared.
 func (p *LateProgress) End() {
 	switch {
 	case p.last.Equal(p.start):
@@ -101,7 +100,7 @@ func (p *LateProgress) End() {
 	}
 }
 
-// SlowProgress is a Progress that appears after a second, so that short work shows none.
+// SlowProgress is a Progress that first appears after a second, so that short work shows no progress.
 type SlowProgress struct {
 	*Progress
 	shown bool
@@ -112,7 +111,7 @@ func NewSlowProgress(w io.Writer, name string) *SlowProgress {
 	return &SlowProgress{Progress: NewProgress(w, name)}
 }
 
-// Show shows done of total, unless it did so a moment ago.
+// Show is Progress.Show. It shows nothing in the first second.
 func (p *SlowProgress) Show(done, total int64) {
 	if time.Since(p.start) < time.Second {
 		return
@@ -121,7 +120,7 @@ func (p *SlowProgress) Show(done, total int64) {
 	p.Progress.Show(done, total)
 }
 
-// End draws the full bar, if the bar has appeared.
+// End is Progress.End if the progress has appeared.
 func (p *SlowProgress) End() {
 	if p.shown {
 		p.Progress.End()

@@ -17,12 +17,13 @@ const (
 	ExitOK     = 0
 	ExitFailed = 1
 	ExitUsage  = 2
-	// ExitInterrupted is that of shells for a process that an interrupt ended.
+	// ExitInterrupted is the code that shells report for a process that an interrupt ended.
 	ExitInterrupted = 130
 )
 
-// Run runs a program's root command with arguments and returns the exit code. It prints an
-// error on one line of stderr. A hint at --help follows a usage error.
+// Run runs a program's root command with arguments and returns the exit code. It prints an error on one line
+// of stderr, unless the error has already been printed (Failed). A hint to use --help follows a usage error.
+// If ctx has ended, an error is an interrupt.
 func Run(ctx context.Context, root *cobra.Command, args []string, stdout, stderr io.Writer) int {
 	root.SilenceUsage, root.SilenceErrors = true, true
 	root.SetUsageTemplate(strings.ReplaceAll(root.UsageTemplate(), ".FlagUsages", fmt.Sprintf(".FlagUsagesWrapped %d", TextWidth)))

@@ -4,5 +4,5 @@ package cli
 
 import "os"
 
-// terminalColumns returns 0: the columns of a terminal are not known.
+// terminalColumns returns 0, because the columns of a terminal are unknown.
 func terminalColumns(*os.File) int { return 0 }

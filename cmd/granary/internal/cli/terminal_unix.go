@@ -8,7 +8,7 @@ import (
 	"unsafe"
 )
 
-// terminalColumns returns the columns of a terminal, 0 if they are not known.
+// terminalColumns returns the columns of a terminal, or 0 if they are unknown.
 func terminalColumns(f *os.File) int {
 	var size struct{ rows, columns, x, y uint16 }
 	raw, err := f.SyscallConn()

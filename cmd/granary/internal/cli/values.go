@@ -8,19 +8,19 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// NewPixels returns the value of --width of a picture, which sets n to a number of pixels.
+// NewPixels returns the value of --width for a picture, which sets n to a number of pixels.
 func NewPixels(n *int) pflag.Value { return pixelsValue{n} }
 
-// NewColumns returns the value of --width of a chart, which sets n to a number of columns.
+// NewColumns returns the value of --width for a chart, which sets n to a number of columns.
 func NewColumns(n *int) pflag.Value { return columnsValue{n} }
 
 // NewFactor returns the value of --scale, which sets f to a factor above 0.
 func NewFactor(f *float64) pflag.Value { return factorValue{f} }
 
-// pixelsValue is the value of --width of a picture.
+// pixelsValue is the value of --width for a picture.
 type pixelsValue struct{ n *int }
 
-// String returns the width, "" when it is not set.
+// String returns the width, or "" if it is not set.
 func (p pixelsValue) String() string {
 	if p.n == nil || *p.n == 0 {
 		return ""
@@ -41,10 +41,10 @@ func (p pixelsValue) Set(text string) error {
 // Type returns the name of the value's type.
 func (p pixelsValue) Type() string { return "int" }
 
-// columnsValue is the value of --width of a chart.
+// columnsValue is the value of --width for a chart.
 type columnsValue struct{ n *int }
 
-// String returns the width, "" when it is not set.
+// String returns the width, or "" if it is not set.
 func (c columnsValue) String() string { return pixelsValue(c).String() }
 
 // Set parses a width.
@@ -63,7 +63,7 @@ func (c columnsValue) Type() string { return "int" }
 // factorValue is the value of --scale.
 type factorValue struct{ f *float64 }
 
-// String returns the factor, "" when it is not set.
+// String returns the factor, or "" if it is not set.
 func (f factorValue) String() string {
 	if f.f == nil || *f.f == 0 {
 		return ""

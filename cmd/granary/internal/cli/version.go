@@ -29,8 +29,8 @@ version is its tag.`,
 	}
 }
 
-// commit is the commit of the build, which the linker sets in archives (.ci/archives): a module that the go command
-// downloaded has a version alone.
+// commit is the commit of the build. The linker sets it in archives (.ci/archives). It is empty in a module
+// that the go command downloaded, which has only a version.
 var commit string
 
 // VersionText returns the version, the commit of the build, the Go version and the platform.

@@ -1,5 +1,4 @@
-// Package dbdir opens the directories of the flag --db, with errors that name the flag and the way
-// out.
+// Package dbdir opens the directories of the flag --db, with errors that name the flag and a way out.
 package dbdir
 
 import (
@@ -15,13 +14,13 @@ import (
 	"github.com/granarydb/granary/internal/disk"
 )
 
-// ErrNoName is the usage error of an empty --db.
+// ErrNoName is the usage error for an empty --db.
 var ErrNoName = cli.Usage(errors.New("--db has no name: is a variable of the shell empty?"))
 
 // SyncNames are the values of --sync, in the order of the policies.
 var SyncNames = []string{disk.SyncPeriodically: "periodically", disk.SyncEach: "each", disk.SyncNever: "never"}
 
-// Bucket returns the width of a table's time buckets as profile.Options have it.
+// Bucket returns the width of a table's time buckets, as in profile.Options.
 func Bucket(t *columnstore.Table) time.Duration {
 	if width := t.Schema().BucketWidth(); width != 0 {
 		return time.Duration(width)
@@ -29,8 +28,8 @@ func Bucket(t *columnstore.Table) time.Duration {
 	return -1
 }
 
-// Open opens the store of a directory that has one. The error of another directory names the content
-// that the caller asks about, such as profiles, and the command that stores it. Questions set
+// Open opens the store of a directory that has one. For another directory, the error names the content that
+// the caller wants, such as profiles, and the command that stores it. Commands that only query set
 // Options.ReadOnly.
 func Open(dir, content, command string, opts columnstore.Options) (*columnstore.Store, error) {
 	if dir == "" {
@@ -56,7 +55,7 @@ func CheckNew(dir string) error {
 		return ErrNoName
 	}
 	if _, ok, err := disk.Identify(disk.System(dir)); err != nil || ok {
-		return nil // opening it tells more
+		return nil // opening it gives a better error
 	}
 	entries, err := os.ReadDir(dir)
 	for _, e := range entries {
@@ -67,8 +66,8 @@ func CheckNew(dir string) error {
 	return err
 }
 
-// Explain returns an error of a directory as one that names the directory and the way out. It
-// returns nil for nil.
+// Explain wraps an error of a directory: the result names the directory and a way out. Explain(dir, nil) is
+// nil.
 func Explain(dir string, err error) error {
 	switch {
 	case err == nil:
@@ -81,7 +80,7 @@ func Explain(dir string, err error) error {
 	return fmt.Errorf("--db %s: %w", dir, err)
 }
 
-// Size returns the bytes of the files of a directory.
+// Size returns the total size of the files in a directory, in bytes.
 func Size(dir string) (bytes int64, err error) {
 	entries, err := os.ReadDir(dir)
 	if err != nil {

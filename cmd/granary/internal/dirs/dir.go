@@ -24,7 +24,7 @@ func given(dir string) error {
 	return nil
 }
 
-// explain is dbdir.Explain for directories that may have no store.
+// explain is dbdir.Explain for directories that may not have a store.
 func explain(dir string, err error) error {
 	if errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("--db %s: there is no store: %w", dir, err)

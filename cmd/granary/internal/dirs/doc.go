@@ -1,3 +1,3 @@
-// Package dirs has the commands that keep the directories of a store: backup, verify, repair, dump. They know files and
-// tables, and no profiles.
+// Package dirs has the commands that maintain the directories of a store: backup, verify, repair, dump. They
+// work on files and tables, not on profiles.
 package dirs

@@ -51,7 +51,7 @@ or the segment of the log that is reserved for the next entries.`,
 				}
 			}
 			answer, text, err := list(disk.System(dir))
-			if text != nil { // what is before an error is listed too
+			if text != nil { // print also the entries before an error
 				limit := show.Of(asJSON)
 				if asJSON {
 					err = cmp.Or(cli.PrintJSON(cmd.OutOrStdout(), answer), err)
@@ -81,10 +81,10 @@ func atMostOneFile(_ *cobra.Command, args []string) error {
 	return nil
 }
 
-// printer prints an answer, at most so many lines of a list; 0 means all.
+// printer prints an answer, with at most `limit` lines of a list; 0 means all.
 type printer func(p *cli.Printer, limit int)
 
-// lister returns an answer for JSON, and what prints it; nil if there is none.
+// lister returns an answer for JSON, and a function that prints it, or nil if there is no answer.
 type lister func(fsys disk.FS) (answer any, text printer, err error)
 
 func listDir(fsys disk.FS) (any, printer, error) {
@@ -109,7 +109,7 @@ func listDir(fsys disk.FS) (any, printer, error) {
 	}, nil
 }
 
-// subject describes what a file is of.
+// subject describes the contents of a file.
 func subject(f *repair.ListedFile) string {
 	switch {
 	case f.Kind == "manifest":

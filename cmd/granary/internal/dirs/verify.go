@@ -58,7 +58,7 @@ verify does not notice. No process may have DIR open to write meanwhile.`,
 	return cmd
 }
 
-// noArguments is the argument check of commands with --db alone.
+// noArguments is the argument check of commands that take only --db.
 func noArguments(_ *cobra.Command, args []string) error {
 	if len(args) > 0 {
 		return cli.Usage(errors.New("the directory is given as --db DIR, and there are no other arguments"))
@@ -66,7 +66,7 @@ func noArguments(_ *cobra.Command, args []string) error {
 	return nil
 }
 
-// areDamaged is the subject and the verb of so many files.
+// areDamaged returns a subject and a verb, such as "2 files are".
 func areDamaged(files int) string {
 	if files == 1 {
 		return "a file is"
@@ -74,7 +74,7 @@ func areDamaged(files int) string {
 	return cli.Number(files) + " files are"
 }
 
-// printReport prints what is there, and what is damaged.
+// printReport prints the damage, and the totals of the files, the log and the rows.
 func printReport(w io.Writer, r *repair.Report) error {
 	p := cli.Printer{W: w}
 	for _, d := range r.Damages {

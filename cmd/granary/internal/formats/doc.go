@@ -1,3 +1,3 @@
-// Package formats writes formats of profiles other than pprof: folded stacks, files of speedscope and
-// trees as JSON.
+// Package formats writes profile formats other than pprof: folded stacks, speedscope files, and trees as
+// JSON.
 package formats

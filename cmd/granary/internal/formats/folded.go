@@ -12,8 +12,8 @@ import (
 	"github.com/granarydb/granary/profile"
 )
 
-// WriteFolded writes a line for each path of functions: their names from the root to the leaf,
-// separated by semicolons, a space and the value. The lines are in the order of the paths.
+// WriteFolded writes a line for each path of functions: the names from the root to the leaf, separated by
+// semicolons, then a space and the value. The lines are in the order of the paths.
 func WriteFolded(w io.Writer, stacks *profile.Stacks) error {
 	sums := map[string]int64{}
 	var path strings.Builder

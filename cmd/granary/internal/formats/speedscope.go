@@ -10,7 +10,7 @@ import (
 	"github.com/granarydb/granary/profile"
 )
 
-// speedscopeFile is a file of speedscope.
+// speedscopeFile is a speedscope file.
 type speedscopeFile struct {
 	Schema string `json:"$schema"`
 	Shared struct {
@@ -26,8 +26,7 @@ type speedscopeFrame struct {
 	File string `json:"file,omitempty"`
 }
 
-// speedscopeProfile is the profile of one sample type. A sample is a list of numbers of frames,
-// the root first.
+// speedscopeProfile is the profile for one sample type. A sample is a list of frame numbers, root first.
 type speedscopeProfile struct {
 	Type    string  `json:"type"`
 	Name    string  `json:"name"`
@@ -41,9 +40,8 @@ type speedscopeProfile struct {
 // speedscopeUnits are the units that speedscope knows.
 var speedscopeUnits = []string{"nanoseconds", "microseconds", "milliseconds", "seconds", "bytes"}
 
-// WriteSpeedscope writes a file for speedscope with a profile of each of the stacks, which has the
-// name of its type, and the index of the one to show first. It leaves out negative values, which
-// speedscope has no place for.
+// WriteSpeedscope writes a speedscope file with a profile for each element of all, named by its type. active
+// is the index of the profile to show first. It omits negative values, because speedscope cannot show them.
 func WriteSpeedscope(w io.Writer, all []*profile.Stacks, active int, name func(profile.Type) string) error {
 	file := speedscopeFile{Active: active, Schema: "https://www.speedscope.app/file-format-schema.json", Exporter: "granary", Profiles: []speedscopeProfile{}}
 	file.Shared.Frames = []speedscopeFrame{}

@@ -9,15 +9,16 @@ import (
 	"github.com/granarydb/granary/profile/tree"
 )
 
-// Tree says which tree of some stacks is meant. The zero value is all of a flame graph.
+// Tree selects a tree of stacks. The zero value is the whole flame graph.
 type Tree struct {
 	Direction tree.Direction
-	Function  string // of tree.Callers and tree.Callees
+	Function  string // for tree.Callers and tree.Callees
 	MaxNodes  int    // 0: all
-	IsMean    bool   // of the values, for JSON
+	IsMean    bool   // whether values are means, for JSON
 }
 
-// Nodes returns the tree of stacks of one side, or of two: before and after. The error is that of ctx.
+// Nodes returns the tree of one profile, or of two for a difference: before and after. The error is ctx's
+// error.
 func (t *Tree) Nodes(ctx context.Context, sides ...*profile.Stacks) (*tree.Nodes, error) {
 	calls := tree.New(t.Direction, t.Function, 0)
 	for i, s := range sides {
@@ -28,8 +29,8 @@ func (t *Tree) Nodes(ctx context.Context, sides ...*profile.Stacks) (*tree.Nodes
 	return calls.Nodes(t.MaxNodes), nil
 }
 
-// WriteTree writes a tree as GET /api/v1/flame of a server answers with it, but for what the server says of itself.
-// Errors are those of Nodes and of w.
+// WriteTree writes a tree as JSON in the form of a server's GET /api/v1/flame, without the fields about the
+// server. The errors are those of Nodes and of w.
 func WriteTree(ctx context.Context, w io.Writer, t Tree, sides ...*profile.Stacks) error {
 	nodes, err := t.Nodes(ctx, sides...)
 	if err != nil {

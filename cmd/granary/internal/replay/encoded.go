@@ -10,25 +10,25 @@ import (
 	pprof "github.com/google/pprof/profile"
 )
 
-// Encoded is an encoded profile without its time, duration and values. Append inserts others and copies the rest. It does
-// not change, and is safe for concurrent use.
+// Encoded is an encoded profile without its time, duration and values. Append inserts new ones and copies the
+// rest. It is immutable and safe for concurrent use.
 type Encoded struct {
-	rest    []byte // all fields but samples and times
+	rest    []byte // all fields except samples and times
 	samples []encodedSample
-	hot     int // the first hot samples are hot
+	hot     int // number of hot samples, which come first
 }
 
 type encodedSample struct {
-	rest   []byte // all fields but the values
+	rest   []byte // all fields except the values
 	values []int64
 }
 
-// Numbers of the fields of profile.proto that append inserts.
+// Numbers of the fields of profile.proto that Append inserts.
 const (
-	fieldSample   = 2 // of a profile
+	fieldSample   = 2 // in a profile
 	fieldTime     = 9
 	fieldDuration = 10
-	fieldValue    = 2 // of a sample
+	fieldValue    = 2 // in a sample
 )
 
 // Wire types of protocol buffers.
@@ -39,7 +39,8 @@ const (
 
 var errWire = errors.New("the profile is not what was encoded")
 
-// Encode encodes a profile and splits it into its fields. The first hot samples are hot. Errors are those of encoding.
+// Encode encodes a profile and splits it into its fields. The first `hot` samples are hot. The error is
+// pprof's.
 func Encode(p *pprof.Profile, hot int) (Encoded, error) {
 	var buf bytes.Buffer
 	if err := p.WriteUncompressed(&buf); err != nil {
@@ -88,7 +89,7 @@ func eachField(data []byte, f func(field uint64, whole, content []byte) error) e
 			}
 			end += int(value)
 		default:
-			return errWire // pprof uses no other wire types
+			return errWire // pprof does not use other wire types
 		}
 		if err := f(tag>>3, data[:end], data[n+m:end]); err != nil {
 			return err
@@ -98,14 +99,14 @@ func eachField(data []byte, f func(field uint64, whole, content []byte) error) e
 	return nil
 }
 
-// Hot returns how many samples are hot: the first ones.
+// Hot returns the number of hot samples, which come first.
 func (e *Encoded) Hot() int { return e.hot }
 
 // Samples returns the number of samples.
 func (e *Encoded) Samples() int { return len(e.samples) }
 
-// Append appends the encoded profile with the time at and a duration. The values of sample i are multiplied
-// by scale(i). A value that would become 0 keeps its size.
+// Append appends the encoded profile to dst with the given time and duration. It multiplies the values of
+// sample i by scale(i). A value that would become 0 stays unchanged.
 func (e *Encoded) Append(dst []byte, at time.Time, duration time.Duration, scale func(i int) float64) []byte {
 	dst = slices.Grow(dst, len(e.rest)+64*len(e.samples))
 	dst = appendVarint(dst, fieldTime, uint64(at.UnixNano()))
@@ -133,7 +134,7 @@ func appendVarint(dst []byte, field, value uint64) []byte {
 	return binary.AppendUvarint(binary.AppendUvarint(dst, field<<3|wireVarint), value)
 }
 
-// appendHeader appends the tag and the length of a field of length bytes.
+// appendHeader appends the tag of a field, and its length.
 func appendHeader(dst []byte, field uint64, length int) []byte {
 	return binary.AppendUvarint(binary.AppendUvarint(dst, field<<3|wireBytes), uint64(length))
 }

@@ -10,8 +10,8 @@ import (
 	"github.com/klauspost/compress/gzip"
 )
 
-// Folder returns the folder of profiles with these labels. It has a level for each
-// label, NAME=VALUE, in the layout of Hive partitions.
+// Folder returns the folder of profiles with these labels, with a level NAME=VALUE for each label, in the
+// layout of Hive partitions.
 func Folder(dir string, labels map[string]string) string {
 	for _, name := range slices.Sorted(maps.Keys(labels)) {
 		dir = filepath.Join(dir, name+"="+labels[name])
@@ -19,7 +19,8 @@ func Folder(dir string, labels map[string]string) string {
 	return dir
 }
 
-// Save writes an encoded profile to a file, gzipped, and makes its folder. Errors are those of the file system.
+// Save writes an encoded profile to a gzipped file, and creates its folder. The errors come from the file
+// system.
 func Save(name string, data []byte) error {
 	var packed bytes.Buffer
 	zip := gzip.NewWriter(&packed)

@@ -17,14 +17,14 @@ import (
 	"github.com/granarydb/granary/server/self"
 )
 
-// DemoAddress is where a demo listens unless it is told otherwise.
+// DemoAddress is the default address of a demo.
 const DemoAddress = "127.0.0.1:4040"
 
-// Demo serves a store that a function fills meanwhile, until the context of the command ends or SIGTERM comes. The
-// profiles of this process and the states of its goroutines are in the store too. It prints its URL on standard output
-// when it listens, and calls ready with it. The caller closes the store.
+// Demo serves a store, which fill fills meanwhile, until the command's context ends or SIGTERM arrives. The
+// store also gets the profiles of this process and the states of its goroutines. Demo prints its URL on
+// standard output when it listens, and calls ready with the URL. The caller closes the store.
 //
-// An error of the function ends it, unless the end has canceled the function. Others are those of listening, and of
+// An error of fill ends Demo, unless Demo has already ended. The other errors are those of listening and of
 // self.Profile.
 func Demo(cmd *cobra.Command, listen string, store *columnstore.Store, fill func(context.Context, *profile.DB) error, ready func(url string)) error {
 	f := flags{listen: listen, drain: time.Second}
@@ -59,7 +59,7 @@ func Demo(cmd *cobra.Command, listen string, store *columnstore.Store, fill func
 	} {
 		beside.Go(func() {
 			if err := work(); err != nil {
-				cancel(err) // of the end it is not the first
+				cancel(err) // after the end, this is not the first cancel and has no effect
 			}
 		})
 	}

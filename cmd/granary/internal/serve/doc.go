@@ -3,11 +3,11 @@
 //
 // # Invariants
 //
-//	V1  A server listens before it says so, and says the address that it has.
-//	V2  After an interrupt or SIGTERM no new request is taken, the requests in progress are answered
-//	    or cut at --drain, and then the store is closed: what was acknowledged is durable.
-//	V3  A reload that fails leaves tokens and certificates as they were.
-//	V4  With --query-from no directory is opened or made.
-//	V5  With --self the server's own profiles are in a store of their own: they take no room of those that
-//	    are pushed, no question finds both, and they are gone at the end.
+//	V1  A server listens before it logs its address, and logs the actual address.
+//	V2  After an interrupt or SIGTERM the server takes no new request, answers the requests in
+//	    progress or cuts them at --drain, and then closes the store: acknowledged data is durable.
+//	V3  A reload that fails leaves tokens and certificates unchanged.
+//	V4  With --query-from no directory is opened or created.
+//	V5  With --self the server's own profiles are in a separate store: they take no room from
+//	    pushed profiles, no query finds both, and they are gone when the server ends.
 package serve

@@ -13,7 +13,7 @@ import (
 	"github.com/granarydb/granary/server"
 )
 
-// files are the names of the files with tokens and with a certificate.
+// files are the names of the files with tokens and a certificate.
 type files struct {
 	read, write string
 	node        string // one token
@@ -66,8 +66,8 @@ func (s *secrets) certificate(*tls.ClientHelloInfo) (*tls.Certificate, error) {
 	return s.cert.Load(), nil
 }
 
-// readTokens reads a file of tokens: one a line, without empty lines and those that begin with #. A
-// file without tokens is an error, as it would let everyone in.
+// readTokens reads a file of tokens, one per line. It skips empty lines, and lines that begin with #. A file
+// without tokens is an error, because a server without tokens admits everyone.
 func readTokens(flag, name string) ([]string, error) {
 	if name == "" {
 		return nil, nil

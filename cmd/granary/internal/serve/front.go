@@ -12,7 +12,8 @@ import (
 	"github.com/granarydb/granary/server"
 )
 
-// notOfFronts are the flags of a server with a store. A front has none, and takes no pushes.
+// notOfFronts are the flags that apply only to a server with a store. A front has no store, and takes no
+// pushes.
 var notOfFronts = []string{
 	"db", "in-memory", "sync", "memory", "disk", "retention", "drop-label", "write-tokens",
 	"max-profiles", "max-labels", "max-label-name", "max-label-value", "max-series", "max-tenants", "max-push-memory",
@@ -26,7 +27,8 @@ func (f *flags) addNodes(fs *pflag.FlagSet) {
 
 func (f *flags) isFront() bool { return len(f.nodes.URLs) > 0 }
 
-// checkNodes returns a usage error for flags of a front without nodes, and for those of a store with them.
+// checkNodes returns a usage error for flags of a front without --query-from, and for flags of a store with
+// it.
 func (f *flags) checkNodes(fs *pflag.FlagSet) error {
 	if !f.isFront() {
 		for _, name := range []string{"query-from", "partial-answers", "query-token-file"} {

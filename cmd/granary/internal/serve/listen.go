@@ -15,7 +15,7 @@ import (
 	"github.com/granarydb/granary/server"
 )
 
-// run answers requests on a listener until the context ends, and then drains.
+// run answers requests on a listener until the context ends, and then drains them.
 func (f *flags) run(ctx context.Context, log *slog.Logger, handle *server.Server, secrets *secrets, l net.Listener) error {
 	protocols := new(http.Protocols)
 	protocols.SetHTTP1(true)
@@ -58,7 +58,7 @@ func (f *flags) accept(web *http.Server, secrets *secrets, l net.Listener) error
 	return err
 }
 
-// shutdown waits for the requests in progress, and cuts those that take longer than --drain.
+// shutdown waits for the requests in progress, and cuts the ones that take longer than --drain.
 func (f *flags) shutdown(log *slog.Logger, web *http.Server, handle *server.Server) error {
 	log.Info("shutting down", "drain", f.drain)
 	f.each(handle, (*server.Server).Drain)
@@ -69,11 +69,11 @@ func (f *flags) shutdown(log *slog.Logger, web *http.Server, handle *server.Serv
 		log.Warn("requests in progress were cut", "after", f.drain)
 		err = web.Close()
 	}
-	f.each(handle, (*server.Server).Wait) // handlers of connections that were cut still use the store
+	f.each(handle, (*server.Server).Wait) // handlers of cut connections still use the store
 	return err
 }
 
-// reload reads tokens and certificates again. If one cannot be read, all stay as they were.
+// reload reads tokens and certificates again. If a file cannot be read, all stay unchanged.
 func (f *flags) reload(log *slog.Logger, handle *server.Server, secrets *secrets) {
 	next, err := f.files.load()
 	if err != nil {

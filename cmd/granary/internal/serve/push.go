@@ -23,11 +23,11 @@ import (
 	"github.com/granarydb/granary/internal/input"
 )
 
-// Inputs are the profiles of the command push, as the command's other flags describe them.
+// Inputs are the profiles of the command push, as the other flags describe them.
 type Inputs struct {
 	Labels map[string]string
 	Web    input.Web
-	// Note says on standard error that a profile is fetched.
+	// Note reports on standard error that a profile is fetched.
 	Note func(stderr io.Writer, web *input.Web, arg, name string)
 }
 
@@ -39,8 +39,7 @@ type pusher struct {
 	pause  time.Duration // before the second attempt at a profile
 }
 
-// maxAttempts is the number of times that a profile is sent to a server that has no room for it, or
-// does not answer.
+// maxAttempts is the number of attempts to send a profile to a server that is overloaded or does not answer.
 const maxAttempts = 4
 
 // NewPush returns the command push. Its caller adds the flags of inputs, and source parses them.
@@ -81,10 +80,10 @@ file counts twice. A profile without a time gets that of its file.
 	return cmd
 }
 
-// pushPath is the path of a server that takes a profile as it is.
+// pushPath is the path on a server that takes an unmodified profile.
 const pushPath = "pprof"
 
-// serverURL returns the address that takes profiles of a server. The scheme of host:port is http.
+// serverURL returns the URL on a server that takes profiles. HOST:PORT means http.
 func serverURL(to string) (*url.URL, error) {
 	if to == "" {
 		return nil, cli.Usage(errors.New("--to URL is missing: the server to send the profiles to"))
@@ -97,11 +96,11 @@ func serverURL(to string) (*url.URL, error) {
 	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" || u.RawQuery != "" || u.Fragment != "" || address != to && u.Port() == "" {
 		return nil, cli.Usage(fmt.Errorf("--to %q: want the address of a server, such as localhost:4040 or https://profiles.example.com", to))
 	}
-	u.Path = strings.TrimSuffix(strings.TrimRight(u.Path, "/"), "/"+pushPath) // of an address that was copied whole
+	u.Path = strings.TrimSuffix(strings.TrimRight(u.Path, "/"), "/"+pushPath) // the address may be a copied push URL
 	return u.JoinPath(pushPath), nil
 }
 
-// readToken reads a file with one token, "" without a name.
+// readToken reads a file with one token. It returns "" if name is "".
 func readToken(flag, name string) (string, error) {
 	if name == "" {
 		return "", nil
@@ -117,8 +116,8 @@ func readToken(flag, name string) (string, error) {
 	return token, nil
 }
 
-// run sends the profiles of inputs. Those that cannot be read or sent are reported, and the others
-// are sent all the same.
+// run sends the profiles of inputs. It reports profiles that cannot be read or sent, and continues with the
+// others.
 func (p *pusher) run(cmd *cobra.Command, args []string) error {
 	var sent, failed int
 	var size int64
@@ -153,7 +152,7 @@ func (p *pusher) run(cmd *cobra.Command, args []string) error {
 	return last
 }
 
-// push sends a profile, and returns its bytes.
+// push sends a profile, and returns its size in bytes.
 func (p *pusher) push(ctx context.Context, name string) (int, error) {
 	data, at, err := p.source.Web.Read(ctx, name)
 	if err != nil {
@@ -185,7 +184,7 @@ func (p *pusher) push(ctx context.Context, name string) (int, error) {
 	}
 }
 
-// send sends a profile once. It reports whether another attempt can succeed.
+// send sends a profile once. again reports whether another attempt can succeed.
 func (p *pusher) send(ctx context.Context, to, id string, data []byte) (again bool, err error) {
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, to, bytes.NewReader(data))
 	if err != nil {
@@ -198,7 +197,7 @@ func (p *pusher) send(ctx context.Context, to, id string, data []byte) (again bo
 	}
 	resp, err := cmp.Or(p.source.Web.Client, http.DefaultClient).Do(req)
 	if err != nil {
-		if u, ok := errors.AsType[*url.Error](err); ok { // the URL has the labels, and is long
+		if u, ok := errors.AsType[*url.Error](err); ok { // the URL is long, because it has the labels
 			err = u.Err
 		}
 		return true, fmt.Errorf("%s: %w", p.to.Redacted(), err)
@@ -215,7 +214,7 @@ func (p *pusher) send(ctx context.Context, to, id string, data []byte) (again bo
 	return again, fmt.Errorf("%s: %s: %s%s", p.to.Redacted(), resp.Status, cli.Printable(strings.TrimSpace(string(text))), p.tokenHint(resp.StatusCode))
 }
 
-// tokenHint returns what to do about a server that wants another token.
+// tokenHint returns a remedy if a server rejects the token.
 func (p *pusher) tokenHint(status int) string {
 	switch {
 	case status != http.StatusUnauthorized:

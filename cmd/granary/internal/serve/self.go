@@ -12,10 +12,10 @@ import (
 	"github.com/granarydb/granary/server/self"
 )
 
-// ownBytes is the memory budget of the server's profiles of itself.
+// ownBytes is the memory budget for the server's own profiles.
 const ownBytes = 32 << 20
 
-// own is what --self adds: the server's profiles of itself, in a store in memory that has nothing else.
+// own is the state of --self: the server's own profiles, in a separate store in memory.
 type own struct {
 	store  *columnstore.Store
 	handle *server.Server
@@ -23,7 +23,7 @@ type own struct {
 	ended  chan error
 }
 
-// profileSelf begins to profile this process.
+// profileSelf starts to profile this process.
 func (f *flags) profileSelf(ctx context.Context, log *slog.Logger, secrets *secrets) (*own, error) {
 	store, err := columnstore.Open(columnstore.Options{MemoryBudget: ownBytes})
 	if err != nil {
@@ -45,7 +45,7 @@ func (f *flags) profileSelf(ctx context.Context, log *slog.Logger, secrets *secr
 	return o, nil
 }
 
-// close ends the profiles and closes their store. No request may be in progress.
+// close stops the profiling and closes the store. No request may be in progress.
 func (o *own) close() error {
 	o.stop()
 	if err := errors.Join(<-o.ended, o.store.Close()); err != nil {
@@ -54,8 +54,8 @@ func (o *own) close() error {
 	return nil
 }
 
-// handler returns the handler of all requests: those below /self ask for the server's own profiles. They are
-// not pushed to.
+// handler returns the handler of all requests. Queries below /self read the server's own profiles; pushes to
+// /self are refused.
 func (f *flags) handler(handle *server.Server) http.Handler {
 	if f.own == nil {
 		return handle

@@ -139,7 +139,7 @@ func (f *flags) add(cmd *cobra.Command) {
 	fs.Var(cli.NewDuration("max-read-time", 0, 0, &l.ReadTime), "max-read-time", "`DURATION` that a client can take to send a request")
 }
 
-// check returns a usage error for values that make no server.
+// check returns a usage error for invalid values.
 func (f *flags) check(fs *pflag.FlagSet) error {
 	if _, _, err := net.SplitHostPort(f.listen); err != nil {
 		return cli.Usage(fmt.Errorf("--listen %s: want host:port: %w", f.listen, err))
@@ -180,13 +180,13 @@ func (f *flags) open() (*columnstore.Store, profile.Options, error) {
 		return nil, profile.Options{}, dbdir.Explain(f.dir, err)
 	}
 	var table profile.Options
-	if t := store.Table("profiles"); t != nil { // of buckets of another width, maybe
+	if t := store.Table("profiles"); t != nil { // its buckets may have another width
 		table.Bucket = dbdir.Bucket(t)
 	}
 	return store, table, nil
 }
 
-// serve serves until the context ends or SIGTERM comes.
+// serve serves until the context ends or SIGTERM arrives.
 func (f *flags) serve(cmd *cobra.Command) (err error) {
 	if err := f.check(cmd.Flags()); err != nil {
 		return err
@@ -233,7 +233,7 @@ func (f *flags) serve(cmd *cobra.Command) (err error) {
 	return f.listenAnd(ctx, log, handle, secrets, "db", f.where(), "rows", stats.Rows, "file_bytes", stats.FileBytes, "opened", time.Since(start).Round(time.Millisecond))
 }
 
-// listenAnd listens, logs it with what the server has, and answers requests.
+// listenAnd listens, logs the address and `has`, and answers requests.
 func (f *flags) listenAnd(ctx context.Context, log *slog.Logger, handle *server.Server, secrets *secrets, has ...any) (err error) {
 	l, err := net.Listen("tcp", f.listen)
 	if err != nil {
@@ -249,7 +249,7 @@ func (f *flags) listenAnd(ctx context.Context, log *slog.Logger, handle *server.
 	return f.run(ctx, log, handle, secrets, l)
 }
 
-// announce logs where the server listens and what it has.
+// announce logs the address and `has`, and warns about an exposed address or a store in memory.
 func (f *flags) announce(log *slog.Logger, addr net.Addr, has ...any) {
 	scheme := "http"
 	if f.files.cert != "" {

@@ -16,8 +16,8 @@ import (
 	"github.com/granarydb/granary/server"
 )
 
-// View serves a store until the context of the command ends or SIGTERM comes. It prints its URL on
-// standard output when it listens, with a query for the page ("" or ?name=value), and calls ready with it. The caller
+// View serves a store until the command's context ends or SIGTERM arrives. When it listens, it prints its URL
+// on standard output, with a query for the page ("" or ?name=value), and calls ready with the URL. The caller
 // closes the store.
 func View(cmd *cobra.Command, listen, query string, store *columnstore.Store, ready func(url string)) error {
 	f := flags{listen: listen, drain: time.Second}
@@ -36,7 +36,7 @@ func View(cmd *cobra.Command, listen, query string, store *columnstore.Store, re
 	return f.run(ctx, log, handle, new(secrets), l)
 }
 
-// listenSaying listens, and prints the URL of the page on standard output, with a query.
+// listenSaying listens, and prints the URL of the page, with a query, on standard output.
 func (f *flags) listenSaying(cmd *cobra.Command, log *slog.Logger, query string) (l net.Listener, url string, err error) {
 	if l, err = new(net.ListenConfig).Listen(context.WithoutCancel(cmd.Context()), "tcp", f.listen); err != nil {
 		return nil, "", fmt.Errorf("--listen %s: %w", f.listen, err)

@@ -17,8 +17,8 @@ func oneFile(_ *cobra.Command, args []string) error {
 	return nil
 }
 
-// arguments returns an argument check for commands whose last argument is a time. The flag
-// parser may have taken the time for a flag (see agoFlags).
+// arguments returns an argument check for commands whose last argument is a time. The flag parser may have
+// read the time as a flag (see agoFlags).
 func arguments(behind *string, names string) cobra.PositionalArgs {
 	return func(_ *cobra.Command, args []string) error {
 		if want := len(strings.Fields(names)); len(withTime(args, *behind)) != want {
@@ -28,7 +28,7 @@ func arguments(behind *string, names string) cobra.PositionalArgs {
 	}
 }
 
-// withTime returns the arguments with the time that the parser took for a flag.
+// withTime returns the arguments, with the time that the parser read as a flag.
 func withTime(args []string, behind string) []string {
 	if behind == "" {
 		return args

@@ -20,17 +20,17 @@ import (
 	"github.com/granarydb/granary/trace"
 )
 
-// changes are the rows of a CSV of changes in the order of time, as the events of a partial history. A position is the byte that
-// a row begins at.
+// changes are the rows of a CSV of changes, in the order of time, as the events of a partial history. A
+// position is the offset of a row's first byte.
 type changes struct {
 	File      string // relative to the folder of the history file, or absolute
 	Separator rune
 	Unit      int
 	Kind      string `json:",omitempty"`
-	// Bytes is the size of the CSV: another size is another CSV.
+	// Bytes is the size of the CSV. A CSV with another size counts as another CSV.
 	Bytes int64
 
-	path string // of the CSV, for this process
+	path string // path of the CSV, for this process
 }
 
 // change is a row.
@@ -39,7 +39,7 @@ type change struct {
 	value history.Value
 }
 
-// newChanges returns the changes of a CSV, for a history file of a name.
+// newChanges returns the changes of a CSV for the history file `output`.
 func newChanges(csv, output string, opts trace.CSVOptions) (*changes, error) {
 	name, err := filepath.Abs(csv)
 	if err != nil {
@@ -49,7 +49,7 @@ func newChanges(csv, output string, opts trace.CSVOptions) (*changes, error) {
 	if err != nil {
 		return nil, err
 	}
-	if rel, err := filepath.Rel(folder, name); err == nil { // both can be moved together
+	if rel, err := filepath.Rel(folder, name); err == nil { // the CSV and the output can be moved together
 		name = filepath.ToSlash(rel)
 	}
 	info, err := os.Stat(csv)
@@ -72,7 +72,7 @@ func (c *changes) first(ctx context.Context) (int64, error) {
 	return at, errors.Join(err, r.Close())
 }
 
-// Open is of partial.Events.
+// Open implements partial.Events.
 func (c *changes) Open(ctx context.Context, position []byte) (partial.Reader[change], error) {
 	f, err := os.Open(c.path)
 	if err != nil {
@@ -101,15 +101,15 @@ type changeReader struct {
 	of    *changes
 	ctx   context.Context
 	file  *os.File
-	begin int64 // the byte that in begins at
+	begin int64 // offset of in's first byte
 	in    *csv.Reader
 	n     int
-	last  int64 // the time of the row before, if n is above 0
+	last  int64 // the time of the previous row, if n is above 0
 
-	time, attribute, value, kind int // columns; kind is -1 without one
+	time, attribute, value, kind int // columns; kind is -1 if there is none
 }
 
-// rows begins to read rows at a byte, at which the file stands.
+// rows begins to read rows at the byte `begin`, which is the file's current offset.
 func (r *changeReader) rows(begin int64) {
 	r.begin, r.in = begin, csv.NewReader(bufio.NewReaderSize(r.file, 256<<10))
 	r.in.ReuseRecord = true
@@ -132,9 +132,9 @@ func (r *changeReader) header() error {
 	return nil
 }
 
-// Next is of partial.Reader.
+// Next implements partial.Reader.
 func (r *changeReader) Next() (at int64, c change, err error) {
-	const look = 1 << 12 // rows between two looks at the context
+	const look = 1 << 12 // rows between two checks of the context
 	if r.n%look == 0 {
 		if err := r.ctx.Err(); err != nil {
 			return 0, c, err
@@ -178,7 +178,8 @@ func (r *changeReader) parse(record []string) (at int64, c change, err error) {
 	return at, c, err
 }
 
-// valueOf returns the value of a cell. Without a kind a number is an int or a float, and other text is a string.
+// valueOf returns the value of a cell. Without a kind, a number is an int or a float, and other text is a
+// string.
 func valueOf(text, kind string) (history.Value, error) {
 	if text == "" && kind != "string" {
 		return history.Value{}, nil
@@ -210,15 +211,15 @@ func valueOf(text, kind string) (history.Value, error) {
 	return valueOf(text, "string")
 }
 
-// isNumber reports whether text is a number as in JSON: 007 and NaN are others.
+// isNumber reports whether text is a number as in JSON, which excludes 007 and NaN.
 func isNumber(text string) bool {
 	return json.Valid([]byte(text)) && strings.IndexByte("-0123456789", text[0]) >= 0 && text == strings.TrimSpace(text)
 }
 
-// Position is of partial.Reader.
+// Position implements partial.Reader.
 func (r *changeReader) Position() ([]byte, error) {
 	return binary.AppendUvarint(nil, uint64(r.begin+r.in.InputOffset())), nil
 }
 
-// Close is of partial.Reader.
+// Close implements partial.Reader.
 func (r *changeReader) Close() error { return r.file.Close() }

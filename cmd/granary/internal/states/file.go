@@ -15,24 +15,24 @@ import (
 )
 
 const (
-	// fileSuffix is that of the history files that import writes.
+	// fileSuffix is the suffix of the history files that import writes.
 	fileSuffix = ".history"
 
-	// ourProvider is the provider of these files, before the version of what import makes of its inputs: a
-	// file of another version is to be imported again. Programs give files other providers, and the commands
-	// answer from these too.
+	// ourProvider is the start of the provider of these files; the version of import's conversion follows. A
+	// file of another version must be imported again. Other programs set other providers, and the commands
+	// read their files too.
 	ourProvider     = "granary history import "
 	providerVersion = "1"
 )
 
-// cacheBytes bounds the blocks of a file that stay in memory. A question takes no more than it needs; one that goes over all
-// attributes, each from start to end, comes to each block many times.
+// cacheBytes bounds the blocks of a file that stay in memory. A query keeps only the blocks that it needs,
+// but a query of all attributes, each from start to end, reads each block many times.
 var cacheBytes int64 = 256 << 20
 
-// hasFileSuffix reports whether a name ends as that of a history file.
+// hasFileSuffix reports whether a name has the suffix of a history file.
 func hasFileSuffix(name string) bool { return strings.HasSuffix(strings.ToLower(name), fileSuffix) }
 
-// isHistoryFile reports whether a file is a history file: one that begins as such, or ends in their suffix.
+// isHistoryFile reports whether a file begins with the magic of a history file, or has the suffix.
 func isHistoryFile(name string) bool {
 	if name == "-" || strings.HasPrefix(name, "synth:") {
 		return false
@@ -41,7 +41,7 @@ func isHistoryFile(name string) bool {
 		return true
 	}
 	if info, err := os.Stat(name); err != nil || !info.Mode().IsRegular() {
-		return false // a pipe would lose what is read of it
+		return false // reading a pipe would consume its first bytes
 	}
 	f, err := os.Open(name)
 	if err != nil {
@@ -53,13 +53,13 @@ func isHistoryFile(name string) bool {
 	return err == nil && string(head) == file.Magic
 }
 
-// fileOptions are the options of a history file that is named from the folder of the process.
+// fileOptions returns the options of a history file whose name is relative to the working directory.
 func fileOptions(provider string) file.Options {
 	return file.Options{Provider: provider, Cache: cacheBytes, FS: disk.System("")}
 }
 
-// openFile opens a history file of any provider, or those that a file names. After an interrupt it and what it returns read
-// nothing more.
+// openFile opens a history file of any provider, or the history files that a file of names lists. After an
+// interrupt, openFile and the recording read nothing more.
 func openFile(ctx context.Context, name string) (*recording, error) {
 	if names, err := joinedNames(name); err != nil {
 		return nil, err
@@ -97,7 +97,7 @@ func openFile(ctx context.Context, name string) (*recording, error) {
 	return l, nil
 }
 
-// lostText is the part of an error on what is behind the states of a file, "" if nothing is.
+// lostText explains the bytes after the states of a file, for an error. It returns "" if there are none.
 func lostText(lost int64) string {
 	if lost == 0 {
 		return ""
@@ -105,13 +105,13 @@ func lostText(lost int64) string {
 	return ": its writer was stopped or is at work"
 }
 
-// explainFile adds to an error of opening a file what can be done.
+// explainFile adds a remedy to an error of opening a file.
 func explainFile(name string, err error) error {
 	if _, damaged := errors.AsType[*disk.DamagedError](err); damaged {
 		return fmt.Errorf("%w: it is no history file, or it is to be made again", err)
 	}
 	if errors.Is(err, file.ErrFormat) || errors.Is(err, fs.ErrNotExist) {
-		return err // it names the file
+		return err // the error names the file
 	}
 	return fmt.Errorf("%s: %w", name, err)
 }

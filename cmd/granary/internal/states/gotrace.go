@@ -12,10 +12,10 @@ import (
 	"github.com/granarydb/granary/trace"
 )
 
-// isGoTrace reports whether a file begins as a Go execution trace.
+// isGoTrace reports whether a file begins like a Go execution trace.
 func isGoTrace(name string) bool {
 	if info, err := os.Stat(name); err != nil || !info.Mode().IsRegular() {
-		return false // a pipe would lose what is read of it
+		return false // reading a pipe would consume its first bytes
 	}
 	f, err := os.Open(name)
 	if err != nil {
@@ -23,11 +23,11 @@ func isGoTrace(name string) bool {
 	}
 	defer f.Close()
 	head := make([]byte, 16)
-	n, _ := io.ReadFull(f, head) // a short file is no trace
+	n, _ := io.ReadFull(f, head) // a short file is not a trace
 	return gotrace.Magic(head[:n])
 }
 
-// loadGoTrace loads a history from a Go execution trace. It is smaller than the trace.
+// loadGoTrace loads a history from a Go execution trace. The history takes less memory than the trace.
 func loadGoTrace(ctx context.Context, name string, show func(trace.Stage, int64, int64)) (*trace.Recording, error) {
 	f, err := os.Open(name)
 	if err != nil {
@@ -49,7 +49,7 @@ func loadGoTrace(ctx context.Context, name string, show func(trace.Stage, int64,
 	return trace.FromView(to.view, to.history.Size()), nil
 }
 
-// feedGoTrace returns what feeds a Go execution trace.
+// feedGoTrace returns the feeding for a Go execution trace.
 func feedGoTrace(name string) feeding {
 	return func(ctx context.Context, show func(trace.Stage, int64, int64), to trace.Target) (int, error) {
 		r, err := loadGoTrace(ctx, name, show)
@@ -74,7 +74,7 @@ func (r *shownReader) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// memoryTarget is a history in memory on its way.
+// memoryTarget builds a history in memory.
 type memoryTarget struct {
 	history *history.History // nil before the first transaction
 	tx      *history.Draft

@@ -26,7 +26,7 @@ type importOptions struct {
 	kind       string
 	start, end string
 	partial    bool
-	every      int // rows between two states that are kept
+	every      int // rows between two states that are stored
 	join       bool
 }
 
@@ -212,7 +212,7 @@ func importAny(cmd *cobra.Command, o *importOptions, names []string) error {
 	return nil
 }
 
-// importOther writes what --partial or --join asks for, and reports whether one of them does.
+// importOther handles --partial and --join, and reports whether either is set.
 func importOther(cmd *cobra.Command, o *importOptions, opts trace.CSVOptions, names []string) (done bool, err error) {
 	switch {
 	case cmd.Flags().Changed("every") && !o.partial:
@@ -244,11 +244,11 @@ func importOther(cmd *cobra.Command, o *importOptions, opts trace.CSVOptions, na
 	return true, importPart(cmd, o, opts, names[0])
 }
 
-// csvFlags are the flags that are for CSV alone.
+// csvFlags are the flags that apply only to CSV.
 var csvFlags = []string{"separator", "unit", "kind", "start", "end"}
 
-// isCSVName reports whether the file of a name is taken for CSV: all but history files, Go execution traces, sets
-// and synthetic histories are.
+// isCSVName reports whether a file is read as CSV: any file except history files, Go execution traces, sets
+// and synthetic histories.
 func isCSVName(name string) bool {
 	if isHistoryFile(name) || isGoTrace(name) || strings.HasPrefix(name, "synth:") {
 		return false
@@ -284,7 +284,7 @@ func readCSV(cmd *cobra.Command, opts trace.CSVOptions, names []string) (s *ihs.
 	return s, err
 }
 
-// saveSetAs writes the files of a set, and prints what it has.
+// saveSetAs writes the files of a set, and prints a summary.
 func saveSetAs(cmd *cobra.Command, output string, s *ihs.Set) error {
 	if err := saveSet(cmd, output, s); err != nil {
 		return err
@@ -295,8 +295,8 @@ func saveSetAs(cmd *cobra.Command, output string, s *ihs.Set) error {
 	return p.Err
 }
 
-// unitHint returns a hint for times, read as nanoseconds, that are weeks after 1970 and would be of
-// our days in a larger unit, "" for others. Times that count from 0 are others.
+// unitHint returns a hint for times that were read as nanoseconds but would be dates from 1980 to 2100 in a
+// larger unit. It returns "" for other times, such as times that count from 0.
 func unitHint(start, end int64) string {
 	date := func(year int) int64 { return time.Date(year, 1, 1, 0, 0, 0, 0, time.UTC).UnixNano() }
 	for _, unit := range []struct {
@@ -314,8 +314,8 @@ func unitHint(start, end int64) string {
 // saveBatch is the number of intervals between saveSet's checks for an interrupt.
 const saveBatch = 10_000
 
-// saveSet writes the files of a set, each whole or not at all. It writes the intervals last,
-// because readers open that file first.
+// saveSet writes the files of a set, each completely or not at all. It writes the file of intervals last,
+// because readers open it first.
 func saveSet(cmd *cobra.Command, name string, s *ihs.Set) error {
 	err := cli.WriteTo(name+ihs.AttributesSuffix, cmd.OutOrStdout(), zipped(func(w io.Writer) error { return ihs.WriteAttributes(w, s.Attributes) }))
 	if err != nil {

@@ -12,7 +12,7 @@ import (
 	"github.com/granarydb/granary/trace"
 )
 
-// importFile streams a recording other than CSV into a history file.
+// importFile streams a recording, except CSV, into a history file.
 func importFile(cmd *cobra.Command, output, name string) error {
 	if err := spareFile(output, []string{name}); err != nil {
 		return err
@@ -25,7 +25,7 @@ func importFile(cmd *cobra.Command, output, name string) error {
 	return writeFile(cmd, output, feed)
 }
 
-// spareFile returns a usage error if output is a file of one of the inputs.
+// spareFile returns a usage error if output is a file of an input.
 func spareFile(output string, names []string) error {
 	return cli.RefuseInput(output, func(yield func(string) bool) {
 		for _, name := range names {
@@ -37,7 +37,8 @@ func spareFile(output string, names []string) error {
 	})
 }
 
-// feedOf returns what feeds the recording of a name, as the other commands read it. done closes it.
+// feedOf returns the feeding for a recording, which reads it as the other commands do. done closes the
+// recording.
 func feedOf(ctx context.Context, name string) (feed feeding, done func(), err error) {
 	if isHistoryFile(name) {
 		l, err := openFile(ctx, name)
@@ -63,14 +64,14 @@ func feedOf(ctx context.Context, name string) (feed feeding, done func(), err er
 	}, func() {}, nil
 }
 
-// saveFile writes a set in memory into a history file.
+// saveFile writes a set in memory to a history file.
 func saveFile(cmd *cobra.Command, output string, s *ihs.Set) error {
 	return writeFile(cmd, output, func(ctx context.Context, show func(trace.Stage, int64, int64), to trace.Target) (int, error) {
 		return trace.SetInto(ctx, s, func(done, total int64) { show(trace.Building, done, total) }, to)
 	})
 }
 
-// writeFile writes a history file, and prints what it has.
+// writeFile writes a history file, and prints a summary.
 func writeFile(cmd *cobra.Command, output string, feed feeding) error {
 	intervals := 0
 	err := cli.Replace(output, func(path string) error {

@@ -61,46 +61,46 @@ type recordingInfo struct {
 	Attributes int        `json:"attributes"`
 	Intervals  int        `json:"intervals"`
 	Kinds      kindCounts `json:"kinds"`
-	// Bytes are those in memory, or those of the file.
+	// Bytes is the size in memory, or the size of the file.
 	Bytes            int64     `json:"bytes"`
 	BytesPerInterval float64   `json:"bytes_per_interval"`
 	File             *fileInfo `json:"file,omitempty"`
 	Part             *partInfo `json:"part,omitempty"`
-	Members          []string  `json:"members,omitempty"` // of several histories as one
+	Members          []string  `json:"members,omitempty"` // for several histories as one
 	Tree             []topInfo `json:"tree"`
 }
 
-// fileInfo is what a history file has beside the history.
+// fileInfo describes a history file.
 type fileInfo struct {
 	Provider   string `json:"provider"`
 	Blocks     int    `json:"blocks"`
 	BlockBytes int64  `json:"block_bytes"`
-	// RawBytes are those of the blocks in memory.
+	// RawBytes is the size of the blocks in memory.
 	RawBytes int64 `json:"raw_bytes"`
-	// Lost is the bytes behind the last Sync that is whole.
+	// Lost is the number of bytes after the last complete Sync.
 	Lost   int64 `json:"lost_bytes"`
 	Closed bool  `json:"closed"`
 }
 
-// partInfo is what a history keeps of which a part is kept.
+// partInfo describes a partial history.
 type partInfo struct {
 	Of          string `json:"of"` // the CSV with the rest
 	Checkpoints int    `json:"checkpoints"`
 	Kept        int    `json:"kept_intervals"`
 }
 
-// kindCounts is the number of intervals with values of each kind.
+// kindCounts is the number of intervals for each kind of value.
 type kindCounts struct {
 	Null   int `json:"null"`
 	Int    int `json:"int"`
 	Float  int `json:"float"`
 	String int `json:"string"`
-	// Bool and Bytes are 0 in recordings: programs alone store such values.
+	// Bool and Bytes are 0 in recordings, because only programs store such values.
 	Bool  int `json:"bool,omitempty"`
 	Bytes int `json:"bytes,omitempty"`
 }
 
-// topInfo is an attribute at the top of the tree with totals of its subtree.
+// topInfo is an attribute at the top of the tree, with the totals of its subtree.
 type topInfo struct {
 	Attribute string `json:"attribute"`
 	Children  int    `json:"children"`
@@ -134,7 +134,7 @@ func infoOf(l *recording) recordingInfo {
 		out.BytesPerInterval = float64(out.Bytes) / float64(out.Intervals)
 	}
 	for a := range l.Children(history.Top) {
-		name, _ := l.Name(a) // a exists
+		name, _ := l.Name(a) // ok, because a exists
 		t := topInfo{Attribute: pathText([]string{name}), Attributes: 1, Intervals: l.counts.Counts[a]}
 		for range l.Children(a) {
 			t.Children++
@@ -161,8 +161,8 @@ func (f *fileInfo) print(p *cli.Printer) {
 	p.Printf("\n")
 }
 
-// manyIntervals is the number of intervals from which on the memory that any history takes, about
-// 10 KB, is little of the bytes of each.
+// manyIntervals is the least number of intervals for which the fixed memory of a history, about 10 KB, is
+// negligible in the bytes per interval.
 const manyIntervals = 10_000
 
 func (i *recordingInfo) print(w io.Writer, limit int) error {

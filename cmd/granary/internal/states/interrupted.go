@@ -6,14 +6,14 @@ import (
 	"github.com/granarydb/granary/internal/disk"
 )
 
-// interruptedFS is a directory in which no file is opened and no byte read after an interrupt. A history file is read
-// block by block, so what opens or asks it ends.
+// interruptedFS is a directory in which, after an interrupt, no file can be opened and no byte read. A
+// history file is read block by block, therefore an open or a query of it then ends.
 type interruptedFS struct {
 	disk.FS
 	ctx context.Context
 }
 
-// Open is of FS.
+// Open implements FS.
 func (fs interruptedFS) Open(name string) (disk.File, error) {
 	if err := fs.ctx.Err(); err != nil {
 		return nil, err
@@ -30,7 +30,7 @@ type interruptedFile struct {
 	ctx context.Context
 }
 
-// ReadAt is of File.
+// ReadAt implements File.
 func (f interruptedFile) ReadAt(b []byte, off int64) (int, error) {
 	if err := f.ctx.Err(); err != nil {
 		return 0, err

@@ -15,14 +15,14 @@ import (
 	"github.com/granarydb/granary/history/union"
 )
 
-// joinedMagic is the first line of a file that names several histories, which are asked as one: one a line, relative to the
-// folder of the file or absolute.
+// joinedMagic is the first line of a file that lists several histories to query as one. Each further line is
+// the name of a history file, absolute or relative to the folder of the list.
 const joinedMagic = "granary history import --join 1"
 
-// maxMembers bounds the histories that are asked as one. Each is an open file.
+// maxMembers bounds the histories that can be queried as one, because each is an open file.
 const maxMembers = 100
 
-// importJoined writes a file that names history files, and prints what they have together.
+// importJoined writes a list of history files, and prints a summary of their union.
 func importJoined(cmd *cobra.Command, output string, names []string) error {
 	folder, err := filepath.Abs(filepath.Dir(output))
 	if err != nil {
@@ -37,7 +37,7 @@ func importJoined(cmd *cobra.Command, output string, names []string) error {
 		if err != nil {
 			return err
 		}
-		if rel, err := filepath.Rel(folder, path); err == nil { // all can be moved together
+		if rel, err := filepath.Rel(folder, path); err == nil { // the list and the histories can be moved together
 			path = filepath.ToSlash(rel)
 		}
 		if strings.ContainsAny(path, "\r\n") {
@@ -63,11 +63,11 @@ func importJoined(cmd *cobra.Command, output string, names []string) error {
 	return p.Err
 }
 
-// joinedNames returns the names of the histories that a file names, nil if it is no such file.
+// joinedNames returns the names of the histories that a file lists, or nil if it is not a list.
 func joinedNames(name string) ([]string, error) {
 	f, err := os.Open(name)
 	if err != nil {
-		return nil, nil // the error is that of another reader of the file
+		return nil, nil // the error is reported when the file is opened as something else
 	}
 	defer f.Close()
 	head := make([]byte, len(joinedMagic)+1)
@@ -122,13 +122,13 @@ func openJoined(ctx context.Context, names []string) (*recording, error) {
 	return out, nil
 }
 
-// abandon closes what is open, and returns an error.
+// abandon closes the open files, and returns err.
 func (r *recording) abandon(err error) error {
 	r.close()
 	return err
 }
 
-// member returns the history as one of several.
+// member returns the history as a member of a union.
 func (r *recording) member() union.Member {
 	if r.whole != nil {
 		return union.Complete(r.whole)

@@ -10,7 +10,7 @@ import (
 	"github.com/granarydb/granary/trace"
 )
 
-// close closes the files. Nothing was written, so their errors say nothing.
+// close closes the files. It ignores their errors, because nothing was written.
 func (r *recording) close() {
 	if r.file != nil {
 		_ = r.file.Close()
@@ -20,8 +20,8 @@ func (r *recording) close() {
 	}
 }
 
-// openHistory opens a history file, loads a history from another one and shows the progress, or opens one of the
-// directory of --db.
+// openHistory opens a history: in the directory of --db, or in a history file, or it loads another recording
+// into memory and shows the progress.
 func openHistory(cmd *cobra.Command, name string) (*recording, error) {
 	if dir, set := directory(cmd); set {
 		r, err := openStored(cmd, dir, name)

@@ -20,11 +20,11 @@ func matchFlag(cmd *cobra.Command, patterns *[]string) {
 	cmd.Flags().StringArrayVar(patterns, "match", nil, "only attributes that match `PATTERN`, such as 'Threads/*'; may be repeated (default: all)")
 }
 
-// match returns the attributes that match the patterns, each once. The attributes of a pattern
-// are in the order of their names, and patterns are in the order given. Without patterns match
-// returns all attributes, parents before children.
+// match returns the attributes that match the patterns, each once. Patterns are in the given order, and the
+// attributes of a pattern in the order of their names. Without patterns match returns all attributes, parents
+// before children.
 func match(names history.Names, patterns []string) ([]history.Attribute, error) {
-	found := []history.Attribute{} // nil would be all
+	found := []history.Attribute{} // not nil, because nil would mean all
 	if len(patterns) == 0 {
 		for a := range names.Descendants(history.Top) {
 			found = append(found, a)
@@ -58,7 +58,7 @@ func match(names history.Names, patterns []string) ([]history.Attribute, error) 
 
 // sortByName sorts attributes in depth-first order, siblings by name, and returns them.
 func sortByName(names history.Names, attributes []history.Attribute) []history.Attribute {
-	place := make([]int, names.Len()+1) // of the attribute before, as the first is the top
+	place := make([]int, names.Len()+1) // place of the attribute with the previous number, because 0 is the top
 	next := 0
 	ahead := []history.Attribute{history.Top}
 	for len(ahead) > 0 {
@@ -72,11 +72,11 @@ func sortByName(names history.Names, attributes []history.Attribute) []history.A
 		}
 		var children []child
 		for c := range names.Children(a) {
-			name, _ := names.Name(c) // c exists
+			name, _ := names.Name(c) // ok, because c exists
 			children = append(children, child{c, name})
 		}
 		slices.SortFunc(children, func(a, b child) int { return compareNames(b.name, a.name) })
-		for _, c := range children { // in reverse: the last one pushed is visited first
+		for _, c := range children { // in reverse, because the last pushed is visited first
 			ahead = append(ahead, c.attribute)
 		}
 	}
@@ -84,8 +84,8 @@ func sortByName(names history.Names, attributes []history.Attribute) []history.A
 	return attributes
 }
 
-// compareNames compares two names with their numbers in numeric order: 9 is before 10, and
-// cpu9 before cpu10. Only equal names compare as equal.
+// compareNames compares two names, with the numbers in them in numeric order: 9 is before 10, and cpu9 before
+// cpu10. Only equal names compare as equal.
 func compareNames(a, b string) int {
 	wholeA, wholeB := a, b
 	for a != "" && b != "" {
@@ -106,7 +106,7 @@ func compareNames(a, b string) int {
 	return cmp.Or(cmp.Compare(len(a), len(b)), cmp.Compare(wholeA, wholeB))
 }
 
-// digits returns the number of leading digits of a text.
+// digits returns the number of leading digits in a text.
 func digits(text string) int {
 	n := 0
 	for n < len(text) && text[n] >= '0' && text[n] <= '9' {
@@ -132,8 +132,8 @@ func lookup(names history.Names, text string) (history.Attribute, error) {
 	return at, nil
 }
 
-// patternText names the commands that take a pattern, for the error of a path that does not exist,
-// if the path is a pattern.
+// patternText names the commands that take a pattern, for the error for a path that does not exist, if the
+// path is a pattern.
 func patternText(text string) string {
 	steps, err := trace.ParsePattern(text)
 	isPattern := func(s history.Step) bool { return s == history.Any || s == history.Up }
@@ -143,14 +143,14 @@ func patternText(text string) string {
 	return "; patterns are for slice, sample and plot, with --match"
 }
 
-// topText lists some children of an attribute, for the error of a path that does not exist.
+// topText lists some children of an attribute, for the error for a path that does not exist.
 func topText(names history.Names, parent history.Attribute, path []string) string {
 	const most = 8
 	var children []string
 	all := 0
 	for c := range names.Children(parent) {
 		if all++; all <= most {
-			name, _ := names.Name(c) // c exists
+			name, _ := names.Name(c) // ok, because c exists
 			children = append(children, pathText([]string{name}))
 		}
 	}

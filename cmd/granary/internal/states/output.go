@@ -53,11 +53,11 @@ others. It has a row for each interval:
 
 // intervalForm holds the flags for the format and the destination of intervals.
 type intervalForm struct {
-	json, csv bool // short for a format
+	json, csv bool // short for --format
 	format    string
 	output    string           // "" is standard output
-	form      string           // of Arrow
-	memory    memory.Allocator // allocator of records, nil for the Go allocator
+	form      string           // form of Arrow
+	memory    memory.Allocator // allocates records; nil means the Go allocator
 	limit     cli.Limit
 }
 
@@ -77,8 +77,8 @@ func (f *intervalForm) printFlags(cmd *cobra.Command) {
 	cmd.Flags().BoolVar(&f.csv, "csv", false, "print CSV that history import reads: times in Unix nanoseconds, both ends included")
 }
 
-// check sets the format and returns a usage error if the flags do not fit together. input is
-// the file of the history, which the output must not replace.
+// check sets the format and returns a usage error if the flags contradict each other. input is the file of
+// the history, which the output must not replace.
 func (f *intervalForm) check(cmd *cobra.Command, input string) error {
 	switch {
 	case f.json && f.csv:
@@ -131,7 +131,7 @@ func (f *intervalForm) fromName() error {
 // most returns the maximum number of intervals to write, 0 for all.
 func (f *intervalForm) most() int { return f.limit.Of(f.format != formatText) }
 
-// write calls to with the output.
+// write calls `to` with the output.
 func (f *intervalForm) write(cmd *cobra.Command, to func(io.Writer) error) error {
 	if f.output == "" {
 		return to(cmd.OutOrStdout())
@@ -139,11 +139,10 @@ func (f *intervalForm) write(cmd *cobra.Command, to func(io.Writer) error) error
 	return cli.WriteOutput(cmd, f.output, to)
 }
 
-// recordSeq is the sequence of records of a scan.
+// recordSeq is the sequence of a scan's records.
 type recordSeq = iter.Seq2[arrow.Record, error]
 
-// writeArrow writes the records of a scan of attributes of a history in a span, without null intervals if noNulls is
-// set.
+// writeArrow writes a scan's records for attributes in a span, without null intervals if noNulls is true.
 func (f *intervalForm) writeArrow(cmd *cobra.Command, l *recording, attributes []history.Attribute, of span, noNulls bool, scan func(context.Context, columnstore.HistoryScan) recordSeq) error {
 	view, err := l.view(cmd.Context(), attributes, of)
 	if err != nil {
@@ -178,7 +177,7 @@ func (f *intervalForm) writeArrow(cmd *cobra.Command, l *recording, attributes [
 // spareHistory returns a usage error if output would replace a file of the history.
 func spareHistory(cmd *cobra.Command, output, name string) error {
 	if _, set := directory(cmd); set {
-		return nil // name is not that of a file
+		return nil // name is not a file
 	}
 	set := ihs.BaseName(name)
 	return cli.RefuseInput(output, func(yield func(string) bool) {

@@ -20,11 +20,11 @@ import (
 	"github.com/granarydb/granary/trace"
 )
 
-// partProvider is the provider of a file that keeps a part of CSV, before the JSON of a changes. A change of the format of
-// either, or of what is made of a row, needs another number.
+// partProvider is the start of the provider of a file with a part of a CSV's states; the JSON of a changes
+// follows. A change of the format of either, or of the conversion of a row, needs another number.
 const partProvider = "granary history import --partial 1 "
 
-// provide makes the states of a change.
+// provide writes the state that a change sets.
 func provide(w *partial.Writer, c change) error {
 	a, err := w.Attribute(c.path...)
 	if err != nil {
@@ -36,7 +36,7 @@ func provide(w *partial.Writer, c change) error {
 	return err
 }
 
-// importPart writes a file that keeps a part of a CSV, and prints what it has.
+// importPart writes a file with a part of a CSV's states, and prints a summary.
 func importPart(cmd *cobra.Command, o *importOptions, opts trace.CSVOptions, csv string) error {
 	of, err := newChanges(csv, o.output, opts)
 	if err != nil {
@@ -80,7 +80,7 @@ func importPart(cmd *cobra.Command, o *importOptions, opts trace.CSVOptions, csv
 	return p.Err
 }
 
-// openPart returns the history of an open file that keeps a part of CSV.
+// openPart returns the history from an open file with a part of a CSV's states.
 func openPart(ctx context.Context, name, provider string, r *file.Reader) (*recording, error) {
 	var of changes
 	if err := json.Unmarshal([]byte(strings.TrimPrefix(provider, partProvider)), &of); err != nil {

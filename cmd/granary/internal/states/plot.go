@@ -89,7 +89,7 @@ func (o *plotOptions) isPage() bool {
 	return ending == ".html" || ending == ".htm"
 }
 
-// check returns a usage error for an output of another format, and for flags that are not for a page.
+// check returns a usage error for an output in another format, and for flags that do not apply to a page.
 func (o *plotOptions) check(cmd *cobra.Command) error {
 	switch {
 	case !o.isPage():
@@ -189,7 +189,8 @@ func plotHistory(cmd *cobra.Command, o *plotOptions, name string) error {
 	return err
 }
 
-// withValues leaves out the attributes that only group others: they never have a value. It reads no states.
+// withValues omits the attributes that never have a value, because they only group others. It reads no
+// states.
 func withValues(v *history.View, attributes []history.Attribute) (left []history.Attribute) {
 	has := make([]uint64, v.Lanes()) // slots with values
 	for lane := range has {

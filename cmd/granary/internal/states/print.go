@@ -14,21 +14,20 @@ import (
 	"github.com/granarydb/granary/history"
 )
 
-// intervalPrinter prints intervals one by one and retains none of them.
+// intervalPrinter prints intervals one by one and keeps none of them.
 type intervalPrinter struct {
 	view    *recording
 	form    *intervalForm
 	printer cli.Printer
 	out     *bufio.Writer
 	csv     *csv.Writer
-	path    string            // of the last printed attribute
+	path    string            // path of the last printed attribute
 	of      history.Attribute // the last printed attribute
 	n       int               // number of intervals so far
 }
 
-// newIntervalPrinter returns a printer and prints the part before the intervals: title in
-// text, the header in CSV, the fields of the object head in JSON, which the intervals then
-// join.
+// newIntervalPrinter returns a printer and prints the part before the intervals: in text the title, in CSV
+// the header, in JSON the fields of head; the intervals follow in the same object.
 func newIntervalPrinter(w io.Writer, l *recording, form *intervalForm, title string, head any) (*intervalPrinter, error) {
 	p := &intervalPrinter{view: l, form: form, out: bufio.NewWriterSize(w, 64<<10), of: history.Top}
 	p.printer.W = p.out
@@ -54,7 +53,7 @@ type intervalJSON struct {
 	Start     string `json:"start"`
 	End       string `json:"end"`
 	Duration  uint64 `json:"duration_ns"`
-	Open      bool   `json:"open"` // the recording ended before the interval did
+	Open      bool   `json:"open"` // the recording ended before the interval
 	Kind      string `json:"kind"`
 	Value     any    `json:"value"`
 }
@@ -90,7 +89,7 @@ func (p *intervalPrinter) print(a history.Attribute, in history.Interval) error 
 	return p.printer.Err
 }
 
-// printAll prints intervals, without those of null unless nulls is set, and ends.
+// printAll prints intervals, without null intervals unless nulls is true, and ends the output.
 func (p *intervalPrinter) printAll(of []history.Attribute, all []history.Interval, nulls bool) error {
 	for i, in := range all {
 		if in.Value.IsNull() && !nulls {
@@ -133,8 +132,8 @@ func compactJSON(v any) ([]byte, error) {
 	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), err
 }
 
-// jsonValue returns the JSON form of a value. NaN and infinities become strings, because JSON
-// has no numbers for them.
+// jsonValue returns the JSON form of a value. NaN and infinities become strings, because JSON has no numbers
+// for them.
 func jsonValue(v history.Value) any {
 	switch v.Kind() {
 	case history.KindBool:

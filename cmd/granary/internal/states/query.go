@@ -94,7 +94,7 @@ func printState(w io.Writer, l *recording, a history.Attribute, t int64, in hist
 	return p.Err
 }
 
-// whenText formats an instant as an offset and as a date. Flags and arguments accept both.
+// whenText formats an instant as an offset and as a date, in forms that flags and arguments accept.
 func whenText(l *recording, t int64) string {
 	return fmt.Sprintf("%s (%s)", offset(l, t), cli.TimeJSON(t))
 }

@@ -11,8 +11,8 @@ import (
 	"github.com/granarydb/granary/trace"
 )
 
-// asked is a history that a command asks. A whole history (union.Complete), one of which a part is kept (partial.History) and
-// several as one (union.History) have its methods.
+// asked is a history that a command queries. A complete history (union.Complete), a partial one
+// (partial.History) and a union (union.History) implement it.
 type asked interface {
 	bounds
 	At(ctx context.Context, a history.Attribute, t int64) (history.Interval, error)
@@ -21,32 +21,32 @@ type asked interface {
 	Sample(ctx context.Context, attributes []history.Attribute, times []int64) ([]history.Attribute, []history.Interval, error)
 }
 
-// recording is the history that a command asks, and what is known about it.
+// recording is the history that a command queries, with its description.
 type recording struct {
 	history.Names
 	asked
-	// counts are those of a history in memory. They are nil before count for others.
+	// counts has the counts of a history in memory. It is nil for others until count.
 	counts *trace.Recording
-	// whole is nil of a history of which a part is kept, and of several as one.
+	// whole is nil for a partial history and for a union.
 	whole  *history.View
-	part   *partial.History[change] // nil of others
-	partOf string                   // the CSV with the rest of it
-	// file is the file that it is read from, block by block; nil if it is in memory. provider is that of the
-	// file, and size its bytes, or those of all members.
+	part   *partial.History[change] // nil for others
+	partOf string                   // the CSV with the other states
+	// file is the file that is read block by block, or nil for a history in memory. provider is the file's
+	// provider. size is the file's size, or the total size of all members.
 	file     *file.Reader
 	provider string
 	size     int64
-	// members are the histories that it is several of, with their names. It closes them.
+	// members are the histories of a union, with their names. close closes them.
 	members     []*recording
 	memberNames []string
 }
 
-// newRecording returns a whole history, with its counts if it has them.
+// newRecording returns a complete history, with its counts if it has them.
 func newRecording(r *trace.Recording) *recording {
 	return &recording{Names: r.Names, asked: union.Complete(r.View), counts: r, whole: r.View}
 }
 
-// count counts the intervals, unless they are counted. It reads all of them.
+// count counts the intervals, unless they are already counted. It reads all of them.
 func (r *recording) count(ctx context.Context) error {
 	if r.counts != nil && r.counts.Counts != nil {
 		return nil
@@ -67,7 +67,7 @@ func (r *recording) count(ctx context.Context) error {
 	return err
 }
 
-// all returns all attributes.
+// all returns the numbers of all attributes.
 func all(names history.Names) []history.Attribute {
 	of := make([]history.Attribute, names.Len())
 	for a := range of {
@@ -76,11 +76,12 @@ func all(names history.Names) []history.Attribute {
 	return of
 }
 
-// span is from an instant to another, both included.
+// span is a range of instants, inclusive.
 type span struct{ from, to int64 }
 
-// view returns a view that has the intervals of attributes in a span: the history itself if it is whole. Else it takes memory for
-// them, and each event of the span is read again once. The numbers of attributes are those of the history.
+// view returns a view that has the intervals of attributes in a span. A complete history is the view itself.
+// Otherwise the intervals are copied to memory, and each event of the span is read again once. Attributes
+// keep their numbers.
 func (r *recording) view(ctx context.Context, attributes []history.Attribute, of span) (*history.View, error) {
 	if r.whole != nil {
 		return r.whole, nil
@@ -93,11 +94,11 @@ func (r *recording) view(ctx context.Context, attributes []history.Attribute, of
 	if err != nil {
 		return nil, err
 	}
-	defer w.Abort() // does nothing after Commit
+	defer w.Abort() // a no-op after Commit
 	if err := addNames(w.Writer, r.Names); err != nil {
 		return nil, err
 	}
-	next := map[history.Attribute]int64{} // the first instant of which an attribute has no interval
+	next := map[history.Attribute]int64{} // the first instant without an interval, for each attribute
 	add := func(a history.Attribute, in history.Interval) error {
 		begin, known := next[a]
 		if !known {
@@ -127,7 +128,7 @@ func (r *recording) view(ctx context.Context, attributes []history.Attribute, of
 	return w.Commit()
 }
 
-// addNames gives a new history the attributes of another, with their numbers.
+// addNames adds the attributes of another history to a new one, with the same numbers.
 func addNames(w *history.Writer, names history.Names) error {
 	for _, a := range all(names) {
 		parent, err := names.Parent(a)

@@ -10,15 +10,15 @@ import (
 	"github.com/granarydb/granary/internal/input"
 )
 
-// histories says which files the commands read, for the error of another one.
+// histories lists the files that the commands read, for the error for another file.
 const histories = "; a history is a set (NAME.ihs.gz), a history file, CSV whose name ends in .csv or .csv.gz, or a Go execution trace"
 
-// checkSet returns an error for a name that would be taken for that of a set, if there is no such set: what the file of
-// the name is, or that there is none.
+// checkSet returns an error if a name can only mean a set and there is no such set. The error says what the
+// file with this name is, or that it does not exist.
 func checkSet(name string) error {
 	set := ihs.BaseName(name)
 	if isStream(name) || set != name || isGoTrace(name) {
-		return nil // the error of opening it names it as it was given
+		return nil // opening it reports an error with the given name
 	}
 	if _, err := os.Stat(set + ihs.IntervalsSuffix); err == nil {
 		return nil
@@ -41,7 +41,7 @@ func checkSet(name string) error {
 	return fmt.Errorf("%s is no history%s", name, histories)
 }
 
-// isStream reports whether a name is that of CSV or of a synthetic history.
+// isStream reports whether a name means CSV or a synthetic history.
 func isStream(name string) bool {
 	lower := strings.ToLower(name)
 	return name == "-" || strings.HasPrefix(name, "synth:") || strings.HasSuffix(lower, ".csv") || strings.HasSuffix(lower, ".csv.gz")

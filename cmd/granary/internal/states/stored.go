@@ -28,7 +28,7 @@ func directory(cmd *cobra.Command) (dir string, set bool) {
 	return dir, cmd.Flags().Changed("db")
 }
 
-// openStored opens a history of a directory. The view outlives the store.
+// openStored opens a history in a directory. The view remains valid after the store is closed.
 func openStored(cmd *cobra.Command, dir, name string) (r *trace.Recording, err error) {
 	store, err := dbdir.Open(dir, "histories", "granary history load", columnstore.Options{Manual: true, ReadOnly: true})
 	if err != nil {
@@ -52,7 +52,7 @@ func openStored(cmd *cobra.Command, dir, name string) (r *trace.Recording, err e
 	return r, err
 }
 
-// namesText lists the histories of a store, for the error of one that does not exist.
+// namesText lists the histories of a store, for the error for one that does not exist.
 func namesText(store *columnstore.Store) string {
 	var names []string
 	for _, h := range store.Histories() {
@@ -100,7 +100,7 @@ Flags of CSV are those of 'granary history import', whose set load takes.
 	return cmd
 }
 
-// nameOf returns the name of a history that a file has: that of the file, without suffixes.
+// nameOf returns the name for a file's history: the name of the file, without suffixes.
 func nameOf(file string) string {
 	name := filepath.Base(ihs.BaseName(file))
 	lower := strings.ToLower(name)
@@ -112,7 +112,7 @@ func nameOf(file string) string {
 	return name
 }
 
-// store adds the history of a file to a directory.
+// store stores the history of a file in a directory.
 func store(cmd *cobra.Command, dir, name, file string) (err error) {
 	if err := dbdir.CheckNew(dir); err != nil {
 		return err
@@ -146,7 +146,7 @@ func store(cmd *cobra.Command, dir, name, file string) (err error) {
 	})
 }
 
-// fill adds a history to a store, and returns it with the number of its intervals.
+// fill stores a history, and returns it with the number of its intervals.
 func fill(cmd *cobra.Command, s *columnstore.Store, name string, feed feeding) (*columnstore.History, int, error) {
 	bar := &stageProgress{w: cmd.ErrOrStderr()}
 	in := storing{store: s, name: name}
@@ -158,8 +158,8 @@ func fill(cmd *cobra.Command, s *columnstore.Store, name string, feed feeding) (
 	return in.history, intervals, nil
 }
 
-// IsRecording reports whether a file has states rather than profiles: a Go execution trace, a history
-// file, a set or CSV.
+// IsRecording reports whether a file has states, not profiles: a Go execution trace, a history file, a set or
+// CSV. It recognizes sets and CSV by their suffixes.
 func IsRecording(name string) bool {
 	if isHistoryFile(name) || isGoTrace(name) {
 		return true
@@ -173,8 +173,8 @@ func IsRecording(name string) bool {
 	return false
 }
 
-// Add adds the history of a file to a store under the name of the file, without suffixes, and a number
-// if that is taken. It shows the progress on standard error.
+// Add stores a file's history under the file's name, without suffixes and with a number if the name is taken.
+// It shows the progress on standard error. After an error the store can have the first states of the history.
 func Add(cmd *cobra.Command, s *columnstore.Store, file string) error {
 	name := nameOf(file)
 	for n := 2; s.History(name) != nil; n++ {
@@ -189,7 +189,7 @@ func Add(cmd *cobra.Command, s *columnstore.Store, file string) error {
 	return err
 }
 
-// storing is a history on its way into a store.
+// storing writes a history to a store.
 type storing struct {
 	store   *columnstore.Store
 	name    string
@@ -198,7 +198,7 @@ type storing struct {
 	commits int
 }
 
-// begin begins a transaction, for the first of which the history is made.
+// begin begins a transaction. The first call creates the history.
 func (s *storing) begin(start int64) (w *history.Writer, err error) {
 	if s.history == nil {
 		if s.history, err = s.store.CreateHistory(s.name, columnstore.HistoryOptions{Start: start}); err != nil {
@@ -217,8 +217,7 @@ func (s *storing) commit() error {
 	return nil
 }
 
-// abort ends the transaction of a load that failed, and returns the error with the part that is
-// stored, if any is.
+// abort aborts the current transaction after err, and returns err with the number of commits that are stored.
 func (s *storing) abort(err error) error {
 	if s.tx != nil {
 		s.tx.Abort()

@@ -9,7 +9,7 @@ import (
 	"github.com/granarydb/granary/internal/disk"
 )
 
-// summarize puts the summaries of a history beside it, before its last Sync. They are of the last transaction.
+// summarize adds summaries of the last transaction's states to the file, to be written at its last Sync.
 func (f *fileTarget) summarize() error {
 	p, err := summary.Of(f.view)
 	if err != nil {
@@ -19,8 +19,8 @@ func (f *fileTarget) summarize() error {
 	return nil
 }
 
-// summaries returns those in the file. It is nil without an error for a file that has none, and for a history in memory. The
-// error is that of reading them, or *disk.DamagedError.
+// summaries returns the summaries in the file. It returns nil without an error for a file without summaries
+// and for a history in memory. Errors are those of reading, *disk.DamagedError and summary.ErrImage.
 func (r *recording) summaries() (*summary.Pyramid, error) {
 	if r.file == nil || r.whole == nil {
 		return nil, nil
@@ -32,8 +32,8 @@ func (r *recording) summaries() (*summary.Pyramid, error) {
 	return summary.Open(r.whole, image)
 }
 
-// pyramid returns the summaries for a picture. Those that are damaged, or of another version, are made again from the
-// intervals, with a line on why. nil is none: the picture is drawn from the intervals.
+// pyramid returns the summaries for a picture. If they are damaged or of another version, it computes them
+// again from the intervals and reports why. If it returns nil, the picture is drawn from the intervals.
 func (r *recording) pyramid(messages io.Writer) (*summary.Pyramid, error) {
 	p, err := r.summaries()
 	if err == nil {

@@ -9,18 +9,18 @@ import (
 	"github.com/granarydb/granary/trace"
 )
 
-// feeding writes a recording into a target, and returns the number of its intervals.
+// feeding writes a recording to a target, and returns the number of its intervals.
 type feeding func(ctx context.Context, show func(trace.Stage, int64, int64), to trace.Target) (intervals int, err error)
 
-// fileTarget is a history file on its way.
+// fileTarget writes a history file.
 type fileTarget struct {
 	path string
 	w    *file.Writer // nil before the first transaction
 	tx   *history.Draft
-	view *history.View // of the last transaction
+	view *history.View // view of the last transaction
 }
 
-// begin begins a transaction, for the first of which the file is made.
+// begin begins a transaction. The first call creates the file.
 func (f *fileTarget) begin(start int64) (w *history.Writer, err error) {
 	if f.w == nil {
 		o := fileOptions(ourProvider + providerVersion)
@@ -41,7 +41,7 @@ func (f *fileTarget) commit() (err error) {
 	return err
 }
 
-// abort removes the file after an error, and returns the error.
+// abort removes the file after err, and returns err.
 func (f *fileTarget) abort(err error) error {
 	if f.w == nil {
 		return err

@@ -24,14 +24,14 @@ type bounds interface {
 // instant is a time from the command line. Its value may depend on the history.
 type instant struct {
 	text   string
-	anchor byte // 0: absolute, '+': from the start, '-': from the end, '%': a share
+	anchor byte // 0: absolute, '+': from the start, '-': from the end, '%': a fraction of the history
 	nanos  int64
-	share  float64 // of the history, 0 to 1
-	isAgo  bool    // of an absolute one: it counts from now
+	share  float64 // fraction of the history, 0 to 1
+	isAgo  bool    // for an absolute time: it counts from now
 }
 
-// parseInstant parses a time: in the grammar of package timetext, where the newest state is the end of the history, or one that
-// only a history has. Its error is a usage error.
+// parseInstant parses a time relative to the history, or a time in the grammar of package timetext, in which
+// "latest" is the end of the history. The error is a usage error.
 func parseInstant(text string) (instant, error) {
 	if in, ok := parseAnchored(text); ok {
 		return in, nil
@@ -48,8 +48,9 @@ func parseInstant(text string) (instant, error) {
 		}
 		return in, nil
 	}
-	// The clock of a history may begin at 0: other numbers are nanoseconds, and seconds with a point.
-	const secondDigits = 9 // between seconds and nanoseconds
+	// The clock of a history may begin at 0. Other numbers are therefore nanoseconds, or seconds if they have
+	// a point.
+	const secondDigits = 9 // decimal digits from seconds to nanoseconds
 	digits := 0
 	if strings.Contains(text, ".") {
 		digits = secondDigits
@@ -61,12 +62,13 @@ func parseInstant(text string) (instant, error) {
 	return in, cli.Usage(fmt.Errorf("time %q: want one such as 2026-01-31T09:00:00Z, Unix seconds such as 1769850000, +1.5s after the start of the history, end-200ms before its end, 12.5%%, or -1h before now", text))
 }
 
-// isUnix reports whether a number has the digits of a Unix time, although it is beyond 64 bits of nanoseconds.
+// isUnix reports whether a number has as many digits as a Unix time, although it exceeds 64 bits of
+// nanoseconds.
 func isUnix(text string) bool {
 	return text[0] != '-' && (len(text) == 10 || len(text) == 13 || len(text) == 16)
 }
 
-// parseAnchored parses a time that is relative to the history, as package timetext has none.
+// parseAnchored parses a time relative to the history, in forms that package timetext does not have.
 func parseAnchored(text string) (instant, bool) {
 	in := instant{text: text}
 	for _, from := range []struct {
@@ -94,7 +96,7 @@ func parseAnchored(text string) (instant, bool) {
 	return in, false
 }
 
-// in returns the instant as a time of a history and reports whether the history contains it.
+// in returns the instant as a time of a history, and reports whether the history contains it.
 func (in instant) in(v bounds) (int64, bool) {
 	start, end := v.Start(), v.End()
 	whole := uint64(end) - uint64(start)
@@ -112,7 +114,8 @@ func (in instant) in(v bounds) (int64, bool) {
 	return in.nanos, in.nanos >= start && in.nanos <= end
 }
 
-// hint says how a time that counts from now counts from the end of the history, as recordings are old.
+// hint suggests, for a time that counts from now, the same time from the end of the history, because most
+// recordings are old.
 func (in instant) hint() string {
 	if !in.isAgo {
 		return ""
@@ -124,8 +127,7 @@ func (in instant) hint() string {
 	return fmt.Sprintf("; end-%s counts from its end", ago)
 }
 
-// at returns the instant as a time of a history, or a usage error if the history does not
-// contain it.
+// at returns the instant as a time of a history, or a usage error if the history does not contain it.
 func (in instant) at(v bounds) (int64, error) {
 	t, ok := in.in(v)
 	if !ok {
@@ -151,8 +153,8 @@ func (p *period) read() (from, to instant, err error) {
 	return from, to, err
 }
 
-// of returns the part of a history that the period covers. Bounds outside the history are
-// moved to its bounds. A period that does not overlap the history is a usage error.
+// of returns the part of a history that the period covers. It moves bounds outside the history to its bounds.
+// A period that does not overlap the history is a usage error.
 func (p *period) of(v bounds) (lo, hi int64, err error) {
 	from, to, err := p.read()
 	if err != nil {
@@ -168,7 +170,7 @@ func (p *period) of(v bounds) (lo, hi int64, err error) {
 	return lo, hi, nil
 }
 
-// clip returns the nearest time of a history.
+// clip returns the time of a history that is nearest to the instant.
 func (in instant) clip(v bounds) int64 {
 	t, ok := in.in(v)
 	switch {
@@ -192,8 +194,8 @@ func lasting(nanos uint64) string {
 	return cli.Duration(time.Duration(nanos))
 }
 
-// agoFlags allows a time before now, such as -200ms, as an argument. The flag parser takes
-// it for the flag -2 with the value 00ms, so agoFlags adds hidden flags for the digits.
+// agoFlags permits a time before now, such as -200ms, as an argument. The flag parser reads it as the flag -2
+// with the value 00ms, therefore agoFlags adds hidden flags for the digits.
 func agoFlags(cmd *cobra.Command, text *string) {
 	for digit := '0'; digit <= '9'; digit++ {
 		f := agoFlag{string(digit), text}
@@ -203,7 +205,7 @@ func agoFlags(cmd *cobra.Command, text *string) {
 	}
 }
 
-// agoFlag is the value of the hidden flag of a digit.
+// agoFlag is the value of a digit's hidden flag.
 type agoFlag struct {
 	digit string
 	text  *string

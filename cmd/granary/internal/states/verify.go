@@ -51,15 +51,15 @@ type fileReport struct {
 	Bytes   int64        `json:"bytes"`
 	Damages []fileDamage `json:"damages"`
 	Lost    int64        `json:"lost_bytes"`
-	// Summaries is what is wrong with the summaries beside the states, which are made again where they are needed.
+	// Summaries is the damage of the summaries. Commands compute damaged summaries again.
 	Summaries string `json:"damaged_summaries,omitempty"`
-	// Intervals is 0 if a block is damaged: they are not read then.
+	// Intervals is 0 if a block is damaged, because the intervals are then not read.
 	Intervals int `json:"intervals"`
 }
 
 // fileDamage is a block that cannot be used.
 type fileDamage struct {
-	Offset int64  `json:"offset,omitempty"` // of the block
+	Offset int64  `json:"offset,omitempty"` // offset of the block
 	Reason string `json:"reason"`
 }
 
@@ -95,7 +95,7 @@ func verifyFile(cmd *cobra.Command, name string, asJSON bool) error {
 	return cmp.Or(err, r.problem())
 }
 
-// verify reads all blocks of a file, and all intervals if these are whole. The error is that of ctx.
+// verify reads all blocks of a file, and all intervals if no block is damaged. The error is ctx's error.
 func (r *recording) verify(ctx context.Context, progress func(done, total int64)) (*fileReport, error) {
 	blocks, _, _ := r.file.Blocks()
 	out := &fileReport{Blocks: blocks, Bytes: r.size, Damages: []fileDamage{}, Lost: r.file.Lost}
@@ -112,7 +112,7 @@ func (r *recording) verify(ctx context.Context, progress func(done, total int64)
 	if _, err := r.summaries(); err != nil {
 		out.Summaries = damageOf(err).Reason
 	}
-	if err := ctx.Err(); err != nil { // blocks were not read, and are not damaged
+	if err := ctx.Err(); err != nil { // blocks that were not read are not damaged
 		return nil, err
 	}
 	if len(out.Damages) > 0 {
@@ -157,7 +157,7 @@ func (r *fileReport) print(p *cli.Printer) {
 	}
 }
 
-// problem returns the error of a file that is not whole.
+// problem returns an error if the file is damaged or has bytes after its last Sync.
 func (r *fileReport) problem() error {
 	switch {
 	case len(r.Damages) > 0:
@@ -170,7 +170,7 @@ func (r *fileReport) problem() error {
 	return nil
 }
 
-// areDamaged is the subject and the verb of so many blocks.
+// areDamaged returns a phrase such as "1 of 3 blocks is damaged".
 func areDamaged(damaged, blocks int) string {
 	verb := "are"
 	if damaged == 1 {

@@ -19,12 +19,12 @@ type loaded struct {
 	store        *columnstore.Store
 	db           *profile.DB
 	labels       input.Labels
-	good, failed int // loaded profiles, and profiles reported on stderr instead
+	good, failed int // loaded profiles, and failures reported on stderr
 }
 
-// load inserts every profile in the inputs. It fails if there is none.
+// load inserts every profile in the inputs. It returns an error if no profile could be inserted, or if ctx ends.
 func load(ctx context.Context, stderr io.Writer, inputs []string) (*loaded, error) {
-	store, err := columnstore.Open(columnstore.Options{FutureLimit: -1}) // another machine's clock is not checked here
+	store, err := columnstore.Open(columnstore.Options{FutureLimit: -1}) // a profile may come from a machine with a different clock
 	if err != nil {
 		return nil, err
 	}

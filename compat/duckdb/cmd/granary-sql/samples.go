@@ -30,7 +30,7 @@ var fixed = []struct{ name, is, about string }{
 	{"span_id", "format('{:016x}', span_id)", "span of the sample, hexadecimal"},
 }
 
-// afterLabels is the first column behind the labels.
+// afterLabels is the first column after the labels.
 const afterLabels = "duration"
 
 // newSamples returns the table samples: a view of the profiles, in which labels have their own
@@ -65,9 +65,9 @@ func columnsOf(ctx context.Context, db *duckdb.DB, snap *columnstore.Snapshot, t
 // label is a label's column.
 type label struct{ column, name string }
 
-// labelList returns the labels' select list. A name means a profile label first, and a sample label where
-// the profile has none, as in selectors. Labels keep their columns' names, such as "labels.value", where
-// the name alone would be ambiguous.
+// labelList returns the labels' select list. A name means a profile label, or a sample label if the profile has
+// no such label, as in selectors. Labels keep their columns' names, such as "labels.value", if the short name
+// would be ambiguous.
 func labelList(columns []column) []string {
 	var order []string
 	byName := map[string][]label{} // by name in lower case, as SQL compares
