@@ -13,7 +13,7 @@ import (
 
 // A copy answers as the directory does, and needs an empty place.
 func TestBackup(t *testing.T) {
-	dir, target := stored(t, services(t, time.Minute)), filepath.Join(t.TempDir(), "copy")
+	dir, target := stored(t, services(t, time.Minute)), filepath.Join(t.TempDir(), "backups", "monday", "copy")
 	before := bytesOf(t, dir)
 	if r := granary(t, "backup", "--db", dir, target); r.code != cli.ExitOK || !strings.HasPrefix(r.stdout, "Copied 40 rows: ") {
 		t.Fatalf("%+v", r)

@@ -20,7 +20,8 @@ func NewBackup() *cobra.Command {
 		Use:   "backup --db DIR TARGET",
 		Short: "Copy a directory of profiles, whole",
 		Long: `backup copies the directory DIR that 'granary load' filled into TARGET, a new or
-empty directory. Other commands ask the copy with --db TARGET.
+empty directory, which is made with its parents. Other commands ask the copy
+with --db TARGET.
 
 Files never change, so on one file system they become links and take no space.
 Damage of the disk is then in both: keep a copy on another disk too. The log is
