@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"hash/crc32"
 	"io"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -403,6 +404,13 @@ func TestDemo_DB(t *testing.T) {
 	}
 	if r := granary(t, "labels", "--db", dir); r.code != cli.ExitOK || !strings.Contains(r.stdout, "pod") {
 		t.Errorf("%+v", r)
+	}
+	before := bytesOf(t, dir)
+	if r := granary(t, "demo", "--span", "10s", "--db", dir); r.code != cli.ExitUsage || !strings.Contains(r.stderr, "there is a store in it already") {
+		t.Errorf("a second demo: %+v", r)
+	}
+	if !maps.Equal(bytesOf(t, dir), before) {
+		t.Error("a second demo changed the directory")
 	}
 }
 

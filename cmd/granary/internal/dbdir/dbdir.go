@@ -67,6 +67,17 @@ func CheckNew(dir string) error {
 	return err
 }
 
+// CheckUnused is CheckNew for a command that adds to no store.
+func CheckUnused(dir string) error {
+	if err := CheckNew(dir); err != nil {
+		return err
+	}
+	if _, ok, err := disk.Identify(disk.System(dir)); err == nil && ok {
+		return cli.Usage(fmt.Errorf("--db %s: there is a store in it already: want a new directory", dir))
+	}
+	return nil // opening it tells of damage
+}
+
 // Explain returns an error of a directory as one that names the directory and the way out. It
 // returns nil for nil.
 func Explain(dir string, err error) error {
