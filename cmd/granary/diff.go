@@ -68,7 +68,7 @@ sides, as flamegraph --help describes.
 		Example: `  granary diff before.pb.gz after.pb.gz
   granary diff --normalize monday/ tuesday/
   granary diff --db profiles.db after.pb.gz
-  granary diff -o diff.svg before.pb.gz http://localhost:6060/debug/pprof/heap
+  granary diff -o diff.svg heap-before.pb.gz http://localhost:6060/debug/pprof/heap
   granary diff --json a.pb.gz b.pb.gz | jq '.functions[] | select(.flat > 0)'`,
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(o.db) == 2 {
