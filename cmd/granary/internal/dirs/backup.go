@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/granarydb/granary/cmd/granary/internal/cli"
+	"github.com/granarydb/granary/cmd/granary/internal/dbdir"
 	"github.com/granarydb/granary/columnstore"
 	"github.com/granarydb/granary/internal/disk"
 )
@@ -36,9 +37,9 @@ The copy is whole or cannot be opened: if backup is interrupted, remove TARGET.`
 			if err := given(dir); err != nil {
 				return err
 			}
-			store, err := columnstore.Open(columnstore.Options{Dir: dir, ReadOnly: true})
+			store, err := dbdir.Open(dir, "profiles", "granary load", columnstore.Options{ReadOnly: true})
 			if err != nil {
-				return explain(dir, err)
+				return err
 			}
 			defer func() { err = cmp.Or(err, store.Close()) }()
 			switch err := store.Backup(cmd.Context(), disk.System(args[0])); {
