@@ -55,6 +55,7 @@ questions about them, or stores them in a directory and asks that.
   granary backup --db D.db E.db        a copy of the directory
   granary verify --db D.db             are all bytes as they were written?
   granary history plot -o s.svg FILE   a picture of a Go trace's states
+  source <(granary completion bash)    completion in a shell: bash, fish, zsh
 
 Exit codes: 0 success, 1 failure, 2 usage error, 130 interrupted.`,
 		Version: cli.VersionText(),
