@@ -72,10 +72,16 @@ func CheckUnused(dir string) error {
 	if err := CheckNew(dir); err != nil {
 		return err
 	}
-	if _, ok, err := disk.Identify(disk.System(dir)); err == nil && ok {
+	if IsStore(dir) {
 		return cli.Usage(fmt.Errorf("--db %s: there is a store in it already: want a new directory", dir))
 	}
 	return nil // opening it tells of damage
+}
+
+// IsStore reports whether a directory has a store, as far as it can be read.
+func IsStore(dir string) bool {
+	_, ok, err := disk.Identify(disk.System(dir))
+	return err == nil && ok
 }
 
 // Explain returns an error of a directory as one that names the directory and the way out. It
