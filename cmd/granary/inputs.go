@@ -98,7 +98,7 @@ func (f *inputFlags) flags(cmd *cobra.Command) {
 	flags.StringArrayVar(&f.labels, "label", nil, "add the label `NAME=VALUE` to all inputs; may be repeated. It replaces the label of a folder")
 	flags.Var(cli.NewWholeNumber("seconds", 1, &f.seconds), "seconds", "let the servers of URLs measure for `N` seconds")
 	flags.Lookup("seconds").DefValue = "0" // hides it
-	flags.BoolVar(&f.allFrames, "all-frames", false, "keep the frames that the patterns drop_frames of a profile tell to drop, as -all_frames of pprof")
+	flags.BoolVar(&f.allFrames, "all-frames", false, "keep the frames that match the pattern drop_frames of their profile, as -all_frames of go tool pprof")
 	flags.StringArrayVar(&f.headers, "header", nil, "send the header `'NAME: VALUE'` to the servers of URLs; may be repeated")
 	flags.StringVar(&f.ca, "tls-ca", "", "trust the servers of https URLs whose certificates are signed by those in the PEM `FILE`, and no others")
 	flags.StringVar(&f.cert, "tls-cert", "", "the client certificate for https URLs, as a PEM `FILE`; needs --tls-key")
