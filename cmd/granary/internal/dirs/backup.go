@@ -26,8 +26,8 @@ with --db TARGET.
 
 Files never change, so on one file system they become links and take no space.
 Damage of the disk is then in both: keep a copy on another disk too. The log is
-copied. Questions may be asked meanwhile. A program that has DIR open to write
-makes its backups with Store.Backup.
+copied. Questions may be asked meanwhile. Stop 'granary serve' of DIR first; a
+program that has DIR open to write makes its backups with Store.Backup.
 
 The copy is whole or cannot be opened: if backup is interrupted, remove TARGET.`,
 		Example: `  granary backup --db profiles.db /mnt/backup/profiles-2026-01-31
