@@ -84,7 +84,7 @@ type Options struct {
 	// maintenance, outside every lock, for a simulator. It must be safe for concurrent use.
 	Yield func(point string)
 
-	// Dir is the directory that makes the store durable. Open creates it if it is missing. An empty Dir
+	// Dir is the directory that makes the store durable. Open creates it and its parents if they are missing. An empty Dir
 	// keeps the store in memory only, and Close discards it. One process at a time opens a directory
 	// (ErrLocked), or several read it (ReadOnly). It must be on a local file system.
 	//

@@ -36,6 +36,12 @@ func (s *Stacks) Normalize(base *Stacks) (*Stacks, error) {
 	if err := checkSides(base, s); err != nil {
 		return nil, err
 	}
+	switch {
+	case base.Len() == 0:
+		return nil, fmt.Errorf("%w: the side before has no samples", ErrScale)
+	case s.Len() == 0:
+		return nil, fmt.Errorf("%w: the side after has no samples", ErrScale)
+	}
 	from, to := s.exactTotal(), base.exactTotal()
 	if from.Sign() == 0 || to.Sign() == 0 {
 		return nil, fmt.Errorf("%w: a total of %v to one of %v", ErrScale, from, to)

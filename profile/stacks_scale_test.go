@@ -6,6 +6,7 @@ import (
 	"math"
 	"math/big"
 	"os"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -113,6 +114,16 @@ func TestScaleIsExact(t *testing.T) {
 			t.Fatalf("%d by %v: the total is off by %v", values, factor, rest)
 		}
 	})
+}
+
+// TestNormalize_NoSamples says which side has none, because a question about a time without profiles is common.
+func TestNormalize_NoSamples(t *testing.T) {
+	full, empty := valued(t, 1), valued(t)
+	for want, sides := range map[string][2]*Stacks{"the side before has no samples": {empty, full}, "the side after has no samples": {full, empty}} {
+		if _, err := sides[1].Normalize(sides[0]); !errors.Is(err, ErrScale) || !strings.Contains(err.Error(), want) {
+			t.Errorf("%v, want %s", err, want)
+		}
+	}
 }
 
 func TestNormalize(t *testing.T) {

@@ -58,10 +58,8 @@ var notes = []string{
 	"The heap of the generator counts while rows go in, for all stores alike.",
 	"Answers are codes in granary, numbers of a map beside it in kelindar, bytes in the others. merge-all-walked also reads every location.",
 	"select-* are rows with four columns, -wide with all; of one type and one pod, or a fifth of the pods (a regular expression).",
-	"merge-pods, merge-profile and series-all sum the rows of select-pods, of one-profile and of everything.",
-	"In workload queries trace ids are labels of samples in FrostDB, strings in kelindar; granary alone inserts names of functions.",
 	"FrostDB has no back-pressure: the writer waits while more than 32 MiB wait for compaction. Its figures include building and sorting records.",
-	"FrostDB has a log and storage in the workload durable alone. It identifies a group by a 64-bit hash.",
+	"FrostDB has a log and storage in the workload durable alone.",
 	"DuckDB has numbers of stacks in rows and answers, and uses all processors. The memory of the process counts for it.",
 	"kelindar merges values of ForEnum with equal 32-bit hashes, so a map beside it numbers stacks. It has no Arrow, no order and no compression.",
 }

@@ -112,7 +112,7 @@ func (p *page) write(rows []row) error {
 	p.line("goroutines and collections unless a line says wall. A ratio relates figures of one machine on one day: ×3 stands for three times as")
 	p.line("fast, or as small; below ×1 the peer is ahead. [Decision 0040](docs/decisions/0040-answers-as-arrow.md) says why targets are missed.")
 	p.targets(rows)
-	p.stores("Stores of profiles", "peers", &p.all.Peers, "A fleet of a million rows, in memory where a store has no other place. The command prints more figures than the table.")
+	p.stores("Stores of profiles", "peers", &p.all.Peers, "A fleet of a million rows, in memory where a store has no other place.")
 	p.growth()
 	p.stores("Stores of profiles in directories", "durable", &p.all.Durable, "A million rows, with a log and with files.")
 	if err := p.intervals(); err != nil {
@@ -129,7 +129,7 @@ func (p *page) targets(rows []row) {
 	p.command("targets", "frostdb", "esht")
 	p.line("")
 	p.line("The peer is FrostDB as Parca uses it, or of histories the tree of the eSHT paper. Figures in memory are medians of %d rounds: this store, and", pageRounds)
-	p.line("right after it its peers, each in a process of its own. A ratio is the median of the rounds' ratios. p99 is the 99th percentile.")
+	p.line("right after it its peers, each in a process of its own. A ratio is the median of the rounds' ratios.")
 	p.line("A target that does not say missed is met.")
 	p.head("target", "what", "ours, range", "peer, ratio", "must")
 	for _, r := range rows {
@@ -173,7 +173,7 @@ func (p *page) stores(title, name string, c *comparison, about string) {
 	p.line("## %s", title)
 	p.line("")
 	p.line("%s", about)
-	p.say("A cell of another store says how many times better this store is: ×3 of 10 ns stands for 30 ns. Behind a name is the number of repetitions.")
+	p.say("A cell of another store is such a ratio. Behind a name is the number of repetitions.")
 	p.command(name)
 	p.line("")
 	others := slices.DeleteFunc(slices.Sorted(maps.Keys(c.Peers)), func(n string) bool { return n == ours })

@@ -77,7 +77,7 @@ func (p *page) papers() {
 	p.line("here as the papers have them (`bench/trees/sht/doc.go` has the rules by section), beside package history. Theirs run in Java, on")
 	p.line("processors of 2008 to 2012; ours are CPU times on %s. So what can agree is how the trees compare, and the", p.all.Papers.Machine)
 	p.line("nodes that a question looks at, R's own measure (4.4). Questions are for a random attribute at a random instant, and answers are")
-	p.line("counted. Blocks are in memory. The texts have no values of the plots but those in the claims.")
+	p.line("counted. Blocks are in memory.")
 	p.line("")
 	p.line("Written by `cd bench && GOWORK=off go run ./report -papers`, of these commands:")
 	p.command("papers")
@@ -205,11 +205,9 @@ var whyAhead = map[string]string{
 	"bytes_interval": "names are in the image of history, and trees have none",
 	"restart_ms":     "a tree reads the few nodes of its first question; an image is read and checked as a whole (histories in files read single tiles)",
 	"single_us":      "not expected",
-	"full_us": "a tile has ends alone, for a seventh of the bytes, so an interval begins where the one before it ended; a tree hands records over as they are. " +
-		"In a set of 363 attributes 45 % of a slice is looking for starts and ends in the tiles before and behind, 21 % the tile of the instant, 28 % new " +
-		"memory, which hist-slice-into does not take (`go test ./history -run '^$' -bench Slice -cpuprofile FILE`)",
-	"plane_ms": "each of few attributes with many intervals fills many tiles of its lane, all of which the instants touch",
-	"kind_ms":  "attributes with few intervals fill a lane a tile or two, so nearly every tile is opened for few answers",
+	"full_us":        "a tile has ends alone, for a seventh of the bytes, so an interval begins where the one before it ended; a tree hands records over as they are",
+	"plane_ms":       "each of few attributes with many intervals fills many tiles of its lane, all of which the instants touch",
+	"kind_ms":        "attributes with few intervals fill a lane a tile or two, so nearly every tile is opened for few answers",
 }
 
 // ahead writes the figures in which the best tree of a set is better than history, and explains them.

@@ -13,7 +13,7 @@ import (
 
 // A copy answers as the directory does, and needs an empty place.
 func TestBackup(t *testing.T) {
-	dir, target := stored(t, services(t, time.Minute)), filepath.Join(t.TempDir(), "copy")
+	dir, target := stored(t, services(t, time.Minute)), filepath.Join(t.TempDir(), "backups", "monday", "copy")
 	before := bytesOf(t, dir)
 	if r := granary(t, "backup", "--db", dir, target); r.code != cli.ExitOK || !strings.HasPrefix(r.stdout, "Copied 40 rows: ") {
 		t.Fatalf("%+v", r)
@@ -48,7 +48,8 @@ func TestBackup(t *testing.T) {
 		{[]string{"--db", target, occupied}, cli.ExitFailed, "there are files in it already"},
 		{[]string{"--db", target, target}, cli.ExitFailed, "in use"},
 		{[]string{"--db", target, filepath.Join(occupied, "notes", "copy")}, cli.ExitFailed, "notes"},
-		{[]string{"--db", occupied, filepath.Join(t.TempDir(), "copy")}, cli.ExitFailed, "there is no store"},
+		{[]string{"--db", occupied, filepath.Join(t.TempDir(), "copy")}, cli.ExitFailed, "there are no profiles in it; granary load fills a directory"},
+		{[]string{"--db", filepath.Join(occupied, "none"), filepath.Join(t.TempDir(), "copy")}, cli.ExitFailed, "there is no such directory; granary load makes one"},
 		{[]string{"--db", dir, filepath.Join(t.TempDir(), "copy")}, cli.ExitFailed, "another process has it open"},
 	} {
 		r := granary(t, append([]string{"backup"}, tc.args...)...)

@@ -32,6 +32,10 @@ func openBrowser(ctx context.Context, url string) bool {
 		commands = [][]string{{"open", url}}
 	case "windows":
 		commands = [][]string{{"rundll32", "url.dll,FileProtocolHandler", url}}
+	default:
+		if os.Getenv("DISPLAY") == "" && os.Getenv("WAYLAND_DISPLAY") == "" {
+			commands = nil // xdg-open would start, and fail later
+		}
 	}
 	if own := os.Getenv("BROWSER"); own != "" {
 		commands = nil

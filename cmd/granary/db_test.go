@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"hash/crc32"
 	"io"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -395,6 +396,22 @@ func killLoad(t *testing.T, dir, inputs string) bool {
 	return <-ended != nil
 }
 
+// A store that is named as an input is none, and the error says how it is asked.
+func TestDB_AsInput(t *testing.T) {
+	cpu := file(t, "cpu.pb.gz", service())
+	dir := stored(t, cpu)
+	for _, args := range [][]string{{"top"}, {"diff", cpu}, {"series"}, {"export", "-o", filepath.Join(t.TempDir(), "rows.parquet")}, {"peek", "main"}} {
+		if r := granary(t, append(args, dir)...); r.code != cli.ExitUsage || !strings.Contains(r.stderr, "it is the directory of a store: use --db "+dir) {
+			t.Errorf("%q: %+v", args, r)
+		}
+	}
+	for _, args := range [][]string{{"view", "--no-open"}, {"push", "--to", "localhost:1"}, {"load", "--db", filepath.Join(t.TempDir(), "db")}} {
+		if r := granary(t, append(args, dir)...); r.code != cli.ExitUsage || !strings.Contains(r.stderr, "granary serve --db "+dir+" shows it") {
+			t.Errorf("%q: %+v", args, r)
+		}
+	}
+}
+
 // The demo can keep its fleet.
 func TestDemo_DB(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "db")
@@ -403,6 +420,13 @@ func TestDemo_DB(t *testing.T) {
 	}
 	if r := granary(t, "labels", "--db", dir); r.code != cli.ExitOK || !strings.Contains(r.stdout, "pod") {
 		t.Errorf("%+v", r)
+	}
+	before := bytesOf(t, dir)
+	if r := granary(t, "demo", "--span", "10s", "--db", dir); r.code != cli.ExitUsage || !strings.Contains(r.stderr, "there is a store in it already") {
+		t.Errorf("a second demo: %+v", r)
+	}
+	if !maps.Equal(bytesOf(t, dir), before) {
+		t.Error("a second demo changed the directory")
 	}
 }
 

@@ -41,8 +41,8 @@ func newDemo() *cobra.Command {
 programs as an hour of a fleet of 50 pods, each scraped every 10 seconds. Four
 writers insert more than ten million rows while the store splits and compacts.
 Then demo reports the cost and answers a few queries. It needs no network and no
-data, and takes less than a minute on two cores. Without -o it leaves nothing in
-the current folder.
+data, and takes about a minute on two cores. Without -o the flame graph is
+written to a new folder granary-demo-* for temporary files, which stays.
 
 With --serve it opens a browser instead, as granary view does, and answers it
 and granary's other clients as granary serve does: the fleet while it is
@@ -51,7 +51,7 @@ goroutines.`,
 		Example: `  granary demo
   granary demo --serve
   granary demo --span 2m --profiles gen && granary top --sample-index cpu gen
-  granary demo --db /tmp/d && granary top --sample-index cpu --db /tmp/d
+  granary demo --db demo.db && granary top --sample-index cpu --db demo.db
   granary demo --trace /tmp/demo.trace && go tool trace /tmp/demo.trace
   granary history plot -o /tmp/demo.svg /tmp/demo.trace   # its goroutines
   granary export --demo 5m -o /tmp/demo.parquet   # its rows, for pandas`,
@@ -68,18 +68,18 @@ goroutines.`,
 			if traceFile == "-" {
 				return cli.Usage(errors.New("--trace needs a file: the report goes to standard output"))
 			}
+			if cmd.Flags().Changed("db") {
+				if err := dbdir.CheckUnused(storeDir); err != nil {
+					return err
+				}
+			} else if budget > 0 {
+				return cli.Usage(errors.New("--disk-budget needs --db: the demo is in memory otherwise"))
+			}
 			steps := int(span / scrapeEvery)
 			if profilesDir != "" {
 				if err := saveFleet(cmd, profilesDir, steps); err != nil {
 					return err
 				}
-			}
-			if cmd.Flags().Changed("db") {
-				if err := dbdir.CheckNew(storeDir); err != nil {
-					return err
-				}
-			} else if budget > 0 {
-				return cli.Usage(errors.New("--disk-budget needs --db: the demo is in memory otherwise"))
 			}
 			return withTrace(traceFile, func() error {
 				if isServed {
@@ -92,7 +92,7 @@ goroutines.`,
 	cmd.Flags().StringVarP(&dir, "output", "o", "", "`DIR` to write the flame graph to; created if missing (default: a new folder for temporary files)")
 	cmd.Flags().Var(newDemoSpan("span", &span), "span", "the `DURATION` of the replay")
 	cmd.Flags().StringVar(&profilesDir, "profiles", "", "also write the profiles to `DIR`, as pprof files in folders named after their labels, to try the other commands on. An hour makes about 70,000 files")
-	cmd.Flags().StringVar(&storeDir, "db", "", "also store the profiles in the directory `DIR`, as granary load does, to ask them with --db")
+	cmd.Flags().StringVar(&storeDir, "db", "", "also store the profiles in the directory `DIR`, as granary load does, to ask them with --db. It must be new or empty")
 	cli.AddDiskBudget(cmd, &budget)
 	cmd.Flags().BoolVar(&isServed, "serve", false, "answer over HTTP, with the demo's own profiles, until it is interrupted")
 	cmd.Flags().StringVar(&listen, "listen", listen, "with --serve: `HOST:PORT` to listen on. Anyone who can reach it can read and push")

@@ -68,7 +68,7 @@ sides, as flamegraph --help describes.
 		Example: `  granary diff before.pb.gz after.pb.gz
   granary diff --normalize monday/ tuesday/
   granary diff --db profiles.db after.pb.gz
-  granary diff -o diff.svg before.pb.gz http://localhost:6060/debug/pprof/heap
+  granary diff -o diff.svg heap.pb.gz http://localhost:6060/debug/pprof/heap
   granary diff --json a.pb.gz b.pb.gz | jq '.functions[] | select(.flat > 0)'`,
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(o.db) == 2 {
@@ -77,7 +77,7 @@ sides, as flamegraph --help describes.
 			if len(o.db)+len(args) != 2 {
 				return cli.Usage(fmt.Errorf("diff compares two inputs, A and B, not %d: each is a file, a directory, an http URL, host:port, - for standard input, or --db DIR", len(o.db)+len(args)))
 			}
-			return checkInputs(args)
+			return checkInputs(cmd, args)
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := o.check(args); err != nil {

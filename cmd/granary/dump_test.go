@@ -10,6 +10,7 @@ import (
 
 	"github.com/granarydb/granary/cmd/granary/internal/cli"
 	"github.com/granarydb/granary/cmd/granary/internal/dbdir"
+	"github.com/granarydb/granary/cmd/granary/internal/dirs"
 	"github.com/granarydb/granary/columnstore"
 	"github.com/granarydb/granary/encoding"
 	"github.com/granarydb/granary/internal/disk"
@@ -38,6 +39,12 @@ func TestDump(t *testing.T) {
 	}
 	if size, err := dbdir.Size(dir); err != nil || rows != 40 || bytes != size {
 		t.Errorf("%d rows in files, want 40, and %d bytes, want %d: %v", rows, bytes, size, err)
+	}
+	for line := range strings.Lines(dirs.NewDump().Example) {
+		line, _, _ = strings.Cut(strings.ReplaceAll(strings.TrimSpace(line), "profiles.db", dir), " | ")
+		if r := granary(t, strings.Fields(line)[1:]...); r.code != cli.ExitOK || r.stdout == "" {
+			t.Errorf("%q: %+v", line, r)
+		}
 	}
 	checkEntries(t, killed(t))
 	for _, tc := range []struct {

@@ -84,10 +84,11 @@ run-end encoded labels, for pyarrow, DataFusion and Go. Polars and ClickHouse
 refuse native; DuckDB reads wrong values from it without an error.
 
 ` + askedHelp,
-		Example: `  granary export -o rows.parquet profiles/
-  granary export -o hour.parquet --from latest-1h --sample-index cpu profiles/
-  granary export -o rows.arrows --selector '{thread="main"}' cpu.pb.gz
-  granary export -o demo.parquet --demo 5m        # no data needed
+		Example: `  granary export -o demo.parquet --demo 5m    # rows alone; or with profiles:
+  granary demo --span 2m --profiles gen
+  granary export -o rows.parquet gen
+  granary export -o hour.parquet --from latest-1h --sample-index cpu gen
+  granary export -o rows.arrows --selector '{job="pebble"}' gen
 
   pandas      pd.read_parquet("rows.parquet"), or with --form plain
               pyarrow.ipc.open_stream("rows.arrows").read_pandas()

@@ -26,11 +26,11 @@ func inputs(cmd *cobra.Command, args []string) error {
 }
 
 // someInputs is the argument check of commands that need at least one input.
-func someInputs(_ *cobra.Command, args []string) error {
+func someInputs(cmd *cobra.Command, args []string) error {
 	if len(args) == 0 {
 		return cli.Usage(errors.New("name at least one profile: a file, a directory, an http URL, host:port, or - for standard input"))
 	}
-	return checkInputs(args)
+	return checkInputs(cmd, args)
 }
 
 // insteadOfInputs returns a usage error for inputs, or flags of inputs, together with --db, and for more than
@@ -50,8 +50,8 @@ func insteadOfInputs(cmd *cobra.Command, args []string, most int) error {
 	return nil
 }
 
-// checkInputs returns a usage error if standard input is listed twice, or an input has no name.
-func checkInputs(args []string) error {
+// checkInputs returns a usage error if standard input is listed twice, or an input has no name or is a store.
+func checkInputs(cmd *cobra.Command, args []string) error {
 	n := 0
 	for _, arg := range args {
 		if arg == "" {
@@ -59,12 +59,22 @@ func checkInputs(args []string) error {
 		}
 		if arg == "-" {
 			n++
+		} else if dbdir.IsStore(arg) {
+			return cli.Usage(fmt.Errorf("%s: it is the directory of a store: %s", arg, asksStore(cmd, arg)))
 		}
 	}
 	if n > 1 {
 		return cli.Usage(errors.New("standard input can be read once: name - once"))
 	}
 	return nil
+}
+
+// asksStore tells how to ask a store that is named as an input of a command.
+func asksStore(cmd *cobra.Command, dir string) string {
+	if db := cmd.Flags().Lookup("db"); db != nil && cmd.Name() != "load" {
+		return "use --db " + dir
+	}
+	return fmt.Sprintf("granary serve --db %s shows it", dir)
 }
 
 // inputFlags holds the flags of inputs: their labels, and how URLs are fetched.
@@ -88,7 +98,7 @@ func (f *inputFlags) flags(cmd *cobra.Command) {
 	flags.StringArrayVar(&f.labels, "label", nil, "add the label `NAME=VALUE` to all inputs; may be repeated. It replaces the label of a folder")
 	flags.Var(cli.NewWholeNumber("seconds", 1, &f.seconds), "seconds", "let the servers of URLs measure for `N` seconds")
 	flags.Lookup("seconds").DefValue = "0" // hides it
-	flags.BoolVar(&f.allFrames, "all-frames", false, "keep the frames that the patterns drop_frames of a profile tell to drop, as -all_frames of pprof")
+	flags.BoolVar(&f.allFrames, "all-frames", false, "keep the frames that match the pattern drop_frames of their profile, as -all_frames of go tool pprof")
 	flags.StringArrayVar(&f.headers, "header", nil, "send the header `'NAME: VALUE'` to the servers of URLs; may be repeated")
 	flags.StringVar(&f.ca, "tls-ca", "", "trust the servers of https URLs whose certificates are signed by those in the PEM `FILE`, and no others")
 	flags.StringVar(&f.cert, "tls-cert", "", "the client certificate for https URLs, as a PEM `FILE`; needs --tls-key")

@@ -75,11 +75,12 @@ With --db the bytes include histories. The line of the disk has the bytes of the
 log and of the files in the directory.
 
 ` + askedHelp,
-		Example: `  granary inspect cpu.pb.gz
-  granary inspect --compact --columns heaps/
-  granary inspect --granule-rows 500 cpu.pb.gz      # see splits in a small file
-  granary inspect --json heaps/ | jq '.tables[].granules[].parts[].columns[]
-    | select(.layout=="runs") | .name' | sort | uniq -c`,
+		Example: `  granary demo --span 2m --profiles gen       # profiles for the lines below
+  granary inspect gen
+  granary inspect --compact --columns gen
+  granary inspect --granule-rows 500 gen      # see splits of few rows
+  granary inspect --compact --json gen | jq '.tables[].granules[].parts[]
+    | .columns[] | select(.layout=="runs") | .name' | sort | uniq -c`,
 		Args: inputs,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return inspect(cmd, o, args)

@@ -38,10 +38,11 @@ number of profiles and of series that have it. A series is one sample type of
 one input.
 
 ` + askedHelp,
-		Example: `  granary labels cpu.pb.gz
-  granary labels --name thread cpu.pb.gz
-  granary labels --name thread --search 'json[.]' cpu/   # which threads do JSON
-  granary labels --json --name pod profiles/ | jq -r '.values[].value'`,
+		Example: `  granary demo --span 2m --profiles gen       # profiles for the lines below
+  granary labels gen
+  granary labels --name zone gen
+  granary labels --name job --search 'json[.]' gen   # which programs do JSON
+  granary labels --json --name pod gen | jq -r '.values[].value'`,
 		Args: inputs,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if cmd.Flags().Changed("name") && name == "" {

@@ -39,7 +39,7 @@ questions about them, or stores them in a directory and asks that.
   granary view cpu.pb.gz               profiles of files or a URL in a browser
   granary top cpu.pb.gz                the functions that cost most
   granary top --json DIR               the same for a directory, as JSON
-  granary peek 'json[.]' cpu.pb.gz     the callers and callees of functions
+  granary peek 'mallocgc$' cpu.pb.gz   the callers and callees of functions
   granary diff a.pb.gz b.pb.gz         the functions whose cost changed
   granary series --step 1m DIR         a chart of values over time
   granary labels DIR                   the labels that can be selected
@@ -55,6 +55,7 @@ questions about them, or stores them in a directory and asks that.
   granary backup --db D.db E.db        a copy of the directory
   granary verify --db D.db             are all bytes as they were written?
   granary history plot -o s.svg FILE   a picture of a Go trace's states
+  source <(granary completion bash)    completion in a shell: bash, fish, zsh
 
 Exit codes: 0 success, 1 failure, 2 usage error, 130 interrupted.`,
 		Version: cli.VersionText(),

@@ -68,7 +68,7 @@ is a file of speedscope with each of the sample types, without negative values.
 			})
 		},
 	}
-	s.flags(cmd, "all; one with --format folded: "+firstShown)
+	s.flags(cmd, "all types of the kind that is chosen; with --format folded one: "+firstShown)
 	s.answerFlags(cmd)
 	cmd.Flags().Var(cli.NewChoice("format", []string{formatPprof, formatFolded, formatSpeedscope}, &format), "format", "`FORMAT` to write: pprof, folded or speedscope (default: from the suffix of FILE)")
 	cmd.Flags().StringVarP(&output, "output", "o", "", "`FILE` to write; - is standard output")

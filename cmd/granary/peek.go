@@ -38,9 +38,10 @@ a function to itself are left out.
 ` + kindsHelp + `
 
 ` + askedHelp,
-		Example: `  granary peek 'json[.]Marshal$' cpu.pb.gz
-  granary peek --cum -n 3 '^main[.]' profiles/
-  granary peek --json 'gcBgMarkWorker$' cpu/ | jq '.functions[0].callees'`,
+		Example: `  granary demo --span 2m --profiles gen       # profiles for the lines below
+  granary peek --sample-index cpu 'mallocgc$' gen
+  granary peek --sample-index cpu --cum -n 3 '^main[.]' gen
+  granary peek --json --sample-index cpu 'gcBgMarkWorker$' gen | jq '.total'`,
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) < 2 && (len(args) == 0 || len(s.db) == 0) {
 				return cli.Usage(errors.New("name a function as a regular expression, and after it at least one profile"))

@@ -3,7 +3,6 @@ package main
 import (
 	"encoding/json"
 	"fmt"
-	"io"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -14,7 +13,6 @@ import (
 	"github.com/granarydb/granary/cmd/granary/internal/cli"
 	"github.com/granarydb/granary/cmd/granary/internal/clitest"
 	"github.com/granarydb/granary/internal/beside"
-	"github.com/granarydb/granary/internal/effort"
 )
 
 // scrapes writes n profiles of each of two pods, ten seconds apart, to dir/pod-K/N.pb.gz. Their
@@ -188,31 +186,4 @@ func TestSeriesOfRealProfiles(t *testing.T) {
 		}
 	}
 	clitest.CheckWidth(t, "series", granary(t, "series", dir).stdout)
-}
-
-// TestSeriesExamples runs the examples of the help on the profiles that the first of them writes.
-func TestSeriesExamples(t *testing.T) {
-	effort.Long(t)
-	t.Chdir(t.TempDir())
-	writes := newDemo()
-	writes.SetContext(t.Context())
-	writes.SetErr(io.Discard)
-	if err := saveFleet(writes, "gen", 2); err != nil {
-		t.Fatal(err)
-	}
-	examples := 0
-	for line := range strings.Lines(newSeries().Example) {
-		line, _, _ = strings.Cut(strings.TrimSpace(line), " | ")
-		args := strings.Fields(strings.ReplaceAll(line, "'", ""))
-		if !strings.HasPrefix(line, "granary series ") {
-			continue
-		}
-		if r := granary(t, args[1:]...); r.code != cli.ExitOK || r.stderr != "" || strings.Count(r.stdout, "\n") < 5 {
-			t.Errorf("%q: %+v", line, r)
-		}
-		examples++
-	}
-	if examples < 6 {
-		t.Errorf("there are %d examples", examples)
-	}
 }

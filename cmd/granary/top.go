@@ -41,12 +41,13 @@ which is then printed. On a terminal, long names are cut to its width.
 ` + kindsHelp + `
 
 ` + askedHelp,
-		Example: `  granary top cpu.pb.gz
-  granary top --cum -n 30 --sample-index inuse_space heaps/
-  granary top --selector '{thread=~"worker-.*"}' cpu.pb.gz
-  granary top --search 'json[.]' --from latest-1h profiles/  # newest hour
-  granary top --focus '^net[./]' --hide '^runtime[.]' cpu.pb.gz
-  granary top --json heaps/ | jq '.functions[0]'`,
+		Example: `  granary demo --span 2m --profiles gen       # profiles for the lines below
+  granary top --sample-index cpu gen
+  granary top --sample-index inuse_space --cum -n 30 gen
+  granary top --sample-index cpu --selector '{pod=~"pebble-.*"}' gen
+  granary top --sample-index cpu --search 'json[.]' --from latest-1h gen
+  granary top --sample-index cpu --focus '^net[./]' --hide '^runtime[.]' gen
+  granary top --sample-index cpu --json gen | jq '.functions[0]'`,
 		Args: inputs,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return withType(cmd, s, args, func(ctx context.Context, db *profile.DB, snap *columnstore.Snapshot, q profile.Query, t profile.Type) error {

@@ -48,9 +48,12 @@ type EventsError struct {
 	Err      error
 }
 
-// Error returns the error with the start of the position.
+// Error returns the error with the start of the position, if there is one.
 func (e *EventsError) Error() string {
 	const most = 32
+	if e.Position == nil {
+		return e.Err.Error()
+	}
 	if len(e.Position) > most {
 		return fmt.Sprintf("events from position %x... (%d bytes): %v", e.Position[:most], len(e.Position), e.Err)
 	}

@@ -106,14 +106,26 @@ type noLock struct{}
 // Close implements io.Closer.
 func (noLock) Close() error { return nil }
 
-// make makes the directory durably, if it does not exist.
-func (s system) make() error {
-	if err := os.Mkdir(string(s), 0o700); errors.Is(err, fs.ErrExist) {
+// make makes the directory and missing parents durably, if it does not exist.
+func (s system) make() error { return makeDir(string(s)) }
+
+// makeDir is system.make of a directory. A parent is durable before the directory is made in it.
+func makeDir(dir string) error {
+	parent := filepath.Dir(dir)
+	err := os.Mkdir(dir, 0o700)
+	if errors.Is(err, fs.ErrNotExist) && parent != dir {
+		if err := makeDir(parent); err != nil {
+			return err
+		}
+		err = os.Mkdir(dir, 0o700)
+	}
+	switch {
+	case errors.Is(err, fs.ErrExist):
 		return nil
-	} else if err != nil {
+	case err != nil:
 		return err
 	}
-	return syncDir(filepath.Dir(string(s)))
+	return syncDir(parent)
 }
 
 func locked(lock *flock.Flock, try func() (bool, error)) (io.Closer, error) {

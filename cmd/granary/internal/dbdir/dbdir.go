@@ -66,6 +66,23 @@ func CheckNew(dir string) error {
 	return err
 }
 
+// CheckUnused is CheckNew for a command that adds to no store.
+func CheckUnused(dir string) error {
+	if err := CheckNew(dir); err != nil {
+		return err
+	}
+	if IsStore(dir) {
+		return cli.Usage(fmt.Errorf("--db %s: there is a store in it already: want a new directory", dir))
+	}
+	return nil // opening it tells of damage
+}
+
+// IsStore reports whether a directory has a store, as far as it can be read.
+func IsStore(dir string) bool {
+	_, ok, err := disk.Identify(disk.System(dir))
+	return err == nil && ok
+}
+
 // Explain wraps an error of a directory: the result names the directory and a way out. Explain(dir, nil) is
 // nil.
 func Explain(dir string, err error) error {

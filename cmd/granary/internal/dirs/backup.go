@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/granarydb/granary/cmd/granary/internal/cli"
+	"github.com/granarydb/granary/cmd/granary/internal/dbdir"
 	"github.com/granarydb/granary/columnstore"
 	"github.com/granarydb/granary/internal/disk"
 )
@@ -20,12 +21,13 @@ func NewBackup() *cobra.Command {
 		Use:   "backup --db DIR TARGET",
 		Short: "Copy a directory of profiles, whole",
 		Long: `backup copies the directory DIR that 'granary load' filled into TARGET, a new or
-empty directory. Other commands ask the copy with --db TARGET.
+empty directory, which is made with its parents. Other commands ask the copy
+with --db TARGET.
 
 Files never change, so on one file system they become links and take no space.
 Damage of the disk is then in both: keep a copy on another disk too. The log is
-copied. Questions may be asked meanwhile. A program that has DIR open to write
-makes its backups with Store.Backup.
+copied. Questions may be asked meanwhile. Stop 'granary serve' of DIR first; a
+program that has DIR open to write makes its backups with Store.Backup.
 
 The copy is whole or cannot be opened: if backup is interrupted, remove TARGET.`,
 		Example: `  granary backup --db profiles.db /mnt/backup/profiles-2026-01-31
@@ -35,9 +37,9 @@ The copy is whole or cannot be opened: if backup is interrupted, remove TARGET.`
 			if err := given(dir); err != nil {
 				return err
 			}
-			store, err := columnstore.Open(columnstore.Options{Dir: dir, ReadOnly: true})
+			store, err := dbdir.Open(dir, "profiles", "granary load", columnstore.Options{ReadOnly: true})
 			if err != nil {
-				return explain(dir, err)
+				return err
 			}
 			defer func() { err = cmp.Or(err, store.Close()) }()
 			switch err := store.Backup(cmd.Context(), disk.System(args[0])); {

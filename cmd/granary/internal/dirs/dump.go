@@ -31,7 +31,7 @@ log, as log-000000000003, or the granules of a file of rows. It changes nothing.
 A file that is not needed is one that a crash has left, the copy of a manifest,
 or the segment of the log that is reserved for the next entries.`,
 		Example: `  granary dump --db profiles.db
-  granary dump --db profiles.db rows-000000000007
+  granary dump --db profiles.db rows-000000000001
   granary dump --db profiles.db --json | jq '[.files[].bytes] | add'`,
 		Args: atMostOneFile,
 		RunE: func(cmd *cobra.Command, args []string) error {

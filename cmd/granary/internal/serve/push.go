@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"cmp"
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"io"
@@ -37,6 +38,7 @@ type pusher struct {
 	to     *url.URL
 	token  string
 	pause  time.Duration // before the second attempt at a profile
+	notes  io.Writer     // where a second attempt is announced
 }
 
 // maxAttempts is the number of attempts to send a profile to a server that is overloaded or does not answer.
@@ -53,15 +55,16 @@ prints the profiles and bytes that it sent.
 
 A server stores a profile as a whole or not at all. Each profile has an id of
 its own: if there is no answer, or the server has no room at the moment, it is
-sent again, up to four times, and still counts once. A second push of the same
-file counts twice. A profile without a time gets that of its file.
+sent again, three times within seven seconds, and still counts once. A second
+push of the same file counts twice. A profile without a time gets that of its
+file.
 
 ` + inputsHelp,
 		Example: `  granary push --to localhost:4040 --label job=api cpu.pb.gz heaps/
   granary push --to https://profiles.example.com --token-file push.txt \
       --label job=api http://localhost:6060/debug/pprof/heap`,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			p := pusher{pause: time.Second}
+			p := pusher{pause: time.Second, notes: cmd.ErrOrStderr()}
 			var err error
 			if p.source, err = source(); err != nil {
 				return err
@@ -176,6 +179,9 @@ func (p *pusher) push(ctx context.Context, name string) (int, error) {
 		if !again || attempt == maxAttempts {
 			return 0, fmt.Errorf("%s: %w", name, err)
 		}
+		if attempt == 1 {
+			fmt.Fprintf(p.notes, "granary: %s: %s: trying again for %v\n", cli.Printable(name), cli.OneLine(err), p.pause<<(maxAttempts-1)-p.pause)
+		}
 		select {
 		case <-time.After(p.pause << (attempt - 1)):
 		case <-ctx.Done():
@@ -200,7 +206,8 @@ func (p *pusher) send(ctx context.Context, to, id string, data []byte) (again bo
 		if u, ok := errors.AsType[*url.Error](err); ok { // the URL is long, because it has the labels
 			err = u.Err
 		}
-		return true, fmt.Errorf("%s: %w", p.to.Redacted(), err)
+		_, refused := errors.AsType[*tls.CertificateVerificationError](err)
+		return !refused, fmt.Errorf("%s: %w", p.to.Redacted(), err)
 	}
 	defer func() { _ = resp.Body.Close() }()
 	text, err := io.ReadAll(io.LimitReader(resp.Body, 1000))

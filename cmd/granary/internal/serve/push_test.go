@@ -5,6 +5,7 @@ package serve
 import (
 	"bytes"
 	"io"
+	"log"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -82,7 +83,7 @@ func TestPush(t *testing.T) {
 	writeProfile(t, filepath.Join(dir, "job=db", "block-1.pb.gz"), 35)
 	write(t, token, "secret\n")
 
-	if code, out := pushed(t, map[string]string{"zone": "a"}, "--to", web.URL, "--token-file", token, dir); code != cli.ExitOK || !strings.Contains(out, "2 profiles") {
+	if code, out := pushed(t, map[string]string{"zone": "a"}, "--to", web.URL, "--token-file", token, dir); code != cli.ExitOK || !strings.Contains(out, "2 profiles") || strings.Count(out, "busy: trying again for 7s") != 1 {
 		t.Fatalf("exit code %d: %s", code, out)
 	}
 	db, err := profile.Open(store, profile.Options{})
@@ -110,6 +111,19 @@ func TestPush(t *testing.T) {
 	})
 	if err != nil {
 		t.Fatal(err)
+	}
+}
+
+// TestPush_Certificate gives up at once if the server's certificate is not trusted: another attempt gets the same.
+func TestPush_Certificate(t *testing.T) {
+	web := httptest.NewUnstartedServer(http.NotFoundHandler())
+	web.Config.ErrorLog = log.New(io.Discard, "", 0)
+	web.StartTLS()
+	defer web.Close()
+	name := filepath.Join(t.TempDir(), "cpu.pb.gz")
+	writeProfile(t, name, 1)
+	if code, out := pushed(t, nil, "--to", web.URL, name); code != cli.ExitFailed || !strings.Contains(out, "certificate") || strings.Contains(out, "trying again") {
+		t.Errorf("exit code %d: %s", code, out)
 	}
 }
 

@@ -26,6 +26,9 @@ which may be larger than memory.
   granary history plot run -o run.svg         all attributes as a picture
   granary history load --db run.db run        store a set in a directory
 
+Here run stands for any FILE. synth:1000:100 needs no recording, and 'granary
+demo --trace trace.out' makes one.
+
 ` + askedHelp + attributeHelp + patternHelp + timeHelp,
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) == 0 {

@@ -189,7 +189,7 @@ func TestPart_Errors(t *testing.T) {
 		"not a.history":                                     {"-o", "x.history", "--partial", "a.history"},
 		"not -":                                             {"-o", "x.history", "--partial", "-"},
 		"there are no rows":                                 {"-o", "x.history", "--partial", "empty.csv"},
-		"order.csv: the row at byte 27: its time is before": {"-o", "x.history", "--partial", "order.csv"},
+		"granary: order.csv: the row at byte 27: its time":  {"-o", "x.history", "--partial", "order.csv"},
 		"A: value of another kind":                          {"-o", "x.history", "--partial", "mixed.csv"},
 		"cell.csv: the row at byte 21":                      {"-o", "x.history", "--partial", "cell.csv"},
 		`time "now": want a number`:                         {"-o", "x.history", "--partial", "time.csv"},

@@ -52,9 +52,9 @@ states is divided as its time is between them, and its text is that of the state
 in its middle; --from and --to show a part in detail. --from and other commands
 accept the times on the axis.
 
-More than --rows attributes are left out, or with --fold drawn together: a row
-has several, and shows the share of their time that each state has. That is a
-picture of any number of attributes.
+Of more than --rows attributes those that change least are left out. With --fold
+they are drawn together: a row has several, and shows the share of their time
+that each state has. That is a picture of any number of attributes.
 
 The twelve values that cover the largest area have a colour each and are in the
 legend; other values share paler colours. Floats, and integers that rise and
@@ -184,7 +184,7 @@ func plotHistory(cmd *cobra.Command, o *plotOptions, name string) error {
 		return draw(w, view, attributes, from, to, opts)
 	})
 	if left := len(attributes) - opts.Rows; err == nil && left > 0 && !o.fold {
-		fmt.Fprintf(cmd.ErrOrStderr(), "granary: %s of %s that change less left out (--rows, --match)\n", cli.Number(left), cli.Many(len(attributes), "attribute"))
+		fmt.Fprintf(cmd.ErrOrStderr(), "granary: left out the %s of %s that change least (--rows, --match)\n", cli.Number(left), cli.Many(len(attributes), "attribute"))
 	}
 	return err
 }

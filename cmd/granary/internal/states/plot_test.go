@@ -125,7 +125,7 @@ func TestPlotRows(t *testing.T) {
 	if err != nil || got != "" {
 		t.Fatal(err, got)
 	}
-	if notes != "granary: wrote run.svg\ngranary: 5 of 7 attributes that change less left out (--rows, --match)\n" {
+	if notes != "granary: wrote run.svg\ngranary: left out the 5 of 7 attributes that change least (--rows, --match)\n" {
 		t.Errorf("notes %q", notes)
 	}
 	for _, want := range []string{"2 of 7 attributes: those that change most here", "5 attributes left out"} {
