@@ -74,7 +74,7 @@ func CheckUnused(dir string) error {
 	if IsStore(dir) {
 		return cli.Usage(fmt.Errorf("--db %s: there is a store in it already: want a new directory", dir))
 	}
-	return nil // opening it tells of damage
+	return nil // because opening a damaged directory reports the damage
 }
 
 // IsStore reports whether a directory has a store, as far as it can be read.
