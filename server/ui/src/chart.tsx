@@ -184,14 +184,14 @@ function shade(u: uPlot, { from, page: { state, range, floor } }: PlotProps) {
     band(range.from, range.to, css("--after"));
   }
   if (!floor || floor <= from) return;
-  const end = x(floor);
+  const edge = x(floor);
   ctx.save();
   ctx.beginPath();
-  ctx.rect(bbox.left, bbox.top, end - bbox.left, bbox.height);
+  ctx.rect(bbox.left, bbox.top, edge - bbox.left, bbox.height);
   ctx.clip();
   ctx.strokeStyle = css("--rule");
   ctx.lineWidth = 2;
-  for (let i = bbox.left - bbox.height; i < end; i += 14) {
+  for (let i = bbox.left - bbox.height; i < edge; i += 14) {
     ctx.beginPath();
     ctx.moveTo(i, bbox.top + bbox.height);
     ctx.lineTo(i + bbox.height, bbox.top);
