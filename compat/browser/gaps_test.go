@@ -96,7 +96,7 @@ func TestLineGap(t *testing.T) {
 		}
 	}
 	b.shot("gap")
-	b.goTo("/?utc=1&from=-3s")
+	b.goTo("/?utc=1&from=latest-3s")
 	b.ready()
 	b.shot("seconds")
 }
