@@ -4,7 +4,10 @@ import (
 	"bufio"
 	"bytes"
 	"fmt"
+	"go/parser"
+	"go/token"
 	"io"
+	"maps"
 	"os"
 	"os/exec"
 	"path"
@@ -39,14 +42,51 @@ func goFiles() ([]string, error) {
 	return files, nil
 }
 
-// isProduct reports whether a file is part of the product: not in bench or compat, and not only for tests.
+// isProduct reports whether a file is not in a folder of benchmarks, of other systems' clients or of tools.
 func isProduct(name string) bool {
-	for _, dir := range []string{"bench/", "compat/", "testdata/", "internal/sim/", "internal/house/"} {
+	for _, dir := range []string{".ci/", "bench/", "compat/", "testdata/", "internal/house/"} {
 		if strings.HasPrefix(name, dir) {
 			return false
 		}
 	}
 	return true
+}
+
+// usedRooms returns the folders of the product that something else than tests uses: the packages outside of internal
+// folders, because users import them, and all that these import.
+func usedRooms(files []string) (map[string]bool, error) {
+	const module = "github.com/granarydb/granary/"
+	imports := map[string][]string{}
+	for _, name := range files {
+		f, err := parser.ParseFile(token.NewFileSet(), name, nil, parser.ImportsOnly)
+		if err != nil {
+			return nil, err
+		}
+		room := path.Dir(name)
+		imports[room] = slices.Grow(imports[room], len(f.Imports))
+		for _, spec := range f.Imports {
+			if in, ok := strings.CutPrefix(strings.Trim(spec.Path.Value, `"`), module); ok {
+				imports[room] = append(imports[room], in)
+			}
+		}
+	}
+	used := map[string]bool{}
+	var use func(room string)
+	use = func(room string) {
+		if used[room] || !isProduct(room+"/") {
+			return
+		}
+		used[room] = true
+		for _, other := range imports[room] {
+			use(other)
+		}
+	}
+	for room := range imports {
+		if !strings.Contains("/"+room+"/", "/internal/") {
+			use(room)
+		}
+	}
+	return used, nil
 }
 
 // printLines prints the number of lines in each package, without tests.
@@ -55,28 +95,36 @@ func printLines(w io.Writer) error {
 	if err != nil {
 		return err
 	}
+	used, err := usedRooms(files)
+	if err != nil {
+		return err
+	}
 	rooms := map[string]int{}
-	product, all := 0, 0
+	all, product, onlyTests := 0, 0, 0
 	for _, name := range files {
 		lines, err := countLines(name)
 		if err != nil {
 			return err
 		}
-		rooms[path.Dir(name)] += lines
+		room := path.Dir(name)
+		rooms[room] += lines
 		all += lines
-		if isProduct(name) {
+		switch {
+		case used[room]:
 			product += lines
+		case isProduct(name):
+			onlyTests += lines
 		}
 	}
-	names := make([]string, 0, len(rooms))
-	for name := range rooms {
-		names = append(names, name)
-	}
-	slices.SortFunc(names, func(a, b string) int { return rooms[b] - rooms[a] })
+	names := slices.SortedFunc(maps.Keys(rooms), func(a, b string) int { return rooms[b] - rooms[a] })
 	for _, name := range names {
-		fmt.Fprintf(w, "%7d  %s\n", rooms[name], name)
+		note := ""
+		if isProduct(name+"/") && !used[name] {
+			note = " (only tests use it)"
+		}
+		fmt.Fprintf(w, "%7d  %s%s\n", rooms[name], name, note)
 	}
-	fmt.Fprintf(w, "%7d  in all\n%7d  without bench, compat, testdata and the simulator\n", all, product)
+	fmt.Fprintf(w, "%7d  in all\n%7d  of the product\n%7d  of packages that only tests use\n", all, product, onlyTests)
 	return nil
 }
 
