@@ -362,7 +362,13 @@ func (h *history) check(got []disk.Entry) int {
 	if oldest < 0 {
 		oldest = len(h.list)
 	}
-	first := min(oldest, h.durable)
+	gone := 0 // entries that are in removed segments for certain
+	for i, e := range h.list[:oldest] {
+		if e.Commit > 0 {
+			gone = i + 1
+		}
+	}
+	first := max(gone, min(oldest, h.durable))
 	if len(got) > 0 {
 		first = int(got[0].Begin) - 1
 	}
