@@ -2,7 +2,6 @@ package main
 
 import (
 	"encoding/json"
-	"errors"
 	"flag"
 	"fmt"
 	"io"
@@ -30,7 +29,6 @@ func main() {
 		flag.DurationVar(&o.Enough, "enough", 40*time.Millisecond, "least CPU time of a measurement of questions")
 		flag.BoolVar(&o.json, "json", false, "print medians and spreads as JSON instead of a table")
 		flag.BoolVar(&o.Views, "views", false, "ask trees as the views of the R-SHT paper do: Table III and figure 18")
-		flag.BoolVar(&o.unpack, "unpack", true, "fetch PostgreSQL's package if it is not installed, and unpack it for this run")
 		flag.Parse()
 		err = run(os.Stdout, o)
 	}
@@ -53,17 +51,15 @@ type options struct {
 	sets, only string
 	repeat     int
 	patience   time.Duration
-	unpack     bool
 	json       bool
 	Dir        string
-	Programs   string // PostgreSQL's folder; empty if it is installed
 	Most       int64
 	Enough     time.Duration
 	Views      bool
 }
 
 // run prints a table, or JSON.
-func run(w io.Writer, o options) (err error) {
+func run(w io.Writer, o options) error {
 	var stores []peer
 	for name := range strings.SplitSeq(o.only, ",") {
 		p, err := peerOf(name)
@@ -73,15 +69,9 @@ func run(w io.Writer, o options) (err error) {
 		stores = append(stores, p)
 	}
 	all := report{Machine: results.Machine(), Keys: map[string]string{}, Sets: map[string]map[string]summary{}}
-	if slices.ContainsFunc(stores, func(p peer) bool { return p.server }) {
-		remove, err := o.findPostgres()
-		if errors.Is(err, postgres.ErrAbsent) {
-			all.Skipped = fmt.Sprintf("PG GiST and PG B-tree are skipped: %v", err)
-			stores = slices.DeleteFunc(stores, func(p peer) bool { return p.server })
-		} else if err != nil {
-			return err
-		}
-		defer func() { err = errors.Join(err, remove()) }()
+	if err := postgres.Find(postgres.Installed); err != nil && slices.ContainsFunc(stores, func(p peer) bool { return p.server }) {
+		all.Skipped = fmt.Sprintf("PG GiST and PG B-tree are skipped: %v", err)
+		stores = slices.DeleteFunc(stores, func(p peer) bool { return p.server })
 	}
 	for _, m := range measured {
 		all.Keys[m.key] = m.about
@@ -109,18 +99,6 @@ func run(w io.Writer, o options) (err error) {
 		fmt.Fprintln(w, all.Skipped)
 	}
 	return table.Flush()
-}
-
-// findPostgres finds PostgreSQL, or fetches it. The function removes what was fetched.
-func (o *options) findPostgres() (remove func() error, err error) {
-	remove = func() error { return nil }
-	if o.Programs, err = postgres.Find(""); err != nil && o.unpack {
-		var unpacked func() error
-		if o.Programs, unpacked, err = postgres.Unpack(o.Dir); err == nil {
-			remove = unpacked
-		}
-	}
-	return remove, err
 }
 
 // measureAll measures the stores in turns, and returns the figures of all repetitions of each.

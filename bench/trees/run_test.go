@@ -49,7 +49,7 @@ func varied(t *testing.T) string {
 func TestRun(t *testing.T) {
 	row := func(name string) string { return `(?m)^ *varied +` + name + ` +[0-9]+ ` }
 	server := []string{row("rtree"), row("PG GiST"), row("PG B-tree")}
-	if _, err := postgres.Find(""); err != nil {
+	if postgres.Find(postgres.Installed) != nil {
 		server = []string{row("rtree"), "PG GiST and PG B-tree are skipped: " + postgres.ErrAbsent.Error()}
 	}
 	all := append([]string{"history", "rtree"}, trees...)
@@ -130,7 +130,7 @@ func TestStores_Bounds(t *testing.T) {
 	}
 	for _, p := range peers()[len(trees)+1:] {
 		t.Run(p.name, func(t *testing.T) {
-			if _, err := postgres.Find(""); p.server && err != nil {
+			if err := postgres.Find(postgres.Installed); p.server && err != nil {
 				t.Skip(err)
 			}
 			st, err := p.make(nil, options{Dir: os.TempDir()}) // a server's user cannot reach the test's own directory

@@ -58,7 +58,7 @@ func peers() (all []peer) {
 		all = append(all, tree(sht.Kind(kind), name, 0))
 	}
 	onPostgres := func(name string, layout *postgres.Layout) peer {
-		return peer{name, true, func(_ *intervals, o options) (store, error) { return postgres.New(o.Programs, o.Dir, layout) }}
+		return peer{name, true, func(_ *intervals, o options) (store, error) { return postgres.New(o.Dir, layout) }}
 	}
 	return append(
 		all,
