@@ -113,8 +113,7 @@ func (p *page) tableTwo() {
 	p.line("### R, Table II: build, depth and size of many-threads")
 	p.line("")
 	p.line("The paper's set has 741,492 intervals of 50,598 attributes. Today's state system makes 821,120 and 58,428 of the same trace, because it")
-	p.line("adds an attribute PID to each thread; without these (the second number of a cell) 796,759 and 50,065. The paper's builds include the")
-	p.line("analysis of the trace, which hides the difference between the trees.")
+	p.line("adds an attribute PID to each thread; without these (the second number of a cell) 796,759 and 50,065.")
 	p.head("tree", "paper: build, ms", "× eSHT", "build, ms", "× eSHT", "paper: depth", "depth", "paper: MiB", "MiB", "nodes")
 	sets := p.all.Papers.Sets
 	for _, name := range treeNames {
