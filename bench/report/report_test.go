@@ -128,6 +128,23 @@ func TestRun_Papers(t *testing.T) {
 	}
 }
 
+// The later of two runs of a set counts, so of the sets of figure 18 that is the one with its queries.
+func TestOfPapers(t *testing.T) {
+	last := map[string]run{}
+	for _, r := range ofPapers() {
+		for store := range strings.SplitSeq(r.args[len(r.args)-3], ",") {
+			last[r.args[len(r.args)-1]+" "+store] = r
+		}
+	}
+	for _, set := range growing[:sparseSets] {
+		for _, store := range []string{eSHT, "vR"} {
+			if r := last[set+" "+store]; !slices.Contains(r.args, "-views") {
+				t.Errorf("%s on %s counts in %q", store, set, r.command())
+			}
+		}
+	}
+}
+
 // A run that is ended ends the processes of its program, and what they left behind goes.
 func TestMeasurer_Ends(t *testing.T) {
 	m, err := newMeasurer("")
