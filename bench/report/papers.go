@@ -205,7 +205,7 @@ var whyAhead = map[string]string{
 	"restart_ms":     "a tree reads the few nodes of its first question; an image is read and checked as a whole (histories in files read single tiles)",
 	"single_us":      "not expected",
 	"full_us": "a tile has ends alone, for a seventh of the bytes, so an interval begins where the one before it ended; a tree hands records over as they " +
-		"are. Into older memory that of many-threads is ahead (target `hist-slice-into`)",
+		"are. Into older memory history is ahead on many-threads (target `hist-slice-into`)",
 	"plane_ms": "each of few attributes with many intervals fills many tiles of its lane, all of which the instants touch",
 	"kind_ms":  "attributes with few intervals fill a lane a tile or two, so nearly every tile is opened for few answers",
 }
