@@ -22,7 +22,7 @@ var below = map[string][]string{
 	"serve":     {"fleet", "results"},
 	"fleetdir":  {"fleet"},
 	"partials":  {"measure", "pictures", "results"},
-	"report":    {"targets", "pictures", "results"},
+	"report":    {"targets", "pictures", "results", "trees/postgres"},
 	"pictures":  {},
 	"results":   {},
 
@@ -33,7 +33,7 @@ var below = map[string][]string{
 	"trees/query": {"trees/block"},
 	"trees/block": {},
 
-	"trees/rectangles": {"trees/query", "trees/block"},
+	"trees/rectangles": {"trees/query", "trees/block", "measure"},
 	"trees/postgres":   {"trees/block"},
 }
 

@@ -51,7 +51,7 @@ var claims = []claim{
 	{where: "S Fig. 6", text: "Filling an R-tree takes much longer", set: longer[1], a: "rtree", b: "SHT", unit: "ms", of: treeFigures.buildMs, theirs: "much longer", low: 2},
 	{
 		where: "S Fig. 7", text: "Full queries of an R-tree in memory are much faster", set: threads, a: "rtree", b: "SHT", unit: "us", of: figure("full_us"), theirs: "much less than ×1", high: 0.5,
-		why: "this R-tree (tidwall) is by attribute and time, so a full query crosses all attributes; the paper's is in Java",
+		why: "this R-tree (tidwall) is by attribute and time, so a full query crosses all attributes",
 	},
 	{where: "S Fig. 7", text: "The same on a set of R's model", set: longer[1], a: "rtree", b: "SHT", unit: "us", of: figure("full_us"), theirs: "much less than ×1", high: 0.5, why: "as above"},
 	{where: "S Fig. 8", text: "A spatial database needs much more disk", set: longer[1], a: "PG GiST", b: "SHT", unit: "MiB", of: treeFigures.mib, theirs: "much more", low: 2},

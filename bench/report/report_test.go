@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/granarydb/granary/bench/results"
 	"github.com/granarydb/granary/bench/targets"
@@ -97,8 +98,10 @@ func TestRun_Papers(t *testing.T) {
 	if err := os.WriteFile(path, []byte("# Benchmarks\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if err := o.run(t.Context()); !errors.Is(err, errPage) {
-		t.Errorf("a page without the part: %v", err)
+	unmeasured, nothing := context.WithCancel(t.Context())
+	nothing()
+	if err := (&options{papers: true, out: path, pictures: dir}).run(unmeasured); !errors.Is(err, errPage) {
+		t.Errorf("a page without the part is to be found before anything is measured: %v", err)
 	}
 	if err := os.WriteFile(path, []byte("# Benchmarks\n\n## Targets\n\n## The papers again\n\nold\n"), 0o600); err != nil {
 		t.Fatal(err)
@@ -122,6 +125,55 @@ func TestRun_Papers(t *testing.T) {
 	}
 	if strings.Contains(page, "\nold\n") || strings.Contains(page, "NaN") || strings.Contains(page, "Inf") {
 		t.Errorf("the page has what it must not have\n%s", page)
+	}
+}
+
+// The later of two runs of a set counts, so of the sets of figure 18 that is the one with its queries.
+func TestOfPapers(t *testing.T) {
+	last := map[string]run{}
+	for _, r := range ofPapers() {
+		for store := range strings.SplitSeq(r.args[len(r.args)-3], ",") {
+			last[r.args[len(r.args)-1]+" "+store] = r
+		}
+	}
+	for _, set := range growing[:sparseSets] {
+		for _, store := range []string{eSHT, "vR"} {
+			if r := last[set+" "+store]; !slices.Contains(r.args, "-views") {
+				t.Errorf("%s on %s counts in %q", store, set, r.command())
+			}
+		}
+	}
+}
+
+// A run that is ended ends the processes of its program, and what they left behind goes.
+func TestMeasurer_Ends(t *testing.T) {
+	m, err := newMeasurer("")
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, end := context.WithCancelCause(t.Context())
+	defer end(nil)
+	m.programs["sh"] = "/bin/sh"
+	left := filepath.Join(m.built, "left")
+	go func() {
+		for { // the shell has started the other process
+			if _, err := os.Stat(left); err == nil {
+				break
+			}
+			time.Sleep(time.Millisecond)
+		}
+		end(errUsage)
+	}()
+	began := time.Now()
+	_, err = m.report(ctx, run{args: []string{"sh", "-c", `sleep 600 & echo >"$TMPDIR/left"; wait`}})
+	if !errors.Is(err, errUsage) || time.Since(began) > time.Minute { // the output ends with the last process
+		t.Errorf("after %v: %v", time.Since(began), err)
+	}
+	if _, err := os.Stat(left); errors.Join(err, m.close()) != nil {
+		t.Error(err)
+	}
+	if _, err := os.Stat(m.built); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("%s is left: %v", m.built, err)
 	}
 }
 

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -13,6 +14,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 	"time"
 
 	"github.com/granarydb/granary/bench/results"
@@ -206,7 +208,7 @@ func (t *intervals) add(data []byte) error {
 		}
 		maps.Copy(t.Sets[set], stores)
 	}
-	t.Machine, t.Keys, t.Skipped = part.Machine, part.Keys, part.Skipped
+	t.Machine, t.Keys, t.Skipped = part.Machine, part.Keys, cmp.Or(t.Skipped, part.Skipped)
 	return nil
 }
 
@@ -280,7 +282,7 @@ type kept struct {
 type measurer struct {
 	keep     string            // a folder, or empty
 	commit   string            // commit of the checkout, read before a run writes pictures into it
-	built    string            // the folder of programs
+	built    string            // the folder of programs, and of their temporary files
 	programs map[string]string // by package
 }
 
@@ -291,15 +293,33 @@ func newMeasurer(keep string) (*measurer, error) {
 		}
 	}
 	built, err := os.MkdirTemp("", "granary-report")
+	if err == nil {
+		err = os.Chmod(built, 0o755) // a database's user reads its folder in there
+	}
 	return &measurer{keep: keep, commit: commit(), built: built, programs: map[string]string{}}, err
 }
 
 func (m *measurer) close() error { return os.RemoveAll(m.built) }
 
-// measure runs the commands, or reads their kept output.
+// measure runs the commands, or reads their kept output. It builds all programs first, because a package that
+// does not build must not be found after half an hour.
 func (m *measurer) measure(ctx context.Context, all *reports, runs []run) error {
-	for _, r := range runs {
-		k, err := m.report(ctx, r)
+	old := make([]*kept, len(runs))
+	for i, r := range runs {
+		var err error
+		if old[i], err = m.old(r); err == nil && old[i] == nil {
+			_, err = m.build(ctx, r.args[0])
+		}
+		if err != nil {
+			return fmt.Errorf("%s: %w", r.name+r.part, err)
+		}
+	}
+	for i, r := range runs {
+		k, err := old[i], error(nil)
+		if k == nil {
+			fmt.Fprintf(os.Stderr, "report: %d of %d: %s\n", i+1, len(runs), r.command())
+			k, err = m.report(ctx, r)
+		}
 		if err == nil {
 			err = all.add(r, []byte(k.Printed))
 		}
@@ -311,40 +331,54 @@ func (m *measurer) measure(ctx context.Context, all *reports, runs []run) error 
 	return nil
 }
 
-// report returns the output of a command, or its kept output if the same command was kept.
-func (m *measurer) report(ctx context.Context, r run) (k kept, err error) {
-	path := filepath.Join(m.keep, r.file())
-	if m.keep != "" {
-		data, err := os.ReadFile(path)
-		if err == nil {
-			err = json.Unmarshal(data, &k)
-		}
-		if err == nil && k.Command == r.command() {
-			return k, nil
-		}
-		if err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return k, fmt.Errorf("%s: %w", path, err)
-		}
+// old returns the kept output of a command, or nil.
+func (m *measurer) old(r run) (*kept, error) {
+	if m.keep == "" {
+		return nil, nil
 	}
+	path, k := filepath.Join(m.keep, r.file()), &kept{}
+	data, err := os.ReadFile(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err == nil {
+		err = json.Unmarshal(data, k)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	if k.Command != r.command() {
+		return nil, nil
+	}
+	return k, nil
+}
+
+// report runs a command, and keeps its output.
+func (m *measurer) report(ctx context.Context, r run) (*kept, error) {
 	program, err := m.build(ctx, r.args[0])
 	if err != nil {
-		return k, err
+		return nil, err
 	}
-	fmt.Fprintln(os.Stderr, "report:", r.command())
 	begun := time.Now()
 	cmd := exec.CommandContext(ctx, program, r.args[1:]...)
-	cmd.Env, cmd.Stderr = append(os.Environ(), "GOWORK=off"), os.Stderr
+	cmd.Env, cmd.Stderr = append(os.Environ(), "GOWORK=off", "TMPDIR="+m.built), os.Stderr
+	// A program has processes of its own, which end with it.
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGTERM) }
 	data, err := cmd.Output()
+	if ctx.Err() != nil {
+		err = context.Cause(ctx)
+	}
 	if err != nil {
-		return k, err
+		return nil, err
 	}
 	fmt.Fprintf(os.Stderr, "report: %s%s took %.0f s\n", r.name, r.part, time.Since(begun).Seconds())
-	k = kept{Command: r.command(), Commit: m.commit, Date: begun.UTC().Format(time.DateOnly), Printed: string(data)}
+	k := &kept{Command: r.command(), Commit: m.commit, Date: begun.UTC().Format(time.DateOnly), Printed: string(data)}
 	if m.keep == "" {
 		return k, nil
 	}
 	if data, err = json.Marshal(k); err == nil {
-		err = os.WriteFile(path, data, 0o644)
+		err = os.WriteFile(filepath.Join(m.keep, r.file()), data, 0o644)
 	}
 	return k, err
 }

@@ -40,8 +40,7 @@
 // block counts in its first read. Queries hand each interval to a function. History returns its
 // answers as a list.
 //
-// PostgreSQL is that of Debian's package. If it is not installed, a run fetches the package and
-// unpacks it for itself (-unpack=false does not). Each process starts a server on a socket in a
-// temporary folder, and stops and removes it. Where the package cannot be had, the run says that
-// both layouts are skipped, and why.
+// PostgreSQL is that of Debian's package postgresql-15. Each process starts a server on a socket in a
+// temporary folder, and stops and removes it. Without the package, the run says that both layouts are
+// skipped, and why.
 package main

@@ -65,25 +65,23 @@ func (h *historyStore) Single(key uint32, at int64) (block.Interval, bool, error
 
 func (h *historyStore) Full(at int64, f func(block.Interval)) error {
 	slice, err := h.view.Slice(at)
-	if err != nil {
-		return err
+	if err == nil {
+		for a, in := range slice.All() {
+			f(interval(a, in))
+		}
 	}
-	for a, in := range slice.All() {
-		f(interval(a, in))
-	}
-	return nil
+	return err
 }
 
 func (h *historyStore) Plane(keys []uint32, times []int64, f func(block.Interval)) error {
 	found, err := h.sample(keys, times)
-	if err != nil {
-		return err
+	if err == nil {
+		for i := range found.Len() {
+			a, in := found.At(i)
+			f(interval(a, in))
+		}
 	}
-	for i := range found.Len() {
-		a, in := found.At(i)
-		f(interval(a, in))
-	}
-	return nil
+	return err
 }
 
 func (h *historyStore) sample(keys []uint32, times []int64) (*history.Intervals, error) {

@@ -2,7 +2,6 @@ package main
 
 import (
 	"encoding/json"
-	"errors"
 	"flag"
 	"fmt"
 	"io"
@@ -12,6 +11,7 @@ import (
 	"text/tabwriter"
 	"time"
 
+	"github.com/granarydb/granary/bench/measure"
 	"github.com/granarydb/granary/bench/results"
 	"github.com/granarydb/granary/bench/trees/postgres"
 )
@@ -21,7 +21,7 @@ func main() {
 	if !is {
 		var o options
 		flag.StringVar(&o.sets, "sets", defaultSets, "interval sets, by commas: files, synth:ATTRIBUTES:CHANGES, or without-pid:FILE")
-		flag.StringVar(&o.only, "trees", "", "stores, by commas, a tree with the size of its blocks behind it if it is another, as SHT@16K; all if empty")
+		flag.StringVar(&o.only, "trees", allStores, "stores, by commas, a tree with the size of its blocks behind it if it is another, as SHT@16K")
 		flag.StringVar(&o.Dir, "dir", "", "directory for trees on disk, and for databases; if empty, trees are in memory")
 		flag.IntVar(&o.repeat, "repeat", 5, "processes of each store, of which the median counts")
 		flag.DurationVar(&o.patience, "patience", 0, "a store whose processes took so long for a set gets no more of them; 0 is no limit")
@@ -29,7 +29,6 @@ func main() {
 		flag.DurationVar(&o.Enough, "enough", 40*time.Millisecond, "least CPU time of a measurement of questions")
 		flag.BoolVar(&o.json, "json", false, "print medians and spreads as JSON instead of a table")
 		flag.BoolVar(&o.Views, "views", false, "ask trees as the views of the R-SHT paper do: Table III and figure 18")
-		flag.BoolVar(&o.unpack, "unpack", true, "fetch PostgreSQL's package if it is not installed, and unpack it for this run")
 		flag.Parse()
 		err = run(os.Stdout, o)
 	}
@@ -45,41 +44,34 @@ const recorded = "../../shared/data/intervals/"
 const defaultSets = recorded + "many-threads," + recorded + "uneven-streams," + recorded + "bug446190," +
 	recorded + "flipping-endianness,synth:100:10000,synth:1000:1000,synth:10000:100,synth:100000:10"
 
+const allStores = "SHT,oSHT,eSHT,R2,R3,R4,vR,history,rtree,PG GiST,PG B-tree"
+
 // options are those of the command, of which a child has the exported ones.
 type options struct {
-	sets, only    string
-	repeat        int
-	patience      time.Duration
-	unpack, json  bool
-	Dir, Programs string // Programs is PostgreSQL's folder; empty if it is installed
-	Most          int64
-	Enough        time.Duration
-	Views         bool
+	sets, only string
+	repeat     int
+	patience   time.Duration
+	json       bool
+	Dir        string
+	Most       int64
+	Enough     time.Duration
+	Views      bool
 }
 
 // run prints a table, or JSON.
-func run(w io.Writer, o options) (err error) {
-	stores := peers()
-	if o.only != "" {
-		stores = nil
-		for name := range strings.SplitSeq(o.only, ",") {
-			p, err := peerOf(name)
-			if err != nil {
-				return err
-			}
-			stores = append(stores, p)
-		}
-	}
-	all := report{Machine: results.Machine(), Keys: map[string]string{}, Sets: map[string]map[string]summary{}}
-	if slices.ContainsFunc(stores, func(p peer) bool { return p.server }) {
-		remove, err := o.findPostgres()
-		if errors.Is(err, postgres.ErrAbsent) {
-			all.Skipped = fmt.Sprintf("PG GiST and PG B-tree are skipped: %v", err)
-			stores = slices.DeleteFunc(stores, func(p peer) bool { return p.server })
-		} else if err != nil {
+func run(w io.Writer, o options) error {
+	var stores []peer
+	for name := range strings.SplitSeq(o.only, ",") {
+		p, err := peerOf(name)
+		if err != nil {
 			return err
 		}
-		defer func() { err = errors.Join(err, remove()) }()
+		stores = append(stores, p)
+	}
+	all := report{Machine: results.Machine(), Keys: map[string]string{}, Sets: map[string]map[string]summary{}}
+	if err := postgres.Find(postgres.Installed); err != nil && slices.ContainsFunc(stores, func(p peer) bool { return p.server }) {
+		all.Skipped = fmt.Sprintf("PG GiST and PG B-tree are skipped: %v", err)
+		stores = slices.DeleteFunc(stores, func(p peer) bool { return p.server })
 	}
 	for _, m := range measured {
 		all.Keys[m.key] = m.about
@@ -109,18 +101,6 @@ func run(w io.Writer, o options) (err error) {
 	return table.Flush()
 }
 
-// findPostgres finds PostgreSQL, or fetches it. The function removes what was fetched.
-func (o *options) findPostgres() (remove func() error, err error) {
-	remove = func() error { return nil }
-	if o.Programs, err = postgres.Find(""); err != nil && o.unpack {
-		var unpacked func() error
-		if o.Programs, unpacked, err = postgres.Unpack(o.Dir); err == nil {
-			remove = unpacked
-		}
-	}
-	return remove, err
-}
-
 // measureAll measures the stores in turns, and returns the figures of all repetitions of each.
 func measureAll(set string, stores []peer, o options) ([][]figures, error) {
 	of, took := make([][]figures, len(stores)), make([]time.Duration, len(stores))
@@ -130,7 +110,11 @@ func measureAll(set string, stores []peer, o options) ([][]figures, error) {
 				continue
 			}
 			begun := time.Now()
-			f, err := task{set, p.name, o}.start()
+			var f figures
+			text, err := json.Marshal(task{set, p.name, o})
+			if err == nil {
+				err = measure.Again(childVariable, string(text), &f)
+			}
 			if err != nil {
 				return nil, fmt.Errorf("%s: %w", p.name, err)
 			}
@@ -142,4 +126,40 @@ func measureAll(set string, stores []peer, o options) ([][]figures, error) {
 		fmt.Fprintf(os.Stderr, "trees: %s, %s: %d processes, %.1f s\n", setName(set), p.name, len(of[i]), took[i].Seconds())
 	}
 	return of, nil
+}
+
+// childVariable is the environment variable with the task of a process that measures one
+// store. The command starts itself for each store, set and repetition, so that no store
+// inherits the heap of another.
+const childVariable = "GRANARY_BENCH_TREES"
+
+// task is what a child measures.
+type task struct {
+	Set, Peer string
+	Options   options
+}
+
+// child does the task of this process, if it is a child: it prints figures.
+func child(w io.Writer) (is bool, err error) {
+	text, is := os.LookupEnv(childVariable)
+	if !is {
+		return false, nil
+	}
+	var t task
+	if err := json.Unmarshal([]byte(text), &t); err != nil {
+		return true, fmt.Errorf("task of a child: %w", err)
+	}
+	p, err := peerOf(t.Peer)
+	if err != nil {
+		return true, err
+	}
+	s, err := openSet(t.Set)
+	if err != nil {
+		return true, err
+	}
+	f, err := s.measure(p, t.Options)
+	if err != nil {
+		return true, err
+	}
+	return true, json.NewEncoder(w).Encode(f)
 }

@@ -10,21 +10,26 @@ import (
 	"github.com/granarydb/granary/bench/trees/block"
 )
 
+// shape is what each process finds alike in a store.
+type shape struct {
+	Stopped   bool   `json:"stopped,omitempty"` // it was too large after Intervals intervals
+	Intervals int    `json:"intervals"`
+	Nodes     uint32 `json:"nodes,omitempty"`
+	Depth     uint32 `json:"depth,omitempty"`
+	Ranges    []int  `json:"ranges,omitempty"` // nodes by the share of all keys between their least and greatest, in tenths
+}
+
 // figures are what one process measures of one store.
 type figures struct {
-	Bytes     int64
-	Nodes     uint32
-	Depth     uint32
-	Intervals int
-	Stopped   bool               // the tree was too large
-	Values    map[string]float64 // by key (table.go)
-	Ranges    []int              // nodes by the share of all keys between their least and greatest, in tenths
+	shape
+	Bytes  int64
+	Values map[string]float64 // by key (table.go)
 }
 
 // measure measures a store: a load, a restart and the questions, once each is checked.
 func (s *intervals) measure(p peer, o options) (f figures, err error) {
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1)) // idle collectors would look for work
-	f = figures{Intervals: len(s.all), Values: map[string]float64{}}
+	f = figures{shape: shape{Intervals: len(s.all)}, Values: map[string]float64{}}
 	if !p.server {
 		if err := s.warm(p, o); err != nil {
 			return f, err
@@ -36,18 +41,21 @@ func (s *intervals) measure(p peer, o options) (f figures, err error) {
 	}
 	defer func() { err = errors.Join(err, st.Close()) }()
 	took, err := cost(st, func() error { return st.Load(s.all) })
-	t, isTree := st.(*treeStore)
-	if isTree && errors.Is(err, errLarge) {
-		f.Stopped, f.Intervals = true, t.stopped
-		return f, f.take(st)
-	}
-	if err != nil {
+	if f.Stopped = errors.Is(err, errLarge); err != nil && !f.Stopped {
 		return f, fmt.Errorf("load: %w", err)
 	}
-	f.Values["build_m_s"] = float64(len(s.all)) / 1e6 / took.Seconds()
-	if err := f.take(st); err != nil {
+	t, isTree := st.(*treeStore)
+	if isTree {
+		f.Nodes, f.Depth = t.Summary().Nodes, t.Summary().Depth
+	}
+	if f.Bytes, err = st.Bytes(); err != nil {
 		return f, fmt.Errorf("size: %w", err)
 	}
+	if f.Stopped {
+		f.Intervals = int(t.Summary().Intervals)
+		return f, nil
+	}
+	f.Values["build_m_s"] = float64(len(s.all)) / 1e6 / took.Seconds()
 	if f.Values["restart_ms"], err = s.restart(st); err != nil {
 		return f, fmt.Errorf("restart: %w", err)
 	}
@@ -73,22 +81,6 @@ func (s *intervals) warm(p peer, o options) error {
 		err = nil
 	}
 	return errors.Join(err, st.Close())
-}
-
-func (f *figures) take(st store) (err error) {
-	if t, is := st.(*treeStore); is {
-		f.Nodes, f.Depth = t.Summary().Nodes, t.Summary().Depth
-	}
-	f.Bytes, err = st.Bytes()
-	return err
-}
-
-// searched is how many nodes the questions so far have looked at, 0 of what is no tree.
-func searched(st store) int64 {
-	if t, is := st.(*treeStore); is {
-		return t.Searched()
-	}
-	return 0
 }
 
 // cost returns the CPU time of a call: this process's, collections included, and that of the
@@ -200,7 +192,11 @@ const slow = time.Second
 // calls that take about enough time together, after a first round. If the first takes ten times as long, it
 // is the only one.
 func mean(st store, enough time.Duration, round int, f func(i int) error) (us, nodes float64, err error) {
-	calls, before := 0, searched(st)
+	searched := func() int64 { return 0 }
+	if t, is := st.(*treeStore); is {
+		searched = t.Searched
+	}
+	calls, before := 0, searched()
 	once := func() error {
 		begun := time.Now()
 		for i := range round {
@@ -217,7 +213,7 @@ func mean(st store, enough time.Duration, round int, f func(i int) error) (us, n
 	took, err := cost(st, once)
 	if err == nil && took <= 10*enough {
 		rounds := 1 + int(enough/max(took, time.Microsecond))
-		calls, before = 0, searched(st)
+		calls, before = 0, searched()
 		took, err = cost(st, func() error {
 			for range rounds {
 				if err := once(); err != nil {
@@ -227,5 +223,5 @@ func mean(st store, enough time.Duration, round int, f func(i int) error) (us, n
 			return nil
 		})
 	}
-	return float64(took.Nanoseconds()) / 1e3 / float64(calls), float64(searched(st)-before) / float64(calls), err
+	return float64(took.Nanoseconds()) / 1e3 / float64(calls), float64(searched()-before) / float64(calls), err
 }

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/granarydb/granary/bench/trees/block"
+	"github.com/granarydb/granary/history"
 	"github.com/granarydb/granary/internal/ihs"
 )
 
@@ -14,11 +15,11 @@ import (
 type intervals struct {
 	name       string // of the file, or of what is made up
 	set        *ihs.Set
-	all        []block.Interval
+	all        oracle
 	singles    []single
 	some, kind []uint32 // keys of 2D queries
 	times      []int64  // instants of 2D queries
-	answers    [2]int   // of some and kind at the times
+	answers    [2]int   // of some and kind at the times, counted by check
 }
 
 // single is a question for one key at one instant, of which the set has an interval. The instants are
@@ -114,19 +115,7 @@ func (s *intervals) ask() {
 	slices.Sort(s.some)
 	s.some = slices.Compact(s.some)
 	s.kind = s.threads()
-	s.times = instants(h.Start, h.End, pixels)
-	for i, keys := range [][]uint32{s.some, s.kind} {
-		s.each(s.inPlane(keys), func(block.Interval) { s.answers[i]++ })
-	}
-}
-
-// instants returns as many times from start to end, at even distances.
-func instants(start, end int64, count int) []int64 {
-	times := make([]int64, count)
-	for i := range times {
-		times[i] = start + (end-start)/int64(count-1)*int64(i)
-	}
-	return times
+	s.times = history.PixelTimes(h.Start, h.End, pixels)
 }
 
 // threads returns the keys of Threads/*, or the first eighth of the keys.

@@ -42,18 +42,14 @@ type report struct {
 
 // summary is the figures of a store over its repetitions.
 type summary struct {
-	Runs      int                       `json:"runs"`              // processes
-	Stopped   bool                      `json:"stopped,omitempty"` // it was too large after Intervals intervals
-	Intervals int                       `json:"intervals"`
-	Nodes     uint32                    `json:"nodes,omitempty"`
-	Depth     uint32                    `json:"depth,omitempty"`
-	Ranges    []int                     `json:"ranges,omitempty"` // nodes by the share of the keys that they span, in tenths
-	Figures   map[string]results.Spread `json:"figures"`
+	shape
+	Runs    int                       `json:"runs"` // processes
+	Figures map[string]results.Spread `json:"figures"`
 }
 
 func summarise(of []figures) summary {
 	f := of[0]
-	s := summary{Runs: len(of), Stopped: f.Stopped, Intervals: f.Intervals, Nodes: f.Nodes, Depth: f.Depth, Ranges: f.Ranges}
+	s := summary{shape: f.shape, Runs: len(of)}
 	s.Figures = map[string]results.Spread{"bytes_interval": results.SpreadOf([]float64{float64(f.Bytes) / float64(f.Intervals)})}
 	for key := range f.Values {
 		var all []float64
@@ -67,7 +63,7 @@ func summarise(of []figures) summary {
 
 // row returns the columns of the table.
 func (s summary) row() string {
-	columns := []string{fmt.Sprint(s.Intervals), fmt.Sprint(s.Nodes), fmt.Sprint(s.Depth)}
+	columns := []string{fmt.Sprintf("%d\t%d\t%d", s.Intervals, s.Nodes, s.Depth)}
 	if s.Stopped {
 		columns[0] = "stopped after " + columns[0]
 	}

@@ -30,77 +30,23 @@ func TestMain(m *testing.M) {
 	}
 }
 
-// oracle is the list of all intervals that a store took, searched from the front.
-type oracle []block.Interval
-
-// fill adds the intervals to a tree, and closes it.
-func (o oracle) fill(t *testing.T, tree *sht.Tree) {
-	t.Helper()
-	for _, in := range o {
-		if err := tree.Add(in); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if err := tree.Close(); err != nil {
-		t.Fatal(err)
-	}
-}
-
-func (o oracle) single(key uint32, at int64) (block.Interval, bool) {
-	i := slices.IndexFunc(o, func(in block.Interval) bool { return in.Key == key && in.Start <= at && at <= in.End })
-	if i < 0 {
-		return block.Interval{}, false
-	}
-	return o[i], true
-}
-
-func (o oracle) where(is func(block.Interval) bool) (out []string) {
-	for _, in := range o {
-		if is(in) {
-			out = append(out, text(in))
-		}
-	}
-	return out
-}
-
-// plane chooses the answers of a 2D question.
-func plane(keys []uint32, times []int64) func(block.Interval) bool {
-	return func(in block.Interval) bool {
-		return slices.Contains(keys, in.Key) && slices.ContainsFunc(times, func(t int64) bool { return in.Start <= t && t <= in.End })
-	}
-}
-
-func text(in block.Interval) string {
-	return fmt.Sprintf("%d: %d to %d, kind %d, %d %q", in.Key, in.Start, in.End, in.Kind, in.Word, in.Text)
-}
-
 // recording makes random intervals that tile time for each key, in the order of their ends, as
-// a state system hands them over. Keys differ in their rates, and some values are long.
-func recording(rng *rand.Rand, keys, count int, start int64, longest int) oracle {
-	type change struct {
-		began, mean int64
+// a state system hands them over. Low keys change more often, several may at once, and some values are long.
+func recording(rng *rand.Rand, keys, count int, start int64, longest int) (out oracle) {
+	began, now := slices.Repeat([]int64{start}, keys), start
+	change := func(key int) {
+		out = append(out, value(rng, block.Interval{Key: uint32(key), Start: began[key], End: now}, longest))
+		began[key] = now + 1
 	}
-	all := make([]change, keys)
-	for i := range all {
-		all[i] = change{start, 1 << rng.IntN(12)}
-	}
-	var out oracle
-	now := start
 	for len(out) < count {
-		now += rng.Int64N(3) // several may end at once
-		key := rng.IntN(keys)
-		k := &all[key]
-		if k.began > now || rng.Int64N(k.mean) > 8 {
-			continue
+		now += rng.Int64N(3)
+		if key := rng.IntN(1 + rng.IntN(keys)); began[key] <= now {
+			change(key)
 		}
-		out = append(out, value(rng, block.Interval{Key: uint32(key), Start: k.began, End: now}, longest))
-		k.began = now + 1
 	}
 	now++
-	for key, k := range all { // all still there end with the history
-		if k.began <= now {
-			out = append(out, value(rng, block.Interval{Key: uint32(key), Start: k.began, End: now}, longest))
-		}
+	for key := range keys { // all end with the history
+		change(key)
 	}
 	return out
 }
@@ -126,67 +72,51 @@ func value(rng *rand.Rand, in block.Interval, longest int) block.Interval {
 	return in
 }
 
-// ask compares the answers to random questions with the oracle's.
-func ask(t *testing.T, name string, rng *rand.Rand, of answers, o oracle, keys int, count int) {
+// ask compares the answers to random questions with the oracle's. Some are for keys and instants that no interval has.
+func ask(t *testing.T, name string, rng *rand.Rand, of *sht.Tree, o oracle, keys, count int) {
 	t.Helper()
 	first, last := o[0].Start-2, o[len(o)-1].End+2
 	at := func() int64 { return first + rng.Int64N(last-first+1) }
+	key := func() uint32 { return rng.Uint32N(uint32(keys) + 2) }
 	for range count {
-		key, when := rng.Uint32N(uint32(keys)+2), at()
-		got, found, err := of.Single(key, when)
-		want, is := o.single(key, when)
-		if err != nil || found != is || found && text(got) != text(want) {
-			t.Fatalf("%s: key %d at %d: %s, %v, %v; want %s, %v", name, key, when, text(got), found, err, text(want), is)
+		one, when := key(), at()
+		var want *block.Interval
+		if i := slices.IndexFunc(o, func(in block.Interval) bool { return in.Key == one && in.Start <= when && when <= in.End }); i >= 0 {
+			want = &o[i]
 		}
-	}
-	for range count/8 + 1 {
-		when := at()
-		var got []string
-		err := of.Full(when, func(in block.Interval) { got = append(got, text(in)) })
-		same(t, fmt.Sprintf("%s: all at %d", name, when), got, o.where(func(in block.Interval) bool { return in.Start <= when && when <= in.End }), err)
-
 		var some []uint32
 		for range rng.IntN(6) {
-			some = append(some, rng.Uint32N(uint32(keys)+2))
+			some = append(some, key())
 		}
 		var times []int64
 		for range rng.IntN(12) {
 			times = append(times, at())
 		}
-		got = nil
-		err = of.Plane(some, times, func(in block.Interval) { got = append(got, text(in)) })
-		same(t, fmt.Sprintf("%s: keys %v at %v", name, some, times), got, o.where(plane(some, times)), err)
-		if tree, is := of.(*treeStore); is {
-			askRange(t, name, tree.Tree, o, some, min(when, at()), max(when, at()))
+		_, plane := o.checkPlane(of, some, times)
+		err := errors.Join(checkSingle(of, one, when, want), o.checkFull(of, when), plane, checkRange(of, o, some, when, at()))
+		if err != nil {
+			t.Fatalf("%s: %v", name, err)
 		}
 	}
 }
 
-// askRange compares the lists of a 2D question for a range of time with the oracle's.
-func askRange(t *testing.T, name string, tree *sht.Tree, o oracle, keys []uint32, start, end int64) {
-	t.Helper()
-	lists, err := query.Lists(func(f func(block.Interval)) error { return tree.Range(keys, start, end, f) })
-	var got []string
-	for key, list := range lists {
-		for i, in := range list {
-			if got = append(got, text(in)); in.Key != key || i > 0 && list[i-1].End >= in.Start {
-				t.Fatalf("%s: the list of key %d has %+v after %d others", name, key, in, i)
+// checkRange compares the lists of a 2D question for a range of time with the oracle's intervals.
+func checkRange(of *sht.Tree, o oracle, keys []uint32, start, end int64) error {
+	start, end = min(start, end), max(start, end)
+	_, err := o.check(fmt.Sprintf("keys %v from %d to %d", keys, start, end), of, func(in *block.Interval) bool {
+		return slices.Contains(keys, in.Key) && in.Start <= end && in.End >= start
+	}, func(f func(block.Interval)) error {
+		lists, err := query.Lists(func(f func(block.Interval)) error { return of.Range(keys, start, end, f) })
+		for key, list := range lists {
+			for i, in := range list {
+				if f(in); in.Key != key || i > 0 && list[i-1].End >= in.Start {
+					return fmt.Errorf("the list of key %d has %+v after %d others", key, in, i)
+				}
 			}
 		}
-	}
-	want := o.where(func(in block.Interval) bool {
-		return slices.Contains(keys, in.Key) && in.Start <= end && in.End >= start
+		return err
 	})
-	same(t, fmt.Sprintf("%s: keys %v from %d to %d", name, keys, start, end), got, want, err)
-}
-
-func same(t *testing.T, name string, got, want []string, err error) {
-	t.Helper()
-	slices.Sort(got)
-	slices.Sort(want)
-	if err != nil || !slices.Equal(got, want) {
-		t.Fatalf("%s: %d intervals, %v; want %d\n%v\n%v", name, len(got), err, len(want), got, want)
-	}
+	return err
 }
 
 // eachTree runs a test with each kind of tree.
@@ -196,22 +126,22 @@ func eachTree(t *testing.T, f func(t *testing.T, kind sht.Kind)) {
 	}
 }
 
-func newOf(t *testing.T, storage block.Storage, o sht.Options) *sht.Tree {
+// fill adds intervals to a new tree, calls then after each, and closes the tree.
+func fill(t *testing.T, storage block.Storage, of sht.Options, o oracle, then func(tree *sht.Tree, added int)) *sht.Tree {
 	t.Helper()
-	tree, err := sht.New(storage, o)
+	tree, err := sht.New(storage, of)
+	for i := 0; i < len(o) && err == nil; i++ {
+		if err = tree.Add(o[i]); err == nil {
+			then(tree, i+1)
+		}
+	}
+	if err == nil {
+		err = tree.Close()
+	}
 	if err != nil {
 		t.Fatal(err)
 	}
 	return tree
-}
-
-func open(t *testing.T, storage block.Storage) *treeStore {
-	t.Helper()
-	tree, err := sht.Open(storage)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return &treeStore{Tree: tree}
 }
 
 // Every tree gives the oracle's answers while it is built, when it is closed and when it is opened again. Every other
@@ -228,95 +158,72 @@ func TestTrees(t *testing.T) {
 			}
 			o := recording(rng, keys, 2000+rng.IntN(9000), of.Start, texts)
 			var storage block.Memory
-			tree := newOf(t, &storage, of)
-			for i, in := range o {
-				if err := tree.Add(in); err != nil {
-					t.Fatal(err)
+			tree := fill(t, &storage, of, o, func(tree *sht.Tree, n int) {
+				if n%1500 == 0 {
+					ask(t, fmt.Sprintf("seed %d, %d added", seed, n), rng, tree, o[:n], keys, 8)
 				}
-				if i > 0 && i%1500 == 0 {
-					ask(t, fmt.Sprintf("seed %d, %d added", seed, i+1), rng, &treeStore{Tree: tree}, o[:i+1], keys, 8)
-				}
-			}
-			if err := tree.Close(); err != nil {
+			})
+			ask(t, fmt.Sprintf("seed %d, closed", seed), rng, tree, o, keys, 16)
+			again, err := sht.Open(&storage)
+			if err != nil {
 				t.Fatal(err)
 			}
-			ask(t, fmt.Sprintf("seed %d, closed", seed), rng, &treeStore{Tree: tree}, o, keys, 16)
-			again := open(t, &storage)
 			ask(t, fmt.Sprintf("seed %d, opened", seed), rng, again, o, keys, 24)
 			s := again.Summary()
-			if s != tree.Summary() || s.Intervals != uint64(len(o)) || s.End != o[len(o)-1].End {
-				t.Fatalf("seed %d: summary %+v, was %+v", seed, s, tree.Summary())
-			}
-			if of.Fan > 0 && s.Depth < 4 {
-				t.Errorf("seed %d: depth is %d, want 4 or more", seed, s.Depth)
+			if s != tree.Summary() || s.Intervals != uint64(len(o)) || s.End != o[len(o)-1].End || of.Fan > 0 && s.Depth < 4 {
+				t.Errorf("seed %d: summary %+v, was %+v", seed, s, tree.Summary())
 			}
 		}
 	})
-}
-
-// readAll opens a tree and reads every node.
-func readAll(f block.Storage, o oracle) error {
-	tree, err := sht.Open(f)
-	if err != nil {
-		return err
-	}
-	keys, count := make([]uint32, 64), 0
-	for i := range keys {
-		keys[i] = uint32(i)
-	}
-	err = tree.Range(keys, 0, o[len(o)-1].End, func(block.Interval) { count++ })
-	if err == nil && count != len(o) {
-		err = fmt.Errorf("%d intervals, want %d", count, len(o))
-	}
-	return err
 }
 
 // A block that is cut, and one with a changed bit, give ErrDamaged. A changed block with a right checksum gives
 // no panic: the header is checked, levels bound each descent, and values must lie within their block.
 func TestTrees_Damaged(t *testing.T) {
 	eachTree(t, func(t *testing.T, kind sht.Kind) {
-		rng := rand.New(rand.NewPCG(5, 5))
-		o := recording(rng, 30, 4000, 0, longest)
-		var storage block.Memory
-		tree := newOf(t, &storage, sht.Options{Kind: kind})
-		o.fill(t, tree)
 		const size = 1 << 16
+		rng := rand.New(rand.NewPCG(5, 5))
+		keys := []uint32{0, 1, 2, 3, 4, 5, 6, 7}
+		o := recording(rng, len(keys), 4000, 0, longest)
+		var storage block.Memory
+		nodes := fill(t, &storage, sht.Options{Kind: kind}, o, func(*sht.Tree, int) {}).Summary().Nodes
+		readAll := func() error {
+			tree, err := sht.Open(&storage)
+			if err != nil {
+				return err
+			}
+			return checkRange(tree, o, keys, 0, o[len(o)-1].End)
+		}
 		forged := 0
 		for i := range 140 {
-			at := rng.Int64N(tree.Summary().Bytes()/size) * size
+			at := rng.Int64N(int64(nodes)+1) * size
 			whole := make([]byte, size)
 			if _, err := storage.ReadAt(whole, at); err != nil {
 				t.Fatal(err)
 			}
-			changed, want := bytes.Clone(whole), block.ErrDamaged
+			changed := bytes.Clone(whole)
 			switch {
 			case i < 30:
 				changed = whole[:rng.IntN(size)]
 			case i < 60:
 				changed[rng.IntN(size)] ^= 1 << rng.IntN(8)
 			default:
-				want = nil // or not
 				for range 1 + rng.IntN(3) {
 					changed[4+rng.IntN(1<<(3+rng.IntN(13))-4)] = byte(rng.Uint32())
 				}
 				binary.LittleEndian.PutUint32(changed, crc32.Checksum(changed[4:], crc32.MakeTable(crc32.Castagnoli)))
 			}
-			rewrite := func(b []byte) {
-				if _, err := storage.WriteAt(b, at); err != nil {
-					t.Fatal(err)
-				}
+			_, _ = storage.WriteAt(changed, at)
+			damaged := errors.Is(readAll(), block.ErrDamaged)
+			if i < 60 && !damaged {
+				t.Fatalf("change %d of the block at %d is not found", i, at)
 			}
-			rewrite(changed)
-			err := readAll(&storage, o)
-			if want != nil && !errors.Is(err, want) {
-				t.Fatalf("change %d of the block at %d: %v", i, at, err)
-			}
-			if want == nil && errors.Is(err, block.ErrDamaged) {
+			if i >= 60 && damaged {
 				forged++
 			}
-			rewrite(whole)
+			_, _ = storage.WriteAt(whole, at)
 		}
-		if err := readAll(&storage, o); err != nil || forged == 0 {
+		if err := readAll(); err != nil || forged == 0 {
 			t.Errorf("%v; %d of 80 forged blocks were found", err, forged)
 		}
 	})
@@ -325,11 +232,7 @@ func TestTrees_Damaged(t *testing.T) {
 // What no tree can store is refused, and changes nothing.
 func TestTrees_Errors(t *testing.T) {
 	eachTree(t, func(t *testing.T, kind sht.Kind) {
-		tree := newOf(t, &block.Memory{}, sht.Options{Kind: kind, Start: 10})
-		if err := tree.Add(block.Interval{Start: 10, End: 20}); err != nil {
-			t.Fatal(err)
-		}
-		for _, in := range []block.Interval{
+		refused := []block.Interval{
 			{Start: 9, End: 30},
 			{Start: 25, End: 24},
 			{Start: 12, End: 19},
@@ -337,14 +240,14 @@ func TestTrees_Errors(t *testing.T) {
 			{Start: 21, End: 30, Kind: block.Bool, Word: 2},
 			{Start: 21, End: 30, Kind: block.Int, Word: 1 << 40},
 			{Start: 21, End: 30, Kind: block.String, Text: make([]byte, longest+1)},
-		} {
-			if err := tree.Add(in); !errors.Is(err, block.ErrInterval) {
-				t.Errorf("add %+v: %v", in, err)
+		}
+		tree := fill(t, &block.Memory{}, sht.Options{Kind: kind, Start: 10}, oracle{{Start: 10, End: 20}}, func(tree *sht.Tree, _ int) {
+			for _, in := range refused {
+				if err := tree.Add(in); !errors.Is(err, block.ErrInterval) {
+					t.Errorf("add %+v: %v", in, err)
+				}
 			}
-		}
-		if err := tree.Close(); err != nil {
-			t.Fatal(err)
-		}
+		})
 		for name, err := range map[string]error{"add": tree.Add(block.Interval{Start: 21, End: 30}), "close": tree.Close()} {
 			if !errors.Is(err, block.ErrClosed) {
 				t.Errorf("%s after close: %v", name, err)

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/granarydb/granary/bench/trees/block"
+	"github.com/granarydb/granary/history"
 )
 
 // The views of R-SHT 7.2, of which the paper does not say how many pixels and threads they have.
@@ -15,42 +16,34 @@ const (
 	scrolls     = 10 // of the last zoom, from the beginning to the end
 )
 
-// strategy is a way to ask a tree for what a view shows.
-type strategy struct {
-	key string
-	ask func(t *treeStore) (answers int, err error)
+// view is what a tree is asked for, in each of three ways.
+type view struct {
+	name    string
+	keys    []uint32
+	screens [][]int64 // the instants of each screen
+	singles [][]int64 // those of single queries
+	skip    bool      // single queries go on behind each answer
 }
 
-// views measures the strategies for the views of Table III, if the set has threads, and for the sparse set
-// of figure 18. The answers to one view are the same for each store, which the caller compares.
+// views measures the views of Table III, if the set has threads, and the sparse set of figure 18.
 func (s *intervals) views(t *treeStore, values map[string]float64) error {
 	h := s.set.Header
-	all := []strategy{
-		{"sparse_single", singles(s.some, s.times, false)},
-		{"sparse_full", s.fulls(s.times)},
-		{"sparse_2d", planeOf(s.some, s.times)},
-	}
+	sparse, whole, zoom := [][]int64{s.times}, [][]int64{history.PixelTimes(h.Start, h.End, viewPixels)}, s.screens()
+	all := []view{{"sparse", s.some, sparse, sparse, false}}
 	if tree := s.processes(); len(tree) > 0 {
-		px := instants(h.Start, h.End, viewPixels)
-		all = append(all,
-			strategy{"pstree_single", singles(tree, []int64{h.Start + (h.End-h.Start)/2}, false)},
-			strategy{"pstree_full", s.fulls(px)},
-			strategy{"pstree_2d", planeOf(tree, px)},
-			strategy{"zoom_single", s.zoom(func(px []int64) func(*treeStore) (int, error) { return singles(s.shown(), px, true) })},
-			strategy{"zoom_full", s.zoom(s.fulls)},
-			strategy{"zoom_2d", s.zoom(func(px []int64) func(*treeStore) (int, error) { return planeOf(s.shown(), px) })})
+		middle := [][]int64{{h.Start + (h.End-h.Start)/2}}
+		all = append(all, view{"pstree", tree, whole, middle, false}, view{"zoom", s.kind[:min(viewThreads, len(s.kind))], zoom, zoom, true})
 	}
-	for _, one := range all {
-		before := t.Searched()
-		var n int
-		took, err := cost(t, func() (err error) { n, err = one.ask(t); return err })
-		if err != nil {
-			return fmt.Errorf("%s: %w", one.key, err)
+	for _, v := range all {
+		for i, ask := range []func(*treeStore) (answers int, err error){v.single, v.full, v.plane} {
+			key := v.name + [...]string{"_single", "_full", "_2d"}[i]
+			before, n := t.Searched(), 0
+			took, err := cost(t, func() (err error) { n, err = ask(t); return err })
+			if err != nil || n == 0 {
+				return fmt.Errorf("%s: %d answers, %w", key, n, err)
+			}
+			values[key+"_ms"], values[key+"_nodes"] = took.Seconds()*1e3, float64(t.Searched()-before)
 		}
-		if n == 0 {
-			return fmt.Errorf("%s: no answers", one.key)
-		}
-		values[one.key+"_ms"], values[one.key+"_nodes"] = took.Seconds()*1e3, float64(t.Searched()-before)
 	}
 	return nil
 }
@@ -65,20 +58,32 @@ func (s *intervals) processes() (keys []uint32) {
 	return keys
 }
 
-// shown returns the threads of a zoom.
-func (s *intervals) shown() []uint32 { return s.kind[:min(viewThreads, len(s.kind))] }
+// screens are those of a zoom: the whole time, the middle of it, and then from the beginning to the end.
+func (s *intervals) screens() (all [][]int64) {
+	h := s.set.Header
+	span := h.End - h.Start
+	show := func(start int64) { all = append(all, history.PixelTimes(start, start+span, viewPixels)) }
+	for range zooms + 1 {
+		show(h.Start + (h.End-h.Start-span)/2)
+		span = max(viewPixels, span/2)
+	}
+	for i := range int64(scrolls) {
+		show(h.Start + (h.End-h.Start-span)/(scrolls-1)*i)
+	}
+	return all
+}
 
-// singles asks for each key at each time alone, or only at the times that the answer before does not reach.
-func singles(keys []uint32, times []int64, skip bool) func(*treeStore) (int, error) {
-	return func(t *treeStore) (n int, err error) {
-		for _, key := range keys {
+// single asks for each key at each time alone, or only at the times that the answer before does not reach.
+func (v view) single(t *treeStore) (n int, err error) {
+	for _, times := range v.singles {
+		for _, key := range v.keys {
 			for i := 0; i < len(times); n++ {
 				in, found, err := t.Single(key, times[i])
 				if err != nil || !found {
 					return n, fmt.Errorf("key %d at %d: found %v, %w", key, times[i], found, err)
 				}
 				i++
-				if skip {
+				if v.skip {
 					reached, is := slices.BinarySearch(times[i:], in.End)
 					if i += reached; is {
 						i++
@@ -86,53 +91,30 @@ func singles(keys []uint32, times []int64, skip bool) func(*treeStore) (int, err
 				}
 			}
 		}
-		return n, nil
 	}
+	return n, nil
 }
 
-// fulls asks for all keys at each time.
-func (s *intervals) fulls(times []int64) func(*treeStore) (int, error) {
-	return func(t *treeStore) (n int, err error) {
+// full asks for all keys at each time.
+func (v view) full(t *treeStore) (n int, err error) {
+	for _, times := range v.screens {
 		for _, at := range times {
 			if err := t.Full(at, func(block.Interval) { n++ }); err != nil {
 				return n, err
 			}
 		}
-		return n, nil
 	}
+	return n, nil
 }
 
-// planeOf asks one 2D question.
-func planeOf(keys []uint32, times []int64) func(*treeStore) (int, error) {
-	return func(t *treeStore) (n int, err error) {
-		err = t.Plane(keys, times, func(block.Interval) { n++ })
-		return n, err
+// plane asks one 2D question for each screen.
+func (v view) plane(t *treeStore) (n int, err error) {
+	for _, times := range v.screens {
+		if err := t.Plane(v.keys, times, func(block.Interval) { n++ }); err != nil {
+			return n, err
+		}
 	}
-}
-
-// zoom shows the whole time, zooms in, and scrolls from the beginning to the end.
-func (s *intervals) zoom(view func(px []int64) func(*treeStore) (int, error)) func(*treeStore) (int, error) {
-	h := s.set.Header
-	return func(t *treeStore) (n int, err error) {
-		show := func(start, span int64) error {
-			more, err := view(instants(start, start+span, viewPixels))(t)
-			n += more
-			return err
-		}
-		span := h.End - h.Start
-		for range zooms + 1 {
-			if err := show(h.Start+(h.End-h.Start-span)/2, span); err != nil {
-				return n, err
-			}
-			span = max(viewPixels, span/2)
-		}
-		for i := range int64(scrolls) {
-			if err := show(h.Start+(h.End-h.Start-span)/(scrolls-1)*i, span); err != nil {
-				return n, err
-			}
-		}
-		return n, nil
-	}
+	return n, nil
 }
 
 // ranges counts the nodes of a closed tree by the share of all keys from their least to their greatest key,

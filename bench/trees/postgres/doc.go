@@ -1,8 +1,7 @@
 // Package postgres is a store of intervals in PostgreSQL 15, on a server of its own.
 //
 // A server is started in a new directory, on a socket there, and removed when it is closed.
-// The programs are those of Debian's package: the installed ones, or those that Unpack takes
-// from the package without installing it. PostgreSQL does not run as root: a server of root
+// The programs are those of Debian's package. PostgreSQL does not run as root: a server of root
 // runs as the user postgres, or as nobody where there is none.
 //
 // Two layouts answer the same questions:

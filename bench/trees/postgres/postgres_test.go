@@ -3,13 +3,12 @@ package postgres
 import (
 	"encoding/binary"
 	"errors"
-	"os"
+	"strings"
 	"testing"
 
 	"go.uber.org/goleak"
 
 	"github.com/granarydb/granary/bench/trees/block"
-	"github.com/granarydb/granary/internal/effort"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -34,38 +33,9 @@ func TestInterval(t *testing.T) {
 	}
 }
 
-// A package that is not installed is fetched, and its server works. It wants a network.
-func TestUnpack(t *testing.T) {
-	if !effort.Full {
-		t.Skip("fetches 20 MB: with GRANARY_FULL=1 alone")
-	}
-	programs, remove, err := Unpack(os.TempDir())
-	if errors.Is(err, ErrAbsent) {
-		t.Skip(err)
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	if programs == Installed {
-		t.Errorf("programs are in %s", programs)
-	}
-	s, err := New(programs, os.TempDir(), GiST)
-	if err != nil {
-		t.Fatal(err)
-	}
-	want := block.Interval{Key: 5, Start: 6, End: 7, Kind: block.Int, Word: 8}
-	if err := s.Load([]block.Interval{want}); err != nil {
-		t.Error(err)
-	}
-	if in, found, err := s.Single(5, 7); err != nil || !found || in.Word != 8 {
-		t.Errorf("%+v, %v, %v", in, found, err)
-	}
-	if err := errors.Join(s.Close(), remove()); err != nil {
-		t.Error(err)
-	}
-	for _, name := range []string{programs, s.server.dir} {
-		if _, err := os.Stat(name); !errors.Is(err, os.ErrNotExist) {
-			t.Errorf("%s is left: %v", name, err)
-		}
+// A folder without the programs is named.
+func TestFind(t *testing.T) {
+	if dir := t.TempDir(); !errors.Is(Find(dir), ErrAbsent) || !strings.Contains(Find(dir).Error(), dir) {
+		t.Error(Find(dir))
 	}
 }

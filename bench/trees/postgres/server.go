@@ -16,6 +16,22 @@ import (
 	"github.com/prometheus/procfs"
 )
 
+// Installed is where Debian's package has the programs.
+const Installed = "/usr/lib/postgresql/15/bin"
+
+// ErrAbsent means that there is no PostgreSQL 15 to run.
+var ErrAbsent = errors.New("PostgreSQL 15 is absent (Debian's package postgresql-15)")
+
+// Find returns ErrAbsent if the folder lacks one of the programs.
+func Find(programs string) error {
+	for _, name := range []string{"initdb", "postgres", "../../../../share/postgresql/15/extension/btree_gist.control"} {
+		if _, err := os.Stat(filepath.Join(programs, name)); err != nil {
+			return fmt.Errorf("%w: %w", ErrAbsent, err)
+		}
+	}
+	return nil
+}
+
 // settings are those of a server, beside its directories.
 var settings = []string{
 	"listen_addresses=", "unix_socket_permissions=0700", "max_connections=4",
@@ -26,44 +42,31 @@ var settings = []string{
 	"max_parallel_workers_per_gather=0", "max_parallel_maintenance_workers=0",
 }
 
-// server is a cluster in a folder of its own, which also holds the log and the socket.
-type server struct {
-	programs, dir string
-	who           *syscall.Credential // nil is this process's user
-	pid           int
-	end           context.CancelFunc // nil while it does not run
-	ended         chan error
-}
-
 // role is the only role of a server, and patience how long one may take to start or to end.
 const (
 	role     = "granary"
 	patience = time.Minute
 )
 
-// newServer makes a cluster in a new folder of dir. It does not run.
-func newServer(programs, dir string) (s *server, err error) {
-	s = &server{programs: programs}
+// makeCluster makes a cluster in a new folder of dir. It does not run.
+func (s *Store) makeCluster(dir string) (err error) {
 	if s.dir, err = os.MkdirTemp(dir, "granary-postgres-"); err != nil {
-		return nil, err
+		return err
 	}
 	if os.Getuid() == 0 {
 		if s.who, err = other(); err == nil {
 			err = os.Chown(s.dir, int(s.who.Uid), int(s.who.Gid))
 		}
 	}
-	if err == nil {
-		var out []byte
-		out, err = s.command(context.Background(), "initdb", "--pgdata", "data", "--username", role,
-			"--auth", "trust", "--locale", "C", "--encoding", "UTF8", "--no-sync").CombinedOutput()
-		if err != nil {
-			err = fmt.Errorf("make a cluster in %s: %w\n%s", s.dir, err, out)
-		}
-	}
 	if err != nil {
-		return nil, errors.Join(err, os.RemoveAll(s.dir))
+		return err
 	}
-	return s, nil
+	out, err := s.command(context.Background(), "initdb", "--pgdata", "data", "--username", role,
+		"--auth", "trust", "--locale", "C", "--encoding", "UTF8", "--no-sync").CombinedOutput()
+	if err != nil {
+		err = fmt.Errorf("make a cluster in %s: %w\n%s", s.dir, err, out)
+	}
+	return err
 }
 
 // other returns the user of a server of root.
@@ -75,59 +78,48 @@ func other() (*syscall.Credential, error) {
 		}
 	}
 	c := &syscall.Credential{}
-	_, err = fmt.Sscan(who.Uid, &c.Uid)
-	_, err2 := fmt.Sscan(who.Gid, &c.Gid)
-	return c, errors.Join(err, err2)
+	_, err = fmt.Sscan(who.Uid+" "+who.Gid, &c.Uid, &c.Gid)
+	return c, err
 }
 
-// command is one of PostgreSQL's programs, which runs in the server's folder. One that is not installed finds its
-// libraries beside it.
-func (s *server) command(ctx context.Context, name string, arguments ...string) *exec.Cmd {
-	cmd := exec.CommandContext(ctx, filepath.Join(s.programs, name), arguments...)
+// command is one of PostgreSQL's programs, which runs in the server's folder.
+func (s *Store) command(ctx context.Context, name string, arguments ...string) *exec.Cmd {
+	cmd := exec.CommandContext(ctx, filepath.Join(Installed, name), arguments...)
 	cmd.Dir = s.dir
 	cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "LC_ALL=C", "TZ=UTC"}
-	if libraries, err := filepath.Glob(filepath.Join(s.programs, "../../../*-linux-gnu*")); err == nil && len(libraries) > 0 && s.programs != Installed {
-		cmd.Env = append(cmd.Env, "LD_LIBRARY_PATH="+libraries[0])
-	}
 	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: s.who}
 	return cmd
 }
 
-// start starts the server, and returns a connection. A fast shutdown ends it, or, after patience, a kill.
-func (s *server) start() (*pgx.Conn, error) {
+// start starts the server, and connects. A fast shutdown ends it, or, after patience, a kill.
+func (s *Store) start() error {
 	arguments := []string{"-D", "data", "-c", "unix_socket_directories=" + s.dir}
 	for _, setting := range settings {
 		arguments = append(arguments, "-c", setting)
 	}
+	log, err := os.OpenFile(filepath.Join(s.dir, "log"), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
+	if err != nil {
+		return err
+	}
+	defer log.Close()
 	ctx, end := context.WithCancel(context.Background())
 	cmd := s.command(ctx, "postgres", arguments...)
 	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGINT) }
 	cmd.WaitDelay = patience
-	withParent(cmd.SysProcAttr)
-	log, err := os.OpenFile(s.logName(), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
-	if err != nil {
-		end()
-		return nil, err
-	}
-	defer log.Close()
 	cmd.Stdout, cmd.Stderr = log, log
+	withParent(cmd.SysProcAttr)
 	if err := cmd.Start(); err != nil {
 		end()
-		return nil, err
+		return err
 	}
 	s.pid, s.end, s.ended = cmd.Process.Pid, end, make(chan error, 1)
 	go func() { s.ended <- cmd.Wait() }()
-	conn, err := s.connect()
-	if err != nil {
-		return nil, errors.Join(err, s.stop())
-	}
-	return conn, nil
+	s.conn, err = s.connect()
+	return err
 }
 
-func (s *server) logName() string { return filepath.Join(s.dir, "log") }
-
 // connect tries to connect until the server takes it, or has ended.
-func (s *server) connect() (*pgx.Conn, error) {
+func (s *Store) connect() (*pgx.Conn, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
 	for {
@@ -146,30 +138,32 @@ func (s *server) connect() (*pgx.Conn, error) {
 	}
 }
 
-func (s *server) withLog(err error) error {
-	text, unread := os.ReadFile(s.logName())
+func (s *Store) withLog(err error) error {
+	text, unread := os.ReadFile(filepath.Join(s.dir, "log"))
 	return errors.Join(fmt.Errorf("%w\n%s", err, text), unread)
 }
 
-// stop ends the server, which writes a checkpoint.
-func (s *server) stop() error {
-	if s.end == nil {
-		return nil
+// stop ends the server, which writes a checkpoint, if it runs.
+func (s *Store) stop() (err error) {
+	if s.conn != nil {
+		err = s.conn.Close(context.Background())
 	}
-	s.end()
-	s.end = nil
-	if err := <-s.ended; !errors.Is(err, context.Canceled) { // it ended as it was told, without an error
-		return s.withLog(fmt.Errorf("the server ended: %w", err))
+	if s.end != nil {
+		s.end()
+		if ended := <-s.ended; !errors.Is(ended, context.Canceled) { // it ended as it was told, without an error
+			err = errors.Join(err, s.withLog(fmt.Errorf("the server ended: %w", ended)))
+		}
 	}
-	return nil
+	s.conn, s.end = nil, nil
+	return err
 }
 
 // tick is the unit of times in /proc/PID/stat on Linux.
 const tick = time.Second / 100
 
-// cpu returns the CPU time that the server has used since it started: of its first process,
+// CPU returns the CPU time that the server has used since it was last started: of its first process,
 // of that one's children, and of the children that have ended, these in ticks.
-func (s *server) cpu() (total time.Duration, err error) {
+func (s *Store) CPU() (total time.Duration, err error) {
 	all, err := procfs.AllProcs()
 	if err != nil {
 		return 0, err

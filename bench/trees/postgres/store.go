@@ -8,69 +8,51 @@ import (
 	"fmt"
 	"os"
 	"slices"
-	"time"
+	"syscall"
 
 	"github.com/jackc/pgx/v5"
 
 	"github.com/granarydb/granary/bench/trees/block"
 )
 
-// ErrFull means that a store that has intervals was loaded.
-var ErrFull = errors.New("store has intervals")
-
-// Store is a server with one layout.
+// Store is a server with one layout. It is a cluster in a folder of its own, which also holds the log and the socket.
 type Store struct {
 	layout *Layout
-	server *server
-	conn   *pgx.Conn // nil while the server does not run
+	dir    string
+	who    *syscall.Credential // nil is this process's user
+	// While the server runs:
+	conn  *pgx.Conn
+	pid   int
+	end   context.CancelFunc
+	ended chan error
 }
 
-// New starts a server in a new folder of dir, with the programs of a folder (see Find). The
-// caller closes the store, which removes it.
-func New(programs, dir string, layout *Layout) (*Store, error) {
-	programs, err := Find(programs)
-	if err != nil {
-		return nil, err
+// New starts a server in a new folder of dir. The caller closes the store, which removes it.
+func New(dir string, layout *Layout) (*Store, error) {
+	s := &Store{layout: layout}
+	err := s.makeCluster(dir)
+	if err == nil {
+		err = s.start()
 	}
-	server, err := newServer(programs, dir)
 	if err != nil {
-		return nil, fmt.Errorf("postgres: %w", err)
-	}
-	s := &Store{layout: layout, server: server}
-	if s.conn, err = server.start(); err != nil {
-		return nil, errors.Join(fmt.Errorf("postgres: %w", err), os.RemoveAll(server.dir))
+		return nil, errors.Join(fmt.Errorf("postgres: %w", err), s.Close())
 	}
 	return s, nil
 }
 
 // Reopen stops the server and starts it again.
-func (s *Store) Reopen() (err error) {
-	if err = s.stop(); err == nil {
-		s.conn, err = s.server.start()
+func (s *Store) Reopen() error {
+	if err := s.stop(); err != nil {
+		return err
 	}
-	return err
-}
-
-// stop stops the server, which Reopen starts again.
-func (s *Store) stop() (err error) {
-	if s.conn != nil {
-		err = s.conn.Close(context.Background())
-		s.conn = nil
-	}
-	return errors.Join(err, s.server.stop())
+	return s.start()
 }
 
 // Close stops the server and removes all of it.
-func (s *Store) Close() error { return errors.Join(s.stop(), os.RemoveAll(s.server.dir)) }
+func (s *Store) Close() error { return errors.Join(s.stop(), os.RemoveAll(s.dir)) }
 
-// CPU returns the CPU time of the server since it was last started.
-func (s *Store) CPU() (time.Duration, error) { return s.server.cpu() }
-
-// Load stores all intervals, and does what the manual advises after a load.
+// Load stores all intervals, and does what the manual advises after a load. It is called once.
 func (s *Store) Load(all []block.Interval) error {
-	if size, err := s.Bytes(); err != nil || size > 0 {
-		return cmp.Or(err, ErrFull)
-	}
 	ctx := context.Background()
 	order := slices.Clone(all)
 	slices.SortFunc(order, func(a, b block.Interval) int {
@@ -157,13 +139,8 @@ var errRow = errors.New("postgres: row of another form")
 // interval reads a row of an answer in the binary format: (attribute, kind, start, end, word, text). Its text is
 // part of the row.
 func interval(row [][]byte) (in block.Interval, err error) {
-	if len(row) != 6 {
-		return in, fmt.Errorf("%w: %d columns", errRow, len(row))
-	}
-	for i, size := range []int{4, 2, 8, 8} {
-		if len(row[i]) != size {
-			return in, fmt.Errorf("%w: column %d has %d bytes, want %d", errRow, i, len(row[i]), size)
-		}
+	if len(row) != 6 || len(row[0]) != 4 || len(row[1]) != 2 || len(row[2]) != 8 || len(row[3]) != 8 {
+		return in, fmt.Errorf("%w: %q", errRow, row)
 	}
 	big := binary.BigEndian
 	in = block.Interval{

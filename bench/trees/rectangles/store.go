@@ -7,17 +7,13 @@ import (
 
 	"github.com/tidwall/rtree"
 
+	"github.com/granarydb/granary/bench/measure"
 	"github.com/granarydb/granary/bench/trees/block"
 	"github.com/granarydb/granary/bench/trees/query"
 )
 
-// Errors of loads.
-var (
-	// ErrFull means that a store that has intervals was loaded.
-	ErrFull = errors.New("store has intervals")
-	// ErrRange means that the times are too far apart for the numbers of the tree.
-	ErrRange = errors.New("times are too far apart")
-)
+// ErrRange means that the times are too far apart for the numbers of the tree.
+var ErrRange = errors.New("times are too far apart")
 
 // stretch is the length of all keys, in lengths of the history.
 const stretch = 10
@@ -34,6 +30,7 @@ type value struct {
 
 // Store is an R-tree in memory. The zero value is empty. It is not safe for concurrent use.
 type Store struct {
+	all   []block.Interval
 	tree  rtree.RTreeGN[float64, value]
 	start int64 // of the history: time 0 of the tree
 	end   int64
@@ -41,14 +38,8 @@ type Store struct {
 	texts [][]byte
 }
 
-// Load stores all intervals, in their order.
+// Load stores all intervals, at least one, in their order. It is called once.
 func (s *Store) Load(all []block.Interval) error {
-	if s.tree.Len() > 0 {
-		return ErrFull
-	}
-	if len(all) == 0 {
-		return nil
-	}
 	first, last, key := all[0].Start, all[0].End, uint32(0)
 	for i := range all {
 		first, last, key = min(first, all[i].Start), max(last, all[i].End), max(key, all[i].Key)
@@ -56,7 +47,7 @@ func (s *Store) Load(all []block.Interval) error {
 	if uint64(last)-uint64(first) > most {
 		return fmt.Errorf("rectangles: from %d to %d: %w", first, last, ErrRange)
 	}
-	s.start, s.end, s.scale = first, last, stretch*float64(last-first+1)/float64(key+1)
+	s.all, s.start, s.end, s.scale = all, first, last, stretch*float64(last-first+1)/float64(key+1)
 	places := map[string]uint64{} // of strings, each of which is kept once
 	for i := range all {
 		in := &all[i]
@@ -73,6 +64,19 @@ func (s *Store) Load(all []block.Interval) error {
 		s.tree.Insert(s.corner(at, in.Start), s.corner(at, in.End), v)
 	}
 	return nil
+}
+
+// Bytes returns what the live heap loses with the tree, which is loaded again when it is reopened.
+func (s *Store) Bytes() (int64, error) {
+	with := measure.Heap()
+	*s = Store{all: s.all}
+	return with - measure.Heap(), nil
+}
+
+// Reopen loads the intervals again, because the tree has no file.
+func (s *Store) Reopen() error {
+	*s = Store{all: s.all}
+	return s.Load(s.all)
 }
 
 // corner returns a place of the tree. Times outside of the history are just outside of it.

@@ -40,11 +40,6 @@ func (b *buffer) clear() {
 	b.all, b.size, b.largest = b.all[:0], 0, 0
 }
 
-// fullWith tells whether a subtree of a depth may have no room for one more interval.
-func (b *buffer) fullWith(in *block.Interval, l block.Layout, depth int) bool {
-	return b.size+in.Bytes() > capacity(l, depth, max(b.largest, in.Bytes()))
-}
-
 // capacity returns the bytes of intervals, each of at most some bytes, that a subtree of a depth holds
 // however they are divided. A node that does not take the next interval has less room left than the
 // largest one needs.

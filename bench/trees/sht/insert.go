@@ -36,7 +36,10 @@ func (t *Tree) insert(in *block.Interval) error {
 	for level := 0; ; {
 		switch n := t.open[level]; {
 		case !n.Fits(in):
-			if err := t.split(level, t.siblingStart(in)); err != nil {
+			t.mu.Lock()
+			err := t.split(level, t.siblingStart(in))
+			t.mu.Unlock()
+			if err != nil {
 				return err
 			}
 			level = 0
@@ -61,12 +64,13 @@ func (t *Tree) siblingStart(in *block.Interval) int64 {
 }
 
 // buffer stores an interval of an R-SHT: in the latest branch if it begins before the branch's deepest
-// node, and else in the buffer.
+// node, and else in the buffer, which is full if a subtree may have no room for one more.
 func (t *Tree) buffer(in *block.Interval) error {
 	if len(t.open) > 0 && in.Start < t.open[0].Start {
 		return t.insert(in)
 	}
-	if len(t.held.all) > 0 && t.held.fullWith(in, t.file.Layout, t.base) {
+	size, largest := in.Bytes(), max(t.held.largest, in.Bytes())
+	if len(t.held.all) > 0 && t.held.size+size > capacity(t.file.Layout, t.base, largest) {
 		if err := t.flush(true); err != nil {
 			return err
 		}

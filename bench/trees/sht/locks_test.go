@@ -56,22 +56,13 @@ func askAt(tree *Tree, added int64, keys int64) error {
 		return nil
 	}
 	at := added - keys + 1 // each key's interval that is there at the time has ended by added
-	seen := map[uint32]int{}
-	if err := tree.Full(at, func(in block.Interval) { seen[in.Key] += len(in.Text) }); err != nil {
-		return err
-	}
-	for key, n := range seen {
-		if n != len("running") {
-			return fmt.Errorf("key %d has %d bytes at %d", key, n, at)
-		}
-	}
-	in, found, err := tree.Single(uint32(at%keys), at)
-	if err != nil || !found || in.End != at || len(seen) != int(keys) {
-		return fmt.Errorf("%d keys at %d, want %d; key %d ends at %d, %v, %w", len(seen), at, keys, at%keys, in.End, found, err)
-	}
-	n := 0
-	if err := tree.Range([]uint32{0, 5}, at, at, func(block.Interval) { n++ }); err != nil || n != 2 {
-		return fmt.Errorf("%d of 2 keys at %d: %w", n, at, err)
+	seen, text, two := map[uint32]bool{}, 0, 0
+	full := tree.Full(at, func(in block.Interval) { seen[in.Key], text = true, text+len(in.Text) })
+	in, found, single := tree.Single(uint32(at%keys), at)
+	plane := tree.Range([]uint32{0, 5}, at, at, func(block.Interval) { two++ })
+	err := errors.Join(full, single, plane)
+	if err != nil || len(seen) != int(keys) || text != len("running")*int(keys) || !found || in.End != at || two != 2 {
+		return fmt.Errorf("at %d: %d keys with %d bytes of text, want %d; %d of 2 keys; key %d ends at %d; %w", at, len(seen), text, keys, two, at%keys, in.End, err)
 	}
 	return nil
 }

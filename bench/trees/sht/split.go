@@ -7,22 +7,15 @@ import (
 )
 
 // split gives the branch's node at a place of open a sibling, with a new branch below it down to the
-// deepest level. All of them begin at start.
+// deepest level. All of them begin at start. The branch begins one node higher if the parent has no room for
+// a child, or begins later. The caller holds the lock.
 func (t *Tree) split(at int, start int64) error {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	return t.branch(at, start)
-}
-
-// branch is split with the lock. The branch begins one node higher if the parent has no room for a child,
-// or begins later.
-func (t *Tree) branch(at int, start int64) error {
 	above := at + 1
 	if above == len(t.open) {
 		t.newRoot()
 	}
 	if parent := t.open[above]; parent.Children == uint16(t.file.Fan) || start < parent.Start {
-		return t.branch(above, start)
+		return t.split(above, start)
 	}
 	if err := t.finish(at); err != nil {
 		return err
@@ -73,11 +66,11 @@ func (t *Tree) finish(at int) error {
 // for the depth of its subtrees, the branch ends one level higher from now on, and the subtrees are that
 // much deeper (R-SHT figure 12). Otherwise a sibling begins at start.
 func (t *Tree) next(start int64) error {
+	t.mu.Lock()
+	defer t.mu.Unlock()
 	if t.kind != VR || rule(int(t.summary.Keys), t.file.Layout) <= t.base {
 		return t.split(0, start)
 	}
-	t.mu.Lock()
-	defer t.mu.Unlock()
 	if len(t.open) == 1 {
 		t.newRoot()
 	}
@@ -87,7 +80,7 @@ func (t *Tree) next(start int64) error {
 	t.open = t.open[1:]
 	t.base++
 	if t.open[0].Children == uint16(t.file.Fan) {
-		return t.branch(0, start)
+		return t.split(0, start)
 	}
 	return nil
 }

@@ -71,11 +71,7 @@ func New(storage block.Storage, o Options) (*Tree, error) {
 // Open opens a closed tree of any kind. The error is block.ErrDamaged or one of storage.
 func Open(storage block.Storage) (*Tree, error) {
 	file, summary, err := block.OpenFile(storage)
-	if err != nil {
-		return nil, fmt.Errorf("open tree: %w", err)
-	}
-	t := &Tree{file: file, summary: summary, closed: true}
-	if summary.Nodes > 0 {
+	if err == nil && summary.Nodes > 0 {
 		_, last := file.Node(summary.Nodes)
 		_, root := file.Node(summary.Root)
 		err = errors.Join(last, root)
@@ -83,7 +79,7 @@ func Open(storage block.Storage) (*Tree, error) {
 	if err != nil {
 		return nil, fmt.Errorf("open tree: %w", err)
 	}
-	return t, nil
+	return &Tree{file: file, summary: summary, closed: true}, nil
 }
 
 // node makes the next node of the latest branch.
@@ -105,15 +101,11 @@ func (t *Tree) Summary() block.Summary {
 }
 
 // Close writes what is in memory, and the summary. The tree can still be asked.
-func (t *Tree) Close() error {
+func (t *Tree) Close() (err error) {
 	if err := t.taking(); err != nil {
 		return err
 	}
-	t.failed = t.close()
-	return t.failed
-}
-
-func (t *Tree) close() error {
+	defer func() { t.failed = err }()
 	if len(t.held.all) > 0 {
 		if err := t.flush(false); err != nil {
 			return err
