@@ -194,19 +194,23 @@ func (r *imageReader) read(kind history.Kind, instants uint64) {
 	}
 }
 
-// overflows reports whether a node's times exceed 64 bits together.
+// overflows reports whether a node's times are more than 2^64 instants together. All of time is 2^64, which
+// counts as 0.
 func (r *imageReader) overflows() bool {
-	sum, carry := bits.Add64(0, r.node.null, 0)
-	if r.node.many {
-		_, carry = bits.Add64(sum, r.node.time, carry)
-		return carry != 0
+	n := &r.node
+	sum, carries := n.null, uint64(0)
+	add := func(time uint64) {
+		var carry uint64
+		sum, carry = bits.Add64(sum, time, 0)
+		carries += carry
 	}
-	for _, s := range r.node.states {
-		if sum, carry = bits.Add64(sum, s.time, 0); carry != 0 {
-			return sum != 0 // 2^64 instants count as 0
-		}
+	if n.many {
+		add(n.time)
 	}
-	return false
+	for _, s := range n.states {
+		add(s.time)
+	}
+	return carries > 1 || carries == 1 && sum != 0
 }
 
 // word reads a value's word.
