@@ -49,6 +49,7 @@ type Name string
 const (
 	PPROF  Name = "pprof"
 	Folded Name = "folded" // lines of functions, root first, with semicolons between them, a space and a number
+	Debug1 Name = "debug1" // the text that runtime/pprof of Go writes with debug=1
 )
 
 // format is a format that Decode knows.
@@ -61,7 +62,7 @@ type format struct {
 
 // formats are detected by content. Other bytes are taken for pprof, because its decoder says what is
 // wrong with them.
-var formats = []format{{Folded, isFolded, decodeFolded}}
+var formats = []format{{Folded, isFolded, decodeFolded}, {Debug1, isDebug1, decodeDebug1}}
 
 // Names returns the names of all formats.
 func Names() []string {
