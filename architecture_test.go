@@ -343,7 +343,7 @@ func TestGoroutinesHaveOwners(t *testing.T) {
 	want := map[string]int{
 		"columnstore/store_open.go":               2, // a store's maintainer and flusher: Close waits
 		"internal/disk/log.go":                    1, // the writer of a log: its Close waits
-		"internal/query/aggregator_sum.go":        1, // parts of a large aggregation, which waits
+		"internal/query/aggregate.go":             1, // parts of a large aggregation, which waits
 		"history/summary/parts.go":                1, // parts of a question about many attributes, which waits
 		"profile/tree/batches.go":                 1, // the reader of the stacks of a tree or table, which waits
 		"render/timegraph_shares.go":              1, // parts of a picture of many attributes, which waits

@@ -114,8 +114,8 @@ type Options struct {
 	// store shows the moment of Open. Maintenance happens in memory only. Open returns fs.ErrNotExist for
 	// a directory without a store.
 	ReadOnly bool
-	// Sync says when commits are made durable, and so what a crash can lose: SyncPeriodically by default,
-	// SyncEach or SyncNever.
+	// Sync says when commits are made durable, and so what a crash can lose. The zero value is
+	// SyncPeriodically.
 	Sync SyncPolicy
 	// SyncEvery is the period of SyncPeriodically. 0 means a second.
 	SyncEvery time.Duration
@@ -223,7 +223,7 @@ func (o Options) withDefaults() (Options, error) {
 	if o.LogBytes < 0 || o.SyncEvery < 0 {
 		return o, fmt.Errorf("%w: LogBytes is %d, SyncEvery is %v, want at least 0", ErrOptions, o.LogBytes, o.SyncEvery)
 	}
-	if o.Sync > disk.SyncNever {
+	if !disk.IsSync(o.Sync) {
 		return o, fmt.Errorf("%w: Sync is %d", ErrOptions, o.Sync)
 	}
 	if o.ReadOnly && o.FS == nil && o.Dir == "" {

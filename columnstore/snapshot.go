@@ -6,7 +6,6 @@ import (
 
 	"github.com/granarydb/granary/history"
 	"github.com/granarydb/granary/internal/catalog"
-	"github.com/granarydb/granary/internal/query/filter"
 	"github.com/granarydb/granary/txn"
 )
 
@@ -24,31 +23,6 @@ func (s *Snapshot) Commit() txn.ID { return s.state.Commit() }
 // Close releases the state. Scans in progress continue; new ones get ErrSnapshotClosed. It is
 // idempotent.
 func (s *Snapshot) Close() { s.state.Close() }
-
-// peek returns a table in the snapshot for a read that does not visit rows.
-func (s *Snapshot) peek(t *Table) (filter.Read, error) {
-	if s.store != t.store {
-		return filter.Read{}, fmt.Errorf("%w: snapshot and table %q are of different stores", ErrTable, t.name)
-	}
-	r, err := s.state.State()
-	if err != nil {
-		return filter.Read{}, err
-	}
-	return filter.Read{Env: &t.source, State: r.Table(t.ordinal)}, nil
-}
-
-// read returns a table in the snapshot for a longer read. The read checks Use.Err before each
-// granule and calls Use.Done at its end.
-func (s *Snapshot) read(t *Table) (filter.Read, error) {
-	if s.store != t.store {
-		return s.peek(t)
-	}
-	use, err := s.state.Use()
-	if err != nil {
-		return filter.Read{}, err
-	}
-	return filter.Read{Env: &t.source, State: use.State.Table(t.ordinal), Use: use}, nil
-}
 
 // History returns a history's state in the snapshot. The view is independent of the snapshot: it does not
 // change when the snapshot is closed or expires, and keeps its memory alive, outside the memory budget.

@@ -3,11 +3,13 @@ package columnstore
 import (
 	"cmp"
 	"context"
+	"fmt"
 	"iter"
 
 	"github.com/apache/arrow/go/v14/arrow"
 
 	"github.com/granarydb/granary/internal/query"
+	"github.com/granarydb/granary/internal/query/filter"
 )
 
 // Scan yields the selected rows in a snapshot as Arrow records, all with the same schema
@@ -190,4 +192,29 @@ func (t *Table) Inspect(ctx context.Context, snap *Snapshot) iter.Seq2[GranuleIn
 			}
 		}
 	}
+}
+
+// peek returns a table in the snapshot for a read that does not visit rows.
+func (s *Snapshot) peek(t *Table) (filter.Read, error) {
+	if s.store != t.store {
+		return filter.Read{}, fmt.Errorf("%w: snapshot and table %q are of different stores", ErrTable, t.name)
+	}
+	r, err := s.state.State()
+	if err != nil {
+		return filter.Read{}, err
+	}
+	return filter.Read{Env: &t.source, State: r.Table(t.ordinal)}, nil
+}
+
+// read returns a table in the snapshot for a longer read. The read checks Use.Err before each
+// granule and calls Use.Done at its end.
+func (s *Snapshot) read(t *Table) (filter.Read, error) {
+	if s.store != t.store {
+		return s.peek(t)
+	}
+	use, err := s.state.Use()
+	if err != nil {
+		return filter.Read{}, err
+	}
+	return filter.Read{Env: &t.source, State: use.State.Table(t.ordinal), Use: use}, nil
 }

@@ -48,10 +48,3 @@ func beginsWith(stack []*symbols.Symbol, path []string) bool {
 	}
 	return len(path) == 0
 }
-
-// isNamed returns a condition on a location's record: a function has the name.
-func isNamed(name string) func(record []byte) bool {
-	return func(record []byte) bool {
-		return slices.ContainsFunc(symbols.AppendNames(nil, record), func(n []byte) bool { return string(n) == name })
-	}
-}

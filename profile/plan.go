@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/google/uuid"
+
 	"github.com/granarydb/granary/columnstore"
 	"github.com/granarydb/granary/encoding"
 	"github.com/granarydb/granary/internal/symbols"
@@ -38,6 +40,68 @@ func (db *DB) plan(snap *columnstore.Snapshot, q Query, types ...Type) *plan {
 	p := &plan{db: db, snap: snap, types: types, conditions: q.compile(), q: q}
 	p.chosen = p.rows(types)
 	return p
+}
+
+// compile returns the query's conditions.
+func (q *Query) compile() (c conditions) {
+	c.samples = []columnstore.Expr{q.Selector.Expr(), q.Where}
+	c.profiles = q.Selector.profileExprs()
+	if q.From != 0 {
+		c.times = append(c.times, columnstore.AtLeast(ColumnTimestamp, q.From))
+	}
+	if q.To != 0 {
+		c.times = append(c.times, columnstore.Less(ColumnTimestamp, q.To))
+	}
+	if q.Function != nil {
+		c.stacks = append(c.stacks, hasRecord(symbols.HasFunction(q.Function)))
+	}
+	if n := len(q.Under); n > 0 {
+		c.stacks = append(c.stacks, hasRecord(isNamed(q.Under[n-1])))
+	}
+	if len(q.Frames) > 0 || q.Hide != nil || q.Show != nil {
+		c.stacks = append(c.stacks, q.frameExprs()...)
+	}
+	return c
+}
+
+// frameExprs returns the query's conditions on frames.
+func (q *Query) frameExprs() []columnstore.Expr {
+	var all []columnstore.Expr
+	some := false // a condition holds only for stacks with a location
+	for _, c := range q.Frames {
+		all, some = append(all, c.expr()), some || !c.Not
+	}
+	if q.Hide != nil || q.Show != nil {
+		all, some = append(all, hasRecord(symbols.HasShown(q.Hide, q.Show))), true
+	}
+	if len(all) > 0 && !some {
+		all = append(all, hasRecord(func([]byte) bool { return true }))
+	}
+	return all
+}
+
+// expr returns the condition on rows.
+func (c FrameCondition) expr() columnstore.Expr {
+	e := hasRecord(symbols.HasFrame(symbols.Condition{
+		Name: c.Name, Function: c.Function, File: c.File, Binary: c.Mapping, BuildID: c.BuildID, From: c.From, To: c.To,
+	}))
+	if c.Not {
+		e = columnstore.Not(e)
+	}
+	return e
+}
+
+// hasRecord returns a condition that holds for rows whose stack has a location for whose record f returns
+// true. f is safe for concurrent use.
+func hasRecord(f func(record []byte) bool) columnstore.Expr {
+	return columnstore.HasElement(ColumnStacktrace, func(_ uuid.UUID, record []byte) bool { return f(record) })
+}
+
+// isNamed returns a condition on a location's record: a function has the name.
+func isNamed(name string) func(record []byte) bool {
+	return func(record []byte) bool {
+		return slices.ContainsFunc(symbols.AppendNames(nil, record), func(n []byte) bool { return string(n) == name })
+	}
 }
 
 // rows returns the condition that a row is chosen and has one of the types, if any.
@@ -122,11 +186,6 @@ func (p *plan) sums(ctx context.Context, opts columnstore.AggregateOptions) (*co
 func (p *plan) read(ctx context.Context, where columnstore.Expr, opts columnstore.AggregateOptions) (*columnstore.Groups, error) {
 	opts.Where, opts.MaxBytes, opts.Time = where, p.q.MaxBytes, ColumnTimestamp
 	return p.db.table.Aggregate(ctx, p.snap, opts)
-}
-
-// symbols returns an answer's symbols. Locations lack the frames that the query hides.
-func (p *plan) symbols(stacks *columnstore.GroupColumn) *symbols.Resolver {
-	return symbols.New(stacks.Lists, stacks.Codes, p.q.Hide, p.q.Show)
 }
 
 // fits returns an error if the groups, and an answer of `answer` bytes that is made from them, exceed

@@ -4,7 +4,6 @@ import (
 	"regexp"
 
 	"github.com/granarydb/granary/columnstore"
-	"github.com/granarydb/granary/internal/symbols"
 )
 
 // Query chooses profiles and samples. The zero Query chooses all. A Query is safe for concurrent use.
@@ -88,31 +87,27 @@ type Query struct {
 	MaxBytes int64
 }
 
+// FrameCondition is a condition on a stack's frames: one frame must match all fields that are set.
+// Patterns are not anchored; nil is not set. A FrameCondition without any field holds for every stack
+// with a frame.
+type FrameCondition struct {
+	// Not reverses the condition: no frame matches all fields that are set.
+	Not bool
+	// Name matches the function's name or file, or the mapping's file, as the options -focus and -ignore
+	// of go tool pprof do. Here the name of a function without a name is "".
+	Name *regexp.Regexp
+	// Function matches Frame.Function, File matches Frame.File.
+	Function, File *regexp.Regexp
+	// Mapping and BuildID match the fields of the frame's Location.
+	Mapping, BuildID *regexp.Regexp
+	// From and To bound the address of the frame's Location: From <= Address < To. Zero means
+	// no bound.
+	From, To uint64
+}
+
 // Expr returns the query as a condition on rows. If types are given, the rows must have one of them. The
 // condition is safe for concurrent use.
 func (q Query) Expr(types ...Type) columnstore.Expr {
 	c := q.compile()
 	return c.rows(types)
-}
-
-// compile returns the query's conditions.
-func (q *Query) compile() (c conditions) {
-	c.samples = []columnstore.Expr{q.Selector.Expr(), q.Where}
-	c.profiles = q.Selector.profileExprs()
-	if q.From != 0 {
-		c.times = append(c.times, columnstore.AtLeast(ColumnTimestamp, q.From))
-	}
-	if q.To != 0 {
-		c.times = append(c.times, columnstore.Less(ColumnTimestamp, q.To))
-	}
-	if q.Function != nil {
-		c.stacks = append(c.stacks, hasRecord(symbols.HasFunction(q.Function)))
-	}
-	if n := len(q.Under); n > 0 {
-		c.stacks = append(c.stacks, hasRecord(isNamed(q.Under[n-1])))
-	}
-	if len(q.Frames) > 0 || q.Hide != nil || q.Show != nil {
-		c.stacks = append(c.stacks, q.frameExprs()...)
-	}
-	return c
 }

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"sort"
 
+	"github.com/granarydb/granary/columnstore"
 	"github.com/granarydb/granary/encoding/dict"
 	"github.com/granarydb/granary/internal/symbols"
 )
@@ -129,4 +130,9 @@ func size(v int64) uint64 {
 		return -uint64(v)
 	}
 	return uint64(v)
+}
+
+// symbols returns an answer's symbols. Locations lack the frames that the query hides.
+func (p *plan) symbols(stacks *columnstore.GroupColumn) *symbols.Resolver {
+	return symbols.New(stacks.Lists, stacks.Codes, p.q.Hide, p.q.Show)
 }

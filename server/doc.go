@@ -13,8 +13,8 @@
 //	POST /v1development/profiles       OTLP 1.11 as protobuf or JSON, gzipped or not
 //	     /opentelemetry.proto.collector.profiles.v1development.ProfilesService/Export   OTLP as gRPC
 //
-// Times are in Unix seconds or nanoseconds. Profiles are gzipped or not. Where pprof is taken, folded stacks are too: lines of
-// functions, root first, with semicolons between them, a space and a number, which is of samples in count.
+// Times are in Unix seconds or nanoseconds. Profiles are gzipped or not. Where pprof is taken, the other formats of package
+// profile/format are too, such as folded stacks.
 //
 //	S1  A request is one transaction: all of its profiles are committed, or none is. An error means
 //	    that nothing was inserted, with one exception: if a disk fails behind a commit
@@ -47,7 +47,7 @@
 // service_name. The following parts of /ingest are ignored: until, sampleRate, units, aggregationType,
 // spyName, and in sample_type_config everything but the names that tell mutex from block profiles. Types
 // and units come from the profile. A part prev_profile is refused, because profiles are not subtracted, and
-// so are formats other than pprof and folded stacks (415).
+// so are formats that package profile/format does not know (415).
 //
 // In OTLP, attributes of the resource and of the profile become labels under their own names. service.name
 // becomes the label service_name as well, unless there is one. Lists and bytes are left out. Sample

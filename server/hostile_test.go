@@ -175,7 +175,7 @@ func wrongQueries(t *testing.T) (all []hostile) {
 	t.Helper()
 	good := small(t, 1)
 	for _, format := range []string{"jfr", "trie", "tree", "lines", "speedscope", "PPROF"} {
-		all = append(all, hostile{"format " + format, "", "/ingest?name=a&format=" + format, nil, good, 415, "pprof is"})
+		all = append(all, hostile{"format " + format, "", "/ingest?name=a&format=" + format, nil, good, 415, "want pprof, folded"})
 	}
 	for _, name := range []string{"", "{a=b}", "a{", "a{b}", "a{b=c}d", "a{b=c,b=d}", "a{=c}"} {
 		all = append(all, hostile{"name " + name, "", "/ingest?name=" + url.QueryEscape(name), nil, good, 400, "name: "})

@@ -120,6 +120,21 @@ func emptyProfile() *pprof.Profile {
 	return &pprof.Profile{SampleType: []*pprof.ValueType{{Type: "contentions", Unit: "count"}, {Type: "delay", Unit: "nanoseconds"}}}
 }
 
+// TestPushDebug1 takes the text of debug=1 where it takes pprof. The text says which kind it is.
+func TestPushDebug1(t *testing.T) {
+	r := newReceiver(t, Options{}, columnstore.Options{})
+	const frames = " @ 0x11\n#\t0x10\tmain.f+0x1\tf.go:1\n"
+	for _, text := range []string{"goroutine profile: total 3\n3" + frames, "--- mutex:\ncycles/second=1000000000\nsampling period=1\n20 4" + frames, "--- contention:\ncycles/second=1000000000\n7 5" + frames} {
+		r.want(http.StatusOK, "", r.request(http.MethodPost, "/ingest?name=shop", []byte(text)))
+		r.want(http.StatusOK, "", r.request(http.MethodPost, "/ingest?name=shop&format=debug1", gzipped(t, []byte(text))))
+	}
+	wantSums(t, r.sums(`{service_name="shop"}`), map[string]int64{
+		"goroutine goroutine count": 6, "mutex contentions count": 8, "mutex delay nanoseconds": 40, "block contentions count": 10, "block delay nanoseconds": 14,
+	})
+	r.want(http.StatusBadRequest, "text of debug=1, line 2: want a sample", r.request(http.MethodPost, "/pprof", []byte("goroutine profile: total 3\nx\n")))
+	r.want(http.StatusBadRequest, "not in the format debug1", r.request(http.MethodPost, "/ingest?name=shop&format=debug1", small(t, 1)))
+}
+
 // TestPushFolded takes folded stacks where it takes pprof, and says which line is wrong.
 func TestPushFolded(t *testing.T) {
 	r := newReceiver(t, Options{}, columnstore.Options{})

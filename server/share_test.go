@@ -81,6 +81,11 @@ func waysIn(t *testing.T, samples int) map[string]way {
 	for i := range samples {
 		fmt.Fprintf(&folded, "%x;a;b 1\n", i)
 	}
+	debug1 := strings.Builder{}
+	debug1.WriteString("x profile: total 1\n")
+	for i := range samples {
+		fmt.Fprintf(&debug1, "1 @ 0x1\n#\t0x%x\t%x+0x1\ta:1\n", 1+i, i)
+	}
 	ways := map[string]way{
 		"pprof":            {"/pprof", nil, zipped, false},
 		"pprof plain":      {"/pprof", nil, plain.Bytes(), false},
@@ -88,6 +93,7 @@ func waysIn(t *testing.T, samples int) map[string]way {
 		"ingest":           {"/ingest?name=a", nil, zipped, false},
 		"folded":           {"/pprof", nil, []byte(folded.String()), false},
 		"folded zipped":    {"/ingest?name=a&format=folded", nil, gzipped(t, []byte(folded.String())), false},
+		"debug1":           {"/pprof", nil, []byte(debug1.String()), false},
 		"Push":             {pushPath, asProto, marshal(t, request), false},
 		"Push JSON":        {pushPath, asJSON, text(request), false},
 		"Push gzip":        {pushPath, append([]string{"Content-Encoding", "gzip"}, asProto...), gzipped(t, marshal(t, request)), false},

@@ -20,8 +20,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/granarydb/granary/cmd/granary/internal/cli"
-	"github.com/granarydb/granary/cmd/granary/internal/dbdir"
 	"github.com/granarydb/granary/columnstore"
+	"github.com/granarydb/granary/internal/disk"
 	"github.com/granarydb/granary/internal/effort"
 	"github.com/granarydb/granary/profile"
 )
@@ -58,7 +58,7 @@ func TestDB_AnswersAsInputs(t *testing.T) {
 	for i, name := range slices.DeleteFunc(names, func(e os.DirEntry) bool { return !e.IsDir() }) {
 		arg := filepath.Join(inputs, name.Name())
 		args = append(args, arg)
-		if r := granary(t, "load", "--db", dir, "--sync", dbdir.SyncNames[i%len(dbdir.SyncNames)], arg); r.code != cli.ExitOK {
+		if r := granary(t, "load", "--db", dir, "--sync", disk.SyncNames()[i%len(disk.SyncNames())], arg); r.code != cli.ExitOK {
 			t.Fatalf("load: %+v", r)
 		}
 	}

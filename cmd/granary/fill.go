@@ -5,14 +5,12 @@ import (
 	"context"
 	"errors"
 	"io"
-	"slices"
 
 	"github.com/spf13/cobra"
 
 	"github.com/granarydb/granary/cmd/granary/internal/cli"
 	"github.com/granarydb/granary/cmd/granary/internal/dbdir"
 	"github.com/granarydb/granary/columnstore"
-	"github.com/granarydb/granary/internal/disk"
 	"github.com/granarydb/granary/internal/input"
 	"github.com/granarydb/granary/profile"
 )
@@ -21,7 +19,7 @@ func newLoad() *cobra.Command {
 	var f inputFlags
 	var dir string
 	var budget int64
-	sync := dbdir.SyncNames[disk.SyncPeriodically]
+	var sync columnstore.SyncPolicy
 	cmd := &cobra.Command{
 		Use:   "load --db DIR [flags] INPUT...",
 		Short: "Store profiles in a directory, for questions later",
@@ -37,10 +35,7 @@ that are stored.
 --sync chooses when profiles are made durable. When load ends without an error,
 all are durable. If the machine crashes before, the loss is:
 
-  periodically   the last two seconds; the default
-  each           no profile but the one that is being stored; slower
-  never          what the system has not written yet
-
+` + dbdir.SyncHelp() + `
 If the process alone is killed, it loses the last moment, and with each nothing.
 What is left is always the first profiles, in the order of the load.
 
@@ -61,11 +56,11 @@ profiles must fit into memory.
 				return err
 			}
 			source.db = dir
-			return fill(cmd, source, columnstore.Options{Dir: dir, DiskBudget: budget, Sync: disk.SyncPolicy(slices.Index(dbdir.SyncNames, sync))}, args)
+			return fill(cmd, source, columnstore.Options{Dir: dir, DiskBudget: budget, Sync: sync}, args)
 		},
 	}
 	cmd.Flags().StringVar(&dir, "db", "", "store the profiles in the directory `DIR`")
-	cmd.Flags().Var(cli.NewChoice("sync", dbdir.SyncNames, &sync), "sync", "make profiles durable `WHEN`: periodically, each or never")
+	dbdir.AddSync(cmd.Flags(), &sync)
 	cli.AddDiskBudget(cmd, &budget)
 	f.flags(cmd)
 	return cmd

@@ -14,11 +14,12 @@ import (
 
 // group is the rows in one row group as codes, some 70 bytes a row.
 type group struct {
-	times, durations, periods, values []int64
-	series, samples, stacks           []uint32 // codes of the sets below
-	traces                            []uint32 // 0 is null, else the index in traceIDs plus 1
-	spans                             []int64
-	hasSpan                           []bool
+	times                   []int64
+	measures                [len(measures)][]int64
+	series, samples, stacks []uint32 // codes of the sets below
+	traces                  []uint32 // 0 is null, else the index in traceIDs plus 1
+	spans                   []int64
+	hasSpan                 []bool
 
 	seriesSets, sampleSets labelSets
 	stackSet               stacks
@@ -36,7 +37,10 @@ func (g *group) rows() int { return len(g.times) }
 
 // reset empties the group and keeps its memory.
 func (g *group) reset() {
-	g.times, g.durations, g.periods, g.values = g.times[:0], g.durations[:0], g.periods[:0], g.values[:0]
+	g.times = g.times[:0]
+	for i := range g.measures {
+		g.measures[i] = g.measures[i][:0]
+	}
 	g.series, g.samples, g.stacks = g.series[:0], g.samples[:0], g.stacks[:0]
 	g.traces, g.spans, g.hasSpan = g.traces[:0], g.spans[:0], g.hasSpan[:0]
 	g.seriesSets.reset()
@@ -90,10 +94,7 @@ func newReader(schema *arrow.Schema, t *texts, l *locations) (*reader, error) {
 }
 
 // fixedColumns are the columns that belong neither to a series nor to a sample's labels.
-var fixedColumns = []string{
-	profile.ColumnStacktrace, profile.ColumnTimestamp, profile.ColumnDuration, profile.ColumnPeriod,
-	profile.ColumnTraceID, profile.ColumnSpanID, profile.ColumnValue,
-}
+var fixedColumns = append([]string{profile.ColumnStacktrace, profile.ColumnTimestamp, profile.ColumnTraceID, profile.ColumnSpanID}, measures[:]...)
 
 // scanColumns are the columns that the reader scans.
 func scanColumns() []string {
@@ -105,16 +106,11 @@ func (r *reader) read(g *group, rec arrow.Record) error {
 	if len(r.locations.all) > mostLocations {
 		return fmt.Errorf("%w: more than %d locations", ErrRecord, mostLocations)
 	}
-	for _, f := range []struct {
-		name string
-		to   *[]int64
-	}{
-		{profile.ColumnTimestamp, &g.times},
-		{profile.ColumnDuration, &g.durations},
-		{profile.ColumnPeriod, &g.periods},
-		{profile.ColumnValue, &g.values},
-	} {
-		if err := r.numbersOf(rec, f.name, f.to); err != nil {
+	if err := r.numbersOf(rec, profile.ColumnTimestamp, &g.times); err != nil {
+		return err
+	}
+	for i, name := range measures {
+		if err := r.numbersOf(rec, name, &g.measures[i]); err != nil {
 			return err
 		}
 	}

@@ -44,12 +44,6 @@ func (w *leaves) column(g *group, name string) error {
 		return w.ofUnit(name, g.rows(), func(i int) int64 { return g.times[i] })
 	case columnTimeNanos:
 		return w.ints(name, g.rows(), func(i int) (int64, bool) { return g.times[i], true })
-	case "duration":
-		return w.ints(name, g.rows(), func(i int) (int64, bool) { return g.durations[i], true })
-	case "period":
-		return w.ints(name, g.rows(), func(i int) (int64, bool) { return g.periods[i], true })
-	case "value":
-		return w.ints(name, g.rows(), func(i int) (int64, bool) { return g.values[i], true })
 	case "span_id":
 		return w.ints(name, g.rows(), func(i int) (int64, bool) { return g.spans[i], g.hasSpan[i] })
 	case "trace_id":
@@ -64,6 +58,9 @@ func (w *leaves) column(g *group, name string) error {
 		return w.labels(name, g.samples, len(g.sampleSets.all), func(i int) []pair { return g.sampleSets.all[i].pairs })
 	case columnSampleNum:
 		return w.numbers(g)
+	}
+	if of := slices.Index(measures[:], name); of >= 0 {
+		return w.ints(name, g.rows(), func(i int) (int64, bool) { return g.measures[of][i], true })
 	}
 	return w.ofSeries(g, name)
 }

@@ -114,8 +114,8 @@ const recordRows = 8192
 
 // table takes a snapshot's rows.
 func (in *loading) table(ctx context.Context, t *table.Table, snapshot int64) error {
-	fields := []string{columnTimeNanos, "duration", "period", "value", "labels", columnSampleText, columnSampleNum, columnStack, profile.ColumnTraceID, profile.ColumnSpanID}
-	fields = append(fields, typeColumns...)
+	fields := []string{columnTimeNanos, "labels", columnSampleText, columnSampleNum, columnStack, profile.ColumnTraceID, profile.ColumnSpanID}
+	fields = append(append(fields, typeColumns...), measures[:]...)
 	if in.stacks != nil {
 		fields = append(fields, columnStackID)
 	}

@@ -53,12 +53,13 @@ func locationOf(p *pprof.Profile, at *pprof.Location) (loadedLocation, error) {
 
 // loadedBatch makes a batch from a record's rows, whose texts it shares.
 type loadedBatch struct {
-	in      *loading
-	batch   schema.Batch
-	fixed   [4]encoding.Vector // typeColumns
-	numbers [4]encoding.Vector // time, duration, period, value
-	stacks  encoding.Vector
-	dynamic map[string]*encoding.Vector // traces, spans and labels, by column; rows behind their end are null
+	in       *loading
+	batch    schema.Batch
+	fixed    [4]encoding.Vector // typeColumns
+	time     encoding.Vector
+	measures [len(measures)]encoding.Vector
+	stacks   encoding.Vector
+	dynamic  map[string]*encoding.Vector // traces, spans and labels, by column; rows behind their end are null
 
 	names map[[2]string]string // column names, by family and label
 	twice string               // a column that a row has twice
@@ -79,8 +80,9 @@ func (b *loadedBatch) add(r *rowReader, row int) error {
 	for i, a := range r.types {
 		b.fixed[i].Strings = append(b.fixed[i].Strings, a.Value(row))
 	}
-	for i, number := range []func(int) int64{r.time, r.duration, r.period, r.value} {
-		b.numbers[i].Int64s = append(b.numbers[i].Int64s, number(row))
+	b.time.Int64s = append(b.time.Int64s, r.time(row))
+	for i, number := range r.measures {
+		b.measures[i].Int64s = append(b.measures[i].Int64s, number(row))
 	}
 	if err := b.stack(r, row); err != nil {
 		return err
@@ -208,9 +210,11 @@ func (b *loadedBatch) finish() schema.Batch {
 		b.fixed[i].Type = encoding.String
 		b.batch.Columns[name] = b.fixed[i]
 	}
-	for i, name := range []string{profile.ColumnTimestamp, profile.ColumnDuration, profile.ColumnPeriod, profile.ColumnValue} {
-		b.numbers[i].Type = encoding.Int64
-		b.batch.Columns[name] = b.numbers[i]
+	b.time.Type = encoding.Int64
+	b.batch.Columns[profile.ColumnTimestamp] = b.time
+	for i, name := range measures {
+		b.measures[i].Type = encoding.Int64
+		b.batch.Columns[name] = b.measures[i]
 	}
 	for name, v := range b.dynamic {
 		pad(v, b.batch.Rows)

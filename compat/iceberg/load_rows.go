@@ -52,13 +52,14 @@ func (f *family) each(row int, do func(name string, values arrow.Array, at int))
 
 // rowReader reads a record's rows from either tier.
 type rowReader struct {
-	types                         []*array.String     // in the order of typeColumns
-	stackID                       func(row int) int64 // nil if the record has no such column
-	time, duration, period, value func(row int) int64
-	trace, span                   arrow.Array // nil if the record has no such column
-	stacks                        *array.List
-	functions                     *array.String
-	labels, texts, numbers        family
+	types                  []*array.String     // in the order of typeColumns
+	stackID                func(row int) int64 // nil if the record has no such column
+	time                   func(row int) int64
+	measures               [len(measures)]func(row int) int64
+	trace, span            arrow.Array // nil if the record has no such column
+	stacks                 *array.List
+	functions              *array.String
+	labels, texts, numbers family
 }
 
 // newRowReader returns a record's reader. The error is ErrRecord.
@@ -67,7 +68,10 @@ func newRowReader(rec arrow.RecordBatch, names columnNames) (*rowReader, error) 
 	for _, name := range typeColumns {
 		r.types = append(r.types, column[*array.String](&c, name))
 	}
-	r.time, r.duration, r.period, r.value = c.numbers(names.time), c.numbers("duration"), c.numbers("period"), c.numbers("value")
+	r.time = c.numbers(names.time)
+	for i, name := range measures {
+		r.measures[i] = c.numbers(name)
+	}
 	r.trace, r.span = c.optional(profile.ColumnTraceID, isTrace), c.optional(profile.ColumnSpanID, isSpan)
 	if r.stacks = column[*array.List](&c, names.stack); r.stacks != nil {
 		var ok bool

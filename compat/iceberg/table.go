@@ -10,6 +10,8 @@ import (
 	"github.com/apache/iceberg-go"
 	"github.com/apache/iceberg-go/catalog"
 	"github.com/apache/iceberg-go/table"
+
+	"github.com/granarydb/granary/profile"
 )
 
 var (
@@ -34,6 +36,10 @@ const (
 	columnStackID    = "stack_id"
 	labelPrefix      = "label_"
 )
+
+// measures are the required columns of whole numbers behind the time. They have one name here and in package
+// profile. A new one is a new name here.
+var measures = [...]string{profile.ColumnDuration, profile.ColumnPeriod, profile.ColumnValue}
 
 // Lake is a table of samples in a catalog. It is safe for concurrent use.
 type Lake struct {
@@ -151,8 +157,10 @@ func newSchema(labels []string) (*iceberg.Schema, error) {
 	for _, name := range typeColumns {
 		fields = append(fields, field(name, text, true))
 	}
+	for _, name := range measures {
+		fields = append(fields, field(name, long, true))
+	}
 	fields = append(fields,
-		field("duration", long, true), field("period", long, true), field("value", long, true),
 		field("labels", labelMap(text), true),
 		field(columnSampleText, labelMap(text), true), field(columnSampleNum, labelMap(long), true))
 	for i, name := range labels {

@@ -19,6 +19,35 @@ const (
 	SyncNever
 )
 
+// policies describe the policies for people, in their order: a name, and what a crash of the machine loses.
+var policies = [...]struct{ name, loses string }{
+	{"periodically", "the last two seconds; the default"},
+	{"each", "nothing but what is being stored; slower"},
+	{"never", "what the system has not written yet"},
+}
+
+// SyncNames returns the names of the policies, in their order.
+func SyncNames() (names []string) {
+	for _, p := range policies {
+		names = append(names, p.name)
+	}
+	return names
+}
+
+// IsSync reports whether there is a policy.
+func IsSync(p SyncPolicy) bool { return int(p) < len(policies) }
+
+// SyncLoses describes what a crash of the machine loses under a policy.
+func SyncLoses(p SyncPolicy) string { return policies[p].loses }
+
+// String returns the name of a policy.
+func (p SyncPolicy) String() string {
+	if !IsSync(p) {
+		return "unknown"
+	}
+	return policies[p].name
+}
+
 // Options configure a log. The zero value is a good choice.
 type Options struct {
 	Sync SyncPolicy

@@ -40,7 +40,7 @@ var kinds = []kind{
 	{isLegacyCPU, "it is a CPU profile of gperftools: go tool pprof -proto -output OUT.pb.gz PROGRAM FILE makes a profile of it"},
 	{matches(`^\s*heap_v2/`), "it is a heap profile of jemalloc: pprofutils jemalloc FILE OUT.pb.gz makes a profile of it"},
 	{matches(`^\s*goroutine \d+ `), "it is the text of debug=2, the stacks of goroutines: fetch the profile without debug=2"},
-	{matches(`^\s*(\w+ profile: |--- (contention|mutex):)`), "it is the text of debug=1: fetch the profile without debug=1, or go tool pprof -proto -output OUT.pb.gz FILE makes one of it"},
+	{matches(`^\s*(heap profile: |--- contentionz )`), "it is a profile of gperftools as text: go tool pprof -proto -output OUT.pb.gz PROGRAM FILE makes a profile of it"},
 	{matches(`(?i)^\s*<(!doctype html|html)[^\x00]*<title>/debug/pprof/`), "it is the index page of net/http/pprof: add the name of a profile to the URL, such as heap or profile"},
 	{matches(`(?i)^\s*<(!doctype html|html)`), "it is an HTML page"},
 	{matches(`^(File: |Showing nodes)`), "it is a report of go tool pprof: name the profile that it was made from"},

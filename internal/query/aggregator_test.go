@@ -66,7 +66,7 @@ func TestAggregator_SortByLists(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	c, err := filter.NewChooser(t.Context(), r.Env, opts.Where, true)
+	c, err := filter.NewChooser(t.Context(), r, opts.Where, true)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -76,7 +76,7 @@ func TestAggregator_SortByLists(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer a.done()
-	granules, _ := c.Granules(r.State, opts.Where)
+	granules, _ := c.Granules()
 	inKeyOrder := slices.Clone(granules)
 	a.sortByLists(granules)
 	if slices.Equal(granules, inKeyOrder) {
@@ -238,11 +238,11 @@ func TestAggregator_Having(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		c, err := filter.NewChooser(t.Context(), r.Env, test.where, true)
+		c, err := filter.NewChooser(t.Context(), r, test.where, true)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got := len(a.having(c, r.State, test.where)); got != test.want {
+		if got := len(a.having(c)); got != test.want {
 			t.Errorf("%s: %d conditions are asked of groups, want %d", test.name, got, test.want)
 		}
 		c.Done()

@@ -3,7 +3,6 @@ package format
 import (
 	"bytes"
 	"fmt"
-	"io"
 	"iter"
 	"regexp"
 	"strconv"
@@ -47,16 +46,13 @@ func decodeFolded(data []byte, limits profile.Limits) iter.Seq2[Decoded, error] 
 }
 
 func parseFolded(data []byte, limits profile.Limits) (*pprof.Profile, error) {
-	text, err := io.ReadAll(io.LimitReader(plain(data), int64(limits.Bytes)+1))
+	text, err := textOf(data, limits)
 	if err != nil {
-		return nil, fmt.Errorf("%w: gzip: %w", profile.ErrProfile, err)
-	}
-	if len(text) > limits.Bytes {
-		return nil, fmt.Errorf("%w: more than %d bytes when it is decompressed", profile.ErrTooLarge, limits.Bytes)
+		return nil, err
 	}
 	f := folder{limits: limits, known: map[string]*pprof.Location{}, to: &pprof.Profile{SampleType: []*pprof.ValueType{{Type: "samples", Unit: "count"}}}}
 	number := 0
-	for line := range bytes.Lines(bytes.TrimPrefix(text, []byte(mark))) {
+	for line := range bytes.Lines(text) {
 		number++
 		if line := strings.TrimRight(string(line), " \t\r\n"); line != "" {
 			if err := f.add(line); err != nil {
@@ -66,14 +62,6 @@ func parseFolded(data []byte, limits profile.Limits) (*pprof.Profile, error) {
 	}
 	return f.to, nil
 }
-
-// invalidFolded is a profile.ErrProfile of text that is not taken for pprof.
-type invalidFolded string
-
-func (e invalidFolded) Error() string { return string(e) }
-
-// Unwrap returns profile.ErrProfile.
-func (e invalidFolded) Unwrap() error { return profile.ErrProfile }
 
 // folder makes a profile from folded stacks.
 type folder struct {
@@ -86,11 +74,11 @@ type folder struct {
 func (f *folder) add(line string) error {
 	end := strings.LastIndexByte(line, ' ')
 	if end < 0 {
-		return invalidFolded(fmt.Sprintf("want functions, a space and a number, not %.100q", line))
+		return invalid(fmt.Sprintf("want functions, a space and a number, not %.100q", line))
 	}
 	value, err := strconv.ParseInt(line[end+1:], 10, 64)
 	if err != nil {
-		return invalidFolded(fmt.Sprintf("want a number behind the last space, not %.100q", line[end+1:]))
+		return invalid(fmt.Sprintf("want a number behind the last space, not %.100q", line[end+1:]))
 	}
 	if len(f.to.Sample) == f.limits.Samples {
 		return fmt.Errorf("%w: more than %d samples", profile.ErrTooLarge, f.limits.Samples)

@@ -2,6 +2,7 @@ package format
 
 import (
 	"bytes"
+	"cmp"
 	"compress/gzip"
 	"context"
 	"fmt"
@@ -19,10 +20,14 @@ type Decoded struct {
 	// Encoded is a pprof profile, gzipped or not, if Parsed is nil. It shares the input's memory.
 	Encoded []byte
 	Parsed  *pprof.Profile
+	// Kind is block or mutex, if the format tells these kinds of profiles apart, whose types are equal.
+	Kind string
 }
 
-// InsertTx inserts the profile in a transaction of the caller, as profile.DB.InsertTx does.
+// InsertTx inserts the profile in a transaction of the caller, as profile.DB.InsertTx does. Kind is worth more
+// than the name of a file.
 func (p *Decoded) InsertTx(ctx context.Context, db *profile.DB, tx *columnstore.Tx, opts profile.InsertOptions) (rows int, err error) {
+	opts.Origin = cmp.Or(p.Kind, opts.Origin)
 	if p.Parsed != nil {
 		return db.InsertTx(ctx, tx, p.Parsed, opts)
 	}
@@ -44,6 +49,7 @@ type Name string
 const (
 	PPROF  Name = "pprof"
 	Folded Name = "folded" // lines of functions, root first, with semicolons between them, a space and a number
+	Debug1 Name = "debug1" // the text that runtime/pprof of Go writes with debug=1
 )
 
 // format is a format that Decode knows.
@@ -56,7 +62,16 @@ type format struct {
 
 // formats are detected by content. Other bytes are taken for pprof, because its decoder says what is
 // wrong with them.
-var formats = []format{{Folded, isFolded, decodeFolded}}
+var formats = []format{{Folded, isFolded, decodeFolded}, {Debug1, isDebug1, decodeDebug1}}
+
+// Names returns the names of all formats.
+func Names() []string {
+	names := []string{string(PPROF)}
+	for _, f := range formats {
+		names = append(names, string(f.name))
+	}
+	return names
+}
 
 // Of returns the format, other than pprof, that bytes are in by their first ones, gzipped or not. It returns "" for others.
 func Of(data []byte) Name {
@@ -138,6 +153,26 @@ func headOf(data []byte) []byte {
 
 // isBinary reports whether a text has no such character.
 func isBinary(r rune) bool { return r < ' ' && r != '\t' && r != '\r' && r != '\n' }
+
+// textOf returns a text, decompressed and without a mark.
+func textOf(data []byte, limits profile.Limits) ([]byte, error) {
+	text, err := io.ReadAll(io.LimitReader(plain(data), int64(limits.Bytes)+1))
+	if err != nil {
+		return nil, fmt.Errorf("%w: gzip: %w", profile.ErrProfile, err)
+	}
+	if len(text) > limits.Bytes {
+		return nil, fmt.Errorf("%w: more than %d bytes when it is decompressed", profile.ErrTooLarge, limits.Bytes)
+	}
+	return bytes.TrimPrefix(text, []byte(mark)), nil
+}
+
+// invalid is a profile.ErrProfile of text that is not taken for pprof.
+type invalid string
+
+func (e invalid) Error() string { return string(e) }
+
+// Unwrap returns profile.ErrProfile.
+func (e invalid) Unwrap() error { return profile.ErrProfile }
 
 // plain returns a reader of data, which decompresses it if it is gzipped.
 func plain(data []byte) io.Reader {

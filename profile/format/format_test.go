@@ -112,7 +112,7 @@ func TestOf(t *testing.T) {
 	for text, want := range map[string]format.Name{
 		"a;b 1\n": format.Folded, "a;b 1": format.Folded, "main 3\na;b 1\r\n\n": format.Folded, "\xef\xbb\xbfa;b 1\n": format.Folded, "a;\xff 1\n": format.Folded,
 		strings.Repeat("f;", 20_000) + "g 1\n": format.Folded, "a;b 1\n" + strings.Repeat("x", 100_000): format.Folded, "a;b -1 \t\n": format.Folded,
-		"": "", "\n": "", "main 3\n": "", "a;b\n": "", "a;b 1\nword\n": "", "goroutine profile: total 5\n1 @ 0x43;\n": "", "a;b 1.5\n": "", "\x04;b 1\n": "",
+		"": "", "\n": "", "main 3\n": "", "a;b\n": "", "a;b 1\nword\n": "", "goroutine profile: total 5\n1 @ 0x43;\n": format.Debug1, "goroutine profile: total 5 of 6\n": "", "heap profile: 1: 2 [3: 4] @ heapprofile\n": "", "--- contentionz 1 ---\n": "", "a;b 1.5\n": "", "\x04;b 1\n": "",
 		strings.Repeat("f;", 100_000) + "g 1\n": "",
 	} {
 		if got := format.Of([]byte(text)); got != want {

@@ -345,11 +345,11 @@ func TestChooser_Estimate(t *testing.T) {
 			filter.Estimate{Rows: 7500, Lists: 100, Most: 4000},
 		},
 	} {
-		c, err := filter.NewChooser(t.Context(), r.Env, test.where, true)
+		c, err := filter.NewChooser(t.Context(), r, test.where, true)
 		if err != nil {
 			t.Fatal(err)
 		}
-		got := c.Estimate(r.State, test.where, test.rows)
+		got := c.Estimate(test.rows)
 		c.Done()
 		if got != test.want {
 			t.Errorf("%s, of %d rows: %+v, want %+v", test.name, test.rows, got, test.want)

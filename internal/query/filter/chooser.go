@@ -15,6 +15,8 @@ import (
 type Chooser struct {
 	work   *filterWork
 	source *Env
+	state  *catalog.TableState // nil if the table is newer than the read
+	where  Expr
 	filter *filter
 
 	found    []*catalog.BucketState                    // buckets with candidate rows
@@ -27,17 +29,18 @@ type Chooser struct {
 	count    *count            // nil: counts are not wanted
 }
 
-// NewChooser returns a chooser for a query. wide reports whether the query reads a wide column of the
-// chosen rows (Env.IsWide). If neither the query nor where reads a wide column, the parts of cold rows
-// can lack them. The caller must call Done. Errors wrap ErrQuery.
-func NewChooser(ctx context.Context, src *Env, where Expr, wide bool) (*Chooser, error) {
+// NewChooser returns a chooser for the rows of a read for which where holds. wide reports whether the query
+// reads a wide column of the chosen rows (Env.IsWide). If neither the query nor where reads a wide column,
+// the parts of cold rows can lack them. The caller must call Done. Errors wrap ErrQuery.
+func NewChooser(ctx context.Context, r *Read, where Expr, wide bool) (*Chooser, error) {
+	src := r.Env
 	work := filterWorks.Get().(*filterWork)
 	work.stop, work.stopped = func() bool { return ctx.Err() != nil }, false
 	f, err := bind(src.Schema, where, work)
 	if err != nil {
 		return nil, err
 	}
-	c := &Chooser{source: src, filter: f, work: work, wide: wide || f.readsWide(src), count: counted(ctx)}
+	c := &Chooser{source: src, state: r.State, where: where, filter: f, work: work, wide: wide || f.readsWide(src), count: counted(ctx)}
 	work.columns, work.manySeries = c.seriesColumns, c.manySeries
 	return c, nil
 }

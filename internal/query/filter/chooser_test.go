@@ -57,7 +57,7 @@ func TestNewChooser_Errors(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			for _, where := range []filter.Expr{test.where, filter.Not(test.where), filter.And(filter.Expr{}, test.where)} {
-				_, err := filter.NewChooser(t.Context(), &table.Env, where, false)
+				_, err := filter.NewChooser(t.Context(), table.Read(), where, false)
 				if !errors.Is(err, filter.ErrQuery) || !strings.Contains(err.Error(), test.text) {
 					t.Errorf("%v, want %s", err, test.text)
 				}
@@ -138,11 +138,11 @@ func TestChooser_Granules(t *testing.T) {
 		for range 20 {
 			cond := table.Condition(2)
 			where := querytest.Expr(cond)
-			c, err := filter.NewChooser(t.Context(), r.Env, where, false)
+			c, err := filter.NewChooser(t.Context(), r, where, false)
 			if err != nil {
 				t.Fatal(err)
 			}
-			granules, cold := c.Granules(r.State, where)
+			granules, cold := c.Granules()
 			found := map[*granule.Granule]bool{}
 			for _, g := range granules {
 				found[g] = true
@@ -158,7 +158,7 @@ func TestChooser_Granules(t *testing.T) {
 				}
 			}
 			for _, b := range cold {
-				for g, err := range c.Of(r.State, b) {
+				for g, err := range c.Of(b) {
 					if err != nil {
 						t.Fatal(err)
 					}
@@ -281,7 +281,7 @@ func TestTakeElements(t *testing.T) {
 		{"not", filter.Not(element), 0},
 		{"none", early, 0},
 	} {
-		c, err := filter.NewChooser(t.Context(), &table.Env, test.where, true)
+		c, err := filter.NewChooser(t.Context(), table.Read(), test.where, true)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -312,7 +312,7 @@ func TestTakeElements(t *testing.T) {
 		c.Done()
 	}
 	ctx, cancel := context.WithCancel(t.Context())
-	c, err := filter.NewChooser(ctx, &table.Env, element, true)
+	c, err := filter.NewChooser(ctx, table.Read(), element, true)
 	if err != nil {
 		t.Fatal(err)
 	}

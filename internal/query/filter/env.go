@@ -33,9 +33,3 @@ type Env struct {
 func (s *Env) IsWide(column int) bool {
 	return granule.IsWide(s.Schema.Columns()[column]) && !s.Schema.IsSeries(column)
 }
-
-// bucketsOf yields the buckets of a state that can have rows for which where holds, in time
-// order.
-func bucketsOf(state *catalog.TableState, where Expr) iter.Seq[*catalog.BucketState] {
-	return state.BucketsOf(timeBounds(state.Schema, where))
-}

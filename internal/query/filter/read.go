@@ -1,6 +1,7 @@
 package filter
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"iter"
@@ -58,7 +59,7 @@ func (r *Read) Names() ([]string, error) {
 // the next one. Granules come in key order, and so do rows if ordered is true. wide is as in NewChooser.
 func (r *Read) Chosen(ctx context.Context, where Expr, ordered, wide bool) iter.Seq2[Selection, error] {
 	return func(yield func(Selection, error) bool) {
-		c, err := NewChooser(ctx, r.Env, where, wide)
+		c, err := NewChooser(ctx, r, where, wide)
 		if err != nil {
 			yield(Selection{}, err)
 			return
@@ -67,7 +68,7 @@ func (r *Read) Chosen(ctx context.Context, where Expr, ordered, wide bool) iter.
 		if r.State == nil {
 			return
 		}
-		for g, err := range c.reads(ctx, r, where) {
+		for g, err := range c.reads(ctx, r) {
 			if err != nil {
 				yield(Selection{}, err)
 				return
@@ -87,4 +88,51 @@ func (r *Read) Chosen(ctx context.Context, where Expr, ordered, wide bool) iter.
 			}
 		}
 	}
+}
+
+// EachSeries calls each with the series that can have matching rows, one set for each generation.
+// Consecutive buckets of a generation are combined into one call. The errors are as for NewChooser, and
+// report cancellation and expiry of the snapshot.
+func EachSeries(ctx context.Context, r *Read, where Expr, each func(*granule.Generation, *granule.SeriesColumns, catalog.Bitset)) error {
+	c, err := NewChooser(ctx, r, where, false)
+	if err != nil {
+		return err
+	}
+	defer c.Done()
+	if r.State == nil {
+		return nil
+	}
+	var gen *granule.Generation
+	var set, some catalog.Bitset
+	byBucket := c.filter.byBucket()
+	for _, b := range c.Buckets() {
+		if err := cmp.Or(ctx.Err(), r.Use.Err()); err != nil {
+			return err
+		}
+		if !b.HasRows() {
+			continue
+		}
+		its, err := r.Dictionaries(r.State, b)
+		if err != nil {
+			return err
+		}
+		if gen != its && gen != nil {
+			each(gen, c.seriesColumns(gen), set)
+			set = nil
+		}
+		if gen != its || byBucket {
+			gen = its
+			some = c.filter.ofSeries(gen, c.seriesColumns(gen), b).some
+		}
+		if more := len(b.Series) - len(set); more > 0 {
+			set = append(set, make(catalog.Bitset, more)...)
+		}
+		for i, word := range b.Series {
+			set[i] |= word & some[i]
+		}
+	}
+	if gen != nil {
+		each(gen, c.seriesColumns(gen), set)
+	}
+	return nil
 }

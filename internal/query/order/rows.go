@@ -74,7 +74,7 @@ const placeSize = 80
 
 // find reads the granules, newest bucket first if the order is by descending time.
 func (f *finder) find(ctx context.Context, where filter.Expr, wide bool) error {
-	c, err := filter.NewChooser(ctx, f.read.Env, where, wide)
+	c, err := filter.NewChooser(ctx, f.read, where, wide)
 	if err != nil {
 		return err
 	}
@@ -82,7 +82,7 @@ func (f *finder) find(ctx context.Context, where filter.Expr, wide bool) error {
 	if f.read.State == nil {
 		return nil
 	}
-	buckets := c.Buckets(f.read.State, where)
+	buckets := c.Buckets()
 	for i := range buckets {
 		if f.isTime && f.order[0].flip != 0 {
 			i = len(buckets) - 1 - i
@@ -92,7 +92,7 @@ func (f *finder) find(ctx context.Context, where filter.Expr, wide bool) error {
 			continue
 		}
 		f.now.granule = int64(i)<<32 - 1
-		for g, err := range c.Of(f.read.State, b) {
+		for g, err := range c.Of(b) {
 			f.now.granule++
 			f.read.Yield("read/granule")
 			if err := cmp.Or(err, ctx.Err(), f.read.Use.Err()); err != nil {

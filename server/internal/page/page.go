@@ -14,7 +14,6 @@ import (
 	"github.com/klauspost/compress/gzip"
 
 	"github.com/granarydb/granary/internal/query/filter"
-	"github.com/granarydb/granary/profile"
 	"github.com/granarydb/granary/server/internal/fault"
 	"github.com/granarydb/granary/server/internal/question"
 	"github.com/granarydb/granary/server/internal/source"
@@ -61,18 +60,6 @@ type Options struct {
 
 // page answers a page's queries.
 type page struct{ Options }
-
-// pageQuestion is a query of a page.
-type pageQuestion struct {
-	page *page
-	view source.View
-	at   *source.At // for a query that requires one store
-	of   url.Values // parameters
-	base string     // URL of the server
-	name string     // name of the history in the path
-
-	last *int64 // time of the newest profile; nil until the first use
-}
 
 // answerFunc answers a query.
 type answerFunc func(context.Context, *pageQuestion) (pageAnswer, error)
@@ -224,56 +211,4 @@ func takesGzip(r *http.Request) bool {
 		}
 	}
 	return false
-}
-
-// number returns a parameter that is a number from 0 to most, or `otherwise` if it is missing.
-func (q *pageQuestion) number(name string, otherwise, most int) (int, error) {
-	text := q.of.Get(name)
-	if text == "" {
-		return min(otherwise, most), nil
-	}
-	n, err := strconv.ParseUint(text, 10, 63)
-	if err != nil {
-		return 0, fault.Invalid("parameter %s: want a number, not %s", name, fault.Quoted(text))
-	}
-	if n > uint64(most) {
-		return 0, fault.TooCostly("%s of %d, at most %d", name, n, most)
-	}
-	return int(n), nil
-}
-
-// flag returns whether a parameter is 1. Values other than 0 and 1 are an error.
-func (q *pageQuestion) flag(name string) (bool, error) {
-	switch text := q.of.Get(name); text {
-	case "", "0":
-		return false, nil
-	case "1":
-		return true, nil
-	default:
-		return false, fault.Invalid("parameter %s: want 1 or 0, not %s", name, fault.Quoted(text))
-	}
-}
-
-// Type describes the type of an answer's values.
-type Type struct {
-	SampleType string `json:"sample_type"`
-	Unit       string `json:"unit"`
-	// Mean is true if values are means over the times of profiles, not sums.
-	Mean bool `json:"mean"`
-	// Total is the sum of all values for each side: before and after in a difference. Magnitude is the sum of
-	// absolute values.
-	Total     []int64 `json:"total"`
-	Magnitude []int64 `json:"magnitude"`
-	// Found is the Total of the stacks with a function that matches s.
-	Found []int64 `json:"found,omitempty"`
-	// States describes the choice by state, if there is one.
-	States *chosenStates `json:"states,omitempty"`
-}
-
-func newPageType(t profile.Type, q profile.Query, sides []*profile.Stacks) (out Type) {
-	out = Type{SampleType: t.Sample, Unit: t.SampleUnit, Mean: t.IsGauge() && !q.SumGauges}
-	for _, s := range sides {
-		out.Total, out.Magnitude = append(out.Total, s.Total), append(out.Magnitude, s.Magnitude)
-	}
-	return out
 }

@@ -3,8 +3,11 @@ package page
 import (
 	"cmp"
 	"context"
+	"net/url"
 	"regexp"
 	"regexp/syntax"
+	"slices"
+	"strconv"
 
 	"github.com/granarydb/granary/profile"
 	"github.com/granarydb/granary/server/internal/fault"
@@ -15,6 +18,18 @@ import (
 // MaxPattern bounds a pattern's bytes, and maxPatternSteps its compiled steps, because a match takes time
 // proportional to its steps times the bytes of a name.
 const MaxPattern, maxPatternSteps = 1000, 5000
+
+// pageQuestion is a query of a page.
+type pageQuestion struct {
+	page *page
+	view source.View
+	at   *source.At // for a query that requires one store
+	of   url.Values // parameters
+	base string     // URL of the server
+	name string     // name of the history in the path
+
+	last *int64 // time of the newest profile; nil until the first use
+}
 
 // pageSides is the choice of a page's query: profiles of one type, and in a difference also the profiles
 // before.
@@ -35,8 +50,14 @@ func (q *pageQuestion) sides(ctx context.Context) (p pageSides, err error) {
 	if err != nil {
 		return p, err
 	}
-	if p.states, err = q.chosen(&main); err != nil {
+	withShares, err := q.flag("shares")
+	if err != nil {
 		return p, err
+	}
+	if withShares || slices.ContainsFunc([]string{"h", "p", "state", "status", "attribute"}, q.of.Has) {
+		if p.states, err = q.chosen(&main, withShares); err != nil {
+			return p, err
+		}
 	}
 	p.queries, p.selectors = []profile.Query{main}, []string{q.of.Get("q")}
 	if q.of.Get("bq")+q.of.Get("bfrom")+q.of.Get("bto") != "" {
@@ -123,6 +144,34 @@ func (q *pageQuestion) frames(query *profile.Query) error {
 	}
 	query.Show, err = q.pattern("show")
 	return err
+}
+
+// number returns a parameter that is a number from 0 to most, or `otherwise` if it is missing.
+func (q *pageQuestion) number(name string, otherwise, most int) (int, error) {
+	text := q.of.Get(name)
+	if text == "" {
+		return min(otherwise, most), nil
+	}
+	n, err := strconv.ParseUint(text, 10, 63)
+	if err != nil {
+		return 0, fault.Invalid("parameter %s: want a number, not %s", name, fault.Quoted(text))
+	}
+	if n > uint64(most) {
+		return 0, fault.TooCostly("%s of %d, at most %d", name, n, most)
+	}
+	return int(n), nil
+}
+
+// flag returns whether a parameter is 1. Values other than 0 and 1 are an error.
+func (q *pageQuestion) flag(name string) (bool, error) {
+	switch text := q.of.Get(name); text {
+	case "", "0":
+		return false, nil
+	case "1":
+		return true, nil
+	default:
+		return false, fault.Invalid("parameter %s: want 1 or 0, not %s", name, fault.Quoted(text))
+	}
 }
 
 // pattern returns the regular expression in a parameter, or nil.
@@ -235,4 +284,28 @@ func (q *pageQuestion) merge(ctx context.Context, found *source.Profiles, p *pag
 		}
 	}
 	return all, of, nil
+}
+
+// Type describes the type of an answer's values.
+type Type struct {
+	SampleType string `json:"sample_type"`
+	Unit       string `json:"unit"`
+	// Mean is true if values are means over the times of profiles, not sums.
+	Mean bool `json:"mean"`
+	// Total is the sum of all values for each side: before and after in a difference. Magnitude is the sum of
+	// absolute values.
+	Total     []int64 `json:"total"`
+	Magnitude []int64 `json:"magnitude"`
+	// Found is the Total of the stacks with a function that matches s.
+	Found []int64 `json:"found,omitempty"`
+	// States describes the choice by state, if there is one.
+	States *chosenStates `json:"states,omitempty"`
+}
+
+func newPageType(t profile.Type, q profile.Query, sides []*profile.Stacks) (out Type) {
+	out = Type{SampleType: t.Sample, Unit: t.SampleUnit, Mean: t.IsGauge() && !q.SumGauges}
+	for _, s := range sides {
+		out.Total, out.Magnitude = append(out.Total, s.Total), append(out.Magnitude, s.Magnitude)
+	}
+	return out
 }

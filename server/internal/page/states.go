@@ -35,18 +35,10 @@ func (q *pageQuestion) states() (*pageStates, error) {
 	return &pageStates{States: profile.States{History: h.handle, Path: names}, of: h, path: path}, nil
 }
 
-// chosen returns the states by which a query chooses samples, or nil. It restricts the query to samples of an
-// attribute. Values of samples chosen in this way are sums.
-func (q *pageQuestion) chosen(query *profile.Query) (*pageStates, error) {
+// chosen returns the states by which a query with parameters of states chooses samples, or nil. It restricts
+// the query to samples of an attribute. Values of samples chosen in this way are sums.
+func (q *pageQuestion) chosen(query *profile.Query, withShares bool) (_ *pageStates, err error) {
 	isState, isStatus, isAttribute := q.of.Has("state"), q.of.Has("status"), q.of.Has("attribute")
-	withShares, err := q.flag("shares")
-	if err != nil {
-		return nil, err
-	}
-	switch {
-	case !isState && !isStatus && !isAttribute && !withShares && !q.of.Has("h") && !q.of.Has("p"):
-		return nil, nil
-	}
 	if q.at, err = q.view.Store(source.Histories); err != nil {
 		return nil, err
 	}

@@ -10,6 +10,7 @@ import (
 	"mime/multipart"
 	"net/http"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -48,11 +49,11 @@ func (s *Pusher) readIngest(r *http.Request, p *push) error {
 		return err
 	}
 	var in pushed
-	switch in.only = format.Name(q.Get("format")); in.only {
-	case "", format.PPROF, format.Folded:
-	default:
-		return fault.Unsupported("format: %s is not taken; pprof is, gzipped or not, and folded", fault.Quoted(string(in.only)))
+	name, names := q.Get("format"), format.Names()
+	if name != "" && !slices.Contains(names, name) {
+		return fault.Unsupported("format: %s is not taken; want %s, gzipped or not", fault.Quoted(name), strings.Join(names, ", "))
 	}
+	in.only = format.Name(name)
 	if in.labels, err = parseAppName(q.Get("name")); err != nil {
 		return err
 	}

@@ -272,8 +272,8 @@ func (in *insertion) read(p *pushed) (sent format.Decoded, err error) {
 		return sent, err
 	}
 	factor := int64(insertFactor)
-	if p.Parsed == nil && format.Of(data) == format.Folded {
-		factor = foldedFactor
+	if p.Parsed == nil && format.Of(data) != "" {
+		factor = parsedFactor
 	}
 	if err := in.share.take(factor*int64(len(data)) + flatBytes(p.Parsed)); err != nil || p.Parsed != nil {
 		return format.Decoded{Parsed: p.Parsed}, err
@@ -316,7 +316,7 @@ func (s *Pusher) nameOf(p *format.Decoded, hint string) string {
 	} else {
 		types, period = typesOf(p.Encoded)
 	}
-	name := kindOf(types, period, hint)
+	name := kindOf(types, period, cmp.Or(p.Kind, hint))
 	if s.checkLabel(profile.NameLabel, name) != nil {
 		return ""
 	}

@@ -20,7 +20,7 @@ import (
 const (
 	readFactor   = 2  // a buffer that doubles, and the previous buffer
 	insertFactor = 16 // decoding and inserting a profile: package profile keeps 1 GiB for 64 MiB
-	foldedFactor = 96 // the same of folded stacks: a function with a name of 3 bytes takes 4 bytes
+	parsedFactor = 96 // the same of a text, which is decoded in memory: in folded stacks a function with a name of 3 bytes takes 4 bytes
 
 	attributeBytes = 256 // of a sample, in maps
 	locationBytes  = 16  // of a stack

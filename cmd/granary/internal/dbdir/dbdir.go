@@ -6,8 +6,12 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"slices"
+	"strings"
 	"syscall"
 	"time"
+
+	"github.com/spf13/pflag"
 
 	"github.com/granarydb/granary/cmd/granary/internal/cli"
 	"github.com/granarydb/granary/columnstore"
@@ -17,8 +21,39 @@ import (
 // ErrNoName is the usage error for an empty --db.
 var ErrNoName = cli.Usage(errors.New("--db has no name: is a variable of the shell empty?"))
 
-// SyncNames are the values of --sync, in the order of the policies.
-var SyncNames = []string{disk.SyncPeriodically: "periodically", disk.SyncEach: "each", disk.SyncNever: "never"}
+// syncValue is the value of --sync.
+type syncValue struct {
+	pflag.Value
+	name string
+	to   *disk.SyncPolicy
+}
+
+// AddSync adds the flag --sync, whose default is *to.
+func AddSync(flags *pflag.FlagSet, to *disk.SyncPolicy) {
+	names := disk.SyncNames()
+	v := &syncValue{name: to.String(), to: to}
+	v.Value = cli.NewChoice("sync", names, &v.name)
+	last := len(names) - 1
+	flags.Var(v, "sync", fmt.Sprintf("make profiles durable `WHEN`: %s or %s", strings.Join(names[:last], ", "), names[last]))
+}
+
+// Set accepts the name of a policy.
+func (v *syncValue) Set(text string) error {
+	err := v.Value.Set(text)
+	if err == nil {
+		*v.to = disk.SyncPolicy(slices.Index(disk.SyncNames(), v.name))
+	}
+	return err
+}
+
+// SyncHelp describes the values of --sync, a line for each.
+func SyncHelp() string {
+	var lines strings.Builder
+	for i, name := range disk.SyncNames() {
+		fmt.Fprintf(&lines, "  %-13s  %s\n", name, disk.SyncLoses(disk.SyncPolicy(i)))
+	}
+	return lines.String()
+}
 
 // Bucket returns the width of a table's time buckets, as in profile.Options.
 func Bucket(t *columnstore.Table) time.Duration {

@@ -18,7 +18,6 @@ import (
 	"github.com/granarydb/granary/cmd/granary/internal/cli"
 	"github.com/granarydb/granary/cmd/granary/internal/dbdir"
 	"github.com/granarydb/granary/columnstore"
-	"github.com/granarydb/granary/internal/disk"
 	"github.com/granarydb/granary/profile"
 	"github.com/granarydb/granary/server"
 )
@@ -28,7 +27,7 @@ type flags struct {
 	listen    string
 	dir       string
 	inMemory  bool
-	sync      string
+	sync      columnstore.SyncPolicy
 	memory    int64
 	disk      int64
 	retention time.Duration
@@ -48,7 +47,7 @@ type flags struct {
 func NewServe() *cobra.Command {
 	f := flags{
 		listen: "127.0.0.1:4040", dir: "granary.db", memory: 1 << 30, drain: 10 * time.Second,
-		sync: dbdir.SyncNames[disk.SyncPeriodically], drop: server.DefaultDropLabels, limits: server.Limits{}.WithDefaults(),
+		drop: server.DefaultDropLabels, limits: server.Limits{}.WithDefaults(),
 	}
 	cmd := &cobra.Command{
 		Use:   "serve [flags]",
@@ -107,7 +106,7 @@ func (f *flags) add(cmd *cobra.Command) {
 	fs.StringVar(&f.listen, "listen", f.listen, "listen on `ADDRESS`, as host:port; :port is every interface")
 	fs.StringVar(&f.dir, "db", f.dir, "store the profiles in the directory `DIR`")
 	fs.BoolVar(&f.inMemory, "in-memory", false, "store nothing in files: a restart loses all profiles")
-	fs.Var(cli.NewChoice("sync", dbdir.SyncNames, &f.sync), "sync", "make profiles durable `WHEN`: periodically, each or never")
+	dbdir.AddSync(fs, &f.sync)
 	fs.Var(cli.NewBytes("memory", 0, &f.memory), "memory", "`BYTES` that the store keeps in memory, beside what queries take; 0 is no limit")
 	fs.Var(cli.NewBytes("disk", 16<<20, &f.disk), "disk", "`BYTES` of files and log, at least 16MiB, beyond which the oldest profiles are dropped (default: no limit)")
 	fs.Var(cli.NewDuration("retention", 0, 0, &f.retention), "retention", "drop profiles older than the newest by more than `DURATION`, such as 30d; 0 keeps them")
@@ -169,8 +168,7 @@ func (f *flags) check(fs *pflag.FlagSet) error {
 func (f *flags) open() (*columnstore.Store, profile.Options, error) {
 	opts := columnstore.Options{MemoryBudget: f.memory, Retention: f.retention}
 	if !f.inMemory {
-		opts.Dir, opts.DiskBudget = f.dir, f.disk
-		opts.Sync = disk.SyncPolicy(slices.Index(dbdir.SyncNames, f.sync))
+		opts.Dir, opts.DiskBudget, opts.Sync = f.dir, f.disk, f.sync
 	}
 	store, err := columnstore.Open(opts)
 	if err != nil {

@@ -1,0 +1,344 @@
+package format
+
+import (
+	"bytes"
+	"fmt"
+	"iter"
+	"math"
+	"regexp"
+	"strconv"
+	"strings"
+
+	pprof "github.com/google/pprof/profile"
+
+	"github.com/granarydb/granary/profile"
+)
+
+// The lines of the text that runtime/pprof of Go writes with debug=1. Functions are in comments below the
+// addresses of a sample, and labels too.
+var (
+	heapHead       = regexp.MustCompile(`^heap profile: *\d+: *\d+ *\[ *\d+: *\d+ *\] *@ *heap/(\d+)$`)
+	countHead      = regexp.MustCompile(`^(\S+) profile: total \d+$`)
+	contentionHead = regexp.MustCompile(`^--- (contention|mutex):$`)
+
+	heapLine       = regexp.MustCompile(`^(-?\d+): *(-?\d+) *\[ *(\d+): *(\d+) *\] @((?: 0x[0-9a-f]+)*)$`)
+	countLine      = regexp.MustCompile(`^(\d+) @((?: 0x[0-9a-f]+)*)$`)
+	contentionLine = regexp.MustCompile(`^(\d+) +(\d+) @((?: 0x[0-9a-f]+)*)$`)
+
+	// A frame has an address, a function with an offset, and a file with a line.
+	frameLine = regexp.MustCompile(`^#\t+0x([0-9a-f]+)(?:\t+(.+?)\+0x[0-9a-f]+\t+(.*):(\d+))?$`)
+)
+
+// Bounds of a profile in memory. An entry of a stack takes 8 bytes, and a location with its function, or a
+// label, up to 300.
+const (
+	maxFrames    = 16 << 20
+	maxLocations = 1 << 20
+	maxTexts     = 1 << 20
+)
+
+// isDebug1 reports whether head begins with the first line of a profile as text.
+func isDebug1(head []byte) bool {
+	line, _, _ := bytes.Cut(head, []byte("\n"))
+	line = bytes.TrimRight(line, " \t\r")
+	return heapHead.Match(line) || countHead.Match(line) || contentionHead.Match(line)
+}
+
+// decodeDebug1 returns the profile of a text of debug=1. Its types and values are those of go tool pprof for
+// this text. A stack has the frames that the text names: it leaves functions of the runtime out at the ends.
+func decodeDebug1(data []byte, limits profile.Limits) iter.Seq2[Decoded, error] {
+	return func(yield func(Decoded, error) bool) {
+		text, err := textOf(data, limits)
+		if err != nil {
+			yield(Decoded{}, err)
+			return
+		}
+		d := debug1{limits: limits, locations: map[uint64]*pprof.Location{}, functions: map[[2]string]*pprof.Function{}}
+		number := 0
+		for line := range bytes.Lines(text) {
+			number++
+			if err := d.add(strings.TrimRight(string(line), " \t\r\n")); err != nil {
+				yield(Decoded{}, fmt.Errorf("text of debug=1, line %d: %w", number, err))
+				return
+			}
+		}
+		yield(Decoded{Parsed: &d.to, Kind: d.kind}, d.endSample())
+	}
+}
+
+// debug1 makes a profile from a text.
+type debug1 struct {
+	limits profile.Limits
+	to     pprof.Profile
+	kind   string
+	read   func(numbers []int64) (*pprof.Sample, error) // nil until the first line was read
+	form   *regexp.Regexp                               // of a sample's line: its numbers, then its addresses
+	cycles int64                                        // per second, of contentions; 0: unknown
+
+	sample    *pprof.Sample // the last one; nil: none
+	addresses string        // its stack, if no frame follows
+	locations map[uint64]*pprof.Location
+	functions map[[2]string]*pprof.Function // by name and file
+	frames    int                           // of all stacks
+	texts     int                           // labels of all samples
+}
+
+// add adds a line.
+func (d *debug1) add(line string) error {
+	switch {
+	case d.read == nil:
+		return d.head(line)
+	case line == "":
+		return nil
+	case line[0] == '#':
+		return d.comment(line)
+	case d.kind != "" && len(d.to.Sample) == 0 && strings.Contains(line, "="):
+		return d.setting(line)
+	}
+	if len(d.to.Sample) == d.limits.Samples {
+		return fmt.Errorf("%w: more than %d samples", profile.ErrTooLarge, d.limits.Samples)
+	}
+	if err := d.endSample(); err != nil {
+		return err
+	}
+	return d.begin(line)
+}
+
+// begin begins a sample.
+func (d *debug1) begin(line string) (err error) {
+	m := d.form.FindStringSubmatch(line)
+	if m == nil {
+		return invalid(fmt.Sprintf("want a sample, not %.100q", line))
+	}
+	numbers := make([]int64, len(m)-2)
+	for i, text := range m[1 : len(m)-1] {
+		if numbers[i], err = number(text); err != nil {
+			return err
+		}
+	}
+	if d.sample, err = d.read(numbers); err != nil {
+		return err
+	}
+	d.addresses = m[len(m)-1]
+	d.to.Sample = append(d.to.Sample, d.sample)
+	return nil
+}
+
+// head reads the first line, and sets the types.
+func (d *debug1) head(line string) (err error) {
+	typeOf := func(name, unit string) *pprof.ValueType { return &pprof.ValueType{Type: name, Unit: unit} }
+	d.to.Period = 1
+	if m := heapHead.FindStringSubmatch(line); m != nil {
+		d.form, d.read, d.to.PeriodType = heapLine, d.heap, typeOf("space", "bytes")
+		d.to.SampleType = []*pprof.ValueType{typeOf("alloc_objects", "count"), typeOf("alloc_space", "bytes"), typeOf("inuse_objects", "count"), typeOf("inuse_space", "bytes")}
+		rate, err := number(m[1])
+		d.to.Period = rate / 2 // the runtime writes twice its rate, as early profilers of C++ did
+		return err
+	}
+	if m := contentionHead.FindStringSubmatch(line); m != nil {
+		d.form, d.read, d.to.PeriodType = contentionLine, d.contention, typeOf("contentions", "count")
+		d.to.SampleType = []*pprof.ValueType{typeOf("contentions", "count"), typeOf("delay", "nanoseconds")}
+		d.kind = map[string]string{"contention": "block", "mutex": "mutex"}[m[1]]
+		return nil
+	}
+	m := countHead.FindStringSubmatch(line)
+	if m == nil {
+		return invalid(fmt.Sprintf("want the first line of a profile, not %.100q", line))
+	}
+	name := strings.ToValidUTF8(m[1], "?")
+	d.form, d.read, d.to.PeriodType = countLine, count, typeOf(name, "count")
+	d.to.SampleType = []*pprof.ValueType{typeOf(name, "count")}
+	return nil
+}
+
+// setting reads a line before the first sample of contentions.
+func (d *debug1) setting(line string) (err error) {
+	name, value, _ := strings.Cut(line, "=")
+	switch name {
+	case "cycles/second":
+		d.cycles, err = number(value)
+	case "sampling period":
+		d.to.Period, err = number(value)
+	default:
+		err = invalid(fmt.Sprintf("want cycles/second, sampling period or a sample, not %.100q", line))
+	}
+	return err
+}
+
+// comment reads a frame, or the labels, of the last sample. Others say nothing about a sample.
+func (d *debug1) comment(line string) error {
+	if d.sample == nil {
+		return nil
+	}
+	if text, ok := strings.CutPrefix(line, "# labels: "); ok {
+		return d.label(text)
+	}
+	m := frameLine.FindStringSubmatch(line)
+	if m == nil {
+		return nil
+	}
+	address, err := strconv.ParseUint(m[1], 16, 64)
+	if err != nil {
+		return invalid(fmt.Sprintf("an address of more than 64 bits: %.100q", m[1]))
+	}
+	if address == 0 && m[2] == "" {
+		return nil // the runtime's form of an empty stack
+	}
+	l, err := d.push(address)
+	if err != nil || m[2] == "" || len(l.Line) > 0 {
+		return err
+	}
+	at, err := number(m[4])
+	l.Line = []pprof.Line{{Function: d.function(strings.ToValidUTF8(m[2], "?"), strings.ToValidUTF8(m[3], "?")), Line: at}}
+	return err
+}
+
+// label reads labels such as {"job":"api", "shard":"7"}.
+func (d *debug1) label(text string) error {
+	rest, ok := strings.CutPrefix(text, "{")
+	for ok && rest != "}" {
+		var pair [2]string
+		for i, end := range []string{":", ""} {
+			quoted, err := strconv.QuotedPrefix(rest)
+			if err != nil {
+				return invalid(fmt.Sprintf("want labels, not %.100q", text))
+			}
+			pair[i], _ = strconv.Unquote(quoted)
+			rest, ok = strings.CutPrefix(rest[len(quoted):], end)
+			if !ok {
+				return invalid(fmt.Sprintf("want labels, not %.100q", text))
+			}
+		}
+		if d.texts++; d.texts > maxTexts {
+			return fmt.Errorf("%w: more than %d labels", profile.ErrTooLarge, maxTexts)
+		}
+		if d.sample.Label == nil {
+			d.sample.Label = map[string][]string{}
+		}
+		name := strings.ToValidUTF8(pair[0], "?")
+		d.sample.Label[name] = append(d.sample.Label[name], strings.ToValidUTF8(pair[1], "?"))
+		if rest != "}" {
+			rest, ok = strings.CutPrefix(rest, ", ")
+		}
+	}
+	if !ok {
+		return invalid(fmt.Sprintf("want labels, not %.100q", text))
+	}
+	return nil
+}
+
+// endSample ends the last sample. Without frames its stack has the addresses, which are behind the calls.
+func (d *debug1) endSample() error {
+	if d.sample == nil || len(d.sample.Location) > 0 {
+		return nil
+	}
+	for text := range strings.FieldsSeq(d.addresses) {
+		address, err := strconv.ParseUint(text[len("0x"):], 16, 64)
+		if err != nil {
+			return invalid(fmt.Sprintf("an address of more than 64 bits: %.100q", text))
+		}
+		if _, err := d.push(address - 1); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// push adds a location to the last sample.
+func (d *debug1) push(address uint64) (*pprof.Location, error) {
+	if depth := len(d.sample.Location); depth == d.limits.Depth {
+		return nil, fmt.Errorf("%w: a stack of more than %d functions", profile.ErrTooLarge, depth)
+	}
+	if d.frames++; d.frames > maxFrames {
+		return nil, fmt.Errorf("%w: more than %d functions in all stacks", profile.ErrTooLarge, maxFrames)
+	}
+	l := d.locations[address]
+	if l == nil {
+		if len(d.locations) == maxLocations {
+			return nil, fmt.Errorf("%w: more than %d addresses", profile.ErrTooLarge, maxLocations)
+		}
+		l = &pprof.Location{ID: uint64(len(d.locations) + 1), Address: address}
+		d.locations[address], d.to.Location = l, append(d.to.Location, l)
+	}
+	d.sample.Location = append(d.sample.Location, l)
+	return l, nil
+}
+
+func (d *debug1) function(name, file string) *pprof.Function {
+	f := d.functions[[2]string{name, file}]
+	if f == nil {
+		f = &pprof.Function{ID: uint64(len(d.functions) + 1), Name: name, SystemName: name, Filename: file}
+		d.functions[[2]string{name, file}], d.to.Function = f, append(d.to.Function, f)
+	}
+	return f
+}
+
+// count returns a sample of goroutines, threads or the like.
+func count(numbers []int64) (*pprof.Sample, error) { return &pprof.Sample{Value: numbers}, nil }
+
+// contention returns a sample of a block or mutex profile. As in go tool pprof its values are multiplied by the
+// sampling period.
+func (d *debug1) contention(numbers []int64) (*pprof.Sample, error) {
+	delay, contentions := numbers[0], numbers[1]
+	if times := d.to.Period; times > 0 {
+		if d.cycles > 0 {
+			scaled, err := whole(float64(delay) * float64(times) / (float64(d.cycles) / 1e9))
+			if err != nil {
+				return nil, err
+			}
+			delay = scaled
+		}
+		if _, err := whole(float64(contentions) * float64(times)); err != nil {
+			return nil, err
+		}
+		contentions *= times
+	}
+	return &pprof.Sample{Value: []int64{contentions, delay}}, nil
+}
+
+// heap returns a sample of a heap profile: an estimate of all allocations from the sampled ones, which are
+// chosen with the probability 1-exp(-size/period).
+func (d *debug1) heap(numbers []int64) (_ *pprof.Sample, err error) {
+	s := &pprof.Sample{}
+	for _, of := range [][]int64{numbers[2:], numbers[:2]} { // alloc, inuse
+		objects, size := of[0], of[1]
+		switch {
+		case objects == 0 && size != 0:
+			return nil, invalid(fmt.Sprintf("%d bytes of no object", size))
+		case objects == 0:
+		default:
+			if one := size / objects; one != 0 {
+				s.NumLabel = map[string][]int64{"bytes": {one}} // as in the profile without debug=1
+			}
+			if size == 0 {
+				objects = 0
+			} else if d.to.Period > 1 {
+				scale := 1 / (1 - math.Exp(-float64(size)/float64(objects)/float64(d.to.Period)))
+				if objects, err = whole(float64(objects) * scale); err != nil {
+					return nil, err
+				}
+				if size, err = whole(float64(size) * scale); err != nil {
+					return nil, err
+				}
+			}
+		}
+		s.Value = append(s.Value, objects, size)
+	}
+	return s, nil
+}
+
+// whole returns a value as an integer, toward zero.
+func whole(v float64) (int64, error) {
+	if !(math.Abs(v) < math.MaxInt64) { // the negation also catches NaN
+		return 0, invalid("a value of more than 64 bits")
+	}
+	return int64(v), nil
+}
+
+func number(text string) (int64, error) {
+	n, err := strconv.ParseInt(text, 10, 64)
+	if err != nil {
+		return 0, invalid(fmt.Sprintf("want a number of 64 bits, not %.100q", text))
+	}
+	return n, nil
+}
