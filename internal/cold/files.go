@@ -263,15 +263,10 @@ func coldOf(f files.BucketFile, generation int64) *catalog.Cold {
 // all rows, or if no row is in memory.
 func CanUnload(state *catalog.TableState, b *catalog.BucketState, files *files.TableFiles, generation int64) *catalog.Cold {
 	hot := state.HotGranules(b)
-	if file, ok := files.FileOf(b); ok && len(hot) > 0 && areFiled(hot, file.Through) {
+	if file, ok := files.FileOf(b); ok && len(hot) > 0 && unfiledRows(hot, file.Through) == 0 {
 		return coldOf(file, generation)
 	}
 	return nil
-}
-
-// areFiled reports whether all rows in granules come from commits up to through.
-func areFiled(granules []*granule.Granule, through uint64) bool {
-	return unfiledRows(granules, through) == 0
 }
 
 // Demote unloads generation number unless it is needed, and returns its garbage. The caller holds the commit lock.

@@ -297,13 +297,13 @@ func (s *scanner) labelsOf(code uint32) ([]label, error) {
 	if known {
 		return values, nil
 	}
-	series, err := readSeries(s.schema, s.gen, code)
+	series, err := s.schema.ReadTuple(s.gen.Series.Value(code))
 	if err != nil {
 		return nil, err
 	}
 	values = make([]label, len(s.labels))
 	for i, c := range s.labels {
-		values[i].value, values[i].ok = series.Find(c.Name)
+		values[i].value, values[i].ok = Series(series).Find(c.Name)
 	}
 	s.values[code] = values
 	return values, nil
