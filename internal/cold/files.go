@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"iter"
 	"math"
-	"time"
 
 	"github.com/google/uuid"
 
@@ -224,7 +223,7 @@ func (t *Files) Dictionaries(state *catalog.TableState, b *catalog.BucketState) 
 
 // failed adds a bucket's table and time to a read error.
 func (t *Files) failed(b *catalog.BucketState, err error) error {
-	return fmt.Errorf("table %q: %d rows from %s on: %w", t.Name, b.Cold.Rows, time.Unix(0, b.Start).UTC().Format(time.RFC3339Nano), err)
+	return fmt.Errorf("table %q: %d rows from %s on: %w", t.Name, b.Cold.Rows, catalog.TimeText(b.Start), err)
 }
 
 // Cached returns generation number from the cache. On a miss it calls read and caches the result (dictionaries.Owner).
