@@ -107,9 +107,6 @@ func NewIntervalBuilder(opts IntervalOptions) (*IntervalBuilder, error) {
 	return b, nil
 }
 
-// Schema returns the schema of the records.
-func (b *IntervalBuilder) Schema() *arrow.Schema { return b.schema }
-
 // Append adds intervals, from index `from` on, until there are no more or the record is full, and returns
 // their number. Rows of an attribute should adjoin, because that costs less, and because in FormNative every
 // change of attribute starts a run. Append retains nothing of its arguments. It costs 5 to 40 ns per
