@@ -2,6 +2,7 @@ package profile
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/granarydb/granary/internal/symbols"
 )
@@ -78,12 +79,23 @@ func DiffTop(before, after *Stacks) ([]FunctionChange, error) {
 	if err := checkSides(before, after); err != nil {
 		return nil, err
 	}
+	index := map[string]int{}
 	var changes []FunctionChange
-	for _, c := range costs(before, after) {
-		changes = append(changes, FunctionChange{
-			Function: Function{c.Function, c.Flat[1] - c.Flat[0], c.Cum[1] - c.Cum[0]},
-			Before:   FunctionCost{c.Flat[0], c.Cum[0]}, After: FunctionCost{c.Flat[1], c.Cum[1]},
-		})
+	for _, f := range before.Top() {
+		index[f.Name] = len(changes)
+		changes = append(changes, FunctionChange{Function{f.Name, -f.Flat, -f.Cum}, FunctionCost{f.Flat, f.Cum}, FunctionCost{}})
 	}
+	for _, f := range after.Top() {
+		i, known := index[f.Name]
+		if !known {
+			i = len(changes)
+			changes = append(changes, FunctionChange{Function: Function{Name: f.Name}})
+		}
+		c := &changes[i]
+		c.After = FunctionCost{f.Flat, f.Cum}
+		c.Flat, c.Cum = c.Flat+f.Flat, c.Cum+f.Cum
+	}
+	changes = slices.DeleteFunc(changes, func(c FunctionChange) bool { return c.Flat == 0 && c.Cum == 0 })
+	slices.SortFunc(changes, func(a, b FunctionChange) int { return a.compare(b.Function) })
 	return changes, nil
 }

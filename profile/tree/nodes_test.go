@@ -1,17 +1,14 @@
 package tree_test
 
 import (
-	order "cmp"
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 	"math"
 	"math/rand/v2"
 	"reflect"
 	"runtime"
 	"slices"
-	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -354,27 +351,7 @@ func TestNodes_Frames(t *testing.T) {
 	}
 }
 
-// naiveTop sums the costs of functions by name, from all frames of each stack.
-func naiveTop(s *profile.Stacks) map[string]profile.FunctionCost {
-	out := map[string]profile.FunctionCost{}
-	for frames, value := range s.All() {
-		seen := map[string]bool{}
-		for i, f := range frames {
-			c := out[f.Function]
-			if i == 0 {
-				c.Flat += value
-			}
-			if !seen[f.Function] {
-				c.Cum += value
-			}
-			seen[f.Function], out[f.Function] = true, c
-		}
-	}
-	return out
-}
-
-// TestTop compares functions of one side and of two with sums over all frames, and their order with the
-// order of their changes.
+// TestTop compares functions of one side and of two with those of package profile.
 func TestTop(t *testing.T) {
 	rng := rand.New(rand.NewPCG(7, 8))
 	for _, pair := range [][2]*profile.Stacks{
@@ -383,42 +360,31 @@ func TestTop(t *testing.T) {
 		{realStacks(t, "etcd", "cpu"), realStacks(t, "compile", "cpu")},
 		{stacksOf(t, sample{[]profile.Frame{{Function: "a"}}, math.MinInt64}), stacksOf(t, sample{[]profile.Frame{{Function: "a"}}, math.MaxInt64})},
 	} {
-		was, is := naiveTop(pair[0]), naiveTop(pair[1])
 		one, err := tree.Top(t.Context(), 0, pair[1])
-		if err != nil || len(one) != len(is) {
-			t.Fatalf("%d functions, %v, want %d", len(one), err, len(is))
+		if err != nil {
+			t.Fatal(err)
 		}
+		var got []profile.Function
 		for _, c := range one {
-			if got := (profile.FunctionCost{Flat: c.Flat[0], Cum: c.Cum[0]}); got != is[c.Function] {
-				t.Errorf("%s: %v, want %v", c.Function, got, is[c.Function])
-			}
+			got = append(got, profile.Function{Name: c.Function, Flat: c.Flat[0], Cum: c.Cum[0]})
+		}
+		if diff := cmp.Diff(pair[1].Top(), got); diff != "" {
+			t.Errorf("-want +got\n%s", diff)
 		}
 		both, err := tree.Top(t.Context(), 0, pair[0], pair[1])
 		if err != nil {
 			t.Fatal(err)
 		}
-		changed := map[string]bool{}
-		for name := range was {
-			changed[name] = was[name] != is[name]
-		}
-		for name := range is {
-			changed[name] = was[name] != is[name]
-		}
-		maps.DeleteFunc(changed, func(_ string, yes bool) bool { return !yes })
-		if len(both) != len(changed) {
-			t.Errorf("%d functions changed, want %d", len(both), len(changed))
-		}
-		change := func(v [2]int64) uint64 { return uint64(max(v[1]-v[0], v[0]-v[1])) }
+		var changes []profile.FunctionChange
 		for _, c := range both {
-			got := [2]profile.FunctionCost{{Flat: c.Flat[0], Cum: c.Cum[0]}, {Flat: c.Flat[1], Cum: c.Cum[1]}}
-			if want := [2]profile.FunctionCost{was[c.Function], is[c.Function]}; got != want {
-				t.Errorf("%s: %v, want %v", c.Function, got, want)
-			}
+			changes = append(changes, profile.FunctionChange{
+				Function: profile.Function{Name: c.Function, Flat: c.Flat[1] - c.Flat[0], Cum: c.Cum[1] - c.Cum[0]},
+				Before:   profile.FunctionCost{Flat: c.Flat[0], Cum: c.Cum[0]}, After: profile.FunctionCost{Flat: c.Flat[1], Cum: c.Cum[1]},
+			})
 		}
-		if !slices.IsSortedFunc(both, func(a, b tree.Cost) int {
-			return order.Or(order.Compare(change(b.Flat), change(a.Flat)), order.Compare(change(b.Cum), change(a.Cum)), strings.Compare(a.Function, b.Function))
-		}) {
-			t.Error("the functions are not in the order of their changes")
+		want, err := profile.DiffTop(pair[0], pair[1])
+		if diff := cmp.Diff(want, changes); diff != "" || err != nil {
+			t.Errorf("%v: -want +got\n%s", err, diff)
 		}
 	}
 }
