@@ -41,9 +41,6 @@ func NewRecordBuilder(mem memory.Allocator, form Form, fields []Field) *RecordBu
 	return b
 }
 
-// Schema returns the schema of the records.
-func (b *RecordBuilder) Schema() *arrow.Schema { return b.schema }
-
 // Words appends rows of an encoded column with the field's type. words is a range of from.Words, and valid
 // says which rows have a value. If valid is nil, all rows of a fixed type have one. A row of another type has
 // one unless its word is 0.
@@ -103,9 +100,6 @@ func (b *RecordBuilder) note(field int, err error) {
 		b.err = fmt.Errorf("%w: field %q: %w", ErrBuild, b.columns[field].field.Name, err)
 	}
 }
-
-// Len returns the number of rows of a field since the last record.
-func (b *RecordBuilder) Len(field int) int { return b.columns[field].len() }
 
 // Size returns the bytes of strings and lists in the record so far, in all fields. Callers end a record by
 // it, because these bytes are limited. It costs O(fields).

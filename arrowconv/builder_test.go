@@ -66,8 +66,8 @@ func testRoundTrip(t *testing.T, v encoding.Vector, coded bool) {
 			b.Words(0, w.from, w.words[lo:lo+n], w.valid[lo:lo+n])
 			lo += n
 		}
-		if b.Len(0) != 9 {
-			t.Fatalf("Len = %d, want 9", b.Len(0))
+		if b.columns[0].len() != 9 {
+			t.Fatalf("Len = %d, want 9", b.columns[0].len())
 		}
 		rec, err := b.Record()
 		if err != nil {
@@ -425,7 +425,7 @@ func TestTooLarge(t *testing.T) {
 // TestSchemaOfBuilder: records carry the schema that NewSchema gives.
 func TestSchemaOfBuilder(t *testing.T) {
 	fields := []Field{{Name: "a", Type: encoding.Bool}, {Name: "b", Type: encoding.UUIDList}}
-	if b := NewRecordBuilder(nil, FormDictionary, fields); !b.Schema().Equal(NewSchema(FormDictionary, fields)) {
+	if b := NewRecordBuilder(nil, FormDictionary, fields); !b.schema.Equal(NewSchema(FormDictionary, fields)) {
 		t.Error("schemas differ")
 	}
 }

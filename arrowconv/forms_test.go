@@ -181,8 +181,8 @@ func testForm(t *testing.T, form Form, f Field, e encoding.Encoding, v encoding.
 			b.Words(0, from.from, from.words[lo:lo+n], from.valid[lo:lo+n])
 			lo += n
 		}
-		if b.Len(0) != 9 {
-			t.Fatalf("Len = %d, want 9", b.Len(0))
+		if b.columns[0].len() != 9 {
+			t.Fatalf("Len = %d, want 9", b.columns[0].len())
 		}
 		rec, err := b.Record()
 		if err != nil {
@@ -415,8 +415,8 @@ func TestFormsModel(t *testing.T) {
 					for range rapid.IntRange(0, 6).Draw(rt, "feeds") {
 						f.feed(t, rt)
 					}
-					if f.out.Len(0) != len(f.want) {
-						rt.Fatalf("Len %d, want %d", f.out.Len(0), len(f.want))
+					if f.out.columns[0].len() != len(f.want) {
+						rt.Fatalf("Len %d, want %d", f.out.columns[0].len(), len(f.want))
 					}
 					keep := rapid.Bool().Draw(rt, "keep")
 					rec, err := f.out.Record()

@@ -3,14 +3,14 @@ package arrowconv
 import (
 	"fmt"
 	"math"
-	"slices"
 
 	"github.com/apache/arrow/go/v14/arrow"
 	"github.com/apache/arrow/go/v14/arrow/array"
 	"github.com/apache/arrow/go/v14/arrow/memory"
 )
 
-// stateKind is a kind of values: null, or the kind of a column of values.
+// stateKind is a kind of values: null, or the kind of a column of values. Package history has the same
+// numbers.
 type stateKind uint8
 
 const (
@@ -20,46 +20,19 @@ const (
 	stateFloat
 	stateString
 	stateBytes
-	stateKinds
 )
 
-var stateKindNames = [stateKinds]string{"null", "bool", "int", "float", "string", "bytes"}
+var stateKindTexts = [...][]byte{[]byte("null"), []byte("bool"), []byte("int"), []byte("float"), []byte("string"), []byte("bytes")}
 
-var stateKindTexts = func() (texts [stateKinds][]byte) {
-	for i, name := range stateKindNames {
-		texts[i] = []byte(name)
-	}
-	return texts
-}()
-
-// kindNumbers is the caller's numbering of the kinds.
-type kindNumbers struct {
-	kinds   []stateKind       // by number
-	numbers [stateKinds]uint8 // of each kind; 255 if it has none
-}
-
-// newKindNumbers numbers named kinds by their indexes.
-func newKindNumbers(names []string) (k kindNumbers, err error) {
-	for i := range k.numbers {
-		k.numbers[i] = math.MaxUint8
-	}
-	for number, name := range names {
-		i := slices.Index(stateKindNames[:], name)
-		if i < 0 || k.numbers[i] != math.MaxUint8 {
-			return k, fmt.Errorf("%w: kinds of values %q", ErrBuild, names)
-		}
-		k.kinds = append(k.kinds, stateKind(i))
-		k.numbers[i] = uint8(number)
-	}
-	return k, nil
-}
+// column returns the column of the kind's values. Null has none.
+func (k stateKind) column() intervalColumn { return columnBool - 1 + intervalColumn(k) }
 
 // IntervalRows has intervals of attributes as plain columns of equal length.
 type IntervalRows struct {
 	Attributes   []uint32
 	Starts, Ends []int64
 	Open         []bool
-	Kinds        []uint8 // indexes in IntervalOptions.Kinds
+	Kinds        []uint8 // 0 null, 1 bool, 2 int, 3 float, 4 string, 5 bytes
 	// Words are the values: 0 or 1 for a bool, an int, the bits of a float, or the code of a
 	// string or bytes. The word of null is ignored.
 	Words []uint64
@@ -73,8 +46,6 @@ type IntervalOptions struct {
 	Form Form
 	// Columns names the columns, in their order; nil means all.
 	Columns []string
-	// Kinds names the kinds of values by number, each once: null, bool, int, float, string and bytes.
-	Kinds []string
 	// MaxRows and MaxBytes bound a record. It is full if it has MaxRows rows, or if its paths and texts take
 	// MaxBytes. Both must be above 0.
 	MaxRows, MaxBytes int
@@ -88,41 +59,27 @@ type IntervalOptions struct {
 // IntervalBuilder makes records of intervals. It is not safe for concurrent use.
 type IntervalBuilder struct {
 	opts   IntervalOptions
-	number kindNumbers
 	schema *arrow.Schema
 	memory *recycler
 	wanted [intervalColumns]bool
 	order  []intervalColumn
 	rows   int
 
-	last    uint32 // attribute of the last row
-	ends    buffer // FormNative, int32: the ends of the runs of attributes, except the last
-	ids     stateWords
-	paths   stateTexts
-	starts  stateWords
-	stops   stateWords
-	open    stateWords
-	kinds   stateTexts
-	bools   stateWords
-	ints    stateWords
-	floats  stateWords
-	strings stateTexts
-	bytes   stateTexts
+	last  uint32 // attribute of the last row
+	ends  buffer // FormNative, int32: the ends of the runs of attributes, except the last
+	words [intervalColumns]stateWords
+	texts [intervalColumns]stateTexts // of the columns that have texts
 
 	path []byte // of the attribute of the last row
 }
 
 // NewIntervalBuilder returns an empty builder, which the caller releases. It takes the memory
 // of records from opts.Memory, and reuses the memory of records that are released before the
-// builder (A7). Errors wrap ErrBuild: an unknown form, a column or kind that is unknown or
-// named twice, or a bound that is not above 0.
+// builder (A7). Errors wrap ErrBuild: an unknown form, a column that is unknown or named
+// twice, or a bound that is not above 0.
 func NewIntervalBuilder(opts IntervalOptions) (*IntervalBuilder, error) {
 	if opts.MaxRows <= 0 || opts.MaxRows > math.MaxInt32 || opts.MaxBytes <= 0 {
 		return nil, fmt.Errorf("%w: records of %d rows and %d bytes", ErrBuild, opts.MaxRows, opts.MaxBytes)
-	}
-	numbers, err := newKindNumbers(opts.Kinds)
-	if err != nil {
-		return nil, err
 	}
 	order, err := intervalOrder(opts.Columns)
 	if err != nil {
@@ -135,24 +92,20 @@ func NewIntervalBuilder(opts IntervalOptions) (*IntervalBuilder, error) {
 	if opts.Memory == nil {
 		opts.Memory = memory.NewGoAllocator()
 	}
-	b := &IntervalBuilder{opts: opts, number: numbers, schema: schema, memory: newRecycler(opts.Memory), order: order}
+	b := &IntervalBuilder{opts: opts, schema: schema, memory: newRecycler(opts.Memory), order: order}
 	for _, c := range order {
 		b.wanted[c] = true
 	}
 	b.ends.mem = b.memory
-	for _, w := range []*stateWords{&b.starts, &b.stops, &b.ints, &b.floats} {
-		*w = newStateWords(b.memory, 64)
+	for c := range intervalColumns {
+		if width := c.width(); width > 0 {
+			b.words[c] = newStateWords(b.memory, width)
+		} else {
+			b.texts[c] = newStateTexts(b.memory, opts.Form != FormPlain && c != columnBytes)
+		}
 	}
-	b.ids = newStateWords(b.memory, 32)
-	b.open, b.bools = newStateWords(b.memory, 1), newStateWords(b.memory, 1)
-	coded := opts.Form != FormPlain
-	b.paths, b.kinds = newStateTexts(b.memory, coded), newStateTexts(b.memory, coded)
-	b.strings, b.bytes = newStateTexts(b.memory, coded), newStateTexts(b.memory, false)
 	return b, nil
 }
-
-// Schema returns the schema of the records.
-func (b *IntervalBuilder) Schema() *arrow.Schema { return b.schema }
 
 // Append adds intervals, from index `from` on, until there are no more or the record is full, and returns
 // their number. Rows of an attribute should adjoin, because that costs less, and because in FormNative every
@@ -196,7 +149,8 @@ func (b *IntervalBuilder) Rows() int { return b.rows }
 
 // size returns the bytes of texts.
 func (b *IntervalBuilder) size() int {
-	return b.paths.values.size() + b.kinds.values.size() + b.strings.values.size() + b.bytes.values.size()
+	t := &b.texts
+	return t[columnPath].values.size() + t[columnKind].values.size() + t[columnString].values.size() + t[columnBytes].values.size()
 }
 
 // appendTexts adds the texts and the attribute of interval i.
@@ -204,40 +158,34 @@ func (b *IntervalBuilder) appendTexts(rows *IntervalRows, i int) error {
 	if err := b.appendAttribute(rows.Attributes[i]); err != nil {
 		return err
 	}
-	number, code := rows.Kinds[i], uint32(rows.Words[i])
-	if int(number) >= len(b.number.kinds) {
-		return fmt.Errorf("%w: kind %d of a value", ErrBuild, number)
+	kind := stateKind(rows.Kinds[i])
+	if int(kind) >= len(stateKindTexts) {
+		return fmt.Errorf("%w: kind %d of a value", ErrBuild, kind)
 	}
-	kind := b.number.kinds[number]
 	if b.wanted[columnKind] {
-		if err := b.kinds.add(uint32(kind), func() []byte { return stateKindTexts[kind] }); err != nil {
+		if err := b.texts[columnKind].add(uint32(kind), func() []byte { return stateKindTexts[kind] }); err != nil {
 			return err
 		}
 	}
-	var to *stateTexts
-	switch {
-	case kind == stateString && b.wanted[columnString]:
-		to = &b.strings
-	case kind == stateBytes && b.wanted[columnBytes]:
-		to = &b.bytes
-	default:
+	if kind < stateString || !b.wanted[kind.column()] {
 		return nil
 	}
+	to := &b.texts[kind.column()]
 	if err := to.nulls(b.rows - to.n); err != nil {
 		return err
 	}
+	code := uint32(rows.Words[i])
 	return to.add(code, func() []byte { return b.opts.Text(code) })
 }
 
 // padTexts adds nulls for the intervals after the last text.
 func (b *IntervalBuilder) padTexts() error {
-	if b.wanted[columnString] {
-		if err := b.strings.nulls(b.rows - b.strings.n); err != nil {
-			return err
+	for _, c := range []intervalColumn{columnString, columnBytes} {
+		if to := &b.texts[c]; b.wanted[c] {
+			if err := to.nulls(b.rows - to.n); err != nil {
+				return err
+			}
 		}
-	}
-	if b.wanted[columnBytes] {
-		return b.bytes.nulls(b.rows - b.bytes.n)
 	}
 	return nil
 }
@@ -259,36 +207,31 @@ func (b *IntervalBuilder) appendAttribute(a uint32) error {
 		if b.rows > 0 {
 			putInt32(b.ends.grow(4), int32(b.rows))
 		}
-		b.ids.add32(a)
+		b.words[columnID].append32(a)
 	}
 	if !b.wanted[columnPath] {
 		return nil
 	}
-	return b.paths.add(a, func() []byte { return b.path })
+	return b.texts[columnPath].add(a, func() []byte { return b.path })
 }
 
 // appendWords adds the values of intervals [from, to), except texts.
 func (b *IntervalBuilder) appendWords(rows *IntervalRows, from, to int) {
 	if b.wanted[columnID] && b.opts.Form != FormNative {
-		b.ids.append32(rows.Attributes[from:to])
+		b.words[columnID].append32(rows.Attributes[from:to]...)
 	}
 	if b.wanted[columnStart] {
-		b.starts.append64(rows.Starts[from:to])
+		b.words[columnStart].append64(rows.Starts[from:to])
 	}
 	if b.wanted[columnEnd] {
-		b.stops.append64(rows.Ends[from:to])
+		b.words[columnEnd].append64(rows.Ends[from:to])
 	}
 	if b.wanted[columnOpen] {
-		b.open.appendBools(rows.Open[from:to])
+		b.words[columnOpen].appendBools(rows.Open[from:to])
 	}
-	kinds, words := rows.Kinds[from:to], rows.Words[from:to]
-	for _, c := range []struct {
-		column intervalColumn
-		kind   stateKind
-		to     *stateWords
-	}{{columnBool, stateBool, &b.bools}, {columnInt, stateInt, &b.ints}, {columnFloat, stateFloat, &b.floats}} {
-		if b.wanted[c.column] {
-			c.to.appendKind(b.number.numbers[c.kind], kinds, words)
+	for _, kind := range []stateKind{stateBool, stateInt, stateFloat} {
+		if c := kind.column(); b.wanted[c] {
+			b.words[c].appendKind(uint8(kind), rows.Kinds[from:to], rows.Words[from:to])
 		}
 	}
 }
@@ -327,40 +270,18 @@ func (b *IntervalBuilder) Record() arrow.Record {
 // take hands over a column's cells. The caller releases them.
 func (b *IntervalBuilder) take(c intervalColumn) *array.Data {
 	typ := c.cellType(b.opts.Form)
-	switch c {
-	case columnID:
-		return b.ids.take(typ)
-	case columnPath:
-		return b.paths.take(typ)
-	case columnStart:
-		return b.starts.take(typ)
-	case columnEnd:
-		return b.stops.take(typ)
-	case columnOpen:
-		return b.open.take(typ)
-	case columnKind:
-		return b.kinds.take(typ)
-	case columnBool:
-		return b.bools.take(typ)
-	case columnInt:
-		return b.ints.take(typ)
-	case columnFloat:
-		return b.floats.take(typ)
-	case columnString:
-		return b.strings.take(typ)
-	default:
-		return b.bytes.take(typ)
+	if c.width() > 0 {
+		return b.words[c].take(typ)
 	}
+	return b.texts[c].take(typ)
 }
 
 func (b *IntervalBuilder) reset() {
 	b.rows = 0
 	b.ends.release()
-	for _, w := range []*stateWords{&b.ids, &b.starts, &b.stops, &b.open, &b.bools, &b.ints, &b.floats} {
-		w.reset()
-	}
-	for _, t := range []*stateTexts{&b.paths, &b.kinds, &b.strings, &b.bytes} {
-		t.reset()
+	for c := range intervalColumns {
+		b.words[c].reset()
+		b.texts[c].reset()
 	}
 }
 

@@ -35,11 +35,7 @@ func (w *stateWords) grow(n int) []byte {
 	return w.data.bytes()
 }
 
-func (w *stateWords) add32(value uint32) {
-	arrow.Uint32Traits.PutValue(w.grow(1)[4*(w.n-1):], value)
-}
-
-func (w *stateWords) append32(values []uint32) {
+func (w *stateWords) append32(values ...uint32) {
 	copy(arrow.Uint32Traits.CastFromBytes(w.grow(len(values)))[w.n-len(values):], values)
 }
 

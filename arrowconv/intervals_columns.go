@@ -30,8 +30,18 @@ var intervalColumnNames = [intervalColumns]string{
 	"value_bool", "value_int", "value_float", "value_string", "value_bytes",
 }
 
-// IntervalColumns returns the column names of intervals, in their order.
-func IntervalColumns() []string { return slices.Clone(intervalColumnNames[:]) }
+// width returns the bits of a value, or 0 for a column of texts.
+func (c intervalColumn) width() int {
+	switch c {
+	case columnOpen, columnBool:
+		return 1
+	case columnID:
+		return 32
+	case columnStart, columnEnd, columnInt, columnFloat:
+		return 64
+	}
+	return 0
+}
 
 // intervalOrder returns the columns called names; nil means all.
 func intervalOrder(names []string) ([]intervalColumn, error) {

@@ -20,7 +20,7 @@ var stateTextsOf = []string{"", "a", "\x00", "\u00e9\u4e16", strings.Repeat("x",
 // stateOptions is a builder's options for tests, with paths that have the empty one.
 func stateOptions(mem memory.Allocator, form Form) IntervalOptions {
 	return IntervalOptions{
-		Memory: mem, Form: form, Kinds: numberedKinds, MaxRows: 1000, MaxBytes: 1 << 20,
+		Memory: mem, Form: form, MaxRows: 1000, MaxBytes: 1 << 20,
 		Path: func(dst []byte, a uint32) ([]byte, error) {
 			if a == 0 {
 				return dst, nil
@@ -40,17 +40,8 @@ func newStates(t testing.TB, opts IntervalOptions) *IntervalBuilder {
 	return b
 }
 
-// The kinds have other numbers here than in the builder.
-const (
-	bytesNumber uint8 = iota
-	nullNumber
-	floatNumber
-	boolNumber
-	stringNumber
-	intNumber
-)
-
-var numberedKinds = []string{"bytes", "null", "float", "bool", "string", "int"}
+// kindNames are the names of the kinds by number.
+var kindNames = []string{"null", "bool", "int", "float", "string", "bytes"}
 
 // someIntervals returns rows of few attributes, most of which adjoin.
 func someIntervals(rng *rand.Rand, n int) *IntervalRows {
@@ -60,14 +51,14 @@ func someIntervals(rng *rand.Rand, n int) *IntervalRows {
 		if rng.IntN(4) == 0 {
 			attribute = uint32(rng.IntN(9)) * []uint32{1, 7, 1 << 20}[rng.IntN(3)]
 		}
-		kind := uint8(rng.IntN(len(numberedKinds)))
+		kind := uint8(rng.IntN(len(kindNames)))
 		word := rng.Uint64()
-		switch kind {
-		case boolNumber:
+		switch stateKind(kind) {
+		case stateBool:
 			word %= 2
-		case floatNumber:
+		case stateFloat:
 			word = math.Float64bits([]float64{0, math.Copysign(0, -1), 1.5, math.Inf(-1)}[rng.IntN(4)])
-		case stringNumber, bytesNumber:
+		case stateString, stateBytes:
 			word = uint64(rng.IntN(len(stateTextsOf)))
 		}
 		r.Attributes = append(r.Attributes, attribute)
@@ -89,17 +80,17 @@ func stateRows(t testing.TB, opts *IntervalOptions, r *IntervalRows, lo, hi int)
 			t.Fatal(err)
 		}
 		kind, word := r.Kinds[i], r.Words[i]
-		row := []any{r.Attributes[i], string(path), r.Starts[i], r.Ends[i], r.Open[i], numberedKinds[kind], nil, nil, nil, nil, nil}
-		switch kind {
-		case boolNumber:
+		row := []any{r.Attributes[i], string(path), r.Starts[i], r.Ends[i], r.Open[i], kindNames[kind], nil, nil, nil, nil, nil}
+		switch stateKind(kind) {
+		case stateBool:
 			row[columnBool] = word != 0
-		case intNumber:
+		case stateInt:
 			row[columnInt] = int64(word)
-		case floatNumber:
+		case stateFloat:
 			row[columnFloat] = math.Float64frombits(word)
-		case stringNumber:
+		case stateString:
 			row[columnString] = string(opts.Text(uint32(word)))
-		case bytesNumber:
+		case stateBytes:
 			row[columnBytes] = opts.Text(uint32(word))
 		}
 		rows = append(rows, row)
@@ -261,7 +252,7 @@ func TestIntervals_Full(t *testing.T) {
 		r := &IntervalRows{}
 		for i := range 100 {
 			r.Attributes, r.Starts, r.Ends = append(r.Attributes, 100), append(r.Starts, int64(i)), append(r.Ends, int64(i))
-			r.Open, r.Kinds, r.Words = append(r.Open, false), append(r.Kinds, bytesNumber), append(r.Words, 4)
+			r.Open, r.Kinds, r.Words = append(r.Open, false), append(r.Kinds, uint8(stateBytes)), append(r.Words, 4)
 		}
 		n, err := b.Append(r, 0)
 		// 300 bytes a row, and in the plain form 200 of the path.
@@ -284,8 +275,6 @@ func TestIntervals_Errors(t *testing.T) {
 		"column twice": func(o *IntervalOptions) { o.Columns = []string{"open", "kind", "open"} },
 		"rows":         func(o *IntervalOptions) { o.MaxRows = 0 },
 		"bytes":        func(o *IntervalOptions) { o.MaxBytes = 0 },
-		"kind":         func(o *IntervalOptions) { o.Kinds = []string{"null", "uint"} },
-		"kind twice":   func(o *IntervalOptions) { o.Kinds = []string{"null", "int", "null"} },
 	} {
 		opts := stateOptions(nil, FormDictionary)
 		change(&opts)
@@ -305,7 +294,7 @@ func TestIntervals_Errors(t *testing.T) {
 		"open":    {func(r *IntervalRows) { r.Open = r.Open[1:] }, 0, nil, ErrBuild},
 		"kinds":   {func(r *IntervalRows) { r.Kinds = r.Kinds[1:] }, 0, nil, ErrBuild},
 		"words":   {func(r *IntervalRows) { r.Words = append(r.Words, 1) }, 0, nil, ErrBuild},
-		"kind":    {func(r *IntervalRows) { r.Kinds[5] = uint8(len(numberedKinds)) }, 0, nil, ErrBuild},
+		"kind":    {func(r *IntervalRows) { r.Kinds[5] = uint8(len(kindNames)) }, 0, nil, ErrBuild},
 		"before":  {func(*IntervalRows) {}, -1, nil, ErrBuild},
 		"behind":  {func(*IntervalRows) {}, 10, nil, ErrBuild},
 		"no path": {func(*IntervalRows) {}, 0, errPath, errPath},
@@ -329,9 +318,9 @@ func TestIntervals_Errors(t *testing.T) {
 // TestIntervals_Large: texts beyond the range of Arrow's offsets.
 func TestIntervals_Large(t *testing.T) {
 	for _, form := range allForms {
-		for _, kind := range []uint8{stringNumber, bytesNumber} {
+		for _, kind := range []uint8{uint8(stateString), uint8(stateBytes)} {
 			b := newStates(t, stateOptions(checked(t), form))
-			for _, to := range []*stateTexts{&b.paths, &b.strings, &b.bytes} {
+			for _, to := range []*stateTexts{&b.texts[columnPath], &b.texts[columnString], &b.texts[columnBytes]} {
 				to.values.limit = 250
 			}
 			r := &IntervalRows{Attributes: []uint32{1}, Starts: []int64{0}, Ends: []int64{0}, Open: []bool{false}, Kinds: []uint8{kind}, Words: []uint64{4}}
@@ -366,7 +355,7 @@ func TestIntervalSchema(t *testing.T) {
 			}
 		}
 		diff(t, want, got)
-		diff(t, IntervalColumns(), names)
+		diff(t, intervalColumnNames[:], names)
 		some, err := NewIntervalSchema(form, []string{"value_int", "attribute"})
 		if err != nil || len(some.Fields()) != 2 || !some.Field(0).Equal(schema.Field(7)) || !some.Field(1).Equal(schema.Field(1)) {
 			t.Errorf("%v: two columns: %v, %v", form, some, err)
@@ -380,7 +369,7 @@ func TestIntervalSchema(t *testing.T) {
 func BenchmarkIntervals(b *testing.B) {
 	r := someIntervals(rand.New(rand.NewPCG(1, 1)), 4096)
 	for i := range r.Attributes {
-		r.Attributes[i], r.Kinds[i] = uint32(i/256), intNumber
+		r.Attributes[i], r.Kinds[i] = uint32(i/256), uint8(stateInt)
 	}
 	for _, form := range allForms {
 		b.Run(fmt.Sprintf("form=%v", form), func(b *testing.B) {

@@ -151,7 +151,7 @@ func TestIPC_Empty(t *testing.T) {
 		b := newStates(t, stateOptions(checked(t), form))
 		rec := b.Record()
 		read, err := overIPC(t, memory.NewGoAllocator(), nil, rec)
-		if err != nil || len(read) != 1 || read[0].NumRows() != 0 || !read[0].Schema().Equal(b.Schema()) {
+		if err != nil || len(read) != 1 || read[0].NumRows() != 0 || !read[0].Schema().Equal(b.schema) {
 			t.Errorf("%v: %v, %v", form, read, err)
 		}
 		rec.Release()

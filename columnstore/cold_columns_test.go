@@ -254,7 +254,7 @@ func TestCold_DamagedColumns(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			file := files.RowsName(m.Tables[0].Buckets[1].File)
+			file := disk.FileName(files.RowsKind, m.Tables[0].Buckets[1].File)
 			fs.Flip(file, 8*int64(test.at(fs.Get(file))))
 			for of, opts := range questions {
 				_, err := askTraces(t, store, table, opts)

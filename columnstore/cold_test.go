@@ -122,9 +122,9 @@ func TestCold_DamagedFile(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			name := files.RowsName(m.Tables[0].Buckets[1].File)
+			name := disk.FileName(files.RowsKind, m.Tables[0].Buckets[1].File)
 			if kind == "dicts" {
-				name = files.DictsName(m.Tables[0].Generations[1].Files[0])
+				name = disk.FileName(files.DictsKind, m.Tables[0].Generations[1].Files[0])
 			}
 			fs.Flip(name, 8*100)
 			store, table = reopen(t, opts)

@@ -5,6 +5,7 @@ import (
 	"io/fs"
 
 	"github.com/granarydb/granary/internal/catalog"
+	"github.com/granarydb/granary/internal/disk"
 	"github.com/granarydb/granary/internal/files"
 )
 
@@ -38,7 +39,7 @@ func (h *simRun) checkCold(t *Table, state *catalog.TableState) {
 		if len(state.HotGranules(b)) > 0 {
 			mixed++
 		}
-		if _, err := h.store.opts.FS.Open(files.RowsName(b.Cold.File)); errors.Is(err, fs.ErrNotExist) {
+		if _, err := h.store.opts.FS.Open(disk.FileName(files.RowsKind, b.Cold.File)); errors.Is(err, fs.ErrNotExist) {
 			h.fail("table %q: the file %d of a bucket is gone", t.name, b.Cold.File)
 		}
 	}

@@ -89,7 +89,7 @@ func (s *Stats) addTable(name string, state *catalog.TableState) {
 		s.Parts += g.Parts()
 	}
 	for _, b := range state.Buckets.All() {
-		b.Series.All(func(uint32) { s.Series++ })
+		s.Series += b.Series.Len()
 		if b.Cold != nil {
 			s.ColdRows += b.Cold.Rows
 		}

@@ -52,6 +52,16 @@ func (t *Table) RecordSchema(snap *Snapshot, opts ScanOptions) (*arrow.Schema, e
 	return query.RecordSchema(&r, opts)
 }
 
+// reading calls f with a table in the snapshot, which stays alive until f returns.
+func reading[T any](t *Table, snap *Snapshot, f func(r *filter.Read) (T, error)) (answer T, err error) {
+	r, err := snap.read(t)
+	if err != nil {
+		return answer, err
+	}
+	defer r.Use.Done()
+	return f(&r)
+}
+
 // Aggregate groups the selected rows in a snapshot and sums them, or computes Aggregates of them. It
 // works on codes: each distinct code is translated once, and no list is decoded.
 //
@@ -66,12 +76,7 @@ func (t *Table) RecordSchema(snap *Snapshot, opts ScanOptions) (*arrow.Schema, e
 // ErrSnapshotClosed, ErrSnapshotExpired, errors from reading files, and ctx's error, which is checked
 // before each granule.
 func (t *Table) Aggregate(ctx context.Context, snap *Snapshot, opts AggregateOptions) (*Groups, error) {
-	r, err := snap.read(t)
-	if err != nil {
-		return nil, err
-	}
-	defer r.Use.Done()
-	return query.GroupRows(ctx, &r, opts)
+	return reading(t, snap, func(r *filter.Read) (*Groups, error) { return query.GroupRows(ctx, r, opts) })
 }
 
 // Series returns the distinct series that can have committed rows for which where holds, sorted by key.
@@ -82,36 +87,21 @@ func (t *Table) Aggregate(ctx context.Context, snap *Snapshot, opts AggregateOpt
 // It costs about 1 us per series and generation. The errors are ErrQuery, ErrTable for another store's
 // snapshot, ErrSnapshotClosed, ErrSnapshotExpired, and errors from reading files and from ctx.
 func (t *Table) Series(ctx context.Context, snap *Snapshot, where Expr) ([]Series, error) {
-	r, err := snap.read(t)
-	if err != nil {
-		return nil, err
-	}
-	defer r.Use.Done()
-	return query.ListSeries(ctx, &r, where)
+	return reading(t, snap, func(r *filter.Read) ([]Series, error) { return query.ListSeries(ctx, r, where) })
 }
 
 // SeriesValues returns the sorted distinct values of a concrete series column, in the series that Series
 // returns. Series without a value add none. The errors are as for Series. It costs about 1 ns per series
 // and generation, besides the values.
 func (t *Table) SeriesValues(ctx context.Context, snap *Snapshot, column string, where Expr) ([]string, error) {
-	r, err := snap.read(t)
-	if err != nil {
-		return nil, err
-	}
-	defer r.Use.Done()
-	return query.SeriesValues(ctx, &r, column, where)
+	return reading(t, snap, func(r *filter.Read) ([]string, error) { return query.SeriesValues(ctx, r, column, where) })
 }
 
 // SeriesTuples returns the sorted distinct combinations of values of concrete series columns, in the
 // series that Series returns. A combination has one value per column, "" if the series has none. The
 // errors are as for Series. It costs about 20 ns per series and generation, besides the answer.
 func (t *Table) SeriesTuples(ctx context.Context, snap *Snapshot, columns []string, where Expr) ([][]string, error) {
-	r, err := snap.read(t)
-	if err != nil {
-		return nil, err
-	}
-	defer r.Use.Done()
-	return query.SeriesTuples(ctx, &r, columns, where)
+	return reading(t, snap, func(r *filter.Read) ([][]string, error) { return query.SeriesTuples(ctx, r, columns, where) })
 }
 
 // KnownTuples returns the combinations that SeriesTuples returns without a condition, unsorted and
@@ -119,24 +109,14 @@ func (t *Table) SeriesTuples(ctx context.Context, snap *Snapshot, columns []stri
 // the snapshot. The caller must not change them. It costs some us for each generation, and 20 ns a series
 // after new series came. The errors are as for Series.
 func (t *Table) KnownTuples(snap *Snapshot, columns []string) ([][]string, error) {
-	r, err := snap.read(t)
-	if err != nil {
-		return nil, err
-	}
-	defer r.Use.Done()
-	return query.KnownTuples(&r, columns)
+	return reading(t, snap, func(r *filter.Read) ([][]string, error) { return query.KnownTuples(r, columns) })
 }
 
 // SeriesColumns returns the sorted names of the concrete columns in which a series has a value, for the
 // series that Series returns. The errors are as for Series. It costs about 1 us per column and
 // generation.
 func (t *Table) SeriesColumns(ctx context.Context, snap *Snapshot, where Expr) ([]string, error) {
-	r, err := snap.read(t)
-	if err != nil {
-		return nil, err
-	}
-	defer r.Use.Done()
-	return query.SeriesColumns(ctx, &r, where)
+	return reading(t, snap, func(r *filter.Read) ([]string, error) { return query.SeriesColumns(ctx, r, where) })
 }
 
 // Columns returns the concrete names of the table's columns in a snapshot, in schema order: the fixed

@@ -32,7 +32,6 @@ var numberNames = [...]string{"starts", "widths", "bases", "firsts", "seconds"}
 
 func (r *ImageReader) blocks(o order, n uint64) Words {
 	r.In("blocks")
-	out := Words{layout: layoutBlocks + layout(o), n: uint32(n)}
 	b := &blocks{order: o, n: int(n), low: r.Int("low"), scale: r.Uint("scale", math.MaxUint64)}
 	if o == rises {
 		if b.bound = uint8(r.Uint("bound", 64)); b.bound == 0 {
@@ -58,8 +57,7 @@ func (r *ImageReader) blocks(o order, n uint64) Words {
 	if r.Err() == nil {
 		r.checkBlocks(b)
 	}
-	out.form = &form{blocks: b}
-	return out
+	return ofBlocks(b)
 }
 
 // checkBlocks checks everything that the reader of a block assumes, because a wrong offset would panic

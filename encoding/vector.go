@@ -50,12 +50,6 @@ func UUIDs(values ...uuid.UUID) Vector { return Vector{Type: UUID, UUIDs: values
 // UUIDLists makes a vector of type UUIDList that shares the slice.
 func UUIDLists(values ...[]uuid.UUID) Vector { return Vector{Type: UUIDList, UUIDLists: values} }
 
-// FlatLists makes a vector of type UUIDList that shares the slices: all lists' elements, and each list's
-// offsets in them.
-func FlatLists(elements []uuid.UUID, offsets []int32) Vector {
-	return Vector{Type: UUIDList, UUIDs: elements, Offsets: offsets}
-}
-
 // ListCodes makes a vector of type UUIDList from codes. It shares the slice.
 func ListCodes(codes ...uint32) Vector { return Vector{Type: UUIDList, Codes: codes} }
 

@@ -2,7 +2,6 @@ package granule
 
 import (
 	"github.com/granarydb/granary/encoding"
-	"github.com/granarydb/granary/schema"
 )
 
 // gathered is one column of a part's rows.
@@ -133,9 +132,6 @@ func (g *gatherer) gatherIDs(sources []*frameColumn, spec encoding.Spec) (c enco
 	return encoding.NewIDs(spec, words, data), true
 }
 
-// isPlainBytes reports whether the parts of a column store its values themselves.
-func isPlainBytes(c schema.Column) bool { return !c.Type.Fixed() && !c.Encoding.Coded() }
-
 // buildBase makes a part from the merged rows [lo, hi), each column in its smallest layout. It omits
 // columns without a value.
 func buildBase(m *merged, lo, hi int) *Part {
@@ -153,7 +149,7 @@ func buildBase(m *merged, lo, hi int) *Part {
 		column, found := encoding.Column{}, true
 		if words, ok := table[key.column]; ok {
 			column = headerColumn(spec, words, ordinals, hi-lo)
-		} else if isPlainBytes(def) {
+		} else if IsWide(def) {
 			column, found = g.gatherBytes(key, spec)
 			m.mem.used = mark
 		} else {

@@ -93,7 +93,7 @@ func (b *freshBuilder) add(p *Part, f *frame, fc *frameColumn) {
 		b.addIDs(p, fc)
 		return
 	}
-	if isPlainBytes(def) {
+	if IsWide(def) {
 		b.findOrder()
 		if c, found := b.gather.gatherBytes(key, spec); found {
 			p.columns = append(p.columns, Column{key.column, key.name, c})

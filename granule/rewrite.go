@@ -32,7 +32,7 @@ func Rewrite(s *schema.Schema, g *Granule, limit Limit) []*Granule {
 	if g.Rows() == 0 {
 		return []*Granule{New(g.lo, g.hi)}
 	}
-	mem := takeSlab()
+	mem := slabs.Get().(*slab)
 	defer mem.done()
 	sections := g.Sections()
 	frames := make([]*frame, len(sections))

@@ -17,9 +17,6 @@ type slab struct {
 
 var slabs = sync.Pool{New: func() any { return new(slab) }}
 
-// takeSlab returns an unused slab.
-func takeSlab() *slab { return slabs.Get().(*slab) }
-
 // room returns an empty slice with room for n words. Its memory is not cleared.
 func (s *slab) room(n int) []uint64 {
 	lo := s.used

@@ -71,13 +71,6 @@ func TestKindsAreNotAddedUp(t *testing.T) {
 			}
 			return sum, err
 		},
-		"MergeByStep": func(q Query) (sum int64, err error) {
-			steps, err := db.MergeByStep(ctx, snap, delay, q, time.Hour, "job")
-			for _, s := range steps {
-				sum += s.Stacks.Total
-			}
-			return sum, err
-		},
 		"Range": func(q Query) (sum int64, err error) {
 			lines, err := db.Range(ctx, snap, delay, q, RangeOptions{Step: time.Hour})
 			for _, l := range lines {
@@ -401,8 +394,7 @@ func checkKinds(t *rapid.T, db *DB, snap *columnstore.Snapshot, facts []fact, ki
 	}
 	_, errBy := db.MergeBy(ctx, snap, typ, q, by...)
 	_, errRange := db.Range(ctx, snap, typ, q, RangeOptions{Step: time.Hour, By: by})
-	_, errStep := db.MergeByStep(ctx, snap, typ, q, time.Hour, by...)
-	for _, err := range []error{errBy, errRange, errStep} {
+	for _, err := range []error{errBy, errRange} {
 		e, isMixed := errors.AsType[*MixedError](err)
 		if isMixed != (several && !q.SumKinds) || err != nil && !isMixed {
 			t.Fatalf("%+v of %v by %v: %v, of kinds %v", q, typ, by, err, want)

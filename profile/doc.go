@@ -14,7 +14,6 @@
 //	  +-> DB.Merge   -> Stacks ------------+-> Top, All, FlameGraph, Sandwich
 //	  +-> DB.MergeBy -> Stacks of each ----+-> Search, Scale, Normalize -> Stacks
 //	  |                                    +-> Diff -> Stacks; DiffTop
-//	  +-> DB.MergeByStep  -> Stacks of each step in time, and of each group
 //	  +-> DB.MergeByState -> Stacks of each state that a history has for the samples
 //	  +-> DB.Range    -> lines over time
 //	  +-> DB.Profiles -> times and totals of profiles

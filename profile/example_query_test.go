@@ -97,24 +97,6 @@ func ExampleDB_MergeBy() {
 	// [{job web}] 2 11 s
 }
 
-// There are stacks, and so a flame graph, for each minute of a job.
-func ExampleDB_MergeByStep() {
-	fleet(func(ctx context.Context, db *profile.DB, snap *columnstore.Snapshot, cpu profile.Type) error {
-		steps, err := db.MergeByStep(ctx, snap, cpu, profile.Query{}, time.Minute, "job")
-		for _, s := range steps {
-			at := time.Unix(0, s.Time).UTC().Format("15:04")
-			root := s.Stacks.FlameGraph(profile.FlameGraphOptions{})
-			fmt.Println(at, s.Labels, profile.FormatValue(root.Total, cpu.SampleUnit))
-		}
-		return err
-	})
-	// Output:
-	// 15:00 [{job api}] 5 s
-	// 15:00 [{job web}] 3 s
-	// 15:01 [{job api}] 5 s
-	// 15:01 [{job web}] 8 s
-}
-
 // Types, labels and series are found without reading rows.
 func ExampleDB_LabelValues() {
 	fleet(func(ctx context.Context, db *profile.DB, snap *columnstore.Snapshot, _ profile.Type) error {

@@ -149,7 +149,6 @@ func checkQueries(t *rapid.T, db *DB, facts []fact) {
 	c := queryCheck{t, db, snap, typ, q, choose(facts, typ, q)}
 	c.merge()
 	c.mergeBy()
-	c.mergeByStep()
 	c.rangeOf()
 	c.diff(choose(facts, typ, Query{Hide: q.Hide, Show: q.Show}))
 	c.want = visible(facts, typ, q)
@@ -243,32 +242,6 @@ func (c *queryCheck) mergeBy() {
 		}
 	}
 	c.equal(fmt.Sprint("MergeBy ", by), want, got, err)
-}
-
-func (c *queryCheck) mergeByStep() {
-	by := rapid.SliceOfN(rapid.SampledFrom(oracleNames), 0, 2).Draw(c.t, "by")
-	step := rapid.SampledFrom([]time.Duration{0, 1, 9 * time.Second, time.Hour}).Draw(c.t, "step")
-	groups := map[string][]fact{}
-	for _, f := range c.want {
-		at := f.time
-		if step > 0 {
-			at -= at % int64(step) // after 1970
-		}
-		key := fmt.Sprint(at, f.group(by))
-		groups[key] = append(groups[key], f)
-	}
-	want, got := map[string]map[string]int64{}, map[string]map[string]int64{}
-	for key, facts := range groups {
-		want[key] = sumsOf(facts)
-	}
-	steps, err := c.db.MergeByStep(ctx, c.snap, c.typ, c.q, step, by...)
-	for i, s := range steps {
-		got[fmt.Sprint(s.Time, s.Labels)] = stackSums(s.Stacks)
-		if i > 0 && cmp.Or(cmp.Compare(steps[i-1].Time, s.Time), compareLabels(steps[i-1].Labels, s.Labels)) >= 0 {
-			c.t.Fatalf("step %d of %v is not in order", s.Time, s.Labels)
-		}
-	}
-	c.equal(fmt.Sprint("MergeByStep ", step, by), want, got, err)
 }
 
 func (c *queryCheck) rangeOf() {

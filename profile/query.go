@@ -40,7 +40,7 @@ type Query struct {
 	Hide, Show *regexp.Regexp
 	// Under chooses the samples whose outermost functions have these names, outermost first: the samples
 	// of one call path, with its callees. Names are as in Frame.Function, in the frames that Hide and
-	// Show keep. DB.Merge, MergeBy, MergeByStep, MergeByState, Range and Profile choose these samples.
+	// Show keep. DB.Merge, MergeBy, MergeByState, Range and Profile choose these samples.
 	// Other queries, the times of a Profile, and a Scan choose all samples that have the last of the
 	// functions anywhere in their stack, as Function does. The cost is that of Function, and 20 ns for
 	// each frame of the groups by stack, which a Range makes only for this.
@@ -48,8 +48,8 @@ type Query struct {
 	// Where chooses samples by their row: one more condition, on columns of Schema. The zero Expr chooses
 	// all. It does not affect which profiles a gauge mean counts, nor answers about labels without Exact.
 	Where columnstore.Expr
-	// SumGauges adds up gauge values (Type.IsGauge). By default DB.Merge, MergeBy, MergeByStep, Range and
-	// Profile answer with gauge means: the mean over the times of a source's profiles, or with steps over
+	// SumGauges adds up gauge values (Type.IsGauge). By default DB.Merge, MergeBy, Range and Profile
+	// answer with gauge means: the mean over the times of a source's profiles, or with steps over
 	// its times in a step, added up over the sources. A source is the profiles with equal labels. A
 	// profile counts if the query selects its time and labels and it has a nonzero value of the type,
 	// even if the query selects none of its samples. A stack is less than 1 from its mean, and the total
@@ -58,8 +58,8 @@ type Query struct {
 	// sources have different numbers of times.
 	SumGauges bool
 	// SumKinds adds up the values from profiles of several kinds (ProfileKind). By default DB.Merge,
-	// MergeBy, MergeByStep, MergeByState, Range and Profile return a MixedError if they would add up rows
-	// of a type from several kinds. MergeBy, MergeByStep and Range do not add up groups: by NameLabel,
+	// MergeBy, MergeByState, Range and Profile return a MixedError if they would add up rows
+	// of a type from several kinds. MergeBy and Range do not add up groups: by NameLabel,
 	// each group has one name.
 	SumKinds bool
 	// Without names profile labels that do not tell sources apart, such as a file's name, if there is a

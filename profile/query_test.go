@@ -177,7 +177,6 @@ func TestQueryErrors(t *testing.T) {
 		_, findErr := db.FindType(tc.ctx, tc.snap, "n")
 		headerErr := db.plan(tc.snap, Query{}).addHeader(tc.ctx, &pprof.Profile{})
 		_, groupErr := db.MergeBy(tc.ctx, tc.snap, cpuCount, Query{})
-		_, stepErr := db.MergeByStep(tc.ctx, tc.snap, cpuCount, Query{}, 0)
 		_, profilesErr := db.Profiles(tc.ctx, tc.snap, cpuCount, Query{})
 		_, namesErr := db.LabelNames(tc.ctx, tc.snap, Query{})
 		_, valuesErr := db.LabelValues(tc.ctx, tc.snap, "job", Query{})
@@ -190,7 +189,7 @@ func TestQueryErrors(t *testing.T) {
 		_, exactValuesErr := db.LabelValues(tc.ctx, tc.snap, "job", exact)
 		_, exactSeriesErr := db.Series(tc.ctx, tc.snap, exact)
 		for i, err := range []error{
-			mergeErr, profileErr, rangeErr, typesErr, findErr, headerErr, groupErr, stepErr, profilesErr, namesErr, valuesErr, idsErr, seriesErr, hasErr, defaultErr,
+			mergeErr, profileErr, rangeErr, typesErr, findErr, headerErr, groupErr, profilesErr, namesErr, valuesErr, idsErr, seriesErr, hasErr, defaultErr,
 			exactNamesErr, exactValuesErr, exactSeriesErr,
 		} {
 			if !errors.Is(err, tc.want) {

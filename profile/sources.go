@@ -146,7 +146,7 @@ func (db *DB) SourceProfiles(ctx context.Context, snap *columnstore.Snapshot, q 
 		b := newPprofBuilder(p, p.types, &samples)
 		b.addSamples(of)
 		b.assembler.ProgramFirst()
-		made[sourceKey(sources.labels[i])] = b.out
+		made[labelsKey(sources.labels[i])] = b.out
 	}
 	headers, err := p.headers(ctx)
 	if err != nil {
@@ -157,7 +157,7 @@ func (db *DB) SourceProfiles(ctx context.Context, snap *columnstore.Snapshot, q 
 	for row := range headers.Counts {
 		i := headed.of(row)
 		if i == len(profiles) {
-			profiles = append(profiles, made[sourceKey(headed.labels[i])])
+			profiles = append(profiles, made[labelsKey(headed.labels[i])])
 		}
 		if profiles[i] != nil { // otherwise none of the source's samples has the call path
 			joinHeader(profiles[i], headers, row)
@@ -165,13 +165,10 @@ func (db *DB) SourceProfiles(ctx context.Context, snap *columnstore.Snapshot, q 
 	}
 	out := make([]SourceProfile, len(lines))
 	for i, l := range lines {
-		out[i] = SourceProfile{Labels: l.Source, Times: l.Points[0].Value, Profile: made[sourceKey(l.Source)]}
+		out[i] = SourceProfile{Labels: l.Source, Times: l.Points[0].Value, Profile: made[labelsKey(l.Source)]}
 	}
 	return out, nil
 }
-
-// sourceKey returns labels as a text. Different labels have different texts.
-func sourceKey(labels []Label) string { return fmt.Sprintf("%q", labels) }
 
 // labelColumns returns the distinct columns of profile labels, ordered by name.
 func labelColumns(groups *columnstore.Groups) (labels []columnstore.GroupColumn) {

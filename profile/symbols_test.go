@@ -225,7 +225,6 @@ func TestMaxBytes(t *testing.T) {
 	for name, ask := range map[string]func(q Query) error{
 		"Merge":       func(q Query) error { _, err := db.Merge(ctx, snap, cpuCount, q); return err },
 		"MergeBy":     func(q Query) error { _, err := db.MergeBy(ctx, snap, cpuCount, q, "pod"); return err },
-		"MergeByStep": func(q Query) error { _, err := db.MergeByStep(ctx, snap, cpuCount, q, 1, "pod"); return err },
 		"Range":       func(q Query) error { _, err := db.Range(ctx, snap, cpuCount, q, RangeOptions{}); return err },
 		"Profiles":    func(q Query) error { _, err := db.Profiles(ctx, snap, cpuCount, q); return err },
 		"Profile":     func(q Query) error { _, err := db.Profile(ctx, snap, q); return err },

@@ -138,10 +138,10 @@ func TestCheckRefuses(t *testing.T) {
 		{"long record", func(b *schema.Batch) {
 			b.Records = map[uuid.UUID][]byte{{7}: make([]byte, schema.MaxRecord+1)}
 		}, schema.ErrLimit, "07000000-0000-0000-0000-000000000000: 1048577 bytes"},
-		{"long flat list", set("stack", encoding.FlatLists(make([]uuid.UUID, schema.MaxList+1), []int32{0, 0, schema.MaxList + 1})), schema.ErrLimit, `"stack" row 1: list of 16385`},
-		{"offset before the first", set("stack", encoding.FlatLists(nil, []int32{-1, 0, 0})), schema.ErrBatch, `"stack": offset 0 is -1, want 0 to 0`},
-		{"falling offset", set("stack", encoding.FlatLists(make([]uuid.UUID, 2), []int32{0, 2, 1})), schema.ErrBatch, `"stack": offset 2 is 1, want 2 to 2`},
-		{"offset beyond the end", set("stack", encoding.FlatLists(make([]uuid.UUID, 2), []int32{0, 2, 3})), schema.ErrBatch, `"stack": offset 2 is 3, want 2 to 2`},
+		{"long flat list", set("stack", encoding.Vector{Type: encoding.UUIDList, UUIDs: make([]uuid.UUID, schema.MaxList+1), Offsets: []int32{0, 0, schema.MaxList + 1}}), schema.ErrLimit, `"stack" row 1: list of 16385`},
+		{"offset before the first", set("stack", encoding.Vector{Type: encoding.UUIDList, UUIDs: nil, Offsets: []int32{-1, 0, 0}}), schema.ErrBatch, `"stack": offset 0 is -1, want 0 to 0`},
+		{"falling offset", set("stack", encoding.Vector{Type: encoding.UUIDList, UUIDs: make([]uuid.UUID, 2), Offsets: []int32{0, 2, 1}}), schema.ErrBatch, `"stack": offset 2 is 1, want 2 to 2`},
+		{"offset beyond the end", set("stack", encoding.Vector{Type: encoding.UUIDList, UUIDs: make([]uuid.UUID, 2), Offsets: []int32{0, 2, 3}}), schema.ErrBatch, `"stack": offset 2 is 3, want 2 to 2`},
 		{"flat and not", set("stack", encoding.Vector{Type: encoding.UUIDList, UUIDLists: make([][]uuid.UUID, 2), Offsets: []int32{0, 0, 0}}), schema.ErrBatch, `"stack" has offsets of lists, and other values`},
 		{"long list", set("stack", encoding.UUIDLists(nil, make([]uuid.UUID, schema.MaxList+1))), schema.ErrLimit, `"stack" row 1: list of 16385`},
 		{"too many dynamic columns", func(b *schema.Batch) {

@@ -10,7 +10,7 @@
 // A code is 1 or more; the code 0 is null.
 //
 // The entries that a dictionary gained since a mark can be written as an image, and added to a dictionary
-// with another seed (AppendImage and OpenImage of Values and Lists). Codes stay the same there.
+// with another seed (AppendImageTo and OpenImage of Values and Lists). Codes stay the same there.
 // docs/format/dictionary.md draws the bytes.
 //
 // # Invariants

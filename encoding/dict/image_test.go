@@ -25,6 +25,12 @@ const (
 	testRecord = 1000
 )
 
+// AppendImage appends the image of all entries since a mark, and returns the mark of its end.
+func (d *Lists) AppendImage(dst []byte, since ListsMark) (image []byte, now ListsMark) {
+	now = d.NextMark()
+	return d.AppendImageTo(dst, since, now), now
+}
+
 // addImage opens an image that must be sound, and adds it.
 func addImage(t fataler, d *Lists, image []byte) {
 	t.Helper()

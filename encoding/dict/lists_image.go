@@ -24,22 +24,16 @@ func (d *Lists) Mark() ListsMark {
 	return ListsMark{d.Elements(), d.records.Len(), d.Len(), len(d.late)}
 }
 
-// AppendImage appends to dst the entries that the dictionary gained since a mark, in the order of codes,
-// and returns the mark of its end. It writes elements, records and lists, and the records of elements that
-// an earlier image has without a record. docs/format/dictionary.md draws the bytes.
+// AppendImageTo appends to dst the entries that the dictionary gained from a mark up to the mark to, in the
+// order of codes. It writes elements, records and lists, and the records of elements that an earlier image
+// has without a record. docs/format/dictionary.md draws the bytes. to comes from NextMark, Fit, or Mark of a
+// dictionary that was read from images. The image replaces all images between the marks. An element that
+// got its record after to can have it in the image, if another element had the same record before; the next
+// image then repeats it.
 //
 // It takes the writers' lock briefly, and may run beside all methods except OpenImage and the function that
 // it returns. It costs about 10 ns an element and 5 ns a list, and a copy of their bytes. After the first
 // image, a record for an element in an earlier image takes 4 bytes more.
-func (d *Lists) AppendImage(dst []byte, since ListsMark) (image []byte, now ListsMark) {
-	now = d.NextMark()
-	return d.AppendImageTo(dst, since, now), now
-}
-
-// AppendImageTo is AppendImage up to the mark to, which comes from AppendImage, NextMark, Fit, or Mark of a
-// dictionary that was read from images. The image replaces all images between the marks. An element that
-// got its record after to can have it in the image, if another element had the same record before; the next
-// image then repeats it.
 func (d *Lists) AppendImageTo(dst []byte, since, to ListsMark) (image []byte) {
 	w := fields.Writer{Data: dst}
 	w.Uint(uint64(since.Elements))

@@ -67,12 +67,8 @@ func (e *TableEdit) fill(bucket, rows int64) {
 
 // noteLate raises the latest time of a cut bucket for a late row.
 func (e *TableEdit) noteLate(a *Placement) {
-	get := e.State.Buckets.Get
-	if e.buckets != nil { // most late rows change no bucket, so a look-up must not begin an edit
-		get = e.buckets.Get
-	}
 	_, newest := a.Part.TimeRange()
-	if b, ok := get(a.BucketKey); ok && newest > b.Latest {
+	if b, ok := e.bucket(a.BucketKey); ok && newest > b.Latest {
 		later := *b
 		later.Latest = newest
 		e.editBuckets().Set(a.BucketKey, &later)

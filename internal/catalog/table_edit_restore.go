@@ -2,6 +2,7 @@ package catalog
 
 import (
 	"math"
+	"slices"
 
 	"github.com/granarydb/granary/granule"
 	"github.com/granarydb/granary/schema"
@@ -35,7 +36,7 @@ func (e *TableEdit) Restore(p *granule.Part) {
 		b = &BucketState{}
 	}
 	series := p.SeriesSet()
-	if a.Columns = newColumns(e.schema, b, p, series); len(a.Columns) > 0 || !b.hasAll(series) {
+	if a.Columns = newColumns(e.schema, b, p, series); len(a.Columns) > 0 || slices.ContainsFunc(series, func(code uint32) bool { return !b.Series.Has(code) }) {
 		a.Series = series
 	}
 	a.Known = a.Series == nil
@@ -65,15 +66,6 @@ func newColumns(s *schema.Schema, b *BucketState, p *granule.Part, series []uint
 		}
 	}
 	return names
-}
-
-func (b *BucketState) hasAll(series []uint32) bool {
-	for _, code := range series {
-		if !b.Series.Has(code) {
-			return false
-		}
-	}
-	return true
 }
 
 // Follow repeats a restored commit's decisions after its rows were added.

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"iter"
 	"math"
-	"time"
 
 	"github.com/google/uuid"
 
@@ -224,7 +223,7 @@ func (t *Files) Dictionaries(state *catalog.TableState, b *catalog.BucketState) 
 
 // failed adds a bucket's table and time to a read error.
 func (t *Files) failed(b *catalog.BucketState, err error) error {
-	return fmt.Errorf("table %q: %d rows from %s on: %w", t.Name, b.Cold.Rows, time.Unix(0, b.Start).UTC().Format(time.RFC3339Nano), err)
+	return fmt.Errorf("table %q: %d rows from %s on: %w", t.Name, b.Cold.Rows, catalog.TimeText(b.Start), err)
 }
 
 // Cached returns generation number from the cache. On a miss it calls read and caches the result (dictionaries.Owner).
@@ -263,15 +262,10 @@ func coldOf(f files.BucketFile, generation int64) *catalog.Cold {
 // all rows, or if no row is in memory.
 func CanUnload(state *catalog.TableState, b *catalog.BucketState, files *files.TableFiles, generation int64) *catalog.Cold {
 	hot := state.HotGranules(b)
-	if file, ok := files.FileOf(b); ok && len(hot) > 0 && areFiled(hot, file.Through) {
+	if file, ok := files.FileOf(b); ok && len(hot) > 0 && unfiledRows(hot, file.Through) == 0 {
 		return coldOf(file, generation)
 	}
 	return nil
-}
-
-// areFiled reports whether all rows in granules come from commits up to through.
-func areFiled(granules []*granule.Granule, through uint64) bool {
-	return unfiledRows(granules, through) == 0
 }
 
 // Demote unloads generation number unless it is needed, and returns its garbage. The caller holds the commit lock.

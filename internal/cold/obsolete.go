@@ -4,6 +4,7 @@ import (
 	"sync"
 
 	"github.com/granarydb/granary/internal/catalog"
+	"github.com/granarydb/granary/internal/disk"
 	"github.com/granarydb/granary/internal/files"
 	"github.com/granarydb/granary/txn"
 )
@@ -65,7 +66,7 @@ func (l *Obsolete) Needed(root *catalog.Database, isRead func(before txn.Version
 	for _, state := range root.Tables {
 		for _, b := range state.Buckets.All() {
 			if b.Cold != nil {
-				names[files.RowsName(b.Cold.File)] = true
+				names[disk.FileName(files.RowsKind, b.Cold.File)] = true
 			}
 		}
 	}
@@ -74,10 +75,10 @@ func (l *Obsolete) Needed(root *catalog.Database, isRead func(before txn.Version
 
 func (f *left) addNames(names map[string]bool) {
 	if f.table == nil {
-		names[files.RowsName(f.rows)] = true
+		names[disk.FileName(files.RowsKind, f.rows)] = true
 		return
 	}
 	for _, number := range f.table.Dicts.Files(f.generation).Files {
-		names[files.DictsName(number)] = true
+		names[disk.FileName(files.DictsKind, number)] = true
 	}
 }

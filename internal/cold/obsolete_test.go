@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"github.com/granarydb/granary/internal/catalog"
+	"github.com/granarydb/granary/internal/disk"
 	"github.com/granarydb/granary/internal/files"
 	"github.com/granarydb/granary/txn"
 )
@@ -20,11 +21,11 @@ func TestObsolete_NotedMeanwhile(t *testing.T) {
 		}
 		return before > 4
 	})
-	if len(names) != 1 || !names[files.RowsName(2)] {
+	if len(names) != 1 || !names[disk.FileName(files.RowsKind, 2)] {
 		t.Errorf("a read of root 4 needs %v", names)
 	}
 	names = l.Needed(&catalog.Database{}, func(txn.Version) bool { return true })
-	if len(names) != 2 || !names[files.RowsName(2)] || !names[files.RowsName(3)] {
+	if len(names) != 2 || !names[disk.FileName(files.RowsKind, 2)] || !names[disk.FileName(files.RowsKind, 3)] {
 		t.Errorf("files %v are left, of 2 and 3", names)
 	}
 }

@@ -62,7 +62,7 @@ func (w *Writer) Table(ctx context.Context, t *Files, ordinal int, use txn.Use[*
 		if !ok || file.Through < b.Born {
 			file, ok = before.FileOf(b)
 		}
-		if !ok || !areFiled(state.HotGranules(b), file.Through) {
+		if !ok || unfiledRows(state.HotGranules(b), file.Through) > 0 {
 			if w.Steps && w.Dir.IsFull() {
 				return ErrPause
 			}

@@ -37,7 +37,7 @@ func (s *Generations) Read(number int64) (*DurableGeneration, error) {
 			return nil, err
 		}
 		if now := s.Files(number); slices.Equal(now.Files, dicts.Files) { // otherwise a flush replaced the files; try again
-			return nil, &disk.DamagedError{File: files.DictsName(dicts.Files[0]), Reason: err.Error()}
+			return nil, &disk.DamagedError{File: disk.FileName(files.DictsKind, dicts.Files[0]), Reason: err.Error()}
 		}
 	}
 }

@@ -81,7 +81,8 @@ func (w *FileWriter) Finish(directory []byte) error {
 func (w *FileWriter) End(directory []byte) error {
 	p, err := w.Write(directory)
 	if err == nil {
-		err = w.put(p.trailer(w.seed))
+		trailer := p.Append(nil)
+		err = w.put(binary.LittleEndian.AppendUint32(trailer, crc(w.seed, trailer)))
 	}
 	if err == nil {
 		err = failed(w.out.Flush())
@@ -115,12 +116,23 @@ func (w *FileWriter) Abandon() {
 	_ = w.fs.Remove(w.name) // if it fails, the next opening of the store removes it
 }
 
-// trailer returns a file's trailer. p is the place of its directory.
-func (p *Piece) trailer(seed uint32) []byte {
-	b := binary.LittleEndian.AppendUint64(nil, uint64(p.Offset))
-	b = binary.LittleEndian.AppendUint64(b, uint64(p.Length))
-	b = binary.LittleEndian.AppendUint32(b, p.CRC)
-	return binary.LittleEndian.AppendUint32(b, crc(seed, b))
+// PieceSize is the bytes of an encoded piece: u64 offset, u64 length, u32 CRC.
+const PieceSize = 20
+
+// Append appends the encoded piece to dst.
+func (p Piece) Append(dst []byte) []byte {
+	dst = binary.LittleEndian.AppendUint64(dst, uint64(p.Offset))
+	dst = binary.LittleEndian.AppendUint64(dst, uint64(p.Length))
+	return binary.LittleEndian.AppendUint32(dst, p.CRC)
+}
+
+// CutPiece decodes the piece at the start of b, and returns the rest. ok is false if b is shorter.
+func CutPiece(b []byte) (p Piece, rest []byte, ok bool) {
+	if len(b) < PieceSize {
+		return p, nil, false
+	}
+	p = Piece{int64(binary.LittleEndian.Uint64(b)), int64(binary.LittleEndian.Uint64(b[8:])), binary.LittleEndian.Uint32(b[16:])}
+	return p, b[PieceSize:], true
 }
 
 // FileReader reads a finished file. It is safe for concurrent use.
@@ -191,7 +203,7 @@ func (r *FileReader) open(store StoreID, kind string, number uint64, newest uint
 	if binary.LittleEndian.Uint32(b[20:]) != crc(h.seed(), b[:20]) {
 		return r.damaged(r.end, "there is no whole trailer")
 	}
-	directory := Piece{int64(binary.LittleEndian.Uint64(b[:])), int64(binary.LittleEndian.Uint64(b[8:])), binary.LittleEndian.Uint32(b[16:])}
+	directory, _, _ := CutPiece(b[:])
 	r.directory, err = r.Read(directory, nil)
 	return err
 }

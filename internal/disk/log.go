@@ -95,20 +95,6 @@ func (l *Log) Step() bool { return l.step() == 0 }
 // slice. It waits for nothing.
 func (l *Log) Segments() []Segment { return *l.writer.segments.Load() }
 
-// Queued returns the bytes of entries that are not durable, and of reserved room.
-func (l *Log) Queued() int64 {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.queue.bytes
-}
-
-// Err returns ErrDisk with its reason while the disk fails, and nil otherwise.
-func (l *Log) Err() error {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return cmp.Or(l.failing, l.full)
-}
-
 // RemoveBelow removes segments with lesser numbers, except the newest durable one. Before the call, it must
 // be durable elsewhere that the log is read from that number on. After an error some are removed, and it
 // can be called again.

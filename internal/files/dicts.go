@@ -25,7 +25,7 @@ type Dictionaries struct {
 }
 
 // dictsPieceSize is a piece's bytes in a directory, with the size of its image as u64.
-const dictsPieceSize = pieceSize + 8
+const dictsPieceSize = disk.PieceSize + 8
 
 // WriteDicts writes the entries in a generation between its watermarks, and returns the generation with
 // the new file. If there are many files, it writes everything up to Logged as the only file. It needs
@@ -54,7 +54,7 @@ func (d *Dir) WriteDicts(dicts Dictionaries, before GenerationFiles) (Generation
 			w.Abandon()
 			return before, err
 		}
-		directory = binary.LittleEndian.AppendUint64(appendPiece(directory, piece), uint64(len(image)))
+		directory = binary.LittleEndian.AppendUint64(piece.Append(directory), uint64(len(image)))
 		from = next
 	}
 	if err := d.end(w, directory); err != nil {
@@ -86,7 +86,7 @@ func (d *Dir) readDicts(s *schema.Schema, number uint64, into *granule.Generatio
 	}
 	var frame []byte
 	for i := 0; len(directory) > 0; i++ {
-		piece, rest, _ := cutPiece(directory)
+		piece, rest, _ := disk.CutPiece(directory)
 		if frame, err = r.Read(piece, frame); err == nil {
 			err = addDicts(s, frame, binary.LittleEndian.Uint64(rest), into)
 		}

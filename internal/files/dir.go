@@ -154,12 +154,6 @@ func (d *Dir) Discard() {
 	d.unnamed = nil
 }
 
-// RowsName returns the name of a rows file.
-func RowsName(number uint64) string { return disk.FileName(RowsKind, number) }
-
-// DictsName returns the name of a dictionary file.
-func DictsName(number uint64) string { return disk.FileName(DictsKind, number) }
-
 // Clean removes the files that m does not name, or all files if m is nil. Files in needed stay, because
 // reads use them. m is the manifest of the last WriteManifest or OpenDir. After an error some files are
 // removed.

@@ -2,6 +2,7 @@ package files
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -56,15 +57,7 @@ func (t *TableFiles) Bucket(start int64) (b BucketFile, ok bool) {
 	if t == nil {
 		return b, false
 	}
-	i, ok := slices.BinarySearchFunc(t.Buckets, start, func(b BucketFile, start int64) int {
-		switch {
-		case b.Start < start:
-			return -1
-		case b.Start > start:
-			return 1
-		}
-		return 0
-	})
+	i, ok := slices.BinarySearchFunc(t.Buckets, start, func(b BucketFile, start int64) int { return cmp.Compare(b.Start, start) })
 	if ok {
 		b = t.Buckets[i]
 	}

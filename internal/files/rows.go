@@ -58,7 +58,7 @@ func (w *RowsWriter) Write(g *granule.Granule) error {
 	w.directory.Uint(uint64(p.Rows()))
 	w.directory.Uint(p.Begin())
 	w.directory.Uint(p.Commit())
-	w.directory.Raw(appendPiece(nil, narrow))
+	w.directory.Raw(narrow.Append(nil))
 	w.directory.Uint(uint64(wide.Length))
 	w.directory.Data = binary.LittleEndian.AppendUint32(w.directory.Data, wide.CRC)
 	w.directory.Uint(uint64(len(w.ids)))
@@ -91,22 +91,3 @@ func (w *RowsWriter) Finish(state *catalog.BucketState) (BucketFile, error) {
 
 // Abandon removes the file.
 func (w *RowsWriter) Abandon() { w.file.Abandon() }
-
-// pieceSize is a piece's bytes in a directory: u64 offset, u64 length, u32 CRC.
-const pieceSize = 20
-
-func appendPiece(dst []byte, p disk.Piece) []byte {
-	dst = binary.LittleEndian.AppendUint64(dst, uint64(p.Offset))
-	dst = binary.LittleEndian.AppendUint64(dst, uint64(p.Length))
-	return binary.LittleEndian.AppendUint32(dst, p.CRC)
-}
-
-func cutPiece(b []byte) (p disk.Piece, rest []byte, ok bool) {
-	if len(b) < pieceSize {
-		return p, nil, false
-	}
-	p = disk.Piece{
-		Offset: int64(binary.LittleEndian.Uint64(b)), Length: int64(binary.LittleEndian.Uint64(b[8:])), CRC: binary.LittleEndian.Uint32(b[16:]),
-	}
-	return p, b[pieceSize:], true
-}

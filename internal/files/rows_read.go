@@ -42,7 +42,7 @@ type filedGranule struct {
 func (d *Dir) OpenRows(s *schema.Schema, b BucketFile) (*RowsFile, error) {
 	file, err := d.open(RowsKind, b.File)
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, &disk.DamagedError{File: RowsName(b.File), Reason: "it is missing"}
+		return nil, &disk.DamagedError{File: disk.FileName(RowsKind, b.File), Reason: "it is missing"}
 	}
 	if err != nil {
 		return nil, err
@@ -194,7 +194,7 @@ func (r *rowsReader) read() {
 		}
 		if g.rows = int(in.Uint("rows", math.MaxInt32)); g.rows > 0 {
 			g.begin, g.commit = in.Uint("begin", math.MaxUint64), in.Uint("commit", rows.bucket.Through)
-			g.narrow, _, _ = cutPiece(in.Raw("piece", pieceSize))
+			g.narrow, _, _ = disk.CutPiece(in.Raw("piece", disk.PieceSize))
 			if rows.version >= 2 {
 				r.wide(g)
 			}

@@ -1,5 +1,11 @@
 package files
 
+import (
+	"fmt"
+
+	"github.com/granarydb/granary/internal/disk"
+)
+
 // HistoryFiles names a history's file. Its index in Manifest.Histories is the history's ordinal.
 type HistoryFiles struct {
 	Name          string
@@ -9,14 +15,33 @@ type HistoryFiles struct {
 
 // WriteStates writes a history's image, and returns the number of the file. The error comes from the
 // disk.
-func (d *Dir) WriteStates(image []byte) (uint64, error) {
-	return d.writePiece(StatesKind, image)
+func (d *Dir) WriteStates(image []byte) (number uint64, err error) {
+	w, err := d.create(StatesKind)
+	if err != nil {
+		return 0, err
+	}
+	number = d.next - 1
+	piece, err := w.Write(image)
+	if err != nil {
+		w.Abandon()
+		return 0, err
+	}
+	return number, d.end(w, piece.Append(nil))
 }
 
 // ReadStates returns a history's image. The errors are *disk.DamagedError, ErrFile, and errors from the
 // FS.
 func (d *Dir) ReadStates(number uint64) ([]byte, error) {
-	return d.readPiece(StatesKind, number)
+	r, err := d.open(StatesKind, number)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = r.Close() }() // the file was only read
+	piece, more, ok := disk.CutPiece(r.Directory())
+	if !ok || len(more) > 0 {
+		return nil, fmt.Errorf("%w: a directory of %d bytes", ErrFile, len(r.Directory()))
+	}
+	return r.Read(piece, nil)
 }
 
 // History returns the history with an ordinal, or nil. A nil manifest has no histories.

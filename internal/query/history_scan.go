@@ -133,7 +133,7 @@ func (q HistoryScan) scan(ctx context.Context, read func() iter.Seq2[*history.Co
 		return err
 	}
 	out, err := arrowconv.NewIntervalBuilder(arrowconv.IntervalOptions{
-		Memory: q.Memory, Form: q.Form, Columns: q.Columns, Kinds: stateKinds, MaxRows: recordRows, MaxBytes: recordBytes,
+		Memory: q.Memory, Form: q.Form, Columns: q.Columns, MaxRows: recordRows, MaxBytes: recordBytes,
 		Path: func(dst []byte, a uint32) ([]byte, error) { return q.View.AppendPath(dst, history.Attribute(a)) },
 		Text: func(code uint32) []byte { return q.View.Text(uint64(code)) },
 	})
@@ -174,14 +174,6 @@ type intervalScan struct {
 	attributes []uint32
 	kinds      []uint8
 }
-
-// stateKinds has the names of the value kinds by number.
-var stateKinds = func() (names []string) {
-	for kind := history.KindNull; kind <= history.KindBytes; kind++ {
-		names = append(names, kind.String())
-	}
-	return names
-}()
 
 // add adds columns, which it may change, and yields full records.
 func (s *intervalScan) add(columns *history.Columns) error {

@@ -81,22 +81,12 @@ type ScanOptions struct {
 // Scan yields the selected rows as records until yield returns false. See Table.Scan of
 // package columnstore.
 func Scan(ctx context.Context, r *filter.Read, opts ScanOptions, yield func(arrow.Record) bool) error {
-	r, err := ofUnits(r, opts.Buckets)
-	if err != nil {
-		return err
-	}
-	columns, err := r.Concrete(opts.Columns)
+	r, columns, err := opts.resolve(r)
 	if err != nil {
 		return err
 	}
 	if opts.Limit < 0 {
 		return fmt.Errorf("%w: limit %d", filter.ErrQuery, opts.Limit)
-	}
-	if !opts.Form.Known() {
-		return fmt.Errorf("%w: %v", filter.ErrQuery, opts.Form)
-	}
-	if err := opts.checkTimestamps(r.Schema); err != nil {
-		return err
 	}
 	s, wide := newScanner(r.Schema, columns, opts), slices.ContainsFunc(columns, func(c schema.Concrete) bool { return r.IsWide(c.Column) })
 	defer s.out.Release()
@@ -297,13 +287,13 @@ func (s *scanner) labelsOf(code uint32) ([]label, error) {
 	if known {
 		return values, nil
 	}
-	series, err := readSeries(s.schema, s.gen, code)
+	series, err := s.schema.ReadTuple(s.gen.Series.Value(code))
 	if err != nil {
 		return nil, err
 	}
 	values = make([]label, len(s.labels))
 	for i, c := range s.labels {
-		values[i].value, values[i].ok = series.Find(c.Name)
+		values[i].value, values[i].ok = Series(series).Find(c.Name)
 	}
 	s.values[code] = values
 	return values, nil
@@ -324,14 +314,26 @@ func fieldsOf(s *schema.Schema, columns []schema.Concrete, opts *ScanOptions) []
 	return fields
 }
 
-// checkTimestamps returns an error for a name in Timestamps that is no Int64 column.
-func (o *ScanOptions) checkTimestamps(s *schema.Schema) error {
+// resolve returns the read of the options' buckets and their columns, after it checked the form and the
+// timestamps.
+func (o *ScanOptions) resolve(r *filter.Read) (*filter.Read, []schema.Concrete, error) {
+	r, err := ofUnits(r, o.Buckets)
+	if err != nil {
+		return nil, nil, err
+	}
+	columns, err := r.Concrete(o.Columns)
+	if err != nil {
+		return nil, nil, err
+	}
+	if !o.Form.Known() {
+		return nil, nil, fmt.Errorf("%w: %v", filter.ErrQuery, o.Form)
+	}
 	for _, name := range o.Timestamps {
-		if i, ok := s.Resolve(name); !ok || s.Columns()[i].Type != encoding.Int64 {
-			return fmt.Errorf("%w: timestamps: %q is no column of type %v", filter.ErrQuery, name, encoding.Int64)
+		if i, ok := r.Schema.Resolve(name); !ok || r.Schema.Columns()[i].Type != encoding.Int64 {
+			return nil, nil, fmt.Errorf("%w: timestamps: %q is no column of type %v", filter.ErrQuery, name, encoding.Int64)
 		}
 	}
-	return nil
+	return r, columns, nil
 }
 
 // comesInRuns reports whether a column is run-end encoded in the Native form.
@@ -348,18 +350,8 @@ func comesInRuns(s *schema.Schema, column int) bool {
 
 // RecordSchema returns the schema of a scan's records. See Table.RecordSchema of package columnstore.
 func RecordSchema(r *filter.Read, opts ScanOptions) (*arrow.Schema, error) {
-	r, err := ofUnits(r, opts.Buckets)
+	r, columns, err := opts.resolve(r)
 	if err != nil {
-		return nil, err
-	}
-	columns, err := r.Concrete(opts.Columns)
-	if err != nil {
-		return nil, err
-	}
-	if !opts.Form.Known() {
-		return nil, fmt.Errorf("%w: %v", filter.ErrQuery, opts.Form)
-	}
-	if err := opts.checkTimestamps(r.Schema); err != nil {
 		return nil, err
 	}
 	return arrowconv.NewSchema(opts.Form, fieldsOf(r.Schema, columns, &opts)), nil

@@ -32,11 +32,6 @@ func (s Series) Find(name string) (value string, ok bool) {
 	return "", false
 }
 
-// readSeries returns the series with a code of a generation.
-func readSeries(s *schema.Schema, gen *granule.Generation, code uint32) (Series, error) {
-	return s.ReadTuple(gen.Series.Value(code))
-}
-
 // ListSeries returns the distinct series that can have rows for which where holds, sorted by
 // key. See Table.Series of package columnstore.
 func ListSeries(ctx context.Context, r *filter.Read, where filter.Expr) ([]Series, error) {

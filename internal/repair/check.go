@@ -51,7 +51,7 @@ type checker struct {
 	histories []*recorded // by ordinal
 	entries   int         // log entries before the first damage
 	rows      int64       // of the current commit
-	logIsLost bool        // from the current entry on
+	rewrite   bool        // the log has entries that a repair must leave out
 
 	progress    func(done, total int64)
 	done, total int64
@@ -126,13 +126,11 @@ func (c *checker) check(ctx context.Context) error {
 		c.sound = &sound
 		c.sound.Tables, c.sound.Histories = slices.Clone(sound.Tables), slices.Clone(sound.Histories)
 		c.report.Commit = sound.Commit
-	}
-	for i := range c.soundTables() {
-		if err := c.table(ctx, &c.sound.Tables[i]); err != nil {
-			return err
+		for i := range c.sound.Tables {
+			if err := c.table(ctx, &c.sound.Tables[i]); err != nil {
+				return err
+			}
 		}
-	}
-	if c.sound != nil {
 		for i := range c.sound.Histories {
 			if err := c.history(&c.sound.Histories[i]); err != nil {
 				return err
@@ -140,13 +138,6 @@ func (c *checker) check(ctx context.Context) error {
 		}
 	}
 	return c.log(ctx)
-}
-
-func (c *checker) soundTables() []files.TableFiles {
-	if c.sound == nil {
-		return nil
-	}
-	return c.sound.Tables
 }
 
 // measure sums the bytes of all files, and finds files that were set aside.
@@ -317,7 +308,7 @@ func (c *checker) dictionaries(t *table, f *files.TableFiles, dicts files.Genera
 		if err == nil {
 			continue
 		}
-		g.lost = true
+		g.lost, c.rewrite = true, true
 		if err := c.lose(name, err, t.lossOfGeneration(f, dicts.Number)); err != nil {
 			return err
 		}
@@ -348,6 +339,7 @@ func (c *checker) history(f *files.HistoryFiles) error {
 	if err == nil {
 		return nil
 	}
+	c.rewrite = true
 	return c.lose(name, err, Loss{History: f.Name})
 }
 

@@ -81,7 +81,7 @@ func (c *checker) loseLog(r *disk.Reader, err error) error {
 		return err
 	}
 	c.report.add(file, err, loss)
-	c.logIsLost = true
+	c.rewrite = true
 	names, err := c.fs.List()
 	for _, name := range names { // names are in order
 		if kind, _, ok := disk.ParseName(name); ok && kind == disk.LogKind && name >= file {

@@ -54,7 +54,7 @@ func (c *checker) mend() error {
 	if err := c.fs.SyncDir(); err != nil {
 		return fmt.Errorf("%w: %w", disk.ErrDisk, err)
 	}
-	if c.logIsLost || c.lacksDictionaries() || c.lacksHistories() {
+	if c.rewrite {
 		if err := c.replaceLog(); err != nil {
 			return err
 		}
@@ -90,21 +90,6 @@ func (c *checker) setAside(name string) error {
 		return err
 	}
 	return nil
-}
-
-func (c *checker) lacksDictionaries() bool {
-	return slices.ContainsFunc(c.tables, func(t *table) bool {
-		for _, g := range t.generations {
-			if g.lost {
-				return true
-			}
-		}
-		return false
-	})
-}
-
-func (c *checker) lacksHistories() bool {
-	return slices.ContainsFunc(c.histories, func(h *recorded) bool { return h.states == nil })
 }
 
 // replaceLog writes a log that ends before the damage, without entries of lost dictionaries and

@@ -21,39 +21,28 @@ type Condition struct {
 	From, To        uint64
 }
 
-// frameMatcher matches a Condition against locations.
-type frameMatcher struct {
-	name, function, file, binary, buildID *pattern
-	from, to                              uint64
-}
-
-func newFrameMatcher(c Condition) *frameMatcher {
-	return &frameMatcher{newPattern(c.Name), newPattern(c.Function), newPattern(c.File), newPattern(c.Binary), newPattern(c.BuildID), c.From, c.To}
-}
-
-// matches reports whether a frame at a location matches the condition.
-func (m *frameMatcher) matches(l *codec.LocationRecord) bool {
-	y := Of(l)
-	binary, buildID, address := y.Place()
-	if address < m.from || m.to != 0 && address >= m.to || !m.binary.matches(binary) || !m.buildID.matches(buildID) {
-		return false
-	}
-	for i := range y.Frames() {
-		line := i
-		if len(l.Lines) == 0 {
-			line = -1
-		}
-		if m.function.matches(y.Name(i)) && m.file.matches(y.file(i)) && m.name.names(l, line) {
-			return true
-		}
-	}
-	return false
-}
-
 // HasFrame returns a function that reports whether a location's record has a frame that matches c. It is
 // safe for concurrent use.
 func HasFrame(c Condition) func(record []byte) bool {
-	return onRecords(newFrameMatcher(c).matches)
+	name, function, file := newPattern(c.Name), newPattern(c.Function), newPattern(c.File)
+	binary, buildID := newPattern(c.Binary), newPattern(c.BuildID)
+	return onRecords(func(l *codec.LocationRecord) bool {
+		y := Of(l)
+		of, id, address := y.Place()
+		if address < c.From || c.To != 0 && address >= c.To || !binary.matches(of) || !buildID.matches(id) {
+			return false
+		}
+		for i := range y.Frames() {
+			line := i
+			if len(l.Lines) == 0 {
+				line = -1
+			}
+			if function.matches(y.Name(i)) && file.matches(y.file(i)) && name.names(l, line) {
+				return true
+			}
+		}
+		return false
+	})
 }
 
 // HasShown returns a function that reports whether a location's record has a frame that a Resolver with the

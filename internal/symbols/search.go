@@ -15,13 +15,6 @@ const (
 	differs
 )
 
-func verdictOf(match bool) verdict {
-	if match {
-		return matches
-	}
-	return differs
-}
-
 // functionMatcher matches a pattern against function names, once for each distinct name. It is safe for
 // concurrent use, like the conditions that contain it.
 type functionMatcher struct {
@@ -98,7 +91,9 @@ func (s *Resolver) Search(pattern *regexp.Regexp, stacks []uint32, found func(i 
 		for _, element := range elements {
 			v := verdicts[ref.lists].at(element)
 			if *v == unasked {
-				*v = verdictOf(m.matchesOf(s, ref.lists, element))
+				if *v = differs; m.matchesOf(s, ref.lists, element) {
+					*v = matches
+				}
 			}
 			if *v == matches {
 				found(i)

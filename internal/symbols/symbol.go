@@ -51,7 +51,7 @@ func (y *Symbol) Place() (file, buildID string, address uint64) {
 func AppendNames(dst [][]byte, record []byte) [][]byte {
 	start := len(dst)
 	dst, ok := codec.AppendNames(dst, record)
-	if ok && len(dst) > start && !slices.ContainsFunc(dst[start:], isUnnamed) {
+	if ok && len(dst) > start && !slices.ContainsFunc(dst[start:], func(name []byte) bool { return len(name) == 0 }) {
 		return dst
 	}
 	l, err := codec.ParseLocation(record)
@@ -65,5 +65,3 @@ func AppendNames(dst [][]byte, record []byte) [][]byte {
 	}
 	return dst
 }
-
-func isUnnamed(name []byte) bool { return len(name) == 0 }

@@ -26,7 +26,7 @@ type Chooser struct {
 	wide     bool                                      // the query reads or compares a wide column
 	spans    []SeriesSpan
 	sections []granule.Section // sections of the current granule
-	count    *count            // nil: counts are not wanted
+	count    count
 }
 
 // NewChooser returns a chooser for the rows of a read for which where holds. wide reports whether the query
@@ -40,7 +40,8 @@ func NewChooser(ctx context.Context, r *Read, where Expr, wide bool) (*Chooser, 
 	if err != nil {
 		return nil, err
 	}
-	c := &Chooser{source: src, state: r.State, where: where, filter: f, work: work, wide: wide || f.readsWide(src), count: counted(ctx)}
+	c := &Chooser{source: src, state: r.State, where: where, filter: f, work: work, wide: wide || f.readsWide(src)}
+	c.count.all, _ = ctx.Value(countsKey{}).(*Counts)
 	work.columns, work.manySeries = c.seriesColumns, c.manySeries
 	return c, nil
 }
@@ -58,7 +59,7 @@ func (c *Chooser) Done() {
 
 // Parts returns a granule's sections, oldest first. They are valid until the next call.
 func (c *Chooser) Parts(g *granule.Granule) []granule.Section {
-	c.count.granule()
+	c.count.granules++
 	c.sections = g.AppendSections(c.sections[:0])
 	return c.sections
 }
@@ -82,7 +83,7 @@ func (c *Chooser) Choose(s granule.Section) Selection {
 	if c.filter.ofPart(s.Part) == no {
 		return Selection{}
 	}
-	c.count.part(s.Hi - s.Lo)
+	c.count.parts, c.count.rows = c.count.parts+1, c.count.rows+int64(s.Hi-s.Lo)
 	c.work.series.Reset(s.Part.Series())
 	c.work.walk.reset(s.Part.Series())
 	var open openRows // rows whose series does not decide the condition
@@ -109,7 +110,7 @@ func (c *Chooser) Choose(s granule.Section) Selection {
 	for _, r := range c.spans {
 		out.Rows += int(r.hi - r.lo)
 	}
-	c.count.choose(out.Rows)
+	c.count.chosen += int64(out.Rows)
 	return out
 }
 

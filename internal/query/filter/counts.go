@@ -23,41 +23,14 @@ func Counting(ctx context.Context, t *Counts) context.Context {
 	return context.WithValue(ctx, countsKey{}, t)
 }
 
-// count has the counts of one chooser until its Done. A nil count counts nothing.
+// count has the counts of one chooser until its Done.
 type count struct {
 	granules, parts, rows, chosen int64
-	all                           *Counts
+	all                           *Counts // nil: counts are not wanted
 }
 
-// counted returns a query's counts, or nil if ctx has no Counts.
-func counted(ctx context.Context) *count {
-	if all, ok := ctx.Value(countsKey{}).(*Counts); ok {
-		return &count{all: all}
-	}
-	return nil
-}
-
-func (t *count) granule() {
-	if t != nil {
-		t.granules++
-	}
-}
-
-func (t *count) part(rows int) {
-	if t != nil {
-		t.parts, t.rows = t.parts+1, t.rows+int64(rows)
-	}
-}
-
-func (t *count) choose(rows int) {
-	if t != nil {
-		t.chosen += int64(rows)
-	}
-}
-
-// done adds the counts to the context's Counts.
 func (t *count) done() {
-	if t == nil {
+	if t.all == nil {
 		return
 	}
 	t.all.Granules.Add(t.granules)

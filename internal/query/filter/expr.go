@@ -14,14 +14,8 @@ import (
 // value of another type.
 var ErrQuery = errors.New("invalid query")
 
-// Expr is a condition on rows. It is immutable and safe for concurrent use. The zero Expr
-// holds for every row.
-//
-// Floats compare as in Go's cmp package: a NaN equals itself and is less than every other
-// value. A comparison with a null is false, and Not makes it true. In a dynamic string column
-// a missing value equals the empty string (package schema, S4). Equal("labels.zone", "")
-// therefore holds for rows without a zone, and so does Not(Equal("labels.zone", "a")), as in
-// Prometheus.
+// Expr is a condition on rows. Package columnstore exports it and its constructors, and says when each of
+// them holds. It is immutable and safe for concurrent use. The zero Expr holds for every row.
 type Expr struct {
 	op      exprOp
 	column  string
@@ -85,8 +79,7 @@ func Greater[V Value](column string, v V) Expr {
 	return Expr{op: opGreater, column: column, value: v}
 }
 
-// Between holds if the column's value is lo, hi, or between them, as in SQL. It never holds if lo is
-// greater than hi. A time range without its end is And(AtLeast, Less).
+// Between holds for lo, hi, and the values between them.
 func Between[V Value](column string, lo, hi V) Expr {
 	return And(AtLeast(column, lo), AtMost(column, hi))
 }
@@ -96,30 +89,17 @@ func Less[V Value](column string, v V) Expr {
 	return Expr{op: opLess, column: column, value: v}
 }
 
-// Match holds if the pattern matches a string column's value. The pattern is not anchored. It is
-// evaluated once for each distinct value.
+// Match holds for values that the pattern matches.
 func Match(column string, pattern *regexp.Regexp) Expr {
 	return Expr{op: opMatch, column: column, pattern: pattern}
 }
 
-// Func holds if f returns true for the column's value. f gets a string, int64, uint64, float64, bool or
-// uuid.UUID, depending on the column's type, and nil for a row without a value. It is called with nil
-// once per query, whatever the column.
-//
-// f is called by the goroutine that reads: about once for each distinct value in a coded column, and for
-// each run of values in a fixed-type column. It can be called with values of rows that are uncommitted or
-// were aborted. Func serves conditions that the other constructors cannot express.
+// Func holds for values for which f returns true.
 func Func(column string, f func(value any) bool) Expr {
 	return Expr{op: opFunc, column: column, holds: f}
 }
 
-// HasElement holds if f returns true for an element of a list column. record is the data stored beside
-// the element, or nil. f is called by the goroutine that reads, once for each distinct element that a
-// list can have. It can be called with elements of inserts in progress, which may have no record yet.
-//
-// A query over many rows evaluates all lists of the dictionaries in one pass, each list only as far as it
-// differs from the previous list. An Aggregate by this column alone evaluates it once per group and not
-// once per row.
+// HasElement holds for lists with an element for which f returns true.
 func HasElement(column string, f func(id uuid.UUID, record []byte) bool) Expr {
 	return Expr{op: opElement, column: column, element: f}
 }
