@@ -317,8 +317,5 @@ func (s *Pusher) nameOf(p *format.Decoded, hint string) string {
 		types, period = typesOf(p.Encoded)
 	}
 	name := kindOf(types, period, hint)
-	if s.checkLabel(profile.NameLabel, name) != nil {
-		return ""
-	}
-	return name
+	return s.mend(name)
 }
