@@ -31,6 +31,7 @@ type DB struct {
 
 	workspaces sync.Pool                  // of *workspace
 	lists      atomic.Pointer[tableLists] // from the last query about types
+	mended     atomic.Int64
 }
 
 // Open returns a handle on the profile table, and creates the table if it does not exist. Handles on one
@@ -65,6 +66,10 @@ func (db *DB) Table() *columnstore.Table { return db.table }
 
 // Store returns the table's store.
 func (db *DB) Store() *columnstore.Store { return db.store }
+
+// Mended returns how many strings of inserted profiles were not UTF-8, or too long for a value of a label, since the DB
+// was opened. The strings are stored with U+FFFD in place of the wrong bytes.
+func (db *DB) Mended() int64 { return db.mended.Load() }
 
 // InsertOptions supplies facts that a profile lacks.
 type InsertOptions struct {

@@ -34,6 +34,9 @@ import (
 // The time of a profile is in Unix nanoseconds. A time before 1980 is ErrProfile, and the error names the
 // likely unit. A profile without a time needs InsertOptions.Time.
 //
+// Bytes of a name or a label's value that are not UTF-8 are stored as U+FFFD, and a sample label's value of more than
+// 64 KiB is cut at a character and ends with "…", because the profile is worth more than they. DB.Mended counts both.
+//
 // A sample with a row needs labels whose names are printable UTF-8 of at most about 1,000 bytes. Other
 // names are columnstore.ErrBatch, and the error names the sample and the label, because samples that only
 // this label tells apart would be added up without it (P1).
@@ -140,6 +143,7 @@ func (db *DB) insert(ctx context.Context, tx *columnstore.Tx, w *workspace, opts
 		in.since.Drop()
 		return inserted{}, err
 	}
+	db.mended.Add(int64(w.flat.Mended))
 	return in, nil
 }
 

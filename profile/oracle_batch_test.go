@@ -4,6 +4,9 @@ import (
 	"encoding/binary"
 	"encoding/hex"
 	"fmt"
+	"maps"
+	"slices"
+	"strings"
 
 	pprof "github.com/google/pprof/profile"
 	"github.com/google/uuid"
@@ -23,6 +26,7 @@ func slowBatch(data []byte, limits Limits, opts InsertOptions, zeros bool) (sche
 	if err != nil {
 		return schema.Batch{}, typeList{}, fmt.Errorf("%w: %w", ErrProfile, err)
 	}
+	slowMend(p)
 	if err := slowCheck(p, limits); err != nil {
 		return schema.Batch{}, typeList{}, err
 	}
@@ -37,6 +41,50 @@ func slowBatch(data []byte, limits Limits, opts InsertOptions, zeros bool) (sche
 	}
 	s.add(p, opts)
 	return schema.Batch{Rows: len(s.rows), Columns: s.columns, Records: s.records}, typeListOf(p), nil
+}
+
+// slowMend makes all strings of a profile UTF-8, except the patterns.
+func slowMend(p *pprof.Profile) {
+	mend := func(texts ...*string) {
+		for _, s := range texts {
+			*s = strings.ToValidUTF8(*s, "\ufffd")
+		}
+	}
+	for _, t := range append(slices.Clip(p.SampleType), p.PeriodType) {
+		if t != nil {
+			mend(&t.Type, &t.Unit)
+		}
+	}
+	mend(&p.DefaultSampleType)
+	for _, m := range p.Mapping {
+		mend(&m.File, &m.BuildID)
+	}
+	for _, f := range p.Function {
+		mend(&f.Name, &f.SystemName, &f.Filename)
+	}
+	for _, s := range p.Sample {
+		for _, texts := range s.Label {
+			for i := range texts {
+				mend(&texts[i])
+			}
+		}
+		for _, units := range s.NumUnit {
+			for i := range units {
+				mend(&units[i])
+			}
+		}
+		s.Label, s.NumLabel, s.NumUnit = mendKeys(s.Label), mendKeys(s.NumLabel), mendKeys(s.NumUnit)
+	}
+}
+
+// mendKeys returns a map with keys that are UTF-8. Values of keys that become equal are appended in the order of the keys.
+func mendKeys[V any](m map[string][]V) map[string][]V {
+	out := map[string][]V{}
+	for _, k := range slices.Sorted(maps.Keys(m)) {
+		key := strings.ToValidUTF8(k, "\ufffd")
+		out[key] = append(out[key], m[k]...)
+	}
+	return out
 }
 
 // typeListOf is newTypeList for a profile in memory.

@@ -180,7 +180,7 @@ func wrongQueries(t *testing.T) (all []hostile) {
 	for _, name := range []string{"", "{a=b}", "a{", "a{b}", "a{b=c}d", "a{b=c,b=d}", "a{=c}"} {
 		all = append(all, hostile{"name " + name, "", "/ingest?name=" + url.QueryEscape(name), nil, good, 400, "name: "})
 	}
-	for _, text := range []string{"x", "-1", "1.5", "1700000000000", "9999999999", "99999999999999999999"} {
+	for _, text := range []string{"x", "-1", "1.5", "17000000000000", "9999999999", "99999999999999999999", "latest", "now-999999h"} {
 		all = append(all,
 			hostile{"from " + text, "", "/ingest?name=a&from=" + text, nil, good, 400, "parameter from"},
 			hostile{"until " + text, "", "/ingest?name=a&until=" + text, nil, good, 400, "parameter until"},
@@ -201,9 +201,6 @@ func wrongQueries(t *testing.T) (all []hostile) {
 		hostile{"no name of a label", "", "/pprof?=v", nil, good, 400, "label"},
 		hostile{"name in Latin-1", "", "/pprof?%ff=v", nil, good, 400, "printable UTF-8"},
 		hostile{"name with a bell", "", "/pprof?a%07=v", nil, good, 400, "printable UTF-8"},
-		hostile{"value in Latin-1", "", "/pprof?a=%ff", nil, good, 400, "its value"},
-		hostile{"value with a zero", "", "/pprof?a=b%00c", nil, good, 400, "its value"},
-		hostile{"value with a line break", "", "/pprof?a=b%0ac", nil, good, 400, "its value"},
 		hostile{"long tenant", "", "/pprof", []string{push.TenantHeader, strings.Repeat("t", 201)}, good, 400, "201 bytes, at most 200"},
 		hostile{"long key", "", "/ingest?name=a", []string{push.KeyHeader, strings.Repeat("k", 201)}, good, 400, push.KeyHeader},
 		hostile{"tenant in Latin-1", "", "/pprof", []string{push.TenantHeader, "\xff"}, good, 400, "printable UTF-8"},

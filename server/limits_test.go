@@ -52,14 +52,13 @@ func TestLimits(t *testing.T) {
 		status       int
 		text         string
 	}{
-		"labels":           {Limits{Labels: 3}, query(2), query(4), good, 413, "4 labels, at most 3"},
-		"name of a label":  {Limits{LabelName: 8}, "?12345678=a", "?123456789=a", good, 413, "9 bytes, at most 8"},
-		"value of a label": {Limits{LabelValue: 11}, "?a=process_cpu", "?a=process_cpus", good, 413, "12 bytes, at most 11"},
-		"series":           {Limits{Series: 2}, "?a=1", "?a=3", good, 429, "limit: 2 sets of labels (series)"},
-		"body":             {Limits{Body: 1000}, "", "", make([]byte, 1001), 413, "1001 bytes, at most 1000"},
-		"profile":          {Limits{Profile: profile.Limits{Bytes: 4096}}, "", "", gzipped(t, make([]byte, 4097)), 413, "4096 bytes"},
-		"samples":          {Limits{Profile: profile.Limits{Samples: 1}}, "", "", stack, 413, "samples"},
-		"depth":            {Limits{Profile: profile.Limits{Depth: 1}}, "", "", stack, 413, "more than 1 locations"},
+		"labels":          {Limits{Labels: 3}, query(2), query(4), good, 413, "4 labels, at most 3"},
+		"name of a label": {Limits{LabelName: 8}, "?12345678=a", "?123456789=a", good, 413, "9 bytes, at most 8"},
+		"series":          {Limits{Series: 2}, "?a=1", "?a=3", good, 429, "limit: 2 sets of labels (series)"},
+		"body":            {Limits{Body: 1000}, "", "", make([]byte, 1001), 413, "1001 bytes, at most 1000"},
+		"profile":         {Limits{Profile: profile.Limits{Bytes: 4096}}, "", "", gzipped(t, make([]byte, 4097)), 413, "4096 bytes"},
+		"samples":         {Limits{Profile: profile.Limits{Samples: 1}}, "", "", stack, 413, "samples"},
+		"depth":           {Limits{Profile: profile.Limits{Depth: 1}}, "", "", stack, 413, "more than 1 locations"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := newReceiver(t, Options{Limits: tt.limits}, columnstore.Options{})

@@ -196,9 +196,6 @@ func TestOTLP_Refused(t *testing.T) {
 		"payload": {func(_ *collectorv1.ExportProfilesServiceRequest, p *profilesv1.Profile) {
 			p.OriginalPayloadFormat, p.OriginalPayload = "pprof", []byte("none")
 		}, "pprof"},
-		"long label": {func(r *collectorv1.ExportProfilesServiceRequest, p *profilesv1.Profile) {
-			p.AttributeIndices = []int32{longAttribute(r)}
-		}, "2049 bytes, at most 2048"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := newReceiver(t, Options{}, columnstore.Options{})
@@ -222,15 +219,6 @@ func TestOTLP_Refused(t *testing.T) {
 			}
 		})
 	}
-}
-
-// longAttribute adds an attribute with a value that is too long.
-func longAttribute(r *collectorv1.ExportProfilesServiceRequest) int32 {
-	d := r.GetDictionary()
-	d.AttributeTable = append(d.AttributeTable, &profilesv1.KeyValueAndUnit{
-		KeyStrindex: 9, Value: &commonv1.AnyValue{Value: &commonv1.AnyValue_StringValue{StringValue: strings.Repeat("v", 2049)}},
-	})
-	return int32(len(d.AttributeTable) - 1)
 }
 
 // FuzzOTLP exports bytes that were changed. No request panics, and what it inserts is whole.

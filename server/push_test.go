@@ -2,8 +2,10 @@ package server
 
 import (
 	"net/http"
+	"net/url"
 	"strings"
 	"testing"
+	"time"
 
 	"connectrpc.com/connect"
 	pprof "github.com/google/pprof/profile"
@@ -13,6 +15,7 @@ import (
 	typesv1 "github.com/grafana/pyroscope/api/gen/proto/go/types/v1"
 
 	"github.com/granarydb/granary/columnstore"
+	"github.com/granarydb/granary/profile"
 	"github.com/granarydb/granary/server/internal/push"
 )
 
@@ -158,20 +161,58 @@ func TestPushFolded(t *testing.T) {
 	}
 }
 
+// A push says when a profile without a time was made, in any unit and form of a time.
+func TestPush_Times(t *testing.T) {
+	now := time.Date(2026, 1, 31, 12, 0, 0, 0, time.UTC)
+	body := encoded(t, timeless(t))
+	for text, want := range map[string]time.Time{
+		"1769850000":           now.Add(-3 * time.Hour),
+		"1769850000.25":        now.Add(-3*time.Hour + 250*time.Millisecond),
+		"1769850000250":        now.Add(-3*time.Hour + 250*time.Millisecond),
+		"1769850000000250":     now.Add(-3*time.Hour + 250*time.Microsecond),
+		"1769850000000000250":  now.Add(-3*time.Hour + 250),
+		"now-10s":              now.Add(-10 * time.Second),
+		"now":                  now,
+		"2026-01-31T10:00:00Z": now.Add(-2 * time.Hour),
+	} {
+		for _, path := range []string{"/ingest?name=a&until=now&from=", "/pprof?job=a&time="} {
+			r := newReceiver(t, Options{Now: func() time.Time { return now }}, columnstore.Options{FutureLimit: -1})
+			r.want(http.StatusOK, "", r.request(http.MethodPost, path+url.QueryEscape(text), body))
+			var got time.Time
+			err := r.s.db().Store().View(t.Context(), func(snap *columnstore.Snapshot) error {
+				typ, err := r.s.db().DefaultType(t.Context(), snap, profile.Query{})
+				if err != nil {
+					return err
+				}
+				profiles, err := r.s.db().Profiles(t.Context(), snap, typ, profile.Query{})
+				if len(profiles) == 1 {
+					got = time.Unix(0, profiles[0].Time)
+				}
+				return err
+			})
+			if err != nil || !got.Equal(want) {
+				t.Errorf("%s%s: the profile is of %v, want %v; %v", path, text, got, want, err)
+			}
+		}
+	}
+}
+
 // TestPushTokens refuses pushes without a token to write, also those with one to read.
 func TestPushTokens(t *testing.T) {
 	r := newReceiver(t, Options{Tokens: Tokens{Read: []string{"r"}, Write: []string{"w"}}}, columnstore.Options{})
 	body := small(t, 1)
 	for _, path := range []string{"/pprof", "/ingest?name=a", pushPath, otlpPath, push.OTLPProcedure} {
-		for _, token := range []string{"", "Bearer r", "Basic dzp3", "Bearer "} {
+		for _, token := range []string{"", "Bearer r", "Basic dzpy", "Basic w", "Digest w", "w", "Bearer "} {
 			r.want(http.StatusUnauthorized, "token", r.request(http.MethodPost, path, body, "Authorization", token))
 		}
 	}
 	if r.rows() != 0 {
 		t.Errorf("%d rows without a token", r.rows())
 	}
-	r.want(http.StatusOK, "", r.request(http.MethodPost, "/ingest?name=a", body, "Authorization", "Bearer w"))
-	if r.rows() != 2 {
+	for _, token := range []string{"Bearer w", "bearer w", "BEARER  w", "Basic dzp3", "basic Onc=", "Basic dXNlcjp3"} { // w:w, :w, user:w
+		r.want(http.StatusOK, "", r.request(http.MethodPost, "/ingest?name=a", body, "Authorization", token))
+	}
+	if r.rows() != 6*2 {
 		t.Errorf("%d rows with a token", r.rows())
 	}
 }

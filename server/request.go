@@ -106,13 +106,24 @@ func allowed(r *http.Request, tokens []string) bool {
 	if len(tokens) == 0 {
 		return true
 	}
-	given, isBearer := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer ")
+	given, has := tokenOf(r)
 	sum, found := sha256.Sum256([]byte(given)), 0
 	for _, t := range tokens {
 		want := sha256.Sum256([]byte(t))
 		found |= subtle.ConstantTimeCompare(sum[:], want[:])
 	}
-	return isBearer && found == 1
+	return has && found == 1
+}
+
+// tokenOf returns a request's token: as a bearer token, or as the password of any user, because go tool pprof, Grafana and
+// some SDKs send nothing else. An answer does not ask for a password, because browsers would then ask their users.
+func tokenOf(r *http.Request) (token string, has bool) {
+	scheme, token, _ := strings.Cut(r.Header.Get("Authorization"), " ")
+	if strings.EqualFold(scheme, "Bearer") {
+		return strings.TrimLeft(token, " "), true
+	}
+	_, token, has = r.BasicAuth()
+	return token, has
 }
 
 // log logs a request's error.

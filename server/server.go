@@ -107,7 +107,9 @@ func (s *Server) routes(db *profile.DB) {
 	s.pushes = push.New(opts)
 	s.metrics.registry.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{
 		Name: "granary_push_memory_bytes", Help: "Memory that pushes in progress are counted with, at the worst.",
-	}, s.pushes.MemoryInUse))
+	}, s.pushes.MemoryInUse), prometheus.NewCounterFunc(prometheus.CounterOpts{
+		Name: "granary_push_mended_total", Help: "Names and values of pushed profiles that were mended: not UTF-8, or too long.",
+	}, s.pushes.Mended))
 	s.mux.HandleFunc("GET /healthz", s.health)
 	s.mux.HandleFunc("GET /readyz", s.ready)
 	s.asks(s.mux, web.Route{Pattern: "GET /metrics", Name: "/metrics", Handler: s.metrics.handler()})

@@ -2,6 +2,7 @@ package rows
 
 import (
 	"fmt"
+	"unicode/utf8"
 
 	"github.com/granarydb/granary/encoding"
 	codec "github.com/granarydb/granary/profile/pprof"
@@ -18,6 +19,7 @@ func (f *Profile) placeLabels() (bytes int, err error) {
 	for i, s := range f.Samples {
 		for ; at < int(s.Labels); at++ {
 			l := &f.Labels[at]
+			f.cutText(l)
 			n := f.labelName(l)
 			if n.sample != i+1 {
 				n.sample, n.first, n.count = i+1, at, 0
@@ -36,6 +38,23 @@ func (f *Profile) placeLabels() (bytes int, err error) {
 		}
 	}
 	return bytes, nil
+}
+
+// cutMark ends a text that was cut.
+const cutMark = "\u2026"
+
+// cutText cuts a label's text that no column can have, at a character, and marks it.
+func (f *Profile) cutText(l *codec.FlatLabel) {
+	text := f.Strings[l.Text]
+	if len(text) <= schema.MaxString || !l.IsText {
+		return
+	}
+	end := schema.MaxString - len(cutMark)
+	for !utf8.RuneStart(text[end]) {
+		end--
+	}
+	f.Strings[l.Text] = text[:end] + cutMark
+	f.Mended++
 }
 
 // sameText returns the string that stands for all strings with the text of s.

@@ -70,7 +70,8 @@ type decoder struct {
 }
 
 // Decode decodes a profile into f within the limits, which also bound the memory that it
-// allocates. f retains parts of data. Errors wrap ErrProfile or ErrTooLarge.
+// allocates. f retains parts of data. Bytes of a string that are not UTF-8 become U+FFFD. Errors wrap ErrProfile
+// or ErrTooLarge.
 func Decode(data string, limits Limits, f *Flat) error {
 	f.Reset()
 	d := decoder{Flat: f, limits: limits}
@@ -80,6 +81,7 @@ func Decode(data string, limits Limits, f *Flat) error {
 	if err := d.link(); err != nil {
 		return err
 	}
+	f.mend()
 	if err := d.samplesOf(data); err != nil {
 		return err
 	}

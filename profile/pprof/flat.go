@@ -2,6 +2,8 @@ package pprof
 
 import (
 	"fmt"
+	"strings"
+	"unicode/utf8"
 )
 
 // Flat is a profile in the form that rows are built from: slices that refer to each other by index, in
@@ -29,6 +31,8 @@ type Flat struct {
 	Functions []FlatFunction
 	Lines     []FlatLine
 	Locations []FlatLocation
+
+	Mended int // strings that were not UTF-8, or too long for a value of a label
 
 	Samples []FlatSample
 	Stack   []uint32 // locations, leaf first
@@ -118,6 +122,21 @@ func (f *Flat) Sample(i int) (stack []uint32, values []int64, labels []FlatLabel
 	to := f.Samples[i]
 	return f.Stack[from.Stack:to.Stack], f.Values[i*len(f.Types) : (i+1)*len(f.Types)], f.Labels[from.Labels:to.Labels]
 }
+
+// mend replaces each run of bytes that are not UTF-8 by U+FFFD, in every string except the patterns, which
+// go tool pprof ignores if they are not UTF-8. Programs in Latin-1 and labels with a cut text have such bytes. A store
+// that kept them could not answer with them, because strings of protocol buffers and of JSON are UTF-8.
+func (f *Flat) mend() {
+	for i, s := range f.Strings {
+		if !utf8.ValidString(s) {
+			f.Strings[i] = mended(s)
+			f.Mended++
+		}
+	}
+	f.Preferred = mended(f.Preferred)
+}
+
+func mended(s string) string { return strings.ToValidUTF8(s, string(utf8.RuneError)) }
 
 // check refuses profiles without sample types, and profiles with two equal sample types, because their
 // values cannot be told apart. It bounds the type names before it compares them.

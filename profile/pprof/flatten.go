@@ -18,7 +18,8 @@ type flattener struct {
 }
 
 // Flatten turns a profile in memory into a flat profile in f, within the limits. It does not
-// change the profile, and f shares its strings. Errors wrap ErrProfile or ErrTooLarge.
+// change the profile, and f shares its strings, except that bytes that are not UTF-8 become U+FFFD. Errors wrap
+// ErrProfile or ErrTooLarge.
 func Flatten(p *pprof.Profile, limits Limits, f *Flat) error {
 	f.Reset()
 	if p == nil || slices.Contains(p.SampleType, nil) {
@@ -54,6 +55,7 @@ func Flatten(p *pprof.Profile, limits Limits, f *Flat) error {
 			return err
 		}
 	}
+	f.mend()
 	return f.check()
 }
 

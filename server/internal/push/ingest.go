@@ -15,6 +15,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/granarydb/granary/internal/timetext"
 	"github.com/granarydb/granary/profile/format"
 	"github.com/granarydb/granary/server/internal/fault"
 	"github.com/granarydb/granary/server/internal/web"
@@ -57,10 +58,10 @@ func (s *Pusher) readIngest(r *http.Request, p *push) error {
 	if in.labels, err = parseAppName(q.Get("name")); err != nil {
 		return err
 	}
-	if in.time, err = parseTime(q, "from"); err != nil {
+	if in.time, err = s.parseTime(q, "from"); err != nil {
 		return err
 	}
-	if _, err = parseTime(q, "until"); err != nil {
+	if _, err = s.parseTime(q, "until"); err != nil {
 		return err
 	}
 	media, params, err := mime.ParseMediaType(r.Header.Get("Content-Type"))
@@ -179,7 +180,7 @@ func (s *Pusher) readPprof(r *http.Request, p *push) error {
 		}
 	}
 	in := pushed{labels: map[string]string{}}
-	if in.time, err = parseTime(q, timeParameter); err != nil {
+	if in.time, err = s.parseTime(q, timeParameter); err != nil {
 		return err
 	}
 	for name, values := range q {
@@ -209,12 +210,17 @@ func parseQuery(r *http.Request) (url.Values, error) {
 	return q, nil
 }
 
-// parseTime parses a parameter with a time in Unix seconds or nanoseconds. The time is zero if the
-// parameter is missing.
-func parseTime(q url.Values, name string) (time.Time, error) {
+// parseTime parses a parameter with a time in the grammar of package timetext, or in Unix seconds or nanoseconds of any number of
+// digits. The time is zero if the parameter is missing.
+func (s *Pusher) parseTime(q url.Values, name string) (time.Time, error) {
 	text := q.Get(name)
 	if text == "" {
 		return time.Time{}, nil
+	}
+	if t, ok := timetext.Parse(text, time.UTC); ok && t.Base != timetext.Latest {
+		if at := t.At(s.Now().UnixNano()); at >= 0 {
+			return time.Unix(0, at), nil
+		}
 	}
 	const maxSeconds, minNanos = math.MaxInt64 / 1_000_000_000, 1e17 // the years 2262 and 1973
 	switch n, err := strconv.ParseInt(text, 10, 64); {
@@ -224,7 +230,7 @@ func parseTime(q url.Values, name string) (time.Time, error) {
 	case n >= minNanos:
 		return time.Unix(0, n), nil
 	}
-	return time.Time{}, fault.Invalid("parameter %s: want Unix seconds or nanoseconds, not %s", name, fault.Quoted(text))
+	return time.Time{}, fault.Invalid("parameter %s: want a Unix time in s, ms, us or ns, 2026-01-31T12:00:00Z or now-10s, not %s", name, fault.Quoted(text))
 }
 
 // readAll reads a body, or a part of it.

@@ -316,9 +316,5 @@ func (s *Pusher) nameOf(p *format.Decoded, hint string) string {
 	} else {
 		types, period = typesOf(p.Encoded)
 	}
-	name := kindOf(types, period, cmp.Or(p.Kind, hint))
-	if s.checkLabel(profile.NameLabel, name) != nil {
-		return ""
-	}
-	return name
+	return s.mend(kindOf(types, period, cmp.Or(p.Kind, hint)))
 }

@@ -17,17 +17,17 @@ const (
 )
 
 // pushedLabels returns the labels to store with a pushed profile: labels with a value that are not in
-// Options.DropLabels. The error is ErrLimit or ErrRequest.
+// Options.DropLabels. Values are mended. The error is ErrLimit or ErrRequest.
 func (s *Pusher) pushedLabels(labels map[string]string) (map[string]string, error) {
 	kept := make(map[string]string, len(labels)+1)
 	for name, value := range labels {
 		if value == "" || slices.Contains(s.DropLabels, name) {
 			continue
 		}
-		if err := s.checkLabel(name, value); err != nil {
+		if err := s.checkName(name); err != nil {
 			return nil, err
 		}
-		kept[name] = value
+		kept[name] = s.mend(value)
 	}
 	if len(kept) > s.Limits.Labels {
 		return nil, fault.TooLarge("a profile with %d labels, at most %d", len(kept), s.Limits.Labels)
@@ -47,18 +47,51 @@ func withService(labels map[string]string) map[string]string {
 	return labels
 }
 
-func (s *Pusher) checkLabel(name, value string) error {
+// checkName checks the name of a label.
+func (s *Pusher) checkName(name string) error {
 	switch {
 	case len(name) > s.Limits.LabelName:
 		return fault.TooLarge("the name of a label of %d bytes, at most %d: %s", len(name), s.Limits.LabelName, fault.Quoted(name))
-	case len(value) > s.Limits.LabelValue:
-		return fault.TooLarge("the value of label %s of %d bytes, at most %d", fault.Quoted(name), len(value), s.Limits.LabelValue)
 	case name == "" || !utf8.ValidString(name) || strings.ContainsFunc(name, isNotPrinted):
 		return fault.Invalid("label %s: want a name of printable UTF-8", fault.Quoted(name))
-	case !utf8.ValidString(value) || strings.ContainsFunc(value, unicode.IsControl):
-		return fault.Invalid("label %s: its value %s is not UTF-8 without control characters", fault.Quoted(name), fault.Quoted(value))
 	}
 	return nil
+}
+
+// cutMark ends a value that was cut.
+const cutMark = "…"
+
+// mend returns a label's value that can be stored and asked for: bytes that are not UTF-8 and control characters become
+// U+FFFD, and a value over Limits.LabelValue is cut at a character and ends with cutMark. Values such as a URL or the
+// text of a statement are often cut by their sender in the middle of a character. The profile is worth more than they.
+func (s *Pusher) mend(value string) string {
+	if len(value) <= s.Limits.LabelValue && utf8.ValidString(value) && !strings.ContainsFunc(value, unicode.IsControl) {
+		return value
+	}
+	s.mended.Add(1)
+	value = strings.Map(func(r rune) rune {
+		if unicode.IsControl(r) {
+			return utf8.RuneError
+		}
+		return r
+	}, value[:min(len(value), s.Limits.LabelValue+utf8.UTFMax)]) // Map returns U+FFFD for what is not UTF-8
+	if len(value) <= s.Limits.LabelValue {
+		return value
+	}
+	end := max(0, s.Limits.LabelValue-len(cutMark))
+	for end > 0 && !utf8.RuneStart(value[end]) {
+		end--
+	}
+	return value[:end] + cutMark
+}
+
+// Mended returns how many names and values of pushed profiles were mended, because they were not UTF-8 or too long.
+func (s *Pusher) Mended() float64 {
+	n := s.mended.Load()
+	if s.DB != nil {
+		n += s.DB.Mended()
+	}
+	return float64(n)
 }
 
 func isNotPrinted(r rune) bool { return !unicode.IsPrint(r) }

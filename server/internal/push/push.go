@@ -5,6 +5,7 @@ package push
 import (
 	"context"
 	"net/http"
+	"sync/atomic"
 	"time"
 
 	"connectrpc.com/connect"
@@ -56,6 +57,7 @@ type Pusher struct {
 	ids     *ids
 	tenants *tenants
 	room    *pushRoom
+	mended  atomic.Int64 // values of labels
 }
 
 // New returns a Pusher.

@@ -1,0 +1,169 @@
+package server
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"net/http"
+	"net/url"
+	"strings"
+	"testing"
+	"unicode/utf8"
+
+	"connectrpc.com/connect"
+	pprof "github.com/google/pprof/profile"
+	querierv1 "github.com/grafana/pyroscope/api/gen/proto/go/querier/v1"
+	"github.com/grafana/pyroscope/api/gen/proto/go/querier/v1/querierv1connect"
+	typesv1 "github.com/grafana/pyroscope/api/gen/proto/go/types/v1"
+
+	"github.com/granarydb/granary/columnstore"
+	"github.com/granarydb/granary/internal/effort"
+	"github.com/granarydb/granary/server/internal/flametest"
+)
+
+// Values of labels that cannot be stored are mended, and the profile is kept.
+func TestMend_Labels(t *testing.T) {
+	r := newReceiver(t, Options{Limits: Limits{LabelValue: 11}}, columnstore.Options{})
+	good := small(t, 1)
+	for value, want := range map[string]string{
+		"GET /caf\xe9":             "GET /caf\ufffd",
+		"a\x00b\nc":                "a\ufffdb\ufffdc",
+		"process_cpu":              "process_cpu",
+		"process_cpus":             "process_…",
+		"ééééééé":                  "éééé…",
+		strings.Repeat("\xff", 99): "\ufffd\ufffd…",
+		"\x80\x80\x80\x80":         "\ufffd\ufffd…",
+	} {
+		before := r.s.pushes.Mended()
+		r.want(http.StatusOK, "2 rows", r.request(http.MethodPost, "/pprof?a="+url.QueryEscape(value), good))
+		if mended := r.s.pushes.Mended() - before; mended > 1 || (mended == 1) != (value != want) {
+			t.Errorf("%q counts %v times as mended", value, mended)
+		}
+		ask := querierv1connect.NewQuerierServiceClient(r.http, r.url)
+		values, err := ask.LabelValues(t.Context(), connect.NewRequest(&typesv1.LabelValuesRequest{Name: "a"}))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := fmt.Sprintf("%q", values.Msg.GetNames()); !strings.Contains(got, fmt.Sprintf("%q", want)) {
+			t.Errorf("%q is stored as one of %s, want %q", value, got, want)
+		}
+	}
+}
+
+// Whatever bytes the strings of pushed profiles have, every method of the querier answers afterwards.
+func TestMend_AllMethods(t *testing.T) {
+	r := newReceiver(t, Options{}, columnstore.Options{FutureLimit: -1})
+	rng := rand.New(rand.NewPCG(7, 1))
+	pushed := 0
+	for i := range effort.Part(10_000, 50) {
+		p := flametest.RandomProfile(rng, queryAt+int64(i)*1000)
+		spoil(rng, p)
+		labels := url.Values{"job": {text(rng)}, "url": {text(rng)}}
+		req := r.request(http.MethodPost, "/pprof?"+labels.Encode(), encoded(t, p))
+		resp, err := r.http.Do(req)
+		if err != nil {
+			t.Fatal(err)
+		}
+		resp.Body.Close()
+		switch resp.StatusCode {
+		case http.StatusOK:
+			pushed++
+		case http.StatusBadRequest: // such as two sample types that are equal now
+		default:
+			t.Fatalf("profile %d: status %d", i, resp.StatusCode)
+		}
+		if i%100 == 99 {
+			askAll(t, r)
+		}
+	}
+	askAll(t, r)
+	if r.s.pushes.Mended() == 0 || pushed == 0 {
+		t.Errorf("%d profiles pushed, %v strings mended", pushed, r.s.pushes.Mended())
+	}
+}
+
+// text returns a text that may be cut, or have odd bytes.
+func text(rng *rand.Rand) string {
+	s := []string{"café", "日本語", "SELECT '…'", "a", "x\x00y", "\xf0\x9f\x92", "\n", "{}=\"'\\", "main.main"}[rng.IntN(9)]
+	if rng.IntN(3) == 0 {
+		s = s[:rng.IntN(len(s)+1)]
+	}
+	if rng.IntN(4) == 0 {
+		s += string([]byte{byte(rng.Uint32())})
+	}
+	return s
+}
+
+// spoil changes strings of a profile.
+func spoil(rng *rand.Rand, p *pprof.Profile) {
+	change := func(texts ...*string) {
+		for _, s := range texts {
+			if rng.IntN(4) == 0 {
+				*s = text(rng)
+			}
+		}
+	}
+	for _, f := range p.Function {
+		change(&f.Name, &f.SystemName, &f.Filename)
+	}
+	for _, m := range p.Mapping {
+		change(&m.File, &m.BuildID)
+	}
+	if rng.IntN(4) == 0 {
+		for _, typ := range p.SampleType {
+			change(&typ.Type, &typ.Unit)
+		}
+		if p.PeriodType != nil {
+			change(&p.PeriodType.Type, &p.PeriodType.Unit)
+		}
+	}
+	for _, s := range p.Sample {
+		if rng.IntN(3) == 0 {
+			s.Label = map[string][]string{"l" + text(rng): {text(rng), text(rng)}}
+		}
+	}
+}
+
+// askAll asks all methods of the querier over all types.
+func askAll(t *testing.T, r *receiver) {
+	t.Helper()
+	ctx := t.Context()
+	c := querierv1connect.NewQuerierServiceClient(r.http, r.url)
+	fail := func(method string, err error) {
+		t.Helper()
+		if err != nil {
+			t.Fatalf("%s: %v", method, err)
+		}
+	}
+	from, to := queryAt-1000, queryAt+20_000_000
+	types, err := c.ProfileTypes(ctx, connect.NewRequest(&querierv1.ProfileTypesRequest{Start: from, End: to}))
+	fail("ProfileTypes", err)
+	names, err := c.LabelNames(ctx, connect.NewRequest(&typesv1.LabelNamesRequest{Start: from, End: to}))
+	fail("LabelNames", err)
+	for _, name := range names.Msg.GetNames() {
+		values, err := c.LabelValues(ctx, connect.NewRequest(&typesv1.LabelValuesRequest{Name: name, Start: from, End: to}))
+		fail("LabelValues", err)
+		for _, v := range values.Msg.GetNames() {
+			if !utf8.ValidString(v) {
+				t.Errorf("label %q has the value %q", name, v)
+			}
+		}
+	}
+	_, err = c.Series(ctx, connect.NewRequest(&querierv1.SeriesRequest{Start: from, End: to}))
+	fail("Series", err)
+	if len(types.Msg.GetProfileTypes()) == 0 {
+		t.Fatal("no types")
+	}
+	for _, typ := range types.Msg.GetProfileTypes() {
+		all := &querierv1.SelectMergeStacktracesRequest{ProfileTypeID: typ.GetID(), LabelSelector: "{}", Start: from, End: to}
+		_, err = c.SelectMergeStacktraces(ctx, connect.NewRequest(all))
+		fail("SelectMergeStacktraces "+typ.GetID(), err)
+		_, err = c.SelectMergeProfile(ctx, connect.NewRequest(&querierv1.SelectMergeProfileRequest{ProfileTypeID: typ.GetID(), LabelSelector: "{}", Start: from, End: to}))
+		fail("SelectMergeProfile "+typ.GetID(), err)
+		_, err = c.SelectSeries(ctx, connect.NewRequest(&querierv1.SelectSeriesRequest{
+			ProfileTypeID: typ.GetID(), LabelSelector: "{}", Start: from, End: to, Step: 60, GroupBy: []string{"job", "url"},
+		}))
+		fail("SelectSeries "+typ.GetID(), err)
+		_, err = c.Diff(ctx, connect.NewRequest(&querierv1.DiffRequest{Left: all, Right: all}))
+		fail("Diff "+typ.GetID(), err)
+	}
+}
