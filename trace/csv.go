@@ -8,7 +8,6 @@ import (
 	"io"
 	"math"
 	"os"
-	"regexp"
 	"sort"
 	"strconv"
 	"strings"
@@ -304,10 +303,8 @@ func (t *CSV) attribute(text string) (uint32, error) {
 	return uint32(parent), nil
 }
 
-// plainNumber matches a number as JSON writes it. Other forms are text.
-var plainNumber = regexp.MustCompile(`^-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?$`)
-
-// cell returns a value in the form that is kept until its attribute's kind is known.
+// cell returns a value in the form that is kept until its attribute's kind is known. It keeps the spelling of
+// a number, which ParseValue does not, because the attribute can be one of strings.
 func (t *CSV) cell(key uint32, text, kind string) (csvCell, error) {
 	switch kind {
 	case "", "int", "float", "string":

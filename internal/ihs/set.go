@@ -103,7 +103,7 @@ func Read(r io.Reader, limits Limits) (*Set, error) {
 		if err != nil {
 			return nil, err
 		}
-		s.append(iv)
+		s.Append(iv)
 	}
 }
 
@@ -115,7 +115,8 @@ func (s *Set) grow(n int) {
 	s.Words = slices.Grow(s.Words, n)
 }
 
-func (s *Set) append(iv Interval) {
+// Append adds an interval, whose text is already in Texts.
+func (s *Set) Append(iv Interval) {
 	s.Keys = append(s.Keys, iv.Key)
 	s.Starts = append(s.Starts, iv.Start)
 	s.Ends = append(s.Ends, iv.End)

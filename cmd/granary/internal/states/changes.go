@@ -5,14 +5,12 @@ import (
 	"context"
 	"encoding/binary"
 	"encoding/csv"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"os"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/granarydb/granary/history"
@@ -174,46 +172,8 @@ func (r *changeReader) parse(record []string) (at int64, c change, err error) {
 			kind = of
 		}
 	}
-	c.value, err = valueOf(record[r.value], kind)
+	c.value, err = trace.ParseValue(record[r.value], kind)
 	return at, c, err
-}
-
-// valueOf returns the value of a cell. Without a kind, a number is an int or a float, and other text is a
-// string.
-func valueOf(text, kind string) (history.Value, error) {
-	if text == "" && kind != "string" {
-		return history.Value{}, nil
-	}
-	switch kind {
-	case "int":
-		n, err := strconv.ParseInt(text, 10, 64)
-		if err != nil {
-			return history.Value{}, fmt.Errorf("value %.40q: want a whole number", text)
-		}
-		return history.Int(n), nil
-	case "float":
-		f, err := strconv.ParseFloat(text, 64)
-		if err != nil {
-			return history.Value{}, fmt.Errorf("value %.40q: want a number", text)
-		}
-		return history.Float(f), nil
-	case "string":
-		return history.String(strings.Clone(text)), nil
-	case "":
-	default:
-		return history.Value{}, fmt.Errorf("kind %.40q and value %.40q: want int, float, string, or null without a value", kind, text)
-	}
-	for _, guess := range []string{"int", "float"} {
-		if v, err := valueOf(text, guess); err == nil && isNumber(text) {
-			return v, nil
-		}
-	}
-	return valueOf(text, "string")
-}
-
-// isNumber reports whether text is a number as in JSON, which excludes 007 and NaN.
-func isNumber(text string) bool {
-	return json.Valid([]byte(text)) && strings.IndexByte("-0123456789", text[0]) >= 0 && text == strings.TrimSpace(text)
 }
 
 // Position implements partial.Reader.
