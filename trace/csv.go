@@ -11,11 +11,13 @@ import (
 	"sort"
 	"strconv"
 	"strings"
+	"time"
 	"unicode/utf8"
 
 	"github.com/klauspost/compress/gzip"
 
 	"github.com/granarydb/granary/internal/ihs"
+	"github.com/granarydb/granary/internal/timetext"
 )
 
 // CSVOptions are the settings for CSV. The zero value reads times in nanoseconds and paths with / between
@@ -32,13 +34,13 @@ type CSVOptions struct {
 	Start, End *int64
 }
 
-// ParseTime reads a cell's time, a number in the unit or a date for the function ParseTime, and returns
-// nanoseconds since 1970.
+// ParseTime reads a cell's time, a number in the unit or a date, which is UTC if it has no zone, and
+// returns nanoseconds since 1970.
 func (o CSVOptions) ParseTime(text string) (int64, error) {
 	text = strings.TrimSpace(text)
 	nanos, ok := ParseDecimal(text, o.Unit)
 	if !ok {
-		at, isDate := ParseTime(text)
+		at, isDate := timetext.Date(text, time.UTC)
 		if !isDate || at.Year() <= 1677 || at.Year() >= 2262 {
 			return 0, fmt.Errorf("time %.40q: want a number in the unit of the file or a date such as 2026-01-31T09:00:00.5Z", text)
 		}

@@ -188,7 +188,7 @@ func TestCSVOracle(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		l, err := FromSet(t.Context(), s, nil)
+		l, err := build(t.Context(), inputOf(s), nil)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -87,7 +87,7 @@ func openFile(ctx context.Context, name string) (*recording, error) {
 	if !file.View.Instants() {
 		return nil, errors.Join(fmt.Errorf("%s: the history has no states%s", name, lostText(file.Lost)), file.Close())
 	}
-	l := newRecording(trace.FromView(file.View, 0))
+	l := newRecording(&trace.Recording{View: file.View})
 	if strings.HasPrefix(provider, partProvider) {
 		if l, err = openPart(ctx, name, provider, file); err != nil {
 			return nil, errors.Join(err, file.Close())

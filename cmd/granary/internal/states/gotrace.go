@@ -7,7 +7,6 @@ import (
 	"math"
 	"os"
 
-	"github.com/granarydb/granary/history"
 	"github.com/granarydb/granary/server/gotrace"
 	"github.com/granarydb/granary/trace"
 )
@@ -38,15 +37,17 @@ func loadGoTrace(ctx context.Context, name string, show func(trace.Stage, int64,
 	if err != nil {
 		return nil, err
 	}
-	var to memoryTarget
-	r, err := gotrace.NewReader(&shownReader{f: f, total: info.Size(), show: show}, math.MaxInt64)
-	if err == nil {
-		err = gotrace.Import(ctx, r, trace.Target{Begin: to.begin, Commit: to.commit})
-	}
+	r, err := trace.Build(func(to trace.Target) error {
+		r, err := gotrace.NewReader(&shownReader{f: f, total: info.Size(), show: show}, math.MaxInt64)
+		if err != nil {
+			return err
+		}
+		return gotrace.Import(ctx, r, to)
+	})
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", name, err)
 	}
-	return trace.FromView(to.view, to.history.Size()), nil
+	return r, nil
 }
 
 // feedGoTrace returns the feeding for a Go execution trace.
@@ -72,28 +73,4 @@ func (r *shownReader) Read(p []byte) (int, error) {
 	r.done += int64(n)
 	r.show(trace.Reading, r.done, r.total)
 	return n, err
-}
-
-// memoryTarget builds a history in memory.
-type memoryTarget struct {
-	history *history.History // nil before the first transaction
-	tx      *history.Draft
-	view    *history.View
-}
-
-func (t *memoryTarget) begin(start int64) (w *history.Writer, err error) {
-	if t.history == nil {
-		if t.history, err = history.New(history.Options{Start: start}); err != nil {
-			return nil, err
-		}
-	}
-	if t.tx, err = t.history.Begin(); err != nil {
-		return nil, err
-	}
-	return t.tx.Writer, nil
-}
-
-func (t *memoryTarget) commit() (err error) {
-	t.view, err = t.tx.Commit()
-	return err
 }

@@ -45,7 +45,7 @@ func openStored(cmd *cobra.Command, dir, name string) (r *trace.Recording, err e
 			err = fmt.Errorf("--db %s: the history %q has no states", dir, name)
 		}
 		if err == nil {
-			r = trace.FromView(view, h.Bytes())
+			r = &trace.Recording{View: view, Bytes: h.Bytes()}
 		}
 		return err
 	})
