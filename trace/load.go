@@ -4,10 +4,7 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"os"
 	"strings"
-
-	"github.com/klauspost/compress/gzip"
 
 	"github.com/granarydb/granary/internal/ihs"
 )
@@ -104,24 +101,21 @@ func (o LoadOptions) openInput(ctx context.Context, name string, take func(in in
 		return take(inputOf(s), o.stage(Building))
 	}
 	name = ihs.BaseName(name)
-	f, err := os.Open(name + ihs.IntervalsSuffix)
-	if err != nil {
-		return err
-	}
-	defer f.Close()
-	z, err := gzip.NewReader(f)
-	if err != nil {
-		return fmt.Errorf("%w: %w", ihs.ErrFormat, err)
-	}
-	r, err := ihs.NewReader(z, ihs.Limits{})
-	if err != nil {
-		return err
-	}
-	attributes, err := readAttributes(name+ihs.AttributesSuffix, r.Header().Keys)
-	if err != nil {
-		return err
-	}
-	return take(streamOf(r.Header(), attributes, r.Next), progress)
+	return ihs.ReadFile(name+ihs.IntervalsSuffix, func(z io.Reader) error {
+		r, err := ihs.NewReader(z, ihs.Limits{})
+		if err != nil {
+			return err
+		}
+		var attributes []ihs.Attribute
+		err = ihs.ReadFile(name+ihs.AttributesSuffix, func(z io.Reader) (err error) {
+			attributes, err = ihs.ReadAttributes(z, r.Header().Keys, ihs.Limits{})
+			return err
+		})
+		if err != nil {
+			return nameInput(name+ihs.AttributesSuffix, err)
+		}
+		return take(streamOf(r.Header(), attributes, r.Next), progress)
+	})
 }
 
 // isCSV reports whether a name denotes a CSV file.
@@ -146,21 +140,4 @@ func (o LoadOptions) readCSV(ctx context.Context, name string, progress func(don
 		return nil, err
 	}
 	return t.Set()
-}
-
-func readAttributes(name string, keys int) ([]ihs.Attribute, error) {
-	f, err := os.Open(name)
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
-	z, err := gzip.NewReader(f)
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w: %w", name, ihs.ErrFormat, err)
-	}
-	attributes, err := ihs.ReadAttributes(z, keys, ihs.Limits{})
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", name, err)
-	}
-	return attributes, nil
 }

@@ -52,12 +52,12 @@ func Open(name string, limits Limits) (*Set, error) {
 	}
 	name = strings.TrimSuffix(name, IntervalsSuffix)
 	var s *Set
-	err := readFile(name+IntervalsSuffix, func(r io.Reader) (err error) {
+	err := ReadFile(name+IntervalsSuffix, func(r io.Reader) (err error) {
 		s, err = Read(r, limits)
 		return err
 	})
 	if err == nil {
-		err = readFile(name+AttributesSuffix, func(r io.Reader) (err error) {
+		err = ReadFile(name+AttributesSuffix, func(r io.Reader) (err error) {
 			s.Attributes, err = ReadAttributes(r, s.Header.Keys, limits)
 			return err
 		})
@@ -71,8 +71,9 @@ func Open(name string, limits Limits) (*Set, error) {
 	return s, nil
 }
 
-// readFile calls read with a file's decompressed content.
-func readFile(name string, read func(io.Reader) error) error {
+// ReadFile calls read with a file's decompressed content. The errors are ErrFormat, those of read, and any from the
+// file.
+func ReadFile(name string, read func(io.Reader) error) error {
 	f, err := os.Open(name)
 	if err != nil {
 		return err
@@ -80,7 +81,7 @@ func readFile(name string, read func(io.Reader) error) error {
 	defer f.Close()
 	z, err := gzip.NewReader(f)
 	if err != nil {
-		return formatError("gzip", err)
+		return fmt.Errorf("%w: %w", ErrFormat, err)
 	}
 	return read(z)
 }
