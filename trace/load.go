@@ -93,7 +93,7 @@ func (o LoadOptions) openInput(ctx context.Context, name string, take func(in in
 		return take(streamOf(h, made.Names(), made.Next()), o.stage(Building))
 	}
 	progress := o.stage(Reading)
-	if isCSV(name) {
+	if IsCSV(name) {
 		s, err := o.readCSV(ctx, name, progress)
 		if err != nil {
 			return err
@@ -118,8 +118,8 @@ func (o LoadOptions) openInput(ctx context.Context, name string, take func(in in
 	})
 }
 
-// isCSV reports whether a name denotes a CSV file.
-func isCSV(name string) bool {
+// IsCSV reports whether Load reads CSV from the input of a name.
+func IsCSV(name string) bool {
 	lower := strings.ToLower(name)
 	return name == "-" || strings.HasSuffix(lower, ".csv") || strings.HasSuffix(lower, ".csv.gz")
 }

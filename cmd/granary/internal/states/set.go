@@ -8,6 +8,7 @@ import (
 	"github.com/granarydb/granary/cmd/granary/internal/cli"
 	"github.com/granarydb/granary/internal/ihs"
 	"github.com/granarydb/granary/internal/input"
+	"github.com/granarydb/granary/trace"
 )
 
 // histories lists the files that the commands read, for the error for another file.
@@ -43,6 +44,5 @@ func checkSet(name string) error {
 
 // isStream reports whether a name means CSV or a synthetic history.
 func isStream(name string) bool {
-	lower := strings.ToLower(name)
-	return name == "-" || strings.HasPrefix(name, "synth:") || strings.HasSuffix(lower, ".csv") || strings.HasSuffix(lower, ".csv.gz")
+	return strings.HasPrefix(name, "synth:") || trace.IsCSV(name)
 }
