@@ -9,7 +9,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 
@@ -21,7 +20,7 @@ import (
 // changes are the rows of a CSV of changes, in the order of time, as the events of a partial history. A
 // position is the offset of a row's first byte.
 type changes struct {
-	File      string // relative to the folder of the history file, or absolute
+	File      string // by keptName
 	Separator rune
 	Unit      int
 	Kind      string `json:",omitempty"`
@@ -39,16 +38,9 @@ type change struct {
 
 // newChanges returns the changes of a CSV for the history file `output`.
 func newChanges(csv, output string, opts trace.CSVOptions) (*changes, error) {
-	name, err := filepath.Abs(csv)
+	name, err := keptName(csv, output)
 	if err != nil {
 		return nil, err
-	}
-	folder, err := filepath.Abs(filepath.Dir(output))
-	if err != nil {
-		return nil, err
-	}
-	if rel, err := filepath.Rel(folder, name); err == nil { // the CSV and the output can be moved together
-		name = filepath.ToSlash(rel)
 	}
 	info, err := os.Stat(csv)
 	if err != nil {

@@ -13,17 +13,7 @@ import (
 
 // isGoTrace reports whether a file begins like a Go execution trace.
 func isGoTrace(name string) bool {
-	if info, err := os.Stat(name); err != nil || !info.Mode().IsRegular() {
-		return false // reading a pipe would consume its first bytes
-	}
-	f, err := os.Open(name)
-	if err != nil {
-		return false
-	}
-	defer f.Close()
-	head := make([]byte, 16)
-	n, _ := io.ReadFull(f, head) // a short file is not a trace
-	return gotrace.Magic(head[:n])
+	return gotrace.Magic(headOf(name, 16))
 }
 
 // loadGoTrace loads a history from a Go execution trace. The history takes less memory than the trace.

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
-	"path/filepath"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -86,10 +85,7 @@ func openPart(ctx context.Context, name, provider string, r *file.Reader) (*reco
 	if err := json.Unmarshal([]byte(strings.TrimPrefix(provider, partProvider)), &of); err != nil {
 		return nil, fmt.Errorf("%s: its provider is damaged: %w", name, err)
 	}
-	of.path = of.File
-	if !filepath.IsAbs(of.path) {
-		of.path = filepath.Join(filepath.Dir(name), of.path)
-	}
+	of.path = foundName(of.File, name)
 	info, err := os.Stat(of.path)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
