@@ -135,7 +135,7 @@ func infoOf(l *recording) recordingInfo {
 	}
 	for a := range l.Children(history.Top) {
 		name, _ := l.Name(a) // ok, because a exists
-		t := topInfo{Attribute: pathText([]string{name}), Attributes: 1, Intervals: l.counts.Counts[a]}
+		t := topInfo{Attribute: history.PathText([]string{name}), Attributes: 1, Intervals: l.counts.Counts[a]}
 		for range l.Children(a) {
 			t.Children++
 		}

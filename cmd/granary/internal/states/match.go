@@ -12,9 +12,6 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// pathText formats a path for trace.ParsePath and for patterns.
-func pathText(path []string) string { return history.PathText(path) }
-
 // matchFlag adds --match.
 func matchFlag(cmd *cobra.Command, patterns *[]string) {
 	cmd.Flags().StringArrayVar(patterns, "match", nil, "only attributes that match `PATTERN`, such as 'Threads/*'; may be repeated (default: all)")
@@ -151,12 +148,12 @@ func topText(names history.Names, parent history.Attribute, path []string) strin
 	for c := range names.Children(parent) {
 		if all++; all <= most {
 			name, _ := names.Name(c) // ok, because c exists
-			children = append(children, pathText([]string{name}))
+			children = append(children, history.PathText([]string{name}))
 		}
 	}
 	where := "at the top"
 	if len(path) > 0 {
-		where = "in " + pathText(path)
+		where = "in " + history.PathText(path)
 	}
 	switch {
 	case all == 0:

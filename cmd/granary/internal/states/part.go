@@ -30,7 +30,7 @@ func provide(w *partial.Writer, c change) error {
 		return err
 	}
 	if err = w.Change(a, c.value); errors.Is(err, history.ErrKind) {
-		return fmt.Errorf("%s: %w: --kind, or a column kind, sets one kind for all of its values", pathText(c.path), err)
+		return fmt.Errorf("%s: %w: --kind, or a column kind, sets one kind for all of its values", history.PathText(c.path), err)
 	}
 	return err
 }

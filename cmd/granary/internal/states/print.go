@@ -64,7 +64,7 @@ func (p *intervalPrinter) print(a history.Attribute, in history.Interval) error 
 		if err != nil {
 			return err
 		}
-		p.of, p.path = a, pathText(path)
+		p.of, p.path = a, history.PathText(path)
 	}
 	p.n++
 	if most := p.form.most(); most > 0 && p.n > most {

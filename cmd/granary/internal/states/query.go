@@ -82,10 +82,10 @@ func printState(w io.Writer, l *recording, a history.Attribute, t int64, in hist
 		return cli.PrintJSON(w, struct {
 			Time string `json:"time"`
 			intervalJSON
-		}{cli.TimeJSON(t), jsonOf(pathText(path), in)})
+		}{cli.TimeJSON(t), jsonOf(history.PathText(path), in)})
 	}
 	p := cli.Printer{W: w}
-	p.Printf("%s at %s\n", cli.Printable(pathText(path)), whenText(l, t))
+	p.Printf("%s at %s\n", cli.Printable(history.PathText(path)), whenText(l, t))
 	p.Printf("  value  %s\n", cli.Printable(in.Value.String()))
 	p.Printf("  kind   %s\n", in.Value.Kind())
 	p.Printf("  from   %s\n", whenText(l, in.Start))
@@ -190,12 +190,7 @@ even if they begin before --from or end after --to. Both ends are included.
   granary history range --from +2s --to 50% run CPUs/0
   granary history range --csv --resolution 10ms run CPUs/0 > cpu0.csv
   granary history range -o cpu0.arrows run CPUs/0`,
-		Args: func(_ *cobra.Command, args []string) error {
-			if len(args) != 2 {
-				return cli.Usage(fmt.Errorf("want 2 arguments, FILE ATTRIBUTE, not %d", len(args)))
-			}
-			return nil
-		},
+		Args: arguments(new(string), "FILE ATTRIBUTE"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := form.check(cmd, args[0]); err != nil {
 				return err
@@ -251,7 +246,7 @@ func printRange(ctx context.Context, w io.Writer, l *recording, a history.Attrib
 	if err != nil {
 		return err
 	}
-	title := fmt.Sprintf("%s from %s to %s", cli.Printable(pathText(path)), offset(l, from), offset(l, to))
+	title := fmt.Sprintf("%s from %s to %s", cli.Printable(history.PathText(path)), offset(l, from), offset(l, to))
 	p, err := newIntervalPrinter(w, l, form, title, periodJSON{cli.TimeJSON(from), cli.TimeJSON(to)})
 	if err != nil {
 		return err

@@ -198,27 +198,11 @@ func lasting(nanos uint64) string {
 // with the value 00ms, therefore agoFlags adds hidden flags for the digits.
 func agoFlags(cmd *cobra.Command, text *string) {
 	for digit := '0'; digit <= '9'; digit++ {
-		f := agoFlag{string(digit), text}
-		name := "minus-" + f.digit
-		cmd.Flags().VarP(f, name, f.digit, "")
+		name := "minus-" + string(digit)
+		cmd.Flags().FuncP(name, string(digit), "", func(rest string) error {
+			*text = "-" + string(digit) + rest
+			return nil
+		})
 		cmd.Flags().Lookup(name).Hidden = true
 	}
 }
-
-// agoFlag is the value of a digit's hidden flag.
-type agoFlag struct {
-	digit string
-	text  *string
-}
-
-// String returns "": the flag has no default.
-func (a agoFlag) String() string { return "" }
-
-// Set stores the time of the digit and the text after it.
-func (a agoFlag) Set(text string) error {
-	*a.text = "-" + a.digit + text
-	return nil
-}
-
-// Type returns the name of the value's type.
-func (a agoFlag) Type() string { return "time" }
