@@ -276,7 +276,7 @@ func readCSV(cmd *cobra.Command, opts trace.CSVOptions, names []string) (s *ihs.
 		if err != nil {
 			return nil, err
 		}
-		p.End()
+		p.Done()
 	}
 	if s, err = t.Set(); err == nil {
 		err = cmd.Context().Err()
@@ -341,7 +341,7 @@ func saveSet(cmd *cobra.Command, name string, s *ihs.Set) error {
 		return out.Close()
 	}))
 	if err == nil {
-		p.End()
+		p.Done()
 	}
 	return err
 }
