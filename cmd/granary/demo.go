@@ -55,12 +55,7 @@ goroutines.`,
   granary demo --trace /tmp/demo.trace && go tool trace /tmp/demo.trace
   granary history plot -o /tmp/demo.svg /tmp/demo.trace   # its goroutines
   granary export --demo 5m -o /tmp/demo.parquet   # its rows, for pandas`,
-		Args: func(_ *cobra.Command, args []string) error {
-			if len(args) > 0 {
-				return cli.Usage(fmt.Errorf("demo takes no arguments, not %q", args[0]))
-			}
-			return nil
-		},
+		Args: cli.NoArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if isServed && dir != "" || !isServed && (cmd.Flags().Changed("listen") || stays) {
 				return cli.Usage(errors.New("-o is for a report, --listen and --no-open are for --serve: leave one of them out"))

@@ -223,7 +223,8 @@ func (i *inspection) print(w io.Writer, columns bool) error {
 		before = g
 	}
 	if left := i.Granules - len(table.Granules); left > 0 {
-		p.Printf("\n%s not shown (-n 0 shows all)\n", cli.Many(left, "more granule"))
+		p.Printf("\n")
+		p.NotShown(left, "granule")
 	}
 	return p.Err
 }

@@ -102,10 +102,7 @@ func (f *peekFound) find(pattern *regexp.Regexp, order *ordering, n int) {
 		return order.compare(a.Flat, a.Cum, a.Name, b.Flat, b.Cum, b.Name)
 	})
 	f.all = len(matching)
-	if n > 0 && n < len(matching) {
-		matching = matching[:n]
-	}
-	for _, g := range matching {
+	for _, g := range cli.First(matching, n) {
 		around := f.stacks.Sandwich(g.Name)
 		p := peeked{around.Function, around.Callers, around.Callees}
 		if p.Callers == nil {

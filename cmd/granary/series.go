@@ -205,9 +205,7 @@ func findSeries(ctx context.Context, db *profile.DB, snap *columnstore.Snapshot,
 	}
 	out.summarize()
 	out.all = len(out.lines)
-	if n := o.limit.Of(o.asJSON); n > 0 && out.all > n {
-		out.lines = out.lines[:n]
-	}
+	out.lines = cli.First(out.lines, o.limit.Of(o.asJSON))
 	return out, nil
 }
 

@@ -25,6 +25,21 @@ func (p *Printer) Printf(format string, args ...any) {
 	}
 }
 
+// NotShown prints how many elements of a list, called noun, the flag -n left out, if any.
+func (p *Printer) NotShown(n int, noun string) {
+	if n > 0 {
+		p.Printf("%s not shown (-n 0 shows all)\n", Many(n, "more "+noun))
+	}
+}
+
+// First returns the first n elements of a list, or all if n is 0.
+func First[T any](all []T, n int) []T {
+	if n > 0 && n < len(all) {
+		return all[:n]
+	}
+	return all
+}
+
 // Name formats the name of a function for the last column of a table whose other columns take `used` columns
 // of text. On a terminal the name is cut to the remaining width; elsewhere it is complete.
 func (p *Printer) Name(name string, used int) string {

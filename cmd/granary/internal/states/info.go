@@ -191,12 +191,10 @@ func (i *recordingInfo) print(w io.Writer, limit int) error {
 		i.File.print(&p)
 	}
 	p.Printf("%12s %12s %12s  %s\n", "children", "attributes", "intervals", "attribute")
-	for k, t := range i.Tree {
-		if limit > 0 && k == limit {
-			p.Printf("%s not shown (-n 0 shows all)\n", cli.Many(len(i.Tree)-limit, "more attribute"))
-			break
-		}
+	shown := cli.First(i.Tree, limit)
+	for _, t := range shown {
 		p.Printf("%12s %12s %12s  %s\n", cli.Number(t.Children), cli.Number(t.Attributes), cli.Number(t.Intervals), cli.Printable(t.Attribute))
 	}
+	p.NotShown(len(i.Tree)-len(shown), "attribute")
 	return p.Err
 }

@@ -114,7 +114,7 @@ func (p *intervalPrinter) end() error {
 	case p.n == 0:
 		p.printer.Printf("There is no value (--nulls shows null too).\n")
 	case most > 0 && p.n > most:
-		p.printer.Printf("%s not shown (-n 0 shows all)\n", cli.Many(p.n-most, "more interval"))
+		p.printer.NotShown(p.n-most, "interval")
 	}
 	return errors.Join(p.printer.Err, p.out.Flush())
 }
