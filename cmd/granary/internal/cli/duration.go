@@ -37,7 +37,7 @@ func durationText(d time.Duration) (text string) {
 		text = strconv.FormatInt(int64(d/day), 10) + "d"
 	}
 	if d%day > 0 {
-		text += Duration(d % day)
+		text += timetext.Text(uint64(d % day))
 	}
 	return text
 }

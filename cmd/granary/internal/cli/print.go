@@ -114,17 +114,5 @@ func Many[N counted](n N, noun string) string {
 // TimeJSON formats Unix nanoseconds as RFC 3339 in UTC.
 func TimeJSON(nanos int64) string { return time.Unix(0, nanos).UTC().Format(time.RFC3339Nano) }
 
-// Duration formats a duration without trailing zero units: 1m, not 1m0s.
-func Duration(d time.Duration) string {
-	text := d.String()
-	if strings.HasSuffix(text, "m0s") {
-		text = strings.TrimSuffix(text, "0s")
-	}
-	if strings.HasSuffix(text, "h0m") {
-		text = strings.TrimSuffix(text, "0m")
-	}
-	return text
-}
-
 // TextWidth is the width of wrapped text for people, in columns.
 const TextWidth = 80

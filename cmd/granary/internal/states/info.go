@@ -9,6 +9,7 @@ import (
 
 	"github.com/granarydb/granary/cmd/granary/internal/cli"
 	"github.com/granarydb/granary/history"
+	"github.com/granarydb/granary/internal/timetext"
 )
 
 func newInfo() *cobra.Command {
@@ -167,7 +168,7 @@ const manyIntervals = 10_000
 
 func (i *recordingInfo) print(w io.Writer, limit int) error {
 	p := cli.Printer{W: w}
-	p.Printf("Time:   %s to %s (%s)\n", i.Start, i.End, lasting(i.Duration))
+	p.Printf("Time:   %s to %s (%s)\n", i.Start, i.End, timetext.Text(i.Duration))
 	p.Printf("Has:    %s, %s\n", cli.Many(i.Attributes, "attribute"), cli.Many(i.Intervals, "interval"))
 	p.Printf("Kinds:  %s int, %s float, %s string, %s null", cli.Number(i.Kinds.Int), cli.Number(i.Kinds.Float), cli.Number(i.Kinds.String), cli.Number(i.Kinds.Null))
 	if k := i.Kinds; k.Bool+k.Bytes > 0 {

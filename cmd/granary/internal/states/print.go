@@ -12,6 +12,7 @@ import (
 
 	"github.com/granarydb/granary/cmd/granary/internal/cli"
 	"github.com/granarydb/granary/history"
+	"github.com/granarydb/granary/internal/timetext"
 )
 
 // intervalPrinter prints intervals one by one and keeps none of them.
@@ -85,7 +86,7 @@ func (p *intervalPrinter) print(a history.Attribute, in history.Interval) error 
 	if p.n == 1 {
 		p.printer.Printf(row, "from", "for", "value", "attribute")
 	}
-	p.printer.Printf(row, offset(p.view, in.Start), lasting(length(in)), cli.Fit(cli.Printable(in.Value.String()), 18), cli.Printable(p.path))
+	p.printer.Printf(row, offset(p.view, in.Start), timetext.Text(length(in)), cli.Fit(cli.Printable(in.Value.String()), 18), cli.Printable(p.path))
 	return p.printer.Err
 }
 

@@ -13,6 +13,7 @@ import (
 	"github.com/granarydb/granary/cmd/granary/internal/cli"
 	"github.com/granarydb/granary/columnstore"
 	"github.com/granarydb/granary/history"
+	"github.com/granarydb/granary/internal/timetext"
 )
 
 func newAt() *cobra.Command {
@@ -90,7 +91,7 @@ func printState(w io.Writer, l *recording, a history.Attribute, t int64, in hist
 	p.Printf("  kind   %s\n", in.Value.Kind())
 	p.Printf("  from   %s\n", whenText(l, in.Start))
 	p.Printf("  to     %s\n", whenText(l, in.End))
-	p.Printf("  lasts  %s\n", lasting(length(in)))
+	p.Printf("  lasts  %s\n", timetext.Text(length(in)))
 	return p.Err
 }
 

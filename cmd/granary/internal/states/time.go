@@ -184,15 +184,7 @@ func (in instant) clip(v bounds) int64 {
 }
 
 // offset formats an instant as an offset from the start, which parseInstant accepts.
-func offset(v bounds, t int64) string { return "+" + lasting(uint64(t)-uint64(v.Start())) }
-
-// lasting formats a number of nanoseconds as a duration.
-func lasting(nanos uint64) string {
-	if nanos > math.MaxInt64 {
-		return fmt.Sprintf("%.4gs", float64(nanos)/1e9)
-	}
-	return cli.Duration(time.Duration(nanos))
-}
+func offset(v bounds, t int64) string { return "+" + timetext.Text(uint64(t)-uint64(v.Start())) }
 
 // agoFlags permits a time before now, such as -200ms, as an argument. The flag parser reads it as the flag -2
 // with the value 00ms, therefore agoFlags adds hidden flags for the digits.
