@@ -95,7 +95,7 @@ var below = map[string][]string{
 	"internal/script":           {},
 	"internal/querytest":        {"internal/catalog", "encoding", "granule", "internal/oracle", "internal/query/filter", "schema", "txn"},
 	"profile/format":            {"columnstore", "profile"},
-	"server/internal/fanout":    {"columnstore", "profile", "internal/means", "server/internal/fault"},
+	"server/internal/fanout":    {"columnstore", "profile", "internal/means", "server/internal/fault", "server/internal/web"},
 	"server/internal/fault":     {"columnstore", "internal/disk", "profile"},
 	"server/internal/flametest": {"profile"},
 	"server/internal/page":      {"columnstore", "history", "history/summary", "internal/attrpath", "profile", "internal/rows", "profile/tree", "internal/query/filter", "server/internal/fault", "server/internal/question", "server/internal/source", "server/internal/web", "trace"},
