@@ -264,22 +264,22 @@ func (in *insertion) add(ctx context.Context, p *pushed, labels map[string]strin
 	return rows, err
 }
 
-// read decompresses and decodes a profile as it was sent. pprof stays encoded. The memory that its insert takes is taken from
-// the share before.
+// read decompresses and decodes a profile as it was sent. pprof stays encoded. The memory that its insert takes
+// is taken from the share before.
 func (in *insertion) read(p *pushed) (sent format.Decoded, err error) {
 	data, err := in.share.inflate(p.Encoded, in.s.Limits.Profile.Bytes)
 	if err != nil {
 		return sent, err
 	}
-	factor := int64(insertFactor)
-	if p.Parsed == nil && format.Of(data) == format.Folded {
-		factor = foldedFactor
+	is, factor := format.PPROF, int64(insertFactor)
+	if p.Parsed == nil && p.only != format.PPROF && format.Of(data) == format.Folded {
+		is, factor = format.Folded, foldedFactor
 	}
 	if err := in.share.take(factor*int64(len(data)) + flatBytes(p.Parsed)); err != nil || p.Parsed != nil {
 		return format.Decoded{Parsed: p.Parsed}, err
 	}
 	n := 0
-	for one, err := range format.Decode(data, format.Hints{Only: p.only, Limits: in.s.Limits.Profile}) {
+	for one, err := range format.Decode(data, format.Hints{Only: p.only, Is: is, Limits: in.s.Limits.Profile}) {
 		if err != nil {
 			return sent, err
 		}
