@@ -70,6 +70,18 @@ func newPush(h http.Header) (*push, error) {
 	return p, nil
 }
 
+// take reads a push with a request's headers, and inserts it.
+func (s *Pusher) take(ctx context.Context, h http.Header, read func(*push) error) (outcome, error) {
+	p, err := newPush(h)
+	if err == nil {
+		err = read(p)
+	}
+	if err != nil {
+		return outcome{}, err
+	}
+	return s.insert(ctx, p)
+}
+
 // insert commits a push's profiles in one transaction, except profiles whose id was pushed before. After
 // an error nothing was inserted, with one exception: after disk.ErrNotDurable everything was, and the ids
 // count as pushed.

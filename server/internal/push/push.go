@@ -73,8 +73,8 @@ func New(opts Options) *Pusher {
 func (s *Pusher) MemoryInUse() float64 { return s.room.inUse() }
 
 // takes returns a handler for pushes. They share Limits.PushBytes.
-func (s *Pusher) takes(h http.HandlerFunc) http.Handler {
-	return s.takesInto(func(*share) http.Handler { return h })
+func (s *Pusher) takes(f func(http.ResponseWriter, *http.Request) error) http.Handler {
+	return s.takesInto(func(*share) http.Handler { return web.Handler(f) })
 }
 
 // takesInto is takes for handlers that use their share.
