@@ -7,7 +7,6 @@ import (
 	"encoding/json"
 	"net/http"
 	"net/url"
-	"slices"
 	"strconv"
 	"strings"
 
@@ -146,25 +145,12 @@ func (q *pageQuestion) answer(ctx context.Context, need source.Need, answer answ
 	return out, nil
 }
 
-// pageParameters parses the query of a URL. A name outside names is an error, because a misspelt name
-// would otherwise select everything.
+// pageParameters parses the query of a URL of a limited size.
 func pageParameters(raw string, names []string) (url.Values, error) {
 	if len(raw) > MaxURL {
 		return nil, &fault.LimitError{Status: http.StatusRequestURITooLong, Text: "limit: " + strconv.Itoa(len(raw)) + " bytes of a URL, at most " + strconv.Itoa(MaxURL)}
 	}
-	of, err := url.ParseQuery(raw)
-	if err != nil {
-		return nil, fault.Invalid("query: %w", err)
-	}
-	for name, values := range of {
-		if !slices.Contains(names, name) {
-			return nil, fault.Invalid("parameter %s is not known", fault.Quoted(name))
-		}
-		if len(values) > 1 {
-			return nil, fault.Invalid("parameter %s is given twice", fault.Quoted(name))
-		}
-	}
-	return of, nil
+	return question.ParseQuery(raw, names)
 }
 
 // commitOf removes the commit from the parameters and returns it, or nil if they have none.

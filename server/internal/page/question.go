@@ -82,19 +82,7 @@ func (q *pageQuestion) side(ctx context.Context, prefix string) (query profile.Q
 	if text == "" {
 		name, text = "q", q.of.Get("q")
 	}
-	sel, err := question.ParseSelection(text)
-	switch {
-	case err != nil:
-		return query, "", fault.Invalid("parameter %s: %w", name, err)
-	case len(sel.Types) > 0:
-		return query, "", fault.Invalid("parameter %s: a type is chosen by the parameter t", name)
-	}
-	typ = q.of.Get("t")
-	if named, t, err := question.ParseTypeID(typ); err == nil {
-		typ, query.SumKinds = t.String(), named != question.Unnamed // as in querier.ask
-		sel.Labels = append(sel.Labels, question.NameMatcher(named))
-	}
-	if query.Selector, err = question.SelectorOf(sel.Labels); err != nil {
+	if typ, err = question.Choose(&query, text, q.of, "t"); err != nil {
 		return query, "", fault.Invalid("parameter %s: %w", name, err)
 	}
 	if query.SumGauges, err = q.flag("sum"); err != nil {
