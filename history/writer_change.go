@@ -3,6 +3,7 @@ package history
 import (
 	"fmt"
 	"math"
+	"math/bits"
 )
 
 // Change gives an attribute a value from t on: its ongoing interval ends at t-1, and the next begins. If v
@@ -250,9 +251,8 @@ func (w *Writer) Close(t int64) error {
 		if has != 0 {
 			w.touch(l.work, has)
 		}
-		for has != 0 {
-			var slot int
-			slot, has = nextSlot(has)
+		for ; has != 0; has &= has - 1 {
+			slot := bits.TrailingZeros64(has)
 			w.end(l, uint(slot), t)
 		}
 	}
