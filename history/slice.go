@@ -86,7 +86,7 @@ func (s *Slice) Len() int {
 
 // Of returns the interval of an attribute. The error is ErrAttribute if it is not in the slice.
 func (s *Slice) Of(a Attribute) (Interval, error) {
-	if err := s.view.checkAttribute(a); err != nil {
+	if err := s.view.Known(a); err != nil {
 		return Interval{}, err
 	}
 	if i, slot, ok := s.find(a); ok && s.wanted[i]>>slot&1 != 0 {

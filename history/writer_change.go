@@ -61,8 +61,8 @@ func (w *Writer) changeable(t int64, a Attribute) (l *lane, slot uint, err error
 	if err := w.check(); err != nil {
 		return nil, 0, err
 	}
-	if int64(a) >= int64(w.Len()) {
-		return nil, 0, fmt.Errorf("%w: %d of %d", ErrAttribute, a, w.Len())
+	if err := w.Known(a); err != nil {
+		return nil, 0, err
 	}
 	begin := w.h.opts.Start
 	if pos := w.h.slots[a].Load(); pos != 0 {
@@ -142,8 +142,8 @@ func (w *Writer) Ongoing(a Attribute) (Interval, error) {
 	if err := w.check(); err != nil {
 		return Interval{}, err
 	}
-	if int64(a) >= int64(w.Len()) {
-		return Interval{}, fmt.Errorf("%w: %d of %d", ErrAttribute, a, w.Len())
+	if err := w.Known(a); err != nil {
+		return Interval{}, err
 	}
 	in := Interval{Start: w.h.opts.Start, Open: true}
 	if pos := w.h.slots[a].Load(); pos != 0 {

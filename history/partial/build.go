@@ -102,8 +102,8 @@ func (b *builder) descendants(a history.Attribute) []history.Attribute {
 }
 
 func (b *builder) ongoing(a history.Attribute) (*ongoing, error) {
-	if int64(a) >= int64(b.draft.Len()) {
-		return nil, fmt.Errorf("%w: %d of %d", history.ErrAttribute, a, b.draft.Len())
+	if err := b.draft.Known(a); err != nil {
+		return nil, err
 	}
 	for len(b.all) < b.draft.Len() {
 		b.all = append(b.all, ongoing{start: b.opts.Start, next: b.opts.Start})

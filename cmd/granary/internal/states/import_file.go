@@ -46,7 +46,7 @@ func feedOf(ctx context.Context, name string) (feed feeding, done func(), err er
 			return nil, nil, err
 		}
 		return func(ctx context.Context, show func(trace.Stage, int64, int64), to trace.Target) (int, error) {
-			view, err := l.view(ctx, all(l.Names), span{l.Start(), l.End()})
+			view, err := l.view(ctx, l.Names.All(), span{l.Start(), l.End()})
 			if err != nil {
 				return 0, err
 			}
