@@ -33,23 +33,12 @@ its interval. Both ends are included.
 		Args: arguments(&behind, "FILE ATTRIBUTE TIME"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			args = withTime(args, behind)
-			if err := form.check(cmd, args[0]); err != nil {
-				return err
-			}
-			when, err := parseInstant(args[2])
-			if err != nil {
-				return err
-			}
-			l, err := openHistory(cmd, args[0])
+			l, t, err := form.openAt(cmd, args[0], args[2])
 			if err != nil {
 				return err
 			}
 			defer l.close()
 			a, err := lookup(l.Names, args[1])
-			if err != nil {
-				return err
-			}
-			t, err := when.at(l)
 			if err != nil {
 				return err
 			}
@@ -64,6 +53,24 @@ its interval. Both ends are included.
 	dbFlag(cmd)
 	form.printFlags(cmd)
 	return cmd
+}
+
+// openAt checks the flags, and opens a history for a question about an instant.
+func (f *intervalForm) openAt(cmd *cobra.Command, name, instant string) (l *recording, t int64, err error) {
+	if err := f.check(cmd, name); err != nil {
+		return nil, 0, err
+	}
+	when, err := parseInstant(instant)
+	if err != nil {
+		return nil, 0, err
+	}
+	if l, err = openHistory(cmd, name); err != nil {
+		return nil, 0, err
+	}
+	if t, err = when.at(l); err != nil {
+		l.close()
+	}
+	return l, t, err
 }
 
 // printState prints the answer of history at.
@@ -119,22 +126,11 @@ interval. Both ends are included.
 		Args: arguments(&behind, "FILE TIME"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			args = withTime(args, behind)
-			if err := form.check(cmd, args[0]); err != nil {
-				return err
-			}
-			when, err := parseInstant(args[1])
-			if err != nil {
-				return err
-			}
-			l, err := openHistory(cmd, args[0])
+			l, t, err := form.openAt(cmd, args[0], args[1])
 			if err != nil {
 				return err
 			}
 			defer l.close()
-			t, err := when.at(l)
-			if err != nil {
-				return err
-			}
 			attributes, err := match(l.Names, patterns)
 			if err != nil {
 				return err
