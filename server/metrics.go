@@ -1,6 +1,7 @@
 package server
 
 import (
+	"cmp"
 	"net/http"
 	"strconv"
 	"time"
@@ -67,10 +68,7 @@ func (m *metrics) handler() http.Handler {
 
 // request counts an answered request.
 func (m *metrics) request(name string, r *web.Recorder, took time.Duration) {
-	status := r.Status
-	if status == 0 {
-		status = http.StatusOK
-	}
+	status := cmp.Or(r.Status, http.StatusOK)
 	m.requests.WithLabelValues(name, strconv.Itoa(status)).Inc()
 	m.seconds.WithLabelValues(name).Observe(took.Seconds())
 	m.sent.WithLabelValues(name).Add(float64(r.Bytes))

@@ -1,6 +1,7 @@
 package trace
 
 import (
+	"cmp"
 	"context"
 	"encoding/csv"
 	"errors"
@@ -108,9 +109,7 @@ const (
 
 // NewCSV returns a CSV without rows.
 func NewCSV(opts CSVOptions) *CSV {
-	if opts.Separator == 0 {
-		opts.Separator = PathSeparator
-	}
+	opts.Separator = cmp.Or(opts.Separator, PathSeparator)
 	return &CSV{options: opts, keys: map[ihs.Attribute]uint32{}, paths: map[string]uint32{}, codes: map[string]uint64{}}
 }
 

@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"net/http"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -168,12 +169,8 @@ func commitOf(of url.Values) (*uint64, error) {
 
 // isKnown reports whether the client has the answer with a tag.
 func isKnown(r *http.Request, tag string) bool {
-	for known := range strings.SplitSeq(r.Header.Get("If-None-Match"), ",") {
-		if strings.TrimSpace(known) == tag {
-			return true
-		}
-	}
-	return false
+	known := strings.Split(r.Header.Get("If-None-Match"), ",")
+	return slices.ContainsFunc(known, func(known string) bool { return strings.TrimSpace(known) == tag })
 }
 
 // sendJSON answers with JSON of a limited size, gzipped if the client accepts gzip.

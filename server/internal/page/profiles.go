@@ -1,6 +1,7 @@
 package page
 
 import (
+	"cmp"
 	"context"
 	"strconv"
 	"strings"
@@ -70,12 +71,8 @@ func profilesOf(ctx context.Context, q *pageQuestion) (pageAnswer, error) {
 
 // count counts the profiles in each pixel from their sorted times. A missing bound is the first or last time.
 func (a *ProfilesAnswer) count(times []int64, from, to int64, pixels int) {
-	if from == 0 {
-		from = times[0]
-	}
-	if to == 0 {
-		to = times[len(times)-1] + 1
-	}
+	from = cmp.Or(from, times[0])
+	to = cmp.Or(to, times[len(times)-1]+1)
 	length := float64(uint64(to) - uint64(from))
 	a.Counts, a.CountsFrom, a.CountsTo = make([]int, pixels), instantText(from), instantText(to)
 	for _, at := range times {

@@ -156,10 +156,7 @@ func (q *pageQuestion) times(ctx context.Context, prefix string, query *profile.
 
 // bound parses a time in the grammar of package timetext.
 func (q *pageQuestion) bound(ctx context.Context, prefix, name string) (int64, error) {
-	text := q.of.Get(prefix + name)
-	if text == "" {
-		text = q.of.Get(name)
-	}
+	text := cmp.Or(q.of.Get(prefix+name), q.of.Get(name))
 	return q.page.Read.Bound(prefix+name, text, func() (int64, error) {
 		if q.last == nil {
 			newest, err := q.view.Newest(ctx)

@@ -3,6 +3,7 @@
 package push
 
 import (
+	"cmp"
 	"context"
 	"net/http"
 	"time"
@@ -60,10 +61,7 @@ type Pusher struct {
 
 // New returns a Pusher.
 func New(opts Options) *Pusher {
-	const wait = 2 * time.Second
-	if opts.Wait == 0 {
-		opts.Wait = wait
-	}
+	opts.Wait = cmp.Or(opts.Wait, 2*time.Second)
 	return &Pusher{
 		Options: opts, ids: newIDs(opts.Now), tenants: newTenants(opts.Limits, opts.Now), room: &pushRoom{most: opts.Limits.PushBytes},
 	}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
 
 	"github.com/spf13/pflag"
 
@@ -31,17 +32,14 @@ func (f *flags) isFront() bool { return len(f.nodes.URLs) > 0 }
 // it.
 func (f *flags) checkNodes(fs *pflag.FlagSet) error {
 	if !f.isFront() {
-		for _, name := range []string{"query-from", "partial-answers", "query-token-file"} {
-			if fs.Changed(name) {
-				return cli.Usage(fmt.Errorf("--%s: --query-from names no server to ask", name))
-			}
+		names := []string{"query-from", "partial-answers", "query-token-file"}
+		if i := slices.IndexFunc(names, fs.Changed); i >= 0 {
+			return cli.Usage(fmt.Errorf("--%s: --query-from names no server to ask", names[i]))
 		}
 		return nil
 	}
-	for _, name := range notOfFronts {
-		if fs.Changed(name) {
-			return cli.Usage(fmt.Errorf("--%s and --query-from: a server that asks others stores nothing and takes no pushes: leave one of them out", name))
-		}
+	if i := slices.IndexFunc(notOfFronts, fs.Changed); i >= 0 {
+		return cli.Usage(fmt.Errorf("--%s and --query-from: a server that asks others stores nothing and takes no pushes: leave one of them out", notOfFronts[i]))
 	}
 	return nil
 }

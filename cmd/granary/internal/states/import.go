@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"strings"
 	"time"
 	"unicode/utf8"
@@ -182,10 +183,8 @@ func importAny(cmd *cobra.Command, o *importOptions, names []string) error {
 		case len(names) > 1:
 			return cli.Usage(fmt.Errorf("%s: several files must be CSV", name))
 		}
-		for _, flag := range csvFlags {
-			if cmd.Flags().Changed(flag) {
-				return cli.Usage(fmt.Errorf("--%s is for CSV, and %s is another recording", flag, name))
-			}
+		if i := slices.IndexFunc(csvFlags, cmd.Flags().Changed); i >= 0 {
+			return cli.Usage(fmt.Errorf("--%s is for CSV, and %s is another recording", csvFlags[i], name))
 		}
 		return importFile(cmd, o.output, name)
 	}
@@ -228,10 +227,8 @@ func importOther(cmd *cobra.Command, o *importOptions, opts trace.CSVOptions, na
 		return false, err
 	}
 	if o.join {
-		for _, flag := range csvFlags {
-			if cmd.Flags().Changed(flag) {
-				return false, cli.Usage(fmt.Errorf("--%s is for CSV, and --join names history files", flag))
-			}
+		if i := slices.IndexFunc(csvFlags, cmd.Flags().Changed); i >= 0 {
+			return false, cli.Usage(fmt.Errorf("--%s is for CSV, and --join names history files", csvFlags[i]))
 		}
 		if len(names) > maxMembers {
 			return false, cli.Usage(fmt.Errorf("--join takes at most %d history files, not %d", maxMembers, len(names)))

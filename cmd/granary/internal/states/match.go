@@ -23,10 +23,7 @@ func matchFlag(cmd *cobra.Command, patterns *[]string) {
 func match(names history.Names, patterns []string) ([]history.Attribute, error) {
 	found := []history.Attribute{} // not nil, because nil would mean all
 	if len(patterns) == 0 {
-		for a := range names.Descendants(history.Top) {
-			found = append(found, a)
-		}
-		return sortByName(names, found), nil
+		return sortByName(names, slices.AppendSeq(found, names.Descendants(history.Top))), nil
 	}
 	known := map[history.Attribute]bool{history.Top: true} // the root is not an attribute, but a pattern can match it
 	for _, text := range patterns {
