@@ -182,38 +182,22 @@ func (s *Set) Check() error {
 	return nil
 }
 
-// Write writes the intervals to w, uncompressed. It returns the errors of Writer.
-func (s *Set) Write(w io.Writer) error {
+// Write writes the intervals to w, uncompressed. each, if not nil, is called before each 10,000 intervals with
+// the number of those before them, and its error ends Write. The other errors are those of Writer.
+func (s *Set) Write(w io.Writer, each func(done int) error) error {
 	e, err := NewWriter(w, s.Header)
 	if err != nil {
 		return err
 	}
 	for i := range s.Len() {
+		if i%10_000 == 0 && each != nil {
+			if err := each(i); err != nil {
+				return err
+			}
+		}
 		if err := e.Write(s.At(i)); err != nil {
 			return err
 		}
 	}
 	return e.Close()
-}
-
-// Save writes the files NAME.ihs.gz and NAME.attrs.tsv.gz. After an error they are incomplete and unusable.
-func (s *Set) Save(name string) error {
-	if len(s.Attributes) != s.Header.Keys {
-		return fmt.Errorf("%w: %d attributes, %d keys", ErrFormat, len(s.Attributes), s.Header.Keys)
-	}
-	err := writeFile(name+IntervalsSuffix, s.Write)
-	if err == nil {
-		err = writeFile(name+AttributesSuffix, func(w io.Writer) error { return WriteAttributes(w, s.Attributes) })
-	}
-	return err
-}
-
-// writeFile writes a compressed file.
-func writeFile(name string, write func(io.Writer) error) error {
-	f, err := os.Create(name)
-	if err != nil {
-		return err
-	}
-	z := gzip.NewWriter(f)
-	return errors.Join(write(z), z.Close(), f.Close())
 }

@@ -308,9 +308,6 @@ func unitHint(start, end int64) string {
 	return ""
 }
 
-// saveBatch is the number of intervals between saveSet's checks for an interrupt.
-const saveBatch = 10_000
-
 // saveSet writes the files of a set, each completely or not at all. It writes the file of intervals last,
 // because readers open it first.
 func saveSet(cmd *cobra.Command, name string, s *ihs.Set) error {
@@ -320,22 +317,10 @@ func saveSet(cmd *cobra.Command, name string, s *ihs.Set) error {
 	}
 	p := cli.NewSlowProgress(cmd.ErrOrStderr(), name+ihs.IntervalsSuffix)
 	err = cli.WriteOutput(cmd, name+ihs.IntervalsSuffix, zipped(func(w io.Writer) error {
-		out, err := ihs.NewWriter(w, s.Header)
-		if err != nil {
-			return err
-		}
-		for i := range s.Len() {
-			if i%saveBatch == 0 {
-				if err := cmd.Context().Err(); err != nil {
-					return err
-				}
-				p.Show(int64(i), int64(s.Len()))
-			}
-			if err := out.Write(s.At(i)); err != nil {
-				return err
-			}
-		}
-		return out.Close()
+		return s.Write(w, func(done int) error {
+			p.Show(int64(done), int64(s.Len()))
+			return cmd.Context().Err()
+		})
 	}))
 	if err == nil {
 		p.Done()
