@@ -152,15 +152,7 @@ func (c *storeCollector) addLatency(name, help string, value func(*disk.LogStats
 }
 
 // Describe implements prometheus.Collector.
-func (c *storeCollector) Describe(ch chan<- *prometheus.Desc) {
-	for _, g := range c.gauges {
-		ch <- g.desc
-	}
-	for _, l := range c.latencies {
-		ch <- l.desc
-		ch <- l.longest
-	}
-}
+func (c *storeCollector) Describe(ch chan<- *prometheus.Desc) { prometheus.DescribeByCollect(c, ch) }
 
 // Collect implements prometheus.Collector.
 func (c *storeCollector) Collect(ch chan<- prometheus.Metric) {
