@@ -234,10 +234,7 @@ func compare(a, b *merged, o *diffOptions) (*difference, error) {
 func bySize(a, b int64) int { return cmp.Compare(max(b, -b), max(a, -a)) }
 
 func (d *difference) printJSON(w io.Writer, nodes int) error {
-	functions := cli.First(d.functions, nodes)
-	if functions == nil {
-		functions = []profile.FunctionChange{}
-	}
+	functions := append([]profile.FunctionChange{}, cli.First(d.functions, nodes)...) // not nil
 	return cli.PrintJSON(w, struct {
 		SampleType string                   `json:"sample_type"`
 		Unit       string                   `json:"unit"`

@@ -104,14 +104,8 @@ func (f *peekFound) find(pattern *regexp.Regexp, order *ordering, n int) {
 	f.all = len(matching)
 	for _, g := range cli.First(matching, n) {
 		around := f.stacks.Sandwich(g.Name)
-		p := peeked{around.Function, around.Callers, around.Callees}
-		if p.Callers == nil {
-			p.Callers = []profile.Call{}
-		}
-		if p.Callees == nil {
-			p.Callees = []profile.Call{}
-		}
-		f.functions = append(f.functions, p)
+		callers, callees := append([]profile.Call{}, around.Callers...), append([]profile.Call{}, around.Callees...) // not nil
+		f.functions = append(f.functions, peeked{around.Function, callers, callees})
 	}
 }
 

@@ -125,9 +125,7 @@ func (f *topFound) first(nodes int) ([]profile.Function, int) {
 
 func (f *topFound) printJSON(w io.Writer, nodes int) error {
 	functions, _ := f.first(nodes)
-	if functions == nil {
-		functions = []profile.Function{}
-	}
+	functions = append([]profile.Function{}, functions...) // not nil
 	var from, to string
 	if f.profiles > 0 {
 		from, to = cli.TimeJSON(f.from), cli.TimeJSON(f.to)
