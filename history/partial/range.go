@@ -42,7 +42,7 @@ func (h *History[E]) Range(ctx context.Context, a history.Attribute, from, to in
 	}
 }
 
-// held is an interval that is kept, or a gap, of an attribute.
+// held is an interval of an attribute.
 type held struct {
 	attribute history.Attribute
 	history.Interval
