@@ -20,12 +20,6 @@ var notOfFronts = []string{
 	"max-profiles", "max-labels", "max-label-name", "max-label-value", "max-series", "max-tenants", "max-push-memory",
 }
 
-// addNodes adds the flags of a front to a set.
-func (f *flags) addNodes(fs *pflag.FlagSet) {
-	fs.StringSliceVar(&f.nodes.URLs, "query-from", nil, "store nothing, and answer questions from the profiles of the servers at `URL`,URL; no profile may be on two of them")
-	fs.BoolVar(&f.nodes.PartialAnswers, "partial-answers", false, "with --query-from: answer without servers that are away, with a header Granary-Warning for each, instead of an error")
-}
-
 func (f *flags) isFront() bool { return len(f.nodes.URLs) > 0 }
 
 // checkNodes returns a usage error for flags of a front without --query-from, and for flags of a store with

@@ -2,6 +2,7 @@ package states
 
 import (
 	"bufio"
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -198,7 +199,9 @@ func importAny(cmd *cobra.Command, o *importOptions, names []string) error {
 		return err
 	}
 	if toFile {
-		err = saveFile(cmd, o.output, s)
+		err = writeFile(cmd, o.output, func(ctx context.Context, show func(trace.Stage, int64, int64), to trace.Target) (int, error) {
+			return trace.SetInto(ctx, s, func(done, total int64) { show(trace.Building, done, total) }, to)
+		})
 	} else {
 		err = saveSetAs(cmd, ihs.BaseName(o.output), s)
 	}

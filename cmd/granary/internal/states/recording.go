@@ -55,7 +55,7 @@ func (r *recording) count(ctx context.Context) error {
 	if r.counts != nil {
 		counts.Bytes = r.counts.Bytes
 	}
-	err := r.RangeAll(ctx, r.Names.All(), r.Start(), r.End(), func(a history.Attribute, in history.Interval) error {
+	err := r.RangeAll(ctx, r.All(), r.Start(), r.End(), func(a history.Attribute, in history.Interval) error {
 		counts.Intervals++
 		counts.Counts[a]++
 		counts.Kinds[in.Value.Kind()]++

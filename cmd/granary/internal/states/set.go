@@ -18,7 +18,7 @@ const histories = "; a history is a set (NAME.ihs.gz), a history file, CSV whose
 // file with this name is, or that it does not exist.
 func checkSet(name string) error {
 	set := ihs.BaseName(name)
-	if isStream(name) || set != name || isGoTrace(name) {
+	if strings.HasPrefix(name, "synth:") || trace.IsCSV(name) || set != name || isGoTrace(name) {
 		return nil // opening it reports an error with the given name
 	}
 	if _, err := os.Stat(set + ihs.IntervalsSuffix); err == nil {
@@ -40,9 +40,4 @@ func checkSet(name string) error {
 		return fmt.Errorf("%s: %s%s", name, what, histories)
 	}
 	return fmt.Errorf("%s is no history%s", name, histories)
-}
-
-// isStream reports whether a name means CSV or a synthetic history.
-func isStream(name string) bool {
-	return strings.HasPrefix(name, "synth:") || trace.IsCSV(name)
 }
