@@ -32,7 +32,7 @@ var below = map[string][]string{
 	"server/ui":      {},
 	"export":         {"profile"},
 	"internal/input": {"profile", "profile/format", "internal/foreign"},
-	"render":         {"profile", "history", "history/summary"},
+	"render":         {"profile", "history", "history/summary", "internal/timetext"},
 	"profile":        {"columnstore", "history", "schema", "encoding", "encoding/dict", "profile/pprof", "internal/rows", "internal/selector", "internal/attrpath", "internal/symbols", "internal/means", "profile/tree"},
 	"columnstore":    {"internal/query", "internal/query/filter", "internal/catalog", "internal/dictionaries", "internal/files", "internal/entries", "internal/cold", "internal/cache", "internal/disk", "history", "granule", "txn", "arrowconv", "schema", "encoding", "encoding/dict", "internal/query/order"},
 
@@ -95,7 +95,7 @@ var below = map[string][]string{
 	"internal/script":           {},
 	"internal/querytest":        {"internal/catalog", "encoding", "granule", "internal/oracle", "internal/query/filter", "schema", "txn"},
 	"profile/format":            {"columnstore", "profile"},
-	"server/internal/fanout":    {"columnstore", "profile", "internal/means", "server/internal/fault"},
+	"server/internal/fanout":    {"columnstore", "profile", "internal/means", "server/internal/fault", "server/internal/web"},
 	"server/internal/fault":     {"columnstore", "internal/disk", "profile"},
 	"server/internal/flametest": {"profile"},
 	"server/internal/page":      {"columnstore", "history", "history/summary", "internal/attrpath", "profile", "internal/rows", "profile/tree", "internal/query/filter", "server/internal/fault", "server/internal/question", "server/internal/source", "server/internal/web", "trace"},

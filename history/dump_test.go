@@ -42,9 +42,8 @@ func DescribeLanes(h *History) (lines []string) {
 // slotsOf lists the slots of a mask.
 func slotsOf(mask uint64) string {
 	var slots []string
-	for mask != 0 {
-		var slot int
-		slot, mask = nextSlot(mask)
+	for ; mask != 0; mask &= mask - 1 {
+		slot := bits.TrailingZeros64(mask)
 		slots = append(slots, fmt.Sprint(slot))
 	}
 	return strings.Join(slots, " ")
@@ -116,9 +115,8 @@ func DumpTile(h *History, lane, index int) []string {
 
 // entriesOf reads the entries of a tile, slot by slot.
 func entriesOf(h *History, lane int, t *tile.Tile) (lines []string) {
-	for mask := t.Mask; mask != 0; {
-		var slot int
-		slot, mask = nextSlot(mask)
+	for mask := t.Mask; mask != 0; mask &= mask - 1 {
+		slot := bits.TrailingZeros64(mask)
 		line := fmt.Sprintf("slot %d:", slot)
 		for i, hi := t.Slot(uint(slot)); i < hi; i++ {
 			value := Value{}

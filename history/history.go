@@ -1,6 +1,7 @@
 package history
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"sync/atomic"
@@ -76,9 +77,7 @@ func New(opts Options) (*History, error) {
 	if opts.MaxAttributes < 0 || opts.MaxAttributes > math.MaxUint32/2 {
 		return nil, fmt.Errorf("%w: at most %d attributes", ErrLimit, opts.MaxAttributes)
 	}
-	if opts.MaxAttributes == 0 {
-		opts.MaxAttributes = defaultMaxAttributes
-	}
+	opts.MaxAttributes = cmp.Or(opts.MaxAttributes, defaultMaxAttributes)
 	h := &History{
 		opts:   opts,
 		start:  opts.Start,

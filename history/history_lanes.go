@@ -1,6 +1,7 @@
 package history
 
 import (
+	"math/bits"
 	"slices"
 
 	"github.com/granarydb/granary/internal/tile"
@@ -98,9 +99,8 @@ func (h *History) restore(l *lane) {
 	// Readers see only committed entries, so the others can be overwritten.
 	work.entries = s.entriesOf()
 	now := l.now.Load()
-	for rest := work.changed; rest != 0; {
-		var slot int
-		slot, rest = nextSlot(rest)
+	for rest := work.changed; rest != 0; rest &= rest - 1 {
+		slot := bits.TrailingZeros64(rest)
 		bit := uint64(1) << slot
 		start := &work.slots[slot].start
 		*start = h.opts.Start

@@ -1,6 +1,8 @@
 package history
 
 import (
+	"math/bits"
+
 	"github.com/granarydb/granary/internal/names"
 	"github.com/granarydb/granary/internal/tile"
 )
@@ -76,9 +78,8 @@ func (m *textMarks) lane(l *lane, slots uint64) {
 			m.add(b.at[i%blockLen].Word)
 		}
 	}
-	for rest := l.work.has & slots; rest != 0; {
-		var slot int
-		slot, rest = nextSlot(rest)
+	for rest := l.work.has & slots; rest != 0; rest &= rest - 1 {
+		slot := bits.TrailingZeros64(rest)
 		m.add(l.work.slots[slot].word)
 	}
 }

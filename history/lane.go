@@ -1,6 +1,7 @@
 package history
 
 import (
+	"math/bits"
 	"sync/atomic"
 
 	"github.com/granarydb/granary/internal/tile"
@@ -49,9 +50,8 @@ func (l *lane) publish() {
 		now = new(ongoing)
 		defer l.now.Store(now) // after it has the values
 	}
-	for rest := changed; rest != 0; {
-		var slot int
-		slot, rest = nextSlot(rest)
+	for rest := changed; rest != 0; rest &= rest - 1 {
+		slot := bits.TrailingZeros64(rest)
 		now.words[slot].Store(work.slots[slot].word)
 	}
 	now.has.Store(now.has.Load()&^changed | work.has&changed)

@@ -106,9 +106,8 @@ func (f *laneFill) later(j int) {
 		tl.Open(&f.s.tiles[j])
 		var at [laneWidth]hit
 		n := 0
-		for rest := tl.Mask & f.end; rest != 0; n++ {
-			var slot int
-			slot, rest = nextSlot(rest)
+		for rest := tl.Mask & f.end; rest != 0; rest, n = rest&(rest-1), n+1 {
+			slot := bits.TrailingZeros64(rest)
 			lo, _ := tl.Slot(uint(slot))
 			at[n] = hit{uint16(slot), uint16(lo)}
 			f.ends[slot] = tl.End(lo)
@@ -127,27 +126,24 @@ func (f *laneFill) earlier(j int, start int64) {
 		}
 		var tl tile.Tile
 		tl.Open(&f.s.tiles[j])
-		for rest := tl.Mask & f.start; rest != 0; {
-			var slot int
-			slot, rest = nextSlot(rest)
+		for rest := tl.Mask & f.start; rest != 0; rest &= rest - 1 {
+			slot := bits.TrailingZeros64(rest)
 			_, hi := tl.Slot(uint(slot))
 			f.starts[slot] = tl.End(hi-1) + 1
 		}
 		f.start &^= tl.Mask
 		j--
 	}
-	for rest := f.start; rest != 0; {
-		var slot int
-		slot, rest = nextSlot(rest)
+	for rest := f.start; rest != 0; rest &= rest - 1 {
+		slot := bits.TrailingZeros64(rest)
 		f.starts[slot] = start
 	}
 }
 
 // clip raises starts to the view's start, because its oldest tiles may be dropped.
 func (f *laneFill) clip(slots uint64, start int64) {
-	for slots != 0 {
-		var slot int
-		slot, slots = nextSlot(slots)
+	for ; slots != 0; slots &= slots - 1 {
+		slot := bits.TrailingZeros64(slots)
 		f.starts[slot] = max(f.starts[slot], start)
 	}
 }

@@ -200,9 +200,8 @@ func (p *sampler) tiles() {
 
 // due reports whether an unanswered time is at most last. Usually the first slot has one.
 func (p *sampler) due(last int64) bool {
-	for rest := p.active; rest != 0; {
-		var slot int
-		slot, rest = nextSlot(rest)
+	for rest := p.active; rest != 0; rest &= rest - 1 {
+		slot := bits.TrailingZeros64(rest)
 		if p.times[p.next[slot]] <= last {
 			return true
 		}
@@ -213,9 +212,8 @@ func (p *sampler) due(last int64) bool {
 // least returns the index of the first time that some slot has not answered.
 func (p *sampler) least() int {
 	least := len(p.times)
-	for rest := p.active; rest != 0; {
-		var slot int
-		slot, rest = nextSlot(rest)
+	for rest := p.active; rest != 0; rest &= rest - 1 {
+		slot := bits.TrailingZeros64(rest)
 		least = min(least, p.next[slot])
 	}
 	return least
@@ -229,9 +227,8 @@ func (p *sampler) tile(j int) {
 	c := tl.Codes()
 	wanted := r.Mask & p.active
 	if 8*bits.OnesCount64(wanted) <= bits.OnesCount64(r.Mask) {
-		for wanted != 0 {
-			var slot int
-			slot, wanted = nextSlot(wanted)
+		for ; wanted != 0; wanted &= wanted - 1 {
+			slot := bits.TrailingZeros64(wanted)
 			lo, hi := tl.Slot(uint(slot))
 			began := len(p.rows)
 			p.within(j, &tl, &c, slot, lo, hi)
@@ -240,9 +237,8 @@ func (p *sampler) tile(j int) {
 		return
 	}
 	rank, hi := 0, 0
-	for rest := r.Mask; rest != 0; rank++ {
-		var slot int
-		slot, rest = nextSlot(rest)
+	for rest := r.Mask; rest != 0; rest, rank = rest&(rest-1), rank+1 {
+		slot := bits.TrailingZeros64(rest)
 		lo := hi
 		hi += tl.Count(rank)
 		if wanted>>slot&1 != 0 {

@@ -10,9 +10,6 @@ import (
 // laneWidth is the most attributes in a lane, because a set of slots is one word.
 const laneWidth = tile.Slots
 
-// nextSlot returns the lowest slot in set, which is not empty, and the others.
-func nextSlot(set uint64) (slot int, rest uint64) { return bits.TrailingZeros64(set), set & (set - 1) }
-
 // sealed is a lane's published state.
 type sealed struct {
 	tiles  []tile.Ref // ordered by last end

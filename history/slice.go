@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"iter"
 	"math"
+	"math/bits"
 	"slices"
 )
 
@@ -85,7 +86,7 @@ func (s *Slice) Len() int {
 
 // Of returns the interval of an attribute. The error is ErrAttribute if it is not in the slice.
 func (s *Slice) Of(a Attribute) (Interval, error) {
-	if err := s.view.checkAttribute(a); err != nil {
+	if err := s.view.Known(a); err != nil {
 		return Interval{}, err
 	}
 	if i, slot, ok := s.find(a); ok && s.wanted[i]>>slot&1 != 0 {
@@ -137,9 +138,8 @@ func (s *Slice) fill(t int64) {
 	s.at = t
 	for i := range s.has {
 		base := i * laneWidth
-		for rest := ^s.wanted[i]; rest != 0; {
-			var slot int
-			slot, rest = nextSlot(rest)
+		for rest := ^s.wanted[i]; rest != 0; rest &= rest - 1 {
+			slot := bits.TrailingZeros64(rest)
 			s.starts[base+slot], s.ends[base+slot] = math.MinInt64, math.MaxInt64
 		}
 		if s.wanted[i] != 0 {
@@ -208,18 +208,15 @@ func (s *Slice) fillOngoing(i int, l *lane, f *laneFill) {
 	var has uint64
 	if now := l.now.Load(); now != nil {
 		has = now.has.Load()
-		for rest := has & f.end; rest != 0; {
-			var slot int
-			slot, rest = nextSlot(rest)
+		for rest := has & f.end; rest != 0; rest &= rest - 1 {
+			slot := bits.TrailingZeros64(rest)
 			words[slot] = now.words[slot].Load()
 		}
 	}
 	again := l.sealed.Load()
 	same := again == f.s && again.entriesOf().n == f.seen
-	for rest := f.end; rest != 0; {
-		var slot int
-		bit := rest & -rest
-		slot, rest = nextSlot(rest)
+	for rest := f.end; rest != 0; rest &= rest - 1 {
+		slot, bit := bits.TrailingZeros64(rest), rest&-rest
 		pos := i*laneWidth + slot
 		if same {
 			s.ends[pos], s.words[pos] = s.view.end, words[slot]
@@ -247,10 +244,8 @@ func (s *Slice) fillOngoing(i int, l *lane, f *laneFill) {
 // reopen opens the intervals that ended after the view.
 func (s *Slice) reopen(i int, l *lane, slots uint64) {
 	fed := l.fed.Load()
-	for rest := slots; rest != 0; {
-		var slot int
-		bit := rest & -rest
-		slot, rest = nextSlot(rest)
+	for rest := slots; rest != 0; rest &= rest - 1 {
+		slot, bit := bits.TrailingZeros64(rest), rest&-rest
 		pos := i*laneWidth + slot
 		if s.open[i]&bit == 0 && s.view.isOpen(l, uint(slot), s.ends[pos]) {
 			s.ends[pos] = s.view.end

@@ -84,16 +84,9 @@ func (v *View) checkTime(t int64) error {
 
 func (v *View) checkAttributes(attributes []Attribute) error {
 	for _, a := range attributes {
-		if err := v.checkAttribute(a); err != nil {
+		if err := v.Known(a); err != nil {
 			return err
 		}
-	}
-	return nil
-}
-
-func (v *View) checkAttribute(a Attribute) error {
-	if int64(a) >= int64(v.Len()) {
-		return fmt.Errorf("%w: %d of %d", ErrAttribute, a, v.Len())
 	}
 	return nil
 }
@@ -128,10 +121,7 @@ func (v *View) places() []uint64 {
 // list resolves a query's attributes: nil means all.
 func (v *View) list(attributes []Attribute) []Attribute {
 	if attributes == nil {
-		attributes = make([]Attribute, v.Len())
-		for a := range attributes {
-			attributes[a] = Attribute(a)
-		}
+		return v.All()
 	}
 	return attributes
 }
@@ -142,7 +132,7 @@ func (v *View) At(a Attribute, t int64) (in Interval, err error) {
 	if err := v.checkTime(t); err != nil {
 		return in, err
 	}
-	if err := v.checkAttribute(a); err != nil {
+	if err := v.Known(a); err != nil {
 		return in, err
 	}
 	if v.paged {

@@ -23,9 +23,8 @@ func (v *View) Place(a Attribute) (lane int, slot uint, ok bool) {
 // Kinds returns the kinds of a lane's values by slot. It is KindNull where no value was committed.
 func (v *View) Kinds(lane int) (kinds [tile.Slots]Kind) {
 	l := v.lanes[lane]
-	for rest := l.kinded.Load(); rest != 0; {
-		var slot int
-		slot, rest = nextSlot(rest)
+	for rest := l.kinded.Load(); rest != 0; rest &= rest - 1 {
+		slot := bits.TrailingZeros64(rest)
 		kinds[slot] = l.kinds[slot]
 	}
 	return kinds

@@ -24,7 +24,7 @@ type RangeOptions struct {
 // to is before from or a resolution is negative, or ErrAttribute.
 func (v *View) Range(a Attribute, from, to int64, opts RangeOptions) iter.Seq2[Interval, error] {
 	return func(yield func(Interval, error) bool) {
-		if err := cmp.Or(v.checkAttribute(a), v.checkRange(from, to, opts.Resolution)); err != nil {
+		if err := cmp.Or(v.Known(a), v.checkRange(from, to, opts.Resolution)); err != nil {
 			yield(Interval{}, err)
 			return
 		}

@@ -83,8 +83,8 @@ func (w *Writer) add(a Attribute, start, end int64, v *Value) error {
 	if err := w.check(); err != nil {
 		return err
 	}
-	if int64(a) >= int64(w.Len()) {
-		return fmt.Errorf("%w: %d of %d", ErrAttribute, a, w.Len())
+	if err := w.Known(a); err != nil {
+		return err
 	}
 	var l *lane
 	var slot uint

@@ -3,6 +3,7 @@ package history
 import (
 	"fmt"
 	"math"
+	"math/bits"
 )
 
 // Change gives an attribute a value from t on: its ongoing interval ends at t-1, and the next begins. If v
@@ -60,8 +61,8 @@ func (w *Writer) changeable(t int64, a Attribute) (l *lane, slot uint, err error
 	if err := w.check(); err != nil {
 		return nil, 0, err
 	}
-	if int64(a) >= int64(w.Len()) {
-		return nil, 0, fmt.Errorf("%w: %d of %d", ErrAttribute, a, w.Len())
+	if err := w.Known(a); err != nil {
+		return nil, 0, err
 	}
 	begin := w.h.opts.Start
 	if pos := w.h.slots[a].Load(); pos != 0 {
@@ -141,8 +142,8 @@ func (w *Writer) Ongoing(a Attribute) (Interval, error) {
 	if err := w.check(); err != nil {
 		return Interval{}, err
 	}
-	if int64(a) >= int64(w.Len()) {
-		return Interval{}, fmt.Errorf("%w: %d of %d", ErrAttribute, a, w.Len())
+	if err := w.Known(a); err != nil {
+		return Interval{}, err
 	}
 	in := Interval{Start: w.h.opts.Start, Open: true}
 	if pos := w.h.slots[a].Load(); pos != 0 {
@@ -250,9 +251,8 @@ func (w *Writer) Close(t int64) error {
 		if has != 0 {
 			w.touch(l.work, has)
 		}
-		for has != 0 {
-			var slot int
-			slot, has = nextSlot(has)
+		for ; has != 0; has &= has - 1 {
+			slot := bits.TrailingZeros64(has)
 			w.end(l, uint(slot), t)
 		}
 	}

@@ -64,17 +64,11 @@ const (
 
 // withDefaults replaces zero fields with defaults. The error names the first invalid field.
 func (o FlameOptions) withDefaults() (FlameOptions, error) {
-	if o.Title == "" {
-		o.Title = "Flame graph"
-	}
-	if o.Width == 0 {
-		o.Width = 1200
-	}
+	o.Title = cmp.Or(o.Title, "Flame graph")
+	o.Width = cmp.Or(o.Width, 1200)
+	o.MinWidth = cmp.Or(o.MinWidth, 0.1)
 	if o.Width < 600 || o.Width > maxWidth {
 		return o, fmt.Errorf("render: flame graph option Width is %d, want 600 to 20000", o.Width)
-	}
-	if o.MinWidth == 0 {
-		o.MinWidth = 0.1
 	}
 	if !(o.MinWidth > 0) || o.MinWidth > maxWidth { // the first condition also rejects NaN
 		return o, fmt.Errorf("render: flame graph option MinWidth is %v, want 0 to 20000", o.MinWidth)

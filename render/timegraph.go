@@ -186,11 +186,14 @@ func (g *timeGraph) name(a history.Attribute, v history.Value) string {
 	return v.String()
 }
 
-// path returns an attribute's name, and the names above it.
+// path returns an attribute's name, and the names above it with their last slash.
 func (g *timeGraph) path(a history.Attribute) (above, name string) {
 	path, _ := g.view.Path(a) // the attribute is known, because the query succeeded
 	last := len(path) - 1
-	return strings.Join(path[:last], "/"), path[last]
+	if last > 0 {
+		above = strings.Join(path[:last], "/") + "/"
+	}
+	return above, path[last]
 }
 
 // firstOf shortens text to a number of characters by cutting its end.
@@ -207,7 +210,10 @@ func firstOf(text string, room int) string {
 // lastOf shortens text to a number of characters by cutting its front.
 func lastOf(text string, room int) string {
 	runes := []rune(text)
-	if room < 2 {
+	switch {
+	case len(runes) <= room:
+		return text
+	case room < 2:
 		return ""
 	}
 	return "…" + string(runes[len(runes)-room+1:])

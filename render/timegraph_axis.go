@@ -4,10 +4,10 @@ import (
 	"fmt"
 	"math"
 	"math/bits"
-	"strings"
 	"time"
 
 	"github.com/granarydb/granary/history"
+	"github.com/granarydb/granary/internal/timetext"
 )
 
 // drawAxis draws the time labels above and below the rows, and a vertical line through the rows at each.
@@ -20,7 +20,7 @@ func (g *timeGraph) drawAxis(top, rows int) {
 	fmt.Fprintf(&g.out, "<g class=\"axis\" transform=\"translate(%d %d)\">\n", g.left(), top)
 	for at := (from + step - 1) / step * step; at >= from && at <= to; at += step {
 		x := place(at-from, to-from, width)
-		label := "+" + span(at)
+		label := "+" + timetext.Text(at)
 		middle, class := x, ""
 		half := int(float64(len(label)) * timeTick / 2)
 		switch {
@@ -56,7 +56,7 @@ func place(offset, whole uint64, width int) int {
 // for their labels.
 func tickStep(from, to uint64, width int) uint64 {
 	for _, step := range tickSteps {
-		longest := max(len(span(from/step*step)), len(span(to/step*step))) + 4
+		longest := max(len(timetext.Text(from/step*step)), len(timetext.Text(to/step*step))) + 4
 		if room := float64(width) / timeTick / float64(longest); float64(to-from)/float64(step) <= room {
 			return step
 		}
@@ -84,36 +84,23 @@ var tickSteps = func() []uint64 {
 	return steps
 }()
 
-// span formats a number of nanoseconds as time.ParseDuration reads it: 1m, not 1m0s.
-func span(nanos uint64) string {
-	if nanos > math.MaxInt64 {
-		return fmt.Sprintf("%.4gs", float64(nanos)/1e9)
-	}
-	text := time.Duration(nanos).String()
-	if strings.HasSuffix(text, "m0s") {
-		text = strings.TrimSuffix(text, "0s")
-	}
-	if strings.HasSuffix(text, "h0m") {
-		text = strings.TrimSuffix(text, "0m")
-	}
-	return text
-}
-
 // roundly formats a number of nanoseconds rounded to three significant digits.
 func roundly(nanos uint64) string {
 	unit := uint64(1)
 	for nanos/unit >= 1000 {
 		unit *= 10
 	}
-	return span((nanos + unit/2) / unit * unit)
+	return timetext.Text((nanos + unit/2) / unit * unit)
 }
 
 // offset formats an instant as its distance from the history's start.
-func (g *timeGraph) offset(t int64) string { return "+" + span(uint64(t)-uint64(g.view.Start())) }
+func (g *timeGraph) offset(t int64) string {
+	return "+" + timetext.Text(uint64(t)-uint64(g.view.Start()))
+}
 
 // when formats an interval as its offset and length, such as "+1s for 20ms".
 func (g *timeGraph) when(in history.Interval) string {
-	text := fmt.Sprintf("%s for %s", g.offset(in.Start), span(uint64(in.End)-uint64(in.Start)+1))
+	text := fmt.Sprintf("%s for %s", g.offset(in.Start), timetext.Text(uint64(in.End)-uint64(in.Start)+1))
 	if in.Open {
 		text += ", and on"
 	}

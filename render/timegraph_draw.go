@@ -33,14 +33,8 @@ import (
 // history.ErrQuery for an option out of range, and errors from opts.Err and w. The cost is a Pixels query,
 // and two walks through the intervals of the drawn rows, or with Fold one walk through all intervals.
 func TimeGraph(w io.Writer, v *history.View, attributes []history.Attribute, from, to int64, opts TimeOptions) error {
-	if attributes == nil {
-		attributes = slices.Collect(v.Descendants(history.Top))
-	}
-	g := timeGraph{view: v, opts: opts, from: from, to: to, asked: len(attributes)}
-	if err := g.setDefaults(); err != nil {
-		return err
-	}
-	if err := g.layOutAny(attributes); err != nil {
+	g, err := newTimeGraph(v, attributes, from, to, opts, 0)
+	if err != nil {
 		return err
 	}
 	if err := g.draw(); err != nil {
@@ -67,10 +61,11 @@ func (g *timeGraph) draw() error {
 	rows = max(rows, timeRow)
 	notes := g.footnotes()
 	height := top + rows + timeAxis + len(notes)*lineHeight + margin
-	begin(&g.out, "states", false, g.opts.Width, height, g.opts.Title, "Time graph: "+g.summary(), timeStyle+paletteStyle())
+	summary := g.summary(fmt.Sprintf("%s of %s seen", thousands(g.seen), plural(g.all, "interval")))
+	begin(&g.out, "states", false, g.opts.Width, height, g.opts.Title, "Time graph: "+summary, timeStyle+paletteStyle())
 	title := firstOf(g.opts.Title, int(float64(g.opts.Width-2*margin)/titleChar))
 	fmt.Fprintf(&g.out, "<text class=\"title\" x=\"%d\" y=\"%d\">%s</text>\n<text class=\"note\" x=\"%d\" y=\"%d\">%s</text>\n",
-		margin, timeHeading, escape(title), margin, timeSummary, escape(g.summary()))
+		margin, timeHeading, escape(title), margin, timeSummary, escape(summary))
 	for _, e := range legend {
 		e.draw(&g.out)
 	}
@@ -155,31 +150,11 @@ func (e *legendEntry) draw(w *bytes.Buffer) {
 // drawRow writes a row's track, label and states.
 func (g *timeGraph) drawRow(r *graphRow, y int, shares *columnShares) error {
 	above, name := g.path(r.attribute)
-	title := name
-	if above != "" {
-		above += "/"
-		title = above + name
-	}
-	if utf8.RuneCountInString(title) > timeTitle {
-		title = lastOf(title, timeTitle)
-	}
-	title = escape(title)
+	below := ""
 	if r.bars {
-		title += "\n" + numberRange(r)
+		below = numberRange(r)
 	}
-	fmt.Fprintf(&g.out, `<g class="row" transform="translate(%d %d)"><rect class="track" width="%d" height="%d"/><text class="label" x="%d" y="10"><title>%s</title>`,
-		g.left(), y, g.edges[len(g.edges)-1], r.height(), -timePad, title)
-	room := int(float64(g.labels) / timeChar)
-	if rest := room - utf8.RuneCountInString(name); rest < utf8.RuneCountInString(above) {
-		above = lastOf(above, rest)
-	}
-	if above != "" {
-		fmt.Fprintf(&g.out, `<tspan class="above">%s</tspan>`, escape(above))
-	}
-	fmt.Fprintf(&g.out, "%s</text>\n", escape(firstOf(name, room)))
-	if r.bars {
-		fmt.Fprintf(&g.out, "<text class=\"label above\" x=\"%d\" y=\"23\">%s</text>\n", -timePad, escape(firstOf(numberRange(r), room)))
-	}
+	g.beginRow(r, y, above, name, lastOf(above+name, timeTitle), below)
 	quiet := map[string]*strings.Builder{}
 	for i := range r.runs {
 		g.drawRun(r, &r.runs[i], quiet)
@@ -195,6 +170,25 @@ func (g *timeGraph) drawRow(r *graphRow, y int, shares *columnShares) error {
 	}
 	g.out.WriteString("</g>\n")
 	return nil
+}
+
+// beginRow writes the track of a row, and its label with a title. below is the label's second line, and that of
+// the title, if it is not "".
+func (g *timeGraph) beginRow(r *graphRow, y int, above, name, title, below string) {
+	title = escape(title)
+	if below != "" {
+		title += "\n" + below
+	}
+	fmt.Fprintf(&g.out, `<g class="row" transform="translate(%d %d)"><rect class="track" width="%d" height="%d"/><text class="label" x="%d" y="10"><title>%s</title>`,
+		g.left(), y, g.edges[len(g.edges)-1], r.height(), -timePad, title)
+	room := int(float64(g.labels) / timeChar)
+	if above = lastOf(above, room-utf8.RuneCountInString(name)); above != "" {
+		fmt.Fprintf(&g.out, `<tspan class="above">%s</tspan>`, escape(above))
+	}
+	fmt.Fprintf(&g.out, "%s</text>\n", escape(firstOf(name, room)))
+	if below != "" {
+		fmt.Fprintf(&g.out, "<text class=\"label above\" x=\"%d\" y=\"23\">%s</text>\n", -timePad, escape(firstOf(below, room)))
+	}
 }
 
 // drawRun writes a state as an element with a tooltip, or adds it to the path of its colour.
@@ -257,19 +251,17 @@ func (g *timeGraph) title(a history.Attribute, v history.Value) string {
 	return fmt.Sprintf("%s (%s)", name, own)
 }
 
-// summary returns a line about the whole picture.
-func (g *timeGraph) summary() string {
-	parts := []string{plural(len(g.rows), "attribute")}
+// summary returns a line about the whole picture. intervals is its part about them, if rows are not folded.
+func (g *timeGraph) summary(intervals string) string {
+	when := fmt.Sprintf("%s to %s after %s", g.offset(g.from), g.offset(g.to), utc(g.view.Start()))
 	if g.isFolded() {
-		return fmt.Sprintf("%s in %s · %s to %s after %s", plural(g.asked, "attribute"), plural(len(g.rows), "row"), g.offset(g.from), g.offset(g.to), utc(g.view.Start()))
+		return fmt.Sprintf("%s in %s · %s", plural(g.asked, "attribute"), plural(len(g.rows), "row"), when)
 	}
+	shown := plural(len(g.rows), "attribute")
 	if len(g.rows) < g.asked {
-		parts[0] = fmt.Sprintf("%s of %s: those that change most here", thousands(len(g.rows)), plural(g.asked, "attribute"))
+		shown = fmt.Sprintf("%s of %s: those that change most here", thousands(len(g.rows)), plural(g.asked, "attribute"))
 	}
-	parts = append(parts,
-		fmt.Sprintf("%s to %s after %s", g.offset(g.from), g.offset(g.to), utc(g.view.Start())),
-		fmt.Sprintf("%s of %s seen", thousands(g.seen), plural(g.all, "interval")))
-	return strings.Join(parts, " · ")
+	return shown + " · " + when + " · " + intervals
 }
 
 // footnotes returns a line for each kind of omission.

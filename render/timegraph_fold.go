@@ -1,7 +1,6 @@
 package render
 
 import (
-	"fmt"
 	"slices"
 	"unicode/utf8"
 
@@ -24,8 +23,7 @@ func (g *timeGraph) layOutFolded(attributes []history.Attribute) error {
 		above, name := g.label(&g.rows[len(g.rows)-1])
 		longest = max(longest, utf8.RuneCountInString(above)+utf8.RuneCountInString(name))
 	}
-	g.labels = min(max(int(float64(longest)*timeChar)+timePad, timeLabels), g.opts.Width*3/10)
-	pixels := g.opts.Width - 2*margin - g.labels - timePad
+	pixels := g.besideLabels(longest)
 	if g.foldColumns > 0 {
 		pixels = g.foldColumns
 	}
@@ -37,11 +35,7 @@ func (g *timeGraph) layOutFolded(attributes []history.Attribute) error {
 	for i := range g.rows {
 		g.rows[i].columns = all[i]
 	}
-	n := len(g.rows[0].columns.parts)
-	g.edges = make([]int, n+1)
-	for i := range g.edges {
-		g.edges[i] = i * pixels / n
-	}
+	g.divide(pixels, len(g.rows[0].columns.parts))
 	g.colors.chooseFolded(g)
 	return nil
 }
@@ -89,14 +83,8 @@ func (c *graphColors) chooseFolded(g *timeGraph) {
 // attribute, and both names.
 func (g *timeGraph) label(r *graphRow) (above, name string) {
 	above, name = g.path(r.attribute)
-	if above != "" {
-		above += "/"
-	}
 	if len(r.folded) > 1 {
 		last, lastName := g.path(r.folded[len(r.folded)-1])
-		if last != "" {
-			last += "/"
-		}
 		if last != above {
 			lastName = last + lastName
 		}
@@ -108,20 +96,7 @@ func (g *timeGraph) label(r *graphRow) (above, name string) {
 // drawFolded writes a row with several attributes.
 func (g *timeGraph) drawFolded(r *graphRow, y int) {
 	above, name := g.label(r)
-	title := above + name
-	if utf8.RuneCountInString(title) > timeTitle {
-		title = firstOf(title, timeTitle)
-	}
-	fmt.Fprintf(&g.out, `<g class="row" transform="translate(%d %d)"><rect class="track" width="%d" height="%d"/><text class="label" x="%d" y="10"><title>%s`+"\n%s</title>",
-		g.left(), y, g.edges[len(g.edges)-1], r.height(), -timePad, escape(title), plural(len(r.folded), "attribute"))
-	room := int(float64(g.labels) / timeChar)
-	if rest := room - utf8.RuneCountInString(name); rest < utf8.RuneCountInString(above) {
-		above = lastOf(above, rest)
-	}
-	if above != "" {
-		fmt.Fprintf(&g.out, `<tspan class="above">%s</tspan>`, escape(above))
-	}
-	fmt.Fprintf(&g.out, "%s</text>\n<text class=\"label above\" x=\"%d\" y=\"23\">%s</text>\n", escape(firstOf(name, room)), -timePad, plural(len(r.folded), "attribute"))
+	g.beginRow(r, y, above, name, firstOf(above+name, timeTitle), plural(len(r.folded), "attribute"))
 	drawLayers(&g.out, g.layers(r.columns, 0, len(r.columns.parts), r.height(), 5), g.edges, r.height())
 	g.out.WriteString("</g>\n")
 }

@@ -9,27 +9,44 @@ import (
 	"github.com/granarydb/granary/history"
 )
 
-// layOutAny lays out rows with one attribute or with several.
-func (g *timeGraph) layOutAny(attributes []history.Attribute) error {
-	if g.isFolded() {
-		return g.layOutFolded(attributes)
+// newTimeGraph lays out rows with one attribute or with several.
+func newTimeGraph(v *history.View, attributes []history.Attribute, from, to int64, opts TimeOptions, foldColumns int) (*timeGraph, error) {
+	if attributes == nil {
+		attributes = slices.Collect(v.Descendants(history.Top))
 	}
-	return g.layOut(attributes)
+	g := &timeGraph{view: v, opts: opts, from: from, to: to, asked: len(attributes), foldColumns: foldColumns}
+	if err := g.setDefaults(); err != nil {
+		return nil, err
+	}
+	if g.isFolded() {
+		return g, g.layOutFolded(attributes)
+	}
+	return g, g.layOut(attributes)
+}
+
+// besideLabels sets the width of the labels, for a longest label of so many characters. It returns the width
+// that is left for the columns.
+func (g *timeGraph) besideLabels(longest int) (width int) {
+	g.labels = min(max(int(float64(longest)*timeChar)+timePad, timeLabels), g.opts.Width*3/10)
+	return g.opts.Width - 2*margin - g.labels - timePad
+}
+
+// divide sets the edges of n columns along a width.
+func (g *timeGraph) divide(width, n int) {
+	g.edges = make([]int, n+1)
+	for i := range g.edges {
+		g.edges[i] = i * width / n
+	}
 }
 
 // layOut queries the states, and chooses rows, columns and colours.
 func (g *timeGraph) layOut(attributes []history.Attribute) error {
-	longest := g.longestPath(attributes)
-	g.labels = min(max(int(float64(longest)*timeChar)+timePad, timeLabels), g.opts.Width*3/10)
-	width := g.opts.Width - 2*margin - g.labels - timePad
+	width := g.besideLabels(g.longestPath(attributes))
 	times := history.PixelTimes(g.from, g.to, width)
 	if err := g.sample(attributes, times, width); err != nil {
 		return err
 	}
-	g.edges = make([]int, len(times)+1)
-	for i := range g.edges {
-		g.edges[i] = i * width / len(times)
-	}
+	g.divide(width, len(times))
 	g.chooseRows()
 	if err := g.countIntervals(); err != nil {
 		return err

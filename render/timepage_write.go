@@ -2,6 +2,7 @@ package render
 
 import (
 	"bytes"
+	"cmp"
 	"crypto/sha256"
 	"encoding/base64"
 	"encoding/json"
@@ -9,7 +10,6 @@ import (
 	"html/template"
 	"io"
 	"math"
-	"slices"
 	"strconv"
 
 	"github.com/granarydb/granary/history"
@@ -28,22 +28,13 @@ import (
 // same bytes. The page is built in memory and written with a single Write. The errors are those of TimeGraph.
 // The cost is the cost of a TimeGraph, and another walk through the intervals of the rows.
 func TimePage(w io.Writer, v *history.View, attributes []history.Attribute, from, to int64, opts TimeOptions) error {
-	if attributes == nil {
-		attributes = slices.Collect(v.Descendants(history.Top))
-	}
-	if opts.Rows == 0 {
-		opts.Rows = pageRows
-	}
+	opts.Rows = cmp.Or(opts.Rows, pageRows)
 	opts.Width = 0
-	g := timeGraph{view: v, opts: opts, from: from, to: to, asked: len(attributes)}
-	if err := g.setDefaults(); err != nil {
+	g, err := newTimeGraph(v, attributes, from, to, opts, min(pageColumns/2, pageCells/max(1, opts.Rows)))
+	if err != nil {
 		return err
 	}
-	g.foldColumns = min(pageColumns/2, pageCells/max(1, opts.Rows))
-	if err := g.layOutAny(attributes); err != nil {
-		return err
-	}
-	p := pageWriter{g: &g, most: pageIntervals, cells: pageCells, codes: map[pageValue]int{}, titles: map[int]string{}}
+	p := pageWriter{g: g, most: pageIntervals, cells: pageCells, codes: map[pageValue]int{}, titles: map[int]string{}}
 	return p.write(w)
 }
 
@@ -114,10 +105,7 @@ func (p *pageWriter) embed() error {
 
 func (p *pageWriter) addRow(r *graphRow) (err error) {
 	above, name := p.g.path(r.attribute)
-	if above != "" {
-		above += "/"
-	}
-	row := pageRow{Above: clean(lastOfPage(above)), Name: clean(firstOf(name, timeTitle))}
+	row := pageRow{Above: clean(lastOf(above, timeTitle)), Name: clean(firstOf(name, timeTitle))}
 	if r.bars {
 		row.Range = []float64{r.least, r.most}
 	}
@@ -138,7 +126,7 @@ func (p *pageWriter) addRow(r *graphRow) (err error) {
 // addFolded adds a row with several attributes.
 func (p *pageWriter) addFolded(r *graphRow) {
 	above, name := p.g.label(r)
-	row := pageRow{Above: clean(lastOfPage(above)), Name: clean(firstOf(name, timeTitle)), Attributes: len(r.folded)}
+	row := pageRow{Above: clean(lastOf(above, timeTitle)), Name: clean(firstOf(name, timeTitle)), Attributes: len(r.folded)}
 	var out shareWriter
 	for _, parts := range r.columns.parts {
 		var shares []share
@@ -156,14 +144,6 @@ func (p *pageWriter) addFolded(r *graphRow) {
 	out.end()
 	row.Data = base64.StdEncoding.EncodeToString(out.data)
 	p.rows = append(p.rows, row)
-}
-
-// lastOfPage shortens the path above a name.
-func lastOfPage(above string) string {
-	if len([]rune(above)) > timeTitle {
-		return lastOf(above, timeTitle)
-	}
-	return above
 }
 
 // numberName replaces the name in a pageValue for numbers of bars, because the page needs only the number.
@@ -212,7 +192,7 @@ func (p *pageWriter) color(v history.Value) int {
 func (p *pageWriter) page() (*timePage, error) {
 	g := p.g
 	out := &timePage{
-		Title: clean(g.opts.Title), Summary: g.summaryOfPage(), Style: template.CSS(pageStyle), Script: template.JS(pageScript),
+		Title: clean(g.opts.Title), Summary: g.summary(plural(g.all, "interval")), Style: template.CSS(pageStyle), Script: template.JS(pageScript),
 		Policy: fmt.Sprintf("default-src 'none'; script-src '%s'; style-src '%s'; base-uri 'none'; form-action 'none'", pageHash(pageScript), pageHash(pageStyle)),
 		Notes:  p.notes(),
 	}
@@ -254,18 +234,6 @@ func pageSpan(from, to int64) string {
 		return strconv.FormatUint(span+1, 10)
 	}
 	return "18446744073709551616"
-}
-
-// summaryOfPage returns a line about the whole page.
-func (g *timeGraph) summaryOfPage() string {
-	if g.isFolded() {
-		return g.summary()
-	}
-	text := plural(len(g.rows), "attribute")
-	if len(g.rows) < g.asked {
-		text = fmt.Sprintf("%s of %s: those that change most here", thousands(len(g.rows)), plural(g.asked, "attribute"))
-	}
-	return fmt.Sprintf("%s · %s to %s after %s · %s", text, g.offset(g.from), g.offset(g.to), utc(g.view.Start()), plural(g.all, "interval"))
 }
 
 // notes returns a line for each kind of omission.

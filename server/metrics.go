@@ -1,6 +1,7 @@
 package server
 
 import (
+	"cmp"
 	"net/http"
 	"strconv"
 	"time"
@@ -67,10 +68,7 @@ func (m *metrics) handler() http.Handler {
 
 // request counts an answered request.
 func (m *metrics) request(name string, r *web.Recorder, took time.Duration) {
-	status := r.Status
-	if status == 0 {
-		status = http.StatusOK
-	}
+	status := cmp.Or(r.Status, http.StatusOK)
 	m.requests.WithLabelValues(name, strconv.Itoa(status)).Inc()
 	m.seconds.WithLabelValues(name).Observe(took.Seconds())
 	m.sent.WithLabelValues(name).Add(float64(r.Bytes))
@@ -154,15 +152,7 @@ func (c *storeCollector) addLatency(name, help string, value func(*disk.LogStats
 }
 
 // Describe implements prometheus.Collector.
-func (c *storeCollector) Describe(ch chan<- *prometheus.Desc) {
-	for _, g := range c.gauges {
-		ch <- g.desc
-	}
-	for _, l := range c.latencies {
-		ch <- l.desc
-		ch <- l.longest
-	}
-}
+func (c *storeCollector) Describe(ch chan<- *prometheus.Desc) { prometheus.DescribeByCollect(c, ch) }
 
 // Collect implements prometheus.Collector.
 func (c *storeCollector) Collect(ch chan<- prometheus.Metric) {

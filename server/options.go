@@ -1,6 +1,7 @@
 package server
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"log/slog"
@@ -97,9 +98,7 @@ func (l Limits) WithDefaults() Limits {
 }
 
 func setDefault[T int | int64 | time.Duration](v *T, d T) {
-	if *v == 0 {
-		*v = d
-	}
+	*v = cmp.Or(*v, d)
 }
 
 // Check returns an error that names a negative limit.

@@ -7,6 +7,7 @@ import (
 	"net"
 	"net/http"
 	"runtime/debug"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -217,12 +218,7 @@ func (s *Server) knowsHost(host string) bool {
 	if host == "localhost" || net.ParseIP(strings.Trim(host, "[]")) != nil {
 		return true
 	}
-	for _, h := range s.opts.Hosts {
-		if h == "*" || strings.EqualFold(h, host) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(s.opts.Hosts, func(h string) bool { return h == "*" || strings.EqualFold(h, host) })
 }
 
 func (s *Server) health(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte("ok\n")) }

@@ -1,6 +1,7 @@
 package trace
 
 import (
+	"cmp"
 	"context"
 	"encoding/csv"
 	"errors"
@@ -8,15 +9,16 @@ import (
 	"io"
 	"math"
 	"os"
-	"regexp"
 	"sort"
 	"strconv"
 	"strings"
+	"time"
 	"unicode/utf8"
 
 	"github.com/klauspost/compress/gzip"
 
 	"github.com/granarydb/granary/internal/ihs"
+	"github.com/granarydb/granary/internal/timetext"
 )
 
 // CSVOptions are the settings for CSV. The zero value reads times in nanoseconds and paths with / between
@@ -33,13 +35,13 @@ type CSVOptions struct {
 	Start, End *int64
 }
 
-// ParseTime reads a cell's time, a number in the unit or a date for the function ParseTime, and returns
-// nanoseconds since 1970.
+// ParseTime reads a cell's time, a number in the unit or a date, which is UTC if it has no zone, and
+// returns nanoseconds since 1970.
 func (o CSVOptions) ParseTime(text string) (int64, error) {
 	text = strings.TrimSpace(text)
 	nanos, ok := ParseDecimal(text, o.Unit)
 	if !ok {
-		at, isDate := ParseTime(text)
+		at, isDate := timetext.Date(text, time.UTC)
 		if !isDate || at.Year() <= 1677 || at.Year() >= 2262 {
 			return 0, fmt.Errorf("time %.40q: want a number in the unit of the file or a date such as 2026-01-31T09:00:00.5Z", text)
 		}
@@ -107,9 +109,7 @@ const (
 
 // NewCSV returns a CSV without rows.
 func NewCSV(opts CSVOptions) *CSV {
-	if opts.Separator == 0 {
-		opts.Separator = PathSeparator
-	}
+	opts.Separator = cmp.Or(opts.Separator, PathSeparator)
 	return &CSV{options: opts, keys: map[ihs.Attribute]uint32{}, paths: map[string]uint32{}, codes: map[string]uint64{}}
 }
 
@@ -304,10 +304,8 @@ func (t *CSV) attribute(text string) (uint32, error) {
 	return uint32(parent), nil
 }
 
-// plainNumber matches a number as JSON writes it. Other forms are text.
-var plainNumber = regexp.MustCompile(`^-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?$`)
-
-// cell returns a value in the form that is kept until its attribute's kind is known.
+// cell returns a value in the form that is kept until its attribute's kind is known. It keeps the spelling of
+// a number, which ParseValue does not, because the attribute can be one of strings.
 func (t *CSV) cell(key uint32, text, kind string) (csvCell, error) {
 	switch kind {
 	case "", "int", "float", "string":

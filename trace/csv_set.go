@@ -182,39 +182,18 @@ func (b *setBuilder) add(in ihs.Interval, merge bool) {
 }
 
 func (b *setBuilder) flush() {
-	s, in := b.set, b.last
-	if in.End < in.Start {
-		return
+	if b.last.End >= b.last.Start {
+		b.set.Append(b.last)
 	}
-	s.Keys = append(s.Keys, in.Key)
-	s.Starts = append(s.Starts, in.Start)
-	s.Ends = append(s.Ends, in.End)
-	s.Kinds = append(s.Kinds, in.Kind)
-	s.Words = append(s.Words, in.Word)
 }
 
 // value returns a value in its attribute's kind.
 func (b *setBuilder) value(key uint32, c csvCell) (ihs.Interval, error) {
-	out := ihs.Interval{Key: key, Kind: b.kinds[key]}
-	if c.class == csvNull {
+	out := ihs.Interval{Key: key, Kind: b.kinds[key], Word: c.word}
+	switch {
+	case c.class == csvNull:
 		out.Kind = ihs.KindNull
-		return out, nil
-	}
-	var err error
-	switch out.Kind {
-	case ihs.KindInt, ihs.KindLong:
-		n := int64(c.word)
-		if c.class != csvInt {
-			n, err = strconv.ParseInt(b.csv.text(c), 10, 64)
-		}
-		out.Word = uint64(n)
-	case ihs.KindFloat:
-		f := math.Float64frombits(c.word)
-		if c.class != csvFloat {
-			f, err = strconv.ParseFloat(b.csv.text(c), 64)
-		}
-		out.Word = math.Float64bits(f)
-	default:
+	case out.Kind == ihs.KindString:
 		text := b.csv.text(c)
 		code, known := b.codes[text]
 		if !known {
@@ -223,9 +202,14 @@ func (b *setBuilder) value(key uint32, c csvCell) (ihs.Interval, error) {
 			b.set.Texts = append(b.set.Texts, text)
 		}
 		out.Word = code
-	}
-	if err != nil {
-		return out, fmt.Errorf("value %.40q: want %s", b.csv.text(c), map[bool]string{true: "a number", false: "a whole number"}[out.Kind == ihs.KindFloat])
+	case out.Kind == ihs.KindFloat && c.class != csvFloat:
+		v, err := ParseValue(b.csv.text(c), "float")
+		out.Word = math.Float64bits(v.Float())
+		return out, err
+	case out.Kind != ihs.KindFloat && c.class != csvInt:
+		v, err := ParseValue(b.csv.text(c), "int")
+		out.Word = uint64(v.Int())
+		return out, err
 	}
 	return out, nil
 }

@@ -188,7 +188,7 @@ func TestCSVOracle(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		l, err := FromSet(t.Context(), s, nil)
+		l, err := build(t.Context(), inputOf(s), nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -238,7 +238,7 @@ func FuzzCSV(f *testing.F) {
 			t.Fatal(err)
 		}
 		var intervals, attributes bytes.Buffer
-		if err := s.Write(&intervals); err != nil {
+		if err := s.Write(&intervals, nil); err != nil {
 			t.Fatal(err)
 		}
 		if err := ihs.WriteAttributes(&attributes, s.Attributes); err != nil {

@@ -1,6 +1,7 @@
 // Package trace reads recorded state histories: interval sets (package ihs), CSV, and sets computed from a
 // formula. [Load] opens any of them by name and builds a history.History; [CSV] turns rows into an interval
-// set, and [FromSet] a set into a history. [LoadInto] writes a recording into an existing history.
+// set, and [Build] builds a history from what else can be written. [LoadInto] writes a recording into an
+// existing history.
 //
 // Load knows these names:
 //

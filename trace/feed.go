@@ -128,7 +128,7 @@ const feedBatch = 10_000
 // feed writes an input's intervals, ordered by end, to a target and closes its history. The returned
 // recording has only counts.
 func feed(ctx context.Context, in input, progress func(done, total int64), to Target) (*Recording, error) {
-	r := &Recording{Counts: make([]int, len(in.attributes)), Values: make([]int, len(in.attributes))}
+	r := &Recording{Counts: make([]int, len(in.attributes))}
 	w, err := to.Begin(in.start)
 	if err != nil {
 		return nil, err
@@ -238,7 +238,9 @@ func (c *feedColumns) feed(w *history.Writer, r *Recording) error {
 	c.before += added
 	for i, a := range c.some {
 		c.ends[a] = c.until[i]
-		r.count(a, c.values[i].Kind())
+		r.Intervals++
+		r.Counts[a]++
+		r.Kinds[c.values[i].Kind()]++
 	}
 	c.some, c.starts, c.until, c.values = c.some[:0], c.starts[:0], c.until[:0], c.values[:0]
 	return nil

@@ -4,10 +4,7 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"os"
 	"strings"
-
-	"github.com/klauspost/compress/gzip"
 
 	"github.com/granarydb/granary/internal/ihs"
 )
@@ -96,7 +93,7 @@ func (o LoadOptions) openInput(ctx context.Context, name string, take func(in in
 		return take(streamOf(h, made.Names(), made.Next()), o.stage(Building))
 	}
 	progress := o.stage(Reading)
-	if isCSV(name) {
+	if IsCSV(name) {
 		s, err := o.readCSV(ctx, name, progress)
 		if err != nil {
 			return err
@@ -104,28 +101,25 @@ func (o LoadOptions) openInput(ctx context.Context, name string, take func(in in
 		return take(inputOf(s), o.stage(Building))
 	}
 	name = ihs.BaseName(name)
-	f, err := os.Open(name + ihs.IntervalsSuffix)
-	if err != nil {
-		return err
-	}
-	defer f.Close()
-	z, err := gzip.NewReader(f)
-	if err != nil {
-		return fmt.Errorf("%w: %w", ihs.ErrFormat, err)
-	}
-	r, err := ihs.NewReader(z, ihs.Limits{})
-	if err != nil {
-		return err
-	}
-	attributes, err := readAttributes(name+ihs.AttributesSuffix, r.Header().Keys)
-	if err != nil {
-		return err
-	}
-	return take(streamOf(r.Header(), attributes, r.Next), progress)
+	return ihs.ReadFile(name+ihs.IntervalsSuffix, func(z io.Reader) error {
+		r, err := ihs.NewReader(z, ihs.Limits{})
+		if err != nil {
+			return err
+		}
+		var attributes []ihs.Attribute
+		err = ihs.ReadFile(name+ihs.AttributesSuffix, func(z io.Reader) (err error) {
+			attributes, err = ihs.ReadAttributes(z, r.Header().Keys, ihs.Limits{})
+			return err
+		})
+		if err != nil {
+			return nameInput(name+ihs.AttributesSuffix, err)
+		}
+		return take(streamOf(r.Header(), attributes, r.Next), progress)
+	})
 }
 
-// isCSV reports whether a name denotes a CSV file.
-func isCSV(name string) bool {
+// IsCSV reports whether Load reads CSV from the input of a name.
+func IsCSV(name string) bool {
 	lower := strings.ToLower(name)
 	return name == "-" || strings.HasSuffix(lower, ".csv") || strings.HasSuffix(lower, ".csv.gz")
 }
@@ -146,21 +140,4 @@ func (o LoadOptions) readCSV(ctx context.Context, name string, progress func(don
 		return nil, err
 	}
 	return t.Set()
-}
-
-func readAttributes(name string, keys int) ([]ihs.Attribute, error) {
-	f, err := os.Open(name)
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
-	z, err := gzip.NewReader(f)
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w: %w", name, ihs.ErrFormat, err)
-	}
-	attributes, err := ihs.ReadAttributes(z, keys, ihs.Limits{})
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", name, err)
-	}
-	return attributes, nil
 }

@@ -1,11 +1,9 @@
 package trace
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"io"
-	"slices"
 	"strings"
 	"testing"
 
@@ -78,39 +76,11 @@ func TestFeedNamesInterval(t *testing.T) {
 		case err != nil:
 			t.Error(err)
 		default:
-			if l.Counts[0] != n || l.Values[0] != n || l.Kinds[history.KindInt] != n {
-				t.Errorf("counted %d, %d, %d", l.Counts[0], l.Values[0], l.Kinds[history.KindInt])
+			if l.Counts[0] != n || l.Kinds[history.KindInt] != n {
+				t.Errorf("counted %d, %d", l.Counts[0], l.Kinds[history.KindInt])
 			}
 			if in, err := l.At(0, n-2); err != nil || in.Start != n-2 || in.Value != history.Int(n-2) {
 				t.Errorf("%+v, %v", in, err)
-			}
-		}
-	}
-}
-
-// TestFromView: a recording of a view has no counts at first, and then those of the recording that
-// was read, and counts once.
-func TestFromView(t *testing.T) {
-	for _, name := range []string{"synth:1000:50", "synth:3:1"} {
-		l, err := Load(t.Context(), name, LoadOptions{})
-		if err != nil {
-			t.Fatal(err)
-		}
-		got := FromView(l.View, l.Bytes)
-		if got.Counts != nil || got.Intervals != 0 {
-			t.Errorf("%+v", got)
-		}
-		canceled, cancel := context.WithCancel(t.Context())
-		cancel()
-		if err := got.Count(canceled); !errors.Is(err, context.Canceled) || got.Counts != nil {
-			t.Errorf("%v, counted %v", err, got.Counts)
-		}
-		for range 2 {
-			if err := got.Count(t.Context()); err != nil {
-				t.Fatal(err)
-			}
-			if got.Intervals != l.Intervals || got.Kinds != l.Kinds || !slices.Equal(got.Counts, l.Counts) || !slices.Equal(got.Values, l.Values) {
-				t.Errorf("%s: %+v, want %+v", name, got, l)
 			}
 		}
 	}

@@ -4,16 +4,7 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
-	"time"
-
-	"github.com/granarydb/granary/internal/timetext"
 )
-
-// ParseTime reads a date: RFC 3339, also with a space for the T, without seconds or without a time of day.
-// A date without a zone is UTC.
-func ParseTime(text string) (time.Time, bool) {
-	return timetext.Date(text, time.UTC)
-}
 
 // decimal is a number with an optional fraction.
 var decimal = regexp.MustCompile(`^-?[0-9]+(?:\.[0-9]*)?$`)

@@ -3,7 +3,6 @@ package main
 import (
 	"cmp"
 	"errors"
-	"fmt"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -28,12 +27,7 @@ removes all. Histories stay. The files of what is removed go when delete ends.
 It cannot be undone.`,
 		Example: `  granary delete --db profiles.db --before -30d
   granary delete --db profiles.db --before 2026-01-31`,
-		Args: func(_ *cobra.Command, args []string) error {
-			if len(args) > 0 {
-				return cli.Usage(fmt.Errorf("delete takes no arguments, not %q", args[0]))
-			}
-			return nil
-		},
+		Args: cli.NoArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if !cmd.Flags().Changed("db") {
 				return cli.Usage(errors.New("--db DIR is missing: the directory to delete from"))

@@ -55,12 +55,7 @@ goroutines.`,
   granary demo --trace /tmp/demo.trace && go tool trace /tmp/demo.trace
   granary history plot -o /tmp/demo.svg /tmp/demo.trace   # its goroutines
   granary export --demo 5m -o /tmp/demo.parquet   # its rows, for pandas`,
-		Args: func(_ *cobra.Command, args []string) error {
-			if len(args) > 0 {
-				return cli.Usage(fmt.Errorf("demo takes no arguments, not %q", args[0]))
-			}
-			return nil
-		},
+		Args: cli.NoArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if isServed && dir != "" || !isServed && (cmd.Flags().Changed("listen") || stays) {
 				return cli.Usage(errors.New("-o is for a report, --listen and --no-open are for --serve: leave one of them out"))
@@ -136,30 +131,26 @@ func demo(ctx context.Context, out, progressTo io.Writer, dir string, opts colum
 	}
 	before := heap()
 	source := inputSource{db: opts.Dir}
-	store, err := columnstore.Open(opts)
+	l, err := open(opts, source)
 	if err != nil {
 		return source.explain(err)
 	}
-	defer func() { err = cmp.Or(err, source.explain(store.Close())) }()
-	db, err := profile.Open(store, profile.Options{})
-	if err != nil {
-		return err
-	}
-	r := report{Printer: cli.Printer{W: out}, fleet: f, store: store, db: db}
+	defer func() { err = cmp.Or(err, source.explain(l.Close())) }()
+	r := report{Printer: cli.Printer{W: out}, fleet: f, store: l.store, db: l.db}
 	bar := cli.NewProgress(progressTo, "replaying")
 	start := time.Now()
-	r.profiles, err = f.replay(ctx, db, demoWriters, bar.Show)
+	r.profiles, err = f.replay(ctx, l.db, demoWriters, bar.Show)
 	if err != nil {
 		return err
 	}
 	r.insertTime = time.Since(start)
-	bar.End()
-	if err := store.Compact(ctx); err != nil {
+	bar.Done()
+	if err := l.store.Compact(ctx); err != nil {
 		return err
 	}
 	r.heap = heap() - before
 	r.print("\n")
-	return store.View(ctx, func(snap *columnstore.Snapshot) error { return r.run(ctx, snap, dir) })
+	return l.store.View(ctx, func(snap *columnstore.Snapshot) error { return r.run(ctx, snap, dir) })
 }
 
 // serveDemo serves a fleet while one writer replays it. One writer leaves processor time for answers.

@@ -233,19 +233,8 @@ func compare(a, b *merged, o *diffOptions) (*difference, error) {
 // bySize orders values by descending absolute value.
 func bySize(a, b int64) int { return cmp.Compare(max(b, -b), max(a, -a)) }
 
-// first returns the functions to show.
-func (d *difference) first(nodes int) []profile.FunctionChange {
-	if nodes > 0 && len(d.functions) > nodes {
-		return d.functions[:nodes]
-	}
-	return d.functions
-}
-
 func (d *difference) printJSON(w io.Writer, nodes int) error {
-	functions := d.first(nodes)
-	if functions == nil {
-		functions = []profile.FunctionChange{}
-	}
+	functions := append([]profile.FunctionChange{}, cli.First(d.functions, nodes)...) // not nil
 	return cli.PrintJSON(w, struct {
 		SampleType string                   `json:"sample_type"`
 		Unit       string                   `json:"unit"`
@@ -290,7 +279,7 @@ func (d *difference) print(w io.Writer, args []string, nodes int) error {
 		}
 		return p.Err
 	}
-	shown := d.first(nodes)
+	shown := cli.First(d.functions, nodes)
 	p.Printf("Showing %d of %d functions that changed\n", len(shown), len(d.functions))
 	p.Printf("%12s %9s %12s %9s  %s\n", "flat", "flat%", "cum", "cum%", "function")
 	for _, f := range shown {

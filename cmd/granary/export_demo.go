@@ -11,7 +11,6 @@ import (
 	"github.com/granarydb/granary/cmd/granary/internal/cli"
 	"github.com/granarydb/granary/cmd/granary/internal/replay"
 	"github.com/granarydb/granary/columnstore"
-	"github.com/granarydb/granary/profile"
 )
 
 // demoSpan is the default span that the demo replays. maxDemoSpan is the greatest span: a day has about 250
@@ -37,31 +36,18 @@ func withDemo(cmd *cobra.Command, s selection, span time.Duration, f answer) err
 	if err != nil {
 		return err
 	}
-	store, err := columnstore.Open(columnstore.Options{})
+	l, err := open(columnstore.Options{}, inputSource{})
 	if err != nil {
 		return err
 	}
-	defer func() { _ = store.Close() }()
-	db, err := profile.Open(store, profile.Options{})
-	if err != nil {
-		return err
-	}
+	defer func() { _ = l.Close() }()
 	bar := cli.NewLateProgress(cmd.ErrOrStderr(), "replaying")
-	_, err = fleet.replay(ctx, db, demoWriters, bar.Show)
+	_, err = fleet.replay(ctx, l.db, demoWriters, bar.Show)
 	bar.End()
 	if err != nil {
 		return err
 	}
-	return store.View(ctx, func(snap *columnstore.Snapshot) error {
-		q, err := asked.at(ctx, db, snap, &s)
-		if err != nil {
-			return err
-		}
-		if err := knownSelected(ctx, db, snap, q); err != nil {
-			return err
-		}
-		return f(ctx, db, snap, q)
-	})
+	return l.store.View(ctx, func(snap *columnstore.Snapshot) error { return s.answer(ctx, l.db, snap, asked, f) })
 }
 
 // saveFleet writes the profiles that the demo replays to files in a directory.

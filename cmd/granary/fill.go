@@ -98,10 +98,7 @@ func fill(cmd *cobra.Command, source inputSource, opts columnstore.Options, args
 	if l.good > 0 {
 		err = cmp.Or(err, l.printStored(cmd.OutOrStdout(), rows))
 	}
-	if err == nil && l.failed > 0 {
-		err = cli.Failed(errors.New("some inputs could not be read"))
-	}
-	return err
+	return cmp.Or(err, l.failure())
 }
 
 // knowFiles reads the names of the stored inputs, so that an input that is loaded again gets another name.

@@ -86,7 +86,8 @@ func newFleet(now time.Time, steps int) (*fleet, error) {
 		}
 		kind, _, _ := strings.Cut(path.Base(name), ".")
 		t := template{program: path.Base(path.Dir(name)), kind: strings.TrimRight(kind, "-0123456789")}
-		sortByValue(p)
+		last := len(p.SampleType) - 1
+		slices.SortStableFunc(p.Sample, func(a, b *pprof.Sample) int { return cmp.Compare(b.Value[last], a.Value[last]) })
 		for i := range t.parts {
 			if t.parts[i], err = encodePart(p, i); err != nil {
 				return fmt.Errorf("%s: %w", name, err)
@@ -100,12 +101,6 @@ func newFleet(now time.Time, steps int) (*fleet, error) {
 	}
 	f.addPods()
 	return f, nil
-}
-
-// sortByValue puts the samples with the greatest last value first.
-func sortByValue(p *pprof.Profile) {
-	last := len(p.SampleType) - 1
-	slices.SortStableFunc(p.Sample, func(a, b *pprof.Sample) int { return cmp.Compare(b.Value[last], a.Value[last]) })
 }
 
 // encodePart encodes part i of a profile: the hot samples and every rareEvery-th other sample.

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"net/http"
 	"os"
+	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -42,10 +43,9 @@ func insteadOfInputs(cmd *cobra.Command, args []string, most int) error {
 	if dirs, err := cmd.Flags().GetStringArray("db"); err == nil && len(dirs) > most {
 		return cli.Usage(errors.New("--db is there too often"))
 	}
-	for _, name := range []string{"label", "seconds", "all-frames", "header", "tls-ca", "tls-cert", "tls-key", "tls-skip-verify"} {
-		if cmd.Flags().Changed(name) {
-			return cli.Usage(fmt.Errorf("--%s is about inputs, and --db reads none: it belongs to granary load", name))
-		}
+	names := []string{"label", "seconds", "all-frames", "header", "tls-ca", "tls-cert", "tls-key", "tls-skip-verify"}
+	if i := slices.IndexFunc(names, cmd.Flags().Changed); i >= 0 {
+		return cli.Usage(fmt.Errorf("--%s is about inputs, and --db reads none: it belongs to granary load", names[i]))
 	}
 	return nil
 }

@@ -3,7 +3,6 @@ package main
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"strconv"
@@ -124,10 +123,7 @@ func inspect(cmd *cobra.Command, o inspectOptions, args []string) (err error) {
 	} else {
 		err = found.print(cmd.OutOrStdout(), o.columns)
 	}
-	if err == nil && l.failed > 0 {
-		err = cli.Failed(errors.New("some inputs could not be read"))
-	}
-	return err
+	return cmp.Or(err, l.failure())
 }
 
 // inspection is the answer of inspect, and its JSON form.
@@ -223,7 +219,8 @@ func (i *inspection) print(w io.Writer, columns bool) error {
 		before = g
 	}
 	if left := i.Granules - len(table.Granules); left > 0 {
-		p.Printf("\n%s not shown (-n 0 shows all)\n", cli.Many(left, "more granule"))
+		p.Printf("\n")
+		p.NotShown(left, "granule")
 	}
 	return p.Err
 }

@@ -52,6 +52,14 @@ type loaded struct {
 	source inputSource
 }
 
+// failure returns an error, which has been printed, if an input could not be loaded.
+func (l *loaded) failure() error {
+	if l.failed == 0 {
+		return nil
+	}
+	return cli.Failed(errors.New("some inputs could not be read"))
+}
+
 // Close closes the store. The error comes from its directory.
 func (l *loaded) Close() error { return l.store.Close() }
 
@@ -74,20 +82,22 @@ func withInputs(cmd *cobra.Command, s selection, args []string, f answer) error 
 		return err
 	}
 	err = l.store.View(cmd.Context(), func(snap *columnstore.Snapshot) error {
-		q, err := asked.at(cmd.Context(), l.db, snap, &s)
-		if err != nil {
-			return err
-		}
-		if err := knownSelected(cmd.Context(), l.db, snap, q); err != nil {
-			return fmt.Errorf("%s%w", s.side, err)
-		}
-		return explainMixed(f(cmd.Context(), l.db, snap, q))
+		return explainMixed(s.answer(cmd.Context(), l.db, snap, asked, f))
 	})
 	err = cmp.Or(source.explainDamage(err), source.explain(l.Close()))
-	if err == nil && l.failed > 0 {
-		err = cli.Failed(errors.New("some inputs could not be read"))
+	return cmp.Or(err, l.failure())
+}
+
+// answer calls f with the query of the flags, which read returned, for the profiles of a snapshot.
+func (s *selection) answer(ctx context.Context, db *profile.DB, snap *columnstore.Snapshot, asked question, f answer) error {
+	q, err := asked.at(ctx, db, snap, s)
+	if err != nil {
+		return err
 	}
-	return err
+	if err := knownSelected(ctx, db, snap, q); err != nil {
+		return fmt.Errorf("%s%w", s.side, err)
+	}
+	return f(ctx, db, snap, q)
 }
 
 // load returns a store in memory with every profile of the inputs, or the store in the directory of --db. It

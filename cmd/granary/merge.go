@@ -151,14 +151,16 @@ func mergeSpeedscope(ctx context.Context, cmd *cobra.Command, db *profile.DB, sn
 	if err != nil {
 		return err
 	}
-	if err := cli.WriteOutput(cmd, output, func(w io.Writer) error { return writeSpeedscope(w, all, shown) }); err != nil {
-		return err
-	}
+	var stacks []*profile.Stacks
 	var types []profile.Type
 	empty := true
 	for _, m := range all {
-		types = append(types, m.Type)
+		stacks, types = append(stacks, m.Stacks), append(types, m.Type)
 		empty = empty && m.Len() == 0
+	}
+	err = cli.WriteOutput(cmd, output, func(w io.Writer) error { return formats.WriteSpeedscope(w, stacks, shown, typeName) })
+	if err != nil {
+		return err
 	}
 	if empty {
 		return s.noteEmpty(ctx, cmd, db, snap, q, false, types...)

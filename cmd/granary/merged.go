@@ -29,15 +29,7 @@ type means struct {
 	sources int
 }
 
-// mergeType merges a query's profiles for the named sample type.
-func mergeType(ctx context.Context, db *profile.DB, snap *columnstore.Snapshot, q profile.Query, name string) (*merged, error) {
-	t, err := findType(ctx, db, snap, q, name)
-	if err != nil {
-		return nil, err
-	}
-	return merge(ctx, db, snap, q, t)
-}
-
+// merge merges a query's profiles for one sample type.
 func merge(ctx context.Context, db *profile.DB, snap *columnstore.Snapshot, q profile.Query, t profile.Type) (*merged, error) {
 	stacks, err := db.Merge(ctx, snap, t, q)
 	if err != nil {

@@ -75,19 +75,9 @@ func checkSides(t profile.Type, a, b []profile.ProfileKind) error {
 func inputsOf(k profile.ProfileKind) string {
 	var names []string
 	for _, source := range k.Sources {
-		var labels []string
-		for _, l := range source {
-			if l.Name == labelFile {
-				labels = nil
-				names = append(names, cli.Printable(l.Value))
-				break
-			}
-			if l.Name != profile.NameLabel { // the kind has this label
-				labels = append(labels, fmt.Sprintf("%s=%q", l.Name, l.Value))
-			}
-		}
-		if len(labels) > 0 {
-			names = append(names, "{"+cli.Printable(strings.Join(labels, ","))+"}")
+		isName := func(l profile.Label) bool { return l.Name == profile.NameLabel } // the kind has this label
+		if labels := slices.DeleteFunc(slices.Clone(source), isName); len(labels) > 0 {
+			names = append(names, sourceName(labels))
 		}
 	}
 	if slices.Sort(names); len(names) == 0 {

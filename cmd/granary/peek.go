@@ -102,19 +102,10 @@ func (f *peekFound) find(pattern *regexp.Regexp, order *ordering, n int) {
 		return order.compare(a.Flat, a.Cum, a.Name, b.Flat, b.Cum, b.Name)
 	})
 	f.all = len(matching)
-	if n > 0 && n < len(matching) {
-		matching = matching[:n]
-	}
-	for _, g := range matching {
+	for _, g := range cli.First(matching, n) {
 		around := f.stacks.Sandwich(g.Name)
-		p := peeked{around.Function, around.Callers, around.Callees}
-		if p.Callers == nil {
-			p.Callers = []profile.Call{}
-		}
-		if p.Callees == nil {
-			p.Callees = []profile.Call{}
-		}
-		f.functions = append(f.functions, p)
+		callers, callees := append([]profile.Call{}, around.Callers...), append([]profile.Call{}, around.Callees...) // not nil
+		f.functions = append(f.functions, peeked{around.Function, callers, callees})
 	}
 }
 

@@ -17,6 +17,7 @@ import (
 	"github.com/granarydb/granary/cmd/granary/internal/chart"
 	"github.com/granarydb/granary/cmd/granary/internal/cli"
 	"github.com/granarydb/granary/columnstore"
+	"github.com/granarydb/granary/internal/timetext"
 	"github.com/granarydb/granary/profile"
 )
 
@@ -205,9 +206,7 @@ func findSeries(ctx context.Context, db *profile.DB, snap *columnstore.Snapshot,
 	}
 	out.summarize()
 	out.all = len(out.lines)
-	if n := o.limit.Of(o.asJSON); n > 0 && out.all > n {
-		out.lines = out.lines[:n]
-	}
+	out.lines = cli.First(out.lines, o.limit.Of(o.asJSON))
 	return out, nil
 }
 
@@ -318,13 +317,13 @@ func (f *seriesFound) print(w io.Writer) error {
 		p.Printf("There is no chart of one time.\n\n")
 		f.printSums(&p)
 	case c.From == c.To:
-		p.Printf("There is no chart of one point: all of them are in one step of %s.\n\n", cli.Duration(f.step))
+		p.Printf("There is no chart of one point: all of them are in one step of %s.\n\n", timetext.Text(uint64(f.step)))
 		f.printSums(&p)
 	default:
 		c.Tick = chart.TimeTick(c.From, c.To)
 		p.Printf("A point is %s\n", f.pointText())
 		if f.chosen {
-			p.Printf("The step of %s is chosen from their times; --step sets another.\n", cli.Duration(f.step))
+			p.Printf("The step of %s is chosen from their times; --step sets another.\n", timetext.Text(uint64(f.step)))
 		}
 		if f.cut {
 			p.Printf("Steps that the profiles begin or end in are cut short and not shown.\n")
@@ -360,11 +359,11 @@ func (f *seriesFound) pointText() string {
 	of := "one profile"
 	switch {
 	case f.most > 1 && f.step > 0:
-		of = fmt.Sprintf("up to %d profiles in %s", f.most, cli.Duration(f.step))
+		of = fmt.Sprintf("up to %d profiles in %s", f.most, timetext.Text(uint64(f.step)))
 	case f.most > 1:
 		of = fmt.Sprintf("up to %d profiles of one time", f.most)
 	case f.step > 0:
-		of = "one profile in " + cli.Duration(f.step)
+		of = "one profile in " + timetext.Text(uint64(f.step))
 	}
 	switch {
 	case f.most <= 1:

@@ -3,13 +3,11 @@ package main
 import (
 	"context"
 	"fmt"
-	"io"
 	"path/filepath"
 	"slices"
 	"strings"
 
 	"github.com/granarydb/granary/cmd/granary/internal/cli"
-	"github.com/granarydb/granary/cmd/granary/internal/formats"
 	"github.com/granarydb/granary/columnstore"
 	"github.com/granarydb/granary/profile"
 )
@@ -46,20 +44,15 @@ func checkMergeOutput(format, output string) error {
 	return nil
 }
 
-// writeSpeedscope writes merges as a speedscope file that first shows merge number `shown`.
-func writeSpeedscope(w io.Writer, all []*merged, shown int) error {
-	stacks := make([]*profile.Stacks, len(all))
-	for i, m := range all {
-		stacks[i] = m.Stacks
-	}
-	return formats.WriteSpeedscope(w, stacks, shown, typeName)
-}
-
 // mergeTypes merges a query's profiles for the named sample type, or for each type with samples if name
 // is empty. It returns the default type's index.
 func mergeTypes(ctx context.Context, db *profile.DB, snap *columnstore.Snapshot, q profile.Query, name string) (all []*merged, shown int, err error) {
 	if name != "" {
-		stacks, err := mergeType(ctx, db, snap, q, name)
+		t, err := findType(ctx, db, snap, q, name)
+		if err != nil {
+			return nil, 0, err
+		}
+		stacks, err := merge(ctx, db, snap, q, t)
 		return []*merged{stacks}, 0, err
 	}
 	types, err := db.Types(ctx, snap)

@@ -120,17 +120,12 @@ func (f *topFound) first(nodes int) ([]profile.Function, int) {
 	slices.SortFunc(functions, func(a, b profile.Function) int {
 		return f.order.compare(a.Flat, a.Cum, a.Name, b.Flat, b.Cum, b.Name)
 	})
-	if nodes > 0 && len(functions) > nodes {
-		return functions[:nodes], len(functions)
-	}
-	return functions, len(functions)
+	return cli.First(functions, nodes), len(functions)
 }
 
 func (f *topFound) printJSON(w io.Writer, nodes int) error {
 	functions, _ := f.first(nodes)
-	if functions == nil {
-		functions = []profile.Function{}
-	}
+	functions = append([]profile.Function{}, functions...) // not nil
 	var from, to string
 	if f.profiles > 0 {
 		from, to = cli.TimeJSON(f.from), cli.TimeJSON(f.to)

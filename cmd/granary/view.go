@@ -3,13 +3,11 @@ package main
 import (
 	"cmp"
 	"context"
-	"errors"
 	"math"
 	"time"
 
 	"github.com/spf13/cobra"
 
-	"github.com/granarydb/granary/cmd/granary/internal/cli"
 	"github.com/granarydb/granary/cmd/granary/internal/serve"
 	"github.com/granarydb/granary/cmd/granary/internal/states"
 	"github.com/granarydb/granary/columnstore"
@@ -89,10 +87,7 @@ func view(cmd *cobra.Command, source inputSource, args []string, listen string, 
 		return err
 	}
 	err = serve.View(cmd, listen, query, l.store, opening(cmd, stays))
-	if err == nil && l.failed > 0 {
-		err = cli.Failed(errors.New("some inputs could not be read"))
-	}
-	return err
+	return cmp.Or(err, l.failure())
 }
 
 // pageRange returns the query of a page address that shows all profiles and histories of a store. Without a

@@ -2,6 +2,7 @@ package file
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -51,10 +52,7 @@ func (o *Options) find(path string) (FS, string) {
 
 // pages returns pages without functions. Each takes 8 KiB more than its block.
 func (o *Options) pages() *tile.Pages {
-	bytes := o.Cache
-	if bytes == 0 {
-		bytes = 16 << 20
-	}
+	bytes := cmp.Or(o.Cache, 16<<20)
 	return &tile.Pages{Most: max(4, int(bytes/(tile.ChunkBytes+8<<10)))}
 }
 

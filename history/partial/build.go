@@ -56,16 +56,10 @@ type builder struct {
 	opts    Options
 	all     []ongoing
 	changed []history.Attribute // since the last checkpoint
-	crossed []crossing          // since the last checkpoint
+	crossed []held              // hold at the last checkpoint, and ended after it
 	marks   marks
 	kept    int           // intervals in the history
 	view    *history.View // view of the last commit
-}
-
-// crossing is an interval that holds at the last checkpoint, and ended after it.
-type crossing struct {
-	attribute history.Attribute
-	history.Interval
 }
 
 // begin begins a transaction, if there is none.
@@ -102,8 +96,8 @@ func (b *builder) descendants(a history.Attribute) []history.Attribute {
 }
 
 func (b *builder) ongoing(a history.Attribute) (*ongoing, error) {
-	if int64(a) >= int64(b.draft.Len()) {
-		return nil, fmt.Errorf("%w: %d of %d", history.ErrAttribute, a, b.draft.Len())
+	if err := b.draft.Known(a); err != nil {
+		return nil, err
 	}
 	for len(b.all) < b.draft.Len() {
 		b.all = append(b.all, ongoing{start: b.opts.Start, next: b.opts.Start})
@@ -117,7 +111,7 @@ func (b *builder) ended(a history.Attribute, o *ongoing, end int64) error {
 		b.changed = append(b.changed, a)
 	}
 	if n := len(b.marks.times); n > 0 && o.start <= b.marks.times[n-1] {
-		b.crossed = append(b.crossed, crossing{a, o.until(end)})
+		b.crossed = append(b.crossed, held{a, o.until(end)})
 		o.next = end + 1
 	}
 	return nil

@@ -72,11 +72,8 @@ func (k *kept) checkAt(a history.Attribute, in history.Interval, t int64) error 
 // at returns the interval that contains t.
 func (k *kept) at(a history.Attribute, t int64) (in history.Interval, err error) {
 	if k.goesOn() {
-		if err := k.check(t); err != nil {
+		if err := cmp.Or(k.check(t), k.view.Known(a)); err != nil {
 			return in, err
-		}
-		if int64(a) >= int64(len(k.ongoing)) {
-			return in, fmt.Errorf("%w: %d of %d", history.ErrAttribute, a, len(k.ongoing))
 		}
 		if t >= k.ongoing[a].Start {
 			return k.ongoing[a], nil
@@ -124,12 +121,20 @@ func (k *kept) slice(t int64, old []history.Interval) ([]history.Interval, error
 	return all, nil
 }
 
-// rangeOf yields an attribute's intervals in [from, to].
+// rangeOf yields an attribute's intervals in [from, to]. An error is the last element.
 func (k *kept) rangeOf(a history.Attribute, from, to int64) iter.Seq2[history.Interval, error] {
-	if !k.goesOn() {
-		return k.view.Range(a, from, to, history.RangeOptions{})
-	}
 	return func(yield func(history.Interval, error) bool) {
+		if !k.goesOn() {
+			for in, err := range k.view.Range(a, from, to, history.RangeOptions{}) {
+				if err == nil {
+					err = k.checkAt(a, in, max(in.Start, from))
+				}
+				if !yield(in, err) || err != nil {
+					return
+				}
+			}
+			return
+		}
 		err := cmp.Or(k.check(from), k.check(to))
 		if to < from {
 			err = fmt.Errorf("%w: range [%d, %d]", history.ErrQuery, from, to)
@@ -165,13 +170,11 @@ func (k *kept) sample(attributes []history.Attribute, times []int64) (of []histo
 		}
 	}
 	if attributes == nil {
-		for a := range k.ongoing {
-			attributes = append(attributes, history.Attribute(a))
-		}
+		attributes = k.view.All()
 	}
 	for _, a := range attributes {
-		if int64(a) >= int64(len(k.ongoing)) {
-			return nil, nil, fmt.Errorf("%w: %d of %d", history.ErrAttribute, a, len(k.ongoing))
+		if err := k.view.Known(a); err != nil {
+			return nil, nil, err
 		}
 		for rest := times; len(rest) > 0; {
 			in, err := k.at(a, rest[0])

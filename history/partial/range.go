@@ -17,9 +17,6 @@ import (
 func (h *History[E]) Range(ctx context.Context, a history.Attribute, from, to int64) iter.Seq2[history.Interval, error] {
 	return func(yield func(history.Interval, error) bool) {
 		for in, err := range h.kept.rangeOf(a, from, to) {
-			if err == nil {
-				err = h.kept.checkAt(a, in, max(in.Start, from))
-			}
 			if err != nil {
 				yield(history.Interval{}, err)
 				return
@@ -45,7 +42,7 @@ func (h *History[E]) Range(ctx context.Context, a history.Attribute, from, to in
 	}
 }
 
-// held is an interval that is kept, or a gap, of an attribute.
+// held is an interval of an attribute.
 type held struct {
 	attribute history.Attribute
 	history.Interval
@@ -58,9 +55,6 @@ func (h *History[E]) RangeAll(ctx context.Context, attributes []history.Attribut
 	stretches := map[int][]held{} // by the stretch that they begin in
 	for _, a := range attributes {
 		for in, err := range h.kept.rangeOf(a, from, to) {
-			if err == nil {
-				err = h.kept.checkAt(a, in, max(in.Start, from))
-			}
 			if err != nil {
 				return err
 			}

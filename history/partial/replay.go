@@ -89,8 +89,8 @@ func (p *replay) ongoing(a history.Attribute) (*ongoing, error) {
 	}
 	o := &ongoing{start: p.kept.view.Start()}
 	if p.first {
-		if int64(a) >= int64(p.kept.view.Len()) {
-			return nil, fmt.Errorf("%w: %d of %d", history.ErrAttribute, a, p.kept.view.Len())
+		if err := p.kept.view.Known(a); err != nil {
+			return nil, err
 		}
 	} else {
 		in, err := p.kept.at(a, p.from)

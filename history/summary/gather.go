@@ -58,8 +58,7 @@ func (w *walker) gather(attributes []history.Attribute, pixels int) {
 		return
 	}
 	for rest := slots; rest != 0; rest &= rest - 1 {
-		r := &g.runs[slotOf(rest)]
-		r.ends, r.words, r.nulls, r.some = r.ends[:0], r.words[:0], r.nulls[:0], false
+		g.runs[slotOf(rest)].reset()
 	}
 	for j := w.after(w.first, slots); j < len(w.tiles) && j <= w.most; j = w.after(j+1, slots) {
 		w.gatherTile(j, slots)
@@ -97,6 +96,18 @@ func (w *walker) gatherTile(j int, slots uint64) {
 	}
 }
 
+// reset removes all intervals.
+func (r *run) reset() { r.ends, r.words, r.nulls, r.some = r.ends[:0], r.words[:0], r.nulls[:0], false }
+
+// give passes the intervals [lo, hi) to s.
+func (r *run) give(lo, hi int, s sink) (more bool) {
+	nulls := r.nulls[lo:hi]
+	if !r.some {
+		nulls = nil
+	}
+	return s.ends(r.ends[lo:hi], r.words[lo:hi], nulls)
+}
+
 // add adds a tile's entries [lo, hi).
 func (r *run) add(t *tile.Tile, c *tile.Coded, from int64, lo, hi int) {
 	at, n := len(r.ends), hi-lo
@@ -126,11 +137,7 @@ func (g *gathered) shrink() {
 // give passes a slot's gathered intervals to s. more is false if the range is over.
 func (w *walker) give(slot uint, s sink) (more bool) {
 	r := &w.together.runs[slot&(tile.Slots-1)]
-	nulls := r.nulls
-	if !r.some {
-		nulls = nil
-	}
-	if !s.ends(r.ends, r.words, nulls) {
+	if !r.give(0, len(r.ends), s) {
 		return false
 	}
 	// The interval at the end of the range may end in a later tile.

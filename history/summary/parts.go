@@ -1,6 +1,7 @@
 package summary
 
 import (
+	"cmp"
 	"runtime"
 	"sync"
 	"sync/atomic"
@@ -69,12 +70,7 @@ func (p *Pyramid) ask(attributes []history.Attribute, from, to int64, sinks []si
 	q.parts = partsOf(q.n)
 	errs := make([]error, len(sinks))
 	together(len(sinks), func(i int) { errs[i] = q.answer(sinks[i]) })
-	for _, err := range errs {
-		if err != nil {
-			return err
-		}
-	}
-	return nil
+	return cmp.Or(errs...)
 }
 
 // count returns how many attributes a query has.

@@ -84,8 +84,8 @@ func check(v *history.View, attributes []history.Attribute, from, to int64, pixe
 		return err
 	}
 	for _, a := range attributes {
-		if int64(a) >= int64(v.Len()) {
-			return fmt.Errorf("%w: %d of %d", history.ErrAttribute, a, v.Len())
+		if err := v.Known(a); err != nil {
+			return err
 		}
 	}
 	return nil

@@ -64,10 +64,7 @@ type opened struct {
 	lo, hi [tile.Slots]uint16 // entries of its slots
 	ready  bool
 
-	// All entries, if the lane is read whole.
-	ends, words []uint64
-	nulls       []bool
-	some        bool // some entry is null
+	all run // all entries, if the lane is read whole
 }
 
 // leastWhole is the number of adjacent attributes in a query from which a lane's tiles are decoded whole,
@@ -239,7 +236,8 @@ func (w *walker) tile(j int, slot uint, s sink) (more bool) {
 		if !o.ready {
 			o.openAll(&w.tiles[j])
 			if w.whole {
-				o.decode(w.from)
+				o.all.reset()
+				o.all.add(&o.tile, &o.codes, w.from, 0, o.tile.N)
 			}
 		}
 		lo, hi := w.within(j, &o.tile, int(o.lo[slot&(tile.Slots-1)]), int(o.hi[slot&(tile.Slots-1)]))
@@ -249,12 +247,8 @@ func (w *walker) tile(j int, slot uint, s sink) (more bool) {
 		if !w.whole {
 			return w.entries(&o.tile, &o.codes, lo, hi, s)
 		}
-		nulls := o.nulls[lo:hi]
-		if !o.some {
-			nulls = nil
-		}
-		w.at = w.from + int64(o.ends[hi-1]) + 1
-		return s.ends(o.ends[lo:hi], o.words[lo:hi], nulls)
+		w.at = w.from + int64(o.all.ends[hi-1]) + 1
+		return o.all.give(lo, hi, s)
 	}
 	var t tile.Tile
 	t.Open(&w.tiles[j])
@@ -284,13 +278,6 @@ func (w *walker) entries(t *tile.Tile, c *tile.Coded, lo, hi int, s sink) (more 
 	nulls := c.ValuesOf(lo, hi, w.words[:], w.nulls[:])
 	w.at = w.from + int64(w.offsets[hi-lo-1]) + 1
 	return s.ends(w.offsets[:hi-lo], w.words[:hi-lo], nulls)
-}
-
-func (o *opened) decode(from int64) {
-	n := o.tile.N
-	o.ends, o.words, o.nulls = slices.Grow(o.ends[:0], n)[:n], slices.Grow(o.words[:0], n)[:n], slices.Grow(o.nulls[:0], n)[:n]
-	o.tile.EndsFrom(from, 0, n, o.ends)
-	o.some = o.codes.ValuesOf(0, n, o.words, o.nulls) != nil
 }
 
 // openAll opens a tile for all its slots.

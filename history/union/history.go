@@ -128,8 +128,8 @@ func (h *History) Place(a history.Attribute) (member int, there history.Attribut
 }
 
 func (h *History) place(a history.Attribute) (place, error) {
-	if int64(a) >= int64(len(h.places)) {
-		return place{}, fmt.Errorf("%w: %d of %d", history.ErrAttribute, a, len(h.places))
+	if err := h.names.Known(a); err != nil {
+		return place{}, err
 	}
 	return h.places[a], nil
 }

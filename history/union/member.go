@@ -93,10 +93,7 @@ const sampleCells = 1 << 20
 // Sample is View.Sample.
 func (c complete) Sample(ctx context.Context, attributes []history.Attribute, times []int64) ([]history.Attribute, []history.Interval, error) {
 	if attributes == nil {
-		attributes = make([]history.Attribute, c.view.Len())
-		for a := range attributes {
-			attributes[a] = history.Attribute(a)
-		}
+		attributes = c.view.All()
 	}
 	s, err := c.view.Sample([]history.Attribute{}, times) // checks the times
 	if err == nil {

@@ -99,10 +99,7 @@ func (h *History) RangeAll(ctx context.Context, attributes []history.Attribute, 
 // attributes. The errors are any from the members, and history.ErrAttribute.
 func (h *History) Sample(ctx context.Context, attributes []history.Attribute, times []int64) ([]history.Attribute, []history.Interval, error) {
 	if attributes == nil {
-		attributes = make([]history.Attribute, len(h.places))
-		for a := range attributes {
-			attributes[a] = history.Attribute(a)
-		}
+		attributes = h.names.All()
 	}
 	answers, err := h.ask(ctx, attributes, times)
 	if err != nil {

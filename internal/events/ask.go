@@ -78,11 +78,7 @@ func Ask(t testing.TB, seed uint64, r *rand.Rand, p Asker, full *history.View, i
 func askAll(t testing.TB, seed uint64, p Asker, full *history.View, from, to int64) {
 	t.Helper()
 	got := make([][]history.Interval, full.Len())
-	attributes := make([]history.Attribute, full.Len())
-	for a := range attributes {
-		attributes[a] = history.Attribute(a)
-	}
-	err := p.RangeAll(t.Context(), attributes, from, to, func(a history.Attribute, in history.Interval) error {
+	err := p.RangeAll(t.Context(), full.All(), from, to, func(a history.Attribute, in history.Interval) error {
 		got[a] = append(got[a], in)
 		return nil
 	})

@@ -26,7 +26,7 @@ func FuzzRead(f *testing.F) {
 		}
 		_ = s.Check()
 		var b bytes.Buffer
-		if err := s.Write(&b); err != nil {
+		if err := s.Write(&b, nil); err != nil {
 			t.Fatal(err)
 		}
 		again, err := Read(&b, limits)

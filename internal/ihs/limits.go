@@ -1,6 +1,9 @@
 package ihs
 
-import "errors"
+import (
+	"cmp"
+	"errors"
+)
 
 // Errors in sets. Their text names the fault and the interval or line.
 var (
@@ -27,14 +30,9 @@ type Limits struct {
 }
 
 func (l Limits) withDefaults() Limits {
-	set := func(field *int, value int) {
-		if *field == 0 {
-			*field = value
-		}
-	}
-	set(&l.Keys, 16<<20)
-	set(&l.Intervals, 64<<20)
-	set(&l.Text, 64<<10)
-	set(&l.Texts, 256<<20)
+	l.Keys = cmp.Or(l.Keys, 16<<20)
+	l.Intervals = cmp.Or(l.Intervals, 64<<20)
+	l.Text = cmp.Or(l.Text, 64<<10)
+	l.Texts = cmp.Or(l.Texts, 256<<20)
 	return l
 }

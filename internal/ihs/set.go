@@ -52,12 +52,12 @@ func Open(name string, limits Limits) (*Set, error) {
 	}
 	name = strings.TrimSuffix(name, IntervalsSuffix)
 	var s *Set
-	err := readFile(name+IntervalsSuffix, func(r io.Reader) (err error) {
+	err := ReadFile(name+IntervalsSuffix, func(r io.Reader) (err error) {
 		s, err = Read(r, limits)
 		return err
 	})
 	if err == nil {
-		err = readFile(name+AttributesSuffix, func(r io.Reader) (err error) {
+		err = ReadFile(name+AttributesSuffix, func(r io.Reader) (err error) {
 			s.Attributes, err = ReadAttributes(r, s.Header.Keys, limits)
 			return err
 		})
@@ -71,8 +71,9 @@ func Open(name string, limits Limits) (*Set, error) {
 	return s, nil
 }
 
-// readFile calls read with a file's decompressed content.
-func readFile(name string, read func(io.Reader) error) error {
+// ReadFile calls read with a file's decompressed content. The errors are ErrFormat, those of read, and any from the
+// file.
+func ReadFile(name string, read func(io.Reader) error) error {
 	f, err := os.Open(name)
 	if err != nil {
 		return err
@@ -80,7 +81,7 @@ func readFile(name string, read func(io.Reader) error) error {
 	defer f.Close()
 	z, err := gzip.NewReader(f)
 	if err != nil {
-		return formatError("gzip", err)
+		return fmt.Errorf("%w: %w", ErrFormat, err)
 	}
 	return read(z)
 }
@@ -103,7 +104,7 @@ func Read(r io.Reader, limits Limits) (*Set, error) {
 		if err != nil {
 			return nil, err
 		}
-		s.append(iv)
+		s.Append(iv)
 	}
 }
 
@@ -115,7 +116,8 @@ func (s *Set) grow(n int) {
 	s.Words = slices.Grow(s.Words, n)
 }
 
-func (s *Set) append(iv Interval) {
+// Append adds an interval, whose text is already in Texts.
+func (s *Set) Append(iv Interval) {
 	s.Keys = append(s.Keys, iv.Key)
 	s.Starts = append(s.Starts, iv.Start)
 	s.Ends = append(s.Ends, iv.End)
@@ -180,38 +182,22 @@ func (s *Set) Check() error {
 	return nil
 }
 
-// Write writes the intervals to w, uncompressed. It returns the errors of Writer.
-func (s *Set) Write(w io.Writer) error {
+// Write writes the intervals to w, uncompressed. each, if not nil, is called before each 10,000 intervals with
+// the number of those before them, and its error ends Write. The other errors are those of Writer.
+func (s *Set) Write(w io.Writer, each func(done int) error) error {
 	e, err := NewWriter(w, s.Header)
 	if err != nil {
 		return err
 	}
 	for i := range s.Len() {
+		if i%10_000 == 0 && each != nil {
+			if err := each(i); err != nil {
+				return err
+			}
+		}
 		if err := e.Write(s.At(i)); err != nil {
 			return err
 		}
 	}
 	return e.Close()
-}
-
-// Save writes the files NAME.ihs.gz and NAME.attrs.tsv.gz. After an error they are incomplete and unusable.
-func (s *Set) Save(name string) error {
-	if len(s.Attributes) != s.Header.Keys {
-		return fmt.Errorf("%w: %d attributes, %d keys", ErrFormat, len(s.Attributes), s.Header.Keys)
-	}
-	err := writeFile(name+IntervalsSuffix, s.Write)
-	if err == nil {
-		err = writeFile(name+AttributesSuffix, func(w io.Writer) error { return WriteAttributes(w, s.Attributes) })
-	}
-	return err
-}
-
-// writeFile writes a compressed file.
-func writeFile(name string, write func(io.Writer) error) error {
-	f, err := os.Create(name)
-	if err != nil {
-		return err
-	}
-	z := gzip.NewWriter(f)
-	return errors.Join(write(z), z.Close(), f.Close())
 }

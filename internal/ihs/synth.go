@@ -120,7 +120,7 @@ func (m Synth) Set(limits Limits) (*Set, error) {
 	s.grow(h.Intervals)
 	next := m.Next()
 	for iv, err := next(); err == nil; iv, err = next() {
-		s.append(iv)
+		s.Append(iv)
 	}
 	return s, nil
 }

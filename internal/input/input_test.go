@@ -97,23 +97,23 @@ func TestRead(t *testing.T) {
 	if err := os.Chtimes(name, old, old); err != nil {
 		t.Fatal(err)
 	}
-	if data, at, err := input.Read(t.Context(), name); string(data) != "profile" || !at.Equal(old) || err != nil {
+	if data, at, err := new(input.Web).Read(t.Context(), name); string(data) != "profile" || !at.Equal(old) || err != nil {
 		t.Errorf("%q of %v, %v", data, at, err)
 	}
-	if _, _, err := input.Read(t.Context(), filepath.Join(dir, "gone")); !errors.Is(err, fs.ErrNotExist) {
+	if _, _, err := new(input.Web).Read(t.Context(), filepath.Join(dir, "gone")); !errors.Is(err, fs.ErrNotExist) {
 		t.Error(err)
 	}
 	large := write(t, filepath.Join(dir, "large.pb"), "")
 	if err := os.Truncate(large, input.MaxBytes+1); err != nil {
 		t.Fatal(err)
 	}
-	if _, _, err := input.Read(t.Context(), large); !errors.Is(err, profile.ErrTooLarge) || !strings.Contains(err.Error(), large) {
+	if _, _, err := new(input.Web).Read(t.Context(), large); !errors.Is(err, profile.ErrTooLarge) || !strings.Contains(err.Error(), large) {
 		t.Error(err)
 	}
 	if err := os.Truncate(large, input.MaxBytes); err != nil {
 		t.Fatal(err)
 	}
-	if data, _, err := input.Read(t.Context(), large); len(data) != input.MaxBytes || err != nil {
+	if data, _, err := new(input.Web).Read(t.Context(), large); len(data) != input.MaxBytes || err != nil {
 		t.Errorf("%d bytes, %v", len(data), err)
 	}
 }
@@ -132,7 +132,7 @@ func TestReadCancelled(t *testing.T) {
 		<-asked
 		cancel()
 	}()
-	if _, _, err := input.Read(ctx, server.URL); !errors.Is(err, context.Canceled) || !strings.Contains(err.Error(), server.URL) {
+	if _, _, err := new(input.Web).Read(ctx, server.URL); !errors.Is(err, context.Canceled) || !strings.Contains(err.Error(), server.URL) {
 		t.Error(err)
 	}
 }

@@ -10,7 +10,7 @@ import (
 	"strings"
 )
 
-// Names yields the names of an argument's profiles, each a valid argument of [Read]. If arg is HOST:PORT and
+// Names yields the names of an argument's profiles, each a valid argument of [Web.Read]. If arg is HOST:PORT and
 // no such file exists, the name is a URL; if a URL has no path, it becomes the URL of the server's CPU
 // profile.
 //

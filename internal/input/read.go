@@ -16,11 +16,6 @@ const Timeout = 5 * time.Minute
 // MaxBytes bounds the bytes of an input, compressed or not.
 const MaxBytes = 64 << 20
 
-// Read reads an input with the zero Web.
-func Read(ctx context.Context, name string) ([]byte, time.Time, error) {
-	return new(Web).Read(ctx, name)
-}
-
 // Read returns the bytes of a file, URL or standard input, which the caller owns, and a default time for a
 // profile without a time: a file's modification time, otherwise now. An error names the input, and wraps
 // profile.ErrTooLarge if the input exceeds [MaxBytes]. The context ends the fetch of a URL, which takes at

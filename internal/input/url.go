@@ -1,6 +1,7 @@
 package input
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
 	"fmt"
@@ -101,17 +102,11 @@ const insecure = "https+insecure"
 
 // clientFor returns the client for a URL scheme.
 func (w *Web) clientFor(scheme string) (*http.Client, error) {
-	client := w.Client
-	if client == nil {
-		client = http.DefaultClient
-	}
+	client := cmp.Or(w.Client, http.DefaultClient)
 	if scheme != insecure {
 		return client, nil
 	}
-	verified := client.Transport
-	if verified == nil {
-		verified = http.DefaultTransport
-	}
+	verified := cmp.Or(client.Transport, http.DefaultTransport)
 	base, ok := verified.(*http.Transport)
 	if !ok {
 		return nil, fmt.Errorf("the client's transport, a %T, cannot leave out the verification of a server", verified)

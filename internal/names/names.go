@@ -24,6 +24,23 @@ type Names struct {
 // Len returns the number of attributes, which are 0 to Len-1.
 func (n Names) Len() int { return n.n }
 
+// All returns all attributes.
+func (n Names) All() []Attribute {
+	all := make([]Attribute, n.n)
+	for a := range all {
+		all[a] = Attribute(a)
+	}
+	return all
+}
+
+// Known returns ErrAttribute if a is none of the attributes.
+func (n Names) Known(a Attribute) error {
+	if int64(a) >= int64(n.n) {
+		return fmt.Errorf("%w: %d of %d", ErrAttribute, a, n.n)
+	}
+	return nil
+}
+
 // Lookup returns the attribute at path, or Top if the path is empty. The error is ErrAttribute.
 func (n Names) Lookup(path ...string) (Attribute, error) { return n.LookupFrom(Top, path...) }
 

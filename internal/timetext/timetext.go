@@ -1,5 +1,5 @@
-// Package timetext reads times and durations as people write them. Flags, parameters of URLs and cells of
-// files share this grammar:
+// Package timetext reads times and durations as people write them, and writes durations. Flags, parameters of
+// URLs and cells of files share this grammar:
 //
 //	now, latest          now, or the time of the newest profile
 //	now-1h, latest-1h    an hour before
@@ -18,6 +18,7 @@
 package timetext
 
 import (
+	"fmt"
 	"math"
 	"math/bits"
 	"strconv"
@@ -140,6 +141,22 @@ func Duration(text string) (sum time.Duration, ok bool) {
 		}
 	}
 	return sum, ok
+}
+
+// Text formats a number of nanoseconds without trailing zero units: 1m, not 1m0s. Duration reads the text, unless
+// the number exceeds 63 bits: it is then rounded to four digits.
+func Text(nanos uint64) string {
+	if nanos > math.MaxInt64 {
+		return fmt.Sprintf("%.4gs", float64(nanos)/1e9)
+	}
+	text := time.Duration(nanos).String()
+	if strings.HasSuffix(text, "m0s") {
+		text = strings.TrimSuffix(text, "0s")
+	}
+	if strings.HasSuffix(text, "h0m") {
+		text = strings.TrimSuffix(text, "0m")
+	}
+	return text
 }
 
 // component reads the first number of a duration, and its unit. It ignores digits below a nanosecond.

@@ -38,6 +38,8 @@ func (p *Decoded) InsertTx(ctx context.Context, db *profile.DB, tx *columnstore.
 type Hints struct {
 	// Only is the only accepted format. "" accepts each that Decode knows.
 	Only Name
+	// Is is the format by the content. "" lets Decode find it.
+	Is Name
 	// Limits bound a profile. Fields that are 0 have their defaults.
 	Limits profile.Limits
 }
@@ -109,23 +111,20 @@ func Insert(ctx context.Context, db *profile.DB, data []byte, h Hints, opts prof
 // change while the decoded profiles are in use.
 func Decode(data []byte, h Hints) iter.Seq2[Decoded, error] {
 	limits := h.Limits.WithDefaults()
-	if h.Only != PPROF {
-		is := Of(data)
-		for _, f := range formats {
-			if f.name == is && (h.Only == "" || h.Only == is) {
-				return f.decode(data, limits)
-			}
-		}
-		if h.Only != "" {
-			return failed(fmt.Errorf("%w: it is not in the format %s", profile.ErrProfile, h.Only))
+	is := h.Is
+	if is == "" && h.Only != PPROF {
+		is = Of(data)
+	}
+	for _, f := range formats {
+		if f.name == is && (h.Only == "" || h.Only == is) {
+			return f.decode(data, limits)
 		}
 	}
+	if h.Only != "" && h.Only != PPROF {
+		err := fmt.Errorf("%w: it is not in the format %s", profile.ErrProfile, h.Only)
+		return func(yield func(Decoded, error) bool) { yield(Decoded{}, err) }
+	}
 	return decodePPROF(data, limits)
-}
-
-// failed returns a sequence with only an error.
-func failed(err error) iter.Seq2[Decoded, error] {
-	return func(yield func(Decoded, error) bool) { yield(Decoded{}, err) }
 }
 
 // HeadBytes is the number of bytes, decompressed, that the format of an input is known by at most: the first line of a text can be

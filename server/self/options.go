@@ -1,6 +1,7 @@
 package self
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"maps"
@@ -43,15 +44,11 @@ type Options struct {
 
 // withDefaults returns the options with defaults for zeros. The error is ErrOptions.
 func (o Options) withDefaults() (Options, error) {
-	if o.Every == 0 {
-		o.Every = 10 * time.Second
-	}
+	o.Every = cmp.Or(o.Every, 10*time.Second)
 	if o.Every < 100*time.Millisecond {
 		return o, fmt.Errorf("%w: every %v, at least 100ms", ErrOptions, o.Every)
 	}
-	if o.Keep == 0 {
-		o.Keep = 10 * time.Minute
-	}
+	o.Keep = cmp.Or(o.Keep, 10*time.Minute)
 	if o.Labels == nil {
 		o.Labels = defaultLabels()
 	}

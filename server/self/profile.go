@@ -2,6 +2,7 @@ package self
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -70,10 +71,7 @@ func run(ctx context.Context, store *columnstore.Store, opts Options, of process
 func openTable(store *columnstore.Store) (*profile.DB, error) {
 	var opts profile.Options
 	if t := store.Table("profiles"); t != nil {
-		opts.Bucket = time.Duration(t.Schema().BucketWidth())
-		if opts.Bucket == 0 {
-			opts.Bucket = -1
-		}
+		opts.Bucket = cmp.Or(time.Duration(t.Schema().BucketWidth()), -1)
 	}
 	return profile.Open(store, opts)
 }

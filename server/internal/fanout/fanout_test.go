@@ -10,6 +10,7 @@ import (
 	typesv1 "github.com/grafana/pyroscope/api/gen/proto/go/types/v1"
 
 	"github.com/granarydb/granary/profile"
+	"github.com/granarydb/granary/server/internal/fault"
 )
 
 // TestPprofOf finds the profile in an answer, and none in bytes that are cut or of another shape.
@@ -42,7 +43,7 @@ func FuzzPprofOf(f *testing.F) {
 func TestKinds_Hostile(t *testing.T) {
 	n := &node{url: "http://a"}
 	for _, header := range []string{"", "null", "{}", "[", `[{"Name":1}]`, `[{"Types":"x"}]`, "[" + strings.Repeat(`{"Name":"a"},`, 10_000) + `{}]`} {
-		if err := (kindsOf{}).add(n, header); !errors.Is(err, ErrNode) {
+		if err := (kindsOf{}).add(n, header); !errors.Is(err, fault.ErrNode) {
 			t.Errorf("%q: %v", header, err)
 		}
 	}

@@ -22,6 +22,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/granarydb/granary/columnstore"
+	"github.com/granarydb/granary/server/internal/fault"
 )
 
 // WarningHeader is the header of an answer that lacks a node, with the node's error.
@@ -54,7 +55,7 @@ type reply struct {
 type nodeError struct{ url, why string }
 
 func (e *nodeError) Error() string { return "node " + e.url + ": " + e.why }
-func (e *nodeError) Unwrap() error { return ErrNode }
+func (e *nodeError) Unwrap() error { return fault.ErrNode }
 
 // away returns a nodeError with a text of one line of ASCII.
 func (n *node) away(format string, args ...any) error {
@@ -105,7 +106,7 @@ func (s *Set) ask(ctx context.Context, n *node, q Question, room *atomic.Int64) 
 	if errors.Is(ctx.Err(), context.DeadlineExceeded) && err != nil {
 		err = n.away("no answer within %s", time.Since(start).Round(time.Millisecond))
 	}
-	if errors.Is(err, ErrNode) {
+	if errors.Is(err, fault.ErrNode) {
 		n.failed.Inc()
 	}
 	return r, err
@@ -225,7 +226,7 @@ func (s *Set) gather(ctx context.Context, nodes []*node, share float64, question
 	within, fail := context.WithCancelCause(within)
 	defer fail(nil)
 	replies, errs := s.askAll(within, nodes, questions, func(err error) {
-		if !s.isPartial || !errors.Is(err, ErrNode) {
+		if !s.isPartial || !errors.Is(err, fault.ErrNode) {
 			fail(err)
 		}
 	})
@@ -239,11 +240,11 @@ func (s *Set) gather(ctx context.Context, nodes []*node, share float64, question
 		if errs[i] == nil {
 			errs[i] = use(i, replies[i])
 			replies[i] = nil // frees a reply, which is as large as the answer
-			if errors.Is(errs[i], ErrNode) {
+			if errors.Is(errs[i], fault.ErrNode) {
 				n.failed.Inc()
 			}
 		}
-		if errs[i] != nil && (!s.isPartial || !errors.Is(errs[i], ErrNode)) {
+		if errs[i] != nil && (!s.isPartial || !errors.Is(errs[i], fault.ErrNode)) {
 			return errs[i]
 		}
 	}

@@ -34,22 +34,11 @@ import (
 	"github.com/granarydb/granary/server/internal/fault"
 )
 
-// ErrNode reports a node of a front: an invalid address, or a node that did not answer. The text names
-// the node.
-var ErrNode = fault.ErrNode
-
-// Nodes are the servers that a front answers from. No profile is on two of them.
+// Nodes are the Nodes of package server.
 type Nodes struct {
-	// URLs are the addresses of the nodes, such as http://granary-0:4040: http or https, without a user
-	// or a query.
-	URLs []string
-	// PartialAnswers lets a front answer without the nodes that are away, as long as one answers. Each
-	// answer then has a header Granary-Warning for each missing node, and a profile also has a comment.
-	// Otherwise a node that is away is an error.
+	URLs           []string
 	PartialAnswers bool
-	// Transport carries the requests to nodes. nil means a transport that trusts the system's
-	// certificates. It must be safe for concurrent use.
-	Transport http.RoundTripper
+	Transport      http.RoundTripper
 }
 
 // Options are the limits and settings of a Set.
@@ -97,16 +86,16 @@ func New(of Nodes, opts Options) (*Set, error) {
 		u, err := url.Parse(text)
 		isOdd := func(r rune) bool { return r <= ' ' || r > '~' } // headers have the names of nodes
 		if err != nil || strings.ContainsFunc(text, isOdd) || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" || u.User != nil || u.RawQuery != "" || u.Fragment != "" {
-			return nil, fmt.Errorf("%w %.200q: want an address such as http://granary-0:4040", ErrNode, text)
+			return nil, fmt.Errorf("%w %.200q: want an address such as http://granary-0:4040", fault.ErrNode, text)
 		}
 		n := &node{url: strings.TrimSuffix(u.String(), "/")}
 		if slices.ContainsFunc(s.nodes, func(o *node) bool { return strings.EqualFold(o.url, n.url) }) {
-			return nil, fmt.Errorf("%w %s: it is there twice, and its profiles would count twice", ErrNode, n.url)
+			return nil, fmt.Errorf("%w %s: it is there twice, and its profiles would count twice", fault.ErrNode, n.url)
 		}
 		s.nodes = append(s.nodes, n)
 	}
 	if len(s.nodes) == 0 {
-		return nil, fmt.Errorf("%w: want the address of at least one", ErrNode)
+		return nil, fmt.Errorf("%w: want the address of at least one", fault.ErrNode)
 	}
 	s.measure(opts.Registry)
 	return s, nil

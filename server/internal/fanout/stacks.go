@@ -18,6 +18,7 @@ import (
 
 	"github.com/granarydb/granary/columnstore"
 	"github.com/granarydb/granary/profile"
+	"github.com/granarydb/granary/server/internal/web"
 )
 
 // Stacks of several nodes are not merged here. Each node returns all its stacks as pprof. They are
@@ -224,19 +225,13 @@ func pprofOf(data []byte) []byte {
 // fieldOf returns the last value of a field in an encoded message. It returns nil if there is none, or if
 // the bytes are malformed.
 func fieldOf(data []byte, number protowire.Number) (found []byte) {
-	for len(data) > 0 {
-		at, kind, n := protowire.ConsumeTag(data)
-		if n < 0 {
+	for f, err := range web.Fields(data) {
+		if err != nil {
 			return nil
 		}
-		data = data[n:]
-		if n = protowire.ConsumeFieldValue(at, kind, data); n < 0 {
-			return nil
+		if f.Number == number && f.Type == protowire.BytesType {
+			found = f.Bytes()
 		}
-		if at == number && kind == protowire.BytesType {
-			found, _ = protowire.ConsumeBytes(data)
-		}
-		data = data[n:]
 	}
 	return found
 }

@@ -71,37 +71,35 @@ func Text(err error) string {
 	return text
 }
 
-// formatError is an ErrRequest for an unsupported format.
-type formatError struct{ text string }
+// requestError is an ErrRequest with a cause of its own.
+type requestError struct {
+	cause Cause
+	text  string
+}
 
-func (e *formatError) Error() string { return e.text }
-func (e *formatError) Unwrap() error { return ErrRequest }
+func (e *requestError) Error() string { return e.text }
+func (e *requestError) Unwrap() error { return ErrRequest }
 
 // Unsupported returns the error for a request in an unsupported format.
 func Unsupported(format string, args ...any) error {
-	return &formatError{"invalid request: " + fmt.Sprintf(format, args...)}
+	cause := Cause{http.StatusUnsupportedMediaType, connect.CodeInvalidArgument, "format"}
+	return &requestError{cause, "invalid request: " + fmt.Sprintf(format, args...)}
 }
 
-// goneError is an ErrRequest for data that was dropped.
-type goneError struct{ text string }
-
-func (e *goneError) Error() string { return e.text }
-func (e *goneError) Unwrap() error { return ErrRequest }
-
 // Gone returns an error for data that was dropped: a commit, or units.
-func Gone(format string, args ...any) error { return &goneError{fmt.Sprintf(format, args...)} }
-
-// originError is an ErrRequest from a page of another site.
-type originError struct{ text string }
-
-func (e *originError) Error() string { return e.text }
-func (e *originError) Unwrap() error { return ErrRequest }
+func Gone(format string, args ...any) error {
+	return &requestError{Cause{http.StatusGone, connect.CodeFailedPrecondition, "gone"}, fmt.Sprintf(format, args...)}
+}
 
 // Origin returns the error for a request that a browser sends for a page of another site.
-func Origin(format string, args ...any) error { return &originError{fmt.Sprintf(format, args...)} }
+func Origin(format string, args ...any) error {
+	return &requestError{Cause{http.StatusForbidden, connect.CodePermissionDenied, "origin"}, fmt.Sprintf(format, args...)}
+}
 
 // Unread returns an error about older profiles that are not in memory.
-func Unread(format string, args ...any) error { return &unreadError{fmt.Sprintf(format, args...)} }
+func Unread(format string, args ...any) error {
+	return &requestError{Cause{http.StatusConflict, connect.CodeFailedPrecondition, "unread"}, fmt.Sprintf(format, args...)}
+}
 
 // Refused returns an error for a query, or a part of it, that has no answer here.
 func Refused(format string, args ...any) error {
@@ -132,12 +130,6 @@ func Quoted(text string) string {
 	return strconv.QuoteToASCII(text)
 }
 
-// unreadError is an ErrRequest about older profiles that are not in memory.
-type unreadError struct{ text string }
-
-func (e *unreadError) Error() string { return e.text }
-func (e *unreadError) Unwrap() error { return ErrRequest }
-
 // Cause is the meaning of an error to a client: the answer's status, the Connect code, and the name for
 // metrics.
 type Cause struct {
@@ -151,10 +143,7 @@ func CauseOf(err error) Cause {
 	var limit *LimitError
 	var refusal *connect.Error
 	var bytes *http.MaxBytesError
-	var format *formatError
-	var missing *goneError
-	var origin *originError
-	var unread *unreadError
+	var own *requestError
 	switch {
 	case errors.Is(err, ErrNode):
 		return Cause{http.StatusBadGateway, connect.CodeUnavailable, "node"}
@@ -162,14 +151,8 @@ func CauseOf(err error) Cause {
 		return Cause{http.StatusNotImplemented, connect.CodeUnimplemented, "unimplemented"}
 	case errors.As(err, &refusal) && refusal.Code() == connect.CodeInvalidArgument:
 		return Cause{http.StatusBadRequest, connect.CodeInvalidArgument, "invalid"}
-	case errors.As(err, &missing):
-		return Cause{http.StatusGone, connect.CodeFailedPrecondition, "gone"}
-	case errors.As(err, &unread):
-		return Cause{http.StatusConflict, connect.CodeFailedPrecondition, "unread"}
-	case errors.As(err, &origin):
-		return Cause{http.StatusForbidden, connect.CodePermissionDenied, "origin"}
-	case errors.As(err, &format):
-		return Cause{http.StatusUnsupportedMediaType, connect.CodeInvalidArgument, "format"}
+	case errors.As(err, &own):
+		return own.cause
 	case errors.As(err, &limit) && limit.Status == http.StatusServiceUnavailable:
 		return Cause{limit.Status, connect.CodeUnavailable, "limit"}
 	case errors.As(err, &limit) && limit.Status == http.StatusRequestTimeout:

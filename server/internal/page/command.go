@@ -6,7 +6,6 @@ import (
 	"net/url"
 	"regexp"
 	"strings"
-	"time"
 	"unicode"
 
 	"github.com/granarydb/granary/profile"
@@ -90,7 +89,7 @@ func parametersOf(typ, selector string, query *profile.Query) string {
 	}
 	for name, at := range map[string]int64{"from": query.From, "to": query.To} {
 		if at != 0 {
-			of.Set(name, timeText(time.Unix(0, at)))
+			of.Set(name, instantText(at))
 		}
 	}
 	return of.Encode()

@@ -99,12 +99,8 @@ type TreeChild struct {
 const mostChildren = 1 << 20
 
 // childrenOf answers GET /api/v1/histories/NAME/tree.
-func childrenOf(ctx context.Context, q *pageQuestion) (pageAnswer, error) {
-	h, err := q.history(q.name)
-	if err != nil {
-		return nil, err
-	}
-	rows, offset, err := q.rows(200)
+func childrenOf(ctx context.Context, q *pageQuestion, h *pageHistory) (pageAnswer, error) {
+	rows, offset, err := q.rows(200, q.page.Read.MaxNodes)
 	if err != nil {
 		return nil, err
 	}
@@ -143,9 +139,9 @@ func newTreeChild(v *history.View, a history.Attribute) TreeChild {
 	return child
 }
 
-// rows returns the parameters rows and offset. otherwise is the default of rows.
-func (q *pageQuestion) rows(otherwise int) (rows, offset int, err error) {
-	if rows, err = q.number("rows", otherwise, q.page.Read.MaxNodes); err == nil {
+// rows returns the parameters rows, which is `otherwise` if it is missing and at most `most`, and offset.
+func (q *pageQuestion) rows(otherwise, most int) (rows, offset int, err error) {
+	if rows, err = q.number("rows", otherwise, most); err == nil {
 		offset, err = q.number("offset", 0, math.MaxInt32)
 	}
 	return rows, offset, err
@@ -176,12 +172,8 @@ func newStateSpan(in history.Interval) stateSpan {
 }
 
 // atOf answers GET /api/v1/histories/NAME/at.
-func atOf(ctx context.Context, q *pageQuestion) (pageAnswer, error) {
-	h, err := q.history(q.name)
-	if err != nil {
-		return nil, err
-	}
-	rows, offset, err := q.rows(200)
+func atOf(ctx context.Context, q *pageQuestion, h *pageHistory) (pageAnswer, error) {
+	rows, offset, err := q.rows(200, q.page.Read.MaxNodes)
 	if err != nil {
 		return nil, err
 	}
@@ -232,11 +224,7 @@ type RangeAnswer struct {
 }
 
 // rangeOf answers GET /api/v1/histories/NAME/range.
-func rangeOf(ctx context.Context, q *pageQuestion) (pageAnswer, error) {
-	h, err := q.history(q.name)
-	if err != nil {
-		return nil, err
-	}
+func rangeOf(ctx context.Context, q *pageQuestion, h *pageHistory) (pageAnswer, error) {
 	rows, err := q.number("rows", 1000, q.page.Read.MaxNodes)
 	if err != nil {
 		return nil, err
@@ -272,7 +260,7 @@ func rangeOf(ctx context.Context, q *pageQuestion) (pageAnswer, error) {
 
 // historyQuestions are the queries about one history, with the names of their parameters.
 var historyQuestions = map[string]struct {
-	answer func(context.Context, *pageQuestion) (pageAnswer, error)
+	answer func(context.Context, *pageQuestion, *pageHistory) (pageAnswer, error)
 	names  []string
 }{
 	"tree":   {childrenOf, []string{"path", "rows", "offset"}},

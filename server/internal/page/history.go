@@ -12,6 +12,7 @@ import (
 	"github.com/granarydb/granary/history"
 	"github.com/granarydb/granary/history/summary"
 	"github.com/granarydb/granary/internal/attrpath"
+	"github.com/granarydb/granary/profile"
 	"github.com/granarydb/granary/server/internal/fault"
 	"github.com/granarydb/granary/trace"
 )
@@ -48,6 +49,18 @@ func (s span) of(v *history.View) (part span, ok bool) {
 		return span{}, false
 	}
 	return span{max(s.from, v.Start()), min(s.to, v.End())}, true
+}
+
+// during returns the part of a query's time that the history has. ok is false if there is none.
+func (h *pageHistory) during(query profile.Query) (part span, ok bool) {
+	asked := span{h.Start(), h.End()}
+	if query.From != 0 {
+		asked.from = query.From
+	}
+	if query.To != 0 {
+		asked.to = query.To - 1
+	}
+	return asked.of(h.View)
 }
 
 // span returns the range from the parameters from and to. to is exclusive. Without them it is the history's

@@ -53,11 +53,7 @@ const maxInspected = 1000
 
 // inspectOf answers GET /api/v1/inspect. Without the parameter t there is no query.
 func inspectOf(ctx context.Context, q *pageQuestion) (pageAnswer, error) {
-	most, err := q.number("rows", 50, min(maxInspected, q.page.Read.MaxNodes))
-	if err != nil {
-		return nil, err
-	}
-	offset, err := q.number("offset", 0, 1<<31-1)
+	most, offset, err := q.rows(50, min(maxInspected, q.page.Read.MaxNodes))
 	if err != nil {
 		return nil, err
 	}

@@ -28,11 +28,7 @@ type LinesAnswer struct {
 
 // stateLinesOf answers GET /api/v1/histories/NAME/lines. It costs the same as the pixels of all attributes of
 // p.
-func stateLinesOf(ctx context.Context, q *pageQuestion) (pageAnswer, error) {
-	h, err := q.history(q.name)
-	if err != nil {
-		return nil, err
-	}
+func stateLinesOf(ctx context.Context, q *pageQuestion, h *pageHistory) (pageAnswer, error) {
 	pixels, err := q.number("pixels", 120, mostPixels)
 	if err != nil {
 		return nil, err

@@ -97,14 +97,7 @@ type spans struct {
 
 // spansOf returns an attribute's spans in a state that overlap a query's time.
 func spansOf(ctx context.Context, h *pageHistory, a history.Attribute, query profile.Query, state string) (out spans, err error) {
-	asked := span{h.Start(), h.End()}
-	if query.From != 0 {
-		asked.from = query.From
-	}
-	if query.To != 0 {
-		asked.to = query.To - 1
-	}
-	in, ok := asked.of(h.View)
+	in, ok := h.during(query)
 	if !ok {
 		return out, nil
 	}

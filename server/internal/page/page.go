@@ -133,25 +133,12 @@ func (q *pageQuestion) answer(ctx context.Context, need source.Need, answer answ
 	return out, nil
 }
 
-// pageParameters parses the query of a URL. A name outside names is an error, because a misspelt name
-// would otherwise select everything.
+// pageParameters parses the query of a URL of a limited size.
 func pageParameters(raw string, names []string) (url.Values, error) {
 	if len(raw) > MaxURL {
 		return nil, &fault.LimitError{Status: http.StatusRequestURITooLong, Text: "limit: " + strconv.Itoa(len(raw)) + " bytes of a URL, at most " + strconv.Itoa(MaxURL)}
 	}
-	of, err := url.ParseQuery(raw)
-	if err != nil {
-		return nil, fault.Invalid("query: %w", err)
-	}
-	for name, values := range of {
-		if !slices.Contains(names, name) {
-			return nil, fault.Invalid("parameter %s is not known", fault.Quoted(name))
-		}
-		if len(values) > 1 {
-			return nil, fault.Invalid("parameter %s is given twice", fault.Quoted(name))
-		}
-	}
-	return of, nil
+	return question.ParseQuery(raw, names)
 }
 
 // commitOf removes the commit from the parameters and returns it, or nil if they have none.
@@ -169,12 +156,8 @@ func commitOf(of url.Values) (*uint64, error) {
 
 // isKnown reports whether the client has the answer with a tag.
 func isKnown(r *http.Request, tag string) bool {
-	for known := range strings.SplitSeq(r.Header.Get("If-None-Match"), ",") {
-		if strings.TrimSpace(known) == tag {
-			return true
-		}
-	}
-	return false
+	known := strings.Split(r.Header.Get("If-None-Match"), ",")
+	return slices.ContainsFunc(known, func(known string) bool { return strings.TrimSpace(known) == tag })
 }
 
 // sendJSON answers with JSON of a limited size, gzipped if the client accepts gzip.

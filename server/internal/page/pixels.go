@@ -58,16 +58,8 @@ type PixelRow struct {
 }
 
 // pixelsOf answers GET /api/v1/histories/NAME/pixels.
-func pixelsOf(ctx context.Context, q *pageQuestion) (pageAnswer, error) {
-	h, err := q.history(q.name)
-	if err != nil {
-		return nil, err
-	}
-	rows, err := q.number("rows", 200, mostPixelRows)
-	if err != nil {
-		return nil, err
-	}
-	offset, err := q.number("offset", 0, math.MaxInt32)
+func pixelsOf(ctx context.Context, q *pageQuestion, h *pageHistory) (pageAnswer, error) {
+	rows, offset, err := q.rows(200, mostPixelRows)
 	if err != nil {
 		return nil, err
 	}

@@ -1,10 +1,10 @@
 package page
 
 import (
+	"cmp"
 	"context"
 	"strconv"
 	"strings"
-	"time"
 
 	"github.com/granarydb/granary/profile"
 )
@@ -38,8 +38,7 @@ type ProfileDot struct {
 
 // profilesOf answers GET /api/v1/profiles.
 func profilesOf(ctx context.Context, q *pageQuestion) (pageAnswer, error) {
-	const rows = 1000
-	most, err := q.number("rows", rows, q.page.Read.MaxNodes)
+	most, err := q.number("rows", 1000, q.page.Read.MaxNodes)
 	if err != nil {
 		return nil, err
 	}
@@ -72,14 +71,10 @@ func profilesOf(ctx context.Context, q *pageQuestion) (pageAnswer, error) {
 
 // count counts the profiles in each pixel from their sorted times. A missing bound is the first or last time.
 func (a *ProfilesAnswer) count(times []int64, from, to int64, pixels int) {
-	if from == 0 {
-		from = times[0]
-	}
-	if to == 0 {
-		to = times[len(times)-1] + 1
-	}
+	from = cmp.Or(from, times[0])
+	to = cmp.Or(to, times[len(times)-1]+1)
 	length := float64(uint64(to) - uint64(from))
-	a.Counts, a.CountsFrom, a.CountsTo = make([]int, pixels), timeText(time.Unix(0, from)), timeText(time.Unix(0, to))
+	a.Counts, a.CountsFrom, a.CountsTo = make([]int, pixels), instantText(from), instantText(to)
 	for _, at := range times {
 		pixel := int(float64(uint64(at)-uint64(from)) / length * float64(pixels))
 		a.Counts[min(pixel, pixels-1)]++
@@ -87,8 +82,7 @@ func (a *ProfilesAnswer) count(times []int64, from, to int64, pixels int) {
 }
 
 func newProfileDot(p profile.ProfileInfo) ProfileDot {
-	at := func(nanos int64) string { return timeText(time.Unix(0, nanos)) }
-	dot := ProfileDot{Time: at(p.Time), Until: at(p.Time + 1), Duration: p.Duration, Total: p.Total, Rows: p.Rows, Labels: map[string]string{}}
+	dot := ProfileDot{Time: instantText(p.Time), Until: instantText(p.Time + 1), Duration: p.Duration, Total: p.Total, Rows: p.Rows, Labels: map[string]string{}}
 	var matchers []string
 	for _, l := range p.Labels {
 		dot.Labels[l.Name] = l.Value

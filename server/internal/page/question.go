@@ -103,19 +103,7 @@ func (q *pageQuestion) side(ctx context.Context, prefix string) (query profile.Q
 	if text == "" {
 		name, text = "q", q.of.Get("q")
 	}
-	sel, err := question.ParseSelection(text)
-	switch {
-	case err != nil:
-		return query, "", fault.Invalid("parameter %s: %w", name, err)
-	case len(sel.Types) > 0:
-		return query, "", fault.Invalid("parameter %s: a type is chosen by the parameter t", name)
-	}
-	typ = q.of.Get("t")
-	if named, t, err := question.ParseTypeID(typ); err == nil {
-		typ, query.SumKinds = t.String(), named != question.Unnamed // as in querier.ask
-		sel.Labels = append(sel.Labels, question.NameMatcher(named))
-	}
-	if query.Selector, err = question.SelectorOf(sel.Labels); err != nil {
+	if typ, err = question.Choose(&query, text, q.of, "t"); err != nil {
 		return query, "", fault.Invalid("parameter %s: %w", name, err)
 	}
 	if query.SumGauges, err = q.flag("sum"); err != nil {
@@ -217,10 +205,7 @@ func (q *pageQuestion) times(ctx context.Context, prefix string, query *profile.
 
 // bound parses a time in the grammar of package timetext.
 func (q *pageQuestion) bound(ctx context.Context, prefix, name string) (int64, error) {
-	text := q.of.Get(prefix + name)
-	if text == "" {
-		text = q.of.Get(name)
-	}
+	text := cmp.Or(q.of.Get(prefix+name), q.of.Get(name))
 	return q.page.Read.Bound(prefix+name, text, func() (int64, error) {
 		if q.last == nil {
 			newest, err := q.view.Newest(ctx)

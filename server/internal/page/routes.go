@@ -1,6 +1,7 @@
 package page
 
 import (
+	"context"
 	"net/http"
 	"slices"
 
@@ -31,7 +32,13 @@ func Routes(opts Options) (all []web.Route) {
 	one("states", statesOf, samples...)
 	one("meanwhile", meanwhileOf, append(slices.Clip(samples), "state", "max_nodes")...)
 	for path, ask := range historyQuestions {
-		one("histories/{name}/"+path, ask.answer, ask.names...)
+		one("histories/{name}/"+path, func(ctx context.Context, q *pageQuestion) (pageAnswer, error) {
+			h, err := q.history(q.name)
+			if err != nil {
+				return nil, err
+			}
+			return ask.answer(ctx, q, h)
+		}, ask.names...)
 	}
 	add("store", web.Handler(p.storeState))
 	return all

@@ -129,14 +129,7 @@ func (q *pageQuestion) lengths(ctx context.Context, t profile.Type, query profil
 	if out.Profile, err = q.longest(ctx, t, query); err != nil {
 		return out, err
 	}
-	in := span{s.of.Start(), s.of.End()}
-	if query.From != 0 {
-		in.from = query.From
-	}
-	if query.To != 0 {
-		in.to = query.To - 1
-	}
-	in, ok := in.of(s.of.View)
+	in, ok := s.of.during(query)
 	if !ok {
 		return out, nil
 	}

@@ -83,7 +83,7 @@ func (p *page) storeState(w http.ResponseWriter, r *http.Request) error {
 			out.Older = p.HasOlder
 			out.Head = newPageHead(v.Commit(), &touched)
 			if newest != 0 {
-				out.Newest = timeText(time.Unix(0, newest))
+				out.Newest = instantText(newest)
 			}
 			return nil
 		})

@@ -33,12 +33,7 @@ type TopFunction struct {
 
 // topOf answers GET /api/v1/top.
 func topOf(ctx context.Context, q *pageQuestion) (pageAnswer, error) {
-	const rows = 200
-	most, err := q.number("rows", rows, q.page.Read.MaxNodes)
-	if err != nil {
-		return nil, err
-	}
-	offset, err := q.number("offset", 0, 1<<31-1)
+	most, offset, err := q.rows(200, q.page.Read.MaxNodes)
 	if err != nil {
 		return nil, err
 	}

@@ -14,14 +14,7 @@ import (
 
 // push handles push.v1.PusherService/Push.
 func (s *Pusher) push(ctx context.Context, r *connect.Request[pushv1.PushRequest]) (*connect.Response[pushv1.PushResponse], error) {
-	p, err := newPush(r.Header())
-	if err == nil {
-		err = readPush(r.Msg, p)
-	}
-	if err == nil {
-		_, err = s.insert(ctx, p)
-	}
-	if err != nil {
+	if _, err := s.take(ctx, r.Header(), func(p *push) error { return readPush(r.Msg, p) }); err != nil {
 		return nil, web.Error(ctx, err)
 	}
 	return connect.NewResponse(&pushv1.PushResponse{}), nil

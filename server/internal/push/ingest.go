@@ -18,7 +18,6 @@ import (
 	"github.com/granarydb/granary/internal/timetext"
 	"github.com/granarydb/granary/profile/format"
 	"github.com/granarydb/granary/server/internal/fault"
-	"github.com/granarydb/granary/server/internal/web"
 )
 
 // Bounds of a multipart request.
@@ -28,19 +27,12 @@ const (
 )
 
 // ingest handles POST /ingest: a profile of an SDK.
-func (s *Pusher) ingest(w http.ResponseWriter, r *http.Request) {
-	p, err := newPush(r.Header)
+func (s *Pusher) ingest(w http.ResponseWriter, r *http.Request) error {
+	_, err := s.take(r.Context(), r.Header, func(p *push) error { return s.readIngest(r, p) })
 	if err == nil {
-		err = s.readIngest(r, p)
+		w.WriteHeader(http.StatusOK)
 	}
-	if err == nil {
-		_, err = s.insert(r.Context(), p)
-	}
-	if err != nil {
-		web.Fail(w, r, err)
-		return
-	}
-	w.WriteHeader(http.StatusOK)
+	return err
 }
 
 // readIngest reads the query and the body of a request to /ingest.
@@ -152,20 +144,12 @@ const (
 )
 
 // pushPprof handles POST /pprof?job=api: a profile in the body with its labels in the query.
-func (s *Pusher) pushPprof(w http.ResponseWriter, r *http.Request) {
-	p, err := newPush(r.Header)
+func (s *Pusher) pushPprof(w http.ResponseWriter, r *http.Request) error {
+	out, err := s.take(r.Context(), r.Header, func(p *push) error { return s.readPprof(r, p) })
 	if err == nil {
-		err = s.readPprof(r, p)
+		_, _ = fmt.Fprintf(w, "%d rows\n", out.rows)
 	}
-	var out outcome
-	if err == nil {
-		out, err = s.insert(r.Context(), p)
-	}
-	if err != nil {
-		web.Fail(w, r, err)
-		return
-	}
-	_, _ = fmt.Fprintf(w, "%d rows\n", out.rows)
+	return err
 }
 
 // readPprof reads the query and the body of a request to POST /pprof.

@@ -70,6 +70,18 @@ func newPush(h http.Header) (*push, error) {
 	return p, nil
 }
 
+// take reads a push with a request's headers, and inserts it.
+func (s *Pusher) take(ctx context.Context, h http.Header, read func(*push) error) (outcome, error) {
+	p, err := newPush(h)
+	if err == nil {
+		err = read(p)
+	}
+	if err != nil {
+		return outcome{}, err
+	}
+	return s.insert(ctx, p)
+}
+
 // insert commits a push's profiles in one transaction, except profiles whose id was pushed before. After
 // an error nothing was inserted, with one exception: after disk.ErrNotDurable everything was, and the ids
 // count as pushed.
@@ -264,22 +276,24 @@ func (in *insertion) add(ctx context.Context, p *pushed, labels map[string]strin
 	return rows, err
 }
 
-// read decompresses and decodes a profile as it was sent. pprof stays encoded. The memory that its insert takes is taken from
-// the share before.
+// read decompresses and decodes a profile as it was sent. pprof stays encoded. The memory that its insert takes
+// is taken from the share before.
 func (in *insertion) read(p *pushed) (sent format.Decoded, err error) {
 	data, err := in.share.inflate(p.Encoded, in.s.Limits.Profile.Bytes)
 	if err != nil {
 		return sent, err
 	}
-	factor := int64(insertFactor)
-	if p.Parsed == nil && format.Of(data) != "" {
-		factor = parsedFactor
+	is, factor := format.PPROF, int64(insertFactor)
+	if p.Parsed == nil && p.only != format.PPROF {
+		if of := format.Of(data); of != "" {
+			is, factor = of, parsedFactor
+		}
 	}
 	if err := in.share.take(factor*int64(len(data)) + flatBytes(p.Parsed)); err != nil || p.Parsed != nil {
 		return format.Decoded{Parsed: p.Parsed}, err
 	}
 	n := 0
-	for one, err := range format.Decode(data, format.Hints{Only: p.only, Limits: in.s.Limits.Profile}) {
+	for one, err := range format.Decode(data, format.Hints{Only: p.only, Is: is, Limits: in.s.Limits.Profile}) {
 		if err != nil {
 			return sent, err
 		}

@@ -6,6 +6,8 @@ import (
 	"unicode"
 
 	"google.golang.org/protobuf/encoding/protowire"
+
+	"github.com/granarydb/granary/server/internal/web"
 )
 
 // kindOf returns the label __name__ for profiles that are pushed without one: Pyroscope's name for Go's
@@ -56,65 +58,38 @@ const (
 // gzipped. It skips everything else, so it costs about 10 ns a sample. For malformed bytes it returns the
 // types before the error.
 func typesOf(data []byte) (types []string, period string) {
-	var indices []uint64 // string indexes of the period type and the sample types
-	indices = append(indices, 0)
-	eachField(data, func(number protowire.Number, value []byte) {
+	indices := []uint64{0} // string indexes of the period type and the sample types
+	for f, err := range web.Fields(data) {
 		switch {
-		case number == fieldSampleType && len(indices) <= maxKindTypes:
-			indices = append(indices, typeName(value))
-		case number == fieldPeriodType:
-			indices[0] = typeName(value)
+		case err != nil || f.Type != protowire.BytesType:
+		case f.Number == fieldSampleType && len(indices) <= maxKindTypes:
+			indices = append(indices, typeName(f.Bytes()))
+		case f.Number == fieldPeriodType:
+			indices[0] = typeName(f.Bytes())
 		}
-	})
+	}
 	names, at := make([]string, len(indices)), uint64(0)
-	eachField(data, func(number protowire.Number, value []byte) {
-		if number != fieldStringTable {
-			return
+	for f, err := range web.Fields(data) {
+		if err != nil || f.Type != protowire.BytesType || f.Number != fieldStringTable {
+			continue
 		}
+		value := f.Bytes()
 		for i, index := range indices {
 			if index == at && len(value) <= maxKindName {
 				names[i] = string(value)
 			}
 		}
 		at++
-	})
+	}
 	return names[1:], names[0]
 }
 
 // typeName returns the index of an encoded type's name.
 func typeName(data []byte) (index uint64) {
-	for len(data) > 0 {
-		number, kind, n := protowire.ConsumeTag(data)
-		if n < 0 {
-			return index
+	for f, err := range web.Fields(data) {
+		if err == nil && f.Number == fieldTypeName && f.Type == protowire.VarintType {
+			index = f.Varint()
 		}
-		data = data[n:]
-		if number == fieldTypeName && kind == protowire.VarintType {
-			index, _ = protowire.ConsumeVarint(data)
-		}
-		if n = protowire.ConsumeFieldValue(number, kind, data); n < 0 {
-			return index
-		}
-		data = data[n:]
 	}
 	return index
-}
-
-// eachField calls f with the length-delimited fields of a message, up to the first error.
-func eachField(data []byte, f func(protowire.Number, []byte)) {
-	for len(data) > 0 {
-		number, kind, n := protowire.ConsumeTag(data)
-		if n < 0 {
-			return
-		}
-		data = data[n:]
-		if n = protowire.ConsumeFieldValue(number, kind, data); n < 0 {
-			return
-		}
-		if kind == protowire.BytesType {
-			value, _ := protowire.ConsumeBytes(data)
-			f(number, value)
-		}
-		data = data[n:]
-	}
 }

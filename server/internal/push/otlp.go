@@ -32,32 +32,31 @@ func (s *Pusher) exportConnect(ctx context.Context, r *connect.Request[collector
 }
 
 // exportHTTP handles OTLP profiles by HTTP, as protobuf or JSON, and answers in the same form.
-func (s *Pusher) exportHTTP(w http.ResponseWriter, r *http.Request) {
+func (s *Pusher) exportHTTP(w http.ResponseWriter, r *http.Request) error {
 	media, codec, err := s.otlpCodec(shareOf(r.Context()), r.Header)
-	var body []byte
-	if err == nil {
-		body, err = s.readOTLP(r)
+	if err != nil {
+		return err
+	}
+	body, err := s.readOTLP(r)
+	if err != nil {
+		return err
 	}
 	var request collectorv1.ExportProfilesServiceRequest
-	if err == nil {
-		err = codec.Unmarshal(body, &request)
-		if err != nil && !errors.Is(err, fault.ErrLimit) {
-			err = fault.Invalid("body: %w", err)
-		}
+	if err := codec.Unmarshal(body, &request); errors.Is(err, fault.ErrLimit) {
+		return err
+	} else if err != nil {
+		return fault.Invalid("body: %w", err)
 	}
-	var answer *collectorv1.ExportProfilesServiceResponse
-	if err == nil {
-		answer, err = s.export(r.Context(), r.Header, &request)
-	}
-	if err == nil {
-		body, err = codec.Marshal(answer)
-	}
+	answer, err := s.export(r.Context(), r.Header, &request)
 	if err != nil {
-		web.Fail(w, r, err)
-		return
+		return err
+	}
+	if body, err = codec.Marshal(answer); err != nil {
+		return err
 	}
 	w.Header().Set("Content-Type", media)
 	_, _ = w.Write(body)
+	return nil
 }
 
 // otlpCodec returns the codec for a request's content type.
@@ -97,16 +96,12 @@ func (s *Pusher) readOTLP(r *http.Request) ([]byte, error) {
 // export commits a request's profiles. Refused profiles are omitted, and counted in the answer with the
 // first reason.
 func (s *Pusher) export(ctx context.Context, h http.Header, r *collectorv1.ExportProfilesServiceRequest) (*collectorv1.ExportProfilesServiceResponse, error) {
-	p, err := newPush(h)
-	if err != nil {
-		return nil, err
-	}
-	p.isPartial = true
-	refused, err := s.readProfiles(ctx, r, p)
-	if err != nil {
-		return nil, err
-	}
-	out, err := s.insert(ctx, p)
+	var refused []error
+	out, err := s.take(ctx, h, func(p *push) (err error) {
+		p.isPartial = true
+		refused, err = s.readProfiles(ctx, r, p)
+		return err
+	})
 	if err != nil {
 		return nil, err
 	}

@@ -1,6 +1,8 @@
 package push
 
 import (
+	"bytes"
+	"cmp"
 	"encoding/hex"
 	"maps"
 	"strconv"
@@ -248,9 +250,7 @@ func (d *otlpDictionary) mapping(index int32) (*pprof.Mapping, error) {
 		return nil, err
 	}
 	for _, name := range buildIDs {
-		if m.BuildID == "" {
-			m.BuildID = attributes[name]
-		}
+		m.BuildID = cmp.Or(m.BuildID, attributes[name])
 	}
 	d.mappings[index] = m
 	return m, nil
@@ -279,11 +279,4 @@ func (d *otlpDictionary) link(index int32) (trace, span string, err error) {
 	return trace, span, nil
 }
 
-func isZero(id []byte) bool {
-	for _, b := range id {
-		if b != 0 {
-			return false
-		}
-	}
-	return true
-}
+func isZero(id []byte) bool { return len(bytes.Trim(id, "\x00")) == 0 }

@@ -3,6 +3,7 @@
 package push
 
 import (
+	"cmp"
 	"context"
 	"net/http"
 	"sync/atomic"
@@ -62,10 +63,7 @@ type Pusher struct {
 
 // New returns a Pusher.
 func New(opts Options) *Pusher {
-	const wait = 2 * time.Second
-	if opts.Wait == 0 {
-		opts.Wait = wait
-	}
+	opts.Wait = cmp.Or(opts.Wait, 2*time.Second)
 	return &Pusher{
 		Options: opts, ids: newIDs(opts.Now), tenants: newTenants(opts.Limits, opts.Now), room: &pushRoom{most: opts.Limits.PushBytes},
 	}
@@ -75,8 +73,8 @@ func New(opts Options) *Pusher {
 func (s *Pusher) MemoryInUse() float64 { return s.room.inUse() }
 
 // takes returns a handler for pushes. They share Limits.PushBytes.
-func (s *Pusher) takes(h http.HandlerFunc) http.Handler {
-	return s.takesInto(func(*share) http.Handler { return h })
+func (s *Pusher) takes(f func(http.ResponseWriter, *http.Request) error) http.Handler {
+	return s.takesInto(func(*share) http.Handler { return web.Handler(f) })
 }
 
 // takesInto is takes for handlers that use their share.

@@ -1,7 +1,7 @@
 package question
 
 import (
-	"errors"
+	"fmt"
 	"net/url"
 	"slices"
 	"time"
@@ -18,40 +18,57 @@ type Parameters struct {
 	Rest  url.Values
 }
 
-// Parameters parses the query of a URL. Names beside those of questions and some others are
-// errors, so that a misspelt one does not select everything. Bounds sets the times.
-func (r *Reader) Parameters(raw string, others ...string) (p Parameters, err error) {
-	if p.Rest, err = url.ParseQuery(raw); err != nil {
-		return p, fault.Invalid("query: %w", err)
+// ParseQuery parses the query of a URL. A name outside names is an error, because a misspelt name would
+// otherwise select everything.
+func ParseQuery(raw string, names []string) (url.Values, error) {
+	of, err := url.ParseQuery(raw)
+	if err != nil {
+		return nil, fault.Invalid("query: %w", err)
 	}
-	for name, values := range p.Rest {
-		if !slices.Contains([]string{"type", "selector", "from", "to"}, name) && !slices.Contains(others, name) {
-			return p, fault.Invalid("parameter %s is not known", fault.Quoted(name))
+	for name, values := range of {
+		if !slices.Contains(names, name) {
+			return nil, fault.Invalid("parameter %s is not known", fault.Quoted(name))
 		}
 		if len(values) > 1 {
-			return p, fault.Invalid("parameter %s is given twice", fault.Quoted(name))
+			return nil, fault.Invalid("parameter %s is given twice", fault.Quoted(name))
 		}
 	}
-	p.Query.MaxBytes = r.QueryBytes
-	sel, err := ParseSelection(p.Rest.Get("selector"))
-	if err == nil && len(sel.Types) > 0 {
-		err = errors.New("a type is chosen by the parameter type")
-	}
-	p.Type = p.Rest.Get("type")
-	if name, t, err := ParseTypeID(p.Type); err == nil {
-		p.Type, p.Query.SumKinds = t.String(), name != Unnamed // as in Ask
-		sel.Labels = append(sel.Labels, NameMatcher(name))
-	}
-	if err == nil {
-		p.Query.Selector, err = SelectorOf(sel.Labels)
-	}
+	return of, nil
+}
+
+// Choose restricts a query to the profiles of a selector and of a type, which a parameter names by its id or in
+// the form of DB.FindType. It returns the type in that form.
+func Choose(q *profile.Query, selector string, of url.Values, parameter string) (typ string, err error) {
+	sel, err := ParseSelection(selector)
 	if err != nil {
+		return "", err
+	}
+	if len(sel.Types) > 0 {
+		return "", fmt.Errorf("a type is chosen by the parameter %s", parameter)
+	}
+	typ = of.Get(parameter)
+	if name, t, err := ParseTypeID(typ); err == nil {
+		typ, q.SumKinds = t.String(), name != Unnamed // as in Reader.ask
+		sel.Labels = append(sel.Labels, nameMatcher(name))
+	}
+	q.Selector, err = SelectorOf(sel.Labels)
+	return typ, err
+}
+
+// Parameters parses the query of a URL with the parameters of Parameters and some others. Bounds sets the times.
+func (r *Reader) Parameters(raw string, others ...string) (p Parameters, err error) {
+	if p.Rest, err = ParseQuery(raw, append(others, "type", "selector", "from", "to")); err != nil {
+		return p, err
+	}
+	p.Query.MaxBytes = r.QueryBytes
+	if p.Type, err = Choose(&p.Query, p.Rest.Get("selector"), p.Rest, "type"); err != nil {
 		return p, fault.Invalid("parameter selector: %w", err)
 	}
 	return p, nil
 }
 
-// Bounds sets the times of a question. newest returns the time of the newest profile. It is called for times that count from it.
+// Bounds sets the times of a question. newest returns the time of the newest profile. It is called for times
+// that count from it.
 func (r *Reader) Bounds(p *Parameters, newest func() (int64, error)) (err error) {
 	if p.Query.From, err = r.Bound("from", p.Rest.Get("from"), newest); err != nil {
 		return err
@@ -65,8 +82,8 @@ func (r *Reader) Bounds(p *Parameters, newest func() (int64, error)) (err error)
 	return nil
 }
 
-// FixNow replaces a time that counts from now by the instant. The parts of a question have one now then, and equal texts mean
-// equal questions.
+// FixNow replaces a time that counts from now by the instant. The parts of a question have one now then, and
+// equal texts mean equal questions.
 func (r *Reader) FixNow(text string) string {
 	if t, ok := timetext.Parse(text, time.UTC); ok && t.Base == timetext.Now {
 		return time.Unix(0, max(1, t.At(r.Now().UnixNano()))).UTC().Format(time.RFC3339Nano)

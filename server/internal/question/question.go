@@ -39,7 +39,7 @@ func (r *Reader) ask(id, text string, start, end int64) (a Asked, err error) {
 	if err != nil {
 		return a, fault.Invalid("label_selector: %w", err)
 	}
-	a.matchers = append(s.Labels, NameMatcher(a.Name))
+	a.matchers = append(s.Labels, nameMatcher(a.Name))
 	if !s.HasType(a.Name, a.Type) { // the selector excludes the type
 		a.matchers = append(a.matchers, selector.Matcher{Name: profile.NameLabel}, selector.Matcher{Name: profile.NameLabel, Op: selector.OpNotEqual})
 	}

@@ -2,6 +2,7 @@ package question
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -41,12 +42,8 @@ func ParseSelection(text string) (s Selection, err error) {
 
 // HasType reports whether the conditions on the type hold for profiles with the name and the type.
 func (s *Selection) HasType(name string, t profile.Type) bool {
-	for _, m := range s.Types {
-		if !m.Matches(ValueOf(TypeLabels(name, t), m.Name)) {
-			return false
-		}
-	}
-	return true
+	labels := TypeLabels(name, t)
+	return !slices.ContainsFunc(s.Types, func(m selector.Matcher) bool { return !m.Matches(ValueOf(labels, m.Name)) })
 }
 
 // SelectorOf returns a selector with matchers.

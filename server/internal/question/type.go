@@ -41,8 +41,8 @@ func ParseTypeID(id string) (name string, t profile.Type, err error) {
 	return parts[0], profile.Type{Sample: parts[1], SampleUnit: parts[2], Period: parts[3], PeriodUnit: parts[4]}, nil
 }
 
-// NameMatcher returns the condition on profiles with the name in a type id.
-func NameMatcher(name string) selector.Matcher {
+// nameMatcher returns the condition on profiles with the name in a type id.
+func nameMatcher(name string) selector.Matcher {
 	if name == Unnamed {
 		return selector.Matcher{Name: profile.NameLabel, Op: selector.OpPattern, Value: "|" + Unnamed}
 	}

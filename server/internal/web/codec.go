@@ -84,25 +84,19 @@ func countMessages(data []byte, of protoreflect.MessageDescriptor, most, depth i
 	if depth > maxNesting {
 		return 0
 	}
-	for len(data) > 0 && n <= most {
-		number, kind, size := protowire.ConsumeTag(data)
-		if size < 0 {
-			return n
+	for f, err := range Fields(data) {
+		if err != nil || n > most {
+			break
 		}
-		data = data[size:]
-		if size = protowire.ConsumeFieldValue(number, kind, data); size < 0 {
-			return n
+		field := of.Fields().ByNumber(f.Number)
+		if field == nil || f.Type != protowire.BytesType {
+			continue
 		}
-		field := of.Fields().ByNumber(number)
-		if field != nil && kind == protowire.BytesType {
-			if m := field.Message(); m != nil {
-				value, _ := protowire.ConsumeBytes(data)
-				n += 1 + countMessages(value, m, most-n, depth+1)
-			} else if field.IsList() && (field.Kind() == protoreflect.StringKind || field.Kind() == protoreflect.BytesKind) {
-				n++
-			}
+		if m := field.Message(); m != nil {
+			n += 1 + countMessages(f.Bytes(), m, most-n, depth+1)
+		} else if field.IsList() && (field.Kind() == protoreflect.StringKind || field.Kind() == protoreflect.BytesKind) {
+			n++
 		}
-		data = data[size:]
 	}
 	return n
 }

@@ -10,17 +10,6 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// bytesFlag is the value of a flag for bytes.
-type bytesFlag struct {
-	flag  string
-	least int64
-	to    *int64
-}
-
-// NewBytes returns the value of a flag that sets *to to a number of bytes, at least `least`. Its text is a
-// number with or without a unit, as 16MiB or 2GB.
-func NewBytes(flag string, least int64, to *int64) pflag.Value { return &bytesFlag{flag, least, to} }
-
 // byteUnits are the units of bytes. The empty unit is last, because every text ends with it.
 var byteUnits = []struct {
 	name  string
@@ -38,37 +27,36 @@ var byteUnits = []struct {
 	{"", 1},
 }
 
-// String returns the bytes in the largest binary unit that divides them, or "" for 0.
-func (b *bytesFlag) String() string {
-	if b.to == nil || *b.to == 0 {
+// NewBytes returns the value of a flag that sets *to to a number of bytes, at least `least`. Its text is a
+// number with or without a unit, as 16MiB or 2GB.
+func NewBytes(flag string, least int64, to *int64) pflag.Value {
+	return value[int64]{to, "bytes", bytesText, func(text string) (int64, error) {
+		for _, unit := range byteUnits {
+			digits, ok := strings.CutSuffix(text, unit.name)
+			if !ok {
+				continue
+			}
+			n, err := strconv.ParseInt(strings.TrimSpace(digits), 10, 64)
+			if err != nil || n > math.MaxInt64/unit.bytes || n*unit.bytes < least {
+				break
+			}
+			return n * unit.bytes, nil
+		}
+		return 0, Usage(fmt.Errorf("--%s %q: want bytes, at least %d, such as 64MiB or 2GB", flag, text, least))
+	}}
+}
+
+// bytesText returns bytes in the largest binary unit that divides them, or "" for 0.
+func bytesText(n int64) string {
+	if n == 0 {
 		return ""
 	}
-	n, name := *b.to, "B"
+	name := "B"
 	for i := 0; n%1024 == 0 && i < 4; i++ {
 		n, name = n/1024, byteUnits[i].name
 	}
 	return strconv.FormatInt(n, 10) + name
 }
-
-// Set parses bytes.
-func (b *bytesFlag) Set(text string) error {
-	for _, unit := range byteUnits {
-		digits, ok := strings.CutSuffix(text, unit.name)
-		if !ok {
-			continue
-		}
-		n, err := strconv.ParseInt(strings.TrimSpace(digits), 10, 64)
-		if err != nil || n > math.MaxInt64/unit.bytes || n*unit.bytes < b.least {
-			break
-		}
-		*b.to = n * unit.bytes
-		return nil
-	}
-	return Usage(fmt.Errorf("--%s %q: want bytes, at least %d, such as 64MiB or 2GB", b.flag, text, b.least))
-}
-
-// Type returns the name of the value's type.
-func (b *bytesFlag) Type() string { return "bytes" }
 
 // AddDiskBudget adds the flag --disk-budget to a command that writes the directory of --db.
 func AddDiskBudget(cmd *cobra.Command, to *int64) {

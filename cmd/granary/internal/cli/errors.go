@@ -71,6 +71,14 @@ func UnknownCommand(cmd *cobra.Command, name string) error {
 	return Usage(fmt.Errorf("unknown command %q%s", name, didYouMean("", cmd.SuggestionsFor(name))))
 }
 
+// NoArguments is the argument check of a command without arguments.
+func NoArguments(cmd *cobra.Command, args []string) error {
+	if len(args) > 0 {
+		return Usage(fmt.Errorf("%s takes no arguments, not %q", cmd.Name(), args[0]))
+	}
+	return nil
+}
+
 // WasTold reports whether err has already been printed.
 func WasTold(err error) bool {
 	_, told := errors.AsType[failedError](err)

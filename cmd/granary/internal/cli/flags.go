@@ -12,104 +12,63 @@ import (
 	"github.com/granarydb/granary/columnstore"
 )
 
-// wholeNumber is the value of a flag for a whole number with a minimum.
-type wholeNumber struct {
-	flag  string
-	least int
-	n     *int
-	set   *bool
-}
-
 // NewWholeNumber returns the value of a flag that sets n to a whole number, at least `least`.
 func NewWholeNumber(flag string, least int, n *int) pflag.Value {
-	return &wholeNumber{flag: flag, least: least, n: n, set: new(bool)}
+	return value[int]{n, "int", strconv.Itoa, func(text string) (int, error) {
+		n, err := strconv.Atoi(text)
+		if err == nil && n >= least {
+			return n, nil
+		}
+		given, want := strconv.Quote(text), "0 (all)"
+		if err == nil {
+			given = text
+		}
+		if least > 0 {
+			want = strconv.Itoa(least)
+		}
+		return 0, Usage(fmt.Errorf("--%s %s: want a whole number, %s or more", flag, given, want))
+	}}
 }
-
-// String returns the number.
-func (w *wholeNumber) String() string {
-	if w.n == nil {
-		return "0"
-	}
-	return strconv.Itoa(*w.n)
-}
-
-// Set parses a number.
-func (w *wholeNumber) Set(text string) error {
-	n, err := strconv.Atoi(text)
-	if err == nil && n >= w.least {
-		*w.n, *w.set = n, true
-		return nil
-	}
-	given, least := strconv.Quote(text), "0 (all)"
-	if err == nil {
-		given = text
-	}
-	if w.least > 0 {
-		least = strconv.Itoa(w.least)
-	}
-	return Usage(fmt.Errorf("--%s %s: want a whole number, %s or more", w.flag, given, least))
-}
-
-// Type returns the name of the value's type.
-func (w *wholeNumber) Type() string { return "int" }
 
 // Limit is the value of the flag -n: the number of lines to show, for a command that prints a table.
 type Limit struct {
-	n   int
-	set bool
+	n     int
+	flags []*pflag.Flag // under all names
 }
 
 // Flags adds -n with the default n. old is a former name that still works; "" means that there is none.
 func (l *Limit) Flags(cmd *cobra.Command, old string, n int, usage string) {
 	l.n = n
 	add := func(name, short string) {
-		cmd.Flags().VarP(&wholeNumber{flag: name, n: &l.n, set: &l.set}, name, short, usage+"; 0 shows all (default with --json: all)")
+		of := NewWholeNumber(name, 0, &l.n)
+		l.flags = append(l.flags, cmd.Flags().VarPF(of, name, short, usage+"; 0 shows all (default with --json: all)"))
 	}
 	add("limit", "n")
 	if old != "" {
 		add(old, "")
-		cmd.Flags().Lookup(old).Hidden = true
+		l.flags[1].Hidden = true
 	}
 }
 
 // Of returns the number of lines to show; 0 means all. With asJSON it returns 0 unless -n is given.
 func (l *Limit) Of(asJSON bool) int {
-	if asJSON && !l.set {
+	if asJSON && !slices.ContainsFunc(l.flags, func(f *pflag.Flag) bool { return f.Changed }) {
 		return 0
 	}
 	return l.n
 }
 
-// choice is the value of a flag that accepts a fixed set of words.
-type choice struct {
-	flag string
-	of   []string
-	to   *string
-}
-
 // NewChoice returns the value of a flag that sets *to to a word in `of`.
-func NewChoice(flag string, of []string, to *string) pflag.Value { return &choice{flag, of, to} }
-
-// String returns the word.
-func (c *choice) String() string {
-	if c.to == nil {
-		return ""
-	}
-	return *c.to
+func NewChoice(flag string, of []string, to *string) pflag.Value {
+	same := func(word string) string { return word }
+	return value[string]{to, "string", same, func(text string) (string, error) {
+		if !slices.Contains(of, text) {
+			last := len(of) - 1
+			return "", Usage(fmt.Errorf("--%s %q: want %s or %s", flag, text, strings.Join(of[:last], ", "), of[last]))
+		}
+		return text, nil
+	}}
 }
-
-// Set accepts a word of the set.
-func (c *choice) Set(text string) error {
-	if !slices.Contains(c.of, text) {
-		last := len(c.of) - 1
-		return Usage(fmt.Errorf("--%s %q: want %s or %s", c.flag, text, strings.Join(c.of[:last], ", "), c.of[last]))
-	}
-	*c.to = text
-	return nil
-}
-
-// Type returns the name of the value's type.
-func (c *choice) Type() string { return "string" }
 
 var arrowForms = []columnstore.Form{columnstore.Dictionary, columnstore.Native, columnstore.Plain}
 

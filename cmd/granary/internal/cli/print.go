@@ -25,6 +25,21 @@ func (p *Printer) Printf(format string, args ...any) {
 	}
 }
 
+// NotShown prints how many elements of a list, called noun, the flag -n left out, if any.
+func (p *Printer) NotShown(n int, noun string) {
+	if n > 0 {
+		p.Printf("%s not shown (-n 0 shows all)\n", Many(n, "more "+noun))
+	}
+}
+
+// First returns the first n elements of a list, or all if n is 0.
+func First[T any](all []T, n int) []T {
+	if n > 0 && n < len(all) {
+		return all[:n]
+	}
+	return all
+}
+
 // Name formats the name of a function for the last column of a table whose other columns take `used` columns
 // of text. On a terminal the name is cut to the remaining width; elsewhere it is complete.
 func (p *Printer) Name(name string, used int) string {
@@ -98,18 +113,6 @@ func Many[N counted](n N, noun string) string {
 
 // TimeJSON formats Unix nanoseconds as RFC 3339 in UTC.
 func TimeJSON(nanos int64) string { return time.Unix(0, nanos).UTC().Format(time.RFC3339Nano) }
-
-// Duration formats a duration without trailing zero units: 1m, not 1m0s.
-func Duration(d time.Duration) string {
-	text := d.String()
-	if strings.HasSuffix(text, "m0s") {
-		text = strings.TrimSuffix(text, "0s")
-	}
-	if strings.HasSuffix(text, "h0m") {
-		text = strings.TrimSuffix(text, "0m")
-	}
-	return text
-}
 
 // TextWidth is the width of wrapped text for people, in columns.
 const TextWidth = 80

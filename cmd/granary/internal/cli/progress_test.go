@@ -25,7 +25,6 @@ func TestLateProgress(t *testing.T) {
 		p := NewLateProgress(&out, "exporting")
 		p.terminal = tc.terminal
 		p.start = p.start.Add(-tc.waited)
-		p.last = p.start
 		p.Show(tc.done, 10)
 		p.End()
 		if got := out.String(); (tc.want != "" || tc.last == "") && got != tc.want || !strings.HasSuffix(got, tc.last) {

@@ -16,12 +16,7 @@ func NewVersion() *cobra.Command {
 		Long: `version prints the version of granary that the Go toolchain recorded, the commit
 of the build, the Go version and the platform. go install records no commit: the
 version is its tag.`,
-		Args: func(_ *cobra.Command, args []string) error {
-			if len(args) > 0 {
-				return Usage(fmt.Errorf("version takes no arguments, not %q", args[0]))
-			}
-			return nil
-		},
+		Args: NoArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			_, err := fmt.Fprintf(cmd.OutOrStdout(), "granary %s\n", VersionText())
 			return err

@@ -95,17 +95,15 @@ func listDir(fsys disk.FS) (any, printer, error) {
 	return l, func(p *cli.Printer, limit int) {
 		p.Printf("Store %s, files up to commit %d, log from segment %d\n", l.Store, l.Commit, l.Segment)
 		p.Printf("%-22s %9s %10s %9s  %s\n", "file", "bytes", "rows", "commit", "of")
-		for i, f := range l.Files {
-			if limit > 0 && i == limit {
-				p.Printf("%s not shown (-n 0 shows all)\n", cli.Many(len(l.Files)-limit, "more file"))
-				break
-			}
+		shown := cli.First(l.Files, limit)
+		for _, f := range shown {
 			rows, commit := "", ""
 			if f.Kind == "rows" && f.IsNamed {
 				rows, commit = cli.Number(f.Rows), fmt.Sprint(f.Through)
 			}
 			p.Printf("%s\n", strings.TrimRight(fmt.Sprintf("%-22s %9s %10s %9s  %s", f.Name, cli.Size(f.Bytes), rows, commit, subject(&f)), " "))
 		}
+		p.NotShown(len(l.Files)-len(shown), "file")
 	}, nil
 }
 
@@ -138,13 +136,11 @@ func listEntries(segment uint64) lister {
 		}
 		return entries, func(p *cli.Printer, limit int) {
 			p.Printf("%9s %9s %9s  %s\n", "commit", "begin", "bytes", "entry")
-			for i := range entries {
-				if limit > 0 && i == limit {
-					p.Printf("%s not shown (-n 0 shows all)\n", cli.Many(len(entries)-limit, "more of the entries"))
-					break
-				}
-				printEntry(p, &entries[i])
+			shown := cli.First(entries, limit)
+			for i := range shown {
+				printEntry(p, &shown[i])
 			}
+			p.NotShown(len(entries)-len(shown), "of the entries")
 		}, err
 	}
 }
@@ -182,11 +178,9 @@ func listGranules(file uint64) lister {
 
 func printGranules(p *cli.Printer, granules []repair.ListedGranule, limit int) {
 	p.Printf("%9s %9s %9s %9s  %s\n", "rows", "begin", "commit", "bytes", "from")
-	for i, g := range granules {
-		if limit > 0 && i == limit {
-			p.Printf("%s not shown (-n 0 shows all)\n", cli.Many(len(granules)-limit, "more granule"))
-			break
-		}
+	shown := cli.First(granules, limit)
+	for _, g := range shown {
 		p.Printf("%9s %9d %9d %9s  %s\n", cli.Number(g.Rows), g.Begin, g.Commit, cli.Size(int64(g.Bytes)), cli.Fit(cli.Printable(strings.Join(g.Lower, " ")), 70))
 	}
+	p.NotShown(len(granules)-len(shown), "granule")
 }

@@ -2,12 +2,12 @@ package replay
 
 import (
 	"bytes"
-	"encoding/binary"
 	"errors"
 	"slices"
 	"time"
 
 	pprof "github.com/google/pprof/profile"
+	"google.golang.org/protobuf/encoding/protowire"
 )
 
 // Encoded is an encoded profile without its time, duration and values. Append inserts new ones and copies the
@@ -25,16 +25,10 @@ type encodedSample struct {
 
 // Numbers of the fields of profile.proto that Append inserts.
 const (
-	fieldSample   = 2 // in a profile
-	fieldTime     = 9
-	fieldDuration = 10
-	fieldValue    = 2 // in a sample
-)
-
-// Wire types of protocol buffers.
-const (
-	wireVarint = 0
-	wireBytes  = 2
+	fieldSample   protowire.Number = 2 // in a profile
+	fieldTime     protowire.Number = 9
+	fieldDuration protowire.Number = 10
+	fieldValue    protowire.Number = 2 // in a sample
 )
 
 var errWire = errors.New("the profile is not what was encoded")
@@ -47,11 +41,11 @@ func Encode(p *pprof.Profile, hot int) (Encoded, error) {
 		return Encoded{}, err
 	}
 	e := Encoded{hot: hot}
-	err := eachField(buf.Bytes(), func(field uint64, whole, content []byte) error {
+	err := eachField(buf.Bytes(), func(field protowire.Number, whole, content []byte) error {
 		switch field {
 		case fieldSample:
 			s := encodedSample{values: p.Sample[len(e.samples)].Value}
-			err := eachField(content, func(field uint64, whole, _ []byte) error {
+			err := eachField(content, func(field protowire.Number, whole, _ []byte) error {
 				if field != fieldValue {
 					s.rest = append(s.rest, whole...)
 				}
@@ -71,30 +65,22 @@ func Encode(p *pprof.Profile, hot int) (Encoded, error) {
 	return e, err
 }
 
-// eachField calls f with each field of a message: its number, its whole encoding and its
-// content.
-func eachField(data []byte, f func(field uint64, whole, content []byte) error) error {
+// eachField calls f with each field of a message: its number, its whole encoding, and its content if it has a
+// length.
+func eachField(data []byte, f func(field protowire.Number, whole, content []byte) error) error {
 	for len(data) > 0 {
-		tag, n := binary.Uvarint(data)
-		value, m := binary.Uvarint(data[max(n, 0):])
-		if n <= 0 || m <= 0 {
+		field, kind, n := protowire.ConsumeField(data)
+		if n < 0 {
 			return errWire
 		}
-		end := n + m
-		switch tag & 7 {
-		case wireVarint:
-		case wireBytes:
-			if value > uint64(len(data)-end) {
-				return errWire
-			}
-			end += int(value)
-		default:
-			return errWire // pprof does not use other wire types
+		var content []byte
+		if kind == protowire.BytesType {
+			content, _ = protowire.ConsumeBytes(data[protowire.SizeTag(field):n])
 		}
-		if err := f(tag>>3, data[:end], data[n+m:end]); err != nil {
+		if err := f(field, data[:n], content); err != nil {
 			return err
 		}
-		data = data[end:]
+		data = data[n:]
 	}
 	return nil
 }
@@ -109,8 +95,8 @@ func (e *Encoded) Samples() int { return len(e.samples) }
 // sample i by scale(i). A value that would become 0 stays unchanged.
 func (e *Encoded) Append(dst []byte, at time.Time, duration time.Duration, scale func(i int) float64) []byte {
 	dst = slices.Grow(dst, len(e.rest)+64*len(e.samples))
-	dst = appendVarint(dst, fieldTime, uint64(at.UnixNano()))
-	dst = appendVarint(dst, fieldDuration, uint64(duration))
+	dst = protowire.AppendVarint(protowire.AppendTag(dst, fieldTime, protowire.VarintType), uint64(at.UnixNano()))
+	dst = protowire.AppendVarint(protowire.AppendTag(dst, fieldDuration, protowire.VarintType), uint64(duration))
 	var values []byte
 	for i := range e.samples {
 		s := &e.samples[i]
@@ -120,23 +106,12 @@ func (e *Encoded) Append(dst []byte, at time.Time, duration time.Duration, scale
 			if scaled := int64(float64(v) * by); scaled != 0 {
 				v = scaled
 			}
-			values = binary.AppendUvarint(values, uint64(v))
+			values = protowire.AppendVarint(values, uint64(v))
 		}
-		sample := len(s.rest) + 1 + uvarintLen(len(values)) + len(values)
-		dst = appendHeader(dst, fieldSample, sample)
+		sample := len(s.rest) + protowire.SizeTag(fieldValue) + protowire.SizeBytes(len(values))
+		dst = protowire.AppendVarint(protowire.AppendTag(dst, fieldSample, protowire.BytesType), uint64(sample))
 		dst = append(dst, s.rest...)
-		dst = append(appendHeader(dst, fieldValue, len(values)), values...)
+		dst = protowire.AppendBytes(protowire.AppendTag(dst, fieldValue, protowire.BytesType), values)
 	}
 	return append(dst, e.rest...)
 }
-
-func appendVarint(dst []byte, field, value uint64) []byte {
-	return binary.AppendUvarint(binary.AppendUvarint(dst, field<<3|wireVarint), value)
-}
-
-// appendHeader appends the tag of a field, and its length.
-func appendHeader(dst []byte, field uint64, length int) []byte {
-	return binary.AppendUvarint(binary.AppendUvarint(dst, field<<3|wireBytes), uint64(length))
-}
-
-func uvarintLen(n int) int { return len(binary.AppendUvarint(nil, uint64(n))) }

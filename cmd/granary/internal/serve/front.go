@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
 
 	"github.com/spf13/pflag"
 
@@ -19,29 +20,20 @@ var notOfFronts = []string{
 	"max-profiles", "max-labels", "max-label-name", "max-label-value", "max-series", "max-tenants", "max-push-memory",
 }
 
-// addNodes adds the flags of a front to a set.
-func (f *flags) addNodes(fs *pflag.FlagSet) {
-	fs.StringSliceVar(&f.nodes.URLs, "query-from", nil, "store nothing, and answer questions from the profiles of the servers at `URL`,URL; no profile may be on two of them")
-	fs.BoolVar(&f.nodes.PartialAnswers, "partial-answers", false, "with --query-from: answer without servers that are away, with a header Granary-Warning for each, instead of an error")
-}
-
 func (f *flags) isFront() bool { return len(f.nodes.URLs) > 0 }
 
 // checkNodes returns a usage error for flags of a front without --query-from, and for flags of a store with
 // it.
 func (f *flags) checkNodes(fs *pflag.FlagSet) error {
 	if !f.isFront() {
-		for _, name := range []string{"query-from", "partial-answers", "query-token-file"} {
-			if fs.Changed(name) {
-				return cli.Usage(fmt.Errorf("--%s: --query-from names no server to ask", name))
-			}
+		names := []string{"query-from", "partial-answers", "query-token-file"}
+		if i := slices.IndexFunc(names, fs.Changed); i >= 0 {
+			return cli.Usage(fmt.Errorf("--%s: --query-from names no server to ask", names[i]))
 		}
 		return nil
 	}
-	for _, name := range notOfFronts {
-		if fs.Changed(name) {
-			return cli.Usage(fmt.Errorf("--%s and --query-from: a server that asks others stores nothing and takes no pushes: leave one of them out", name))
-		}
+	if i := slices.IndexFunc(notOfFronts, fs.Changed); i >= 0 {
+		return cli.Usage(fmt.Errorf("--%s and --query-from: a server that asks others stores nothing and takes no pushes: leave one of them out", notOfFronts[i]))
 	}
 	return nil
 }

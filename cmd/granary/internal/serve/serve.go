@@ -117,7 +117,8 @@ func (f *flags) add(cmd *cobra.Command) {
 	fs.BoolVar(&f.self, "self", false, "profile this server too, in 32 MiB of memory of its own; URL/self answers as URL does")
 	fs.BoolVar(&f.ownStates, "self-states", false, "with --self: also keep what each goroutine did in the last ten minutes")
 	f.files.add(fs)
-	f.addNodes(fs)
+	fs.StringSliceVar(&f.nodes.URLs, "query-from", nil, "store nothing, and answer questions from the profiles of the servers at `URL`,URL; no profile may be on two of them")
+	fs.BoolVar(&f.nodes.PartialAnswers, "partial-answers", false, "with --query-from: answer without servers that are away, with a header Granary-Warning for each, instead of an error")
 	l := &f.limits
 	fs.Var(cli.NewBytes("max-body", 0, &l.Body), "max-body", "at most `BYTES` in a request")
 	fs.IntVar(&l.Profile.Bytes, "max-profile", l.Profile.Bytes, "at most `N` bytes in a decompressed profile")

@@ -17,8 +17,8 @@ func oneFile(_ *cobra.Command, args []string) error {
 	return nil
 }
 
-// arguments returns an argument check for commands whose last argument is a time. The flag parser may have
-// read the time as a flag (see agoFlags).
+// arguments returns an argument check for commands with these arguments. The flag parser may have read
+// the last, a time, as a flag (see agoFlags).
 func arguments(behind *string, names string) cobra.PositionalArgs {
 	return func(_ *cobra.Command, args []string) error {
 		if want := len(strings.Fields(names)); len(withTime(args, *behind)) != want {

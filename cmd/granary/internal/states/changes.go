@@ -5,14 +5,11 @@ import (
 	"context"
 	"encoding/binary"
 	"encoding/csv"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"os"
-	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/granarydb/granary/history"
@@ -23,7 +20,7 @@ import (
 // changes are the rows of a CSV of changes, in the order of time, as the events of a partial history. A
 // position is the offset of a row's first byte.
 type changes struct {
-	File      string // relative to the folder of the history file, or absolute
+	File      string // by keptName
 	Separator rune
 	Unit      int
 	Kind      string `json:",omitempty"`
@@ -41,16 +38,9 @@ type change struct {
 
 // newChanges returns the changes of a CSV for the history file `output`.
 func newChanges(csv, output string, opts trace.CSVOptions) (*changes, error) {
-	name, err := filepath.Abs(csv)
+	name, err := keptName(csv, output)
 	if err != nil {
 		return nil, err
-	}
-	folder, err := filepath.Abs(filepath.Dir(output))
-	if err != nil {
-		return nil, err
-	}
-	if rel, err := filepath.Rel(folder, name); err == nil { // the CSV and the output can be moved together
-		name = filepath.ToSlash(rel)
 	}
 	info, err := os.Stat(csv)
 	if err != nil {
@@ -174,46 +164,8 @@ func (r *changeReader) parse(record []string) (at int64, c change, err error) {
 			kind = of
 		}
 	}
-	c.value, err = valueOf(record[r.value], kind)
+	c.value, err = trace.ParseValue(record[r.value], kind)
 	return at, c, err
-}
-
-// valueOf returns the value of a cell. Without a kind, a number is an int or a float, and other text is a
-// string.
-func valueOf(text, kind string) (history.Value, error) {
-	if text == "" && kind != "string" {
-		return history.Value{}, nil
-	}
-	switch kind {
-	case "int":
-		n, err := strconv.ParseInt(text, 10, 64)
-		if err != nil {
-			return history.Value{}, fmt.Errorf("value %.40q: want a whole number", text)
-		}
-		return history.Int(n), nil
-	case "float":
-		f, err := strconv.ParseFloat(text, 64)
-		if err != nil {
-			return history.Value{}, fmt.Errorf("value %.40q: want a number", text)
-		}
-		return history.Float(f), nil
-	case "string":
-		return history.String(strings.Clone(text)), nil
-	case "":
-	default:
-		return history.Value{}, fmt.Errorf("kind %.40q and value %.40q: want int, float, string, or null without a value", kind, text)
-	}
-	for _, guess := range []string{"int", "float"} {
-		if v, err := valueOf(text, guess); err == nil && isNumber(text) {
-			return v, nil
-		}
-	}
-	return valueOf(text, "string")
-}
-
-// isNumber reports whether text is a number as in JSON, which excludes 007 and NaN.
-func isNumber(text string) bool {
-	return json.Valid([]byte(text)) && strings.IndexByte("-0123456789", text[0]) >= 0 && text == strings.TrimSpace(text)
 }
 
 // Position implements partial.Reader.

@@ -7,6 +7,7 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"path/filepath"
 	"strings"
 
 	"github.com/granarydb/granary/history/file"
@@ -37,20 +38,47 @@ func isHistoryFile(name string) bool {
 	if name == "-" || strings.HasPrefix(name, "synth:") {
 		return false
 	}
-	if hasFileSuffix(name) {
-		return true
-	}
+	return hasFileSuffix(name) || string(headOf(name, len(file.Magic))) == file.Magic
+}
+
+// headOf returns the first n bytes of a file, or what there is of them.
+func headOf(name string, n int) []byte {
 	if info, err := os.Stat(name); err != nil || !info.Mode().IsRegular() {
-		return false // reading a pipe would consume its first bytes
+		return nil // reading a pipe would consume its first bytes
 	}
 	f, err := os.Open(name)
 	if err != nil {
-		return false
+		return nil
 	}
 	defer f.Close()
-	head := make([]byte, len(file.Magic))
-	_, err = io.ReadFull(f, head)
-	return err == nil && string(head) == file.Magic
+	head := make([]byte, n)
+	n, _ = io.ReadFull(f, head)
+	return head[:n]
+}
+
+// keptName returns the name under which a file at output keeps another: relative to the folder of output, so
+// that the two can be moved together, or absolute if there is no such name.
+func keptName(name, output string) (string, error) {
+	name, err := filepath.Abs(name)
+	if err != nil {
+		return "", err
+	}
+	folder, err := filepath.Abs(filepath.Dir(output))
+	if err != nil {
+		return "", err
+	}
+	if rel, err := filepath.Rel(folder, name); err == nil {
+		name = filepath.ToSlash(rel)
+	}
+	return name, nil
+}
+
+// foundName returns the name, for this process, of a file that the file `in` keeps.
+func foundName(kept, in string) string {
+	if filepath.IsAbs(kept) {
+		return kept
+	}
+	return filepath.Join(filepath.Dir(in), kept)
 }
 
 // fileOptions returns the options of a history file whose name is relative to the working directory.
@@ -87,7 +115,7 @@ func openFile(ctx context.Context, name string) (*recording, error) {
 	if !file.View.Instants() {
 		return nil, errors.Join(fmt.Errorf("%s: the history has no states%s", name, lostText(file.Lost)), file.Close())
 	}
-	l := newRecording(trace.FromView(file.View, 0))
+	l := newRecording(&trace.Recording{View: file.View})
 	if strings.HasPrefix(provider, partProvider) {
 		if l, err = openPart(ctx, name, provider, file); err != nil {
 			return nil, errors.Join(err, file.Close())

@@ -166,9 +166,7 @@ func noise(t testing.TB, name string, attributes, changes int) int {
 	for key := range attributes {
 		put(key, s.Header.End)
 	}
-	if err := s.Save(name); err != nil {
-		t.Fatal(err)
-	}
+	save(t, s, name)
 	return s.Len()
 }
 

@@ -7,24 +7,13 @@ import (
 	"math"
 	"os"
 
-	"github.com/granarydb/granary/history"
 	"github.com/granarydb/granary/server/gotrace"
 	"github.com/granarydb/granary/trace"
 )
 
 // isGoTrace reports whether a file begins like a Go execution trace.
 func isGoTrace(name string) bool {
-	if info, err := os.Stat(name); err != nil || !info.Mode().IsRegular() {
-		return false // reading a pipe would consume its first bytes
-	}
-	f, err := os.Open(name)
-	if err != nil {
-		return false
-	}
-	defer f.Close()
-	head := make([]byte, 16)
-	n, _ := io.ReadFull(f, head) // a short file is not a trace
-	return gotrace.Magic(head[:n])
+	return gotrace.Magic(headOf(name, 16))
 }
 
 // loadGoTrace loads a history from a Go execution trace. The history takes less memory than the trace.
@@ -38,15 +27,17 @@ func loadGoTrace(ctx context.Context, name string, show func(trace.Stage, int64,
 	if err != nil {
 		return nil, err
 	}
-	var to memoryTarget
-	r, err := gotrace.NewReader(&shownReader{f: f, total: info.Size(), show: show}, math.MaxInt64)
-	if err == nil {
-		err = gotrace.Import(ctx, r, trace.Target{Begin: to.begin, Commit: to.commit})
-	}
+	r, err := trace.Build(func(to trace.Target) error {
+		r, err := gotrace.NewReader(&shownReader{f: f, total: info.Size(), show: show}, math.MaxInt64)
+		if err != nil {
+			return err
+		}
+		return gotrace.Import(ctx, r, to)
+	})
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", name, err)
 	}
-	return trace.FromView(to.view, to.history.Size()), nil
+	return r, nil
 }
 
 // feedGoTrace returns the feeding for a Go execution trace.
@@ -72,28 +63,4 @@ func (r *shownReader) Read(p []byte) (int, error) {
 	r.done += int64(n)
 	r.show(trace.Reading, r.done, r.total)
 	return n, err
-}
-
-// memoryTarget builds a history in memory.
-type memoryTarget struct {
-	history *history.History // nil before the first transaction
-	tx      *history.Draft
-	view    *history.View
-}
-
-func (t *memoryTarget) begin(start int64) (w *history.Writer, err error) {
-	if t.history == nil {
-		if t.history, err = history.New(history.Options{Start: start}); err != nil {
-			return nil, err
-		}
-	}
-	if t.tx, err = t.history.Begin(); err != nil {
-		return nil, err
-	}
-	return t.tx.Writer, nil
-}
-
-func (t *memoryTarget) commit() (err error) {
-	t.view, err = t.tx.Commit()
-	return err
 }

@@ -2,10 +2,12 @@ package states
 
 import (
 	"bufio"
+	"context"
 	"errors"
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"strings"
 	"time"
 	"unicode/utf8"
@@ -182,10 +184,8 @@ func importAny(cmd *cobra.Command, o *importOptions, names []string) error {
 		case len(names) > 1:
 			return cli.Usage(fmt.Errorf("%s: several files must be CSV", name))
 		}
-		for _, flag := range csvFlags {
-			if cmd.Flags().Changed(flag) {
-				return cli.Usage(fmt.Errorf("--%s is for CSV, and %s is another recording", flag, name))
-			}
+		if i := slices.IndexFunc(csvFlags, cmd.Flags().Changed); i >= 0 {
+			return cli.Usage(fmt.Errorf("--%s is for CSV, and %s is another recording", csvFlags[i], name))
 		}
 		return importFile(cmd, o.output, name)
 	}
@@ -199,7 +199,9 @@ func importAny(cmd *cobra.Command, o *importOptions, names []string) error {
 		return err
 	}
 	if toFile {
-		err = saveFile(cmd, o.output, s)
+		err = writeFile(cmd, o.output, func(ctx context.Context, show func(trace.Stage, int64, int64), to trace.Target) (int, error) {
+			return trace.SetInto(ctx, s, func(done, total int64) { show(trace.Building, done, total) }, to)
+		})
 	} else {
 		err = saveSetAs(cmd, ihs.BaseName(o.output), s)
 	}
@@ -228,10 +230,8 @@ func importOther(cmd *cobra.Command, o *importOptions, opts trace.CSVOptions, na
 		return false, err
 	}
 	if o.join {
-		for _, flag := range csvFlags {
-			if cmd.Flags().Changed(flag) {
-				return false, cli.Usage(fmt.Errorf("--%s is for CSV, and --join names history files", flag))
-			}
+		if i := slices.IndexFunc(csvFlags, cmd.Flags().Changed); i >= 0 {
+			return false, cli.Usage(fmt.Errorf("--%s is for CSV, and --join names history files", csvFlags[i]))
 		}
 		if len(names) > maxMembers {
 			return false, cli.Usage(fmt.Errorf("--join takes at most %d history files, not %d", maxMembers, len(names)))
@@ -276,7 +276,7 @@ func readCSV(cmd *cobra.Command, opts trace.CSVOptions, names []string) (s *ihs.
 		if err != nil {
 			return nil, err
 		}
-		p.End()
+		p.Done()
 	}
 	if s, err = t.Set(); err == nil {
 		err = cmd.Context().Err()
@@ -311,9 +311,6 @@ func unitHint(start, end int64) string {
 	return ""
 }
 
-// saveBatch is the number of intervals between saveSet's checks for an interrupt.
-const saveBatch = 10_000
-
 // saveSet writes the files of a set, each completely or not at all. It writes the file of intervals last,
 // because readers open it first.
 func saveSet(cmd *cobra.Command, name string, s *ihs.Set) error {
@@ -323,25 +320,13 @@ func saveSet(cmd *cobra.Command, name string, s *ihs.Set) error {
 	}
 	p := cli.NewSlowProgress(cmd.ErrOrStderr(), name+ihs.IntervalsSuffix)
 	err = cli.WriteOutput(cmd, name+ihs.IntervalsSuffix, zipped(func(w io.Writer) error {
-		out, err := ihs.NewWriter(w, s.Header)
-		if err != nil {
-			return err
-		}
-		for i := range s.Len() {
-			if i%saveBatch == 0 {
-				if err := cmd.Context().Err(); err != nil {
-					return err
-				}
-				p.Show(int64(i), int64(s.Len()))
-			}
-			if err := out.Write(s.At(i)); err != nil {
-				return err
-			}
-		}
-		return out.Close()
+		return s.Write(w, func(done int) error {
+			p.Show(int64(done), int64(s.Len()))
+			return cmd.Context().Err()
+		})
 	}))
 	if err == nil {
-		p.End()
+		p.Done()
 	}
 	return err
 }

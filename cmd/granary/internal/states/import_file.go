@@ -46,7 +46,7 @@ func feedOf(ctx context.Context, name string) (feed feeding, done func(), err er
 			return nil, nil, err
 		}
 		return func(ctx context.Context, show func(trace.Stage, int64, int64), to trace.Target) (int, error) {
-			view, err := l.view(ctx, all(l.Names), span{l.Start(), l.End()})
+			view, err := l.view(ctx, l.All(), span{l.Start(), l.End()})
 			if err != nil {
 				return 0, err
 			}
@@ -62,13 +62,6 @@ func feedOf(ctx context.Context, name string) (feed feeding, done func(), err er
 	return func(ctx context.Context, show func(trace.Stage, int64, int64), to trace.Target) (int, error) {
 		return trace.LoadInto(ctx, name, trace.LoadOptions{Stdin: os.Stdin, Progress: show}, to)
 	}, func() {}, nil
-}
-
-// saveFile writes a set in memory to a history file.
-func saveFile(cmd *cobra.Command, output string, s *ihs.Set) error {
-	return writeFile(cmd, output, func(ctx context.Context, show func(trace.Stage, int64, int64), to trace.Target) (int, error) {
-		return trace.SetInto(ctx, s, func(done, total int64) { show(trace.Building, done, total) }, to)
-	})
 }
 
 // writeFile writes a history file, and prints a summary.

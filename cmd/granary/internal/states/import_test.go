@@ -3,6 +3,7 @@ package states
 import (
 	"bytes"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"slices"
@@ -10,10 +11,22 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/spf13/cobra"
 
 	"github.com/granarydb/granary/cmd/granary/internal/cli"
 	"github.com/granarydb/granary/internal/ihs"
 )
+
+// save writes the files of a set.
+func save(t testing.TB, s *ihs.Set, name string) {
+	t.Helper()
+	cmd := &cobra.Command{}
+	cmd.SetContext(t.Context())
+	cmd.SetErr(io.Discard)
+	if err := saveSet(cmd, name, s); err != nil {
+		t.Fatal(err)
+	}
+}
 
 // TestFeedOfBrokenSet checks that a set with a gap is an error that names the gap.
 func TestFeedOfBrokenSet(t *testing.T) {
@@ -24,16 +37,12 @@ func TestFeedOfBrokenSet(t *testing.T) {
 		Keys:       []uint32{0, 0}, Starts: []int64{0, 12}, Ends: []int64{10, 20}, Kinds: []ihs.Kind{ihs.KindInt, ihs.KindInt}, Words: []uint64{1, 2},
 	}
 	name := filepath.Join(dir, "gap")
-	if err := s.Save(name); err != nil {
-		t.Fatal(err)
-	}
+	save(t, s, name)
 	if r := granary(t, "history", "info", name); r.code != cli.ExitFailed || !strings.Contains(r.stderr, "gap: interval 1: interval out of place") {
 		t.Errorf("%+v", r)
 	}
 	s.Starts[1], s.Ends[1] = 11, 15 // with a gap up to the end
-	if err := s.Save(name); err != nil {
-		t.Fatal(err)
-	}
+	save(t, s, name)
 	if r := granary(t, "history", "info", name); r.code != cli.ExitFailed || !strings.Contains(r.stderr, "attribute 0 has no interval up to the end, 20") {
 		t.Errorf("%+v", r)
 	}

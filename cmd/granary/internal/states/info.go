@@ -9,6 +9,7 @@ import (
 
 	"github.com/granarydb/granary/cmd/granary/internal/cli"
 	"github.com/granarydb/granary/history"
+	"github.com/granarydb/granary/internal/timetext"
 )
 
 func newInfo() *cobra.Command {
@@ -135,7 +136,7 @@ func infoOf(l *recording) recordingInfo {
 	}
 	for a := range l.Children(history.Top) {
 		name, _ := l.Name(a) // ok, because a exists
-		t := topInfo{Attribute: pathText([]string{name}), Attributes: 1, Intervals: l.counts.Counts[a]}
+		t := topInfo{Attribute: history.PathText([]string{name}), Attributes: 1, Intervals: l.counts.Counts[a]}
 		for range l.Children(a) {
 			t.Children++
 		}
@@ -167,7 +168,7 @@ const manyIntervals = 10_000
 
 func (i *recordingInfo) print(w io.Writer, limit int) error {
 	p := cli.Printer{W: w}
-	p.Printf("Time:   %s to %s (%s)\n", i.Start, i.End, lasting(i.Duration))
+	p.Printf("Time:   %s to %s (%s)\n", i.Start, i.End, timetext.Text(i.Duration))
 	p.Printf("Has:    %s, %s\n", cli.Many(i.Attributes, "attribute"), cli.Many(i.Intervals, "interval"))
 	p.Printf("Kinds:  %s int, %s float, %s string, %s null", cli.Number(i.Kinds.Int), cli.Number(i.Kinds.Float), cli.Number(i.Kinds.String), cli.Number(i.Kinds.Null))
 	if k := i.Kinds; k.Bool+k.Bytes > 0 {
@@ -191,12 +192,10 @@ func (i *recordingInfo) print(w io.Writer, limit int) error {
 		i.File.print(&p)
 	}
 	p.Printf("%12s %12s %12s  %s\n", "children", "attributes", "intervals", "attribute")
-	for k, t := range i.Tree {
-		if limit > 0 && k == limit {
-			p.Printf("%s not shown (-n 0 shows all)\n", cli.Many(len(i.Tree)-limit, "more attribute"))
-			break
-		}
+	shown := cli.First(i.Tree, limit)
+	for _, t := range shown {
 		p.Printf("%12s %12s %12s  %s\n", cli.Number(t.Children), cli.Number(t.Attributes), cli.Number(t.Intervals), cli.Printable(t.Attribute))
 	}
+	p.NotShown(len(i.Tree)-len(shown), "attribute")
 	return p.Err
 }

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"path/filepath"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -16,7 +15,7 @@ import (
 )
 
 // joinedMagic is the first line of a file that lists several histories to query as one. Each further line is
-// the name of a history file, absolute or relative to the folder of the list.
+// the name of a history file, by keptName.
 const joinedMagic = "granary history import --join 1"
 
 // maxMembers bounds the histories that can be queried as one, because each is an open file.
@@ -24,21 +23,14 @@ const maxMembers = 100
 
 // importJoined writes a list of history files, and prints a summary of their union.
 func importJoined(cmd *cobra.Command, output string, names []string) error {
-	folder, err := filepath.Abs(filepath.Dir(output))
-	if err != nil {
-		return err
-	}
 	lines := []string{joinedMagic}
 	for _, name := range names {
 		if !isHistoryFile(name) {
 			return cli.Usage(fmt.Errorf("%s is no history file: --join names those that import -o RUN.history writes", name))
 		}
-		path, err := filepath.Abs(name)
+		path, err := keptName(name, output)
 		if err != nil {
 			return err
-		}
-		if rel, err := filepath.Rel(folder, path); err == nil { // the list and the histories can be moved together
-			path = filepath.ToSlash(rel)
 		}
 		if strings.ContainsAny(path, "\r\n") {
 			return fmt.Errorf("%q: a name of two lines cannot be joined", name)
@@ -70,21 +62,16 @@ func joinedNames(name string) ([]string, error) {
 		return nil, nil // the error is reported when the file is opened as something else
 	}
 	defer f.Close()
-	head := make([]byte, len(joinedMagic)+1)
-	if _, err := io.ReadFull(f, head); err != nil || string(head) != joinedMagic+"\n" {
+	lines := bufio.NewScanner(f)
+	if !lines.Scan() || lines.Text() != joinedMagic {
 		return nil, nil
 	}
 	var names []string
-	lines := bufio.NewScanner(f)
 	for lines.Scan() {
 		if len(names) == maxMembers {
 			return nil, fmt.Errorf("%s: more than %d histories", name, maxMembers)
 		}
-		path := lines.Text()
-		if !filepath.IsAbs(path) {
-			path = filepath.Join(filepath.Dir(name), path)
-		}
-		names = append(names, path)
+		names = append(names, foundName(lines.Text(), name))
 	}
 	if err := lines.Err(); err != nil {
 		return nil, fmt.Errorf("%s: %w", name, err)

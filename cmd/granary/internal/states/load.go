@@ -55,7 +55,7 @@ func openHistory(cmd *cobra.Command, name string) (*recording, error) {
 type stageProgress struct {
 	w     io.Writer
 	stage trace.Stage
-	bar   *cli.SlowProgress
+	bar   *cli.Progress
 }
 
 func (p *stageProgress) show(stage trace.Stage, done, total int64) {
@@ -68,6 +68,6 @@ func (p *stageProgress) show(stage trace.Stage, done, total int64) {
 
 func (p *stageProgress) end() {
 	if p.bar != nil {
-		p.bar.End()
+		p.bar.Done()
 	}
 }

@@ -12,9 +12,6 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// pathText formats a path for trace.ParsePath and for patterns.
-func pathText(path []string) string { return history.PathText(path) }
-
 // matchFlag adds --match.
 func matchFlag(cmd *cobra.Command, patterns *[]string) {
 	cmd.Flags().StringArrayVar(patterns, "match", nil, "only attributes that match `PATTERN`, such as 'Threads/*'; may be repeated (default: all)")
@@ -26,10 +23,7 @@ func matchFlag(cmd *cobra.Command, patterns *[]string) {
 func match(names history.Names, patterns []string) ([]history.Attribute, error) {
 	found := []history.Attribute{} // not nil, because nil would mean all
 	if len(patterns) == 0 {
-		for a := range names.Descendants(history.Top) {
-			found = append(found, a)
-		}
-		return sortByName(names, found), nil
+		return sortByName(names, slices.AppendSeq(found, names.Descendants(history.Top))), nil
 	}
 	known := map[history.Attribute]bool{history.Top: true} // the root is not an attribute, but a pattern can match it
 	for _, text := range patterns {
@@ -151,12 +145,12 @@ func topText(names history.Names, parent history.Attribute, path []string) strin
 	for c := range names.Children(parent) {
 		if all++; all <= most {
 			name, _ := names.Name(c) // ok, because c exists
-			children = append(children, pathText([]string{name}))
+			children = append(children, history.PathText([]string{name}))
 		}
 	}
 	where := "at the top"
 	if len(path) > 0 {
-		where = "in " + pathText(path)
+		where = "in " + history.PathText(path)
 	}
 	switch {
 	case all == 0:

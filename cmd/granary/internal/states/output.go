@@ -18,7 +18,6 @@ import (
 	"github.com/granarydb/granary/columnstore"
 	"github.com/granarydb/granary/export"
 	"github.com/granarydb/granary/history"
-	"github.com/granarydb/granary/internal/ihs"
 )
 
 // The values of --format.
@@ -179,8 +178,5 @@ func spareHistory(cmd *cobra.Command, output, name string) error {
 	if _, set := directory(cmd); set {
 		return nil // name is not a file
 	}
-	set := ihs.BaseName(name)
-	return cli.RefuseInput(output, func(yield func(string) bool) {
-		_ = yield(name) && yield(set+ihs.IntervalsSuffix) && yield(set+ihs.AttributesSuffix)
-	})
+	return spareFile(output, []string{name})
 }

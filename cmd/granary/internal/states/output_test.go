@@ -198,12 +198,12 @@ func TestArrowMemory(t *testing.T) {
 		return q.Range(ctx, l.Start(), l.End())
 	}
 	of := span{l.Start(), l.End()}
-	if err := form.writeArrow(cmd, l, all(l.Names), of, true, scan); err == nil {
+	if err := form.writeArrow(cmd, l, l.All(), of, true, scan); err == nil {
 		t.Error("a writer that fails is no error")
 	}
 	var out bytes.Buffer
 	cmd.SetOut(&out)
-	if err := form.writeArrow(cmd, l, all(l.Names), of, true, scan); err != nil {
+	if err := form.writeArrow(cmd, l, l.All(), of, true, scan); err != nil {
 		t.Error(err)
 	}
 	if rows, _ := arrowRows(t, out.Bytes()); len(rows) < 30000 {

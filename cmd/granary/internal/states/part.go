@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
-	"path/filepath"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -31,7 +30,7 @@ func provide(w *partial.Writer, c change) error {
 		return err
 	}
 	if err = w.Change(a, c.value); errors.Is(err, history.ErrKind) {
-		return fmt.Errorf("%s: %w: --kind, or a column kind, sets one kind for all of its values", pathText(c.path), err)
+		return fmt.Errorf("%s: %w: --kind, or a column kind, sets one kind for all of its values", history.PathText(c.path), err)
 	}
 	return err
 }
@@ -86,10 +85,7 @@ func openPart(ctx context.Context, name, provider string, r *file.Reader) (*reco
 	if err := json.Unmarshal([]byte(strings.TrimPrefix(provider, partProvider)), &of); err != nil {
 		return nil, fmt.Errorf("%s: its provider is damaged: %w", name, err)
 	}
-	of.path = of.File
-	if !filepath.IsAbs(of.path) {
-		of.path = filepath.Join(filepath.Dir(name), of.path)
-	}
+	of.path = foundName(of.File, name)
 	info, err := os.Stat(of.path)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):

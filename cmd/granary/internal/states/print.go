@@ -12,6 +12,7 @@ import (
 
 	"github.com/granarydb/granary/cmd/granary/internal/cli"
 	"github.com/granarydb/granary/history"
+	"github.com/granarydb/granary/internal/timetext"
 )
 
 // intervalPrinter prints intervals one by one and keeps none of them.
@@ -64,7 +65,7 @@ func (p *intervalPrinter) print(a history.Attribute, in history.Interval) error 
 		if err != nil {
 			return err
 		}
-		p.of, p.path = a, pathText(path)
+		p.of, p.path = a, history.PathText(path)
 	}
 	p.n++
 	if most := p.form.most(); most > 0 && p.n > most {
@@ -85,7 +86,7 @@ func (p *intervalPrinter) print(a history.Attribute, in history.Interval) error 
 	if p.n == 1 {
 		p.printer.Printf(row, "from", "for", "value", "attribute")
 	}
-	p.printer.Printf(row, offset(p.view, in.Start), lasting(length(in)), cli.Fit(cli.Printable(in.Value.String()), 18), cli.Printable(p.path))
+	p.printer.Printf(row, offset(p.view, in.Start), timetext.Text(length(in)), cli.Fit(cli.Printable(in.Value.String()), 18), cli.Printable(p.path))
 	return p.printer.Err
 }
 
@@ -114,7 +115,7 @@ func (p *intervalPrinter) end() error {
 	case p.n == 0:
 		p.printer.Printf("There is no value (--nulls shows null too).\n")
 	case most > 0 && p.n > most:
-		p.printer.Printf("%s not shown (-n 0 shows all)\n", cli.Many(p.n-most, "more interval"))
+		p.printer.NotShown(p.n-most, "interval")
 	}
 	return errors.Join(p.printer.Err, p.out.Flush())
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/granarydb/granary/cmd/granary/internal/cli"
 	"github.com/granarydb/granary/columnstore"
 	"github.com/granarydb/granary/history"
+	"github.com/granarydb/granary/internal/timetext"
 )
 
 func newAt() *cobra.Command {
@@ -32,23 +33,12 @@ its interval. Both ends are included.
 		Args: arguments(&behind, "FILE ATTRIBUTE TIME"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			args = withTime(args, behind)
-			if err := form.check(cmd, args[0]); err != nil {
-				return err
-			}
-			when, err := parseInstant(args[2])
-			if err != nil {
-				return err
-			}
-			l, err := openHistory(cmd, args[0])
+			l, t, err := form.openAt(cmd, args[0], args[2])
 			if err != nil {
 				return err
 			}
 			defer l.close()
 			a, err := lookup(l.Names, args[1])
-			if err != nil {
-				return err
-			}
-			t, err := when.at(l)
 			if err != nil {
 				return err
 			}
@@ -63,6 +53,24 @@ its interval. Both ends are included.
 	dbFlag(cmd)
 	form.printFlags(cmd)
 	return cmd
+}
+
+// openAt checks the flags, and opens a history for a question about an instant.
+func (f *intervalForm) openAt(cmd *cobra.Command, name, instant string) (l *recording, t int64, err error) {
+	if err := f.check(cmd, name); err != nil {
+		return nil, 0, err
+	}
+	when, err := parseInstant(instant)
+	if err != nil {
+		return nil, 0, err
+	}
+	if l, err = openHistory(cmd, name); err != nil {
+		return nil, 0, err
+	}
+	if t, err = when.at(l); err != nil {
+		l.close()
+	}
+	return l, t, err
 }
 
 // printState prints the answer of history at.
@@ -82,15 +90,15 @@ func printState(w io.Writer, l *recording, a history.Attribute, t int64, in hist
 		return cli.PrintJSON(w, struct {
 			Time string `json:"time"`
 			intervalJSON
-		}{cli.TimeJSON(t), jsonOf(pathText(path), in)})
+		}{cli.TimeJSON(t), jsonOf(history.PathText(path), in)})
 	}
 	p := cli.Printer{W: w}
-	p.Printf("%s at %s\n", cli.Printable(pathText(path)), whenText(l, t))
+	p.Printf("%s at %s\n", cli.Printable(history.PathText(path)), whenText(l, t))
 	p.Printf("  value  %s\n", cli.Printable(in.Value.String()))
 	p.Printf("  kind   %s\n", in.Value.Kind())
 	p.Printf("  from   %s\n", whenText(l, in.Start))
 	p.Printf("  to     %s\n", whenText(l, in.End))
-	p.Printf("  lasts  %s\n", lasting(length(in)))
+	p.Printf("  lasts  %s\n", timetext.Text(length(in)))
 	return p.Err
 }
 
@@ -118,22 +126,11 @@ interval. Both ends are included.
 		Args: arguments(&behind, "FILE TIME"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			args = withTime(args, behind)
-			if err := form.check(cmd, args[0]); err != nil {
-				return err
-			}
-			when, err := parseInstant(args[1])
-			if err != nil {
-				return err
-			}
-			l, err := openHistory(cmd, args[0])
+			l, t, err := form.openAt(cmd, args[0], args[1])
 			if err != nil {
 				return err
 			}
 			defer l.close()
-			t, err := when.at(l)
-			if err != nil {
-				return err
-			}
 			attributes, err := match(l.Names, patterns)
 			if err != nil {
 				return err
@@ -190,12 +187,7 @@ even if they begin before --from or end after --to. Both ends are included.
   granary history range --from +2s --to 50% run CPUs/0
   granary history range --csv --resolution 10ms run CPUs/0 > cpu0.csv
   granary history range -o cpu0.arrows run CPUs/0`,
-		Args: func(_ *cobra.Command, args []string) error {
-			if len(args) != 2 {
-				return cli.Usage(fmt.Errorf("want 2 arguments, FILE ATTRIBUTE, not %d", len(args)))
-			}
-			return nil
-		},
+		Args: arguments(new(string), "FILE ATTRIBUTE"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := form.check(cmd, args[0]); err != nil {
 				return err
@@ -251,7 +243,7 @@ func printRange(ctx context.Context, w io.Writer, l *recording, a history.Attrib
 	if err != nil {
 		return err
 	}
-	title := fmt.Sprintf("%s from %s to %s", cli.Printable(pathText(path)), offset(l, from), offset(l, to))
+	title := fmt.Sprintf("%s from %s to %s", cli.Printable(history.PathText(path)), offset(l, from), offset(l, to))
 	p, err := newIntervalPrinter(w, l, form, title, periodJSON{cli.TimeJSON(from), cli.TimeJSON(to)})
 	if err != nil {
 		return err

@@ -55,7 +55,7 @@ func (r *recording) count(ctx context.Context) error {
 	if r.counts != nil {
 		counts.Bytes = r.counts.Bytes
 	}
-	err := r.RangeAll(ctx, all(r.Names), r.Start(), r.End(), func(a history.Attribute, in history.Interval) error {
+	err := r.RangeAll(ctx, r.All(), r.Start(), r.End(), func(a history.Attribute, in history.Interval) error {
 		counts.Intervals++
 		counts.Counts[a]++
 		counts.Kinds[in.Value.Kind()]++
@@ -65,15 +65,6 @@ func (r *recording) count(ctx context.Context) error {
 		r.counts = counts
 	}
 	return err
-}
-
-// all returns the numbers of all attributes.
-func all(names history.Names) []history.Attribute {
-	of := make([]history.Attribute, names.Len())
-	for a := range of {
-		of[a] = history.Attribute(a)
-	}
-	return of
 }
 
 // span is a range of instants, inclusive.
@@ -130,7 +121,7 @@ func (r *recording) view(ctx context.Context, attributes []history.Attribute, of
 
 // addNames adds the attributes of another history to a new one, with the same numbers.
 func addNames(w *history.Writer, names history.Names) error {
-	for _, a := range all(names) {
+	for _, a := range names.All() {
 		parent, err := names.Parent(a)
 		if err != nil {
 			return err

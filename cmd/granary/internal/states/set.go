@@ -8,6 +8,7 @@ import (
 	"github.com/granarydb/granary/cmd/granary/internal/cli"
 	"github.com/granarydb/granary/internal/ihs"
 	"github.com/granarydb/granary/internal/input"
+	"github.com/granarydb/granary/trace"
 )
 
 // histories lists the files that the commands read, for the error for another file.
@@ -17,7 +18,7 @@ const histories = "; a history is a set (NAME.ihs.gz), a history file, CSV whose
 // file with this name is, or that it does not exist.
 func checkSet(name string) error {
 	set := ihs.BaseName(name)
-	if isStream(name) || set != name || isGoTrace(name) {
+	if strings.HasPrefix(name, "synth:") || trace.IsCSV(name) || set != name || isGoTrace(name) {
 		return nil // opening it reports an error with the given name
 	}
 	if _, err := os.Stat(set + ihs.IntervalsSuffix); err == nil {
@@ -39,10 +40,4 @@ func checkSet(name string) error {
 		return fmt.Errorf("%s: %s%s", name, what, histories)
 	}
 	return fmt.Errorf("%s is no history%s", name, histories)
-}
-
-// isStream reports whether a name means CSV or a synthetic history.
-func isStream(name string) bool {
-	lower := strings.ToLower(name)
-	return name == "-" || strings.HasPrefix(name, "synth:") || strings.HasSuffix(lower, ".csv") || strings.HasSuffix(lower, ".csv.gz")
 }

@@ -45,7 +45,7 @@ func openStored(cmd *cobra.Command, dir, name string) (r *trace.Recording, err e
 			err = fmt.Errorf("--db %s: the history %q has no states", dir, name)
 		}
 		if err == nil {
-			r = trace.FromView(view, h.Bytes())
+			r = &trace.Recording{View: view, Bytes: h.Bytes()}
 		}
 		return err
 	})
@@ -161,16 +161,8 @@ func fill(cmd *cobra.Command, s *columnstore.Store, name string, feed feeding) (
 // IsRecording reports whether a file has states, not profiles: a Go execution trace, a history file, a set or
 // CSV. It recognizes sets and CSV by their suffixes.
 func IsRecording(name string) bool {
-	if isHistoryFile(name) || isGoTrace(name) {
-		return true
-	}
-	lower := strings.ToLower(name)
-	for _, suffix := range []string{ihs.IntervalsSuffix, ".csv", ".csv.gz"} {
-		if strings.HasSuffix(lower, suffix) {
-			return true
-		}
-	}
-	return false
+	isSet := strings.HasSuffix(strings.ToLower(name), ihs.IntervalsSuffix)
+	return isSet || name != "-" && trace.IsCSV(name) || isHistoryFile(name) || isGoTrace(name)
 }
 
 // Add stores a file's history under the file's name, without suffixes and with a number if the name is taken.

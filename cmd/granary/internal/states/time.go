@@ -184,41 +184,17 @@ func (in instant) clip(v bounds) int64 {
 }
 
 // offset formats an instant as an offset from the start, which parseInstant accepts.
-func offset(v bounds, t int64) string { return "+" + lasting(uint64(t)-uint64(v.Start())) }
-
-// lasting formats a number of nanoseconds as a duration.
-func lasting(nanos uint64) string {
-	if nanos > math.MaxInt64 {
-		return fmt.Sprintf("%.4gs", float64(nanos)/1e9)
-	}
-	return cli.Duration(time.Duration(nanos))
-}
+func offset(v bounds, t int64) string { return "+" + timetext.Text(uint64(t)-uint64(v.Start())) }
 
 // agoFlags permits a time before now, such as -200ms, as an argument. The flag parser reads it as the flag -2
 // with the value 00ms, therefore agoFlags adds hidden flags for the digits.
 func agoFlags(cmd *cobra.Command, text *string) {
 	for digit := '0'; digit <= '9'; digit++ {
-		f := agoFlag{string(digit), text}
-		name := "minus-" + f.digit
-		cmd.Flags().VarP(f, name, f.digit, "")
+		name := "minus-" + string(digit)
+		cmd.Flags().FuncP(name, string(digit), "", func(rest string) error {
+			*text = "-" + string(digit) + rest
+			return nil
+		})
 		cmd.Flags().Lookup(name).Hidden = true
 	}
 }
-
-// agoFlag is the value of a digit's hidden flag.
-type agoFlag struct {
-	digit string
-	text  *string
-}
-
-// String returns "": the flag has no default.
-func (a agoFlag) String() string { return "" }
-
-// Set stores the time of the digit and the text after it.
-func (a agoFlag) Set(text string) error {
-	*a.text = "-" + a.digit + text
-	return nil
-}
-
-// Type returns the name of the value's type.
-func (a agoFlag) Type() string { return "time" }

@@ -60,7 +60,7 @@ func load(ctx context.Context, stderr io.Writer, inputs []string) (*loaded, erro
 
 // add inserts one profile, labelled with its name.
 func (l *loaded) add(ctx context.Context, name string) error {
-	data, at, err := input.Read(ctx, name)
+	data, at, err := new(input.Web).Read(ctx, name)
 	if err != nil {
 		return err
 	}

@@ -1,0 +1,49 @@
+package trace
+
+import (
+	"fmt"
+	"regexp"
+	"strconv"
+	"strings"
+
+	"github.com/granarydb/granary/history"
+)
+
+// plainNumber matches a number as JSON writes it, which a cell without a kind needs to be a number. 007, +1,
+// .5, NaN and a number beside a space are strings.
+var plainNumber = regexp.MustCompile(`^-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?$`)
+
+// ParseValue reads a cell of a kind: int, float or string. Without a kind, a number as in JSON is an int if it
+// fits in 64 bits without a fraction or an exponent, and a float if it fits in one; all else is a string. With
+// a kind, the grammar is that of [strconv.ParseInt] in base 10 and of [strconv.ParseFloat]. An empty cell is
+// null, except of kind string.
+func ParseValue(text, kind string) (history.Value, error) {
+	if text == "" && kind != "string" {
+		return history.Value{}, nil
+	}
+	switch kind {
+	case "int":
+		if n, err := strconv.ParseInt(text, 10, 64); err == nil {
+			return history.Int(n), nil
+		}
+		return history.Value{}, fmt.Errorf("value %.40q: want a whole number", text)
+	case "float":
+		if f, err := strconv.ParseFloat(text, 64); err == nil {
+			return history.Float(f), nil
+		}
+		return history.Value{}, fmt.Errorf("value %.40q: want a number", text)
+	case "string":
+		return history.String(strings.Clone(text)), nil
+	case "":
+	default:
+		return history.Value{}, fmt.Errorf("kind %.40q and value %.40q: want int, float, string, or null without a value", kind, text)
+	}
+	if plainNumber.MatchString(text) {
+		for _, guess := range []string{"int", "float"} {
+			if v, err := ParseValue(text, guess); err == nil {
+				return v, nil
+			}
+		}
+	}
+	return ParseValue(text, "string")
+}
