@@ -119,7 +119,7 @@ func refused(t *testing.T, want error, most int, f func() error) {
 	if !errors.Is(err, want) {
 		t.Errorf("error %v, want %v", err, want)
 	}
-	if used := after.TotalAlloc - before.TotalAlloc; used > uint64(most) {
+	if used := after.TotalAlloc - before.TotalAlloc; used > uint64(most) && !effort.Race { // the detector drops what is put into pools, at random
 		t.Errorf("to refuse it took %d MiB, want at most %d", used>>20, most>>20)
 	}
 }

@@ -164,7 +164,10 @@ func TestPushBytes(t *testing.T) {
 		return func() { close(c) }
 	}
 	stop()()
+	var waiting atomic.Int64 // for the clock
 	now := func() time.Time {
+		waiting.Add(1)
+		defer waiting.Add(-1)
 		<-*stopped.Load()
 		return time.Now()
 	}
@@ -192,15 +195,15 @@ func TestPushBytes(t *testing.T) {
 		}
 		t.Errorf("%s: never got in", name)
 	}
-	// held returns by how much the heap has grown when the pushes are refused or wait for the clock.
-	held := func(pushes func(*sync.WaitGroup)) int64 {
+	// held returns by how much the heap has grown when all of n pushes are refused or wait for the clock.
+	held := func(n int, pushes func(*sync.WaitGroup)) int64 {
 		r.s.Wait()
-		before := liveHeap()
+		before, refusedBefore := liveHeap(), refused.Load()
 		goOn := stop()
 		var all sync.WaitGroup
 		pushes(&all)
-		for last := int64(-1); last != refused.Load() || r.s.pushes.MemoryInUse() == 0; time.Sleep(200 * time.Millisecond) {
-			last = refused.Load()
+		for waiting.Load()+refused.Load()-refusedBefore < int64(n) {
+			time.Sleep(time.Millisecond)
 		}
 		grown := liveHeap() - before
 		goOn()
@@ -208,8 +211,8 @@ func TestPushBytes(t *testing.T) {
 		return grown
 	}
 	largest := ways["Push JSON"]
-	alone := held(func(all *sync.WaitGroup) { all.Go(func() { push("alone", largest) }) })
-	grown := held(func(all *sync.WaitGroup) {
+	alone := held(1, func(all *sync.WaitGroup) { all.Go(func() { push("alone", largest) }) })
+	grown := held(times*len(ways), func(all *sync.WaitGroup) {
 		for name, w := range ways {
 			for range times {
 				all.Go(func() { push(name, w) })
