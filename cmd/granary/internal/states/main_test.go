@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/spf13/cobra"
 	"go.uber.org/goleak"
@@ -14,7 +15,10 @@ import (
 	"github.com/granarydb/granary/cmd/granary/internal/clitest"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) {
+	time.Local = time.UTC // dates without a zone are local ones
+	goleak.VerifyTestMain(m)
+}
 
 // run runs a program whose only command is history.
 func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
