@@ -67,7 +67,7 @@ func TestInsert_Nulls(t *testing.T) {
 		"flag":  encoding.Bools(true, false, true),
 		"trace": encoding.UUIDs(id, other, id),
 		"stack": encoding.UUIDLists([]uuid.UUID{id}, []uuid.UUID{other, id}, nil),
-		"flat":  encoding.Vector{Type: encoding.UUIDList, UUIDs: []uuid.UUID{id, other, id}, Offsets: []int32{0, 1, 3, 3}},
+		"flat":  {Type: encoding.UUIDList, UUIDs: []uuid.UUID{id, other, id}, Offsets: []int32{0, 1, 3, 3}},
 	}
 	for _, name := range []string{"name", "time", "count", "ratio", "flag", "trace", "stack", "flat"} {
 		v := values[name]
