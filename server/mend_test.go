@@ -157,7 +157,7 @@ func askAll(t *testing.T, r *receiver) {
 		all := &querierv1.SelectMergeStacktracesRequest{ProfileTypeID: typ.GetID(), LabelSelector: "{}", Start: from, End: to}
 		_, err = c.SelectMergeStacktraces(ctx, connect.NewRequest(all))
 		fail("SelectMergeStacktraces "+typ.GetID(), err)
-		_, err = c.SelectMergeProfile(ctx, connect.NewRequest(&querierv1.SelectMergeProfileRequest{ProfileTypeID: typ.GetID(), LabelSelector: "{}", Start: from, End: to}))
+		_, err = c.SelectMergeProfile(ctx, connect.NewRequest(&querierv1.SelectMergeProfileRequest{ProfileTypeID: typ.GetID(), LabelSelector: "{}", Start: from, End: to})) //nolint:staticcheck // clients still call it
 		fail("SelectMergeProfile "+typ.GetID(), err)
 		_, err = c.SelectSeries(ctx, connect.NewRequest(&querierv1.SelectSeriesRequest{
 			ProfileTypeID: typ.GetID(), LabelSelector: "{}", Start: from, End: to, Step: 60, GroupBy: []string{"job", "url"},
