@@ -22,7 +22,7 @@ func TestInsertIsAtomic(t *testing.T) {
 	db := testDB(t, Options{})
 	ctx := context.Background()
 	good := makeProfile(start, "n:count", stack{frames: "a b", values: []int64{1}})
-	bad := makeProfile(start+1, "n:count", stack{frames: "a b", values: []int64{2}}, stack{frames: "a", values: []int64{3}, labels: map[string][]string{"k": {"\xff"}}})
+	bad := makeProfile(start+1, "n:count", stack{frames: "a b", values: []int64{2}}, stack{frames: "a", values: []int64{3}, labels: map[string][]string{"": {"v"}}})
 	before := view(t, db)
 	if _, err := db.Insert(ctx, bad, InsertOptions{Labels: map[string]string{"job": "bad"}}); !errors.Is(err, columnstore.ErrBatch) {
 		t.Fatalf("error %v", err)
