@@ -61,7 +61,7 @@ type Limits struct {
 
 	Labels     int // labels in a profile; 64
 	LabelName  int // bytes in a label's name; 200
-	LabelValue int // bytes in a label's value; 2,048
+	LabelValue int // bytes in a label's value, which is cut to it; 2,048
 	Series     int // distinct sets of labels that a tenant pushes in an hour; 100,000
 	Tenants    int // tenants that push in an hour; 1,000
 
@@ -118,8 +118,8 @@ func (l Limits) Check() error {
 	return nil
 }
 
-// Tokens are the bearer tokens that requests must have. If Read is empty, everyone can query; if Write is
-// empty, everyone can push. A token for writing does not allow reading.
+// Tokens are the tokens that requests must have: as bearer tokens, or as the password of any user. If Read is
+// empty, everyone can query; if Write is empty, everyone can push. A token for writing does not allow reading.
 type Tokens struct {
 	Read, Write []string
 	// Node is the token that a front sends to its nodes, one of their Read tokens. Empty sends none.

@@ -128,7 +128,7 @@ func (f *flags) add(cmd *cobra.Command) {
 	fs.Var(cli.NewBytes("max-push-memory", 0, &l.PushBytes), "max-push-memory", "at most `BYTES` of memory for all pushes in progress")
 	fs.IntVar(&l.Labels, "max-labels", l.Labels, "at most `N` labels of a profile")
 	fs.IntVar(&l.LabelName, "max-label-name", l.LabelName, "at most `N` bytes in the name of a label")
-	fs.IntVar(&l.LabelValue, "max-label-value", l.LabelValue, "at most `N` bytes in the value of a label")
+	fs.IntVar(&l.LabelValue, "max-label-value", l.LabelValue, "cut the value of a label to `N` bytes")
 	fs.IntVar(&l.Series, "max-series", l.Series, "at most `N` sets of labels that a tenant pushes in an hour")
 	fs.IntVar(&l.Tenants, "max-tenants", l.Tenants, "at most `N` tenants that push in an hour")
 	fs.IntVar(&l.Queries, "max-queries", l.Queries, "at most `N` queries at once")
