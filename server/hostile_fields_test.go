@@ -152,8 +152,12 @@ func packed(t *testing.T) []hostile {
 		{"OTLP of zeros by Connect", "", push.OTLPProcedure, encoding("gzip", asProto...), zeros, 429, "4194304"},
 	}
 	for _, name := range []string{"deflate", "zstd", "br", "gzip, gzip", "GZIP", "x"} {
+		status, text := 415, "gzip and zstd are"
+		if name == "zstd" || name == "GZIP" {
+			status, text = 400, "body: " // of something else
+		}
 		all = append(all,
-			hostile{"OTLP in " + name, "", otlpPath, encoding(name, asX...), zlib, 415, "gzip is"},
+			hostile{"OTLP in " + name, "", otlpPath, encoding(name, asX...), zlib, status, text},
 			hostile{"Push in " + name, "", pushPath, encoding(name, asProto...), zlib, 501, "unimplemented"})
 	}
 	for _, contentType := range []string{"application/x-www-form-urlencoded", "application/proto; charset=\xff", "application/", "multipart/form-data; boundary=x", "application/connect+proto", "application/octet-stream"} {
@@ -229,12 +233,6 @@ func contradictions(t *testing.T) (all []hostile) {
 		for name, body := range map[string][]byte{"huge varint": huge(9), "huge length": length(1), "groups without an end": group, "field 0": {0x02, 0x00}, "wire type 7": {0x0f}} {
 			all = append(all, hostile{path + " " + name, "", path, headers, body, 400, reason[path]})
 		}
-	}
-	bad := string([]byte{0xff, 0xfe})
-	for name, labels := range map[string][]string{"name": {bad, "a"}, "value": {"a", bad}} {
-		body := protowire.AppendBytes([]byte{0x0a}, protowire.AppendBytes([]byte{0x0a},
-			append(protowire.AppendBytes([]byte{0x0a}, []byte(labels[0])), protowire.AppendBytes([]byte{0x12}, []byte(labels[1]))...)))
-		all = append(all, hostile{"Push with a label's " + name + " in Latin-1", "", pushPath, asProto, body, 400, "UTF-8"})
 	}
 	return all
 }

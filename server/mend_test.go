@@ -1,7 +1,10 @@
 package server
 
 import (
+	"bytes"
+	"compress/gzip"
 	"fmt"
+	"io"
 	"math/rand/v2"
 	"net/http"
 	"net/url"
@@ -11,12 +14,16 @@ import (
 
 	"connectrpc.com/connect"
 	pprof "github.com/google/pprof/profile"
+	pushv1 "github.com/grafana/pyroscope/api/gen/proto/go/push/v1"
 	querierv1 "github.com/grafana/pyroscope/api/gen/proto/go/querier/v1"
 	"github.com/grafana/pyroscope/api/gen/proto/go/querier/v1/querierv1connect"
 	typesv1 "github.com/grafana/pyroscope/api/gen/proto/go/types/v1"
+	"github.com/klauspost/compress/zstd"
+	"google.golang.org/protobuf/encoding/protojson"
 
 	"github.com/granarydb/granary/columnstore"
 	"github.com/granarydb/granary/internal/effort"
+	"github.com/granarydb/granary/profile"
 	"github.com/granarydb/granary/server/internal/flametest"
 )
 
@@ -72,7 +79,6 @@ func TestMend_AllMethods(t *testing.T) {
 			t.Fatalf("profile %d: status %d", i, resp.StatusCode)
 		}
 		if i%100 == 99 {
-			askAll(t, r)
 		}
 	}
 	askAll(t, r)
@@ -166,4 +172,92 @@ func askAll(t *testing.T, r *receiver) {
 		_, err = c.Diff(ctx, connect.NewRequest(&querierv1.DiffRequest{Left: all, Right: all}))
 		fail("Diff "+typ.GetID(), err)
 	}
+}
+
+// Pushes in messages have the same right to odd bytes: they are mended in all strings, and nothing else changes.
+func TestMend_Messages(t *testing.T) {
+	for name, pushIt := range map[string]func(r *receiver, spoil func([]byte) []byte) *http.Request{
+		"OTLP": func(r *receiver, spoil func([]byte) []byte) *http.Request {
+			return r.request(http.MethodPost, otlpPath, spoil(marshal(t, otlpRequest(1))), "Content-Type", "application/x-protobuf")
+		},
+		"OTLP JSON": func(r *receiver, spoil func([]byte) []byte) *http.Request {
+			body, err := protojson.Marshal(otlpRequest(1))
+			if err != nil {
+				t.Fatal(err)
+			}
+			return r.request(http.MethodPost, otlpPath, spoil(body), "Content-Type", "application/json")
+		},
+		"Push": func(r *receiver, spoil func([]byte) []byte) *http.Request {
+			m := &pushv1.PushRequest{Series: []*pushv1.RawProfileSeries{pushSeries([]string{"service_name", "shop"}, small(t, 1))}}
+			return r.request(http.MethodPost, pushPath, spoil(marshal(t, m)), asProto...)
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := newReceiver(t, Options{}, columnstore.Options{FutureLimit: -1})
+			found := 0
+			r.want(http.StatusOK, "", pushIt(r, func(body []byte) []byte {
+				found = bytes.Count(body, []byte("shop"))
+				return bytes.ReplaceAll(body, []byte("shop"), []byte("sh\xffp"))
+			}))
+			if found == 0 {
+				t.Fatal("nothing was spoiled: the test is blind")
+			}
+			ask := querierv1connect.NewQuerierServiceClient(r.http, r.url)
+			values, err := ask.LabelValues(t.Context(), connect.NewRequest(&typesv1.LabelValuesRequest{Name: "service_name"}))
+			if err != nil || fmt.Sprint(values.Msg.GetNames()) != "[sh\ufffdp]" {
+				t.Errorf("values %q, %v", values.Msg.GetNames(), err)
+			}
+			if r.rows() != 2 || r.s.pushes.Mended() == 0 {
+				t.Errorf("%d rows, %v strings mended", r.rows(), r.s.pushes.Mended())
+			}
+		})
+	}
+	r := newReceiver(t, Options{}, columnstore.Options{})
+	question := marshal(t, &typesv1.LabelValuesRequest{Name: "shop"})
+	r.want(http.StatusBadRequest, "UTF-8", r.request(http.MethodPost, querierv1connect.QuerierServiceLabelValuesProcedure, bytes.ReplaceAll(question, []byte("o"), []byte("\xff")), asProto...))
+}
+
+// A body may have an encoding of its own, around a profile that is gzipped or not.
+func TestPush_Encodings(t *testing.T) {
+	zipped := small(t, 1)
+	plain, err := io.ReadAll(gunzip(t, zipped))
+	if err != nil {
+		t.Fatal(err)
+	}
+	encoder, err := zstd.NewWriter(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer encoder.Close()
+	for _, path := range []string{"/ingest?name=a", "/pprof?job=a"} {
+		r := newReceiver(t, Options{Limits: Limits{Body: 1 << 20, Profile: profile.Limits{Bytes: 1 << 20}}}, columnstore.Options{})
+		for _, body := range [][]byte{plain, zipped} {
+			r.want(http.StatusOK, "", r.request(http.MethodPost, path, body))
+			r.want(http.StatusOK, "", r.request(http.MethodPost, path, body, "Content-Encoding", "identity"))
+			r.want(http.StatusOK, "", r.request(http.MethodPost, path, gzipped(t, body), "Content-Encoding", "gzip"))
+			r.want(http.StatusOK, "", r.request(http.MethodPost, path, encoder.EncodeAll(body, nil), "Content-Encoding", "zstd"))
+		}
+		rows := r.rows()
+		if rows != 8*2 {
+			t.Errorf("%s: %d rows", path, rows)
+		}
+		bomb := make([]byte, 64<<20)
+		r.want(http.StatusRequestEntityTooLarge, "decompressed", r.request(http.MethodPost, path, gzipped(t, bomb), "Content-Encoding", "gzip"))
+		r.want(http.StatusRequestEntityTooLarge, "decompressed", r.request(http.MethodPost, path, encoder.EncodeAll(bomb, nil), "Content-Encoding", "zstd"))
+		r.want(http.StatusBadRequest, "body", r.request(http.MethodPost, path, plain, "Content-Encoding", "zstd"))
+		r.want(http.StatusBadRequest, "body", r.request(http.MethodPost, path, encoder.EncodeAll(plain, nil)[:20], "Content-Encoding", "zstd"))
+		r.want(http.StatusUnsupportedMediaType, "gzip and zstd are", r.request(http.MethodPost, path, plain, "Content-Encoding", "br"))
+		if r.rows() != rows {
+			t.Errorf("%s: %d rows of bodies that were refused", path, r.rows()-rows)
+		}
+	}
+}
+
+func gunzip(t *testing.T, data []byte) io.Reader {
+	t.Helper()
+	z, err := gzip.NewReader(bytes.NewReader(data))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return z
 }

@@ -1,6 +1,7 @@
 package push
 
 import (
+	"compress/gzip"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -14,6 +15,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/klauspost/compress/zstd"
 
 	"github.com/granarydb/granary/internal/timetext"
 	"github.com/granarydb/granary/profile/format"
@@ -63,7 +66,7 @@ func (s *Pusher) readIngest(r *http.Request, p *push) error {
 		}
 		in.Encoded, in.hint, err = s.readParts(multipart.NewReader(r.Body, params["boundary"]))
 	} else {
-		in.Encoded, err = s.readAll(r.Body)
+		in.Encoded, err = s.readEncoded(r, s.mostBody())
 	}
 	in.size = len(in.Encoded)
 	p.profiles = append(p.profiles, in)
@@ -179,7 +182,7 @@ func (s *Pusher) readPprof(r *http.Request, p *push) error {
 			in.labels[name] = values[0]
 		}
 	}
-	in.Encoded, err = s.readAll(r.Body)
+	in.Encoded, err = s.readEncoded(r, s.mostBody())
 	in.size = len(in.Encoded)
 	p.profiles = append(p.profiles, in)
 	return err
@@ -225,6 +228,41 @@ func (s *Pusher) readAll(r io.Reader) ([]byte, error) {
 	}
 	return data, nil
 }
+
+// mostBody bounds a body without its Content-Encoding: one that is sent as it is may have Limits.Body.
+func (s *Pusher) mostBody() int64 { return max(s.Limits.Body, int64(s.Limits.Profile.Bytes)) }
+
+// readEncoded reads a body of at most `most` bytes without its Content-Encoding.
+func (s *Pusher) readEncoded(r *http.Request, most int64) ([]byte, error) {
+	var body io.Reader
+	switch encoding := r.Header.Get("Content-Encoding"); strings.ToLower(encoding) {
+	case "", "identity":
+		body = r.Body
+	case "gzip":
+		z, err := gzip.NewReader(r.Body)
+		if err != nil {
+			return nil, s.unread(err)
+		}
+		body = shareOf(r.Context()).reader(z)
+	case "zstd":
+		z, err := zstd.NewReader(r.Body, zstd.WithDecoderConcurrency(1), zstd.WithDecoderLowmem(true), zstd.WithDecoderMaxWindow(maxWindow))
+		if err != nil {
+			return nil, s.unread(err)
+		}
+		defer z.Close()
+		body = shareOf(r.Context()).reader(z)
+	default:
+		return nil, fault.Unsupported("header Content-Encoding: %s is not taken; gzip and zstd are", fault.Quoted(encoding))
+	}
+	data, err := s.readAll(io.LimitReader(body, most+1))
+	if int64(len(data)) > most {
+		return nil, fault.TooLarge("a body of more than %d bytes when it is decompressed", most)
+	}
+	return data, err
+}
+
+// maxWindow bounds the window of zstd, which a decoder holds beside its share: 8 MiB, as RFC 8878 recommends.
+const maxWindow = 8 << 20
 
 // unread returns the error for a body that could not be read to its end.
 func (s *Pusher) unread(err error) error {

@@ -68,7 +68,7 @@ func (s *Pusher) mend(value string) string {
 	if len(value) <= s.Limits.LabelValue && utf8.ValidString(value) && !strings.ContainsFunc(value, unicode.IsControl) {
 		return value
 	}
-	s.mended.Add(1)
+	s.hasMended(1)
 	value = strings.Map(func(r rune) rune {
 		if unicode.IsControl(r) {
 			return utf8.RuneError
@@ -84,6 +84,9 @@ func (s *Pusher) mend(value string) string {
 	}
 	return value[:end] + cutMark
 }
+
+// hasMended counts mended strings.
+func (s *Pusher) hasMended(n int) { s.mended.Add(int64(n)) }
 
 // Mended returns how many names and values of pushed profiles were mended, because they were not UTF-8 or too long.
 func (s *Pusher) Mended() float64 {

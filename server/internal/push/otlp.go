@@ -1,11 +1,9 @@
 package push
 
 import (
-	"compress/gzip"
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"mime"
 	"net/http"
 
@@ -63,34 +61,17 @@ func (s *Pusher) exportHTTP(w http.ResponseWriter, r *http.Request) error {
 func (s *Pusher) otlpCodec(sh *share, h http.Header) (media string, c connect.Codec, err error) {
 	switch media, _, _ = mime.ParseMediaType(h.Get("Content-Type")); media {
 	case "application/x-protobuf":
-		return media, web.ProtoCodec{Most: s.otlpMessages(), Take: sh.take}, nil
+		return media, web.ProtoCodec{Most: s.otlpMessages(), Take: sh.take, Mended: s.hasMended}, nil
 	case "application/json":
-		return media, web.JSONCodec{Most: s.otlpMessages(), Take: sh.take}, nil
+		return media, web.JSONCodec{Most: s.otlpMessages(), Take: sh.take, Mended: s.hasMended}, nil
 	}
 	return "", nil, fault.Unsupported("header Content-Type: %s is not taken; application/x-protobuf and application/json are",
 		fault.Quoted(h.Get("Content-Type")))
 }
 
-// readOTLP reads a body of at most Limits.Profile.Bytes, gzipped or not.
+// readOTLP reads a body of at most Limits.Profile.Bytes when it is decompressed.
 func (s *Pusher) readOTLP(r *http.Request) ([]byte, error) {
-	var body io.Reader = r.Body
-	switch encoding := r.Header.Get("Content-Encoding"); encoding {
-	case "", "identity":
-	case "gzip":
-		z, err := gzip.NewReader(r.Body)
-		if err != nil {
-			return nil, s.unread(err)
-		}
-		body = shareOf(r.Context()).reader(z)
-	default:
-		return nil, fault.Unsupported("header Content-Encoding: %s is not taken; gzip is", fault.Quoted(encoding))
-	}
-	most := s.Limits.Profile.Bytes
-	data, err := s.readAll(io.LimitReader(body, int64(most)+1))
-	if len(data) > most {
-		return nil, fault.TooLarge("a body of more than %d bytes when it is decompressed", most)
-	}
-	return data, err
+	return s.readEncoded(r, int64(s.Limits.Profile.Bytes))
 }
 
 // export commits a request's profiles. Refused profiles are omitted, and counted in the answer with the

@@ -3,6 +3,7 @@ package web
 import (
 	"bytes"
 	"errors"
+	"unicode/utf8"
 
 	"google.golang.org/protobuf/encoding/protojson"
 	"google.golang.org/protobuf/encoding/protowire"
@@ -22,6 +23,9 @@ type ProtoCodec struct {
 	// empty, because Connect would report an error of the codec as a malformed message; the owner of Take
 	// reports it instead. nil reserves nothing.
 	Take func(bytes int64) error
+	// Mended, if not nil, has strings that are not UTF-8 mended: the wrong bytes become U+FFFD, and Mended is called with
+	// the number of such strings. nil refuses the message.
+	Mended func(n int)
 }
 
 // Upper bounds of the memory that a request takes.
@@ -48,7 +52,43 @@ func (c ProtoCodec) Unmarshal(data []byte, to any) error {
 	if !c.has(int64(len(data) + n*MessageBytes)) {
 		return nil // the error of Take is reported elsewhere
 	}
-	return proto.UnmarshalOptions{DiscardUnknown: true, RecursionLimit: maxNesting}.Unmarshal(data, m)
+	options := proto.UnmarshalOptions{DiscardUnknown: true, RecursionLimit: maxNesting}
+	err := options.Unmarshal(data, m)
+	if err == nil || c.Mended == nil || !c.has(int64(len(data))*mendedBytes) {
+		return err
+	}
+	mended, strings := mend(nil, data, m.ProtoReflect().Descriptor(), 0)
+	if strings == 0 {
+		return err
+	}
+	c.Mended(strings)
+	return options.Unmarshal(mended, m)
+}
+
+// mendedBytes bounds the bytes that a byte of a message takes while it is mended, level by level of a message.
+const mendedBytes = 3 * 4
+
+// mend appends an encoded message to dst, with strings that are UTF-8. It returns how many were not.
+func mend(dst, data []byte, of protoreflect.MessageDescriptor, depth int) (out []byte, n int) {
+	for f, err := range Fields(data) {
+		if err != nil {
+			return dst, n // decoding finds it again
+		}
+		dst = protowire.AppendTag(dst, f.Number, f.Type)
+		field := of.Fields().ByNumber(f.Number)
+		switch {
+		case field != nil && f.Type == protowire.BytesType && field.Kind() == protoreflect.StringKind && !utf8.Valid(f.Bytes()):
+			dst = protowire.AppendBytes(dst, bytes.ToValidUTF8(f.Bytes(), []byte(string(utf8.RuneError))))
+			n++
+		case field != nil && f.Type == protowire.BytesType && field.Message() != nil && depth < maxNesting:
+			inner, more := mend(nil, f.Bytes(), field.Message(), depth+1)
+			dst = protowire.AppendBytes(dst, inner)
+			n += more
+		default:
+			dst = append(dst, f.value...)
+		}
+	}
+	return dst, n
 }
 
 // JSONCodec is ProtoCodec for JSON.
@@ -68,6 +108,10 @@ func (c JSONCodec) Unmarshal(data []byte, to any) error {
 	}
 	if !ProtoCodec(c).has(int64(len(data) + messages*MessageBytes + values*valueBytes)) {
 		return nil // as above
+	}
+	if c.Mended != nil && !utf8.Valid(data) {
+		data = bytes.ToValidUTF8(data, []byte(string(utf8.RuneError)))
+		c.Mended(1) // or more
 	}
 	if err := (protojson.UnmarshalOptions{DiscardUnknown: true, RecursionLimit: maxNesting}).Unmarshal(data, to.(proto.Message)); err != nil {
 		return errors.New(fault.Text(err)) // it repeats values that are not numbers, however long
