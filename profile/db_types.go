@@ -44,6 +44,14 @@ func (db *DB) Types(ctx context.Context, snap *columnstore.Snapshot) ([]Type, er
 // with the same types have one default type, from the first profile that names one, as in a merge by
 // pprof. Errors wrap ErrUnknownType or ErrAmbiguousType and list the choices.
 func (db *DB) FindType(ctx context.Context, snap *columnstore.Snapshot, name string) (Type, error) {
+	return db.FindTypeIn(ctx, snap, Query{}, name)
+}
+
+// FindTypeIn is FindType for the profiles of a query's selector and times. Of several types with the name, it returns the
+// one that these profiles have, because a name that is clear for one service must stay so beside another's types. If they
+// have none, it returns the first, whose answer is empty. It costs a read of the types of the rows where a name has
+// several, and no more than FindType elsewhere.
+func (db *DB) FindTypeIn(ctx context.Context, snap *columnstore.Snapshot, q Query, name string) (Type, error) {
 	lists, err := db.typeLists(snap)
 	if err != nil {
 		return Type{}, err
@@ -60,6 +68,17 @@ func (db *DB) FindType(ctx context.Context, snap *columnstore.Snapshot, name str
 	for _, t := range types {
 		if name == t.Sample || name == t.Sample+":"+t.SampleUnit || name == t.String() {
 			found = append(found, t)
+		}
+	}
+	if len(found) > 1 {
+		q = Query{Selector: q.Selector, From: q.From, To: q.To, MaxBytes: q.MaxBytes}
+		present, err := db.plan(snap, q).presentTypes(ctx)
+		if err != nil {
+			return Type{}, err
+		}
+		here := slices.DeleteFunc(slices.Clone(found), func(t Type) bool { return !slices.Contains(present, t) })
+		if found = found[:1]; len(here) > 0 {
+			found = here
 		}
 	}
 	switch {

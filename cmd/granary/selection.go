@@ -208,7 +208,7 @@ func findType(ctx context.Context, db *profile.DB, snap *columnstore.Snapshot, q
 	if name == "" {
 		return db.DefaultType(ctx, snap, q)
 	}
-	t, err := db.FindType(ctx, snap, name)
+	t, err := db.FindTypeIn(ctx, snap, q, name)
 	if !errors.Is(err, profile.ErrUnknownType) || (name != unnamed && name != "''") {
 		return t, err
 	}

@@ -89,7 +89,7 @@ func (q *pageQuestion) findType(ctx context.Context, query profile.Query, name s
 	if name == "" {
 		return q.view.DefaultType(ctx, query, "t")
 	}
-	if t, err = q.view.FindType(ctx, name); err != nil {
+	if t, err = q.view.FindType(ctx, query, name); err != nil {
 		err = fault.In("parameter t", err)
 	}
 	return t, err

@@ -54,7 +54,7 @@ func (q *querier) getArrow(w http.ResponseWriter, r *http.Request) error {
 			if err := q.Read.Bounds(&p, func() (int64, error) { return v.Newest(ctx) }); err != nil {
 				return err
 			}
-			_, types, err := chosen(ctx, v, p.Type)
+			_, types, err := chosen(ctx, v, &p)
 			if err != nil {
 				return err
 			}

@@ -22,7 +22,7 @@ func (q *querier) getPprof(w http.ResponseWriter, r *http.Request) error {
 			if err := q.Read.Bounds(&p, func() (int64, error) { return v.Newest(ctx) }); err != nil {
 				return err
 			}
-			t, types, err := chosen(ctx, v, p.Type)
+			t, types, err := chosen(ctx, v, &p)
 			if err != nil {
 				return err
 			}

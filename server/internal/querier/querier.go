@@ -246,13 +246,13 @@ func (q *querier) Diff(ctx context.Context, r *connect.Request[querierv1.DiffReq
 	})
 }
 
-// chosen returns the type called name, and the types to query. These are empty for "", which stands for
+// chosen returns the type of a question, and the types to query. These are empty for "", which stands for
 // all types.
-func chosen(ctx context.Context, v source.View, name string) (t source.Typed, types []profile.Type, err error) {
-	if name == "" {
+func chosen(ctx context.Context, v source.View, p *question.Parameters) (t source.Typed, types []profile.Type, err error) {
+	if p.Type == "" {
 		return t, nil, nil
 	}
-	if t, err = v.FindType(ctx, name); err != nil {
+	if t, err = v.FindType(ctx, p.Query, p.Type); err != nil {
 		return t, nil, fault.At("parameter type", err)
 	}
 	return t, []profile.Type{t.Type}, nil

@@ -34,7 +34,7 @@ func (s *sources) answer(w http.ResponseWriter, r *http.Request) error {
 				if err := s.Read.Bounds(p, func() (int64, error) { return v.Newest(ctx) }); err != nil {
 					return err
 				}
-				if a.Type, err = v.DB.FindType(ctx, v.Snap, p.Type); err != nil {
+				if a.Type, err = v.DB.FindTypeIn(ctx, v.Snap, p.Query, p.Type); err != nil {
 					return fault.Invalid("parameter type: %w", err)
 				}
 				a.Query = p.Query

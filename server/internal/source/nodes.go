@@ -89,7 +89,7 @@ func (v nodesView) Commit() uint64 { return 0 }
 func (v nodesView) Tag(string, url.Values) string { return "" }
 
 // FindType implements View. It also finds the nodes that have the type.
-func (v nodesView) FindType(ctx context.Context, name string) (Typed, error) {
+func (v nodesView) FindType(ctx context.Context, _ profile.Query, name string) (Typed, error) {
 	return v.set.FindType(ctx, name)
 }
 

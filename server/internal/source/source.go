@@ -50,8 +50,8 @@ type View interface {
 	Commit() uint64
 	// Tag returns an ETag for the answer to a query, or "" if different answers could have the same tag.
 	Tag(path string, parameters url.Values) string
-	// FindType resolves the name of a type. Errors are as in profile.DB.FindType.
-	FindType(ctx context.Context, name string) (Typed, error)
+	// FindType resolves the name of a type for a query. Errors are as in profile.DB.FindTypeIn.
+	FindType(ctx context.Context, query profile.Query, name string) (Typed, error)
 	// DefaultType returns the type of the first profiles of a query. Errors name the parameter that chooses a type.
 	DefaultType(ctx context.Context, query profile.Query, parameter string) (Typed, error)
 	// Scales returns an error if the sides of a difference cannot be scaled.

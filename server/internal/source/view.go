@@ -54,8 +54,8 @@ func (v *At) Tag(path string, parameters url.Values) string {
 }
 
 // FindType implements View.
-func (v *At) FindType(ctx context.Context, name string) (Typed, error) {
-	t, err := v.DB.FindType(ctx, v.Snap, name)
+func (v *At) FindType(ctx context.Context, query profile.Query, name string) (Typed, error) {
+	t, err := v.DB.FindTypeIn(ctx, v.Snap, query, name)
 	return Typed{Type: t}, err
 }
 
