@@ -79,6 +79,7 @@ func TestMend_AllMethods(t *testing.T) {
 			t.Fatalf("profile %d: status %d", i, resp.StatusCode)
 		}
 		if i%100 == 99 {
+			askAll(t, r)
 		}
 	}
 	askAll(t, r)

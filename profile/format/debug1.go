@@ -46,6 +46,7 @@ func isDebug1(head []byte) bool {
 
 // decodeDebug1 returns the profile of a text of debug=1. Its types and values are those of go tool pprof for
 // this text. A stack has the frames that the text names: it leaves functions of the runtime out at the ends.
+// google/pprof reads such texts too, but without the names and the labels, which are comments in them.
 func decodeDebug1(data []byte, limits profile.Limits) iter.Seq2[Decoded, error] {
 	return func(yield func(Decoded, error) bool) {
 		text, err := textOf(data, limits)
