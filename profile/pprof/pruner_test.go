@@ -99,7 +99,7 @@ func TestPruneEqualsPprof(t *testing.T) {
 			}
 		}
 	})
-	if changed == 0 {
+	if changed == 0 && !testing.Short() { // with -short a fifth of the profiles is drawn, and may have none
 		t.Error("no profile lost a frame")
 	}
 }
