@@ -54,13 +54,17 @@ func (c ProtoCodec) Unmarshal(data []byte, to any) error {
 	}
 	options := proto.UnmarshalOptions{DiscardUnknown: true, RecursionLimit: maxNesting}
 	err := options.Unmarshal(data, m)
-	if err == nil || c.Mended == nil || !c.has(int64(len(data))*mendedBytes) {
+	if _, odd := errors.AsType[interface {
+		error
+		InvalidUTF8() bool
+	}](err); !odd || c.Mended == nil {
 		return err
+	}
+	if !c.has(int64(len(data)) * mendedBytes) {
+		proto.Reset(m)
+		return nil // as above
 	}
 	mended, strings := mend(nil, data, m.ProtoReflect().Descriptor(), 0)
-	if strings == 0 {
-		return err
-	}
 	c.Mended(strings)
 	return options.Unmarshal(mended, m)
 }
