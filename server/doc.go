@@ -10,11 +10,12 @@
 //	POST /pprof?label=v                pprof as the body. time is the time of a profile that has none,
 //	                                   and origin its file name: neither is a label. type, selector,
 //	                                   from and until are refused.
-//	POST /v1development/profiles       OTLP 1.11 as protobuf or JSON, gzipped or not
+//	POST /v1development/profiles       OTLP 1.11 as protobuf or JSON
 //	     /opentelemetry.proto.collector.profiles.v1development.ProfilesService/Export   OTLP as gRPC
 //
-// Times are in Unix seconds or nanoseconds. Profiles are gzipped or not. Where pprof is taken, the other formats of package
-// profile/format are too, such as folded stacks.
+// Times are as in Queries, except that none counts from the newest profile. Profiles are gzipped or not, and a body may have
+// the Content-Encoding gzip, or outside of Connect zstd. Where pprof is taken, the other formats of package profile/format are
+// too, such as folded stacks. Bytes that are not UTF-8 become U+FFFD, and values of labels over Limits.LabelValue are cut.
 //
 //	S1  A request is one transaction: all of its profiles are committed, or none is. An error means
 //	    that nothing was inserted, with one exception: if a disk fails behind a commit

@@ -2,7 +2,7 @@ package rows
 
 import (
 	"fmt"
-	"unicode/utf8"
+	"strings"
 
 	"github.com/granarydb/granary/encoding"
 	codec "github.com/granarydb/granary/profile/pprof"
@@ -49,11 +49,7 @@ func (f *Profile) cutText(l *codec.FlatLabel) {
 	if len(text) <= schema.MaxString || !l.IsText {
 		return
 	}
-	end := schema.MaxString - len(cutMark)
-	for !utf8.RuneStart(text[end]) {
-		end--
-	}
-	f.Strings[l.Text] = text[:end] + cutMark
+	f.Strings[l.Text] = strings.ToValidUTF8(text[:schema.MaxString-len(cutMark)], "") + cutMark
 	f.Mended++
 }
 

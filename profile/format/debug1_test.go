@@ -242,22 +242,14 @@ func TestDebug1_Hostile(t *testing.T) {
 
 // TestDebug1_Insert stores profiles as text: a block and a mutex profile are of two kinds, whatever their files are called.
 func TestDebug1_Insert(t *testing.T) {
-	store, err := columnstore.Open(columnstore.Options{FutureLimit: -1})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer store.Close()
-	db, err := profile.Open(store, profile.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	db := newDB(t)
 	for name, text := range texts(t) {
 		opts := profile.InsertOptions{Time: time.Unix(1_790_000_000, 0), Origin: "mutex.txt"}
 		if rows, err := format.Insert(t.Context(), db, text, format.Hints{}, opts); err != nil || rows == 0 && name != "threadcreate" {
 			t.Errorf("%s: %d rows, %v", name, rows, err)
 		}
 	}
-	err = store.View(t.Context(), func(snap *columnstore.Snapshot) error {
+	err := db.Store().View(t.Context(), func(snap *columnstore.Snapshot) error {
 		kinds, err := db.Kinds(t.Context(), snap, profile.Query{})
 		names := map[string]bool{}
 		for _, k := range kinds {

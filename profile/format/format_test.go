@@ -25,18 +25,26 @@ func zipped(t testing.TB, text string) []byte {
 	return b.Bytes()
 }
 
-// inserted decodes data into a new store, and returns its profiles as folded stacks of their first type.
-func inserted(t *testing.T, data []byte, h format.Hints) (stacks map[string]int64, err error) {
+// newDB returns a DB in a new store.
+func newDB(t testing.TB) *profile.DB {
 	t.Helper()
 	store, err := columnstore.Open(columnstore.Options{FutureLimit: -1})
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer store.Close()
+	t.Cleanup(func() { _ = store.Close() })
 	db, err := profile.Open(store, profile.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
+	return db
+}
+
+// inserted decodes data into a new store, and returns its profiles as folded stacks of their first type.
+func inserted(t *testing.T, data []byte, h format.Hints) (stacks map[string]int64, err error) {
+	t.Helper()
+	db := newDB(t)
+	store := db.Store()
 	rows, err := format.Insert(t.Context(), db, data, h, profile.InsertOptions{Time: time.Unix(1_790_000_000, 0)})
 	if stored := store.Stats().Rows; stored != int64(rows) || err != nil && rows != 0 {
 		t.Fatalf("%d rows are stored, and Insert says %d, %v", stored, rows, err)

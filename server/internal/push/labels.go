@@ -78,11 +78,7 @@ func (s *Pusher) mend(value string) string {
 	if len(value) <= s.Limits.LabelValue {
 		return value
 	}
-	end := max(0, s.Limits.LabelValue-len(cutMark))
-	for end > 0 && !utf8.RuneStart(value[end]) {
-		end--
-	}
-	return value[:end] + cutMark
+	return strings.ToValidUTF8(value[:max(0, s.Limits.LabelValue-len(cutMark))], "") + cutMark
 }
 
 // hasMended counts mended strings.

@@ -35,7 +35,7 @@ func (s *Pusher) exportHTTP(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	body, err := s.readOTLP(r)
+	body, err := s.readEncoded(r, int64(s.Limits.Profile.Bytes))
 	if err != nil {
 		return err
 	}
@@ -67,11 +67,6 @@ func (s *Pusher) otlpCodec(sh *share, h http.Header) (media string, c connect.Co
 	}
 	return "", nil, fault.Unsupported("header Content-Type: %s is not taken; application/x-protobuf and application/json are",
 		fault.Quoted(h.Get("Content-Type")))
-}
-
-// readOTLP reads a body of at most Limits.Profile.Bytes when it is decompressed.
-func (s *Pusher) readOTLP(r *http.Request) ([]byte, error) {
-	return s.readEncoded(r, int64(s.Limits.Profile.Bytes))
 }
 
 // export commits a request's profiles. Refused profiles are omitted, and counted in the answer with the
