@@ -17,10 +17,15 @@ var ops = map[labels.MatchType]selector.Op{
 	labels.MatchRegexp: selector.OpPattern, labels.MatchNotRegexp: selector.OpNotPattern,
 }
 
+// standIn replaces U+FFFD by a character without a meaning, because Prometheus takes it for bytes that are no
+// UTF-8 even where a text has it.
+var standIn = strings.NewReplacer("\ufffd", "\ue000")
+
 // want returns the matchers that a text has for Prometheus, or the reason that it has none. A
 // pattern has to be one for Go within its anchors too: Prometheus takes a list of words that
 // are no UTF-8, and \\Q without its end.
 func want(text string) ([]*labels.Matcher, error) {
+	text = standIn.Replace(text)
 	matchers, err := parser.NewParser(parser.Options{}).ParseMetricSelector(text)
 	for _, m := range matchers {
 		if err == nil && m.Type >= labels.MatchRegexp {
@@ -70,10 +75,18 @@ func check(t *testing.T, text string) bool {
 		t.Fatalf("%q: %d matchers, Prometheus has %v", text, len(got), want)
 	}
 	for i, m := range got {
-		if m.Name != want[i].Name || m.Op != ops[want[i].Type] || m.Value != want[i].Value {
+		if standIn.Replace(m.Name) != standIn.Replace(want[i].Name) || m.Op != ops[want[i].Type] || standIn.Replace(m.Value) != standIn.Replace(want[i].Value) {
 			t.Fatalf("%q: matcher %d is %+v, Prometheus has %v", text, i, m, want[i])
 		}
-		for _, value := range []string{"", "a", "A", m.Value, m.Value + "\n", "a\nb", "\xff", "\u00e9"} {
+		for _, tail := range []string{"", "\n", "a"} {
+			if m.Matches(m.Value+tail) != want[i].Matches(want[i].Value+tail) {
+				t.Fatalf("%q: matcher %d takes %q: %v, Prometheus does not agree", text, i, m.Value+tail, m.Matches(m.Value+tail))
+			}
+		}
+		for _, value := range []string{"", "a", "A", "a\nb", "\xff", "\u00e9"} {
+			if value == "\xff" && strings.Contains(text, "\ufffd") {
+				continue // a pattern takes such bytes for U+FFFD
+			}
 			if m.Matches(value) != want[i].Matches(value) {
 				t.Fatalf("%q: matcher %d takes %q: %v, Prometheus does not agree", text, i, value, m.Matches(value))
 			}
@@ -112,7 +125,7 @@ var texts = map[string]bool{
 	`{a="\x00\xFF\xfa"}`: true, `{a="\0"}`: false, `{a="\000\377"}`: true, `{a="\400"}`: false, `{a="\08"}`: false, `{a="\u00e9\U0001F600"}`: true,
 	`{a="\u00e"}`: false, `{a="\ud7ff\ue000"}`: true, `{a="\ud800"}`: false, `{a="\udfff"}`: false, `{a="\U0010ffff"}`: true, `{a="\U00110000"}`: false,
 	`{a="\Uffffffff"}`: false, `{a="\x+1"}`: false, `{a="\u_123"}`: false, `{a="\q"}`: false, `{a="\`: false, `{a="\x`: false, "{a=\"\\\n\"}": false,
-	"{a=\"\u00e9\"}": true, "{a=\"\xe9\"}": false, "{a=`\xe9`}": false, "{a=\"\ufffd\"}": false, "{a=`\ufffd`}": false, `{a="\ufffd"}`: true,
+	"{a=\"\u00e9\"}": true, "{a=\"\xe9\"}": false, "{a=`\xe9`}": false, "{a=\"\ufffd\"}": true, "{a=`\ufffd`}": true, "{a=\"\ufffd}": false, "\ufffd{}": false, `{a="\ufffd"}`: true,
 	"{a=\"\x00\"}": true, "{a=\"\ufeff\"}": true, "\ufeff{}": false,
 	// Patterns.
 	`{a=~""}`: true, `{a!~""}`: true, `{a=~"("}`: false, `{a=~"a)(b"}`: false, `{a=~"*"}`: false, `{a=~"a|b|c"}`: true, `{a=~"^a$"}`: true,

@@ -14,6 +14,7 @@
 //
 //	S1  Parse accepts the same text as Prometheus' own parser of metric selectors, and returns
 //	    the same matchers in the same order. The module compat/selectors compares the two.
+//	    It also accepts U+FFFD in strings, because names that were mended on the way in have it.
 //	S2  Patterns have the syntax of Go's regexp, which accepts more names of Unicode classes
 //	    and only patterns that are UTF-8. They are anchored at both ends, and the dot
 //	    matches line ends.

@@ -44,15 +44,14 @@ func (p *parser) skipSpace() {
 	}
 }
 
-// quoted reads a quoted string and returns its value. As in Prometheus, a replacement character is an error
-// even if the text contains it.
+// quoted reads a quoted string and returns its value.
 func (p *parser) quoted() (string, error) {
 	start, quote := p.at, p.text[p.at]
 	var value []byte
 	for at := start + 1; at < len(p.text); {
 		r, size := utf8.DecodeRuneInString(p.text[at:])
 		switch {
-		case r == utf8.RuneError:
+		case r == utf8.RuneError && size == 1:
 			return "", p.errorf(at, "no valid UTF-8 in a string")
 		case r == rune(quote):
 			p.at = at + 1
@@ -117,7 +116,7 @@ func (p *parser) unexpected(want string) error {
 		return p.errorf(p.at, "the selector ends, want %s", want)
 	}
 	r, size := utf8.DecodeRuneInString(p.text[p.at:])
-	if r == utf8.RuneError {
+	if r == utf8.RuneError && size == 1 {
 		return p.errorf(p.at, "no valid UTF-8, want %s", want)
 	}
 	return p.errorf(p.at, "unexpected %q, want %s", p.text[p.at:p.at+size], want)

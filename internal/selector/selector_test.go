@@ -28,6 +28,7 @@ func TestParseSaysWhere(t *testing.T) {
 		`{a="b`:            `1:4: a string without its end`,
 		"{a=\"b\n\"}":      `1:4: a string without its end on the line`,
 		"{a='\xff'}":       `1:5: no valid UTF-8 in a string`,
+		"\ufffd":           "1:1: unexpected \"\ufffd\", want a name or \"{\"",
 		`{a="b\`:           `1:6: unfinished escape sequence`,
 		`{a="\'"}`:         `1:5: no escape sequence begins with "\\'"`,
 		`{a="\ud800"}`:     `1:5: invalid escape sequence "\\ud800"`,
