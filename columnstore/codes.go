@@ -146,7 +146,7 @@ func (c *Codes) appendTo(dst []uint32, need func(g *dictionaries.DurableGenerati
 	return out, nil
 }
 
-// intern adds to the dictionaries within the memory budget. need is as in Store.reserveNeed.
+// intern adds to the dictionaries within the memory budget. need is as in account.reserveNeed.
 func (c *Codes) intern(need func(g *dictionaries.DurableGeneration, lookUp bool) int, add func(*dictionaries.DurableGeneration) error) error {
 	s := c.table.store
 	if err := s.writable(); err != nil {
@@ -161,11 +161,11 @@ func (c *Codes) intern(need func(g *dictionaries.DurableGeneration, lookUp bool)
 		from, _ := c.Range()
 		return fmt.Errorf("table %q: %w", c.table.name, tooOld(from, c.table.floor()))
 	}
-	bytes, err := s.reserveNeed(func(lookUp bool) int { return need(g, lookUp) }, incoming{table: c.table, start: c.lastBucket()})
+	bytes, err := s.memory.reserveNeed(func(lookUp bool) int { return need(g, lookUp) }, incoming{table: c.table, start: c.lastBucket()})
 	if err != nil {
 		return fmt.Errorf("table %q: %w", c.table.name, err)
 	}
-	defer s.release(bytes)
+	defer s.memory.release(bytes)
 	defer c.table.generations.Count(g)
 	return add(g)
 }

@@ -54,12 +54,12 @@ func TestCodes_Budget(t *testing.T) {
 			case err != nil:
 				t.Fatal(err)
 			}
-			if used := store.used(); used > budget || after.PendingBytes != 0 || store.memory.dicts.Load() != int64(codes.gen.Load().Size()) {
+			if used := store.memory.used(); used > budget || after.PendingBytes != 0 || store.memory.dicts.Load() != int64(codes.gen.Load().Size()) {
 				t.Fatalf("seed %d, step %d: %d bytes of %d are used, %+v; dictionaries have %d", seed, step, used, budget, after, codes.gen.Load().Size())
 			}
 		}
 		if refused < 5 {
-			t.Errorf("seed %d: %d bytes are used of %d, and nothing was refused", seed, store.used(), budget)
+			t.Errorf("seed %d: %d bytes are used of %d, and nothing was refused", seed, store.memory.used(), budget)
 		}
 		if again := codedRow(t, codes, 1); again.Series != known.Series || again.Columns["stack"].Codes[0] != known.Columns["stack"].Codes[0] {
 			t.Errorf("seed %d: what is known has other codes", seed)

@@ -26,7 +26,7 @@ func (t *Table) newStored() *cold.Files {
 			if s.log == nil { // Open makes room behind the log
 				return func() {}, nil
 			}
-			return func() { s.release(bytes) }, s.reserve(bytes, incoming{table: t})
+			return func() { s.memory.release(bytes) }, s.memory.reserve(bytes, incoming{table: t})
 		},
 		Account: func(bytes int64) { s.memory.dicts.Add(bytes) },
 	})
@@ -37,6 +37,6 @@ func (t *Table) newStored() *cold.Files {
 const mostCached = 256 << 20
 
 // hasRoom reports whether the cache may grow by bytes.
-func (s *Store) hasRoom(bytes int64) bool {
-	return s.memory.budget > 0 && s.used()+bytes <= s.share(evictAt) || s.memory.budget == 0 && s.cache.Bytes()+bytes <= mostCached
+func (a *account) hasRoom(bytes int64) bool {
+	return a.budget > 0 && a.used()+bytes <= a.share(evictAt) || a.budget == 0 && a.store.cache.Bytes()+bytes <= mostCached
 }

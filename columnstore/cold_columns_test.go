@@ -296,11 +296,11 @@ func BenchmarkColdTrace(b *testing.B) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	for _, state := range []string{"hot", "cached", "files"} {
 		if state == "cached" {
-			if err := store.flush(b.Context()); err != nil {
+			if err := store.flusher.flush(b.Context()); err != nil {
 				b.Fatal(err)
 			}
-			for _, v := range store.unloadable(store.roots.Root().State) {
-				store.unload(v)
+			for _, v := range store.memory.unloadable(store.roots.Root().State) {
+				store.memory.unload(v)
 			}
 		}
 		for name, opts := range map[string]AggregateOptions{"sum": {Sum: "value", By: []string{"pod"}}, "trace": {}} {

@@ -20,11 +20,11 @@ import (
 // coolAll writes files, and unloads all that they have.
 func coolAll(t *testing.T, store *Store) {
 	t.Helper()
-	if err := store.flush(t.Context()); err != nil {
+	if err := store.flusher.flush(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	for _, v := range store.unloadable(store.roots.Root().State) {
-		store.unload(v)
+	for _, v := range store.memory.unloadable(store.roots.Root().State) {
+		store.memory.unload(v)
 	}
 	store.cache.Shrink(math.MaxInt64)
 }
@@ -170,7 +170,7 @@ func TestCold_SnapshotKeepsFiles(t *testing.T) {
 		"retention": func(t *testing.T, store *Store, table *Table) {
 			b, _ := batch(rand.New(rand.NewPCG(1, 3)), 20, 3000)
 			insert(t, table, b)
-			if err := store.flush(t.Context()); err != nil {
+			if err := store.flusher.flush(t.Context()); err != nil {
 				t.Fatal(err)
 			}
 		},
@@ -199,7 +199,7 @@ func TestCold_SnapshotKeepsFiles(t *testing.T) {
 			before := files()
 			snap.Close()
 			store.roots.Sweep()
-			if err := store.flusher.clean(store); err != nil {
+			if err := store.flusher.clean(); err != nil {
 				t.Fatal(err)
 			}
 			if after := files(); len(after) >= len(before) {
@@ -296,7 +296,7 @@ func TestCold_FullDisk(t *testing.T) {
 				}
 			}
 		}
-		if used := store.used(); used > opts.MemoryBudget {
+		if used := store.memory.used(); used > opts.MemoryBudget {
 			t.Fatalf("step %d: %d bytes are used of %d", i, used, opts.MemoryBudget)
 		}
 	}
@@ -336,11 +336,11 @@ func BenchmarkCold(b *testing.B) {
 	}
 	for _, state := range []string{"hot", "cached", "files"} {
 		if state == "cached" {
-			if err := store.flush(b.Context()); err != nil {
+			if err := store.flusher.flush(b.Context()); err != nil {
 				b.Fatal(err)
 			}
-			for _, v := range store.unloadable(store.roots.Root().State) {
-				store.unload(v)
+			for _, v := range store.memory.unloadable(store.roots.Root().State) {
+				store.memory.unload(v)
 			}
 		}
 		for _, by := range [][]string{{"labels.pod", "time"}, {"stack"}} {

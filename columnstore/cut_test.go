@@ -26,13 +26,13 @@ func TestCut_Reserves(t *testing.T) {
 		state := table.state()
 		e := state.Edit(table.ordinal)
 		e.State.Filled, e.Latest = 4, 3
-		store.memory.budget = store.used() + room
+		store.memory.budget = store.memory.used() + room
 		cut, ok := e.CutBucket(4, store.opts.GranuleRows)
 		if !ok {
 			t.Fatal("the bucket is not cut")
 		}
 		var pending int64
-		if store.reserveAtOnce(cut.Size()) {
+		if store.memory.reserveAtOnce(cut.Size()) {
 			pending = cut.Size()
 			e.Divide(&cut)
 		}
@@ -43,7 +43,7 @@ func TestCut_Reserves(t *testing.T) {
 			t.Errorf("room for %d bytes: the table has %d more, want %d", room, got, catalog.BucketSize+want)
 		}
 		e.Release()
-		store.release(pending)
+		store.memory.release(pending)
 		store.memory.budget = 0
 		insert(t, table, pods("a", 4))
 		wantBuckets(t, table, "the fourth row", map[int64][]int64{0: {1, 2, 3, 4}, 5: nil})
@@ -83,7 +83,7 @@ func checkVictims(t *testing.T, store *Store, table *Table) {
 		}
 	}
 	got := map[int64]int64{}
-	for _, v := range store.evictable(incoming{}) {
+	for _, v := range store.memory.evictable(incoming{}) {
 		bytes, _ := v.bytes(0)
 		got[v.start] += bytes
 	}

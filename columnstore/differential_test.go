@@ -137,7 +137,7 @@ func (d *differential) rewriteSome() {
 		if d.rng.IntN(2) == 0 {
 			continue
 		}
-		if ok, err := d.store.rewrite(d.table, g); !ok || err != nil {
+		if ok, err := d.store.maintainer.rewrite(d.table, g); !ok || err != nil {
 			d.Errorf("a rewrite without a rival was not published: %v", err)
 		}
 	}

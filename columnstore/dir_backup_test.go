@@ -65,7 +65,7 @@ func TestBackup_HasWhatReturned(t *testing.T) {
 			}
 		}
 		if i%2 == 1 {
-			if err := store.flush(t.Context()); err != nil {
+			if err := store.flusher.flush(t.Context()); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -113,7 +113,7 @@ func TestBackup_FailingTarget(t *testing.T) {
 	source := inSmallDir(crashfs.New(crashfs.Options{}))
 	store, table := open(t, source, samples(100))
 	fill(t, table, rng, 20)
-	if err := store.flush(t.Context()); err != nil {
+	if err := store.flusher.flush(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	fill(t, table, rng, 20)

@@ -27,12 +27,12 @@ func TestDir_RemovalFailsAtOpen(t *testing.T) {
 		opts := inDir(fs)
 		store, table := open(t, opts, samples(100))
 		fill(t, table, rng, 10)
-		if err := store.flush(t.Context()); err != nil {
+		if err := store.flusher.flush(t.Context()); err != nil {
 			t.Fatal(err)
 		}
 		fill(t, table, rng, 10)
 		failRemovals(fs)
-		if err := store.flush(t.Context()); !errors.Is(err, syscall.EACCES) {
+		if err := store.flusher.flush(t.Context()); !errors.Is(err, syscall.EACCES) {
 			t.Fatalf("files that cannot be removed: %v", err)
 		}
 		want := rowsNow(t, store, table)
@@ -64,7 +64,7 @@ func TestDir_RemovalFailsAfterFiling(t *testing.T) {
 			fill(t, table, rng, 10)
 			failRemovals(fs)
 			store.flusher.flushing.Lock()
-			err := store.flush(t.Context())
+			err := store.flusher.flush(t.Context())
 			store.flusher.flushing.Unlock()
 			if err != nil && !errors.Is(err, syscall.EACCES) {
 				t.Fatal(err)

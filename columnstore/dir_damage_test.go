@@ -21,7 +21,7 @@ func TestDir_DamagedLogOfFiledRows(t *testing.T) {
 		store, table := open(t, opts, samples(100))
 		fill(t, table, rand.New(rand.NewPCG(1, 2)), 30)
 		want := rowsNow(t, store, table)
-		err := store.flush(t.Context())
+		err := store.flusher.flush(t.Context())
 		if closed {
 			err = store.Close()
 		}
@@ -73,7 +73,7 @@ func TestDir_FailedFilingsBeginOneSegment(t *testing.T) {
 	before := 0
 	for i := range 10 {
 		fill(t, table, rand.New(rand.NewPCG(1, 2)), 2)
-		if err := store.flush(t.Context()); err == nil {
+		if err := store.flusher.flush(t.Context()); err == nil {
 			t.Fatal("a manifest was written")
 		}
 		if n := len(store.log.Segments()); i > 0 && n != before {
@@ -92,7 +92,7 @@ func TestDir_DamagedManifests(t *testing.T) {
 		opts.segmentBytes = 32 << 10
 		store, table := open(t, opts, samples(100))
 		fill(t, table, rand.New(rand.NewPCG(1, 2)), 10)
-		err := store.flush(t.Context())
+		err := store.flusher.flush(t.Context())
 		if closed {
 			err = store.Close()
 		}
@@ -146,7 +146,7 @@ func TestDir_UnfinishedManifests(t *testing.T) {
 			}
 		}
 	}
-	if err := store.flush(t.Context()); err != nil {
+	if err := store.flusher.flush(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	opts.FS = crashed

@@ -107,7 +107,7 @@ func TestDir_DictionaryOfTheBudget(t *testing.T) {
 		s := store.Stats()
 		share = float64(s.StackBytes+s.SeriesBytes) / float64(opts.MemoryBudget)
 	}
-	if err := store.flush(t.Context()); err != nil {
+	if err := store.flusher.flush(t.Context()); err != nil {
 		t.Fatalf("dictionaries take %.2f of the budget: %v", share, err)
 	}
 	want := rowsNow(t, store, table)

@@ -134,11 +134,11 @@ func TestDir_FileBesideDrop(t *testing.T) {
 	opts.GenerationBuckets = 1
 	store, table := open(t, opts, samples(100))
 	fill(t, table, rng, 40)
-	if err := store.flush(t.Context()); err != nil {
+	if err := store.flusher.flush(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	var crashed disk.FS
-	store.roots.Rewrite(func(current *txn.Root[*catalog.Database]) (txn.Next[*catalog.Database], bool) { // as Store.drop
+	store.roots.Rewrite(func(current *txn.Root[*catalog.Database]) (txn.Next[*catalog.Database], bool) { // as account.drop
 		edit := current.State.Table(table.ordinal).Edit(table.ordinal)
 		defer edit.Release()
 		edit.Evict(200)
@@ -146,7 +146,7 @@ func TestDir_FileBesideDrop(t *testing.T) {
 		table.finish(edit, current.Version+1, &next)
 		// The goroutine is put off here, and the flusher's runs.
 		done := make(chan error, 1)
-		go func() { done <- store.flush(context.Background()) }()
+		go func() { done <- store.flusher.flush(context.Background()) }()
 		select {
 		case err := <-done:
 			t.Log("filed: ", err)

@@ -22,7 +22,7 @@ func TestDir_FailingOpen(t *testing.T) {
 	opts.segmentBytes = 8 << 10
 	store, table := open(t, opts, samples(100))
 	fill(t, table, rand.New(rand.NewPCG(1, 2)), 10)
-	if err := store.flush(t.Context()); err != nil {
+	if err := store.flusher.flush(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	fill(t, table, rand.New(rand.NewPCG(3, 2)), 10)
@@ -81,10 +81,10 @@ func TestDir_FailedAttemptsFillTheDisk(t *testing.T) {
 		names, _ := fs.List()
 		return len(names)
 	}
-	_ = store.flush(t.Context())
+	_ = store.flusher.flush(t.Context())
 	one := count()
 	for range 5 {
-		if err := store.flush(t.Context()); !errors.Is(err, syscall.ENOSPC) {
+		if err := store.flusher.flush(t.Context()); !errors.Is(err, syscall.ENOSPC) {
 			t.Fatal(err)
 		}
 	}

@@ -44,7 +44,7 @@ func crashed(t *testing.T, seed uint64) *crashfs.FS {
 	}
 	rng := rand.New(rand.NewPCG(seed, 2))
 	fill(t, table, rng, 10)
-	if err := store.flush(t.Context()); err != nil {
+	if err := store.flusher.flush(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	for range 1 + rng.IntN(30) {

@@ -342,11 +342,11 @@ func TestDiskBudget_Snapshot(t *testing.T) {
 			t.Fatal(err)
 		}
 		if snap == nil && store.Stats().FileBytes > budget*3/8 {
-			if err := store.flush(t.Context()); err != nil {
+			if err := store.flusher.flush(t.Context()); err != nil {
 				t.Fatal(err)
 			}
-			for _, v := range store.unloadable(store.roots.Root().State) {
-				store.unload(v)
+			for _, v := range store.memory.unloadable(store.roots.Root().State) {
+				store.memory.unload(v)
 			}
 			var err error
 			if snap, err = store.Snapshot(); err != nil {

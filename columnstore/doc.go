@@ -71,7 +71,7 @@
 // With Options.Dir each commit goes into a log before it returns (log.go). When the log is large, the
 // flusher writes everything committed into files, which replace it (flush.go, package internal/files).
 // Rows are cold if only files have them: after Open (recover.go), and after the budget unloads them
-// (store_cool.go). Queries read cold rows through a cache (package internal/cold).
+// (account_unload.go). Queries read cold rows through a cache (package internal/cold).
 //
 //	commit -> log                 in the order of commits
 //	flusher -> files of buckets and dictionaries -> manifest -> old files and segments go

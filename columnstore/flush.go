@@ -27,25 +27,24 @@ type flush struct {
 // flush writes everything committed into files, and removes segments and files that are not needed any
 // more. The caller holds flusher.flushing. The errors are ErrDisk, ErrMemory, ErrSnapshotExpired, and
 // ctx's error. After an error the files are as before.
-func (s *Store) flush(ctx context.Context) error { return s.flushInSteps(ctx, false) }
+func (fl *flusher) flush(ctx context.Context) error { return fl.flushInSteps(ctx, false) }
 
 // flushInSteps is flush. If inSteps is true, it ends with cold.ErrPause after many files: they become
 // durable while no root is held, and the next call goes on.
-func (s *Store) flushInSteps(ctx context.Context, inSteps bool) (err error) {
-	fl := &s.flusher
+func (fl *flusher) flushInSteps(ctx context.Context, inSteps bool) (err error) {
 	defer func() {
 		if !errors.Is(err, cold.ErrPause) {
 			fl.failing.Store(&err)
 		}
 	}()
 	if fl.space != nil && fl.partial == nil {
-		_ = s.makeSpace(nil, true) // otherwise the files may find no space
+		_ = fl.makeSpace(nil, true) // otherwise the files may find no space
 	}
 	logged := fl.logged.Load()
-	if err := fl.begin(s); err != nil {
+	if err := fl.begin(); err != nil {
 		return err
 	}
-	f := s.newFlush(inSteps)
+	f := fl.newFlush(inSteps)
 	switch err := f.write(ctx); {
 	case errors.Is(err, ErrSnapshotExpired), errors.Is(err, cold.ErrPause):
 		fl.begun = 0
@@ -54,31 +53,31 @@ func (s *Store) flushInSteps(ctx context.Context, inSteps bool) (err error) {
 		fl.discard()
 		return err
 	}
-	s.opts.Yield("file/manifest")
+	fl.store.opts.Yield("file/manifest")
 	if err := fl.dir.WriteManifest(f.next); err != nil {
 		fl.partial = nil
 		return err // the manifest can be durable despite the error; then its files stay
 	}
 	fl.manifest, fl.partial, fl.begun = f.next, nil, 0
 	f.publish()
-	for i, h := range s.Histories()[:len(f.views)] {
+	for i, h := range fl.store.Histories()[:len(f.views)] {
 		if f.views[i] != nil {
 			h.filed = weak.Make(f.views[i])
 		}
 	}
 	fl.logged.Add(-logged)
-	fl.bound.Store(s.opts.mostLogged(max(s.opts.LogBytes, f.to.Bytes)))
-	s.cool()
-	s.opts.Yield("file/clean")
-	return fl.clean(s)
+	fl.bound.Store(fl.store.opts.mostLogged(max(fl.store.opts.LogBytes, f.to.Bytes)))
+	fl.store.memory.cool()
+	fl.store.opts.Yield("file/clean")
+	return fl.clean()
 }
 
 // toWrite estimates the bytes that a flush would write: rows that no file has, at perRow bytes each, and
 // everything else.
-func (s *Store) toWrite(perRow float64) (rowBytes, other int64) {
-	root := s.roots.Root().State
-	rows, other := cold.Unfiled(root, s.flusher.manifest)
-	for i, h := range s.Histories()[:len(root.Histories)] {
+func (fl *flusher) toWrite(perRow float64) (rowBytes, other int64) {
+	root := fl.store.roots.Root().State
+	rows, other := cold.Unfiled(root, fl.manifest)
+	for i, h := range fl.store.Histories()[:len(root.Histories)] {
 		if h.filed.Value() != root.Histories[i] {
 			other += h.states.Size()
 		}
@@ -87,16 +86,15 @@ func (s *Store) toWrite(perRow float64) (rowBytes, other int64) {
 }
 
 // newFlush returns a run. If steps is true, the run ends with cold.ErrPause after many files.
-func (s *Store) newFlush(steps bool) *flush {
-	fl := &s.flusher
+func (fl *flusher) newFlush(steps bool) *flush {
 	if fl.partial == nil {
 		fl.partial = cold.Partial{}
 	}
-	f := &flush{store: s, next: &files.Manifest{Segment: fl.begun}}
+	f := &flush{store: fl.store, next: &files.Manifest{Segment: fl.begun}}
 	f.to = &cold.Writer{
-		Dir: fl.dir, Partial: fl.partial, Image: s.opts.imageBytes, Steps: steps,
-		Limit:   granule.Limit{Rows: s.opts.GranuleRows, Bytes: s.opts.GranuleBytes},
-		Reserve: f.reserve, Release: s.release, Yield: s.opts.Yield,
+		Dir: fl.dir, Partial: fl.partial, Image: fl.store.opts.imageBytes, Steps: steps,
+		Limit:   granule.Limit{Rows: fl.store.opts.GranuleRows, Bytes: fl.store.opts.GranuleBytes},
+		Reserve: f.reserve, Release: fl.store.memory.release, Yield: fl.store.opts.Yield,
 	}
 	return f
 }
@@ -183,7 +181,7 @@ func (f *flush) history(h *History, view *history.View) error {
 	if err != nil {
 		return err
 	}
-	defer s.release(bytes)
+	defer s.memory.release(bytes)
 	image := view.AppendImage(nil)
 	if next.File, err = f.to.Dir.WriteStates(image); err != nil {
 		return err
@@ -196,8 +194,8 @@ func (f *flush) history(h *History, view *history.View) error {
 
 // reserve reserves memory for a file. It may use the whole budget, because files make room.
 func (f *flush) reserve(bytes int64) error {
-	err := f.store.reserve(bytes, incoming{later: true})
-	if err != nil && f.store.reserveAtOnce(bytes) {
+	err := f.store.memory.reserve(bytes, incoming{later: true})
+	if err != nil && f.store.memory.reserveAtOnce(bytes) {
 		return nil
 	}
 	return err

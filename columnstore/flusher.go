@@ -3,6 +3,7 @@ package columnstore
 import (
 	"context"
 	"errors"
+	"fmt"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -31,6 +32,7 @@ import (
 // Queries and eviction see new files only after the manifest is durable (flush.publish), because rows
 // that were unloaded earlier would depend on a file that a failed run discards.
 type flusher struct {
+	store    *Store
 	dir      *files.Dir
 	manifest *files.Manifest // the durable manifest; nil if there is none
 	flushing sync.Mutex      // held by the flush that runs, which owns the two above
@@ -61,18 +63,18 @@ func (fl *flusher) look(tight bool) {
 	}
 }
 
-// runFlusher is the flusher's goroutine.
-func (s *Store) runFlusher() {
+// run is the flusher's goroutine.
+func (fl *flusher) run() {
 	var again <-chan time.Time // never
 	for {
 		select {
-		case <-s.stop:
+		case <-fl.store.stop:
 			return
-		case <-s.flusher.wake:
+		case <-fl.wake:
 		case <-again:
 		}
 		again = nil
-		if s.flushIfDue(context.Background()) != nil || s.flusher.stuck.Load() > 0 {
+		if fl.flushIfDue(context.Background()) != nil || fl.stuck.Load() > 0 {
 			again = time.After(retryFlush)
 		}
 	}
@@ -85,40 +87,39 @@ const mostFlushes = 16
 
 // flushIfDue flushes if the log exceeds its bound, makes space on the disk, and retries a failed clean.
 // It does nothing during another flush.
-func (s *Store) flushIfDue(ctx context.Context) (err error) {
-	fl := &s.flusher
-	if s.log == nil || !fl.isDue(s.isTight()) && !fl.unclean.Load() && fl.space.Over(crowdedAt) <= 0 || !fl.flushing.TryLock() {
+func (fl *flusher) flushIfDue(ctx context.Context) (err error) {
+	if fl.store.log == nil || !fl.isDue(fl.store.memory.isTight()) && !fl.unclean.Load() && fl.space.Over(crowdedAt) <= 0 || !fl.flushing.TryLock() {
 		return nil
 	}
 	defer fl.flushing.Unlock()
-	if s.closed.Load() {
+	if fl.store.closed.Load() {
 		return ErrClosed // Close flushes, and then another process can have the directory
 	}
-	return s.keepWithin(ctx, nil)
+	return fl.keepWithin(ctx, nil)
 }
 
-// lockFlush waits for flusher.flushing and locks it. It returns false if the store is closed.
-func (s *Store) lockFlush() bool {
-	for !s.flusher.flushing.TryLock() {
-		if s.closed.Load() || s.opts.Manual { // a simulated flusher would never go on
+// lock waits for flusher.flushing and locks it. It returns false if the store is closed.
+func (fl *flusher) lock() bool {
+	for !fl.flushing.TryLock() {
+		if fl.store.closed.Load() || fl.store.opts.Manual { // a simulated flusher would never go on
 			return false
 		}
 		time.Sleep(time.Millisecond)
 	}
-	if s.closed.Load() {
-		s.flusher.flushing.Unlock()
+	if fl.store.closed.Load() {
+		fl.flushing.Unlock()
 		return false
 	}
 	return true
 }
 
 // flushWhole flushes, and begins again if a run ends early. The caller holds flusher.flushing.
-func (s *Store) flushWhole(ctx context.Context) (err error) {
+func (fl *flusher) flushWhole(ctx context.Context) (err error) {
 	for run := range mostFlushes {
-		if s.closed.Load() {
+		if fl.store.closed.Load() {
 			return ErrClosed // Close flushes, and then another process can have the directory
 		}
-		if err = s.flushInSteps(ctx, run < mostFlushes-1); !errors.Is(err, ErrSnapshotExpired) && !errors.Is(err, cold.ErrPause) {
+		if err = fl.flushInSteps(ctx, run < mostFlushes-1); !errors.Is(err, ErrSnapshotExpired) && !errors.Is(err, cold.ErrPause) {
 			break
 		}
 	}
@@ -141,34 +142,34 @@ func (fl *flusher) isDue(tight bool) bool {
 // otherwise make many segments. Close begins one all the same.
 //
 // Files of a run that ended early become durable first, while no root is held.
-func (fl *flusher) begin(s *Store) (err error) {
+func (fl *flusher) begin() (err error) {
 	if fl.partial != nil {
 		if err := fl.dir.Sync(); err != nil {
 			fl.discard()
 			return err
 		}
 	}
-	if fl.begun == 0 || s.closed.Load() {
-		if fl.begun, err = s.log.Rotate(); err != nil {
+	if fl.begun == 0 || fl.store.closed.Load() {
+		if fl.begun, err = fl.store.log.Rotate(); err != nil {
 			return err
 		}
 	}
-	s.opts.Yield("file/segment")
-	s.awaitCommit() // its entry can be before the segment, and its rows are not in the root yet
+	fl.store.opts.Yield("file/segment")
+	fl.store.awaitCommit() // its entry can be before the segment, and its rows are not in the root yet
 	return nil
 }
 
 // clean removes files and log segments that neither the manifest nor a read needs. After an error it is
 // due again: the leftovers take space and do no harm. The caller holds flusher.flushing, or no other
 // goroutine runs yet.
-func (fl *flusher) clean(s *Store) error {
+func (fl *flusher) clean() error {
 	fl.discard()
-	err := fl.dir.Clean(fl.manifest, fl.obsolete.Needed(s.roots.Root().State, func(before txn.Version) bool {
-		_, _, read := s.roots.PinnedBefore(before)
+	err := fl.dir.Clean(fl.manifest, fl.obsolete.Needed(fl.store.roots.Root().State, func(before txn.Version) bool {
+		_, _, read := fl.store.roots.PinnedBefore(before)
 		return read
 	}))
 	if err == nil && fl.manifest != nil {
-		err = s.log.RemoveBelow(fl.manifest.Segment)
+		err = fl.store.log.RemoveBelow(fl.manifest.Segment)
 	}
 	fl.unclean.Store(err != nil)
 	fl.failing.Store(&err)
@@ -179,4 +180,20 @@ func (fl *flusher) clean(s *Store) error {
 func (fl *flusher) discard() {
 	fl.partial = nil
 	fl.dir.Discard()
+}
+
+// fileForRoom writes rows that only the log has into files, so that they can be unloaded. It reports
+// whether it wrote any, and the error of the disk.
+func (fl *flusher) fileForRoom() (done bool, err error) {
+	if !fl.lock() {
+		return false, nil
+	}
+	defer fl.flushing.Unlock()
+	if fl.logged.Load() == 0 {
+		return false, nil
+	}
+	if err := fl.flushWhole(context.Background()); err != nil {
+		return false, fmt.Errorf("write files: %w", err)
+	}
+	return true, nil
 }

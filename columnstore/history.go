@@ -47,7 +47,7 @@ func (h *History) reserve(bytes int64) error {
 	if h.replays {
 		return nil
 	}
-	if err := h.store.reserve(bytes, incoming{}); err != nil {
+	if err := h.store.memory.reserve(bytes, incoming{}); err != nil {
 		h.refused = true
 		return fmt.Errorf("history %q: %w", h.name, err)
 	}

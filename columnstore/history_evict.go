@@ -21,12 +21,12 @@ type oldStates struct {
 // history keeps its latest states. It also keeps the states of the newest time bucket of all tables and
 // of in, unless room is made for the history itself. A transaction that writes a history evicts its
 // states at the commit.
-func (s *Store) evictableStates(in incoming) (out []oldStates) {
+func (a *account) evictableStates(in incoming) (out []oldStates) {
 	if in.sparing {
 		return nil
 	}
-	newest := s.newestStates(in)
-	for _, h := range s.Histories() {
+	newest := a.newestStates(in)
+	for _, h := range a.store.Histories() {
 		if h.busy.Load() && h != in.history {
 			continue
 		}
@@ -39,8 +39,8 @@ func (s *Store) evictableStates(in incoming) (out []oldStates) {
 }
 
 // newestStates returns the instant from which on states are kept.
-func (s *Store) newestStates(in incoming) int64 {
-	newest := s.roots.Root().State.Newest
+func (a *account) newestStates(in incoming) int64 {
+	newest := a.store.roots.Root().State.Newest
 	if in.table != nil && in.table.schema.BucketColumn() >= 0 {
 		newest = max(newest, in.start)
 	}
@@ -54,12 +54,12 @@ func (s *Store) newestStates(in incoming) int64 {
 // the end of the oldest time range that can be evicted. A snapshot that is expected to stay holds all of
 // them, so their eviction would free nothing. They are a victim only if they are larger than room, the
 // bytes that such snapshots may still hold: then the snapshot expires first.
-func (s *Store) statesBefore(end int64, histories []oldStates, in incoming, newest txn.Version, room int64) (victim, bool) {
+func (a *account) statesBefore(end int64, histories []oldStates, in incoming, newest txn.Version, room int64) (victim, bool) {
 	for _, old := range histories {
 		if old.oldest >= end {
 			break
 		}
-		v := victim{history: old.history, before: min(end, s.newestStates(in))}
+		v := victim{history: old.history, before: min(end, a.newestStates(in))}
 		if newest == 0 {
 			return v, true
 		}

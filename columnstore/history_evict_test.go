@@ -356,7 +356,7 @@ func (e *evictionRun) starts() (all []int64) {
 func (e *evictionRun) checkOrder(before, starts []int64) string {
 	left := e.ranges()
 	oldest := int64(math.MaxInt64)
-	for _, v := range e.store.evictable(incoming{}) {
+	for _, v := range e.store.memory.evictable(incoming{}) {
 		oldest = min(oldest, v.start)
 	}
 	for i, start := range e.starts() {

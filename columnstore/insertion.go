@@ -121,7 +121,7 @@ func (in *insertion) reserve() (int64, error) {
 		}
 		return bytes
 	}
-	return t.store.reserveNeed(need, in.incoming())
+	return t.store.memory.reserveNeed(need, in.incoming())
 }
 
 // incoming returns the newest time range of the rows, for which eviction may make room.

@@ -65,7 +65,7 @@ func (s *Store) prepareNew(kind uint32, name string, e any) (disk.Prepared, erro
 	}
 	body, err := json.Marshal(e)
 	if err == nil {
-		err = s.awaitSpace(nil)
+		err = s.flusher.awaitSpace(nil)
 	}
 	if err != nil {
 		return disk.Prepared{}, fmt.Errorf("create %q: %w", name, err)
@@ -82,7 +82,7 @@ func (tx *Tx) prepareLog() error {
 	}
 	for {
 		if tx.trimmed == nil { // otherwise it makes space
-			if err := tx.store.awaitSpace(tx); err != nil {
+			if err := tx.store.flusher.awaitSpace(tx); err != nil {
 				return err
 			}
 		}

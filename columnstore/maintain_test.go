@@ -29,7 +29,7 @@ func TestMaintainer_Settles(t *testing.T) {
 	}
 	due := func() (n int) {
 		for _, g := range store.roots.Root().State.Table(table.ordinal).Granules.All() {
-			if store.isDue(g) {
+			if store.maintainer.isDue(g) {
 				n++
 			}
 		}
@@ -177,8 +177,8 @@ func TestOpenClose(t *testing.T) {
 // TestQueue holds each granule once, oldest first.
 func TestQueue(t *testing.T) {
 	var store Store
-	store.queue.init()
-	q := &store.queue
+	store.maintainer.queue.init()
+	q := &store.maintainer.queue
 	table := &Table{}
 	named := func(t *Table, bound string) dueGranule { return dueGranule{granuleName: granuleName{t, bound}} }
 	a, b, c := named(table, "a"), named(table, "b"), named(&Table{}, "a")
@@ -256,7 +256,7 @@ func TestMaintain_StepsAreBounded(t *testing.T) {
 			insert(t, table, heavy(5000, 1))
 		}
 		last, most := int64(0), int64(0)
-		for store.maintainOnce() {
+		for store.maintainer.once() {
 			rewritten := store.Stats().RewrittenRows
 			most, last = max(most, rewritten-last), rewritten
 		}

@@ -43,15 +43,15 @@ func TestMemory_RoomIsMadeForOne(t *testing.T) {
 	var wg sync.WaitGroup
 	var refused atomic.Int64
 	store.memory.making.Lock() // another caller makes room
-	room := store.share(evictAt) - store.used()
+	room := store.memory.share(evictAt) - store.memory.used()
 	store.memory.pending.Add(room)
 	for range callers {
 		wg.Go(func() {
-			if err := store.reserve(bytes, incoming{table: table, start: 230}); err != nil {
+			if err := store.memory.reserve(bytes, incoming{table: table, start: 230}); err != nil {
 				refused.Add(1)
 				return
 			}
-			store.release(bytes)
+			store.memory.release(bytes)
 		})
 	}
 	time.Sleep(20 * time.Millisecond)
@@ -252,15 +252,15 @@ func TestMemory_ReadUnderWay(t *testing.T) {
 	store, table, stop := paused(t, 20)
 	defer stop()
 	i := int64(20)
-	for ; store.Stats().EvictedRows == 0 && store.used() <= store.share(evictAt)-150_000; i++ {
+	for ; store.Stats().EvictedRows == 0 && store.memory.used() <= store.memory.share(evictAt)-150_000; i++ {
 		insert(t, table, heavy(i*10, 500))
 	}
 	next := incoming{table: table, start: i * 10}
-	bytes := store.share(evictAt) - store.used() + 50_000
-	if err := store.reserve(bytes, next); err != nil {
+	bytes := store.memory.share(evictAt) - store.memory.used() + 50_000
+	if err := store.memory.reserve(bytes, next); err != nil {
 		t.Fatal(err)
 	}
-	store.release(bytes)
+	store.memory.release(bytes)
 	if stats := store.Stats(); stats.Expired != 1 || stats.Rows < (i-2)*500 {
 		t.Errorf("%d rows inserted, %+v", i*500, stats)
 	}
@@ -272,17 +272,17 @@ func TestMemory_HeldByReadIsNoRoom(t *testing.T) {
 	store, table, stop := paused(t, 24)
 	defer stop()
 	bytes, next := store.opts.MemoryBudget/4*3, incoming{table: table, start: 1000}
-	if err := store.reserve(bytes, next); !errors.Is(err, ErrMemory) {
+	if err := store.memory.reserve(bytes, next); !errors.Is(err, ErrMemory) {
 		t.Errorf("%v, %+v", err, store.Stats())
 	}
 	if stats := store.Stats(); stats.PendingBytes != 0 || stats.Bytes() > store.opts.MemoryBudget {
 		t.Errorf("after it was refused: %+v", stats)
 	}
 	stop()
-	if err := store.reserve(bytes, next); err != nil {
+	if err := store.memory.reserve(bytes, next); err != nil {
 		t.Error(err)
 	}
-	store.release(bytes)
+	store.memory.release(bytes)
 }
 
 // The need of an insert is computed for each generation from its own rows, with repeated

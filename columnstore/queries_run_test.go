@@ -189,13 +189,13 @@ func (a *queryAsker) cool() bool {
 		return false
 	}
 	if a.rng.IntN(3) > 0 {
-		if err := a.store.flush(a.Context()); err != nil {
+		if err := a.store.flusher.flush(a.Context()); err != nil {
 			a.Error(err)
 		}
 	}
-	for _, v := range a.store.unloadable(a.store.roots.Root().State) {
+	for _, v := range a.store.memory.unloadable(a.store.roots.Root().State) {
 		if a.rng.IntN(4) > 0 {
-			a.store.unload(v)
+			a.store.memory.unload(v)
 		}
 	}
 	if a.rng.IntN(2) == 0 {
@@ -206,7 +206,7 @@ func (a *queryAsker) cool() bool {
 
 // rewriteOne runs a step of maintenance, or rewrites any granule.
 func (a *queryAsker) rewriteOne() {
-	if a.rng.IntN(2) == 0 && a.store.maintainOnce() {
+	if a.rng.IntN(2) == 0 && a.store.maintainer.once() {
 		return
 	}
 	granules := a.store.roots.Root().State.Table(a.table.ordinal).Granules
@@ -216,7 +216,7 @@ func (a *queryAsker) rewriteOne() {
 	}
 	if len(all) > 0 {
 		g, _ := granules.Get(pick(a.rng, all))
-		if _, err := a.store.rewrite(a.table, g); err != nil {
+		if _, err := a.store.maintainer.rewrite(a.table, g); err != nil {
 			a.Error(err)
 		}
 	}

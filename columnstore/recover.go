@@ -114,7 +114,7 @@ func (r *recovery) repeatLog(w *entries.Walk, log *disk.Reader) error {
 	for _, h := range r.histories {
 		h.replays = false
 	}
-	r.store.fit()
+	r.store.memory.fit()
 	return nil
 }
 
@@ -236,7 +236,7 @@ func (r *recovery) publishAs(commit txn.ID) {
 				if edit == nil {
 					continue
 				}
-				due = s.appendDue(due, r.tables[ordinal], edit)
+				due = s.maintainer.appendDue(due, r.tables[ordinal], edit)
 				r.tables[ordinal].finish(edit, current.Version+1, &next)
 				edit.Release()
 				r.edits[ordinal] = nil
@@ -252,15 +252,15 @@ func (r *recovery) publishAs(commit txn.ID) {
 		})
 	}
 	r.batch.commits, r.batch.bytes = 0, 0
-	s.queue.add(due)
-	s.fit()
+	s.maintainer.queue.add(due)
+	s.memory.fit()
 }
 
 // fit brings the store within its budget as far as possible. Rows of the log are in no file yet, they can
 // take more memory in granules of another size, and the budget may be smaller than in the earlier run.
 // The store is open afterwards in any case: inserts wait for files, or return ErrMemory.
-func (s *Store) fit() {
-	for s.isTight() && s.maintainOnce() {
+func (a *account) fit() {
+	for a.isTight() && a.store.maintainer.once() {
 	}
-	_ = s.reserve(0, incoming{})
+	_ = a.reserve(0, incoming{})
 }

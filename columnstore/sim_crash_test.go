@@ -173,8 +173,8 @@ func (h *simRun) files() {
 		case err == nil && h.store.flusher.manifest != before:
 			h.note("filed")
 			if h.rng.IntN(3) == 0 { // whatever the memory
-				for _, v := range h.store.unloadable(h.store.roots.Root().State) {
-					h.store.unload(v)
+				for _, v := range h.store.memory.unloadable(h.store.roots.Root().State) {
+					h.store.memory.unload(v)
 				}
 			}
 			h.promised = max(h.promised, h.store.flusher.manifest.Commit)
@@ -197,7 +197,7 @@ func (h *simRun) file() error {
 	defer fl.flushing.Unlock()
 	h.reading++
 	defer func() { h.reading-- }()
-	return h.store.flush(context.Background())
+	return h.store.flusher.flush(context.Background())
 }
 
 // isFlushing reports whether a task files: it holds a root.
@@ -399,8 +399,8 @@ func (h *simRun) reopen() {
 	if store.Stats().Rows > 0 {
 		h.note("rows after a crash")
 	}
-	if h.excess = 0; store.memory.budget > 0 && store.used() > store.memory.budget {
-		if h.excess = store.used(); store.canFit(incoming{}) {
+	if h.excess = 0; store.memory.budget > 0 && store.memory.used() > store.memory.budget {
+		if h.excess = store.memory.used(); store.memory.canFit(incoming{}) {
 			h.fail("%d bytes are used of a budget of %d, although some can be evicted", h.excess, store.memory.budget)
 			return
 		}

@@ -135,7 +135,7 @@ func (s scope) run(h *simRun) error {
 		commits(0, at)(h)
 	}
 	if s.room > 0 {
-		h.store.memory.budget = (h.store.used() + s.room) / 15 * 16
+		h.store.memory.budget = (h.store.memory.used() + s.room) / 15 * 16
 		h.opts.MemoryBudget = h.store.memory.budget
 	}
 	for i, task := range s.tasks {

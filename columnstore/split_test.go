@@ -173,7 +173,7 @@ func TestRewrite_Race(t *testing.T) {
 					if between {
 						add()
 					}
-					if ok, err := store.rewrite(table, rival); !ok || err != nil {
+					if ok, err := store.maintainer.rewrite(table, rival); !ok || err != nil {
 						t.Error("the rival was dropped")
 					}
 					if between {
@@ -183,7 +183,7 @@ func TestRewrite_Race(t *testing.T) {
 				add()
 				add()
 				_, rival, _ = store.roots.Root().State.Table(table.ordinal).Granules.Floor("")
-				if ok, _ := store.rewrite(table, rival); ok {
+				if ok, _ := store.maintainer.rewrite(table, rival); ok {
 					t.Error("both rewrites were published")
 				}
 				if s := store.Stats(); s.Discarded != 1 || s.Splits+s.Compactions != 1 {
@@ -221,7 +221,7 @@ func TestRewrite_CarriesWhatCameMeanwhile(t *testing.T) {
 	}}, wide(0, wideKey))
 	add(100)
 	_, g, _ := store.roots.Root().State.Table(table.ordinal).Granules.Floor("")
-	if ok, err := store.rewrite(table, g); !ok || err != nil {
+	if ok, err := store.maintainer.rewrite(table, g); !ok || err != nil {
 		t.Fatal("the rewrite was dropped")
 	}
 	checkBounds(t, store, table)
@@ -245,7 +245,7 @@ func TestMaintain_Bounded(t *testing.T) {
 		want = append(want, rows...)
 		insert(t, table, batchOf(rng, rows))
 	}
-	for before := int64(0); store.maintainOnce(); {
+	for before := int64(0); store.maintainer.once(); {
 		rewritten := store.Stats().RewrittenRows
 		if rewritten-before > 80 { // twice 40
 			t.Fatalf("a step rewrote %d rows", rewritten-before)
@@ -325,7 +325,7 @@ func TestRewrite_OfBaseOnly(t *testing.T) {
 	_, old, _ := store.roots.Root().State.Table(table.ordinal).Granules.Floor("")
 	insert(t, table, oneRow(2))
 	compact(t, store)
-	if ok, _ := store.rewrite(table, old); ok {
+	if ok, _ := store.maintainer.rewrite(table, old); ok {
 		t.Error("a rewrite of rows before an insert was published")
 	}
 	if c := total(t, table, snapshot(t, store)); c.Rows != 2 {
@@ -391,7 +391,7 @@ func TestRewrite_ChildIsDue(t *testing.T) {
 		t.Fatal("nothing was tested")
 	}
 	for bound, g := range store.roots.Root().State.Table(table.ordinal).Granules.All() {
-		if store.isDue(g) {
+		if store.maintainer.isDue(g) {
 			t.Errorf("granule at %x is due: %d rows, %d fresh parts", bound, g.Rows(), g.FreshParts())
 		}
 	}

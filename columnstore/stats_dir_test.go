@@ -25,7 +25,7 @@ func TestStats_Directory(t *testing.T) {
 	if s := store.Stats(); s.LogBytes == 0 || s.Files != 0 || s.FileBytes != 0 || s.FlushError != nil {
 		t.Errorf("before files are written: %d bytes of log, %d files of %d bytes, %v", s.LogBytes, s.Files, s.FileBytes, s.FlushError)
 	}
-	if err := store.flush(context.Background()); err != nil {
+	if err := store.flusher.flush(context.Background()); err != nil {
 		t.Fatal(err)
 	}
 	files, bytes := 0, int64(0)
@@ -40,14 +40,14 @@ func TestStats_Directory(t *testing.T) {
 	}
 	add()
 	fs.Fail(&crashfs.Fault{Err: syscall.ENOSPC, Forever: true, Ops: []crashfs.Op{crashfs.Create}})
-	if err := store.flush(context.Background()); !errors.Is(err, disk.ErrDisk) {
+	if err := store.flusher.flush(context.Background()); !errors.Is(err, disk.ErrDisk) {
 		t.Fatalf("files on a full disk: %v", err)
 	}
 	if s := store.Stats(); !errors.Is(s.FlushError, syscall.ENOSPC) {
 		t.Errorf("the error of writing files is %v", s.FlushError)
 	}
 	fs.Heal()
-	if err := store.flush(context.Background()); err != nil {
+	if err := store.flusher.flush(context.Background()); err != nil {
 		t.Fatal(err)
 	}
 	if s := store.Stats(); s.FlushError != nil {

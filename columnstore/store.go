@@ -17,16 +17,16 @@ import (
 // tables. The queue's lock is a leaf. No yield point, callback to the host or channel send
 // happens under a lock.
 type Store struct {
-	opts     Options
-	roots    *txn.Publisher[*catalog.Database]
-	closed   atomic.Bool
-	memory   account
-	cache    *cache.Cache[cold.Key]
-	queue    dueQueue
-	counters counters
-	log      *disk.Log // nil without a directory
-	dir      directory
-	flusher  flusher
+	opts       Options
+	roots      *txn.Publisher[*catalog.Database]
+	closed     atomic.Bool
+	memory     account
+	cache      *cache.Cache[cold.Key]
+	counters   counters
+	log        *disk.Log // nil without a directory
+	dir        directory
+	flusher    flusher
+	maintainer maintainer
 
 	running sync.WaitGroup // counts the maintainer and the flusher, which Open starts
 	stop    chan struct{}

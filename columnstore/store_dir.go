@@ -92,10 +92,10 @@ func (s *Store) beginLog(manifest *files.Manifest, log *disk.Reader) (err error)
 	for _, segment := range s.log.Segments() {
 		fl.logged.Add(segment.Size)
 	}
-	_ = fl.clean(s) // otherwise the flusher retries, and Stats has the error
+	_ = fl.clean() // otherwise the flusher retries, and Stats has the error
 	if !s.opts.Manual {
 		fl.wake = make(chan struct{}, 1)
-		fl.look(s.isTight())
+		fl.look(s.memory.isTight())
 	}
 	return nil
 }
@@ -113,7 +113,7 @@ func (s *Store) closeDir() (err error) {
 	s.flusher.flushing.Lock()
 	defer s.flusher.flushing.Unlock() // a waiting flush then finds the store closed
 	if s.log != nil {
-		_ = s.flush(context.Background()) // after an error the log still has the rows
+		_ = s.flusher.flush(context.Background()) // after an error the log still has the rows
 		err = s.log.Close()
 	}
 	if s.dir.lock != nil {

@@ -22,23 +22,24 @@ func Open(opts Options) (*Store, error) {
 		return nil, err
 	}
 	s := &Store{opts: opts, roots: txn.New(&catalog.Database{Newest: math.MinInt64}), stop: make(chan struct{})}
+	s.memory.store, s.flusher.store, s.maintainer.store = s, s, s
 	s.memory.budget = opts.MemoryBudget
 	if opts.FS != nil && !opts.ReadOnly {
 		s.memory.log = opts.queueBytes
 	}
 	s.tables.byName = map[string]*Table{}
 	s.tables.histories = map[string]*History{}
-	s.queue.init()
-	s.cache = cache.New[cold.Key](s.hasRoom)
+	s.maintainer.queue.init()
+	s.cache = cache.New[cold.Key](s.memory.hasRoom)
 	if err := s.openDir(); err != nil {
 		_ = s.closeDir() // nothing was logged
 		return nil, err
 	}
 	if !opts.Manual {
-		s.running.Go(s.maintain)
+		s.running.Go(s.maintainer.run)
 	}
 	if s.flusher.wake != nil {
-		s.running.Go(s.runFlusher)
+		s.running.Go(s.flusher.run)
 	}
 	return s, nil
 }

@@ -32,7 +32,7 @@ func (tx *Tx) Commit() (txn.ID, error) {
 		tx.Abort()
 		return 0, err
 	}
-	defer s.release(notes)
+	defer s.memory.release(notes)
 	for i := range tx.histories {
 		tx.histories[i].trim()
 	}
@@ -52,10 +52,10 @@ func (tx *Tx) Commit() (txn.ID, error) {
 	}
 	s.opts.Yield("commit/published")
 	tx.endHistories()
-	s.flusher.look(s.isTight())
-	s.queue.add(due)
-	if s.isTight() || slices.ContainsFunc(due, func(d dueGranule) bool { return d.pressing }) {
-		s.help()
+	s.flusher.look(s.memory.isTight())
+	s.maintainer.queue.add(due)
+	if s.memory.isTight() || slices.ContainsFunc(due, func(d dueGranule) bool { return d.pressing }) {
+		s.maintainer.help()
 	}
 	return id, tx.log.Wait()
 }
@@ -92,7 +92,7 @@ func (tx *Tx) reserveNotes() (bytes int64, err error) {
 	if bytes == 0 {
 		return 0, nil
 	}
-	return bytes, tx.store.reserve(bytes, incoming{})
+	return bytes, tx.store.memory.reserve(bytes, incoming{})
 }
 
 // tableWrite is the edit of a table in a commit.
@@ -137,7 +137,7 @@ func (tx *Tx) publish(commit txn.ID, current *txn.Root[*catalog.Database]) (next
 		if n.table.store != tx.store {
 			return next, nil, fmt.Errorf("%w: transaction and table %q are of different stores", ErrTable, n.table.name)
 		}
-		if err := edit(n.table).Note(n.text, tx.store.share(1)); err != nil {
+		if err := edit(n.table).Note(n.text, tx.store.memory.share(1)); err != nil {
 			return next, nil, fmt.Errorf("table %q: %w", n.table.name, err)
 		}
 	}
@@ -154,7 +154,7 @@ func (tx *Tx) publish(commit txn.ID, current *txn.Root[*catalog.Database]) (next
 		if d, entry := tx.decide(w.edit), tx.log.Body(); entry != nil {
 			entries.CommitEntry(entry).Decide(i, d)
 		}
-		due = tx.store.appendDue(due, w.table, w.edit)
+		due = tx.store.maintainer.appendDue(due, w.table, w.edit)
 		w.table.finish(w.edit, current.Version+1, &next)
 	}
 	return next, due, nil
@@ -169,7 +169,7 @@ func (tx *Tx) decide(e *catalog.TableEdit) catalog.Decisions {
 	d := catalog.Decisions{Floor: e.Floor(), Cut: catalog.NoCut}
 	if cut, ok := e.CutBucket(s.opts.BucketRows, s.opts.GranuleRows); ok {
 		d.Cut = cut.Start
-		if s.reserveAtOnce(cut.Size()) {
+		if s.memory.reserveAtOnce(cut.Size()) {
 			tx.bytes += cut.Size() // pending until the end of the commit
 			e.Divide(&cut)
 		}
@@ -190,6 +190,6 @@ func (tx *Tx) end() {
 		g.Unpin()
 	}
 	tx.pins, tx.onePin[0] = nil, nil
-	tx.store.release(tx.bytes)
+	tx.store.memory.release(tx.bytes)
 	tx.pieces, tx.one[0], tx.notes, tx.bytes = nil, piece{}, nil, 0
 }

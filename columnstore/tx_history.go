@@ -72,7 +72,7 @@ func (w *historyWrite) trim() {
 			w.tx.DropBefore(floor)
 		}
 	}
-	if s.isTight() {
+	if s.memory.isTight() {
 		w.evictOwn()
 	}
 	w.tx.Prepare()
@@ -82,14 +82,14 @@ func (w *historyWrite) trim() {
 // are none and the history found no room or histories fill the store.
 func (w *historyWrite) evictOwn() {
 	s, h := w.history.store, w.history
-	if s.sparesStates() {
-		if _, _ = s.fileForRoom(); !s.isTight() {
+	if s.memory.sparesStates() {
+		if _, _ = s.flusher.fileForRoom(); !s.memory.isTight() {
 			return
 		}
 	}
-	urgent := h.refused || 2*s.memory.histories.Load() > s.used()
+	urgent := h.refused || 2*s.memory.histories.Load() > s.memory.used()
 	in := incoming{history: h, urgent: urgent}
-	if v, ok := s.victim(in, 0, math.MaxInt64); ok && v.history == h && (urgent || len(s.evictable(in)) > 0) {
+	if v, ok := s.memory.victim(in, 0, math.MaxInt64); ok && v.history == h && (urgent || len(s.memory.evictable(in)) > 0) {
 		w.dropOldest(v.before)
 	}
 }
@@ -117,7 +117,7 @@ func (w *historyWrite) end() {
 	w.tx.Abort() // does nothing after publication
 	h := w.history
 	h.count()
-	h.store.release(h.reserved)
+	h.store.memory.release(h.reserved)
 	h.reserved, h.refused = 0, false
 	h.busy.Store(false)
 }

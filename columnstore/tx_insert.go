@@ -59,14 +59,14 @@ func (tx *Tx) add(ctx context.Context, in *insertion) error {
 	}
 	before := len(tx.pieces)
 	tx.pieces, err = in.build(ctx, tx.pieces)
-	tx.store.release(bytes)
+	tx.store.memory.release(bytes)
 	// The parts can exceed the estimate if the rows meet many granules.
 	size := int64(catalog.BucketSize) // the commit may begin a bucket
 	for i := range tx.pieces[before:] {
 		size += tx.pieces[before+i].Size()
 	}
 	if err == nil {
-		err = tx.store.reserve(size, in.incoming())
+		err = tx.store.memory.reserve(size, in.incoming())
 	}
 	if err != nil {
 		clear(tx.pieces[before:])

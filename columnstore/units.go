@@ -106,7 +106,7 @@ func (t *Table) commitUnits(change catalog.UnitsChange, plan func(*catalog.Table
 		edit := state.Edit(t.ordinal)
 		defer edit.Release()
 		edit.ChangeUnits(change)
-		next.State, due = current.State, s.appendDue(nil, t, edit)
+		next.State, due = current.State, s.maintainer.appendDue(nil, t, edit)
 		t.finish(edit, current.Version+1, &next)
 		after = next.State.Table(t.ordinal)
 		log.Append(uint64(ticket.Begin()), uint64(commit))
@@ -116,8 +116,8 @@ func (t *Table) commitUnits(change catalog.UnitsChange, plan func(*catalog.Table
 		return nil, 0, err
 	}
 	s.opts.Yield("commit/published")
-	s.flusher.look(s.isTight())
-	s.queue.add(due)
+	s.flusher.look(s.memory.isTight())
+	s.maintainer.queue.add(due)
 	return after, id, log.Wait()
 }
 
@@ -127,7 +127,7 @@ func (tx *Tx) reroute() error {
 	for i := range tx.pieces {
 		p := &tx.pieces[i]
 		if more := p.table.state().Reroute(&p.Placement); more > 0 {
-			if err := tx.store.reserve(more, incoming{table: p.table, start: p.table.schema.BucketStart(p.Bucket)}); err != nil {
+			if err := tx.store.memory.reserve(more, incoming{table: p.table, start: p.table.schema.BucketStart(p.Bucket)}); err != nil {
 				return err
 			}
 			tx.bytes += more

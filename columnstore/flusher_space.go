@@ -32,15 +32,14 @@ func (fl *flusher) isCrowded() bool {
 // awaitSpace waits until the directory is within its budget, and returns ErrDisk if that is impossible.
 // It is called before tx commits, or with nil before a table is created. The caller holds no lock that a
 // flush takes.
-func (s *Store) awaitSpace(tx *Tx) error {
-	fl := &s.flusher
-	if fl.space == nil || fl.space.Over(waitAt) <= 0 && fl.logged.Load() <= s.opts.DiskBudget/32*mostLog {
+func (fl *flusher) awaitSpace(tx *Tx) error {
+	if fl.space == nil || fl.space.Over(waitAt) <= 0 && fl.logged.Load() <= fl.store.opts.DiskBudget/32*mostLog {
 		return nil
 	}
 	coming := tx.laterRanges()
-	if (fl.space.Used() != fl.stuck.Load() || len(coming) > 0) && s.lockFlush() {
-		defer fl.flushing.Unlock()                     // deferred, because a Yield that simulates a crash panics
-		_ = s.keepWithin(context.Background(), coming) // Stats has the error
+	if (fl.space.Used() != fl.stuck.Load() || len(coming) > 0) && fl.lock() {
+		defer fl.flushing.Unlock()                      // deferred, because a Yield that simulates a crash panics
+		_ = fl.keepWithin(context.Background(), coming) // Stats has the error
 	}
 	if full := fl.space.Full(refuseAt); full != nil {
 		return fmt.Errorf("%w: only the newest time range of each table, histories and what snapshots read are left; Table.DropBefore or a larger Options.DiskBudget makes room", full)
@@ -64,22 +63,21 @@ func (tx *Tx) laterRanges() map[int]int64 {
 // keepWithin flushes if the log exceeds its bound or crowds the directory, drops ranges if the directory
 // is still crowded, and removes unneeded files. coming is from laterRanges; nil if no rows wait. The
 // caller holds flusher.flushing.
-func (s *Store) keepWithin(ctx context.Context, coming map[int]int64) (err error) {
-	fl := &s.flusher
+func (fl *flusher) keepWithin(ctx context.Context, coming map[int]int64) (err error) {
 	switch {
-	case fl.isDue(s.isTight()), fl.space.Over(crowdedAt) > 0 && fl.logged.Load() > s.opts.DiskBudget/32: // rows take less in files
-		if err = s.flushWhole(ctx); fl.space.Over(crowdedAt) <= 0 {
+	case fl.isDue(fl.store.memory.isTight()), fl.space.Over(crowdedAt) > 0 && fl.logged.Load() > fl.store.opts.DiskBudget/32: // rows take less in files
+		if err = fl.flushWhole(ctx); fl.space.Over(crowdedAt) <= 0 {
 			return err
 		}
 	case fl.space.Over(crowdedAt) <= 0:
-		return fl.clean(s)
+		return fl.clean()
 	}
-	failed := s.makeSpace(coming, false)
-	for failed == nil && fl.space.Over(waitAt) > 0 && cold.Waiting(fl.space, fl.manifest) > 0 && s.roots.Expire(0, ^txn.Version(0)) {
-		failed = fl.clean(s)
+	failed := fl.makeSpace(coming, false)
+	for failed == nil && fl.space.Over(waitAt) > 0 && cold.Waiting(fl.space, fl.manifest) > 0 && fl.store.roots.Expire(0, ^txn.Version(0)) {
+		failed = fl.clean()
 	}
-	if err = errors.Join(err, failed); failed == nil && fl.isDue(s.isTight()) { // the log still has rows of dropped ranges
-		err = s.flushWhole(ctx)
+	if err = errors.Join(err, failed); failed == nil && fl.isDue(fl.store.memory.isTight()) { // the log still has rows of dropped ranges
+		err = fl.flushWhole(ctx)
 	}
 	fl.stuck.Store(0)
 	if err != nil || fl.space.Over(crowdedAt) > 0 {
@@ -91,31 +89,30 @@ func (s *Store) keepWithin(ctx context.Context, coming map[int]int64) (err error
 // makeSpace drops the oldest ranges until the directory is not crowded, and keeps the files that reads
 // need. If toFile is true, there must also be room for the files of the next flush. The caller holds
 // flusher.flushing.
-func (s *Store) makeSpace(coming map[int]int64, toFile bool) error {
-	fl := &s.flusher
+func (fl *flusher) makeSpace(coming map[int]int64, toFile bool) error {
 	logged := fl.logged.Load() // read before rows, because later rows have no bytes here
-	rows, _ := cold.Unfiled(s.roots.Root().State, fl.manifest)
+	rows, _ := cold.Unfiled(fl.store.roots.Root().State, fl.manifest)
 	perRow := float64(logged/2) / float64(max(1, rows)) // files take half of the log, and the log keeps rows of dropped ranges
 	for {
-		if err := s.trim(); err != nil {
+		if err := fl.trim(); err != nil {
 			return err
 		}
 		over := fl.space.Over(crowdedAt) - cold.Waiting(fl.space, fl.manifest)
-		rowBytes, other := s.toWrite(perRow)
+		rowBytes, other := fl.toWrite(perRow)
 		if toFile {
 			over += rowBytes + other
 		}
-		floors := cold.OldestRanges(s.roots.Root().State, fl.manifest, coming, over, rowBytes)
+		floors := cold.OldestRanges(fl.store.roots.Root().State, fl.manifest, coming, over, rowBytes)
 		if len(floors) == 0 {
 			return nil
 		}
-		tables := s.tablesInOrder()
+		tables := fl.store.tablesInOrder()
 		for _, ordinal := range slices.Sorted(maps.Keys(floors)) {
-			tx := s.Begin()
+			tx := fl.store.Begin()
 			tx.trimmed, tx.trimmedTo, tx.forDisk = tables[ordinal], floors[ordinal], true
-			s.opts.Yield("space/drop")
+			fl.store.opts.Yield("space/drop")
 			_, err := tx.Commit()
-			s.opts.Yield("space/dropped")
+			fl.store.opts.Yield("space/dropped")
 			if err != nil {
 				return err
 			}
@@ -125,17 +122,16 @@ func (s *Store) makeSpace(coming map[int]int64, toFile bool) error {
 
 // trim writes a manifest without the ranges that were dropped since the last manifest, if any, and
 // removes unneeded files.
-func (s *Store) trim() error {
-	fl := &s.flusher
-	s.awaitCommit() // a commit drops dictionaries before it publishes the floor
-	root := s.roots.Root()
-	tables := s.tablesInOrder()
+func (fl *flusher) trim() error {
+	fl.store.awaitCommit() // a commit drops dictionaries before it publishes the floor
+	root := fl.store.roots.Root()
+	tables := fl.store.tablesInOrder()
 	next := cold.Trimmed(fl.manifest, root.State, func(table int, floor int64) int64 { return tables[table].generationOf(floor) })
 	if next == nil {
-		return fl.clean(s)
+		return fl.clean()
 	}
 	fl.discard()
-	if err := s.log.Sync(context.Background(), uint64(root.Commit)); err != nil {
+	if err := fl.store.log.Sync(context.Background(), uint64(root.Commit)); err != nil {
 		return err
 	}
 	if err := fl.dir.WriteManifest(next); err != nil {
@@ -145,6 +141,6 @@ func (s *Store) trim() error {
 	for i := range next.Tables {
 		tables[i].setFiles(&next.Tables[i])
 	}
-	s.awaitCommit() // a commit can unload by the old files
-	return fl.clean(s)
+	fl.store.awaitCommit() // a commit can unload by the old files
+	return fl.clean()
 }

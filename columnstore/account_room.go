@@ -12,28 +12,28 @@ import (
 )
 
 // reserveNow is reserve without writing files.
-func (s *Store) reserveNow(bytes int64, in incoming) error {
-	s.memory.pending.Add(bytes)
-	if s.memory.budget == 0 || s.used() <= s.share(evictAt) {
+func (a *account) reserveNow(bytes int64, in incoming) error {
+	a.pending.Add(bytes)
+	if a.budget == 0 || a.used() <= a.share(evictAt) {
 		return nil
 	}
 	// One goroutine at a time makes room (account). Bytes of waiting goroutines do not count.
-	s.release(bytes)
-	s.memory.making.Lock()
-	defer s.memory.making.Unlock()
-	s.memory.pending.Add(bytes)
-	if s.used() <= s.share(evictAt) || s.canFit(in) && s.makeRoom(in) {
+	a.release(bytes)
+	a.making.Lock()
+	defer a.making.Unlock()
+	a.pending.Add(bytes)
+	if a.used() <= a.share(evictAt) || a.canFit(in) && a.makeRoom(in) {
 		return nil
 	}
-	s.release(bytes)
-	return fmt.Errorf("%w: %d bytes are wanted, %d of %d are used, and too little can be evicted", ErrMemory, bytes, s.used(), s.memory.budget)
+	a.release(bytes)
+	return fmt.Errorf("%w: %d bytes are wanted, %d of %d are used, and too little can be evicted", ErrMemory, bytes, a.used(), a.budget)
 }
 
 // reserveAtOnce reserves bytes unless that exceeds the budget. It makes no room and takes no lock,
 // because its callers hold the commit lock.
-func (s *Store) reserveAtOnce(bytes int64) bool {
-	if s.memory.pending.Add(bytes); s.memory.budget > 0 && s.used() > s.memory.budget {
-		s.release(bytes)
+func (a *account) reserveAtOnce(bytes int64) bool {
+	if a.pending.Add(bytes); a.budget > 0 && a.used() > a.budget {
+		a.release(bytes)
 		return false
 	}
 	return true
@@ -41,11 +41,11 @@ func (s *Store) reserveAtOnce(bytes int64) bool {
 
 // canFit reports whether eviction can suffice: whether the bytes that cannot be evicted, and the pending
 // bytes, fit into the budget. Memory that only snapshots hold can always go.
-func (s *Store) canFit(in incoming) bool {
-	root := s.roots.Root().State
-	left := root.Bytes + s.memory.log + s.memory.pending.Load() + s.memory.dicts.Load() + s.memory.histories.Load()
+func (a *account) canFit(in incoming) bool {
+	root := a.store.roots.Root().State
+	left := root.Bytes + a.log + a.pending.Load() + a.dicts.Load() + a.histories.Load()
 	keep := map[*Table]int64{} // start of the first time range that stays
-	for _, v := range s.evictable(in) {
+	for _, v := range a.evictable(in) {
 		bytes, _ := v.bytes(math.MaxUint64)
 		left -= bytes
 		keep[v.table] = v.table.schema.BucketEnd(v.start) // for a bucket too: at most the dictionaries before it can go
@@ -53,10 +53,10 @@ func (s *Store) canFit(in incoming) bool {
 	for t, start := range keep {
 		left -= t.generationsBefore(t.firstKept(root, start, in))
 	}
-	for _, h := range s.evictableStates(in) {
+	for _, h := range a.evictableStates(in) {
 		left -= h.bytes
 	}
-	return left <= s.memory.budget
+	return left <= a.budget
 }
 
 // makeRoom evicts time ranges and states, and expires snapshots if necessary. It returns false if the
@@ -69,24 +69,24 @@ func (s *Store) canFit(in incoming) bool {
 //
 // A younger snapshot is expected to close soon. Its memory does not count in the decision to evict, and
 // it expires only if the memory is needed at once.
-func (s *Store) makeRoom(in incoming) bool {
+func (a *account) makeRoom(in incoming) bool {
 	var waited time.Duration
 	for {
-		if over := s.used() - s.share(evictAt); over > 0 && s.cache.Shrink(over) {
+		if over := a.used() - a.share(evictAt); over > 0 && a.store.cache.Shrink(over) {
 			continue
 		}
-		turned := s.roots.Root().State.Turned[0]
-		staying, newest, _ := s.roots.PinnedBefore(turned)
-		total, pinned := s.used(), s.roots.Pinned()
+		turned := a.store.roots.Root().State.Turned[0]
+		staying, newest, _ := a.store.roots.PinnedBefore(turned)
+		total, pinned := a.used(), a.store.roots.Pinned()
 		withoutYoung := total - pinned + staying
-		if withoutYoung > s.share(evictAt) {
-			v, ok := s.victim(in, newest, s.share(pinnedAt)-staying)
-			if ok && staying+v.pinned > s.share(pinnedAt) {
-				if s.roots.Expire(0, turned) {
+		if withoutYoung > a.share(evictAt) {
+			v, ok := a.victim(in, newest, a.share(pinnedAt)-staying)
+			if ok && staying+v.pinned > a.share(pinnedAt) {
+				if a.store.roots.Expire(0, turned) {
 					continue
 				}
-				full := withoutYoung > s.memory.budget
-				if full && v.pinned > 0 && !in.later && s.awaitReads(pinned, &waited) {
+				full := withoutYoung > a.budget
+				if full && v.pinned > 0 && !in.later && a.awaitReads(pinned, &waited) {
 					continue
 				}
 				if ok = v.pinned == 0 || full && !in.later; !ok && full {
@@ -94,17 +94,17 @@ func (s *Store) makeRoom(in incoming) bool {
 				}
 			}
 			if ok {
-				s.drop(v, in)
+				a.drop(v, in)
 				continue
 			}
 		}
 		switch {
-		case total <= s.memory.budget:
+		case total <= a.budget:
 			return true
-		case withoutYoung > s.memory.budget && s.roots.Expire(0, turned):
-		case s.roots.Expire(turned, math.MaxUint64):
-		case s.awaitReads(pinned, &waited):
-		case !s.evictUnread(in):
+		case withoutYoung > a.budget && a.store.roots.Expire(0, turned):
+		case a.store.roots.Expire(turned, math.MaxUint64):
+		case a.awaitReads(pinned, &waited):
+		case !a.evictUnread(in):
 			return false
 		}
 	}
@@ -118,16 +118,16 @@ const patience = 250 * time.Millisecond
 // awaitReads waits until reads end and less than pinned bytes are pinned, and returns true. It returns
 // false if no read ended in time: they stand still, like a scan whose caller takes no record. It waits
 // for the same reads only once. waited is the time that the insert has waited.
-func (s *Store) awaitReads(pinned int64, waited *time.Duration) bool {
+func (a *account) awaitReads(pinned int64, waited *time.Duration) bool {
 	for pause := 50 * time.Microsecond; ; *waited += pause {
-		_, newest, _ := s.roots.PinnedBefore(math.MaxUint64)
+		_, newest, _ := a.store.roots.PinnedBefore(math.MaxUint64)
 		switch {
-		case s.roots.Pinned() < pinned:
+		case a.store.roots.Pinned() < pinned:
 			return true
-		case s.opts.Manual || newest == s.memory.stalled:
+		case a.store.opts.Manual || newest == a.stalled:
 			return false
 		case *waited > patience:
-			s.memory.stalled = newest
+			a.stalled = newest
 			return false
 		}
 		pause = min(2*pause, 4*time.Millisecond)
@@ -137,27 +137,27 @@ func (s *Store) awaitReads(pinned int64, waited *time.Duration) bool {
 
 // evictUnread evicts a range that no read in progress holds entirely, after all snapshots have
 // expired and their reads do not advance. It returns false if there is none.
-func (s *Store) evictUnread(in incoming) bool {
-	_, newest, _ := s.roots.PinnedBefore(math.MaxUint64)
-	v, ok := s.victim(in, newest, math.MaxInt64)
+func (a *account) evictUnread(in incoming) bool {
+	_, newest, _ := a.store.roots.PinnedBefore(math.MaxUint64)
+	v, ok := a.victim(in, newest, math.MaxInt64)
 	if ok {
-		s.drop(v, in)
+		a.drop(v, in)
 	}
 	return ok
 }
 
-func (s *Store) release(bytes int64) { s.memory.pending.Add(-bytes) }
+func (a *account) release(bytes int64) { a.pending.Add(-bytes) }
 
 // victim returns the oldest time range that can be evicted and that snapshots up to version newest do not
 // hold entirely, or the states in a history that ended before its end. Such snapshots may hold room more
 // bytes.
-func (s *Store) victim(in incoming, newest txn.Version, room int64) (victim, bool) {
-	root := s.roots.Root().State
+func (a *account) victim(in incoming, newest txn.Version, room int64) (victim, bool) {
+	root := a.store.roots.Root().State
 	pinned := map[*Table]int64{}
-	histories := s.evictableStates(in)
-	for _, v := range s.evictable(in) {
+	histories := a.evictableStates(in)
+	for _, v := range a.evictable(in) {
 		if v.cold == nil { // unloaded rows are not lost, but states are
-			if states, ok := s.statesBefore(v.table.schema.BucketEnd(v.start), histories, in, newest, room); ok {
+			if states, ok := a.statesBefore(v.table.schema.BucketEnd(v.start), histories, in, newest, room); ok {
 				return states, true
 			}
 		}
@@ -165,27 +165,27 @@ func (s *Store) victim(in incoming, newest txn.Version, room int64) (victim, boo
 		pinned[v.table] += kept
 		if bytes > kept {
 			if v.pinned = pinned[v.table]; v.cold == nil {
-				v.pinned += v.table.pinnedBefore(s.floorAfter(root, v, in), v.state, newest)
+				v.pinned += v.table.pinnedBefore(a.floorAfter(root, v, in), v.state, newest)
 			}
 			return v, true
 		}
 	}
-	return s.statesBefore(math.MaxInt64, histories, in, newest, room)
+	return a.statesBefore(math.MaxInt64, histories, in, newest, room)
 }
 
 // evictable returns the time ranges that can be evicted, oldest first: all but the newest range of each
 // table. The newest can be evicted too if rows in a later range come, because a generation of
 // dictionaries as large as the budget would otherwise stop the store for good. With a directory,
 // evictable returns the buckets that can be unloaded.
-func (s *Store) evictable(in incoming) []victim {
+func (a *account) evictable(in incoming) []victim {
 	var out []victim
-	root := s.roots.Root().State
-	if s.opts.FS != nil {
-		out = s.unloadable(root)
+	root := a.store.roots.Root().State
+	if a.store.opts.FS != nil {
+		out = a.unloadable(root)
 		slices.SortStableFunc(out, func(a, b victim) int { return cmp.Compare(a.start, b.start) })
 		return out
 	}
-	for _, t := range s.tablesInOrder() {
+	for _, t := range a.store.tablesInOrder() {
 		state := root.Table(t.ordinal)
 		if t.schema.BucketColumn() < 0 || state == nil {
 			continue
@@ -209,27 +209,27 @@ func (s *Store) evictable(in incoming) []victim {
 // floorAfter returns the floor that the eviction of a time range sets: the range's end, or the start of
 // the next generation with rows if its own generation has no more. Dictionaries below the floor are
 // dropped.
-func (s *Store) floorAfter(root *catalog.Database, v victim, in incoming) int64 {
+func (a *account) floorAfter(root *catalog.Database, v victim, in incoming) int64 {
 	end := v.table.schema.BucketEnd(v.start)
 	return max(end, v.table.ranges.Start(v.table.firstKept(root, end, in)))
 }
 
 // drop publishes a root without the victim: without its time range and earlier ranges of the table, its
 // old states, or the in-memory rows in its bucket.
-func (s *Store) drop(v victim, in incoming) {
+func (a *account) drop(v victim, in incoming) {
 	switch {
 	case v.history != nil:
 		v.history.evict(v.before)
 		return
 	case v.cold != nil:
-		s.unload(v)
+		a.unload(v)
 		return
 	}
 	t := v.table
-	s.roots.Rewrite(func(current *txn.Root[*catalog.Database]) (txn.Next[*catalog.Database], bool) {
+	a.store.roots.Rewrite(func(current *txn.Root[*catalog.Database]) (txn.Next[*catalog.Database], bool) {
 		edit := current.State.Table(t.ordinal).Edit(t.ordinal)
 		defer edit.Release()
-		edit.Evict(s.floorAfter(current.State, v, in))
+		edit.Evict(a.floorAfter(current.State, v, in))
 		next := txn.Next[*catalog.Database]{State: current.State}
 		t.finish(edit, current.Version+1, &next)
 		return next, true
@@ -238,31 +238,31 @@ func (s *Store) drop(v victim, in incoming) {
 
 // reserveNeed reserves the bytes that need returns: a cheap upper bound, or, if the bound does
 // not fit, the exact number after looking up every value.
-func (s *Store) reserveNeed(need func(lookUp bool) int, in incoming) (int64, error) {
-	if s.memory.budget == 0 {
+func (a *account) reserveNeed(need func(lookUp bool) int, in incoming) (int64, error) {
+	if a.budget == 0 {
 		return 0, nil
 	}
 	bytes := int64(need(false))
-	if s.usedBesideCache()+bytes > s.share(evictAt) {
+	if a.usedBesideCache()+bytes > a.share(evictAt) {
 		bytes = int64(need(true))
 	}
-	return bytes, s.reserve(bytes, in)
+	return bytes, a.reserve(bytes, in)
 }
 
 // used returns the bytes that the store accounts for. They can include memory of snapshots that were
 // closed since the last sweep.
-func (s *Store) used() int64 { return s.usedBesideCache() + s.cache.Bytes() }
+func (a *account) used() int64 { return a.usedBesideCache() + a.store.cache.Bytes() }
 
 // usedBesideCache is used without the cache, because the cache makes room for everything else.
-func (s *Store) usedBesideCache() int64 {
-	return s.roots.Root().State.Bytes + s.memory.log + s.memory.dicts.Load() + s.memory.histories.Load() + s.memory.pending.Load() + s.roots.Pinned()
+func (a *account) usedBesideCache() int64 {
+	return a.store.roots.Root().State.Bytes + a.log + a.dicts.Load() + a.histories.Load() + a.pending.Load() + a.store.roots.Pinned()
 }
 
-func (s *Store) share(of16 int64) int64 { return s.memory.budget / 16 * of16 }
+func (a *account) share(of16 int64) int64 { return a.budget / 16 * of16 }
 
 // isTight reports whether inserts should help with maintenance.
-func (s *Store) isTight() bool {
-	return s.memory.budget > 0 && s.usedBesideCache() > s.share(helpAt)
+func (a *account) isTight() bool {
+	return a.budget > 0 && a.usedBesideCache() > a.share(helpAt)
 }
 
 // Sixteenths of the budget. From helpAt on, inserts help with maintenance. From evictAt on, the oldest

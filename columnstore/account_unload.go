@@ -1,9 +1,7 @@
 package columnstore
 
 import (
-	"context"
 	"errors"
-	"fmt"
 
 	"github.com/granarydb/granary/internal/catalog"
 	"github.com/granarydb/granary/internal/cold"
@@ -18,8 +16,8 @@ import (
 const coolTo = 10
 
 // unloadable returns the buckets whose rows are both in memory and in files, by table and time.
-func (s *Store) unloadable(root *catalog.Database) (out []victim) {
-	for _, t := range s.tablesInOrder() {
+func (a *account) unloadable(root *catalog.Database) (out []victim) {
+	for _, t := range a.store.tablesInOrder() {
 		state, files := root.Table(t.ordinal), t.files.Load()
 		if state == nil || files == nil {
 			continue
@@ -35,9 +33,9 @@ func (s *Store) unloadable(root *catalog.Database) (out []victim) {
 
 // unload publishes a root without the in-memory rows in a bucket, and without dictionaries that only
 // these rows needed, unless the bucket has changed meanwhile.
-func (s *Store) unload(v victim) {
+func (a *account) unload(v victim) {
 	t := v.table
-	s.roots.Rewrite(func(current *txn.Root[*catalog.Database]) (next txn.Next[*catalog.Database], ok bool) {
+	a.store.roots.Rewrite(func(current *txn.Root[*catalog.Database]) (next txn.Next[*catalog.Database], ok bool) {
 		state := current.State.Table(t.ordinal)
 		b, ok := state.Buckets.Get(v.key)
 		if !ok {
@@ -58,22 +56,22 @@ func (s *Store) unload(v victim) {
 
 // cool unloads after a flush: first each bucket whose file replaced an older file that the root still
 // uses, then the oldest buckets until memory is below coolTo.
-func (s *Store) cool() {
-	for _, v := range s.unloadable(s.roots.Root().State) {
+func (a *account) cool() {
+	for _, v := range a.unloadable(a.store.roots.Root().State) {
 		b, ok := v.state.Buckets.Get(v.key)
-		if ok && b.Cold != nil || s.memory.budget > 0 && s.usedBesideCache() > s.share(coolTo) {
-			s.unload(v)
+		if ok && b.Cold != nil || a.budget > 0 && a.usedBesideCache() > a.share(coolTo) {
+			a.unload(v)
 		}
 	}
-	if s.memory.budget == 0 {
+	if a.budget == 0 {
 		return
 	}
-	for _, t := range s.tablesInOrder() {
+	for _, t := range a.store.tablesInOrder() {
 		for _, g := range t.generations.All() { // generations that were in use when their last bucket was unloaded
-			if s.usedBesideCache() <= s.share(coolTo) {
+			if a.usedBesideCache() <= a.share(coolTo) {
 				return
 			}
-			s.roots.Rewrite(func(current *txn.Root[*catalog.Database]) (next txn.Next[*catalog.Database], ok bool) {
+			a.store.roots.Rewrite(func(current *txn.Root[*catalog.Database]) (next txn.Next[*catalog.Database], ok bool) {
 				next.State = current.State
 				if state := current.State.Table(t.ordinal); state != nil {
 					next.Garbage = t.stored.Demote(state, g.Number, t.ranges)
@@ -84,43 +82,28 @@ func (s *Store) cool() {
 	}
 }
 
-// fileForRoom writes rows that only the log has into files, so that they can be unloaded. It reports
-// whether it wrote any, and the error of the disk.
-func (s *Store) fileForRoom() (done bool, err error) {
-	fl := &s.flusher
-	if !s.lockFlush() {
-		return false, nil
-	}
-	defer fl.flushing.Unlock()
-	if fl.logged.Load() == 0 {
-		return false, nil
-	}
-	if err := s.flushWhole(context.Background()); err != nil {
-		return false, fmt.Errorf("write files: %w", err)
-	}
-	return true, nil
-}
-
 // sparesStates reports whether states of histories must not be evicted yet, because many rows are only in
 // the log: files would let them be unloaded.
-func (s *Store) sparesStates() bool { return s.log != nil && s.flusher.logged.Load() > s.share(1)/2 }
+func (a *account) sparesStates() bool {
+	return a.store.log != nil && a.store.flusher.logged.Load() > a.share(1)/2
+}
 
 // reserve reserves bytes and makes room for them: it unloads rows, then writes files and unloads more,
 // then evicts states. The caller gives the bytes back with release. The error is ErrMemory if too little
 // room can be made; then nothing is reserved. The caller holds no lock.
-func (s *Store) reserve(bytes int64, in incoming) error {
-	in.sparing = s.sparesStates()
-	err := s.reserveNow(bytes, in)
-	for tries := 0; err != nil && s.log != nil && !in.later && tries < 3; tries++ { // other inserts fill the log meanwhile
-		done, failed := s.fileForRoom()
+func (a *account) reserve(bytes int64, in incoming) error {
+	in.sparing = a.sparesStates()
+	err := a.reserveNow(bytes, in)
+	for tries := 0; err != nil && a.store.log != nil && !in.later && tries < 3; tries++ { // other inserts fill the log meanwhile
+		done, failed := a.store.flusher.fileForRoom()
 		switch {
 		case failed != nil && (!in.sparing || !errors.Is(failed, ErrMemory)):
 			return errors.Join(err, failed)
 		case !done && !in.sparing:
 			return err
 		}
-		in.sparing = in.sparing && done && tries == 0 && s.sparesStates()
-		err = s.reserveNow(bytes, in)
+		in.sparing = in.sparing && done && tries == 0 && a.sparesStates()
+		err = a.reserveNow(bytes, in)
 	}
 	return err
 }

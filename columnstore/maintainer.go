@@ -9,73 +9,79 @@ import (
 	"github.com/granarydb/granary/txn"
 )
 
-// maintain is the maintainer goroutine. It runs steps while granules are due, then waits.
-func (s *Store) maintain() {
+// maintainer rewrites granules that are due, in its goroutine and for inserts that help.
+type maintainer struct {
+	store *Store
+	queue dueQueue
+}
+
+// run is the maintainer's goroutine. It runs steps while granules are due, then waits.
+func (m *maintainer) run() {
 	for {
 		select {
-		case <-s.stop:
+		case <-m.store.stop:
 			return
-		case <-s.queue.wake:
+		case <-m.queue.wake:
 		}
-		for !s.closed.Load() && s.maintainOnce() {
+		for !m.store.closed.Load() && m.once() {
 		}
 	}
 }
 
-// maintainOnce takes one granule from the queue and rewrites it if it is still due. It returns
+// once takes one granule from the queue and rewrites it if it is still due. It returns
 // false if the queue is empty. Simulators drive this step. It is safe for concurrent use.
-func (s *Store) maintainOnce() bool { return s.maintainNext(runtime.Gosched) }
+func (m *maintainer) once() bool { return m.next(runtime.Gosched) }
 
-// help is maintainOnce for an insert. It does not yield the processor, because the insert is
+// help is once for an insert. It does not yield the processor, because the insert is
 // waiting: with yields, 10 ms of work took 60 to 200 ms, since each yield waited for the time
 // slices of other goroutines.
-func (s *Store) help() { s.maintainNext(nil) }
+func (m *maintainer) help() { m.next(nil) }
 
-// maintainNext is maintainOnce with a pause function. It calls pause between pieces of work unless pause
+// next is once with a pause function. It calls pause between pieces of work unless pause
 // is nil.
-func (s *Store) maintainNext(pause func()) bool {
-	due, ok := s.queue.pop()
+func (m *maintainer) next(pause func()) bool {
+	due, ok := m.queue.pop()
 	if !ok {
 		return false
 	}
-	s.opts.Yield("maintain/picked")
+	m.store.opts.Yield("maintain/picked")
 	g, ok := due.table.state().Granules.Get(due.bound)
-	if !ok || !s.isDue(g) && (!due.closing || g.FreshParts() == 0) {
+	if !ok || !m.isDue(g) && (!due.closing || g.FreshParts() == 0) {
 		return true
 	}
 	// Rewrite only the oldest fresh rows, because a granule that was not visited for long can have many,
 	// and an insert that helps must have bounded work. A granule of a closed bucket is queued again until
 	// it has no fresh rows.
 	base := g.Rows() - g.FreshRows()
-	g = g.Oldest(max(2*s.opts.GranuleRows-base, base))
-	switch ok, err := s.rewritePausing(due.table, g, pause); {
+	g = g.Oldest(max(2*m.store.opts.GranuleRows-base, base))
+	switch ok, err := m.rewritePausing(due.table, g, pause); {
 	case err != nil:
-		s.queue.postpone(due) // the error is ErrMemory
+		m.queue.postpone(due) // the error is ErrMemory
 	case !ok && due.closing:
-		s.queue.add([]dueGranule{due}) // the granule changed meanwhile
+		m.queue.add([]dueGranule{due}) // the granule changed meanwhile
 	}
 	return true
 }
 
 // isDue reports whether a rewrite of the granule pays, or the granule exceeds its limits.
-func (s *Store) isDue(g *granule.Granule) bool {
-	return g.IsDue(granule.Limit{Rows: s.opts.GranuleRows, Bytes: s.opts.GranuleBytes}, s.opts.FreshParts, s.opts.MaxParts)
+func (m *maintainer) isDue(g *granule.Granule) bool {
+	return g.IsDue(granule.Limit{Rows: m.store.opts.GranuleRows, Bytes: m.store.opts.GranuleBytes}, m.store.opts.FreshParts, m.store.opts.MaxParts)
 }
 
 // isPressing reports whether the maintainer falls behind on a granule. Inserts then help, so that a
 // rewrite never merges much more than a granule.
-func (s *Store) isPressing(g *granule.Granule) bool {
-	return !s.opts.Manual && (g.FreshParts()/2 >= s.opts.MaxParts || g.FreshRows()/2 > s.opts.GranuleRows)
+func (m *maintainer) isPressing(g *granule.Granule) bool {
+	return !m.store.opts.Manual && (g.FreshParts()/2 >= m.store.opts.MaxParts || g.FreshRows()/2 > m.store.opts.GranuleRows)
 }
 
 // appendDue appends the granules that an edit made due.
-func (s *Store) appendDue(due []dueGranule, t *Table, e *catalog.TableEdit) []dueGranule {
+func (m *maintainer) appendDue(due []dueGranule, t *Table, e *catalog.TableEdit) []dueGranule {
 	add := func(g *granule.Granule, closing bool) {
 		lo, _ := g.Bounds()
-		due = append(due, dueGranule{granuleName{t, lo}, closing, s.isPressing(g)})
+		due = append(due, dueGranule{granuleName{t, lo}, closing, m.isPressing(g)})
 	}
 	for _, g := range e.Due {
-		if s.isDue(g) {
+		if m.isDue(g) {
 			add(g, false)
 		}
 	}
@@ -87,32 +93,32 @@ func (s *Store) appendDue(due []dueGranule, t *Table, e *catalog.TableEdit) []du
 
 // rewrite merges a granule's parts privately and publishes its successors. It returns false
 // and drops the work if another rewrite was published first. The only error is ErrMemory.
-func (s *Store) rewrite(t *Table, g *granule.Granule) (bool, error) {
-	return s.rewritePausing(t, g, runtime.Gosched)
+func (m *maintainer) rewrite(t *Table, g *granule.Granule) (bool, error) {
+	return m.rewritePausing(t, g, runtime.Gosched)
 }
 
-// rewritePausing is rewrite with a pause function, as in maintainNext.
-func (s *Store) rewritePausing(t *Table, g *granule.Granule, pause func()) (bool, error) {
+// rewritePausing is rewrite with a pause function, as in next.
+func (m *maintainer) rewritePausing(t *Table, g *granule.Granule, pause func()) (bool, error) {
 	bytes := int64(g.RewriteSize())
-	if err := s.reserve(bytes, incoming{later: true}); err != nil {
+	if err := m.store.memory.reserve(bytes, incoming{later: true}); err != nil {
 		return false, err
 	}
 	children := granule.Rewrite(t.schema, g, granule.Limit{
-		Rows: s.opts.GranuleRows, Bytes: s.opts.GranuleBytes,
+		Rows: m.store.opts.GranuleRows, Bytes: m.store.opts.GranuleBytes,
 		Pause: pause, // waiting inserts and queries go first
 	})
-	s.release(bytes)
+	m.store.memory.release(bytes)
 	bytes = 0
 	for _, child := range children {
 		bytes += int64(child.Size()) + catalog.GranuleSize
 	}
-	if err := s.reserve(bytes, incoming{later: true}); err != nil {
+	if err := m.store.memory.reserve(bytes, incoming{later: true}); err != nil {
 		return false, err // many small granules can take more memory than one
 	}
-	s.opts.Yield("maintain/merged")
+	m.store.opts.Yield("maintain/merged")
 	bound, _ := g.Bounds()
 	var due []dueGranule
-	ok := s.roots.Rewrite(func(current *txn.Root[*catalog.Database]) (next txn.Next[*catalog.Database], ok bool) {
+	ok := m.store.roots.Rewrite(func(current *txn.Root[*catalog.Database]) (next txn.Next[*catalog.Database], ok bool) {
 		state := current.State.Tables[t.ordinal]
 		now, ok := state.Granules.Get(bound)
 		if !ok {
@@ -125,15 +131,15 @@ func (s *Store) rewritePausing(t *Table, g *granule.Granule, pause func()) (bool
 		edit := state.Edit(t.ordinal)
 		defer edit.Release()
 		edit.Replace(now, successors)
-		due = s.appendDue(nil, t, edit)
+		due = m.appendDue(nil, t, edit)
 		next.State = current.State
 		t.finish(edit, current.Version+1, &next)
 		return next, true
 	})
-	s.release(bytes) // counted in the root by now, or dropped
-	s.counters.count(ok, len(children), g.Rows())
-	s.opts.Yield("maintain/published")
-	s.queue.add(due)
+	m.store.memory.release(bytes) // counted in the root by now, or dropped
+	m.store.counters.count(ok, len(children), g.Rows())
+	m.store.opts.Yield("maintain/published")
+	m.queue.add(due)
 	return ok, nil
 }
 
@@ -142,19 +148,19 @@ func (s *Store) rewritePausing(t *Table, g *granule.Granule, pause func()) (bool
 // returns early with ErrClosed or ctx's error. An error of the disk is in Stats.
 func (s *Store) Maintain(ctx context.Context) error {
 	for {
-		if err := s.goOn(ctx); err != nil {
+		if err := s.maintainer.goOn(ctx); err != nil {
 			return err
 		}
-		if !s.maintainOnce() {
-			_ = s.flushIfDue(ctx) // Stats has the error, and the next call tries again
+		if !s.maintainer.once() {
+			_ = s.flusher.flushIfDue(ctx) // Stats has the error, and the next call tries again
 			return ctx.Err()
 		}
 	}
 }
 
 // goOn returns ErrClosed or ctx's error if maintenance must end.
-func (s *Store) goOn(ctx context.Context) error {
-	if s.closed.Load() {
+func (m *maintainer) goOn(ctx context.Context) error {
+	if m.store.closed.Load() {
 		return ErrClosed
 	}
 	return ctx.Err()
@@ -164,20 +170,20 @@ func (s *Store) goOn(ctx context.Context) error {
 // then in base parts, which are fewest and cheapest to read. It costs 40 to 100 ns a row. It returns
 // early with ErrClosed, ErrMemory or ctx's error.
 func (s *Store) Compact(ctx context.Context) error {
-	if err := s.goOn(ctx); err != nil {
+	if err := s.maintainer.goOn(ctx); err != nil {
 		return err
 	}
 	for _, t := range s.tablesInOrder() {
 		for done := false; !done; {
 			done = true
 			for _, g := range t.state().Granules.All() {
-				if err := s.goOn(ctx); err != nil {
+				if err := s.maintainer.goOn(ctx); err != nil {
 					return err
 				}
 				if g.FreshParts() == 0 {
 					continue
 				}
-				ok, err := s.rewrite(t, g)
+				ok, err := s.maintainer.rewrite(t, g)
 				if err != nil {
 					return err
 				}
