@@ -5,6 +5,7 @@ import (
 	"go/parser"
 	"go/token"
 	"maps"
+	"path"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -46,9 +47,34 @@ var sharedNouns = map[string]string{
 	"Cursor":     "a place that moves: in words, and in time",
 }
 
-// exportedNouns returns the exported nouns of a folder (types, constants and variables), unless they stand for
-// the same name of another package.
-func exportedNouns(t *testing.T, dir string) (nouns []string) {
+// sharedTypes are the unexported types whose names stand in more than two packages, each with its reason.
+var sharedTypes = map[string]string{
+	"node":   "of a tree, and a server of several that are asked together: the word of each field",
+	"column": "a column in the form of its package",
+	"span":   "a range: of rows, or of instants",
+}
+
+// fieldWords are words with one meaning in all pages, and the folders whose types have their names. A type of
+// another package that is called so misleads its readers.
+var fieldWords = map[string][]string{
+	"part":        {"granule"},
+	"granule":     {"granule"},
+	"bucket":      {"schema"},
+	"snapshot":    {"columnstore"},
+	"tx":          {"columnstore"},
+	"transaction": {},
+	"commit":      {},
+	"compaction":  {},
+	"split":       {},
+	"interval":    {"history", "internal/ihs"},
+	"attribute":   {"history", "internal/ihs", "internal/names"},
+	"state":       {"history/summary", "server/gotrace"},
+	"stack":       {},
+	"series":      {"granule", "internal/query", "server/internal/push"},
+}
+
+// declarations returns the general declarations in the files of a folder, tests apart.
+func declarations(t *testing.T, dir string) (decls []*ast.GenDecl) {
 	t.Helper()
 	files, err := filepath.Glob(filepath.Join(filepath.FromSlash(dir), "*.go"))
 	if err != nil {
@@ -64,13 +90,36 @@ func exportedNouns(t *testing.T, dir string) (nouns []string) {
 		}
 		for _, d := range f.Decls {
 			if d, ok := d.(*ast.GenDecl); ok {
-				for _, spec := range d.Specs {
-					nouns = append(nouns, nounsOf(spec)...)
-				}
+				decls = append(decls, d)
 			}
 		}
 	}
+	return decls
+}
+
+// exportedNouns returns the exported nouns of a folder (types, constants and variables), unless they stand for
+// the same name of another package.
+func exportedNouns(t *testing.T, dir string) (nouns []string) {
+	t.Helper()
+	for _, d := range declarations(t, dir) {
+		for _, spec := range d.Specs {
+			nouns = append(nouns, nounsOf(spec)...)
+		}
+	}
 	return nouns
+}
+
+// typesOf returns the types that a folder declares, exported or not. Names for types of other packages do not count.
+func typesOf(t *testing.T, dir string) (names []string) {
+	t.Helper()
+	for _, d := range declarations(t, dir) {
+		for _, spec := range d.Specs {
+			if spec, ok := spec.(*ast.TypeSpec); ok && !spec.Assign.IsValid() {
+				names = append(names, spec.Name.Name)
+			}
+		}
+	}
+	return names
 }
 
 // nounsOf returns the exported nouns that a specification declares, without those that stand for
@@ -141,6 +190,48 @@ func TestOneWordOneMeaning(t *testing.T) {
 	for noun := range sharedNouns {
 		if places[noun] == nil {
 			t.Errorf("%s stands nowhere: it needs no exception", noun)
+		}
+	}
+}
+
+// workFolders returns the folders of the packages of go.work that a program can have in it: no tests' tools, no examples.
+func workFolders(t *testing.T) (folders []string) {
+	t.Helper()
+	folders = libraryFolders(t)
+	for _, p := range goListIn(t, "", "./server/...", "./cmd/granary/...") {
+		name := strings.TrimPrefix(p, module+"/")
+		if base := path.Base(name); base != "clitest" && base != "flametest" && base != "tutorial" && base != "example" {
+			folders = append(folders, name)
+		}
+	}
+	return folders
+}
+
+// TestOneWordOneMeaning_Types holds the names of types, unexported ones too: a word of the field to its packages, and
+// any other name to two packages, because a reader goes from one to the next with the word in mind.
+func TestOneWordOneMeaning_Types(t *testing.T) {
+	places := map[string][]string{}
+	for _, dir := range workFolders(t) {
+		names := typesOf(t, dir)
+		slices.Sort(names)
+		for _, name := range slices.Compact(names) {
+			if homes, ok := fieldWords[strings.ToLower(name)]; ok && !slices.Contains(homes, dir) {
+				t.Errorf("%s of %s has the name of something else, see fieldWords", name, dir)
+			}
+			if !ast.IsExported(name) {
+				places[name] = append(places[name], dir)
+			}
+		}
+	}
+	if len(places) < 400 {
+		t.Errorf("%d unexported types: this test must be blind", len(places))
+	}
+	for _, name := range slices.Sorted(maps.Keys(places)) {
+		switch dirs, reason := places[name], sharedTypes[name]; {
+		case len(dirs) > 2 && reason == "":
+			t.Errorf("%s stands in %s: one word has one meaning", name, strings.Join(dirs, ", "))
+		case len(dirs) <= 2 && reason != "":
+			t.Errorf("%s stands in %s alone: it needs no exception", name, strings.Join(dirs, ", "))
 		}
 	}
 }

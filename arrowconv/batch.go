@@ -63,7 +63,7 @@ type Importer struct {
 	lists   [][]uuid.UUID
 	ids     []uuid.UUID // ids of the lists
 	ends    []int       // ends of the lists of one column
-	inputs  []input
+	inputs  []recordColumn
 }
 
 // mostReused bounds the ids and lists whose memory an Importer keeps: 1 MB, the stacks of 2,000 samples.
@@ -165,8 +165,8 @@ type reader struct {
 	shared int64 // bytes, see maxShared
 }
 
-// input is a column of the record.
-type input struct {
+// recordColumn is a column of the record.
+type recordColumn struct {
 	name string
 	typ  encoding.Type
 	data arrow.ArrayData
@@ -174,36 +174,36 @@ type input struct {
 }
 
 // open checks a column's type, length and runs.
-func (r *reader) open(name string, column arrow.Array) (input, error) {
+func (r *reader) open(name string, column arrow.Array) (recordColumn, error) {
 	i, ok := r.schema.Resolve(name)
 	switch {
 	case !ok:
-		return input{}, errors.New("not in the schema")
+		return recordColumn{}, errors.New("not in the schema")
 	case column == nil || typeID(column.Data()) < 0:
-		return input{}, errNoData
+		return recordColumn{}, errNoData
 	case column.Data().Len() != r.rows:
-		return input{}, fmt.Errorf("%d rows, the record has %d", column.Data().Len(), r.rows)
+		return recordColumn{}, fmt.Errorf("%d rows, the record has %d", column.Data().Len(), r.rows)
 	}
-	in := input{name: strings.Clone(name), typ: r.schema.Columns()[i].Type, data: column.Data()}
+	in := recordColumn{name: strings.Clone(name), typ: r.schema.Columns()[i].Type, data: column.Data()}
 	if typeID(in.data) != arrow.RUN_END_ENCODED {
 		return in, nil
 	}
 	var err error
 	if in.runs, err = newRuns(in.typ, in.data); err != nil {
-		return input{}, err
+		return recordColumn{}, err
 	}
 	if n := len(in.runs.ends); n > 1 {
 		r.spread += int64(r.rows-n) * int64(rowBytes(in.typ))
 	}
 	if r.spread > maxSpread {
-		return input{}, fmt.Errorf("%w: rows without a run of their own take %d bytes, at most %d",
+		return recordColumn{}, fmt.Errorf("%w: rows without a run of their own take %d bytes, at most %d",
 			schema.ErrLimit, r.spread, maxSpread)
 	}
 	return in, nil
 }
 
 // read returns a column's values.
-func (r *reader) read(in *input) (encoding.Vector, error) {
+func (r *reader) read(in *recordColumn) (encoding.Vector, error) {
 	id, n := typeID(in.data), len(in.runs.ends)
 	if id != arrow.RUN_END_ENCODED {
 		rows := r.rows

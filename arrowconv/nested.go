@@ -247,8 +247,8 @@ func (t *texts) at(i int) ([]byte, error) {
 	return text, nil
 }
 
-// ids is a checked array of UUIDs, or a dictionary.
-type ids struct {
+// uuids is a checked array of UUIDs, or a dictionary.
+type uuids struct {
 	span            // of the UUIDs, or of the dictionary's entries
 	raw      []byte // of the UUIDs, if each has 16 bytes
 	texts    texts  // of the UUIDs, if raw is nil
@@ -264,17 +264,17 @@ func isID(id arrow.Type) bool {
 }
 
 // newIDs checks rows [lo, hi) of an array of UUIDs, except for the lengths of binary values.
-func newIDs(given arrow.ArrayData, lo, hi int) (out ids, err error) {
+func newIDs(given arrow.ArrayData, lo, hi int) (out uuids, err error) {
 	out.n = hi - lo
 	if typeID(given) == arrow.DICTIONARY {
 		if given, out.codes, err = newIndexes(given, lo, hi); err != nil {
-			return ids{}, err
+			return uuids{}, err
 		}
 		out.hasCodes, lo, hi = true, 0, given.Len()
 	}
 	switch id := typeID(given); {
 	case !isID(id):
-		return ids{}, fmt.Errorf("%s, want fixed_size_binary[%d] or binary", typeName(given.DataType()), uuidLen)
+		return uuids{}, fmt.Errorf("%s, want fixed_size_binary[%d] or binary", typeName(given.DataType()), uuidLen)
 	case id != arrow.FIXED_SIZE_BINARY:
 		if out.span, out.raw = binaryIDs(given, lo, hi); out.raw == nil {
 			out.texts, err = newTexts(given, lo, hi)
@@ -287,7 +287,7 @@ func newIDs(given arrow.ArrayData, lo, hi int) (out ids, err error) {
 		out.span = out.between(lo, hi)
 		typ, ok := out.typ.(*arrow.FixedSizeBinaryType)
 		if !ok || typ == nil || typ.ByteWidth != uuidLen {
-			return ids{}, fmt.Errorf("%s, want fixed_size_binary[%d]", typeName(out.typ), uuidLen)
+			return uuids{}, fmt.Errorf("%s, want fixed_size_binary[%d]", typeName(out.typ), uuidLen)
 		}
 		out.raw, err = out.fixed(uuidLen)
 	}
@@ -300,7 +300,7 @@ func newIDs(given arrow.ArrayData, lo, hi int) (out ids, err error) {
 
 // at returns the UUID of row i. ok is false if it is null. The error reports a binary value of another
 // length.
-func (d *ids) at(i int) (id uuid.UUID, ok bool, err error) {
+func (d *uuids) at(i int) (id uuid.UUID, ok bool, err error) {
 	if d.hasCodes {
 		if i = d.codes.at(i); i < 0 {
 			return id, false, nil
@@ -321,7 +321,7 @@ func (d *ids) at(i int) (id uuid.UUID, ok bool, err error) {
 
 // copy copies the UUIDs of rows from i on to dst, and reports whether it did. It does so only if one load
 // reads each id, because loads take most of the time for a record of profiles.
-func (d *ids) copy(dst []uuid.UUID, i int) bool {
+func (d *uuids) copy(dst []uuid.UUID, i int) bool {
 	switch {
 	case !d.full || d.hasCodes && d.codes.width != 4:
 		return false
@@ -340,7 +340,7 @@ func (d *ids) copy(dst []uuid.UUID, i int) bool {
 type lists struct {
 	span
 	ends     []int // list i is the elements [ends[i], ends[i+1])
-	elements ids   // element k is row k-ends[0]
+	elements uuids // element k is row k-ends[0]
 }
 
 // newLists checks rows [lo, hi) of a list or large_list array, except for null elements. The ends use the

@@ -10,24 +10,24 @@ import (
 // that shares the old one's parts.
 type Granule struct {
 	lo, hi string
-	base   Section // the rows of the last rewrite; its Part is nil if there are none
-	fresh  *cell   // parts inserted since, newest first
+	base   Section   // the rows of the last rewrite; its Part is nil if there are none
+	fresh  *partLink // parts inserted since, newest first
 
 	freshParts, freshRows, freshSize int
 }
 
-// cell is a link of the persistent list of fresh parts. Cells are allocated separately, because in a shared
+// partLink is a link of the persistent list of fresh parts. Cells are allocated separately, because in a shared
 // allocation a live cell would keep its dead neighbours and their lists alive.
-type cell struct {
+type partLink struct {
 	section Section
-	next    *cell
+	next    *partLink
 }
 
 // grown is a granule and its newest cell in one allocation. The cell keeps the granule alive while other
 // granules refer to the cell. They have the same base, so this retains only the Granule struct itself.
 type grown struct {
 	Granule
-	cell cell
+	cell partLink
 }
 
 // New returns a granule without rows.
@@ -69,10 +69,10 @@ func (g *Granule) With(s Section) *Granule {
 }
 
 // Add is With in place, for a granule that is not shared yet.
-func (g *Granule) Add(s Section) { g.add(s, new(cell)) }
+func (g *Granule) Add(s Section) { g.add(s, new(partLink)) }
 
-func (g *Granule) add(s Section, c *cell) {
-	*c = cell{s, g.fresh}
+func (g *Granule) add(s Section, c *partLink) {
+	*c = partLink{s, g.fresh}
 	g.fresh = c
 	g.freshParts++
 	g.freshRows += s.Rows()
@@ -98,7 +98,7 @@ func (g *Granule) Oldest(rows int) *Granule {
 }
 
 // older returns the newest part of a commit before c's commit, or nil.
-func (c *cell) older() *cell {
+func (c *partLink) older() *partLink {
 	next := c.next
 	for next != nil && next.section.Part.Commit() == c.section.Part.Commit() {
 		next = next.next

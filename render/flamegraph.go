@@ -80,9 +80,9 @@ func (o FlameOptions) withDefaults() (FlameOptions, error) {
 type flameGraph struct {
 	opts    FlameOptions
 	root    *profile.FlameNode
-	fluid   bool                          // as wide as the window
-	changes map[*profile.FlameNode]change // for a difference, otherwise nil
-	rows    [][]frame                     // by level, each from left to right
+	fluid   bool                              // as wide as the window
+	changes map[*profile.FlameNode]nodeChange // for a difference, otherwise nil
+	rows    [][]frame                         // by level, each from left to right
 	out     bytes.Buffer
 
 	// Counts of nodes that are not drawn, by reason, and of clipped frames.

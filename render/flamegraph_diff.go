@@ -8,8 +8,8 @@ import (
 	"github.com/granarydb/granary/profile"
 )
 
-// change is a node's Total and Self in both trees of a difference.
-type change struct {
+// nodeChange is a node's Total and Self in both trees of a difference.
+type nodeChange struct {
 	before, after         int64
 	selfBefore, selfAfter int64
 }
@@ -17,19 +17,19 @@ type change struct {
 // merged returns one tree with all nodes of two trees, matched by name and file below matching parents,
 // and the change of each node. A node's Self is the sum of both sides' absolute values, so that Total is
 // additive and a frame that only one side has is visible.
-func merged(base, root *profile.FlameNode) (*profile.FlameNode, map[*profile.FlameNode]change) {
+func merged(base, root *profile.FlameNode) (*profile.FlameNode, map[*profile.FlameNode]nodeChange) {
 	type function struct{ name, file string }
 	type work struct {
 		node        *profile.FlameNode
 		base, after []*profile.FlameNode
 	}
-	changes := map[*profile.FlameNode]change{}
+	changes := map[*profile.FlameNode]nodeChange{}
 	top := &profile.FlameNode{Name: root.Name, File: root.File}
 	order := []work{{top, []*profile.FlameNode{base}, []*profile.FlameNode{root}}}
 	parents := []int{-1}
 	for i := 0; i < len(order); i++ { // without recursion, because the depth of stacks is unbounded
 		w := order[i]
-		var c change
+		var c nodeChange
 		index := map[function]int{}
 		child := func(n *profile.FlameNode) *work {
 			f := function{n.Name, n.File}
@@ -77,7 +77,7 @@ func merged(base, root *profile.FlameNode) (*profile.FlameNode, map[*profile.Fla
 
 // share returns the change as a fraction of the greater side, from -1 for a node that is gone to 1 for a new
 // node.
-func (c change) share() float64 {
+func (c nodeChange) share() float64 {
 	greater := max(math.Abs(float64(c.before)), math.Abs(float64(c.after)))
 	if greater == 0 {
 		return 0
@@ -86,7 +86,7 @@ func (c change) share() float64 {
 }
 
 // text formats the change with its sign: "+50%", "new" or "gone". A node without a change has no text.
-func (c change) text() string {
+func (c nodeChange) text() string {
 	switch {
 	case c.before == c.after:
 		return ""

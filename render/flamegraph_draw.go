@@ -247,7 +247,7 @@ func (p *flameGraph) drawChangeLegend() {
 }
 
 // changeLine returns the last line of a tooltip in a difference.
-func (p *flameGraph) changeLine(c change) string {
+func (p *flameGraph) changeLine(c nodeChange) string {
 	line := fmt.Sprintf("%s before, %s after", p.format(c.before), p.format(c.after))
 	if c.before == c.after {
 		return line + ": the same"

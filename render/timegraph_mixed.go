@@ -11,7 +11,7 @@ import (
 
 // columnShares draws the columns of rows that have several states.
 type columnShares struct {
-	folder   folder
+	folder   shareSum
 	edges    []int // along x
 	measures *summary.Measures
 }
@@ -37,8 +37,8 @@ func (g *timeGraph) columnShares() columnShares {
 }
 
 // folder returns a folder for the picture's range.
-func (g *timeGraph) folder(pixels int) folder {
-	return folder{pyramid: g.pyramid(), from: g.from, to: g.to, pixels: pixels, err: g.err}
+func (g *timeGraph) folder(pixels int) shareSum {
+	return shareSum{pyramid: g.pyramid(), from: g.from, to: g.to, pixels: pixels, err: g.err}
 }
 
 // measureRows finds the least and the greatest value in rows of bars.

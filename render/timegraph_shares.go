@@ -9,8 +9,8 @@ import (
 	"github.com/granarydb/granary/history/summary"
 )
 
-// part is the fraction of a column's time in a state, 0 to 1.
-type part struct {
+// fraction is the fraction of a column's time in a state, 0 to 1.
+type fraction struct {
 	state int // index in sharedColumns.states
 	share float64
 }
@@ -18,7 +18,7 @@ type part struct {
 // sharedColumns has the parts of each column of a row.
 type sharedColumns struct {
 	states []history.Value // by number
-	parts  [][]part        // by column and state; restState means states that are not kept
+	parts  [][]fraction    // by column and state; restState means states that are not kept
 }
 
 // isNull reports whether a state is null, which has no colour.
@@ -43,8 +43,8 @@ const (
 	foldParts = 4
 )
 
-// folder sums up the shares of attributes.
-type folder struct {
+// shareSum sums up the shares of attributes.
+type shareSum struct {
 	pyramid  *summary.Pyramid
 	from, to int64
 	pixels   int
@@ -69,7 +69,7 @@ type foldedRow struct {
 }
 
 // of returns the shares of attributes with equal weights.
-func (f *folder) of(attributes []history.Attribute) (*sharedColumns, error) {
+func (f *shareSum) of(attributes []history.Attribute) (*sharedColumns, error) {
 	if len(attributes) == 1 {
 		return f.ofOne(attributes)
 	}
@@ -84,7 +84,7 @@ func (f *folder) of(attributes []history.Attribute) (*sharedColumns, error) {
 // it walks the history once; for many attributes it uses several goroutines, and waits for them. If one of
 // them finds more states than it can distinguish, fold starts again with one goroutine. The number of parts
 // does not depend on the machine, because sums depend on their order.
-func (f *folder) fold(groups [][]history.Attribute) ([]*sharedColumns, error) {
+func (f *shareSum) fold(groups [][]history.Attribute) ([]*sharedColumns, error) {
 	asked, of, err := f.inOrder(groups)
 	if err != nil {
 		return nil, err
@@ -103,7 +103,7 @@ func (f *folder) fold(groups [][]history.Attribute) ([]*sharedColumns, error) {
 	var all sync.WaitGroup
 	for i := range sums {
 		lo, hi := i*len(asked)/parts, (i+1)*len(asked)/parts
-		sums[i].folder = folder{pyramid: f.pyramid, from: f.from, to: f.to, pixels: f.pixels, err: f.err, numbers: map[history.Value]int{}}
+		sums[i].folder = shareSum{pyramid: f.pyramid, from: f.from, to: f.to, pixels: f.pixels, err: f.err, numbers: map[history.Value]int{}}
 		all.Go(func() { sums[i].err = sums[i].sum(asked[lo:hi], of[lo:hi], len(groups), kept) })
 	}
 	all.Wait()
@@ -133,7 +133,7 @@ func (f *folder) fold(groups [][]history.Attribute) ([]*sharedColumns, error) {
 
 // foldedPart is a part of the attributes of all rows, summed up by one goroutine.
 type foldedPart struct {
-	folder folder
+	folder shareSum
 	rows   []foldedRow
 	err    error
 }
@@ -174,7 +174,7 @@ func (p *foldedPart) sum(asked []history.Attribute, of []int32, rows, kept int) 
 }
 
 // merge adds the sums of another part of the row with n columns.
-func (r *foldedRow) merge(f *folder, other *foldedRow, n, most int) {
+func (r *foldedRow) merge(f *shareSum, other *foldedRow, n, most int) {
 	for from := range other.part {
 		if other.part[from] == nil {
 			continue
@@ -194,7 +194,7 @@ func (r *foldedRow) merge(f *folder, other *foldedRow, n, most int) {
 }
 
 // inOrder returns the attributes of all groups ordered by lane, and each attribute's group.
-func (f *folder) inOrder(groups [][]history.Attribute) (asked []history.Attribute, of []int32, err error) {
+func (f *shareSum) inOrder(groups [][]history.Attribute) (asked []history.Attribute, of []int32, err error) {
 	v := f.pyramid.View()
 	places := make([]int, v.Lanes()+2) // start of each lane's attributes; attributes without a lane are last
 	laneOf := func(a history.Attribute) int {
@@ -228,7 +228,7 @@ func (f *folder) inOrder(groups [][]history.Attribute) (asked []history.Attribut
 }
 
 // byRow returns a chunk's indexes ordered by row.
-func (f *folder) byRow(of []int32, rows int) []int32 {
+func (f *shareSum) byRow(of []int32, rows int) []int32 {
 	f.begin = append(f.begin[:0], make([]int32, rows+1)...)
 	for _, row := range of {
 		f.begin[row+1]++
@@ -245,7 +245,7 @@ func (f *folder) byRow(of []int32, rows int) []int32 {
 }
 
 // number returns the number of a state.
-func (f *folder) number(v history.Value) int {
+func (f *shareSum) number(v history.Value) int {
 	number, known := f.numbers[v]
 	if !known {
 		number = len(f.states)
@@ -277,7 +277,7 @@ func (r *foldedRow) slot(number int, v history.Value, n, most int) int {
 }
 
 // add adds the shares of an attribute to a row.
-func (f *folder) add(r *foldedRow, shares []summary.Share, most int) {
+func (f *shareSum) add(r *foldedRow, shares []summary.Share, most int) {
 	n := f.old.Len()
 	for i := range shares {
 		s := &shares[i]
@@ -300,9 +300,9 @@ func (f *folder) add(r *foldedRow, shares []summary.Share, most int) {
 
 // columns returns the n sums of a row with `attributes` attributes.
 func (r *foldedRow) columns(n, attributes int) *sharedColumns {
-	out := &sharedColumns{states: r.states, parts: make([][]part, n)}
+	out := &sharedColumns{states: r.states, parts: make([][]fraction, n)}
 	whole := make([]int32, len(r.part))
-	var parts []part
+	var parts []fraction
 	for c := range n {
 		parts = parts[:0]
 		for slot := range r.part {
@@ -311,7 +311,7 @@ func (r *foldedRow) columns(n, attributes int) *sharedColumns {
 			}
 			whole[slot] += r.whole[slot][c]
 			if sum := float64(whole[slot]) + r.part[slot][c]; sum > 0 {
-				parts = append(parts, part{slot - 1, sum / float64(attributes)})
+				parts = append(parts, fraction{slot - 1, sum / float64(attributes)})
 			}
 		}
 		out.parts[c] = slices.Clone(most(parts))
@@ -320,13 +320,13 @@ func (r *foldedRow) columns(n, attributes int) *sharedColumns {
 }
 
 // ofOne is `of` for one attribute. It distinguishes all states.
-func (f *folder) ofOne(attribute []history.Attribute) (*sharedColumns, error) {
+func (f *shareSum) ofOne(attribute []history.Attribute) (*sharedColumns, error) {
 	var err error
 	if f.old, err = f.pyramid.SharesInto(f.old, attribute, f.from, f.to, f.pixels); err != nil {
 		return nil, err
 	}
 	n, shares := f.old.Len(), f.old.Attribute(0)
-	out := &sharedColumns{parts: make([][]part, n)}
+	out := &sharedColumns{parts: make([][]fraction, n)}
 	for i := range f.old.States() {
 		out.states = append(out.states, f.old.State(int32(i)))
 	}
@@ -340,16 +340,16 @@ func (f *folder) ofOne(attribute []history.Attribute) (*sharedColumns, error) {
 		}
 		first := int(shares[lo].First)
 		if hi-lo == 1 {
-			whole := []part{{int(shares[lo].State), 1}}
+			whole := []fraction{{int(shares[lo].State), 1}}
 			for c := first; c < end; c++ {
 				out.parts[c] = whole
 			}
 		} else {
-			parts := make([]part, 0, hi-lo)
+			parts := make([]fraction, 0, hi-lo)
 			for _, s := range shares[lo:hi] {
-				parts = append(parts, part{int(s.State), f.share(&s)})
+				parts = append(parts, fraction{int(s.State), f.share(&s)})
 			}
-			slices.SortFunc(parts, func(a, b part) int { return cmp.Compare(a.state, b.state) })
+			slices.SortFunc(parts, func(a, b fraction) int { return cmp.Compare(a.state, b.state) })
 			out.parts[first] = most(parts)
 		}
 		lo = hi
@@ -358,24 +358,24 @@ func (f *folder) ofOne(attribute []history.Attribute) (*sharedColumns, error) {
 }
 
 // share returns a share as a fraction of its pixel.
-func (f *folder) share(s *summary.Share) float64 {
+func (f *shareSum) share(s *summary.Share) float64 {
 	first, last := f.old.Of(int(s.First))
 	return float64(s.Time) / (float64(uint64(last)-uint64(first)) + 1)
 }
 
 // most keeps the largest parts of a column, in the order of states, and makes one part from the others.
-func most(parts []part) []part {
+func most(parts []fraction) []fraction {
 	if len(parts) <= keptParts {
 		return parts
 	}
-	slices.SortFunc(parts, func(a, b part) int {
+	slices.SortFunc(parts, func(a, b fraction) int {
 		return cmp.Or(-cmp.Compare(min(a.state, 0), min(b.state, 0)), cmp.Compare(b.share, a.share), cmp.Compare(a.state, b.state))
 	})
-	rest := part{state: restState}
+	rest := fraction{state: restState}
 	for _, p := range parts[keptParts:] {
 		rest.share += p.share
 	}
 	kept := parts[:keptParts]
-	slices.SortFunc(kept, func(a, b part) int { return cmp.Compare(a.state, b.state) })
+	slices.SortFunc(kept, func(a, b fraction) int { return cmp.Compare(a.state, b.state) })
 	return append(kept, rest)
 }

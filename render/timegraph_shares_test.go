@@ -44,8 +44,8 @@ func TestFolder(t *testing.T) {
 	rests := 0
 	for _, tc := range pageRanges {
 		const pixels = 40
-		plain := folder{pyramid: summary.Bare(v), from: tc.from, to: tc.to, pixels: pixels, err: never}
-		nodes := folder{pyramid: p, from: tc.from, to: tc.to, pixels: pixels, parts: 2, err: never}
+		plain := shareSum{pyramid: summary.Bare(v), from: tc.from, to: tc.to, pixels: pixels, err: never}
+		nodes := shareSum{pyramid: p, from: tc.from, to: tc.to, pixels: pixels, parts: 2, err: never}
 		for _, some := range [][]history.Attribute{all, all[:1], all[1:2], all[4:5], all[3:8], all[2:6]} {
 			got, err := plain.of(some)
 			if err != nil {
@@ -77,7 +77,7 @@ func TestFolderOfManyStates(t *testing.T) {
 	all := attributesOf(v)
 	const n, from, to = 50, 1000, 2_000_000
 	for parts := 1; parts <= 4; parts++ {
-		f := folder{pyramid: summary.Bare(v), from: from, to: to, pixels: n, parts: parts, kept: 5, err: never}
+		f := shareSum{pyramid: summary.Bare(v), from: from, to: to, pixels: n, parts: parts, kept: 5, err: never}
 		got, err := f.fold([][]history.Attribute{all[:4], all[4:]})
 		if err != nil {
 			t.Fatal(err)

@@ -122,7 +122,7 @@ type seriesFound struct {
 	average bool
 	mean    bool // points are means over the times of each source
 	width   int  // width of the chart; 0 means the width of the terminal
-	span
+	extent
 	total int64
 	most  int  // greatest number of profiles in a point
 	cut   bool // steps at the edges were omitted
@@ -130,14 +130,14 @@ type seriesFound struct {
 	all   int // number of lines, shown or not
 }
 
-// span is the number of profiles of an answer, and the range of their times.
-type span struct {
+// extent is the number of profiles of an answer, and the range of their times.
+type extent struct {
 	profiles int
 	from, to int64 // times of the first and the last profile
 }
 
-func spanOf(infos []profile.ProfileInfo) span {
-	s := span{profiles: len(infos)}
+func spanOf(infos []profile.ProfileInfo) extent {
+	s := extent{profiles: len(infos)}
 	for i, p := range infos {
 		if i == 0 {
 			s.from, s.to = p.Time, p.Time
@@ -147,7 +147,7 @@ func spanOf(infos []profile.ProfileInfo) span {
 	return s
 }
 
-func (s span) String() string {
+func (s extent) String() string {
 	return fmt.Sprintf("%s, %s", cli.Many(s.profiles, "profile"), timeRange(s.from, s.to))
 }
 
@@ -167,7 +167,7 @@ func findSeries(ctx context.Context, db *profile.DB, snap *columnstore.Snapshot,
 	if err != nil {
 		return nil, err
 	}
-	out := &seriesFound{typ: t, by: o.by, step: o.step, average: o.average, width: o.width, span: spanOf(infos)}
+	out := &seriesFound{typ: t, by: o.by, step: o.step, average: o.average, width: o.width, extent: spanOf(infos)}
 	if len(infos) == 0 {
 		return out, nil
 	}
@@ -311,7 +311,7 @@ func (f *seriesFound) print(w io.Writer) error {
 		c.Lines = append(c.Lines, line.Points)
 		c.From, c.To = min(c.From, line.Points[0].Time), max(c.To, line.Points[len(line.Points)-1].Time)
 	}
-	p.Printf("%s\n", f.span)
+	p.Printf("%s\n", f.extent)
 	switch {
 	case f.from == f.to:
 		p.Printf("There is no chart of one time.\n\n")

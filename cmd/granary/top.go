@@ -78,7 +78,7 @@ which is then printed. On a terminal, long names are cut to its width.
 // topFound is the answer of top.
 type topFound struct {
 	*merged
-	span
+	extent
 	others []string // the other sample types, if no type was requested
 	order  ordering
 }
@@ -92,7 +92,7 @@ func findTop(ctx context.Context, db *profile.DB, snap *columnstore.Snapshot, q 
 	if err != nil {
 		return nil, err
 	}
-	found := &topFound{merged: m, span: spanOf(infos)}
+	found := &topFound{merged: m, extent: spanOf(infos)}
 	if m.Len() > 0 && withOthers {
 		found.others, err = otherTypes(ctx, db, snap, q, m.Type)
 	}
@@ -156,7 +156,7 @@ func (f *topFound) print(w io.Writer, nodes int) error {
 		p.Printf("%s\n", noSamples)
 		return p.Err
 	}
-	p.Printf("%s\n", f.span)
+	p.Printf("%s\n", f.extent)
 	f.printMeans(&p)
 	if len(f.others) > 0 {
 		p.Printf("%s\n", othersText(f.others, cli.Width(w, 0)))

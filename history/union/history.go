@@ -13,8 +13,8 @@ import (
 // ErrOwner is returned by Join if two members have states of the same attribute.
 var ErrOwner = errors.New("attribute has states of two members")
 
-// place is an attribute in a member.
-type place struct {
+// origin is an attribute in a member.
+type origin struct {
 	member    uint32
 	attribute history.Attribute
 }
@@ -23,7 +23,7 @@ type place struct {
 type History struct {
 	names   history.Names
 	members []Member
-	places  []place               // by attribute
+	places  []origin              // by attribute
 	joined  [][]history.Attribute // by member, by its attribute
 }
 
@@ -73,7 +73,7 @@ func (h *History) add(ctx context.Context, tree *names.Tree, member int) error {
 			return err
 		}
 		h.joined[member][a] = j
-		p := place{uint32(member), a}
+		p := origin{uint32(member), a}
 		if isNew {
 			h.places = append(h.places, p)
 		} else if err := h.share(ctx, j, p); err != nil {
@@ -84,7 +84,7 @@ func (h *History) add(ctx context.Context, tree *names.Tree, member int) error {
 }
 
 // share decides which member owns an attribute that several members have.
-func (h *History) share(ctx context.Context, j history.Attribute, p place) error {
+func (h *History) share(ctx context.Context, j history.Attribute, p origin) error {
 	has, err := h.hasStates(ctx, p)
 	if err != nil || !has {
 		return err
@@ -102,7 +102,7 @@ func (h *History) share(ctx context.Context, j history.Attribute, p place) error
 }
 
 // hasStates reports whether an attribute has a state other than null at any time.
-func (h *History) hasStates(ctx context.Context, p place) (bool, error) {
+func (h *History) hasStates(ctx context.Context, p origin) (bool, error) {
 	m := h.members[p.member]
 	if m.End() < m.Start() {
 		return false, nil // the member has no instants
@@ -127,9 +127,9 @@ func (h *History) Place(a history.Attribute) (member int, there history.Attribut
 	return int(p.member), p.attribute, err
 }
 
-func (h *History) place(a history.Attribute) (place, error) {
+func (h *History) place(a history.Attribute) (origin, error) {
 	if err := h.names.Known(a); err != nil {
-		return place{}, err
+		return origin{}, err
 	}
 	return h.places[a], nil
 }

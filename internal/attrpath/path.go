@@ -23,13 +23,13 @@ import (
 // Path is the names of an attribute and its ancestors, from the root of a history down. It is immutable after
 // Parse.
 type Path struct {
-	names [][]part
+	names [][]piece
 	// Labels are the distinct labels of the names, in the order of their first use.
 	Labels []string
 }
 
-// part is a piece of a name: text, or the value of a label.
-type part struct {
+// piece is a text in a name, or the value of a label in it.
+type piece struct {
 	text  string
 	label int // index in Path.Labels, or -1 for text
 }
@@ -52,7 +52,7 @@ func Parse(names []string) (Path, error) {
 }
 
 // parse parses one name.
-func (p *Path) parse(name string) (parts []part, err error) {
+func (p *Path) parse(name string) (parts []piece, err error) {
 	var text strings.Builder
 	for rest := name; rest != ""; {
 		i := strings.IndexAny(rest, "{}")
@@ -70,12 +70,12 @@ func (p *Path) parse(name string) (parts []part, err error) {
 			if rest[0] == '}' || !ok || label == "" || strings.Contains(label, "{") {
 				return nil, fmt.Errorf("brace without a label at %q", rest)
 			}
-			parts = append(parts, part{text: text.String(), label: -1}, part{label: p.label(label)})
+			parts = append(parts, piece{text: text.String(), label: -1}, piece{label: p.label(label)})
 			text.Reset()
 			rest = after
 		}
 	}
-	return append(parts, part{text: text.String(), label: -1}), nil
+	return append(parts, piece{text: text.String(), label: -1}), nil
 }
 
 // label returns the index of a label. It adds the label if it is new.

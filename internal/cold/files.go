@@ -33,15 +33,15 @@ type Files struct {
 // Key names a value in the cache: a generation, a file's directory, or a piece or a page of a granule.
 type Key struct {
 	table *Files
-	kind  kind
+	kind  cachedKind
 	of    int64 // number of the generation, or of the file
 	at    int64 // the granule, or the place of the page
 }
 
-type kind uint8
+type cachedKind uint8
 
 const (
-	ofDicts kind = iota
+	ofDicts cachedKind = iota
 	ofRows
 	ofNarrow
 	ofWide
@@ -156,7 +156,7 @@ func (t *Files) part(pieces *files.Pieces, rows *files.RowsFile, b *catalog.Buck
 }
 
 // bytes returns bytes of a bucket's file from the cache. On a miss it calls read and caches the result.
-func (t *Files) bytes(b *catalog.BucketState, kind kind, at int64, read func() ([]byte, error)) (image, error) {
+func (t *Files) bytes(b *catalog.BucketState, kind cachedKind, at int64, read func() ([]byte, error)) (image, error) {
 	data, err := t.Cache.Get(Key{table: t, kind: kind, of: int64(b.Cold.File), at: at}, func() (cache.Sized, error) {
 		data, err := read()
 		return image(data), err

@@ -17,14 +17,14 @@ import (
 // MaxHead is the number of bytes at the start of a file that Describe reads.
 const MaxHead = 4 << 10
 
-// kind is a kind of file: how it begins, and what to say about it.
-type kind struct {
+// fileKind is a kind of file: how it begins, and what to say about it.
+type fileKind struct {
 	is   func(head []byte) bool
 	says string
 }
 
 // The order matters if the start of one kind is also the start of another.
-var kinds = []kind{
+var kinds = []fileKind{
 	{starts("FLR\x00"), "it is a recording of Java's Flight Recorder (JFR): jfrconv -o pb.gz REC.jfr OUT.pb.gz of async-profiler makes a profile of it"},
 	{starts("PERFILE"), "it is a recording of Linux perf: perf script | stackcollapse-perf.pl > stacks.folded makes folded stacks of it, which can be read, and perf_to_profile a profile"},
 	{starts("\x04\x08{"), "it is a dump of Ruby's stackprof: record with rbspy record --format pprof instead"},

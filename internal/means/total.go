@@ -3,10 +3,10 @@ package means
 // Total is a sum of means of several sources. The zero value is 0. The result does not depend on the
 // order of Add.
 type Total struct {
-	parts []part // by number of times, mostly one
+	parts []addend // by number of times, mostly one
 }
 
-type part struct{ times, sum int64 }
+type addend struct{ times, sum int64 }
 
 // Add adds the mean of a sum over `times` times, at least 1.
 func (t *Total) Add(sum, times int64) {
@@ -16,7 +16,7 @@ func (t *Total) Add(sum, times int64) {
 			return
 		}
 	}
-	t.parts = append(t.parts, part{times, sum})
+	t.parts = append(t.parts, addend{times, sum})
 }
 
 // Value returns the sum, rounded to the nearest integer.

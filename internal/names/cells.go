@@ -7,20 +7,20 @@ import (
 
 const firstCells = 64
 
-// cells is a hash table of names or attributes, which are numbered from 1 in the order of creation. It
+// numberTable is a hash table of names or attributes, which are numbered from 1 in the order of creation. It
 // holds only the numbers, with open addressing, and is 1/2 to 3/4 full unless small. One goroutine at a
 // time adds the next number or drops the last, while any number search without a lock.
 //
 // The cells are always as if the numbers had been put in one by one, in order. So a cell with a number that
 // a reader does not know was empty at the reader's time, and ends its search like an empty cell. For the
 // same reason the last number is dropped by emptying its cell.
-type cells struct {
+type numberTable struct {
 	table atomic.Pointer[[]atomic.Uint32]
 }
 
 // find returns the number in [1, n] that has the key and satisfies is, or 0. It calls is only for numbers
 // with the key.
-func (c *cells) find(key uint64, n uint32, is func(i uint32) bool) uint32 {
+func (c *numberTable) find(key uint64, n uint32, is func(i uint32) bool) uint32 {
 	p := c.table.Load()
 	if p == nil {
 		return 0
@@ -38,7 +38,7 @@ func (c *cells) find(key uint64, n uint32, is func(i uint32) bool) uint32 {
 }
 
 // first returns the content of a key's first cell.
-func (c *cells) first(key uint64) uint32 {
+func (c *numberTable) first(key uint64) uint32 {
 	if p := c.table.Load(); p != nil {
 		return (*p)[home(key, len(*p))].Load()
 	}
@@ -47,7 +47,7 @@ func (c *cells) first(key uint64) uint32 {
 
 // add puts in i, the number after the last. If the cells are too full, all numbers go into new cells, in
 // order. Readers go on in the old cells, which have all numbers that they know.
-func (c *cells) add(i uint32, key func(i uint32) uint64) {
+func (c *numberTable) add(i uint32, key func(i uint32) uint64) {
 	p := c.table.Load()
 	if p != nil && 4*int(i) <= 3*len(*p) {
 		put(*p, i, key(i))
@@ -61,7 +61,7 @@ func (c *cells) add(i uint32, key func(i uint32) uint64) {
 }
 
 // grow puts the first n numbers into new cells.
-func (c *cells) grow(size int, n uint32, key func(i uint32) uint64) {
+func (c *numberTable) grow(size int, n uint32, key func(i uint32) uint64) {
 	grown := make([]atomic.Uint32, size)
 	for k := uint32(1); k <= n; k++ {
 		put(grown, k, key(k))
@@ -70,14 +70,14 @@ func (c *cells) grow(size int, n uint32, key func(i uint32) uint64) {
 }
 
 // reserve makes room for `numbers` numbers, of which n are present.
-func (c *cells) reserve(numbers int, n uint32, key func(i uint32) uint64) {
+func (c *numberTable) reserve(numbers int, n uint32, key func(i uint32) uint64) {
 	if p := c.table.Load(); p == nil || 3*len(*p) < 4*numbers {
 		c.grow(numbers+numbers/2+firstCells, n, key)
 	}
 }
 
 // drop removes i, the last number, which has the key.
-func (c *cells) drop(i uint32, key uint64) {
+func (c *numberTable) drop(i uint32, key uint64) {
 	table := *c.table.Load()
 	at := home(key, len(table))
 	for table[at].Load() != i {
@@ -86,7 +86,7 @@ func (c *cells) drop(i uint32, key uint64) {
 	table[at].Store(0)
 }
 
-func (c *cells) size() int {
+func (c *numberTable) size() int {
 	if p := c.table.Load(); p != nil {
 		return 4 * len(*p)
 	}

@@ -18,7 +18,7 @@ type Interner struct {
 	settled struct {
 		supply
 		slots int // number of slots
-		tail  mark
+		tail  textEnd
 	}
 	fresh []uint32 // codes given since the last Settle
 	begun []int    // blocks begun since
@@ -115,7 +115,7 @@ func (t *Interner) addPage() bool {
 		}
 		places, states = append(places, nil), append(states, nil)
 	}
-	places[at], states[at] = new([pageLen]atomic.Uint64), new([pageLen]state)
+	places[at], states[at] = new([pageLen]atomic.Uint64), new([pageLen]textState)
 	t.places.pages.Store(&places)
 	t.states.pages.Store(&states)
 	t.pages = append(t.pages, at)
@@ -176,7 +176,7 @@ func (t *Interner) TakeBack() bool {
 			t.slots[slot] = 0 // no search passes it, because the texts behind it were added later
 		}
 		t.places.at(code - 1).Store(0)
-		*t.states.at(code - 1) = state{}
+		*t.states.at(code - 1) = textState{}
 	}
 	places, states := t.places.list(), t.states.list()
 	for _, at := range t.pages {
@@ -193,7 +193,7 @@ func (t *Interner) TakeBack() bool {
 }
 
 // setPages sets the pages, without the dropped pages at the end.
-func (t *Interner) setPages(places []*[pageLen]atomic.Uint64, states []*[pageLen]state) {
+func (t *Interner) setPages(places []*[pageLen]atomic.Uint64, states []*[pageLen]textState) {
 	n := len(places)
 	for n > 0 && places[n-1] == nil {
 		n--

@@ -56,7 +56,7 @@ func (t *Interner) takeBlocks(from *Interner, sparse []bool) (bytes int) {
 		}
 	}
 	if t.tail.size > 0 && sparse[t.tail.block] {
-		t.tail = mark{}
+		t.tail = textEnd{}
 	}
 	t.bytes -= bytes
 	t.setBlocks(blocks)
@@ -102,8 +102,8 @@ func (t *Interner) takePages(from *Interner, marks []uint64, sparse []bool) (byt
 }
 
 // copyPage copies a page's marked codes to a new page.
-func (t *Interner) copyPage(from *Interner, p int, marks []uint64, sparse []bool) (*[pageLen]atomic.Uint64, *[pageLen]state) {
-	places, states := new([pageLen]atomic.Uint64), new([pageLen]state)
+func (t *Interner) copyPage(from *Interner, p int, marks []uint64, sparse []bool) (*[pageLen]atomic.Uint64, *[pageLen]textState) {
+	places, states := new([pageLen]atomic.Uint64), new([pageLen]textState)
 	for k := range states {
 		code := p*pageLen + k + 1
 		if !isMarked(marks, code) {

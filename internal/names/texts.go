@@ -47,14 +47,14 @@ const firstBlock = 512
 type writer struct {
 	Texts
 	seed    uint64
-	largest int          // size of the largest block, in bytes
-	states  paged[state] // by number-1
-	tail    mark
+	largest int              // size of the largest block, in bytes
+	states  paged[textState] // by number-1
+	tail    textEnd
 	bytes   int // bytes of all blocks
 }
 
-// state is the writer's state for a text.
-type state struct {
+// textState is the writer's state for a text.
+type textState struct {
 	hash uint32 // kept, so that growing need not read the text again
 	user uint32 // for a name, the node that used it first; for a value, 1, or 0 if the code is free
 }
@@ -65,8 +65,8 @@ const (
 	stateSize = 8
 )
 
-// mark is the end of the bytes.
-type mark struct {
+// textEnd is the end of the bytes.
+type textEnd struct {
 	block int // the block to which texts are added, if its size is not 0
 	size  int // size of the block
 	end   int // end of its texts
@@ -82,7 +82,7 @@ func (w *writer) hash(text string) uint32 {
 
 // put keeps a copy of a text under number i, for which there must be room.
 func (w *writer) put(i uint32, text string, hash, user uint32) {
-	*w.states.at(i - 1) = state{hash, user}
+	*w.states.at(i - 1) = textState{hash, user}
 	w.places.at(i - 1).Store(keep(w, text))
 }
 
@@ -113,14 +113,14 @@ func (w *writer) addBlock(room int) *[][]byte {
 	blocks[at] = make([]byte, size)
 	w.bytes += size
 	w.blocks.Store(&blocks)
-	w.tail = mark{block: at, size: size}
+	w.tail = textEnd{block: at, size: size}
 	return &blocks
 }
 
 // rewind takes back the bytes behind a mark, and the blocks begun since. Bytes are never written twice, so
 // the block is copied up to its new end. The places behind that end must be gone, so that a reader with the
 // copy has none of them.
-func (w *writer) rewind(to mark, begun []int) {
+func (w *writer) rewind(to textEnd, begun []int) {
 	blocks := slices.Clone(*w.blocks.Load())
 	for _, i := range begun {
 		w.bytes -= len(blocks[i])
@@ -154,7 +154,7 @@ func (w *writer) size() int {
 // nameTexts is the attributes' names, numbered in the order of their first use.
 type nameTexts struct {
 	writer
-	cells cells
+	cells numberTable
 	n     uint32
 }
 
@@ -181,7 +181,7 @@ func (t *nameTexts) add(name string, hash, user uint32) uint32 {
 
 // truncate removes the names that were first used by a node after keep.
 func (t *nameTexts) truncate(keep uint32) {
-	var to mark
+	var to textEnd
 	n := t.n
 	for ; n > 0 && t.states.at(n-1).user > keep; n-- {
 		t.cells.drop(n, t.key(n))

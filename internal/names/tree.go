@@ -45,7 +45,7 @@ const (
 type Tree struct {
 	limit uint32 // most attributes
 	nodes paged[node]
-	cells cells
+	cells numberTable
 	texts nameTexts
 
 	// The writer's own.

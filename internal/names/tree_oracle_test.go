@@ -120,7 +120,7 @@ func checkTree(t testing.TB, tr *Tree) {
 }
 
 // checkCells checks that cells equal those after n insertions in order.
-func checkCells(t testing.TB, c *cells, n uint32, key func(uint32) uint64) {
+func checkCells(t testing.TB, c *numberTable, n uint32, key func(uint32) uint64) {
 	t.Helper()
 	if c.table.Load() == nil {
 		if n != 0 {

@@ -15,7 +15,7 @@ type measure struct {
 	Aggregate
 	typ   encoding.Type // of the result
 	input *byColumn     // the values; nil: rows
-	folder
+	groupFold
 	cells []cell
 }
 
@@ -28,8 +28,8 @@ type cell struct {
 
 const cellSize = 24
 
-// folder is a function of an aggregate, over any number of groups at once.
-type folder struct {
+// groupFold is a function of an aggregate, over any number of groups at once.
+type groupFold struct {
 	// fold adds the word of each row to the cell of its group. Null rows are left out before.
 	fold func(cells []cell, groups []int32, words []uint64)
 	// merge adds other values to a cell.
@@ -40,16 +40,16 @@ type folder struct {
 
 // newFolder returns the function of an aggregate of words of a type. Words of a type that is not fixed
 // are codes in the dictionary.
-func newFolder(op AggregateOp, t encoding.Type, dict *queryDicts) folder {
+func newFolder(op AggregateOp, t encoding.Type, dict *queryDicts) groupFold {
 	switch {
 	case op == Count:
-		return folder{fold: foldCount, merge: mergeCount}
+		return groupFold{fold: foldCount, merge: mergeCount}
 	case (op == Sum || op == Mean) && t == encoding.Int64:
-		return folder{fold: foldInts, merge: mergeInts}
+		return groupFold{fold: foldInts, merge: mergeInts}
 	case (op == Sum || op == Mean) && t == encoding.Uint64:
-		return folder{fold: foldUints, merge: mergeInts}
+		return groupFold{fold: foldUints, merge: mergeInts}
 	case op == Sum || op == Mean:
-		return folder{fold: foldFloats, merge: mergeFloats}
+		return groupFold{fold: foldFloats, merge: mergeFloats}
 	case t.Fixed() && op == Min:
 		return newExtreme(true, func(x, y uint64) bool { return x < y })
 	case t.Fixed():
@@ -138,8 +138,8 @@ func (c *cell) float() float64 {
 }
 
 // newExtreme returns Min or Max, by the order of words.
-func newExtreme(ordered bool, before func(x, y uint64) bool) folder {
-	return folder{
+func newExtreme(ordered bool, before func(x, y uint64) bool) groupFold {
+	return groupFold{
 		ordered: ordered,
 		fold: func(cells []cell, groups []int32, words []uint64) {
 			for i, g := range groups {

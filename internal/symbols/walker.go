@@ -11,9 +11,9 @@ import (
 // with its predecessor. It belongs to one goroutine.
 type Walker struct {
 	resolver *Resolver
-	cursors  []dict.ListCursor // by index in resolver.lists, like symbols and places
-	symbols  []paged[*Symbol]  // by element
-	places   []paged[place]    // by element
+	cursors  []dict.ListCursor   // by index in resolver.lists, like symbols and places
+	symbols  []paged[*Symbol]    // by element
+	places   []paged[frameRange] // by element
 	stack    []*Symbol
 	frames   uint32 // number of numbered frames
 	symbol   Symbol // scratch for number
@@ -23,15 +23,15 @@ type Walker struct {
 	ends    []int    // by location in that stack, root first: the number of frames up to its end
 }
 
-// place holds the numbers of an element's frames: [first, first+frames). frames is 0 until they are numbered.
-type place struct{ first, frames uint32 }
+// frameRange holds the numbers of an element's frames: [first, first+frames). frames is 0 until they are numbered.
+type frameRange struct{ first, frames uint32 }
 
 // hidden is the number of frames of an element with no frame left.
 const hidden = math.MaxUint32
 
 // Walk returns a walker over the answer's stacks.
 func (s *Resolver) Walk() *Walker {
-	w := &Walker{resolver: s, symbols: make([]paged[*Symbol], len(s.lists)), places: make([]paged[place], len(s.lists))}
+	w := &Walker{resolver: s, symbols: make([]paged[*Symbol], len(s.lists)), places: make([]paged[frameRange], len(s.lists))}
 	for _, lists := range s.lists {
 		w.cursors = append(w.cursors, lists.Cursor())
 	}
@@ -101,12 +101,12 @@ func (w *Walker) grow(frames, first int) {
 
 // number gives numbers to an element's frames. It keeps no symbol, because most of a symbol is useless
 // after see.
-func (w *Walker) number(lists, element uint32, see func(*Symbol)) place {
+func (w *Walker) number(lists, element uint32, see func(*Symbol)) frameRange {
 	y := &w.symbol
 	if w.resolver.describe(y, lists, element); y.hidden {
-		return place{frames: hidden}
+		return frameRange{frames: hidden}
 	}
-	at := place{w.frames, uint32(len(y.Functions))}
+	at := frameRange{w.frames, uint32(len(y.Functions))}
 	w.frames += at.frames
 	see(y)
 	return at

@@ -50,7 +50,7 @@ func parseFolded(data []byte, limits profile.Limits) (*pprof.Profile, error) {
 	if err != nil {
 		return nil, err
 	}
-	f := folder{limits: limits, known: map[string]*pprof.Location{}, to: &pprof.Profile{SampleType: []*pprof.ValueType{{Type: "samples", Unit: "count"}}}}
+	f := foldedBuilder{limits: limits, known: map[string]*pprof.Location{}, to: &pprof.Profile{SampleType: []*pprof.ValueType{{Type: "samples", Unit: "count"}}}}
 	number := 0
 	for line := range bytes.Lines(text) {
 		number++
@@ -63,15 +63,15 @@ func parseFolded(data []byte, limits profile.Limits) (*pprof.Profile, error) {
 	return f.to, nil
 }
 
-// folder makes a profile from folded stacks.
-type folder struct {
+// foldedBuilder makes a profile from folded stacks.
+type foldedBuilder struct {
 	limits profile.Limits
 	known  map[string]*pprof.Location
 	to     *pprof.Profile
 }
 
 // add adds a line.
-func (f *folder) add(line string) error {
+func (f *foldedBuilder) add(line string) error {
 	end := strings.LastIndexByte(line, ' ')
 	if end < 0 {
 		return invalid(fmt.Sprintf("want functions, a space and a number, not %.100q", line))
@@ -97,7 +97,7 @@ func (f *folder) add(line string) error {
 }
 
 // location returns a function's location.
-func (f *folder) location(name string) *pprof.Location {
+func (f *foldedBuilder) location(name string) *pprof.Location {
 	l := f.known[name]
 	if l == nil {
 		function := &pprof.Function{ID: uint64(len(f.known) + 1), Name: strings.ToValidUTF8(name, "?")}

@@ -61,7 +61,7 @@ type decoder struct {
 	*Flat
 	limits Limits
 
-	mappingIDs, functionIDs, locationIDs ids
+	mappingIDs, functionIDs, locationIDs idIndex
 
 	samplesSeen int
 	firstSample int       // offset in the bytes

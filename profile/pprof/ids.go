@@ -1,14 +1,14 @@
 package pprof
 
-// ids finds entries of a table by id. It stores nothing while each id is its own index, because most
+// idIndex finds entries of a table by id. It stores nothing while each id is its own index, because most
 // writers number entries in order from 1 up.
-type ids struct {
+type idIndex struct {
 	n    uint32
 	byID map[uint64]uint32 // nil while each id is its own index
 }
 
 // add assigns the next index to an id. It returns false for an id that is 0 or taken.
-func (t *ids) add(id uint64) bool {
+func (t *idIndex) add(id uint64) bool {
 	t.n++
 	if t.byID == nil {
 		if id == uint64(t.n) {
@@ -27,7 +27,7 @@ func (t *ids) add(id uint64) bool {
 }
 
 // find returns an id's index, or 0 if it is unknown.
-func (t *ids) find(id uint64) uint32 {
+func (t *idIndex) find(id uint64) uint32 {
 	if t.byID != nil {
 		return t.byID[id]
 	}

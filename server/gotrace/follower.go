@@ -44,13 +44,13 @@ type Sampled struct {
 // 200 bytes for each existing goroutine.
 type Follower struct {
 	opts FollowOptions
-	mark mark // end of the last window
-	was  mark // end of the window before it
-	at   mark // now
+	mark clocks // end of the last window
+	was  clocks // end of the window before it
+	at   clocks // now
 
 	isFresh    bool // nothing is known, so the next window begins anew
-	goroutines map[int64]*place
-	free       []*place // places without a goroutine, lowest number last
+	goroutines map[int64]*goroutine
+	free       []*goroutine // places without a goroutine, lowest number last
 	places     int
 	left       int
 	missed     int64
@@ -62,11 +62,11 @@ type Follower struct {
 	renewEach int                             // number of events after which it does
 }
 
-// mark is an instant by both clocks.
-type mark struct{ trace, unix int64 }
+// clocks is an instant by both clocks.
+type clocks struct{ trace, unix int64 }
 
-// place is a goroutine's attributes. A nil place belongs to a goroutine beyond FollowOptions.Most.
-type place struct {
+// goroutine is a goroutine's attributes. A nil place belongs to a goroutine beyond FollowOptions.Most.
+type goroutine struct {
 	number             int
 	state              history.Attribute
 	goid, function     history.Attribute
@@ -78,7 +78,7 @@ func NewFollower(opts FollowOptions) *Follower {
 	if opts.Most <= 0 {
 		opts.Most = DefaultMost
 	}
-	f := &Follower{opts: opts, mark: mark{unix: opts.From}}
+	f := &Follower{opts: opts, mark: clocks{unix: opts.From}}
 	f.was = f.mark
 	f.reset()
 	return f
@@ -94,7 +94,7 @@ func (f *Follower) Lost() {
 // reset forgets all goroutines.
 func (f *Follower) reset() {
 	f.at, f.isFresh = f.mark, true
-	f.goroutines, f.procs = map[int64]*place{}, map[int64]history.Attribute{}
+	f.goroutines, f.procs = map[int64]*goroutine{}, map[int64]history.Attribute{}
 	f.free, f.places, f.reasons = nil, 0, map[string]history.Value{}
 }
 
@@ -297,14 +297,14 @@ func (f *Follower) goroutine(w *history.Writer, ev Event) error {
 }
 
 // place gives a goroutine the first free place, or nil.
-func (f *Follower) place(w *history.Writer, id int64) (p *place, err error) {
+func (f *Follower) place(w *history.Writer, id int64) (p *goroutine, err error) {
 	switch {
 	case f.opts.ByID:
-		p = &place{}
+		p = &goroutine{}
 	case len(f.free) > 0:
 		p, f.free = f.free[len(f.free)-1], f.free[:len(f.free)-1]
 	case f.places < f.opts.Most:
-		p = &place{number: f.places}
+		p = &goroutine{number: f.places}
 		f.places++
 	default:
 		f.left++
@@ -331,14 +331,14 @@ func (f *Follower) place(w *history.Writer, id int64) (p *place, err error) {
 }
 
 // release ends a place's states, and gives it to a later goroutine.
-func (f *Follower) release(w *history.Writer, p *place) error {
+func (f *Follower) release(w *history.Writer, p *goroutine) error {
 	for _, a := range []history.Attribute{p.state, p.goid, p.function} {
 		if err := w.Change(f.at.unix, a, history.Value{}); err != nil {
 			return err
 		}
 	}
 	if !f.opts.ByID {
-		i, _ := slices.BinarySearchFunc(f.free, p, func(a, b *place) int { return b.number - a.number })
+		i, _ := slices.BinarySearchFunc(f.free, p, func(a, b *goroutine) int { return b.number - a.number })
 		f.free = slices.Insert(f.free, i, p)
 	}
 	return nil

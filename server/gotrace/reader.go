@@ -29,7 +29,7 @@ const headerBytes = 16
 
 // Reader reads an execution trace as a stream, one generation at a time. It belongs to one goroutine.
 type Reader struct {
-	in     *input
+	in     *countedReader
 	events *trace.Reader
 	clock  Clock
 	dated  bool // clock is set
@@ -42,14 +42,14 @@ type Reader struct {
 	ahead  *Event                  // event that Next returns first
 }
 
-// input counts a trace's bytes, and keeps the error of reading them.
-type input struct {
+// countedReader counts a trace's bytes, and keeps the error of reading them.
+type countedReader struct {
 	r    io.Reader
 	left int64
 	err  error
 }
 
-func (in *input) Read(p []byte) (int, error) {
+func (in *countedReader) Read(p []byte) (int, error) {
 	if in.left < 0 {
 		return 0, in.err
 	}
@@ -67,7 +67,7 @@ func (in *input) Read(p []byte) (int, error) {
 // NewReader returns a reader of a trace of at most `most` bytes. It refuses traces before Go 1.22,
 // because their format needs the whole trace in memory. The errors are as for Next.
 func NewReader(r io.Reader, most int64) (*Reader, error) {
-	in := &input{r: r, left: most}
+	in := &countedReader{r: r, left: most}
 	b := bufio.NewReader(in)
 	head, err := b.Peek(headerBytes)
 	switch {

@@ -24,7 +24,7 @@ import (
 const partProvider = "granary history import --partial 1 "
 
 // provide writes the state that a change sets.
-func provide(w *partial.Writer, c change) error {
+func provide(w *partial.Writer, c changeRow) error {
 	a, err := w.Attribute(c.path...)
 	if err != nil {
 		return err

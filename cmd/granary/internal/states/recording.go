@@ -29,8 +29,8 @@ type recording struct {
 	counts *trace.Recording
 	// whole is nil for a partial history and for a union.
 	whole  *history.View
-	part   *partial.History[change] // nil for others
-	partOf string                   // the CSV with the other states
+	part   *partial.History[changeRow] // nil for others
+	partOf string                      // the CSV with the other states
 	// file is the file that is read block by block, or nil for a history in memory. provider is the file's
 	// provider. size is the file's size, or the total size of all members.
 	file     *file.Reader
