@@ -18,7 +18,7 @@ func TestHostileBytes(t *testing.T) {
 		v := fresh()
 		step := 1
 		switch {
-		case effort.Race:
+		case effort.Brief():
 			step = 37
 		case !effort.Full:
 			step = 11

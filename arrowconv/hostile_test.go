@@ -245,7 +245,7 @@ func fill[T any](s []T, v T) {
 // bounds the memory of reading it (A3, A5). Under the race detector it does a part of that.
 func TestHostileStructure(t *testing.T) {
 	step := 1
-	if effort.Race {
+	if effort.Brief() {
 		step = 7
 	}
 	tried, refused := 0, 0

@@ -250,6 +250,7 @@ func TestCold_Codes(t *testing.T) {
 // A directory keeps rows of many times the budget. While the disk is full, inserts are refused
 // eventually, and reads go on. Afterwards no inserted row is missing.
 func TestCold_FullDisk(t *testing.T) {
+	effort.Long(t)
 	if effort.Race {
 		t.Skip("one goroutine inserts, reads and maintains")
 	}

@@ -21,6 +21,7 @@ func failRemovals(fs *crashfs.FS) {
 // A file that cannot be removed is no reason to refuse a store: Stats has the error, and the removal
 // is tried again.
 func TestDir_RemovalFailsAtOpen(t *testing.T) {
+	t.Parallel() // it waits
 	for _, manual := range []bool{true, false} {
 		rng := rand.New(rand.NewPCG(1, 2))
 		fs := crashfs.New(crashfs.Options{Keep: 1})

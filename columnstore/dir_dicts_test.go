@@ -84,6 +84,7 @@ func TestDir_LargeDelta(t *testing.T) {
 
 // Dictionaries that take most of a memory budget are filed.
 func TestDir_DictionaryOfTheBudget(t *testing.T) {
+	effort.Long(t)
 	if effort.Race {
 		t.Skip("one goroutine inserts, maintains and files")
 	}

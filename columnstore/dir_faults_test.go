@@ -315,6 +315,7 @@ func TestDir_Plain(t *testing.T) {
 
 // The log of a store with a memory budget is replaced although one generation takes most of it.
 func TestDir_LargeDictionary(t *testing.T) {
+	effort.Long(t)
 	if effort.Race {
 		t.Skip("one goroutine inserts, maintains and files")
 	}

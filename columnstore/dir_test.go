@@ -85,6 +85,7 @@ func TestDir_Restart(t *testing.T) {
 // Maintenance files when the log is large, and the log stays within its bound, with the
 // heads of entries and two segments.
 func TestDir_LogIsBounded(t *testing.T) {
+	effort.Long(t)
 	rng := rand.New(rand.NewPCG(1, 2))
 	dir := t.TempDir()
 	opts := Options{Dir: dir, Manual: true, FutureLimit: -1, GranuleRows: 512, LogBytes: 32 << 10, segmentBytes: 16 << 10}

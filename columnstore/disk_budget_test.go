@@ -328,6 +328,7 @@ func TestDiskBudget_Full(t *testing.T) {
 
 // A snapshot keeps files of dropped ranges, and expires when they fill the budget.
 func TestDiskBudget_Snapshot(t *testing.T) {
+	effort.Long(t)
 	const budget = 256 << 10
 	rng := rand.New(rand.NewPCG(1, 2))
 	opts, fs := withDiskBudget(t, budget)

@@ -137,6 +137,7 @@ var names = func() (out []string) {
 // which drops the oldest intervals, and the next write succeeds. The store stays within the
 // budget.
 func TestHistory_MemoryBudget(t *testing.T) {
+	effort.Long(t)
 	const budget = 4 << 20
 	before := heap()
 	store, _ := open(t, Options{Manual: true, MemoryBudget: budget}, samples(0))

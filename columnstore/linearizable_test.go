@@ -48,7 +48,7 @@ var setOfRows = porcupine.Model{
 // decides whether some order of the operations, each between its start and its end, explains
 // the results of the reads (C4).
 func TestLinearizable(t *testing.T) {
-	for seed := range uint64(*linearHistories) {
+	for seed := range effort.Less(uint64(*linearHistories), 5) {
 		ops := threads(t, seed)
 		result, info := porcupine.CheckOperationsVerbose(setOfRows, ops, effort.Patience)
 		if result != porcupine.Ok {

@@ -34,7 +34,7 @@ var queryStages = []string{"empty", "fresh", "rewriting", "rewriting,held", "dur
 // buckets of these become cold between questions and amid them, and get rows again.
 func TestQueries(t *testing.T) {
 	collectRarely(t)
-	pairs := *queriesPairs
+	pairs := effort.Less(*queriesPairs, 10)
 	if effort.Race {
 		pairs = min(pairs, 1500) // the oracle is the slow part
 	}

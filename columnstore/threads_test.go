@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/granarydb/granary/internal/effort"
 	"github.com/granarydb/granary/internal/oracle"
 	"github.com/granarydb/granary/schema"
 	"github.com/granarydb/granary/txn"
@@ -225,6 +226,7 @@ type threadTest struct {
 // real threads and pauses at yield points (C1 to C5, C7). Each snapshot is read several times, by Scan
 // and by Aggregate, and must have exactly the rows of the commits at or before it, in each table.
 func TestThreads(t *testing.T) {
+	effort.Long(t)
 	t.Parallel() // it waits
 	testThreads(t, "")
 }
@@ -281,7 +283,7 @@ func testThreads(t *testing.T, dir string) {
 	if dir != "" {
 		run(test.restart)
 	}
-	for end := time.Now().Add(*threadsDuration); time.Now().Before(end) && !test.done.Load(); {
+	for end := time.Now().Add(effort.Less(*threadsDuration, 4)); time.Now().Before(end) && !test.done.Load(); {
 		time.Sleep(time.Millisecond)
 	}
 	test.done.Store(true)

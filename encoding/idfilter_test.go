@@ -52,7 +52,7 @@ func TestIDFilter(t *testing.T) {
 // TestIDIndex finds the chunk of every id and few others, in the documented size.
 func TestIDIndex(t *testing.T) {
 	for _, n := range []int{1, 255, 256, 257, 5000, 300_000} {
-		if effort.Race && n > 5000 {
+		if effort.Brief() && n > 5000 {
 			continue // one goroutine looks
 		}
 		for _, distinct := range []int{1, 10, n} { // many of a trace

@@ -85,7 +85,7 @@ var shapes = map[string]profileShape{
 // A rewrite lists headers, and rows keep theirs: of parts of all shapes, of rewrites
 // of rewrites, whole and split.
 func TestHeaders(t *testing.T) {
-	s, seeds := mustSchema(t, scrapes), 8
+	s, seeds := mustSchema(t, scrapes), effort.Less(8, 8)
 	if effort.Race { // one goroutine rewrites
 		seeds = 2
 	}

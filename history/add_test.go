@@ -45,7 +45,7 @@ func (p *pair) addAll(c *columns) int {
 // TestAddAll adds intervals of new and known attributes, often repeated within a call, some of
 // them wrong. The effect and the error of a call equal those of separate Adds.
 func TestAddAll(t *testing.T) {
-	seeds := uint64(8)
+	seeds := effort.Less(uint64(8), 8)
 	if effort.Race { // one goroutine adds
 		seeds = 2
 	}
@@ -171,7 +171,7 @@ func TestAddAllUnknown(t *testing.T) {
 	p.begin()
 	a := p.child(history.Top, "a")
 	p.add(a, 0, 0, history.Int(1))
-	for n := range int64(200) {
+	for n := range effort.Less(int64(200), 4) {
 		c := new(columns)
 		began := p.o.now.attributes[a].began
 		for i := range n {

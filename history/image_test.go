@@ -197,7 +197,7 @@ func TestImage_BesideWriter(t *testing.T) {
 		defer close(views)
 		rng := rand.New(rand.NewPCG(1, 1))
 		at := int64(0)
-		for round := range 300 {
+		for round := range effort.Less(300, 6) {
 			w, err := h.Begin()
 			if err != nil {
 				t.Error(err)

@@ -5,6 +5,8 @@ import (
 	"math/big"
 	"math/rand/v2"
 	"testing"
+
+	"github.com/granarydb/granary/internal/effort"
 )
 
 // TestPixelTimes compares the instants with big arithmetic: the middle of part i of N instants
@@ -28,14 +30,14 @@ func TestPixelTimes(t *testing.T) {
 			}
 		}
 	}
-	for _, pixels := range []int{1, 2, 3, 1000, 1 << 20} {
+	for _, pixels := range []int{1, 2, 3, 1000, effort.Less(1<<20, 16)} {
 		check(math.MinInt64, math.MaxInt64, pixels)
 		check(math.MinInt64, math.MaxInt64-1, pixels)
 		check(math.MinInt64, 0, pixels)
 		check(0, 1<<21, pixels)
 	}
 	rng := rand.New(rand.NewPCG(1, 2))
-	for range 2000 {
+	for range effort.Less(2000, 4) {
 		from, to := int64(rng.Uint64())>>rng.IntN(64), int64(rng.Uint64())>>rng.IntN(64)
 		check(min(from, to), max(from, to), 1+rng.IntN(200))
 	}

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/granarydb/granary/history"
+	"github.com/granarydb/granary/internal/effort"
 )
 
 var threadsDuration = flag.Duration("history.duration", time.Second/2, "how long TestThreads writes each history")
@@ -46,7 +47,7 @@ func TestThreads(t *testing.T) {
 					}
 				})
 			}
-			for until := time.Now().Add(*threadsDuration); time.Now().Before(until) && !t.Failed(); {
+			for until := time.Now().Add(effort.Less(*threadsDuration, 10)); time.Now().Before(until) && !t.Failed(); {
 				r.step()
 			}
 			r.both.close(r.now)
@@ -147,7 +148,7 @@ func TestSample_PlacesChange(t *testing.T) {
 	})
 	defer writer.Wait()
 	defer stop.Store(true)
-	for range 2000 {
+	for range effort.Less(2000, 10) {
 		found, err := view.Sample(all, []int64{50})
 		if err != nil || found.Len() != len(all) {
 			t.Fatalf("%d intervals, %v; want %d", found.Len(), err, len(all))

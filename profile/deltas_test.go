@@ -322,6 +322,7 @@ func TestDeltasAtOnce(t *testing.T) {
 
 // The memory of a Deltas is bounded, for many series and for large ones.
 func TestDeltasMemory(t *testing.T) {
+	effort.Long(t)
 	if effort.Race {
 		t.Skip("the race detector takes memory of its own")
 	}

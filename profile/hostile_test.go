@@ -127,6 +127,7 @@ func refused(t *testing.T, want error, most int, f func() error) {
 // P5: a kilobyte of gzip that holds a megabyte of the smallest parts of a profile costs a few
 // times that megabyte.
 func TestTinyParts(t *testing.T) {
+	effort.Long(t)
 	const n = 500_000
 	many := func(part string, n int) string { return strings.Repeat(part, n/len(part)) }
 	entries := func(field uint64, of func(i uint64) message) message {

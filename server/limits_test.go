@@ -119,6 +119,7 @@ func TestLimits_Series(t *testing.T) {
 
 // TestLimits_ReadTime sends bodies too slowly, and asks a question that takes longer than a body.
 func TestLimits_ReadTime(t *testing.T) {
+	t.Parallel() // it waits
 	const most = 100 * time.Millisecond
 	r := newReceiver(t, Options{Limits: Limits{ReadTime: most}}, columnstore.Options{})
 	for path, contentType := range map[string]string{

@@ -230,6 +230,8 @@ func TestPush_Encodings(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer encoder.Close()
+	bomb := make([]byte, 64<<20)
+	gzipBomb, zstdBomb := gzipped(t, bomb), encoder.EncodeAll(bomb, nil)
 	for _, path := range []string{"/ingest?name=a", "/pprof?job=a"} {
 		r := newReceiver(t, Options{Limits: Limits{Body: 1 << 20, Profile: profile.Limits{Bytes: 1 << 20}}}, columnstore.Options{})
 		for _, body := range [][]byte{plain, zipped} {
@@ -242,9 +244,8 @@ func TestPush_Encodings(t *testing.T) {
 		if rows != 8*2 {
 			t.Errorf("%s: %d rows", path, rows)
 		}
-		bomb := make([]byte, 64<<20)
-		r.want(http.StatusRequestEntityTooLarge, "decompressed", r.request(http.MethodPost, path, gzipped(t, bomb), "Content-Encoding", "gzip"))
-		r.want(http.StatusRequestEntityTooLarge, "decompressed", r.request(http.MethodPost, path, encoder.EncodeAll(bomb, nil), "Content-Encoding", "zstd"))
+		r.want(http.StatusRequestEntityTooLarge, "decompressed", r.request(http.MethodPost, path, gzipBomb, "Content-Encoding", "gzip"))
+		r.want(http.StatusRequestEntityTooLarge, "decompressed", r.request(http.MethodPost, path, zstdBomb, "Content-Encoding", "zstd"))
 		r.want(http.StatusBadRequest, "body", r.request(http.MethodPost, path, plain, "Content-Encoding", "zstd"))
 		r.want(http.StatusBadRequest, "body", r.request(http.MethodPost, path, encoder.EncodeAll(plain, nil)[:20], "Content-Encoding", "zstd"))
 		r.want(http.StatusUnsupportedMediaType, "gzip and zstd are", r.request(http.MethodPost, path, plain, "Content-Encoding", "br"))

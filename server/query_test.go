@@ -532,6 +532,7 @@ func TestArrow_After(t *testing.T) {
 // TestAnswers_Limits cuts answers that are too large, refuses queries beyond their number, time and
 // memory, and answers the next.
 func TestAnswers_Limits(t *testing.T) {
+	t.Parallel() // it waits
 	_, at := filled(t, Options{Limits: Limits{ResultBytes: 100}})
 	for _, path := range []string{"/pprof", "/arrow"} {
 		if code, body := fetched(t, at+path); code != http.StatusUnprocessableEntity || !strings.Contains(body, "at most 100 bytes") && !strings.Contains(body, "more than 100 bytes") {

@@ -17,6 +17,7 @@ import (
 	pyroscope "github.com/grafana/pyroscope-go"
 
 	"github.com/granarydb/granary/columnstore"
+	"github.com/granarydb/granary/internal/effort"
 	"github.com/granarydb/granary/server/internal/web"
 )
 
@@ -82,6 +83,7 @@ func (h *recording) sums(t *testing.T) map[string]int64 {
 
 // TestSDK lets the Go SDK of Pyroscope profile this test. The store has what it sent.
 func TestSDK(t *testing.T) {
+	effort.Long(t)
 	store, err := columnstore.Open(columnstore.Options{})
 	if err != nil {
 		t.Fatal(err)

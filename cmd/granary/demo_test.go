@@ -87,6 +87,7 @@ func TestDemoFlags(t *testing.T) {
 
 // TestDemoServe asks a demo as a browser does. The first answer is there within seconds of the start.
 func TestDemoServe(t *testing.T) {
+	effort.Long(t)
 	ctx, stop := context.WithCancel(t.Context())
 	defer stop()
 	r, w := io.Pipe()
@@ -277,6 +278,7 @@ func frames(s *pprof.Sample) string {
 // TestDemoLeavesTheFolderAlone: the command that README.md tells new users to run in a clone
 // leaves no file there.
 func TestDemoLeavesTheFolderAlone(t *testing.T) {
+	effort.Long(t)
 	here, temporary := t.TempDir(), t.TempDir()
 	t.Setenv("TMPDIR", temporary)
 	t.Setenv("TMP", temporary) // Windows

@@ -35,7 +35,7 @@ func TestNarrow(t *testing.T) {
 // at every distance from the start of the memory.
 func TestMarks_First(t *testing.T) {
 	apart := 1
-	if effort.Race { // one goroutine looks
+	if effort.Brief() { // one goroutine looks
 		apart = 7
 	}
 	for width := 1; width <= 4; width++ {

@@ -332,7 +332,7 @@ func TestValues_HitsWithoutAllocating(t *testing.T) {
 // does not exceed it by much.
 func TestValues_Need(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
-	dicts := 200
+	dicts := effort.Less(200, 10)
 	if effort.Race {
 		dicts = 40
 	}

@@ -69,7 +69,7 @@ func TestAside(t *testing.T) {
 		}
 	}
 	step, damages := int64(1), 0
-	if effort.Race {
+	if effort.Brief() {
 		step = 31
 	}
 	for bit := int64(0); bit < int64(len(whole))*8; bit += step {

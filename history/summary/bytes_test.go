@@ -7,10 +7,12 @@ import (
 
 	"github.com/granarydb/granary/history"
 	"github.com/granarydb/granary/history/summary"
+	"github.com/granarydb/granary/internal/effort"
 )
 
 // TestBytes bounds the bytes of nodes for histories whose intervals take few bytes, or whose nodes take many.
 func TestBytes(t *testing.T) {
+	effort.Long(t)
 	rng := rand.New(rand.NewPCG(1, 2))
 	for name, value := range map[string]func(at int64) history.Value{
 		"bools":   func(at int64) history.Value { return history.Bool(at%2 == 0) },

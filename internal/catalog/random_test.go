@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/granarydb/granary/internal/catalog"
+	"github.com/granarydb/granary/internal/effort"
 	"github.com/granarydb/granary/internal/oracle"
 	"github.com/granarydb/granary/internal/querytest"
 	"github.com/granarydb/granary/schema"
@@ -199,7 +200,7 @@ func (m *model) wrongByTime() string {
 // cut, compacted, sealed, dropped and evicted.
 func TestTableEdit_Random(t *testing.T) {
 	sealed, dropped, cuts := 0, int64(0), 0
-	for seed := range uint64(120) {
+	for seed := range effort.Less(uint64(120), 6) {
 		m := newModel(t, seed)
 		for range 60 {
 			m.step()
@@ -223,7 +224,7 @@ func TestTableEdit_Random(t *testing.T) {
 // TestRestore_Random repeats commits of an earlier run in a table whose granules are divided otherwise: the state is the
 // same but for them.
 func TestRestore_Random(t *testing.T) {
-	for seed := range uint64(60) {
+	for seed := range effort.Less(uint64(60), 6) {
 		m := newModel(t, seed)
 		m.GranuleRows = math.MaxInt // so that a part of the run reaches over several granules of the other table
 		again := querytest.Open(t, querytest.Options{GranuleRows: 1 + m.rng.IntN(20)}, querytest.Samples(m.width))

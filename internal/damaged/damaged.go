@@ -118,7 +118,7 @@ func share(changes int) int {
 	if effort.Race {
 		return changes / 64
 	}
-	return effort.Part(changes, 4)
+	return effort.Less(effort.Part(changes, 4), 8)
 }
 
 // RandomChanges makes the changes that the flag -image.changes counts, of the images in turns.

@@ -65,7 +65,7 @@ func checkRead(f files, want []laid, damagedAt int) (torn int64, err error) {
 func TestLog_CutAtEveryByte(t *testing.T) {
 	const segment = 64 << 10
 	most := 1 << 20
-	if effort.Race { // one goroutine reads
+	if effort.Brief() { // one goroutine reads
 		most = 1 << 18
 	}
 	whole, places := layLog(t, randomEntries(most, 3000), segment, 20)
@@ -113,7 +113,7 @@ func TestLog_FlipEveryBit(t *testing.T) {
 	places, name := all[0], disk.FileName("log", 1)
 	f[name] = append(f[name], make([]byte, 512)...) // as if reserved
 	bytes, torn, damaged, step := f[name], 0, 0, *flips
-	if effort.Race {
+	if effort.Brief() {
 		step *= 10
 	}
 	for bit := step / 2; bit < 8*len(bytes); bit += step {

@@ -51,7 +51,7 @@ func workload(fs disk.FS, policy disk.SyncPolicy) (durable, appended int) {
 // (D1, D7): the log has a prefix, with all that was durable, and can be opened.
 func TestLog_EveryCallFails(t *testing.T) {
 	apart := 1
-	if effort.Race { // one goroutine writes; every second call fails with another error
+	if effort.Brief() { // one goroutine writes; every second call fails with another error
 		apart = 7
 	}
 	total := 0

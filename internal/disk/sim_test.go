@@ -26,7 +26,7 @@ var (
 // TestSimulation runs random operations on a log, with crashes and failing calls, against a list
 // (D1, D7, D8). A failure has its seed.
 func TestSimulation(t *testing.T) {
-	total, seeds := map[string]int{}, *simSeeds
+	total, seeds := map[string]int{}, effort.Less(*simSeeds, 10)
 	if effort.Race {
 		seeds = min(seeds, 50)
 	}

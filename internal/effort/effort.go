@@ -30,6 +30,20 @@ func Part(n, parts int) int {
 	return max(1, n/parts)
 }
 
+// Less returns n, or with -short one of parts equal parts of n, at least 1. It is for counts that say how much one
+// test tries, such as seeds. Under the race detector it returns n, because -short is for speed alone and a package
+// lessens by itself what the detector makes slow. Call it when flags are parsed, so not for the default of a flag.
+func Less[N ~int | ~int64 | ~uint64](n, parts N) N {
+	if testing.Short() && !Race {
+		return max(1, n/parts)
+	}
+	return n
+}
+
+// Brief reports whether the race detector is on or -short is set. Tests of one goroutine try less then: under the
+// detector they would find the same ten times slower.
+func Brief() bool { return Race || testing.Short() }
+
 // Long skips a test that takes seconds, with -short. Under the race detector it never skips, because many of
 // these tests have several goroutines.
 func Long(t testing.TB) {

@@ -11,6 +11,8 @@ import (
 	"testing"
 
 	"pgregory.net/rapid"
+
+	"github.com/granarydb/granary/internal/effort"
 )
 
 // TestInternerModel compares an interner with a map from texts to codes under any additions,
@@ -252,7 +254,7 @@ func TestInternerBesideReaders(t *testing.T) {
 			codes[text], _ = in.Add(text, hash)
 		}
 	}
-	for round := range 300 {
+	for round := range effort.Less(300, 10) {
 		for range 200 {
 			add(strconv.Itoa(rng.IntN(1000) + 10*round))
 		}

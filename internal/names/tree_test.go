@@ -14,6 +14,8 @@ import (
 	"testing"
 
 	"pgregory.net/rapid"
+
+	"github.com/granarydb/granary/internal/effort"
 )
 
 // A tree is a map from paths under any additions and removals, and a view never changes.
@@ -230,10 +232,7 @@ func TestTreeOfGreatDepth(t *testing.T) {
 // place (N3). A name of a committed transaction begins with a digit, of an aborted one with an
 // x; no reader may see an x.
 func TestTreeReadersBesideWriter(t *testing.T) {
-	rounds, readers := 120, 4
-	if testing.Short() {
-		rounds = 40
-	}
+	rounds, readers := effort.Less(120, 6), 4
 	tr := New(5, maxAttributes)
 	var published atomic.Pointer[treeView]
 	oracle := newTreeOracle()

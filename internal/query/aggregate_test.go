@@ -34,7 +34,7 @@ func TestAggregates_FloatSums(t *testing.T) {
 		exact[pod] = new(big.Rat)
 	}
 	rows := 0
-	for rows < (2-boolInt(effort.Race))*manyRowsWanted+batch {
+	for rows < (2-boolInt(effort.Brief()))*manyRowsWanted+batch {
 		pod := rng.IntN(pods)
 		lists, ratios := make([][]uuid.UUID, batch), make([]float64, batch)
 		for i := range ratios {

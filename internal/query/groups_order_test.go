@@ -109,6 +109,7 @@ func TestScan_OrderBy_ReadsFewBuckets(t *testing.T) {
 
 // The memory for an order is bounded by the rows that it keeps, and by MaxBytes.
 func TestScan_OrderBy_Memory(t *testing.T) {
+	effort.Long(t)
 	if effort.Race {
 		t.Skip("the race detector allocates")
 	}

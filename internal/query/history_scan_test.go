@@ -26,7 +26,7 @@ func TestHistoryScan(t *testing.T) {
 	ctx := context.Background()
 	mem := memory.NewCheckedAllocator(memory.NewGoAllocator())
 	defer mem.AssertSize(t, 0)
-	for seed := range uint64(4 - 3*boolInt(effort.Race)) { // one goroutine scans
+	for seed := range uint64(4 - 3*boolInt(effort.Brief())) { // one goroutine scans
 		rng := rand.New(rand.NewPCG(seed, 6))
 		views := oddViews(t, seed)
 		for round := range 12 {

@@ -42,7 +42,7 @@ func newLargeTable(t *testing.T, opts querytest.Options) *largeTable {
 	m.table = querytest.Open(t, opts, querytest.Samples(manyWidth))
 	rng := rand.New(rand.NewPCG(3, 15))
 	const n = 10_000
-	for m.rows < (3-boolInt(effort.Race))*manyRowsWanted {
+	for m.rows < (3-boolInt(effort.Brief()))*manyRowsWanted {
 		bucket, pod := int64(rng.IntN(4)), rng.IntN(manyPods)
 		lists, values := make([][]uuid.UUID, n), make([]int64, n)
 		for i := range n {

@@ -10,6 +10,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/granarydb/granary/encoding"
+	"github.com/granarydb/granary/internal/effort"
 	"github.com/granarydb/granary/internal/query/filter"
 	"github.com/granarydb/granary/internal/querytest"
 	"github.com/granarydb/granary/schema"
@@ -55,7 +56,7 @@ func TestAllOfSeries(t *testing.T) {
 		return filter.AtLeast("time", 0)
 	}
 	r := table.Read()
-	for range 300 {
+	for range effort.Less(300, 10) {
 		var each []filter.Expr
 		for range 1 + rng.IntN(4) {
 			each = append(each, conditions())

@@ -14,6 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/granarydb/granary/columnstore"
+	"github.com/granarydb/granary/internal/effort"
 	"github.com/granarydb/granary/profile"
 	"github.com/granarydb/granary/profile/tree"
 )
@@ -317,7 +318,7 @@ func TestNodes_FlameGraph(t *testing.T) {
 				t.Fatalf("%s: another side has values", name)
 			}
 		}
-		for _, f := range s.Top()[:min(len(s.Top()), 20)] {
+		for _, f := range s.Top()[:min(len(s.Top()), effort.Less(20, 10))] {
 			want := s.Sandwich(f.Name)
 			for d, root := range map[tree.Direction]*profile.FlameNode{tree.Callers: want.Above, tree.Callees: want.Below} {
 				want, lines := plainTree(d, f.Name, 0, s).graph(0, nil)

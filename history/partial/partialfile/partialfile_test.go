@@ -176,7 +176,7 @@ func TestFlip(t *testing.T) {
 	image, l, full := smallFile(t)
 	counts := map[string]int{}
 	step := int64(1)
-	if effort.Race {
+	if effort.Brief() {
 		step = 31
 	}
 	for bit := int64(0); bit < int64(len(image))*8; bit += step {

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/granarydb/granary/cmd/granary/internal/cli"
+	"github.com/granarydb/granary/internal/effort"
 )
 
 // changesOf returns CSV of random changes below an attribute from 1,000 to 10,000 ns, in the order of time.
@@ -77,6 +78,7 @@ func sameAnswers(t *testing.T, whole, other string) {
 
 // TestPart: a file that keeps a part answers as the whole history does, beside the rows of the CSV, which it reads again.
 func TestPart(t *testing.T) {
+	effort.Long(t)
 	t.Chdir(t.TempDir())
 	put := func(name, text string) {
 		t.Helper()

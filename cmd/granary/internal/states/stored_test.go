@@ -11,6 +11,7 @@ import (
 	"github.com/granarydb/granary/cmd/granary/internal/cli"
 	"github.com/granarydb/granary/columnstore"
 	"github.com/granarydb/granary/history"
+	"github.com/granarydb/granary/internal/effort"
 )
 
 // TestStored: each command gives the same answer about a history in a directory as about its file.
@@ -160,6 +161,7 @@ func TestStored_Errors(t *testing.T) {
 
 // TestStored_Cut: a set that breaks off leaves its first part, and the error names it.
 func TestStored_Cut(t *testing.T) {
+	effort.Long(t)
 	t.Chdir(t.TempDir())
 	if r := granary(t, "history", "sample", "--csv", "--nulls", "--pixels", "1000000", "-o", "all.csv", "synth:1000:50"); r.code != cli.ExitOK {
 		t.Fatalf("%+v", r)
