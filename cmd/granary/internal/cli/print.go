@@ -58,6 +58,16 @@ func PrintJSON(w io.Writer, v any) error {
 	return out.Encode(v)
 }
 
+// PrintAnswer prints an answer: as JSON, or as text by print.
+func PrintAnswer(w io.Writer, asJSON bool, answer any, print func(p *Printer)) error {
+	if asJSON {
+		return PrintJSON(w, answer)
+	}
+	p := Printer{W: w}
+	print(&p)
+	return p.Err
+}
+
 // Printable replaces characters that are not printable, because a terminal would interpret them.
 func Printable(name string) string {
 	return strings.Map(func(r rune) rune {
