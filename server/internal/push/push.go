@@ -120,7 +120,7 @@ func (s *Pusher) refuse(w http.ResponseWriter, r *http.Request) {
 
 // speaks returns a handler for the protocols of Connect. Messages are decoded into a push's share.
 func speaks(h http.Handler) http.Handler {
-	return web.Speaks(h, func(ctx context.Context) error { return shareOf(ctx).refusal() })
+	return web.Speaks(h, func(ctx context.Context) error { return shareOf(ctx).err })
 }
 
 // push handles push.v1.PusherService/Push.
