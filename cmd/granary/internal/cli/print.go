@@ -58,13 +58,13 @@ func PrintJSON(w io.Writer, v any) error {
 	return out.Encode(v)
 }
 
-// PrintAnswer prints an answer: as JSON, or as text by print.
-func PrintAnswer(w io.Writer, asJSON bool, answer any, print func(p *Printer)) error {
+// PrintAnswer prints an answer: as JSON, or by the function text.
+func PrintAnswer(w io.Writer, asJSON bool, answer any, text func(p *Printer)) error {
 	if asJSON {
 		return PrintJSON(w, answer)
 	}
 	p := Printer{W: w}
-	print(&p)
+	text(&p)
 	return p.Err
 }
 

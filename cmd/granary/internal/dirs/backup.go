@@ -34,9 +34,6 @@ The copy is whole or cannot be opened: if backup is interrupted, remove TARGET.`
   granary top --db /mnt/backup/profiles-2026-01-31`,
 		Args: cli.Arguments(1, 1, "name one directory to copy to"),
 		RunE: func(cmd *cobra.Command, args []string) (err error) {
-			if err := given(dir); err != nil {
-				return err
-			}
 			store, err := dbdir.Open(dir, "profiles", "granary load", columnstore.Options{ReadOnly: true})
 			if err != nil {
 				return err

@@ -35,9 +35,6 @@ or the segment of the log that is reserved for the next entries.`,
   granary dump --db profiles.db --json | jq '[.files[].bytes] | add'`,
 		Args: cli.Arguments(0, 1, "name one file at most"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if err := given(dir); err != nil {
-				return err
-			}
 			list := listDir
 			if len(args) == 1 {
 				kind, number, _ := disk.ParseName(filepath.Base(args[0]))

@@ -32,9 +32,6 @@ verify does not notice. No process may have DIR open to write meanwhile.`,
   granary verify --db profiles.db --json | jq -r '.damages[].file'`,
 		Args: noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if err := given(dir); err != nil {
-				return err
-			}
 			bar := cli.NewLateProgress(cmd.ErrOrStderr(), "reading")
 			report, err := repair.Verify(cmd.Context(), disk.System(dir), bar.Show)
 			bar.End()
@@ -114,9 +111,6 @@ without a whole manifest cannot be repaired. If there is a backup, it has more.`
   granary repair --db profiles.db --yes`,
 		Args: noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if err := given(dir); err != nil {
-				return err
-			}
 			work := repair.Verify
 			if yes {
 				work = repair.Repair
