@@ -29,7 +29,8 @@ type pageStates struct {
 func (q *pageQuestion) states() (*pageStates, error) {
 	h, err := q.history(q.of.Get("h"))
 	if err != nil {
-		return nil, err
+		q.refuse(err)
+		return nil, q.err
 	}
 	names, path := q.path()
 	return &pageStates{States: profile.States{History: h.handle, Path: names}, of: h, path: path}, q.err
