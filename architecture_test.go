@@ -353,7 +353,7 @@ func TestGoroutinesHaveOwners(t *testing.T) {
 		"cmd/granary/fleet.go":                    1, // the demo's writers: the demo waits
 		"cmd/granary/internal/serve/listen.go":    1, // the accepter: serve waits at its end
 		"cmd/granary/internal/serve/self.go":      1, // serve's profiles of itself: serve waits at its end
-		"cmd/granary/internal/serve/demo.go":      1, // what fills the store of demo --serve, which waits at its end
+		"cmd/granary/internal/serve/view.go":      1, // what fills the store of demo --serve, which waits at its end
 		"compat/arrow18/reader.go":                1, // a scan: Release waits
 		"compat/iceberg/granary-lake/serve.go":    1, // the server of a node: the command waits at its end
 		"compat/duckdb/scan.go":                   1, // a scan: the end of its query waits

@@ -138,7 +138,7 @@ func TestLimits_ReadTime(t *testing.T) {
 	}
 	const enough = 400 * time.Millisecond // for a body that is there, on a busy machine too
 	r = newReceiver(t, Options{Limits: Limits{ReadTime: enough}}, columnstore.Options{})
-	r.s.takes(r.s.mux, web.Route{Pattern: "POST /slow", Name: "slow", Handler: http.HandlerFunc(func(_ http.ResponseWriter, req *http.Request) {
+	r.s.handle(r.s.mux, toWrite, web.Route{Pattern: "POST /slow", Name: "slow", Handler: http.HandlerFunc(func(_ http.ResponseWriter, req *http.Request) {
 		if _, err := io.Copy(io.Discard, req.Body); err != nil {
 			t.Error(err)
 		}

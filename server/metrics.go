@@ -8,6 +8,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
+	"github.com/prometheus/client_golang/prometheus/promauto"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
 	"github.com/granarydb/granary/columnstore"
@@ -31,17 +32,19 @@ type metrics struct {
 
 // newMetrics returns the metrics for a server with a store, or for a front, which has none.
 func newMetrics(store *columnstore.Store) *metrics {
+	registry := prometheus.NewRegistry()
+	registers := promauto.With(registry)
 	counter := func(name, help string) prometheus.Counter {
-		return prometheus.NewCounter(prometheus.CounterOpts{Name: name, Help: help})
+		return registers.NewCounter(prometheus.CounterOpts{Name: name, Help: help})
 	}
 	vec := func(name, help string, labels ...string) *prometheus.CounterVec {
-		return prometheus.NewCounterVec(prometheus.CounterOpts{Name: name, Help: help}, labels)
+		return registers.NewCounterVec(prometheus.CounterOpts{Name: name, Help: help}, labels)
 	}
 	m := &metrics{
-		registry: prometheus.NewRegistry(),
+		registry: registry,
 		requests: vec("granary_http_requests_total", "Answered requests.", "handler", "status"),
 		failures: vec("granary_http_failures_total", "Requests that failed, by cause.", "handler", "cause"),
-		seconds: prometheus.NewHistogramVec(prometheus.HistogramOpts{
+		seconds: registers.NewHistogramVec(prometheus.HistogramOpts{
 			Name: "granary_http_request_seconds", Help: "Time from the header of a request to the end of its answer.",
 			Buckets: []float64{.001, .002, .005, .01, .02, .05, .1, .2, .5, 1, 2, 5, 10, 30, 60},
 		}, []string{"handler"}),
@@ -54,10 +57,9 @@ func newMetrics(store *columnstore.Store) *metrics {
 			Received:   counter("granary_push_bytes_total", "Bytes of committed profiles as they were sent."),
 		},
 	}
-	m.registry.MustRegister(m.requests, m.failures, m.seconds, m.sent, m.panics, m.pushes.Profiles, m.pushes.Duplicates, m.pushes.Rows, m.pushes.Received,
-		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	if store != nil {
-		m.registry.MustRegister(newStoreCollector(store))
+		registry.MustRegister(storeCollector{store})
 	}
 	return m
 }
@@ -81,93 +83,64 @@ func (m *metrics) request(name string, r *web.Recorder, took time.Duration) {
 }
 
 // storeCollector turns a store's Stats into metrics at each scrape.
-type storeCollector struct {
-	store     *columnstore.Store
-	gauges    []storeMetric
-	latencies []latencyMetric
-}
-
-type storeMetric struct {
-	desc  *prometheus.Desc
-	kind  prometheus.ValueType
-	value func(*columnstore.Stats) float64
-}
-
-// latencyMetric is a histogram of the log. Its longest time is a separate gauge.
-type latencyMetric struct {
-	desc, longest *prometheus.Desc
-	value         func(*disk.LogStats) *disk.Latencies
-}
-
-func newStoreCollector(store *columnstore.Store) *storeCollector {
-	c := &storeCollector{store: store}
-	add := func(kind prometheus.ValueType, name, help string, value func(*columnstore.Stats) float64) {
-		c.gauges = append(c.gauges, storeMetric{prometheus.NewDesc("granary_store_"+name, help, nil, nil), kind, value})
-	}
-	gauge, counter := prometheus.GaugeValue, prometheus.CounterValue
-	add(gauge, "rows", "Rows in the store.", func(s *columnstore.Stats) float64 { return float64(s.Rows) })
-	add(gauge, "cold_rows", "Rows that are in files and not in memory.", func(s *columnstore.Stats) float64 { return float64(s.ColdRows) })
-	add(gauge, "series", "Series of each time bucket, summed.", func(s *columnstore.Stats) float64 { return float64(s.Series) })
-	add(gauge, "stacks", "Stacks of each generation, summed.", func(s *columnstore.Stats) float64 { return float64(s.Stacks) })
-	add(gauge, "granules", "Granules.", func(s *columnstore.Stats) float64 { return float64(s.Granules) })
-	add(gauge, "parts", "Parts of granules.", func(s *columnstore.Stats) float64 { return float64(s.Parts) })
-	add(gauge, "oldest_seconds", "Start of the oldest time bucket with rows, in Unix seconds.", func(s *columnstore.Stats) float64 {
-		if s.Oldest.IsZero() {
-			return 0
-		}
-		return float64(s.Oldest.UnixNano()) / 1e9
-	})
-	add(gauge, "bytes", "Memory that the store accounts for, which the memory budget bounds.", func(s *columnstore.Stats) float64 { return float64(s.Bytes()) })
-	add(gauge, "cache_bytes", "Contents of files in memory.", func(s *columnstore.Stats) float64 { return float64(s.CacheBytes) })
-	add(gauge, "pinned_bytes", "Memory that only snapshots hold.", func(s *columnstore.Stats) float64 { return float64(s.PinnedBytes) })
-	add(gauge, "log_bytes", "Bytes of the log.", func(s *columnstore.Stats) float64 { return float64(s.LogBytes) })
-	add(counter, "log_entries_total", "Entries of the log: commits, and what they add to dictionaries.", func(s *columnstore.Stats) float64 { return float64(s.Log.Entries) })
-	add(counter, "log_written_bytes_total", "Bytes written to the log.", func(s *columnstore.Stats) float64 { return float64(s.Log.Bytes) })
-	add(gauge, "files", "Files without the log.", func(s *columnstore.Stats) float64 { return float64(s.Files) })
-	add(gauge, "file_bytes", "Bytes of files without the log.", func(s *columnstore.Stats) float64 { return float64(s.FileBytes) })
-	add(gauge, "filing_failed", "1 if the last attempt to write files failed.", func(s *columnstore.Stats) float64 {
-		if s.FlushError != nil {
-			return 1
-		}
-		return 0
-	})
-	add(counter, "splits_total", "Rewrites of a granule into several.", func(s *columnstore.Stats) float64 { return float64(s.Splits) })
-	add(counter, "compactions_total", "Rewrites of a granule into one.", func(s *columnstore.Stats) float64 { return float64(s.Compactions) })
-	add(counter, "rewritten_rows_total", "Rows read by rewrites.", func(s *columnstore.Stats) float64 { return float64(s.RewrittenRows) })
-	add(counter, "dropped_rows_total", "Rows dropped by retention or the disk budget.", func(s *columnstore.Stats) float64 { return float64(s.DroppedRows) })
-	add(counter, "disk_dropped_rows_total", "Rows dropped for the disk budget.", func(s *columnstore.Stats) float64 { return float64(s.DiskDroppedRows) })
-	add(counter, "evicted_rows_total", "Rows evicted for the memory budget.", func(s *columnstore.Stats) float64 { return float64(s.EvictedRows) })
-	add(counter, "expired_snapshots_total", "Snapshots expired for a budget.", func(s *columnstore.Stats) float64 { return float64(s.Expired) })
-	c.addLatency("log_wait", "Commits that waited for the log: for room in its queue, or with --sync each until they were durable.", func(l *disk.LogStats) *disk.Latencies { return &l.Waits })
-	c.addLatency("log_write", "Writes to the log.", func(l *disk.LogStats) *disk.Latencies { return &l.Writes })
-	c.addLatency("log_sync", "Syncs of the log.", func(l *disk.LogStats) *disk.Latencies { return &l.Syncs })
-	return c
-}
-
-func (c *storeCollector) addLatency(name, help string, value func(*disk.LogStats) *disk.Latencies) {
-	c.latencies = append(c.latencies, latencyMetric{
-		prometheus.NewDesc("granary_store_"+name+"_seconds", help, nil, nil),
-		prometheus.NewDesc("granary_store_"+name+"_longest_seconds", help+" The longest since the start.", nil, nil), value,
-	})
-}
+type storeCollector struct{ store *columnstore.Store }
 
 // Describe implements prometheus.Collector.
-func (c *storeCollector) Describe(ch chan<- *prometheus.Desc) { prometheus.DescribeByCollect(c, ch) }
+func (c storeCollector) Describe(ch chan<- *prometheus.Desc) { prometheus.DescribeByCollect(c, ch) }
+
+func storeDesc(name, help string) *prometheus.Desc {
+	return prometheus.NewDesc("granary_store_"+name, help, nil, nil)
+}
 
 // Collect implements prometheus.Collector.
-func (c *storeCollector) Collect(ch chan<- prometheus.Metric) {
-	stats := c.store.Stats()
-	for _, g := range c.gauges {
-		ch <- prometheus.MustNewConstMetric(g.desc, g.kind, g.value(&stats))
+func (c storeCollector) Collect(ch chan<- prometheus.Metric) {
+	s := c.store.Stats()
+	add := func(kind prometheus.ValueType, name, help string, value float64) {
+		ch <- prometheus.MustNewConstMetric(storeDesc(name, help), kind, value)
 	}
-	for _, m := range c.latencies {
-		l := m.value(&stats.Log)
-		upTo, sum := map[float64]uint64{}, int64(0)
-		for i, n := range l.Buckets[:len(l.Buckets)-1] { // the last bucket's is all
-			sum += n
-			upTo[disk.BucketEnd(i).Seconds()] = uint64(sum)
-		}
-		ch <- prometheus.MustNewConstHistogram(m.desc, uint64(l.Count), l.Sum.Seconds(), upTo)
-		ch <- prometheus.MustNewConstMetric(m.longest, prometheus.GaugeValue, l.Max.Seconds())
+	const gauge, counter = prometheus.GaugeValue, prometheus.CounterValue
+	oldest, failed := 0.0, 0.0
+	if !s.Oldest.IsZero() {
+		oldest = float64(s.Oldest.UnixNano()) / 1e9
 	}
+	if s.FlushError != nil {
+		failed = 1
+	}
+	add(gauge, "rows", "Rows in the store.", float64(s.Rows))
+	add(gauge, "cold_rows", "Rows that are in files and not in memory.", float64(s.ColdRows))
+	add(gauge, "series", "Series of each time bucket, summed.", float64(s.Series))
+	add(gauge, "stacks", "Stacks of each generation, summed.", float64(s.Stacks))
+	add(gauge, "granules", "Granules.", float64(s.Granules))
+	add(gauge, "parts", "Parts of granules.", float64(s.Parts))
+	add(gauge, "oldest_seconds", "Start of the oldest time bucket with rows, in Unix seconds.", oldest)
+	add(gauge, "bytes", "Memory that the store accounts for, which the memory budget bounds.", float64(s.Bytes()))
+	add(gauge, "cache_bytes", "Contents of files in memory.", float64(s.CacheBytes))
+	add(gauge, "pinned_bytes", "Memory that only snapshots hold.", float64(s.PinnedBytes))
+	add(gauge, "log_bytes", "Bytes of the log.", float64(s.LogBytes))
+	add(counter, "log_entries_total", "Entries of the log: commits, and what they add to dictionaries.", float64(s.Log.Entries))
+	add(counter, "log_written_bytes_total", "Bytes written to the log.", float64(s.Log.Bytes))
+	add(gauge, "files", "Files without the log.", float64(s.Files))
+	add(gauge, "file_bytes", "Bytes of files without the log.", float64(s.FileBytes))
+	add(gauge, "filing_failed", "1 if the last attempt to write files failed.", failed)
+	add(counter, "splits_total", "Rewrites of a granule into several.", float64(s.Splits))
+	add(counter, "compactions_total", "Rewrites of a granule into one.", float64(s.Compactions))
+	add(counter, "rewritten_rows_total", "Rows read by rewrites.", float64(s.RewrittenRows))
+	add(counter, "dropped_rows_total", "Rows dropped by retention or the disk budget.", float64(s.DroppedRows))
+	add(counter, "disk_dropped_rows_total", "Rows dropped for the disk budget.", float64(s.DiskDroppedRows))
+	add(counter, "evicted_rows_total", "Rows evicted for the memory budget.", float64(s.EvictedRows))
+	add(counter, "expired_snapshots_total", "Snapshots expired for a budget.", float64(s.Expired))
+	collectLatency(ch, "log_wait", "Commits that waited for the log: for room in its queue, or with --sync each until they were durable.", &s.Log.Waits)
+	collectLatency(ch, "log_write", "Writes to the log.", &s.Log.Writes)
+	collectLatency(ch, "log_sync", "Syncs of the log.", &s.Log.Syncs)
+}
+
+// collectLatency makes a histogram of times of the log. The longest time is a separate gauge.
+func collectLatency(ch chan<- prometheus.Metric, name, help string, l *disk.Latencies) {
+	upTo, sum := map[float64]uint64{}, int64(0)
+	for i, n := range l.Buckets[:len(l.Buckets)-1] { // the last bucket's is all
+		sum += n
+		upTo[disk.BucketEnd(i).Seconds()] = uint64(sum)
+	}
+	ch <- prometheus.MustNewConstHistogram(storeDesc(name+"_seconds", help), uint64(l.Count), l.Sum.Seconds(), upTo)
+	ch <- prometheus.MustNewConstMetric(storeDesc(name+"_longest_seconds", help+" The longest since the start."), prometheus.GaugeValue, l.Max.Seconds())
 }

@@ -16,17 +16,14 @@ import (
 	"github.com/granarydb/granary/server/internal/web"
 )
 
-// asks registers the handlers of queries, which require a token to read.
-func (s *Server) asks(mux *http.ServeMux, routes ...web.Route) {
-	for _, r := range routes {
-		mux.Handle(r.Pattern, s.measured(r.Name, func(t *Tokens) []string { return t.Read }, r.Handler))
-	}
-}
+// toRead and toWrite return the tokens of queries and of pushes.
+func toRead(t *Tokens) []string  { return t.Read }
+func toWrite(t *Tokens) []string { return t.Write }
 
-// takes is asks for pushes, which require a token to write.
-func (s *Server) takes(mux *http.ServeMux, routes ...web.Route) {
+// handle registers handlers, which require one of tokens.
+func (s *Server) handle(mux *http.ServeMux, tokens func(*Tokens) []string, routes ...web.Route) {
 	for _, r := range routes {
-		mux.Handle(r.Pattern, s.measured(r.Name, func(t *Tokens) []string { return t.Write }, r.Handler))
+		mux.Handle(r.Pattern, s.measured(r.Name, tokens, r.Handler))
 	}
 }
 
@@ -137,4 +134,27 @@ func (s *Server) logError(ctx context.Context, path string, err error) {
 		return
 	}
 	s.opts.Log.InfoContext(ctx, "request refused", "path", path, "cause", c.Name, "error", fault.Text(err))
+}
+
+// checkOrigin returns an error for a request that a browser sends for a page of another origin, because it
+// could change something, or cause the cost of a query whose answer that page could not read. Followed
+// links are accepted. Clients other than browsers send neither header, and are accepted too.
+func checkOrigin(r *http.Request) error {
+	switch r.Method {
+	case http.MethodGet, http.MethodHead, http.MethodOptions:
+	default:
+		if err := new(http.CrossOriginProtection).Check(r); err != nil {
+			return fault.Origin("origin: a page of another site, %s, may not push or ask here", fault.Quoted(r.Header.Get("Origin")))
+		}
+		return nil
+	}
+	switch site := r.Header.Get("Sec-Fetch-Site"); site {
+	case "", "same-origin", "none":
+		return nil
+	default:
+		if r.Header.Get("Sec-Fetch-Mode") == "navigate" && r.Header.Get("Sec-Fetch-Dest") == "document" {
+			return nil
+		}
+		return fault.Origin("origin: a page of another site may link to this server, but not load its answers")
+	}
 }

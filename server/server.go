@@ -1,6 +1,7 @@
 package server
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -17,6 +18,7 @@ import (
 
 	"github.com/granarydb/granary/columnstore"
 	"github.com/granarydb/granary/profile"
+	"github.com/granarydb/granary/server/internal/fanout"
 	"github.com/granarydb/granary/server/internal/fault"
 	"github.com/granarydb/granary/server/internal/page"
 	"github.com/granarydb/granary/server/internal/push"
@@ -113,8 +115,8 @@ func (s *Server) routes(db *profile.DB) {
 	}, s.pushes.Mended))
 	s.mux.HandleFunc("GET /healthz", s.health)
 	s.mux.HandleFunc("GET /readyz", s.ready)
-	s.asks(s.mux, web.Route{Pattern: "GET /metrics", Name: "/metrics", Handler: s.metrics.handler()})
-	s.takes(s.mux, s.pushes.Routes()...)
+	s.handle(s.mux, toRead, web.Route{Pattern: "GET /metrics", Name: "/metrics", Handler: s.metrics.handler()})
+	s.handle(s.mux, toWrite, s.pushes.Routes()...)
 	s.questions(s.mux, s.source, s.opts.Older != nil)
 	if s.opts.Older != nil {
 		s.older = source.NewOlder(source.OlderOptions{
@@ -126,8 +128,8 @@ func (s *Server) routes(db *profile.DB) {
 
 // questions registers the handlers of queries of a source, and of the page.
 func (s *Server) questions(mux *http.ServeMux, of source.Source, hasOlder bool) {
-	s.asks(mux, querier.Routes(querier.Options{Source: of, Gate: s.gate, Read: s.read, ResultBytes: s.limits.ResultBytes})...)
-	s.asks(mux, page.Routes(page.Options{Source: of, Gate: s.gate, Read: s.read, ResultBytes: s.limits.ResultBytes, HasOlder: hasOlder})...)
+	s.handle(mux, toRead, querier.Routes(querier.Options{Source: of, Gate: s.gate, Read: s.read, ResultBytes: s.limits.ResultBytes})...)
+	s.handle(mux, toRead, page.Routes(page.Options{Source: of, Gate: s.gate, Read: s.read, ResultBytes: s.limits.ResultBytes, HasOlder: hasOlder})...)
 	for path, h := range s.files { // without tokens, because the page has no data of its own
 		if path == "/" {
 			path = "/{$}"
@@ -235,4 +237,52 @@ func (s *Server) ready(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	s.health(w, nil)
+}
+
+// Nodes are the servers from whose profiles a front answers. No profile is on two of them.
+type Nodes struct {
+	// URLs are the nodes' addresses, such as http://granary-0:4040: http or https, without a user and a
+	// query.
+	URLs []string
+	// PartialAnswers lets a front answer without nodes that are away, as long as one answers. Each
+	// answer then has a header Granary-Warning for each missing node, and a profile also a comment.
+	// Otherwise a node that is away is an error.
+	PartialAnswers bool
+	// Transport carries the requests to nodes. nil means a transport that trusts the system's
+	// certificates. It must be safe for concurrent use.
+	Transport http.RoundTripper
+}
+
+// ErrNode reports a front's node with an invalid address, or one that did not answer. The text names the
+// node.
+var ErrNode = fault.ErrNode
+
+// NewFront returns a server without a store: it answers queries from the profiles of all nodes, and takes
+// no pushes. Options.Profiles, DropLabels and Older are not used; Tokens.Node is sent to the nodes. The
+// limits bound the front's answers and its reads from each node. Errors are ErrLimit for a negative limit,
+// and ErrNode for an address that is invalid or repeated.
+func NewFront(nodes Nodes, opts Options) (*Server, error) {
+	opts.Older = nil
+	s, err := newBare(opts, newMetrics(nil))
+	if err != nil {
+		return nil, err
+	}
+	const message = 100 // approximate bytes of a message in memory
+	set, err := fanout.New(fanout.Nodes(nodes), fanout.Options{
+		Answer: s.limits.ResultBytes, Memory: s.limits.QueryBytes, Time: s.limits.QueryTime, Queries: s.limits.Queries, Profile: s.limits.Profile,
+		Registry: s.metrics.registry, Codec: web.ProtoCodec{Most: int(max(s.limits.QueryBytes/message, 1000))},
+		Token: func() string { return s.tokens.Load().Node }, Warn: s.warn,
+	})
+	if err != nil {
+		return nil, err
+	}
+	s.source = source.NewNodes(set)
+	s.routes(nil)
+	return s, nil
+}
+
+// warn adds a warning to the answer, and logs it.
+func (s *Server) warn(ctx context.Context, err error) {
+	source.Warn(ctx, err)
+	s.opts.Log.WarnContext(ctx, "partial answer", "error", err)
 }

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bufio"
 	"context"
 	"errors"
 	"fmt"
@@ -36,13 +35,6 @@ type exporter struct {
 	form, stacks   string
 	demo           time.Duration    // span of the demo's fleet to replay, or 0 to read inputs
 	memory         memory.Allocator // allocates records; nil means the Go allocator
-}
-
-// rowWriter writes records to a file in one format. Close ends the file. It must also be called after an
-// error.
-type rowWriter interface {
-	Write(rec arrow.Record) error
-	Close() error
 }
 
 func newExport() *cobra.Command { return newExporter().command() }
@@ -194,28 +186,11 @@ func (e *exporter) write(ctx context.Context, cmd *cobra.Command, db *profile.DB
 	bar := cli.NewLateProgress(cmd.ErrOrStderr(), "exporting")
 	rows := int64(0)
 	err = cli.WriteTo(e.output, cmd.OutOrStdout(), func(w io.Writer) error {
-		buffer := bufio.NewWriterSize(w, cli.BufferSize)
-		out, err := e.newWriter(buffer, schema)
-		if err != nil {
-			return err
-		}
-		for rec, err := range db.Table().Scan(ctx, snap, opts) {
-			if err == nil {
-				err = out.Write(rec)
-				rows += rec.NumRows()
-				bar.Show(rows, total)
-				rec.Release()
-			}
-			if err != nil {
-				buffer.Reset(io.Discard) // a partial table must not get a valid end
-				_ = out.Close()          // the first error is reported
-				return err
-			}
-		}
-		if err := out.Close(); err != nil {
-			return err
-		}
-		return buffer.Flush()
+		begin := func(w io.Writer) (cli.RowWriter, error) { return e.newWriter(w, schema) }
+		return cli.WriteRecords(w, begin, db.Table().Scan(ctx, snap, opts), func(n int64) {
+			rows += n
+			bar.Show(rows, total)
+		})
 	})
 	bar.End()
 	if err != nil {
@@ -228,7 +203,7 @@ func (e *exporter) write(ctx context.Context, cmd *cobra.Command, db *profile.DB
 	return e.noteEmpty(ctx, cmd, db, snap, q, false, only...)
 }
 
-func (e *exporter) newWriter(w io.Writer, schema *arrow.Schema) (rowWriter, error) {
+func (e *exporter) newWriter(w io.Writer, schema *arrow.Schema) (cli.RowWriter, error) {
 	if e.format == formatParquet {
 		return parquet.NewFileWriter(w, schema)
 	}

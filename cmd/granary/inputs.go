@@ -15,6 +15,7 @@ import (
 
 	"github.com/granarydb/granary/cmd/granary/internal/cli"
 	"github.com/granarydb/granary/cmd/granary/internal/dbdir"
+	"github.com/granarydb/granary/cmd/granary/internal/serve"
 	"github.com/granarydb/granary/internal/input"
 )
 
@@ -176,4 +177,16 @@ func (f *inputFlags) client() (*http.Client, error) {
 	return &http.Client{Transport: &http.Transport{
 		Proxy: http.ProxyFromEnvironment, TLSClientConfig: config, ForceAttemptHTTP2: true, DisableKeepAlives: true,
 	}}, nil
+}
+
+// newPush returns the command push.
+func newPush() *cobra.Command {
+	var f inputFlags
+	cmd := serve.NewPush(inputsHelp, func() (serve.Inputs, error) {
+		s, err := f.source()
+		return serve.Inputs{Labels: s.labels, Web: s.web, Note: noteFetch}, err
+	})
+	cmd.Args = someInputs
+	f.flags(cmd)
+	return cmd
 }

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"io"
 	"strconv"
 	"strings"
 	"time"
@@ -118,11 +117,7 @@ func inspect(cmd *cobra.Command, o inspectOptions, args []string) (err error) {
 	}); err != nil {
 		return source.explainDamage(err)
 	}
-	if o.asJSON {
-		err = cli.PrintJSON(cmd.OutOrStdout(), &found)
-	} else {
-		err = found.print(cmd.OutOrStdout(), o.columns)
-	}
+	err = cli.PrintAnswer(cmd.OutOrStdout(), o.asJSON, &found, func(p *cli.Printer) { found.print(p, o.columns) })
 	return cmp.Or(err, l.failure())
 }
 
@@ -195,8 +190,7 @@ func look(ctx context.Context, l *loaded, snap *columnstore.Snapshot, limit int)
 // inspectWidth is the maximum width of the text, in columns.
 const inspectWidth = 120
 
-func (i *inspection) print(w io.Writer, columns bool) error {
-	p := cli.Printer{W: w}
+func (i *inspection) print(p *cli.Printer, columns bool) {
 	table := i.Tables[0]
 	stacks := ""
 	if i.Stacks > 0 || i.Disk == nil { // dictionaries that are only in files are not counted
@@ -204,25 +198,24 @@ func (i *inspection) print(w io.Writer, columns bool) error {
 	}
 	p.Printf("Table %s: %s, %s, %s%s, %s (%s base, %s fresh)\n", table.Name, cli.Many(i.Rows, "row"), cli.Many(i.Series, "series"),
 		stacks, cli.Many(i.Granules, "granule"), cli.Many(i.BaseParts+i.FreshParts, "part"), cli.Number(i.BaseParts), cli.Number(i.FreshParts))
-	i.Bytes.print(&p)
+	i.Bytes.print(p)
 	if d := i.Disk; d != nil {
 		p.Printf("Disk: log %s, %s of %s\n", cli.Size(d.Log), cli.Many(d.Files, "file"), cli.Size(d.FileBytes))
 	}
 	if i.Rows == 0 {
-		p.Printf("There are no samples.\n")
-		return p.Err
+		p.Printf("%s\n", noSamples)
+		return
 	}
 	var before *columnstore.GranuleInfo
 	for k := range table.Granules {
 		g := &table.Granules[k]
-		printGranule(&p, k+1, before, g, columns)
+		printGranule(p, k+1, before, g, columns)
 		before = g
 	}
 	if left := i.Granules - len(table.Granules); left > 0 {
 		p.Printf("\n")
 		p.NotShown(left, "granule")
 	}
-	return p.Err
 }
 
 // print prints the bytes as a sum.

@@ -200,27 +200,19 @@ func countValues(ctx context.Context, db *profile.DB, snap *columnstore.Snapshot
 	q.SumGauges, q.SumKinds = true, true // only labels matter
 	series, files := map[string]int{}, map[string]map[string]bool{}
 	for _, t := range types {
-		lines, err := db.Range(ctx, snap, t, q, profile.RangeOptions{Step: math.MaxInt64, By: []string{"file", name}})
+		lines, err := db.Range(ctx, snap, t, q, profile.RangeOptions{Step: math.MaxInt64, By: []string{labelFile, name}})
 		if err != nil {
 			return nil, err
 		}
 		for _, line := range lines {
-			var file, value string
-			for _, l := range line.Labels {
-				if l.Name == "file" {
-					file = l.Value
-				}
-				if l.Name == name {
-					value = l.Value
-				}
-			}
+			value := valueOf(line.Labels, name)
 			if value == "" {
 				continue
 			}
 			if series[value]++; files[value] == nil {
 				files[value] = map[string]bool{}
 			}
-			files[value][file] = true
+			files[value][valueOf(line.Labels, labelFile)] = true
 		}
 	}
 	out := []labelValue{}
@@ -228,6 +220,16 @@ func countValues(ctx context.Context, db *profile.DB, snap *columnstore.Snapshot
 		out = append(out, labelValue{value, len(files[value]), series[value]})
 	}
 	return out, nil
+}
+
+// valueOf returns the value of a label, or "".
+func valueOf(labels []profile.Label, name string) string {
+	for _, l := range labels {
+		if l.Name == name {
+			return l.Value
+		}
+	}
+	return ""
 }
 
 // fitFront shortens text to a width by cutting its front, because file names and pod names differ most often

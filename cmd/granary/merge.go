@@ -3,7 +3,11 @@ package main
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
+	"path/filepath"
+	"slices"
+	"strings"
 
 	pprof "github.com/google/pprof/profile"
 	"github.com/spf13/cobra"
@@ -185,4 +189,149 @@ func noteGauges(ctx context.Context, cmd *cobra.Command, db *profile.DB, snap *c
 		noteMeans(cmd, t, m)
 	}
 	return nil
+}
+
+// The values of --format of merge.
+const (
+	formatPprof      = "pprof"
+	formatFolded     = "folded"
+	formatSpeedscope = "speedscope"
+)
+
+// mergeFormat returns a merge's format from the flag or the output's suffix.
+func mergeFormat(format, output string) string {
+	name := strings.ToLower(filepath.Base(output))
+	switch {
+	case format != "":
+		return format
+	case strings.HasSuffix(name, ".folded"), strings.HasSuffix(name, ".collapsed"):
+		return formatFolded
+	case strings.HasSuffix(name, ".speedscope.json"), strings.HasSuffix(name, ".speedscope"):
+		return formatSpeedscope
+	default:
+		return formatPprof
+	}
+}
+
+// checkMergeOutput returns a usage error for an output without --format if its suffix belongs to a format
+// that merge does not write, because programs that open it would not expect a pprof profile.
+func checkMergeOutput(format, output string) error {
+	ending := strings.ToLower(filepath.Ext(output))
+	if mergeFormat(format, output) == formatPprof && format == "" && slices.Contains([]string{".json", ".svg", ".txt", ".csv", ".html", ".parquet", ".arrows"}, ending) {
+		return cli.Usage(fmt.Errorf("-o %s: merge writes pprof, folded stacks or files of speedscope: use the suffix .pb.gz, .folded or .speedscope.json, or add --format", output))
+	}
+	return nil
+}
+
+// mergeTypes merges a query's profiles for the named sample type, or for each type with samples if name
+// is empty. It returns the default type's index.
+func mergeTypes(ctx context.Context, db *profile.DB, snap *columnstore.Snapshot, q profile.Query, name string) (all []*merged, shown int, err error) {
+	if name != "" {
+		t, err := findType(ctx, db, snap, q, name)
+		if err != nil {
+			return nil, 0, err
+		}
+		stacks, err := merge(ctx, db, snap, q, t)
+		return []*merged{stacks}, 0, err
+	}
+	types, err := db.Types(ctx, snap)
+	if err != nil || len(types) == 0 {
+		return nil, 0, err
+	}
+	first, err := db.DefaultType(ctx, snap, q)
+	if err != nil {
+		return nil, 0, err
+	}
+	for _, t := range types {
+		stacks, err := merge(ctx, db, snap, q, t)
+		if err != nil {
+			return nil, 0, err
+		}
+		if stacks.Len() == 0 {
+			continue
+		}
+		if t == first {
+			shown = len(all)
+		}
+		all = append(all, stacks)
+	}
+	return all, shown, nil
+}
+
+const gaugesHelp = `Values measured at an instant, such as the heap in use, are means over the times
+of the profiles whose labels, except file, are equal, and the means are added
+up. Give different programs different labels (--label, folders NAME=VALUE).
+--sum adds up all values, as go tool pprof does.`
+
+// merged is the merge of a query's profiles for one sample type.
+type merged struct {
+	*profile.Stacks
+	means
+}
+
+// means describes means of a gauge. The zero value means that values are sums.
+type means struct {
+	over    int // number of times of the source with the most times
+	sources int
+}
+
+// merge merges a query's profiles for one sample type.
+func merge(ctx context.Context, db *profile.DB, snap *columnstore.Snapshot, q profile.Query, t profile.Type) (*merged, error) {
+	stacks, err := db.Merge(ctx, snap, t, q)
+	if err != nil {
+		return nil, err
+	}
+	means, err := findMeans(ctx, db, snap, q, t)
+	if err != nil {
+		return nil, err
+	}
+	return &merged{stacks, means}, nil
+}
+
+// findMeans returns the description of the means in answers about a type. It ignores samples that the query
+// excludes.
+func findMeans(ctx context.Context, db *profile.DB, snap *columnstore.Snapshot, q profile.Query, t profile.Type) (means, error) {
+	if q.SumGauges || !t.IsGauge() {
+		return means{}, nil
+	}
+	q.Function, q.Frames, q.Hide, q.Show = nil, nil, nil, nil
+	infos, err := db.Profiles(ctx, snap, t, q)
+	if err != nil {
+		return means{}, err
+	}
+	times := map[string]map[int64]bool{} // the times of each source
+	over := 0
+	for _, p := range infos {
+		source := fmt.Sprintf("%q", slices.DeleteFunc(p.Labels, func(l profile.Label) bool { return l.Name == labelFile }))
+		if times[source] == nil {
+			times[source] = map[int64]bool{}
+		}
+		times[source][p.Time] = true
+		over = max(over, len(times[source]))
+	}
+	if over < 2 {
+		return means{}, nil
+	}
+	return means{over, len(times)}, nil
+}
+
+func (m means) String() string {
+	if m.sources == 1 {
+		return fmt.Sprintf("means over %d times; --sum adds them up", m.over)
+	}
+	return fmt.Sprintf("means over up to %d times, added up over %d sets of labels; --sum adds up all", m.over, m.sources)
+}
+
+// printMeans prints that values are means, if they are.
+func (m means) printMeans(p *cli.Printer) {
+	if m.over > 0 {
+		p.Printf("The values are %s.\n", m)
+	}
+}
+
+// noteMeans reports on standard error that a type's values in an output file are means.
+func noteMeans(cmd *cobra.Command, t profile.Type, m means) {
+	if m.over > 0 {
+		fmt.Fprintf(cmd.ErrOrStderr(), "granary: %s: %s\n", typeName(t), m)
+	}
 }

@@ -96,11 +96,22 @@ func (s *selection) read() (question, error) {
 		}
 		return q, err
 	}
-	if q.query.Function, err = parsePattern("search", s.search); err != nil {
-		return q, err
+	var focus, ignore *regexp.Regexp
+	for _, p := range []struct {
+		flag, text string
+		to         **regexp.Regexp
+	}{{"search", s.search, &q.query.Function}, {"focus", s.focus, &focus}, {"ignore", s.ignore, &ignore}, {"hide", s.hide, &q.query.Hide}, {"show", s.show, &q.query.Show}} {
+		if p.text == "" {
+			continue
+		}
+		if *p.to, err = compile("--"+p.flag+" ", p.text); err != nil {
+			return q, err
+		}
 	}
-	if err := s.readFrames(&q.query); err != nil {
-		return q, err
+	for _, c := range []profile.FrameCondition{{Name: focus}, {Name: ignore, Not: true}} {
+		if c.Name != nil {
+			q.query.Frames = append(q.query.Frames, c)
+		}
 	}
 	if q.from, err = parseMoment("from", s.from); err != nil {
 		return q, err
@@ -112,36 +123,6 @@ func (s *selection) read() (question, error) {
 		return q, emptyRange(s.from, s.to)
 	}
 	return q, nil
-}
-
-// readFrames sets a query's conditions on frames.
-func (s *selection) readFrames(q *profile.Query) error {
-	for _, c := range []struct {
-		flag, text string
-		not        bool
-	}{{"focus", s.focus, false}, {"ignore", s.ignore, true}} {
-		name, err := parsePattern(c.flag, c.text)
-		if err != nil {
-			return err
-		}
-		if name != nil {
-			q.Frames = append(q.Frames, profile.FrameCondition{Name: name, Not: c.not})
-		}
-	}
-	var err error
-	if q.Hide, err = parsePattern("hide", s.hide); err != nil {
-		return err
-	}
-	q.Show, err = parsePattern("show", s.show)
-	return err
-}
-
-// parsePattern parses the regular expression of a flag, or returns nil for an empty text.
-func parsePattern(flag, text string) (*regexp.Regexp, error) {
-	if text == "" {
-		return nil, nil
-	}
-	return compile("--"+flag+" ", text)
 }
 
 // compile parses a regular expression. The error begins with `before`, the text that precedes the expression

@@ -387,20 +387,19 @@ func (f *seriesFound) lineNames() string {
 
 // printSums prints the lines as a table, for answers without a chart.
 func (f *seriesFound) printSums(p *cli.Printer) {
-	columns := cli.Width(p.W, f.width)
-	value := func(line seriesLine) string { return profile.FormatValue(line.total, f.typ.SampleUnit) }
-	if f.average || f.mean {
-		p.Printf("%12s  %s\n", "mean", f.lineNames())
-		names := f.names(columns - 14)
-		for i, line := range f.lines {
-			p.Printf("%12s  %s\n", value(line), names[i])
-		}
-		return
+	isMean, used := f.average || f.mean, 14
+	head := fmt.Sprintf("%12s", "mean")
+	if !isMean {
+		head, used = fmt.Sprintf("%12s %7s", "sum", "sum%"), 22
 	}
-	p.Printf("%12s %7s  %s\n", "sum", "sum%", f.lineNames())
-	names := f.names(columns - 22)
+	p.Printf("%s  %s\n", head, f.lineNames())
+	names := f.names(cli.Width(p.W, f.width) - used)
 	for i, line := range f.lines {
-		p.Printf("%12s %7s  %s\n", value(line), percent(line.total, f.total), names[i])
+		p.Printf("%12s", profile.FormatValue(line.total, f.typ.SampleUnit))
+		if !isMean {
+			p.Printf(" %7s", percent(line.total, f.total))
+		}
+		p.Printf("  %s\n", names[i])
 	}
 }
 
@@ -423,13 +422,7 @@ func (f *seriesFound) names(width int) []string {
 			lines[i] = []string{"all"}
 		}
 		for _, name := range f.by {
-			value := "(none)"
-			for _, l := range line.Labels {
-				if l.Name == name {
-					value = l.Value
-				}
-			}
-			lines[i] = append(lines[i], cli.Printable(value))
+			lines[i] = append(lines[i], cli.Printable(cmp.Or(valueOf(line.Labels, name), "(none)")))
 		}
 	}
 	return chart.Names(lines, width)

@@ -16,8 +16,10 @@
 package fanout
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"net/http"
@@ -29,6 +31,8 @@ import (
 
 	"connectrpc.com/connect"
 	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/promauto"
+	"google.golang.org/protobuf/proto"
 
 	"github.com/granarydb/granary/profile"
 	"github.com/granarydb/granary/server/internal/fault"
@@ -103,17 +107,17 @@ func New(of Nodes, opts Options) (*Set, error) {
 
 // measure makes the metrics of the nodes.
 func (s *Set) measure(registry prometheus.Registerer) {
+	registers := promauto.With(registry)
 	counter := func(name, help string) *prometheus.CounterVec {
-		return prometheus.NewCounterVec(prometheus.CounterOpts{Name: name, Help: help}, []string{"node"})
+		return registers.NewCounterVec(prometheus.CounterOpts{Name: name, Help: help}, []string{"node"})
 	}
 	requests := counter("granary_node_requests_total", "Requests to a node.")
 	failed := counter("granary_node_failures_total", "Requests that a node did not answer, or not well.")
 	missing := counter("granary_node_missing_total", "Partial answers that a node is missing in.")
-	seconds := prometheus.NewHistogramVec(prometheus.HistogramOpts{
+	seconds := registers.NewHistogramVec(prometheus.HistogramOpts{
 		Name: "granary_node_request_seconds", Help: "Time until the end of a node's answer.",
 		Buckets: []float64{.001, .002, .005, .01, .02, .05, .1, .2, .5, 1, 2, 5, 10, 30, 60},
 	}, []string{"node"})
-	registry.MustRegister(requests, failed, missing, seconds)
 	for _, n := range s.nodes {
 		n.requests, n.failed = requests.WithLabelValues(n.url), failed.WithLabelValues(n.url)
 		n.missing, n.seconds = missing.WithLabelValues(n.url), seconds.WithLabelValues(n.url)
@@ -157,4 +161,73 @@ func (s *Set) Ready(ctx context.Context) error {
 		s.probed, s.state = time.Now(), state
 	}
 	return state
+}
+
+// ProtoMedia is the media type of a message of Connect.
+const ProtoMedia = "application/proto"
+
+// askTyped asks all nodes a query, and maybe more, as gather does. It calls use with each answer to the
+// first query.
+func askTyped[M any, P interface {
+	*M
+	proto.Message
+}](ctx context.Context, s *Set, share float64, q Question, use func(*node, P, []reply) error, more ...Question) error {
+	q.Media = ProtoMedia
+	return s.gather(ctx, s.nodes, share, append([]Question{q}, more...), func(i int, replies []reply) error {
+		n, answer := s.nodes[i], P(new(M))
+		if err := s.opts.Codec.Unmarshal(replies[0].body, answer); err != nil {
+			return n.away("a wrong answer: %v", err)
+		}
+		return use(n, answer, replies)
+	})
+}
+
+// Union asks all nodes a query whose answer is a list. It returns the distinct elements in all lists,
+// sorted by key.
+func Union[T, M any, P interface {
+	*M
+	proto.Message
+}](ctx context.Context, s *Set, procedure string, m proto.Message, list func(P) []T, key func(T) string) ([]T, error) {
+	type keyed struct {
+		key  string
+		item T
+	}
+	var all []keyed
+	known := map[string]bool{}
+	err := askTyped(ctx, s, 0.25, Question{Path: procedure, Message: m}, func(_ *node, answer P, _ []reply) error {
+		for _, item := range list(answer) {
+			if k := key(item); !known[k] {
+				known[k] = true
+				all = append(all, keyed{k, item})
+			}
+		}
+		return nil
+	})
+	slices.SortFunc(all, func(a, b keyed) int { return cmp.Compare(a.key, b.key) })
+	items := make([]T, len(all))
+	for i, k := range all {
+		items[i] = k.item
+	}
+	return items, err
+}
+
+// Newest returns the newest profile's time on all nodes in Unix nanoseconds, or 0 if there is none.
+func (s *Set) Newest(ctx context.Context) (newest int64, err error) {
+	ask := []Question{{Path: "/api/v1/store", Media: "application/json"}}
+	err = s.gather(ctx, s.nodes, 0.5, ask, func(i int, replies []reply) error {
+		var of struct{ Newest string }
+		if err := json.Unmarshal(replies[0].body, &of); err != nil {
+			return s.nodes[i].away("a wrong answer: %v", err)
+		}
+		if of.Newest == "" {
+			return nil
+		}
+		at, err := time.Parse(time.RFC3339Nano, of.Newest)
+		if err != nil {
+			return s.nodes[i].away("a wrong answer: %v", err)
+		}
+		newest = max(newest, at.UnixNano())
+		return nil
+	})
+	return newest, err
 }

@@ -32,9 +32,7 @@ type CommandAnswer struct {
 
 // commandOf answers GET /api/v1/command.
 func commandOf(ctx context.Context, q *pageQuestion) (pageAnswer, error) {
-	if _, err := q.order(); err != nil {
-		return nil, err
-	}
+	q.order()
 	p, err := q.sides(ctx)
 	if err != nil {
 		return nil, err

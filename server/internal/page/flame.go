@@ -14,34 +14,20 @@ import (
 type FlameAnswer struct {
 	Head
 	Type
-	Tree    *FlameColumns `json:"tree,omitempty"`
-	Callers *FlameColumns `json:"callers,omitempty"`
-	Callees *FlameColumns `json:"callees,omitempty"`
+	Tree    *tree.NodeColumns `json:"tree,omitempty"`
+	Callers *tree.NodeColumns `json:"callers,omitempty"`
+	Callees *tree.NodeColumns `json:"callees,omitempty"`
 	// Shares describes the groups of the nodes, if the query asks for shares: the samples of all states with
 	// a node's path.
 	Shares []ShareGroup `json:"shares,omitempty"`
 }
 
-// FlameColumns are a tree's nodes.
-type FlameColumns struct{ tree.NodeColumns }
-
 // flameOf answers GET /api/v1/flame.
 func flameOf(ctx context.Context, q *pageQuestion) (pageAnswer, error) {
-	most, err := q.number("max_nodes", 16_384, q.page.Read.MaxNodes)
-	if err != nil {
-		return nil, err
-	}
-	isInverted, err := q.flag("inv")
-	if err != nil {
-		return nil, err
-	}
-	withShares, err := q.flag("shares")
-	if err != nil {
-		return nil, err
-	}
-	function := q.of.Get("function")
+	most := q.number("max_nodes", 16_384, q.page.Read.MaxNodes)
+	isInverted, withShares, function := q.flag("inv"), q.flag("shares"), q.of.Get("function")
 	if function != "" && isInverted {
-		return nil, fault.Invalid("parameters inv and function: choose one")
+		q.refuse(fault.Invalid("parameters inv and function: choose one"))
 	}
 	p, sides, of, err := q.stacks(ctx)
 	if err != nil {
@@ -54,12 +40,12 @@ func flameOf(ctx context.Context, q *pageQuestion) (pageAnswer, error) {
 		}
 	}
 	out := &FlameAnswer{Type: of, Shares: shares.groups}
-	places := map[tree.Direction]**FlameColumns{tree.FromRoot: &out.Tree}
+	places := map[tree.Direction]**tree.NodeColumns{tree.FromRoot: &out.Tree}
 	switch {
 	case isInverted:
-		places = map[tree.Direction]**FlameColumns{tree.FromLeaf: &out.Tree}
+		places = map[tree.Direction]**tree.NodeColumns{tree.FromLeaf: &out.Tree}
 	case function != "":
-		places = map[tree.Direction]**FlameColumns{tree.Callers: &out.Callers, tree.Callees: &out.Callees}
+		places = map[tree.Direction]**tree.NodeColumns{tree.Callers: &out.Callers, tree.Callees: &out.Callees}
 	}
 	for direction, place := range places {
 		calls := tree.New(direction, function, q.page.Read.QueryBytes/int64(len(places)))
@@ -69,7 +55,7 @@ func flameOf(ctx context.Context, q *pageQuestion) (pageAnswer, error) {
 		if err := shares.addTo(ctx, calls); err != nil {
 			return nil, err
 		}
-		*place = &FlameColumns{*calls.Nodes(max(most, 1)).Columns(len(sides))}
+		*place = calls.Nodes(max(most, 1)).Columns(len(sides))
 	}
 	return out, nil
 }

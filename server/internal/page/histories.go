@@ -100,15 +100,13 @@ const mostChildren = 1 << 20
 
 // childrenOf answers GET /api/v1/histories/NAME/tree.
 func childrenOf(ctx context.Context, q *pageQuestion, h *pageHistory) (pageAnswer, error) {
-	rows, offset, err := q.rows(200, q.page.Read.MaxNodes)
-	if err != nil {
-		return nil, err
-	}
+	rows, offset := q.rows(200, q.page.Read.MaxNodes)
 	parent := history.Top
 	if q.of.Get("path") != "" {
-		if parent, _, err = q.attribute("path", h.Names); err != nil {
-			return nil, err
-		}
+		parent, _ = q.attribute("path", h.Names)
+	}
+	if q.err != nil {
+		return nil, q.err
 	}
 	out := &TreeAnswer{Path: q.of.Get("path"), Offset: offset, Children: []TreeChild{}}
 	for a := range h.Children(parent) {
@@ -140,11 +138,8 @@ func newTreeChild(v *history.View, a history.Attribute) TreeChild {
 }
 
 // rows returns the parameters rows, which is `otherwise` if it is missing and at most `most`, and offset.
-func (q *pageQuestion) rows(otherwise, most int) (rows, offset int, err error) {
-	if rows, err = q.number("rows", otherwise, most); err == nil {
-		offset, err = q.number("offset", 0, math.MaxInt32)
-	}
-	return rows, offset, err
+func (q *pageQuestion) rows(otherwise, most int) (rows, offset int) {
+	return q.number("rows", otherwise, most), q.number("offset", 0, math.MaxInt32)
 }
 
 // AtAnswer is the answer to GET /api/v1/histories/NAME/at.
@@ -173,23 +168,17 @@ func newStateSpan(in history.Interval) stateSpan {
 
 // atOf answers GET /api/v1/histories/NAME/at.
 func atOf(ctx context.Context, q *pageQuestion, h *pageHistory) (pageAnswer, error) {
-	rows, offset, err := q.rows(200, q.page.Read.MaxNodes)
-	if err != nil {
-		return nil, err
-	}
-	_, path, err := q.path()
-	if err != nil {
-		return nil, err
-	}
-	instant, err := q.bound(ctx, "", "at")
-	if err != nil {
-		return nil, err
-	}
+	rows, offset := q.rows(200, q.page.Read.MaxNodes)
+	_, path := q.path()
+	instant := q.bound(ctx, "", "at")
 	if q.of.Get("at") == "" {
 		instant = h.End()
 	}
 	if _, ok := (span{instant, instant}).of(h.View); !ok {
-		return nil, fault.Invalid("parameter at: the history has states from %s to %s", instantText(h.Start()), instantText(h.End()))
+		q.refuse(fault.Invalid("parameter at: the history has states from %s to %s", instantText(h.Start()), instantText(h.End())))
+	}
+	if q.err != nil {
+		return nil, q.err
 	}
 	all, err := fitting(ctx, h.Names, path)
 	if err != nil {
@@ -225,17 +214,11 @@ type RangeAnswer struct {
 
 // rangeOf answers GET /api/v1/histories/NAME/range.
 func rangeOf(ctx context.Context, q *pageQuestion, h *pageHistory) (pageAnswer, error) {
-	rows, err := q.number("rows", 1000, q.page.Read.MaxNodes)
-	if err != nil {
-		return nil, err
-	}
-	a, _, err := q.attribute("attribute", h.Names)
-	if err != nil {
-		return nil, err
-	}
-	asked, err := q.span(ctx, h.View)
-	if err != nil {
-		return nil, err
+	rows := q.number("rows", 1000, q.page.Read.MaxNodes)
+	a, _ := q.attribute("attribute", h.Names)
+	asked := q.span(ctx, h.View)
+	if q.err != nil {
+		return nil, q.err
 	}
 	out := &RangeAnswer{Attribute: pathText(h.Names, a), Intervals: []stateSpan{}}
 	in, ok := asked.of(h.View)

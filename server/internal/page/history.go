@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -65,19 +66,12 @@ func (h *pageHistory) during(query profile.Query) (part span, ok bool) {
 
 // span returns the range from the parameters from and to. to is exclusive. Without them it is the history's
 // range.
-func (q *pageQuestion) span(ctx context.Context, v *history.View) (span, error) {
+func (q *pageQuestion) span(ctx context.Context, v *history.View) span {
 	out := span{math.MinInt64, math.MaxInt64}
 	if v.Instants() {
 		out = span{v.Start(), v.End()}
 	}
-	from, err := q.bound(ctx, "", "from")
-	if err != nil {
-		return out, err
-	}
-	to, err := q.bound(ctx, "", "to")
-	if err != nil {
-		return out, err
-	}
+	from, to := q.bound(ctx, "", "from"), q.bound(ctx, "", "to")
 	if from != 0 {
 		out.from = from
 	}
@@ -85,41 +79,43 @@ func (q *pageQuestion) span(ctx context.Context, v *history.View) (span, error) 
 		out.to = to - 1
 	}
 	if out.to < out.from && (from != 0 && to != 0) {
-		return out, fault.Invalid("parameters from and to: there is no time between them")
+		q.refuse(fault.Invalid("parameters from and to: there is no time between them"))
 	}
-	return out, nil
+	return out
 }
 
 // attribute returns the attribute named by a parameter.
-func (q *pageQuestion) attribute(name string, names history.Names) (history.Attribute, []string, error) {
+func (q *pageQuestion) attribute(name string, names history.Names) (history.Attribute, []string) {
 	text := q.of.Get(name)
 	path, err := trace.ParsePath(text, trace.PathSeparator)
 	if err != nil {
-		return 0, nil, fault.Invalid("parameter %s: %w", name, err)
+		q.refuse(fault.Invalid("parameter %s: %w", name, err))
 	}
 	a, err := names.Lookup(path...)
 	if err != nil || a == history.Top {
-		return 0, nil, fault.Invalid("parameter %s: there is no attribute %s", name, fault.Quoted(text))
+		q.refuse(fault.Invalid("parameter %s: there is no attribute %s", name, fault.Quoted(text)))
 	}
-	return a, path, nil
+	return a, path
 }
 
 // path returns the pattern in the parameter p, such as Goroutines/{goid}.
-func (q *pageQuestion) path() (names []string, path attrpath.Path, err error) {
+func (q *pageQuestion) path() (names []string, path attrpath.Path) {
 	text := q.of.Get("p")
 	if text == "" {
-		return nil, path, fault.Invalid("parameter p: want a path of attributes, such as Threads/{tid}")
+		q.refuse(fault.Invalid("parameter p: want a path of attributes, such as Threads/{tid}"))
 	}
 	if len(text) > MaxPattern {
-		return nil, path, fault.TooCostly("a path of %d bytes in parameter p, at most %d", len(text), MaxPattern)
+		q.refuse(fault.TooCostly("a path of %d bytes in parameter p, at most %d", len(text), MaxPattern))
+		return nil, path
 	}
-	if names, err = trace.ParsePath(text, trace.PathSeparator); err == nil {
+	names, err := trace.ParsePath(text, trace.PathSeparator)
+	if err == nil {
 		path, err = attrpath.Parse(names)
 	}
 	if err != nil {
-		err = fault.Invalid("parameter p: %w", err)
+		q.refuse(fault.Invalid("parameter p: %w", err))
 	}
-	return names, path, err
+	return names, path
 }
 
 // fitting returns the attributes whose path matches a pattern, with any values of its labels.
@@ -223,30 +219,36 @@ type activity struct {
 	time      uint64 // time with a value
 }
 
-// activities returns the activities of attributes in a range.
-func (q *pageQuestion) activities(ctx context.Context, p *summary.Pyramid, attributes []history.Attribute, in span) ([]activity, error) {
+// activities returns the activities, in a range, of the attributes that fit a path, and the summary of the
+// history.
+func (q *pageQuestion) activities(ctx context.Context, h *pageHistory, path attrpath.Path, in span) (*summary.Pyramid, []activity, error) {
 	const chunk, size = 1024, 32
+	attributes, err := fitting(ctx, h.Names, path)
+	if err != nil {
+		return nil, nil, err
+	}
+	p, err := q.at.Pyramid(h.handle, h.View)
+	if err != nil {
+		return nil, nil, err
+	}
 	if int64(len(attributes)) > q.page.Read.QueryBytes/size {
-		return nil, fault.TooCostly("the memory of a query, at most %d bytes: %d attributes", q.page.Read.QueryBytes, len(attributes))
+		return nil, nil, fault.TooCostly("the memory of a query, at most %d bytes: %d attributes", q.page.Read.QueryBytes, len(attributes))
 	}
 	out := make([]activity, 0, len(attributes))
 	var found *summary.Measures
-	for rest := attributes; len(rest) > 0; {
+	for some := range slices.Chunk(attributes, chunk) {
 		if err := ctx.Err(); err != nil {
-			return nil, err
+			return nil, nil, err
 		}
-		n := min(chunk, len(rest))
-		var err error
-		if found, err = p.MeasuresInto(found, rest[:n], in.from, in.to, 1); err != nil {
-			return nil, err
+		if found, err = p.MeasuresInto(found, some, in.from, in.to, 1); err != nil {
+			return nil, nil, err
 		}
-		for i, a := range rest[:n] {
+		for i, a := range some {
 			m := found.Attribute(i)
 			out = append(out, activity{a, m[0].Intervals, m[0].Time})
 		}
-		rest = rest[n:]
 	}
-	return out, nil
+	return p, out, nil
 }
 
 // instantText formats an instant of a history.

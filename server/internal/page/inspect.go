@@ -53,9 +53,9 @@ const maxInspected = 1000
 
 // inspectOf answers GET /api/v1/inspect. Without the parameter t there is no query.
 func inspectOf(ctx context.Context, q *pageQuestion) (pageAnswer, error) {
-	most, offset, err := q.rows(50, min(maxInspected, q.page.Read.MaxNodes))
-	if err != nil {
-		return nil, err
+	most, offset := q.rows(50, min(maxInspected, q.page.Read.MaxNodes))
+	if q.err != nil {
+		return nil, q.err
 	}
 	stats := q.at.DB.Store().Stats()
 	out := &InspectAnswer{Offset: offset, Granules: []InspectGranule{}, All: inspectAll{stats.Granules, stats.Parts, stats.Rows, stats.PartBytes}}

@@ -29,39 +29,25 @@ type LinesAnswer struct {
 // stateLinesOf answers GET /api/v1/histories/NAME/lines. It costs the same as the pixels of all attributes of
 // p.
 func stateLinesOf(ctx context.Context, q *pageQuestion, h *pageHistory) (pageAnswer, error) {
-	pixels, err := q.number("pixels", 120, mostPixels)
-	if err != nil {
-		return nil, err
-	}
+	pixels := q.number("pixels", 120, mostPixels)
 	if pixels == 0 {
-		return nil, fault.TooCostly("%d pixels, at least 1", pixels)
+		q.refuse(fault.TooCostly("%d pixels, at least 1", pixels))
 	}
-	_, path, err := q.path()
-	if err != nil {
-		return nil, err
-	}
-	asked, err := q.span(ctx, h.View)
-	if err != nil {
-		return nil, err
+	_, path := q.path()
+	asked := q.span(ctx, h.View)
+	if q.err != nil {
+		return nil, q.err
 	}
 	out := &LinesAnswer{Floor: instantText(h.Start()), States: []StateText{}, Counts: [][]float64{}}
 	in, ok := asked.of(h.View)
 	if !ok {
 		return out, nil
 	}
-	attributes, err := fitting(ctx, h.Names, path)
+	pyramid, all, err := q.activities(ctx, h, path, in)
 	if err != nil {
 		return nil, err
 	}
-	pyramid, err := q.at.Pyramid(h.handle, h.View)
-	if err != nil {
-		return nil, err
-	}
-	out.From, out.To, out.Attributes = instantText(in.from), endText(in.to), len(attributes)
-	all, err := q.activities(ctx, pyramid, attributes, in)
-	if err != nil {
-		return nil, err
-	}
+	out.From, out.To, out.Attributes = instantText(in.from), endText(in.to), len(all)
 	m := lineMaker{q: q, out: out, states: newStateTexts()}
 	for _, a := range all {
 		switch most := uint64(q.page.Read.QueryBytes / 4 / 16 / 3); { // as in pixelMaker.row

@@ -21,9 +21,9 @@ const MostSpans = 1000
 type MeanwhileAnswer struct {
 	Head
 	Type
-	Lengths stateLengths  `json:"lengths"`
-	Spans   meanwhileTime `json:"spans"`
-	Tree    *FlameColumns `json:"tree"`
+	Lengths stateLengths      `json:"lengths"`
+	Spans   meanwhileTime     `json:"spans"`
+	Tree    *tree.NodeColumns `json:"tree"`
 }
 
 // meanwhileTime describes the time in which an attribute was in a state. If there are more than 1,000 spans,
@@ -39,17 +39,14 @@ type meanwhileTime struct {
 
 // meanwhileOf answers GET /api/v1/meanwhile.
 func meanwhileOf(ctx context.Context, q *pageQuestion) (pageAnswer, error) {
-	most, err := q.number("max_nodes", 16_384, q.page.Read.MaxNodes)
-	if err != nil {
-		return nil, err
-	}
+	most := q.number("max_nodes", 16_384, q.page.Read.MaxNodes)
 	s, err := q.states()
 	if err != nil {
 		return nil, err
 	}
-	a, names, err := q.attribute("attribute", s.of.Names)
-	if err != nil {
-		return nil, err
+	a, names := q.attribute("attribute", s.of.Names)
+	if q.err != nil {
+		return nil, q.err
 	}
 	itself, err := q.samplesOf(s, names)
 	if err != nil {
@@ -84,7 +81,7 @@ func meanwhileOf(ctx context.Context, q *pageQuestion) (pageAnswer, error) {
 	if err := calls.Add(ctx, 0, stacks); err != nil {
 		return nil, err
 	}
-	out.Tree = &FlameColumns{*calls.Nodes(max(most, 1)).Columns(1)}
+	out.Tree = calls.Nodes(max(most, 1)).Columns(1)
 	return out, nil
 }
 

@@ -59,42 +59,27 @@ type PixelRow struct {
 
 // pixelsOf answers GET /api/v1/histories/NAME/pixels.
 func pixelsOf(ctx context.Context, q *pageQuestion, h *pageHistory) (pageAnswer, error) {
-	rows, offset, err := q.rows(200, mostPixelRows)
-	if err != nil {
-		return nil, err
-	}
-	pixels, err := q.number("pixels", defaultPixels, mostPixels)
-	if err != nil {
-		return nil, err
-	}
+	rows, offset := q.rows(200, mostPixelRows)
+	pixels := q.number("pixels", defaultPixels, mostPixels)
 	if pixels == 0 || rows*pixels > mostPixelCells {
-		return nil, fault.TooCostly("%d rows of %d pixels, at most %d in all and 1 of each at least", rows, pixels, mostPixelCells)
+		q.refuse(fault.TooCostly("%d rows of %d pixels, at most %d in all and 1 of each at least", rows, pixels, mostPixelCells))
 	}
-	withShares, err := q.flag("shares")
-	if err != nil {
-		return nil, err
-	}
-	_, path, err := q.path()
-	if err != nil {
-		return nil, err
-	}
-	asked, err := q.span(ctx, h.View)
-	if err != nil {
-		return nil, err
+	withShares := q.flag("shares")
+	_, path := q.path()
+	asked := q.span(ctx, h.View)
+	if q.err != nil {
+		return nil, q.err
 	}
 	out := &PixelsAnswer{Floor: instantText(h.Start()), Offset: offset, States: []StateText{}, Rows: []PixelRow{}}
 	in, ok := asked.of(h.View)
 	if !ok {
 		return out, nil
 	}
-	all, err := fitting(ctx, h.Names, path)
+	pyramid, all, err := q.activities(ctx, h, path, in)
 	if err != nil {
 		return nil, err
 	}
-	m := pixelMaker{q: q, in: in, pixels: asked.pixels(in, pixels), withShares: withShares, states: newStateTexts(), out: out}
-	if m.pyramid, err = q.at.Pyramid(h.handle, h.View); err != nil {
-		return nil, err
-	}
+	m := pixelMaker{q: q, pyramid: pyramid, in: in, pixels: asked.pixels(in, pixels), withShares: withShares, states: newStateTexts(), out: out}
 	out.From, out.To = instantText(in.from), endText(in.to)
 	return out, m.make(ctx, all, rows)
 }
@@ -121,13 +106,10 @@ type pixelMaker struct {
 }
 
 // make makes the rows of the attributes that change most.
-func (m *pixelMaker) make(ctx context.Context, attributes []history.Attribute, rows int) error {
-	all, err := m.q.activities(ctx, m.pyramid, attributes, m.in)
-	if err != nil {
-		return err
-	}
+func (m *pixelMaker) make(ctx context.Context, all []activity, rows int) error {
+	attributes := len(all)
 	all = slices.DeleteFunc(all, func(a activity) bool { return a.time == 0 })
-	m.out.All, m.out.Nulls = len(all), len(attributes)-len(all)
+	m.out.All, m.out.Nulls = len(all), attributes-len(all)
 	slices.SortFunc(all, func(a, b activity) int {
 		return cmp.Or(cmp.Compare(b.intervals, a.intervals), cmp.Compare(a.attribute, b.attribute))
 	})

@@ -29,7 +29,11 @@ type pageQuestion struct {
 	name string     // name of the history in the path
 
 	last *int64 // time of the newest profile; nil until the first use
+	err  error  // the first error of a parameter, which is checked before the parameters are used
 }
+
+// refuse keeps the first error of a parameter.
+func (q *pageQuestion) refuse(err error) { q.err = cmp.Or(q.err, err) }
 
 // pageSides is the choice of a page's query: profiles of one type, and in a difference also the profiles
 // before.
@@ -46,13 +50,10 @@ type pageSides struct {
 
 // sides parses the parameters of a query for stacks.
 func (q *pageQuestion) sides(ctx context.Context) (p pageSides, err error) {
-	main, typ, err := q.side(ctx, "")
-	if err != nil {
-		return p, err
-	}
-	withShares, err := q.flag("shares")
-	if err != nil {
-		return p, err
+	main, typ := q.side(ctx, "")
+	withShares := q.flag("shares")
+	if q.err != nil {
+		return p, q.err
 	}
 	if withShares || slices.ContainsFunc([]string{"h", "p", "state", "status", "attribute"}, q.of.Has) {
 		if p.states, err = q.chosen(&main, withShares); err != nil {
@@ -61,23 +62,16 @@ func (q *pageQuestion) sides(ctx context.Context) (p pageSides, err error) {
 	}
 	p.queries, p.selectors = []profile.Query{main}, []string{q.of.Get("q")}
 	if q.of.Get("bq")+q.of.Get("bfrom")+q.of.Get("bto") != "" {
-		base, _, err := q.side(ctx, "b")
-		if err != nil {
-			return p, err
-		}
+		base, _ := q.side(ctx, "b")
 		base.Where, base.SumGauges = main.Where, main.SumGauges
 		p.queries, p.selectors = []profile.Query{base, main}, []string{cmp.Or(q.of.Get("bq"), q.of.Get("q")), q.of.Get("q")}
 	}
-	if p.norm, err = q.flag("norm"); err != nil {
-		return p, err
-	}
-	if p.search, err = q.pattern("s"); err != nil {
-		return p, err
-	}
+	p.norm, p.search = q.flag("norm"), q.pattern("s")
 	if p.norm {
-		if err := q.view.Scales(); err != nil {
-			return p, err
-		}
+		q.refuse(q.view.Scales())
+	}
+	if q.err != nil {
+		return p, q.err
 	}
 	p.found, err = q.findType(ctx, main, typ)
 	p.typ = p.found.Type
@@ -96,78 +90,72 @@ func (q *pageQuestion) findType(ctx context.Context, query profile.Query, name s
 }
 
 // side returns the query and the type, in the form of FindType, of the side whose parameters have the given
-// prefix. The side before takes its missing parameters from the side after.
-func (q *pageQuestion) side(ctx context.Context, prefix string) (query profile.Query, typ string, err error) {
+// prefix. The side before takes its missing parameters from the side after. Conditions on frames have the
+// same names as the command's flags.
+func (q *pageQuestion) side(ctx context.Context, prefix string) (query profile.Query, typ string) {
 	query.MaxBytes = q.page.Read.QueryBytes
 	name, text := prefix+"q", q.of.Get(prefix+"q")
 	if text == "" {
 		name, text = "q", q.of.Get("q")
 	}
-	if typ, err = question.Choose(&query, text, q.of, "t"); err != nil {
-		return query, "", fault.Invalid("parameter %s: %w", name, err)
+	typ, err := question.Choose(&query, text, q.of, "t")
+	if err != nil {
+		q.refuse(fault.Invalid("parameter %s: %w", name, err))
 	}
-	if query.SumGauges, err = q.flag("sum"); err != nil {
-		return query, "", err
-	}
-	if err := q.frames(&query); err != nil {
-		return query, "", err
-	}
-	return query, typ, q.times(ctx, prefix, &query)
-}
-
-// frames sets a query's conditions on frames, which have the same names as the command's flags.
-func (q *pageQuestion) frames(query *profile.Query) error {
+	query.SumGauges = q.flag("sum")
 	for name, not := range map[string]bool{"focus": false, "ignore": true} {
-		pattern, err := q.pattern(name)
-		if err != nil {
-			return err
-		}
-		if pattern != nil {
+		if pattern := q.pattern(name); pattern != nil {
 			query.Frames = append(query.Frames, profile.FrameCondition{Name: pattern, Not: not})
 		}
 	}
-	var err error
-	if query.Hide, err = q.pattern("hide"); err != nil {
-		return err
+	query.Hide, query.Show = q.pattern("hide"), q.pattern("show")
+	query.From, query.To = q.bound(ctx, prefix, "from"), q.bound(ctx, prefix, "to")
+	if query.To != 0 && query.To <= query.From {
+		q.refuse(fault.Invalid("parameters %sfrom and %sto: there is no time between them", prefix, prefix))
 	}
-	query.Show, err = q.pattern("show")
-	return err
+	return query, typ
 }
 
 // number returns a parameter that is a number from 0 to most, or `otherwise` if it is missing.
-func (q *pageQuestion) number(name string, otherwise, most int) (int, error) {
+func (q *pageQuestion) number(name string, otherwise, most int) int {
 	text := q.of.Get(name)
 	if text == "" {
-		return min(otherwise, most), nil
+		return min(otherwise, most)
 	}
 	n, err := strconv.ParseUint(text, 10, 63)
-	if err != nil {
-		return 0, fault.Invalid("parameter %s: want a number, not %s", name, fault.Quoted(text))
+	switch {
+	case err != nil:
+		q.refuse(fault.Invalid("parameter %s: want a number, not %s", name, fault.Quoted(text)))
+		return 0
+	case n > uint64(most):
+		q.refuse(fault.TooCostly("%s of %d, at most %d", name, n, most))
+		return 0
 	}
-	if n > uint64(most) {
-		return 0, fault.TooCostly("%s of %d, at most %d", name, n, most)
-	}
-	return int(n), nil
+	return int(n)
 }
 
 // flag returns whether a parameter is 1. Values other than 0 and 1 are an error.
-func (q *pageQuestion) flag(name string) (bool, error) {
-	switch text := q.of.Get(name); text {
-	case "", "0":
-		return false, nil
-	case "1":
-		return true, nil
-	default:
-		return false, fault.Invalid("parameter %s: want 1 or 0, not %s", name, fault.Quoted(text))
+func (q *pageQuestion) flag(name string) bool {
+	text := q.of.Get(name)
+	if text != "" && text != "0" && text != "1" {
+		q.refuse(fault.Invalid("parameter %s: want 1 or 0, not %s", name, fault.Quoted(text)))
 	}
+	return text == "1"
 }
 
 // pattern returns the regular expression in a parameter, or nil.
-func (q *pageQuestion) pattern(name string) (*regexp.Regexp, error) {
+func (q *pageQuestion) pattern(name string) *regexp.Regexp {
 	text := q.of.Get(name)
 	if text == "" {
-		return nil, nil
+		return nil
 	}
+	pattern, err := compile(name, text)
+	q.refuse(err)
+	return pattern
+}
+
+// compile compiles the regular expression of a parameter.
+func compile(name, text string) (*regexp.Regexp, error) {
 	if len(text) > MaxPattern {
 		return nil, fault.TooCostly("a pattern of %d bytes in parameter %s, at most %d", len(text), name, MaxPattern)
 	}
@@ -189,24 +177,13 @@ func (q *pageQuestion) pattern(name string) (*regexp.Regexp, error) {
 	return pattern, nil
 }
 
-// times sets a query's bounds.
-func (q *pageQuestion) times(ctx context.Context, prefix string, query *profile.Query) (err error) {
-	if query.From, err = q.bound(ctx, prefix, "from"); err != nil {
-		return err
-	}
-	if query.To, err = q.bound(ctx, prefix, "to"); err != nil {
-		return err
-	}
-	if query.To != 0 && query.To <= query.From {
-		return fault.Invalid("parameters %sfrom and %sto: there is no time between them", prefix, prefix)
-	}
-	return nil
-}
-
-// bound parses a time in the grammar of package timetext.
-func (q *pageQuestion) bound(ctx context.Context, prefix, name string) (int64, error) {
+// bound parses a time in the grammar of package timetext. After an error it does not look for the newest profile.
+func (q *pageQuestion) bound(ctx context.Context, prefix, name string) int64 {
 	text := cmp.Or(q.of.Get(prefix+name), q.of.Get(name))
-	return q.page.Read.Bound(prefix+name, text, func() (int64, error) {
+	at, err := q.page.Read.Bound(prefix+name, text, func() (int64, error) {
+		if q.err != nil {
+			return 0, q.err
+		}
 		if q.last == nil {
 			newest, err := q.view.Newest(ctx)
 			if err != nil {
@@ -216,6 +193,8 @@ func (q *pageQuestion) bound(ctx context.Context, prefix, name string) (int64, e
 		}
 		return *q.last, nil
 	})
+	q.refuse(err)
+	return at
 }
 
 // stacks returns the choice of a page's query, and the stacks of its sides.

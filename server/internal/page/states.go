@@ -3,9 +3,12 @@ package page
 import (
 	"context"
 	"slices"
+	"strconv"
+	"strings"
 
 	"github.com/granarydb/granary/columnstore"
 	"github.com/granarydb/granary/internal/attrpath"
+	"github.com/granarydb/granary/internal/rows"
 	"github.com/granarydb/granary/profile"
 	"github.com/granarydb/granary/server/internal/fault"
 	"github.com/granarydb/granary/server/internal/source"
@@ -26,13 +29,11 @@ type pageStates struct {
 func (q *pageQuestion) states() (*pageStates, error) {
 	h, err := q.history(q.of.Get("h"))
 	if err != nil {
-		return nil, err
+		q.refuse(err)
+		return nil, q.err
 	}
-	names, path, err := q.path()
-	if err != nil {
-		return nil, err
-	}
-	return &pageStates{States: profile.States{History: h.handle, Path: names}, of: h, path: path}, nil
+	names, path := q.path()
+	return &pageStates{States: profile.States{History: h.handle, Path: names}, of: h, path: path}, q.err
 }
 
 // chosen returns the states by which a query with parameters of states chooses samples, or nil. It restricts
@@ -71,9 +72,9 @@ func (q *pageQuestion) chosen(query *profile.Query, withShares bool) (_ *pageSta
 
 // ofAttribute returns the condition that samples belong to the attribute in the parameter.
 func (q *pageQuestion) ofAttribute(s *pageStates) (columnstore.Expr, error) {
-	_, names, err := q.attribute("attribute", s.of.Names)
-	if err != nil {
-		return columnstore.Expr{}, err
+	_, names := q.attribute("attribute", s.of.Names)
+	if q.err != nil {
+		return columnstore.Expr{}, q.err
 	}
 	return q.samplesOf(s, names)
 }
@@ -133,15 +134,7 @@ func (q *pageQuestion) lengths(ctx context.Context, t profile.Type, query profil
 	if !ok {
 		return out, nil
 	}
-	attributes, err := fitting(ctx, s.of.Names, s.path)
-	if err != nil {
-		return out, err
-	}
-	pyramid, err := q.at.Pyramid(s.of.handle, s.of.View)
-	if err != nil {
-		return out, err
-	}
-	all, err := q.activities(ctx, pyramid, attributes, in)
+	_, all, err := q.activities(ctx, s.of, s.path, in)
 	if err != nil {
 		return out, err
 	}
@@ -234,11 +227,64 @@ func statesOf(ctx context.Context, q *pageQuestion) (pageAnswer, error) {
 
 // sampled returns a query and a type whose values are sums.
 func (q *pageQuestion) sampled(ctx context.Context) (profile.Query, profile.Type, error) {
-	query, name, err := q.side(ctx, "")
-	if err != nil {
-		return query, profile.Type{}, err
+	query, name := q.side(ctx, "")
+	if q.err != nil {
+		return query, profile.Type{}, q.err
 	}
 	query.SumGauges = true
 	typ, err := q.findType(ctx, query, name)
 	return query, typ.Type, err
+}
+
+// samplesOf returns the condition that a sample belongs to an attribute, as defined by profile.States.
+func (q *pageQuestion) samplesOf(s *pageStates, names []string) (columnstore.Expr, error) {
+	values, ok := s.path.Values(names)
+	if !ok || len(values) == 0 {
+		return columnstore.Expr{}, fault.Invalid("parameters p and attribute: want an attribute that p leads to by one label in a name")
+	}
+	columns, err := q.at.DB.Table().Columns(q.at.Snap)
+	if err != nil {
+		return columnstore.Expr{}, err
+	}
+	var all []columnstore.Expr
+	for i, label := range s.path.Labels {
+		all = append(all, isLabel(columns, label, values[i]))
+	}
+	return columnstore.And(all...), nil
+}
+
+// isLabel returns the condition that a label has a value: a label of the profile, otherwise of the sample,
+// otherwise a number label, in the order of its columns.
+func isLabel(columns []string, label, value string) columnstore.Expr {
+	var found, missing []columnstore.Expr
+	add := func(is, none columnstore.Expr) {
+		found = append(found, columnstore.And(append(slices.Clip(missing), is)...))
+		missing = append(missing, none)
+	}
+	for _, column := range []string{profile.ColumnLabels + "." + label, rows.LabelColumn(profile.ColumnPprofLabels, label, 0)} {
+		add(columnstore.Equal(column, value), columnstore.Equal(column, ""))
+	}
+	if rows.IDType(label) != 0 { // the text of an id is hexadecimal
+		add(columnstore.Func(label, func(id any) bool { return id != nil && rows.IDText(id) == value }), columnstore.IsNull(label))
+	}
+	number, err := strconv.ParseInt(value, 10, 64)
+	isNumber := err == nil && strconv.FormatInt(number, 10) == value
+	for _, column := range columns {
+		if family, rest, _ := strings.Cut(column, "."); family != profile.ColumnPprofNumLabels || !isFirstNumber(rest, label) {
+			continue
+		}
+		is := columnstore.Or()
+		if isNumber {
+			is = columnstore.Equal(column, number)
+		}
+		add(is, columnstore.IsNull(column))
+	}
+	return columnstore.Or(found...)
+}
+
+// isFirstNumber reports whether a column of number labels has the first values of a label.
+func isFirstNumber(column, label string) bool {
+	name, k, _ := rows.CutNumber(column)
+	name, _ = rows.CutUnit(name)
+	return k == 0 && name == label
 }

@@ -33,18 +33,8 @@ type TopFunction struct {
 
 // topOf answers GET /api/v1/top.
 func topOf(ctx context.Context, q *pageQuestion) (pageAnswer, error) {
-	most, offset, err := q.rows(200, q.page.Read.MaxNodes)
-	if err != nil {
-		return nil, err
-	}
-	order, err := q.order()
-	if err != nil {
-		return nil, err
-	}
-	changed, err := q.change()
-	if err != nil {
-		return nil, err
-	}
+	most, offset := q.rows(200, q.page.Read.MaxNodes)
+	order, changed := q.order(), q.change()
 	p, sides, of, err := q.stacks(ctx)
 	if err != nil {
 		return nil, err
@@ -73,29 +63,29 @@ func topOf(ctx context.Context, q *pageQuestion) (pageAnswer, error) {
 }
 
 // change returns a filter for the functions of a difference that the query asks for, or nil for all.
-func (q *pageQuestion) change() (func(*tree.Cost) bool, error) {
+func (q *pageQuestion) change() func(*tree.Cost) bool {
 	has := func(c *tree.Cost, side int) bool { return c.Flat[side] != 0 || c.Cum[side] != 0 }
 	switch change := q.of.Get("change"); change {
 	case "":
-		return nil, nil
 	case "new":
-		return func(c *tree.Cost) bool { return !has(c, 0) }, nil
+		return func(c *tree.Cost) bool { return !has(c, 0) }
 	case "gone":
-		return func(c *tree.Cost) bool { return !has(c, 1) }, nil
+		return func(c *tree.Cost) bool { return !has(c, 1) }
 	case "both":
-		return func(c *tree.Cost) bool { return has(c, 0) && has(c, 1) }, nil
+		return func(c *tree.Cost) bool { return has(c, 0) && has(c, 1) }
 	default:
-		return nil, fault.Invalid("parameter change: want new, gone or both, not %s", fault.Quoted(change))
+		q.refuse(fault.Invalid("parameter change: want new, gone or both, not %s", fault.Quoted(change)))
 	}
+	return nil
 }
 
 // order returns the order of functions, or "" for flat.
-func (q *pageQuestion) order() (string, error) {
+func (q *pageQuestion) order() string {
 	order := q.of.Get("sort")
 	if !slices.Contains([]string{"", "flat", "cum", "name"}, order) {
-		return "", fault.Invalid("parameter sort: want flat, cum or name, not %s", fault.Quoted(order))
+		q.refuse(fault.Invalid("parameter sort: want flat, cum or name, not %s", fault.Quoted(order)))
 	}
-	return order, nil
+	return order
 }
 
 // sortCosts sorts functions, which are initially in the order of flat.

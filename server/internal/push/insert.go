@@ -90,7 +90,7 @@ func (s *Pusher) insert(ctx context.Context, p *push) (outcome, error) {
 		return outcome{}, fault.TooLarge("%d profiles in a request, at most %d", len(p.profiles), s.Limits.Profiles)
 	}
 	in := &insertion{s: s, push: p, share: shareOf(ctx)}
-	if err := cmp.Or(in.share.refusal(), in.check()); err != nil {
+	if err := cmp.Or(in.share.err, in.check()); err != nil {
 		return outcome{}, err
 	}
 	isNew, err := in.claim(ctx)
@@ -247,7 +247,7 @@ func (in *insertion) commit(ctx context.Context) error {
 // add inserts a profile into the transaction. It counts its series if it has rows.
 func (in *insertion) add(ctx context.Context, p *pushed, labels map[string]string) (rows int, err error) {
 	s, sh := in.s, in.share
-	defer sh.rewind(sh.mark())
+	defer func(used int64) { sh.used = used }(sh.used) // what the share holds by then is free for the next profile
 	sent, err := in.read(p)
 	if err != nil {
 		return 0, err

@@ -109,7 +109,7 @@ func (s *Pusher) readProfiles(ctx context.Context, r *collectorv1.ExportProfiles
 					continue
 				}
 				in, err := d.profile(from, labels)
-				if busy := d.share.refusal(); busy != nil { // the whole push is out of memory, not just this profile
+				if busy := d.share.err; busy != nil { // the whole push is out of memory, not just this profile
 					return nil, busy
 				}
 				if err != nil {

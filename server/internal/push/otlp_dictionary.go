@@ -25,6 +25,7 @@ type otlpDictionary struct {
 	share      *share // share of the push
 	attributes int    // number of attribute references that may still be resolved
 	listed     int    // number of stack locations that may still be resolved
+	err        error  // the first error of the resource or profile that is converted; what comes of it is not used
 
 	mappings  map[int32]*pprof.Mapping
 	functions map[int32]*pprof.Function
@@ -40,191 +41,162 @@ func newOTLPDictionary(from *profilesv1.ProfilesDictionary, l Limits, sh *share)
 	}
 }
 
-// entry returns an entry of a table, or nil for index 0.
-func entry[T any](what string, table []*T, index int32) (*T, error) {
+// fail keeps the first error.
+func (d *otlpDictionary) fail(err error) { d.err = cmp.Or(d.err, err) }
+
+// keep keeps a converted entry for later profiles, unless there was an error.
+func keep[T any](d *otlpDictionary, in map[int32]T, index int32, e T) T {
+	if d.err == nil {
+		in[index] = e
+	}
+	return e
+}
+
+// entry returns an entry of a table, or nil for index 0 and after an error.
+func entry[T any](d *otlpDictionary, what string, table []*T, index int32) *T {
+	switch {
+	case index == 0 || d.err != nil:
+		return nil
+	case index < 0 || int(index) >= len(table):
+		d.fail(fault.Invalid("%s %d of %d", what, index, len(table)))
+		return nil
+	}
+	return table[index]
+}
+
+// text returns a string, or "" for index 0 and for a wrong index.
+func (d *otlpDictionary) text(index int32) string {
+	table := d.GetStringTable()
 	switch {
 	case index == 0:
-		return nil, nil
+		return ""
 	case index < 0 || int(index) >= len(table):
-		return nil, fault.Invalid("%s %d of %d", what, index, len(table))
+		d.fail(fault.Invalid("string %d of %d", index, len(table)))
+		return ""
 	}
-	return table[index], nil
-}
-
-// text returns a string, or "" for index 0.
-func (d *otlpDictionary) text(index int32) (string, error) {
-	switch table := d.GetStringTable(); {
-	case index == 0:
-		return "", nil
-	case index < 0 || int(index) >= len(table):
-		return "", fault.Invalid("string %d of %d", index, len(table))
-	default:
-		return table[index], nil
-	}
-}
-
-// texts sets several strings. It stops at the first error.
-func (d *otlpDictionary) texts(indices []int32, to ...*string) (err error) {
-	for i, index := range indices {
-		if *to[i], err = d.text(index); err != nil {
-			return err
-		}
-	}
-	return nil
+	return table[index]
 }
 
 // labels returns the attributes of a resource as labels. Keys and texts can be indices.
 func (d *otlpDictionary) labels(attributes []*commonv1.KeyValue) (map[string]string, error) {
+	d.err = nil
 	labels := make(map[string]string, len(attributes))
 	for _, a := range attributes {
 		key := a.GetKey()
 		if index := a.GetKeyStrindex(); index != 0 {
-			var err error
-			if key, err = d.text(index); err != nil {
-				return nil, err
-			}
+			key = d.text(index)
 		}
-		text, ok, err := d.value(a.GetValue())
-		if err != nil {
-			return nil, err
-		}
-		if ok {
+		if text, ok := d.value(a.GetValue()); ok {
 			labels[key] = text
 		}
 	}
-	return labels, nil
+	return labels, d.err
 }
 
 // value returns the value of an attribute as text. ok is false for lists and bytes.
-func (d *otlpDictionary) value(v *commonv1.AnyValue) (text string, ok bool, err error) {
+func (d *otlpDictionary) value(v *commonv1.AnyValue) (text string, ok bool) {
 	switch v := v.GetValue().(type) {
 	case *commonv1.AnyValue_StringValue:
-		return v.StringValue, true, nil
+		return v.StringValue, true
 	case *commonv1.AnyValue_StringValueStrindex:
-		text, err = d.text(v.StringValueStrindex)
-		return text, true, err
+		return d.text(v.StringValueStrindex), true
 	case *commonv1.AnyValue_BoolValue:
-		return strconv.FormatBool(v.BoolValue), true, nil
+		return strconv.FormatBool(v.BoolValue), true
 	case *commonv1.AnyValue_IntValue:
-		return strconv.FormatInt(v.IntValue, 10), true, nil
+		return strconv.FormatInt(v.IntValue, 10), true
 	case *commonv1.AnyValue_DoubleValue:
-		return strconv.FormatFloat(v.DoubleValue, 'g', -1, 64), true, nil
+		return strconv.FormatFloat(v.DoubleValue, 'g', -1, 64), true
 	}
-	return "", false, nil
+	return "", false
 }
 
-// eachAttribute calls f with attributes of the table.
-func (d *otlpDictionary) eachAttribute(indices []int32, f func(key, unit string, v *commonv1.AnyValue) error) error {
+// eachAttribute calls f with attributes of the table, until there is an error.
+func (d *otlpDictionary) eachAttribute(indices []int32, f func(key, unit string, v *commonv1.AnyValue)) {
+	if d.err != nil {
+		return // what is not used does not count
+	}
 	if d.attributes -= len(indices); d.attributes < 0 {
-		return fault.TooLarge("more than %d attributes in a request", 2*d.limits.Profile.Samples)
+		d.fail(fault.TooLarge("more than %d attributes in a request", 2*d.limits.Profile.Samples))
+		return
 	}
-	if err := d.share.take(int64(len(indices)) * attributeBytes); err != nil {
-		return err
-	}
+	d.fail(d.share.take(int64(len(indices)) * attributeBytes))
 	for _, index := range indices {
-		a, err := entry("attribute", d.GetAttributeTable(), index)
-		if err != nil {
-			return err
+		a := entry(d, "attribute", d.GetAttributeTable(), index)
+		key, unit := d.text(a.GetKeyStrindex()), d.text(a.GetUnitStrindex())
+		if d.err != nil {
+			return
 		}
-		var key, unit string
-		if err := d.texts([]int32{a.GetKeyStrindex(), a.GetUnitStrindex()}, &key, &unit); err != nil {
-			return err
-		}
-		if err := f(key, unit, a.GetValue()); err != nil {
-			return err
-		}
+		f(key, unit, a.GetValue())
 	}
-	return nil
 }
 
 // withAttributes returns labels together with attributes of the table.
-func (d *otlpDictionary) withAttributes(labels map[string]string, indices []int32) (map[string]string, error) {
+func (d *otlpDictionary) withAttributes(labels map[string]string, indices []int32) map[string]string {
 	if len(indices) == 0 {
-		return labels, nil
+		return labels
 	}
 	labels = maps.Clone(labels)
-	err := d.eachAttribute(indices, func(key, _ string, v *commonv1.AnyValue) error {
-		text, ok, err := d.value(v)
-		if ok {
+	d.eachAttribute(indices, func(key, _ string, v *commonv1.AnyValue) {
+		if text, ok := d.value(v); ok {
 			labels[key] = text
 		}
-		return err
 	})
-	return labels, err
+	return labels
 }
 
 // stack returns a stack's locations, leaf first. Samples share the slice.
-func (d *otlpDictionary) stack(index int32) ([]*pprof.Location, error) {
+func (d *otlpDictionary) stack(index int32) []*pprof.Location {
 	if known, ok := d.stacks[index]; ok {
-		return known, nil
+		return known
 	}
-	from, err := entry("stack", d.GetStackTable(), index)
-	if err != nil {
-		return nil, err
+	indices := entry(d, "stack", d.GetStackTable(), index).GetLocationIndices()
+	if d.listed -= len(indices); d.listed < 0 {
+		d.fail(fault.TooLarge("more than %d locations of stacks in a request", maxListed))
+		return nil
 	}
-	if d.listed -= len(from.GetLocationIndices()); d.listed < 0 {
-		return nil, fault.TooLarge("more than %d locations of stacks in a request", maxListed)
+	if d.fail(d.share.take(int64(len(indices)) * locationBytes)); d.err != nil {
+		return nil
 	}
-	if err := d.share.take(int64(len(from.GetLocationIndices())) * locationBytes); err != nil {
-		return nil, err
-	}
-	stack := make([]*pprof.Location, 0, len(from.GetLocationIndices()))
-	for _, i := range from.GetLocationIndices() {
-		l, err := d.location(i)
-		if err != nil {
-			return nil, err
-		}
-		if l != nil {
+	stack := make([]*pprof.Location, 0, len(indices))
+	for _, i := range indices {
+		if l := d.location(i); l != nil {
 			stack = append(stack, l)
 		}
 	}
-	d.stacks[index] = stack
-	return stack, nil
+	return keep(d, d.stacks, index, stack)
 }
 
 // location returns a location, or nil for index 0.
-func (d *otlpDictionary) location(index int32) (*pprof.Location, error) {
+func (d *otlpDictionary) location(index int32) *pprof.Location {
 	if known, ok := d.locations[index]; ok {
-		return known, nil
+		return known
 	}
-	from, err := entry("location", d.GetLocationTable(), index)
-	if from == nil || err != nil {
-		return nil, err
+	from := entry(d, "location", d.GetLocationTable(), index)
+	if from == nil {
+		return nil
 	}
-	l := &pprof.Location{ID: uint64(index), Address: from.GetAddress()}
-	if l.Mapping, err = d.mapping(from.GetMappingIndex()); err != nil {
-		return nil, err
-	}
+	l := &pprof.Location{ID: uint64(index), Address: from.GetAddress(), Mapping: d.mapping(from.GetMappingIndex())}
 	for _, line := range from.GetLines() {
-		f, err := d.function(line.GetFunctionIndex())
-		if err != nil {
-			return nil, err
-		}
-		if f != nil {
+		if f := d.function(line.GetFunctionIndex()); f != nil {
 			l.Line = append(l.Line, pprof.Line{Function: f, Line: line.GetLine(), Column: line.GetColumn()})
 		}
 	}
-	d.locations[index] = l
-	return l, nil
+	return keep(d, d.locations, index, l)
 }
 
 // function returns a function, or nil for index 0.
-func (d *otlpDictionary) function(index int32) (*pprof.Function, error) {
+func (d *otlpDictionary) function(index int32) *pprof.Function {
 	if known, ok := d.functions[index]; ok {
-		return known, nil
+		return known
 	}
-	from, err := entry("function", d.GetFunctionTable(), index)
-	if from == nil || err != nil {
-		return nil, err
+	from := entry(d, "function", d.GetFunctionTable(), index)
+	if from == nil {
+		return nil
 	}
-	f := &pprof.Function{ID: uint64(index), StartLine: from.GetStartLine()}
-	err = d.texts([]int32{from.GetNameStrindex(), from.GetSystemNameStrindex(), from.GetFilenameStrindex()},
-		&f.Name, &f.SystemName, &f.Filename)
-	if err != nil {
-		return nil, err
-	}
-	d.functions[index] = f
-	return f, nil
+	return keep(d, d.functions, index, &pprof.Function{
+		ID: uint64(index), StartLine: from.GetStartLine(),
+		Name: d.text(from.GetNameStrindex()), SystemName: d.text(from.GetSystemNameStrindex()), Filename: d.text(from.GetFilenameStrindex()),
+	})
 }
 
 // buildIDs are the attributes of a mapping that identify its file. The first present one counts.
@@ -233,50 +205,36 @@ var buildIDs = []string{
 }
 
 // mapping returns a mapping, or nil for index 0.
-func (d *otlpDictionary) mapping(index int32) (*pprof.Mapping, error) {
+func (d *otlpDictionary) mapping(index int32) *pprof.Mapping {
 	if known, ok := d.mappings[index]; ok {
-		return known, nil
+		return known
 	}
-	from, err := entry("mapping", d.GetMappingTable(), index)
-	if from == nil || err != nil {
-		return nil, err
+	from := entry(d, "mapping", d.GetMappingTable(), index)
+	if from == nil {
+		return nil
 	}
-	m := &pprof.Mapping{ID: uint64(index), Start: from.GetMemoryStart(), Limit: from.GetMemoryLimit(), Offset: from.GetFileOffset()}
-	if m.File, err = d.text(from.GetFilenameStrindex()); err != nil {
-		return nil, err
-	}
-	attributes, err := d.withAttributes(map[string]string{}, from.GetAttributeIndices())
-	if err != nil {
-		return nil, err
-	}
+	m := &pprof.Mapping{ID: uint64(index), Start: from.GetMemoryStart(), Limit: from.GetMemoryLimit(), Offset: from.GetFileOffset(), File: d.text(from.GetFilenameStrindex())}
+	attributes := d.withAttributes(map[string]string{}, from.GetAttributeIndices())
 	for _, name := range buildIDs {
 		m.BuildID = cmp.Or(m.BuildID, attributes[name])
 	}
-	d.mappings[index] = m
-	return m, nil
+	return keep(d, d.mappings, index, m)
 }
 
 // link returns the ids of a trace and a span in hexadecimal digits. They are "" for index 0, and for ids
 // that are all zeros.
-func (d *otlpDictionary) link(index int32) (trace, span string, err error) {
-	from, err := entry("link", d.GetLinkTable(), index)
-	if err != nil {
-		return "", "", err
-	}
-	for _, id := range []struct {
-		bytes []byte
-		size  int
-		to    *string
-	}{{from.GetTraceId(), 16, &trace}, {from.GetSpanId(), 8, &span}} {
-		if len(id.bytes) != 0 && len(id.bytes) != id.size {
-			return "", "", fault.Invalid("link %d: an id of %d bytes, want %d", index, len(id.bytes), id.size)
+func (d *otlpDictionary) link(index int32) (trace, span string) {
+	text := func(id []byte, size int) string {
+		if len(id) != 0 && len(id) != size {
+			d.fail(fault.Invalid("link %d: an id of %d bytes, want %d", index, len(id), size))
 		}
-		if isZero(id.bytes) {
-			continue
+		if isZero(id) {
+			return ""
 		}
-		*id.to = hex.EncodeToString(id.bytes)
+		return hex.EncodeToString(id)
 	}
-	return trace, span, nil
+	from := entry(d, "link", d.GetLinkTable(), index)
+	return text(from.GetTraceId(), 16), text(from.GetSpanId(), 8)
 }
 
 func isZero(id []byte) bool { return len(bytes.Trim(id, "\x00")) == 0 }

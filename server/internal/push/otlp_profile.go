@@ -16,63 +16,57 @@ import (
 
 // profile converts a profile of OTLP to pprof, with the labels of its resource.
 func (d *otlpDictionary) profile(from *profilesv1.Profile, labels map[string]string) (in pushed, err error) {
+	d.err = nil
 	in.size = proto.Size(from)
-	if in.labels, err = d.withAttributes(labels, from.GetAttributeIndices()); err != nil {
-		return in, err
-	}
-	in.labels = withService(in.labels)
+	in.labels = withService(d.withAttributes(labels, from.GetAttributeIndices()))
 	switch id := from.GetProfileId(); {
 	case len(id) != 0 && len(id) != 16:
-		return in, fault.Invalid("profile_id has %d bytes, want 16", len(id))
+		d.fail(fault.Invalid("profile_id has %d bytes, want 16", len(id)))
 	case !isZero(id):
 		in.id = hex.EncodeToString(id)
 	}
 	if from.GetOriginalPayloadFormat() == "pprof" && len(from.GetOriginalPayload()) > 0 {
 		in.Encoded = from.GetOriginalPayload()
-		return in, nil
+		return in, d.err
 	}
-	p := &pprof.Profile{Period: from.GetPeriod()}
-	for _, n := range []struct {
-		name string
-		from uint64
-		to   *int64
-	}{{"time", from.GetTimeUnixNano(), &p.TimeNanos}, {"duration", from.GetDurationNano(), &p.DurationNanos}} {
-		if n.from > math.MaxInt64 {
-			return in, fault.Invalid("%s of %d ns", n.name, n.from)
-		}
-		*n.to = int64(n.from)
+	in.Parsed = &pprof.Profile{
+		Period: from.GetPeriod(), TimeNanos: d.nanos("time", from.GetTimeUnixNano()), DurationNanos: d.nanos("duration", from.GetDurationNano()),
+		SampleType: []*pprof.ValueType{d.valueType(from.GetSampleType())},
 	}
-	typ, err := d.valueType(from.GetSampleType())
-	if err != nil {
-		return in, err
-	}
-	p.SampleType = []*pprof.ValueType{typ}
 	if from.GetPeriodType() != nil {
-		if p.PeriodType, err = d.valueType(from.GetPeriodType()); err != nil {
-			return in, err
-		}
+		in.Parsed.PeriodType = d.valueType(from.GetPeriodType())
 	}
-	in.Parsed = p
-	return in, d.samples(p, from.GetSamples())
+	d.samples(in.Parsed, from.GetSamples())
+	return in, d.err
 }
 
-func (d *otlpDictionary) valueType(from *profilesv1.ValueType) (*pprof.ValueType, error) {
-	t := &pprof.ValueType{}
-	return t, d.texts([]int32{from.GetTypeStrindex(), from.GetUnitStrindex()}, &t.Type, &t.Unit)
+func (d *otlpDictionary) nanos(what string, n uint64) int64 {
+	if n > math.MaxInt64 {
+		d.fail(fault.Invalid("%s of %d ns", what, n))
+	}
+	return int64(n)
+}
+
+func (d *otlpDictionary) valueType(from *profilesv1.ValueType) *pprof.ValueType {
+	return &pprof.ValueType{Type: d.text(from.GetTypeStrindex()), Unit: d.text(from.GetUnitStrindex())}
 }
 
 // samples adds samples, and the tables that they use, to a profile.
-func (d *otlpDictionary) samples(p *pprof.Profile, from []*profilesv1.Sample) error {
+func (d *otlpDictionary) samples(p *pprof.Profile, from []*profilesv1.Sample) {
 	if most := d.limits.Profile.Samples; len(from) > most {
-		return fault.TooLarge("%d samples, at most %d", len(from), most)
+		d.fail(fault.TooLarge("%d samples, at most %d", len(from), most))
+	}
+	if d.err != nil {
+		return
 	}
 	p.Sample = make([]*pprof.Sample, 0, len(from))
 	used := map[int32]bool{} // stacks
 	tables := newOTLPTables(p)
 	for i, sample := range from {
-		s, err := d.sample(sample)
-		if err != nil {
-			return fault.At("sample "+strconv.Itoa(i), err)
+		s := d.sample(sample)
+		if d.err != nil {
+			d.err = fault.At("sample "+strconv.Itoa(i), d.err)
+			return
 		}
 		p.Sample = append(p.Sample, s)
 		if index := sample.GetStackIndex(); !used[index] {
@@ -80,22 +74,13 @@ func (d *otlpDictionary) samples(p *pprof.Profile, from []*profilesv1.Sample) er
 			tables.add(s.Location)
 		}
 	}
-	return nil
 }
 
-func (d *otlpDictionary) sample(from *profilesv1.Sample) (*pprof.Sample, error) {
+func (d *otlpDictionary) sample(from *profilesv1.Sample) *pprof.Sample {
 	value, err := sumOf(from)
-	if err != nil {
-		return nil, err
-	}
-	s := &pprof.Sample{Value: []int64{value}}
-	if s.Location, err = d.stack(from.GetStackIndex()); err != nil {
-		return nil, err
-	}
-	trace, span, err := d.link(from.GetLinkIndex())
-	if err != nil {
-		return nil, err
-	}
+	d.fail(err)
+	s := &pprof.Sample{Value: []int64{value}, Location: d.stack(from.GetStackIndex())}
+	trace, span := d.link(from.GetLinkIndex())
 	add := func(key, text string) {
 		if s.Label == nil {
 			s.Label = map[string][]string{}
@@ -106,15 +91,15 @@ func (d *otlpDictionary) sample(from *profilesv1.Sample) (*pprof.Sample, error) 
 	}
 	add("trace_id", trace)
 	add("span_id", span)
-	return s, d.eachAttribute(from.GetAttributeIndices(), func(key, unit string, v *commonv1.AnyValue) error {
+	d.eachAttribute(from.GetAttributeIndices(), func(key, unit string, v *commonv1.AnyValue) {
 		if n, isInt := v.GetValue().(*commonv1.AnyValue_IntValue); isInt {
 			addNumber(s, key, unit, n.IntValue)
-			return nil
+			return
 		}
-		text, _, err := d.value(v)
+		text, _ := d.value(v)
 		add(key, text)
-		return err
 	})
+	return s
 }
 
 // addNumber adds a number label to a sample. It ignores an attribute whose key exists already, because

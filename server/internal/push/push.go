@@ -5,15 +5,19 @@ package push
 import (
 	"cmp"
 	"context"
+	"fmt"
 	"net/http"
 	"sync/atomic"
 	"time"
 
 	"connectrpc.com/connect"
+	pushv1 "github.com/grafana/pyroscope/api/gen/proto/go/push/v1"
 	"github.com/grafana/pyroscope/api/gen/proto/go/push/v1/pushv1connect"
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/granarydb/granary/profile"
+	"github.com/granarydb/granary/profile/format"
+	"github.com/granarydb/granary/server/internal/fault"
 	"github.com/granarydb/granary/server/internal/web"
 )
 
@@ -69,6 +73,24 @@ func New(opts Options) *Pusher {
 	}
 }
 
+// Routes returns the handlers for pushes.
+func (s *Pusher) Routes() []web.Route {
+	return []web.Route{
+		{Pattern: pushv1connect.PusherServicePushProcedure, Name: "push", Handler: s.takesInto(func(sh *share) http.Handler {
+			// A message is a series, a profile or a label.
+			options := s.options(sh, s.Limits.Body, s.Limits.Profiles*(s.Limits.Labels+3))
+			return speaks(connect.NewUnaryHandler(pushv1connect.PusherServicePushProcedure, s.push, options...))
+		})},
+		{Pattern: "POST /ingest", Name: "ingest", Handler: s.takes(s.ingest)},
+		{Pattern: "POST /pprof", Name: "pprof push", Handler: s.takes(s.pushPprof)},
+		{Pattern: "POST /v1development/profiles", Name: "otlp", Handler: s.takes(s.exportHTTP)},
+		{Pattern: OTLPProcedure, Name: "otlp grpc", Handler: s.takesInto(func(sh *share) http.Handler {
+			options := s.options(sh, int64(s.Limits.Profile.Bytes), s.otlpMessages())
+			return speaks(connect.NewUnaryHandler(OTLPProcedure, s.exportConnect, options...))
+		})},
+	}
+}
+
 // MemoryInUse returns the bytes reserved for pushes in progress, an upper bound of their memory.
 func (s *Pusher) MemoryInUse() float64 { return s.room.inUse() }
 
@@ -98,5 +120,41 @@ func (s *Pusher) refuse(w http.ResponseWriter, r *http.Request) {
 
 // speaks returns a handler for the protocols of Connect. Messages are decoded into a push's share.
 func speaks(h http.Handler) http.Handler {
-	return web.Speaks(h, func(ctx context.Context) error { return shareOf(ctx).refusal() })
+	return web.Speaks(h, func(ctx context.Context) error { return shareOf(ctx).err })
+}
+
+// push handles push.v1.PusherService/Push.
+func (s *Pusher) push(ctx context.Context, r *connect.Request[pushv1.PushRequest]) (*connect.Response[pushv1.PushResponse], error) {
+	if _, err := s.take(ctx, r.Header(), func(p *push) error { return readPush(r.Msg, p) }); err != nil {
+		return nil, web.Error(ctx, err)
+	}
+	return connect.NewResponse(&pushv1.PushResponse{}), nil
+}
+
+// readPush appends the profiles in a request to a push.
+func readPush(r *pushv1.PushRequest, p *push) error {
+	for i, series := range r.GetSeries() {
+		labels := make(map[string]string, len(series.GetLabels()))
+		for _, l := range series.GetLabels() {
+			if _, twice := labels[l.GetName()]; twice {
+				return fault.Invalid("series %d: label %s is given twice", i, fault.Quoted(l.GetName()))
+			}
+			labels[l.GetName()] = l.GetValue()
+		}
+		for j, sample := range series.GetSamples() {
+			p.profiles = append(p.profiles, pushed{
+				where: fmt.Sprintf("series %d, sample %d", i, j), labels: labels, id: sample.GetID(),
+				Decoded: format.Decoded{Encoded: sample.GetRawProfile()}, size: len(sample.GetRawProfile()),
+			})
+		}
+	}
+	return nil
+}
+
+// options is web.ConnectOptions for pushes with a share, which they decompress and decode into.
+func (s *Pusher) options(sh *share, bytes int64, messages int) []connect.HandlerOption {
+	return append(web.ConnectOptions(bytes, messages),
+		connect.WithCodec(web.ProtoCodec{Most: messages, Take: sh.take, Mended: s.hasMended}),
+		connect.WithCodec(web.JSONCodec{Most: messages, Take: sh.take, Mended: s.hasMended}),
+		connect.WithCompression("gzip", func() connect.Decompressor { return &sharedGzip{share: sh} }, web.NewZip))
 }

@@ -38,8 +38,7 @@ type pushRoom struct {
 	changed chan struct{} // closed when there is more room; nil if no push waits
 }
 
-// share is the part of a pushRoom that a push has. It belongs to the goroutine of its request. A nil
-// share has no bound.
+// share is the part of a pushRoom that a push has. It belongs to the goroutine of its request.
 type share struct {
 	use
 	room    *pushRoom
@@ -63,7 +62,7 @@ const maxKept = 8 << 20
 // shareKey is the key of a request's context with its share.
 type shareKey struct{}
 
-// shareOf returns the share of a request, or nil if it is not a push.
+// shareOf returns the share of a push's request.
 func shareOf(ctx context.Context) *share {
 	sh, _ := ctx.Value(shareKey{}).(*share)
 	return sh
@@ -97,35 +96,12 @@ func (s *Pusher) shared(handler func(*share) http.Handler) http.Handler {
 
 // take takes bytes from the room, and waits for them. After an error it always returns the same error.
 func (sh *share) take(bytes int64) error {
-	if sh == nil || sh.err != nil {
-		return sh.refusal()
+	if sh.err != nil {
+		return sh.err
 	}
 	sh.used += bytes
 	if lacking := sh.used - sh.held; lacking > 0 {
 		sh.err = sh.room.give(sh, max(lacking, shareStep))
-	}
-	return sh.err
-}
-
-// mark returns the used bytes, for rewind. rewind makes later uses free for the same push. The share
-// keeps them until its end.
-func (sh *share) mark() int64 {
-	if sh == nil {
-		return 0
-	}
-	return sh.used
-}
-
-func (sh *share) rewind(mark int64) {
-	if sh != nil {
-		sh.used = mark
-	}
-}
-
-// refusal returns the error with which take refused, or nil.
-func (sh *share) refusal() error {
-	if sh == nil {
-		return nil
 	}
 	return sh.err
 }

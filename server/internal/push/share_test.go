@@ -53,12 +53,12 @@ func TestPushRoom(t *testing.T) {
 	if err := share(ctx).take(9 * shareStep); !errors.Is(err, gone) {
 		t.Errorf("a client that has gone: %v", err)
 	}
-	at := over.mark()
+	at := over.used
 	if err := over.take(5 * shareStep); err != nil {
 		t.Fatal(err)
 	}
 	held := over.held
-	over.rewind(at)
+	over.used = at
 	if err := over.take(5 * shareStep); err != nil || over.held != held {
 		t.Errorf("bytes that were free: %v, %d held, want %d", err, over.held, held)
 	}

@@ -5,6 +5,7 @@ package querier
 import (
 	"bytes"
 	"context"
+	"net/http"
 
 	"connectrpc.com/connect"
 	googlev1 "github.com/grafana/pyroscope/api/gen/proto/go/google/v1"
@@ -15,6 +16,7 @@ import (
 
 	"github.com/granarydb/granary/profile"
 	"github.com/granarydb/granary/profile/tree"
+	"github.com/granarydb/granary/server/internal/fanout"
 	"github.com/granarydb/granary/server/internal/fault"
 	"github.com/granarydb/granary/server/internal/question"
 	"github.com/granarydb/granary/server/internal/source"
@@ -34,6 +36,24 @@ type Options struct {
 type querier struct {
 	querierv1connect.UnimplementedQuerierServiceHandler
 	Options
+}
+
+// Routes returns the handlers for queries.
+func Routes(opts Options) []web.Route {
+	q := &querier{Options: opts}
+	path, handler := querierv1connect.NewQuerierServiceHandler(q, web.ConnectOptions(maxQuestion, maxQuestionMessages)...)
+	routes := []web.Route{
+		{Pattern: path, Name: "querier", Handler: web.Headed(web.Speaks(handler, nil))},
+		{Pattern: "GET /pprof", Name: "pprof", Handler: web.Headed(web.Handler(q.getPprof))},
+		{Pattern: "GET /arrow", Name: "arrow", Handler: web.Handler(q.getArrow)},
+	}
+	if store, err := opts.Source.Store(source.Rows); err == nil {
+		answer := web.Headed(web.Handler((&sources{q, store}).answer))
+		for _, method := range []string{"GET ", "POST "} {
+			routes = append(routes, web.Route{Pattern: method + fanout.SourcesPath, Name: "sources", Handler: answer})
+		}
+	}
+	return routes
 }
 
 // Bounds on a query's bytes and messages.
@@ -256,4 +276,44 @@ func chosen(ctx context.Context, v source.View, p *question.Parameters) (t sourc
 		return t, nil, fault.At("parameter type", err)
 	}
 	return t, []profile.Type{t.Type}, nil
+}
+
+// getPprof handles GET /pprof: a merged profile, gzipped, as go tool pprof fetches it. It ignores the
+// parameters seconds and debug, because tools add them to every URL of a profile.
+func (q *querier) getPprof(w http.ResponseWriter, r *http.Request) error {
+	p, err := q.Read.Parameters(r.URL.RawQuery, "seconds", "debug")
+	if err != nil {
+		return err
+	}
+	var whole bytes.Buffer // buffered, because an answer beyond the limit must be an error, and not truncated
+	err = q.Gate.InTime(r.Context(), func(ctx context.Context) error {
+		return q.Source.View(ctx, func(v source.View) error {
+			if err := q.Read.Bounds(&p, func() (int64, error) { return v.Newest(ctx) }); err != nil {
+				return err
+			}
+			t, types, err := chosen(ctx, v, &p)
+			if err != nil {
+				return err
+			}
+			side := source.Side{Query: p.Query, Name: p.Rest.Get("type"), Selector: p.Rest.Get("selector")}
+			return v.Stacks(ctx, t, []source.Side{side}, func(of *source.Profiles) error {
+				merged, err := of.DB.Profile(ctx, of.Snap, of.Queries[0], types...)
+				if err == nil {
+					err = of.TellKinds(ctx, of.Queries[0], types...)
+				}
+				if err != nil {
+					return err
+				}
+				merged.Comments = of.Comments
+				return merged.Write(web.NewLimitedWriter(&whole, q.ResultBytes))
+			})
+		})
+	})
+	if err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/octet-stream")
+	w.Header().Set("Content-Disposition", `attachment; filename="profile.pb.gz"`)
+	_, _ = w.Write(whole.Bytes()) // an error means that the client has gone
+	return nil
 }

@@ -79,6 +79,17 @@ func NoArguments(cmd *cobra.Command, args []string) error {
 	return nil
 }
 
+// Arguments returns the argument check of a command with least to most arguments. Its usage error begins with
+// a request, such as "name one file".
+func Arguments(least, most int, request string) cobra.PositionalArgs {
+	return func(_ *cobra.Command, args []string) error {
+		if len(args) < least || len(args) > most {
+			return Usage(fmt.Errorf("%s, not %d", request, len(args)))
+		}
+		return nil
+	}
+}
+
 // WasTold reports whether err has already been printed.
 func WasTold(err error) bool {
 	_, told := errors.AsType[failedError](err)

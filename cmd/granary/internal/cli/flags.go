@@ -2,15 +2,41 @@ package cli
 
 import (
 	"fmt"
+	"math"
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
 	"github.com/granarydb/granary/columnstore"
+	"github.com/granarydb/granary/internal/timetext"
 )
+
+// value is the value of a flag. pflag shows its text as the default, unless that is "" or 0.
+type value[T any] struct {
+	to    *T
+	kind  string // the name of the type
+	text  func(T) string
+	parse func(text string) (T, error)
+}
+
+// String returns the text of the value.
+func (v value[T]) String() string { return v.text(*v.to) }
+
+// Set parses a text.
+func (v value[T]) Set(text string) error {
+	parsed, err := v.parse(text)
+	if err == nil {
+		*v.to = parsed
+	}
+	return err
+}
+
+// Type returns the name of the type.
+func (v value[T]) Type() string { return v.kind }
 
 // NewWholeNumber returns the value of a flag that sets n to a whole number, at least `least`.
 func NewWholeNumber(flag string, least int, n *int) pflag.Value {
@@ -83,3 +109,116 @@ func ArrowFormNames() []string {
 
 // ArrowForm returns the form for a value of --form. It panics on other values.
 func ArrowForm(name string) columnstore.Form { return arrowForms[slices.Index(ArrowFormNames(), name)] }
+
+// NewPixels returns the value of --width for a picture, which sets n to a number of pixels.
+func NewPixels(n *int) pflag.Value { return newWidth(n, "pixels", 600, 20_000) }
+
+// NewColumns returns the value of --width for a chart, which sets n to a number of columns.
+func NewColumns(n *int) pflag.Value { return newWidth(n, "columns", MinWidth, MaxWidth) }
+
+func newWidth(n *int, unit string, least, most int) pflag.Value {
+	return value[int]{n, "int", strconv.Itoa, func(text string) (int, error) {
+		n, err := strconv.Atoi(text)
+		if err != nil || n < least || n > most {
+			return 0, Usage(fmt.Errorf("--width %q: want a number of %s from %d to %d", text, unit, least, most))
+		}
+		return n, nil
+	}}
+}
+
+// NewFactor returns the value of --scale, which sets f to a factor above 0.
+func NewFactor(f *float64) pflag.Value {
+	format := func(f float64) string { return strconv.FormatFloat(f, 'g', -1, 64) }
+	return value[float64]{f, "float", format, func(text string) (float64, error) {
+		factor, err := strconv.ParseFloat(text, 64)
+		if err != nil || !(factor > 0) || math.IsInf(factor, 0) {
+			return 0, Usage(fmt.Errorf("--scale %q: want a number above 0, such as 0.5", text))
+		}
+		return factor, nil
+	}}
+}
+
+// byteUnits are the units of bytes. The empty unit is last, because every text ends with it.
+var byteUnits = []struct {
+	name  string
+	bytes int64
+}{
+	{"KiB", 1 << 10},
+	{"MiB", 1 << 20},
+	{"GiB", 1 << 30},
+	{"TiB", 1 << 40},
+	{"kB", 1e3},
+	{"MB", 1e6},
+	{"GB", 1e9},
+	{"TB", 1e12},
+	{"B", 1},
+	{"", 1},
+}
+
+// NewBytes returns the value of a flag that sets *to to a number of bytes, at least `least`. Its text is a
+// number with or without a unit, as 16MiB or 2GB.
+func NewBytes(flag string, least int64, to *int64) pflag.Value {
+	return value[int64]{to, "bytes", bytesText, func(text string) (int64, error) {
+		for _, unit := range byteUnits {
+			digits, ok := strings.CutSuffix(text, unit.name)
+			if !ok {
+				continue
+			}
+			n, err := strconv.ParseInt(strings.TrimSpace(digits), 10, 64)
+			if err != nil || n > math.MaxInt64/unit.bytes || n*unit.bytes < least {
+				break
+			}
+			return n * unit.bytes, nil
+		}
+		return 0, Usage(fmt.Errorf("--%s %q: want bytes, at least %d, such as 64MiB or 2GB", flag, text, least))
+	}}
+}
+
+// bytesText returns bytes in the largest binary unit that divides them, or "" for 0.
+func bytesText(n int64) string {
+	if n == 0 {
+		return ""
+	}
+	name := "B"
+	for i := 0; n%1024 == 0 && i < 4; i++ {
+		n, name = n/1024, byteUnits[i].name
+	}
+	return strconv.FormatInt(n, 10) + name
+}
+
+// AddDiskBudget adds the flag --disk-budget to a command that writes the directory of --db.
+func AddDiskBudget(cmd *cobra.Command, to *int64) {
+	cmd.Flags().Var(NewBytes("disk-budget", 16<<20, to), "disk-budget", "keep the directory of --db within `BYTES`, such as 2GiB, and drop the oldest time ranges for that; at least 16MiB (default: no bound)")
+}
+
+// NewDuration returns the value of a flag that sets *to to a duration from least, which is 0 or more, to
+// most; if most is 0, there is no upper bound. Its text has the units of package timetext and no sign: 30d or
+// 1h30m.
+func NewDuration(flag string, least, most time.Duration, to *time.Duration) pflag.Value {
+	return value[time.Duration]{to, "duration", durationText, func(text string) (time.Duration, error) {
+		parsed, ok := timetext.Duration(text)
+		if ok && parsed >= least && (most == 0 || parsed <= most) {
+			return parsed, nil
+		}
+		want := ", such as 10s, 5m, 12h or 30d, or 0"
+		switch {
+		case most > 0:
+			want = fmt.Sprintf(" from %s to %s, such as 1m or 1h30m", durationText(least), durationText(most))
+		case least > 0:
+			want = " above 0, such as 500us, 10s, 5m or 7d"
+		}
+		return 0, Usage(fmt.Errorf("--%s %q: want a duration%s", flag, text, want))
+	}}
+}
+
+// durationText returns a duration in days and the units of package time, or "" for 0.
+func durationText(d time.Duration) (text string) {
+	const day = 24 * time.Hour
+	if d >= day {
+		text = strconv.FormatInt(int64(d/day), 10) + "d"
+	}
+	if d%day > 0 {
+		text += timetext.Text(uint64(d % day))
+	}
+	return text
+}

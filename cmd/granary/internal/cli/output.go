@@ -1,16 +1,19 @@
 package cli
 
 import (
+	"bufio"
 	"errors"
 	"fmt"
 	"io"
 	"io/fs"
+	"iter"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 
+	"github.com/apache/arrow/go/v14/arrow"
 	"github.com/spf13/cobra"
 )
 
@@ -28,22 +31,13 @@ func WriteTo(name string, stdout io.Writer, write func(io.Writer) error) error {
 		}
 		return errors.Join(write(f), f.Close())
 	}
-	target := name
-	if leads, err := filepath.EvalSymlinks(name); err == nil {
-		target = leads
-	}
-	f, err := os.CreateTemp(filepath.Dir(target), filepath.Base(target)+".*")
-	if err != nil {
-		return naming(name, err)
-	}
-	err = errors.Join(write(namedWriter{f, name}), naming(name, f.Chmod(modeOf(target))), naming(name, f.Close()))
-	if err == nil {
-		err = naming(name, os.Rename(f.Name(), target))
-	}
-	if err != nil {
-		os.Remove(f.Name())
-	}
-	return err
+	return Replace(name, func(path string) error {
+		f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+		if err != nil {
+			return naming(name, err)
+		}
+		return errors.Join(write(namedWriter{f, name}), naming(name, f.Close()))
+	})
 }
 
 // WriteOutput is WriteTo for the output of a command. It also calls NoteWritten, because a command that only
@@ -79,7 +73,10 @@ func Replace(name string, write func(path string) error) error {
 	mode := modeOf(target)
 	err := write(path)
 	if err == nil {
-		err = errors.Join(naming(name, os.Chmod(path, mode)), naming(name, os.Rename(path, target)))
+		err = naming(name, os.Chmod(path, mode))
+	}
+	if err == nil {
+		err = naming(name, os.Rename(path, target))
 	}
 	if err != nil {
 		if left := os.Remove(path); left != nil && !errors.Is(left, fs.ErrNotExist) {
@@ -151,6 +148,39 @@ func CheckSVG(output string, others ...string) error {
 	return nil
 }
 
-// BufferSize is the size of the buffer in front of a file of rows. It exists because an Arrow writer pads
+// RowWriter writes records to a file in one format. Close ends the file. It must also be called after an
+// error.
+type RowWriter interface {
+	Write(rec arrow.Record) error
+	Close() error
+}
+
+// bufferSize is the size of the buffer in front of a file of rows. It exists because an Arrow writer pads
 // each column with a separate small write.
-const BufferSize = 256 << 10
+const bufferSize = 256 << 10
+
+// WriteRecords writes records to w with the writer that begin returns, releases them, and calls wrote with the
+// number of rows of each.
+func WriteRecords(w io.Writer, begin func(io.Writer) (RowWriter, error), records iter.Seq2[arrow.Record, error], wrote func(rows int64)) error {
+	buffer := bufio.NewWriterSize(w, bufferSize)
+	out, err := begin(buffer)
+	if err != nil {
+		return err
+	}
+	for rec, err := range records {
+		if err == nil {
+			err = out.Write(rec)
+			wrote(rec.NumRows())
+			rec.Release()
+		}
+		if err != nil {
+			buffer.Reset(io.Discard) // a partial table must not get a valid end
+			_ = out.Close()          // the first error is reported
+			return err
+		}
+	}
+	if err := out.Close(); err != nil {
+		return err
+	}
+	return buffer.Flush()
+}

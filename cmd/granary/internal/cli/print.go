@@ -58,6 +58,16 @@ func PrintJSON(w io.Writer, v any) error {
 	return out.Encode(v)
 }
 
+// PrintAnswer prints an answer: as JSON, or by the function text.
+func PrintAnswer(w io.Writer, asJSON bool, answer any, text func(p *Printer)) error {
+	if asJSON {
+		return PrintJSON(w, answer)
+	}
+	p := Printer{W: w}
+	text(&p)
+	return p.Err
+}
+
 // Printable replaces characters that are not printable, because a terminal would interpret them.
 func Printable(name string) string {
 	return strings.Map(func(r rune) rune {

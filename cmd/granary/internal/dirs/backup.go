@@ -32,11 +32,8 @@ program that has DIR open to write makes its backups with Store.Backup.
 The copy is whole or cannot be opened: if backup is interrupted, remove TARGET.`,
 		Example: `  granary backup --db profiles.db /mnt/backup/profiles-2026-01-31
   granary top --db /mnt/backup/profiles-2026-01-31`,
-		Args: oneTarget,
+		Args: cli.Arguments(1, 1, "name one directory to copy to"),
 		RunE: func(cmd *cobra.Command, args []string) (err error) {
-			if err := given(dir); err != nil {
-				return err
-			}
 			store, err := dbdir.Open(dir, "profiles", "granary load", columnstore.Options{ReadOnly: true})
 			if err != nil {
 				return err
@@ -56,12 +53,4 @@ The copy is whole or cannot be opened: if backup is interrupted, remove TARGET.`
 	}
 	dirFlag(cmd, &dir)
 	return cmd
-}
-
-// oneTarget is the argument check of backup.
-func oneTarget(_ *cobra.Command, args []string) error {
-	if len(args) != 1 {
-		return cli.Usage(fmt.Errorf("name one directory to copy to, not %d", len(args)))
-	}
-	return nil
 }

@@ -11,17 +11,15 @@ import (
 	"github.com/granarydb/granary/cmd/granary/internal/dbdir"
 )
 
-// dirFlag adds --db, which is required.
+// dirFlag adds --db. The command then begins with a usage error if it is missing.
 func dirFlag(cmd *cobra.Command, dir *string) {
 	cmd.Flags().StringVar(dir, "db", "", "the directory `DIR` that granary load made")
-}
-
-// given returns a usage error for a missing --db.
-func given(dir string) error {
-	if dir == "" {
-		return cli.Usage(errors.New("--db DIR is missing: the directory of a store"))
+	cmd.PreRunE = func(*cobra.Command, []string) error {
+		if *dir == "" {
+			return cli.Usage(errors.New("--db DIR is missing: the directory of a store"))
+		}
+		return nil
 	}
-	return nil
 }
 
 // explain is dbdir.Explain for directories that may not have a store.

@@ -33,11 +33,8 @@ or the segment of the log that is reserved for the next entries.`,
 		Example: `  granary dump --db profiles.db
   granary dump --db profiles.db rows-000000000001
   granary dump --db profiles.db --json | jq '[.files[].bytes] | add'`,
-		Args: atMostOneFile,
+		Args: cli.Arguments(0, 1, "name one file at most"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if err := given(dir); err != nil {
-				return err
-			}
 			list := listDir
 			if len(args) == 1 {
 				kind, number, _ := disk.ParseName(filepath.Base(args[0]))
@@ -52,14 +49,7 @@ or the segment of the log that is reserved for the next entries.`,
 			}
 			answer, text, err := list(disk.System(dir))
 			if text != nil { // print also the entries before an error
-				limit := show.Of(asJSON)
-				if asJSON {
-					err = cmp.Or(cli.PrintJSON(cmd.OutOrStdout(), answer), err)
-				} else {
-					p := cli.Printer{W: cmd.OutOrStdout()}
-					text(&p, limit)
-					err = cmp.Or(p.Err, err)
-				}
+				err = cmp.Or(cli.PrintAnswer(cmd.OutOrStdout(), asJSON, answer, func(p *cli.Printer) { text(p, show.Of(false)) }), err)
 			}
 			if len(args) == 1 && errors.Is(err, fs.ErrNotExist) {
 				return fmt.Errorf("--db %s: %w", dir, err)
@@ -71,14 +61,6 @@ or the segment of the log that is reserved for the next entries.`,
 	show.Flags(cmd, "", 50, "show the first `N` files, entries or granules")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON, without a limit")
 	return cmd
-}
-
-// atMostOneFile is the argument check of dump.
-func atMostOneFile(_ *cobra.Command, args []string) error {
-	if len(args) > 1 {
-		return cli.Usage(fmt.Errorf("name one file at most, not %d", len(args)))
-	}
-	return nil
 }
 
 // printer prints an answer, with at most `limit` lines of a list; 0 means all.

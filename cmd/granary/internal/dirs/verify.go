@@ -3,7 +3,6 @@ package dirs
 import (
 	"errors"
 	"fmt"
-	"io"
 
 	"github.com/spf13/cobra"
 
@@ -33,20 +32,13 @@ verify does not notice. No process may have DIR open to write meanwhile.`,
   granary verify --db profiles.db --json | jq -r '.damages[].file'`,
 		Args: noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if err := given(dir); err != nil {
-				return err
-			}
 			bar := cli.NewLateProgress(cmd.ErrOrStderr(), "reading")
 			report, err := repair.Verify(cmd.Context(), disk.System(dir), bar.Show)
 			bar.End()
 			if err != nil {
 				return explain(dir, err)
 			}
-			if asJSON {
-				err = cli.PrintJSON(cmd.OutOrStdout(), report)
-			} else {
-				err = printReport(cmd.OutOrStdout(), report)
-			}
+			err = cli.PrintAnswer(cmd.OutOrStdout(), asJSON, report, func(p *cli.Printer) { printReport(p, report) })
 			if err == nil && !report.IsWhole() {
 				err = fmt.Errorf("--db %s: %s damaged: granary repair makes the directory usable", dir, areDamaged(len(report.Damages)))
 			}
@@ -75,8 +67,7 @@ func areDamaged(files int) string {
 }
 
 // printReport prints the damage, and the totals of the files, the log and the rows.
-func printReport(w io.Writer, r *repair.Report) error {
-	p := cli.Printer{W: w}
+func printReport(p *cli.Printer, r *repair.Report) {
 	for _, d := range r.Damages {
 		p.Printf("Damaged: %s\n", d.File)
 		p.Printf("  %s\n", cli.Printable(d.Reason))
@@ -94,5 +85,59 @@ func printReport(w io.Writer, r *repair.Report) error {
 	if r.Torn > 0 {
 		p.Printf("The log ends amid an entry: a crash cut off %s that were not durable\n", cli.Size(r.Torn))
 	}
-	return p.Err
+}
+
+// NewRepair returns the command repair.
+func NewRepair() *cobra.Command {
+	var dir string
+	var yes bool
+	cmd := &cobra.Command{
+		Use:   "repair --db DIR [--yes]",
+		Short: "Make a damaged directory of profiles usable",
+		Long: `repair reads the directory DIR as 'granary verify' does. With --yes it leaves a
+directory that opens, with all that is not damaged. Without, it prints what that
+would cost and changes nothing. What is damaged costs:
+
+  rows-N       the rows of its time range that were in files
+  dicts-N      the rows of its time ranges, in files and in the log
+  states-N     its history, which becomes empty
+  log-N        the commits from the damage on; those before it stay
+  manifest-N   nothing, while its copy is whole
+
+No byte of a damaged file goes: the file gets the suffix ` + repair.Suffix + `, and other
+commands ignore it. Remove such files when you need them no more. A directory
+without a whole manifest cannot be repaired. If there is a backup, it has more.`,
+		Example: `  granary repair --db profiles.db
+  granary repair --db profiles.db --yes`,
+		Args: noArguments,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			work := repair.Verify
+			if yes {
+				work = repair.Repair
+			}
+			bar := cli.NewLateProgress(cmd.ErrOrStderr(), "reading")
+			report, err := work(cmd.Context(), disk.System(dir), bar.Show)
+			bar.End()
+			if report == nil || err != nil && !errors.Is(err, repair.ErrBeyondRepair) {
+				return explain(dir, err)
+			}
+			p := cli.Printer{W: cmd.OutOrStdout()}
+			printReport(&p, report)
+			switch {
+			case p.Err != nil:
+			case err != nil:
+				return explain(dir, err)
+			case report.IsWhole():
+				p.Printf("There is nothing to repair\n")
+			case yes:
+				p.Printf("Repaired: damaged files have the suffix %s\n", repair.Suffix)
+			default:
+				return fmt.Errorf("--db %s: nothing was changed: --yes repairs it at this cost", dir)
+			}
+			return p.Err
+		},
+	}
+	dirFlag(cmd, &dir)
+	cmd.Flags().BoolVar(&yes, "yes", false, "repair it")
+	return cmd
 }

@@ -91,7 +91,7 @@ and --end set those of CSV), and one of them alone may have states of an
 attribute.`
 
 func newImport() *cobra.Command {
-	o := importOptions{every: 10_000}
+	o := importOptions{every: 10_000, unit: "ns"}
 	cmd := &cobra.Command{
 		Use:   "import -o OUTPUT [flags] FILE...",
 		Short: "Convert CSV to an interval set, or any recording to a history file",
@@ -122,7 +122,7 @@ func (o *importOptions) flags(cmd *cobra.Command) {
 	cmd.Flags().BoolVar(&o.join, "join", false, "name history files that are asked as one")
 	cmd.Flags().StringVarP(&o.output, "output", "o", "", "`OUTPUT` to write: a file that ends in .history, or the name of a set, with or without its suffix .ihs.gz")
 	cmd.Flags().StringVar(&o.separator, "separator", "/", "`CHARACTER` between the names of a path")
-	cmd.Flags().StringVar(&o.unit, "unit", "ns", "`UNIT` of times that are plain numbers: s, ms, us or ns")
+	cmd.Flags().Var(cli.NewChoice("unit", []string{"s", "ms", "us", "ns"}, &o.unit), "unit", "`UNIT` of times that are plain numbers: s, ms, us or ns")
 	cmd.Flags().StringVar(&o.kind, "kind", "", "`KIND` of all values: int, float or string (default: from the values)")
 	cmd.Flags().StringVar(&o.start, "start", "", "`TIME` at which the set starts (default: the time of the first row)")
 	cmd.Flags().StringVar(&o.end, "end", "", "`TIME` at which the set ends (default: the time of the last row)")
@@ -139,11 +139,7 @@ func (o *importOptions) read() (trace.CSVOptions, error) {
 	if size == 0 || size != len(o.separator) || out.Separator == '\\' {
 		return out, cli.Usage(fmt.Errorf("--separator %q: want one character, not the backslash", o.separator))
 	}
-	digits, known := map[string]int{"s": 9, "ms": 6, "us": 3, "ns": 0}[o.unit]
-	if !known {
-		return out, cli.Usage(fmt.Errorf("--unit %q: want s, ms, us or ns", o.unit))
-	}
-	out.Unit = digits
+	out.Unit = map[string]int{"s": 9, "ms": 6, "us": 3, "ns": 0}[o.unit]
 	switch o.kind {
 	case "", "int", "float", "string":
 	default:

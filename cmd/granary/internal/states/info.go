@@ -2,7 +2,6 @@ package states
 
 import (
 	"fmt"
-	"io"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -42,10 +41,7 @@ that keeps a part (import --partial) it reads all rows of the CSV.
 				return err
 			}
 			found := infoOf(l)
-			if asJSON {
-				return cli.PrintJSON(cmd.OutOrStdout(), found)
-			}
-			return found.print(cmd.OutOrStdout(), show.Of(false))
+			return cli.PrintAnswer(cmd.OutOrStdout(), asJSON, found, func(p *cli.Printer) { found.print(p, show.Of(false)) })
 		},
 	}
 	dbFlag(cmd)
@@ -166,8 +162,7 @@ func (f *fileInfo) print(p *cli.Printer) {
 // negligible in the bytes per interval.
 const manyIntervals = 10_000
 
-func (i *recordingInfo) print(w io.Writer, limit int) error {
-	p := cli.Printer{W: w}
+func (i *recordingInfo) print(p *cli.Printer, limit int) {
 	p.Printf("Time:   %s to %s (%s)\n", i.Start, i.End, timetext.Text(i.Duration))
 	p.Printf("Has:    %s, %s\n", cli.Many(i.Attributes, "attribute"), cli.Many(i.Intervals, "interval"))
 	p.Printf("Kinds:  %s int, %s float, %s string, %s null", cli.Number(i.Kinds.Int), cli.Number(i.Kinds.Float), cli.Number(i.Kinds.String), cli.Number(i.Kinds.Null))
@@ -189,7 +184,7 @@ func (i *recordingInfo) print(w io.Writer, limit int) error {
 		if i.Part != nil {
 			p.Printf("Part:   %s at %s; the rest is in %s\n", cli.Many(i.Part.Kept, "interval"), cli.Many(i.Part.Checkpoints, "checkpoint"), cli.Printable(i.Part.Of))
 		}
-		i.File.print(&p)
+		i.File.print(p)
 	}
 	p.Printf("%12s %12s %12s  %s\n", "children", "attributes", "intervals", "attribute")
 	shown := cli.First(i.Tree, limit)
@@ -197,5 +192,4 @@ func (i *recordingInfo) print(w io.Writer, limit int) error {
 		p.Printf("%12s %12s %12s  %s\n", cli.Number(t.Children), cli.Number(t.Attributes), cli.Number(t.Intervals), cli.Printable(t.Attribute))
 	}
 	p.NotShown(len(i.Tree)-len(shown), "attribute")
-	return p.Err
 }

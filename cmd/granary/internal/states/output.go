@@ -1,7 +1,6 @@
 package states
 
 import (
-	"bufio"
 	"context"
 	"errors"
 	"fmt"
@@ -156,20 +155,8 @@ func (f *intervalForm) writeArrow(cmd *cobra.Command, l *recording, attributes [
 		return err
 	}
 	return f.write(cmd, func(w io.Writer) error {
-		buffer := bufio.NewWriterSize(w, cli.BufferSize)
-		out := export.NewArrowWriter(buffer, schema, f.memory)
-		for rec, err := range scan(cmd.Context(), q) {
-			if err == nil {
-				err = out.Write(rec)
-				rec.Release()
-			}
-			if err != nil {
-				buffer.Reset(io.Discard) // a partial table must not get a valid end
-				_ = out.Close()          // the first error is reported
-				return err
-			}
-		}
-		return errors.Join(out.Close(), buffer.Flush())
+		begin := func(w io.Writer) (cli.RowWriter, error) { return export.NewArrowWriter(w, schema, f.memory), nil }
+		return cli.WriteRecords(w, begin, scan(cmd.Context(), q), func(int64) {})
 	})
 }
 

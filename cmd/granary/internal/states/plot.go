@@ -33,7 +33,7 @@ type plotOptions struct {
 }
 
 func newPlot() *cobra.Command {
-	o := plotOptions{width: 1200, rows: 200}
+	o := plotOptions{width: 1200, rows: 200, numbers: "auto"}
 	cmd := &cobra.Command{
 		Use:   "plot -o FILE.svg|FILE.html [flags] FILE",
 		Short: "Draw states over time as a picture or a page",
@@ -78,7 +78,7 @@ the maximum of the row: the mean of a column of pixels, and paler its maximum.
 	cmd.Flags().Var(cli.NewWholeNumber("rows", 0, &o.rows), "rows", "draw the `N` attributes that change most in the picture (a page: 2000); 0 draws all")
 	cmd.Flags().BoolVar(&o.fold, "fold", false, "draw all attributes in --rows rows, several in each, as shares of their time")
 	cmd.Flags().StringArrayVar(&o.names, "name", nil, "show a value as a text, `VALUE=TEXT`: 2='in a system call'; may be repeated")
-	cmd.Flags().StringVar(&o.numbers, "numbers", "auto", "draw numbers as `HOW`: colors, bars, or auto")
+	cmd.Flags().Var(cli.NewChoice("numbers", []string{"auto", "colors", "bars"}, &o.numbers), "numbers", "draw numbers as `HOW`: colors, bars, or auto")
 	cmd.Flags().StringVar(&o.title, "title", "", "`TEXT` above the picture (default: the file and the patterns)")
 	return cmd
 }
@@ -118,13 +118,9 @@ func (o *plotOptions) pictureOptions(name string) (render.TimeOptions, error) {
 			out.Title += ": " + strings.Join(o.patterns, ", ")
 		}
 	}
-	how, known := map[string]render.Numbers{
+	out.Numbers = map[string]render.Numbers{
 		"auto": render.NumbersAuto, "colors": render.NumbersAsColors, "bars": render.NumbersAsBars,
 	}[o.numbers]
-	if !known {
-		return out, cli.Usage(fmt.Errorf("--numbers %q: want auto, colors or bars", o.numbers))
-	}
-	out.Numbers = how
 	names := map[string]string{}
 	for _, text := range o.names {
 		value, name, found := strings.Cut(text, "=")

@@ -90,19 +90,6 @@ func (p *intervalPrinter) print(a history.Attribute, in history.Interval) error 
 	return p.printer.Err
 }
 
-// printAll prints intervals, without null intervals unless nulls is true, and ends the output.
-func (p *intervalPrinter) printAll(of []history.Attribute, all []history.Interval, nulls bool) error {
-	for i, in := range all {
-		if in.Value.IsNull() && !nulls {
-			continue
-		}
-		if err := p.print(of[i], in); err != nil {
-			return err
-		}
-	}
-	return p.end()
-}
-
 // end prints the part after the intervals and flushes the output.
 func (p *intervalPrinter) end() error {
 	most := p.form.most()

@@ -140,7 +140,12 @@ interval. Both ends are included.
 					return q.Slice(ctx, t)
 				})
 			}
-			return form.write(cmd, func(w io.Writer) error { return printSlice(cmd.Context(), w, l, t, attributes, &form, nulls) })
+			head := struct {
+				Time       string `json:"time"`
+				Attributes int    `json:"attributes"`
+			}{cli.TimeJSON(t), len(attributes)}
+			title := fmt.Sprintf("%s at %s", cli.Many(len(attributes), "attribute"), whenText(l, t))
+			return form.writeSample(cmd, l, attributes, []int64{t}, nulls, title, head)
 		},
 	}
 	agoFlags(cmd, &behind)
@@ -155,21 +160,28 @@ func nullsFlag(cmd *cobra.Command, nulls *bool) {
 	cmd.Flags().BoolVar(nulls, "nulls", false, "include null intervals, in which an attribute has no value")
 }
 
-func printSlice(ctx context.Context, w io.Writer, l *recording, t int64, attributes []history.Attribute, form *intervalForm, nulls bool) error {
-	head := struct {
-		Time       string `json:"time"`
-		Attributes int    `json:"attributes"`
-	}{cli.TimeJSON(t), len(attributes)}
-	title := fmt.Sprintf("%s at %s", cli.Many(len(attributes), "attribute"), whenText(l, t))
-	p, err := newIntervalPrinter(w, l, form, title, head)
-	if err != nil {
-		return err
-	}
-	of, all, err := l.Sample(ctx, attributes, []int64{t})
-	if err != nil {
-		return err
-	}
-	return p.printAll(of, all, nulls)
+// writeSample writes the intervals of attributes at times, each once, without null intervals unless nulls is
+// true.
+func (f *intervalForm) writeSample(cmd *cobra.Command, l *recording, attributes []history.Attribute, times []int64, nulls bool, title string, head any) error {
+	return f.write(cmd, func(w io.Writer) error {
+		of, all, err := l.Sample(cmd.Context(), attributes, times)
+		if err != nil {
+			return err
+		}
+		p, err := newIntervalPrinter(w, l, f, title, head)
+		if err != nil {
+			return err
+		}
+		for i, in := range all {
+			if in.Value.IsNull() && !nulls {
+				continue
+			}
+			if err := p.print(of[i], in); err != nil {
+				return err
+			}
+		}
+		return p.end()
+	})
 }
 
 func newRange() *cobra.Command {
@@ -227,9 +239,8 @@ func openPeriod(cmd *cobra.Command, name string, when *period) (l *recording, fr
 	}
 	if from, to, err = when.of(l); err != nil {
 		l.close()
-		return nil, 0, 0, err
 	}
-	return l, from, to, nil
+	return l, from, to, err
 }
 
 // periodJSON is the JSON form of a period.
@@ -309,9 +320,13 @@ before --from or end after --to. Both ends are included.
 					return q.Pixels(ctx, from, to, pixels)
 				})
 			}
-			return form.write(cmd, func(w io.Writer) error {
-				return printSample(cmd.Context(), w, l, attributes, from, to, pixels, &form, nulls)
-			})
+			head := struct {
+				periodJSON
+				Pixels     int `json:"pixels"`
+				Attributes int `json:"attributes"`
+			}{periodJSON{cli.TimeJSON(from), cli.TimeJSON(to)}, pixels, len(attributes)}
+			title := fmt.Sprintf("%s at %s from %s to %s", cli.Many(len(attributes), "attribute"), cli.Many(pixels, "instant"), offset(l, from), offset(l, to))
+			return form.writeSample(cmd, l, attributes, history.PixelTimes(from, to, pixels), nulls, title, head)
 		},
 	}
 	matchFlag(cmd, &patterns)
@@ -321,22 +336,4 @@ before --from or end after --to. Both ends are included.
 	nullsFlag(cmd, &nulls)
 	form.flags(cmd)
 	return cmd
-}
-
-func printSample(ctx context.Context, w io.Writer, l *recording, attributes []history.Attribute, from, to int64, pixels int, form *intervalForm, nulls bool) error {
-	of, all, err := l.Sample(ctx, attributes, history.PixelTimes(from, to, pixels))
-	if err != nil {
-		return err
-	}
-	head := struct {
-		periodJSON
-		Pixels     int `json:"pixels"`
-		Attributes int `json:"attributes"`
-	}{periodJSON{cli.TimeJSON(from), cli.TimeJSON(to)}, pixels, len(attributes)}
-	title := fmt.Sprintf("%s at %s from %s to %s", cli.Many(len(attributes), "attribute"), cli.Many(pixels, "instant"), offset(l, from), offset(l, to))
-	p, err := newIntervalPrinter(w, l, form, title, head)
-	if err != nil {
-		return err
-	}
-	return p.printAll(of, all, nulls)
 }

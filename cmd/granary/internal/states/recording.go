@@ -2,12 +2,17 @@ package states
 
 import (
 	"context"
+	"errors"
+	"fmt"
+	"io"
 	"iter"
 
 	"github.com/granarydb/granary/history"
 	"github.com/granarydb/granary/history/file"
 	"github.com/granarydb/granary/history/partial"
+	"github.com/granarydb/granary/history/summary"
 	"github.com/granarydb/granary/history/union"
+	"github.com/granarydb/granary/internal/disk"
 	"github.com/granarydb/granary/trace"
 )
 
@@ -77,17 +82,27 @@ func (r *recording) view(ctx context.Context, attributes []history.Attribute, of
 	if r.whole != nil {
 		return r.whole, nil
 	}
-	h, err := history.New(history.Options{Start: r.Start()})
+	built, err := trace.Build(func(to trace.Target) error {
+		w, err := to.Begin(r.Start())
+		if err == nil {
+			err = r.writeTo(ctx, w, attributes, of)
+		}
+		if err != nil {
+			return err
+		}
+		return to.Commit()
+	})
 	if err != nil {
 		return nil, err
 	}
-	w, err := h.Begin()
-	if err != nil {
-		return nil, err
-	}
-	defer w.Abort() // a no-op after Commit
-	if err := addNames(w.Writer, r.Names); err != nil {
-		return nil, err
+	return built.View, nil
+}
+
+// writeTo writes the names of all attributes, with the same numbers, and the intervals of some in a span, and
+// closes the history. Times without an interval are null.
+func (r *recording) writeTo(ctx context.Context, w *history.Writer, attributes []history.Attribute, of span) error {
+	if err := addNames(w, r.Names); err != nil {
+		return err
 	}
 	next := map[history.Attribute]int64{} // the first instant without an interval, for each attribute
 	add := func(a history.Attribute, in history.Interval) error {
@@ -104,19 +119,16 @@ func (r *recording) view(ctx context.Context, attributes []history.Attribute, of
 		return w.Add(a, in.Start, in.End, in.Value)
 	}
 	if err := r.RangeAll(ctx, attributes, of.from, of.to, add); err != nil {
-		return nil, err
+		return err
 	}
 	for a, begin := range next {
 		if begin <= r.End() {
 			if err := w.Add(a, begin, r.End(), history.Value{}); err != nil {
-				return nil, err
+				return err
 			}
 		}
 	}
-	if err := w.Close(r.End()); err != nil {
-		return nil, err
-	}
-	return w.Commit()
+	return w.Close(r.End())
 }
 
 // addNames adds the attributes of another history to a new one, with the same numbers.
@@ -135,4 +147,41 @@ func addNames(w *history.Writer, names history.Names) error {
 		}
 	}
 	return nil
+}
+
+// summarize adds summaries of the last transaction's states to the file, to be written at its last Sync.
+func (f *fileTarget) summarize() error {
+	p, err := summary.Of(f.view)
+	if err != nil {
+		return err
+	}
+	f.w.Aside = p.AppendImage(nil)
+	return nil
+}
+
+// summaries returns the summaries in the file. It returns nil without an error for a file without summaries
+// and for a history in memory. Errors are those of reading, *disk.DamagedError and summary.ErrImage.
+func (r *recording) summaries() (*summary.Pyramid, error) {
+	if r.file == nil || r.whole == nil {
+		return nil, nil
+	}
+	image, err := r.file.Aside()
+	if err != nil || image == nil {
+		return nil, err
+	}
+	return summary.Open(r.whole, image)
+}
+
+// pyramid returns the summaries for a picture. If they are damaged or of another version, it computes them
+// again from the intervals and reports why. If it returns nil, the picture is drawn from the intervals.
+func (r *recording) pyramid(messages io.Writer) (*summary.Pyramid, error) {
+	p, err := r.summaries()
+	if err == nil {
+		return p, nil
+	}
+	if _, damaged := errors.AsType[*disk.DamagedError](err); !damaged && !errors.Is(err, summary.ErrImage) {
+		return nil, err
+	}
+	fmt.Fprintf(messages, "granary: %v: the summaries are made again\n", err)
+	return summary.Of(r.whole)
 }

@@ -85,14 +85,7 @@ func verifyFile(cmd *cobra.Command, name string, asJSON bool) error {
 		return err
 	}
 	r.File = name
-	if asJSON {
-		err = cli.PrintJSON(cmd.OutOrStdout(), r)
-	} else {
-		p := cli.Printer{W: cmd.OutOrStdout()}
-		r.print(&p)
-		err = p.Err
-	}
-	return cmp.Or(err, r.problem())
+	return cmp.Or(cli.PrintAnswer(cmd.OutOrStdout(), asJSON, r, r.print), r.problem())
 }
 
 // verify reads all blocks of a file, and all intervals if no block is damaged. The error is ctx's error.
