@@ -37,8 +37,8 @@ type changes struct {
 	path string // path of the CSV, for this process
 }
 
-// change is a row.
-type change struct {
+// changeRow is a row.
+type changeRow struct {
 	path  []string
 	value history.Value
 }
@@ -70,7 +70,7 @@ func (c *changes) first(ctx context.Context) (int64, error) {
 }
 
 // Open implements partial.Events.
-func (c *changes) Open(ctx context.Context, position []byte) (partial.Reader[change], error) {
+func (c *changes) Open(ctx context.Context, position []byte) (partial.Reader[changeRow], error) {
 	f, err := os.Open(c.path)
 	if err != nil {
 		return nil, err
@@ -130,7 +130,7 @@ func (r *changeReader) header() error {
 }
 
 // Next implements partial.Reader.
-func (r *changeReader) Next() (at int64, c change, err error) {
+func (r *changeReader) Next() (at int64, c changeRow, err error) {
 	const look = 1 << 12 // rows between two checks of the context
 	if r.n%look == 0 {
 		if err := r.ctx.Err(); err != nil {
@@ -157,7 +157,7 @@ func (r *changeReader) Next() (at int64, c change, err error) {
 }
 
 // parse parses a row.
-func (r *changeReader) parse(record []string) (at int64, c change, err error) {
+func (r *changeReader) parse(record []string) (at int64, c changeRow, err error) {
 	opts := trace.CSVOptions{Unit: r.of.Unit}
 	if at, err = opts.ParseTime(record[r.time]); err != nil {
 		return 0, c, err
