@@ -375,16 +375,6 @@ func (o *oracle) push(t int64, a history.Attribute, v history.Value) refusals {
 	return o.change(t, a, history.Int(depth+1))
 }
 
-// levels returns the children that hold the values of a stack.
-func (o *oracle) levels(a history.Attribute, depth int64) (children []history.Attribute, r refusals) {
-	for i := range depth {
-		child, known := o.lookup(a, strconv.FormatInt(i+1, 10))
-		r.when(!known, history.ErrDepth)
-		children = append(children, child)
-	}
-	return children, r
-}
-
 func stackDepth(n int64) history.Value {
 	if n == 0 {
 		return history.Value{}

@@ -42,7 +42,8 @@ func DiffTop(before, after *Stacks) ([]FunctionChange, error) {
 	for _, c := range costs(before, after) {
 		changes = append(changes, FunctionChange{
 			Function{c.Function, c.Flat[1] - c.Flat[0], c.Cum[1] - c.Cum[0]},
-			FunctionCost{c.Flat[0], c.Cum[0]}, FunctionCost{c.Flat[1], c.Cum[1]},
+			FunctionCost{c.Flat[0], c.Cum[0]},
+			FunctionCost{c.Flat[1], c.Cum[1]},
 		})
 	}
 	return changes, nil
