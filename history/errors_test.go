@@ -12,13 +12,9 @@ func TestErrTime(t *testing.T) {
 	first, draft := begun(t)
 	f := &feature{T: t, h: first, Draft: draft}
 	a, b, empty := f.attribute("changed"), f.attribute("added"), f.attribute("empty")
-	reorder, err := history.NewReorder(f.Writer, 0)
-	f.must(err)
 	for _, at := range []int64{10, 20, 30} {
-		f.must(reorder.Change(at, a, history.Int(at)))
+		f.must(f.Change(at, a, history.Int(at)))
 	}
-	late := reorder.Change(5, a, history.Int(5))
-	f.must(reorder.Flush())
 	f.must(f.Add(b, 0, 29, history.Int(1)))
 	causes := []error{history.ErrOutside, history.ErrOrder, history.ErrFinal, history.ErrGap}
 	is := func(name string, err, want error) {
@@ -32,7 +28,6 @@ func TestErrTime(t *testing.T) {
 			}
 		}
 	}
-	is("reorder", late, history.ErrOrder)
 	is("change before the ongoing interval", f.Change(29, a, history.Int(1)), history.ErrOrder)
 	is("change before the start", f.Change(-1, empty, history.Int(1)), history.ErrOrder)
 	is("close before the latest write", f.Close(29), history.ErrOrder)

@@ -24,11 +24,7 @@ func benchFiles(b *testing.B, f func(b *testing.B, zipped, plain []byte)) {
 			if err != nil {
 				b.Skipf("%s is not part of the project: %v", file.path, err)
 			}
-			var w workspace
-			if err := w.read(zipped, Limits{}.WithDefaults()); err != nil {
-				b.Fatal(err)
-			}
-			plain := w.reader.Plain(zipped)
+			plain := unzipped(b, zipped)
 			b.SetBytes(int64(len(plain)))
 			b.ReportAllocs()
 			f(b, zipped, plain)

@@ -177,7 +177,7 @@ func TestDecodeRealProfiles(t *testing.T) {
 				limits := Limits{}.WithDefaults()
 				if err := w.read(data, limits); err != nil {
 					t.Errorf("%s: %v", name, err)
-				} else if !checkAgainstPprof(t, w.reader.Plain(data), limits, i%2 == 0) {
+				} else if !checkAgainstPprof(t, unzipped(t, data), limits, i%2 == 0) {
 					t.Errorf("%s is refused", name)
 				}
 			}
@@ -327,11 +327,7 @@ func FuzzDecode(f *testing.F) {
 	f.Add([]byte("\n\x04\b\x01\x10\x012\x002\x01\x8d*\x04\b\x01\x18\x01\"\x06\b\x01\"\x02\b\x01\x12\f\b\x01\x10\x05\x1a\x06\b\x01\x10\x01 \t"), false) // a label of no name
 	for _, name := range []string{"two-stacks.pb.gz", "single-stack.pb.gz", "no-python.pb.gz"} {
 		if data, err := os.ReadFile(filepath.Join("..", "..", "shared", "data", "pprof", name)); err == nil {
-			var w workspace
-			if err := w.read(data, Limits{}.WithDefaults()); err != nil {
-				f.Fatal(err)
-			}
-			f.Add(bytes.Clone(w.reader.Plain(data)), true)
+			f.Add(unzipped(f, data), true)
 		}
 	}
 	limits := Limits{Bytes: 1 << 20, Samples: 1000, Depth: 100}

@@ -13,7 +13,7 @@
 //	  |     reads rows, on codes
 //	  +-> DB.Merge   -> Stacks ------------+-> Top, All, FlameGraph, Sandwich
 //	  +-> DB.MergeBy -> Stacks of each ----+-> Search, Scale, Normalize -> Stacks
-//	  |                                    +-> Diff -> Stacks; DiffTop
+//	  |                                    +-> DiffTop
 //	  +-> DB.MergeByState -> Stacks of each state that a history has for the samples
 //	  +-> DB.Range    -> lines over time
 //	  +-> DB.Profiles -> times and totals of profiles

@@ -105,7 +105,7 @@ func TestInsertEncodedAtOneTime(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		p, err := Parse(data, Limits{})
+		p, err := pprof.ParseData(data)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -148,32 +148,6 @@ func ExampleDB_Profiles() {
 	// 2 samples in 10s
 }
 
-// The difference between two minutes shows what changed.
-func ExampleDiff() {
-	fleet(func(ctx context.Context, db *profile.DB, snap *columnstore.Snapshot, cpu profile.Type) error {
-		next := fleetStart.Add(time.Minute).UnixNano()
-		before, err := db.Merge(ctx, snap, cpu, profile.Query{To: next})
-		if err != nil {
-			return err
-		}
-		after, err := db.Merge(ctx, snap, cpu, profile.Query{From: next})
-		if err != nil {
-			return err
-		}
-		changed, err := profile.Diff(before, after)
-		if err != nil {
-			return err
-		}
-		for _, f := range changed.Top() {
-			fmt.Println(f.Name, profile.FormatValue(f.Flat, cpu.SampleUnit), profile.FormatValue(f.Cum, cpu.SampleUnit))
-		}
-		return nil
-	})
-	// Output:
-	// main.work 5 s 5 s
-	// main.main 0 ns 5 s
-}
-
 // A normalised difference shows which functions took a greater share.
 func ExampleDiffTop() {
 	fleet(func(ctx context.Context, db *profile.DB, snap *columnstore.Snapshot, cpu profile.Type) error {

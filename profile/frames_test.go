@@ -103,14 +103,13 @@ func TestDiffOfHiddenFrames(t *testing.T) {
 	if shown.Search(regexp.MustCompile("c")).Len() != 0 || shown.Search(regexp.MustCompile("b")).Len() != 2 {
 		t.Error("a search finds frames that are left out, or not the others")
 	}
-	if _, err := Diff(all, shown); !errors.Is(err, ErrMixed) {
+	if _, err := DiffTop(all, shown); !errors.Is(err, ErrMixed) {
 		t.Errorf("difference of other frames: %v", err)
 	}
-	d, err := Diff(shown, merge(Query{Hide: regexp.MustCompile("c"), From: start + 1}))
-	if err != nil || d.Total != -3 {
-		t.Errorf("%v, %v", d, err)
-	} else if diff := gocmp.Diff([]Function{{"b", -3, -3}, {"a", 0, -3}}, d.Top()); diff != "" {
-		t.Errorf("-want +got\n%s", diff)
+	d, err := DiffTop(shown, merge(Query{Hide: regexp.MustCompile("c"), From: start + 1}))
+	want := []FunctionChange{{Function{"b", -3, -3}, FunctionCost{3, 3}, FunctionCost{}}, {Function{"a", 0, -3}, FunctionCost{0, 3}, FunctionCost{}}}
+	if diff := gocmp.Diff(want, d); diff != "" || err != nil {
+		t.Errorf("%v, -want +got\n%s", err, diff)
 	}
 }
 

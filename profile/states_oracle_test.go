@@ -235,12 +235,12 @@ func (s *statesTest) check(t *rapid.T, statuses map[StateStatus]int) {
 	sums, total := map[string]map[string]int64{}, int64(0)
 	for i, g := range got {
 		statuses[g.Status]++
-		sums[fmt.Sprint(g.Status, " ", g.State.Kind(), " ", g.State)] = idSums(g.Stacks)
+		sums[fmt.Sprint(g.Status, " ", g.State.Kind(), " ", g.State)] = locationSums(g.Stacks)
 		total += g.Stacks.Total
 		if i > 0 && (got[i-1].Status > g.Status || got[i-1].Status == g.Status && got[i-1].State.Compare(g.State) >= 0) {
 			t.Fatalf("%v %v comes after %v %v", g.Status, g.State, got[i-1].Status, got[i-1].State)
 		}
-		if g.Status != StateKnown && !g.State.IsNull() || g.Stacks.Type != typ || g.Stacks.Len() != len(idSums(g.Stacks)) {
+		if g.Status != StateKnown && !g.State.IsNull() || g.Stacks.Type != typ || g.Stacks.Len() != len(locationSums(g.Stacks)) {
 			t.Fatalf("group of %v %v, %v: a stack twice or another type", g.Status, g.State, g.Stacks.Type)
 		}
 	}
@@ -265,13 +265,32 @@ func (s *statesTest) check(t *rapid.T, statuses map[StateStatus]int) {
 	}
 }
 
-// idSums returns the sum of each stack, keyed by its ids.
-func idSums(s *Stacks) map[string]int64 {
+// locationSums returns the sum of each stack, keyed by its locations.
+func locationSums(s *Stacks) map[string]int64 {
 	sums := map[string]int64{}
+	w := s.known().Walk()
 	for i, code := range s.codes {
-		sums[fmt.Sprint(s.known().IDs(nil, code))] += s.values[i]
+		var texts []string
+		for _, y := range w.Locations(code) {
+			var l Location
+			l.Mapping, l.BuildID, l.Address = y.Place()
+			for k := range y.Frames() {
+				l.Frames = append(l.Frames, frameOf(y, k))
+			}
+			texts = append(texts, fmt.Sprint(l))
+		}
+		sums[fmt.Sprint(texts)] += s.values[i]
 	}
 	return sums
+}
+
+// locationTexts makes a scan yield stacks as texts of their locations.
+func locationTexts(dst []string, _ uuid.UUID, record []byte) []string {
+	l, err := DecodeLocation(record)
+	if err != nil {
+		return append(dst, err.Error())
+	}
+	return append(dst, fmt.Sprint(l))
 }
 
 // rowByRow is the oracle: it decodes each row and looks up its state.
@@ -281,7 +300,7 @@ func (s *statesTest) rowByRow(t *rapid.T, snap *columnstore.Snapshot, typ Type, 
 		t.Fatal(err)
 	}
 	sums := map[string]map[string]int64{}
-	for rec, err := range s.db.table.Scan(ctx, snap, columnstore.ScanOptions{Where: q.Expr(typ), Form: columnstore.Plain}) {
+	for rec, err := range s.db.table.Scan(ctx, snap, columnstore.ScanOptions{Where: q.Expr(typ), Form: columnstore.Plain, Elements: locationTexts}) {
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -370,11 +389,11 @@ func rowOf(t *rapid.T, rec arrow.Record, i int) map[string]any {
 		case *array.FixedSizeBinary:
 			row[rec.ColumnName(k)] = uuid.UUID(c.Value(i))
 		case *array.List:
-			var ids []uuid.UUID
+			var names []string
 			for at, end := c.ValueOffsets(i); at < end; at++ {
-				ids = append(ids, uuid.UUID(c.ListValues().(*array.FixedSizeBinary).Value(int(at))))
+				names = append(names, strings.Clone(c.ListValues().(*array.String).Value(int(at))))
 			}
-			row[rec.ColumnName(k)] = ids
+			row[rec.ColumnName(k)] = names
 		default:
 			t.Fatalf("column %q is a %T", rec.ColumnName(k), column)
 		}

@@ -166,11 +166,11 @@ func TestStacksAreSafeForConcurrentUse(t *testing.T) {
 			if n := s.FlameGraph(FlameGraphOptions{MaxNodes: 2}); n.Total != 36 {
 				t.Errorf("%+v", n)
 			}
-			d, err := Diff(s, s.Search(regexp.MustCompile("^in$")))
-			if err != nil || d.Total != 12-36 {
+			found := s.Search(regexp.MustCompile("^in$"))
+			if d, err := DiffTop(s, found); err != nil || len(d) != 4 {
 				t.Errorf("%+v, %v", d, err)
 			}
-			for range d.All() {
+			for range found.All() {
 				s.Top() // nested
 			}
 			groups, err := db.table.Aggregate(ctx, view(t, db), columnstore.AggregateOptions{Sum: ColumnValue, Where: where})
@@ -251,30 +251,39 @@ func TestMaxBytes(t *testing.T) {
 	}
 }
 
-// A difference has one type, and matches equal stacks of any stores.
-func TestDiff(t *testing.T) {
+// A difference has one type, and matches equal functions of any stores.
+func TestDiffTop(t *testing.T) {
 	merge := func(types string, stacks ...stack) *Stacks { return merged(t, makeProfile(start, types, stacks...)) }
 	before := merge("n:count", stack{frames: "b a", values: []int64{5}}, stack{frames: "a", values: []int64{2}}, stack{frames: "gone", values: []int64{1}})
 	after := merge("n:count", stack{frames: "b a", values: []int64{3}}, stack{frames: "a", values: []int64{2}}, stack{frames: "new", values: []int64{9}}, stack{frames: "gone", values: []int64{0}})
-	d, err := Diff(before, after)
-	if err != nil {
-		t.Fatal(err)
+	changes := func(before, after *Stacks) []FunctionChange {
+		t.Helper()
+		all, err := DiffTop(before, after)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return all
 	}
-	if diff := cmp.Diff(map[string]int64{"b a": -2, "gone": -1, "new": 9}, stackSums(d)); diff != "" || d.Total != 6 || d.Magnitude != 12 || d.Len() != 3 || d.Type != cpuCount {
-		t.Errorf("%+v\n%s", d, diff)
+	want := []FunctionChange{
+		{Function{"new", 9, 9}, FunctionCost{}, FunctionCost{9, 9}},
+		{Function{"b", -2, -2}, FunctionCost{5, 5}, FunctionCost{3, 3}},
+		{Function{"gone", -1, -1}, FunctionCost{1, 1}, FunctionCost{}},
+		{Function{"a", 0, -2}, FunctionCost{2, 7}, FunctionCost{2, 5}},
 	}
-	if found := d.Search(regexp.MustCompile("^[ab]$")); found.Total != -2 || found.Len() != 1 {
-		t.Errorf("search: %+v", found)
+	if diff := cmp.Diff(want, changes(before, after)); diff != "" {
+		t.Errorf("-want +got\n%s", diff)
 	}
-	back, err := Diff(d, new(Stacks))
-	if !errors.Is(err, ErrMixed) || back != nil || !strings.Contains(err.Error(), cpuCount.String()) {
-		t.Errorf("of two types: %v, %v", back, err)
+	if got := changes(after, before); len(got) != 4 || got[0].Flat != -9 {
+		t.Errorf("the other way: %v", got)
 	}
-	if d, err = Diff(&Stacks{Type: cpuCount}, d); err != nil || d.Total != 6 || d.Len() != 3 {
-		t.Errorf("of nothing before: %+v, %v", d, err)
+	if got := changes(&Stacks{Type: cpuCount}, after); len(got) != 3 || got[0] != want[0] {
+		t.Errorf("of nothing before: %v", got)
 	}
-	if d, err = Diff(after, before); err != nil || d.Total != -6 {
-		t.Errorf("the other way: %+v, %v", d, err)
+	if got := changes(after, after); len(got) != 0 {
+		t.Errorf("of itself: %v", got)
+	}
+	if got, err := DiffTop(after, new(Stacks)); !errors.Is(err, ErrMixed) || got != nil || !strings.Contains(err.Error(), cpuCount.String()) {
+		t.Errorf("of two types: %v, %v", got, err)
 	}
 	none := new(Stacks)
 	for range none.All() {

@@ -30,7 +30,7 @@ func Project() (map[string]*pprof.Profile, error) {
 		if err != nil {
 			return err
 		}
-		templates[name], err = profile.Parse(data, profile.Limits{})
+		templates[name], err = pprof.ParseData(data)
 		return err
 	})
 	return templates, err

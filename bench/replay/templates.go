@@ -48,7 +48,7 @@ func Open(folder string) (*Templates, error) {
 		if err != nil {
 			return err
 		}
-		p, err := profile.Parse(data, profile.Limits{})
+		p, err := pprof.ParseData(data)
 		if err != nil {
 			return fmt.Errorf("%s: %w", name, err)
 		}

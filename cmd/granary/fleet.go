@@ -80,7 +80,7 @@ func newFleet(now time.Time, steps int) (*fleet, error) {
 		if err != nil {
 			return err
 		}
-		p, err := profile.Parse(data, profile.Limits{})
+		p, err := pprof.ParseData(data)
 		if err != nil {
 			return fmt.Errorf("%s: %w", name, err)
 		}

@@ -4,12 +4,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
+	"math"
 	"slices"
 
 	"github.com/granarydb/granary/history"
 )
 
-// Options configure a Build or a Growing.
+// Options configure a Build.
 type Options struct {
 	// Start is the first instant, above math.MinInt64.
 	Start int64
@@ -18,8 +20,8 @@ type Options struct {
 	// Every is the number of events between two checkpoints, at least 1.
 	Every int
 	// History takes the kept intervals, such as a history in a file (package file). It must be new,
-	// start at Start, and have no other writer. After a permanent error it is unusable. nil means a
-	// history in memory.
+	// start at Start, and have no other writer. After an error it is unusable. nil means a history in
+	// memory.
 	History *history.History
 }
 
@@ -36,46 +38,112 @@ func (o *Options) history() (*history.History, error) {
 }
 
 // Build reads all events and returns the history. It takes memory for the kept intervals, and for each
-// attribute's state. It returns the errors of Grow, Growing.Read and Growing.Finish.
+// attribute's state.
+//
+// The errors are history.ErrQuery for invalid options, EventsError from the reader, ErrPosition,
+// history.ErrOrder for events out of order, ctx's, and any from the provider and from opts.History.
 func Build[E any](ctx context.Context, events Events[E], provider Provider[E], opts Options) (*History[E], error) {
-	g, err := Grow(ctx, events, provider, opts)
+	b, err := newBuilder(opts)
 	if err != nil {
 		return nil, err
 	}
-	if _, err := g.Read(ctx); err != nil {
-		return nil, errors.Join(err, g.Close())
+	defer b.abort()
+	r, err := events.Open(ctx, nil)
+	if err != nil {
+		return nil, &EventsError{nil, err}
 	}
-	return g.Finish()
+	if err := errors.Join(read(ctx, b, r, provider), r.Close()); err != nil {
+		return nil, err
+	}
+	return &History[E]{kept{b.view}, b.history.Size(), b.kept, b.marks, events, provider}, nil
 }
 
-// builder makes the kept history. Between two checkpoints only attributes are written to it: intervals wait
-// for the checkpoint, because it makes the time before it final.
+// read makes the states of all events, a checkpoint after each Options.Every of them, and the last one.
+func read[E any](ctx context.Context, b *builder, r Reader[E], provider Provider[E]) error {
+	w, since := &Writer{b, b.opts.Start}, 0 // since counts the events since the last checkpoint
+	for n := 0; ; n++ {
+		if n%checkContext == 0 && ctx.Err() != nil {
+			return ctx.Err()
+		}
+		var position []byte
+		if since >= b.opts.Every {
+			var err error
+			if position, err = positionOf(r); err != nil {
+				return err
+			}
+		}
+		at, event, err := r.Next()
+		switch {
+		case errors.Is(err, io.EOF):
+			return b.close(max(w.at, b.opts.End))
+		case err != nil:
+			return &EventsError{nil, err}
+		case at < w.at:
+			return fmt.Errorf("%w: event %d at %d, the history is at %d", history.ErrOrder, n, at, w.at)
+		}
+		if position != nil && at > w.at {
+			if err := b.checkpoint(w.at, position); err != nil {
+				return err
+			}
+			since = 0
+		}
+		w.at = at
+		if err := provider(w, event); err != nil {
+			return fmt.Errorf("event %d at %d: %w", n, at, err)
+		}
+		since++
+	}
+}
+
+// positionOf returns the next event's position.
+func positionOf[E any](r Reader[E]) ([]byte, error) {
+	position, err := r.Position()
+	if err != nil {
+		return nil, &EventsError{nil, err}
+	}
+	if len(position) > MaxPosition {
+		return nil, fmt.Errorf("%w: %d bytes", ErrPosition, len(position))
+	}
+	return append([]byte{}, position...), nil // not nil
+}
+
+// builder makes the kept history. It commits only at checkpoints, because a commit makes the time before it
+// final.
 type builder struct {
 	history *history.History
 	draft   *history.Draft // nil: not begun
 	opts    Options
 	all     []ongoing
 	changed []history.Attribute // since the last checkpoint
-	crossed []held              // hold at the last checkpoint, and ended after it
 	marks   marks
 	kept    int           // intervals in the history
 	view    *history.View // view of the last commit
 }
 
-// begin begins a transaction, if there is none.
-func (b *builder) begin() (err error) {
-	if b.draft == nil {
-		b.draft, err = b.history.Begin()
+// newBuilder begins a history.
+func newBuilder(opts Options) (*builder, error) {
+	if opts.Every < 1 || opts.Start == math.MinInt64 {
+		return nil, fmt.Errorf("%w: a checkpoint every %d events, from %d", history.ErrQuery, opts.Every, opts.Start)
 	}
-	return err
+	h, err := opts.history()
+	if err != nil {
+		return nil, err
+	}
+	b := &builder{history: h, opts: opts, marks: marks{positions: [][]byte{nil}}}
+	if b.draft, err = h.Begin(); err != nil {
+		return nil, err
+	}
+	if n := b.draft.Len(); n > 0 {
+		b.abort()
+		return nil, fmt.Errorf("%w: what is kept has %d attributes already", history.ErrQuery, n)
+	}
+	return b, nil
 }
 
-// commit ends begin's transaction.
+// commit ends the transaction.
 func (b *builder) commit() (err error) {
-	if b.draft != nil {
-		b.view, err = b.draft.Commit()
-		b.draft = nil
-	}
+	b.view, err = b.draft.Commit()
+	b.draft = nil
 	return err
 }
 
@@ -111,20 +179,16 @@ func (b *builder) ended(a history.Attribute, o *ongoing, end int64) error {
 		b.changed = append(b.changed, a)
 	}
 	if n := len(b.marks.times); n > 0 && o.start <= b.marks.times[n-1] {
-		b.crossed = append(b.crossed, held{a, o.until(end)})
 		o.next = end + 1
+		b.kept++
+		return b.draft.Add(a, o.start, end, o.value)
 	}
 	return nil
 }
 
-// settle adds the intervals and the gaps behind the last checkpoint. Their ends are final as soon as a
-// later interval is committed, so they cannot wait until the gap's successor ends.
+// settle adds the gaps behind the last checkpoint. Their ends are final as soon as a later interval is
+// committed, so they cannot wait until the gap's successor ends.
 func (b *builder) settle() error {
-	for _, c := range b.crossed {
-		if err := b.draft.Add(c.attribute, c.Start, c.End, c.Value); err != nil {
-			return err
-		}
-	}
 	for _, a := range b.changed {
 		o := &b.all[a]
 		if o.next < o.start {
@@ -135,9 +199,7 @@ func (b *builder) settle() error {
 		}
 		o.dirty = false
 	}
-	b.kept += len(b.crossed)
-	clear(b.crossed) // lets texts go
-	b.crossed, b.changed = b.crossed[:0], b.changed[:0]
+	b.changed = b.changed[:0]
 	return nil
 }
 
@@ -152,7 +214,9 @@ func (b *builder) checkpoint(at int64, position []byte) error {
 	}
 	b.marks.times = append(b.marks.times, at)
 	b.marks.positions = append(b.marks.positions, position)
-	return b.begin()
+	var err error
+	b.draft, err = b.history.Begin()
+	return err
 }
 
 // close makes the last checkpoint, and ends all intervals there.
@@ -178,27 +242,6 @@ func (b *builder) close(at int64) error {
 		return err
 	}
 	b.kept = kept
-	if !b.marks.has(at) {
-		b.marks.times = append(b.marks.times, at)
-	}
-	b.marks.positions = b.marks.positions[:len(b.marks.times)]
+	b.marks.times = append(b.marks.times, at)
 	return nil
-}
-
-// states returns the intervals of the view's attributes that hold at the last checkpoint. They end there
-// for now.
-func (b *builder) states(end int64) []history.Interval {
-	states := make([]history.Interval, b.view.Len())
-	for a := range states {
-		states[a] = history.Interval{Start: b.opts.Start, End: end, Open: true}
-		if a < len(b.all) && b.all[a].start <= end {
-			states[a].Start, states[a].Value = b.all[a].start, b.all[a].value
-		}
-	}
-	for _, c := range b.crossed {
-		if int(c.attribute) < len(states) {
-			states[c.attribute].Start, states[c.attribute].Value = c.Start, c.Value
-		}
-	}
-	return states
 }

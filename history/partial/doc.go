@@ -17,9 +17,8 @@
 // history has an image (history.View.AppendImage), and so have the checkpoints ([History.AppendImage],
 // [Open]).
 //
-// [Build] reads the events of a trace that has ended. A [Growing] reads the events of a growing trace, and
-// is known up to its last checkpoint. Between two checkpoints the kept history gets only names: intervals
-// that end there wait for the next checkpoint, because a commit makes the time before it final.
+// [Build] reads the events of a trace that has ended. It commits to the kept history only at checkpoints,
+// because a commit makes the time before it final.
 //
 // In a gap a counter has a straight line with its greatest error, for queries that need no replay
 // ([History.Interpolate], [History.Mean]). BENCHMARKS.md has figures.
@@ -33,12 +32,9 @@
 //	    intervals. A replay that does not fill a gap from its start on is
 //	    ErrDiffers, never an answer.
 //	P3  A checkpoint is behind all events at its instant. The events between two
-//	    checkpoints are Options.Every, plus the events that share the last instant; fewer
-//	    if a checkpoint was requested.
+//	    checkpoints are Options.Every, plus the events that share the last instant.
 //	P4  A query at an instant replays at most the events between two checkpoints, and
 //	    none if no attribute in the query has a gap there. A query of a range replays
 //	    each stretch with such a gap once, up to the last instant it needs.
 //	P5  A History never changes. Each query has its own reader and states.
-//	P6  A history that goes on answers like the whole history of the events up to its last checkpoint; the
-//	    states there are Open. A query behind it is a NotYetError.
 package partial

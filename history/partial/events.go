@@ -28,7 +28,7 @@ type Events[E any] interface {
 // Reader reads events in the order of their times. It belongs to one goroutine.
 type Reader[E any] interface {
 	// Next returns the next event and its time, and io.EOF behind the last event. Times must not
-	// decrease. For a growing trace a call after io.EOF may return a new event.
+	// decrease.
 	Next() (at int64, event E, err error)
 	// Position returns the position of the event that Next returns next, in at most MaxPosition bytes,
 	// which are copied. It includes all state that the reader needs there.

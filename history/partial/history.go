@@ -21,20 +21,6 @@ func (m *marks) gap(in history.Interval) (stretch int, ok bool) {
 	return stretch, m.times[stretch] > in.End
 }
 
-// has reports whether the last checkpoint is at an instant.
-func (m *marks) has(at int64) bool {
-	n := len(m.times)
-	return n > 0 && m.times[n-1] == at
-}
-
-// end returns the last checkpoint, or the instant before start if there is none.
-func (m *marks) end(start int64) int64 {
-	if n := len(m.times); n > 0 {
-		return m.times[n-1]
-	}
-	return start - 1
-}
-
 // History is a partly kept history. Any number of goroutines may read it.
 type History[E any] struct {
 	kept      kept
@@ -51,12 +37,8 @@ func (h *History[E]) Names() history.Names { return h.kept.view.Names }
 // Start returns the first instant.
 func (h *History[E]) Start() int64 { return h.kept.view.Start() }
 
-// End returns the last instant. If the history goes on it is the last checkpoint, or one before Start.
-func (h *History[E]) End() int64 { return h.kept.end }
-
-// Closed reports whether the history has ended, so that no event follows. Otherwise intervals that hold at
-// End are Open, and queries of later instants have a NotYetError.
-func (h *History[E]) Closed() bool { return !h.kept.goesOn() }
+// End returns the last instant.
+func (h *History[E]) End() int64 { return h.kept.view.End() }
 
 // Checkpoints returns the checkpoints' instants, in order. The last is the end.
 func (h *History[E]) Checkpoints() []int64 { return slices.Clone(h.marks.times) }
@@ -64,8 +46,7 @@ func (h *History[E]) Checkpoints() []int64 { return slices.Clone(h.marks.times) 
 // Intervals returns the number of kept intervals. Gaps do not count.
 func (h *History[E]) Intervals() int { return h.intervals }
 
-// Kept returns the history of the kept intervals. A gap is null there. If the history goes on, the
-// intervals that hold at its end are missing.
+// Kept returns the history of the kept intervals. A gap is null there.
 func (h *History[E]) Kept() *history.View { return h.kept.view }
 
 // Size returns the heap bytes of the kept intervals and the checkpoints; after Open only of the

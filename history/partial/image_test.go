@@ -61,43 +61,26 @@ func fixedImage(t testing.TB) (kept, image []byte, l list) {
 	return p.Kept().AppendImage(nil), p.AppendImage(nil), l
 }
 
-// goingOnImage is fixedImage of a history that goes on.
-func goingOnImage(t testing.TB) (kept, image []byte, l list) {
-	g := &events.Growing{List: events.Draw(rand.New(rand.NewPCG(4, 6)), 0)}
-	g.There.Store(int64(len(g.List)) / 2)
-	p, err := partial.Grow(t.Context(), g, provide, partial.Options{Every: 20})
-	must(t, err)
-	_, err = p.Read(t.Context())
-	must(t, err)
-	h, err := p.History()
-	must(t, err)
-	must(t, p.Close())
-	return h.Kept().AppendImage(nil), h.AppendImage(nil), g.List
-}
-
-// askAnything asks a history whose bytes may be any: answers or errors, but no panic and no end without them. The end of a
-// history without instants is outside of it, and is not asked for.
+// askAnything asks a history whose bytes may be any: answers or errors, but no panic and no end without them.
 func askAnything(t *testing.T, p *partial.History[event]) {
-	n, ctx, times := p.Names().Len(), context.Background(), []int64{p.Start()}
-	if p.End() >= p.Start() {
-		times = append(times, p.End(), p.Start()+int64(uint64(p.End()-p.Start())/2))
-	}
+	n, ctx := p.Names().Len(), context.Background()
+	times := []int64{p.Start(), p.End(), p.Start() + int64(uint64(p.End()-p.Start())/2)}
 	all := append(slices.Clone(times), p.Checkpoints()...)
 	for _, at := range all[:min(len(all), len(times)+1)] {
 		_, slice := p.Slice(ctx, at, nil)
-		check(t, p, slice)
+		check(t, slice)
 		for a := range history.Attribute(min(n, 20)) {
 			_, state := p.At(ctx, a, at)
-			check(t, p, state)
+			check(t, state)
 			_, _ = p.Interpolate(ctx, a, at)
 		}
 	}
 	_, _, err := p.Sample(ctx, nil, times)
-	check(t, p, err)
+	check(t, err)
 	for a := range history.Attribute(min(n, 20)) {
 		found := 0
-		for _, err := range p.Range(ctx, a, p.Start(), max(p.Start(), p.End())) {
-			check(t, p, err)
+		for _, err := range p.Range(ctx, a, p.Start(), p.End()) {
+			check(t, err)
 			if found++; found > 1<<16 {
 				t.Fatal("too many intervals")
 			}
@@ -106,43 +89,33 @@ func askAnything(t *testing.T, p *partial.History[event]) {
 	p.AppendImage(nil)
 }
 
-// check takes errors of replays of other events alone; of a history that goes on also those of what does not fit what is
-// kept, and of one without instants.
-func check(t *testing.T, p *partial.History[event], err error) {
+// check takes errors of replays of other events alone.
+func check(t *testing.T, err error) {
 	t.Helper()
 	var of *partial.EventsError
-	var late *partial.NotYetError
-	goingOn := !p.Closed() && (errors.As(err, &late) || errors.Is(err, partial.ErrImage))
-	if err != nil && !errors.Is(err, partial.ErrDiffers) && !errors.As(err, &of) && !goingOn {
+	if err != nil && !errors.Is(err, partial.ErrDiffers) && !errors.As(err, &of) {
 		t.Fatal(err)
 	}
 }
 
-// imagesOf are the images of checkpoints of a history, and of one that goes on.
-func imagesOf(t testing.TB) (images []damaged.Image) {
-	for _, name := range []string{"checkpoints", "checkpoints of a history that goes on"} {
-		kept, image, l := fixedImage(t)
-		if len(images) > 0 {
-			kept, image, l = goingOnImage(t)
-		}
-		images = append(images, damaged.Image{
-			Name: name, Bytes: image, Bad: partial.ErrImage,
-			Open: func(image []byte) (any, error) { return reopen(kept, image, l) },
-			Use:  func(t *testing.T, opened any) { askAnything(t, opened.(*partial.History[event])) },
-		})
+// imageOf is the image of checkpoints of a history.
+func imageOf(t testing.TB) damaged.Image {
+	kept, image, l := fixedImage(t)
+	return damaged.Image{
+		Name: "checkpoints", Bytes: image, Bad: partial.ErrImage,
+		Open: func(image []byte) (any, error) { return reopen(kept, image, l) },
+		Use:  func(t *testing.T, opened any) { askAnything(t, opened.(*partial.History[event])) },
 	}
-	return images
 }
 
 // TestImage_EveryByte changes the image of checkpoints: an error, or a history that can be asked.
 func TestImage_EveryByte(t *testing.T) {
 	effort.Long(t)
-	for _, i := range imagesOf(t) {
-		i.EveryByte(t, 10_000)
-	}
+	i := imageOf(t)
+	i.EveryByte(t, 10_000)
 }
 
-func TestImage_RandomChanges(t *testing.T) { damaged.RandomChanges(t, imagesOf(t)) }
+func TestImage_RandomChanges(t *testing.T) { damaged.RandomChanges(t, []damaged.Image{imageOf(t)}) }
 
 // TestOpen_Errors has histories that kept nothing, and images of others.
 func TestOpen_Errors(t *testing.T) {
@@ -190,9 +163,6 @@ func FuzzOpen(f *testing.F) {
 	f.Add(kept, image)
 	f.Add(kept[:len(kept)/2], image)
 	f.Add(kept, image[:len(image)/2])
-	goesOn, ongoing, _ := goingOnImage(f)
-	f.Add(goesOn, ongoing)
-	f.Add(goesOn, image)
 	f.Fuzz(func(t *testing.T, kept, image []byte) {
 		if len(kept) > 1<<16 || len(image) > 1<<16 {
 			t.Skip("larger than what is tried")

@@ -3,7 +3,6 @@
 //
 //	Resolver  the symbols of one answer
 //	  +-> Walker  stacks -> Symbols, leaf first, without the frames that the resolver leaves out
-//	  +-> Joiner  a Resolver for the stacks of several answers
 //
 //	HasFunction, HasFrame, HasShown: conditions on a location's record
 //

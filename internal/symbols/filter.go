@@ -44,8 +44,5 @@ func (f *filter) equal(g *filter) bool {
 	return same(f.hide, g.hide) && same(f.show, g.show)
 }
 
-// again returns the filter for another resolver.
-func (f *filter) again() *filter { return &filter{f.hide.again(), f.show.again()} }
-
 // LeavesOutAs reports whether two resolvers leave out the same frames.
 func (s *Resolver) LeavesOutAs(other *Resolver) bool { return s.filter.equal(other.filter) }

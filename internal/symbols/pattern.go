@@ -20,14 +20,6 @@ func newPattern(re *regexp.Regexp) *pattern {
 	return &pattern{re, map[string]bool{}}
 }
 
-// again returns the pattern for another goroutine.
-func (p *pattern) again() *pattern {
-	if p == nil {
-		return nil
-	}
-	return newPattern(p.Regexp)
-}
-
 func (p *pattern) matches(text string) bool {
 	if p == nil {
 		return true

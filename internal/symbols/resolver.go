@@ -17,10 +17,9 @@ import (
 // once a walk for Walker.Numbers, which keeps only the numbers. A lookup takes mu, once a walk and
 // location.
 type Resolver struct {
-	filter *filter         // nil if no frame is left out
-	lists  []dict.ListView // one, or for a difference one per answer
-	refs   []stackRef      // by stack code; nil if stack codes index lists[0]
-	stacks []uint32        // codes of all stacks in the answer
+	filter *filter // nil if no frame is left out
+	lists  dict.ListView
+	stacks []uint32 // codes of all stacks in the answer
 
 	mu        sync.Mutex
 	found     map[uuid.UUID]*Symbol
@@ -32,9 +31,6 @@ type Resolver struct {
 	described map[uuid.UUID][]byte // the result of describeAll; nil before its call
 }
 
-// stackRef refers to a stack in one of several answers.
-type stackRef struct{ lists, code uint32 }
-
 // FunctionID identifies a frame's function.
 type FunctionID struct{ Name, File string }
 
@@ -42,34 +38,15 @@ type FunctionID struct{ Name, File string }
 // frames that match hide or do not match show are left out; nil leaves out none. New takes over stacks, and
 // reads them later.
 func New(lists dict.ListView, stacks []uint32, hide, show *regexp.Regexp) *Resolver {
-	return newResolver([]dict.ListView{lists}, stacks, newFilter(hide, show))
-}
-
-func newResolver(lists []dict.ListView, stacks []uint32, f *filter) *Resolver {
 	return &Resolver{
-		filter: f, lists: lists, stacks: stacks,
+		filter: newFilter(hide, show), lists: lists, stacks: stacks,
 		found: map[uuid.UUID]*Symbol{}, decoder: codec.NewRecordDecoder(),
 	}
 }
 
-// ref returns the index in lists for a stack, and its code there.
-func (s *Resolver) ref(code uint32) stackRef {
-	if s.refs == nil {
-		return stackRef{0, code}
-	}
-	return s.refs[code]
-}
-
-// IDs appends the ids of a stack's locations to dst, leaf first, including locations whose frames
-// are left out.
-func (s *Resolver) IDs(dst []uuid.UUID, stack uint32) []uuid.UUID {
-	ref := s.ref(stack)
-	return s.lists[ref.lists].UUIDs(dst, ref.code)
-}
-
 // symbol returns an element's symbol.
-func (s *Resolver) symbol(lists, element uint32) *Symbol {
-	id := s.lists[lists].Element(element)
+func (s *Resolver) symbol(element uint32) *Symbol {
+	id := s.lists.Element(element)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	y := s.found[id]
@@ -78,17 +55,17 @@ func (s *Resolver) symbol(lists, element uint32) *Symbol {
 			s.symbols = make([]Symbol, symbolsAtOnce)
 		}
 		y, s.symbols = &s.symbols[0], s.symbols[1:]
-		s.decode(y, id, s.lists[lists].Record(element))
+		s.decode(y, id, s.lists.Record(element))
 		s.found[id] = y
 	}
 	return y
 }
 
-// describe makes y the symbol of an element in lists[lists]. It reuses y's memory.
-func (s *Resolver) describe(y *Symbol, lists, element uint32) {
+// describe makes y the symbol of an element. It reuses y's memory.
+func (s *Resolver) describe(y *Symbol, element uint32) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.decode(y, s.lists[lists].Element(element), s.lists[lists].Record(element))
+	s.decode(y, s.lists.Element(element), s.lists.Record(element))
 }
 
 // decode makes y the symbol of a location. An empty or invalid record is replaced by another generation's.
@@ -135,16 +112,15 @@ func (s *Resolver) numberOf(y *Symbol, frame int) uint32 {
 // symbolsAtOnce is the number of symbols that are allocated together.
 const symbolsAtOnce = 128
 
-// record returns the record of an element in lists[lists], or another generation's record if it
-// is empty or invalid.
-func (s *Resolver) record(lists, element uint32) []byte {
-	record := s.lists[lists].Record(element)
+// record returns the record of an element, or another generation's record if it is empty or invalid.
+func (s *Resolver) record(element uint32) []byte {
+	record := s.lists.Record(element)
 	if isRecord(record) {
 		return record
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.recordElsewhere(s.lists[lists].Element(element))
+	return s.recordElsewhere(s.lists.Element(element))
 }
 
 // recordElsewhere returns a location's record from any generation with a valid one, because rows inserted
@@ -159,17 +135,15 @@ func (s *Resolver) recordElsewhere(id uuid.UUID) []byte {
 // describeAll returns a valid record of each location for which any generation has one. It reads all
 // stacks, so it is called only if the answer has a location without a valid record.
 func (s *Resolver) describeAll() map[uuid.UUID][]byte {
-	good, seen := map[uuid.UUID][]byte{}, make([]paged[bool], len(s.lists))
+	good, seen := map[uuid.UUID][]byte{}, paged[bool]{}
 	var codes []uint32
 	for _, stack := range s.stacks {
-		ref := s.ref(stack)
-		lists := s.lists[ref.lists]
-		codes = lists.List(codes[:0], ref.code)
+		codes = s.lists.List(codes[:0], stack)
 		for _, element := range codes {
-			if was := seen[ref.lists].at(element); !*was {
+			if was := seen.at(element); !*was {
 				*was = true
-				if record := lists.Record(element); isRecord(record) {
-					good[lists.Element(element)] = record
+				if record := s.lists.Record(element); isRecord(record) {
+					good[s.lists.Element(element)] = record
 				}
 			}
 		}

@@ -40,11 +40,11 @@ func (m *functionMatcher) matches(record []byte) bool {
 }
 
 // matchesOf reports whether a location has a function with a matching name that the answer shows.
-func (m *functionMatcher) matchesOf(resolver *Resolver, lists, element uint32) bool {
+func (m *functionMatcher) matchesOf(resolver *Resolver, element uint32) bool {
 	if resolver.filter == nil {
-		return m.matches(resolver.record(lists, element))
+		return m.matches(resolver.record(element))
 	}
-	y := resolver.symbol(lists, element)
+	y := resolver.symbol(element)
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.names = m.names[:0]
@@ -83,15 +83,14 @@ func HasFunction(pattern *regexp.Regexp) func(record []byte) bool {
 // require.
 func (s *Resolver) Search(pattern *regexp.Regexp, stacks []uint32, found func(i int)) {
 	m := newFunctionMatcher(pattern)
-	verdicts := make([]paged[verdict], len(s.lists))
+	verdicts := paged[verdict]{}
 	var elements []uint32
 	for i, stack := range stacks {
-		ref := s.ref(stack)
-		elements = s.lists[ref.lists].List(elements[:0], ref.code)
+		elements = s.lists.List(elements[:0], stack)
 		for _, element := range elements {
-			v := verdicts[ref.lists].at(element)
+			v := verdicts.at(element)
 			if *v == unasked {
-				if *v = differs; m.matchesOf(s, ref.lists, element) {
+				if *v = differs; m.matchesOf(s, element) {
 					*v = matches
 				}
 			}

@@ -11,14 +11,13 @@ import (
 // with its predecessor. It belongs to one goroutine.
 type Walker struct {
 	resolver *Resolver
-	cursors  []dict.ListCursor   // by index in resolver.lists, like symbols and places
-	symbols  []paged[*Symbol]    // by element
-	places   []paged[frameRange] // by element
+	cursor   dict.ListCursor
+	symbols  paged[*Symbol]    // by element
+	places   paged[frameRange] // by element
 	stack    []*Symbol
 	frames   uint32 // number of numbered frames
 	symbol   Symbol // scratch for number
 
-	from    uint32   // index in resolver.lists of the stack in numbers
 	numbers []uint32 // frame numbers of the current stack, leaf first, at the end of the slice
 	ends    []int    // by location in that stack, root first: the number of frames up to its end
 }
@@ -30,24 +29,16 @@ type frameRange struct{ first, frames uint32 }
 const hidden = math.MaxUint32
 
 // Walk returns a walker over the answer's stacks.
-func (s *Resolver) Walk() *Walker {
-	w := &Walker{resolver: s, symbols: make([]paged[*Symbol], len(s.lists)), places: make([]paged[frameRange], len(s.lists))}
-	for _, lists := range s.lists {
-		w.cursors = append(w.cursors, lists.Cursor())
-	}
-	return w
-}
+func (s *Resolver) Walk() *Walker { return &Walker{resolver: s, cursor: s.lists.Cursor()} }
 
 // Locations returns a stack's locations, leaf first. They are valid until the next call.
 func (w *Walker) Locations(stack uint32) []*Symbol {
-	ref := w.resolver.ref(stack)
-	c := &w.cursors[ref.lists]
-	c.Move(ref.code)
+	w.cursor.Move(stack)
 	w.stack = w.stack[:0]
-	for _, element := range c.Elements() {
-		at := w.symbols[ref.lists].at(element)
+	for _, element := range w.cursor.Elements() {
+		at := w.symbols.at(element)
 		if *at == nil {
-			*at = w.resolver.symbol(ref.lists, element)
+			*at = w.resolver.symbol(element)
 		}
 		if !(*at).hidden {
 			w.stack = append(w.stack, *at)
@@ -61,22 +52,17 @@ func (w *Walker) Locations(stack uint32) []*Symbol {
 // row. It calls see once for each location, with a symbol that is valid during the call. A walker serves
 // Numbers or Locations, not both.
 func (w *Walker) Numbers(stack uint32, see func(*Symbol)) (numbers []uint32, shared int) {
-	ref := w.resolver.ref(stack)
-	c := &w.cursors[ref.lists]
-	c.Move(ref.code)
-	elements, kept := c.Elements(), min(c.Kept(), len(w.ends))
-	if ref.lists != w.from {
-		w.from, kept = ref.lists, 0
-	}
+	w.cursor.Move(stack)
+	elements, kept := w.cursor.Elements(), min(w.cursor.Kept(), len(w.ends))
 	if kept > 0 {
 		shared = w.ends[kept-1]
 	}
 	w.ends = w.ends[:kept]
 	frames := shared
 	for _, element := range slices.Backward(elements[:len(elements)-kept]) {
-		at := w.places[ref.lists].at(element)
+		at := w.places.at(element)
 		if at.frames == 0 {
-			*at = w.number(ref.lists, element, see)
+			*at = w.number(element, see)
 		}
 		if at.frames != hidden {
 			if frames += int(at.frames); frames > len(w.numbers) {
@@ -101,9 +87,9 @@ func (w *Walker) grow(frames, first int) {
 
 // number gives numbers to an element's frames. It keeps no symbol, because most of a symbol is useless
 // after see.
-func (w *Walker) number(lists, element uint32, see func(*Symbol)) frameRange {
+func (w *Walker) number(element uint32, see func(*Symbol)) frameRange {
 	y := &w.symbol
-	if w.resolver.describe(y, lists, element); y.hidden {
+	if w.resolver.describe(y, element); y.hidden {
 		return frameRange{frames: hidden}
 	}
 	at := frameRange{w.frames, uint32(len(y.Functions))}

@@ -1,8 +1,11 @@
 package pprof
 
 import (
+	"bytes"
+	"compress/gzip"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"slices"
@@ -78,17 +81,20 @@ func plainProfiles(t testing.TB) [][]byte {
 		t.Fatalf("%d profiles, %v", len(names), err)
 	}
 	var all [][]byte
-	var r Reader
-	var f Flat
 	for _, name := range names {
 		data, err := os.ReadFile(name)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := r.Read(data, Limits{}.WithDefaults(), &f); err != nil {
+		zip, err := gzip.NewReader(bytes.NewReader(data))
+		if err != nil {
 			t.Fatal(err)
 		}
-		all = append(all, slices.Clone(r.Plain(data)))
+		plain, err := io.ReadAll(zip)
+		if err != nil {
+			t.Fatal(err)
+		}
+		all = append(all, plain)
 	}
 	return all
 }

@@ -1,7 +1,6 @@
 // Package pprof decodes pprof profiles into flat profiles: slices that refer to each other by
 // index, in which each string, function and location occurs once. Reader and Decode read
-// bytes. Flatten reads a profile of github.com/google/pprof in memory. Reader.ToParse first
-// counts the bytes that google/pprof would allocate.
+// bytes. Flatten reads a profile of github.com/google/pprof in memory.
 //
 //	flat.Samples  [ ends of sample 0 | ends of sample 1 | ... ]
 //	                  |                  |
@@ -25,8 +24,7 @@
 //	    and that are within the limits, and no others. The exceptions are profiles without
 //	    sample types, and with two equal sample types: both functions refuse them.
 //	C2  Both give the same samples for the same profile.
-//	C3  Memory is bounded by the limits before it is allocated. google/pprof allocates at most
-//	    1 GiB after a Reader with ToParse; no input panics.
+//	C3  Memory is bounded by the limits before it is allocated; no input panics.
 //	C4  A profile after Pruner.Prune has the same stacks as in google/pprof, or is unchanged
 //	    after an error, because the steps of its patterns are bounded.
 package pprof

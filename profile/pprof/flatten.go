@@ -91,11 +91,15 @@ func reserve(p *pprof.Profile, l Limits, f *Flat) error {
 			return err
 		}
 	}
-	c := cost{
-		strings: 1, types: len(p.SampleType), mappings: len(p.Mapping), functions: len(p.Function), locations: len(p.Location),
-		lines: lines, samples: len(p.Sample), stack: ids, values: values, labels: labels,
-	}
-	c.reserve(f)
+	f.Types = slices.Grow(f.Types, len(p.SampleType))
+	f.Mappings = slices.Grow(f.Mappings, len(p.Mapping)+1)
+	f.Functions = slices.Grow(f.Functions, len(p.Function)+1)
+	f.Lines = slices.Grow(f.Lines, lines)
+	f.Locations = slices.Grow(f.Locations, len(p.Location)+1)
+	f.Samples = slices.Grow(f.Samples, len(p.Sample))
+	f.Stack = slices.Grow(f.Stack, ids)
+	f.Values = slices.Grow(f.Values, values)
+	f.Labels = slices.Grow(f.Labels, labels)
 	return nil
 }
 

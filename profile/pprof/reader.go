@@ -15,10 +15,6 @@ import (
 // Reader decodes profiles, gzipped or not, into flat profiles. It reuses its decompression memory
 // for the next profile. The zero Reader is ready to use. It is not safe for concurrent use.
 type Reader struct {
-	// ToParse announces that google/pprof parses each profile next, from Plain. Read refuses a profile if
-	// both together would allocate more than 1 GiB.
-	ToParse bool
-
 	source bytes.Reader
 	zip    gzip.Reader
 	raw    bytes.Buffer // the output of zip
@@ -31,13 +27,6 @@ func (r *Reader) Read(data []byte, limits Limits, f *Flat) error {
 	if err != nil {
 		return err
 	}
-	if r.ToParse {
-		c := costOf(plain)
-		if err := c.check(len(plain) + 2*r.raw.Cap()); err != nil {
-			return err
-		}
-		c.reserve(f)
-	}
 	return r.decode(plain, limits, f)
 }
 
@@ -47,12 +36,13 @@ func (r *Reader) unpack(data []byte, limits Limits) (string, error) {
 	if len(data) == 0 {
 		return "", fmt.Errorf("%w: empty input", ErrProfile)
 	}
+	plain := data
 	if isGzip(data) {
 		if err := r.gunzip(data, limits.Bytes); err != nil {
 			return "", err
 		}
+		plain = r.raw.Bytes()
 	}
-	plain := r.Plain(data)
 	if len(plain) == 0 {
 		return "", fmt.Errorf("%w: empty input, compressed", ErrProfile)
 	}
@@ -73,15 +63,6 @@ func (r *Reader) decode(plain string, limits Limits, f *Flat) error {
 		}
 	}
 	return err
-}
-
-// Plain returns the decompressed bytes of data, which must be the data of the last Read. They are valid
-// until the next Read.
-func (r *Reader) Plain(data []byte) []byte {
-	if isGzip(data) {
-		return r.raw.Bytes()
-	}
-	return data
 }
 
 // Size returns the approximate bytes that r keeps.

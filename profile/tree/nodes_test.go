@@ -1,6 +1,7 @@
 package tree_test
 
 import (
+	stdcmp "cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -352,7 +353,25 @@ func TestNodes_Frames(t *testing.T) {
 	}
 }
 
-// TestTop compares functions of one side and of two with those of package profile.
+// costsOf adds the costs of functions on a side, counted stack by stack.
+func costsOf(costs map[string]tree.Cost, side int, s *profile.Stacks) {
+	for frames, value := range s.All() {
+		seen := map[string]bool{}
+		for i, f := range frames {
+			c := costs[f.Function]
+			if i == 0 {
+				c.Flat[side] += value
+			}
+			if !seen[f.Function] {
+				seen[f.Function] = true
+				c.Cum[side] += value
+			}
+			costs[f.Function] = c
+		}
+	}
+}
+
+// TestTop compares functions of one side and of two with sums of their stacks.
 func TestTop(t *testing.T) {
 	rng := rand.New(rand.NewPCG(7, 8))
 	for _, pair := range [][2]*profile.Stacks{
@@ -361,31 +380,42 @@ func TestTop(t *testing.T) {
 		{realStacks(t, "etcd", "cpu"), realStacks(t, "compile", "cpu")},
 		{stacksOf(t, sample{[]profile.Frame{{Function: "a"}}, math.MinInt64}), stacksOf(t, sample{[]profile.Frame{{Function: "a"}}, math.MaxInt64})},
 	} {
-		one, err := tree.Top(t.Context(), 0, pair[1])
-		if err != nil {
-			t.Fatal(err)
-		}
-		var got []profile.Function
-		for _, c := range one {
-			got = append(got, profile.Function{Name: c.Function, Flat: c.Flat[0], Cum: c.Cum[0]})
-		}
-		if diff := cmp.Diff(pair[1].Top(), got); diff != "" {
-			t.Errorf("-want +got\n%s", diff)
-		}
-		both, err := tree.Top(t.Context(), 0, pair[0], pair[1])
-		if err != nil {
-			t.Fatal(err)
-		}
-		var changes []profile.FunctionChange
-		for _, c := range both {
-			changes = append(changes, profile.FunctionChange{
-				Function: profile.Function{Name: c.Function, Flat: c.Flat[1] - c.Flat[0], Cum: c.Cum[1] - c.Cum[0]},
-				Before:   profile.FunctionCost{Flat: c.Flat[0], Cum: c.Cum[0]}, After: profile.FunctionCost{Flat: c.Flat[1], Cum: c.Cum[1]},
-			})
-		}
-		want, err := profile.DiffTop(pair[0], pair[1])
-		if diff := cmp.Diff(want, changes); diff != "" || err != nil {
-			t.Errorf("%v: -want +got\n%s", err, diff)
+		for _, sides := range [][]*profile.Stacks{{pair[1]}, pair[:]} {
+			want := map[string]tree.Cost{}
+			for side, s := range sides {
+				costsOf(want, side, s)
+			}
+			size := func(v [2]int64) uint64 { // of the value, or of the change
+				if len(sides) == 2 {
+					v[0] = v[1] - v[0]
+				}
+				if v[0] < 0 {
+					return -uint64(v[0])
+				}
+				return uint64(v[0])
+			}
+			got, err := tree.Top(t.Context(), 0, sides...)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for i, c := range got {
+				if w := want[c.Function]; w.Flat != c.Flat || w.Cum != c.Cum {
+					t.Errorf("%s costs %v and %v, want %v and %v", c.Function, c.Flat, c.Cum, w.Flat, w.Cum)
+				}
+				delete(want, c.Function)
+				if i == 0 {
+					continue
+				}
+				before := got[i-1]
+				if stdcmp.Or(stdcmp.Compare(size(c.Flat), size(before.Flat)), stdcmp.Compare(size(c.Cum), size(before.Cum)), stdcmp.Compare(before.Function, c.Function)) >= 0 {
+					t.Errorf("%v comes after %v", c, before)
+				}
+			}
+			for name, w := range want {
+				if len(sides) == 1 || w.Flat[0] != w.Flat[1] || w.Cum[0] != w.Cum[1] {
+					t.Errorf("%s is missing: %v", name, w)
+				}
+			}
 		}
 	}
 }

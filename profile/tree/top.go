@@ -20,9 +20,9 @@ type Cost struct {
 
 // Top returns the functions of the stacks of one side, or of two: before and after. A stack in which a
 // function recurs counts once, and functions with the same name in several files are one. The order is
-// that of profile.Stacks.Top, and with two sides that of profile.DiffTop: by change. As there, functions
-// whose Flat and Cum are equal on both sides are omitted. most bounds the accounted bytes; 0 or less
-// means no bound. The slice belongs to the caller.
+// that of profile.Stacks.Top, and with two sides by change. Then functions whose Flat and Cum are equal on
+// both sides are omitted. most bounds the accounted bytes; 0 or less means no bound. The slice belongs to
+// the caller.
 //
 // Errors are columnstore.ErrQueryMemory, and ctx's error. It costs as much as profile.Stacks.Numbered,
 // and 5 ns for each frame.

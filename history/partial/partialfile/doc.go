@@ -4,14 +4,4 @@
 //
 // A file of [Write] has two indexes: the empty history's, with which it begins, and the whole history's. A
 // killed writer leaves the first, which Open refuses.
-//
-// A [Writer] writes a history whose trace still grows. Each Sync adds an index, whose note also has the
-// intervals that hold at the last checkpoint:
-//
-//	events    e e e e e | e e e e e e e e | e e e Sync e e ...
-//	kept      ~~~~[-----------------]~~~~~[------        ~ gap, to replay
-//	known     to the last checkpoint ---->|              behind it: partial.NotYetError
-//
-// A killed writer leaves everything that it synced, which is exact up to the checkpoint before its last
-// Sync.
 package partialfile

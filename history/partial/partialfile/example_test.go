@@ -3,7 +3,6 @@ package partialfile_test
 import (
 	"context"
 	"encoding/binary"
-	"errors"
 	"fmt"
 	"io"
 	"log"
@@ -72,35 +71,4 @@ func Example() {
 	}
 	fmt.Printf("thread %d from %d to %d; %d intervals are kept\n", in.Value.Int(), in.Start, in.End, h.Intervals())
 	// Output: thread 0 from 77777 to 77777; 10 intervals are kept
-}
-
-// A trace that is still recorded is read as far as it is there. The file is opened beside the writer, or once that was killed.
-func ExampleCreate() {
-	dir, err := os.MkdirTemp("", "")
-	if err != nil {
-		log.Fatal(err)
-	}
-	defer os.RemoveAll(dir)
-	ctx, path, opts := context.Background(), filepath.Join(dir, "threads.history"), file.Options{Provider: "threads 1"}
-	w, err := partialfile.Create(ctx, path, opts, trace{}, running, partial.Options{Every: 10_000})
-	if err != nil {
-		log.Fatal(err)
-	}
-	n, err := w.Read(ctx) // and again when the trace has grown
-	if err != nil {
-		log.Fatal(err)
-	}
-	if err := w.Sync(); err != nil {
-		log.Fatal(err)
-	}
-	h, err := partialfile.Open(path, opts, trace{}, running)
-	if err != nil {
-		log.Fatal(err)
-	}
-	_, err = h.At(ctx, 0, 95_000)
-	fmt.Printf("%d events; known up to %d: %v\n", n, h.End(), err)
-	if err := errors.Join(h.Close(), w.Close()); err != nil {
-		log.Fatal(err)
-	}
-	// Output: 100000 events; known up to 90000: time outside of the view: 95000, the history goes on behind 90000
 }

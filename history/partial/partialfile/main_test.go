@@ -1,7 +1,6 @@
 package partialfile_test
 
 import (
-	"os"
 	"testing"
 
 	"go.uber.org/goleak"
@@ -10,9 +9,6 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	if name := os.Getenv(killedFile); name != "" {
-		writeUntilKilled(name)
-	}
 	effort.CollectRarely()
 	goleak.VerifyTestMain(m)
 }

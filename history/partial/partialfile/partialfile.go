@@ -40,10 +40,8 @@ type Reader[E any] struct {
 	file *file.Reader
 }
 
-// Open opens a file, with the events and the provider from which Write or a Writer built it. If a Writer
-// did not finish the file, or is writing it, the history goes on (History.Closed), up to the last
-// checkpoint before the last Sync. It costs what file.Open does, 20 ns a checkpoint, and 60 ns an attribute
-// if the history goes on.
+// Open opens a file, with the events and the provider from which Write built it. It costs what file.Open
+// does, and 20 ns a checkpoint.
 //
 // It returns the errors of file.Open (ErrFormat for another provider's file, *disk.DamagedError), and
 // partial.ErrImage for a file that Write did not finish, that lost its last index, or that does not belong
