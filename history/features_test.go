@@ -2,6 +2,7 @@ package history_test
 
 import (
 	"errors"
+	"math"
 	"regexp"
 	"slices"
 	"testing"
@@ -29,6 +30,8 @@ func TestFeatures(t *testing.T) {
 		{"null until the first change", showFirstChange},
 		{"the ongoing value is replaced", showUpdate},
 		{"stack", showStack},
+		{"queue", showQueue},
+		{"increments", showIncrements},
 		{"a subtree is removed", showRemove},
 		{"ongoing values and where they began", showOngoing},
 		{"closing", showClose},
@@ -305,6 +308,47 @@ func showStack(f *feature) {
 	_, ok, err = v.Top(s, 9)
 	f.must(err)
 	f.want(ok, false)
+}
+
+func showQueue(f *feature) {
+	q := f.attribute("queue")
+	for i := range int64(3) {
+		f.must(f.Push(i, q, history.Int(10+i)))
+	}
+	for i := range int64(3) {
+		first, err := f.Peek(q)
+		f.must(err)
+		f.want(first, history.Int(10+i))
+		got, err := f.Poll(5+i, q)
+		f.must(err)
+		f.want(got, history.Int(10+i))
+	}
+	for _, read := range []func() (history.Value, error){
+		func() (history.Value, error) { return f.Peek(q) },
+		func() (history.Value, error) { return f.Poll(9, q) },
+	} {
+		got, err := read() // empty
+		f.must(err)
+		f.want(got, history.Value{})
+	}
+	v := f.commit()
+	first, err := v.Lookup("queue", "1")
+	f.must(err)
+	f.want(f.all(v, first), []string{"0..4 10", "5..5 11", "6..6 12", "7..ongoing null"})
+}
+
+func showIncrements(f *feature) {
+	i, x := f.attribute("i"), f.attribute("x")
+	f.must(f.IncrementInt(1, i, 5))
+	f.must(f.IncrementInt(2, i, -7))
+	f.must(f.IncrementFloat(1, x, 0.5))
+	f.must(f.IncrementFloat(2, x, 1))
+	f.is(f.IncrementFloat(3, i, 1), history.ErrKind)
+	f.is(f.IncrementInt(3, x, 1), history.ErrKind)
+	f.is(f.IncrementInt(3, i, math.MinInt64), history.ErrLimit) // there: wraps around
+	v := f.commit()
+	f.want(f.all(v, i), []string{"0..0 null", "1..1 5", "2..ongoing -2"})
+	f.want(f.all(v, x), []string{"0..0 null", "1..1 0.5", "2..ongoing 1.5"})
 }
 
 func showRemove(f *feature) {

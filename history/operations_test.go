@@ -333,16 +333,22 @@ func (m *machine) stack() {
 	var got, want history.Value
 	var err error
 	var r refusals
-	what := rapid.SampledFrom([]string{"Push", "Push", "Push", "Pop", "Top"}).Draw(m.T, "stack")
+	what := rapid.SampledFrom([]string{"Push", "Push", "Push", "Pop", "Poll", "Top", "Peek"}).Draw(m.T, "stack")
 	switch what {
 	case "Push":
 		err, r = m.w.Push(t, a, v), m.o.push(t, a, v)
 	case "Pop":
 		got, err = m.w.Pop(t, a)
 		want, r = m.o.pop(t, a)
+	case "Poll":
+		got, err = m.w.Poll(t, a)
+		want, r = m.o.poll(t, a)
 	case "Top":
 		got, err = m.w.Top(a)
-		want, r = m.o.top(a)
+		want, r = m.o.top(a, false)
+	case "Peek":
+		got, err = m.w.Peek(a)
+		want, r = m.o.top(a, true)
 	}
 	m.refused(err, r, "%s(%d, %d, %.20v)", what, t, a, v)
 	if !got.Equal(want) {
@@ -353,11 +359,17 @@ func (m *machine) stack() {
 func (m *machine) others() {
 	a := m.attribute()
 	t, v := m.near(a), m.value(a)
-	switch rapid.SampledFrom([]string{"Update", "Remove"}).Draw(m.T, "other") {
+	switch what := rapid.SampledFrom([]string{"Update", "Remove", "IncrementInt", "IncrementFloat"}).Draw(m.T, "other"); what {
 	case "Update":
 		m.refused(m.w.Update(a, v), m.o.update(a, v), "Update(%d, %.20v)", a, v)
 	case "Remove":
 		m.refused(m.w.Remove(t, a), m.o.remove(t, a), "Remove(%d, %d)", t, a)
+	case "IncrementInt":
+		by := rapid.SampledFrom([]int64{0, 1, -1, math.MaxInt64, math.MinInt64}).Draw(m.T, "by")
+		m.refused(m.w.IncrementInt(t, a, by), m.o.incrementInt(t, a, by), "IncrementInt(%d, %d, %d)", t, a, by)
+	case "IncrementFloat":
+		by := rapid.SampledFrom([]float64{0, 1, -0.5, math.Inf(1)}).Draw(m.T, "by")
+		m.refused(m.w.IncrementFloat(t, a, by), m.o.incrementFloat(t, a, by), "IncrementFloat(%d, %d, %v)", t, a, by)
 	}
 }
 
@@ -416,6 +428,8 @@ func TestEndedWriter(t *testing.T) {
 		_, got["Child"] = w.Child(a, "b")
 		_, got["Ongoing"] = w.Ongoing(a)
 		_, got["Pop"] = w.Pop(1, a)
+		_, got["Poll"] = w.Poll(1, a)
+		_, got["Peek"] = w.Peek(a)
 		_, got["Top"] = w.Top(a)
 		_, got["Commit"] = w.Commit()
 		_, got["Publish"] = w.Publish()
@@ -425,6 +439,8 @@ func TestEndedWriter(t *testing.T) {
 		got["Update"] = w.Update(a, history.Int(1))
 		got["Remove"] = w.Remove(1, a)
 		got["Push"] = w.Push(1, a, history.Int(1))
+		got["IncrementInt"] = w.IncrementInt(1, a, 1)
+		got["IncrementFloat"] = w.IncrementFloat(1, a, 1)
 		got["Close"] = w.Close(1)
 		for name, err := range got {
 			if !errors.Is(err, history.ErrDone) {

@@ -398,8 +398,45 @@ func (o *oracle) pop(t int64, a history.Attribute) (history.Value, refusals) {
 	return v, o.change(t, a, stackDepth(depth-1))
 }
 
-// top returns the newest value of a stack.
-func (o *oracle) top(a history.Attribute) (history.Value, refusals) {
+// levels returns the children that hold the values of a stack.
+func (o *oracle) levels(a history.Attribute, depth int64) (children []history.Attribute, r refusals) {
+	for i := range depth {
+		child, known := o.lookup(a, strconv.FormatInt(i+1, 10))
+		r.when(!known, history.ErrDepth)
+		children = append(children, child)
+	}
+	return children, r
+}
+
+func (o *oracle) poll(t int64, a history.Attribute) (history.Value, refusals) {
+	depth, r := o.depth(t, a)
+	if r != nil || depth == 0 {
+		return history.Value{}, r
+	}
+	levels, r := o.levels(a, depth)
+	if r != nil {
+		return history.Value{}, r
+	}
+	first := o.now.attributes[levels[0]].value
+	for i, level := range levels[:depth-1] {
+		r = append(r, o.changeable(t, level)...)
+		r = append(r, o.fits(level, o.now.attributes[levels[i+1]].value)...)
+	}
+	for _, d := range o.below(levels[depth-1]) {
+		r = append(r, o.changeable(t, d)...)
+	}
+	if r != nil {
+		return history.Value{}, r
+	}
+	for i, level := range levels[:depth-1] {
+		o.change(t, level, o.now.attributes[levels[i+1]].value)
+	}
+	o.remove(t, levels[depth-1])
+	return first, o.change(t, a, stackDepth(depth-1))
+}
+
+// top returns the newest value of a stack, or the oldest.
+func (o *oracle) top(a history.Attribute, oldest bool) (history.Value, refusals) {
 	r := o.writable(a)
 	if r != nil {
 		return history.Value{}, r
@@ -410,9 +447,34 @@ func (o *oracle) top(a history.Attribute) (history.Value, refusals) {
 	if r != nil || v.Int() == 0 {
 		return history.Value{}, r
 	}
-	child, known := o.lookup(a, strconv.FormatInt(v.Int(), 10))
+	level := v.Int()
+	if oldest {
+		level = 1
+	}
+	child, known := o.lookup(a, strconv.FormatInt(level, 10))
 	if !known {
 		return history.Value{}, refusals{history.ErrDepth}
 	}
 	return o.now.attributes[child].value, nil
+}
+
+func (o *oracle) incrementInt(t int64, a history.Attribute, delta int64) refusals {
+	r := append(o.changeable(t, a), o.fits(a, history.Int(0))...)
+	if r != nil {
+		return r
+	}
+	old := o.now.attributes[a].value.Int()
+	r.when(delta > 0 && old > math.MaxInt64-delta || delta < 0 && old < math.MinInt64-delta, history.ErrLimit)
+	if r != nil {
+		return r
+	}
+	return o.change(t, a, history.Int(old+delta))
+}
+
+func (o *oracle) incrementFloat(t int64, a history.Attribute, delta float64) refusals {
+	r := append(o.changeable(t, a), o.fits(a, history.Float(0))...)
+	if r != nil {
+		return r
+	}
+	return o.change(t, a, history.Float(o.now.attributes[a].value.Float()+delta))
 }

@@ -53,6 +53,24 @@ func TestRefusedMemory(t *testing.T) {
 				p.change(1, a, history.Int(int64(i)))
 			}
 		}, func(w *history.Draft) error { _, err := w.Pop(5, 0); return err }},
+		{"Poll", func(p *pair) {
+			p.child(history.Top, "a")
+			for i := range many {
+				p.refused(p.w.Push(1, 0, history.Int(int64(i))), p.o.push(1, 0, history.Int(int64(i))), "Push")
+			}
+		}, func(w *history.Draft) error { _, err := w.Poll(5, 0); return err }},
+		{"Poll over nulls", func(p *pair) {
+			p.child(history.Top, "a")
+			for i := range many {
+				v := history.Int(int64(i))
+				if i%2 == 0 {
+					v = history.Value{} // no first use of its attribute
+				}
+				p.refused(p.w.Push(1, 0, v), p.o.push(1, 0, v), "Push")
+			}
+		}, func(w *history.Draft) error { _, err := w.Poll(5, 0); return err }},
+		{"IncrementInt", nil, func(w *history.Draft) error { return w.IncrementInt(5, 0, 1) }},
+		{"IncrementFloat", nil, func(w *history.Draft) error { return w.IncrementFloat(5, 0, 1) }},
 		{"Close", func(p *pair) {
 			for i := range many {
 				p.change(1, p.child(history.Top, strings.Repeat("b", i%100), strconv.Itoa(i)), history.Int(1))

@@ -190,6 +190,39 @@ func (w *Writer) Remove(t int64, a Attribute) error {
 	return nil
 }
 
+// IncrementInt adds delta to an attribute's value, which counts as 0 if it is null. It returns the errors
+// of Change, and ErrLimit beyond the range of int64.
+func (w *Writer) IncrementInt(t int64, a Attribute, delta int64) error {
+	before, err := w.replaceable(t, a, Int(0))
+	if err != nil {
+		return err
+	}
+	sum := before.Int() + delta
+	if delta > 0 && sum < before.Int() || delta < 0 && sum > before.Int() {
+		return fmt.Errorf("%w: attribute %d is %d, adding %d is beyond int64", ErrLimit, a, before.Int(), delta)
+	}
+	return w.Change(t, a, Int(sum))
+}
+
+// IncrementFloat adds delta to an attribute's value, which counts as 0 if it is null. It returns the errors
+// of Change.
+func (w *Writer) IncrementFloat(t int64, a Attribute, delta float64) error {
+	before, err := w.replaceable(t, a, Float(0))
+	if err != nil {
+		return err
+	}
+	return w.Change(t, a, Float(before.Float()+delta))
+}
+
+// replaceable returns an attribute's ongoing value, if it can change at t to a value like v.
+func (w *Writer) replaceable(t int64, a Attribute, v Value) (Value, error) {
+	in, err := w.Ongoing(a)
+	if err == nil {
+		err = w.fits(t, a, v)
+	}
+	return in.Value, err
+}
+
 // fits returns the error that changing an attribute to v at t would have.
 func (w *Writer) fits(t int64, a Attribute, v Value) error {
 	l, slot, err := w.changeable(t, a)

@@ -9,8 +9,8 @@ import (
 
 // Push puts a value on a stack. The attribute holds the depth, an int, or null when the stack is empty. Its
 // children "1", "2" and so on hold the values, the newest in the last, and are created when they are
-// needed. It returns the errors of Change for any of them, and ErrDepth for a depth that is not from 0 to
-// 100,000.
+// needed. A queue has the same layout, and Push puts a value at its end (Poll, Peek). It returns the errors
+// of Change for any of them, and ErrDepth for a depth that is not from 0 to 100,000.
 func (w *Writer) Push(t int64, a Attribute, v Value) error {
 	depth, err := w.depth(t, a)
 	if err != nil {
@@ -33,10 +33,7 @@ func (w *Writer) Push(t int64, a Attribute, v Value) error {
 		}
 		return err
 	}
-	if err := w.Change(t, a, Int(int64(depth)+1)); err != nil {
-		return err // not reached: both changes fit, and memory is reserved
-	}
-	return w.Change(t, child, v)
+	return w.changeAll(t, change{a, Int(int64(depth) + 1)}, change{child, v})
 }
 
 // Pop takes the newest value from a stack and returns it. Its child and the child's descendants are null
@@ -65,18 +62,71 @@ func (w *Writer) Pop(t int64, a Attribute) (Value, error) {
 	return in.Value, w.Change(t, a, depthValue(depth-1))
 }
 
+// Poll takes the oldest value from a queue, "1", and returns it; the others move down. For an empty queue
+// it returns null and changes nothing. It returns the errors of Pop.
+func (w *Writer) Poll(t int64, a Attribute) (Value, error) {
+	depth, err := w.depth(t, a)
+	if err != nil || depth == 0 {
+		return Value{}, err
+	}
+	changes, need, text := []change{{a, depthValue(depth - 1)}}, int64(0), 0
+	var first Value
+	var last Attribute
+	for i := 1; i <= depth; i++ {
+		child, err := w.level(a, i)
+		if err != nil {
+			return Value{}, err
+		}
+		in, err := w.Ongoing(child)
+		if err != nil {
+			return Value{}, err
+		}
+		if i == 1 {
+			first = in.Value
+		} else {
+			changes = append(changes, change{last, in.Value})
+			text += len(in.Value.text)
+			if w.h.slots[last].Load() == 0 { // it was always null
+				need += firstBytes
+			}
+		}
+		last = child
+	}
+	for _, c := range changes {
+		if err := w.fits(t, c.attribute, c.value); err != nil {
+			return Value{}, err
+		}
+	}
+	n := w.below(last)
+	if err := w.ensure(need+w.changesBytes(len(changes))+w.changesBytes(n), len(changes)+n, text); err != nil {
+		return Value{}, err
+	}
+	if err := w.Remove(t, last); err != nil {
+		return Value{}, err
+	}
+	return first, w.changeAll(t, changes...)
+}
+
 // Top returns a stack's newest value, null if it is empty. It returns the errors of Ongoing, and ErrDepth
 // and ErrKind as for Pop.
-func (w *Writer) Top(a Attribute) (Value, error) {
+func (w *Writer) Top(a Attribute) (Value, error) { return w.ongoingLevel(a, true) }
+
+// Peek returns a queue's oldest value, null if it is empty. It returns the errors of Top.
+func (w *Writer) Peek(a Attribute) (Value, error) { return w.ongoingLevel(a, false) }
+
+func (w *Writer) ongoingLevel(a Attribute, last bool) (Value, error) {
 	in, err := w.Ongoing(a)
 	if err != nil {
 		return Value{}, err
 	}
-	depth, err := depthOf(a, in.Value)
-	if err != nil || depth == 0 {
+	level, err := depthOf(a, in.Value)
+	if err != nil || level == 0 {
 		return Value{}, err
 	}
-	child, err := w.level(a, depth)
+	if !last {
+		level = 1
+	}
+	child, err := w.level(a, level)
 	if err != nil {
 		return Value{}, err
 	}
@@ -86,14 +136,11 @@ func (w *Writer) Top(a Attribute) (Value, error) {
 
 // depth returns a stack's number of values, if it can change at t.
 func (w *Writer) depth(t int64, a Attribute) (int, error) {
-	in, err := w.Ongoing(a)
-	if err == nil {
-		err = w.fits(t, a, Int(0))
-	}
+	before, err := w.replaceable(t, a, Int(0))
 	if err != nil {
 		return 0, err
 	}
-	return depthOf(a, in.Value)
+	return depthOf(a, before)
 }
 
 // level returns the child that holds value i of a stack.
@@ -105,6 +152,12 @@ func (w *Writer) level(a Attribute, i int) (Attribute, error) {
 	return child, nil
 }
 
+// change is an attribute's new value.
+type change struct {
+	attribute Attribute
+	value     Value
+}
+
 // below returns the number of changes that a Remove makes.
 func (w *Writer) below(a Attribute) (n int) {
 	n = 1
@@ -112,4 +165,14 @@ func (w *Writer) below(a Attribute) (n int) {
 		n++
 	}
 	return n
+}
+
+// changeAll makes changes that fit; their memory is already reserved.
+func (w *Writer) changeAll(t int64, changes ...change) error {
+	for _, c := range changes {
+		if err := w.Change(t, c.attribute, c.value); err != nil {
+			return err // not reached
+		}
+	}
+	return nil
 }
