@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"log"
+	"strings"
 	"time"
 
 	"github.com/granarydb/granary/columnstore"
@@ -38,7 +39,11 @@ func Example() {
 		if err != nil {
 			return err
 		}
-		fmt.Println(stacks.Top()[0].Name)
+		for _, f := range stacks.Top() {
+			if f.Cum > stacks.Total/2 && strings.HasPrefix(f.Name, "github.com/granarydb/") && f.Flat > 0 {
+				fmt.Println(f.Name)
+			}
+		}
 		return nil
 	})
 	if err != nil {
