@@ -2,6 +2,7 @@ package columnstore
 
 import (
 	"math"
+	"sync/atomic"
 	"time"
 
 	"github.com/granarydb/granary/internal/catalog"
@@ -135,4 +136,22 @@ func (s *Stats) addDirectory(fs disk.FS, segments []disk.Segment) {
 			s.FileBytes += size
 		}
 	}
+}
+
+// counters counts the maintenance since Open.
+type counters struct {
+	splits, compactions, discarded, rewrittenRows, evictedStates, diskDropped atomic.Int64
+}
+
+func (c *counters) count(published bool, children, rows int) {
+	switch {
+	case !published:
+		c.discarded.Add(1)
+		return
+	case children > 1:
+		c.splits.Add(1)
+	default:
+		c.compactions.Add(1)
+	}
+	c.rewrittenRows.Add(int64(rows))
 }

@@ -2,6 +2,7 @@ package profile
 
 import (
 	"iter"
+	"regexp"
 	"slices"
 	"sort"
 
@@ -135,4 +136,19 @@ func size(v int64) uint64 {
 // symbols returns an answer's symbols. Locations lack the frames that the query hides.
 func (p *plan) symbols(stacks *columnstore.GroupColumn) *symbols.Resolver {
 	return symbols.New(stacks.Lists, stacks.Codes, p.q.Hide, p.q.Show)
+}
+
+// Search returns the stacks that have a function with a matching name in any frame, as in Frame. The
+// pattern is not anchored; nil matches all.
+//
+// The pattern is matched once for each distinct name, and records are decoded only as far as names need.
+// If the stacks are used for nothing else, Query.Function gives the same result and filters before
+// anything is summed.
+func (s *Stacks) Search(pattern *regexp.Regexp) *Stacks {
+	if pattern == nil {
+		return s
+	}
+	out := &Stacks{Type: s.Type, symbols: s.known()}
+	out.symbols.Search(pattern, s.codes, func(i int) { out.add(s.codes[i], s.values[i]) })
+	return out
 }

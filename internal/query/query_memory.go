@@ -2,6 +2,7 @@ package query
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math"
 	"sync/atomic"
@@ -35,3 +36,11 @@ func (m *queryMemory) take(bytes int64) error {
 
 // left returns the number of bytes that may still be taken.
 func (m *queryMemory) left() int64 { return m.most - m.used.Load() }
+
+var (
+	// ErrQueryMemory is returned when an answer needs more memory than
+	// AggregateOptions.MaxBytes, or the order of a scan more than ScanOptions.MaxBytes.
+	ErrQueryMemory = errors.New("query needs more memory than it may take")
+	// ErrOverflow is returned when an integer sum (AggregateOptions.Aggregates) is beyond its type.
+	ErrOverflow = errors.New("sum overflows")
+)

@@ -64,41 +64,6 @@ type page struct{ Options }
 // answerFunc answers a query.
 type answerFunc func(context.Context, *pageQuestion) (pageAnswer, error)
 
-// Routes returns the handlers for a page's queries.
-func Routes(opts Options) (all []web.Route) {
-	p := &page{opts}
-	add := func(path string, h http.Handler) {
-		all = append(all, web.Route{Pattern: "GET /api/v1/" + path, Name: "/api/v1/" + path, Handler: web.Headed(h)})
-	}
-	sides := []string{"t", "q", "from", "to", "bq", "bfrom", "bto", "norm", "sum", "s", "hide", "show", "focus", "ignore"}
-	states := []string{"h", "p", "state", "status", "attribute"}
-	stacks := slices.Concat(sides, states)
-	add("flame", p.handler("", flameOf, append(slices.Clip(stacks), "inv", "function", "max_nodes", "shares")...))
-	add("top", p.handler("", topOf, append(slices.Clip(stacks), "sort", "change", "rows", "offset")...))
-	add("command", p.handler("", commandOf, append(slices.Clip(stacks), "function", "sort")...))
-
-	one := func(path string, answer answerFunc, names ...string) {
-		add(path, p.handler(source.Page(path), answer, names...))
-	}
-	samples := []string{"t", "q", "from", "to", "hide", "show", "focus", "ignore", "h", "p", "attribute"}
-	one("profiles", profilesOf, "t", "q", "from", "to", "rows", "pixels")
-	one("inspect", inspectOf, append(slices.Clip(stacks), "function", "rows", "offset")...)
-	one("histories", historiesOf)
-	one("states", statesOf, samples...)
-	one("meanwhile", meanwhileOf, append(slices.Clip(samples), "state", "max_nodes")...)
-	for path, ask := range historyQuestions {
-		one("histories/{name}/"+path, func(ctx context.Context, q *pageQuestion) (pageAnswer, error) {
-			h, err := q.history(q.name)
-			if err != nil {
-				return nil, err
-			}
-			return ask.answer(ctx, q, h)
-		}, ask.names...)
-	}
-	add("store", web.Handler(p.storeState))
-	return all
-}
-
 // times are the parameters that can count from now, which is the time of the query, not of its snapshot.
 var times = []string{"from", "to", "bfrom", "bto", "at"}
 
