@@ -1,8 +1,6 @@
 package columnstore
 
 import (
-	"errors"
-
 	"github.com/granarydb/granary/internal/catalog"
 	"github.com/granarydb/granary/internal/cold"
 	"github.com/granarydb/granary/txn"
@@ -80,30 +78,4 @@ func (a *account) cool() {
 			})
 		}
 	}
-}
-
-// sparesStates reports whether states of histories must not be evicted yet, because many rows are only in
-// the log: files would let them be unloaded.
-func (a *account) sparesStates() bool {
-	return a.store.log != nil && a.store.flusher.logged.Load() > a.share(1)/2
-}
-
-// reserve reserves bytes and makes room for them: it unloads rows, then writes files and unloads more,
-// then evicts states. The caller gives the bytes back with release. The error is ErrMemory if too little
-// room can be made; then nothing is reserved. The caller holds no lock.
-func (a *account) reserve(bytes int64, in incoming) error {
-	in.sparing = a.sparesStates()
-	err := a.reserveNow(bytes, in)
-	for tries := 0; err != nil && a.store.log != nil && !in.later && tries < 3; tries++ { // other inserts fill the log meanwhile
-		done, failed := a.store.flusher.fileForRoom()
-		switch {
-		case failed != nil && (!in.sparing || !errors.Is(failed, ErrMemory)):
-			return errors.Join(err, failed)
-		case !done && !in.sparing:
-			return err
-		}
-		in.sparing = in.sparing && done && tries == 0 && a.sparesStates()
-		err = a.reserveNow(bytes, in)
-	}
-	return err
 }

@@ -9,8 +9,10 @@ import (
 	"slices"
 	"unicode/utf8"
 
+	"github.com/granarydb/granary/internal/catalog"
 	"github.com/granarydb/granary/internal/disk"
 	"github.com/granarydb/granary/internal/entries"
+	"github.com/granarydb/granary/txn"
 )
 
 // The log of a store with a directory has the commits ordered by id. Before a commit it has the
@@ -141,4 +143,9 @@ func (t *Table) logDicts(number int64) error {
 		}
 		return err
 	})
+}
+
+// awaitCommit waits for the commit or rewrite that is being published, if any.
+func (s *Store) awaitCommit() {
+	s.roots.Rewrite(func(*txn.Root[*catalog.Database]) (next txn.Next[*catalog.Database], ok bool) { return next, false })
 }

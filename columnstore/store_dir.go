@@ -7,11 +7,9 @@ import (
 	"math"
 	"sync"
 
-	"github.com/granarydb/granary/internal/catalog"
 	"github.com/granarydb/granary/internal/disk"
 	"github.com/granarydb/granary/internal/entries"
 	"github.com/granarydb/granary/internal/files"
-	"github.com/granarydb/granary/txn"
 )
 
 // directory is the part of a store with a directory that Close must close.
@@ -99,11 +97,6 @@ func (s *Store) beginLog(manifest *files.Manifest, log *disk.Reader) (err error)
 		fl.look(s.memory.isTight())
 	}
 	return nil
-}
-
-// awaitCommit waits for the commit or rewrite that is being published, if any.
-func (s *Store) awaitCommit() {
-	s.roots.Rewrite(func(*txn.Root[*catalog.Database]) (next txn.Next[*catalog.Database], ok bool) { return next, false })
 }
 
 // closeDir flushes the rows that are only in the log, makes the log durable, and unlocks the directory.
