@@ -38,6 +38,7 @@ func TestThreads(t *testing.T) {
 				durable := r.durable.Load()
 				crashed := fs.Crash()
 				writers.Wait()
+				r.write(20, 6) // ends with a sync, because all before can be synced when the fault comes
 				closeLog(t, l)
 				r.check(crashed, int(durable), 1<<30)
 				r.check(fs, int(r.commits), int(r.commits))
