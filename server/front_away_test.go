@@ -95,6 +95,7 @@ func answersFirst(good string, h http.HandlerFunc) http.HandlerFunc {
 
 // TestFront_Hangs: a node has not answered when three quarters of a query's time are over.
 func TestFront_Hangs(t *testing.T) {
+	t.Parallel() // it waits
 	_, good := filled(t, Options{})
 	t.Cleanup(http.DefaultClient.CloseIdleConnections)
 	hang := func(_ http.ResponseWriter, r *http.Request) {

@@ -244,6 +244,7 @@ func TestHostileResets(t *testing.T) {
 // TestHostileSmuggling sends requests whose bodies end in another request, which must not be read as one: what the
 // server leaves unread of a body ends the connection.
 func TestHostileSmuggling(t *testing.T) {
+	t.Parallel() // it waits
 	r := newReceiver(t, Options{Limits: Limits{Body: 1 << 20}}, columnstore.Options{})
 	address := strings.TrimPrefix(r.url, "http://")
 	inner := "POST /pprof?smuggled=1 HTTP/1.1\r\nHost: localhost\r\nContent-Length: 0\r\n\r\n"

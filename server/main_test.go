@@ -1,6 +1,7 @@
 package server
 
 import (
+	"flag"
 	"testing"
 
 	"go.uber.org/goleak"
@@ -10,5 +11,9 @@ import (
 
 func TestMain(m *testing.M) {
 	effort.CollectRarely()
+	// Parallel tests here wait for timeouts, so more of them run at once than there are processors.
+	if err := flag.Set("test.parallel", "8"); err != nil {
+		panic(err)
+	}
 	goleak.VerifyTestMain(m)
 }
