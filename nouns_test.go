@@ -70,7 +70,7 @@ var fieldWords = map[string][]string{
 	"attribute":   {"history", "internal/ihs", "internal/names"},
 	"state":       {"history/summary", "server/gotrace"},
 	"stack":       {},
-	"series":      {"granule", "internal/query", "server/internal/push"},
+	"series":      {"internal/query", "server/internal/push"},
 }
 
 // declarations returns the general declarations in the files of a folder, tests apart.
@@ -210,16 +210,25 @@ func workFolders(t *testing.T) (folders []string) {
 // TestOneWordOneMeaning_Types holds the names of types, unexported ones too: a word of the field to its packages, and
 // any other name to two packages, because a reader goes from one to the next with the word in mind.
 func TestOneWordOneMeaning_Types(t *testing.T) {
-	places := map[string][]string{}
+	places, met := map[string][]string{}, map[string]bool{}
 	for _, dir := range workFolders(t) {
 		names := typesOf(t, dir)
 		slices.Sort(names)
 		for _, name := range slices.Compact(names) {
-			if homes, ok := fieldWords[strings.ToLower(name)]; ok && !slices.Contains(homes, dir) {
+			word := strings.ToLower(name)
+			if homes, ok := fieldWords[word]; ok && !slices.Contains(homes, dir) {
 				t.Errorf("%s of %s has the name of something else, see fieldWords", name, dir)
 			}
+			met[word+" "+dir] = true
 			if !ast.IsExported(name) {
 				places[name] = append(places[name], dir)
+			}
+		}
+	}
+	for word, homes := range fieldWords {
+		for _, dir := range homes {
+			if !met[word+" "+dir] {
+				t.Errorf("no type of %s is called %s: fieldWords needs no place for it", dir, word)
 			}
 		}
 	}

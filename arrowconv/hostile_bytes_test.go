@@ -10,7 +10,7 @@ import (
 // TestHostileBytes gives every byte of every buffer of every form each value
 // that it can have: the answer is an ErrRecord or a batch that Check can read
 // (A3), within a bound (A5). It tries some values only of slices, under the race
-// detector, and if tests are not full.
+// detector, with -short, and if tests are not full.
 func TestHostileBytes(t *testing.T) {
 	tried, taken := 0, 0
 	spent := newMeter()

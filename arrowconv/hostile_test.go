@@ -242,7 +242,7 @@ func fill[T any](s []T, v T) {
 }
 
 // TestHostileStructure damages the structure of every node of every form in every way, and
-// bounds the memory of reading it (A3, A5). Under the race detector it does a part of that.
+// bounds the memory of reading it (A3, A5). Under the race detector and with -short it does a part of that.
 func TestHostileStructure(t *testing.T) {
 	step := 1
 	if effort.Brief() {

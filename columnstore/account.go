@@ -12,13 +12,13 @@ import (
 //
 // The store counts its own bytes, because the runtime's figures include the host's heap and lag behind by
 // a garbage collection. It counts before it allocates: an insert, a rewrite or a file reserves the bytes
-// that it may need (reserve), builds, and releases the reservation when the result is counted. Both
+// that it may need (account.reserve), builds, and releases the reservation when the result is counted. Both
 // are counted for a moment, because a sum that is too high costs only an early eviction.
 //
 // Each number is kept where its bytes change hands, so that no change misses it. Rows are counted in the
 // root, which changes together with them. Bytes that only snapshots hold are counted by the publisher,
-// which knows the open snapshots. The cache counts itself. Everything else is counted here. used
-// adds the numbers without a lock.
+// which knows the open snapshots. The cache counts itself. Everything else is counted here. The
+// method used adds the numbers without a lock.
 //
 // A reservation that does not fit makes room, the cheapest first. The cache goes first, because its
 // contents can be read again. Rows that files have are unloaded next. Rows that only the log has are

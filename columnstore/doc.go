@@ -93,7 +93,7 @@
 //	pending work                             account.go   atomics
 //	the manifest, files of a run that did
 //	not end                                  flusher.go   the lock of flushes
-//	counters, whether it is closed           store_stats.go, store.go   atomics
+//	counters, whether it is closed           stats.go, store.go   atomics
 //
 // A store has two goroutines, a maintainer and with a directory a flusher. Open starts them, and Close waits for them. ARCHITECTURE.md has
 // the order of the locks.

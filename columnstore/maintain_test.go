@@ -256,7 +256,7 @@ func TestMaintain_StepsAreBounded(t *testing.T) {
 			insert(t, table, heavy(5000, 1))
 		}
 		last, most := int64(0), int64(0)
-		for store.maintainer.once() {
+		for store.maintainer.step() {
 			rewritten := store.Stats().RewrittenRows
 			most, last = max(most, rewritten-last), rewritten
 		}

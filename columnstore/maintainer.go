@@ -23,23 +23,23 @@ func (m *maintainer) run() {
 			return
 		case <-m.queue.wake:
 		}
-		for !m.store.closed.Load() && m.once() {
+		for !m.store.closed.Load() && m.step() {
 		}
 	}
 }
 
-// once takes one granule from the queue and rewrites it if it is still due. It returns
+// step takes one granule from the queue and rewrites it if it is still due. It returns
 // false if the queue is empty. Simulators drive this step. It is safe for concurrent use.
-func (m *maintainer) once() bool { return m.next(runtime.Gosched) }
+func (m *maintainer) step() bool { return m.stepPausing(runtime.Gosched) }
 
-// help is once for an insert. It does not yield the processor, because the insert is
+// help is step for an insert. It does not yield the processor, because the insert is
 // waiting: with yields, 10 ms of work took 60 to 200 ms, since each yield waited for the time
 // slices of other goroutines.
-func (m *maintainer) help() { m.next(nil) }
+func (m *maintainer) help() { m.stepPausing(nil) }
 
-// next is once with a pause function. It calls pause between pieces of work unless pause
+// stepPausing is step with a pause function. It calls pause between pieces of work unless pause
 // is nil.
-func (m *maintainer) next(pause func()) bool {
+func (m *maintainer) stepPausing(pause func()) bool {
 	due, ok := m.queue.pop()
 	if !ok {
 		return false
@@ -97,7 +97,7 @@ func (m *maintainer) rewrite(t *Table, g *granule.Granule) (bool, error) {
 	return m.rewritePausing(t, g, runtime.Gosched)
 }
 
-// rewritePausing is rewrite with a pause function, as in next.
+// rewritePausing is rewrite with a pause function, as in stepPausing.
 func (m *maintainer) rewritePausing(t *Table, g *granule.Granule, pause func()) (bool, error) {
 	bytes := int64(g.RewriteSize())
 	if err := m.store.memory.reserve(bytes, incoming{later: true}); err != nil {
@@ -151,7 +151,7 @@ func (s *Store) Maintain(ctx context.Context) error {
 		if err := s.maintainer.goOn(ctx); err != nil {
 			return err
 		}
-		if !s.maintainer.once() {
+		if !s.maintainer.step() {
 			_ = s.flusher.flushIfDue(ctx) // Stats has the error, and the next call tries again
 			return ctx.Err()
 		}

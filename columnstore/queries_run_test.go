@@ -206,7 +206,7 @@ func (a *queryAsker) cool() bool {
 
 // rewriteOne runs a step of maintenance, or rewrites any granule.
 func (a *queryAsker) rewriteOne() {
-	if a.rng.IntN(2) == 0 && a.store.maintainer.once() {
+	if a.rng.IntN(2) == 0 && a.store.maintainer.step() {
 		return
 	}
 	granules := a.store.roots.Root().State.Table(a.table.ordinal).Granules

@@ -260,7 +260,7 @@ func (r *recovery) publishAs(commit txn.ID) {
 // take more memory in granules of another size, and the budget may be smaller than in the earlier run.
 // The store is open afterwards in any case: inserts wait for files, or return ErrMemory.
 func (a *account) fit() {
-	for a.isTight() && a.store.maintainer.once() {
+	for a.isTight() && a.store.maintainer.step() {
 	}
 	_ = a.reserve(0, incoming{})
 }

@@ -314,7 +314,7 @@ func scanSim(t *Table, snap *Snapshot, opts ScanOptions) ([]string, error) {
 func (h *simRun) maintain() {
 	for range 6 + h.rng.IntN(10) {
 		before := h.rewrites()
-		h.store.maintainer.once()
+		h.store.maintainer.step()
 		h.countRewrites(before)
 		h.yieldPoint("maintainer rests")
 	}

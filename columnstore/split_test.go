@@ -245,7 +245,7 @@ func TestMaintain_Bounded(t *testing.T) {
 		want = append(want, rows...)
 		insert(t, table, batchOf(rng, rows))
 	}
-	for before := int64(0); store.maintainer.once(); {
+	for before := int64(0); store.maintainer.step(); {
 		rewritten := store.Stats().RewrittenRows
 		if rewritten-before > 80 { // twice 40
 			t.Fatalf("a step rewrote %d rows", rewritten-before)

@@ -16,18 +16,18 @@ type Granule struct {
 	freshParts, freshRows, freshSize int
 }
 
-// partLink is a link of the persistent list of fresh parts. Cells are allocated separately, because in a shared
-// allocation a live cell would keep its dead neighbours and their lists alive.
+// partLink is a link of the persistent list of fresh parts. Links are allocated separately, because in a shared
+// allocation a live link would keep its dead neighbours and their lists alive.
 type partLink struct {
 	section Section
 	next    *partLink
 }
 
-// grown is a granule and its newest cell in one allocation. The cell keeps the granule alive while other
-// granules refer to the cell. They have the same base, so this retains only the Granule struct itself.
+// grown is a granule and its newest link in one allocation. The link keeps the granule alive while other
+// granules refer to the link. They have the same base, so this retains only the Granule struct itself.
 type grown struct {
 	Granule
-	cell partLink
+	link partLink
 }
 
 // New returns a granule without rows.
@@ -64,7 +64,7 @@ func (g *Granule) FreshSize() int { return g.freshSize }
 // one allocation.
 func (g *Granule) With(s Section) *Granule {
 	next := &grown{Granule: *g}
-	next.add(s, &next.cell)
+	next.add(s, &next.link)
 	return &next.Granule
 }
 

@@ -58,7 +58,7 @@ func newPart(columns int) *Part {
 
 // seal derives the fields that depend on all columns.
 func (p *Part) seal(s *schema.Schema) {
-	const self = 192 + 128 // with the granule and the cell that refer to it
+	const self = 192 + 128 // with the granule and the link that refer to it
 	const words, column = 64, encoding.ColumnSize + 24
 	p.size = self + p.series.Size() + column*cap(p.columns)
 	if p.ordinals != nil {

@@ -42,7 +42,7 @@ import (
 // this label tells apart would be added up without it (P1).
 //
 // data is neither changed nor retained. A profile without rows, because all its values are zero, is no
-// error. The result is that of Insert after google/pprof parsed the bytes, at a fraction of the cost,
+// error. The result is that of Insert after google/pprof has parsed the bytes, at a fraction of the cost,
 // because only the rows are built. Within the default limits the heap grows by at most 1 GiB.
 func (db *DB) InsertEncoded(ctx context.Context, data []byte, opts InsertOptions) (rows int, err error) {
 	return db.inTx(func(tx *columnstore.Tx) (inserted, error) { return db.insertEncoded(ctx, tx, data, opts) })

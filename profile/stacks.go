@@ -125,7 +125,7 @@ func (s *Stacks) Numbered(see func(f Frame, function uint32), each func(frames [
 	}
 }
 
-// size returns the absolute value of v. Values of differences can be negative.
+// size returns the absolute value of v. Values can be negative.
 func size(v int64) uint64 {
 	if v < 0 {
 		return -uint64(v)

@@ -27,7 +27,7 @@ func (g *timeGraph) layOutFolded(attributes []history.Attribute) error {
 	if g.foldColumns > 0 {
 		pixels = g.foldColumns
 	}
-	f := g.folder(pixels)
+	f := g.shares(pixels)
 	all, err := f.fold(groups)
 	if err != nil {
 		return err

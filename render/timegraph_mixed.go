@@ -29,15 +29,15 @@ func (g *timeGraph) columnShares() columnShares {
 		several += min(n, 2*g.rows[i].intervals)
 	}
 	wide := 1 + several/dividedColumns
-	s := columnShares{folder: g.folder((n + wide - 1) / wide)}
+	s := columnShares{folder: g.shares((n + wide - 1) / wide)}
 	for i := range s.folder.pixels + 1 {
 		s.edges = append(s.edges, i*width/s.folder.pixels)
 	}
 	return s
 }
 
-// folder returns a folder for the picture's range.
-func (g *timeGraph) folder(pixels int) shareSum {
+// shares returns a shareSum for the picture's range.
+func (g *timeGraph) shares(pixels int) shareSum {
 	return shareSum{pyramid: g.pyramid(), from: g.from, to: g.to, pixels: pixels, err: g.err}
 }
 

@@ -47,7 +47,6 @@ func TestPage_Limits(t *testing.T) {
 
 // TestPage_Queries asks while as many questions as are allowed are in progress.
 func TestPage_Queries(t *testing.T) {
-	t.Parallel() // it waits
 	r := newReceiver(t, Options{Limits: Limits{Queries: 1, QueryTime: 50 * time.Millisecond}}, columnstore.Options{})
 	r.want(http.StatusOK, "2 rows", r.request(http.MethodPost, "/pprof?job=a", small(t, 1)))
 	isIn, goOn := make(chan struct{}), make(chan struct{})

@@ -36,7 +36,7 @@ func frameFlagSets(p *pprof.Profile) [][]string {
 	}
 }
 
-// fewer returns each fourth of the files, or all if tests are full: they are the same code.
+// fewer returns each fourth of the files, with -short each sixteenth, or all if tests are full: they are the same code.
 func fewer(files []string) (some []string) {
 	apart := 4
 	if testing.Short() {

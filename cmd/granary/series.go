@@ -136,7 +136,7 @@ type extent struct {
 	from, to int64 // times of the first and the last profile
 }
 
-func spanOf(infos []profile.ProfileInfo) extent {
+func extentOf(infos []profile.ProfileInfo) extent {
 	s := extent{profiles: len(infos)}
 	for i, p := range infos {
 		if i == 0 {
@@ -167,7 +167,7 @@ func findSeries(ctx context.Context, db *profile.DB, snap *columnstore.Snapshot,
 	if err != nil {
 		return nil, err
 	}
-	out := &seriesFound{typ: t, by: o.by, step: o.step, average: o.average, width: o.width, extent: spanOf(infos)}
+	out := &seriesFound{typ: t, by: o.by, step: o.step, average: o.average, width: o.width, extent: extentOf(infos)}
 	if len(infos) == 0 {
 		return out, nil
 	}

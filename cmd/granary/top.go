@@ -93,7 +93,7 @@ func findTop(ctx context.Context, db *profile.DB, snap *columnstore.Snapshot, q 
 	if err != nil {
 		return nil, err
 	}
-	found := &topFound{merged: m, extent: spanOf(infos)}
+	found := &topFound{merged: m, extent: extentOf(infos)}
 	if m.Len() > 0 && withOthers {
 		found.others, err = otherTypes(ctx, db, snap, q, m.Type)
 	}

@@ -17,9 +17,9 @@ var ops = map[labels.MatchType]selector.Op{
 	labels.MatchRegexp: selector.OpPattern, labels.MatchNotRegexp: selector.OpNotPattern,
 }
 
-// standIn replaces U+FFFD by a character without a meaning, because Prometheus takes it for bytes that are no
-// UTF-8 even where a text has it.
-var standIn = strings.NewReplacer("\ufffd", "\ue000")
+// standIn replaces U+FFFD by its neighbour, which stands in the same place of a class, because Prometheus takes
+// U+FFFD for bytes that are no UTF-8 even where a text has it.
+var standIn = strings.NewReplacer("\ufffd", "\ufffc")
 
 // want returns the matchers that a text has for Prometheus, or the reason that it has none. A
 // pattern has to be one for Go within its anchors too: Prometheus takes a list of words that
@@ -55,6 +55,9 @@ func overLimit(err error) bool {
 // check holds the two parsers to the same answer. It reports whether they take the text.
 func check(t *testing.T, text string) bool {
 	t.Helper()
+	if strings.Contains(text, "\ufffd") && strings.Contains(text, "\ufffc") {
+		return false
+	}
 	want, errWant := want(text)
 	got, err := selector.Parse(text)
 	switch {

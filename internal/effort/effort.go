@@ -1,6 +1,6 @@
 // Package effort says how much tests do. By default the tests of all packages take less than three
 // minutes together. If the environment variable GRANARY_FULL is set, they do everything they can. With
-// -short, only the tests that take a second or less run:
+// -short, tests that take more than a second are left out, and others try less:
 //
 //	GRANARY_FULL=1 go test work
 //	go test -short work
@@ -31,8 +31,8 @@ func Part(n, parts int) int {
 }
 
 // Less returns n, or with -short one of parts equal parts of n, at least 1. It is for counts that say how much one
-// test tries, such as seeds. Under the race detector it returns n, because -short is for speed alone and a package
-// lessens by itself what the detector makes slow. Call it when flags are parsed, so not for the default of a flag.
+// test tries, such as seeds. Under the race detector it returns n, because each package has
+// smaller counts of its own there. A count that a flag gives becomes smaller too. Call it when flags are parsed, so not for the default of a flag.
 func Less[N ~int | ~int64 | ~uint64](n, parts N) N {
 	if testing.Short() && !Race {
 		return max(1, n/parts)

@@ -117,7 +117,7 @@ func (w *writer) addBlock(room int) *[][]byte {
 	return &blocks
 }
 
-// rewind takes back the bytes behind a mark, and the blocks begun since. Bytes are never written twice, so
+// rewind takes back the bytes behind an earlier end, and the blocks begun since. Bytes are never written twice, so
 // the block is copied up to its new end. The places behind that end must be gone, so that a reader with the
 // copy has none of them.
 func (w *writer) rewind(to textEnd, begun []int) {

@@ -42,7 +42,7 @@ func (a *aggregator) newMeasures(aggregates []Aggregate) error {
 			}
 			m.input = a.inputs[at]
 		}
-		m.groupFold = newFolder(g.Op, s.Columns()[max(column, 0)].Type, a.query)
+		m.groupFold = newGroupFold(g.Op, s.Columns()[max(column, 0)].Type, a.query)
 		a.measures = append(a.measures, m)
 	}
 	return nil

@@ -38,9 +38,9 @@ type groupFold struct {
 	ordered bool
 }
 
-// newFolder returns the function of an aggregate of words of a type. Words of a type that is not fixed
+// newGroupFold returns the function of an aggregate of words of a type. Words of a type that is not fixed
 // are codes in the dictionary.
-func newFolder(op AggregateOp, t encoding.Type, dict *queryDicts) groupFold {
+func newGroupFold(op AggregateOp, t encoding.Type, dict *queryDicts) groupFold {
 	switch {
 	case op == Count:
 		return groupFold{fold: foldCount, merge: mergeCount}

@@ -34,7 +34,7 @@ func TestFolder_Merge(t *testing.T) {
 		}
 		op := rapid.SampledFrom(ops).Draw(t, "op")
 		words := rapid.SliceOfN(word, 1, 200).Draw(t, "words")
-		m := &measure{Aggregate: Aggregate{Op: op}, typ: typ, input: &byColumn{typ: typ}, groupFold: newFolder(op, typ, dict)}
+		m := &measure{Aggregate: Aggregate{Op: op}, typ: typ, input: &byColumn{typ: typ}, groupFold: newGroupFold(op, typ, dict)}
 		if op == Mean {
 			m.typ = encoding.Float64
 		}

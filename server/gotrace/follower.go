@@ -50,7 +50,7 @@ type Follower struct {
 
 	isFresh    bool // nothing is known, so the next window begins anew
 	goroutines map[int64]*goroutine
-	free       []*goroutine // places without a goroutine, lowest number last
+	free       []*goroutine // places that no goroutine has, lowest number last
 	places     int
 	left       int
 	missed     int64
@@ -65,7 +65,7 @@ type Follower struct {
 // clocks is an instant by both clocks.
 type clocks struct{ trace, unix int64 }
 
-// goroutine is a goroutine's attributes. A nil place belongs to a goroutine beyond FollowOptions.Most.
+// goroutine has the attributes of a goroutine: its place. nil stands for a goroutine beyond FollowOptions.Most.
 type goroutine struct {
 	number             int
 	state              history.Attribute

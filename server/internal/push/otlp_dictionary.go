@@ -25,7 +25,7 @@ type otlpDictionary struct {
 	share      *share // share of the push
 	attributes int    // number of attribute references that may still be resolved
 	listed     int    // number of stack locations that may still be resolved
-	err        error  // the first error of the resource or profile that is converted; what comes of it is not used
+	err        error  // the first error of the resource or profile that is converted; its result is not used
 
 	mappings  map[int32]*pprof.Mapping
 	functions map[int32]*pprof.Function

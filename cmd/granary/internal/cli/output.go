@@ -78,8 +78,8 @@ func Replace(name string, write func(path string) error) error {
 	if err == nil {
 		err = naming(name, os.Rename(path, target))
 	}
-	if err != nil {
-		if left := os.Remove(path); left != nil && !errors.Is(left, fs.ErrNotExist) {
+	if _, missing := os.Lstat(path); err != nil && missing == nil && !errors.Is(err, fs.ErrExist) {
+		if left := os.Remove(path); left != nil {
 			err = errors.Join(err, fmt.Errorf("a part of the output is left: %w", left))
 		}
 	}
@@ -169,8 +169,9 @@ func WriteRecords(w io.Writer, begin func(io.Writer) (RowWriter, error), records
 	}
 	for rec, err := range records {
 		if err == nil {
-			err = out.Write(rec)
-			wrote(rec.NumRows())
+			if err = out.Write(rec); err == nil {
+				wrote(rec.NumRows())
+			}
 			rec.Release()
 		}
 		if err != nil {

@@ -456,8 +456,9 @@ func heapOf(t testing.TB, enough int64, do func()) int64 {
 	return least
 }
 
-// heapOnce returns the most bytes that live objects had more while do ran. Garbage does not count, because on a busy machine
-// the collector falls behind. A collection begins each few hundred kilobytes, so that no peak is missed.
+// heapOnce returns the most bytes that live objects had more while do ran, at the end of a collection. Garbage does not
+// count, because on a busy machine the collector falls behind. A collection comes each tenth of the live heap; a peak between
+// two does not count.
 func heapOnce(do func()) int64 {
 	defer debug.SetGCPercent(debug.SetGCPercent(10))
 	now := func() int64 {
@@ -466,7 +467,8 @@ func heapOnce(do func()) int64 {
 		return int64(sample[0].Value.Uint64())
 	}
 	runtime.GC()
-	base, most := now(), int64(0)
+	base := now()
+	most := base
 	stop, stopped := make(chan struct{}), make(chan struct{})
 	go func() {
 		defer close(stopped)

@@ -37,7 +37,7 @@ type changes struct {
 	path string // path of the CSV, for this process
 }
 
-// changeRow is a row.
+// changeRow is a row of the CSV: an attribute's path, and its value from then on.
 type changeRow struct {
 	path  []string
 	value history.Value
