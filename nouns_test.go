@@ -67,7 +67,7 @@ var fieldWords = map[string][]string{
 	"compaction":  {},
 	"split":       {},
 	"interval":    {"history", "internal/ihs"},
-	"attribute":   {"history", "internal/ihs", "internal/names"},
+	"attribute":   {"internal/ihs", "internal/names"},
 	"state":       {"history/summary", "server/gotrace"},
 	"stack":       {},
 	"series":      {"internal/query", "server/internal/push"},

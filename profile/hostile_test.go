@@ -16,8 +16,8 @@ import (
 
 	"github.com/granarydb/granary/encoding"
 	"github.com/granarydb/granary/internal/effort"
-	codec "github.com/granarydb/granary/profile/pprof"
 	"github.com/granarydb/granary/internal/rows"
+	codec "github.com/granarydb/granary/profile/pprof"
 	"github.com/granarydb/granary/schema"
 )
 
@@ -239,7 +239,7 @@ func TestBombs(t *testing.T) {
 // bomb count. It returns nil if the bomb is no profile.
 func beforeBomb(bomb []byte) *pprof.Profile {
 	var flat codec.Flat
-	if err := new(codec.Reader).Read(bomb, Limits{}, &flat); err != nil {
+	if err := new(codec.Reader).Read(bomb, Limits{}.WithDefaults(), &flat); err != nil {
 		return nil
 	}
 	typeOf := func(t codec.FlatType) *pprof.ValueType {
