@@ -21,7 +21,7 @@ var below = map[string][]string{
 	"cmd/granary/internal/formats": {"cmd/granary/internal/cli", "profile", "profile/tree"},
 	"cmd/granary/internal/replay":  {},
 	"cmd/granary/internal/chart":   {"cmd/granary/internal/cli", "profile"},
-	"cmd/granary/internal/dbdir":   {"cmd/granary/internal/cli", "columnstore", "internal/disk"},
+	"cmd/granary/internal/dbdir":   {"cmd/granary/internal/cli", "profile", "columnstore", "internal/disk"},
 	"cmd/granary/internal/cli":     {"profile", "columnstore", "internal/timetext"},
 	"cmd/granary/internal/clitest": {"cmd/granary/internal/cli"}, // tests alone import it
 	"cmd/granary/parquet":          {"profile"},

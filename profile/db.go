@@ -21,6 +21,9 @@ type Options struct {
 	KeepZeros bool
 	// Limits bounds the profiles that are inserted.
 	Limits Limits
+	// Without names profile labels that do not tell sources apart, such as a file's name, if there is a
+	// file for each time. It only matters to gauge means (Query.SumGauges).
+	Without []string
 }
 
 // DB is a profile table in a store. It is safe for concurrent use and lives as long as its store.

@@ -58,16 +58,11 @@ func (p *plan) gaugeTimes(ctx context.Context, types []Type, step int64) (*gauge
 	if given := p.q.Times; given != nil {
 		return &gaugeTimes{given: given.Of, labels: []string{ColumnLabels + "." + given.Label}, only: types[0]}, nil
 	}
-	columns, err := p.db.table.Columns(p.snap)
+	labels, err := p.sourceColumns()
 	if err != nil {
 		return nil, err
 	}
-	t := &gaugeTimes{numbers: map[string]int64{}, only: types[0], labels: []string{}, stepped: step > 0}
-	for _, column := range columns {
-		if name, ok := strings.CutPrefix(column, ColumnLabels+"."); ok && !slices.Contains(p.q.Without, name) {
-			t.labels = append(t.labels, column)
-		}
-	}
+	t := &gaugeTimes{numbers: map[string]int64{}, only: types[0], labels: labels, stepped: step > 0}
 	groups, err := p.read(ctx, p.ofProfiles(types), columnstore.AggregateOptions{
 		By: append([]string{ColumnTimestamp, ColumnSampleType, ColumnSampleUnit}, t.labels...), NoCounts: true,
 	})
@@ -85,6 +80,18 @@ func (p *plan) gaugeTimes(ctx context.Context, types []Type, step int64) (*gauge
 		t.numbers[string(t.keyOf(groups, row))]++
 	}
 	return t.simplified(groups), nil
+}
+
+// sourceColumns returns the columns of the profile labels that tell sources apart, not nil.
+func (p *plan) sourceColumns() ([]string, error) {
+	columns, err := p.db.table.Columns(p.snap)
+	return slices.DeleteFunc(columns, func(c string) bool { return !p.db.tellsApart(c) }), err
+}
+
+// tellsApart reports whether a column is of a profile label that tells sources apart.
+func (db *DB) tellsApart(column string) bool {
+	label, ok := strings.CutPrefix(column, ColumnLabels+".")
+	return ok && !slices.Contains(db.opts.Without, label)
 }
 
 // simplified returns t without labels and steps if they make no difference. t was counted from groups.

@@ -55,19 +55,21 @@ func TestMergeOfGauges(t *testing.T) {
 	snap := view(t, db)
 	without := []string{"file"}
 	for _, tc := range []struct {
-		what string
-		typ  Type
-		q    Query
-		want map[string]int64
+		what    string
+		typ     Type
+		without []string
+		q       Query
+		want    map[string]int64
 	}{
-		{"mean of both", heapSpace, Query{Without: without}, map[string]int64{"f main": 25 + 5, "g main": 15 + 2}},
-		{"mean of p", heapSpace, Query{Without: without, Selector: parsed(t, `{pod="p"}`)}, map[string]int64{"f main": 25, "g main": 15}},
-		{"mean of the first times", heapSpace, Query{Without: without, To: start + 10e9 + 1}, map[string]int64{"f main": 15 + 5, "g main": 10}},
-		{"each file is a source", heapSpace, Query{}, map[string]int64{"f main": 110, "g main": 64}},
-		{"sum", heapSpace, Query{Without: without, SumGauges: true}, map[string]int64{"f main": 110, "g main": 64}},
-		{"without pods, 4 times", heapSpace, Query{Without: []string{"file", "pod"}}, map[string]int64{"f main": 28, "g main": 16}},
-		{"no gauge", Type{"alloc_space", "bytes", "cpu", "nanoseconds"}, Query{Without: without}, map[string]int64{"f main": 600, "g main": 60}},
+		{"mean of both", heapSpace, without, Query{}, map[string]int64{"f main": 25 + 5, "g main": 15 + 2}},
+		{"mean of p", heapSpace, without, Query{Selector: parsed(t, `{pod="p"}`)}, map[string]int64{"f main": 25, "g main": 15}},
+		{"mean of the first times", heapSpace, without, Query{To: start + 10e9 + 1}, map[string]int64{"f main": 15 + 5, "g main": 10}},
+		{"each file is a source", heapSpace, nil, Query{}, map[string]int64{"f main": 110, "g main": 64}},
+		{"sum", heapSpace, without, Query{SumGauges: true}, map[string]int64{"f main": 110, "g main": 64}},
+		{"without pods, 4 times", heapSpace, []string{"file", "pod"}, Query{}, map[string]int64{"f main": 28, "g main": 16}},
+		{"no gauge", Type{"alloc_space", "bytes", "cpu", "nanoseconds"}, without, Query{}, map[string]int64{"f main": 600, "g main": 60}},
 	} {
+		db.opts.Without = tc.without
 		got, err := db.Merge(ctx, snap, tc.typ, tc.q)
 		if err != nil {
 			t.Fatal(err)
@@ -76,7 +78,7 @@ func TestMergeOfGauges(t *testing.T) {
 			t.Errorf("%s: -want +got\n%s", tc.what, diff)
 		}
 	}
-	groups, err := db.MergeBy(ctx, snap, heapSpace, Query{Without: without}, "pod")
+	groups, err := db.MergeBy(ctx, snap, heapSpace, Query{}, "pod")
 	if err != nil || len(groups) != 2 || groups[0].Stacks.Total != 40 || groups[1].Stacks.Total != 7 {
 		t.Errorf("by pod: %+v, %v", groups, err)
 	}
@@ -111,7 +113,7 @@ func TestGaugesOfSomeSamples(t *testing.T) {
 
 // A point of gauges is the mean of a step, summed over the sources.
 func TestRangeOfGauges(t *testing.T) {
-	db := testDB(t, Options{})
+	db := testDB(t, Options{Without: []string{"file"}})
 	insertHeaps(t, db)
 	snap := view(t, db)
 	at := func(d time.Duration) int64 { return start - start%int64(20*time.Second) + int64(d) }
@@ -123,9 +125,9 @@ func TestRangeOfGauges(t *testing.T) {
 		by   []string
 		want []Line
 	}{
-		{Query{Without: []string{"file"}}, nil, []Line{{nil, []Point{{at(0), 25 + 5}, {at(20 * time.Second), 55 + 9}}}}},
+		{Query{}, nil, []Line{{nil, []Point{{at(0), 25 + 5}, {at(20 * time.Second), 55 + 9}}}}},
 		{Query{SumGauges: true}, nil, []Line{{nil, []Point{{at(0), 50 + 5}, {at(20 * time.Second), 110 + 9}}}}},
-		{Query{Without: []string{"file"}}, []string{"pod"}, []Line{
+		{Query{}, []string{"pod"}, []Line{
 			{[]Label{{"pod", "p"}}, []Point{{at(0), 25}, {at(20 * time.Second), 55}}},
 			{[]Label{{"pod", "q"}}, []Point{{at(0), 5}, {at(20 * time.Second), 9}}},
 		}},
@@ -165,10 +167,10 @@ func TestMeansOfRareStacks(t *testing.T) {
 
 // A merged profile has means of gauges beside sums of the other types.
 func TestProfileOfGauges(t *testing.T) {
-	db := testDB(t, Options{})
+	db := testDB(t, Options{Without: []string{"file"}})
 	insertHeaps(t, db)
 	for sum, want := range map[bool]string{false: "f main [600 30], g main [60 17]", true: "f main [600 110], g main [60 64]"} {
-		p, err := db.Profile(ctx, view(t, db), Query{Without: []string{"file"}, SumGauges: sum})
+		p, err := db.Profile(ctx, view(t, db), Query{SumGauges: sum})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -199,7 +201,7 @@ func TestGaugesEqualOracle(t *testing.T) {
 		defer snap.Close()
 		q, typ := drawQuery(t), oracleTypes[1]
 		q.SumGauges, q.Frames, q.Hide, q.Show = false, nil, nil, nil
-		q.Without = rapid.SampledFrom([][]string{nil, {"pod"}, {"pod", "job", "thread"}}).Draw(t, "without")
+		db.opts.Without = rapid.SampledFrom([][]string{nil, {"pod"}, {"pod", "job", "thread"}}).Draw(t, "without")
 		checkGauges(t, db, snap, facts, typ, q)
 	})
 }
@@ -208,8 +210,8 @@ func checkGauges(t *rapid.T, db *DB, snap *columnstore.Snapshot, facts []fact, t
 	step := rapid.SampledFrom([]time.Duration{1, 9 * time.Second, time.Hour}).Draw(t, "step")
 	stacks, points := map[string]float64{}, map[int64]float64{}
 	for _, f := range choose(facts, typ, q) {
-		stacks[strings.Join(f.functions(), " ")] += float64(f.value) / float64(timesOf(facts, &f, q, 0))
-		points[schema.RoundDown(f.time, int64(step))] += float64(f.value) / float64(timesOf(facts, &f, q, int64(step)))
+		stacks[strings.Join(f.functions(), " ")] += float64(f.value) / float64(timesOf(db, facts, &f, q, 0))
+		points[schema.RoundDown(f.time, int64(step))] += float64(f.value) / float64(timesOf(db, facts, &f, q, int64(step)))
 	}
 	const half = 0.5 + 1e-3
 	merged, err := db.Merge(ctx, snap, typ, q)
@@ -221,14 +223,14 @@ func checkGauges(t *rapid.T, db *DB, snap *columnstore.Snapshot, facts []fact, t
 		total += mean
 	}
 	if math.Abs(float64(merged.Total)-total) > half {
-		t.Fatalf("Merge %s without %v: total %d, want %f", q.Selector, q.Without, merged.Total, total)
+		t.Fatalf("Merge %s without %v: total %d, want %f", q.Selector, db.opts.Without, merged.Total, total)
 	}
 	for name := range got {
 		stacks[name] += 0 // a stack of the answer is one of the oracle
 	}
 	for name, want := range stacks {
 		if math.Abs(float64(got[name])-want) > float64(stacksOf(facts, name))*(1+1e-3) {
-			t.Fatalf("Merge %s without %v: %q is %d, want %f", q.Selector, q.Without, name, got[name], want)
+			t.Fatalf("Merge %s without %v: %q is %d, want %f", q.Selector, db.opts.Without, name, got[name], want)
 		}
 	}
 	lines, err := db.Range(ctx, snap, typ, q, RangeOptions{Step: step})
@@ -246,7 +248,7 @@ func checkGauges(t *rapid.T, db *DB, snap *columnstore.Snapshot, facts []fact, t
 	}
 	for at, want := range points {
 		if math.Abs(float64(line[at])-want) > half {
-			t.Fatalf("Range %s without %v by %v: %d, want %f", q.Selector, q.Without, step, line[at], want)
+			t.Fatalf("Range %s without %v by %v: %d, want %f", q.Selector, db.opts.Without, step, line[at], want)
 		}
 	}
 }
@@ -263,7 +265,7 @@ func stacksOf(facts []fact, names string) int {
 }
 
 // timesOf returns the number of times of a fact's source, in the fact's step.
-func timesOf(facts []fact, f *fact, q Query, step int64) int {
+func timesOf(db *DB, facts []fact, f *fact, q Query, step int64) int {
 	times := map[int64]bool{}
 	for i := range facts {
 		g := &facts[i]
@@ -273,7 +275,7 @@ func timesOf(facts []fact, f *fact, q Query, step int64) int {
 		}
 		same := true
 		for _, name := range []string{"job", "pod", "thread"} {
-			same = same && (slices.Contains(q.Without, name) || g.labels[name] == f.labels[name])
+			same = same && (slices.Contains(db.opts.Without, name) || g.labels[name] == f.labels[name])
 		}
 		for _, m := range q.Selector.matchers {
 			same = same && (g.labels[m.Name] == "" || m.Matches(g.labels[m.Name]))

@@ -50,7 +50,8 @@ type Query struct {
 	Where columnstore.Expr
 	// SumGauges adds up gauge values (Type.IsGauge). By default DB.Merge, MergeBy, Range and Profile
 	// answer with gauge means: the mean over the times of a source's profiles, or with steps over
-	// its times in a step, added up over the sources. A source is the profiles with equal labels. A
+	// its times in a step, added up over the sources. A source is the profiles with equal labels,
+	// apart from Options.Without. A
 	// profile counts if the query selects its time and labels and it has a nonzero value of the type,
 	// even if the query selects none of its samples. A stack is less than 1 from its mean, and the total
 	// is rounded once. Means cost one more columnstore.Table.Aggregate, by time and labels, so that a
@@ -62,9 +63,6 @@ type Query struct {
 	// of a type from several kinds. MergeBy and Range do not add up groups: by NameLabel,
 	// each group has one name.
 	SumKinds bool
-	// Without names profile labels that do not tell sources apart, such as a file's name, if there is a
-	// file for each time. It only matters to gauge means.
-	Without []string
 	// Times, if not nil, has the numbers of times for gauge means, by source, instead of the profiles in
 	// the store. Each profile in the store is then a sum over several times, as DB.SourceProfiles returns
 	// them. It has no steps.

@@ -56,7 +56,7 @@ func (db *DB) SourceRange(ctx context.Context, snap *columnstore.Snapshot, t Typ
 		return nil, nil, err
 	}
 	index := map[[2]int]int{} // by group and source
-	sources := sourceIndex{columns: labelColumns(groups)}
+	sources := sourceIndex{columns: db.labelColumns(groups)}
 	for row, sum := range groups.Sums {
 		at := [2]int{int(g.group(groups.Columns[1:], row)), sources.of(row)}
 		i, known := index[at]
@@ -77,14 +77,18 @@ func (p *plan) sourceTimes(ctx context.Context, step time.Duration) ([]SourceLin
 	if step < 0 {
 		return nil, fmt.Errorf("%w: step %v: want at least 0", columnstore.ErrQuery, step)
 	}
-	groups, err := p.read(ctx, p.ofProfiles(p.types), columnstore.AggregateOptions{By: []string{ColumnTimestamp, ColumnLabels}})
+	labels, err := p.sourceColumns()
+	if err != nil {
+		return nil, err
+	}
+	groups, err := p.read(ctx, p.ofProfiles(p.types), columnstore.AggregateOptions{By: append([]string{ColumnTimestamp}, labels...)})
 	if err == nil {
 		err = p.fits(groups, gaugeBytes*len(groups.Counts))
 	}
 	if err != nil {
 		return nil, err
 	}
-	sources := sourceIndex{columns: labelColumns(groups)}
+	sources := sourceIndex{columns: p.db.labelColumns(groups)}
 	var lines []SourceLine
 	for row, at := range groups.Columns[0].Values.Int64s {
 		i := sources.of(row)
@@ -123,14 +127,18 @@ func (db *DB) SourceProfiles(ctx context.Context, snap *columnstore.Snapshot, q 
 	if err != nil {
 		return nil, err
 	}
-	groups, err := p.sum(ctx, p.types, columnstore.AggregateOptions{By: append(p.sampleColumns(), ColumnLabels)})
+	labels, err := p.sourceColumns()
+	if err != nil {
+		return nil, err
+	}
+	groups, err := p.sum(ctx, p.types, columnstore.AggregateOptions{By: append(p.sampleColumns(), labels...)})
 	if err != nil {
 		return nil, err
 	}
 	if err := p.fits(groups, (sampleBytes+8)*len(groups.Sums)); err != nil {
 		return nil, err
 	}
-	sources := sourceIndex{columns: labelColumns(groups)}
+	sources := sourceIndex{columns: db.labelColumns(groups)}
 	samples := *groups
 	samples.Columns = groups.Columns[:len(groups.Columns)-len(sources.columns)] // the source columns are last
 	var rows [][]int                                                            // by source
@@ -152,7 +160,7 @@ func (db *DB) SourceProfiles(ctx context.Context, snap *columnstore.Snapshot, q 
 	if err != nil {
 		return nil, err
 	}
-	headed := sourceIndex{columns: labelColumns(headers)}
+	headed := sourceIndex{columns: db.labelColumns(headers)}
 	var profiles []*pprof.Profile
 	for row := range headers.Counts {
 		i := headed.of(row)
@@ -170,10 +178,10 @@ func (db *DB) SourceProfiles(ctx context.Context, snap *columnstore.Snapshot, q 
 	return out, nil
 }
 
-// labelColumns returns the distinct columns of profile labels, ordered by name.
-func labelColumns(groups *columnstore.Groups) (labels []columnstore.GroupColumn) {
+// labelColumns returns the distinct columns of the profile labels that tell sources apart, ordered by name.
+func (db *DB) labelColumns(groups *columnstore.Groups) (labels []columnstore.GroupColumn) {
 	for _, c := range groups.Columns {
-		if strings.HasPrefix(c.Name, ColumnLabels+".") {
+		if db.tellsApart(c.Name) {
 			labels = append(labels, c)
 		}
 	}

@@ -24,6 +24,7 @@ func TestSources_MeansElsewhere(t *testing.T) {
 		defer db.store.Close()
 		defer snap.Close()
 		q, typ := drawQuery(t), oracleTypes[1]
+		db.opts.Without = rapid.SampledFrom([][]string{nil, {"pod"}, {"pod", "job"}}).Draw(t, "without")
 		q.SumGauges, q.Hide, q.Show, q.SumKinds, q.MaxBytes = false, nil, nil, true, 0
 		profiles, err := db.SourceProfiles(ctx, snap, q, typ)
 		if err != nil {

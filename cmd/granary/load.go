@@ -40,7 +40,7 @@ read into memory as a whole, and nothing is written to it. Several commands can
 ask it at once, but not while another process has it open to write.`
 
 // labelFile is the label with an input's name.
-const labelFile = "file"
+const labelFile = dbdir.LabelFile
 
 // loaded is a store with a command's profiles.
 type loaded struct {
@@ -132,7 +132,7 @@ func open(opts columnstore.Options, source inputSource) (*loaded, error) {
 		return nil, err
 	}
 	l := &loaded{store: store, source: source}
-	if l.db, err = profile.Open(store, profile.Options{}); err != nil {
+	if l.db, err = profile.Open(store, dbdir.Profiles(store)); err != nil {
 		_ = store.Close()
 		return nil, err
 	}
@@ -239,11 +239,10 @@ func openDB(ctx context.Context, opts columnstore.Options, source inputSource) (
 
 // openTable opens the profile table, with any width of its buckets.
 func (l *loaded) openTable(ctx context.Context, manual bool) (err error) {
-	table := l.store.Table(profilesTable)
-	if table == nil {
+	if l.store.Table(profilesTable) == nil {
 		return fmt.Errorf("the store has no table %q", profilesTable)
 	}
-	if l.db, err = profile.Open(l.store, profile.Options{Bucket: dbdir.Bucket(table)}); err == nil && manual {
+	if l.db, err = profile.Open(l.store, dbdir.Profiles(l.store)); err == nil && manual {
 		err = l.store.Maintain(ctx)
 	}
 	return err

@@ -88,7 +88,7 @@ type moment struct {
 
 // read parses the flags. Its errors are usage errors.
 func (s *selection) read() (question, error) {
-	q := question{now: time.Now(), query: profile.Query{SumGauges: s.sum, SumKinds: s.sumKinds, Without: []string{labelFile}}}
+	q := question{now: time.Now(), query: profile.Query{SumGauges: s.sum, SumKinds: s.sumKinds}}
 	var err error
 	if q.query.Selector, err = profile.ParseSelector(s.selector); err != nil {
 		if !strings.Contains(s.selector, "{") {

@@ -2,6 +2,8 @@ package main
 
 import (
 	"context"
+	"encoding/json"
+	"fmt"
 	"io"
 	"net/http"
 	"net/http/httptest"
@@ -138,6 +140,37 @@ func serveProfile(t *testing.T, p interface{ Write(io.Writer) error }) string {
 	}))
 	t.Cleanup(web.Close)
 	return web.URL + "/heap"
+}
+
+// TestView_Gauges compares the page with granary top: a gauge is a mean over the times of all files with the same other
+// labels.
+func TestView_Gauges(t *testing.T) {
+	dir := gaugeDir(t)
+	want := granaryTop(t, dir)
+	url, stop := viewing(t, "--no-open", dir)
+	for _, question := range []string{"flame", "top"} {
+		var got asked
+		if err := json.Unmarshal([]byte(fetched(t, origin(url)+"/api/v1/"+question+"?t=inuse_space")), &got); err != nil {
+			t.Fatal(err)
+		}
+		if !got.Mean || !slices.Equal(got.Total, []int64{want.Total}) {
+			t.Errorf("%s: %+v, want the mean %d", question, got, want.Total)
+		}
+	}
+	lines := `{"profileTypeID":"profile:inuse_space:bytes:alloc_space:bytes","labelSelector":"{}","start":"1","end":"4102444800000","step":3600}`
+	resp, err := http.Post(origin(url)+"/querier.v1.QuerierService/SelectSeries", "application/json", strings.NewReader(lines))
+	if err != nil {
+		t.Fatal(err)
+	}
+	body, err := io.ReadAll(resp.Body)
+	resp.Body.Close()
+	http.DefaultClient.CloseIdleConnections()
+	if point := fmt.Sprintf(`"value":%d`, want.Total); err != nil || strings.Count(string(body), point) != 1 {
+		t.Errorf("the chart has %s, %v, want %s", body, err, point)
+	}
+	if code, stderr := stop(); code != cli.ExitOK {
+		t.Errorf("exit code %d: %s", code, stderr)
+	}
 }
 
 // TestView_SomeInputs shows what can be read, and fails at the end.

@@ -16,6 +16,7 @@ import (
 	"github.com/granarydb/granary/cmd/granary/internal/cli"
 	"github.com/granarydb/granary/columnstore"
 	"github.com/granarydb/granary/internal/disk"
+	"github.com/granarydb/granary/profile"
 )
 
 // ErrNoName is the usage error for an empty --db.
@@ -55,12 +56,19 @@ func SyncHelp() string {
 	return lines.String()
 }
 
-// Bucket returns the width of a table's time buckets, as in profile.Options.
-func Bucket(t *columnstore.Table) time.Duration {
-	if width := t.Schema().BucketWidth(); width != 0 {
-		return time.Duration(width)
+// LabelFile is the label with an input's name.
+const LabelFile = "file"
+
+// Profiles returns the options of a store's table of profiles: any width of its buckets, and means of gauges
+// over the times of all files.
+func Profiles(store *columnstore.Store) profile.Options {
+	opts := profile.Options{Without: []string{LabelFile}}
+	if t := store.Table("profiles"); t != nil {
+		if opts.Bucket = time.Duration(t.Schema().BucketWidth()); opts.Bucket == 0 {
+			opts.Bucket = -1
+		}
 	}
-	return -1
+	return opts
 }
 
 // Open opens the store of a directory that has one. For another directory, the error names the content that

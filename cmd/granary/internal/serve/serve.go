@@ -18,7 +18,6 @@ import (
 	"github.com/granarydb/granary/cmd/granary/internal/cli"
 	"github.com/granarydb/granary/cmd/granary/internal/dbdir"
 	"github.com/granarydb/granary/columnstore"
-	"github.com/granarydb/granary/profile"
 	"github.com/granarydb/granary/server"
 )
 
@@ -165,24 +164,17 @@ func (f *flags) check(fs *pflag.FlagSet) error {
 	return dbdir.CheckNew(f.dir)
 }
 
-// open opens the store, and returns the options of its table of profiles.
-func (f *flags) open() (*columnstore.Store, profile.Options, error) {
+// open opens the store.
+func (f *flags) open() (*columnstore.Store, error) {
 	opts := columnstore.Options{MemoryBudget: f.memory, Retention: f.retention}
 	if !f.inMemory {
 		opts.Dir, opts.DiskBudget, opts.Sync = f.dir, f.disk, f.sync
 	}
 	store, err := columnstore.Open(opts)
-	if err != nil {
-		if f.inMemory {
-			return nil, profile.Options{}, err
-		}
-		return nil, profile.Options{}, dbdir.Explain(f.dir, err)
+	if err != nil && !f.inMemory {
+		err = dbdir.Explain(f.dir, err)
 	}
-	var table profile.Options
-	if t := store.Table("profiles"); t != nil { // its buckets may have another width
-		table.Bucket = dbdir.Bucket(t)
-	}
-	return store, table, nil
+	return store, err
 }
 
 // serve serves until the context ends or SIGTERM arrives.
@@ -206,7 +198,7 @@ func (f *flags) serve(cmd *cobra.Command) (err error) {
 		return f.serveNodes(ctx, log, secrets)
 	}
 	start := time.Now()
-	store, table, err := f.open()
+	store, err := f.open()
 	if err != nil {
 		return err
 	}
@@ -223,7 +215,7 @@ func (f *flags) serve(cmd *cobra.Command) (err error) {
 		f.drop = []string{}
 	}
 	handle, err := server.New(store, server.Options{
-		Profiles: table, Limits: f.limits, Tokens: secrets.tokens, Hosts: f.hosts, DropLabels: f.drop, Log: log,
+		Profiles: dbdir.Profiles(store), Limits: f.limits, Tokens: secrets.tokens, Hosts: f.hosts, DropLabels: f.drop, Log: log,
 	})
 	if err != nil {
 		return err

@@ -14,6 +14,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/granarydb/granary/cmd/granary/internal/dbdir"
 	"github.com/granarydb/granary/columnstore"
 	"github.com/granarydb/granary/profile"
 	"github.com/granarydb/granary/server"
@@ -29,7 +30,7 @@ import (
 func View(cmd *cobra.Command, listen, query string, store *columnstore.Store, ready func(url string), beside ...func(context.Context, *slog.Logger) error) error {
 	f := flags{listen: listen, drain: time.Second}
 	log := slog.New(slog.NewTextHandler(cmd.ErrOrStderr(), &slog.HandlerOptions{Level: slog.LevelWarn}))
-	handle, err := server.New(store, server.Options{Log: log})
+	handle, err := server.New(store, server.Options{Profiles: dbdir.Profiles(store), Log: log})
 	if err != nil {
 		return err
 	}
