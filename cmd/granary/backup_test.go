@@ -38,6 +38,10 @@ func TestBackup(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(occupied, "notes"), nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
+	folders := t.TempDir()
+	if err := os.Mkdir(filepath.Join(folders, "profiles"), 0o700); err != nil {
+		t.Fatal(err)
+	}
 	for _, tc := range []struct {
 		args []string
 		code int
@@ -46,6 +50,7 @@ func TestBackup(t *testing.T) {
 		{[]string{target}, cli.ExitUsage, "--db DIR is missing"},
 		{[]string{"--db", target}, cli.ExitUsage, "name one directory"},
 		{[]string{"--db", target, occupied}, cli.ExitFailed, "there are files in it already"},
+		{[]string{"--db", target, folders}, cli.ExitFailed, "there are files in it already"},
 		{[]string{"--db", target, target}, cli.ExitFailed, "in use"},
 		{[]string{"--db", target, filepath.Join(occupied, "notes", "copy")}, cli.ExitFailed, "notes"},
 		{[]string{"--db", occupied, filepath.Join(t.TempDir(), "copy")}, cli.ExitFailed, "there are no profiles in it; granary load fills a directory"},
@@ -55,6 +60,11 @@ func TestBackup(t *testing.T) {
 		r := granary(t, append([]string{"backup"}, tc.args...)...)
 		if r.code != tc.code || !strings.Contains(r.stderr, tc.want) || len(r.problems()) != 1 || r.stdout != "" {
 			t.Errorf("%q: %+v", tc.args, r)
+		}
+	}
+	for _, dir := range []string{occupied, folders} {
+		if entries, err := os.ReadDir(dir); err != nil || len(entries) != 1 {
+			t.Errorf("backup left %v, %v", entries, err)
 		}
 	}
 }

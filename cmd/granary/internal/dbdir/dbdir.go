@@ -100,13 +100,22 @@ func CheckNew(dir string) error {
 	if _, ok, err := disk.Identify(disk.System(dir)); err != nil || ok {
 		return nil // opening it gives a better error
 	}
+	other, err := Other(dir)
+	if other != "" {
+		return cli.Usage(fmt.Errorf("--db %s: it has other files, such as %q: want a directory that granary load made, or a new one", dir, other))
+	}
+	return err
+}
+
+// Other returns the name of a file or folder in a directory that is none of a store, or "".
+func Other(dir string) (string, error) {
 	entries, err := os.ReadDir(dir)
 	for _, e := range entries {
 		if _, _, ours := disk.ParseName(e.Name()); !ours && e.Name() != disk.LockName {
-			return cli.Usage(fmt.Errorf("--db %s: it has other files, such as %q: want a directory that granary load made, or a new one", dir, e.Name()))
+			return e.Name(), nil
 		}
 	}
-	return err
+	return "", err
 }
 
 // CheckUnused is CheckNew for a command that adds to no store.

@@ -39,8 +39,12 @@ The copy is whole or cannot be opened: if backup is interrupted, remove TARGET.`
 				return err
 			}
 			defer func() { err = cmp.Or(err, store.Close()) }()
-			switch err := store.Backup(cmd.Context(), disk.System(args[0])); {
-			case errors.Is(err, fs.ErrExist):
+			other, _ := dbdir.Other(args[0]) // an error is that of the backup
+			if other == "" {
+				err = store.Backup(cmd.Context(), disk.System(args[0]))
+			}
+			switch {
+			case other != "", errors.Is(err, fs.ErrExist):
 				return fmt.Errorf("%s: there are files in it already: want a new or an empty directory", args[0])
 			case err != nil:
 				return fmt.Errorf("%s: %w", args[0], err)
