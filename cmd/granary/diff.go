@@ -110,7 +110,7 @@ func (o *diffOptions) check(args []string) error {
 	if o.format != "" && o.output == "" {
 		return cli.Usage(errors.New("--format is that of the file of -o, which is missing"))
 	}
-	return errors.Join(spareProfiles(o.output, args), checkTreeOutput(o.format, o.output))
+	return cmp.Or(spareProfiles(o.output, args), checkTreeOutput(o.format, o.output))
 }
 
 // diff compares the two inputs.

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -62,7 +63,7 @@ nodes, which are in preorder. docs/serving.md describes it.
 			if o.output == "" {
 				return cli.ErrNoOutput
 			}
-			if err := errors.Join(spareProfiles(o.output, args), checkTreeOutput(o.format, o.output), o.direct()); err != nil {
+			if err := cmp.Or(spareProfiles(o.output, args), checkTreeOutput(o.format, o.output), o.direct()); err != nil {
 				return err
 			}
 			return withType(cmd, o.selection, args, func(ctx context.Context, db *profile.DB, snap *columnstore.Snapshot, q profile.Query, t profile.Type) error {

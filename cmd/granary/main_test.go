@@ -170,7 +170,7 @@ func TestWrongUse(t *testing.T) {
 		{"diff as JSON and picture", []string{"diff", "--json", "-o", "-", good, good}, "choose one"},
 		{"diff of an unknown sample type", []string{"diff", "--sample-index", "heap", good, good}, `"heap"`},
 		{"negative nodes of a flame graph", []string{"flamegraph", "-o", "-", "--max-nodes", "-1", good}, "--max-nodes -1"},
-		{"a flame graph over its input", []string{"flamegraph", "-o", good, good}, "the output is an input"},
+		{"a flame graph over its input", []string{"flamegraph", "-o", good, good}, "granary: -o " + good + ": the output is an input\n"},
 		{"a merge over its input", []string{"merge", "-o", good, good}, "the output is an input"},
 		{"a merge over its second input", []string{"merge", "-o", good, file(t, "other.pb.gz", service()), good}, "the output is an input"},
 		{"a flame graph of another form", []string{"flamegraph", "-o", "a.png", good}, "-o a.png: the output is SVG, not .png: use the suffix .svg"},

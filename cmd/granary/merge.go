@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -57,7 +58,7 @@ is a file of speedscope with each of the sample types, without negative values.
 			if output == "" {
 				return cli.ErrNoOutput
 			}
-			if err := errors.Join(spareProfiles(output, args), checkMergeOutput(format, output)); err != nil {
+			if err := cmp.Or(spareProfiles(output, args), checkMergeOutput(format, output)); err != nil {
 				return err
 			}
 			return withInputs(cmd, s, args, func(ctx context.Context, db *profile.DB, snap *columnstore.Snapshot, q profile.Query) error {

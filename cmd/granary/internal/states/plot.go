@@ -1,6 +1,7 @@
 package states
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -139,7 +140,7 @@ func plotHistory(cmd *cobra.Command, o *plotOptions, name string) error {
 	if o.output == "" {
 		return cli.ErrNoOutput
 	}
-	if err := errors.Join(spareHistory(cmd, o.output, name), o.check(cmd)); err != nil {
+	if err := cmp.Or(spareHistory(cmd, o.output, name), o.check(cmd)); err != nil {
 		return err
 	}
 	opts, err := o.pictureOptions(name)
