@@ -57,11 +57,7 @@ func (w *Web) fetch(ctx context.Context, name string) ([]byte, error) {
 	if host := w.Header.Get("Host"); host != "" {
 		req.Host = host // the client ignores the header
 	}
-	client, err := w.clientFor(req.URL.Scheme)
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", address, err)
-	}
-	resp, err := client.Do(req)
+	resp, err := w.Do(req)
 	if err != nil {
 		return nil, err // the error names the URL
 	}
@@ -70,6 +66,15 @@ func (w *Web) fetch(ctx context.Context, name string) ([]byte, error) {
 		return nil, fmt.Errorf("%s: the server answers %s%s%s", address, resp.Status, message(resp), w.loginHint(resp))
 	}
 	return limited(address, resp.Body)
+}
+
+// Do sends a request as Client does, and takes the scheme https+insecure too. Errors name the URL.
+func (w *Web) Do(req *http.Request) (*http.Response, error) {
+	client, err := w.clientFor(req.URL.Scheme)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", req.URL, err)
+	}
+	return client.Do(req)
 }
 
 // message returns the first line of a server's error answer, after ": ", or "" if the answer is not plain

@@ -13,6 +13,7 @@ import (
 	"net/url"
 	"os"
 	"path"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -96,7 +97,7 @@ func serverURL(to string) (*url.URL, error) {
 		address = "http://" + to
 	}
 	u, err := url.Parse(address)
-	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" || u.RawQuery != "" || u.Fragment != "" || address != to && u.Port() == "" {
+	if err != nil || u.Host == "" || !slices.Contains([]string{"http", "https", "https+insecure"}, u.Scheme) || u.RawQuery != "" || u.Fragment != "" || address != to && u.Port() == "" {
 		return nil, cli.Usage(fmt.Errorf("--to %q: want the address of a server, such as localhost:4040 or https://profiles.example.com", to))
 	}
 	u.Path = strings.TrimSuffix(strings.TrimRight(u.Path, "/"), "/"+pushPath) // the address may be a copied push URL
@@ -201,7 +202,7 @@ func (p *pusher) send(ctx context.Context, to, id string, data []byte) (again bo
 	if p.token != "" {
 		req.Header.Set("Authorization", "Bearer "+p.token)
 	}
-	resp, err := cmp.Or(p.source.Web.Client, http.DefaultClient).Do(req)
+	resp, err := p.source.Web.Do(req)
 	if err != nil {
 		if u, ok := errors.AsType[*url.Error](err); ok { // the URL is long, because it has the labels
 			err = u.Err
@@ -218,16 +219,20 @@ func (p *pusher) send(ctx context.Context, to, id string, data []byte) (again bo
 		return false, nil
 	}
 	again = resp.StatusCode == http.StatusTooManyRequests || resp.StatusCode == http.StatusServiceUnavailable
-	return again, fmt.Errorf("%s: %s: %s%s", p.to.Redacted(), resp.Status, cli.Printable(strings.TrimSpace(string(text))), p.tokenHint(resp.StatusCode))
+	return again, fmt.Errorf("%s: %s: %s", p.to.Redacted(), resp.Status, p.reason(resp.StatusCode, cli.Printable(strings.TrimSpace(string(text)))))
 }
 
-// tokenHint returns a remedy if a server rejects the token.
-func (p *pusher) tokenHint(status int) string {
+// reason returns the text of a server's refusal, with a remedy if there is one.
+func (p *pusher) reason(status int, text string) string {
 	switch {
-	case status != http.StatusUnauthorized:
-		return ""
-	case p.token == "":
-		return ": name a file with the token to push with: --token-file FILE"
+	case status == http.StatusUnauthorized && p.token == "":
+		text += ": name a file with the token to push with: --token-file FILE"
+	case status == http.StatusUnauthorized:
+		text += ": that of --token-file is none to push with"
+	case status == http.StatusNotFound, status == http.StatusMethodNotAllowed:
+		text = "no profiles are taken there: want the address of a granary serve"
+	case strings.HasSuffix(text, "to an HTTPS server."): // the text of net/http
+		text += " Use --to https://" + p.to.Host
 	}
-	return ": that of --token-file is none to push with"
+	return text
 }

@@ -122,8 +122,14 @@ func TestPush_Certificate(t *testing.T) {
 	defer web.Close()
 	name := filepath.Join(t.TempDir(), "cpu.pb.gz")
 	writeProfile(t, name, 1)
-	if code, out := pushed(t, nil, "--to", web.URL, name); code != cli.ExitFailed || !strings.Contains(out, "certificate") || strings.Contains(out, "trying again") {
-		t.Errorf("exit code %d: %s", code, out)
+	for to, want := range map[string]string{
+		web.URL: "certificate",
+		strings.Replace(web.URL, "https", "https+insecure", 1): "404 Not Found: no profiles are taken there: want the address of a granary serve",
+		strings.Replace(web.URL, "https", "http", 1):           "Use --to " + web.URL,
+	} {
+		if code, out := pushed(t, nil, "--to", to, name); code != cli.ExitFailed || !strings.Contains(out, want) || strings.Contains(out, "trying again") {
+			t.Errorf("%s: exit code %d: %s, want %s", to, code, out, want)
+		}
 	}
 }
 
