@@ -126,7 +126,7 @@ func TestRepair_Refused(t *testing.T) {
 	}
 	before := bytesOf(t, lost)
 	for _, args := range [][]string{{"verify"}, {"repair"}, {"repair", "--yes"}} {
-		for dir, want := range map[string]string{missing: "there is no store", empty: "there is no store", locked: "another process has it open"} {
+		for dir, want := range map[string]string{missing: "there is no store\n", empty: "there is no store\n", locked: "another process has it open"} {
 			r := granary(t, append(args, "--db", dir)...)
 			if r.code != cli.ExitFailed || !strings.Contains(r.stderr, want) || len(r.problems()) != 1 || r.stdout != "" {
 				t.Errorf("%q %s: %+v", args, dir, r)

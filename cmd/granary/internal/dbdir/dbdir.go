@@ -143,6 +143,8 @@ func Explain(dir string, err error) error {
 		return nil
 	case errors.Is(err, disk.ErrLocked):
 		return fmt.Errorf("--db %s: another process has it open: wait until it ends", dir)
+	case errors.Is(err, syscall.ENOTDIR):
+		return fmt.Errorf("--db %s: it is a file, or below one: want a directory", dir)
 	case errors.Is(err, syscall.ENOSPC):
 		return fmt.Errorf("--db %s: %w; the log reserves segments of 64 MiB, two while the directory is open, and smaller ones with --disk-budget", dir, err)
 	}

@@ -25,7 +25,7 @@ func dirFlag(cmd *cobra.Command, dir *string) {
 // explain is dbdir.Explain for directories that may not have a store.
 func explain(dir string, err error) error {
 	if errors.Is(err, fs.ErrNotExist) {
-		return fmt.Errorf("--db %s: there is no store: %w", dir, err)
+		return fmt.Errorf("--db %s: there is no store", dir)
 	}
 	return dbdir.Explain(dir, err)
 }
