@@ -157,6 +157,11 @@ func demo(ctx context.Context, out, progressTo io.Writer, dir string, opts colum
 
 // serveDemo serves a fleet while one writer replays it. One writer leaves processor time for answers.
 func serveDemo(cmd *cobra.Command, listen string, stays bool, opts columnstore.Options, steps int) (err error) {
+	l, err := serve.Listen(listen)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = l.Close() }() // serving closes it too
 	f, err := newFleet(time.Now(), steps)
 	if err != nil {
 		return err
@@ -173,7 +178,7 @@ func serveDemo(cmd *cobra.Command, listen string, stays bool, opts columnstore.O
 		return source.explain(err)
 	}
 	defer func() { err = cmp.Or(err, source.explain(store.Close())) }()
-	return serve.Demo(cmd, listen, store, func(ctx context.Context, db *profile.DB) error {
+	return serve.Demo(cmd, l, store, func(ctx context.Context, db *profile.DB) error {
 		_, err := f.replay(ctx, db, 1, func(int64, int64) {})
 		return err
 	}, opening(cmd, stays))

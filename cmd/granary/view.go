@@ -70,6 +70,11 @@ too, such as go tool pprof 'http://localhost:8080/pprof?type=cpu'.
 // read, or none of the profiles. If only some profiles cannot be read, it reports them on stderr, serves the
 // rest, and returns an error at the end.
 func view(cmd *cobra.Command, source inputSource, args []string, listen string, stays bool) (err error) {
+	web, err := serve.Listen(listen)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = web.Close() }() // serving closes it too
 	l, err := open(columnstore.Options{}, source)
 	if err != nil {
 		return err
@@ -92,7 +97,7 @@ func view(cmd *cobra.Command, source inputSource, args []string, listen string, 
 	if err != nil {
 		return err
 	}
-	err = serve.View(cmd, listen, query, l.store, opening(cmd, stays))
+	err = serve.View(cmd, web, query, l.store, opening(cmd, stays))
 	return cmp.Or(err, l.failure())
 }
 

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -170,6 +171,25 @@ func TestView_Gauges(t *testing.T) {
 	}
 	if code, stderr := stop(); code != cli.ExitOK {
 		t.Errorf("exit code %d: %s", code, stderr)
+	}
+}
+
+// TestListen_PortInUse names another port at once, and makes no directory.
+func TestListen_PortInUse(t *testing.T) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	t.Chdir(t.TempDir())
+	for _, args := range [][]string{{"serve"}, {"serve", "--db", "other.db"}, {"demo", "--serve", "--db", "demo.db"}, {"view", "--no-open", "none.pb.gz"}} {
+		r := granary(t, append(args, "--listen", l.Addr().String())...)
+		if r.code != cli.ExitFailed || !strings.Contains(r.stderr, "the port is in use: name another, or --listen 127.0.0.1:0 for a free one") {
+			t.Errorf("%v: %+v", args, r)
+		}
+	}
+	if entries, err := os.ReadDir("."); err != nil || len(entries) > 0 {
+		t.Errorf("left %v, %v", entries, err)
 	}
 }
 

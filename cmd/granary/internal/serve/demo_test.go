@@ -29,7 +29,12 @@ func demo(t *testing.T, store *columnstore.Store, fill func(context.Context, *pr
 	code := make(chan int, 1)
 	go func() {
 		cmd := &cobra.Command{Use: "demo", RunE: func(cmd *cobra.Command, _ []string) error {
-			return Demo(cmd, "127.0.0.1:0", store, fill, func(string) {})
+			l, err := Listen("127.0.0.1:0")
+			if err != nil {
+				return err
+			}
+			defer l.Close()
+			return Demo(cmd, l, store, fill, func(string) {})
 		}}
 		code <- cli.Run(ctx, cmd, nil, w, &log)
 		_ = w.Close()

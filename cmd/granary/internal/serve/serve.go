@@ -197,6 +197,11 @@ func (f *flags) serve(cmd *cobra.Command) (err error) {
 	if f.isFront() {
 		return f.serveNodes(ctx, log, secrets)
 	}
+	l, err := Listen(f.listen)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = l.Close() }() // serving closes it too
 	start := time.Now()
 	store, err := f.open()
 	if err != nil {
@@ -221,18 +226,14 @@ func (f *flags) serve(cmd *cobra.Command) (err error) {
 		return err
 	}
 	stats := store.Stats()
-	return f.listenAnd(ctx, log, handle, secrets, "db", f.where(), "rows", stats.Rows, "file_bytes", stats.FileBytes, "opened", time.Since(start).Round(time.Millisecond))
+	return f.answer(ctx, log, handle, secrets, l, "db", f.where(), "rows", stats.Rows, "file_bytes", stats.FileBytes, "opened", time.Since(start).Round(time.Millisecond))
 }
 
-// listenAnd listens, logs the address and `has`, and answers requests.
-func (f *flags) listenAnd(ctx context.Context, log *slog.Logger, handle *server.Server, secrets *secrets, has ...any) (err error) {
-	l, err := net.Listen("tcp", f.listen)
-	if err != nil {
-		return fmt.Errorf("--listen %s: %w", f.listen, err)
-	}
+// answer logs a listener's address and `has`, and answers requests.
+func (f *flags) answer(ctx context.Context, log *slog.Logger, handle *server.Server, secrets *secrets, l net.Listener, has ...any) (err error) {
 	if f.self {
 		if f.own, err = f.profileSelf(ctx, log, secrets); err != nil {
-			return errors.Join(err, l.Close())
+			return err
 		}
 		defer func() { err = cmp.Or(err, f.own.close()) }()
 	}
@@ -302,5 +303,10 @@ func (f *flags) serveNodes(ctx context.Context, log *slog.Logger, secrets *secre
 	if err != nil {
 		return err
 	}
-	return f.listenAnd(ctx, log, handle, secrets, "nodes", f.nodes.URLs)
+	l, err := Listen(f.listen)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = l.Close() }() // serving closes it too
+	return f.answer(ctx, log, handle, secrets, l, "nodes", f.nodes.URLs)
 }

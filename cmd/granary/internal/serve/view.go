@@ -21,14 +21,27 @@ import (
 	"github.com/granarydb/granary/server/self"
 )
 
-// View serves a store until the command's context ends or SIGTERM arrives. When it listens, it prints its URL
-// on standard output, with a query for the page ("" or ?name=value), and calls ready with the URL. The caller
-// closes the store.
+// Listen listens on an address. A command calls it first, because a port in use must cost neither time nor a
+// new directory. The caller closes the listener.
+func Listen(address string) (net.Listener, error) {
+	l, err := net.Listen("tcp", address)
+	switch host, _, _ := net.SplitHostPort(address); {
+	case errors.Is(err, syscall.EADDRINUSE):
+		return nil, fmt.Errorf("--listen %s: the port is in use: name another, or --listen %s for a free one", address, net.JoinHostPort(host, "0"))
+	case err != nil:
+		return nil, fmt.Errorf("--listen %s: %w", address, err)
+	}
+	return l, nil
+}
+
+// View serves a store on a listener until the command's context ends or SIGTERM arrives. It prints its URL on
+// standard output, with a query for the page ("" or ?name=value), and calls ready with the URL. The caller
+// closes the store and the listener.
 //
 // The functions of beside run meanwhile, until their context ends. An error of one ends View, unless View has
-// already ended. The other errors are those of listening.
-func View(cmd *cobra.Command, listen, query string, store *columnstore.Store, ready func(url string), beside ...func(context.Context, *slog.Logger) error) error {
-	f := flags{listen: listen, drain: time.Second}
+// already ended.
+func View(cmd *cobra.Command, l net.Listener, query string, store *columnstore.Store, ready func(url string), beside ...func(context.Context, *slog.Logger) error) error {
+	f := flags{listen: l.Addr().String(), drain: time.Second}
 	log := slog.New(slog.NewTextHandler(cmd.ErrOrStderr(), &slog.HandlerOptions{Level: slog.LevelWarn}))
 	handle, err := server.New(store, server.Options{Profiles: dbdir.Profiles(store), Log: log})
 	if err != nil {
@@ -36,7 +49,7 @@ func View(cmd *cobra.Command, listen, query string, store *columnstore.Store, re
 	}
 	term, stop := signal.NotifyContext(cmd.Context(), syscall.SIGTERM)
 	defer stop()
-	l, url, err := f.listenSaying(cmd, log, query)
+	url, err := f.say(cmd, log, l, query)
 	if err != nil {
 		return err
 	}
@@ -60,20 +73,15 @@ func View(cmd *cobra.Command, listen, query string, store *columnstore.Store, re
 	return err
 }
 
-// listenSaying listens, and prints the URL of the page, with a query, on standard output.
-func (f *flags) listenSaying(cmd *cobra.Command, log *slog.Logger, query string) (l net.Listener, url string, err error) {
-	if l, err = new(net.ListenConfig).Listen(context.WithoutCancel(cmd.Context()), "tcp", f.listen); err != nil {
-		return nil, "", fmt.Errorf("--listen %s: %w", f.listen, err)
-	}
+// say prints the URL of a listener's page, with a query, on standard output.
+func (f *flags) say(cmd *cobra.Command, log *slog.Logger, l net.Listener, query string) (url string, err error) {
 	f.announce(log, l.Addr())
 	url = "http://" + l.Addr().String()
 	if query != "" {
 		url += "/" + query
 	}
-	if _, err := fmt.Fprintf(cmd.OutOrStdout(), "Serving %s until it is interrupted\n", url); err != nil {
-		return nil, "", errors.Join(err, l.Close())
-	}
-	return l, url, nil
+	_, err = fmt.Fprintf(cmd.OutOrStdout(), "Serving %s until it is interrupted\n", url)
+	return url, err
 }
 
 // DemoAddress is the default address of a demo.
@@ -81,7 +89,7 @@ const DemoAddress = "127.0.0.1:4040"
 
 // Demo is View for a store that fill fills meanwhile. The store also gets the profiles of this process and the
 // states of its goroutines. The errors are also those of fill and of self.Profile.
-func Demo(cmd *cobra.Command, listen string, store *columnstore.Store, fill func(context.Context, *profile.DB) error, ready func(url string)) error {
+func Demo(cmd *cobra.Command, l net.Listener, store *columnstore.Store, fill func(context.Context, *profile.DB) error, ready func(url string)) error {
 	db, err := profile.Open(store, profile.Options{})
 	if err != nil {
 		return err
@@ -91,7 +99,7 @@ func Demo(cmd *cobra.Command, listen string, store *columnstore.Store, fill func
 		return err
 	}
 	fills := func(ctx context.Context, _ *slog.Logger) error { return fill(ctx, db) }
-	return View(cmd, listen, "", store, ready, fills, func(ctx context.Context, log *slog.Logger) error {
+	return View(cmd, l, "", store, ready, fills, func(ctx context.Context, log *slog.Logger) error {
 		return self.Profile(ctx, store, self.Options{States: states, Notify: func(err error) { log.Warn("own profiles", "error", err) }})
 	})
 }
