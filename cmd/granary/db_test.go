@@ -240,7 +240,7 @@ func TestDB_BadDirectories(t *testing.T) {
 	for _, tc := range []struct{ name, dir, want string }{
 		{"missing", missing, "there is no such directory"},
 		{"empty", empty, "there are no profiles in it"},
-		{"file", plain, "plain"},
+		{"file", plain, "it is a file, or below one: want a directory"},
 		{"in use", locked, "another process has it open"},
 		{"other table", other, `no table "profiles"`},
 		{"damaged", damaged, damagedFile + " is damaged"},
@@ -263,6 +263,31 @@ func TestDB_BadDirectories(t *testing.T) {
 	}
 	if r := granary(t, "load", "--db", locked, file(t, "cpu.pb.gz", service())); r.code != cli.ExitFailed || !strings.Contains(r.stderr, "another process has it open") {
 		t.Errorf("load: %+v", r)
+	}
+}
+
+// TestLoad_NothingStored makes no directory if no input is a profile, and one with the profiles after bad inputs.
+func TestLoad_NothingStored(t *testing.T) {
+	notes := write(t, "notes.txt", []byte("to be or not to be\n"))
+	dir, empty := filepath.Join(t.TempDir(), "new.db"), t.TempDir()
+	for _, to := range []string{dir, empty} {
+		for _, input := range []string{notes, filepath.Join(empty, "none.pb.gz")} {
+			if r := granary(t, "load", "--db", to, input); r.code != cli.ExitFailed || len(r.problems()) != 1 {
+				t.Errorf("%+v", r)
+			}
+		}
+	}
+	if _, err := os.Stat(dir); !os.IsNotExist(err) {
+		t.Errorf("load left a directory: %v", err)
+	}
+	if left := filesOf(t, empty); len(left) > 0 {
+		t.Errorf("load left files: %v", left)
+	}
+	if r := granary(t, "load", "--db", dir, notes, file(t, "cpu.pb.gz", service()), notes); r.code != cli.ExitFailed || !strings.HasPrefix(r.stdout, "Stored 1 profile, ") {
+		t.Errorf("%+v", r)
+	}
+	if r := granary(t, "load", "--db", filepath.Join(notes, "sub"), file(t, "cpu.pb.gz", service())); r.code != cli.ExitFailed || len(r.problems()) != 1 || !strings.Contains(r.stderr, "want a directory") {
+		t.Errorf("%+v", r)
 	}
 }
 

@@ -51,6 +51,7 @@ type loaded struct {
 	failed int // inputs that could not be loaded, each reported on stderr
 	labels input.Labels
 	source inputSource
+	dir    *columnstore.Options // of the new directory that replaces the store with the first profile, or nil
 }
 
 // failure returns an error, which has been printed, if an input could not be loaded.
@@ -156,7 +157,8 @@ func (l *loaded) addAll(ctx context.Context, stderr io.Writer, args []string, st
 			if err = cmp.Or(ctx.Err(), err); err == nil {
 				continue
 			}
-			if ctx.Err() != nil || errors.Is(err, disk.ErrDisk) || errors.Is(err, disk.ErrNotDurable) {
+			_, noDir := errors.AsType[dirError](err)
+			if noDir || ctx.Err() != nil || errors.Is(err, disk.ErrDisk) || errors.Is(err, disk.ErrNotDurable) {
 				return err
 			}
 			if last != nil {
@@ -200,11 +202,31 @@ func (l *loaded) add(ctx context.Context, name string) error {
 	labels[labelFile] = l.labels.Of(name)
 	opts := profile.InsertOptions{Labels: labels, Origin: name, Time: at, AllFrames: l.source.allFrames}
 	rows, err := format.Insert(ctx, l.db, data, format.Hints{}, opts)
+	if err == nil && l.dir != nil {
+		if err := l.makeDir(); err != nil {
+			return dirError{l.source.explain(err)}
+		}
+		rows, err = format.Insert(ctx, l.db, data, format.Hints{}, opts)
+	}
 	if err != nil {
 		return fmt.Errorf("%s: %w", name, err)
 	}
 	l.rows += rows
 	return nil
+}
+
+// dirError is the error of a new directory that cannot be opened.
+type dirError struct{ error }
+
+// makeDir replaces the store in memory by that in a new directory. A load without a profile makes none.
+func (l *loaded) makeDir() error {
+	inDir, err := open(*l.dir, l.source)
+	if err != nil {
+		return err
+	}
+	memory := l.store
+	l.store, l.db, l.dir = inDir.store, inDir.db, nil
+	return memory.Close()
 }
 
 // spareProfiles returns a usage error if output would replace one of the input profiles.
@@ -321,10 +343,15 @@ func fill(cmd *cobra.Command, source inputSource, opts columnstore.Options, args
 	if err := dbdir.CheckNew(source.db); err != nil {
 		return err
 	}
-	l, err := open(opts, source)
+	first, dir := opts, (*columnstore.Options)(nil)
+	if !dbdir.IsStore(source.db) {
+		first, dir = columnstore.Options{}, &opts
+	}
+	l, err := open(first, source)
 	if err != nil {
 		return source.explain(err)
 	}
+	l.dir = dir
 	if err := l.knowFiles(ctx); err != nil {
 		return cmp.Or(err, l.Close())
 	}
