@@ -134,7 +134,7 @@ func TestPage_FrontRefuses(t *testing.T) {
 		for name := range of {
 			parameters = append(parameters, name, of.Get(name))
 		}
-		if status, text, _ := a.page(path, nil, parameters...); status != want.status || !strings.Contains(text, want.text) {
+		if status, text, _ := a.page(path, nil, parameters...); status != want.status || !strings.Contains(text, want.text) || status == 502 && strings.Contains(text, "parameter") {
 			t.Errorf("%s: status %d: %s; want %d and %q", query, status, text, want.status, want.text)
 		}
 	}

@@ -106,9 +106,9 @@ func Refused(format string, args ...any) error {
 	return connect.NewError(connect.CodeUnimplemented, fmt.Errorf(format, args...))
 }
 
-// At adds the place in a request to an error.
+// At adds the place in a request to an error. An error of a node is not about the request.
 func At(where string, err error) error {
-	if where == "" {
+	if where == "" || errors.Is(err, ErrNode) {
 		return err
 	}
 	return fmt.Errorf("%s: %w", where, err)
@@ -119,7 +119,7 @@ func In(part string, err error) error {
 	if c, ok := errors.AsType[*connect.Error](err); ok {
 		return connect.NewError(c.Code(), fmt.Errorf("%s: %s", part, c.Message()))
 	}
-	return fmt.Errorf("%s: %w", part, err)
+	return At(part, err)
 }
 
 // Quoted returns a quoted text of a request for an error. It truncates a long text.
