@@ -29,6 +29,8 @@ var kinds = []fileKind{
 	{starts("PERFILE"), "it is a recording of Linux perf: perf script | stackcollapse-perf.pl > stacks.folded makes folded stacks of it, which can be read, and perf_to_profile a profile"},
 	{starts("\x04\x08{"), "it is a dump of Ruby's stackprof: record with rbspy record --format pprof instead"},
 	{starts("memray"), "it is a recording of Python's memray, which has no pprof form: memray flamegraph shows it"},
+	{starts("PAR1"), "it is a Parquet file, as granary export writes: name the profiles that it was made from"},
+	{starts("\xff\xff\xff\xff"), "it is a stream of Arrow records, as granary export writes: name the profiles that it was made from"},
 	{starts("\x7fELF"), "it is a program (ELF), not a profile of one"},
 	{starts("MZ"), "it is a program of Windows, not a profile of one"},
 	{starts("\xcf\xfa\xed\xfe"), "it is a program of macOS, not a profile of one"},

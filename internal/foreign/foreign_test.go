@@ -28,6 +28,8 @@ func TestDescribe(t *testing.T) {
 		{"perf.data", "PERFILE2h\x00\x00", "perf_to_profile"},
 		{"stackprof", "\x04\x08{\x0e:\x0cversion", "stackprof"},
 		{"memray", "memray\x00\x0c\x00", "memray flamegraph"},
+		{"Parquet", "PAR1\x15\x04", "it is a Parquet file"},
+		{"Arrow", "\xff\xff\xff\xff\x00\x10\x00\x00", "a stream of Arrow records"},
 		{"ELF", "\x7fELF\x02\x01\x01\x00", "a program (ELF)"},
 		{"zstd", "\x28\xb5\x2f\xfd\x04", "zstd -d"},
 		{"execution trace", "go 1.26 trace\x00\x00\x00", "granary history plot"},
