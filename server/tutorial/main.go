@@ -24,7 +24,6 @@ func main() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	log.Print("listening on http://localhost:4041")
 	log.Fatal(http.ListenAndServe("localhost:4041", server{db}.handler()))
 }
 
