@@ -35,9 +35,10 @@ comes from the other profiles, and the exit code is 1.`
 // askedHelp is inputsHelp for commands with --db.
 const askedHelp = inputsHelp + `
 
---db DIR asks the directory that 'granary load' filled, instead of inputs. It is
-read into memory as a whole, and nothing is written to it. Several commands can
-ask it at once, but not while another process has it open to write.`
+--db DIR asks the directory that 'granary load' filled, instead of inputs. Names
+and stacks are read into memory, and rows as the answer needs them. Nothing is
+written to it. Several commands can ask it at once, but not while another
+process has it open to write.`
 
 // labelFile is the label with an input's name.
 const labelFile = dbdir.LabelFile

@@ -18,8 +18,10 @@ func newInfo() *cobra.Command {
 		Use:   "info [flags] FILE",
 		Short: "Show the size and the attributes of a history",
 		Long: `info shows the duration of a history, the number of its attributes, the number
-of its intervals of each kind, its size, and the top of its tree. The size is
-that in memory, with the intervals, all indexes and the names of attributes.
+of its intervals of each kind, its size, and the top of its tree. Each name of a
+path is an attribute: CPUs/0 and CPUs/1 are three, and CPUs has one interval, of
+null. The size is that in memory, with the intervals, all indexes and the names
+of attributes.
 
 Of a history file the size is that of the file. info shows its blocks, who wrote
 it, and the bytes at its end that a writer that was stopped, or is at work, did
