@@ -160,18 +160,20 @@ func (s *selection) noteLeftOut(ctx context.Context, cmd *cobra.Command, db *pro
 	if len(names) == 0 || len(names) == len(all) {
 		return nil // there is no answer, or it omits nothing
 	}
-	what := "input"
+	what, left, types := "profile", listed(names, ", "), 8
 	if strings.HasPrefix(all[0].name, "{") {
 		what = "source"
 	}
+	if len(names) > 10 {
+		left, types = cli.Number(len(names)), 1
+	}
 	fmt.Fprintf(cmd.ErrOrStderr(), "granary: %s%s is in %d of %s; left out: %s%s\n", s.side, typeName(t),
-		len(all)-len(names), cli.Many(len(all), what), listed(names, ", "), askFor(t, others))
+		len(all)-len(names), cli.Many(len(all), what), left, askFor(t, others, types))
 	return nil
 }
 
-// askFor names the flags that select types other than t, or returns "" if there are none.
-func askFor(t profile.Type, others []profile.Type) string {
-	const most = 8
+// askFor names the flag that selects types other than t, and the first types, or returns "" if there are none.
+func askFor(t profile.Type, others []profile.Type, most int) string {
 	var names []string
 	for _, other := range others {
 		name := typeName(other)

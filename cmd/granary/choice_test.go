@@ -49,8 +49,8 @@ func TestDefaultOfFolder(t *testing.T) {
 	} {
 		files := strings.Fields(tc.files)
 		dir := goDir(t, files...)
-		said := fmt.Sprintf("granary: %s is in 1 of %d inputs; left out: %s; --sample-index asks for another type: ", tc.typ, len(files), strings.ReplaceAll(tc.left, "DIR", dir))
-		for _, command := range [][]string{{"top"}, {"top", "--json"}, {"peek", "f"}, {"series"}, {"flamegraph", "-o", "-"}, {"merge", "-o", "-"}, {"merge", "-o", "-", "--format", "folded"}} {
+		said := fmt.Sprintf("granary: %s is in 1 of %d profiles; left out: %s; --sample-index asks for another type: ", tc.typ, len(files), strings.ReplaceAll(tc.left, "DIR", dir))
+		for _, command := range [][]string{{"top"}, {"top", "--json"}, {"peek", "main"}, {"series"}, {"flamegraph", "-o", "-"}, {"merge", "-o", "-"}, {"merge", "-o", "-", "--format", "folded"}} {
 			r := granary(t, append(command, dir)...)
 			others, told := strings.CutPrefix(r.stderr, said)
 			if r.code != cli.ExitOK || !told || strings.Count(r.stderr, "\n") != 1 || len(strings.Split(others, ", ")) != len(strings.Split(tc.ask, ", ")) {
@@ -69,12 +69,29 @@ func TestDefaultOfFolder(t *testing.T) {
 	}
 }
 
+// TestLeftOut_Short says in a line of at most 120 characters that many profiles are left out.
+func TestLeftOut_Short(t *testing.T) {
+	dir := t.TempDir()
+	for i := range 11 {
+		file(t, filepath.Join(dir, fmt.Sprintf("heap-%02d.pb.gz", i)), newProfile("inuse_objects:count inuse_space:bytes", sample{"f main", []int64{1, 5}, nil}))
+	}
+	file(t, filepath.Join(dir, "cpu.pb.gz"), service())
+	want := "granary: cpu is in 1 of 12 profiles; left out: 11; --sample-index asks for another type: inuse_objects, ...\n"
+	for _, args := range [][]string{{dir}, {"--db", stored(t, dir)}} {
+		for _, command := range []string{"top", "series"} {
+			if r := granary(t, append([]string{command}, args...)...); r.code != cli.ExitOK || r.stderr != want {
+				t.Errorf("%s: %+v", command, r)
+			}
+		}
+	}
+}
+
 // TestHeapBesideAllocs: both count the same allocations, and one of them answers.
 func TestHeapBesideAllocs(t *testing.T) {
 	dir := goDir(t, "allocs", "heap")
 	for name, want := range map[string]int64{"alloc_space": 700, "inuse_space": 60} {
 		r := granary(t, "top", "--json", "--sample-index", name, dir)
-		if r.code != cli.ExitOK || !strings.Contains(r.stdout, fmt.Sprintf(`"total": %d,`, want)) || !strings.Contains(r.stderr, " is in 1 of 2 inputs; left out: ") {
+		if r.code != cli.ExitOK || !strings.Contains(r.stdout, fmt.Sprintf(`"total": %d,`, want)) || !strings.Contains(r.stderr, " is in 1 of 2 profiles; left out: ") {
 			t.Errorf("%s: %+v", name, r)
 		}
 	}

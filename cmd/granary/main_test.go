@@ -234,7 +234,7 @@ func TestMergeOfMixedKinds(t *testing.T) {
 	heap := file(t, "heap.pb.gz", newProfile("inuse_space:bytes", sample{"f", []int64{1}, nil}))
 	out := filepath.Join(t.TempDir(), "sum.pb.gz")
 	r := granary(t, "merge", "-o", out, cpu, heap)
-	said := "granary: cpu is in 1 of 2 inputs; left out: " + heap + "; --sample-index asks for another type: inuse_space"
+	said := "granary: cpu is in 1 of 2 profiles; left out: " + heap + "; --sample-index asks for another type: inuse_space"
 	if r.code != cli.ExitOK || !slices.Equal(r.problems(), []string{said}) {
 		t.Errorf("exit code %d: %s", r.code, r.stderr)
 	}

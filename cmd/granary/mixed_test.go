@@ -57,7 +57,7 @@ func TestKindsOfFolder(t *testing.T) {
 			t.Errorf("%v: exit code %d, %s%s", in, r.code, r.stdout, r.stderr)
 		}
 	}
-	left := fmt.Sprintf("granary: cpu is in 1 of 4 inputs; left out: %[1]s/block.pb.gz, %[1]s/mutex-1.pb.gz, %[1]s/mutex-2.pb.gz; --sample-index asks for another type: contentions, delay\n", dir)
+	left := fmt.Sprintf("granary: cpu is in 1 of 4 profiles; left out: %[1]s/block.pb.gz, %[1]s/mutex-1.pb.gz, %[1]s/mutex-2.pb.gz; --sample-index asks for another type: contentions, delay\n", dir)
 	if r := granary(t, "top", dir); r.code != cli.ExitOK || r.stderr != left {
 		t.Errorf("top: %+v", r)
 	}
@@ -150,7 +150,7 @@ func TestMergeOfMixedPeriods(t *testing.T) {
 	heap := newProfile("inuse_space:bytes", sample{"f", []int64{1}, nil})
 	heap.PeriodType = &pprof.ValueType{Type: "space", Unit: "bytes"}
 	name := file(t, "heap.pb.gz", heap)
-	want := fmt.Sprintf("granary: cpu is in 1 of 2 inputs; left out: %s; --sample-index asks for another type: inuse_space\n", name)
+	want := fmt.Sprintf("granary: cpu is in 1 of 2 profiles; left out: %s; --sample-index asks for another type: inuse_space\n", name)
 	r := granary(t, "merge", "-o", "-", filepath.Join(dir, "cpu.pb.gz"), name)
 	if r.code != cli.ExitOK || r.stderr != want {
 		t.Errorf("%+v, want %s", r, want)
