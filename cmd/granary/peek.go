@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"regexp"
 	"slices"
@@ -31,7 +32,7 @@ between its callers and its callees, as go tool pprof -peek does:
 
 Percentages of callers and callees are shares of the function's cum. A stack in
 which a call recurs counts once, so they can add up to more than 100%. Calls of
-a function to itself are left out.
+a function to itself are left out. If no function matches, the exit code is 1.
 
 ` + choiceHelp + `
 
@@ -53,7 +54,8 @@ a function to itself are left out.
 			if err != nil {
 				return err
 			}
-			return withType(cmd, s, args[1:], func(ctx context.Context, db *profile.DB, snap *columnstore.Snapshot, q profile.Query, t profile.Type) error {
+			missed := false
+			err = withType(cmd, s, args[1:], func(ctx context.Context, db *profile.DB, snap *columnstore.Snapshot, q profile.Query, t profile.Type) error {
 				stacks, err := merge(ctx, db, snap, q, t)
 				if err != nil {
 					return err
@@ -63,13 +65,17 @@ a function to itself are left out.
 				if asJSON {
 					err = found.printJSON(cmd.OutOrStdout())
 				} else {
-					err = found.print(cmd.OutOrStdout(), args[0])
+					err = found.print(cmd.OutOrStdout())
 				}
-				if err != nil || stacks.Len() > 0 {
+				if missed = stacks.Len() > 0 && found.all == 0; err != nil || stacks.Len() > 0 {
 					return err
 				}
 				return s.noteEmpty(ctx, cmd, db, snap, q, true, stacks.Type)
 			})
+			if err == nil && missed {
+				err = fmt.Errorf("no function matches %s", args[0])
+			}
+			return err
 		},
 	}
 	s.flags(cmd, firstShown)
@@ -120,7 +126,7 @@ func (f *peekFound) printJSON(w io.Writer) error {
 	}{f.stacks.Type.Sample, f.stacks.Type.SampleUnit, f.stacks.Total, f.stacks.Magnitude, f.stacks.over, f.functions})
 }
 
-func (f *peekFound) print(w io.Writer, pattern string) error {
+func (f *peekFound) print(w io.Writer) error {
 	unit := f.stacks.Type.SampleUnit
 	p := cli.Printer{W: w}
 	p.Printf("Type: %s, total %s\n", typeText(f.stacks.Type), profile.FormatValue(f.stacks.Total, unit))
@@ -129,8 +135,6 @@ func (f *peekFound) print(w io.Writer, pattern string) error {
 		p.Printf("%s\n", noSamples)
 		return p.Err
 	case f.all == 0:
-		f.stacks.printMeans(&p)
-		p.Printf("No function matches %s.\n", cli.Printable(pattern))
 		return p.Err
 	}
 	f.stacks.printMeans(&p)

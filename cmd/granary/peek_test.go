@@ -39,7 +39,7 @@ func TestPeek(t *testing.T) {
 	if diff := cmp.Diff(want, out.Functions); diff != "" || out.Total != 1e9 || out.SampleType != "cpu" {
 		t.Errorf("%+v: %s", out, diff)
 	}
-	if r := granary(t, "peek", "nothing", input); r.code != cli.ExitOK || !strings.Contains(r.stdout, "No function matches nothing.") {
+	if r := granary(t, "peek", "nothing", input); r.code != cli.ExitFailed || r.stderr != "granary: no function matches nothing\n" || !strings.HasPrefix(r.stdout, "Type: cpu") {
 		t.Errorf("%+v", r)
 	}
 	for _, args := range [][]string{{"peek"}, {"peek", "main"}, {"peek", "(", input}} {
