@@ -141,7 +141,7 @@ const (
 
 // treeFormatFlag adds the flag for a tree's format.
 func treeFormatFlag(cmd *cobra.Command, format *string) {
-	cmd.Flags().Var(cli.NewChoice("format", []string{formatSVG, formatJSON}, format), "format", "`FORMAT` of the file: svg or json (default: from the suffix of FILE)")
+	cmd.Flags().Var(cli.NewChoice("format", []string{formatSVG, formatJSON}, format), "format", "the `FORMAT`, svg or json, of standard output or a FILE without such a suffix (default: from the suffix)")
 }
 
 // isTreeJSON reports whether a tree is written as JSON.
