@@ -129,3 +129,32 @@ func TestExamplesSumOneType(t *testing.T) {
 		}
 	}
 }
+
+// TestShellLinesHaveTheirInputs holds the lines of README.md for a shell to inputs that are there: in the clone, or
+// made by an earlier line.
+func TestShellLinesHaveTheirInputs(t *testing.T) {
+	_, section, _ := strings.Cut(readFile(t, "README.md"), "## From a shell\n")
+	section, _, _ = strings.Cut(section, "\n## ")
+	made := regexp.MustCompile(`--(?:profiles|trace|db) (\S+)`)
+	input := regexp.MustCompile(` ([\w.*-]+)(?:/\S*|\.pb\.gz|\.trace)(?: |$)`)
+	there, inputs := map[string]bool{}, 0
+	for line := range strings.Lines(section) {
+		line, isCommand := strings.CutPrefix(line, "    ")
+		line, _, _ = strings.Cut(strings.TrimSpace(line), "  #")
+		if !isCommand {
+			continue
+		}
+		for _, m := range made.FindAllStringSubmatch(line, -1) {
+			there[strings.TrimSuffix(m[1], ".trace")] = true
+		}
+		for _, m := range input.FindAllStringSubmatch(line, -1) {
+			inputs++
+			if _, err := os.Stat(m[1]); err != nil && !there[m[1]] {
+				t.Errorf("%s: there is no %s", line, m[1])
+			}
+		}
+	}
+	if inputs < 8 {
+		t.Errorf("%d inputs: this test must be blind", inputs)
+	}
+}
