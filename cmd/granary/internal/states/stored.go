@@ -122,20 +122,26 @@ func store(cmd *cobra.Command, dir, name, file string) (err error) {
 		return err
 	}
 	defer done()
-	s, err := columnstore.Open(columnstore.Options{Dir: dir})
-	if err != nil {
-		return dbdir.Explain(dir, err)
+	in := storing{dir: dir, name: name}
+	defer func() {
+		if in.store != nil {
+			err = cmp.Or(err, dbdir.Explain(dir, in.store.Close()))
+		}
+	}()
+	if dbdir.IsStore(dir) {
+		if err := in.open(); err != nil {
+			return err
+		}
+		if in.store.History(name) != nil {
+			return cli.Usage(fmt.Errorf("--db %s: there is a history %q already: choose another --name", dir, name))
+		}
 	}
-	defer func() { err = cmp.Or(err, dbdir.Explain(dir, s.Close())) }()
-	if s.History(name) != nil {
-		return cli.Usage(fmt.Errorf("--db %s: there is a history %q already: choose another --name", dir, name))
-	}
-	h, intervals, err := fill(cmd, s, name, feed)
+	intervals, err := in.fill(cmd, feed)
 	if err != nil {
 		return err
 	}
-	return s.View(cmd.Context(), func(snap *columnstore.Snapshot) error {
-		view, err := snap.History(h)
+	return in.store.View(cmd.Context(), func(snap *columnstore.Snapshot) error {
+		view, err := snap.History(in.history)
 		if err != nil {
 			return err
 		}
@@ -146,16 +152,15 @@ func store(cmd *cobra.Command, dir, name, file string) (err error) {
 	})
 }
 
-// fill stores a history, and returns it with the number of its intervals.
-func fill(cmd *cobra.Command, s *columnstore.Store, name string, feed feeding) (*columnstore.History, int, error) {
+// fill stores a history, and returns the number of its intervals.
+func (s *storing) fill(cmd *cobra.Command, feed feeding) (int, error) {
 	bar := &stageProgress{w: cmd.ErrOrStderr()}
-	in := storing{store: s, name: name}
-	intervals, err := feed(cmd.Context(), bar.show, trace.Target{Begin: in.begin, Commit: in.commit})
+	intervals, err := feed(cmd.Context(), bar.show, trace.Target{Begin: s.begin, Commit: s.commit})
 	if err != nil {
-		return nil, 0, in.abort(err)
+		return 0, s.abort(err)
 	}
 	bar.end()
-	return in.history, intervals, nil
+	return intervals, nil
 }
 
 // IsRecording reports whether a file has states, not profiles: a Go execution trace, a history file, a set or
@@ -177,22 +182,35 @@ func Add(cmd *cobra.Command, s *columnstore.Store, file string) error {
 		return err
 	}
 	defer done()
-	_, _, err = fill(cmd, s, name, feed)
+	in := storing{store: s, name: name}
+	_, err = in.fill(cmd, feed)
 	return err
 }
 
 // storing writes a history to a store.
 type storing struct {
-	store   *columnstore.Store
+	store   *columnstore.Store // nil until a new directory gets its first states
+	dir     string
 	name    string
 	history *columnstore.History // nil before the first transaction
 	tx      *columnstore.Tx
 	commits int
 }
 
+// open opens the directory, unless there is a store.
+func (s *storing) open() (err error) {
+	if s.store == nil {
+		s.store, err = columnstore.Open(columnstore.Options{Dir: s.dir})
+	}
+	return dbdir.Explain(s.dir, err)
+}
+
 // begin begins a transaction. The first call creates the history.
 func (s *storing) begin(start int64) (w *history.Writer, err error) {
 	if s.history == nil {
+		if err := s.open(); err != nil {
+			return nil, err
+		}
 		if s.history, err = s.store.CreateHistory(s.name, columnstore.HistoryOptions{Start: start}); err != nil {
 			return nil, err
 		}

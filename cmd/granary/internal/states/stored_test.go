@@ -145,6 +145,7 @@ func TestStored_Errors(t *testing.T) {
 		"standard input":        {[]string{"load", "--db", "db", "-"}, cli.ExitUsage, "--name NAME is missing"},
 		"no such file":          {[]string{"load", "--db", "db", "nothing"}, cli.ExitFailed, "stat nothing: no such file or directory, and there is no nothing.ihs.gz"},
 		"CSV with a wrong time": {[]string{"load", "--db", "db", "bad.csv"}, cli.ExitFailed, "bad.csv"},
+		"a new directory":       {[]string{"load", "--db", "new", "bad.csv"}, cli.ExitFailed, "bad.csv"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := granary(t, append([]string{"history"}, tc.args...)...)
@@ -152,6 +153,9 @@ func TestStored_Errors(t *testing.T) {
 				t.Errorf("%+v, want code %d and %q", r, tc.code, tc.want)
 			}
 		})
+	}
+	if _, err := os.Stat("new"); !os.IsNotExist(err) {
+		t.Errorf("a load that stored nothing left a directory: %v", err)
 	}
 	// A file that could not be read took no name.
 	if r := granary(t, "history", "info", "--db", "db", "bad"); !strings.HasSuffix(r.problems()[0], "there is: run") {
