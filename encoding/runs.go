@@ -1,6 +1,9 @@
 package encoding
 
-import "sort"
+import (
+	"sort"
+	"sync"
+)
 
 // runs is words as runs of equal neighbours: each run's value and the row after its last.
 type runs struct {
@@ -54,4 +57,21 @@ func (r *runs) appendTo(dst []uint64, lo, hi int) []uint64 {
 func (r *runs) size() int {
 	const self = 112
 	return self + r.values.Size() + r.ends.size()
+}
+
+// draft is scratch memory for words that are assembled before packing. The result does not
+// refer to it. Drafts are pooled.
+type draft struct{ values, ends []uint64 }
+
+var drafts = sync.Pool{New: func() any { return new(draft) }}
+
+// draftKept bounds a pooled draft, in words: a granule's column.
+const draftKept = 1 << 17
+
+func takeDraft() *draft { return drafts.Get().(*draft) }
+
+func (d *draft) done() {
+	if max(cap(d.values), cap(d.ends)) <= draftKept {
+		drafts.Put(d)
+	}
 }

@@ -1,6 +1,7 @@
 package profile
 
 import (
+	"context"
 	"iter"
 	"regexp"
 	"slices"
@@ -9,6 +10,7 @@ import (
 	"github.com/granarydb/granary/columnstore"
 	"github.com/granarydb/granary/encoding/dict"
 	"github.com/granarydb/granary/internal/symbols"
+	"github.com/granarydb/granary/profile/tree"
 )
 
 // Stacks has sums of profiles by stack. It is immutable and safe for concurrent use. It stays valid when
@@ -151,4 +153,37 @@ func (s *Stacks) Search(pattern *regexp.Regexp) *Stacks {
 	out := &Stacks{Type: s.Type, symbols: s.known()}
 	out.symbols.Search(pattern, s.codes, func(i int) { out.add(s.codes[i], s.values[i]) })
 	return out
+}
+
+// FlameNode is a function in a flame graph: Name, File, Self, Total and Children. A node and its
+// ancestors are a call path.
+type FlameNode = tree.FlameNode
+
+// FlameGraphOptions limits a flame graph's size. The zero value means no limit.
+type FlameGraphOptions struct {
+	// MaxNodes is the maximum number of functions in the graph. The root and nodes named
+	// "other" do not count. 0 or less means no limit.
+	MaxNodes int
+}
+
+// FlameGraph returns the stacks as a tree of functions, callers above callees. Children are in order of
+// first stack.
+//
+// If there are more than MaxNodes functions, the functions with the greatest absolute Total are kept,
+// together with their ancestors. If a function does not fit with its ancestors, lesser functions take its
+// place. The dropped children of a node are summed in its last child, named "other", so that every Total
+// is still Self plus the children's Totals.
+//
+// The tree belongs to the caller. FlameGraph is a view of a tree from package profile/tree, which bounds
+// its memory and takes a context. It costs as much as All, and 50 to 150 bytes for each distinct call
+// path while it runs.
+func (s *Stacks) FlameGraph(opts FlameGraphOptions) *FlameNode {
+	return s.graph(tree.FromRoot, "", opts.MaxNodes)
+}
+
+// graph returns a tree of the stacks with at most `most` functions.
+func (s *Stacks) graph(d tree.Direction, function string, most int) *FlameNode {
+	calls := tree.New(d, function, 0)
+	_ = calls.Add(context.Background(), 0, s) // without a bound on memory and a deadline there is no error
+	return calls.Nodes(most).FlameGraph(0)
 }

@@ -1,6 +1,7 @@
 package dict
 
 import (
+	"errors"
 	"fmt"
 
 	"github.com/google/uuid"
@@ -257,3 +258,7 @@ func (d *Lists) hashAll() {
 	d.settled.Store(uint32(d.Len()))
 	d.bare.Store(false)
 }
+
+// ErrImage reports bytes that are not an image, or an image that does not continue the dictionary.
+// Its text names the fault and its place.
+var ErrImage = errors.New("malformed image")

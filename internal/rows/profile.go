@@ -82,3 +82,21 @@ const (
 	// MaxLabelCells bounds rows times distinct labels, 16 bytes each.
 	MaxLabelCells = 8 << 20
 )
+
+// The profiling schema's columns, which package profile describes.
+const (
+	ColumnSampleType     = "sample_type"
+	ColumnSampleUnit     = "sample_unit"
+	ColumnPeriodType     = "period_type"
+	ColumnPeriodUnit     = "period_unit"
+	ColumnLabels         = "labels"
+	ColumnStacktrace     = "stacktrace"
+	ColumnTimestamp      = "timestamp"
+	ColumnPprofLabels    = "pprof_labels"
+	ColumnPprofNumLabels = "pprof_num_labels"
+	ColumnDuration       = "duration"
+	ColumnPeriod         = "period"
+	ColumnTraceID        = "trace_id"
+	ColumnSpanID         = "span_id"
+	ColumnValue          = "value"
+)
