@@ -1,8 +1,10 @@
 package main
 
 import (
+	"compress/gzip"
 	"encoding/json"
 	"errors"
+	"io"
 	"math"
 	"math/rand/v2"
 	"os"
@@ -38,10 +40,22 @@ func varied(t *testing.T) string {
 		s.Kinds, s.Words = append(s.Kinds, ihs.Kind(in.Kind)), append(s.Words, in.Word)
 	}
 	name := filepath.Join(t.TempDir(), "varied")
-	if err := s.Save(name); err != nil {
+	save(t, name+ihs.IntervalsSuffix, func(w io.Writer) error { return s.Write(w, nil) })
+	save(t, name+ihs.AttributesSuffix, func(w io.Writer) error { return ihs.WriteAttributes(w, s.Attributes) })
+	return name
+}
+
+// save writes a compressed file.
+func save(t *testing.T, name string, write func(io.Writer) error) {
+	t.Helper()
+	f, err := os.Create(name)
+	if err != nil {
 		t.Fatal(err)
 	}
-	return name
+	z := gzip.NewWriter(f)
+	if err := errors.Join(write(z), z.Close(), f.Close()); err != nil {
+		t.Fatal(err)
+	}
 }
 
 // The command measures all stores, in memory and on disk, and checks the answers. It has both layouts of PostgreSQL, or
