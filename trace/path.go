@@ -13,7 +13,7 @@ const PathSeparator = '/'
 
 // ParsePath reads an attribute's path: names joined by separator. A backslash escapes the next character.
 // It is the inverse of [history.PathText] if separator is [PathSeparator]. An error means that text is not
-// UTF-8 or ends in a backslash.
+// UTF-8 or ends in an unescaped backslash.
 func ParsePath(text string, separator rune) ([]string, error) {
 	names, err := splitPath(text, separator)
 	path := make([]string, len(names))
@@ -23,8 +23,8 @@ func ParsePath(text string, separator rune) ([]string, error) {
 	return path, err
 }
 
-// ParsePattern reads a pattern for [history.Names.Match]: a path in which * is any name and .. the parent.
-// An error comes from ParsePath, or names a * that is not a whole name.
+// ParsePattern reads a pattern for [history.Names.Match]: a path in which * stands for any name and .. for
+// the parent. An error comes from ParsePath, or names a * that is not a whole name.
 func ParsePattern(text string) ([]history.Step, error) {
 	names, err := splitPath(text, PathSeparator)
 	if err != nil {
