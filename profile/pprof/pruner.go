@@ -6,13 +6,13 @@ import (
 	"strings"
 )
 
-// Pruner drops frames by the patterns drop_frames and keep_frames of a profile, such as an allocator's frames
-// below the allocating function. It keeps the compiled patterns of the last profiles. The zero Pruner is ready
-// to use. It is not safe for concurrent use.
+// Pruner drops the frames that a profile's drop_frames and keep_frames select, such as an allocator's frames
+// below the allocating function. It keeps up to four pairs of compiled patterns. The zero Pruner is ready to
+// use. A Pruner is not safe for concurrent use.
 type Pruner struct {
 	known []*framePatterns // in the order of their first use
-	names []verdict        // by string of the profile
-	cuts  []cut            // by location
+	names []verdict        // indexed by string in the profile
+	cuts  []cut            // indexed by location
 }
 
 // framePatterns are a profile's patterns.
@@ -21,10 +21,10 @@ type framePatterns struct {
 	drop, keep         *framePattern
 }
 
-// size returns the approximate bytes that p keeps.
+// size returns the approximate number of bytes that p keeps.
 func (p *framePatterns) size() int { return p.drop.size() + p.keep.size() + 2*maxPattern }
 
-// compile sets the patterns. Nothing is dropped if one is invalid, as in go tool pprof.
+// compile sets the patterns. Nothing is dropped if a pattern is invalid, as in go tool pprof.
 func (p *framePatterns) compile(drop, keep string) error {
 	var of [2]*framePattern
 	for i, text := range []string{drop, keep} {
@@ -68,7 +68,7 @@ const (
 	cutAll         // the location too
 )
 
-// Size returns the approximate bytes that p keeps.
+// Size returns the approximate number of bytes that p keeps.
 func (p *Pruner) Size() int {
 	size := cap(p.names) + cap(p.cuts)
 	for _, k := range p.known {
@@ -105,7 +105,7 @@ func (p *Pruner) Prune(f *Flat) error {
 
 // find returns compiled patterns, or nil if they drop nothing.
 func (p *Pruner) find(drop, keep string) (*framePatterns, error) {
-	const most = 4 // different kinds of profiles alternate
+	const most = 4 // more than one, because profiles of different kinds can alternate
 	i := slices.IndexFunc(p.known, func(k *framePatterns) bool { return k.dropText == drop && k.keepText == keep })
 	if i < 0 {
 		made := new(framePatterns)
@@ -158,7 +158,7 @@ func (p *Pruner) cutLines(f *Flat) {
 		case from:
 		case to:
 			p.cuts[i] = cutAll
-			first = from // some stacks keep the location
+			first = from // keep its lines, because some stacks keep the location
 		default:
 			p.cuts[i] = cutBelow
 		}
