@@ -36,8 +36,8 @@ func (b *batch) frames(i int) []uint32 {
 }
 
 // batches yields an answer's stacks. If ownOnly is true, it omits the frames that a stack shares with the
-// previous stack. A goroutine decodes locations while the loop works on the previous batch. It has ended
-// when the loop ends. A batch is valid until the next.
+// previous stack. A goroutine decodes locations while the loop works on the previous batch. The
+// goroutine has ended when the loop ends. A batch is valid until the next one is yielded.
 func batches(stacks StackList, ownOnly bool) iter.Seq[*batch] {
 	return func(yield func(*batch) bool) {
 		if stacks.Len() < fewStacks {

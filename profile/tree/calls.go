@@ -11,8 +11,8 @@ import (
 // Direction is the way from the root of a tree to its leaves.
 type Direction uint8
 
-// The directions of trees. Callers and Callees have a function as their root, and only the stacks with
-// it.
+// The directions of trees. Callers and Callees have a function as their root, and only the stacks that
+// contain the function.
 const (
 	FromRoot Direction = iota // from the roots of the stacks to their leaves: a flame graph
 	FromLeaf                  // from the leaves of the stacks to their roots: an inverted tree
@@ -102,8 +102,8 @@ func (c *Calls) DropNegatives() {
 	}
 }
 
-// Add adds stacks to side 0 or 1. In a difference, side 0 is before. Errors are
-// columnstore.ErrQueryMemory, and ctx's error. After an error the tree is of no use. It costs as much as
+// Add adds stacks to side 0 or 1. In a difference, side 0 is before. The error is
+// columnstore.ErrQueryMemory or ctx.Err(). After an error the tree is of no use. Add costs as much as
 // profile.Stacks.Numbered, and 100 ns for each frame that a path does not share with the previous path.
 func (c *Calls) Add(ctx context.Context, side int, stacks StackList) error {
 	if c.groups != nil {
@@ -116,9 +116,10 @@ func (c *Calls) Add(ctx context.Context, side int, stacks StackList) error {
 	})
 }
 
-// AddGroup adds stacks to a group's values by node, which are separate from the sides. It adds no node. A
-// stack that no side has counts for the nodes that it shares with the tree. Groups have numbers from 0
-// on, and come after the sides: after a group, Add panics. Errors and cost are as for Add.
+// AddGroup adds stacks to a group's values by node, which are separate from the sides. AddGroup adds no node.
+// If no side has a stack, its value counts in the last node that the stack's path shares with the tree.
+// Groups have numbers from 0 on, and come after the sides: after a group, Add panics. Errors and cost are as
+// for Add.
 func (c *Calls) AddGroup(ctx context.Context, group int, stacks StackList) error {
 	for len(c.groups) <= group {
 		c.groups = append(c.groups, make([]int64, c.nodes.count))
@@ -259,8 +260,8 @@ func (c *Calls) number(f *Frame) uint32 {
 	return number
 }
 
-// least lowers the line and the binary of a function to those of a frame, if these are less, so that they
-// do not depend on the order of stacks.
+// least replaces the line and the binary of function `of` with those of frame f where f's are less, because
+// the result must not depend on the order of stacks.
 func least(of, f *Frame) {
 	if f.Line > 0 && (of.Line == 0 || f.Line < of.Line) {
 		of.Line = f.Line

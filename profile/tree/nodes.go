@@ -29,8 +29,8 @@ type Nodes struct {
 	All int
 }
 
-// Other is a node that stands for omitted nodes: the last child of their parent, with their sum. They had
-// Nodes nodes, with all nodes below them.
+// Other describes a node that stands for omitted nodes. The node has the index At, is the last child of its
+// parent, and has the sum of the omitted nodes' values. Nodes is the number of omitted nodes, at all depths.
 type Other struct{ At, Nodes int }
 
 // Nodes returns the tree with at most `most` functions, or with all if most is 0 or less. The root and
@@ -206,7 +206,7 @@ type layout struct {
 	sums   [][]int64        // totals, by group and node
 }
 
-// other has a node's values for omitted nodes.
+// other is the sum of a node's omitted children: their totals, and the number of omitted nodes at all depths.
 type other struct {
 	value [2]int64
 	nodes int
@@ -331,7 +331,7 @@ type NodeColumns struct {
 	Self     [][]int64 `json:"self"`
 	// Groups is Nodes.Groups.
 	Groups [][]int64 `json:"groups,omitempty"`
-	// Others has pairs: the index of a node that stands for others, and their number.
+	// Others has pairs: the index of a node that stands for omitted nodes, and the number of these.
 	Others [][2]int `json:"others"`
 	// All is the number of nodes in the whole tree, without the root.
 	All int `json:"all"`

@@ -25,8 +25,8 @@ type pathNodes struct {
 	seed   maphash.Seed
 }
 
-// pathSlot is the number of a node, or 0, and half of its hash. Probing and growing look only at slots,
-// because nodes are far away in memory.
+// pathSlot is the number of a node, or 0, and half of the hash of the node's parent and frame. Probing and
+// growing look only at slots, because nodes are far away in memory.
 type pathSlot struct {
 	hash uint32
 	node int32
@@ -71,7 +71,7 @@ func (p *pathNodes) self(i int32) (v [2]int64) {
 	return v
 }
 
-// child returns a child of a parent, or 0.
+// child returns the child of parent with the frame, or 0 if there is none.
 func (p *pathNodes) child(parent int32, frame uint32) int32 {
 	first := p.at(parent).child
 	if first == 0 || p.at(first).frame == frame {
@@ -81,7 +81,7 @@ func (p *pathNodes) child(parent int32, frame uint32) int32 {
 	return s.node
 }
 
-// add returns a child of a parent, and whether it is new.
+// add returns the child of parent with the frame, and adds the child if there is none. isNew reports that.
 func (p *pathNodes) add(parent int32, frame uint32) (i int32, isNew bool) {
 	above := p.at(parent)
 	if above.child == 0 {
@@ -113,8 +113,8 @@ func (p *pathNodes) push(parent int32, frame uint32) (i int32) {
 	return p.count - 1
 }
 
-// slot returns the slot of a node with its hash, or the free slot where it belongs. The hash has a seed,
-// because profiles choose parents and frames, and must not choose the slots.
+// slot returns the slot of the node with this parent and frame, or the free slot where that node belongs. The
+// hash has a seed, because profiles choose parents and frames, and must not choose the slots.
 func (p *pathNodes) slot(parent int32, frame uint32) (slot *pathSlot, hash uint32) {
 	hash = uint32(maphash.Comparable(p.seed, uint64(parent)<<32|uint64(frame)))
 	mask := uint32(len(p.slots) - 1)

@@ -1,17 +1,19 @@
 package tree
 
-// StackList is an answer's stacks. A profile.Stacks implements it. It is an interface because package
-// profile imports this package.
+// StackList is the list of stacks that a query returns. profile.Stacks implements it. StackList is an
+// interface because package profile imports this package.
 type StackList interface {
 	// Len is the number of stacks.
 	Len() int
-	// Numbered calls each for the stacks until it returns false, as profile.Stacks.Numbered does.
+	// Numbered calls each once per stack until each returns false, as profile.Stacks.Numbered does.
 	Numbered(see func(f Frame, function uint32), each func(frames []uint32, shared int, value int64) bool)
 }
 
 // Frame is a function call in a stack.
 type Frame struct {
-	Function string // without lines the file in brackets, "[libc.so.6]", or "<unknown>"
+	// Function is the function's name or, if the call has no line information, the binary's file in
+	// brackets, such as "[libc.so.6]", or "<unknown>".
+	Function string
 	File     string
 	Line     int64
 	Inlined  bool   // into its caller
@@ -22,11 +24,11 @@ type Frame struct {
 // value sampled on that path or below it.
 //
 // A graph is a tree with one root, named "root", for all samples. No node has two parents. In a
-// difference of two profiles values may be zero or negative, and the positive children of a node may
-// exceed it. Nodes are plain values: they are not safe for concurrent use while a goroutine changes the
-// tree.
+// difference of two profiles, values may be zero or negative, and the positive Totals of a node's children
+// may add up to more than its Total. Nodes are plain values: they are not safe for concurrent use while a
+// goroutine changes the tree.
 //
-// In JSON the names of the fields are in lower case. A missing file or children are omitted. Values
+// In JSON the names of the fields are in lower case. An empty File and empty Children are omitted. Values
 // beyond 2^53 lose digits in JavaScript.
 type FlameNode struct {
 	Name     string       `json:"name"`           // function name, as pprof prints it

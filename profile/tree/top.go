@@ -12,8 +12,8 @@ import (
 
 // Cost is a function's cost, by side, in the unit of the stacks. Flat and Cum are as in profile.Function.
 type Cost struct {
-	// Frame is the function. File is the first of its files in alphabetical order. Line and Mapping are
-	// the least of its frames there, and Inlined is not set.
+	// Frame is the function. File is the first of the function's files in alphabetical order. Line and
+	// Mapping are the least in the function's frames in that file, and Inlined is not set.
 	Frame
 	Flat, Cum [2]int64
 }
@@ -24,7 +24,7 @@ type Cost struct {
 // both sides are omitted. most bounds the accounted bytes; 0 or less means no bound. The slice belongs to
 // the caller.
 //
-// Errors are columnstore.ErrQueryMemory, and ctx's error. It costs as much as profile.Stacks.Numbered,
+// The error is columnstore.ErrQueryMemory or ctx.Err(). Top costs as much as profile.Stacks.Numbered,
 // and 5 ns for each frame.
 func Top[S StackList](ctx context.Context, most int64, sides ...S) ([]Cost, error) {
 	t := top{index: map[string]int{}}
