@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// change is a source with the edit of a bug.
+// change is a source and the edit that a bug makes to it.
 type change struct {
 	*source
 	*edit
@@ -60,8 +60,9 @@ func (tr *tree) update(path string) error {
 	return b.write(diff.String())
 }
 
-// follow returns the hunk with the file that now contains its code. It tries the former file
-// first, and then all files: with the whole context before a reduced one.
+// follow returns the hunk with the file that now contains its code. It tries h.file first,
+// with a reduced context if need be. Then it tries all files, first with the whole context and then with a
+// reduced one.
 func (tr *tree) follow(h hunk) (hunk, error) {
 	s, err := tr.read(h.file)
 	if err == nil {
