@@ -18,7 +18,7 @@ import (
 )
 
 // WriteTo calls write with the named file, or with standard output for "-". It writes to a temporary file and
-// renames it, therefore an existing file changes only if all of the new content is written. It replaces the
+// renames it, so an existing file changes only if all of the new content is written. It replaces the
 // target of a symbolic link, not the link. It writes directly to devices and pipes.
 func WriteTo(name string, stdout io.Writer, write func(io.Writer) error) error {
 	if name == "-" {
@@ -57,10 +57,10 @@ func NoteWritten(cmd *cobra.Command, name string) {
 	}
 }
 
-// Replace calls write with a path beside the named file at which no file exists, and renames the result to
-// the name. An existing file changes only if write succeeds; it must be a regular file. The target of a
-// symbolic link is replaced, not the link. After an error the file that write made is removed; if it cannot
-// be removed, the error says so.
+// Replace calls write with the path of a file that does not exist yet, in the folder of name, and renames the
+// result to name. An existing file changes only if write succeeds; it must be a regular file. If name is a
+// symbolic link, its target is replaced, and the path is in the target's folder. After an error the file that
+// write made is removed; if it cannot be removed, the error says so.
 func Replace(name string, write func(path string) error) error {
 	target := name
 	if leads, err := filepath.EvalSymlinks(name); err == nil {
@@ -130,15 +130,16 @@ func RefuseInput(output string, inputs func(yield func(string) bool)) error {
 	return nil
 }
 
-// otherForms lists suffixes of picture files that are not SVG text.
+// otherForms lists the suffixes of file formats other than SVG. One of them is .svgz, compressed SVG.
 var otherForms = []string{
 	".png", ".jpg", ".jpeg", ".gif", ".webp", ".bmp", ".tif", ".tiff", ".svgz", ".pdf", ".ps", ".eps",
 	".html", ".htm", ".json", ".csv", ".txt", ".gz", ".pb", ".pprof", ".arrow", ".arrows", ".parquet",
 }
 
 // CheckSVG returns a usage error if the name of a picture has the suffix of another format, because programs
-// would reject such a file. others are formats besides SVG that the command can write; it selects them by
-// suffix: "HTML" for .html.
+// would reject such a file. others names the formats besides SVG that the command can write and selects by
+// suffix, such as "HTML" for .html. CheckSVG only names them in its error: a command does not call it for
+// their suffixes.
 func CheckSVG(output string, others ...string) error {
 	formats := append([]string{"SVG"}, others...)
 	suffixes := "." + strings.ToLower(strings.Join(formats, " or ."))
