@@ -10,7 +10,7 @@ import (
 	"github.com/granarydb/granary/encoding/dict"
 )
 
-// cells has a field's values, or nulls, in the buffers of an Arrow array.
+// cells holds a field's values and nulls in the buffers of an Arrow array.
 type cells struct {
 	of       encoding.Type
 	typ      arrow.DataType
@@ -35,8 +35,8 @@ func newCells(mem memory.Allocator, form Form, f *Field) cells {
 	return c
 }
 
-// follow prepares for words in another column with the same type. If records may share lists, most is the
-// greatest word.
+// follow prepares for words of column `from`, which must have the same type. If records may share lists, most
+// is the greatest of these words.
 func (c *cells) follow(from *encoding.Column, most uint64) error {
 	switch {
 	case c.dict != nil:
@@ -100,7 +100,7 @@ func (c *cells) reserve(n int) {
 	}
 }
 
-// appendWords appends words in the column given to follow.
+// appendWords appends words of from, the column that was given to follow.
 func (c *cells) appendWords(from *encoding.Column, words []uint64, valid []bool) error {
 	switch {
 	case c.dict != nil:
@@ -161,8 +161,7 @@ func (c *cells) appendIndexes(n int) []uint32 {
 	return arrow.Uint32Traits.CastFromBytes(c.words.grow(4 * n))
 }
 
-// appendFixed appends values that are their own words. Except for bools, these words are also the bytes of an
-// Arrow buffer.
+// appendFixed appends words of a fixed type. Except for bools, the words are the bytes of an Arrow buffer.
 func (c *cells) appendFixed(words []uint64, valid []bool) {
 	if c.of == encoding.Bool {
 		bits := c.growBits(len(words))
@@ -187,7 +186,7 @@ func (c *cells) growBits(n int) []byte {
 	return c.words.bytes()
 }
 
-// appendPlain appends a word's value.
+// appendPlain appends the value of a word, or a null.
 func (c *cells) appendPlain(from *encoding.Column, word uint64, null bool) error {
 	if null {
 		return c.appendEmpty()
@@ -210,7 +209,8 @@ func (c *cells) appendEmpty() error {
 	return c.values.close()
 }
 
-// constant appends a word of the column given to follow n times. The word is not null.
+// constant appends n cells with the same word of from, the column that was given to follow. The word must not
+// be null.
 func (c *cells) constant(from *encoding.Column, word uint64, n int) error {
 	switch {
 	case c.dict != nil:
@@ -237,7 +237,7 @@ func (c *cells) constant(from *encoding.Column, word uint64, n int) error {
 	return nil
 }
 
-// appendLists appends id lists given to followLists. Code 0 is null.
+// appendLists appends lists by their codes in the view that was given to followLists. Code 0 is null.
 func (c *cells) appendLists(codes []uint32) error {
 	for i, code := range codes {
 		if code == 0 {
@@ -251,7 +251,7 @@ func (c *cells) appendLists(codes []uint32) error {
 	return c.dict.appendLists(c.appendIndexes(len(codes)), codes)
 }
 
-// list appends a list given to followLists. Code 0 is null.
+// list appends a list by its code in the view that was given to followLists. Code 0 is null.
 func (c *cells) list(code uint32) error {
 	switch {
 	case code == 0:
@@ -354,7 +354,7 @@ func (c *cells) drop() {
 	}
 }
 
-// size returns the bytes of strings and lists.
+// size returns the number of bytes that strings and lists take in values, or in the dictionary.
 func (c *cells) size() int {
 	if c.dict != nil {
 		return c.dict.values.size()

@@ -80,7 +80,8 @@ func (c *column) appendWords(from *encoding.Column, words []uint64, valid []bool
 	return nil
 }
 
-// constant appends n rows with the same word of an encoded column. The word is not null.
+// constant appends n rows with the same word of an encoded column. They are null if the type is not fixed and
+// the word is 0.
 func (c *column) constant(from *encoding.Column, word uint64, n int) error {
 	if err := c.checkType(from.Type()); err != nil {
 		return err

@@ -55,7 +55,7 @@ func (d *dictionary) follow(from *encoding.Column) {
 // inArray reports whether a list is in the array that records share.
 func (d *dictionary) inArray(code uint32) bool { return int(code-1) < d.lists.array.Len() }
 
-// mayShare reports whether a record that shares the array can take codes of a dictionary up to most.
+// mayShare reports whether a record that shares the array can take the codes of dictionary `from` up to most.
 func (d *dictionary) mayShare(from *dict.Lists, most uint64) bool {
 	return d.listed == from && (most == 0 || d.inArray(uint32(most)))
 }
@@ -74,7 +74,7 @@ func (d *dictionary) leave() {
 	d.forget()
 }
 
-// find returns the local code of a code that was used before.
+// find returns the local code of a code of the store's dictionary. ok is false if the code has none yet.
 func (d *dictionary) find(code uint32) (local uint32, ok bool) {
 	if d.shared {
 		return code - 1, d.inArray(code)
@@ -86,7 +86,8 @@ func (d *dictionary) find(code uint32) (local uint32, ok bool) {
 	return known.code, true
 }
 
-// code returns the local code of a word of the column given to follow. The word is not null.
+// code returns the local code of a word of from, the column that was given to follow. The word must not be
+// null.
 func (d *dictionary) code(from *encoding.Column, word uint64) (uint32, error) {
 	if isPlain(from) {
 		return addValue(d, from.Bytes(word))

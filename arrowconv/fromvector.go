@@ -72,7 +72,7 @@ func sameRow(v *encoding.Vector, i, j int) bool {
 	return wordOf(v, i) == wordOf(v, j)
 }
 
-// wordOf returns the word of a row of a fixed type.
+// wordOf returns the value in row i of v, whose type is fixed, as a 64-bit word.
 func wordOf(v *encoding.Vector, i int) uint64 {
 	switch v.Type {
 	case encoding.Int64:

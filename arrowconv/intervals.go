@@ -27,7 +27,7 @@ var stateKindTexts = [...][]byte{[]byte("null"), []byte("bool"), []byte("int"), 
 // column returns the column of the kind's values. Null has none.
 func (k stateKind) column() intervalColumn { return columnBool - 1 + intervalColumn(k) }
 
-// IntervalRows has intervals of attributes as plain columns of equal length.
+// IntervalRows holds intervals of attributes as plain columns of equal length.
 type IntervalRows struct {
 	Attributes   []uint32
 	Starts, Ends []int64
@@ -147,7 +147,7 @@ func (b *IntervalBuilder) Full() bool {
 // Rows returns the number of intervals since the last record.
 func (b *IntervalBuilder) Rows() int { return b.rows }
 
-// size returns the bytes of texts.
+// size returns the number of bytes that texts take.
 func (b *IntervalBuilder) size() int {
 	t := &b.texts
 	return t[columnPath].values.size() + t[columnKind].values.size() + t[columnString].values.size() + t[columnBytes].values.size()

@@ -61,8 +61,8 @@ func intervalOrder(names []string) ([]intervalColumn, error) {
 	return order, nil
 }
 
-// NewIntervalSchema returns the schema of an IntervalBuilder's records with the named columns, or all
-// columns if names is nil. It depends on nothing else. Errors wrap ErrBuild: an unknown form, or a column
+// NewIntervalSchema returns the schema of an IntervalBuilder's records with the named columns, or all columns
+// if names is nil. The schema depends on nothing else. Errors wrap ErrBuild: an unknown form, or a column
 // that is unknown or named twice.
 //
 //	                FormDictionary               FormNative                    FormPlain

@@ -14,25 +14,25 @@ import (
 	"github.com/granarydb/granary/encoding/dict"
 )
 
-// errLarge reports values in a column that do not fit one record, because its offsets are 32 bits wide.
+// errLarge reports a column whose values do not fit in one record, because Arrow's offsets are 32 bits wide.
 var errLarge = errors.New("values are too large for one record")
 
-// values has strings, UUIDs or lists in the buffers of an Arrow array: a plain column's rows, or a coded
+// values holds strings, UUIDs or lists in the buffers of an Arrow array: a plain column's rows, or a coded
 // column's dictionary.
 //
-//	              offsets               inner                data
-//	string        of each, in data      -                    text
-//	UUID          -                     -                    16 bytes each
-//	list          of each, in elements  -                    16 bytes per element
-//	list of names of each, in names     of names, in data    text
+//	              offsets                                  inner                       data
+//	string        start of each value in data              -                           text
+//	UUID          -                                        -                           16 bytes each
+//	list          start of each value, counted in elements -                           16 bytes per element
+//	list of names start of each value, counted in names    start of each name in data  text
 type values struct {
 	typ     encoding.Type
-	names   bool // for lists
+	names   bool // the elements of lists are names, not UUIDs
 	n       int
-	limit   int    // largest offset
+	limit   int    // largest offset allowed
 	data    buffer // bytes of all values
 	offsets buffer // int32: where each value begins, and the end; unused for UUIDs
-	inner   buffer // int32: offsets of names
+	inner   buffer // int32: where each name begins, and the end; used for lists of names
 }
 
 func newValues(mem memory.Allocator, f *Field) values {
@@ -60,8 +60,8 @@ func appendValue[V string | []byte](v *values, value V) error {
 	return v.close()
 }
 
-// appendLists adds id lists by their codes. Code 0 has no elements. It first makes room for members
-// elements, an upper bound of their number.
+// appendLists adds id lists by their codes. Code 0 has no elements. members is an upper bound on the
+// total number of elements. appendLists first makes room for that many.
 func (v *values) appendLists(from *dict.ListCursor, codes []uint32, members int) error {
 	if members > v.limit-v.members() {
 		return errLarge
@@ -97,7 +97,7 @@ func (v *values) close() error {
 	return nil
 }
 
-// members returns the number of units that the offsets count so far.
+// members returns the number of bytes, UUIDs or names appended so far: what the offsets count.
 func (v *values) members() int {
 	switch {
 	case v.names:
@@ -119,7 +119,7 @@ func (v *values) addName(name string) error {
 	return nil
 }
 
-// appendAgain repeats the last value n times. It must not be a list of names.
+// appendAgain appends the last value n more times. The value must not be a list of names.
 func (v *values) appendAgain(n int) error {
 	size := len(v.at(v.n - 1))
 	if v.typ != encoding.UUID && size > 0 && n > (v.limit-v.members())*v.unit()/size {
@@ -139,7 +139,8 @@ func (v *values) appendAgain(n int) error {
 	return nil
 }
 
-// unit is the number of bytes that an offset counts.
+// unit returns the size in bytes of what an offset counts: a UUID in lists of UUIDs, else a byte. The values
+// must not be lists of names.
 func (v *values) unit() int {
 	if v.typ == encoding.UUIDList {
 		return uuidLen
@@ -154,13 +155,13 @@ func (v *values) begin() {
 	}
 }
 
-// span returns the range of value i in the units of the offsets.
+// span returns the offsets at which value i begins and ends.
 func (v *values) span(i int) (lo, hi int) {
 	offsets := arrow.Int32Traits.CastFromBytes(v.offsets.bytes())
 	return int(offsets[i]), int(offsets[i+1])
 }
 
-// at returns the bytes of value i, valid until the next append. It must not be a list of names.
+// at returns the bytes of value i, valid until the next append. The value must not be a list of names.
 func (v *values) at(i int) []byte {
 	if v.typ == encoding.UUID {
 		return v.data.bytes()[i*uuidLen:][:uuidLen]
@@ -172,7 +173,7 @@ func (v *values) at(i int) []byte {
 // equal reports whether two values are equal. They must not be lists of names.
 func (v *values) equal(i, j int) bool { return bytes.Equal(v.at(i), v.at(j)) }
 
-// drop removes the last value. It must not be a list of names.
+// drop removes the last value. The value must not be a list of names.
 func (v *values) drop() {
 	v.data.truncate(v.data.n - len(v.at(v.n-1)))
 	v.n--
@@ -181,11 +182,11 @@ func (v *values) drop() {
 	}
 }
 
-// size returns the bytes that the values hold.
+// size returns the number of bytes that the values hold.
 func (v *values) size() int { return v.data.n + v.offsets.n + v.inner.n }
 
-// take hands over the values as an array with the given nulls. It takes ownership of bits. The caller
-// releases the result.
+// take hands over the values as an array. bits is its validity bitmap, of which take takes ownership, and
+// nulls is the number of null values. The caller releases the result.
 func (v *values) take(bits *memory.Buffer, nulls int) *array.Data {
 	n, members := v.n, v.members()
 	v.n = 0

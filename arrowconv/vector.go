@@ -40,8 +40,8 @@ func (m *Importer) newVector(t encoding.Type, data arrow.ArrayData, lo, hi int) 
 	return v, nil
 }
 
-// rowBytes returns the bytes of a vector's row, with its valid flag but without the contents of strings
-// and lists.
+// rowBytes returns the number of bytes that a row takes in a vector, including the row's valid flag but not the
+// contents of strings and lists.
 func rowBytes(t encoding.Type) int {
 	switch t {
 	case encoding.Bool:
