@@ -27,8 +27,8 @@ type Member interface {
 // complete is a view as a member.
 type complete struct{ view *history.View }
 
-// Complete returns a view as a member. Its queries return the error of a context that has ended before they
-// begin; Sample also checks the context while it runs.
+// Complete returns a view as a member. The member's queries return ctx.Err() if ctx has ended before they
+// begin, but Sample checks its times first. Sample and RangeAll also check ctx while they run.
 func Complete(v *history.View) Member { return complete{v} }
 
 // Names returns the view's attributes.
@@ -48,7 +48,7 @@ func (c complete) At(ctx context.Context, a history.Attribute, t int64) (history
 	return c.view.At(a, t)
 }
 
-// Slice is View.Slice, in the memory of old.
+// Slice returns the intervals of View.Slice, and reuses the memory of old.
 func (c complete) Slice(ctx context.Context, t int64, old []history.Interval) ([]history.Interval, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
@@ -72,7 +72,7 @@ func (c complete) Range(ctx context.Context, a history.Attribute, from, to int64
 	return c.view.Range(a, from, to, history.RangeOptions{})
 }
 
-// RangeAll calls View.Range for each attribute, one after another.
+// RangeAll calls View.Range for each of attributes, one after another. It checks ctx before each of them.
 func (c complete) RangeAll(ctx context.Context, attributes []history.Attribute, from, to int64, f func(history.Attribute, history.Interval) error) error {
 	for _, a := range attributes {
 		for in, err := range c.Range(ctx, a, from, to) {
@@ -87,7 +87,8 @@ func (c complete) RangeAll(ctx context.Context, attributes []history.Attribute, 
 	return nil
 }
 
-// sampleCells is the number of intervals that are sampled between two checks of a context.
+// sampleCells bounds the number of attributes times instants that Sample handles between two checks of ctx. A
+// single attribute may exceed it.
 const sampleCells = 1 << 20
 
 // Sample is View.Sample.
@@ -120,7 +121,7 @@ func (c complete) Sample(ctx context.Context, attributes []history.Attribute, ti
 	return of, all, err
 }
 
-// Interpolate returns a counter's exact value.
+// Interpolate returns a counter's known value, as partial.InterpolationOf does.
 func (c complete) Interpolate(ctx context.Context, a history.Attribute, t int64) (partial.Interpolation, error) {
 	in, err := c.At(ctx, a, t)
 	if err != nil {
@@ -129,7 +130,7 @@ func (c complete) Interpolate(ctx context.Context, a history.Attribute, t int64)
 	return partial.InterpolationOf(a, in.Value)
 }
 
-// Mean returns a counter's mean over known intervals.
+// Mean returns a counter's mean over [from, to], from the intervals of Range.
 func (c complete) Mean(ctx context.Context, a history.Attribute, from, to int64) (partial.Interpolation, error) {
 	return partial.MeanOf(a, c.Range(ctx, a, from, to), from, to)
 }

@@ -10,7 +10,8 @@ import (
 	"github.com/granarydb/granary/history/partial"
 )
 
-// At returns the attribute's interval that contains t. The errors come from its member.
+// At returns the attribute's interval that contains t. The error is history.ErrAttribute or comes from the
+// attribute's member.
 func (h *History) At(ctx context.Context, a history.Attribute, t int64) (history.Interval, error) {
 	p, err := h.place(a)
 	if err != nil {
@@ -20,7 +21,8 @@ func (h *History) At(ctx context.Context, a history.Attribute, t int64) (history
 }
 
 // Interpolate approximates a counter's value at t, like partial.History.Interpolate. In a complete member
-// the value is exact, except for an int that is not a float64. The errors come from its member.
+// the value is exact, except for an int that a float64 cannot represent. The error is history.ErrAttribute or
+// comes from the attribute's member.
 func (h *History) Interpolate(ctx context.Context, a history.Attribute, t int64) (partial.Interpolation, error) {
 	p, err := h.place(a)
 	if err != nil {
@@ -29,9 +31,9 @@ func (h *History) Interpolate(ctx context.Context, a history.Attribute, t int64)
 	return h.members[p.member].Interpolate(ctx, p.attribute, t)
 }
 
-// Mean approximates a counter's mean over a range, like partial.History.Mean; partial.MeanOf with Range is
-// exact. In a complete member the mean is exact except for the last digit of a float64. The errors come from
-// its member.
+// Mean approximates a counter's mean over [from, to], like partial.History.Mean. For a mean that is exact but
+// for the last digit of a float64, call partial.MeanOf with Range. In a complete member Mean is that exact
+// too. The error is history.ErrAttribute or comes from the attribute's member.
 func (h *History) Mean(ctx context.Context, a history.Attribute, from, to int64) (partial.Interpolation, error) {
 	p, err := h.place(a)
 	if err != nil {
@@ -40,8 +42,8 @@ func (h *History) Mean(ctx context.Context, a history.Attribute, from, to int64)
 	return h.members[p.member].Mean(ctx, p.attribute, from, to)
 }
 
-// Slice returns the intervals that contain t, by attribute, in the memory of old. It also takes memory for
-// the slice of the largest member. The errors come from the members.
+// Slice returns the intervals that contain t, indexed by attribute, and reuses the memory of old. It also
+// takes memory for the slice of the largest member. The errors come from the members.
 func (h *History) Slice(ctx context.Context, t int64, old []history.Interval) ([]history.Interval, error) {
 	all := slices.Grow(old[:0], len(h.places))[:len(h.places)]
 	var of []history.Interval
@@ -60,7 +62,7 @@ func (h *History) Slice(ctx context.Context, t int64, old []history.Interval) ([
 }
 
 // Range yields the attribute's complete intervals that overlap [from, to], in the order of time. An error is
-// the last element, without an interval. The errors come from its member.
+// the last element, with a zero Interval. It is history.ErrAttribute or comes from the attribute's member.
 func (h *History) Range(ctx context.Context, a history.Attribute, from, to int64) iter.Seq2[history.Interval, error] {
 	p, err := h.place(a)
 	if err != nil {
@@ -69,9 +71,9 @@ func (h *History) Range(ctx context.Context, a history.Attribute, from, to int64
 	return h.members[p.member].Range(ctx, p.attribute, from, to)
 }
 
-// RangeAll calls f with the intervals that Range yields for each attribute of a list, in the order of time
-// for each attribute. Each member gets one query, for its attributes. An error of f ends RangeAll. The errors
-// are f's, the members', and history.ErrAttribute.
+// RangeAll calls f with the intervals that Range yields for each of attributes, in the order of time for each
+// attribute. Each member gets one query, for its attributes. An error of f ends RangeAll. The error is
+// history.ErrAttribute or comes from f or a member.
 func (h *History) RangeAll(ctx context.Context, attributes []history.Attribute, from, to int64, f func(history.Attribute, history.Interval) error) error {
 	lists := make([][]history.Attribute, len(h.members))
 	for _, a := range attributes {
@@ -94,9 +96,9 @@ func (h *History) RangeAll(ctx context.Context, attributes []history.Attribute, 
 	return nil
 }
 
-// Sample returns the intervals of attributes that contain one of the times, as history.View.Sample does,
-// and the attribute of each: all attributes if the list is nil. Each member gets one query, for its
-// attributes. The errors are any from the members, and history.ErrAttribute.
+// Sample returns the intervals of attributes that contain at least one of times, as history.View.Sample does,
+// and the attribute of each interval. A nil list means all attributes. Each member gets one query, for its
+// attributes. The error is history.ErrAttribute or comes from a member.
 func (h *History) Sample(ctx context.Context, attributes []history.Attribute, times []int64) ([]history.Attribute, []history.Interval, error) {
 	if attributes == nil {
 		attributes = h.names.All()
@@ -152,7 +154,7 @@ func (h *History) ask(ctx context.Context, attributes []history.Attribute, times
 }
 
 // Pixels is Sample at instants spread evenly over [from, to], like history.View.Pixels. It returns the
-// errors of At and Sample.
+// errors of Sample, and history.ErrQuery if pixels or the range is invalid.
 func (h *History) Pixels(ctx context.Context, attributes []history.Attribute, from, to int64, pixels int) ([]history.Attribute, []history.Interval, error) {
 	times := history.PixelTimes(from, to, pixels)
 	if times == nil {
