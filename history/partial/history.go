@@ -78,8 +78,8 @@ func (h *History[E]) At(ctx context.Context, a history.Attribute, t int64) (hist
 	return g.found[0], nil
 }
 
-// Slice returns the intervals that contain t, by attribute, in the memory of old. If all are kept, no event
-// is read. It returns the errors of At.
+// Slice returns the intervals that contain t, indexed by attribute, and reuses the memory of old. If all of
+// the intervals are kept, no event is read. Slice returns the errors of At.
 func (h *History[E]) Slice(ctx context.Context, t int64, old []history.Interval) ([]history.Interval, error) {
 	all, err := h.kept.slice(t, old)
 	if err != nil {

@@ -37,7 +37,7 @@ func (k *kept) at(a history.Attribute, t int64) (history.Interval, error) {
 	return in, k.checkAt(a, in, t)
 }
 
-// slice returns the intervals of all attributes that contain t, in the memory of old.
+// slice returns the intervals of all attributes that contain t, and reuses the memory of old.
 func (k *kept) slice(t int64, old []history.Interval) ([]history.Interval, error) {
 	s, err := k.view.Slice(t)
 	if err != nil {
