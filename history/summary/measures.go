@@ -72,7 +72,7 @@ func (p *Pyramid) Measures(attributes []history.Attribute, from, to int64, pixel
 	return p.MeasuresInto(nil, attributes, from, to, pixels)
 }
 
-// MeasuresInto is Measures in the memory of old: see SharesInto.
+// MeasuresInto is Measures, and reuses the memory of old as SharesInto does.
 func (p *Pyramid) MeasuresInto(
 	old *Measures, attributes []history.Attribute, from, to int64, pixels int,
 ) (*Measures, error) {

@@ -47,8 +47,8 @@ func (p *Pyramid) Shares(attributes []history.Attribute, from, to int64, pixels 
 	return p.SharesInto(nil, attributes, from, to, pixels)
 }
 
-// SharesInto is Shares in the memory of old, which must have no readers and becomes the result; nil has no
-// memory. After an error old has no meaning.
+// SharesInto is Shares, and reuses the memory of old. old must have no readers, and becomes the result. A nil
+// old has no memory to reuse. After an error old has no meaning.
 func (p *Pyramid) SharesInto(old *Shares, attributes []history.Attribute, from, to int64, pixels int) (*Shares, error) {
 	if err := check(p.view, attributes, from, to, pixels); err != nil {
 		return nil, err
