@@ -6,7 +6,7 @@ import (
 )
 
 // Columns holds intervals as plain columns, one element per row in each, for building records (package
-// columnstore). 30 bytes an interval.
+// columnstore). An interval takes 30 bytes.
 type Columns struct {
 	Attributes   []Attribute
 	Starts, Ends []int64 // both included, whole intervals

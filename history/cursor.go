@@ -30,7 +30,8 @@ func (c *Cursor) MoveTo(t int64) (*Slice, error) {
 			return nearest, nil
 		}
 		if err := c.view.reading(func() { nearest.move(t) }); err != nil {
-			c.slices = slices.DeleteFunc(c.slices, func(s *Slice) bool { return s == nearest }) // an error would leave it at no instant
+			// After an error the slice is at no instant.
+			c.slices = slices.DeleteFunc(c.slices, func(s *Slice) bool { return s == nearest })
 			return nil, err
 		}
 		return nearest, nil

@@ -42,8 +42,8 @@ func (d *Draft) Commit() (*View, error) {
 }
 
 // Prepare ends the writes and does the part of Publish that grows with the history: it finds the texts to
-// drop. Without it Publish does this itself, so a caller that holds a lock in Publish calls Prepare first.
-// Publish or Abort must follow.
+// drop. If Prepare was not called, Publish calls it, so a caller that holds a lock in Publish calls Prepare
+// first. Publish or Abort must follow.
 func (d *Draft) Prepare() {
 	if d.prepared || d.ended {
 		return
@@ -212,8 +212,8 @@ func (w *Writer) DropBefore(t int64) {
 
 // DropBytes is DropBefore with the earliest instant that frees about `bytes` bytes of tiles and texts, but
 // at most the instant `before`. The latest tiles and texts stay. Texts count as if all intervals had
-// different texts. It reports whether anything will be dropped; nothing is if bytes <= 0, or in a history
-// in a file. It visits each tile.
+// different texts. DropBytes reports whether anything will be dropped. It drops nothing if bytes <= 0, or in a
+// history in a file. It visits each tile.
 func (d *Draft) DropBytes(bytes, before int64) bool {
 	if bytes <= 0 || d.h.opts.Pages != nil {
 		return false

@@ -130,8 +130,8 @@ func (h *History) addPart(end int64) {
 	h.newest.Store(max(h.newest.Load(), end))
 }
 
-// Begin starts a transaction, which must be ended with Commit or Abort. The errors are
-// ErrBusy while another has not ended, and ErrClosed for a closed history.
+// Begin starts a transaction, which the caller must end with Commit, with Publish and Seal, or with Abort. The
+// errors are ErrBusy while another transaction has not ended, and ErrClosed for a closed history.
 func (h *History) Begin() (*Draft, error) {
 	if !h.busy.CompareAndSwap(false, true) {
 		return nil, ErrBusy
@@ -149,8 +149,8 @@ func (h *History) Begin() (*Draft, error) {
 }
 
 // BeginDrop starts a transaction that drops old states and writes nothing: its writes return ErrDone. It
-// works on closed histories too. It must be ended with Commit or Abort. The error is ErrBusy while another
-// transaction has not ended.
+// works on closed histories too. The caller must end the transaction as after Begin. The error is ErrBusy
+// while another transaction has not ended.
 func (h *History) BeginDrop() (*Draft, error) {
 	if !h.busy.CompareAndSwap(false, true) {
 		return nil, ErrBusy

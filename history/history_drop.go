@@ -8,8 +8,8 @@ import (
 )
 
 // dropBefore gives the history new lanes without their oldest tiles. Lanes with texts also lose unsealed
-// entries, because a few entries can have many bytes. The old lanes stay unchanged for existing views. It
-// returns changed with the new lanes in place of the old.
+// entries, because a few entries can have many bytes. The old lanes stay unchanged for existing views.
+// dropBefore returns changed with the new lanes in place of the old lanes.
 func (h *History) dropBefore(t int64, changed []*lane) []*lane {
 	h.start = t
 	h.lanes = slices.Clone(h.lanes)

@@ -1,7 +1,7 @@
 package history
 
 // Intervals is a list of intervals with their attributes. It belongs to the caller. Any number of
-// goroutines may read it. 32 bytes an interval.
+// goroutines may read it. An interval takes 32 bytes.
 type Intervals struct {
 	view *View
 	rows []row

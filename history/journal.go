@@ -105,9 +105,9 @@ const (
 	journalFlags  = 1<<iota - 1
 )
 
-// Journal returns the transaction's writes and drops as bytes for Replay. It is called after Prepare. It
+// Journal returns the transaction's writes and drops as bytes for Replay. Call it after Prepare. It
 // returns nil if the transaction has no effect, or without Options.Journal. Drops by BeginDrop are in the
-// next journal. It costs a copy of 4 to 6 bytes an operation. The bytes belong to the caller, and have no
+// next journal. Journal costs a copy of 4 to 6 bytes an operation. The bytes belong to the caller, and have no
 // meaning if the transaction is aborted.
 func (d *Draft) Journal() []byte {
 	j, h := d.journal, d.h

@@ -70,7 +70,7 @@ func (l *lane) slotsFrom(least Kind) (slots uint64) {
 	return slots
 }
 
-// find is sealed.find, and adds the ongoing value for a slot that Change feeds.
+// find is sealed.find, and adds the ongoing value if the interval has no end and Change feeds the slot.
 func (l *lane) find(f *found, slot uint, t, from int64) {
 	if l.sealed.Load().find(f, slot, t, from); f.ended {
 		return

@@ -140,7 +140,7 @@ func (f *laneFill) earlier(j int, start int64) {
 	}
 }
 
-// clip raises starts to the view's start, because its oldest tiles may be dropped.
+// clip raises starts to the view's start, because the view's oldest tiles may be dropped.
 func (f *laneFill) clip(slots uint64, start int64) {
 	for ; slots != 0; slots &= slots - 1 {
 		slot := bits.TrailingZeros64(slots)

@@ -9,8 +9,8 @@ import (
 	"github.com/granarydb/granary/internal/tile"
 )
 
-// sample returns the intervals of attributes that contain one of times, which are sorted. It uses the
-// memory of rows if it is large enough.
+// sample returns the intervals of attributes that contain at least one of times, which must be sorted. It
+// reuses the memory of rows if that is large enough.
 func sample(v *View, rows []row, attributes []Attribute, times []int64) []row {
 	p := samplers.Get().(*sampler)
 	p.v, p.times, p.rate = v, times, 0
@@ -124,7 +124,7 @@ func (p *sampler) note(place uint32, began int) {
 	}
 }
 
-// arranged returns the rows in the order of the query, in the memory of rows if it is large enough.
+// arranged returns p.rows in the order of the query, and reuses the memory of rows if that is large enough.
 func (p *sampler) arranged(rows []row, attributes []Attribute) []row {
 	p.counts = slices.Grow(p.counts[:0], len(p.order))[:len(p.order)]
 	clear(p.counts)

@@ -20,7 +20,7 @@ type shapeLane struct {
 
 // rareShape is the number of a shape's attributes that go to lanes shared with other shapes. A lane takes 3
 // KB however few attributes it has, so only a shape that can fill a lane has its own. A shared lane has
-// values of one kind, because they are alike and small together in a tile.
+// values of one kind, because such values are alike and take little memory together in a tile.
 const rareShape = laneWidth
 
 func newShapes() shapes {

@@ -84,7 +84,7 @@ func (s *Slice) Len() int {
 	return s.view.Len()
 }
 
-// Of returns the interval of an attribute. The error is ErrAttribute if it is not in the slice.
+// Of returns the interval of an attribute. The error is ErrAttribute if the attribute is not in the slice.
 func (s *Slice) Of(a Attribute) (Interval, error) {
 	if err := s.view.Known(a); err != nil {
 		return Interval{}, err

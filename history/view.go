@@ -91,8 +91,8 @@ func (v *View) checkAttributes(attributes []Attribute) error {
 	return nil
 }
 
-// pos returns an attribute's place, from 1, or 0 if it was not used when the view was made. It may have got
-// a place since, in a lane that the view does not have.
+// pos returns an attribute's place, from 1, or 0 if the attribute was not used when the view was made. The
+// attribute may have got a place since, in a lane that the view does not have.
 func (v *View) pos(a Attribute) uint32 {
 	if int(a) >= len(v.slots) {
 		return 0
@@ -151,7 +151,7 @@ func (v *View) atPaged(a Attribute, t int64) (in Interval, err error) {
 
 // at is At for a known attribute and a t in the view.
 //
-// It and find write their results in place, word by word, because a returned struct would be written in
+// at and find write their results in place, word by word, because a returned struct would be written in
 // words and read again in pairs of words. For such a read a processor waits until the writes are done, and
 // the cache misses of one state would not overlap with the misses of the next.
 func (v *View) at(in *Interval, a Attribute, t int64) {
@@ -256,6 +256,6 @@ func (v *View) Top(a Attribute, t int64) (in Interval, ok bool, err error) {
 }
 
 // Text returns the bytes of a string or bytes value by its code, which must come from Columns of this view,
-// because it can mean another text in another view. The bytes never change and must not be changed. Equal
+// because a code can mean another text in another view. The bytes never change and must not be changed. Equal
 // strings have one code, and so have equal bytes. About 5 ns.
 func (v *View) Text(code uint64) []byte { return v.texts.At(uint32(code)) }

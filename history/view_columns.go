@@ -5,12 +5,12 @@ import (
 	"slices"
 )
 
-// RangeColumns yields the intervals of Range, attribute by attribute. Each Columns has `rows` rows, the
-// last fewer, and belongs to the caller until the next. It costs as much as Range, and memory for one
-// Columns.
+// RangeColumns yields the intervals of Range, attribute by attribute. Each Columns has `rows` rows, except
+// that the last may have fewer. It is valid until the next one is yielded. RangeColumns costs as much as
+// Range, and memory for one Columns.
 //
-// If Range has an error, it is the only element, without columns. The bounds are checked even if there are
-// no attributes.
+// An error of Range is the last element, with nil columns. The error of an invalid argument is the only
+// element. The bounds are checked even if there are no attributes.
 func (v *View) RangeColumns(attributes []Attribute, from, to, resolution int64, rows int) iter.Seq2[*Columns, error] {
 	attributes = v.list(attributes)
 	check := func() error { return v.checkRange(from, to, resolution) }
@@ -23,7 +23,7 @@ func (v *View) RangeColumns(attributes []Attribute, from, to, resolution int64, 
 	})
 }
 
-// addForward is forward, with words.
+// addForward adds the intervals that forward yields to b, each with the word of its value.
 func (v *View) addForward(b *batches, a Attribute, from, to, resolution int64) {
 	w := newWalker(v, a)
 	for t := from; ; {
@@ -37,9 +37,10 @@ func (v *View) addForward(b *batches, a Attribute, from, to, resolution int64) {
 	}
 }
 
-// SliceColumns yields the states of attributes at t in their order, at most `rows` at a time. A Columns
-// belongs to the caller until the next. If View.At has an error, it is the only element. It costs as much
-// as Slice, and some 10 ns an attribute.
+// SliceColumns yields the states of attributes at t, in the order of attributes. Each Columns has `rows` rows,
+// except that the last may have fewer. It is valid until the next one is yielded. If Slice returns an error,
+// that error is the only element, with nil columns. SliceColumns costs as much as Slice, plus about 10 ns per
+// attribute.
 func (v *View) SliceColumns(t int64, attributes []Attribute, rows int) iter.Seq2[*Columns, error] {
 	attributes = v.list(attributes)
 	check := func() error { return v.checkTime(t) }
@@ -55,12 +56,13 @@ func (v *View) SliceColumns(t int64, attributes []Attribute, rows int) iter.Seq2
 	})
 }
 
-// sampleCells bounds the intervals that are sampled at once.
+// sampleCells bounds the number of intervals that are sampled at once. A single attribute may have more.
 const sampleCells = 64 << 10
 
-// SampleColumns yields the intervals of Sample, at most `rows` at a time. A Columns belongs to the caller
-// until the next. If Sample has an error, it is the only element. It takes memory for 65,536 intervals, or
-// for one attribute if it has more.
+// SampleColumns yields the intervals of Sample. Each Columns has `rows` rows, except that the last may have
+// fewer. It is valid until the next one is yielded. An error of Sample is the last element, with nil columns.
+// The error of an invalid argument is the only element. SampleColumns takes memory for 65,536 intervals, or
+// for the intervals of one attribute if that has more.
 func (v *View) SampleColumns(attributes []Attribute, times []int64, rows int) iter.Seq2[*Columns, error] {
 	if !slices.IsSorted(times) {
 		times = slices.Clone(times)
@@ -74,7 +76,7 @@ func (v *View) SampleColumns(attributes []Attribute, times []int64, rows int) it
 	return inBatches(v, attributes, rows, check, func(b *batches) { v.addSample(b, attributes, times) })
 }
 
-// addSample adds the intervals that contain one of times, which are sorted.
+// addSample adds to b the intervals that contain at least one of times, which must be sorted.
 func (v *View) addSample(b *batches, attributes []Attribute, times []int64) {
 	if len(times) == 0 {
 		return

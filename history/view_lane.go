@@ -36,7 +36,7 @@ func (v *View) Tiles(lane int) []tile.Ref { return v.whole(v.lanes[lane].sealed.
 
 // Lane returns all ends of the view in a lane: whole is Tiles, and rest has the ends behind them, in the
 // order of arrival, which within a slot is the order of time. An interval without an end here is Open in
-// the view. It panics if a tile cannot be read from a file (tile.Catch).
+// the view. Lane panics if a tile cannot be read from a file (tile.Catch).
 func (v *View) Lane(lane int) (whole []tile.Ref, rest tile.Run) {
 	s := v.lanes[lane].sealed.Load()
 	whole = v.whole(s)

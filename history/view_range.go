@@ -10,25 +10,28 @@ import (
 
 // RangeOptions select the intervals of a range.
 type RangeOptions struct {
-	// Reverse yields the last one first.
+	// Reverse makes Range yield the last interval first.
 	Reverse bool
-	// Resolution, if above 0, leaves out intervals that lie between the instants from + k*Resolution.
-	// Intervals that hold at one of these instants, or at the end of the range, are kept.
+	// Resolution, if above 0, leaves out intervals that lie wholly between two adjacent instants
+	// `from + k*Resolution`. Intervals that hold at one of these instants, or at the end of the range,
+	// are kept.
 	Resolution int64
 }
 
 // Range yields an attribute's intervals that hold at some instant in [from, to], in the order of time. They
-// are whole, not clipped to the range. 5 to 50 ns each.
+// are whole, not clipped to the range. An interval costs 5 to 50 ns.
 //
-// An error is the only element, without an interval: ErrOutside for a bound outside the view, ErrQuery if
-// to is before from or a resolution is negative, or ErrAttribute.
+// An error is the last element, with a zero Interval. The error of an invalid argument is the only element:
+// ErrOutside for a bound outside the view, ErrQuery if to is before from or a resolution is negative, or
+// ErrAttribute.
 func (v *View) Range(a Attribute, from, to int64, opts RangeOptions) iter.Seq2[Interval, error] {
 	return func(yield func(Interval, error) bool) {
 		if err := cmp.Or(v.Known(a), v.checkRange(from, to, opts.Resolution)); err != nil {
 			yield(Interval{}, err)
 			return
 		}
-		// Direct calls, because yield would escape to the heap if a function value took it.
+		// walk is called directly, because yield would escape to the heap if it were passed to a function
+		// value.
 		if !v.paged {
 			v.walk(a, from, to, opts, yield)
 		} else if err := v.reading(func() { v.walk(a, from, to, opts, yield) }); err != nil {
@@ -94,7 +97,8 @@ func (v *View) backward(a Attribute, from, to, resolution int64, yield func(Inte
 	}
 }
 
-// checkProgress ends a query of a file whose ends are not in order, so that it does not loop for ever.
+// checkProgress fails a query if the intervals in a file are not in order, because the query could loop for
+// ever.
 func (v *View) checkProgress(in *Interval, t int64) {
 	if in.Start > t || in.End < t {
 		tile.Fail("an interval from %d to %d at %d", in.Start, in.End, t)

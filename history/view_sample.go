@@ -7,7 +7,7 @@ import (
 	"slices"
 )
 
-// Sample returns the intervals of attributes that contain one of the times, each once. They are in the
+// Sample returns the intervals of attributes that contain at least one of times, each once. They are in the
 // order of the argument's attributes, then of time; an attribute that is named twice is in twice. Times may
 // come in any order and more than once. This is the 2D query of the state history papers. It costs 10 to 40
 // ns an interval, and 50 to 100 ns an attribute. It returns the errors of View.At, for any attribute and
@@ -16,9 +16,9 @@ func (v *View) Sample(attributes []Attribute, times []int64) (*Intervals, error)
 	return v.SampleInto(nil, attributes, times)
 }
 
-// SampleInto is Sample in the memory of old, which may come from any view of any history and must have no
-// readers. old becomes the result; nil has no memory. It returns the errors of Sample. After an error the
-// result is nil, and old is unchanged.
+// SampleInto is Sample, and reuses the memory of old. old may come from any view of any history, and must have
+// no readers. old becomes the result. A nil old has no memory to reuse. SampleInto returns the errors of
+// Sample. After an error the result is nil, and old is unchanged.
 func (v *View) SampleInto(old *Intervals, attributes []Attribute, times []int64) (*Intervals, error) {
 	if !slices.IsSorted(times) {
 		times = slices.Clone(times)
@@ -61,7 +61,7 @@ func (v *View) Pixels(attributes []Attribute, from, to int64, pixels int) (*Inte
 	return v.PixelsInto(nil, attributes, from, to, pixels)
 }
 
-// PixelsInto is Pixels in the memory of old: see SampleInto.
+// PixelsInto is Pixels, and reuses the memory of old as SampleInto does.
 func (v *View) PixelsInto(old *Intervals, attributes []Attribute, from, to int64, pixels int) (*Intervals, error) {
 	if !isPixels(from, to, pixels) {
 		return nil, fmt.Errorf("%w: %d pixels from %d to %d", ErrQuery, pixels, from, to)

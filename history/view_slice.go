@@ -20,9 +20,10 @@ func (v *View) Slice(t int64, attributes ...Attribute) (*Slice, error) {
 	return s, nil
 }
 
-// SliceInto is Slice of all attributes in the memory of old, which may come from any view of any history
-// but not from a Cursor, and must have no readers. old becomes the result; nil has no memory. The error is
-// ErrOutside, with a nil result and old unchanged. After an error of reading a file, old has no meaning.
+// SliceInto is Slice of all attributes, and reuses the memory of old. old may come from any view of any
+// history but not from a Cursor, and must have no readers. The caller must not use old afterwards, because it
+// may have become the result. A nil old has no memory to reuse. After ErrOutside the result is nil and old is
+// unchanged. After an error of reading a file the result is nil and old has no meaning.
 func (v *View) SliceInto(old *Slice, t int64) (*Slice, error) {
 	if err := v.checkTime(t); err != nil {
 		return nil, err
@@ -41,8 +42,9 @@ func (v *View) SliceInto(old *Slice, t int64) (*Slice, error) {
 	return s, nil
 }
 
-// Cursor returns a cursor over the states of attributes, named as for Slice. It keeps `keep` slices, at
-// least 1. One suits going through time, 4 to 16 suit instants at random. The error is ErrAttribute.
+// Cursor returns a cursor over the states of attributes, named as for Slice. The cursor keeps up to `keep`
+// slices, at least 1. One suits going through time, 4 to 16 suit instants at random. The error is
+// ErrAttribute.
 func (v *View) Cursor(keep int, attributes ...Attribute) (*Cursor, error) {
 	if err := v.checkAttributes(attributes); err != nil {
 		return nil, err

@@ -11,15 +11,15 @@ type walker struct {
 	bit  uint64
 
 	at    int       // index of the open tile
-	tile  tile.Tile // if opened
-	lo    int       // entries of the slot that are left in the tile
+	tile  tile.Tile // tile at, valid once jump has opened it
+	lo    int       // lo, hi: range of the slot's entries in the tile that have not been visited
 	hi    int
 	found found
 	begun bool
 }
 
-// newWalker returns a walker, which must seek before it has an interval. The lane is nil for an attribute
-// without a place.
+// newWalker returns a walker for a. The caller must call seek before interval. The lane is nil if a has no
+// position in a lane (View.pos is 0).
 func newWalker(v *View, a Attribute) walker {
 	w := walker{v: v}
 	pos := v.pos(a)
@@ -44,8 +44,7 @@ func (w *walker) seek(t int64) {
 	w.jump(t)
 }
 
-// step looks for t in the open tile, and at the first entry in the next. It returns false if it is not
-// there.
+// step moves to the interval that contains t if its end is in the open tile. It returns false otherwise.
 func (w *walker) step(t int64) bool {
 	if w.lo >= w.hi {
 		return false
@@ -74,7 +73,8 @@ func (w *walker) enter(i int) {
 	w.lo = i + 1
 }
 
-// jump looks for t in the directory.
+// jump finds the interval that contains t by a search over the tiles of the lane. From the
+// tile of t on, it opens the first tile in which the slot has an end, if there is one.
 func (w *walker) jump(t int64) {
 	before, begun := w.found, w.begun
 	w.begun = true
@@ -93,7 +93,7 @@ func (w *walker) jump(t int64) {
 		i = w.tile.Search(w.lo, w.hi, t)
 	}
 	if i == w.hi {
-		// The end is in a later tile, or not sealed.
+		// The interval ends in a later tile, or its end is not sealed yet.
 		w.lo = w.hi
 		w.l.find(&w.found, w.slot, t, w.v.start)
 		return

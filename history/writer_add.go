@@ -26,9 +26,9 @@ func (w *Writer) Add(a Attribute, start, end int64, v Value) error {
 	return w.add(a, start, end, &v)
 }
 
-// AddAll adds many intervals, in columns: attribute i gets value i from start i to end i. It keeps none of
-// the columns. With very many attributes it is faster than separate Adds, because cache misses on different
-// attributes overlap: 15 ns less each with a million.
+// AddAll adds many intervals, in columns: attribute i gets value i from start i to end i. AddAll keeps none
+// of the columns. With very many attributes it is faster than separate Adds, because cache misses on
+// different attributes overlap: 15 ns less each with a million.
 //
 // It returns the number of intervals that were added, in order: all, or those before the failed one. It
 // returns the errors of Add, and ErrQuery for columns of different lengths, of which nothing is added.

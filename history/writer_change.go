@@ -13,7 +13,7 @@ import (
 // is hashed.
 //
 // The errors are ErrOrder for a t before the start of the ongoing interval, ErrFinal, ErrAttribute,
-// ErrKind, ErrFeed, ErrLimit, ErrClosed and ErrDone.
+// ErrKind, ErrFeed, ErrLimit, ErrClosed, ErrDone, and the error of Options.Reserve.
 func (w *Writer) Change(t int64, a Attribute, v Value) error {
 	l, slot, err := w.changeable(t, a)
 	if err != nil {
@@ -135,8 +135,8 @@ func (w *Writer) Update(a Attribute, v Value) error {
 	return w.Change(in.Start, a, v)
 }
 
-// Ongoing returns an attribute's ongoing interval in the transaction. It ends at the latest instant of any
-// write. After an Add up to the last possible instant there is none, and the result is null from and to
+// Ongoing returns an attribute's ongoing interval in the transaction. The interval ends at the latest instant
+// of any write. After an Add up to the last possible instant there is none, and the result is null from and to
 // that instant. The errors are ErrAttribute, ErrDone and ErrClosed.
 func (w *Writer) Ongoing(a Attribute) (Interval, error) {
 	if err := w.check(); err != nil {
@@ -164,7 +164,7 @@ func (w *Writer) Ongoing(a Attribute) (Interval, error) {
 }
 
 // Remove makes an attribute and all its descendants null from t on. They stay attributes, and can change
-// again. If one of them cannot change at t, none does.
+// again. If one of them cannot change at t, none does. Remove returns the errors of Change.
 func (w *Writer) Remove(t int64, a Attribute) error {
 	if _, _, err := w.changeable(t, a); err != nil {
 		return err

@@ -9,8 +9,8 @@ import (
 
 // Push puts a value on a stack. The attribute holds the depth, an int, or null when the stack is empty. Its
 // children "1", "2" and so on hold the values, the newest in the last, and are created when they are
-// needed. A queue has the same layout, and Push puts a value at its end (Poll, Peek). It returns the errors
-// of Change for any of them, and ErrDepth for a depth that is not from 0 to 100,000.
+// needed. A queue has the same layout, and Push puts a value at its end (Poll, Peek). Push returns the
+// errors of Change, for the attribute or a child, and ErrDepth for a depth that is not from 0 to 100,000.
 func (w *Writer) Push(t int64, a Attribute, v Value) error {
 	depth, err := w.depth(t, a)
 	if err != nil {
