@@ -17,16 +17,18 @@ const (
 	head
 )
 
+var sideNames = [2]string{base: "base", head: "head"}
+
 // builds are the two sides' programs.
 type builds struct {
 	folder    string // temporary
 	root      string // root of the checkout
 	worktrees []string
-	programs  [2]string
+	checkouts [2]string
 }
 
-// buildSides builds bench as of two commits. An empty headCommit is the checkout itself.
-func buildSides(ctx context.Context, baseCommit, headCommit string) (*builds, error) {
+// checkOutSides checks out two commits. An empty headCommit is the checkout itself.
+func checkOutSides(ctx context.Context, baseCommit, headCommit string) (*builds, error) {
 	root, err := output(ctx, "", "git", "rev-parse", "--show-toplevel")
 	if err != nil {
 		return nil, err
@@ -37,7 +39,7 @@ func buildSides(ctx context.Context, baseCommit, headCommit string) (*builds, er
 	}
 	b := &builds{folder: folder, root: strings.TrimSpace(root)}
 	for side, commit := range []string{base: baseCommit, head: headCommit} {
-		if err := b.build(ctx, side, commit); err != nil {
+		if err := b.checkOut(ctx, side, commit); err != nil {
 			b.close()
 			return nil, err
 		}
@@ -45,21 +47,29 @@ func buildSides(ctx context.Context, baseCommit, headCommit string) (*builds, er
 	return b, nil
 }
 
-// build builds a side's program.
-func (b *builds) build(ctx context.Context, side int, commit string) error {
-	name := []string{base: "base", head: "head"}[side]
-	checkout := b.root
-	if commit != "" {
-		checkout = filepath.Join(b.folder, name)
-		if _, err := output(ctx, b.root, "git", "worktree", "add", "--detach", checkout, commit); err != nil {
-			return err
-		}
-		b.worktrees = append(b.worktrees, checkout)
+// checkOut makes a side's worktree, if it is a commit.
+func (b *builds) checkOut(ctx context.Context, side int, commit string) error {
+	b.checkouts[side] = b.root
+	if commit == "" {
+		return nil
 	}
-	fmt.Fprintf(os.Stderr, "compare: build %s\n", name)
-	b.programs[side] = filepath.Join(b.folder, name+".bench")
-	_, err := output(ctx, filepath.Join(checkout, "bench"), "go", "build", "-o", b.programs[side], ".")
-	return err
+	checkout := filepath.Join(b.folder, sideNames[side])
+	if _, err := output(ctx, b.root, "git", "worktree", "add", "--detach", checkout, commit); err != nil {
+		return err
+	}
+	b.checkouts[side], b.worktrees = checkout, append(b.worktrees, checkout)
+	return nil
+}
+
+// build builds a side's program with a layout, once, and returns its file.
+func (b *builds) build(ctx context.Context, side, layout int) (string, error) {
+	program := filepath.Join(b.folder, fmt.Sprintf("%s.%d.bench", sideNames[side], layout))
+	if _, err := os.Stat(program); err == nil {
+		return program, nil
+	}
+	fmt.Fprintf(os.Stderr, "compare: build %s, layout %d\n", sideNames[side], layout)
+	_, err := output(ctx, filepath.Join(b.checkouts[side], "bench"), "go", "build", fmt.Sprintf("-ldflags=-randlayout=%d", layout), "-o", program, ".")
+	return program, err
 }
 
 // close removes the worktrees and programs.
@@ -75,8 +85,9 @@ func (b *builds) close() {
 	}
 }
 
-// measure runs a workload in rounds of base, head, head, base. Both sides run in the checkout's bench
-// folder, so that they find the same recorded data.
+// measure runs a workload in rounds of base, head, head, base. Each pair has a layout of its own, because
+// where the linker places a function moves a query's time by up to 15 %. Both sides run in the checkout's
+// bench folder, so that they find the same recorded data.
 func (b *builds) measure(ctx context.Context, o options, workload string) (runs [2][]values, err error) {
 	args := []string{"-rows", strconv.FormatInt(o.rows, 10), "-repeat", strconv.Itoa(o.repeat), "-workload", workload}
 	if workload == "histories" {
@@ -87,9 +98,13 @@ func (b *builds) measure(ctx context.Context, o options, workload string) (runs 
 		env = append(env, "GOMAXPROCS="+strconv.Itoa(o.procs))
 	}
 	for round := range o.rounds {
-		for _, side := range []int{base, head, head, base} {
-			fmt.Fprintf(os.Stderr, "compare: %s, round %d of %d, %s\n", workload, round+1, o.rounds, []string{base: "base", head: "head"}[side])
-			text, err := outputEnv(ctx, filepath.Join(b.root, "bench"), env, b.programs[side], args...)
+		for i, side := range []int{base, head, head, base} {
+			program, err := b.build(ctx, side, 2*round+i/2+1)
+			if err != nil {
+				return runs, err
+			}
+			fmt.Fprintf(os.Stderr, "compare: %s, round %d of %d, %s\n", workload, round+1, o.rounds, sideNames[side])
+			text, err := outputEnv(ctx, filepath.Join(b.root, "bench"), env, program, args...)
 			if err != nil {
 				return runs, err
 			}

@@ -104,18 +104,20 @@ func TestMiddle(t *testing.T) {
 	}
 }
 
-// Each round runs base, head, head, base, with the flags and the processors asked for.
+// Each round runs base, head, head, base, with the flags and the processors asked for. Each pair has a layout
+// of its own.
 func TestMeasure(t *testing.T) {
 	root := t.TempDir()
 	if err := os.Mkdir(filepath.Join(root, "bench"), 0o755); err != nil {
 		t.Fatal(err)
 	}
 	b := &builds{folder: root, root: root}
-	for side, name := range []string{base: "base", head: "head"} {
-		b.programs[side] = filepath.Join(root, name)
-		script := fmt.Sprintf("#!/bin/sh\necho \"%s $GOMAXPROCS $*\" >>log\necho '{\"figures\": [{\"name\": \"scan\", \"cpu_ms\": %d}]}'\n", name, side+1)
-		if err := os.WriteFile(b.programs[side], []byte(script), 0o755); err != nil {
-			t.Fatal(err)
+	for side, name := range sideNames {
+		for layout := 1; layout <= 4; layout++ {
+			script := fmt.Sprintf("#!/bin/sh\necho \"%s %d $GOMAXPROCS $*\" >>log\necho '{\"figures\": [{\"name\": \"scan\", \"cpu_ms\": %d}]}'\n", name, layout, side+1)
+			if err := os.WriteFile(filepath.Join(root, fmt.Sprintf("%s.%d.bench", name, layout)), []byte(script), 0o755); err != nil {
+				t.Fatal(err)
+			}
 		}
 	}
 	runs, err := b.measure(t.Context(), options{rounds: 2, rows: 7, repeat: 3, procs: 1}, "arrow")
@@ -127,8 +129,11 @@ func TestMeasure(t *testing.T) {
 		t.Fatal(err)
 	}
 	const flags = " 1 -rows 7 -repeat 3 -workload arrow\n"
-	round := "base" + flags + "head" + flags + "head" + flags + "base" + flags
-	if diff := cmp.Diff(round+round, string(log)); diff != "" {
+	var want strings.Builder
+	for layout := 1; layout <= 4; layout += 2 {
+		fmt.Fprintf(&want, "base %[1]d%[2]shead %[1]d%[2]shead %[3]d%[2]sbase %[3]d%[2]s", layout, flags, layout+1)
+	}
+	if diff := cmp.Diff(want.String(), string(log)); diff != "" {
 		t.Errorf("runs (-want +got)\n%s", diff)
 	}
 	f, err := relate(runs)

@@ -3,10 +3,10 @@
 //	go run ./compare -base 3c377a0 -workload fleet,queries,arrow,histories -rounds 4
 //
 // It runs from the folder of the bench module, with GOWORK=off. The base is checked out as a git worktree
-// in a temporary folder. The other side is the checkout in which it runs, or the commit of -head. It builds
-// both sides' bench, runs a workload A B B A in each round, and relates each run of one side to the
-// adjacent run of the other. A ratio is the checkout's cost divided by the base's: above 1 the checkout is
-// slower or larger. For rates the ratio is inverted.
+// in a temporary folder. The other side is the checkout in which it runs, or the commit of -head. A workload
+// runs A B B A in each round, and each run of one side is related to the adjacent run of the other. Each
+// pair is linked with a random order of functions of its own (-randlayout). A ratio is the checkout's cost
+// divided by the base's: above 1 the checkout is slower or larger. For rates the ratio is inverted.
 //
 // A figure is marked if its median ratio is beyond 5 %, and the mark says whether all pairs agree on the
 // side. Beside it stands the ratio of the best runs, which is steadier after enough rounds on a busy

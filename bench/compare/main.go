@@ -70,7 +70,7 @@ func run(ctx context.Context, o options) error {
 	if err := o.check(); err != nil {
 		return err
 	}
-	b, err := buildSides(ctx, o.base, o.head)
+	b, err := checkOutSides(ctx, o.base, o.head)
 	if err != nil {
 		return err
 	}
