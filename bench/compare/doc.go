@@ -1,6 +1,6 @@
 // Command compare relates the figures of two commits, measured in turns on one machine.
 //
-//	go run ./compare -base 3c377a0 -workload fleet,queries,arrow,histories -rounds 4
+//	go run ./compare -base 3c377a0 -workload fleet,queries,arrow,histories,durable -rounds 4
 //
 // It runs from the folder of the bench module, with GOWORK=off. The base is checked out as a git worktree
 // in a temporary folder. The other side is the checkout in which it runs, or the commit of -head. A workload
@@ -13,6 +13,6 @@
 // machine, because there medians of one program differ by more than a few percent. Both sides must have
 // done the same work: figures such as the rows in an answer must be equal in all runs.
 //
-// The four workloads have had the same keys in their reports since 3c377a0. A figure that only one commit
+// The workloads have had the same keys in their reports since 3c377a0, durable since 522b748. A figure that only one commit
 // has is listed apart, and so is a target that no workload measures.
 package main

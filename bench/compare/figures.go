@@ -17,7 +17,7 @@ const (
 )
 
 // workloadNames are the workloads that can be compared.
-var workloadNames = []string{"fleet", "queries", "arrow", "histories"}
+var workloadNames = []string{"fleet", "queries", "arrow", "histories", "durable"}
 
 // figureKinds has the compared numbers in each workload's report, by the last element of their path.
 var figureKinds = map[string]map[string]kind{
@@ -41,28 +41,37 @@ var figureKinds = map[string]map[string]kind{
 		"slice_new_ms": cost, "cursor_ms": cost, "sweep_ms": cost, "sample_ms": cost, "sample_threads_ms": cost,
 		"sample_threads_new_ms": cost, "range_us": cost, "attributes": work, "intervals": work,
 	},
+	"durable": {
+		"log_bytes_per_row": cost, "log_bytes_per_row_without_dictionaries": cost, "file_bytes_per_row": cost,
+		"insert_codes_ratio": cost, "insert_codes_maintained_ratio": cost, "replay_m_rows_per_s": rate,
+		"open_killed_ms": cost, "open_closed_ms": cost, "close_ns_per_row": cost,
+		"profiles": work, "rows": work, "distinct_stacks": work, "series": work,
+	},
 }
 
 // targetOf has the workload figures that measure a target.
 var targetOf = map[string]string{
-	"fleet/heap_bytes_per_row":                      "heap-1m",
-	"queries/queries/merge-all/cpu_ms":              "merge-all",
-	"queries/queries/label-names/cpu_ms":            "label-names",
-	"queries/queries/label-values/cpu_ms":           "label-values",
-	"queries/queries/types/cpu_ms":                  "types",
-	"queries/writer/phases/paced/inserts/p99_us":    "insert-p99",
-	"arrow/figures/merge-dictionary/cpu_ms":         "merge-all-arrow",
-	"arrow/figures/scan-native/cpu_ms":              "scan-arrow",
-	"arrow/figures/scan-dictionary/cpu_ms":          "scan-arrow-dictionary",
-	"histories/sets/many-threads/bytes_interval":    "hist-bytes",
-	"histories/sets/many-threads/build_m_s":         "hist-build",
-	"histories/sets/many-threads/state_ns":          "hist-state",
-	"histories/sets/synth:1000000:4/state_ns":       "hist-state-1e6",
-	"histories/sets/many-threads/slice_new_ms":      "hist-slice",
-	"histories/sets/many-threads/slice_ms":          "hist-slice-into",
-	"histories/sets/many-threads/cursor_ms/16":      "hist-cursor",
-	"histories/sets/many-threads/sample_ms":         "hist-sample",
-	"histories/sets/many-threads/sample_threads_ms": "hist-kind",
+	"fleet/heap_bytes_per_row":                       "heap-1m",
+	"queries/queries/merge-all/cpu_ms":               "merge-all",
+	"queries/queries/label-names/cpu_ms":             "label-names",
+	"queries/queries/label-values/cpu_ms":            "label-values",
+	"queries/queries/types/cpu_ms":                   "types",
+	"queries/writer/phases/paced/inserts/p99_us":     "insert-p99",
+	"arrow/figures/merge-dictionary/cpu_ms":          "merge-all-arrow",
+	"arrow/figures/scan-native/cpu_ms":               "scan-arrow",
+	"arrow/figures/scan-dictionary/cpu_ms":           "scan-arrow-dictionary",
+	"durable/log_bytes_per_row_without_dictionaries": "log-bytes",
+	"durable/insert_codes_ratio/median":              "log-cost",
+	"durable/insert_codes_maintained_ratio/median":   "log-cost-maintained",
+	"histories/sets/many-threads/bytes_interval":     "hist-bytes",
+	"histories/sets/many-threads/build_m_s":          "hist-build",
+	"histories/sets/many-threads/state_ns":           "hist-state",
+	"histories/sets/synth:1000000:4/state_ns":        "hist-state-1e6",
+	"histories/sets/many-threads/slice_new_ms":       "hist-slice",
+	"histories/sets/many-threads/slice_ms":           "hist-slice-into",
+	"histories/sets/many-threads/cursor_ms/16":       "hist-cursor",
+	"histories/sets/many-threads/sample_ms":          "hist-sample",
+	"histories/sets/many-threads/sample_threads_ms":  "hist-kind",
 }
 
 // value is a number in a report.

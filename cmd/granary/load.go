@@ -243,9 +243,6 @@ func spareProfiles(output string, args []string) error {
 	})
 }
 
-// profilesTable is the profile table in a directory.
-const profilesTable = "profiles"
-
 // openDB opens the directory of --db. It creates neither a directory nor a table.
 func openDB(ctx context.Context, opts columnstore.Options, source inputSource) (*loaded, error) {
 	store, err := dbdir.Open(source.db, "profiles", "granary load", opts)
@@ -262,8 +259,8 @@ func openDB(ctx context.Context, opts columnstore.Options, source inputSource) (
 
 // openTable opens the profile table, with any width of its buckets.
 func (l *loaded) openTable(ctx context.Context, manual bool) (err error) {
-	if l.store.Table(profilesTable) == nil {
-		return fmt.Errorf("the store has no table %q", profilesTable)
+	if l.store.Table(dbdir.ProfilesTable) == nil {
+		return fmt.Errorf("the store has no table %q", dbdir.ProfilesTable)
 	}
 	if l.db, err = profile.Open(l.store, dbdir.Profiles(l.store)); err == nil && manual {
 		err = l.store.Maintain(ctx)

@@ -59,11 +59,14 @@ func SyncHelp() string {
 // LabelFile is the label with an input's name.
 const LabelFile = "file"
 
+// ProfilesTable is the name of a directory's table of profiles.
+const ProfilesTable = "profiles"
+
 // Profiles returns the options of a store's table of profiles: any width of its buckets, and means of gauges
 // over the times of all files.
 func Profiles(store *columnstore.Store) profile.Options {
 	opts := profile.Options{Without: []string{LabelFile}}
-	if t := store.Table("profiles"); t != nil {
+	if t := store.Table(ProfilesTable); t != nil {
 		if opts.Bucket = time.Duration(t.Schema().BucketWidth()); opts.Bucket == 0 {
 			opts.Bucket = -1
 		}
