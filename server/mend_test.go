@@ -240,12 +240,16 @@ func TestPush_Encodings(t *testing.T) {
 			r.want(http.StatusOK, "", r.request(http.MethodPost, path, gzipped(t, body), "Content-Encoding", "gzip"))
 			r.want(http.StatusOK, "", r.request(http.MethodPost, path, encoder.EncodeAll(body, nil), "Content-Encoding", "zstd"))
 		}
+		r.want(http.StatusOK, "", r.request(http.MethodPost, path, encoder.EncodeAll(plain, nil))) // as a file
 		rows := r.rows()
-		if rows != 8*2 {
+		if rows != 9*2 {
 			t.Errorf("%s: %d rows", path, rows)
 		}
 		r.want(http.StatusRequestEntityTooLarge, "decompressed", r.request(http.MethodPost, path, gzipBomb, "Content-Encoding", "gzip"))
 		r.want(http.StatusRequestEntityTooLarge, "decompressed", r.request(http.MethodPost, path, zstdBomb, "Content-Encoding", "zstd"))
+		r.want(http.StatusRequestEntityTooLarge, "decompressed", r.request(http.MethodPost, path, zstdBomb))
+		r.want(http.StatusBadRequest, "decompressed: ", r.request(http.MethodPost, path, encoder.EncodeAll(plain, nil)[:20]))
+		r.want(http.StatusBadRequest, "twice", r.request(http.MethodPost, path, encoder.EncodeAll(zipped, nil)))
 		r.want(http.StatusBadRequest, "body", r.request(http.MethodPost, path, plain, "Content-Encoding", "zstd"))
 		r.want(http.StatusBadRequest, "body", r.request(http.MethodPost, path, encoder.EncodeAll(plain, nil)[:20], "Content-Encoding", "zstd"))
 		r.want(http.StatusUnsupportedMediaType, "gzip and zstd are", r.request(http.MethodPost, path, plain, "Content-Encoding", "br"))

@@ -24,7 +24,7 @@ func legacyCPU(order binary.AppendByteOrder, size int) []byte {
 
 func TestDescribe(t *testing.T) {
 	for _, tc := range []struct{ name, data, want string }{
-		{"JFR", "FLR\x00\x00\x02\x00\x00", "jfrconv -o pb.gz"},
+		{"JFR", "FLR\x00\x00\x02\x00\x00", "Flight Recorder"},
 		{"perf.data", "PERFILE2h\x00\x00", "perf_to_profile"},
 		{"stackprof", "\x04\x08{\x0e:\x0cversion", "stackprof"},
 		{"memray", "memray\x00\x0c\x00", "memray flamegraph"},

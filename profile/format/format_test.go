@@ -9,6 +9,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/klauspost/compress/zstd"
+
 	"github.com/granarydb/granary/columnstore"
 	"github.com/granarydb/granary/profile"
 	"github.com/granarydb/granary/profile/format"
@@ -23,6 +25,17 @@ func zipped(t testing.TB, text string) []byte {
 		t.Fatal(err)
 	}
 	return b.Bytes()
+}
+
+// packed returns a text compressed with zstd.
+func packed(t testing.TB, text string) []byte {
+	t.Helper()
+	z, err := zstd.NewWriter(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer z.Close()
+	return z.EncodeAll([]byte(text), nil)
 }
 
 // newDB returns a DB in a new store.
@@ -80,11 +93,13 @@ func TestDecode(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got, err := inserted(t, cpu, format.Hints{}); err != nil || len(got) < 100 {
-		t.Errorf("pprof: %d stacks, %v", len(got), err)
+	for name, data := range map[string][]byte{"pprof": cpu, "pprof in zstd": packed(t, string(cpu))} {
+		if got, err := inserted(t, data, format.Hints{}); err != nil || len(got) < 100 {
+			t.Errorf("%s: %d stacks, %v", name, len(got), err)
+		}
 	}
 	const text = "main;f;leaf 3\nmain;f 4\r\n\nmain;f;leaf 2\nmain; spaced name 1\n"
-	for name, data := range map[string][]byte{"plain": []byte(text), "zipped": zipped(t, text), "with a mark": []byte("\xef\xbb\xbf" + text)} {
+	for name, data := range map[string][]byte{"plain": []byte(text), "zipped": zipped(t, text), "in zstd": packed(t, text), "zipped in zstd": packed(t, string(zipped(t, text))), "with a mark": []byte("\xef\xbb\xbf" + text)} {
 		got, err := inserted(t, data, format.Hints{})
 		if err != nil || len(got) != 3 || got["main;f;leaf"] != 5 || got["main;f"] != 4 || got["main; spaced name"] != 1 {
 			t.Errorf("%s: %v, %v", name, got, err)
@@ -107,6 +122,8 @@ func TestDecode(t *testing.T) {
 		"deep":             {"a;b;c 1\n", format.Hints{Limits: profile.Limits{Depth: 2}}, profile.ErrTooLarge, "3 functions, at most 2"},
 		"many":             {"a;b 1\na;b 1\n", format.Hints{Limits: profile.Limits{Samples: 1}}, profile.ErrTooLarge, "more than 1 samples"},
 		"large":            {"a;b 1\na;b 1\n", format.Hints{Limits: profile.Limits{Bytes: 10}}, profile.ErrTooLarge, "more than 10 bytes"},
+		"zstd, cut off":    {string(packed(t, long)[:20]), format.Hints{}, profile.ErrProfile, "decompressed: "},
+		"large in zstd":    {string(packed(t, strings.Repeat("a;b 1\n", 1000))), format.Hints{Limits: profile.Limits{Bytes: 100}}, profile.ErrTooLarge, "more than 100 bytes"},
 		"large and packed": {string(zipped(t, "a;b 1\n"+strings.Repeat("\n", 1000))), format.Hints{Limits: profile.Limits{Bytes: 100}}, profile.ErrTooLarge, "more than 100 bytes"},
 	} {
 		if got, err := inserted(t, []byte(c.data), c.hints); !errors.Is(err, c.is) || !strings.Contains(err.Error(), c.saying) {
@@ -126,8 +143,10 @@ func TestOf(t *testing.T) {
 		if got := format.Of([]byte(text)); got != want {
 			t.Errorf("%.40q: %q, want %q", text, got, want)
 		}
-		if got := format.Of(zipped(t, text)); got != want {
-			t.Errorf("%.40q, zipped: %q, want %q", text, got, want)
+		for how, data := range map[string][]byte{"zipped": zipped(t, text), "in zstd": packed(t, text)} {
+			if got := format.Of(data); got != want {
+				t.Errorf("%.40q, %s: %q, want %q", text, how, got, want)
+			}
 		}
 	}
 }
@@ -147,6 +166,7 @@ func TestInsert_Real(t *testing.T) {
 func FuzzDecode(f *testing.F) {
 	f.Add([]byte("main;f;leaf 3\nmain;f -4\n"))
 	f.Add(zipped(f, "a;b 1\n;; 2\n"))
+	f.Add(packed(f, "a;b 1\n;; 2\n"))
 	f.Add([]byte("\x0a\x04\x08\x01\x10\x02"))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		for p, err := range format.Decode(data, format.Hints{Limits: profile.Limits{Bytes: 1 << 16, Samples: 100, Depth: 10}}) {

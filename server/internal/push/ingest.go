@@ -64,7 +64,7 @@ func (s *Pusher) readIngest(r *http.Request, p *push) error {
 		if err != nil || params["boundary"] == "" {
 			return fault.Invalid("header Content-Type: %s has no boundary", fault.Quoted(r.Header.Get("Content-Type")))
 		}
-		in.Encoded, in.hint, err = s.readParts(multipart.NewReader(r.Body, params["boundary"]))
+		err = s.readParts(multipart.NewReader(r.Body, params["boundary"]), shareOf(r.Context()), &in)
 	} else {
 		in.Encoded, err = s.readEncoded(r, s.mostBody())
 	}
@@ -73,40 +73,46 @@ func (s *Pusher) readIngest(r *http.Request, p *push) error {
 	return err
 }
 
-// readParts reads a multipart body: the part profile, and the hint for kindOf from sample_type_config.
-func (s *Pusher) readParts(m *multipart.Reader) (data []byte, hint string, err error) {
+// readParts reads a multipart body: the part profile, with the hint for kindOf from sample_type_config, or the part jfr with
+// labels, as Pyroscope's agent for Java sends them.
+func (s *Pusher) readParts(m *multipart.Reader, sh *share, in *pushed) error {
 	seen := map[string]bool{}
 	for range maxParts {
 		part, err := m.NextPart()
 		if err == io.EOF { //nolint:errorlint // a wrapped EOF means a truncated body
-			if !seen["profile"] {
-				return nil, "", fault.Invalid("body: it has no part profile")
+			if !seen["profile"] && !seen["jfr"] {
+				return fault.Invalid("body: it has no part profile, and no part jfr")
 			}
-			return data, hint, nil
+			return nil
 		}
 		if err != nil {
-			return nil, "", s.unread(err)
+			return s.unread(err)
 		}
 		name := part.FormName()
 		if seen[name] {
-			return nil, "", fault.Invalid("body: part %s is there twice", fault.Quoted(name))
+			return fault.Invalid("body: part %s is there twice", fault.Quoted(name))
 		}
 		seen[name] = true
 		switch name {
 		case "profile":
-			data, err = s.readAll(part)
+			in.Encoded, err = s.readAll(part)
 		case "sample_type_config":
-			hint, err = s.readConfig(part)
+			in.hint, err = s.readConfig(part)
+		case "jfr":
+			in.only = format.JFR
+			in.Encoded, err = s.readAll(part)
+		case "labels":
+			in.jfr, err = s.readLabels(part, sh)
 		case "prev_profile":
 			err = fault.Invalid("part prev_profile: profiles are not subtracted here; send the difference, as SDKs with godeltaprof do")
 		default:
-			err = fault.Invalid("part %s is not taken; profile and sample_type_config are", fault.Quoted(name))
+			err = fault.Invalid("part %s is not taken; profile and sample_type_config are, or jfr and labels", fault.Quoted(name))
 		}
 		if err != nil {
-			return nil, "", err
+			return err
 		}
 	}
-	return nil, "", fault.Invalid("body: more than %d parts", maxParts)
+	return fault.Invalid("body: more than %d parts", maxParts)
 }
 
 // readConfig reads the part sample_type_config. Its type names tell mutex profiles from block profiles.
