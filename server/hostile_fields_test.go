@@ -153,8 +153,8 @@ func packed(t *testing.T) []hostile {
 		{"OTLP of zeros by Connect", "", push.OTLPProcedure, encoding("gzip", asProto...), zeros, 429, "4194304"},
 	}
 	for _, name := range []string{"deflate", "zstd", "br", "gzip, gzip", "GZIP", "x"} {
-		status, text := 415, "gzip and zstd are"
-		if name == "zstd" || name == "GZIP" {
+		status, text := 415, "gzip, zstd and br are"
+		if name == "zstd" || name == "br" || name == "GZIP" {
 			status, text = 400, "body: " // of something else
 		}
 		all = append(all,

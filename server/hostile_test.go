@@ -274,7 +274,7 @@ func wrongOTLP(t *testing.T) []hostile {
 	return []hostile{
 		{"no type", "", otlpPath, nil, good, 415, "application/x-protobuf and application/json are"},
 		{"text", "", otlpPath, []string{"Content-Type", "text/plain"}, good, 415, "text/plain"},
-		{"unknown encoding", "", otlpPath, append([]string{"Content-Encoding", "compress"}, asX...), good, 415, "gzip and zstd are"},
+		{"unknown encoding", "", otlpPath, append([]string{"Content-Encoding", "compress"}, asX...), good, 415, "gzip, zstd and br are"},
 		{"not gzipped", "", otlpPath, append([]string{"Content-Encoding", "gzip"}, asX...), good, 400, "body: "},
 		{"JSON for protobuf", "", otlpPath, asX, []byte(`{"resourceProfiles":[]}`), 400, "body: "},
 		{"protobuf for JSON", "", otlpPath, asJSON, good, 400, "body: "},

@@ -16,6 +16,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/andybalholm/brotli"
 	"github.com/klauspost/compress/zstd"
 
 	"github.com/granarydb/granary/internal/timetext"
@@ -257,8 +258,10 @@ func (s *Pusher) readEncoded(r *http.Request, most int64) ([]byte, error) {
 		}
 		defer z.Close()
 		body = shareOf(r.Context()).reader(z)
+	case "br":
+		body = shareOf(r.Context()).reader(brotli.NewReader(r.Body)) // its window has 16 MiB at most
 	default:
-		return nil, fault.Unsupported("header Content-Encoding: %s is not taken; gzip and zstd are", fault.Quoted(encoding))
+		return nil, fault.Unsupported("header Content-Encoding: %s is not taken; gzip, zstd and br are", fault.Quoted(encoding))
 	}
 	data, err := s.readAll(io.LimitReader(body, most+1))
 	if int64(len(data)) > most {
