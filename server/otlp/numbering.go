@@ -143,30 +143,6 @@ func numberingOfSamples(profile, request []byte) numbering {
 	return v19
 }
 
-// Upgrade returns an encoded request in the numbering of versions 1.10 and 1.11 of the protocol. It returns a request in that numbering,
-// and bytes that are none, as they are. take reserves memory.
-func Upgrade(request []byte, take func(bytes int64) error) ([]byte, error) {
-	of := numberingOf(request)
-	switch of {
-	case v17:
-		if err := take(oldFactor * int64(len(request))); err != nil {
-			return nil, err
-		}
-		return upgradeOld(request)
-	case v18, v19:
-	default:
-		return request, nil
-	}
-	if err := take(int64(len(request))); err != nil {
-		return nil, err
-	}
-	path := []protowire.Number{fieldResources, fieldScopes, fieldProfiles}
-	if out, ok := rewritten(request, path, func(profile []byte) ([]byte, bool) { return renumbered(profile, of) }); ok {
-		return out, nil
-	}
-	return request, nil
-}
-
 // rewritten copies a message, with the messages at the end of a path of fields as rewrite returns them. ok is false for malformed
 // bytes.
 func rewritten(data []byte, path []protowire.Number, rewrite func([]byte) ([]byte, bool)) (out []byte, ok bool) {
@@ -219,4 +195,21 @@ func withNumbers(data []byte, numbers map[protowire.Number]protowire.Number) (ou
 		}
 	}
 	return out, true
+}
+
+// numbers yields the numbers of a list, packed or not.
+func numbers(f web.Field) func(yield func(uint64) bool) {
+	return func(yield func(uint64) bool) {
+		if f.Type == protowire.VarintType {
+			yield(f.Varint())
+			return
+		}
+		for data := f.Bytes(); len(data) > 0; {
+			v, n := protowire.ConsumeVarint(data)
+			if n < 0 || !yield(v) {
+				return
+			}
+			data = data[n:]
+		}
+	}
 }

@@ -203,23 +203,6 @@ func indices(dst []int32, f web.Field) []int32 {
 	return dst
 }
 
-// numbers yields the numbers of a list, packed or not.
-func numbers(f web.Field) func(yield func(uint64) bool) {
-	return func(yield func(uint64) bool) {
-		if f.Type == protowire.VarintType {
-			yield(f.Varint())
-			return
-		}
-		for data := f.Bytes(); len(data) > 0; {
-			v, n := protowire.ConsumeVarint(data)
-			if n < 0 || !yield(v) {
-				return
-			}
-			data = data[n:]
-		}
-	}
-}
-
 // scope returns the profiles of a scope, one for each type.
 func (o *old) scope(data []byte) (out []byte, ok bool) {
 	for f, err := range web.Fields(data) {

@@ -8,6 +8,7 @@ import (
 	"iter"
 
 	collectorv1 "go.opentelemetry.io/proto/otlp/collector/profiles/v1development"
+	"google.golang.org/protobuf/encoding/protowire"
 
 	"github.com/granarydb/granary/profile"
 	"github.com/granarydb/granary/profile/format"
@@ -121,4 +122,28 @@ func (o Options) read(data []byte) (r *collectorv1.ExportProfilesServiceRequest,
 		r = nil
 	}
 	return r, err
+}
+
+// Upgrade returns an encoded request in the numbering of versions 1.10 and 1.11 of the protocol. It returns a request in that numbering,
+// and bytes that are none, as they are. take reserves memory.
+func Upgrade(request []byte, take func(bytes int64) error) ([]byte, error) {
+	of := numberingOf(request)
+	switch of {
+	case v17:
+		if err := take(oldFactor * int64(len(request))); err != nil {
+			return nil, err
+		}
+		return upgradeOld(request)
+	case v18, v19:
+	default:
+		return request, nil
+	}
+	if err := take(int64(len(request))); err != nil {
+		return nil, err
+	}
+	path := []protowire.Number{fieldResources, fieldScopes, fieldProfiles}
+	if out, ok := rewritten(request, path, func(profile []byte) ([]byte, bool) { return renumbered(profile, of) }); ok {
+		return out, nil
+	}
+	return request, nil
 }
