@@ -25,13 +25,13 @@ const inputsHelp = `Inputs are files, directories, http URLs, host:port and - fo
 directory is searched recursively for files named .pb.gz, .pb, .pprof, .prof or
 .gz, and for others that begin as a profile does, such as cpu.out. The search
 follows links to files, but not links to directories. A profile is pprof, OTLP,
-a recording of Java (JFR), a CPU profile of gperftools, the text of Go's
-debug=1, or folded stacks: lines such as 'main;work;read 12', of samples in
-count. Each may be in gzip or zstd. A folder named NAME=VALUE, as in
-job=api/pod=x/cpu.pb.gz, is a label of its profiles. A server without a path, as
-in localhost:6060, stands for its CPU profile, which takes 30 seconds to fetch
-unless --seconds is set. The scheme https+insecure is https without a verified
-server, as with go tool pprof.
+a recording of Java (JFR), a file of speedscope, a CPU profile of gperftools or
+its heap or one of jemalloc, the text of Go's debug=1 or 2, that of perf script,
+or folded stacks: lines such as 'main;work;read 12', of samples in count. Each
+may be in gzip or zstd. A folder named NAME=VALUE, as in job=api/pod=x, is a
+label of its profiles. A server without a path, as in localhost:6060, stands for
+its CPU profile, which takes 30 seconds to fetch unless --seconds is set. The
+scheme https+insecure is https without a verified server, as with go tool pprof.
 A profile that cannot be read is reported on standard error: the answer then
 comes from the other profiles, and the exit code is 1.`
 
