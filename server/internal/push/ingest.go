@@ -47,6 +47,10 @@ func (s *Pusher) readIngest(r *http.Request, p *push) error {
 	}
 	var in pushed
 	name, names := q.Get("format"), format.Names()
+	media, params, mediaErr := mime.ParseMediaType(r.Header.Get("Content-Type"))
+	if of, ok := strings.CutPrefix(media, "binary/octet-stream+"); ok && name == "" && slices.Contains(names, of) {
+		name = of // as the agents say it that send trees
+	}
 	if name != "" && !slices.Contains(names, name) {
 		return fault.Unsupported("format: %s is not taken; want %s, gzipped or not", fault.Quoted(name), strings.Join(names, ", "))
 	}
@@ -60,14 +64,16 @@ func (s *Pusher) readIngest(r *http.Request, p *push) error {
 	if _, err = s.parseTime(q, "until"); err != nil {
 		return err
 	}
-	media, params, err := mime.ParseMediaType(r.Header.Get("Content-Type"))
 	if strings.HasPrefix(media, "multipart/") {
-		if err != nil || params["boundary"] == "" {
+		if mediaErr != nil || params["boundary"] == "" {
 			return fault.Invalid("header Content-Type: %s has no boundary", fault.Quoted(r.Header.Get("Content-Type")))
 		}
 		err = s.readParts(multipart.NewReader(r.Body, params["boundary"]), shareOf(r.Context()), &in)
 	} else {
 		in.Encoded, err = s.readEncoded(r, s.mostBody())
+	}
+	if name == "" && format.Of(in.Encoded) == "" && format.IsGroups(in.Encoded) {
+		in.only = format.StackGroups // Pyroscope's default
 	}
 	in.size = len(in.Encoded)
 	p.profiles = append(p.profiles, in)

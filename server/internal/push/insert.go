@@ -308,14 +308,18 @@ func (in *insertion) addOne(ctx context.Context, p *pushed, sent *format.Decoded
 func (in *insertion) read(p *pushed) iter.Seq2[format.Decoded, error] {
 	return func(yield func(format.Decoded, error) bool) {
 		data, err := in.share.inflate(p.Encoded, in.s.Limits.Profile.Bytes)
-		is, factor := format.PPROF, int64(insertFactor)
+		h := format.Hints{
+			Only: p.only, Is: format.PPROF, JFR: p.jfr, OTLP: otlp.Options{Take: in.share.take}.Decode,
+			Limits: in.s.Limits.Profile, Take: in.share.take,
+		}
+		factor := int64(insertFactor)
 		if err == nil && p.Parsed == nil && p.only != format.PPROF {
-			switch of := format.Of(data); of {
+			switch of := h.Of(data); of {
 			case "":
 			case format.OTLP:
-				is, factor = of, 1 // it takes more by itself
+				h.Is, factor = of, 1 // it takes more by itself
 			default:
-				is, factor = of, parsedFactor
+				h.Is, factor = of, parsedFactor
 			}
 		}
 		if err == nil {
@@ -325,8 +329,8 @@ func (in *insertion) read(p *pushed) iter.Seq2[format.Decoded, error] {
 			yield(format.Decoded{Parsed: p.Parsed}, err)
 			return
 		}
-		for one, err := range format.Decode(data, format.Hints{Only: p.only, Is: is, JFR: p.jfr, OTLP: otlp.Options{Take: in.share.take}.Decode, Limits: in.s.Limits.Profile}) {
-			if err == nil && (is == format.JFR || is == format.OTLP) { // whose samples share stacks
+		for one, err := range format.Decode(data, h) {
+			if err == nil && (h.Is == format.JFR || h.Is == format.OTLP) { // whose samples share stacks
 				err = in.share.take(flatBytes(one.Parsed))
 			}
 			if !yield(one, err) || err != nil {
