@@ -15,7 +15,7 @@
 //
 // Times are as in Queries, except that none counts from the newest profile. Profiles are gzipped or not, and a body may have
 // the Content-Encoding gzip, or outside of Connect zstd. Where pprof is taken, the other formats of package profile/format are
-// too, such as folded stacks. Bytes that are not UTF-8 become U+FFFD, and values of labels over Limits.LabelValue are cut.
+// too, such as folded stacks; format names one at /ingest, such as trie. Bytes that are not UTF-8 become U+FFFD, and values of labels over Limits.LabelValue are cut.
 //
 //	S1  A request is one transaction: all of its profiles are committed, or none is. An error means
 //	    that nothing was inserted, with one exception: if a disk fails behind a commit

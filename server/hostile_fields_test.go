@@ -132,9 +132,10 @@ func packed(t *testing.T) []hostile {
 	all := []hostile{
 		{"zlib", "", "/pprof", nil, zlib, 400, "not a valid pprof profile"},
 		{"zstd", "", "/pprof", nil, zstd, 400, "not a valid pprof profile"},
-		{"gzip in gzip", "", "/pprof?__name__=a", nil, gzipped(t, good), 400, "gzipped twice"},
+		{"gzip in gzip", "", "/pprof?__name__=a", nil, gzipped(t, good), 400, "compressed twice"},
+		{"zstd in gzip", "", "/pprof?__name__=a", nil, gzipped(t, zstd), 400, "compressed twice"},
 		{"gzip in gzip in gzip", "", "/ingest?name=a", nil, gzipped(t, gzipped(t, good)), 400, "not a valid pprof profile"},
-		{"zeros in gzip in gzip", "", "/pprof", nil, gzipped(t, zeros), 400, "gzipped twice"},
+		{"zeros in gzip in gzip", "", "/pprof", nil, gzipped(t, zeros), 400, "compressed twice"},
 		{"100 gzip files in one", "", "/pprof", nil, members, 413, "4194304"},
 		{"gzip that says it is short", "", "/pprof", nil, lying, 413, "4194304"},
 		{"gzip with an endless name", "", "/pprof", nil, named, 400, "not a valid pprof profile"},
@@ -152,8 +153,8 @@ func packed(t *testing.T) []hostile {
 		{"OTLP of zeros by Connect", "", push.OTLPProcedure, encoding("gzip", asProto...), zeros, 429, "4194304"},
 	}
 	for _, name := range []string{"deflate", "zstd", "br", "gzip, gzip", "GZIP", "x"} {
-		status, text := 415, "gzip and zstd are"
-		if name == "zstd" || name == "GZIP" {
+		status, text := 415, "gzip, zstd and br are"
+		if name == "zstd" || name == "br" || name == "GZIP" {
 			status, text = 400, "body: " // of something else
 		}
 		all = append(all,

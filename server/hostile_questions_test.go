@@ -255,7 +255,7 @@ func TestHostileSmuggling(t *testing.T) {
 		"method":         "PUT /ingest HTTP/1.1\r\n",
 		"host":           "POST /pprof HTTP/1.1\r\nX-A: b\r\n",
 		"query":          "POST /pprof?a=%zz HTTP/1.1\r\n",
-		"format":         "POST /ingest?name=a&format=jfr HTTP/1.1\r\n",
+		"format":         "POST /ingest?name=a&format=none HTTP/1.1\r\n",
 		"bad form":       "POST /ingest?name=a HTTP/1.1\r\nContent-Type: multipart/form-data; boundary=y\r\n",
 		"content type":   "POST " + pushPath + " HTTP/1.1\r\nContent-Type: text/plain\r\n",
 		"encoding":       "POST " + pushPath + " HTTP/1.1\r\nContent-Type: application/proto\r\nContent-Encoding: br\r\n",

@@ -174,7 +174,7 @@ func wrongMethods() (all []hostile) {
 func wrongQueries(t *testing.T) (all []hostile) {
 	t.Helper()
 	good := small(t, 1)
-	for _, format := range []string{"jfr", "trie", "tree", "lines", "speedscope", "PPROF"} {
+	for _, format := range []string{"JFR", "xml", "PPROF"} {
 		all = append(all, hostile{"format " + format, "", "/ingest?name=a&format=" + format, nil, good, 415, "want pprof, folded"})
 	}
 	for _, name := range []string{"", "{a=b}", "a{", "a{b}", "a{b=c}d", "a{b=c,b=d}", "a{=c}"} {
@@ -221,7 +221,11 @@ func wrongForms(t *testing.T) (all []hostile) {
 	add("no profile", "no part profile", 400, part{"sample_type_config", []byte("{}")})
 	add("two profiles", `part "profile" is there twice`, 400, part{"profile", good}, part{"profile", good})
 	add("previous profile", "prev_profile: profiles are not subtracted", 400, part{"profile", good}, part{"prev_profile", good})
-	add("JFR", `part "jfr" is not taken`, 400, part{"jfr", good})
+	add("no JFR", "not in the format jfr", 400, part{"jfr", good})
+	add("JFR that is cut off", "JFR: want a chunk", 400, part{"jfr", []byte("FLR\x00")})
+	add("labels alone", "no part profile, and no part jfr", 400, part{"labels", nil})
+	add("bad labels", "part labels: ", 400, part{"jfr", []byte("FLR\x00")}, part{"labels", []byte("\x0a\x7f")})
+	add("bad context", "part labels: ", 400, part{"jfr", []byte("FLR\x00")}, part{"labels", []byte("\x0a\x05\x08\x01\x12\x01\x0a")})
 	add("no JSON", "part sample_type_config", 400, part{"profile", good}, part{"sample_type_config", []byte("{")})
 	add("other JSON", "part sample_type_config", 400, part{"profile", good}, part{"sample_type_config", []byte("[1]")})
 	add("bad profile", "not a valid pprof profile", 400, part{"profile", []byte("none")})
@@ -270,7 +274,7 @@ func wrongOTLP(t *testing.T) []hostile {
 	return []hostile{
 		{"no type", "", otlpPath, nil, good, 415, "application/x-protobuf and application/json are"},
 		{"text", "", otlpPath, []string{"Content-Type", "text/plain"}, good, 415, "text/plain"},
-		{"unknown encoding", "", otlpPath, append([]string{"Content-Encoding", "compress"}, asX...), good, 415, "gzip and zstd are"},
+		{"unknown encoding", "", otlpPath, append([]string{"Content-Encoding", "compress"}, asX...), good, 415, "gzip, zstd and br are"},
 		{"not gzipped", "", otlpPath, append([]string{"Content-Encoding", "gzip"}, asX...), good, 400, "body: "},
 		{"JSON for protobuf", "", otlpPath, asX, []byte(`{"resourceProfiles":[]}`), 400, "body: "},
 		{"protobuf for JSON", "", otlpPath, asJSON, good, 400, "body: "},

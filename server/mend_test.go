@@ -13,6 +13,7 @@ import (
 	"unicode/utf8"
 
 	"connectrpc.com/connect"
+	"github.com/andybalholm/brotli"
 	pprof "github.com/google/pprof/profile"
 	pushv1 "github.com/grafana/pyroscope/api/gen/proto/go/push/v1"
 	querierv1 "github.com/grafana/pyroscope/api/gen/proto/go/querier/v1"
@@ -231,7 +232,7 @@ func TestPush_Encodings(t *testing.T) {
 	}
 	defer encoder.Close()
 	bomb := make([]byte, 64<<20)
-	gzipBomb, zstdBomb := gzipped(t, bomb), encoder.EncodeAll(bomb, nil)
+	gzipBomb, zstdBomb, brotliBomb := gzipped(t, bomb), encoder.EncodeAll(bomb, nil), inBrotli(t, bomb)
 	for _, path := range []string{"/ingest?name=a", "/pprof?job=a"} {
 		r := newReceiver(t, Options{Limits: Limits{Body: 1 << 20, Profile: profile.Limits{Bytes: 1 << 20}}}, columnstore.Options{})
 		for _, body := range [][]byte{plain, zipped} {
@@ -239,20 +240,41 @@ func TestPush_Encodings(t *testing.T) {
 			r.want(http.StatusOK, "", r.request(http.MethodPost, path, body, "Content-Encoding", "identity"))
 			r.want(http.StatusOK, "", r.request(http.MethodPost, path, gzipped(t, body), "Content-Encoding", "gzip"))
 			r.want(http.StatusOK, "", r.request(http.MethodPost, path, encoder.EncodeAll(body, nil), "Content-Encoding", "zstd"))
+			r.want(http.StatusOK, "", r.request(http.MethodPost, path, inBrotli(t, body), "Content-Encoding", "br"))
 		}
+		r.want(http.StatusOK, "", r.request(http.MethodPost, path, encoder.EncodeAll(plain, nil))) // as a file
 		rows := r.rows()
-		if rows != 8*2 {
+		if rows != 11*2 {
 			t.Errorf("%s: %d rows", path, rows)
 		}
 		r.want(http.StatusRequestEntityTooLarge, "decompressed", r.request(http.MethodPost, path, gzipBomb, "Content-Encoding", "gzip"))
 		r.want(http.StatusRequestEntityTooLarge, "decompressed", r.request(http.MethodPost, path, zstdBomb, "Content-Encoding", "zstd"))
+		r.want(http.StatusRequestEntityTooLarge, "decompressed", r.request(http.MethodPost, path, zstdBomb))
+		r.want(http.StatusBadRequest, "decompressed: ", r.request(http.MethodPost, path, encoder.EncodeAll(plain, nil)[:20]))
+		r.want(http.StatusBadRequest, "twice", r.request(http.MethodPost, path, encoder.EncodeAll(zipped, nil)))
 		r.want(http.StatusBadRequest, "body", r.request(http.MethodPost, path, plain, "Content-Encoding", "zstd"))
 		r.want(http.StatusBadRequest, "body", r.request(http.MethodPost, path, encoder.EncodeAll(plain, nil)[:20], "Content-Encoding", "zstd"))
-		r.want(http.StatusUnsupportedMediaType, "gzip and zstd are", r.request(http.MethodPost, path, plain, "Content-Encoding", "br"))
+		r.want(http.StatusRequestEntityTooLarge, "decompressed", r.request(http.MethodPost, path, brotliBomb, "Content-Encoding", "br"))
+		r.want(http.StatusBadRequest, "body", r.request(http.MethodPost, path, plain, "Content-Encoding", "br"))
+		r.want(http.StatusUnsupportedMediaType, "gzip, zstd and br are", r.request(http.MethodPost, path, plain, "Content-Encoding", "deflate"))
 		if r.rows() != rows {
 			t.Errorf("%s: %d rows of bodies that were refused", path, r.rows()-rows)
 		}
 	}
+}
+
+// inBrotli returns data in brotli.
+func inBrotli(t *testing.T, data []byte) []byte {
+	t.Helper()
+	var b bytes.Buffer
+	z := brotli.NewWriterLevel(&b, brotli.BestSpeed)
+	if _, err := z.Write(data); err != nil {
+		t.Fatal(err)
+	}
+	if err := z.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return b.Bytes()
 }
 
 func gunzip(t *testing.T, data []byte) io.Reader {

@@ -152,6 +152,21 @@ func checkOTLP(t *testing.T, r *receiver) {
 	wantSums(t, found, want)
 }
 
+// TestOTLP_File takes a file of OTLP where it takes pprof. Labels of the push replace those of the file.
+func TestOTLP_File(t *testing.T) {
+	r := newReceiver(t, Options{}, columnstore.Options{})
+	data := marshal(t, otlpRequest(1))
+	r.want(http.StatusOK, "2 rows", r.request(http.MethodPost, "/pprof?job=a&replicas=4", data))
+	r.want(http.StatusOK, "", r.request(http.MethodPost, "/ingest?name=till&format=otlp", gzipped(t, data)))
+	for selector, want := range map[string]int64{`{service_name="shop", job="a", replicas="4"}`: 1, `{service_name="till", replicas="3"}`: 1, `{replicas="3", job="a"}`: 0} {
+		if got := r.sums(selector); len(got) != int(want) {
+			t.Errorf("%s: %v", selector, got)
+		}
+	}
+	r.want(http.StatusBadRequest, "OTLP: ", r.request(http.MethodPost, "/pprof?job=a", data[:len(data)-1]))
+	r.want(http.StatusBadRequest, "not in the format otlp", r.request(http.MethodPost, "/ingest?name=a&format=otlp", small(t, 1)))
+}
+
 // TestOTLP_Payload stores the original of a profile instead of it.
 func TestOTLP_Payload(t *testing.T) {
 	r := newReceiver(t, Options{}, columnstore.Options{})

@@ -161,6 +161,63 @@ func TestPushFolded(t *testing.T) {
 	}
 }
 
+// TestPushTexts takes the formats of texts and trees, by their content or their names.
+func TestPushTexts(t *testing.T) {
+	r := newReceiver(t, Options{}, columnstore.Options{})
+	const trie, tree = "\x00\x00\x01\x06foo;ba\x00\x02\x01r\x02\x00\x01z\x03\x00", "\x00\x00\x01\x03foo\x00\x02\x03bar\x02\x00\x03baz\x03\x00"
+	const speedscope = `{"$schema":"https://www.speedscope.app/file-format-schema.json","shared":{"frames":[{"name":"f"}]},"profiles":[{"type":"sampled","unit":"seconds","samples":[[0]],"weights":[0.5]}]}`
+	for _, c := range []struct {
+		service, query, contentType, body, want string
+		sum                                     int64
+	}{
+		{"perf", "", "", "a 1 1.5: 10 cpu-clock: \n\t1 f (/b)\n", "process_cpu cpu nanoseconds", 10},
+		{"perf-named", "&format=perf-script", "", "a 1 1.5: 10 cpu-clock: \n\t1 f (/b)\n", "process_cpu cpu nanoseconds", 10},
+		{"goroutines", "", "text/plain", "goroutine 1 [running]:\nmain.main()\n\tx.go:5\n", "goroutine goroutine count", 1},
+		{"speedscope", "", "application/json", speedscope, "wall wall nanoseconds", 500_000_000},
+		{"jemalloc", "", "", "heap_v2/1\n@ 0x1\n  t*: 1: 10 [0: 0]\n", "memory inuse_space bytes", 10},
+		{"trie", "&format=trie", "", trie, "samples samples count", 5},
+		{"trie-type", "", "binary/octet-stream+trie", trie, "samples samples count", 5},
+		{"tree", "&format=tree", "", tree, "samples samples count", 5},
+		{"tree-type", "", "binary/octet-stream+tree", tree, "samples samples count", 5},
+		{"lines", "&format=lines", "", "foo;bar\nfoo;bar\nx\n", "samples samples count", 3},
+		{"lines-type", "", "binary/octet-stream+lines", "foo;bar 7\nx\n", "samples samples count", 2},
+		{"groups", "&format=groups", "", "foo;bar 2\nx 4\n", "samples samples count", 6},
+		{"groups-type", "", "binary/octet-stream+groups", "x 4\n", "samples samples count", 4},
+		{"folded", "&format=folded", "", "x 4\n", "samples samples count", 4},
+		{"default", "", "", "x 4\ny 5\n", "samples samples count", 9},
+		{"default-type", "", "application/x-www-form-urlencoded", "x 4\n", "samples samples count", 4},
+	} {
+		var headers []string
+		if c.contentType != "" {
+			headers = []string{"Content-Type", c.contentType}
+		}
+		for _, body := range [][]byte{[]byte(c.body), gzipped(t, []byte(c.body))} {
+			r.want(http.StatusOK, "", r.request(http.MethodPost, "/ingest?name="+c.service+c.query, body, headers...))
+		}
+		if sums := r.sums(`{service_name="` + c.service + `"}`); sums[c.want] != 2*c.sum {
+			t.Errorf("%s: %v, want %s %d", c.service, sums, c.want, 2*c.sum)
+		}
+	}
+	rows := r.rows()
+	for _, c := range []struct{ path, body, want string }{
+		{"/ingest?name=a&format=trie", "x;y 1\n", "trie of stacks, byte 1: a name of 120 bytes"},
+		{"/ingest?name=a&format=tree", tree + "x", "tree of stacks: 1 bytes behind the last node"},
+		{"/ingest?name=a&format=lines", "x\x00", "not in the format lines"},
+		{"/ingest?name=a&format=folded", "x;y 1\nx\n", "folded stacks, line 2: want functions, a space and a number"},
+		{"/ingest?name=a&format=speedscope", "{}", "not in the format speedscope"},
+		{"/ingest?name=a", "x 1\nword\n", "not a valid pprof profile: it is text"},
+		{"/ingest?name=a", "PERFILE2h\x00", "perf script -i FILE"},
+		{"/pprof", "x 1\n", "not a valid pprof profile: it is text"},
+		{"/pprof", "goroutine 1 [running]:\nx\n", "stacks of goroutines, at the end"},
+		{"/pprof", "a 1 1.5: 10 cpu-clock: \nx\n", "text of perf script, line 2"},
+	} {
+		r.want(http.StatusBadRequest, c.want, r.request(http.MethodPost, c.path, []byte(c.body)))
+	}
+	if r.rows() != rows {
+		t.Errorf("%d rows of profiles that were refused", r.rows()-rows)
+	}
+}
+
 // A push says when a profile without a time was made, in any unit and form of a time.
 func TestPush_Times(t *testing.T) {
 	now := time.Date(2026, 1, 31, 12, 0, 0, 0, time.UTC)

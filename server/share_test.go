@@ -3,6 +3,7 @@ package server
 import (
 	"bytes"
 	"context"
+	"encoding/binary"
 	"fmt"
 	"io"
 	"net/http"
@@ -86,7 +87,14 @@ func waysIn(t *testing.T, samples int) map[string]way {
 	for i := range samples {
 		fmt.Fprintf(&debug1, "1 @ 0x1\n#\t0x%x\t%x+0x1\ta:1\n", 1+i, i)
 	}
+	stacks := strings.Repeat("\x02a;\x00\x01", 7) + "\x02a;\x00" + string(binary.AppendUvarint(nil, uint64(samples))) // a chain, with leaves
+	for i := range samples {
+		name := fmt.Sprintf("%x", i)
+		stacks += string(rune(len(name))) + name + "\x01\x00"
+	}
 	ways := map[string]way{
+		"trie":             {"/ingest?name=a&format=trie", nil, []byte(stacks), false},
+		"tree zipped":      {"/ingest?name=a&format=tree", nil, gzipped(t, []byte(stacks)), false},
 		"pprof":            {"/pprof", nil, zipped, false},
 		"pprof plain":      {"/pprof", nil, plain.Bytes(), false},
 		"pprof named":      {"/pprof?__name__=a", nil, zipped, false},

@@ -18,14 +18,17 @@ import (
 	"github.com/granarydb/granary/internal/input"
 	"github.com/granarydb/granary/profile"
 	"github.com/granarydb/granary/profile/format"
+	"github.com/granarydb/granary/server/otlp"
 )
 
 const inputsHelp = `Inputs are files, directories, http URLs, host:port and - for standard input. A
 directory is searched recursively for files named .pb.gz, .pb, .pprof, .prof or
 .gz, and for others that begin as a profile does, such as cpu.out. The search
-follows links to files, but not links to directories. A profile is pprof, the
-text of Go's debug=1, or folded stacks: lines such as 'main;work;read 12', of
-samples in count. A folder named NAME=VALUE, as in job=api/pod=x/cpu.pb.gz, is a
+follows links to files, but not links to directories. A profile is pprof, OTLP,
+a recording of Java (JFR), a file of speedscope, a CPU profile of gperftools or
+its heap or one of jemalloc, the text of Go's debug=1 or 2, that of perf script,
+or folded stacks: lines such as 'main;work;read 12', of samples in count. Each
+may be in gzip or zstd. A folder named NAME=VALUE, as in job=api/pod=x, is a
 label of its profiles. A server without a path, as in localhost:6060, stands for
 its CPU profile, which takes 30 seconds to fetch unless --seconds is set. The
 scheme https+insecure is https without a verified server, as with go tool pprof.
@@ -202,12 +205,13 @@ func (l *loaded) add(ctx context.Context, name string) error {
 	maps.Copy(labels, l.source.labels)
 	labels[labelFile] = l.labels.Of(name)
 	opts := profile.InsertOptions{Labels: labels, Origin: name, Time: at, AllFrames: l.source.allFrames}
-	rows, err := format.Insert(ctx, l.db, data, format.Hints{}, opts)
+	hints := format.Hints{OTLP: otlp.Options{}.Decode}
+	rows, err := format.Insert(ctx, l.db, data, hints, opts)
 	if err == nil && l.dir != nil {
 		if err := l.makeDir(); err != nil {
 			return dirError{l.source.explain(err)}
 		}
-		rows, err = format.Insert(ctx, l.db, data, format.Hints{}, opts)
+		rows, err = format.Insert(ctx, l.db, data, hints, opts)
 	}
 	if err != nil {
 		return fmt.Errorf("%s: %w", name, err)

@@ -93,6 +93,20 @@ func TestMergeSpeedscope(t *testing.T) {
 			t.Errorf("%q: %s, %+v", tc.flags, names, got.Shared)
 		}
 	}
+	// A file of speedscope is an input again, with the same types, stacks and values.
+	out := filepath.Join(t.TempDir(), "x.speedscope.json")
+	if r := granary(t, "merge", "-o", out, input); r.code != cli.ExitOK {
+		t.Fatalf("%+v", r)
+	}
+	for _, args := range [][]string{{"--format", "folded"}, {"--format", "folded", "--sample-index", "samples"}, {"--format", "speedscope"}} {
+		args = append([]string{"merge", "-o", "-"}, args...)
+		want := granary(t, append(args, input)...)
+		for _, of := range []string{out, filepath.Dir(out)} {
+			if got := granary(t, append(args, of)...); got.code != cli.ExitOK || got.stdout != want.stdout || got.stdout == "" {
+				t.Errorf("%q: %+v\nwant %s", args, got, want.stdout)
+			}
+		}
+	}
 	for name, want := range map[string]string{"a.speedscope.json": formatSpeedscope, "b.collapsed": formatFolded, "c.pb.gz": formatPprof, "-": formatPprof} {
 		if got := mergeFormat("", name); got != want {
 			t.Errorf("%s: %s, want %s", name, got, want)

@@ -195,12 +195,12 @@ func TestListen_PortInUse(t *testing.T) {
 
 // TestView_SomeInputs shows what can be read, and fails at the end.
 func TestView_SomeInputs(t *testing.T) {
-	bad := write(t, "bad.pb.gz", []byte("FLR\x00"))
+	bad := write(t, "bad.pb.gz", []byte("memray\x00"))
 	url, stop := viewing(t, "--no-open", bad, file(t, "cpu.pb.gz", service()))
 	if body := fetched(t, origin(url)+"/api/v1/top?t=cpu"); !strings.Contains(body, "compress") {
 		t.Errorf("%.300s", body)
 	}
-	if code, stderr := stop(); code == cli.ExitOK || !strings.Contains(stderr, "bad.pb.gz: not a valid pprof profile: it is a recording of Java") {
+	if code, stderr := stop(); code == cli.ExitOK || !strings.Contains(stderr, "bad.pb.gz: not a valid pprof profile: it is a recording of Python") {
 		t.Errorf("exit code %d: %s", code, stderr)
 	}
 	for _, args := range [][]string{{"view", "--no-open", bad}, {"view", "--no-open", "--listen", "nowhere", file(t, "cpu.pb.gz", service())}} {

@@ -11,6 +11,7 @@ package foreign
 
 import (
 	"bytes"
+	"encoding/binary"
 	"regexp"
 )
 
@@ -25,8 +26,8 @@ type fileKind struct {
 
 // The order matters if the start of one kind is also the start of another.
 var kinds = []fileKind{
-	{starts("FLR\x00"), "it is a recording of Java's Flight Recorder (JFR): jfrconv -o pb.gz REC.jfr OUT.pb.gz of async-profiler makes a profile of it"},
-	{starts("PERFILE"), "it is a recording of Linux perf: perf script | stackcollapse-perf.pl > stacks.folded makes folded stacks of it, which can be read, and perf_to_profile a profile"},
+	{starts("FLR\x00"), "it is a recording of Java's Flight Recorder (JFR): granary top FILE shows its profiles"},
+	{starts("PERFILE"), "it is a recording of Linux perf: perf script -i FILE > stacks.txt writes it as text, which can be read"},
 	{starts("\x04\x08{"), "it is a dump of Ruby's stackprof: record with rbspy record --format pprof instead"},
 	{starts("memray"), "it is a recording of Python's memray, which has no pprof form: memray flamegraph shows it"},
 	{starts("PAR1"), "it is a Parquet file, as granary export writes: name the profiles that it was made from"},
@@ -39,18 +40,14 @@ var kinds = []fileKind{
 	{starts("\xfd7zXZ\x00"), "it is compressed with xz: xz -d unpacks it"},
 	{starts("PK\x03\x04"), "it is a ZIP archive: unzip it first"},
 	{matches(`^go 1\.\d+ trace`), "it is an execution trace of Go: granary history plot -o states.svg FILE draws its states, and go tool trace opens it"},
-	{isLegacyCPU, "it is a CPU profile of gperftools: go tool pprof -proto -output OUT.pb.gz PROGRAM FILE makes a profile of it"},
-	{matches(`^\s*heap_v2/`), "it is a heap profile of jemalloc: pprofutils jemalloc FILE OUT.pb.gz makes a profile of it"},
-	{matches(`^\s*goroutine \d+ `), "it is the text of debug=2, the stacks of goroutines: fetch the profile without debug=2"},
-	{matches(`^\s*(heap profile: |--- contentionz )`), "it is a profile of gperftools as text: go tool pprof -proto -output OUT.pb.gz PROGRAM FILE makes a profile of it"},
+	{IsLegacyCPU, "it is a CPU profile of gperftools: granary top FILE shows it"},
+	{matches(`^\s*(heap profile: |--- contentionz )`), "it is a profile of C++ as text: go tool pprof -proto -output OUT.pb.gz PROGRAM FILE makes a profile of it"},
 	{matches(`(?i)^\s*<(!doctype html|html)[^\x00]*<title>/debug/pprof/`), "it is the index page of net/http/pprof: add the name of a profile to the URL, such as heap or profile"},
 	{matches(`(?i)^\s*<(!doctype html|html)`), "it is an HTML page"},
 	{matches(`^(File: |Showing nodes)`), "it is a report of go tool pprof: name the profile that it was made from"},
-	{matches(`^\s*\{[^\x00]*speedscope\.app/file-format-schema`), "it is a file of speedscope: py-spy record --format raw or rbspy record --format pprof write what can be used"},
 	{matches(`^\s*(\{[^\x00]*"traceEvents"\s*:|\[\s*\{[^\x00]*"ph"\s*:)`), "it is a trace in the JSON of Chrome, with no profile in it that could be read"},
 	{matches(`^\s*\{[^\x00]*"nodes"\s*:[^\x00]*"callFrame"`), "it is a .cpuprofile of V8: the package @datadog/pprof records pprof instead"},
 	{matches(`^\s*\{`), "it is JSON"},
-	{matches(`^(#[^\n]*\n|\n)*[^\n;]+ +-?\d+(/\d+)? +(\[\d+\] +)?\d+\.\d+: [^\n]*\n\s+[0-9a-f]+ `), "it is the text of perf script: stackcollapse-perf.pl FILE > stacks.folded makes folded stacks of it, which can be read"},
 }
 
 // Describe returns a sentence about data, which is decompressed and not a pprof profile: what it is, and
@@ -71,9 +68,15 @@ func starts(magic string) func([]byte) bool {
 
 func matches(pattern string) func([]byte) bool { return regexp.MustCompile(pattern).Match }
 
-// isLegacyCPU reports whether data begins as a CPU profile of gperftools: the words 0, 3, 0, a period and 0,
-// each of 4 or 8 bytes, in either byte order.
-func isLegacyCPU(head []byte) bool {
+// IsLegacyCPU reports whether data begins as a CPU profile of gperftools.
+func IsLegacyCPU(head []byte) bool {
+	size, _ := LegacyWords(head)
+	return size > 0
+}
+
+// LegacyWords returns the bytes and the order of the words in a CPU profile of gperftools. It begins with the words 0, 3, 0, a
+// period and 0, each of 4 or 8 bytes. The size is 0 for other data.
+func LegacyWords(head []byte) (size int, order binary.ByteOrder) {
 	for _, size := range []int{4, 8} {
 		if len(head) < 5*size {
 			continue
@@ -88,9 +91,12 @@ func isLegacyCPU(head []byte) bool {
 			hasPeriod := len(bytes.Trim(period, "\x00")) > 0
 			clear(period)
 			if hasPeriod && len(bytes.Trim(words, "\x00")) == 0 {
-				return true
+				if at == size {
+					return size, binary.LittleEndian
+				}
+				return size, binary.BigEndian
 			}
 		}
 	}
-	return false
+	return 0, nil
 }

@@ -24,8 +24,8 @@ func legacyCPU(order binary.AppendByteOrder, size int) []byte {
 
 func TestDescribe(t *testing.T) {
 	for _, tc := range []struct{ name, data, want string }{
-		{"JFR", "FLR\x00\x00\x02\x00\x00", "jfrconv -o pb.gz"},
-		{"perf.data", "PERFILE2h\x00\x00", "perf_to_profile"},
+		{"JFR", "FLR\x00\x00\x02\x00\x00", "Flight Recorder"},
+		{"perf.data", "PERFILE2h\x00\x00", "perf script -i FILE"},
 		{"stackprof", "\x04\x08{\x0e:\x0cversion", "stackprof"},
 		{"memray", "memray\x00\x0c\x00", "memray flamegraph"},
 		{"Parquet", "PAR1\x15\x04", "it is a Parquet file"},
@@ -36,20 +36,15 @@ func TestDescribe(t *testing.T) {
 		{"gperftools, 64 bits", string(legacyCPU(binary.LittleEndian, 8)), "gperftools"},
 		{"gperftools, 32 bits", string(legacyCPU(binary.LittleEndian, 4)), "gperftools"},
 		{"gperftools, big endian", string(legacyCPU(binary.BigEndian, 8)), "gperftools"},
-		{"jemalloc", "heap_v2/524288\n  t*: 1: 2 [0: 0]\n", "pprofutils jemalloc"},
-		{"heap of gperftools as text", "heap profile: 22: 2236896 [26: 4219360] @ heapprofile\n", "gperftools"},
-		{"contentions of C++", "--- contentionz 1 ---\n", "gperftools"},
-		{"goroutine, debug=2", "goroutine 1 [running]:\nmain.main()\n", "debug=2"},
+		{"growth of a heap", "heap profile: 22: 2236896 [26: 4219360] @ growthz\n", "profile of C++"},
+		{"contentions of C++", "--- contentionz 1 ---\n", "profile of C++"},
 		{"index page", "<html>\n<head>\n<title>/debug/pprof/</title>\n", "index page of net/http/pprof"},
 		{"HTML", "\xef\xbb\xbf<!DOCTYPE html>\n<p>", "an HTML page"},
 		{"report", "File: etcd\nType: cpu\n", "a report of go tool pprof"},
-		{"speedscope", `{"version":"0.0.1","$schema":"https://www.speedscope.app/file-format-schema.json"}`, "a file of speedscope"},
 		{"Chrome, an object", `{"displayTimeUnit":"ms","traceEvents": [{"ph":"X"}]}`, "JSON of Chrome"},
 		{"Chrome, a list", `[ {"name":"a","ph":"B","ts":1}]`, "JSON of Chrome"},
 		{"V8", `{"nodes":[{"id":1,"callFrame":{"functionName":"(root)"}}]}`, ".cpuprofile of V8"},
 		{"JSON", `{"a":1}`, "it is JSON"},
-		{"perf script", "busy 25013  1753.583724:   10101010 cpu-clock:ppp: \n\t           961a3 _int_free+0x83 (/lib/libc.so.6)\n", "the text of perf script"},
-		{"perf script, with processors", "my prog 1/2 [003]  17.5: cycles: \n  ffffffff8104f45a native_write_msr ([kernel])\n", "the text of perf script"},
 		{"folded stacks", "main;work;read 12\nmain 1\n", ""},
 		{"a text", "to be or not to be\n", ""},
 		{"nothing", "", ""},
@@ -68,7 +63,7 @@ func TestDescribe_Real(t *testing.T) {
 		t.Skip("there is no folder with files of other profilers beside this repository: ", dir)
 	}
 	for name, want := range map[string]string{
-		"async-profiler.jfr": "JFR", "perf-script.txt": "perf script", "gperftools.cpu": "gperftools",
+		"async-profiler.jfr": "JFR", "gperftools.cpu": "gperftools",
 	} {
 		data, err := os.ReadFile(filepath.Join(dir, name))
 		if err != nil {

@@ -1,9 +1,6 @@
 package input
 
 import (
-	"bufio"
-	"bytes"
-	"compress/gzip"
 	"encoding/binary"
 	"fmt"
 	"io"
@@ -20,7 +17,7 @@ type seen struct {
 	known string // the first file that package foreign recognizes, and its format
 }
 
-// isProfile reports whether a file begins like a pprof profile or another format of package format, gzipped
+// isProfile reports whether a file begins like a pprof profile or another format of package format, compressed
 // or not. It counts other files, including files that cannot be opened.
 func (s *seen) isProfile(name string) bool {
 	head := headOf(name)
@@ -63,16 +60,7 @@ func headOf(name string) []byte {
 	}
 	defer f.Close()
 	head := make([]byte, format.HeadBytes)
-	in := bufio.NewReader(f)
-	var from io.Reader = in
-	if magic, _ := in.Peek(2); bytes.Equal(magic, []byte{0x1f, 0x8b}) {
-		zip, err := gzip.NewReader(in)
-		if err != nil {
-			return nil
-		}
-		from = zip
-	}
-	n, _ := io.ReadFull(from, head) // keep the available bytes, even if data is broken
+	n, _ := io.ReadFull(format.Plain(f), head) // keep the available bytes, even if data is broken
 	return head[:n]
 }
 

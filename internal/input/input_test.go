@@ -39,7 +39,8 @@ func TestNames(t *testing.T) {
 	write(t, filepath.Join(dir, "mem.raw"), "\x0a\x04\x08\x01\x10\x02\x12\x00")       // a sample type
 	write(t, filepath.Join(dir, "cut"), "\x0a\x7f\x08\x01\x10\x02")                   // of no sample type's length
 	write(t, filepath.Join(dir, "list.txt"), "\x0a\x0a\x0a and then words of a text") // lines
-	others := write(t, filepath.Join(dir, "others", "a.jfr"), "FLR\x00\x00\x02")
+	others := write(t, filepath.Join(dir, "others", "a.bin"), "memray\x00\x0c")
+	write(t, filepath.Join(dir, "a.jfr"), "FLR\x00\x00\x02")
 	write(t, filepath.Join(dir, "others", "empty"), "")
 	nothing := filepath.Join(dir, "nothing")
 	if err := errors.Join(os.Mkdir(nothing, 0o755), os.Symlink(filepath.Join(dir, "gone"), filepath.Join(dir, "z.pb"))); err != nil {
@@ -50,10 +51,10 @@ func TestNames(t *testing.T) {
 		want  []string
 		wrong string // text of the error, "" for none
 	}{
-		{dir, []string{"a.PROF", "b.pb.gz", "cpu.out", "mem.raw", "sub/c.pprof", "sub/d.pb", "z.pb"}, ""},
+		{dir, []string{"a.PROF", "a.jfr", "b.pb.gz", "cpu.out", "mem.raw", "sub/c.pprof", "sub/d.pb", "z.pb"}, ""},
 		{filepath.Join(dir, "notes.txt"), []string{"notes.txt"}, ""},
 		{nothing, nil, "no profiles in this directory: it has no files"},
-		{filepath.Dir(others), nil, "of its files (2), none begins as a profile or has a name that ends in .gz, .pb, .pprof, .prof; " + others + ": it is a recording of Java"},
+		{filepath.Dir(others), nil, "of its files (2), none begins as a profile or has a name that ends in .gz, .pb, .pprof, .prof; " + others + ": it is a recording of Python"},
 		{filepath.Join(dir, "gone"), nil, "no such file"},
 		{"-", []string{"-"}, ""},
 		{"http://localhost/x", []string{"http://localhost/x"}, ""},

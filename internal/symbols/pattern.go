@@ -41,5 +41,5 @@ func (p *pattern) names(l *codec.LocationRecord, line int) bool {
 	if line < 0 || l.Lines[line].NoFunction {
 		return false
 	}
-	return p.matches(l.Lines[line].Function) || p.matches(l.Lines[line].File)
+	return p.matches(l.Lines[line].Shown) || p.matches(l.Lines[line].File)
 }

@@ -25,7 +25,7 @@ func (y *Symbol) Name(frame int) string {
 	if len(y.Lines) == 0 || y.Lines[frame].Function == "" {
 		return y.Unnamed()
 	}
-	return y.Lines[frame].Function
+	return y.Lines[frame].Shown
 }
 
 // file returns a frame's file.
@@ -47,11 +47,14 @@ func (y *Symbol) Place() (file, buildID string, address uint64) {
 }
 
 // AppendNames appends the names of a record's functions to dst, in the form of frames. The names share the
-// record's memory, unless a function has no name or the record is malformed.
+// record's memory, unless a function has no name or a mangled one, or the record is malformed.
 func AppendNames(dst [][]byte, record []byte) [][]byte {
 	start := len(dst)
 	dst, ok := codec.AppendNames(dst, record)
 	if ok && len(dst) > start && !slices.ContainsFunc(dst[start:], func(name []byte) bool { return len(name) == 0 }) {
+		for i, name := range dst[start:] {
+			dst[start+i] = codec.DemangledBytes(name)
+		}
 		return dst
 	}
 	l, err := codec.ParseLocation(record)

@@ -15,13 +15,14 @@ import (
 )
 
 // The lines of the text that runtime/pprof of Go writes with debug=1. Functions are in comments below the
-// addresses of a sample, and labels too.
+// addresses of a sample, and labels too. Heaps of gperftools have the same form, with the mappings of the process
+// instead of functions.
 var (
-	heapHead       = regexp.MustCompile(`^heap profile: *\d+: *\d+ *\[ *\d+: *\d+ *\] *@ *heap/(\d+)$`)
+	heapHead       = regexp.MustCompile(`^heap profile: *\d+: *\d+ *\[ *\d+: *\d+ *\] *@ *(?:(heap|heapz?_v2)/(\d+)|heapprofile)$`)
 	countHead      = regexp.MustCompile(`^(\S+) profile: total \d+$`)
 	contentionHead = regexp.MustCompile(`^--- (contention|mutex):$`)
 
-	heapLine       = regexp.MustCompile(`^(-?\d+): *(-?\d+) *\[ *(\d+): *(\d+) *\] @((?: 0x[0-9a-f]+)*)$`)
+	heapLine       = regexp.MustCompile(`^ *(-?\d+): *(-?\d+) *\[ *(\d+): *(\d+) *\] @((?: 0x[0-9a-f]+)*)$`)
 	countLine      = regexp.MustCompile(`^(\d+) @((?: 0x[0-9a-f]+)*)$`)
 	contentionLine = regexp.MustCompile(`^(\d+) +(\d+) @((?: 0x[0-9a-f]+)*)$`)
 
@@ -29,52 +30,52 @@ var (
 	frameLine = regexp.MustCompile(`^#\t+0x([0-9a-f]+)(?:\t+(.+?)\+0x[0-9a-f]+\t+(.*):(\d+))?$`)
 )
 
-// Bounds of a profile in memory. An entry of a stack takes 8 bytes, and a location with its function, or a
-// label, up to 300.
-const (
-	maxFrames    = 16 << 20
-	maxLocations = 1 << 20
-	maxTexts     = 1 << 20
-)
-
 // isDebug1 reports whether head begins with the first line of a profile as text.
 func isDebug1(head []byte) bool {
-	line, _, _ := bytes.Cut(head, []byte("\n"))
-	line = bytes.TrimRight(line, " \t\r")
+	line := firstLine(head)
 	return heapHead.Match(line) || countHead.Match(line) || contentionHead.Match(line)
+}
+
+// firstLine returns the first line of head that is not empty, without white space around it.
+func firstLine(head []byte) []byte {
+	line, _, _ := bytes.Cut(bytes.TrimLeft(head, " \t\r\n"), []byte("\n"))
+	return bytes.TrimRight(line, " \t\r")
 }
 
 // decodeDebug1 returns the profile of a text of debug=1. Its types and values are those of go tool pprof for
 // this text. A stack has the frames that the text names: it leaves functions of the runtime out at the ends.
 // google/pprof reads such texts too, but without the names and the labels, which are comments in them.
-func decodeDebug1(data []byte, limits profile.Limits) iter.Seq2[Decoded, error] {
+func decodeDebug1(data []byte, h Hints) iter.Seq2[Decoded, error] {
 	return func(yield func(Decoded, error) bool) {
-		text, err := textOf(data, limits)
-		if err != nil {
-			yield(Decoded{}, err)
-			return
+		d := debug1{limits: h.Limits, to: &pprof.Profile{}, locations: map[uint64]*pprof.Location{}, functions: map[[2]string]*pprof.Function{}}
+		what := "text of debug=1"
+		if m := heapHead.FindSubmatch(firstLine(headOf(data))); m != nil && string(m[1]) != "heap" {
+			what = "heap of gperftools"
 		}
-		d := debug1{limits: limits, locations: map[uint64]*pprof.Location{}, functions: map[[2]string]*pprof.Function{}}
-		number := 0
-		for line := range bytes.Lines(text) {
-			number++
-			if err := d.add(strings.TrimRight(string(line), " \t\r\n")); err != nil {
-				yield(Decoded{}, fmt.Errorf("text of debug=1, line %d: %w", number, err))
-				return
+		err := eachLine(data, h, what, d.add)
+		if err == nil {
+			if err = d.endSample(); err != nil {
+				err = fmt.Errorf("%s, at the end: %w", what, err)
 			}
 		}
-		yield(Decoded{Parsed: &d.to, Kind: d.kind}, d.endSample())
+		place(d.to)
+		yield(Decoded{Parsed: d.to, Kind: d.kind}, err)
 	}
 }
+
+// heapTypes are the names and units of the sample types of heaps.
+var heapTypes = []string{"alloc_objects", "count", "alloc_space", "bytes", "inuse_objects", "count", "inuse_space", "bytes"}
 
 // debug1 makes a profile from a text.
 type debug1 struct {
 	limits profile.Limits
-	to     pprof.Profile
+	to     *pprof.Profile
 	kind   string
 	read   func(numbers []int64) (*pprof.Sample, error) // nil until the first line was read
 	form   *regexp.Regexp                               // of a sample's line: its numbers, then its addresses
 	cycles int64                                        // per second, of contentions; 0: unknown
+
+	inMappings bool // of a heap of gperftools
 
 	sample    *pprof.Sample // the last one; nil: none
 	addresses string        // its stack, if no frame follows
@@ -87,9 +88,14 @@ type debug1 struct {
 // add adds a line.
 func (d *debug1) add(line string) error {
 	switch {
+	case line == "":
+		return nil
 	case d.read == nil:
 		return d.head(line)
-	case line == "":
+	case d.inMappings:
+		return addMapping(d.to, line)
+	case isMappings(line):
+		d.inMappings = true
 		return nil
 	case line[0] == '#':
 		return d.comment(line)
@@ -131,9 +137,14 @@ func (d *debug1) head(line string) (err error) {
 	d.to.Period = 1
 	if m := heapHead.FindStringSubmatch(line); m != nil {
 		d.form, d.read, d.to.PeriodType = heapLine, d.heap, typeOf("space", "bytes")
-		d.to.SampleType = []*pprof.ValueType{typeOf("alloc_objects", "count"), typeOf("alloc_space", "bytes"), typeOf("inuse_objects", "count"), typeOf("inuse_space", "bytes")}
-		rate, err := number(m[1])
-		d.to.Period = rate / 2 // the runtime writes twice its rate, as early profilers of C++ did
+		d.to.SampleType = newBuilder(Hints{}, heapTypes...).to.SampleType
+		if m[1] == "" {
+			return nil // each allocation is counted
+		}
+		d.to.Period, err = number(m[2])
+		if m[1] == "heap" {
+			d.to.Period /= 2 // the runtime writes twice its rate, as early profilers of C++ did
+		}
 		return err
 	}
 	if m := contentionHead.FindStringSubmatch(line); m != nil {
@@ -146,9 +157,8 @@ func (d *debug1) head(line string) (err error) {
 	if m == nil {
 		return invalid(fmt.Sprintf("want the first line of a profile, not %.100q", line))
 	}
-	name := strings.ToValidUTF8(m[1], "?")
-	d.form, d.read, d.to.PeriodType = countLine, count, typeOf(name, "count")
-	d.to.SampleType = []*pprof.ValueType{typeOf(name, "count")}
+	d.form, d.read, d.to.PeriodType = countLine, count, typeOf(m[1], "count")
+	d.to.SampleType = []*pprof.ValueType{typeOf(m[1], "count")}
 	return nil
 }
 
@@ -190,40 +200,49 @@ func (d *debug1) comment(line string) error {
 		return err
 	}
 	at, err := number(m[4])
-	l.Line = []pprof.Line{{Function: d.function(strings.ToValidUTF8(m[2], "?"), strings.ToValidUTF8(m[3], "?")), Line: at}}
+	l.Line = []pprof.Line{{Function: d.function(m[2], m[3]), Line: at}}
 	return err
 }
 
 // label reads labels such as {"job":"api", "shard":"7"}.
 func (d *debug1) label(text string) error {
-	rest, ok := strings.CutPrefix(text, "{")
-	for ok && rest != "}" {
-		var pair [2]string
-		for i, end := range []string{":", ""} {
-			quoted, err := strconv.QuotedPrefix(rest)
-			if err != nil {
-				return invalid(fmt.Sprintf("want labels, not %.100q", text))
-			}
-			pair[i], _ = strconv.Unquote(quoted)
-			rest, ok = strings.CutPrefix(rest[len(quoted):], end)
-			if !ok {
-				return invalid(fmt.Sprintf("want labels, not %.100q", text))
-			}
-		}
+	return quotedPairs(text, ":", func(name, value string) error {
 		if d.texts++; d.texts > maxTexts {
 			return fmt.Errorf("%w: more than %d labels", profile.ErrTooLarge, maxTexts)
 		}
 		if d.sample.Label == nil {
 			d.sample.Label = map[string][]string{}
 		}
-		name := strings.ToValidUTF8(pair[0], "?")
-		d.sample.Label[name] = append(d.sample.Label[name], strings.ToValidUTF8(pair[1], "?"))
+		d.sample.Label[name] = append(d.sample.Label[name], value)
+		return nil
+	})
+}
+
+// quotedPairs calls add with each pair of {"job":"api", "shard":"7"}, whose names and values have between between them.
+func quotedPairs(text, between string, add func(name, value string) error) error {
+	wrong := invalid(fmt.Sprintf("want labels, not %.100q", text))
+	rest, ok := strings.CutPrefix(text, "{")
+	for ok && rest != "}" {
+		var pair [2]string
+		for i, end := range []string{between, ""} {
+			quoted, err := strconv.QuotedPrefix(rest)
+			if err != nil {
+				return wrong
+			}
+			pair[i], _ = strconv.Unquote(quoted)
+			if rest, ok = strings.CutPrefix(rest[len(quoted):], end); !ok {
+				return wrong
+			}
+		}
+		if err := add(pair[0], pair[1]); err != nil {
+			return err
+		}
 		if rest != "}" {
 			rest, ok = strings.CutPrefix(rest, ", ")
 		}
 	}
 	if !ok {
-		return invalid(fmt.Sprintf("want labels, not %.100q", text))
+		return wrong
 	}
 	return nil
 }
@@ -297,9 +316,13 @@ func (d *debug1) contention(numbers []int64) (*pprof.Sample, error) {
 	return &pprof.Sample{Value: []int64{contentions, delay}}, nil
 }
 
-// heap returns a sample of a heap profile: an estimate of all allocations from the sampled ones, which are
-// chosen with the probability 1-exp(-size/period).
-func (d *debug1) heap(numbers []int64) (_ *pprof.Sample, err error) {
+func (d *debug1) heap(numbers []int64) (*pprof.Sample, error) {
+	return heapSample(d.to.Period, numbers)
+}
+
+// heapSample returns a sample of a heap profile with the numbers of objects and bytes, in use and then allocated: an estimate
+// of all allocations from the sampled ones, which are chosen with the probability 1-exp(-size/period).
+func heapSample(period int64, numbers []int64) (_ *pprof.Sample, err error) {
 	s := &pprof.Sample{}
 	for _, of := range [][]int64{numbers[2:], numbers[:2]} { // alloc, inuse
 		objects, size := of[0], of[1]
@@ -313,8 +336,8 @@ func (d *debug1) heap(numbers []int64) (_ *pprof.Sample, err error) {
 			}
 			if size == 0 {
 				objects = 0
-			} else if d.to.Period > 1 {
-				scale := 1 / (1 - math.Exp(-float64(size)/float64(objects)/float64(d.to.Period)))
+			} else if period > 1 {
+				scale := 1 / (1 - math.Exp(-float64(size)/float64(objects)/float64(period)))
 				if objects, err = whole(float64(objects) * scale); err != nil {
 					return nil, err
 				}

@@ -153,6 +153,32 @@ func TestDebug1(t *testing.T) {
 	}
 }
 
+// TestDebug1_Gperftools reads heaps of C++ as the library of go tool pprof does. Addresses have their mappings.
+func TestDebug1_Gperftools(t *testing.T) {
+	for _, kind := range []string{"heapprofile", "heap_v2/524288", "heapz_v2/1000", "heap/1048576"} {
+		for _, maps := range []string{"MAPPED_LIBRARIES:", "--- Memory map: ---"} {
+			text := "heap profile:     3:  2000 [    9:  9000] @ " + kind + "\n     1:  1000 [     2:  2000] @ 0x00000012 0x7f02\n     2:  1000 [     7:  7000] @ 0x13\n\n" + maps + "\n" + jemallocMaps
+			want, err := library.ParseData([]byte(text))
+			if err != nil {
+				t.Fatal(err)
+			}
+			p, err := decoded([]byte(text), format.Hints{})
+			if err == nil {
+				err = errors.Join(asPprof(p.Parsed, want), p.Parsed.CheckValid())
+			}
+			if err != nil {
+				t.Errorf("%s: %v", kind, err)
+			} else if got := shown(p.Parsed); !strings.Contains(got, " 0x11@/b/prog 0x7f01@/lib/a b.so (deleted); ") {
+				t.Errorf("%s: %s", kind, got)
+			}
+		}
+	}
+	p, err := decoded([]byte("heap profile: 1: 2 [3: 4] @ heapprofile\nMAPPED_LIBRARIES:\n1ffffffffffffffff-2 r-xp 0 0:0 0 x\n"), format.Hints{})
+	if !errors.Is(err, profile.ErrProfile) || !strings.Contains(err.Error(), "heap of gperftools, line 3: an address of more than 64 bits") {
+		t.Errorf("%v, %v", p, err)
+	}
+}
+
 // TestDebug1_Text reads samples whose values are known.
 func TestDebug1_Text(t *testing.T) {
 	for name, c := range map[string]struct {
@@ -233,7 +259,7 @@ func TestDebug1_Hostile(t *testing.T) {
 			t.Errorf("%s: %v; want %v, %q", name, err, c.is, c.saying)
 		}
 		if err == nil {
-			if err := p.Parsed.CheckValid(); err != nil || strings.Contains(p.Parsed.String(), "\xff") {
+			if err := p.Parsed.CheckValid(); err != nil {
 				t.Errorf("%s: %v, %s", name, err, p.Parsed)
 			}
 		}
@@ -262,6 +288,25 @@ func TestDebug1_Insert(t *testing.T) {
 	})
 	if err != nil {
 		t.Error(err)
+	}
+}
+
+// TestInsert_Mended stores names that are not UTF-8 as U+FFFD, and counts them.
+func TestInsert_Mended(t *testing.T) {
+	for name, c := range map[string]struct {
+		text   string
+		mended int64
+	}{
+		"folded": {"main;caf\xe9 1\nmain;caf\xc3\xa9 1\n", 1},
+		"debug1": {"\xff profile: total 1\n1 @ 0x1\n#\t0x1\t\xfe+0x1\t\xfd:1\n# labels: {\"\\xfc\":\"\\xfb\"}\n", 5},
+		"perf":   {"\xff 1 1.5: cycles: \n\t1 \xfe (\xfd)\n", 3},
+		"debug2": {"goroutine 1 [\xff]:\nmain.\xfe()\n\t/\xfd.go:5\n", 3},
+	} {
+		db := newDB(t)
+		rows, err := format.Insert(t.Context(), db, []byte(c.text), format.Hints{}, profile.InsertOptions{Time: time.Unix(1_790_000_000, 0)})
+		if err != nil || rows == 0 || db.Mended() != c.mended {
+			t.Errorf("%s: %d rows, %d mended, %v", name, rows, db.Mended(), err)
+		}
 	}
 }
 
@@ -297,6 +342,7 @@ func FuzzDebug1(f *testing.F) {
 	f.Add([]byte("threadcreate profile: total 2\n1 @\n#\t0x0\n\n1 @ 0x11\n#\t0x10\truntime.newm+0x1\tproc.go:1\n"))
 	f.Add([]byte("--- mutex:\ncycles/second=1000000000\nsampling period=5\n30 4 @ 0x2\n#\t0x1\tf+0x1\tf.go:1\n"))
 	f.Add([]byte("heap profile: 1: 1024 [2: 2048] @ heap/1048576\n-1: -1024 [2: 2048] @ 0x2 0x3\n"))
+	f.Add([]byte("heap profile: 1: 2 [3: 4] @ heapprofile\n 1: 2 [ 3: 4] @ 0x02\nMAPPED_LIBRARIES:\n1-20 r-xp 0 0:0 0 a\n"))
 	f.Add([]byte("x profile: total 1\n1 @ 0x1\n# labels: {\"a\":\"b\", \"c\":\"\\xff\"}\n"))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		if format.Of(data) != format.Debug1 || !utf8.Valid(data) || octal.Match(data) {

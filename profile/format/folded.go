@@ -3,75 +3,54 @@ package format
 import (
 	"bytes"
 	"fmt"
-	"iter"
 	"regexp"
 	"strconv"
 	"strings"
 
 	pprof "github.com/google/pprof/profile"
-
-	"github.com/granarydb/granary/profile"
 )
 
 // foldedLine matches a line of folded stacks: functions separated by semicolons, a space and a number.
 var foldedLine = regexp.MustCompile(`^[^\x00-\x08]+ -?[0-9]+[ \t\r]*$`)
 
 // isFolded reports whether all lines of head are those of folded stacks, and one has a semicolon: text whose lines end in a
-// number is common otherwise. The last line may be cut.
-func isFolded(head []byte) bool {
+// number is common otherwise.
+func isFolded(head []byte) bool { return isGroups(head) && bytes.IndexByte(head, ';') >= 0 }
+
+// isGroups reports whether all lines of head are those of folded stacks. The last line may be cut.
+func isGroups(head []byte) bool {
 	lines := bytes.Split(head, []byte("\n"))
 	if len(head) >= HeadBytes-len(mark) {
 		lines = lines[:len(lines)-1]
 	}
-	isStack := false
+	found := false
 	for _, line := range lines {
 		if line = bytes.TrimRight(line, " \t\r"); len(line) == 0 {
 			continue
 		}
-		if !foldedLine.Match(line) {
+		if found = foldedLine.Match(line); !found {
 			return false
 		}
-		isStack = isStack || bytes.IndexByte(line, ';') >= 0
 	}
-	return isStack
+	return found
 }
 
-// decodeFolded returns the profile of folded stacks. Its type is samples in count. A function has only a
+// parseFolded returns the profile of folded stacks. Its type is samples in count. A function has only a
 // name.
-func decodeFolded(data []byte, limits profile.Limits) iter.Seq2[Decoded, error] {
-	return func(yield func(Decoded, error) bool) {
-		p, err := parseFolded(data, limits)
-		yield(Decoded{Parsed: p}, err)
-	}
-}
-
-func parseFolded(data []byte, limits profile.Limits) (*pprof.Profile, error) {
-	text, err := textOf(data, limits)
-	if err != nil {
+func parseFolded(data []byte, h Hints) (*pprof.Profile, error) {
+	b := newBuilder(h, "samples", "count")
+	b.rootFirst = true
+	if err := eachLine(data, h, "folded stacks", b.addFolded); err != nil {
 		return nil, err
 	}
-	f := foldedBuilder{limits: limits, known: map[string]*pprof.Location{}, to: &pprof.Profile{SampleType: []*pprof.ValueType{{Type: "samples", Unit: "count"}}}}
-	number := 0
-	for line := range bytes.Lines(text) {
-		number++
-		if line := strings.TrimRight(string(line), " \t\r\n"); line != "" {
-			if err := f.add(line); err != nil {
-				return nil, fmt.Errorf("folded stacks, line %d: %w", number, err)
-			}
-		}
+	return b.to, nil
+}
+
+// addFolded adds a line.
+func (b *sampleBuilder) addFolded(line string) error {
+	if line == "" {
+		return nil
 	}
-	return f.to, nil
-}
-
-// foldedBuilder makes a profile from folded stacks.
-type foldedBuilder struct {
-	limits profile.Limits
-	known  map[string]*pprof.Location
-	to     *pprof.Profile
-}
-
-// add adds a line.
-func (f *foldedBuilder) add(line string) error {
 	end := strings.LastIndexByte(line, ' ')
 	if end < 0 {
 		return invalid(fmt.Sprintf("want functions, a space and a number, not %.100q", line))
@@ -80,30 +59,20 @@ func (f *foldedBuilder) add(line string) error {
 	if err != nil {
 		return invalid(fmt.Sprintf("want a number behind the last space, not %.100q", line[end+1:]))
 	}
-	if len(f.to.Sample) == f.limits.Samples {
-		return fmt.Errorf("%w: more than %d samples", profile.ErrTooLarge, f.limits.Samples)
-	}
-	depth := strings.Count(line[:end], ";") + 1
-	if depth > f.limits.Depth {
-		return fmt.Errorf("%w: a stack of %d functions, at most %d", profile.ErrTooLarge, depth, f.limits.Depth)
-	}
-	s := &pprof.Sample{Value: []int64{value}, Location: make([]*pprof.Location, depth)}
-	for name := range strings.SplitSeq(strings.TrimSpace(line[:end]), ";") {
-		depth-- // the leaf comes first in a profile
-		s.Location[depth] = f.location(name)
-	}
-	f.to.Sample = append(f.to.Sample, s)
-	return nil
+	return b.addStack(line[:end], value)
 }
 
-// location returns a function's location.
-func (f *foldedBuilder) location(name string) *pprof.Location {
-	l := f.known[name]
-	if l == nil {
-		function := &pprof.Function{ID: uint64(len(f.known) + 1), Name: strings.ToValidUTF8(name, "?")}
-		l = &pprof.Location{ID: function.ID, Line: []pprof.Line{{Function: function}}}
-		f.known[name] = l
-		f.to.Function, f.to.Location = append(f.to.Function, function), append(f.to.Location, l)
+// addStack adds a stack of functions with semicolons between them.
+func (b *sampleBuilder) addStack(text string, value int64) error {
+	b.stack = b.stack[:0]
+	for name := range strings.SplitSeq(strings.TrimSpace(text), ";") {
+		if err := b.push(stackFrame{function: name}); err != nil {
+			return err
+		}
 	}
-	return l
+	s, err := b.sample(nil)
+	if err != nil {
+		return err
+	}
+	return addTo(&s.Value[0], value)
 }

@@ -1,13 +1,9 @@
 package format
 
-import (
-	"iter"
-
-	"github.com/granarydb/granary/profile"
-)
+import "iter"
 
 // decodePPROF returns the profile of pprof bytes. They stay encoded, because a store decodes them into
 // rows at a fraction of the cost of a profile in memory, and checks them and their limits then.
-func decodePPROF(data []byte, _ profile.Limits) iter.Seq2[Decoded, error] {
+func decodePPROF(data []byte) iter.Seq2[Decoded, error] {
 	return func(yield func(Decoded, error) bool) { yield(Decoded{Encoded: data}, nil) }
 }

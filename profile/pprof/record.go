@@ -35,10 +35,11 @@ type LocationRecord struct {
 type RecordLine struct {
 	NoFunction           bool
 	Function, SystemName string
+	Shown                string // Function, as Demangled returns it
 	File                 string
 	StartLine            int64
 	Line, Column         int64
-	// Number numbers the functions, distinct by name and file, that a NewRecordDecoder has decoded, from
+	// Number numbers the functions, distinct by shown name and file, that a NewRecordDecoder has decoded, from
 	// 1 up in order of first lines. Other decoders leave it 0.
 	Number uint32
 }

@@ -28,13 +28,21 @@ func ParseLocation(record []byte) (*LocationRecord, error) {
 type RecordDecoder struct {
 	texts     map[string]string
 	functions map[recordFunction]uint32 // index in named, by name and file
-	named     []recordFunction
-	mapping   *pprof.Mapping // mapping of the previous record
-	lines     []RecordLine   // memory for the lines of the next records
+	named     []namedFunction
+	demangled map[recordFunction]uint32 // numbers, by shown name and file; nil until a name was mangled
+	mapping   *pprof.Mapping            // mapping of the previous record
+	lines     []RecordLine              // memory for the lines of the next records
 }
 
 // recordFunction identifies a function by name and file, because its lines can differ in everything else.
 type recordFunction struct{ name, file string }
+
+// namedFunction is a function with its shown name. Functions with the same shown name and file have one number.
+type namedFunction struct {
+	recordFunction
+	shown  string
+	number uint32
+}
 
 // NewRecordDecoder returns a decoder for an answer's records.
 func NewRecordDecoder() *RecordDecoder {
@@ -123,16 +131,36 @@ func (d *RecordDecoder) line(r *recordReader, ln *RecordLine) {
 	ln.StartLine, ln.Line, ln.Column = r.varint(), r.varint(), r.varint()
 	if d.functions == nil {
 		ln.Function, ln.File = string(name), string(file)
+		ln.Shown = Demangled(ln.Function)
 	} else {
 		at, known := d.functions[recordFunction{string(name), string(file)}]
 		if !known {
-			at = uint32(len(d.named))
-			f := recordFunction{string(name), r.text(file, "")}
-			d.functions[f], d.named = at, append(d.named, f)
+			at = d.function(recordFunction{string(name), r.text(file, "")})
 		}
-		ln.Function, ln.File, ln.Number = d.named[at].name, d.named[at].file, at+1
+		f := &d.named[at]
+		ln.Function, ln.File, ln.Shown, ln.Number = f.name, f.file, f.shown, f.number
 	}
 	ln.SystemName = r.text(system, ln.Function)
+}
+
+// function adds a function, and returns its index in named.
+func (d *RecordDecoder) function(of recordFunction) uint32 {
+	at := uint32(len(d.named))
+	f := namedFunction{of, Demangled(of.name), at + 1}
+	as := recordFunction{f.shown, of.file}
+	if number, known := d.demangled[as]; known {
+		f.number = number
+	} else if f.shown != of.name {
+		if same, known := d.functions[as]; known {
+			f.number = d.named[same].number
+		}
+		if d.demangled == nil {
+			d.demangled = map[recordFunction]uint32{}
+		}
+		d.demangled[as] = f.number
+	}
+	d.functions[of], d.named = at, append(d.named, f)
+	return at
 }
 
 // leastLine is the least number of bytes of a line, because numbers and empty texts take a byte each.

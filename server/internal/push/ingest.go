@@ -16,6 +16,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/andybalholm/brotli"
 	"github.com/klauspost/compress/zstd"
 
 	"github.com/granarydb/granary/internal/timetext"
@@ -46,6 +47,10 @@ func (s *Pusher) readIngest(r *http.Request, p *push) error {
 	}
 	var in pushed
 	name, names := q.Get("format"), format.Names()
+	media, params, mediaErr := mime.ParseMediaType(r.Header.Get("Content-Type"))
+	if of, ok := strings.CutPrefix(media, "binary/octet-stream+"); ok && name == "" && slices.Contains(names, of) {
+		name = of // as the agents say it that send trees
+	}
 	if name != "" && !slices.Contains(names, name) {
 		return fault.Unsupported("format: %s is not taken; want %s, gzipped or not", fault.Quoted(name), strings.Join(names, ", "))
 	}
@@ -59,54 +64,62 @@ func (s *Pusher) readIngest(r *http.Request, p *push) error {
 	if _, err = s.parseTime(q, "until"); err != nil {
 		return err
 	}
-	media, params, err := mime.ParseMediaType(r.Header.Get("Content-Type"))
 	if strings.HasPrefix(media, "multipart/") {
-		if err != nil || params["boundary"] == "" {
+		if mediaErr != nil || params["boundary"] == "" {
 			return fault.Invalid("header Content-Type: %s has no boundary", fault.Quoted(r.Header.Get("Content-Type")))
 		}
-		in.Encoded, in.hint, err = s.readParts(multipart.NewReader(r.Body, params["boundary"]))
+		err = s.readParts(multipart.NewReader(r.Body, params["boundary"]), shareOf(r.Context()), &in)
 	} else {
 		in.Encoded, err = s.readEncoded(r, s.mostBody())
+	}
+	if name == "" && format.Of(in.Encoded) == "" && format.IsGroups(in.Encoded) {
+		in.only = format.StackGroups // Pyroscope's default
 	}
 	in.size = len(in.Encoded)
 	p.profiles = append(p.profiles, in)
 	return err
 }
 
-// readParts reads a multipart body: the part profile, and the hint for kindOf from sample_type_config.
-func (s *Pusher) readParts(m *multipart.Reader) (data []byte, hint string, err error) {
+// readParts reads a multipart body: the part profile, with the hint for kindOf from sample_type_config, or the part jfr with
+// labels, as Pyroscope's agent for Java sends them.
+func (s *Pusher) readParts(m *multipart.Reader, sh *share, in *pushed) error {
 	seen := map[string]bool{}
 	for range maxParts {
 		part, err := m.NextPart()
 		if err == io.EOF { //nolint:errorlint // a wrapped EOF means a truncated body
-			if !seen["profile"] {
-				return nil, "", fault.Invalid("body: it has no part profile")
+			if !seen["profile"] && !seen["jfr"] {
+				return fault.Invalid("body: it has no part profile, and no part jfr")
 			}
-			return data, hint, nil
+			return nil
 		}
 		if err != nil {
-			return nil, "", s.unread(err)
+			return s.unread(err)
 		}
 		name := part.FormName()
 		if seen[name] {
-			return nil, "", fault.Invalid("body: part %s is there twice", fault.Quoted(name))
+			return fault.Invalid("body: part %s is there twice", fault.Quoted(name))
 		}
 		seen[name] = true
 		switch name {
 		case "profile":
-			data, err = s.readAll(part)
+			in.Encoded, err = s.readAll(part)
 		case "sample_type_config":
-			hint, err = s.readConfig(part)
+			in.hint, err = s.readConfig(part)
+		case "jfr":
+			in.only = format.JFR
+			in.Encoded, err = s.readAll(part)
+		case "labels":
+			in.jfr, err = s.readLabels(part, sh)
 		case "prev_profile":
 			err = fault.Invalid("part prev_profile: profiles are not subtracted here; send the difference, as SDKs with godeltaprof do")
 		default:
-			err = fault.Invalid("part %s is not taken; profile and sample_type_config are", fault.Quoted(name))
+			err = fault.Invalid("part %s is not taken; profile and sample_type_config are, or jfr and labels", fault.Quoted(name))
 		}
 		if err != nil {
-			return nil, "", err
+			return err
 		}
 	}
-	return nil, "", fault.Invalid("body: more than %d parts", maxParts)
+	return fault.Invalid("body: more than %d parts", maxParts)
 }
 
 // readConfig reads the part sample_type_config. Its type names tell mutex profiles from block profiles.
@@ -251,8 +264,10 @@ func (s *Pusher) readEncoded(r *http.Request, most int64) ([]byte, error) {
 		}
 		defer z.Close()
 		body = shareOf(r.Context()).reader(z)
+	case "br":
+		body = shareOf(r.Context()).reader(brotli.NewReader(r.Body)) // its window has 16 MiB at most
 	default:
-		return nil, fault.Unsupported("header Content-Encoding: %s is not taken; gzip and zstd are", fault.Quoted(encoding))
+		return nil, fault.Unsupported("header Content-Encoding: %s is not taken; gzip, zstd and br are", fault.Quoted(encoding))
 	}
 	data, err := s.readAll(io.LimitReader(body, most+1))
 	if int64(len(data)) > most {

@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"iter"
+	"maps"
 	"net/http"
 	"slices"
 	"strings"
@@ -18,6 +20,7 @@ import (
 	"github.com/granarydb/granary/profile/format"
 	"github.com/granarydb/granary/server/internal/fault"
 	"github.com/granarydb/granary/server/internal/web"
+	"github.com/granarydb/granary/server/otlp"
 )
 
 // Headers of pushes.
@@ -46,8 +49,9 @@ type pushed struct {
 	hint   string    // for kindOf
 	time   time.Time // for a profile without a time; zero means now
 	format.Decoded
-	only format.Name // what Encoded is; "" is known by its content
-	size int         // bytes as it was sent
+	only format.Name       // what Encoded is; "" is known by its content
+	jfr  *format.JFRLabels // of Encoded; nil: none
+	size int               // bytes as it was sent
 }
 
 // outcome is a push's result.
@@ -244,16 +248,39 @@ func (in *insertion) commit(ctx context.Context) error {
 	return err
 }
 
-// add inserts a profile into the transaction. It counts its series if it has rows.
+// add inserts a profile into the transaction, or those of a recording.
 func (in *insertion) add(ctx context.Context, p *pushed, labels map[string]string) (rows int, err error) {
-	s, sh := in.s, in.share
-	defer func(used int64) { sh.used = used }(sh.used) // what the share holds by then is free for the next profile
-	sent, err := in.read(p)
-	if err != nil {
-		return 0, err
+	defer func(used int64) { in.share.used = used }(in.share.used) // what the share holds by then is free for the next profile
+	for sent, err := range in.read(p) {
+		n := 0
+		if err == nil {
+			n, err = in.addOne(ctx, p, &sent, labels)
+		}
+		if err != nil {
+			return 0, err
+		}
+		rows += n
+	}
+	return rows, nil
+}
+
+// addOne inserts a decoded profile. It counts its series if it has rows.
+func (in *insertion) addOne(ctx context.Context, p *pushed, sent *format.Decoded, labels map[string]string) (rows int, err error) {
+	s := in.s
+	if sent.Labels != nil {
+		own, err := s.pushedLabels(sent.Labels)
+		if err != nil {
+			return 0, err
+		}
+		maps.Copy(own, labels)
+		if labels, err = s.pushedLabels(own); err != nil {
+			return 0, err
+		}
+		sent.Labels = nil
 	}
 	if labels[profile.NameLabel] == "" {
-		if name := s.nameOf(&sent, p.hint); name != "" {
+		if name := s.nameOf(sent, p.hint); name != "" {
+			labels = maps.Clone(labels)
 			labels[profile.NameLabel] = name
 		}
 	}
@@ -277,32 +304,40 @@ func (in *insertion) add(ctx context.Context, p *pushed, labels map[string]strin
 }
 
 // read decompresses and decodes a profile as it was sent. pprof stays encoded. The memory that its insert takes
-// is taken from the share before.
-func (in *insertion) read(p *pushed) (sent format.Decoded, err error) {
-	data, err := in.share.inflate(p.Encoded, in.s.Limits.Profile.Bytes)
-	if err != nil {
-		return sent, err
-	}
-	is, factor := format.PPROF, int64(insertFactor)
-	if p.Parsed == nil && p.only != format.PPROF {
-		if of := format.Of(data); of != "" {
-			is, factor = of, parsedFactor
+// is taken from the share before. An error is the last element.
+func (in *insertion) read(p *pushed) iter.Seq2[format.Decoded, error] {
+	return func(yield func(format.Decoded, error) bool) {
+		data, err := in.share.inflate(p.Encoded, in.s.Limits.Profile.Bytes)
+		h := format.Hints{
+			Only: p.only, Is: format.PPROF, JFR: p.jfr, OTLP: otlp.Options{Take: in.share.take}.Decode,
+			Limits: in.s.Limits.Profile, Take: in.share.take,
+		}
+		factor := int64(insertFactor)
+		if err == nil && p.Parsed == nil && p.only != format.PPROF {
+			switch of := h.Of(data); of {
+			case "":
+			case format.OTLP:
+				h.Is, factor = of, 1 // it takes more by itself
+			default:
+				h.Is, factor = of, parsedFactor
+			}
+		}
+		if err == nil {
+			err = in.share.take(factor*int64(len(data)) + flatBytes(p.Parsed))
+		}
+		if err != nil || p.Parsed != nil {
+			yield(format.Decoded{Parsed: p.Parsed}, err)
+			return
+		}
+		for one, err := range format.Decode(data, h) {
+			if err == nil && (h.Is == format.JFR || h.Is == format.OTLP) { // whose samples share stacks
+				err = in.share.take(flatBytes(one.Parsed))
+			}
+			if !yield(one, err) || err != nil {
+				return
+			}
 		}
 	}
-	if err := in.share.take(factor*int64(len(data)) + flatBytes(p.Parsed)); err != nil || p.Parsed != nil {
-		return format.Decoded{Parsed: p.Parsed}, err
-	}
-	n := 0
-	for one, err := range format.Decode(data, format.Hints{Only: p.only, Is: is, Limits: in.s.Limits.Profile}) {
-		if err != nil {
-			return sent, err
-		}
-		if n++; n > 1 { // the id and the labels of a push are those of one profile
-			return sent, fault.Invalid("the body has several profiles: push them one by one")
-		}
-		sent = one
-	}
-	return sent, nil
 }
 
 // flatBytes returns the additional bytes that the samples of a profile in memory take while it is
@@ -318,6 +353,9 @@ func flatBytes(p *pprof.Profile) (bytes int64) {
 
 // nameOf returns the label __name__ of a profile that is pushed without one, or "". The profile is not gzipped.
 func (s *Pusher) nameOf(p *format.Decoded, hint string) string {
+	if p.Kind != "" {
+		return s.mend(p.Kind)
+	}
 	var types []string
 	var period string
 	if p.Parsed != nil {
@@ -330,5 +368,5 @@ func (s *Pusher) nameOf(p *format.Decoded, hint string) string {
 	} else {
 		types, period = typesOf(p.Encoded)
 	}
-	return s.mend(kindOf(types, period, cmp.Or(p.Kind, hint)))
+	return s.mend(kindOf(types, period, hint))
 }

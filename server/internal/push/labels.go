@@ -1,7 +1,7 @@
 package push
 
 import (
-	"maps"
+	"io"
 	"slices"
 	"strings"
 	"unicode"
@@ -9,6 +9,7 @@ import (
 
 	"google.golang.org/protobuf/encoding/protowire"
 
+	"github.com/granarydb/granary/profile/format"
 	"github.com/granarydb/granary/server/internal/fault"
 	"github.com/granarydb/granary/server/internal/web"
 )
@@ -36,18 +37,6 @@ func (s *Pusher) pushedLabels(labels map[string]string) (map[string]string, erro
 		return nil, fault.TooLarge("a profile with %d labels, at most %d", len(kept), s.Limits.Labels)
 	}
 	return kept, nil
-}
-
-// withService returns labels of OTLP, with service.name also as service_name unless that exists, because
-// clients of Pyroscope's API look for a service there.
-func withService(labels map[string]string) map[string]string {
-	service, isNamed := labels["service.name"]
-	if _, taken := labels[serviceLabel]; taken || !isNamed {
-		return labels
-	}
-	labels = maps.Clone(labels)
-	labels[serviceLabel] = service
-	return labels
 }
 
 // checkName checks the name of a label.
@@ -142,6 +131,63 @@ func parseLabels(labels map[string]string, text string) error {
 		labels[name] = value
 	}
 	return nil
+}
+
+// readLabels reads the part labels of a recording of Java: Pyroscope's message LabelsSnapshot, gzipped or not.
+func (s *Pusher) readLabels(part io.Reader, sh *share) (*format.JFRLabels, error) {
+	data, err := s.readAll(part)
+	if err == nil {
+		data, err = sh.inflate(data, s.Limits.Profile.Bytes)
+	}
+	if err == nil {
+		err = sh.take(parsedFactor * int64(len(data)))
+	}
+	if err != nil {
+		return nil, err
+	}
+	out := &format.JFRLabels{Contexts: map[int64]map[int64]int64{}, Strings: map[int64]string{}}
+	for f, err := range web.Fields(data) {
+		if err != nil {
+			return nil, fault.Invalid("part labels: %w", err)
+		}
+		switch id, value := entryOf(f); f.Number {
+		case fieldContexts:
+			labels := map[int64]int64{}
+			for f, err := range web.Fields(value.Bytes()) {
+				if err != nil {
+					return nil, fault.Invalid("part labels: %w", err)
+				}
+				name, text := entryOf(f)
+				labels[name] = int64(text.Varint())
+			}
+			out.Contexts[id] = labels
+		case fieldStrings:
+			out.Strings[id] = strings.ToValidUTF8(string(value.Bytes()), string(utf8.RuneError))
+		}
+	}
+	return out, nil
+}
+
+// Fields of LabelsSnapshot, whose maps have entries with a key and a value.
+const (
+	fieldContexts protowire.Number = 1
+	fieldStrings  protowire.Number = 2
+	fieldKey      protowire.Number = 1
+	fieldValue    protowire.Number = 2
+)
+
+// entryOf returns an entry of a map whose keys are numbers.
+func entryOf(f web.Field) (key int64, value web.Field) {
+	for in, err := range web.Fields(f.Bytes()) {
+		switch {
+		case err != nil:
+		case in.Number == fieldKey:
+			key = int64(in.Varint())
+		case in.Number == fieldValue:
+			value = in
+		}
+	}
+	return key, value
 }
 
 // kindOf returns the label __name__ for profiles that are pushed without one: Pyroscope's name for Go's

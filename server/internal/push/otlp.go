@@ -3,15 +3,16 @@ package push
 import (
 	"context"
 	"errors"
-	"fmt"
 	"mime"
 	"net/http"
 
 	"connectrpc.com/connect"
 	collectorv1 "go.opentelemetry.io/proto/otlp/collector/profiles/v1development"
 
+	"github.com/granarydb/granary/profile/format"
 	"github.com/granarydb/granary/server/internal/fault"
 	"github.com/granarydb/granary/server/internal/web"
+	"github.com/granarydb/granary/server/otlp"
 )
 
 // OTLPProcedure is the gRPC method's path for OTLP profiles.
@@ -57,11 +58,16 @@ func (s *Pusher) exportHTTP(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
+// otlpProto returns the codec of requests in protobuf.
+func (s *Pusher) otlpProto(sh *share) web.ProtoCodec {
+	return web.ProtoCodec{Most: s.otlpMessages(), Take: sh.take, Mended: s.hasMended, Upgrade: otlp.Upgrade}
+}
+
 // otlpCodec returns the codec for a request's content type.
 func (s *Pusher) otlpCodec(sh *share, h http.Header) (media string, c connect.Codec, err error) {
 	switch media, _, _ = mime.ParseMediaType(h.Get("Content-Type")); media {
 	case "application/x-protobuf":
-		return media, web.ProtoCodec{Most: s.otlpMessages(), Take: sh.take, Mended: s.hasMended}, nil
+		return media, s.otlpProto(sh), nil
 	case "application/json":
 		return media, web.JSONCodec{Most: s.otlpMessages(), Take: sh.take, Mended: s.hasMended}, nil
 	}
@@ -94,32 +100,23 @@ func (s *Pusher) export(ctx context.Context, h http.Header, r *collectorv1.Expor
 // readProfiles appends the profiles in a request to a push. It returns the errors of profiles that cannot
 // be read.
 func (s *Pusher) readProfiles(ctx context.Context, r *collectorv1.ExportProfilesServiceRequest, p *push) (refused []error, err error) {
-	d := newOTLPDictionary(r.GetDictionary(), s.Limits, shareOf(ctx))
-	n := 0
-	for i, resource := range r.GetResourceProfiles() {
-		labels, err := d.labels(resource.GetResource().GetAttributes())
-		for j, scope := range resource.GetScopeProfiles() {
-			for k, from := range scope.GetProfiles() {
-				if n++; n > s.Limits.Profiles {
-					return nil, fault.TooLarge("more than %d profiles in a request", s.Limits.Profiles)
-				}
-				where := fmt.Sprintf("resource %d, scope %d, profile %d", i, j, k)
-				if err != nil {
-					refused = append(refused, fault.At(where, err))
-					continue
-				}
-				in, err := d.profile(from, labels)
-				if busy := d.share.err; busy != nil { // the whole push is out of memory, not just this profile
-					return nil, busy
-				}
-				if err != nil {
-					refused = append(refused, fault.At(where, err))
-					continue
-				}
-				in.where = where
-				p.profiles = append(p.profiles, in)
-			}
+	sh, n := shareOf(ctx), 0
+	for from, err := range (otlp.Options{Limits: s.Limits.Profile, Take: sh.take}).Profiles(r) {
+		n++
+		switch {
+		case n > s.Limits.Profiles:
+			return nil, fault.TooLarge("more than %d profiles in a request", s.Limits.Profiles)
+		case sh.err != nil: // the whole push is out of memory, not just this profile
+			return nil, sh.err
+		case err != nil:
+			refused = append(refused, fault.At(from.Where, err))
+			continue
 		}
+		in := pushed{where: from.Where, labels: from.Labels, id: from.ID, size: from.Size, Decoded: from.Decoded}
+		if in.Labels = nil; in.Encoded != nil {
+			in.only = format.PPROF
+		}
+		p.profiles = append(p.profiles, in)
 	}
 	return refused, nil
 }

@@ -85,7 +85,7 @@ func (s *Pusher) Routes() []web.Route {
 		{Pattern: "POST /pprof", Name: "pprof push", Handler: s.takes(s.pushPprof)},
 		{Pattern: "POST /v1development/profiles", Name: "otlp", Handler: s.takes(s.exportHTTP)},
 		{Pattern: OTLPProcedure, Name: "otlp grpc", Handler: s.takesInto(func(sh *share) http.Handler {
-			options := s.options(sh, int64(s.Limits.Profile.Bytes), s.otlpMessages())
+			options := append(s.options(sh, int64(s.Limits.Profile.Bytes), s.otlpMessages()), connect.WithCodec(s.otlpProto(sh)))
 			return speaks(connect.NewUnaryHandler(OTLPProcedure, s.exportConnect, options...))
 		})},
 	}

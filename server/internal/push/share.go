@@ -12,6 +12,7 @@ import (
 	"github.com/klauspost/compress/gzip"
 
 	"github.com/granarydb/granary/profile"
+	"github.com/granarydb/granary/profile/format"
 	"github.com/granarydb/granary/server/internal/fault"
 	"github.com/granarydb/granary/server/internal/web"
 )
@@ -22,8 +23,7 @@ const (
 	insertFactor = 16 // decoding and inserting a profile: package profile keeps 1 GiB for 64 MiB
 	parsedFactor = 96 // the same of a text, which is decoded in memory: in folded stacks a function with a name of 3 bytes takes 4 bytes
 
-	attributeBytes = 256 // of a sample, in maps
-	locationBytes  = 16  // of a stack
+	locationBytes = 16 // of a stack
 
 	shareStep = 64 << 10
 )
@@ -179,16 +179,22 @@ func (r sharedReader) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// inflate returns the decompressed bytes of a profile, gzipped or not, valid until the next call. They
-// are never gzipped, because the store's decompression would not be counted.
-func (sh *share) inflate(data []byte, most int) ([]byte, error) {
-	if !isGzip(data) {
+// inflate returns the decompressed bytes of a profile, in gzip, zstd or neither, valid until the next call. They
+// are never compressed, because the store's decompression would not be counted.
+func (sh *share) inflate(data []byte, most int) (_ []byte, err error) {
+	var from io.Reader
+	switch {
+	case isGzip(data):
+		err = sh.zip.Reset(bytes.NewReader(data))
+		from = &sh.zip
+	case format.IsZstd(data):
+		from = format.Plain(bytes.NewReader(data))
+	default:
 		return data, nil
 	}
 	sh.raw.Reset()
-	err := sh.zip.Reset(bytes.NewReader(data))
 	if err == nil {
-		_, err = sh.raw.ReadFrom(sh.reader(io.LimitReader(&sh.zip, int64(most)+1)))
+		_, err = sh.raw.ReadFrom(sh.reader(io.LimitReader(from, int64(most)+1)))
 	}
 	switch {
 	case sh.err != nil:
@@ -196,9 +202,9 @@ func (sh *share) inflate(data []byte, most int) ([]byte, error) {
 	case sh.raw.Len() > most:
 		return nil, fault.TooLarge("a profile of more than %d bytes when it is decompressed", most)
 	case err != nil:
-		return nil, fmt.Errorf("%w: gzip: %w", profile.ErrProfile, err)
-	case isGzip(sh.raw.Bytes()):
-		return nil, fmt.Errorf("%w: it is gzipped twice", profile.ErrProfile)
+		return nil, fmt.Errorf("%w: it cannot be decompressed: %w", profile.ErrProfile, err)
+	case isGzip(sh.raw.Bytes()), format.IsZstd(sh.raw.Bytes()):
+		return nil, fmt.Errorf("%w: it is compressed twice", profile.ErrProfile)
 	}
 	return sh.raw.Bytes(), nil
 }

@@ -27,6 +27,8 @@ type ProtoCodec struct {
 	// Mended, if not nil, has strings that are not UTF-8 mended: the wrong bytes become U+FFFD, and Mended is called with
 	// the number of such strings. nil refuses the message.
 	Mended func(n int)
+	// Upgrade, if not nil, returns a request of an older protocol in today's. It reserves memory by take.
+	Upgrade func(data []byte, take func(bytes int64) error) ([]byte, error)
 }
 
 // Upper bounds of the memory that a request takes.
@@ -45,13 +47,28 @@ func (ProtoCodec) Marshal(m any) ([]byte, error) { return proto.Marshal(m.(proto
 
 // Unmarshal implements connect.Codec.
 func (c ProtoCodec) Unmarshal(data []byte, to any) error {
+	if c.Upgrade != nil {
+		isBusy := false
+		upgraded, err := c.Upgrade(data, func(bytes int64) error {
+			if isBusy = !c.has(bytes); isBusy {
+				return fault.ErrLimit
+			}
+			return nil
+		})
+		if err != nil && !isBusy {
+			return err
+		}
+		if data = upgraded; isBusy {
+			return nil // the error of Take is reported elsewhere
+		}
+	}
 	m := to.(proto.Message)
 	n := countMessages(data, m.ProtoReflect().Descriptor(), c.Most, 0)
 	if n > c.Most {
 		return fault.TooLarge("more than %d messages in a request", c.Most)
 	}
 	if !c.has(int64(len(data) + n*MessageBytes)) {
-		return nil // the error of Take is reported elsewhere
+		return nil // as above
 	}
 	options := proto.UnmarshalOptions{DiscardUnknown: true, RecursionLimit: maxNesting}
 	err := options.Unmarshal(data, m)
@@ -167,6 +184,11 @@ func (f Field) Bytes() []byte {
 func (f Field) Varint() uint64 {
 	content, _ := protowire.ConsumeVarint(f.value)
 	return content
+}
+
+// Append appends the field to an encoded message, with a number.
+func (f Field) Append(dst []byte, number protowire.Number) []byte {
+	return append(protowire.AppendTag(dst, number, f.Type), f.value...)
 }
 
 // Fields returns the fields of an encoded message. An error is the last element.

@@ -1,4 +1,4 @@
-package push
+package otlp
 
 import (
 	"bytes"
@@ -17,15 +17,21 @@ import (
 // maxListed bounds the locations of all stacks in a request, 8 bytes each.
 const maxListed = 16 << 20
 
-// otlpDictionary has the tables that the profiles in a request share, and the converted entries so far.
+// Upper bounds of the memory that parts of a request take.
+const (
+	attributeBytes = 256 // of a sample, in maps
+	locationBytes  = 16  // of a stack
+)
+
+// dictionary has the tables that the profiles in a request share, and the converted entries so far.
 // Entry 0 of each table stands for none.
-type otlpDictionary struct {
+type dictionary struct {
 	*profilesv1.ProfilesDictionary
-	limits     Limits
-	share      *share // share of the push
-	attributes int    // number of attribute references that may still be resolved
-	listed     int    // number of stack locations that may still be resolved
-	err        error  // the first error of the resource or profile that is converted; its result is not used
+	most       int               // samples of a profile
+	take       func(int64) error // reserves memory
+	attributes int               // number of attribute references that may still be resolved
+	listed     int               // number of stack locations that may still be resolved
+	err        error             // the first error of the resource or profile that is converted; its result is not used
 
 	mappings  map[int32]*pprof.Mapping
 	functions map[int32]*pprof.Function
@@ -33,19 +39,20 @@ type otlpDictionary struct {
 	stacks    map[int32][]*pprof.Location
 }
 
-func newOTLPDictionary(from *profilesv1.ProfilesDictionary, l Limits, sh *share) *otlpDictionary {
-	return &otlpDictionary{
-		ProfilesDictionary: from, limits: l, share: sh, attributes: 2 * l.Profile.Samples, listed: maxListed,
+func newDictionary(from *profilesv1.ProfilesDictionary, o Options) *dictionary {
+	most := o.Limits.Samples
+	return &dictionary{
+		ProfilesDictionary: from, most: most, take: o.Take, attributes: 2 * most, listed: maxListed,
 		mappings: map[int32]*pprof.Mapping{}, functions: map[int32]*pprof.Function{},
 		locations: map[int32]*pprof.Location{}, stacks: map[int32][]*pprof.Location{},
 	}
 }
 
 // fail keeps the first error.
-func (d *otlpDictionary) fail(err error) { d.err = cmp.Or(d.err, err) }
+func (d *dictionary) fail(err error) { d.err = cmp.Or(d.err, err) }
 
 // keep keeps a converted entry for later profiles, unless there was an error.
-func keep[T any](d *otlpDictionary, in map[int32]T, index int32, e T) T {
+func keep[T any](d *dictionary, in map[int32]T, index int32, e T) T {
 	if d.err == nil {
 		in[index] = e
 	}
@@ -53,7 +60,7 @@ func keep[T any](d *otlpDictionary, in map[int32]T, index int32, e T) T {
 }
 
 // entry returns an entry of a table, or nil for index 0 and after an error.
-func entry[T any](d *otlpDictionary, what string, table []*T, index int32) *T {
+func entry[T any](d *dictionary, what string, table []*T, index int32) *T {
 	switch {
 	case index == 0 || d.err != nil:
 		return nil
@@ -65,7 +72,7 @@ func entry[T any](d *otlpDictionary, what string, table []*T, index int32) *T {
 }
 
 // text returns a string, or "" for index 0 and for a wrong index.
-func (d *otlpDictionary) text(index int32) string {
+func (d *dictionary) text(index int32) string {
 	table := d.GetStringTable()
 	switch {
 	case index == 0:
@@ -78,7 +85,7 @@ func (d *otlpDictionary) text(index int32) string {
 }
 
 // labels returns the attributes of a resource as labels. Keys and texts can be indices.
-func (d *otlpDictionary) labels(attributes []*commonv1.KeyValue) (map[string]string, error) {
+func (d *dictionary) labels(attributes []*commonv1.KeyValue) (map[string]string, error) {
 	d.err = nil
 	labels := make(map[string]string, len(attributes))
 	for _, a := range attributes {
@@ -94,7 +101,7 @@ func (d *otlpDictionary) labels(attributes []*commonv1.KeyValue) (map[string]str
 }
 
 // value returns the value of an attribute as text. ok is false for lists and bytes.
-func (d *otlpDictionary) value(v *commonv1.AnyValue) (text string, ok bool) {
+func (d *dictionary) value(v *commonv1.AnyValue) (text string, ok bool) {
 	switch v := v.GetValue().(type) {
 	case *commonv1.AnyValue_StringValue:
 		return v.StringValue, true
@@ -111,15 +118,15 @@ func (d *otlpDictionary) value(v *commonv1.AnyValue) (text string, ok bool) {
 }
 
 // eachAttribute calls f with attributes of the table, until there is an error.
-func (d *otlpDictionary) eachAttribute(indices []int32, f func(key, unit string, v *commonv1.AnyValue)) {
+func (d *dictionary) eachAttribute(indices []int32, f func(key, unit string, v *commonv1.AnyValue)) {
 	if d.err != nil {
 		return // what is not used does not count
 	}
 	if d.attributes -= len(indices); d.attributes < 0 {
-		d.fail(fault.TooLarge("more than %d attributes in a request", 2*d.limits.Profile.Samples))
+		d.fail(fault.TooLarge("more than %d attributes in a request", 2*d.most))
 		return
 	}
-	d.fail(d.share.take(int64(len(indices)) * attributeBytes))
+	d.fail(d.take(int64(len(indices)) * attributeBytes))
 	for _, index := range indices {
 		a := entry(d, "attribute", d.GetAttributeTable(), index)
 		key, unit := d.text(a.GetKeyStrindex()), d.text(a.GetUnitStrindex())
@@ -131,7 +138,7 @@ func (d *otlpDictionary) eachAttribute(indices []int32, f func(key, unit string,
 }
 
 // withAttributes returns labels together with attributes of the table.
-func (d *otlpDictionary) withAttributes(labels map[string]string, indices []int32) map[string]string {
+func (d *dictionary) withAttributes(labels map[string]string, indices []int32) map[string]string {
 	if len(indices) == 0 {
 		return labels
 	}
@@ -145,7 +152,7 @@ func (d *otlpDictionary) withAttributes(labels map[string]string, indices []int3
 }
 
 // stack returns a stack's locations, leaf first. Samples share the slice.
-func (d *otlpDictionary) stack(index int32) []*pprof.Location {
+func (d *dictionary) stack(index int32) []*pprof.Location {
 	if known, ok := d.stacks[index]; ok {
 		return known
 	}
@@ -154,7 +161,7 @@ func (d *otlpDictionary) stack(index int32) []*pprof.Location {
 		d.fail(fault.TooLarge("more than %d locations of stacks in a request", maxListed))
 		return nil
 	}
-	if d.fail(d.share.take(int64(len(indices)) * locationBytes)); d.err != nil {
+	if d.fail(d.take(int64(len(indices)) * locationBytes)); d.err != nil {
 		return nil
 	}
 	stack := make([]*pprof.Location, 0, len(indices))
@@ -167,7 +174,7 @@ func (d *otlpDictionary) stack(index int32) []*pprof.Location {
 }
 
 // location returns a location, or nil for index 0.
-func (d *otlpDictionary) location(index int32) *pprof.Location {
+func (d *dictionary) location(index int32) *pprof.Location {
 	if known, ok := d.locations[index]; ok {
 		return known
 	}
@@ -185,7 +192,7 @@ func (d *otlpDictionary) location(index int32) *pprof.Location {
 }
 
 // function returns a function, or nil for index 0.
-func (d *otlpDictionary) function(index int32) *pprof.Function {
+func (d *dictionary) function(index int32) *pprof.Function {
 	if known, ok := d.functions[index]; ok {
 		return known
 	}
@@ -205,7 +212,7 @@ var buildIDs = []string{
 }
 
 // mapping returns a mapping, or nil for index 0.
-func (d *otlpDictionary) mapping(index int32) *pprof.Mapping {
+func (d *dictionary) mapping(index int32) *pprof.Mapping {
 	if known, ok := d.mappings[index]; ok {
 		return known
 	}
@@ -223,7 +230,7 @@ func (d *otlpDictionary) mapping(index int32) *pprof.Mapping {
 
 // link returns the ids of a trace and a span in hexadecimal digits. They are "" for index 0, and for ids
 // that are all zeros.
-func (d *otlpDictionary) link(index int32) (trace, span string) {
+func (d *dictionary) link(index int32) (trace, span string) {
 	text := func(id []byte, size int) string {
 		if len(id) != 0 && len(id) != size {
 			d.fail(fault.Invalid("link %d: an id of %d bytes, want %d", index, len(id), size))

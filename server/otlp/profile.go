@@ -1,7 +1,8 @@
-package push
+package otlp
 
 import (
 	"encoding/hex"
+	"maps"
 	"math"
 	"slices"
 	"strconv"
@@ -15,15 +16,15 @@ import (
 )
 
 // profile converts a profile of OTLP to pprof, with the labels of its resource.
-func (d *otlpDictionary) profile(from *profilesv1.Profile, labels map[string]string) (in pushed, err error) {
+func (d *dictionary) profile(from *profilesv1.Profile, labels map[string]string) (in Profile, err error) {
 	d.err = nil
-	in.size = proto.Size(from)
-	in.labels = withService(d.withAttributes(labels, from.GetAttributeIndices()))
+	in.Size = proto.Size(from)
+	in.Labels = withService(d.withAttributes(labels, from.GetAttributeIndices()))
 	switch id := from.GetProfileId(); {
 	case len(id) != 0 && len(id) != 16:
 		d.fail(fault.Invalid("profile_id has %d bytes, want 16", len(id)))
 	case !isZero(id):
-		in.id = hex.EncodeToString(id)
+		in.ID = hex.EncodeToString(id)
 	}
 	if from.GetOriginalPayloadFormat() == "pprof" && len(from.GetOriginalPayload()) > 0 {
 		in.Encoded = from.GetOriginalPayload()
@@ -40,28 +41,28 @@ func (d *otlpDictionary) profile(from *profilesv1.Profile, labels map[string]str
 	return in, d.err
 }
 
-func (d *otlpDictionary) nanos(what string, n uint64) int64 {
+func (d *dictionary) nanos(what string, n uint64) int64 {
 	if n > math.MaxInt64 {
 		d.fail(fault.Invalid("%s of %d ns", what, n))
 	}
 	return int64(n)
 }
 
-func (d *otlpDictionary) valueType(from *profilesv1.ValueType) *pprof.ValueType {
+func (d *dictionary) valueType(from *profilesv1.ValueType) *pprof.ValueType {
 	return &pprof.ValueType{Type: d.text(from.GetTypeStrindex()), Unit: d.text(from.GetUnitStrindex())}
 }
 
 // samples adds samples, and the tables that they use, to a profile.
-func (d *otlpDictionary) samples(p *pprof.Profile, from []*profilesv1.Sample) {
-	if most := d.limits.Profile.Samples; len(from) > most {
-		d.fail(fault.TooLarge("%d samples, at most %d", len(from), most))
+func (d *dictionary) samples(p *pprof.Profile, from []*profilesv1.Sample) {
+	if len(from) > d.most {
+		d.fail(fault.TooLarge("%d samples, at most %d", len(from), d.most))
 	}
 	if d.err != nil {
 		return
 	}
 	p.Sample = make([]*pprof.Sample, 0, len(from))
 	used := map[int32]bool{} // stacks
-	tables := newOTLPTables(p)
+	into := newTables(p)
 	for i, sample := range from {
 		s := d.sample(sample)
 		if d.err != nil {
@@ -71,12 +72,12 @@ func (d *otlpDictionary) samples(p *pprof.Profile, from []*profilesv1.Sample) {
 		p.Sample = append(p.Sample, s)
 		if index := sample.GetStackIndex(); !used[index] {
 			used[index] = true
-			tables.add(s.Location)
+			into.add(s.Location)
 		}
 	}
 }
 
-func (d *otlpDictionary) sample(from *profilesv1.Sample) *pprof.Sample {
+func (d *dictionary) sample(from *profilesv1.Sample) *pprof.Sample {
 	value, err := sumOf(from)
 	d.fail(err)
 	s := &pprof.Sample{Value: []int64{value}, Location: d.stack(from.GetStackIndex())}
@@ -100,6 +101,19 @@ func (d *otlpDictionary) sample(from *profilesv1.Sample) *pprof.Sample {
 		add(key, text)
 	})
 	return s
+}
+
+// withService returns labels with service.name also as service_name unless that exists, because clients of Pyroscope's API
+// look for a service there.
+func withService(labels map[string]string) map[string]string {
+	const as = "service_name"
+	service, isNamed := labels["service.name"]
+	if _, taken := labels[as]; taken || !isNamed {
+		return labels
+	}
+	labels = maps.Clone(labels)
+	labels[as] = service
+	return labels
 }
 
 // addNumber adds a number label to a sample. It ignores an attribute whose key exists already, because
@@ -136,22 +150,22 @@ func sumOf(from *profilesv1.Sample) (sum int64, err error) {
 	return sum, nil
 }
 
-// otlpTables fills the tables of a profile from the locations of stacks.
-type otlpTables struct {
+// tables fills the tables of a profile from the locations of stacks.
+type tables struct {
 	to   *pprof.Profile
 	seen map[any]bool
 }
 
-func newOTLPTables(to *pprof.Profile) *otlpTables { return &otlpTables{to, map[any]bool{}} }
+func newTables(to *pprof.Profile) *tables { return &tables{to, map[any]bool{}} }
 
 // isNew reports whether an entry was not seen before.
-func (t *otlpTables) isNew(e any) bool {
+func (t *tables) isNew(e any) bool {
 	known := t.seen[e]
 	t.seen[e] = true
 	return !known
 }
 
-func (t *otlpTables) add(stack []*pprof.Location) {
+func (t *tables) add(stack []*pprof.Location) {
 	for _, l := range stack {
 		if !t.isNew(l) {
 			continue

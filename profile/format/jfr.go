@@ -1,0 +1,511 @@
+package format
+
+import (
+	"bytes"
+	"cmp"
+	"fmt"
+	"iter"
+	"math"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	pprof "github.com/google/pprof/profile"
+
+	"github.com/granarydb/granary/profile"
+)
+
+// JFRLabels are the labels of a recording's samples, which Pyroscope's agent for Java pushes beside it.
+type JFRLabels struct {
+	// Contexts are the ids of names and values, by the id of a context.
+	Contexts map[int64]map[int64]int64
+	Strings  map[int64]string
+}
+
+// isJFR reports whether head begins a recording.
+func isJFR(head []byte) bool { return bytes.HasPrefix(head, []byte(jfrMagic)) }
+
+// decodeJFR returns the profiles of a recording of Java's Flight Recorder, by the JDK or async-profiler: one for each kind of
+// samples. Their types and names are those of Pyroscope. Durations are in nanoseconds whatever the recording's clock.
+func decodeJFR(data []byte, h Hints) iter.Seq2[Decoded, error] {
+	return func(yield func(Decoded, error) bool) {
+		r := recording{
+			limits: h.Limits, from: h.JFR, functions: map[jfrFunction]*pprof.Function{}, mappings: map[string]*pprof.Mapping{},
+			locations: map[jfrPlace]*pprof.Location{}, labels: map[jfrSample]map[string][]string{},
+		}
+		data, err := inflated(data, h.Limits)
+		for err == nil && len(data) > 0 {
+			data, err = r.chunk(data)
+		}
+		var profiles []Decoded
+		for kind := jfrKind(0); kind < jfrKinds && err == nil; kind++ {
+			profiles, err = r.profile(profiles, kind)
+		}
+		if err != nil {
+			yield(Decoded{}, fmt.Errorf("JFR: %w", err))
+			return
+		}
+		for _, p := range profiles {
+			if !yield(p, nil) {
+				return
+			}
+		}
+	}
+}
+
+// jfrKind is a kind of samples.
+type jfrKind int
+
+const (
+	jfrCPU jfrKind = iota
+	jfrWall
+	jfrInTLAB
+	jfrOutsideTLAB
+	jfrAllocation
+	jfrLive
+	jfrMalloc
+	jfrMonitor
+	jfrPark
+	jfrKinds
+)
+
+// jfrProfiles are the profiles of the kinds: the name, which is the label __name__, and the types.
+var jfrProfiles = [jfrKinds]struct {
+	name, period string
+	types        []string
+}{
+	jfrCPU:         {"process_cpu", "cpu/nanoseconds", []string{"cpu/nanoseconds"}},
+	jfrWall:        {"wall", "wall/nanoseconds", []string{"wall/nanoseconds"}},
+	jfrInTLAB:      {"memory", "space/bytes", []string{"alloc_in_new_tlab_objects/count", "alloc_in_new_tlab_bytes/bytes"}},
+	jfrOutsideTLAB: {"memory", "space/bytes", []string{"alloc_outside_tlab_objects/count", "alloc_outside_tlab_bytes/bytes"}},
+	jfrAllocation:  {"memory", "space/bytes", []string{"alloc_sample_objects/count", "alloc_sample_bytes/bytes"}},
+	jfrLive:        {"memory", "objects/count", []string{"live/count"}},
+	jfrMalloc:      {"memory", "", []string{"malloc_objects/count", "malloc_bytes/bytes"}},
+	jfrMonitor:     {"mutex", "mutex/count", []string{"contentions/count", "delay/nanoseconds"}},
+	jfrPark:        {"block", "block/count", []string{"contentions/count", "delay/nanoseconds"}},
+}
+
+func jfrTypeOf(text string) *pprof.ValueType {
+	name, unit, _ := strings.Cut(text, "/")
+	return &pprof.ValueType{Type: name, Unit: unit}
+}
+
+// Intervals of samples whose recording does not say them: the defaults of async-profiler, and of the JDK.
+const (
+	jfrInterval     = 10 * time.Millisecond
+	jfrWallInterval = 50 * time.Millisecond
+	jfrJDKInterval  = 20 * time.Millisecond
+)
+
+// recording makes profiles from the events of a recording.
+type recording struct {
+	limits profile.Limits
+	from   *JFRLabels // nil: it has none
+
+	samples    [jfrKinds][]*pprof.Sample
+	start, end int64         // Unix nanoseconds
+	event      string        // what async-profiler samples; "": the JDK made the recording
+	interval   time.Duration // 0: unknown
+	wall       time.Duration // of wall clock samples beside others
+
+	functions map[jfrFunction]*pprof.Function
+	mappings  map[string]*pprof.Mapping
+	locations map[jfrPlace]*pprof.Location
+	labels    map[jfrSample]map[string][]string // of contexts and ids
+
+	sampled int // samples of all kinds
+	frames  int // of their stacks
+	labeled int // labels
+	texts   int // bytes of names
+
+	c       *jfrChunk // the chunk that is read
+	known   map[jfrSample]*pprof.Sample
+	stacks  map[uint64][]*pprof.Location
+	methods map[jfrCall]jfrFunction
+
+	hasKernel bool // frames of the kernel have a type
+}
+
+// jfrFunction is a function of a library, or of Java if that is "".
+type jfrFunction struct{ name, library string }
+
+// jfrPlace is a line of a function.
+type jfrPlace struct {
+	function jfrFunction
+	line     int64
+}
+
+// jfrCall is a method in frames of Java, or of libraries.
+type jfrCall struct {
+	method   uint64
+	isNative bool
+}
+
+// jfrSample names a sample of a chunk.
+type jfrSample struct {
+	kind                                            jfrKind
+	stack, context, span, name, traceHigh, traceLow uint64
+}
+
+// chunk adds the events of the first chunk, and returns what is behind it.
+func (r *recording) chunk(data []byte) (rest []byte, err error) {
+	c, rest, err := readChunk(data, r.limits.Bytes-r.texts)
+	if err != nil {
+		return nil, err
+	}
+	if r.start == 0 {
+		r.start = c.start
+	}
+	r.end = max(r.end, c.end)
+	r.c, r.known, r.stacks = c, map[jfrSample]*pprof.Sample{}, map[uint64][]*pprof.Location{}
+	r.methods, r.hasKernel = map[jfrCall]jfrFunction{}, false
+	if types := c.named[jfrFrameType]; types != nil {
+		for id := range types.constants {
+			r.hasKernel = r.hasKernel || c.label(jfrFrameType, id, jfrDescription) == "Kernel"
+		}
+	}
+	for at := jfrHeader; at < len(c.data); {
+		c.at = at
+		size, id := c.long(), c.long()
+		if size == 0 || size > uint64(len(c.data)-at) {
+			c.fail("an event of %d bytes", size)
+			return nil, c.err
+		}
+		at += int(size)
+		class := c.classes[id]
+		if class == nil || !jfrEvents[class.name] {
+			continue
+		}
+		var v jfrValues
+		if c.fields(class, 0, &v); c.at > at {
+			c.fail("%s behind its end", class.name)
+		}
+		if c.err == nil {
+			err = r.add(class.name, &v)
+		}
+		if err = cmp.Or(c.err, err); err != nil {
+			return nil, err
+		}
+	}
+	r.texts += c.texts
+	return rest, nil
+}
+
+// jfrEvents are the events that add knows.
+var jfrEvents = map[string]bool{
+	"jdk.ActiveSetting": true, "jdk.ExecutionSample": true, "profiler.WallClockSample": true, "jdk.ObjectAllocationInNewTLAB": true,
+	"jdk.ObjectAllocationOutsideTLAB": true, "jdk.ObjectAllocationSample": true, "profiler.LiveObject": true, "profiler.Malloc": true,
+	"jdk.JavaMonitorEnter": true, "jdk.ThreadPark": true,
+}
+
+// add adds an event. Values of CPU and wall clock are numbers of samples until the end, when their interval is known.
+func (r *recording) add(name string, v *jfrValues) error {
+	switch name {
+	case "jdk.ActiveSetting":
+		r.set(v)
+	case "jdk.ExecutionSample":
+		if r.event == "wall" {
+			if err := r.sample(jfrWall, v, 1); err != nil {
+				return err
+			}
+		}
+		if r.c.label(jfrThreadState, v[jfrState], jfrName) != "STATE_SLEEPING" {
+			return r.sample(jfrCPU, v, 1)
+		}
+	case "profiler.WallClockSample":
+		if r.event == "wall" && r.c.label(jfrThreadState, v[jfrState], jfrName) == "STATE_RUNNABLE" {
+			if err := r.sample(jfrCPU, v, v[jfrSamples]); err != nil {
+				return err
+			}
+		}
+		return r.sample(jfrWall, v, v[jfrSamples])
+	case "jdk.ObjectAllocationInNewTLAB":
+		return r.sample(jfrInTLAB, v, 1, cmp.Or(v[jfrTLAB], v[jfrAllocated]))
+	case "jdk.ObjectAllocationOutsideTLAB":
+		return r.sample(jfrOutsideTLAB, v, 1, v[jfrAllocated])
+	case "jdk.ObjectAllocationSample":
+		return r.sample(jfrAllocation, v, 1, v[jfrWeight])
+	case "profiler.LiveObject":
+		return r.sample(jfrLive, v, 1)
+	case "profiler.Malloc":
+		return r.sample(jfrMalloc, v, 1, v[jfrSize])
+	case "jdk.JavaMonitorEnter":
+		return r.sample(jfrMonitor, v, 1, r.c.nanos(v[jfrDuration]))
+	case "jdk.ThreadPark":
+		return r.sample(jfrPark, v, 1, r.c.nanos(v[jfrDuration]))
+	}
+	return nil
+}
+
+// set reads a setting of the profiler, or of a kind of events of the JDK.
+func (r *recording) set(v *jfrValues) {
+	name := r.c.textAt(v[jfrName])
+	switch name {
+	case "event", "interval", "wall", "period":
+	default:
+		return
+	}
+	value := r.c.textAt(v[jfrValue])
+	nanos, _ := strconv.ParseInt(value, 10, 64) // 0 is the default of the profiler
+	switch of := r.c.classes[v[jfrID]]; {
+	case name == "event":
+		r.event = value
+	case name == "interval" && nanos > 0:
+		r.interval = time.Duration(nanos)
+	case name == "wall" && nanos > 0:
+		r.wall = time.Duration(nanos)
+	case name == "period" && of != nil && of.name == "jdk.ExecutionSample":
+		if every, err := time.ParseDuration(strings.ReplaceAll(value, " ", "")); err == nil && every > 0 {
+			r.interval = every
+		}
+	}
+}
+
+// sample adds values to the sample of a stack. Events without a stack are no samples.
+func (r *recording) sample(kind jfrKind, v *jfrValues, values ...uint64) error {
+	key := jfrSample{kind, v[jfrStack], v[jfrContext], v[jfrSpan], v[jfrSpanName], v[jfrTraceHigh], v[jfrTraceLow]}
+	s := r.known[key]
+	if s == nil {
+		stack, ok, err := r.stack(key.stack)
+		if !ok || err != nil {
+			return err
+		}
+		r.sampled++
+		r.frames += len(stack)
+		labels := r.labelsOf(&key)
+		switch {
+		case r.sampled > r.limits.Samples:
+			return fmt.Errorf("%w: more than %d samples", profile.ErrTooLarge, r.limits.Samples)
+		case r.frames > maxFrames:
+			return fmt.Errorf("%w: more than %d functions in all stacks", profile.ErrTooLarge, maxFrames)
+		case r.labeled > maxTexts:
+			return fmt.Errorf("%w: more than %d labels", profile.ErrTooLarge, maxTexts)
+		}
+		s = &pprof.Sample{Location: stack, Label: labels, Value: make([]int64, len(values))}
+		r.known[key], r.samples[kind] = s, append(r.samples[kind], s)
+	}
+	for i, value := range values {
+		if value > math.MaxInt64 || s.Value[i] > math.MaxInt64-int64(value) {
+			return invalid("values of more than 63 bits")
+		}
+		s.Value[i] += int64(value)
+	}
+	return nil
+}
+
+// labelsOf returns the labels of a sample's context, and its ids. Samples share them.
+func (r *recording) labelsOf(key *jfrSample) map[string][]string {
+	of := *key
+	of.kind, of.stack = 0, 0
+	if of == (jfrSample{}) && r.from == nil {
+		return nil
+	}
+	labels, ok := r.labels[of]
+	if ok {
+		return labels
+	}
+	add := func(name, value string) {
+		if name != "" && value != "" {
+			labels[name] = []string{value}
+		}
+	}
+	labels = map[string][]string{}
+	if of.traceHigh|of.traceLow != 0 {
+		add("trace_id", fmt.Sprintf("%016x%016x", of.traceHigh, of.traceLow))
+	}
+	if of.span != 0 {
+		add("span_id", fmt.Sprintf("%016x", of.span))
+	}
+	if r.from != nil {
+		for name, value := range r.from.Contexts[int64(of.context)] {
+			add(r.from.Strings[name], r.from.Strings[value])
+		}
+		add("span_name", r.from.Strings[int64(of.name)])
+	}
+	r.labeled += len(labels)
+	r.labels[of] = labels
+	return labels
+}
+
+// stack returns the locations of a stack, leaf first. ok is false if the recording has none.
+func (r *recording) stack(id uint64) (stack []*pprof.Location, ok bool, err error) {
+	if stack, ok = r.stacks[id]; ok {
+		return stack, true, nil
+	}
+	at, ok := r.c.constant(jfrStackTrace, id)
+	if !ok {
+		return nil, false, nil
+	}
+	r.c.seek(at)
+	for i := range r.c.named[jfrStackTrace].fields {
+		f := &r.c.named[jfrStackTrace].fields[i]
+		if f.slot != jfrFrames || !f.isArray || f.isConstant || f.class == nil {
+			r.c.field(f, 0, nil)
+			continue
+		}
+		n := r.c.count()
+		if n > r.limits.Depth {
+			return nil, false, fmt.Errorf("%w: a stack of %d functions, at most %d", profile.ErrTooLarge, n, r.limits.Depth)
+		}
+		for i := 0; i < n && r.c.err == nil; i++ {
+			var v jfrValues
+			r.c.fields(f.class, 1, &v)
+			l, err := r.location(&v)
+			if err != nil {
+				return nil, false, err
+			}
+			stack = append(stack, l)
+		}
+	}
+	r.stacks[id] = stack
+	return stack, true, r.c.err
+}
+
+// location returns the location of a frame.
+func (r *recording) location(v *jfrValues) (*pprof.Location, error) {
+	of := r.function(v)
+	if r.texts > r.limits.Bytes {
+		return nil, fmt.Errorf("%w: more than %d bytes of names", profile.ErrTooLarge, r.limits.Bytes)
+	}
+	place := jfrPlace{of, int64(v[jfrLine])}
+	l := r.locations[place]
+	if l != nil {
+		return l, nil
+	}
+	if len(r.locations) == maxLocations {
+		return nil, fmt.Errorf("%w: more than %d lines of functions", profile.ErrTooLarge, maxLocations)
+	}
+	f := r.functions[of]
+	if f == nil {
+		f = &pprof.Function{ID: uint64(len(r.functions) + 1), Name: of.name, SystemName: of.name}
+		r.functions[of] = f
+	}
+	m := r.mappings[of.library]
+	if m == nil && of.library != "" {
+		m = &pprof.Mapping{ID: uint64(len(r.mappings) + 2), File: of.library, HasFunctions: true}
+		r.mappings[of.library] = m
+	}
+	l = &pprof.Location{ID: uint64(len(r.locations) + 1), Mapping: m, Line: []pprof.Line{{Function: f, Line: place.line}}}
+	r.locations[place] = l
+	return l, nil
+}
+
+// jfrGenerated matches names of classes with the numbers that a JVM gives them, which are others in each process.
+var jfrGenerated = regexp.MustCompile(`(\$\$Lambda|GeneratedMethodAccessor|\$\$EnhancerBySpringCGLIB\$\$)[$./]?[0-9a-fx./]+`)
+
+// function returns the function of a frame: a method with its class, or a function of a library, whose name is in the place of
+// the class.
+func (r *recording) function(v *jfrValues) jfrFunction {
+	c, at := r.c, r.c.at
+	defer func() {
+		if c.err == nil {
+			c.at = at
+		}
+	}()
+	call := jfrCall{v[jfrMethod], r.isNative(v[jfrType])}
+	of, known := r.methods[call]
+	if known {
+		return of
+	}
+	m, ok := c.record(jfrMethodName, call.method)
+	if !ok {
+		return jfrFunction{name: "unknown"}
+	}
+	class, name := c.label(jfrClassName, m[jfrType], jfrName), c.label(jfrSymbol, m[jfrName], jfrSymbolText)
+	of.name = cmp.Or(name, "unknown")
+	switch {
+	case call.isNative:
+		of.library = class
+	case class != "":
+		of.name = jfrGenerated.ReplaceAllString(class, "${1}_") + "." + of.name
+	}
+	r.texts += len(of.name)
+	r.methods[call] = of
+	return of
+}
+
+// isNative reports whether a type of frames is that of libraries. The JDK calls Java's native methods native, and
+// async-profiler, which alone has frames of the kernel, does not.
+func (r *recording) isNative(frame uint64) bool {
+	switch r.c.label(jfrFrameType, frame, jfrDescription) {
+	case "C++", "Kernel":
+		return true
+	case "Native":
+		return r.hasKernel
+	}
+	return false
+}
+
+// every returns the time that a sample of CPU or wall clock stands for, or 0 if it stands for other events.
+func (r *recording) every(kind jfrKind) time.Duration {
+	every := r.interval
+	if kind == jfrWall && r.event != "wall" {
+		every = r.wall
+	}
+	switch {
+	case !slices.Contains([]string{"", "cpu", "wall", "itimer", "ctimer"}, r.event) && kind == jfrCPU:
+		return 0
+	case every > 0:
+		return every
+	case kind == jfrWall || r.event == "wall":
+		return jfrWallInterval
+	case r.event == "":
+		return jfrJDKInterval
+	}
+	return jfrInterval
+}
+
+// profile appends the profile of a kind, if it has samples.
+func (r *recording) profile(to []Decoded, kind jfrKind) ([]Decoded, error) {
+	samples, of := r.samples[kind], jfrProfiles[kind]
+	if len(samples) == 0 {
+		return to, nil
+	}
+	// go tool pprof takes the first mapping for the program, which no library is.
+	p := &pprof.Profile{Sample: samples, TimeNanos: r.start, DurationNanos: r.end - r.start, Mapping: []*pprof.Mapping{{ID: 1}}}
+	for _, text := range of.types {
+		p.SampleType = append(p.SampleType, jfrTypeOf(text))
+	}
+	if of.period != "" {
+		p.PeriodType = jfrTypeOf(of.period)
+	}
+	if kind == jfrCPU || kind == jfrWall {
+		p.Period = int64(r.every(kind))
+		if p.Period == 0 {
+			of.name, p.Period = "", int64(r.interval)
+			p.SampleType[0], p.PeriodType = jfrTypeOf("samples/count"), &pprof.ValueType{Type: r.event, Unit: "count"}
+		}
+		for i := 0; i < len(samples) && of.name != ""; i++ {
+			if samples[i].Value[0] > math.MaxInt64/p.Period {
+				return nil, invalid("values of more than 63 bits")
+			}
+			samples[i].Value[0] *= p.Period
+		}
+	}
+	seen := map[any]bool{}
+	isNew := func(of any) bool {
+		known := seen[of]
+		seen[of] = true
+		return !known
+	}
+	for _, s := range samples {
+		if len(s.Location) == 0 || !isNew(&s.Location[0]) { // samples share a stack's slice
+			continue
+		}
+		for _, l := range s.Location {
+			if !isNew(l) {
+				continue
+			}
+			p.Location = append(p.Location, l)
+			if isNew(l.Line[0].Function) {
+				p.Function = append(p.Function, l.Line[0].Function)
+			}
+			if l.Mapping != nil && isNew(l.Mapping) {
+				p.Mapping = append(p.Mapping, l.Mapping)
+			}
+		}
+	}
+	return append(to, Decoded{Parsed: p, Kind: of.name}), nil
+}
