@@ -118,8 +118,8 @@ func TestOTLP(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	wantSums(t, r.sums(`{"service.name"="shop", replicas="3"}`), map[string]int64{"process_cpu samples count": 20})
-	wantSums(t, r.sums(`{service_name="shop"}`), map[string]int64{"process_cpu samples count": 20})
+	wantSums(t, r.sums(`{"service.name"="shop", replicas="3"}`), map[string]int64{"process_cpu samples count": 20, "process_cpu cpu nanoseconds": 20_000})
+	wantSums(t, r.sums(`{service_name="shop"}`), map[string]int64{"process_cpu samples count": 20, "process_cpu cpu nanoseconds": 20_000})
 	wantLabels(t, r.labels(), `{__name__="process_cpu", replicas="3", service.name="shop", service_name="shop"}`)
 	r.wantMetrics(`granary_push_profiles_total 4`, `granary_push_duplicates_total 1`)
 	checkOTLP(t, r)
@@ -211,10 +211,10 @@ func TestOTLP_Refused(t *testing.T) {
 				!strings.Contains(refused.GetErrorMessage(), tt.text) {
 				t.Errorf("refused %v, want %q", refused, tt.text)
 			}
-			if r.rows() != 2 {
+			if r.rows() != 4 { // samples and their time
 				t.Errorf("%d rows of the other profile", r.rows())
 			}
-			if again := r.export(otlpRequest(2)); again != nil || r.rows() != 4 {
+			if again := r.export(otlpRequest(2)); again != nil || r.rows() != 8 {
 				t.Errorf("%d rows after a retry: %v", r.rows(), again)
 			}
 		})

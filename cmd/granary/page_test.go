@@ -164,7 +164,7 @@ func TestPage_Diff(t *testing.T) {
 	_, ask := pageOf(t, "etcd", "pebble")
 	for _, typ := range []string{"cpu", "alloc_space", "inuse_space"} {
 		for _, norm := range []string{"0", "1"} {
-			args := []string{"diff", "--json", "--sample-index", typ, filepath.Join("../../testdata/profiles", "etcd"), filepath.Join("../../testdata/profiles", "pebble")}
+			args := []string{"diff", "--json", "--cumulative", "sum", "--sample-index", typ, filepath.Join("../../testdata/profiles", "etcd"), filepath.Join("../../testdata/profiles", "pebble")}
 			if norm == "1" {
 				args = append(args, "--normalize")
 			}

@@ -87,25 +87,46 @@ func Of(data []byte) Name {
 }
 
 // Insert decodes an input and inserts its profiles in one transaction: all of them, or none after an error. Errors are those of
-// Decode, of DB.InsertEncoded and of the commit.
+// InsertTx and of the commit.
 func Insert(ctx context.Context, db *profile.DB, data []byte, h Hints, opts profile.InsertOptions) (rows int, err error) {
+	if opts.Subtracted == nil {
+		opts.Subtracted = new(profile.Subtraction)
+	}
 	tx := db.Store().Begin()
+	if rows, err = InsertTx(ctx, db, tx, data, h, opts); err != nil {
+		tx.Abort()
+	} else if _, err = tx.Commit(); err == nil {
+		return rows, nil
+	}
+	opts.Subtracted.Drop()
+	return 0, err
+}
+
+// InsertTx decodes an input and inserts its profiles in a transaction of the caller, who aborts it after an error. Errors are those
+// of Decode and of DB.InsertEncodedTx. InsertOptions.Deltas applies to formats of profiles that can count from the start of a
+// process, which have one profile.
+func InsertTx(ctx context.Context, db *profile.DB, tx *columnstore.Tx, data []byte, h Hints, opts profile.InsertOptions) (rows int, err error) {
+	if h.Is == "" {
+		h.Is = cmp.Or(Of(data), PPROF)
+	}
+	if !h.Is.IsCumulative() {
+		opts.Deltas = nil
+	}
 	for p, err := range Decode(data, h) {
 		n := 0
 		if err == nil {
 			n, err = p.InsertTx(ctx, db, tx, opts)
 		}
 		if err != nil {
-			tx.Abort()
 			return 0, err
 		}
 		rows += n
 	}
-	if _, err := tx.Commit(); err != nil {
-		return 0, err
-	}
 	return rows, nil
 }
+
+// IsCumulative reports whether values of the format can count from the start of a process. Those of others are of a period.
+func (n Name) IsCumulative() bool { return n == PPROF || n == Debug1 }
 
 // Decode returns an input's profiles. An error is the last element. data is not changed, and must not
 // change while the decoded profiles are in use.

@@ -31,8 +31,9 @@ const (
 
 // ingest handles POST /ingest: a profile of an SDK.
 func (s *Pusher) ingest(w http.ResponseWriter, r *http.Request) error {
-	_, err := s.take(r.Context(), r.Header, func(p *push) error { return s.readIngest(r, p) })
+	out, err := s.take(r.Context(), r.Header, func(p *push) error { return s.readIngest(r, p) })
 	if err == nil {
+		out.tell(w.Header())
 		w.WriteHeader(http.StatusOK)
 	}
 	return err
@@ -53,6 +54,9 @@ func (s *Pusher) readIngest(r *http.Request, p *push) error {
 	if in.labels, err = parseAppName(q.Get("name")); err != nil {
 		return err
 	}
+	if spy := q.Get("spyName"); spy != "" && in.labels[spyLabel] == "" {
+		in.labels[spyLabel] = spy
+	}
 	if in.time, err = s.parseTime(q, "from"); err != nil {
 		return err
 	}
@@ -64,7 +68,7 @@ func (s *Pusher) readIngest(r *http.Request, p *push) error {
 		if err != nil || params["boundary"] == "" {
 			return fault.Invalid("header Content-Type: %s has no boundary", fault.Quoted(r.Header.Get("Content-Type")))
 		}
-		in.Encoded, in.hint, err = s.readParts(multipart.NewReader(r.Body, params["boundary"]))
+		in.Encoded, in.config, err = s.readParts(multipart.NewReader(r.Body, params["boundary"]))
 	} else {
 		in.Encoded, err = s.readEncoded(r, s.mostBody())
 	}
@@ -73,66 +77,75 @@ func (s *Pusher) readIngest(r *http.Request, p *push) error {
 	return err
 }
 
-// readParts reads a multipart body: the part profile, and the hint for kindOf from sample_type_config.
-func (s *Pusher) readParts(m *multipart.Reader) (data []byte, hint string, err error) {
+// readParts reads a multipart body: the part profile, and what sample_type_config says.
+func (s *Pusher) readParts(m *multipart.Reader) (data []byte, c config, err error) {
 	seen := map[string]bool{}
 	for range maxParts {
 		part, err := m.NextPart()
 		if err == io.EOF { //nolint:errorlint // a wrapped EOF means a truncated body
 			if !seen["profile"] {
-				return nil, "", fault.Invalid("body: it has no part profile")
+				return nil, c, fault.Invalid("body: it has no part profile")
 			}
-			return data, hint, nil
+			return data, c, nil
 		}
 		if err != nil {
-			return nil, "", s.unread(err)
+			return nil, c, s.unread(err)
 		}
 		name := part.FormName()
 		if seen[name] {
-			return nil, "", fault.Invalid("body: part %s is there twice", fault.Quoted(name))
+			return nil, c, fault.Invalid("body: part %s is there twice", fault.Quoted(name))
 		}
 		seen[name] = true
 		switch name {
 		case "profile":
 			data, err = s.readAll(part)
 		case "sample_type_config":
-			hint, err = s.readConfig(part)
+			c, err = s.readConfig(part)
 		case "prev_profile":
-			err = fault.Invalid("part prev_profile: profiles are not subtracted here; send the difference, as SDKs with godeltaprof do")
+			err = fault.Invalid("part prev_profile: profiles are not subtracted from one that is sent with them; leave it out: the server has the one before")
 		default:
 			err = fault.Invalid("part %s is not taken; profile and sample_type_config are", fault.Quoted(name))
 		}
 		if err != nil {
-			return nil, "", err
+			return nil, c, err
 		}
 	}
-	return nil, "", fault.Invalid("body: more than %d parts", maxParts)
+	return nil, c, fault.Invalid("body: more than %d parts", maxParts)
 }
 
-// readConfig reads the part sample_type_config. Its type names tell mutex profiles from block profiles.
-// Everything else is ignored.
-func (s *Pusher) readConfig(part io.Reader) (hint string, err error) {
+// config is what a push says about its profile besides the labels.
+type config struct {
+	hint    string // for kindOf
+	isDelta bool   // its values are of a period, whatever their types
+}
+
+// readConfig reads the part sample_type_config. Its type names tell mutex profiles from block profiles. Unless it says that
+// a type is cumulative, the values are differences, as those of the SDK for Go are. Everything else is ignored.
+func (s *Pusher) readConfig(part io.Reader) (c config, err error) {
 	text, err := s.readAll(io.LimitReader(part, MaxConfigSize+1))
 	if err != nil {
-		return "", err
+		return c, err
 	}
 	if len(text) > MaxConfigSize {
-		return "", fault.TooLarge("a part sample_type_config of more than %d bytes", MaxConfigSize)
+		return c, fault.TooLarge("a part sample_type_config of more than %d bytes", MaxConfigSize)
 	}
-	var config map[string]struct {
+	var types map[string]struct {
 		DisplayName string `json:"display-name"`
+		Cumulative  bool   `json:"cumulative"`
 	}
-	if err := json.Unmarshal(text, &config); err != nil {
-		return "", fault.Invalid("part sample_type_config: %w", err)
+	if err := json.Unmarshal(text, &types); err != nil {
+		return c, fault.Invalid("part sample_type_config: %w", err)
 	}
-	for _, name := range []string{"mutex", "block"} {
-		for _, t := range config {
+	c.isDelta = true
+	for _, name := range []string{"block", "mutex"} {
+		for _, t := range types {
+			c.isDelta = c.isDelta && !t.Cumulative
 			if strings.HasPrefix(t.DisplayName, name+"_") {
-				return name, nil
+				c.hint = name
 			}
 		}
 	}
-	return "", nil
+	return c, nil
 }
 
 // AskedParameters are the parameters of GET /pprof. POST /pprof refuses them as labels, because a query
@@ -150,7 +163,8 @@ const (
 func (s *Pusher) pushPprof(w http.ResponseWriter, r *http.Request) error {
 	out, err := s.take(r.Context(), r.Header, func(p *push) error { return s.readPprof(r, p) })
 	if err == nil {
-		_, _ = fmt.Fprintf(w, "%d rows\n", out.rows)
+		out.tell(w.Header())
+		_, _ = fmt.Fprintf(w, "%d rows\n%s", out.rows, out.counted.sentence(s.FirstWhole))
 	}
 	return err
 }

@@ -42,9 +42,9 @@ type push struct {
 type pushed struct {
 	where  string // place in the request, for errors
 	labels map[string]string
-	id     string    // names the profile; empty if it has no name
-	hint   string    // for kindOf
-	time   time.Time // for a profile without a time; zero means now
+	id     string // names the profile; empty if it has no name
+	config
+	time time.Time // for a profile without a time; zero means now
 	format.Decoded
 	only format.Name // what Encoded is; "" is known by its content
 	size int         // bytes as it was sent
@@ -54,6 +54,7 @@ type pushed struct {
 type outcome struct {
 	rows    int
 	refused []error // errors of the omitted profiles of a partial push
+	counted counted
 }
 
 // newPush returns an empty push with the tenant and the key from a request's headers.
@@ -107,6 +108,9 @@ func (s *Pusher) insert(ctx context.Context, p *push) (outcome, error) {
 	committed = err == nil || errors.Is(err, disk.ErrNotDurable)
 	if !committed {
 		s.tenants.withdraw(in.series)
+		for _, since := range slices.Backward(in.since) {
+			since.Drop()
+		}
 		return outcome{}, err
 	}
 	s.Counts.Profiles.Add(float64(in.inserted))
@@ -127,6 +131,7 @@ type insertion struct {
 	claimed []hash
 	done    map[hash]bool // ids pushed before, or by this push so far
 	series  []series      // new with this push
+	since   []profile.Subtraction
 
 	outcome
 	inserted, duplicates, bytes int
@@ -137,6 +142,7 @@ func (in *insertion) check() error {
 	in.labels = make([]map[string]string, len(in.profiles))
 	for i := range in.profiles {
 		p := &in.profiles[i]
+		p.isDelta = p.isDelta || p.labels[deltaLabel] == "false"
 		labels, err := in.s.pushedLabels(p.labels)
 		if err == nil && len(p.id) > maxID {
 			err = fault.Invalid("an id of %d bytes, at most %d", len(p.id), maxID)
@@ -266,7 +272,15 @@ func (in *insertion) add(ctx context.Context, p *pushed, labels map[string]strin
 	if p.time.IsZero() {
 		opts.Time = s.Now()
 	}
+	var since profile.Subtraction
+	if !p.isDelta {
+		opts.Deltas, opts.FirstWhole, opts.Subtracted = s.Deltas, s.FirstWhole, &since
+	}
 	rows, err = sent.InsertTx(ctx, s.DB, in.tx, opts)
+	if since.Counted != profile.CountedAsSent {
+		in.since = append(in.since, since)
+		in.counted.add(since)
+	}
 	switch {
 	case isNew && rows > 0:
 		in.series = append(in.series, of)
@@ -289,6 +303,7 @@ func (in *insertion) read(p *pushed) (sent format.Decoded, err error) {
 			is, factor = of, parsedFactor
 		}
 	}
+	p.isDelta = p.isDelta || p.Parsed != nil || !is.IsCumulative() // a profile of OTLP is of its duration
 	if err := in.share.take(factor*int64(len(data)) + flatBytes(p.Parsed)); err != nil || p.Parsed != nil {
 		return format.Decoded{Parsed: p.Parsed}, err
 	}
