@@ -158,7 +158,7 @@ func TestProfileIDs(t *testing.T) {
 	}
 	client := querierv1connect.NewQuerierServiceClient(r.http, r.url)
 	for _, spans := range [][]string{{a}, {b}, {strings.ToUpper(b)}, {a, b}} {
-		got, err := client.SelectMergeSpanProfile(t.Context(), connect.NewRequest(&querierv1.SelectMergeSpanProfileRequest{
+		got, err := client.SelectMergeStacktraces(t.Context(), connect.NewRequest(&querierv1.SelectMergeStacktracesRequest{
 			ProfileTypeID: cpuID, LabelSelector: "{}", Start: 1, End: 1 << 42, SpanSelector: spans,
 		}))
 		if err != nil || got.Msg.GetFlamegraph().GetTotal() != 7*int64(len(spans)) {

@@ -144,7 +144,7 @@ func (d *Deltas) writeOver() {
 		_ = df.f.Close()
 	}
 	next := &deltaFile{path: df.path + ".new"}
-	if next.f, next.err = os.OpenFile(next.path, os.O_CREATE|os.O_TRUNC|os.O_WRONLY, 0o666); next.err == nil {
+	if next.f, next.err = os.OpenFile(next.path, os.O_CREATE|os.O_TRUNC|os.O_WRONLY, 0o600); next.err == nil {
 		_, err := fmt.Fprintf(next.f, "%s%s\n", deltaMagic, bootID())
 		next.fail(err)
 	}
