@@ -12,6 +12,7 @@ import (
 
 	"github.com/granarydb/granary/cmd/granary/internal/cli"
 	"github.com/granarydb/granary/profile"
+	"github.com/granarydb/granary/profile/format"
 )
 
 // The values of --cumulative.
@@ -30,14 +31,14 @@ of their times. --cumulative chooses how:
   whole   likewise, but the first as a whole
   sum     none is a difference, as with go tool pprof
 
-A single one counts as a whole, and one with a duration is a difference already,
-as those of ?seconds=10. A profile with a value that fell is a first one too.`
+Where a value fell, another process begins. The only profile of a process counts
+as a whole. One with a duration is a difference already, as of ?seconds=10.`
 
 // maxHeld bounds the bytes of the profiles that totals holds.
 const maxHeld = 256 << 20
 
 // totals holds the profiles whose values count from the start of a process until the inputs end, because their
-// differences are taken in the order of their times, and a single one of a source counts as a whole.
+// differences are taken in the order of their times, and the only one of a process counts as a whole.
 type totals struct {
 	how     string
 	deltas  *profile.Deltas // nil for countSum
@@ -71,27 +72,55 @@ func (t *totals) hold(h heldProfile) {
 	t.bytes += len(h.data)
 }
 
-// release calls insert with the held profiles, by their times.
-func (t *totals) release(insert func(heldProfile) error) {
-	held, of := t.held, map[uuid.UUID]int{}
+// release calls insert with the held profiles, by their times. examine returns how a Deltas counts one without storing it.
+func (t *totals) release(examine func(heldProfile, *profile.Deltas) profile.Counting, insert func(heldProfile) error) {
+	held := t.held
 	t.held, t.bytes = nil, 0
 	slices.SortStableFunc(held, func(a, b heldProfile) int { return cmp.Compare(a.at, b.at) })
-	for _, h := range held {
-		of[h.source]++
-	}
-	for _, h := range held {
+	alone := alone(held, examine)
+	for i, h := range held {
 		var done profile.Subtraction
-		h.opts.FirstWhole, h.opts.Subtracted = t.how == countWhole || of[h.source] == 1, &done
-		if insert(h) != nil || of[h.source] == 1 && done.Counted.IsAnew() {
+		h.opts.FirstWhole, h.opts.Subtracted = t.how == countWhole || alone[i], &done
+		if insert(h) != nil {
 			continue
 		}
-		t.counted[done.Counted]++
+		as := done.Counted
+		if as.IsAnew() {
+			as = profile.CountedFirst
+			if alone[i] {
+				as = profile.CountedAsSent
+			}
+		}
+		t.counted[as]++
 		for _, name := range done.Types {
 			if !slices.Contains(t.types, name) {
 				t.types = append(t.types, name)
 			}
 		}
 	}
+}
+
+// alone returns which profiles, by their times, are the only ones of a process: they start anew, and so does the next of their
+// source. Files of many processes in one folder are such.
+func alone(held []heldProfile, examine func(heldProfile, *profile.Deltas) profile.Counting) []bool {
+	of, deltas := map[uuid.UUID]int{}, profile.NewDeltas(profile.DeltaOptions{})
+	for _, h := range held {
+		of[h.source]++
+	}
+	counted := make([]profile.Counting, len(held))
+	for i, h := range held {
+		if counted[i] = profile.CountedFirst; of[h.source] > 1 {
+			counted[i] = examine(h, deltas)
+		}
+	}
+	out, continues := make([]bool, len(held)), map[uuid.UUID]bool{}
+	for i, h := range slices.Backward(held) {
+		out[i] = counted[i].IsAnew() && !continues[h.source]
+		if counted[i] != profile.CountedLate {
+			continues[h.source] = !counted[i].IsAnew()
+		}
+	}
+	return out
 }
 
 // countNote tells how profiles were counted. A command with flags of inputs has one.
@@ -102,7 +131,7 @@ type countNote struct {
 
 // note returns how profiles were counted.
 func (t *totals) note() countNote {
-	if len(t.counted) == 0 {
+	if len(t.counted) == 0 || len(t.counted) == 1 && t.counted[profile.CountedAsSent] > 0 {
 		return countNote{}
 	}
 	var parts []string
@@ -117,7 +146,8 @@ func (t *totals) note() countNote {
 	if t.how == countWhole {
 		first = "as a whole, the first of a source"
 	}
-	part(t.counted[profile.CountedFirst]+t.counted[profile.CountedRestart], first)
+	part(t.counted[profile.CountedFirst], first)
+	part(t.counted[profile.CountedAsSent], "as a whole, the only one of a process")
 	return countNote{t.types, fmt.Sprintf("values since the start of a process (%s): %s", cli.Printable(strings.Join(t.types, ", ")), strings.Join(parts, ", "))}
 }
 
@@ -134,7 +164,15 @@ func (f *inputFlags) noteTotals(cmd *cobra.Command, types ...string) {
 
 // addHeld inserts the held profiles.
 func (l *loaded) addHeld(ctx context.Context, told func(error) error) (err error) {
-	l.totals.release(func(h heldProfile) error {
+	examine := func(h heldProfile, deltas *profile.Deltas) profile.Counting {
+		var of profile.Subtraction
+		h.opts.Deltas, h.opts.Subtracted = deltas, &of
+		tx := l.store.Begin()
+		_, _ = format.InsertTx(ctx, l.db, tx, h.data, format.Hints{}, h.opts) // insert gets the error too
+		tx.Abort()
+		return of.Counted
+	}
+	l.totals.release(examine, func(h heldProfile) error {
 		if err != nil {
 			return err
 		}

@@ -55,6 +55,26 @@ func TestTotals(t *testing.T) {
 	}
 }
 
+// Files of several processes in a folder, of which one restarted, are told apart by values that fell.
+func TestTotalsOfProcesses(t *testing.T) {
+	dir := t.TempDir()
+	for i, values := range [][2]int64{{100, 10}, {50, 40}, {70, 5}} {
+		p := newProfile("alloc_space:bytes", sample{"f main", []int64{values[0]}, nil}, sample{"g main", []int64{values[1]}, nil})
+		p.DurationNanos, p.TimeNanos = 0, p.TimeNanos+int64(i)*1e9
+		file(t, filepath.Join(dir, fmt.Sprintf("pod-%d.pb.gz", i)), p)
+	}
+	if r := granary(t, "top", "--json", dir); !strings.Contains(r.stdout, `"total": 275`) || r.stderr != "" {
+		t.Errorf("%.80s %s", r.stdout, r.stderr)
+	}
+	p := newProfile("alloc_space:bytes", sample{"f main", []int64{71}, nil}, sample{"g main", []int64{9}, nil})
+	p.DurationNanos, p.TimeNanos = 0, p.TimeNanos+3e9
+	file(t, filepath.Join(dir, "pod-3.pb.gz"), p)
+	const want = "granary: values since the start of a process (alloc_space): 1 as what came since the one before, 1 as nothing, the first of a source, which --cumulative whole counts, 2 as a whole, the only one of a process\n"
+	if r := granary(t, "top", "--json", "--sample-index", "alloc_space", dir); !strings.Contains(r.stdout, `"total": 205`) || r.stderr != want {
+		t.Errorf("%.80s %s", r.stdout, r.stderr)
+	}
+}
+
 // A directory remembers the last profile of each source for the next load.
 func TestTotalsOfLoads(t *testing.T) {
 	_, names := heapDir(t)
