@@ -44,7 +44,7 @@ func insteadOfInputs(cmd *cobra.Command, args []string, most int) error {
 	if dirs, err := cmd.Flags().GetStringArray("db"); err == nil && len(dirs) > most {
 		return cli.Usage(errors.New("--db is there too often"))
 	}
-	names := []string{"label", "seconds", "all-frames", "header", "tls-ca", "tls-cert", "tls-key", "tls-skip-verify"}
+	names := []string{"label", "seconds", "all-frames", "cumulative", "header", "tls-ca", "tls-cert", "tls-key", "tls-skip-verify"}
 	if i := slices.IndexFunc(names, cmd.Flags().Changed); i >= 0 {
 		return cli.Usage(fmt.Errorf("--%s is about inputs, and --db reads none: it belongs to granary load", names[i]))
 	}
