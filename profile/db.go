@@ -98,6 +98,8 @@ type InsertOptions struct {
 	// Deltas, if not nil, converts values that count from the start of a process to differences from the
 	// previous profile with the same labels, apart from Options.Without. nil inserts them as they are.
 	Deltas *Deltas
+	// Sender, if not empty, tells sources apart whose labels are equal. It is not stored.
+	Sender string
 	// FirstWhole keeps the values since the start of the process in the first profile of a source, and in one
 	// after a restart or a gap. Otherwise Deltas makes them 0, because they are older than what is asked.
 	FirstWhole bool

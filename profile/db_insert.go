@@ -144,7 +144,8 @@ func (db *DB) subtract(f *codec.Flat, opts InsertOptions) (since Subtraction, er
 	if _, err := db.table.Codes(at); err != nil { // also if no row is left that could be refused
 		return since, err
 	}
-	labels := maps.Clone(opts.Labels)
+	labels := map[string]string{"\x00": opts.Sender} // no label has such a name
+	maps.Copy(labels, opts.Labels)
 	for _, name := range db.opts.Without {
 		delete(labels, name)
 	}

@@ -159,6 +159,19 @@ func TestPushCumulative_Marks(t *testing.T) {
 	}
 }
 
+// TestPushCumulative_Tenants tells tenants apart whose profiles have equal labels.
+func TestPushCumulative_Tenants(t *testing.T) {
+	r := newReceiver(t, Options{}, columnstore.Options{FutureLimit: -1, PastLimit: -1})
+	for at := int64(1); at <= 3; at++ {
+		for tenant, value := range map[string]int64{"a": 100 * at, "b": at} {
+			r.want(http.StatusOK, "", r.request(http.MethodPost, "/pprof?__name__=mutex", delays(t, at, value), "X-Scope-OrgID", tenant))
+		}
+	}
+	if got := r.sums("")["mutex delay nanoseconds"]; got != 200+2 {
+		t.Errorf("%d, want 202", got)
+	}
+}
+
 // TestPushCumulative_Whole counts first profiles as a whole, and a push that was refused counts no difference.
 func TestPushCumulative_Whole(t *testing.T) {
 	r := newReceiver(t, Options{FirstWhole: true}, columnstore.Options{FutureLimit: -1, PastLimit: -1})

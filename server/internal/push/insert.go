@@ -274,7 +274,7 @@ func (in *insertion) add(ctx context.Context, p *pushed, labels map[string]strin
 	}
 	var since profile.Subtraction
 	if !p.isDelta {
-		opts.Deltas, opts.FirstWhole, opts.Subtracted = s.Deltas, s.FirstWhole, &since
+		opts.Deltas, opts.Sender, opts.FirstWhole, opts.Subtracted = s.Deltas, in.tenant, s.FirstWhole, &since
 	}
 	rows, err = sent.InsertTx(ctx, s.DB, in.tx, opts)
 	if since.Counted != profile.CountedAsSent {
