@@ -96,8 +96,17 @@ type InsertOptions struct {
 	// default they are dropped for good (DB.InsertEncoded).
 	AllFrames bool
 	// Deltas, if not nil, converts values that count from the start of a process to differences from the
-	// previous profile with the same labels. nil inserts them as they are.
+	// previous profile with the same labels, apart from Options.Without. nil inserts them as they are.
 	Deltas *Deltas
+	// Sender, if not empty, tells sources apart whose labels are equal. It is not stored.
+	Sender string
+	// FirstWhole keeps the values since the start of the process in the first profile of a source, and in one
+	// after a restart or a gap. Otherwise Deltas makes them 0, because they are older than what is asked.
+	FirstWhole bool
+	// Subtracted, if not nil, is set to what Deltas did. Call its Drop if the transaction of the caller does
+	// not commit, because the next profile would otherwise be subtracted from one that is not stored. Of
+	// several profiles in a transaction, drop the last first.
+	Subtracted *Subtraction
 }
 
 // Deltas turns cumulative profiles into differences.
@@ -106,6 +115,25 @@ type Deltas = codec.Deltas
 // DeltaOptions are the options of NewDeltas.
 type DeltaOptions = codec.DeltaOptions
 
-// NewDeltas returns a Deltas without series. The profiles of a series must be inserted ordered by time. A
-// profile that is not later than the previous one is ErrProfile.
+// Subtraction is what a Deltas did with a profile.
+type Subtraction = codec.Subtraction
+
+// Counting is how a Deltas counted a profile.
+type Counting = codec.Counting
+
+// The ways of counting, as in package profile/pprof.
+const (
+	CountedAsSent  = codec.CountedAsSent
+	CountedGrowth  = codec.CountedGrowth
+	CountedFirst   = codec.CountedFirst
+	CountedRestart = codec.CountedRestart
+	CountedGap     = codec.CountedGap
+	CountedLate    = codec.CountedLate
+)
+
+// NewDeltas returns a Deltas without sources.
 func NewDeltas(opts DeltaOptions) *Deltas { return codec.NewDeltas(opts) }
+
+// OpenDeltas is NewDeltas with the sources of a file, which a program with a directory of profiles keeps beside them,
+// so that no difference is lost while it restarts. The file is not part of the store. Call Deltas.Close at the end.
+func OpenDeltas(path string, opts DeltaOptions) (*Deltas, error) { return codec.OpenDeltas(path, opts) }

@@ -2,6 +2,7 @@ package profile
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"time"
@@ -30,7 +31,8 @@ import (
 // than 67 million steps, are ErrTooLarge.
 //
 // Times among the values, and the period, are stored in nanoseconds whatever their unit in the profile,
-// because values of the same quantity then add up. Times that overflow keep their unit.
+// because values of the same quantity then add up. Times that overflow keep their unit. For the same reason the sample
+// types inuse-space and inuse-objects are stored as inuse_space and inuse_objects.
 //
 // The time of a profile is in Unix nanoseconds. A time before 1980 is ErrProfile, and the error names the
 // likely unit. A profile without a time needs InsertOptions.Time.
@@ -46,78 +48,66 @@ import (
 // error. The result is that of Insert after google/pprof has parsed the bytes, at a fraction of the cost,
 // because only the rows are built. Within the default limits the heap grows by at most 1 GiB.
 func (db *DB) InsertEncoded(ctx context.Context, data []byte, opts InsertOptions) (rows int, err error) {
-	return db.inTx(func(tx *columnstore.Tx) (inserted, error) { return db.insertEncoded(ctx, tx, data, opts) })
+	return db.inTx(opts, func(tx *columnstore.Tx, opts InsertOptions) (int, error) {
+		return db.InsertEncodedTx(ctx, tx, data, opts)
+	})
 }
 
 // InsertEncodedTx is InsertEncoded in the caller's transaction. After an error the transaction is
-// unchanged. InsertOptions.Deltas does not wait for the commit.
+// unchanged. InsertOptions.Deltas does not wait for the commit: InsertOptions.Subtracted can undo it.
 func (db *DB) InsertEncodedTx(ctx context.Context, tx *columnstore.Tx, data []byte, opts InsertOptions) (rows int, err error) {
-	in, err := db.insertEncoded(ctx, tx, data, opts)
-	in.since.Keep()
-	return in.rows, err
-}
-
-func (db *DB) insertEncoded(ctx context.Context, tx *columnstore.Tx, data []byte, opts InsertOptions) (inserted, error) {
 	w := db.workspace()
 	defer db.release(w)
 	if err := w.read(data, db.opts.Limits); err != nil {
-		return inserted{}, err
+		return 0, err
 	}
 	return db.insert(ctx, tx, w, opts)
 }
 
 // Insert is InsertEncoded for a profile in memory. It does not change the profile.
 func (db *DB) Insert(ctx context.Context, p *pprof.Profile, opts InsertOptions) (rows int, err error) {
-	return db.inTx(func(tx *columnstore.Tx) (inserted, error) { return db.insertParsed(ctx, tx, p, opts) })
+	return db.inTx(opts, func(tx *columnstore.Tx, opts InsertOptions) (int, error) { return db.InsertTx(ctx, tx, p, opts) })
 }
 
 // InsertTx is Insert in the caller's transaction, as InsertEncodedTx is InsertEncoded.
 func (db *DB) InsertTx(ctx context.Context, tx *columnstore.Tx, p *pprof.Profile, opts InsertOptions) (rows int, err error) {
-	in, err := db.insertParsed(ctx, tx, p, opts)
-	in.since.Keep()
-	return in.rows, err
-}
-
-func (db *DB) insertParsed(ctx context.Context, tx *columnstore.Tx, p *pprof.Profile, opts InsertOptions) (inserted, error) {
 	w := db.workspace()
 	defer db.release(w)
 	if err := codec.Flatten(p, db.opts.Limits, &w.flat.Flat); err != nil {
-		return inserted{}, err
+		return 0, err
 	}
 	if err := w.flat.Check(); err != nil {
-		return inserted{}, err
+		return 0, err
 	}
 	return db.insert(ctx, tx, w, opts)
 }
 
-// inserted is a profile in a transaction. Its subtraction ends with the transaction.
-type inserted struct {
-	rows  int
-	since codec.Subtraction
-}
-
 // inTx runs an insert in its own transaction.
-func (db *DB) inTx(insert func(tx *columnstore.Tx) (inserted, error)) (rows int, err error) {
+func (db *DB) inTx(opts InsertOptions, insert func(tx *columnstore.Tx, opts InsertOptions) (int, error)) (rows int, err error) {
+	if opts.Subtracted == nil {
+		opts.Subtracted = new(Subtraction)
+	}
 	tx := db.store.Begin()
-	in, err := insert(tx)
-	if err != nil {
+	if rows, err = insert(tx, opts); err != nil {
 		tx.Abort()
 		return 0, err
 	}
 	if _, err := tx.Commit(); err != nil {
-		in.since.Drop()
+		if !errors.Is(err, columnstore.ErrNotDurable) { // the rows are visible
+			opts.Subtracted.Drop()
+		}
 		return 0, err
 	}
-	in.since.Keep()
-	return in.rows, nil
+	return rows, nil
 }
 
 // insert adds the profile's rows in w.
-func (db *DB) insert(ctx context.Context, tx *columnstore.Tx, w *workspace, opts InsertOptions) (in inserted, err error) {
+func (db *DB) insert(ctx context.Context, tx *columnstore.Tx, w *workspace, opts InsertOptions) (rows int, err error) {
 	w.flat.ToNanoseconds()
+	w.flat.ToKnownTypes()
 	if !opts.AllFrames {
 		if err := w.pruner.Prune(&w.flat.Flat); err != nil {
-			return in, err
+			return 0, err
 		}
 	}
 	if opts.Labels[NameLabel] == "" {
@@ -128,24 +118,38 @@ func (db *DB) insert(ctx context.Context, tx *columnstore.Tx, w *workspace, opts
 			opts.Labels = labels
 		}
 	}
+	var since Subtraction
 	if opts.Deltas != nil {
-		at, err := opts.timeOf(&w.flat.Flat)
-		if err != nil {
-			return in, err
-		}
-		if _, err := db.table.Codes(at); err != nil { // also if no row is left that could be refused
-			return in, err
-		}
-		if in.since, err = opts.Deltas.Subtract(&w.flat.Flat, opts.Labels, at); err != nil {
-			return in, err
+		if since, err = db.subtract(&w.flat.Flat, opts); err != nil {
+			return 0, err
 		}
 	}
-	if in.rows, err = db.insertRows(ctx, tx, w, opts); err != nil {
-		in.since.Drop()
-		return inserted{}, err
+	if rows, err = db.insertRows(ctx, tx, w, opts); err != nil {
+		since.Drop()
+		return 0, err
+	}
+	if opts.Subtracted != nil {
+		*opts.Subtracted = since
 	}
 	db.mended.Add(int64(w.flat.Mended))
-	return in, nil
+	return rows, nil
+}
+
+// subtract turns cumulative values into differences. Labels that do not tell sources apart do not here either.
+func (db *DB) subtract(f *codec.Flat, opts InsertOptions) (since Subtraction, err error) {
+	at, err := opts.timeOf(f)
+	if err != nil {
+		return since, err
+	}
+	if _, err := db.table.Codes(at); err != nil { // also if no row is left that could be refused
+		return since, err
+	}
+	labels := map[string]string{"\x00": opts.Sender} // no label has such a name
+	maps.Copy(labels, opts.Labels)
+	for _, name := range db.opts.Without {
+		delete(labels, name)
+	}
+	return opts.Deltas.Subtract(f, labels, at, opts.FirstWhole), nil
 }
 
 func (db *DB) insertRows(ctx context.Context, tx *columnstore.Tx, w *workspace, opts InsertOptions) (rows int, err error) {

@@ -116,13 +116,27 @@ func (p *plan) hasValue(ctx context.Context, column string) (bool, error) {
 // read. Bound the query's time for trace and span ids, because they are numerous. Errors are as for
 // Aggregate. An empty name is columnstore.ErrQuery.
 func (db *DB) LabelValues(ctx context.Context, snap *columnstore.Snapshot, name string, q Query) ([]string, error) {
-	column := ColumnLabels + "." + name
 	p := db.plan(snap, q)
-	values, err := p.seriesValues(ctx, column)
+	all, err := db.table.Columns(snap)
 	if err != nil {
 		return nil, err
 	}
-	all, err := db.table.Columns(snap)
+	var values []string
+	for _, name := range append([]string{name}, db.otherNames(snap, name)...) {
+		found, err := p.labelValues(ctx, name, all)
+		if err != nil {
+			return nil, err
+		}
+		values = append(values, found...)
+	}
+	slices.Sort(values)
+	return slices.Compact(values), nil
+}
+
+// labelValues returns the values of the label with exactly this name. all are the table's columns.
+func (p *plan) labelValues(ctx context.Context, name string, all []string) ([]string, error) {
+	column := ColumnLabels + "." + name
+	values, err := p.seriesValues(ctx, column)
 	if err != nil {
 		return nil, err
 	}
@@ -142,8 +156,7 @@ func (db *DB) LabelValues(ctx context.Context, snap *columnstore.Snapshot, name 
 		}
 		values = append(values, found...)
 	}
-	slices.Sort(values)
-	return slices.Compact(values), nil
+	return values, nil
 }
 
 // seriesValues returns the distinct values of the query's series in a column.

@@ -31,6 +31,7 @@ func (db *DB) Merge(ctx context.Context, snap *columnstore.Snapshot, t Type, q Q
 // columnstore.ErrQuery.
 func (db *DB) MergeBy(ctx context.Context, snap *columnstore.Snapshot, t Type, q Query, by ...string) ([]StackGroup, error) {
 	p, g := db.plan(snap, q, t), newGrouping(by)
+	g.resolve(db, snap)
 	groups, err := p.sum(ctx, p.types, columnstore.AggregateOptions{By: append([]string{ColumnStacktrace}, g.columns()...), NoCounts: true})
 	if err != nil {
 		return nil, err

@@ -17,7 +17,7 @@ import (
 // Frames select rows before opts.Elements is called. With FunctionNames as opts.Elements, stacks are
 // lists of function names.
 func (db *DB) Scan(ctx context.Context, snap *columnstore.Snapshot, q Query, opts columnstore.ScanOptions) iter.Seq2[arrow.Record, error] {
-	opts.Where = columnstore.And(q.Expr(), opts.Where)
+	opts.Where = columnstore.And(db.Resolve(snap, q).Expr(), opts.Where)
 	return db.table.Scan(ctx, snap, opts)
 }
 

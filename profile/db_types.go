@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/granarydb/granary/columnstore"
 )
@@ -63,6 +64,10 @@ func (db *DB) FindTypeIn(ctx context.Context, snap *columnstore.Snapshot, q Quer
 	types, err := db.Types(ctx, snap)
 	if err != nil {
 		return Type{}, err
+	}
+	sample, rest, hasRest := strings.Cut(name, ":")
+	if name = KnownSample(sample); hasRest {
+		name += ":" + rest
 	}
 	var found []Type
 	for _, t := range types {

@@ -19,6 +19,7 @@ import (
 
 	"github.com/granarydb/granary/columnstore"
 	"github.com/granarydb/granary/internal/effort"
+	codec "github.com/granarydb/granary/profile/pprof"
 )
 
 // valuesOf returns a profile's values by stack and labels.
@@ -128,50 +129,97 @@ func cumulative(at int64, alloc, inuse []int64) *pprof.Profile {
 	for i := range stacks {
 		stacks[i] = stack{frames: fmt.Sprintf("f%d main", i), values: []int64{alloc[i], inuse[i]}}
 	}
-	return makeProfile(start+at, "alloc_space:bytes inuse_space:bytes", stacks...)
+	return makeTotals(start+at, "alloc_space:bytes inuse_space:bytes", stacks...)
+}
+
+// makeTotals is makeProfile for values since the start of a process, which have no duration.
+func makeTotals(at int64, types string, stacks ...stack) *pprof.Profile {
+	p := makeProfile(at, types, stacks...)
+	p.DurationNanos = 0
+	return p
 }
 
 func TestDeltas(t *testing.T) {
-	db, deltas := testDB(t, Options{}), NewDeltas(DeltaOptions{})
-	opts := InsertOptions{Labels: map[string]string{"pod": "a"}, Deltas: deltas}
-	ask := func(at int64) string {
-		p, err := db.Profile(ctx, view(t, db), Query{From: start + at, To: start + at + 1, SumGauges: true})
-		if err != nil {
+	for _, whole := range []bool{false, true} {
+		db, deltas := testDB(t, Options{}), NewDeltas(DeltaOptions{MaxGap: 100})
+		var since Subtraction
+		opts := InsertOptions{Labels: map[string]string{"pod": "a"}, Deltas: deltas, FirstWhole: whole, Subtracted: &since}
+		ask := func(at int64) string {
+			p, err := db.Profile(ctx, view(t, db), Query{From: start + at, To: start + at + 1, SumGauges: true})
+			if err != nil {
+				t.Fatal(err)
+			}
+			return samplesText(p)
+		}
+		for _, tc := range []struct {
+			what         string
+			at           int64
+			alloc, inuse []int64
+			counted      string
+			want, whole  string
+		}{
+			{"the first has no time before it", 1, []int64{100, 10}, []int64{5, 6}, "first", "f0 main [0 5], f1 main [0 6]", "f0 main [100 5], f1 main [10 6]"},
+			{"values since then", 2, []int64{150, 10}, []int64{7, 0}, "growth", "f0 main [50 7]", ""},
+			{"nothing happened", 3, []int64{150, 10}, []int64{0, 0}, "growth", "", ""},
+			{"a new stack", 4, []int64{150, 10, 3}, []int64{0, 0, 1}, "growth", "f2 main [3 1]", ""},
+			{"late", 0, []int64{140, 10, 2}, []int64{0, 0, 1}, "late", "f2 main [0 1]", ""},
+			{"the process started anew: f0 is lower", 5, []int64{20, 30, 4}, []int64{0, 0, 1}, "restart", "f2 main [0 1]", "f0 main [20 0], f1 main [30 0], f2 main [4 1]"},
+			{"since the start", 6, []int64{21, 30, 4}, []int64{0, 0, 0}, "growth", "f0 main [1 0]", ""},
+			{"a stack is gone: started anew", 7, []int64{25, 31}, []int64{1, 0}, "restart", "f0 main [0 1]", "f0 main [25 1], f1 main [31 0]"},
+			{"after a gap", 108, []int64{26, 31}, []int64{1, 0}, "gap", "f0 main [0 1]", "f0 main [26 1], f1 main [31 0]"},
+			{"after the gap", 208, []int64{26, 33}, []int64{0, 0}, "growth", "f1 main [2 0]", ""},
+		} {
+			if _, err := db.Insert(ctx, cumulative(tc.at, tc.alloc, tc.inuse), opts); err != nil {
+				t.Fatalf("%s: %v", tc.what, err)
+			}
+			want := tc.want
+			if whole && since.Counted.IsAnew() {
+				want = tc.whole
+			}
+			if got := ask(tc.at); got != want || since.Counted.String() != tc.counted {
+				t.Errorf("%s, whole %t: %s, %s; want %s, %s", tc.what, whole, got, since.Counted, want, tc.counted)
+			}
+		}
+		if s := deltas.Stats(); s.Counted[codec.CountedGrowth] != 5 || s.Counted[codec.CountedRestart] != 2 || s.Counted[codec.CountedLate] != 1 || s.Sources != 1 || s.Bytes == 0 {
+			t.Errorf("%+v", s)
+		}
+		// Other labels, other types and another program are other sources.
+		opts.Labels = map[string]string{"pod": "b"}
+		other := cumulative(11, []int64{7}, []int64{9})
+		other.Mapping[0].File = "/usr/bin/other"
+		for i, p := range []*pprof.Profile{cumulative(10, []int64{7}, []int64{9}), other} {
+			opts.FirstWhole = false
+			if _, err := db.Insert(ctx, p, opts); err != nil {
+				t.Fatal(err)
+			}
+			if got := ask(int64(10 + i)); got != "f0 main [0 9]" || since.Counted != codec.CountedFirst {
+				t.Errorf("the first of another source: %s, %s", got, since.Counted)
+			}
+		}
+		p := makeTotals(start+1, "cpu:nanoseconds", stack{frames: "f", values: []int64{3}})
+		if rows, err := db.Insert(ctx, p, opts); err != nil || rows != 1 || since.Counted != codec.CountedAsSent {
+			t.Errorf("a profile without cumulative types: %d, %v, %s", rows, err, since.Counted)
+		}
+		// A profile with a duration is a difference already.
+		p = cumulative(12, []int64{5}, []int64{0})
+		p.DurationNanos = 1
+		if _, err := db.Insert(ctx, p, opts); err != nil || since.Counted != codec.CountedAsSent || ask(12) != "f0 main [5 0]" {
+			t.Errorf("a difference: %s, %v, %s", ask(12), err, since.Counted)
+		}
+	}
+}
+
+// Labels that do not tell sources apart make no source.
+func TestDeltasWithout(t *testing.T) {
+	db, deltas := testDB(t, Options{Without: []string{"file"}}), NewDeltas(DeltaOptions{})
+	for i := range int64(3) {
+		opts := InsertOptions{Labels: map[string]string{"file": fmt.Sprint(i)}, Deltas: deltas}
+		if _, err := db.Insert(ctx, cumulative(i, []int64{10 + i}, []int64{0}), opts); err != nil {
 			t.Fatal(err)
 		}
-		return samplesText(p)
 	}
-	for _, tc := range []struct {
-		what         string
-		at           int64
-		alloc, inuse []int64
-		want         string
-	}{
-		{"the first has no time before it", 1, []int64{100, 10}, []int64{5, 6}, "f0 main [0 5], f1 main [0 6]"},
-		{"values since then", 2, []int64{150, 10}, []int64{7, 0}, "f0 main [50 7]"},
-		{"nothing happened", 3, []int64{150, 10}, []int64{0, 0}, ""},
-		{"a new stack", 4, []int64{150, 10, 3}, []int64{0, 0, 1}, "f2 main [3 1]"},
-		{"the process started anew: f0 is lower", 5, []int64{20, 30, 4}, []int64{0, 0, 0}, "f0 main [20 0], f1 main [30 0], f2 main [4 0]"},
-		{"since the start", 6, []int64{21, 30, 4}, []int64{0, 0, 0}, "f0 main [1 0]"},
-		{"a stack is gone: started anew", 7, []int64{25, 31}, []int64{0, 0}, "f0 main [25 0], f1 main [31 0]"},
-	} {
-		if _, err := db.Insert(ctx, cumulative(tc.at, tc.alloc, tc.inuse), opts); err != nil {
-			t.Fatalf("%s: %v", tc.what, err)
-		}
-		if got := ask(tc.at); got != tc.want {
-			t.Errorf("%s: %s; want %s", tc.what, got, tc.want)
-		}
-	}
-	// Other labels, and other types, are other series.
-	opts.Labels = map[string]string{"pod": "b"}
-	if _, err := db.Insert(ctx, cumulative(10, []int64{7}, []int64{9}), opts); err != nil {
-		t.Fatal(err)
-	}
-	if got := ask(10); got != "f0 main [0 9]" {
-		t.Errorf("the first of another pod: %s", got)
-	}
-	if rows, err := db.Insert(ctx, makeProfile(start+1, "cpu:nanoseconds", stack{frames: "f", values: []int64{3}}), opts); err != nil || rows != 1 {
-		t.Errorf("a profile without cumulative types: %d, %v", rows, err)
+	if got, err := db.Merge(ctx, view(t, db), Type{"alloc_space", "bytes", "cpu", "nanoseconds"}, Query{}); err != nil || got.Total != 2 {
+		t.Errorf("%d, %v; want 2", got.Total, err)
 	}
 }
 
@@ -188,7 +236,7 @@ func TestDeltasAfterErrors(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, at := range []int64{0, 1} {
-		if err := put(at, 110); !errors.Is(err, ErrProfile) || !strings.Contains(err.Error(), "is not after that of the profile before") {
+		if err := put(at, 110); err != nil { // late: it counts nothing
 			t.Errorf("at %d: %v", at, err)
 		}
 	}
@@ -211,17 +259,23 @@ func TestDeltasAfterErrors(t *testing.T) {
 	if err != nil || got.Total != 70 {
 		t.Errorf("%d, %v; want the 70 since the last insert without an error", got.Total, err)
 	}
-	// A transaction of the caller does not take the profile back.
+	// A transaction of the caller takes its profiles back if it does not commit.
 	tx := db.store.Begin()
-	if _, err := db.InsertTx(ctx, tx, cumulative(4, []int64{180}, []int64{0}), opts); err != nil {
-		t.Fatal(err)
+	var since [2]Subtraction
+	for i := range since {
+		opts.Subtracted = &since[i]
+		if _, err := db.InsertTx(ctx, tx, cumulative(4+int64(i), []int64{180}, []int64{0}), opts); err != nil {
+			t.Fatal(err)
+		}
 	}
 	tx.Abort()
+	since[1].Drop()
+	since[0].Drop()
 	if err := put(5, 185); err != nil {
 		t.Fatal(err)
 	}
-	if got, err = db.Merge(ctx, view(t, db), got.Type, Query{}); err != nil || got.Total != 75 {
-		t.Errorf("%d, %v; want 75", got.Total, err)
+	if got, err = db.Merge(ctx, view(t, db), got.Type, Query{}); err != nil || got.Total != 85 {
+		t.Errorf("%d, %v; want 85", got.Total, err)
 	}
 }
 
@@ -230,7 +284,7 @@ func TestDeltasAddUp(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		db := openDB(t, Options{})
 		defer db.store.Close()
-		deltas := NewDeltas(DeltaOptions{Types: []string{"n"}})
+		deltas, whole := NewDeltas(DeltaOptions{Types: []string{"n"}}), rapid.Bool().Draw(t, "whole")
 		type process struct {
 			first bool
 			now   []int64
@@ -254,9 +308,11 @@ func TestDeltasAddUp(t *testing.T) {
 				}
 				p.now[i] += grown
 				switch {
-				case restart:
-					want[fmt.Sprint("f", i)] += p.now[i]
-				case !p.first:
+				case restart || p.first:
+					if whole {
+						want[fmt.Sprint("f", i)] += p.now[i]
+					}
+				default:
 					want[fmt.Sprint("f", i)] += grown
 				}
 			}
@@ -267,8 +323,8 @@ func TestDeltasAddUp(t *testing.T) {
 				frames := fmt.Sprint("f", i)
 				stacks = append(stacks, stack{frames: frames, values: []int64{half}}, stack{frames: frames, values: []int64{n - half}})
 			}
-			opts := InsertOptions{Labels: map[string]string{"pod": pod}, Deltas: deltas}
-			if _, err := db.Insert(ctx, makeProfile(start+int64(at), "n:count", stacks...), opts); err != nil {
+			opts := InsertOptions{Labels: map[string]string{"pod": pod}, Deltas: deltas, FirstWhole: whole}
+			if _, err := db.Insert(ctx, makeTotals(start+int64(at), "n:count", stacks...), opts); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -291,7 +347,7 @@ func TestDeltasAddUp(t *testing.T) {
 }
 
 // Goroutines insert profiles of the same few series, while a bound forgets them all the time. One
-// series has its profiles in order and is refused none.
+// source has its profiles in order.
 func TestDeltasAtOnce(t *testing.T) {
 	db, deltas := testDB(t, Options{}), NewDeltas(DeltaOptions{MaxBytes: 1})
 	var mu sync.Mutex
@@ -329,12 +385,12 @@ func TestDeltasMemory(t *testing.T) {
 	const bound = 2 << 20
 	db := openDBIn(t, columnstore.Options{FutureLimit: -1, MemoryBudget: 16 << 20}, Options{})
 	defer db.store.Close()
-	for _, tc := range []struct{ series, stacks int }{{10_000, 1}, {40, 2000}} {
+	for _, tc := range []struct{ series, stacks int }{{10_000, 1}, {100, 2000}} {
 		stacks := make([]stack, tc.stacks)
 		for i := range stacks {
 			stacks[i] = stack{frames: fmt.Sprint("f", i), values: []int64{1}}
 		}
-		p := makeProfile(start, "alloc_space:bytes", stacks...)
+		p := makeTotals(start, "alloc_space:bytes", stacks...)
 		before := liveHeap()
 		deltas := NewDeltas(DeltaOptions{MaxBytes: bound})
 		for i := range tc.series { // first profiles have no rows

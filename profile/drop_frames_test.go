@@ -73,7 +73,7 @@ func TestDropFrames(t *testing.T) {
 func TestDropFramesOfDeltas(t *testing.T) {
 	db, deltas := testDB(t, Options{}), NewDeltas(DeltaOptions{Types: []string{"n"}})
 	for i := range int64(2) {
-		p := makeProfile(start+i, "n:count",
+		p := makeTotals(start+i, "n:count",
 			stack{frames: []string{"x", "y"}[i] + " malloc main", values: []int64{10 + 5*i}}, stack{frames: "main", values: []int64{1 + i}})
 		p.DropFrames = "malloc"
 		if _, err := db.Insert(ctx, p, InsertOptions{Deltas: deltas}); err != nil {

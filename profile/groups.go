@@ -17,8 +17,9 @@ type StackGroup struct {
 
 // grouping numbers the groups of rows that share labels.
 type grouping struct {
-	names  []string // sorted
-	starts []int    // index of a name's first column, by name; then the number of columns
+	names  []string   // sorted
+	others [][]string // by name: other names of the label
+	starts []int      // index of a name's first column, by name; then the number of columns
 	labels [][]Label
 
 	index map[string]uint32 // group by key
@@ -31,13 +32,26 @@ func newGrouping(by []string) *grouping {
 	return &grouping{names: slices.Compact(slices.Sorted(slices.Values(by))), index: map[string]uint32{}}
 }
 
+// resolve finds the other names of the labels in a snapshot's profiles.
+func (g *grouping) resolve(db *DB, snap *columnstore.Snapshot) {
+	for _, name := range g.names {
+		isAsked := func(other string) bool { return slices.Contains(g.names, other) }
+		g.others = append(g.others, slices.DeleteFunc(db.otherNames(snap, name), isAsked))
+	}
+}
+
 // columns returns the columns that can have the labels. Among a name's columns, the first with a value in
 // the row counts.
 func (g *grouping) columns() []string {
 	var columns []string
-	for _, name := range g.names {
+	for i, name := range g.names {
 		g.starts = append(g.starts, len(columns))
 		columns = append(columns, textColumns(name)...)
+		if g.others != nil {
+			for _, other := range g.others[i] {
+				columns = append(columns, textColumns(other)...)
+			}
+		}
 		if rows.IDType(name) != 0 {
 			columns = append(columns, name)
 		}

@@ -226,7 +226,7 @@ func TestBombs(t *testing.T) {
 					t.Fatal(err)
 				}
 				try("with Deltas", func() error {
-					_, err := db.InsertEncoded(ctx, zipped, InsertOptions{Time: now.Time, Deltas: deltas})
+					_, err := db.InsertEncoded(ctx, zipped, InsertOptions{Time: now.Time, Deltas: deltas, FirstWhole: true})
 					return err
 				})
 				db.store.Close()

@@ -37,6 +37,7 @@ type conditions struct {
 
 // plan compiles a query for the values of types, or for all values if there are no types.
 func (db *DB) plan(snap *columnstore.Snapshot, q Query, types ...Type) *plan {
+	q = db.Resolve(snap, q)
 	p := &plan{db: db, snap: snap, types: types, conditions: q.compile(), q: q}
 	p.chosen = p.rows(types)
 	return p

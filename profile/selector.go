@@ -28,7 +28,30 @@ type Selector struct {
 }
 
 // matcher is one condition of a selector. Its methods turn it into conditions on rows.
-type matcher struct{ selector.Matcher }
+type matcher struct {
+	selector.Matcher
+	others []string // other names of the label, from DB.Resolve
+}
+
+// columns returns the columns that can have the label as text. The first with a value in a row counts.
+func (m matcher) columns() []string {
+	columns := textColumns(m.Name)
+	for _, name := range m.others {
+		columns = append(columns, textColumns(name)...)
+	}
+	return columns
+}
+
+// idColumn returns the column of trace or span ids in which the label can be, or "".
+func (m matcher) idColumn() string {
+	switch {
+	case m.Name == profileIDLabel:
+		return ColumnSpanID
+	case rows.IDType(m.Name) != 0:
+		return m.Name
+	}
+	return ""
+}
 
 // ParseSelector parses a selector such as {job="api", pod=~"x.*", zone!=""}. A name before the braces, or
 // alone, is a matcher for __name__, as in Prometheus. Empty text and {} choose everything. Errors wrap
@@ -43,7 +66,7 @@ func ParseSelector(text string) (Selector, error) {
 		return Selector{}, fmt.Errorf("%w %#.100q: %w", ErrSelector, s.text, err)
 	}
 	for _, m := range parsed {
-		s.matchers = append(s.matchers, matcher{m})
+		s.matchers = append(s.matchers, matcher{Matcher: m})
 	}
 	return s, nil
 }
@@ -82,7 +105,7 @@ func (s Selector) Requires() []string {
 func (s Selector) Expr() columnstore.Expr {
 	all := make([]columnstore.Expr, len(s.matchers))
 	for i, m := range s.matchers {
-		all[i] = m.first(textColumns(m.Name), m.idExpr)
+		all[i] = m.first(m.columns(), m.idExpr)
 	}
 	return columnstore.And(all...)
 }
@@ -91,10 +114,23 @@ func (s Selector) Expr() columnstore.Expr {
 // the label, because its samples may have it.
 func (s Selector) profileExprs() (all []columnstore.Expr) {
 	for _, m := range s.matchers {
-		column := ColumnLabels + "." + m.Name
-		all = append(all, columnstore.Or(m.expr(column), columnstore.Equal(column, "")))
+		var columns []string
+		for _, name := range append([]string{m.Name}, m.others...) {
+			columns = append(columns, ColumnLabels+"."+name)
+		}
+		all = append(all, m.ifAny(columns))
 	}
 	return all
+}
+
+// ifAny returns the matcher for the first of the columns with a value in a row. It holds for rows without a value.
+func (m matcher) ifAny(columns []string) columnstore.Expr {
+	column := columns[0]
+	if len(columns) == 1 {
+		return columnstore.Or(m.expr(column), columnstore.Equal(column, ""))
+	}
+	missing := columnstore.Equal(column, "")
+	return columnstore.Or(columnstore.And(columnstore.Not(missing), m.expr(column)), columnstore.And(missing, m.ifAny(columns[1:])))
 }
 
 // textColumns returns the columns that can have a label as text. The first with a value in a row counts.
@@ -107,7 +143,7 @@ func textColumns(label string) []string {
 func (m matcher) first(columns []string, last func() columnstore.Expr) columnstore.Expr {
 	column := columns[0]
 	missing := columnstore.Equal(column, "")
-	if len(columns) == 1 && rows.IDType(m.Name) == 0 {
+	if len(columns) == 1 && m.idColumn() == "" {
 		return m.expr(column) // here a missing value equals the empty string
 	}
 	rest := last
@@ -129,23 +165,24 @@ func (m matcher) idExpr() columnstore.Expr {
 	case selector.OpNotEqual:
 		return columnstore.Not(m.equalID())
 	default:
-		return columnstore.Func(m.Name, func(id any) bool { return m.Matches(rows.IDText(id)) })
+		return columnstore.Func(m.idColumn(), func(id any) bool { return m.Matches(rows.IDText(id)) })
 	}
 }
 
 // equalID returns the condition that the id column has the matcher's value as text.
 func (m matcher) equalID() columnstore.Expr {
+	column := m.idColumn()
 	if m.Value == "" {
-		return columnstore.IsNull(m.Name)
+		return columnstore.IsNull(column)
 	}
-	id, ok := rows.ParseID(rows.IDType(m.Name), strings.ToLower(m.Value))
+	id, ok := rows.ParseID(rows.IDType(column), strings.ToLower(m.Value))
 	switch {
 	case !ok:
 		return columnstore.Or() // ids in other spellings are stored as text
-	case m.Name == ColumnTraceID:
-		return columnstore.Equal(m.Name, id)
+	case column == ColumnTraceID:
+		return columnstore.Equal(column, id)
 	default:
-		return columnstore.Equal(m.Name, binary.BigEndian.Uint64(id[:]))
+		return columnstore.Equal(column, binary.BigEndian.Uint64(id[:]))
 	}
 }
 
@@ -167,7 +204,7 @@ func (m matcher) expr(column string) columnstore.Expr {
 func (m matcher) spellings() []string {
 	all := []string{m.Value}
 	lower, upper := strings.ToLower(m.Value), strings.ToUpper(m.Value)
-	if t := rows.IDType(m.Name); t != 0 {
+	if t := rows.IDType(m.idColumn()); t != 0 {
 		if _, ok := rows.ParseID(t, lower); ok {
 			all = append(all, lower, upper)
 		}

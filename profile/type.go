@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/granarydb/granary/columnstore"
+	codec "github.com/granarydb/granary/profile/pprof"
 )
 
 // Errors of types.
@@ -81,6 +82,10 @@ type Type struct {
 func (t Type) String() string {
 	return fmt.Sprintf("%s:%s:%s:%s", t.Sample, t.SampleUnit, t.Period, t.PeriodUnit)
 }
+
+// KnownSample returns the stored name of a sample type for another spelling of it, such as inuse_space for inuse-space, and
+// other names as they are.
+func KnownSample(name string) string { return codec.KnownSample(name) }
 
 func (t Type) compare(u Type) int {
 	return cmp.Or(cmp.Compare(t.Sample, u.Sample), cmp.Compare(t.SampleUnit, u.SampleUnit),

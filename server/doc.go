@@ -30,11 +30,16 @@
 //	    failure it is tried. Ids are remembered for at least an hour, or until 524,288 later ids.
 //	    They are in memory: a push that is repeated after a restart of the server counts twice.
 //	S4  Profile labels are stored as they were pushed, except Options.DropLabels and labels with
-//	    an empty value. Sample labels are never dropped. Two labels with the same name are an
+//	    an empty value. A profile without service_name gets it from app_name or service.name, or unknown_service. Sample labels are never dropped. Two labels with the same name are an
 //	    error.
-//	S5  A profile without a label __name__ gets one from its types: process_cpu, memory, or the last
-//	    sample type, such as goroutine. Mutex and block profiles have the same types: profiles from
+//	S5  A profile without a label __name__ gets one from its types: process_cpu, memory, wall, or the last
+//	    sample type, such as goroutine. spyName of /ingest becomes the label pyroscope_spy. Mutex and block profiles have the same types: profiles from
 //	    SDKs are told apart by sample_type_config, and others stay without a name.
+//	    Profiles with a duration, the label __delta__="false" (which is not stored) or a sample_type_config without
+//	    cumulative are stored as sent. In others, and not in OTLP, alloc_objects, alloc_space, contentions and delay count
+//	    from the start of a process, and become the growth since the profile before of their source: the profiles of one
+//	    program with equal labels. The first of a source, and one after a fallen value or an hour without, counts 0, or whole with
+//	    Options.FirstWhole. The header Granary-Cumulative of the answer tells which.
 //	S6  A request is read within Limits.ReadTime and Limits.Body, and a profile within
 //	    Limits.Profile, before it is decoded. A request's messages are counted before they
 //	    are decoded. All requests in progress together take Limits.PushBytes, plus the excess of
@@ -46,12 +51,12 @@
 //
 // The name app of /ingest becomes the label service_name, or app_name if the labels in its braces have a
 // service_name. The following parts of /ingest are ignored: until, sampleRate, units, aggregationType,
-// spyName, and in sample_type_config everything but the names that tell mutex from block profiles. Types
-// and units come from the profile. A part prev_profile is refused, because profiles are not subtracted, and
+// and in sample_type_config everything but cumulative and the names that tell mutex from block profiles. Types
+// and units come from the profile. A part prev_profile is refused, because the server has the previous profile, and
 // so are formats that package profile/format does not know (415).
 //
-// In OTLP, attributes of the resource and of the profile become labels under their own names. service.name
-// becomes the label service_name as well, unless there is one. Lists and bytes are left out. Sample
+// In OTLP, attributes of the resource and of the profile become labels under their own names. Samples of a period of cpu in
+// nanoseconds also get the type cpu, of that time. Lists and bytes are left out. Sample
 // attributes become sample labels, whole numbers with their unit. A link becomes trace_id and span_id. A
 // sample's value is the sum of its values, or the number of its timestamps if it has none; its time is the
 // profile's. An original payload in pprof is inserted instead of the profile. The scope, attributes of
@@ -91,6 +96,9 @@
 //	    labels __profile_type__ (the id), __type__, __unit__, __period_type__ and __period_unit__, by
 //	    which queries choose and group, and which hide pushed labels with these names. An id can be
 //	    in front of a selector's braces.
+//	    :delta behind an id changes nothing, and inuse-space means inuse_space. A label with other characters than letters, digits and
+//	    underscores is also found with an underscore for each: otel_scope_version. Lists have such names, unless the
+//	    header Accept has allow-utf8-labelnames=true. profile_id and span_id of samples are one label.
 //	Q3  A point of SelectSeries is the sum of the profiles from its time up to the next step, or
 //	    each source's mean for gauges, unless the sum is requested. The average is the sum divided
 //	    by the number of profiles, for gauges too; samples with one time and equal labels are one
@@ -101,7 +109,8 @@
 //	    graph or a difference with its stacks, before functions are left out. An answer that exceeds
 //	    Limits.ResultBytes is an error, or a cut connection if a part of it was sent.
 //	Q6  Answers about labels combine all selectors of a query. They read almost no rows: they
-//	    can name labels that only profiles at neighbouring times have, or samples of other types.
+//	    can name labels that only profiles at neighbouring times have, or samples of other types. Names of the labels of
+//	    a selector are those of its rows.
 //
 // # Pages
 //

@@ -72,7 +72,7 @@ func hostileQuestions() (all []hostile) {
 		post("SelectSeries", "step "+name, fields(`,"step":`+step), 400, "step: ")
 	}
 	post("SelectSeries", "group by nothing", fields(`,"step":1,"groupBy":[""]`), 400, "")
-	for _, nodes := range []string{"-1", "100001", "9223372036854775807"} {
+	for _, nodes := range []string{"-2", "100001", "9223372036854775807"} {
 		for _, method := range []string{"SelectMergeStacktraces", "SelectMergeSpanProfile"} {
 			post(method, nodes+" nodes", fields(`,"maxNodes":"`+nodes+`"`), 429, "max_nodes")
 		}

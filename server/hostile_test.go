@@ -71,7 +71,7 @@ func TestHostileRequests(t *testing.T) {
 		r.want(http.StatusOK, "2 rows", r.request(http.MethodPost, "/pprof?job=good", good))
 		rows += 2
 	}
-	wantLabels(t, r.labels(), `{__name__="process_cpu", job="good"}`)
+	wantLabels(t, r.labels(), `{__name__="process_cpu", job="good", service_name="unknown_service"}`)
 	if grown := liveHeap() - before; grown > 4<<20 {
 		t.Errorf("the heap grew by %d bytes for %d requests", grown, len(cases))
 	}

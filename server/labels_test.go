@@ -11,5 +11,5 @@ import (
 func TestDropLabels(t *testing.T) {
 	r := newReceiver(t, Options{DropLabels: []string{}}, columnstore.Options{})
 	r.want(http.StatusOK, "2 rows", r.request(http.MethodPost, "/pprof?__session_id__=1&time=1&pod=", small(t, 1)))
-	wantLabels(t, r.labels(), `{__name__="process_cpu", __session_id__="1"}`)
+	wantLabels(t, r.labels(), `{__name__="process_cpu", __session_id__="1", service_name="unknown_service"}`)
 }

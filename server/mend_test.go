@@ -209,7 +209,7 @@ func TestMend_Messages(t *testing.T) {
 			if err != nil || fmt.Sprint(values.Msg.GetNames()) != "[sh\ufffdp]" {
 				t.Errorf("values %q, %v", values.Msg.GetNames(), err)
 			}
-			if r.rows() != 2 || r.s.pushes.Mended() == 0 {
+			if r.rows() < 2 || r.s.pushes.Mended() == 0 {
 				t.Errorf("%d rows, %v strings mended", r.rows(), r.s.pushes.Mended())
 			}
 		})

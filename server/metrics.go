@@ -13,6 +13,7 @@ import (
 
 	"github.com/granarydb/granary/columnstore"
 	"github.com/granarydb/granary/internal/disk"
+	"github.com/granarydb/granary/profile"
 	"github.com/granarydb/granary/server/internal/fault"
 	"github.com/granarydb/granary/server/internal/push"
 	"github.com/granarydb/granary/server/internal/web"
@@ -132,6 +133,32 @@ func (c storeCollector) Collect(ch chan<- prometheus.Metric) {
 	collectLatency(ch, "log_wait", "Commits that waited for the log: for room in its queue, or with --sync each until they were durable.", &s.Log.Waits)
 	collectLatency(ch, "log_write", "Writes to the log.", &s.Log.Writes)
 	collectLatency(ch, "log_sync", "Syncs of the log.", &s.Log.Syncs)
+}
+
+// deltaCollector turns the statistics of a Deltas into metrics.
+type deltaCollector struct{ deltas *profile.Deltas }
+
+// Describe implements prometheus.Collector.
+func (c deltaCollector) Describe(ch chan<- *prometheus.Desc) { prometheus.DescribeByCollect(c, ch) }
+
+// Collect implements prometheus.Collector.
+func (c deltaCollector) Collect(ch chan<- prometheus.Metric) {
+	s := c.deltas.Stats()
+	counted := prometheus.NewDesc("granary_push_cumulative_total", "Profiles with values since the start of a process, by how they were counted: growth since the one before, or the first, after a restart, after a gap, late.", []string{"counted"}, nil)
+	for how := profile.CountedGrowth; how <= profile.CountedLate; how++ {
+		ch <- prometheus.MustNewConstMetric(counted, prometheus.CounterValue, float64(s.Counted[how]), how.String())
+	}
+	for _, m := range []struct {
+		name, help string
+		kind       prometheus.ValueType
+		value      float64
+	}{
+		{"sources", "Sources whose last such profile is in memory.", prometheus.GaugeValue, float64(s.Sources)},
+		{"bytes", "Memory of their values.", prometheus.GaugeValue, float64(s.Bytes)},
+		{"forgotten_total", "Sources forgotten, as there were too many.", prometheus.CounterValue, float64(s.Forgotten)},
+	} {
+		ch <- prometheus.MustNewConstMetric(prometheus.NewDesc("granary_push_cumulative_"+m.name, m.help, nil, nil), m.kind, m.value)
+	}
 }
 
 // collectLatency makes a histogram of times of the log. The longest time is a separate gauge.

@@ -32,6 +32,14 @@ type Options struct {
 	// DropLabels names the labels that are removed from pushed profiles. nil means DefaultDropLabels;
 	// an empty list drops none.
 	DropLabels []string
+	// Deltas has the last profile of each source whose values are since the start of a process. A program with
+	// a directory keeps them in a file (profile.OpenDeltas). nil keeps them in memory: after a restart of the program
+	// each source begins anew.
+	Deltas *profile.Deltas
+	// FirstWhole counts the first profile of a source as a whole, if its values are since the start of a
+	// process, and one after a restart or an hour without any. By default they count as 0, because the values are older
+	// than the profile. The others count by their growth.
+	FirstWhole bool
 	// Older reads profiles that the store no longer has, such as those in a table of many nodes, into
 	// db, a store of profiles in memory: profiles with times in [from, to), Unix nanoseconds. It calls
 	// progress on its own goroutine, with the rows that it has read and an upper bound of the rows. One
@@ -58,6 +66,9 @@ type Limits struct {
 	// their bytes. One push at a time may exceed it, so that the largest gets in. The others wait two
 	// seconds and are refused; 512 MiB.
 	PushBytes int64
+	// DeltaBytes bounds the memory for the last profile of each source whose values are since the start of
+	// a process, 24 bytes a sample. Beyond it, the sources that were silent for longest begin anew; 128 MiB.
+	DeltaBytes int64
 
 	Labels     int // labels in a profile; 64
 	LabelName  int // bytes in a label's name; 200
@@ -82,6 +93,7 @@ func (l Limits) WithDefaults() Limits {
 	setDefault(&l.Body, 32<<20)
 	setDefault(&l.Profiles, 1000)
 	setDefault(&l.PushBytes, 512<<20)
+	setDefault(&l.DeltaBytes, 128<<20)
 	setDefault(&l.Labels, 64)
 	setDefault(&l.LabelName, 200)
 	setDefault(&l.LabelValue, 2048)
@@ -104,7 +116,7 @@ func setDefault[T int | int64 | time.Duration](v *T, d T) {
 // Check returns an error that names a negative limit.
 func (l Limits) Check() error {
 	for name, v := range map[string]int64{
-		"bytes of a body": l.Body, "bytes of pushes": l.PushBytes, "profiles of a request": int64(l.Profiles), "bytes of a profile": int64(l.Profile.Bytes),
+		"bytes of a body": l.Body, "bytes of pushes": l.PushBytes, "bytes of cumulative profiles": l.DeltaBytes, "profiles of a request": int64(l.Profiles), "bytes of a profile": int64(l.Profile.Bytes),
 		"samples of a profile": int64(l.Profile.Samples), "depth of a stack": int64(l.Profile.Depth), "labels": int64(l.Labels),
 		"bytes of a label's name": int64(l.LabelName), "bytes of a label's value": int64(l.LabelValue), "series": int64(l.Series),
 		"tenants": int64(l.Tenants), "queries": int64(l.Queries), "time of a query": int64(l.QueryTime), "memory of a query": l.QueryBytes,
@@ -116,6 +128,11 @@ func (l Limits) Check() error {
 		}
 	}
 	return nil
+}
+
+// DeltaOptions returns the options for Options.Deltas: a source begins anew after an hour without a profile.
+func (l Limits) DeltaOptions() profile.DeltaOptions {
+	return profile.DeltaOptions{MaxBytes: l.DeltaBytes, MaxGap: time.Hour}
 }
 
 // Tokens are the tokens that requests must have: as bearer tokens, or as the password of any user. If Read is

@@ -118,8 +118,8 @@ func TestOTLP(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	wantSums(t, r.sums(`{"service.name"="shop", replicas="3"}`), map[string]int64{"process_cpu samples count": 20})
-	wantSums(t, r.sums(`{service_name="shop"}`), map[string]int64{"process_cpu samples count": 20})
+	wantSums(t, r.sums(`{"service.name"="shop", replicas="3"}`), map[string]int64{"process_cpu samples count": 20, "process_cpu cpu nanoseconds": 20_000})
+	wantSums(t, r.sums(`{service_name="shop"}`), map[string]int64{"process_cpu samples count": 20, "process_cpu cpu nanoseconds": 20_000})
 	wantLabels(t, r.labels(), `{__name__="process_cpu", replicas="3", service.name="shop", service_name="shop"}`)
 	r.wantMetrics(`granary_push_profiles_total 4`, `granary_push_duplicates_total 1`)
 	checkOTLP(t, r)
@@ -156,9 +156,9 @@ func checkOTLP(t *testing.T, r *receiver) {
 func TestOTLP_File(t *testing.T) {
 	r := newReceiver(t, Options{}, columnstore.Options{})
 	data := marshal(t, otlpRequest(1))
-	r.want(http.StatusOK, "2 rows", r.request(http.MethodPost, "/pprof?job=a&replicas=4", data))
+	r.want(http.StatusOK, "4 rows", r.request(http.MethodPost, "/pprof?job=a&replicas=4", data))
 	r.want(http.StatusOK, "", r.request(http.MethodPost, "/ingest?name=till&format=otlp", gzipped(t, data)))
-	for selector, want := range map[string]int64{`{service_name="shop", job="a", replicas="4"}`: 1, `{service_name="till", replicas="3"}`: 1, `{replicas="3", job="a"}`: 0} {
+	for selector, want := range map[string]int64{`{service_name="shop", job="a", replicas="4"}`: 2, `{service_name="till", replicas="3"}`: 2, `{replicas="3", job="a"}`: 0} {
 		if got := r.sums(selector); len(got) != int(want) {
 			t.Errorf("%s: %v", selector, got)
 		}
@@ -226,10 +226,10 @@ func TestOTLP_Refused(t *testing.T) {
 				!strings.Contains(refused.GetErrorMessage(), tt.text) {
 				t.Errorf("refused %v, want %q", refused, tt.text)
 			}
-			if r.rows() != 2 {
+			if r.rows() != 4 { // samples and their time
 				t.Errorf("%d rows of the other profile", r.rows())
 			}
-			if again := r.export(otlpRequest(2)); again != nil || r.rows() != 4 {
+			if again := r.export(otlpRequest(2)); again != nil || r.rows() != 8 {
 				t.Errorf("%d rows after a retry: %v", r.rows(), again)
 			}
 		})

@@ -50,8 +50,8 @@ func TestPush(t *testing.T) {
 	for name, client := range r.pushers() {
 		request := &pushv1.PushRequest{Series: []*pushv1.RawProfileSeries{
 			pushSeries([]string{"__name__", "process_cpu", "service_name", "db", "__session_id__", name}, cpu),
-			pushSeries([]string{"service_name", "db", "empty", ""}, heap),
-			pushSeries([]string{"__name__", "mutex", "service_name", "api"}, mutex, mutex),
+			pushSeries([]string{"service_name", "db", "empty", "", "__delta__", "false"}, heap),
+			pushSeries([]string{"__name__", "mutex", "service_name", "api", "__delta__", "false"}, mutex, mutex),
 		}}
 		for range 2 { // the second time has the ids of the first
 			if _, err := client.Push(t.Context(), connect.NewRequest(request)); err != nil {
@@ -128,8 +128,8 @@ func TestPushDebug1(t *testing.T) {
 	r := newReceiver(t, Options{}, columnstore.Options{})
 	const frames = " @ 0x11\n#\t0x10\tmain.f+0x1\tf.go:1\n"
 	for _, text := range []string{"goroutine profile: total 3\n3" + frames, "--- mutex:\ncycles/second=1000000000\nsampling period=1\n20 4" + frames, "--- contention:\ncycles/second=1000000000\n7 5" + frames} {
-		r.want(http.StatusOK, "", r.request(http.MethodPost, "/ingest?name=shop", []byte(text)))
-		r.want(http.StatusOK, "", r.request(http.MethodPost, "/ingest?name=shop&format=debug1", gzipped(t, []byte(text))))
+		r.want(http.StatusOK, "", r.request(http.MethodPost, "/ingest?name=shop{__delta__=false}", []byte(text)))
+		r.want(http.StatusOK, "", r.request(http.MethodPost, "/ingest?name=shop{__delta__=false}&format=debug1", gzipped(t, []byte(text))))
 	}
 	wantSums(t, r.sums(`{service_name="shop"}`), map[string]int64{
 		"goroutine goroutine count": 6, "mutex contentions count": 8, "mutex delay nanoseconds": 40, "block contentions count": 10, "block delay nanoseconds": 14,
@@ -151,7 +151,7 @@ func TestPushFolded(t *testing.T) {
 	if _, err := r.pushers()["connect"].Push(t.Context(), connect.NewRequest(push)); err != nil {
 		t.Error(err)
 	}
-	wantSums(t, r.sums(`{service_name="shop"}`), map[string]int64{"samples samples count": 4 * 15, "named samples count": 15})
+	wantSums(t, r.sums(`{service_name="shop"}`), map[string]int64{"process_cpu samples count": 4 * 15, "named samples count": 15})
 	rows := r.rows()
 	r.want(http.StatusBadRequest, "folded stacks, line 20001: want a number behind the last space", r.request(http.MethodPost, "/pprof", []byte(strings.Repeat(text, 10_000)+"main;f x\n")))
 	r.want(http.StatusBadRequest, "not a valid pprof profile", r.request(http.MethodPost, "/ingest?name=shop&format=pprof", []byte(text)))
@@ -175,17 +175,17 @@ func TestPushTexts(t *testing.T) {
 		{"goroutines", "", "text/plain", "goroutine 1 [running]:\nmain.main()\n\tx.go:5\n", "goroutine goroutine count", 1},
 		{"speedscope", "", "application/json", speedscope, "wall wall nanoseconds", 500_000_000},
 		{"jemalloc", "", "", "heap_v2/1\n@ 0x1\n  t*: 1: 10 [0: 0]\n", "memory inuse_space bytes", 10},
-		{"trie", "&format=trie", "", trie, "samples samples count", 5},
-		{"trie-type", "", "binary/octet-stream+trie", trie, "samples samples count", 5},
-		{"tree", "&format=tree", "", tree, "samples samples count", 5},
-		{"tree-type", "", "binary/octet-stream+tree", tree, "samples samples count", 5},
-		{"lines", "&format=lines", "", "foo;bar\nfoo;bar\nx\n", "samples samples count", 3},
-		{"lines-type", "", "binary/octet-stream+lines", "foo;bar 7\nx\n", "samples samples count", 2},
-		{"groups", "&format=groups", "", "foo;bar 2\nx 4\n", "samples samples count", 6},
-		{"groups-type", "", "binary/octet-stream+groups", "x 4\n", "samples samples count", 4},
-		{"folded", "&format=folded", "", "x 4\n", "samples samples count", 4},
-		{"default", "", "", "x 4\ny 5\n", "samples samples count", 9},
-		{"default-type", "", "application/x-www-form-urlencoded", "x 4\n", "samples samples count", 4},
+		{"trie", "&format=trie", "", trie, "process_cpu samples count", 5},
+		{"trie-type", "", "binary/octet-stream+trie", trie, "process_cpu samples count", 5},
+		{"tree", "&format=tree", "", tree, "process_cpu samples count", 5},
+		{"tree-type", "", "binary/octet-stream+tree", tree, "process_cpu samples count", 5},
+		{"lines", "&format=lines", "", "foo;bar\nfoo;bar\nx\n", "process_cpu samples count", 3},
+		{"lines-type", "", "binary/octet-stream+lines", "foo;bar 7\nx\n", "process_cpu samples count", 2},
+		{"groups", "&format=groups", "", "foo;bar 2\nx 4\n", "process_cpu samples count", 6},
+		{"groups-type", "", "binary/octet-stream+groups", "x 4\n", "process_cpu samples count", 4},
+		{"folded", "&format=folded", "", "x 4\n", "process_cpu samples count", 4},
+		{"default", "", "", "x 4\ny 5\n", "process_cpu samples count", 9},
+		{"default-type", "", "application/x-www-form-urlencoded", "x 4\n", "process_cpu samples count", 4},
 	} {
 		var headers []string
 		if c.contentType != "" {

@@ -343,7 +343,7 @@ func TestQuerier_Refuses(t *testing.T) {
 		{ask(func(m *stacks) { m.Start = -1 }), connect.CodeInvalidArgument, "start"},
 		{ask(func(m *stacks) { m.Start, m.End = 5, 4 }), connect.CodeInvalidArgument, "start and end"},
 		{ask(func(m *stacks) { m.End = 1 << 62 }), connect.CodeInvalidArgument, "end"},
-		{ask(func(m *stacks) { m.MaxNodes = proto.Int64(-1) }), connect.CodeResourceExhausted, "max_nodes"},
+		{ask(func(m *stacks) { m.MaxNodes = proto.Int64(-2) }), connect.CodeResourceExhausted, "max_nodes"},
 		{ask(func(m *stacks) { m.MaxNodes = proto.Int64(101) }), connect.CodeResourceExhausted, "max_nodes"},
 		{ask(func(m *stacks) { m.SpanSelector = []string{"xyz"} }), connect.CodeInvalidArgument, "span_id"},
 		{ask(func(m *stacks) { m.TraceIdSelector = []string{`a"}b`} }), connect.CodeInvalidArgument, "trace_id"},

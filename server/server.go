@@ -42,6 +42,7 @@ type Server struct {
 	source  source.Source
 	pushes  *push.Pusher
 	older   *source.Older // nil without Options.Older
+	deltas  *profile.Deltas
 	mux     *http.ServeMux
 	files   map[string]http.Handler // of the page
 	closing atomic.Bool
@@ -64,6 +65,10 @@ func New(store *columnstore.Store, opts Options) (*Server, error) {
 		return nil, err
 	}
 	s.source = source.NewStore(db, s.read)
+	if s.deltas = s.opts.Deltas; s.deltas == nil {
+		s.deltas = profile.NewDeltas(s.limits.DeltaOptions())
+	}
+	s.metrics.registry.MustRegister(deltaCollector{s.deltas})
 	s.routes(db)
 	return s, nil
 }
@@ -100,7 +105,7 @@ func newBare(opts Options, m *metrics) (*Server, error) {
 func (s *Server) routes(db *profile.DB) {
 	l := s.limits
 	opts := push.Options{
-		DB: db, DropLabels: s.opts.DropLabels, Now: s.opts.Now, Counts: &s.metrics.pushes, Log: s.logError,
+		DB: db, DropLabels: s.opts.DropLabels, Deltas: s.deltas, FirstWhole: s.opts.FirstWhole, Now: s.opts.Now, Counts: &s.metrics.pushes, Log: s.logError,
 		Limits: push.Limits{
 			Body: l.Body, Profile: l.Profile, Profiles: l.Profiles, PushBytes: l.PushBytes,
 			Labels: l.Labels, LabelName: l.LabelName, LabelValue: l.LabelValue, Series: l.Series, Tenants: l.Tenants,

@@ -95,7 +95,7 @@ func presentTypes(ctx context.Context, db *profile.DB, snap *columnstore.Snapsho
 	}
 	groups, err := db.Table().Aggregate(ctx, snap, columnstore.AggregateOptions{
 		By:    []string{profile.ColumnSampleType, profile.ColumnSampleUnit, profile.ColumnPeriodType, profile.ColumnPeriodUnit},
-		Where: q.Expr(), NoCounts: true,
+		Where: db.Resolve(snap, q).Expr(), NoCounts: true,
 	})
 	if err != nil {
 		return nil, err
@@ -134,6 +134,7 @@ func oneOfTwins(q profile.Query, t profile.Type, err error) (profile.Query, erro
 // noteLeftOut reports the profiles of the query `asked` that are not in the query `chosen`, and the flags
 // that select them.
 func (s *selection) noteLeftOut(ctx context.Context, cmd *cobra.Command, db *profile.DB, snap *columnstore.Snapshot, asked, chosen profile.Query, t profile.Type) error {
+	s.noteTotals(cmd, t.Sample)
 	if s.sampleIndex != "" && chosen.Selector.String() == asked.Selector.String() {
 		return nil // a flag chose the type
 	}

@@ -58,7 +58,7 @@ func TestDB_AnswersAsInputs(t *testing.T) {
 	for i, name := range slices.DeleteFunc(names, func(e os.DirEntry) bool { return !e.IsDir() }) {
 		arg := filepath.Join(inputs, name.Name())
 		args = append(args, arg)
-		if r := granary(t, "load", "--db", dir, "--sync", disk.SyncNames()[i%len(disk.SyncNames())], arg); r.code != cli.ExitOK {
+		if r := granary(t, "load", "--db", dir, "--cumulative", "sum", "--sync", disk.SyncNames()[i%len(disk.SyncNames())], arg); r.code != cli.ExitOK {
 			t.Fatalf("load: %+v", r)
 		}
 	}
@@ -79,7 +79,7 @@ func TestDB_AnswersAsInputs(t *testing.T) {
 		{"export", "-o", "-", "--format", "arrow", "--stacks", "ids"},
 		{"export", "-o", "-", "--format", "parquet", "--sample-index", "cpu"},
 	} {
-		want := granary(t, append(slices.Clone(command), args...)...)
+		want := granary(t, append(append(slices.Clone(command), "--cumulative", "sum"), args...)...)
 		got := granary(t, append(slices.Clone(command), "--db", dir)...)
 		if got != want {
 			t.Errorf("%q: %s", command, cmp.Diff(clipped(want), clipped(got)))

@@ -129,7 +129,11 @@ func (e *exporter) run(cmd *cobra.Command, args []string) error {
 		return err
 	}
 	write := func(ctx context.Context, db *profile.DB, snap *columnstore.Snapshot, q profile.Query) error {
-		return e.write(ctx, cmd, db, snap, q)
+		err := e.write(ctx, cmd, db, snap, q)
+		if err == nil {
+			e.noteTotals(cmd, e.note.types...)
+		}
+		return err
 	}
 	if e.demo > 0 {
 		return withDemo(cmd, e.selection, e.demo, write)

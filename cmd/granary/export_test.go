@@ -77,7 +77,7 @@ func compareExports(t *testing.T, files []string) {
 		for _, flags := range exports {
 			mem := memory.NewCheckedAllocator(memory.NewGoAllocator())
 			var out bytes.Buffer
-			if err := exportRows(t.Context(), mem, &out, slices.Concat(flags, []string{"-o", "-", "--stacks", stacks}, files)...); err != nil {
+			if err := exportRows(t.Context(), mem, &out, slices.Concat(flags, []string{"-o", "-", "--cumulative", "sum", "--stacks", stacks}, files)...); err != nil {
 				t.Fatalf("%v: %v", flags, err)
 			}
 			mem.AssertSize(t, 0)

@@ -44,7 +44,7 @@ func insteadOfInputs(cmd *cobra.Command, args []string, most int) error {
 	if dirs, err := cmd.Flags().GetStringArray("db"); err == nil && len(dirs) > most {
 		return cli.Usage(errors.New("--db is there too often"))
 	}
-	names := []string{"label", "seconds", "all-frames", "header", "tls-ca", "tls-cert", "tls-key", "tls-skip-verify"}
+	names := []string{"label", "seconds", "all-frames", "cumulative", "header", "tls-ca", "tls-cert", "tls-key", "tls-skip-verify"}
 	if i := slices.IndexFunc(names, cmd.Flags().Changed); i >= 0 {
 		return cli.Usage(fmt.Errorf("--%s is about inputs, and --db reads none: it belongs to granary load", names[i]))
 	}
@@ -86,11 +86,21 @@ type inputFlags struct {
 	ca, cert, key   string
 	skipVerify      bool
 	db              []string // directories to read instead of inputs
+	cumulative      string
+	note            *countNote // nil for a command that stores nothing
 }
 
 // dbFlag adds --db.
 func (f *inputFlags) dbFlag(cmd *cobra.Command) {
 	cmd.Flags().StringArrayVar(&f.db, "db", nil, "ask the directory `DIR` that granary load filled, instead of inputs")
+}
+
+// storeFlags adds the flags of inputs, for a command that stores them.
+func (f *inputFlags) storeFlags(cmd *cobra.Command) {
+	f.cumulative, f.note = countGrowth, new(countNote)
+	cmd.Flags().Var(cli.NewChoice("cumulative", []string{countGrowth, countWhole, countSum}, &f.cumulative), "cumulative",
+		"count profiles since the start of their process `HOW`: growth since the one before, whole (likewise, but the first as a whole) or sum (granary load --help)")
+	f.flags(cmd)
 }
 
 // flags adds the flags of inputs.
@@ -113,11 +123,14 @@ type inputSource struct {
 	web       input.Web
 	allFrames bool
 	db        string // the directory to read instead of inputs, or ""
+
+	cumulative string
+	note       *countNote
 }
 
 // source parses the flags. Its errors are usage errors, except errors from files.
 func (f *inputFlags) source() (inputSource, error) {
-	s := inputSource{labels: map[string]string{}, allFrames: f.allFrames, web: input.Web{Seconds: f.seconds, Header: http.Header{}}}
+	s := inputSource{labels: map[string]string{}, allFrames: f.allFrames, cumulative: f.cumulative, note: f.note, web: input.Web{Seconds: f.seconds, Header: http.Header{}}}
 	for _, text := range f.labels {
 		name, value, ok := strings.Cut(text, "=")
 		if !ok || name == "" || value == "" || !utf8.ValidString(text) {

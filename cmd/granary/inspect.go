@@ -88,7 +88,7 @@ log and of the files in the directory.
 	cmd.Flags().BoolVar(&o.columns, "columns", false, "list the columns of each part; JSON always includes them")
 	cmd.Flags().Var(cli.NewWholeNumber("granule-rows", 1, &o.granuleRows), "granule-rows", "split granules of more than `N` rows (default 65536)")
 	o.limit.Flags(cmd, "", 20, "show the first `N` granules")
-	o.flags(cmd)
+	o.storeFlags(cmd)
 	o.dbFlag(cmd)
 	cmd.Flags().BoolVar(&o.asJSON, "json", false, "print JSON: sizes are bytes on the heap, bounds are text and hexadecimal")
 	return cmd

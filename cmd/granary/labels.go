@@ -80,7 +80,7 @@ func knownLabels(ctx context.Context, db *profile.DB, snap *columnstore.Snapshot
 		return err
 	}
 	for _, label := range labels {
-		if !slices.Contains(names, label) {
+		if !slices.ContainsFunc(names, func(name string) bool { return name == label || profile.UnderscoreLabel(name) == label }) {
 			const most = 20
 			there := strings.Join(names[:min(len(names), most)], ", ")
 			if len(names) > most {

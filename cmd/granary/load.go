@@ -8,6 +8,7 @@ import (
 	"io"
 	"maps"
 	"net/url"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -55,6 +56,7 @@ type loaded struct {
 	failed int // inputs that could not be loaded, each reported on stderr
 	labels input.Labels
 	source inputSource
+	totals *totals
 	dir    *columnstore.Options // of the new directory that replaces the store with the first profile, or nil
 }
 
@@ -67,7 +69,13 @@ func (l *loaded) failure() error {
 }
 
 // Close closes the store. The error comes from its directory.
-func (l *loaded) Close() error { return l.store.Close() }
+func (l *loaded) Close() error {
+	err := l.store.Close()
+	if l.totals != nil && l.totals.deltas != nil {
+		err = cmp.Or(err, l.totals.deltas.Close())
+	}
+	return err
+}
 
 // answer answers a query about a snapshot's profiles.
 type answer func(ctx context.Context, db *profile.DB, snap *columnstore.Snapshot, q profile.Query) error
@@ -136,10 +144,16 @@ func open(opts columnstore.Options, source inputSource) (*loaded, error) {
 	if err != nil {
 		return nil, err
 	}
-	l := &loaded{store: store, source: source}
+	l := &loaded{store: store, source: source, totals: newTotals(source.cumulative)}
 	if l.db, err = profile.Open(store, dbdir.Profiles(store)); err != nil {
 		_ = store.Close()
 		return nil, err
+	}
+	if opts.Dir != "" && l.totals.deltas != nil {
+		if l.totals.deltas, err = dbdir.OpenDeltas(opts.Dir, profile.DeltaOptions{}); err != nil {
+			_ = store.Close()
+			return nil, err
+		}
 	}
 	return l, nil
 }
@@ -148,29 +162,48 @@ func open(opts columnstore.Options, source inputSource) (*loaded, error) {
 // It returns an error if no input can be inserted, and at once if the disk fails or ctx ends.
 func (l *loaded) addAll(ctx context.Context, stderr io.Writer, args []string, step func() error) error {
 	var last error
+	told := func(err error) error {
+		if err == nil {
+			l.good++
+			err = step()
+		}
+		if err = cmp.Or(ctx.Err(), err); err == nil {
+			return nil
+		}
+		_, noDir := errors.AsType[dirError](err)
+		if noDir || ctx.Err() != nil || errors.Is(err, disk.ErrDisk) || errors.Is(err, disk.ErrNotDurable) {
+			return err
+		}
+		if last != nil {
+			fmt.Fprintf(stderr, "granary: %s\n", cli.OneLine(last))
+		}
+		last = err
+		l.failed++
+		return nil
+	}
 	for _, arg := range args {
 		for name, err := range input.Names(arg) {
+			held := false
 			if err == nil {
 				noteFetch(stderr, &l.source.web, arg, name)
-				err = l.add(ctx, name)
+				held, err = l.add(ctx, name)
 			}
-			if err == nil {
-				l.good++
-				err = step()
+			switch {
+			case !held:
+				err = told(err)
+			case l.totals.bytes > maxHeld:
+				err = l.addHeld(ctx, told)
 			}
-			if err = cmp.Or(ctx.Err(), err); err == nil {
-				continue
-			}
-			_, noDir := errors.AsType[dirError](err)
-			if noDir || ctx.Err() != nil || errors.Is(err, disk.ErrDisk) || errors.Is(err, disk.ErrNotDurable) {
+			if err != nil {
 				return err
 			}
-			if last != nil {
-				fmt.Fprintf(stderr, "granary: %s\n", cli.OneLine(last))
-			}
-			last = err
-			l.failed++
 		}
+	}
+	if err := l.addHeld(ctx, told); err != nil {
+		return err
+	}
+	if l.source.note != nil {
+		*l.source.note = l.totals.note()
 	}
 	if l.good == 0 {
 		return last // the caller reports it
@@ -194,30 +227,51 @@ func noteFetch(stderr io.Writer, web *input.Web, arg, name string) {
 }
 
 // add inserts a profile, labelled with the name of its input, the labels of its folders and the labels of
-// --label.
-func (l *loaded) add(ctx context.Context, name string) error {
+// --label. A profile that counts from the start of a process is held instead.
+func (l *loaded) add(ctx context.Context, name string) (held bool, err error) {
 	data, at, err := l.source.web.Read(ctx, name)
 	if err != nil {
-		return err
+		return false, err
 	}
 	labels := map[string]string{}
 	maps.Copy(labels, input.FolderLabels(name))
 	maps.Copy(labels, l.source.labels)
 	labels[labelFile] = l.labels.Of(name)
-	opts := profile.InsertOptions{Labels: labels, Origin: name, Time: at, AllFrames: l.source.allFrames}
-	hints := format.Hints{OTLP: otlp.Options{}.Decode}
-	rows, err := format.Insert(ctx, l.db, data, hints, opts)
-	if err == nil && l.dir != nil {
+	h := heldProfile{name: name, data: data, opts: profile.InsertOptions{Labels: labels, Origin: name, Time: at, AllFrames: l.source.allFrames}}
+	return l.insert(ctx, h, true)
+}
+
+// insert inserts a profile. With mayHold it holds one that counts from the start of a process instead.
+func (l *loaded) insert(ctx context.Context, h heldProfile, mayHold bool) (held bool, err error) {
+	if h.opts.Subtracted == nil {
+		h.opts.Subtracted = new(profile.Subtraction)
+	}
+	*h.opts.Subtracted, h.opts.Deltas = profile.Subtraction{}, l.totals.deltas
+	tx := l.store.Begin()
+	rows, err := format.InsertTx(ctx, l.db, tx, h.data, format.Hints{OTLP: otlp.Options{}.Decode}, h.opts)
+	held = err == nil && mayHold && h.opts.Subtracted.Counted != profile.CountedAsSent
+	if err != nil || held || l.dir != nil {
+		tx.Abort()
+	} else {
+		_, err = tx.Commit()
+	}
+	switch {
+	case held:
+		h.opts.Subtracted.Drop()
+		l.totals.hold(h)
+	case err != nil:
+		h.opts.Subtracted.Drop()
+		return false, fmt.Errorf("%s: %w", h.name, err)
+	case l.dir != nil:
+		h.opts.Subtracted.Drop()
 		if err := l.makeDir(); err != nil {
-			return dirError{l.source.explain(err)}
+			return false, dirError{l.source.explain(err)}
 		}
-		rows, err = format.Insert(ctx, l.db, data, hints, opts)
+		return l.insert(ctx, h, false)
+	default:
+		l.rows += rows
 	}
-	if err != nil {
-		return fmt.Errorf("%s: %w", name, err)
-	}
-	l.rows += rows
-	return nil
+	return held, nil
 }
 
 // dirError is the error of a new directory that cannot be opened.
@@ -230,7 +284,7 @@ func (l *loaded) makeDir() error {
 		return err
 	}
 	memory := l.store
-	l.store, l.db, l.dir = inDir.store, inDir.db, nil
+	l.store, l.db, l.dir, l.totals.deltas = inDir.store, inDir.db, nil, inDir.totals.deltas
 	return memory.Close()
 }
 
@@ -315,6 +369,8 @@ What is left is always the first profiles, in the order of the load.
 One process at a time can write to a directory, and none asks it meanwhile. Its
 profiles must fit into memory.
 
+` + cumulativeHelp + `
+
 ` + inputsHelp,
 		Example: `  granary load --db /var/lib/profiles cpu.pb.gz heaps/
   granary load --db profiles.db --label job=api http://api:6060/debug/pprof/heap
@@ -335,7 +391,7 @@ profiles must fit into memory.
 	cmd.Flags().StringVar(&dir, "db", "", "store the profiles in the directory `DIR`")
 	dbdir.AddSync(cmd.Flags(), &sync)
 	cli.AddDiskBudget(cmd, &budget)
-	f.flags(cmd)
+	f.storeFlags(cmd)
 	return cmd
 }
 
@@ -398,6 +454,9 @@ func (l *loaded) printStored(w io.Writer, rows int64) error {
 	}
 	p := cli.Printer{W: w}
 	p.Printf("Stored %s, %s\n", cli.Many(l.good, "profile"), cli.Many(l.rows, "row"))
+	if text := l.totals.note().text; text != "" {
+		p.Printf("%s%s\n", strings.ToUpper(text[:1]), text[1:])
+	}
 	p.Printf("%s has %s in %s\n", cli.Printable(l.source.db), cli.Many(rows, "row"), cli.Size(bytes))
 	return p.Err
 }

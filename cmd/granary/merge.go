@@ -172,6 +172,7 @@ func mergeSpeedscope(ctx context.Context, cmd *cobra.Command, db *profile.DB, sn
 	}
 	for _, m := range all {
 		noteMeans(cmd, m.Type, m.means)
+		s.noteTotals(cmd, m.Type.Sample)
 	}
 	return nil
 }

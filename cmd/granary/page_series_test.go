@@ -55,7 +55,7 @@ func TestPage_Series(t *testing.T) {
 			}
 			for flag, aggregation := range map[string]string{"--sum": "SUM", "--average": "AVERAGE"} {
 				const step = 7 * time.Second
-				args := []string{"series", "--json", "--step", step.String(), "--sample-index", typ.String(), flag, filepath.Join("../../testdata/profiles", folder)}
+				args := []string{"series", "--json", "--step", step.String(), "--sample-index", typ.String(), "--cumulative", "sum", flag, filepath.Join("../../testdata/profiles", folder)}
 				r := granary(t, args...)
 				var want struct {
 					Lines []struct {

@@ -123,7 +123,7 @@ func TestPage_Top(t *testing.T) {
 		types, ask := pageOf(t, folder)
 		for _, typ := range types {
 			for _, sum := range []string{"0", "1"} {
-				args := []string{"top", "--json", "--sum-kinds", "--sample-index", typ.String(), filepath.Join("../../testdata/profiles", folder)}
+				args := []string{"top", "--json", "--cumulative", "sum", "--sum-kinds", "--sample-index", typ.String(), filepath.Join("../../testdata/profiles", folder)}
 				named := []string{"t", typ.String(), "sum", sum}
 				if sum == "1" {
 					args = append(args, "--sum")
@@ -164,7 +164,7 @@ func TestPage_Diff(t *testing.T) {
 	_, ask := pageOf(t, "etcd", "pebble")
 	for _, typ := range []string{"cpu", "alloc_space", "inuse_space"} {
 		for _, norm := range []string{"0", "1"} {
-			args := []string{"diff", "--json", "--sample-index", typ, filepath.Join("../../testdata/profiles", "etcd"), filepath.Join("../../testdata/profiles", "pebble")}
+			args := []string{"diff", "--json", "--cumulative", "sum", "--sample-index", typ, filepath.Join("../../testdata/profiles", "etcd"), filepath.Join("../../testdata/profiles", "pebble")}
 			if norm == "1" {
 				args = append(args, "--normalize")
 			}
@@ -306,7 +306,7 @@ func TestPage_Flame(t *testing.T) {
 				continue
 			}
 			named := []string{"t", typ.String(), "q", `{job="` + job + `"}`}
-			args := []string{"flamegraph", "--sample-index", typ.String(), "-o", "-", "--format", "json"}
+			args := []string{"flamegraph", "--cumulative", "sum", "--sample-index", typ.String(), "-o", "-", "--format", "json"}
 			for _, most := range []string{"100000", "40"} {
 				for flags, parameters := range map[string][]string{
 					"": nil, "--invert": {"inv", "1"}, "--callers=" + function: {"function", function}, "--callees=" + function: {"function", function}, "--hide=^runtime": {"hide", "^runtime"},
@@ -319,7 +319,7 @@ func TestPage_Flame(t *testing.T) {
 	s, _, _ = serverOf(t, "etcd", "pebble")
 	for _, typ := range []string{"cpu", "inuse_space"} {
 		for flag, norm := range map[string]string{"--width=600": "0", "--normalize": "1"} {
-			compare([]string{"diff", "--sample-index", typ, flag, "-o", "-", "--format", "json", folder("etcd"), folder("pebble")},
+			compare([]string{"diff", "--cumulative", "sum", "--sample-index", typ, flag, "-o", "-", "--format", "json", folder("etcd"), folder("pebble")},
 				[]string{"t", typ, "bq", `{job="etcd"}`, "q", `{job="pebble"}`, "norm", norm, "max_nodes", "100000"})
 		}
 	}

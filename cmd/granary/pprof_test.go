@@ -242,11 +242,11 @@ func granaryTop(t *testing.T, args ...string) topJSON {
 	return out
 }
 
-// granaryMerge merges files with granary merge.
+// granaryMerge merges files with granary merge, as go tool pprof does, which adds up values since the start of a process.
 func granaryMerge(t *testing.T, files ...string) *pprof.Profile {
 	t.Helper()
 	var stdout, stderr bytes.Buffer
-	if code := run(context.Background(), append([]string{"merge", "-o", "-"}, files...), &stdout, &stderr); code != cli.ExitOK {
+	if code := run(context.Background(), append([]string{"merge", "-o", "-", "--cumulative", "sum"}, files...), &stdout, &stderr); code != cli.ExitOK {
 		t.Fatalf("granary merge %q: exit code %d, %s", files, code, stderr.String())
 	}
 	return mustParse(t, stdout.Bytes(), "what granary wrote")

@@ -57,7 +57,7 @@ func (s *selection) queryFlags(cmd *cobra.Command) {
 	cmd.Flags().StringVar(&s.from, "from", "",
 		"only profiles of `TIME` or later: 2026-01-31T09:00:00Z, 2026-01-31 (local), 1769850000 (Unix), -1h or now-1h (before now), or latest-1h (before the newest profile); units ns, us, ms, s, m, h, d and w")
 	cmd.Flags().StringVar(&s.to, "to", "", "only profiles before `TIME`")
-	s.inputFlags.flags(cmd)
+	s.storeFlags(cmd)
 	s.dbFlag(cmd)
 }
 

@@ -62,7 +62,7 @@ too, such as go tool pprof 'http://localhost:8080/pprof?type=cpu'.
 	}
 	cmd.Flags().StringVar(&listen, "listen", listen, "`HOST:PORT` to listen on; with port 0, a free port is chosen. Anyone who can reach it can read and push")
 	cmd.Flags().BoolVar(&stays, "no-open", false, "print the URL, and open no browser")
-	f.flags(cmd)
+	f.storeFlags(cmd)
 	return cmd
 }
 

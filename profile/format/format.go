@@ -1,6 +1,7 @@
 package format
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"iter"
@@ -8,6 +9,7 @@ import (
 
 	pprof "github.com/google/pprof/profile"
 
+	"github.com/granarydb/granary/columnstore"
 	"github.com/granarydb/granary/internal/foreign"
 	"github.com/granarydb/granary/profile"
 )
@@ -96,42 +98,73 @@ func Of(data []byte) Name { return Hints{}.Of(data) }
 func IsGroups(data []byte) bool { return isGroups(headOf(data)) }
 
 // Insert decodes an input and inserts its profiles in one transaction: all of them, or none after an error. Errors are those of
-// Decode, of DB.InsertEncoded and of the commit.
+// InsertTx and of the commit.
 func Insert(ctx context.Context, db *profile.DB, data []byte, h Hints, opts profile.InsertOptions) (rows int, err error) {
+	if opts.Subtracted == nil {
+		opts.Subtracted = new(profile.Subtraction)
+	}
 	tx := db.Store().Begin()
+	if rows, err = InsertTx(ctx, db, tx, data, h, opts); err != nil {
+		tx.Abort()
+	} else if _, err = tx.Commit(); err == nil {
+		return rows, nil
+	}
+	opts.Subtracted.Drop()
+	return 0, err
+}
+
+// InsertTx decodes an input and inserts its profiles in a transaction of the caller, who aborts it after an error. Errors are those
+// of Decode and of DB.InsertEncodedTx. InsertOptions.Deltas applies to formats of profiles that can count from the start of a
+// process, which have one profile.
+func InsertTx(ctx context.Context, db *profile.DB, tx *columnstore.Tx, data []byte, h Hints, opts profile.InsertOptions) (rows int, err error) {
+	data, h, err = identified(data, h)
+	if err != nil {
+		return 0, err
+	}
+	if !h.Is.IsCumulative() {
+		opts.Deltas = nil
+	}
 	for p, err := range Decode(data, h) {
 		n := 0
 		if err == nil {
 			n, err = p.InsertTx(ctx, db, tx, opts)
 		}
 		if err != nil {
-			tx.Abort()
 			return 0, err
 		}
 		rows += n
 	}
-	if _, err := tx.Commit(); err != nil {
-		return 0, err
-	}
 	return rows, nil
+}
+
+// IsCumulative reports whether values of the format can count from the start of a process. Those of others are of a period.
+func (n Name) IsCumulative() bool { return n == PPROF || n == Debug1 || n == Jemalloc }
+
+// identified returns an input that was in zstd decompressed, and hints with its format and all limits.
+func identified(data []byte, h Hints) ([]byte, Hints, error) {
+	h.Limits = h.Limits.WithDefaults()
+	if IsZstd(data) {
+		var err error
+		if data, err = inflated(data, h.Limits); err != nil {
+			return nil, h, err
+		}
+	}
+	if h.Is == "" && h.Only != PPROF {
+		h.Is = h.Of(data)
+	}
+	h.Is = cmp.Or(h.Is, PPROF)
+	return data, h, nil
 }
 
 // Decode returns an input's profiles. An error is the last element. data is not changed, and must not
 // change while the decoded profiles are in use.
 func Decode(data []byte, h Hints) iter.Seq2[Decoded, error] {
-	h.Limits = h.Limits.WithDefaults()
-	if IsZstd(data) {
-		var err error
-		if data, err = inflated(data, h.Limits); err != nil {
-			return failed(err)
-		}
-	}
-	is := h.Is
-	if is == "" && h.Only != PPROF {
-		is = h.Of(data)
+	data, h, err := identified(data, h)
+	if err != nil {
+		return failed(err)
 	}
 	for _, f := range allFormats {
-		if f.name == is && (h.Only == "" || h.Only == is) {
+		if f.name == h.Is && (h.Only == "" || h.Only == h.Is) {
 			return f.decode(data, h)
 		}
 	}

@@ -1,8 +1,9 @@
 package pprof
 
 import (
+	"cmp"
+	"container/list"
 	"encoding/binary"
-	"fmt"
 	"maps"
 	"slices"
 	"sync"
@@ -18,177 +19,243 @@ type DeltaOptions struct {
 	// alloc_objects, alloc_space, contentions and delay, the cumulative types of Go's heap, allocs, block
 	// and mutex profiles.
 	Types []string
-	// MaxBytes bounds the memory for the values of previous profiles, about 60 bytes for each sample of a
-	// series. Beyond it the series with the oldest insert is forgotten. One series is always kept.
-	// Default 256 MiB.
+	// MaxBytes bounds the memory for the values of previous profiles, 24 bytes for each sample of a
+	// source with two cumulative types. Beyond it the source with the oldest insert is forgotten. One
+	// source is always kept. Default 256 MiB.
 	MaxBytes int64
+	// MaxGap is the longest time between two profiles whose difference counts, because the growth of days
+	// is not that of the minute in which they end. 0 means no bound.
+	MaxGap time.Duration
+}
+
+// Counting is how the cumulative values of a profile are counted.
+type Counting int
+
+// The ways of counting.
+const (
+	// CountedAsSent is a profile without cumulative types, or a difference already.
+	CountedAsSent Counting = iota
+	// CountedGrowth is the growth since the previous profile of the source.
+	CountedGrowth
+	// CountedFirst is the first profile of a source, also after the source was forgotten.
+	CountedFirst
+	// CountedRestart is a profile with a value that fell: its process has restarted.
+	CountedRestart
+	// CountedGap is a profile more than DeltaOptions.MaxGap after the previous one.
+	CountedGap
+	// CountedLate is a profile that is not later than the previous one, whose growth has its own.
+	CountedLate
+	countings
+)
+
+// String returns a word: growth, first.
+func (c Counting) String() string {
+	return [...]string{"as sent", "growth", "first", "restart", "gap", "late"}[c]
+}
+
+// IsAnew reports whether the profile has no previous profile to subtract.
+func (c Counting) IsAnew() bool {
+	return c == CountedFirst || c == CountedRestart || c == CountedGap
+}
+
+// DeltaStats describes a Deltas.
+type DeltaStats struct {
+	Counted   [countings]int64 // profiles by Counting
+	Sources   int
+	Bytes     int64 // of their values, which MaxBytes bounds
+	Forgotten int64 // sources forgotten for MaxBytes
 }
 
 // Deltas turns cumulative profiles into differences: the values of a profile become the growth since the
-// previous profile of the same series. A series is the profiles with equal labels, sample types and
-// period type.
+// previous profile of the same source. A source is the profiles of one program (its main mapping) with
+// equal labels, sample types and period type.
 //
-// The first profile of a series, also after the series was forgotten, gets no cumulative values, because
-// it is unknown since when they were counted. If a value is lower than before, or a sample is missing,
-// the process has restarted, and the profile counts as it is.
+// The first profile of a source, also after the source was forgotten, is unknown to have grown since when.
+// If a value is lower than before, or a sample is missing, the process has restarted. Both, and a profile
+// after a gap, start anew: their cumulative values become 0, or stay whole, as the caller chooses. A
+// profile that is not later than the previous one gets 0, because the previous one has its growth.
 //
-// Only cumulative profiles of one process belong to a series. Profiles that are differences already do
-// not, such as the profiles of Go's endpoints with ?seconds=10. A Deltas is safe for concurrent use.
-// Profiles of a series wait for each other.
+// A profile with a duration is a difference already, and is left alone. So are Go's profiles of ?seconds=10,
+// while those that count from the start have no duration. Only profiles of one process should belong to a
+// source. A Deltas is safe for concurrent use.
 type Deltas struct {
-	types []string
-	most  int64
+	opts DeltaOptions
 
 	mu     sync.Mutex
-	series map[string]*deltaSeries
-	bytes  int64
-	clock  int64 // inserts so far
+	series map[uuid.UUID]*list.Element // of *deltaSeries, in recent
+	recent list.List                   // the last inserted one is first
+	stats  DeltaStats
+	file   *deltaFile // nil without OpenDeltas
 }
 
-// deltaSeries is the last profile of a series.
+// deltaSeries is the last profile of a source.
 type deltaSeries struct {
-	mu   sync.Mutex // held from Subtract to Keep or Drop
-	key  string
-	last *counters
+	key   uuid.UUID
+	bytes int64     // guarded by Deltas.mu, like kept
+	kept  *counters // last, as it was recorded
 
-	bytes, used int64 // guarded by Deltas.mu; used is the clock of the last insert, or 0
+	mu   sync.Mutex
+	last *counters
 }
 
-// counters are the cumulative values of a profile.
+// counters are the cumulative values of a profile. They are immutable.
 type counters struct {
 	time   int64
-	index  map[uuid.UUID]int // index of the sample, by stack and labels
-	values []int64           // for each sample, one per cumulative type
+	ids    []uint64 // hashes of a sample's stack and labels, sorted
+	values []int64  // for each id, one per cumulative type
 }
 
-const seriesBytes = 400 // for a series and its place in a map
+const seriesBytes = 300 // for a series, its places in a map and a list
 
 // size returns the approximate bytes that c keeps.
-func (c *counters) size() int64 { return 8*int64(cap(c.values)) + 56*int64(len(c.index)) }
+func (c *counters) size() int64 { return seriesBytes + 8*int64(cap(c.values)+cap(c.ids)) }
 
-// NewDeltas returns a Deltas without series.
+// NewDeltas returns a Deltas without sources.
 func NewDeltas(opts DeltaOptions) *Deltas {
 	if opts.Types == nil {
 		opts.Types = []string{"alloc_objects", "alloc_space", "contentions", "delay"}
 	}
+	opts.Types = slices.Clone(opts.Types)
 	if opts.MaxBytes <= 0 {
 		opts.MaxBytes = 256 << 20
 	}
-	return &Deltas{types: slices.Clone(opts.Types), most: opts.MaxBytes, series: map[string]*deltaSeries{}}
+	return &Deltas{opts: opts, series: map[uuid.UUID]*list.Element{}}
 }
 
-// Subtraction is a profile on its way into a series. Keep or Drop must be called once. The zero
-// Subtraction does nothing.
+// Stats returns the numbers so far.
+func (d *Deltas) Stats() DeltaStats {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	s := d.stats
+	s.Sources = len(d.series)
+	return s
+}
+
+// Subtraction is what Subtract did with a profile. The zero Subtraction is that of a profile as it was sent.
 type Subtraction struct {
-	deltas *Deltas
-	series *deltaSeries
-	next   *counters
+	Counted Counting
+	Source  uuid.UUID // equal for the profiles of a source
+	Types   []string  // the cumulative types
+	Time    int64     // of the profile, in Unix nanoseconds
+
+	deltas     *Deltas
+	series     *deltaSeries
+	prev, next *counters
 }
 
 // Subtract changes the cumulative values of a profile at the time at, in Unix nanoseconds, into their
 // growth since the previous profile. A profile without a duration gets the time between them. labels are
-// the whole profile's labels. A profile that is not later than the previous one is ErrProfile, and is
-// unchanged. A profile without cumulative types is no error.
+// those that tell sources apart. A profile that starts anew is left as it is if whole, otherwise its
+// cumulative values become 0.
 //
-// The next profile of the series waits for Keep or Drop.
-func (d *Deltas) Subtract(f *Flat, labels map[string]string, at int64) (Subtraction, error) {
+// The profile is the previous one of the next from now on. If it is not stored after all, call Drop.
+func (d *Deltas) Subtract(f *Flat, labels map[string]string, at int64, whole bool) Subtraction {
 	var types []int
+	out := Subtraction{deltas: d}
 	for i, t := range f.Types {
-		if slices.Contains(d.types, f.Strings[t.Name]) {
+		if slices.Contains(d.opts.Types, f.Strings[t.Name]) {
 			types = append(types, i)
+			out.Types = append(out.Types, f.Strings[t.Name])
 		}
 	}
-	if len(types) == 0 {
-		return Subtraction{}, nil
+	if len(types) == 0 || f.Duration != 0 {
+		return Subtraction{}
 	}
-	s := d.find(seriesKey(f, labels))
-	s.mu.Lock()
-	if s.last != nil && at <= s.last.time {
-		defer s.mu.Unlock()
-		return Subtraction{}, fmt.Errorf("%w: its time %s is not after that of the profile before, %s: their difference cannot be taken",
-			ErrProfile, timeText(at), timeText(s.last.time))
-	}
+	out.Source, out.Time = sourceOf(f, labels), at
+	s := d.find(out.Source)
 	next, samples := newCounters(f, types, at)
-	next.subtract(s.last, f, types, samples)
-	if s.last != nil && f.Duration == 0 {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	out.series, out.prev = s, s.last
+	growth := next.values
+	if out.Counted = next.after(s.last, d.opts.MaxGap); out.Counted == CountedGrowth {
+		var fell bool
+		if growth, fell = next.since(s.last, len(types)); fell {
+			out.Counted = CountedRestart
+		}
+	}
+	switch {
+	case out.Counted == CountedGrowth:
 		f.Duration = at - s.last.time
+		write(f, types, samples, growth)
+	case out.Counted == CountedLate || !whole:
+		write(f, types, samples, nil)
 	}
-	return Subtraction{d, s, next}, nil
+	if out.Counted != CountedLate {
+		out.next, s.last = next, next
+	}
+	d.account(out, 1)
+	return out
 }
 
-func timeText(at int64) string { return time.Unix(0, at).UTC().Format(time.RFC3339Nano) }
-
-// find returns a series, and adds it if it is new.
-func (d *Deltas) find(key string) *deltaSeries {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	s := d.series[key]
-	if s == nil {
-		s = &deltaSeries{key: key}
-		d.series[key] = s
-	}
-	return s
-}
-
-// Keep makes the profile the last profile of its series.
-func (s Subtraction) Keep() {
-	if s.series == nil {
-		return
-	}
-	s.series.last = s.next
-	s.deltas.account(s.series, s.next.size()+2*int64(len(s.series.key))+seriesBytes)
-	s.series.mu.Unlock()
-}
-
-// Drop leaves the series as it was before Subtract.
+// Drop makes the previous profile the last one of its source again, unless a later one took its place.
 func (s Subtraction) Drop() {
 	if s.series == nil {
 		return
 	}
-	s.deltas.abandon(s.series)
-	s.series.mu.Unlock()
+	s.series.mu.Lock()
+	defer s.series.mu.Unlock()
+	if s.next != nil && s.series.last == s.next {
+		s.series.last = s.prev
+	}
+	s.deltas.account(s, -1)
 }
 
-// account sets the size of a series that was just inserted, and forgets other series beyond the bound.
-func (d *Deltas) account(s *deltaSeries, bytes int64) {
+// find returns a series, and adds it if it is new.
+func (d *Deltas) find(key uuid.UUID) *deltaSeries {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	switch d.series[s.key] {
-	case s:
-	case nil:
-		d.series[s.key] = s // it was forgotten meanwhile
-	default:
-		return // it was forgotten, and another insert created it again
+	e := d.series[key]
+	if e == nil {
+		e = d.recent.PushFront(&deltaSeries{key: key})
+		d.series[key] = e
 	}
-	d.clock++
-	d.bytes += bytes - s.bytes
-	s.bytes, s.used = bytes, d.clock
-	for d.bytes > d.most && len(d.series) > 1 {
-		oldest := s
-		for _, other := range d.series {
-			if other.used > 0 && other.used < oldest.used {
-				oldest = other
-			}
-		}
-		if oldest == s {
-			return // the first profile of each other series is still on its way
-		}
-		d.bytes -= oldest.bytes
-		oldest.bytes, oldest.used = 0, 0
-		delete(d.series, oldest.key)
-	}
+	s, _ := e.Value.(*deltaSeries)
+	return s
 }
 
-// abandon removes a series that never had a profile.
-func (d *Deltas) abandon(s *deltaSeries) {
+// account counts a profile, or with -1 one that was dropped. It measures its series, and forgets others beyond
+// the bound. The caller holds the lock of the series.
+func (d *Deltas) account(of Subtraction, n int64) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if s.used == 0 && d.series[s.key] == s {
-		delete(d.series, s.key)
+	d.stats.Counted[of.Counted] += n
+	s := of.series
+	e := d.series[s.key]
+	switch {
+	case e != nil && e.Value != s:
+		return // it was forgotten meanwhile, and another profile added it again
+	case s.last == nil:
+		if e != nil {
+			d.remove(e)
+		}
+		d.record(of, n < 0)
+		return
+	case e == nil: // it was forgotten meanwhile
+		e = d.recent.PushFront(s)
+		d.series[s.key] = e
 	}
+	d.recent.MoveToFront(e)
+	size := s.last.size()
+	d.stats.Bytes += size - s.bytes
+	s.bytes, s.kept = size, s.last
+	for d.stats.Bytes > d.opts.MaxBytes && d.recent.Len() > 1 {
+		d.remove(d.recent.Back())
+		d.stats.Forgotten++
+	}
+	d.record(of, n < 0)
 }
 
-func seriesKey(f *Flat, labels map[string]string) string {
+// remove forgets a series.
+func (d *Deltas) remove(e *list.Element) {
+	s, _ := d.recent.Remove(e).(*deltaSeries)
+	d.stats.Bytes -= s.bytes
+	s.bytes, s.kept = 0, nil
+	delete(d.series, s.key)
+}
+
+// sourceOf returns the key of a profile's source.
+func sourceOf(f *Flat, labels map[string]string) uuid.UUID {
 	var key []byte
 	for _, name := range slices.Sorted(maps.Keys(labels)) {
 		if labels[name] != "" {
@@ -199,18 +266,26 @@ func seriesKey(f *Flat, labels map[string]string) string {
 	for _, t := range append(slices.Clone(f.Types), f.Period) {
 		key = appendString(appendString(key, f.Strings[t.Name]), f.Strings[t.Unit])
 	}
-	return string(key)
+	for _, m := range f.Mappings {
+		if m.Has&IsProgram != 0 {
+			key = appendString(appendString(key, f.Strings[m.File]), f.Strings[m.BuildID])
+		}
+	}
+	return xxh3.Hash128(key).Bytes()
 }
 
 // newCounters returns the cumulative values of a profile, and the index of each sample among them. It
 // adds up samples with the same stack and labels.
 func newCounters(f *Flat, types []int, at int64) (c *counters, samples []int) {
-	c = &counters{time: at, index: make(map[uuid.UUID]int, len(f.Samples))}
-	samples = make([]int, len(f.Samples))
+	type place struct {
+		id     uint64
+		sample int
+	}
+	places := make([]place, len(f.Samples))
 	ids := make([]uuid.UUID, len(f.Locations))
 	var record, key []byte
 	for i := range f.Samples {
-		stack, values, labels := f.Sample(i)
+		stack, _, labels := f.Sample(i)
 		key = binary.AppendUvarint(key[:0], uint64(len(stack)))
 		for _, l := range stack {
 			if ids[l] == (uuid.UUID{}) {
@@ -222,14 +297,24 @@ func newCounters(f *Flat, types []int, at int64) (c *counters, samples []int) {
 			key = appendString(appendString(key, f.Strings[l.Name]), f.Strings[l.Text])
 			key = binary.AppendVarint(key, l.Number)
 		}
-		id := uuid.UUID(xxh3.Hash128(key).Bytes())
-		n, known := c.index[id]
-		if !known {
-			n = len(c.index)
-			c.index[id] = n
-			c.values = append(c.values, make([]int64, len(types))...)
+		places[i] = place{xxh3.Hash(key), i}
+	}
+	slices.SortFunc(places, func(a, b place) int { return cmp.Compare(a.id, b.id) })
+	distinct := 0
+	for i, p := range places {
+		if i == 0 || p.id != places[i-1].id {
+			distinct++
 		}
-		samples[i] = n
+	}
+	c = &counters{time: at, ids: make([]uint64, 0, distinct), values: make([]int64, distinct*len(types))}
+	samples = make([]int, len(f.Samples))
+	for i, p := range places {
+		if i == 0 || p.id != places[i-1].id {
+			c.ids = append(c.ids, p.id)
+		}
+		n := len(c.ids) - 1
+		samples[p.sample] = n
+		_, values, _ := f.Sample(p.sample)
 		for k, t := range types {
 			c.values[n*len(types)+k] += values[t]
 		}
@@ -237,45 +322,52 @@ func newCounters(f *Flat, types []int, at int64) (c *counters, samples []int) {
 	return c, samples
 }
 
-// subtract writes the growth of c since last into the profile that c was made from.
-func (c *counters) subtract(last *counters, f *Flat, types []int, samples []int) {
-	if last != nil && c.fellSince(last, len(types)) {
-		return
+// after returns how c is counted after last by their times.
+func (c *counters) after(last *counters, maxGap time.Duration) Counting {
+	switch {
+	case last == nil:
+		return CountedFirst
+	case c.time <= last.time:
+		return CountedLate
+	case maxGap > 0 && c.time-last.time > int64(maxGap):
+		return CountedGap
 	}
-	written := make([]bool, len(c.index))
-	before := make([]int64, len(c.values))
-	if last != nil {
-		for id, n := range c.index {
-			if m, known := last.index[id]; known {
-				copy(before[n*len(types):(n+1)*len(types)], last.values[m*len(types):])
-			}
-		}
-	}
-	for i, n := range samples {
-		values := f.Values[i*len(f.Types):]
-		for k, t := range types {
-			values[t] = 0
-			if last != nil && !written[n] {
-				values[t] = c.values[n*len(types)+k] - before[n*len(types)+k]
-			}
-		}
-		written[n] = true
-	}
+	return CountedGrowth
 }
 
-// fellSince reports whether a value is lower than in last.
-func (c *counters) fellSince(last *counters, types int) bool {
-	for id, m := range last.index {
-		n, known := c.index[id]
+// since returns the values of c less those of last. fell reports whether one is lower than in last.
+func (c *counters) since(last *counters, types int) (growth []int64, fell bool) {
+	growth = slices.Clone(c.values)
+	n := 0
+	for m, id := range last.ids {
+		for n < len(c.ids) && c.ids[n] < id {
+			n++
+		}
+		known := n < len(c.ids) && c.ids[n] == id
 		for k := range types {
-			now := int64(0)
-			if known {
-				now = c.values[n*types+k]
+			before := last.values[m*types+k]
+			if !known && before > 0 || known && c.values[n*types+k] < before {
+				return nil, true
 			}
-			if now < last.values[m*types+k] {
-				return true
+			if known {
+				growth[n*types+k] -= before
 			}
 		}
 	}
-	return false
+	return growth, false
+}
+
+// write writes values into the profile that its counters were made from: the sum of equal samples into the first
+// of them. nil stands for zeros.
+func write(f *Flat, types, samples []int, values []int64) {
+	written := make([]bool, len(values))
+	for i, n := range samples {
+		for k, t := range types {
+			value := int64(0)
+			if at := n*len(types) + k; at < len(values) && !written[at] {
+				value, written[at] = values[at], true
+			}
+			f.Values[i*len(f.Types)+t] = value
+		}
+	}
 }

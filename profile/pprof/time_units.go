@@ -32,6 +32,30 @@ func (f *Flat) ToNanoseconds() {
 	}
 }
 
+// samples has the names of sample types by other spellings of theirs, which agents for .NET use.
+var samples = map[string]string{"inuse-space": "inuse_space", "inuse-objects": "inuse_objects"}
+
+// KnownSample returns the name of a sample type for another spelling of it, and other names as they are.
+func KnownSample(name string) string {
+	if known, ok := samples[name]; ok {
+		return known
+	}
+	return name
+}
+
+// ToKnownTypes replaces other spellings of sample types, because values of the same quantity add up whatever agent names it.
+// Types that would become equal to another type of the profile keep theirs.
+func (f *Flat) ToKnownTypes() {
+	for i, t := range f.Types {
+		if known := KnownSample(f.Strings[t.Name]); known != f.Strings[t.Name] {
+			if at := f.stringIndex(known); !f.hasType(at, f.Strings[t.Unit]) {
+				f.Types[i].Name = at
+			}
+		}
+	}
+	f.Preferred = KnownSample(f.Preferred)
+}
+
 // hasType reports whether f has a sample type with the name at index name and the unit.
 func (f *Flat) hasType(name uint32, unit string) bool {
 	return slices.ContainsFunc(f.Types, func(t FlatType) bool {

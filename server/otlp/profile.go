@@ -34,11 +34,35 @@ func (d *dictionary) profile(from *profilesv1.Profile, labels map[string]string)
 		Period: from.GetPeriod(), TimeNanos: d.nanos("time", from.GetTimeUnixNano()), DurationNanos: d.nanos("duration", from.GetDurationNano()),
 		SampleType: []*pprof.ValueType{d.valueType(from.GetSampleType())},
 	}
+	if t := in.Parsed.SampleType[0]; t.Type == "events" && t.Unit == "nanoseconds" {
+		t.Type = "off_cpu" // as later versions of the profiler for eBPF name it
+	}
 	if from.GetPeriodType() != nil {
 		in.Parsed.PeriodType = d.valueType(from.GetPeriodType())
 	}
 	d.samples(in.Parsed, from.GetSamples())
+	if d.err == nil {
+		addTime(in.Parsed)
+	}
 	return in, d.err
+}
+
+// addTime adds the CPU time to a profile of samples that are a period apart, as Go's CPU profiles have both, because clients ask for
+// the time. Samples whose time overflows are left alone.
+func addTime(p *pprof.Profile) {
+	t, every := p.SampleType[0], p.PeriodType
+	if t.Type != "samples" || t.Unit != "count" || every == nil || every.Type != "cpu" || every.Unit != "nanoseconds" || p.Period <= 0 {
+		return
+	}
+	for _, s := range p.Sample {
+		if v := s.Value[0]; v > math.MaxInt64/p.Period || v < math.MinInt64/p.Period {
+			return
+		}
+	}
+	p.SampleType = append(p.SampleType, &pprof.ValueType{Type: every.Type, Unit: every.Unit})
+	for _, s := range p.Sample {
+		s.Value = append(s.Value, s.Value[0]*p.Period)
+	}
 }
 
 func (d *dictionary) nanos(what string, n uint64) int64 {

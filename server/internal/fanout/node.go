@@ -112,6 +112,9 @@ func (s *Set) ask(ctx context.Context, n *node, q Question, room *atomic.Int64) 
 	return r, err
 }
 
+// AllowUTF8 is the parameter of a header Accept of clients that take names of labels with any characters.
+const AllowUTF8 = "allow-utf8-labelnames=true"
+
 // exchange sends a query and reads at most Options.Answer bytes of the answer, and only as much as room
 // allows.
 func (s *Set) exchange(ctx context.Context, n *node, q Question, room *atomic.Int64) (reply, error) {
@@ -130,6 +133,7 @@ func (s *Set) exchange(ctx context.Context, n *node, q Question, room *atomic.In
 	if q.Message != nil {
 		req.Header.Set("Content-Type", q.Media)
 		req.Header.Set("Connect-Protocol-Version", "1")
+		req.Header.Set("Accept", "*/*; "+AllowUTF8) // the front writes names as its client wants them
 	}
 	if q.Kinds {
 		req.Header.Set(KindsHeader, "ask")

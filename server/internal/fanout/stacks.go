@@ -250,8 +250,9 @@ func (t Typed) types() []profile.Type {
 	return []profile.Type{t.Type}
 }
 
-// FindType returns the type that name stands for on all nodes. Errors are as for profile.DB.FindType.
-func (s *Set) FindType(ctx context.Context, name string) (t Typed, err error) {
+// FindType returns the type that name stands for on all nodes, for the profiles of a query. Errors are as for
+// profile.DB.FindTypeIn.
+func (s *Set) FindType(ctx context.Context, q profile.Query, name string) (t Typed, err error) {
 	known := map[profile.Type][]*node{}
 	var all []profile.Type
 	ask := Question{Path: querierv1connect.QuerierServiceProfileTypesProcedure, Message: &querierv1.ProfileTypesRequest{}}
@@ -272,10 +273,19 @@ func (s *Set) FindType(ctx context.Context, name string) (t Typed, err error) {
 	}
 	var found []profile.Type
 	var texts []string
+	sample, rest, hasRest := strings.Cut(name, ":")
+	if name = profile.KnownSample(sample); hasRest {
+		name += ":" + rest
+	}
 	for _, t := range all {
 		texts = append(texts, t.String())
 		if name == t.Sample || name == t.Sample+":"+t.SampleUnit || name == t.String() {
 			found = append(found, t)
+		}
+	}
+	if len(found) > 1 {
+		if found, err = s.present(ctx, q, found); err != nil {
+			return t, err
 		}
 	}
 	switch {
@@ -285,4 +295,32 @@ func (s *Set) FindType(ctx context.Context, name string) (t Typed, err error) {
 		return t, fmt.Errorf("%w %.100q, choose one of: %s", profile.ErrAmbiguousType, name, strings.Join(texts, ", "))
 	}
 	return Typed{found[0], known[found[0]]}, nil
+}
+
+// present returns the types that profiles of a query have, or the first type if they have none.
+func (s *Set) present(ctx context.Context, q profile.Query, types []profile.Type) ([]profile.Type, error) {
+	names := []string{"__type__", "__unit__", "__period_type__", "__period_unit__"}
+	m := &querierv1.SeriesRequest{Matchers: []string{q.Selector.String()}, LabelNames: names, Start: q.From / 1e6}
+	if q.To != 0 {
+		m.End = (q.To - 1) / 1e6
+	}
+	var here []profile.Type
+	ask := Question{Path: querierv1connect.QuerierServiceSeriesProcedure, Message: m}
+	err := askTyped(ctx, s, 0.5, ask, func(_ *node, m *querierv1.SeriesResponse, _ []reply) error {
+		for _, set := range m.GetLabelsSet() {
+			of := map[string]string{}
+			for _, l := range set.GetLabels() {
+				of[l.GetName()] = l.GetValue()
+			}
+			t := profile.Type{Sample: of[names[0]], SampleUnit: of[names[1]], Period: of[names[2]], PeriodUnit: of[names[3]]}
+			if slices.Contains(types, t) && !slices.Contains(here, t) {
+				here = append(here, t)
+			}
+		}
+		return nil
+	})
+	if err == nil && len(here) == 0 {
+		here = types[:1]
+	}
+	return here, err
 }

@@ -32,8 +32,9 @@ const (
 
 // ingest handles POST /ingest: a profile of an SDK.
 func (s *Pusher) ingest(w http.ResponseWriter, r *http.Request) error {
-	_, err := s.take(r.Context(), r.Header, func(p *push) error { return s.readIngest(r, p) })
+	out, err := s.take(r.Context(), r.Header, func(p *push) error { return s.readIngest(r, p) })
 	if err == nil {
+		out.tell(w.Header())
 		w.WriteHeader(http.StatusOK)
 	}
 	return err
@@ -58,6 +59,9 @@ func (s *Pusher) readIngest(r *http.Request, p *push) error {
 	if in.labels, err = parseAppName(q.Get("name")); err != nil {
 		return err
 	}
+	if spy := q.Get("spyName"); spy != "" && in.labels[spyLabel] == "" {
+		in.labels[spyLabel] = spy
+	}
 	if in.time, err = s.parseTime(q, "from"); err != nil {
 		return err
 	}
@@ -80,8 +84,8 @@ func (s *Pusher) readIngest(r *http.Request, p *push) error {
 	return err
 }
 
-// readParts reads a multipart body: the part profile, with the hint for kindOf from sample_type_config, or the part jfr with
-// labels, as Pyroscope's agent for Java sends them.
+// readParts reads a multipart body: the part profile, with what sample_type_config says, or the part jfr with labels, as
+// Pyroscope's agent for Java sends them.
 func (s *Pusher) readParts(m *multipart.Reader, sh *share, in *pushed) error {
 	seen := map[string]bool{}
 	for range maxParts {
@@ -104,14 +108,14 @@ func (s *Pusher) readParts(m *multipart.Reader, sh *share, in *pushed) error {
 		case "profile":
 			in.Encoded, err = s.readAll(part)
 		case "sample_type_config":
-			in.hint, err = s.readConfig(part)
+			in.config, err = s.readConfig(part)
 		case "jfr":
 			in.only = format.JFR
 			in.Encoded, err = s.readAll(part)
 		case "labels":
 			in.jfr, err = s.readLabels(part, sh)
 		case "prev_profile":
-			err = fault.Invalid("part prev_profile: profiles are not subtracted here; send the difference, as SDKs with godeltaprof do")
+			err = fault.Invalid("part prev_profile: profiles are not subtracted from one that is sent with them; leave it out: the server has the one before")
 		default:
 			err = fault.Invalid("part %s is not taken; profile and sample_type_config are, or jfr and labels", fault.Quoted(name))
 		}
@@ -122,30 +126,39 @@ func (s *Pusher) readParts(m *multipart.Reader, sh *share, in *pushed) error {
 	return fault.Invalid("body: more than %d parts", maxParts)
 }
 
-// readConfig reads the part sample_type_config. Its type names tell mutex profiles from block profiles.
-// Everything else is ignored.
-func (s *Pusher) readConfig(part io.Reader) (hint string, err error) {
+// config is what a push says about its profile besides the labels.
+type config struct {
+	hint    string // for kindOf
+	isDelta bool   // its values are of a period, whatever their types
+}
+
+// readConfig reads the part sample_type_config. Its type names tell mutex profiles from block profiles. Unless it says that
+// a type is cumulative, the values are differences, as those of the SDK for Go are. Everything else is ignored.
+func (s *Pusher) readConfig(part io.Reader) (c config, err error) {
 	text, err := s.readAll(io.LimitReader(part, MaxConfigSize+1))
 	if err != nil {
-		return "", err
+		return c, err
 	}
 	if len(text) > MaxConfigSize {
-		return "", fault.TooLarge("a part sample_type_config of more than %d bytes", MaxConfigSize)
+		return c, fault.TooLarge("a part sample_type_config of more than %d bytes", MaxConfigSize)
 	}
-	var config map[string]struct {
+	var types map[string]struct {
 		DisplayName string `json:"display-name"`
+		Cumulative  bool   `json:"cumulative"`
 	}
-	if err := json.Unmarshal(text, &config); err != nil {
-		return "", fault.Invalid("part sample_type_config: %w", err)
+	if err := json.Unmarshal(text, &types); err != nil {
+		return c, fault.Invalid("part sample_type_config: %w", err)
 	}
-	for _, name := range []string{"mutex", "block"} {
-		for _, t := range config {
+	c.isDelta = true
+	for _, name := range []string{"block", "mutex"} {
+		for _, t := range types {
+			c.isDelta = c.isDelta && !t.Cumulative
 			if strings.HasPrefix(t.DisplayName, name+"_") {
-				return name, nil
+				c.hint = name
 			}
 		}
 	}
-	return "", nil
+	return c, nil
 }
 
 // AskedParameters are the parameters of GET /pprof. POST /pprof refuses them as labels, because a query
@@ -163,7 +176,8 @@ const (
 func (s *Pusher) pushPprof(w http.ResponseWriter, r *http.Request) error {
 	out, err := s.take(r.Context(), r.Header, func(p *push) error { return s.readPprof(r, p) })
 	if err == nil {
-		_, _ = fmt.Fprintf(w, "%d rows\n", out.rows)
+		out.tell(w.Header())
+		_, _ = fmt.Fprintf(w, "%d rows\n%s", out.rows, out.counted.sentence(s.FirstWhole))
 	}
 	return err
 }

@@ -45,9 +45,9 @@ type push struct {
 type pushed struct {
 	where  string // place in the request, for errors
 	labels map[string]string
-	id     string    // names the profile; empty if it has no name
-	hint   string    // for kindOf
-	time   time.Time // for a profile without a time; zero means now
+	id     string // names the profile; empty if it has no name
+	config
+	time time.Time // for a profile without a time; zero means now
 	format.Decoded
 	only format.Name       // what Encoded is; "" is known by its content
 	jfr  *format.JFRLabels // of Encoded; nil: none
@@ -58,6 +58,7 @@ type pushed struct {
 type outcome struct {
 	rows    int
 	refused []error // errors of the omitted profiles of a partial push
+	counted counted
 }
 
 // newPush returns an empty push with the tenant and the key from a request's headers.
@@ -111,6 +112,9 @@ func (s *Pusher) insert(ctx context.Context, p *push) (outcome, error) {
 	committed = err == nil || errors.Is(err, disk.ErrNotDurable)
 	if !committed {
 		s.tenants.withdraw(in.series)
+		for _, since := range slices.Backward(in.since) {
+			since.Drop()
+		}
 		return outcome{}, err
 	}
 	s.Counts.Profiles.Add(float64(in.inserted))
@@ -131,6 +135,7 @@ type insertion struct {
 	claimed []hash
 	done    map[hash]bool // ids pushed before, or by this push so far
 	series  []series      // new with this push
+	since   []profile.Subtraction
 
 	outcome
 	inserted, duplicates, bytes int
@@ -141,6 +146,7 @@ func (in *insertion) check() error {
 	in.labels = make([]map[string]string, len(in.profiles))
 	for i := range in.profiles {
 		p := &in.profiles[i]
+		p.isDelta = p.isDelta || p.labels[deltaLabel] == "false"
 		labels, err := in.s.pushedLabels(p.labels)
 		if err == nil && len(p.id) > maxID {
 			err = fault.Invalid("an id of %d bytes, at most %d", len(p.id), maxID)
@@ -268,11 +274,12 @@ func (in *insertion) add(ctx context.Context, p *pushed, labels map[string]strin
 func (in *insertion) addOne(ctx context.Context, p *pushed, sent *format.Decoded, labels map[string]string) (rows int, err error) {
 	s := in.s
 	if sent.Labels != nil {
-		own, err := s.pushedLabels(sent.Labels)
-		if err != nil {
-			return 0, err
+		own := maps.Clone(sent.Labels)
+		for name, value := range labels {
+			if name != serviceLabel || value != unknownService {
+				own[name] = value
+			}
 		}
-		maps.Copy(own, labels)
 		if labels, err = s.pushedLabels(own); err != nil {
 			return 0, err
 		}
@@ -293,7 +300,15 @@ func (in *insertion) addOne(ctx context.Context, p *pushed, sent *format.Decoded
 	if p.time.IsZero() {
 		opts.Time = s.Now()
 	}
+	var since profile.Subtraction
+	if !p.isDelta {
+		opts.Deltas, opts.Sender, opts.FirstWhole, opts.Subtracted = s.Deltas, in.tenant, s.FirstWhole, &since
+	}
 	rows, err = sent.InsertTx(ctx, s.DB, in.tx, opts)
+	if since.Counted != profile.CountedAsSent {
+		in.since = append(in.since, since)
+		in.counted.add(since)
+	}
 	switch {
 	case isNew && rows > 0:
 		in.series = append(in.series, of)
@@ -309,8 +324,8 @@ func (in *insertion) read(p *pushed) iter.Seq2[format.Decoded, error] {
 	return func(yield func(format.Decoded, error) bool) {
 		data, err := in.share.inflate(p.Encoded, in.s.Limits.Profile.Bytes)
 		h := format.Hints{
-			Only: p.only, Is: format.PPROF, JFR: p.jfr, OTLP: otlp.Options{Take: in.share.take}.Decode,
-			Limits: in.s.Limits.Profile, Take: in.share.take,
+			Only: p.only, Is: format.PPROF, Limits: in.s.Limits.Profile, Take: in.share.take,
+			JFR: p.jfr, OTLP: otlp.Options{Take: in.share.take}.Decode,
 		}
 		factor := int64(insertFactor)
 		if err == nil && p.Parsed == nil && p.only != format.PPROF {
@@ -322,6 +337,7 @@ func (in *insertion) read(p *pushed) iter.Seq2[format.Decoded, error] {
 				h.Is, factor = of, parsedFactor
 			}
 		}
+		p.isDelta = p.isDelta || p.Parsed != nil || !h.Is.IsCumulative() // a profile of OTLP is of its duration
 		if err == nil {
 			err = in.share.take(factor*int64(len(data)) + flatBytes(p.Parsed))
 		}

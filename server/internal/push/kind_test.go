@@ -79,7 +79,12 @@ func TestKindOf(t *testing.T) {
 	}{
 		{[]string{"samples", "cpu"}, "cpu", "", "process_cpu"},
 		{[]string{"samples"}, "cpu", "", "process_cpu"},
-		{[]string{"samples"}, "", "", "samples"},
+		{[]string{"samples"}, "", "", "process_cpu"},
+		{[]string{"samples", "time"}, "", "", "time"},
+		{[]string{"inuse-objects", "inuse-space"}, "", "", "memory"},
+		{[]string{"wall", "sample"}, "wall", "", "wall"},
+		{[]string{"goroutines"}, "goroutine", "", "goroutines"},
+		{[]string{"off_cpu"}, "", "", "off_cpu"},
 		{[]string{"alloc_objects", "alloc_space", "inuse_objects", "inuse_space"}, "space", "", "memory"},
 		{[]string{"goroutine"}, "goroutine", "", "goroutine"},
 		{[]string{"contentions", "delay"}, "contentions", "mutex", "mutex"},

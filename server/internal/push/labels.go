@@ -1,6 +1,7 @@
 package push
 
 import (
+	"cmp"
 	"io"
 	"slices"
 	"strings"
@@ -9,6 +10,7 @@ import (
 
 	"google.golang.org/protobuf/encoding/protowire"
 
+	"github.com/granarydb/granary/profile"
 	"github.com/granarydb/granary/profile/format"
 	"github.com/granarydb/granary/server/internal/fault"
 	"github.com/granarydb/granary/server/internal/web"
@@ -18,14 +20,21 @@ import (
 const (
 	serviceLabel = "service_name"
 	appLabel     = "app_name" // the application's name if the labels have a service_name
+	spyLabel     = "pyroscope_spy"
+
+	unknownService = "unknown_service" // the service_name of a profile that is pushed without one
 )
 
+// deltaLabel is "false" for profiles that an agent has subtracted already: the server makes no difference of them. It is not stored.
+const deltaLabel = "__delta__"
+
 // pushedLabels returns the labels to store with a pushed profile: labels with a value that are not in
-// Options.DropLabels. Values are mended. The error is ErrLimit or ErrRequest.
+// Options.DropLabels, and a service_name, because clients of Pyroscope's API look for a service there: the application's
+// name, service.name of OTLP, or unknown_service. Values are mended. The error is ErrLimit or ErrRequest.
 func (s *Pusher) pushedLabels(labels map[string]string) (map[string]string, error) {
 	kept := make(map[string]string, len(labels)+1)
 	for name, value := range labels {
-		if value == "" || slices.Contains(s.DropLabels, name) {
+		if value == "" || name == deltaLabel || slices.Contains(s.DropLabels, name) {
 			continue
 		}
 		if err := s.checkName(name); err != nil {
@@ -35,6 +44,9 @@ func (s *Pusher) pushedLabels(labels map[string]string) (map[string]string, erro
 	}
 	if len(kept) > s.Limits.Labels {
 		return nil, fault.TooLarge("a profile with %d labels, at most %d", len(kept), s.Limits.Labels)
+	}
+	if kept[serviceLabel] == "" && !slices.Contains(s.DropLabels, serviceLabel) {
+		kept[serviceLabel] = cmp.Or(kept[appLabel], kept["service.name"], unknownService)
 	}
 	return kept, nil
 }
@@ -194,16 +206,20 @@ func entryOf(f web.Field) (key int64, value web.Field) {
 // types, otherwise the last sample type. Mutex and block profiles have the same types: hint tells them
 // apart, and without a hint they get no name.
 func kindOf(types []string, period, hint string) string {
-	has := func(name string) bool { return slices.Contains(types, name) }
+	has := func(name string) bool {
+		return slices.ContainsFunc(types, func(t string) bool { return profile.KnownSample(t) == name })
+	}
 	switch {
 	case len(types) == 0:
 		return ""
-	case has("cpu"), period == "cpu" && has("samples"):
+	case has("cpu"), has("samples") && (period == "cpu" || len(types) == 1):
 		return "process_cpu"
 	case has("inuse_space"), has("inuse_objects"), has("alloc_space"), has("alloc_objects"):
 		return "memory"
 	case has("contentions"), has("delay"):
 		return hint
+	case has("wall"):
+		return "wall"
 	}
 	return types[len(types)-1]
 }

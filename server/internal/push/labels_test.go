@@ -60,3 +60,27 @@ func FuzzParseAppName(f *testing.F) {
 		}
 	})
 }
+
+// TestPushedLabels gives each profile a service, as Pyroscope's clients expect, and leaves the labels of the push alone.
+func TestPushedLabels(t *testing.T) {
+	of := func(pairs ...string) map[string]string {
+		labels := map[string]string{}
+		for i := 0; i < len(pairs); i += 2 {
+			labels[pairs[i]] = pairs[i+1]
+		}
+		return labels
+	}
+	s := &Pusher{Options: Options{DropLabels: []string{"pod"}, Limits: Limits{Labels: 3, LabelName: 100, LabelValue: 100}}}
+	for _, tt := range []struct{ labels, want map[string]string }{
+		{of(), of("service_name", "unknown_service")},
+		{of("service_name", "", "pod", "1", "__delta__", "false"), of("service_name", "unknown_service")},
+		{of("service.name", "shop", "a", "b", "c", "d"), of("service.name", "shop", "a", "b", "c", "d", "service_name", "shop")},
+		{of("service.name", "shop", "service_name", "till"), of("service.name", "shop", "service_name", "till")},
+		{of("app_name", "shop"), of("app_name", "shop", "service_name", "shop")},
+	} {
+		before := maps.Clone(tt.labels)
+		if got, err := s.pushedLabels(tt.labels); err != nil || !maps.Equal(got, tt.want) || !maps.Equal(before, tt.labels) {
+			t.Errorf("%v: %v, %v, want %v, of %v", before, got, err, tt.want, tt.labels)
+		}
+	}
+}

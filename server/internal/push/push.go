@@ -32,10 +32,14 @@ type Limits struct {
 	Series, Tenants               int
 }
 
-// Options are the settings of a Pusher. All except Wait and Refusal are needed.
+// Options are the settings of a Pusher. All except Deltas, FirstWhole, Wait and Refusal are needed.
 type Options struct {
 	DB         *profile.DB
 	DropLabels []string
+	// Deltas turns profiles that count from the start of a process into differences. nil stores them as they are.
+	Deltas *profile.Deltas
+	// FirstWhole is that of profile.InsertOptions.
+	FirstWhole bool
 	Limits     Limits
 	Now        func() time.Time
 	Counts     *Counts
@@ -125,10 +129,13 @@ func speaks(h http.Handler) http.Handler {
 
 // push handles push.v1.PusherService/Push.
 func (s *Pusher) push(ctx context.Context, r *connect.Request[pushv1.PushRequest]) (*connect.Response[pushv1.PushResponse], error) {
-	if _, err := s.take(ctx, r.Header(), func(p *push) error { return readPush(r.Msg, p) }); err != nil {
+	out, err := s.take(ctx, r.Header(), func(p *push) error { return readPush(r.Msg, p) })
+	if err != nil {
 		return nil, web.Error(ctx, err)
 	}
-	return connect.NewResponse(&pushv1.PushResponse{}), nil
+	answer := connect.NewResponse(&pushv1.PushResponse{})
+	out.tell(answer.Header())
+	return answer, nil
 }
 
 // readPush appends the profiles in a request to a push.

@@ -58,7 +58,7 @@ func (q *querier) getArrow(w http.ResponseWriter, r *http.Request) error {
 			if err != nil {
 				return err
 			}
-			opts.Where = p.Query.Expr(types...)
+			opts.Where = v.DB.Resolve(v.Snap, p.Query).Expr(types...)
 			if hasAfter {
 				if opts.Buckets, err = unitsAfter(v, after); err != nil {
 					return err

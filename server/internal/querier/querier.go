@@ -89,6 +89,9 @@ func (q *querier) ProfileTypes(ctx context.Context, r *connect.Request[querierv1
 func (q *querier) LabelNames(ctx context.Context, r *connect.Request[typesv1.LabelNamesRequest]) (*connect.Response[typesv1.LabelNamesResponse], error) {
 	return answered(ctx, q, func(ctx context.Context, out *typesv1.LabelNamesResponse) (err error) {
 		out.Names, err = q.Source.LabelNames(ctx, r.Msg)
+		if !allowsUTF8(r.Header()) {
+			out.Names = underscored(out.Names)
+		}
 		return err
 	})
 }
@@ -105,6 +108,9 @@ func (q *querier) LabelValues(ctx context.Context, r *connect.Request[typesv1.La
 func (q *querier) Series(ctx context.Context, r *connect.Request[querierv1.SeriesRequest]) (*connect.Response[querierv1.SeriesResponse], error) {
 	return answered(ctx, q, func(ctx context.Context, out *querierv1.SeriesResponse) (err error) {
 		out.LabelsSet, err = q.Source.Series(ctx, r.Msg)
+		if !allowsUTF8(r.Header()) {
+			underscoreSets(out.LabelsSet)
+		}
 		return err
 	})
 }

@@ -101,13 +101,15 @@ func (r *Reader) Bound(name, text string, newest func() (int64, error)) (int64, 
 	const end = 9_214_646_400_000_000_000 // the year 2262
 	t, ok := timetext.Parse(text, time.UTC)
 	switch {
+	case text == "0": // of Unix, and not of a duration before now; the value 0 would be no bound
+		return 1, nil
 	case ok && t.Base == timetext.Now:
 		return max(1, t.At(r.Now().UnixNano())), nil
 	case ok && t.Base == timetext.Latest:
 		last, err := newest()
 		return max(1, t.At(last)), err
 	case ok && t.Base == timetext.Unix && t.Nanos >= 0 && t.Nanos < end:
-		return t.Nanos, nil
+		return max(1, t.Nanos), nil
 	}
 	return 0, fault.Invalid("parameter %s: want a time such as 2026-01-31T12:00:00Z, -1h, latest-1h, or Unix seconds or milliseconds, not %s", name, fault.Quoted(text))
 }

@@ -141,6 +141,8 @@ func OfProfile(m *querierv1.SelectMergeProfileRequest) *querierv1.SelectMergeSta
 func (r *Reader) Nodes(asked int64) (int, error) {
 	const most = 8192 // as in Grafana
 	switch {
+	case asked == -1: // as many as there may be
+		return r.MaxNodes, nil
 	case asked < 0 || asked > int64(r.MaxNodes):
 		return 0, fault.TooCostly("max_nodes of %d, at most %d", asked, r.MaxNodes)
 	case asked == 0:

@@ -30,16 +30,20 @@ func TypeID(name string, t profile.Type) string {
 	return strings.Join(parts, ":")
 }
 
-// ParseTypeID is the inverse of TypeID, but for profiles without a name.
+// ParseTypeID is the inverse of TypeID, but for profiles without a name. A sample type may have another spelling, and :delta may
+// follow, as Parca writes it for differences, which all stored values are.
 func ParseTypeID(id string) (name string, t profile.Type, err error) {
 	parts := strings.Split(id, ":")
+	if len(parts) == 6 && parts[5] == "delta" {
+		parts = parts[:5]
+	}
 	if len(parts) != 5 || parts[0] == "" {
 		return "", t, fmt.Errorf("want name:sample:unit:period:unit, not %s", fault.Quoted(id))
 	}
 	for i, p := range parts {
 		parts[i] = unescapeID.Replace(p)
 	}
-	return parts[0], profile.Type{Sample: parts[1], SampleUnit: parts[2], Period: parts[3], PeriodUnit: parts[4]}, nil
+	return parts[0], profile.Type{Sample: profile.KnownSample(parts[1]), SampleUnit: parts[2], Period: parts[3], PeriodUnit: parts[4]}, nil
 }
 
 // nameMatcher returns the condition on profiles with the name in a type id.

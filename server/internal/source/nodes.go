@@ -89,8 +89,8 @@ func (v nodesView) Commit() uint64 { return 0 }
 func (v nodesView) Tag(string, url.Values) string { return "" }
 
 // FindType implements View. It also finds the nodes that have the type.
-func (v nodesView) FindType(ctx context.Context, _ profile.Query, name string) (Typed, error) {
-	return v.set.FindType(ctx, name)
+func (v nodesView) FindType(ctx context.Context, query profile.Query, name string) (Typed, error) {
+	return v.set.FindType(ctx, query, name)
 }
 
 // DefaultType implements View.

@@ -72,6 +72,7 @@ func (v *At) types(ctx context.Context, m *querierv1.ProfileTypesRequest) (out [
 func (v *At) labelNames(ctx context.Context, m *typesv1.LabelNamesRequest) ([]string, error) {
 	names := map[string]bool{}
 	err := v.eachSelector(ctx, m, false, func(f found) error {
+		f.query.Exact = f.query.Selector.String() != "" // otherwise a service would list the labels of another's samples
 		all, err := v.DB.LabelNames(ctx, v.Snap, f.query)
 		if err != nil || len(all) == 0 || f.isNone() {
 			return err

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"syscall"
@@ -72,6 +73,12 @@ func Profiles(store *columnstore.Store) profile.Options {
 		}
 	}
 	return opts
+}
+
+// OpenDeltas opens the sources of cumulative profiles, which are in a file beside those of the store in a directory.
+func OpenDeltas(dir string, opts profile.DeltaOptions) (*profile.Deltas, error) {
+	deltas, err := profile.OpenDeltas(filepath.Join(dir, "deltas"), opts)
+	return deltas, Explain(dir, err)
 }
 
 // Open opens the store of a directory that has one. For another directory, the error names the content that

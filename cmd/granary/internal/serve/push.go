@@ -40,6 +40,8 @@ type pusher struct {
 	token  string
 	pause  time.Duration // before the second attempt at a profile
 	notes  io.Writer     // where a second attempt is announced
+
+	grown, anew int // profiles with values since the start of a process, by how the server counted them
 }
 
 // maxAttempts is the number of attempts to send a profile to a server that is overloaded or does not answer.
@@ -148,6 +150,9 @@ func (p *pusher) run(cmd *cobra.Command, args []string) error {
 	}
 	if sent > 0 {
 		fmt.Fprintf(cmd.OutOrStdout(), "%s, %s sent to %s\n", cli.Many(sent, "profile"), cli.Size(size), p.to.Redacted())
+		if p.grown+p.anew > 0 {
+			fmt.Fprintf(cmd.OutOrStdout(), "Values since the start of a process: %d by their growth, %d as the first of a source, which counts 0 unless serve has --first-whole\n", p.grown, p.anew)
+		}
 	}
 	if last != nil && sent > 0 {
 		fmt.Fprintf(cmd.ErrOrStderr(), "granary: %s\n", cli.OneLine(last))
@@ -216,6 +221,13 @@ func (p *pusher) send(ctx context.Context, to, id string, data []byte) (again bo
 	case err != nil:
 		return true, fmt.Errorf("%s: %w", p.to.Redacted(), err)
 	case resp.StatusCode < 300:
+		switch how := resp.Header.Get("Granary-Cumulative"); how {
+		case "", "late=1":
+		case "growth=1":
+			p.grown++
+		default:
+			p.anew++
+		}
 		return false, nil
 	}
 	again = resp.StatusCode == http.StatusTooManyRequests || resp.StatusCode == http.StatusServiceUnavailable

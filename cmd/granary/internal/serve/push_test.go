@@ -31,7 +31,7 @@ func writeProfile(t *testing.T, name string, value int64) {
 	l := &pprof.Location{ID: 1, Line: []pprof.Line{{Function: f, Line: 3}}}
 	p := &pprof.Profile{
 		SampleType: []*pprof.ValueType{{Type: "contentions", Unit: "count"}, {Type: "delay", Unit: "nanoseconds"}},
-		TimeNanos:  time.Now().UnixNano(), Function: []*pprof.Function{f}, Location: []*pprof.Location{l},
+		TimeNanos:  time.Now().UnixNano(), DurationNanos: 1e9, Function: []*pprof.Function{f}, Location: []*pprof.Location{l},
 		Sample: []*pprof.Sample{{Location: []*pprof.Location{l}, Value: []int64{1, value}}},
 	}
 	var buf bytes.Buffer

@@ -18,6 +18,7 @@ import (
 	"github.com/granarydb/granary/cmd/granary/internal/cli"
 	"github.com/granarydb/granary/cmd/granary/internal/dbdir"
 	"github.com/granarydb/granary/columnstore"
+	"github.com/granarydb/granary/profile"
 	"github.com/granarydb/granary/server"
 )
 
@@ -34,12 +35,14 @@ type flags struct {
 	hosts     []string
 	drop      []string
 	logJSON   bool
-	nodes     server.Nodes
-	files     files
-	limits    server.Limits
-	self      bool
-	ownStates bool
-	own       *own // nil without --self
+
+	firstWhole bool
+	nodes      server.Nodes
+	files      files
+	limits     server.Limits
+	self       bool
+	ownStates  bool
+	own        *own // nil without --self
 }
 
 // NewServe returns the command serve.
@@ -112,6 +115,7 @@ func (f *flags) add(cmd *cobra.Command) {
 	fs.Var(cli.NewDuration("drain", 0, 0, &f.drain), "drain", "at the end, give requests in progress this `DURATION`")
 	fs.StringArrayVar(&f.hosts, "host", nil, "`NAME` of this server in requests, beside localhost and IP addresses; * is any; can be repeated")
 	fs.StringArrayVar(&f.drop, "drop-label", f.drop, "drop the label `NAME` of pushed profiles; can be repeated; \"\" alone drops none")
+	fs.BoolVar(&f.firstWhole, "first-whole", false, "count the first profile of a source as a whole, if its values are since the start of a process; by default as nothing, and the next by their growth")
 	fs.BoolVar(&f.logJSON, "log-json", false, "log JSON instead of text")
 	fs.BoolVar(&f.self, "self", false, "profile this server too, in 32 MiB of memory of its own; URL/self answers as URL does")
 	fs.BoolVar(&f.ownStates, "self-states", false, "with --self: also keep what each goroutine did in the last ten minutes")
@@ -125,6 +129,7 @@ func (f *flags) add(cmd *cobra.Command) {
 	fs.IntVar(&l.Profile.Depth, "max-depth", l.Profile.Depth, "at most `N` locations in a stack")
 	fs.IntVar(&l.Profiles, "max-profiles", l.Profiles, "at most `N` profiles in a request")
 	fs.Var(cli.NewBytes("max-push-memory", 0, &l.PushBytes), "max-push-memory", "at most `BYTES` of memory for all pushes in progress")
+	fs.Var(cli.NewBytes("max-delta-memory", 0, &l.DeltaBytes), "max-delta-memory", "at most `BYTES` of memory for the last profile of each source with values since the start of a process")
 	fs.IntVar(&l.Labels, "max-labels", l.Labels, "at most `N` labels of a profile")
 	fs.IntVar(&l.LabelName, "max-label-name", l.LabelName, "at most `N` bytes in the name of a label")
 	fs.IntVar(&l.LabelValue, "max-label-value", l.LabelValue, "cut the value of a label to `N` bytes")
@@ -219,8 +224,15 @@ func (f *flags) serve(cmd *cobra.Command) (err error) {
 	if slices.Equal(f.drop, []string{""}) {
 		f.drop = []string{}
 	}
+	var deltas *profile.Deltas
+	if !f.inMemory {
+		if deltas, err = dbdir.OpenDeltas(f.dir, f.limits.DeltaOptions()); err != nil {
+			return err
+		}
+		defer func() { err = cmp.Or(err, deltas.Close()) }()
+	}
 	handle, err := server.New(store, server.Options{
-		Profiles: dbdir.Profiles(store), Limits: f.limits, Tokens: secrets.tokens, Hosts: f.hosts, DropLabels: f.drop, Log: log,
+		Profiles: dbdir.Profiles(store), Limits: f.limits, Tokens: secrets.tokens, Hosts: f.hosts, DropLabels: f.drop, Deltas: deltas, FirstWhole: f.firstWhole, Log: log,
 	})
 	if err != nil {
 		return err
