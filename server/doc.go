@@ -5,7 +5,7 @@
 //
 //	POST /push.v1.PusherService/Push   Connect (protobuf or JSON), gRPC or gRPC-Web: series of labels,
 //	                                   each with pprof profiles, and an id for each profile
-//	POST /ingest?name=app{label=v}     Pyroscope's SDKs: pprof in the part profile of a form, or
+//	POST /ingest?name=app{label=v}     (or /pyroscope/ingest) Pyroscope's SDKs: pprof in the part profile of a form, or
 //	                                   as the body. from is the time of a profile that has none.
 //	POST /pprof?label=v                pprof as the body. time is the time of a profile that has none,
 //	                                   and origin its file name: neither is a label. type, selector,
@@ -62,6 +62,9 @@
 //	/querier.v1.QuerierService/*   Connect (protobuf or JSON), gRPC or gRPC-Web: the queries of Grafana's data
 //	                               source for Pyroscope. Start and end are Unix milliseconds, both
 //	                               inclusive; 0 means no bound.
+//	GET /pyroscope/render          a flame graph with values over time, or a call graph in DOT (format=dot); /pyroscope/render-diff
+//	                               is a flame graph of two sides. As Pyroscope's scripts ask; also without /pyroscope, as are
+//	                               /pyroscope/labels and /pyroscope/label-values
 //	GET /pprof                     the merged profile, gzipped, for go tool pprof, speedscope and PGO
 //	GET /arrow                     rows as an Arrow stream; form is dictionary, plain or native, stacks is
 //	                               names or ids, after is a unit (columnstore.Table.Seal): rows of later units and

@@ -82,6 +82,7 @@ func (s *Pusher) Routes() []web.Route {
 			return speaks(connect.NewUnaryHandler(pushv1connect.PusherServicePushProcedure, s.push, options...))
 		})},
 		{Pattern: "POST /ingest", Name: "ingest", Handler: s.takes(s.ingest)},
+		{Pattern: "POST /pyroscope/ingest", Name: "ingest", Handler: s.takes(s.ingest)},
 		{Pattern: "POST /pprof", Name: "pprof push", Handler: s.takes(s.pushPprof)},
 		{Pattern: "POST /v1development/profiles", Name: "otlp", Handler: s.takes(s.exportHTTP)},
 		{Pattern: OTLPProcedure, Name: "otlp grpc", Handler: s.takesInto(func(sh *share) http.Handler {

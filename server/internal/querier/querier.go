@@ -53,7 +53,7 @@ func Routes(opts Options) []web.Route {
 			routes = append(routes, web.Route{Pattern: method + fanout.SourcesPath, Name: "sources", Handler: answer})
 		}
 	}
-	return routes
+	return append(routes, q.renderRoutes()...)
 }
 
 // Bounds on a query's bytes and messages.
@@ -244,26 +244,34 @@ var sideNames = [2]string{"left", "right"}
 // Diff returns the stacks of two queries side by side.
 func (q *querier) Diff(ctx context.Context, r *connect.Request[querierv1.DiffRequest]) (*connect.Response[querierv1.DiffResponse], error) {
 	return answered(ctx, q, func(ctx context.Context, out *querierv1.DiffResponse) error {
-		n, err := q.Read.Nodes(max(r.Msg.GetLeft().GetMaxNodes(), r.Msg.GetRight().GetMaxNodes()))
+		left, right := r.Msg.GetLeft(), r.Msg.GetRight()
+		most, err := q.Read.Nodes(max(left.GetMaxNodes(), right.GetMaxNodes()))
 		if err != nil {
 			return err
 		}
-		var sides [2]side
-		for i, m := range []*querierv1.SelectMergeStacktracesRequest{r.Msg.GetLeft(), r.Msg.GetRight()} {
-			if sides[i], err = q.side(m); err != nil {
-				return fault.In(sideNames[i], err)
-			}
-		}
-		if l, r := sides[0].Type, sides[1].Type; l.Sample != r.Sample || l.SampleUnit != r.SampleUnit {
-			return fault.Invalid("left and right: the types are %s and %s", fault.Quoted(l.String()), fault.Quoted(r.String()))
-		}
-		t, err := q.tree(ctx, sides[:]...)
-		if err != nil {
-			return err
-		}
-		out.Flamegraph = diffOf(t, n)
-		return nil
+		out.Flamegraph, _, err = q.diff(ctx, [2]*querierv1.SelectMergeStacktracesRequest{left, right}, most)
+		return err
 	})
+}
+
+// diff returns the flame graph of two queries with at most `most` functions, and the type of the first.
+func (q *querier) diff(ctx context.Context, ask [2]*querierv1.SelectMergeStacktracesRequest, most int) (*querierv1.FlameGraphDiff, profile.Type, error) {
+	var sides [2]side
+	for i, m := range ask {
+		var err error
+		if sides[i], err = q.side(m); err != nil {
+			return nil, profile.Type{}, fault.In(sideNames[i], err)
+		}
+	}
+	l, r := sides[0].Type, sides[1].Type
+	if l.Sample != r.Sample || l.SampleUnit != r.SampleUnit {
+		return nil, l, fault.Invalid("left and right: the types are %s and %s", fault.Quoted(l.String()), fault.Quoted(r.String()))
+	}
+	t, err := q.tree(ctx, sides[:]...)
+	if err != nil {
+		return nil, l, err
+	}
+	return diffOf(t, most), l, nil
 }
 
 // chosen returns the type of a question, and the types to query. These are empty for "", which stands for
