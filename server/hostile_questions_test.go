@@ -37,7 +37,7 @@ func hostileQuestions() (all []hostile) {
 	post := func(method, name, body string, status int, text string) {
 		all = append(all, hostile{method + " " + name, "", "/querier.v1.QuerierService/" + method, asJSON, []byte(body), status, text})
 	}
-	for _, method := range []string{"ProfileTypes", "LabelNames", "LabelValues", "Series", "SelectSeries", "SelectMergeStacktraces", "SelectMergeSpanProfile", "SelectMergeProfile", "Diff"} {
+	for _, method := range []string{"ProfileTypes", "LabelNames", "LabelValues", "Series", "SelectSeries", "SelectHeatmap", "SelectMergeStacktraces", "SelectMergeSpanProfile", "SelectMergeProfile", "Diff"} {
 		for name, body := range bodies {
 			if method != "Diff" || !strings.Contains(body, "start\":") || name == "another open" { // which has no start of its own
 				post(method, name, body, 400, "unmarshal")
@@ -57,7 +57,7 @@ func hostileQuestions() (all []hostile) {
 		post(method, "a wrong second selector", `{"name":"job","matchers":["{}","{"]}`, 400, "matchers")
 	}
 	post("LabelValues", "no name", `{}`, 400, "name")
-	for _, method := range []string{"SelectSeries", "SelectMergeStacktraces", "SelectMergeSpanProfile", "SelectMergeProfile"} {
+	for _, method := range []string{"SelectSeries", "SelectHeatmap", "SelectMergeStacktraces", "SelectMergeSpanProfile", "SelectMergeProfile"} {
 		for name, text := range times {
 			post(method, name, fields(`,"step":1`+text), 400, "start and end")
 		}

@@ -113,6 +113,9 @@ func (q *querier) Series(ctx context.Context, r *connect.Request[querierv1.Serie
 func (q *querier) SelectSeries(ctx context.Context, r *connect.Request[querierv1.SelectSeriesRequest]) (*connect.Response[querierv1.SelectSeriesResponse], error) {
 	return answered(ctx, q, func(ctx context.Context, out *querierv1.SelectSeriesResponse) (err error) {
 		out.Series, err = q.Source.Lines(ctx, r.Msg)
+		if err == nil && r.Msg.GetExemplarType() > typesv1.ExemplarType_EXEMPLAR_TYPE_NONE {
+			err = q.addExemplars(ctx, r.Msg, out.Series)
+		}
 		return err
 	})
 }
@@ -159,20 +162,20 @@ func (q *querier) tree(ctx context.Context, sides ...side) (t *tree.Calls, err e
 	return t, err
 }
 
-// graph returns the flame graph of a query with at most `most` functions.
-func (q *querier) graph(ctx context.Context, s side, most int64) (*querierv1.FlameGraph, error) {
+// drawn returns the picture of a query's flame graph with at most `most` functions, which draw makes.
+func drawn[T any](ctx context.Context, q *querier, s side, most int64, draw func(*tree.Calls, int) T) (picture T, err error) {
 	n, err := q.Read.Nodes(most)
 	if err != nil {
-		return nil, err
+		return picture, err
 	}
 	t, err := q.tree(ctx, s)
 	if err != nil {
-		return nil, err
+		return picture, err
 	}
-	return graphOf(t, n), nil
+	return draw(t, n), nil
 }
 
-// SelectMergeStacktraces returns the merged stacks of profiles as a flame graph or as pprof.
+// SelectMergeStacktraces returns the merged stacks of profiles as a flame graph, a tree, a call graph, or as pprof.
 func (q *querier) SelectMergeStacktraces(ctx context.Context, r *connect.Request[querierv1.SelectMergeStacktracesRequest]) (*connect.Response[querierv1.SelectMergeStacktracesResponse], error) {
 	return answered(ctx, q, func(ctx context.Context, out *querierv1.SelectMergeStacktracesResponse) error {
 		s, err := q.side(r.Msg)
@@ -181,12 +184,16 @@ func (q *querier) SelectMergeStacktraces(ctx context.Context, r *connect.Request
 		}
 		switch f := r.Msg.GetFormat(); f {
 		case querierv1.ProfileFormat_PROFILE_FORMAT_UNSPECIFIED, querierv1.ProfileFormat_PROFILE_FORMAT_FLAMEGRAPH:
-			out.Flamegraph, err = q.graph(ctx, s, r.Msg.GetMaxNodes())
+			out.Flamegraph, err = drawn(ctx, q, s, r.Msg.GetMaxNodes(), graphOf)
 		case querierv1.ProfileFormat_PROFILE_FORMAT_PPROF:
 			out.Pprof = &querierv1.PprofProfile{Profile: &googlev1.Profile{}}
 			err = q.pprof(ctx, s, out.Pprof.Profile)
+		case querierv1.ProfileFormat_PROFILE_FORMAT_TREE:
+			out.Tree, err = drawn(ctx, q, s, r.Msg.GetMaxNodes(), treeBytes)
+		case querierv1.ProfileFormat_PROFILE_FORMAT_DOT:
+			out.Dot, err = drawn(ctx, q, s, r.Msg.GetMaxNodes(), func(t *tree.Calls, most int) string { return dotOf(t, most, s.Type) })
 		default:
-			return fault.Refused("format: %s is not made; flame graphs and pprof are", f)
+			return fault.Refused("format: %s is not made", f)
 		}
 		return err
 	})
@@ -202,7 +209,11 @@ func (q *querier) SelectMergeSpanProfile(ctx context.Context, r *connect.Request
 		if err != nil {
 			return err
 		}
-		out.Flamegraph, err = q.graph(ctx, s, r.Msg.GetMaxNodes())
+		if r.Msg.GetFormat() == querierv1.ProfileFormat_PROFILE_FORMAT_TREE {
+			out.Tree, err = drawn(ctx, q, s, r.Msg.GetMaxNodes(), treeBytes)
+			return err
+		}
+		out.Flamegraph, err = drawn(ctx, q, s, r.Msg.GetMaxNodes(), graphOf)
 		return err
 	})
 }

@@ -53,6 +53,15 @@ func (n *Nodes) Lines(ctx context.Context, m *querierv1.SelectSeriesRequest) ([]
 	return n.set.Series(ctx, m, t, name != question.Unnamed)
 }
 
+// Points implements Source.
+func (n *Nodes) Points(ctx context.Context, m *querierv1.SelectHeatmapRequest) ([]*typesv1.HeatmapSeries, error) {
+	name, t, err := question.ParseTypeID(m.GetProfileTypeID())
+	if err != nil {
+		return nil, fault.Invalid("profile_typeID: %w", err)
+	}
+	return n.set.Points(ctx, m, t, name != question.Unnamed)
+}
+
 // View implements Source.
 func (n *Nodes) View(_ context.Context, f func(View) error) error { return f(nodesView{n}) }
 

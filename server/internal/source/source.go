@@ -26,6 +26,9 @@ type Source interface {
 	// For gauges it has the mean of each source, unless the query asks for the sum or the average of the
 	// profiles.
 	Lines(context.Context, *querierv1.SelectSeriesRequest) ([]*typesv1.Series, error)
+	// Points returns the profiles of a query with their values, or its spans in each profile, by the labels to group by.
+	// A series has one slot, whose exemplars are all of them, in no order.
+	Points(context.Context, *querierv1.SelectHeatmapRequest) ([]*typesv1.HeatmapSeries, error)
 
 	// View calls f with the present profiles. If the store takes the snapshot's memory back for its budget,
 	// View calls f once more with a new snapshot; f must therefore not have answered before.

@@ -76,10 +76,12 @@ func (v *At) Scales() error { return nil }
 func (v *At) Store(Need) (*At, error) { return v, nil }
 
 // Stacks implements View.
-func (v *At) Stacks(_ context.Context, _ Typed, sides []Side, f func(*Profiles) error) error {
+func (v *At) Stacks(ctx context.Context, _ Typed, sides []Side, f func(*Profiles) error) (err error) {
 	queries := make([]profile.Query, len(sides))
 	for i := range sides {
-		queries[i] = sides[i].Query
+		if queries[i], err = v.OfProfile(ctx, sides[i].Query, sides[i].Message.GetProfileIdSelector()); err != nil {
+			return err
+		}
 	}
 	return f(v.Profiles(queries...))
 }
