@@ -111,12 +111,7 @@ func (s *Pusher) takesInto(h func(*share) http.Handler) http.Handler {
 // refuse answers a push with the refusal, in the push's protocol.
 func (s *Pusher) refuse(w http.ResponseWriter, r *http.Request) {
 	isCall := r.URL.Path == pushv1connect.PusherServicePushProcedure || r.URL.Path == OTLPProcedure
-	if connects := connect.NewErrorWriter(); isCall && connects.IsSupported(r) {
-		web.Note(w, r, s.Refusal)
-		_ = connects.Write(w, r, s.Refusal) // an error means that the client has gone
-		return
-	}
-	web.Fail(w, r, s.Refusal)
+	web.Refuse(w, r, isCall, s.Refusal)
 }
 
 // speaks returns a handler for the protocols of Connect. Messages are decoded into a push's share.

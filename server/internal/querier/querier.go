@@ -6,6 +6,7 @@ import (
 	"bytes"
 	"context"
 	"net/http"
+	"slices"
 
 	"connectrpc.com/connect"
 	googlev1 "github.com/grafana/pyroscope/api/gen/proto/go/google/v1"
@@ -31,8 +32,7 @@ type Options struct {
 	ResultBytes int64 // greatest size of an encoded answer
 }
 
-// querier implements querier.v1.QuerierService for Grafana's data source for Pyroscope. Missing methods
-// are unimplemented.
+// querier implements querier.v1.QuerierService for Grafana's data source for Pyroscope.
 type querier struct {
 	querierv1connect.UnimplementedQuerierServiceHandler
 	Options
@@ -53,7 +53,7 @@ func Routes(opts Options) []web.Route {
 			routes = append(routes, web.Route{Pattern: method + fanout.SourcesPath, Name: "sources", Handler: answer})
 		}
 	}
-	return append(routes, q.renderRoutes()...)
+	return slices.Concat(routes, q.renderRoutes(), serviceRoutes())
 }
 
 // Bounds on a query's bytes and messages.

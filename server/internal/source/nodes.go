@@ -62,6 +62,16 @@ func (n *Nodes) Points(ctx context.Context, m *querierv1.SelectHeatmapRequest) (
 	return n.set.Points(ctx, m, t, name != question.Unnamed)
 }
 
+// Stats implements Source.
+func (n *Nodes) Stats(ctx context.Context, m *typesv1.GetProfileStatsRequest) (*typesv1.GetProfileStatsResponse, error) {
+	return n.set.Stats(ctx, m)
+}
+
+// Scopes implements Source.
+func (n *Nodes) Scopes(ctx context.Context, m *querierv1.AnalyzeQueryRequest) ([]*querierv1.QueryScope, error) {
+	return n.set.Scopes(ctx, m)
+}
+
 // View implements Source.
 func (n *Nodes) View(_ context.Context, f func(View) error) error { return f(nodesView{n}) }
 

@@ -30,6 +30,11 @@ type Source interface {
 	// A series has one slot, whose exemplars are all of them, in no order.
 	Points(context.Context, *querierv1.SelectHeatmapRequest) ([]*typesv1.HeatmapSeries, error)
 
+	// Stats returns whether there ever were profiles, and the times of the oldest and the newest one.
+	Stats(context.Context, *typesv1.GetProfileStatsRequest) (*typesv1.GetProfileStatsResponse, error)
+	// Scopes returns what a query would read, an upper bound, for each kind of server that answers it.
+	Scopes(context.Context, *querierv1.AnalyzeQueryRequest) ([]*querierv1.QueryScope, error)
+
 	// View calls f with the present profiles. If the store takes the snapshot's memory back for its budget,
 	// View calls f once more with a new snapshot; f must therefore not have answered before.
 	View(ctx context.Context, f func(View) error) error
