@@ -202,3 +202,20 @@ func TestHeatmap_Cells(t *testing.T) {
 		}
 	}
 }
+
+// TestHeatmap_Limits refuses more profiles than a query may have in memory.
+func TestHeatmap_Limits(t *testing.T) {
+	a := newAsker(t, Options{Limits: Limits{QueryBytes: 60 << 10}})
+	for i := range 200 {
+		a.insert(madeAt.Add(time.Duration(i)*time.Second), cpuType, map[string]string{"__name__": "process_cpu"}, made{stack: "f", value: 1})
+	}
+	for end, code := range map[time.Duration]connect.Code{100 * time.Second: 0, 199 * time.Second: connect.CodeResourceExhausted} {
+		_, err := a.c.SelectHeatmap(t.Context(), connect.NewRequest(&querierv1.SelectHeatmapRequest{ProfileTypeID: cpuID, LabelSelector: "{}", Step: 1, Start: 1, End: madeAt.Add(end).UnixMilli()}))
+		if code == 0 && err != nil || code != 0 && connect.CodeOf(err) != code {
+			t.Errorf("%v: %v", end, err)
+		}
+		if code != 0 {
+			wantError(t, "all", err, code, "at most 160 profiles or spans")
+		}
+	}
+}

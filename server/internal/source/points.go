@@ -47,7 +47,7 @@ func (v *At) points(ctx context.Context, m *querierv1.SelectHeatmapRequest) ([]*
 	if err != nil {
 		return nil, err
 	}
-	out := points{of: map[string]*typesv1.HeatmapSlot{}, room: v.store.read.QueryBytes}
+	out := points{of: map[string]*typesv1.HeatmapSlot{}, most: int(v.store.read.QueryBytes / pointBytes)}
 	for _, line := range lines {
 		if isSpan && question.ValueOf(line.Labels, spanLabel) == "" {
 			continue
@@ -89,16 +89,17 @@ func (v *At) sourcesOf(ctx context.Context, q profile.Query) (known knownSources
 type points struct {
 	series []*typesv1.HeatmapSeries
 	of     map[string]*typesv1.HeatmapSlot
-	room   int64 // for further points
+	count  int
+	most   int // greatest count
 }
 
 // pointBytes is about the memory of a point, and of its share of a heat map.
-const pointBytes = 512
+const pointBytes = 384
 
 // add adds the points of a line, which has the labels of one profile and the labels to group by.
 func (p *points) add(line profile.Line, known knownSources, by, names []string, ofType []profile.Label) error {
-	if p.room -= pointBytes * int64(len(line.Points)); p.room < 0 {
-		return fault.TooCostly("the memory of a query: ask for fewer profiles or spans")
+	if p.count += len(line.Points); p.count > p.most {
+		return fault.TooCostly("the memory of a query, for at most %d profiles or spans", p.most)
 	}
 	grouped, own := (&meanLine{labels: keptLabels(line.Labels, by)}).series(ofType, names), keptLabels(line.Labels, known.names)
 	hash, isKnown := known.hashes[fanout.LabelsKey(fanout.LabelPairs(own))]
