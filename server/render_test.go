@@ -1,6 +1,7 @@
 package server
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"math/rand/v2"
@@ -12,7 +13,9 @@ import (
 	"testing"
 	"time"
 
+	"connectrpc.com/connect"
 	querierv1 "github.com/grafana/pyroscope/api/gen/proto/go/querier/v1"
+	"google.golang.org/protobuf/proto"
 
 	"github.com/granarydb/granary/columnstore"
 	"github.com/granarydb/granary/profile"
@@ -232,5 +235,43 @@ func TestIngest_BelowPyroscope(t *testing.T) {
 	r.want(http.StatusOK, "", r.request(http.MethodPost, "/pyroscope/ingest?name=shop", small(t, 1)))
 	if r.rows() != 2 {
 		t.Errorf("%d rows", r.rows())
+	}
+}
+
+// TestStacks_Formats asks for trees and call graphs by querier.v1. They are the same wherever the profiles are, but for the order
+// of a tree's nodes.
+func TestStacks_Formats(t *testing.T) {
+	of := []string{"query", cpuID + "{}", "from", "20260131", "until", "20260201", "format", "dot"}
+	var first *querierv1.SelectMergeStacktracesResponse
+	urls := everywhere(t)
+	for name, c := range queriers(t) {
+		got := &querierv1.SelectMergeStacktracesResponse{}
+		for _, format := range []querierv1.ProfileFormat{querierv1.ProfileFormat_PROFILE_FORMAT_TREE, querierv1.ProfileFormat_PROFILE_FORMAT_DOT} {
+			resp, err := c.SelectMergeStacktraces(t.Context(), connect.NewRequest(&querierv1.SelectMergeStacktracesRequest{ProfileTypeID: cpuID, LabelSelector: "{}", Format: format}))
+			if err != nil {
+				t.Fatalf("%s: %v", name, err)
+			}
+			proto.Merge(got, resp.Msg)
+		}
+		if graph := asked(t, urls[name]+"/pyroscope/render", of...); got.GetDot() != graph {
+			t.Errorf("%s: %s, want %s", name, got.GetDot(), graph)
+		}
+		if sum := len("mainfleafgleaffgmain"); len(got.GetTree()) < sum || got.GetFlamegraph() != nil || got.GetPprof() != nil {
+			t.Errorf("%s: %v", name, got)
+		}
+		slices.Sort(got.Tree)
+		if first == nil {
+			first = got
+		}
+		if !proto.Equal(got, first) {
+			t.Errorf("%s: %v, want %v", name, got, first)
+		}
+		//nolint:staticcheck // older clients ask it
+		span, err := c.SelectMergeSpanProfile(t.Context(), connect.NewRequest(&querierv1.SelectMergeSpanProfileRequest{
+			ProfileTypeID: cpuID, LabelSelector: "{}", SpanSelector: []string{"00000000000000a1"}, Format: querierv1.ProfileFormat_PROFILE_FORMAT_TREE,
+		}))
+		if err != nil || !bytes.Contains(span.Msg.GetTree(), []byte("leaf")) || bytes.Contains(span.Msg.GetTree(), []byte("g")) || span.Msg.GetFlamegraph() != nil {
+			t.Errorf("%s: %v, %v", name, span, err)
+		}
 	}
 }
