@@ -101,7 +101,7 @@ var below = map[string][]string{
 	"server/internal/flametest": {"profile"},
 	"server/internal/page":      {"columnstore", "history", "history/summary", "internal/attrpath", "profile", "internal/rows", "profile/tree", "internal/query/filter", "server/internal/fault", "server/internal/question", "server/internal/source", "server/internal/web", "trace"},
 	"server/internal/push":      {"columnstore", "internal/disk", "internal/timetext", "profile", "profile/format", "server/internal/fault", "server/internal/web", "server/otlp"},
-	"server/internal/querier":   {"columnstore", "export", "profile", "profile/tree", "server/internal/fanout", "server/internal/fault", "server/internal/question", "server/internal/source", "server/internal/web"},
+	"server/internal/querier":   {"columnstore", "export", "profile", "profile/tree", "schema", "server/internal/fanout", "server/internal/fault", "server/internal/question", "server/internal/source", "server/internal/web"},
 	"server/internal/question":  {"internal/selector", "internal/timetext", "profile", "server/internal/fault"},
 	"server/internal/source":    {"columnstore", "history", "history/summary", "profile", "schema", "server/internal/fanout", "server/internal/fault", "server/internal/question", "server/internal/web"},
 	"server/internal/web":       {"server/internal/fault"},

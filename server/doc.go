@@ -5,7 +5,7 @@
 //
 //	POST /push.v1.PusherService/Push   Connect (protobuf or JSON), gRPC or gRPC-Web: series of labels,
 //	                                   each with pprof profiles, and an id for each profile
-//	POST /ingest?name=app{label=v}     Pyroscope's SDKs: pprof in the part profile of a form, or
+//	POST /ingest?name=app{label=v}     (or /pyroscope/ingest) Pyroscope's SDKs: pprof in the part profile of a form, or
 //	                                   as the body. from is the time of a profile that has none.
 //	POST /pprof?label=v                pprof as the body. time is the time of a profile that has none,
 //	                                   and origin its file name: neither is a label. type, selector,
@@ -67,6 +67,9 @@
 //	/querier.v1.QuerierService/*   Connect (protobuf or JSON), gRPC or gRPC-Web: the queries of Grafana's data
 //	                               source for Pyroscope. Start and end are Unix milliseconds, both
 //	                               inclusive; 0 means no bound.
+//	GET /pyroscope/render          a flame graph with values over time, each from a snapshot of its own, or a call graph (format=dot)
+//	GET /pyroscope/render-diff     a flame graph of two sides
+//	GET /pyroscope/labels          names of labels, and /pyroscope/label-values, which all answer without /pyroscope too
 //	GET /pprof                     the merged profile, gzipped, for go tool pprof, speedscope and PGO
 //	GET /arrow                     rows as an Arrow stream; form is dictionary, plain or native, stacks is
 //	                               names or ids, after is a unit (columnstore.Table.Seal): rows of later units and
@@ -81,7 +84,7 @@
 //	GET /api/v1/states             sums of samples by the state of an attribute at their time
 //	GET /api/v1/meanwhile          the samples of all others while an attribute was in a state
 //	GET /metrics                   for Prometheus; grafana/dashboard.json shows them
-//	GET /healthz, /readyz          is it alive; does it take requests
+//	GET /healthz, /readyz          is it alive; does it take requests (also /ready)
 //
 // Parameters of /pprof and /arrow: type, in short form (cpu) or as an id (Q2); selector; from and to, as
 // RFC 3339 or a date in UTC, a Unix time (10 digits for seconds, 13 for milliseconds, 16 and 19), a
@@ -103,14 +106,18 @@
 //	    each source's mean for gauges, unless the sum is requested. The average is the sum divided
 //	    by the number of profiles, for gauges too; samples with one time and equal labels are one
 //	    profile. Steps are multiples of the step since 1970.
-//	Q4  Anything unsupported is an error that names it (unimplemented): ids of profiles, go_pgo, trees,
-//	    DOT, asynchronous queries, exemplars, heat maps.
+//	Q4  Anything unsupported is an error that names it (unimplemented): go_pgo, asynchronous queries, and in the services of
+//	    Pyroscope beside the querier what would need data that is not kept: settings, recording rules, repositories, uploads.
+//	    Lists of these are empty.
 //	Q5  A query ends within Limits.QueryTime. Its groups are within Limits.QueryBytes, and so is a flame
 //	    graph or a difference with its stacks, before functions are left out. An answer that exceeds
 //	    Limits.ResultBytes is an error, or a cut connection if a part of it was sent.
 //	Q6  Answers about labels combine all selectors of a query. They read almost no rows: they
 //	    can name labels that only profiles at neighbouring times have, or samples of other types. Names of the labels of
 //	    a selector are those of its rows.
+//	Q7  A profile's id is made from its time and labels. Exemplars have it, and one of them can be asked for. The exemplar
+//	    of a point or cell is the profile, or the span in a profile, with the greatest value. A heat map has at most 20 cells
+//	    for values, of equal size over all series.
 //
 // # Pages
 //

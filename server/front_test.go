@@ -190,6 +190,7 @@ func TestFront(t *testing.T) {
 					times := frontTimes[rng.IntN(len(frontTimes))]
 					o.start, o.end = times[0], times[1]
 					o.series(rng)
+					o.points(rng)
 					o.stacks(rng)
 				}
 				o.selector, o.start, o.end = `{pod="2"}`, 0, 0
@@ -281,7 +282,44 @@ func (o *oracle) series(rng *rand.Rand) {
 	case 1:
 		q.Aggregation = typesv1.TimeSeriesAggregationType_TIME_SERIES_AGGREGATION_TYPE_AVERAGE.Enum()
 	}
+	if q.StackTraceSelector == nil {
+		q.ExemplarType = typesv1.ExemplarType(rng.IntN(4))
+	}
 	equal(o, asks.SelectSeries, q, func(a *querierv1.SelectSeriesResponse) string { return fmt.Sprint(a.GetSeries()) })
+}
+
+// points asks for a heat map, and for the profile of one of its exemplars.
+func (o *oracle) points(rng *rand.Rand) {
+	kind := rng.IntN(2)
+	q := &querierv1.SelectHeatmapRequest{
+		ProfileTypeID: o.typ, LabelSelector: o.selector, Start: o.start, End: o.end, Step: []float64{0.5, 15, 3600}[rng.IntN(3)],
+		QueryType: querierv1.HeatmapQueryType(1 + kind), ExemplarType: typesv1.ExemplarType(2 + kind),
+		GroupBy: [][]string{nil, {"job"}, {"pod", "zone", "__type__"}, {"handler"}}[rng.IntN(4)],
+	}
+	if rng.IntN(2) == 0 {
+		q.Limit = new(rng.Int64N(4))
+	}
+	var ids []string
+	equal(o, asks.SelectHeatmap, q, func(a *querierv1.SelectHeatmapResponse) string {
+		for _, s := range a.GetSeries() {
+			for _, slot := range s.GetSlots() {
+				for _, e := range slot.GetExemplars() {
+					ids = append(ids, e.GetProfileId())
+				}
+			}
+		}
+		return fmt.Sprint(a.GetSeries())
+	})
+	if len(ids) == 0 {
+		return
+	}
+	m := &querierv1.SelectMergeStacktracesRequest{ProfileTypeID: o.typ, LabelSelector: o.selector, Start: o.start, End: o.end, ProfileIdSelector: ids[:1]}
+	equal(o, asks.SelectMergeStacktraces, m, func(a *querierv1.SelectMergeStacktracesResponse) string {
+		if a.GetFlamegraph().GetTotal() == 0 {
+			o.t.Errorf("%v: no profile", m)
+		}
+		return o.paths(a.GetFlamegraph())
+	})
 }
 
 // ask returns a question for stacks.

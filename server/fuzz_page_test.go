@@ -8,13 +8,14 @@ import (
 	"net/http/httptest"
 	"net/url"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/granarydb/granary/internal/effort"
 )
 
-// fuzzedPaths are the questions of a page, each with one that has an answer.
+// fuzzedPaths are the questions of a page and of Pyroscope's clients, each with one that has an answer.
 var fuzzedPaths = []struct{ path, query string }{
 	{"flame", "t=cpu&s=leaf[0-3]&max_nodes=4&inv=1&h=threads&p=Threads/{thread}&shares=1"},
 	{"flame", "t=cpu&function=leaf1&state=running&h=threads&p=Threads/{thread}"},
@@ -30,9 +31,22 @@ var fuzzedPaths = []struct{ path, query string }{
 	{"histories/threads/lines", "p=Threads/{thread}&pixels=9"},
 	{"histories/threads/at", "p=Threads/{thread}&at=2026-01-31T09:00:00Z&rows=3"},
 	{"histories/threads/range", "attribute=Threads/3&rows=4&to=-0s"},
+	{"/pyroscope/render", "query=" + cpuID + "{}&from=20260131&until=1769850300&groupBy=thread&max-nodes=3"},
+	{"/pyroscope/render", "query=" + cpuID + "{}&from=1769850000000&format=dot&maxNodes=9"},
+	{"/pyroscope/render-diff", "leftQuery=" + cpuID + "{}&leftFrom=1769850000&rightQuery={__profile_type__=\"" + cpuID + "\"}&rightFrom=now-1h&rightUntil=now"},
+	{"/pyroscope/label-values", "label=__name__&query=" + cpuID + "&from=now-1d"},
+	{"/pyroscope/labels", "query={}&until=1769850300"},
 }
 
-// FuzzPage asks any question of a page: an answer is JSON or an error of the client, in bounded time and of bounded size.
+// fuzzedPath returns the whole path of a question.
+func fuzzedPath(path string) string {
+	if strings.HasPrefix(path, "/") {
+		return path
+	}
+	return "/api/v1/" + path
+}
+
+// FuzzPage asks any question of a page: an answer is JSON, a graph or an error of the client, in bounded time and of bounded size.
 func FuzzPage(f *testing.F) {
 	for i, p := range fuzzedPaths {
 		f.Add(uint8(i), p.query)
@@ -47,7 +61,7 @@ func FuzzPage(f *testing.F) {
 	m := newMadeStates(f, 5, Options{Limits: Limits{QueryTime: 5 * time.Second, QueryBytes: 8 << 20, ResultBytes: 1 << 20}})
 	f.Fuzz(func(t *testing.T, at uint8, query string) {
 		p := fuzzedPaths[int(at)%len(fuzzedPaths)]
-		r := httptest.NewRequest(http.MethodGet, "http://localhost/api/v1/"+p.path, nil)
+		r := httptest.NewRequest(http.MethodGet, "http://localhost"+fuzzedPath(p.path), nil)
 		r.URL.RawQuery = query
 		w, start := httptest.NewRecorder(), time.Now()
 		m.ServeHTTP(w, r)
@@ -55,9 +69,9 @@ func FuzzPage(f *testing.F) {
 		switch code := w.Code; {
 		case time.Since(start) > effort.Patience:
 			t.Errorf("it took %v", time.Since(start))
-		case code == http.StatusOK && (!json.Valid(data) || len(data) > 1<<20):
+		case code == http.StatusOK && (!json.Valid(data) && !strings.HasPrefix(string(data), "digraph") || len(data) > 1<<20):
 			t.Errorf("%d bytes that are no answer: %.200q", len(data), data)
-		case code != http.StatusOK && (code/100 != 4 || len(data) > 1100 || len(data) == 0):
+		case code != http.StatusOK && (code/100 != 4 && code != http.StatusNotImplemented || len(data) > 1100 || len(data) == 0):
 			t.Errorf("%d: %.2000q", code, data)
 		}
 		if of, err := url.ParseQuery(query); w.Code == http.StatusOK && (err != nil || slices.ContainsFunc(slices.Collect(maps.Values(of)), func(v []string) bool { return len(v) > 1 })) {

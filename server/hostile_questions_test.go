@@ -37,7 +37,7 @@ func hostileQuestions() (all []hostile) {
 	post := func(method, name, body string, status int, text string) {
 		all = append(all, hostile{method + " " + name, "", "/querier.v1.QuerierService/" + method, asJSON, []byte(body), status, text})
 	}
-	for _, method := range []string{"ProfileTypes", "LabelNames", "LabelValues", "Series", "SelectSeries", "SelectMergeStacktraces", "SelectMergeSpanProfile", "SelectMergeProfile", "Diff"} {
+	for _, method := range []string{"ProfileTypes", "LabelNames", "LabelValues", "Series", "SelectSeries", "SelectHeatmap", "SelectMergeStacktraces", "SelectMergeSpanProfile", "SelectMergeProfile", "Diff"} {
 		for name, body := range bodies {
 			if method != "Diff" || !strings.Contains(body, "start\":") || name == "another open" { // which has no start of its own
 				post(method, name, body, 400, "unmarshal")
@@ -57,7 +57,7 @@ func hostileQuestions() (all []hostile) {
 		post(method, "a wrong second selector", `{"name":"job","matchers":["{}","{"]}`, 400, "matchers")
 	}
 	post("LabelValues", "no name", `{}`, 400, "name")
-	for _, method := range []string{"SelectSeries", "SelectMergeStacktraces", "SelectMergeSpanProfile", "SelectMergeProfile"} {
+	for _, method := range []string{"SelectSeries", "SelectHeatmap", "SelectMergeStacktraces", "SelectMergeSpanProfile", "SelectMergeProfile"} {
 		for name, text := range times {
 			post(method, name, fields(`,"step":1`+text), 400, "start and end")
 		}
@@ -98,13 +98,43 @@ func hostileQuestions() (all []hostile) {
 		}
 		all = append(all, hostile{path + " type", "GET", path + "?type=nothing", nil, nil, 404, "parameter type"})
 	}
-	return append(append(all, hostilePages(selectors)...),
+	return append(append(append(all, hostilePages(selectors)...), hostileRenders(selectors)...),
 		hostile{"form", "GET", "/arrow?form=x", nil, nil, 400, "parameter form"},
 		hostile{"stacks", "GET", "/arrow?stacks=x", nil, nil, 400, "parameter stacks"},
 		hostile{"no unit", "GET", "/arrow?after=-1", nil, nil, 400, "parameter after"},
 		hostile{"an empty unit", "GET", "/arrow?after=", nil, nil, 400, "parameter after"},
 		hostile{"a unit beyond numbers", "GET", "/arrow?after=18446744073709551616", nil, nil, 400, "parameter after"},
 		hostile{"a unit that never was", "GET", "/arrow?after=18446744073709551615", nil, nil, 400, "was never here"})
+}
+
+// hostileRenders are questions of Pyroscope's clients that have no answer, given selectors that are none.
+func hostileRenders(selectors map[string]string) (all []hostile) {
+	add := func(path, name, query string, status int, text string) {
+		all = append(all, hostile{path + " " + name, "GET", path + "?" + query, nil, nil, status, text})
+	}
+	good := "from=now-1h&query=" + cpuID
+	for _, path := range []string{"/pyroscope/render", "/render"} {
+		for name, query := range map[string]string{
+			"parameter": good + "&q=1", "twice": good + "&from=1", "no query": "from=now-1h", "no type": "from=now-1h&query=%7B%7D", "a short type": "from=now-1h&query=cpu%7B%7D",
+			"no from": "query=" + cpuID, "from": "from=x&query=" + cpuID, "from behind until": good + "&until=now-2h", "many days": "from=now-999999d&until=now-9999999d&query=" + cpuID,
+			"nodes": good + "&max-nodes=x", "nodes beyond numbers": good + "&maxNodes=99999999999999999999",
+		} {
+			add(path, name, query, 400, "parameter")
+		}
+		for name, text := range selectors {
+			query := url.Values{"query": {strings.NewReplacer(`\"`, `"`, `\u0000`, "\x00").Replace(text)}, "from": {"now-1h"}}
+			add(path, "selector "+name, query.Encode(), 400, "parameter query")
+		}
+		add(path, "format", good+"&format=pprof", 501, "parameter format")
+	}
+	both := "leftFrom=now-1h&rightFrom=now-1h&leftQuery=" + cpuID + "&rightQuery="
+	add("/pyroscope/render-diff", "a side", both, 400, "parameter rightQuery")
+	add("/pyroscope/render-diff", "types", both+"memory:inuse_space:bytes:space:bytes", 400, "left and right")
+	add("/pyroscope/render-diff", "format", both+cpuID+"&format=dot", 501, "parameter format")
+	add("/pyroscope/label-values", "label", "", 400, "parameter label")
+	add("/pyroscope/label-values", "query", "label=job&query=%7B", 400, "matchers")
+	add("/pyroscope/labels", "from", "from=x", 400, "parameter from")
+	return all
 }
 
 // hostilePages are questions of a page that have no answer, given selectors that are none.

@@ -96,10 +96,13 @@ func (a *asker) insert(at time.Time, typ profile.Type, labels map[string]string,
 
 // insertMade stores profiles of two pods in three minutes, with spans: pod p has the values 11 n for n of
 // 10 i + p + 1 in half minute i.
-func (a *asker) insertMade() {
+func (a *asker) insertMade() { a.insertPods(0, 1) }
+
+// insertPods is insertMade for some pods.
+func (a *asker) insertPods(pods ...int) {
 	a.t.Helper()
 	for i := range 6 {
-		for pod := range 2 {
+		for _, pod := range pods {
 			n := int64(10*i + pod + 1)
 			a.insert(madeAt.Add(time.Duration(i)*30*time.Second+time.Duration(pod)*time.Millisecond), cpuType,
 				map[string]string{profile.NameLabel: "process_cpu", "job": "made", "pod": fmt.Sprint("pod-", pod)},
@@ -109,6 +112,29 @@ func (a *asker) insertMade() {
 				made{stack: "main g f", value: 5 * n})
 		}
 	}
+}
+
+// everywhere returns the addresses of servers that answer from the made profiles: a store, a range of older profiles, and a
+// front of two nodes.
+func everywhere(t *testing.T) map[string]string {
+	t.Helper()
+	store := newAsker(t, Options{})
+	store.insertMade()
+	old := newAsker(t, Options{Older: func(_ context.Context, db *profile.DB, _, _ int64, _ func(read, of int64)) error {
+		insertInto(t, db)
+		return nil
+	}})
+	if lines, status, text := old.readOlder(t.Context(), madeRange); !isRead(lines) {
+		t.Fatalf("status %d: %s", status, text)
+	}
+	var nodes []string
+	for pod := range 2 {
+		a := newAsker(t, Options{})
+		a.insertPods(pod)
+		nodes = append(nodes, a.url)
+	}
+	_, front := newFront(t, Nodes{URLs: nodes}, Options{})
+	return map[string]string{"a store": store.url, "older profiles": old.url + madeRange, "a front": front}
 }
 
 // insertFiles stores the profiles of a folder of testdata, with the label job, and the label __name__

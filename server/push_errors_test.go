@@ -40,7 +40,7 @@ func framed(flags byte, length uint32, message string) []byte {
 // TestConnect_Refusals counts and logs what Connect's library refuses in each protocol before a method is called,
 // although the status can be 200, and what methods refuse.
 func TestConnect_Refusals(t *testing.T) {
-	const ask, unimplemented = "/querier.v1.QuerierService/ProfileTypes", "/querier.v1.QuerierService/AnalyzeQuery"
+	const ask, unimplemented = "/querier.v1.QuerierService/ProfileTypes", "/vcs.v1.VCSService/GithubApp"
 	type refusal struct {
 		name, path, contentType string
 		body                    []byte
@@ -73,7 +73,7 @@ func TestConnect_Refusals(t *testing.T) {
 		if contentType == "application/proto" {
 			body = nil
 		}
-		all = append(all, refusal{"method", unimplemented, contentType, body, "querier", "unimplemented", "AnalyzeQuery"})
+		all = append(all, refusal{"method", unimplemented, contentType, body, "vcs.v1.VCSService", "unimplemented", "GithubApp"})
 	}
 	all = append(all,
 		refusal{"no method of the service", "/querier.v1.QuerierService/Nope", "application/json", nil, "querier", "invalid", "Nope"},

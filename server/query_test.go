@@ -347,8 +347,9 @@ func TestQuerier_Refuses(t *testing.T) {
 		{ask(func(m *stacks) { m.MaxNodes = proto.Int64(101) }), connect.CodeResourceExhausted, "max_nodes"},
 		{ask(func(m *stacks) { m.SpanSelector = []string{"xyz"} }), connect.CodeInvalidArgument, "span_id"},
 		{ask(func(m *stacks) { m.TraceIdSelector = []string{`a"}b`} }), connect.CodeInvalidArgument, "trace_id"},
-		{ask(func(m *stacks) { m.ProfileIdSelector = []string{"x"} }), connect.CodeUnimplemented, "profile_id_selector"},
-		{ask(func(m *stacks) { m.Format = querierv1.ProfileFormat_PROFILE_FORMAT_DOT }), connect.CodeUnimplemented, "format"},
+		{ask(func(m *stacks) { m.ProfileIdSelector = []string{"x"} }), connect.CodeInvalidArgument, "profile_id_selector"},
+		{ask(func(m *stacks) { m.ProfileIdSelector = []string{"x", "y"} }), connect.CodeUnimplemented, "one profile at a time"},
+		{ask(func(m *stacks) { m.Format = 5 }), connect.CodeUnimplemented, "format"},
 		{ask(func(m *stacks) { m.Async = &querierv1.AsyncQueryRequest{} }), connect.CodeUnimplemented, "async"},
 		{ask(func(m *stacks) { m.Format = querierv1.ProfileFormat_PROFILE_FORMAT_PPROF }), connect.CodeResourceExhausted, "an answer of"},
 		{ask(func(m *stacks) { m.LabelSelector = strings.Repeat("x", 2<<20) }), connect.CodeResourceExhausted, ""},
@@ -363,9 +364,6 @@ func TestQuerier_Refuses(t *testing.T) {
 	}
 	if _, err := c.LabelValues(t.Context(), connect.NewRequest(&typesv1.LabelValuesRequest{})); connect.CodeOf(err) != connect.CodeInvalidArgument {
 		t.Errorf("values of no label: %v", err)
-	}
-	if _, err := c.SelectHeatmap(t.Context(), connect.NewRequest(&querierv1.SelectHeatmapRequest{})); connect.CodeOf(err) != connect.CodeUnimplemented {
-		t.Errorf("a heat map: %v", err)
 	}
 	if err := ask(func(*stacks) {}); err != nil {
 		t.Errorf("a good question after them: %v", err)

@@ -61,7 +61,6 @@ func TestHostileFields(t *testing.T) {
 		{&merge{TraceIdSelector: []string{"|.*"}}, invalid, "trace_id"},
 		{&merge{TraceIdSelector: []string{long}}, invalid, "trace_id"},
 		{&merge{MaxNodes: proto.Int64(100_001)}, exhausted, "max_nodes of 100001, at most 100000"},
-		{&merge{Format: querierv1.ProfileFormat_PROFILE_FORMAT_TREE}, unimplemented, "format: PROFILE_FORMAT_TREE"},
 		{&merge{Format: 99}, unimplemented, "format: 99"},
 		{&merge{StackTraceSelector: &typesv1.StackTraceSelector{GoPgo: &typesv1.GoPGO{}}}, unimplemented, "stack_trace_selector: go_pgo"},
 	} {
@@ -124,12 +123,21 @@ func TestHostileLines(t *testing.T) {
 		{&series{Step: 1, GroupBy: names}, exhausted, "group_by: 65 labels, at most 64"},
 		{&series{Step: 1, LabelSelector: "{{"}, invalid, "label_selector"},
 		{&series{Step: 1, Aggregation: typesv1.TimeSeriesAggregationType(-9).Enum()}, unimplemented, "aggregation: -9"},
-		{&series{Step: 1, ExemplarType: typesv1.ExemplarType_EXEMPLAR_TYPE_SPAN}, unimplemented, "exemplar_type"},
+		{&series{Step: 1, ExemplarType: typesv1.ExemplarType_EXEMPLAR_TYPE_SPAN, StackTraceSelector: site("main")}, unimplemented, "exemplar_type"},
 		{&series{Step: 1, StackTraceSelector: &typesv1.StackTraceSelector{GoPgo: &typesv1.GoPGO{}}}, unimplemented, "go_pgo"},
 	} {
 		test.m.ProfileTypeID = cpuID
 		_, err := a.c.SelectSeries(t.Context(), connect.NewRequest(test.m))
 		wantError(t, test.text, err, test.code, test.text)
+	}
+	type heatmap = querierv1.SelectHeatmapRequest
+	for text, m := range map[string]*heatmap{
+		"step": {}, "limit": {Step: 1, Limit: proto.Int64(-1)}, "label_selector": {Step: 1, LabelSelector: "{{"}, "end": {Step: 1, End: -1},
+		"exemplar_type": {Step: 1, ExemplarType: typesv1.ExemplarType_EXEMPLAR_TYPE_SPAN}, "query_type": {Step: 1, QueryType: 9},
+	} {
+		m.ProfileTypeID = cpuID
+		_, err := a.c.SelectHeatmap(t.Context(), connect.NewRequest(m))
+		wantError(t, text, err, map[bool]connect.Code{true: unimplemented, false: invalid}[text == "query_type"], text)
 	}
 	ctx := t.Context()
 	_, err := a.c.LabelNames(ctx, connect.NewRequest(&typesv1.LabelNamesRequest{Matchers: []string{"{}", "{"}}))

@@ -120,6 +120,7 @@ func (s *Server) routes(db *profile.DB) {
 	}, s.pushes.Mended))
 	s.mux.HandleFunc("GET /healthz", s.health)
 	s.mux.HandleFunc("GET /readyz", s.ready)
+	s.mux.HandleFunc("GET /ready", s.ready)
 	s.handle(s.mux, toRead, web.Route{Pattern: "GET /metrics", Name: "/metrics", Handler: s.metrics.handler()})
 	s.handle(s.mux, toWrite, s.pushes.Routes()...)
 	s.questions(s.mux, s.source, s.opts.Older != nil)

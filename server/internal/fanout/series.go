@@ -29,7 +29,7 @@ func LabelsKey(labels []*typesv1.LabelPair) string {
 // isNamed reports that the type has a name.
 func (s *Set) Series(ctx context.Context, m *querierv1.SelectSeriesRequest, t profile.Type, isNamed bool) ([]*typesv1.Series, error) {
 	all := proto.CloneOf(m)
-	all.Limit = nil // a node's greatest lines are not the greatest of all
+	all.Limit, all.ExemplarType = nil, 0 // a node's greatest lines and exemplars are not the greatest of all
 	sums := lineSums{
 		lines: map[string]*lineSum{}, times: map[sourceTime]int64{},
 		isMean:    m.Aggregation == nil && t.IsGauge(),

@@ -81,7 +81,7 @@ func StacksOf(m *querierv1.SelectMergeStacktracesRequest, t profile.Type, isName
 		Path: path, Media: ProtoMedia, Kinds: !isNamed,
 		Message: &querierv1.SelectMergeStacktracesRequest{
 			ProfileTypeID: m.GetProfileTypeID(), LabelSelector: m.GetLabelSelector(), Start: m.GetStart(), End: m.GetEnd(),
-			SpanSelector: m.GetSpanSelector(), TraceIdSelector: m.GetTraceIdSelector(), StackTraceSelector: m.GetStackTraceSelector(), Format: querierv1.ProfileFormat_PROFILE_FORMAT_PPROF,
+			ProfileIdSelector: m.GetProfileIdSelector(), SpanSelector: m.GetSpanSelector(), TraceIdSelector: m.GetTraceIdSelector(), StackTraceSelector: m.GetStackTraceSelector(), Format: querierv1.ProfileFormat_PROFILE_FORMAT_PPROF,
 		},
 	}, isNamed, t, m.GetLabelSelector(), m.GetStart(), m.GetEnd())
 }

@@ -2,16 +2,12 @@
 package page
 
 import (
-	"bytes"
 	"context"
-	"encoding/json"
 	"net/http"
 	"net/url"
 	"slices"
 	"strconv"
 	"strings"
-
-	"github.com/klauspost/compress/gzip"
 
 	"github.com/granarydb/granary/internal/query/filter"
 	"github.com/granarydb/granary/server/internal/fault"
@@ -112,7 +108,7 @@ func (p *page) handler(need source.Need, answer answerFunc, names ...string) htt
 			w.WriteHeader(http.StatusNotModified)
 			return nil
 		}
-		return p.sendJSON(w, r, out)
+		return web.SendJSON(w, r, p.ResultBytes, out)
 	})
 }
 
@@ -158,40 +154,4 @@ func commitOf(of url.Values) (*uint64, error) {
 func isKnown(r *http.Request, tag string) bool {
 	known := strings.Split(r.Header.Get("If-None-Match"), ",")
 	return slices.ContainsFunc(known, func(known string) bool { return strings.TrimSpace(known) == tag })
-}
-
-// sendJSON answers with JSON of a limited size, gzipped if the client accepts gzip.
-func (p *page) sendJSON(w http.ResponseWriter, r *http.Request, answer any) error {
-	var whole bytes.Buffer // buffered, because an answer beyond the limit must be an error, not truncated
-	if err := json.NewEncoder(web.NewLimitedWriter(&whole, p.ResultBytes)).Encode(answer); err != nil {
-		return err
-	}
-	h := w.Header()
-	h.Set("Content-Type", "application/json")
-	h.Set("X-Content-Type-Options", "nosniff")
-	h.Set("Cache-Control", "private, no-cache")
-	data := whole.Bytes()
-	if len(data) > leastZipped && takesGzip(r) {
-		var zipped bytes.Buffer
-		z := web.Zip{Writer: gzip.NewWriter(&zipped)}
-		_, _ = z.Write(data) // a Buffer returns no errors
-		_ = z.Close()
-		h.Set("Content-Encoding", "gzip")
-		data = zipped.Bytes()
-	}
-	_, _ = w.Write(data) // after an error the client is gone
-	return nil
-}
-
-// leastZipped is the least size of an answer that is gzipped.
-const leastZipped = 1 << 10
-
-func takesGzip(r *http.Request) bool {
-	for coding := range strings.SplitSeq(r.Header.Get("Accept-Encoding"), ",") {
-		name, q, _ := strings.Cut(strings.TrimSpace(coding), ";")
-		if strings.EqualFold(name, "gzip") && strings.ReplaceAll(q, " ", "") != "q=0" {
-			return true
-		}
-	}
-	return false
 }

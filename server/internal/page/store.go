@@ -8,6 +8,7 @@ import (
 	"github.com/granarydb/granary/columnstore"
 	"github.com/granarydb/granary/internal/query/filter"
 	"github.com/granarydb/granary/server/internal/source"
+	"github.com/granarydb/granary/server/internal/web"
 )
 
 // StoreAnswer is the answer to GET /api/v1/store: the present store. Sizes are in bytes. A budget of 0 means
@@ -91,7 +92,7 @@ func (p *page) storeState(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	return p.sendJSON(w, r, out)
+	return web.SendJSON(w, r, p.ResultBytes, out)
 }
 
 func newStoreAnswer(s columnstore.Stats) *StoreAnswer {

@@ -86,6 +86,7 @@ func (s *Pusher) Routes() []web.Route {
 			return speaks(connect.NewUnaryHandler(pushv1connect.PusherServicePushProcedure, s.push, options...))
 		})},
 		{Pattern: "POST /ingest", Name: "ingest", Handler: s.takes(s.ingest)},
+		{Pattern: "POST /pyroscope/ingest", Name: "ingest", Handler: s.takes(s.ingest)},
 		{Pattern: "POST /pprof", Name: "pprof push", Handler: s.takes(s.pushPprof)},
 		{Pattern: "POST /v1development/profiles", Name: "otlp", Handler: s.takes(s.exportHTTP)},
 		{Pattern: OTLPProcedure, Name: "otlp grpc", Handler: s.takesInto(func(sh *share) http.Handler {
@@ -114,12 +115,7 @@ func (s *Pusher) takesInto(h func(*share) http.Handler) http.Handler {
 // refuse answers a push with the refusal, in the push's protocol.
 func (s *Pusher) refuse(w http.ResponseWriter, r *http.Request) {
 	isCall := r.URL.Path == pushv1connect.PusherServicePushProcedure || r.URL.Path == OTLPProcedure
-	if connects := connect.NewErrorWriter(); isCall && connects.IsSupported(r) {
-		web.Note(w, r, s.Refusal)
-		_ = connects.Write(w, r, s.Refusal) // an error means that the client has gone
-		return
-	}
-	web.Fail(w, r, s.Refusal)
+	web.Refuse(w, r, isCall, s.Refusal)
 }
 
 // speaks returns a handler for the protocols of Connect. Messages are decoded into a push's share.

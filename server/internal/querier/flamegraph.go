@@ -1,6 +1,7 @@
 package querier
 
 import (
+	"encoding/binary"
 	"runtime"
 
 	querierv1 "github.com/grafana/pyroscope/api/gen/proto/go/querier/v1"
@@ -99,6 +100,32 @@ func numbered(n *tree.Nodes, levels []*querierv1.Level, size int) (names []strin
 		runtime.Gosched()
 	}
 	return names
+}
+
+// treeBytes returns a flame graph as Pyroscope's trees: for each node, in preorder, the bytes of its name, the name, its self
+// value and the number of its children, with numbers as varints. The root has no name.
+func treeBytes(calls *tree.Calls, most int) (out []byte) {
+	n := widthsOf(calls, most)
+	children, path := make([]uint64, len(n.Depth)), []int(nil)
+	for i, depth := range n.Depth {
+		if path = append(path[:depth], i); depth > 0 {
+			children[path[depth-1]]++
+		}
+	}
+	for i, frame := range n.Frame {
+		if i%nodesAtOnce == 0 {
+			runtime.Gosched()
+		}
+		name := n.Frames[frame].Function
+		if i == 0 {
+			name = ""
+		}
+		out = binary.AppendUvarint(out, uint64(len(name)))
+		out = append(out, name...)
+		out = binary.AppendUvarint(out, uint64(n.Self[0][i]))
+		out = binary.AppendUvarint(out, children[i])
+	}
+	return out
 }
 
 func plus(a, b [2]int64) [2]int64 { return [2]int64{a[0] + b[0], a[1] + b[1]} }

@@ -2,6 +2,7 @@ package querier
 
 import (
 	"context"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"math/rand/v2"
@@ -64,6 +65,10 @@ func TestFlameTree_Levels(t *testing.T) {
 			t.Fatalf("seed %d: total %d, max self %d, names %v, want %d and %d", seed, got.GetTotal(), got.GetMaxSelf(), names, want[rootName].Total[0], most)
 		}
 
+		if paths := decodeTree(t, treeBytes(calls, 1<<20)); !reflect.DeepEqual(paths, want) {
+			t.Fatalf("seed %d: %s", seed, flametest.FirstDifference(paths, want))
+		}
+
 		calls, want = randomTree(t, rng, 2)
 		diff := diffOf(calls, 1<<20)
 		if paths := flametest.Decode(t, diff.GetNames(), diff.GetLevels(), 2); !reflect.DeepEqual(paths, want) {
@@ -76,6 +81,45 @@ func TestFlameTree_Levels(t *testing.T) {
 		again, all := randomTree(t, rng, 2)
 		checkLimited(t, again, all, 1+rng.IntN(len(all)+2))
 	}
+}
+
+// decodeTree reads a tree as clients of Pyroscope do: the next node belongs to the last node that lacks children.
+func decodeTree(t *testing.T, data []byte) map[string]flametest.Widths {
+	t.Helper()
+	number := func() int64 {
+		n, size := binary.Uvarint(data)
+		if size <= 0 {
+			t.Fatal("a number is cut")
+		}
+		data = data[size:]
+		return int64(n)
+	}
+	out := map[string]flametest.Widths{}
+	parents := []string{""} // a path for each node to come
+	for len(parents) > 0 {
+		path := parents[len(parents)-1]
+		parents = parents[:len(parents)-1]
+		size := number()
+		if path += string(data[:size]); path == "" {
+			path = rootName
+		}
+		data = data[size:]
+		self := number()
+		for above := path; above != ""; above = above[:max(0, strings.LastIndexByte(above, '/'))] {
+			w := out[above]
+			if w.Total[0] += self; above == path {
+				w.Self[0] += self
+			}
+			out[above] = w
+		}
+		for range number() {
+			parents = append(parents, path+"/")
+		}
+	}
+	if len(data) > 0 {
+		t.Fatalf("%d bytes behind the tree", len(data))
+	}
+	return out
 }
 
 // checkLimited compares a tree with some of its functions with the whole one.

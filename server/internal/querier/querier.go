@@ -6,6 +6,7 @@ import (
 	"bytes"
 	"context"
 	"net/http"
+	"slices"
 
 	"connectrpc.com/connect"
 	googlev1 "github.com/grafana/pyroscope/api/gen/proto/go/google/v1"
@@ -31,8 +32,7 @@ type Options struct {
 	ResultBytes int64 // greatest size of an encoded answer
 }
 
-// querier implements querier.v1.QuerierService for Grafana's data source for Pyroscope. Missing methods
-// are unimplemented.
+// querier implements querier.v1.QuerierService for Grafana's data source for Pyroscope.
 type querier struct {
 	querierv1connect.UnimplementedQuerierServiceHandler
 	Options
@@ -53,7 +53,7 @@ func Routes(opts Options) []web.Route {
 			routes = append(routes, web.Route{Pattern: method + fanout.SourcesPath, Name: "sources", Handler: answer})
 		}
 	}
-	return routes
+	return slices.Concat(routes, q.renderRoutes(), serviceRoutes())
 }
 
 // Bounds on a query's bytes and messages.
@@ -119,6 +119,9 @@ func (q *querier) Series(ctx context.Context, r *connect.Request[querierv1.Serie
 func (q *querier) SelectSeries(ctx context.Context, r *connect.Request[querierv1.SelectSeriesRequest]) (*connect.Response[querierv1.SelectSeriesResponse], error) {
 	return answered(ctx, q, func(ctx context.Context, out *querierv1.SelectSeriesResponse) (err error) {
 		out.Series, err = q.Source.Lines(ctx, r.Msg)
+		if err == nil && r.Msg.GetExemplarType() > typesv1.ExemplarType_EXEMPLAR_TYPE_NONE {
+			err = q.addExemplars(ctx, r.Msg, out.Series)
+		}
 		return err
 	})
 }
@@ -165,20 +168,20 @@ func (q *querier) tree(ctx context.Context, sides ...side) (t *tree.Calls, err e
 	return t, err
 }
 
-// graph returns the flame graph of a query with at most `most` functions.
-func (q *querier) graph(ctx context.Context, s side, most int64) (*querierv1.FlameGraph, error) {
+// drawn returns the picture of a query's flame graph with at most `most` functions, which draw makes.
+func drawn[T any](ctx context.Context, q *querier, s side, most int64, draw func(*tree.Calls, int) T) (picture T, err error) {
 	n, err := q.Read.Nodes(most)
 	if err != nil {
-		return nil, err
+		return picture, err
 	}
 	t, err := q.tree(ctx, s)
 	if err != nil {
-		return nil, err
+		return picture, err
 	}
-	return graphOf(t, n), nil
+	return draw(t, n), nil
 }
 
-// SelectMergeStacktraces returns the merged stacks of profiles as a flame graph or as pprof.
+// SelectMergeStacktraces returns the merged stacks of profiles as a flame graph, a tree, a call graph, or as pprof.
 func (q *querier) SelectMergeStacktraces(ctx context.Context, r *connect.Request[querierv1.SelectMergeStacktracesRequest]) (*connect.Response[querierv1.SelectMergeStacktracesResponse], error) {
 	return answered(ctx, q, func(ctx context.Context, out *querierv1.SelectMergeStacktracesResponse) error {
 		s, err := q.side(r.Msg)
@@ -187,12 +190,16 @@ func (q *querier) SelectMergeStacktraces(ctx context.Context, r *connect.Request
 		}
 		switch f := r.Msg.GetFormat(); f {
 		case querierv1.ProfileFormat_PROFILE_FORMAT_UNSPECIFIED, querierv1.ProfileFormat_PROFILE_FORMAT_FLAMEGRAPH:
-			out.Flamegraph, err = q.graph(ctx, s, r.Msg.GetMaxNodes())
+			out.Flamegraph, err = drawn(ctx, q, s, r.Msg.GetMaxNodes(), graphOf)
 		case querierv1.ProfileFormat_PROFILE_FORMAT_PPROF:
 			out.Pprof = &querierv1.PprofProfile{Profile: &googlev1.Profile{}}
 			err = q.pprof(ctx, s, out.Pprof.Profile)
+		case querierv1.ProfileFormat_PROFILE_FORMAT_TREE:
+			out.Tree, err = drawn(ctx, q, s, r.Msg.GetMaxNodes(), treeBytes)
+		case querierv1.ProfileFormat_PROFILE_FORMAT_DOT:
+			out.Dot, err = drawn(ctx, q, s, r.Msg.GetMaxNodes(), func(t *tree.Calls, most int) string { return dotOf(t, most, s.Type) })
 		default:
-			return fault.Refused("format: %s is not made; flame graphs and pprof are", f)
+			return fault.Refused("format: %s is not made", f)
 		}
 		return err
 	})
@@ -208,7 +215,11 @@ func (q *querier) SelectMergeSpanProfile(ctx context.Context, r *connect.Request
 		if err != nil {
 			return err
 		}
-		out.Flamegraph, err = q.graph(ctx, s, r.Msg.GetMaxNodes())
+		if r.Msg.GetFormat() == querierv1.ProfileFormat_PROFILE_FORMAT_TREE {
+			out.Tree, err = drawn(ctx, q, s, r.Msg.GetMaxNodes(), treeBytes)
+			return err
+		}
+		out.Flamegraph, err = drawn(ctx, q, s, r.Msg.GetMaxNodes(), graphOf)
 		return err
 	})
 }
@@ -250,26 +261,34 @@ var sideNames = [2]string{"left", "right"}
 // Diff returns the stacks of two queries side by side.
 func (q *querier) Diff(ctx context.Context, r *connect.Request[querierv1.DiffRequest]) (*connect.Response[querierv1.DiffResponse], error) {
 	return answered(ctx, q, func(ctx context.Context, out *querierv1.DiffResponse) error {
-		n, err := q.Read.Nodes(max(r.Msg.GetLeft().GetMaxNodes(), r.Msg.GetRight().GetMaxNodes()))
+		left, right := r.Msg.GetLeft(), r.Msg.GetRight()
+		most, err := q.Read.Nodes(max(left.GetMaxNodes(), right.GetMaxNodes()))
 		if err != nil {
 			return err
 		}
-		var sides [2]side
-		for i, m := range []*querierv1.SelectMergeStacktracesRequest{r.Msg.GetLeft(), r.Msg.GetRight()} {
-			if sides[i], err = q.side(m); err != nil {
-				return fault.In(sideNames[i], err)
-			}
-		}
-		if l, r := sides[0].Type, sides[1].Type; l.Sample != r.Sample || l.SampleUnit != r.SampleUnit {
-			return fault.Invalid("left and right: the types are %s and %s", fault.Quoted(l.String()), fault.Quoted(r.String()))
-		}
-		t, err := q.tree(ctx, sides[:]...)
-		if err != nil {
-			return err
-		}
-		out.Flamegraph = diffOf(t, n)
-		return nil
+		out.Flamegraph, _, err = q.diff(ctx, [2]*querierv1.SelectMergeStacktracesRequest{left, right}, most)
+		return err
 	})
+}
+
+// diff returns the flame graph of two queries with at most `most` functions, and the type of the first.
+func (q *querier) diff(ctx context.Context, ask [2]*querierv1.SelectMergeStacktracesRequest, most int) (*querierv1.FlameGraphDiff, profile.Type, error) {
+	var sides [2]side
+	for i, m := range ask {
+		var err error
+		if sides[i], err = q.side(m); err != nil {
+			return nil, profile.Type{}, fault.In(sideNames[i], err)
+		}
+	}
+	l, r := sides[0].Type, sides[1].Type
+	if l.Sample != r.Sample || l.SampleUnit != r.SampleUnit {
+		return nil, l, fault.Invalid("left and right: the types are %s and %s", fault.Quoted(l.String()), fault.Quoted(r.String()))
+	}
+	t, err := q.tree(ctx, sides[:]...)
+	if err != nil {
+		return nil, l, err
+	}
+	return diffOf(t, most), l, nil
 }
 
 // chosen returns the type of a question, and the types to query. These are empty for "", which stands for

@@ -23,7 +23,7 @@ type sources struct {
 }
 
 func (s *sources) answer(w http.ResponseWriter, r *http.Request) error {
-	a, p, err := s.asked(r)
+	a, ids, p, err := s.asked(r)
 	if err != nil {
 		return err
 	}
@@ -38,6 +38,10 @@ func (s *sources) answer(w http.ResponseWriter, r *http.Request) error {
 					return fault.Invalid("parameter type: %w", err)
 				}
 				a.Query = p.Query
+			}
+			var err error
+			if a.Query, err = v.OfProfile(ctx, a.Query, ids); err != nil {
+				return err
 			}
 			all, err := v.DB.SourceProfiles(ctx, v.Snap, a.Query, a.Type)
 			if err == nil {
@@ -61,23 +65,23 @@ func (s *sources) answer(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-// asked returns the question of a message, or the parameters of a URL.
-func (s *sources) asked(r *http.Request) (a question.Asked, of *question.Parameters, err error) {
+// asked returns the question of a message with the ids of its profiles, or the parameters of a URL.
+func (s *sources) asked(r *http.Request) (a question.Asked, ids []string, of *question.Parameters, err error) {
 	if r.Method != http.MethodPost {
 		p, err := s.Read.Parameters(r.URL.RawQuery)
 		if err == nil && p.Type == "" {
 			err = fault.Invalid("parameter type: want one")
 		}
-		return a, &p, err
+		return a, nil, &p, err
 	}
 	body, err := io.ReadAll(http.MaxBytesReader(nil, r.Body, maxQuestion))
 	if err != nil {
-		return a, nil, err
+		return a, nil, nil, err
 	}
 	var m querierv1.SelectMergeStacktracesRequest
 	if err := (web.ProtoCodec{Most: maxQuestionMessages}).Unmarshal(body, &m); err != nil {
-		return a, nil, fault.Invalid("message: %w", err)
+		return a, nil, nil, fault.Invalid("message: %w", err)
 	}
 	a, err = s.Read.Stacks(&m)
-	return a, nil, err
+	return a, m.GetProfileIdSelector(), nil, err
 }

@@ -97,11 +97,11 @@ func (r *Reader) Stacks(m *querierv1.SelectMergeStacktracesRequest) (a Asked, er
 	if a, err = r.ask(m.GetProfileTypeID(), m.GetLabelSelector(), m.GetStart(), m.GetEnd()); err != nil {
 		return a, err
 	}
-	switch {
-	case len(m.GetProfileIdSelector()) > 0:
-		return a, fault.Refused("profile_id_selector: the ids of profiles are not stored")
-	case m.GetAsync() != nil:
+	if m.GetAsync() != nil {
 		return a, fault.Refused("async: questions are answered at once")
+	}
+	if err := checkProfileIDs(m.GetProfileIdSelector()); err != nil {
+		return a, err
 	}
 	if err = a.only("trace_id", m.GetTraceIdSelector(), 32); err == nil {
 		err = a.only("span_id", m.GetSpanSelector(), 16)
@@ -116,14 +116,14 @@ func (r *Reader) Stacks(m *querierv1.SelectMergeStacktracesRequest) (a Asked, er
 func OfSpans(m *querierv1.SelectMergeSpanProfileRequest) *querierv1.SelectMergeStacktracesRequest {
 	return &querierv1.SelectMergeStacktracesRequest{
 		ProfileTypeID: m.GetProfileTypeID(), LabelSelector: m.GetLabelSelector(), Start: m.GetStart(), End: m.GetEnd(),
-		SpanSelector: m.GetSpanSelector(), MaxNodes: m.MaxNodes,
+		SpanSelector: m.GetSpanSelector(), MaxNodes: m.MaxNodes, Format: m.GetFormat(),
 	}
 }
 
-// CheckGraph returns an error if a request for the stacks of spans does not want a flame graph.
+// CheckGraph returns an error if a request for the stacks of spans wants neither a flame graph nor a tree.
 func CheckGraph(m *querierv1.SelectMergeSpanProfileRequest) error {
-	if f := m.GetFormat(); f > querierv1.ProfileFormat_PROFILE_FORMAT_FLAMEGRAPH {
-		return fault.Refused("format: %s is not made; flame graphs are", f)
+	if f := m.GetFormat(); f > querierv1.ProfileFormat_PROFILE_FORMAT_TREE {
+		return fault.Refused("format: %s is not made; flame graphs and trees are", f)
 	}
 	return nil
 }
@@ -157,26 +157,48 @@ func (r *Reader) Over(m *querierv1.SelectSeriesRequest) (a Asked, opts profile.R
 		return a, opts, err
 	}
 	const sum, average = typesv1.TimeSeriesAggregationType_TIME_SERIES_AGGREGATION_TYPE_SUM, typesv1.TimeSeriesAggregationType_TIME_SERIES_AGGREGATION_TYPE_AVERAGE
-	switch most := r.MaxLabels; {
-	case !(m.GetStep() >= 0.001) || m.GetStep() > 1e9: // the negation also catches NaN
-		return a, opts, fault.Invalid("step: want seconds, at least 0.001, not %v", m.GetStep())
-	case m.GetLimit() < 0:
-		return a, opts, fault.Invalid("limit: want at least 0, not %d", m.GetLimit())
-	case len(m.GetGroupBy()) > most:
-		return a, opts, fault.TooLarge("group_by: %d labels, at most %d", len(m.GetGroupBy()), most)
-	case slices.Contains(m.GetGroupBy(), ""):
-		return a, opts, fault.Invalid("group_by: a name is empty")
+	if err := r.checkSteps(m); err != nil {
+		return a, opts, err
+	}
+	switch {
 	case m.GetAggregation() != sum && m.GetAggregation() != average:
 		return a, opts, fault.Refused("aggregation: %s is not computed; sums and averages are", m.GetAggregation())
-	case m.GetExemplarType() > typesv1.ExemplarType_EXEMPLAR_TYPE_NONE:
-		return a, opts, fault.Refused("exemplar_type: the ids of profiles are not stored")
+	case m.GetExemplarType() > typesv1.ExemplarType_EXEMPLAR_TYPE_NONE && m.GetStackTraceSelector() != nil:
+		return a, opts, fault.Refused("exemplar_type: exemplars are of whole profiles: ask without a stack_trace_selector")
 	}
 	opts = profile.RangeOptions{
-		Step: time.Duration(math.Round(m.GetStep()*1000)) * time.Millisecond, Top: int(min(m.GetLimit(), math.MaxInt32)),
+		Step: stepOf(m.GetStep()), Top: int(min(m.GetLimit(), math.MaxInt32)),
 		By: slices.DeleteFunc(slices.Clone(m.GetGroupBy()), IsTypeLabel),
 	}
 	a.Query.SumGauges = m.Aggregation != nil
 	return a, opts, a.under(m.GetStackTraceSelector())
+}
+
+// stepped is a query over time.
+type stepped interface {
+	GetStep() float64
+	GetLimit() int64
+	GetGroupBy() []string
+}
+
+// checkSteps checks the steps and groups of a query over time.
+func (r *Reader) checkSteps(m stepped) error {
+	switch most := r.MaxLabels; {
+	case !(m.GetStep() >= 0.001) || m.GetStep() > 1e9: // the negation also catches NaN
+		return fault.Invalid("step: want seconds, at least 0.001, not %v", m.GetStep())
+	case m.GetLimit() < 0:
+		return fault.Invalid("limit: want at least 0, not %d", m.GetLimit())
+	case len(m.GetGroupBy()) > most:
+		return fault.TooLarge("group_by: %d labels, at most %d", len(m.GetGroupBy()), most)
+	case slices.Contains(m.GetGroupBy(), ""):
+		return fault.Invalid("group_by: a name is empty")
+	}
+	return nil
+}
+
+// stepOf rounds a number of seconds to milliseconds.
+func stepOf(seconds float64) time.Duration {
+	return time.Duration(math.Round(seconds*1000)) * time.Millisecond
 }
 
 // Millis sets a query's bounds, both inclusive, in Unix milliseconds. 0 means no bound.

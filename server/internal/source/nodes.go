@@ -53,6 +53,25 @@ func (n *Nodes) Lines(ctx context.Context, m *querierv1.SelectSeriesRequest) ([]
 	return n.set.Series(ctx, m, t, name != question.Unnamed)
 }
 
+// Points implements Source.
+func (n *Nodes) Points(ctx context.Context, m *querierv1.SelectHeatmapRequest) ([]*typesv1.HeatmapSeries, error) {
+	name, t, err := question.ParseTypeID(m.GetProfileTypeID())
+	if err != nil {
+		return nil, fault.Invalid("profile_typeID: %w", err)
+	}
+	return n.set.Points(ctx, m, t, name != question.Unnamed)
+}
+
+// Stats implements Source.
+func (n *Nodes) Stats(ctx context.Context, m *typesv1.GetProfileStatsRequest) (*typesv1.GetProfileStatsResponse, error) {
+	return n.set.Stats(ctx, m)
+}
+
+// Scopes implements Source.
+func (n *Nodes) Scopes(ctx context.Context, m *querierv1.AnalyzeQueryRequest) ([]*querierv1.QueryScope, error) {
+	return n.set.Scopes(ctx, m)
+}
+
 // View implements Source.
 func (n *Nodes) View(_ context.Context, f func(View) error) error { return f(nodesView{n}) }
 

@@ -26,6 +26,14 @@ type Source interface {
 	// For gauges it has the mean of each source, unless the query asks for the sum or the average of the
 	// profiles.
 	Lines(context.Context, *querierv1.SelectSeriesRequest) ([]*typesv1.Series, error)
+	// Points returns the profiles of a query with their values, or its spans in each profile, by the labels to group by.
+	// A series has one slot, whose exemplars are all of them, in no order.
+	Points(context.Context, *querierv1.SelectHeatmapRequest) ([]*typesv1.HeatmapSeries, error)
+
+	// Stats returns whether there ever were profiles, and the times of the oldest and the newest one.
+	Stats(context.Context, *typesv1.GetProfileStatsRequest) (*typesv1.GetProfileStatsResponse, error)
+	// Scopes returns what a query would read, an upper bound, for each kind of server that answers it.
+	Scopes(context.Context, *querierv1.AnalyzeQueryRequest) ([]*querierv1.QueryScope, error)
 
 	// View calls f with the present profiles. If the store takes the snapshot's memory back for its budget,
 	// View calls f once more with a new snapshot; f must therefore not have answered before.

@@ -26,7 +26,7 @@ func (v *At) lines(ctx context.Context, m *querierv1.SelectSeriesRequest) (out [
 	if err != nil {
 		return nil, err
 	}
-	if m.Aggregation == nil && a.Type.IsGauge() && asksSources(ctx) {
+	if m.Aggregation == nil && a.Type.IsGauge() && AsksSources(ctx) {
 		return v.sourceSeries(ctx, a, opts, m.GetGroupBy())
 	}
 	each := opts
@@ -43,7 +43,7 @@ func (v *At) lines(ctx context.Context, m *querierv1.SelectSeriesRequest) (out [
 		return nil, err
 	}
 	joined, series := means(lines, opts), (*meanLine).series
-	if each.Step == 0 && asksSources(ctx) { // of profiles
+	if each.Step == 0 && AsksSources(ctx) { // of profiles
 		series = (*meanLine).sums
 	}
 	for _, line := range greatest(joined, opts.Top) {

@@ -27,9 +27,9 @@ func (p *Profiles) TellKinds(ctx context.Context, q profile.Query, types ...prof
 	return err
 }
 
-// asksSources reports whether a front asks for the sums and times of means. It also marks the answer
-// accordingly.
-func asksSources(ctx context.Context) bool {
+// AsksSources reports whether a front asks for the sums and times of means, or the points of a heat map. It also marks the
+// answer accordingly.
+func AsksSources(ctx context.Context) bool {
 	h, _ := web.HeadersOf(ctx)
 	if h.Request.Get(fanout.SourcesHeader) == "" {
 		return false

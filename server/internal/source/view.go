@@ -76,10 +76,12 @@ func (v *At) Scales() error { return nil }
 func (v *At) Store(Need) (*At, error) { return v, nil }
 
 // Stacks implements View.
-func (v *At) Stacks(_ context.Context, _ Typed, sides []Side, f func(*Profiles) error) error {
+func (v *At) Stacks(ctx context.Context, _ Typed, sides []Side, f func(*Profiles) error) (err error) {
 	queries := make([]profile.Query, len(sides))
 	for i := range sides {
-		queries[i] = sides[i].Query
+		if queries[i], err = v.OfProfile(ctx, sides[i].Query, sides[i].Message.GetProfileIdSelector()); err != nil {
+			return err
+		}
 	}
 	return f(v.Profiles(queries...))
 }
@@ -97,9 +99,6 @@ func (v *At) Pyramid(h *columnstore.History, of *history.View) (*summary.Pyramid
 // Newest implements View. It reads few rows, because it reads the last possible second first and then goes
 // back. It keeps the last result, because each panel of a page asks about the same commit.
 func (v *At) Newest(ctx context.Context) (int64, error) {
-	opts := columnstore.AggregateOptions{
-		Aggregates: []columnstore.Aggregate{{Op: columnstore.Max, Column: profile.ColumnTimestamp}}, NoCounts: true, MaxBytes: v.store.read.QueryBytes,
-	}
 	units, _, err := v.DB.Table().Units(v.Snap)
 	if err != nil || len(units) == 0 {
 		return 0, err
@@ -111,20 +110,34 @@ func (v *At) Newest(ctx context.Context) (int64, error) {
 	if known := v.store.newest.Load(); known != nil && known.commit == uint64(v.Snap.Commit()) && known.last == last {
 		return known.time, nil
 	}
+	newest, has, err := v.edge(ctx, columnstore.Max, func(ago int64) columnstore.Expr {
+		return columnstore.AtLeast(profile.ColumnTimestamp, max(last, math.MinInt64+ago)-ago)
+	})
+	if has {
+		v.store.newest.Store(&newestAt{uint64(v.Snap.Commit()), last, newest})
+	}
+	return newest, err
+}
+
+// edge returns the first or the last time of a profile, and whether there is one. It reads the rows of the possible second
+// first, then those of further times.
+func (v *At) edge(ctx context.Context, op columnstore.AggregateOp, within func(ago int64) columnstore.Expr) (at int64, has bool, err error) {
+	opts := columnstore.AggregateOptions{
+		Aggregates: []columnstore.Aggregate{{Op: op, Column: profile.ColumnTimestamp}}, NoCounts: true, MaxBytes: v.store.read.QueryBytes,
+	}
 	for _, ago := range []time.Duration{time.Second, time.Minute, time.Hour, 24 * time.Hour, 0} {
 		if opts.Where = (columnstore.Expr{}); ago > 0 {
-			opts.Where = columnstore.AtLeast(profile.ColumnTimestamp, max(last, math.MinInt64+int64(ago))-int64(ago))
+			opts.Where = within(int64(ago))
 		}
 		groups, err := v.DB.Table().Aggregate(ctx, v.Snap, opts)
 		if err != nil {
-			return 0, err
+			return 0, false, err
 		}
-		if newest := &groups.Aggregates[0].Values; len(newest.Int64s) > 0 && !newest.Null(0) {
-			v.store.newest.Store(&newestAt{uint64(v.Snap.Commit()), last, newest.Int64s[0]})
-			return newest.Int64s[0], nil
+		if found := &groups.Aggregates[0].Values; len(found.Int64s) > 0 && !found.Null(0) {
+			return found.Int64s[0], true, nil
 		}
 	}
-	return 0, nil
+	return 0, false, nil
 }
 
 // newestAt is the time of the newest profile of a commit. Times of rows are at most `last`.

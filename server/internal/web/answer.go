@@ -1,12 +1,15 @@
 package web
 
 import (
+	"bytes"
 	"context"
+	"encoding/json"
 	"fmt"
 	"io"
 	"net/http"
 	"runtime"
 	"slices"
+	"strings"
 
 	"connectrpc.com/connect"
 	"github.com/klauspost/compress/gzip"
@@ -147,6 +150,42 @@ func (l *LimitedWriter) End(err error) error {
 		return fmt.Errorf("amid the answer: %v", err) //nolint:errorlint // see above
 	}
 	return err
+}
+
+// SendJSON answers with JSON of at most `most` bytes, gzipped if the client accepts gzip.
+func SendJSON(w http.ResponseWriter, r *http.Request, most int64, answer any) error {
+	var whole bytes.Buffer // buffered, because an answer beyond the limit must be an error, not truncated
+	if err := json.NewEncoder(NewLimitedWriter(&whole, most)).Encode(answer); err != nil {
+		return err
+	}
+	h := w.Header()
+	h.Set("Content-Type", "application/json")
+	h.Set("X-Content-Type-Options", "nosniff")
+	h.Set("Cache-Control", "private, no-cache")
+	data := whole.Bytes()
+	if len(data) > leastZipped && takesGzip(r) {
+		var zipped bytes.Buffer
+		z := Zip{Writer: gzip.NewWriter(&zipped)}
+		_, _ = z.Write(data) // a Buffer returns no errors
+		_ = z.Close()
+		h.Set("Content-Encoding", "gzip")
+		data = zipped.Bytes()
+	}
+	_, _ = w.Write(data) // after an error the client is gone
+	return nil
+}
+
+// leastZipped is the least size of an answer that is gzipped.
+const leastZipped = 1 << 10
+
+func takesGzip(r *http.Request) bool {
+	for coding := range strings.SplitSeq(r.Header.Get("Accept-Encoding"), ",") {
+		name, q, _ := strings.Cut(strings.TrimSpace(coding), ";")
+		if strings.EqualFold(name, "gzip") && strings.ReplaceAll(q, " ", "") != "q=0" {
+			return true
+		}
+	}
+	return false
 }
 
 // A query can hold a processor for 100 ms. A waiting push gets that processor after 10 ms at the

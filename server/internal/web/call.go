@@ -78,6 +78,16 @@ func Error(ctx context.Context, err error) error {
 	return connect.NewError(fault.CauseOf(err).Code, errors.New(fault.Text(err)))
 }
 
+// Refuse answers a request, of which it reads no body, with an error, in the protocol of Connect that a call speaks.
+func Refuse(w http.ResponseWriter, r *http.Request, isCall bool, err error) {
+	if connects := connect.NewErrorWriter(); isCall && connects.IsSupported(r) {
+		Note(w, r, err)
+		_ = connects.Write(w, r, err) // an error means that the client has gone
+		return
+	}
+	Fail(w, r, err)
+}
+
 // Coded converts an error to Connect. The library has its own codes for other errors that a body returns.
 func Coded(err error) error { return connect.NewError(fault.CauseOf(err).Code, err) }
 

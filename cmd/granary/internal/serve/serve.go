@@ -64,6 +64,7 @@ data source for Pyroscope, go tool pprof, and readers of Arrow.
   POST /pprof?job=api                a pprof file as it is, labels as parameters
   POST /querier.v1.QuerierService/*  Grafana's data source for Pyroscope
   GET  /pprof?type=cpu&selector=...  a merged profile, for go tool pprof
+  GET  /pyroscope/render?query=...   flame graphs, for scripts of Pyroscope
   GET  /arrow?type=cpu&selector=...  rows as an Arrow stream
   GET  /                             a page, for a browser
   GET  /api/v1/flame?t=cpu&q=...     trees and tables as JSON, for web pages
