@@ -2,6 +2,7 @@ package profile
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -128,6 +129,23 @@ func TestOpenDeltas_Damaged(t *testing.T) {
 	}
 	if got := deltasIn(t, path, 2, 6, 3); got != codec.CountedGrowth && runtime.GOOS == "linux" {
 		t.Errorf("of a process that was killed: %s", got)
+	}
+}
+
+// Profiles are counted although the file cannot be written, and Close says so.
+func TestOpenDeltas_Unwritable(t *testing.T) {
+	deltas, err := OpenDeltas(filepath.Join(t.TempDir(), "gone", "deltas"), DeltaOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	db, since := testDB(t, Options{}), Subtraction{}
+	for at := range int64(3) {
+		if _, err := db.Insert(ctx, cumulative(at, []int64{at}, []int64{0}), InsertOptions{Deltas: deltas, Subtracted: &since}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := deltas.Close(); since.Counted != codec.CountedGrowth || !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("%s, %v", since.Counted, err)
 	}
 }
 

@@ -56,17 +56,25 @@ func OpenDeltas(path string, opts DeltaOptions) (*Deltas, error) {
 		_ = data.Close()
 	}
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return nil, fmt.Errorf("sources of cumulative profiles: %w", err)
+		return nil, inFile(err)
 	}
 	d.file = &deltaFile{path: path}
 	if err == nil { // there is a file, which must not be left as it is
 		d.mu.Lock()
 		defer d.mu.Unlock()
 		if d.writeOver(); d.file.err != nil {
-			return nil, fmt.Errorf("sources of cumulative profiles: %w", d.file.err)
+			return nil, inFile(d.file.err)
 		}
 	}
 	return d, nil
+}
+
+// inFile returns an error of the file with what is in it.
+func inFile(err error) error {
+	if err != nil {
+		return fmt.Errorf("sources of cumulative profiles: %w", err)
+	}
+	return nil
 }
 
 // Close ends the file of OpenDeltas, so that it counts after a crash of the machine too. The error is the first one of
@@ -76,13 +84,13 @@ func (d *Deltas) Close() error {
 	defer d.mu.Unlock()
 	df := d.file
 	d.file = nil
-	if df == nil || df.f == nil {
+	if df == nil || df.f == nil && df.err == nil {
 		return nil
 	}
 	if df.append([]byte{recordEnd}); df.err == nil {
 		df.err = errors.Join(df.f.Sync(), df.f.Close())
 	}
-	return df.err
+	return inFile(df.err)
 }
 
 // bootID tells apart the times that a machine was up, or is "" where that is not known.

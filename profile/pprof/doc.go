@@ -13,7 +13,7 @@
 // its parts, and an Assembler makes locations of google/pprof from them.
 //
 // Pruner drops the frames that a flat profile tells to drop. Deltas subtracts the previous
-// profile of the same process.
+// profile of the same process, which OpenDeltas also keeps in a file.
 //
 // The package depends on neither rows nor the store: package profile turns a flat profile into
 // rows. It makes no compatibility promise.

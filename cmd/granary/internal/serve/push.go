@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"iter"
 	"maps"
 	"net/http"
 	"net/url"
@@ -60,7 +61,8 @@ A server stores a profile as a whole or not at all. Each profile has an id of
 its own: if there is no answer, or the server has no room at the moment, it is
 sent again, three times within seven seconds, and still counts once. A second
 push of the same file counts twice. A profile without a time gets that of its
-file.
+file. Values since the start of a process, as of Go's heap, block and mutex
+profiles, count by what came since the profile before with equal labels.
 
 ` + inputsHelp,
 		Example: `  granary push --to localhost:4040 --label job=api cpu.pb.gz heaps/
@@ -129,7 +131,8 @@ func (p *pusher) run(cmd *cobra.Command, args []string) error {
 	var size int64
 	var last error
 	for _, arg := range args {
-		for name, err := range input.Names(arg) {
+		for _, of := range inOrder(input.Names(arg)) {
+			name, err := of.name, of.err
 			var n int
 			if err == nil {
 				p.source.Note(cmd.ErrOrStderr(), &p.source.Web, arg, name)
@@ -160,6 +163,44 @@ func (p *pusher) run(cmd *cobra.Command, args []string) error {
 	}
 	return last
 }
+
+// named is the name of an input, or the error of one.
+type named struct {
+	name string
+	err  error
+}
+
+// inOrder returns names as people number them, heap-9 before heap-10, because a server makes differences of profiles in the order
+// in which they come.
+func inOrder(names iter.Seq2[string, error]) (all []named) {
+	for name, err := range names {
+		all = append(all, named{name, err})
+	}
+	slices.SortStableFunc(all, func(a, b named) int { return byNumbers(a.name, b.name) })
+	return all
+}
+
+// byNumbers compares texts, and digits in them as numbers.
+func byNumbers(a, b string) int {
+	for a != "" && b != "" {
+		n, m := len(a)-len(strings.TrimLeft(a, digits)), len(b)-len(strings.TrimLeft(b, digits))
+		if n > 0 && m > 0 {
+			x, y := strings.TrimLeft(a[:n], "0"), strings.TrimLeft(b[:m], "0")
+			if c := cmp.Or(cmp.Compare(len(x), len(y)), cmp.Compare(x, y)); c != 0 {
+				return c
+			}
+			a, b = a[n:], b[m:]
+			continue
+		}
+		if a[0] != b[0] {
+			return cmp.Compare(a[0], b[0])
+		}
+		a, b = a[1:], b[1:]
+	}
+	return cmp.Compare(len(a), len(b))
+}
+
+const digits = "0123456789"
 
 // push sends a profile, and returns its size in bytes.
 func (p *pusher) push(ctx context.Context, name string) (int, error) {

@@ -10,6 +10,7 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -179,4 +180,58 @@ func TestPush_Errors(t *testing.T) {
 			t.Errorf("%q: exit code %d, want %d: %s, want %s", test.args, code, test.code, out, test.want)
 		}
 	}
+}
+
+// TestByNumbers orders names as people number them.
+func TestByNumbers(t *testing.T) {
+	want := []string{"a", "heap-1", "heap-2", "heap-9.pb.gz", "heap-10.pb.gz", "heap-010b", "heap-99999999999999999999", "heap-x", "pod=1/heap-2", "pod=10/heap-1"}
+	got := slices.Clone(want)
+	slices.Reverse(got)
+	slices.SortStableFunc(got, byNumbers)
+	if !slices.Equal(got, want) {
+		t.Errorf("%q, want %q", got, want)
+	}
+}
+
+// TestPush_Totals pushes profiles that count from the start of a process, and says how the server counted them.
+func TestPush_Totals(t *testing.T) {
+	store, err := columnstore.Open(columnstore.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = store.Close() }()
+	handle, err := server.New(store, server.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	web := httptest.NewServer(handle)
+	defer web.Close()
+	dir := t.TempDir()
+	for i, name := range []string{"mutex-9.pb.gz", "mutex-10.pb.gz", "mutex-11.pb.gz"} {
+		writeProfile(t, filepath.Join(dir, name), int64(10*(i+1)))
+		p := readProfile(t, filepath.Join(dir, name))
+		p.DurationNanos = 0
+		var buf bytes.Buffer
+		if err := p.Write(&buf); err != nil {
+			t.Fatal(err)
+		}
+		write(t, filepath.Join(dir, name), buf.String())
+	}
+	code, out := pushed(t, nil, "--to", web.URL, dir)
+	if code != cli.ExitOK || !strings.Contains(out, "Values since the start of a process: 2 by their growth, 1 as the first of a source") {
+		t.Errorf("%d: %s", code, out)
+	}
+}
+
+func readProfile(t *testing.T, name string) *pprof.Profile {
+	t.Helper()
+	data, err := os.ReadFile(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, err := pprof.ParseData(data)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p
 }
