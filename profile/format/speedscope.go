@@ -157,12 +157,12 @@ func (s *speedscope) addStack(stack []int, weight json.Number) error {
 	return s.count(value)
 }
 
-// call is a place in the tree of calls of events.
-type call struct{ parent, frame int }
+// openCall is a place in the tree of calls of events.
+type openCall struct{ parent, frame int }
 
 // addEvented adds the time that each stack of a profile was on top.
 func (s *speedscope) addEvented(p *speedscopeProfile) error {
-	calls, self, index := []call{{}}, []int64{0}, map[call]int{} // the first call is the root, which is no frame
+	calls, self, index := []openCall{{}}, []int64{0}, map[openCall]int{} // the first call is the root, which is no frame
 	at, last := 0, int64(0)
 	for i, e := range p.Events {
 		now, err := s.number(e.At)
@@ -191,7 +191,7 @@ func (s *speedscope) addEvented(p *speedscopeProfile) error {
 			at = calls[at].parent
 			continue
 		}
-		next := call{at, e.Frame}
+		next := openCall{at, e.Frame}
 		if known, ok := index[next]; ok {
 			at = known
 			continue
@@ -203,7 +203,7 @@ func (s *speedscope) addEvented(p *speedscopeProfile) error {
 }
 
 // addCalls adds the stack of each call that has a value of its own.
-func (s *speedscope) addCalls(calls []call, self []int64) error {
+func (s *speedscope) addCalls(calls []openCall, self []int64) error {
 	for i, value := range self {
 		if value == 0 {
 			continue

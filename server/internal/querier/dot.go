@@ -17,7 +17,7 @@ import (
 type callGraph struct {
 	total     int64
 	functions []graphFunction
-	calls     map[call]*graphCall
+	calls     map[callPair]*graphCall
 }
 
 // graphFunction is a function. A stack counts once in cum, however often the function is in it.
@@ -26,8 +26,8 @@ type graphFunction struct {
 	flat, cum int64
 }
 
-// call is a caller and a callee, as indexes of functions.
-type call struct{ caller, callee int }
+// callPair is a caller and a callee, as indexes of functions.
+type callPair struct{ caller, callee int }
 
 // graphCall is the value of the stacks with a call. A stack counts once.
 type graphCall struct {
@@ -44,7 +44,7 @@ type onPath struct {
 
 // newCallGraph returns the graph of at most `most` functions, those with the greatest values.
 func newCallGraph(n *tree.Nodes, most int) *callGraph {
-	g := &callGraph{total: n.Total[0][0], calls: map[call]*graphCall{}}
+	g := &callGraph{total: n.Total[0][0], calls: map[callPair]*graphCall{}}
 	numbers, of := map[string]int{}, make([]int, len(n.Frames)) // of: function by frame
 	for i, f := range n.Frames {
 		number, known := numbers[f.Function]
@@ -64,7 +64,7 @@ func newCallGraph(n *tree.Nodes, most int) *callGraph {
 		return onPath{function: of[n.Frame[i]]}
 	}, func(p onPath) { seen[p.function]-- })
 	kept := g.keep(most)
-	onCall := map[call]int{}
+	onCall := map[callPair]int{}
 	walkPaths(n, func(i int, path []onPath) onPath {
 		at := onPath{function: kept[of[n.Frame[i]]], caller: -1}
 		if len(path) > 0 {
@@ -79,7 +79,7 @@ func newCallGraph(n *tree.Nodes, most int) *callGraph {
 		return at
 	}, func(p onPath) {
 		if p.isCall {
-			onCall[call{p.caller, p.function}]--
+			onCall[callPair{p.caller, p.function}]--
 		}
 	})
 	return g
@@ -121,8 +121,8 @@ func (g *callGraph) keep(most int) (places []int) {
 }
 
 // add adds the value of a node to its call, unless the call is on the path above it.
-func (g *callGraph) add(onCall map[call]int, at onPath, value int64) {
-	key := call{at.caller, at.function}
+func (g *callGraph) add(onCall map[callPair]int, at onPath, value int64) {
+	key := callPair{at.caller, at.function}
 	if onCall[key]++; value == 0 {
 		return
 	}
@@ -154,7 +154,7 @@ func dotOf(calls *tree.Calls, most int, t profile.Type) string {
 		}
 		fmt.Fprintf(&out, "N%d [label=%s id=\"node%d\"]\n", i+1, dotQuoted(label), i+1)
 	}
-	for _, key := range slices.SortedFunc(maps.Keys(g.calls), func(a, b call) int {
+	for _, key := range slices.SortedFunc(maps.Keys(g.calls), func(a, b callPair) int {
 		return cmp.Or(cmp.Compare(g.calls[b].value, g.calls[a].value), cmp.Compare(a.caller, b.caller), cmp.Compare(a.callee, b.callee))
 	}) {
 		style := ""

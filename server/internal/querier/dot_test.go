@@ -41,7 +41,7 @@ func TestCallGraph(t *testing.T) {
 
 // graphByStack is newCallGraph, stack by stack.
 func graphByStack(stacks [][]string, values []int64, most int) *callGraph {
-	g := &callGraph{calls: map[call]*graphCall{}}
+	g := &callGraph{calls: map[callPair]*graphCall{}}
 	all := map[string]*graphFunction{}
 	for i, stack := range stacks {
 		g.total += values[i]
@@ -70,9 +70,9 @@ func graphByStack(stacks [][]string, values []int64, most int) *callGraph {
 	place := func(name string) int {
 		return slices.IndexFunc(g.functions, func(f graphFunction) bool { return f.name == name })
 	}
-	short := map[call]bool{}
+	short := map[callPair]bool{}
 	for i, stack := range stacks {
-		added := map[call]bool{}
+		added := map[callPair]bool{}
 		caller, isLong := -1, false
 		for _, name := range stack {
 			callee := place(name)
@@ -80,7 +80,7 @@ func graphByStack(stacks [][]string, values []int64, most int) *callGraph {
 				isLong = true
 				continue
 			}
-			key := call{caller, callee}
+			key := callPair{caller, callee}
 			if caller >= 0 && !added[key] {
 				if added[key] = true; g.calls[key] == nil {
 					g.calls[key] = &graphCall{}
