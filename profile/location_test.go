@@ -89,6 +89,29 @@ func TestLocationRoundTrip(t *testing.T) {
 	})
 }
 
+// Stores of earlier versions have names that are no UTF-8.
+func TestRecordDecoder_NotUTF8(t *testing.T) {
+	l := &pprof.Location{
+		Mapping: &pprof.Mapping{File: "/bin/cafe", BuildID: "cafe"},
+		Line:    []pprof.Line{{Function: &pprof.Function{Name: "cafe::run", SystemName: "cafe.run", Filename: "cafe.rb"}}},
+	}
+	record, _ := locationRecord(nil, l, l.Mapping)
+	record = bytes.ReplaceAll(record, []byte("cafe"), []byte("caf\xe9"))
+	want := []string{"/bin/caf\ufffd", "caf\ufffd", "caf\ufffd::run", "caf\ufffd::run", "caf\ufffd.run", "caf\ufffd.rb"}
+	for name, d := range map[string]*codec.RecordDecoder{"alone": {}, "of many": codec.NewRecordDecoder()} {
+		for range 2 {
+			var got codec.LocationRecord
+			if err := d.Decode(&got, record); err != nil {
+				t.Fatal(err)
+			}
+			f := got.Lines[0]
+			if diff := cmp.Diff(want, []string{got.Mapping.File, got.Mapping.BuildID, f.Function, f.Shown, f.SystemName, f.File}); diff != "" {
+				t.Errorf("%s: (-want +got)\n%s", name, diff)
+			}
+		}
+	}
+}
+
 // A decoder of many records gives each the location that it has alone, whatever came before and comes after, and
 // equal mappings in a row once.
 func TestRecordDecoder(t *testing.T) {

@@ -24,7 +24,7 @@ func ParseLocation(record []byte) (*LocationRecord, error) {
 // RecordDecoder decodes records as ParseLocation does. A decoder from NewRecordDecoder is for many
 // records: it keeps their distinct texts and the last mapping, and locations share them. They share no
 // other memory, and no caller may change a mapping. It belongs to one goroutine at a time. The zero value
-// shares nothing.
+// shares nothing. Texts are UTF-8, also of a store that took others, because no answer could carry them.
 type RecordDecoder struct {
 	texts     map[string]string
 	functions map[recordFunction]uint32 // index in named, by name and file
@@ -130,7 +130,7 @@ func (d *RecordDecoder) line(r *recordReader, ln *RecordLine) {
 	name, system, file := r.bytes(), r.bytes(), r.bytes()
 	ln.StartLine, ln.Line, ln.Column = r.varint(), r.varint(), r.varint()
 	if d.functions == nil {
-		ln.Function, ln.File = string(name), string(file)
+		ln.Function, ln.File = mended(string(name)), mended(string(file))
 		ln.Shown = Demangled(ln.Function)
 	} else {
 		at, known := d.functions[recordFunction{string(name), string(file)}]
@@ -146,7 +146,8 @@ func (d *RecordDecoder) line(r *recordReader, ln *RecordLine) {
 // function adds a function, and returns its index in named.
 func (d *RecordDecoder) function(of recordFunction) uint32 {
 	at := uint32(len(d.named))
-	f := namedFunction{of, Demangled(of.name), at + 1}
+	f := namedFunction{recordFunction{mended(of.name), of.file}, "", at + 1}
+	f.shown = Demangled(f.name)
 	as := recordFunction{f.shown, of.file}
 	if number, known := d.demangled[as]; known {
 		f.number = number
@@ -218,9 +219,9 @@ func (r *recordReader) text(b []byte, likely string) string {
 	if s, ok := r.known[string(b)]; ok {
 		return s
 	}
-	s := string(b)
+	s := mended(string(b))
 	if r.known != nil {
-		r.known[s] = s
+		r.known[string(b)] = s
 	}
 	return s
 }
