@@ -154,6 +154,9 @@ func oddTypes(rng *rand.Rand, p *pprof.Profile) {
 	case 1:
 		p.PeriodType = &pprof.ValueType{Type: "space", Unit: "bytes"}
 	case 2:
+		if p.SampleType[0].Type == "contentions" {
+			break // without delay they are of another kind, and an answer over both is refused
+		}
 		p.SampleType, p.DefaultSampleType = p.SampleType[:1], ""
 		for _, s := range p.Sample {
 			s.Value = s.Value[:1]
