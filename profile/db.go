@@ -88,6 +88,8 @@ type InsertOptions struct {
 	// time before 1980 needs a store whose Options.PastLimit allows it. If Time is zero, a profile
 	// without a time is ErrProfile.
 	Time time.Time
+	// Retime has Time also replace a time before 1980, such as the time in microseconds of older SDKs.
+	Retime bool
 	// SampleTimes, if not nil, has a time for each sample, in Unix nanoseconds, which its rows get
 	// instead of the profile's time. All must be within columnstore.Codes.Range of the profile's time.
 	// DB.Profiles counts each time as a profile.

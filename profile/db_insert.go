@@ -34,8 +34,8 @@ import (
 // because values of the same quantity then add up. Times that overflow keep their unit. For the same reason the sample
 // types inuse-space and inuse-objects are stored as inuse_space and inuse_objects.
 //
-// The time of a profile is in Unix nanoseconds. A time before 1980 is ErrProfile, and the error names the
-// likely unit. A profile without a time needs InsertOptions.Time.
+// The time of a profile is in Unix nanoseconds. A time before 1980 is ErrProfile unless InsertOptions.Retime is
+// set, and the error names the likely unit. A profile without a time needs InsertOptions.Time.
 //
 // Bytes of a name or a label's value that are not UTF-8 are stored as U+FFFD, and a sample label's value of more than
 // 64 KiB is cut at a character and ends with "…", because the profile is worth more than they. DB.Mended counts both.
@@ -243,13 +243,13 @@ const maxKept = 16 << 20
 var leastTime = time.Date(1980, 1, 1, 0, 0, 0, 0, time.UTC).UnixNano()
 
 // timeOf returns the time of a profile's rows in Unix nanoseconds. A profile without a time, or with a
-// time in another unit, is ErrProfile, because its rows would be in 1970, where no query for the present
-// finds them and retention drops them.
+// time in another unit, is ErrProfile unless the options have its time, because its rows would be in 1970,
+// where no query for the present finds them and retention drops them.
 func (opts InsertOptions) timeOf(f *codec.Flat) (int64, error) {
 	switch {
 	case f.Time >= leastTime:
 		return f.Time, nil
-	case f.Time != 0:
+	case f.Time != 0 && (!opts.Retime || opts.Time.IsZero()):
 		return 0, fmt.Errorf("%w: its time is %d, in nanoseconds %s: %s", ErrProfile, f.Time,
 			time.Unix(0, f.Time).UTC().Format(time.DateOnly), timeUnit(f.Time))
 	case opts.Time.IsZero():

@@ -145,6 +145,15 @@ func TestInsertTime(t *testing.T) {
 		if err := p.Write(&encoded); err != nil {
 			t.Fatal(err)
 		}
+		if tc.fails != "" && !tc.option.IsZero() { // Retime replaces what is refused otherwise
+			retimed := testDB(t, Options{})
+			_, err := retimed.Insert(context.Background(), p, InsertOptions{Time: tc.option, Retime: true})
+			_, again := retimed.InsertEncoded(context.Background(), encoded.Bytes(), InsertOptions{Time: tc.option, Retime: true})
+			got, readErr := retimed.Profile(context.Background(), view(t, retimed), Query{})
+			if err != nil || again != nil || readErr != nil || got.TimeNanos != tc.option.UnixNano() {
+				t.Errorf("%s: %v, %v, %v, time %v", tc.name, err, again, readErr, got)
+			}
+		}
 		_, err := db.Insert(context.Background(), p, InsertOptions{Time: tc.option})
 		_, again := db.InsertEncoded(context.Background(), encoded.Bytes(), InsertOptions{Time: tc.option})
 		if tc.fails != "" {

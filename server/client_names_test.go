@@ -39,6 +39,31 @@ func (r *receiver) totals(query string) string {
 	return strings.Join(out, " ")
 }
 
+// TestTimesOfOtherUnits takes the time of a push for a profile in microseconds, as older SDKs write them, and asks for it in seconds.
+func TestTimesOfOtherUnits(t *testing.T) {
+	r := newReceiver(t, Options{}, columnstore.Options{})
+	p, err := pprof.ParseData(small(t, 7))
+	if err != nil {
+		t.Fatal(err)
+	}
+	at := p.TimeNanos / 1e9
+	p.TimeNanos = (at - 86_400) * 1e6
+	r.want(http.StatusBadRequest, "it looks like microseconds", r.request(http.MethodPost, "/ingest?name=a", encoded(t, p)))
+	r.want(http.StatusOK, "", r.request(http.MethodPost, fmt.Sprint("/ingest?name=a&format=pprof&from=", at), encoded(t, p)))
+	r.want(http.StatusOK, "2 rows", r.request(http.MethodPost, fmt.Sprint("/pprof?service_name=a&time=", at), encoded(t, p)))
+	for bounds, want := range map[string]string{
+		fmt.Sprintf("from=%d&until=%d", at, at+1):        "cpu:nanoseconds=14",
+		fmt.Sprintf("from=%d&to=%d", at*1000, at*1000+1): "cpu:nanoseconds=14",
+		fmt.Sprintf("from=%d&to=%d", at-90_000, at):      "cpu:nanoseconds=0",
+		"to=1&until=1": "400 invalid request: parameters to and until are one: give one\n",
+	} {
+		if got := r.totals("type=cpu&" + bounds); got != want {
+			t.Errorf("%s: %q, want %q", bounds, got, want)
+		}
+	}
+	r.want(http.StatusBadRequest, "not in the format pprof but in jfr: name that, or none", r.request(http.MethodPost, "/ingest?name=a&format=pprof", jfrRecording(t)))
+}
+
 // TestDottedNames asks for labels with dots by Prometheus' spelling of them, and lists them so unless a client takes any name.
 func TestDottedNames(t *testing.T) {
 	r := newReceiver(t, Options{}, columnstore.Options{})

@@ -3,6 +3,7 @@ package server
 import (
 	"bytes"
 	"compress/gzip"
+	"encoding/json"
 	"fmt"
 	"io"
 	"math/rand/v2"
@@ -65,7 +66,7 @@ func TestMend_AllMethods(t *testing.T) {
 	for i := range effort.Part(10_000, 50) {
 		p := flametest.RandomProfile(rng, queryAt+int64(i)*1000)
 		spoil(rng, p)
-		labels := url.Values{"job": {text(rng)}, "url": {text(rng)}}
+		labels := url.Values{"job": {text(rng)}, "url": {text(rng)}, "otel.scope.version": {text(rng)}}
 		req := r.request(http.MethodPost, "/pprof?"+labels.Encode(), encoded(t, p))
 		resp, err := r.http.Do(req)
 		if err != nil {
@@ -129,6 +130,38 @@ func spoil(rng *rand.Rand, p *pprof.Profile) {
 			s.Label = map[string][]string{"l" + text(rng): {text(rng), text(rng)}}
 		}
 	}
+	oddTypes(rng, p)
+}
+
+// oddTypes gives a profile the types and units of other profilers, or none.
+func oddTypes(rng *rand.Rand, p *pprof.Profile) {
+	types := [][2]pprof.ValueType{
+		{{Type: "samples", Unit: "count"}, {Type: "cpu", Unit: "ms"}},
+		{{Type: "inuse-objects", Unit: "count"}, {Type: "inuse-space", Unit: "bytes"}},
+		{{Type: "samples"}, {Type: "cpu"}},
+		{{Type: "alloc_objects", Unit: "count"}, {Type: "alloc_space", Unit: "kilobytes"}},
+		{{Type: "contentions", Unit: "count"}, {Type: "delay", Unit: "microseconds"}},
+		{{Type: "off-cpu", Unit: "s"}, {Type: "wall:a", Unit: "ns"}},
+	}
+	if i := rng.IntN(2 * len(types)); i < len(types) {
+		for j := range types[i] {
+			p.SampleType[j] = &types[i][j]
+		}
+	}
+	switch rng.IntN(8) {
+	case 0:
+		p.PeriodType, p.Period = nil, 0
+	case 1:
+		p.PeriodType = &pprof.ValueType{Type: "space", Unit: "bytes"}
+	case 2:
+		if p.SampleType[0].Type == "contentions" {
+			break // without delay they are of another kind, and an answer over both is refused
+		}
+		p.SampleType, p.DefaultSampleType = p.SampleType[:1], ""
+		for _, s := range p.Sample {
+			s.Value = s.Value[:1]
+		}
+	}
 }
 
 // askAll asks all methods of the querier over all types.
@@ -173,7 +206,60 @@ func askAll(t *testing.T, r *receiver) {
 		fail("SelectSeries "+typ.GetID(), err)
 		_, err = c.Diff(ctx, connect.NewRequest(&querierv1.DiffRequest{Left: all, Right: all}))
 		fail("Diff "+typ.GetID(), err)
+		askPictures(t, r, c, all)
 	}
+	_, err = c.GetProfileStats(ctx, connect.NewRequest(&typesv1.GetProfileStatsRequest{}))
+	fail("GetProfileStats", err)
+	_, err = c.AnalyzeQuery(ctx, connect.NewRequest(&querierv1.AnalyzeQueryRequest{Query: "{}", Start: from, End: to}))
+	fail("AnalyzeQuery", err)
+	for _, name := range append(names.Msg.GetNames(), "otel.scope.version") {
+		checkTexts(t, r.url+"/pyroscope/label-values?label="+url.QueryEscape(name))
+	}
+	checkTexts(t, r.url+"/pyroscope/labels")
+}
+
+// checkTexts asks for a list of texts, which has to be JSON of valid texts.
+func checkTexts(t *testing.T, path string) {
+	t.Helper()
+	var texts []string
+	status, body := fetched(t, path)
+	if err := json.Unmarshal([]byte(body), &texts); status != http.StatusOK || err != nil || len(texts) == 0 || !utf8.ValidString(body) {
+		t.Fatalf("%s: status %d, %v: %.300q", path, status, err, body)
+	}
+}
+
+// askPictures asks what Grafana and scripts draw of a type.
+func askPictures(t *testing.T, r *receiver, c querierv1connect.QuerierServiceClient, all *querierv1.SelectMergeStacktracesRequest) {
+	t.Helper()
+	ctx, id := t.Context(), all.GetProfileTypeID()
+	fail := func(method string, err error) {
+		t.Helper()
+		if err != nil {
+			t.Fatalf("%s %s: %v", method, id, err)
+		}
+	}
+	for _, form := range []querierv1.ProfileFormat{querierv1.ProfileFormat_PROFILE_FORMAT_TREE, querierv1.ProfileFormat_PROFILE_FORMAT_DOT} {
+		_, err := c.SelectMergeStacktraces(ctx, connect.NewRequest(&querierv1.SelectMergeStacktracesRequest{
+			ProfileTypeID: id, LabelSelector: "{}", Start: all.GetStart(), End: all.GetEnd(), Format: form,
+		}))
+		fail(form.String(), err)
+	}
+	for kind := range int32(2) {
+		exemplars := typesv1.ExemplarType(2 + kind)
+		_, err := c.SelectSeries(ctx, connect.NewRequest(&querierv1.SelectSeriesRequest{
+			ProfileTypeID: id, LabelSelector: "{}", Start: all.GetStart(), End: all.GetEnd(), Step: 60, GroupBy: []string{"job", "otel_scope_version"}, ExemplarType: exemplars,
+		}))
+		fail("SelectSeries with "+exemplars.String(), err)
+		_, err = c.SelectHeatmap(ctx, connect.NewRequest(&querierv1.SelectHeatmapRequest{
+			ProfileTypeID: id, LabelSelector: "{}", Start: all.GetStart(), End: all.GetEnd(), Step: 60, GroupBy: []string{"url"},
+			QueryType: querierv1.HeatmapQueryType(1 + kind), ExemplarType: exemplars,
+		}))
+		fail("SelectHeatmap with "+exemplars.String(), err)
+	}
+	query, from, until := id+"{}", fmt.Sprint(all.GetStart()), fmt.Sprint(all.GetEnd())
+	asked(t, r.url+"/pyroscope/render", "query", query, "from", from, "until", until, "groupBy", "job")
+	asked(t, r.url+"/pyroscope/render", "query", query, "from", from, "until", until, "format", "dot")
+	asked(t, r.url+"/pyroscope/render-diff", "leftQuery", query, "leftFrom", from, "leftUntil", until, "rightQuery", query, "rightFrom", from, "rightUntil", until)
 }
 
 // Pushes in messages have the same right to odd bytes: they are mended in all strings, and nothing else changes.

@@ -33,7 +33,7 @@ func TestTypeID(t *testing.T) {
 		parts := make([]string, 5)
 		for i := range parts {
 			for range 1 + rng.IntN(5) {
-				parts[i] += []string{":", "%", "3A", "25", "%3A", "%25", "a", "3a"}[rng.IntN(8)]
+				parts[i] += []string{":", "%", "3A", "25", "%3A", "%25", "a", "3a", "{", "7B"}[rng.IntN(10)]
 			}
 		}
 		check(parts[0], profile.Type{Sample: parts[1], SampleUnit: parts[2], Period: parts[3], PeriodUnit: parts[4]})

@@ -237,7 +237,7 @@ func (l *loaded) add(ctx context.Context, name string) (held bool, err error) {
 	maps.Copy(labels, input.FolderLabels(name))
 	maps.Copy(labels, l.source.labels)
 	labels[labelFile] = l.labels.Of(name)
-	h := heldProfile{name: name, data: data, opts: profile.InsertOptions{Labels: labels, Origin: name, Time: at, AllFrames: l.source.allFrames}}
+	h := heldProfile{name: name, data: data, opts: profile.InsertOptions{Labels: labels, Origin: name, Time: at, Retime: true, AllFrames: l.source.allFrames}}
 	return l.insert(ctx, h, true)
 }
 

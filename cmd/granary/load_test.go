@@ -313,25 +313,19 @@ func TestURL(t *testing.T) {
 	}
 }
 
-// A profile whose time is in milliseconds is refused by name; one without a time has that of
-// its file.
+// A profile without a time, or with one that is not in nanoseconds, has that of its file.
 func TestTimesOfInputs(t *testing.T) {
 	p := service()
 	good := p.TimeNanos
-	p.TimeNanos = good / 1e6
-	bad := file(t, "millis.pb.gz", p)
-	r := granary(t, "top", bad)
-	if r.code != cli.ExitFailed || !strings.Contains(r.stderr, "millis.pb.gz") || !strings.Contains(r.stderr, "it looks like milliseconds") {
-		t.Errorf("%+v", r)
-	}
-	p.TimeNanos = 0
-	none := file(t, "none.pb.gz", p)
-	at := time.Unix(0, good)
-	if err := os.Chtimes(none, at, at); err != nil {
-		t.Fatal(err)
-	}
-	if got := granaryMerge(t, none); got.TimeNanos != good {
-		t.Errorf("a profile without a time is at %d, its file at %d", got.TimeNanos, good)
+	for _, own := range []int64{0, good / 1e9, good / 1e6, good / 1e3} {
+		p.TimeNanos = own
+		name, at := file(t, "times.pb.gz", p), time.Unix(0, good)
+		if err := os.Chtimes(name, at, at); err != nil {
+			t.Fatal(err)
+		}
+		if got := granaryMerge(t, name); got.TimeNanos != good {
+			t.Errorf("a profile of the time %d is at %d, its file at %d", own, got.TimeNanos, good)
+		}
 	}
 }
 

@@ -171,5 +171,8 @@ func Decode(data []byte, h Hints) iter.Seq2[Decoded, error] {
 	if h.Only != "" && h.Only != PPROF {
 		return failed(fmt.Errorf("%w: it is not in the format %s", profile.ErrProfile, h.Only))
 	}
+	if of := Of(data); h.Only == PPROF && of != "" && of != OTLP { // whose bytes pprof can have
+		return failed(fmt.Errorf("%w: it is not in the format %s but in %s: name that, or none", profile.ErrProfile, h.Only, of))
+	}
 	return decodePPROF(data)
 }

@@ -296,9 +296,9 @@ func (in *insertion) addOne(ctx context.Context, p *pushed, sent *format.Decoded
 	if err != nil {
 		return 0, err
 	}
-	opts := profile.InsertOptions{Labels: labels, Time: p.time}
+	opts := profile.InsertOptions{Labels: labels, Time: p.time, Retime: true}
 	if p.time.IsZero() {
-		opts.Time = s.Now()
+		opts.Time, opts.Retime = s.Now(), false // a time of another unit may be of any day
 	}
 	var since profile.Subtraction
 	if !p.isDelta {

@@ -55,10 +55,17 @@ func Choose(q *profile.Query, selector string, of url.Values, parameter string) 
 	return typ, err
 }
 
-// Parameters parses the query of a URL with the parameters of Parameters and some others. Bounds sets the times.
+// Parameters parses the query of a URL with the parameters of Parameters and some others. Bounds sets the times. The name until
+// means to, as in Pyroscope.
 func (r *Reader) Parameters(raw string, others ...string) (p Parameters, err error) {
-	if p.Rest, err = ParseQuery(raw, append(others, "type", "selector", "from", "to")); err != nil {
+	if p.Rest, err = ParseQuery(raw, append(others, "type", "selector", "from", "to", "until")); err != nil {
 		return p, err
+	}
+	if p.Rest.Has("until") {
+		if p.Rest.Has("to") {
+			return p, fault.Invalid("parameters to and until are one: give one")
+		}
+		p.Rest.Set("to", p.Rest.Get("until"))
 	}
 	p.Query.MaxBytes = r.QueryBytes
 	if p.Type, err = Choose(&p.Query, p.Rest.Get("selector"), p.Rest, "type"); err != nil {

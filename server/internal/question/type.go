@@ -15,10 +15,10 @@ import (
 // Unnamed is the name in type ids for profiles without the label __name__.
 const Unnamed = "profile"
 
-// A colon in a part of a type id is written as %3A.
+// A colon in a part of a type id is written as %3A, and a brace as %7B, because a selector may follow an id.
 var (
-	escapeID   = strings.NewReplacer("%3A", "%253A", "%25", "%2525", ":", "%3A")
-	unescapeID = strings.NewReplacer("%3A", ":", "%25", "%")
+	escapeID   = strings.NewReplacer("%3A", "%253A", "%7B", "%257B", "%25", "%2525", ":", "%3A", "{", "%7B")
+	unescapeID = strings.NewReplacer("%3A", ":", "%7B", "{", "%25", "%")
 )
 
 // TypeID returns the id for a type and a profile name: name:sample:unit:period:unit.
