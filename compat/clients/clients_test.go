@@ -31,7 +31,12 @@ import (
 	"github.com/granarydb/granary/server"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) {
+	if server := os.Getenv(goServer); server != "" {
+		os.Exit(profileGo(server))
+	}
+	goleak.VerifyTestMain(m)
+}
 
 // installed returns the folder with the clients, and skips the test without one.
 func installed(t *testing.T) string {
