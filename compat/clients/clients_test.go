@@ -7,10 +7,12 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
+	"maps"
 	"mime"
 	"mime/multipart"
 	"net/http"
 	"net/http/httptest"
+	"net/url"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -29,7 +31,12 @@ import (
 	"github.com/granarydb/granary/server"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) {
+	if server := os.Getenv(goServer); server != "" {
+		os.Exit(profileGo(server))
+	}
+	goleak.VerifyTestMain(m)
+}
 
 // installed returns the folder with the clients, and skips the test without one.
 func installed(t *testing.T) string {
@@ -47,69 +54,88 @@ type recorder struct {
 	lock   sync.Mutex
 	sent   []*pprof.Profile
 	errs   []error
+	ended  bool
 }
 
-// ServeHTTP passes a request on, and decodes the profiles in it if it succeeds.
+// ServeHTTP passes a request on, and decodes the profiles in it if it succeeds. After the end it refuses pushes.
 func (r *recorder) ServeHTTP(w http.ResponseWriter, req *http.Request) {
-	if req.Method != http.MethodPost {
+	if req.Method != http.MethodPost || strings.Contains(req.URL.Path, "/querier.v1.") {
 		r.handle.ServeHTTP(w, req)
 		return
 	}
 	body, err := io.ReadAll(req.Body)
+	r.lock.Lock()
+	defer r.lock.Unlock()
+	if r.ended {
+		http.Error(w, "the test has ended", http.StatusServiceUnavailable)
+		return
+	}
 	req.Body = io.NopCloser(bytes.NewReader(body))
 	answer := httptest.NewRecorder()
 	r.handle.ServeHTTP(answer, req)
-	r.lock.Lock()
-	defer r.lock.Unlock()
-	defer func() { // when all is kept: the client can end at once
-		for name, values := range answer.Header() {
-			w.Header()[name] = values
-		}
-		w.WriteHeader(answer.Code)
-		_, _ = w.Write(answer.Body.Bytes())
-	}()
 	if answer.Code != http.StatusOK {
 		err = errors.Join(err, errors.New(req.URL.Path+": "+answer.Body.String()))
 	}
-	profiles, decoded := profilesOf(req.URL.Path, req.Header, body)
+	profiles, decoded := profilesOf(req.URL, req.Header, body)
 	if err = errors.Join(err, decoded); err != nil {
 		r.errs = append(r.errs, err)
 	}
 	r.sent = append(r.sent, profiles...)
+	maps.Copy(w.Header(), answer.Header()) // when all is kept: the client can end at once
+	w.WriteHeader(answer.Code)
+	_, _ = w.Write(answer.Body.Bytes())
+}
+
+// endAfter waits until what was sent is enough, and ends the recording.
+func (r *recorder) endAfter(t *testing.T, isEnough func([]*pprof.Profile) bool) {
+	t.Helper()
+	for until := time.Now().Add(45 * time.Second); time.Now().Before(until); time.Sleep(50 * time.Millisecond) {
+		r.lock.Lock()
+		r.ended = isEnough(r.sent)
+		ended := r.ended
+		r.lock.Unlock()
+		if ended {
+			return
+		}
+	}
+	r.lock.Lock()
+	defer r.lock.Unlock()
+	t.Fatalf("after 45 s %d profiles: %v", len(r.sent), r.errs)
 }
 
 // profilesOf decodes the profiles of a request, by libraries that are not the server's.
-func profilesOf(path string, h http.Header, body []byte) (profiles []*pprof.Profile, err error) {
+func profilesOf(u *url.URL, h http.Header, body []byte) (profiles []*pprof.Profile, err error) {
 	if h.Get("Content-Encoding") == "gzip" {
-		z, err := gzip.NewReader(bytes.NewReader(body))
-		if err != nil {
-			return nil, err
-		}
-		if body, err = io.ReadAll(z); err != nil {
+		if body, err = unzipped(body); err != nil {
 			return nil, err
 		}
 	}
-	var encoded [][]byte
-	if strings.HasSuffix(path, "/Push") {
+	encoded := [][]byte{body}
+	kind, params, err := mime.ParseMediaType(h.Get("Content-Type"))
+	if err != nil {
+		return nil, err
+	}
+	switch {
+	case strings.HasSuffix(u.Path, "/Push"):
 		var request pushv1.PushRequest
 		if err := proto.Unmarshal(body, &request); err != nil {
 			return nil, err
 		}
+		encoded = nil
 		for _, s := range request.GetSeries() {
 			for _, sample := range s.GetSamples() {
 				encoded = append(encoded, sample.GetRawProfile())
 			}
 		}
-	} else {
-		kind, params, err := mime.ParseMediaType(h.Get("Content-Type"))
+	case strings.HasPrefix(kind, "multipart/"):
+		parts, err := partsOf(multipart.NewReader(bytes.NewReader(body), params["boundary"]))
 		if err != nil {
 			return nil, err
 		}
-		if !strings.HasPrefix(kind, "multipart/") {
-			encoded = append(encoded, body)
-		} else if encoded, err = parts(multipart.NewReader(bytes.NewReader(body), params["boundary"])); err != nil {
-			return nil, err
+		if parts["jfr"] != nil {
+			return profilesOfJFR(parts, u.Query().Get("sampleRate"))
 		}
+		encoded = [][]byte{parts["profile"]}
 	}
 	for _, data := range encoded {
 		p, err := pprof.ParseData(data)
@@ -121,22 +147,28 @@ func profilesOf(path string, h http.Header, body []byte) (profiles []*pprof.Prof
 	return profiles, nil
 }
 
-// parts returns the parts of a body with a profile.
-func parts(r *multipart.Reader) (profiles [][]byte, err error) {
+// unzipped returns what is in gzip.
+func unzipped(data []byte) ([]byte, error) {
+	z, err := gzip.NewReader(bytes.NewReader(data))
+	if err != nil {
+		return nil, err
+	}
+	return io.ReadAll(z)
+}
+
+// partsOf returns the parts of a body, by name.
+func partsOf(r *multipart.Reader) (parts map[string][]byte, err error) {
+	parts = map[string][]byte{}
 	for {
 		part, err := r.NextPart()
 		if errors.Is(err, io.EOF) {
-			return profiles, nil
+			return parts, nil
 		}
 		if err != nil {
 			return nil, err
 		}
-		data, err := io.ReadAll(part)
-		if err != nil {
+		if parts[part.FormName()], err = io.ReadAll(part); err != nil {
 			return nil, err
-		}
-		if part.FormName() == "profile" {
-			profiles = append(profiles, data)
 		}
 	}
 }
@@ -183,18 +215,34 @@ func start(t *testing.T) (*recorder, *profile.DB, string) {
 	return r, db, web.URL
 }
 
-// run runs a client, which must end with 0.
-func run(t *testing.T, name string, args ...string) string {
+// run runs a client, which must end with 0, and returns what it prints.
+func run(t *testing.T, command ...string) string {
+	t.Helper()
+	wait, _ := begin(t, command...)
+	return wait()
+}
+
+// begin starts a client. wait waits for its end, as run does, and stop kills it.
+func begin(t *testing.T, command ...string) (wait func() string, stop func()) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
-	defer cancel()
-	cmd := exec.CommandContext(ctx, name, args...)
+	cmd := exec.CommandContext(ctx, command[0], command[1:]...)
 	var out, log bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &log
-	if err := cmd.Run(); err != nil {
-		t.Fatalf("%s: %v\n%s%s", args, err, out.String(), log.String())
+	if err := cmd.Start(); err != nil {
+		cancel()
+		t.Fatal(err)
 	}
-	return out.String()
+	ended := sync.OnceValue(cmd.Wait)
+	stop = func() { cancel(); _ = ended() }
+	t.Cleanup(stop)
+	return func() string {
+		t.Helper()
+		if err := ended(); err != nil {
+			t.Fatalf("%s: %v\n%s%s", command, err, out.String(), log.String())
+		}
+		return out.String()
+	}, stop
 }
 
 // check compares what a client sent with the store: types, sums and labels.

@@ -1,7 +1,7 @@
 // Package clients tests Granary with software written in other languages: Pyroscope's SDKs for Python and
-// Node, and async-profiler for Java, which writes OTLP, push; pyarrow and the Prometheus parser read. The tests
-// record each request, decode it with github.com/google/pprof or as protobuf, and compare it with the server's
-// answers.
+// Node, its agent for Java, async-profiler, which writes OTLP, and py-spy push; pyarrow and the Prometheus parser read.
+// The tests record each request, decode it with github.com/google/pprof, Pyroscope's decoder of JFR or as
+// protobuf, and compare it with the server's answers. One test pushes from Java, Python, Node and Go at once.
 //
 //	bash compat/clients/run
 //

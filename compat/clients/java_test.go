@@ -2,11 +2,16 @@ package clients
 
 import (
 	"bytes"
+	"fmt"
 	"net/http"
 	"os"
 	"path/filepath"
+	"strconv"
 	"testing"
+	"time"
 
+	pprof "github.com/google/pprof/profile"
+	theirs "github.com/grafana/jfr-parser/pprof"
 	collectorv1 "go.opentelemetry.io/proto/otlp/collector/profiles/v1development"
 	"google.golang.org/protobuf/proto"
 
@@ -68,6 +73,106 @@ func TestAsyncProfiler(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+}
+
+// agent returns the command of a Java program with Pyroscope's agent, which pushes to a server.
+func agent(t *testing.T, dir, server string) []string {
+	t.Helper()
+	jars, err := filepath.Glob(filepath.Join(dir, "agent-*.jar"))
+	if err != nil || len(jars) != 1 {
+		t.Fatalf("%d agents of Pyroscope in %s: %v", len(jars), dir, err)
+	}
+	return []string{
+		"env", "PYROSCOPE_APPLICATION_NAME=javaapp", "PYROSCOPE_SERVER_ADDRESS=" + server, "PYROSCOPE_FORMAT=jfr",
+		"PYROSCOPE_UPLOAD_INTERVAL=1s", "PYROSCOPE_LABELS=zone=a",
+		"java", "-javaagent:" + jars[0], "-cp", dir + ":" + jars[0], "Phases",
+	}
+}
+
+// hasPhases says whether Busy.spin has a second of CPU time in each phase of Phases.
+func hasPhases(profiles []*pprof.Profile) bool {
+	var with, without int64
+	for _, p := range profiles {
+		for _, s := range p.Sample {
+			switch {
+			case len(s.Location) == 0 || s.Location[0].Line[0].Function.Name != "Busy.spin":
+			case s.Label["phase"] != nil:
+				with += s.Value[0]
+			default:
+				without += s.Value[0]
+			}
+		}
+	}
+	return min(with, without) >= int64(time.Second)
+}
+
+// TestJavaAgent profiles a Java program with Pyroscope's agent, which pushes recordings and labels of the program's own.
+func TestJavaAgent(t *testing.T) {
+	dir := installed(t)
+	r, db, server := start(t)
+	_, stop := begin(t, agent(t, dir, server)...)
+	r.endAfter(t, hasPhases)
+	stop()
+	check(t, r, db, `{service_name="javaapp",zone="a",__name__="process_cpu"}`, "cpu")
+
+	err := db.Store().View(t.Context(), func(snap *columnstore.Snapshot) error {
+		typ, err := db.FindType(t.Context(), snap, "cpu")
+		if err != nil {
+			return err
+		}
+		groups, err := db.MergeBy(t.Context(), snap, typ, profile.Query{}, "phase")
+		if err != nil {
+			return err
+		}
+		if len(groups) != 2 { // with the phase of the program, and without one
+			t.Errorf("%d phases, want 2", len(groups))
+		}
+		for _, g := range groups {
+			if top := g.Stacks.Top(); len(top) == 0 || top[0].Name != "Busy.spin" || top[0].Flat < g.Stacks.Total/2 {
+				t.Errorf("%v: Busy.spin is not on top of %d: %.300v", g.Labels, g.Stacks.Total, top)
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// profilesOfJFR decodes a recording and its labels by Pyroscope's decoder.
+func profilesOfJFR(parts map[string][]byte, rate string) (profiles []*pprof.Profile, err error) {
+	hertz, err := strconv.ParseInt(rate, 10, 64)
+	if err != nil {
+		return nil, err
+	}
+	for name, data := range parts {
+		if len(data) == 0 { // the labels of a time without any
+			continue
+		}
+		if parts[name], err = unzipped(data); err != nil {
+			return nil, fmt.Errorf("part %s: %w", name, err)
+		}
+	}
+	var labels theirs.LabelsSnapshot
+	if err := labels.UnmarshalVT(parts["labels"]); err != nil {
+		return nil, err
+	}
+	parsed, err := theirs.ParseJFR(parts["jfr"], &theirs.ParseInput{SampleRate: hertz}, &labels)
+	if err != nil {
+		return nil, err
+	}
+	for _, p := range parsed.Profiles {
+		data, err := p.Profile.MarshalVT()
+		if err != nil {
+			return nil, err
+		}
+		decoded, err := pprof.ParseData(data)
+		if err != nil {
+			return nil, err
+		}
+		profiles = append(profiles, decoded)
+	}
+	return profiles, nil
 }
 
 // otlpSum returns the sum of a file of OTLP with one sample type, and the name of the type.
