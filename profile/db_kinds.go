@@ -39,7 +39,7 @@ type kindSource struct {
 	types  []Type
 }
 
-// kindKey identifies a kind.
+// kindKey identifies a kind: by its name, or without one by its types.
 type kindKey struct {
 	name   string
 	list   int  // index in kindSources.lists; len(lists) for rows without a list
@@ -80,20 +80,28 @@ func labelsKey(labels []Label) string {
 
 // kindOf returns the kind of a source's profiles that have a type.
 func (s *kindSources) kindOf(of *kindSource, t Type) kindKey {
-	key := kindKey{name: valueOf(of.labels, NameLabel), list: len(s.lists)}
-	most := 0
+	if name := valueOf(of.labels, NameLabel); name != "" {
+		return kindKey{name: name}
+	}
+	key := kindKey{list: s.listOf(of, t)}
+	if key.list == len(s.lists) {
+		key.period = Type{Period: t.Period, PeriodUnit: t.PeriodUnit}
+	}
+	return key
+}
+
+// listOf returns the index of the list of a source's profiles that have a type: len(s.lists) for rows without a list.
+func (s *kindSources) listOf(of *kindSource, t Type) int {
+	at, most := len(s.lists), 0
 	for i, list := range s.lists {
 		if !slices.Contains(list, t) {
 			continue
 		}
-		if n := common(list, of.types); n > most || n == most && len(list) < len(s.lists[key.list]) {
-			key.list, most = i, n
+		if n := common(list, of.types); n > most || n == most && len(list) < len(s.lists[at]) {
+			at, most = i, n
 		}
 	}
-	if most == 0 {
-		key.period = Type{Period: t.Period, PeriodUnit: t.PeriodUnit}
-	}
-	return key
+	return at
 }
 
 // kinds returns the kinds of sources that have a chosen type.
@@ -110,14 +118,17 @@ func (s *kindSources) kinds(sources []kindSource, chosen func(Type) bool) []Prof
 			k := index[key]
 			if k == nil {
 				k = &ProfileKind{Name: key.name}
-				if key.list < len(s.lists) {
-					k.Types = slices.Clone(s.lists[key.list])
-				}
 				index[key] = k
 				keys = append(keys, key)
 			}
-			if key.list == len(s.lists) && !slices.Contains(k.Types, t) {
-				k.Types = append(k.Types, t)
+			types := []Type{t}
+			if list := s.listOf(of, t); list < len(s.lists) {
+				types = s.lists[list]
+			}
+			for _, t := range types {
+				if !slices.Contains(k.Types, t) {
+					k.Types = append(k.Types, t)
+				}
 			}
 			if n := len(k.Sources); n == 0 || !slices.Equal(k.Sources[n-1], of.labels) {
 				k.Sources = append(k.Sources, of.labels)

@@ -347,7 +347,9 @@ func TestKindsEqualOracle(t *testing.T) {
 			if len(labels[NameLabel]) > 0 && rapid.Bool().Draw(t, "named list") {
 				labels["x"] = "y"
 			}
-			kinds[fmt.Sprint(labels)] = labels[NameLabel] + " " + lists[list]
+			if kinds[fmt.Sprint(labels)] = labels[NameLabel]; labels[NameLabel] == "" {
+				kinds[fmt.Sprint(labels)] = lists[list]
+			}
 			at := start + rapid.SampledFrom([]int64{0, 1, 150e9, 400e9}).Draw(t, "time")
 			types := strings.Fields(lists[list])
 			frames := rapid.SampledFrom(oracleStacks).Draw(t, "stack")
@@ -402,5 +404,31 @@ func checkKinds(t *rapid.T, db *DB, snap *columnstore.Snapshot, facts []fact, ki
 		if isMixed && len(e.Kinds) != len(want) {
 			t.Fatalf("%+v of %v by %v: %v, want kinds %v", q, typ, by, err, want)
 		}
+	}
+}
+
+// Agents of one kind list different types: Go's CPU profiles have samples too, those of Java and Python only the time.
+func TestKinds_OneName(t *testing.T) {
+	db := openDB(t, Options{Bucket: oracleBucket})
+	defer db.store.Close()
+	for service, list := range map[string]string{"go": "samples:count cpu:nanoseconds", "java": "cpu:nanoseconds"} {
+		values := []int64{1, 20}[2-len(strings.Fields(list)):]
+		p := makeProfile(start, list, stack{frames: oracleStacks[0], values: values})
+		if _, err := db.Insert(ctx, p, InsertOptions{Labels: map[string]string{"service_name": service, NameLabel: "process_cpu"}}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	snap, err := db.store.Snapshot()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer snap.Close()
+	typ := Type{"cpu", "nanoseconds", "cpu", "nanoseconds"}
+	if s, err := db.Merge(ctx, snap, typ, Query{}); err != nil || s.Total != 40 {
+		t.Errorf("%v, %v; want a total of 40", s, err)
+	}
+	kinds, err := db.Kinds(ctx, snap, Query{})
+	if err != nil || len(kinds) != 1 || kinds[0].Name != "process_cpu" || len(kinds[0].Types) != 2 || len(kinds[0].Sources) != 2 {
+		t.Errorf("%+v, %v; want one kind", kinds, err)
 	}
 }

@@ -48,7 +48,8 @@
 //	    compacted and over however many generations. A location is identified by its id: it
 //	    has a code in each generation.
 //	P8  No answer adds up values from profiles of several kinds, unless Query.SumKinds is set. A
-//	    kind is a label NameLabel and a set of types; profiles with equal labels have one kind.
+//	    kind is a label NameLabel, or a set of types without it, because agents of one kind list
+//	    different types. Profiles with equal labels have one kind.
 //
 // # From profiles to rows
 //

@@ -17,13 +17,13 @@ const NameLabel = "__name__"
 // ErrMixed reports profiles that cannot be combined because they measure different things.
 var ErrMixed = errors.New("profiles of different kinds")
 
-// ProfileKind is a kind of profiles: the profiles with one value of NameLabel, or all without it, and
-// with one set of sample types. If two kinds have the same type, it can be two quantities: the delays of
+// ProfileKind is a kind of profiles: the profiles with one value of NameLabel, or those without it that have
+// one set of sample types. If two kinds have the same type, it can be two quantities: the delays of
 // Go's block and mutex profiles have equal names and units, but their sum has no meaning.
 type ProfileKind struct {
 	// Name is the value of NameLabel, or "".
 	Name string
-	// Types are the types that the profiles list, in the order of the first profile. For rows inserted as
+	// Types are the types that the profiles list, those of the first profile first. For rows inserted as
 	// Arrow records, they are the types of the rows.
 	Types []Type
 	// Sources has an entry for each set of labels of the profiles. Labels are sorted by name.
