@@ -200,7 +200,7 @@ func TestRectangles(t *testing.T) {
 func heap(t *testing.T) string {
 	t.Helper()
 	s := newServer(t)
-	push(t, s, read(t, "compile", "heap"), url.Values{"service_name": {"compile"}})
+	push(t, s, read(t, "compile", "heap"), url.Values{"service_name": {"compile"}, "__delta__": {"false"}}) // the first of a source counts 0
 	w := httptest.NewRecorder()
 	s.ServeHTTP(w, httptest.NewRequest("GET", "http://localhost/api/v1/flame?t=alloc_space&max_nodes=65536", nil))
 	var answer struct {
