@@ -54,15 +54,19 @@ type labels struct {
 
 // newBuilder returns a builder of a profile with sample types: names and units in turn.
 func newBuilder(h Hints, types ...string) *sampleBuilder {
-	b := &sampleBuilder{
-		hints: h, to: &pprof.Profile{},
+	return &sampleBuilder{
+		hints: h, to: &pprof.Profile{SampleType: typesOf(types...)},
 		plain: map[[2]string]*pprof.Location{}, locations: map[stackFrame]*pprof.Location{}, functions: map[[2]string]*pprof.Function{},
 		mappings: map[string]*pprof.Mapping{}, samples: map[string]*pprof.Sample{}, labels: map[string]*labels{},
 	}
+}
+
+// typesOf returns sample types from names and units in turn.
+func typesOf(types ...string) (all []*pprof.ValueType) {
 	for pair := range slices.Chunk(types, 2) {
-		b.to.SampleType = append(b.to.SampleType, &pprof.ValueType{Type: pair[0], Unit: pair[1]})
+		all = append(all, &pprof.ValueType{Type: pair[0], Unit: pair[1]})
 	}
-	return b
+	return all
 }
 
 // push adds a frame to the stack of the next sample.
@@ -172,6 +176,23 @@ func (b *sampleBuilder) expand() error {
 		return nil
 	}
 	return b.hints.Take(int64(len(b.stack)) * frameBytes)
+}
+
+// addValue adds v to the value of a sample for a type. In formats that tell types as they come, a sample has no value
+// for a later one until it needs it or the profile is done.
+func addValue(s *pprof.Sample, of int, v int64) error {
+	if lacking := of + 1 - len(s.Value); lacking > 0 {
+		s.Value = append(s.Value, make([]int64, lacking)...)
+	}
+	return addTo(&s.Value[of], v)
+}
+
+// done returns the profile, whose samples have a value for each type.
+func (b *sampleBuilder) done() *pprof.Profile {
+	for _, s := range b.to.Sample {
+		s.Value = append(s.Value, make([]int64, len(b.to.SampleType)-len(s.Value))...)
+	}
+	return b.to
 }
 
 // addTo adds v to a value of a sample.

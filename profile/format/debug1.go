@@ -133,11 +133,10 @@ func (d *debug1) begin(line string) (err error) {
 
 // head reads the first line, and sets the types.
 func (d *debug1) head(line string) (err error) {
-	typeOf := func(name, unit string) *pprof.ValueType { return &pprof.ValueType{Type: name, Unit: unit} }
 	d.to.Period = 1
 	if m := heapHead.FindStringSubmatch(line); m != nil {
-		d.form, d.read, d.to.PeriodType = heapLine, d.heap, typeOf("space", "bytes")
-		d.to.SampleType = newBuilder(Hints{}, heapTypes...).to.SampleType
+		d.form, d.read, d.to.PeriodType = heapLine, d.heap, &pprof.ValueType{Type: "space", Unit: "bytes"}
+		d.to.SampleType = typesOf(heapTypes...)
 		if m[1] == "" {
 			return nil // each allocation is counted
 		}
@@ -148,8 +147,8 @@ func (d *debug1) head(line string) (err error) {
 		return err
 	}
 	if m := contentionHead.FindStringSubmatch(line); m != nil {
-		d.form, d.read, d.to.PeriodType = contentionLine, d.contention, typeOf("contentions", "count")
-		d.to.SampleType = []*pprof.ValueType{typeOf("contentions", "count"), typeOf("delay", "nanoseconds")}
+		d.form, d.read, d.to.SampleType = contentionLine, d.contention, typesOf("contentions", "count", "delay", "nanoseconds")
+		d.to.PeriodType = d.to.SampleType[0]
 		d.kind = map[string]string{"contention": "block", "mutex": "mutex"}[m[1]]
 		return nil
 	}
@@ -157,8 +156,8 @@ func (d *debug1) head(line string) (err error) {
 	if m == nil {
 		return invalid(fmt.Sprintf("want the first line of a profile, not %.100q", line))
 	}
-	d.form, d.read, d.to.PeriodType = countLine, count, typeOf(m[1], "count")
-	d.to.SampleType = []*pprof.ValueType{typeOf(m[1], "count")}
+	d.form, d.read, d.to.SampleType = countLine, count, typesOf(m[1], "count")
+	d.to.PeriodType = d.to.SampleType[0]
 	return nil
 }
 
@@ -188,9 +187,9 @@ func (d *debug1) comment(line string) error {
 	if m == nil {
 		return nil
 	}
-	address, err := strconv.ParseUint(m[1], 16, 64)
+	address, err := hexAddress(m[1])
 	if err != nil {
-		return invalid(fmt.Sprintf("an address of more than 64 bits: %.100q", m[1]))
+		return err
 	}
 	if address == 0 && m[2] == "" {
 		return nil // the runtime's form of an empty stack
@@ -247,21 +246,15 @@ func quotedPairs(text, between string, add func(name, value string) error) error
 	return nil
 }
 
-// endSample ends the last sample. Without frames its stack has the addresses, which are behind the calls.
+// endSample ends the last sample. Without frames its stack has the addresses of the calls.
 func (d *debug1) endSample() error {
 	if d.sample == nil || len(d.sample.Location) > 0 {
 		return nil
 	}
-	for text := range strings.FieldsSeq(d.addresses) {
-		address, err := strconv.ParseUint(text[len("0x"):], 16, 64)
-		if err != nil {
-			return invalid(fmt.Sprintf("an address of more than 64 bits: %.100q", text))
-		}
-		if _, err := d.push(address - 1); err != nil {
-			return err
-		}
-	}
-	return nil
+	return eachCall(d.addresses, func(address uint64) error {
+		_, err := d.push(address)
+		return err
+	})
 }
 
 // push adds a location to the last sample.

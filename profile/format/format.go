@@ -49,11 +49,6 @@ func one(parse func(data []byte, h Hints) (*pprof.Profile, error)) func([]byte, 
 	}
 }
 
-// limited returns a decoder that uses no hint but the limits.
-func limited(decode func(data []byte, limits profile.Limits) iter.Seq2[Decoded, error]) func([]byte, Hints) iter.Seq2[Decoded, error] {
-	return func(data []byte, h Hints) iter.Seq2[Decoded, error] { return decode(data, h.Limits) }
-}
-
 // formats are detected by content. Other bytes are taken for pprof, because its decoder says what is
 // wrong with them.
 var formats = []format{
@@ -64,7 +59,7 @@ var formats = []format{
 	{Speedscope, isSpeedscope, one(parseSpeedscope)},
 	{Jemalloc, isJemalloc, one(parseJemalloc)},
 	{JFR, isJFR, decodeJFR},
-	{Gperftools, foreign.IsLegacyCPU, limited(decodeGperftools)},
+	{Gperftools, foreign.IsLegacyCPU, one(parseGperftools)},
 	{OTLP, isOTLP, decodeOTLP},
 }
 

@@ -3,7 +3,6 @@ package format
 import (
 	"bytes"
 	"fmt"
-	"iter"
 
 	pprof "github.com/google/pprof/profile"
 
@@ -17,25 +16,21 @@ const (
 	maxLegacyWork   = 1 << 30 // addresses times mappings
 )
 
-// decodeGperftools returns the CPU profile that gperftools writes: words of 4 or 8 bytes, in either order, and the mappings of
+// parseGperftools returns the CPU profile that gperftools writes: words of 4 or 8 bytes, in either order, and the mappings of
 // the process as text. Its addresses have no functions.
-func decodeGperftools(data []byte, limits profile.Limits) iter.Seq2[Decoded, error] {
-	return func(yield func(Decoded, error) bool) {
-		data, err := inflated(data, limits)
-		if err == nil {
-			err = boundLegacy(data, limits)
-		}
-		var p *pprof.Profile
-		if err == nil {
-			if p, err = pprof.ParseData(data); err != nil {
-				err = invalid(err.Error())
-			}
-		}
-		if err != nil {
-			err = fmt.Errorf("CPU profile of gperftools: %w", err)
-		}
-		yield(Decoded{Parsed: p}, err)
+func parseGperftools(data []byte, h Hints) (p *pprof.Profile, err error) {
+	if data, err = inflated(data, h.Limits); err == nil {
+		err = boundLegacy(data, h.Limits)
 	}
+	if err == nil {
+		if p, err = pprof.ParseData(data); err != nil {
+			err = invalid(err.Error())
+		}
+	}
+	if err != nil {
+		return nil, fmt.Errorf("CPU profile of gperftools: %w", err)
+	}
+	return p, nil
 }
 
 // boundLegacy checks a profile against limits before the library reads it.

@@ -3,8 +3,6 @@ package format
 import (
 	"fmt"
 	"regexp"
-	"strconv"
-	"strings"
 
 	pprof "github.com/google/pprof/profile"
 )
@@ -20,8 +18,8 @@ var (
 // isJemalloc reports whether head begins as a heap profile of jemalloc.
 func isJemalloc(head []byte) bool { return jemallocHead.Match(firstLine(head)) }
 
-// parseJemalloc returns the profile of a heap of jemalloc, of all threads together. Its types are those of heaps of Go. Values
-// are estimates of all allocations, as those of jeprof are. Functions are addresses in the mappings of the process.
+// parseJemalloc returns the profile of a heap of jemalloc, of all threads together. It has the types of heaps of Go. Values
+// are estimates of all allocations, as in jeprof. Functions are addresses in the mappings of the process.
 func parseJemalloc(data []byte, h Hints) (*pprof.Profile, error) {
 	j := jemalloc{sampleBuilder: newBuilder(h, heapTypes...)}
 	j.to.PeriodType = &pprof.ValueType{Type: "space", Unit: "bytes"}
@@ -73,19 +71,10 @@ func (j *jemalloc) add(line string) (err error) {
 	return j.end(m[2:])
 }
 
-// begin begins a stack. Its addresses are behind the calls.
+// begin begins a stack.
 func (j *jemalloc) begin(addresses string) error {
 	j.inStack, j.stack = true, j.stack[:0]
-	for text := range strings.FieldsSeq(addresses) {
-		address, err := strconv.ParseUint(text[len("0x"):], 16, 64)
-		if err != nil {
-			return invalid(fmt.Sprintf("an address of more than 64 bits: %.100q", text))
-		}
-		if err := j.push(stackFrame{address: address - 1, bare: true}); err != nil {
-			return err
-		}
-	}
-	return nil
+	return eachCall(addresses, func(address uint64) error { return j.push(stackFrame{address: address, bare: true}) })
 }
 
 // end adds the sums of the stack.

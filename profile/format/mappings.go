@@ -6,6 +6,7 @@ import (
 	"regexp"
 	"slices"
 	"strconv"
+	"strings"
 
 	pprof "github.com/google/pprof/profile"
 )
@@ -27,11 +28,34 @@ func addMapping(p *pprof.Profile, line string) error {
 	made := &pprof.Mapping{ID: uint64(len(p.Mapping) + 1), File: m[4]}
 	for i, to := range []*uint64{&made.Start, &made.Limit, &made.Offset} {
 		var err error
-		if *to, err = strconv.ParseUint(m[i+1], 16, 64); err != nil {
-			return invalid(fmt.Sprintf("an address of more than 64 bits: %.100q", m[i+1]))
+		if *to, err = hexAddress(m[i+1]); err != nil {
+			return err
 		}
 	}
 	p.Mapping = append(p.Mapping, made)
+	return nil
+}
+
+// hexAddress reads an address in hexadecimal digits.
+func hexAddress(text string) (uint64, error) {
+	address, err := strconv.ParseUint(text, 16, 64)
+	if err != nil {
+		return 0, invalid(fmt.Sprintf("an address of more than 64 bits: %.100q", text))
+	}
+	return address, nil
+}
+
+// eachCall calls push with the address of each call of a stack, which is before the address of the text, such as 0x1f 0x2e.
+func eachCall(stack string, push func(address uint64) error) error {
+	for text := range strings.FieldsSeq(stack) {
+		address, err := hexAddress(text[len("0x"):])
+		if err == nil {
+			err = push(address - 1)
+		}
+		if err != nil {
+			return err
+		}
+	}
 	return nil
 }
 

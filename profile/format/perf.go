@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"fmt"
 	"regexp"
-	"strconv"
 	"strings"
 
 	pprof "github.com/google/pprof/profile"
@@ -45,12 +44,7 @@ func parsePerfScript(data []byte, h Hints) (*pprof.Profile, error) {
 	if err := eachLine(data, h, "text of perf script", p.add); err != nil {
 		return nil, err
 	}
-	for _, s := range p.to.Sample {
-		for len(s.Value) < len(p.to.SampleType) {
-			s.Value = append(s.Value, 0)
-		}
-	}
-	return p.to, nil
+	return p.done(), nil
 }
 
 // perf makes a profile from a text.
@@ -144,9 +138,9 @@ func (p *perf) frame(line string) error {
 		}
 		return invalid(fmt.Sprintf("want an address, a function and a file in parentheses, not %.100q", line))
 	}
-	address, err := strconv.ParseUint(m[1], 16, 64)
+	address, err := hexAddress(m[1])
 	if err != nil {
-		return invalid(fmt.Sprintf("an address of more than 64 bits: %.100q", m[1]))
+		return err
 	}
 	function, file := m[2], ""
 	if text, isDeleted := strings.CutSuffix(function, " (deleted))"); isDeleted {
@@ -181,12 +175,9 @@ func (p *perf) end() error {
 	if err != nil {
 		return err
 	}
-	for len(s.Value) <= p.event {
-		s.Value = append(s.Value, 0)
-	}
 	s.Value[0]++
 	if p.event == 0 {
 		return nil
 	}
-	return addTo(&s.Value[p.event], p.period)
+	return addValue(s, p.event, p.period)
 }

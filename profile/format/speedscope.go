@@ -78,10 +78,7 @@ func parseSpeedscope(data []byte, h Hints) (*pprof.Profile, error) {
 	if len(file.Profiles) == 0 {
 		return nil, invalid("file of speedscope: it has no profiles")
 	}
-	for _, sample := range s.to.Sample {
-		sample.Value = append(sample.Value, make([]int64, len(s.to.SampleType)-len(sample.Value))...)
-	}
-	return s.to, nil
+	return s.done(), nil
 }
 
 // speedscope makes a profile from a file.
@@ -243,10 +240,7 @@ func (s *speedscope) count(value int64) error {
 	if err != nil {
 		return err
 	}
-	if lacking := s.value + 1 - len(sample.Value); lacking > 0 { // it is one of an earlier profile, with fewer types
-		sample.Value = append(sample.Value, make([]int64, lacking)...)
-	}
-	return addTo(&sample.Value[s.value], value)
+	return addValue(sample, s.value, value)
 }
 
 // number returns a number in the unit of the sample type. Whole numbers are exact, and others are rounded.
