@@ -2,12 +2,14 @@ package columnstore
 
 import (
 	"context"
+	"errors"
 	"flag"
 	"fmt"
 	"maps"
 	"math"
 	"math/rand/v2"
 	"slices"
+	"strings"
 	"testing"
 
 	gocmp "github.com/google/go-cmp/cmp"
@@ -149,6 +151,7 @@ func (d *differential) askSome(when string, snap *Snapshot, rows []oracle.Row, n
 		d.Errorf("%s: columns %v, %v; want %v", when, names, err, want)
 	}
 	d.askSeries(when, snap, rows)
+	d.askColumnsOf(when, snap, rows, names)
 	for range n {
 		where := randomCondition(d.rng, d.rng.IntN(4))
 		if d.rng.IntN(8) == 0 {
@@ -166,6 +169,41 @@ func (d *differential) askSome(when string, snap *Snapshot, rows []oracle.Row, n
 		}
 		d.askAggregate(when, snap, rows, chosen, where)
 		d.askScan(when, snap, rows, chosen, where)
+	}
+}
+
+// askColumnsOf queries the columns of each dynamic column, of all times and of a range. Those of a range are at least those of its
+// rows.
+func (d *differential) askColumnsOf(when string, snap *Snapshot, rows []oracle.Row, names []string) {
+	from := int64(d.rng.IntN(6000) - 3000)
+	to := from + 1 + int64(d.rng.IntN(1000))
+	var inRange []oracle.Row
+	for _, row := range rows {
+		if at := row["time"].(int64); at >= from && at < to {
+			inRange = append(inRange, row)
+		}
+	}
+	for _, c := range d.table.Schema().Columns() {
+		if !c.Dynamic {
+			continue
+		}
+		of := func(all []string) []string {
+			return slices.DeleteFunc(slices.Clone(all), func(name string) bool { return !strings.HasPrefix(name, c.Name+".") })
+		}
+		whole, err := d.table.ColumnsOf(snap, c.Name, math.MinInt64, math.MaxInt64)
+		if want := of(names); err != nil || !slices.Equal(whole, want) {
+			d.Errorf("%s: columns of %s: %v, %v; want %v", when, c.Name, whole, err, want)
+		}
+		some, err := d.table.ColumnsOf(snap, c.Name, from, to)
+		isNotIn := func(set []string) func(string) bool {
+			return func(name string) bool { return !slices.Contains(set, name) }
+		}
+		if want := of(concreteNames(inRange)); err != nil || slices.ContainsFunc(want, isNotIn(some)) || slices.ContainsFunc(some, isNotIn(whole)) {
+			d.Errorf("%s: columns of %s from %d to %d: %v, %v; want at least %v and at most %v", when, c.Name, from, to, some, err, want, whole)
+		}
+	}
+	if _, err := d.table.ColumnsOf(snap, "time", from, to); !errors.Is(err, ErrQuery) {
+		d.Errorf("%s: columns of a column that is not dynamic: %v", when, err)
 	}
 }
 

@@ -130,6 +130,20 @@ func (t *Table) Columns(snap *Snapshot) ([]string, error) {
 	return r.Names()
 }
 
+// ColumnsOf returns the sorted concrete names of a dynamic column that a row with a time in [from, to) can have a value in. to is
+// inclusive if it is the greatest int64. It costs O(columns x buckets of these times). The errors are as for Columns, and ErrQuery
+// for a name that is no dynamic column.
+func (t *Table) ColumnsOf(snap *Snapshot, dynamic string, from, to int64) ([]string, error) {
+	r, err := snap.peek(t)
+	if err != nil {
+		return nil, err
+	}
+	if _, ok := r.Schema.Family(dynamic); !ok {
+		return nil, fmt.Errorf("%w: no dynamic column %q", ErrQuery, dynamic)
+	}
+	return r.State.FamilyOf(dynamic, from, to), nil
+}
+
 // Notes returns the table's notes in a snapshot, in commit order (Tx.Note). The caller must not change
 // them. The errors are as for Columns.
 func (t *Table) Notes(snap *Snapshot) ([]string, error) {

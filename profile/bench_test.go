@@ -5,6 +5,7 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+	"time"
 
 	pprof "github.com/google/pprof/profile"
 
@@ -118,6 +119,42 @@ func BenchmarkDecode(b *testing.B) {
 					}
 				}
 			})
+		})
+	}
+}
+
+// BenchmarkMerge_ManyBuckets asks for the first of 3,000 time ranges. Names with an underscore can stand for others, which must not
+// be looked for in all of them.
+func BenchmarkMerge_ManyBuckets(b *testing.B) {
+	db := openDB(b, Options{Bucket: 5 * time.Minute})
+	defer db.store.Close()
+	labels := map[string]string{"service_name": "shop", NameLabel: "process_cpu"}
+	for i := range 30 {
+		labels[fmt.Sprint("label", i)] = "x"
+	}
+	for i := range 3000 {
+		p := makeProfile(start+int64(i)*int64(5*time.Minute), "cpu:nanoseconds", stack{frames: oracleStacks[0], values: []int64{1}})
+		if _, err := db.Insert(ctx, p, InsertOptions{Labels: labels}); err != nil {
+			b.Fatal(err)
+		}
+	}
+	snap, err := db.store.Snapshot()
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer snap.Close()
+	for name, text := range map[string]string{"plain": `{label1="x"}`, "underscore": `{service_name="shop"}`} {
+		s, err := ParseSelector(text)
+		if err != nil {
+			b.Fatal(err)
+		}
+		b.Run("name="+name, func(b *testing.B) {
+			for b.Loop() {
+				q := Query{Selector: s, From: start, To: start + int64(time.Minute)}
+				if stacks, err := db.Merge(ctx, snap, Type{"cpu", "nanoseconds", "cpu", "nanoseconds"}, q); err != nil || stacks.Total != 1 {
+					b.Fatal(stacks, err)
+				}
+			}
 		})
 	}
 }

@@ -122,7 +122,7 @@ func (db *DB) LabelValues(ctx context.Context, snap *columnstore.Snapshot, name 
 		return nil, err
 	}
 	var values []string
-	for _, name := range append([]string{name}, db.otherNames(snap, name)...) {
+	for _, name := range append([]string{name}, p.names.others(name)...) {
 		found, err := p.labelValues(ctx, name, all)
 		if err != nil {
 			return nil, err

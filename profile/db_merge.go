@@ -30,8 +30,8 @@ func (db *DB) Merge(ctx context.Context, snap *columnstore.Snapshot, t Type, q Q
 // remain. The groups share the symbols of locations. Errors are as for CheckKinds. An empty name is
 // columnstore.ErrQuery.
 func (db *DB) MergeBy(ctx context.Context, snap *columnstore.Snapshot, t Type, q Query, by ...string) ([]StackGroup, error) {
-	p, g := db.plan(snap, q, t), newGrouping(by)
-	g.resolve(db, snap)
+	p := db.plan(snap, q, t)
+	g := p.grouping(by)
 	groups, err := p.sum(ctx, p.types, columnstore.AggregateOptions{By: append([]string{ColumnStacktrace}, g.columns()...), NoCounts: true})
 	if err != nil {
 		return nil, err

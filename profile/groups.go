@@ -32,12 +32,14 @@ func newGrouping(by []string) *grouping {
 	return &grouping{names: slices.Compact(slices.Sorted(slices.Values(by))), index: map[string]uint32{}}
 }
 
-// resolve finds the other names of the labels in a snapshot's profiles.
-func (g *grouping) resolve(db *DB, snap *columnstore.Snapshot) {
+// grouping returns the grouping of the query's rows by labels, which it finds by all their names.
+func (p *plan) grouping(by []string) *grouping {
+	g := newGrouping(by)
 	for _, name := range g.names {
 		isAsked := func(other string) bool { return slices.Contains(g.names, other) }
-		g.others = append(g.others, slices.DeleteFunc(db.otherNames(snap, name), isAsked))
+		g.others = append(g.others, slices.DeleteFunc(p.names.others(name), isAsked))
 	}
+	return g
 }
 
 // columns returns the columns that can have the labels. Among a name's columns, the first with a value in

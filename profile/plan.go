@@ -25,6 +25,7 @@ type plan struct {
 	conditions                  // compiled from q
 	chosen     columnstore.Expr // rows of the chosen types
 	q          Query            // for its settings, because its conditions are compiled
+	names      *labelNames      // of the labels that the query and its groups name
 }
 
 // conditions are a query's conditions on rows, by what they depend on. Each is an operand of And.
@@ -37,8 +38,9 @@ type conditions struct {
 
 // plan compiles a query for the values of types, or for all values if there are no types.
 func (db *DB) plan(snap *columnstore.Snapshot, q Query, types ...Type) *plan {
-	q = db.Resolve(snap, q)
-	p := &plan{db: db, snap: snap, types: types, conditions: q.compile(), q: q}
+	names := &labelNames{db: db, snap: snap, q: q}
+	q = names.resolve()
+	p := &plan{db: db, snap: snap, types: types, conditions: q.compile(), q: q, names: names}
 	p.chosen = p.rows(types)
 	return p
 }

@@ -42,8 +42,8 @@ type SourceLine struct {
 // for Range.
 func (db *DB) SourceRange(ctx context.Context, snap *columnstore.Snapshot, t Type, q Query, opts RangeOptions) (sums, times []SourceLine, err error) {
 	q.SumGauges = true
-	p, g := db.plan(snap, q, t), newGrouping(opts.By)
-	g.resolve(db, snap)
+	p := db.plan(snap, q, t)
+	g := p.grouping(opts.By)
 	if times, err = p.sourceTimes(ctx, opts.Step); err != nil {
 		return nil, nil, err
 	}

@@ -88,10 +88,28 @@ func (t *TableState) Family(name string) []string {
 	if t == nil {
 		return nil
 	}
-	distinct := map[string]bool{}
-	for _, b := range t.Buckets.All() {
+	return family(name, func(yield func(*BucketState) bool) {
+		for _, b := range t.Buckets.All() {
+			if !yield(b) {
+				return
+			}
+		}
+	})
+}
+
+// FamilyOf is Family for the buckets of BucketsOf.
+func (t *TableState) FamilyOf(name string, lo, hi int64) []string {
+	if t == nil {
+		return nil
+	}
+	return family(name, t.BucketsOf(lo, hi))
+}
+
+func family(name string, buckets iter.Seq[*BucketState]) []string {
+	distinct, prefix := map[string]bool{}, name+"."
+	for b := range buckets {
 		for column := range b.Columns {
-			if !distinct[column] && strings.HasPrefix(column, name+".") {
+			if strings.HasPrefix(column, prefix) && !distinct[column] {
 				distinct[column] = true
 			}
 		}
