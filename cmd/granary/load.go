@@ -247,6 +247,9 @@ func (l *loaded) insert(ctx context.Context, h heldProfile, mayHold bool) (held 
 		h.opts.Subtracted = new(profile.Subtraction)
 	}
 	*h.opts.Subtracted, h.opts.Deltas = profile.Subtraction{}, l.totals.deltas
+	if mayHold {
+		h.opts.Deltas = l.totals.probe
+	}
 	tx := l.store.Begin()
 	rows, err := format.InsertTx(ctx, l.db, tx, h.data, format.Hints{OTLP: otlp.Options{}.Decode}, h.opts)
 	held = err == nil && mayHold && h.opts.Subtracted.Counted != profile.CountedAsSent
@@ -260,7 +263,9 @@ func (l *loaded) insert(ctx context.Context, h heldProfile, mayHold bool) (held 
 		h.opts.Subtracted.Drop()
 		l.totals.hold(h)
 	case err != nil:
-		h.opts.Subtracted.Drop()
+		if !errors.Is(err, disk.ErrNotDurable) { // the rows are visible
+			h.opts.Subtracted.Drop()
+		}
 		return false, fmt.Errorf("%s: %w", h.name, err)
 	case l.dir != nil:
 		h.opts.Subtracted.Drop()

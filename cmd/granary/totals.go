@@ -42,6 +42,7 @@ const maxHeld = 256 << 20
 type totals struct {
 	how     string
 	deltas  *profile.Deltas // nil for countSum
+	probe   *profile.Deltas // tells which profiles to hold, in memory alone: the file of deltas has only stored ones
 	held    []heldProfile
 	bytes   int
 	types   []string // the cumulative types
@@ -60,7 +61,7 @@ type heldProfile struct {
 func newTotals(how string) *totals {
 	t := &totals{how: how, counted: map[profile.Counting]int{}}
 	if how != countSum {
-		t.deltas = profile.NewDeltas(profile.DeltaOptions{})
+		t.deltas, t.probe = profile.NewDeltas(profile.DeltaOptions{}), profile.NewDeltas(profile.DeltaOptions{})
 	}
 	return t
 }

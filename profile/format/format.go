@@ -3,6 +3,7 @@ package format
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"iter"
 	"slices"
@@ -104,7 +105,9 @@ func Insert(ctx context.Context, db *profile.DB, data []byte, h Hints, opts prof
 	} else if _, err = tx.Commit(); err == nil {
 		return rows, nil
 	}
-	opts.Subtracted.Drop()
+	if !errors.Is(err, columnstore.ErrNotDurable) { // the rows are visible
+		opts.Subtracted.Drop()
+	}
 	return 0, err
 }
 
