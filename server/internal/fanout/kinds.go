@@ -59,9 +59,8 @@ func (of kindsOf) add(n *node, header string) error {
 	return nil
 }
 
-// is reports whether two kinds on two nodes are the same. Kinds with the same name are, as in a type id,
-// because the types that profiles list under a name depend on their agents, and only a node with all of a
-// source's profiles could tell.
+// is reports whether two kinds on two nodes are the same, by the rule for kinds on one node (P8 of profile): by their name, or
+// without one by their types.
 func (k kind) is(other profile.ProfileKind) bool {
 	if k.Name != "" || other.Name != "" {
 		return k.Name == other.Name

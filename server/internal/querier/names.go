@@ -2,6 +2,7 @@ package querier
 
 import (
 	"cmp"
+	"context"
 	"net/http"
 	"slices"
 	"strings"
@@ -16,6 +17,15 @@ import (
 // name without quotes.
 func allowsUTF8(h http.Header) bool {
 	return slices.ContainsFunc(h.Values("Accept"), func(v string) bool { return strings.Contains(v, fanout.AllowUTF8) })
+}
+
+// labelNames returns the names of labels, as the client with a request's headers takes them.
+func (q *querier) labelNames(ctx context.Context, h http.Header, m *typesv1.LabelNamesRequest) ([]string, error) {
+	names, err := q.Source.LabelNames(ctx, m)
+	if !allowsUTF8(h) {
+		names = underscored(names)
+	}
+	return names, err
 }
 
 // underscored returns sorted names of labels as Prometheus writes them.

@@ -88,10 +88,7 @@ func (q *querier) ProfileTypes(ctx context.Context, r *connect.Request[querierv1
 // LabelNames returns the names of the labels of profiles and of their types.
 func (q *querier) LabelNames(ctx context.Context, r *connect.Request[typesv1.LabelNamesRequest]) (*connect.Response[typesv1.LabelNamesResponse], error) {
 	return answered(ctx, q, func(ctx context.Context, out *typesv1.LabelNamesResponse) (err error) {
-		out.Names, err = q.Source.LabelNames(ctx, r.Msg)
-		if !allowsUTF8(r.Header()) {
-			out.Names = underscored(out.Names)
-		}
+		out.Names, err = q.labelNames(ctx, r.Header(), r.Msg)
 		return err
 	})
 }

@@ -163,11 +163,7 @@ func (q *querier) listed(w http.ResponseWriter, r *http.Request, others []string
 // getLabels handles GET /pyroscope/labels: the names of labels.
 func (q *querier) getLabels(w http.ResponseWriter, r *http.Request) error {
 	return q.listed(w, r, nil, func(ctx context.Context, _ url.Values, matchers []string, from, until int64) ([]string, error) {
-		names, err := q.Source.LabelNames(ctx, &typesv1.LabelNamesRequest{Matchers: matchers, Start: from, End: until})
-		if !allowsUTF8(r.Header) {
-			names = underscored(names)
-		}
-		return names, err
+		return q.labelNames(ctx, r.Header, &typesv1.LabelNamesRequest{Matchers: matchers, Start: from, End: until})
 	})
 }
 
