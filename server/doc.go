@@ -13,9 +13,10 @@
 //	POST /v1development/profiles       OTLP 1.11 as protobuf or JSON
 //	     /opentelemetry.proto.collector.profiles.v1development.ProfilesService/Export   OTLP as gRPC
 //
-// Times are as in Queries, except that none counts from the newest profile. Profiles are gzipped or not, and a body may have
-// the Content-Encoding gzip, or outside of Connect zstd. Where pprof is taken, the other formats of package profile/format are
-// too, such as folded stacks; format names one at /ingest, such as trie. Bytes that are not UTF-8 become U+FFFD, and values of labels over Limits.LabelValue are cut.
+// Times are as in Queries, except that none counts from the newest profile. Profiles are in gzip, in zstd or in neither, and a
+// body may have the Content-Encoding gzip, or outside of Connect zstd or br. Where pprof is taken, the other formats of package profile/format are
+// too, such as folded stacks; format names one at /ingest, such as trie. Bytes that are not UTF-8 become U+FFFD, and
+// values of labels over Limits.LabelValue are cut.
 //
 //	S1  A request is one transaction: all of its profiles are committed, or none is. An error means
 //	    that nothing was inserted, with one exception: if a disk fails behind a commit
@@ -30,16 +31,16 @@
 //	    failure it is tried. Ids are remembered for at least an hour, or until 524,288 later ids.
 //	    They are in memory: a push that is repeated after a restart of the server counts twice.
 //	S4  Profile labels are stored as they were pushed, except Options.DropLabels and labels with
-//	    an empty value. A profile without service_name gets it from app_name or service.name, or unknown_service. Sample labels are never dropped. Two labels with the same name are an
-//	    error.
+//	    an empty value. A profile without service_name gets it from app_name or service.name, or unknown_service. Sample
+//	    labels are never dropped. Two labels with the same name are an error.
 //	S5  A profile without a label __name__ gets one from its types: process_cpu, memory, wall, or the last
-//	    sample type, such as goroutine. spyName of /ingest becomes the label pyroscope_spy. Mutex and block profiles have the same types: profiles from
-//	    SDKs are told apart by sample_type_config, and others stay without a name.
-//	    Profiles with a duration, the label __delta__="false" (which is not stored) or a sample_type_config without
-//	    cumulative are stored as sent. In others, and not in OTLP, alloc_objects, alloc_space, contentions and delay count
-//	    from the start of a process, and become the growth since the profile before of their source: the profiles of one
-//	    program with equal labels. The first of a source, and one after a fallen value or an hour without, counts 0, or whole with
-//	    Options.FirstWhole. The header Granary-Cumulative of the answer tells which.
+//	    sample type, such as goroutine. spyName of /ingest becomes the label pyroscope_spy. Mutex and block profiles have the
+//	    same types: profiles from SDKs are told apart by sample_type_config, and others stay without a name. Profiles with a
+//	    duration, the label __delta__="false" (which is not stored) or a sample_type_config without cumulative are stored as
+//	    sent. In others, and not in OTLP, alloc_objects, alloc_space, contentions and delay count from the start of a process,
+//	    and become the growth since the profile before of their source: the profiles of one program with equal labels. The
+//	    first of a source, and one after a fallen value or an hour without, counts 0, or whole with Options.FirstWhole. The
+//	    header Granary-Cumulative of the answer tells which.
 //	S6  A request is read within Limits.ReadTime and Limits.Body, and a profile within
 //	    Limits.Profile, before it is decoded. A request's messages are counted before they
 //	    are decoded. All requests in progress together take Limits.PushBytes, plus the excess of
@@ -86,10 +87,10 @@
 //	GET /metrics                   for Prometheus; grafana/dashboard.json shows them
 //	GET /healthz, /readyz          is it alive; does it take requests (also /ready)
 //
-// Parameters of /pprof and /arrow: type, in short form (cpu) or as an id (Q2); selector; from and to, as
+// Parameters of /pprof and /arrow: type, in short form (cpu) or as an id (Q2); selector; from and to (or until), as
 // RFC 3339 or a date in UTC, a Unix time (10 digits for seconds, 13 for milliseconds, 16 and 19), a
-// duration before now (-1h, 1d12h), or one before the newest profile (latest-1h). Other parameters are errors that name them. The text of an error is cut
-// at 1,000 bytes.
+// duration before now (-1h, 1d12h), or one before the newest profile (latest-1h). Other parameters are errors that name
+// them. The text of an error is cut at 1,000 bytes.
 //
 //	Q1  An answer equals package profile's answer to the same query, from one snapshot. Its totals are
 //	    the totals of the rows: a flame graph with fewer functions has the others in nodes named
@@ -114,7 +115,7 @@
 //	    Limits.ResultBytes is an error, or a cut connection if a part of it was sent.
 //	Q6  Answers about labels combine all selectors of a query. They read almost no rows: they
 //	    can name labels that only profiles at neighbouring times have, or samples of other types. Names of the labels of
-//	    a selector are those of its rows.
+//	    a selector are the names in its rows.
 //	Q7  A profile's id is made from its time and labels. Exemplars have it, and one of them can be asked for. The exemplar
 //	    of a point or cell is the profile, or the span in a profile, with the greatest value. A heat map has at most 20 cells
 //	    for values, of equal size over all series.

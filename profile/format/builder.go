@@ -45,7 +45,7 @@ type stackFrame struct {
 	bare                    bool // without a function
 }
 
-// labels are those of one or more samples.
+// labels are the labels of one or more samples.
 type labels struct {
 	id      uint64
 	text    map[string][]string

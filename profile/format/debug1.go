@@ -217,7 +217,7 @@ func (d *debug1) label(text string) error {
 	})
 }
 
-// quotedPairs calls add with each pair of {"job":"api", "shard":"7"}, whose names and values have between between them.
+// quotedPairs calls add with each pair of {"job":"api", "shard":"7"}, where the text between stands between a name and its value.
 func quotedPairs(text, between string, add func(name, value string) error) error {
 	wrong := invalid(fmt.Sprintf("want labels, not %.100q", text))
 	rest, ok := strings.CutPrefix(text, "{")

@@ -21,7 +21,7 @@ var (
 // isDebug2 reports whether head begins with the stack of a goroutine.
 func isDebug2(head []byte) bool { return goroutineHead.Match(firstLine(head)) }
 
-// parseDebug2 returns the profile of goroutine?debug=2. Its type is goroutine in count, and its stacks are those of
+// parseDebug2 returns the profile of goroutine?debug=2. Its type is goroutine in count, and its stacks are as in
 // debug=1. A goroutine has the label state; wait_minutes, if it waits for a minute or longer; created_by, the function that
 // created it, which is no frame because other forms of the profile do not have it; and the labels that are written.
 func parseDebug2(data []byte, h Hints) (*pprof.Profile, error) {

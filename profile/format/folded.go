@@ -13,11 +13,11 @@ import (
 // foldedLine matches a line of folded stacks: functions separated by semicolons, a space and a number.
 var foldedLine = regexp.MustCompile(`^[^\x00-\x08]+ -?[0-9]+[ \t\r]*$`)
 
-// isFolded reports whether all lines of head are those of folded stacks, and one has a semicolon: text whose lines end in a
+// isFolded reports whether all lines of head are folded stacks, and one has a semicolon: text whose lines end in a
 // number is common otherwise.
 func isFolded(head []byte) bool { return isGroups(head) && bytes.IndexByte(head, ';') >= 0 }
 
-// isGroups reports whether all lines of head are those of folded stacks. The last line may be cut.
+// isGroups reports whether all lines of head are folded stacks. The last line may be cut.
 func isGroups(head []byte) bool {
 	lines := bytes.Split(head, []byte("\n"))
 	if len(head) >= HeadBytes-len(mark) {

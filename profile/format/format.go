@@ -64,7 +64,7 @@ var formats = []format{
 	{OTLP, isOTLP, decodeOTLP},
 }
 
-// named are formats that a sender has to name. Here is reports whether bytes can have the format.
+// named are formats that a sender has to name. Here `is` reports whether bytes can have the format.
 var named = []format{
 	{Folded, isText, one(parseFolded)},
 	{StackGroups, isText, one(parseFolded)},
@@ -90,7 +90,7 @@ func Names() []string {
 // Of is Hints.Of without hints.
 func Of(data []byte) Name { return Hints{}.Of(data) }
 
-// IsGroups reports whether all of the first lines of a text, gzipped or not, are those of folded stacks. Of wants a semicolon too.
+// IsGroups reports whether all of the first lines of a text, compressed or not, are folded stacks. Of wants a semicolon too.
 func IsGroups(data []byte) bool { return isGroups(headOf(data)) }
 
 // Insert decodes an input and inserts its profiles in one transaction: all of them, or none after an error. Errors are those of
@@ -111,8 +111,8 @@ func Insert(ctx context.Context, db *profile.DB, data []byte, h Hints, opts prof
 	return 0, err
 }
 
-// InsertTx decodes an input and inserts its profiles in a transaction of the caller, who aborts it after an error. Errors are those
-// of Decode and of DB.InsertEncodedTx. InsertOptions.Deltas applies to formats of profiles that can count from the start of a
+// InsertTx decodes an input and inserts its profiles in a transaction of the caller, who aborts it after an error. Errors are as for
+// Decode and of DB.InsertEncodedTx. InsertOptions.Deltas applies to formats of profiles that can count from the start of a
 // process, which have one profile.
 func InsertTx(ctx context.Context, db *profile.DB, tx *columnstore.Tx, data []byte, h Hints, opts profile.InsertOptions) (rows int, err error) {
 	data, h, err = identified(data, h)
@@ -135,7 +135,7 @@ func InsertTx(ctx context.Context, db *profile.DB, tx *columnstore.Tx, data []by
 	return rows, nil
 }
 
-// IsCumulative reports whether values of the format can count from the start of a process. Those of others are of a period.
+// IsCumulative reports whether values of the format can count from the start of a process. Values of other formats are of a period.
 func (n Name) IsCumulative() bool { return n == PPROF || n == Debug1 || n == Jemalloc }
 
 // identified returns an input that was in zstd decompressed, and hints with its format and all limits.

@@ -27,7 +27,7 @@ type Decoded struct {
 	// Kind is the profile's name as the label profile.NameLabel has it, such as process_cpu or mutex, if the format says more
 	// about it than the types.
 	Kind string
-	// Labels are those of the profile as a whole, if the format has them. They yield to InsertOptions.Labels.
+	// Labels are the labels of the profile as a whole, if the format has them. They yield to InsertOptions.Labels.
 	Labels map[string]string
 }
 

@@ -28,7 +28,7 @@ type JFRLabels struct {
 func isJFR(head []byte) bool { return bytes.HasPrefix(head, []byte(jfrMagic)) }
 
 // decodeJFR returns the profiles of a recording of Java's Flight Recorder, by the JDK or async-profiler: one for each kind of
-// samples. Their types and names are those of Pyroscope. Durations are in nanoseconds whatever the recording's clock.
+// samples. Their types and names are as in Pyroscope. Durations are in nanoseconds whatever the recording's clock.
 func decodeJFR(data []byte, h Hints) iter.Seq2[Decoded, error] {
 	return func(yield func(Decoded, error) bool) {
 		r := recording{

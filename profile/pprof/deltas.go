@@ -144,8 +144,8 @@ type Subtraction struct {
 }
 
 // Subtract changes the cumulative values of a profile at the time at, in Unix nanoseconds, into their
-// growth since the previous profile. A profile without a duration gets the time between them. labels are
-// those that tell sources apart. A profile that starts anew is left as it is if whole, otherwise its
+// growth since the previous profile. A profile without a duration gets the time between them. labels
+// tell sources apart. A profile that starts anew is left as it is if whole, otherwise its
 // cumulative values become 0.
 //
 // The profile is the previous one of the next from now on. If it is not stored after all, call Drop.
@@ -335,7 +335,7 @@ func (c *counters) after(last *counters, maxGap time.Duration) Counting {
 	return CountedGrowth
 }
 
-// since returns the values of c less those of last. fell reports whether one is lower than in last.
+// since returns the values of c less the values of last. fell reports whether one is lower than in last.
 func (c *counters) since(last *counters, types int) (growth []int64, fell bool) {
 	growth = slices.Clone(c.values)
 	n := 0

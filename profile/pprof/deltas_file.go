@@ -169,7 +169,7 @@ func (d *Deltas) writeOver() {
 	}
 }
 
-// encode returns a record: the counters of c, or those that are not equal in since.
+// encode returns a record: the counters of c, or only the counters that differ in since.
 func (c *counters) encode(kind byte, key uuid.UUID, since *counters) []byte {
 	types := len(c.values) / max(1, len(c.ids))
 	b := append([]byte{kind}, key[:]...)
@@ -280,7 +280,7 @@ func (d *Deltas) apply(record []byte) error {
 	return nil
 }
 
-// decodeCounters decodes the counters of a record, and the time of those that they changed.
+// decodeCounters decodes the counters of a record, and the time of the counters that they changed.
 func decodeCounters(b []byte, changed bool) (c *counters, since int64, err error) {
 	next := func() (v int64) {
 		v, n := binary.Varint(b)

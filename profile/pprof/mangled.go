@@ -28,7 +28,7 @@ const (
 	maxMangledBits = 12
 )
 
-// Demangled returns the name of a function as go tool pprof shows it. Mangled names of C++ and Rust become those of their source,
+// Demangled returns the name of a function as go tool pprof shows it. Mangled names of C++ and Rust become names of their source,
 // without parameters. It returns other names as they are. It is safe for concurrent use.
 func Demangled(name string) string {
 	if !isMangled(name) {

@@ -166,7 +166,7 @@ func rewritten(data []byte, path []protowire.Number, rewrite func([]byte) ([]byt
 	return out, true
 }
 
-// The numbers that fields of 1.8 have today. Those of samples were the same in 1.9. 0 leaves out comments.
+// The numbers that fields of 1.8 have today. The numbers in samples were the same in 1.9. 0 leaves out comments.
 var (
 	profileNumbers = map[protowire.Number]protowire.Number{7: 0, 8: 7, 9: 8, 10: 9, 11: 10, 12: 11}
 	sampleNumbers  = map[protowire.Number]protowire.Number{2: 4, 3: 2, 4: 3}

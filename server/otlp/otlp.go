@@ -77,8 +77,8 @@ func (o Options) Profiles(r *collectorv1.ExportProfilesServiceRequest) iter.Seq2
 }
 
 // Decode returns the profiles of a file, which is not compressed: the message ProfilesData or ExportProfilesServiceRequest,
-// whose fields are the same, in protobuf of versions 1.6 to 1.11 of the protocol, or in JSON. limits are used instead of o.Limits. An error is the last element. It wraps
-// profile.ErrProfile or profile.ErrTooLarge.
+// whose fields are the same, in protobuf of versions 1.6 to 1.11 of the protocol, or in JSON. limits are used instead of
+// o.Limits. An error is the last element. It wraps profile.ErrProfile or profile.ErrTooLarge.
 func (o Options) Decode(data []byte, limits profile.Limits) iter.Seq2[format.Decoded, error] {
 	return func(yield func(format.Decoded, error) bool) {
 		o := Options{Limits: limits, Take: o.Take}.withDefaults()
@@ -124,8 +124,8 @@ func (o Options) read(data []byte) (r *collectorv1.ExportProfilesServiceRequest,
 	return r, err
 }
 
-// Upgrade returns an encoded request in the numbering of versions 1.10 and 1.11 of the protocol. It returns a request in that numbering,
-// and bytes that are none, as they are. take reserves memory.
+// Upgrade returns an encoded request in the numbering of versions 1.10 and 1.11 of the protocol. It returns a request in
+// that numbering, and bytes that are none, as they are. take reserves memory.
 func Upgrade(request []byte, take func(bytes int64) error) ([]byte, error) {
 	of := numberingOf(request)
 	switch of {

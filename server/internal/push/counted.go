@@ -9,7 +9,7 @@ import (
 	"github.com/granarydb/granary/profile"
 )
 
-// CountedHeader is the header of an answer that tells how profiles were counted whose values are since the start of a process:
+// CountedHeader is the header of an answer that tells how profiles with values since the start of a process were counted:
 // growth=2, first=1.
 const CountedHeader = "Granary-Cumulative"
 

@@ -133,7 +133,7 @@ type config struct {
 }
 
 // readConfig reads the part sample_type_config. Its type names tell mutex profiles from block profiles. Unless it says that
-// a type is cumulative, the values are differences, as those of the SDK for Go are. Everything else is ignored.
+// a type is cumulative, the values are differences, as in the SDK for Go. Everything else is ignored.
 func (s *Pusher) readConfig(part io.Reader) (c config, err error) {
 	text, err := s.readAll(io.LimitReader(part, MaxConfigSize+1))
 	if err != nil {

@@ -254,7 +254,7 @@ func (in *insertion) commit(ctx context.Context) error {
 	return err
 }
 
-// add inserts a profile into the transaction, or those of a recording.
+// add inserts a profile, or the profiles of a recording, into the transaction.
 func (in *insertion) add(ctx context.Context, p *pushed, labels map[string]string) (rows int, err error) {
 	defer func(used int64) { in.share.used = used }(in.share.used) // what the share holds by then is free for the next profile
 	for sent, err := range in.read(p) {

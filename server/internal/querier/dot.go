@@ -42,7 +42,7 @@ type onPath struct {
 	isCall           bool // the node has added to the value of a call
 }
 
-// newCallGraph returns the graph of at most `most` functions, those with the greatest values.
+// newCallGraph returns the graph of the `most` functions with the greatest values.
 func newCallGraph(n *tree.Nodes, most int) *callGraph {
 	g := &callGraph{total: n.Total[0][0], calls: map[callPair]*graphCall{}}
 	numbers, of := map[string]int{}, make([]int, len(n.Frames)) // of: function by frame
@@ -100,7 +100,7 @@ func walkPaths(n *tree.Nodes, enter func(i int, path []onPath) onPath, leave fun
 	}
 }
 
-// keep leaves out all functions but those with the greatest values. It returns the new index of each, or -1.
+// keep keeps the functions with the greatest values. It returns the new index of each, or -1.
 func (g *callGraph) keep(most int) (places []int) {
 	order := make([]int, len(g.functions))
 	places = make([]int, len(g.functions))

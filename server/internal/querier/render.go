@@ -167,7 +167,7 @@ func (q *querier) getLabels(w http.ResponseWriter, r *http.Request) error {
 	})
 }
 
-// getLabelValues handles GET /pyroscope/label-values: the values of a label. Those of __name__ are the ids of types.
+// getLabelValues handles GET /pyroscope/label-values: the values of a label. The values of __name__ are the ids of types.
 func (q *querier) getLabelValues(w http.ResponseWriter, r *http.Request) error {
 	return q.listed(w, r, []string{"label"}, func(ctx context.Context, of url.Values, matchers []string, from, until int64) ([]string, error) {
 		name := of.Get("label")

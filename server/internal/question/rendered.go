@@ -12,7 +12,7 @@ import (
 	"github.com/granarydb/granary/server/internal/fault"
 )
 
-// RenderedNames are the parameters of GET /pyroscope/render that choose profiles. Those of GET /pyroscope/render-diff
+// RenderedNames are the parameters of GET /pyroscope/render that choose profiles. In GET /pyroscope/render-diff they
 // have the same names behind the name of a side, such as leftQuery.
 var RenderedNames = [3]string{"query", "from", "until"}
 

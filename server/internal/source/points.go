@@ -150,7 +150,7 @@ func (v *At) OfProfile(ctx context.Context, q profile.Query, ids []string) (prof
 		return q, nil
 	}
 	conditions := []columnstore.Expr{q.Where}
-	for _, name := range known.names { // those of other profiles too, which this one lacks
+	for _, name := range known.names { // also labels of other profiles, which this one lacks
 		conditions = append(conditions, columnstore.Equal(profile.ColumnLabels+"."+name, question.ValueOf(labels, name)))
 	}
 	q.Where = columnstore.And(conditions...)
