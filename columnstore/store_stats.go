@@ -33,6 +33,22 @@ func (s *Store) Stats() Stats {
 	return out
 }
 
+// Stats is Store.Stats for one table. The numbers that tables share are 0: budgets, histories, the cache, the log and the
+// maintenance. FileBytes are those of the newest files of its rows and dictionaries, and PinnedBytes are not told apart.
+func (t *Table) Stats() Stats {
+	var out Stats
+	if state := t.state(); state != nil {
+		out.addTable(t.name, state)
+		out.PartBytes = state.Bytes
+		out.addDictionaries(t.generations)
+	}
+	if files := t.files.Load(); files != nil && t.store.opts.FS != nil {
+		names := files.Names()
+		out.Files, out.FileBytes = len(names), t.store.fileBytes(names)
+	}
+	return out
+}
+
 // addDisk adds the directory's numbers.
 func (s *Store) addDisk(out *Stats) {
 	if s.opts.FS == nil {

@@ -78,6 +78,9 @@ func (s *Store) Table(name string) *Table {
 	return s.tables.byName[name]
 }
 
+// Tables returns all tables in the order of their creation.
+func (s *Store) Tables() []*Table { return s.tablesInOrder() }
+
 func (s *Store) tablesInOrder() []*Table {
 	s.tables.Lock()
 	defer s.tables.Unlock()

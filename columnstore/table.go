@@ -29,6 +29,7 @@ type Table struct {
 	stored      *cold.Files
 	generations *dictionaries.Generations        // of stored
 	files       atomic.Pointer[files.TableFiles] // from the manifest; nil if the manifest lacks the table
+	limits      atomic.Pointer[TableLimits]      // nil: none
 }
 
 // bucketBounds is the key bounds of the time bucket that begins at start.

@@ -151,7 +151,7 @@ func (tx *Tx) publish(commit txn.ID, current *txn.Root[*catalog.Database]) (next
 	}
 	next.State, due = current.State, tx.due[:0]
 	for i, w := range writes {
-		if d, entry := tx.decide(w.edit), tx.log.Body(); entry != nil {
+		if d, entry := tx.decide(w), tx.log.Body(); entry != nil {
 			entries.CommitEntry(entry).Decide(i, d)
 		}
 		due = tx.store.maintainer.appendDue(due, w.table, w.edit)
@@ -162,9 +162,9 @@ func (tx *Tx) publish(commit txn.ID, current *txn.Root[*catalog.Database]) (next
 
 // decide drops, closes and cuts buckets in a table after its rows were added, and returns these
 // decisions.
-func (tx *Tx) decide(e *catalog.TableEdit) catalog.Decisions {
-	s := tx.store
-	e.Retain(int64(s.opts.Retention))
+func (tx *Tx) decide(w tableWrite) catalog.Decisions {
+	s, e := tx.store, w.edit
+	e.Retain(int64(w.table.retention()))
 	e.CloseBuckets()
 	d := catalog.Decisions{Floor: e.Floor(), Cut: catalog.NoCut}
 	if cut, ok := e.CutBucket(s.opts.BucketRows, s.opts.GranuleRows); ok {
