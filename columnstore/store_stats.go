@@ -33,18 +33,22 @@ func (s *Store) Stats() Stats {
 	return out
 }
 
-// Stats is Store.Stats for one table. The numbers that tables share are 0: budgets, histories, the cache, the log and the
-// maintenance. FileBytes are those of the newest files of its rows and dictionaries, and PinnedBytes are not told apart.
+// Stats is Store.Stats for one table. DiskBudget is TableLimits.FileBytes. The numbers that tables share are 0: the memory budget, histories, the cache, the log and the
+// maintenance. Files and FileBytes are those of rows, without dictionaries. It asks the file system for nothing.
 func (t *Table) Stats() Stats {
 	var out Stats
+	if l := t.limits.Load(); l != nil {
+		out.DiskBudget = l.FileBytes
+	}
 	if state := t.state(); state != nil {
 		out.addTable(t.name, state)
 		out.PartBytes = state.Bytes
 		out.addDictionaries(t.generations)
 	}
-	if files := t.files.Load(); files != nil && t.store.opts.FS != nil {
-		names := files.Names()
-		out.Files, out.FileBytes = len(names), t.store.fileBytes(names)
+	if files := t.files.Load(); files != nil {
+		for _, b := range files.Buckets {
+			out.Files, out.FileBytes = out.Files+1, out.FileBytes+b.Bytes
+		}
 	}
 	return out
 }

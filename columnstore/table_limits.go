@@ -41,10 +41,17 @@ func (t *Table) retention() time.Duration {
 
 // trimTables drops the oldest ranges of tables whose files exceed their limits. The caller holds flusher.flushing.
 func (fl *flusher) trimTables() error {
+	var sizes map[string]int64
 	for _, t := range fl.store.tablesInOrder() {
 		l := t.limits.Load()
 		for l != nil && l.FileBytes > 0 {
-			over := fl.store.fileBytes(t.files.Load().Names()) - l.FileBytes
+			if sizes == nil {
+				sizes, _ = disk.Sizes(fl.store.opts.FS) // a file that cannot be asked has no bytes
+			}
+			over := -l.FileBytes
+			for name := range t.files.Load().Names() {
+				over += sizes[name]
+			}
 			floors := cold.OldestRanges(fl.store.roots.Root().State, fl.manifest, cold.Only(t.ordinal), nil, over, 0)
 			if len(floors) == 0 {
 				break
@@ -58,13 +65,4 @@ func (fl *flusher) trimTables() error {
 		}
 	}
 	return nil
-}
-
-// fileBytes returns the sum of the sizes of files.
-func (s *Store) fileBytes(names map[string]bool) (bytes int64) {
-	sizes, _ := disk.Sizes(s.opts.FS) // a file that is gone has no bytes
-	for name := range names {
-		bytes += sizes[name]
-	}
-	return bytes
 }

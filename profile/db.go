@@ -1,6 +1,7 @@
 package profile
 
 import (
+	"cmp"
 	"fmt"
 	"sync"
 	"sync/atomic"
@@ -13,8 +14,10 @@ import (
 
 // Options configures a DB. The zero value is a good default.
 type Options struct {
-	// Table is the table's name. Empty means "profiles".
+	// Table is the table's name. Empty means DefaultTable.
 	Table string
+	// Tenant owns the table: it has a table of its own, whose name in the store is TenantName. Empty means Anonymous.
+	Tenant string
 	// Bucket is a time bucket's width. 0 means DefaultBucket. A negative width turns buckets off.
 	Bucket time.Duration
 	// KeepZeros also stores values that are 0.
@@ -25,6 +28,9 @@ type Options struct {
 	// file for each time. It only matters to gauge means (Query.SumGauges).
 	Without []string
 }
+
+// DefaultTable is the name of a table of profiles.
+const DefaultTable = "profiles"
 
 // DB is a profile table in a store. It is safe for concurrent use and lives as long as its store.
 type DB struct {
@@ -37,15 +43,25 @@ type DB struct {
 	mended     atomic.Int64
 }
 
+// As returns the options for the table as it is in a store: with the width of its buckets, if it exists.
+func (o Options) As(store *columnstore.Store) Options {
+	if t := store.Table(TenantName(o.Tenant, cmp.Or(o.Table, DefaultTable))); t != nil {
+		o.Bucket = cmp.Or(time.Duration(t.Schema().BucketWidth()), -1)
+	}
+	return o
+}
+
 // Open returns a handle on the profile table, and creates the table if it does not exist. Handles on one
 // table share its profiles. If the table exists with another schema or bucket width, the error is
 // columnstore.ErrTable and names the first difference. Additional columns at the end are no difference if
 // they are optional, because a later release may add them; this handle inserts no values there. A table
-// with fewer columns is refused.
+// with fewer columns is refused. ErrTenant reports an invalid Options.Tenant.
 func Open(store *columnstore.Store, opts Options) (*DB, error) {
-	if opts.Table == "" {
-		opts.Table = "profiles"
+	opts.Table, opts.Tenant = cmp.Or(opts.Table, DefaultTable), cmp.Or(opts.Tenant, Anonymous)
+	if err := CheckTenant(opts.Tenant); err != nil {
+		return nil, err
 	}
+	opts.Table = TenantName(opts.Tenant, opts.Table)
 	if opts.Bucket == 0 {
 		opts.Bucket = DefaultBucket
 	}

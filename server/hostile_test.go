@@ -20,6 +20,7 @@ import (
 	"github.com/granarydb/granary/internal/effort"
 	"github.com/granarydb/granary/profile"
 	"github.com/granarydb/granary/server/internal/push"
+	"github.com/granarydb/granary/server/internal/web"
 )
 
 // hostile is a request that must be refused.
@@ -201,9 +202,9 @@ func wrongQueries(t *testing.T) (all []hostile) {
 		hostile{"no name of a label", "", "/pprof?=v", nil, good, 400, "label"},
 		hostile{"name in Latin-1", "", "/pprof?%ff=v", nil, good, 400, "printable UTF-8"},
 		hostile{"name with a bell", "", "/pprof?a%07=v", nil, good, 400, "printable UTF-8"},
-		hostile{"long tenant", "", "/pprof", []string{push.TenantHeader, strings.Repeat("t", 201)}, good, 400, "201 bytes, at most 200"},
+		hostile{"long tenant", "", "/pprof", []string{web.TenantHeader, strings.Repeat("t", 201)}, good, 400, "201 bytes, want 1 to 150"},
 		hostile{"long key", "", "/ingest?name=a", []string{push.KeyHeader, strings.Repeat("k", 201)}, good, 400, push.KeyHeader},
-		hostile{"tenant in Latin-1", "", "/pprof", []string{push.TenantHeader, "\xff"}, good, 400, "printable UTF-8"},
+		hostile{"tenant in Latin-1", "", "/pprof", []string{web.TenantHeader, "\xff"}, good, 400, `"\xff", want letters, digits`},
 		hostile{"profile without a time, in 1970", "", "/pprof?time=1", nil, encoded(t, timeless(t)), 400, "far in the past"},
 		hostile{"profile without a time, in 2255", "", "/pprof?time=9000000000", nil, encoded(t, timeless(t)), 400, "future"},
 	)

@@ -15,6 +15,7 @@ import (
 	"github.com/granarydb/granary/internal/crashfs"
 	"github.com/granarydb/granary/internal/disk"
 	"github.com/granarydb/granary/server/internal/push"
+	"github.com/granarydb/granary/server/internal/web"
 )
 
 // clock is a clock that a test moves.
@@ -45,7 +46,7 @@ func TestIDs_Key(t *testing.T) {
 		{"the first", pushed("k"), "2 rows"},
 		{"the same", pushed("k"), "0 rows"},
 		{"another key", pushed("l"), "2 rows"},
-		{"another tenant", pushed("k", push.TenantHeader, "b"), "2 rows"},
+		{"another tenant", pushed("k", web.TenantHeader, "b"), "2 rows"},
 		{"no key", pushed(""), "2 rows"},
 		{"no key again", pushed(""), "2 rows"},
 	}

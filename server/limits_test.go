@@ -99,14 +99,14 @@ func TestLimits_Series(t *testing.T) {
 	r := newReceiver(t, Options{Limits: Limits{Series: 2, Tenants: 2}, Now: c.now}, columnstore.Options{})
 	pushed := func(status int, text, tenant, pod string) {
 		t.Helper()
-		r.want(status, text, r.request(http.MethodPost, "/pprof?pod="+pod, small(t, 1), push.TenantHeader, tenant))
+		r.want(status, text, r.request(http.MethodPost, "/pprof?pod="+pod, small(t, 1), web.TenantHeader, tenant))
 	}
 	pushed(200, "", "", "1")
 	pushed(200, "", "", "2")
 	pushed(429, "2 sets of labels (series) of a tenant", "", "3")
 	pushed(200, "", "b", "3")
 	pushed(429, "limit: 2 tenants", "c", "1")
-	r.want(http.StatusBadRequest, "", r.request(http.MethodPost, "/pprof?pod=4", []byte("none"), push.TenantHeader, "b"))
+	r.want(http.StatusBadRequest, "", r.request(http.MethodPost, "/pprof?pod=4", []byte("none"), web.TenantHeader, "b"))
 	pushed(200, "", "b", "5") // the profile that failed does not count
 	c.advance(push.SeriesAge)
 	pushed(200, "", "", "2")
@@ -114,7 +114,8 @@ func TestLimits_Series(t *testing.T) {
 	pushed(200, "", "", "3") // pod 1 is forgotten, pod 2 is not
 	pushed(429, "2 sets", "", "4")
 	c.advance(2 * push.SeriesAge)
-	pushed(200, "", "c", "1")
+	pushed(200, "", "", "4")
+	pushed(429, "limit: 2 tenants", "c", "1")
 }
 
 // TestLimits_ReadTime sends bodies too slowly, and asks a question that takes longer than a body.

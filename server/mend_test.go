@@ -42,9 +42,9 @@ func TestMend_Labels(t *testing.T) {
 		strings.Repeat("\xff", 99): "\ufffd\ufffd…",
 		"\x80\x80\x80\x80":         "\ufffd\ufffd…",
 	} {
-		before := r.s.pushes.Mended()
+		before := r.s.mended()
 		r.want(http.StatusOK, "2 rows", r.request(http.MethodPost, "/pprof?a="+url.QueryEscape(value), good))
-		if mended := r.s.pushes.Mended() - before; mended > 1 || (mended == 1) != (value != want) {
+		if mended := r.s.mended() - before; mended > 1 || (mended == 1) != (value != want) {
 			t.Errorf("%q counts %v times as mended", value, mended)
 		}
 		ask := querierv1connect.NewQuerierServiceClient(r.http, r.url)
@@ -85,8 +85,8 @@ func TestMend_AllMethods(t *testing.T) {
 		}
 	}
 	askAll(t, r)
-	if r.s.pushes.Mended() == 0 || pushed == 0 {
-		t.Errorf("%d profiles pushed, %v strings mended", pushed, r.s.pushes.Mended())
+	if r.s.mended() == 0 || pushed == 0 {
+		t.Errorf("%d profiles pushed, %v strings mended", pushed, r.s.mended())
 	}
 }
 
@@ -295,8 +295,8 @@ func TestMend_Messages(t *testing.T) {
 			if err != nil || fmt.Sprint(values.Msg.GetNames()) != "[sh\ufffdp]" {
 				t.Errorf("values %q, %v", values.Msg.GetNames(), err)
 			}
-			if r.rows() < 2 || r.s.pushes.Mended() == 0 {
-				t.Errorf("%d rows, %v strings mended", r.rows(), r.s.pushes.Mended())
+			if r.rows() < 2 || r.s.mended() == 0 {
+				t.Errorf("%d rows, %v strings mended", r.rows(), r.s.mended())
 			}
 		})
 	}

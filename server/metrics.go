@@ -135,6 +135,30 @@ func (c storeCollector) Collect(ch chan<- prometheus.Metric) {
 	collectLatency(ch, "log_sync", "Syncs of the log.", &s.Log.Syncs)
 }
 
+// tenantCollector has the numbers of each tenant.
+type tenantCollector struct{ store *columnstore.Store }
+
+// Describe implements prometheus.Collector.
+func (c tenantCollector) Describe(ch chan<- *prometheus.Desc) { prometheus.DescribeByCollect(c, ch) }
+
+// Collect implements prometheus.Collector.
+func (c tenantCollector) Collect(ch chan<- prometheus.Metric) {
+	for _, name := range profile.Tenants(c.store) {
+		s := c.store.Table(profile.TenantName(name, profile.DefaultTable)).Stats()
+		for _, m := range []struct {
+			name, help string
+			value      int64
+		}{
+			{"rows", "Rows of a tenant.", s.Rows},
+			{"series", "Series of a tenant in each time bucket, summed.", int64(s.Series)},
+			{"file_bytes", "Bytes of the files of a tenant's rows.", s.FileBytes},
+			{"dropped_rows", "Rows of a tenant that a limit or a deletion dropped.", s.DroppedRows},
+		} {
+			ch <- prometheus.MustNewConstMetric(prometheus.NewDesc("granary_tenant_"+m.name, m.help, []string{"tenant"}, nil), prometheus.GaugeValue, float64(m.value), name)
+		}
+	}
+}
+
 // deltaCollector turns the statistics of a Deltas into metrics.
 type deltaCollector struct{ deltas *profile.Deltas }
 

@@ -21,8 +21,7 @@ func (s *Server) olderRoutes() {
 		return fault.Unread("the profiles of %s are not read: POST read beside this path reads them, or its page", fault.Quoted(r.PathValue("range")))
 	}))
 	s.mux.HandleFunc("GET /older/{range}", func(w http.ResponseWriter, r *http.Request) {
-		w.Header().Set("Location", (&url.URL{Path: "./" + r.PathValue("range") + "/", RawQuery: r.URL.RawQuery}).String()) // relative, because the server can be below another path
-		w.WriteHeader(http.StatusMovedPermanently)
+		redirect(w, r, url.PathEscape(r.PathValue("range")))
 	})
 	s.mux.HandleFunc("/older/{range}/{rest...}", func(w http.ResponseWriter, r *http.Request) {
 		of, err := source.ParseSpan(r.PathValue("range"))
@@ -45,14 +44,21 @@ func (s *Server) olderRoutes() {
 	})
 }
 
+// redirect sends a client from the path that ends with last to the one with a slash behind it. The location is relative,
+// because the server can be below another path.
+func redirect(w http.ResponseWriter, r *http.Request, last string) {
+	at := "./" + last + "/"
+	if r.URL.RawQuery != "" {
+		at += "?" + r.URL.RawQuery
+	}
+	w.Header().Set("Location", at)
+	w.WriteHeader(http.StatusMovedPermanently)
+}
+
 // insideOlder returns a request without /older/{range} in its path.
 func insideOlder(r *http.Request) *http.Request {
 	_, rest, _ := strings.Cut(strings.TrimPrefix(r.URL.EscapedPath(), "/older/"), "/")
-	inside := r.WithContext(r.Context())
-	inside.URL = new(url.URL)
-	*inside.URL = *r.URL
-	inside.URL.Path, inside.URL.RawPath = "/"+r.PathValue("rest"), "/"+rest
-	return inside
+	return below(r, rest)
 }
 
 // logClose logs the error of closing a store of older profiles.

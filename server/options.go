@@ -25,6 +25,9 @@ type Options struct {
 	Limits Limits
 	// Tokens are the bearer tokens of requests. The zero value requires none.
 	Tokens Tokens
+	// Tenants has the limits of tenants by name, and of the others by OtherTenants. If it names tenants and not the others, only
+	// the named ones can push. nil takes any tenant, within Limits.Tenants, without limits of its own.
+	Tenants map[string]TenantLimits
 	// Hosts are the accepted names in a request's Host header, without a port, besides localhost and IP
 	// addresses. A page of another site that resolves its own name to this server's address sends
 	// another name (DNS rebinding). "*" accepts every name.
@@ -74,7 +77,7 @@ type Limits struct {
 	LabelName  int // bytes in a label's name; 200
 	LabelValue int // bytes in a label's value, which is cut to it; 2,048
 	Series     int // distinct sets of labels that a tenant pushes in an hour; 100,000
-	Tenants    int // tenants that push in an hour; 1,000
+	Tenants    int // tenants with profiles; 1,000
 
 	Queries     int           // queries at once; 16
 	QueryTime   time.Duration // time of a query; 1 minute
@@ -133,12 +136,4 @@ func (l Limits) Check() error {
 // DeltaOptions returns the options for Options.Deltas: a source begins anew after an hour without a profile.
 func (l Limits) DeltaOptions() profile.DeltaOptions {
 	return profile.DeltaOptions{MaxBytes: l.DeltaBytes, MaxGap: time.Hour}
-}
-
-// Tokens are the tokens that requests must have: as bearer tokens, or as the password of any user. If Read is
-// empty, everyone can query; if Write is empty, everyone can push. A token for writing does not allow reading.
-type Tokens struct {
-	Read, Write []string
-	// Node is the token that a front sends to its nodes, one of their Read tokens. Empty sends none.
-	Node string
 }

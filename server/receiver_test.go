@@ -100,7 +100,7 @@ func (r *receiver) want(status int, text string, req *http.Request) {
 // rows returns the number of rows in the store.
 func (r *receiver) rows() int { return int(r.store.Stats().Rows) }
 
-// sums returns the sum of each name and type over the profiles of a selector.
+// sums returns the sum of each name and type over the profiles of a selector, of all tenants.
 func (r *receiver) sums(selector string) map[string]int64 {
 	r.t.Helper()
 	sel, err := profile.ParseSelector(selector)
@@ -108,13 +108,13 @@ func (r *receiver) sums(selector string) map[string]int64 {
 		r.t.Fatal(err)
 	}
 	sums := map[string]int64{}
-	err = r.store.View(r.t.Context(), func(snap *columnstore.Snapshot) error {
-		types, err := r.s.db().Types(r.t.Context(), snap)
+	r.each(func(db *profile.DB, snap *columnstore.Snapshot) error {
+		types, err := db.Types(r.t.Context(), snap)
 		if err != nil {
 			return err
 		}
 		for _, typ := range types {
-			groups, err := r.s.db().MergeBy(r.t.Context(), snap, typ, profile.Query{Selector: sel, SumGauges: true}, profile.NameLabel)
+			groups, err := db.MergeBy(r.t.Context(), snap, typ, profile.Query{Selector: sel, SumGauges: true}, profile.NameLabel)
 			if err != nil {
 				return err
 			}
@@ -128,18 +128,26 @@ func (r *receiver) sums(selector string) map[string]int64 {
 		}
 		return nil
 	})
-	if err != nil {
-		r.t.Fatal(err)
-	}
 	return sums
 }
 
-// labels returns the labels of all series, each once, as {a="b", c="d"}.
+// each calls a function with the profiles of each tenant.
+func (r *receiver) each(f func(*profile.DB, *columnstore.Snapshot) error) {
+	r.t.Helper()
+	for _, tenant := range r.s.tenants.all() {
+		db := tenant.source.DB()
+		if err := r.store.View(r.t.Context(), func(snap *columnstore.Snapshot) error { return f(db, snap) }); err != nil {
+			r.t.Fatal(err)
+		}
+	}
+}
+
+// labels returns the labels of all series of all tenants, each once, as {a="b", c="d"}.
 func (r *receiver) labels() []string {
 	r.t.Helper()
 	found := map[string]bool{}
-	err := r.store.View(r.t.Context(), func(snap *columnstore.Snapshot) error {
-		all, err := r.s.db().Series(r.t.Context(), snap, profile.Query{})
+	r.each(func(db *profile.DB, snap *columnstore.Snapshot) error {
+		all, err := db.Series(r.t.Context(), snap, profile.Query{})
 		for _, source := range all {
 			var list []string
 			for _, l := range source.Labels {
@@ -149,9 +157,6 @@ func (r *receiver) labels() []string {
 		}
 		return err
 	})
-	if err != nil {
-		r.t.Fatal(err)
-	}
 	return slices.Sorted(maps.Keys(found))
 }
 

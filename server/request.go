@@ -2,34 +2,27 @@ package server
 
 import (
 	"context"
-	"crypto/sha256"
-	"crypto/subtle"
 	"errors"
 	"fmt"
 	"io"
 	"net/http"
 	"os"
-	"strings"
 	"time"
 
 	"github.com/granarydb/granary/server/internal/fault"
 	"github.com/granarydb/granary/server/internal/web"
 )
 
-// toRead and toWrite return the tokens of queries and of pushes.
-func toRead(t *Tokens) []string  { return t.Read }
-func toWrite(t *Tokens) []string { return t.Write }
-
-// handle registers handlers, which require one of tokens.
-func (s *Server) handle(mux *http.ServeMux, tokens func(*Tokens) []string, routes ...web.Route) {
+// handle registers handlers, which require a right.
+func (s *Server) handle(mux *http.ServeMux, of right, routes ...web.Route) {
 	for _, r := range routes {
-		mux.Handle(r.Pattern, s.measured(r.Name, tokens, r.Handler))
+		mux.Handle(r.Pattern, s.measured(r.Name, of, r.Handler))
 	}
 }
 
-// measured wraps a handler. Its requests need one of tokens, and are counted under name. Bodies beyond
+// measured wraps a handler. Its requests need a right, and are counted under name. Bodies beyond
 // Limits.Body are refused while they are read, and the client has Limits.ReadTime to send one.
-func (s *Server) measured(name string, tokens func(*Tokens) []string, h http.Handler) http.Handler {
+func (s *Server) measured(name string, of right, h http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		rec, ok := w.(*web.Recorder)
 		if !ok {
@@ -42,9 +35,13 @@ func (s *Server) measured(name string, tokens func(*Tokens) []string, h http.Han
 		defer func() { s.metrics.request(name, rec, time.Since(start)) }()
 		s.setDeadline(rec, r)
 		defer s.limitWrites(rec)()
-		if !allowed(r, tokens(s.tokens.Load())) {
+		switch grants := s.grants.Load(); {
+		case !grants.allow(r, of):
 			rec.Header().Set("WWW-Authenticate", "Bearer")
 			http.Error(rec, "token: a bearer token is missing or unknown", http.StatusUnauthorized)
+			return
+		case of == toWatch && grants.of(r).tenant != "":
+			web.Fail(rec, r, fault.Denied("token: it is for one tenant, and this is about all of them"))
 			return
 		}
 		if r.ContentLength > s.limits.Body {
@@ -95,32 +92,6 @@ func (b *timedBody) Read(p []byte) (int, error) {
 		err = web.Coded(&fault.LimitError{Status: http.StatusRequestTimeout, Text: fmt.Sprintf("limit: a body that takes more than %s", b.time)})
 	}
 	return n, err
-}
-
-// allowed reports whether a request has one of the tokens, or none is required. It takes the same time
-// whichever token is wrong.
-func allowed(r *http.Request, tokens []string) bool {
-	if len(tokens) == 0 {
-		return true
-	}
-	given, has := tokenOf(r)
-	sum, found := sha256.Sum256([]byte(given)), 0
-	for _, t := range tokens {
-		want := sha256.Sum256([]byte(t))
-		found |= subtle.ConstantTimeCompare(sum[:], want[:])
-	}
-	return has && found == 1
-}
-
-// tokenOf returns a request's token: as a bearer token, or as the password of any user, because go tool pprof, Grafana and
-// some SDKs send nothing else. An answer does not ask for a password, because browsers would then ask their users.
-func tokenOf(r *http.Request) (token string, has bool) {
-	scheme, token, _ := strings.Cut(r.Header.Get("Authorization"), " ")
-	if strings.EqualFold(scheme, "Bearer") {
-		return strings.TrimLeft(token, " "), true
-	}
-	_, token, has = r.BasicAuth()
-	return token, has
 }
 
 // log logs a request's error.

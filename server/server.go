@@ -36,22 +36,23 @@ type Server struct {
 	opts    Options
 	limits  Limits
 	metrics *metrics
-	tokens  *atomic.Pointer[Tokens]
+	grants  atomic.Pointer[grants] // of the tokens
 	read    *question.Reader
 	gate    *source.Gate
-	source  source.Source
+	tenants tenants
+	source  source.Source  // of the nodes, or of the tenant Anonymous
+	mux     *http.ServeMux // for source
 	pushes  *push.Pusher
 	older   *source.Older // nil without Options.Older
 	deltas  *profile.Deltas
-	mux     *http.ServeMux
 	files   map[string]http.Handler // of the page
 	closing atomic.Bool
 	active  sync.WaitGroup // requests in progress
 }
 
-// New returns a server for the profiles in a store, and creates their table if it does not exist. Errors
-// are ErrLimit for a limit that is negative or too small (Limits.OlderBytes), and the errors of
-// profile.Open.
+// New returns a server for the profiles in a store, and creates the table of the tenant Anonymous if it does not exist.
+// Errors are ErrLimit for a limit that is negative or too small (Limits.OlderBytes), and the errors of
+// profile.Open and SetTenants.
 //
 // To mount a server below a path, use http.StripPrefix. For gRPC the http.Server needs HTTP/2, without TLS
 // http.Protocols.SetUnencryptedHTTP2.
@@ -60,16 +61,15 @@ func New(store *columnstore.Store, opts Options) (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	db, err := profile.Open(store, s.opts.Profiles)
-	if err != nil {
-		return nil, err
-	}
-	s.source = source.NewStore(db, s.read)
 	if s.deltas = s.opts.Deltas; s.deltas == nil {
 		s.deltas = profile.NewDeltas(s.limits.DeltaOptions())
 	}
-	s.metrics.registry.MustRegister(deltaCollector{s.deltas})
-	s.routes(db)
+	s.metrics.registry.MustRegister(deltaCollector{s.deltas}, tenantCollector{store})
+	s.tenants.store, s.tenants.open = store, map[string]*tenant{}
+	s.pushes = s.newPusher(nil)
+	if err := s.openTenants(); err != nil {
+		return nil, errors.Join(err, s.tenants.close())
+	}
 	return s, nil
 }
 
@@ -93,7 +93,7 @@ func newBare(opts Options, m *metrics) (*Server, error) {
 		opts.Now = time.Now
 	}
 	s := &Server{
-		opts: opts, limits: limits, metrics: m, tokens: new(atomic.Pointer[Tokens]), mux: http.NewServeMux(), files: ui.Handlers(),
+		opts: opts, limits: limits, metrics: m, files: ui.Handlers(),
 		read: &question.Reader{QueryBytes: limits.QueryBytes, MaxNodes: limits.Nodes, MaxLabels: limits.Labels, Now: opts.Now},
 		gate: source.NewGate(limits.Queries, limits.QueryTime, limits.QueryBytes),
 	}
@@ -101,35 +101,74 @@ func newBare(opts Options, m *metrics) (*Server, error) {
 	return s, nil
 }
 
-// routes registers the handlers. Pushes go into db; without one they are refused.
-func (s *Server) routes(db *profile.DB) {
-	l := s.limits
-	opts := push.Options{
-		DB: db, DropLabels: s.opts.DropLabels, Deltas: s.deltas, FirstWhole: s.opts.FirstWhole, Now: s.opts.Now, Counts: &s.metrics.pushes, Log: s.logError,
-		Limits: push.Limits{
-			Body: l.Body, Profile: l.Profile, Profiles: l.Profiles, PushBytes: l.PushBytes,
-			Labels: l.Labels, LabelName: l.LabelName, LabelValue: l.LabelValue, Series: l.Series, Tenants: l.Tenants,
-		},
+// openTenants opens the tenants that always are: Anonymous, and nobody.
+func (s *Server) openTenants() error {
+	empty, err := columnstore.Open(columnstore.Options{Manual: true})
+	if err != nil {
+		return err
 	}
-	_, opts.Refusal = s.source.Store(source.Pushes)
-	s.pushes = push.New(opts)
-	s.metrics.registry.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{
-		Name: "granary_push_memory_bytes", Help: "Memory that pushes in progress are counted with, at the worst.",
-	}, s.pushes.MemoryInUse), prometheus.NewCounterFunc(prometheus.CounterOpts{
-		Name: "granary_push_mended_total", Help: "Names and values of pushed profiles that were mended: not UTF-8, or too long.",
-	}, s.pushes.Mended))
-	s.mux.HandleFunc("GET /healthz", s.health)
-	s.mux.HandleFunc("GET /readyz", s.ready)
-	s.mux.HandleFunc("GET /ready", s.ready)
-	s.handle(s.mux, toRead, web.Route{Pattern: "GET /metrics", Name: "/metrics", Handler: s.metrics.handler()})
-	s.handle(s.mux, toWrite, s.pushes.Routes()...)
-	s.questions(s.mux, s.source, s.opts.Older != nil)
+	db, err := profile.Open(empty, s.opts.Profiles)
+	if err != nil {
+		return errors.Join(err, empty.Close())
+	}
+	s.tenants.nobody = s.newTenant(db, false)
+	if err := s.SetTenants(s.opts.Tenants); err != nil {
+		return err
+	}
+	s.tenants.mu.Lock()
+	defer s.tenants.mu.Unlock()
+	first, err := s.open(profile.Anonymous)
+	if err != nil {
+		return err
+	}
+	s.source, s.mux = first.source, first.mux
 	if s.opts.Older != nil {
 		s.older = source.NewOlder(source.OlderOptions{
-			Read: s.opts.Older, Bytes: l.OlderBytes, Profiles: s.opts.Profiles, Reader: s.read, Handler: s.olderHandler,
+			Read: s.opts.Older, Bytes: s.limits.OlderBytes, Profiles: s.opts.Profiles, Reader: s.read, Handler: s.olderHandler,
 		})
 		s.olderRoutes()
 	}
+	return nil
+}
+
+// newPusher returns the receiver of pushes, or the one that refuses them.
+func (s *Server) newPusher(refusal error) *push.Pusher {
+	l := s.limits
+	pushes := push.New(push.Options{
+		DB: s.pushDB, Series: s.seriesOf, DropLabels: s.opts.DropLabels, Deltas: s.deltas, FirstWhole: s.opts.FirstWhole, Now: s.opts.Now,
+		Counts: &s.metrics.pushes, Log: s.logError, Refusal: refusal,
+		Limits: push.Limits{
+			Body: l.Body, Profile: l.Profile, Profiles: l.Profiles, PushBytes: l.PushBytes,
+			Labels: l.Labels, LabelName: l.LabelName, LabelValue: l.LabelValue, Series: l.Series,
+		},
+	})
+	s.metrics.registry.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{
+		Name: "granary_push_memory_bytes", Help: "Memory that pushes in progress are counted with, at the worst.",
+	}, pushes.MemoryInUse), prometheus.NewCounterFunc(prometheus.CounterOpts{
+		Name: "granary_push_mended_total", Help: "Names and values of pushed profiles that were mended: not UTF-8, or too long.",
+	}, s.mended))
+	return pushes
+}
+
+// mended returns how many names and values of pushed profiles were mended since the start.
+func (s *Server) mended() float64 {
+	n := s.pushes.Mended()
+	for _, t := range s.tenants.all() {
+		n += t.source.DB().Mended()
+	}
+	return float64(n)
+}
+
+// newMux returns the handlers for requests to a source.
+func (s *Server) newMux(of source.Source, hasOlder bool) *http.ServeMux {
+	mux := http.NewServeMux()
+	mux.HandleFunc("GET /healthz", s.health)
+	mux.HandleFunc("GET /readyz", s.ready)
+	mux.HandleFunc("GET /ready", s.ready)
+	s.handle(mux, toWatch, web.Route{Pattern: "GET /metrics", Name: "/metrics", Handler: s.metrics.handler()})
+	s.handle(mux, toWrite, s.pushes.Routes()...)
+	s.questions(mux, of, hasOlder)
+	return mux
 }
 
 // questions registers the handlers of queries of a source, and of the page.
@@ -152,7 +191,7 @@ func (s *Server) olderHandler(of *source.Store) http.Handler {
 }
 
 // SetTokens replaces the tokens. Requests in progress keep the previous ones.
-func (s *Server) SetTokens(t Tokens) { s.tokens.Store(&t) }
+func (s *Server) SetTokens(t Tokens) { s.grants.Store(newGrants(t)) }
 
 // Drain makes /readyz answer that the server is not ready, so that no new clients are sent to it while it
 // shuts down. Requests are answered as usual.
@@ -166,7 +205,11 @@ func (s *Server) Wait() {
 	if s.older != nil {
 		s.logClose(s.older.Forget(0))
 	}
-	s.source.Close()
+	if s.tenants.store == nil {
+		s.source.Close()
+		return
+	}
+	s.logClose(s.tenants.close())
 }
 
 // ServeHTTP answers a request.
@@ -183,11 +226,26 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		web.Fail(rec, r, err)
 		return
 	}
-	s.source.Tidy()
+	for _, t := range s.tenants.all() {
+		t.source.Tidy()
+	}
 	if s.older != nil {
 		s.logClose(s.older.Forget(source.OlderTime))
 	}
-	s.serve(s.mux, rec, r)
+	if completeTenantPath(rec, r) {
+		return
+	}
+	named, err := s.nameTenant(r)
+	if err != nil {
+		web.Fail(rec, r, err)
+		return
+	}
+	mux, err := s.muxOf(web.TenantOf(named.Context()))
+	if err != nil {
+		web.Fail(rec, r, err)
+		return
+	}
+	s.serve(mux, rec, named)
 }
 
 // serve answers a request with mux, and counts the request if mux has no handler for it. Handlers count theirs.
@@ -277,13 +335,15 @@ func NewFront(nodes Nodes, opts Options) (*Server, error) {
 	set, err := fanout.New(fanout.Nodes(nodes), fanout.Options{
 		Answer: s.limits.ResultBytes, Memory: s.limits.QueryBytes, Time: s.limits.QueryTime, Queries: s.limits.Queries, Profile: s.limits.Profile,
 		Registry: s.metrics.registry, Codec: web.ProtoCodec{Most: int(max(s.limits.QueryBytes/message, 1000))},
-		Token: func() string { return s.tokens.Load().Node }, Warn: s.warn,
+		Token: func() string { return s.grants.Load().node }, Warn: s.warn,
 	})
 	if err != nil {
 		return nil, err
 	}
 	s.source = source.NewNodes(set)
-	s.routes(nil)
+	_, refusal := s.source.Store(source.Pushes)
+	s.pushes = s.newPusher(refusal)
+	s.mux = s.newMux(s.source, false)
 	return s, nil
 }
 

@@ -23,6 +23,7 @@ import (
 
 	"github.com/granarydb/granary/columnstore"
 	"github.com/granarydb/granary/server/internal/fault"
+	"github.com/granarydb/granary/server/internal/web"
 )
 
 // WarningHeader is the header of an answer that lacks a node, with the node's error.
@@ -140,6 +141,9 @@ func (s *Set) exchange(ctx context.Context, n *node, q Question, room *atomic.In
 	}
 	if q.Sources {
 		req.Header.Set(SourcesHeader, "ask")
+	}
+	if tenant := web.TenantOf(ctx); tenant != "" {
+		req.Header.Set(web.TenantHeader, tenant)
 	}
 	if token := s.opts.Token(); token != "" {
 		req.Header.Set("Authorization", "Bearer "+token)

@@ -96,6 +96,11 @@ func Origin(format string, args ...any) error {
 	return &requestError{Cause{http.StatusForbidden, connect.CodePermissionDenied, "origin"}, fmt.Sprintf(format, args...)}
 }
 
+// Denied returns the error for a request whose token, or tenant, has no right to it.
+func Denied(format string, args ...any) error {
+	return &requestError{Cause{http.StatusForbidden, connect.CodePermissionDenied, "denied"}, fmt.Sprintf(format, args...)}
+}
+
 // Unread returns an error about older profiles that are not in memory.
 func Unread(format string, args ...any) error {
 	return &requestError{Cause{http.StatusConflict, connect.CodeFailedPrecondition, "unread"}, fmt.Sprintf(format, args...)}
@@ -169,7 +174,7 @@ func CauseOf(err error) Cause {
 		return Cause{499, connect.CodeCanceled, "canceled"} // the client has gone
 	case errors.Is(err, profile.ErrUnknownType), errors.Is(err, ErrHistory):
 		return Cause{http.StatusNotFound, connect.CodeNotFound, "not_found"}
-	case errors.Is(err, ErrRequest), errors.Is(err, profile.ErrProfile), errors.Is(err, profile.ErrSelector),
+	case errors.Is(err, ErrRequest), errors.Is(err, profile.ErrTenant), errors.Is(err, profile.ErrProfile), errors.Is(err, profile.ErrSelector),
 		errors.Is(err, profile.ErrAmbiguousType), errors.Is(err, profile.ErrMixed), errors.Is(err, profile.ErrScale),
 		errors.Is(err, columnstore.ErrBatch), errors.Is(err, columnstore.ErrQuery), errors.Is(err, columnstore.ErrPast),
 		errors.Is(err, columnstore.ErrFuture), errors.Is(err, columnstore.ErrTooOld):

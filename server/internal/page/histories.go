@@ -34,15 +34,15 @@ const mostLooked = 1 << 16
 // historiesOf answers GET /api/v1/histories.
 func historiesOf(ctx context.Context, q *pageQuestion) (pageAnswer, error) {
 	out := &HistoriesAnswer{Histories: []HistoryInfo{}}
-	for _, handle := range q.at.DB.Store().Histories() {
+	for _, name := range q.at.DB.HistoryNames() {
 		if err := ctx.Err(); err != nil {
 			return nil, err
 		}
-		h, err := q.history(handle.Name())
+		h, err := q.history(name)
 		if err != nil {
 			return nil, err
 		}
-		info := HistoryInfo{Name: handle.Name(), Attributes: h.Len(), Floor: instantText(h.Start()), Bytes: handle.Bytes(), Closed: h.Closed()}
+		info := HistoryInfo{Name: name, Attributes: h.Len(), Floor: instantText(h.Start()), Bytes: h.handle.Bytes(), Closed: h.Closed()}
 		if h.Instants() {
 			info.End = endText(h.End())
 			first, err := firstValue(ctx, h.View)

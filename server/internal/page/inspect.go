@@ -57,7 +57,7 @@ func inspectOf(ctx context.Context, q *pageQuestion) (pageAnswer, error) {
 	if q.err != nil {
 		return nil, q.err
 	}
-	stats := q.at.DB.Store().Stats()
+	stats := q.at.DB.Table().Stats()
 	out := &InspectAnswer{Offset: offset, Granules: []InspectGranule{}, All: inspectAll{stats.Granules, stats.Parts, stats.Rows, stats.PartBytes}}
 	if q.of.Get("t") != "" {
 		p, _, _, err := q.stacks(ctx)

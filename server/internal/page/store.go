@@ -7,14 +7,16 @@ import (
 
 	"github.com/granarydb/granary/columnstore"
 	"github.com/granarydb/granary/internal/query/filter"
+	"github.com/granarydb/granary/profile"
 	"github.com/granarydb/granary/server/internal/source"
 	"github.com/granarydb/granary/server/internal/web"
 )
 
-// StoreAnswer is the answer to GET /api/v1/store: the present store. Sizes are in bytes. A budget of 0 means
-// no limit.
+// StoreAnswer is the answer to GET /api/v1/store: the tenant's present rows, and for the tenant Anonymous the memory, the
+// files and the losses of the whole store. Sizes are in bytes. A budget of 0 means no limit.
 type StoreAnswer struct {
 	Head
+	Tenant string `json:"tenant,omitempty"` // empty for Anonymous
 	Oldest string `json:"oldest,omitempty"` // start of the oldest rows
 	Newest string `json:"newest,omitempty"` // time of the newest profile
 	// Floor is the start of the times that the store accepts. Earlier rows were evicted or dropped. It is
@@ -80,7 +82,7 @@ func (p *page) storeState(w http.ResponseWriter, r *http.Request) error {
 			if err != nil {
 				return err
 			}
-			out = newStoreAnswer(v.DB.Store().Stats())
+			out = newStoreAnswer(v.DB)
 			out.Older = p.HasOlder
 			out.Head = newPageHead(v.Commit(), &touched)
 			if newest != 0 {
@@ -95,17 +97,29 @@ func (p *page) storeState(w http.ResponseWriter, r *http.Request) error {
 	return web.SendJSON(w, r, p.ResultBytes, out)
 }
 
-func newStoreAnswer(s columnstore.Stats) *StoreAnswer {
-	return &StoreAnswer{
-		Oldest: timeText(s.Oldest), Floor: timeText(s.Floor),
-		Rows: s.Rows, ColdRows: s.ColdRows, Series: s.Series, Stacks: s.Stacks, Granules: s.Granules, Parts: s.Parts,
-		Memory: storeMemory{
-			Budget: s.MemoryBudget, Bytes: s.Bytes(), Parts: s.PartBytes, Series: s.SeriesBytes, Stacks: s.StackBytes, Records: s.RecordBytes,
-			Histories: s.HistoryBytes, Cache: s.CacheBytes, Pinned: s.PinnedBytes, Pending: s.PendingBytes,
-		},
-		Disk: storeDisk{Budget: s.DiskBudget, Files: s.FileBytes, Log: s.LogBytes, Failed: s.FlushError != nil},
-		Gone: storeGone{EvictedRows: s.EvictedRows, EvictedStates: s.EvictedStates, DroppedRows: s.DroppedRows, DiskRows: s.DiskDroppedRows, Snapshots: s.Expired},
+func newStoreAnswer(db *profile.DB) *StoreAnswer {
+	own := db.Table().Stats()
+	out := &StoreAnswer{
+		Oldest: timeText(own.Oldest), Floor: timeText(own.Floor),
+		Rows: own.Rows, ColdRows: own.ColdRows, Series: own.Series, Stacks: own.Stacks, Granules: own.Granules, Parts: own.Parts,
 	}
+	if db.Tenant() == profile.Anonymous {
+		out.setSizes(db.Store().Stats())
+	} else {
+		out.Tenant = db.Tenant()
+		out.setSizes(own)
+	}
+	return out
+}
+
+// setSizes sets the memory, the files and the losses.
+func (a *StoreAnswer) setSizes(s columnstore.Stats) {
+	a.Memory = storeMemory{
+		Budget: s.MemoryBudget, Bytes: s.Bytes(), Parts: s.PartBytes, Series: s.SeriesBytes, Stacks: s.StackBytes, Records: s.RecordBytes,
+		Histories: s.HistoryBytes, Cache: s.CacheBytes, Pinned: s.PinnedBytes, Pending: s.PendingBytes,
+	}
+	a.Disk = storeDisk{Budget: s.DiskBudget, Files: s.FileBytes, Log: s.LogBytes, Failed: s.FlushError != nil}
+	a.Gone = storeGone{EvictedRows: s.EvictedRows, EvictedStates: s.EvictedStates, DroppedRows: s.DroppedRows, DiskRows: s.DiskDroppedRows, Snapshots: s.Expired}
 }
 
 // timeText returns a time in RFC 3339 with nanoseconds, or "" for the zero time.

@@ -23,13 +23,10 @@ import (
 	"github.com/granarydb/granary/server/otlp"
 )
 
-// Headers of pushes.
-const (
-	TenantHeader = "X-Scope-OrgID"
-	KeyHeader    = "X-Idempotency-Key"
-)
+// KeyHeader names a push.
+const KeyHeader = "X-Idempotency-Key"
 
-// maxID bounds the bytes of a tenant and of an id. A UUID has 36.
+// maxID bounds the bytes of an id. A UUID has 36.
 const maxID = 200
 
 // push is a request's profiles.
@@ -61,23 +58,21 @@ type outcome struct {
 	counted counted
 }
 
-// newPush returns an empty push with the tenant and the key from a request's headers.
-func newPush(h http.Header) (*push, error) {
-	p := &push{tenant: h.Get(TenantHeader), key: h.Get(KeyHeader)}
-	for _, name := range []string{TenantHeader, KeyHeader} {
-		switch value := h.Get(name); {
-		case len(value) > maxID:
-			return nil, fault.Invalid("header %s has %d bytes, at most %d", name, len(value), maxID)
-		case !utf8.ValidString(value) || strings.ContainsFunc(value, isNotPrinted):
-			return nil, fault.Invalid("header %s: %s is not printable UTF-8", name, fault.Quoted(value))
-		}
+// newPush returns an empty push with the tenant of a request and the key from its headers.
+func newPush(ctx context.Context, h http.Header) (*push, error) {
+	p := &push{tenant: web.TenantOf(ctx), key: h.Get(KeyHeader)}
+	switch {
+	case len(p.key) > maxID:
+		return nil, fault.Invalid("header %s has %d bytes, at most %d", KeyHeader, len(p.key), maxID)
+	case !utf8.ValidString(p.key) || strings.ContainsFunc(p.key, isNotPrinted):
+		return nil, fault.Invalid("header %s: %s is not printable UTF-8", KeyHeader, fault.Quoted(p.key))
 	}
 	return p, nil
 }
 
 // take reads a push with a request's headers, and inserts it.
 func (s *Pusher) take(ctx context.Context, h http.Header, read func(*push) error) (outcome, error) {
-	p, err := newPush(h)
+	p, err := newPush(ctx, h)
 	if err == nil {
 		err = read(p)
 	}
@@ -128,6 +123,7 @@ func (s *Pusher) insert(ctx context.Context, p *push) (outcome, error) {
 type insertion struct {
 	*push
 	s     *Pusher
+	db    *profile.DB // of the tenant
 	tx    *columnstore.Tx
 	share *share
 
@@ -219,7 +215,11 @@ func (in *insertion) idOf(p *pushed) hash { return hashOf("profile", in.tenant, 
 
 // commit inserts the profiles and commits the transaction.
 func (in *insertion) commit(ctx context.Context) error {
-	in.tx = in.s.DB.Store().Begin() // begun here, because a refused or repeated push needs no transaction
+	db, err := in.s.DB(in.tenant) // opened here, because a refused or repeated push needs no table and no transaction
+	if err != nil {
+		return err
+	}
+	in.db, in.tx = db, db.Store().Begin()
 	ended := false
 	defer func() {
 		if !ended { // after an error or a panic
@@ -250,7 +250,7 @@ func (in *insertion) commit(ctx context.Context) error {
 		in.bytes += p.size
 	}
 	ended = true
-	_, err := in.tx.Commit()
+	_, err = in.tx.Commit()
 	return err
 }
 
@@ -302,9 +302,9 @@ func (in *insertion) addOne(ctx context.Context, p *pushed, sent *format.Decoded
 	}
 	var since profile.Subtraction
 	if !p.isDelta {
-		opts.Deltas, opts.Sender, opts.FirstWhole, opts.Subtracted = s.Deltas, in.tenant, s.FirstWhole, &since
+		opts.Deltas, opts.Sender, opts.FirstWhole, opts.Subtracted = s.Deltas, profile.TenantName(in.tenant, ""), s.FirstWhole, &since
 	}
-	rows, err = sent.InsertTx(ctx, s.DB, in.tx, opts)
+	rows, err = sent.InsertTx(ctx, in.db, in.tx, opts)
 	if since.Counted != profile.CountedAsSent {
 		in.since = append(in.since, since)
 		in.counted.add(since)

@@ -88,14 +88,9 @@ func (s *Pusher) mend(value string) string {
 // hasMended counts mended strings.
 func (s *Pusher) hasMended(n int) { s.mended.Add(int64(n)) }
 
-// Mended returns how many names and values of pushed profiles were mended, because they were not UTF-8 or too long.
-func (s *Pusher) Mended() float64 {
-	n := s.mended.Load()
-	if s.DB != nil {
-		n += s.DB.Mended()
-	}
-	return float64(n)
-}
+// Mended returns how many labels and messages of pushes were mended, because they were not UTF-8 or too long. Those inside
+// of profiles are in profile.DB.Mended.
+func (s *Pusher) Mended() int64 { return s.mended.Load() }
 
 func isNotPrinted(r rune) bool { return !unicode.IsPrint(r) }
 

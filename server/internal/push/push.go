@@ -29,20 +29,23 @@ type Limits struct {
 	PushBytes int64
 
 	Labels, LabelName, LabelValue int
-	Series, Tenants               int
+	Series                        int
 }
 
-// Options are the settings of a Pusher. All except Deltas, FirstWhole, Wait and Refusal are needed.
+// Options are the settings of a Pusher. All except Deltas, FirstWhole, Series, Wait and Refusal are needed.
 type Options struct {
-	DB         *profile.DB
+	// DB returns the profiles of a tenant. A tenant without any gets a table.
+	DB         func(tenant string) (*profile.DB, error)
 	DropLabels []string
 	// Deltas turns profiles that count from the start of a process into differences. nil stores them as they are.
 	Deltas *profile.Deltas
 	// FirstWhole is that of profile.InsertOptions.
 	FirstWhole bool
 	Limits     Limits
-	Now        func() time.Time
-	Counts     *Counts
+	// Series returns the sets of labels that a tenant may push in an hour. 0 means Limits.Series.
+	Series func(tenant string) int
+	Now    func() time.Time
+	Counts *Counts
 	// Log is called with the error of a profile that a push omits.
 	Log func(ctx context.Context, path string, err error)
 	// Wait is how long a push waits for memory. 0 means two seconds, because clients wait 10 s or more
@@ -73,7 +76,7 @@ type Pusher struct {
 func New(opts Options) *Pusher {
 	opts.Wait = cmp.Or(opts.Wait, 2*time.Second)
 	return &Pusher{
-		Options: opts, ids: newIDs(opts.Now), tenants: newTenants(opts.Limits, opts.Now), room: &pushRoom{most: opts.Limits.PushBytes},
+		Options: opts, ids: newIDs(opts.Now), tenants: newTenants(opts), room: &pushRoom{most: opts.Limits.PushBytes},
 	}
 }
 

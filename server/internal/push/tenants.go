@@ -1,6 +1,7 @@
 package push
 
 import (
+	"cmp"
 	"maps"
 	"slices"
 	"sync"
@@ -13,18 +14,24 @@ import (
 // twice as long.
 const SeriesAge = 30 * time.Minute
 
-// tenants has the label sets that each tenant pushed in about an hour. They bound a tenant's series. They
-// separate nothing, because all tenants' profiles are in one table. It is safe for concurrent use.
+// tenants has the label sets that each tenant pushed in about an hour. They bound a tenant's series. It is safe for
+// concurrent use. Options.DB bounds the number of tenants.
 type tenants struct {
-	now               func() time.Time
-	maxSeries, maxAll int
+	now  func() time.Time
+	most func(tenant string) int
 
 	mu  sync.Mutex
 	all map[string]*generations
 }
 
-func newTenants(l Limits, now func() time.Time) *tenants {
-	return &tenants{now: now, maxSeries: l.Series, maxAll: l.Tenants, all: map[string]*generations{}}
+func newTenants(opts Options) *tenants {
+	most := func(tenant string) int {
+		if opts.Series != nil {
+			return cmp.Or(opts.Series(tenant), opts.Limits.Series)
+		}
+		return opts.Limits.Series
+	}
+	return &tenants{now: opts.Now, most: most, all: map[string]*generations{}}
 }
 
 // series is a label set of a tenant.
@@ -44,23 +51,18 @@ func seriesOf(tenant string, labels map[string]string) series {
 // admit counts a series, and reports whether it is new. The error is an ErrLimit. A new series that is
 // not inserted must be withdrawn.
 func (t *tenants) admit(s series) (isNew bool, err error) {
+	most := t.most(s.tenant)
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	g := t.all[s.tenant]
 	if g == nil {
-		if len(t.all) >= t.maxAll {
-			t.forget()
-		}
-		if len(t.all) >= t.maxAll {
-			return false, fault.TooMany("%d tenants that push in an hour", t.maxAll)
-		}
 		g = &generations{}
 		t.all[s.tenant] = g
 	}
-	t.turn(g)
+	g.turn(t.now(), SeriesAge, most+1) // by age alone, because most bounds the number of series
 	isNew = !g.has(s.labels)
-	if isNew && g.len() >= t.maxSeries {
-		return false, fault.TooMany("%d sets of labels (series) of a tenant in an hour", t.maxSeries)
+	if isNew && g.len() >= most {
+		return false, fault.TooMany("%d sets of labels (series) of a tenant in an hour", most)
 	}
 	g.add(s.labels)
 	return isNew, nil
@@ -81,15 +83,3 @@ func (t *tenants) withdraw(fresh []series) {
 		}
 	}
 }
-
-// forget drops the tenants without series.
-func (t *tenants) forget() {
-	for name, g := range t.all {
-		if t.turn(g); g.len() == 0 {
-			delete(t.all, name)
-		}
-	}
-}
-
-// turn turns g by age alone, because admit bounds the number of series.
-func (t *tenants) turn(g *generations) { g.turn(t.now(), SeriesAge, t.maxSeries+1) }

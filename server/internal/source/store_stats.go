@@ -17,7 +17,7 @@ import (
 // Stats implements Source.
 func (s *Store) Stats(ctx context.Context, _ *typesv1.GetProfileStatsRequest) (out *typesv1.GetProfileStatsResponse, err error) {
 	err = s.At(ctx, func(v *At) error {
-		stats := s.db.Store().Stats()
+		stats := s.db.Table().Stats()
 		out = &typesv1.GetProfileStatsResponse{DataIngested: stats.Rows+stats.DroppedRows+stats.EvictedRows > 0}
 		newest, err := v.Newest(ctx)
 		if err != nil {
@@ -46,7 +46,7 @@ func (v *At) oldest(ctx context.Context) (int64, error) {
 	return oldest, err
 }
 
-// Scopes implements Source. It counts buckets of time and their rows, without reading them. Bytes are those of the store's rows
+// Scopes implements Source. It counts buckets of time and their rows, without reading them. Bytes are those of the table's rows
 // and files, by the share of rows.
 func (s *Store) Scopes(ctx context.Context, m *querierv1.AnalyzeQueryRequest) ([]*querierv1.QueryScope, error) {
 	query := profile.Query{}
@@ -69,7 +69,7 @@ func (s *Store) Scopes(ctx context.Context, m *querierv1.AnalyzeQueryRequest) ([
 			return fault.At("query", err)
 		}
 		scope.SeriesCount = uint64(len(series))
-		stats := s.db.Store().Stats()
+		stats := s.db.Table().Stats()
 		share := float64(scope.SampleCount) / float64(max(stats.Rows, int64(scope.SampleCount), 1))
 		bytes := max(stats.FileBytes, stats.PartBytes)
 		scope.ProfileBytes = uint64(share * float64(bytes))

@@ -1,0 +1,93 @@
+package profile
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/granarydb/granary/columnstore"
+)
+
+// Anonymous is the tenant of profiles that come without the name of one.
+const Anonymous = "anonymous"
+
+// ErrTenant reports an invalid name of a tenant.
+var ErrTenant = errors.New("tenant")
+
+const (
+	maxTenant   = 150 // bytes of a name
+	tenantRoom  = "tenants/"
+	tenantChars = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789!-_.*'()"
+)
+
+// CheckTenant returns ErrTenant for a name that Grafana's servers do not take either: they take 1 to 150 letters, digits
+// and !-_.*'(). The names ".", ".." and "*" are refused too, because they mean something else in paths and lists. A
+// name such as a|b asks for two tenants at once, which is not supported.
+func CheckTenant(name string) error {
+	switch {
+	case name == "" || len(name) > maxTenant:
+		return fmt.Errorf("%w: a name of %d bytes, want 1 to %d", ErrTenant, len(name), maxTenant)
+	case strings.Contains(name, "|"):
+		return fmt.Errorf("%w: %.*q is several: ask for one at a time", ErrTenant, maxTenant, name)
+	case strings.ContainsFunc(name, func(r rune) bool { return !strings.ContainsRune(tenantChars, r) }),
+		name == ".", name == "..", name == "*":
+		return fmt.Errorf("%w: %q, want letters, digits and !-_.*'()", ErrTenant, name)
+	}
+	return nil
+}
+
+// TenantName returns the name in a store of what a tenant calls name: a table or a history. Anonymous, and "", has names
+// of its own. The others have theirs below tenants/NAME/, so no tenant can name what another one has.
+func TenantName(tenant, name string) string {
+	if tenant == "" || tenant == Anonymous {
+		return name
+	}
+	return tenantRoom + tenant + "/" + name
+}
+
+// Tenants returns the tenants that have a table of profiles in a store, sorted.
+func Tenants(store *columnstore.Store) []string {
+	var all []string
+	for _, t := range store.Tables() {
+		if t.Name() == DefaultTable {
+			all = append(all, Anonymous)
+		} else if name, ok := strings.CutPrefix(t.Name(), tenantRoom); ok {
+			if tenant, table, _ := strings.Cut(name, "/"); table == DefaultTable {
+				all = append(all, tenant)
+			}
+		}
+	}
+	slices.Sort(all)
+	return all
+}
+
+// Tenant returns the tenant whose profiles these are.
+func (db *DB) Tenant() string { return db.opts.Tenant }
+
+// History returns the tenant's history with a name, or nil.
+func (db *DB) History(name string) *columnstore.History {
+	full := TenantName(db.opts.Tenant, name)
+	if _, ok := db.nameOf(full); !ok {
+		return nil
+	}
+	return db.store.History(full)
+}
+
+// HistoryNames returns the names of the tenant's histories, in the order of their creation.
+func (db *DB) HistoryNames() (names []string) {
+	for _, h := range db.store.Histories() {
+		if name, ok := db.nameOf(h.Name()); ok {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
+// nameOf returns what the tenant calls the history with a name in the store, if it is the tenant's.
+func (db *DB) nameOf(full string) (name string, ok bool) {
+	if db.opts.Tenant == Anonymous {
+		return full, !strings.HasPrefix(full, tenantRoom)
+	}
+	return strings.CutPrefix(full, TenantName(db.opts.Tenant, ""))
+}
