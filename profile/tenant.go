@@ -65,29 +65,29 @@ func Tenants(store *columnstore.Store) []string {
 // Tenant returns the tenant whose profiles these are.
 func (db *DB) Tenant() string { return db.opts.Tenant }
 
-// History returns the tenant's history with a name, or nil.
-func (db *DB) History(name string) *columnstore.History {
-	full := TenantName(db.opts.Tenant, name)
-	if _, ok := db.nameOf(full); !ok {
+// TenantHistory returns the history of a tenant with a name, or nil.
+func TenantHistory(store *columnstore.Store, tenant, name string) *columnstore.History {
+	full := TenantName(tenant, name)
+	if _, ok := ownName(tenant, full); !ok {
 		return nil
 	}
-	return db.store.History(full)
+	return store.History(full)
 }
 
-// HistoryNames returns the names of the tenant's histories, in the order of their creation.
-func (db *DB) HistoryNames() (names []string) {
-	for _, h := range db.store.Histories() {
-		if name, ok := db.nameOf(h.Name()); ok {
+// TenantHistories returns the names of a tenant's histories, in the order of their creation.
+func TenantHistories(store *columnstore.Store, tenant string) (names []string) {
+	for _, h := range store.Histories() {
+		if name, ok := ownName(tenant, h.Name()); ok {
 			names = append(names, name)
 		}
 	}
 	return names
 }
 
-// nameOf returns what the tenant calls the history with a name in the store, if it is the tenant's.
-func (db *DB) nameOf(full string) (name string, ok bool) {
-	if db.opts.Tenant == Anonymous {
+// ownName returns what a tenant calls the history with a name in a store, if it is the tenant's.
+func ownName(tenant, full string) (name string, ok bool) {
+	if tenant == "" || tenant == Anonymous {
 		return full, !strings.HasPrefix(full, tenantRoom)
 	}
-	return strings.CutPrefix(full, TenantName(db.opts.Tenant, ""))
+	return strings.CutPrefix(full, TenantName(tenant, ""))
 }

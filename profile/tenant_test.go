@@ -43,14 +43,14 @@ func TestTenants(t *testing.T) {
 		if want := store.Table(TenantName(name, "profiles")); db.Table() != want || want == nil {
 			t.Errorf("tenant %q has table %q", name, db.Table().Name())
 		}
-		if db.History("threads") != store.History(TenantName(name, "threads")) {
+		if TenantHistory(store, name, "threads") != store.History(TenantName(name, "threads")) {
 			t.Errorf("tenant %q does not find its history", name)
 		}
-		if got := db.HistoryNames(); !slices.Equal(got, []string{"threads"}) {
+		if got := TenantHistories(store, name); !slices.Equal(got, []string{"threads"}) {
 			t.Errorf("tenant %q has histories %q", name, got)
 		}
 		for _, other := range []string{"tenants/a/threads", "tenants/b/threads", "../b/threads", ""} {
-			if db.History(other) != nil {
+			if TenantHistory(store, name, other) != nil {
 				t.Errorf("tenant %q reaches a history %q", name, other)
 			}
 		}

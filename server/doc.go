@@ -45,9 +45,7 @@
 //	    Limits.Profile, before it is decoded. A request's messages are counted before they
 //	    are decoded. All requests in progress together take Limits.PushBytes, plus the excess of
 //	    one of them. The others wait for two seconds and are answered with 503.
-//	S7  The sets of labels that a tenant pushes are bounded (Limits.Series, status 429). The tenant
-//	    is the header X-Scope-OrgID, or the empty text without it. Tenants do not isolate data:
-//	    all profiles are in one table, without their tenant. Profiles without rows do not count.
+//	S7  The sets of labels that a tenant pushes are bounded (Limits.Series, status 429). Profiles without rows do not count.
 //	S8  A profile without samples is not an error.
 //
 // The name app of /ingest becomes the label service_name, or app_name if the labels in its braces have a
@@ -140,6 +138,18 @@
 //	    path. Summaries of queried histories are kept as long as snapshots are (W3), outside the
 //	    memory budget: at most 5 % of the histories' bytes, and states that the summaries have and the store drops.
 //
+// # Tenants
+//
+//	/tenants/{NAME}/...     all paths of this text for the tenant NAME, but gRPC, whose paths begin at the host
+//
+//	T1  A tenant is named by the path, the header X-Scope-OrgID or a bound token (Tokens.Tenants), which must agree: 400, and 403
+//	    if the token differs. Otherwise it is profile.Anonymous. Names are those of profile.CheckTenant.
+//	T2  An answer equals the answer of a server with only the tenant's profiles and histories, but for numbers of commits
+//	    and /metrics. A tenant without any has the answers of an empty store.
+//	T3  A bound token reaches no other tenant, and not /metrics, which is about all of them.
+//	T4  A push makes the table of a new tenant, within Limits.Tenants (429) and if Options.Tenants takes it (403). Its limits
+//	    there are its own; Limits and the budgets of the store are those of all tenants together.
+//
 // # Older profiles
 //
 // With Options.Older a server can read profiles that its store no longer has:
@@ -155,7 +165,7 @@
 //	O3  They take Limits.OlderBytes, and the memory that queries in progress still use of the previous range. A
 //	    reading beyond that is an error, and nothing of it is kept. The memory of Options.Older itself is extra.
 //	O4  Places for queries (Limits.Queries), tokens and counts are shared with the server. There are no pushes, metrics or
-//	    health there.
+//	    health there. Older profiles are of the tenant Anonymous.
 //
 // # Fronts
 //
@@ -172,6 +182,7 @@
 //	    by their types.
 //	F5  The front's limits hold, and each node's own. A node has three quarters of Limits.QueryTime, and
 //	    Limits.ResultBytes; stacks of all nodes have Limits.QueryBytes.
+//	F6  Nodes are asked for the tenant of the request.
 //
 // The package is a Go module of its own, so that the protocols' libraries stay out of the module graph of a
 // program that embeds the store.

@@ -13,7 +13,7 @@ import (
 )
 
 func newDelete() *cobra.Command {
-	var dir, before string
+	var dir, tenant, before string
 	cmd := &cobra.Command{
 		Use:   "delete --db DIR --before TIME",
 		Short: "Delete the old profiles of a directory",
@@ -39,17 +39,17 @@ It cannot be undone.`,
 			if err != nil {
 				return err
 			}
-			return deleteBefore(cmd, dir, at)
+			return deleteBefore(cmd, inputSource{db: dir, tenant: tenant}, at)
 		},
 	}
 	cmd.Flags().StringVar(&dir, "db", "", "delete from the directory `DIR`")
+	cli.AddTenant(cmd.Flags(), &tenant, "delete profiles of the tenant `NAME`, and of no other (default: those without a tenant)")
 	cmd.Flags().StringVar(&before, "before", "", "delete profiles before `TIME`: 2026-01-31T09:00:00Z, 2026-01-31 (local), 1769850000 (Unix), -30d (before now), or latest-30d (before the newest profile)")
 	return cmd
 }
 
-func deleteBefore(cmd *cobra.Command, dir string, before moment) (err error) {
+func deleteBefore(cmd *cobra.Command, source inputSource, before moment) (err error) {
 	ctx := cmd.Context()
-	source := inputSource{db: dir}
 	l, err := openDB(ctx, columnstore.Options{Manual: true}, source)
 	if err != nil {
 		return err
@@ -64,11 +64,11 @@ func deleteBefore(cmd *cobra.Command, dir string, before moment) (err error) {
 			return err
 		}
 	}
-	was := l.store.Stats().DroppedRows
+	was := l.db.Table().Stats().DroppedRows
 	if _, err := l.db.Table().DropBefore(ctx, before.bound(time.Now(), newest)); err != nil {
 		return source.explain(err)
 	}
-	stats := l.store.Stats()
+	stats := l.db.Table().Stats()
 	p := cli.Printer{W: cmd.OutOrStdout()}
 	p.Printf("Deleted %s, %s left\n", cli.Many(stats.DroppedRows-was, "row"), cli.Number(stats.Rows))
 	return p.Err

@@ -86,6 +86,8 @@ type inputFlags struct {
 	ca, cert, key   string
 	skipVerify      bool
 	db              []string // directories to read instead of inputs
+	tenant          string
+	asksTenant      bool // tenant is also that of the servers of URLs
 	cumulative      string
 	note            *countNote // nil for a command that stores nothing
 }
@@ -93,6 +95,8 @@ type inputFlags struct {
 // dbFlag adds --db.
 func (f *inputFlags) dbFlag(cmd *cobra.Command) {
 	cmd.Flags().StringArrayVar(&f.db, "db", nil, "ask the directory `DIR` that granary load filled, instead of inputs")
+	cli.AddTenant(cmd.Flags(), &f.tenant, "ask for profiles of the tenant `NAME`, in --db and at the servers of URLs")
+	f.asksTenant = true
 }
 
 // storeFlags adds the flags of inputs, for a command that stores them.
@@ -123,6 +127,7 @@ type inputSource struct {
 	web       input.Web
 	allFrames bool
 	db        string // the directory to read instead of inputs, or ""
+	tenant    string // of the directory; "": profile.Anonymous
 
 	cumulative string
 	note       *countNote
@@ -130,7 +135,7 @@ type inputSource struct {
 
 // source parses the flags. Its errors are usage errors, except errors from files.
 func (f *inputFlags) source() (inputSource, error) {
-	s := inputSource{labels: map[string]string{}, allFrames: f.allFrames, cumulative: f.cumulative, note: f.note, web: input.Web{Seconds: f.seconds, Header: http.Header{}}}
+	s := inputSource{labels: map[string]string{}, tenant: f.tenant, allFrames: f.allFrames, cumulative: f.cumulative, note: f.note, web: input.Web{Seconds: f.seconds, Header: http.Header{}}}
 	for _, text := range f.labels {
 		name, value, ok := strings.Cut(text, "=")
 		if !ok || name == "" || value == "" || !utf8.ValidString(text) {
@@ -150,6 +155,9 @@ func (f *inputFlags) source() (inputSource, error) {
 			return s, cli.Usage(errors.New("--header: want 'NAME: VALUE', such as 'Authorization: Bearer TOKEN'")) // the value can be a secret
 		}
 		s.web.Header.Add(name, strings.TrimSpace(value))
+	}
+	if f.asksTenant && f.tenant != "" {
+		s.web.Header.Set(serve.TenantHeader, f.tenant)
 	}
 	if len(f.db) > 0 {
 		if s.db = f.db[0]; s.db == "" {

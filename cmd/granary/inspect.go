@@ -174,8 +174,8 @@ func look(ctx context.Context, l *loaded, snap *columnstore.Snapshot, limit int)
 			granules = append(granules, g)
 		}
 	}
-	stats := l.store.Stats() // no writer is active, so they match the snapshot
-	out.Rows, out.Series, out.Stacks = stats.Rows, stats.Series, stats.Stacks
+	own, stats := l.db.Table().Stats(), l.store.Stats() // no writer is active, so they match the snapshot
+	out.Rows, out.Series, out.Stacks = own.Rows, own.Series, own.Stacks
 	out.Bytes = inspectedBytes{
 		Parts: stats.PartBytes, Series: stats.SeriesBytes, Stacks: stats.StackBytes, Symbols: stats.RecordBytes,
 		Histories: stats.HistoryBytes, Cache: stats.CacheBytes, Total: stats.Bytes(), // nothing is pending

@@ -145,7 +145,7 @@ func open(opts columnstore.Options, source inputSource) (*loaded, error) {
 		return nil, err
 	}
 	l := &loaded{store: store, source: source, totals: newTotals(source.cumulative)}
-	if l.db, err = profile.Open(store, dbdir.Profiles(store)); err != nil {
+	if l.db, err = profile.Open(store, dbdir.Profiles(store, source.tenant)); err != nil {
 		_ = store.Close()
 		return nil, err
 	}
@@ -237,7 +237,7 @@ func (l *loaded) add(ctx context.Context, name string) (held bool, err error) {
 	maps.Copy(labels, input.FolderLabels(name))
 	maps.Copy(labels, l.source.labels)
 	labels[labelFile] = l.labels.Of(name)
-	h := heldProfile{name: name, data: data, opts: profile.InsertOptions{Labels: labels, Origin: name, Time: at, Retime: true, AllFrames: l.source.allFrames}}
+	h := heldProfile{name: name, data: data, opts: profile.InsertOptions{Labels: labels, Origin: name, Time: at, Retime: true, AllFrames: l.source.allFrames, Sender: profile.TenantName(l.source.tenant, "")}}
 	return l.insert(ctx, h, true)
 }
 
@@ -322,10 +322,13 @@ func openDB(ctx context.Context, opts columnstore.Options, source inputSource) (
 
 // openTable opens the profile table, with any width of its buckets.
 func (l *loaded) openTable(ctx context.Context, manual bool) (err error) {
-	if l.store.Table(dbdir.ProfilesTable) == nil {
-		return fmt.Errorf("the store has no table %q", dbdir.ProfilesTable)
+	if l.store.Table(profile.TenantName(l.source.tenant, profile.DefaultTable)) == nil {
+		if all := profile.Tenants(l.store); len(all) > 0 {
+			return fmt.Errorf("the tenant %s has no profiles: --tenant names one of %s", cmp.Or(l.source.tenant, profile.Anonymous), strings.Join(all, ", "))
+		}
+		return fmt.Errorf("the store has no table %q", profile.DefaultTable)
 	}
-	if l.db, err = profile.Open(l.store, dbdir.Profiles(l.store)); err == nil && manual {
+	if l.db, err = profile.Open(l.store, dbdir.Profiles(l.store, l.source.tenant)); err == nil && manual {
 		err = l.store.Maintain(ctx)
 	}
 	return err
@@ -394,6 +397,7 @@ profiles must fit into memory.
 		},
 	}
 	cmd.Flags().StringVar(&dir, "db", "", "store the profiles in the directory `DIR`")
+	cli.AddTenant(cmd.Flags(), &f.tenant, "store the profiles as those of the tenant `NAME`")
 	dbdir.AddSync(cmd.Flags(), &sync)
 	cli.AddDiskBudget(cmd, &budget)
 	f.storeFlags(cmd)

@@ -5,6 +5,7 @@ import (
 	"math"
 
 	"github.com/granarydb/granary/history"
+	"github.com/granarydb/granary/profile"
 	"github.com/granarydb/granary/server/internal/fault"
 )
 
@@ -34,7 +35,7 @@ const mostLooked = 1 << 16
 // historiesOf answers GET /api/v1/histories.
 func historiesOf(ctx context.Context, q *pageQuestion) (pageAnswer, error) {
 	out := &HistoriesAnswer{Histories: []HistoryInfo{}}
-	for _, name := range q.at.DB.HistoryNames() {
+	for _, name := range profile.TenantHistories(q.at.DB.Store(), q.at.DB.Tenant()) {
 		if err := ctx.Err(); err != nil {
 			return nil, err
 		}

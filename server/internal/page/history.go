@@ -27,7 +27,7 @@ type pageHistory struct {
 // history returns the history called name. A history that was created after the snapshot has no instants
 // and no attributes.
 func (q *pageQuestion) history(name string) (*pageHistory, error) {
-	h := q.at.DB.History(name)
+	h := profile.TenantHistory(q.at.DB.Store(), q.at.DB.Tenant(), name)
 	if h == nil {
 		return nil, fault.Invalid("history %s: %w", fault.Quoted(name), fault.ErrHistory)
 	}

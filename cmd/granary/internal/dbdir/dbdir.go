@@ -10,7 +10,6 @@ import (
 	"slices"
 	"strings"
 	"syscall"
-	"time"
 
 	"github.com/spf13/pflag"
 
@@ -60,19 +59,10 @@ func SyncHelp() string {
 // LabelFile is the label with an input's name.
 const LabelFile = "file"
 
-// ProfilesTable is the name of a directory's table of profiles.
-const ProfilesTable = "profiles"
-
-// Profiles returns the options of a store's table of profiles: any width of its buckets, and means of gauges
-// over the times of all files.
-func Profiles(store *columnstore.Store) profile.Options {
-	opts := profile.Options{Without: []string{LabelFile}}
-	if t := store.Table(ProfilesTable); t != nil {
-		if opts.Bucket = time.Duration(t.Schema().BucketWidth()); opts.Bucket == 0 {
-			opts.Bucket = -1
-		}
-	}
-	return opts
+// Profiles returns the options of a tenant's table of profiles in a store: any width of its buckets, and means of gauges
+// over the times of all files. No tenant ("") is profile.Anonymous.
+func Profiles(store *columnstore.Store, tenant string) profile.Options {
+	return profile.Options{Tenant: tenant, Without: []string{LabelFile}}.As(store)
 }
 
 // OpenDeltas opens the sources of cumulative profiles, which are in a file beside those of the store in a directory.

@@ -4,26 +4,31 @@ import (
 	"crypto/tls"
 	"errors"
 	"fmt"
+	"iter"
 	"os"
 	"strings"
 	"sync/atomic"
 
 	"github.com/spf13/pflag"
 
+	"github.com/granarydb/granary/cmd/granary/internal/cli"
+	"github.com/granarydb/granary/profile"
 	"github.com/granarydb/granary/server"
 )
 
 // files are the names of the files with tokens and a certificate.
 type files struct {
 	read, write string
+	tenants     string
 	node        string // one token
 	cert, key   string
 }
 
 // add adds the flags to a set.
 func (f *files) add(fs *pflag.FlagSet) {
-	fs.StringVar(&f.read, "read-tokens", "", "`FILE` of tokens to ask with, one a line: requests have the header Authorization: Bearer TOKEN")
-	fs.StringVar(&f.write, "write-tokens", "", "`FILE` of tokens to push with, one a line")
+	fs.StringVar(&f.read, "read-tokens", "", "`FILE` of tokens to ask with, one a line: requests have the header Authorization: Bearer TOKEN. A tenant behind a token binds it to the tenant")
+	fs.StringVar(&f.write, "write-tokens", "", "`FILE` of tokens to push with, likewise")
+	fs.StringVar(&f.tenants, "tenants", "", "`FILE` of tenants, one a line: NAME [retention=30d] [disk=10GiB] [series=1000]. Others may not push, unless one is called *, for all others")
 	fs.StringVar(&f.node, "query-token-file", "", "with --query-from: `FILE` with the token to ask nodes with")
 	fs.StringVar(&f.cert, "tls-cert", "", "`FILE` of the server's certificate, in PEM")
 	fs.StringVar(&f.key, "tls-key", "", "`FILE` of its key, in PEM")
@@ -31,18 +36,23 @@ func (f *files) add(fs *pflag.FlagSet) {
 
 // secrets are the contents of the files.
 type secrets struct {
-	tokens server.Tokens
-	cert   atomic.Pointer[tls.Certificate] // nil: no TLS
+	tokens  server.Tokens
+	tenants map[string]server.TenantLimits  // nil: any tenant
+	cert    atomic.Pointer[tls.Certificate] // nil: no TLS
 }
 
 // load reads the files. Errors name the flag and the file.
 func (f *files) load() (*secrets, error) {
 	s := new(secrets)
+	s.tokens.Tenants = map[string]string{}
 	var err error
-	if s.tokens.Read, err = readTokens("read-tokens", f.read); err != nil {
+	if s.tokens.Read, err = readTokens("read-tokens", f.read, s.tokens.Tenants); err != nil {
 		return nil, err
 	}
-	if s.tokens.Write, err = readTokens("write-tokens", f.write); err != nil {
+	if s.tokens.Write, err = readTokens("write-tokens", f.write, s.tokens.Tenants); err != nil {
+		return nil, err
+	}
+	if s.tenants, err = readTenants("tenants", f.tenants); err != nil {
 		return nil, err
 	}
 	if s.tokens.Node, err = readToken("query-token-file", f.node); err != nil {
@@ -66,24 +76,101 @@ func (s *secrets) certificate(*tls.ClientHelloInfo) (*tls.Certificate, error) {
 	return s.cert.Load(), nil
 }
 
-// readTokens reads a file of tokens, one per line. It skips empty lines, and lines that begin with #. A file
+// readTokens reads a file of tokens, one per line with the tenant that it is bound to, if any, which is added to bound. A file
 // without tokens is an error, because a server without tokens admits everyone.
-func readTokens(flag, name string) ([]string, error) {
-	if name == "" {
-		return nil, nil
-	}
-	data, err := os.ReadFile(name)
-	if err != nil {
-		return nil, fmt.Errorf("--%s: %w", flag, err)
-	}
-	var tokens []string
-	for line := range strings.Lines(string(data)) {
-		if line = strings.TrimSpace(line); line != "" && line[0] != '#' {
-			tokens = append(tokens, line)
+func readTokens(flag, name string, bound map[string]string) (tokens []string, err error) {
+	for fields, err := range fieldsOf(flag, name) {
+		if err != nil {
+			return nil, err
 		}
+		token, tenant := fields[0], ""
+		if len(fields) > 1 {
+			tenant = fields[1]
+		}
+		was, known := bound[token]
+		switch {
+		case len(fields) > 2:
+			err = fmt.Errorf("want a token and a tenant, not %d words", len(fields))
+		case tenant != "":
+			err = profile.CheckTenant(tenant)
+		}
+		if err == nil && known && was != tenant {
+			err = fmt.Errorf("it is bound to two tenants, %q and %q", was, tenant)
+		}
+		if err != nil {
+			return nil, fmt.Errorf("--%s %s: token %d: %w", flag, name, len(tokens)+1, err) // a token is a secret
+		}
+		tokens, bound[token] = append(tokens, token), tenant
 	}
-	if len(tokens) == 0 {
+	if name != "" && len(tokens) == 0 {
 		return nil, fmt.Errorf("--%s %s: the file has no token", flag, name)
 	}
 	return tokens, nil
+}
+
+// readTenants reads a file of tenants, one per line with its limits.
+func readTenants(flag, name string) (map[string]server.TenantLimits, error) {
+	if name == "" {
+		return nil, nil
+	}
+	all := map[string]server.TenantLimits{}
+	for fields, err := range fieldsOf(flag, name) {
+		if err != nil {
+			return nil, err
+		}
+		tenant := fields[0]
+		if tenant != server.OtherTenants {
+			err = profile.CheckTenant(tenant)
+		}
+		if _, twice := all[tenant]; twice && err == nil {
+			err = errors.New("it is there twice")
+		}
+		var limits server.TenantLimits
+		for _, field := range fields[1:] {
+			if err == nil {
+				err = setLimit(&limits, field)
+			}
+		}
+		if err != nil {
+			return nil, fmt.Errorf("--%s %s: tenant %q: %w", flag, name, tenant, err)
+		}
+		all[tenant] = limits
+	}
+	if len(all) == 0 {
+		return nil, fmt.Errorf("--%s %s: the file has no tenant", flag, name)
+	}
+	return all, nil
+}
+
+// setLimit sets a limit from a text such as disk=10GiB.
+func setLimit(l *server.TenantLimits, text string) error {
+	name, value, _ := strings.Cut(text, "=")
+	switch name {
+	case "retention":
+		return cli.NewDuration(name, 0, 0, &l.Retention).Set(value)
+	case "disk":
+		return cli.NewBytes(name, 0, &l.FileBytes).Set(value)
+	case "series":
+		return cli.NewWholeNumber(name, 1, &l.Series).Set(value)
+	}
+	return fmt.Errorf("%q: want retention=30d, disk=10GiB or series=1000", text)
+}
+
+// fieldsOf yields the words of each line of a file. It skips empty lines, and lines that begin with #. Without a name there are none.
+func fieldsOf(flag, name string) iter.Seq2[[]string, error] {
+	return func(yield func([]string, error) bool) {
+		if name == "" {
+			return
+		}
+		data, err := os.ReadFile(name)
+		if err != nil {
+			yield(nil, fmt.Errorf("--%s: %w", flag, err))
+			return
+		}
+		for line := range strings.Lines(string(data)) {
+			if fields := strings.Fields(line); len(fields) > 0 && fields[0][0] != '#' && !yield(fields, nil) {
+				return
+			}
+		}
+	}
 }

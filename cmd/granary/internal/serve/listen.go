@@ -77,10 +77,22 @@ func (f *flags) shutdown(log *slog.Logger, web *http.Server, handle *server.Serv
 func (f *flags) reload(log *slog.Logger, handle *server.Server, secrets *secrets) {
 	next, err := f.files.load()
 	if err != nil {
-		log.Error("reload failed: tokens and certificates are those of before", "error", err)
+		log.Error("reload failed: tokens, tenants and certificates are those of before", "error", err)
+		return
+	}
+	if err := f.setTenants(handle, next); err != nil {
+		log.Error("reload failed: tokens, tenants and certificates are those of before", "error", err)
 		return
 	}
 	f.each(handle, func(s *server.Server) { s.SetTokens(next.tokens) })
 	secrets.cert.Store(next.cert.Load())
-	log.Info("reloaded", "read tokens", len(next.tokens.Read), "write tokens", len(next.tokens.Write))
+	log.Info("reloaded", "read tokens", len(next.tokens.Read), "write tokens", len(next.tokens.Write), "tenants", len(next.tenants))
+}
+
+// setTenants replaces the limits of tenants. A front has none.
+func (f *flags) setTenants(handle *server.Server, s *secrets) error {
+	if f.isFront() {
+		return nil
+	}
+	return handle.SetTenants(s.tenants)
 }

@@ -39,6 +39,7 @@ type pusher struct {
 	source Inputs
 	to     *url.URL
 	token  string
+	tenant string
 	pause  time.Duration // before the second attempt at a profile
 	notes  io.Writer     // where a second attempt is announced
 
@@ -51,6 +52,7 @@ const maxAttempts = 4
 // NewPush returns the command push. Its caller adds the flags of inputs, and source parses them.
 func NewPush(inputsHelp string, source func() (Inputs, error)) *cobra.Command {
 	var to, tokenFile string
+	p := pusher{pause: time.Second}
 	cmd := &cobra.Command{
 		Use:   "push --to URL [flags] INPUT...",
 		Short: "Send profiles to a server",
@@ -69,7 +71,7 @@ profiles, count by what came since the profile before with equal labels.
   granary push --to https://profiles.example.com --token-file push.txt \
       --label job=api http://localhost:6060/debug/pprof/heap`,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			p := pusher{pause: time.Second, notes: cmd.ErrOrStderr()}
+			p.notes = cmd.ErrOrStderr()
 			var err error
 			if p.source, err = source(); err != nil {
 				return err
@@ -84,9 +86,13 @@ profiles, count by what came since the profile before with equal labels.
 		},
 	}
 	cmd.Flags().StringVar(&to, "to", "", "the `URL` of the server, such as http://localhost:4040 or localhost:4040")
+	cli.AddTenant(cmd.Flags(), &p.tenant, "push as the tenant `NAME`")
 	cmd.Flags().StringVar(&tokenFile, "token-file", "", "a `FILE` with the token to push with")
 	return cmd
 }
+
+// TenantHeader names the tenant of a request.
+const TenantHeader = "X-Scope-OrgID"
 
 // pushPath is the path on a server that takes an unmodified profile.
 const pushPath = "pprof"
@@ -245,6 +251,9 @@ func (p *pusher) send(ctx context.Context, to, id string, data []byte) (again bo
 	}
 	req.Header.Set("Content-Type", "application/octet-stream")
 	req.Header.Set("X-Idempotency-Key", id)
+	if p.tenant != "" {
+		req.Header.Set(TenantHeader, p.tenant)
+	}
 	if p.token != "" {
 		req.Header.Set("Authorization", "Bearer "+p.token)
 	}

@@ -81,10 +81,15 @@ With --query-from a server stores nothing. It answers questions, but for /arrow
 and parts of /api/v1, from the profiles of other servers: as one server would
 that has all of them, or with an error if one of them does not answer.
 
+Each tenant has profiles of its own: a request names one by the header
+X-Scope-OrgID, by a path that begins with /tenants/NAME/, or by a token that is
+bound to it. Requests that name none are of the tenant anonymous. --tenants
+bounds each one, or takes no others.
+
 The server listens on loopback unless --listen says otherwise. Before it listens
 for others, give it tokens and a certificate: everyone who reaches it can read
-and push. SIGHUP reads both again. An interrupt or SIGTERM answers the requests
-in progress, closes the store and ends with 0.`,
+and push. SIGHUP reads these files again. An interrupt or SIGTERM answers the
+requests in progress, closes the store and ends with 0.`,
 		Example: `  granary serve
   granary serve --db /var/lib/granary --memory 4GiB --disk 100GiB
   granary serve --listen :4040 --write-tokens push.txt --read-tokens read.txt \
@@ -135,7 +140,7 @@ func (f *flags) add(cmd *cobra.Command) {
 	fs.IntVar(&l.LabelName, "max-label-name", l.LabelName, "at most `N` bytes in the name of a label")
 	fs.IntVar(&l.LabelValue, "max-label-value", l.LabelValue, "cut the value of a label to `N` bytes")
 	fs.IntVar(&l.Series, "max-series", l.Series, "at most `N` sets of labels that a tenant pushes in an hour")
-	fs.IntVar(&l.Tenants, "max-tenants", l.Tenants, "at most `N` tenants that push in an hour")
+	fs.IntVar(&l.Tenants, "max-tenants", l.Tenants, "at most `N` tenants with profiles")
 	fs.IntVar(&l.Queries, "max-queries", l.Queries, "at most `N` queries at once")
 	fs.Var(cli.NewDuration("max-query-time", 0, 0, &l.QueryTime), "max-query-time", "a query takes at most `DURATION`")
 	fs.Var(cli.NewBytes("max-query-memory", 0, &l.QueryBytes), "max-query-memory", "at most `BYTES` of memory for the groups of a query, and for a flame graph")
@@ -233,7 +238,7 @@ func (f *flags) serve(cmd *cobra.Command) (err error) {
 		defer func() { err = cmp.Or(err, deltas.Close()) }()
 	}
 	handle, err := server.New(store, server.Options{
-		Profiles: dbdir.Profiles(store), Limits: f.limits, Tokens: secrets.tokens, Hosts: f.hosts, DropLabels: f.drop, Deltas: deltas, FirstWhole: f.firstWhole, Log: log,
+		Profiles: dbdir.Profiles(store, ""), Limits: f.limits, Tokens: secrets.tokens, Tenants: secrets.tenants, Hosts: f.hosts, DropLabels: f.drop, Deltas: deltas, FirstWhole: f.firstWhole, Log: log,
 	})
 	if err != nil {
 		return err
@@ -285,7 +290,7 @@ func (f *flags) where() string {
 // notOfFronts are the flags that apply only to a server with a store. A front has no store, and takes no
 // pushes.
 var notOfFronts = []string{
-	"db", "in-memory", "sync", "memory", "disk", "retention", "drop-label", "write-tokens",
+	"db", "in-memory", "sync", "memory", "disk", "retention", "drop-label", "write-tokens", "tenants",
 	"max-profiles", "max-labels", "max-label-name", "max-label-value", "max-series", "max-tenants", "max-push-memory",
 }
 

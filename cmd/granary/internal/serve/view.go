@@ -43,7 +43,7 @@ func Listen(address string) (net.Listener, error) {
 func View(cmd *cobra.Command, l net.Listener, query string, store *columnstore.Store, ready func(url string), beside ...func(context.Context, *slog.Logger) error) error {
 	f := flags{listen: l.Addr().String(), drain: time.Second}
 	log := slog.New(slog.NewTextHandler(cmd.ErrOrStderr(), &slog.HandlerOptions{Level: slog.LevelWarn}))
-	handle, err := server.New(store, server.Options{Profiles: dbdir.Profiles(store), Log: log})
+	handle, err := server.New(store, server.Options{Profiles: dbdir.Profiles(store, ""), Log: log})
 	if err != nil {
 		return err
 	}

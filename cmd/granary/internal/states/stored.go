@@ -14,12 +14,14 @@ import (
 	"github.com/granarydb/granary/columnstore"
 	"github.com/granarydb/granary/history"
 	"github.com/granarydb/granary/internal/ihs"
+	"github.com/granarydb/granary/profile"
 	"github.com/granarydb/granary/trace"
 )
 
 // dbFlag adds --db to a command that queries a history.
 func dbFlag(cmd *cobra.Command) {
 	cmd.Flags().String("db", "", "FILE is the name of a history in the directory `DIR`, which granary history load filled")
+	cli.AddTenant(cmd.Flags(), new(string), "with --db: the history is that of the tenant `NAME`")
 }
 
 // directory returns the value of --db, and whether it was set.
@@ -35,9 +37,10 @@ func openStored(cmd *cobra.Command, dir, name string) (r *trace.Recording, err e
 		return nil, err
 	}
 	defer func() { err = cmp.Or(err, dbdir.Explain(dir, store.Close())) }()
-	h := store.History(name)
+	tenant := cmd.Flag("tenant").Value.String()
+	h := profile.TenantHistory(store, tenant, name)
 	if h == nil {
-		return nil, fmt.Errorf("--db %s: there is no history %q%s", dir, name, namesText(store))
+		return nil, fmt.Errorf("--db %s: there is no history %q%s", dir, name, namesText(profile.TenantHistories(store, tenant)))
 	}
 	err = store.View(cmd.Context(), func(snap *columnstore.Snapshot) error {
 		view, err := snap.History(h)
@@ -52,11 +55,10 @@ func openStored(cmd *cobra.Command, dir, name string) (r *trace.Recording, err e
 	return r, err
 }
 
-// namesText lists the histories of a store, for the error for one that does not exist.
-func namesText(store *columnstore.Store) string {
-	var names []string
-	for _, h := range store.Histories() {
-		names = append(names, cli.Printable(h.Name()))
+// namesText lists the names of histories, for the error for one that does not exist.
+func namesText(names []string) string {
+	for i, name := range names {
+		names[i] = cli.Printable(name)
 	}
 	if len(names) == 0 {
 		return ": there is none; granary history load stores one"
@@ -65,7 +67,7 @@ func namesText(store *columnstore.Store) string {
 }
 
 func newLoad() *cobra.Command {
-	var dir, name string
+	var dir, name, tenant string
 	cmd := &cobra.Command{
 		Use:   "load --db DIR [flags] FILE",
 		Short: "Store a history in a directory, for questions later",
@@ -92,10 +94,11 @@ Flags of CSV are those of 'granary history import', whose set load takes.
 				}
 				name = nameOf(args[0])
 			}
-			return store(cmd, dir, name, args[0])
+			return store(cmd, dir, tenant, name, args[0])
 		},
 	}
 	cmd.Flags().StringVar(&dir, "db", "", "store the history in the directory `DIR`")
+	cli.AddTenant(cmd.Flags(), &tenant, "store the history as that of the tenant `NAME`")
 	cmd.Flags().StringVar(&name, "name", "", "`NAME` of the history (default: that of the file)")
 	return cmd
 }
@@ -112,8 +115,8 @@ func nameOf(file string) string {
 	return name
 }
 
-// store stores the history of a file in a directory.
-func store(cmd *cobra.Command, dir, name, file string) (err error) {
+// store stores the history of a file in a directory, as that of a tenant.
+func store(cmd *cobra.Command, dir, tenant, name, file string) (err error) {
 	if err := dbdir.CheckNew(dir); err != nil {
 		return err
 	}
@@ -122,7 +125,7 @@ func store(cmd *cobra.Command, dir, name, file string) (err error) {
 		return err
 	}
 	defer done()
-	in := storing{dir: dir, name: name}
+	in := storing{dir: dir, name: profile.TenantName(tenant, name)}
 	defer func() {
 		if in.store != nil {
 			err = cmp.Or(err, dbdir.Explain(dir, in.store.Close()))
@@ -132,7 +135,7 @@ func store(cmd *cobra.Command, dir, name, file string) (err error) {
 		if err := in.open(); err != nil {
 			return err
 		}
-		if in.store.History(name) != nil {
+		if in.store.History(in.name) != nil {
 			return cli.Usage(fmt.Errorf("--db %s: there is a history %q already: choose another --name", dir, name))
 		}
 	}
