@@ -11,6 +11,9 @@ import { Share } from "./share";
 import { Toggle } from "./tools";
 import { defaults, end, readTime, shownTime, states } from "./url";
 
+// tenant is the tenant that the path names, "" for none.
+const tenant = /\/tenants\/([^/]+)\//.exec(decodeURIComponent(location.pathname))?.[1] ?? "";
+
 interface Props { page: Page; types: Type[]; refresh: () => void; help: () => void }
 
 export function Header({ page, types, refresh, help }: Props) {
@@ -19,7 +22,7 @@ export function Header({ page, types, refresh, help }: Props) {
   const names = (labels.data ?? []).filter((n) => !n.startsWith("__"));
   return (
     <header>
-      <h1><a class="brand" href="./"><Logo />granary</a></h1>
+      <h1><a class="brand" href="./"><Logo />granary{tenant && ` · ${tenant}`}</a></h1>
       <label class="field"><span class="sr">type</span><TypeSelect types={types} value={state.t} go={(t) => go({ t, z: "" })} /></label>
       <SelectorField page={page} />
       <label class="field">by <select value={state.by} onChange={(e) => go({ by: e.currentTarget.value })}>
