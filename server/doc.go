@@ -83,6 +83,7 @@
 //	GET /api/v1/states             sums of samples by the state of an attribute at their time
 //	GET /api/v1/meanwhile          the samples of all others while an attribute was in a state
 //	GET /metrics                   for Prometheus; grafana/dashboard.json shows them
+//	POST /backup                   a tar of the store's directory with all that was acknowledged before, if Options.Backups is set
 //	GET /healthz, /readyz          is it alive; does it take requests (also /ready)
 //
 // Parameters of /pprof and /arrow: type, in short form (cpu) or as an id (Q2); selector; from and to (or until), as

@@ -49,6 +49,9 @@ type Options struct {
 	// call runs at a time, as long as it takes. An error that is ErrLimit is the client's. nil means
 	// that there are no older profiles.
 	Older func(ctx context.Context, db *profile.DB, from, to int64, progress func(read, of int64)) error
+	// Backups is a directory for the copy that POST /backup sends, on the file system of the store's directory, so that its files
+	// are links. It is made when it is needed, and what is in it is removed. Empty means that there are no backups.
+	Backups string
 	// Log takes a record for each failed request and each panic. nil discards them.
 	Log *slog.Logger
 	// Now is the clock for profiles without a time and for the ids of pushes. nil means time.Now.

@@ -47,6 +47,7 @@ type Server struct {
 	deltas  *profile.Deltas
 	files   map[string]http.Handler // of the page
 	closing atomic.Bool
+	copying sync.Mutex     // held by a backup
 	active  sync.WaitGroup // requests in progress
 }
 
@@ -166,6 +167,7 @@ func (s *Server) newMux(of source.Source, hasOlder bool) *http.ServeMux {
 	mux.HandleFunc("GET /readyz", s.ready)
 	mux.HandleFunc("GET /ready", s.ready)
 	s.handle(mux, toWatch, web.Route{Pattern: "GET /metrics", Name: "/metrics", Handler: s.metrics.handler()})
+	s.handle(mux, toWatch, web.Route{Pattern: "POST /backup", Name: "backup", Handler: web.Handler(s.backup)})
 	s.handle(mux, toWrite, s.pushes.Routes()...)
 	s.questions(mux, of, hasOlder)
 	return mux

@@ -55,7 +55,7 @@ func (f *files) load() (*secrets, error) {
 	if s.tenants, err = readTenants("tenants", f.tenants); err != nil {
 		return nil, err
 	}
-	if s.tokens.Node, err = readToken("query-token-file", f.node); err != nil {
+	if s.tokens.Node, err = cli.ReadToken("query-token-file", f.node); err != nil {
 		return nil, err
 	}
 	if (f.cert == "") != (f.key == "") {

@@ -12,7 +12,6 @@ import (
 	"maps"
 	"net/http"
 	"net/url"
-	"os"
 	"path"
 	"slices"
 	"strconv"
@@ -76,10 +75,11 @@ profiles, count by what came since the profile before with equal labels.
 			if p.source, err = source(); err != nil {
 				return err
 			}
-			if p.to, err = serverURL(to); err != nil {
+			if p.to, err = cli.ServerURL("to", to); err != nil {
 				return err
 			}
-			if p.token, err = readToken("token-file", tokenFile); err != nil {
+			p.to = p.to.JoinPath(pushPath)
+			if p.token, err = cli.ReadToken("token-file", tokenFile); err != nil {
 				return err
 			}
 			return p.run(cmd, args)
@@ -96,39 +96,6 @@ const TenantHeader = "X-Scope-OrgID"
 
 // pushPath is the path on a server that takes an unmodified profile.
 const pushPath = "pprof"
-
-// serverURL returns the URL on a server that takes profiles. HOST:PORT means http.
-func serverURL(to string) (*url.URL, error) {
-	if to == "" {
-		return nil, cli.Usage(errors.New("--to URL is missing: the server to send the profiles to"))
-	}
-	address := to
-	if !strings.Contains(to, "://") {
-		address = "http://" + to
-	}
-	u, err := url.Parse(address)
-	if err != nil || u.Host == "" || !slices.Contains([]string{"http", "https", "https+insecure"}, u.Scheme) || u.RawQuery != "" || u.Fragment != "" || address != to && u.Port() == "" {
-		return nil, cli.Usage(fmt.Errorf("--to %q: want the address of a server, such as localhost:4040 or https://profiles.example.com", to))
-	}
-	u.Path = strings.TrimSuffix(strings.TrimRight(u.Path, "/"), "/"+pushPath) // the address may be a copied push URL
-	return u.JoinPath(pushPath), nil
-}
-
-// readToken reads a file with one token. It returns "" if name is "".
-func readToken(flag, name string) (string, error) {
-	if name == "" {
-		return "", nil
-	}
-	data, err := os.ReadFile(name)
-	if err != nil {
-		return "", fmt.Errorf("--%s: %w", flag, err)
-	}
-	token := strings.TrimSpace(string(data))
-	if token == "" || strings.ContainsAny(token, " \t\r\n") {
-		return "", cli.Usage(fmt.Errorf("--%s %s: want one token in it", flag, name))
-	}
-	return token, nil
-}
 
 // run sends the profiles of inputs. It reports profiles that cannot be read or sent, and continues with the
 // others.

@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"net"
 	"os/signal"
+	"path/filepath"
 	"slices"
 	"syscall"
 	"time"
@@ -238,7 +239,7 @@ func (f *flags) serve(cmd *cobra.Command) (err error) {
 		defer func() { err = cmp.Or(err, deltas.Close()) }()
 	}
 	handle, err := server.New(store, server.Options{
-		Profiles: dbdir.Profiles(store, ""), Limits: f.limits, Tokens: secrets.tokens, Tenants: secrets.tenants, Hosts: f.hosts, DropLabels: f.drop, Deltas: deltas, FirstWhole: f.firstWhole, Log: log,
+		Profiles: dbdir.Profiles(store, ""), Limits: f.limits, Tokens: secrets.tokens, Tenants: secrets.tenants, Backups: f.backups(), Hosts: f.hosts, DropLabels: f.drop, Deltas: deltas, FirstWhole: f.firstWhole, Log: log,
 	})
 	if err != nil {
 		return err
@@ -278,6 +279,14 @@ func (f *flags) announce(log *slog.Logger, addr net.Addr, has ...any) {
 			log.Warn("profiles and tokens are sent in the clear: see --tls-cert, --tls-key")
 		}
 	}
+}
+
+// backups returns the directory for copies that are being sent.
+func (f *flags) backups() string {
+	if f.inMemory {
+		return ""
+	}
+	return filepath.Join(f.dir, "backup")
 }
 
 func (f *flags) where() string {
