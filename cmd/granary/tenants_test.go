@@ -32,8 +32,18 @@ func TestTenants(t *testing.T) {
 	for _, tenant := range []string{"a", "b", "anonymous"} {
 		own := strings.TrimSuffix(tenant, "anonymous")
 		for _, args := range [][]string{
-			{"top"}, {"merge", "-o", "-"}, {"labels"}, {"labels", "--name", "team"}, {"series", "--by", "team"}, {"flamegraph", "-o", "-"}, {"inspect"}, {"peek", "zebra"},
-			{"export", "-o", "-", "--format", "arrow"}, {"diff", "--db", dir}, {"history", "info", "run"}, {"history", "slice", "run", "5"},
+			{"top"},
+			{"merge", "-o", "-"},
+			{"labels"},
+			{"labels", "--name", "team"},
+			{"series", "--by", "team"},
+			{"flamegraph", "-o", "-"},
+			{"inspect"},
+			{"peek", "zebra"},
+			{"export", "-o", "-", "--format", "arrow"},
+			{"diff", "--db", dir},
+			{"history", "info", "run"},
+			{"history", "slice", "run", "5"},
 		} {
 			r := granary(t, append(args, "--db", dir, "--tenant", tenant)...)
 			if r.code != cli.ExitOK {

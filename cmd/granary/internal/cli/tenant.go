@@ -14,8 +14,11 @@ func AddTenant(flags *pflag.FlagSet, name *string, help string) {
 	flags.Var(tenantValue{name}, "tenant", help)
 }
 
+// String implements pflag.Value.
 func (v tenantValue) String() string { return *v.name }
-func (v tenantValue) Type() string   { return "NAME" }
+
+// Type implements pflag.Value.
+func (v tenantValue) Type() string { return "NAME" }
 
 // Set implements pflag.Value.
 func (v tenantValue) Set(text string) error {

@@ -35,8 +35,13 @@ func (d *diagnosis) fact(format string, args ...any) {
 	d.Facts = append(d.Facts, fmt.Sprintf(format, args...))
 }
 
-func (d *diagnosis) wrong(what, remedy string) { d.Finds = append(d.Finds, finding{true, what, remedy}) }
-func (d *diagnosis) note(what, remedy string)  { d.Finds = append(d.Finds, finding{false, what, remedy}) }
+func (d *diagnosis) wrong(what, remedy string) {
+	d.Finds = append(d.Finds, finding{true, what, remedy})
+}
+
+func (d *diagnosis) note(what, remedy string) {
+	d.Finds = append(d.Finds, finding{false, what, remedy})
+}
 
 // err returns an error if something is wrong.
 func (d *diagnosis) err() error {
