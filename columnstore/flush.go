@@ -69,7 +69,10 @@ func (fl *flusher) flushInSteps(ctx context.Context, inSteps bool) (err error) {
 	fl.bound.Store(fl.store.opts.mostLogged(max(fl.store.opts.LogBytes, f.to.Bytes)))
 	fl.store.memory.cool()
 	fl.store.opts.Yield("file/clean")
-	return errors.Join(fl.trimTables(), fl.clean())
+	if err := fl.clean(); err != nil {
+		return err
+	}
+	return fl.trimTables()
 }
 
 // toWrite estimates the bytes that a flush would write: rows that no file has, at perRow bytes each, and

@@ -102,22 +102,22 @@ func (fl *flusher) makeSpace(coming map[int]int64, toFile bool) error {
 		if toFile {
 			over += rowBytes + other
 		}
-		floors := cold.OldestRanges(fl.store.roots.Root().State, fl.manifest, cold.AnyTable, coming, over, rowBytes)
+		floors := cold.OldestRanges(fl.store.roots.Root().State, fl.manifest, cold.AllTables, coming, over, rowBytes)
 		if len(floors) == 0 {
 			return nil
 		}
-		if err := fl.drop(floors); err != nil {
+		if err := fl.drop(floors, true); err != nil {
 			return err
 		}
 	}
 }
 
-// drop drops the rows of tables before their floors, which are by the table's ordinal.
-func (fl *flusher) drop(floors map[int]int64) error {
+// drop drops the rows of tables before their floors, which are by the table's ordinal. forDisk is true for the disk budget.
+func (fl *flusher) drop(floors map[int]int64, forDisk bool) error {
 	tables := fl.store.tablesInOrder()
 	for _, ordinal := range slices.Sorted(maps.Keys(floors)) {
 		tx := fl.store.Begin()
-		tx.trimmed, tx.trimmedTo, tx.forDisk = tables[ordinal], floors[ordinal], true
+		tx.trimmed, tx.trimmedTo, tx.forDisk = tables[ordinal], floors[ordinal], forDisk
 		fl.store.opts.Yield("space/drop")
 		_, err := tx.Commit()
 		fl.store.opts.Yield("space/dropped")

@@ -33,8 +33,9 @@ func (s *Store) Stats() Stats {
 	return out
 }
 
-// Stats is Store.Stats for one table. DiskBudget is TableLimits.FileBytes. The numbers that tables share are 0: the memory budget, histories, the cache, the log and the
-// maintenance. Files and FileBytes are those of rows, without dictionaries. It asks the file system for nothing.
+// Stats is Store.Stats for one table. DiskBudget is TableLimits.FileBytes. Files and FileBytes are those of rows, without
+// dictionaries. The numbers that tables share are 0, such as the memory budget, histories, the log and the maintenance.
+// It visits the granules and the buckets of the table, and asks the file system for nothing.
 func (t *Table) Stats() Stats {
 	var out Stats
 	if l := t.limits.Load(); l != nil {
@@ -45,12 +46,18 @@ func (t *Table) Stats() Stats {
 		out.PartBytes = state.Bytes
 		out.addDictionaries(t.generations)
 	}
+	out.Files, out.FileBytes = t.rowFiles()
+	return out
+}
+
+// rowFiles returns the number and the bytes of the files that have the table's rows.
+func (t *Table) rowFiles() (n int, bytes int64) {
 	if files := t.files.Load(); files != nil {
 		for _, b := range files.Buckets {
-			out.Files, out.FileBytes = out.Files+1, out.FileBytes+b.Bytes
+			n, bytes = n+1, bytes+b.Bytes
 		}
 	}
-	return out
+	return n, bytes
 }
 
 // addDisk adds the directory's numbers.

@@ -6,17 +6,17 @@ import (
 	"time"
 
 	"github.com/granarydb/granary/internal/cold"
-	"github.com/granarydb/granary/internal/disk"
 )
 
 // TableLimits bounds the rows of one table, such as those of a tenant. The zero value bounds nothing.
 type TableLimits struct {
-	// Retention replaces Options.Retention for the table. At least 0. 0 leaves that of the options.
+	// Retention replaces Options.Retention for the table's rows. It counts from the newest row of the table. At
+	// least 0. 0 leaves that of the options.
 	Retention time.Duration
-	// FileBytes is the number of bytes that the table's files may take. When files have been written and
-	// exceed it, the oldest whole time ranges of the table are dropped as by Table.DropBefore, except the
-	// newest one. Rows that only the log has do not count; Options.LogBytes bounds them. At least 0. 0
-	// means no limit. It has no effect without Options.Dir or FS.
+	// FileBytes is the number of bytes that the files of the table's rows may take. Dictionaries and the log do
+	// not count. When files were written and exceed it, the oldest whole time ranges of the table are dropped as by
+	// Table.DropBefore. The newest range stays. It has no effect without Options.Dir or FS. At least 0. 0 means
+	// no limit.
 	FileBytes int64
 }
 
@@ -41,22 +41,17 @@ func (t *Table) retention() time.Duration {
 
 // trimTables drops the oldest ranges of tables whose files exceed their limits. The caller holds flusher.flushing.
 func (fl *flusher) trimTables() error {
-	var sizes map[string]int64
 	for _, t := range fl.store.tablesInOrder() {
-		l := t.limits.Load()
-		for l != nil && l.FileBytes > 0 {
-			if sizes == nil {
-				sizes, _ = disk.Sizes(fl.store.opts.FS) // a file that cannot be asked has no bytes
-			}
-			over := -l.FileBytes
-			for name := range t.files.Load().Names() {
-				over += sizes[name]
-			}
-			floors := cold.OldestRanges(fl.store.roots.Root().State, fl.manifest, cold.Only(t.ordinal), nil, over, 0)
-			if len(floors) == 0 {
+		for l := t.limits.Load(); l != nil && l.FileBytes > 0 && !fl.store.closed.Load(); {
+			_, bytes := t.rowFiles()
+			if bytes <= l.FileBytes {
 				break
 			}
-			if err := fl.drop(floors); err != nil {
+			floors := cold.OldestRanges(fl.store.roots.Root().State, fl.manifest, t.ordinal, nil, bytes-l.FileBytes, 0)
+			if len(floors) == 0 {
+				break // the newest range is left
+			}
+			if err := fl.drop(floors, false); err != nil {
 				return err
 			}
 			if err := fl.trim(); err != nil {

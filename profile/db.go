@@ -58,7 +58,7 @@ func (o Options) As(store *columnstore.Store) Options {
 // with fewer columns is refused. ErrTenant reports an invalid Options.Tenant.
 func Open(store *columnstore.Store, opts Options) (*DB, error) {
 	opts.Table, opts.Tenant = cmp.Or(opts.Table, DefaultTable), cmp.Or(opts.Tenant, Anonymous)
-	if err := CheckTenant(opts.Tenant); err != nil {
+	if err := cmp.Or(CheckTenant(opts.Tenant), CheckOwnName(opts.Table)); err != nil {
 		return nil, err
 	}
 	opts.Table = TenantName(opts.Tenant, opts.Table)

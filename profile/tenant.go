@@ -1,6 +1,7 @@
 package profile
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"slices"
@@ -37,8 +38,8 @@ func CheckTenant(name string) error {
 	return nil
 }
 
-// TenantName returns the name in a store of what a tenant calls name: a table or a history. Anonymous, and "", has names
-// of its own. The others have theirs below tenants/NAME/, so no tenant can name what another one has.
+// TenantName returns the name in a store of what a tenant calls name: a table or a history. Anonymous, which "" stands for
+// too, has the names without a prefix. The others have theirs below tenants/NAME/. CheckOwnName keeps Anonymous from there.
 func TenantName(tenant, name string) string {
 	if tenant == "" || tenant == Anonymous {
 		return name
@@ -46,14 +47,24 @@ func TenantName(tenant, name string) string {
 	return tenantRoom + tenant + "/" + name
 }
 
-// Tenants returns the tenants that have a table of profiles in a store, sorted.
-func Tenants(store *columnstore.Store) []string {
+// CheckOwnName returns ErrTenant for a name of a table or a history that lies below tenants/, where TenantName puts those of
+// tenants.
+func CheckOwnName(name string) error {
+	if strings.HasPrefix(name, tenantRoom) {
+		return fmt.Errorf("%w: the name %q is one of another tenant's", ErrTenant, name)
+	}
+	return nil
+}
+
+// Tenants returns the tenants that have a table of profiles in a store, sorted. An empty table means DefaultTable.
+func Tenants(store *columnstore.Store, table string) []string {
+	table = cmp.Or(table, DefaultTable)
 	var all []string
 	for _, t := range store.Tables() {
-		if t.Name() == DefaultTable {
+		if t.Name() == table {
 			all = append(all, Anonymous)
 		} else if name, ok := strings.CutPrefix(t.Name(), tenantRoom); ok {
-			if tenant, table, _ := strings.Cut(name, "/"); table == DefaultTable {
+			if tenant, of, _ := strings.Cut(name, "/"); of == table {
 				all = append(all, tenant)
 			}
 		}

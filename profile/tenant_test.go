@@ -32,6 +32,9 @@ func TestTenants(t *testing.T) {
 	if _, err := Open(store, Options{Tenant: "a/b"}); !errors.Is(err, ErrTenant) {
 		t.Errorf("a tenant a/b: %v, want ErrTenant", err)
 	}
+	if _, err := Open(store, Options{Table: "tenants/b/profiles"}); !errors.Is(err, ErrTenant) {
+		t.Errorf("another tenant's table: %v, want ErrTenant", err)
+	}
 	for _, name := range []string{"b", "", "a"} {
 		db, err := Open(store, Options{Tenant: name})
 		if err != nil {
@@ -55,7 +58,7 @@ func TestTenants(t *testing.T) {
 			}
 		}
 	}
-	if got := Tenants(store); !slices.Equal(got, []string{"a", Anonymous, "b"}) {
+	if got := Tenants(store, ""); !slices.Equal(got, []string{"a", Anonymous, "b"}) {
 		t.Errorf("tenants %q", got)
 	}
 }

@@ -144,11 +144,11 @@
 //	/tenants/{NAME}/...     all paths of this text for the tenant NAME, but gRPC, whose paths begin at the host
 //
 //	T1  A tenant is named by the path, the header X-Scope-OrgID or a bound token (Tokens.Tenants), which must agree: 400, and 403
-//	    if the token differs. Otherwise it is profile.Anonymous. Names are those of profile.CheckTenant.
+//	    if the token differs. Otherwise it is profile.Anonymous. Names are those of profile.CheckTenant. A path is clean.
 //	T2  An answer equals the answer of a server with only the tenant's profiles and histories, but for numbers of commits
 //	    and /metrics. A tenant without any has the answers of an empty store.
 //	T3  A bound token reaches no other tenant, and not /metrics, which is about all of them.
-//	T4  A push makes the table of a new tenant, within Limits.Tenants (429) and if Options.Tenants takes it (403). Its limits
+//	T4  A push with rows makes the table of a new tenant, within Limits.Tenants (429) and if Options.Tenants takes it (403). Its limits
 //	    there are its own; Limits and the budgets of the store are those of all tenants together.
 //
 // # Older profiles

@@ -422,7 +422,9 @@ func TestFront_Tokens(t *testing.T) {
 	if code, body := ask("caller"); code != http.StatusBadGateway || !strings.Contains(body, "401") {
 		t.Errorf("a wrong token for nodes: %d %s", code, body)
 	}
-	s.SetTokens(Tokens{Node: "node"})
+	if err := s.SetTokens(Tokens{Node: "node"}); err != nil {
+		t.Fatal(err)
+	}
 	if code, body := fetched(t, front+"/pprof?type=cpu"); code != http.StatusOK {
 		t.Errorf("with a token: %d %s", code, body)
 	}

@@ -105,7 +105,7 @@ func TestLimits_Series(t *testing.T) {
 	pushed(200, "", "", "2")
 	pushed(429, "2 sets of labels (series) of a tenant", "", "3")
 	pushed(200, "", "b", "3")
-	pushed(429, "limit: 2 tenants", "c", "1")
+	pushed(429, "limit: at most 2 tenants", "c", "1")
 	r.want(http.StatusBadRequest, "", r.request(http.MethodPost, "/pprof?pod=4", []byte("none"), web.TenantHeader, "b"))
 	pushed(200, "", "b", "5") // the profile that failed does not count
 	c.advance(push.SeriesAge)
@@ -115,7 +115,7 @@ func TestLimits_Series(t *testing.T) {
 	pushed(429, "2 sets", "", "4")
 	c.advance(2 * push.SeriesAge)
 	pushed(200, "", "", "4")
-	pushed(429, "limit: 2 tenants", "c", "1")
+	pushed(429, "limit: at most 2 tenants", "c", "1")
 }
 
 // TestLimits_ReadTime sends bodies too slowly, and asks a question that takes longer than a body.

@@ -136,25 +136,29 @@ func (c storeCollector) Collect(ch chan<- prometheus.Metric) {
 }
 
 // tenantCollector has the numbers of each tenant.
-type tenantCollector struct{ store *columnstore.Store }
+type tenantCollector struct {
+	store *columnstore.Store
+	table string // as each tenant calls it
+}
 
 // Describe implements prometheus.Collector.
 func (c tenantCollector) Describe(ch chan<- *prometheus.Desc) { prometheus.DescribeByCollect(c, ch) }
 
 // Collect implements prometheus.Collector.
 func (c tenantCollector) Collect(ch chan<- prometheus.Metric) {
-	for _, name := range profile.Tenants(c.store) {
-		s := c.store.Table(profile.TenantName(name, profile.DefaultTable)).Stats()
+	for _, name := range profile.Tenants(c.store, c.table) {
+		s := c.store.Table(profile.TenantName(name, cmp.Or(c.table, profile.DefaultTable))).Stats()
 		for _, m := range []struct {
 			name, help string
+			kind       prometheus.ValueType
 			value      int64
 		}{
-			{"rows", "Rows of a tenant.", s.Rows},
-			{"series", "Series of a tenant in each time bucket, summed.", int64(s.Series)},
-			{"file_bytes", "Bytes of the files of a tenant's rows.", s.FileBytes},
-			{"dropped_rows", "Rows of a tenant that a limit or a deletion dropped.", s.DroppedRows},
+			{"rows", "Rows of a tenant.", prometheus.GaugeValue, s.Rows},
+			{"series", "Series of a tenant in each time bucket, summed.", prometheus.GaugeValue, int64(s.Series)},
+			{"file_bytes", "Bytes of the files of a tenant's rows.", prometheus.GaugeValue, s.FileBytes},
+			{"dropped_rows_total", "Rows of a tenant that a limit or a deletion dropped.", prometheus.CounterValue, s.DroppedRows},
 		} {
-			ch <- prometheus.MustNewConstMetric(prometheus.NewDesc("granary_tenant_"+m.name, m.help, []string{"tenant"}, nil), prometheus.GaugeValue, float64(m.value), name)
+			ch <- prometheus.MustNewConstMetric(prometheus.NewDesc("granary_tenant_"+m.name, m.help, []string{"tenant"}, nil), m.kind, float64(m.value), name)
 		}
 	}
 }

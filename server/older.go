@@ -58,7 +58,7 @@ func redirect(w http.ResponseWriter, r *http.Request, last string) {
 // insideOlder returns a request without /older/{range} in its path.
 func insideOlder(r *http.Request) *http.Request {
 	_, rest, _ := strings.Cut(strings.TrimPrefix(r.URL.EscapedPath(), "/older/"), "/")
-	return below(r, rest)
+	return within(r, rest)
 }
 
 // logClose logs the error of closing a store of older profiles.

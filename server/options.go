@@ -19,14 +19,14 @@ var ErrRequest = fault.ErrRequest
 
 // Options configures a Server. The zero value suits a server on loopback.
 type Options struct {
-	// Profiles configures the table of profiles. Limits.Profile replaces its limits.
+	// Profiles configures the table of each tenant's profiles. Its limits are Limits.Profile, and its tenant is not used.
 	Profiles profile.Options
 	// Limits bounds requests.
 	Limits Limits
 	// Tokens are the bearer tokens of requests. The zero value requires none.
 	Tokens Tokens
-	// Tenants has the limits of tenants by name, and of the others by OtherTenants. If it names tenants and not the others, only
-	// the named ones can push. nil takes any tenant, within Limits.Tenants, without limits of its own.
+	// Tenants has the limits of tenants by name, and of the others by OtherTenants. Without OtherTenants only the named ones can
+	// push. nil takes any tenant, within Limits.Tenants, without limits of its own.
 	Tenants map[string]TenantLimits
 	// Hosts are the accepted names in a request's Host header, without a port, besides localhost and IP
 	// addresses. A page of another site that resolves its own name to this server's address sends

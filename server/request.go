@@ -35,12 +35,12 @@ func (s *Server) measured(name string, of right, h http.Handler) http.Handler {
 		defer func() { s.metrics.request(name, rec, time.Since(start)) }()
 		s.setDeadline(rec, r)
 		defer s.limitWrites(rec)()
-		switch grants := s.grants.Load(); {
-		case !grants.allow(r, of):
+		switch c := web.CallerOf(r.Context()); {
+		case of == toWrite && !c.Write, of != toWrite && !c.Read:
 			rec.Header().Set("WWW-Authenticate", "Bearer")
 			http.Error(rec, "token: a bearer token is missing or unknown", http.StatusUnauthorized)
 			return
-		case of == toWatch && grants.of(r).tenant != "":
+		case of == toWatch && c.Bound:
 			web.Fail(rec, r, fault.Denied("token: it is for one tenant, and this is about all of them"))
 			return
 		}

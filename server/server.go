@@ -65,7 +65,7 @@ func New(store *columnstore.Store, opts Options) (*Server, error) {
 	if s.deltas = s.opts.Deltas; s.deltas == nil {
 		s.deltas = profile.NewDeltas(s.limits.DeltaOptions())
 	}
-	s.metrics.registry.MustRegister(deltaCollector{s.deltas}, tenantCollector{store})
+	s.metrics.registry.MustRegister(deltaCollector{s.deltas}, tenantCollector{store, s.opts.Profiles.Table})
 	s.tenants.store, s.tenants.open = store, map[string]*tenant{}
 	s.pushes = s.newPusher(nil)
 	if err := s.openTenants(); err != nil {
@@ -98,8 +98,7 @@ func newBare(opts Options, m *metrics) (*Server, error) {
 		read: &question.Reader{QueryBytes: limits.QueryBytes, MaxNodes: limits.Nodes, MaxLabels: limits.Labels, Now: opts.Now},
 		gate: source.NewGate(limits.Queries, limits.QueryTime, limits.QueryBytes),
 	}
-	s.SetTokens(opts.Tokens)
-	return s, nil
+	return s, s.SetTokens(opts.Tokens)
 }
 
 // openTenants opens the tenants that always are: Anonymous, and nobody.
@@ -116,8 +115,6 @@ func (s *Server) openTenants() error {
 	if err := s.SetTenants(s.opts.Tenants); err != nil {
 		return err
 	}
-	s.tenants.mu.Lock()
-	defer s.tenants.mu.Unlock()
 	first, err := s.open(profile.Anonymous)
 	if err != nil {
 		return err
@@ -136,7 +133,7 @@ func (s *Server) openTenants() error {
 func (s *Server) newPusher(refusal error) *push.Pusher {
 	l := s.limits
 	pushes := push.New(push.Options{
-		DB: s.pushDB, Series: s.seriesOf, DropLabels: s.opts.DropLabels, Deltas: s.deltas, FirstWhole: s.opts.FirstWhole, Now: s.opts.Now,
+		DB: s.pushDB, Make: s.makeDB, Series: s.seriesOf, DropLabels: s.opts.DropLabels, Deltas: s.deltas, FirstWhole: s.opts.FirstWhole, Now: s.opts.Now,
 		Counts: &s.metrics.pushes, Log: s.logError, Refusal: refusal,
 		Limits: push.Limits{
 			Body: l.Body, Profile: l.Profile, Profiles: l.Profiles, PushBytes: l.PushBytes,
@@ -192,8 +189,15 @@ func (s *Server) olderHandler(of *source.Store) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { s.serve(mux, w, r) })
 }
 
-// SetTokens replaces the tokens. Requests in progress keep the previous ones.
-func (s *Server) SetTokens(t Tokens) { s.grants.Store(newGrants(t)) }
+// SetTokens replaces the tokens. Requests in progress keep the previous ones. The error is profile.ErrTenant for a token that
+// is bound to an invalid name; nothing is replaced then.
+func (s *Server) SetTokens(t Tokens) error {
+	g, err := newGrants(t)
+	if err == nil {
+		s.grants.Store(g)
+	}
+	return err
+}
 
 // Drain makes /readyz answer that the server is not ready, so that no new clients are sent to it while it
 // shuts down. Requests are answered as usual.
@@ -228,23 +232,23 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		web.Fail(rec, r, err)
 		return
 	}
-	for _, t := range s.tenants.all() {
-		t.source.Tidy()
-	}
+	s.tenants.tidy(s.opts.Now())
 	if s.older != nil {
 		s.logClose(s.older.Forget(source.OlderTime))
 	}
 	if completeTenantPath(rec, r) {
 		return
 	}
-	named, err := s.nameTenant(r)
-	if err != nil {
-		web.Fail(rec, r, err)
-		return
+	rec.Header().Add("Vary", web.TenantHeader)
+	start := time.Now()
+	named, err := s.nameCaller(r)
+	mux := s.mux
+	if err == nil {
+		mux, err = s.muxOf(web.CallerOf(named.Context()).Tenant)
 	}
-	mux, err := s.muxOf(web.TenantOf(named.Context()))
 	if err != nil {
 		web.Fail(rec, r, err)
+		s.metrics.request("none", rec, time.Since(start))
 		return
 	}
 	s.serve(mux, rec, named)

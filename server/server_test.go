@@ -79,10 +79,14 @@ func TestServer_Tokens(t *testing.T) {
 	for token, want := range map[string]int{"": 401, "Bearer r1": 200, "Bearer r2": 200, "Bearer w": 401, "Bearer ": 401, "r1": 401, "Basic r1": 401, "Bearer r1 ": 401} {
 		expect(token, want)
 	}
-	s.SetTokens(Tokens{Read: []string{"new"}})
+	if err := s.SetTokens(Tokens{Read: []string{"new"}}); err != nil {
+		t.Fatal(err)
+	}
 	expect("Bearer r1", http.StatusUnauthorized)
 	expect("Bearer new", http.StatusOK)
-	s.SetTokens(Tokens{})
+	if err := s.SetTokens(Tokens{}); err != nil {
+		t.Fatal(err)
+	}
 	expect("", http.StatusOK)
 	for _, path := range []string{"/healthz", "/readyz"} { // what restarts a server has no token
 		if w := answer(newServer(t, Options{Tokens: Tokens{Read: []string{"r"}}}), http.MethodGet, path, "", ""); w.Code != http.StatusOK {

@@ -1,13 +1,17 @@
 package server
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"net/http"
 	"net/url"
+	"path"
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
+	"time"
 
 	"github.com/granarydb/granary/columnstore"
 	"github.com/granarydb/granary/profile"
@@ -23,6 +27,9 @@ type TenantLimits struct {
 	Series int
 }
 
+// TenantHeader is the header of a request that names its tenant.
+const TenantHeader = web.TenantHeader
+
 // OtherTenants is the key in a map of tenants' limits for the tenants that it does not name.
 const OtherTenants = "*"
 
@@ -36,10 +43,14 @@ type tenant struct {
 type tenants struct {
 	store *columnstore.Store // nil for a front
 
+	opening sync.Mutex // held while a tenant is opened
+
 	mu     sync.RWMutex
 	open   map[string]*tenant
 	limits map[string]TenantLimits
 	nobody *tenant // of a store without profiles: answers tenants that have none
+
+	tidied atomic.Int64 // time of the last tidying of all, Unix nanoseconds
 }
 
 // close drops what is held for later queries.
@@ -52,6 +63,20 @@ func (t *tenants) close() error {
 	}
 	t.nobody.source.Close()
 	return t.nobody.source.DB().Store().Close()
+}
+
+// tidyEvery is the time between two tidyings of all tenants.
+const tidyEvery = time.Second
+
+// tidy drops what was held for later queries and has expired, of all tenants, unless it did so just before.
+func (t *tenants) tidy(now time.Time) {
+	last := t.tidied.Load()
+	if past := now.UnixNano() - last; past >= 0 && past < int64(tidyEvery) || !t.tidied.CompareAndSwap(last, now.UnixNano()) {
+		return
+	}
+	for _, one := range t.all() {
+		one.source.Tidy()
+	}
 }
 
 // all returns the open tenants.
@@ -71,8 +96,12 @@ func (t *tenants) limitsOf(name string) (TenantLimits, bool) {
 }
 
 // SetTenants replaces the tenants' limits (Options.Tenants). Rows beyond them are dropped with the next commit or the next files
-// of a tenant. Errors are profile.ErrTenant and columnstore.ErrOptions; nothing is replaced then.
+// of a tenant. Errors are profile.ErrTenant, ErrLimit for a negative limit, and that of pushes for a front; nothing is replaced then.
 func (s *Server) SetTenants(limits map[string]TenantLimits) error {
+	if s.tenants.store == nil {
+		_, err := s.source.Store(source.Pushes)
+		return err
+	}
 	for name, l := range limits {
 		if name != OtherTenants {
 			if err := profile.CheckTenant(name); err != nil {
@@ -86,7 +115,7 @@ func (s *Server) SetTenants(limits map[string]TenantLimits) error {
 	s.tenants.mu.Lock()
 	defer s.tenants.mu.Unlock()
 	s.tenants.limits = maps.Clone(limits)
-	for _, name := range profile.Tenants(s.tenants.store) {
+	for _, name := range profile.Tenants(s.tenants.store, s.opts.Profiles.Table) {
 		if err := s.limitTable(name); err != nil {
 			return err
 		}
@@ -97,12 +126,12 @@ func (s *Server) SetTenants(limits map[string]TenantLimits) error {
 // limitTable sets the limits of a tenant's table. The caller holds tenants.mu.
 func (s *Server) limitTable(name string) error {
 	l, _ := s.tenants.limitsOf(name)
-	return s.tenants.store.Table(profile.TenantName(name, profile.DefaultTable)).SetLimits(l.TableLimits)
+	return s.tableOf(name).SetLimits(l.TableLimits)
 }
 
-// hasTable reports whether a tenant has profiles, or had some.
-func (s *Server) hasTable(name string) bool {
-	return s.tenants.store.Table(profile.TenantName(name, profile.DefaultTable)) != nil
+// tableOf returns a tenant's table, or nil.
+func (s *Server) tableOf(name string) *columnstore.Table {
+	return s.tenants.store.Table(profile.TenantName(name, cmp.Or(s.opts.Profiles.Table, profile.DefaultTable)))
 }
 
 // seriesOf returns how many sets of labels a tenant may push in an hour, or 0.
@@ -113,38 +142,43 @@ func (s *Server) seriesOf(name string) int {
 	return l.Series
 }
 
-// openTenant returns a tenant. It makes the table of a tenant without one, which a push is about to fill.
-func (s *Server) openTenant(name string) (*tenant, error) {
+// pushDB returns the profiles of a tenant that pushes, or nil if it has none and may.
+func (s *Server) pushDB(name string) (*profile.DB, error) {
 	s.tenants.mu.RLock()
 	t := s.tenants.open[name]
 	_, may := s.tenants.limitsOf(name)
 	s.tenants.mu.RUnlock()
-	if t != nil && may {
-		return t, nil
-	}
-	s.tenants.mu.Lock()
-	defer s.tenants.mu.Unlock()
-	if _, may := s.tenants.limitsOf(name); !may {
+	switch {
+	case !may:
 		return nil, fault.Denied("tenant %s: it is none of this server's", fault.Quoted(name))
+	case t != nil:
+		return t.source.DB(), nil
+	case s.tableOf(name) != nil:
+		return s.makeDB(name)
+	case len(profile.Tenants(s.tenants.store, s.opts.Profiles.Table)) >= s.limits.Tenants:
+		return nil, fault.TooMany("at most %d tenants of this server", s.limits.Tenants)
 	}
-	if !s.hasTable(name) && len(profile.Tenants(s.tenants.store)) >= s.limits.Tenants {
-		return nil, fault.TooMany("%d tenants", s.limits.Tenants)
-	}
-	return s.open(name)
+	return nil, nil
 }
 
-// pushDB returns the profiles of a tenant that pushes.
-func (s *Server) pushDB(name string) (*profile.DB, error) {
-	t, err := s.openTenant(name)
+// makeDB returns the profiles of a tenant, and makes its table if it has none.
+func (s *Server) makeDB(name string) (*profile.DB, error) {
+	t, err := s.open(name)
 	if err != nil {
 		return nil, err
 	}
 	return t.source.DB(), nil
 }
 
-// open opens a tenant, unless it is open. The caller holds tenants.mu.
+// open opens a tenant, unless it is open. A new table waits for the disk, so tenants.mu, which each request takes, is free
+// meanwhile.
 func (s *Server) open(name string) (*tenant, error) {
-	if t := s.tenants.open[name]; t != nil {
+	s.tenants.opening.Lock()
+	defer s.tenants.opening.Unlock()
+	s.tenants.mu.RLock()
+	t := s.tenants.open[name]
+	s.tenants.mu.RUnlock()
+	if t != nil {
 		return t, nil
 	}
 	opts := s.opts.Profiles
@@ -152,13 +186,15 @@ func (s *Server) open(name string) (*tenant, error) {
 		opts = opts.As(s.tenants.store)
 	}
 	db, err := profile.Open(s.tenants.store, opts)
-	if err == nil {
-		err = s.limitTable(name)
-	}
 	if err != nil {
 		return nil, err
 	}
-	t := s.newTenant(db, name == profile.Anonymous && s.opts.Older != nil)
+	t = s.newTenant(db, name == profile.Anonymous && s.opts.Older != nil)
+	s.tenants.mu.Lock()
+	defer s.tenants.mu.Unlock()
+	if err := s.limitTable(name); err != nil {
+		return nil, err
+	}
 	s.tenants.open[name] = t
 	return t, nil
 }
@@ -177,72 +213,88 @@ func (s *Server) muxOf(name string) (*http.ServeMux, error) {
 	s.tenants.mu.RLock()
 	t := s.tenants.open[name]
 	s.tenants.mu.RUnlock()
-	if t != nil {
-		return t.mux, nil
+	switch {
+	case t != nil:
+	case s.tableOf(name) == nil:
+		t = s.tenants.nobody
+	default:
+		var err error
+		if t, err = s.open(name); err != nil {
+			return nil, err
+		}
 	}
-	if !s.hasTable(name) {
-		return s.tenants.nobody.mux, nil
-	}
-	s.tenants.mu.Lock()
-	defer s.tenants.mu.Unlock()
-	t, err := s.open(name)
-	if err != nil {
-		return nil, err
-	}
+	t.source.Tidy()
 	return t.mux, nil
 }
 
-// nameTenant returns a request whose context has its tenant, and whose path has none. The path (/tenants/NAME/...), the
+// nameCaller returns a request whose context has its caller, and whose path has no tenant. The path (/tenants/NAME/...), the
 // header and the token name the tenant; a request of none is anonymous.
-func (s *Server) nameTenant(r *http.Request) (*http.Request, error) {
+func (s *Server) nameCaller(r *http.Request) (*http.Request, error) {
 	named := slices.DeleteFunc(slices.Clone(r.Header.Values(web.TenantHeader)), func(name string) bool { return name == "" })
-	inPath := ""
-	if rest, ok := strings.CutPrefix(r.URL.EscapedPath(), tenantPath); ok {
-		inside := ""
-		inPath, inside, _ = strings.Cut(rest, "/")
-		name, err := url.PathUnescape(inPath)
-		if err != nil {
-			return nil, fault.Invalid("path: %w", err)
-		}
-		named = append(named, name)
-		r = below(r, inside)
+	inPath, inside, err := tenantInPath(r)
+	if err != nil {
+		return nil, err
 	}
-	name := profile.Anonymous
+	g := s.grants.Load().of(r)
+	c := web.Caller{Tenant: profile.Anonymous, Read: g.read, Write: g.write, Bound: g.tenant != ""}
+	if inPath != "" {
+		named, c.Below = append(named, inPath), tenantPath+url.PathEscape(inPath)
+	}
 	if len(named) > 0 {
-		name = named[0]
+		c.Tenant = named[0]
+	} else if c.Bound {
+		c.Tenant = g.tenant
 	}
-	for _, other := range named {
-		if err := profile.CheckTenant(other); err != nil {
+	for _, name := range named {
+		if err := profile.CheckTenant(name); err != nil {
 			return nil, err
 		}
-		if other != name {
-			return nil, fault.Invalid("tenant: the request names %s and %s", fault.Quoted(name), fault.Quoted(other))
+		if name != c.Tenant {
+			return nil, fault.Invalid("tenant: the request names %s and %s", fault.Quoted(c.Tenant), fault.Quoted(name))
 		}
 	}
-	if own := s.grants.Load().of(r).tenant; own != "" {
-		if len(named) > 0 && name != own {
-			return nil, fault.Denied("token: it is for another tenant than %s", fault.Quoted(name))
-		}
-		name = own
+	if c.Bound && c.Tenant != g.tenant {
+		return nil, fault.Denied("token: it is for another tenant than %s", fault.Quoted(c.Tenant))
 	}
-	return r.WithContext(web.WithTenant(r.Context(), name)), nil
+	return inside.WithContext(web.WithCaller(inside.Context(), c)), nil
 }
 
 // tenantPath begins the paths of a tenant.
 const tenantPath = "/tenants/"
 
+// tenantInPath returns the tenant in a path, and the request without it. A path that is not clean is an error: the handlers
+// would redirect to a clean one, which has no tenant.
+func tenantInPath(r *http.Request) (name string, inside *http.Request, err error) {
+	rest, ok := strings.CutPrefix(r.URL.EscapedPath(), tenantPath)
+	if !ok {
+		return "", r, nil
+	}
+	escaped, below, _ := strings.Cut(rest, "/")
+	if name, err = url.PathUnescape(escaped); err == nil {
+		err = profile.CheckTenant(name)
+	}
+	if err != nil {
+		return "", nil, fault.Invalid("path: %w", err)
+	}
+	inside = within(r, below)
+	if at := inside.URL.Path; path.Clean(at) != strings.TrimSuffix(at, "/") && at != "/" {
+		return "", nil, fault.Invalid("path: want one without //, . and .., not %s", fault.Quoted(at))
+	}
+	return name, inside, nil
+}
+
 // completeTenantPath redirects to a tenant's page from its path without the last slash, and reports whether it did.
 func completeTenantPath(w http.ResponseWriter, r *http.Request) bool {
 	name, ok := strings.CutPrefix(r.URL.EscapedPath(), tenantPath)
-	if !ok || strings.Contains(name, "/") || r.Method != http.MethodGet {
+	if !ok || profile.CheckTenant(name) != nil || r.Method != http.MethodGet && r.Method != http.MethodHead {
 		return false
 	}
 	redirect(w, r, name)
 	return true
 }
 
-// below returns a request for an escaped path without its slash.
-func below(r *http.Request, inside string) *http.Request {
+// within returns a request for an escaped path without its slash.
+func within(r *http.Request, inside string) *http.Request {
 	r = r.WithContext(r.Context())
 	u := *r.URL
 	u.RawPath = "/" + inside

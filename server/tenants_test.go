@@ -2,6 +2,8 @@ package server
 
 import (
 	"bytes"
+	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"maps"
@@ -10,6 +12,8 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -22,6 +26,8 @@ import (
 
 	"github.com/granarydb/granary/columnstore"
 	"github.com/granarydb/granary/history"
+	"github.com/granarydb/granary/internal/crashfs"
+	"github.com/granarydb/granary/internal/disk"
 	"github.com/granarydb/granary/profile"
 	"github.com/granarydb/granary/server/internal/page"
 	"github.com/granarydb/granary/server/internal/querier"
@@ -118,7 +124,9 @@ func (r *receiver) readAll(req *http.Request) (int, []byte) {
 func TestTenants_EveryRoute(t *testing.T) {
 	open := shared(t, Options{}, "a", "b", profile.Anonymous)
 	guarded := shared(t, Options{}, "a", "b", profile.Anonymous)
-	guarded.s.SetTokens(tenantTokens)
+	if err := guarded.s.SetTokens(tenantTokens); err != nil {
+		t.Fatal(err)
+	}
 	alone := shared(t, Options{}, "b")
 	for name, ask := range questions(t) {
 		path, headers := inTenant["header"]("b", ask.path)
@@ -239,8 +247,10 @@ func message(t *testing.T, of protoreflect.MessageDescriptor, from, to time.Time
 // A token that is bound to a tenant reaches no other one and nothing about all of them, in each way of naming one. A request
 // that names two is refused, and so is a name that is none.
 func TestTenants_Tokens(t *testing.T) {
-	r := shared(t, Options{}, "a", "b", profile.Anonymous)
-	r.s.SetTokens(tenantTokens)
+	r := shared(t, Options{Profiles: profile.Options{Table: "mine"}}, "a", "b", profile.Anonymous)
+	if err := r.s.SetTokens(tenantTokens); err != nil {
+		t.Fatal(err)
+	}
 	good := profileOf(t, "b", 1)
 	for _, c := range []struct {
 		method, path, token, header string
@@ -265,12 +275,17 @@ func TestTenants_Tokens(t *testing.T) {
 		{"POST", "/tenants/b/pprof", "a-write", "", 403},
 		{"POST", "/pprof", "a-read", "", 401},
 		{"POST", "/tenants/b/pprof", "b-write", "", 200},
+		{"GET", "/tenants/b//api/v1/store", "all", "", 400},
+		{"GET", "/tenants/b/./api/v1/store", "all", "", 400},
+		{"GET", "/tenants/b/../a/api/v1/store", "all", "", 400},
+		{"POST", "/tenants/b//pprof", "all", "", 400},
+		{"GET", "/tenants/", "all", "", 400},
+		{"GET", "/tenants//api/v1/store", "all", "", 400},
 	} {
 		req := r.request(c.method, c.path, nil, "Authorization", "Bearer "+c.token, web.TenantHeader, c.header)
 		if c.method == http.MethodPost {
 			req = r.request(c.method, c.path, good, "Authorization", "Bearer "+c.token, web.TenantHeader, c.header)
 		}
-		req.URL.Opaque = "" // as it is, with its dots
 		r.want(c.status, "", req)
 	}
 	twice := r.request(http.MethodGet, "/api/v1/store", nil, "Authorization", "Bearer all")
@@ -280,6 +295,131 @@ func TestTenants_Tokens(t *testing.T) {
 	req.SetBasicAuth("anyone", "b-read")
 	if _, body := r.readAll(req); bytes.Contains(body, []byte("zebra.a")) || !bytes.Contains(body, []byte("zebra.b")) {
 		t.Errorf("the token as a password answers %q", body)
+	}
+}
+
+// Pushes of nonsense make no tenants, and leave the places to others. One profile of several is enough.
+func TestTenants_Nonsense(t *testing.T) {
+	r := newReceiver(t, Options{Limits: Limits{Tenants: 2}}, columnstore.Options{})
+	for i := range 5 {
+		tenant := fmt.Sprint("junk", i)
+		r.want(http.StatusBadRequest, "", r.request(http.MethodPost, "/pprof", []byte("nonsense"), web.TenantHeader, tenant))
+		r.want(http.StatusBadRequest, "", r.request(http.MethodPost, "/pprof?=x", small(t, 1), web.TenantHeader, tenant))
+	}
+	r.want(http.StatusOK, "2 rows", r.request(http.MethodPost, "/pprof", small(t, 1), web.TenantHeader, "a"))
+	r.want(http.StatusTooManyRequests, "at most 2 tenants", r.request(http.MethodPost, "/pprof", small(t, 1), web.TenantHeader, "b"))
+	r.want(http.StatusOK, "2 rows", r.request(http.MethodPost, "/pprof", small(t, 1), web.TenantHeader, "a"))
+	if got := profile.Tenants(r.store, ""); !slices.Equal(got, []string{"a", profile.Anonymous}) {
+		t.Errorf("tenants %q", got)
+	}
+}
+
+// A new tenant's table waits for the disk. Requests of others do not wait for it.
+func TestTenants_SlowDisk(t *testing.T) {
+	disk := &slowDisk{FS: crashfs.New(crashfs.Options{}), slow: make(chan struct{})}
+	r := newReceiver(t, Options{}, columnstore.Options{FS: disk, Sync: columnstore.SyncEach})
+	disk.isSlow.Store(true)
+	pushed := make(chan int)
+	go func() {
+		status, _ := r.send(r.request(http.MethodPost, "/pprof", small(t, 1), web.TenantHeader, "a"))
+		pushed <- status
+	}()
+	<-disk.slow
+	for _, path := range []string{"/healthz", "/api/v1/store", "/tenants/b/api/v1/store"} {
+		r.want(http.StatusOK, "", r.request(http.MethodGet, path, nil))
+	}
+	disk.isSlow.Store(false)
+	disk.slow <- struct{}{}
+	if status := <-pushed; status != http.StatusOK {
+		t.Errorf("the push: status %d", status)
+	}
+}
+
+// slowDisk is a disk whose next sync waits, if it is slow: it sends to slow when it waits, and goes on when it can send again.
+type slowDisk struct {
+	*crashfs.FS
+	isSlow atomic.Bool
+	slow   chan struct{}
+}
+
+type slowFile struct {
+	disk.File
+	disk *slowDisk
+}
+
+func (d *slowDisk) Create(name string) (disk.File, error) {
+	f, err := d.FS.Create(name)
+	return slowFile{f, d}, err
+}
+
+func (f slowFile) Sync() error {
+	if f.disk.isSlow.CompareAndSwap(true, false) {
+		f.disk.slow <- struct{}{}
+		<-f.disk.slow
+	}
+	return f.File.Sync()
+}
+
+// Tokens and limits that change meanwhile let no request reach another tenant: a request has the rights of one instant.
+func TestTenants_Reload(t *testing.T) {
+	r := shared(t, Options{}, "a", "b")
+	without := Tokens{Read: []string{"other"}, Write: []string{"other"}}
+	with := Tokens{Read: []string{"other", "a-read"}, Write: []string{"other"}, Tenants: map[string]string{"a-read": "a"}}
+	stop := make(chan struct{})
+	var reloading sync.WaitGroup
+	reloading.Go(func() {
+		for i := 0; ; i++ {
+			select {
+			case <-stop:
+				return
+			default:
+			}
+			if err := r.s.SetTokens(map[bool]Tokens{true: with, false: without}[i%2 == 0]); err != nil {
+				t.Error(err)
+			}
+		}
+	})
+	for range 300 {
+		if status, body := r.send(r.request(http.MethodGet, "/tenants/b/api/v1/store", nil, "Authorization", "Bearer a-read")); status == http.StatusOK {
+			t.Errorf("a token of a reads b: %s", body)
+		}
+	}
+	close(stop)
+	reloading.Wait()
+	if err := r.s.SetTokens(Tokens{Read: []string{"x"}, Tenants: map[string]string{"x": "a/b"}}); !errors.Is(err, profile.ErrTenant) {
+		t.Errorf("a token of a/b: %v", err)
+	}
+}
+
+// The command of a page asks the tenant of the request, and a token of anonymous sees nothing of the whole store.
+func TestTenants_Page(t *testing.T) {
+	r := shared(t, Options{}, "a", profile.Anonymous)
+	for way, of := range inTenant {
+		if way == "token" {
+			if err := r.s.SetTokens(tenantTokens); err != nil {
+				t.Fatal(err)
+			}
+		}
+		path, headers := of("a", "/api/v1/command?t=cpu&from=latest-1h")
+		if _, text := r.readAll(r.request(http.MethodGet, path, nil, headers...)); !bytes.Contains(text, []byte("/tenants/a/pprof?")) {
+			t.Errorf("by %s: %s", way, text)
+		}
+		if err := r.s.SetTokens(Tokens{}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := r.s.SetTokens(Tokens{Read: []string{"bound", "free"}, Tenants: map[string]string{"bound": profile.Anonymous}}); err != nil {
+		t.Fatal(err)
+	}
+	var bound, free page.StoreAnswer
+	for token, to := range map[string]*page.StoreAnswer{"bound": &bound, "free": &free} {
+		_, text := r.readAll(r.request(http.MethodGet, "/api/v1/store", nil, "Authorization", "Bearer "+token))
+		if err := json.Unmarshal(text, to); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if bound.Rows != free.Rows || bound.Memory.Bytes >= free.Memory.Bytes {
+		t.Errorf("a bound token sees %+v, another %+v", bound, free)
 	}
 }
 
@@ -306,7 +446,7 @@ func TestTenants_Limits(t *testing.T) {
 	pushed(429, "a", "2", tenantsAt.Add(5*time.Hour))
 	pushed(200, "b", "2", tenantsAt.Add(5*time.Hour))
 	pushed(403, "c", "1", tenantsAt)
-	if r.s.hasTable("c") {
+	if r.s.tableOf("c") != nil {
 		t.Error("a refused tenant has a table")
 	}
 	if a, b := r.store.Table(profile.TenantName("a", "profiles")).Stats(), r.store.Table(profile.TenantName("b", "profiles")).Stats(); a.Rows != 4 || b.Rows != 12 {

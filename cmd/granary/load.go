@@ -323,7 +323,7 @@ func openDB(ctx context.Context, opts columnstore.Options, source inputSource) (
 // openTable opens the profile table, with any width of its buckets.
 func (l *loaded) openTable(ctx context.Context, manual bool) (err error) {
 	if l.store.Table(profile.TenantName(l.source.tenant, profile.DefaultTable)) == nil {
-		if all := profile.Tenants(l.store); len(all) > 0 {
+		if all := profile.Tenants(l.store, ""); len(all) > 0 {
 			return fmt.Errorf("the tenant %s has no profiles: --tenant names one of %s", cmp.Or(l.source.tenant, profile.Anonymous), strings.Join(all, ", "))
 		}
 		return fmt.Errorf("the store has no table %q", profile.DefaultTable)

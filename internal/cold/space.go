@@ -17,28 +17,25 @@ type timeRange struct {
 	bytes      int64 // bytes of its files, and an estimate for rows without a file
 }
 
-// Tables chooses tables by their ordinals.
-type Tables func(ordinal int) bool
+// AllTables is the ordinal that stands for each table.
+const AllTables = -1
 
-// AnyTable chooses all tables.
-func AnyTable(int) bool { return true }
-
-// Only chooses one table.
-func Only(table int) Tables { return func(ordinal int) bool { return ordinal == table } }
-
-// OldestRanges chooses the oldest time ranges of some tables, until they have the given bytes, or until
+// OldestRanges chooses the oldest time ranges of a table, or of AllTables, until they have the given bytes, or until
 // none is left. It returns the floors without them, by the table's ordinal. A table keeps its newest range,
 // unless pending rows open a later range: coming[i] is the start of the newest range that pending rows of
 // table i open. A range's bytes are its files and a share of rowBytes for its unfiled rows. rowBytes
 // estimates the files of all unfiled rows; it is 0 if they are not to be written. A range without bytes is
 // dropped only together with a later range, because dropping it alone frees nothing. O(buckets and granules
 // in memory).
-func OldestRanges(root *catalog.Database, m *files.Manifest, of Tables, coming map[int]int64, bytes, rowBytes int64) map[int]int64 {
+func OldestRanges(root *catalog.Database, m *files.Manifest, table int, coming map[int]int64, bytes, rowBytes int64) map[int]int64 {
 	var ranges []timeRange
-	unfiled, _ := Unfiled(root, m)
-	each := float64(rowBytes) / float64(max(1, unfiled))
+	each := 0.0
+	if rowBytes > 0 {
+		unfiled, _ := Unfiled(root, m)
+		each = float64(rowBytes) / float64(max(1, unfiled))
+	}
 	for ordinal, state := range root.Tables {
-		if state.Schema.BucketWidth() == 0 || !of(ordinal) {
+		if state.Schema.BucketWidth() == 0 || table != AllTables && table != ordinal {
 			continue
 		}
 		newest := state.Schema.BucketStart(state.Newest)

@@ -64,7 +64,7 @@ func TestOldestRanges(t *testing.T) {
 		{1000, map[int]int64{1: 50}, map[int]int64{0: 30, 1: 30}},
 		{1000, map[int]int64{1: 10}, map[int]int64{0: 30, 1: 20}}, // rows that come late
 	} {
-		if got := cold.OldestRanges(root, m, cold.AnyTable, c.coming, c.bytes, 0); !maps.Equal(got, c.want) {
+		if got := cold.OldestRanges(root, m, cold.AllTables, c.coming, c.bytes, 0); !maps.Equal(got, c.want) {
 			t.Errorf("%d bytes, coming %v: floors %v, want %v", c.bytes, c.coming, got, c.want)
 		}
 	}

@@ -142,7 +142,7 @@ func (s *Set) exchange(ctx context.Context, n *node, q Question, room *atomic.In
 	if q.Sources {
 		req.Header.Set(SourcesHeader, "ask")
 	}
-	if tenant := web.TenantOf(ctx); tenant != "" {
+	if tenant := web.CallerOf(ctx).Tenant; tenant != "" {
 		req.Header.Set(web.TenantHeader, tenant)
 	}
 	if token := s.opts.Token(); token != "" {

@@ -9,9 +9,10 @@ import (
 	"unicode"
 
 	"github.com/granarydb/granary/profile"
+	"github.com/granarydb/granary/server/internal/web"
 )
 
-// urlOf returns the server's URL as the client of a request knows it, without a trailing slash.
+// urlOf returns the server's URL as the client of a request knows it, with its tenant, without a trailing slash.
 func urlOf(r *http.Request) string {
 	scheme, below := "http", ""
 	if r.TLS != nil {
@@ -19,6 +20,9 @@ func urlOf(r *http.Request) string {
 	}
 	if asked, err := url.ParseRequestURI(r.RequestURI); err == nil { // includes the path where the server is mounted
 		below, _ = strings.CutSuffix(asked.EscapedPath(), r.URL.EscapedPath())
+	}
+	if c := web.CallerOf(r.Context()); c.Below == "" && c.Tenant != "" && c.Tenant != profile.Anonymous {
+		below += "/tenants/" + url.PathEscape(c.Tenant) // because a terminal sends no header
 	}
 	return scheme + "://" + r.Host + below
 }

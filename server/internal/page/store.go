@@ -12,8 +12,8 @@ import (
 	"github.com/granarydb/granary/server/internal/web"
 )
 
-// StoreAnswer is the answer to GET /api/v1/store: the tenant's present rows, and for the tenant Anonymous the memory, the
-// files and the losses of the whole store. Sizes are in bytes. A budget of 0 means no limit.
+// StoreAnswer is the answer to GET /api/v1/store: the tenant's present rows, and for the tenant Anonymous, without a token
+// that is bound to it, the memory, the files and the losses of the whole store. Sizes are in bytes. A budget of 0 means no limit.
 type StoreAnswer struct {
 	Head
 	Tenant string `json:"tenant,omitempty"` // empty for Anonymous
@@ -82,7 +82,7 @@ func (p *page) storeState(w http.ResponseWriter, r *http.Request) error {
 			if err != nil {
 				return err
 			}
-			out = newStoreAnswer(v.DB)
+			out = newStoreAnswer(v.DB, web.CallerOf(ctx).Bound)
 			out.Older = p.HasOlder
 			out.Head = newPageHead(v.Commit(), &touched)
 			if newest != 0 {
@@ -97,17 +97,19 @@ func (p *page) storeState(w http.ResponseWriter, r *http.Request) error {
 	return web.SendJSON(w, r, p.ResultBytes, out)
 }
 
-func newStoreAnswer(db *profile.DB) *StoreAnswer {
+func newStoreAnswer(db *profile.DB, isBound bool) *StoreAnswer {
 	own := db.Table().Stats()
 	out := &StoreAnswer{
 		Oldest: timeText(own.Oldest), Floor: timeText(own.Floor),
 		Rows: own.Rows, ColdRows: own.ColdRows, Series: own.Series, Stacks: own.Stacks, Granules: own.Granules, Parts: own.Parts,
 	}
-	if db.Tenant() == profile.Anonymous {
-		out.setSizes(db.Store().Stats())
-	} else {
+	if db.Tenant() != profile.Anonymous {
 		out.Tenant = db.Tenant()
+	}
+	if out.Tenant != "" || isBound {
 		out.setSizes(own)
+	} else {
+		out.setSizes(db.Store().Stats())
 	}
 	return out
 }

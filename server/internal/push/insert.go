@@ -60,7 +60,7 @@ type outcome struct {
 
 // newPush returns an empty push with the tenant of a request and the key from its headers.
 func newPush(ctx context.Context, h http.Header) (*push, error) {
-	p := &push{tenant: web.TenantOf(ctx), key: h.Get(KeyHeader)}
+	p := &push{tenant: web.CallerOf(ctx).Tenant, key: h.Get(KeyHeader)}
 	switch {
 	case len(p.key) > maxID:
 		return nil, fault.Invalid("header %s has %d bytes, at most %d", KeyHeader, len(p.key), maxID)
@@ -215,11 +215,12 @@ func (in *insertion) idOf(p *pushed) hash { return hashOf("profile", in.tenant, 
 
 // commit inserts the profiles and commits the transaction.
 func (in *insertion) commit(ctx context.Context) error {
-	db, err := in.s.DB(in.tenant) // opened here, because a refused or repeated push needs no table and no transaction
+	done, err := in.open(ctx) // here, because a refused or repeated push needs no table and no transaction
 	if err != nil {
 		return err
 	}
-	in.db, in.tx = db, db.Store().Begin()
+	defer done()
+	in.tx = in.db.Store().Begin()
 	ended := false
 	defer func() {
 		if !ended { // after an error or a panic

@@ -34,8 +34,8 @@ type Limits struct {
 
 // Options are the settings of a Pusher. All except Deltas, FirstWhole, Series, Wait and Refusal are needed.
 type Options struct {
-	// DB returns the profiles of a tenant. A tenant without any gets a table.
-	DB         func(tenant string) (*profile.DB, error)
+	// DB returns the profiles of a tenant, or nil if it has none yet and may. Make gives it a table.
+	DB, Make   func(tenant string) (*profile.DB, error)
 	DropLabels []string
 	// Deltas turns profiles that count from the start of a process into differences. nil stores them as they are.
 	Deltas *profile.Deltas

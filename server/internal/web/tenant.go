@@ -5,16 +5,25 @@ import "context"
 // TenantHeader names the tenant of a request.
 const TenantHeader = "X-Scope-OrgID"
 
-// tenantKey is the key of a request's context with its tenant.
-type tenantKey struct{}
-
-// WithTenant returns the context of a request of a tenant.
-func WithTenant(ctx context.Context, name string) context.Context {
-	return context.WithValue(ctx, tenantKey{}, name)
+// Caller is who asks.
+type Caller struct {
+	Tenant      string // empty outside of a request of package server
+	Read, Write bool   // what the request may do
+	Bound       bool   // its token is for this tenant alone
+	// Below is the path that names the tenant, such as /tenants/a, or "".
+	Below string
 }
 
-// TenantOf returns the tenant of a request's context. It is empty outside of a request of package server.
-func TenantOf(ctx context.Context) string {
-	name, _ := ctx.Value(tenantKey{}).(string)
-	return name
+// callerKey is the key of a request's context with its caller.
+type callerKey struct{}
+
+// WithCaller returns the context of a request of a caller.
+func WithCaller(ctx context.Context, c Caller) context.Context {
+	return context.WithValue(ctx, callerKey{}, c)
+}
+
+// CallerOf returns the caller of a request's context.
+func CallerOf(ctx context.Context) Caller {
+	c, _ := ctx.Value(callerKey{}).(Caller)
+	return c
 }

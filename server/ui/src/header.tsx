@@ -11,12 +11,9 @@ import { Share } from "./share";
 import { Toggle } from "./tools";
 import { defaults, end, readTime, shownTime, states } from "./url";
 
-// tenant is the tenant that the path names, "" for none.
-const tenant = /\/tenants\/([^/]+)\//.exec(decodeURIComponent(location.pathname))?.[1] ?? "";
+interface Props { page: Page; tenant: string | undefined; types: Type[]; refresh: () => void; help: () => void }
 
-interface Props { page: Page; types: Type[]; refresh: () => void; help: () => void }
-
-export function Header({ page, types, refresh, help }: Props) {
+export function Header({ page, tenant, types, refresh, help }: Props) {
   const { state, go } = page;
   const labels = useAnswer(page.range.newest ? `${page.loadKey} ${page.range.newest}` : null, async (signal) => (await querier<{ names?: string[] }>("LabelNames", labelRange(page), signal)).names ?? []);
   const names = (labels.data ?? []).filter((n) => !n.startsWith("__"));

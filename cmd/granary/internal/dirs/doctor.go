@@ -146,7 +146,7 @@ func (d *diagnosis) directory(cmd *cobra.Command, dir string, now time.Time) err
 	defer func() { _ = store.Close() }() // nothing was written
 	stats := store.Stats()
 	d.fact("%s in files, %s of log, %s", cli.Size(stats.FileBytes), cli.Size(stats.LogBytes), cli.Many(stats.Rows, "row"))
-	for _, tenant := range profile.Tenants(store) {
+	for _, tenant := range profile.Tenants(store, "") {
 		own := store.Table(profile.TenantName(tenant, profile.DefaultTable)).Stats()
 		d.fact("tenant %s: %s, %s, %s of rows in files, from %s on", tenant, cli.Many(own.Rows, "row"), cli.Number(own.Series)+" series", cli.Size(own.FileBytes), timeOf(own.Oldest))
 	}

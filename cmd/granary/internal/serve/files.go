@@ -1,11 +1,13 @@
 package serve
 
 import (
+	"crypto/rand"
 	"crypto/tls"
 	"errors"
 	"fmt"
 	"iter"
 	"os"
+	"slices"
 	"strings"
 	"sync/atomic"
 
@@ -71,6 +73,15 @@ func (f *files) load() (*secrets, error) {
 	return s, nil
 }
 
+// unbound returns the tokens that are bound to no tenant, for what is of none. If all are bound, no token is left that anybody has.
+func (s *secrets) unbound() server.Tokens {
+	t := server.Tokens{Read: slices.DeleteFunc(slices.Clone(s.tokens.Read), func(token string) bool { return s.tokens.Tenants[token] != "" })}
+	if len(t.Read) == 0 && len(s.tokens.Read) > 0 {
+		t.Read = []string{rand.Text()}
+	}
+	return t
+}
+
 // certificate is the GetCertificate of a tls.Config.
 func (s *secrets) certificate(*tls.ClientHelloInfo) (*tls.Certificate, error) {
 	return s.cert.Load(), nil
@@ -91,11 +102,11 @@ func readTokens(flag, name string, bound map[string]string) (tokens []string, er
 		switch {
 		case len(fields) > 2:
 			err = fmt.Errorf("want a token and a tenant, not %d words", len(fields))
-		case tenant != "":
-			err = profile.CheckTenant(tenant)
+		case tenant != "" && profile.CheckTenant(tenant) != nil:
+			err = errors.New("behind it is no name of a tenant")
 		}
 		if err == nil && known && was != tenant {
-			err = fmt.Errorf("it is bound to two tenants, %q and %q", was, tenant)
+			err = errors.New("it is there twice, and not for the same tenant")
 		}
 		if err != nil {
 			return nil, fmt.Errorf("--%s %s: token %d: %w", flag, name, len(tokens)+1, err) // a token is a secret

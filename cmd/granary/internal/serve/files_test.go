@@ -48,10 +48,10 @@ func TestFiles(t *testing.T) {
 		says string
 	}{
 		"two tenants":    {files{read: write("r", "t a\n"), write: write("w", "t b\n")}, `--write-tokens`},
-		"twice":          {files{read: write("r2", "t a\nt b\n")}, `bound to two tenants, "a" and "b"`},
-		"bound and not":  {files{read: write("r6", "t a\nt\n")}, `bound to two tenants`},
+		"twice":          {files{read: write("r2", "t a\nt b\n")}, `not for the same tenant`},
+		"bound and not":  {files{read: write("r6", "t a\nt\n")}, `not for the same tenant`},
 		"three words":    {files{read: write("r3", "t a b\n")}, `token 1: want a token and a tenant, not 3 words`},
-		"no tenant":      {files{read: write("r4", "t a/b\n")}, `letters, digits`},
+		"no tenant":      {files{read: write("r4", "t a/b\n")}, `behind it is no name of a tenant`},
 		"no token":       {files{read: write("r5", "# none\n")}, `the file has no token`},
 		"no limit":       {files{tenants: write("t1", "a memory=1\n")}, `tenant "a": "memory=1": want retention=30d`},
 		"bad retention":  {files{tenants: write("t2", "a retention=x\n")}, `tenant "a"`},

@@ -84,9 +84,21 @@ func (f *flags) reload(log *slog.Logger, handle *server.Server, secrets *secrets
 		log.Error("reload failed: tokens, tenants and certificates are those of before", "error", err)
 		return
 	}
-	f.each(handle, func(s *server.Server) { s.SetTokens(next.tokens) })
+	if err := f.setTokens(handle, next); err != nil {
+		log.Error("reload failed: tokens and certificates are those of before", "error", err)
+		return
+	}
 	secrets.cert.Store(next.cert.Load())
 	log.Info("reloaded", "read tokens", len(next.tokens.Read), "write tokens", len(next.tokens.Write), "tenants", len(next.tenants))
+}
+
+// setTokens replaces the tokens of each server.
+func (f *flags) setTokens(handle *server.Server, s *secrets) error {
+	err := handle.SetTokens(s.tokens)
+	if err == nil && f.own != nil {
+		err = f.own.handle.SetTokens(s.unbound())
+	}
+	return err
 }
 
 // setTenants replaces the limits of tenants. A front has none.

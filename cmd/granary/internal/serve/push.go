@@ -23,6 +23,7 @@ import (
 
 	"github.com/granarydb/granary/cmd/granary/internal/cli"
 	"github.com/granarydb/granary/internal/input"
+	"github.com/granarydb/granary/server"
 )
 
 // Inputs are the profiles of the command push, as the other flags describe them.
@@ -92,7 +93,7 @@ profiles, count by what came since the profile before with equal labels.
 }
 
 // TenantHeader names the tenant of a request.
-const TenantHeader = "X-Scope-OrgID"
+const TenantHeader = server.TenantHeader
 
 // pushPath is the path on a server that takes an unmodified profile.
 const pushPath = "pprof"

@@ -30,7 +30,7 @@ func (f *flags) profileSelf(ctx context.Context, log *slog.Logger, secrets *secr
 		return nil, err
 	}
 	o := &own{store: store, ended: make(chan error, 1)}
-	o.handle, err = server.New(store, server.Options{Limits: f.limits, Tokens: secrets.tokens, Hosts: f.hosts, Log: log})
+	o.handle, err = server.New(store, server.Options{Limits: f.limits, Tokens: secrets.unbound(), Hosts: f.hosts, Log: log})
 	if err != nil {
 		return nil, errors.Join(err, store.Close())
 	}

@@ -94,6 +94,9 @@ Flags of CSV are those of 'granary history import', whose set load takes.
 				}
 				name = nameOf(args[0])
 			}
+			if err := profile.CheckOwnName(name); err != nil {
+				return cli.Usage(fmt.Errorf("--name: %w", err))
+			}
 			return store(cmd, dir, tenant, name, args[0])
 		},
 	}
