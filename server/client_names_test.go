@@ -217,29 +217,3 @@ func TestLabelNames_OfService(t *testing.T) {
 		t.Errorf("names %v", names)
 	}
 }
-
-// TestFront_FindType finds the type that the asked profiles have, where another service of another node has one of the same name.
-func TestFront_FindType(t *testing.T) {
-	var urls []string
-	for i, unit := range []string{"nanoseconds", ""} {
-		r := newReceiver(t, Options{}, columnstore.Options{})
-		p, err := pprof.ParseData(small(t, 7))
-		if err != nil {
-			t.Fatal(err)
-		}
-		if unit == "" {
-			p.PeriodType = nil
-		}
-		r.want(http.StatusOK, "", r.request(http.MethodPost, fmt.Sprintf("/pprof?service_name=%d", i), encoded(t, p)))
-		urls = append(urls, r.url)
-	}
-	_, front := newFront(t, Nodes{URLs: urls}, Options{})
-	for i := range urls {
-		if code, body := fetched(t, front+"/pprof?type=cpu&selector="+url.QueryEscape(fmt.Sprintf(`{service_name="%d"}`, i))); code != http.StatusOK {
-			t.Errorf("service %d: %d %s", i, code, body)
-		}
-	}
-	if code, body := fetched(t, front+"/pprof?type=cpu"); code != http.StatusBadRequest || !strings.Contains(body, "choose one of") {
-		t.Errorf("both: %d %s", code, body)
-	}
-}

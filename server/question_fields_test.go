@@ -48,7 +48,7 @@ func TestHostileFields(t *testing.T) {
 		text string
 	}{
 		{&merge{ProfileTypeID: strings.Repeat(":", 1<<19)}, invalid, "profile_typeID"},
-		{&merge{ProfileTypeID: long}, invalid, "profile_typeID"},
+		{&merge{ProfileTypeID: long}, connect.CodeNotFound, "profile_typeID"},
 		{&merge{LabelSelector: "{"}, invalid, "label_selector"},
 		{&merge{LabelSelector: `{a=~"` + strings.Repeat("(", 5000) + `"}`}, invalid, "label_selector"},
 		{&merge{LabelSelector: `{a=~"((b{1000}){1000}){1000}"}`}, invalid, "label_selector"},

@@ -1,6 +1,7 @@
 package question
 
 import (
+	"errors"
 	"math"
 	"slices"
 	"strings"
@@ -39,17 +40,39 @@ func (r *Reader) ask(id, text string, start, end int64) (a Asked, err error) {
 	if err != nil {
 		return a, fault.Invalid("label_selector: %w", err)
 	}
-	a.matchers = append(s.Labels, nameMatcher(a.Name))
+	a.matchers = append(s.Labels, nameMatchers(a.Name)...)
 	if !s.HasType(a.Name, a.Type) { // the selector excludes the type
 		a.matchers = append(a.matchers, selector.Matcher{Name: profile.NameLabel}, selector.Matcher{Name: profile.NameLabel, Op: selector.OpNotEqual})
 	}
-	// The name tells kinds apart, because agents of several languages list different types under one
-	// name.
-	a.Query = profile.Query{MaxBytes: r.QueryBytes, SumKinds: a.Name != Unnamed}
+	a.Query = profile.Query{MaxBytes: r.QueryBytes, SumKinds: IsNamed(a.Name)}
 	if err := a.restrict(); err != nil {
 		return a, fault.Invalid("label_selector: %w", err)
 	}
 	return a, Millis(&a.Query, start, end)
+}
+
+// Typed is a message that asks about a type.
+type Typed interface {
+	GetProfileTypeID() string
+	GetLabelSelector() string
+	GetStart() int64
+	GetEnd() int64
+}
+
+// Named returns the profiles among which the short name of a message's type is looked up.
+func (r *Reader) Named(m Typed) (q profile.Query, err error) {
+	s, err := ParseSelection(m.GetLabelSelector())
+	if err == nil && len(s.Types) > 0 {
+		err = errors.New("a type is chosen by profile_typeID")
+	}
+	if err == nil {
+		q.Selector, err = SelectorOf(s.Labels)
+	}
+	if err != nil {
+		return q, fault.Invalid("label_selector: %w", err)
+	}
+	q.MaxBytes = r.QueryBytes
+	return q, Millis(&q, m.GetStart(), m.GetEnd())
 }
 
 // restrict adds conditions.

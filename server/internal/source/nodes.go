@@ -50,7 +50,7 @@ func (n *Nodes) Lines(ctx context.Context, m *querierv1.SelectSeriesRequest) ([]
 	if err != nil {
 		return nil, err
 	}
-	return n.set.Series(ctx, m, t, name != question.Unnamed)
+	return n.set.Series(ctx, m, t, question.IsNamed(name))
 }
 
 // Points implements Source.
@@ -59,7 +59,7 @@ func (n *Nodes) Points(ctx context.Context, m *querierv1.SelectHeatmapRequest) (
 	if err != nil {
 		return nil, fault.Invalid("profile_typeID: %w", err)
 	}
-	return n.set.Points(ctx, m, t, name != question.Unnamed)
+	return n.set.Points(ctx, m, t, question.IsNamed(name))
 }
 
 // Stats implements Source.
