@@ -219,6 +219,9 @@ func TestPprofParameters(t *testing.T) {
 		{"type=" + cpuID + "&from=" + url.QueryEscape(madeAt.In(time.FixedZone("", 3600)).Add(time.Minute).Format(time.RFC3339)), of(1) + of(2)},
 	} {
 		code, body := fetched(t, a.url+"/pprof?"+test.query)
+		if code == http.StatusNotFound && test.want == 0 {
+			continue
+		}
 		if code != http.StatusOK {
 			t.Fatalf("%s: %d %s", test.query, code, body)
 		}

@@ -251,3 +251,61 @@ func TestShortNames_Units(t *testing.T) {
 		}
 	}
 }
+
+// TestPprof_Missing tells which types there are, where a question selects no profile: of a front too, whose nodes have some each.
+func TestPprof_Missing(t *testing.T) {
+	whole, first, second := newReceiver(t, Options{}, columnstore.Options{}), newReceiver(t, Options{}, columnstore.Options{}), newReceiver(t, Options{}, columnstore.Options{})
+	empty := newReceiver(t, Options{}, columnstore.Options{})
+	pushServices(t, whole)
+	pushServices(t, first, second)
+	_, front := newFront(t, Nodes{URLs: []string{first.url, second.url, empty.url}}, Options{})
+	_, without := newFront(t, Nodes{URLs: []string{empty.url}}, Options{})
+	ask := func(at, typ, rest string) (int, string) { return fetched(t, at+"/pprof?type="+typ+rest) }
+	for _, at := range []string{whole.url, front} {
+		for question, want := range map[string]string{
+			"cpu&selector={service_name=%22mutex%22}":         "no selected profile has the type \"cpu\", they have: delay:nanoseconds\n",
+			"cpu&from=now-2h&to=now-1h":                       "no profile is selected by the selector and the times; over all, types are: ",
+			"cpu&selector={service_name=%22none%22}":          "no profile is selected by the selector and the times; over all, types are: ",
+			"&selector={service_name=%22none%22}":             "no profile is selected by the selector and the times; over all, types are: ",
+			"none":                                            "parameter type: unknown sample type",
+			"mutex:contentions:count:contentions:nanoseconds": "no selected profile has the type",
+		} {
+			code, body := ask(at, question, "")
+			if code != http.StatusNotFound || !strings.HasPrefix(body, want) {
+				t.Errorf("%s: %d %s, want 404 %s", question, code, body, want)
+			}
+		}
+	}
+	for _, at := range []string{empty.url, without} {
+		if code, body := ask(at, "", ""); code != http.StatusNotFound || !strings.HasSuffix(body, "types are: none\n") {
+			t.Errorf("no profiles: %d %s", code, body)
+		}
+	}
+	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, whole.url+"/pprof?type=cpu&selector={service_name=%22mutex%22}", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	request.Header.Set("Granary-Empty", "1")
+	resp, err := whole.http.Do(request)
+	if err != nil || resp.StatusCode != http.StatusOK {
+		t.Fatalf("for a front: %v, %v", resp, err)
+	}
+	_ = resp.Body.Close()
+}
+
+// TestSecondsForMillis refuses seconds in querier.v1, where times are in milliseconds.
+func TestSecondsForMillis(t *testing.T) {
+	r := newReceiver(t, Options{}, columnstore.Options{})
+	pushServices(t, r)
+	c := querierv1connect.NewQuerierServiceClient(r.http, r.url)
+	now := time.Now()
+	for _, times := range [][2]int64{{now.Add(-time.Hour).Unix(), now.Add(time.Hour).Unix()}, {0, now.Unix()}, {now.Unix(), 0}} {
+		_, err := c.SelectMergeStacktraces(t.Context(), connect.NewRequest(&querierv1.SelectMergeStacktracesRequest{ProfileTypeID: "cpu", LabelSelector: "{}", Start: times[0], End: times[1]}))
+		if connect.CodeOf(err) != connect.CodeInvalidArgument || !strings.Contains(err.Error(), "want Unix milliseconds, not seconds") {
+			t.Errorf("%v: %v", times, err)
+		}
+		if _, err = c.LabelNames(t.Context(), connect.NewRequest(&typesv1.LabelNamesRequest{Start: times[0], End: times[1]})); connect.CodeOf(err) != connect.CodeInvalidArgument {
+			t.Errorf("%v: names: %v", times, err)
+		}
+	}
+}

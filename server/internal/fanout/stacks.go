@@ -186,7 +186,7 @@ func (s *Set) keep(ctx context.Context, db *profile.DB, tx *columnstore.Tx, side
 		profiles = append(profiles, sourceProfile{data: side.empty})
 	case side.question.Message != nil:
 		profiles = []sourceProfile{{data: pprofOf(r.body)}}
-	default:
+	case len(r.body) > 0: // otherwise the node has no profile for a question about all types
 		profiles = []sourceProfile{{data: r.body}}
 	}
 	rows := 0
@@ -273,7 +273,7 @@ func (s *Set) FindType(ctx context.Context, q profile.Query, name string) (t Typ
 	if err != nil {
 		return t, err
 	}
-	if t.Type, err = profile.TypeCalled(all, name, func() ([]profile.Source, error) { return s.sources(ctx, q) }); err != nil {
+	if t.Type, err = profile.TypeCalled(all, name, func() ([]profile.Source, error) { return s.Sources(ctx, q) }); err != nil {
 		return Typed{}, err
 	}
 	for _, own := range all {
@@ -286,8 +286,8 @@ func (s *Set) FindType(ctx context.Context, q profile.Query, name string) (t Typ
 	return t, nil
 }
 
-// sources returns the sources that profiles of a query can have.
-func (s *Set) sources(ctx context.Context, q profile.Query) (all []profile.Source, err error) {
+// Sources returns the sources that profiles of a query's selector and times can have, on all nodes.
+func (s *Set) Sources(ctx context.Context, q profile.Query) (all []profile.Source, err error) {
 	m := &querierv1.SeriesRequest{Matchers: []string{q.Selector.String()}, Start: q.From / 1e6}
 	if q.To != 0 {
 		m.End = (q.To - 1) / 1e6

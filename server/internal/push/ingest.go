@@ -163,7 +163,7 @@ func (s *Pusher) readConfig(part io.Reader) (c config, err error) {
 
 // AskedParameters are the parameters of GET /pprof. POST /pprof refuses them as labels, because a query
 // with the wrong method would otherwise become a push.
-var AskedParameters = []string{"type", "selector", "from", "until"}
+var AskedParameters = []string{"type", "selector", "from", "to", "until"}
 
 // Parameters of POST /pprof besides labels: the time of a profile without a time, and the name of its
 // file, which tells mutex and block profiles apart.

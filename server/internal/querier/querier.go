@@ -329,8 +329,9 @@ func chosen(ctx context.Context, v source.View, p *question.Parameters) (t sourc
 	return t, []profile.Type{t.Type}, nil
 }
 
-// getPprof handles GET /pprof: a merged profile, gzipped, as go tool pprof fetches it. It ignores the
-// parameters seconds and debug, because tools add them to every URL of a profile.
+// getPprof handles GET /pprof: a merged profile, gzipped, as go tool pprof fetches it. It is an error to
+// select no profile, unless a front asks. The parameters seconds and debug are ignored, because tools add them to every URL of a
+// profile.
 func (q *querier) getPprof(w http.ResponseWriter, r *http.Request) error {
 	p, err := q.Read.Parameters(r.URL.RawQuery, "seconds", "debug")
 	if err != nil {
@@ -352,7 +353,10 @@ func (q *querier) getPprof(w http.ResponseWriter, r *http.Request) error {
 				if err == nil {
 					err = of.TellKinds(ctx, of.Queries[0], types...)
 				}
-				if err != nil {
+				if err == nil && len(merged.Sample) == 0 && r.Header.Get(fanout.EmptyHeader) == "" {
+					err = missing(ctx, v, &p, t.Type)
+				}
+				if err != nil || len(merged.SampleType) == 0 { // which no profile may have, so that a front gets nothing
 					return err
 				}
 				merged.Comments = of.Comments

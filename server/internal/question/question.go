@@ -224,10 +224,14 @@ func stepOf(seconds float64) time.Duration {
 	return time.Duration(math.Round(seconds*1000)) * time.Millisecond
 }
 
-// Millis sets a query's bounds, both inclusive, in Unix milliseconds. 0 means no bound.
+// Millis sets a query's bounds, both inclusive, in Unix milliseconds. 0 means no bound. Numbers of ten digits are an error: they
+// are seconds, because milliseconds would be a time early in 1970, and the answer would be empty without a word.
 func Millis(q *profile.Query, start, end int64) error {
 	const most = math.MaxInt64/int64(time.Millisecond) - 1
+	isSeconds := func(n int64) bool { return n >= 1e9 && n < 1e10 }
 	switch {
+	case isSeconds(start) || isSeconds(end):
+		return fault.Invalid("start and end: want Unix milliseconds, not seconds as in %d and %d", start, end)
 	case start < 0 || start > most || end < 0 || end > most:
 		return fault.Invalid("start and end: want Unix milliseconds, not %d and %d", start, end)
 	case end != 0 && end < start:

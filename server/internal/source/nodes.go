@@ -117,6 +117,11 @@ func (v nodesView) DefaultType(_ context.Context, _ profile.Query, parameter str
 	return Typed{}, fault.Refused("a front has no default type: choose one by the parameter %s", parameter)
 }
 
+// Sources implements View.
+func (v nodesView) Sources(ctx context.Context, query profile.Query) ([]profile.Source, error) {
+	return v.set.Sources(ctx, query)
+}
+
 // Scales implements View. Nodes cannot scale, because the remainder of rounding one stack goes to the next,
 // and the order of stacks on a front differs.
 func (v nodesView) Scales() error {
