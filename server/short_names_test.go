@@ -309,3 +309,24 @@ func TestSecondsForMillis(t *testing.T) {
 		}
 	}
 }
+
+// TestIngest_Counts pushes folded stacks, whose samples are CPU time if the sender says its rate, and pprof, which has types of
+// its own.
+func TestIngest_Counts(t *testing.T) {
+	r := newReceiver(t, Options{}, columnstore.Options{})
+	folded := []byte("main;f 3\nmain;g 4\n")
+	for service, query := range map[string]string{"a": "&sampleRate=100", "b": "&sampleRate=1000&units=samples&format=folded", "c": "", "d": "&units=bytes&sampleRate=100"} {
+		r.want(http.StatusOK, "", r.request(http.MethodPost, "/ingest?name="+service+query, folded))
+	}
+	r.want(http.StatusOK, "", r.request(http.MethodPost, "/ingest?name=e&format=pprof&sampleRate=100&units=bytes", small(t, 5)))
+	r.want(http.StatusBadRequest, "parameter sampleRate", r.request(http.MethodPost, "/ingest?name=f&sampleRate=x", folded))
+	r.want(http.StatusBadRequest, "parameter sampleRate", r.request(http.MethodPost, "/ingest?name=f&sampleRate=-1", folded))
+	for service, want := range map[string]string{"a": "cpu:nanoseconds=70000000", "b": "cpu:nanoseconds=7000000", "c": "samples:count=7", "d": "bytes:bytes=7", "e": "samples:count=1 cpu:nanoseconds=5"} {
+		if got := r.totals("selector=" + url.QueryEscape(fmt.Sprintf("{service_name=%q}", service))); got != want {
+			t.Errorf("%s: %s, want %s", service, got, want)
+		}
+	}
+	if got := r.totals("type=cpu"); got != "cpu:nanoseconds=77000005" {
+		t.Errorf("all: %s", got)
+	}
+}

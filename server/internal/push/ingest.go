@@ -76,6 +76,12 @@ func (s *Pusher) readIngest(r *http.Request, p *push) error {
 	} else {
 		in.Encoded, err = s.readEncoded(r, s.mostBody())
 	}
+	if text := q.Get("sampleRate"); text != "" && err == nil {
+		if in.counts.Rate, err = strconv.ParseInt(text, 10, 64); err != nil || in.counts.Rate < 0 {
+			return fault.Invalid("parameter sampleRate: want a number of samples a second, not %s", fault.Quoted(text))
+		}
+	}
+	in.counts.Units = q.Get("units")
 	if name == "" && format.Of(in.Encoded) == "" && format.IsGroups(in.Encoded) {
 		in.only = format.StackGroups // Pyroscope's default
 	}
@@ -130,6 +136,7 @@ func (s *Pusher) readParts(m *multipart.Reader, sh *share, in *pushed) error {
 type config struct {
 	hint    string // for kindOf
 	isDelta bool   // its values are of a period, whatever their types
+	counts  format.Counts
 }
 
 // readConfig reads the part sample_type_config. Its type names tell mutex profiles from block profiles. Unless it says that
