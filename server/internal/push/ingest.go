@@ -77,11 +77,11 @@ func (s *Pusher) readIngest(r *http.Request, p *push) error {
 		in.Encoded, err = s.readEncoded(r, s.mostBody())
 	}
 	if text := q.Get("sampleRate"); text != "" && err == nil {
-		if in.counts.Rate, err = strconv.ParseInt(text, 10, 64); err != nil || in.counts.Rate < 0 {
+		if in.sampling.Rate, err = strconv.ParseInt(text, 10, 64); err != nil || in.sampling.Rate < 0 {
 			return fault.Invalid("parameter sampleRate: want a number of samples a second, not %s", fault.Quoted(text))
 		}
 	}
-	in.counts.Units = q.Get("units")
+	in.sampling.Units = q.Get("units")
 	if name == "" && format.Of(in.Encoded) == "" && format.IsGroups(in.Encoded) {
 		in.only = format.StackGroups // Pyroscope's default
 	}
@@ -134,9 +134,9 @@ func (s *Pusher) readParts(m *multipart.Reader, sh *share, in *pushed) error {
 
 // config is what a push says about its profile besides the labels.
 type config struct {
-	hint    string // for kindOf
-	isDelta bool   // its values are of a period, whatever their types
-	counts  format.Counts
+	hint     string // for kindOf
+	isDelta  bool   // its values are of a period, whatever their types
+	sampling format.Sampling
 }
 
 // readConfig reads the part sample_type_config. Its type names tell mutex profiles from block profiles. Unless it says that

@@ -7,9 +7,9 @@ import (
 	pprof "github.com/google/pprof/profile"
 )
 
-// Counts says what the numbers of a format without types of its own count: folded stacks, lines, tries and trees. The zero value
+// Sampling says what the numbers of a format without types of its own count: folded stacks, lines, tries and trees. The zero value
 // says samples.
-type Counts struct {
+type Sampling struct {
 	// Units are what is counted, by a name of Pyroscope's API: samples, objects, bytes, goroutines, lock_samples or
 	// lock_nanoseconds. Other names and "" mean samples.
 	Units string
@@ -24,19 +24,19 @@ var countTypes = map[string]pprof.ValueType{
 	"lock_samples": {Type: "contentions", Unit: "count"}, "lock_nanoseconds": {Type: "delay", Unit: "nanoseconds"},
 }
 
-// counted returns the decoder of a format whose numbers are Hints.Counts.
+// counted returns the decoder of a format whose numbers are Hints.Sampling.
 func counted(parse func(data []byte, h Hints) (*pprof.Profile, error)) func(data []byte, h Hints) (*pprof.Profile, error) {
 	return func(data []byte, h Hints) (*pprof.Profile, error) {
 		p, err := parse(data, h)
 		if err != nil {
 			return nil, err
 		}
-		return p, h.Counts.convert(p)
+		return p, h.Sampling.convert(p)
 	}
 }
 
 // convert gives a profile of samples its type.
-func (c Counts) convert(p *pprof.Profile) error {
+func (c Sampling) convert(p *pprof.Profile) error {
 	if of, ok := countTypes[c.Units]; ok {
 		*p.SampleType[0] = of
 		return nil
