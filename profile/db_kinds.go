@@ -24,7 +24,7 @@ func (db *DB) Kinds(ctx context.Context, snap *columnstore.Snapshot, q Query) ([
 	if err != nil {
 		return nil, err
 	}
-	return s.kinds(s.sources, func(Type) bool { return true }), nil
+	return s.kinds(s.sources, s.kindOf, func(Type) bool { return true }), nil
 }
 
 // kindSources has the sources of a query with all their types, and the type lists.
@@ -90,6 +90,15 @@ func (s *kindSources) kindOf(of *kindSource, t Type) kindKey {
 	return key
 }
 
+// kindOfSum is kindOf for sums of one type: profiles without a name are of one kind if the type's name says what it measures.
+func (s *kindSources) kindOfSum(of *kindSource, t Type) kindKey {
+	key := s.kindOf(of, t)
+	if key.name == "" && t.isClear() {
+		return kindKey{}
+	}
+	return key
+}
+
 // listOf returns the index of the list of a source's profiles that have a type: len(s.lists) for rows without a list.
 func (s *kindSources) listOf(of *kindSource, t Type) int {
 	at, most := len(s.lists), 0
@@ -105,7 +114,7 @@ func (s *kindSources) listOf(of *kindSource, t Type) int {
 }
 
 // kinds returns the kinds of sources that have a chosen type.
-func (s *kindSources) kinds(sources []kindSource, chosen func(Type) bool) []ProfileKind {
+func (s *kindSources) kinds(sources []kindSource, kindOf func(*kindSource, Type) kindKey, chosen func(Type) bool) []ProfileKind {
 	index := map[kindKey]*ProfileKind{}
 	var keys []kindKey
 	for i := range sources {
@@ -114,7 +123,7 @@ func (s *kindSources) kinds(sources []kindSource, chosen func(Type) bool) []Prof
 			if !chosen(t) {
 				continue
 			}
-			key := s.kindOf(of, t)
+			key := kindOf(of, t)
 			k := index[key]
 			if k == nil {
 				k = &ProfileKind{Name: key.name}
@@ -142,7 +151,7 @@ func (s *kindSources) kinds(sources []kindSource, chosen func(Type) bool) []Prof
 	for i, key := range keys {
 		kinds[i] = *index[key]
 	}
-	separate(kinds)
+	SeparateKinds(kinds)
 	return kinds
 }
 
@@ -174,7 +183,7 @@ func (p *plan) oneKind(ctx context.Context, types []Type, by []string) error {
 	}
 	for _, t := range types {
 		sources := slices.Clone(s.sources)
-		sources = slices.DeleteFunc(sources, func(of kindSource) bool { return !slices.Contains(of.types, t) })
+		sources = slices.DeleteFunc(sources, func(of kindSource) bool { return !slices.ContainsFunc(of.types, t.Includes) })
 		if !s.areMixed(sources, t, by) {
 			continue
 		}
@@ -184,7 +193,7 @@ func (p *plan) oneKind(ctx context.Context, types []Type, by []string) error {
 		}
 		sources = slices.DeleteFunc(sources, func(of kindSource) bool { return !rows[labelsKey(of.labels)] })
 		if s.areMixed(sources, t, by) {
-			return &MixedError{Type: t, Kinds: s.kinds(sources, func(u Type) bool { return t == u })}
+			return &MixedError{Type: t, Kinds: s.kinds(sources, s.kindOfSum, t.Includes)}
 		}
 	}
 	return nil
@@ -199,11 +208,11 @@ func (p *plan) severalKinds(ctx context.Context, types []Type) (bool, error) {
 	for _, t := range types {
 		n := 0
 		for _, list := range lists.sets {
-			if slices.Contains(list, t) {
+			if slices.ContainsFunc(list, t.Includes) {
 				n++
 			}
 		}
-		if n > 1 {
+		if n > 1 && !t.isClear() { // whose kinds are names
 			return true, nil
 		}
 	}
@@ -222,7 +231,7 @@ func namedTwice(tuples [][]string, types []Type) bool {
 	for _, t := range types {
 		var first []string
 		for _, tuple := range tuples {
-			if (Type{tuple[0], tuple[1], tuple[2], tuple[3]}) != t {
+			if !t.Includes(Type{tuple[0], tuple[1], tuple[2], tuple[3]}) {
 				continue
 			}
 			if first == nil {
@@ -244,11 +253,16 @@ func (s *kindSources) areMixed(sources []kindSource, t Type, by []string) bool {
 		for _, name := range by {
 			group = means.AppendText(group, valueOf(sources[i].labels, name))
 		}
-		kind := s.kindOf(&sources[i], t)
-		if other, known := kinds[string(group)]; known && other != kind {
-			return true
+		for _, own := range sources[i].types {
+			if !t.Includes(own) {
+				continue
+			}
+			kind := s.kindOfSum(&sources[i], own)
+			if other, known := kinds[string(group)]; known && other != kind {
+				return true
+			}
+			kinds[string(group)] = kind
 		}
-		kinds[string(group)] = kind
 	}
 	return false
 }

@@ -306,9 +306,9 @@ func TestKindSelectors(t *testing.T) {
 			k := &kinds[min(1, i)]
 			k.Sources = append(k.Sources, []Label{{name, v}})
 		}
-		separate(kinds)
-		// The pattern of several values must be valid UTF-8.
-		if none := len(values) > 3 || len(values) > 2 && slices.Contains(values[1:], "\xff"); none != (kinds[1].Selector == "") {
+		SeparateKinds(kinds)
+		// The pattern of two values must be valid UTF-8. Kinds of more values are what the other is not.
+		if none := len(values) == 3 && slices.Contains(values[1:], "\xff"); none != (kinds[1].Selector == "") {
 			t.Fatalf("%q: selectors %q and %q", values, kinds[0].Selector, kinds[1].Selector)
 		}
 		for i := range kinds {
@@ -430,5 +430,44 @@ func TestKinds_OneName(t *testing.T) {
 	kinds, err := db.Kinds(ctx, snap, Query{})
 	if err != nil || len(kinds) != 1 || kinds[0].Name != "process_cpu" || len(kinds[0].Types) != 2 || len(kinds[0].Sources) != 2 {
 		t.Errorf("%+v, %v; want one kind", kinds, err)
+	}
+}
+
+// Types whose names say what they measure add up over all lists of profiles without a name, but not over names.
+func TestKindsOfClearTypes(t *testing.T) {
+	db := testDB(t, Options{})
+	cpu := Type{"cpu", "nanoseconds", "cpu", "nanoseconds"}
+	insert(t, db, makeProfile(start, "samples:count cpu:nanoseconds", stack{frames: "f", values: []int64{1, 2}}), "job", "a")
+	insert(t, db, makeProfile(start, "cpu:nanoseconds", stack{frames: "f", values: []int64{4}}), "job", "b")
+	if s, err := db.Merge(ctx, view(t, db), cpu, Query{}); err != nil || s.Total != 6 {
+		t.Errorf("%+v, %v", s, err)
+	}
+	for i := range 5 {
+		insert(t, db, makeProfile(start, "cpu:nanoseconds", stack{frames: "f", values: []int64{8}}), "job", fmt.Sprint(i), NameLabel, "mine")
+	}
+	_, err := db.Merge(ctx, view(t, db), cpu, Query{})
+	if want := `in (samples, cpu) and mine (cpu); choose one by the selector {__name__=""} or {__name__="mine"}`; !strings.HasSuffix(mixed(t, err).Error(), want) {
+		t.Errorf("%v, want %s", err, want)
+	}
+}
+
+// Of two kinds the one with many values of a label is chosen by what the other has not.
+func TestKindOfManyValues(t *testing.T) {
+	db := testDB(t, Options{})
+	insert(t, db, makeProfile(start, "contentions:count", stack{frames: "f", values: []int64{1}}), "job", "a")
+	for i := range 5 {
+		insert(t, db, makeProfile(start, contention, stack{frames: "f", values: []int64{8, 1}}), "job", fmt.Sprint(i))
+	}
+	contentions := Type{"contentions", "count", "cpu", "nanoseconds"}
+	_, err := db.Merge(ctx, view(t, db), contentions, Query{})
+	e := mixed(t, err)
+	for i, want := range []int64{1, 40} {
+		s, err := db.Merge(ctx, view(t, db), contentions, Query{Selector: selectorFor(t, e.Kinds[i].Selector)})
+		if err != nil || s.Total != want {
+			t.Errorf("%s: %v, want %d", e.Kinds[i].Selector, err, want)
+		}
+	}
+	if !strings.HasSuffix(err.Error(), `choose one by the selector {job="a"} or {job!="a"}`) {
+		t.Errorf("%v", err)
 	}
 }

@@ -23,7 +23,8 @@ import (
 //
 // It costs as much as three calls of columnstore.Table.Aggregate, and about 1 us a sample. The profile
 // belongs to the caller. Errors are as for CheckKinds for each type, and a MixedError if the profiles
-// have several period types, which a Type or a Selector avoids.
+// have several period types, which a Type or a Selector avoids. With a type of AnyPeriod the profile has the period type that all
+// have, or none.
 func (db *DB) Profile(ctx context.Context, snap *columnstore.Snapshot, q Query, only ...Type) (*pprof.Profile, error) {
 	p := db.plan(snap, q, only...)
 	types, err := p.outputTypes(ctx)
@@ -52,6 +53,9 @@ func (db *DB) Profile(ctx context.Context, snap *columnstore.Snapshot, q Query, 
 	if err := p.addHeader(ctx, b.out); err != nil {
 		return nil, err
 	}
+	if slices.ContainsFunc(types, Type.isOfAnyPeriod) {
+		b.out.Period = 0
+	}
 	return b.out, nil
 }
 
@@ -74,14 +78,19 @@ func (p *plan) outputTypes(ctx context.Context) ([]Type, error) {
 	if err != nil {
 		return nil, err
 	}
-	for _, t := range present {
-		if first := present[0]; first.Period != t.Period || first.PeriodUnit != t.PeriodUnit {
-			s, err := p.kindSources(ctx)
-			if err != nil {
-				return nil, err
-			}
-			return nil, &MixedError{Periods: true, Kinds: s.kinds(s.sources, func(u Type) bool { return slices.Contains(present, u) })}
+	several := slices.ContainsFunc(present, func(t Type) bool { return t.Period != present[0].Period || t.PeriodUnit != present[0].PeriodUnit })
+	if ofAny := slices.ContainsFunc(p.types, Type.isOfAnyPeriod); ofAny && !several && len(present) > 0 {
+		types := slices.Clone(p.types)
+		for i := range types {
+			types[i].Period, types[i].PeriodUnit = present[0].Period, present[0].PeriodUnit
 		}
+		return types, nil
+	} else if several && !ofAny {
+		s, err := p.kindSources(ctx)
+		if err != nil {
+			return nil, err
+		}
+		return nil, &MixedError{Periods: true, Kinds: s.kinds(s.sources, s.kindOf, func(u Type) bool { return slices.Contains(present, u) })}
 	}
 	if len(p.types) > 0 {
 		return p.types, nil
@@ -113,7 +122,7 @@ func inOrder(lists []typeList, present []Type) []Type {
 // in types. An empty name means the last type, as in pprof.
 func shownFirst(lists []typeList, types []Type) string {
 	for _, l := range lists {
-		if i := slices.Index(types, l.shown(lists)); i >= 0 && i < len(types)-1 {
+		if i := slices.IndexFunc(types, func(t Type) bool { return t.Includes(l.shown(lists)) }); i >= 0 && i < len(types)-1 {
 			return types[i].Sample
 		} else if i >= 0 {
 			return ""

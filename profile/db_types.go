@@ -2,9 +2,7 @@ package profile
 
 import (
 	"context"
-	"fmt"
 	"slices"
-	"strings"
 
 	"github.com/granarydb/granary/columnstore"
 )
@@ -40,7 +38,8 @@ func (db *DB) Types(ctx context.Context, snap *columnstore.Snapshot) ([]Type, er
 }
 
 // FindType resolves the name of a type as people write it: its sample type ("cpu"), with the unit
-// ("cpu:nanoseconds"), or in the form of Type.String. The empty name stands for the default type of the
+// ("cpu:nanoseconds"), or in the form of Type.String. A name without a period stands for all types with the sample type and unit,
+// and if there are several, the result has AnyPeriod. The empty name stands for the default type of the
 // first inserted profile, among profiles with a named default type, or among all if none has. Profiles
 // with the same types have one default type, from the first profile that names one, as in a merge by
 // pprof. Errors wrap ErrUnknownType or ErrAmbiguousType and list the choices.
@@ -48,10 +47,10 @@ func (db *DB) FindType(ctx context.Context, snap *columnstore.Snapshot, name str
 	return db.FindTypeIn(ctx, snap, Query{}, name)
 }
 
-// FindTypeIn is FindType for the profiles of a query's selector and times. Of several types with the name, it returns the
-// one that these profiles have, because a name that is clear for one service must stay so beside another's types. If they
-// have none, it returns the first, whose answer is empty. It costs a read of the types of the rows where a name has
-// several, and no more than FindType elsewhere.
+// FindTypeIn is FindType for the profiles of a query's selector and times. Of types with the name and several units, it returns
+// the one that these profiles have, because a name that is clear for one service must stay so beside another's types. If they
+// have none, it returns the first, whose answer is empty. If they have several, the error has selectors that tell them apart. It
+// costs as much as Series with Query.Exact where a name has several units, and no more than FindType elsewhere.
 func (db *DB) FindTypeIn(ctx context.Context, snap *columnstore.Snapshot, q Query, name string) (Type, error) {
 	lists, err := db.typeLists(snap)
 	if err != nil {
@@ -59,46 +58,28 @@ func (db *DB) FindTypeIn(ctx context.Context, snap *columnstore.Snapshot, q Quer
 	}
 	if all := lists.all; name == "" && len(all) > 0 {
 		named := slices.IndexFunc(all, func(l typeList) bool { return l.shown(all).Sample != "" })
-		return all[max(0, named)].shown(all), nil
+		var known typeSet
+		for _, types := range lists.sets {
+			known.add(types...)
+		}
+		return joinedWith(all[max(0, named)].shown(all), known.types), nil
 	}
 	types, err := db.Types(ctx, snap)
 	if err != nil {
 		return Type{}, err
 	}
-	sample, rest, hasRest := strings.Cut(name, ":")
-	if name = KnownSample(sample); hasRest {
-		name += ":" + rest
-	}
-	var found []Type
-	for _, t := range types {
-		if name == t.Sample || name == t.Sample+":"+t.SampleUnit || name == t.String() {
-			found = append(found, t)
-		}
-	}
-	if len(found) > 1 {
-		q = Query{Selector: q.Selector, From: q.From, To: q.To, MaxBytes: q.MaxBytes}
-		present, err := db.plan(snap, q).presentTypes(ctx)
-		if err != nil {
-			return Type{}, err
-		}
-		here := slices.DeleteFunc(slices.Clone(found), func(t Type) bool { return !slices.Contains(present, t) })
-		if found = found[:1]; len(here) > 0 {
-			found = here
-		}
-	}
-	switch {
-	case len(types) == 0:
-		return Type{}, fmt.Errorf("%w: there are no profiles", ErrUnknownType)
-	case len(found) == 0:
-		return Type{}, fmt.Errorf("%w %q, known types: %s", ErrUnknownType, name, names(types, Type.sampleName))
-	case len(found) > 1:
-		return Type{}, fmt.Errorf("%w %q, choose one of: %s", ErrAmbiguousType, name, names(found, Type.String))
-	}
-	return found[0], nil
+	return TypeCalled(types, name, func() ([]Source, error) {
+		return db.Series(ctx, snap, Query{Selector: q.Selector, From: q.From, To: q.To, MaxBytes: q.MaxBytes, Exact: true})
+	})
+}
+
+// joinedWith returns the type that JoinTypes makes of t beside types.
+func joinedWith(t Type, types []Type) Type {
+	return JoinTypes(append([]Type{t}, types...))[0]
 }
 
 // DefaultType returns the type to show for a query that names none: the first default type, in the order
-// of insertion, of which the query selects rows. Named default types come first. Profiles with the same
+// of insertion, of which the query selects rows, with AnyPeriod if it selects such of several periods. Named default types come first. Profiles with the same
 // types have one default type, as in FindType, even if the query selects only some of them. If the query
 // selects rows of no default type, the result is that of FindType for the empty name.
 func (db *DB) DefaultType(ctx context.Context, snap *columnstore.Snapshot, q Query) (Type, error) {
@@ -113,7 +94,7 @@ func (db *DB) DefaultType(ctx context.Context, snap *columnstore.Snapshot, q Que
 	for _, named := range []bool{true, false} {
 		for _, l := range lists.all {
 			if t := l.shown(lists.all); slices.Contains(present, t) && (t.Sample != "") == named {
-				return t, nil
+				return joinedWith(t, present), nil
 			}
 		}
 	}

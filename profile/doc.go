@@ -49,7 +49,8 @@
 //	    has a code in each generation.
 //	P8  No answer adds up values from profiles of several kinds, unless Query.SumKinds is set. A
 //	    kind is a label NameLabel, or a set of types without it, because agents of one kind list
-//	    different types. Profiles with equal labels have one kind.
+//	    different types. Profiles with equal labels have one kind. Without the label, types whose
+//	    name says what they measure, such as cpu, are of one kind, whatever the set.
 //
 // # From profiles to rows
 //

@@ -130,12 +130,10 @@ func ofTypes(types []Type) []columnstore.Expr {
 	}
 	either := make([]columnstore.Expr, len(types))
 	for i, t := range types {
-		either[i] = columnstore.And(
-			columnstore.Equal(ColumnSampleType, t.Sample),
-			columnstore.Equal(ColumnSampleUnit, t.SampleUnit),
-			columnstore.Equal(ColumnPeriodType, t.Period),
-			columnstore.Equal(ColumnPeriodUnit, t.PeriodUnit),
-		)
+		either[i] = columnstore.And(columnstore.Equal(ColumnSampleType, t.Sample), columnstore.Equal(ColumnSampleUnit, t.SampleUnit))
+		if !t.isOfAnyPeriod() {
+			either[i] = columnstore.And(either[i], columnstore.Equal(ColumnPeriodType, t.Period), columnstore.Equal(ColumnPeriodUnit, t.PeriodUnit))
+		}
 	}
 	return []columnstore.Expr{columnstore.Or(either...)}
 }

@@ -32,7 +32,9 @@ func newPprofBuilder(p *plan, types []Type, groups *columnstore.Groups) *pprofBu
 	for _, t := range types {
 		b.out.SampleType = append(b.out.SampleType, &pprof.ValueType{Type: t.Sample, Unit: t.SampleUnit})
 	}
-	if len(types) > 0 {
+	if slices.ContainsFunc(types, Type.isOfAnyPeriod) {
+		b.out.PeriodType = &pprof.ValueType{}
+	} else if len(types) > 0 {
 		b.out.PeriodType = &pprof.ValueType{Type: types[0].Period, Unit: types[0].PeriodUnit}
 	}
 	return b

@@ -29,8 +29,17 @@ type ProfileKind struct {
 	// Sources has an entry for each set of labels of the profiles. Labels are sorted by name.
 	Sources [][]Label
 	// Selector selects the profiles of this kind and of no other kind in the same answer. It is "" if no
-	// single label separates the kinds, or only by many values.
+	// single label separates the kinds, or only by many values of two of them.
 	Selector string
+}
+
+// AddsTo reports whether values of a type in both kinds add up: the kinds have one name, or, without names, one set of types,
+// or the type's name says what it measures, such as cpu.
+func (k ProfileKind) AddsTo(other ProfileKind, t Type) bool {
+	if k.Name != "" || other.Name != "" {
+		return k.Name == other.Name
+	}
+	return t.isClear() || sameTypes(k.Types, other.Types)
 }
 
 // String returns the name of the kind and its sample types: "mutex (contentions, delay)".
@@ -84,9 +93,9 @@ func (e *MixedError) Error() string {
 	return text
 }
 
-// separate sets the selectors of kinds by the first label, NameLabel before all others, for which no two
-// kinds have a common value.
-func separate(kinds []ProfileKind) {
+// SeparateKinds sets the selectors of kinds by the first label, NameLabel before all others, for which no two
+// kinds have a common value. If a kind has no sources, only its name can separate it.
+func SeparateKinds(kinds []ProfileKind) {
 	labels := map[string]bool{}
 	for _, k := range kinds {
 		for _, source := range k.Sources {
@@ -94,6 +103,9 @@ func separate(kinds []ProfileKind) {
 				labels[l.Name] = true
 			}
 		}
+	}
+	if slices.ContainsFunc(kinds, func(k ProfileKind) bool { return k.Sources == nil }) {
+		clear(labels)
 	}
 	delete(labels, NameLabel)
 	for _, label := range append([]string{NameLabel}, slices.Sorted(maps.Keys(labels))...) {
@@ -106,43 +118,64 @@ func separate(kinds []ProfileKind) {
 	}
 }
 
-// separateBy returns a selector for each kind by a label's values, or nil if two kinds share a value or a
-// kind has many.
+// separateBy returns a selector for each kind by a label's values, or nil if two kinds share a value or have many. One kind with
+// many is chosen by the values that the others have.
 func separateBy(kinds []ProfileKind, label string) []string {
 	const most = 2
 	kindOf := map[string]int{}
-	selectors := make([]string, len(kinds))
+	values, many := make([][]string, len(kinds)), -1
 	for i, k := range kinds {
-		var values []string
+		var own []string
 		for _, source := range k.Sources {
-			value := valueOf(source, label)
+			own = append(own, valueOf(source, label))
+		}
+		if k.Sources == nil {
+			own = []string{k.Name}
+		}
+		for _, value := range own {
 			if other, known := kindOf[value]; known && other != i {
 				return nil
 			} else if !known {
 				kindOf[value] = i
-				values = append(values, value)
-			}
-			if len(values) > most {
-				return nil
+				values[i] = append(values[i], value)
 			}
 		}
-		if selectors[i] = selectorOf(label, values); selectors[i] == "" {
+		if len(values[i]) > most {
+			if many >= 0 {
+				return nil
+			}
+			many = i
+		}
+	}
+	selectors := make([]string, len(kinds))
+	for i := range kinds {
+		if i == many {
+			others := slices.Concat(slices.Delete(slices.Clone(values), i, i+1)...)
+			selectors[i] = selectorOf(label, true, others)
+		} else {
+			selectors[i] = selectorOf(label, false, values[i])
+		}
+		if selectors[i] == "" {
 			return nil
 		}
 	}
 	return selectors
 }
 
-// selectorOf returns a selector for values of a label, where "" stands for profiles without it. It
-// returns "" if there is none, because a pattern must be UTF-8.
-func selectorOf(label string, values []string) string {
-	condition := "=" + strconv.Quote(values[0])
+// selectorOf returns a selector for values of a label, or for all others, where "" stands for profiles without
+// it. It returns "" if there is none, because a pattern must be UTF-8.
+func selectorOf(label string, isNot bool, values []string) string {
+	equal, matches := "=", "=~"
+	if isNot {
+		equal, matches = "!=", "!~"
+	}
+	condition := equal + strconv.Quote(values[0])
 	if len(values) > 1 {
 		patterns := make([]string, len(values))
 		for i, value := range slices.Sorted(slices.Values(values)) {
 			patterns[i] = regexp.QuoteMeta(value)
 		}
-		condition = "=~" + strconv.Quote(strings.Join(patterns, "|"))
+		condition = matches + strconv.Quote(strings.Join(patterns, "|"))
 	}
 	for _, name := range []string{label, strconv.Quote(label)} { // most names need no quotes
 		s, err := ParseSelector("{" + name + condition + "}")

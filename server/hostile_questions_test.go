@@ -64,9 +64,13 @@ func hostileQuestions() (all []hostile) {
 		for name, text := range selectors {
 			post(method, name, `{"profileTypeID":"`+cpuID+`","step":1,"labelSelector":"`+text+`"}`, 400, "label_selector")
 		}
-		for _, id := range []string{"", "cpu", "::::", "a:::", "a:::::", ":cpu:n:cpu:n"} {
+		for _, id := range []string{"", "::::", "a:::::", ":cpu:n:cpu:n"} {
 			post(method, "type "+id, `{"profileTypeID":"`+id+`","step":1,"labelSelector":"{}"}`, 400, "profile_typeID")
 		}
+		for _, id := range []string{"none", "a:::", " *", long[:1000]} {
+			post(method, "short name "+id[:min(9, len(id))], `{"profileTypeID":"`+id+`","step":1,"labelSelector":"{}"}`, 404, "profile_typeID")
+		}
+		post(method, "a short name with a type", `{"profileTypeID":"cpu","step":1,"labelSelector":"{__type__=\"cpu\"}"}`, 400, "a type is chosen by profile_typeID")
 	}
 	for name, step := range map[string]string{"none": "0", "negative": "-1", "tiny": "1e-300", "huge": "1e300", "not a number": `"NaN"`, "infinite": `"Infinity"`} {
 		post("SelectSeries", "step "+name, fields(`,"step":`+step), 400, "step: ")
@@ -115,7 +119,7 @@ func hostileRenders(selectors map[string]string) (all []hostile) {
 	good := "from=now-1h&query=" + cpuID
 	for _, path := range []string{"/pyroscope/render", "/render"} {
 		for name, query := range map[string]string{
-			"parameter": good + "&q=1", "twice": good + "&from=1", "no query": "from=now-1h", "no type": "from=now-1h&query=%7B%7D", "a short type": "from=now-1h&query=cpu%7B%7D",
+			"parameter": good + "&q=1", "twice": good + "&from=1", "no query": "from=now-1h", "no type": "from=now-1h&query=%7B%7D", "a short name with a type": "from=now-1h&query=cpu%7B__type__%3D%22cpu%22%7D",
 			"no from": "query=" + cpuID, "from": "from=x&query=" + cpuID, "from behind until": good + "&until=now-2h", "many days": "from=now-999999d&until=now-9999999d&query=" + cpuID,
 			"nodes": good + "&max-nodes=x", "nodes beyond numbers": good + "&maxNodes=99999999999999999999",
 		} {

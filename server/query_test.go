@@ -336,7 +336,7 @@ func TestQuerier_Refuses(t *testing.T) {
 		want string
 	}{
 		{ask(func(m *stacks) { m.ProfileTypeID = "" }), connect.CodeInvalidArgument, "profile_typeID"},
-		{ask(func(m *stacks) { m.ProfileTypeID = "cpu" }), connect.CodeInvalidArgument, "profile_typeID"},
+		{ask(func(m *stacks) { m.ProfileTypeID = "none" }), connect.CodeNotFound, "profile_typeID"},
 		{ask(func(m *stacks) { m.ProfileTypeID = "::::" }), connect.CodeInvalidArgument, "profile_typeID"},
 		{ask(func(m *stacks) { m.LabelSelector = `{job=` }), connect.CodeInvalidArgument, "label_selector"},
 		{ask(func(m *stacks) { m.LabelSelector = `{job=~"("}` }), connect.CodeInvalidArgument, "label_selector"},
@@ -662,25 +662,4 @@ func TestToolPprof(t *testing.T) {
 	if got := run("-top", "-unit=s", api); !strings.Contains(got, "main.f0") || !strings.Contains(got, want) {
 		t.Errorf("-top: %s, want main.f0 and %s", got, want)
 	}
-}
-
-// TestTypeOfSelection asks for the short name of a type of one service, beside a service whose type has the same short
-// name and no period.
-func TestTypeOfSelection(t *testing.T) {
-	r := newReceiver(t, Options{}, columnstore.Options{FutureLimit: -1})
-	p, err := pprof.ParseData(small(t, 1))
-	if err != nil {
-		t.Fatal(err)
-	}
-	name := p.SampleType[0].Type
-	r.want(http.StatusOK, "", r.request(http.MethodPost, "/pprof?service_name=a", encoded(t, p)))
-	p.PeriodType = nil
-	r.want(http.StatusOK, "", r.request(http.MethodPost, "/pprof?service_name=b", encoded(t, p)))
-	for _, service := range []string{"a", "b"} {
-		selector := url.QueryEscape(fmt.Sprintf("{service_name=%q}", service))
-		for _, path := range []string{"/pprof?type=" + name + "&selector=", "/arrow?type=" + name + "&selector=", "/api/v1/flame?t=" + name + "&q="} {
-			r.want(http.StatusOK, "", r.request(http.MethodGet, path+selector, nil))
-		}
-	}
-	r.want(http.StatusBadRequest, "choose one of", r.request(http.MethodGet, "/pprof?type="+name, nil))
 }

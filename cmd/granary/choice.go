@@ -87,7 +87,7 @@ func candidateTypes(ctx context.Context, db *profile.DB, snap *columnstore.Snaps
 	return append(best, present...), nil
 }
 
-// presentTypes returns the types of the rows that a query selects, in the order of the profiles.
+// presentTypes returns the types of the rows that a query selects, in the order of the profiles, as profile.JoinTypes does.
 func presentTypes(ctx context.Context, db *profile.DB, snap *columnstore.Snapshot, q profile.Query) ([]profile.Type, error) {
 	types, err := db.Types(ctx, snap)
 	if err != nil {
@@ -105,7 +105,7 @@ func presentTypes(ctx context.Context, db *profile.DB, snap *columnstore.Snapsho
 	for i, name := range sample.Strings {
 		there[profile.Type{Sample: name, SampleUnit: unit.Strings[i], Period: period.Strings[i], PeriodUnit: periodUnit.Strings[i]}] = true
 	}
-	return slices.DeleteFunc(types, func(t profile.Type) bool { return !there[t] }), nil
+	return profile.JoinTypes(slices.DeleteFunc(types, func(t profile.Type) bool { return !there[t] })), nil
 }
 
 // oneOfTwins resolves an error of CheckKinds about Go's heap and allocs profiles, which count the same
@@ -148,7 +148,7 @@ func (s *selection) noteLeftOut(ctx context.Context, cmd *cobra.Command, db *pro
 	}
 	in := map[string]bool{}
 	for _, source := range shown {
-		in[source.name] = slices.Contains(source.types, t)
+		in[source.name] = slices.ContainsFunc(source.types, t.Includes)
 	}
 	var names []string
 	var others []profile.Type
@@ -178,10 +178,10 @@ func askFor(t profile.Type, others []profile.Type, most int) string {
 	var names []string
 	for _, other := range others {
 		name := typeName(other)
-		if other != t && other.Sample == t.Sample {
+		if !t.Includes(other) && other.Sample == t.Sample {
 			name = other.String() // the short name is ambiguous
 		}
-		if other != t && !slices.Contains(names, name) {
+		if !t.Includes(other) && !slices.Contains(names, name) {
 			names = append(names, name)
 		}
 	}
@@ -266,7 +266,7 @@ func explainMixed(err error) error {
 // kindsOf returns the kinds of a query's profiles that have a type.
 func kindsOf(ctx context.Context, db *profile.DB, snap *columnstore.Snapshot, q profile.Query, t profile.Type) ([]profile.ProfileKind, error) {
 	kinds, err := db.Kinds(ctx, snap, q)
-	return slices.DeleteFunc(kinds, func(k profile.ProfileKind) bool { return !slices.Contains(k.Types, t) }), err
+	return slices.DeleteFunc(kinds, func(k profile.ProfileKind) bool { return !slices.ContainsFunc(k.Types, t.Includes) }), err
 }
 
 // checkSides returns an error that names the inputs if every kind on both sides of a difference has a name,

@@ -111,7 +111,7 @@ func mergePprof(ctx context.Context, cmd *cobra.Command, db *profile.DB, snap *c
 // kindToMerge returns the query and the types for a merged profile of one kind, the chosen type first.
 func (s *selection) kindToMerge(ctx context.Context, db *profile.DB, snap *columnstore.Snapshot, q profile.Query) (profile.Query, []profile.Type, error) {
 	chosen, q, err := s.choose(ctx, db, snap, q)
-	if err != nil || s.sampleIndex != "" {
+	if err != nil || s.sampleIndex != "" || chosen.Period == profile.AnyPeriod { // another type of the kind can lack a period
 		return q, []profile.Type{chosen}, err
 	}
 	kinds, err := kindsOf(ctx, db, snap, q, chosen)
@@ -252,12 +252,9 @@ func mergeTypes(ctx context.Context, db *profile.DB, snap *columnstore.Snapshot,
 		if stacks.Len() == 0 {
 			continue
 		}
-		if t == first {
-			shown = len(all)
-		}
 		all = append(all, stacks)
 	}
-	return all, shown, nil
+	return all, max(0, slices.IndexFunc(all, func(m *merged) bool { return first.Includes(m.Type) })), nil
 }
 
 const gaugesHelp = `Values measured at an instant, such as the heap in use, are means over the times

@@ -187,3 +187,39 @@ func TestKindsOfDirectory(t *testing.T) {
 		}
 	}
 }
+
+// TestTypesOfPeriods adds up CPU time from profilers that take their samples by other clocks and list other types, by the short
+// name and by default, and leaves the type of the full name alone.
+func TestTypesOfPeriods(t *testing.T) {
+	dir := t.TempDir()
+	var files []string
+	for i, period := range []*pprof.ValueType{{Type: "cpu", Unit: "nanoseconds"}, {Type: "wall", Unit: "nanoseconds"}, nil} {
+		p := newProfile("samples:count cpu:nanoseconds", sample{"f main", []int64{1, int64(1) << i}, nil})
+		if i == 2 {
+			p = newProfile("cpu:nanoseconds", sample{"f main", []int64{4}, nil})
+		}
+		p.PeriodType = period
+		files = append(files, file(t, filepath.Join(dir, fmt.Sprint(i, ".pb.gz")), p))
+	}
+	for _, flags := range [][]string{nil, {"--sample-index", "cpu"}, {"--sample-index", "cpu:nanoseconds"}} {
+		if got := granaryTop(t, append(flags, files...)...); got.Total != 7 || got.SampleType != "cpu" {
+			t.Errorf("%q: %+v, want 7", flags, got)
+		}
+	}
+	if got := granaryTop(t, append([]string{"--sample-index", "cpu:nanoseconds:wall:nanoseconds"}, files...)...); got.Total != 2 {
+		t.Errorf("one period: %+v, want 2", got)
+	}
+	r := granary(t, append([]string{"merge", "-o", "-"}, files...)...)
+	p := mustParse(t, []byte(r.stdout), "merged")
+	if len(p.SampleType) != 1 || p.PeriodType.Type != "" || p.Period != 0 || len(p.Sample) != 1 || p.Sample[0].Value[0] != 7 {
+		t.Errorf("merged: %v, %s", p, r.stderr)
+	}
+	for _, command := range [][]string{{"peek", "f"}, {"series"}, {"flamegraph", "-o", "-"}, {"merge", "-o", "-", "--format", "folded"}, {"merge", "-o", "-", "--format", "speedscope"}} {
+		if r := granary(t, append(command, files...)...); r.code != cli.ExitOK || r.stderr != "" || r.stdout == "" {
+			t.Errorf("%q: %+v", command, r)
+		}
+	}
+	if r := granary(t, "diff", "--json", files[0], files[1]); r.code != cli.ExitOK || !strings.Contains(r.stdout, `"before": 1,`) || !strings.Contains(r.stdout, `"after": 2,`) {
+		t.Errorf("diff: %+v", r)
+	}
+}

@@ -198,7 +198,7 @@ func findType(ctx context.Context, db *profile.DB, snap *columnstore.Snapshot, q
 		return profile.Type{}, errTypes
 	}
 	var found []string
-	for _, there := range types {
+	for _, there := range profile.JoinTypes(types) {
 		if there.Sample == "" {
 			t = there
 			found = append(found, there.String())

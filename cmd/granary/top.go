@@ -108,7 +108,7 @@ func otherTypes(ctx context.Context, db *profile.DB, snap *columnstore.Snapshot,
 	}
 	var names []string
 	for _, t := range types {
-		if name := typeName(t); t != but && !slices.Contains(names, name) {
+		if name := typeName(t); !but.Includes(t) && !slices.Contains(names, name) {
 			names = append(names, name)
 		}
 	}

@@ -1,4 +1,4 @@
-// Profiles itself for four seconds with Pyroscope's SDK and pushes to the server of the argument.
+// Profiles itself for two seconds of CPU time with Pyroscope's SDK and pushes to the server of the argument.
 const Pyroscope = require('@pyroscope/nodejs');
 
 Pyroscope.init({
@@ -9,7 +9,7 @@ Pyroscope.init({
   wall: { samplingIntervalMicros: 10000, collectCpuTime: true },
 });
 Pyroscope.start();
-const end = Date.now() + 4000;
+const end = 2e6; // of the process, in microseconds
 
 function spin() {
   const until = Date.now() + 50;
@@ -20,6 +20,7 @@ function spin() {
 
 (function loop() {
   spin();
-  if (Date.now() < end) setImmediate(loop);
+  const { user, system } = process.cpuUsage();
+  if (user + system < end) setImmediate(loop);
   else Pyroscope.stop().then(() => process.exit(0));
 })();

@@ -1,4 +1,4 @@
-"""Profiles itself for two seconds with Pyroscope's SDK and pushes to the server of the argument."""
+"""Profiles itself for two seconds of CPU time with Pyroscope's SDK and pushes to the server of the argument."""
 
 import sys
 import time
@@ -8,7 +8,7 @@ import pyroscope
 
 def spin(until):
     x = 0
-    while time.monotonic() < until:
+    while time.process_time() < until:
         x += sum(range(1000))
     return x
 
@@ -17,5 +17,5 @@ pyroscope.configure(
     application_name="pyapp", server_address=sys.argv[1], sample_rate=100, tags={"zone": "a"}
 )
 with pyroscope.tag_wrapper({"phase": "one"}):
-    spin(time.monotonic() + 2)
+    spin(time.process_time() + 2)
 pyroscope.shutdown()

@@ -48,6 +48,9 @@ func installed(t *testing.T) string {
 	return dir
 }
 
+// patience is how long a test waits for a client. All take seconds on a machine without other work.
+const patience = 5 * time.Minute
+
 // recorder is a server that keeps the profiles which it was sent.
 type recorder struct {
 	handle http.Handler
@@ -55,12 +58,29 @@ type recorder struct {
 	sent   []*pprof.Profile
 	errs   []error
 	ended  bool
+	broken []string // questions that the server could not answer
+}
+
+// statusWriter keeps the status of an answer.
+type statusWriter struct {
+	http.ResponseWriter
+	status int
+}
+
+func (w *statusWriter) WriteHeader(status int) {
+	w.status = status
+	w.ResponseWriter.WriteHeader(status)
 }
 
 // ServeHTTP passes a request on, and decodes the profiles in it if it succeeds. After the end it refuses pushes.
 func (r *recorder) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	if req.Method != http.MethodPost || strings.Contains(req.URL.Path, "/querier.v1.") {
-		r.handle.ServeHTTP(w, req)
+		answer := &statusWriter{ResponseWriter: w}
+		if r.handle.ServeHTTP(answer, req); answer.status >= http.StatusInternalServerError {
+			r.lock.Lock()
+			r.broken = append(r.broken, req.URL.Path+": "+http.StatusText(answer.status))
+			r.lock.Unlock()
+		}
 		return
 	}
 	body, err := io.ReadAll(req.Body)
@@ -89,7 +109,7 @@ func (r *recorder) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 // endAfter waits until what was sent is enough, and ends the recording.
 func (r *recorder) endAfter(t *testing.T, isEnough func([]*pprof.Profile) bool) {
 	t.Helper()
-	for until := time.Now().Add(45 * time.Second); time.Now().Before(until); time.Sleep(50 * time.Millisecond) {
+	for until := time.Now().Add(patience); time.Now().Before(until); time.Sleep(50 * time.Millisecond) {
 		r.lock.Lock()
 		r.ended = isEnough(r.sent)
 		ended := r.ended
@@ -100,7 +120,7 @@ func (r *recorder) endAfter(t *testing.T, isEnough func([]*pprof.Profile) bool) 
 	}
 	r.lock.Lock()
 	defer r.lock.Unlock()
-	t.Fatalf("after 45 s %d profiles: %v", len(r.sent), r.errs)
+	t.Fatalf("after %s %d profiles: %v", patience, len(r.sent), r.errs)
 }
 
 // profilesOf decodes the profiles of a request, by libraries that are not the server's.
@@ -225,7 +245,7 @@ func run(t *testing.T, command ...string) string {
 // begin starts a client. wait waits for its end, as run does, and stop kills it.
 func begin(t *testing.T, command ...string) (wait func() string, stop func()) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), 2*patience)
 	cmd := exec.CommandContext(ctx, command[0], command[1:]...)
 	var out, log bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &log

@@ -2,6 +2,7 @@ package clients
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"io"
 	"maps"
@@ -11,7 +12,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -21,12 +22,13 @@ import (
 	querierv1 "github.com/grafana/pyroscope/api/gen/proto/go/querier/v1"
 	"github.com/grafana/pyroscope/api/gen/proto/go/querier/v1/querierv1connect"
 	typesv1 "github.com/grafana/pyroscope/api/gen/proto/go/types/v1"
+	"google.golang.org/protobuf/proto"
 )
 
 // goServer is the variable that makes the binary of the tests a Go program that pushes to the server it names.
 const goServer = "GRANARY_CLIENTS_GO_SERVER"
 
-// profileGo profiles itself for two seconds with Pyroscope's SDK and pushes to a server.
+// profileGo profiles itself for two seconds of CPU time with Pyroscope's SDK and pushes to a server.
 func profileGo(server string) int {
 	p, err := pyroscope.Start(pyroscope.Config{ApplicationName: "goapp", ServerAddress: server, Tags: map[string]string{"zone": "a"}})
 	if err != nil {
@@ -34,8 +36,14 @@ func profileGo(server string) int {
 		return 1
 	}
 	x := 0.0
-	for end := time.Now().Add(2 * time.Second); time.Now().Before(end); {
-		x = math.Sqrt(x + 1)
+	for used := (syscall.Rusage{}); used.Utime.Sec < 2; {
+		for range 1_000_000 {
+			x = math.Sqrt(x + 1)
+		}
+		if err := syscall.Getrusage(syscall.RUSAGE_SELF, &used); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			return 1
+		}
 	}
 	if err := p.Stop(); err != nil {
 		fmt.Fprintln(os.Stderr, err)
@@ -45,7 +53,8 @@ func profileGo(server string) int {
 }
 
 // TestTogether profiles a program of each of four languages at once on one server, and asks about one and about all, as the
-// page, Grafana and go tool pprof do.
+// page, Grafana and go tool pprof do. The SDK for Node takes its samples of CPU time by wall time, so that the ids of types are two,
+// and the name is one.
 func TestTogether(t *testing.T) {
 	dir := installed(t)
 	r, _, server := start(t)
@@ -77,27 +86,54 @@ func TestTogether(t *testing.T) {
 			t.Errorf("%s: no CPU time", s)
 		}
 	}
-	all, sum := int64(0), int64(0)
+	ids, sum := int64(0), int64(0)
 	for v := range maps.Values(of) {
 		sum += v
 	}
+	all := cpu(t, server, url.Values{"type": {"cpu"}})
 	types := askQuerier(t, server, services, of)
 	for _, typ := range types {
 		if typ.GetSampleType() == "cpu" {
-			all += cpu(t, server, url.Values{"type": {typ.GetID()}})
-		}
-		for _, question := range []string{"flame", "top", "profiles", "inspect", "command"} {
-			get(t, server+"/api/v1/"+question+"?t="+typ.GetID(), http.StatusOK)
+			ids += cpu(t, server, url.Values{"type": {typ.GetID()}})
 		}
 	}
+	askPage(t, server, types, services, of)
 	get(t, server+"/api/v1/store", http.StatusOK)
-	if all != sum || all != sent["cpu"] {
-		t.Errorf("%d ns of CPU of all, %d of the four, %d sent", all, sum, sent["cpu"])
+	if all != sum || all != ids || all != sent["cpu"] {
+		t.Errorf("%d ns of CPU of all, %d of the four, %d by the ids of types, %d sent", all, sum, ids, sent["cpu"])
 	}
-	// The SDK for Node takes its samples of CPU time by wall time: over all, the name stands for two types.
-	refusal := string(get(t, server+"/pprof?type=cpu", http.StatusBadRequest))
-	if want := "choose one of: cpu:nanoseconds:cpu:nanoseconds, cpu:nanoseconds:wall:nanoseconds"; !strings.Contains(refusal, want) {
-		t.Errorf("%s: want %s", refusal, want)
+	for _, err := range r.broken {
+		t.Error(err)
+	}
+}
+
+// askPage asks the questions of the page: about each type, and about CPU time by its name, of each service and of all.
+func askPage(t *testing.T, server string, types []*typesv1.ProfileType, services []string, of map[string]int64) {
+	t.Helper()
+	names := []string{"cpu"}
+	for _, typ := range types {
+		names = append(names, typ.GetID())
+	}
+	for _, name := range names {
+		for _, question := range []string{"flame", "top", "profiles", "inspect", "command"} {
+			get(t, server+"/api/v1/"+question+"?t="+name, http.StatusOK)
+		}
+	}
+	sum := int64(0)
+	for _, service := range services {
+		checkTotal(t, server, service, of[service])
+		sum += of[service]
+	}
+	checkTotal(t, server, ".*", sum)
+}
+
+// checkTotal compares the CPU time of a service on the page.
+func checkTotal(t *testing.T, server, service string, want int64) {
+	t.Helper()
+	var got struct{ Total []int64 }
+	query := url.Values{"t": {"cpu"}, "q": {`{service_name=~"` + service + `"}`}}
+	if err := json.Unmarshal(get(t, server+"/api/v1/flame?"+query.Encode(), http.StatusOK), &got); err != nil || !slices.Equal(got.Total, []int64{want}) {
+		t.Errorf("%s: %v, %d ns of CPU on the page, want %d", service, err, got.Total, want)
 	}
 }
 
@@ -154,9 +190,13 @@ func askQuerier(t *testing.T, server string, services []string, of map[string]in
 		t.Errorf("series %v, want %v", series, services)
 	}
 
-	seen := map[string]int64{} // CPU time by service
+	ids := []string{"cpu"}
 	for _, typ := range types {
-		id := typ.GetID()
+		ids = append(ids, typ.GetID())
+	}
+	seen, byName := map[string]int64{}, map[string]int64{} // CPU time by service
+	for i, id := range ids {
+		askOthers(t, client, id, from, now)
 		merged := asked(t, client.SelectMergeStacktraces, &querierv1.SelectMergeStacktracesRequest{ProfileTypeID: id, LabelSelector: "{}", Start: from, End: now})
 		if len(merged.GetFlamegraph().GetNames()) < 2 { // 1 is the root
 			t.Errorf("%s: no functions", id)
@@ -169,16 +209,31 @@ func askQuerier(t *testing.T, server string, services []string, of map[string]in
 		}
 		for _, line := range lines {
 			for _, p := range line.GetPoints() {
-				if typ.GetSampleType() == "cpu" {
-					seen[line.GetLabels()[0].GetValue()] += int64(p.GetValue())
+				switch service := line.GetLabels()[0].GetValue(); {
+				case i == 0:
+					byName[service] += int64(p.GetValue())
+				case types[i-1].GetSampleType() == "cpu":
+					seen[service] += int64(p.GetValue())
 				}
 			}
 		}
 	}
-	if !maps.Equal(seen, of) {
-		t.Errorf("CPU time of series %v, want %v", seen, of)
+	if !maps.Equal(seen, of) || !maps.Equal(byName, of) {
+		t.Errorf("CPU time of series %v, by name %v, want %v", seen, byName, of)
 	}
+	asked(t, client.GetProfileStats, &typesv1.GetProfileStatsRequest{})
+	asked(t, client.AnalyzeQuery, &querierv1.AnalyzeQueryRequest{Start: from, End: now, Query: `{service_name="goapp"}`})
 	return types
+}
+
+// askOthers asks the other methods about a type.
+func askOthers(t *testing.T, client querierv1connect.QuerierServiceClient, id string, from, until int64) {
+	t.Helper()
+	stacks := &querierv1.SelectMergeStacktracesRequest{ProfileTypeID: id, LabelSelector: "{}", Start: from, End: until}
+	asked(t, client.SelectMergeProfile, &querierv1.SelectMergeProfileRequest{ProfileTypeID: id, LabelSelector: "{}", Start: from, End: until})
+	asked(t, client.SelectMergeSpanProfile, &querierv1.SelectMergeSpanProfileRequest{ProfileTypeID: id, LabelSelector: "{}", Start: from, End: until})
+	asked(t, client.SelectHeatmap, &querierv1.SelectHeatmapRequest{ProfileTypeID: id, LabelSelector: "{}", Start: from, End: until, Step: 15})
+	asked(t, client.Diff, &querierv1.DiffRequest{Left: stacks, Right: proto.CloneOf(stacks)})
 }
 
 // asked returns the answer of a method, which must not fail.

@@ -148,7 +148,7 @@ func TestFolderLabels(t *testing.T) {
 		{"http://host/a=b/c", nil},
 		{"job=api/pod=x=y/cpu.pb", map[string]string{"job": "api", "pod": "x=y"}},
 		{"/data/job=old/job=new/=x/1a=x/a b=x/z=/cpu.pb", map[string]string{"job": "new"}},
-		{"k8s.pod-name=\xff/cpu.pb", map[string]string{"k8s.pod-name": "?"}},
+		{"k8s.pod-name=\xff/cpu.pb", map[string]string{"k8s.pod-name": "\ufffd"}},
 	} {
 		if got := input.FolderLabels(tc.name); !maps.Equal(got, tc.want) {
 			t.Errorf("%q: %v, want %v", tc.name, got, tc.want)
@@ -158,7 +158,7 @@ func TestFolderLabels(t *testing.T) {
 
 func TestLabels(t *testing.T) {
 	var labels input.Labels
-	for _, tc := range [][2]string{{"a", "a"}, {"b\xff", "b?"}, {"a", "a (2)"}, {"b\xfe", "b? (2)"}, {"a", "a (3)"}, {"a (4)", "a (4)"}, {"a", "a (5)"}, {"a (2)", "a (2) (2)"}} {
+	for _, tc := range [][2]string{{"a", "a"}, {"b\xff", "b\ufffd"}, {"a", "a (2)"}, {"b\xfe", "b\ufffd (2)"}, {"a", "a (3)"}, {"a (4)", "a (4)"}, {"a", "a (5)"}, {"a (2)", "a (2) (2)"}} {
 		if got := labels.Of(tc[0]); got != tc[1] {
 			t.Errorf("%q: %q, want %q", tc[0], got, tc[1])
 		}

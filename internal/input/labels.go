@@ -15,7 +15,7 @@ func FolderLabels(name string) map[string]string {
 	}
 	var labels map[string]string
 	for folder := range strings.SplitSeq(filepath.ToSlash(filepath.Dir(name)), "/") {
-		label, value, ok := strings.Cut(strings.ToValidUTF8(folder, "?"), "=")
+		label, value, ok := strings.Cut(strings.ToValidUTF8(folder, "\ufffd"), "=")
 		if !ok || !isLabelName(label) || value == "" {
 			continue
 		}
@@ -45,10 +45,10 @@ type Labels struct {
 	times map[string]int
 }
 
-// Of returns an input's label: its name, as UTF-8. A repeated name is another input, and gets the number of
+// Of returns an input's label: its name, with U+FFFD for what is not UTF-8. A repeated name is another input, and gets the number of
 // its occurrence as a suffix.
 func (l *Labels) Of(name string) string {
-	text := strings.ToValidUTF8(name, "?")
+	text := strings.ToValidUTF8(name, "\ufffd")
 	if l.times == nil {
 		l.times = map[string]int{}
 	}

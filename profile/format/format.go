@@ -53,7 +53,7 @@ func one(parse func(data []byte, h Hints) (*pprof.Profile, error)) func([]byte, 
 // formats are detected by content. Other bytes are taken for pprof, because its decoder says what is
 // wrong with them.
 var formats = []format{
-	{Folded, isFolded, one(parseFolded)},
+	{Folded, isFolded, one(counted(parseFolded))},
 	{Debug1, isDebug1, decodeDebug1},
 	{Debug2, isDebug2, one(parseDebug2)},
 	{PerfScript, isPerfScript, one(parsePerfScript)},
@@ -66,11 +66,11 @@ var formats = []format{
 
 // named are formats that a sender has to name. Here `is` reports whether bytes can have the format.
 var named = []format{
-	{Folded, isText, one(parseFolded)},
-	{StackGroups, isText, one(parseFolded)},
-	{StackLines, isText, one(parseLines)},
-	{StackTrie, isTree, one(parseTrie)},
-	{StackTree, isTree, one(parseTree)},
+	{Folded, isText, one(counted(parseFolded))},
+	{StackGroups, isText, one(counted(parseFolded))},
+	{StackLines, isText, one(counted(parseLines))},
+	{StackTrie, isTree, one(counted(parseTrie))},
+	{StackTree, isTree, one(counted(parseTree))},
 }
 
 // allFormats are both.

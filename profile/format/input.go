@@ -56,6 +56,8 @@ type Hints struct {
 	OTLP func(data []byte, limits profile.Limits) iter.Seq2[Decoded, error]
 	// JFR has the labels of a recording's samples, if they were sent beside it.
 	JFR *JFRLabels
+	// Sampling says what a format without types of its own counts.
+	Sampling Sampling
 	// Limits bound a profile. Fields that are 0 have their defaults.
 	Limits profile.Limits
 	// Take, if not nil, is called before memory is allocated that the length of an input does not bound, with the number of

@@ -59,7 +59,8 @@ func decodeJFR(data []byte, h Hints) iter.Seq2[Decoded, error] {
 type jfrKind int
 
 const (
-	jfrCPU jfrKind = iota
+	jfrCPU     jfrKind = iota
+	jfrCPUTime         // by the JDK's clock of CPU time, with the time that each stands for
 	jfrWall
 	jfrInTLAB
 	jfrOutsideTLAB
@@ -77,6 +78,7 @@ var jfrProfiles = [jfrKinds]struct {
 	types        []string
 }{
 	jfrCPU:         {"process_cpu", "cpu/nanoseconds", []string{"cpu/nanoseconds"}},
+	jfrCPUTime:     {"process_cpu", "cpu/nanoseconds", []string{"cpu/nanoseconds"}},
 	jfrWall:        {"wall", "wall/nanoseconds", []string{"wall/nanoseconds"}},
 	jfrInTLAB:      {"memory", "space/bytes", []string{"alloc_in_new_tlab_objects/count", "alloc_in_new_tlab_bytes/bytes"}},
 	jfrOutsideTLAB: {"memory", "space/bytes", []string{"alloc_outside_tlab_objects/count", "alloc_outside_tlab_bytes/bytes"}},
@@ -109,6 +111,7 @@ type recording struct {
 	event      string        // what async-profiler samples; "": the JDK made the recording
 	interval   time.Duration // 0: unknown
 	wall       time.Duration // of wall clock samples beside others
+	cpuTime    uint64        // nanoseconds that the last sample of CPU time stands for
 
 	functions map[jfrFunction]*pprof.Function
 	mappings  map[string]*pprof.Mapping
@@ -195,7 +198,7 @@ func (r *recording) chunk(data []byte) (rest []byte, err error) {
 
 // jfrEvents are the events that add knows.
 var jfrEvents = map[string]bool{
-	"jdk.ActiveSetting": true, "jdk.ExecutionSample": true, "profiler.WallClockSample": true, "jdk.ObjectAllocationInNewTLAB": true,
+	"jdk.ActiveSetting": true, "jdk.ExecutionSample": true, "jdk.CPUTimeSample": true, "profiler.WallClockSample": true, "jdk.ObjectAllocationInNewTLAB": true,
 	"jdk.ObjectAllocationOutsideTLAB": true, "jdk.ObjectAllocationSample": true, "profiler.LiveObject": true, "profiler.Malloc": true,
 	"jdk.JavaMonitorEnter": true, "jdk.ThreadPark": true,
 }
@@ -214,6 +217,9 @@ func (r *recording) add(name string, v *jfrValues) error {
 		if r.c.label(jfrThreadState, v[jfrState], jfrName) != "STATE_SLEEPING" {
 			return r.sample(jfrCPU, v, 1)
 		}
+	case "jdk.CPUTimeSample":
+		r.cpuTime = r.c.nanos(v[jfrSamplingPeriod])
+		return r.sample(jfrCPUTime, v, r.cpuTime)
 	case "profiler.WallClockSample":
 		if r.event == "wall" && r.c.label(jfrThreadState, v[jfrState], jfrName) == "STATE_RUNNABLE" {
 			if err := r.sample(jfrCPU, v, v[jfrSamples]); err != nil {
@@ -460,7 +466,7 @@ func (r *recording) every(kind jfrKind) time.Duration {
 // profile appends the profile of a kind, if it has samples.
 func (r *recording) profile(to []Decoded, kind jfrKind) ([]Decoded, error) {
 	samples, of := r.samples[kind], jfrProfiles[kind]
-	if len(samples) == 0 {
+	if len(samples) == 0 || kind == jfrCPU && len(r.samples[jfrCPUTime]) > 0 { // which are of the same time
 		return to, nil
 	}
 	// go tool pprof takes the first mapping for the program, which no library is.
@@ -483,6 +489,9 @@ func (r *recording) profile(to []Decoded, kind jfrKind) ([]Decoded, error) {
 			}
 			samples[i].Value[0] *= p.Period
 		}
+	}
+	if kind == jfrCPUTime {
+		p.Period = int64(min(r.cpuTime, math.MaxInt64))
 	}
 	seen := map[any]bool{}
 	isNew := func(of any) bool {

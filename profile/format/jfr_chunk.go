@@ -110,6 +110,7 @@ const (
 	jfrMethod
 	jfrName
 	jfrSamples
+	jfrSamplingPeriod
 	jfrSize
 	jfrSpan
 	jfrSpanName
@@ -127,7 +128,7 @@ const (
 
 var jfrSlotOf = map[string]jfrSlot{
 	"allocationSize": jfrAllocated, "contextId": jfrContext, "description": jfrDescription, "duration": jfrDuration, "frames": jfrFrames,
-	"id": jfrID, "lineNumber": jfrLine, "method": jfrMethod, "name": jfrName, "samples": jfrSamples, "size": jfrSize, "spanId": jfrSpan,
+	"id": jfrID, "lineNumber": jfrLine, "method": jfrMethod, "name": jfrName, "samples": jfrSamples, "samplingPeriod": jfrSamplingPeriod, "size": jfrSize, "spanId": jfrSpan,
 	"spanName": jfrSpanName, "stackTrace": jfrStack, "state": jfrState, "string": jfrSymbolText, "tlabSize": jfrTLAB,
 	"traceIdHi": jfrTraceHigh, "traceIdLo": jfrTraceLow, "type": jfrType, "value": jfrValue, "weight": jfrWeight,
 }

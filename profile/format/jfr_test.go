@@ -94,6 +94,7 @@ const (
 	wallClass
 	settingClass
 	otherClass
+	cpuTimeClass
 )
 
 var classes = []jfrClass{
@@ -121,6 +122,7 @@ var classes = []jfrClass{
 	{wallClass, "profiler.WallClockSample", []string{"stackTrace *9", "state *8", "samples 2"}},
 	{settingClass, "jdk.ActiveSetting", []string{"id 1", "name 4", "value 4"}},
 	{otherClass, "jdk.CPULoad", []string{"load 5"}},
+	{cpuTimeClass, "jdk.CPUTimeSample", []string{"stackTrace *9", "failed 3", "samplingPeriod 1"}},
 }
 
 // jfrMetadata is the event with the classes.
@@ -360,6 +362,7 @@ func TestJFR_Intervals(t *testing.T) {
 		"wall, running":  {[][]byte{set("event", "wall"), set("interval", "10"), jfrEvent(wallClass, 1, 0, 3), jfrEvent(wallClass, 1, 1, 4)}, []string{cpu + "30", wall + "70"}},
 		"the JDK":        {[][]byte{set("period", "10 ms"), run}, []string{cpu + "10000000"}},
 		"the JDK, plain": {[][]byte{jfrEvent(settingClass, tlabClass, "period", "3 ms"), run}, []string{cpu + "20000000"}},
+		"CPU time":       {[][]byte{set("period", "10 ms"), run, jfrEvent(cpuTimeClass, 1, 0, 7_000), jfrEvent(cpuTimeClass, 0, 1, 7_000), jfrEvent(cpuTimeClass, 1, 0, 5_000)}, []string{cpu + "6000"}},
 		"another event":  {[][]byte{set("event", "cache-misses"), set("interval", "1000"), run}, []string{":samples:count:cache-misses:count Busy.main:3;Busy.fib:11 1"}},
 	} {
 		f := busy()
@@ -396,6 +399,33 @@ func TestJFR_Real(t *testing.T) {
 	}
 	if got, err := inserted(t, data, format.Hints{}); err != nil || len(got) < 5 {
 		t.Errorf("%d stacks, %v", len(got), err)
+	}
+}
+
+// TestJFR_JDK25 reads what the JDK 25 wrote about a program with a second of CPU time: by its command jfr, 51 events
+// jdk.CPUTimeSample of 20 ms and one of 40, of which 49 and the last are in Spin.spin.
+func TestJFR_JDK25(t *testing.T) {
+	data, err := os.ReadFile("testdata/jdk25.jfr.gz")
+	if err != nil {
+		t.Fatal(err)
+	}
+	sums := map[string]int64{}
+	for d, err := range format.Decode(data, format.Hints{}) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, s := range d.Parsed.Sample {
+			sums[d.Kind] += s.Value[0]
+			if s.Location[0].Line[0].Function.Name == "Spin.spin" {
+				sums["spin"] += s.Value[0]
+			}
+		}
+		if d.Parsed.Period != 20_000_000 {
+			t.Errorf("a period of %d", d.Parsed.Period)
+		}
+	}
+	if ms := int64(time.Millisecond); sums["process_cpu"] != 1060*ms || sums["spin"] != 1000*ms || len(sums) != 2 {
+		t.Errorf("%v", sums)
 	}
 }
 

@@ -1,8 +1,10 @@
 package fanout
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"slices"
 
 	"github.com/granarydb/granary/profile"
@@ -15,25 +17,36 @@ import (
 // answer with them.
 const KindsHeader = "Granary-Kinds"
 
-// kind is a kind of profiles in KindsHeader.
+// kind is a kind of profiles in KindsHeader. Without sources there are too many.
 type kind struct {
-	Name  string
-	Types []profile.Type
+	Name    string
+	Types   []profile.Type
+	Sources [][]profile.Label `json:",omitempty"`
 }
 
 // maxKinds bounds the bytes of KindsHeader. A store has a dozen kinds.
 const maxKinds = 64 << 10
 
+// maxSources bounds the sources of all kinds in KindsHeader. They tell kinds apart for people.
+const maxSources = 100
+
 // EncodeKinds returns the value of KindsHeader in an answer: the kinds that have one of types, or all
 // kinds if there are no types.
 func EncodeKinds(found []profile.ProfileKind, types ...profile.Type) (string, error) {
-	kinds := []kind{} // null would mean no answer
+	kinds, sources := []kind{}, 0 // null would mean no answer
 	for _, k := range found {
-		if len(types) == 0 || slices.ContainsFunc(types, func(t profile.Type) bool { return slices.Contains(k.Types, t) }) {
-			kinds = append(kinds, kind{k.Name, k.Types})
+		if len(types) == 0 || slices.ContainsFunc(types, func(t profile.Type) bool { return slices.ContainsFunc(k.Types, t.Includes) }) {
+			kinds = append(kinds, kind{k.Name, k.Types, k.Sources})
+			sources += len(k.Sources)
 		}
 	}
 	text, err := json.Marshal(kinds)
+	if sources > maxSources || len(text) > maxKinds/2 {
+		for i := range kinds {
+			kinds[i].Sources = nil
+		}
+		text, err = json.Marshal(kinds)
+	}
 	return string(text), err
 }
 
@@ -51,30 +64,39 @@ func (of kindsOf) add(n *node, header string) error {
 	}
 	for _, k := range kinds {
 		for _, t := range k.Types {
-			if !slices.ContainsFunc(of[t], k.is) {
-				of[t] = append(of[t], profile.ProfileKind{Name: k.Name, Types: k.Types})
-			}
+			of[t] = append(of[t], profile.ProfileKind{Name: k.Name, Types: k.Types, Sources: k.Sources})
 		}
 	}
 	return nil
 }
 
-// is reports whether two kinds on two nodes are the same, by the rule for kinds on one node (P8 of profile): by their name, or
-// without one by their types.
-func (k kind) is(other profile.ProfileKind) bool {
-	if k.Name != "" || other.Name != "" {
-		return k.Name == other.Name
-	}
-	has := func(types []profile.Type) func(profile.Type) bool {
-		return func(t profile.Type) bool { return !slices.Contains(types, t) }
-	}
-	return !slices.ContainsFunc(k.Types, has(other.Types)) && !slices.ContainsFunc(other.Types, has(k.Types))
-}
-
-// check returns a profile.MixedError if types, or the types of an answer without any, have several kinds.
+// check returns a profile.MixedError if types, or the types of an answer without any, have several kinds by the rule for kinds
+// on one node (P8 of profile).
 func (of kindsOf) check(types ...profile.Type) error {
-	for t, kinds := range of {
-		if len(kinds) > 1 && (len(types) == 0 || slices.Contains(types, t)) {
+	if len(types) == 0 {
+		types = slices.Collect(maps.Keys(of))
+	}
+	for _, t := range types {
+		var kinds []profile.ProfileKind
+		for own, all := range of {
+			if !t.Includes(own) {
+				continue
+			}
+			for _, k := range all {
+				same := slices.IndexFunc(kinds, func(other profile.ProfileKind) bool { return k.AddsTo(other, t) })
+				switch {
+				case same < 0:
+					kinds = append(kinds, k)
+				case k.Sources == nil || kinds[same].Sources == nil:
+					kinds[same].Sources = nil
+				default:
+					kinds[same].Sources = append(slices.Clip(kinds[same].Sources), k.Sources...)
+				}
+			}
+		}
+		if len(kinds) > 1 {
+			slices.SortFunc(kinds, func(a, b profile.ProfileKind) int { return cmp.Compare(a.String(), b.String()) })
+			profile.SeparateKinds(kinds)
 			return fmt.Errorf("over all nodes: %w", &profile.MixedError{Type: t, Kinds: kinds})
 		}
 	}

@@ -113,6 +113,9 @@ func (s *Set) ask(ctx context.Context, n *node, q Question, room *atomic.Int64) 
 	return r, err
 }
 
+// EmptyHeader is the header of a front's questions, which can have an answer without profiles: other nodes may have some.
+const EmptyHeader = "Granary-Empty"
+
 // AllowUTF8 is the parameter of a header Accept of clients that take names of labels with any characters.
 const AllowUTF8 = "allow-utf8-labelnames=true"
 
@@ -136,6 +139,7 @@ func (s *Set) exchange(ctx context.Context, n *node, q Question, room *atomic.In
 		req.Header.Set("Connect-Protocol-Version", "1")
 		req.Header.Set("Accept", "*/*; "+AllowUTF8) // the front writes names as its client wants them
 	}
+	req.Header.Set(EmptyHeader, "1")
 	if q.Kinds {
 		req.Header.Set(KindsHeader, "ask")
 	}

@@ -8,7 +8,6 @@ import (
 	"net/url"
 	"slices"
 	"strconv"
-	"strings"
 	"time"
 
 	pprof "github.com/google/pprof/profile"
@@ -28,7 +27,7 @@ import (
 // Side is a query for stacks. A difference has two.
 type Side struct {
 	question Question
-	isNamed  bool       // the type has a name, so kinds are added up
+	isNamed  bool       // the profiles are stored with a name, so kinds are added up
 	kinds    kindsOf    // kinds on the nodes so far
 	empty    []byte     // a profile with the type, for an answer at SourcesPath
 	bySource bool       // the answer comes from SourcesPath
@@ -38,7 +37,8 @@ type Side struct {
 
 // newSide returns a query about a type, or about all types if t is zero, and its sources.
 func newSide(q Question, isNamed bool, t profile.Type, selector string, start, end int64) Side {
-	side := Side{question: q, isNamed: isNamed, kinds: kindsOf{}}
+	// Nodes have checked the kinds of a type with AnyPeriod, or this set does. Lists of different periods must not make kinds.
+	side := Side{question: q, isNamed: isNamed || t.Period == profile.AnyPeriod, kinds: kindsOf{}}
 	if t.IsGauge() {
 		side.bySource, side.empty = true, emptyProfile(t)
 	}
@@ -52,7 +52,9 @@ func newSide(q Question, isNamed bool, t profile.Type, selector string, start, e
 func emptyProfile(t profile.Type) []byte {
 	p := &pprof.Profile{
 		SampleType: []*pprof.ValueType{{Type: t.Sample, Unit: t.SampleUnit}},
-		PeriodType: &pprof.ValueType{Type: t.Period, Unit: t.PeriodUnit},
+	}
+	if t.Period != profile.AnyPeriod {
+		p.PeriodType = &pprof.ValueType{Type: t.Period, Unit: t.PeriodUnit}
 	}
 	var data bytes.Buffer
 	_ = p.WriteUncompressed(&data) // a Buffer returns no errors
@@ -184,7 +186,7 @@ func (s *Set) keep(ctx context.Context, db *profile.DB, tx *columnstore.Tx, side
 		profiles = append(profiles, sourceProfile{data: side.empty})
 	case side.question.Message != nil:
 		profiles = []sourceProfile{{data: pprofOf(r.body)}}
-	default:
+	case len(r.body) > 0: // otherwise the node has no profile for a question about all types
 		profiles = []sourceProfile{{data: r.body}}
 	}
 	rows := 0
@@ -271,56 +273,40 @@ func (s *Set) FindType(ctx context.Context, q profile.Query, name string) (t Typ
 	if err != nil {
 		return t, err
 	}
-	var found []profile.Type
-	var texts []string
-	sample, rest, hasRest := strings.Cut(name, ":")
-	if name = profile.KnownSample(sample); hasRest {
-		name += ":" + rest
+	if t.Type, err = profile.TypeCalled(all, name, func() ([]profile.Source, error) { return s.Sources(ctx, q) }); err != nil {
+		return Typed{}, err
 	}
-	for _, t := range all {
-		texts = append(texts, t.String())
-		if name == t.Sample || name == t.Sample+":"+t.SampleUnit || name == t.String() {
-			found = append(found, t)
+	for _, own := range all {
+		for _, n := range known[own] {
+			if t.Type.Includes(own) && !slices.Contains(t.nodes, n) {
+				t.nodes = append(t.nodes, n)
+			}
 		}
 	}
-	if len(found) > 1 {
-		if found, err = s.present(ctx, q, found); err != nil {
-			return t, err
-		}
-	}
-	switch {
-	case len(found) == 0:
-		return t, fmt.Errorf("%w %.100q, known types: %s", profile.ErrUnknownType, name, strings.Join(texts, ", "))
-	case len(found) > 1:
-		return t, fmt.Errorf("%w %.100q, choose one of: %s", profile.ErrAmbiguousType, name, strings.Join(texts, ", "))
-	}
-	return Typed{found[0], known[found[0]]}, nil
+	return t, nil
 }
 
-// present returns the types that profiles of a query have, or the first type if they have none.
-func (s *Set) present(ctx context.Context, q profile.Query, types []profile.Type) ([]profile.Type, error) {
-	names := []string{"__type__", "__unit__", "__period_type__", "__period_unit__"}
-	m := &querierv1.SeriesRequest{Matchers: []string{q.Selector.String()}, LabelNames: names, Start: q.From / 1e6}
+// Sources returns the sources that profiles of a query's selector and times can have, on all nodes.
+func (s *Set) Sources(ctx context.Context, q profile.Query) (all []profile.Source, err error) {
+	m := &querierv1.SeriesRequest{Matchers: []string{q.Selector.String()}, Start: q.From / 1e6}
 	if q.To != 0 {
 		m.End = (q.To - 1) / 1e6
 	}
-	var here []profile.Type
 	ask := Question{Path: querierv1connect.QuerierServiceSeriesProcedure, Message: m}
-	err := askTyped(ctx, s, 0.5, ask, func(_ *node, m *querierv1.SeriesResponse, _ []reply) error {
+	err = askTyped(ctx, s, 0.5, ask, func(_ *node, m *querierv1.SeriesResponse, _ []reply) error {
 		for _, set := range m.GetLabelsSet() {
-			of := map[string]string{}
+			var one profile.Source
+			ofType := map[string]*string{"__type__": &one.Type.Sample, "__unit__": &one.Type.SampleUnit, "__period_type__": &one.Type.Period, "__period_unit__": &one.Type.PeriodUnit, "__profile_type__": new(string)}
 			for _, l := range set.GetLabels() {
-				of[l.GetName()] = l.GetValue()
+				if to := ofType[l.GetName()]; to != nil {
+					*to = l.GetValue()
+				} else {
+					one.Labels = append(one.Labels, profile.Label{Name: l.GetName(), Value: l.GetValue()})
+				}
 			}
-			t := profile.Type{Sample: of[names[0]], SampleUnit: of[names[1]], Period: of[names[2]], PeriodUnit: of[names[3]]}
-			if slices.Contains(types, t) && !slices.Contains(here, t) {
-				here = append(here, t)
-			}
+			all = append(all, one)
 		}
 		return nil
 	})
-	if err == nil && len(here) == 0 {
-		here = types[:1]
-	}
-	return here, err
+	return all, err
 }

@@ -86,6 +86,11 @@ func Unsupported(format string, args ...any) error {
 	return &requestError{cause, "invalid request: " + fmt.Sprintf(format, args...)}
 }
 
+// Missing returns an error for data that the store does not have.
+func Missing(format string, args ...any) error {
+	return &requestError{Cause{http.StatusNotFound, connect.CodeNotFound, "not_found"}, fmt.Sprintf(format, args...)}
+}
+
 // Gone returns an error for data that was dropped: a commit, or units.
 func Gone(format string, args ...any) error {
 	return &requestError{Cause{http.StatusGone, connect.CodeFailedPrecondition, "gone"}, fmt.Sprintf(format, args...)}

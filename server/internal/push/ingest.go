@@ -76,6 +76,12 @@ func (s *Pusher) readIngest(r *http.Request, p *push) error {
 	} else {
 		in.Encoded, err = s.readEncoded(r, s.mostBody())
 	}
+	if text := q.Get("sampleRate"); text != "" && err == nil {
+		if in.sampling.Rate, err = strconv.ParseInt(text, 10, 64); err != nil || in.sampling.Rate < 0 {
+			return fault.Invalid("parameter sampleRate: want a number of samples a second, not %s", fault.Quoted(text))
+		}
+	}
+	in.sampling.Units = q.Get("units")
 	if name == "" && format.Of(in.Encoded) == "" && format.IsGroups(in.Encoded) {
 		in.only = format.StackGroups // Pyroscope's default
 	}
@@ -128,8 +134,9 @@ func (s *Pusher) readParts(m *multipart.Reader, sh *share, in *pushed) error {
 
 // config is what a push says about its profile besides the labels.
 type config struct {
-	hint    string // for kindOf
-	isDelta bool   // its values are of a period, whatever their types
+	hint     string // for kindOf
+	isDelta  bool   // its values are of a period, whatever their types
+	sampling format.Sampling
 }
 
 // readConfig reads the part sample_type_config. Its type names tell mutex profiles from block profiles. Unless it says that
@@ -163,7 +170,7 @@ func (s *Pusher) readConfig(part io.Reader) (c config, err error) {
 
 // AskedParameters are the parameters of GET /pprof. POST /pprof refuses them as labels, because a query
 // with the wrong method would otherwise become a push.
-var AskedParameters = []string{"type", "selector", "from", "until"}
+var AskedParameters = []string{"type", "selector", "from", "to", "until"}
 
 // Parameters of POST /pprof besides labels: the time of a profile without a time, and the name of its
 // file, which tells mutex and block profiles apart.

@@ -326,7 +326,7 @@ func (in *insertion) read(p *pushed) iter.Seq2[format.Decoded, error] {
 		data, err := in.share.inflate(p.Encoded, in.s.Limits.Profile.Bytes)
 		h := format.Hints{
 			Only: p.only, Is: format.PPROF, Limits: in.s.Limits.Profile, Take: in.share.take,
-			JFR: p.jfr, OTLP: otlp.Options{Take: in.share.take}.Decode,
+			JFR: p.jfr, Sampling: p.sampling, OTLP: otlp.Options{Take: in.share.take}.Decode,
 		}
 		factor := int64(insertFactor)
 		if err == nil && p.Parsed == nil && p.only != format.PPROF {

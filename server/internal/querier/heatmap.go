@@ -20,6 +20,11 @@ import (
 // SelectHeatmap returns how many profiles or spans have which values over time. To a front it returns the points themselves.
 func (q *querier) SelectHeatmap(ctx context.Context, r *connect.Request[querierv1.SelectHeatmapRequest]) (*connect.Response[querierv1.SelectHeatmapResponse], error) {
 	return answered(ctx, q, func(ctx context.Context, out *querierv1.SelectHeatmapResponse) error {
+		id, err := q.typeID(ctx, r.Msg)
+		if err != nil {
+			return err
+		}
+		r.Msg.ProfileTypeID = id
 		_, _, step, err := q.Read.Points(r.Msg)
 		if err != nil {
 			return err

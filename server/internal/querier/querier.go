@@ -115,6 +115,9 @@ func (q *querier) Series(ctx context.Context, r *connect.Request[querierv1.Serie
 // SelectSeries returns values over time.
 func (q *querier) SelectSeries(ctx context.Context, r *connect.Request[querierv1.SelectSeriesRequest]) (*connect.Response[querierv1.SelectSeriesResponse], error) {
 	return answered(ctx, q, func(ctx context.Context, out *querierv1.SelectSeriesResponse) (err error) {
+		if r.Msg.ProfileTypeID, err = q.typeID(ctx, r.Msg); err != nil {
+			return err
+		}
 		out.Series, err = q.Source.Lines(ctx, r.Msg)
 		if err == nil && r.Msg.GetExemplarType() > typesv1.ExemplarType_EXEMPLAR_TYPE_NONE {
 			err = q.addExemplars(ctx, r.Msg, out.Series)
@@ -129,10 +132,36 @@ type side struct {
 	message *querierv1.SelectMergeStacktracesRequest
 }
 
-// side checks a request for stacks.
-func (q *querier) side(m *querierv1.SelectMergeStacktracesRequest) (side, error) {
+// side checks a request for stacks. A short name of its type becomes an id.
+func (q *querier) side(ctx context.Context, m *querierv1.SelectMergeStacktracesRequest) (s side, err error) {
+	if m.GetProfileTypeID() != "" { // a missing message has none
+		if m.ProfileTypeID, err = q.typeID(ctx, m); err != nil {
+			return s, err
+		}
+	}
 	a, err := q.Read.Stacks(m)
 	return side{a, m}, err
+}
+
+// typeID returns the id of the type that a message asks about by its id or by a short name, as for GET /pprof.
+func (q *querier) typeID(ctx context.Context, m question.Typed) (string, error) {
+	id := m.GetProfileTypeID()
+	if !question.IsShort(id) {
+		return id, nil
+	}
+	query, err := q.Read.Named(m)
+	if err != nil {
+		return id, err
+	}
+	err = q.Source.View(ctx, func(v source.View) error {
+		t, err := v.FindType(ctx, query, m.GetProfileTypeID())
+		if err != nil {
+			return fault.At("profile_typeID", err)
+		}
+		id = question.TypeID(question.AnyName, t.Type)
+		return nil
+	})
+	return id, err
 }
 
 // stacks calls f with the profiles of sides.
@@ -181,7 +210,7 @@ func drawn[T any](ctx context.Context, q *querier, s side, most int64, draw func
 // SelectMergeStacktraces returns the merged stacks of profiles as a flame graph, a tree, a call graph, or as pprof.
 func (q *querier) SelectMergeStacktraces(ctx context.Context, r *connect.Request[querierv1.SelectMergeStacktracesRequest]) (*connect.Response[querierv1.SelectMergeStacktracesResponse], error) {
 	return answered(ctx, q, func(ctx context.Context, out *querierv1.SelectMergeStacktracesResponse) error {
-		s, err := q.side(r.Msg)
+		s, err := q.side(ctx, r.Msg)
 		if err != nil {
 			return err
 		}
@@ -205,7 +234,7 @@ func (q *querier) SelectMergeStacktraces(ctx context.Context, r *connect.Request
 // SelectMergeSpanProfile is SelectMergeStacktraces for samples with one of several span ids.
 func (q *querier) SelectMergeSpanProfile(ctx context.Context, r *connect.Request[querierv1.SelectMergeSpanProfileRequest]) (*connect.Response[querierv1.SelectMergeSpanProfileResponse], error) {
 	return answered(ctx, q, func(ctx context.Context, out *querierv1.SelectMergeSpanProfileResponse) error {
-		s, err := q.side(question.OfSpans(r.Msg))
+		s, err := q.side(ctx, question.OfSpans(r.Msg))
 		if err == nil {
 			err = question.CheckGraph(r.Msg)
 		}
@@ -224,7 +253,7 @@ func (q *querier) SelectMergeSpanProfile(ctx context.Context, r *connect.Request
 // SelectMergeProfile returns the merged profiles as a pprof profile.
 func (q *querier) SelectMergeProfile(ctx context.Context, r *connect.Request[querierv1.SelectMergeProfileRequest]) (*connect.Response[googlev1.Profile], error) {
 	return answered(ctx, q, func(ctx context.Context, out *googlev1.Profile) error {
-		s, err := q.side(question.OfProfile(r.Msg))
+		s, err := q.side(ctx, question.OfProfile(r.Msg))
 		if err != nil {
 			return err
 		}
@@ -273,7 +302,7 @@ func (q *querier) diff(ctx context.Context, ask [2]*querierv1.SelectMergeStacktr
 	var sides [2]side
 	for i, m := range ask {
 		var err error
-		if sides[i], err = q.side(m); err != nil {
+		if sides[i], err = q.side(ctx, m); err != nil {
 			return nil, profile.Type{}, fault.In(sideNames[i], err)
 		}
 	}
@@ -300,8 +329,9 @@ func chosen(ctx context.Context, v source.View, p *question.Parameters) (t sourc
 	return t, []profile.Type{t.Type}, nil
 }
 
-// getPprof handles GET /pprof: a merged profile, gzipped, as go tool pprof fetches it. It ignores the
-// parameters seconds and debug, because tools add them to every URL of a profile.
+// getPprof handles GET /pprof: a merged profile, gzipped, as go tool pprof fetches it. It is an error to
+// select no profile, unless a front asks. The parameters seconds and debug are ignored, because tools add them to every URL of a
+// profile.
 func (q *querier) getPprof(w http.ResponseWriter, r *http.Request) error {
 	p, err := q.Read.Parameters(r.URL.RawQuery, "seconds", "debug")
 	if err != nil {
@@ -323,7 +353,10 @@ func (q *querier) getPprof(w http.ResponseWriter, r *http.Request) error {
 				if err == nil {
 					err = of.TellKinds(ctx, of.Queries[0], types...)
 				}
-				if err != nil {
+				if err == nil && len(merged.Sample) == 0 && r.Header.Get(fanout.EmptyHeader) == "" {
+					err = missing(ctx, v, &p, t.Type)
+				}
+				if err != nil || len(merged.SampleType) == 0 { // which no profile may have, so that a front gets nothing
 					return err
 				}
 				merged.Comments = of.Comments

@@ -60,7 +60,7 @@ func (q *querier) render(w http.ResponseWriter, r *http.Request) error {
 		if err != nil {
 			return err
 		}
-		s, err := q.side(m)
+		s, err := q.side(ctx, m)
 		if err != nil {
 			return err
 		}

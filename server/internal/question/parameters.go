@@ -48,8 +48,8 @@ func Choose(q *profile.Query, selector string, of url.Values, parameter string) 
 	}
 	typ = of.Get(parameter)
 	if name, t, err := ParseTypeID(typ); err == nil {
-		typ, q.SumKinds = t.String(), name != Unnamed // as in Reader.ask
-		sel.Labels = append(sel.Labels, nameMatcher(name))
+		typ, q.SumKinds = t.String(), IsNamed(name)
+		sel.Labels = append(sel.Labels, nameMatchers(name)...)
 	}
 	q.Selector, err = SelectorOf(sel.Labels)
 	return typ, err

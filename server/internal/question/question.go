@@ -1,6 +1,7 @@
 package question
 
 import (
+	"errors"
 	"math"
 	"slices"
 	"strings"
@@ -39,17 +40,39 @@ func (r *Reader) ask(id, text string, start, end int64) (a Asked, err error) {
 	if err != nil {
 		return a, fault.Invalid("label_selector: %w", err)
 	}
-	a.matchers = append(s.Labels, nameMatcher(a.Name))
+	a.matchers = append(s.Labels, nameMatchers(a.Name)...)
 	if !s.HasType(a.Name, a.Type) { // the selector excludes the type
 		a.matchers = append(a.matchers, selector.Matcher{Name: profile.NameLabel}, selector.Matcher{Name: profile.NameLabel, Op: selector.OpNotEqual})
 	}
-	// The name tells kinds apart, because agents of several languages list different types under one
-	// name.
-	a.Query = profile.Query{MaxBytes: r.QueryBytes, SumKinds: a.Name != Unnamed}
+	a.Query = profile.Query{MaxBytes: r.QueryBytes, SumKinds: IsNamed(a.Name)}
 	if err := a.restrict(); err != nil {
 		return a, fault.Invalid("label_selector: %w", err)
 	}
 	return a, Millis(&a.Query, start, end)
+}
+
+// Typed is a message that asks about a type.
+type Typed interface {
+	GetProfileTypeID() string
+	GetLabelSelector() string
+	GetStart() int64
+	GetEnd() int64
+}
+
+// Named returns the profiles among which the short name of a message's type is looked up.
+func (r *Reader) Named(m Typed) (q profile.Query, err error) {
+	s, err := ParseSelection(m.GetLabelSelector())
+	if err == nil && len(s.Types) > 0 {
+		err = errors.New("a type is chosen by profile_typeID")
+	}
+	if err == nil {
+		q.Selector, err = SelectorOf(s.Labels)
+	}
+	if err != nil {
+		return q, fault.Invalid("label_selector: %w", err)
+	}
+	q.MaxBytes = r.QueryBytes
+	return q, Millis(&q, m.GetStart(), m.GetEnd())
 }
 
 // restrict adds conditions.
@@ -201,10 +224,14 @@ func stepOf(seconds float64) time.Duration {
 	return time.Duration(math.Round(seconds*1000)) * time.Millisecond
 }
 
-// Millis sets a query's bounds, both inclusive, in Unix milliseconds. 0 means no bound.
+// Millis sets a query's bounds, both inclusive, in Unix milliseconds. 0 means no bound. Numbers of ten digits are an error: they
+// are seconds, because milliseconds would be a time early in 1970, and the answer would be empty without a word.
 func Millis(q *profile.Query, start, end int64) error {
 	const most = math.MaxInt64/int64(time.Millisecond) - 1
+	isSeconds := func(n int64) bool { return n >= 1e9 && n < 1e10 }
 	switch {
+	case isSeconds(start) || isSeconds(end):
+		return fault.Invalid("start and end: want Unix milliseconds, not seconds as in %d and %d", start, end)
 	case start < 0 || start > most || end < 0 || end > most:
 		return fault.Invalid("start and end: want Unix milliseconds, not %d and %d", start, end)
 	case end != 0 && end < start:

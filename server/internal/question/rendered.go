@@ -17,18 +17,13 @@ import (
 var RenderedNames = [3]string{"query", "from", "until"}
 
 // Rendered returns the query in three parameters of a URL as a message of querier.v1. names are those of
-// RenderedNames. The first is the id of a type and a selector in braces, and the others are times as for Bound, or
+// RenderedNames. The first is the id of a type, or a short name, and a selector in braces, and the others are times as for Bound, or
 // dates of eight digits. until can be missing, and is now then.
 func (r *Reader) Rendered(of url.Values, names [3]string, newest func() (int64, error)) (*querierv1.SelectMergeStacktracesRequest, error) {
-	text := of.Get(names[0])
-	s, err := ParseSelection(text)
+	m, err := renderedType(names[0], of.Get(names[0]))
 	if err != nil {
-		return nil, fault.Invalid("parameter %s: %w", names[0], err)
+		return nil, err
 	}
-	if len(s.Types) != 1 || s.Types[0].Name != typeLabel || s.Types[0].Op != selector.OpEqual {
-		return nil, fault.Invalid("parameter %s: want the id of a type and a selector, such as process_cpu:cpu:nanoseconds:cpu:nanoseconds{service_name=\"shop\"}, not %s", names[0], fault.Quoted(text))
-	}
-	m := &querierv1.SelectMergeStacktracesRequest{ProfileTypeID: s.Types[0].Value, LabelSelector: text}
 	if m.Start, err = r.millis(names[1], of.Get(names[1]), newest); err != nil {
 		return nil, err
 	}
@@ -46,6 +41,25 @@ func (r *Reader) Rendered(of url.Values, names [3]string, newest func() (int64, 
 		return nil, fault.Invalid("parameters %s and %s: %s is after %s", names[1], names[2], fault.Quoted(of.Get(names[1])), fault.Quoted(until))
 	}
 	return m, nil
+}
+
+// renderedType returns a message about the type and the selector of a parameter.
+func renderedType(name, text string) (*querierv1.SelectMergeStacktracesRequest, error) {
+	short, _, _ := strings.Cut(text, "{")
+	if IsShort(short) {
+		text = text[len(short):]
+	}
+	s, err := ParseSelection(text)
+	if err != nil {
+		return nil, fault.Invalid("parameter %s: %w", name, err)
+	}
+	if IsShort(short) && len(s.Types) == 0 {
+		return &querierv1.SelectMergeStacktracesRequest{ProfileTypeID: short, LabelSelector: text}, nil
+	}
+	if len(s.Types) != 1 || s.Types[0].Name != typeLabel || s.Types[0].Op != selector.OpEqual {
+		return nil, fault.Invalid("parameter %s: want the id of a type and a selector, such as process_cpu:cpu:nanoseconds:cpu:nanoseconds{service_name=\"shop\"}, not %s", name, fault.Quoted(text))
+	}
+	return &querierv1.SelectMergeStacktracesRequest{ProfileTypeID: s.Types[0].Value, LabelSelector: text}, nil
 }
 
 // millis is Bound in milliseconds, which also reads dates of eight digits.

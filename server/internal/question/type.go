@@ -12,13 +12,24 @@ import (
 	"github.com/granarydb/granary/server/internal/fault"
 )
 
-// Unnamed is the name in type ids for profiles without the label __name__.
-const Unnamed = "profile"
+// Names in type ids.
+const (
+	Unnamed = "profile" // of profiles without the label __name__
+	AnyName = "*"       // of profiles with any name or none: the id that a short name stands for has it
+)
 
-// A colon in a part of a type id is written as %3A, and a brace as %7B, because a selector may follow an id.
+// IsNamed reports whether the name in a type id is that of one kind. Profiles of one name add up, although agents of several
+// languages list different types under it.
+func IsNamed(name string) bool { return name != Unnamed && name != AnyName }
+
+// IsShort reports whether a text is the name of a type in the form of DB.FindType instead of an id.
+func IsShort(text string) bool { return strings.TrimSpace(text) != "" && strings.Count(text, ":") < 4 }
+
+// A colon in a part of a type id is written as %3A, and a brace as %7B, because a selector may follow an id. A blank at an end is
+// written as %20, because blanks around an id do not belong to it.
 var (
-	escapeID   = strings.NewReplacer("%3A", "%253A", "%7B", "%257B", "%25", "%2525", ":", "%3A", "{", "%7B")
-	unescapeID = strings.NewReplacer("%3A", ":", "%7B", "{", "%25", "%")
+	escapeID   = strings.NewReplacer("%3A", "%253A", "%7B", "%257B", "%20", "%2520", "%25", "%2525", ":", "%3A", "{", "%7B")
+	unescapeID = strings.NewReplacer("%3A", ":", "%7B", "{", "%20", " ", "%25", "%")
 )
 
 // TypeID returns the id for a type and a profile name: name:sample:unit:period:unit.
@@ -27,13 +38,17 @@ func TypeID(name string, t profile.Type) string {
 	for i, p := range parts {
 		parts[i] = escapeID.Replace(p)
 	}
-	return strings.Join(parts, ":")
+	id := strings.Join(parts, ":")
+	if strings.Trim(id, " ") != id {
+		id = strings.ReplaceAll(id, " ", "%20")
+	}
+	return id
 }
 
 // ParseTypeID is the inverse of TypeID, but for profiles without a name. A sample type may have another spelling, and :delta may
 // follow, as Parca writes it for differences, which all stored values are.
 func ParseTypeID(id string) (name string, t profile.Type, err error) {
-	parts := strings.Split(id, ":")
+	parts := strings.Split(strings.Trim(id, " "), ":")
 	if len(parts) == 6 && parts[5] == "delta" {
 		parts = parts[:5]
 	}
@@ -46,12 +61,15 @@ func ParseTypeID(id string) (name string, t profile.Type, err error) {
 	return parts[0], profile.Type{Sample: profile.KnownSample(parts[1]), SampleUnit: parts[2], Period: parts[3], PeriodUnit: parts[4]}, nil
 }
 
-// nameMatcher returns the condition on profiles with the name in a type id.
-func nameMatcher(name string) selector.Matcher {
-	if name == Unnamed {
-		return selector.Matcher{Name: profile.NameLabel, Op: selector.OpPattern, Value: "|" + Unnamed}
+// nameMatchers returns the condition on profiles with the name in a type id.
+func nameMatchers(name string) []selector.Matcher {
+	switch name {
+	case AnyName:
+		return nil
+	case Unnamed:
+		return []selector.Matcher{{Name: profile.NameLabel, Op: selector.OpPattern, Value: "|" + Unnamed}}
 	}
-	return selector.Matcher{Name: profile.NameLabel, Value: name}
+	return []selector.Matcher{{Name: profile.NameLabel, Value: name}}
 }
 
 // TypeLabels returns the labels that name a type and a profile name. Answers have them beside the profile

@@ -50,7 +50,7 @@ func (n *Nodes) Lines(ctx context.Context, m *querierv1.SelectSeriesRequest) ([]
 	if err != nil {
 		return nil, err
 	}
-	return n.set.Series(ctx, m, t, name != question.Unnamed)
+	return n.set.Series(ctx, m, t, question.IsNamed(name))
 }
 
 // Points implements Source.
@@ -59,7 +59,7 @@ func (n *Nodes) Points(ctx context.Context, m *querierv1.SelectHeatmapRequest) (
 	if err != nil {
 		return nil, fault.Invalid("profile_typeID: %w", err)
 	}
-	return n.set.Points(ctx, m, t, name != question.Unnamed)
+	return n.set.Points(ctx, m, t, question.IsNamed(name))
 }
 
 // Stats implements Source.
@@ -115,6 +115,11 @@ func (v nodesView) FindType(ctx context.Context, query profile.Query, name strin
 // DefaultType implements View.
 func (v nodesView) DefaultType(_ context.Context, _ profile.Query, parameter string) (Typed, error) {
 	return Typed{}, fault.Refused("a front has no default type: choose one by the parameter %s", parameter)
+}
+
+// Sources implements View.
+func (v nodesView) Sources(ctx context.Context, query profile.Query) ([]profile.Source, error) {
+	return v.set.Sources(ctx, query)
 }
 
 // Scales implements View. Nodes cannot scale, because the remainder of rounding one stack goes to the next,

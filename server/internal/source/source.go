@@ -62,6 +62,8 @@ type View interface {
 	FindType(ctx context.Context, query profile.Query, name string) (Typed, error)
 	// DefaultType returns the type of the first profiles of a query. Errors name the parameter that chooses a type.
 	DefaultType(ctx context.Context, query profile.Query, parameter string) (Typed, error)
+	// Sources returns the sources that a query's selector and times choose, with their types. Bounds on time can be coarse.
+	Sources(ctx context.Context, query profile.Query) ([]profile.Source, error)
 	// Scales returns an error if the sides of a difference cannot be scaled.
 	Scales() error
 	// Newest returns the time of the newest profile in Unix nanoseconds, or 0 if there are no profiles.

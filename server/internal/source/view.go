@@ -69,6 +69,12 @@ func (v *At) DefaultType(ctx context.Context, query profile.Query, parameter str
 	return Typed{Type: t}, err
 }
 
+// Sources implements View.
+func (v *At) Sources(ctx context.Context, query profile.Query) ([]profile.Source, error) {
+	query.Exact = true
+	return v.DB.Series(ctx, v.Snap, query)
+}
+
 // Scales implements View.
 func (v *At) Scales() error { return nil }
 
