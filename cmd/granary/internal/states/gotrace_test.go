@@ -10,7 +10,7 @@ import (
 	"github.com/granarydb/granary/cmd/granary/internal/cli"
 )
 
-const goTrace = "../../../../server/gotrace/testdata/small.trace"
+const goTrace = "../../../../trace/golang/testdata/small.trace"
 
 // smallTrace returns a Go execution trace of a program that collects, waits and locks. The test may be in
 // another folder.
@@ -28,7 +28,7 @@ func smallTrace(t *testing.T) []byte {
 func TestGoTrace(t *testing.T) {
 	dir := t.TempDir()
 	of, db := filepath.Join(dir, "app.history"), filepath.Join(dir, "app.db")
-	if r := granary(t, "history", "import", "-o", of, goTrace); r.code != cli.ExitOK || !strings.Contains(r.stdout, "313 intervals of 51 attributes") {
+	if r := granary(t, "history", "import", "-o", of, goTrace); r.code != cli.ExitOK || !strings.Contains(r.stdout, "286 intervals of 51 attributes") {
 		t.Fatalf("%+v", r)
 	}
 	if r := granary(t, "history", "load", "--db", db, "--name", "app", goTrace); r.code != cli.ExitOK {
@@ -52,7 +52,7 @@ func TestGoTrace(t *testing.T) {
 		}
 		if question[0] == "info" { // memory and files differ
 			for i, a := range answers {
-				if !strings.Contains(a, `"intervals":313`) && !strings.Contains(a, `"intervals": 313`) {
+				if !strings.Contains(a, `"intervals":286`) && !strings.Contains(a, `"intervals": 286`) {
 					t.Errorf("info of %d: %s", i, a)
 				}
 			}

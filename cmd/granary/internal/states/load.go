@@ -13,8 +13,8 @@ import (
 	"github.com/granarydb/granary/cmd/granary/internal/cli"
 	"github.com/granarydb/granary/internal/ihs"
 	"github.com/granarydb/granary/internal/input"
-	"github.com/granarydb/granary/server/gotrace"
 	"github.com/granarydb/granary/trace"
+	"github.com/granarydb/granary/trace/golang"
 )
 
 // close closes the files. It ignores their errors, because nothing was written.
@@ -112,7 +112,7 @@ func checkSet(name string) error {
 
 // isGoTrace reports whether a file begins like a Go execution trace.
 func isGoTrace(name string) bool {
-	return gotrace.Magic(headOf(name, 16))
+	return golang.Magic(headOf(name, 16))
 }
 
 // loadGoTrace loads a history from a Go execution trace. The history takes less memory than the trace.
@@ -127,11 +127,11 @@ func loadGoTrace(ctx context.Context, name string, show func(trace.Stage, int64,
 		return nil, err
 	}
 	r, err := trace.Build(func(to trace.Target) error {
-		r, err := gotrace.NewReader(&shownReader{f: f, total: info.Size(), show: show}, math.MaxInt64)
+		r, err := golang.NewReader(&shownReader{f: f, total: info.Size(), show: show}, math.MaxInt64)
 		if err != nil {
 			return err
 		}
-		return gotrace.Import(ctx, r, to)
+		return golang.Import(ctx, r, to)
 	})
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", name, err)

@@ -1,4 +1,4 @@
-package gotrace
+package golang
 
 import (
 	"bufio"
@@ -33,13 +33,14 @@ type Reader struct {
 	events *trace.Reader
 	clock  Clock
 	dated  bool // clock is set
-	begun  bool // first is set
+	syncs  int  // begins and ends of generations so far
 	first  int64
 	last   int64
 	err    error // from the last Next
+	broken error // why the trace ends before its end
 
-	stacks map[trace.Stack][]Frame // stacks of the generation
-	ahead  *Event                  // event that Next returns first
+	stacks map[trace.Stack][]StackFrame // stacks of the generation
+	ahead  *Event                       // event that Next returns first
 }
 
 // countedReader counts a trace's bytes, and keeps the error of reading them.
@@ -78,16 +79,16 @@ func NewReader(r io.Reader, most int64) (*Reader, error) {
 	case string(head[:8]) < "go 1.22 ":
 		return nil, fmt.Errorf("%w: it is of %s, want 1.22 or later", ErrFormat, head[:7])
 	}
-	out := &Reader{in: in, stacks: map[trace.Stack][]Frame{}}
+	out := &Reader{in: in, stacks: map[trace.Stack][]StackFrame{}}
 	if out.events, err = trace.NewReader(b); err != nil {
 		return nil, out.wrap(err)
 	}
 	return out, nil
 }
 
-// Next returns the next event, and io.EOF after the last. If a trace ends within a generation, as after a
-// crash, Next returns the events of the earlier generations. The errors are ErrFormat, ErrLimit and those
-// of the input. They are final. An event costs about 0.1 us.
+// Next returns the next event, and io.EOF after the last, which is at a fault if a generation before it is
+// whole (Broken). The errors are ErrFormat, ErrLimit and those of the input. They are final. An event costs
+// about 0.1 us.
 func (r *Reader) Next() (ev Event, err error) {
 	if r.ahead != nil {
 		ev, r.ahead = *r.ahead, nil
@@ -102,6 +103,9 @@ func (r *Reader) Next() (ev Event, err error) {
 		if p := recover(); p != nil {
 			err = fmt.Errorf("%w: %s", ErrFormat, short(fmt.Sprint(p)))
 		}
+		if errors.Is(err, ErrFormat) && r.syncs > 1 {
+			err, r.broken = io.EOF, err
+		}
 		r.err = err
 	}()
 	for {
@@ -112,14 +116,15 @@ func (r *Reader) Next() (ev Event, err error) {
 		if err != nil {
 			return Event{}, r.wrap(err)
 		}
-		if r.last = int64(e.Time()); !r.begun {
-			r.first, r.begun = r.last, true
-		}
 		if ev, ok := r.event(e); ok {
 			return ev, nil
 		}
 	}
 }
+
+// Broken returns the fault at which a trace ends, as that of a killed program does. What is behind it is lost.
+// It returns nil before Next has returned io.EOF, and for a whole trace.
+func (r *Reader) Broken() error { return r.broken }
 
 // peek reads the first event, so that Begin and Clock are known. Next returns the event again.
 func (r *Reader) peek() error {
@@ -133,11 +138,14 @@ func (r *Reader) peek() error {
 	return err
 }
 
-// Clock returns the last clock snapshot so far. It returns false before the first snapshot, and for
-// traces without one.
+// Clock returns the first clock snapshot, because the system's clock can be set within a trace. It returns
+// false before it, and for traces without one.
 func (r *Reader) Clock() (Clock, bool) { return r.clock, r.dated }
 
-// Begin returns the time of the first event of any kind, or 0 before Next has read it.
+// isOrdered reports whether each later event is of a state that begins at its time.
+func (r *Reader) isOrdered() bool { return r.syncs > 1 }
+
+// Begin returns the time at which the trace begins, or 0 before Next has read it.
 func (r *Reader) Begin() int64 { return r.first }
 
 // End returns the time of the last event of any kind so far. After io.EOF it is the trace's end.
@@ -159,20 +167,25 @@ func short(text string) string {
 
 // event converts an event. It returns false for events that Next does not return.
 func (r *Reader) event(e trace.Event) (Event, bool) {
-	ev := Event{Time: int64(e.Time())}
+	at := int64(e.Time())
+	if e.Kind() == trace.EventSync {
+		r.sync(at, e.Sync().ClockSnapshot)
+		return Event{}, false
+	}
+	r.last = at
+	ev := Event{Time: at, Since: at}
 	switch e.Kind() {
-	case trace.EventSync:
-		clear(r.stacks)
-		if c := e.Sync().ClockSnapshot; c != nil {
-			r.clock, r.dated = Clock{int64(c.Trace), c.Wall.UnixNano()}, true
-		}
-		return ev, false
 	case trace.EventStackSample:
 		ev.Kind, ev.ID, ev.Stack = Sample, int64(e.Goroutine()), r.stack(e.Stack())
 		return ev, true
 	case trace.EventStateTransition:
 		return r.transition(ev, e.StateTransition())
-	case trace.EventRangeBegin, trace.EventRangeActive:
+	case trace.EventRangeActive:
+		if ev.State = Running; r.syncs == 1 {
+			ev.Since = r.first
+		}
+		return ranged(ev, e.Range())
+	case trace.EventRangeBegin:
 		ev.State = Running
 		return ranged(ev, e.Range())
 	case trace.EventRangeEnd:
@@ -181,19 +194,37 @@ func (r *Reader) event(e trace.Event) (Event, bool) {
 	return ev, false
 }
 
-// transition converts a state change.
+// sync begins a generation, or ends the last one. Its time is no event's.
+func (r *Reader) sync(at int64, c *trace.ClockSnapshot) {
+	clear(r.stacks)
+	if r.syncs++; r.syncs == 1 {
+		r.first, r.last = at, at
+	}
+	if c != nil && !r.dated {
+		r.clock, r.dated = Clock{int64(c.Trace), c.Wall.UnixNano()}, true
+	}
+}
+
+// transition converts a state change. Each generation has the state of each goroutine and proc again, which is
+// no change.
 func (r *Reader) transition(ev Event, t trace.StateTransition) (Event, bool) {
 	switch t.Resource.Kind {
 	case trace.ResourceGoroutine:
-		_, to := t.Goroutine()
+		from, to := t.Goroutine()
+		if from == trace.GoUndetermined {
+			ev.Since = r.first
+		}
 		ev.Kind, ev.ID, ev.Stack = Goroutine, int64(t.Resource.Goroutine()), r.stack(t.Stack)
 		ev.State = goState(to)
 		if ev.State == Waiting {
 			ev.Reason = t.Reason
 		}
-		return ev, to != trace.GoUndetermined
+		return ev, from != to
 	case trace.ResourceProc:
-		_, to := t.Proc()
+		from, to := t.Proc()
+		if from == trace.ProcUndetermined {
+			ev.Since = r.first
+		}
 		ev.Kind, ev.ID = Proc, int64(t.Resource.Proc())
 		switch to {
 		case trace.ProcRunning:
@@ -201,7 +232,7 @@ func (r *Reader) transition(ev Event, t trace.StateTransition) (Event, bool) {
 		case trace.ProcIdle:
 			ev.State = Waiting
 		}
-		return ev, to != trace.ProcUndetermined
+		return ev, from != to
 	}
 	return ev, false
 }
@@ -237,14 +268,14 @@ func ranged(ev Event, of trace.Range) (Event, bool) {
 }
 
 // stack returns a stack's frames. It makes them once in a generation.
-func (r *Reader) stack(s trace.Stack) []Frame {
+func (r *Reader) stack(s trace.Stack) []StackFrame {
 	if s == trace.NoStack {
 		return nil
 	}
 	frames, known := r.stacks[s]
 	if !known {
 		for f := range s.Frames() {
-			frames = append(frames, Frame{PC: f.PC, Func: f.Func, File: f.File, Line: int64(f.Line)})
+			frames = append(frames, StackFrame{PC: f.PC, Func: f.Func, File: f.File, Line: int64(f.Line)})
 		}
 		frames = slices.Clip(frames)
 		r.stacks[s] = frames

@@ -1,4 +1,4 @@
-package gotrace
+package golang
 
 import (
 	"context"
@@ -13,14 +13,16 @@ const importBatch = 100_000
 
 // Import writes a whole trace into a target, with an attribute for each goroutine (FollowOptions.ByID),
 // and closes its history. Times are dates, or in the trace's clock if the trace has no clock snapshot. It
-// omits CPU samples, because a history has states. The errors are as for Follower.Window, or come from
+// omits CPU samples, because a history has states. The first generation is one transaction, because its last events
+// say what is so since its begin. The errors are as for Follower.Window, or come from
 // the target. After an error the target has the committed states, and may be in a transaction.
 func Import(ctx context.Context, r *Reader, to trace.Target) error {
 	f := NewFollower(FollowOptions{ByID: true})
 	if err := r.peek(); err != nil {
 		return err
 	}
-	f.advance(r, r.Begin())
+	f.setOffset(r)
+	f.advance(r.Begin())
 	w, err := to.Begin(f.at.unix)
 	if err != nil {
 		return err
@@ -30,8 +32,7 @@ func Import(ctx context.Context, r *Reader, to trace.Target) error {
 		if err := to.Commit(); err != nil {
 			return nil, err
 		}
-		f.at.unix++ // committed states are final
-		w, err = to.Begin(f.at.unix)
+		w, err = to.Begin(f.at.unix + 1) // committed states are final
 		return w, err
 	}
 	if err := f.Window(ctx, r, w, nil); err != nil {

@@ -1,4 +1,4 @@
-package gotrace
+package golang
 
 import (
 	"context"
@@ -37,7 +37,7 @@ type Sampled struct {
 	At        int64 // Unix nanoseconds
 	Goroutine int64 // or NoGoroutine
 	Place     int   // Goroutines/Place has the goroutine's state; -1 if it has none, and with ByID
-	Stack     []Frame
+	Stack     []StackFrame
 }
 
 // Follower writes the windows of a process into a history. It belongs to one goroutine. It keeps about
@@ -47,6 +47,10 @@ type Follower struct {
 	mark clocks // end of the last window
 	was  clocks // end of the window before it
 	at   clocks // now
+
+	offset int64 // from the trace's clock to Unix time
+	begin  int64 // the first instant of the window, in Unix nanoseconds
+	since  int64 // the same for the present event's state
 
 	isFresh    bool // nothing is known, so the next window begins anew
 	goroutines map[int64]*goroutine
@@ -71,6 +75,7 @@ type goroutine struct {
 	state              history.Attribute
 	goid, function     history.Attribute
 	hasFunc, isCreated bool // the goroutine has a function; the attributes exist
+	freed              int64
 }
 
 // NewFollower returns a Follower without windows.
@@ -116,7 +121,8 @@ func (f *Follower) LeftOut() int { return f.left }
 
 // Window reads a trace to its end, writes its states into a transaction, and calls sample, unless nil,
 // with each CPU sample. The window ends at the last event, which becomes an instant of the history, so
-// that all samples are within it. A sample's stack must not be changed.
+// that all samples are within it. A sample's stack must not be changed. Of a trace that ends at a fault it
+// writes what is before (Reader.Broken).
 //
 // After an error the transaction must be aborted, and Lost be called. The errors are as for Reader.Next
 // and history.Writer.Change, and ctx's error.
@@ -128,7 +134,7 @@ func (f *Follower) Window(ctx context.Context, r *Reader, w *history.Writer, sam
 			return err
 		}
 		if n == 0 {
-			if err := f.begin(r, w); err != nil {
+			if err := f.beginWindow(r, w); err != nil {
 				return err
 			}
 		}
@@ -138,7 +144,7 @@ func (f *Follower) Window(ctx context.Context, r *Reader, w *history.Writer, sam
 		if n%4096 == 0 && ctx.Err() != nil {
 			return ctx.Err()
 		}
-		if f.renew != nil && n%f.renewEach == f.renewEach-1 {
+		if f.renew != nil && r.isOrdered() && n%f.renewEach == f.renewEach-1 {
 			if w, err = f.renew(); err != nil {
 				return err
 			}
@@ -146,14 +152,14 @@ func (f *Follower) Window(ctx context.Context, r *Reader, w *history.Writer, sam
 		if ev.Time <= f.mark.trace && (!f.isFresh || ev.Kind == Sample) {
 			continue
 		}
-		f.advance(r, ev.Time)
+		f.advance(ev.Time)
 		if ev.Kind == Sample {
 			f.sample(ev, sample)
 		} else if err := f.write(w, ev); err != nil {
 			return err
 		}
 	}
-	f.advance(r, r.End())
+	f.advance(r.End())
 	f.isFresh = false
 	if err := f.extend(w); err != nil {
 		return err
@@ -162,18 +168,19 @@ func (f *Follower) Window(ctx context.Context, r *Reader, w *history.Writer, sam
 	return nil
 }
 
-// begin finds where a window begins. If there is a gap before it, nothing is known any more.
-func (f *Follower) begin(r *Reader, w *history.Writer) (err error) {
+// beginWindow finds where a window begins. If there is a gap before it, nothing is known any more.
+func (f *Follower) beginWindow(r *Reader, w *history.Writer) (err error) {
+	f.setOffset(r)
 	if !f.isFresh && r.Begin() > f.mark.trace {
 		f.missed += r.Begin() - f.mark.trace
 		f.reset()
 	}
 	f.at.unix = max(f.at.unix, f.mark.unix+1)
-	if !f.isFresh {
-		return nil
-	}
 	if f.mark.trace == 0 {
-		f.advance(r, r.Begin())
+		f.advance(r.Begin())
+	}
+	if f.begin = f.at.unix; !f.isFresh {
+		return nil
 	}
 	if f.gc, err = w.Attribute(GC); err != nil {
 		return err
@@ -200,11 +207,20 @@ func (f *Follower) forget(w *history.Writer) error {
 	return w.Change(f.at.unix, f.gc, history.String("off"))
 }
 
-// advance moves to an event's time. Times of a history never go back (G4).
-func (f *Follower) advance(r *Reader, at int64) {
+// setOffset takes a window's clock snapshot if the system's clock was set since the windows before. Else the
+// times between windows stay exact, because two snapshots differ by the time that each took.
+func (f *Follower) setOffset(r *Reader) {
+	const step = 10_000_000
 	clock, _ := r.Clock()
+	if offset := clock.Unix - clock.Trace; max(offset-f.offset, f.offset-offset) > step {
+		f.offset = offset
+	}
+}
+
+// advance moves to an event's time. Times of a history never go back (G4).
+func (f *Follower) advance(at int64) {
 	f.at.trace = max(f.at.trace, at)
-	f.at.unix = max(f.at.unix, at-clock.Trace+clock.Unix)
+	f.at.unix = max(f.at.unix, at+f.offset)
 }
 
 // extend makes the end of the window an instant of the history.
@@ -229,6 +245,10 @@ func (f *Follower) sample(ev Event, take func(Sampled)) {
 
 // write writes a change of a state.
 func (f *Follower) write(w *history.Writer, ev Event) (err error) {
+	f.since = f.at.unix
+	if ev.Since < ev.Time {
+		f.since = max(f.begin, ev.Since+f.offset)
+	}
 	switch ev.Kind {
 	case Goroutine:
 		return f.goroutine(w, ev)
@@ -240,19 +260,19 @@ func (f *Follower) write(w *history.Writer, ev Event) (err error) {
 			}
 			f.procs[ev.ID] = a
 		}
-		return w.Change(f.at.unix, a, procValue(ev.State))
+		return w.Change(f.since, a, procValue(ev.State))
 	case Collector:
 		text := "off"
 		if ev.State == Running {
 			text = "marking"
 		}
-		return w.Change(f.at.unix, f.gc, history.String(text))
+		return w.Change(f.since, f.gc, history.String(text))
 	case Stopped:
 		v := history.Value{}
 		if ev.State == Running {
 			v = history.String(ev.Reason)
 		}
-		return w.Change(f.at.unix, f.stop, v)
+		return w.Change(f.since, f.stop, v)
 	}
 	return nil
 }
@@ -270,6 +290,9 @@ func procValue(s State) history.Value {
 // goroutine writes a state change of a goroutine.
 func (f *Follower) goroutine(w *history.Writer, ev Event) error {
 	p, known := f.goroutines[ev.ID]
+	if known && ev.Since < ev.Time {
+		return nil // the window before it says more, such as why it waits
+	}
 	if ev.State == None {
 		delete(f.goroutines, ev.ID)
 		if p == nil {
@@ -289,26 +312,24 @@ func (f *Follower) goroutine(w *history.Writer, ev Event) error {
 	}
 	if !p.hasFunc && len(ev.Stack) > 0 {
 		p.hasFunc = true
-		if err := w.Change(f.at.unix, p.function, history.String(ev.Stack[len(ev.Stack)-1].Func)); err != nil {
+		if err := w.Change(f.since, p.function, history.String(ev.Stack[len(ev.Stack)-1].Func)); err != nil {
 			return err
 		}
 	}
-	return w.Change(f.at.unix, p.state, f.value(ev))
+	return w.Change(f.since, p.state, f.value(ev))
 }
 
-// place gives a goroutine the first free place, or nil.
+// place gives a goroutine the first place that is free since the state began, or nil.
 func (f *Follower) place(w *history.Writer, id int64) (p *goroutine, err error) {
-	switch {
-	case f.opts.ByID:
+	if f.opts.ByID {
 		p = &goroutine{}
-	case len(f.free) > 0:
-		p, f.free = f.free[len(f.free)-1], f.free[:len(f.free)-1]
-	case f.places < f.opts.Most:
+	} else if p = f.freePlace(); p == nil {
+		if f.places == f.opts.Most {
+			f.left++
+			return nil, nil
+		}
 		p = &goroutine{number: f.places}
 		f.places++
-	default:
-		f.left++
-		return nil, nil
 	}
 	p.hasFunc = false
 	if !p.isCreated {
@@ -327,17 +348,28 @@ func (f *Follower) place(w *history.Writer, id int64) (p *goroutine, err error) 
 		}
 		p.isCreated = true
 	}
-	return p, w.Change(f.at.unix, p.goid, history.Int(id))
+	return p, w.Change(f.since, p.goid, history.Int(id))
+}
+
+func (f *Follower) freePlace() *goroutine {
+	for i, p := range slices.Backward(f.free) {
+		if p.freed <= f.since {
+			f.free = slices.Delete(f.free, i, i+1)
+			return p
+		}
+	}
+	return nil
 }
 
 // release ends a place's states, and gives it to a later goroutine.
 func (f *Follower) release(w *history.Writer, p *goroutine) error {
 	for _, a := range []history.Attribute{p.state, p.goid, p.function} {
-		if err := w.Change(f.at.unix, a, history.Value{}); err != nil {
+		if err := w.Change(f.since, a, history.Value{}); err != nil {
 			return err
 		}
 	}
 	if !f.opts.ByID {
+		p.freed = f.since
 		i, _ := slices.BinarySearchFunc(f.free, p, func(a, b *goroutine) int { return b.number - a.number })
 		f.free = slices.Insert(f.free, i, p)
 	}
