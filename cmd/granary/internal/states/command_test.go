@@ -186,7 +186,6 @@ func TestWrongUse(t *testing.T) {
 		args []string
 		want string
 	}{
-		"info of a URL":           {[]string{"info", "http://localhost:6060/debug/pprof/trace"}, "is a URL: curl -o FILE fetches it; a history is"},
 		"unknown command":         {[]string{"pot"}, `unknown command "pot": did you mean at or plot?`},
 		"info of nothing":         {[]string{"info"}, "name one file, not 0"},
 		"at without a time":       {[]string{"at", "run", "CPUs/0"}, "want 3 arguments, FILE ATTRIBUTE TIME, not 2"},
