@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"math/rand/v2"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -298,6 +299,8 @@ func TestPage_HostileHistories(t *testing.T) {
 		{"histories/none/pixels?p=x", 404, "there is no such history"},
 		{"states?h=none&p=x", 404, "there is no such history"},
 		{"states?h=threads", 400, "parameter p: want a path"},
+		{"states?t=cpu&h=threads&p=Threads/*", 400, "samples need the label that * stands for"},
+		{"histories/threads/at?p=Threads/1*", 400, "* stands for a whole name"},
 		{"states?h=threads&p={", 400, "brace without a label"},
 		{`states?h=threads&p=x\`, 400, "parameter p"},
 		{"states?h=threads&p=x&sum=1", 400, "not known"},
@@ -339,6 +342,26 @@ func TestPage_HostileHistories(t *testing.T) {
 		}
 	}
 }
+
+// TestPage_Wildcard asks for the attributes of a pattern as the command takes it.
+func TestPage_Wildcard(t *testing.T) {
+	m := newMadeStates(t, 61, Options{})
+	for _, path := range []string{"pixels", "lines", "at"} {
+		var texts []string
+		for _, p := range []string{"Threads/{tid}", "Threads/*", "Threads/*/../{any}", "../Threads/{tid}"} {
+			status, text, _ := m.page("histories/threads/"+path, nil, "p", p)
+			if status != 200 || !strings.Contains(text, "running") {
+				t.Fatalf("%s of %s: %d, %.300s", path, p, status, text)
+			}
+			if texts = append(texts, untimed.ReplaceAllString(text, "")); texts[len(texts)-1] != texts[0] {
+				t.Errorf("%s of %s: %.500s, want %.500s", path, p, text, texts[0])
+			}
+		}
+	}
+}
+
+// untimed is what differs between equal answers.
+var untimed = regexp.MustCompile(`"touched":\{[^}]*\}|"took":[^,}]*`)
 
 // TestPage_HistoryLimits asks beyond limits on memory, time and answers.
 func TestPage_HistoryLimits(t *testing.T) {

@@ -169,7 +169,7 @@ func newStateSpan(in history.Interval) stateSpan {
 // atOf answers GET /api/v1/histories/NAME/at.
 func atOf(ctx context.Context, q *pageQuestion, h *pageHistory) (pageAnswer, error) {
 	rows, offset := q.rows(200, q.page.Read.MaxNodes)
-	_, path := q.path()
+	pattern := q.paths()
 	instant := q.bound(ctx, "", "at")
 	if q.of.Get("at") == "" {
 		instant = h.End()
@@ -180,7 +180,7 @@ func atOf(ctx context.Context, q *pageQuestion, h *pageHistory) (pageAnswer, err
 	if q.err != nil {
 		return nil, q.err
 	}
-	all, err := fitting(ctx, h.Names, path)
+	all, err := pattern.Match(ctx, h.Names, history.Top)
 	if err != nil {
 		return nil, err
 	}

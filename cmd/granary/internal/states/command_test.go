@@ -465,7 +465,7 @@ func TestOfRealSet(t *testing.T) {
 	if got.Attributes != 58_428 || got.Intervals != 821_120 || got.Kinds != (kindCounts{Null: 200_931, Int: 517_506, String: 102_683}) || got.BytesPerInterval > 7 {
 		t.Errorf("%+v", got)
 	}
-	threads, err := match(l.Names, []string{"Threads/*"})
+	threads, err := match(t.Context(), l.Names, []string{"Threads/*"})
 	if err != nil || len(threads) != 8595 {
 		t.Errorf("%d threads, %v", len(threads), err)
 	}
