@@ -266,7 +266,7 @@ func TestPage_Attribute(t *testing.T) {
 
 // historyPaths are questions about histories, each of which has an answer.
 var historyPaths = []string{
-	"histories", "histories/threads/tree", "histories/threads/pixels?p=Threads/{tid}", "histories/threads/at?p=Count", "histories/threads/range?attribute=Count",
+	"histories", "histories/threads/tree", "histories/threads/pixels?p=Threads/{tid}", "histories/threads/at?p=Count", "histories/threads/range?attribute=Count", "histories/threads/stats?p=Threads/*",
 	"states?t=cpu&h=threads&p=Threads/{tid}", "flame?t=cpu&h=threads&p=Threads/{tid}&state=running", "top?t=cpu&h=threads&p=Threads/{tid}&status=no label",
 	"meanwhile?t=cpu&h=threads&p=Threads/{tid}&attribute=Threads/3&state=running",
 }
@@ -371,7 +371,8 @@ func TestPage_HistoryLimits(t *testing.T) {
 		paths  []string
 	}{
 		"memory of attributes": {Limits{QueryBytes: 300}, "at most 300 bytes", []string{historyPaths[2]}},
-		"memory of groups":     {Limits{QueryBytes: 1 << 10}, "at most 1024 bytes", historyPaths[5:]},
+		"memory of groups":     {Limits{QueryBytes: 1 << 10}, "at most 1024 bytes", historyPaths[6:]},
+		"memory of sums":       {Limits{QueryBytes: 2 << 10}, "more than 2048 bytes", []string{historyPaths[5]}},
 		"memory of cells":      {Limits{QueryBytes: 8 << 10}, "states of pixels", []string{historyPaths[2] + "&shares=1"}},
 		"an answer":            {Limits{ResultBytes: 20}, "an answer of more than 20 bytes", historyPaths},
 		"time":                 {Limits{QueryTime: 1}, "limit: ", historyPaths},

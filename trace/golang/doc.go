@@ -4,7 +4,7 @@
 //
 //	Goroutines/17           running, runnable, waiting (chan receive), syscall; null if there is none
 //	Goroutines/17/goid      the number of the goroutine in this place
-//	Goroutines/17/function  its first function, if the trace has it
+//	Goroutines/17/function  its first function, if the trace has it, as far back as is not committed
 //	Procs/0                 running or idle
 //	GC                      marking or off
 //	GC/stopped              why the world is stopped; null while it runs

@@ -50,7 +50,8 @@ type Follower struct {
 
 	offset int64 // from the trace's clock to Unix time
 	begin  int64 // the first instant of the window, in Unix nanoseconds
-	since  int64 // the same for the present event's state
+	open   int64 // the first instant that is not committed
+	since  int64 // when the present event's state began
 
 	isFresh    bool // nothing is known, so the next window begins anew
 	goroutines map[int64]*goroutine
@@ -75,7 +76,7 @@ type goroutine struct {
 	state              history.Attribute
 	goid, function     history.Attribute
 	hasFunc, isCreated bool // the goroutine has a function; the attributes exist
-	freed              int64
+	begin, freed       int64
 }
 
 // NewFollower returns a Follower without windows.
@@ -148,6 +149,7 @@ func (f *Follower) Window(ctx context.Context, r *Reader, w *history.Writer, sam
 			if w, err = f.renew(); err != nil {
 				return err
 			}
+			f.open = f.at.unix + 1
 		}
 		if ev.Time <= f.mark.trace && (!f.isFresh || ev.Kind == Sample) {
 			continue
@@ -179,7 +181,8 @@ func (f *Follower) beginWindow(r *Reader, w *history.Writer) (err error) {
 	if f.mark.trace == 0 {
 		f.advance(r.Begin())
 	}
-	if f.begin = f.at.unix; !f.isFresh {
+	f.begin, f.open = f.at.unix, f.at.unix
+	if !f.isFresh {
 		return nil
 	}
 	if f.gc, err = w.Attribute(GC); err != nil {
@@ -312,7 +315,7 @@ func (f *Follower) goroutine(w *history.Writer, ev Event) error {
 	}
 	if !p.hasFunc && len(ev.Stack) > 0 {
 		p.hasFunc = true
-		if err := w.Change(f.since, p.function, history.String(ev.Stack[len(ev.Stack)-1].Func)); err != nil {
+		if err := w.Change(max(p.begin, f.open), p.function, history.String(ev.Stack[len(ev.Stack)-1].Func)); err != nil {
 			return err
 		}
 	}
@@ -331,7 +334,7 @@ func (f *Follower) place(w *history.Writer, id int64) (p *goroutine, err error) 
 		p = &goroutine{number: f.places}
 		f.places++
 	}
-	p.hasFunc = false
+	p.hasFunc, p.begin = false, f.since
 	if !p.isCreated {
 		name := strconv.Itoa(p.number)
 		if f.opts.ByID {

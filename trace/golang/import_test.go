@@ -99,6 +99,39 @@ func TestImport(t *testing.T) {
 	}
 }
 
+// TestImport_Function finds the function of a goroutine from its first state on, though its stack comes later.
+func TestImport_Function(t *testing.T) {
+	view, _ := imported(t, file(t))
+	top, err := view.Lookup(Goroutines)
+	if err != nil {
+		t.Fatal(err)
+	}
+	named := 0
+	for a := range view.Children(top) {
+		function, err := view.LookupFrom(a, "function")
+		if err != nil {
+			t.Fatal(err)
+		}
+		first, ok, err := view.NextNonNull(a, view.Start())
+		if err != nil || !ok {
+			t.Fatalf("goroutine without a state: %v", err)
+		}
+		name, ok, err := view.NextNonNull(function, view.Start())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if ok && name.Start != first.Start {
+			t.Errorf("%v is %v from %d on, and in a state from %d on", a, name.Value, name.Start, first.Start)
+		}
+		if ok {
+			named++
+		}
+	}
+	if named < 10 {
+		t.Errorf("%d goroutines have a function", named)
+	}
+}
+
 // TestImport_Want holds recorded traces to sums that another program made: of several generations, cut, and with
 // a clock that goes back.
 func TestImport_Want(t *testing.T) {

@@ -248,6 +248,7 @@ var historyQuestions = map[string]struct {
 }{
 	"tree":   {childrenOf, []string{"path", "rows", "offset"}},
 	"pixels": {pixelsOf, []string{"p", "from", "to", "pixels", "rows", "offset", "shares"}},
+	"stats":  {statsOf, []string{"p", "by", "from", "to", "rows", "offset"}},
 	"lines":  {stateLinesOf, []string{"p", "from", "to", "pixels"}},
 	"at":     {atOf, []string{"p", "at", "rows", "offset"}},
 	"range":  {rangeOf, []string{"attribute", "from", "to", "rows"}},

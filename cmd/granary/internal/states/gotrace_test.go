@@ -33,7 +33,7 @@ func smallTrace(t *testing.T) []byte {
 func TestGoTrace(t *testing.T) {
 	dir := t.TempDir()
 	of, db := filepath.Join(dir, "app.history"), filepath.Join(dir, "app.db")
-	if r := granary(t, "history", "import", "-o", of, goTrace); r.code != cli.ExitOK || !strings.Contains(r.stdout, "286 intervals of 51 attributes") {
+	if r := granary(t, "history", "import", "-o", of, goTrace); r.code != cli.ExitOK || !strings.Contains(r.stdout, "281 intervals of 51 attributes") {
 		t.Fatalf("%+v", r)
 	}
 	if r := granary(t, "history", "load", "--db", db, "--name", "app", goTrace); r.code != cli.ExitOK {
@@ -57,7 +57,7 @@ func TestGoTrace(t *testing.T) {
 		}
 		if question[0] == "info" { // memory and files differ
 			for i, a := range answers {
-				if !strings.Contains(a, `"intervals":286`) && !strings.Contains(a, `"intervals": 286`) {
+				if !strings.Contains(a, `"intervals":281`) && !strings.Contains(a, `"intervals": 281`) {
 					t.Errorf("info of %d: %s", i, a)
 				}
 			}
