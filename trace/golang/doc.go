@@ -11,8 +11,8 @@
 //
 // # Invariants
 //
-//	G1  A Reader yields the changes of a trace in the order of time, but a state from before the trace where the first
-//	    generation tells of it: Event.Since is its begin, that of the trace. Times are in the trace's clock: nanoseconds
+//	G1  A Reader yields the changes of a trace in the order of time. A state from before the trace is one at the trace's
+//	    begin after ReadAhead, and else where the first generation tells of it. Times are in the trace's clock: nanoseconds
 //	    of a clock that only the first clock snapshot in the trace (Go 1.25 and later) relates to dates.
 //	G2  Bytes that are no trace are ErrFormat, too many bytes ErrLimit. No bytes panic. A trace with a whole generation
 //	    is read up to its first fault (Reader.Broken). Memory is proportional to the bytes of the trace's largest

@@ -36,13 +36,13 @@ type StackFrame struct {
 
 // Event is a change of a state, or a sample. Events share stacks, so a stack must not be changed.
 type Event struct {
-	Time int64 // nanoseconds of the trace's clock, later than in all earlier events
-	// Since is when the state began: Time, or the trace's begin for what is in the state since before it. The first
-	// generation has such an event for each goroutine and proc, however late.
-	Since int64
+	Time  int64 // nanoseconds of the trace's clock, not before that of an earlier event
 	Kind  Kind
 	ID    int64 // of the goroutine or proc
 	State State
+	// IsFound reports that the state began before the trace. The first generation has such an event for each goroutine
+	// and proc of then, however late; after ReadAhead they come first, at its begin.
+	IsFound bool
 	// Reason says why a goroutine waits, or why the world is stopped. It can be empty.
 	Reason string
 	// Stack is the stack of a sample or a goroutine, leaf first. It can be empty.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"math"
 	"slices"
 	"strconv"
 
@@ -49,9 +50,7 @@ type Follower struct {
 	at   clocks // now
 
 	offset int64 // from the trace's clock to Unix time
-	begin  int64 // the first instant of the window, in Unix nanoseconds
-	open   int64 // the first instant that is not committed
-	since  int64 // when the present event's state began
+	open   int64 // the first instant that is not committed, in Unix nanoseconds
 
 	isFresh    bool // nothing is known, so the next window begins anew
 	goroutines map[int64]*goroutine
@@ -76,7 +75,7 @@ type goroutine struct {
 	state              history.Attribute
 	goid, function     history.Attribute
 	hasFunc, isCreated bool // the goroutine has a function; the attributes exist
-	begin, freed       int64
+	begin              int64
 }
 
 // NewFollower returns a Follower without windows.
@@ -129,6 +128,12 @@ func (f *Follower) LeftOut() int { return f.left }
 // and history.Writer.Change, and ctx's error.
 func (f *Follower) Window(ctx context.Context, r *Reader, w *history.Writer, sample func(Sampled)) error {
 	f.was = f.mark
+	known := f.mark.trace
+	if f.isFresh {
+		known = math.MinInt64
+	}
+	r.ReadAhead(known)
+	written := 0
 	for n := 0; ; n++ {
 		ev, err := r.Next()
 		if err != nil && !errors.Is(err, io.EOF) {
@@ -145,7 +150,9 @@ func (f *Follower) Window(ctx context.Context, r *Reader, w *history.Writer, sam
 		if n%4096 == 0 && ctx.Err() != nil {
 			return ctx.Err()
 		}
-		if f.renew != nil && r.isOrdered() && n%f.renewEach == f.renewEach-1 {
+		// Committed states are final.
+		if written++; f.renew != nil && written > f.renewEach && ev.Time > f.at.trace {
+			written = 0
 			if w, err = f.renew(); err != nil {
 				return err
 			}
@@ -181,8 +188,7 @@ func (f *Follower) beginWindow(r *Reader, w *history.Writer) (err error) {
 	if f.mark.trace == 0 {
 		f.advance(r.Begin())
 	}
-	f.begin, f.open = f.at.unix, f.at.unix
-	if !f.isFresh {
+	if f.open = f.at.unix; !f.isFresh {
 		return nil
 	}
 	if f.gc, err = w.Attribute(GC); err != nil {
@@ -248,10 +254,6 @@ func (f *Follower) sample(ev Event, take func(Sampled)) {
 
 // write writes a change of a state.
 func (f *Follower) write(w *history.Writer, ev Event) (err error) {
-	f.since = f.at.unix
-	if ev.Since < ev.Time {
-		f.since = max(f.begin, ev.Since+f.offset)
-	}
 	switch ev.Kind {
 	case Goroutine:
 		return f.goroutine(w, ev)
@@ -263,19 +265,19 @@ func (f *Follower) write(w *history.Writer, ev Event) (err error) {
 			}
 			f.procs[ev.ID] = a
 		}
-		return w.Change(f.since, a, procValue(ev.State))
+		return w.Change(f.at.unix, a, procValue(ev.State))
 	case Collector:
 		text := "off"
 		if ev.State == Running {
 			text = "marking"
 		}
-		return w.Change(f.since, f.gc, history.String(text))
+		return w.Change(f.at.unix, f.gc, history.String(text))
 	case Stopped:
 		v := history.Value{}
 		if ev.State == Running {
 			v = history.String(ev.Reason)
 		}
-		return w.Change(f.since, f.stop, v)
+		return w.Change(f.at.unix, f.stop, v)
 	}
 	return nil
 }
@@ -293,7 +295,7 @@ func procValue(s State) history.Value {
 // goroutine writes a state change of a goroutine.
 func (f *Follower) goroutine(w *history.Writer, ev Event) error {
 	p, known := f.goroutines[ev.ID]
-	if known && ev.Since < ev.Time {
+	if known && ev.IsFound {
 		return nil // the window before it says more, such as why it waits
 	}
 	if ev.State == None {
@@ -319,22 +321,24 @@ func (f *Follower) goroutine(w *history.Writer, ev Event) error {
 			return err
 		}
 	}
-	return w.Change(f.since, p.state, f.value(ev))
+	return w.Change(f.at.unix, p.state, f.value(ev))
 }
 
-// place gives a goroutine the first place that is free since the state began, or nil.
+// place gives a goroutine the first free place, or nil.
 func (f *Follower) place(w *history.Writer, id int64) (p *goroutine, err error) {
-	if f.opts.ByID {
+	switch {
+	case f.opts.ByID:
 		p = &goroutine{}
-	} else if p = f.freePlace(); p == nil {
-		if f.places == f.opts.Most {
-			f.left++
-			return nil, nil
-		}
+	case len(f.free) > 0:
+		p, f.free = f.free[len(f.free)-1], f.free[:len(f.free)-1]
+	case f.places < f.opts.Most:
 		p = &goroutine{number: f.places}
 		f.places++
+	default:
+		f.left++
+		return nil, nil
 	}
-	p.hasFunc, p.begin = false, f.since
+	p.hasFunc, p.begin = false, f.at.unix
 	if !p.isCreated {
 		name := strconv.Itoa(p.number)
 		if f.opts.ByID {
@@ -351,28 +355,17 @@ func (f *Follower) place(w *history.Writer, id int64) (p *goroutine, err error) 
 		}
 		p.isCreated = true
 	}
-	return p, w.Change(f.since, p.goid, history.Int(id))
-}
-
-func (f *Follower) freePlace() *goroutine {
-	for i, p := range slices.Backward(f.free) {
-		if p.freed <= f.since {
-			f.free = slices.Delete(f.free, i, i+1)
-			return p
-		}
-	}
-	return nil
+	return p, w.Change(f.at.unix, p.goid, history.Int(id))
 }
 
 // release ends a place's states, and gives it to a later goroutine.
 func (f *Follower) release(w *history.Writer, p *goroutine) error {
 	for _, a := range []history.Attribute{p.state, p.goid, p.function} {
-		if err := w.Change(f.since, a, history.Value{}); err != nil {
+		if err := w.Change(f.at.unix, a, history.Value{}); err != nil {
 			return err
 		}
 	}
 	if !f.opts.ByID {
-		p.freed = f.since
 		i, _ := slices.BinarySearchFunc(f.free, p, func(a, b *goroutine) int { return b.number - a.number })
 		f.free = slices.Insert(f.free, i, p)
 	}

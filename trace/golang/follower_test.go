@@ -116,7 +116,7 @@ func compare(t testing.TB, v *history.View, s slow, from, to int64, byID bool) (
 // used again.
 func TestFollower_File(t *testing.T) {
 	data := file(t)
-	s := replay(t, data)
+	s := replayed(t, data)
 	for _, byID := range []bool{false, true} {
 		k := keep(t, FollowOptions{ByID: byID})
 		view, err := k.window(t, data)
@@ -159,7 +159,7 @@ func TestFollower_Windows(t *testing.T) {
 	fr.Stop()
 	trace.Stop()
 
-	s := replay(t, whole.Bytes())
+	s := replayed(t, whole.Bytes())
 	k := keep(t, FollowOptions{})
 	var view *history.View
 	var known int64
@@ -224,7 +224,7 @@ func TestFollower_Gap(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := replay(t, second)
+	s := replayed(t, second)
 	if missed, want := k.Missed(), between(t, first, second); missed != want || missed <= 0 {
 		t.Errorf("%d ns were missed, want %d", missed, want)
 	}
@@ -232,7 +232,7 @@ func TestFollower_Gap(t *testing.T) {
 		t.Errorf("in the gap: %v", got)
 	}
 	compare(t, after, s, s.from, after.End(), false)
-	compare(t, after, replay(t, first), replay(t, first).from, before.End(), false)
+	compare(t, after, replayed(t, first), replayed(t, first).from, before.End(), false)
 }
 
 // between returns the nanoseconds from the end of a trace to the beginning of a later one. The first event of a
@@ -261,7 +261,7 @@ func TestFollower_Lost(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := replay(t, data)
+	s := replayed(t, data)
 	compare(t, view, s, s.from, view.End(), false)
 	again, err := k.window(t, data) // has nothing new
 	if err != nil || again.End() > view.End()+1 {

@@ -2,6 +2,7 @@ package golang
 
 import (
 	"context"
+	"math"
 
 	"github.com/granarydb/granary/history"
 	"github.com/granarydb/granary/trace"
@@ -13,11 +14,11 @@ const importBatch = 100_000
 
 // Import writes a whole trace into a target, with an attribute for each goroutine (FollowOptions.ByID),
 // and closes its history. Times are dates, or in the trace's clock if the trace has no clock snapshot. It
-// omits CPU samples, because a history has states. The first generation is one transaction, because its last events
-// say what is so since its begin. The errors are as for Follower.Window, or come from
+// omits CPU samples, because a history has states. The errors are as for Follower.Window, or come from
 // the target. After an error the target has the committed states, and may be in a transaction.
 func Import(ctx context.Context, r *Reader, to trace.Target) error {
 	f := NewFollower(FollowOptions{ByID: true})
+	r.ReadAhead(math.MinInt64)
 	if err := r.peek(); err != nil {
 		return err
 	}
@@ -32,7 +33,7 @@ func Import(ctx context.Context, r *Reader, to trace.Target) error {
 		if err := to.Commit(); err != nil {
 			return nil, err
 		}
-		w, err = to.Begin(f.at.unix + 1) // committed states are final
+		w, err = to.Begin(f.at.unix + 1)
 		return w, err
 	}
 	if err := f.Window(ctx, r, w, nil); err != nil {

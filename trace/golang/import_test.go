@@ -85,7 +85,7 @@ func totals(t testing.TB, v *history.View) map[total]int64 {
 // TestImport holds histories of traces to the oracle, at instants and in sum.
 func TestImport(t *testing.T) {
 	for name, data := range map[string][]byte{"recorded once": file(t), "of this program": record(t, 100*time.Millisecond), "of generations": generations(t)} {
-		s := replay(t, data)
+		s := replayed(t, data)
 		view, r := imported(t, data)
 		if !view.Closed() || view.Start() != s.from || view.End() != s.to-1 || r.Broken() != nil {
 			t.Errorf("%s: from %d to %d, closed %v, want %d to %d, %v", name, view.Start(), view.End(), view.Closed(), s.from, s.to, r.Broken())
@@ -173,7 +173,7 @@ func TestImport_Want(t *testing.T) {
 // TestFollower_Renew commits in the middle of a trace.
 func TestFollower_Renew(t *testing.T) {
 	data := generations(t)
-	s := replay(t, data)
+	s := replayed(t, data)
 	k := keep(t, FollowOptions{ByID: true})
 	r, err := NewReader(bytes.NewReader(data), 1<<30)
 	if err != nil {

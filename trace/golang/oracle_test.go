@@ -32,8 +32,8 @@ type span struct {
 	from, to  int64
 }
 
-// replay reads a trace, at least to the end of its first generation.
-func replay(t testing.TB, data []byte) slow {
+// replayed reads a trace, at least to the end of its first generation.
+func replayed(t testing.TB, data []byte) slow {
 	t.Helper()
 	r, err := trace.NewReader(bytes.NewReader(data))
 	if err != nil {
