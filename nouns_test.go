@@ -68,7 +68,7 @@ var fieldWords = map[string][]string{
 	"split":       {},
 	"interval":    {"history", "internal/ihs"},
 	"attribute":   {"internal/ihs", "internal/names"},
-	"state":       {"history/summary", "server/gotrace"},
+	"state":       {"history/summary", "trace/golang"},
 	"stack":       {},
 	"series":      {"internal/query", "server/internal/push"},
 }

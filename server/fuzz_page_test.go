@@ -29,6 +29,7 @@ var fuzzedPaths = []struct{ path, query string }{
 	{"histories/threads/tree", "path=Threads&rows=3&offset=2"},
 	{"histories/threads/pixels", "p=Threads/{thread}&pixels=7&rows=4&offset=1&shares=1"},
 	{"histories/threads/lines", "p=Threads/{thread}&pixels=9"},
+	{"histories/threads/stats", "p=Threads/*&by=state,../../Count,attribute&rows=4&offset=1&from=2026-01-31T09:00:00Z"},
 	{"histories/threads/at", "p=Threads/{thread}&at=2026-01-31T09:00:00Z&rows=3"},
 	{"histories/threads/range", "attribute=Threads/3&rows=4&to=-0s"},
 	{"/pyroscope/render", "query=" + cpuID + "{}&from=20260131&until=1769850300&groupBy=thread&max-nodes=3"},

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"math/rand/v2"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -265,7 +266,7 @@ func TestPage_Attribute(t *testing.T) {
 
 // historyPaths are questions about histories, each of which has an answer.
 var historyPaths = []string{
-	"histories", "histories/threads/tree", "histories/threads/pixels?p=Threads/{tid}", "histories/threads/at?p=Count", "histories/threads/range?attribute=Count",
+	"histories", "histories/threads/tree", "histories/threads/pixels?p=Threads/{tid}", "histories/threads/at?p=Count", "histories/threads/range?attribute=Count", "histories/threads/stats?p=Threads/*",
 	"states?t=cpu&h=threads&p=Threads/{tid}", "flame?t=cpu&h=threads&p=Threads/{tid}&state=running", "top?t=cpu&h=threads&p=Threads/{tid}&status=no label",
 	"meanwhile?t=cpu&h=threads&p=Threads/{tid}&attribute=Threads/3&state=running",
 }
@@ -298,6 +299,8 @@ func TestPage_HostileHistories(t *testing.T) {
 		{"histories/none/pixels?p=x", 404, "there is no such history"},
 		{"states?h=none&p=x", 404, "there is no such history"},
 		{"states?h=threads", 400, "parameter p: want a path"},
+		{"states?t=cpu&h=threads&p=Threads/*", 400, "samples need the label that * stands for"},
+		{"histories/threads/at?p=Threads/1*", 400, "* stands for a whole name"},
 		{"states?h=threads&p={", 400, "brace without a label"},
 		{`states?h=threads&p=x\`, 400, "parameter p"},
 		{"states?h=threads&p=x&sum=1", 400, "not known"},
@@ -340,6 +343,26 @@ func TestPage_HostileHistories(t *testing.T) {
 	}
 }
 
+// TestPage_Wildcard asks for the attributes of a pattern as the command takes it.
+func TestPage_Wildcard(t *testing.T) {
+	m := newMadeStates(t, 61, Options{})
+	for _, path := range []string{"pixels", "lines", "at"} {
+		var texts []string
+		for _, p := range []string{"Threads/{tid}", "Threads/*", "Threads/*/../{any}", "../Threads/{tid}"} {
+			status, text, _ := m.page("histories/threads/"+path, nil, "p", p)
+			if status != 200 || !strings.Contains(text, "running") {
+				t.Fatalf("%s of %s: %d, %.300s", path, p, status, text)
+			}
+			if texts = append(texts, untimed.ReplaceAllString(text, "")); texts[len(texts)-1] != texts[0] {
+				t.Errorf("%s of %s: %.500s, want %.500s", path, p, text, texts[0])
+			}
+		}
+	}
+}
+
+// untimed is what differs between equal answers.
+var untimed = regexp.MustCompile(`"touched":\{[^}]*\}|"took":[^,}]*`)
+
 // TestPage_HistoryLimits asks beyond limits on memory, time and answers.
 func TestPage_HistoryLimits(t *testing.T) {
 	for name, test := range map[string]struct {
@@ -348,7 +371,8 @@ func TestPage_HistoryLimits(t *testing.T) {
 		paths  []string
 	}{
 		"memory of attributes": {Limits{QueryBytes: 300}, "at most 300 bytes", []string{historyPaths[2]}},
-		"memory of groups":     {Limits{QueryBytes: 1 << 10}, "at most 1024 bytes", historyPaths[5:]},
+		"memory of groups":     {Limits{QueryBytes: 1 << 10}, "at most 1024 bytes", historyPaths[6:]},
+		"memory of sums":       {Limits{QueryBytes: 2 << 10}, "more than 2048 bytes", []string{historyPaths[5]}},
 		"memory of cells":      {Limits{QueryBytes: 8 << 10}, "states of pixels", []string{historyPaths[2] + "&shares=1"}},
 		"an answer":            {Limits{ResultBytes: 20}, "an answer of more than 20 bytes", historyPaths},
 		"time":                 {Limits{QueryTime: 1}, "limit: ", historyPaths},

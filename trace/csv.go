@@ -31,6 +31,11 @@ type CSVOptions struct {
 	Unit int
 	// Kind is the kind of all values: int, float or string. "" infers it for each attribute.
 	Kind string
+	// ExclusiveEnds makes an interval end before its end, as the spans of tracers do.
+	ExclusiveEnds bool
+	// SkipBad, if not nil, is called with the error of each row that is left out: one that cannot be read, or
+	// overlaps another. nil makes it an error of the file.
+	SkipBad func(error)
 	// Start and End bound the set. nil means the first or the last row's time.
 	Start, End *int64
 }
@@ -52,6 +57,9 @@ func (o CSVOptions) ParseTime(text string) (int64, error) {
 	}
 	return nanos, nil
 }
+
+// ErrTouch is returned for an interval that begins at the end of another, as with exclusive ends.
+var ErrTouch = errors.New("intervals touch")
 
 // Limits for CSV. An interval set's limits hold too.
 const (
@@ -104,6 +112,7 @@ const (
 	csvInt
 	csvFloat
 	csvNumber // text that reads as a float
+	csvWhole  // a whole number that an int cannot hold, and a float rounds
 	csvText
 )
 
@@ -189,14 +198,27 @@ func (t *CSV) read(ctx context.Context, file string, in io.Reader, report func()
 		if errors.Is(err, io.EOF) {
 			return nil
 		}
-		if err != nil {
-			return fmt.Errorf("%s: %w", file, err)
+		if _, isRow := errors.AsType[*csv.ParseError](err); err == nil {
+			line, _ := r.FieldPos(0)
+			if err = t.add(record, columns, line); err != nil {
+				err = fmt.Errorf("%s: line %d: %w", file, line, err)
+			}
+		} else if err = fmt.Errorf("%s: %w", file, err); !isRow {
+			return err
 		}
-		line, _ := r.FieldPos(0)
-		if err := t.add(record, columns, line); err != nil {
-			return fmt.Errorf("%s: line %d: %w", file, line, err)
+		if err := t.skip(err); err != nil {
+			return err
 		}
 	}
+}
+
+// skip passes the error of a row to SkipBad, unless it is one of the whole file.
+func (t *CSV) skip(err error) error {
+	if err == nil || t.options.SkipBad == nil || errors.Is(err, ihs.ErrLimit) {
+		return err
+	}
+	t.options.SkipBad(err)
+	return nil
 }
 
 const csvColumns = "time,attribute,value or start,end,attribute,value"
@@ -264,8 +286,12 @@ func (t *CSV) times(record []string, columns csvHeader) (start, end int64, err e
 	if start, err = t.options.ParseTime(record[columns.start]); err == nil {
 		end, err = t.options.ParseTime(record[columns.end])
 	}
+	wrong := "before"
+	if t.options.ExclusiveEnds {
+		end, wrong = end-1, "not after"
+	}
 	if err == nil && end < start {
-		err = fmt.Errorf("end %s is before start %s", record[columns.end], record[columns.start])
+		err = fmt.Errorf("end %s is %s start %s", record[columns.end], wrong, record[columns.start])
 	}
 	return start, end, err
 }
@@ -338,6 +364,8 @@ func (t *CSV) cell(key uint32, text, kind string) (csvCell, error) {
 			class = csvText // too large for a float
 		} else if len(fraction) <= math.MaxUint8 && strconv.FormatFloat(f, 'f', len(fraction), 64) == text {
 			return csvCell{math.Float64bits(f), csvFloat, uint8(len(fraction))}, nil
+		} else if isWhole(text) {
+			class = csvWhole
 		}
 	}
 	code, err := t.code(text)

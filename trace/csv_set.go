@@ -84,14 +84,16 @@ func (t *CSV) byAttribute() (rows []uint32, first []int) {
 }
 
 // decideKinds returns each attribute's kind: the one named by its rows or the options, else the narrowest
-// that holds all of its values.
+// that holds all of its values, and each whole number exactly.
 func (t *CSV) decideKinds() []ihs.Kind {
 	widest := make([]csvClass, len(t.attributes))
 	long := make([]bool, len(t.attributes))
+	rounded := make([]bool, len(t.attributes)) // a float rounds an int
 	for row, cell := range t.cells {
 		key := t.key[row]
 		widest[key] = max(widest[key], cell.class)
 		long[key] = long[key] || cell.class == csvInt && int64(cell.word) != int64(int32(cell.word))
+		rounded[key] = rounded[key] || cell.class == csvInt && !isExact(int64(cell.word))
 	}
 	kinds := make([]ihs.Kind, len(t.attributes))
 	for key := range kinds {
@@ -101,9 +103,9 @@ func (t *CSV) decideKinds() []ihs.Kind {
 			if long[key] || widest[key] > csvInt { // such as 1e9
 				kinds[key] = ihs.KindLong
 			}
-		case kind == "float", kind == "" && (widest[key] == csvFloat || widest[key] == csvNumber):
+		case kind == "float", kind == "" && (widest[key] == csvFloat || widest[key] == csvNumber) && !rounded[key]:
 			kinds[key] = ihs.KindFloat
-		case kind == "string", kind == "" && widest[key] == csvText:
+		case kind == "string", kind == "" && widest[key] != csvNull:
 			kinds[key] = ihs.KindString
 		}
 	}
@@ -136,6 +138,7 @@ type setBuilder struct {
 func (b *setBuilder) addAttribute(key uint32, rows []uint32) error {
 	h := b.set.Header
 	next := h.Start // the first instant without a value
+	before := 0     // the row of the interval before
 	b.last = ihs.Interval{Start: next, End: next - 1, Key: key}
 	for i, row := range rows {
 		start, end := b.csv.starts[row], b.csv.ends[row]
@@ -149,13 +152,17 @@ func (b *setBuilder) addAttribute(key uint32, rows []uint32) error {
 				continue // the next row has the same time and counts
 			}
 		}
-		if start < next {
-			return b.csv.rowError(row, fmt.Errorf("start %d is before the end of the attribute's interval in line %d, %d", start, b.csv.lines[rows[i-1]], next-1))
-		}
 		value, err := b.value(key, b.csv.cells[row])
-		if err != nil {
-			return b.csv.rowError(row, err)
+		if start < next {
+			err = overlap(start, next-1, b.csv.lines[before])
 		}
+		if err != nil {
+			if err := b.csv.skip(b.csv.rowError(row, err)); err != nil {
+				return err
+			}
+			continue
+		}
+		before = int(row)
 		if start > next {
 			b.add(ihs.Interval{Start: next, End: start - 1, Key: key}, true)
 		}
@@ -168,6 +175,14 @@ func (b *setBuilder) addAttribute(key uint32, rows []uint32) error {
 	}
 	b.flush()
 	return nil
+}
+
+// overlap returns the error for an interval that begins before another ends.
+func overlap(start, end int64, line uint32) error {
+	if start == end {
+		return fmt.Errorf("%w: start %d is the end of the attribute's interval in line %d, which includes it", ErrTouch, start, line)
+	}
+	return fmt.Errorf("start %d is before the end of the attribute's interval in line %d, %d", start, line, end)
 }
 
 // add adds an interval. If its value equals its predecessor's and merge is set, or if both are null, it

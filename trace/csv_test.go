@@ -56,6 +56,18 @@ func TestCSV(t *testing.T) {
 		texts []string
 		want  []string
 	}{
+		"exclusive ends": {CSVOptions{ExclusiveEnds: true, Unit: 6}, []string{"start,end,attribute,value\n1,5,a,x\n5,9,a,y\n"}, []string{
+			`a 1000000 4999999 string "x"`, `a 5000000 8999999 string "y"`,
+		}},
+		"beyond an int": {CSVOptions{}, []string{"time,attribute,value\n1,a,18446744073709551615\n2,a,18446744073709551614\n3,a,9007199254740993\n4,a,0\n"}, []string{
+			`a 1 1 string "18446744073709551615"`, `a 2 2 string "18446744073709551614"`, `a 3 3 string "9007199254740993"`, `a 4 4 string "0"`,
+		}},
+		"beyond a float": {CSVOptions{}, []string{"time,attribute,value\n1,a,9007199254740993\n2,a,0.5\n1,b,9007199254740992\n2,b,0.5\n"}, []string{
+			`a 1 1 string "9007199254740993"`, `a 2 2 string "0.5"`, "b 1 1 float 9.007199254740992e+15", "b 2 2 float 0.5",
+		}},
+		"2^63": {CSVOptions{}, []string{"time,attribute,value\n1,a,9223372036854775808\n2,a,-9223372036854775808\n"}, []string{
+			"a 1 1 float 9.223372036854776e+18", "a 2 2 float -9.223372036854776e+18",
+		}},
 		"changes": {CSVOptions{}, []string{"time,attribute,value\n10,a,1\n20,a,2\n25,a,2\n30,a,\n15,b,x\n"}, []string{
 			"a 10 19 int 1", "a 20 29 int 2", "a 30 30 null null", "b 10 14 null null", `b 15 30 string "x"`,
 		}},
@@ -137,7 +149,7 @@ func TestCSVErrors(t *testing.T) {
 		"decimals of ns":        {CSVOptions{}, []string{head + "1.5,a,2\n"}, `line 2: time "1.5"`},
 		"time of an end":        {CSVOptions{}, []string{"start,end,attribute,value\n5,x,a,1\n"}, `line 2: time "x"`},
 		"back":                  {CSVOptions{}, []string{"start,end,attribute,value\n5,4,a,1\n"}, "line 2: end 4 is before start 5"},
-		"overlap":               {CSVOptions{}, []string{"start,end,attribute,value\n", "start,end,attribute,value\n5,9,a,1\n1,2,b,1\n9,10,a,1\n"}, "1.csv: line 4: start 9 is before the end of the attribute's interval in line 2, 9"},
+		"overlap":               {CSVOptions{}, []string{"start,end,attribute,value\n", "start,end,attribute,value\n5,9,a,1\n1,2,b,1\n9,10,a,1\n"}, "1.csv: line 4: intervals touch: start 9 is the end of the attribute's interval in line 2"},
 		"out of range":          {CSVOptions{}, []string{head + "9223372036854775807,a,1\n"}, "is out of range"},
 		"far apart":             {CSVOptions{}, []string{head + "-9223372036854775807,a,1\n1,a,2\n"}, "is longer than a set can be"},
 		"too far for a unit":    {CSVOptions{Unit: 9}, []string{head + "9223372037,a,1\n"}, "line 2: time"},
@@ -161,6 +173,33 @@ func TestCSVErrors(t *testing.T) {
 				t.Errorf("error %v, want one with %q; set %v", err, tc.want, s)
 			}
 		})
+	}
+}
+
+// TestCSV_SkipBad leaves out each row that is wrong, and tells of it.
+func TestCSV_SkipBad(t *testing.T) {
+	var bad []string
+	opts := CSVOptions{Kind: "int", SkipBad: func(err error) { bad = append(bad, err.Error()) }}
+	s, err := readCSV(t, opts, "start,end,attribute,value\n1,5,a,1\nnow,9,a,2\n3,8,a,3\n6,6,a,x\n7\n5,9,a,4\n7,8,a,5\n9,10,a,"+strings.Repeat("7", 70_000)+"\n9,10,b,6\n")
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []string{"a 1 5 long 1", "a 6 6 null null", "a 7 8 long 5", "a 9 10 null null", "b 1 8 null null", "b 9 10 int 6"}
+	if diff := cmp.Diff(want, setLines(s)); diff != "" {
+		t.Error("-want +got\n", diff)
+	}
+	wrong := []string{"line 3: time", "line 6: wrong number", "line 9: value", "line 4: start 3 is before", "line 7: intervals touch", "line 5: value"}
+	if len(bad) != len(wrong) {
+		t.Fatalf("%d rows are left out: %q", len(bad), bad)
+	}
+	for i, want := range wrong {
+		if !strings.Contains(bad[i], want) {
+			t.Errorf("row %d of them: %s, want %s", i, bad[i], want)
+		}
+	}
+	// A limit of the file is no fault of a row.
+	if _, err := readCSV(t, opts, "time,attribute,value\n1,"+strings.Repeat("x", 2*maxCSVRecord)+",1\n"); err == nil {
+		t.Error("a row that is too long is left out")
 	}
 }
 

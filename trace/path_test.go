@@ -13,7 +13,7 @@ import (
 // ParsePath and ParsePattern invert PathText, whatever characters the names contain.
 func TestPathText(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		name := rapid.OneOf(rapid.StringOf(rapid.SampledFrom([]rune(`a/\*.`))), rapid.String())
+		name := rapid.OneOf(rapid.StringOf(rapid.SampledFrom([]rune(`a/\*.{}`))), rapid.String())
 		path := rapid.SliceOfN(name, 1, 4).Draw(t, "path")
 		text := history.PathText(path)
 		got, err := ParsePath(text, PathSeparator)
@@ -40,7 +40,7 @@ func TestParsePattern(t *testing.T) {
 	if err != nil || !slices.Equal(steps, want) {
 		t.Errorf("%v, %v", steps, err)
 	}
-	for _, text := range []string{`a*`, `a/**`, `a\`} {
+	for _, text := range []string{`a*`, `a/**`, `a\`, `a{`, `{a}`, `\{a}`} {
 		if steps, err := ParsePattern(text); err == nil {
 			t.Errorf("%q: %v", text, steps)
 		}

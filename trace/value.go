@@ -16,7 +16,7 @@ var plainNumber = regexp.MustCompile(`^-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+
 // ParseValue reads a cell of a kind: int, float or string. Without a kind, a number as in JSON is an int if it
 // fits in 64 bits without a fraction or an exponent, and a float if it fits in one; all else is a string. With
 // a kind, the grammar is that of [strconv.ParseInt] in base 10 and of [strconv.ParseFloat]. An empty cell is
-// null, except of kind string.
+// null, except of kind string. Without a kind, a whole number that neither holds exactly is a string.
 func ParseValue(text, kind string) (history.Value, error) {
 	if text == "" && kind != "string" {
 		return history.Value{}, nil
@@ -40,12 +40,22 @@ func ParseValue(text, kind string) (history.Value, error) {
 	}
 	if plainNumber.MatchString(text) {
 		for _, guess := range []string{"int", "float"} {
-			if v, err := ParseValue(text, guess); err == nil {
+			v, err := ParseValue(text, guess)
+			if err == nil && (guess == "int" || !isWhole(text) || strconv.FormatFloat(v.Float(), 'f', 0, 64) == text) {
 				return v, nil
 			}
 		}
 	}
 	return ParseValue(text, "string")
+}
+
+// isWhole reports whether a number is written without a fraction and an exponent.
+func isWhole(text string) bool { return !strings.ContainsAny(text, ".eE") }
+
+// isExact reports whether a float holds a whole number exactly.
+func isExact(n int64) bool {
+	f := float64(n)
+	return f < 1<<63 && int64(f) == n
 }
 
 // decimal is a number with an optional fraction.

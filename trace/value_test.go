@@ -23,6 +23,7 @@ func TestParseValue(t *testing.T) {
 		{"-7", "", history.Int(-7)},
 		{"9223372036854775807", "", history.Int(math.MaxInt64)},
 		{"9223372036854775808", "", history.Float(1 << 63)},
+		{"18446744073709551615", "", history.String("18446744073709551615")},
 		{"1.50", "", history.Float(1.5)},
 		{"1e3", "", history.Float(1000)},
 		{"1E+3", "", history.Float(1000)},

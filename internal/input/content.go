@@ -20,7 +20,7 @@ type seen struct {
 // isProfile reports whether a file begins like a pprof profile or another format of package format, compressed
 // or not. It counts other files, including files that cannot be opened.
 func (s *seen) isProfile(name string) bool {
-	head := headOf(name)
+	head := Head(name)
 	if beginsAsProfile(head) || format.Of(head) != "" {
 		return true
 	}
@@ -45,15 +45,21 @@ func (s seen) String() string {
 // Describe returns a sentence about a regular file that its caller cannot read: what it is, and which command
 // reads it. It returns "" for a file that it does not recognize or cannot read.
 func Describe(name string) string {
-	head := headOf(name)
+	return describe(Head(name))
+}
+
+func describe(head []byte) string {
 	if beginsAsProfile(head) {
 		return "it is a pprof profile: granary top FILE shows it"
 	}
 	return foreign.Describe(head)
 }
 
-// headOf returns a file's first bytes, decompressed as far as possible.
-func headOf(name string) []byte {
+// Head returns the first bytes of a regular file, decompressed as far as possible, or nothing.
+func Head(name string) []byte {
+	if info, err := os.Stat(name); err != nil || !info.Mode().IsRegular() {
+		return nil // opening a pipe would wait, and reading it consume its first bytes
+	}
 	f, err := os.Open(name)
 	if err != nil {
 		return nil

@@ -1,8 +1,11 @@
 package input_test
 
 import (
+	"bytes"
+	"compress/gzip"
 	"context"
 	"errors"
+	"io"
 	"io/fs"
 	"maps"
 	"net/http"
@@ -116,6 +119,40 @@ func TestRead(t *testing.T) {
 	}
 	if data, _, err := new(input.Web).Read(t.Context(), large); len(data) != input.MaxBytes || err != nil {
 		t.Errorf("%d bytes, %v", len(data), err)
+	}
+}
+
+// TestOpen reads a file in gzip from the disk and from a server as a stream, and counts what it took of it.
+func TestOpen(t *testing.T) {
+	var packed bytes.Buffer
+	z := gzip.NewWriter(&packed)
+	if _, err := z.Write(bytes.Repeat([]byte("PERFILE2"), 50_000)); err != nil || z.Close() != nil {
+		t.Fatal(err)
+	}
+	name := write(t, filepath.Join(t.TempDir(), "a.gz"), packed.String())
+	server := httptest.NewServer(http.FileServer(http.Dir(filepath.Dir(name))))
+	t.Cleanup(http.DefaultClient.CloseIdleConnections)
+	t.Cleanup(server.Close)
+	for of, size := range map[string]int64{name: int64(packed.Len()), server.URL + "/a.gz": -1} {
+		s, err := new(input.Web).Open(t.Context(), of)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if what := s.Describe(); !strings.Contains(what, "perf") || s.Size != size {
+			t.Errorf("%s: %q, %d bytes", of, what, s.Size)
+		}
+		data, err := io.ReadAll(s)
+		if err != nil || len(data) != 400_000 || s.Done() != int64(packed.Len()) {
+			t.Errorf("%s: %d bytes from %d, %v", of, len(data), s.Done(), err)
+		}
+		if err := s.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+	for of, want := range map[string]string{server.URL + "/b": "404", filepath.Join(t.TempDir(), "b"): "no such file"} {
+		if _, err := new(input.Web).Open(t.Context(), of); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v, want %s", of, err, want)
+		}
 	}
 }
 

@@ -10,7 +10,7 @@ import (
 // job=api/pod=x/cpu.pb.gz, the layout of Hive partitions. If a name repeats, the innermost folder wins. The
 // result is nil without such folders, and for a URL.
 func FolderLabels(name string) map[string]string {
-	if isURL(name) {
+	if IsURL(name) {
 		return nil
 	}
 	var labels map[string]string

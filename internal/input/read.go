@@ -21,7 +21,7 @@ const MaxBytes = 64 << 20
 // profile.ErrTooLarge if the input exceeds [MaxBytes]. The context ends the fetch of a URL, which takes at
 // most [Timeout] plus w's seconds, and the wait for standard input.
 func (w *Web) Read(ctx context.Context, name string) ([]byte, time.Time, error) {
-	if isURL(name) {
+	if IsURL(name) {
 		data, err := w.fetch(ctx, name)
 		return data, time.Now(), err
 	}

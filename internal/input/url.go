@@ -29,7 +29,7 @@ type Web struct {
 
 // URL returns the URL that Read fetches for a name from [Names], or "" for a file or standard input.
 func (w *Web) URL(name string) string {
-	if !isURL(name) {
+	if !IsURL(name) {
 		return ""
 	}
 	if w.Seconds == 0 {
@@ -45,10 +45,47 @@ func (w *Web) URL(name string) string {
 	return u.String()
 }
 
+// fetch returns the bytes of a URL.
 func (w *Web) fetch(ctx context.Context, name string) ([]byte, error) {
+	body, err := w.get(ctx, name)
+	if err != nil {
+		return nil, err
+	}
+	defer body.Close()
+	return limited(w.URL(name), body)
+}
+
+// get asks for a URL. Closing the answer ends the request.
+func (w *Web) get(ctx context.Context, name string) (*fetched, error) {
 	ctx, cancel := context.WithTimeout(ctx, Timeout+time.Duration(w.Seconds)*time.Second)
-	defer cancel()
 	address := w.URL(name)
+	resp, err := w.ask(ctx, address)
+	if err != nil {
+		cancel()
+		return nil, err // the error names the URL
+	}
+	if resp.StatusCode != http.StatusOK {
+		defer cancel()
+		defer resp.Body.Close()
+		return nil, fmt.Errorf("%s: the server answers %s%s%s", address, resp.Status, message(resp), w.loginHint(resp))
+	}
+	return &fetched{resp.Body, cancel}, nil
+}
+
+// fetched is the body of an answer.
+type fetched struct {
+	io.ReadCloser
+	cancel context.CancelFunc
+}
+
+// Close implements io.Closer.
+func (a *fetched) Close() error {
+	defer a.cancel()
+	return a.ReadCloser.Close()
+}
+
+// ask sends a request with the header.
+func (w *Web) ask(ctx context.Context, address string) (*http.Response, error) {
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, address, nil)
 	if err != nil {
 		return nil, err
@@ -57,15 +94,7 @@ func (w *Web) fetch(ctx context.Context, name string) ([]byte, error) {
 	if host := w.Header.Get("Host"); host != "" {
 		req.Host = host // the client ignores the header
 	}
-	resp, err := w.Do(req)
-	if err != nil {
-		return nil, err // the error names the URL
-	}
-	defer resp.Body.Close()
-	if resp.StatusCode != http.StatusOK {
-		return nil, fmt.Errorf("%s: the server answers %s%s%s", address, resp.Status, message(resp), w.loginHint(resp))
-	}
-	return limited(address, resp.Body)
+	return w.Do(req)
 }
 
 // Do sends a request as Client does, and takes the scheme https+insecure too. Errors name the URL.
@@ -144,7 +173,7 @@ func (t insecureTransport) RoundTrip(req *http.Request) (*http.Response, error) 
 // addressOf returns an argument's URL, or "" if it is not one. A host with a port is a URL, and a server
 // without a path means its CPU profile, both as in go tool pprof.
 func addressOf(arg string) string {
-	if !isURL(arg) {
+	if !IsURL(arg) {
 		if !hasPort(arg) {
 			return ""
 		}
@@ -171,6 +200,7 @@ func hasPort(arg string) bool {
 	return err == nil && n > 0
 }
 
-func isURL(arg string) bool {
+// IsURL reports whether an argument is a URL that can be fetched.
+func IsURL(arg string) bool {
 	return strings.HasPrefix(arg, "http://") || strings.HasPrefix(arg, "https://") || strings.HasPrefix(arg, insecure+"://")
 }

@@ -1,6 +1,9 @@
 package names
 
-import "slices"
+import (
+	"slices"
+	"strings"
+)
 
 // PathText returns a path of names as one text, unique to that path. "/" stands between names. A backslash
 // stands before characters with a meaning in patterns and paths, "/", "\" and "*", and before "..". Only
@@ -45,7 +48,7 @@ func appendName[T string | []byte](dst []byte, name T) []byte {
 		return append(dst, `\..`...)
 	}
 	for i := range len(name) {
-		if c := name[i]; c == '/' || c == '\\' || c == '*' {
+		if strings.IndexByte(`/\*{}`, name[i]) >= 0 {
 			dst = append(dst, '\\')
 		}
 		dst = append(dst, name[i])

@@ -17,7 +17,7 @@ import (
 
 	"github.com/granarydb/granary/columnstore"
 	"github.com/granarydb/granary/internal/effort"
-	"github.com/granarydb/granary/server/gotrace"
+	"github.com/granarydb/granary/trace/golang"
 )
 
 // simulated is a process whose clock moves when it waits. Its profiles are real ones with other values and times,
@@ -227,9 +227,9 @@ func TestProfile_Busy(t *testing.T) {
 	}
 }
 
-func eventsOf(t *testing.T, data []byte) (events []gotrace.Event) {
+func eventsOf(t *testing.T, data []byte) (events []golang.Event) {
 	t.Helper()
-	r, err := gotrace.NewReader(bytes.NewReader(data), 1<<20)
+	r, err := golang.NewReader(bytes.NewReader(data), 1<<20)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -9,7 +9,7 @@
 //	              leaks, if Go has it   goroutineleak   once a minute, because it runs the collector
 //	with States   CPU samples           goroutine_cpu   oncpu, each at its own time, with the number labels
 //	                                                    goid and track
-//	              states                Options.States  Goroutines/{track}, Procs, GC (package gotrace)
+//	              states                Options.States  Goroutines/{track}, Procs, GC (package trace/golang)
 //
 // The third column is the label __name__. Samples of goroutine_cpu repeat the samples of process_cpu, so
 // their type has another name, and no sum has both. A track is a place that goroutines use one after

@@ -8,7 +8,7 @@ import (
 
 	"github.com/granarydb/granary/columnstore"
 	"github.com/granarydb/granary/profile"
-	"github.com/granarydb/granary/server/gotrace"
+	"github.com/granarydb/granary/trace/golang"
 )
 
 // samplePeriod is the time between CPU samples of runtime/pprof, in nanoseconds of CPU time.
@@ -23,7 +23,7 @@ func (s *states) insertSamples(ctx context.Context, tx *columnstore.Tx) error {
 			return err
 		}
 		_, to := codes.Range()
-		n := slices.IndexFunc(rest, func(x gotrace.Sampled) bool { return x.At > to })
+		n := slices.IndexFunc(rest, func(x golang.Sampled) bool { return x.At > to })
 		if n < 0 {
 			n = len(rest)
 		}
@@ -37,19 +37,19 @@ func (s *states) insertSamples(ctx context.Context, tx *columnstore.Tx) error {
 }
 
 // sampleProfile makes a profile from samples, and returns the time of each.
-func sampleProfile(samples []gotrace.Sampled) (*pprof.Profile, []int64) {
+func sampleProfile(samples []golang.Sampled) (*pprof.Profile, []int64) {
 	b := sampleBuilder{
 		p: &pprof.Profile{
 			SampleType: []*pprof.ValueType{{Type: "oncpu", Unit: "nanoseconds"}},
 			PeriodType: &pprof.ValueType{Type: "cpu", Unit: "nanoseconds"}, Period: samplePeriod, TimeNanos: samples[0].At,
 		},
-		functions: map[gotrace.Frame]*pprof.Function{}, locations: map[gotrace.Frame]*pprof.Location{},
+		functions: map[golang.StackFrame]*pprof.Function{}, locations: map[golang.StackFrame]*pprof.Location{},
 	}
 	times := make([]int64, len(samples))
 	for i, sample := range samples {
 		times[i] = sample.At
 		labels := map[string][]int64{}
-		if sample.Goroutine != gotrace.NoGoroutine {
+		if sample.Goroutine != golang.NoGoroutine {
 			labels["goid"] = []int64{sample.Goroutine}
 		}
 		if sample.Place >= 0 {
@@ -66,11 +66,11 @@ func sampleProfile(samples []gotrace.Sampled) (*pprof.Profile, []int64) {
 
 type sampleBuilder struct {
 	p         *pprof.Profile
-	functions map[gotrace.Frame]*pprof.Function // without PC and line
-	locations map[gotrace.Frame]*pprof.Location
+	functions map[golang.StackFrame]*pprof.Function // without PC and line
+	locations map[golang.StackFrame]*pprof.Location
 }
 
-func (b *sampleBuilder) location(f gotrace.Frame) *pprof.Location {
+func (b *sampleBuilder) location(f golang.StackFrame) *pprof.Location {
 	l := b.locations[f]
 	if l == nil {
 		l = &pprof.Location{ID: uint64(len(b.p.Location)) + 1, Address: f.PC, Line: []pprof.Line{{Function: b.function(f), Line: f.Line}}}
@@ -79,7 +79,7 @@ func (b *sampleBuilder) location(f gotrace.Frame) *pprof.Location {
 	return l
 }
 
-func (b *sampleBuilder) function(f gotrace.Frame) *pprof.Function {
+func (b *sampleBuilder) function(f golang.StackFrame) *pprof.Function {
 	f.PC, f.Line = 0, 0
 	fn := b.functions[f]
 	if fn == nil {

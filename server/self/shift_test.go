@@ -28,7 +28,7 @@ type shiftable struct {
 
 func newShiftable(t testing.TB) *shiftable {
 	t.Helper()
-	data, err := os.ReadFile("../gotrace/testdata/small.trace")
+	data, err := os.ReadFile("../../trace/golang/testdata/small.trace")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -10,7 +10,7 @@ import (
 
 	"github.com/granarydb/granary/columnstore"
 	"github.com/granarydb/granary/history"
-	"github.com/granarydb/granary/server/gotrace"
+	"github.com/granarydb/granary/trace/golang"
 )
 
 const (
@@ -28,10 +28,10 @@ const (
 type states struct {
 	*profiler
 	history  *columnstore.History
-	follower *gotrace.Follower
+	follower *golang.Follower
 	recorder recorder // nil while there is none
 	window   bytes.Buffer
-	samples  []gotrace.Sampled
+	samples  []golang.Sampled
 	dropped  int64 // states before this time were dropped
 	left     int   // number of omitted goroutines that was reported
 }
@@ -55,7 +55,7 @@ func newStates(p *profiler) (*states, error) {
 	if view.Instants() {
 		from = view.End() + 1
 	}
-	s.follower = gotrace.NewFollower(gotrace.FollowOptions{From: from})
+	s.follower = golang.NewFollower(golang.FollowOptions{From: from})
 	return s, nil
 }
 
@@ -101,14 +101,14 @@ func (s *states) insert(ctx context.Context) error {
 		s.skip(fmt.Sprintf("%v of states", time.Duration(now-missed)), errors.New("the flight recorder had no room for them"))
 	}
 	if n := s.follower.LeftOut(); n > s.left {
-		s.skip(fmt.Sprintf("states of %d goroutines", n-s.left), fmt.Errorf("there are more than %d", gotrace.DefaultMost))
+		s.skip(fmt.Sprintf("states of %d goroutines", n-s.left), fmt.Errorf("there are more than %d", golang.DefaultMost))
 		s.left = n
 	}
 	return nil
 }
 
 func (s *states) insertWindow(ctx context.Context) error {
-	r, err := gotrace.NewReader(bytes.NewReader(s.window.Bytes()), readBytes)
+	r, err := golang.NewReader(bytes.NewReader(s.window.Bytes()), readBytes)
 	if err != nil {
 		return err
 	}
@@ -119,10 +119,13 @@ func (s *states) insertWindow(ctx context.Context) error {
 		return err
 	}
 	s.samples = s.samples[:0]
-	err = s.follower.Window(ctx, r, w, func(sample gotrace.Sampled) { s.samples = append(s.samples, sample) })
+	err = s.follower.Window(ctx, r, w, func(sample golang.Sampled) { s.samples = append(s.samples, sample) })
 	if err == nil {
 		s.drop(w)
 		err = s.insertSamples(ctx, tx)
+	}
+	if lost := r.Broken(); lost != nil {
+		s.skip("end of the states", lost)
 	}
 	clear(s.samples) // samples keep the stacks of the window alive
 	if errors.Is(err, columnstore.ErrMemory) {

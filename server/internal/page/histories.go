@@ -170,7 +170,7 @@ func newStateSpan(in history.Interval) stateSpan {
 // atOf answers GET /api/v1/histories/NAME/at.
 func atOf(ctx context.Context, q *pageQuestion, h *pageHistory) (pageAnswer, error) {
 	rows, offset := q.rows(200, q.page.Read.MaxNodes)
-	_, path := q.path()
+	pattern := q.paths()
 	instant := q.bound(ctx, "", "at")
 	if q.of.Get("at") == "" {
 		instant = h.End()
@@ -181,7 +181,7 @@ func atOf(ctx context.Context, q *pageQuestion, h *pageHistory) (pageAnswer, err
 	if q.err != nil {
 		return nil, q.err
 	}
-	all, err := fitting(ctx, h.Names, path)
+	all, err := pattern.Match(ctx, h.Names, history.Top)
 	if err != nil {
 		return nil, err
 	}
@@ -249,6 +249,7 @@ var historyQuestions = map[string]struct {
 }{
 	"tree":   {childrenOf, []string{"path", "rows", "offset"}},
 	"pixels": {pixelsOf, []string{"p", "from", "to", "pixels", "rows", "offset", "shares"}},
+	"stats":  {statsOf, []string{"p", "by", "from", "to", "rows", "offset"}},
 	"lines":  {stateLinesOf, []string{"p", "from", "to", "pixels"}},
 	"at":     {atOf, []string{"p", "at", "rows", "offset"}},
 	"range":  {rangeOf, []string{"attribute", "from", "to", "rows"}},

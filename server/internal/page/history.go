@@ -98,51 +98,21 @@ func (q *pageQuestion) attribute(name string, names history.Names) (history.Attr
 	return a, path
 }
 
-// path returns the pattern in the parameter p, such as Goroutines/{goid}.
-func (q *pageQuestion) path() (names []string, path attrpath.Path) {
+// paths returns the pattern in the parameter p, such as Goroutines/{goid} or Goroutines/*.
+func (q *pageQuestion) paths() attrpath.Pattern {
 	text := q.of.Get("p")
 	if text == "" {
-		q.refuse(fault.Invalid("parameter p: want a path of attributes, such as Threads/{tid}"))
+		q.refuse(fault.Invalid("parameter p: want a path of attributes, such as Threads/{tid} or Threads/*"))
 	}
 	if len(text) > MaxPattern {
 		q.refuse(fault.TooCostly("a path of %d bytes in parameter p, at most %d", len(text), MaxPattern))
-		return nil, path
+		return attrpath.Pattern{}
 	}
-	names, err := trace.ParsePath(text, trace.PathSeparator)
-	if err == nil {
-		path, err = attrpath.Parse(names)
-	}
+	pattern, err := attrpath.ParsePattern(text)
 	if err != nil {
 		q.refuse(fault.Invalid("parameter p: %w", err))
 	}
-	return names, path
-}
-
-// fitting returns the attributes whose path matches a pattern, with any values of its labels.
-func fitting(ctx context.Context, names history.Names, path attrpath.Path) ([]history.Attribute, error) {
-	found := []history.Attribute{history.Top}
-	for i := range path.Len() {
-		pattern, name := path.Pattern(i)
-		var next []history.Attribute
-		for k, a := range found {
-			if k%1024 == 0 && ctx.Err() != nil {
-				return nil, ctx.Err()
-			}
-			if pattern == nil {
-				if child, err := names.LookupFrom(a, name); err == nil {
-					next = append(next, child)
-				}
-				continue
-			}
-			children, err := names.DescendantsMatching(a, pattern, false)
-			if err != nil {
-				return nil, err
-			}
-			next = append(next, children...)
-		}
-		found = next
-	}
-	return found, nil
+	return pattern
 }
 
 // pathText returns the path of an attribute as text.
@@ -219,11 +189,11 @@ type activity struct {
 	time      uint64 // time with a value
 }
 
-// activities returns the activities, in a range, of the attributes that fit a path, and the summary of the
+// activities returns the activities, in a range, of the attributes that fit a pattern, and the summary of the
 // history.
-func (q *pageQuestion) activities(ctx context.Context, h *pageHistory, path attrpath.Path, in span) (*summary.Pyramid, []activity, error) {
+func (q *pageQuestion) activities(ctx context.Context, h *pageHistory, pattern attrpath.Pattern, in span) (*summary.Pyramid, []activity, error) {
 	const chunk, size = 1024, 32
-	attributes, err := fitting(ctx, h.Names, path)
+	attributes, err := pattern.Match(ctx, h.Names, history.Top)
 	if err != nil {
 		return nil, nil, err
 	}

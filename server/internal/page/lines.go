@@ -33,7 +33,7 @@ func stateLinesOf(ctx context.Context, q *pageQuestion, h *pageHistory) (pageAns
 	if pixels == 0 {
 		q.refuse(fault.TooCostly("%d pixels, at least 1", pixels))
 	}
-	_, path := q.path()
+	pattern := q.paths()
 	asked := q.span(ctx, h.View)
 	if q.err != nil {
 		return nil, q.err
@@ -43,7 +43,7 @@ func stateLinesOf(ctx context.Context, q *pageQuestion, h *pageHistory) (pageAns
 	if !ok {
 		return out, nil
 	}
-	pyramid, all, err := q.activities(ctx, h, path, in)
+	pyramid, all, err := q.activities(ctx, h, pattern, in)
 	if err != nil {
 		return nil, err
 	}

@@ -65,7 +65,7 @@ func pixelsOf(ctx context.Context, q *pageQuestion, h *pageHistory) (pageAnswer,
 		q.refuse(fault.TooCostly("%d rows of %d pixels, at most %d in all and 1 of each at least", rows, pixels, mostPixelCells))
 	}
 	withShares := q.flag("shares")
-	_, path := q.path()
+	pattern := q.paths()
 	asked := q.span(ctx, h.View)
 	if q.err != nil {
 		return nil, q.err
@@ -75,7 +75,7 @@ func pixelsOf(ctx context.Context, q *pageQuestion, h *pageHistory) (pageAnswer,
 	if !ok {
 		return out, nil
 	}
-	pyramid, all, err := q.activities(ctx, h, path, in)
+	pyramid, all, err := q.activities(ctx, h, pattern, in)
 	if err != nil {
 		return nil, err
 	}

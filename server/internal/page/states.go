@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/granarydb/granary/columnstore"
+	"github.com/granarydb/granary/history"
 	"github.com/granarydb/granary/internal/attrpath"
 	"github.com/granarydb/granary/internal/rows"
 	"github.com/granarydb/granary/profile"
@@ -18,7 +19,7 @@ import (
 type pageStates struct {
 	profile.States
 	of   *pageHistory
-	path attrpath.Path
+	path attrpath.Pattern
 	// The chosen state, or the reason why samples have none.
 	state  string
 	status string
@@ -32,8 +33,11 @@ func (q *pageQuestion) states() (*pageStates, error) {
 		q.refuse(err)
 		return nil, q.err
 	}
-	names, path := q.path()
-	return &pageStates{States: profile.States{History: h.handle, Path: names}, of: h, path: path}, q.err
+	path := q.paths()
+	if path.IsWild() {
+		q.refuse(fault.Invalid("parameter p: samples need the label that * stands for, such as {track}"))
+	}
+	return &pageStates{States: profile.States{History: h.handle, Path: path.Names}, of: h, path: path}, q.err
 }
 
 // chosen returns the states by which a query with parameters of states chooses samples, or nil. It restricts
@@ -216,7 +220,7 @@ func statesOf(ctx context.Context, q *pageQuestion) (pageAnswer, error) {
 		sum.Total, sum.Magnitude = sum.Total+g.Stacks.Total, sum.Magnitude+g.Stacks.Magnitude
 	}
 	out.Type = newPageType(typ, query, []*profile.Stacks{sum})
-	fit, err := fitting(ctx, s.of.Names, s.path)
+	fit, err := s.path.Match(ctx, s.of.Names, history.Top)
 	if err != nil {
 		return nil, err
 	}
@@ -238,7 +242,7 @@ func (q *pageQuestion) sampled(ctx context.Context) (profile.Query, profile.Type
 
 // samplesOf returns the condition that a sample belongs to an attribute, as defined by profile.States.
 func (q *pageQuestion) samplesOf(s *pageStates, names []string) (columnstore.Expr, error) {
-	values, ok := s.path.Values(names)
+	values, ok := s.path.Path.Values(names)
 	if !ok || len(values) == 0 {
 		return columnstore.Expr{}, fault.Invalid("parameters p and attribute: want an attribute that p leads to by one label in a name")
 	}
@@ -247,7 +251,7 @@ func (q *pageQuestion) samplesOf(s *pageStates, names []string) (columnstore.Exp
 		return columnstore.Expr{}, err
 	}
 	var all []columnstore.Expr
-	for i, label := range s.path.Labels {
+	for i, label := range s.path.Path.Labels {
 		all = append(all, isLabel(columns, label, values[i]))
 	}
 	return columnstore.And(all...), nil

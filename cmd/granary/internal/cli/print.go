@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"math"
 	"strings"
 	"time"
 	"unicode"
@@ -112,6 +113,11 @@ func Size[N counted](n N) string { return profile.FormatValue(int64(n), "bytes")
 
 // Number formats a count.
 func Number[N counted](n N) string { return profile.FormatValue(int64(n), "count") }
+
+// Duration formats nanoseconds with a unit.
+func Duration(nanos uint64) string {
+	return profile.FormatValue(int64(min(nanos, math.MaxInt64)), "nanoseconds")
+}
 
 // Many formats a count with its noun: "1 part", "2 parts".
 func Many[N counted](n N, noun string) string {

@@ -22,6 +22,7 @@ which may be larger than memory.
   granary history at run CPUs/0 +1.5s         one attribute at one instant
   granary history slice run +1.5s             all attributes at one instant
   granary history range run CPUs/0            one attribute over time
+  granary history stats run                   how long states last
   granary history sample run --pixels 100     all attributes at 100 instants
   granary history plot run -o run.svg         all attributes as a picture
   granary history load --db run.db run        store a set in a directory
@@ -40,6 +41,6 @@ demo --trace trace.out' makes one.
 		RunE:                       cli.NoCommand,
 	}
 	cmd.AddCommand(newImport(), newLoad(), newVerify(), newInfo(), newAt(), newSlice(), newRange(),
-		newSample(), newPlot(), cli.NewHelp("Show the help of a history command"))
+		newStats(), newSample(), newPlot(), cli.NewHelp("Show the help of a history command"))
 	return cmd
 }

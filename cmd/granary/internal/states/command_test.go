@@ -186,7 +186,6 @@ func TestWrongUse(t *testing.T) {
 		args []string
 		want string
 	}{
-		"info of a URL":           {[]string{"info", "http://localhost:6060/debug/pprof/trace"}, "is a URL: curl -o FILE fetches it; a history is"},
 		"unknown command":         {[]string{"pot"}, `unknown command "pot": did you mean at or plot?`},
 		"info of nothing":         {[]string{"info"}, "name one file, not 0"},
 		"at without a time":       {[]string{"at", "run", "CPUs/0"}, "want 3 arguments, FILE ATTRIBUTE TIME, not 2"},
@@ -466,7 +465,7 @@ func TestOfRealSet(t *testing.T) {
 	if got.Attributes != 58_428 || got.Intervals != 821_120 || got.Kinds != (kindCounts{Null: 200_931, Int: 517_506, String: 102_683}) || got.BytesPerInterval > 7 {
 		t.Errorf("%+v", got)
 	}
-	threads, err := match(l.Names, []string{"Threads/*"})
+	threads, err := match(t.Context(), l.Names, []string{"Threads/*"})
 	if err != nil || len(threads) != 8595 {
 		t.Errorf("%d threads, %v", len(threads), err)
 	}

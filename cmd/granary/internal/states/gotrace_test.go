@@ -1,16 +1,21 @@
 package states
 
 import (
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"runtime"
 	"strings"
 	"testing"
 
+	"github.com/klauspost/compress/zstd"
+
 	"github.com/granarydb/granary/cmd/granary/internal/cli"
+	"github.com/granarydb/granary/internal/beside"
 )
 
-const goTrace = "../../../../server/gotrace/testdata/small.trace"
+const goTrace = "../../../../trace/golang/testdata/small.trace"
 
 // smallTrace returns a Go execution trace of a program that collects, waits and locks. The test may be in
 // another folder.
@@ -28,7 +33,7 @@ func smallTrace(t *testing.T) []byte {
 func TestGoTrace(t *testing.T) {
 	dir := t.TempDir()
 	of, db := filepath.Join(dir, "app.history"), filepath.Join(dir, "app.db")
-	if r := granary(t, "history", "import", "-o", of, goTrace); r.code != cli.ExitOK || !strings.Contains(r.stdout, "313 intervals of 51 attributes") {
+	if r := granary(t, "history", "import", "-o", of, goTrace); r.code != cli.ExitOK || !strings.Contains(r.stdout, "281 intervals of 51 attributes") {
 		t.Fatalf("%+v", r)
 	}
 	if r := granary(t, "history", "load", "--db", db, "--name", "app", goTrace); r.code != cli.ExitOK {
@@ -52,7 +57,7 @@ func TestGoTrace(t *testing.T) {
 		}
 		if question[0] == "info" { // memory and files differ
 			for i, a := range answers {
-				if !strings.Contains(a, `"intervals":313`) && !strings.Contains(a, `"intervals": 313`) {
+				if !strings.Contains(a, `"intervals":281`) && !strings.Contains(a, `"intervals": 281`) {
 					t.Errorf("info of %d: %s", i, a)
 				}
 			}
@@ -64,6 +69,76 @@ func TestGoTrace(t *testing.T) {
 	}
 	r := granary(t, "history", "range", goTrace, "GC")
 	if !strings.Contains(r.stdout, `"marking"`) {
+		t.Errorf("%+v", r)
+	}
+}
+
+// TestGoTrace_Packed reads a trace in gzip and zstd, whatever its name, from standard input and from a server, and
+// CSV likewise: the answers are those of the file.
+func TestGoTrace_Packed(t *testing.T) {
+	csv := []byte("time,attribute,value\n1,GC,off\n5,GC,marking\n9,GC,off\n")
+	for name, data := range map[string][]byte{"a.trace": smallTrace(t), "a.csv": csv} {
+		dir := t.TempDir()
+		want := granary(t, "history", "range", "--csv", write(t, filepath.Join(dir, name), data), "GC")
+		if want.code != cli.ExitOK || strings.Count(want.stdout, "marking") < 1 {
+			t.Fatalf("%+v", want)
+		}
+		encoder, err := zstd.NewWriter(nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		packed := write(t, filepath.Join(dir, name+".zst"), encoder.EncodeAll(data, nil))
+		server := httptest.NewServer(http.FileServer(http.Dir(dir)))
+		t.Cleanup(http.DefaultClient.CloseIdleConnections)
+		t.Cleanup(server.Close)
+		for _, of := range []string{packed, write(t, filepath.Join(dir, name+".gz"), gzipped(t, data)), "-", server.URL + "/" + name, server.URL + "/" + name + ".zst"} {
+			stdin(t, filepath.Join(dir, name+".gz"))
+			if r := granary(t, "history", "range", "--csv", of, "GC"); r.stdout != want.stdout {
+				t.Errorf("%s: %+v, want %s", of, r, want.stdout)
+			}
+			stdin(t, packed)
+			out := filepath.Join(t.TempDir(), "out.history")
+			if r := granary(t, "history", "import", "-o", out, of); r.code != cli.ExitOK {
+				t.Errorf("import of %s: %+v", of, r)
+			}
+			if r := granary(t, "history", "range", "--csv", out, "GC"); r.stdout != want.stdout {
+				t.Errorf("%s, imported: %+v, want %s", of, r, want.stdout)
+			}
+		}
+		db := filepath.Join(dir, "app.db")
+		if r := granary(t, "history", "load", "--db", db, server.URL+"/"+name+".zst"); r.code != cli.ExitOK || !strings.Contains(r.stdout, "Stored a") {
+			t.Errorf("%+v", r)
+		}
+	}
+}
+
+// stdin makes a file the standard input.
+func stdin(t *testing.T, name string) {
+	t.Helper()
+	f, err := os.Open(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	before := os.Stdin
+	os.Stdin = f
+	t.Cleanup(func() { os.Stdin = before; f.Close() })
+}
+
+// TestGoTrace_Cut reads what is whole of a trace that a killed program leaves, and says so; --strict refuses it.
+func TestGoTrace_Cut(t *testing.T) {
+	cut := beside.Data(t, "traces/cut-third-generation.trace")
+	r := granary(t, "history", "range", "--csv", cut, "Goroutines/6")
+	if want := "it is read up to 2026-11-28T03:33:59.2056"; r.code != cli.ExitOK || !strings.Contains(r.stderr, want) || !strings.Contains(r.stdout, "waiting") {
+		t.Errorf("%+v, want %q", r, want)
+	}
+	out := filepath.Join(t.TempDir(), "out.history")
+	if r := granary(t, "history", "import", "--strict", "-o", out, cut); r.code != cli.ExitFailed || !strings.Contains(r.stderr, "without --strict") {
+		t.Errorf("%+v", r)
+	}
+	if _, err := os.Stat(out); err == nil {
+		t.Error("the refused trace left a file")
+	}
+	if r := granary(t, "history", "import", "-o", out, cut); r.code != cli.ExitOK || !strings.Contains(r.stderr, "the rest of it is lost") {
 		t.Errorf("%+v", r)
 	}
 }

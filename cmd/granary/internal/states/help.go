@@ -9,9 +9,10 @@ const (
                              read as far as the question needs it, and at most
                              256 MiB of it are in memory. It is whole, a part
                              (import --partial), or several (import --join)
-  run.csv or run.csv.gz      CSV (see granary history import --help)
-  -                          CSV on standard input
+  run.csv                    CSV (see granary history import --help)
   trace.out                  a Go execution trace, of Go 1.22 or later
+  - or an http URL           one of both, from standard input or a server. Each
+                             may be in gzip or zstd, as run.csv.gz
   synth:ATTRIBUTES:CHANGES   a synthetic history`
 
 	// askedHelp is fileHelp for commands with --db.

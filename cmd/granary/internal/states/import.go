@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"time"
@@ -27,6 +28,8 @@ type importOptions struct {
 	unit       string
 	kind       string
 	start, end string
+	ends       string
+	skipBad    bool
 	partial    bool
 	every      int // rows between two states that are stored
 	join       bool
@@ -69,10 +72,15 @@ date, which is UTC if it has no zone. An attribute is a path of names separated
 by / (or --separator); a backslash escapes the next character. An empty value is
 null.
 
+With --ends exclusive an interval ends before its end, as the spans of tracers
+do: [1,5) and [5,9) touch. --skip-bad leaves out each row that cannot be read or
+overlaps another, and tells how many.
+
 All values of an attribute have one kind: int if all are whole numbers, else
-float if all are numbers as in JSON, else string. 007 is a string. --kind sets
-the kind of all values; a column kind (int, float, string or null) sets it for
-each row. These flags are for CSV alone.
+float if all are numbers as in JSON, else string. 007 is a string, and so is a
+whole number that both would round. --kind sets the kind of all values; a column
+kind (int, float, string or null) sets it for each row. These flags are for CSV
+alone.
 
 The other history commands read CSV too, as import does without flags.
 
@@ -91,7 +99,7 @@ and --end set those of CSV), and one of them alone may have states of an
 attribute.`
 
 func newImport() *cobra.Command {
-	o := importOptions{every: 10_000, unit: "ns"}
+	o := importOptions{every: 10_000, unit: "ns", ends: "inclusive"}
 	cmd := &cobra.Command{
 		Use:   "import -o OUTPUT [flags] FILE...",
 		Short: "Convert CSV to an interval set, or any recording to a history file",
@@ -106,13 +114,14 @@ func newImport() *cobra.Command {
   granary history import --join -o both.history a.history b.history`,
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) == 0 {
-				return cli.Usage(errors.New("name at least one CSV file or other recording, or - for CSV on standard input"))
+				return cli.Usage(errors.New("name at least one CSV file or other recording, or - for standard input"))
 			}
 			return nil
 		},
 		RunE: func(cmd *cobra.Command, args []string) error { return importAny(cmd, &o, args) },
 	}
 	o.flags(cmd)
+	strictFlag(cmd)
 	return cmd
 }
 
@@ -124,13 +133,15 @@ func (o *importOptions) flags(cmd *cobra.Command) {
 	cmd.Flags().StringVar(&o.separator, "separator", "/", "`CHARACTER` between the names of a path")
 	cmd.Flags().Var(cli.NewChoice("unit", []string{"s", "ms", "us", "ns"}, &o.unit), "unit", "`UNIT` of times that are plain numbers: s, ms, us or ns")
 	cmd.Flags().StringVar(&o.kind, "kind", "", "`KIND` of all values: int, float or string (default: from the values)")
+	cmd.Flags().Var(cli.NewChoice("ends", []string{"inclusive", "exclusive"}, &o.ends), "ends", "the end of an interval is `KIND`: inclusive, its last instant, or exclusive, the first one after it")
+	cmd.Flags().BoolVar(&o.skipBad, "skip-bad", false, "leave out rows that cannot be read or overlap others, and count them")
 	cmd.Flags().StringVar(&o.start, "start", "", "`TIME` at which the set starts (default: the time of the first row)")
 	cmd.Flags().StringVar(&o.end, "end", "", "`TIME` at which the set ends (default: the time of the last row)")
 }
 
 // read parses the flags.
 func (o *importOptions) read() (trace.CSVOptions, error) {
-	out := trace.CSVOptions{Kind: o.kind}
+	out := trace.CSVOptions{Kind: o.kind, ExclusiveEnds: o.ends == "exclusive"}
 	if o.output == "" || o.output == "-" {
 		return out, cli.Usage(errors.New("no output: add -o FILE.history, or -o SET, the common name of the two files of a set"))
 	}
@@ -171,9 +182,14 @@ func importAny(cmd *cobra.Command, o *importOptions, names []string) error {
 		return err
 	}
 	toFile := hasFileSuffix(o.output)
+	once, err := openOnce(cmd, names)
+	if err != nil {
+		return err
+	}
+	defer once.close()
 	for _, name := range names {
-		switch {
-		case isCSVName(name):
+		switch s := once[name]; {
+		case s != nil && !s.isTrace, s == nil && isCSVName(name):
 			continue
 		case !toFile:
 			return cli.Usage(fmt.Errorf("%s: a set is made of CSV: add -o FILE.history for a history file", name))
@@ -183,14 +199,14 @@ func importAny(cmd *cobra.Command, o *importOptions, names []string) error {
 		if i := slices.IndexFunc(csvFlags, cmd.Flags().Changed); i >= 0 {
 			return cli.Usage(fmt.Errorf("--%s is for CSV, and %s is another recording", csvFlags[i], name))
 		}
-		return importFile(cmd, o.output, name)
+		return importFile(cmd, o.output, name, once[name])
 	}
 	if toFile {
 		if err := spareFile(o.output, names); err != nil {
 			return err
 		}
 	}
-	s, err := readCSV(cmd, opts, names)
+	s, err := readCSV(cmd, opts, names, once)
 	if err != nil {
 		return err
 	}
@@ -234,23 +250,29 @@ func importOther(cmd *cobra.Command, o *importOptions, opts trace.CSVOptions, na
 		}
 		return true, importJoined(cmd, o.output, names)
 	}
-	if len(names) != 1 || names[0] == "-" || !isCSVName(names[0]) || strings.HasSuffix(strings.ToLower(names[0]), ".gz") {
+	if i := slices.IndexFunc([]string{"ends", "skip-bad"}, cmd.Flags().Changed); i >= 0 {
+		return false, cli.Usage(fmt.Errorf("--%s is not for --partial", []string{"ends", "skip-bad"}[i]))
+	}
+	if len(names) != 1 || isOnce(names[0]) || !isCSVName(names[0]) || isPacked(names[0]) {
 		return false, cli.Usage(fmt.Errorf("--partial takes one file of CSV that is not compressed, since questions read parts of it again, not %s", strings.Join(names, " ")))
 	}
 	return true, importPart(cmd, o, opts, names[0])
 }
 
+// isPacked reports whether a file's name is that of a compressed one.
+func isPacked(name string) bool {
+	suffix := strings.ToLower(filepath.Ext(name))
+	return suffix == ".gz" || suffix == ".zst"
+}
+
 // csvFlags are the flags that apply only to CSV.
-var csvFlags = []string{"separator", "unit", "kind", "start", "end"}
+var csvFlags = []string{"separator", "unit", "kind", "start", "end", "ends", "skip-bad"}
 
 // isCSVName reports whether a file is read as CSV: any file except history files, Go execution traces, sets
 // and synthetic histories.
 func isCSVName(name string) bool {
 	if isHistoryFile(name) || isGoTrace(name) || strings.HasPrefix(name, "synth:") {
 		return false
-	}
-	if name == "-" {
-		return true
 	}
 	if _, err := os.Stat(name); err == nil {
 		return !strings.HasSuffix(name, ihs.IntervalsSuffix) && !strings.HasSuffix(name, ihs.AttributesSuffix)
@@ -259,25 +281,87 @@ func isCSVName(name string) bool {
 	return err != nil
 }
 
-// readCSV makes a set of CSV files, and shows the progress.
-func readCSV(cmd *cobra.Command, opts trace.CSVOptions, names []string) (s *ihs.Set, err error) {
-	t := trace.NewCSV(opts)
+// onceOpen are the open streams of standard input and of URLs, by name.
+type onceOpen map[string]*stream
+
+func openOnce(cmd *cobra.Command, names []string) (onceOpen, error) {
+	once := onceOpen{}
 	for _, name := range names {
-		p := cli.NewSlowProgress(cmd.ErrOrStderr(), name)
-		if name == "-" {
-			err = t.Read(cmd.Context(), "standard input", os.Stdin)
-		} else {
-			err = t.ReadFile(cmd.Context(), name, p.Show)
+		if !isOnce(name) || once[name] != nil {
+			continue
 		}
+		s, err := openStream(cmd, name)
 		if err != nil {
+			once.close()
 			return nil, err
 		}
-		p.Done()
+		once[name] = s
+	}
+	return once, nil
+}
+
+func (o onceOpen) close() {
+	for _, s := range o {
+		_ = s.Close() // nothing was written
+	}
+}
+
+// readCSV makes a set of CSV, and shows the progress.
+func readCSV(cmd *cobra.Command, opts trace.CSVOptions, names []string, once onceOpen) (s *ihs.Set, err error) {
+	var bad badRows
+	if skip, _ := cmd.Flags().GetBool("skip-bad"); skip {
+		opts.SkipBad = bad.add
+	}
+	t := trace.NewCSV(opts)
+	for _, name := range names {
+		if err := addCSV(cmd, t, name, once[name]); err != nil {
+			return nil, err
+		}
 	}
 	if s, err = t.Set(); err == nil {
 		err = cmd.Context().Err()
 	}
-	return s, err
+	if bad.n > 0 {
+		fmt.Fprintf(cmd.ErrOrStderr(), "granary: %s left out, the first of them: %v\n", cli.Many(bad.n, "row"), bad.first)
+	}
+	return s, explainRow(err)
+}
+
+// badRows are the rows that --skip-bad leaves out.
+type badRows struct {
+	n     int
+	first error
+}
+
+func (b *badRows) add(err error) {
+	if b.n++; b.n == 1 {
+		b.first = err
+	}
+}
+
+// explainRow names the flags that help with the error of a row.
+func explainRow(err error) error {
+	if errors.Is(err, trace.ErrTouch) {
+		return fmt.Errorf("%w: granary history import --ends exclusive reads ends as the first instant after", err)
+	}
+	return err
+}
+
+// addCSV adds the rows of a file. in is the stream, if it is open.
+func addCSV(cmd *cobra.Command, t *trace.CSV, name string, in *stream) (err error) {
+	if in == nil {
+		if in, err = openStream(cmd, name); err != nil {
+			return err
+		}
+		defer in.Close()
+	}
+	p := cli.NewSlowProgress(cmd.ErrOrStderr(), in.name)
+	in.show = func(_ trace.Stage, done, total int64) { p.Show(done, total) }
+	if err := in.addTo(cmd.Context(), t); err != nil {
+		return err
+	}
+	p.Done()
+	return nil
 }
 
 // saveSetAs writes the files of a set, and prints a summary.

@@ -3,7 +3,6 @@ package states
 import (
 	"context"
 	"errors"
-	"os"
 
 	"github.com/spf13/cobra"
 
@@ -14,12 +13,15 @@ import (
 	"github.com/granarydb/granary/trace"
 )
 
-// importFile streams a recording, except CSV, into a history file.
-func importFile(cmd *cobra.Command, output, name string) error {
+// importFile streams a recording, except CSV, into a history file. in is the stream, if it is open.
+func importFile(cmd *cobra.Command, output, name string, in *stream) error {
 	if err := spareFile(output, []string{name}); err != nil {
 		return err
 	}
-	feed, done, err := feedOf(cmd.Context(), name)
+	if in != nil {
+		return writeFile(cmd, output, in.feed)
+	}
+	feed, done, err := feedOf(cmd, name)
 	if err != nil {
 		return err
 	}
@@ -41,9 +43,9 @@ func spareFile(output string, names []string) error {
 
 // feedOf returns the feeding for a recording, which reads it as the other commands do. done closes the
 // recording.
-func feedOf(ctx context.Context, name string) (feed feeding, done func(), err error) {
+func feedOf(cmd *cobra.Command, name string) (feed feeding, done func(), err error) {
 	if isHistoryFile(name) {
-		l, err := openFile(ctx, name)
+		l, err := openFile(cmd.Context(), name)
 		if err != nil {
 			return nil, nil, err
 		}
@@ -55,14 +57,18 @@ func feedOf(ctx context.Context, name string) (feed feeding, done func(), err er
 			return trace.ViewInto(ctx, view, func(done, total int64) { show(trace.Reading, done, total) }, to)
 		}, l.close, nil
 	}
-	if isGoTrace(name) {
-		return feedGoTrace(name), func() {}, nil
+	if isStream(name) {
+		s, err := openStream(cmd, name)
+		if err != nil {
+			return nil, nil, err
+		}
+		return s.feed, func() { _ = s.Close() }, nil
 	}
 	if err := checkSet(name); err != nil {
 		return nil, nil, err
 	}
 	return func(ctx context.Context, show func(trace.Stage, int64, int64), to trace.Target) (int, error) {
-		return trace.LoadInto(ctx, name, trace.LoadOptions{Stdin: os.Stdin, Progress: show}, to)
+		return trace.LoadInto(ctx, name, trace.LoadOptions{Progress: show}, to)
 	}, func() {}, nil
 }
 

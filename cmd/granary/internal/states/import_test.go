@@ -85,6 +85,59 @@ func TestImportFiles(t *testing.T) {
 	}
 }
 
+// TestImport_Spans imports what touches, and leaves out what is wrong.
+func TestImport_Spans(t *testing.T) {
+	csv := write(t, filepath.Join(t.TempDir(), "spans.csv"), []byte("start,end,attribute,value\n1,5,T,a\n5,9,T,b\n"))
+	out := filepath.Join(t.TempDir(), "out.history")
+	for _, tc := range []struct {
+		args       []string
+		code       int
+		want, rows string
+	}{
+		{nil, cli.ExitFailed, "intervals touch: start 5 is the end of the attribute's interval in line 2, which includes it: granary history import --ends exclusive", ""},
+		{[]string{"--ends", "exclusive", "--unit", "ms"}, cli.ExitOK, "wrote", `"end":"1970-01-01T00:00:00.004999999Z","duration_ns":4000000`},
+		{[]string{"--skip-bad"}, cli.ExitOK, "granary: 1 row left out, the first of them: " + csv + ": line 3: intervals touch", `"duration_ns":4,"open":false,"kind":"null"`},
+		{[]string{"--skip-bad", "--partial"}, cli.ExitUsage, "--skip-bad is not for --partial", ""},
+	} {
+		r := granary(t, append([]string{"history", "import", "-o", out, csv}, tc.args...)...)
+		if r.code != tc.code || !strings.Contains(r.stderr, tc.want) {
+			t.Errorf("%q: %+v, want %q", tc.args, r, tc.want)
+		}
+		if tc.code != cli.ExitOK {
+			continue
+		}
+		if r = granary(t, "history", "range", "--json", out, "T"); !strings.Contains(r.stdout, tc.rows) {
+			t.Errorf("%q: %s, want %s", tc.args, r.stdout, tc.rows)
+		}
+	}
+	if r := granary(t, "history", "info", csv); !strings.Contains(r.stderr, "--ends exclusive") {
+		t.Errorf("%+v", r)
+	}
+}
+
+// TestImport_Foreign says what a file is that is no CSV.
+func TestImport_Foreign(t *testing.T) {
+	dir := t.TempDir()
+	perf := write(t, filepath.Join(dir, "perf.data"), []byte("PERFILE2h\x00\x00"))
+	chrome := write(t, filepath.Join(dir, "node.json"), []byte(`{"traceEvents":[{"ph":"X"}]}`))
+	for _, tc := range [][]string{
+		{"recording of Linux perf", "import", "-o", filepath.Join(dir, "out.history"), perf},
+		{"recording of Linux perf", "import", "-o", filepath.Join(dir, "out"), perf},
+		{"recording of Linux perf", "info", perf},
+		{"recording of Linux perf", "load", "--db", filepath.Join(dir, "db"), perf},
+		{"JSON of Chrome", "import", "-o", filepath.Join(dir, "out.history"), chrome},
+		{"JSON of Chrome", "info", chrome},
+		{"recording of Linux perf", "info", "-"},
+		{"recording of Linux perf", "import", "-o", filepath.Join(dir, "out.history"), "-"},
+	} {
+		stdin(t, perf)
+		r := granary(t, append([]string{"history"}, tc[1:]...)...)
+		if r.code != cli.ExitFailed || !strings.Contains(r.stderr, tc[0]) || !strings.Contains(r.stderr, "a history is a set") {
+			t.Errorf("%q: %+v", tc[1:], r)
+		}
+	}
+}
+
 // TestImportUnitHint: times of another unit than nanoseconds are imported with a hint that names
 // it. Others have none.
 func TestImportUnitHint(t *testing.T) {

@@ -1,10 +1,8 @@
 package states
 
 import (
-	"context"
 	"fmt"
 	"io"
-	"math"
 	"os"
 	"strings"
 
@@ -13,7 +11,6 @@ import (
 	"github.com/granarydb/granary/cmd/granary/internal/cli"
 	"github.com/granarydb/granary/internal/ihs"
 	"github.com/granarydb/granary/internal/input"
-	"github.com/granarydb/granary/server/gotrace"
 	"github.com/granarydb/granary/trace"
 )
 
@@ -40,22 +37,29 @@ func openHistory(cmd *cobra.Command, name string) (*recording, error) {
 	if isHistoryFile(name) {
 		return openFile(cmd.Context(), name)
 	}
-	if err := checkSet(name); err != nil {
-		return nil, err
-	}
 	bar := &stageProgress{w: cmd.ErrOrStderr()}
-	load := func() (*trace.Recording, error) {
-		if isGoTrace(name) {
-			return loadGoTrace(cmd.Context(), name, bar.show)
-		}
-		return trace.Load(cmd.Context(), name, trace.LoadOptions{Stdin: os.Stdin, Progress: bar.show})
-	}
-	r, err := load()
+	r, err := load(cmd, name, bar.show)
 	if err != nil {
 		return nil, err
 	}
 	bar.end()
 	return newRecording(r), nil
+}
+
+// load loads a stream, a set or a synthetic history into memory.
+func load(cmd *cobra.Command, name string, show func(trace.Stage, int64, int64)) (*trace.Recording, error) {
+	if isStream(name) {
+		s, err := openStream(cmd, name)
+		if err != nil {
+			return nil, err
+		}
+		defer s.Close()
+		return s.load(cmd.Context(), show)
+	}
+	if err := checkSet(name); err != nil {
+		return nil, err
+	}
+	return trace.Load(cmd.Context(), name, trace.LoadOptions{Progress: show})
 }
 
 // stageProgress shows the progress of successive stages.
@@ -80,20 +84,17 @@ func (p *stageProgress) end() {
 }
 
 // histories lists the files that the commands read, for the error for another file.
-const histories = "; a history is a set (NAME.ihs.gz), a history file, CSV whose name ends in .csv or .csv.gz, or a Go execution trace"
+const histories = "; a history is a set (NAME.ihs.gz), a history file, CSV whose name ends in .csv, .csv.gz or .csv.zst, or a Go execution trace"
 
 // checkSet returns an error if a name can only mean a set and there is no such set. The error says what the
 // file with this name is, or that it does not exist.
 func checkSet(name string) error {
 	set := ihs.BaseName(name)
-	if strings.HasPrefix(name, "synth:") || trace.IsCSV(name) || set != name || isGoTrace(name) {
+	if strings.HasPrefix(name, "synth:") || set != name {
 		return nil // opening it reports an error with the given name
 	}
 	if _, err := os.Stat(set + ihs.IntervalsSuffix); err == nil {
 		return nil
-	}
-	if scheme, _, ok := strings.Cut(name, "://"); ok && (scheme == "http" || scheme == "https") {
-		return cli.Usage(fmt.Errorf("%s is a URL: curl -o FILE fetches it%s", name, histories))
 	}
 	info, err := os.Stat(name)
 	switch {
@@ -108,58 +109,4 @@ func checkSet(name string) error {
 		return fmt.Errorf("%s: %s%s", name, what, histories)
 	}
 	return fmt.Errorf("%s is no history%s", name, histories)
-}
-
-// isGoTrace reports whether a file begins like a Go execution trace.
-func isGoTrace(name string) bool {
-	return gotrace.Magic(headOf(name, 16))
-}
-
-// loadGoTrace loads a history from a Go execution trace. The history takes less memory than the trace.
-func loadGoTrace(ctx context.Context, name string, show func(trace.Stage, int64, int64)) (*trace.Recording, error) {
-	f, err := os.Open(name)
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
-	info, err := f.Stat()
-	if err != nil {
-		return nil, err
-	}
-	r, err := trace.Build(func(to trace.Target) error {
-		r, err := gotrace.NewReader(&shownReader{f: f, total: info.Size(), show: show}, math.MaxInt64)
-		if err != nil {
-			return err
-		}
-		return gotrace.Import(ctx, r, to)
-	})
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", name, err)
-	}
-	return r, nil
-}
-
-// feedGoTrace returns the feeding for a Go execution trace.
-func feedGoTrace(name string) feeding {
-	return func(ctx context.Context, show func(trace.Stage, int64, int64), to trace.Target) (int, error) {
-		r, err := loadGoTrace(ctx, name, show)
-		if err != nil {
-			return 0, err
-		}
-		return trace.ViewInto(ctx, r.View, func(done, total int64) { show(trace.Building, done, total) }, to)
-	}
-}
-
-// shownReader shows the progress of reading a file.
-type shownReader struct {
-	f           io.Reader
-	done, total int64
-	show        func(stage trace.Stage, done, total int64)
-}
-
-func (r *shownReader) Read(p []byte) (int, error) {
-	n, err := r.f.Read(p)
-	r.done += int64(n)
-	r.show(trace.Reading, r.done, r.total)
-	return n, err
 }

@@ -2,12 +2,14 @@ package states
 
 import (
 	"cmp"
+	"context"
 	"fmt"
 	"slices"
 	"strings"
 
 	"github.com/granarydb/granary/cmd/granary/internal/cli"
 	"github.com/granarydb/granary/history"
+	"github.com/granarydb/granary/internal/attrpath"
 	"github.com/granarydb/granary/trace"
 	"github.com/spf13/cobra"
 )
@@ -20,18 +22,18 @@ func matchFlag(cmd *cobra.Command, patterns *[]string) {
 // match returns the attributes that match the patterns, each once. Patterns are in the given order, and the
 // attributes of a pattern in the order of their names. Without patterns match returns all attributes, parents
 // before children.
-func match(names history.Names, patterns []string) ([]history.Attribute, error) {
+func match(ctx context.Context, names history.Names, patterns []string) ([]history.Attribute, error) {
 	found := []history.Attribute{} // not nil, because nil would mean all
 	if len(patterns) == 0 {
 		return sortByName(names, slices.AppendSeq(found, names.Descendants(history.Top))), nil
 	}
 	known := map[history.Attribute]bool{history.Top: true} // the root is not an attribute, but a pattern can match it
 	for _, text := range patterns {
-		steps, err := trace.ParsePattern(text)
+		pattern, err := attrpath.ParsePattern(text)
 		if err != nil {
 			return nil, cli.Usage(fmt.Errorf("--match %w", err))
 		}
-		matched, err := names.Match(steps...)
+		matched, err := pattern.Match(ctx, names, history.Top)
 		if err != nil {
 			return nil, err
 		}
@@ -129,9 +131,7 @@ func lookup(names history.Names, text string) (history.Attribute, error) {
 // patternText names the commands that take a pattern, for the error for a path that does not exist, if the
 // path is a pattern.
 func patternText(text string) string {
-	steps, err := trace.ParsePattern(text)
-	isPattern := func(s history.Step) bool { return s == history.Any || s == history.Up }
-	if err == nil && !slices.ContainsFunc(steps, isPattern) {
+	if pattern, err := attrpath.ParsePattern(text); err == nil && !pattern.IsWild() && len(pattern.Path.Labels) == 0 {
 		return ""
 	}
 	return "; patterns are for slice, sample and plot, with --match"

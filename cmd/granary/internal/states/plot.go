@@ -152,7 +152,7 @@ func plotHistory(cmd *cobra.Command, o *plotOptions, name string) error {
 		return err
 	}
 	defer l.close()
-	attributes, err := match(l.Names, o.patterns)
+	attributes, err := match(cmd.Context(), l.Names, o.patterns)
 	if err != nil {
 		return err
 	}

@@ -32,11 +32,11 @@ func TestPlot(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	cpus, err := match(l.Names, []string{"CPUs/*"})
+	cpus, err := match(t.Context(), l.Names, []string{"CPUs/*"})
 	if err != nil || len(cpus) != 3 {
 		t.Fatal(cpus, err)
 	}
-	valued, err := match(l.Names, []string{"CPUs/0", "CPUs/0/*", "CPUs/9", "CPUs/10", "Threads/*/*", `odd\/name \*`})
+	valued, err := match(t.Context(), l.Names, []string{"CPUs/0", "CPUs/0/*", "CPUs/9", "CPUs/10", "Threads/*/*", `odd\/name \*`})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -98,7 +98,7 @@ func TestPlotPage(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	cpus, err := match(l.Names, []string{"CPUs/*"})
+	cpus, err := match(t.Context(), l.Names, []string{"CPUs/*"})
 	if err != nil {
 		t.Fatal(err)
 	}

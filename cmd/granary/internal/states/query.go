@@ -131,7 +131,7 @@ interval. Both ends are included.
 				return err
 			}
 			defer l.close()
-			attributes, err := match(l.Names, patterns)
+			attributes, err := match(cmd.Context(), l.Names, patterns)
 			if err != nil {
 				return err
 			}
@@ -311,7 +311,7 @@ before --from or end after --to. Both ends are included.
 				return err
 			}
 			defer l.close()
-			attributes, err := match(l.Names, patterns)
+			attributes, err := match(cmd.Context(), l.Names, patterns)
 			if err != nil {
 				return err
 			}

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"net/url"
 	"path/filepath"
 	"strings"
 
@@ -14,6 +15,7 @@ import (
 	"github.com/granarydb/granary/columnstore"
 	"github.com/granarydb/granary/history"
 	"github.com/granarydb/granary/internal/ihs"
+	"github.com/granarydb/granary/internal/input"
 	"github.com/granarydb/granary/profile"
 	"github.com/granarydb/granary/trace"
 )
@@ -103,16 +105,19 @@ Flags of CSV are those of 'granary history import', whose set load takes.
 	cmd.Flags().StringVar(&dir, "db", "", "store the history in the directory `DIR`")
 	cli.AddTenant(cmd.Flags(), &tenant, "store the history as that of the tenant `NAME`")
 	cmd.Flags().StringVar(&name, "name", "", "`NAME` of the history (default: that of the file)")
+	strictFlag(cmd)
 	return cmd
 }
 
 // nameOf returns the name for a file's history: the name of the file, without suffixes.
 func nameOf(file string) string {
+	if u, err := url.Parse(file); err == nil && input.IsURL(file) {
+		file = u.Path
+	}
 	name := filepath.Base(ihs.BaseName(file))
-	lower := strings.ToLower(name)
-	for _, suffix := range []string{".csv", ".csv.gz", fileSuffix} {
-		if strings.HasSuffix(lower, suffix) {
-			return name[:len(name)-len(suffix)]
+	for _, suffix := range []string{".gz", ".zst", ".csv", fileSuffix} {
+		if strings.HasSuffix(strings.ToLower(name), suffix) {
+			name = name[:len(name)-len(suffix)]
 		}
 	}
 	return name
@@ -123,7 +128,7 @@ func store(cmd *cobra.Command, dir, tenant, name, file string) (err error) {
 	if err := dbdir.CheckNew(dir); err != nil {
 		return err
 	}
-	feed, done, err := feedOf(cmd.Context(), file)
+	feed, done, err := feedOf(cmd, file)
 	if err != nil {
 		return err
 	}
@@ -173,7 +178,7 @@ func (s *storing) fill(cmd *cobra.Command, feed feeding) (int, error) {
 // CSV. It recognizes sets and CSV by their suffixes.
 func IsRecording(name string) bool {
 	isSet := strings.HasSuffix(strings.ToLower(name), ihs.IntervalsSuffix)
-	return isSet || name != "-" && trace.IsCSV(name) || isHistoryFile(name) || isGoTrace(name)
+	return isSet || !isOnce(name) && isStream(name) || isHistoryFile(name)
 }
 
 // Add stores a file's history under the file's name, without suffixes and with a number if the name is taken.
@@ -183,7 +188,7 @@ func Add(cmd *cobra.Command, s *columnstore.Store, file string) error {
 	for n := 2; s.History(name) != nil; n++ {
 		name = fmt.Sprintf("%s (%d)", nameOf(file), n)
 	}
-	feed, done, err := feedOf(cmd.Context(), file)
+	feed, done, err := feedOf(cmd, file)
 	if err != nil {
 		return err
 	}

@@ -1,28 +1,30 @@
-// Package gotrace reads Go execution traces: the states of goroutines and procs, the work of the
+// Package golang reads Go execution traces: the states of goroutines and procs, the work of the
 // collector, and CPU samples with their own time, goroutine and stack. [Reader] turns bytes into events,
 // and [Follower] writes the events of a process's traces into a history.
 //
 //	Goroutines/17           running, runnable, waiting (chan receive), syscall; null if there is none
 //	Goroutines/17/goid      the number of the goroutine in this place
-//	Goroutines/17/function  its first function, if the trace has it
+//	Goroutines/17/function  its first function, if the trace has it, as far back as is not committed
 //	Procs/0                 running or idle
 //	GC                      marking or off
 //	GC/stopped              why the world is stopped; null while it runs
 //
 // # Invariants
 //
-//	G1  A Reader yields the events of a trace in the order of time. Times are in the trace's clock: nanoseconds of
-//	    a clock that only a clock snapshot in the trace (Go 1.25 and later) relates to dates.
-//	G2  Bytes that are no trace are ErrFormat, too many bytes ErrLimit. No bytes panic. Memory is
-//	    proportional to the bytes of the trace's largest generation, about a second.
+//	G1  A Reader yields the changes of a trace in the order of time. A state from before the trace is one at the trace's
+//	    begin after ReadAhead, and else where the first generation tells of it. Times are in the trace's clock: nanoseconds
+//	    of a clock that only the first clock snapshot in the trace (Go 1.25 and later) relates to dates.
+//	G2  Bytes that are no trace are ErrFormat, too many bytes ErrLimit. No bytes panic. A trace with a whole generation
+//	    is read up to its first fault (Reader.Broken). Memory is proportional to the bytes of the trace's largest
+//	    generation, about a second.
 //	G3  Windows of one recorder overlap. A Follower ignores events that are not later than the previous window, so
 //	    each change counts once. If a window begins after the end of the previous one, the states between them are
 //	    null.
-//	G4  Times of a history are dates that never go back: where the system's clock did, states have
-//	    the last time before.
+//	G4  Times of a history are dates that never go back. If the system's clock was set back between windows, states have
+//	    the last time before. Within a window it has no effect.
 //	G5  Without FollowOptions.ByID the places of ended goroutines are used again. So a history has
 //	    as many attributes as there were goroutines at once, not as there ever were. No name in a
 //	    history is ever dropped.
 //
 // Only reader.go imports golang.org/x/exp/trace, because that package promises no compatibility.
-package gotrace
+package golang

@@ -1,9 +1,10 @@
-package gotrace
+package golang
 
 import (
 	"context"
 	"errors"
 	"io"
+	"math"
 	"slices"
 	"strconv"
 
@@ -37,7 +38,7 @@ type Sampled struct {
 	At        int64 // Unix nanoseconds
 	Goroutine int64 // or NoGoroutine
 	Place     int   // Goroutines/Place has the goroutine's state; -1 if it has none, and with ByID
-	Stack     []Frame
+	Stack     []StackFrame
 }
 
 // Follower writes the windows of a process into a history. It belongs to one goroutine. It keeps about
@@ -47,6 +48,9 @@ type Follower struct {
 	mark clocks // end of the last window
 	was  clocks // end of the window before it
 	at   clocks // now
+
+	offset int64 // from the trace's clock to Unix time
+	open   int64 // the first instant that is not committed, in Unix nanoseconds
 
 	isFresh    bool // nothing is known, so the next window begins anew
 	goroutines map[int64]*goroutine
@@ -71,6 +75,7 @@ type goroutine struct {
 	state              history.Attribute
 	goid, function     history.Attribute
 	hasFunc, isCreated bool // the goroutine has a function; the attributes exist
+	begin              int64
 }
 
 // NewFollower returns a Follower without windows.
@@ -116,19 +121,26 @@ func (f *Follower) LeftOut() int { return f.left }
 
 // Window reads a trace to its end, writes its states into a transaction, and calls sample, unless nil,
 // with each CPU sample. The window ends at the last event, which becomes an instant of the history, so
-// that all samples are within it. A sample's stack must not be changed.
+// that all samples are within it. A sample's stack must not be changed. Of a trace that ends at a fault it
+// writes what is before (Reader.Broken).
 //
 // After an error the transaction must be aborted, and Lost be called. The errors are as for Reader.Next
 // and history.Writer.Change, and ctx's error.
 func (f *Follower) Window(ctx context.Context, r *Reader, w *history.Writer, sample func(Sampled)) error {
 	f.was = f.mark
+	known := f.mark.trace
+	if f.isFresh {
+		known = math.MinInt64
+	}
+	r.ReadAhead(known)
+	written := 0
 	for n := 0; ; n++ {
 		ev, err := r.Next()
 		if err != nil && !errors.Is(err, io.EOF) {
 			return err
 		}
 		if n == 0 {
-			if err := f.begin(r, w); err != nil {
+			if err := f.beginWindow(r, w); err != nil {
 				return err
 			}
 		}
@@ -138,22 +150,25 @@ func (f *Follower) Window(ctx context.Context, r *Reader, w *history.Writer, sam
 		if n%4096 == 0 && ctx.Err() != nil {
 			return ctx.Err()
 		}
-		if f.renew != nil && n%f.renewEach == f.renewEach-1 {
+		// Committed states are final.
+		if written++; f.renew != nil && written > f.renewEach && ev.Time > f.at.trace {
+			written = 0
 			if w, err = f.renew(); err != nil {
 				return err
 			}
+			f.open = f.at.unix + 1
 		}
 		if ev.Time <= f.mark.trace && (!f.isFresh || ev.Kind == Sample) {
 			continue
 		}
-		f.advance(r, ev.Time)
+		f.advance(ev.Time)
 		if ev.Kind == Sample {
 			f.sample(ev, sample)
 		} else if err := f.write(w, ev); err != nil {
 			return err
 		}
 	}
-	f.advance(r, r.End())
+	f.advance(r.End())
 	f.isFresh = false
 	if err := f.extend(w); err != nil {
 		return err
@@ -162,18 +177,19 @@ func (f *Follower) Window(ctx context.Context, r *Reader, w *history.Writer, sam
 	return nil
 }
 
-// begin finds where a window begins. If there is a gap before it, nothing is known any more.
-func (f *Follower) begin(r *Reader, w *history.Writer) (err error) {
+// beginWindow finds where a window begins. If there is a gap before it, nothing is known any more.
+func (f *Follower) beginWindow(r *Reader, w *history.Writer) (err error) {
+	f.setOffset(r)
 	if !f.isFresh && r.Begin() > f.mark.trace {
 		f.missed += r.Begin() - f.mark.trace
 		f.reset()
 	}
 	f.at.unix = max(f.at.unix, f.mark.unix+1)
-	if !f.isFresh {
-		return nil
-	}
 	if f.mark.trace == 0 {
-		f.advance(r, r.Begin())
+		f.advance(r.Begin())
+	}
+	if f.open = f.at.unix; !f.isFresh {
+		return nil
 	}
 	if f.gc, err = w.Attribute(GC); err != nil {
 		return err
@@ -200,11 +216,20 @@ func (f *Follower) forget(w *history.Writer) error {
 	return w.Change(f.at.unix, f.gc, history.String("off"))
 }
 
-// advance moves to an event's time. Times of a history never go back (G4).
-func (f *Follower) advance(r *Reader, at int64) {
+// setOffset takes a window's clock snapshot if the system's clock was set since the windows before. Else the
+// times between windows stay exact, because two snapshots differ by the time that each took.
+func (f *Follower) setOffset(r *Reader) {
+	const step = 10_000_000
 	clock, _ := r.Clock()
+	if offset := clock.Unix - clock.Trace; max(offset-f.offset, f.offset-offset) > step {
+		f.offset = offset
+	}
+}
+
+// advance moves to an event's time. Times of a history never go back (G4).
+func (f *Follower) advance(at int64) {
 	f.at.trace = max(f.at.trace, at)
-	f.at.unix = max(f.at.unix, at-clock.Trace+clock.Unix)
+	f.at.unix = max(f.at.unix, at+f.offset)
 }
 
 // extend makes the end of the window an instant of the history.
@@ -270,6 +295,9 @@ func procValue(s State) history.Value {
 // goroutine writes a state change of a goroutine.
 func (f *Follower) goroutine(w *history.Writer, ev Event) error {
 	p, known := f.goroutines[ev.ID]
+	if known && ev.IsFound {
+		return nil // the window before it says more, such as why it waits
+	}
 	if ev.State == None {
 		delete(f.goroutines, ev.ID)
 		if p == nil {
@@ -289,7 +317,7 @@ func (f *Follower) goroutine(w *history.Writer, ev Event) error {
 	}
 	if !p.hasFunc && len(ev.Stack) > 0 {
 		p.hasFunc = true
-		if err := w.Change(f.at.unix, p.function, history.String(ev.Stack[len(ev.Stack)-1].Func)); err != nil {
+		if err := w.Change(max(p.begin, f.open), p.function, history.String(ev.Stack[len(ev.Stack)-1].Func)); err != nil {
 			return err
 		}
 	}
@@ -310,7 +338,7 @@ func (f *Follower) place(w *history.Writer, id int64) (p *goroutine, err error) 
 		f.left++
 		return nil, nil
 	}
-	p.hasFunc = false
+	p.hasFunc, p.begin = false, f.at.unix
 	if !p.isCreated {
 		name := strconv.Itoa(p.number)
 		if f.opts.ByID {

@@ -1,4 +1,4 @@
-package gotrace
+package golang
 
 import (
 	"testing"

@@ -1,4 +1,4 @@
-package gotrace
+package golang
 
 import (
 	"bytes"
@@ -112,7 +112,7 @@ func check(t *testing.T, data []byte) {
 			reasons[ev.Reason]++
 			states[ev.State]++
 		case Sample:
-			if slices.ContainsFunc(ev.Stack, func(f Frame) bool { return strings.HasSuffix(f.Func, "gotrace.spin") }) {
+			if slices.ContainsFunc(ev.Stack, func(f StackFrame) bool { return strings.HasSuffix(f.Func, ".spin") }) {
 				spinning++
 				spinner[ev.ID] = true
 			}

@@ -1,7 +1,8 @@
-package gotrace
+package golang
 
 import (
 	"context"
+	"math"
 
 	"github.com/granarydb/granary/history"
 	"github.com/granarydb/granary/trace"
@@ -17,10 +18,12 @@ const importBatch = 100_000
 // the target. After an error the target has the committed states, and may be in a transaction.
 func Import(ctx context.Context, r *Reader, to trace.Target) error {
 	f := NewFollower(FollowOptions{ByID: true})
+	r.ReadAhead(math.MinInt64)
 	if err := r.peek(); err != nil {
 		return err
 	}
-	f.advance(r, r.Begin())
+	f.setOffset(r)
+	f.advance(r.Begin())
 	w, err := to.Begin(f.at.unix)
 	if err != nil {
 		return err
@@ -30,8 +33,7 @@ func Import(ctx context.Context, r *Reader, to trace.Target) error {
 		if err := to.Commit(); err != nil {
 			return nil, err
 		}
-		f.at.unix++ // committed states are final
-		w, err = to.Begin(f.at.unix)
+		w, err = to.Begin(f.at.unix + 1)
 		return w, err
 	}
 	if err := f.Window(ctx, r, w, nil); err != nil {

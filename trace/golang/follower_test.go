@@ -1,9 +1,7 @@
-package gotrace
+package golang
 
 import (
 	"bytes"
-	"errors"
-	"fmt"
 	"io"
 	"maps"
 	"math/rand/v2"
@@ -57,61 +55,6 @@ func (k *kept) window(t testing.TB, data []byte) (*history.View, error) {
 	return view, nil
 }
 
-// slow is the oracle: all events of a trace, with their dates. It finds a state by going through them.
-type slow struct {
-	events []Event
-	unix   []int64
-}
-
-func replay(t testing.TB, data []byte) slow {
-	t.Helper()
-	r, err := NewReader(bytes.NewReader(data), 1<<30)
-	if err != nil {
-		t.Fatal(err)
-	}
-	var s slow
-	for {
-		ev, err := r.Next()
-		if errors.Is(err, io.EOF) {
-			return s
-		}
-		if err != nil {
-			t.Fatal(err)
-		}
-		c, _ := r.Clock()
-		s.events, s.unix = append(s.events, ev), append(s.unix, ev.Time-c.Trace+c.Unix)
-	}
-}
-
-// at returns the states of all goroutines at an instant, by their numbers.
-func (s slow) at(t int64) map[int64]string {
-	states := map[int64]string{}
-	for i, ev := range s.events {
-		if s.unix[i] > t {
-			break
-		}
-		if ev.Kind != Goroutine {
-			continue
-		}
-		switch text := []string{"", "running", "runnable", "waiting", "syscall"}[ev.State]; {
-		case text == "":
-			delete(states, ev.ID)
-		case ev.Reason != "":
-			states[ev.ID] = fmt.Sprintf("%s (%s)", text, ev.Reason)
-		default:
-			states[ev.ID] = text
-		}
-	}
-	return states
-}
-
-// near reports whether an event is within a microsecond of an instant. Events of one time get times of
-// their own by the reader, which can differ by where it began.
-func (s slow) near(t int64) bool {
-	i, _ := slices.BinarySearch(s.unix, t)
-	return i > 0 && t-s.unix[i-1] < 1000 || i < len(s.unix) && s.unix[i]-t < 1000
-}
-
 // states returns the states of all goroutines of a view at an instant, by their numbers.
 func states(t testing.TB, v *history.View, at int64, byID bool) map[int64]string {
 	t.Helper()
@@ -160,7 +103,7 @@ func compare(t testing.TB, v *history.View, s slow, from, to int64, byID bool) (
 		if s.near(at) {
 			continue
 		}
-		want, got := s.at(at), states(t, v, at, byID)
+		want, got := s.states(at), states(t, v, at, byID)
 		if !maps.EqualFunc(want, got, same) {
 			t.Fatalf("at %d:\n%v, want\n%v", at, got, want)
 		}
@@ -173,14 +116,14 @@ func compare(t testing.TB, v *history.View, s slow, from, to int64, byID bool) (
 // used again.
 func TestFollower_File(t *testing.T) {
 	data := file(t)
-	s := replay(t, data)
+	s := replayed(t, data)
 	for _, byID := range []bool{false, true} {
 		k := keep(t, FollowOptions{ByID: byID})
 		view, err := k.window(t, data)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if n := compare(t, view, s, s.unix[0], view.End(), byID); n < 500 {
+		if n := compare(t, view, s, s.from, view.End(), byID); n < 500 {
 			t.Errorf("only %d states were compared", n)
 		}
 		if len(k.samples) < 3 {
@@ -216,7 +159,7 @@ func TestFollower_Windows(t *testing.T) {
 	fr.Stop()
 	trace.Stop()
 
-	s := replay(t, whole.Bytes())
+	s := replayed(t, whole.Bytes())
 	k := keep(t, FollowOptions{})
 	var view *history.View
 	var known int64
@@ -244,12 +187,7 @@ func TestFollower_Windows(t *testing.T) {
 // checkSamples holds the samples of a follower to those of the oracle: each once.
 func checkSamples(t *testing.T, s slow, k *kept, view *history.View) {
 	t.Helper()
-	var want []int64
-	for i, ev := range s.events {
-		if ev.Kind == Sample && s.unix[i] <= view.End() {
-			want = append(want, ev.ID)
-		}
-	}
+	want := s.samplesTo(view.End())
 	missing := max(0, len(want)-len(k.samples)) // those before the recorder began
 	want = want[missing:]
 	var got []int64
@@ -286,15 +224,15 @@ func TestFollower_Gap(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := replay(t, second)
+	s := replayed(t, second)
 	if missed, want := k.Missed(), between(t, first, second); missed != want || missed <= 0 {
 		t.Errorf("%d ns were missed, want %d", missed, want)
 	}
-	if got := states(t, after, before.End()+(s.unix[0]-before.End())/2, false); len(got) != 0 {
+	if got := states(t, after, before.End()+(s.from-before.End())/2, false); len(got) != 0 {
 		t.Errorf("in the gap: %v", got)
 	}
-	compare(t, after, s, s.unix[0], after.End(), false)
-	compare(t, after, replay(t, first), replay(t, first).unix[0], before.End(), false)
+	compare(t, after, s, s.from, after.End(), false)
+	compare(t, after, replayed(t, first), replayed(t, first).from, before.End(), false)
 }
 
 // between returns the nanoseconds from the end of a trace to the beginning of a later one. The first event of a
@@ -323,8 +261,8 @@ func TestFollower_Lost(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := replay(t, data)
-	compare(t, view, s, s.unix[0], view.End(), false)
+	s := replayed(t, data)
+	compare(t, view, s, s.from, view.End(), false)
 	again, err := k.window(t, data) // has nothing new
 	if err != nil || again.End() > view.End()+1 {
 		t.Errorf("the same window again ends at %d, want %d: %v", again.End(), view.End(), err)

@@ -1,7 +1,8 @@
-package gotrace
+package golang
 
 import (
 	"bufio"
+	"bytes"
 	"errors"
 	"fmt"
 	"io"
@@ -25,21 +26,27 @@ func Magic(data []byte) bool {
 	return len(text) == headerBytes && strings.HasPrefix(text, "go 1.") && strings.HasSuffix(text, " trace\x00\x00\x00")
 }
 
-const headerBytes = 16
+const (
+	headerBytes = 16
+	readBytes   = 64 << 10 // at a time
+)
 
 // Reader reads an execution trace as a stream, one generation at a time. It belongs to one goroutine.
 type Reader struct {
 	in     *countedReader
-	events *trace.Reader
+	bytes  *bufio.Reader // of in
+	events *trace.Reader // nil before Next
 	clock  Clock
 	dated  bool // clock is set
-	begun  bool // first is set
-	first  int64
+	syncs  int  // begins and ends of generations so far
+	begin  int64
 	last   int64
 	err    error // from the last Next
+	broken error // why the trace ends before its end
 
-	stacks map[trace.Stack][]Frame // stacks of the generation
-	ahead  *Event                  // event that Next returns first
+	stacks  map[trace.Stack][]StackFrame // stacks of the generation
+	first   []Event                      // what Next returns first
+	isAhead bool                         // found events are among them, and are not returned later
 }
 
 // countedReader counts a trace's bytes, and keeps the error of reading them.
@@ -68,7 +75,7 @@ func (in *countedReader) Read(p []byte) (int, error) {
 // because their format needs the whole trace in memory. The errors are as for Next.
 func NewReader(r io.Reader, most int64) (*Reader, error) {
 	in := &countedReader{r: r, left: most}
-	b := bufio.NewReader(in)
+	b := bufio.NewReaderSize(in, readBytes)
 	head, err := b.Peek(headerBytes)
 	switch {
 	case in.err != nil:
@@ -78,20 +85,71 @@ func NewReader(r io.Reader, most int64) (*Reader, error) {
 	case string(head[:8]) < "go 1.22 ":
 		return nil, fmt.Errorf("%w: it is of %s, want 1.22 or later", ErrFormat, head[:7])
 	}
-	out := &Reader{in: in, stacks: map[trace.Stack][]Frame{}}
-	if out.events, err = trace.NewReader(b); err != nil {
-		return nil, out.wrap(err)
-	}
-	return out, nil
+	return &Reader{in: in, bytes: b, stacks: map[trace.Stack][]StackFrame{}}, nil
 }
 
-// Next returns the next event, and io.EOF after the last. If a trace ends within a generation, as after a
-// crash, Next returns the events of the earlier generations. The errors are ErrFormat, ErrLimit and those
-// of the input. They are final. An event costs about 0.1 us.
+// ReadAhead reads the first generation, and lets Next return the states from before the trace first, at its begin. It
+// costs 0.1 us an event, and memory for the bytes of up to two generations. It does nothing after Next, and for a trace
+// that begins up to an instant of its clock, because a caller knows the states of then.
+func (r *Reader) ReadAhead(unless int64) {
+	if r.isAhead || r.events != nil {
+		return
+	}
+	var head echo
+	scan := &Reader{in: r.in, bytes: bufio.NewReaderSize(io.TeeReader(r.bytes, &head), readBytes), stacks: map[trace.Stack][]StackFrame{}}
+	for scan.syncs <= 1 {
+		ev, err := scan.Next()
+		if err != nil {
+			break // Next meets it again
+		}
+		if scan.begin <= unless {
+			head = echo{isOff: true}
+			*r, r.first = *scan, []Event{ev}
+			return
+		}
+		if ev.IsFound {
+			ev.Time = scan.begin
+			r.first = append(r.first, ev)
+		}
+	}
+	r.isAhead = true
+	r.bytes = bufio.NewReaderSize(io.MultiReader(&head, r.bytes), readBytes)
+}
+
+// echo has bytes that are read once after they were written.
+type echo struct {
+	blocks [][]byte
+	isOff  bool // they are not kept
+}
+
+// Write implements io.Writer.
+func (b *echo) Write(p []byte) (int, error) {
+	if !b.isOff {
+		b.blocks = append(b.blocks, bytes.Clone(p))
+	}
+	return len(p), nil
+}
+
+// Read implements io.Reader.
+func (b *echo) Read(p []byte) (int, error) {
+	if len(b.blocks) == 0 {
+		return 0, io.EOF
+	}
+	n := copy(p, b.blocks[0])
+	if b.blocks[0] = b.blocks[0][n:]; len(b.blocks[0]) == 0 {
+		b.blocks[0] = nil
+		b.blocks = b.blocks[1:]
+	}
+	return n, nil
+}
+
+// Next returns the next event, and io.EOF after the last, which is at a fault if a generation before it is
+// whole (Broken). The errors are ErrFormat, ErrLimit and those of the input. They are final. An event costs
+// about 0.1 us.
 func (r *Reader) Next() (ev Event, err error) {
-	if r.ahead != nil {
-		ev, r.ahead = *r.ahead, nil
-		return ev, nil
+	// The begin of the trace and its clock are known only behind its first event.
+	if r.syncs > 0 && len(r.first) > 0 {
+		return r.takeFirst(), nil
 	}
 	if r.err != nil {
 		return Event{}, r.err
@@ -102,8 +160,16 @@ func (r *Reader) Next() (ev Event, err error) {
 		if p := recover(); p != nil {
 			err = fmt.Errorf("%w: %s", ErrFormat, short(fmt.Sprint(p)))
 		}
+		if errors.Is(err, ErrFormat) && r.syncs > 1 {
+			err, r.broken = io.EOF, err
+		}
 		r.err = err
 	}()
+	if r.events == nil {
+		if r.events, err = trace.NewReader(r.bytes); err != nil {
+			return Event{}, r.wrap(err)
+		}
+	}
 	for {
 		e, err := r.events.ReadEvent()
 		if errors.Is(err, io.EOF) && r.in.err == nil {
@@ -112,14 +178,25 @@ func (r *Reader) Next() (ev Event, err error) {
 		if err != nil {
 			return Event{}, r.wrap(err)
 		}
-		if r.last = int64(e.Time()); !r.begun {
-			r.first, r.begun = r.last, true
-		}
-		if ev, ok := r.event(e); ok {
+		ev, ok := r.event(e)
+		if ok = ok && !(r.isAhead && ev.IsFound); len(r.first) == 0 && ok {
 			return ev, nil
+		}
+		if len(r.first) > 0 { // this is the first of all events, which is none itself
+			return r.takeFirst(), nil
 		}
 	}
 }
+
+func (r *Reader) takeFirst() Event {
+	ev := r.first[0]
+	r.first = r.first[1:]
+	return ev
+}
+
+// Broken returns the fault at which a trace ends, as that of a killed program does. What is behind it is lost.
+// It returns nil before Next has returned io.EOF, and for a whole trace.
+func (r *Reader) Broken() error { return r.broken }
 
 // peek reads the first event, so that Begin and Clock are known. Next returns the event again.
 func (r *Reader) peek() error {
@@ -128,17 +205,17 @@ func (r *Reader) peek() error {
 		return fmt.Errorf("%w: it has no events", ErrFormat)
 	}
 	if err == nil {
-		r.ahead = &ev
+		r.first = slices.Insert(r.first, 0, ev)
 	}
 	return err
 }
 
-// Clock returns the last clock snapshot so far. It returns false before the first snapshot, and for
-// traces without one.
+// Clock returns the first clock snapshot, because the system's clock can be set within a trace. It returns
+// false before it, and for traces without one.
 func (r *Reader) Clock() (Clock, bool) { return r.clock, r.dated }
 
-// Begin returns the time of the first event of any kind, or 0 before Next has read it.
-func (r *Reader) Begin() int64 { return r.first }
+// Begin returns the time at which the trace begins, or 0 before Next has read it.
+func (r *Reader) Begin() int64 { return r.begin }
 
 // End returns the time of the last event of any kind so far. After io.EOF it is the trace's end.
 func (r *Reader) End() int64 { return r.last }
@@ -159,20 +236,23 @@ func short(text string) string {
 
 // event converts an event. It returns false for events that Next does not return.
 func (r *Reader) event(e trace.Event) (Event, bool) {
-	ev := Event{Time: int64(e.Time())}
+	at := int64(e.Time())
+	if e.Kind() == trace.EventSync {
+		r.sync(at, e.Sync().ClockSnapshot)
+		return Event{}, false
+	}
+	r.last = at
+	ev := Event{Time: at}
 	switch e.Kind() {
-	case trace.EventSync:
-		clear(r.stacks)
-		if c := e.Sync().ClockSnapshot; c != nil {
-			r.clock, r.dated = Clock{int64(c.Trace), c.Wall.UnixNano()}, true
-		}
-		return ev, false
 	case trace.EventStackSample:
 		ev.Kind, ev.ID, ev.Stack = Sample, int64(e.Goroutine()), r.stack(e.Stack())
 		return ev, true
 	case trace.EventStateTransition:
 		return r.transition(ev, e.StateTransition())
-	case trace.EventRangeBegin, trace.EventRangeActive:
+	case trace.EventRangeActive:
+		ev.State, ev.IsFound = Running, r.syncs == 1
+		return ranged(ev, e.Range())
+	case trace.EventRangeBegin:
 		ev.State = Running
 		return ranged(ev, e.Range())
 	case trace.EventRangeEnd:
@@ -181,19 +261,33 @@ func (r *Reader) event(e trace.Event) (Event, bool) {
 	return ev, false
 }
 
-// transition converts a state change.
+// sync begins a generation, or ends the last one. Its time is no event's.
+func (r *Reader) sync(at int64, c *trace.ClockSnapshot) {
+	clear(r.stacks)
+	if r.syncs++; r.syncs == 1 {
+		r.begin, r.last = at, at
+	}
+	if c != nil && !r.dated {
+		r.clock, r.dated = Clock{int64(c.Trace), c.Wall.UnixNano()}, true
+	}
+}
+
+// transition converts a state change. Each generation has the state of each goroutine and proc again, which is
+// no change.
 func (r *Reader) transition(ev Event, t trace.StateTransition) (Event, bool) {
 	switch t.Resource.Kind {
 	case trace.ResourceGoroutine:
-		_, to := t.Goroutine()
+		from, to := t.Goroutine()
+		ev.IsFound = from == trace.GoUndetermined
 		ev.Kind, ev.ID, ev.Stack = Goroutine, int64(t.Resource.Goroutine()), r.stack(t.Stack)
 		ev.State = goState(to)
 		if ev.State == Waiting {
 			ev.Reason = t.Reason
 		}
-		return ev, to != trace.GoUndetermined
+		return ev, from != to
 	case trace.ResourceProc:
-		_, to := t.Proc()
+		from, to := t.Proc()
+		ev.IsFound = from == trace.ProcUndetermined
 		ev.Kind, ev.ID = Proc, int64(t.Resource.Proc())
 		switch to {
 		case trace.ProcRunning:
@@ -201,7 +295,7 @@ func (r *Reader) transition(ev Event, t trace.StateTransition) (Event, bool) {
 		case trace.ProcIdle:
 			ev.State = Waiting
 		}
-		return ev, to != trace.ProcUndetermined
+		return ev, from != to
 	}
 	return ev, false
 }
@@ -237,14 +331,14 @@ func ranged(ev Event, of trace.Range) (Event, bool) {
 }
 
 // stack returns a stack's frames. It makes them once in a generation.
-func (r *Reader) stack(s trace.Stack) []Frame {
+func (r *Reader) stack(s trace.Stack) []StackFrame {
 	if s == trace.NoStack {
 		return nil
 	}
 	frames, known := r.stacks[s]
 	if !known {
 		for f := range s.Frames() {
-			frames = append(frames, Frame{PC: f.PC, Func: f.Func, File: f.File, Line: int64(f.Line)})
+			frames = append(frames, StackFrame{PC: f.PC, Func: f.Func, File: f.File, Line: int64(f.Line)})
 		}
 		frames = slices.Clip(frames)
 		r.stacks[s] = frames

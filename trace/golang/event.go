@@ -1,4 +1,4 @@
-package gotrace
+package golang
 
 // Kind is an event's subject.
 type Kind uint8
@@ -27,8 +27,8 @@ const (
 // NoGoroutine is the ID of a sample without a goroutine: in the scheduler, or in foreign code.
 const NoGoroutine = -1
 
-// Frame is a call in a stack.
-type Frame struct {
+// StackFrame is a call in a stack.
+type StackFrame struct {
 	PC         uint64
 	Func, File string
 	Line       int64
@@ -36,14 +36,17 @@ type Frame struct {
 
 // Event is a change of a state, or a sample. Events share stacks, so a stack must not be changed.
 type Event struct {
-	Time  int64 // nanoseconds of the trace's clock, later than in all earlier events
+	Time  int64 // nanoseconds of the trace's clock, not before that of an earlier event
 	Kind  Kind
 	ID    int64 // of the goroutine or proc
 	State State
+	// IsFound reports that the state began before the trace. The first generation has such an event for each goroutine
+	// and proc of then, however late; after ReadAhead they come first, at its begin.
+	IsFound bool
 	// Reason says why a goroutine waits, or why the world is stopped. It can be empty.
 	Reason string
 	// Stack is the stack of a sample or a goroutine, leaf first. It can be empty.
-	Stack []Frame
+	Stack []StackFrame
 }
 
 // Clock is an instant by two clocks: the trace's, and Unix nanoseconds.

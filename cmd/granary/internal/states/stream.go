@@ -1,0 +1,137 @@
+package states
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/granarydb/granary/cmd/granary/internal/cli"
+	"github.com/granarydb/granary/internal/ihs"
+	"github.com/granarydb/granary/internal/input"
+	"github.com/granarydb/granary/trace"
+	"github.com/granarydb/granary/trace/golang"
+)
+
+// stream is a recording that is read once, from its begin to its end: CSV or a Go execution trace, in a file, on
+// standard input or from a URL, compressed or not.
+type stream struct {
+	*input.Stream
+	name    string
+	isTrace bool
+	cmd     *cobra.Command
+	show    func(stage trace.Stage, done, total int64) // shows the progress, unless nil
+}
+
+// isOnce reports whether a name is standard input or a URL, which can be opened once.
+func isOnce(name string) bool { return name == "-" || input.IsURL(name) }
+
+// isStream reports whether the commands read a name as a stream.
+func isStream(name string) bool {
+	packed, _ := strings.CutSuffix(strings.ToLower(name), ".zst")
+	return isOnce(name) || trace.IsCSV(packed) || isGoTrace(name)
+}
+
+// isGoTrace reports whether a file begins like a Go execution trace, compressed or not.
+func isGoTrace(name string) bool { return golang.Magic(input.Head(name)) }
+
+// openStream opens a stream, which its caller closes.
+func openStream(cmd *cobra.Command, name string) (*stream, error) {
+	in, err := new(input.Web).Open(cmd.Context(), name)
+	if err != nil {
+		return nil, err
+	}
+	if name == "-" {
+		name = "standard input"
+	}
+	head, _ := in.Peek(16) // what there is
+	return &stream{Stream: in, name: name, isTrace: golang.Magic(head), cmd: cmd}, nil
+}
+
+// Read implements io.Reader. It shows the progress, if the size is known.
+func (s *stream) Read(p []byte) (int, error) {
+	n, err := s.Stream.Read(p)
+	if s.show != nil && s.Size > 0 {
+		s.show(trace.Reading, s.Done(), s.Size)
+	}
+	return n, err
+}
+
+// addTo adds the rows of CSV to others.
+func (s *stream) addTo(ctx context.Context, t *trace.CSV) error {
+	if what := s.Describe(); what != "" {
+		return fmt.Errorf("%s: %s%s", s.name, what, histories)
+	}
+	return t.Read(ctx, s.name, s)
+}
+
+// set reads CSV with the default settings.
+func (s *stream) set(ctx context.Context) (*ihs.Set, error) {
+	t := trace.NewCSV(trace.CSVOptions{})
+	if err := s.addTo(ctx, t); err != nil {
+		return nil, err
+	}
+	set, err := t.Set()
+	if err != nil && !strings.Contains(err.Error(), s.name) {
+		err = fmt.Errorf("%s: %w", s.name, err)
+	}
+	return set, explainRow(err)
+}
+
+// feed writes the recording to a target.
+func (s *stream) feed(ctx context.Context, show func(trace.Stage, int64, int64), to trace.Target) (int, error) {
+	s.show = show
+	building := func(done, total int64) { show(trace.Building, done, total) }
+	if s.isTrace {
+		r, err := s.goTrace(ctx)
+		if err != nil {
+			return 0, err
+		}
+		return trace.ViewInto(ctx, r.View, building, to)
+	}
+	set, err := s.set(ctx)
+	if err != nil {
+		return 0, err
+	}
+	return trace.SetInto(ctx, set, building, to)
+}
+
+// load builds a history in memory.
+func (s *stream) load(ctx context.Context, show func(trace.Stage, int64, int64)) (*trace.Recording, error) {
+	if s.show = show; s.isTrace {
+		return s.goTrace(ctx)
+	}
+	return trace.Build(func(to trace.Target) error {
+		_, err := s.feed(ctx, show, to)
+		return err
+	})
+}
+
+// goTrace builds the history of a Go execution trace, which takes less memory than the trace. It tells of a
+// trace that ends at a fault, or refuses it with --strict.
+func (s *stream) goTrace(ctx context.Context) (*trace.Recording, error) {
+	r, err := golang.NewReader(s, math.MaxInt64)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", s.name, err)
+	}
+	built, err := trace.Build(func(to trace.Target) error { return golang.Import(ctx, r, to) })
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", s.name, err)
+	}
+	lost := r.Broken()
+	if lost == nil {
+		return built, nil
+	}
+	if strict, _ := s.cmd.Flags().GetBool("strict"); strict {
+		return nil, fmt.Errorf("%s: %w; without --strict, what is before %s is read", s.name, lost, cli.TimeJSON(built.End()))
+	}
+	fmt.Fprintf(s.cmd.ErrOrStderr(), "granary: %s: %v: it is read up to %s, and the rest of it is lost\n", s.name, lost, cli.TimeJSON(built.End()))
+	return built, nil
+}
+
+// strictFlag adds --strict to a command that stores recordings.
+func strictFlag(cmd *cobra.Command) {
+	cmd.Flags().Bool("strict", false, "refuse a Go execution trace that is cut, as a killed program leaves it")
+}
