@@ -101,14 +101,19 @@ func (w *Writer) rows(ctx context.Context, t *Files, use txn.Use[*catalog.Databa
 	return out, err
 }
 
-// granule writes a granule, merged if it has fresh parts.
+// granule writes a granule, merged if it has fresh parts. If memory is short it writes one half after the
+// other, because memory stays short until there are files.
 func (w *Writer) granule(t *Files, rows *files.RowsWriter, g *granule.Granule) error {
 	bytes := int64(g.Size())
 	if g.FreshParts() > 0 {
 		bytes = int64(g.RewriteSize())
 	}
 	if err := w.Reserve(bytes); err != nil {
-		return err
+		low, high, ok := g.Halve(t.Schema)
+		if !ok {
+			return err
+		}
+		return cmp.Or(w.granule(t, rows, low), w.granule(t, rows, high))
 	}
 	defer w.Release(bytes)
 	if g.FreshParts() == 0 {
@@ -130,8 +135,8 @@ const leastImage = 1 << 10
 // Dictionaries writes a table's new dictionary entries and adds their files to out, its part of the
 // manifest. All of the root's codes are among them, because the log entry with a commit's codes precedes
 // the commit. It takes memory for an image and its compressed bytes. It returns errors from Files.Log,
-// Reserve and the disk.
-func (w *Writer) Dictionaries(t *Files, before, out *files.TableFiles) error {
+// Reserve, the disk and ctx.
+func (w *Writer) Dictionaries(ctx context.Context, t *Files, before, out *files.TableFiles) error {
 	image := w.Image
 	for { // halve the image while memory is short, because memory stays short until there are files
 		err := w.Reserve(2 * image)
@@ -145,6 +150,9 @@ func (w *Writer) Dictionaries(t *Files, before, out *files.TableFiles) error {
 	defer w.Release(2 * image)
 	hot := map[int64]bool{}
 	for _, g := range t.Dicts.All() {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
 		hot[g.Number] = true
 		// Entries without a commit too, because a generation leaves memory only when all are filed. A full disk
 		// is not a failure.
