@@ -82,7 +82,7 @@ func (f slowSyncs) Create(name string) (disk.File, error) {
 // Close ends in time on a disk that is too slow for the files, and the log has all rows.
 func TestClose_Within(t *testing.T) {
 	fs := crashfs.New(crashfs.Options{})
-	opts := Options{FS: slowSyncs{fs, 20 * time.Millisecond}, CloseWithin: 100 * time.Millisecond, FutureLimit: -1, PastLimit: -1}
+	opts := Options{FS: slowSyncs{fs, 20 * time.Millisecond}, CloseWithin: 100 * time.Millisecond, FutureLimit: -1, PastLimit: -1, smallBucket: -1}
 	store, table := open(t, opts, samples(10))
 	for i := range int64(200) { // buckets
 		insert(t, table, oneRow(10*i))

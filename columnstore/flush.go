@@ -92,7 +92,7 @@ func (fl *flusher) newFlush(steps bool) *flush {
 	}
 	f := &flush{store: fl.store, next: &files.Manifest{Segment: fl.begun}}
 	f.to = &cold.Writer{
-		Dir: fl.dir, Partial: fl.partial, Image: fl.store.opts.imageBytes, Steps: steps,
+		Dir: fl.dir, Partial: fl.partial, Small: fl.store.opts.smallBucket, Image: fl.store.opts.imageBytes, Steps: steps,
 		Limit:   granule.Limit{Rows: fl.store.opts.GranuleRows, Bytes: fl.store.opts.GranuleBytes},
 		Reserve: f.reserve, Release: f.release, Yield: fl.store.opts.Yield,
 	}

@@ -133,6 +133,8 @@ type Options struct {
 	// stringBytes is the size of a generation's coded strings from which on parts store new ones themselves
 	// (granule.Generation.MostStrings). 0 is 64 MiB, or a sixteenth of a MemoryBudget.
 	stringBytes int64
+	// smallBucket is the size up to which buckets share a file. 0 is 64 KiB, and a negative size shares none.
+	smallBucket int64
 	simulated   bool // Manual, with a Yield: a goroutine that waits for another waits for ever
 }
 
@@ -153,6 +155,9 @@ func (o *Options) setLog() {
 	o.LogBytes = o.mostLogged(o.LogBytes)
 	if o.queueBytes == 0 {
 		o.queueBytes = min(share(16<<20, 16), segment)
+	}
+	if o.smallBucket == 0 {
+		o.smallBucket = 64 << 10
 	}
 	if o.stringBytes == 0 {
 		o.stringBytes = share(64<<20, 16)
