@@ -29,7 +29,8 @@ import (
 type account struct {
 	store     *Store
 	budget    int64        // 0: no limit
-	log       int64        // upper bound of the log's queue of entries that are not durable
+	log       int64        // upper bound of the log's queue of entries that are not durable, and filing
+	filing    int64        // part of log: room for the piece that a flush is writing, which nothing else takes
 	dicts     atomic.Int64 // dictionaries of all generations
 	histories atomic.Int64 // interval histories, as of the last transaction on each
 	pending   atomic.Int64 // reservations: open transactions, and inserts and rewrites in progress

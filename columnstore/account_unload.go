@@ -53,20 +53,20 @@ func (a *account) unload(v victim) {
 }
 
 // cool unloads after a flush: first each bucket whose file replaced an older file that the root still
-// uses, then the oldest buckets until memory is below coolTo.
+// uses, then the oldest buckets until memory is below coolTo. Close needs no memory.
 func (a *account) cool() {
+	short := func() bool {
+		return a.budget > 0 && !a.store.closed.Load() && a.usedBesideCache() > a.share(coolTo)
+	}
 	for _, v := range a.unloadable(a.store.roots.Root().State) {
 		b, ok := v.state.Buckets.Get(v.key)
-		if ok && b.Cold != nil || a.budget > 0 && a.usedBesideCache() > a.share(coolTo) {
+		if ok && b.Cold != nil || short() {
 			a.unload(v)
 		}
 	}
-	if a.budget == 0 {
-		return
-	}
 	for _, t := range a.store.tablesInOrder() {
 		for _, g := range t.generations.All() { // generations that were in use when their last bucket was unloaded
-			if a.usedBesideCache() <= a.share(coolTo) {
+			if !short() {
 				return
 			}
 			a.store.roots.Rewrite(func(current *txn.Root[*catalog.Database]) (next txn.Next[*catalog.Database], ok bool) {

@@ -15,6 +15,7 @@ func (t *Table) newStored() *cold.Files {
 		New: func() *granule.Generation {
 			g := granule.NewGeneration(t.source.Seed)
 			g.Lists.Verify(s.opts.VerifyLists)
+			g.MostStrings = int(s.opts.stringBytes)
 			return g
 		},
 		Read: func(from files.GenerationFiles, into *granule.Generation) error {

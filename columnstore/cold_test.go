@@ -103,11 +103,14 @@ func TestCold_Restart(t *testing.T) {
 
 // A damaged file costs the rows of its times, and the error names it. Others are read, and written.
 func TestCold_DamagedFile(t *testing.T) {
-	for _, kind := range []string{"rows", "dicts"} {
+	for _, kind := range []string{"rows", "shared rows", "dicts"} {
 		t.Run(kind, func(t *testing.T) {
 			fs := crashfs.New(crashfs.Options{})
 			opts := inDir(fs)
 			opts.GenerationBuckets, opts.BucketRows = 1, -1
+			if kind == "rows" {
+				opts.smallBucket = -1
+			}
 			store, table := open(t, opts, samples(100))
 			rng := rand.New(rand.NewPCG(1, 2))
 			for i := range 30 {
@@ -122,11 +125,21 @@ func TestCold_DamagedFile(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			name := disk.FileName(files.RowsKind, m.Tables[0].Buckets[1].File)
-			if kind == "dicts" {
-				name = disk.FileName(files.DictsKind, m.Tables[0].Generations[1].Files[0])
+			bucket, at := m.Tables[0].Buckets[1], int64(100)
+			name := disk.FileName(files.RowsKind, bucket.File)
+			switch kind {
+			case "shared rows":
+				at = bucket.Place.Offset
+			case "dicts":
+				number := m.Tables[0].Generations[1].Files[0]
+				r, err := disk.OpenFile(fs, store.dir.id, files.DictsKind, number, files.VersionOf(files.DictsKind))
+				if err != nil {
+					t.Fatal(err)
+				}
+				piece, _, _ := disk.CutPiece(r.Directory()[36:]) // that of the second generation
+				name, at = disk.FileName(files.DictsKind, number), piece.Offset
 			}
-			fs.Flip(name, 8*100)
+			fs.Flip(name, 8*at)
 			store, table = reopen(t, opts)
 			damaged := func(where Expr) error {
 				return store.View(t.Context(), func(snap *Snapshot) error {
@@ -178,7 +191,7 @@ func TestCold_SnapshotKeepsFiles(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			fs := crashfs.New(crashfs.Options{})
 			opts := inDir(fs)
-			opts.Retention, opts.GenerationBuckets = 2000, 1
+			opts.Retention, opts.GenerationBuckets, opts.smallBucket = 2000, 1, -1
 			store, table := open(t, opts, samples(100))
 			fill(t, table, rand.New(rand.NewPCG(1, 2)), 20)
 			coolAll(t, store)

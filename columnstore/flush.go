@@ -33,7 +33,7 @@ func (fl *flusher) flush(ctx context.Context) error { return fl.flushInSteps(ctx
 // durable while no root is held, and the next call goes on.
 func (fl *flusher) flushInSteps(ctx context.Context, inSteps bool) (err error) {
 	defer func() {
-		if !errors.Is(err, cold.ErrPause) {
+		if !errors.Is(err, cold.ErrPause) && !(inSteps && errors.Is(err, ErrSnapshotExpired)) { // the next run goes on
 			fl.failing.Store(&err)
 		}
 	}()
@@ -95,9 +95,9 @@ func (fl *flusher) newFlush(steps bool) *flush {
 	}
 	f := &flush{store: fl.store, next: &files.Manifest{Segment: fl.begun}}
 	f.to = &cold.Writer{
-		Dir: fl.dir, Partial: fl.partial, Image: fl.store.opts.imageBytes, Steps: steps,
+		Dir: fl.dir, Partial: fl.partial, Small: fl.store.opts.smallBucket, Image: fl.store.opts.imageBytes, Steps: steps,
 		Limit:   granule.Limit{Rows: fl.store.opts.GranuleRows, Bytes: fl.store.opts.GranuleBytes},
-		Reserve: f.reserve, Release: fl.store.memory.release, Yield: fl.store.opts.Yield,
+		Reserve: f.reserve, Release: f.release, Yield: fl.store.opts.Yield,
 	}
 	return f
 }
@@ -124,7 +124,7 @@ func (f *flush) write(ctx context.Context) error {
 		return err
 	}
 	for i, t := range s.tablesInOrder()[:len(f.next.Tables)] { // the root is closed by now: the dictionaries have all of its codes
-		if err := f.to.Dictionaries(t.stored, s.flusher.manifest.Table(t.ordinal), &f.next.Tables[i]); err != nil {
+		if err := f.to.Dictionaries(ctx, t.stored, s.flusher.manifest.Table(t.ordinal), &f.next.Tables[i]); err != nil {
 			return err
 		}
 	}
@@ -180,12 +180,12 @@ func (f *flush) history(h *History, view *history.View) error {
 		return nil
 	}
 	bytes := 2 * h.states.Size() // an image copies the lanes
-	err := f.reserve(bytes)
-	if err != nil {
+	if err := f.reserve(bytes); err != nil {
 		return err
 	}
-	defer s.memory.release(bytes)
+	defer f.release(bytes)
 	image := view.AppendImage(nil)
+	var err error
 	if next.File, err = f.to.Dir.WriteStates(image); err != nil {
 		return err
 	}
@@ -195,11 +195,25 @@ func (f *flush) history(h *History, view *history.View) error {
 	return nil
 }
 
-// reserve reserves memory for a file. It may use the whole budget, because files make room.
+// filingShare is the share of the memory budget that is kept for the piece that a flush is writing. Without it
+// inserts could take the last bytes, and files, which make room, could never be written.
+const filingShare = 16
+
+// reserve reserves memory for a piece of a file. The room for filing is used first, and counted at all times.
+// A larger piece may use the whole budget, because files make room. A flush has one piece at a time.
 func (f *flush) reserve(bytes int64) error {
+	bytes -= f.store.memory.filing
+	if bytes <= 0 {
+		return nil
+	}
 	err := f.store.memory.reserve(bytes, incoming{later: true})
 	if err != nil && f.store.memory.reserveAtOnce(bytes) {
 		return nil
 	}
 	return err
+}
+
+// release gives back the bytes of reserve.
+func (f *flush) release(bytes int64) {
+	f.store.memory.release(max(0, bytes-f.store.memory.filing))
 }

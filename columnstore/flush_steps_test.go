@@ -41,7 +41,7 @@ func TestKeeper_SyncsWithoutRoot(t *testing.T) {
 	before := func() {}
 	fs := syncSpy{crashfs.New(crashfs.Options{}), &before}
 	opts := inDir(fs)
-	opts.LogBytes = 8 << 10
+	opts.LogBytes, opts.smallBucket = 8<<10, -1
 	var store *Store
 	var table *Table
 	at := int64(0)

@@ -74,7 +74,7 @@ func (fl *flusher) run() {
 		case <-again:
 		}
 		again = nil
-		if fl.flushIfDue(context.Background()) != nil || fl.stuck.Load() > 0 {
+		if fl.flushIfDue(fl.store.filing) != nil || fl.stuck.Load() > 0 {
 			again = time.After(retryFlush)
 		}
 	}
@@ -101,7 +101,7 @@ func (fl *flusher) flushIfDue(ctx context.Context) (err error) {
 // lock waits for flusher.flushing and locks it. It returns false if the store is closed.
 func (fl *flusher) lock() bool {
 	for !fl.flushing.TryLock() {
-		if fl.store.closed.Load() || fl.store.opts.Manual { // a simulated flusher would never go on
+		if fl.store.closed.Load() || fl.store.opts.simulated { // a simulated flusher would never go on
 			return false
 		}
 		time.Sleep(time.Millisecond)
@@ -185,14 +185,18 @@ func (fl *flusher) discard() {
 // fileForRoom writes rows that only the log has into files, so that they can be unloaded. It reports
 // whether it wrote any, and the error of the disk.
 func (fl *flusher) fileForRoom() (done bool, err error) {
-	if !fl.lock() {
+	waits := !fl.flushing.TryLock()
+	if waits && !fl.lock() {
 		return false, nil
 	}
 	defer fl.flushing.Unlock()
-	if fl.logged.Load() == 0 {
+	switch {
+	case fl.store.closed.Load():
 		return false, nil
+	case fl.logged.Load() == 0:
+		return waits, nil // the flush that it waited for wrote them
 	}
-	if err := fl.flushWhole(context.Background()); err != nil {
+	if err := fl.flushWhole(fl.store.filing); err != nil {
 		return false, fmt.Errorf("write files: %w", err)
 	}
 	return true, nil

@@ -38,8 +38,8 @@ func (fl *flusher) awaitSpace(tx *Tx) error {
 	}
 	coming := tx.laterRanges()
 	if (fl.space.Used() != fl.stuck.Load() || len(coming) > 0) && fl.lock() {
-		defer fl.flushing.Unlock()                      // deferred, because a Yield that simulates a crash panics
-		_ = fl.keepWithin(context.Background(), coming) // Stats has the error
+		defer fl.flushing.Unlock()                 // deferred, because a Yield that simulates a crash panics
+		_ = fl.keepWithin(fl.store.filing, coming) // Stats has the error
 	}
 	if full := fl.space.Full(refuseAt); full != nil {
 		return fmt.Errorf("%w: only the newest time range of each table, histories and what snapshots read are left; Table.DropBefore or a larger Options.DiskBudget makes room", full)

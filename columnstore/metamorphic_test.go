@@ -46,6 +46,7 @@ var settings = []setting{
 	{Options{GranuleRows: 4, FreshParts: 2, MaxParts: 5, GenerationBuckets: 2, BucketRows: 3}, 1000},
 	{Options{GranuleRows: 30, FreshParts: 3, MaxParts: 5, GenerationBuckets: 1, BucketRows: 20}, 10_000},
 	{Options{GranuleRows: 5, FreshParts: 2, MaxParts: 3, GenerationBuckets: 3, BucketRows: 10}, 500},
+	{Options{GranuleRows: 20, FreshParts: 2, MaxParts: 4, GenerationBuckets: 2, stringBytes: 1}, 100},
 }
 
 func (s setting) String() string {

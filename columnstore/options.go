@@ -123,10 +123,19 @@ type Options struct {
 	// LogBytes, or to the bytes of the last flush if that is more, and the entries that come while files
 	// are written. At least 1. 0 means 64 MiB, or a quarter of a MemoryBudget if that is less.
 	LogBytes int64
+	// CloseWithin bounds how long Close writes files. Rows that it leaves are in the log, which is durable, and
+	// the next Open replays them. 0 means 3 seconds, or no limit with Manual. A negative duration means no limit.
+	CloseWithin time.Duration
 
 	// segmentBytes, queueBytes and imageBytes are smaller in simulations. 0 is the default of the log.
 	// imageBytes is the size at which new dictionary entries are cut into several images.
 	segmentBytes, queueBytes, imageBytes int64
+	// stringBytes is the size of a generation's coded strings from which on parts store new ones themselves
+	// (granule.Generation.MostStrings). 0 is 64 MiB, or a sixteenth of a MemoryBudget.
+	stringBytes int64
+	// smallBucket is the size up to which buckets share a file. 0 is 64 KiB, and a negative size shares none.
+	smallBucket int64
+	simulated   bool // Manual, with a Yield: a goroutine that waits for another waits for ever
 }
 
 // setLog sets the sizes of the log. With a memory budget they are shares of it, because entries that are
@@ -146,6 +155,12 @@ func (o *Options) setLog() {
 	o.LogBytes = o.mostLogged(o.LogBytes)
 	if o.queueBytes == 0 {
 		o.queueBytes = min(share(16<<20, 16), segment)
+	}
+	if o.smallBucket == 0 {
+		o.smallBucket = 64 << 10
+	}
+	if o.stringBytes == 0 {
+		o.stringBytes = share(64<<20, 16)
 	}
 	if o.imageBytes == 0 {
 		o.imageBytes = share(2<<20, 64) // smaller images compress worse (docs/format/files.md)
@@ -233,6 +248,9 @@ func (o Options) withDefaults() (Options, error) {
 	if o.FS == nil && o.Dir != "" {
 		o.FS = disk.System(o.Dir)
 	}
+	if o.CloseWithin == 0 && !o.Manual {
+		o.CloseWithin = 3 * time.Second
+	}
 	if o.FutureLimit == 0 {
 		o.FutureLimit = 10 * time.Minute
 	}
@@ -242,7 +260,7 @@ func (o Options) withDefaults() (Options, error) {
 	if o.Rand == nil {
 		o.Rand = rand.Reader
 	}
-	if o.Yield == nil {
+	if o.simulated = o.Manual && o.Yield != nil; o.Yield == nil {
 		o.Yield = func(string) {}
 	}
 	return o, nil

@@ -69,6 +69,9 @@ func newQuerySet(seed uint64) *querySet {
 	if seed%3 > 0 {
 		d.opts.BucketRows = []int{1, 4, 30}[seed%7%3]
 	}
+	if seed%4 == 3 {
+		d.opts.stringBytes = int64(1 + seed%5*40) // parts store strings
+	}
 	d.starts.of = map[*any]int64{}
 	d.makeSchema()
 	d.makeColumns()

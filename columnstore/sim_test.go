@@ -208,6 +208,12 @@ func newHistory(seed uint64) *simRun {
 	if seed%3 > 0 { // drawn from the seed alone, so that the histories of earlier seeds are unchanged
 		h.opts.BucketRows = int(1 + seed%7*5)
 	}
+	if seed%3 == 1 {
+		h.opts.smallBucket = -1 + int64(seed%2)*500 // most buckets have a file of their own
+	}
+	if seed%4 == 3 {
+		h.opts.stringBytes = int64(1 + seed%5*40) // parts store strings
+	}
 	if rng.IntN(4) == 0 {
 		h.opts.GranuleBytes = 2_000 + rng.IntN(4_000)
 	}

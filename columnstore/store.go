@@ -1,6 +1,7 @@
 package columnstore
 
 import (
+	"context"
 	"sync"
 	"sync/atomic"
 
@@ -28,8 +29,10 @@ type Store struct {
 	flusher    flusher
 	maintainer maintainer
 
-	running sync.WaitGroup // counts the maintainer and the flusher, which Open starts
-	stop    chan struct{}
+	running   sync.WaitGroup // counts the maintainer and the flusher, which Open starts
+	stop      chan struct{}
+	filing    context.Context // of flushes; done when Close may not write files any more
+	endFiling context.CancelFunc
 
 	creating sync.Mutex // held while a table or a history is created
 

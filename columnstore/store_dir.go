@@ -107,7 +107,7 @@ func (s *Store) closeDir() (err error) {
 	s.flusher.flushing.Lock()
 	defer s.flusher.flushing.Unlock() // a waiting flush then finds the store closed
 	if s.log != nil {
-		_ = s.flusher.flush(context.Background()) // after an error the log still has the rows
+		_ = s.flusher.flush(s.filing) // after an error the log still has the rows
 		err = s.log.Close()
 	}
 	if s.dir.lock != nil {

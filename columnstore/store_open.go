@@ -1,7 +1,9 @@
 package columnstore
 
 import (
+	"context"
 	"math"
+	"time"
 
 	"github.com/granarydb/granary/internal/cache"
 	"github.com/granarydb/granary/internal/catalog"
@@ -22,10 +24,12 @@ func Open(opts Options) (*Store, error) {
 		return nil, err
 	}
 	s := &Store{opts: opts, roots: txn.New(&catalog.Database{Newest: math.MinInt64}), stop: make(chan struct{})}
+	s.filing, s.endFiling = context.WithCancel(context.Background())
 	s.memory.store, s.flusher.store, s.maintainer.store = s, s, s
 	s.memory.budget = opts.MemoryBudget
 	if opts.FS != nil && !opts.ReadOnly {
-		s.memory.log = opts.queueBytes
+		s.memory.filing = opts.MemoryBudget / filingShare
+		s.memory.log = opts.queueBytes + s.memory.filing
 	}
 	s.tables.byName = map[string]*Table{}
 	s.tables.histories = map[string]*History{}
@@ -49,13 +53,18 @@ func Open(opts Options) (*Store, error) {
 // idempotent.
 //
 // With a directory, everything committed is durable when Close returns nil. Close writes rows that are
-// only in the log into files, so that the next Open is fast. The error ErrNotDurable means that the disk
+// only in the log into files, so that the next Open is fast, for at most Options.CloseWithin. The error ErrNotDurable means that the disk
 // fails, and commits that were not durable yet are lost.
 func (s *Store) Close() error {
-	if s.closed.CompareAndSwap(false, true) {
+	s.dir.closing.Do(func() {
+		s.closed.Store(true)
 		close(s.stop)
-	}
-	s.running.Wait()
-	s.dir.closing.Do(func() { s.dir.err = s.closeDir() })
+		if s.opts.CloseWithin > 0 {
+			defer time.AfterFunc(s.opts.CloseWithin, s.endFiling).Stop()
+		}
+		s.running.Wait()
+		s.dir.err = s.closeDir()
+		s.endFiling()
+	})
 	return s.dir.err
 }

@@ -14,11 +14,12 @@ const (
 	imageOfIndexed = 4 // the same with a filter and an index
 )
 
-// Column adds a column to the image, without its type and dictionary.
-func (w *ImageWriter) Column(c *Column) {
+// Column adds a column to the image, without its type and dictionary. If wide is true, values that the column
+// stores are among the wide words.
+func (w *ImageWriter) Column(c *Column, wide bool) {
 	switch {
 	case c.own != nil:
-		w.isWide = true
+		w.isWide = wide
 		w.ownColumn(c)
 		w.isWide = false
 	case c.present != nil:
@@ -68,16 +69,16 @@ func (w *ImageWriter) ownColumn(c *Column) {
 }
 
 // Column reads a column with `rows` rows. spec has its type, encoding and dictionary, which has `codes`
-// codes. Only a nullable column may have nulls. It costs the same as Words and, for a plain column of strings
-// or UUIDs, 3 ns more per value.
-func (r *ImageReader) Column(spec Spec, rows, codes int, nullable bool) Column {
+// codes. Only a nullable column may have nulls. wide is as in ImageWriter.Column. It costs the same as Words and,
+// for a plain column of strings or UUIDs, 3 ns more per value.
+func (r *ImageReader) Column(spec Spec, rows, codes int, nullable, wide bool) Column {
 	r.In("column")
 	kind, ok := r.kind(spec, nullable)
 	if !ok {
 		return Column{}
 	}
 	if kind >= imageOfTexts {
-		r.isWide = true
+		r.isWide = wide
 		c := r.ownColumn(spec, rows, kind, nullable)
 		r.isWide = false
 		return c

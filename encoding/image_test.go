@@ -152,14 +152,14 @@ func TestImageNumbersGolden(t *testing.T) {
 // columnImage returns the image of a column, and where its wide words begin.
 func columnImage(c *Column) (image []byte, wide int) {
 	var w ImageWriter
-	w.Column(c)
+	w.Column(c, true)
 	return w.AppendTo(nil)
 }
 
 // readColumn reads an image that columnImage made.
 func readColumn(r *ImageReader, image []byte, spec Spec, rows int, nullable bool) (Column, error) {
 	r.Open(image)
-	c := r.Column(spec, rows, codesOf(spec), nullable)
+	c := r.Column(spec, rows, codesOf(spec), nullable, true)
 	return c, r.Close()
 }
 
@@ -517,7 +517,7 @@ func TestImageErrors(t *testing.T) {
 		return func(r *ImageReader) { r.Words("words", n, 0, most) }
 	}
 	column := func(spec Spec, rows int) func(r *ImageReader) {
-		return func(r *ImageReader) { r.Column(spec, rows, 0, true) }
+		return func(r *ImageReader) { r.Column(spec, rows, 0, true, true) }
 	}
 	text, ids := Spec{Type: String, Encoding: Plain}, Spec{Type: UUID, Encoding: Plain}
 	tests := []struct {

@@ -1,6 +1,8 @@
 package granule
 
 import (
+	"slices"
+
 	"github.com/granarydb/granary/encoding"
 )
 
@@ -82,6 +84,14 @@ func (g *gatherer) gatherSlowly(out *gathered) (found bool) {
 	return found
 }
 
+// isPlain reports whether a frame stores the strings of a column, and not all of them are in the dictionary.
+func (g *gatherer) isPlain(key columnKey) bool {
+	return slices.ContainsFunc(g.frames, func(f *frame) bool {
+		fc := f.find(key)
+		return fc != nil && fc.plain
+	})
+}
+
 // gatherBytes builds a column of plain strings or UUIDs. found is false if no row has a value in it.
 func (g *gatherer) gatherBytes(key columnKey, spec encoding.Spec) (c encoding.Column, found bool) {
 	sources := make([]*frameColumn, len(g.frames))
@@ -149,7 +159,8 @@ func buildBase(m *merged, lo, hi int) *Part {
 		column, found := encoding.Column{}, true
 		if words, ok := table[key.column]; ok {
 			column = headerColumn(spec, words, ordinals, hi-lo)
-		} else if IsWide(def) {
+		} else if IsWide(def) || def.Type == encoding.String && g.isPlain(key) {
+			spec.Encoding = encoding.Plain
 			column, found = g.gatherBytes(key, spec)
 			m.mem.used = mark
 		} else {

@@ -37,6 +37,7 @@ type frameColumn struct {
 	valid    []bool                // fixed types: like words; nil: all rows have a value
 	bytes    func(w uint64) []byte // strings and UUIDs: returns the value of a word
 	ids      []uuid.UUID           // for a plain column of a batch: the value of word w is ids[w-1]
+	plain    bool                  // strings: words are ordinals of values of this frame, whatever the schema says
 }
 
 // wordIndex returns the index of a row's word in words.
@@ -75,7 +76,7 @@ func frameOf(s *schema.Schema, p *Part, lo, hi int, mem *slab) *frame {
 	var ordinals []uint64
 	for i := range columns {
 		c := &columns[i]
-		fc := frameColumn{column: c.Index, name: c.Name, bytes: c.Bytes}
+		fc := frameColumn{column: c.Index, name: c.Name, bytes: c.Bytes, plain: c.Type() == encoding.String && c.Dict() == nil}
 		if word, ok := c.Words().Constant(); ok && !c.Nulls() {
 			fc.words, fc.constant = mem.one(word), true
 		} else if table, by := c.Words().Lookup(); table != nil {

@@ -93,7 +93,8 @@ func (b *freshBuilder) add(p *Part, f *frame, fc *frameColumn) {
 		b.addIDs(p, fc)
 		return
 	}
-	if IsWide(def) {
+	if IsWide(def) || fc.plain {
+		spec.Encoding = encoding.Plain
 		b.findOrder()
 		if c, found := b.gather.gatherBytes(key, spec); found {
 			p.columns = append(p.columns, Column{key.column, key.name, c})

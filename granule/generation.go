@@ -17,6 +17,10 @@ type Generation struct {
 	Lists   *dict.Lists  // stacks, their locations and symbols
 	Series  *dict.Values // series tuples, as schema.AppendTuple writes them
 
+	// MostStrings is the size of Strings from which on it takes no more values: a part whose coded strings
+	// are not all there stores them itself, in a plain column. 0 means no limit. It is set before use.
+	MostStrings int
+
 	Uses // counts the parts that enter; a generation never leaves, because it is dropped as a whole
 
 	columns seriesColumns
@@ -41,6 +45,9 @@ func NewGeneration(seed uint64) *Generation {
 		Series:  dict.NewValues(seed),
 	}
 }
+
+// isFull reports whether Strings takes no more values.
+func (g *Generation) isFull() bool { return g.MostStrings > 0 && g.Strings.Size() >= g.MostStrings }
 
 // spec returns the encoding of a column with this generation's dictionaries.
 func (g *Generation) spec(c schema.Column) encoding.Spec {

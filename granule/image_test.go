@@ -419,7 +419,7 @@ func TestPartImageErrors(t *testing.T) {
 	one := encoding.Constant(1, 3)
 	words := func(w *encoding.ImageWriter, words encoding.Words) {
 		c := encoding.NewColumn(encoding.Spec{Type: encoding.Int64, Encoding: encoding.Plain}, words, nil)
-		w.Column(&c)
+		w.Column(&c, true)
 	}
 	column := func(w *encoding.ImageWriter, step, kind uint64, of encoding.Words) {
 		w.Uint(step)
@@ -559,7 +559,7 @@ func TestPartImage_ManyColumns(t *testing.T) {
 				w.Text(name)
 			}
 			c := encoding.NewColumn(encoding.Spec{Type: encoding.Int64, Encoding: encoding.Plain}, words, nil)
-			w.Column(&c)
+			w.Column(&c, true)
 		}
 		column(2, 2, "", one)
 		column(1, 3, "", one)

@@ -20,7 +20,7 @@ const (
 // lookUp is true, Need looks up every value and counts each new value once. Otherwise it counts all
 // values as new, which is faster but, for profiles of known stacks, tens of times too high.
 func Need(s *schema.Schema, gen *Generation, lookUp bool, b *schema.Batch, columns []schema.Concrete, rows []int32, parts int) int {
-	n := needer{schema: s, gen: gen, lookUp: lookUp, records: b.Records, rows: rows, count: len(rows)}
+	n := needer{schema: s, gen: gen, full: gen.isFull(), lookUp: lookUp, records: b.Records, rows: rows, count: len(rows)}
 	if rows == nil {
 		n.count = b.Rows
 	}
@@ -52,6 +52,7 @@ type needer struct {
 	schema   *schema.Schema
 	gen      *Generation
 	lookUp   bool
+	full     bool // coded strings can be stored in the part
 	records  map[uuid.UUID][]byte
 	rows     []int32 // nil: all
 	count    int
@@ -117,7 +118,7 @@ func (n *needer) column(c *schema.Concrete) (own int) {
 			}
 			last = i
 		})
-	case def.Type == encoding.String && def.Encoding.Coded():
+	case def.Type == encoding.String && def.Encoding.Coded() && !n.full:
 		n.each(v, func(i int) {
 			if last < 0 || v.Strings[i] != v.Strings[last] {
 				n.str(v.Strings[i])

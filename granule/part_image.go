@@ -63,11 +63,11 @@ func (p *Part) appendImage(s *schema.Schema, dst []byte, ids []IDColumn) (image 
 		c := &p.columns[i]
 		def := &s.Columns()[c.Index]
 		w.Uint(uint64(c.Index - last))
-		w.Uint(kindOf(*def))
+		w.Uint(c.kind(*def))
 		if def.Dynamic {
 			w.Text(c.Name)
 		}
-		w.Column(&c.Column)
+		w.Column(&c.Column, IsWide(*def))
 		if ids != nil && IsWide(*def) && def.Type == encoding.UUID {
 			places := w.IDs()
 			ids = append(ids, IDColumn{c.Name, places[len(places)-1]})
@@ -203,7 +203,12 @@ func (r *PartReader) column(p *Part, wide bool) (name string) {
 		return ""
 	}
 	def := s.Columns()[index]
-	if kind, want := in.Uint("type and encoding", math.MaxUint8), kindOf(def); kind != want {
+	spec := r.Generation.spec(def)
+	switch kind, want := in.Uint("type and encoding", math.MaxUint8), kindOf(def); {
+	case kind == want:
+	case kind == plainStrings && def.Type == encoding.String:
+		spec = encoding.Spec{Type: encoding.String, Encoding: encoding.Plain}
+	default:
 		in.Failf("type and encoding are %d, and the schema has %d: %v, %v", kind, want, def.Type, def.Encoding)
 	}
 	name = def.Name
@@ -224,7 +229,7 @@ func (r *PartReader) column(p *Part, wide bool) (name string) {
 		*p.unread = append(*p.unread, Column{Index: index, Name: name})
 		return name
 	}
-	c := in.Column(r.Generation.spec(def), p.rows, r.codes(def), def.Nullable || def.Dynamic)
+	c := in.Column(spec, p.rows, r.codes(def), def.Nullable || def.Dynamic, IsWide(def))
 	if table, _ := c.Words().Lookup(); table != nil && !slices.Contains(s.Header(), index) {
 		in.Failf("a lookup in a column that is not of the header")
 	}
@@ -249,6 +254,18 @@ func (p *Part) last() Column {
 
 // kindOf returns the type and the encoding of a column as one number.
 func kindOf(c schema.Column) uint64 { return uint64(c.Encoding)<<4 | uint64(c.Type) }
+
+// plainStrings is the kind of a column of strings that stores its values, which the schema need not say
+// (Generation.MostStrings).
+const plainStrings = uint64(encoding.Plain)<<4 | uint64(encoding.String)
+
+// kind returns the kind of a column of the schema in the part.
+func (c *Column) kind(def schema.Column) uint64 {
+	if c.Type() == encoding.String && c.Dict() == nil {
+		return plainStrings
+	}
+	return kindOf(def)
+}
 
 // name returns a name. Parts share its memory.
 func (r *PartReader) name(text []byte) string {

@@ -1,6 +1,9 @@
 package granule
 
 import (
+	"cmp"
+	"slices"
+
 	"github.com/granarydb/granary/internal/invariants"
 	"github.com/granarydb/granary/schema"
 )
@@ -84,6 +87,35 @@ func (g *Granule) RewriteSize() int {
 		size += s.Rows() * (perRow + word*len(s.Part.columns))
 	}
 	return size
+}
+
+// Halve returns a granule's rows as two granules that cover its bounds, each with about half of the rows. All
+// their rows count as fresh. The bound between them is a key in the middle of the largest part. ok is false if
+// all keys of that part are equal. It decodes O(parts x log rows) keys.
+func (g *Granule) Halve(s *schema.Schema) (low, high *Granule, ok bool) {
+	sections := g.Sections()
+	largest := slices.MaxFunc(sections, func(a, b Section) int { return cmp.Compare(a.Rows(), b.Rows()) })
+	keyOf := func(row int) []byte { return largest.Part.AppendKey(nil, s, row) }
+	key := string(keyOf(largest.Lo + largest.Rows()/2))
+	at := largest.search(s, key)
+	if at == largest.Lo { // the first half has one key: divide behind it
+		at = largest.search(s, key+"\x00")
+	}
+	if at == largest.Hi {
+		return nil, nil, false
+	}
+	shortest, _ := separator(keyOf(at-1), keyOf(at))
+	bound := string(shortest)
+	low, high = New(g.lo, bound), New(bound, g.hi)
+	for _, section := range sections {
+		if part := section.Within(s, g.lo, bound); part.Rows() > 0 {
+			low.Add(part)
+		}
+		if part := section.Within(s, bound, g.hi); part.Rows() > 0 {
+			high.Add(part)
+		}
+	}
+	return low, high, true
 }
 
 // childEnd returns the end of the child that begins at row lo, and its upper bound. The child gets about an

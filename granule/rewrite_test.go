@@ -35,6 +35,15 @@ func TestRewriteIsIdentity(t *testing.T) {
 						rt.Fatalf("G2: rows of the children are not in order:\n%v", after)
 					}
 				}
+				if low, high, ok := g.Halve(s); ok {
+					checkTiling(t, s, g.lo, g.hi, []*Granule{low, high})
+					checkSameRows(t, "G3: halves", before, decodeAll(t, s, append(Rewrite(s, low, Limit{Rows: 3}), Rewrite(s, high, Limit{Rows: 3})...)...))
+					if low.Rows() == 0 || high.Rows() == 0 {
+						rt.Fatalf("halves of %d and %d rows", low.Rows(), high.Rows())
+					}
+				} else if keys := keysOf(s, g.Sections()[0]); len(slices.Compact(keys)) > 1 && len(g.Sections()) == 1 {
+					rt.Fatalf("no halves of the keys %q", keys)
+				}
 				if diff := gocmp.Diff(text(before), text(decodeAll(t, s, g))); diff != "" {
 					rt.Fatalf("G1: the parent changed (-before +after):\n%s", diff)
 				}

@@ -34,7 +34,7 @@ var rowsPool = sync.Pool{New: func() any { return new(Rows) }}
 // which suffices for a profile's rows.
 func Code(s *schema.Schema, gen *Generation, bucket int64, b *schema.Batch, columns []schema.Concrete, rows []int32) (*Rows, error) {
 	r := rowsPool.Get().(*Rows)
-	r.coder = coder{schema: s, gen: gen, batch: b, rows: rows, mem: &r.mem, scratch: r.coder.scratch, codes: r.coder.codes, lists: r.coder.lists}
+	r.coder = coder{schema: s, gen: gen, batch: b, rows: rows, mem: &r.mem, full: gen.isFull(), scratch: r.coder.scratch, codes: r.coder.codes, lists: r.coder.lists}
 	c, f := &r.coder, &r.frame
 	*f = frame{schema: s, gen: gen, bucket: bucket, series: f.series[:0], columns: f.columns[:0], suffix: f.suffix[:0]}
 	var err error
@@ -138,6 +138,7 @@ type coder struct {
 	batch   *schema.Batch
 	rows    []int32 // rows of the batch to code; nil: all
 	mem     *slab
+	full    bool // gen takes no more strings
 	scratch []byte
 	codes   []uint32      // codes of lists
 	lists   [][]uuid.UUID // scratch for lists of the batch
@@ -263,6 +264,7 @@ func (c *coder) column(in *schema.Concrete) (frameColumn, error) {
 		c.ids(in, &out)
 		return out, nil
 	}
+	out.plain = column.Type == encoding.String && column.Encoding.Coded() && c.full && !c.knows(in)
 	word := c.bytesFunc(column, in, &out)
 	for i := range out.words {
 		out.words[i] = 0 // the slab's memory is not cleared
@@ -276,6 +278,27 @@ func (c *coder) column(in *schema.Concrete) (frameColumn, error) {
 		}
 	}
 	return out, nil
+}
+
+// knows reports whether the dictionary has all values of a column of coded strings.
+func (c *coder) knows(in *schema.Concrete) bool {
+	if in.Values.Len() == 1 {
+		return c.knowsAt(in, 0)
+	}
+	for i := range c.n() {
+		if !c.knowsAt(in, c.row(i)) {
+			return false
+		}
+	}
+	return true
+}
+
+func (c *coder) knowsAt(in *schema.Concrete, row int) bool {
+	if in.Null(row, true) {
+		return true
+	}
+	c.scratch = append(c.scratch[:0], in.Values.Strings[in.At(row)]...)
+	return c.gen.Strings.Find(c.scratch) != 0
 }
 
 func (c *frameColumn) setNull(row int) {
@@ -336,7 +359,7 @@ func (c *coder) bytesFunc(column schema.Column, in *schema.Concrete, out *frameC
 			return c.scratch
 		}
 	}
-	if column.Encoding.Coded() {
+	if column.Encoding.Coded() && !out.plain {
 		dict := c.gen.spec(column).Dict
 		out.bytes = func(w uint64) []byte { return dict.Value(uint32(w)) }
 		return func(i int) (uint64, error) {

@@ -6,11 +6,19 @@ import "github.com/granarydb/granary/granule"
 // the table, which cover the bucket by themselves (C6 of package columnstore). It is immutable.
 type Cold struct {
 	File       uint64
+	Place      Place
 	Rows       int64
 	Bytes      int64  // of the file
 	Through    uint64 // no row has a later commit
 	Generation int64  // number of the dictionaries
 	Err        error  // from opening the file: its rows cannot be read
+}
+
+// Place is the place of a bucket's directory in a file that buckets share. It is zero if the bucket has a file of
+// its own.
+type Place struct {
+	Offset, Length int64
+	CRC            uint32
 }
 
 // ColdRead says which rows of a bucket's file a query needs.

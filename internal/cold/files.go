@@ -35,7 +35,7 @@ type Key struct {
 	table *Files
 	kind  cachedKind
 	of    int64 // number of the generation, or of the file
-	at    int64 // the granule, or the place of the page
+	at    int64 // the place in the file; 0 for the directory of a file of one bucket
 }
 
 type cachedKind uint8
@@ -128,8 +128,8 @@ func (t *Files) All(state *catalog.TableState, b *catalog.BucketState) iter.Seq2
 // open returns the directory of the file for a bucket with cold rows.
 func (t *Files) open(b *catalog.BucketState) (*files.RowsFile, error) {
 	c := b.Cold
-	file := files.BucketFile{Start: b.Start, Latest: b.Latest, Late: b.Late, Through: c.Through, File: c.File, Rows: c.Rows, Bytes: c.Bytes}
-	rows, err := t.Cache.Get(Key{table: t, kind: ofRows, of: int64(c.File)}, func() (cache.Sized, error) { return t.Dir().OpenRows(t.Schema, file) })
+	file := files.BucketFile{Start: b.Start, Latest: b.Latest, Late: b.Late, Through: c.Through, File: c.File, Place: c.Place, Rows: c.Rows, Bytes: c.Bytes}
+	rows, err := t.Cache.Get(Key{table: t, kind: ofRows, of: int64(c.File), at: c.Place.Offset}, func() (cache.Sized, error) { return t.Dir().OpenRows(t.Schema, file) })
 	if err != nil {
 		return nil, t.failed(b, err)
 	}
@@ -141,10 +141,10 @@ func (t *Files) part(pieces *files.Pieces, rows *files.RowsFile, b *catalog.Buck
 	if rows.Rows(i) == 0 {
 		return nil, nil
 	}
-	first, err := t.bytes(b, ofNarrow, int64(i), func() ([]byte, error) { return pieces.Image(i, false) })
+	first, err := t.bytes(b, ofNarrow, rows.Offset(i, false), func() ([]byte, error) { return pieces.Image(i, false) })
 	var second image
 	if err == nil && wide && rows.HasWide(i) {
-		second, err = t.bytes(b, ofWide, int64(i), func() ([]byte, error) { return pieces.Image(i, true) })
+		second, err = t.bytes(b, ofWide, rows.Offset(i, true), func() ([]byte, error) { return pieces.Image(i, true) })
 	}
 	if err == nil {
 		part, err = rows.Part(i, first, second, parts)
@@ -255,14 +255,15 @@ func (t *Files) OpenBucket(f files.BucketFile, generation int64) (*catalog.Bucke
 }
 
 func coldOf(f files.BucketFile, generation int64) *catalog.Cold {
-	return &catalog.Cold{File: f.File, Rows: f.Rows, Bytes: f.Bytes, Through: f.Through, Generation: generation}
+	return &catalog.Cold{File: f.File, Place: f.Place, Rows: f.Rows, Bytes: f.Bytes, Through: f.Through, Generation: generation}
 }
 
 // CanUnload returns the cold state of a bucket after its rows leave memory. It returns nil if no file has
-// all rows, or if no row is in memory.
+// all rows, or if no row is in memory and the file is the same.
 func CanUnload(state *catalog.TableState, b *catalog.BucketState, files *files.TableFiles, generation int64) *catalog.Cold {
 	hot := state.HotGranules(b)
-	if file, ok := files.FileOf(b); ok && len(hot) > 0 && unfiledRows(hot, file.Through) == 0 {
+	file, ok := files.FileOf(b)
+	if moved := b.Cold != nil && b.Cold.File != file.File; ok && (len(hot) > 0 || moved) && unfiledRows(hot, file.Through) == 0 {
 		return coldOf(file, generation)
 	}
 	return nil
@@ -281,7 +282,13 @@ func isNeeded(state *catalog.TableState, number int64, ranges dictionaries.Range
 	if number >= ranges.Of(state.Newest) {
 		return true
 	}
-	for _, b := range state.Buckets.All() {
+	first, last := ranges.Times(number)
+	from, to := "", ""
+	if ranges.Width > 0 {
+		from, _ = state.Schema.BucketBounds(first)
+		_, to = state.Schema.BucketBounds(last)
+	}
+	for _, b := range state.Buckets.Overlapping(from, to) {
 		if ranges.Of(b.Start) == number && (b.Cold == nil || len(state.HotGranules(b)) > 0) {
 			return true
 		}

@@ -25,7 +25,8 @@ const AllTables = -1
 // unless pending rows open a later range: coming[i] is the start of the newest range that pending rows of
 // table i open. A range's bytes are its files and a share of rowBytes for its unfiled rows. rowBytes
 // estimates the files of all unfiled rows; it is 0 if they are not to be written. A range without bytes is
-// dropped only together with a later range, because dropping it alone frees nothing. O(buckets and granules
+// dropped only together with a later range, because dropping it alone frees nothing. Buckets that share a file
+// free it with the last of them. O(buckets and granules
 // in memory).
 func OldestRanges(root *catalog.Database, m *files.Manifest, table int, coming map[int]int64, bytes, rowBytes int64) map[int]int64 {
 	var ranges []timeRange
@@ -43,6 +44,7 @@ func OldestRanges(root *catalog.Database, m *files.Manifest, table int, coming m
 			newest = max(newest, start)
 		}
 		files := m.Table(ordinal)
+		shared := sharedFiles(files)
 		for _, b := range state.Buckets.All() {
 			start := state.Schema.BucketStart(b.Start)
 			if start >= newest {
@@ -52,7 +54,7 @@ func OldestRanges(root *catalog.Database, m *files.Manifest, table int, coming m
 				ranges = append(ranges, timeRange{table: ordinal, start: start, end: state.Schema.BucketEnd(start)})
 			}
 			file, _ := files.FileOf(b)
-			ranges[len(ranges)-1].bytes += file.Bytes
+			ranges[len(ranges)-1].bytes += freed(file, shared)
 			if rowBytes > 0 {
 				ranges[len(ranges)-1].bytes += int64(each * float64(unfiledRows(state.HotGranules(b), file.Through)))
 			}
@@ -69,6 +71,30 @@ func OldestRanges(root *catalog.Database, m *files.Manifest, table int, coming m
 		}
 	}
 	return floors
+}
+
+// sharedFile is the bytes of a file that buckets share, and the last of them, which frees it.
+type sharedFile struct{ last, bytes int64 }
+
+func sharedFiles(t *files.TableFiles) map[uint64]sharedFile {
+	shared := map[uint64]sharedFile{}
+	for i := 0; t != nil && i < len(t.Buckets); i++ {
+		if b := &t.Buckets[i]; b.Shared > 0 {
+			shared[b.File] = sharedFile{b.Start, shared[b.File].bytes + b.Bytes}
+		}
+	}
+	return shared
+}
+
+// freed returns the bytes that a bucket frees if it is dropped after all earlier ones.
+func freed(b files.BucketFile, shared map[uint64]sharedFile) int64 {
+	switch f := shared[b.File]; {
+	case b.Shared == 0:
+		return b.Bytes
+	case f.last == b.Start:
+		return f.bytes
+	}
+	return 0
 }
 
 // Unfiled returns the number of rows in memory that no file in the manifest has, and the bytes of the files

@@ -26,6 +26,7 @@ type Writer struct {
 	Commit  uint64        // the root's
 	Partial Partial       // files of earlier, unfinished runs
 	Limit   granule.Limit // limit of a granule
+	Small   int64         // bytes of a bucket, up to which it shares a file
 	Image   int64         // bytes of a dictionary image, about
 	Steps   bool          // Table ends with ErrPause rather than sync files
 	// Reserve reserves memory for the bytes being written, and Release gives it back.
@@ -33,8 +34,10 @@ type Writer struct {
 	Release func(bytes int64)
 	Yield   func(point string)
 
-	Bytes int64 // bytes of the files of rows that were written
-	marks []mark
+	Bytes  int64 // bytes of the files of rows that were written
+	marks  []mark
+	shared *files.RowsWriter // file of small buckets; nil if none is begun
+	within []int             // the buckets in it, by their place in the manifest
 }
 
 // Partial is the bucket files of unfinished runs. The next run uses them, so that no bucket is written twice.
@@ -55,60 +58,134 @@ type mark struct {
 
 // Table writes a table's bucket files and adds them to out, its part of the manifest. It returns ErrPause,
 // expiry of the root, and errors from Reserve, the disk, reading cold rows, and ctx.
-func (w *Writer) Table(ctx context.Context, t *Files, ordinal int, use txn.Use[*catalog.Database], before, out *files.TableFiles) error {
-	state := use.State.Table(ordinal)
+func (w *Writer) Table(ctx context.Context, t *Files, ordinal int, use txn.Use[*catalog.Database], before, out *files.TableFiles) (err error) {
+	defer func() {
+		if err != nil {
+			w.abandonShared()
+		}
+	}()
+	state, sparse := use.State.Table(ordinal), before.Sparse()
 	for _, b := range state.Buckets.All() {
 		file, ok := w.Partial[partialFile{ordinal, b.Start}]
 		if !ok || file.Through < b.Born {
 			file, ok = before.FileOf(b)
 		}
-		if !ok || unfiledRows(state.HotGranules(b), file.Through) > 0 {
+		if !ok || sparse[file.File] || unfiledRows(state.HotGranules(b), file.Through) > 0 {
 			if w.Steps && w.Dir.IsFull() {
-				return ErrPause
+				return cmp.Or(w.closeShared(ordinal, out), ErrPause)
 			}
-			var err error
 			if file, err = w.rows(ctx, t, use, state, b); err != nil {
 				return err
 			}
-			w.Partial[partialFile{ordinal, b.Start}] = file
+			if file.Place != (catalog.Place{}) {
+				w.within = append(w.within, len(out.Buckets))
+			} else {
+				w.Partial[partialFile{ordinal, b.Start}] = file
+			}
 		}
 		file.Latest, file.Unit, file.Late = b.Latest, b.Unit, b.Late
 		out.Buckets = append(out.Buckets, file)
+		if w.shared != nil && w.shared.Bytes() >= sharedBytes {
+			if err = w.closeShared(ordinal, out); err != nil {
+				return err
+			}
+		}
 		w.Yield("file/bucket")
 	}
+	return w.closeShared(ordinal, out)
+}
+
+// sharedBytes is the size from which on a file takes no further small bucket.
+const sharedBytes = 1 << 20
+
+// closeShared ends the file of small buckets, if one is begun.
+func (w *Writer) closeShared(ordinal int, out *files.TableFiles) error {
+	if w.shared == nil {
+		return nil
+	}
+	rows := w.shared
+	w.shared = nil
+	if err := rows.Close(); err != nil {
+		return err
+	}
+	for _, i := range w.within {
+		b := &out.Buckets[i]
+		b.Shared = len(w.within)
+		w.Partial[partialFile{ordinal, b.Start}] = *b
+	}
+	w.within = w.within[:0]
 	return nil
 }
 
-// rows writes a bucket's file.
+// abandonShared removes the file of small buckets, if one is begun.
+func (w *Writer) abandonShared() {
+	if w.shared != nil {
+		w.shared.Abandon()
+		w.shared = nil
+	}
+}
+
+// create returns the file for a bucket, and whether it is the file of small buckets.
+func (w *Writer) create(t *Files, state *catalog.TableState, b *catalog.BucketState) (rows *files.RowsWriter, shared bool, err error) {
+	size := int64(0)
+	if b.Cold != nil {
+		size = b.Cold.Bytes
+	}
+	for _, g := range state.HotGranules(b) {
+		size += int64(g.Size())
+	}
+	if shared = size <= w.Small; shared && w.shared != nil {
+		return w.shared, true, nil
+	}
+	if rows, err = w.Dir.CreateRows(t.Schema, w.Commit); err == nil && shared {
+		w.shared, w.within = rows, w.within[:0]
+	}
+	return rows, shared, err
+}
+
+// rows writes a bucket.
 func (w *Writer) rows(ctx context.Context, t *Files, use txn.Use[*catalog.Database], state *catalog.TableState, b *catalog.BucketState) (out files.BucketFile, err error) {
-	rows, err := w.Dir.CreateRows(t.Schema, b.Start, w.Commit)
+	rows, shared, err := w.create(t, state, b)
 	if err != nil {
 		return out, err
 	}
+	rows.Begin(b.Start)
 	for g, err := range t.All(state, b) {
 		if err = cmp.Or(err, ctx.Err(), use.Err()); err == nil {
 			err = w.granule(t, rows, g)
 		}
 		if err != nil {
-			rows.Abandon()
+			if !shared { // otherwise Table abandons it
+				rows.Abandon()
+			}
 			return out, err
 		}
 		w.Yield("file/granule")
 	}
-	if out, err = rows.Finish(b); err == nil {
+	if shared {
+		out, err = rows.End(b)
+	} else {
+		out, err = rows.Finish(b)
+	}
+	if err == nil {
 		w.Bytes += out.Bytes
 	}
 	return out, err
 }
 
-// granule writes a granule, merged if it has fresh parts.
+// granule writes a granule, merged if it has fresh parts. If memory is short it writes one half after the
+// other, because memory stays short until there are files.
 func (w *Writer) granule(t *Files, rows *files.RowsWriter, g *granule.Granule) error {
 	bytes := int64(g.Size())
 	if g.FreshParts() > 0 {
 		bytes = int64(g.RewriteSize())
 	}
 	if err := w.Reserve(bytes); err != nil {
-		return err
+		low, high, ok := g.Halve(t.Schema)
+		if !ok {
+			return err
+		}
+		return cmp.Or(w.granule(t, rows, low), w.granule(t, rows, high))
 	}
 	defer w.Release(bytes)
 	if g.FreshParts() == 0 {
@@ -130,8 +207,8 @@ const leastImage = 1 << 10
 // Dictionaries writes a table's new dictionary entries and adds their files to out, its part of the
 // manifest. All of the root's codes are among them, because the log entry with a commit's codes precedes
 // the commit. It takes memory for an image and its compressed bytes. It returns errors from Files.Log,
-// Reserve and the disk.
-func (w *Writer) Dictionaries(t *Files, before, out *files.TableFiles) error {
+// Reserve, the disk and ctx.
+func (w *Writer) Dictionaries(ctx context.Context, t *Files, before, out *files.TableFiles) (err error) {
 	image := w.Image
 	for { // halve the image while memory is short, because memory stays short until there are files
 		err := w.Reserve(2 * image)
@@ -143,8 +220,17 @@ func (w *Writer) Dictionaries(t *Files, before, out *files.TableFiles) error {
 		}
 	}
 	defer w.Release(2 * image)
+	to := w.Dir.WriteDicts()
+	defer func() {
+		if err != nil {
+			to.Abandon()
+		}
+	}()
 	hot := map[int64]bool{}
 	for _, g := range t.Dicts.All() {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
 		hot[g.Number] = true
 		// Entries without a commit too, because a generation leaves memory only when all are filed. A full disk
 		// is not a failure.
@@ -156,13 +242,16 @@ func (w *Writer) Dictionaries(t *Files, before, out *files.TableFiles) error {
 			continue // nothing was ever added
 		}
 		given.Piece = int(image)
-		next, err := w.Dir.WriteDicts(given, before.Generation(g.Number))
+		next, err := to.Write(given, before.Generation(g.Number))
 		if err != nil {
 			return err
 		}
 		w.marks = append(w.marks, mark{t.Dicts, weak.Make(g), given.Logged})
 		out.Generations = append(out.Generations, next)
 		w.Yield("file/dictionaries")
+	}
+	if err := to.Close(); err != nil {
+		return err
 	}
 	if before != nil {
 		for _, g := range before.Generations { // the others stay as they are

@@ -86,7 +86,7 @@ func (g *DurableGeneration) Repeat(s *schema.Schema, entry uint64, image []byte)
 func (g *DurableGeneration) Files() files.Dictionaries {
 	g.logging.Lock()
 	defer g.logging.Unlock()
-	d := files.Dictionaries{Generation: g.Generation, Logged: g.logged.At, Entries: g.logged.Entries}
+	d := files.Dictionaries{Generation: g.Generation, Number: g.Number, Logged: g.logged.At, Entries: g.logged.Entries}
 	if at := g.filed.Load(); at != nil {
 		d.Filed = *at
 	}

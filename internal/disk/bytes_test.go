@@ -35,6 +35,9 @@ func words(dst []byte, words ...uint64) []byte {
 // layHeader returns the header of a file.
 func layHeader(kind string, number, before, beforeEnd uint64) []byte {
 	b := append([]byte("gran\x01\x00\x00\x00"), kind...)
+	if kind == disk.LogKind {
+		b[4] = disk.SegmentVersion
+	}
 	b = append(append(b, make([]byte, 16-len(b))...), store[:]...)
 	b = words(b, number, before, beforeEnd)
 	b = append(b, 0, 0, 0, 0)

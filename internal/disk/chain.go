@@ -94,7 +94,7 @@ func readSegmentHeader(fs FS, store StoreID, number uint64) (s readSegment, err 
 		return s, err
 	}
 	defer f.Close()
-	if s.header, err = readHeader(f, store, LogKind, number, format); err != nil {
+	if s.header, err = readHeader(f, store, LogKind, number, SegmentVersion); err != nil {
 		return s, err
 	}
 	s.size, err = f.Size()

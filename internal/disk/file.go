@@ -151,6 +151,14 @@ func OpenFile(fs FS, store StoreID, kind string, number uint64, newest uint32) (
 	return openReader(fs, kind, number, func(r *FileReader) error { return r.open(store, kind, number, newest) })
 }
 
+// OpenHead is OpenFile for a caller that has the place of the pieces already. It does not read the directory.
+func OpenHead(fs FS, store StoreID, kind string, number uint64, newest uint32) (*FileReader, error) {
+	return openReader(fs, kind, number, func(r *FileReader) error {
+		_, err := r.head(store, kind, number, newest)
+		return err
+	})
+}
+
 // OpenPieces is OpenFile for a caller that has the pieces already. It reads neither header nor
 // directory, and Directory returns nil. Read still notices a wrong file by the checksum.
 func OpenPieces(fs FS, kind string, number uint64) (*FileReader, error) {
@@ -184,16 +192,22 @@ func (r *FileReader) measure() error {
 	return nil
 }
 
-func (r *FileReader) open(store StoreID, kind string, number uint64, newest uint32) error {
-	h, err := readHeader(r.file, store, kind, number, newest)
+// head reads the header, and finds the end of the pieces.
+func (r *FileReader) head(store StoreID, kind string, number uint64, newest uint32) (h header, err error) {
+	h, err = readHeader(r.file, store, kind, number, newest)
 	if errors.Is(err, errNoHeader) {
-		return r.damaged(0, err.Error())
+		err = r.damaged(0, err.Error())
 	}
 	if err != nil {
-		return err
+		return h, err
 	}
 	r.version = h.version
-	if err := r.measure(); err != nil {
+	return h, r.measure()
+}
+
+func (r *FileReader) open(store StoreID, kind string, number uint64, newest uint32) error {
+	h, err := r.head(store, kind, number, newest)
+	if err != nil {
 		return err
 	}
 	var b [trailerSize]byte

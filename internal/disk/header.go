@@ -13,13 +13,17 @@ import (
 
 const (
 	magic      = "gran"
-	format     = 1  // version of segments, and the default version of files
+	format     = 1  // the default version of files
 	headerSize = 64 // bytes of a file's header
 	kindSize   = 8  // the most letters of a kind
 	// headerSector is where a segment's entries begin. The header has its own sector, because it is
 	// written after durable entries.
 	headerSector = 4096
 )
+
+// SegmentVersion is the version of segments. Version 2 says that parts can store strings which the schema has in a
+// dictionary, so that older programs refuse them with ErrFormat. Segments of version 1 are read.
+const SegmentVersion = 2
 
 // StoreID is a random number in the headers of all files in a store.
 type StoreID [16]byte

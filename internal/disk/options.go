@@ -62,7 +62,7 @@ type Options struct {
 	// single entry can be larger. 0 means 16 MiB.
 	QueueBytes int64
 	// Manual starts no goroutine: Log.Step does its work, and so do Reserve, Wait and Sync where
-	// they would have to wait. Reserve returns ErrDisk if that makes no room.
+	// they would have to wait.
 	Manual bool
 	// Now is the clock. nil means time.Now.
 	Now func() time.Time

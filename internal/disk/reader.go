@@ -168,19 +168,19 @@ func (r *Reader) end() error {
 	return io.EOF
 }
 
-func (r *Reader) lookAt(number uint64) (seen, error) {
+func (r *Reader) lookAt(number uint64) (s seen, err error) {
 	f, err := r.fs.Open(FileName(LogKind, number))
 	if err != nil {
-		return seen{}, err
+		return s, err
 	}
 	defer f.Close()
 	size, err := f.Size()
-	if err != nil {
-		return seen{}, err
+	for version := uint32(SegmentVersion); version > 0 && err == nil && s.synced == 0; version-- { // no header says which
+		h := header{version: version, kind: LogKind, store: r.store, number: number}
+		r.window.of(f, number)
+		s, err = r.window.look(h.seed(), 0, size)
 	}
-	h := header{kind: LogKind, store: r.store, number: number}
-	r.window.of(f, number)
-	return r.window.look(h.seed(), 0, size)
+	return s, err
 }
 
 // tail returns a reader of the last segment from the offset on that an entry has recorded as durable. It is

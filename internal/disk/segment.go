@@ -22,7 +22,7 @@ type segment struct {
 
 // createSegment makes a file of zeros whose name and size are durable. After an error there is none.
 func createSegment(fs FS, store StoreID, number uint64, size int64) (*segment, error) {
-	s := &segment{header: header{kind: LogKind, store: store, number: number}, size: size, offset: headerSector}
+	s := &segment{header: header{version: SegmentVersion, kind: LogKind, store: store, number: number}, size: size, offset: headerSector}
 	s.sum = s.seed()
 	f, err := fs.Create(FileName(LogKind, number))
 	if err != nil {

@@ -117,3 +117,40 @@ func (r *running) check(fs *crashfs.FS, least, most int) {
 		}
 	}
 }
+
+// Goroutines that share a Manual log take its steps. None of their entries is refused on a good disk, though
+// the queue holds a few of them, and each that waits is durable.
+func TestThreads_Manual(t *testing.T) {
+	for _, policy := range []disk.SyncPolicy{disk.SyncPeriodically, disk.SyncEach, disk.SyncNever} {
+		t.Run(fmt.Sprint(policy), func(t *testing.T) {
+			fs := crashfs.New(crashfs.Options{})
+			_, l := open(t, fs, 0, disk.Options{Manual: true, Sync: policy, SegmentBytes: 32 << 10, QueueBytes: 4 << 10})
+			var commit sync.Mutex
+			commits := uint64(0)
+			var writers sync.WaitGroup
+			for range 6 {
+				writers.Go(func() {
+					for i := range 300 {
+						room, err := l.Reserve(t.Context(), int64(10*i), false)
+						if err != nil {
+							t.Errorf("entry %d: %v", i, err)
+							return
+						}
+						commit.Lock()
+						commits++
+						room.Append(entry(commits, 10*i))
+						commit.Unlock()
+						if err := room.Wait(t.Context()); err != nil {
+							t.Errorf("entry %d is not durable: %v", i, err)
+						}
+					}
+				})
+			}
+			writers.Wait()
+			closeLog(t, l)
+			if entries, _, _ := readLog(fs, 0); len(entries) != 1800 {
+				t.Errorf("%d entries, want 1800", len(entries))
+			}
+		})
+	}
+}

@@ -21,13 +21,22 @@ const (
 
 // VersionOf returns the version in which files of a kind are written. Older versions are read.
 //
+//	rows      3  buckets can share a file, and a part can store strings that the schema has in a dictionary
 //	rows      2  a granule is two pieces, and a page of ids can be read alone
 //	rows      1  a granule is one piece
+//	dicts     2  generations can share a file
+//	dicts     1  a file is of one generation
+//	manifest  3  buckets can share a file
 //	manifest  2  buckets can be units, and late
 //	manifest  1  no bucket is a unit, or late
 func VersionOf(kind string) uint32 {
-	if kind == RowsKind || kind == ManifestKind {
+	switch kind {
+	case RowsKind, ManifestKind:
+		return 3
+	case DictsKind:
 		return 2
+	case disk.LogKind:
+		return disk.SegmentVersion
 	}
 	return 1
 }

@@ -15,6 +15,9 @@
 //	write files, sync | sync names | write manifest, sync | sync names | remove old manifests, sync names | remove files
 //	                                                                   ^ counts from here
 //
+// Small buckets share a file, and so do the dictionaries of small generations: their number of files is bounded by
+// bytes. A shared file goes with the last of them (TableFiles.Sparse).
+//
 // A rows file is never extended: a bucket that got rows is written again as a whole. Dictionaries grow by
 // files, which are merged when there are many.
 //

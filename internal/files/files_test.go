@@ -1,6 +1,7 @@
 package files_test
 
 import (
+	"cmp"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -87,13 +88,47 @@ func write(t *testing.T) written {
 	if w.id, ok, err = disk.Identify(fs); !ok || err != nil {
 		t.Fatalf("%v, %v", ok, err)
 	}
-	if _, w.manifest, err = files.OpenDir(fs, w.id); err != nil || w.manifest == nil {
-		t.Fatalf("manifest %v, %v", w.manifest, err)
+	d, m, err := files.OpenDir(fs, w.id)
+	if err != nil || m == nil || len(m.Tables[0].Buckets) != 3 {
+		t.Fatalf("manifest %+v, %v", m, err)
 	}
-	if n := len(w.manifest.Tables[0].Buckets); n != 3 {
-		t.Fatalf("%d buckets", n)
+	w.manifest = m
+	for i, b := range m.Tables[0].Buckets {
+		m.Tables[0].Buckets[i] = w.alone(t, d, b)
+	}
+	if err := cmp.Or(d.WriteManifest(m), d.Clean(m, nil)); err != nil {
+		t.Fatal(err)
 	}
 	return w
+}
+
+// alone writes a bucket, which shares its file, into a file of its own.
+func (w *written) alone(t *testing.T, d *files.Dir, b files.BucketFile) files.BucketFile {
+	t.Helper()
+	if b.Shared != 3 || b.Place == (catalog.Place{}) {
+		t.Fatalf("a small bucket has a file of its own: %+v", b)
+	}
+	parts := w.parts(t, d)
+	from, granules, err := readRows(d, b, parts)
+	if err != nil {
+		t.Fatal(err)
+	}
+	rows, err := d.CreateRows(parts.Schema, b.Through)
+	if err != nil {
+		t.Fatal(err)
+	}
+	rows.Begin(b.Start)
+	for _, g := range granules {
+		if err := rows.Write(g); err != nil {
+			t.Fatal(err)
+		}
+	}
+	out, err := rows.Finish(&catalog.BucketState{Start: b.Start, Series: from.Series, Columns: from.Columns})
+	if err != nil || out.Rows != b.Rows {
+		t.Fatalf("%d rows of %d, %v", out.Rows, b.Rows, err)
+	}
+	out.Latest = b.Latest
+	return out
 }
 
 // parts returns a reader of the table's parts, whose buckets share their dictionaries.
@@ -293,10 +328,11 @@ func TestOpenDir_KeepsBothCopies(t *testing.T) {
 // emptyBucket writes the file of a bucket without rows.
 func emptyBucket(t *testing.T, d *files.Dir, s *schema.Schema, start int64) files.BucketFile {
 	t.Helper()
-	rows, err := d.CreateRows(s, start, 7)
+	rows, err := d.CreateRows(s, 7)
 	if err != nil {
 		t.Fatal(err)
 	}
+	rows.Begin(start)
 	b, err := rows.Finish(&catalog.BucketState{Start: start})
 	if err != nil {
 		t.Fatal(err)
@@ -313,10 +349,11 @@ func TestClean(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		rows, err := d.CreateRows(w.parts(t, d).Schema, 900, 1)
+		rows, err := d.CreateRows(w.parts(t, d).Schema, 1)
 		if err != nil {
 			t.Fatal(err)
 		}
+		rows.Begin(900)
 		if _, err := rows.Finish(&catalog.BucketState{Start: 900}); err != nil {
 			t.Fatal(err)
 		}
@@ -373,7 +410,7 @@ func TestReadDicts_AnyBytes(t *testing.T) {
 	pieces, directory := body(t, w.fs, w.id, "dicts", g.Files[0])
 	length := int(binary.LittleEndian.Uint64(directory[8:])) // without padding
 	image := damaged.Image{
-		Name: "dictionaries", Bytes: slices.Concat(directory[20:], pieces[:length]), Bad: files.ErrFile,
+		Name: "dictionaries", Bytes: slices.Concat(directory[20:28], pieces[:length]), Bad: files.ErrFile,
 		Open: func(image []byte) (any, error) {
 			fs := crashfs.New(crashfs.Options{})
 			f, err := disk.CreateFile(fs, w.id, "dicts", g.Files[0], 1)
@@ -442,15 +479,16 @@ func TestWriteDicts_Pieces(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		dicts, err := d.WriteDicts(files.Dictionaries{Generation: g, Logged: g.NextWatermark(), Entries: 1, Piece: bytes}, files.GenerationFiles{})
-		if err == nil {
+		to := d.WriteDicts()
+		dicts, err := to.Write(files.Dictionaries{Generation: g, Logged: g.NextWatermark(), Entries: 1, Piece: bytes}, files.GenerationFiles{})
+		if err = cmp.Or(err, to.Close()); err == nil {
 			err = d.Sync()
 		}
 		if err != nil || len(dicts.Files) != 1 {
 			t.Fatalf("files %v, %v", dicts.Files, err)
 		}
 		_, directory := body(t, fs, disk.StoreID{1}, "dicts", dicts.Files[0])
-		const entry = 28
+		const entry = 36
 		least, most := len(all)/(bytes+100), 1+2*len(all)/bytes
 		if n := len(directory) / entry; len(directory)%entry != 0 || n < least || n > most {
 			t.Errorf("%d bytes in images of %d are %d pieces, want %d to %d", len(all), bytes, n, least, most)
@@ -496,12 +534,103 @@ func TestReadDicts_OnePiece(t *testing.T) {
 	directory = binary.LittleEndian.AppendUint64(directory, uint64(len(all)))
 	directory = binary.LittleEndian.AppendUint32(directory, crc32.Checksum(all, crc32.MakeTable(crc32.Castagnoli)))
 	directory = binary.LittleEndian.AppendUint64(directory, uint64(len(all)))
-	d := withDirectory(t, disk.StoreID{1}, "dicts", 7, all, directory)
+	fs := crashfs.New(crashfs.Options{})
+	w, err := disk.CreateFile(fs, disk.StoreID{1}, "dicts", 7, 1)
+	if err == nil {
+		_, err = w.Write(all)
+	}
+	if err == nil {
+		err = w.Finish(directory)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	d, _, err := files.OpenDir(fs, disk.StoreID{1})
+	if err != nil {
+		t.Fatal(err)
+	}
 	got := granule.NewGeneration(2)
 	if err := d.ReadDicts(s, files.GenerationFiles{Files: []uint64{7}}, got); err != nil {
 		t.Fatal(err)
 	}
 	if !slices.Equal(image(got), all) {
 		t.Error("the dictionaries are others")
+	}
+}
+
+// Small buckets share a file, and small generations too. Each is read alone, and damage to one leaves the others.
+func TestShared(t *testing.T) {
+	fs := crashfs.New(crashfs.Options{})
+	d, _, err := files.OpenDir(fs, disk.StoreID{1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, err := schema.New(definition())
+	if err != nil {
+		t.Fatal(err)
+	}
+	const n = 20
+	rows, err := d.CreateRows(s, 7)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var table files.TableFiles
+	bytes := int64(0)
+	for i := range n {
+		state := &catalog.BucketState{Start: int64(i) * 100, Series: catalog.Bitset{2 << i}, Columns: map[string]bool{}}
+		rows.Begin(state.Start)
+		b, err := rows.End(state)
+		if err != nil {
+			t.Fatal(err)
+		}
+		b.Shared = n
+		bytes += b.Bytes
+		table.Buckets = append(table.Buckets, b)
+	}
+	if bytes > rows.Bytes() {
+		t.Errorf("buckets of %d bytes in a file of %d", bytes, rows.Bytes())
+	}
+	dicts := d.WriteDicts()
+	for i := range n {
+		g := granule.NewGeneration(1)
+		if _, err := g.Strings.Intern(fmt.Appendf(nil, "text of %d", i)); err != nil {
+			t.Fatal(err)
+		}
+		of := files.Dictionaries{Generation: g, Number: int64(i) - 3, Logged: g.NextWatermark(), Entries: 1, Piece: 1 << 20}
+		next, err := dicts.Write(of, files.GenerationFiles{Number: of.Number})
+		if err != nil {
+			t.Fatal(err)
+		}
+		table.Generations = append(table.Generations, next)
+	}
+	if err := cmp.Or(rows.Close(), dicts.Close(), d.Sync()); err != nil {
+		t.Fatal(err)
+	}
+	if names := (&files.Manifest{Tables: []files.TableFiles{table}}).Names(); len(names) != 2 {
+		t.Fatalf("files %v, want 2", names)
+	}
+	broken := table.Buckets[4]
+	fs.Flip(disk.FileName(files.RowsKind, broken.File), 8*broken.Place.Offset)
+	for i, b := range table.Buckets {
+		r, err := d.OpenRows(s, b)
+		if _, damaged := errors.AsType[*disk.DamagedError](err); damaged != (i == 4) {
+			t.Fatalf("bucket %d: %v", i, err)
+		} else if !damaged && !slices.Equal(r.Series, catalog.Bitset{2 << i}) {
+			t.Errorf("bucket %d has the series %v", i, r.Series)
+		}
+		g := granule.NewGeneration(2)
+		if err := d.ReadDicts(s, table.Generations[i], g); err != nil || g.Strings.Find(fmt.Appendf(nil, "text of %d", i)) != 1 || g.Strings.Len() != 1 {
+			t.Errorf("generation %d: %d strings, %v", i, g.Strings.Len(), err)
+		}
+	}
+	absent := table.Generations[0]
+	if absent.Number = 99; !errors.Is(d.ReadDicts(s, absent, granule.NewGeneration(2)), files.ErrFile) {
+		t.Error("a file has a generation that it has not")
+	}
+	for used := n; used > 0; used-- {
+		some := files.TableFiles{Buckets: table.Buckets[:used]}
+		if sparse := some.Sparse(); sparse[broken.File] != (used < n/2) {
+			t.Errorf("%d of %d buckets use the file: %v", used, n, sparse)
+		}
 	}
 }

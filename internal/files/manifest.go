@@ -49,8 +49,10 @@ type BucketFile struct {
 	Late          bool   `json:",omitempty"`
 	Through       uint64 // no row has a later commit
 	File          uint64
+	Place         catalog.Place `json:",omitzero"`  // in a file that buckets share
+	Shared        int           `json:",omitempty"` // number of buckets that were written into the file; 0 in a file of its own
 	Rows          int64
-	Bytes         int64 // of the file
+	Bytes         int64 // in the file
 }
 
 // Bucket returns the bucket that begins at start.
@@ -72,6 +74,26 @@ func (t *TableFiles) FileOf(b *catalog.BucketState) (f BucketFile, ok bool) {
 		return BucketFile{}, false
 	}
 	return f, ok
+}
+
+// Sparse returns the files that fewer than half of their buckets still use, which take space for nothing.
+func (t *TableFiles) Sparse() map[uint64]bool {
+	if t == nil {
+		return nil
+	}
+	uses := map[uint64]int{}
+	for _, b := range t.Buckets {
+		if b.Shared > 0 {
+			uses[b.File]++
+		}
+	}
+	sparse := map[uint64]bool{}
+	for _, b := range t.Buckets {
+		if b.Shared > 0 && 2*uses[b.File] < b.Shared {
+			sparse[b.File] = true
+		}
+	}
+	return sparse
 }
 
 // Generation returns the generation with a number. It has no files if the manifest lacks it.

@@ -10,29 +10,43 @@ import (
 	"github.com/granarydb/granary/schema"
 )
 
-// RowsWriter writes a bucket's rows into a file, granule by granule, ordered by bounds. It belongs to one
-// goroutine.
+// RowsWriter writes the rows of one bucket into a file, or of several buckets, one after the other. The granules
+// of a bucket are written in the order of their bounds. It belongs to one goroutine.
 type RowsWriter struct {
-	dir    *Dir
-	file   *disk.FileWriter
-	schema *schema.Schema
-	bucket BucketFile
-	image  []byte
-	ids    []granule.IDColumn
+	dir     *Dir
+	file    *disk.FileWriter
+	schema  *schema.Schema
+	number  uint64 // of the file
+	through uint64
+	image   []byte
+	ids     []granule.IDColumn
+	shared  []byte // directory of a file that buckets share
+	end     int64  // of the pieces that were written
 
+	bucket    BucketFile // the current one
+	from      int64      // end before the bucket
 	granules  int
 	directory fields.Writer // of the granules
 }
 
-// CreateRows begins a bucket's file. Its rows have commits up to through. Finish or Abandon ends the
-// file.
-func (d *Dir) CreateRows(s *schema.Schema, start int64, through uint64) (*RowsWriter, error) {
+// CreateRows begins a file. Its rows have commits up to through. Each bucket begins with Begin. The only bucket
+// ends with Finish, which ends the file too. Otherwise each bucket ends with End, and the file with Close.
+func (d *Dir) CreateRows(s *schema.Schema, through uint64) (*RowsWriter, error) {
 	file, err := d.create(RowsKind)
 	if err != nil {
 		return nil, err
 	}
-	return &RowsWriter{dir: d, file: file, schema: s, bucket: BucketFile{Start: start, Through: through, File: d.next - 1}}, nil
+	return &RowsWriter{dir: d, file: file, schema: s, number: d.next - 1, through: through}, nil
 }
+
+// Begin begins a bucket.
+func (w *RowsWriter) Begin(start int64) {
+	w.bucket = BucketFile{Start: start, Through: w.through, File: w.number}
+	w.from, w.granules, w.directory.Data = w.end, 0, w.directory.Data[:0]
+}
+
+// Bytes returns the bytes of the file up to now, about.
+func (w *RowsWriter) Bytes() int64 { return w.end + int64(len(w.shared)) }
 
 // Write writes a granule without fresh parts. The error comes from the disk.
 func (w *RowsWriter) Write(g *granule.Granule) error {
@@ -66,13 +80,35 @@ func (w *RowsWriter) Write(g *granule.Granule) error {
 		appendIDs(&w.directory, c, w.image[at:])
 	}
 	w.bucket.Rows += int64(p.Rows())
-	w.bucket.Bytes = wide.Offset + wide.Length
+	w.end = wide.Offset + wide.Length
 	return nil
 }
 
-// Finish ends the file and returns the bucket with it. state has the series and columns of the written
-// granules. Dir.Sync makes the file durable. The error comes from the disk.
+// Finish ends the file and returns its only bucket. state has the series and columns of the written granules.
+// Dir.Sync makes the file durable. The error comes from the disk.
 func (w *RowsWriter) Finish(state *catalog.BucketState) (BucketFile, error) {
+	directory := w.bucketDirectory(state)
+	w.bucket.Bytes = w.end + int64(len(directory))
+	return w.bucket, w.dir.end(w.file, directory)
+}
+
+// End ends a bucket, which is in the file when Close has ended that. Otherwise it is as Finish.
+func (w *RowsWriter) End(state *catalog.BucketState) (BucketFile, error) {
+	piece, err := w.file.Write(w.bucketDirectory(state))
+	if err != nil {
+		return BucketFile{}, err
+	}
+	w.end = piece.Offset + piece.Length
+	w.bucket.Place, w.bucket.Bytes = catalog.Place(piece), w.end-w.from
+	w.shared = piece.Append(binary.LittleEndian.AppendUint64(w.shared, uint64(w.bucket.Start)))
+	return w.bucket, nil
+}
+
+// Close ends a file of several buckets. Dir.Sync makes it durable. The error comes from the disk.
+func (w *RowsWriter) Close() error { return w.dir.end(w.file, w.shared) }
+
+// bucketDirectory returns the directory of the current bucket.
+func (w *RowsWriter) bucketDirectory(state *catalog.BucketState) []byte {
 	var head fields.Writer
 	head.Int(uint64(state.Start))
 	head.Uint(uint64(len(state.Series)))
@@ -85,8 +121,7 @@ func (w *RowsWriter) Finish(state *catalog.BucketState) (BucketFile, error) {
 	}
 	head.Uint(uint64(w.granules))
 	head.Raw(w.directory.Data)
-	w.bucket.Bytes += int64(len(head.Data))
-	return w.bucket, w.dir.end(w.file, head.Data)
+	return head.Data
 }
 
 // Abandon removes the file.

@@ -40,21 +40,38 @@ type filedGranule struct {
 // codes of Series with them. The errors are *disk.DamagedError, ErrFile, and errors from the FS. It is
 // safe for concurrent use.
 func (d *Dir) OpenRows(s *schema.Schema, b BucketFile) (*RowsFile, error) {
-	file, err := d.open(RowsKind, b.File)
+	version, directory, err := d.bucketDirectory(b)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, &disk.DamagedError{File: disk.FileName(RowsKind, b.File), Reason: "it is missing"}
 	}
 	if err != nil {
 		return nil, err
 	}
-	defer func() { _ = file.Close() }() // the file was only read
-	r := rowsReader{rows: &RowsFile{dir: d, bucket: b, version: file.Version()}, schema: s, in: fields.NewReader(file.Directory(), ErrFile)}
+	r := rowsReader{rows: &RowsFile{dir: d, bucket: b, version: version}, schema: s, in: fields.NewReader(directory, ErrFile)}
 	r.head()
 	r.read()
 	if err := r.in.Err(); err != nil {
 		return nil, fmt.Errorf("%s: %w", r.rows.name(), err)
 	}
 	return r.rows, nil
+}
+
+// bucketDirectory reads the directory of a bucket: that of its file, or a piece of a file that buckets share.
+func (d *Dir) bucketDirectory(b BucketFile) (version uint32, directory []byte, err error) {
+	if b.Place == (catalog.Place{}) {
+		file, err := d.open(RowsKind, b.File)
+		if err != nil {
+			return 0, nil, err
+		}
+		return file.Version(), file.Directory(), file.Close()
+	}
+	file, err := disk.OpenHead(d.fs, d.store, RowsKind, b.File, VersionOf(RowsKind))
+	if err != nil {
+		return 0, nil, err
+	}
+	defer func() { _ = file.Close() }() // the file was only read
+	directory, err = file.Read(disk.Piece(b.Place), nil)
+	return file.Version(), directory, err
 }
 
 func (r *RowsFile) name() string { return disk.FileName(RowsKind, r.bucket.File) }
@@ -75,6 +92,15 @@ func (r *RowsFile) Rows(i int) int { return r.granules[i].rows }
 
 // Size returns the bytes that the directory takes on the heap.
 func (r *RowsFile) Size() int { return r.size }
+
+// Offset returns the place of the i-th granule's wide columns in the file, or of its others. The granule must
+// have them.
+func (r *RowsFile) Offset(i int, wide bool) int64 {
+	if wide {
+		return r.granules[i].wide.Offset
+	}
+	return r.granules[i].narrow.Offset
+}
 
 // HasWide reports whether wide columns of the i-th granule can be left out.
 func (r *RowsFile) HasWide(i int) bool { return r.granules[i].wide.Length > 0 }

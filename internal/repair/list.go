@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"slices"
 
+	"github.com/granarydb/granary/granule"
 	"github.com/granarydb/granary/internal/disk"
 	"github.com/granarydb/granary/internal/entries"
 	"github.com/granarydb/granary/internal/files"
@@ -34,7 +35,7 @@ type ListedFile struct {
 
 	Table      string `json:"table,omitempty"`
 	History    string `json:"history,omitempty"`
-	Generation *int64 `json:"generation,omitempty"` // for a file of rows or dictionaries
+	Generation *int64 `json:"generation,omitempty"` // for a file of rows or dictionaries: one of them
 	From       int64  `json:"from,omitempty"`       // for rows: the range of their times, as in Loss
 	To         int64  `json:"to,omitempty"`
 	Rows       int64  `json:"rows,omitempty"`
@@ -89,9 +90,14 @@ func namedFiles(m *files.Manifest) (map[string]ListedFile, error) {
 		}
 		for _, b := range f.Buckets {
 			loss, generation := t.lossOf(b), t.ranges.Of(b.Start)
-			out[disk.FileName(files.RowsKind, b.File)] = ListedFile{
-				Table: t.name, Generation: &generation, From: loss.From, To: loss.To, Rows: b.Rows, Through: b.Through,
+			listed := ListedFile{Table: t.name, Generation: &generation, From: loss.From, To: loss.To, Rows: b.Rows, Through: b.Through}
+			name := disk.FileName(files.RowsKind, b.File)
+			if others, ok := out[name]; ok { // buckets in order
+				listed.Generation, listed.From, listed.To = others.Generation, min(others.From, loss.From), max(others.To, loss.To)
+				listed.Rows += others.Rows
+				listed.Through = max(listed.Through, others.Through)
 			}
+			out[name] = listed
 		}
 	}
 	for _, h := range m.Histories {
@@ -210,7 +216,7 @@ func ListGranules(fsys disk.FS, file uint64) ([]ListedGranule, error) {
 		return nil, err
 	}
 	defer c.close()
-	f, b, err := c.bucketOf(file)
+	f, buckets, err := c.bucketsOf(file)
 	if err != nil {
 		return nil, err
 	}
@@ -218,13 +224,20 @@ func ListGranules(fsys disk.FS, file uint64) ([]ListedGranule, error) {
 	if err != nil {
 		return nil, err
 	}
-	g := t.generation(b.Start)
-	if err := c.dir.ReadDicts(t.schema, f.Generation(t.ranges.Of(b.Start)), g.Generation); err != nil {
-		return nil, err
-	}
-	granules, err := c.granules(t, g, b)
-	if err != nil {
-		return nil, err
+	var granules []*granule.Granule
+	for _, b := range buckets {
+		_, known := t.generations[t.ranges.Of(b.Start)]
+		g := t.generation(b.Start)
+		if !known {
+			if err := c.dir.ReadDicts(t.schema, f.Generation(t.ranges.Of(b.Start)), g.Generation); err != nil {
+				return nil, err
+			}
+		}
+		its, err := c.granules(t, g, b)
+		if err != nil {
+			return nil, err
+		}
+		granules = append(granules, its...)
 	}
 	out := make([]ListedGranule, 0, len(granules))
 	for _, g := range granules {
@@ -238,13 +251,13 @@ func ListGranules(fsys disk.FS, file uint64) ([]ListedGranule, error) {
 	return out, nil
 }
 
-// bucketOf returns the table and the bucket of a rows file.
-func (c *checker) bucketOf(file uint64) (*files.TableFiles, files.BucketFile, error) {
+// bucketsOf returns the table and the buckets of a rows file.
+func (c *checker) bucketsOf(file uint64) (*files.TableFiles, []files.BucketFile, error) {
 	for i := 0; c.manifest != nil && i < len(c.manifest.Tables); i++ {
 		f := &c.manifest.Tables[i]
 		if k := slices.IndexFunc(f.Buckets, func(b files.BucketFile) bool { return b.File == file }); k >= 0 {
-			return f, f.Buckets[k], nil
+			return f, slices.DeleteFunc(slices.Clone(f.Buckets), func(b files.BucketFile) bool { return b.File != file }), nil
 		}
 	}
-	return nil, files.BucketFile{}, fmt.Errorf("%s: no manifest names it: %w", disk.FileName(files.RowsKind, file), fs.ErrNotExist)
+	return nil, nil, fmt.Errorf("%s: no manifest names it: %w", disk.FileName(files.RowsKind, file), fs.ErrNotExist)
 }

@@ -230,7 +230,8 @@ func (l *left) expected(t *testing.T, damages []repair.Damage) map[int64]bool {
 			case kind == files.RowsKind:
 				return r.commit <= l.manifest.Commit && d.From <= r.at && r.at <= d.To && l.fileOf(r) == number
 			case kind == files.DictsKind:
-				return slices.Contains(l.generationOf(r).Files, number)
+				g := l.generationOf(r)
+				return slices.Contains(g.Files, number) && strings.Contains(fmt.Sprint(d.Err), fmt.Sprintf("generation %d: ", g.Number))
 			}
 			return false
 		})
@@ -435,13 +436,16 @@ func TestRepair_Crash(t *testing.T) {
 	}
 	last := slices.Max(segments)
 	dicts := disk.FileName(files.DictsKind, l.manifest.Tables[0].Generations[0].Files[0])
-	rows := disk.FileName(files.RowsKind, l.manifest.Tables[0].Buckets[3].File)
+	bucket := l.manifest.Tables[0].Buckets[3]
+	rows := disk.FileName(files.RowsKind, bucket.File)
 	for _, names := range [][]string{{dicts, rows, last}, {dicts, rows}, {dicts}} {
 		l.crash(t, names, func(name string, data []byte) []byte {
 			switch {
 			case !slices.Contains(names, name):
 			case name == last:
 				data[4096+(len(data)-4096)/2] ^= 1
+			case name == rows:
+				data[bucket.Place.Offset] ^= 1
 			default:
 				data[len(data)/2] ^= 1
 			}

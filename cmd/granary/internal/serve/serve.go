@@ -32,6 +32,7 @@ type flags struct {
 	memory    int64
 	disk      int64
 	retention time.Duration
+	past      time.Duration
 	drain     time.Duration
 	hosts     []string
 	drop      []string
@@ -119,6 +120,7 @@ func (f *flags) add(cmd *cobra.Command) {
 	fs.Var(cli.NewBytes("memory", 0, &f.memory), "memory", "`BYTES` that the store keeps in memory, beside what queries take; 0 is no limit")
 	fs.Var(cli.NewBytes("disk", 16<<20, &f.disk), "disk", "`BYTES` of files and log, at least 16MiB, beyond which the oldest profiles are dropped (default: no limit)")
 	fs.Var(cli.NewDuration("retention", 0, 0, &f.retention), "retention", "drop profiles older than the newest by more than `DURATION`, such as 30d; 0 keeps them")
+	fs.Var(cli.NewDuration("past-limit", 0, 0, &f.past), "past-limit", "refuse profiles older than the clock by more than `DURATION`, such as 90d; 0 takes times from 1980 on")
 	fs.Var(cli.NewDuration("drain", 0, 0, &f.drain), "drain", "at the end, give requests in progress this `DURATION`")
 	fs.StringArrayVar(&f.hosts, "host", nil, "`NAME` of this server in requests, beside localhost and IP addresses; * is any; can be repeated")
 	fs.StringArrayVar(&f.drop, "drop-label", f.drop, "drop the label `NAME` of pushed profiles; can be repeated; \"\" alone drops none")
@@ -178,7 +180,7 @@ func (f *flags) check(fs *pflag.FlagSet) error {
 
 // open opens the store.
 func (f *flags) open() (*columnstore.Store, error) {
-	opts := columnstore.Options{MemoryBudget: f.memory, Retention: f.retention}
+	opts := columnstore.Options{MemoryBudget: f.memory, Retention: f.retention, PastLimit: f.past}
 	if !f.inMemory {
 		opts.Dir, opts.DiskBudget, opts.Sync = f.dir, f.disk, f.sync
 	}
@@ -299,7 +301,7 @@ func (f *flags) where() string {
 // notOfFronts are the flags that apply only to a server with a store. A front has no store, and takes no
 // pushes.
 var notOfFronts = []string{
-	"db", "in-memory", "sync", "memory", "disk", "retention", "drop-label", "write-tokens", "tenants",
+	"db", "in-memory", "sync", "memory", "disk", "retention", "past-limit", "drop-label", "write-tokens", "tenants",
 	"max-profiles", "max-labels", "max-label-name", "max-label-value", "max-series", "max-tenants", "max-push-memory",
 }
 
