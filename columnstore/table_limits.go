@@ -13,8 +13,8 @@ type TableLimits struct {
 	// Retention replaces Options.Retention for the table's rows. It counts from the newest row of the table. At
 	// least 0. 0 leaves that of the options.
 	Retention time.Duration
-	// FileBytes is the number of bytes that the files of the table's rows may take. Dictionaries and the log do
-	// not count. When files were written and exceed it, the oldest whole time ranges of the table are dropped as by
+	// FileBytes is the number of bytes that the table's rows may take in files. Dictionaries, the log and what was dropped
+	// from a file that others still use do not count. When files were written and exceed it, the oldest whole time ranges of the table are dropped as by
 	// Table.DropBefore. The newest range stays. It has no effect without Options.Dir or FS. At least 0. 0 means
 	// no limit.
 	FileBytes int64

@@ -25,9 +25,9 @@ const AllTables = -1
 // unless pending rows open a later range: coming[i] is the start of the newest range that pending rows of
 // table i open. A range's bytes are its files and a share of rowBytes for its unfiled rows. rowBytes
 // estimates the files of all unfiled rows; it is 0 if they are not to be written. A range without bytes is
-// dropped only together with a later range, because dropping it alone frees nothing. Buckets that share a file
-// free it with the last of them. O(buckets and granules
-// in memory).
+// dropped only together with a later range, because dropping it alone frees nothing. Of all tables, buckets that
+// share a file free it with the last of them. Of one table each frees its part, as TableLimits counts it: a file
+// that few still use is written anew. O(buckets and granules in memory).
 func OldestRanges(root *catalog.Database, m *files.Manifest, table int, coming map[int]int64, bytes, rowBytes int64) map[int]int64 {
 	var ranges []timeRange
 	each := 0.0
@@ -54,7 +54,11 @@ func OldestRanges(root *catalog.Database, m *files.Manifest, table int, coming m
 				ranges = append(ranges, timeRange{table: ordinal, start: start, end: state.Schema.BucketEnd(start)})
 			}
 			file, _ := files.FileOf(b)
-			ranges[len(ranges)-1].bytes += freed(file, shared)
+			if table != AllTables {
+				ranges[len(ranges)-1].bytes += file.Bytes
+			} else {
+				ranges[len(ranges)-1].bytes += freed(file, shared)
+			}
 			if rowBytes > 0 {
 				ranges[len(ranges)-1].bytes += int64(each * float64(unfiledRows(state.HotGranules(b), file.Through)))
 			}
