@@ -25,7 +25,7 @@ import (
 // belongs to the caller. Errors are as for CheckKinds for each type, and a MixedError if the profiles
 // have several period types, which a Type or a Selector avoids.
 func (db *DB) Profile(ctx context.Context, snap *columnstore.Snapshot, q Query, only ...Type) (*pprof.Profile, error) {
-	p := db.plan(snap, q, only...)
+	p := db.plan(ctx, snap, q, only...)
 	types, err := p.outputTypes(ctx)
 	if err != nil {
 		return nil, err
@@ -37,12 +37,14 @@ func (db *DB) Profile(ctx context.Context, snap *columnstore.Snapshot, q Query, 
 	if err := p.fits(groups, sampleBytes*len(groups.Sums)); err != nil {
 		return nil, err
 	}
-	b := newPprofBuilder(p, types, groups)
+	b := newPprofBuilder(ctx, p, types, groups)
 	rows := make([]int, len(groups.Sums))
 	for i := range rows {
 		rows[i] = i
 	}
-	b.addSamples(rows)
+	if err := b.addSamples(ctx, rows); err != nil {
+		return nil, err
+	}
 	b.assembler.ProgramFirst()
 	lists, err := db.typeLists(snap)
 	if err != nil {
@@ -54,9 +56,6 @@ func (db *DB) Profile(ctx context.Context, snap *columnstore.Snapshot, q Query, 
 	}
 	return b.out, nil
 }
-
-// sampleBytes is the size of a sample and its key in a map, without its stack.
-const sampleBytes = 200
 
 // sampleColumns returns the columns that tell the samples in a profile apart, and the columns of their
 // types.

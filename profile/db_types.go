@@ -77,7 +77,7 @@ func (db *DB) FindTypeIn(ctx context.Context, snap *columnstore.Snapshot, q Quer
 	}
 	if len(found) > 1 {
 		q = Query{Selector: q.Selector, From: q.From, To: q.To, MaxBytes: q.MaxBytes}
-		present, err := db.plan(snap, q).presentTypes(ctx)
+		present, err := db.plan(ctx, snap, q).presentTypes(ctx)
 		if err != nil {
 			return Type{}, err
 		}
@@ -106,7 +106,7 @@ func (db *DB) DefaultType(ctx context.Context, snap *columnstore.Snapshot, q Que
 	if err != nil {
 		return Type{}, err
 	}
-	present, err := db.plan(snap, q).presentTypes(ctx)
+	present, err := db.plan(ctx, snap, q).presentTypes(ctx)
 	if err != nil {
 		return Type{}, err
 	}

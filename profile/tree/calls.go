@@ -141,7 +141,7 @@ func (c *Calls) each(ctx context.Context, stacks StackList, ownOnly bool, add fu
 		}
 	}
 	w := &walk{}
-	for b := range batches(stacks, ownOnly) {
+	for b := range batches(ctx, stacks, ownOnly) {
 		for _, f := range b.seen {
 			c.see(w, f)
 		}
@@ -158,7 +158,7 @@ func (c *Calls) each(ctx context.Context, stacks StackList, ownOnly bool, add fu
 			}
 		}
 	}
-	return nil
+	return ctx.Err()
 }
 
 // see records a new frame.

@@ -1,12 +1,14 @@
 package tree
 
+import "context"
+
 // StackList is the list of stacks that a query returns. profile.Stacks implements it. StackList is an
 // interface because package profile imports this package.
 type StackList interface {
 	// Len is the number of stacks.
 	Len() int
-	// Numbered calls each once per stack until each returns false, as profile.Stacks.Numbered does.
-	Numbered(see func(f Frame, function uint32), each func(frames []uint32, shared int, value int64) bool)
+	// Numbered calls each once per stack until each returns false or ctx is done, as profile.Stacks.Numbered does.
+	Numbered(ctx context.Context, see func(f Frame, function uint32), each func(frames []uint32, shared int, value int64) bool)
 }
 
 // Frame is a function call in a stack.

@@ -33,7 +33,7 @@ func Top[S StackList](ctx context.Context, most int64, sides ...S) ([]Cost, erro
 		bytes += stackBytes * int64(stacks.Len())
 		var functions []int       // index in costs, by number of a frame
 		known := map[uint32]int{} // index in costs, by number of a function in the stacks
-		for b := range batches(stacks, false) {
+		for b := range batches(ctx, stacks, false) {
 			for i := range b.seen {
 				functions = append(functions, t.see(&b.seen[i], known))
 			}
@@ -49,6 +49,9 @@ func Top[S StackList](ctx context.Context, most int64, sides ...S) ([]Cost, erro
 				}
 			}
 		}
+	}
+	if err := ctx.Err(); err != nil {
+		return nil, err
 	}
 	if len(sides) > 1 {
 		t.costs = slices.DeleteFunc(t.costs, func(c Cost) bool { return c.Flat[0] == c.Flat[1] && c.Cum[0] == c.Cum[1] })
