@@ -83,7 +83,7 @@ func (b *pprofBuilder) addSamples(ctx context.Context, rows []int) error {
 	b.bytes += sampleBytes * len(order)
 	for i, k := range order {
 		if i%rowsAtOnce == 0 {
-			if err := cmp.Or(ctx.Err(), b.plan.fits(b.groups, b.bytes)); err != nil {
+			if err := cmp.Or(ctx.Err(), b.plan.fits(b.groups, b.bytes+b.assembler.Bytes())); err != nil {
 				return err
 			}
 		}

@@ -158,7 +158,7 @@ func (db *DB) SourceProfiles(ctx context.Context, snap *columnstore.Snapshot, q 
 		if err := b.addSamples(ctx, of); err != nil {
 			return nil, err
 		}
-		bytes = b.bytes
+		bytes = b.bytes + b.assembler.Bytes()
 		b.assembler.ProgramFirst()
 		made[labelsKey(sources.labels[i])] = b.out
 	}

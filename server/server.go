@@ -39,6 +39,8 @@ type Server struct {
 	tokens  *atomic.Pointer[Tokens]
 	read    *question.Reader
 	gate    *source.Gate
+	answers *web.Room     // memory of encoded answers that clients read
+	grace   time.Duration // that a client has to read the first bytes of an answer
 	source  source.Source
 	pushes  *push.Pusher
 	older   *source.Older // nil without Options.Older
@@ -94,8 +96,9 @@ func newBare(opts Options, m *metrics) (*Server, error) {
 	}
 	s := &Server{
 		opts: opts, limits: limits, metrics: m, tokens: new(atomic.Pointer[Tokens]), mux: http.NewServeMux(), files: ui.Handlers(),
-		read: &question.Reader{QueryBytes: limits.QueryBytes, MaxNodes: limits.Nodes, MaxLabels: limits.Labels, Now: opts.Now},
-		gate: source.NewGate(limits.Queries, limits.QueryTime, limits.QueryBytes),
+		read:    &question.Reader{QueryBytes: limits.QueryBytes, MaxNodes: limits.Nodes, MaxLabels: limits.Labels, Now: opts.Now},
+		gate:    source.NewGate(limits.Queries, limits.QueryTime, limits.QueryBytes),
+		answers: web.NewRoom("answers in progress", limits.AnswerBytes, answerWait), grace: readGrace,
 	}
 	s.SetTokens(opts.Tokens)
 	return s, nil
@@ -118,6 +121,9 @@ func (s *Server) routes(db *profile.DB) {
 	}, s.pushes.MemoryInUse), prometheus.NewCounterFunc(prometheus.CounterOpts{
 		Name: "granary_push_mended_total", Help: "Names and values of pushed profiles that were mended: not UTF-8, or too long.",
 	}, s.pushes.Mended))
+	s.metrics.registry.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{
+		Name: "granary_answer_memory_bytes", Help: "Memory of encoded answers that clients read.",
+	}, s.answers.InUse))
 	s.mux.HandleFunc("GET /healthz", s.health)
 	s.mux.HandleFunc("GET /readyz", s.ready)
 	s.mux.HandleFunc("GET /ready", s.ready)
@@ -244,6 +250,13 @@ func (s *Server) ready(w http.ResponseWriter, r *http.Request) {
 	}
 	s.health(w, nil)
 }
+
+// Times of answers: how long a query waits for memory for its answer, and a client may leave an answer unread before
+// Limits.ReadRate counts.
+const (
+	answerWait = 2 * time.Second
+	readGrace  = 5 * time.Second
+)
 
 // Nodes are the servers from whose profiles a front answers. No profile is on two of them.
 type Nodes struct {

@@ -60,7 +60,7 @@ type walk struct {
 const (
 	stackBytes = 16
 	nodeBytes  = 144
-	frameBytes = 320
+	frameBytes = 320 // and its texts
 	groupBytes = 24  // for a node by group: its value, its total, and its value in the answer
 	seenBytes  = 192 // for a frame of a walk: 93, in slices that can be half empty
 )
@@ -256,7 +256,7 @@ func (c *Calls) number(f *Frame) uint32 {
 	if c.frames = append(c.frames, Frame{Function: f.Function, File: f.File}); c.walks > 1 {
 		c.numbers[of] = number
 	}
-	c.bytes += frameBytes
+	c.bytes += frameBytes + f.textBytes()
 	return number
 }
 

@@ -22,6 +22,9 @@ type Frame struct {
 	Mapping  string // file of the binary, empty if unknown
 }
 
+// textBytes returns the bytes of the frame's names.
+func (f *Frame) textBytes() int64 { return int64(len(f.Function) + len(f.File) + len(f.Mapping)) }
+
 // FlameNode is a function in a flame graph. A node and its ancestors are a call path, and Total is the
 // value sampled on that path or below it.
 //

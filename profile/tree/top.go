@@ -44,7 +44,7 @@ func Top[S StackList](ctx context.Context, most int64, sides ...S) ([]Cost, erro
 						return nil, err
 					}
 				}
-				if t.add(side, functions, b.frames(i), value); most > 0 && bytes+frameBytes*int64(len(t.costs)) > most {
+				if t.add(side, functions, b.frames(i), value); most > 0 && bytes+t.bytes > most {
 					return nil, fmt.Errorf("%w: stopped at %d functions", columnstore.ErrQueryMemory, len(t.costs))
 				}
 			}
@@ -74,6 +74,7 @@ type top struct {
 	lastIn []int          // number of the last stack that counted, by function
 	index  map[string]int // index in costs, by name
 	stacks int
+	bytes  int64 // of the functions
 }
 
 // add adds a stack's value, leaf first.
@@ -115,6 +116,7 @@ func (t *top) function(name string) int {
 	if !known {
 		i = len(t.costs)
 		t.index[name] = i
+		t.bytes += frameBytes + int64(len(name))
 		t.costs, t.lastIn = append(t.costs, Cost{Frame: Frame{Function: name}}), append(t.lastIn, 0)
 	}
 	return i

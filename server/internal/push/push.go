@@ -65,7 +65,7 @@ type Pusher struct {
 	Options
 	ids     *ids
 	tenants *tenants
-	room    *pushRoom
+	room    *web.Room
 	mended  atomic.Int64 // values of labels
 }
 
@@ -73,7 +73,7 @@ type Pusher struct {
 func New(opts Options) *Pusher {
 	opts.Wait = cmp.Or(opts.Wait, 2*time.Second)
 	return &Pusher{
-		Options: opts, ids: newIDs(opts.Now), tenants: newTenants(opts.Limits, opts.Now), room: &pushRoom{most: opts.Limits.PushBytes},
+		Options: opts, ids: newIDs(opts.Now), tenants: newTenants(opts.Limits, opts.Now), room: web.NewRoom("pushes in progress", opts.Limits.PushBytes, opts.Wait),
 	}
 }
 
@@ -97,7 +97,7 @@ func (s *Pusher) Routes() []web.Route {
 }
 
 // MemoryInUse returns the bytes reserved for pushes in progress, an upper bound of their memory.
-func (s *Pusher) MemoryInUse() float64 { return s.room.inUse() }
+func (s *Pusher) MemoryInUse() float64 { return s.room.InUse() }
 
 // takes returns a handler for pushes. They share Limits.PushBytes.
 func (s *Pusher) takes(f func(http.ResponseWriter, *http.Request) error) http.Handler {

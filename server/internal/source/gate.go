@@ -7,6 +7,7 @@ import (
 
 	"github.com/granarydb/granary/columnstore"
 	"github.com/granarydb/granary/server/internal/fault"
+	"github.com/granarydb/granary/server/internal/web"
 )
 
 // Gate bounds the number of queries in progress, and their time. It is safe for concurrent use.
@@ -23,19 +24,24 @@ func NewGate(places int, most time.Duration, bytes int64) *Gate {
 }
 
 // InTime calls f within the limits on the number of queries and on their time, which includes the wait for a
-// place.
+// place. A request with a web.Stay keeps its place until that ends, when its answer is written.
 func (g *Gate) InTime(ctx context.Context, f func(context.Context) error) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, g.time, context.DeadlineExceeded)
 	defer cancel()
-	select {
-	case g.places <- struct{}{}:
-	case <-ctx.Done():
-		if errors.Is(ctx.Err(), context.Canceled) {
-			return ctx.Err()
+	if stay := web.StayOf(ctx); !stay.HasPlace() {
+		select {
+		case g.places <- struct{}{}:
+		case <-ctx.Done():
+			if errors.Is(ctx.Err(), context.Canceled) {
+				return ctx.Err()
+			}
+			return fault.TooMany("%d queries at once", cap(g.places))
 		}
-		return fault.TooMany("%d queries at once", cap(g.places))
+		leave := func() { <-g.places }
+		if !stay.Keep(leave) {
+			defer leave()
+		}
 	}
-	defer func() { <-g.places }()
 	err := f(ctx)
 	if errors.Is(err, context.DeadlineExceeded) {
 		return fault.TooCostly("the time of a query, at most %s", g.time)

@@ -1,0 +1,109 @@
+package web
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"sync"
+	"time"
+
+	"github.com/granarydb/granary/server/internal/fault"
+)
+
+// Room bounds the memory that requests in progress take together. It is safe for concurrent use.
+type Room struct {
+	what string // for errors, such as "pushes in progress"
+	most int64
+	wait time.Duration // greatest time to wait for room
+
+	mu      sync.Mutex
+	used    int64
+	over    *Part         // the one part that may exceed most, because parts that are held would otherwise block each other
+	changed chan struct{} // closed when there is more room; nil if nobody waits
+}
+
+// NewRoom returns a room of `most` bytes for what is in progress. A part waits for it for at most `wait`.
+func NewRoom(what string, most int64, wait time.Duration) *Room {
+	return &Room{what: what, most: most, wait: wait}
+}
+
+// Part is what a request has of a Room. It belongs to the goroutine of its request. The zero value has no room.
+type Part struct {
+	room *Room
+	held int64
+}
+
+// Part returns an empty part.
+func (r *Room) Part() Part { return Part{room: r} }
+
+// Held returns the part's bytes.
+func (p *Part) Held() int64 { return p.held }
+
+// Take adds bytes to a part when there is room. If no other part exceeds the room, this one may. A part without a room
+// takes nothing.
+func (p *Part) Take(ctx context.Context, bytes int64) error {
+	r := p.room
+	if r == nil {
+		return nil
+	}
+	var late <-chan time.Time
+	for {
+		changed := r.take(p, bytes)
+		if changed == nil {
+			return nil
+		}
+		if late == nil {
+			late = time.After(r.wait)
+		}
+		select {
+		case <-changed:
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		case <-late:
+			return &fault.LimitError{Status: http.StatusServiceUnavailable, Text: fmt.Sprintf("limit: %d bytes of memory for %s; try again", r.most, r.what)}
+		}
+	}
+}
+
+// take adds bytes to a part and returns nil, or returns a channel that is closed when there is more room.
+func (r *Room) take(p *Part, bytes int64) <-chan struct{} {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if fits := r.used+bytes <= r.most; !fits && r.over != nil && r.over != p {
+		if r.changed == nil {
+			r.changed = make(chan struct{})
+		}
+		return r.changed
+	} else if !fits {
+		r.over = p
+	}
+	r.used += bytes
+	p.held += bytes
+	return nil
+}
+
+// Release gives all bytes back.
+func (p *Part) Release() {
+	r := p.room
+	if r == nil {
+		return
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.used -= p.held
+	p.held = 0
+	if r.over == p {
+		r.over = nil
+	}
+	if r.changed != nil {
+		close(r.changed)
+		r.changed = nil
+	}
+}
+
+// InUse returns the bytes of all parts.
+func (r *Room) InUse() float64 {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return float64(r.used)
+}
