@@ -10,7 +10,6 @@ import (
 	"runtime/debug"
 	"slices"
 	"strings"
-	"sync"
 	"sync/atomic"
 	"time"
 
@@ -48,7 +47,7 @@ type Server struct {
 	mux     *http.ServeMux
 	files   map[string]http.Handler // of the page
 	closing atomic.Bool
-	active  sync.WaitGroup // requests in progress
+	active  atomic.Int64 // requests in progress
 }
 
 // New returns a server for the profiles in a store, and creates their table if it does not exist. Errors
@@ -164,21 +163,31 @@ func (s *Server) SetTokens(t Tokens) { s.tokens.Store(&t) }
 // shuts down. Requests are answered as usual.
 func (s *Server) Drain() { s.closing.Store(true) }
 
-// Wait waits until no request is in progress. The caller must have shut down its http.Server before, so that
-// no new request arrives. Wait then closes the held snapshots and older profiles, and a front's idle
-// connections to nodes.
-func (s *Server) Wait() {
-	s.active.Wait()
+// Wait waits until no request is in progress, or ctx is done. The caller must have shut down its http.Server before, so
+// that no new request arrives, and ended the contexts of requests that it cut: http.Server.Close does. Wait then closes
+// the held snapshots and older profiles, and a front's idle connections to nodes. It returns an error if requests are in
+// progress still. The caller can close the store then too: their pushes get columnstore.ErrClosed.
+func (s *Server) Wait(ctx context.Context) error {
+	const every = 5 * time.Millisecond
+	var err error
+	for tick := time.NewTicker(every); s.active.Load() > 0 && err == nil; {
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			err = fmt.Errorf("%d requests are still in progress: %w", s.active.Load(), context.Cause(ctx))
+		}
+	}
 	if s.older != nil {
 		s.logClose(s.older.Forget(0))
 	}
 	s.source.Close()
+	return err
 }
 
 // ServeHTTP answers a request.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	s.active.Add(1)
-	defer s.active.Done()
+	defer s.active.Add(-1)
 	rec := web.NewRecorder(w, s.log)
 	defer s.recover(rec, r)
 	if !s.knowsHost(r.Host) {

@@ -93,7 +93,7 @@ func TestUnread_Many(t *testing.T) {
 		}
 		t.Logf("%s: the heap grew by %d MiB, all in %s", path, peak>>20, time.Since(start).Round(time.Millisecond))
 	}
-	r.s.Wait()
+	r.wait()
 	if n := r.s.answers.InUse(); n != 0 {
 		t.Errorf("%v bytes of answers at the end", n)
 	}

@@ -1,0 +1,190 @@
+//go:build unix
+
+package serve
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"fmt"
+	"net/http"
+	"net/url"
+	"os"
+	"os/exec"
+	"os/signal"
+	"regexp"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	pprof "github.com/google/pprof/profile"
+	"go.uber.org/goleak"
+
+	"github.com/granarydb/granary/cmd/granary/internal/cli"
+	"github.com/granarydb/granary/internal/effort"
+)
+
+// asServer is the environment variable with which the program of the tests is a server.
+const asServer = "GRANARY_TEST_SERVE"
+
+func TestMain(m *testing.M) {
+	if os.Getenv(asServer) != "" {
+		ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+		defer stop()
+		os.Exit(cli.Run(ctx, NewServe(), os.Args[1:], os.Stdout, os.Stderr))
+	}
+	goleak.VerifyTestMain(m)
+}
+
+// process is a server in a process of its own.
+type process struct {
+	t   *testing.T
+	cmd *exec.Cmd
+	url string
+}
+
+// startProcess starts a server in a new directory, and waits until it listens. It is killed at the end of the test.
+func startProcess(t *testing.T, args ...string) *process {
+	t.Helper()
+	program, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := &process{t: t, cmd: exec.Command(program, append([]string{"--listen", "127.0.0.1:0", "--db", t.TempDir() + "/db"}, args...)...)} //nolint:gosec // of the tests
+	p.cmd.Env = append(os.Environ(), asServer+"=1")
+	log, err := p.cmd.StderrPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := p.cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		_ = p.cmd.Process.Kill() // it can have ended
+		_ = p.cmd.Wait()
+	})
+	lines := bufio.NewScanner(log)
+	for lines.Scan() {
+		if m := regexp.MustCompile(`msg=listening url=(\S+)`).FindStringSubmatch(lines.Text()); m != nil {
+			p.url = m[1]
+			go func() { // so that the server does not wait for its log to be read
+				for lines.Scan() {
+				}
+			}()
+			return p
+		}
+		t.Log(lines.Text())
+	}
+	t.Fatal("the server does not listen")
+	return nil
+}
+
+// end ends the server by SIGTERM, and returns how long that takes.
+func (p *process) end() time.Duration {
+	p.t.Helper()
+	start := time.Now()
+	if err := p.cmd.Process.Signal(syscall.SIGTERM); err != nil {
+		p.t.Fatal(err)
+	}
+	if err := p.cmd.Wait(); err != nil {
+		p.t.Errorf("the server ends with %v", err)
+	}
+	return time.Since(start)
+}
+
+// push pushes a profile with labels.
+func (p *process) push(labels string, of *pprof.Profile) {
+	p.t.Helper()
+	var body bytes.Buffer
+	if err := of.Write(&body); err != nil {
+		p.t.Fatal(err)
+	}
+	resp, err := http.Post(p.url+"/pprof?"+labels, "application/octet-stream", &body)
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	if _ = resp.Body.Close(); resp.StatusCode != http.StatusOK {
+		p.t.Errorf("push: %s", resp.Status)
+	}
+}
+
+// cpu returns a profile of one type with so many stacks, each of so many functions from so many names.
+func cpu(stacks, depth, names int) *pprof.Profile {
+	p := &pprof.Profile{SampleType: []*pprof.ValueType{{Type: "cpu", Unit: "nanoseconds"}}, PeriodType: &pprof.ValueType{Type: "cpu", Unit: "nanoseconds"}, Period: 1, TimeNanos: time.Now().UnixNano()}
+	for i := range names {
+		f := &pprof.Function{ID: uint64(i + 1), Name: fmt.Sprintf("example.com/service/package.function%d", i)}
+		p.Function, p.Location = append(p.Function, f), append(p.Location, &pprof.Location{ID: f.ID, Line: []pprof.Line{{Function: f}}})
+	}
+	for i := range stacks {
+		s := &pprof.Sample{Value: []int64{1}}
+		for d, at := 0, i; d < depth; d++ {
+			s.Location = append(s.Location, p.Location[at%names])
+			at = at/names + at*31 + d
+		}
+		p.Sample = append(p.Sample, s)
+	}
+	return p
+}
+
+// latencies asks a small question n times, and returns the 99th percentile.
+func (p *process) latencies(n int) time.Duration {
+	p.t.Helper()
+	all := make([]time.Duration, n)
+	for i := range all {
+		start := time.Now()
+		if status, text := get(p.t, http.DefaultClient, p.url+"/api/v1/top?t=cpu&rows=10", ""); status != http.StatusOK {
+			p.t.Fatalf("status %d: %.200s", status, text)
+		}
+		all[i] = time.Since(start)
+	}
+	slices.Sort(all)
+	return all[n*99/100]
+}
+
+// TestPatterns asks two questions at once whose patterns would take minutes: others are answered, and the server ends.
+func TestPatterns(t *testing.T) {
+	effort.Long(t)
+	const most, drain = 2 * time.Second, time.Second
+	p := startProcess(t, "--max-query-time", "2s", "--drain", "1s")
+	for i := range 5 {
+		p.push("job="+strings.Repeat("a", 2000-i), cpu(10, 3, 5))
+	}
+	selector := func(n int) string { return url.QueryEscape(`{job=~"` + strings.Repeat(".{0,1000}", n) + `b"}`) }
+	if status, text := get(t, http.DefaultClient, p.url+"/api/v1/top?q="+selector(300), ""); status != http.StatusBadRequest || !strings.Contains(text, "32768 instructions") {
+		t.Errorf("a pattern of 2.7 KB: status %d: %.200s", status, text)
+	}
+	costly := p.url + "/api/v1/top?t=cpu&q=" + selector(8)
+	alone := p.latencies(300)
+	ctx, leave := context.WithCancel(t.Context())
+	ended := make(chan time.Duration, 2)
+	for range 2 {
+		go func() {
+			for ctx.Err() == nil {
+				start := time.Now()
+				req, _ := http.NewRequestWithContext(ctx, http.MethodGet, costly, nil)
+				resp, err := http.DefaultClient.Do(req)
+				if err != nil {
+					break
+				}
+				if _ = resp.Body.Close(); resp.StatusCode != http.StatusUnprocessableEntity || time.Since(start) > most+time.Second {
+					t.Errorf("%s after %s", resp.Status, time.Since(start))
+				}
+			}
+			ended <- 0
+		}()
+	}
+	time.Sleep(100 * time.Millisecond)
+	beside := p.latencies(300)
+	t.Logf("p99 %s, beside two patterns %s", alone, beside)
+	if noise := 20 * time.Millisecond; beside > 2*alone+noise {
+		t.Errorf("p99 %s, beside two patterns %s", alone, beside)
+	}
+	if took := p.end(); took > drain+5*time.Second {
+		t.Errorf("the server ends after %s", took)
+	}
+	leave()
+	<-ended
+	<-ended
+}
