@@ -42,7 +42,7 @@ func (s *Server) measured(name string, tokens func(*Tokens) []string, h http.Han
 		ctx, stay := web.NewStay(r.Context(), s.answers)
 		r = r.WithContext(ctx)
 		s.setDeadline(rec, r)
-		rec.Pace(s.grace, s.limits.ReadRate, start.Add(s.limits.ReadTime+s.limits.QueryTime))
+		rec.Pace(s.readGrace, s.limits.ReadRate, start.Add(s.limits.ReadTime+s.limits.QueryTime))
 		defer func() { s.endAnswer(rec, r, stay) }()
 		if !allowed(r, tokens(s.tokens.Load())) {
 			rec.Header().Set("WWW-Authenticate", "Bearer")
@@ -69,6 +69,14 @@ func (s *Server) setDeadline(w *web.Recorder, r *http.Request) {
 	set := http.NewResponseController(w.ResponseWriter).SetReadDeadline
 	_ = set(time.Now().Add(s.limits.ReadTime))
 	r.Body = &timedBody{r.Body, s.limits.ReadTime, func() { _ = set(time.Time{}) }}
+}
+
+// readGrace returns how long a client may read nothing: less while other queries wait for its place.
+func (s *Server) readGrace() time.Duration {
+	if s.gate.IsFull() {
+		return s.grace / 5
+	}
+	return s.grace
 }
 
 // endAnswer ends a query, whose place and memory are free once its answer was written.

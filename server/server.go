@@ -39,7 +39,7 @@ type Server struct {
 	read    *question.Reader
 	gate    *source.Gate
 	answers *web.Room     // memory of encoded answers that clients read
-	grace   time.Duration // that a client has to read the first bytes of an answer
+	grace   time.Duration // for which a client may read nothing
 	source  source.Source
 	pushes  *push.Pusher
 	older   *source.Older // nil without Options.Older
@@ -109,7 +109,7 @@ func (s *Server) routes(db *profile.DB) {
 	opts := push.Options{
 		DB: db, DropLabels: s.opts.DropLabels, Deltas: s.deltas, FirstWhole: s.opts.FirstWhole, Now: s.opts.Now, Counts: &s.metrics.pushes, Log: s.logError,
 		Limits: push.Limits{
-			Body: l.Body, Profile: l.Profile, Profiles: l.Profiles, PushBytes: l.PushBytes,
+			Body: l.Body, Profile: l.Profile, Profiles: l.Profiles, PushBytes: l.PushBytes, PushMost: l.PushMost,
 			Labels: l.Labels, LabelName: l.LabelName, LabelValue: l.LabelValue, Series: l.Series, Tenants: l.Tenants,
 		},
 	}
@@ -260,8 +260,7 @@ func (s *Server) ready(w http.ResponseWriter, r *http.Request) {
 	s.health(w, nil)
 }
 
-// Times of answers: how long a query waits for memory for its answer, and a client may leave an answer unread before
-// Limits.ReadRate counts.
+// Times of answers: how long a query waits for memory for its answer, and a client may read nothing.
 const (
 	answerWait = 2 * time.Second
 	readGrace  = 5 * time.Second

@@ -27,6 +27,7 @@ type Limits struct {
 	Profile   profile.Limits
 	Profiles  int
 	PushBytes int64
+	PushMost  int64
 
 	Labels, LabelName, LabelValue int
 	Series, Tenants               int
@@ -73,7 +74,7 @@ type Pusher struct {
 func New(opts Options) *Pusher {
 	opts.Wait = cmp.Or(opts.Wait, 2*time.Second)
 	return &Pusher{
-		Options: opts, ids: newIDs(opts.Now), tenants: newTenants(opts.Limits, opts.Now), room: web.NewRoom("pushes in progress", opts.Limits.PushBytes, opts.Wait),
+		Options: opts, ids: newIDs(opts.Now), tenants: newTenants(opts.Limits, opts.Now), room: web.NewRoom("pushes in progress", opts.Limits.PushBytes, opts.Wait).Within(opts.Limits.PushMost),
 	}
 }
 

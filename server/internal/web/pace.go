@@ -14,8 +14,8 @@ import (
 // has to be read within the grace, and all of them within that and their time at the least rate. The time in which an
 // answer is made does not count.
 type pace struct {
-	grace  time.Duration
-	rate   int64 // bytes a second
+	grace  func() time.Duration // at present
+	rate   int64                // bytes a second
 	end    time.Time
 	sent   int64
 	waited time.Duration
@@ -24,7 +24,7 @@ type pace struct {
 
 // Pace lets writes to a client fail that reads nothing for a grace, or fewer than rate bytes a second beyond it, or not
 // until end.
-func (r *Recorder) Pace(grace time.Duration, rate int64, end time.Time) {
+func (r *Recorder) Pace(grace func() time.Duration, rate int64, end time.Time) {
 	r.pace = &pace{grace: grace, rate: rate, end: end}
 }
 
@@ -51,7 +51,7 @@ func (r *Recorder) EndPace() error {
 func (p *pace) timed(w http.ResponseWriter, write func() (int, error)) (int, error) {
 	start := time.Now()
 	ahead := time.Duration(float64(p.sent)/float64(p.rate)*float64(time.Second)) - p.waited // of the least rate
-	deadline := start.Add(p.grace + min(0, ahead))
+	deadline := start.Add(p.grace() + min(0, ahead))
 	if deadline.After(p.end) {
 		deadline = p.end
 	}

@@ -14,6 +14,7 @@ import (
 type Room struct {
 	what string // for errors, such as "pushes in progress"
 	most int64
+	hard int64         // greatest number of bytes with the part that may exceed most; 0 is no bound
 	wait time.Duration // greatest time to wait for room
 
 	mu      sync.Mutex
@@ -25,6 +26,12 @@ type Room struct {
 // NewRoom returns a room of `most` bytes for what is in progress. A part waits for it for at most `wait`.
 func NewRoom(what string, most int64, wait time.Duration) *Room {
 	return &Room{what: what, most: most, wait: wait}
+}
+
+// Within bounds the room with what one part exceeds; 0 is no bound. It returns r.
+func (r *Room) Within(hard int64) *Room {
+	r.hard = hard
+	return r
 }
 
 // Part is what a request has of a Room. It belongs to the goroutine of its request. The zero value has no room.
@@ -45,6 +52,9 @@ func (p *Part) Take(ctx context.Context, bytes int64) error {
 	r := p.room
 	if r == nil {
 		return nil
+	}
+	if r.hard > 0 && p.held+bytes > r.hard {
+		return fault.TooLarge("%d bytes of memory for %s, at most %d for one", p.held+bytes, r.what, r.hard)
 	}
 	var late <-chan time.Time
 	for {
@@ -69,7 +79,8 @@ func (p *Part) Take(ctx context.Context, bytes int64) error {
 func (r *Room) take(p *Part, bytes int64) <-chan struct{} {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if fits := r.used+bytes <= r.most; !fits && r.over != nil && r.over != p {
+	exceeds := r.hard > 0 && r.used+bytes > r.hard
+	if fits := r.used+bytes <= r.most; !fits && (r.over != nil && r.over != p || exceeds) {
 		if r.changed == nil {
 			r.changed = make(chan struct{})
 		}

@@ -7,6 +7,8 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"io"
+	"net"
 	"net/http"
 	"net/url"
 	"os"
@@ -14,7 +16,10 @@ import (
 	"os/signal"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
@@ -121,7 +126,7 @@ func cpu(stacks, depth, names int) *pprof.Profile {
 		s := &pprof.Sample{Value: []int64{1}}
 		for d, at := 0, i; d < depth; d++ {
 			s.Location = append(s.Location, p.Location[at%names])
-			at = at/names + at*31 + d
+			at = (at/names + at*31 + d) % (1 << 40)
 		}
 		p.Sample = append(p.Sample, s)
 	}
@@ -187,4 +192,111 @@ func TestPatterns(t *testing.T) {
 	leave()
 	<-ended
 	<-ended
+}
+
+// peak returns the most bytes of memory that the process has had.
+func (p *process) peak() int64 {
+	p.t.Helper()
+	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", p.cmd.Process.Pid))
+	if err != nil {
+		p.t.Skip("the system does not say how much memory a process has")
+	}
+	m := regexp.MustCompile(`VmHWM:\s+(\d+) kB`).FindSubmatch(status)
+	if m == nil {
+		p.t.Fatalf("no VmHWM in %s", status)
+	}
+	kib, err := strconv.ParseInt(string(m[1]), 10, 64)
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	return kib << 10
+}
+
+// bombs returns pushes of a few KB that expand: a name of 60 MiB, and a million equal samples.
+func bombs(t *testing.T) (all [][]byte) {
+	t.Helper()
+	long, many := cpu(1, 1, 1), cpu(1, 1, 1)
+	long.Function[0].Name = strings.Repeat("a", 60<<20)
+	for range 900_000 {
+		many.Sample = append(many.Sample, many.Sample[0])
+	}
+	for _, p := range []*pprof.Profile{long, many} {
+		var body bytes.Buffer
+		if err := p.Write(&body); err != nil {
+			t.Fatal(err)
+		}
+		all = append(all, body.Bytes())
+	}
+	return all
+}
+
+// TestMemoryTotal leaves 60 large answers unread, asks for 16 profiles of many stacks, and pushes 8 bombs, all at once:
+// the process stays within --memory-total and 15 % more, and answers.
+func TestMemoryTotal(t *testing.T) {
+	effort.Long(t)
+	if effort.Race {
+		t.Skip("the race detector takes memory of its own")
+	}
+	const total = 512 << 20
+	p := startProcess(t, "--memory-total", "512MiB", "--drain", "1s")
+	for i := range 3 {
+		p.push(fmt.Sprintf("job=a%d", i), cpu(60_000, 25, 5000+i))
+	}
+	p.push("job=s", cpu(30_000, 25, 6000)) // of which a profile fits a query's memory
+	names := cpu(4000, 1, 4000)
+	for _, f := range names.Function {
+		f.Name += strings.Repeat("n", 1500)
+	}
+	p.push("job=b", names)
+	pushed, bodies := p.peak(), bombs(t)
+	var all sync.WaitGroup
+	var answered atomic.Int64 // profiles
+	ask := func(req *http.Request, err error) {
+		if err != nil {
+			t.Error(err)
+			return
+		}
+		resp, err := http.DefaultClient.Do(req)
+		if err != nil {
+			return // cut
+		}
+		if _, err := io.Copy(io.Discard, resp.Body); err == nil && resp.StatusCode == http.StatusOK && req.Method == http.MethodGet {
+			answered.Add(1)
+		}
+		_ = resp.Body.Close()
+	}
+	for range 60 {
+		conn, err := net.Dial("tcp", strings.TrimPrefix(p.url, "http://"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer func() { _ = conn.Close() }()
+		fmt.Fprintf(conn, "GET /api/v1/top?t=cpu&rows=100000 HTTP/1.1\r\nHost: localhost\r\n\r\n")
+	}
+	for i := range 16 {
+		selector := url.QueryEscape([]string{`{}`, `{job="s"}`}[i%2])
+		all.Go(func() {
+			ask(http.NewRequestWithContext(t.Context(), http.MethodGet, p.url+"/pprof?type=cpu&selector="+selector, nil))
+		})
+	}
+	for i := range 8 {
+		all.Go(func() {
+			ask(http.NewRequestWithContext(t.Context(), http.MethodPost, p.url+"/pprof?job=c", bytes.NewReader(bodies[i%len(bodies)])))
+		})
+	}
+	all.Wait()
+	if status, text := get(t, http.DefaultClient, p.url+"/pyroscope/labels", ""); status != http.StatusOK {
+		t.Errorf("status %d: %.200s", status, text)
+	}
+	peak := p.peak()
+	t.Logf("%d MiB after the pushes, %d MiB at most, %d profiles", pushed>>20, peak>>20, answered.Load())
+	if answered.Load() == 0 {
+		t.Error("no profile is answered")
+	}
+	if peak > total*115/100 {
+		t.Errorf("the server had %d MiB of %d", peak>>20, total>>20)
+	}
+	if took := p.end(); took > 6*time.Second {
+		t.Errorf("the server ends after %s", took)
+	}
 }
