@@ -1,6 +1,7 @@
 package server
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -246,14 +247,14 @@ func (s *Server) knowsHost(host string) bool {
 
 func (s *Server) health(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte("ok\n")) }
 
-// ready answers whether requests can be sent here: not while the server drains, not while files of the
-// store cannot be written, and not while a front's nodes are not ready.
+// ready answers whether requests can be sent here: not while the server drains, not while the store refuses pushes or
+// cannot write files, and not while a front's nodes are not ready.
 func (s *Server) ready(w http.ResponseWriter, r *http.Request) {
 	if s.closing.Load() {
 		http.Error(w, "shutting down", http.StatusServiceUnavailable)
 		return
 	}
-	if err := s.source.Ready(r.Context()); err != nil {
+	if err := cmp.Or(s.source.Ready(r.Context()), s.pushes.Ready()); err != nil {
 		http.Error(w, err.Error(), http.StatusServiceUnavailable)
 		return
 	}
