@@ -30,7 +30,7 @@ const (
 // share is the part of the pushes' memory that a push has. It belongs to the goroutine of its request.
 type share struct {
 	use
-	part    web.Part
+	grant   web.Grant
 	handler http.Handler // handles pushes with this share, one at a time
 
 	zip gzip.Reader
@@ -60,7 +60,7 @@ func shareOf(ctx context.Context) *share {
 // handler for each share, and keeps both for later pushes.
 func (s *Pusher) shared(handler func(*share) http.Handler) http.Handler {
 	shares := sync.Pool{New: func() any {
-		sh := &share{part: s.room.Part()}
+		sh := &share{grant: s.room.Grant()}
 		sh.handler = handler(sh)
 		return sh
 	}}
@@ -68,7 +68,7 @@ func (s *Pusher) shared(handler func(*share) http.Handler) http.Handler {
 		sh, _ := shares.Get().(*share)
 		sh.ctx = r.Context()
 		defer func() {
-			isSmall := sh.part.Held() <= maxKept
+			isSmall := sh.grant.Held() <= maxKept
 			if sh.release(); isSmall {
 				shares.Put(sh)
 			}
@@ -88,15 +88,15 @@ func (sh *share) take(bytes int64) error {
 		return sh.err
 	}
 	sh.used += bytes
-	if lacking := sh.used - sh.part.Held(); lacking > 0 {
-		sh.err = sh.part.Take(sh.ctx, max(lacking, shareStep))
+	if lacking := sh.used - sh.grant.Held(); lacking > 0 {
+		sh.err = sh.grant.Take(sh.ctx, max(lacking, shareStep))
 	}
 	return sh.err
 }
 
 // release returns the share for another push.
 func (sh *share) release() {
-	sh.part.Release()
+	sh.grant.Release()
 	sh.use = use{}
 }
 

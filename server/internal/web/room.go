@@ -14,41 +14,41 @@ import (
 type Room struct {
 	what string // for errors, such as "pushes in progress"
 	most int64
-	hard int64         // greatest number of bytes with the part that may exceed most; 0 is no bound
+	hard int64         // greatest number of bytes with the grant that may exceed most; 0 is no bound
 	wait time.Duration // greatest time to wait for room
 
 	mu      sync.Mutex
 	used    int64
-	over    *Part         // the one part that may exceed most, because parts that are held would otherwise block each other
+	over    *Grant        // the one grant that may exceed most, because grants that are held would otherwise block each other
 	changed chan struct{} // closed when there is more room; nil if nobody waits
 }
 
-// NewRoom returns a room of `most` bytes for what is in progress. A part waits for it for at most `wait`.
+// NewRoom returns a room of `most` bytes for what is in progress. A grant waits for it for at most `wait`.
 func NewRoom(what string, most int64, wait time.Duration) *Room {
 	return &Room{what: what, most: most, wait: wait}
 }
 
-// Within bounds the room with what one part exceeds; 0 is no bound. It returns r.
+// Within bounds the room with what one grant exceeds; 0 is no bound. It returns r.
 func (r *Room) Within(hard int64) *Room {
 	r.hard = hard
 	return r
 }
 
-// Part is what a request has of a Room. It belongs to the goroutine of its request. The zero value has no room.
-type Part struct {
+// Grant is what a request has of a Room. It belongs to the goroutine of its request. The zero value has no room.
+type Grant struct {
 	room *Room
 	held int64
 }
 
-// Part returns an empty part.
-func (r *Room) Part() Part { return Part{room: r} }
+// Grant returns an empty grant.
+func (r *Room) Grant() Grant { return Grant{room: r} }
 
-// Held returns the part's bytes.
-func (p *Part) Held() int64 { return p.held }
+// Held returns the grant's bytes.
+func (p *Grant) Held() int64 { return p.held }
 
-// Take adds bytes to a part when there is room. If no other part exceeds the room, this one may. A part without a room
+// Take adds bytes to a grant when there is room. If no other grant exceeds the room, this one may. A grant without a room
 // takes nothing.
-func (p *Part) Take(ctx context.Context, bytes int64) error {
+func (p *Grant) Take(ctx context.Context, bytes int64) error {
 	r := p.room
 	if r == nil {
 		return nil
@@ -75,8 +75,8 @@ func (p *Part) Take(ctx context.Context, bytes int64) error {
 	}
 }
 
-// take adds bytes to a part and returns nil, or returns a channel that is closed when there is more room.
-func (r *Room) take(p *Part, bytes int64) <-chan struct{} {
+// take adds bytes to a grant and returns nil, or returns a channel that is closed when there is more room.
+func (r *Room) take(p *Grant, bytes int64) <-chan struct{} {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	exceeds := r.hard > 0 && r.used+bytes > r.hard
@@ -94,7 +94,7 @@ func (r *Room) take(p *Part, bytes int64) <-chan struct{} {
 }
 
 // Release gives all bytes back.
-func (p *Part) Release() {
+func (p *Grant) Release() {
 	r := p.room
 	if r == nil {
 		return
@@ -112,7 +112,7 @@ func (p *Part) Release() {
 	}
 }
 
-// InUse returns the bytes of all parts.
+// InUse returns the bytes of all grants.
 func (r *Room) InUse() float64 {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -10,23 +10,23 @@ import (
 	"github.com/granarydb/granary/server/internal/fault"
 )
 
-// TestRoom gives and takes back parts.
+// TestRoom gives and takes back grants.
 func TestRoom(t *testing.T) {
 	room := NewRoom("tests", 10, time.Millisecond)
-	part := func() *Part { p := room.Part(); return &p }
-	a, b, c := part(), part(), part()
+	grant := func() *Grant { p := room.Grant(); return &p }
+	a, b, c := grant(), grant(), grant()
 	for _, err := range []error{a.Take(t.Context(), 6), b.Take(t.Context(), 3), b.Take(t.Context(), 3), b.Take(t.Context(), 50)} {
 		if err != nil {
-			t.Fatal(err) // the last two exceed the room, which one part may
+			t.Fatal(err) // the last two exceed the room, which one grant may
 		}
 	}
 	err := c.Take(t.Context(), 1)
 	if !errors.Is(err, fault.ErrLimit) || fault.CauseOf(err).Status != http.StatusServiceUnavailable || c.Held() != 0 {
-		t.Errorf("a third part: %v, %d bytes", err, c.Held())
+		t.Errorf("a third grant: %v, %d bytes", err, c.Held())
 	}
 	b.Release()
 	room.wait = time.Minute
-	d, last := part(), part()
+	d, last := grant(), grant()
 	got := make(chan error)
 	go func() { got <- errors.Join(d.Take(t.Context(), 8), last.Take(t.Context(), 8)) }()
 	time.Sleep(10 * time.Millisecond) // d exceeds the room, so the one behind it waits
@@ -43,14 +43,14 @@ func TestRoom(t *testing.T) {
 	ctx, cancel := context.WithCancelCause(t.Context())
 	gone := errors.New("gone")
 	cancel(gone)
-	if err := part().Take(t.Context(), 9); err != nil { // exceeds
+	if err := grant().Take(t.Context(), 9); err != nil { // exceeds
 		t.Fatal(err)
 	}
-	if err := part().Take(ctx, 9); !errors.Is(err, gone) {
+	if err := grant().Take(ctx, 9); !errors.Is(err, gone) {
 		t.Errorf("a client that has gone: %v", err)
 	}
-	var none Part
+	var none Grant
 	if none.Release(); none.Take(t.Context(), 1<<40) != nil {
-		t.Error("a part without a room takes memory")
+		t.Error("a grant without a room takes memory")
 	}
 }

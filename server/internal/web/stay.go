@@ -10,7 +10,7 @@ import (
 // Stay is what a query keeps until its answer is written: a place among the queries, and memory for the encoded
 // answer. It belongs to the goroutine of its request.
 type Stay struct {
-	part  Part
+	grant Grant
 	leave func() // gives the place back; nil without a place
 }
 
@@ -19,7 +19,7 @@ type stayKey struct{}
 
 // NewStay returns a context with a stay that takes memory from a room. The caller must end it.
 func NewStay(ctx context.Context, room *Room) (context.Context, *Stay) {
-	s := &Stay{part: room.Part()}
+	s := &Stay{grant: room.Grant()}
 	return context.WithValue(ctx, stayKey{}, s), s
 }
 
@@ -36,7 +36,7 @@ func (s *Stay) HasPlace() bool { return s.leave != nil }
 
 // Keep keeps a place until the end. It returns false for an empty stay, which has no end.
 func (s *Stay) Keep(leave func()) bool {
-	if s.part.room == nil {
+	if s.grant.room == nil {
 		return false
 	}
 	s.leave = leave
@@ -44,11 +44,11 @@ func (s *Stay) Keep(leave func()) bool {
 }
 
 // Take reserves memory for an answer.
-func (s *Stay) Take(ctx context.Context, bytes int64) error { return s.part.Take(ctx, bytes) }
+func (s *Stay) Take(ctx context.Context, bytes int64) error { return s.grant.Take(ctx, bytes) }
 
 // End gives the place and the memory back.
 func (s *Stay) End() {
-	s.part.Release()
+	s.grant.Release()
 	if s.leave != nil {
 		s.leave()
 	}

@@ -20,8 +20,8 @@ import (
 // at most mostDefault, because a machine can have other uses.
 const mostDefault = 4 << 30
 
-// share is the part of --memory-total that a flag bounds.
-type share struct {
+// memoryFlag is a flag with the part of --memory-total that it bounds.
+type memoryFlag struct {
 	flag  string
 	to    *int64
 	parts int64 // of 32, and of 11 for a front; one is left for all else
@@ -31,15 +31,15 @@ type share struct {
 
 // shares are the parts of --memory-total. Pushes can take twice --max-push-memory, because one may exceed it. Each query
 // can take --max-query-memory.
-func (f *flags) shares() []share {
-	all := []share{
+func (f *flags) shares() []memoryFlag {
+	all := []memoryFlag{
 		{"max-query-memory", &f.limits.QueryBytes, 8, int64(f.limits.Queries)},
 		{"max-answer-memory", &f.limits.AnswerBytes, 2, 1},
 	}
 	if f.isFront() {
 		return all
 	}
-	return append(all, share{"memory", &f.memory, 12, 1}, share{"max-push-memory", &f.limits.PushBytes, 8, 2}, share{"max-delta-memory", &f.limits.DeltaBytes, 1, 1})
+	return append(all, memoryFlag{"memory", &f.memory, 12, 1}, memoryFlag{"max-push-memory", &f.limits.PushBytes, 8, 2}, memoryFlag{"max-delta-memory", &f.limits.DeltaBytes, 1, 1})
 }
 
 // shareMemory sets the flags about memory that are not given to their parts of --memory-total, or of what the given ones
