@@ -132,7 +132,7 @@
 //	W2  An answer names its commit. A query with it is answered from the same snapshot, or with 410: the last 8
 //	    snapshots are held, for 30 seconds. The store can take them back for its budget.
 //	W3  An ETag identifies a snapshot and a query. A client that has the answer gets 304, and nothing is read.
-//	W4  A URL has at most 8 KiB, and a pattern 1,000 bytes and 5,000 steps; in selectors, all patterns together have 32,768
+//	W4  A URL has at most 8 KiB, and a pattern 1,000 bytes and 5,000 steps; in selectors, all patterns together have 16,384
 //	    steps beside five for each byte, and those for types 1,000. All else is as in Q5.
 //	W5  latest-1h is an hour before the snapshot's newest profile. So is -1h here, which elsewhere counts back
 //	    from now, because a query of a commit must have one answer. Gauges are means, unless the sum is requested.

@@ -32,7 +32,7 @@ func (r *receiver) pushLong() {
 // costly are questions whose patterns would take minutes: the largest that the limits of selectors and pages allow, for
 // labels, types and functions.
 func costly() map[string]string {
-	selector := url.QueryEscape(`{job=~"` + strings.Repeat(".{0,1000}", 8) + `b"}`)
+	selector := url.QueryEscape(`{job=~"` + strings.Repeat(".{0,1000}", 4) + `b"}`)
 	function := url.QueryEscape(strings.Repeat(".{0,600}", 4) + "b")
 	return map[string]string{
 		"a selector of top":   "/api/v1/top?t=cpu&q=" + selector,
@@ -54,8 +54,8 @@ func TestPatterns_Refused(t *testing.T) {
 	r.pushLong()
 	selector := url.QueryEscape(`{job=~"` + strings.Repeat(".{0,1000}", 300) + `b"}`)
 	for path, text := range map[string]string{
-		"/api/v1/top?q=" + selector:                                   "the patterns have more than 32768 instructions",
-		"/pprof?selector=" + selector:                                 "the patterns have more than 32768 instructions",
+		"/api/v1/top?q=" + selector:                                   "the patterns have more than 16384 instructions",
+		"/pprof?selector=" + selector:                                 "the patterns have more than 16384 instructions",
 		"/api/v1/top?s=" + strings.Repeat(".{0,1000}", 3):             "steps in parameter s, at most 5000",
 		"/pprof?selector=" + url.QueryEscape(`{__type__=~"a{1000}"}`): "a pattern of more than 1000 instructions for __type__",
 	} {

@@ -6,4 +6,5 @@
 //
 //	P1  A match equals that of package regexp, unless it is abandoned. Then its result is false and means nothing.
 //	P2  An abandoned match ends within as many steps as the pattern has instructions, or stepsAtOnce.
+//	P3  Long matches leave one processor to all else, and take turns on the others.
 package pattern

@@ -8,6 +8,7 @@ import (
 	"regexp"
 	"regexp/syntax"
 	"runtime"
+	"time"
 )
 
 // Stop reports whether a match is no longer wanted. Once it returns true it always does. A nil Stop never does.
@@ -75,30 +76,62 @@ func (p *Pattern) Match(text []byte, stop Stop) bool {
 		return false
 	}
 	steps := (len(text) + 1) * p.size
-	if steps > stepsToYield {
-		defer runtime.Gosched()
-	}
 	if steps <= stepsAtOnce {
+		if steps > stepsToYield {
+			defer runtime.Gosched()
+		}
 		return p.re.Match(text)
 	}
-	return p.re.MatchReader(&reader{Reader: *bytes.NewReader(text), stop: stop, every: max(1, stepsAtOnce/p.size)})
+	if !begin(stop) {
+		return false
+	}
+	r := &reader{Reader: *bytes.NewReader(text), stop: stop, every: max(1, stepsAtOnce/p.size)}
+	match := p.re.MatchReader(r)
+	if !r.isAbandoned {
+		<-turns
+	}
+	return match
 }
 
-// reader reads the text of a match. When the match is abandoned the text ends.
+// turns are the long matches that run at once, on all processors but one. Go looks at the network only when a processor
+// has nothing else to do, or after 10 ms: with a long match on each, every other request would wait for that.
+var turns = make(chan struct{}, max(1, runtime.GOMAXPROCS(0)-1))
+
+// begin takes a turn. It returns false if the match is no longer wanted.
+func begin(stop Stop) bool {
+	select {
+	case turns <- struct{}{}:
+		return true
+	default:
+	}
+	const look = 10 * time.Millisecond
+	for !stop.Now() {
+		select {
+		case turns <- struct{}{}:
+			return true
+		case <-time.After(look):
+		}
+	}
+	return false
+}
+
+// reader reads the text of a match, which has a turn. When the match is abandoned it loses the turn, and the text ends.
 type reader struct {
 	bytes.Reader
-	stop  Stop
-	every int // characters between two looks at stop
-	read  int
+	stop        Stop
+	every       int // characters between two looks at stop
+	read        int
+	isAbandoned bool
 }
 
 // ReadRune implements io.RuneReader.
 func (r *reader) ReadRune() (rune, int, error) {
-	if r.read++; r.read%r.every == 0 {
-		if r.stop.Now() {
-			return 0, 0, io.EOF
-		}
-		runtime.Gosched()
+	if r.read++; r.read%r.every == 0 && !r.isAbandoned {
+		<-turns
+		r.isAbandoned = r.stop.Now() || !begin(r.stop)
+	}
+	if r.isAbandoned {
+		return 0, 0, io.EOF
 	}
 	return r.Reader.ReadRune()
 }

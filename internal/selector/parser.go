@@ -164,6 +164,6 @@ const (
 	// MaxProgram bounds the instructions and character ranges of all patterns of a selector, beside perByte for each
 	// byte of their text. A pattern stays below it unless it counts repetitions or names classes: x{1000} is 2,000
 	// instructions, which take 80 KB once compiled, and 2,000 steps for each byte of a label's value.
-	MaxProgram = 1 << 15
+	MaxProgram = 1 << 14
 	perByte    = 5
 )

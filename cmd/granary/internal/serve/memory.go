@@ -91,7 +91,7 @@ func (f *flags) shareMemory(fs *pflag.FlagSet, machine int64) error {
 
 // Queries at once have queryBytes each, while there are more than leastQueries.
 const (
-	queryBytes   = 128 << 20
+	queryBytes   = 256 << 20
 	leastQueries = 4
 )
 

@@ -46,12 +46,12 @@ func TestShareMemory(t *testing.T) {
 		want    string // the total and store, pushes, queries, each, answers and differences in MiB, or an error
 	}{
 		{"", 2048 * mib, "1536 of 576 192 4x96 96 48"},
-		{"", 0, "4096 of 1536 512 8x128 256 128"},
-		{"", 64 << 30, "4096 of 1536 512 8x128 256 128"},
+		{"", 0, "4096 of 1536 512 4x256 256 128"},
+		{"", 64 << 30, "4096 of 1536 512 4x256 256 128"},
 		{"--memory-total 512MiB", 64 << 30, "512 of 192 64 4x32 32 16"},
 		{"--memory-total 16GiB", 64 << 30, "16384 of 6144 2048 16x256 1024 512"},
 		{"--memory-total 512MiB --memory 256MiB", 0, "512 of 256 51 4x25 25 12"},
-		{"--memory 4GiB", 24 << 30, "6656 of 4096 512 8x128 256 128"},
+		{"--memory 4GiB", 24 << 30, "6656 of 4096 512 4x256 256 128"},
 		{"--memory 0", 2048 * mib, "1536 of 0 192 4x96 96 48"},
 		{"--memory-total 1GiB --max-queries 2", 0, "1024 of 384 128 2x128 64 32"},
 		{"--memory-total 512MiB --memory 500MiB", 0, "--memory-total: --memory take 524288000 bytes of 536870912, and all else needs 83886080"},

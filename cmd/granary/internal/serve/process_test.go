@@ -157,10 +157,10 @@ func TestPatterns(t *testing.T) {
 		p.push("job="+strings.Repeat("a", 2000-i), cpu(10, 3, 5))
 	}
 	selector := func(n int) string { return url.QueryEscape(`{job=~"` + strings.Repeat(".{0,1000}", n) + `b"}`) }
-	if status, text := get(t, http.DefaultClient, p.url+"/api/v1/top?q="+selector(300), ""); status != http.StatusBadRequest || !strings.Contains(text, "32768 instructions") {
+	if status, text := get(t, http.DefaultClient, p.url+"/api/v1/top?q="+selector(300), ""); status != http.StatusBadRequest || !strings.Contains(text, "16384 instructions") {
 		t.Errorf("a pattern of 2.7 KB: status %d: %.200s", status, text)
 	}
-	costly := p.url + "/api/v1/top?t=cpu&q=" + selector(8)
+	costly := p.url + "/api/v1/top?t=cpu&q=" + selector(4)
 	alone := p.latencies(300)
 	ctx, leave := context.WithCancel(t.Context())
 	ended := make(chan time.Duration, 2)
