@@ -183,7 +183,8 @@ func TestPatterns(t *testing.T) {
 	time.Sleep(100 * time.Millisecond)
 	beside := p.latencies(300)
 	t.Logf("p99 %s, beside two patterns %s", alone, beside)
-	if noise := 20 * time.Millisecond; beside > 2*alone+noise {
+	const busy, noise = 15 * time.Millisecond, 10 * time.Millisecond
+	if alone < busy && beside > 2*alone+noise { // on a machine that is busy with other work the clock says nothing
 		t.Errorf("p99 %s, beside two patterns %s", alone, beside)
 	}
 	if took := p.end(); took > drain+5*time.Second {
