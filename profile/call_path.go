@@ -1,17 +1,22 @@
 package profile
 
 import (
+	"context"
 	"slices"
 
 	"github.com/granarydb/granary/columnstore"
+	"github.com/granarydb/granary/internal/pattern"
 	"github.com/granarydb/granary/internal/symbols"
 )
 
-// keepUnder keeps only the groups whose stack is under path. It changes the groups in place.
-func keepUnder(groups *columnstore.Groups, stacks *columnstore.GroupColumn, resolver *symbols.Resolver, path []string) {
-	w := resolver.Walk()
+// keepUnder keeps only the groups whose stack is under path. It changes the groups in place. The error is ctx.Err().
+func keepUnder(ctx context.Context, groups *columnstore.Groups, stacks *columnstore.GroupColumn, resolver *symbols.Resolver, path []string) error {
+	w := resolver.Walk(pattern.Until(ctx))
 	var under []int
 	for row, code := range stacks.Codes {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
 		if beginsWith(w.Locations(code), path) {
 			under = append(under, row)
 		}
@@ -23,6 +28,7 @@ func keepUnder(groups *columnstore.Groups, stacks *columnstore.GroupColumn, reso
 		c.Values.Strings, c.Values.UUIDs = picked(c.Values.Strings, under), picked(c.Values.UUIDs, under)
 	}
 	groups.Sums, groups.Counts = picked(groups.Sums, under), picked(groups.Counts, under)
+	return nil
 }
 
 // picked returns the values at places, which ascend. It returns nil if values is nil.

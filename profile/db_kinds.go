@@ -20,7 +20,7 @@ import (
 //
 // It costs as much as Series. Errors are as for columnstore.Table.Series.
 func (db *DB) Kinds(ctx context.Context, snap *columnstore.Snapshot, q Query) ([]ProfileKind, error) {
-	s, err := db.plan(snap, q).kindSources(ctx)
+	s, err := db.plan(ctx, snap, q).kindSources(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -163,7 +163,7 @@ func (s *kindSources) kinds(sources []kindSource, kindOf func(*kindSource, Type)
 // does, and if they have several kinds also the rows, at the cost of columnstore.Table.Aggregate. Other
 // errors are those of Aggregate.
 func (db *DB) CheckKinds(ctx context.Context, snap *columnstore.Snapshot, t Type, q Query, by ...string) error {
-	return db.plan(snap, q, t).oneKind(ctx, []Type{t}, by)
+	return db.plan(ctx, snap, q, t).oneKind(ctx, []Type{t}, by)
 }
 
 // oneKind is DB.CheckKinds for several types.

@@ -21,7 +21,7 @@ import (
 // With Query.Exact it returns the names that selected rows have. For each label of samples it then looks
 // for the first row with the label, and reads all rows of the query if there is none.
 func (db *DB) LabelNames(ctx context.Context, snap *columnstore.Snapshot, q Query) ([]string, error) {
-	p := db.plan(snap, q)
+	p := db.plan(ctx, snap, q)
 	columns, err := p.seriesColumns(ctx)
 	if err != nil {
 		return nil, err
@@ -116,7 +116,7 @@ func (p *plan) hasValue(ctx context.Context, column string) (bool, error) {
 // read. Bound the query's time for trace and span ids, because they are numerous. Errors are as for
 // Aggregate. An empty name is columnstore.ErrQuery.
 func (db *DB) LabelValues(ctx context.Context, snap *columnstore.Snapshot, name string, q Query) ([]string, error) {
-	p := db.plan(snap, q)
+	p := db.plan(ctx, snap, q)
 	all, err := db.table.Columns(snap)
 	if err != nil {
 		return nil, err

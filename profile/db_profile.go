@@ -26,7 +26,7 @@ import (
 // have several period types, which a Type or a Selector avoids. With a type of AnyPeriod the profile has the period type that all
 // have, or none.
 func (db *DB) Profile(ctx context.Context, snap *columnstore.Snapshot, q Query, only ...Type) (*pprof.Profile, error) {
-	p := db.plan(snap, q, only...)
+	p := db.plan(ctx, snap, q, only...)
 	types, err := p.outputTypes(ctx)
 	if err != nil {
 		return nil, err
@@ -38,12 +38,14 @@ func (db *DB) Profile(ctx context.Context, snap *columnstore.Snapshot, q Query, 
 	if err := p.fits(groups, sampleBytes*len(groups.Sums)); err != nil {
 		return nil, err
 	}
-	b := newPprofBuilder(p, types, groups)
+	b := newPprofBuilder(ctx, p, types, groups)
 	rows := make([]int, len(groups.Sums))
 	for i := range rows {
 		rows[i] = i
 	}
-	b.addSamples(rows)
+	if err := b.addSamples(ctx, rows); err != nil {
+		return nil, err
+	}
 	b.assembler.ProgramFirst()
 	lists, err := db.typeLists(snap)
 	if err != nil {
@@ -58,9 +60,6 @@ func (db *DB) Profile(ctx context.Context, snap *columnstore.Snapshot, q Query, 
 	}
 	return b.out, nil
 }
-
-// sampleBytes is the size of a sample and its key in a map, without its stack.
-const sampleBytes = 200
 
 // sampleColumns returns the columns that tell the samples in a profile apart, and the columns of their
 // types.

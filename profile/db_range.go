@@ -50,7 +50,7 @@ func (db *DB) Range(ctx context.Context, snap *columnstore.Snapshot, t Type, q Q
 	if opts.Step < 0 || opts.Top < 0 {
 		return nil, fmt.Errorf("%w: step %v, top %d: want at least 0", columnstore.ErrQuery, opts.Step, opts.Top)
 	}
-	p := db.plan(snap, q, t)
+	p := db.plan(ctx, snap, q, t)
 	g := p.grouping(opts.By)
 	groups, err := p.sum(ctx, p.types, columnstore.AggregateOptions{By: append([]string{ColumnTimestamp}, g.columns()...), Step: int64(opts.Step)})
 	if err != nil {

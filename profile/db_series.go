@@ -33,7 +33,7 @@ type Source struct {
 // It costs O(series x buckets), and about 1 us for each series returned. Errors are as for
 // columnstore.Table.Series, with Query.Exact as for columnstore.Table.Aggregate.
 func (db *DB) Series(ctx context.Context, snap *columnstore.Snapshot, q Query) ([]Source, error) {
-	return db.plan(snap, q).sources(ctx)
+	return db.plan(ctx, snap, q).sources(ctx)
 }
 
 // sources is DB.Series for all types.
@@ -104,7 +104,7 @@ type ProfileInfo struct {
 // It costs as much as columnstore.Table.Aggregate, 5 to 10 ns a row, and about 1 us a profile. Errors are
 // as for Aggregate.
 func (db *DB) Profiles(ctx context.Context, snap *columnstore.Snapshot, t Type, q Query) ([]ProfileInfo, error) {
-	p := db.plan(snap, q, t)
+	p := db.plan(ctx, snap, q, t)
 	groups, err := p.read(ctx, p.chosen, columnstore.AggregateOptions{
 		Sum: ColumnValue, By: []string{ColumnTimestamp, ColumnDuration, ColumnPeriod, ColumnLabels},
 	})

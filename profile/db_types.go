@@ -87,7 +87,7 @@ func (db *DB) DefaultType(ctx context.Context, snap *columnstore.Snapshot, q Que
 	if err != nil {
 		return Type{}, err
 	}
-	present, err := db.plan(snap, q).presentTypes(ctx)
+	present, err := db.plan(ctx, snap, q).presentTypes(ctx)
 	if err != nil {
 		return Type{}, err
 	}

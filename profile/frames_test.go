@@ -100,7 +100,7 @@ func TestDiffOfHiddenFrames(t *testing.T) {
 	if diff := gocmp.Diff([]Function{{"b", 3, 3}, {"a", 0, 3}}, shown.Top()); diff != "" {
 		t.Errorf("-want +got\n%s", diff)
 	}
-	if shown.Search(regexp.MustCompile("c")).Len() != 0 || shown.Search(regexp.MustCompile("b")).Len() != 2 {
+	if searched(t, shown, regexp.MustCompile("c")).Len() != 0 || searched(t, shown, regexp.MustCompile("b")).Len() != 2 {
 		t.Error("a search finds frames that are left out, or not the others")
 	}
 	if _, err := DiffTop(all, shown); !errors.Is(err, ErrMixed) {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"maps"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -195,4 +196,14 @@ func labelKey(s *pprof.Sample) string {
 		}
 	}
 	return fmt.Sprintf("%q %v %q", s.Label, s.NumLabel, units)
+}
+
+// searched returns the stacks with a function whose name matches.
+func searched(t fataler, s *Stacks, re *regexp.Regexp) *Stacks {
+	t.Helper()
+	found, err := s.Search(context.Background(), re)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return found
 }

@@ -53,7 +53,7 @@ func TestMangled(t *testing.T) {
 	}
 	pattern := regexp.MustCompile("^std::vector::push_back$")
 	for name, got := range map[string]*Stacks{
-		"Search": all.Search(pattern), "Function": merged(Query{Function: pattern}), "Under": merged(Query{Under: []string{"main", shown}}),
+		"Search": searched(t, all, pattern), "Function": merged(Query{Function: pattern}), "Under": merged(Query{Under: []string{"main", shown}}),
 		"Frames": merged(Query{Frames: []FrameCondition{{Function: pattern}}}), "Show": merged(Query{Show: pattern}),
 	} {
 		if got.Total != 15 {

@@ -209,12 +209,12 @@ func (c *queryCheck) merge() *Stacks {
 		c.t.Fatal(err)
 	}
 	c.equal("Merge", sumsOf(c.want), stackSums(got), nil)
-	if again := stackSums(got.Search(nil)); len(again) != got.Len() && !c.leavesOut() {
+	if again := stackSums(searched(c.t, got, nil)); len(again) != got.Len() && !c.leavesOut() {
 		c.t.Fatalf("%d stacks, %d of them differ", got.Len(), len(again))
 	}
 	pattern := rapid.SampledFrom(oracleFunctions[1:]).Draw(c.t, "search")
 	found := slices.DeleteFunc(slices.Clone(c.want), func(f fact) bool { return !slices.ContainsFunc(f.functions(), pattern.MatchString) })
-	searched := got.Search(pattern)
+	searched := searched(c.t, got, pattern)
 	c.equal("Search for "+pattern.String(), sumsOf(found), stackSums(searched), nil)
 	checkFlameGraph(c.t, searched)
 	checkSandwich(c.t, got, rapid.SampledFrom([]string{"a", "b", "c", "[app]", "nobody"}).Draw(c.t, "sandwich"))

@@ -10,6 +10,7 @@ import (
 
 	"github.com/granarydb/granary/columnstore"
 	"github.com/granarydb/granary/encoding"
+	"github.com/granarydb/granary/internal/pattern"
 	"github.com/granarydb/granary/internal/symbols"
 )
 
@@ -36,17 +37,18 @@ type conditions struct {
 	profiles []columnstore.Expr // on labels of profiles, without labels of samples
 }
 
-// plan compiles a query for the values of types, or for all values if there are no types.
-func (db *DB) plan(snap *columnstore.Snapshot, q Query, types ...Type) *plan {
+// plan compiles a query for the values of types, or for all values if there are no types. Its patterns are abandoned
+// with ctx.
+func (db *DB) plan(ctx context.Context, snap *columnstore.Snapshot, q Query, types ...Type) *plan {
 	names := &labelNames{db: db, snap: snap, q: q}
 	q = names.resolve()
-	p := &plan{db: db, snap: snap, types: types, conditions: q.compile(), q: q, names: names}
+	p := &plan{db: db, snap: snap, types: types, conditions: q.compile(pattern.Until(ctx)), q: q, names: names}
 	p.chosen = p.rows(types)
 	return p
 }
 
-// compile returns the query's conditions.
-func (q *Query) compile() (c conditions) {
+// compile returns the query's conditions. After stop they mean nothing.
+func (q *Query) compile(stop pattern.Stop) (c conditions) {
 	c.samples = []columnstore.Expr{q.Selector.Expr(), q.Where}
 	c.profiles = q.Selector.profileExprs()
 	if q.From != 0 {
@@ -56,26 +58,26 @@ func (q *Query) compile() (c conditions) {
 		c.times = append(c.times, columnstore.Less(ColumnTimestamp, q.To))
 	}
 	if q.Function != nil {
-		c.stacks = append(c.stacks, hasRecord(symbols.HasFunction(q.Function)))
+		c.stacks = append(c.stacks, hasRecord(symbols.HasFunction(q.Function, stop)))
 	}
 	if n := len(q.Under); n > 0 {
 		c.stacks = append(c.stacks, hasRecord(isNamed(q.Under[n-1])))
 	}
 	if len(q.Frames) > 0 || q.Hide != nil || q.Show != nil {
-		c.stacks = append(c.stacks, q.frameExprs()...)
+		c.stacks = append(c.stacks, q.frameExprs(stop)...)
 	}
 	return c
 }
 
 // frameExprs returns the query's conditions on frames.
-func (q *Query) frameExprs() []columnstore.Expr {
+func (q *Query) frameExprs(stop pattern.Stop) []columnstore.Expr {
 	var all []columnstore.Expr
 	some := false // a condition holds only for stacks with a location
 	for _, c := range q.Frames {
-		all, some = append(all, c.expr()), some || !c.Not
+		all, some = append(all, c.expr(stop)), some || !c.Not
 	}
 	if q.Hide != nil || q.Show != nil {
-		all, some = append(all, hasRecord(symbols.HasShown(q.Hide, q.Show))), true
+		all, some = append(all, hasRecord(symbols.HasShown(q.Hide, q.Show, stop))), true
 	}
 	if len(all) > 0 && !some {
 		all = append(all, hasRecord(func([]byte) bool { return true }))
@@ -84,10 +86,10 @@ func (q *Query) frameExprs() []columnstore.Expr {
 }
 
 // expr returns the condition on rows.
-func (c FrameCondition) expr() columnstore.Expr {
+func (c FrameCondition) expr(stop pattern.Stop) columnstore.Expr {
 	e := hasRecord(symbols.HasFrame(symbols.Condition{
 		Name: c.Name, Function: c.Function, File: c.File, Binary: c.Mapping, BuildID: c.BuildID, From: c.From, To: c.To,
-	}))
+	}, stop))
 	if c.Not {
 		e = columnstore.Not(e)
 	}
@@ -178,7 +180,7 @@ func (p *plan) sums(ctx context.Context, opts columnstore.AggregateOptions) (*co
 	groups, err := p.read(ctx, p.chosen, opts)
 	if err == nil && len(p.q.Under) > 0 {
 		stacks := groups.Column(ColumnStacktrace)
-		keepUnder(groups, stacks, p.symbols(stacks), p.q.Under)
+		err = keepUnder(ctx, groups, stacks, p.symbols(stacks), p.q.Under)
 	}
 	return groups, err
 }

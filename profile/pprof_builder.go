@@ -2,6 +2,7 @@ package profile
 
 import (
 	"cmp"
+	"context"
 	"fmt"
 	"maps"
 	"slices"
@@ -12,6 +13,7 @@ import (
 	"github.com/granarydb/granary/columnstore"
 	"github.com/granarydb/granary/encoding"
 	"github.com/granarydb/granary/internal/means"
+	"github.com/granarydb/granary/internal/pattern"
 	"github.com/granarydb/granary/internal/rows"
 	"github.com/granarydb/granary/internal/symbols"
 	codec "github.com/granarydb/granary/profile/pprof"
@@ -24,10 +26,13 @@ type pprofBuilder struct {
 	groups    *columnstore.Groups
 	stacks    *symbols.Walker
 	assembler *codec.Assembler
+
+	plan  *plan
+	bytes int // of the samples
 }
 
-func newPprofBuilder(p *plan, types []Type, groups *columnstore.Groups) *pprofBuilder {
-	b := &pprofBuilder{out: &pprof.Profile{}, types: types, groups: groups, stacks: p.symbols(&groups.Columns[0]).Walk()}
+func newPprofBuilder(ctx context.Context, p *plan, types []Type, groups *columnstore.Groups) *pprofBuilder {
+	b := &pprofBuilder{out: &pprof.Profile{}, types: types, groups: groups, stacks: p.symbols(&groups.Columns[0]).Walk(pattern.Until(ctx)), plan: p}
 	b.assembler = codec.NewAssembler(b.out)
 	for _, t := range types {
 		b.out.SampleType = append(b.out.SampleType, &pprof.ValueType{Type: t.Sample, Unit: t.SampleUnit})
@@ -40,14 +45,27 @@ func newPprofBuilder(p *plan, types []Type, groups *columnstore.Groups) *pprofBu
 	return b
 }
 
-// addSamples adds a sample for each stack and set of labels in rows, with a value for each sample type.
-func (b *pprofBuilder) addSamples(rows []int) {
+// Bytes of a sample: with its key in a map, and for each of its frames, there and as it is encoded.
+const (
+	sampleBytes = 200
+	frameBytes  = 24
+)
+
+// rowsAtOnce is the number of rows or samples between two looks at the context.
+const rowsAtOnce = 256
+
+// addSamples adds a sample for each stack and set of labels in rows, with a value for each sample type. Errors are those
+// of the context and of plan.fits.
+func (b *pprofBuilder) addSamples(ctx context.Context, rows []int) error {
 	type key struct {
 		stack  uint32
 		labels string
 	}
 	samples := map[key]*pprof.Sample{}
-	for _, row := range rows {
+	for i, row := range rows {
+		if i%rowsAtOnce == 0 && ctx.Err() != nil {
+			return ctx.Err()
+		}
 		code := b.groups.Columns[0].Codes[row]
 		t := slices.IndexFunc(b.types, func(t Type) bool {
 			return t.Sample == b.groups.Columns[1].Values.Strings[row] && t.SampleUnit == b.groups.Columns[2].Values.Strings[row]
@@ -64,16 +82,26 @@ func (b *pprofBuilder) addSamples(rows []int) {
 	order := slices.SortedFunc(maps.Keys(samples), func(a, b key) int {
 		return cmp.Or(cmp.Compare(a.stack, b.stack), cmp.Compare(a.labels, b.labels))
 	})
-	for _, k := range order {
+	b.bytes += sampleBytes * len(order)
+	for i, k := range order {
+		if i%rowsAtOnce == 0 {
+			if err := cmp.Or(ctx.Err(), b.plan.fits(b.groups, b.bytes+b.assembler.Bytes())); err != nil {
+				return err
+			}
+		}
 		s := samples[k]
 		if !slices.ContainsFunc(s.Value, func(v int64) bool { return v != 0 }) {
 			continue // values of several profiles cancelled out
 		}
-		for _, y := range b.stacks.Locations(k.stack) {
+		locations := b.stacks.Locations(k.stack)
+		b.bytes += frameBytes * len(locations)
+		s.Location = make([]*pprof.Location, 0, len(locations))
+		for _, y := range locations {
 			s.Location = append(s.Location, b.assembler.Location(&y.LocationRecord))
 		}
 		b.out.Sample = append(b.out.Sample, s)
 	}
+	return ctx.Err()
 }
 
 // sampleLabels has a sample's labels in pprof's form.

@@ -106,6 +106,6 @@ type FrameCondition struct {
 // Expr returns the query as a condition on rows. If types are given, the rows must have one of them. The
 // condition is safe for concurrent use.
 func (q Query) Expr(types ...Type) columnstore.Expr {
-	c := q.compile()
+	c := q.compile(nil)
 	return c.rows(types)
 }

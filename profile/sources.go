@@ -42,7 +42,7 @@ type SourceLine struct {
 // for Range.
 func (db *DB) SourceRange(ctx context.Context, snap *columnstore.Snapshot, t Type, q Query, opts RangeOptions) (sums, times []SourceLine, err error) {
 	q.SumGauges = true
-	p := db.plan(snap, q, t)
+	p := db.plan(ctx, snap, q, t)
 	g := p.grouping(opts.By)
 	if times, err = p.sourceTimes(ctx, opts.Step); err != nil {
 		return nil, nil, err
@@ -123,7 +123,7 @@ type SourceProfile struct {
 // and labels. Errors are as for DB.Profile.
 func (db *DB) SourceProfiles(ctx context.Context, snap *columnstore.Snapshot, q Query, t Type) ([]SourceProfile, error) {
 	q.SumGauges = true
-	p := db.plan(snap, q, t)
+	p := db.plan(ctx, snap, q, t)
 	lines, err := p.sourceTimes(ctx, 0)
 	if err != nil {
 		return nil, err
@@ -151,9 +151,14 @@ func (db *DB) SourceProfiles(ctx context.Context, snap *columnstore.Snapshot, q 
 		rows[i] = append(rows[i], row)
 	}
 	made := make(map[string]*pprof.Profile, len(rows))
+	bytes := 0
 	for i, of := range rows {
-		b := newPprofBuilder(p, p.types, &samples)
-		b.addSamples(of)
+		b := newPprofBuilder(ctx, p, p.types, &samples)
+		b.bytes = bytes
+		if err := b.addSamples(ctx, of); err != nil {
+			return nil, err
+		}
+		bytes = b.bytes + b.assembler.Bytes()
 		b.assembler.ProgramFirst()
 		made[labelsKey(sources.labels[i])] = b.out
 	}

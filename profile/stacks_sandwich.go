@@ -40,7 +40,7 @@ type Call struct {
 func (s *Stacks) Sandwich(name string) *Sandwich {
 	b := sandwichBuilder{name: name, callers: newCalls(), callees: newCalls()}
 	b.function.Name = name
-	w := s.known().Walk()
+	w := s.known().Walk(nil)
 	for i, code := range s.codes {
 		b.stack(w.Locations(code), s.values[i])
 	}

@@ -94,7 +94,7 @@ func (db *DB) MergeByState(ctx context.Context, snap *columnstore.Snapshot, t Ty
 	if err != nil {
 		return nil, err
 	}
-	p := db.plan(snap, q, t)
+	p := db.plan(ctx, snap, q, t)
 	if err := p.oneKind(ctx, p.types, nil); err != nil {
 		return nil, err
 	}

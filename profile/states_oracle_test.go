@@ -268,7 +268,7 @@ func (s *statesTest) check(t *rapid.T, statuses map[StateStatus]int) {
 // locationSums returns the sum of each stack, keyed by its locations.
 func locationSums(s *Stacks) map[string]int64 {
 	sums := map[string]int64{}
-	w := s.known().Walk()
+	w := s.known().Walk(nil)
 	for i, code := range s.codes {
 		var texts []string
 		for _, y := range w.Locations(code) {

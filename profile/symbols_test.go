@@ -92,7 +92,7 @@ func TestRecordOfAnotherGeneration(t *testing.T) {
 	if diff := cmp.Diff(want, s.Top()); diff != "" {
 		t.Error(diff)
 	}
-	if found := s.Search(regexp.MustCompile("^f$")); found.Total != 111 {
+	if found := searched(t, s, regexp.MustCompile("^f$")); found.Total != 111 {
 		t.Errorf("found %d", found.Total)
 	}
 	out, err := db.Profile(ctx, view(t, db), Query{})
@@ -139,7 +139,7 @@ func TestMalformedRecordOfAGeneration(t *testing.T) {
 	if diff := cmp.Diff([]Function{{"f", 11, 11}, {"<unknown>", 0, 10}}, s.Top()); diff != "" {
 		t.Error(diff)
 	}
-	if found := s.Search(regexp.MustCompile("^f$")); found.Total != 11 {
+	if found := searched(t, s, regexp.MustCompile("^f$")); found.Total != 11 {
 		t.Errorf("found %d, want 11", found.Total)
 	}
 }
@@ -166,7 +166,7 @@ func TestStacksAreSafeForConcurrentUse(t *testing.T) {
 			if n := s.FlameGraph(FlameGraphOptions{MaxNodes: 2}); n.Total != 36 {
 				t.Errorf("%+v", n)
 			}
-			found := s.Search(regexp.MustCompile("^in$"))
+			found := searched(t, s, regexp.MustCompile("^in$"))
 			if d, err := DiffTop(s, found); err != nil || len(d) != 4 {
 				t.Errorf("%+v, %v", d, err)
 			}
@@ -245,7 +245,7 @@ func TestMaxBytes(t *testing.T) {
 	}
 	const rows = 50 * (16 + 8 + 16 + 1 + 4 + 16)
 	for most, want := range map[int64]error{0: nil, -1: nil, rows + 100: nil, rows + 99: columnstore.ErrQueryMemory} {
-		if err := db.plan(snap, Query{MaxBytes: most}).fits(groups, 100); !errors.Is(err, want) {
+		if err := db.plan(t.Context(), snap, Query{MaxBytes: most}).fits(groups, 100); !errors.Is(err, want) {
 			t.Errorf("%d bytes: %v, want %v", most, err, want)
 		}
 	}
@@ -289,7 +289,7 @@ func TestDiffTop(t *testing.T) {
 	for range none.All() {
 		t.Error("a stack of none")
 	}
-	if none.Len() != 0 || len(none.Top()) != 0 || none.Search(regexp.MustCompile("")).Len() != 0 {
+	if none.Len() != 0 || len(none.Top()) != 0 || searched(t, none, regexp.MustCompile("")).Len() != 0 {
 		t.Error("the zero Stacks has stacks")
 	}
 }

@@ -36,7 +36,10 @@ func (s *Server) backup(w http.ResponseWriter, r *http.Request) error {
 	}
 	w.Header().Set("Content-Type", "application/x-tar")
 	w.Header().Set("Cache-Control", "no-store")
-	answer := tar.NewWriter(&pacedWriter{w: w, pace: s.limits.ReadTime})
+	if rec, ok := w.(*web.Recorder); ok { // a copy may take long, if its client reads
+		rec.Pace(s.readGrace, s.limits.ReadRate, time.Now().AddDate(0, 0, 7))
+	}
+	answer := tar.NewWriter(w)
 	if err := sendFiles(r.Context(), answer, s.opts.Backups); err != nil {
 		return err
 	}
@@ -81,16 +84,4 @@ func sendFile(to *tar.Writer, name string) error {
 		_, err = io.Copy(to, f)
 	}
 	return err
-}
-
-// pacedWriter writes an answer of any length. Each write has a deadline of its own, so a client that reads nothing is cut.
-type pacedWriter struct {
-	w    http.ResponseWriter
-	pace time.Duration
-}
-
-// Write implements io.Writer.
-func (p *pacedWriter) Write(b []byte) (int, error) {
-	_ = http.NewResponseController(p.w).SetWriteDeadline(time.Now().Add(p.pace)) // an error as in setDeadline
-	return p.w.Write(b)
 }

@@ -44,7 +44,7 @@
 //	S6  A request is read within Limits.ReadTime and Limits.Body, and a profile within
 //	    Limits.Profile, before it is decoded. A request's messages are counted before they
 //	    are decoded. All requests in progress together take Limits.PushBytes, plus the excess of
-//	    one of them. The others wait for two seconds and are answered with 503.
+//	    one of them, up to Limits.PushMost. The others wait for two seconds and are answered with 503.
 //	S7  The sets of labels that a tenant pushes are bounded (Limits.Series, status 429). Profiles without rows do not count.
 //	S8  A profile without samples is not an error.
 //
@@ -84,7 +84,7 @@
 //	GET /api/v1/meanwhile          the samples of all others while an attribute was in a state
 //	GET /metrics                   for Prometheus; grafana/dashboard.json shows them
 //	POST /backup                   a tar of the store's directory with all that was acknowledged before, if Options.Backups is set
-//	GET /healthz, /readyz          is it alive; does it take requests (also /ready)
+//	GET /healthz, /readyz          is it alive; does it take pushes and queries (also /ready)
 //
 // Parameters of /pprof and /arrow: type, in short form (cpu) or as an id (Q2); selector; from and to (or until), as
 // RFC 3339 or a date in UTC, a Unix time (10 digits for seconds, 13 for milliseconds, 16 and 19), a
@@ -109,9 +109,11 @@
 //	Q4  Anything unsupported is an error that names it (unimplemented): go_pgo, asynchronous queries, and in the services of
 //	    Pyroscope beside the querier what would need data that is not kept: settings, recording rules, repositories, uploads.
 //	    Lists of these are empty.
-//	Q5  A query ends within Limits.QueryTime. Its groups are within Limits.QueryBytes, and so is a flame
-//	    graph or a difference with its stacks, before functions are left out. An answer that exceeds
-//	    Limits.ResultBytes is an error, or a cut connection if a part of it was sent.
+//	Q5  A query ends within Limits.QueryTime, and soon after its client has gone, whatever its patterns cost. Its groups
+//	    are within Limits.QueryBytes, and so is a flame graph, a difference or a profile with its stacks, before
+//	    functions are left out. An answer that exceeds Limits.ResultBytes is an error, or a cut connection if a part of
+//	    it was sent. Encoded answers together take Limits.AnswerBytes, plus the excess of one of them. A query keeps its
+//	    place until its answer is written; a client that reads too slowly is cut (Limits.ReadRate).
 //	Q6  Answers about labels combine all selectors of a query. They read almost no rows: they
 //	    can name labels that only profiles at neighbouring times have, or samples of other types. Names of the labels of
 //	    a selector are the names in its rows.
@@ -129,7 +131,8 @@
 //	W2  An answer names its commit. A query with it is answered from the same snapshot, or with 410: the last 8
 //	    snapshots are held, for 30 seconds. The store can take them back for its budget.
 //	W3  An ETag identifies a snapshot and a query. A client that has the answer gets 304, and nothing is read.
-//	W4  A URL has at most 8 KiB, and a pattern 1,000 bytes and 5,000 steps. All else is as in Q5.
+//	W4  A URL has at most 8 KiB, and a pattern 1,000 bytes and 5,000 steps; in selectors, all patterns together have 16,384
+//	    steps beside five for each byte, and those for types 1,000. All else is as in Q5.
 //	W5  latest-1h is an hour before the snapshot's newest profile. So is -1h here, which elsewhere counts back
 //	    from now, because a query of a commit must have one answer. Gauges are means, unless the sum is requested.
 //

@@ -272,7 +272,7 @@ func TestFront_Cancel(t *testing.T) {
 	w := httptest.NewRecorder()
 	alone.ServeHTTP(w, httptest.NewRequestWithContext(ctx, http.MethodGet, "http://localhost/pprof?type=cpu", nil))
 	<-ended
-	alone.Wait()
+	_ = alone.Wait(t.Context())
 	for s, want := range map[*Server]string{s: "0", alone: "0"} {
 		if text := answer(s, http.MethodGet, "/metrics", "", "").Body.String(); !strings.Contains(text, `granary_node_failures_total{node="`+hangs+`"} `+want) {
 			t.Errorf("a node is blamed for the client:\n%s", grep(text, "granary_node"))

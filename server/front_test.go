@@ -44,7 +44,7 @@ func newFront(t *testing.T, nodes Nodes, opts Options) (*Server, string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(s.Wait)
+	t.Cleanup(func() { _ = s.Wait(context.WithoutCancel(t.Context())) })
 	return s, serve(t, s)
 }
 

@@ -42,7 +42,7 @@ func newAsker(t testing.TB, opts Options) *asker {
 	web.Config.Protocols.SetHTTP1(true)
 	web.Config.Protocols.SetUnencryptedHTTP2(true)
 	web.Start()
-	t.Cleanup(s.Wait)
+	t.Cleanup(func() { _ = s.Wait(context.Background()) })
 	t.Cleanup(web.Close)
 	return &asker{s, s.db(), t, web.URL, clients(t, web.URL)["grpc"]}
 }

@@ -98,7 +98,9 @@ func (s *Server) readOlder(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	lines := &olderLines{s: s, w: w}
-	_ = http.NewResponseController(w).SetWriteDeadline(time.Time{}) // because a reading has no time limit
+	if rec, ok := w.(*web.Recorder); ok {
+		_ = rec.EndPace() // because a reading has no time limit
+	}
 	for {
 		reading, isMine, err := s.older.Begin(of)
 		switch {

@@ -170,7 +170,7 @@ func TestOlder(t *testing.T) {
 		t.Errorf("%d calls, %s", calls, text)
 	}
 	unread("after those of another range")
-	a.Wait()
+	_ = a.Wait(t.Context())
 	if isKept, _ := a.older.Holds(); isKept {
 		t.Error("older profiles are kept after the end")
 	}

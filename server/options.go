@@ -72,6 +72,8 @@ type Limits struct {
 	// their bytes. One push at a time may exceed it, so that the largest gets in. The others wait two
 	// seconds and are refused; 512 MiB.
 	PushBytes int64
+	// PushMost bounds the memory of all pushes with what that one exceeds; 2 GiB.
+	PushMost int64
 	// DeltaBytes bounds the memory for the last profile of each source whose values are since the start of
 	// a process, 24 bytes a sample. Beyond it, the sources that were silent for longest begin anew; 128 MiB.
 	DeltaBytes int64
@@ -86,7 +88,14 @@ type Limits struct {
 	QueryTime   time.Duration // time of a query; 1 minute
 	QueryBytes  int64         // memory of a query's groups, and of a flame graph; 256 MiB
 	ResultBytes int64         // encoded bytes of an answer; 256 MiB
-	Nodes       int           // functions in a flame graph; 100,000, and 8,192 if a request names none
+	// AnswerBytes bounds the memory of the encoded answers that clients read, all together. One answer at a time may
+	// exceed it. The others wait two seconds and are refused; 256 MiB.
+	AnswerBytes int64
+	// ReadRate is the least number of bytes of an answer that a client reads in a second, on average, beside five
+	// seconds. A slower one is cut, and one that reads nothing for five seconds, or for one while other queries
+	// wait, because its query keeps its place and its memory; 64 KiB.
+	ReadRate int64
+	Nodes    int // functions in a flame graph; 100,000, and 8,192 if a request names none
 
 	OlderBytes int64 // memory of the profiles that Options.Older has read, at least 1 MiB; 512 MiB
 
@@ -99,6 +108,7 @@ func (l Limits) WithDefaults() Limits {
 	setDefault(&l.Body, 32<<20)
 	setDefault(&l.Profiles, 1000)
 	setDefault(&l.PushBytes, 512<<20)
+	setDefault(&l.PushMost, 2<<30)
 	setDefault(&l.DeltaBytes, 128<<20)
 	setDefault(&l.Labels, 64)
 	setDefault(&l.LabelName, 200)
@@ -109,6 +119,8 @@ func (l Limits) WithDefaults() Limits {
 	setDefault(&l.QueryTime, time.Minute)
 	setDefault(&l.QueryBytes, 256<<20)
 	setDefault(&l.ResultBytes, 256<<20)
+	setDefault(&l.AnswerBytes, 256<<20)
+	setDefault(&l.ReadRate, 64<<10)
 	setDefault(&l.Nodes, 100_000)
 	setDefault(&l.OlderBytes, 512<<20)
 	setDefault(&l.ReadTime, time.Minute)
@@ -122,11 +134,11 @@ func setDefault[T int | int64 | time.Duration](v *T, d T) {
 // Check returns an error that names a negative limit.
 func (l Limits) Check() error {
 	for name, v := range map[string]int64{
-		"bytes of a body": l.Body, "bytes of pushes": l.PushBytes, "bytes of cumulative profiles": l.DeltaBytes, "profiles of a request": int64(l.Profiles), "bytes of a profile": int64(l.Profile.Bytes),
+		"bytes of a body": l.Body, "bytes of pushes": l.PushBytes, "bytes of pushes with the largest": l.PushMost, "bytes of cumulative profiles": l.DeltaBytes, "profiles of a request": int64(l.Profiles), "bytes of a profile": int64(l.Profile.Bytes),
 		"samples of a profile": int64(l.Profile.Samples), "depth of a stack": int64(l.Profile.Depth), "labels": int64(l.Labels),
 		"bytes of a label's name": int64(l.LabelName), "bytes of a label's value": int64(l.LabelValue), "series": int64(l.Series),
 		"tenants": int64(l.Tenants), "queries": int64(l.Queries), "time of a query": int64(l.QueryTime), "memory of a query": l.QueryBytes,
-		"bytes of an answer": l.ResultBytes, "functions of a flame graph": int64(l.Nodes), "bytes of older profiles": l.OlderBytes,
+		"bytes of an answer": l.ResultBytes, "bytes of answers": l.AnswerBytes, "bytes that a client reads in a second": l.ReadRate, "functions of a flame graph": int64(l.Nodes), "bytes of older profiles": l.OlderBytes,
 		"time to read a request": int64(l.ReadTime),
 	} {
 		if v < 0 {

@@ -62,7 +62,7 @@ func TestPage_Commit(t *testing.T) {
 		t.Errorf("%d snapshots are held", n)
 	}
 	a.flame("t", "cpu")
-	a.Wait()
+	_ = a.Wait(t.Context())
 	if n, _ := a.store().Holds(); n != 0 {
 		t.Errorf("%d snapshots are held after the end", n)
 	}

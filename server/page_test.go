@@ -164,7 +164,11 @@ func TestPage_Flame(t *testing.T) {
 		if kept := len(got.Tree.Depth) - 1 - len(got.Tree.Others); kept > most || kept+others != got.Tree.All {
 			t.Errorf("%d of at most %d nodes, and %d others of %d", kept, most, others, got.Tree.All)
 		}
-		found := etcd.Search(compiled("^runtime[.]")).Total
+		matching, err := etcd.Search(t.Context(), compiled("^runtime[.]"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		found := matching.Total
 		head := []any{got.SampleType, got.Unit, got.Mean, got.Total, got.Magnitude, got.Found}
 		if wanted := []any{"cpu", "nanoseconds", false, []int64{etcd.Total}, []int64{etcd.Magnitude}, []int64{found}}; !reflect.DeepEqual(head, wanted) || found == 0 {
 			t.Errorf("%v, want %v", head, wanted)

@@ -96,7 +96,7 @@ func TestConnect_Refusals(t *testing.T) {
 		}
 		_ = resp.Body.Close()
 		counts[fmt.Sprintf("granary_http_failures_total{cause=%q,handler=%q}", tt.cause, tt.handler)]++
-		r.s.Wait() // the answer is sent before it is counted
+		r.wait() // the answer is sent before it is counted
 		if added := log.String()[len(before):]; strings.Count(added, "\n") != 1 || !strings.Contains(added, tt.text) {
 			t.Errorf("%s %s: the log has %q", tt.handler, tt.name, added)
 		}

@@ -594,7 +594,9 @@ func TestAnswers_Unread(t *testing.T) {
 	}
 	_ = web.Close()
 	<-served
-	s.Wait()
+	if err := s.Wait(t.Context()); err != nil {
+		t.Error(err)
+	}
 }
 
 // oneListener is a listener with one connection.

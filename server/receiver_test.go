@@ -97,6 +97,14 @@ func (r *receiver) want(status int, text string, req *http.Request) {
 	}
 }
 
+// wait waits until no request is in progress.
+func (r *receiver) wait() {
+	r.t.Helper()
+	if err := r.s.Wait(r.t.Context()); err != nil {
+		r.t.Error(err)
+	}
+}
+
 // rows returns the number of rows in the store.
 func (r *receiver) rows() int { return int(r.store.Stats().Rows) }
 

@@ -28,13 +28,15 @@ func (s *Server) measured(name string, of right, h http.Handler) http.Handler {
 		if !ok {
 			rec = web.NewRecorder(w, s.log)
 		}
-		// A copy, because net/http inspects the body of its own request to see whether unread bytes
-		// precede the next request.
-		r = r.WithContext(r.Context())
 		start := time.Now()
 		defer func() { s.metrics.request(name, rec, time.Since(start)) }()
+		// A copy, because net/http inspects the body of its own request to see whether unread bytes
+		// precede the next request.
+		ctx, stay := web.NewStay(r.Context(), s.answers)
+		r = r.WithContext(ctx)
 		s.setDeadline(rec, r)
-		defer s.limitWrites(rec)()
+		rec.Pace(s.readGrace, s.limits.ReadRate, start.Add(s.limits.ReadTime+s.limits.QueryTime))
+		defer func() { s.endAnswer(rec, r, stay) }()
 		switch c := web.CallerOf(r.Context()); {
 		case of == toWrite && !c.Write, of != toWrite && !c.Read:
 			rec.Header().Set("WWW-Authenticate", "Bearer")
@@ -66,13 +68,20 @@ func (s *Server) setDeadline(w *web.Recorder, r *http.Request) {
 	r.Body = &timedBody{r.Body, s.limits.ReadTime, func() { _ = set(time.Time{}) }}
 }
 
-// limitWrites lets the writing of an answer fail after Limits.ReadTime and Limits.QueryTime together,
-// because a client that does not read would keep its snapshot and its place among the queries. end removes
-// the deadline, which belongs to the connection.
-func (s *Server) limitWrites(w *web.Recorder) (end func()) {
-	set := http.NewResponseController(w.ResponseWriter).SetWriteDeadline // errors as in setDeadline
-	_ = set(time.Now().Add(s.limits.ReadTime + s.limits.QueryTime))
-	return func() { _ = set(time.Time{}) }
+// readGrace returns how long a client may read nothing: less while other queries wait for its place.
+func (s *Server) readGrace() time.Duration {
+	if s.gate.IsFull() {
+		return s.grace / 5
+	}
+	return s.grace
+}
+
+// endAnswer ends a query, whose place and memory are free once its answer was written.
+func (s *Server) endAnswer(rec *web.Recorder, r *http.Request, stay *web.Stay) {
+	if err := rec.EndPace(); err != nil {
+		web.Note(rec, r, err)
+	}
+	stay.End()
 }
 
 // timedBody is a body with a deadline.

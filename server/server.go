@@ -1,6 +1,7 @@
 package server
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -39,6 +40,8 @@ type Server struct {
 	grants  atomic.Pointer[grants] // of the tokens
 	read    *question.Reader
 	gate    *source.Gate
+	answers *web.Room     // memory of encoded answers that clients read
+	grace   time.Duration // for which a client may read nothing
 	tenants tenants
 	source  source.Source  // of the nodes, or of the tenant Anonymous
 	mux     *http.ServeMux // for source
@@ -47,8 +50,8 @@ type Server struct {
 	deltas  *profile.Deltas
 	files   map[string]http.Handler // of the page
 	closing atomic.Bool
-	copying sync.Mutex     // held by a backup
-	active  sync.WaitGroup // requests in progress
+	copying sync.Mutex   // held by a backup
+	active  atomic.Int64 // requests in progress
 }
 
 // New returns a server for the profiles in a store, and creates the table of the tenant Anonymous if it does not exist.
@@ -95,8 +98,9 @@ func newBare(opts Options, m *metrics) (*Server, error) {
 	}
 	s := &Server{
 		opts: opts, limits: limits, metrics: m, files: ui.Handlers(),
-		read: &question.Reader{QueryBytes: limits.QueryBytes, MaxNodes: limits.Nodes, MaxLabels: limits.Labels, Now: opts.Now},
-		gate: source.NewGate(limits.Queries, limits.QueryTime, limits.QueryBytes),
+		read:    &question.Reader{QueryBytes: limits.QueryBytes, MaxNodes: limits.Nodes, MaxLabels: limits.Labels, Now: opts.Now},
+		gate:    source.NewGate(limits.Queries, limits.QueryTime, limits.QueryBytes),
+		answers: web.NewRoom("answers in progress", limits.AnswerBytes, answerWait), grace: readGrace,
 	}
 	return s, s.SetTokens(opts.Tokens)
 }
@@ -136,7 +140,7 @@ func (s *Server) newPusher(refusal error) *push.Pusher {
 		DB: s.pushDB, Make: s.makeDB, Series: s.seriesOf, DropLabels: s.opts.DropLabels, Deltas: s.deltas, FirstWhole: s.opts.FirstWhole, Now: s.opts.Now,
 		Counts: &s.metrics.pushes, Log: s.logError, Refusal: refusal,
 		Limits: push.Limits{
-			Body: l.Body, Profile: l.Profile, Profiles: l.Profiles, PushBytes: l.PushBytes,
+			Body: l.Body, Profile: l.Profile, Profiles: l.Profiles, PushBytes: l.PushBytes, PushMost: l.PushMost,
 			Labels: l.Labels, LabelName: l.LabelName, LabelValue: l.LabelValue, Series: l.Series,
 		},
 	})
@@ -144,7 +148,9 @@ func (s *Server) newPusher(refusal error) *push.Pusher {
 		Name: "granary_push_memory_bytes", Help: "Memory that pushes in progress are counted with, at the worst.",
 	}, pushes.MemoryInUse), prometheus.NewCounterFunc(prometheus.CounterOpts{
 		Name: "granary_push_mended_total", Help: "Names and values of pushed profiles that were mended: not UTF-8, or too long.",
-	}, s.mended))
+	}, s.mended), prometheus.NewGaugeFunc(prometheus.GaugeOpts{
+		Name: "granary_answer_memory_bytes", Help: "Memory of encoded answers that clients read.",
+	}, s.answers.InUse))
 	return pushes
 }
 
@@ -203,25 +209,35 @@ func (s *Server) SetTokens(t Tokens) error {
 // shuts down. Requests are answered as usual.
 func (s *Server) Drain() { s.closing.Store(true) }
 
-// Wait waits until no request is in progress. The caller must have shut down its http.Server before, so that
-// no new request arrives. Wait then closes the held snapshots and older profiles, and a front's idle
-// connections to nodes.
-func (s *Server) Wait() {
-	s.active.Wait()
+// Wait waits until no request is in progress, or ctx is done. The caller must have shut down its http.Server before, so
+// that no new request arrives, and ended the contexts of requests that it cut: http.Server.Close does. Wait then closes
+// the held snapshots and older profiles, and a front's idle connections to nodes. It returns an error if requests are in
+// progress still. The caller can close the store then too: their pushes get columnstore.ErrClosed.
+func (s *Server) Wait(ctx context.Context) error {
+	const every = 5 * time.Millisecond
+	var err error
+	for tick := time.NewTicker(every); s.active.Load() > 0 && err == nil; {
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			err = fmt.Errorf("%d requests are still in progress: %w", s.active.Load(), context.Cause(ctx))
+		}
+	}
 	if s.older != nil {
 		s.logClose(s.older.Forget(0))
 	}
 	if s.tenants.store == nil {
 		s.source.Close()
-		return
+		return err
 	}
 	s.logClose(s.tenants.close())
+	return err
 }
 
 // ServeHTTP answers a request.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	s.active.Add(1)
-	defer s.active.Done()
+	defer s.active.Add(-1)
 	rec := web.NewRecorder(w, s.log)
 	defer s.recover(rec, r)
 	if !s.knowsHost(r.Host) {
@@ -295,19 +311,25 @@ func (s *Server) knowsHost(host string) bool {
 
 func (s *Server) health(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte("ok\n")) }
 
-// ready answers whether requests can be sent here: not while the server drains, not while files of the
-// store cannot be written, and not while a front's nodes are not ready.
+// ready answers whether requests can be sent here: not while the server drains, not while the store refuses pushes or
+// cannot write files, and not while a front's nodes are not ready.
 func (s *Server) ready(w http.ResponseWriter, r *http.Request) {
 	if s.closing.Load() {
 		http.Error(w, "shutting down", http.StatusServiceUnavailable)
 		return
 	}
-	if err := s.source.Ready(r.Context()); err != nil {
+	if err := cmp.Or(s.source.Ready(r.Context()), s.pushes.Ready()); err != nil {
 		http.Error(w, err.Error(), http.StatusServiceUnavailable)
 		return
 	}
 	s.health(w, nil)
 }
+
+// Times of answers: how long a query waits for memory for its answer, and a client may read nothing.
+const (
+	answerWait = 2 * time.Second
+	readGrace  = 5 * time.Second
+)
 
 // Nodes are the servers from whose profiles a front answers. No profile is on two of them.
 type Nodes struct {

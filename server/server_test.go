@@ -2,6 +2,8 @@ package server
 
 import (
 	"bytes"
+	"context"
+	"errors"
 	"fmt"
 	"io"
 	"log/slog"
@@ -9,6 +11,7 @@ import (
 	"net/http/httptest"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/granarydb/granary/columnstore"
 )
@@ -146,7 +149,31 @@ func TestServer_Drain(t *testing.T) {
 	if w := answer(s, http.MethodGet, "/metrics", "", ""); w.Code != http.StatusOK {
 		t.Errorf("metrics: %d", w.Code)
 	}
-	s.Wait()
+	if err := s.Wait(t.Context()); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestServer_Wait waits for a request that does not end, as long as the context lasts.
+func TestServer_Wait(t *testing.T) {
+	s := newServer(t, Options{})
+	isIn, goOn, ended := make(chan struct{}), make(chan struct{}), make(chan struct{})
+	s.mux.HandleFunc("GET /stuck", func(http.ResponseWriter, *http.Request) { close(isIn); <-goOn })
+	go func() {
+		defer close(ended)
+		answer(s, http.MethodGet, "/stuck", "", "")
+	}()
+	<-isIn
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
+	defer cancel()
+	if err := s.Wait(ctx); !errors.Is(err, context.DeadlineExceeded) || !strings.Contains(err.Error(), "1 requests are still in progress") {
+		t.Errorf("%v", err)
+	}
+	close(goOn)
+	if err := s.Wait(t.Context()); err != nil {
+		t.Error(err)
+	}
+	<-ended
 }
 
 // TestServer_Mounted answers below a path of a program's own mux.

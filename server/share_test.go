@@ -206,7 +206,7 @@ func TestPushBytes(t *testing.T) {
 	// held returns by how much the heap has grown when all of n pushes are refused or wait for the clock. Some may wait for one
 	// that asks the clock under a lock: then no other comes for a long time.
 	held := func(n int, pushes func(*sync.WaitGroup)) int64 {
-		r.s.Wait()
+		r.wait()
 		before, refusedBefore := liveHeap(), refused.Load()
 		goOn := stop()
 		var all sync.WaitGroup
@@ -236,7 +236,7 @@ func TestPushBytes(t *testing.T) {
 		t.Errorf("%d pushes at once, %d refused: the heap grew by %d bytes", sent.Load(), refused.Load(), grown)
 	}
 	r.want(http.StatusOK, "2 rows", r.request(http.MethodPost, "/pprof", small(t, 1)))
-	r.s.Wait()
+	r.wait()
 	if n := r.s.pushes.MemoryInUse(); n != 0 || accepted.Load() != sent.Load() {
 		t.Errorf("%v bytes in use after all pushes; %d of %d were accepted", n, accepted.Load(), sent.Load())
 	}
@@ -275,7 +275,7 @@ func TestPushBytes_Stalled(t *testing.T) {
 	inUse := r.s.pushes.MemoryInUse()
 	cancel()
 	pushes.Wait()
-	r.s.Wait()
+	r.wait()
 	if refused.Load() == 0 || inUse > most+8*stalledBytes || r.s.pushes.MemoryInUse() != 0 {
 		t.Errorf("%d pushes refused, %v bytes were in use, and %v at the end", refused.Load(), inUse, r.s.pushes.MemoryInUse())
 	}

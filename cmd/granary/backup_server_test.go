@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"context"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
@@ -30,7 +31,7 @@ func TestBackup_Server(t *testing.T) {
 		t.Fatal(err)
 	}
 	web := httptest.NewServer(s)
-	defer s.Wait()
+	defer func() { _ = s.Wait(context.Background()) }()
 	defer web.Close()
 	var profile bytes.Buffer
 	if err := service().Write(&profile); err != nil {

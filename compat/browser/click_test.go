@@ -2,6 +2,7 @@ package browser
 
 import (
 	"cmp"
+	"context"
 	"flag"
 	"fmt"
 	"io"
@@ -116,7 +117,7 @@ func firstFlames(t *testing.T, dir string) (cold, warm, tab float64) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(s.Wait)
+	t.Cleanup(func() { _ = s.Wait(context.Background()) })
 	mux := http.NewServeMux()
 	mux.Handle("/", s)
 	mux.HandleFunc("GET /start", func(w http.ResponseWriter, _ *http.Request) { // it asks the server nothing

@@ -2,6 +2,7 @@ package browser
 
 import (
 	"bytes"
+	"context"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
@@ -28,7 +29,7 @@ func newServer(t testing.TB) *server.Server {
 func newServerOf(t testing.TB, opts server.Options) *server.Server {
 	t.Helper()
 	s, store := openServer(t, opts)
-	t.Cleanup(func() { s.Wait(); _ = store.Close() })
+	t.Cleanup(func() { _ = s.Wait(context.Background()); _ = store.Close() })
 	return s
 }
 

@@ -1,6 +1,7 @@
 package browser
 
 import (
+	"context"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
@@ -143,7 +144,7 @@ func TestRefusedNode(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(front.Wait)
+	t.Cleanup(func() { _ = front.Wait(context.Background()) })
 	page := open(t, front, "/?utc=1&from=2026-11-23T09:00:00Z&to=2026-11-23T10:00:01Z")
 	page.ready()
 	page.says("The answers are partial, without node " + b.URL + ": 503 it is asleep, and will be back")

@@ -1,6 +1,7 @@
 package browser
 
 import (
+	"context"
 	"fmt"
 	"math/rand/v2"
 	"net/url"
@@ -30,7 +31,7 @@ func threads(t testing.TB, n, changes int) *server.Server {
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { s.Wait(); _ = store.Close() })
+	t.Cleanup(func() { _ = s.Wait(context.Background()); _ = store.Close() })
 	begin := last.Add(-30 * time.Minute)
 	h, err := store.CreateHistory("threads", columnstore.HistoryOptions{Start: begin.UnixNano()})
 	if err != nil {

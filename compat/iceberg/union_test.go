@@ -42,7 +42,7 @@ func (n *live) open() (err error) {
 func (n *live) restart() error {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	n.web.Wait()
+	_ = n.web.Wait(context.Background())
 	if err := n.store.Close(); err != nil {
 		return err
 	}
@@ -170,7 +170,7 @@ func checkUnionUnderLoad(t *testing.T, ask func(l *Lake) (values []int64, err er
 	if units.Load() < 10 || restarts.Load() < 2 {
 		t.Error("too little happened")
 	}
-	n.web.Wait()
+	_ = n.web.Wait(context.Background())
 	if err := n.store.Close(); err != nil {
 		t.Error(err)
 	}

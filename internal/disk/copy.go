@@ -18,8 +18,8 @@ func Copy(from, to FS, name, as string) error {
 	if counted, ok := from.(*Space); ok {
 		from = counted.FS
 	}
-	source, fromSystem := from.(system)
-	target, toSystem := to.(system)
+	source, fromSystem := from.(*system)
+	target, toSystem := to.(*system)
 	if fromSystem && toSystem {
 		err := os.Link(source.path(name), target.path(as))
 		if err == nil || errors.Is(err, fs.ErrExist) || errors.Is(err, fs.ErrNotExist) {

@@ -28,6 +28,18 @@ type FS interface {
 	Free() (int64, error)
 }
 
+// isHere returns an error if a directory of the operating system that this process has locked is not what has its name
+// now. Otherwise writes would go to files without a name, and be lost.
+func isHere(fs FS) error {
+	if counted, ok := fs.(*Space); ok {
+		fs = counted.FS
+	}
+	if s, ok := fs.(*system); ok {
+		return s.here()
+	}
+	return nil
+}
+
 // File is a file in an FS. Methods but Close are safe for concurrent use.
 type File interface {
 	io.ReaderAt

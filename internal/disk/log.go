@@ -17,6 +17,7 @@ type Log struct {
 	opts   Options
 	meters meters
 
+	fs       FS
 	stepping sync.Mutex // held by the current step; guards the next three
 	writer   writer
 	written  uint64    // place of the last entry in the current segment
@@ -54,7 +55,7 @@ func OpenLog(r *Reader, o Options) (*Log, error) {
 	if !errors.Is(r.err, io.EOF) {
 		return nil, fmt.Errorf("open log: it was not read to its end: %w", cmp.Or(r.err, io.ErrUnexpectedEOF))
 	}
-	l := &Log{opts: o.withDefaults(), wake: make(chan struct{}, 1), stop: make(chan struct{})}
+	l := &Log{opts: o.withDefaults(), fs: r.fs, wake: make(chan struct{}, 1), stop: make(chan struct{})}
 	l.meters.now = l.opts.Now
 	if err := l.writer.follow(r, measuredFS{r.fs, &l.meters}, l.opts.SegmentBytes); err != nil {
 		return nil, failed(err)

@@ -1,6 +1,7 @@
 package disk
 
 import (
+	"cmp"
 	"math/bits"
 	"sync/atomic"
 	"time"
@@ -13,6 +14,7 @@ type LogStats struct {
 	Waits   Latencies // waits for room in the queue, or until an entry was durable
 	Writes  Latencies // system calls that write to segments, 256 KiB at most unless an entry is longer
 	Syncs   Latencies // system calls that make segments durable
+	Refusal error     // why entries are refused now; nil if they are not
 }
 
 // Latencies is a histogram of durations. Buckets[i] counts calls that took at most [BucketEnd](i) and
@@ -112,10 +114,13 @@ func (l *Log) Stats() LogStats {
 		return LogStats{}
 	}
 	l.mu.Lock()
-	entries := l.queue.added
+	entries, refusal := l.queue.added, cmp.Or(l.failing, l.full)
 	l.mu.Unlock()
+	if refusal == nil {
+		refusal = failed(isHere(l.fs))
+	}
 	return LogStats{
-		Entries: int64(entries), Bytes: l.meters.bytes.Load(),
+		Refusal: refusal, Entries: int64(entries), Bytes: l.meters.bytes.Load(),
 		Waits: l.meters.waits.latencies(), Writes: l.meters.writes.latencies(), Syncs: l.meters.syncs.latencies(),
 	}
 }

@@ -66,6 +66,9 @@ func (l *Log) due(now time.Time) (w work, wait time.Duration) {
 // write writes entries to the current segment or, if that was given up, all that are not durable to a new
 // one.
 func (l *Log) write(w work) error {
+	if err := isHere(l.fs); err != nil {
+		return err
+	}
 	if l.writer.current == nil {
 		lacking := func() (Entry, error) {
 			r := w.entries.next()

@@ -308,7 +308,7 @@ func (a *aggregator) sumSome(ctx context.Context, c *filter.Chooser, work *sumUn
 			continue
 		}
 		if i -= len(work.granules); i >= len(work.cold) {
-			return nil
+			return ctx.Err() // cancelled, the chooser can have found too few granules
 		}
 		a.cold = true
 		for g, err := range c.Of(work.cold[i]) {

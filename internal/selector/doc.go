@@ -18,5 +18,5 @@
 //	S2  Patterns have the syntax of Go's regexp, which accepts more names of Unicode classes
 //	    and only patterns that are UTF-8. They are anchored at both ends, and the dot
 //	    matches line ends.
-//	S3  Memory and time are linear in the text; the limits bound both.
+//	S3  Memory and time of a parse are linear in the text and MaxProgram; the limits bound both.
 package selector

@@ -44,7 +44,7 @@ type parser struct {
 	text     string
 	at       int
 	matchers []Matcher
-	program  int // size of the patterns so far, see MaxProgram
+	program  int // size of the patterns so far beyond their text, see MaxProgram
 }
 
 // name reads the name before the braces, which is empty if there is none.
@@ -161,8 +161,9 @@ const (
 	MaxText = 256 << 10
 	// MaxMatchers bounds the matchers of a selector, because each becomes several conditions on every series.
 	MaxMatchers = 1 << 10
-	// MaxProgram bounds the instructions and character ranges of all patterns of a selector; each takes 40
-	// bytes once compiled. A text of MaxText bytes stays below it unless the text counts repetitions or names
-	// classes: x{1000} is 1,000 instructions.
-	MaxProgram = 1 << 20
+	// MaxProgram bounds the instructions and character ranges of all patterns of a selector, beside perByte for each
+	// byte of their text. A pattern stays below it unless it counts repetitions or names classes: x{1000} is 2,000
+	// instructions, which take 80 KB once compiled, and 2,000 steps for each byte of a label's value.
+	MaxProgram = 1 << 14
+	perByte    = 5
 )

@@ -4,6 +4,7 @@ import (
 	"regexp"
 	"sync"
 
+	"github.com/granarydb/granary/internal/pattern"
 	codec "github.com/granarydb/granary/profile/pprof"
 )
 
@@ -22,14 +23,14 @@ type Condition struct {
 }
 
 // HasFrame returns a function that reports whether a location's record has a frame that matches c. It is
-// safe for concurrent use.
-func HasFrame(c Condition) func(record []byte) bool {
-	name, function, file := newPattern(c.Name), newPattern(c.Function), newPattern(c.File)
-	binary, buildID := newPattern(c.Binary), newPattern(c.BuildID)
+// safe for concurrent use. After stop its results mean nothing, as those of HasShown and HasFunction.
+func HasFrame(c Condition, stop pattern.Stop) func(record []byte) bool {
+	name, function, file := newMemo(c.Name), newMemo(c.Function), newMemo(c.File)
+	binary, buildID := newMemo(c.Binary), newMemo(c.BuildID)
 	return onRecords(func(l *codec.LocationRecord) bool {
 		y := Of(l)
 		of, id, address := y.Place()
-		if address < c.From || c.To != 0 && address >= c.To || !binary.matches(of) || !buildID.matches(id) {
+		if address < c.From || c.To != 0 && address >= c.To || !binary.matches(of, stop) || !buildID.matches(id, stop) {
 			return false
 		}
 		for i := range y.Frames() {
@@ -37,7 +38,7 @@ func HasFrame(c Condition) func(record []byte) bool {
 			if len(l.Lines) == 0 {
 				line = -1
 			}
-			if function.matches(y.Name(i)) && file.matches(y.file(i)) && name.names(l, line) {
+			if function.matches(y.Name(i), stop) && file.matches(y.file(i), stop) && name.names(l, line, stop) {
 				return true
 			}
 		}
@@ -47,9 +48,9 @@ func HasFrame(c Condition) func(record []byte) bool {
 
 // HasShown returns a function that reports whether a location's record has a frame that a Resolver with the
 // same patterns shows. It is safe for concurrent use.
-func HasShown(hide, show *regexp.Regexp) func(record []byte) bool {
+func HasShown(hide, show *regexp.Regexp, stop pattern.Stop) func(record []byte) bool {
 	f := newFilter(hide, show)
-	return onRecords(func(l *codec.LocationRecord) bool { return f == nil || !f.hides(l) })
+	return onRecords(func(l *codec.LocationRecord) bool { return f == nil || !f.hides(l, stop) })
 }
 
 // onRecords returns f as a function of records. f is called by one goroutine at a time, and may change the

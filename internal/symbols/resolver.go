@@ -7,6 +7,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/granarydb/granary/encoding/dict"
+	"github.com/granarydb/granary/internal/pattern"
 	codec "github.com/granarydb/granary/profile/pprof"
 )
 
@@ -44,8 +45,8 @@ func New(lists dict.ListView, stacks []uint32, hide, show *regexp.Regexp) *Resol
 	}
 }
 
-// symbol returns an element's symbol.
-func (s *Resolver) symbol(element uint32) *Symbol {
+// symbol returns an element's symbol. After stop it can have the wrong frames, and is not kept.
+func (s *Resolver) symbol(element uint32, stop pattern.Stop) *Symbol {
 	id := s.lists.Element(element)
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -55,28 +56,29 @@ func (s *Resolver) symbol(element uint32) *Symbol {
 			s.symbols = make([]Symbol, symbolsAtOnce)
 		}
 		y, s.symbols = &s.symbols[0], s.symbols[1:]
-		s.decode(y, id, s.lists.Record(element))
-		s.found[id] = y
+		if s.decode(y, id, s.lists.Record(element), stop); !stop.Now() {
+			s.found[id] = y
+		}
 	}
 	return y
 }
 
 // describe makes y the symbol of an element. It reuses y's memory.
-func (s *Resolver) describe(y *Symbol, element uint32) {
+func (s *Resolver) describe(y *Symbol, element uint32, stop pattern.Stop) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.decode(y, s.lists.Element(element), s.lists.Record(element))
+	s.decode(y, s.lists.Element(element), s.lists.Record(element), stop)
 }
 
 // decode makes y the symbol of a location. An empty or invalid record is replaced by another generation's.
 // The caller holds mu.
-func (s *Resolver) decode(y *Symbol, id uuid.UUID, record []byte) {
+func (s *Resolver) decode(y *Symbol, id uuid.UUID, record []byte, stop pattern.Stop) {
 	err := s.decoder.Decode(&y.LocationRecord, record)
 	if err != nil || len(record) == 0 { // as isRecord
 		_ = s.decoder.Decode(&y.LocationRecord, s.recordElsewhere(id)) // or no generation has a valid record
 	}
 	y.Functions = y.Functions[:0]
-	if y.hidden = s.filter != nil && s.filter.hides(&y.LocationRecord); y.hidden {
+	if y.hidden = s.filter != nil && s.filter.hides(&y.LocationRecord, stop); y.hidden {
 		return
 	}
 	if cap(y.Functions) == 0 {

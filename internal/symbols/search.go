@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"regexp"
 	"sync"
+
+	"github.com/granarydb/granary/internal/pattern"
 )
 
 // verdict is a pattern's result for a location.
@@ -18,17 +20,18 @@ const (
 // functionMatcher matches a pattern against function names, once for each distinct name. It is safe for
 // concurrent use, like the conditions that contain it.
 type functionMatcher struct {
-	pattern *regexp.Regexp
-	prefix  []byte // prefix of every match: names without it cannot match
+	pattern *pattern.Pattern
+	stop    pattern.Stop // after it results mean nothing
+	prefix  []byte       // prefix of every match: names without it cannot match
 
 	mu    sync.Mutex
 	known map[string]bool
 	names [][]byte // scratch memory
 }
 
-func newFunctionMatcher(pattern *regexp.Regexp) *functionMatcher {
-	prefix, _ := pattern.LiteralPrefix()
-	return &functionMatcher{pattern: pattern, prefix: []byte(prefix), known: map[string]bool{}}
+func newFunctionMatcher(re *regexp.Regexp, stop pattern.Stop) *functionMatcher {
+	of := pattern.New(re)
+	return &functionMatcher{pattern: of, stop: stop, prefix: []byte(of.LiteralPrefix()), known: map[string]bool{}}
 }
 
 // matches reports whether a location's record has a function with a matching name.
@@ -44,7 +47,7 @@ func (m *functionMatcher) matchesOf(resolver *Resolver, element uint32) bool {
 	if resolver.filter == nil {
 		return m.matches(resolver.record(element))
 	}
-	y := resolver.symbol(element)
+	y := resolver.symbol(element, m.stop)
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.names = m.names[:0]
@@ -62,7 +65,7 @@ func (m *functionMatcher) matchesAny() bool {
 		}
 		match, known := m.known[string(name)]
 		if !known {
-			match = m.pattern.Match(name)
+			match = m.pattern.Match(name, m.stop)
 			m.known[string(name)] = match
 		}
 		if match {
@@ -74,18 +77,21 @@ func (m *functionMatcher) matchesAny() bool {
 
 // HasFunction returns a function that reports whether a location's record has a function with a matching
 // name. It is safe for concurrent use.
-func HasFunction(pattern *regexp.Regexp) func(record []byte) bool {
-	return newFunctionMatcher(pattern).matches
+func HasFunction(re *regexp.Regexp, stop pattern.Stop) func(record []byte) bool {
+	return newFunctionMatcher(re, stop).matches
 }
 
 // Search calls found with the index of each stack that has a function with a matching name. The pattern is
 // not anchored. It is tried once for each distinct name, and records are decoded only as far as the names
-// require.
-func (s *Resolver) Search(pattern *regexp.Regexp, stacks []uint32, found func(i int)) {
-	m := newFunctionMatcher(pattern)
+// require. Search ends at stop.
+func (s *Resolver) Search(re *regexp.Regexp, stacks []uint32, stop pattern.Stop, found func(i int)) {
+	m := newFunctionMatcher(re, stop)
 	verdicts := paged[verdict]{}
 	var elements []uint32
 	for i, stack := range stacks {
+		if stop.Now() {
+			return
+		}
 		elements = s.lists.List(elements[:0], stack)
 		for _, element := range elements {
 			v := verdicts.at(element)

@@ -64,7 +64,7 @@ func TestNamesOfRecords(t *testing.T) {
 		var want, got []string
 		s := New(dict.ListView{}, nil, nil, nil)
 		y := &Symbol{}
-		s.decode(y, uuid.UUID{}, record)
+		s.decode(y, uuid.UUID{}, record, nil)
 		for i := range y.Frames() {
 			want = append(want, y.Name(i))
 			if f := s.named[y.Functions[i]]; f.Name != want[i] || f.File != y.file(i) {
@@ -83,7 +83,7 @@ func TestNamesOfRecords(t *testing.T) {
 // A pattern is tried once for each name that contains the common prefix of its matches.
 func TestPatternOnceAName(t *testing.T) {
 	for pattern, want := range map[string]int{"b|c": 2, "b": 1, "^a?b$": 2, "bx": 0} {
-		m := newFunctionMatcher(regexp.MustCompile(pattern))
+		m := newFunctionMatcher(regexp.MustCompile(pattern), nil)
 		for i, name := range []string{"a", "b", "a", "b"} {
 			record := recordOf(&pprof.Location{Address: uint64(i), Line: []pprof.Line{{Function: &pprof.Function{Name: name}}}})
 			if m.matches(record) != (name == "b" && pattern != "bx") {

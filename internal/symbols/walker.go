@@ -5,12 +5,14 @@ import (
 	"slices"
 
 	"github.com/granarydb/granary/encoding/dict"
+	"github.com/granarydb/granary/internal/pattern"
 )
 
 // Walker reads stacks. It is faster in the order of codes, because it skips the frames that a stack shares
 // with its predecessor. It belongs to one goroutine.
 type Walker struct {
 	resolver *Resolver
+	stop     pattern.Stop
 	cursor   dict.ListCursor
 	symbols  paged[*Symbol]    // by element
 	places   paged[frameRange] // by element
@@ -28,8 +30,10 @@ type frameRange struct{ first, frames uint32 }
 // hidden is the number of frames of an element with no frame left.
 const hidden = math.MaxUint32
 
-// Walk returns a walker over the answer's stacks.
-func (s *Resolver) Walk() *Walker { return &Walker{resolver: s, cursor: s.lists.Cursor()} }
+// Walk returns a walker over the answer's stacks. After stop its stacks can have the wrong frames.
+func (s *Resolver) Walk(stop pattern.Stop) *Walker {
+	return &Walker{resolver: s, stop: stop, cursor: s.lists.Cursor()}
+}
 
 // Locations returns a stack's locations, leaf first. They are valid until the next call.
 func (w *Walker) Locations(stack uint32) []*Symbol {
@@ -38,7 +42,7 @@ func (w *Walker) Locations(stack uint32) []*Symbol {
 	for _, element := range w.cursor.Elements() {
 		at := w.symbols.at(element)
 		if *at == nil {
-			*at = w.resolver.symbol(element)
+			*at = w.resolver.symbol(element, w.stop)
 		}
 		if !(*at).hidden {
 			w.stack = append(w.stack, *at)
@@ -89,7 +93,7 @@ func (w *Walker) grow(frames, first int) {
 // after see.
 func (w *Walker) number(element uint32, see func(*Symbol)) frameRange {
 	y := &w.symbol
-	if w.resolver.describe(y, element); y.hidden {
+	if w.resolver.describe(y, element, w.stop); y.hidden {
 		return frameRange{frames: hidden}
 	}
 	at := frameRange{w.frames, uint32(len(y.Functions))}

@@ -14,7 +14,19 @@ type Assembler struct {
 	mappings  map[pprof.Mapping]*pprof.Mapping // keyed by the mapping moved to address 0
 	program   *pprof.Mapping
 	functions map[pprof.Function]*pprof.Function
+	bytes     int
 }
+
+// Bytes of a location with a line, of a function without its texts, and for each byte of these: as they are read, in two
+// tables, and encoded in buffers that double.
+const (
+	locationBytes = 400
+	functionBytes = 200
+	textFactor    = 12
+)
+
+// Bytes returns the approximate bytes of the locations and functions, with those of their encoding.
+func (a *Assembler) Bytes() int { return a.bytes }
 
 // NewAssembler returns an assembler for a profile without locations.
 func NewAssembler(out *pprof.Profile) *Assembler {
@@ -46,6 +58,7 @@ func (a *Assembler) Location(from *LocationRecord) *pprof.Location {
 		}
 		l.Line = append(l.Line, out)
 	}
+	a.bytes += locationBytes
 	a.locations[from] = l
 	a.out.Location = append(a.out.Location, l)
 	return l
@@ -88,6 +101,7 @@ func (a *Assembler) function(f pprof.Function) *pprof.Function {
 	out := a.functions[f]
 	if out == nil {
 		out = &f
+		a.bytes += functionBytes + textFactor*(len(f.Name)+len(f.SystemName)+len(f.Filename))
 		a.functions[f] = out
 		out.ID = uint64(len(a.out.Function) + 1)
 		a.out.Function = append(a.out.Function, out)

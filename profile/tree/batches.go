@@ -1,6 +1,7 @@
 package tree
 
 import (
+	"context"
 	"iter"
 	"sync"
 )
@@ -37,11 +38,12 @@ func (b *batch) frames(i int) []uint32 {
 
 // batches yields an answer's stacks. If ownOnly is true, it omits the frames that a stack shares with the
 // previous stack. A goroutine decodes locations while the loop works on the previous batch. The
-// goroutine has ended when the loop ends. A batch is valid until the next one is yielded.
-func batches(stacks StackList, ownOnly bool) iter.Seq[*batch] {
+// goroutine has ended when the loop ends. A batch is valid until the next one is yielded. The loop ends early when ctx is
+// done.
+func batches(ctx context.Context, stacks StackList, ownOnly bool) iter.Seq[*batch] {
 	return func(yield func(*batch) bool) {
 		if stacks.Len() < fewStacks {
-			read(stacks, ownOnly, func() *batch { return &batch{} }, yield)
+			read(ctx, stacks, ownOnly, func() *batch { return &batch{} }, yield)
 			return
 		}
 		ready, used, stop := make(chan *batch, 2), make(chan *batch, 4), make(chan struct{})
@@ -59,7 +61,7 @@ func batches(stacks StackList, ownOnly bool) iter.Seq[*batch] {
 					return &batch{}
 				}
 			}
-			read(stacks, ownOnly, next, func(b *batch) bool {
+			read(ctx, stacks, ownOnly, next, func(b *batch) bool {
 				select {
 				case ready <- b:
 					return true
@@ -83,12 +85,12 @@ func batches(stacks StackList, ownOnly bool) iter.Seq[*batch] {
 	}
 }
 
-// read fills batches until done returns false.
-func read(stacks StackList, ownOnly bool, next func() *batch, done func(*batch) bool) {
+// read fills batches until done returns false, or ctx is done.
+func read(ctx context.Context, stacks StackList, ownOnly bool, next func() *batch, done func(*batch) bool) {
 	b := next()
 	see := func(f Frame, function uint32) { b.seen = append(b.seen, seenFrame{f, function}) }
 	more := true
-	stacks.Numbered(see, func(frames []uint32, shared int, value int64) bool {
+	stacks.Numbered(ctx, see, func(frames []uint32, shared int, value int64) bool {
 		if !ownOnly {
 			shared = 0
 		}

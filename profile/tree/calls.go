@@ -60,7 +60,7 @@ type walk struct {
 const (
 	stackBytes = 16
 	nodeBytes  = 144
-	frameBytes = 320
+	frameBytes = 320 // and its texts
 	groupBytes = 24  // for a node by group: its value, its total, and its value in the answer
 	seenBytes  = 192 // for a frame of a walk: 93, in slices that can be half empty
 )
@@ -141,7 +141,7 @@ func (c *Calls) each(ctx context.Context, stacks StackList, ownOnly bool, add fu
 		}
 	}
 	w := &walk{}
-	for b := range batches(stacks, ownOnly) {
+	for b := range batches(ctx, stacks, ownOnly) {
 		for _, f := range b.seen {
 			c.see(w, f)
 		}
@@ -158,7 +158,7 @@ func (c *Calls) each(ctx context.Context, stacks StackList, ownOnly bool, add fu
 			}
 		}
 	}
-	return nil
+	return ctx.Err()
 }
 
 // see records a new frame.
@@ -256,7 +256,7 @@ func (c *Calls) number(f *Frame) uint32 {
 	if c.frames = append(c.frames, Frame{Function: f.Function, File: f.File}); c.walks > 1 {
 		c.numbers[of] = number
 	}
-	c.bytes += frameBytes
+	c.bytes += frameBytes + f.textBytes()
 	return number
 }
 

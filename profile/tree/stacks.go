@@ -1,12 +1,14 @@
 package tree
 
+import "context"
+
 // StackList is the list of stacks that a query returns. profile.Stacks implements it. StackList is an
 // interface because package profile imports this package.
 type StackList interface {
 	// Len is the number of stacks.
 	Len() int
-	// Numbered calls each once per stack until each returns false, as profile.Stacks.Numbered does.
-	Numbered(see func(f Frame, function uint32), each func(frames []uint32, shared int, value int64) bool)
+	// Numbered calls each once per stack until each returns false or ctx is done, as profile.Stacks.Numbered does.
+	Numbered(ctx context.Context, see func(f Frame, function uint32), each func(frames []uint32, shared int, value int64) bool)
 }
 
 // Frame is a function call in a stack.
@@ -19,6 +21,9 @@ type Frame struct {
 	Inlined  bool   // into its caller
 	Mapping  string // file of the binary, empty if unknown
 }
+
+// textBytes returns the bytes of the frame's names.
+func (f *Frame) textBytes() int64 { return int64(len(f.Function) + len(f.File) + len(f.Mapping)) }
 
 // FlameNode is a function in a flame graph. A node and its ancestors are a call path, and Total is the
 // value sampled on that path or below it.

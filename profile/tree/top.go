@@ -33,7 +33,7 @@ func Top[S StackList](ctx context.Context, most int64, sides ...S) ([]Cost, erro
 		bytes += stackBytes * int64(stacks.Len())
 		var functions []int       // index in costs, by number of a frame
 		known := map[uint32]int{} // index in costs, by number of a function in the stacks
-		for b := range batches(stacks, false) {
+		for b := range batches(ctx, stacks, false) {
 			for i := range b.seen {
 				functions = append(functions, t.see(&b.seen[i], known))
 			}
@@ -44,11 +44,14 @@ func Top[S StackList](ctx context.Context, most int64, sides ...S) ([]Cost, erro
 						return nil, err
 					}
 				}
-				if t.add(side, functions, b.frames(i), value); most > 0 && bytes+frameBytes*int64(len(t.costs)) > most {
+				if t.add(side, functions, b.frames(i), value); most > 0 && bytes+t.bytes > most {
 					return nil, fmt.Errorf("%w: stopped at %d functions", columnstore.ErrQueryMemory, len(t.costs))
 				}
 			}
 		}
+	}
+	if err := ctx.Err(); err != nil {
+		return nil, err
 	}
 	if len(sides) > 1 {
 		t.costs = slices.DeleteFunc(t.costs, func(c Cost) bool { return c.Flat[0] == c.Flat[1] && c.Cum[0] == c.Cum[1] })
@@ -71,6 +74,7 @@ type top struct {
 	lastIn []int          // number of the last stack that counted, by function
 	index  map[string]int // index in costs, by name
 	stacks int
+	bytes  int64 // of the functions
 }
 
 // add adds a stack's value, leaf first.
@@ -112,6 +116,7 @@ func (t *top) function(name string) int {
 	if !known {
 		i = len(t.costs)
 		t.index[name] = i
+		t.bytes += frameBytes + int64(len(name))
 		t.costs, t.lastIn = append(t.costs, Cost{Frame: Frame{Function: name}}), append(t.lastIn, 0)
 	}
 	return i

@@ -111,7 +111,7 @@ func (n *node) serve(ctx context.Context, l *iceberg.Lake, store *columnstore.St
 	if err != nil {
 		return err
 	}
-	defer s.Wait()
+	defer func() { _ = s.Wait(context.WithoutCancel(ctx)) }()
 	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", n.listen)
 	if err != nil {
 		return err

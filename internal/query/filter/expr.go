@@ -7,6 +7,8 @@ import (
 	"slices"
 
 	"github.com/google/uuid"
+
+	"github.com/granarydb/granary/internal/pattern"
 	"github.com/granarydb/granary/schema"
 )
 
@@ -20,7 +22,7 @@ type Expr struct {
 	op      exprOp
 	column  string
 	value   any
-	pattern *regexp.Regexp
+	pattern *pattern.Pattern
 	holds   func(value any) bool
 	element func(id uuid.UUID, record []byte) bool
 	args    []Expr
@@ -89,9 +91,13 @@ func Less[V Value](column string, v V) Expr {
 	return Expr{op: opLess, column: column, value: v}
 }
 
-// Match holds for values that the pattern matches.
-func Match(column string, pattern *regexp.Regexp) Expr {
-	return Expr{op: opMatch, column: column, pattern: pattern}
+// Match holds for values that the regular expression matches.
+func Match(column string, re *regexp.Regexp) Expr {
+	e := Expr{op: opMatch, column: column}
+	if re != nil {
+		e.pattern = pattern.New(re)
+	}
+	return e
 }
 
 // Func holds for values for which f returns true.

@@ -108,7 +108,7 @@ func (l *leaf) setTest(c schema.Column, e Expr) bool {
 	}
 	switch c.Type {
 	case encoding.String, encoding.UUID:
-		if l.test = bytesTest(c.Type, e); l.test == nil {
+		if l.test = l.bytesTest(c.Type, e); l.test == nil {
 			return false
 		}
 		l.null = c.Dynamic && c.Type == encoding.String && l.test(nil)
@@ -130,11 +130,14 @@ func (l *leaf) setTest(c schema.Column, e Expr) bool {
 	}
 }
 
-// setFunc sets the test of a Func condition. It returns false if the column does not fit.
-func (l *leaf) setFunc(t encoding.Type, f func(any) bool) bool {
-	if f == nil {
+// setFunc sets the test of a Func condition. It returns false if the column does not fit. A function can take long, so
+// none is called once the query was cancelled.
+func (l *leaf) setFunc(t encoding.Type, holds func(any) bool) bool {
+	if holds == nil {
 		return false
 	}
+	work := l.work
+	f := func(value any) bool { return !work.isStopped() && holds(value) }
 	switch t {
 	case encoding.String:
 		l.test = func(value []byte) bool { return f(string(value)) }
@@ -155,12 +158,13 @@ func (l *leaf) setFunc(t encoding.Type, f func(any) bool) bool {
 	return true
 }
 
-func bytesTest(t encoding.Type, e Expr) func([]byte) bool {
+func (l *leaf) bytesTest(t encoding.Type, e Expr) func([]byte) bool {
 	if e.op == opMatch {
 		if t != encoding.String || e.pattern == nil {
 			return nil
 		}
-		return e.pattern.Match
+		of, stop := e.pattern, l.work.isStopped // copied so that the closure does not retain e
+		return func(value []byte) bool { return of.Match(value, stop) }
 	}
 	var want []byte
 	switch v := e.value.(type) {

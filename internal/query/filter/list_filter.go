@@ -95,40 +95,32 @@ func (f *ListFilter) Expect(n int) []uint64 {
 func (f *ListFilter) Cancelled() bool { return f.work.stopped }
 
 // lookAtAll evaluates all lists in one pass and reports whether the list `code` matches. It checks for
-// cancellation every 1,024 elements.
+// cancellation before each element, because a condition can take long.
 func (f *ListFilter) lookAtAll(code uint32) bool {
 	n := f.lists.Elements()
 	f.grow(n)
-	asked := 0
 	for e, record := range f.lists.Records() { // in the order of the records, because that has few cache misses
-		if asked%1024 == 0 && f.stopped() {
+		if f.work.isStopped() {
 			return false
 		}
-		asked++
 		f.ask(e, record)
 	}
 	wanted := make([]uint64, n/64+1)
 	for e := 1; e <= n; e++ {
 		if f.elements[e] == unknown { // the element has no record, or shares another element's record
-			if asked%1024 == 0 && f.stopped() {
+			if f.work.isStopped() {
 				return false
 			}
-			asked++
 			f.ask(uint32(e), f.lists.Record(uint32(e)))
 		}
 		wanted[e/64] |= encoding.FromBool(f.elements[e] == yes) << (e % 64)
 	}
-	all := f.lists.ListsWith(wanted, f.stopped)
+	all := f.lists.ListsWith(wanted, f.work.isStopped)
 	if f.work.stopped {
 		return false
 	}
 	f.all = all
 	return f.all[code/64]>>(code%64)&1 == 1
-}
-
-func (f *ListFilter) stopped() bool {
-	f.work.stopped = f.work.stopped || f.work.stop()
-	return f.work.stopped
 }
 
 func (f *ListFilter) one(code uint32) bool {
@@ -144,12 +136,12 @@ func (f *ListFilter) element(code uint32) bool {
 	return f.elements[code] == yes
 }
 
-// ask evaluates an element with its record, unless its result is cached.
+// ask evaluates an element with its record, unless its result is cached or the query was cancelled.
 func (f *ListFilter) ask(code uint32, record []byte) {
 	if int(code) >= len(f.elements) {
 		f.grow(f.lists.Elements())
 	}
-	if f.elements[code] == unknown {
+	if f.elements[code] == unknown && !f.work.isStopped() {
 		f.elements[code] = truthOf(f.holds(f.lists.Element(code), record))
 	}
 }

@@ -87,6 +87,9 @@ func (r *Read) Chosen(ctx context.Context, where Expr, ordered, wide bool) iter.
 				}
 			}
 		}
+		if c.Cancelled() { // while the condition was evaluated on the series, so that no granule was found
+			yield(Selection{}, ctx.Err())
+		}
 	}
 }
 
@@ -130,6 +133,9 @@ func EachSeries(ctx context.Context, r *Read, where Expr, each func(*granule.Gen
 		for i, word := range b.Series {
 			set[i] |= word & some[i]
 		}
+	}
+	if c.Cancelled() {
+		return ctx.Err()
 	}
 	if gen != nil {
 		each(gen, c.seriesColumns(gen), set)

@@ -30,6 +30,12 @@ type filterWork struct {
 	manySeries func(*granule.Generation) bool // reports whether a large share of the series can match
 }
 
+// isStopped reports whether the query was cancelled.
+func (w *filterWork) isStopped() bool {
+	w.stopped = w.stopped || w.stop()
+	return w.stopped
+}
+
 var filterWorks = sync.Pool{New: func() any { return new(filterWork) }}
 
 // leaf returns a leaf with stale contents. forget takes it back.

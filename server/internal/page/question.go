@@ -244,7 +244,11 @@ func (q *pageQuestion) merge(ctx context.Context, found *source.Profiles, p *pag
 	}
 	if p.search != nil {
 		for _, s := range all {
-			of.Found = append(of.Found, s.Search(p.search).Total)
+			found, err := s.Search(ctx, p.search)
+			if err != nil {
+				return nil, Type{}, err
+			}
+			of.Found = append(of.Found, found.Total)
 		}
 	}
 	return all, of, nil

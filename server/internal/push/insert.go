@@ -104,6 +104,7 @@ func (s *Pusher) insert(ctx context.Context, p *push) (outcome, error) {
 		return outcome{}, nil
 	}
 	err = in.commit(ctx)
+	s.note(err)
 	committed = err == nil || errors.Is(err, disk.ErrNotDurable)
 	if !committed {
 		s.tenants.withdraw(in.series)

@@ -10,6 +10,7 @@ import (
 	pprof "github.com/google/pprof/profile"
 
 	"github.com/granarydb/granary/profile"
+	"github.com/granarydb/granary/server/internal/web"
 )
 
 // TestTypesOf reads the types of all test profiles, and of each prefix of one.
@@ -18,7 +19,7 @@ func TestTypesOf(t *testing.T) {
 	if err != nil || len(names) < 20 {
 		t.Fatalf("%d profiles: %v", len(names), err)
 	}
-	push, most := &share{room: &pushRoom{most: 1 << 30}}, profile.Limits{}.WithDefaults().Bytes
+	push, most := &share{grant: web.NewRoom("pushes", 1<<30, 0).Grant()}, profile.Limits{}.WithDefaults().Bytes
 	for _, name := range names {
 		data, err := os.ReadFile(name)
 		if err != nil {
@@ -45,7 +46,7 @@ func TestTypesOf(t *testing.T) {
 
 // FuzzTypesOf reads types from bytes that are no profile.
 func FuzzTypesOf(f *testing.F) {
-	push, most := &share{room: &pushRoom{most: 1 << 30}}, profile.Limits{}.WithDefaults().Bytes
+	push, most := &share{grant: web.NewRoom("pushes", 1<<30, 0).Grant()}, profile.Limits{}.WithDefaults().Bytes
 	data, err := os.ReadFile("../../../testdata/profiles/etcd/cpu-1.pb.gz")
 	if err != nil {
 		f.Fatal(err)

@@ -5,6 +5,7 @@ package push
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"net/http"
 	"sync/atomic"
@@ -15,6 +16,7 @@ import (
 	"github.com/grafana/pyroscope/api/gen/proto/go/push/v1/pushv1connect"
 	"github.com/prometheus/client_golang/prometheus"
 
+	"github.com/granarydb/granary/columnstore"
 	"github.com/granarydb/granary/profile"
 	"github.com/granarydb/granary/profile/format"
 	"github.com/granarydb/granary/server/internal/fault"
@@ -27,6 +29,7 @@ type Limits struct {
 	Profile   profile.Limits
 	Profiles  int
 	PushBytes int64
+	PushMost  int64
 
 	Labels, LabelName, LabelValue int
 	Series                        int
@@ -68,15 +71,44 @@ type Pusher struct {
 	Options
 	ids     *ids
 	tenants *tenants
-	room    *pushRoom
+	room    *web.Room
 	mended  atomic.Int64 // values of labels
+	refused atomic.Pointer[refusal]
+}
+
+// refusal is a push that the store had no room for.
+type refusal struct {
+	err error
+	at  time.Time
+}
+
+// refusedTime is how long a refusal counts if no other push follows.
+const refusedTime = 10 * time.Second
+
+// Ready returns why pushes are refused: the error of the last one that the store had no room for. It is forgotten with the
+// next push that is accepted, or after ten seconds, because no pushes come while a server is not ready.
+func (s *Pusher) Ready() error {
+	if r := s.refused.Load(); r != nil && s.Now().Sub(r.at) < refusedTime {
+		return fmt.Errorf("pushes are refused: %w", r.err)
+	}
+	return nil
+}
+
+// note keeps the outcome of a push.
+func (s *Pusher) note(err error) {
+	switch {
+	case err == nil:
+		s.refused.Store(nil)
+	case errors.Is(err, columnstore.ErrMemory), errors.Is(err, columnstore.ErrDisk), errors.Is(err, columnstore.ErrNotDurable):
+		s.refused.Store(&refusal{err, s.Now()})
+	}
 }
 
 // New returns a Pusher.
 func New(opts Options) *Pusher {
 	opts.Wait = cmp.Or(opts.Wait, 2*time.Second)
 	return &Pusher{
-		Options: opts, ids: newIDs(opts.Now), tenants: newTenants(opts), room: &pushRoom{most: opts.Limits.PushBytes},
+		Options: opts, ids: newIDs(opts.Now), tenants: newTenants(opts), room: web.NewRoom("pushes in progress", opts.Limits.PushBytes, opts.Wait).Within(opts.Limits.PushMost),
 	}
 }
 
@@ -100,7 +132,7 @@ func (s *Pusher) Routes() []web.Route {
 }
 
 // MemoryInUse returns the bytes reserved for pushes in progress, an upper bound of their memory.
-func (s *Pusher) MemoryInUse() float64 { return s.room.inUse() }
+func (s *Pusher) MemoryInUse() float64 { return s.room.InUse() }
 
 // takes returns a handler for pushes. They share Limits.PushBytes.
 func (s *Pusher) takes(f func(http.ResponseWriter, *http.Request) error) http.Handler {

@@ -7,7 +7,6 @@ import (
 	"io"
 	"net/http"
 	"sync"
-	"time"
 
 	"github.com/klauspost/compress/gzip"
 
@@ -28,22 +27,11 @@ const (
 	shareStep = 64 << 10
 )
 
-// pushRoom bounds the memory that pushes in progress take together.
-type pushRoom struct {
-	most int64
-
-	mu      sync.Mutex
-	used    int64
-	over    *share        // the one push that may exceed most, because pushes that hold a part of it would otherwise block each other
-	changed chan struct{} // closed when there is more room; nil if no push waits
-}
-
-// share is the part of a pushRoom that a push has. It belongs to the goroutine of its request.
+// share is the part of the pushes' memory that a push has. It belongs to the goroutine of its request.
 type share struct {
 	use
-	room    *pushRoom
-	wait    time.Duration // greatest time to wait for room
-	handler http.Handler  // handles pushes with this share, one at a time
+	grant   web.Grant
+	handler http.Handler // handles pushes with this share, one at a time
 
 	zip gzip.Reader
 	raw bytes.Buffer // output of zip
@@ -51,9 +39,9 @@ type share struct {
 
 // use is the state of the push in progress.
 type use struct {
-	ctx        context.Context //nolint:containedctx // of the request, like the share
-	held, used int64
-	err        error // why take failed
+	ctx  context.Context //nolint:containedctx // of the request, like the share
+	used int64
+	err  error // why take failed
 }
 
 // maxKept bounds the memory of a share that is kept, with its buffers, for another push.
@@ -72,7 +60,7 @@ func shareOf(ctx context.Context) *share {
 // handler for each share, and keeps both for later pushes.
 func (s *Pusher) shared(handler func(*share) http.Handler) http.Handler {
 	shares := sync.Pool{New: func() any {
-		sh := &share{room: s.room, wait: s.Wait}
+		sh := &share{grant: s.room.Grant()}
 		sh.handler = handler(sh)
 		return sh
 	}}
@@ -80,7 +68,7 @@ func (s *Pusher) shared(handler func(*share) http.Handler) http.Handler {
 		sh, _ := shares.Get().(*share)
 		sh.ctx = r.Context()
 		defer func() {
-			isSmall := sh.held <= maxKept
+			isSmall := sh.grant.Held() <= maxKept
 			if sh.release(); isSmall {
 				shares.Put(sh)
 			}
@@ -100,66 +88,16 @@ func (sh *share) take(bytes int64) error {
 		return sh.err
 	}
 	sh.used += bytes
-	if lacking := sh.used - sh.held; lacking > 0 {
-		sh.err = sh.room.give(sh, max(lacking, shareStep))
+	if lacking := sh.used - sh.grant.Held(); lacking > 0 {
+		sh.err = sh.grant.Take(sh.ctx, max(lacking, shareStep))
 	}
 	return sh.err
 }
 
-// give adds bytes to a share when there is room. If no other push exceeds the room, this push may.
-func (r *pushRoom) give(sh *share, bytes int64) error {
-	var late <-chan time.Time
-	for {
-		r.mu.Lock()
-		fits := r.used+bytes <= r.most
-		if fits || r.over == nil || r.over == sh {
-			if !fits {
-				r.over = sh
-			}
-			r.used += bytes
-			sh.held += bytes
-			r.mu.Unlock()
-			return nil
-		}
-		if r.changed == nil {
-			r.changed = make(chan struct{})
-		}
-		changed := r.changed
-		r.mu.Unlock()
-		if late == nil {
-			late = time.After(sh.wait)
-		}
-		select {
-		case <-changed:
-		case <-sh.ctx.Done():
-			return context.Cause(sh.ctx)
-		case <-late:
-			return &fault.LimitError{Status: http.StatusServiceUnavailable, Text: fmt.Sprintf("limit: %d bytes of memory for pushes in progress; try again", r.most)}
-		}
-	}
-}
-
 // release returns the share for another push.
 func (sh *share) release() {
-	r := sh.room
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.used -= sh.held
+	sh.grant.Release()
 	sh.use = use{}
-	if r.over == sh {
-		r.over = nil
-	}
-	if r.changed != nil {
-		close(r.changed)
-		r.changed = nil
-	}
-}
-
-// inUse returns the bytes of all shares.
-func (r *pushRoom) inUse() float64 {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return float64(r.used)
 }
 
 // sharedReader reads into memory of a share.

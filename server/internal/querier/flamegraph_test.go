@@ -278,7 +278,7 @@ type madeStack struct {
 
 func (m madeStack) Len() int { return 1 }
 
-func (m madeStack) Numbered(see func(f profile.Frame, function uint32), each func(frames []uint32, shared int, value int64) bool) {
+func (m madeStack) Numbered(_ context.Context, see func(f profile.Frame, function uint32), each func(frames []uint32, shared int, value int64) bool) {
 	var numbers []uint32
 	for i, f := range m.frames { // equal functions have one number
 		see(f, uint32(slices.Index(m.frames, f)))

@@ -67,8 +67,11 @@ func answered[M any, P interface {
 	answer := P(new(M))
 	err := q.Gate.InTime(ctx, func(ctx context.Context) error { return f(ctx, answer) })
 	if err == nil {
+		const encoded = 2 // the message, and the same compressed
 		if size := int64(proto.Size(answer)); size > q.ResultBytes {
 			err = fault.TooCostly("an answer of %d bytes, at most %d", size, q.ResultBytes)
+		} else {
+			err = web.StayOf(ctx).Take(ctx, encoded*size)
 		}
 	}
 	if err != nil {
@@ -333,12 +336,12 @@ func chosen(ctx context.Context, v source.View, p *question.Parameters) (t sourc
 // select no profile, unless a front asks. The parameters seconds and debug are ignored, because tools add them to every URL of a
 // profile.
 func (q *querier) getPprof(w http.ResponseWriter, r *http.Request) error {
-	p, err := q.Read.Parameters(r.URL.RawQuery, "seconds", "debug")
-	if err != nil {
-		return err
-	}
-	var whole bytes.Buffer // buffered, because an answer beyond the limit must be an error, and not truncated
-	err = q.Gate.InTime(r.Context(), func(ctx context.Context) error {
+	var whole *web.Whole
+	err := q.Gate.InTime(r.Context(), func(ctx context.Context) error {
+		p, err := q.Read.Parameters(r.URL.RawQuery, "seconds", "debug")
+		if err != nil {
+			return err
+		}
 		return q.Source.View(ctx, func(v source.View) error {
 			if err := q.Read.Bounds(&p, func() (int64, error) { return v.Newest(ctx) }); err != nil {
 				return err
@@ -360,7 +363,8 @@ func (q *querier) getPprof(w http.ResponseWriter, r *http.Request) error {
 					return err
 				}
 				merged.Comments = of.Comments
-				return merged.Write(web.NewLimitedWriter(&whole, q.ResultBytes))
+				whole = web.NewWhole(ctx, q.ResultBytes)
+				return merged.Write(whole)
 			})
 		})
 	})
@@ -369,6 +373,6 @@ func (q *querier) getPprof(w http.ResponseWriter, r *http.Request) error {
 	}
 	w.Header().Set("Content-Type", "application/octet-stream")
 	w.Header().Set("Content-Disposition", `attachment; filename="profile.pb.gz"`)
-	_, _ = w.Write(whole.Bytes()) // an error means that the client has gone
+	whole.Send(w)
 	return nil
 }

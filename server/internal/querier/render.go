@@ -92,8 +92,12 @@ func (q *querier) render(w http.ResponseWriter, r *http.Request) error {
 	}
 	w.Header().Set("Content-Type", "text/vnd.graphviz; charset=utf-8")
 	w.Header().Set("X-Content-Type-Options", "nosniff")
-	_, err = web.NewLimitedWriter(w, q.ResultBytes).Write([]byte(dot))
-	return err
+	whole := web.NewWhole(r.Context(), q.ResultBytes)
+	if _, err := whole.Write([]byte(dot)); err != nil {
+		return err
+	}
+	whole.Send(w)
+	return nil
 }
 
 // renderDiff handles GET /pyroscope/render-diff: a flame graph of two sides.

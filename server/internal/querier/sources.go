@@ -54,6 +54,9 @@ func (s *sources) answer(w http.ResponseWriter, r *http.Request) error {
 			if answer, fits, err = fanout.EncodeSources(all, s.ResultBytes); !fits {
 				return fault.TooCostly("an answer of more than %d bytes", s.ResultBytes)
 			}
+			if err == nil {
+				err = web.StayOf(ctx).Take(ctx, int64(len(answer)))
+			}
 			return err
 		})
 	})

@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/granarydb/granary/internal/pattern"
 	"github.com/granarydb/granary/internal/selector"
 	"github.com/granarydb/granary/profile"
 	"github.com/granarydb/granary/server/internal/fault"
@@ -52,7 +53,7 @@ func ParseTypeID(id string) (name string, t profile.Type, err error) {
 	if len(parts) == 6 && parts[5] == "delta" {
 		parts = parts[:5]
 	}
-	if len(parts) != 5 || parts[0] == "" {
+	if len(parts) != 5 || parts[0] == "" || len(id) > maxTypeID {
 		return "", t, fmt.Errorf("want name:sample:unit:period:unit, not %s", fault.Quoted(id))
 	}
 	for i, p := range parts {
@@ -113,6 +114,10 @@ func CompareLabels(a, b []profile.Label) int { return slices.CompareFunc(a, b, C
 // Selection is a query's selector: conditions on labels of profiles and samples, and on TypeLabels.
 type Selection struct{ Labels, Types []selector.Matcher }
 
+// Bounds on the match of a pattern with the text of a type, which is not abandoned: with the id that a query names, and
+// with the types of the store, whose names package profile bounds.
+const maxTypeSteps, maxTypeID = 1000, 4 << 10
+
 // ParseSelection parses a selector. Text without matchers selects everything. The id of a type may stand
 // before the braces, or alone.
 func ParseSelection(text string) (s Selection, err error) {
@@ -131,6 +136,9 @@ func ParseSelection(text string) (s Selection, err error) {
 	}
 	for _, m := range all {
 		if IsTypeLabel(m.Name) {
+			if m.Pattern != nil && pattern.New(m.Pattern).Size() > maxTypeSteps {
+				return s, fault.TooCostly("a pattern of more than %d instructions for %s", maxTypeSteps, m.Name)
+			}
 			s.Types = append(s.Types, m)
 		} else {
 			s.Labels = append(s.Labels, m)

@@ -50,8 +50,12 @@ func (s *Store) DB() *profile.DB { return s.db }
 
 // Ready implements Source.
 func (s *Store) Ready(context.Context) error {
-	if err := s.db.Store().Stats().FlushError; err != nil {
+	stats := s.db.Store().Stats()
+	if err := stats.FlushError; err != nil {
 		return fmt.Errorf("files cannot be written: %w", err)
+	}
+	if err := stats.Log.Refusal; err != nil {
+		return fmt.Errorf("pushes are refused: %w", err)
 	}
 	return nil
 }

@@ -172,6 +172,9 @@ func (v *At) eachSelector(ctx context.Context, about labelQuestion, sources bool
 		matchers = []string{""}
 	}
 	for _, text := range matchers {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
 		one := found{query: profile.Query{MaxBytes: v.store.read.QueryBytes}, others: map[string]bool{}}
 		s, err := question.ParseSelection(text)
 		if err == nil {
@@ -188,7 +191,9 @@ func (v *At) eachSelector(ctx context.Context, about labelQuestion, sources bool
 			if err != nil {
 				return err
 			}
-			one.choose(all, &s)
+			if err := one.choose(ctx, all, &s); err != nil {
+				return err
+			}
 		}
 		if err := f(one); err != nil {
 			return err
@@ -197,9 +202,12 @@ func (v *At) eachSelector(ctx context.Context, about labelQuestion, sources bool
 	return nil
 }
 
-// choose divides series by their type.
-func (f *found) choose(all []profile.Source, s *question.Selection) {
+// choose divides series by their type. The error is that of the context.
+func (f *found) choose(ctx context.Context, all []profile.Source, s *question.Selection) error {
 	for _, source := range all {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
 		if s.HasType(question.ValueOf(source.Labels, profile.NameLabel), source.Type) {
 			f.sources = append(f.sources, source)
 			continue
@@ -208,6 +216,7 @@ func (f *found) choose(all []profile.Source, s *question.Selection) {
 			f.others[l.Name] = true
 		}
 	}
+	return nil
 }
 
 // sourceLabels returns the sorted labels of a series and of its type, or only the named labels if there are

@@ -1,9 +1,7 @@
 package web
 
 import (
-	"bytes"
 	"context"
-	"encoding/json"
 	"fmt"
 	"io"
 	"net/http"
@@ -33,6 +31,7 @@ type Recorder struct {
 	Bytes  int64
 	Err    error // error that the handler noted
 
+	pace      *pace // nil: the client may read as it likes
 	log       func(*http.Request, error)
 	keepsTail bool
 	tail      []byte // last bytes of the answer, if they are kept
@@ -59,13 +58,31 @@ func (r *Recorder) Write(b []byte) (int, error) {
 	if r.keepsTail {
 		r.tail = append(r.tail[:0], b[max(0, len(b)-maxTail):]...)
 	}
-	n, err := r.ResponseWriter.Write(b)
-	r.Bytes += int64(n)
-	return n, err
+	if r.pace == nil {
+		n, err := r.ResponseWriter.Write(b)
+		r.Bytes += int64(n)
+		return n, err
+	}
+	sent := 0
+	for piece := range slices.Chunk(b, pieceBytes) {
+		n, err := r.pace.timed(r.ResponseWriter, func() (int, error) { return r.ResponseWriter.Write(piece) })
+		sent += n
+		if r.Bytes += int64(n); err != nil {
+			return sent, err
+		}
+	}
+	return sent, nil
 }
 
 // Flush sends what was written, for streams.
-func (r *Recorder) Flush() { _ = http.NewResponseController(r.ResponseWriter).Flush() }
+func (r *Recorder) Flush() {
+	flush := http.NewResponseController(r.ResponseWriter).Flush
+	if r.pace == nil {
+		_ = flush()
+		return
+	}
+	_, _ = r.pace.timed(r.ResponseWriter, func() (int, error) { return 0, flush() })
+}
 
 // Unwrap implements the interface that http.ResponseController uses.
 func (r *Recorder) Unwrap() http.ResponseWriter { return r.ResponseWriter }
@@ -151,32 +168,6 @@ func (l *LimitedWriter) End(err error) error {
 	}
 	return err
 }
-
-// SendJSON answers with JSON of at most `most` bytes, gzipped if the client accepts gzip.
-func SendJSON(w http.ResponseWriter, r *http.Request, most int64, answer any) error {
-	var whole bytes.Buffer // buffered, because an answer beyond the limit must be an error, not truncated
-	if err := json.NewEncoder(NewLimitedWriter(&whole, most)).Encode(answer); err != nil {
-		return err
-	}
-	h := w.Header()
-	h.Set("Content-Type", "application/json")
-	h.Set("X-Content-Type-Options", "nosniff")
-	h.Set("Cache-Control", "private, no-cache")
-	data := whole.Bytes()
-	if len(data) > leastZipped && takesGzip(r) {
-		var zipped bytes.Buffer
-		z := Zip{Writer: gzip.NewWriter(&zipped)}
-		_, _ = z.Write(data) // a Buffer returns no errors
-		_ = z.Close()
-		h.Set("Content-Encoding", "gzip")
-		data = zipped.Bytes()
-	}
-	_, _ = w.Write(data) // after an error the client is gone
-	return nil
-}
-
-// leastZipped is the least size of an answer that is gzipped.
-const leastZipped = 1 << 10
 
 func takesGzip(r *http.Request) bool {
 	for coding := range strings.SplitSeq(r.Header.Get("Accept-Encoding"), ",") {

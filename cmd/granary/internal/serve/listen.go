@@ -17,6 +17,8 @@ import (
 
 // run answers requests on a listener until the context ends, and then drains them.
 func (f *flags) run(ctx context.Context, log *slog.Logger, handle *server.Server, secrets *secrets, l net.Listener) error {
+	requests, cut := context.WithCancel(context.WithoutCancel(ctx))
+	defer cut()
 	protocols := new(http.Protocols)
 	protocols.SetHTTP1(true)
 	protocols.SetHTTP2(true)
@@ -24,7 +26,7 @@ func (f *flags) run(ctx context.Context, log *slog.Logger, handle *server.Server
 	web := &http.Server{
 		Handler: f.handler(handle), Protocols: protocols, ReadHeaderTimeout: 10 * time.Second, IdleTimeout: 2 * time.Minute,
 		MaxHeaderBytes: 64 << 10, ErrorLog: slog.NewLogLogger(log.Handler(), slog.LevelWarn),
-		BaseContext: func(net.Listener) context.Context { return context.WithoutCancel(ctx) },
+		BaseContext: func(net.Listener) context.Context { return requests },
 	}
 	hup := make(chan os.Signal, 1)
 	signal.Notify(hup, syscall.SIGHUP)
@@ -38,7 +40,7 @@ func (f *flags) run(ctx context.Context, log *slog.Logger, handle *server.Server
 		case err := <-served:
 			return err
 		case <-ctx.Done():
-			return errors.Join(f.shutdown(log, web, handle), <-served)
+			return errors.Join(f.shutdown(log, web, handle, cut), <-served)
 		}
 	}
 }
@@ -58,8 +60,12 @@ func (f *flags) accept(web *http.Server, secrets *secrets, l net.Listener) error
 	return err
 }
 
+// cutTime is how long requests that are cut have to end. The store is closed then: their pushes fail, and their queries
+// still have its snapshots.
+const cutTime = 3 * time.Second
+
 // shutdown waits for the requests in progress, and cuts the ones that take longer than --drain.
-func (f *flags) shutdown(log *slog.Logger, web *http.Server, handle *server.Server) error {
+func (f *flags) shutdown(log *slog.Logger, web *http.Server, handle *server.Server, cut context.CancelFunc) error {
 	log.Info("shutting down", "drain", f.drain)
 	f.each(handle, (*server.Server).Drain)
 	ctx, cancel := context.WithTimeout(context.Background(), f.drain)
@@ -69,7 +75,14 @@ func (f *flags) shutdown(log *slog.Logger, web *http.Server, handle *server.Serv
 		log.Warn("requests in progress were cut", "after", f.drain)
 		err = web.Close()
 	}
-	f.each(handle, (*server.Server).Wait) // handlers of cut connections still use the store
+	cut()
+	ended, cancel := context.WithTimeout(context.Background(), cutTime)
+	defer cancel()
+	f.each(handle, func(s *server.Server) { // handlers of cut connections still use the store
+		if err := s.Wait(ended); err != nil {
+			log.Error("requests do not end", "error", err)
+		}
+	})
 	return err
 }
 

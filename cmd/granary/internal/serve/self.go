@@ -30,7 +30,10 @@ func (f *flags) profileSelf(ctx context.Context, log *slog.Logger, secrets *secr
 		return nil, err
 	}
 	o := &own{store: store, ended: make(chan error, 1)}
-	o.handle, err = server.New(store, server.Options{Limits: f.limits, Tokens: secrets.unbound(), Hosts: f.hosts, Log: log})
+	limits := f.limits // an eighth of the memory of queries, which is beside --memory-total
+	limits.Queries, limits.AnswerBytes = max(1, limits.Queries/8), limits.AnswerBytes/8
+	limits.ResultBytes = min(limits.ResultBytes, limits.AnswerBytes)
+	o.handle, err = server.New(store, server.Options{Limits: limits, Tokens: secrets.unbound(), Hosts: f.hosts, Log: log})
 	if err != nil {
 		return nil, errors.Join(err, store.Close())
 	}

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net"
+	"os"
 	"os/signal"
 	"path/filepath"
 	"slices"
@@ -25,11 +26,15 @@ import (
 
 // flags are the values of the flags of serve.
 type flags struct {
-	listen    string
-	dir       string
-	inMemory  bool
-	sync      columnstore.SyncPolicy
-	memory    int64
+	listen   string
+	dir      string
+	inMemory bool
+	sync     columnstore.SyncPolicy
+	memory   int64
+
+	memoryTotal int64
+	isUnbounded bool // --memory 0
+
 	disk      int64
 	retention time.Duration
 	past      time.Duration
@@ -47,12 +52,19 @@ type flags struct {
 	own        *own // nil without --self
 }
 
-// NewServe returns the command serve.
-func NewServe() *cobra.Command {
-	f := flags{
-		listen: "127.0.0.1:4040", dir: "granary.db", memory: 1 << 30, drain: 10 * time.Second,
+// newFlags returns the default values.
+func newFlags() *flags {
+	f := &flags{
+		listen: "127.0.0.1:4040", dir: "granary.db", drain: 10 * time.Second,
 		drop: server.DefaultDropLabels, limits: server.Limits{}.WithDefaults(),
 	}
+	f.limits.PushBytes, f.limits.DeltaBytes, f.limits.QueryBytes, f.limits.AnswerBytes = 0, 0, 0, 0 // parts of --memory-total
+	return f
+}
+
+// NewServe returns the command serve.
+func NewServe() *cobra.Command {
+	f := newFlags()
 	cmd := &cobra.Command{
 		Use:   "serve [flags]",
 		Short: "Take profiles over HTTP and answer questions about them",
@@ -117,7 +129,8 @@ func (f *flags) add(cmd *cobra.Command) {
 	fs.StringVar(&f.dir, "db", f.dir, "store the profiles in the directory `DIR`")
 	fs.BoolVar(&f.inMemory, "in-memory", false, "store nothing in files: a restart loses all profiles")
 	dbdir.AddSync(fs, &f.sync)
-	fs.Var(cli.NewBytes("memory", 0, &f.memory), "memory", "`BYTES` that the store keeps in memory, beside what queries take; 0 is no limit")
+	fs.Var(cli.NewBytes("memory-total", 64<<20, &f.memoryTotal), "memory-total", "`BYTES` of memory for all, at least 64MiB, which the flags about memory share (default: three quarters of the machine's or the container's, at most 4GiB)")
+	fs.Var(cli.NewBytes("memory", 0, &f.memory), "memory", "`BYTES` that the store keeps in memory, beside what queries take; 0 is no limit (default: 12/32 of --memory-total)")
 	fs.Var(cli.NewBytes("disk", 16<<20, &f.disk), "disk", "`BYTES` of files and log, at least 16MiB, beyond which the oldest profiles are dropped (default: no limit)")
 	fs.Var(cli.NewDuration("retention", 0, 0, &f.retention), "retention", "drop profiles older than the newest by more than `DURATION`, such as 30d; 0 keeps them")
 	fs.Var(cli.NewDuration("past-limit", 0, 0, &f.past), "past-limit", "refuse profiles older than the clock by more than `DURATION`, such as 90d; 0 takes times from 1980 on")
@@ -137,16 +150,18 @@ func (f *flags) add(cmd *cobra.Command) {
 	fs.IntVar(&l.Profile.Samples, "max-samples", l.Profile.Samples, "at most `N` samples in a profile")
 	fs.IntVar(&l.Profile.Depth, "max-depth", l.Profile.Depth, "at most `N` locations in a stack")
 	fs.IntVar(&l.Profiles, "max-profiles", l.Profiles, "at most `N` profiles in a request")
-	fs.Var(cli.NewBytes("max-push-memory", 0, &l.PushBytes), "max-push-memory", "at most `BYTES` of memory for all pushes in progress")
-	fs.Var(cli.NewBytes("max-delta-memory", 0, &l.DeltaBytes), "max-delta-memory", "at most `BYTES` of memory for the last profile of each source with values since the start of a process")
+	fs.Var(cli.NewBytes("max-push-memory", 0, &l.PushBytes), "max-push-memory", "at most `BYTES` of memory for all pushes in progress, and as much for the largest (default: 4/32 of --memory-total)")
+	fs.Var(cli.NewBytes("max-delta-memory", 0, &l.DeltaBytes), "max-delta-memory", "at most `BYTES` of memory for the last profile of each source with values since the start of a process (default: 1/32 of --memory-total)")
 	fs.IntVar(&l.Labels, "max-labels", l.Labels, "at most `N` labels of a profile")
 	fs.IntVar(&l.LabelName, "max-label-name", l.LabelName, "at most `N` bytes in the name of a label")
 	fs.IntVar(&l.LabelValue, "max-label-value", l.LabelValue, "cut the value of a label to `N` bytes")
 	fs.IntVar(&l.Series, "max-series", l.Series, "at most `N` sets of labels that a tenant pushes in an hour")
 	fs.IntVar(&l.Tenants, "max-tenants", l.Tenants, "at most `N` tenants with profiles")
-	fs.IntVar(&l.Queries, "max-queries", l.Queries, "at most `N` queries at once")
+	fs.IntVar(&l.Queries, "max-queries", l.Queries, "at most `N` queries at once (default: 4 to 16, by --memory-total)")
 	fs.Var(cli.NewDuration("max-query-time", 0, 0, &l.QueryTime), "max-query-time", "a query takes at most `DURATION`")
-	fs.Var(cli.NewBytes("max-query-memory", 0, &l.QueryBytes), "max-query-memory", "at most `BYTES` of memory for the groups of a query, and for a flame graph")
+	fs.Var(cli.NewBytes("max-query-memory", 0, &l.QueryBytes), "max-query-memory", "at most `BYTES` of memory for the groups of a query, and for a flame graph (default: 8/32 of --memory-total, by --max-queries)")
+	fs.Var(cli.NewBytes("max-answer-memory", 0, &l.AnswerBytes), "max-answer-memory", "at most `BYTES` of memory for all encoded answers that clients read (default: 2/32 of --memory-total)")
+	fs.Var(cli.NewBytes("least-read-rate", 1, &l.ReadRate), "least-read-rate", "cut a client that reads fewer `BYTES` of an answer a second, beside 5s")
 	fs.Var(cli.NewBytes("max-result", 0, &l.ResultBytes), "max-result", "at most `BYTES` in an answer")
 	fs.IntVar(&l.Nodes, "max-nodes", l.Nodes, "at most `N` functions in a flame graph")
 	fs.Var(cli.NewDuration("max-read-time", 0, 0, &l.ReadTime), "max-read-time", "a client takes at most `DURATION` to send a request")
@@ -163,7 +178,10 @@ func (f *flags) check(fs *pflag.FlagSet) error {
 	if f.ownStates && !f.self {
 		return cli.Usage(errors.New("--self-states: without --self there are no profiles to add them to"))
 	}
-	if err := f.checkNodes(fs); err != nil || f.isFront() {
+	if err := f.checkNodes(fs); err != nil {
+		return err
+	}
+	if err := f.shareMemory(fs, machineMemory(os.DirFS("/"))); err != nil || f.isFront() {
 		return err
 	}
 	if f.inMemory {
@@ -207,6 +225,7 @@ func (f *flags) serve(cmd *cobra.Command) (err error) {
 	log := slog.New(handler)
 	ctx, stop := signal.NotifyContext(cmd.Context(), syscall.SIGTERM)
 	defer stop()
+	defer f.limitMemory()()
 
 	if f.isFront() {
 		return f.serveNodes(ctx, log, secrets)
@@ -302,7 +321,7 @@ func (f *flags) where() string {
 // pushes.
 var notOfFronts = []string{
 	"db", "in-memory", "sync", "memory", "disk", "retention", "past-limit", "drop-label", "write-tokens", "tenants",
-	"max-profiles", "max-labels", "max-label-name", "max-label-value", "max-series", "max-tenants", "max-push-memory",
+	"max-profiles", "max-labels", "max-label-name", "max-label-value", "max-series", "max-tenants", "max-push-memory", "max-delta-memory",
 }
 
 func (f *flags) isFront() bool { return len(f.nodes.URLs) > 0 }

@@ -23,13 +23,9 @@ import (
 	"testing"
 	"time"
 
-	"go.uber.org/goleak"
-
 	"github.com/granarydb/granary/cmd/granary/internal/cli"
 	"github.com/granarydb/granary/internal/effort"
 )
-
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // running is a serve command in progress.
 type running struct {
