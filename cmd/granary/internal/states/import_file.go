@@ -98,13 +98,19 @@ func writeFile(cmd *cobra.Command, output string, feed feeding) error {
 		return err
 	}
 	defer l.close()
+	if intervals < 0 {
+		if err := l.count(cmd.Context()); err != nil {
+			return err
+		}
+		intervals = l.counts.Intervals
+	}
 	p := cli.Printer{W: cmd.OutOrStdout()}
 	p.Printf("%s: %s of %s, from %s to %s, in %s\n", output, cli.Many(intervals, "interval"),
 		cli.Many(l.Len(), "attribute"), cli.TimeJSON(l.Start()), cli.TimeJSON(l.End()), cli.Size(l.size))
 	return p.Err
 }
 
-// feeding writes a recording to a target, and returns the number of its intervals.
+// feeding writes a recording to a target, and returns the number of its intervals, or -1 if it did not count them.
 type feeding func(ctx context.Context, show func(trace.Stage, int64, int64), to trace.Target) (intervals int, err error)
 
 // fileTarget writes a history file.

@@ -156,6 +156,13 @@ func store(cmd *cobra.Command, dir, tenant, name, file string) (err error) {
 		if err != nil {
 			return err
 		}
+		if intervals < 0 {
+			l := newRecording(&trace.Recording{View: view})
+			if err := l.count(cmd.Context()); err != nil {
+				return err
+			}
+			intervals = l.counts.Intervals
+		}
 		p := cli.Printer{W: cmd.OutOrStdout()}
 		p.Printf("Stored %s: %s of %s, from %s to %s\n", cli.Printable(name), cli.Many(intervals, "interval"),
 			cli.Many(view.Len(), "attribute"), cli.TimeJSON(view.Start()), cli.TimeJSON(view.End()))
@@ -163,7 +170,7 @@ func store(cmd *cobra.Command, dir, tenant, name, file string) (err error) {
 	})
 }
 
-// fill stores a history, and returns the number of its intervals.
+// fill stores a history, and returns the number of its intervals as the feeding does.
 func (s *storing) fill(cmd *cobra.Command, feed feeding) (int, error) {
 	bar := &stageProgress{w: cmd.ErrOrStderr()}
 	intervals, err := feed(cmd.Context(), bar.show, trace.Target{Begin: s.begin, Commit: s.commit})

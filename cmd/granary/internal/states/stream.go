@@ -80,16 +80,20 @@ func (s *stream) set(ctx context.Context) (*ihs.Set, error) {
 	return set, explainRow(err)
 }
 
-// feed writes the recording to a target.
+// feed writes the recording to a target. It does not count the intervals of a Go execution trace, which is streamed:
+// it returns -1.
 func (s *stream) feed(ctx context.Context, show func(trace.Stage, int64, int64), to trace.Target) (int, error) {
 	s.show = show
 	building := func(done, total int64) { show(trace.Building, done, total) }
-	if s.isTrace {
-		r, err := s.goTrace(ctx)
+	if s.isTrace && s.isStrict() { // what is refused must not be written before
+		r, err := s.load(ctx, show)
 		if err != nil {
 			return 0, err
 		}
 		return trace.ViewInto(ctx, r.View, building, to)
+	}
+	if s.isTrace {
+		return -1, s.importTo(ctx, to)
 	}
 	set, err := s.set(ctx)
 	if err != nil {
@@ -100,35 +104,42 @@ func (s *stream) feed(ctx context.Context, show func(trace.Stage, int64, int64),
 
 // load builds a history in memory.
 func (s *stream) load(ctx context.Context, show func(trace.Stage, int64, int64)) (*trace.Recording, error) {
-	if s.show = show; s.isTrace {
-		return s.goTrace(ctx)
-	}
+	s.show = show
 	return trace.Build(func(to trace.Target) error {
+		if s.isTrace {
+			return s.importTo(ctx, to)
+		}
 		_, err := s.feed(ctx, show, to)
 		return err
 	})
 }
 
-// goTrace builds the history of a Go execution trace, which takes less memory than the trace. It tells of a
-// trace that ends at a fault, or refuses it with --strict.
-func (s *stream) goTrace(ctx context.Context) (*trace.Recording, error) {
+func (s *stream) isStrict() bool {
+	strict, _ := s.cmd.Flags().GetBool("strict") // false without the flag
+	return strict
+}
+
+// importTo writes a Go execution trace to a target. It tells of a trace that ends at a fault, or refuses it with
+// --strict.
+func (s *stream) importTo(ctx context.Context, to trace.Target) error {
 	r, err := golang.NewReader(s, math.MaxInt64)
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", s.name, err)
+	if err == nil {
+		err = golang.Import(ctx, r, to)
 	}
-	built, err := trace.Build(func(to trace.Target) error { return golang.Import(ctx, r, to) })
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w", s.name, err)
+		return fmt.Errorf("%s: %w", s.name, err)
 	}
 	lost := r.Broken()
 	if lost == nil {
-		return built, nil
+		return nil
 	}
-	if strict, _ := s.cmd.Flags().GetBool("strict"); strict {
-		return nil, fmt.Errorf("%s: %w; without --strict, what is before %s is read", s.name, lost, cli.TimeJSON(built.End()))
+	clock, _ := r.Clock()
+	end := cli.TimeJSON(r.End() - clock.Trace + clock.Unix)
+	if s.isStrict() {
+		return fmt.Errorf("%s: %w; without --strict, what is before %s is read", s.name, lost, end)
 	}
-	fmt.Fprintf(s.cmd.ErrOrStderr(), "granary: %s: %v: it is read up to %s, and the rest of it is lost\n", s.name, lost, cli.TimeJSON(built.End()))
-	return built, nil
+	fmt.Fprintf(s.cmd.ErrOrStderr(), "granary: %s: %v: it is read up to %s, and the rest of it is lost\n", s.name, lost, end)
+	return nil
 }
 
 // strictFlag adds --strict to a command that stores recordings.
