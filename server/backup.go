@@ -12,6 +12,7 @@ import (
 
 	"github.com/granarydb/granary/internal/disk"
 	"github.com/granarydb/granary/server/internal/fault"
+	"github.com/granarydb/granary/server/internal/web"
 )
 
 // backup answers POST /backup: a copy of the store's directory as a tar, with all commits from before the request. The copy is
