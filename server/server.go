@@ -248,7 +248,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		web.Fail(rec, r, err)
 		return
 	}
-	s.tenants.tidy(s.opts.Now())
+	s.tenants.tidy(time.Now())
 	if s.older != nil {
 		s.logClose(s.older.Forget(source.OlderTime))
 	}

@@ -20,19 +20,19 @@ func Until(ctx context.Context) Stop { return func() bool { return ctx.Err() != 
 // Now reports whether a match is no longer wanted.
 func (s Stop) Now() bool { return s != nil && s() }
 
-// Pattern is a regular expression with its size. It is immutable and safe for concurrent use.
-type Pattern struct {
+// Regexp is a regular expression with its size. It is immutable and safe for concurrent use.
+type Regexp struct {
 	re   *regexp.Regexp
 	size int
 }
 
 // New returns the pattern of a regular expression. It parses the expression's text again.
-func New(re *regexp.Regexp) *Pattern {
+func New(re *regexp.Regexp) *Regexp {
 	size := math.MaxInt32 // of POSIX expressions, whose text can mean nothing here
 	if parsed, err := syntax.Parse(re.String(), syntax.Perl); err == nil {
 		size = Size(parsed)
 	}
-	return &Pattern{re, size}
+	return &Regexp{re, size}
 }
 
 // Size bounds the instructions of a compiled pattern, and the ranges of its character classes. The parser of
@@ -59,19 +59,19 @@ const (
 )
 
 // String returns the text of the regular expression.
-func (p *Pattern) String() string { return p.re.String() }
+func (p *Regexp) String() string { return p.re.String() }
 
 // Size returns a bound on the pattern's instructions, as Size of its parsed text.
-func (p *Pattern) Size() int { return p.size }
+func (p *Regexp) Size() int { return p.size }
 
 // LiteralPrefix returns the text with which every match begins.
-func (p *Pattern) LiteralPrefix() string {
+func (p *Regexp) LiteralPrefix() string {
 	prefix, _ := p.re.LiteralPrefix()
 	return prefix
 }
 
 // Match reports whether the pattern matches text. It looks at stop first, and then again and again.
-func (p *Pattern) Match(text []byte, stop Stop) bool {
+func (p *Regexp) Match(text []byte, stop Stop) bool {
 	if stop.Now() {
 		return false
 	}

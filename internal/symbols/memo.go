@@ -10,7 +10,7 @@ import (
 // memo is a pattern, tried once for each distinct text. A nil memo matches every text. It belongs to one goroutine
 // at a time. What it says after stop means nothing, and is not kept.
 type memo struct {
-	*pattern.Pattern
+	*pattern.Regexp
 	known map[string]bool
 }
 

@@ -20,7 +20,7 @@ const (
 // functionMatcher matches a pattern against function names, once for each distinct name. It is safe for
 // concurrent use, like the conditions that contain it.
 type functionMatcher struct {
-	pattern *pattern.Pattern
+	pattern *pattern.Regexp
 	stop    pattern.Stop // after it results mean nothing
 	prefix  []byte       // prefix of every match: names without it cannot match
 

@@ -22,7 +22,7 @@ type Expr struct {
 	op      exprOp
 	column  string
 	value   any
-	pattern *pattern.Pattern
+	pattern *pattern.Regexp
 	holds   func(value any) bool
 	element func(id uuid.UUID, record []byte) bool
 	args    []Expr

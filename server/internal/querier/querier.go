@@ -359,11 +359,10 @@ func (q *querier) getPprof(w http.ResponseWriter, r *http.Request) error {
 				if err == nil && len(merged.Sample) == 0 && r.Header.Get(fanout.EmptyHeader) == "" {
 					err = missing(ctx, v, &p, t.Type)
 				}
-				if err != nil || len(merged.SampleType) == 0 { // which no profile may have, so that a front gets nothing
+				if whole = web.NewWhole(ctx, q.ResultBytes); err != nil || len(merged.SampleType) == 0 { // which no profile may have, so that a front gets nothing
 					return err
 				}
 				merged.Comments = of.Comments
-				whole = web.NewWhole(ctx, q.ResultBytes)
 				return merged.Write(whole)
 			})
 		})
