@@ -49,7 +49,8 @@
 //	S8  A profile without samples is not an error.
 //
 // The name app of /ingest becomes the label service_name, or app_name if the labels in its braces have a
-// service_name. The following parts of /ingest are ignored: until, sampleRate, units, aggregationType,
+// service_name. sampleRate and units are those of formats
+// without types, such as folded stacks. The following parts of /ingest are ignored: until, aggregationType,
 // and in sample_type_config everything but cumulative and the names that tell mutex from block profiles. Types
 // and units come from the profile. A part prev_profile is refused, because the server has the previous profile, and
 // so are formats that package profile/format does not know (415).
@@ -65,7 +66,7 @@
 //
 //	/querier.v1.QuerierService/*   Connect (protobuf or JSON), gRPC or gRPC-Web: the queries of Grafana's data
 //	                               source for Pyroscope. Start and end are Unix milliseconds, both
-//	                               inclusive; 0 means no bound.
+//	                               inclusive; 0 means no bound, and times in seconds are refused.
 //	GET /pyroscope/render          a flame graph with values over time, each from a snapshot of its own, or a call graph (format=dot)
 //	GET /pyroscope/render-diff     a flame graph of two sides
 //	GET /pyroscope/labels          names of labels, and /pyroscope/label-values, which all answer without /pyroscope too
@@ -99,6 +100,8 @@
 //	    labels __profile_type__ (the id), __type__, __unit__, __period_type__ and __period_unit__, by
 //	    which queries choose and group, and which hide pushed labels with these names. An id can be
 //	    in front of a selector's braces.
+//	    A short name, such as cpu, means all its periods, if their values add up; an id means one type. GET /pprof that selects
+//	    no profile is 404 and names the types that there are.
 //	    :delta behind an id changes nothing, and inuse-space means inuse_space. A label with other characters than letters, digits and
 //	    underscores is also found with an underscore for each: otel_scope_version. Lists have such names, unless the
 //	    header Accept has allow-utf8-labelnames=true. profile_id and span_id of samples are one label.
