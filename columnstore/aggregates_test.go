@@ -18,7 +18,7 @@ var aggregateOps = []AggregateOp{Sum, Mean, Min, Max, Count}
 // Aggregates of any kind and type equal those of the oracle, for random rows and groups, by
 // steps and cases too, before, between the steps of, during and after rewrites (C2, C3).
 func TestAggregates(t *testing.T) {
-	effort.Long(t)
+	effort.Slow(t)
 	asked := map[string]int{}
 	eachStage(t, uint64(effort.Part(30, 3+4*boolInt(effort.Race))), 2000, 12, func(a *queryAsker, v *queryView) { a.askAggregates(v, asked) })
 	for _, op := range aggregateOps {

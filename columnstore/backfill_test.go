@@ -15,7 +15,7 @@ import (
 // a restart has all rows. Late rows and dropped ranges leave no files that hardly any bucket uses. In full it is
 // 100,000 ranges, and otherwise 20,000.
 func TestBackfill(t *testing.T) {
-	effort.Long(t)
+	effort.Slow(t)
 	buckets := int64(effort.Part(100_000, 5))
 	const width = int64(15 * time.Minute)
 	opts := Options{Dir: t.TempDir(), MemoryBudget: 64 << 20, FutureLimit: -1, PastLimit: -1}

@@ -137,7 +137,7 @@ func liveHeap() int64 {
 //
 //	go test ./columnstore -run TestMemoryBudget -v -loader.rows 30000000 -loader.budget 67108864 -timeout 30m
 func TestMemoryBudget(t *testing.T) {
-	effort.Long(t)
+	effort.Slow(t)
 	if effort.Race {
 		t.Skip("the race detector has a heap of its own")
 	}

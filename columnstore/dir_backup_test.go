@@ -173,7 +173,7 @@ func TestBackup_FailingTarget(t *testing.T) {
 // Backups beside writers at full speed, while files are written and segments go, have the first
 // commits, among them all that returned before.
 func TestBackup_BesideWriters(t *testing.T) {
-	effort.Long(t)
+	effort.Slow(t)
 	const backups, writers = 4, 3
 	dir := t.TempDir()
 	opts := Options{Dir: dir, FutureLimit: -1, PastLimit: -1, GranuleRows: 512, LogBytes: 32 << 10, segmentBytes: 64 << 10, SyncEvery: 100 * time.Millisecond}

@@ -15,7 +15,7 @@ import (
 
 // Commits, tables, evictions, maintenance and Close beside the flusher.
 func TestDir_Goroutines(t *testing.T) {
-	effort.Long(t)
+	effort.Slow(t)
 	t.Parallel()                            // it waits for the disk
 	for round := range effort.Part(12, 2) { // a multiple of 6: budgets, retention and policies
 		dir := t.TempDir()

@@ -150,7 +150,7 @@ func checkFiles(t *testing.T, fs disk.FS, id disk.StoreID) {
 
 // A file with a changed byte leads to an error that names it, or to nothing: no answer is wrong.
 func TestDir_ChangedByte(t *testing.T) {
-	effort.Long(t)
+	effort.Slow(t)
 	rng := rand.New(rand.NewPCG(1, 2))
 	fs := crashfs.New(crashfs.Options{})
 	opts := inDir(fs)

@@ -152,7 +152,7 @@ func withDiskBudget(t testing.TB, budget int64) (Options, *measured) {
 // tables, by values and codes, alone and in transactions, and states. The newest time ranges are left. A
 // restart has the same rows.
 func TestDiskBudget_Load(t *testing.T) {
-	effort.Long(t)
+	effort.Slow(t)
 	for _, manual := range []bool{true, false} {
 		if effort.Race && manual {
 			continue // one goroutine inserts and maintains

@@ -18,7 +18,7 @@ import (
 // good: all rows of one time range are taken within a small memory budget, over a restart, and every answer is
 // right. In full it is 2 M rows in 64 MiB, and otherwise an eighth of both.
 func TestDistinctValues(t *testing.T) {
-	effort.Long(t)
+	effort.Slow(t)
 	collectAsUsual(t)
 	const batchRows = 500
 	batches := int64(effort.Part(4000, 8))
@@ -75,7 +75,8 @@ func TestDistinctValues(t *testing.T) {
 			live := liveHeap() - before
 			stats := store.Stats()
 			gate.Unlock()
-			if most := budget + budget/10; live > most && !effort.Race {
+			const pools = 512 << 10 // of encoders of files, which the process keeps
+			if most := budget + budget/10 + pools; live > most && !effort.Race {
 				t.Errorf("after %d batches the heap is %d bytes, want at most %d: %d are accounted", n, live, most, stats.Bytes())
 			}
 			t.Logf("%d rows: %.1f MiB of heap, %.1f accounted, %.1f of dictionaries, %.1f in the cache", (n+1)*batchRows, mib(live), mib(stats.Bytes()), mib(stats.SeriesBytes), mib(stats.CacheBytes))

@@ -11,11 +11,13 @@ import (
 
 	"github.com/granarydb/granary/internal/crashfs"
 	"github.com/granarydb/granary/internal/disk"
+	"github.com/granarydb/granary/internal/effort"
 )
 
 // Three writers into a small budget, without goroutines that write files: each insert is taken, whatever the
 // log and the granules hold, and a restart has all of them.
 func TestFiling_Manual(t *testing.T) {
+	effort.Slow(t)
 	for _, budget := range []int64{1 << 20, 8 << 20} {
 		for _, sync := range []SyncPolicy{SyncPeriodically, SyncEach} {
 			t.Run(fmt.Sprint(budget>>20, " MiB ", sync), func(t *testing.T) {

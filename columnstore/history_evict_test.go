@@ -205,7 +205,7 @@ func TestHistory_NoEvictionInVain(t *testing.T) {
 // evicted time ranges, and no history loses states from after the first remaining range. Nothing is
 // refused, and held views do not change.
 func TestHistory_EvictionOrder(t *testing.T) {
-	effort.Long(t)
+	effort.Slow(t)
 	collectRarely(t)
 	both, runs := 0, uint64(8) // runs that evicted rows and states, and all
 	if effort.Race {

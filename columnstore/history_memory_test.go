@@ -60,7 +60,7 @@ func TestHistory_Retention(t *testing.T) {
 
 // The account of histories equals their heap, within a tenth and 64 KiB.
 func TestHistory_Bytes(t *testing.T) {
-	effort.Long(t)
+	effort.Slow(t)
 	if effort.Race {
 		t.Skip("the race detector has a heap of its own")
 	}

@@ -96,7 +96,7 @@ func TestEviction_RangeByRange(t *testing.T) {
 // Rows too large for the budget are refused and leave nothing, even when they are refused
 // repeatedly.
 func TestMemory_Refused(t *testing.T) {
-	effort.Long(t)
+	effort.Slow(t)
 	store, table := tight(t, 7)
 	insert(t, table, heavy(1, 500))
 	before, big := store.Stats(), heavy(2, 20_000)

@@ -83,7 +83,7 @@ func compareBy(by []Ordering, x, y oracle.Cells) int {
 // sorted stably: for any type and label, ascending and descending, before, between the steps of, during
 // and after rewrites (C2, C3).
 func TestScan_OrderBy(t *testing.T) {
-	effort.Long(t)
+	effort.Slow(t)
 	asked := map[string]int{}
 	eachStage(t, 25-17*uint64(boolInt(effort.Race)), 3000, 10, func(a *queryAsker, v *queryView) {
 		where, chosen := a.randomWhere(v)

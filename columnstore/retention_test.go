@@ -39,7 +39,7 @@ func churn(t *testing.T, table *Table, from, to time.Time) {
 // with a retention of 20 minutes. The heap ends within a fifth of a fresh store's heap with the same live
 // data, with buckets of 15 minutes and of one.
 func TestRetention_Churn(t *testing.T) {
-	effort.Long(t)
+	effort.Slow(t)
 	if effort.Race {
 		t.Skip("the race detector has a heap of its own")
 	}

@@ -460,7 +460,7 @@ func toDamage(t testing.TB) (images []damaged.Image) {
 // Every byte of a small image, changed to every value, is an error, or words that read the same
 // in every way and keep to their bounds.
 func TestImage_EveryByte(t *testing.T) {
-	effort.Long(t)
+	effort.Slow(t)
 	for _, image := range toDamage(t) {
 		image.EveryByte(t, 256*64)
 	}

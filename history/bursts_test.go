@@ -136,7 +136,7 @@ func busyInTurn() func(*rand.Rand, int) int {
 }
 
 func TestBursts(t *testing.T) {
-	effort.Long(t)
+	effort.Slow(t)
 	for i, b := range bursts {
 		if effort.Race && i%4 > 0 {
 			continue // one goroutine writes and asks

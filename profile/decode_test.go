@@ -165,7 +165,7 @@ func compareBatches(t fataler, way string, w *workspace, zeros bool, want schema
 
 // Real profiles are accepted, and decode as in google/pprof.
 func TestDecodeRealProfiles(t *testing.T) {
-	effort.Long(t)
+	effort.Slow(t)
 	for _, shared := range []bool{false, true} {
 		t.Run(fmt.Sprintf("shared=%t", shared), func(t *testing.T) {
 			for i, name := range beside.Profiles(t, shared) {

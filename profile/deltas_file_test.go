@@ -11,6 +11,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"github.com/granarydb/granary/internal/effort"
 	codec "github.com/granarydb/granary/profile/pprof"
 )
 
@@ -151,6 +152,7 @@ func TestOpenDeltas_Unwritable(t *testing.T) {
 
 // The file stays a few times as large as what it says.
 func TestOpenDeltas_Size(t *testing.T) {
+	effort.Slow(t)
 	path := filepath.Join(t.TempDir(), "deltas")
 	for at := range int64(20) {
 		deltasIn(t, path, at, at, 100)

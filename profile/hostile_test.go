@@ -23,7 +23,7 @@ import (
 
 // P5: small profiles that would expand to gigabytes are refused before they are expanded.
 func TestAmplification(t *testing.T) {
-	effort.Long(t)
+	effort.Slow(t)
 	if effort.Race {
 		t.Skip("the race detector has a heap of its own, and one goroutine inserts")
 	}
@@ -184,7 +184,7 @@ const maxParsed = 4 << 20
 // P5: no profile of 64 MiB takes more than 1 GiB or 10 s to insert as bytes, with Deltas or without, whatever it
 // consists of. A bomb of at most maxParsed bytes is also inserted as google/pprof parses it.
 func TestBombs(t *testing.T) {
-	effort.Long(t)
+	effort.Slow(t)
 	if effort.Race {
 		t.Skip("the race detector has a heap of its own, and one goroutine inserts")
 	}

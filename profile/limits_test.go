@@ -105,7 +105,7 @@ func rowLimits() []limitCase {
 
 // P5: a profile just above a limit is refused, for whichever limit. One just below is not.
 func TestJustAboveEachLimit(t *testing.T) {
-	effort.Long(t)
+	effort.Slow(t)
 	limits := Limits{}.WithDefaults()
 	for _, tc := range append(decoderLimits(), rowLimits()...) {
 		t.Run(tc.name, func(t *testing.T) {

@@ -114,7 +114,7 @@ func answersOf(t *testing.T, db *DB) map[string]any {
 // After a restart a store answers as one in memory with the same profiles: from files, from the log
 // alone, and from both, with a part of the profiles inserted after a restart.
 func TestReopen_Answers(t *testing.T) {
-	effort.Long(t)
+	effort.Slow(t)
 	t.Run("own", func(t *testing.T) { testReopen(t, beside.Profiles(t, false), 89) })
 	t.Run("shared", func(t *testing.T) { testReopen(t, beside.Profiles(t, true), 119) })
 }

@@ -268,7 +268,7 @@ func TestDiffEqualsPprof(t *testing.T) {
 // Differences of real profiles are those of google/pprof: of the first and the last profile of
 // each kind.
 func TestDiffOfRealProfiles(t *testing.T) {
-	effort.Long(t)
+	effort.Slow(t)
 	for _, tc := range []struct {
 		shared         bool
 		pairs, samples int

@@ -69,7 +69,7 @@ func TestPatterns_Refused(t *testing.T) {
 
 // TestPatterns_Time asks with patterns that take longer than the time of a query.
 func TestPatterns_Time(t *testing.T) {
-	effort.Long(t)
+	effort.Slow(t)
 	const most = 300 * time.Millisecond
 	r := newReceiver(t, Options{Limits: Limits{QueryTime: most}}, columnstore.Options{})
 	r.pushLong()
@@ -84,7 +84,7 @@ func TestPatterns_Time(t *testing.T) {
 
 // TestPatterns_Left asks with patterns and leaves: the place among the queries is free soon after.
 func TestPatterns_Left(t *testing.T) {
-	effort.Long(t)
+	effort.Slow(t)
 	r := newReceiver(t, Options{Limits: Limits{Queries: 1}}, columnstore.Options{})
 	r.pushLong()
 	for name, path := range costly() {

@@ -14,7 +14,7 @@ import (
 // nodes add up to the total, a node that stands for others is counted, and the functions of a whole tree are those of the
 // table, which does not know of trees.
 func TestPage_Nodes(t *testing.T) {
-	effort.Long(t)
+	effort.Slow(t)
 	a := newAsker(t, Options{})
 	for _, folder := range []string{"etcd", "pebble", "staticcheck", "compile", "nats-server"} {
 		a.insertFiles(folder)

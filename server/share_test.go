@@ -162,7 +162,7 @@ func liveHeap() int64 {
 // decompressed and decoded what it sends. The heap has what the room has, and what one push takes beyond it; those
 // that find no room are told so. Once the clock goes on, all get in.
 func TestPushBytes(t *testing.T) {
-	effort.Long(t)
+	effort.Slow(t)
 	const samples, most, times = 6000, 4 << 20, 2
 	ways := waysIn(t, samples)
 	var stopped atomic.Pointer[chan struct{}]
@@ -246,6 +246,7 @@ func TestPushBytes(t *testing.T) {
 // TestPushBytes_Stalled lets clients stop amid large bodies, by each way. The first that come fill the room, the
 // others are refused, and the heap stays flat.
 func TestPushBytes_Stalled(t *testing.T) {
+	effort.Slow(t)
 	const most, stalledBytes, times = 4 << 20, 1 << 20, 4
 	r := newReceiver(t, Options{Limits: Limits{PushBytes: most}}, columnstore.Options{})
 	r.s.pushes.Wait = time.Millisecond

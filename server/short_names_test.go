@@ -17,6 +17,7 @@ import (
 	typesv1 "github.com/grafana/pyroscope/api/gen/proto/go/types/v1"
 
 	"github.com/granarydb/granary/columnstore"
+	"github.com/granarydb/granary/internal/effort"
 )
 
 // ofServices are profiles of services in several languages: the sample types, the period, and the name that each is pushed with.
@@ -179,6 +180,7 @@ func waysToAsk(t *testing.T, at string) map[string]func(name, selector string) (
 // clocks, and of all. The full id has one type alone. A name of two quantities is refused with selectors that tell them apart.
 // A front with a node for each service answers alike.
 func TestShortNames(t *testing.T) {
+	effort.Slow(t)
 	whole := newReceiver(t, Options{}, columnstore.Options{})
 	pushServices(t, whole)
 	var nodes []*receiver

@@ -48,7 +48,7 @@ func named(t testing.TB, functions, bytes int) []byte {
 // TestUnread_Many leaves many large answers unread, of each kind. Their memory stays within the limits, others are
 // answered, and the clients are cut.
 func TestUnread_Many(t *testing.T) {
-	effort.Long(t)
+	effort.Slow(t)
 	const functions, nameBytes, places = 4000, 1500, 4
 	const answer = functions * nameBytes // and more
 	limits := Limits{Queries: places, AnswerBytes: 2 * answer, QueryBytes: 16 * answer}
@@ -102,7 +102,7 @@ func TestUnread_Many(t *testing.T) {
 
 // TestUnread_Slow reads answers at a rate above the least and below: the first comes whole.
 func TestUnread_Slow(t *testing.T) {
-	effort.Long(t)
+	effort.Slow(t)
 	r := newReceiver(t, Options{Limits: Limits{ReadRate: 1 << 20, Queries: 1}}, columnstore.Options{})
 	r.s.grace = 100 * time.Millisecond
 	r.want(http.StatusOK, "rows", r.request(http.MethodPost, "/pprof?job=a", named(t, 4000, 1500)))

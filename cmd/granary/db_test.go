@@ -38,7 +38,7 @@ func stored(t *testing.T, args ...string) (dir string) {
 
 // A directory answers as its inputs do, for each command that reads profiles.
 func TestDB_AnswersAsInputs(t *testing.T) {
-	effort.Long(t)
+	effort.Slow(t)
 	inputs := filepath.Join("..", "..", "testdata", "profiles")
 	if effort.Race { // fewer profiles are read by the same goroutines
 		few := t.TempDir()

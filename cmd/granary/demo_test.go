@@ -143,7 +143,7 @@ func TestDemoServe(t *testing.T) {
 // TestFleet checks the embedded profiles against the demo's description. It also checks that
 // the replay is an hour of ten million rows, and that it is deterministic.
 func TestFleet(t *testing.T) {
-	effort.Long(t)
+	effort.Slow(t)
 	now := time.Unix(1_800_000_000, 0)
 	f, err := newFleet(now, demoSteps)
 	if err != nil {

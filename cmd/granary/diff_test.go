@@ -142,7 +142,7 @@ func TestDiffEqualsPprof(t *testing.T) {
 // The differences of all files of one kind, each from the one before, equal those of go tool
 // pprof: of each pair that of one type, in turn.
 func TestDiffOfAllFilesEqualsPprof(t *testing.T) {
-	effort.Long(t)
+	effort.Slow(t)
 	eachCorpus(t, func(t *testing.T, files []string) {
 		tool := newPprofTool(t)
 		pairs, functions := 0, atomic.Int64{}

@@ -32,7 +32,7 @@ func dropPatterns(p *pprof.Profile) [2][2]string {
 
 // The frames that a profile tells to drop are dropped as by go tool pprof, in all answers.
 func TestDropFramesEqualsPprof(t *testing.T) {
-	effort.Long(t)
+	effort.Slow(t)
 	eachCorpus(t, func(t *testing.T, files []string) {
 		tool, files := newPprofTool(t), fewer(files)
 		var changed, functions atomic.Int64

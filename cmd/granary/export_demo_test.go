@@ -22,7 +22,7 @@ import (
 
 // TestExportDemo compares the rows of the demo with the profiles that its fleet sends.
 func TestExportDemo(t *testing.T) {
-	effort.Long(t)
+	effort.Slow(t)
 	f, err := newFleet(time.Now(), 1)
 	if err != nil {
 		t.Fatal(err)
@@ -71,7 +71,7 @@ func TestExportDemo(t *testing.T) {
 // TestSaveFleet compares the files of granary demo --profiles with the profiles that the fleet
 // sends, and their folders with the labels.
 func TestSaveFleet(t *testing.T) {
-	effort.Long(t)
+	effort.Slow(t)
 	dir := filepath.Join(t.TempDir(), "fleet")
 	out := t.TempDir()
 	r := runDemo(t, "--span", "10s", "--profiles", dir, "-o", out)

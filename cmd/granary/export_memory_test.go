@@ -78,7 +78,7 @@ func (c *cancelling) Allocate(size int) []byte {
 
 // A cancelled export leaves no partial file and does not change an existing one.
 func TestExportCancelled(t *testing.T) {
-	effort.Long(t)
+	effort.Slow(t)
 	db, snap := fleetStore(t, 6)
 	for _, flags := range exports {
 		for _, old := range []string{"", "old"} {
@@ -137,7 +137,7 @@ func (m *measuring) Free(b []byte) {
 
 // An export needs the memory of a few records, regardless of the number of rows.
 func TestExportMemory(t *testing.T) {
-	effort.Long(t)
+	effort.Slow(t)
 	if effort.Race {
 		t.Skip("the race detector takes memory of its own, and one goroutine writes")
 	}

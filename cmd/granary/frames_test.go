@@ -53,7 +53,7 @@ func fewer(files []string) (some []string) {
 // --focus, --ignore, --hide and --show choose the samples and frames that the options of go
 // tool pprof choose.
 func TestFramesEqualPprof(t *testing.T) {
-	effort.Long(t)
+	effort.Slow(t)
 	eachCorpus(t, func(t *testing.T, files []string) {
 		tool := newPprofTool(t)
 		for _, file := range fewer(files) {

@@ -258,7 +258,7 @@ type askedCommand struct{ Command string }
 
 // TestPage_Flame compares the trees of a server with those that granary flamegraph and granary diff write.
 func TestPage_Flame(t *testing.T) {
-	effort.Long(t)
+	effort.Slow(t)
 	var s *server.Server
 	folder := func(job string) string { return filepath.Join("../../testdata/profiles", job) }
 	type answer struct {

@@ -51,7 +51,7 @@ func TestTopEqualsPprof(t *testing.T) {
 
 // Successive captures of one kind merge, with --sum, to the same profile as with pprof.
 func TestMergeEqualsPprof(t *testing.T) {
-	effort.Long(t)
+	effort.Slow(t)
 	eachCorpus(t, func(t *testing.T, files []string) {
 		tool := newPprofTool(t)
 		groups := map[string][]string{}

@@ -158,7 +158,7 @@ func (m *made) commit(states int, done bool) *history.View {
 // TestRandom asks about random histories while they grow, and about old views: pyramids that were extended, made
 // anew, and without nodes.
 func TestRandom(t *testing.T) {
-	effort.Long(t)
+	effort.Slow(t)
 	most, highest := 0, 0
 	chosen := []uint64{60} // a node of 2^64 instants
 	for seed := range uint64(*seeds) {
@@ -222,7 +222,7 @@ func TestRandom(t *testing.T) {
 
 // TestParts compares the answers of one goroutine and of four, which have the parts of a question as they come.
 func TestParts(t *testing.T) {
-	effort.Long(t)
+	effort.Slow(t)
 	defer summary.SetPart(3)()
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(0))
 	for seed := range uint64(20) {

@@ -3,6 +3,7 @@
 // -short, tests that take more than a second are left out, and others try less:
 //
 //	GRANARY_FULL=1 go test work
+//	GRANARY_SLOW=1 go test work
 //	go test -short work
 package effort
 
@@ -50,6 +51,16 @@ func Long(t testing.TB) {
 	t.Helper()
 	if testing.Short() && !Race {
 		t.Skip("it takes seconds: -short leaves it out")
+	}
+}
+
+// Slow is Long for a test that takes many seconds. It also skips the test without GRANARY_SLOW or GRANARY_FULL, so that
+// the README's command ends in three minutes on a slow machine. .ci/run sets GRANARY_SLOW in a later step.
+func Slow(t testing.TB) {
+	t.Helper()
+	Long(t)
+	if !Full && !Race && os.Getenv("GRANARY_SLOW") == "" {
+		t.Skip("it takes many seconds: GRANARY_SLOW=1 runs it")
 	}
 }
 

@@ -111,7 +111,7 @@ func TestForms(t *testing.T) {
 // TestRun_Together plants bugs in functions of many forms: those that change bodies alone are in one
 // binary, in which each is found, also two in one function.
 func TestRun_Together(t *testing.T) {
-	effort.Long(t)
+	effort.Slow(t)
 	bugs := map[string]string{ // by name, a line and the one that replaces it
 		"sum-of-first": "	n = a + b|	n = a",
 		"sum-skips":    "		n += m|		n -= m",

@@ -14,6 +14,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/granarydb/granary/encoding"
+	"github.com/granarydb/granary/internal/effort"
 	"github.com/granarydb/granary/internal/oracle"
 	"github.com/granarydb/granary/internal/query/filter"
 	"github.com/granarydb/granary/internal/querytest"
@@ -103,6 +104,7 @@ func (c *cases) Groups(subject uint32, times []int64, groups []uint32) error {
 // TestGroupRows_AsOf compares groups by cases with the oracle, which finds the case of each row: cases of columns of any type,
 // beside other columns, steps and aggregates.
 func TestGroupRows_AsOf(t *testing.T) {
+	effort.Slow(t)
 	asked, rows := 0, 0
 	askAll(t, 40, func(rng *rand.Rand, table *querytest.Random, r *filter.Read, cond *oracle.Cond[string]) string {
 		of := slices.DeleteFunc(some(rng, table), func(name string) bool { return name == "stack" })

@@ -107,7 +107,7 @@ func join(op string, args ...*oracle.Cond[string]) *oracle.Cond[string] {
 // few lists one by one, for several generations, for rows without a list and parts without the column,
 // beside other conditions, and with memory for only one of both ways.
 func TestAggregate_Having(t *testing.T) {
-	effort.Long(t)
+	effort.Slow(t)
 	table, rows := newHavingTable(t)
 	every, never := element(func(uuid.UUID) bool { return true }), element(func(uuid.UUID) bool { return false })
 	seventh := element(func(id uuid.UUID) bool { return id == uuid.UUID{1, 3} })

@@ -22,7 +22,7 @@ import (
 
 // TestHistoryScan compares records with At and Range, one interval at a time.
 func TestHistoryScan(t *testing.T) {
-	effort.Long(t)
+	effort.Slow(t)
 	ctx := context.Background()
 	mem := memory.NewCheckedAllocator(memory.NewGoAllocator())
 	defer mem.AssertSize(t, 0)

@@ -16,7 +16,7 @@ import (
 
 // The allocations of a query are bounded by MaxBytes, and so is its answer.
 func TestQueries_MemoryIsCounted(t *testing.T) {
-	effort.Long(t)
+	effort.Slow(t)
 	if effort.Race {
 		t.Skip("the race detector allocates")
 	}

@@ -66,7 +66,7 @@ func sumTexts(t *testing.T, g *Groups) map[string]string {
 
 // TestAggregate_Parallel compares the answers of several goroutines and of one.
 func TestAggregate_Parallel(t *testing.T) {
-	effort.Long(t)
+	effort.Slow(t)
 	if testing.Short() {
 		t.Skip("a million rows")
 	}

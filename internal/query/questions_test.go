@@ -151,6 +151,7 @@ func TestGroupRows_Sums(t *testing.T) {
 
 // TestGroupRows_Aggregates compares all functions of all columns with the oracle.
 func TestGroupRows_Aggregates(t *testing.T) {
+	effort.Slow(t)
 	numbers := []string{"value", "span", "ratio"}
 	askAll(t, 50, func(rng *rand.Rand, table *querytest.Random, r *filter.Read, cond *oracle.Cond[string]) string {
 		by := some(rng, table)

@@ -46,7 +46,7 @@ func wantRows(rows []oracle.Row, columns []string, names bool) []string {
 // TestScan_Forms: each form has the table's rows, with nulls and empty strings distinct, in slices too,
 // for any order, columns and dictionaries.
 func TestScan_Forms(t *testing.T) {
-	effort.Long(t)
+	effort.Slow(t)
 	for _, generation := range []int64{16, 7} {
 		table, rows := filled(t, querytest.Options{GranuleRows: 100, GenerationBuckets: generation}, 900)
 		r := table.Read()

@@ -347,7 +347,7 @@ func (l *left) writable(t *testing.T, name string, dir *crashfs.FS) {
 // One byte that is changed, or a file that is gone, anywhere: what is not damaged stays, to the row, and
 // no byte of what is damaged goes. The directory takes rows again.
 func TestRepair_AnyFile(t *testing.T) {
-	effort.Long(t)
+	effort.Slow(t)
 	l := run(t)
 	kinds := map[string]int{}
 	for _, file := range slices.Sorted(maps.Keys(l.files)) {
@@ -426,7 +426,7 @@ func TestRepair_Several(t *testing.T) {
 // A repair that ends at any call leaves a directory that is refused, or one that has what a whole repair
 // leaves, and another repair ends the work.
 func TestRepair_Crash(t *testing.T) {
-	effort.Long(t)
+	effort.Slow(t)
 	l := run(t)
 	segments := []string{}
 	for name, data := range l.files {

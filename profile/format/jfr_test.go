@@ -16,6 +16,7 @@ import (
 
 	library "github.com/google/pprof/profile"
 
+	"github.com/granarydb/granary/internal/effort"
 	"github.com/granarydb/granary/profile"
 	"github.com/granarydb/granary/profile/format"
 )
@@ -537,6 +538,7 @@ func allocated() uint64 {
 
 // TestJFR_Damaged reads a recording that is cut off at each byte, and with each byte changed.
 func TestJFR_Damaged(t *testing.T) {
+	effort.Slow(t)
 	data := busy().bytes()
 	try := func(what string, data []byte) {
 		before := allocated()

@@ -100,7 +100,7 @@ func plainProfiles(t testing.TB) [][]byte {
 }
 
 func TestDecodeEqualsFlatten(t *testing.T) {
-	effort.Long(t)
+	effort.Slow(t)
 	for i, data := range plainProfiles(t) {
 		if !checkDecode(t, data, Limits{}.WithDefaults()) {
 			t.Errorf("profile %d is refused", i)
@@ -112,7 +112,7 @@ func TestDecodeEqualsFlatten(t *testing.T) {
 }
 
 func TestResetKeepsNothing(t *testing.T) {
-	effort.Long(t)
+	effort.Slow(t)
 	all := plainProfiles(t)
 	var used, fresh Flat
 	for i, data := range all[:5] {

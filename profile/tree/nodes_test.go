@@ -300,6 +300,7 @@ func (n *plainNode) graph(depth int, lines []string) (*profile.FlameNode, []stri
 
 // TestNodes_FlameGraph compares trees, in their order, with slow ones, and with the views of package profile.
 func TestNodes_FlameGraph(t *testing.T) {
+	effort.Slow(t)
 	rng := rand.New(rand.NewPCG(5, 6))
 	for name, s := range map[string]*profile.Stacks{
 		"random": stacksOf(t, randomSamples(rng, 300)...), "none": {}, "etcd": realStacks(t, "etcd", "cpu"), "compile": realStacks(t, "compile", "cpu"),

@@ -18,6 +18,7 @@ import (
 	"google.golang.org/protobuf/encoding/protojson"
 	"google.golang.org/protobuf/proto"
 
+	"github.com/granarydb/granary/internal/effort"
 	"github.com/granarydb/granary/profile"
 	"github.com/granarydb/granary/profile/format"
 )
@@ -150,6 +151,7 @@ func TestDecode_Real(t *testing.T) {
 
 // TestDecode_Hostile reads files that are wrong.
 func TestDecode_Hostile(t *testing.T) {
+	effort.Slow(t)
 	with := func(change func(r *collectorv1.ExportProfilesServiceRequest, p *profilesv1.Profile, d *profilesv1.ProfilesDictionary)) []byte {
 		r := request()
 		change(r, r.ResourceProfiles[0].ScopeProfiles[0].Profiles[0], r.Dictionary)

@@ -112,7 +112,7 @@ func heap() int64 {
 // is too small for them: the store stays within it, the rest of the heap is flat, the newest profiles are there, and
 // states are kept for ten minutes.
 func TestProfile_Day(t *testing.T) {
-	effort.Long(t)
+	effort.Slow(t)
 	parts := 24
 	if effort.Race { // one goroutine writes, and takes ten times as long
 		parts *= 4
@@ -121,7 +121,7 @@ func TestProfile_Day(t *testing.T) {
 }
 
 func TestProfile_Evicts(t *testing.T) {
-	effort.Long(t)
+	effort.Slow(t)
 	if effort.Race {
 		t.Skip("fewer days than fill the budget show nothing, and TestProfile_Day has the same goroutines")
 	}

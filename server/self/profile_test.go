@@ -179,7 +179,7 @@ func hang(all *sync.WaitGroup, end <-chan struct{}) {
 // TestProfile_Finds runs a program with a leak, a lock, goroutines that hang and a loop: each is what the
 // profiles show most of, and the states say who ran and who waited.
 func TestProfile_Finds(t *testing.T) {
-	effort.Long(t)
+	effort.Slow(t)
 	before := runtime.SetMutexProfileFraction(1)
 	defer runtime.SetMutexProfileFraction(before)
 	o := open(t, columnstore.Options{MemoryBudget: 64 << 20})

@@ -24,7 +24,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // TestRowGroups checks that a row group ends at its limit of rows, or earlier at that of bytes.
 func TestRowGroups(t *testing.T) {
-	effort.Long(t)
+	effort.Slow(t)
 	schema := arrow.NewSchema([]arrow.Field{{Name: "labels.id", Type: arrow.BinaryTypes.String, Nullable: true}}, nil)
 	record := func(rows, length, from int) arrow.Record {
 		b := array.NewStringBuilder(memory.NewGoAllocator())

@@ -13,6 +13,7 @@ import (
 
 // TestChosen compares the rows that random conditions choose with those of the oracle.
 func TestChosen(t *testing.T) {
+	effort.Slow(t)
 	for seed := range effort.Less(uint64(40), 5) {
 		table := querytest.New(t, seed)
 		table.Fill(int(seed % 20))

@@ -51,6 +51,7 @@ func randomOrder(rng *rand.Rand) (by []By) {
 // TestFirstRows holds the first rows of random tables, conditions and orders to a stable sort of the rows in the order of a
 // scan, and their values to the oracle. So equal rows stay in the order of a scan (O1), however many are kept.
 func TestFirstRows(t *testing.T) {
+	effort.Slow(t)
 	for seed := range effort.Less(uint64(36), 6) {
 		table, rng := querytest.New(t, seed), rand.New(rand.NewPCG(seed, 3))
 		table.Fill(int(seed % 24))

@@ -150,7 +150,7 @@ func (p *process) latencies(n int) time.Duration {
 
 // TestPatterns asks two questions at once whose patterns would take minutes: others are answered, and the server ends.
 func TestPatterns(t *testing.T) {
-	effort.Long(t)
+	effort.Slow(t)
 	const most, drain = 2 * time.Second, time.Second
 	p := startProcess(t, "--max-query-time", "2s", "--drain", "1s")
 	for i := range 5 {
@@ -234,7 +234,7 @@ func bombs(t *testing.T) (all [][]byte) {
 // TestMemoryTotal leaves 60 large answers unread, or 20 without GRANARY_FULL, asks for 16 profiles of many stacks, and pushes 8 bombs, all at once:
 // the process stays within --memory-total and 15 % more, and answers.
 func TestMemoryTotal(t *testing.T) {
-	effort.Long(t)
+	effort.Slow(t)
 	if effort.Race {
 		t.Skip("the race detector takes memory of its own")
 	}
