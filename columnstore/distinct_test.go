@@ -75,7 +75,7 @@ func TestDistinctValues(t *testing.T) {
 			live := liveHeap() - before
 			stats := store.Stats()
 			gate.Unlock()
-			const pools = 512 << 10 // of encoders of files, which the process keeps
+			const pools = 1 << 20 // of encoders of files, which the process keeps
 			if most := budget + budget/10 + pools; live > most && !effort.Race {
 				t.Errorf("after %d batches the heap is %d bytes, want at most %d: %d are accounted", n, live, most, stats.Bytes())
 			}

@@ -33,7 +33,7 @@ func (fl *flusher) flush(ctx context.Context) error { return fl.flushInSteps(ctx
 // durable while no root is held, and the next call goes on.
 func (fl *flusher) flushInSteps(ctx context.Context, inSteps bool) (err error) {
 	defer func() {
-		if !errors.Is(err, cold.ErrPause) && !(inSteps && errors.Is(err, ErrSnapshotExpired)) { // the next run goes on
+		if !errors.Is(err, cold.ErrPause) && (!inSteps || !errors.Is(err, ErrSnapshotExpired)) { // the next run goes on
 			fl.failing.Store(&err)
 		}
 	}()

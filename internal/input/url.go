@@ -51,7 +51,7 @@ func (w *Web) fetch(ctx context.Context, name string) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	defer body.Close()
+	defer func() { _ = body.Close() }()
 	return limited(w.URL(name), body)
 }
 

@@ -10,7 +10,7 @@ import (
 )
 
 // TestMatch compares matches with those of package regexp, with texts short enough for its fastest way and longer
-// ones. (P1)
+// ones (P1).
 func TestMatch(t *testing.T) {
 	for _, text := range []string{
 		``, `a`, `^a`, `a$`, `^(?s:a.*b)$`, `\bb\b`, `(?i)AB`, `^$`, `x*`, `a|b`, `(?m)^b$`, `a{2,}`, `(a.{0,300}){3}b`, `[^\x00-\x{10FFFF}]`, "\ufffd", `(?-s).b`, `\pL`,
@@ -35,7 +35,7 @@ func TestMatch(t *testing.T) {
 	}
 }
 
-// TestMatch_Abandoned ends a match that would take minutes. (P2)
+// TestMatch_Abandoned ends a match that would take minutes (P2).
 func TestMatch_Abandoned(t *testing.T) {
 	p := New(regexp.MustCompile(`^(?s:` + strings.Repeat(".{0,1000}", 30) + `b)$`))
 	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)

@@ -179,7 +179,7 @@ func (r *Reader) Next() (ev Event, err error) {
 			return Event{}, r.wrap(err)
 		}
 		ev, ok := r.event(e)
-		if ok = ok && !(r.isAhead && ev.IsFound); len(r.first) == 0 && ok {
+		if ok = ok && (!r.isAhead || !ev.IsFound); len(r.first) == 0 && ok {
 			return ev, nil
 		}
 		if len(r.first) > 0 { // this is the first of all events, which is none itself

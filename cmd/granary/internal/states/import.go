@@ -353,7 +353,7 @@ func addCSV(cmd *cobra.Command, t *trace.CSV, name string, in *stream) (err erro
 		if in, err = openStream(cmd, name); err != nil {
 			return err
 		}
-		defer in.Close()
+		defer func() { _ = in.Close() }()
 	}
 	p := cli.NewSlowProgress(cmd.ErrOrStderr(), in.name)
 	in.show = func(_ trace.Stage, done, total int64) { p.Show(done, total) }

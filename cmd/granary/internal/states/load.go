@@ -53,7 +53,7 @@ func load(cmd *cobra.Command, name string, show func(trace.Stage, int64, int64))
 		if err != nil {
 			return nil, err
 		}
-		defer s.Close()
+		defer func() { _ = s.Close() }()
 		return s.load(cmd.Context(), show)
 	}
 	if err := checkSet(name); err != nil {
