@@ -45,7 +45,7 @@ func pushServices(t *testing.T, to ...*receiver) {
 			t.Fatal(err)
 		}
 		p.SampleType, p.Sample[0].Value, p.PeriodType = nil, nil, nil
-		for _, text := range strings.Fields(of.types) {
+		for text := range strings.FieldsSeq(of.types) {
 			sample, unit, _ := strings.Cut(text, ":")
 			p.SampleType, p.Sample[0].Value = append(p.SampleType, &pprof.ValueType{Type: sample, Unit: unit}), append(p.Sample[0].Value, 50_000)
 			if sample == "cpu" {
@@ -114,6 +114,7 @@ func waysToAsk(t *testing.T, at string) map[string]func(name, selector string) (
 			return r.Msg.GetFlamegraph().GetTotal(), nil
 		},
 		"SelectMergeProfile": func(name, selector string) (sum int64, err error) {
+			//nolint:staticcheck // clients ask it
 			r, err := c.SelectMergeProfile(t.Context(), connect.NewRequest(&querierv1.SelectMergeProfileRequest{ProfileTypeID: name, LabelSelector: selector, Start: from, End: until}))
 			if err != nil {
 				return 0, err
@@ -124,6 +125,7 @@ func waysToAsk(t *testing.T, at string) map[string]func(name, selector string) (
 			return sum, nil
 		},
 		"SelectMergeSpanProfile": func(name, selector string) (int64, error) {
+			//nolint:staticcheck // clients ask it
 			r, err := c.SelectMergeSpanProfile(t.Context(), connect.NewRequest(&querierv1.SelectMergeSpanProfileRequest{ProfileTypeID: name, LabelSelector: selector, Start: from, End: until}))
 			if err != nil {
 				return 0, err

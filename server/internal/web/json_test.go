@@ -29,7 +29,7 @@ type body struct {
 	Inner     *body             `json:"inner,omitempty"`
 	ByName    map[string]*body  `json:"by_name"`
 	ByNumber  map[int]string    `json:"by_number,omitempty"`
-	At        time.Time         `json:"at,omitempty"`
+	At        time.Time         `json:"at,omitempty"` //nolint:modernize // the encoder must do what json.Encoder does
 	Any       any               `json:"any"`
 	Raw       json.RawMessage   `json:"raw,omitempty"`
 	Pair      [2]int64          `json:"pair"`
