@@ -1,7 +1,9 @@
 package symbols
 
 import (
+	"bytes"
 	"slices"
+	"unicode/utf8"
 
 	codec "github.com/granarydb/granary/profile/pprof"
 )
@@ -53,6 +55,9 @@ func AppendNames(dst [][]byte, record []byte) [][]byte {
 	dst, ok := codec.AppendNames(dst, record)
 	if ok && len(dst) > start && !slices.ContainsFunc(dst[start:], func(name []byte) bool { return len(name) == 0 }) {
 		for i, name := range dst[start:] {
+			if !utf8.Valid(name) { // of an older store, or damaged: mended as frames are
+				name = bytes.ToValidUTF8(name, []byte(string(utf8.RuneError)))
+			}
 			dst[start+i] = codec.DemangledBytes(name)
 		}
 		return dst
