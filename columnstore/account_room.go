@@ -186,7 +186,7 @@ func (a *account) evictable(in incoming) []victim {
 		slices.SortStableFunc(out, func(a, b victim) int { return cmp.Compare(a.start, b.start) })
 		return out
 	}
-	for _, t := range a.store.tablesInOrder() {
+	for _, t := range a.store.Tables() {
 		state := root.Table(t.ordinal)
 		if t.schema.BucketColumn() < 0 || state == nil {
 			continue

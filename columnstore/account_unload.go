@@ -15,7 +15,7 @@ const coolTo = 10
 
 // unloadable returns the buckets whose rows are both in memory and in files, by table and time.
 func (a *account) unloadable(root *catalog.Database) (out []victim) {
-	for _, t := range a.store.tablesInOrder() {
+	for _, t := range a.store.Tables() {
 		state, files := root.Table(t.ordinal), t.files.Load()
 		if state == nil || files == nil {
 			continue
@@ -64,7 +64,7 @@ func (a *account) cool() {
 			a.unload(v)
 		}
 	}
-	for _, t := range a.store.tablesInOrder() {
+	for _, t := range a.store.Tables() {
 		for _, g := range t.generations.All() { // generations that were in use when their last bucket was unloaded
 			if !short() {
 				return

@@ -139,7 +139,7 @@ func contentsText(t *testing.T, store *Store) string {
 	var out strings.Builder
 	snap := snapshot(t, store)
 	defer snap.Close()
-	for _, table := range store.tablesInOrder() {
+	for _, table := range store.Tables() {
 		fmt.Fprintf(&out, "table %s\n", table.Name())
 		rows := allRows(t, table, snap, ScanOptions{})
 		slices.Sort(rows)

@@ -104,7 +104,7 @@ func (fl *flusher) newFlush(steps bool) *flush {
 
 // publish makes the new files visible to queries and to eviction.
 func (f *flush) publish() {
-	for i, t := range f.store.tablesInOrder()[:len(f.next.Tables)] {
+	for i, t := range f.store.Tables()[:len(f.next.Tables)] {
 		t.setFiles(&f.next.Tables[i])
 	}
 	f.to.Publish()
@@ -123,7 +123,7 @@ func (f *flush) write(ctx context.Context) error {
 	if err := f.files(ctx); err != nil {
 		return err
 	}
-	for i, t := range s.tablesInOrder()[:len(f.next.Tables)] { // the root is closed by now: the dictionaries have all of its codes
+	for i, t := range s.Tables()[:len(f.next.Tables)] { // the root is closed by now: the dictionaries have all of its codes
 		if err := f.to.Dictionaries(ctx, t.stored, s.flusher.manifest.Table(t.ordinal), &f.next.Tables[i]); err != nil {
 			return err
 		}
@@ -135,7 +135,7 @@ func (f *flush) write(ctx context.Context) error {
 	if err := s.log.Sync(ctx, uint64(last.Commit)); err != nil {
 		return err
 	}
-	for i, t := range s.tablesInOrder()[:len(f.next.Tables)] {
+	for i, t := range s.Tables()[:len(f.next.Tables)] {
 		floor := last.State.Tables[i].Floor
 		cold.RaiseFloor(&f.next.Tables[i], floor, t.generationOf(floor))
 	}
@@ -156,7 +156,7 @@ func (f *flush) files(ctx context.Context) error {
 	f.next.Commit = uint64(root.Commit())
 	f.to.Commit = f.next.Commit
 	s.opts.Yield("file/root")
-	for _, t := range s.tablesInOrder()[:len(use.State.Tables)] {
+	for _, t := range s.Tables()[:len(use.State.Tables)] {
 		out := files.TableFiles{Name: t.name, Ranges: t.ranges.Count, Definition: t.definition, State: use.State.Table(t.ordinal).Save()}
 		if err := f.to.Table(ctx, t.stored, t.ordinal, use, s.flusher.manifest.Table(t.ordinal), &out); err != nil {
 			return err

@@ -114,7 +114,7 @@ func (fl *flusher) makeSpace(coming map[int]int64, toFile bool) error {
 
 // drop drops the rows of tables before their floors, which are by the table's ordinal. forDisk is true for the disk budget.
 func (fl *flusher) drop(floors map[int]int64, forDisk bool) error {
-	tables := fl.store.tablesInOrder()
+	tables := fl.store.Tables()
 	for _, ordinal := range slices.Sorted(maps.Keys(floors)) {
 		tx := fl.store.Begin()
 		tx.trimmed, tx.trimmedTo, tx.forDisk = tables[ordinal], floors[ordinal], forDisk
@@ -133,7 +133,7 @@ func (fl *flusher) drop(floors map[int]int64, forDisk bool) error {
 func (fl *flusher) trim() error {
 	fl.store.awaitCommit() // a commit drops dictionaries before it publishes the floor
 	root := fl.store.roots.Root()
-	tables := fl.store.tablesInOrder()
+	tables := fl.store.Tables()
 	next := cold.Trimmed(fl.manifest, root.State, func(table int, floor int64) int64 { return tables[table].generationOf(floor) })
 	if next == nil {
 		return fl.clean()

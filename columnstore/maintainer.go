@@ -173,7 +173,7 @@ func (s *Store) Compact(ctx context.Context) error {
 	if err := s.maintainer.goOn(ctx); err != nil {
 		return err
 	}
-	for _, t := range s.tablesInOrder() {
+	for _, t := range s.Tables() {
 		for done := false; !done; {
 			done = true
 			for _, g := range t.state().Granules.All() {

@@ -21,7 +21,7 @@ func (s *Store) Stats() Stats {
 		DiskDroppedRows: s.counters.diskDropped.Load(),
 	}
 	out.OldestSnapshot, _ = s.roots.Oldest()
-	for _, t := range s.tablesInOrder() {
+	for _, t := range s.Tables() {
 		state := root.Table(t.ordinal)
 		if state == nil {
 			continue // created since the root

@@ -24,7 +24,7 @@ func (s *Store) CreateTable(name string, def schema.Definition) (*Table, error) 
 	e.Definition.Columns, e.Definition.SortingKey, e.Definition.Header = slices.Clone(def.Columns), slices.Clone(def.SortingKey), slices.Clone(def.Header)
 	s.creating.Lock() // the entry needs the ordinal before it has a place in the log
 	defer s.creating.Unlock()
-	e.Ordinal = len(s.tablesInOrder())
+	e.Ordinal = len(s.Tables())
 	log, err := s.prepareNew(entries.EntryTable, name, e)
 	if err != nil {
 		return nil, err
@@ -79,9 +79,7 @@ func (s *Store) Table(name string) *Table {
 }
 
 // Tables returns all tables in the order of their creation.
-func (s *Store) Tables() []*Table { return s.tablesInOrder() }
-
-func (s *Store) tablesInOrder() []*Table {
+func (s *Store) Tables() []*Table {
 	s.tables.Lock()
 	defer s.tables.Unlock()
 	return slices.SortedFunc(maps.Values(s.tables.byName), func(a, b *Table) int { return a.ordinal - b.ordinal })

@@ -41,7 +41,7 @@ func (t *Table) retention() time.Duration {
 
 // trimTables drops the oldest ranges of tables whose files exceed their limits. The caller holds flusher.flushing.
 func (fl *flusher) trimTables() error {
-	for _, t := range fl.store.tablesInOrder() {
+	for _, t := range fl.store.Tables() {
 		for l := t.limits.Load(); l != nil && l.FileBytes > 0 && !fl.store.closed.Load(); {
 			_, bytes := t.rowFiles()
 			if bytes <= l.FileBytes {

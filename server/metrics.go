@@ -136,18 +136,15 @@ func (c storeCollector) Collect(ch chan<- prometheus.Metric) {
 }
 
 // tenantCollector has the numbers of each tenant.
-type tenantCollector struct {
-	store *columnstore.Store
-	table string // as each tenant calls it
-}
+type tenantCollector struct{ *Server }
 
 // Describe implements prometheus.Collector.
 func (c tenantCollector) Describe(ch chan<- *prometheus.Desc) { prometheus.DescribeByCollect(c, ch) }
 
 // Collect implements prometheus.Collector.
 func (c tenantCollector) Collect(ch chan<- prometheus.Metric) {
-	for _, name := range profile.Tenants(c.store, c.table) {
-		s := c.store.Table(profile.TenantName(name, cmp.Or(c.table, profile.DefaultTable))).Stats()
+	for _, name := range profile.Tenants(c.tenants.store, c.opts.Profiles.Table) {
+		s := c.tableOf(name).Stats()
 		for _, m := range []struct {
 			name, help string
 			kind       prometheus.ValueType

@@ -68,8 +68,8 @@ func New(store *columnstore.Store, opts Options) (*Server, error) {
 	if s.deltas = s.opts.Deltas; s.deltas == nil {
 		s.deltas = profile.NewDeltas(s.limits.DeltaOptions())
 	}
-	s.metrics.registry.MustRegister(deltaCollector{s.deltas}, tenantCollector{store, s.opts.Profiles.Table})
 	s.tenants.store, s.tenants.open = store, map[string]*tenant{}
+	s.metrics.registry.MustRegister(deltaCollector{s.deltas}, tenantCollector{s})
 	s.pushes = s.newPusher(nil)
 	if err := s.openTenants(); err != nil {
 		return nil, errors.Join(err, s.tenants.close())

@@ -86,6 +86,13 @@ func (t *tenants) all() []*tenant {
 	return slices.Collect(maps.Values(t.open))
 }
 
+// get returns an open tenant, or nil.
+func (t *tenants) get(name string) *tenant {
+	t.mu.RLock()
+	defer t.mu.RUnlock()
+	return t.open[name]
+}
+
 // limitsOf returns the limits of a tenant, and whether it may push. The caller holds mu.
 func (t *tenants) limitsOf(name string) (TenantLimits, bool) {
 	l, ok := t.limits[name]
@@ -175,9 +182,7 @@ func (s *Server) makeDB(name string) (*profile.DB, error) {
 func (s *Server) open(name string) (*tenant, error) {
 	s.tenants.opening.Lock()
 	defer s.tenants.opening.Unlock()
-	s.tenants.mu.RLock()
-	t := s.tenants.open[name]
-	s.tenants.mu.RUnlock()
+	t := s.tenants.get(name)
 	if t != nil {
 		return t, nil
 	}
@@ -210,9 +215,7 @@ func (s *Server) muxOf(name string) (*http.ServeMux, error) {
 	if s.tenants.store == nil {
 		return s.mux, nil // the nodes of a front know the tenant
 	}
-	s.tenants.mu.RLock()
-	t := s.tenants.open[name]
-	s.tenants.mu.RUnlock()
+	t := s.tenants.get(name)
 	switch {
 	case t != nil:
 	case s.tableOf(name) == nil:
@@ -237,8 +240,8 @@ func (s *Server) nameCaller(r *http.Request) (*http.Request, error) {
 	}
 	g := s.grants.Load().of(r)
 	c := web.Caller{Tenant: profile.Anonymous, Read: g.read, Write: g.write, Bound: g.tenant != ""}
-	if inPath != "" {
-		named, c.Below = append(named, inPath), tenantPath+url.PathEscape(inPath)
+	if c.InPath = inPath != ""; c.InPath {
+		named = append(named, inPath)
 	}
 	if len(named) > 0 {
 		c.Tenant = named[0]

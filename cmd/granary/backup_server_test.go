@@ -88,17 +88,24 @@ func TestBackup_Server(t *testing.T) {
 	}
 }
 
+// newServer returns a server of a new store, which the test's end closes.
+func newServer(t *testing.T, of columnstore.Options, opts server.Options) *server.Server {
+	t.Helper()
+	store, err := columnstore.Open(of)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = store.Close() })
+	s, err := server.New(store, opts)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
 // TestBackup_Refused names a server that has no directory, wants a token, sends something else or half of it. The target is as before.
 func TestBackup_Refused(t *testing.T) {
-	store, err := columnstore.Open(columnstore.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer store.Close()
-	s, err := server.New(store, server.Options{Tokens: server.Tokens{Read: []string{"secret"}}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := newServer(t, columnstore.Options{}, server.Options{Tokens: server.Tokens{Read: []string{"secret"}}})
 	inMemory := httptest.NewServer(s)
 	defer inMemory.Close()
 	answers := func(text string) string {

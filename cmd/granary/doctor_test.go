@@ -46,15 +46,7 @@ func TestDoctor_Directory(t *testing.T) {
 
 // TestDoctor_Server reads the metrics of a server, and what is wrong from made ones.
 func TestDoctor_Server(t *testing.T) {
-	store, err := columnstore.Open(columnstore.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer store.Close()
-	s, err := server.New(store, server.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := newServer(t, columnstore.Options{}, server.Options{})
 	var more string
 	isReady := true
 	web := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

@@ -146,15 +146,7 @@ func pathOf(attribute string) string {
 // historyPage returns a function that asks a server of a directory about its history.
 func historyPage(t *testing.T, dir, name string) func(question string, parameters ...string) []shown {
 	t.Helper()
-	store, err := columnstore.Open(columnstore.Options{Dir: dir})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = store.Close() })
-	s, err := server.New(store, server.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := newServer(t, columnstore.Options{Dir: dir}, server.Options{})
 	return func(question string, parameters ...string) []shown {
 		t.Helper()
 		var out struct{ Attributes, Intervals []shown }

@@ -44,7 +44,10 @@ func OldestRanges(root *catalog.Database, m *files.Manifest, table int, coming m
 			newest = max(newest, start)
 		}
 		files := m.Table(ordinal)
-		shared := sharedFiles(files)
+		var shared map[uint64]sharedFile
+		if table == AllTables {
+			shared = sharedFiles(files)
+		}
 		for _, b := range state.Buckets.All() {
 			start := state.Schema.BucketStart(b.Start)
 			if start >= newest {
@@ -54,11 +57,7 @@ func OldestRanges(root *catalog.Database, m *files.Manifest, table int, coming m
 				ranges = append(ranges, timeRange{table: ordinal, start: start, end: state.Schema.BucketEnd(start)})
 			}
 			file, _ := files.FileOf(b)
-			if table != AllTables {
-				ranges[len(ranges)-1].bytes += file.Bytes
-			} else {
-				ranges[len(ranges)-1].bytes += freed(file, shared)
-			}
+			ranges[len(ranges)-1].bytes += freed(file, shared)
 			if rowBytes > 0 {
 				ranges[len(ranges)-1].bytes += int64(each * float64(unfiledRows(state.HotGranules(b), file.Through)))
 			}
@@ -90,10 +89,11 @@ func sharedFiles(t *files.TableFiles) map[uint64]sharedFile {
 	return shared
 }
 
-// freed returns the bytes that a bucket frees if it is dropped after all earlier ones.
+// freed returns the bytes that a bucket frees if it is dropped after all earlier ones: its part of a file that is not in
+// shared.
 func freed(b files.BucketFile, shared map[uint64]sharedFile) int64 {
-	switch f := shared[b.File]; {
-	case b.Shared == 0:
+	switch f, known := shared[b.File]; {
+	case !known:
 		return b.Bytes
 	case f.last == b.Start:
 		return f.bytes

@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"maps"
 	"math"
 	"slices"
 
@@ -108,23 +107,6 @@ func (t *TableFiles) Generation(number int64) GenerationFiles {
 	return GenerationFiles{Number: number}
 }
 
-// Names returns the names of the table's files. A nil table has none.
-func (t *TableFiles) Names() map[string]bool {
-	names := map[string]bool{}
-	if t == nil {
-		return names
-	}
-	for _, g := range t.Generations {
-		for _, number := range g.Files {
-			names[disk.FileName(DictsKind, number)] = true
-		}
-	}
-	for _, b := range t.Buckets {
-		names[disk.FileName(RowsKind, b.File)] = true
-	}
-	return names
-}
-
 // Table returns the table with an ordinal, or nil. A nil manifest has no tables.
 func (m *Manifest) Table(ordinal int) *TableFiles {
 	if m == nil || ordinal >= len(m.Tables) {
@@ -140,7 +122,14 @@ func (m *Manifest) Names() map[string]bool {
 		return names
 	}
 	for i := range m.Tables {
-		maps.Copy(names, m.Tables[i].Names())
+		for _, g := range m.Tables[i].Generations {
+			for _, number := range g.Files {
+				names[disk.FileName(DictsKind, number)] = true
+			}
+		}
+		for _, b := range m.Tables[i].Buckets {
+			names[disk.FileName(RowsKind, b.File)] = true
+		}
 	}
 	for _, h := range m.Histories {
 		names[disk.FileName(StatesKind, h.File)] = true

@@ -10,8 +10,7 @@ type Caller struct {
 	Tenant      string // empty outside of a request of package server
 	Read, Write bool   // what the request may do
 	Bound       bool   // its token is for this tenant alone
-	// Below is the path that names the tenant, such as /tenants/a, or "".
-	Below string
+	InPath      bool   // the path names the tenant
 }
 
 // callerKey is the key of a request's context with its caller.

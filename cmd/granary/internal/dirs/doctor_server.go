@@ -14,7 +14,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/granarydb/granary/cmd/granary/internal/cli"
-	"github.com/granarydb/granary/internal/input"
 )
 
 // server looks at a server.
@@ -57,16 +56,9 @@ func firstLine(text string) string {
 
 // get returns a server's answer.
 func get(cmd *cobra.Command, at *url.URL, token string) (status int, text string, err error) {
-	req, err := http.NewRequestWithContext(cmd.Context(), http.MethodGet, at.String(), nil)
+	resp, err := ask(cmd, http.MethodGet, at, token)
 	if err != nil {
 		return 0, "", err
-	}
-	if token != "" {
-		req.Header.Set("Authorization", "Bearer "+token)
-	}
-	resp, err := new(input.Web).Do(req)
-	if err != nil {
-		return 0, "", err // it names the URL
 	}
 	defer func() { _ = resp.Body.Close() }()
 	const most = 64 << 20

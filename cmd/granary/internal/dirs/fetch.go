@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"net/url"
 	"os"
 	"path/filepath"
 	"strings"
@@ -19,10 +20,7 @@ import (
 )
 
 // server is a server whose directory is copied.
-type server struct {
-	url, tokenFile string
-	web            input.Web
-}
+type server struct{ url, tokenFile string }
 
 // add adds the flags to a command that has --db, and lets one of both be there.
 func (s *server) add(cmd *cobra.Command) {
@@ -51,16 +49,9 @@ func (s *server) fetch(cmd *cobra.Command, dir string) (err error) {
 	if err != nil {
 		return err
 	}
-	req, err := http.NewRequestWithContext(cmd.Context(), http.MethodPost, at.JoinPath("backup").String(), nil)
+	resp, err := ask(cmd, http.MethodPost, at.JoinPath("backup"), token)
 	if err != nil {
 		return err
-	}
-	if token != "" {
-		req.Header.Set("Authorization", "Bearer "+token)
-	}
-	resp, err := s.web.Do(req)
-	if err != nil {
-		return err // it names the URL
 	}
 	defer func() { _ = resp.Body.Close() }()
 	if resp.StatusCode != http.StatusOK {
@@ -90,6 +81,18 @@ func (s *server) fetch(cmd *cobra.Command, dir string) (err error) {
 		return err
 	}
 	return disk.System(filepath.Dir(dir)).SyncDir()
+}
+
+// ask sends a request with a token, if there is one. The error names the URL.
+func ask(cmd *cobra.Command, method string, at *url.URL, token string) (*http.Response, error) {
+	req, err := http.NewRequestWithContext(cmd.Context(), method, at.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+	if token != "" {
+		req.Header.Set("Authorization", "Bearer "+token)
+	}
+	return new(input.Web).Do(req)
 }
 
 // errCopy reports an answer that is no copy of a directory.
