@@ -57,7 +57,7 @@ func (s setting) String() string {
 // TestMetamorphic runs lists of random operations, each under all settings: every read must
 // have the same answer (C2, C3). It has no oracle.
 func TestMetamorphic(t *testing.T) {
-	effort.Long(t)
+	effort.Slow(t)
 	collectRarely(t)
 	operations, rows := 0, 0
 	var stats Stats

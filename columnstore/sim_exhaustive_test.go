@@ -26,7 +26,7 @@ type scope struct {
 // TestEveryInterleaving runs small scopes completely (C1 to C6). It finds bugs that random
 // schedules find once in a million.
 func TestEveryInterleaving(t *testing.T) {
-	effort.Long(t)
+	effort.Slow(t)
 	collectRarely(t)
 	for i, s := range []scope{
 		{"two writers and a reader", 0, 1, nil, 0, tasks(commits(0, 1), commits(0, 2), reads(2))},

@@ -14,7 +14,7 @@ import (
 // TestExamples runs the examples of the helps on the profiles that the first of each writes. An example
 // that finds nothing says so on standard error.
 func TestExamples(t *testing.T) {
-	effort.Long(t)
+	effort.Slow(t)
 	t.Chdir(t.TempDir())
 	writes := newDemo()
 	writes.SetContext(t.Context())
