@@ -2,6 +2,7 @@ package golang
 
 import (
 	"context"
+	"io"
 	"math"
 
 	"github.com/granarydb/granary/history"
@@ -16,17 +17,30 @@ const importBatch = 100_000
 // and closes its history. Times are dates, or in the trace's clock if the trace has no clock snapshot. It
 // omits CPU samples, because a history has states. The errors are as for Follower.Window, or come from
 // the target. After an error the target has the committed states, and may be in a transaction.
-func Import(ctx context.Context, r *Reader, to trace.Target) error {
+//
+// A trace that breaks off after a whole generation is imported up to its fault, which the outcome has.
+func Import(ctx context.Context, in io.Reader, to trace.Target) (outcome trace.Outcome, err error) {
+	r, err := NewReader(in, math.MaxInt64)
+	if err != nil {
+		return outcome, err
+	}
+	outcome.End, err = importTo(ctx, r, to)
+	outcome.Lost = r.Broken()
+	return outcome, err
+}
+
+// importTo returns the last instant of the history.
+func importTo(ctx context.Context, r *Reader, to trace.Target) (int64, error) {
 	f := NewFollower(FollowOptions{ByID: true})
 	r.ReadAhead(math.MinInt64)
 	if err := r.peek(); err != nil {
-		return err
+		return 0, err
 	}
 	f.setOffset(r)
 	f.advance(r.Begin())
 	w, err := to.Begin(f.at.unix)
 	if err != nil {
-		return err
+		return 0, err
 	}
 	f.renewEach = importBatch
 	f.renew = func() (*history.Writer, error) {
@@ -37,10 +51,10 @@ func Import(ctx context.Context, r *Reader, to trace.Target) error {
 		return w, err
 	}
 	if err := f.Window(ctx, r, w, nil); err != nil {
-		return err
+		return 0, err
 	}
 	if err := w.Close(f.at.unix); err != nil {
-		return err
+		return 0, err
 	}
-	return to.Commit()
+	return f.at.unix, to.Commit()
 }

@@ -24,7 +24,10 @@ func imported(t testing.TB, data []byte) (*history.View, *Reader) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	built, err := trace.Build(func(to trace.Target) error { return Import(t.Context(), r, to) })
+	built, err := trace.Build(func(to trace.Target) error {
+		_, err := importTo(t.Context(), r, to)
+		return err
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -208,17 +211,10 @@ func TestFollower_Renew(t *testing.T) {
 // TestImport_Errors passes on what the target says, and refuses a trace without events.
 func TestImport_Errors(t *testing.T) {
 	broken := errors.New("broken")
-	r, err := NewReader(bytes.NewReader(file(t)), 1<<30)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := Import(t.Context(), r, trace.Target{Begin: func(int64) (*history.Writer, error) { return nil, broken }}); !errors.Is(err, broken) {
+	if _, err := Import(t.Context(), bytes.NewReader(file(t)), trace.Target{Begin: func(int64) (*history.Writer, error) { return nil, broken }}); !errors.Is(err, broken) {
 		t.Errorf("%v, want %v", err, broken)
 	}
-	if r, err = NewReader(bytes.NewReader(file(t)[:headerBytes]), 1<<30); err != nil {
-		t.Fatal(err)
-	}
-	if err := Import(t.Context(), r, trace.Target{}); !errors.Is(err, ErrFormat) {
+	if _, err := Import(t.Context(), bytes.NewReader(file(t)[:headerBytes]), trace.Target{}); !errors.Is(err, ErrFormat) {
 		t.Errorf("without events: %v", err)
 	}
 }

@@ -189,7 +189,7 @@ func importAny(cmd *cobra.Command, o *importOptions, names []string) error {
 	defer once.close()
 	for _, name := range names {
 		switch s := once[name]; {
-		case s != nil && !s.isTrace, s == nil && isCSVName(name):
+		case s != nil && s.format == nil, s == nil && isCSVName(name):
 			continue
 		case !toFile:
 			return cli.Usage(fmt.Errorf("%s: a set is made of CSV: add -o FILE.history for a history file", name))
@@ -268,10 +268,10 @@ func isPacked(name string) bool {
 // csvFlags are the flags that apply only to CSV.
 var csvFlags = []string{"separator", "unit", "kind", "start", "end", "ends", "skip-bad"}
 
-// isCSVName reports whether a file is read as CSV: any file except history files, Go execution traces, sets
+// isCSVName reports whether a file is read as CSV: any file except history files, recordings of tracers, sets
 // and synthetic histories.
 func isCSVName(name string) bool {
-	if isHistoryFile(name) || isGoTrace(name) || strings.HasPrefix(name, "synth:") {
+	if isHistoryFile(name) || isTrace(name) || strings.HasPrefix(name, "synth:") {
 		return false
 	}
 	if _, err := os.Stat(name); err == nil {

@@ -3,7 +3,6 @@ package states
 import (
 	"context"
 	"fmt"
-	"math"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -12,17 +11,17 @@ import (
 	"github.com/granarydb/granary/internal/ihs"
 	"github.com/granarydb/granary/internal/input"
 	"github.com/granarydb/granary/trace"
-	"github.com/granarydb/granary/trace/golang"
+	"github.com/granarydb/granary/trace/format"
 )
 
-// stream is a recording that is read once, from its begin to its end: CSV or a Go execution trace, in a file, on
+// stream is a recording that is read once, from its begin to its end: CSV or a recording of a tracer, in a file, on
 // standard input or from a URL, compressed or not.
 type stream struct {
 	*input.Stream
-	name    string
-	isTrace bool
-	cmd     *cobra.Command
-	show    func(stage trace.Stage, done, total int64) // shows the progress, unless nil
+	name   string
+	format *format.Format // nil for CSV
+	cmd    *cobra.Command
+	show   func(stage trace.Stage, done, total int64) // shows the progress, unless nil
 }
 
 // isOnce reports whether a name is standard input or a URL, which can be opened once.
@@ -31,11 +30,14 @@ func isOnce(name string) bool { return name == "-" || input.IsURL(name) }
 // isStream reports whether the commands read a name as a stream.
 func isStream(name string) bool {
 	packed, _ := strings.CutSuffix(strings.ToLower(name), ".zst")
-	return isOnce(name) || trace.IsCSV(packed) || isGoTrace(name)
+	return isOnce(name) || trace.IsCSV(packed) || isTrace(name)
 }
 
-// isGoTrace reports whether a file begins like a Go execution trace, compressed or not.
-func isGoTrace(name string) bool { return golang.Magic(input.Head(name)) }
+// isTrace reports whether a file begins like a recording of a tracer, compressed or not.
+func isTrace(name string) bool {
+	_, is := format.Of(input.Head(name))
+	return is
+}
 
 // openStream opens a stream, which its caller closes.
 func openStream(cmd *cobra.Command, name string) (*stream, error) {
@@ -46,8 +48,12 @@ func openStream(cmd *cobra.Command, name string) (*stream, error) {
 	if name == "-" {
 		name = "standard input"
 	}
-	head, _ := in.Peek(16) // what there is
-	return &stream{Stream: in, name: name, isTrace: golang.Magic(head), cmd: cmd}, nil
+	s := &stream{Stream: in, name: name, cmd: cmd}
+	head, _ := in.Peek(format.PeekBytes) // what there is
+	if f, is := format.Of(head); is {
+		s.format = &f
+	}
+	return s, nil
 }
 
 // Read implements io.Reader. It shows the progress, if the size is known.
@@ -80,19 +86,19 @@ func (s *stream) set(ctx context.Context) (*ihs.Set, error) {
 	return set, explainRow(err)
 }
 
-// feed writes the recording to a target. It does not count the intervals of a Go execution trace, which is streamed:
+// feed writes the recording to a target. It does not count the intervals of a tracer's recording, which is streamed:
 // it returns -1.
 func (s *stream) feed(ctx context.Context, show func(trace.Stage, int64, int64), to trace.Target) (int, error) {
 	s.show = show
 	building := func(done, total int64) { show(trace.Building, done, total) }
-	if s.isTrace && s.isStrict() { // what is refused must not be written before
+	if s.format != nil && s.isStrict() { // what is refused must not be written before
 		r, err := s.load(ctx, show)
 		if err != nil {
 			return 0, err
 		}
 		return trace.ViewInto(ctx, r.View, building, to)
 	}
-	if s.isTrace {
+	if s.format != nil {
 		return -1, s.importTo(ctx, to)
 	}
 	set, err := s.set(ctx)
@@ -106,7 +112,7 @@ func (s *stream) feed(ctx context.Context, show func(trace.Stage, int64, int64),
 func (s *stream) load(ctx context.Context, show func(trace.Stage, int64, int64)) (*trace.Recording, error) {
 	s.show = show
 	return trace.Build(func(to trace.Target) error {
-		if s.isTrace {
+		if s.format != nil {
 			return s.importTo(ctx, to)
 		}
 		_, err := s.feed(ctx, show, to)
@@ -119,30 +125,28 @@ func (s *stream) isStrict() bool {
 	return strict
 }
 
-// importTo writes a Go execution trace to a target. It tells of a trace that ends at a fault, or refuses it with
-// --strict.
+// importTo writes a tracer's recording to a target. It tells of what is left out, and of one that ends at a fault, or
+// refuses that with --strict.
 func (s *stream) importTo(ctx context.Context, to trace.Target) error {
-	r, err := golang.NewReader(s, math.MaxInt64)
-	if err == nil {
-		err = golang.Import(ctx, r, to)
-	}
+	outcome, err := s.format.Import(ctx, s, to)
 	if err != nil {
 		return fmt.Errorf("%s: %w", s.name, err)
 	}
-	lost := r.Broken()
-	if lost == nil {
+	for _, left := range outcome.LeftOut() {
+		fmt.Fprintf(s.cmd.ErrOrStderr(), "granary: %s: left out: %d %s\n", s.name, left.Count, left.What)
+	}
+	if outcome.Lost == nil {
 		return nil
 	}
-	clock, _ := r.Clock()
-	end := cli.TimeJSON(r.End() - clock.Trace + clock.Unix)
+	end := cli.TimeJSON(outcome.End)
 	if s.isStrict() {
-		return fmt.Errorf("%s: %w; without --strict, what is before %s is read", s.name, lost, end)
+		return fmt.Errorf("%s: %w; without --strict, what is before %s is read", s.name, outcome.Lost, end)
 	}
-	fmt.Fprintf(s.cmd.ErrOrStderr(), "granary: %s: %v: it is read up to %s, and the rest of it is lost\n", s.name, lost, end)
+	fmt.Fprintf(s.cmd.ErrOrStderr(), "granary: %s: %v: it is read up to %s, and the rest of it is lost\n", s.name, outcome.Lost, end)
 	return nil
 }
 
 // strictFlag adds --strict to a command that stores recordings.
 func strictFlag(cmd *cobra.Command) {
-	cmd.Flags().Bool("strict", false, "refuse a Go execution trace that is cut, as a killed program leaves it")
+	cmd.Flags().Bool("strict", false, "refuse a recording that is cut, as a killed program leaves it")
 }

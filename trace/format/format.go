@@ -1,0 +1,39 @@
+package format
+
+import (
+	"context"
+	"io"
+
+	"github.com/granarydb/granary/trace"
+	"github.com/granarydb/granary/trace/golang"
+)
+
+// Format is a format of recordings.
+type Format struct {
+	// Name is the name in sentences, such as "a Go execution trace".
+	Name string
+	// Import writes a whole recording into a target and closes its history. After an error the target has the
+	// committed states, and may be in a transaction.
+	Import func(ctx context.Context, r io.Reader, to trace.Target) (trace.Outcome, error)
+
+	is func(head []byte) bool
+}
+
+// formats are all, in the order in which they are tried.
+var formats = []Format{
+	{"a Go execution trace", golang.Import, golang.Magic},
+}
+
+// PeekBytes is the number of bytes at the start of a recording that Of needs at most.
+const PeekBytes = 4 << 10
+
+// Of returns the format of a recording by its first bytes, decompressed, and whether there is one.
+func Of(head []byte) (Format, bool) {
+	head = head[:min(len(head), PeekBytes)]
+	for _, f := range formats {
+		if f.is(head) {
+			return f, true
+		}
+	}
+	return Format{}, false
+}

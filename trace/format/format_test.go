@@ -1,0 +1,38 @@
+package format
+
+import (
+	"bytes"
+	"context"
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/granarydb/granary/trace"
+)
+
+// TestOf knows a recording by its first bytes, and imports it.
+func TestOf(t *testing.T) {
+	for name, want := range map[string]string{"../golang/testdata/small.trace": "a Go execution trace"} {
+		data, err := os.ReadFile(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		f, is := Of(data)
+		if !is || f.Name != want {
+			t.Errorf("%s is %q, want %q", name, f.Name, want)
+			continue
+		}
+		r, err := trace.Build(func(to trace.Target) error {
+			_, err := f.Import(context.Background(), bytes.NewReader(data), to)
+			return err
+		})
+		if err != nil || r.Len() == 0 {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	for _, other := range []string{"", "time,attribute,value\n1,a,b\n", "IHS1", strings.Repeat("go 1.22 ", 1000)} {
+		if f, is := Of([]byte(other)); is {
+			t.Errorf("%.20q is %s", other, f.Name)
+		}
+	}
+}
