@@ -23,7 +23,7 @@ import (
 // goes on.
 //
 // With a directory it then writes files without the rows, and returns when they are durable: a crash before can bring
-// rows back. The old files are removed with it, unless a snapshot needs them. The dictionaries, with the stacks and the
+// rows back. The old files are removed with it, or with a commit after the last snapshot that needs them is closed. The dictionaries, with the stacks and the
 // values of labels, stay until DropBefore drops all their time ranges. Units keep their ids, with fewer
 // rows.
 //
@@ -53,6 +53,7 @@ func (t *Table) DeleteRows(ctx context.Context, where Expr) (rows int64, err err
 	}
 	if rows > 0 && s.log != nil {
 		err = s.flusher.flushWhole(ctx)
+		s.flusher.unclean.Store(s.flusher.unclean.Load() || s.flusher.obsolete.Any())
 	}
 	return rows, err
 }

@@ -44,12 +44,14 @@ type flags struct {
 	logJSON   bool
 
 	firstWhole bool
-	nodes      server.Nodes
-	files      files
-	limits     server.Limits
-	self       bool
-	ownStates  bool
-	own        *own // nil without --self
+	// allowDelete is whether POST /delete deletes.
+	allowDelete bool
+	nodes       server.Nodes
+	files       files
+	limits      server.Limits
+	self        bool
+	ownStates   bool
+	own         *own // nil without --self
 }
 
 // newFlags returns the default values.
@@ -137,6 +139,7 @@ func (f *flags) add(cmd *cobra.Command) {
 	fs.Var(cli.NewDuration("drain", 0, 0, &f.drain), "drain", "at the end, give requests in progress this `DURATION`")
 	fs.StringArrayVar(&f.hosts, "host", nil, "`NAME` of this server in requests, beside localhost and IP addresses; * is any; can be repeated")
 	fs.StringArrayVar(&f.drop, "drop-label", f.drop, "drop the label `NAME` of pushed profiles; can be repeated; \"\" alone drops none")
+	fs.BoolVar(&f.allowDelete, "allow-delete", false, "let POST /delete delete samples by selector, type, from and to; it needs a write token, and DIR/deletions.jsonl lists what was deleted")
 	fs.BoolVar(&f.firstWhole, "first-whole", false, "count the first profile of a source as a whole, if its values are since the start of a process; by default as nothing, and the next by their growth")
 	fs.BoolVar(&f.logJSON, "log-json", false, "log JSON instead of text")
 	fs.BoolVar(&f.self, "self", false, "profile this server too, in 32 MiB of memory of its own; URL/self answers as URL does")
@@ -260,7 +263,7 @@ func (f *flags) serve(cmd *cobra.Command) (err error) {
 		defer func() { err = cmp.Or(err, deltas.Close()) }()
 	}
 	handle, err := server.New(store, server.Options{
-		Profiles: dbdir.Profiles(store, ""), Limits: f.limits, Tokens: secrets.tokens, Tenants: secrets.tenants, Backups: f.backups(), Hosts: f.hosts, DropLabels: f.drop, Deltas: deltas, FirstWhole: f.firstWhole, Log: log,
+		Profiles: dbdir.Profiles(store, ""), Limits: f.limits, Tokens: secrets.tokens, Tenants: secrets.tenants, Backups: f.backups(), Hosts: f.hosts, DropLabels: f.drop, Deltas: deltas, FirstWhole: f.firstWhole, Deleted: f.deleted(log), Log: log,
 	})
 	if err != nil {
 		return err
@@ -302,6 +305,20 @@ func (f *flags) announce(log *slog.Logger, addr net.Addr, has ...any) {
 	}
 }
 
+// deleted returns what logs a deletion, or nil if there are none.
+func (f *flags) deleted(log *slog.Logger) func(server.Deletion) error {
+	if !f.allowDelete {
+		return nil
+	}
+	return func(d server.Deletion) error {
+		log.Info("deleted", "tenant", d.Tenant, "selector", d.Selector, "type", d.Type, "rows", d.Rows, "error", d.Error)
+		if f.inMemory {
+			return nil
+		}
+		return dbdir.LogDeletion(f.dir, dbdir.Deletion(d))
+	}
+}
+
 // backups returns the directory for copies that are being sent.
 func (f *flags) backups() string {
 	if f.inMemory {
@@ -320,7 +337,7 @@ func (f *flags) where() string {
 // notOfFronts are the flags that apply only to a server with a store. A front has no store, and takes no
 // pushes.
 var notOfFronts = []string{
-	"db", "in-memory", "sync", "memory", "disk", "retention", "past-limit", "drop-label", "write-tokens", "tenants",
+	"db", "in-memory", "sync", "memory", "disk", "retention", "past-limit", "allow-delete", "drop-label", "write-tokens", "tenants",
 	"max-profiles", "max-labels", "max-label-name", "max-label-value", "max-series", "max-tenants", "max-push-memory", "max-delta-memory",
 }
 
