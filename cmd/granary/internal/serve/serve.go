@@ -51,7 +51,8 @@ type flags struct {
 	limits      server.Limits
 	self        bool
 	ownStates   bool
-	own         *own // nil without --self
+	store       *columnstore.Store // nil for a front
+	own         *own               // nil without --self
 }
 
 // newFlags returns the default values.
@@ -104,8 +105,9 @@ bounds each one, or takes no others.
 
 The server listens on loopback unless --listen says otherwise. Before it listens
 for others, give it tokens and a certificate: everyone who reaches it can read
-and push. SIGHUP reads these files again. An interrupt or SIGTERM answers the
-requests in progress, closes the store and ends with 0.`,
+and push. SIGHUP reads these files again, and those of --tenants and --budgets.
+An interrupt or SIGTERM answers the requests in progress, closes the store and
+ends with 0.`,
 		Example: `  granary serve
   granary serve --db /var/lib/granary --memory 4GiB --disk 100GiB
   granary serve --listen :4040 --write-tokens push.txt --read-tokens read.txt \
@@ -217,9 +219,12 @@ func (f *flags) serve(cmd *cobra.Command) (err error) {
 	if err := f.check(cmd.Flags()); err != nil {
 		return err
 	}
-	secrets, err := f.files.load()
+	secrets, err := f.files.load(f.budgets())
 	if err != nil {
 		return cli.Usage(err)
+	}
+	if err := f.checkBudgets(secrets.budgets); err != nil {
+		return err
 	}
 	var handler slog.Handler = slog.NewTextHandler(cmd.ErrOrStderr(), nil)
 	if f.logJSON {
@@ -252,6 +257,10 @@ func (f *flags) serve(cmd *cobra.Command) (err error) {
 			log.Info("closed")
 		}
 	}()
+	f.store = store
+	if err := f.setBudgets(secrets); err != nil {
+		return err
+	}
 	if slices.Equal(f.drop, []string{""}) {
 		f.drop = []string{}
 	}
@@ -337,7 +346,7 @@ func (f *flags) where() string {
 // notOfFronts are the flags that apply only to a server with a store. A front has no store, and takes no
 // pushes.
 var notOfFronts = []string{
-	"db", "in-memory", "sync", "memory", "disk", "retention", "past-limit", "allow-delete", "drop-label", "write-tokens", "tenants",
+	"db", "in-memory", "sync", "memory", "disk", "retention", "past-limit", "allow-delete", "budgets", "drop-label", "write-tokens", "tenants",
 	"max-profiles", "max-labels", "max-label-name", "max-label-value", "max-series", "max-tenants", "max-push-memory", "max-delta-memory",
 }
 
