@@ -1,0 +1,233 @@
+package linux
+
+import (
+	"bytes"
+	"fmt"
+)
+
+// ftrace reads the lines of ftrace, trace-cmd report, systrace and perf script:
+//
+//	<idle>-0       [001] d..2.  1234.567890: sched_switch: prev_comm=swapper/1 prev_pid=0 ...
+//	  bash-812   (    812) [001] d..2.  1234.567890: sched_waking: comm=cat pid=913 prio=120 target_cpu=001
+//	  perf   812 [001]  1234.567890123: sched:sched_switch: perf:812 [120] S ==> swapper/1:0 [120]
+//
+// A line has the thread that runs, its CPU, perhaps flags, the time in seconds, the event, and its fields.
+type ftrace struct{}
+
+// IsFtrace reports whether text begins as ftrace, trace-cmd report, systrace or perf script print events.
+func IsFtrace(head []byte) bool {
+	for line := range bytes.SplitSeq(head, []byte("\n")) {
+		if skip, _ := aside(line); skip {
+			if bytes.HasPrefix(line, []byte("# tracer: ")) || bytes.HasPrefix(line, []byte("# captured on")) {
+				return true
+			}
+			continue
+		}
+		_, ok := splitFtrace(line)
+		return ok
+	}
+	return false
+}
+
+// aside reports whether a line is none of an event: a comment, an empty line, a frame of a stack, or one of the lines
+// that trace-cmd writes before and between events. lost is set if it tells that events are lost.
+func aside(line []byte) (skip, lost bool) {
+	if len(line) == 0 || line[0] == '#' || line[0] == '\t' {
+		return true, false
+	}
+	for _, prefix := range []string{"CPU:", "CPU ", "cpus=", "version = "} {
+		if !bytes.HasPrefix(line, []byte(prefix)) {
+			continue
+		}
+		if _, is := splitFtrace(line); is { // of a thread with such a name
+			return false, false
+		}
+		return true, bytes.Contains(line, []byte("LOST")) || bytes.Contains(line, []byte("DROPPED"))
+	}
+	return len(bytes.TrimSpace(line)) == 0, false
+}
+
+// parts are the parts of a line.
+type parts struct {
+	task, cpu, clock, rest []byte
+	at                     int64
+}
+
+// splitFtrace splits a line at its CPU. The name of a thread can look like one, so it is the first that a time
+// follows.
+func splitFtrace(line []byte) (p parts, ok bool) {
+	for from := 0; ; {
+		open := bytes.IndexByte(line[from:], '[')
+		if open < 0 {
+			return p, false
+		}
+		open += from
+		from = open + 1
+		_, size := digits(line[from:])
+		if size == 0 || from+size >= len(line) || line[from+size] != ']' {
+			continue
+		}
+		p.task, p.cpu = line[:open], line[from:from+size]
+		if p.clock, p.rest = token(line[from+size+1:]); len(p.clock) == 0 {
+			continue
+		}
+		if p.clock[len(p.clock)-1] != ':' || p.clock[0] > '9' { // flags
+			p.clock, p.rest = token(p.rest)
+		}
+		if n := len(p.clock) - 1; n > 0 && p.clock[n] == ':' {
+			if p.at, ok = seconds(p.clock[:n]); ok {
+				return p, true
+			}
+		}
+	}
+}
+
+// token returns the first word of b, and what is behind it.
+func token(b []byte) (word, rest []byte) {
+	for len(b) > 0 && b[0] == ' ' {
+		b = b[1:]
+	}
+	if end := bytes.IndexByte(b, ' '); end >= 0 {
+		return b[:end], b[end:]
+	}
+	return b, nil
+}
+
+// parse implements form.
+func (ftrace) parse(line []byte, e *event) error {
+	if skip, lost := aside(line); skip {
+		e.kind = kindNone
+		if lost {
+			e.kind, e.name = kindLost, nil
+		}
+		return nil
+	}
+	p, ok := splitFtrace(line)
+	if !ok {
+		return fmt.Errorf("%w: no thread, CPU and time in seconds as in bash-812 [001] 1234.567890: or in perf 812 [001] 1234.567890:", ErrFormat)
+	}
+	e.at = p.at
+	cpu, _ := digits(p.cpu)
+	if cpu >= maxCPUs {
+		return fmt.Errorf("%w: the CPU %d is not from 0 to %d", ErrFormat, cpu, maxCPUs-1)
+	}
+	e.cpu = int(cpu)
+	name, body := eventName(p.rest)
+	if e.kind = ftraceKind(name, &e.name); e.kind == kindOther {
+		return nil
+	}
+	if e.kind == kindSyscallEntry || e.kind == kindSyscallExit {
+		ftraceSyscall(e, body)
+	}
+	if err := ranTask(p.task, e); err != nil {
+		return err
+	}
+	var f fields
+	f.keyed(e.kind, bytes.TrimLeft(body, " "))
+	return f.event(e, letterLeft)
+}
+
+// eventName returns the name of an event, without the system that it is of, and what is behind it. perf may put the
+// number of a sample's period before it.
+func eventName(b []byte) (name, rest []byte) {
+	name, rest = token(b)
+	if n, size := digits(name); size == len(name) && n >= 0 && size > 0 {
+		name, rest = token(rest)
+	}
+	if bytes.HasSuffix(name, []byte(":")) {
+		name = name[:len(name)-1]
+	}
+	if system := bytes.LastIndexByte(name, ':'); system >= 0 && system+1 < len(name) {
+		name = name[system+1:]
+	}
+	return name, rest
+}
+
+// ranTask reads the thread that a line begins with: NAME-TID, perhaps with the process in parentheses, or NAME TID, or
+// NAME PROCESS/TID. What is none of these is not a thread.
+func ranTask(b []byte, e *event) error {
+	e.ran = task{}
+	b = bytes.TrimRight(b, " ")
+	if len(b) > 0 && b[len(b)-1] == ')' {
+		b = bytes.TrimRight(b[:max(bytes.LastIndexByte(b, '('), 0)], " ")
+	}
+	at := len(b)
+	for at > 0 && b[at-1]-'0' <= 9 {
+		at--
+	}
+	tid, size := digits(b[at:])
+	if size == 0 || at == 0 {
+		return nil
+	}
+	if tid > maxTID {
+		return fmt.Errorf("%w: the thread %d is not from 0 to %d", ErrFormat, tid, maxTID)
+	}
+	comm := b[:at-1]
+	switch b[at-1] {
+	case '/':
+		comm = bytes.TrimRight(comm, "0123456789")
+	case '-':
+		if len(comm) == 0 || comm[len(comm)-1] == ' ' { // perf has -1 for a thread that is gone
+			return nil
+		}
+	case ' ':
+	default:
+		return nil
+	}
+	comm = bytes.Trim(comm, " ")
+	if len(comm) > maxName {
+		return fmt.Errorf("%w: the name of the thread %d has %d bytes, more than %d", ErrFormat, tid, len(comm), maxName)
+	}
+	if tid == 0 || string(comm) == "<...>" {
+		comm = comm[:0] // it has no name of its own
+	}
+	e.ran = task{tid: tid, comm: comm}
+	return nil
+}
+
+// ftraceKind returns the kind of an event by its name. It sets the name of a system call, or of an event of no state.
+func ftraceKind(event []byte, name *[]byte) kind {
+	switch string(event) {
+	case "sys_enter":
+		return kindSyscallEntry
+	case "sys_exit":
+		return kindSyscallExit
+	}
+	for _, p := range []struct {
+		prefix string
+		kind   kind
+	}{{"sys_enter_", kindSyscallEntry}, {"sys_exit_", kindSyscallExit}, {"sys_", kindSyscallEntry}} {
+		if call, is := bytes.CutPrefix(event, []byte(p.prefix)); is {
+			*name, _, _ = bytes.Cut(call, []byte("("))
+			return p.kind
+		}
+	}
+	return lttngKind(event, name)
+}
+
+// ftraceSyscall reads what is behind the name of a system call: its number, as in NR 257 (ffffff9c, 7f), or that it
+// returns, as in -> 0x3.
+func ftraceSyscall(e *event, body []byte) {
+	word, rest := token(body)
+	switch string(word) {
+	case "NR":
+		e.name, _ = token(rest)
+	case "->":
+		e.kind = kindSyscallExit
+	}
+}
+
+// letterLeft reads the state of a thread that a switch leaves: letters, or R+ for one that is preempted.
+func letterLeft(text []byte) (status, error) {
+	if len(text) > 0 {
+		switch text[0] {
+		case 'R':
+			return waitsForCPU, nil
+		case 'S', 'D', 'T', 't', 'I', 'P', 'K', 'W', 'N':
+			return blocked, nil
+		case 'X', 'Z', 'x':
+			return gone, nil
+		}
+	}
+	return unknown, fmt.Errorf("%w: the state %.40q is none of the letters R, S, D, T, t, I, P, K, W, N, X, Z and x", ErrFormat, text)
+}
