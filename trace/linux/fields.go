@@ -33,10 +33,11 @@ const (
 	fieldCount
 )
 
-// fieldNames are the names of fields in messages, those of LTTng.
+// fieldNames are the names of fields in messages.
 var fieldNames = [fieldCount]string{
-	"", "prev_comm", "prev_tid", "prev_prio", "prev_state", "next_comm", "next_tid", "next_prio", "comm", "tid", "prio",
-	"target_cpu", "child_comm", "child_tid", "child_pid", "ppid", "name", "status", "irq", "vec", "state", "cpu_id",
+	"", "prev_comm", "prev_pid or prev_tid", "prev_prio", "prev_state", "next_comm", "next_pid or next_tid", "next_prio",
+	"comm", "pid or tid", "prio", "target_cpu or dest_cpu", "child_comm", "child_pid or child_tid", "pid", "ppid", "name",
+	"status", "irq", "vec", "state", "cpu_id",
 }
 
 // fields are the values of an event's fields as text, nil for those that it does not have.

@@ -17,14 +17,15 @@ type ftrace struct{}
 // IsFtrace reports whether text begins as ftrace, trace-cmd report, systrace or perf script print events.
 func IsFtrace(head []byte) bool {
 	for line := range bytes.SplitSeq(head, []byte("\n")) {
-		if skip, _ := aside(line); skip {
-			if bytes.HasPrefix(line, []byte("# tracer: ")) || bytes.HasPrefix(line, []byte("# captured on")) {
-				return true
-			}
-			continue
+		if bytes.HasPrefix(line, []byte("# tracer: ")) || bytes.HasPrefix(line, []byte("# captured on")) {
+			return true
 		}
-		_, ok := splitFtrace(line)
-		return ok
+		if _, is := splitFtrace(line); is {
+			return true
+		}
+		if skip, _ := aside(line); !skip {
+			return false
+		}
 	}
 	return false
 }
@@ -32,19 +33,18 @@ func IsFtrace(head []byte) bool {
 // aside reports whether a line is none of an event: a comment, an empty line, a frame of a stack, or one of the lines
 // that trace-cmd writes before and between events. lost is set if it tells that events are lost.
 func aside(line []byte) (skip, lost bool) {
-	if len(line) == 0 || line[0] == '#' || line[0] == '\t' {
+	for _, prefix := range []string{"CPU:", "CPU ", "cpus=", "version = "} {
+		if bytes.HasPrefix(line, []byte(prefix)) {
+			return true, bytes.Contains(line, []byte("LOST")) || bytes.Contains(line, []byte("DROPPED"))
+		}
+	}
+	word, rest := token(line)
+	switch {
+	case len(word) == 0, line[0] == '#', line[0] == '\t', string(word) == "=>":
 		return true, false
 	}
-	for _, prefix := range []string{"CPU:", "CPU ", "cpus=", "version = "} {
-		if !bytes.HasPrefix(line, []byte(prefix)) {
-			continue
-		}
-		if _, is := splitFtrace(line); is { // of a thread with such a name
-			return false, false
-		}
-		return true, bytes.Contains(line, []byte("LOST")) || bytes.Contains(line, []byte("DROPPED"))
-	}
-	return len(bytes.TrimSpace(line)) == 0, false
+	// ffffffff81234567 schedule+0x1a ([kernel.kallsyms])
+	return line[0] == ' ' && len(word) >= 4 && len(bytes.Trim(word, "0123456789abcdef")) == 0 && bytes.IndexByte(rest, '+') >= 0, false
 }
 
 // parts are the parts of a line.
@@ -56,6 +56,9 @@ type parts struct {
 // splitFtrace splits a line at its CPU. The name of a thread can look like one, so it is the first that a time
 // follows.
 func splitFtrace(line []byte) (p parts, ok bool) {
+	if len(line) > 0 && line[0] == '#' {
+		return p, false
+	}
 	for from := 0; ; {
 		open := bytes.IndexByte(line[from:], '[')
 		if open < 0 {
@@ -95,15 +98,16 @@ func token(b []byte) (word, rest []byte) {
 
 // parse implements form.
 func (ftrace) parse(line []byte, e *event) error {
-	if skip, lost := aside(line); skip {
-		e.kind = kindNone
-		if lost {
-			e.kind, e.name = kindLost, nil
-		}
-		return nil
-	}
 	p, ok := splitFtrace(line)
 	if !ok {
+		skip, lost := aside(line)
+		switch e.kind = kindNone; {
+		case lost:
+			e.kind = kindLost
+			return nil
+		case skip:
+			return nil
+		}
 		return fmt.Errorf("%w: no thread, CPU and time in seconds as in bash-812 [001] 1234.567890: or in perf 812 [001] 1234.567890:", ErrFormat)
 	}
 	e.at = p.at
@@ -112,8 +116,12 @@ func (ftrace) parse(line []byte, e *event) error {
 		return fmt.Errorf("%w: the CPU %d is not from 0 to %d", ErrFormat, cpu, maxCPUs-1)
 	}
 	e.cpu = int(cpu)
-	name, body := eventName(p.rest)
+	full, name, body := eventName(p.rest)
 	if e.kind = ftraceKind(name, &e.name); e.kind == kindOther {
+		e.name = full
+		if string(full) == "<stack" { // <stack trace>, with its frames in lines of their own
+			e.kind = kindNone
+		}
 		return nil
 	}
 	if e.kind == kindSyscallEntry || e.kind == kindSyscallExit {
@@ -123,24 +131,24 @@ func (ftrace) parse(line []byte, e *event) error {
 		return err
 	}
 	var f fields
-	f.keyed(e.kind, bytes.TrimLeft(body, " "))
+	for len(body) > 0 && body[0] == ' ' {
+		body = body[1:]
+	}
+	f.keyed(e.kind, body)
 	return f.event(e, letterLeft)
 }
 
-// eventName returns the name of an event, without the system that it is of, and what is behind it. perf may put the
-// number of a sample's period before it.
-func eventName(b []byte) (name, rest []byte) {
-	name, rest = token(b)
-	if n, size := digits(name); size == len(name) && n >= 0 && size > 0 {
-		name, rest = token(rest)
+// eventName returns the name of an event, with and without the system that it is of, and what is behind it. perf may put
+// the number of a sample's period before it.
+func eventName(b []byte) (full, name, rest []byte) {
+	full, rest = token(b)
+	if _, size := digits(full); size > 0 && size == len(full) {
+		full, rest = token(rest)
 	}
-	if bytes.HasSuffix(name, []byte(":")) {
-		name = name[:len(name)-1]
+	if n := len(full) - 1; n >= 0 && full[n] == ':' {
+		full = full[:n]
 	}
-	if system := bytes.LastIndexByte(name, ':'); system >= 0 && system+1 < len(name) {
-		name = name[system+1:]
-	}
-	return name, rest
+	return full, full[bytes.LastIndexByte(full, ':')+1:], rest
 }
 
 // ranTask reads the thread that a line begins with: NAME-TID, perhaps with the process in parentheses, or NAME TID, or
@@ -187,22 +195,18 @@ func ranTask(b []byte, e *event) error {
 
 // ftraceKind returns the kind of an event by its name. It sets the name of a system call, or of an event of no state.
 func ftraceKind(event []byte, name *[]byte) kind {
-	switch string(event) {
-	case "sys_enter":
-		return kindSyscallEntry
-	case "sys_exit":
-		return kindSyscallExit
+	if !bytes.HasPrefix(event, []byte("sys_")) {
+		return lttngKind(event, name)
 	}
-	for _, p := range []struct {
-		prefix string
-		kind   kind
-	}{{"sys_enter_", kindSyscallEntry}, {"sys_exit_", kindSyscallExit}, {"sys_", kindSyscallEntry}} {
-		if call, is := bytes.CutPrefix(event, []byte(p.prefix)); is {
-			*name, _, _ = bytes.Cut(call, []byte("("))
-			return p.kind
-		}
+	k := kindSyscallEntry
+	call, is := bytes.CutPrefix(event, []byte("sys_exit"))
+	if is && (len(call) == 0 || call[0] == '_') {
+		k = kindSyscallExit
+	} else if call, is = bytes.CutPrefix(event, []byte("sys_enter")); !is || len(call) > 0 && call[0] != '_' {
+		call = event[len("sys"):]
 	}
-	return lttngKind(event, name)
+	*name, _, _ = bytes.Cut(bytes.TrimPrefix(call, []byte("_")), []byte("("))
+	return k
 }
 
 // ftraceSyscall reads what is behind the name of a system call: its number, as in NR 257 (ffffff9c, 7f), or that it

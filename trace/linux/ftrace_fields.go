@@ -8,7 +8,6 @@ type key struct {
 	field  field
 }
 
-// switchArrow are the fields of a switch as perf and trace-cmd shorten them: bash:812 [120] S ==> cat:913 [120].
 // keysOf are the fields of the kinds as the kernel prints them, in order. A field may be missing.
 var keysOf = [kindCount][]key{
 	kindSwitch: {
@@ -84,19 +83,24 @@ func (f *fields) short(k kind, b []byte) {
 	}
 }
 
-// shortTask reads bash:812 [120] and returns what is behind it.
+// shortTask reads bash:812 [120] and returns what is behind it. A name may have spaces, colons and brackets.
 func (f *fields) shortTask(b []byte, comm, tid, prio field) (rest []byte) {
-	open := bytes.LastIndex(b, []byte(" ["))
-	if open < 0 {
-		return nil
+	for open := 0; ; open++ {
+		next := bytes.Index(b[open:], []byte(" ["))
+		if next < 0 {
+			return nil
+		}
+		open += next
+		colon, end := bytes.LastIndexByte(b[:open], ':'), bytes.IndexByte(b[open:], ']')
+		if colon < 0 || end < 0 {
+			continue
+		}
+		if _, size := digits(b[colon+1 : open]); size == 0 || size < open-colon-1 {
+			continue
+		}
+		f.put(comm, b[:colon])
+		f.put(tid, b[colon+1:open])
+		f.put(prio, b[open+2:open+end])
+		return b[open+end+1:]
 	}
-	colon := bytes.LastIndexByte(b[:open], ':')
-	end := bytes.IndexByte(b[open:], ']')
-	if colon < 0 || end < 0 {
-		return nil
-	}
-	f.put(comm, b[:colon])
-	f.put(tid, b[colon+1:open])
-	f.put(prio, b[open+2:open+end])
-	return b[open+end+1:]
 }

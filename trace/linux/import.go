@@ -71,7 +71,7 @@ func (o Options) Import(ctx context.Context, r io.Reader, to trace.Target) (outc
 
 // formOf returns the form of a text by its begin.
 func formOf(r *bufio.Reader) form {
-	if first, _ := r.Peek(1); len(first) > 0 && first[0] == '[' {
+	if head, _ := r.Peek(4 << 10); IsLTTng(head) { // what there is
 		return &lttng{}
 	}
 	return ftrace{}

@@ -108,7 +108,9 @@ func plainEnum(text []byte) []byte {
 // there is none.
 func braces(b []byte, take func(name, value []byte)) (rest []byte, end bool, err error) {
 	for {
-		b = bytes.TrimLeft(b, " ,")
+		for len(b) > 0 && (b[0] == ' ' || b[0] == ',') {
+			b = b[1:]
+		}
 		if len(b) > 0 && b[0] == '}' {
 			break
 		}

@@ -1,7 +1,6 @@
 package linux
 
 import (
-	"bytes"
 	"math"
 )
 
@@ -11,11 +10,10 @@ import (
 // beyond int64.
 func digits(b []byte) (n int64, size int) {
 	for size < len(b) && b[size]-'0' <= 9 {
-		d := int64(b[size] - '0')
-		if n > (math.MaxInt64-d)/10 {
+		if n > math.MaxInt64/10-1 { // one that is that near to the limit is beyond all bounds of the package
 			return 0, 0
 		}
-		n = n*10 + d
+		n = n*10 + int64(b[size]-'0')
 		size++
 	}
 	return n, size
@@ -68,8 +66,10 @@ func nanoseconds(b []byte) (int64, bool) {
 	for i := size; i < 9; i++ {
 		n *= 10
 	}
-	rest := b[size:]
-	return n, len(bytes.TrimLeft(rest, "0123456789")) == 0
+	for size < len(b) && b[size]-'0' <= 9 {
+		size++
+	}
+	return n, size == len(b)
 }
 
 // seconds reads a time as seconds with a fraction, such as 1234.567890, as ns.
