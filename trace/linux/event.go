@@ -19,8 +19,9 @@ const (
 	kindSyscallEntry             // the current thread enters the system call name
 	kindSyscallExit              // and leaves it
 	kindFrequency                // the CPU target has a frequency of number Hz
-	kindLost                     // the tracer lost events
-	kindNone                     // a line without an event, and so without a time
+	kindHost                     // of another host than the first event
+	kindLost                     // a line that tells that the tracer lost events, without a time
+	kindNone                     // a line without an event
 	kindCount
 )
 

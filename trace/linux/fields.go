@@ -123,6 +123,10 @@ func (f *fields) event(e *event, left func(text []byte) (status, error)) (err er
 		e.number, err = f.number(fIRQ, -1<<31, 1<<31)
 	case kindSoftIRQRaise, kindSoftIRQEntry, kindSoftIRQExit:
 		e.number, err = f.number(fVec, 0, maxSoftIRQs-1)
+	case kindSyscallEntry:
+		if len(e.name) == 0 || len(e.name) > maxName {
+			return fmt.Errorf("%w: the system call's name has %d bytes, not from 1 to %d", ErrFormat, len(e.name), maxName)
+		}
 	case kindFrequency:
 		if e.number, err = f.number(fState, 0, 1<<32); err == nil {
 			e.number *= 1000 // kHz

@@ -89,8 +89,10 @@ type importer struct {
 	last     int64 // the time of the last event
 	lines    int
 
-	other       map[string]int // events of no state, by name; "" for those of other names
-	lost, early int            // places where the tracer lost events, and events that were earlier than the one before
+	other map[string]int // events of no state, by name; "" for those of other names
+	hosts int            // events of other hosts
+	lost  int            // places where the tracer lost events
+	early int            // events that were earlier than the one before
 }
 
 // line reads a line.
@@ -114,7 +116,11 @@ func (i *importer) line(line []byte) error {
 	if err := i.time(e); err != nil {
 		return err
 	}
-	if e.kind == kindOther {
+	switch e.kind {
+	case kindHost:
+		i.hosts++
+		return nil
+	case kindOther:
 		i.countOther(e.name)
 		return nil
 	}
@@ -150,8 +156,9 @@ func (i *importer) countOther(name []byte) {
 
 // leaveOut tells which events were left out, the most frequent names first.
 func (i *importer) leaveOut(outcome *trace.Outcome) {
+	outcome.LeaveOut("events of other hosts", i.hosts)
 	outcome.LeaveOut("places where the tracer lost events", i.lost)
-	outcome.LeaveOut("times that were earlier than the one before", i.early)
+	outcome.LeaveOut("times that are earlier than the one before, which counts instead", i.early)
 	names := slices.SortedFunc(maps.Keys(i.other), func(a, b string) int {
 		return cmp.Or(cmp.Compare(i.other[b], i.other[a]), cmp.Compare(a, b))
 	})

@@ -69,7 +69,7 @@ func (p *lttng) parse(line []byte, e *event) error {
 		return nil
 	}
 	if !bytes.Equal(host, p.host) {
-		e.kind, e.name = kindOther, []byte("another host's")
+		e.kind = kindHost
 		return nil
 	}
 	return p.fields(braces[1:], e)
