@@ -14,17 +14,23 @@ import (
 // A line has the thread that runs, its CPU, perhaps flags, the time in seconds, the event, and its fields.
 type ftrace struct{}
 
-// IsFtrace reports whether text begins as ftrace, trace-cmd report, systrace or perf script print events.
+// IsFtrace reports whether text begins as ftrace, trace-cmd report or systrace print events, or as perf script prints
+// those that have states. Samples of perf script are a profile instead.
 func IsFtrace(head []byte) bool {
 	for line := range bytes.SplitSeq(head, []byte("\n")) {
-		if bytes.HasPrefix(line, []byte("# tracer: ")) || bytes.HasPrefix(line, []byte("# captured on")) {
+		if bytes.HasPrefix(line, []byte("# tracer: ")) {
 			return true
 		}
-		if _, is := splitFtrace(line); is {
-			return true
+		p, is := splitFtrace(line)
+		if !is {
+			if skip, _ := aside(line); !skip {
+				return false
+			}
+			continue
 		}
-		if skip, _ := aside(line); !skip {
-			return false
+		_, name, _ := eventName(p.rest)
+		if _, _, by := splitTask(p.task); by == '-' || ftraceKind(name, &name) != kindOther {
+			return true
 		}
 	}
 	return false
@@ -151,38 +157,59 @@ func eventName(b []byte) (full, name, rest []byte) {
 	return full, full[bytes.LastIndexByte(full, ':')+1:], rest
 }
 
-// ranTask reads the thread that a line begins with: NAME-TID, perhaps with the process in parentheses, or NAME TID, or
-// NAME PROCESS/TID. What is none of these is not a thread.
-func ranTask(b []byte, e *event) error {
-	e.ran = task{}
-	b = bytes.TrimRight(b, " ")
+// splitTask splits the thread that a line begins with: NAME-TID, perhaps with the process in parentheses, or NAME TID,
+// or NAME PROCESS/TID. by is what is before the TID, and 0 if the text is none of these.
+func splitTask(b []byte) (comm, tid []byte, by byte) {
+	b = trimSpaces(b)
 	if len(b) > 0 && b[len(b)-1] == ')' {
-		b = bytes.TrimRight(b[:max(bytes.LastIndexByte(b, '('), 0)], " ")
+		b = trimSpaces(b[:max(bytes.LastIndexByte(b, '('), 0)])
 	}
 	at := len(b)
 	for at > 0 && b[at-1]-'0' <= 9 {
 		at--
 	}
-	tid, size := digits(b[at:])
-	if size == 0 || at == 0 {
-		return nil
+	if at == 0 || at == len(b) {
+		return nil, nil, 0
 	}
-	if tid > maxTID {
-		return fmt.Errorf("%w: the thread %d is not from 0 to %d", ErrFormat, tid, maxTID)
-	}
-	comm := b[:at-1]
-	switch b[at-1] {
+	comm, tid, by = b[:at-1], b[at:], b[at-1]
+	switch by {
 	case '/':
-		comm = bytes.TrimRight(comm, "0123456789")
+		for len(comm) > 0 && comm[len(comm)-1]-'0' <= 9 {
+			comm = comm[:len(comm)-1]
+		}
 	case '-':
 		if len(comm) == 0 || comm[len(comm)-1] == ' ' { // perf has -1 for a thread that is gone
-			return nil
+			return nil, nil, 0
 		}
 	case ' ':
 	default:
+		return nil, nil, 0
+	}
+	return trimSpaces(comm), tid, by
+}
+
+// trimSpaces returns b without the spaces around it.
+func trimSpaces(b []byte) []byte {
+	for len(b) > 0 && b[0] == ' ' {
+		b = b[1:]
+	}
+	for len(b) > 0 && b[len(b)-1] == ' ' {
+		b = b[:len(b)-1]
+	}
+	return b
+}
+
+// ranTask reads the thread that ran at an event. A line without one is of none.
+func ranTask(b []byte, e *event) error {
+	e.ran = task{}
+	comm, text, by := splitTask(b)
+	if by == 0 {
 		return nil
 	}
-	comm = bytes.Trim(comm, " ")
+	tid, size := digits(text)
+	if size == 0 || tid > maxTID {
+		return fmt.Errorf("%w: the thread %.40s is not from 0 to %d", ErrFormat, text, maxTID)
+	}
 	if len(comm) > maxName {
 		return fmt.Errorf("%w: the name of the thread %d has %d bytes, more than %d", ErrFormat, tid, len(comm), maxName)
 	}

@@ -1,12 +1,15 @@
 package states
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -27,7 +30,9 @@ func openCTF(cmd *cobra.Command, dir string) (*input.Stream, error) {
 		return nil, err
 	}
 	c := exec.CommandContext(cmd.Context(), "babeltrace2", "--clock-seconds", path)
-	c.Stderr = cmd.ErrOrStderr()
+	said := &begin{}
+	c.Stderr = said
+	c.WaitDelay = time.Second // for what has its standard error, and goes on
 	out, err := c.StdoutPipe()
 	if err == nil {
 		err = c.Start()
@@ -38,7 +43,9 @@ func openCTF(cmd *cobra.Command, dir string) (*input.Stream, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%s: babeltrace2: %w", dir, err)
 	}
-	s := input.NewStream(&child{c: c, out: out})
+	s := input.NewStream(&child{c: c, out: out, said: said, tell: func(line string) {
+		fmt.Fprintf(cmd.ErrOrStderr(), "granary: %s: babeltrace2: %s\n", dir, line)
+	}})
 	switch _, err := s.Peek(1); {
 	case errors.Is(err, io.EOF):
 		return nil, errors.Join(fmt.Errorf("%s: a trace without an event", dir), s.Close())
@@ -48,11 +55,23 @@ func openCTF(cmd *cobra.Command, dir string) (*input.Stream, error) {
 	return s, nil
 }
 
+// begin is a writer that keeps the first bytes.
+type begin struct{ bytes.Buffer }
+
+// Write implements io.Writer.
+func (b *begin) Write(p []byte) (int, error) {
+	const most = 4 << 10
+	b.Buffer.Write(p[:min(len(p), most-b.Len())])
+	return len(p), nil
+}
+
 // child is the output of a command, which ends with an error if the command does.
 type child struct {
-	c   *exec.Cmd
-	out io.Reader
-	end error // of the output, nil before
+	c    *exec.Cmd
+	out  io.Reader
+	end  error // of the output, nil before
+	said *begin
+	tell func(line string) // tells what the command said, if it ended well
 }
 
 // Read implements io.Reader.
@@ -62,13 +81,23 @@ func (r *child) Read(p []byte) (int, error) {
 	}
 	n, err := r.out.Read(p)
 	if errors.Is(err, io.EOF) {
-		r.end = io.EOF
-		if err := r.c.Wait(); err != nil {
-			r.end = fmt.Errorf("babeltrace2: %w", err)
-		}
+		r.end = r.wait()
 		err = r.end
 	}
 	return n, err
+}
+
+// wait waits for the end of the command. It returns io.EOF, or how the command failed.
+func (r *child) wait() error {
+	if err := r.c.Wait(); err != nil {
+		return fmt.Errorf("babeltrace2: %w: %.300s", err, strings.Join(strings.Fields(r.said.String()), " "))
+	}
+	for line := range strings.Lines(r.said.String()) {
+		if line = strings.TrimSpace(line); line != "" {
+			r.tell(line)
+		}
+	}
+	return io.EOF
 }
 
 // Close ends the command, if it has not ended.
