@@ -114,7 +114,7 @@ func (ftrace) parse(line []byte, e *event) error {
 		case skip:
 			return nil
 		}
-		return fmt.Errorf("%w: no thread, CPU and time in seconds as in bash-812 [001] 1234.567890: or in perf 812 [001] 1234.567890:", ErrFormat)
+		return fmt.Errorf("%w: no thread, CPU and time in seconds as in %q or %q", ErrFormat, "bash-812 [001] 1234.567890:", "bash 812 [001] 1234.567890:")
 	}
 	e.at = p.at
 	cpu, _ := digits(p.cpu)

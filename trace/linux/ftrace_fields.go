@@ -11,8 +11,13 @@ type key struct {
 // keysOf are the fields of the kinds as the kernel prints them, in order. A field may be missing.
 var keysOf = [kindCount][]key{
 	kindSwitch: {
-		{"prev_comm=", fPrevComm}, {" prev_pid=", fPrevTID}, {" prev_prio=", fPrevPrio}, {" prev_state=", fPrevState},
-		{" ==> next_comm=", fNextComm}, {" next_pid=", fNextTID}, {" next_prio=", fNextPrio},
+		{"prev_comm=", fPrevComm},
+		{" prev_pid=", fPrevTID},
+		{" prev_prio=", fPrevPrio},
+		{" prev_state=", fPrevState},
+		{" ==> next_comm=", fNextComm},
+		{" next_pid=", fNextTID},
+		{" next_prio=", fNextPrio},
 	},
 	kindWake:         {{"comm=", fComm}, {" pid=", fTID}, {" prio=", fPrio}, {" success=", fNone}, {" target_cpu=", fTarget}},
 	kindMigrate:      {{"comm=", fComm}, {" pid=", fTID}, {" prio=", fPrio}, {" orig_cpu=", fNone}, {" dest_cpu=", fTarget}},
@@ -64,7 +69,7 @@ func (f *fields) put(name field, value []byte) {
 			value = value[1:]
 		}
 	}
-	f[name] = value[:len(value):len(value)]
+	f[name] = value
 }
 
 // short reads the fields as perf and trace-cmd shorten them: of a switch bash:812 [120] S ==> cat:913 [120], and of a

@@ -3,6 +3,8 @@ package linux
 import (
 	"bytes"
 	"fmt"
+	"strconv"
+	"unicode/utf8"
 )
 
 // fields reads the fields of an event, behind the first brace. The first braces have the CPU, and the last ones the
@@ -172,21 +174,18 @@ func unquote(value []byte) []byte {
 	if bytes.IndexByte(value, '\\') < 0 {
 		return value
 	}
-	out := make([]byte, 0, len(value))
-	for i := 0; i < len(value); i++ {
-		if value[i] != '\\' || i+1 == len(value) {
-			out = append(out, value[i])
-			continue
-		}
-		i++
-		switch c := value[i]; {
-		case c == 'n':
-			out = append(out, '\n')
-		case c == 't':
-			out = append(out, '\t')
+	var out []byte
+	for text := string(value); len(text) > 0; {
+		c, multibyte, rest, err := strconv.UnquoteChar(text, '"')
+		switch {
+		case err != nil: // no escape of C
+			out, rest = append(out, text[0]), text[1:]
+		case multibyte:
+			out = utf8.AppendRune(out, c)
 		default:
-			out = append(out, c)
+			out = append(out, byte(c))
 		}
+		text = rest
 	}
 	return out
 }

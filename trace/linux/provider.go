@@ -26,7 +26,7 @@ type provider struct {
 	idle    []*thread         // the idle loops, by CPU
 	nobody  *thread           // the current thread of CPUs of which none is known
 	cpus    []*cpu
-	irqs    map[string]*cell // the handlers on all CPUs
+	irqs    map[string]*latest // the handlers on all CPUs
 	soft    [maxSoftIRQs]*softIRQ
 	names   map[string]history.Value // of texts that were written lately
 }
@@ -41,17 +41,17 @@ func newProvider(ctx context.Context, to *trace.Changes, numbers bool) *provider
 		cpuValues:     values(cpuStates, numbers),
 		softIRQValues: values(softIRQStates, numbers),
 		threadsAt:     noAttribute, cpusAt: noAttribute, irqsAt: noAttribute, softIRQsAt: noAttribute,
-		threads: map[int64]*thread{}, irqs: map[string]*cell{}, names: map[string]history.Value{},
+		threads: map[int64]*thread{}, irqs: map[string]*latest{}, names: map[string]history.Value{},
 	}
 }
 
-// cell is an attribute with its latest value.
-type cell struct {
+// latest is an attribute with its latest value.
+type latest struct {
 	at    history.Attribute
 	value history.Value
 }
 
-func newCell() cell { return cell{at: noAttribute} }
+func newLatest() latest { return latest{at: noAttribute} }
 
 // take writes the states of an event. The errors are those of the history.
 func (p *provider) take(e *event) error {
@@ -111,13 +111,13 @@ func (p *provider) child(at *history.Attribute, parent history.Attribute, name s
 }
 
 // set gives an attribute below another a value, if it has another one.
-func (p *provider) set(c *cell, parent history.Attribute, name string, v history.Value) {
+func (p *provider) set(c *latest, parent history.Attribute, name string, v history.Value) {
 	p.child(&c.at, parent, name)
 	p.change(c, v)
 }
 
 // change gives an attribute a value, if it has another one.
-func (p *provider) change(c *cell, v history.Value) {
+func (p *provider) change(c *latest, v history.Value) {
 	if p.err != nil || v == c.value {
 		return
 	}
@@ -145,8 +145,8 @@ func (p *provider) text(b []byte) history.Value {
 type thread struct {
 	tid                                   int64
 	status                                status
-	state                                 cell
-	exec, ppid, pid, syscall, prio, queue cell
+	state                                 latest
+	exec, ppid, pid, syscall, prio, queue latest
 }
 
 // thread returns a thread by its number. The number 0 is that of the idle loops of all CPUs.
@@ -185,8 +185,8 @@ func (p *provider) unknownThread() *thread {
 
 func (p *provider) newThread(tid int64, name string) *thread {
 	t := &thread{tid: tid, status: gone}
-	for _, c := range []*cell{&t.state, &t.exec, &t.ppid, &t.pid, &t.syscall, &t.prio, &t.queue} {
-		*c = newCell()
+	for _, c := range []*latest{&t.state, &t.exec, &t.ppid, &t.pid, &t.syscall, &t.prio, &t.queue} {
+		*c = newLatest()
 	}
 	p.child(&t.state.at, p.child(&p.threadsAt, history.Top, "Threads"), name)
 	return t
@@ -294,7 +294,7 @@ func (p *provider) setPID(t *thread, e *event) {
 func (p *provider) frees(e *event) {
 	t := p.thread(e.task.tid, e.cpu)
 	p.setStatus(t, gone)
-	for _, c := range []*cell{&t.exec, &t.ppid, &t.pid, &t.syscall, &t.prio, &t.queue} {
+	for _, c := range []*latest{&t.exec, &t.ppid, &t.pid, &t.syscall, &t.prio, &t.queue} {
 		p.change(c, history.Value{})
 	}
 }

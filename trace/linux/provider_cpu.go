@@ -8,11 +8,11 @@ import (
 
 // cpu is a CPU with its interrupts.
 type cpu struct {
-	state, thread, frequency cell
+	state, thread, frequency latest
 	irqsAt, softIRQsAt       history.Attribute
 	current                  *thread // nil if none is known
 
-	irqs    map[string]*cell // the handlers
+	irqs    map[string]*latest // the handlers
 	running map[int64]*handler
 
 	soft                     [maxSoftIRQs]*softIRQ
@@ -21,12 +21,12 @@ type cpu struct {
 
 // handler is an interrupt handler that runs on a CPU.
 type handler struct {
-	here, all *cell
+	here, all *latest
 }
 
 // softIRQ is a soft interrupt on a CPU or on all CPUs.
 type softIRQ struct {
-	cell
+	latest
 	state int64
 	cpus  [softIRQRunning | softIRQRaised + 1]int // of all CPUs, by state there
 }
@@ -36,8 +36,8 @@ func (p *provider) cpu(n int) *cpu {
 	grow(&p.cpus, n)
 	if p.cpus[n] == nil {
 		c := &cpu{
-			state: newCell(), thread: newCell(), frequency: newCell(), irqsAt: noAttribute, softIRQsAt: noAttribute,
-			irqs: map[string]*cell{}, running: map[int64]*handler{},
+			state: newLatest(), thread: newLatest(), frequency: newLatest(), irqsAt: noAttribute, softIRQsAt: noAttribute,
+			irqs: map[string]*latest{}, running: map[int64]*handler{},
 		}
 		p.child(&c.state.at, p.child(&p.cpusAt, history.Top, "CPUs"), strconv.Itoa(n))
 		p.cpus[n] = c
@@ -89,7 +89,7 @@ func (p *provider) updateCPU(c *cpu) {
 func (p *provider) irqEntry(e *event) {
 	c := p.cpu(e.cpu)
 	name, on := strconv.FormatInt(e.number, 10)+"/"+p.text(e.name).Text(), history.Int(int64(e.cpu))
-	h := &handler{cellOf(c.irqs, name), cellOf(p.irqs, name)}
+	h := &handler{latestOf(c.irqs, name), latestOf(p.irqs, name)}
 	p.set(h.here, p.child(&c.irqsAt, c.state.at, "IRQs"), name, on)
 	p.setCPU(c, cpuIRQ)
 	p.setStatus(p.current(c), interrupted)
@@ -97,11 +97,11 @@ func (p *provider) irqEntry(e *event) {
 	c.running[e.number] = h
 }
 
-func cellOf(cells map[string]*cell, name string) *cell {
-	c := cells[name]
+func latestOf(all map[string]*latest, name string) *latest {
+	c := all[name]
 	if c == nil {
-		c = &cell{at: noAttribute}
-		cells[name] = c
+		c = &latest{at: noAttribute}
+		all[name] = c
 	}
 	return c
 }
@@ -146,7 +146,7 @@ func (p *provider) softIRQExit(e *event) {
 // softIRQ returns a soft interrupt on a CPU.
 func (p *provider) softIRQ(c *cpu, n int64) *softIRQ {
 	if c.soft[n] == nil {
-		c.soft[n] = &softIRQ{cell: newCell()}
+		c.soft[n] = &softIRQ{latest: newLatest()}
 		p.child(&c.soft[n].at, p.child(&c.softIRQsAt, c.state.at, "Soft_IRQs"), strconv.FormatInt(n, 10))
 	}
 	return c.soft[n]
@@ -156,7 +156,7 @@ func (p *provider) softIRQ(c *cpu, n int64) *softIRQ {
 func (p *provider) setSoftIRQ(c *cpu, n, state int64) {
 	s, all := p.softIRQ(c, n), p.soft[n]
 	if all == nil {
-		all = &softIRQ{cell: newCell()}
+		all = &softIRQ{latest: newLatest()}
 		p.soft[n] = all
 	}
 	c.countSoft(s.state, -1)
@@ -164,12 +164,12 @@ func (p *provider) setSoftIRQ(c *cpu, n, state int64) {
 	s.state = state
 	c.countSoft(s.state, 1)
 	all.cpus[s.state]++
-	p.change(&s.cell, p.softIRQValues[state])
+	p.change(&s.latest, p.softIRQValues[state])
 	highest := len(all.cpus) - 1
 	for highest > 0 && all.cpus[highest] <= 0 {
 		highest--
 	}
-	p.set(&all.cell, p.child(&p.softIRQsAt, history.Top, "Soft_IRQs"), strconv.FormatInt(n, 10), p.softIRQValues[highest])
+	p.set(&all.latest, p.child(&p.softIRQsAt, history.Top, "Soft_IRQs"), strconv.FormatInt(n, 10), p.softIRQValues[highest])
 }
 
 // countSoft counts a soft interrupt in a state n times.

@@ -42,7 +42,7 @@ func based(b []byte) (n int64, size int) {
 		base, from = 16, 2
 	}
 	for _, c := range b[from:] {
-		d := int64(base)
+		d := base
 		switch {
 		case c-'0' <= 9:
 			d = int64(c - '0')
@@ -53,6 +53,9 @@ func based(b []byte) (n int64, size int) {
 			return 0, 0
 		}
 		n = n*base + d
+	}
+	if len(b) == from && base == 16 {
+		return 0, 0
 	}
 	return n, len(b)
 }

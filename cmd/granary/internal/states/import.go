@@ -48,8 +48,9 @@ memory first, at 38 bytes a row.
 
 FILE may also be the events of the Linux kernel as text, with what its threads,
 CPUs and interrupts did: what perf script, perf sched script, trace-cmd report,
-ftrace, systrace or babeltrace2 print. The directory of a trace of LTTng is read
-with babeltrace2. Events without a state are left out, and counted.
+ftrace, systrace or babeltrace2 print, as in perf script --ns > sched.txt. The
+directory of a trace of LTTng is read with babeltrace2. Events without a state
+are left out, and counted.
 
 -o SET, any other name, converts CSV to a set, the files SET.ihs.gz and
 SET.attrs.tsv.gz.
@@ -113,8 +114,7 @@ func newImport() *cobra.Command {
   granary history import -o run.history run
   granary history import -o app.history --unit ms --separator . a.csv b.csv.gz
   granary history import -o app.history trace.out
-  perf script --ns | granary history import -o sched.history -
-  granary history import -o kernel.history lttng-traces/session/kernel
+  granary history import -o sched.history sched.txt
   granary history range --csv run CPUs/0 | granary history import -o cpu0 -
   granary history import --partial -o a.history --separator . a.csv
   granary history import -o b.history --separator . b.csv.gz
