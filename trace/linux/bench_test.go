@@ -3,24 +3,32 @@ package linux
 import (
 	"bytes"
 	"fmt"
+	"io"
 	"testing"
 	"time"
 
 	"github.com/granarydb/granary/trace"
 )
 
-// switchLines returns n lines as perf script prints switches between some threads of 8 CPUs.
-func switchLines(n int) []byte {
-	var b bytes.Buffer
-	running := [8]int{}
-	for i := range n {
-		cpu := i * 5 % 8
-		prev, next := running[cpu], (i*7%97)*8+cpu
-		running[cpu] = next
-		fmt.Fprintf(&b, "%16s %5d [%03d] %6d.%09d:       sched:sched_switch: prev_comm=%s prev_pid=%d prev_prio=120 prev_state=%s ==> next_comm=%s next_pid=%d next_prio=120\n",
+// switches are the lines that perf script prints for switches between some threads of 8 CPUs, made as they are read.
+type switches struct {
+	lines   int // yet to come
+	i       int
+	running [8]int
+	text    bytes.Buffer
+}
+
+// Read implements io.Reader.
+func (s *switches) Read(p []byte) (int, error) {
+	for ; s.text.Len() < len(p) && s.lines > 0; s.lines-- {
+		i, cpu := s.i, s.i*5%8
+		s.i++
+		prev, next := s.running[cpu], (i*7%97)*8+cpu
+		s.running[cpu] = next
+		fmt.Fprintf(&s.text, "%16s %5d [%03d] %6d.%09d:       sched:sched_switch: prev_comm=%s prev_pid=%d prev_prio=120 prev_state=%s ==> next_comm=%s next_pid=%d next_prio=120\n",
 			name(prev, cpu), prev, cpu, 1000+i/500_000, i%500_000*2000, name(prev, cpu), prev, []string{"S", "R", "R+", "D"}[i%4], name(next, cpu), next)
 	}
-	return b.Bytes()
+	return s.text.Read(p)
 }
 
 func name(tid, cpu int) string {
@@ -52,7 +60,13 @@ func benchmarkLines(b *testing.B, text []byte) {
 }
 
 // BenchmarkPerf imports the lines of switches.
-func BenchmarkPerf(b *testing.B) { benchmarkLines(b, switchLines(500_000)) }
+func BenchmarkPerf(b *testing.B) {
+	text, err := io.ReadAll(&switches{lines: 500_000})
+	if err != nil {
+		b.Fatal(err)
+	}
+	benchmarkLines(b, text)
+}
 
 // BenchmarkLTTng imports the recorded events.
 func BenchmarkLTTng(b *testing.B) { benchmarkLines(b, printed(b, "many-threads")) }

@@ -5,7 +5,6 @@ import (
 	"math/rand/v2"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -172,18 +171,7 @@ func imported(t testing.TB, o Options, text []byte) *trace.Recording {
 // printed returns the events of a recorded trace as babeltrace2 prints them.
 func printed(t testing.TB, name string) []byte {
 	t.Helper()
-	packed := beside.Data(t, "ctf/"+name+".tar.gz")
-	if _, err := exec.LookPath("babeltrace2"); err != nil {
-		if os.Getenv("GRANARY_NEED_SHARED") == "1" {
-			t.Fatal("there is no babeltrace2, and GRANARY_NEED_SHARED is 1")
-		}
-		t.Skip("there is no babeltrace2, which prints the recorded events: apt-get install babeltrace2")
-	}
-	dir := t.TempDir()
-	if out, err := exec.Command("tar", "-xzf", packed, "-C", dir).CombinedOutput(); err != nil {
-		t.Fatalf("%v: %s", err, out)
-	}
-	cmd := exec.Command("babeltrace2", filepath.Join(dir, name))
+	cmd := exec.Command("babeltrace2", beside.CTF(t, name))
 	cmd.Stderr = os.Stderr
 	out, err := cmd.Output()
 	if err != nil {

@@ -95,19 +95,8 @@ func TestCTF_Wrong(t *testing.T) {
 
 // TestCTF_Recorded imports a recorded trace with the real babeltrace2, as its folder and as its text.
 func TestCTF_Recorded(t *testing.T) {
-	packed, dir := beside.Data(t, "ctf/bug446190.tar.gz"), t.TempDir()
-	babeltrace, err := exec.LookPath("babeltrace2")
-	if err != nil {
-		if os.Getenv("GRANARY_NEED_SHARED") == "1" {
-			t.Fatal("there is no babeltrace2, and GRANARY_NEED_SHARED is 1")
-		}
-		t.Skip("there is no babeltrace2: apt-get install babeltrace2")
-	}
-	if text, err := exec.Command("tar", "-xzf", packed, "-C", dir).CombinedOutput(); err != nil {
-		t.Fatalf("%v: %s", err, text)
-	}
-	name := filepath.Join(dir, "bug446190")
-	text, err := exec.Command(babeltrace, "--clock-seconds", name).Output()
+	name, dir := beside.CTF(t, "bug446190"), t.TempDir()
+	text, err := exec.Command("babeltrace2", "--clock-seconds", name).Output()
 	if err != nil {
 		t.Fatal(err)
 	}
