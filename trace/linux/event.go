@@ -38,7 +38,7 @@ type event struct {
 	at         int64 // ns
 	cpu        int
 	kind       kind
-	ran        task // the thread that the CPU ran, with its name, if the form says so
+	ran        task // the thread that the CPU ran; its name is nil if the form does not say it
 	task, next task
 	left       status // what task is after a switch, or when the recording began
 	pid, ppid  int64  // process and parent of the task that is made or found; pid is 0 if it is not known

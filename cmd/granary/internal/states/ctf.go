@@ -16,10 +16,15 @@ import (
 	"github.com/granarydb/granary/internal/input"
 )
 
-// isCTF reports whether a name is a directory with a trace in the Common Trace Format, such as LTTng writes.
+// isCTF reports whether a name is a directory with a trace in the Common Trace Format, or of a session of LTTng with one
+// of the kernel.
 func isCTF(name string) bool {
-	info, err := os.Stat(filepath.Join(name, "metadata"))
-	return err == nil && info.Mode().IsRegular()
+	for _, trace := range []string{name, filepath.Join(name, "kernel")} {
+		if info, err := os.Stat(filepath.Join(trace, "metadata")); err == nil && info.Mode().IsRegular() {
+			return true
+		}
+	}
+	return false
 }
 
 // openCTF opens the events of a trace as text, which babeltrace2 prints. Its caller closes the stream, which ends

@@ -60,7 +60,9 @@ func TestCTF(t *testing.T) {
 	if !strings.Contains(want.stdout, "waiting (blocked)") || !strings.Contains(want.stdout, "waiting (CPU)") {
 		t.Errorf("%+v", want)
 	}
-	for _, of := range []string{dir, filepath.Join(dir, "text")} {
+	session := filepath.Dir(dir)
+	write(t, filepath.Join(session, "text"), []byte(kernelText))
+	for _, of := range []string{dir, session, filepath.Join(dir, "text")} {
 		if r := granary(t, "history", "range", "--csv", of, "Threads/1"); r.code != cli.ExitOK || r.stdout != want.stdout {
 			t.Errorf("%s: %+v, want %s", of, r, want.stdout)
 		}
