@@ -40,7 +40,7 @@ var fieldNames = [fieldCount]string{
 	"status", "irq", "vec", "state", "cpu_id",
 }
 
-// fields are the values of an event's fields as text, nil for those that it does not have.
+// fields are the values of an event's fields as text, nil for fields that it does not have.
 type fields [fieldCount][]byte
 
 // number reads a field as a whole number from lo to hi.

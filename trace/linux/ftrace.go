@@ -15,7 +15,7 @@ import (
 type ftrace struct{}
 
 // IsFtrace reports whether text begins as ftrace, trace-cmd report or systrace print events, or as perf script prints
-// those that have states. Samples of perf script are a profile instead.
+// events of states. Samples of perf script are a profile instead.
 func IsFtrace(head []byte) bool {
 	for line := range bytes.SplitSeq(head, []byte("\n")) {
 		if bytes.HasPrefix(line, []byte("# tracer: ")) {

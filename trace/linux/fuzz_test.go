@@ -20,7 +20,7 @@ func FuzzPerf(f *testing.F) { fuzz(f, goodPerf, "perf", "perf_short") }
 // FuzzFtrace reads any text behind the first line of ftrace.
 func FuzzFtrace(f *testing.F) { fuzz(f, "# tracer: nop\n", "ftrace", "tracecmd") }
 
-// fuzz reads any text behind a begin. There is no panic, an error is one of those that are documented, and states with
+// fuzz reads any text behind a begin. There is no panic, an error is a documented one, and states with
 // names are as those with numbers.
 func fuzz(f *testing.F, begin string, seeds ...string) {
 	for _, seed := range seeds {

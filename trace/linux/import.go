@@ -37,29 +37,28 @@ type form interface {
 // names.
 //
 // Text that breaks off within a line is imported up to that line, and the outcome has the error. Events that are of no
-// state are left out, and so are those of a second host. Other errors are ErrFormat, with the number of the line, and
-// those of the target and of r. An event that is earlier than the one before by at most 10 ms counts as of the same
-// time; more is ErrFormat.
+// state are left out, and so are events of a second host. Other errors are ErrFormat, with the number of the line, and
+// the errors of the target, of r and of ctx. An event that is earlier than the one before by at most 10 ms counts as of
+// the same time; more is ErrFormat.
 func (o Options) Import(ctx context.Context, r io.Reader, to trace.Target) (outcome trace.Outcome, err error) {
 	text := newLines(r)
 	i := importer{ctx: ctx, to: to, options: o, form: formOf(text.r), other: map[string]int{}}
 	for {
-		var line []byte
-		if line, err = text.next(); err == nil {
+		line, err := text.next()
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err == nil {
 			err = i.line(line)
 		}
 		if err == nil {
 			continue
 		}
-		if errors.Is(err, io.EOF) {
-			break
-		}
 		err = fmt.Errorf("line %d: %w", text.number, err)
 		if !text.cut || i.changes == nil || !errors.Is(err, ErrFormat) {
 			return outcome, err
 		}
-		outcome.Lost = err
-		break
+		outcome.Lost = err // the next line is the end
 	}
 	if i.changes == nil {
 		return outcome, fmt.Errorf("%w: the text has none", ErrFormat)
@@ -89,7 +88,7 @@ type importer struct {
 	last     int64 // the time of the last event
 	lines    int
 
-	other map[string]int // events of no state, by name; "" for those of other names
+	other map[string]int // events of no state, by name; "" for other names
 	hosts int            // events of other hosts
 	lost  int            // places where the tracer lost events
 	early int            // events that were earlier than the one before

@@ -6,8 +6,8 @@ const (
 	// maxLine is the length of a line. The events of the kernel have lines of a few hundred bytes; a message of the
 	// console has up to a page.
 	maxLine = 256 << 10
-	// maxName is the length of a name: those of threads have 15 bytes, those of interrupt handlers and system calls
-	// less than 100.
+	// maxName is the length of a name. Threads have names of 15 bytes, interrupt handlers and system calls of less
+	// than 100.
 	maxName = 4 << 10
 	// maxCPUs is the number of CPUs, the most that Linux can be built for.
 	maxCPUs = 8192

@@ -53,7 +53,7 @@ type latest struct {
 
 func newLatest() latest { return latest{at: noAttribute} }
 
-// take writes the states of an event. The errors are those of the history.
+// take writes the states of an event. It returns the errors of the history.
 func (p *provider) take(e *event) error {
 	p.now = e.at
 	if p.w, p.err = p.to.At(p.ctx, e.at); p.err != nil {
@@ -127,7 +127,7 @@ func (p *provider) change(c *latest, v history.Value) {
 	c.value = v
 }
 
-// text returns a name as a value. It keeps those that it made lately.
+// text returns a name as a value. It keeps the names that it made lately.
 func (p *provider) text(b []byte) history.Value {
 	v, ok := p.names[string(b)]
 	if !ok {
