@@ -73,7 +73,7 @@ func splitFtrace(line []byte) (p parts, ok bool) {
 		open += from
 		from = open + 1
 		_, size := digits(line[from:])
-		if size == 0 || from+size >= len(line) || line[from+size] != ']' {
+		if size == 0 || !bytes.HasPrefix(line[from+size:], []byte("] ")) {
 			continue
 		}
 		p.task, p.cpu = line[:open], line[from:from+size]

@@ -96,12 +96,16 @@ func (f *fields) shortTask(b []byte, comm, tid, prio field) (rest []byte) {
 			return nil
 		}
 		open += next
-		colon, end := bytes.LastIndexByte(b[:open], ':'), bytes.IndexByte(b[open:], ']')
-		if colon < 0 || end < 0 {
+		colon := open - 1
+		for colon >= 0 && b[colon]-'0' <= 9 {
+			colon--
+		}
+		if colon < 0 || b[colon] != ':' || colon == open-1 {
 			continue
 		}
-		if _, size := digits(b[colon+1 : open]); size == 0 || size < open-colon-1 {
-			continue
+		end := bytes.IndexByte(b[open:], ']')
+		if end < 0 {
+			return nil
 		}
 		f.put(comm, b[:colon])
 		f.put(tid, b[colon+1:open])

@@ -7,6 +7,7 @@ import (
 	"io"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/granarydb/granary/trace"
 )
@@ -123,6 +124,31 @@ func TestImport_Odd(t *testing.T) {
 		if err != nil || !strings.Contains(got, tc.want) || tc.want == "" && got != "lost: <nil>" {
 			t.Errorf("%s: %s, %v, want %q", name, got, err, tc.want)
 		}
+	}
+}
+
+// TestImport_LongLines reads lines as long as they may be, of parts that begin over and over. A look at the rest of the
+// line for each of them would take 12 s and more.
+func TestImport_LongLines(t *testing.T) {
+	const half = 40 << 10
+	begin := time.Now()
+	for _, part := range []string{"[", " [", "[1]", "[1] ", "[1] 1 ", "[1] 1: ", ":1 [", ":1 [ ==> ", " ==> ", " pid=", "prev_comm= ", " = ", "{ ", "\\", "\"", ", {", ": {", "( ", "0"} {
+		for _, line := range []string{
+			strings.Repeat(part, 6*half/len(part)),
+			strings.TrimSuffix(perfLine("sched_switch", strings.Repeat(part, 6*half/len(part))), "\n"),
+			strings.TrimSuffix(perfLine("sched_switch", "prev_comm="+strings.Repeat(part, 6*half/len(part))), "\n"),
+			strings.TrimSuffix(lttngLine("sched_switch", "comm = \""+strings.Repeat(part, 6*half/len(part))), "\n"),
+			strings.TrimSuffix(lttngLine("sched_switch", "comm = "+strings.Repeat(part, 6*half/len(part))), "\n"),
+		} {
+			for _, begin := range []string{goodPerf, goodLTTng} {
+				if _, err := hostile(t, begin+line+"\n"); !errors.Is(err, ErrFormat) {
+					t.Errorf("%.100q with %q: %v", line, part, err)
+				}
+			}
+		}
+	}
+	if d := time.Since(begin); d > 6*time.Second {
+		t.Errorf("long lines took %s", d)
 	}
 }
 
