@@ -1,6 +1,7 @@
 // Package format knows the formats of recordings by their first bytes, and imports each into a history:
 //
-//	Go execution traces         package golang
+//	Go execution traces                                       package golang
+//	text of LTTng (babeltrace2), perf script, ftrace, systrace  package linux
 //
 // # Invariants
 //

@@ -6,6 +6,7 @@ import (
 
 	"github.com/granarydb/granary/trace"
 	"github.com/granarydb/granary/trace/golang"
+	"github.com/granarydb/granary/trace/linux"
 )
 
 // Format is a format of recordings.
@@ -22,6 +23,8 @@ type Format struct {
 // formats are all, in the order in which they are tried.
 var formats = []Format{
 	{"a Go execution trace", golang.Import, golang.Magic},
+	{"a trace of LTTng as text", linux.Options{}.Import, linux.IsLTTng},
+	{"a trace of perf or ftrace as text", linux.Options{}.Import, linux.IsFtrace},
 }
 
 // PeekBytes is the number of bytes at the start of a recording that Of needs at most.

@@ -12,7 +12,12 @@ import (
 
 // TestOf knows a recording by its first bytes, and imports it.
 func TestOf(t *testing.T) {
-	for name, want := range map[string]string{"../golang/testdata/small.trace": "a Go execution trace"} {
+	for name, want := range map[string]string{
+		"../golang/testdata/small.trace": "a Go execution trace",
+		"../linux/testdata/lttng.txt":    "a trace of LTTng as text",
+		"../linux/testdata/perf.txt":     "a trace of perf or ftrace as text",
+		"../linux/testdata/ftrace.txt":   "a trace of perf or ftrace as text",
+	} {
 		data, err := os.ReadFile(name)
 		if err != nil {
 			t.Fatal(err)

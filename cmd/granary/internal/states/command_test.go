@@ -349,6 +349,7 @@ func TestExamples(t *testing.T) {
 	}
 	write(t, filepath.Join(dir, "b.csv.gz"), gzipped(t, data))
 	write(t, filepath.Join(dir, "trace.out"), smallTrace(t))
+	write(t, filepath.Join(dir, "sched.txt"), []byte("  a 1 [000] 1.000000000: sched:sched_waking: comm=a pid=1 prio=120 target_cpu=000\n"))
 	examples := 0
 	for _, cmd := range NewCommand().Commands() {
 		for line := range strings.Lines(cmd.Example) {

@@ -46,6 +46,12 @@ collector did; several files must be CSV. Sets are streamed, and take memory for
 the names of attributes and for 20 bytes of index a tile. CSV is sorted in
 memory first, at 38 bytes a row.
 
+FILE may also be the events of the Linux kernel as text, with what its threads,
+CPUs and interrupts did: what perf script, perf sched script, trace-cmd report,
+ftrace, systrace or babeltrace2 print, as in perf script --ns > sched.txt. The
+directory of a trace of LTTng is read with babeltrace2. Events without a state
+are left out, and counted.
+
 -o SET, any other name, converts CSV to a set, the files SET.ihs.gz and
 SET.attrs.tsv.gz.
 
@@ -108,6 +114,7 @@ func newImport() *cobra.Command {
   granary history import -o run.history run
   granary history import -o app.history --unit ms --separator . a.csv b.csv.gz
   granary history import -o app.history trace.out
+  granary history import -o sched.history sched.txt
   granary history range --csv run CPUs/0 | granary history import -o cpu0 -
   granary history import --partial -o a.history --separator . a.csv
   granary history import -o b.history --separator . b.csv.gz
