@@ -14,7 +14,7 @@ import (
 
 // NewCommand returns the command soak.
 func NewCommand() *cobra.Command {
-	o := options{seed: 1, lasts: 10 * time.Minute, memory: 512 << 20}
+	o := options{seed: 1, lasts: 10 * time.Minute, pause: 15 * time.Second, memory: 512 << 20}
 	var report string
 	cmd := &cobra.Command{
 		Use:   "soak --db DIR [flags]",

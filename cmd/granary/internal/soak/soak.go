@@ -23,10 +23,11 @@ type options struct {
 	dir     string
 	seed    uint64
 	lasts   time.Duration
-	memory  int64    // --memory-total of the server
-	program string   // of the server
-	env     []string // of the server, for tests
-	others  []string // programs that some restarts start instead
+	pause   time.Duration // between two things that are done to the server, at most
+	memory  int64         // --memory-total of the server
+	program string        // of the server
+	env     []string      // of the server, for tests
+	others  []string      // programs that some restarts start instead
 	say     func(text string)
 	log     io.Writer // takes the log of the server
 }
@@ -97,7 +98,7 @@ func (s *soaking) load(ctx context.Context) {
 // disturb kills, ends and stops the server, and compares sums between, until ctx ends.
 func (s *soaking) disturb(ctx context.Context, rng *rand.Rand) {
 	for {
-		if sleep(ctx, time.Duration(2+rng.IntN(9))*time.Second); ctx.Err() != nil {
+		if sleep(ctx, time.Duration(rng.Int64N(int64(s.pause)))); ctx.Err() != nil {
 			return
 		}
 		var err error

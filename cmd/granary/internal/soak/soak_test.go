@@ -40,7 +40,7 @@ func testOptions(t *testing.T, dir string, seed uint64) *options {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &options{dir: dir, seed: seed, lasts: 8 * time.Second, memory: 512 << 20, program: program, env: []string{asServer + "=1"}, say: func(text string) { t.Log(text) }, log: new(bytes.Buffer)}
+	return &options{dir: dir, seed: seed, lasts: 8 * time.Second, pause: 2 * time.Second, memory: 512 << 20, program: program, env: []string{asServer + "=1"}, say: func(text string) { t.Log(text) }, log: new(bytes.Buffer)}
 }
 
 // TestSoak soaks a directory twice: the second run goes on with what the first left, and sees all of it. A value more or less in
@@ -61,16 +61,15 @@ func TestSoak(t *testing.T) {
 			t.Errorf("%v: %s", err, picture.String())
 		}
 	}
-	for i, change := range []func(*account){func(a *account) { a.Acknowledged++ }, func(a *account) { a.Acknowledged, a.Perhaps = a.Acknowledged-1, 0 }} {
+	for _, change := range []func(*account){
+		func(a *account) { a.Acknowledged += a.Perhaps + 1 },  // one is lost
+		func(a *account) { a.Acknowledged, a.Perhaps = 0, 0 }, // all are too much
+	} {
 		l, err := openLedger(dir)
 		if err != nil {
 			t.Fatal(err)
 		}
-		was := *l.Ways["pprof"]
 		change(l.Ways["pprof"])
-		if was.Perhaps > 0 && i == 0 {
-			l.Ways["pprof"].Acknowledged += was.Perhaps
-		}
 		if err := l.save(); err != nil {
 			t.Fatal(err)
 		}
@@ -79,10 +78,6 @@ func TestSoak(t *testing.T) {
 		s, err := o.run(t.Context())
 		if err != nil || len(s.watch.failures) == 0 || !strings.Contains(s.watch.failures[0], "the sum of pprof is") {
 			t.Errorf("%v: %q", err, s.watch.failures)
-		}
-		l.Ways["pprof"] = &was
-		if err := l.save(); err != nil {
-			t.Fatal(err)
 		}
 	}
 }
