@@ -71,6 +71,7 @@
 //	GET /pyroscope/render-diff     a flame graph of two sides
 //	GET /pyroscope/labels          names of labels, and /pyroscope/label-values, which all answer without /pyroscope too
 //	GET /pprof                     the merged profile, gzipped, for go tool pprof, speedscope and PGO
+//	GET /pgo                       the calls of the merged CPU profile, for go build -pgo
 //	GET /arrow                     rows as an Arrow stream; form is dictionary, plain or native, stacks is
 //	                               names or ids, after is a unit (columnstore.Table.Seal): rows of later units and
 //	                               rows without a unit, 410 if some of these units are gone

@@ -44,7 +44,7 @@ func profileOf(t testing.TB, tenant string, value int64) []byte {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p.Function[0].Name, p.Function[0].Filename = "zebra."+tenant, tenant+".zebra"
+	p.Function[0].Name, p.Function[0].Filename, p.Function[0].StartLine = "zebra."+tenant, tenant+".zebra", 1
 	p.TimeNanos = tenantsAt.UnixNano()
 	return encoded(t, p)
 }
@@ -172,7 +172,7 @@ func questions(t *testing.T) map[string]tenantsAsk {
 	}
 	window := url.Values{"from": {from.Format(time.RFC3339)}, "to": {to.Format(time.RFC3339)}, "p": {"*"}, "pixels": {"10"}}
 	queries := map[string]url.Values{
-		"GET /pprof": selected, "GET /arrow": selected, "GET /sources": selected,
+		"GET /pprof": selected, "GET /pgo": selected, "GET /arrow": selected, "GET /sources": selected,
 		"GET /render": rendered, "GET /pyroscope/render": rendered, "GET /render-diff": sides, "GET /pyroscope/render-diff": sides,
 		"GET /label-values": {"label": {"pod"}}, "GET /pyroscope/label-values": {"label": {"pod"}},
 		"GET /api/v1/inspect": {"t": {"cpu"}, "function": {"zebra.b"}}, "GET /api/v1/states": {"h": {"threads"}, "p": {"{pod}"}, "t": {"cpu"}},
