@@ -64,14 +64,6 @@ func states(t testing.TB, v *history.View, at int64, byID bool) map[int64]string
 		t.Fatal(err)
 	}
 	for a := range v.Children(top) {
-		goid, err := v.LookupFrom(a, "goid")
-		if err != nil {
-			t.Fatal(err)
-		}
-		id, err := v.At(goid, at)
-		if err != nil {
-			t.Fatal(err)
-		}
 		in, err := v.At(a, at)
 		if err != nil {
 			t.Fatal(err)
@@ -79,15 +71,38 @@ func states(t testing.TB, v *history.View, at int64, byID bool) map[int64]string
 		if in.Value.IsNull() {
 			continue
 		}
-		if name, _ := v.Name(a); byID && name != strconv.FormatInt(id.Value.Int(), 10) {
-			t.Fatalf("goroutine %d has the name %s", id.Value.Int(), name)
+		id := numberOf(t, v, a, at, byID)
+		if out[id] != "" {
+			t.Fatalf("goroutine %d has two places", id)
 		}
-		if out[id.Value.Int()] != "" {
-			t.Fatalf("goroutine %d has two places", id.Value.Int())
-		}
-		out[id.Value.Int()] = in.Value.Text()
+		out[id] = in.Value.Text()
 	}
 	return out
+}
+
+// numberOf returns the number of the goroutine of an attribute: its name, or that of its place at an instant.
+func numberOf(t testing.TB, v *history.View, a history.Attribute, at int64, byID bool) int64 {
+	t.Helper()
+	if byID {
+		name, err := v.Name(a)
+		if err != nil {
+			t.Fatal(err)
+		}
+		id, err := strconv.ParseInt(name, 10, 64)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return id
+	}
+	goid, err := v.LookupFrom(a, "goid")
+	if err != nil {
+		t.Fatal(err)
+	}
+	in, err := v.At(goid, at)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return in.Value.Int()
 }
 
 // same reports whether two states are one. Why a goroutine waits is unknown to a window that begins later.
