@@ -98,7 +98,7 @@ var below = map[string][]string{
 	"internal/planted":          {},
 	"internal/script":           {},
 	"internal/querytest":        {"internal/catalog", "encoding", "granule", "internal/oracle", "internal/query/filter", "schema", "txn"},
-	"profile/format":            {"columnstore", "profile", "internal/foreign"},
+	"profile/format":            {"columnstore", "profile", "internal/foreign", "trace/golang"},
 	"server/internal/fanout":    {"columnstore", "profile", "internal/means", "server/internal/fault", "server/internal/web"},
 	"server/internal/fault":     {"columnstore", "internal/disk", "profile"},
 	"server/internal/flametest": {"profile"},

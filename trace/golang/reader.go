@@ -16,6 +16,8 @@ import (
 var (
 	// ErrFormat is returned for bytes that are not an execution trace of Go 1.11 or later.
 	ErrFormat = errors.New("invalid Go execution trace")
+	// ErrEmpty is the ErrFormat of a trace without events.
+	ErrEmpty = fmt.Errorf("%w: it has no events", ErrFormat)
 	// ErrLimit is returned for a trace with more bytes than NewReader allows.
 	ErrLimit = errors.New("limit exceeded")
 )
@@ -218,7 +220,7 @@ func (r *Reader) Broken() error { return r.broken }
 func (r *Reader) peek() error {
 	ev, err := r.Next()
 	if errors.Is(err, io.EOF) {
-		return fmt.Errorf("%w: it has no events", ErrFormat)
+		return ErrEmpty
 	}
 	if err == nil {
 		r.first = slices.Insert(r.first, 0, ev)

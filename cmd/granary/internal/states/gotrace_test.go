@@ -33,7 +33,7 @@ func smallTrace(t *testing.T) []byte {
 func TestGoTrace(t *testing.T) {
 	dir := t.TempDir()
 	of, db := filepath.Join(dir, "app.history"), filepath.Join(dir, "app.db")
-	if r := granary(t, "history", "import", "-o", of, goTrace); r.code != cli.ExitOK || !strings.Contains(r.stdout, "281 intervals of 51 attributes") {
+	if r := granary(t, "history", "import", "-o", of, goTrace); r.code != cli.ExitOK || !strings.Contains(r.stdout, "453 intervals of 52 attributes") {
 		t.Fatalf("%+v", r)
 	}
 	if r := granary(t, "history", "load", "--db", db, "--name", "app", goTrace); r.code != cli.ExitOK {
@@ -57,7 +57,7 @@ func TestGoTrace(t *testing.T) {
 		}
 		if question[0] == "info" { // memory and files differ
 			for i, a := range answers {
-				if !strings.Contains(a, `"intervals":281`) && !strings.Contains(a, `"intervals": 281`) {
+				if !strings.Contains(a, `"intervals":453`) && !strings.Contains(a, `"intervals": 453`) {
 					t.Errorf("info of %d: %s", i, a)
 				}
 			}
@@ -148,14 +148,14 @@ func TestGoTrace_Errors(t *testing.T) {
 	data := smallTrace(t)
 	dir := t.TempDir()
 	cut := write(t, filepath.Join(dir, "cut.trace"), data[:len(data)/2])
-	old := write(t, filepath.Join(dir, "old.trace"), []byte("go 1.21 trace\x00\x00\x00\x01"))
+	old := write(t, filepath.Join(dir, "old.trace"), []byte("go 1.10 trace\x00\x00\x00\x01"))
 	out := filepath.Join(dir, "out")
 	for want, args := range map[string][]string{
 		"several files must be CSV":            {"import", "-o", out + ".history", goTrace, goTrace},
 		"a set is made of CSV":                 {"import", "-o", out, goTrace},
 		"--unit is for CSV":                    {"import", "-o", out + ".history", "--unit", "ms", goTrace},
 		"cut.trace: invalid Go execution":      {"info", cut},
-		"it is of go 1.21, want 1.22 or later": {"load", "--db", out, old},
+		"it is of go 1.10, want 1.11 or later": {"load", "--db", out, old},
 	} {
 		if r := granary(t, append([]string{"history"}, args...)...); r.code == cli.ExitOK || !strings.Contains(r.stderr, want) {
 			t.Errorf("%v: %+v, want %s", args, r, want)
