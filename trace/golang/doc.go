@@ -9,7 +9,6 @@
 //	GC                      marking or off
 //	GC/stopped              why the world is stopped; null while it runs
 //
-//
 // A trace that is imported whole has more, and no goid, which is the name of the attribute:
 //
 //	Goroutines/17/woken by  the number of the goroutine that unblocked it last; null if it was none

@@ -31,6 +31,9 @@ type FollowOptions struct {
 	// Details writes what the trace says besides states (see the package comment). It needs ByID, and a Reader with
 	// ReadDetails.
 	Details bool
+	// Resumable adds the attribute Clock, which is how much later dates are than the trace's clock, so that another
+	// Follower can Resume.
+	Resumable bool
 	// Begun is the date at which a trace without a clock snapshot begins, in Unix nanoseconds. 0 leaves its times in
 	// the trace's clock.
 	Begun int64
@@ -56,6 +59,7 @@ type Follower struct {
 	at   clocks // now
 
 	offset int64 // from the trace's clock to Unix time
+	clock  int64 // the offset that the history has, if FollowOptions.Resumable
 	open   int64 // the first instant that is not committed, in Unix nanoseconds
 
 	isFresh    bool // nothing is known, so the next window begins anew
@@ -128,6 +132,9 @@ func (f *Follower) Cut() {
 
 // End returns the end of the last window, in Unix nanoseconds.
 func (f *Follower) End() int64 { return f.mark.unix }
+
+// Now returns the date of the last event that was written, in Unix nanoseconds.
+func (f *Follower) Now() int64 { return f.at.unix }
 
 // Missed returns the total nanoseconds between windows that did not overlap.
 func (f *Follower) Missed() int64 { return f.missed }
@@ -208,7 +215,7 @@ func (f *Follower) beginWindow(r *Reader, w *history.Writer) (err error) {
 	}
 	f.at.unix = max(f.at.unix, f.mark.unix+1)
 	if f.open = f.at.unix; !f.isFresh {
-		return nil
+		return f.writeClock(w)
 	}
 	if f.gc, err = w.Attribute(GC); err != nil {
 		return err
@@ -222,7 +229,23 @@ func (f *Follower) beginWindow(r *Reader, w *history.Writer) (err error) {
 	if f.mark.trace == 0 {
 		f.advance(r.Begin())
 	}
+	if err := f.writeClock(w); err != nil {
+		return err
+	}
 	return w.Change(f.at.unix, f.gc, history.String("off"))
+}
+
+// writeClock writes the offset of dates from the trace's clock, if FollowOptions.Resumable wants it.
+func (f *Follower) writeClock(w *history.Writer) error {
+	if !f.opts.Resumable || f.clock == f.offset {
+		return nil
+	}
+	a, err := w.Attribute(clockName)
+	if err != nil {
+		return err
+	}
+	f.clock = f.offset
+	return w.Change(f.at.unix, a, history.Int(f.offset))
 }
 
 // forget ends an earlier window's states.

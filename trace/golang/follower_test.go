@@ -2,6 +2,7 @@ package golang
 
 import (
 	"bytes"
+	"fmt"
 	"io"
 	"maps"
 	"math/rand/v2"
@@ -197,6 +198,65 @@ func TestFollower_Windows(t *testing.T) {
 		t.Errorf("only %d states were compared", n)
 	}
 	checkSamples(t, s, k, view)
+	checkResumed(t, windows)
+}
+
+// checkResumed writes windows with one Follower, and with one for each window that resumes from the history: the histories and
+// the samples are equal.
+func checkResumed(t *testing.T, windows [][]byte) {
+	t.Helper()
+	opts := FollowOptions{Resumable: true}
+	one, many := keep(t, opts), keep(t, opts)
+	var all, parts *history.View
+	for i, w := range windows {
+		var err error
+		if all, err = one.window(t, w); err != nil {
+			t.Fatal(err)
+		}
+		if parts != nil {
+			many.Follower = NewFollower(opts)
+			if ok, err := many.Resume(parts); !ok || err != nil {
+				t.Fatalf("window %d cannot resume: %v", i, err)
+			}
+		}
+		if parts, err = many.window(t, w); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if got, want := intervals(t, parts), intervals(t, all); !slices.Equal(got, want) || len(want) < 100 {
+		t.Errorf("%d intervals, want %d: %v, want %v", len(got), len(want), got, want)
+	}
+	sampled := func(s Sampled) [3]int64 { return [3]int64{s.At, s.Goroutine, int64(s.Place)} }
+	if !slices.EqualFunc(one.samples, many.samples, func(a, b Sampled) bool { return sampled(a) == sampled(b) }) {
+		t.Errorf("%d samples, want %d", len(many.samples), len(one.samples))
+	}
+	other := keep(t, FollowOptions{})
+	plain, err := other.window(t, windows[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	if ok, err := NewFollower(opts).Resume(plain); ok || err != nil {
+		t.Errorf("a history without a clock is resumed: %v", err)
+	}
+}
+
+// intervals returns all intervals of a view as texts.
+func intervals(t *testing.T, v *history.View) (out []string) {
+	t.Helper()
+	for a := range history.Attribute(v.Len()) {
+		path, err := v.Path(a)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for in, err := range v.Range(a, v.Start(), v.End(), history.RangeOptions{}) {
+			if err != nil {
+				t.Fatal(err)
+			}
+			out = append(out, fmt.Sprint(path, in.Start, in.End, in.Value))
+		}
+	}
+	slices.Sort(out)
+	return out
 }
 
 // checkSamples holds the samples of a follower to those of the oracle: each once.

@@ -5,13 +5,8 @@ import (
 	"io"
 	"math"
 
-	"github.com/granarydb/granary/history"
 	"github.com/granarydb/granary/trace"
 )
-
-// importBatch is the number of events in a transaction of Import. A commit seals the states, which take
-// several times the memory before.
-const importBatch = 100_000
 
 // ImportOptions are the settings of ImportWith. The zero value is that of Import.
 type ImportOptions struct {
@@ -44,79 +39,36 @@ func ImportWith(ctx context.Context, in io.Reader, to trace.Target, opts ImportO
 	return importTo(ctx, r, to, opts)
 }
 
-// importing is an import in progress.
-type importing struct {
-	*Follower
-	opts    ImportOptions
-	to      trace.Target
-	samples []Sampled // of the transaction
-	omitted int       // samples
-}
-
 func importTo(ctx context.Context, r *Reader, to trace.Target, opts ImportOptions) (outcome trace.Outcome, err error) {
 	if !opts.StatesAlone {
 		r.ReadDetails()
 	}
-	im := importing{opts: opts, to: to, Follower: NewFollower(FollowOptions{ByID: true, Details: !opts.StatesAlone, Begun: opts.Begun})}
-	if outcome.End, err = im.run(ctx, r); err != nil {
+	f := NewFollower(FollowOptions{ByID: true, Details: !opts.StatesAlone, Begun: opts.Begun})
+	r.ReadAhead(math.MinInt64)
+	if err := r.peek(); err != nil {
 		return outcome, err
 	}
-	outcome.Lost = r.Broken()
-	outcome.LeaveOut("CPU samples", im.omitted)
-	if im.details != nil {
-		for what, n := range im.details.leftOut {
+	f.setOffset(r)
+	f.advance(r.Begin())
+	take := opts.Samples
+	if take == nil {
+		take = func(some []Sampled) error {
+			outcome.LeaveOut("CPU samples", len(some))
+			return nil
+		}
+	}
+	w, err := f.writeParts(ctx, r, to, take)
+	if err != nil {
+		return outcome, err
+	}
+	outcome.End, outcome.Lost = f.at.unix, r.Broken()
+	if f.details != nil {
+		for what, n := range f.details.leftOut {
 			outcome.LeaveOut(what, n)
 		}
 	}
-	return outcome, nil
-}
-
-// run returns the last instant of the history.
-func (im *importing) run(ctx context.Context, r *Reader) (int64, error) {
-	r.ReadAhead(math.MinInt64)
-	if err := r.peek(); err != nil {
-		return 0, err
+	if err := w.Close(f.at.unix); err != nil {
+		return outcome, err
 	}
-	im.setOffset(r)
-	im.advance(r.Begin())
-	w, err := im.to.Begin(im.at.unix)
-	if err != nil {
-		return 0, err
-	}
-	im.renewEach = importBatch
-	im.renew = func() (*history.Writer, error) {
-		if err := im.commit(); err != nil {
-			return nil, err
-		}
-		w, err = im.to.Begin(im.at.unix + 1)
-		return w, err
-	}
-	if err := im.Window(ctx, r, w, im.take); err != nil {
-		return 0, err
-	}
-	if err := w.Close(im.at.unix); err != nil {
-		return 0, err
-	}
-	return im.at.unix, im.commit()
-}
-
-// take keeps a sample for the transaction.
-func (im *importing) take(s Sampled) {
-	if im.opts.Samples == nil {
-		im.omitted++
-		return
-	}
-	im.samples = append(im.samples, s)
-}
-
-// commit commits the transaction, with its samples.
-func (im *importing) commit() error {
-	if im.opts.Samples != nil {
-		if err := im.opts.Samples(im.samples); err != nil {
-			return err
-		}
-		clear(im.samples) // which keep the stacks of generations alive
-		im.samples = im.samples[:0]
-	}
-	return im.to.Commit()
+	return outcome, to.Commit()
 }
