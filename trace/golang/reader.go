@@ -50,6 +50,7 @@ type Reader struct {
 	first   []Event                      // what Next returns first
 	isAhead bool                         // found events are among them, and are not returned later
 	details bool
+	skims   bool // Next returns found events alone
 }
 
 // countedReader counts a trace's bytes, and keeps the error of reading them.
@@ -125,6 +126,7 @@ func (r *Reader) ReadAhead(unless int64) {
 			*r, r.first = *scan, []Event{ev}
 			return
 		}
+		scan.skims = true // the begin is known
 		if ev.IsFound {
 			ev.Time = scan.begin
 			r.first = append(r.first, ev)
@@ -261,6 +263,9 @@ func (r *Reader) event(e *trace.Event) (ev Event, ok bool) {
 	}
 	r.last = at
 	ev.Time = at
+	if r.skims && kind != trace.EventStateTransition && kind != trace.EventRangeActive {
+		return ev, false
+	}
 	switch kind {
 	case trace.EventStackSample:
 		ev.Kind, ev.ID, ev.Stack = Sample, int64(e.Goroutine()), r.stack(e.Stack())
@@ -299,7 +304,7 @@ func (r *Reader) transition(ev *Event, e *trace.Event) bool {
 	switch t.Resource.Kind {
 	case trace.ResourceGoroutine:
 		from, to := t.Goroutine()
-		if from == to {
+		if from == to || r.skims && from != trace.GoUndetermined {
 			return false
 		}
 		ev.IsFound = from == trace.GoUndetermined
