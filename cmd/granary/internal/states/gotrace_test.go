@@ -5,6 +5,7 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"regexp"
 	"runtime"
 	"strings"
 	"testing"
@@ -160,5 +161,17 @@ func TestGoTrace_Errors(t *testing.T) {
 		if r := granary(t, append([]string{"history"}, args...)...); r.code == cli.ExitOK || !strings.Contains(r.stderr, want) {
 			t.Errorf("%v: %+v, want %s", args, r, want)
 		}
+	}
+}
+
+// TestGoTrace_Plot names the rows of goroutines by their functions, and has none of the functions.
+func TestGoTrace_Plot(t *testing.T) {
+	picture, _ := plot(t, "-o", "-", "--rows", "0", goTrace)
+	named := len(regexp.MustCompile(`Goroutines/</tspan>\d+ (main|runtime)\.[A-Za-z.0-9]+<`).FindAllString(picture, -1))
+	if named < 8 || strings.Contains(picture, ">function<") || strings.Contains(picture, "/function") {
+		t.Errorf("%d goroutines are named", named)
+	}
+	if picture, _ = plot(t, "-o", "-", "--match", "Goroutines/*/function", goTrace); !strings.Contains(picture, "function") {
+		t.Error("the functions cannot be asked for")
 	}
 }

@@ -130,7 +130,7 @@ func (f *fileTarget) begin(start int64) (w *history.Writer, err error) {
 	if f.w == nil {
 		o := fileOptions(ourProvider + providerVersion)
 		o.FS = nil // the folder of the file is synced
-		o.Cache = writeCache
+		o.Cache = min(o.Cache, writeCache)
 		o.History.Start = start
 		if f.w, err = file.Create(f.path, o); err != nil {
 			return nil, err
