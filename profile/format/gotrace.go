@@ -23,9 +23,15 @@ const goSamplePeriod = 10_000_000
 // goSamples bounds the samples of a profile that is made of a trace.
 const goSamples = 10_000
 
+// wholeBytes is what a trace of Go 1.11 to 1.21 takes, however short it is.
+const wholeBytes = 40 << 20
+
 // decodeGoTrace returns the CPU samples of a Go execution trace, as GoSamples does. A trace that breaks off is refused.
 func decodeGoTrace(data []byte, h Hints) iter.Seq2[Decoded, error] {
 	data, err := inflated(data, h.Limits)
+	if err == nil && golang.IsWhole(data) && h.Take != nil {
+		err = h.Take(wholeBytes)
+	}
 	if err != nil {
 		return failed(err)
 	}
