@@ -13,13 +13,13 @@ const (
 
 	// The following come with Reader.ReadDetails alone, and have a Detail.
 
-	Range   // goroutine or proc Event.ID is in Detail.Name, such as GC mark assist: Running, and None after it
-	Task    // task Event.ID is Running, and None after its end
-	Region  // goroutine Event.ID enters Detail.Name: Running, and None when it leaves its newest region
-	Label   // goroutine Event.ID has the label Detail.Name from then on, such as GC (dedicated)
-	Log     // goroutine Event.ID, or NoGoroutine, writes Detail.Text
-	Metric  // Detail.Name has Detail.Value
-	LeftOut // Detail.Name is a kind of events that is not read
+	Range    // goroutine or proc Event.ID is in Detail.Name, such as GC mark assist: Running, and None after it
+	Task     // task Event.ID is Running, and None after its end
+	Region   // goroutine Event.ID enters Detail.Name: Running, and None when it leaves its newest region
+	Labelled // goroutine Event.ID has the label Detail.Name from then on, such as GC (dedicated)
+	Logged   // goroutine Event.ID, or NoGoroutine, writes Detail.Text
+	Metric   // Detail.Name has Detail.Value
+	Omitted  // Detail.Name is a kind of events that is not read
 )
 
 // State is a state of a goroutine or a proc.

@@ -166,13 +166,13 @@ func (f *Follower) detail(w *history.Writer, ev Event) error {
 			_, err = w.Pop(f.at.unix, a) // nothing for a region from before the trace
 		}
 		return err
-	case Label:
+	case Labelled:
 		a, err := f.below(w, ev, labelled)
 		if err != nil || a == history.Top {
 			return err
 		}
 		return w.Change(f.at.unix, a, text(ev.Detail.Name))
-	case Log:
+	case Logged:
 		return f.log(w, ev)
 	case Metric:
 		a, known := d.metrics[ev.Detail.Name]
@@ -184,7 +184,7 @@ func (f *Follower) detail(w *history.Writer, ev Event) error {
 			d.metrics[ev.Detail.Name] = a
 		}
 		return w.Change(f.at.unix, a, history.Int(int64(ev.Detail.Value)))
-	case LeftOut:
+	case Omitted:
 		d.leftOut[ev.Detail.Name]++
 	}
 	return nil

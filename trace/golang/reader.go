@@ -368,7 +368,7 @@ func (r *Reader) ranged(ev *Event, of trace.Range) bool {
 	case trace.ResourceProc:
 		ev.ID, ev.Detail.OnProc = int64(of.Scope.Proc()), true
 	default:
-		ev.Kind, ev.Detail.Name = LeftOut, "ranges of neither a goroutine nor a proc"
+		ev.Kind, ev.Detail.Name = Omitted, "ranges of neither a goroutine nor a proc"
 	}
 	return true
 }

@@ -23,25 +23,25 @@ func detailed(ev *Event, e *trace.Event) bool {
 		}
 	case trace.EventLog:
 		of := e.Log()
-		ev.Kind, ev.ID, d.Name, d.Text = Log, int64(e.Goroutine()), of.Category, of.Message
+		ev.Kind, ev.ID, d.Name, d.Text = Logged, int64(e.Goroutine()), of.Category, of.Message
 	case trace.EventMetric:
 		of := e.Metric()
 		ev.Kind, d.Name = Metric, of.Name
 		if of.Value.Kind() != trace.ValueUint64 {
-			ev.Kind, d.Name = LeftOut, "metrics that are no numbers"
+			ev.Kind, d.Name = Omitted, "metrics that are no numbers"
 			return true
 		}
 		d.Value = of.Value.Uint64()
 	case trace.EventLabel:
 		of := e.Label()
-		ev.Kind, d.Name = Label, of.Label
+		ev.Kind, d.Name = Labelled, of.Label
 		if of.Resource.Kind != trace.ResourceGoroutine {
-			ev.Kind, d.Name = LeftOut, "labels of others than goroutines"
+			ev.Kind, d.Name = Omitted, "labels of others than goroutines"
 			return true
 		}
 		ev.ID = int64(of.Resource.Goroutine())
 	case trace.EventExperimental:
-		ev.Kind, d.Name = LeftOut, "experimental events"
+		ev.Kind, d.Name = Omitted, "experimental events"
 	default:
 		return false
 	}
