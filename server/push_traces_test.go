@@ -133,7 +133,7 @@ func TestPushTrace_Snapshots(t *testing.T) {
 			r.want(http.StatusOK, "", r.request(http.MethodPost, "/traces?service_name=api&pod=1", some[i+1]))
 		}
 		if i == len(some)-1 {
-			compareSnapshots(t, r, some, whole)
+			compareSnapshots(t, r, whole)
 		}
 		if err := store.Close(); err != nil {
 			t.Fatal(err)
@@ -141,7 +141,7 @@ func TestPushTrace_Snapshots(t *testing.T) {
 	}
 }
 
-func compareSnapshots(t *testing.T, r *receiver, some [][]byte, whole []byte) {
+func compareSnapshots(t *testing.T, r *receiver, whole []byte) {
 	t.Helper()
 	alone := 0
 	built, err := trace.Build(func(to trace.Target) error {

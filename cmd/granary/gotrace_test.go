@@ -50,7 +50,7 @@ func TestGoTrace(t *testing.T) {
 			t.Fatalf("%+v", r)
 		}
 	}
-	for _, args := range [][]string{{"--name", "app", goTrace}, {"--name", "x", goTrace, packed}, {"--name", "tenants/a/b", goTrace}} {
+	for _, args := range [][]string{{"--name", "y", "../../testdata/profiles/etcd/cpu-1.pb.gz"}, {"--name", "app", goTrace}, {"--name", "x", goTrace, packed}, {"--name", "tenants/a/b", goTrace}} {
 		if r := granary(t, append([]string{"load", "--db", db}, args...)...); r.code == cli.ExitOK {
 			t.Errorf("%q: %+v", args, r)
 		}

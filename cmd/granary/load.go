@@ -428,7 +428,7 @@ without a date, of Go 1.24 or before, begins at the time of its file.
 			if err := profile.CheckOwnName(history); err != nil {
 				return cli.Usage(fmt.Errorf("--name: %w", err))
 			}
-			if history != "" && len(args) > 1 {
+			if isOther := args[0] != "-" && !input.IsURL(args[0]) && !isGoTrace(args[0]); history != "" && (len(args) > 1 || isOther) {
 				return cli.Usage(errors.New("--name is for one input, a Go execution trace"))
 			}
 			return fill(cmd, source, columnstore.Options{Dir: dir, DiskBudget: budget, Sync: sync}, args)

@@ -233,7 +233,7 @@ func (t *traced) admit() error {
 	of := seriesOf(t.tenant, t.labels)
 	isNew, err := t.s.tenants.admit(of)
 	if isNew {
-		t.insertion.series = append(t.insertion.series, of)
+		t.series = append(t.series, of)
 	}
 	return err
 }
