@@ -35,6 +35,17 @@ func functionOf(v *history.View, from int64) func(history.Attribute) string {
 	}
 }
 
+// functionAt returns the function of the goroutine of an attribute from an instant on, or "" for other attributes.
+func (r *recording) functionAt(a history.Attribute, at int64) string {
+	if r.whole == nil {
+		return ""
+	}
+	if of := functionOf(r.whole, at); of != nil {
+		return of(a)
+	}
+	return ""
+}
+
 // withoutAsides omits the asides of goroutines.
 func withoutAsides(names history.Names, attributes []history.Attribute) []history.Attribute {
 	top, err := names.Lookup(golang.Goroutines)

@@ -174,4 +174,7 @@ func TestGoTrace_Plot(t *testing.T) {
 	if picture, _ = plot(t, "-o", "-", "--match", "Goroutines/*/function", goTrace); !strings.Contains(picture, "function") {
 		t.Error("the functions cannot be asked for")
 	}
+	if r := granary(t, "history", "stats", "--top", "waits", goTrace); !strings.Contains(r.stdout, "Goroutines/1 main.main\n") {
+		t.Errorf("%+v", r)
+	}
 }
