@@ -274,6 +274,10 @@ func TestTenants_Tokens(t *testing.T) {
 		{"POST", "/pprof", "a-write", "b", 403},
 		{"POST", "/tenants/b/pprof", "a-write", "", 403},
 		{"POST", "/pprof", "a-read", "", 401},
+		{"POST", "/traces", "a-write", "b", 403},
+		{"POST", "/tenants/b/traces", "a-write", "", 403},
+		{"POST", "/traces", "a-read", "", 401},
+		{"POST", "/tenants/b/traces", "b-write", "", 200},
 		{"POST", "/tenants/b/pprof", "b-write", "", 200},
 		{"GET", "/tenants/b//api/v1/store", "all", "", 400},
 		{"GET", "/tenants/b/./api/v1/store", "all", "", 400},
@@ -284,7 +288,11 @@ func TestTenants_Tokens(t *testing.T) {
 	} {
 		req := r.request(c.method, c.path, nil, "Authorization", "Bearer "+c.token, web.TenantHeader, c.header)
 		if c.method == http.MethodPost {
-			req = r.request(c.method, c.path, good, "Authorization", "Bearer "+c.token, web.TenantHeader, c.header)
+			body := good
+			if strings.HasSuffix(c.path, "/traces") {
+				body = goTrace(t)
+			}
+			req = r.request(c.method, c.path, body, "Authorization", "Bearer "+c.token, web.TenantHeader, c.header)
 		}
 		r.want(c.status, "", req)
 	}
