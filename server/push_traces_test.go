@@ -207,6 +207,7 @@ func TestPushTrace(t *testing.T) {
 		}
 	}
 	r.want(http.StatusOK, "known", r.request(http.MethodGet, "/api/v1/states?h=api&p=Goroutines/{track}&t=cpu", nil))
+	r.want(http.StatusOK, `"all":`, r.request(http.MethodGet, "/api/v1/meanwhile?h=api&p=Goroutines/{track}&t=cpu&attribute=Goroutines/0&state=waiting", nil))
 	for body, want := range map[string]string{
 		"":                          "invalid Go execution trace: it does not begin as one",
 		"some words":                "it does not begin as one",
