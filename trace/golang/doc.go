@@ -9,7 +9,8 @@
 //	GC                      marking or off
 //	GC/stopped              why the world is stopped; null while it runs
 //
-// A trace that is imported whole has more, and no goid, which is the name of the attribute:
+// With FollowOptions.Resumable there is the attribute Clock: how much later dates are than the trace's clock, in
+// nanoseconds. A trace that is imported whole has more, and no goid, which is the name of the attribute:
 //
 //	Goroutines/17/woken by  the number of the goroutine that unblocked it last; null if it was none
 //	Goroutines/17/range     what it does for the collector, such as GC mark assist; Procs/0/range likewise

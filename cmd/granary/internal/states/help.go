@@ -10,7 +10,7 @@ const (
                              256 MiB of it are in memory. It is whole, a part
                              (import --partial), or several (import --join)
   run.csv                    CSV (see granary history import --help)
-  trace.out                  a Go execution trace, of Go 1.22 or later
+  trace.out                  a Go execution trace, of Go 1.11 or later
   - or an http URL           one of both, from standard input or a server. Each
                              may be in gzip or zstd, as run.csv.gz
   synth:ATTRIBUTES:CHANGES   a synthetic history`

@@ -42,9 +42,10 @@ const importHelp = `import converts recordings. The name of the output selects w
 commands answer from without reading all of it. A history may be larger than
 memory, both here and there. FILE is a set, CSV, a synthetic history, another
 history file, or a Go execution trace, with what its goroutines, processors and
-collector did; several files must be CSV. Sets are streamed, and take memory for
-the names of attributes and for 20 bytes of index a tile. CSV is sorted in
-memory first, at 38 bytes a row.
+collector did, its tasks, regions, logs and metrics, and who woke whom; what is
+left out is counted on standard error. Several files must be CSV. Sets are
+streamed, and take memory for the names of attributes and for 20 bytes of index
+a tile. CSV is sorted in memory first, at 38 bytes a row.
 
 FILE may also be the events of the Linux kernel as text, with what its threads,
 CPUs and interrupts did: what perf script, perf sched script, trace-cmd report,
