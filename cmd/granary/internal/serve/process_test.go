@@ -153,14 +153,14 @@ func TestPatterns(t *testing.T) {
 	effort.Slow(t)
 	const most, drain = 2 * time.Second, time.Second
 	p := startProcess(t, "--max-query-time", "2s", "--drain", "1s")
-	for i := range 5 {
+	for i := range 20 {
 		p.push("job="+strings.Repeat("a", 2000-i), cpu(10, 3, 5))
 	}
 	selector := func(n int) string { return url.QueryEscape(`{job=~"` + strings.Repeat(".{0,1000}", n) + `b"}`) }
 	if status, text := get(t, http.DefaultClient, p.url+"/api/v1/top?q="+selector(300), ""); status != http.StatusBadRequest || !strings.Contains(text, "16384 instructions") {
 		t.Errorf("a pattern of 2.7 KB: status %d: %.200s", status, text)
 	}
-	costly := p.url + "/api/v1/top?t=cpu&q=" + selector(4)
+	costly := p.url + "/api/v1/top?t=cpu&q=" + selector(4) // which takes some seconds, on any machine
 	alone := p.latencies(300)
 	ctx, leave := context.WithCancel(t.Context())
 	ended := make(chan time.Duration, 2)
