@@ -45,7 +45,7 @@ var kinds = []fileKind{
 	{matches(`(?i)^\s*<(!doctype html|html)[^\x00]*<title>/debug/pprof/`), "it is the index page of net/http/pprof: add the name of a profile to the URL, such as heap or profile"},
 	{matches(`(?i)^\s*<(!doctype html|html)`), "it is an HTML page"},
 	{matches(`^(File: |Showing nodes)`), "it is a report of go tool pprof: name the profile that it was made from"},
-	{matches(`^\s*(\{[^\x00]*"traceEvents"\s*:|\[\s*\{[^\x00]*"ph"\s*:)`), "it is a trace in the JSON of Chrome, with no profile in it that could be read"},
+	{matches(`^\s*(\{[^\x00]*"traceEvents"\s*:|\[\s*\{[^\x00]*"ph"\s*:)`), "it is a trace in the JSON of Chrome: granary history plot -o states.svg FILE draws its slices"},
 	{matches(`^\s*\{[^\x00]*"nodes"\s*:[^\x00]*"callFrame"`), "it is a .cpuprofile of V8: the package @datadog/pprof records pprof instead"},
 	{matches(`^\s*\{`), "it is JSON"},
 }

@@ -1,6 +1,7 @@
 // Package format knows the formats of recordings by their first bytes, and imports each into a history:
 //
 //	Go execution traces         package golang
+//	Chrome trace events, JSON   package chrome
 //
 // # Invariants
 //

@@ -5,6 +5,7 @@ import (
 	"io"
 
 	"github.com/granarydb/granary/trace"
+	"github.com/granarydb/granary/trace/chrome"
 	"github.com/granarydb/granary/trace/golang"
 )
 
@@ -22,6 +23,7 @@ type Format struct {
 // formats are all, in the order in which they are tried.
 var formats = []Format{
 	{"a Go execution trace", golang.Import, golang.Magic},
+	{"a trace in the JSON of Chrome", chrome.Import, chrome.Magic},
 }
 
 // PeekBytes is the number of bytes at the start of a recording that Of needs at most.

@@ -12,7 +12,11 @@ import (
 
 // TestOf knows a recording by its first bytes, and imports it.
 func TestOf(t *testing.T) {
-	for name, want := range map[string]string{"../golang/testdata/small.trace": "a Go execution trace"} {
+	for name, want := range map[string]string{
+		"../golang/testdata/small.trace": "a Go execution trace",
+		"../chrome/testdata/node.json":   "a trace in the JSON of Chrome",
+		"../chrome/testdata/torch.json":  "a trace in the JSON of Chrome",
+	} {
 		data, err := os.ReadFile(name)
 		if err != nil {
 			t.Fatal(err)

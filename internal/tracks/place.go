@@ -1,0 +1,135 @@
+package tracks
+
+import (
+	"cmp"
+	"slices"
+)
+
+// row is an attribute with slices: a level of a lane.
+type row struct {
+	track       Track
+	lane, level int
+}
+
+// pile has the open slices of a track that nest in each other, and its rows by level.
+type pile struct {
+	open []open
+	rows []uint32
+}
+
+// open is an open slice.
+type open struct {
+	end  int64
+	nest Nest
+}
+
+// match makes slices of begins and ends.
+func (s *Timeline) match() {
+	if !slices.IsSortedFunc(s.marks, compareMarks) {
+		slices.SortFunc(s.marks, compareMarks)
+	}
+	begun := make([][]mark, len(s.nests)) // by nest
+	for _, m := range s.marks {
+		if !m.isEnd {
+			begun[m.nest] = append(begun[m.nest], m)
+			continue
+		}
+		of := begun[m.nest]
+		at := innermost(of, m.name)
+		if at < 0 {
+			s.Outcome.LeaveOut("ends of slices without a begin", 1)
+			continue
+		}
+		s.add(of[at], m.t)
+		begun[m.nest] = slices.Delete(of, at, at+1)
+	}
+	for _, of := range begun {
+		for _, m := range of {
+			s.add(m, s.last+1)
+		}
+	}
+	s.marks = nil
+}
+
+func compareMarks(a, b mark) int { return cmp.Or(cmp.Compare(a.t, b.t), cmp.Compare(a.order, b.order)) }
+
+// maxSearch is how many open slices an end searches for its name. More are open only in a broken recording, and would
+// take quadratic time.
+const maxSearch = 1000
+
+// innermost returns the index of the innermost slice that an end ends, or -1.
+func innermost(begun []mark, name Text) int {
+	for i := len(begun) - 1; i >= max(0, len(begun)-maxSearch); i-- {
+		if name == 0 || begun[i].name == name {
+			return i
+		}
+	}
+	return -1
+}
+
+func (s *Timeline) add(m mark, end int64) {
+	s.slices = append(s.slices, slice{start: m.t, end: max(end, m.t+1), name: m.name, nest: m.nest, order: m.order})
+	s.last = max(s.last, m.t)
+}
+
+// place gives each slice a row, and returns the rows. Slices without one are left out and removed.
+func (s *Timeline) place() []row {
+	if !slices.IsSortedFunc(s.slices, compareSlices) {
+		slices.SortFunc(s.slices, compareSlices)
+	}
+	var rows []row
+	kept := s.slices[:0]
+	for _, sl := range s.slices {
+		track := s.nests[sl.nest]
+		n := &s.nodes[track]
+		at, level, ok := n.fit(sl)
+		switch {
+		case ok:
+		case n.isInstants:
+			s.Outcome.LeaveOut("instants at the time of others", 1)
+			continue
+		default:
+			s.Outcome.LeaveOut("slices beyond 1000 levels or 1000 lanes", 1)
+			continue
+		}
+		if at == len(n.lanes) {
+			n.lanes = append(n.lanes, pile{})
+		}
+		l := &n.lanes[at]
+		if level == len(l.rows) {
+			rows = append(rows, row{track, at, level})
+			l.rows = append(l.rows, uint32(len(rows)-1))
+		}
+		l.open = append(l.open, open{sl.end, sl.nest})
+		sl.row = l.rows[level]
+		kept = append(kept, sl)
+	}
+	s.slices = kept
+	return rows
+}
+
+// compareSlices orders slices by start, of equal ones the longer first.
+func compareSlices(a, b slice) int {
+	if a.start != b.start {
+		return cmp.Compare(a.start, b.start)
+	}
+	return cmp.Or(cmp.Compare(b.end, a.end), cmp.Compare(a.order, b.order))
+}
+
+// fit returns the first lane and the level in it at which a slice fits, perhaps a new lane.
+func (n *node) fit(sl slice) (at, level int, ok bool) {
+	for at := range n.lanes {
+		l := &n.lanes[at]
+		for len(l.open) > 0 && l.open[len(l.open)-1].end <= sl.start {
+			l.open = l.open[:len(l.open)-1]
+		}
+		level := len(l.open)
+		if level == 0 {
+			return at, 0, true
+		}
+		if top := l.open[level-1]; !n.isInstants && top.nest == sl.nest && top.end >= sl.end {
+			return at, level, level < maxLevels
+		}
+	}
+	return len(n.lanes), 0, len(n.lanes) == 0 || !n.isInstants && len(n.lanes) < maxLanes
+}
