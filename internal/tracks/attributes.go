@@ -67,7 +67,7 @@ func (as *attributes) track(t Track) (history.Attribute, error) {
 func (as *attributes) row(r row) (history.Attribute, error) {
 	a, err := as.track(r.track)
 	switch {
-	case err != nil || as.nodes[r.track].isInstants:
+	case err != nil || as.nodes[r.track].isFlat:
 		return a, err
 	case r.lane > 0:
 		return as.to.Child(a, "lane "+strconv.Itoa(r.lane+1), strconv.Itoa(r.level+1))

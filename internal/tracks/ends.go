@@ -6,10 +6,10 @@ type ending struct {
 	row uint32
 }
 
-// ends is a heap of ends, the next first. Package container/heap would allocate for each.
-type ends []ending
+// endings is a heap of ends, the next first. Package container/heap would allocate for each.
+type endings []ending
 
-func (e *ends) push(x ending) {
+func (e *endings) push(x ending) {
 	h := append(*e, x)
 	at := len(h) - 1
 	for at > 0 {
@@ -24,7 +24,7 @@ func (e *ends) push(x ending) {
 	*e = h
 }
 
-func (e *ends) pop() ending {
+func (e *endings) pop() ending {
 	h := *e
 	next, x := h[0], h[len(h)-1]
 	h = h[:len(h)-1]

@@ -30,18 +30,12 @@ func (s *Timeline) match() {
 	}
 	begun := make([][]mark, len(s.nests)) // by nest
 	for _, m := range s.marks {
-		if !m.isEnd {
+		if m.kind != begins {
+			begun[m.nest] = s.end(begun[m.nest], m)
+		}
+		if m.kind == begins || m.kind == changes && m.name != 0 {
 			begun[m.nest] = append(begun[m.nest], m)
-			continue
 		}
-		of := begun[m.nest]
-		at := innermost(of, m.name)
-		if at < 0 {
-			s.Outcome.LeaveOut("ends of slices without a begin", 1)
-			continue
-		}
-		s.add(of[at], m.t)
-		begun[m.nest] = slices.Delete(of, at, at+1)
 	}
 	for _, of := range begun {
 		for _, m := range of {
@@ -49,6 +43,22 @@ func (s *Timeline) match() {
 		}
 	}
 	s.marks = nil
+}
+
+// end makes a slice of the one that a mark ends, and returns the other begun ones.
+func (s *Timeline) end(begun []mark, m mark) []mark {
+	at := len(begun) - 1
+	if m.kind == ends {
+		at = innermost(begun, m.name)
+	}
+	if at >= 0 {
+		s.add(begun[at], m.t)
+		return slices.Delete(begun, at, at+1)
+	}
+	if m.kind == ends {
+		s.Outcome.LeaveOut("ends of slices without a begin", 1)
+	}
+	return begun
 }
 
 func compareMarks(a, b mark) int { return cmp.Or(cmp.Compare(a.t, b.t), cmp.Compare(a.order, b.order)) }
@@ -85,7 +95,7 @@ func (s *Timeline) place() []row {
 		at, level, ok := n.fit(sl)
 		switch {
 		case ok:
-		case n.isInstants:
+		case n.isFlat:
 			s.Outcome.LeaveOut("instants at the time of others", 1)
 			continue
 		default:
@@ -127,9 +137,9 @@ func (n *node) fit(sl slice) (at, level int, ok bool) {
 		if level == 0 {
 			return at, 0, true
 		}
-		if top := l.open[level-1]; !n.isInstants && top.nest == sl.nest && top.end >= sl.end {
+		if top := l.open[level-1]; !n.isFlat && top.nest == sl.nest && top.end >= sl.end {
 			return at, level, level < maxLevels
 		}
 	}
-	return len(n.lanes), 0, len(n.lanes) == 0 || !n.isInstants && len(n.lanes) < maxLanes
+	return len(n.lanes), 0, len(n.lanes) == 0 || !n.isFlat && len(n.lanes) < maxLanes
 }

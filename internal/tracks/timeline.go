@@ -52,7 +52,6 @@ type Timeline struct {
 	nests    []Track // by nest
 	slices   []slice
 	marks    []mark
-	instants map[Track]Nest
 	counters []counter
 	points   []point
 	first    int64 // math.MaxInt64: there is nothing
@@ -64,8 +63,7 @@ type node struct {
 	parent Track
 	name   Text
 	lanes  []pile // of slices
-	// isInstants makes a track of one level, its own attribute.
-	isInstants bool
+	isFlat bool   // its own attribute has the slices
 }
 
 type child struct {
@@ -82,13 +80,22 @@ type slice struct {
 	row        uint32
 }
 
-// mark is a begin or an end of a slice.
+// markKind says what a mark does.
+type markKind uint8
+
+const (
+	begins markKind = iota
+	ends
+	changes // it ends a slice if there is one, and begins one if it has a name
+)
+
+// mark is a begin or an end of a slice, or both.
 type mark struct {
 	t     int64
 	name  Text
 	nest  Nest
 	order uint32
-	isEnd bool
+	kind  markKind
 }
 
 type counter struct {
@@ -108,7 +115,7 @@ type point struct {
 func New() *Timeline {
 	return &Timeline{
 		texts: []string{""}, known: map[string]Text{"": 0}, nodes: make([]node, 1), children: map[child]Track{},
-		instants: map[Track]Nest{}, first: math.MaxInt64, last: math.MinInt64,
+		first: math.MaxInt64, last: math.MinInt64,
 	}
 }
 
@@ -160,6 +167,27 @@ func (s *Timeline) Nest(t Track) Nest {
 	return Nest(len(s.nests) - 1)
 }
 
+// Put moves a nest to another track, which a reader may know only at the end.
+func (s *Timeline) Put(n Nest, t Track) { s.nests[n] = t }
+
+// State ends the slice of a nest at the instant before t, if there is one, and begins another unless it has no name.
+func (s *Timeline) State(n Nest, name Text, t int64) {
+	if s.seen(t, t) {
+		s.marks = append(s.marks, mark{t: t, name: name, nest: n, order: s.order(), kind: changes})
+	}
+}
+
+// Flat adds the child of a track with a name, which has one slice at a time and no levels: its own attribute has them. Of
+// slices that overlap the first is kept.
+func (s *Timeline) Flat(t Track, name string) Track {
+	flat := s.Child(t, name)
+	s.nodes[flat].isFlat = true
+	return flat
+}
+
+// Instants returns the child of a track for events without a duration.
+func (s *Timeline) Instants(t Track) Track { return s.Flat(t, "instants") }
+
 // seen extends the recording by instants from first to last. It reports false for a time out of bounds, which it counts.
 func (s *Timeline) seen(first, last int64) bool {
 	if first < -MaxTime || last > MaxTime {
@@ -188,7 +216,7 @@ func (s *Timeline) order() uint32 { return uint32(len(s.slices) + len(s.marks)) 
 // Begin begins a slice at t.
 func (s *Timeline) Begin(l Nest, name Text, t int64) {
 	if s.seen(t, t) {
-		s.marks = append(s.marks, mark{t: t, name: name, nest: l, order: s.order()})
+		s.marks = append(s.marks, mark{t: t, name: name, nest: l, order: s.order(), kind: begins})
 	}
 }
 
@@ -199,26 +227,20 @@ func (s *Timeline) End(l Nest, name Text, t int64) {
 		return
 	}
 	s.last = max(s.last, t-1)
-	s.marks = append(s.marks, mark{t: t, name: name, nest: l, order: s.order(), isEnd: true})
+	s.marks = append(s.marks, mark{t: t, name: name, nest: l, order: s.order(), kind: ends})
 }
 
-// Instant adds an event without a duration to a track.
-func (s *Timeline) Instant(t Track, name Text, at int64) {
-	l, ok := s.instants[t]
-	if !ok {
-		track := s.Child(t, "instants")
-		s.nodes[track].isInstants = true
-		l = s.Nest(track)
-		s.instants[t] = l
-	}
-	s.Slice(l, name, at, at)
-}
+// Instant adds an event without a duration.
+func (s *Timeline) Instant(n Nest, name Text, at int64) { s.Slice(n, name, at, at) }
 
 // Counter makes a track a counter.
 func (s *Timeline) Counter(t Track) Counter {
 	s.counters = append(s.counters, counter{node: t})
 	return Counter(len(s.counters) - 1)
 }
+
+// PutCounter makes another track the counter, which a reader may know only at the end.
+func (s *Timeline) PutCounter(c Counter, t Track) { s.counters[c].node = t }
 
 // Count gives a counter a whole number from t on. If the counter has other numbers too, all of them become floats.
 func (s *Timeline) Count(c Counter, t, value int64) {

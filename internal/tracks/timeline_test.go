@@ -80,9 +80,10 @@ func TestSet_Layout(t *testing.T) {
 	s.Begin(l, text("late"), 36)
 	s.End(l, text("unknown"), 37)
 	s.Begin(s.Nest(other), 0, 33)
-	s.Instant(thread, text("click"), 15)
-	s.Instant(thread, text("hidden"), 15)
-	s.Instant(thread, text("click"), 16)
+	instants := s.Nest(s.Instants(thread))
+	s.Instant(instants, text("click"), 15)
+	s.Instant(instants, text("hidden"), 15)
+	s.Instant(instants, text("click"), 16)
 	heap := s.Counter(s.Child(thread, "heap"))
 	s.Count(heap, 38, 3)
 	s.CountFloat(heap, 11, 1.5)
@@ -144,7 +145,7 @@ func TestSet_Random(t *testing.T) {
 					text = 0
 				}
 				s.End(nests[line], text, at)
-				marks = append(marks, mark{t: at, name: text, nest: Nest(line), order: uint32(i), isEnd: true})
+				marks = append(marks, mark{t: at, name: text, nest: Nest(line), order: uint32(i), kind: ends})
 			}
 		}
 		pairs, unmatched := slowMatch(marks)
@@ -153,7 +154,7 @@ func TestSet_Random(t *testing.T) {
 			last = max(last, h.end)
 		}
 		for _, m := range marks {
-			if m.isEnd {
+			if m.kind == ends {
 				m.t--
 			}
 			last = max(last, m.t)
@@ -200,12 +201,12 @@ func slowMatch(marks []mark) (pairs [][2]mark, unmatched int) {
 	slices.SortStableFunc(marks, func(a, b mark) int { return cmp.Compare(a.t, b.t) })
 	isDone := make([]bool, len(marks))
 	for i, end := range marks {
-		if !end.isEnd {
+		if end.kind != ends {
 			continue
 		}
 		found := false
 		for j := i - 1; j >= 0 && !found; j-- {
-			if b := marks[j]; !b.isEnd && !isDone[j] && b.nest == end.nest && (end.name == 0 || end.name == b.name) {
+			if b := marks[j]; b.kind != ends && !isDone[j] && b.nest == end.nest && (end.name == 0 || end.name == b.name) {
 				pairs = append(pairs, [2]mark{b, end})
 				isDone[j], found = true, true
 			}
@@ -215,7 +216,7 @@ func slowMatch(marks []mark) (pairs [][2]mark, unmatched int) {
 		}
 	}
 	for j, b := range marks {
-		if !b.isEnd && !isDone[j] {
+		if b.kind != ends && !isDone[j] {
 			pairs = append(pairs, [2]mark{b, {nest: math.MaxUint32}})
 		}
 	}

@@ -49,7 +49,7 @@ type sweep struct {
 	to                 *trace.Changes
 	ofRows, ofCounters []history.Attribute
 	values             []history.Value // by text; null if not made yet
-	ends               ends
+	ends               endings
 }
 
 func (w *sweep) write(ctx context.Context) error {

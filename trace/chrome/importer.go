@@ -38,6 +38,7 @@ type thread struct {
 	of       *process
 	track    tracks.Track
 	nest     tracks.Nest
+	instants tracks.Nest // 0: none yet
 	id, name tracks.Text
 }
 
@@ -154,9 +155,12 @@ func (r *importer) add(e *event) {
 	case 'e', 'F':
 		r.End(r.async(th.of, e), r.Text(e.name), e.ts.nanos)
 	case 'n':
-		r.Instant(r.category(th.of, e), r.Text(e.name), e.ts.nanos)
+		r.Instant(r.Nest(r.Instants(r.category(th.of, e))), r.Text(e.name), e.ts.nanos)
 	case 'I', 'i', 'R':
-		r.Instant(th.track, r.Text(e.name), e.ts.nanos)
+		if th.instants == 0 {
+			th.instants = r.Nest(r.Instants(th.track))
+		}
+		r.Instant(th.instants, r.Text(e.name), e.ts.nanos)
 	case 'C':
 		r.count(th.of, e)
 	}

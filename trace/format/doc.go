@@ -2,6 +2,7 @@
 //
 //	Go execution traces         package golang
 //	Chrome trace events, JSON   package chrome
+//	Perfetto's protobuf         package perfetto
 //
 // # Invariants
 //

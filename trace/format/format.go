@@ -7,6 +7,7 @@ import (
 	"github.com/granarydb/granary/trace"
 	"github.com/granarydb/granary/trace/chrome"
 	"github.com/granarydb/granary/trace/golang"
+	"github.com/granarydb/granary/trace/perfetto"
 )
 
 // Format is a format of recordings.
@@ -24,6 +25,7 @@ type Format struct {
 var formats = []Format{
 	{"a Go execution trace", golang.Import, golang.Magic},
 	{"a trace in the JSON of Chrome", chrome.Import, chrome.Magic},
+	{"a trace in the protobuf of Perfetto", perfetto.Import, perfetto.Magic},
 }
 
 // PeekBytes is the number of bytes at the start of a recording that Of needs at most.

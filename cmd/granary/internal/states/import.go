@@ -42,10 +42,11 @@ const importHelp = `import converts recordings. The name of the output selects w
 commands answer from without reading all of it. A history may be larger than
 memory, both here and there. FILE is a set, CSV, a synthetic history, another
 history file, a Go execution trace, with what its goroutines, processors and
-collector did, or a trace in the JSON of Chrome, as Chromium, Node and PyTorch
-write it, with the slices of its threads; several files must be CSV. Sets are
-streamed, and take memory for the names of attributes and for 20 bytes of index
-a tile. CSV is sorted in memory first, at 38 bytes a row, and slices at 32.
+collector did, or a trace of Chrome (JSON, as Chromium, Node and PyTorch write
+it) or Perfetto (protobuf), with the slices of its threads; several files must
+be CSV. Sets are streamed, and take memory for the names of attributes and for
+20 bytes of index a tile. CSV is sorted in memory first, at 38 bytes a row, and
+slices at up to 80.
 
 -o SET, any other name, converts CSV to a set, the files SET.ihs.gz and
 SET.attrs.tsv.gz.
@@ -110,6 +111,7 @@ func newImport() *cobra.Command {
   granary history import -o app.history --unit ms --separator . a.csv b.csv.gz
   granary history import -o app.history trace.out
   granary history import -o node.history node_trace.1.log
+  granary history import -o app.history app.pftrace
   granary history range --csv run CPUs/0 | granary history import -o cpu0 -
   granary history import --partial -o a.history --separator . a.csv
   granary history import -o b.history --separator . b.csv.gz
