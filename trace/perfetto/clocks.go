@@ -3,6 +3,8 @@ package perfetto
 import (
 	"math"
 	"slices"
+
+	"github.com/granarydb/granary/internal/protobuf"
 )
 
 // The clocks of Linux, by their numbers in traces. Those from firstSequenceClock on belong to a sequence, and those behind
@@ -86,43 +88,43 @@ func (cs *clocks) mainClock() uint64 {
 
 // snapshot reads a snapshot of clocks.
 func (cs *clocks) snapshot(sequence uint64, data []byte) (bad bool) {
-	m := read(data)
+	m := protobuf.Read(data)
 	var in []clockKey
-	for m.next() {
+	for m.Next() {
 		switch {
-		case m.number == 1 && m.wire == wireBytes && len(in) < maxClocks:
-			if k, ok := cs.reading(sequence, m.bytes); ok && !slices.Contains(in, k) {
+		case m.Number == 1 && m.Wire == protobuf.Bytes && len(in) < maxClocks:
+			if k, ok := cs.reading(sequence, m.Data); ok && !slices.Contains(in, k) {
 				in = append(in, k)
 			}
-		case m.number == 2 && cs.main == 0:
-			cs.main = m.value
+		case m.Number == 2 && cs.main == 0:
+			cs.main = m.Value
 		}
 	}
 	cs.snapshots = append(cs.snapshots, in)
-	return m.bad
+	return m.Bad
 }
 
 func (cs *clocks) reading(sequence uint64, data []byte) (k clockKey, ok bool) {
 	var id, at, unit uint64
 	isDelta := false
-	m := read(data)
-	for m.next() {
-		switch m.number {
+	m := protobuf.Read(data)
+	for m.Next() {
+		switch m.Number {
 		case 1:
-			id = m.value
+			id = m.Value
 		case 2:
-			at = m.value
+			at = m.Value
 		case 3:
-			isDelta = m.value != 0
+			isDelta = m.Value != 0
 		case 4:
-			unit = m.value
+			unit = m.Value
 		}
 	}
 	k = clockOf(sequence, id)
 	c := cs.get(k)
 	c.unit, c.isDelta = int64(min(max(unit, 1), math.MaxInt32)), isDelta
 	nanos, ok := scale(int64(at), c.unit)
-	if m.bad || !ok {
+	if m.Bad || !ok {
 		return k, false
 	}
 	c.last = nanos

@@ -3,6 +3,7 @@ package perfetto
 import (
 	"math"
 
+	"github.com/granarydb/granary/internal/protobuf"
 	"github.com/granarydb/granary/internal/tracks"
 )
 
@@ -41,59 +42,59 @@ func (im *importer) readEvent(s *sequence, data []byte) (e *event, bad bool) {
 	*e = event{
 		extraTracks: e.extraTracks[:0], extraFloatTracks: e.extraFloatTracks[:0], extraValues: e.extraValues[:0], extraFloats: e.extraFloats[:0],
 	}
-	m := read(data)
-	for m.next() {
-		switch m.number {
+	m := protobuf.Read(data)
+	for m.Next() {
+		switch m.Number {
 		case 9:
-			e.kind = m.value
+			e.kind = m.Value
 		case 10:
-			e.name = s.names[m.value]
+			e.name = s.names[m.Value]
 		case 23:
-			e.name = im.Text(m.bytes)
+			e.name = im.Text(m.Data)
 		case 3:
-			if list := read(m.bytes); m.wire == wireBytes {
-				m.value, _ = list.varint()
+			if list := protobuf.Read(m.Data); m.Wire == protobuf.Bytes {
+				m.Value, _ = list.Varint()
 			}
 			if e.category == 0 {
-				e.category = s.categories[m.value]
+				e.category = s.categories[m.Value]
 			}
 		case 22:
 			if e.category == 0 {
-				e.category = im.Text(m.bytes)
+				e.category = im.Text(m.Data)
 			}
 		case 11:
-			e.track, e.hasTrack = m.value, true
+			e.track, e.hasTrack = m.Value, true
 		case 1: // since the last event
-			s.micros += int64(min(m.value, math.MaxInt32))
+			s.micros += int64(min(m.Value, math.MaxInt32))
 			e.micros, e.hasMicros = s.micros, true
 		case 16:
-			e.micros, e.hasMicros = int64(min(m.value, math.MaxInt64/4000)), true
+			e.micros, e.hasMicros = int64(min(m.Value, math.MaxInt64/4000)), true
 		case 6:
-			e.legacy = m.bytes
+			e.legacy = m.Data
 		case 36, 42, 47, 48:
 			e.flows++
 		default:
 			e.readValue(&m)
 		}
 	}
-	return e, m.bad
+	return e, m.Bad
 }
 
 // readValue reads a value of a counter.
-func (e *event) readValue(m *message) {
-	switch m.number {
+func (e *event) readValue(m *protobuf.Message) {
+	switch m.Number {
 	case 30:
-		e.value, e.isCounted = int64(m.value), true
+		e.value, e.isCounted = int64(m.Value), true
 	case 44:
-		e.float, e.isCounted, e.isFloat = m.float(), true, true
+		e.float, e.isCounted, e.isFloat = m.Float(), true, true
 	case 31:
-		e.extraTracks = m.numbers(e.extraTracks, wireVarint)
+		e.extraTracks = m.Numbers(e.extraTracks, protobuf.Varint)
 	case 12:
-		e.extraValues = m.numbers(e.extraValues, wireVarint)
+		e.extraValues = m.Numbers(e.extraValues, protobuf.Varint)
 	case 45:
-		e.extraFloatTracks = m.numbers(e.extraFloatTracks, wireVarint)
+		e.extraFloatTracks = m.Numbers(e.extraFloatTracks, protobuf.Varint)
 	case 46:
-		e.extraFloats = m.numbers(e.extraFloats, wireEight)
+		e.extraFloats = m.Numbers(e.extraFloats, protobuf.Eight)
 	}
 }
 
@@ -180,9 +181,9 @@ func (im *importer) count(s *sequence, e *event, on *track, t int64) {
 		of = s.extraOfFloats
 	}
 	for i, v := range e.extraFloats[:min(len(e.extraFloats), len(of))] {
-		m := message{value: v}
+		m := protobuf.Message{Value: v}
 		on := im.track(of[i])
-		im.CountFloat(im.counterOf(on), t, m.float()*float64(on.multiplier))
+		im.CountFloat(im.counterOf(on), t, m.Float()*float64(on.multiplier))
 	}
 }
 
@@ -212,28 +213,28 @@ type legacyEvent struct {
 }
 
 func (im *importer) readLegacy(s *sequence, data []byte) (l legacyEvent, bad bool) {
-	m := read(data)
-	for m.next() {
-		switch m.number {
+	m := protobuf.Read(data)
+	for m.Next() {
+		switch m.Number {
 		case 1:
-			l.name = s.names[m.value]
+			l.name = s.names[m.Value]
 		case 2:
-			l.phase = byte(m.value)
+			l.phase = byte(m.Value)
 		case 3:
-			l.micros = int64(m.value)
+			l.micros = int64(m.Value)
 		case 6, 11:
-			l.id = m.value
+			l.id = m.Value
 		case 10:
-			l.id, l.isLocal = m.value, true
+			l.id, l.isLocal = m.Value, true
 		case 7:
-			l.scope = im.Text(m.bytes)
+			l.scope = im.Text(m.Data)
 		case 18:
-			l.pid, l.hasPID = m.value, true
+			l.pid, l.hasPID = m.Value, true
 		case 19:
-			l.tid, l.hasTID = m.value, true
+			l.tid, l.hasTID = m.Value, true
 		}
 	}
-	return l, m.bad
+	return l, m.Bad
 }
 
 // legacy takes an event in the terms of Chrome's JSON.

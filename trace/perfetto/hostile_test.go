@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/granarydb/granary/internal/effort"
+	"github.com/granarydb/granary/internal/protobuf"
 )
 
 // many joins what a function returns for each number.
@@ -36,9 +37,9 @@ func hostile() map[string][]byte {
 		"nested compression":     with(packet(f(50, zipped(packet(f(50, zipped(packet(f(50, zipped(a)))))))))),
 		"cut compression":        with(packet(f(50, zipped(bytes.Repeat(a, 1000))[:40]))),
 		"no compression":         with(packet(f(50, "")), packet(f(50, "\x78\x9c"))),
-		"a huge packet":          with([]byte{1<<3 | wireBytes, 0xff, 0xff, 0xff, 0xff, 0x0f}),
-		"a packet that is not":   with([]byte{1<<3 | wireBytes, 0xff, 0xff, 0xff, 0x7f}),
-		"a large packet cut":     with([]byte{1<<3 | wireBytes, 0xff, 0xff, 0xff, 0x1f}, make([]byte, 100)),
+		"a huge packet":          with([]byte{1<<3 | byte(protobuf.Bytes), 0xff, 0xff, 0xff, 0xff, 0x0f}),
+		"a packet that is not":   with([]byte{1<<3 | byte(protobuf.Bytes), 0xff, 0xff, 0xff, 0x7f}),
+		"a large packet cut":     with([]byte{1<<3 | byte(protobuf.Bytes), 0xff, 0xff, 0xff, 0x1f}, make([]byte, 100)),
 		"a group":                with([]byte{1<<3 | 3}),
 		"a tag without an end":   with(bytes.Repeat([]byte{0x80}, 11)),
 		"fields without numbers": with(packet([]byte{0, 0})),

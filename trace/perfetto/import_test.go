@@ -17,22 +17,23 @@ import (
 	"testing/iotest"
 
 	"github.com/granarydb/granary/history"
+	"github.com/granarydb/granary/internal/protobuf"
 	"github.com/granarydb/granary/trace"
 )
 
 // f encodes a field: a number, a float, a text, a message, or a packed list.
 func f(number uint64, value any) []byte {
-	tag := func(wire uint64) []byte { return binary.AppendUvarint(nil, number<<3|wire) }
-	data := func(b []byte) []byte { return append(binary.AppendUvarint(tag(wireBytes), uint64(len(b))), b...) }
+	tag := func(wire protobuf.Wire) []byte { return binary.AppendUvarint(nil, number<<3|uint64(wire)) }
+	data := func(b []byte) []byte { return append(binary.AppendUvarint(tag(protobuf.Bytes), uint64(len(b))), b...) }
 	switch v := value.(type) {
 	case rune:
-		return binary.AppendUvarint(tag(wireVarint), uint64(v))
+		return binary.AppendUvarint(tag(protobuf.Varint), uint64(v))
 	case int:
-		return binary.AppendUvarint(tag(wireVarint), uint64(v))
+		return binary.AppendUvarint(tag(protobuf.Varint), uint64(v))
 	case uint64:
-		return binary.AppendUvarint(tag(wireVarint), v)
+		return binary.AppendUvarint(tag(protobuf.Varint), v)
 	case float64:
-		return binary.LittleEndian.AppendUint64(tag(wireEight), math.Float64bits(v))
+		return binary.LittleEndian.AppendUint64(tag(protobuf.Eight), math.Float64bits(v))
 	case string:
 		return data([]byte(v))
 	case []byte:
@@ -229,7 +230,7 @@ func TestImport(t *testing.T) {
 			"[{compressed packets in compressed packets 1} {compressed packets that break off 1} {packets compressed with zstd 1} {packets of other data 1}]", "",
 		},
 		{
-			"other packets, fields and flows", all(f(2, 7), f(3, "x"), f(4, 1.5), []byte{5<<3 | wireFour, 1, 2, 3, 4}, thread8, packet(f(500, "x")), packet(f(33, "config")), f(1, []byte{0xff}), packet(f(60, []byte{0xff})),
+			"other packets, fields and flows", all(f(2, 7), f(3, "x"), f(4, 1.5), []byte{5<<3 | byte(protobuf.Four), 1, 2, 3, 4}, thread8, packet(f(500, "x")), packet(f(33, "config")), f(1, []byte{0xff}), packet(f(60, []byte{0xff})),
 				eventAt(1, f(9, 3), f(23, "a"), track80, f(47, 1.0), f(48, 1.0)), eventAt(1, f(9, 77)), eventAt(1)),
 			[]string{"Processes/7/Threads/main 8/instants 1-1 a"},
 			"[{flows 2} {packets that cannot be read 2} {track events of unknown types 2} {packets of other data 1}]", "",
@@ -237,7 +238,7 @@ func TestImport(t *testing.T) {
 		{
 			"cut", append(all(thread8, eventAt(1, f(9, 1), f(23, "a"), track80)), eventAt(5, f(9, 2), track80)[:6]...),
 			[]string{"Processes/7/Threads/main 8/1 1-1 a"},
-			"", "the end within a packet",
+			"", "the end within a message",
 		},
 	} {
 		view, outcome, err := imported(t, iotest.OneByteReader(bytes.NewReader(tc.trace)))
@@ -255,7 +256,7 @@ func TestImport(t *testing.T) {
 		if (tc.lost == "") != (outcome.Lost == nil) || outcome.Lost != nil && (!strings.Contains(outcome.Lost.Error(), tc.lost) || !errors.Is(outcome.Lost, ErrFormat)) {
 			t.Errorf("%s: lost %v, want %q", tc.name, outcome.Lost, tc.lost)
 		}
-		if !Magic(tc.trace) && tc.trace[0] == 1<<3|wireBytes {
+		if !Magic(tc.trace) && tc.trace[0] == 1<<3|byte(protobuf.Bytes) {
 			t.Errorf("%s is no trace", tc.name)
 		}
 	}
@@ -266,7 +267,7 @@ func TestImport_Errors(t *testing.T) {
 	good := all(thread8, eventAt(1, f(9, 3), f(11, 80)))
 	for name, bad := range map[string][]byte{
 		"nothing": nil, "a text": []byte("hello"), "a group": {3}, "half a number": {0x80}, "a long number": bytes.Repeat([]byte{0x80}, 20), "half a packet": good[:9], "no events": thread8,
-		"a huge packet": {1<<3 | wireBytes, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x7f}, "a large packet": {1<<3 | wireBytes, 0xff, 0xff, 0xff, 0x7f}, "other fields": f(2, "x"), "ends alone": all(thread8, eventAt(1, f(9, 2), f(11, 80))),
+		"a huge packet": {1<<3 | byte(protobuf.Bytes), 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x7f}, "a large packet": {1<<3 | byte(protobuf.Bytes), 0xff, 0xff, 0xff, 0x7f}, "other fields": f(2, "x"), "ends alone": all(thread8, eventAt(1, f(9, 2), f(11, 80))),
 	} {
 		if _, _, err := imported(t, bytes.NewReader(bad)); !errors.Is(err, ErrFormat) {
 			t.Errorf("%s: %v", name, err)

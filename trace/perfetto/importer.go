@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 
+	"github.com/granarydb/granary/internal/protobuf"
 	"github.com/granarydb/granary/internal/tracks"
 )
 
@@ -30,7 +31,7 @@ func (im *importer) read(ctx context.Context, p *packets) error {
 		if n%4096 == 0 && ctx.Err() != nil {
 			return ctx.Err()
 		}
-		packet, err := p.next()
+		packet, err := p.Next()
 		if err != nil {
 			return err
 		}
@@ -76,34 +77,34 @@ var silent = map[uint64]bool{
 // packet reads a packet. It returns the bytes of a compressed one, which has other packets.
 func (im *importer) packet(data []byte) (compressed []byte) {
 	var h header
-	m := read(data)
+	m := protobuf.Read(data)
 	others := false
-	for m.next() {
-		switch m.number {
+	for m.Next() {
+		switch m.Number {
 		case 8:
-			h.time, h.hasTime = m.value, true
+			h.time, h.hasTime = m.Value, true
 		case 10:
-			h.sequence = m.value
+			h.sequence = m.Value
 		case 13:
-			h.flags = m.value
+			h.flags = m.Value
 		case 12:
-			h.interned = m.bytes
+			h.interned = m.Data
 		case 41:
-			h.clears = m.value != 0
+			h.clears = m.Value != 0
 		case 42:
-			h.dropped = m.value != 0
+			h.dropped = m.Value != 0
 		case 50:
-			h.compressed = m.bytes
+			h.compressed = m.Data
 		case 58:
-			h.clock = m.value
+			h.clock = m.Value
 		case 59:
-			h.defaults = m.bytes
+			h.defaults = m.Data
 		default:
-			others = others || m.wire == wireBytes && !contents[m.number] && !silent[m.number]
+			others = others || m.Wire == protobuf.Bytes && !contents[m.Number] && !silent[m.Number]
 		}
 	}
 	im.packets++
-	if m.bad {
+	if m.Bad {
 		im.Outcome.LeaveOut("packets that cannot be read", 1)
 		return nil
 	}
@@ -145,26 +146,26 @@ func (im *importer) sequence(h *header) (s *sequence, bad bool) {
 // contents reads what a packet is about, which may stand before the fields of its header.
 func (im *importer) contents(h *header, data []byte) (bad bool) {
 	s, bad := im.sequence(h)
-	m := read(data)
-	for m.next() {
-		if m.wire != wireBytes {
+	m := protobuf.Read(data)
+	for m.Next() {
+		if m.Wire != protobuf.Bytes {
 			continue
 		}
-		switch m.number {
+		switch m.Number {
 		case 1:
-			bad = im.ftrace(m.bytes) || bad
+			bad = im.ftrace(m.Data) || bad
 		case 2:
-			bad = im.processTree(m.bytes) || bad
+			bad = im.processTree(m.Data) || bad
 		case 6:
-			bad = im.clocks.snapshot(h.sequence, m.bytes) || bad
+			bad = im.clocks.snapshot(h.sequence, m.Data) || bad
 		case 11:
-			bad = im.trackEvent(s, h, m.bytes) || bad
+			bad = im.trackEvent(s, h, m.Data) || bad
 		case 43:
-			bad = im.process(m.bytes, nil) || bad
+			bad = im.process(m.Data, nil) || bad
 		case 44:
-			bad = im.threadOf(s, m.bytes) || bad
+			bad = im.threadOf(s, m.Data) || bad
 		case 60:
-			bad = im.descriptor(m.bytes) || bad
+			bad = im.descriptor(m.Data) || bad
 		case 133:
 			im.Outcome.LeaveOut("packets compressed with zstd", 1)
 		}

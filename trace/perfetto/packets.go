@@ -1,125 +1,33 @@
 package perfetto
 
 import (
-	"bufio"
 	"bytes"
 	"compress/zlib"
 	"encoding/binary"
 	"errors"
 	"fmt"
 	"io"
+
+	"github.com/granarydb/granary/internal/protobuf"
 )
 
 // ErrFormat means that the bytes are no trace, or a trace without states.
 var ErrFormat = errors.New("bad trace in the protobuf of Perfetto")
 
+// Compressed packets may have so many times their bytes, and so many more. Traces have 10 times.
 const (
-	// maxPacket bounds a packet. Perfetto's tools write packets of at most some MiB.
-	maxPacket = 256 << 20
-	// packetStep is how much memory a packet gets before its bytes are there.
-	packetStep = 1 << 20
-	// Compressed packets may have so many times their bytes, and so many more. Traces have 10 times.
 	maxInflation  = 200
 	freeInflation = 16 << 20
 )
 
 // packets reads the packets of a trace, one after the other.
 type packets struct {
-	in     *bufio.Reader
-	packet []byte
-	offset int64 // of the packet's end
-
+	*protobuf.Messages
 	compressed, inflated int64 // bytes of compressed packets, and what became of them
 }
 
-func newPackets(in io.Reader) *packets { return &packets{in: bufio.NewReaderSize(in, 64<<10)} }
-
-// fault returns an error in the trace's bytes.
-func fault(offset int64, format string, args ...any) error {
-	return fmt.Errorf("%w: byte %d: %s", ErrFormat, offset, fmt.Sprintf(format, args...))
-}
-
-// next returns the next packet, which is valid until the next call. The errors are io.EOF at the end, ErrFormat for a fault,
-// and those of the input.
-func (p *packets) next() ([]byte, error) {
-	for {
-		from := p.offset
-		tag, err := p.varint(true)
-		if err != nil {
-			return nil, err
-		}
-		var size uint64
-		switch tag & 7 {
-		case wireVarint:
-			if _, err = p.varint(false); err != nil {
-				return nil, err
-			}
-			continue
-		case wireEight:
-			size = 8
-		case wireFour:
-			size = 4
-		case wireBytes:
-			if size, err = p.varint(false); err != nil {
-				return nil, err
-			}
-		default:
-			return nil, fault(from, "no packet begins here")
-		}
-		if size > maxPacket {
-			return nil, fault(from, "a packet of %d bytes, at most %d", size, maxPacket)
-		}
-		if err := p.read(int(size)); err != nil {
-			return nil, err
-		}
-		if tag == 1<<3|wireBytes {
-			return p.packet, nil
-		}
-	}
-}
-
-// read reads the bytes of a packet. Memory grows with the bytes that are there.
-func (p *packets) read(size int) error {
-	p.packet = p.packet[:0]
-	for len(p.packet) < size {
-		step := min(size-len(p.packet), packetStep)
-		at := len(p.packet)
-		p.packet = append(p.packet, make([]byte, step)...)
-		n, err := io.ReadFull(p.in, p.packet[at:])
-		p.offset += int64(n)
-		if err != nil {
-			return p.cut(err)
-		}
-	}
-	return nil
-}
-
-func (p *packets) cut(err error) error {
-	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
-		return fault(p.offset, "the end within a packet")
-	}
-	return err
-}
-
-// varint reads a number. The end before it is io.EOF if a packet may end there.
-func (p *packets) varint(mayEnd bool) (uint64, error) {
-	v, n, err := uint64(0), 0, error(nil)
-	for shift := 0; shift < 70; shift += 7 {
-		var c byte
-		if c, err = p.in.ReadByte(); err != nil {
-			if mayEnd && n == 0 {
-				return 0, err
-			}
-			return 0, p.cut(err)
-		}
-		n++
-		p.offset++
-		v |= uint64(c&0x7f) << shift
-		if c < 0x80 {
-			return v, nil
-		}
-	}
-	return 0, fault(p.offset, "a number of more than ten bytes")
+func newPackets(in io.Reader) *packets {
+	return &packets{Messages: protobuf.NewMessages(in, ErrFormat)}
 }
 
 // errBomb means that compressed packets have too much in them.
@@ -134,9 +42,9 @@ func (p *packets) inflate(compressed []byte, f func([]byte) error) error {
 	}
 	left := maxInflation*p.compressed + freeInflation - p.inflated
 	limited := &io.LimitedReader{R: z, N: left}
-	inner := newPackets(limited)
+	inner := protobuf.NewMessages(limited, ErrFormat)
 	for {
-		packet, err := inner.next()
+		packet, err := inner.Next()
 		if limited.N <= 0 {
 			return errBomb
 		}
@@ -158,23 +66,23 @@ func (p *packets) inflate(compressed []byte, f func([]byte) error) error {
 
 // Magic reports whether head is the start of a trace: packets with a field that other messages do not have there.
 func Magic(head []byte) bool {
-	for len(head) > 0 && head[0] == 1<<3|wireBytes {
+	for len(head) > 0 && head[0] == 1<<3|byte(protobuf.Bytes) {
 		size, n := binary.Uvarint(head[1:])
-		if n <= 0 || size > maxPacket {
+		if n <= 0 || size > protobuf.MaxMessage {
 			return false
 		}
 		packet := head[1+n:]
 		head = packet[min(uint64(len(packet)), size):]
 		packet = packet[:min(uint64(len(packet)), size)]
 		isCut := len(head) == 0
-		m := read(packet)
-		for m.next() {
-			if is, ok := telling[m.number]; ok {
-				return is == m.wire
+		m := protobuf.Read(packet)
+		for m.Next() {
+			if is, ok := telling[m.Number]; ok {
+				return is == m.Wire
 			}
 		}
-		if m.bad {
-			return isCut && telling[m.number] == wireBytes && m.wire == wireBytes
+		if m.Bad {
+			return isCut && telling[m.Number] == protobuf.Bytes && m.Wire == protobuf.Bytes
 		}
 	}
 	return false
@@ -182,8 +90,8 @@ func Magic(head []byte) bool {
 
 // telling are fields of packets by which a trace is known, with their wire types: a profile in pprof has the fields 1 and
 // 2 as numbers in the same place, and OTLP has 1 to 3 as bytes.
-var telling = map[uint64]int{
-	3: wireVarint, 6: wireBytes, 8: wireVarint, 10: wireVarint, 11: wireBytes, 13: wireVarint, 33: wireBytes, 36: wireBytes,
-	41: wireVarint, 42: wireVarint, 43: wireBytes, 44: wireBytes, 50: wireBytes, 58: wireVarint, 59: wireBytes, 60: wireBytes,
-	79: wireVarint, 87: wireVarint, 89: wireBytes, 133: wireBytes,
+var telling = map[uint64]protobuf.Wire{
+	3: protobuf.Varint, 6: protobuf.Bytes, 8: protobuf.Varint, 10: protobuf.Varint, 11: protobuf.Bytes, 13: protobuf.Varint, 33: protobuf.Bytes, 36: protobuf.Bytes,
+	41: protobuf.Varint, 42: protobuf.Varint, 43: protobuf.Bytes, 44: protobuf.Bytes, 50: protobuf.Bytes, 58: protobuf.Varint, 59: protobuf.Bytes, 60: protobuf.Bytes,
+	79: protobuf.Varint, 87: protobuf.Varint, 89: protobuf.Bytes, 133: protobuf.Bytes,
 }

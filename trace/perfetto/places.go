@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/granarydb/granary/internal/protobuf"
 	"github.com/granarydb/granary/internal/tracks"
 )
 
@@ -111,38 +112,38 @@ func (ps *places) thread(pid, tid uint64) *thread {
 
 // descriptor reads the descriptor of a track.
 func (ps *places) descriptor(data []byte) (bad bool) {
-	m := read(data)
+	m := protobuf.Read(data)
 	var uuid uint64
-	for m.next() {
-		if m.number == 1 {
-			uuid = m.value
+	for m.Next() {
+		if m.Number == 1 {
+			uuid = m.Value
 		}
 	}
-	if m.bad {
+	if m.Bad {
 		return true
 	}
 	t := ps.track(uuid)
-	for m = read(data); m.next(); {
-		switch m.number {
+	for m = protobuf.Read(data); m.Next(); {
+		switch m.Number {
 		case 2, 10, 13:
-			t.name = ps.timeline.Text(m.bytes)
+			t.name = ps.timeline.Text(m.Data)
 		case 5:
-			t.parent = m.value
+			t.parent = m.Value
 		case 3:
-			bad = ps.process(m.bytes, t) || bad
+			bad = ps.process(m.Data, t) || bad
 		case 4:
 			var d threadDescriptor
-			if d.read(m.bytes) {
+			if d.read(m.Data) {
 				return true
 			}
 			t.thread = ps.thread(d.pid, d.tid)
 			t.thread.named(ps.timeline.Text(d.name))
 		case 6:
 			if t.process != nil {
-				t.process.guess = cmp.Or(ps.chromeType(m.bytes), t.process.guess)
+				t.process.guess = cmp.Or(ps.chromeType(m.Data), t.process.guess)
 			}
 		case 8:
-			bad = t.readCounter(m.bytes) || bad
+			bad = t.readCounter(m.Data) || bad
 		}
 	}
 	return bad
@@ -152,48 +153,48 @@ func (ps *places) descriptor(data []byte) (bad bool) {
 var chromeTypes = []string{"", "Browser", "Renderer", "Utility", "Zygote", "Sandbox helper", "GPU", "PPAPI plugin", "PPAPI broker", "Network service", "Tracing service", "Storage service", "Audio service"}
 
 func (ps *places) chromeType(data []byte) tracks.Text {
-	m := read(data)
-	for m.next() {
-		if m.number == 1 && m.value < uint64(len(chromeTypes)) {
-			return ps.timeline.Text([]byte(chromeTypes[m.value]))
+	m := protobuf.Read(data)
+	for m.Next() {
+		if m.Number == 1 && m.Value < uint64(len(chromeTypes)) {
+			return ps.timeline.Text([]byte(chromeTypes[m.Value]))
 		}
 	}
 	return 0
 }
 
 func (t *track) readCounter(data []byte) (bad bool) {
-	m := read(data)
-	for m.next() {
-		switch m.number {
+	m := protobuf.Read(data)
+	for m.Next() {
+		switch m.Number {
 		case 4:
-			if m.value > 0 && m.value < 1<<53 {
-				t.multiplier = int64(m.value)
+			if m.Value > 0 && m.Value < 1<<53 {
+				t.multiplier = int64(m.Value)
 			}
 		case 5:
-			t.isDelta = m.value != 0
+			t.isDelta = m.Value != 0
 		}
 	}
-	return m.bad
+	return m.Bad
 }
 
 // process reads the descriptor of a process, and of its track if there is one.
 func (ps *places) process(data []byte, of *track) (bad bool) {
 	var pid uint64
 	var name, command []byte
-	m := read(data)
-	for m.next() {
-		switch m.number {
+	m := protobuf.Read(data)
+	for m.Next() {
+		switch m.Number {
 		case 1:
-			pid = m.value
+			pid = m.Value
 		case 2:
 			if command == nil {
-				command = m.bytes
+				command = m.Data
 			}
 		case 6:
-			name = m.bytes
+			name = m.Data
 		}
 	}
-	if m.bad {
+	if m.Bad {
 		return true
 	}
 	p := ps.processOf(pid)
@@ -225,54 +226,54 @@ type threadDescriptor struct {
 }
 
 func (d *threadDescriptor) read(data []byte) (bad bool) {
-	m := read(data)
-	for m.next() {
-		switch m.number {
+	m := protobuf.Read(data)
+	for m.Next() {
+		switch m.Number {
 		case 1:
-			d.pid = m.value
+			d.pid = m.Value
 		case 2:
-			d.tid = m.value
+			d.tid = m.Value
 		case 5:
-			d.name = m.bytes
+			d.name = m.Data
 		case 6:
-			d.micros = m.value
+			d.micros = m.Value
 		}
 	}
-	return m.bad
+	return m.Bad
 }
 
 // processTree reads which processes and threads there are.
 func (ps *places) processTree(data []byte) (bad bool) {
-	m := read(data)
-	for m.next() {
-		if m.wire != wireBytes || m.number != 1 && m.number != 2 {
+	m := protobuf.Read(data)
+	for m.Next() {
+		if m.Wire != protobuf.Bytes || m.Number != 1 && m.Number != 2 {
 			continue
 		}
 		var id, group uint64
 		var name, command []byte
-		of := read(m.bytes)
-		for of.next() {
+		of := protobuf.Read(m.Data)
+		for of.Next() {
 			switch {
-			case of.number == 1:
-				id = of.value
-			case of.number == 2:
-				name = of.bytes
-			case of.number == 3 && of.wire == wireVarint:
-				group = of.value
-			case of.number == 3 && command == nil:
-				command = of.bytes
+			case of.Number == 1:
+				id = of.Value
+			case of.Number == 2:
+				name = of.Data
+			case of.Number == 3 && of.Wire == protobuf.Varint:
+				group = of.Value
+			case of.Number == 3 && command == nil:
+				command = of.Data
 			}
 		}
-		if of.bad {
+		if of.Bad {
 			bad = true
-		} else if m.number == 1 {
+		} else if m.Number == 1 {
 			ps.nameProcess(ps.processOf(id), nil, command)
 			ps.thread(id, id)
 		} else {
 			ps.thread(group, id).named(ps.timeline.Text(name))
 		}
 	}
-	return m.bad || bad
+	return m.Bad || bad
 }
 
 // nestOf returns the nest of a track's slices.

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strconv"
 
+	"github.com/granarydb/granary/internal/protobuf"
 	"github.com/granarydb/granary/internal/tracks"
 )
 
@@ -64,33 +65,33 @@ func stateOf(bits uint64) uint8 {
 func (im *importer) ftrace(data []byte) (bad bool) {
 	b := bundle{importer: im}
 	var ftraceTime, bootTime int64
-	m := read(data)
-	for m.next() {
-		switch m.number {
+	m := protobuf.Read(data)
+	for m.Next() {
+		switch m.Number {
 		case 1:
-			b.cpu = uint32(m.value)
+			b.cpu = uint32(m.Value)
 		case 5:
-			b.isLocal = m.value != 0
+			b.isLocal = m.Value != 0
 		case 6:
-			ftraceTime = int64(m.value)
+			ftraceTime = int64(m.Value)
 		case 7:
-			bootTime = int64(m.value)
+			bootTime = int64(m.Value)
 		}
 	}
 	if b.isLocal && ftraceTime != 0 && bootTime != 0 {
 		b.offset = bootTime - ftraceTime
 	}
-	for m = read(data); m.next(); {
+	for m = protobuf.Read(data); m.Next(); {
 		switch {
-		case m.number == 2 && m.wire == wireBytes:
-			bad = b.event(m.bytes) || bad
-		case m.number == 4 && m.wire == wireBytes:
-			bad = b.compact(m.bytes) || bad
-		case m.number == 3 && m.value != 0:
+		case m.Number == 2 && m.Wire == protobuf.Bytes:
+			bad = b.event(m.Data) || bad
+		case m.Number == 4 && m.Wire == protobuf.Bytes:
+			bad = b.compact(m.Data) || bad
+		case m.Number == 3 && m.Value != 0:
 			im.Outcome.LeaveOut("times at which a CPU lost events", 1)
 		}
 	}
-	return m.bad || bad
+	return m.Bad || bad
 }
 
 // bundle reads the events of a CPU.
@@ -119,35 +120,35 @@ func (b *bundle) event(data []byte) (bad bool) {
 	var at uint64
 	var of []byte
 	kind := uint64(0)
-	m := read(data)
-	for m.next() {
-		switch m.number {
+	m := protobuf.Read(data)
+	for m.Next() {
+		switch m.Number {
 		case 1:
-			at = m.value
+			at = m.Value
 		case 4, 20, 114:
-			kind, of = m.number, m.bytes
+			kind, of = m.Number, m.Data
 		case 2, 3, 5:
 		default:
 			b.Outcome.LeaveOut("kernel events but the scheduler's", 1)
 		}
 	}
-	if m.bad || of == nil {
-		return m.bad
+	if m.Bad || of == nil {
+		return m.Bad
 	}
 	e := schedEvent{isWaking: kind != 4, hasPrev: true}
 	var prevName tracks.Text
-	for m = read(of); m.next(); {
+	for m = protobuf.Read(of); m.Next(); {
 		switch {
-		case e.isWaking && m.number == 1, !e.isWaking && m.number == 5:
-			e.name = b.Text(m.bytes)
-		case e.isWaking && m.number == 2, !e.isWaking && m.number == 6:
-			e.thread = uint32(m.value)
-		case m.number == 2:
-			e.prev = uint32(m.value)
-		case m.number == 4 && !e.isWaking:
-			e.became = stateOf(m.value)
-		case m.number == 1:
-			prevName = b.Text(m.bytes)
+		case e.isWaking && m.Number == 1, !e.isWaking && m.Number == 5:
+			e.name = b.Text(m.Data)
+		case e.isWaking && m.Number == 2, !e.isWaking && m.Number == 6:
+			e.thread = uint32(m.Value)
+		case m.Number == 2:
+			e.prev = uint32(m.Value)
+		case m.Number == 4 && !e.isWaking:
+			e.became = stateOf(m.Value)
+		case m.Number == 1:
+			prevName = b.Text(m.Data)
 		}
 	}
 	if prevName != 0 {
@@ -157,23 +158,23 @@ func (b *bundle) event(data []byte) (bad bool) {
 		e.became = runnable
 	}
 	b.add(at, e)
-	return m.bad
+	return m.Bad
 }
 
 // compact reads events in columns: times are differences, and names are numbers of a table.
 func (b *bundle) compact(data []byte) (bad bool) {
 	var names []tracks.Text
 	var columns [13][]uint64
-	m := read(data)
-	for m.next() {
+	m := protobuf.Read(data)
+	for m.Next() {
 		switch {
-		case m.number == 5:
-			names = append(names, b.Text(m.bytes))
-		case m.number < uint64(len(columns)):
-			columns[m.number] = m.numbers(columns[m.number], wireVarint)
+		case m.Number == 5:
+			names = append(names, b.Text(m.Data))
+		case m.Number < uint64(len(columns)):
+			columns[m.Number] = m.Numbers(columns[m.Number], protobuf.Varint)
 		}
 	}
-	if m.bad {
+	if m.Bad {
 		return true
 	}
 	nameAt := func(column []uint64, i int) tracks.Text {

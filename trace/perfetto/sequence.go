@@ -1,6 +1,9 @@
 package perfetto
 
-import "github.com/granarydb/granary/internal/tracks"
+import (
+	"github.com/granarydb/granary/internal/protobuf"
+	"github.com/granarydb/granary/internal/tracks"
+)
 
 // sequence has the state of the packets of one writer.
 type sequence struct {
@@ -33,57 +36,57 @@ func (s *sequence) clear() {
 // setDefaults reads the defaults of packets, which replace the ones before.
 func (s *sequence) setDefaults(data []byte) (bad bool) {
 	s.clock, s.track, s.hasTrack, s.extra, s.extraOfFloats = 0, 0, false, nil, nil
-	m := read(data)
-	for m.next() {
+	m := protobuf.Read(data)
+	for m.Next() {
 		switch {
-		case m.number == 58:
-			s.clock = m.value
-		case m.number == 11 && m.wire == wireBytes:
-			bad = s.setEventDefaults(m.bytes) || bad
+		case m.Number == 58:
+			s.clock = m.Value
+		case m.Number == 11 && m.Wire == protobuf.Bytes:
+			bad = s.setEventDefaults(m.Data) || bad
 		}
 	}
-	return m.bad || bad
+	return m.Bad || bad
 }
 
 func (s *sequence) setEventDefaults(data []byte) (bad bool) {
-	m := read(data)
-	for m.next() {
-		switch m.number {
+	m := protobuf.Read(data)
+	for m.Next() {
+		switch m.Number {
 		case 11:
-			s.track, s.hasTrack = m.value, true
+			s.track, s.hasTrack = m.Value, true
 		case 31:
-			s.extra = m.numbers(s.extra, wireVarint)
+			s.extra = m.Numbers(s.extra, protobuf.Varint)
 		case 45:
-			s.extraOfFloats = m.numbers(s.extraOfFloats, wireVarint)
+			s.extraOfFloats = m.Numbers(s.extraOfFloats, protobuf.Varint)
 		}
 	}
-	return m.bad
+	return m.Bad
 }
 
 // intern reads the names and categories that packets refer to by numbers.
 func (s *sequence) intern(t *tracks.Timeline, data []byte) (bad bool) {
-	m := read(data)
-	for m.next() {
-		if m.wire != wireBytes || m.number != 1 && m.number != 2 {
+	m := protobuf.Read(data)
+	for m.Next() {
+		if m.Wire != protobuf.Bytes || m.Number != 1 && m.Number != 2 {
 			continue
 		}
 		to := s.names
-		if m.number == 1 {
+		if m.Number == 1 {
 			to = s.categories
 		}
 		var id uint64
 		var name []byte
-		entry := read(m.bytes)
-		for entry.next() {
-			switch entry.number {
+		entry := protobuf.Read(m.Data)
+		for entry.Next() {
+			switch entry.Number {
 			case 1:
-				id = entry.value
+				id = entry.Value
 			case 2:
-				name = entry.bytes
+				name = entry.Data
 			}
 		}
-		bad = bad || entry.bad
+		bad = bad || entry.Bad
 		to[id] = t.Text(name)
 	}
-	return m.bad || bad
+	return m.Bad || bad
 }
