@@ -17,8 +17,8 @@
 //	    in the outcome. The only change is that a slice without duration has one nanosecond, because a history has no
 //	    shorter time.
 //	T2  The slices of a Nest lie in each other as their times say: at one start the longer is outside, of equal ones that
-//	    which began first. A lane has
-//	    slices of one Nest at a time. The first lane in which a slice fits has it.
+//	    which began first. Slices of two nests do so only if one is Inside the other. A slice that lies in another one has
+//	    its lane, and the level below. Any other has the first lane that is free.
 //	T3  The end of a nest ends the innermost open slice with its name, or without a name the innermost. A slice without an
 //	    end holds up to the end of the recording.
 //	T4  Memory is 32 bytes a slice, 48 more for one of a begin and an end, 32 a point of a counter, each different text

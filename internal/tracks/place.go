@@ -90,9 +90,9 @@ func (s *Timeline) place() []row {
 	var rows []row
 	kept := s.slices[:0]
 	for _, sl := range s.slices {
-		track := s.nests[sl.nest]
-		n := &s.nodes[track]
-		at, level, ok := n.fit(sl)
+		of := s.nests[sl.nest]
+		n := &s.nodes[of.track]
+		at, level, ok := n.fit(sl, of.inside)
 		switch {
 		case ok:
 		case n.isFlat:
@@ -107,7 +107,7 @@ func (s *Timeline) place() []row {
 		}
 		l := &n.lanes[at]
 		if level == len(l.rows) {
-			rows = append(rows, row{track, at, level})
+			rows = append(rows, row{of.track, at, level})
 			l.rows = append(l.rows, uint32(len(rows)-1))
 		}
 		l.open = append(l.open, open{sl.end, sl.nest})
@@ -126,8 +126,10 @@ func compareSlices(a, b slice) int {
 	return cmp.Or(cmp.Compare(b.end, a.end), cmp.Compare(a.order, b.order))
 }
 
-// fit returns the first lane and the level in it at which a slice fits, perhaps a new lane.
-func (n *node) fit(sl slice) (at, level int, ok bool) {
+// fit returns the lane and the level in it at which a slice fits: within a slice of the nest that it can be inside, or else
+// in the first lane that is free, perhaps a new one.
+func (n *node) fit(sl slice, inside Nest) (at, level int, ok bool) {
+	free := -1
 	for at := range n.lanes {
 		l := &n.lanes[at]
 		for len(l.open) > 0 && l.open[len(l.open)-1].end <= sl.start {
@@ -135,11 +137,17 @@ func (n *node) fit(sl slice) (at, level int, ok bool) {
 		}
 		level := len(l.open)
 		if level == 0 {
-			return at, 0, true
+			if free < 0 {
+				free = at
+			}
+			continue
 		}
-		if top := l.open[level-1]; !n.isFlat && top.nest == sl.nest && top.end >= sl.end {
+		if top := l.open[level-1]; !n.isFlat && top.nest == inside && top.end >= sl.end {
 			return at, level, level < maxLevels
 		}
+	}
+	if free >= 0 {
+		return free, 0, true
 	}
 	return len(n.lanes), 0, len(n.lanes) == 0 || !n.isFlat && len(n.lanes) < maxLanes
 }

@@ -13,8 +13,8 @@ import (
 // ErrEmpty means that a recording has no slice, instant or counter.
 var ErrEmpty = errors.New("the recording has no slice, instant or counter")
 
-// MaxTime bounds times on both sides of zero. It leaves room for sums.
-const MaxTime = math.MaxInt64 / 4
+// MaxTime bounds times on both sides of zero: dates up to 2116. The sum of two has no overflow.
+const MaxTime = math.MaxInt64 / 2
 
 // maxText is the number of bytes of a name, because a person reads it. A longer one is cut.
 const maxText = 4 << 10
@@ -49,7 +49,7 @@ type Timeline struct {
 	known    map[string]Text
 	nodes    []node
 	children map[child]Track
-	nests    []Track // by nest
+	nests    []nested // by nest
 	slices   []slice
 	marks    []mark
 	counters []counter
@@ -64,6 +64,12 @@ type node struct {
 	name   Text
 	lanes  []pile // of slices
 	isFlat bool   // its own attribute has the slices
+}
+
+// nested is the place of a nest.
+type nested struct {
+	track  Track
+	inside Nest // whose slices may have those of the nest in them; the nest itself but after Inside
 }
 
 type child struct {
@@ -163,12 +169,16 @@ func (s *Timeline) Child(parent Track, name string) Track {
 
 // Nest adds a nest to a track.
 func (s *Timeline) Nest(t Track) Nest {
-	s.nests = append(s.nests, t)
-	return Nest(len(s.nests) - 1)
+	n := Nest(len(s.nests))
+	s.nests = append(s.nests, nested{t, n})
+	return n
 }
 
 // Put moves a nest to another track, which a reader may know only at the end.
-func (s *Timeline) Put(n Nest, t Track) { s.nests[n] = t }
+func (s *Timeline) Put(n Nest, t Track) { s.nests[n].track = t }
+
+// Inside lets the slices of a nest be in those of another one, its parent, and not in each other.
+func (s *Timeline) Inside(n, parent Nest) { s.nests[n].inside = parent }
 
 // State ends the slice of a nest at the instant before t, if there is one, and begins another unless it has no name.
 func (s *Timeline) State(n Nest, name Text, t int64) {

@@ -91,11 +91,11 @@ func TestSet_Layout(t *testing.T) {
 	s.Count(s.Counter(s.Child(Outermost, "n")), math.MinInt64, 1)
 	got, outcome, view := written(t, s)
 	want := []string{
-		"Threads/main 7/1 10-19 outer", "Threads/main 7/1 20-29 outer", "Threads/main 7/1 30-30 none", "Threads/main 7/1 36-38 late",
+		"Threads/main 7/1 10-19 outer", "Threads/main 7/1 20-29 outer", "Threads/main 7/1 36-38 late",
 		"Threads/main 7/2 12-17 inner", "Threads/main 7/2 28-28 none",
 		"Threads/main 7/heap 11-37 1.5", "Threads/main 7/heap 38-38 3",
 		"Threads/main 7/instants 15-15 click", "Threads/main 7/instants 16-16 click",
-		"Threads/main 7/lane 2/1 25-34 across",
+		"Threads/main 7/lane 2/1 25-34 across", "Threads/main 7/lane 2/2 30-30 none",
 		"Threads/main 7 (2)/1 33-38 unnamed",
 	}
 	slices.Sort(want)

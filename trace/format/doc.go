@@ -3,6 +3,7 @@
 //	Go execution traces         package golang
 //	Chrome trace events, JSON   package chrome
 //	Perfetto's protobuf         package perfetto
+//	OTLP spans, JSON, protobuf  package spans
 //
 // # Invariants
 //

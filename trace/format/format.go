@@ -8,6 +8,7 @@ import (
 	"github.com/granarydb/granary/trace/chrome"
 	"github.com/granarydb/granary/trace/golang"
 	"github.com/granarydb/granary/trace/perfetto"
+	"github.com/granarydb/granary/trace/spans"
 )
 
 // Format is a format of recordings.
@@ -26,6 +27,7 @@ var formats = []Format{
 	{"a Go execution trace", golang.Import, golang.Magic},
 	{"a trace in the JSON of Chrome", chrome.Import, chrome.Magic},
 	{"a trace in the protobuf of Perfetto", perfetto.Import, perfetto.Magic},
+	{"spans of OpenTelemetry (OTLP)", spans.Import, spans.Magic},
 }
 
 // PeekBytes is the number of bytes at the start of a recording that Of needs at most.

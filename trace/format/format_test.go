@@ -35,6 +35,9 @@ func TestOf(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
+	if f, is := Of([]byte(`{"resourceSpans":[`)); !is || f.Name != "spans of OpenTelemetry (OTLP)" {
+		t.Errorf("spans are %q", f.Name)
+	}
 	for _, other := range []string{"", "time,attribute,value\n1,a,b\n", "IHS1", strings.Repeat("go 1.22 ", 1000)} {
 		if f, is := Of([]byte(other)); is {
 			t.Errorf("%.20q is %s", other, f.Name)

@@ -12,6 +12,7 @@ const (
   run.csv                    CSV (see granary history import --help)
   trace.out                  a Go execution trace, of Go 1.22 or later
   trace.json or .pftrace     a trace of Chrome (JSON) or Perfetto (protobuf)
+  spans.json or .pb          spans of OpenTelemetry (OTLP)
   - or an http URL           one of both, from standard input or a server. Each
                              may be in gzip or zstd, as run.csv.gz
   synth:ATTRIBUTES:CHANGES   a synthetic history`

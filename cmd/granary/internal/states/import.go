@@ -40,13 +40,17 @@ const importHelp = `import converts recordings. The name of the output selects w
 
 -o RUN.history writes a history file: one file of blocks, which the other
 commands answer from without reading all of it. A history may be larger than
-memory, both here and there. FILE is a set, CSV, a synthetic history, another
-history file, a Go execution trace, with what its goroutines, processors and
-collector did, or a trace of Chrome (JSON, as Chromium, Node and PyTorch write
-it) or Perfetto (protobuf), with the slices of its threads; several files must
-be CSV. Sets are streamed, and take memory for the names of attributes and for
-20 bytes of index a tile. CSV is sorted in memory first, at 38 bytes a row, and
-slices at up to 80.
+memory, both here and there. Several files must be CSV. FILE is one of:
+
+  a set, CSV, a synthetic history, another history file
+  a Go execution trace, with its goroutines, processors and collector
+  a trace of Chrome in JSON, as Chromium, Node and PyTorch write it, or of
+  Perfetto in protobuf, with the slices of its threads
+  spans of OpenTelemetry (OTLP) in JSON or protobuf, with those of each service
+
+Sets are streamed, and take memory for the names of attributes and for 20 bytes
+of index a tile. CSV is sorted in memory first, at 38 bytes a row, slices at up
+to 80, and spans at 250.
 
 -o SET, any other name, converts CSV to a set, the files SET.ihs.gz and
 SET.attrs.tsv.gz.
@@ -112,6 +116,7 @@ func newImport() *cobra.Command {
   granary history import -o app.history trace.out
   granary history import -o node.history node_trace.1.log
   granary history import -o app.history app.pftrace
+  granary history import -o shop.history spans.jsonl
   granary history range --csv run CPUs/0 | granary history import -o cpu0 -
   granary history import --partial -o a.history --separator . a.csv
   granary history import -o b.history --separator . b.csv.gz
