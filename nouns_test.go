@@ -44,6 +44,7 @@ var sharedNouns = map[string]string{
 	"Value":      "a value of a history, and the values that a condition compares with",
 	"Type":       "the type of a column, and the type of a profile's values: both fixed by users' code",
 	"Version":    "a version of the index and of the root: a root has one of each index",
+	"Chunk":      "the word of JFR's format for a part of a recording (internal/jfr), beside that of tiles",
 	"Cursor":     "a place that moves: in words, and in time",
 }
 

@@ -26,7 +26,7 @@ type fileKind struct {
 
 // The order matters if the start of one kind is also the start of another.
 var kinds = []fileKind{
-	{starts("FLR\x00"), "it is a recording of Java's Flight Recorder (JFR): granary top FILE shows its profiles"},
+	{starts("FLR\x00"), "it is a recording of Java's Flight Recorder (JFR): granary top FILE shows its profiles, and granary history its waits"},
 	{starts("PERFILE"), "it is a recording of Linux perf: perf script -i FILE > stacks.txt writes it as text, which can be read"},
 	{starts("\x04\x08{"), "it is a dump of Ruby's stackprof: record with rbspy record --format pprof instead"},
 	{starts("memray"), "it is a recording of Python's memray, which has no pprof form: memray flamegraph shows it"},

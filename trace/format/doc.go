@@ -4,6 +4,7 @@
 //	Chrome trace events, JSON   package chrome
 //	Perfetto's protobuf         package perfetto
 //	OTLP spans, JSON, protobuf  package spans
+//	Java's Flight Recorder      package jfr: waits of threads; profile/format has its samples
 //
 // # Invariants
 //

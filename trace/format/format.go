@@ -7,6 +7,7 @@ import (
 	"github.com/granarydb/granary/trace"
 	"github.com/granarydb/granary/trace/chrome"
 	"github.com/granarydb/granary/trace/golang"
+	"github.com/granarydb/granary/trace/jfr"
 	"github.com/granarydb/granary/trace/perfetto"
 	"github.com/granarydb/granary/trace/spans"
 )
@@ -19,15 +20,19 @@ type Format struct {
 	// committed states, and may be in a transaction.
 	Import func(ctx context.Context, r io.Reader, to trace.Target) (trace.Outcome, error)
 
+	// HasProfiles means that recordings have profiles too, which profile/format reads.
+	HasProfiles bool
+
 	is func(head []byte) bool
 }
 
 // formats are all, in the order in which they are tried.
 var formats = []Format{
-	{"a Go execution trace", golang.Import, golang.Magic},
-	{"a trace in the JSON of Chrome", chrome.Import, chrome.Magic},
-	{"a trace in the protobuf of Perfetto", perfetto.Import, perfetto.Magic},
-	{"spans of OpenTelemetry (OTLP)", spans.Import, spans.Magic},
+	{Name: "a Go execution trace", Import: golang.Import, is: golang.Magic},
+	{Name: "a trace in the JSON of Chrome", Import: chrome.Import, is: chrome.Magic},
+	{Name: "a trace in the protobuf of Perfetto", Import: perfetto.Import, is: perfetto.Magic},
+	{Name: "spans of OpenTelemetry (OTLP)", Import: spans.Import, is: spans.Magic},
+	{Name: "a recording of Java's Flight Recorder (JFR)", Import: jfr.Import, is: jfr.Magic, HasProfiles: true},
 }
 
 // PeekBytes is the number of bytes at the start of a recording that Of needs at most.

@@ -13,10 +13,11 @@ import (
 // TestOf knows a recording by its first bytes, and imports it.
 func TestOf(t *testing.T) {
 	for name, want := range map[string]string{
-		"../golang/testdata/small.trace":    "a Go execution trace",
-		"../chrome/testdata/node.json":      "a trace in the JSON of Chrome",
-		"../chrome/testdata/torch.json":     "a trace in the JSON of Chrome",
-		"../perfetto/testdata/made.pftrace": "a trace in the protobuf of Perfetto",
+		"../golang/testdata/small.trace":         "a Go execution trace",
+		"../chrome/testdata/node.json":           "a trace in the JSON of Chrome",
+		"../chrome/testdata/torch.json":          "a trace in the JSON of Chrome",
+		"../../profile/format/testdata/busy.jfr": "a recording of Java's Flight Recorder (JFR)",
+		"../perfetto/testdata/made.pftrace":      "a trace in the protobuf of Perfetto",
 	} {
 		data, err := os.ReadFile(name)
 		if err != nil {

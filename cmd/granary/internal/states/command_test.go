@@ -351,6 +351,7 @@ func TestExamples(t *testing.T) {
 	write(t, filepath.Join(dir, "trace.out"), smallTrace(t))
 	const request = `{"resourceSpans":[{"scopeSpans":[{"spans":[{"name":"a","startTimeUnixNano":"1","endTimeUnixNano":"2"}]}]}]}`
 	write(t, filepath.Join(dir, "spans.jsonl"), []byte(request+"\n"+request+"\n"))
+	write(t, filepath.Join(dir, "app.jfr"), besideThis(t, "../../../../trace/jfr/testdata/waits.jfr.gz"))
 	write(t, filepath.Join(dir, "app.pftrace"), besideThis(t, "../../../../trace/perfetto/testdata/made.pftrace"))
 	write(t, filepath.Join(dir, "node_trace.1.log"), []byte(`{"traceEvents":[{"ph":"X","ts":1,"dur":1,"name":"a"}]}`))
 	examples := 0

@@ -47,6 +47,7 @@ memory, both here and there. Several files must be CSV. FILE is one of:
   a trace of Chrome in JSON, as Chromium, Node and PyTorch write it, or of
   Perfetto in protobuf, with the slices of its threads
   spans of OpenTelemetry (OTLP) in JSON or protobuf, with those of each service
+  a recording of Java (JFR), with the waits of threads, and collections
 
 Sets are streamed, and take memory for the names of attributes and for 20 bytes
 of index a tile. CSV is sorted in memory first, at 38 bytes a row, slices at up
@@ -117,6 +118,7 @@ func newImport() *cobra.Command {
   granary history import -o node.history node_trace.1.log
   granary history import -o app.history app.pftrace
   granary history import -o shop.history spans.jsonl
+  granary history import -o java.history app.jfr
   granary history range --csv run CPUs/0 | granary history import -o cpu0 -
   granary history import --partial -o a.history --separator . a.csv
   granary history import -o b.history --separator . b.csv.gz

@@ -191,3 +191,15 @@ func TestImport_Chrome(t *testing.T) {
 		}
 	}
 }
+
+// TestIsRecording has a recording with profiles too among the profiles, which view merges.
+func TestIsRecording(t *testing.T) {
+	for name, want := range map[string]bool{
+		goTrace: true, "../../../../trace/chrome/testdata/node.json": true, "../../../../trace/perfetto/testdata/made.pftrace": true,
+		"../../../../profile/format/testdata/busy.jfr": false, "../../../../trace/jfr/testdata/waits.jfr.gz": false,
+	} {
+		if got := IsRecording(name); got != want {
+			t.Errorf("%s: %v, want %v", name, got, want)
+		}
+	}
+}
