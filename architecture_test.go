@@ -14,9 +14,10 @@ const module = "github.com/granarydb/granary"
 
 // below says what each package may import of this module: imports run down.
 var below = map[string][]string{
-	"cmd/granary":                  {"cmd/granary/internal/cli", "cmd/granary/internal/chart", "cmd/granary/internal/formats", "cmd/granary/internal/states", "cmd/granary/internal/dbdir", "cmd/granary/internal/dirs", "cmd/granary/internal/serve", "cmd/granary/internal/replay", "cmd/granary/parquet", "render", "export", "trace", "profile", "profile/tree", "profile/format", "server/otlp", "columnstore", "internal/disk", "internal/input", "internal/timetext", "testdata"},
+	"cmd/granary":                  {"cmd/granary/internal/cli", "cmd/granary/internal/chart", "cmd/granary/internal/formats", "cmd/granary/internal/states", "cmd/granary/internal/dbdir", "cmd/granary/internal/dirs", "cmd/granary/internal/serve", "cmd/granary/internal/soak", "cmd/granary/internal/replay", "cmd/granary/parquet", "render", "export", "trace", "profile", "profile/tree", "profile/format", "server/otlp", "columnstore", "internal/disk", "internal/input", "internal/timetext", "testdata"},
 	"cmd/granary/internal/dirs":    {"cmd/granary/internal/cli", "cmd/granary/internal/dbdir", "profile", "columnstore", "internal/repair", "internal/disk", "internal/input"},
 	"cmd/granary/internal/serve":   {"cmd/granary/internal/cli", "cmd/granary/internal/dbdir", "server", "server/self", "profile", "columnstore", "internal/disk", "internal/input"},
+	"cmd/granary/internal/soak":    {"cmd/granary/internal/cli", "cmd/granary/internal/serve"}, // its tests start serve
 	"cmd/granary/internal/states":  {"profile", "internal/attrpath", "internal/stats", "cmd/granary/internal/cli", "cmd/granary/internal/dbdir", "render", "export", "trace", "internal/ihs", "columnstore", "history", "internal/tile", "history/file", "history/summary", "history/partial", "history/partial/partialfile", "history/union", "internal/disk", "internal/input", "internal/timetext", "trace/format", "trace/golang"},
 	"cmd/granary/internal/formats": {"cmd/granary/internal/cli", "profile", "profile/tree"},
 	"cmd/granary/internal/replay":  {},
@@ -53,13 +54,14 @@ var below = map[string][]string{
 	"trace":                 {"history", "internal/attrpath", "internal/ihs", "internal/timetext"},
 	"trace/golang":          {"history", "trace"},
 	"trace/chrome":          {"internal/tracks", "trace"},
-	"trace/format":          {"trace", "trace/chrome", "trace/golang", "trace/jfr", "trace/perfetto", "trace/spans"},
+	"trace/format":          {"trace", "trace/chrome", "trace/golang", "trace/jfr", "trace/linux", "trace/perfetto", "trace/spans"},
 	"trace/jfr":             {"internal/jfr", "internal/tracks", "trace"},
 	"trace/spans":           {"internal/protobuf", "internal/tracks", "trace"},
 	"trace/perfetto":        {"internal/protobuf", "internal/tracks", "trace"},
 	"internal/jfr":          {},
 	"internal/protobuf":     {},
 	"internal/tracks":       {"history", "trace"},
+	"trace/linux":           {"history", "trace"},
 	"internal/ihs":          {},
 	"schema":                {"encoding"},
 	"index":                 {},
@@ -364,6 +366,8 @@ func TestGoroutinesHaveOwners(t *testing.T) {
 		"cmd/granary/fleet.go":                    1, // the demo's writers: the demo waits
 		"cmd/granary/internal/serve/listen.go":    1, // the accepter: serve waits at its end
 		"cmd/granary/internal/serve/self.go":      1, // serve's profiles of itself: serve waits at its end
+		"cmd/granary/internal/soak/server.go":     1, // the reader of a server's log: its end waits
+		"cmd/granary/internal/soak/soak.go":       4, // pushers, askers, measuring: the load waits at its end
 		"cmd/granary/internal/serve/view.go":      1, // what fills the store of demo --serve, which waits at its end
 		"compat/arrow18/reader.go":                1, // a scan: Release waits
 		"compat/iceberg/granary-lake/serve.go":    1, // the server of a node: the command waits at its end

@@ -50,10 +50,13 @@ var sharedNouns = map[string]string{
 
 // sharedTypes are the unexported types whose names stand in more than two packages, each with its reason.
 var sharedTypes = map[string]string{
-	"node":    "of a tree, and a server of several that are asked together: the word of each field",
-	"column":  "a column in the form of its package",
-	"span":    "a range: of rows, or of instants",
-	"process": "a process of the system: this one, and those of recordings",
+	"node":     "of a tree, and a server of several that are asked together: the word of each field",
+	"column":   "a column in the form of its package",
+	"span":     "a range: of rows, or of instants",
+	"process":  "a process of the system: this one, and those of recordings",
+	"event":    "of a recording, in the packages of formats below trace/, and of a run",
+	"importer": "turns the events of a recording into states, in the packages of formats below trace/",
+	"thread":   "of a recording, in the packages of formats below trace/",
 }
 
 // fieldWords are words with one meaning in all pages, and the folders whose types have their names. A type of

@@ -28,9 +28,9 @@ import (
 // that may fit without it.
 type account struct {
 	store     *Store
-	budget    int64        // 0: no limit
-	log       int64        // upper bound of the log's queue of entries that are not durable, and filing
-	filing    int64        // part of log: room for the piece that a flush is writing, which nothing else takes
+	budget    atomic.Int64 // 0: no limit
+	log       atomic.Int64 // upper bound of the log's queue of entries that are not durable, and filing
+	filing    atomic.Int64 // part of log: room for the piece that a flush is writing, which nothing else takes
 	dicts     atomic.Int64 // dictionaries of all generations
 	histories atomic.Int64 // interval histories, as of the last transaction on each
 	pending   atomic.Int64 // reservations: open transactions, and inserts and rewrites in progress

@@ -15,7 +15,7 @@ import (
 // reserveNow is reserve without writing files.
 func (a *account) reserveNow(bytes int64, in incoming) error {
 	a.pending.Add(bytes)
-	if a.budget == 0 || a.used() <= a.share(evictAt) {
+	if a.budget.Load() == 0 || a.used() <= a.share(evictAt) {
 		return nil
 	}
 	// One goroutine at a time makes room (account). Bytes of waiting goroutines do not count.
@@ -27,13 +27,13 @@ func (a *account) reserveNow(bytes int64, in incoming) error {
 		return nil
 	}
 	a.release(bytes)
-	return fmt.Errorf("%w: %d bytes are wanted, %d of %d are used, and too little can be evicted", ErrMemory, bytes, a.used(), a.budget)
+	return fmt.Errorf("%w: %d bytes are wanted, %d of %d are used, and too little can be evicted", ErrMemory, bytes, a.used(), a.budget.Load())
 }
 
 // reserveAtOnce reserves bytes unless that exceeds the budget. It makes no room and takes no lock,
 // because its callers hold the commit lock.
 func (a *account) reserveAtOnce(bytes int64) bool {
-	if a.pending.Add(bytes); a.budget > 0 && a.used() > a.budget {
+	if a.pending.Add(bytes); a.budget.Load() > 0 && a.used() > a.budget.Load() {
 		a.release(bytes)
 		return false
 	}
@@ -44,7 +44,7 @@ func (a *account) reserveAtOnce(bytes int64) bool {
 // bytes, fit into the budget. Memory that only snapshots hold can always go.
 func (a *account) canFit(in incoming) bool {
 	root := a.store.roots.Root().State
-	left := root.Bytes + a.log + a.pending.Load() + a.dicts.Load() + a.histories.Load()
+	left := root.Bytes + a.log.Load() + a.pending.Load() + a.dicts.Load() + a.histories.Load()
 	keep := map[*Table]int64{} // start of the first time range that stays
 	for _, v := range a.evictable(in) {
 		bytes, _ := v.bytes(math.MaxUint64)
@@ -57,7 +57,7 @@ func (a *account) canFit(in incoming) bool {
 	for _, h := range a.evictableStates(in) {
 		left -= h.bytes
 	}
-	return left <= a.budget
+	return left <= a.budget.Load()
 }
 
 // makeRoom evicts time ranges and states, and expires snapshots if necessary. It returns false if the
@@ -86,7 +86,7 @@ func (a *account) makeRoom(in incoming) bool {
 				if a.store.roots.Expire(0, turned) {
 					continue
 				}
-				full := withoutYoung > a.budget
+				full := withoutYoung > a.budget.Load()
 				if full && v.pinned > 0 && !in.later && a.awaitReads(pinned, &waited) {
 					continue
 				}
@@ -100,9 +100,9 @@ func (a *account) makeRoom(in incoming) bool {
 			}
 		}
 		switch {
-		case total <= a.budget:
+		case total <= a.budget.Load():
 			return true
-		case withoutYoung > a.budget && a.store.roots.Expire(0, turned):
+		case withoutYoung > a.budget.Load() && a.store.roots.Expire(0, turned):
 		case a.store.roots.Expire(turned, math.MaxUint64):
 		case a.awaitReads(pinned, &waited):
 		case !a.evictUnread(in):
@@ -240,7 +240,7 @@ func (a *account) drop(v victim, in incoming) {
 // reserveNeed reserves the bytes that need returns: a cheap upper bound, or, if the bound does
 // not fit, the exact number after looking up every value.
 func (a *account) reserveNeed(need func(lookUp bool) int, in incoming) (int64, error) {
-	if a.budget == 0 {
+	if a.budget.Load() == 0 {
 		return 0, nil
 	}
 	bytes := int64(need(false))
@@ -256,14 +256,14 @@ func (a *account) used() int64 { return a.usedBesideCache() + a.store.cache.Byte
 
 // usedBesideCache is used without the cache, because the cache makes room for everything else.
 func (a *account) usedBesideCache() int64 {
-	return a.store.roots.Root().State.Bytes + a.log + a.dicts.Load() + a.histories.Load() + a.pending.Load() + a.store.roots.Pinned()
+	return a.store.roots.Root().State.Bytes + a.log.Load() + a.dicts.Load() + a.histories.Load() + a.pending.Load() + a.store.roots.Pinned()
 }
 
-func (a *account) share(of16 int64) int64 { return a.budget / 16 * of16 }
+func (a *account) share(of16 int64) int64 { return a.budget.Load() / 16 * of16 }
 
 // isTight reports whether inserts should help with maintenance.
 func (a *account) isTight() bool {
-	return a.budget > 0 && a.usedBesideCache() > a.share(helpAt)
+	return a.budget.Load() > 0 && a.usedBesideCache() > a.share(helpAt)
 }
 
 // Sixteenths of the budget. From helpAt on, inserts help with maintenance. From evictAt on, the oldest

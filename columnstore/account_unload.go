@@ -56,7 +56,7 @@ func (a *account) unload(v victim) {
 // uses, then the oldest buckets until memory is below coolTo. Close needs no memory.
 func (a *account) cool() {
 	short := func() bool {
-		return a.budget > 0 && !a.store.closed.Load() && a.usedBesideCache() > a.share(coolTo)
+		return a.budget.Load() > 0 && !a.store.closed.Load() && a.usedBesideCache() > a.share(coolTo)
 	}
 	for _, v := range a.unloadable(a.store.roots.Root().State) {
 		b, ok := v.state.Buckets.Get(v.key)

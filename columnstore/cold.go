@@ -39,5 +39,5 @@ const mostCached = 256 << 20
 
 // hasRoom reports whether the cache may grow by bytes.
 func (a *account) hasRoom(bytes int64) bool {
-	return a.budget > 0 && a.used()+bytes <= a.share(evictAt) || a.budget == 0 && a.store.cache.Bytes()+bytes <= mostCached
+	return a.budget.Load() > 0 && a.used()+bytes <= a.share(evictAt) || a.budget.Load() == 0 && a.store.cache.Bytes()+bytes <= mostCached
 }

@@ -41,11 +41,11 @@ func TestCold_BucketWithoutGranules(t *testing.T) {
 	if err := tx.Insert(t.Context(), table, b); err != nil {
 		t.Fatal(err)
 	}
-	store.memory.budget = 1
+	store.memory.budget.Store(1)
 	if _, err := tx.Commit(); err != nil {
 		t.Fatal(err)
 	}
-	store.memory.budget = 0
+	store.memory.budget.Store(0)
 	state := store.roots.Root().State.Table(table.ordinal)
 	if buckets, granules := state.Buckets.Len(), state.Granules.Len(); buckets != 2 || granules != 1 {
 		t.Fatalf("%d buckets, %d granules", buckets, granules)

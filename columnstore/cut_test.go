@@ -26,7 +26,7 @@ func TestCut_Reserves(t *testing.T) {
 		state := table.state()
 		e := state.Edit(table.ordinal)
 		e.State.Filled, e.Latest = 4, 3
-		store.memory.budget = store.memory.used() + room
+		store.memory.budget.Store(store.memory.used() + room)
 		cut, ok := e.CutBucket(4, store.opts.GranuleRows)
 		if !ok {
 			t.Fatal("the bucket is not cut")
@@ -44,7 +44,7 @@ func TestCut_Reserves(t *testing.T) {
 		}
 		e.Release()
 		store.memory.release(pending)
-		store.memory.budget = 0
+		store.memory.budget.Store(0)
 		insert(t, table, pods("a", 4))
 		wantBuckets(t, table, "the fourth row", map[int64][]int64{0: {1, 2, 3, 4}, 5: nil})
 		if n := store.memory.pending.Load(); n != 0 {

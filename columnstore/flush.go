@@ -202,7 +202,7 @@ const filingShare = 16
 // reserve reserves memory for a piece of a file. The room for filing is used first, and counted at all times.
 // A larger piece may use the whole budget, because files make room. A flush has one piece at a time.
 func (f *flush) reserve(bytes int64) error {
-	bytes -= f.store.memory.filing
+	bytes -= f.store.memory.filing.Load()
 	if bytes <= 0 {
 		return nil
 	}
@@ -215,5 +215,5 @@ func (f *flush) reserve(bytes int64) error {
 
 // release gives back the bytes of reserve.
 func (f *flush) release(bytes int64) {
-	f.store.memory.release(max(0, bytes-f.store.memory.filing))
+	f.store.memory.release(max(0, bytes-f.store.memory.filing.Load()))
 }

@@ -33,7 +33,7 @@ func (fl *flusher) isCrowded() bool {
 // It is called before tx commits, or with nil before a table is created. The caller holds no lock that a
 // flush takes.
 func (fl *flusher) awaitSpace(tx *Tx) error {
-	if fl.space == nil || fl.space.Over(waitAt) <= 0 && fl.logged.Load() <= fl.store.opts.DiskBudget/32*mostLog {
+	if fl.space == nil || fl.space.Over(waitAt) <= 0 && fl.logged.Load() <= fl.space.Most()/32*mostLog {
 		return nil
 	}
 	coming := tx.laterRanges()
@@ -65,7 +65,7 @@ func (tx *Tx) laterRanges() map[int]int64 {
 // caller holds flusher.flushing.
 func (fl *flusher) keepWithin(ctx context.Context, coming map[int]int64) (err error) {
 	switch {
-	case fl.isDue(fl.store.memory.isTight()), fl.space.Over(crowdedAt) > 0 && fl.logged.Load() > fl.store.opts.DiskBudget/32: // rows take less in files
+	case fl.isDue(fl.store.memory.isTight()), fl.space.Over(crowdedAt) > 0 && fl.logged.Load() > fl.space.Most()/32: // rows take less in files
 		if err = fl.flushWhole(ctx); fl.space.Over(crowdedAt) <= 0 {
 			return err
 		}

@@ -100,7 +100,7 @@ func (in *insertion) resolve(tx *Tx, codes *Codes) (err error) {
 // reserve reserves an upper bound of the bytes that the insertion allocates.
 func (in *insertion) reserve() (int64, error) {
 	t := in.table
-	if t.store.memory.budget == 0 {
+	if t.store.memory.budget.Load() == 0 {
 		return 0, nil
 	}
 	type share struct {

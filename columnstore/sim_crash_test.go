@@ -400,9 +400,9 @@ func (h *simRun) reopen() {
 	if store.Stats().Rows > 0 {
 		h.note("rows after a crash")
 	}
-	if h.excess = 0; store.memory.budget > 0 && store.memory.used() > store.memory.budget {
+	if h.excess = 0; store.memory.budget.Load() > 0 && store.memory.used() > store.memory.budget.Load() {
 		if h.excess = store.memory.used(); store.memory.canFit(incoming{}) {
-			h.fail("%d bytes are used of a budget of %d, although some can be evicted", h.excess, store.memory.budget)
+			h.fail("%d bytes are used of a budget of %d, although some can be evicted", h.excess, store.memory.budget.Load())
 			return
 		}
 	}

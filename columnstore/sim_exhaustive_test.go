@@ -135,8 +135,8 @@ func (s scope) run(h *simRun) error {
 		commits(0, at)(h)
 	}
 	if s.room > 0 {
-		h.store.memory.budget = (h.store.memory.used() + s.room) / 15 * 16
-		h.opts.MemoryBudget = h.store.memory.budget
+		h.store.memory.budget.Store((h.store.memory.used() + s.room) / 15 * 16)
+		h.opts.MemoryBudget = h.store.memory.budget.Load()
 	}
 	for i, task := range s.tasks {
 		h.start(fmt.Sprint("task ", i), func() { task(h) })

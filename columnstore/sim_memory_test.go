@@ -58,7 +58,7 @@ func (h *simRun) checkMemory() {
 	if pending < 0 {
 		h.fail("%d bytes are pending", pending)
 	}
-	if used, budget := bytes+dicts+pending+pinned, max(s.memory.budget, h.excess); s.memory.budget > 0 && used > budget {
+	if used, budget := bytes+dicts+pending+pinned, max(s.memory.budget.Load(), h.excess); s.memory.budget.Load() > 0 && used > budget {
 		h.fail("%d bytes are used of a budget of %d: rows %d, dictionaries %d, pending %d, pinned %d", used, budget, bytes, dicts, pending, pinned)
 	}
 }

@@ -26,6 +26,7 @@ type Store struct {
 	counters   counters
 	log        *disk.Log // nil without a directory
 	dir        directory
+	retention  atomic.Int64 // nanoseconds; 0: no bound
 	flusher    flusher
 	maintainer maintainer
 

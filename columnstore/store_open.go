@@ -26,11 +26,11 @@ func Open(opts Options) (*Store, error) {
 	s := &Store{opts: opts, roots: txn.New(&catalog.Database{Newest: math.MinInt64}), stop: make(chan struct{})}
 	s.filing, s.endFiling = context.WithCancel(context.Background())
 	s.memory.store, s.flusher.store, s.maintainer.store = s, s, s
-	s.memory.budget = opts.MemoryBudget
 	if opts.FS != nil && !opts.ReadOnly {
-		s.memory.filing = opts.MemoryBudget / filingShare
-		s.memory.log = opts.queueBytes + s.memory.filing
+		s.memory.log.Store(opts.queueBytes)
 	}
+	s.memory.bound(opts.MemoryBudget)
+	s.retention.Store(int64(opts.Retention))
 	s.tables.byName = map[string]*Table{}
 	s.tables.histories = map[string]*History{}
 	s.maintainer.queue.init()

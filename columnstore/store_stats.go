@@ -6,12 +6,12 @@ func (s *Store) Stats() Stats {
 	s.roots.Sweep()
 	root := s.roots.Root().State
 	out := Stats{
-		MemoryBudget: s.opts.MemoryBudget, DiskBudget: s.opts.DiskBudget,
+		MemoryBudget: s.memory.budget.Load(), DiskBudget: s.Budgets().Disk,
 		PartBytes:       root.Bytes,
 		HistoryBytes:    s.memory.histories.Load(),
 		CacheBytes:      s.cache.Bytes(),
 		PinnedBytes:     s.roots.Pinned(),
-		PendingBytes:    s.memory.pending.Load() + s.memory.log,
+		PendingBytes:    s.memory.pending.Load() + s.memory.log.Load(),
 		Splits:          s.counters.splits.Load(),
 		Compactions:     s.counters.compactions.Load(),
 		Discarded:       s.counters.discarded.Load(),

@@ -55,7 +55,7 @@ func (t *Table) firstKept(root *catalog.Database, start int64, in incoming) int6
 // their memory would make inserts evict.
 func (t *Table) keepSeriesColumns(gen *granule.Generation) *granule.SeriesColumns {
 	columns, kept := gen.SeriesColumns(t.schema, func(bytes int) bool {
-		return t.store.memory.budget == 0 || t.store.memory.used()+int64(bytes) <= t.store.memory.share(evictAt)
+		return t.store.memory.budget.Load() == 0 || t.store.memory.used()+int64(bytes) <= t.store.memory.share(evictAt)
 	})
 	if !kept {
 		return columns

@@ -36,7 +36,7 @@ func (t *Table) retention() time.Duration {
 	if l := t.limits.Load(); l != nil {
 		own = l.Retention
 	}
-	return cmp.Or(own, t.store.opts.Retention)
+	return cmp.Or(own, time.Duration(t.store.retention.Load()))
 }
 
 // trimTables drops the oldest ranges of tables whose files exceed their limits. The caller holds flusher.flushing.

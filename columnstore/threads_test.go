@@ -494,7 +494,7 @@ func (test *threadTest) finish() {
 	if rows := o.tables[0].total().Rows + o.tables[1].total().Rows; stats.Rows != rows {
 		test.Errorf("the store has %d rows in the end, the oracle %d", stats.Rows, rows)
 	}
-	if stats.PendingBytes != test.store.memory.log || stats.PinnedBytes != 0 {
+	if stats.PendingBytes != test.store.memory.log.Load() || stats.PinnedBytes != 0 {
 		test.Errorf("%d bytes are pending and %d pinned, but nobody is there", stats.PendingBytes, stats.PinnedBytes)
 	}
 	if o.logged.Len()+len(o.views) != 0 || o.longest > 10_000 {

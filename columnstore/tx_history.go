@@ -66,7 +66,7 @@ func (h *History) acquire() bool {
 func (w *historyWrite) trim() {
 	s := w.history.store
 	view := s.roots.Root().State.Histories[w.history.ordinal]
-	if keep := int64(s.opts.Retention); keep > 0 && view.Instants() {
+	if keep := s.retention.Load(); keep > 0 && view.Instants() {
 		// Drop in steps, because each drop rewrites all lanes that lose a state.
 		if floor := view.End() - keep; floor < view.End() && floor-keep/16 > view.Start() {
 			w.tx.DropBefore(floor)

@@ -52,6 +52,9 @@ type Options struct {
 	// Backups is a directory for the copy that POST /backup sends, on the file system of the store's directory, so that its files
 	// are links. It is made when it is needed, and what is in it is removed. Empty means that there are no backups.
 	Backups string
+	// Deleted is called after each POST /delete that chose rows, also if it ended early: a log of deletions. It is called for one
+	// deletion at a time. The request fails with its error. nil means that POST /delete is refused.
+	Deleted func(Deletion) error
 	// Log takes a record for each failed request and each panic. nil discards them.
 	Log *slog.Logger
 	// Now is the clock for profiles without a time and for the ids of pushes. nil means time.Now.

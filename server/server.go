@@ -51,6 +51,7 @@ type Server struct {
 	files   map[string]http.Handler // of the page
 	closing atomic.Bool
 	copying sync.Mutex   // held by a backup
+	erasing sync.Mutex   // held by a deletion
 	active  atomic.Int64 // requests in progress
 }
 
@@ -172,6 +173,7 @@ func (s *Server) newMux(of source.Source, hasOlder bool) *http.ServeMux {
 	s.handle(mux, toWatch, web.Route{Pattern: "GET /metrics", Name: "/metrics", Handler: s.metrics.handler()})
 	s.handle(mux, toWatch, web.Route{Pattern: "POST /backup", Name: "backup", Handler: web.Handler(s.backup)})
 	s.handle(mux, toWrite, s.pushes.Routes()...)
+	s.handle(mux, toWrite, web.Route{Pattern: "POST /delete", Name: "delete", Handler: s.deleteHandler(of)})
 	s.questions(mux, of, hasOlder)
 	return mux
 }

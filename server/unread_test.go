@@ -77,7 +77,7 @@ func TestUnread_Many(t *testing.T) {
 		case "/arrow?type=cpu&form=plain": // has the names, a column of them, the half that it outgrew, and it compressed: 28 MiB are allocated
 			query = 5 * answer
 		}
-		if most := limits.AnswerBytes + answer + places*query + 16<<20; peak > most {
+		if most := limits.AnswerBytes + answer + places*query + 16<<20; peak > most && !effort.Race { // which keeps more
 			t.Errorf("%s: the heap grew by %d MiB, at most %d", path, peak>>20, most>>20)
 		}
 		cut := 0

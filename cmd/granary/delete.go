@@ -2,55 +2,93 @@ package main
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/granarydb/granary/cmd/granary/internal/cli"
+	"github.com/granarydb/granary/cmd/granary/internal/dbdir"
 	"github.com/granarydb/granary/columnstore"
 	"github.com/granarydb/granary/internal/timetext"
+	"github.com/granarydb/granary/profile"
 )
 
-func newDelete() *cobra.Command {
-	var dir, tenant, before string
-	cmd := &cobra.Command{
-		Use:   "delete --db DIR --before TIME",
-		Short: "Delete the old profiles of a directory",
-		Long: `delete removes the profiles before TIME from the directory DIR that 'granary
-load' filled. It removes whole time ranges, a quarter of an hour each as granary
-load makes them: the profiles of the range that TIME is in stay. It prints the
-rows that it removed and those that are left.
+// deletion has the flags of delete.
+type deletion struct {
+	dir, tenant    string
+	before         string
+	selector, from string
+	to             string
+}
 
-Profiles of a removed range cannot be loaded again. A TIME after all profiles
-removes all. Histories stay. The files of what is removed go when delete ends.
-It cannot be undone.`,
+func newDelete() *cobra.Command {
+	var d deletion
+	cmd := &cobra.Command{
+		Use:   "delete --db DIR {--before TIME | --selector LABELS}",
+		Short: "Delete profiles of a directory, old ones or those with some labels",
+		Long: `delete removes profiles from the directory DIR that 'granary load' filled, and
+prints the rows that it removed and those that are left. It cannot be undone.
+
+--before TIME removes whole time ranges, a quarter of an hour each as granary
+load makes them: the profiles of the range that TIME is in stay. Profiles of a
+removed range cannot be loaded again. A TIME after all profiles removes all. The
+files of what is removed go when delete ends.
+
+--selector LABELS removes the samples with these labels, at any time or at the
+times from --from up to, not including, --to. It writes the files of their time
+ranges again without them. The values of labels and the names of functions stay
+in the dictionaries, which no answer lists, until --before removes their ranges.
+Each removal is a line of DIR/deletions.jsonl.
+
+Histories stay. A server deletes with POST /delete and the parameters selector,
+type, from and to, if it was started with --allow-delete.`,
 		Example: `  granary delete --db profiles.db --before -30d
-  granary delete --db profiles.db --before 2026-01-31`,
+  granary delete --db profiles.db --before 2026-01-31
+  granary delete --db profiles.db --selector '{service_name="old"}'
+  granary delete --db profiles.db --selector '{user="17"}' --from -7d`,
 		Args: cli.NoArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if !cmd.Flags().Changed("db") {
 				return cli.Usage(errors.New("--db DIR is missing: the directory to delete from"))
 			}
-			if before == "" {
-				return cli.Usage(errors.New("--before TIME is missing: profiles before it are deleted"))
+			if cmd.Flags().Changed("selector") {
+				return d.samples(cmd)
 			}
-			at, err := parseMoment("before", before)
-			if err != nil {
-				return err
-			}
-			return deleteBefore(cmd, inputSource{db: dir, tenant: tenant}, at)
+			return d.ranges(cmd)
 		},
 	}
-	cmd.Flags().StringVar(&dir, "db", "", "delete from the directory `DIR`")
-	cli.AddTenant(cmd.Flags(), &tenant, "delete profiles of the tenant `NAME`, and of no other (default: those without a tenant)")
-	cmd.Flags().StringVar(&before, "before", "", "delete profiles before `TIME`: 2026-01-31T09:00:00Z, 2026-01-31 (local), 1769850000 (Unix), -30d (before now), or latest-30d (before the newest profile)")
+	cmd.Flags().StringVar(&d.dir, "db", "", "delete from the directory `DIR`")
+	cli.AddTenant(cmd.Flags(), &d.tenant, "delete profiles of the tenant `NAME`, and of no other (default: those without a tenant)")
+	cmd.Flags().StringVar(&d.before, "before", "", "delete profiles before `TIME`: 2026-01-31T09:00:00Z, 2026-01-31 (local), 1769850000 (Unix), -30d (before now), or latest-30d (before the newest profile)")
+	cmd.Flags().StringVar(&d.selector, "selector", "", "delete samples with these `LABELS`, in the syntax of Prometheus: '{job=\"api\"}'; {} is all")
+	cmd.Flags().StringVar(&d.from, "from", "", "with --selector, delete samples of `TIME` or later")
+	cmd.Flags().StringVar(&d.to, "to", "", "with --selector, delete samples before `TIME`")
 	return cmd
 }
 
-func deleteBefore(cmd *cobra.Command, source inputSource, before moment) (err error) {
-	ctx := cmd.Context()
-	l, err := openDB(ctx, columnstore.Options{Manual: true}, source)
+// open opens the directory to write.
+func (d *deletion) open(ctx context.Context) (*loaded, error) {
+	return openDB(ctx, columnstore.Options{Manual: true}, d.source())
+}
+
+func (d *deletion) source() inputSource { return inputSource{db: d.dir, tenant: d.tenant} }
+
+// ranges deletes whole time ranges.
+func (d *deletion) ranges(cmd *cobra.Command) (err error) {
+	if d.before == "" {
+		return cli.Usage(errors.New("--before TIME is missing: profiles before it are deleted; or --selector LABELS, to delete those with these labels"))
+	}
+	if d.from != "" || d.to != "" {
+		return cli.Usage(errors.New("--from and --to are for --selector; --selector {} means all labels"))
+	}
+	before, err := parseMoment("before", d.before)
+	if err != nil {
+		return err
+	}
+	ctx, source := cmd.Context(), d.source()
+	l, err := d.open(ctx)
 	if err != nil {
 		return err
 	}
@@ -69,7 +107,53 @@ func deleteBefore(cmd *cobra.Command, source inputSource, before moment) (err er
 		return source.explain(err)
 	}
 	stats := l.db.Table().Stats()
+	return printDeleted(cmd, stats.DroppedRows-was, stats.Rows)
+}
+
+// samples deletes the samples with some labels.
+func (d *deletion) samples(cmd *cobra.Command) (err error) {
+	if d.before != "" {
+		return cli.Usage(errors.New("--before and --selector: choose one; --to bounds the times of --selector"))
+	}
+	of := selection{selector: d.selector, from: d.from, to: d.to}
+	asked, err := of.read()
+	if err != nil {
+		return err
+	}
+	ctx, source := cmd.Context(), d.source()
+	l, err := d.open(ctx)
+	if err != nil {
+		return err
+	}
+	defer func() { err = cmp.Or(err, source.explain(l.Close())) }()
+	var q profile.Query
+	if err := l.store.View(ctx, func(snap *columnstore.Snapshot) error {
+		q, err = asked.at(ctx, l.db, snap, &of)
+		return err
+	}); err != nil {
+		return err
+	}
+	rows, err := l.db.Delete(ctx, q)
+	if rows > 0 {
+		err = errors.Join(err, d.log(q, rows, err))
+	}
+	if err != nil {
+		return source.explain(err)
+	}
+	return printDeleted(cmd, rows, l.db.Table().Stats().Rows)
+}
+
+// log adds a deletion to the list in the directory.
+func (d *deletion) log(q profile.Query, rows int64, failed error) error {
+	line := dbdir.Deletion{Time: time.Now(), Tenant: cmp.Or(d.tenant, profile.Anonymous), Selector: d.selector, From: q.From, To: q.To, Rows: rows}
+	if failed != nil {
+		line.Error = failed.Error()
+	}
+	return dbdir.LogDeletion(d.dir, line)
+}
+
+func printDeleted(cmd *cobra.Command, rows, left int64) error {
 	p := cli.Printer{W: cmd.OutOrStdout()}
-	p.Printf("Deleted %s, %s left\n", cli.Many(stats.DroppedRows-was, "row"), cli.Number(stats.Rows))
+	p.Printf("Deleted %s, %s left\n", cli.Many(rows, "row"), cli.Number(left))
 	return p.Err
 }

@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -64,6 +65,44 @@ func TestDelete(t *testing.T) {
 	}
 }
 
+// TestDelete_Selector deletes samples by labels and times, and lists what it deleted.
+func TestDelete_Selector(t *testing.T) {
+	start := time.Date(2026, 1, 31, 9, 0, 0, 0, time.UTC)
+	dir := filepath.Join(t.TempDir(), "db")
+	for i := range 8 {
+		p := service()
+		p.TimeNanos = start.Add(time.Duration(i/2) * time.Hour).UnixNano()
+		if r := granary(t, "load", "--db", dir, "--label", fmt.Sprintf("user=secret%d", i%2), file(t, "cpu.pb.gz", p)); r.code != cli.ExitOK {
+			t.Fatalf("%+v", r)
+		}
+	}
+	for _, step := range []struct {
+		args []string
+		want string
+	}{
+		{[]string{"--selector", `{user="nobody"}`}, "Deleted 0 rows, 80 left\n"},
+		{[]string{"--selector", `{user="secret1"}`, "--from", "2026-01-31T10:00:00Z", "--to", "latest"}, "Deleted 20 rows, 60 left\n"},
+		{[]string{"--selector", `{user="secret1"}`}, "Deleted 20 rows, 40 left\n"},
+	} {
+		if r := granary(t, append([]string{"delete", "--db", dir}, step.args...)...); r.code != cli.ExitOK || r.stdout != step.want || r.stderr != "" {
+			t.Errorf("%q: %+v, want %q", step.args, r, step.want)
+		}
+	}
+	if r := granary(t, "labels", "--db", dir, "--name", "user"); strings.Contains(r.stdout, "secret1") || !strings.Contains(r.stdout, "secret0") {
+		t.Errorf("%+v", r)
+	}
+	log, err := os.ReadFile(filepath.Join(dir, "deletions.jsonl"))
+	if lines := strings.Split(string(log), "\n"); err != nil || len(lines) != 3 || !strings.Contains(lines[1], `"selector":"{user=\"secret1\"}","rows":20}`) {
+		t.Errorf("%v: %s", err, log)
+	}
+	if r := granary(t, "verify", "--db", dir); r.code != cli.ExitOK {
+		t.Errorf("%+v", r)
+	}
+	if r := granary(t, "delete", "--db", dir, "--selector", "{}"); r.code != cli.ExitOK || r.stdout != "Deleted 40 rows, 0 left\n" {
+		t.Errorf("%+v", r)
+	}
+}
+
 func TestDelete_Errors(t *testing.T) {
 	for _, tc := range []struct {
 		args []string
@@ -75,6 +114,9 @@ func TestDelete_Errors(t *testing.T) {
 		{[]string{"--db", "", "--before", "-1h"}, cli.ExitUsage, "--db has no name"},
 		{[]string{"--db", "none", "--before", "soon"}, cli.ExitUsage, `--before "soon"`},
 		{[]string{"--db", "none", "--before", "-1h"}, cli.ExitFailed, "there is no such directory"},
+		{[]string{"--db", "none", "--before", "-1h", "--selector", "{}"}, cli.ExitUsage, "choose one"},
+		{[]string{"--db", "none", "--before", "-1h", "--to", "-2h"}, cli.ExitUsage, "--from and --to are for --selector"},
+		{[]string{"--db", "none", "--selector", "user=a"}, cli.ExitUsage, "stand in braces"},
 		{[]string{"--db", "none", "--before", "-1h", "cpu.pb.gz"}, cli.ExitUsage, "cpu.pb.gz"},
 	} {
 		r := granary(t, append([]string{"delete"}, tc.args...)...)

@@ -11,6 +11,7 @@ import (
 	"github.com/granarydb/granary/cmd/granary/internal/cli"
 	"github.com/granarydb/granary/cmd/granary/internal/dirs"
 	"github.com/granarydb/granary/cmd/granary/internal/serve"
+	"github.com/granarydb/granary/cmd/granary/internal/soak"
 	"github.com/granarydb/granary/cmd/granary/internal/states"
 )
 
@@ -70,6 +71,6 @@ Exit codes: 0 success, 1 failure, 2 usage error, 130 interrupted.`,
 	}
 	root.SetHelpCommand(cli.NewHelp("Show the help of a command"))
 	root.SetVersionTemplate("granary {{.Version}}\n")
-	root.AddCommand(newDemo(), newView(), newTop(), newPeek(), newDiff(), newSeries(), newLabels(), newFlamegraph(), newMerge(), newExport(), newInspect(), newLoad(), newDelete(), serve.NewServe(), newPush(), dirs.NewBackup(), dirs.NewVerify(), dirs.NewDoctor(), dirs.NewRepair(), dirs.NewDump(), states.NewCommand(), cli.NewVersion())
+	root.AddCommand(newDemo(), newView(), newTop(), newPeek(), newDiff(), newSeries(), newLabels(), newFlamegraph(), newMerge(), newExport(), newInspect(), newLoad(), newDelete(), serve.NewServe(), newPush(), dirs.NewBackup(), dirs.NewVerify(), dirs.NewDoctor(), dirs.NewRepair(), dirs.NewDump(), states.NewCommand(), soak.NewCommand(), cli.NewVersion())
 	return root
 }

@@ -31,6 +31,7 @@ type TableState struct {
 	Evicted  int64                           // rows that eviction dropped
 	Lost     int64                           // part of both, and of DropBefore: rows of units that were not dropped with Drop
 	LastUnit uint64                          // id of the newest unit; 0 if there never was one
+	deletes  bool                            // rows were deleted from buckets since the store was opened
 }
 
 // NewTableState returns the state of a table without rows.

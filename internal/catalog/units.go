@@ -226,23 +226,24 @@ func (t *TableState) timesAmongUnits(at int64) bucketTimes {
 
 // Takes reports whether the bucket takes a placement: it is not sealed, and it is the bucket that the
 // placement was built for, because the placement omits series and columns that this bucket had. It is
-// another bucket if a unit was dropped since, or if a cut began a bucket where late rows would have begun
-// one.
+// another bucket if a unit was dropped or rows were deleted since, or if a cut began a bucket where late rows would have
+// begun one.
 func (e *TableEdit) Takes(a *Placement) bool {
-	if e.State.LastUnit == 0 {
+	if e.State.LastUnit == 0 && !e.State.deletes {
 		return true
 	}
 	b, ok := e.bucket(a.BucketKey)
 	if !ok {
 		return a.Born == 0
 	}
-	return b.Unit == 0 && (a.Born == 0 || a.Born == b.Born) && b.holds(a.Part)
+	return b.Unit == 0 && (a.Born == 0 || a.Born == b.Born) && e.State.holds(b, a.Part)
 }
 
-// holds reports whether a part's rows are not before the bucket. They are in its range.
-func (b *BucketState) holds(p *granule.Part) bool {
+// holds reports whether a part's rows are not before its bucket, as they can be only if there are units. They are in its
+// range.
+func (t *TableState) holds(b *BucketState, p *granule.Part) bool {
 	first, _ := p.TimeRange()
-	return b.Late || first >= b.Start
+	return t.LastUnit == 0 || b.Late || first >= b.Start
 }
 
 // Reroute changes a placement for the bucket that takes its rows now, and returns by how much
@@ -251,7 +252,7 @@ func (t *TableState) Reroute(a *Placement) (more int64) {
 	b, ok := t.Buckets.Get(a.BucketKey)
 	before := a.Size()
 	switch {
-	case ok && (b.Unit != 0 || !b.holds(a.Part)):
+	case ok && (b.Unit != 0 || !t.holds(b, a.Part)):
 		a.Part.Move(t.lateBucket(t.Schema.BucketStart(a.Bucket)))
 	case a.Born == 0 || ok && a.Born == b.Born:
 		return 0

@@ -32,6 +32,13 @@ func (l *Obsolete) Dicts(version txn.Version, t *Files, generation int64) {
 	l.add(left{version: version, table: t, generation: generation})
 }
 
+// Any reports whether there are files that reads of older roots needed at the last call of Needed.
+func (l *Obsolete) Any() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return len(l.files) > 0
+}
+
 func (l *Obsolete) add(f left) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -175,7 +175,11 @@ func (r *Reader) lookAt(number uint64) (s seen, err error) {
 	}
 	defer f.Close()
 	size, err := f.Size()
-	for version := uint32(SegmentVersion); version > 0 && err == nil && s.synced == 0; version-- { // no header says which
+	least := uint32(format)
+	if n := len(r.chain.segments); n > 0 {
+		least = r.chain.segments[n-1].version // later segments have no older one
+	}
+	for version := uint32(SegmentVersion); version >= least && err == nil && s.synced == 0; version-- { // no header says which
 		h := header{version: version, kind: LogKind, store: r.store, number: number}
 		r.window.of(f, number)
 		s, err = r.window.look(h.seed(), 0, size)

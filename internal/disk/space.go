@@ -12,7 +12,7 @@ import (
 // users call Full before they begin a file that can wait. It is safe for concurrent use.
 type Space struct {
 	FS
-	most int64 // bytes
+	most atomic.Int64 // bytes
 
 	mu    sync.Mutex
 	sizes map[string]int64 // by name
@@ -23,7 +23,8 @@ type Space struct {
 // the Space may change the directory from now on, because it counts its own calls.
 func NewSpace(dir FS, most int64) (*Space, error) {
 	sizes, err := Sizes(dir)
-	s := &Space{FS: dir, most: most, sizes: sizes}
+	s := &Space{FS: dir, sizes: sizes}
+	s.most.Store(most)
 	for _, size := range sizes {
 		s.used.Add(size)
 	}
@@ -66,13 +67,24 @@ func (s *Space) Used() int64 {
 	return s.used.Load()
 }
 
+// Most returns the bound, 0 for a nil Space.
+func (s *Space) Most() int64 {
+	if s == nil {
+		return 0
+	}
+	return s.most.Load()
+}
+
+// SetMost replaces the bound. It removes nothing by itself.
+func (s *Space) SetMost(bytes int64) { s.most.Store(bytes) }
+
 // Over returns the bytes by which the files exceed of32/32 of the bound, negative if they leave room. It is 0
 // for a nil Space, which has no bound.
 func (s *Space) Over(of32 int64) int64 {
 	if s == nil {
 		return 0
 	}
-	return s.Used() - s.most/32*of32
+	return s.Used() - s.Most()/32*of32
 }
 
 // Full returns ErrDisk, with the used bytes, if they exceed of32/32 of the bound, otherwise nil. A nil Space
@@ -81,7 +93,7 @@ func (s *Space) Full(of32 int64) error {
 	if s.Over(of32) <= 0 {
 		return nil
 	}
-	return fmt.Errorf("%w: files and log have %d bytes of a disk budget of %d, a part of which is for work that makes room", ErrDisk, s.Used(), s.most)
+	return fmt.Errorf("%w: files and log have %d bytes of a disk budget of %d, a part of which is for work that makes room", ErrDisk, s.Used(), s.Most())
 }
 
 // Bytes returns the bytes of the files for which chosen is true. It calls chosen under a lock.

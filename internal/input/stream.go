@@ -45,6 +45,13 @@ func (w *Web) Open(ctx context.Context, name string) (*Stream, error) {
 	return s, nil
 }
 
+// NewStream returns the stream of an open input, which Close closes.
+func NewStream(in io.ReadCloser) *Stream {
+	s := &Stream{Size: -1, raw: &tally{r: in}, close: in.Close}
+	s.Reader = bufio.NewReaderSize(format.Plain(s.raw), format.HeadBytes)
+	return s
+}
+
 // Done returns how many bytes of the input, compressed as it is, were read.
 func (s *Stream) Done() int64 { return s.raw.n }
 

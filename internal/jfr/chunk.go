@@ -62,8 +62,8 @@ type Chunk struct {
 // class is a class of values: events, constants, and parts of them.
 type class struct {
 	name      string
-	form      form
-	fields    []field
+	form      storage
+	fields    []member
 	constants map[uint64]int // their offsets, by their ids; nil for classes that no sample needs
 }
 
@@ -73,19 +73,19 @@ type constantKey struct {
 	id    uint64
 }
 
-// field is a field of a class. A constant is stored as its id.
-type field struct {
+// member is a field of a class. A constant is stored as its id.
+type member struct {
 	class               *class // nil if the metadata have none
 	id                  uint64 // of the class
 	slot                Slot
 	isConstant, isArray bool
 }
 
-// form says how a value is stored.
-type form int
+// storage says how a value is stored.
+type storage int
 
 const (
-	ofFields form = iota // the fields of its class
+	ofFields storage = iota // the fields of its class
 	ofVarint
 	ofByte
 	ofFour  // bytes
@@ -93,7 +93,7 @@ const (
 	ofText
 )
 
-var forms = map[string]form{
+var forms = map[string]storage{
 	"byte": ofByte, "boolean": ofByte, "short": ofVarint, "char": ofVarint, "int": ofVarint, "long": ofVarint,
 	"float": ofFour, "double": ofEight, stringClass: ofText,
 }
@@ -390,7 +390,7 @@ func (c *Chunk) element(names []string, in *class, depth int) {
 		in = &class{name: attributes["name"], form: forms[attributes["name"]]}
 		c.classes[c.id(attributes["id"])], c.named[in.name] = in, in
 	case kind == "field" && in != nil:
-		in.fields = append(in.fields, field{
+		in.fields = append(in.fields, member{
 			id: c.id(attributes["class"]), slot: slotOf[attributes["name"]],
 			isConstant: attributes["constantPool"] == "true", isArray: cmp.Or(attributes["dimension"], "0") != "0",
 		})
@@ -502,7 +502,7 @@ func (c *Chunk) fields(class *class, depth int, to *Contents) {
 	}
 }
 
-func (c *Chunk) field(f *field, depth int, to *Contents) {
+func (c *Chunk) field(f *member, depth int, to *Contents) {
 	n := 1
 	if f.isArray {
 		n = c.count()

@@ -1,10 +1,11 @@
 // Package format knows the formats of recordings by their first bytes, and imports each into a history:
 //
-//	Go execution traces         package golang
-//	Chrome trace events, JSON   package chrome
-//	Perfetto's protobuf         package perfetto
-//	OTLP spans, JSON, protobuf  package spans
-//	Java's Flight Recorder      package jfr: waits of threads; profile/format has its samples
+//	Go execution traces                                         package golang
+//	Chrome's trace events in JSON                               package chrome
+//	Perfetto's traces in protobuf                               package perfetto
+//	OTLP spans in JSON or protobuf                              package spans
+//	Java's Flight Recorder: waits of threads                    package jfr; profile/format has its samples
+//	text of LTTng (babeltrace2), perf script, ftrace, systrace  package linux
 //
 // # Invariants
 //

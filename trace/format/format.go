@@ -8,6 +8,7 @@ import (
 	"github.com/granarydb/granary/trace/chrome"
 	"github.com/granarydb/granary/trace/golang"
 	"github.com/granarydb/granary/trace/jfr"
+	"github.com/granarydb/granary/trace/linux"
 	"github.com/granarydb/granary/trace/perfetto"
 	"github.com/granarydb/granary/trace/spans"
 )
@@ -33,6 +34,8 @@ var formats = []Format{
 	{Name: "a trace in the protobuf of Perfetto", Import: perfetto.Import, is: perfetto.Magic},
 	{Name: "spans of OpenTelemetry (OTLP)", Import: spans.Import, is: spans.Magic},
 	{Name: "a recording of Java's Flight Recorder (JFR)", Import: jfr.Import, is: jfr.Magic, HasProfiles: true},
+	{Name: "a trace of LTTng as text", Import: linux.Options{}.Import, is: linux.IsLTTng},
+	{Name: "a trace of perf or ftrace as text", Import: linux.Options{}.Import, is: linux.IsFtrace},
 }
 
 // PeekBytes is the number of bytes at the start of a recording that Of needs at most.

@@ -18,6 +18,9 @@ func TestOf(t *testing.T) {
 		"../chrome/testdata/torch.json":          "a trace in the JSON of Chrome",
 		"../../profile/format/testdata/busy.jfr": "a recording of Java's Flight Recorder (JFR)",
 		"../perfetto/testdata/made.pftrace":      "a trace in the protobuf of Perfetto",
+		"../linux/testdata/lttng.txt":            "a trace of LTTng as text",
+		"../linux/testdata/perf.txt":             "a trace of perf or ftrace as text",
+		"../linux/testdata/ftrace.txt":           "a trace of perf or ftrace as text",
 	} {
 		data, err := os.ReadFile(name)
 		if err != nil {

@@ -66,13 +66,14 @@ var times = []string{"from", "to", "bfrom", "bto", "at"}
 // handler returns a handler for queries with the parameters `names`. need says why a query requires a single
 // store, or "" if it does not.
 func (p *page) handler(need source.Need, answer answerFunc, names ...string) http.Handler {
+	names = append(slices.Clip(names), "commit") // the caller may have more behind them
 	return web.Handler(func(w http.ResponseWriter, r *http.Request) error {
 		if need != "" {
 			if _, err := p.Source.Store(need); err != nil {
 				return err
 			}
 		}
-		of, err := pageParameters(r.URL.RawQuery, append(names, "commit"))
+		of, err := pageParameters(r.URL.RawQuery, names)
 		if err != nil {
 			return err
 		}

@@ -76,4 +76,7 @@ func (s *Store) Holds() (snapshots, summaries int) {
 }
 
 // Close implements Source.
-func (s *Store) Close() { s.held.keep(0) }
+func (s *Store) Close() { s.Forget() }
+
+// Forget drops what is held for later queries, which then get an error, because rows that are in it were deleted.
+func (s *Store) Forget() { s.held.keep(0) }

@@ -14,6 +14,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/granarydb/granary/cmd/granary/internal/cli"
+	"github.com/granarydb/granary/columnstore"
 	"github.com/granarydb/granary/profile"
 	"github.com/granarydb/granary/server"
 )
@@ -22,6 +23,7 @@ import (
 type files struct {
 	read, write string
 	tenants     string
+	budgets     string
 	node        string // one token
 	cert, key   string
 }
@@ -31,6 +33,7 @@ func (f *files) add(fs *pflag.FlagSet) {
 	fs.StringVar(&f.read, "read-tokens", "", "`FILE` of tokens to ask with, one a line: requests have the header Authorization: Bearer TOKEN. A tenant behind a token binds it to the tenant")
 	fs.StringVar(&f.write, "write-tokens", "", "`FILE` of tokens to push with, likewise")
 	fs.StringVar(&f.tenants, "tenants", "", "`FILE` of tenants, one a line: NAME [retention=30d] [disk=10GiB] [series=1000]. Others may not push, unless one is called *, for all others")
+	fs.StringVar(&f.budgets, "budgets", "", "`FILE` of budgets in place of the flags: memory=4GiB disk=100GiB retention=30d, on lines of any number")
 	fs.StringVar(&f.node, "query-token-file", "", "with --query-from: `FILE` with the token to ask nodes with")
 	fs.StringVar(&f.cert, "tls-cert", "", "`FILE` of the server's certificate, in PEM")
 	fs.StringVar(&f.key, "tls-key", "", "`FILE` of its key, in PEM")
@@ -40,11 +43,12 @@ func (f *files) add(fs *pflag.FlagSet) {
 type secrets struct {
 	tokens  server.Tokens
 	tenants map[string]server.TenantLimits  // nil: any tenant
+	budgets columnstore.Budgets             // of the store
 	cert    atomic.Pointer[tls.Certificate] // nil: no TLS
 }
 
-// load reads the files. Errors name the flag and the file.
-func (f *files) load() (*secrets, error) {
+// load reads the files. budgets are those of the flags. Errors name the flag and the file.
+func (f *files) load(budgets columnstore.Budgets) (*secrets, error) {
 	s := new(secrets)
 	s.tokens.Tenants = map[string]string{}
 	var err error
@@ -55,6 +59,9 @@ func (f *files) load() (*secrets, error) {
 		return nil, err
 	}
 	if s.tenants, err = readTenants("tenants", f.tenants); err != nil {
+		return nil, err
+	}
+	if s.budgets, err = readBudgets("budgets", f.budgets, budgets); err != nil {
 		return nil, err
 	}
 	if s.tokens.Node, err = cli.ReadToken("query-token-file", f.node); err != nil {

@@ -27,7 +27,7 @@ func TestFiles(t *testing.T) {
 		read: write("read", "# those who ask\nall\n  one   team-a \n"), write: write("write", "two team-a\n\none team-a\n"),
 		tenants: write("tenants", "# with limits\nteam-a retention=30d disk=10GiB series=7\nteam-b\n*  disk=1MiB\n"),
 	}
-	s, err := f.load()
+	s, err := f.load(columnstore.Budgets{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -57,11 +57,14 @@ func TestFiles(t *testing.T) {
 		"bad retention":  {files{tenants: write("t2", "a retention=x\n")}, `tenant "a"`},
 		"no name":        {files{tenants: write("t3", "a|b\n")}, `ask for one at a time`},
 		"tenant twice":   {files{tenants: write("t4", "a\na\n")}, `it is there twice`},
+		"no budget":      {files{budgets: write("b1", "memory=1GiB tokens=1\n")}, `--budgets `},
+		"bad budget":     {files{budgets: write("b2", "# ok\n\nmemory=1GiB\ndisk=1\n")}, `--disk "1": want bytes`},
+		"no budgets":     {files{budgets: filepath.Join(dir, "none")}, `--budgets: `},
 		"no tenants":     {files{tenants: write("t5", "\n")}, `the file has no tenant`},
 		"no such file":   {files{tenants: filepath.Join(dir, "none")}, `--tenants`},
 		"no such tokens": {files{read: filepath.Join(dir, "none")}, `--read-tokens`},
 	} {
-		if _, err := bad.load(); err == nil || !strings.Contains(err.Error(), bad.says) || strings.Contains(err.Error(), "token t") {
+		if _, err := bad.load(columnstore.Budgets{}); err == nil || !strings.Contains(err.Error(), bad.says) || strings.Contains(err.Error(), "token t") {
 			t.Errorf("%s: %v, want %q", name, err, bad.says)
 		}
 	}

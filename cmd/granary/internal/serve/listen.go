@@ -86,14 +86,19 @@ func (f *flags) shutdown(log *slog.Logger, web *http.Server, handle *server.Serv
 	return err
 }
 
-// reload reads tokens and certificates again. If a file cannot be read, all stay unchanged.
+// reload reads tokens, tenants, budgets and certificates again. If a file cannot be read, all stay unchanged.
 func (f *flags) reload(log *slog.Logger, handle *server.Server, secrets *secrets) {
-	next, err := f.files.load()
-	if err != nil {
-		log.Error("reload failed: tokens, tenants and certificates are those of before", "error", err)
-		return
+	next, err := f.files.load(f.budgets())
+	if err == nil {
+		err = f.checkBudgets(next.budgets)
 	}
-	if err := f.setTenants(handle, next); err != nil {
+	if err == nil {
+		err = f.setBudgets(next) // first, because the store can refuse them
+	}
+	if err == nil {
+		err = f.setTenants(handle, next)
+	}
+	if err != nil {
 		log.Error("reload failed: tokens, tenants and certificates are those of before", "error", err)
 		return
 	}

@@ -44,12 +44,15 @@ type flags struct {
 	logJSON   bool
 
 	firstWhole bool
-	nodes      server.Nodes
-	files      files
-	limits     server.Limits
-	self       bool
-	ownStates  bool
-	own        *own // nil without --self
+	// allowDelete is whether POST /delete deletes.
+	allowDelete bool
+	nodes       server.Nodes
+	files       files
+	limits      server.Limits
+	self        bool
+	ownStates   bool
+	store       *columnstore.Store // nil for a front
+	own         *own               // nil without --self
 }
 
 // newFlags returns the default values.
@@ -102,8 +105,9 @@ bounds each one, or takes no others.
 
 The server listens on loopback unless --listen says otherwise. Before it listens
 for others, give it tokens and a certificate: everyone who reaches it can read
-and push. SIGHUP reads these files again. An interrupt or SIGTERM answers the
-requests in progress, closes the store and ends with 0.`,
+and push. SIGHUP reads these files again, and those of --tenants and --budgets.
+An interrupt or SIGTERM answers the requests in progress, closes the store and
+ends with 0.`,
 		Example: `  granary serve
   granary serve --db /var/lib/granary --memory 4GiB --disk 100GiB
   granary serve --listen :4040 --write-tokens push.txt --read-tokens read.txt \
@@ -137,6 +141,7 @@ func (f *flags) add(cmd *cobra.Command) {
 	fs.Var(cli.NewDuration("drain", 0, 0, &f.drain), "drain", "at the end, give requests in progress this `DURATION`")
 	fs.StringArrayVar(&f.hosts, "host", nil, "`NAME` of this server in requests, beside localhost and IP addresses; * is any; can be repeated")
 	fs.StringArrayVar(&f.drop, "drop-label", f.drop, "drop the label `NAME` of pushed profiles; can be repeated; \"\" alone drops none")
+	fs.BoolVar(&f.allowDelete, "allow-delete", false, "let POST /delete delete samples by selector, type, from and to; it needs a write token, and DIR/deletions.jsonl lists what was deleted")
 	fs.BoolVar(&f.firstWhole, "first-whole", false, "count the first profile of a source as a whole, if its values are since the start of a process; by default as nothing, and the next by their growth")
 	fs.BoolVar(&f.logJSON, "log-json", false, "log JSON instead of text")
 	fs.BoolVar(&f.self, "self", false, "profile this server too, in 32 MiB of memory of its own; URL/self answers as URL does")
@@ -214,9 +219,12 @@ func (f *flags) serve(cmd *cobra.Command) (err error) {
 	if err := f.check(cmd.Flags()); err != nil {
 		return err
 	}
-	secrets, err := f.files.load()
+	secrets, err := f.files.load(f.budgets())
 	if err != nil {
 		return cli.Usage(err)
+	}
+	if err := f.checkBudgets(secrets.budgets); err != nil {
+		return err
 	}
 	var handler slog.Handler = slog.NewTextHandler(cmd.ErrOrStderr(), nil)
 	if f.logJSON {
@@ -249,6 +257,10 @@ func (f *flags) serve(cmd *cobra.Command) (err error) {
 			log.Info("closed")
 		}
 	}()
+	f.store = store
+	if err := f.setBudgets(secrets); err != nil {
+		return err
+	}
 	if slices.Equal(f.drop, []string{""}) {
 		f.drop = []string{}
 	}
@@ -260,7 +272,7 @@ func (f *flags) serve(cmd *cobra.Command) (err error) {
 		defer func() { err = cmp.Or(err, deltas.Close()) }()
 	}
 	handle, err := server.New(store, server.Options{
-		Profiles: dbdir.Profiles(store, ""), Limits: f.limits, Tokens: secrets.tokens, Tenants: secrets.tenants, Backups: f.backups(), Hosts: f.hosts, DropLabels: f.drop, Deltas: deltas, FirstWhole: f.firstWhole, Log: log,
+		Profiles: dbdir.Profiles(store, ""), Limits: f.limits, Tokens: secrets.tokens, Tenants: secrets.tenants, Backups: f.backups(), Hosts: f.hosts, DropLabels: f.drop, Deltas: deltas, FirstWhole: f.firstWhole, Deleted: f.deleted(log), Log: log,
 	})
 	if err != nil {
 		return err
@@ -302,6 +314,20 @@ func (f *flags) announce(log *slog.Logger, addr net.Addr, has ...any) {
 	}
 }
 
+// deleted returns what logs a deletion, or nil if there are none.
+func (f *flags) deleted(log *slog.Logger) func(server.Deletion) error {
+	if !f.allowDelete {
+		return nil
+	}
+	return func(d server.Deletion) error {
+		log.Info("deleted", "tenant", d.Tenant, "selector", d.Selector, "type", d.Type, "rows", d.Rows, "error", d.Error)
+		if f.inMemory {
+			return nil
+		}
+		return dbdir.LogDeletion(f.dir, dbdir.Deletion(d))
+	}
+}
+
 // backups returns the directory for copies that are being sent.
 func (f *flags) backups() string {
 	if f.inMemory {
@@ -320,7 +346,7 @@ func (f *flags) where() string {
 // notOfFronts are the flags that apply only to a server with a store. A front has no store, and takes no
 // pushes.
 var notOfFronts = []string{
-	"db", "in-memory", "sync", "memory", "disk", "retention", "past-limit", "drop-label", "write-tokens", "tenants",
+	"db", "in-memory", "sync", "memory", "disk", "retention", "past-limit", "allow-delete", "budgets", "drop-label", "write-tokens", "tenants",
 	"max-profiles", "max-labels", "max-label-name", "max-label-value", "max-series", "max-tenants", "max-push-memory", "max-delta-memory",
 }
 

@@ -197,6 +197,36 @@ func TestServe_Reload(t *testing.T) {
 	}
 }
 
+// TestServe_Budgets reads budgets again at SIGHUP: those of the flags hold for what the file does not name, and a file that the store
+// refuses changes nothing.
+func TestServe_Budgets(t *testing.T) {
+	dir := t.TempDir()
+	file := filepath.Join(dir, "budgets.txt")
+	write(t, file, "disk=2GiB\n")
+	run := start(t, "--db", filepath.Join(dir, "db"), "--disk", "1GiB", "--memory", "64MiB", "--retention", "30d", "--budgets", file)
+	expect := func(disk, memory string) {
+		t.Helper()
+		_, body := get(t, http.DefaultClient, run.url+"/api/v1/store", "")
+		for _, want := range []string{`"budget":` + disk, `"budget":` + memory} {
+			if !strings.Contains(body, want) {
+				t.Errorf("%s, want %s", body, want)
+			}
+		}
+	}
+	expect("2147483648", "67108864")
+	write(t, file, "# smaller\nmemory=32MiB retention=7d\ndisk=512MiB\n")
+	hangUp(t)
+	run.find("msg=(reloaded)")
+	expect("536870912", "33554432")
+	write(t, file, "memory=1KiB\n")
+	hangUp(t)
+	run.find("(Memory is 1024)")
+	expect("536870912", "33554432")
+	if code := run.end(); code != cli.ExitOK {
+		t.Errorf("exit code %d", code)
+	}
+}
+
 // TestServe_Flags refuses flags that make no server.
 func TestServe_Flags(t *testing.T) {
 	full := t.TempDir()
@@ -225,6 +255,7 @@ func TestServe_Flags(t *testing.T) {
 		{"--in-memory --partial-answers", "names no server"},
 		{"--in-memory --query-token-file x", "names no server"},
 		{"--in-memory --self-states", "without --self"},
+		{"--in-memory --budgets /does/not/exist", "--budgets"},
 	} {
 		var out strings.Builder
 		if code := cli.Run(t.Context(), NewServe(), strings.Fields(test.args), io.Discard, &out); code != cli.ExitUsage {

@@ -354,6 +354,7 @@ func TestExamples(t *testing.T) {
 	write(t, filepath.Join(dir, "app.jfr"), besideThis(t, "../../../../trace/jfr/testdata/waits.jfr.gz"))
 	write(t, filepath.Join(dir, "app.pftrace"), besideThis(t, "../../../../trace/perfetto/testdata/made.pftrace"))
 	write(t, filepath.Join(dir, "node_trace.1.log"), []byte(`{"traceEvents":[{"ph":"X","ts":1,"dur":1,"name":"a"}]}`))
+	write(t, filepath.Join(dir, "sched.txt"), []byte("  a 1 [000] 1.000000000: sched:sched_waking: comm=a pid=1 prio=120 target_cpu=000\n"))
 	examples := 0
 	for _, cmd := range NewCommand().Commands() {
 		for line := range strings.Lines(cmd.Example) {

@@ -53,6 +53,12 @@ Sets are streamed, and take memory for the names of attributes and for 20 bytes
 of index a tile. CSV is sorted in memory first, at 38 bytes a row, slices at up
 to 80, and spans at 250.
 
+FILE may also be the events of the Linux kernel as text, with what its threads,
+CPUs and interrupts did: what perf script, perf sched script, trace-cmd report,
+ftrace, systrace or babeltrace2 print, as in perf script --ns > sched.txt. The
+directory of a trace of LTTng is read with babeltrace2. Events without a state
+are left out, and counted.
+
 -o SET, any other name, converts CSV to a set, the files SET.ihs.gz and
 SET.attrs.tsv.gz.
 
@@ -119,6 +125,7 @@ func newImport() *cobra.Command {
   granary history import -o app.history app.pftrace
   granary history import -o shop.history spans.jsonl
   granary history import -o java.history app.jfr
+  granary history import -o sched.history sched.txt
   granary history range --csv run CPUs/0 | granary history import -o cpu0 -
   granary history import --partial -o a.history --separator . a.csv
   granary history import -o b.history --separator . b.csv.gz

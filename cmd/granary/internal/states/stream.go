@@ -33,15 +33,15 @@ func isStream(name string) bool {
 	return isOnce(name) || trace.IsCSV(packed) || isTrace(name)
 }
 
-// isTrace reports whether a file begins like a recording of a tracer, compressed or not.
+// isTrace reports whether a file begins like a recording of a tracer, compressed or not, or is a folder of one.
 func isTrace(name string) bool {
 	_, is := format.Of(input.Head(name))
-	return is
+	return is || isCTF(name)
 }
 
 // openStream opens a stream, which its caller closes.
 func openStream(cmd *cobra.Command, name string) (*stream, error) {
-	in, err := new(input.Web).Open(cmd.Context(), name)
+	in, err := openInput(cmd, name)
 	if err != nil {
 		return nil, err
 	}
@@ -54,6 +54,13 @@ func openStream(cmd *cobra.Command, name string) (*stream, error) {
 		s.format = &f
 	}
 	return s, nil
+}
+
+func openInput(cmd *cobra.Command, name string) (*input.Stream, error) {
+	if isCTF(name) {
+		return openCTF(cmd, name)
+	}
+	return new(input.Web).Open(cmd.Context(), name)
 }
 
 // Read implements io.Reader. It shows the progress, if the size is known.
