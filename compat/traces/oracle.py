@@ -164,6 +164,25 @@ def label(d):
     return "track"
 
 
-content = open(sys.argv[1], "rb").read()
-for line in sorted("%s\t%d\t%d\t%s" % one for one in (of_json if content.lstrip()[:1] in (b"[", b"{") else of_perfetto)(content)):
+def of_spans(file):
+    """Reads OTLP with OpenTelemetry's message classes, also for JSON, which spans.py writes of the same spans."""
+    from opentelemetry.proto.trace.v1 import trace_pb2
+
+    with open(file.replace(".json", ".pb"), "rb") as f:
+        for resource in trace_pb2.TracesData.FromString(f.read()).resource_spans:
+            name = [a.value.string_value for a in resource.resource.attributes if a.key == "service.name"][0]
+            for scope in resource.scope_spans:
+                for s in scope.spans:
+                    yield "service " + name, s.start_time_unix_nano, s.end_time_unix_nano, s.name
+
+
+with open(sys.argv[1], "rb") as f:
+    content = f.read()
+if "spans." in sys.argv[1]:
+    found = of_spans(sys.argv[1])
+elif content.lstrip()[:1] in (b"[", b"{"):
+    found = of_json(content)
+else:
+    found = of_perfetto(content)
+for line in sorted("%s\t%d\t%d\t%s" % one for one in found):
     print(line)

@@ -66,6 +66,8 @@ func owner(path []string) string {
 	_, err := strconv.Atoi(last)
 	number := func(name string) string { return name[strings.LastIndexByte(name, ' ')+1:] }
 	switch {
+	case err == nil && path[0] == "Services":
+		return "service " + path[1]
 	case err != nil || len(path) < 3 || slices.Contains(path, "Counters") || slices.Contains(path, "Async"):
 		return ""
 	case slices.Contains(path, "Tracks"):

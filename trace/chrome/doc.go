@@ -9,8 +9,10 @@
 //	Processes/node 7/Async/CATEGORY/lane 2/1       id nest, and others have lanes of their own
 //	Processes/node 7/Counters/NAME/SERIES          counters (C): an int, or a float if it has fractions
 //
-// A process or thread is called by its name and its number, or by its number alone. Without a number it is 0. Package
-// internal/tracks has the rules of levels, lanes, times and ends, and what happens to slices that break them.
+// A process or thread is called by its name and its number, or by its number alone. Without a number it is 0. An id of
+// asynchronous slices is one of its process and category, unless id2 says that it is global; such a slice is in the
+// process in which it begins. Package internal/tracks has the rules of levels, lanes, times and ends, and what happens to
+// slices that break them.
 //
 // # Invariants
 //
@@ -22,6 +24,6 @@
 //	    Outcome.Lost says so. Bytes without a single event are ErrFormat.
 //	C4  What the history cannot have is counted in the outcome: flows, samples, objects, memory dumps. Arguments of
 //	    events, and metadata but names, have no effect. Attributes are sorted by name.
-//	C5  Memory is a window of 256 KiB, and what package internal/tracks keeps: some 32 bytes a slice, and each different
-//	    name once. Nesting of JSON takes none. A name has at most 4 KiB; arguments of a counter have 64 KiB.
+//	C5  Memory is a window of 256 KiB, and what package internal/tracks keeps: 32 bytes a slice, 80 if it has a begin and an
+//	    end, and each different name once. Nesting of JSON takes none. A name has at most 4 KiB; arguments of a counter have 64 KiB.
 package chrome

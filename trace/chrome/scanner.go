@@ -1,6 +1,7 @@
 package chrome
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"io"
@@ -96,13 +97,13 @@ func (s *scanner) fill() bool {
 // next goes on to the next byte that is no space, and returns it. It returns 0 at the end.
 func (s *scanner) next() byte {
 	for s.err == nil {
-		for s.at < s.end {
-			c := s.window[s.at]
-			if c > ' ' {
+		for at := s.at; at < s.end; at++ {
+			if c := s.window[at]; c > ' ' {
+				s.at = at
 				return c
 			}
-			s.at++
 		}
+		s.at = s.end
 		if !s.fill() {
 			return 0
 		}
@@ -128,15 +129,30 @@ func (s *scanner) more(closing byte) bool {
 	}
 }
 
+// plain reads a string without escapes that is whole in the window, as most are, and of which the next byte is the quote. It
+// reports false for others, and reads nothing then.
+func (s *scanner) plain() ([]byte, bool) {
+	w := s.window[s.at+1 : s.end]
+	n := bytes.IndexByte(w, '"')
+	if n < 0 || n > maxKept || bytes.IndexByte(w[:n], '\\') >= 0 {
+		return nil, false
+	}
+	s.at += n + 2
+	return w[:n], true
+}
+
 // key reads the name of a value in an object, with escapes as they are, and goes on to the value.
 func (s *scanner) key() []byte {
 	if s.next() != '"' {
 		s.fault("no name of a value")
 		return nil
 	}
-	s.begin()
-	s.string()
-	key := s.kept()
+	key, ok := s.plain()
+	if !ok {
+		s.begin()
+		s.string()
+		key = s.kept()
+	}
 	if s.err != nil {
 		return nil
 	}
@@ -196,6 +212,9 @@ func (s *scanner) kept() []byte {
 
 // string skips a string, of which the next byte is the quote.
 func (s *scanner) string() {
+	if _, ok := s.plain(); ok {
+		return
+	}
 	s.at++
 	for {
 		at := s.at
@@ -305,6 +324,9 @@ func (s *scanner) nested() {
 func (s *scanner) text() []byte {
 	switch s.next() {
 	case '"':
+		if b, ok := s.plain(); ok {
+			return b
+		}
 		s.begin()
 		s.string()
 		if b := s.kept(); s.err == nil {
