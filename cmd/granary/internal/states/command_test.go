@@ -270,6 +270,7 @@ func TestFailures(t *testing.T) {
 	write(t, filepath.Join(dir, "alone.ihs.gz"), data)
 	write(t, filepath.Join(dir, "plain.ihs"), []byte("a set that is not compressed"))
 	write(t, filepath.Join(dir, "cpu.pb.gz"), gzipped(t, []byte("\n\x04\x08\x01\x10\x02"))) // a sample type
+	write(t, filepath.Join(dir, "run.dump"), []byte("\x04\x08{and more"))
 	write(t, filepath.Join(dir, "run.jfr"), []byte("FLR\x00and more"))
 	write(t, filepath.Join(dir, "cut.ihs.gz"), data[:len(data)-20])
 	write(t, filepath.Join(dir, "cut.attrs.tsv.gz"), attributes)
@@ -284,7 +285,8 @@ func TestFailures(t *testing.T) {
 		{"nothing.IHS.GZ", "granary: stat nothing.IHS.GZ: no such file"},
 		{"plain.ihs", "plain.ihs is no history; a history is a set (NAME.ihs.gz), a history file, CSV"},
 		{"cpu.pb.gz", "cpu.pb.gz: it is a pprof profile: granary top FILE shows it; a history is a set"},
-		{"run.jfr", "run.jfr: it is a recording of Java's Flight Recorder"},
+		{"run.dump", "run.dump: it is a dump of Ruby's stackprof"},
+		{"run.jfr", "run.jfr: bad states of Java: the end within the chunk at byte 0"},
 		{".", ". is a directory: --db DIR names one that 'granary history load' wrote; a history is"},
 		{"nothing.csv", "open nothing.csv: no such file"},
 		{"alone", "alone.attrs.tsv.gz: no such file"},
