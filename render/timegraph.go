@@ -41,6 +41,9 @@ type TimeOptions struct {
 	// Name, if not nil, returns a name for an attribute's value. Without it, or if it returns "", the picture
 	// shows the value.
 	Name func(a history.Attribute, v history.Value) string
+	// Label, if not nil, returns a text behind an attribute's name, such as the function of a goroutine, or "". It
+	// is called for each attribute, and again for rows, by several goroutines.
+	Label func(a history.Attribute) string
 	// Numbers selects how numbers are drawn.
 	Numbers Numbers
 	// Fold draws more attributes than Rows in Rows rows: a row has several consecutive attributes, and shows
@@ -186,10 +189,21 @@ func (g *timeGraph) name(a history.Attribute, v history.Value) string {
 	return v.String()
 }
 
+// behind returns the text behind an attribute's name, or "".
+func (g *timeGraph) behind(a history.Attribute) string {
+	if g.opts.Label == nil {
+		return ""
+	}
+	return g.opts.Label(a)
+}
+
 // path returns an attribute's name, and the names above it with their last slash.
 func (g *timeGraph) path(a history.Attribute) (above, name string) {
 	path, _ := g.view.Path(a) // the attribute is known, because the query succeeded
 	last := len(path) - 1
+	if label := g.behind(a); label != "" {
+		path[last] += " " + label
+	}
 	if last > 0 {
 		above = strings.Join(path[:last], "/") + "/"
 	}

@@ -73,7 +73,11 @@ func (g *timeGraph) longestPath(attributes []history.Attribute) int {
 	longest := 0
 	for _, a := range attributes {
 		if int(a) < len(lengths) { // the query fails for other attributes
-			longest = max(longest, lengths[a])
+			length := lengths[a]
+			if label := g.behind(a); label != "" {
+				length += 1 + utf8.RuneCountInString(label)
+			}
+			longest = max(longest, length)
 		}
 	}
 	return longest

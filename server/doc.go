@@ -10,6 +10,8 @@
 //	POST /pprof?label=v                pprof as the body. time is the time of a profile that has none,
 //	                                   and origin its file name: neither is a label. type, selector,
 //	                                   from and until are refused.
+//	POST /traces?label=v               a Go execution trace of Go 1.25 or later: its states become a history, and its CPU
+//	                                   samples a profile, with the parameters of POST /pprof
 //	POST /v1development/profiles       OTLP 1.11 as protobuf or JSON
 //	     /opentelemetry.proto.collector.profiles.v1development.ProfilesService/Export   OTLP as gRPC
 //
@@ -47,6 +49,11 @@
 //	    one of them, up to Limits.PushMost. The others wait for two seconds and are answered with 503.
 //	S7  The sets of labels that a tenant pushes are bounded (Limits.Series, status 429). Profiles without rows do not count.
 //	S8  A profile without samples is not an error.
+//	S9  The history of a trace is named by the labels: api, or api{pod=1}. Labels tell processes apart. Traces of one process
+//	    that overlap, as those of a flight recorder do, are joined, also over a restart of the server: what is not later than
+//	    the history counts once. A trace is several transactions, each of which has the states and the samples of a part of
+//	    it; what an error leaves out comes with the next trace that has it. A sample has the labels goid and track: its
+//	    state is Goroutines/{track}. States are kept as long as the profiles of the tenant, within the budget of the store.
 //
 // The name app of /ingest becomes the label service_name, or app_name if the labels in its braces have a
 // service_name. sampleRate and units are those of formats
@@ -71,6 +78,7 @@
 //	GET /pyroscope/render-diff     a flame graph of two sides
 //	GET /pyroscope/labels          names of labels, and /pyroscope/label-values, which all answer without /pyroscope too
 //	GET /pprof                     the merged profile, gzipped, for go tool pprof, speedscope and PGO
+//	GET /pgo                       the calls of the merged CPU profile, for go build -pgo
 //	GET /arrow                     rows as an Arrow stream; form is dictionary, plain or native, stacks is
 //	                               names or ids, after is a unit (columnstore.Table.Seal): rows of later units and
 //	                               rows without a unit, 410 if some of these units are gone

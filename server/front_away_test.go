@@ -387,7 +387,7 @@ func TestFront_Refuses(t *testing.T) {
 		return resp.StatusCode, string(text)
 	}
 	defer http.DefaultClient.CloseIdleConnections()
-	for path, media := range map[string]string{"/ingest?name=a": "", "/pprof?job=a": "", "/v1development/profiles": "application/x-protobuf"} {
+	for path, media := range map[string]string{"/ingest?name=a": "", "/pprof?job=a": "", "/traces?job=a": "", "/v1development/profiles": "application/x-protobuf"} {
 		if code, body := post(path, media, "w"); code != http.StatusNotImplemented || !strings.Contains(body, "push them to one of its nodes: "+good) {
 			t.Errorf("%s: %d %s", path, code, body)
 		}

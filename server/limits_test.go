@@ -124,7 +124,7 @@ func TestLimits_ReadTime(t *testing.T) {
 	const most = 100 * time.Millisecond
 	r := newReceiver(t, Options{Limits: Limits{ReadTime: most}}, columnstore.Options{})
 	for path, contentType := range map[string]string{
-		"/pprof": "", "/ingest?name=a": "", "/push.v1.PusherService/Push": "application/proto",
+		"/pprof": "", "/traces": "", "/ingest?name=a": "", "/push.v1.PusherService/Push": "application/proto",
 		"/v1development/profiles": "application/x-protobuf",
 	} {
 		req := r.request(http.MethodPost, path, nil, "Content-Type", contentType)

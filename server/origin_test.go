@@ -81,7 +81,7 @@ func TestServer_GetChangesNothing(t *testing.T) {
 	}
 	before, rows := commit(), r.rows()
 	for _, path := range []string{
-		"/", "/healthz", "/readyz", "/metrics", "/pprof", "/arrow", "/ingest?name=a", "/v1development/profiles", "/push.v1.PusherService/Push",
+		"/", "/healthz", "/readyz", "/metrics", "/pprof", "/traces", "/arrow", "/ingest?name=a", "/v1development/profiles", "/push.v1.PusherService/Push",
 		"/querier.v1.QuerierService/ProfileTypes", "/sources", "/api/v1/flame?t=cpu", "/api/v1/top?t=cpu", "/api/v1/profiles?t=cpu", "/api/v1/store",
 		"/api/v1/inspect?t=cpu", "/debug/pprof/",
 	} {

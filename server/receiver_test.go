@@ -38,6 +38,12 @@ func newReceiver(t *testing.T, opts Options, store columnstore.Options) *receive
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = st.Close() })
+	return receiverOf(t, st, opts)
+}
+
+// receiverOf returns a receiver with a store that its caller closes.
+func receiverOf(t *testing.T, st *columnstore.Store, opts Options) *receiver {
+	t.Helper()
 	s, err := New(st, opts)
 	if err != nil {
 		t.Fatal(err)

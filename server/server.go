@@ -138,7 +138,7 @@ func (s *Server) openTenants() error {
 func (s *Server) newPusher(refusal error) *push.Pusher {
 	l := s.limits
 	pushes := push.New(push.Options{
-		DB: s.pushDB, Make: s.makeDB, Series: s.seriesOf, DropLabels: s.opts.DropLabels, Deltas: s.deltas, FirstWhole: s.opts.FirstWhole, Now: s.opts.Now,
+		DB: s.pushDB, Make: s.makeDB, Keep: s.keepOf, Series: s.seriesOf, DropLabels: s.opts.DropLabels, Deltas: s.deltas, FirstWhole: s.opts.FirstWhole, Now: s.opts.Now,
 		Counts: &s.metrics.pushes, Log: s.logError, Refusal: refusal,
 		Limits: push.Limits{
 			Body: l.Body, Profile: l.Profile, Profiles: l.Profiles, PushBytes: l.PushBytes, PushMost: l.PushMost,

@@ -149,6 +149,14 @@ func (s *Server) seriesOf(name string) int {
 	return l.Series
 }
 
+// keepOf returns how long a tenant keeps rows and states, or 0.
+func (s *Server) keepOf(name string) time.Duration {
+	s.tenants.mu.RLock()
+	defer s.tenants.mu.RUnlock()
+	l, _ := s.tenants.limitsOf(name)
+	return l.Retention
+}
+
 // pushDB returns the profiles of a tenant that pushes, or nil if it has none and may.
 func (s *Server) pushDB(name string) (*profile.DB, error) {
 	s.tenants.mu.RLock()

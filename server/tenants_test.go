@@ -44,7 +44,7 @@ func profileOf(t testing.TB, tenant string, value int64) []byte {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p.Function[0].Name, p.Function[0].Filename = "zebra."+tenant, tenant+".zebra"
+	p.Function[0].Name, p.Function[0].Filename, p.Function[0].StartLine = "zebra."+tenant, tenant+".zebra", 1
 	p.TimeNanos = tenantsAt.UnixNano()
 	return encoded(t, p)
 }
@@ -172,7 +172,7 @@ func questions(t *testing.T) map[string]tenantsAsk {
 	}
 	window := url.Values{"from": {from.Format(time.RFC3339)}, "to": {to.Format(time.RFC3339)}, "p": {"*"}, "pixels": {"10"}}
 	queries := map[string]url.Values{
-		"GET /pprof": selected, "GET /arrow": selected, "GET /sources": selected,
+		"GET /pprof": selected, "GET /pgo": selected, "GET /arrow": selected, "GET /sources": selected,
 		"GET /render": rendered, "GET /pyroscope/render": rendered, "GET /render-diff": sides, "GET /pyroscope/render-diff": sides,
 		"GET /label-values": {"label": {"pod"}}, "GET /pyroscope/label-values": {"label": {"pod"}},
 		"GET /api/v1/inspect": {"t": {"cpu"}, "function": {"zebra.b"}}, "GET /api/v1/states": {"h": {"threads"}, "p": {"{pod}"}, "t": {"cpu"}},
@@ -274,6 +274,10 @@ func TestTenants_Tokens(t *testing.T) {
 		{"POST", "/pprof", "a-write", "b", 403},
 		{"POST", "/tenants/b/pprof", "a-write", "", 403},
 		{"POST", "/pprof", "a-read", "", 401},
+		{"POST", "/traces", "a-write", "b", 403},
+		{"POST", "/tenants/b/traces", "a-write", "", 403},
+		{"POST", "/traces", "a-read", "", 401},
+		{"POST", "/tenants/b/traces", "b-write", "", 200},
 		{"POST", "/tenants/b/pprof", "b-write", "", 200},
 		{"GET", "/tenants/b//api/v1/store", "all", "", 400},
 		{"GET", "/tenants/b/./api/v1/store", "all", "", 400},
@@ -284,7 +288,11 @@ func TestTenants_Tokens(t *testing.T) {
 	} {
 		req := r.request(c.method, c.path, nil, "Authorization", "Bearer "+c.token, web.TenantHeader, c.header)
 		if c.method == http.MethodPost {
-			req = r.request(c.method, c.path, good, "Authorization", "Bearer "+c.token, web.TenantHeader, c.header)
+			body := good
+			if strings.HasSuffix(c.path, "/traces") {
+				body = goTrace(t)
+			}
+			req = r.request(c.method, c.path, body, "Authorization", "Bearer "+c.token, web.TenantHeader, c.header)
 		}
 		r.want(c.status, "", req)
 	}

@@ -128,6 +128,7 @@ type inputSource struct {
 	allFrames bool
 	db        string // the directory to read instead of inputs, or ""
 	tenant    string // of the directory; "": profile.Anonymous
+	history   string // the name of a trace's history, or ""
 
 	cumulative string
 	note       *countNote

@@ -8,7 +8,9 @@ import (
 	"io"
 	"maps"
 	"net/url"
+	"os"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -28,13 +30,15 @@ directory is searched recursively for files named .pb.gz, .pb, .pprof, .prof or
 follows links to files, but not links to directories. A profile is pprof, OTLP,
 a recording of Java (JFR), a file of speedscope, a CPU profile of gperftools or
 its heap or one of jemalloc, the text of Go's debug=1 or 2, that of perf script,
-or folded stacks: lines such as 'main;work;read 12', of samples in count. Each
-may be in gzip or zstd. A folder named NAME=VALUE, as in job=api/pod=x, is a
-label of its profiles. A server without a path, as in localhost:6060, stands for
-its CPU profile, which takes 30 seconds to fetch unless --seconds is set. The
-scheme https+insecure is https without a verified server, as with go tool pprof.
-A profile that cannot be read is reported on standard error: the answer then
-comes from the other profiles, and the exit code is 1.`
+the CPU samples of a Go execution trace, or folded stacks: lines such as
+'main;work;read 12', of samples in count. Each may be in gzip or zstd. A trace
+in a directory is left out, because a CPU profile beside it has its samples. A
+folder named NAME=VALUE, as in job=api/pod=x, is a label of its profiles. A
+server without a path, as in localhost:6060, stands for its CPU profile, which
+takes 30 seconds to fetch unless --seconds is set. The scheme https+insecure is
+https without a verified server, as with go tool pprof. A profile that cannot
+be read is reported on standard error: the answer then comes from the other
+profiles, and the exit code is 1.`
 
 // askedHelp is inputsHelp for commands with --db.
 const askedHelp = inputsHelp + `
@@ -58,6 +62,10 @@ type loaded struct {
 	source inputSource
 	totals *totals
 	dir    *columnstore.Options // of the new directory that replaces the store with the first profile, or nil
+
+	withStates bool      // the states of a Go execution trace are stored too
+	histories  []string  // their names
+	notes      io.Writer // standard error
 }
 
 // failure returns an error, which has been printed, if an input could not be loaded.
@@ -162,6 +170,7 @@ func open(opts columnstore.Options, source inputSource) (*loaded, error) {
 // It returns an error if no input can be inserted, and at once if the disk fails or ctx ends.
 func (l *loaded) addAll(ctx context.Context, stderr io.Writer, args []string, step func() error) error {
 	var last error
+	l.notes = stderr
 	told := func(err error) error {
 		if err == nil {
 			l.good++
@@ -229,7 +238,7 @@ func noteFetch(stderr io.Writer, web *input.Web, arg, name string) {
 // add inserts a profile, labelled with the name of its input, the labels of its folders and the labels of
 // --label. A profile that counts from the start of a process is held instead.
 func (l *loaded) add(ctx context.Context, name string) (held bool, err error) {
-	data, at, err := l.source.web.Read(ctx, name)
+	data, at, err := l.read(ctx, name)
 	if err != nil {
 		return false, err
 	}
@@ -238,7 +247,22 @@ func (l *loaded) add(ctx context.Context, name string) (held bool, err error) {
 	maps.Copy(labels, l.source.labels)
 	labels[labelFile] = l.labels.Of(name)
 	h := heldProfile{name: name, data: data, opts: profile.InsertOptions{Labels: labels, Origin: name, Time: at, Retime: true, AllFrames: l.source.allFrames, Sender: profile.TenantName(l.source.tenant, "")}}
+	if data == nil || format.Of(data) == format.GoTrace {
+		return false, l.addTrace(ctx, h)
+	}
 	return l.insert(ctx, h, true)
+}
+
+// read returns an input's bytes and time. A file that is a Go execution trace has no bytes.
+func (l *loaded) read(ctx context.Context, name string) ([]byte, time.Time, error) {
+	if !isGoTrace(name) {
+		return l.source.web.Read(ctx, name)
+	}
+	info, err := os.Stat(name)
+	if err != nil {
+		return nil, time.Time{}, err
+	}
+	return nil, info.ModTime(), nil
 }
 
 // insert inserts a profile. With mayHold it holds one that counts from the start of a process instead.
@@ -355,6 +379,7 @@ func newLoad() *cobra.Command {
 	var dir string
 	var budget int64
 	var sync columnstore.SyncPolicy
+	var history string
 	cmd := &cobra.Command{
 		Use:   "load --db DIR [flags] INPUT...",
 		Short: "Store profiles in a directory, for questions later",
@@ -377,11 +402,18 @@ What is left is always the first profiles, in the order of the load.
 One process at a time can write to a directory, and none asks it meanwhile. Its
 profiles must fit into memory.
 
+Of a Go execution trace load stores the CPU samples and, each part in one
+transaction with the samples of its time, the states as a history: what 'granary
+history --db DIR' asks. The history has the name of the file, or --name. Label
+goid of a sample leads to the state of its goroutine, Goroutines/{goid}. A trace
+without a date, of Go 1.24 or before, begins at the time of its file.
+
 ` + cumulativeHelp + `
 
 ` + inputsHelp,
 		Example: `  granary load --db /var/lib/profiles cpu.pb.gz heaps/
   granary load --db profiles.db --label job=api http://api:6060/debug/pprof/heap
+  granary load --db run.db --name api trace.out
   granary top --db profiles.db --from latest-1h`,
 		Args: someInputs,
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -392,12 +424,19 @@ profiles must fit into memory.
 			if err != nil {
 				return err
 			}
-			source.db = dir
+			source.db, source.history = dir, history
+			if err := profile.CheckOwnName(history); err != nil {
+				return cli.Usage(fmt.Errorf("--name: %w", err))
+			}
+			if isOther := args[0] != "-" && !input.IsURL(args[0]) && !isGoTrace(args[0]); history != "" && (len(args) > 1 || isOther) {
+				return cli.Usage(errors.New("--name is for one input, a Go execution trace"))
+			}
 			return fill(cmd, source, columnstore.Options{Dir: dir, DiskBudget: budget, Sync: sync}, args)
 		},
 	}
 	cmd.Flags().StringVar(&dir, "db", "", "store the profiles in the directory `DIR`")
 	cli.AddTenant(cmd.Flags(), &f.tenant, "store the profiles as those of the tenant `NAME`")
+	cmd.Flags().StringVar(&history, "name", "", "`NAME` of the history of a Go execution trace (default: that of the file)")
 	dbdir.AddSync(cmd.Flags(), &sync)
 	cli.AddDiskBudget(cmd, &budget)
 	f.storeFlags(cmd)
@@ -418,7 +457,7 @@ func fill(cmd *cobra.Command, source inputSource, opts columnstore.Options, args
 	if err != nil {
 		return source.explain(err)
 	}
-	l.dir = dir
+	l.dir, l.withStates = dir, true
 	if err := l.knowFiles(ctx); err != nil {
 		return cmp.Or(err, l.Close())
 	}
@@ -463,6 +502,9 @@ func (l *loaded) printStored(w io.Writer, rows int64) error {
 	}
 	p := cli.Printer{W: w}
 	p.Printf("Stored %s, %s\n", cli.Many(l.good, "profile"), cli.Many(l.rows, "row"))
+	for _, name := range l.histories {
+		p.Printf("Stored states as the history %s\n", cli.Printable(name))
+	}
 	if text := l.totals.note().text; text != "" {
 		p.Printf("%s%s\n", strings.ToUpper(text[:1]), text[1:])
 	}

@@ -32,8 +32,8 @@ func TestBadInputs(t *testing.T) {
 		want        string // in the message, besides the input's name
 	}{
 		{"gzip cut", write(t, "cut.pb.gz", zipped.Bytes()[:zipped.Len()/2]), "gzip"},
-		{"gzipped execution trace", write(t, "zipped.pb.gz", zip(t, []byte("go 1.22 trace\x00\x00\x00\x01\x02"))), "not a valid pprof profile: it is an execution trace of Go: granary history plot"},
-		{"execution trace", write(t, "trace.pb.gz", []byte("go 1.22 trace\x00\x00\x00\x01\x02")), "not a valid pprof profile: it is an execution trace of Go: granary history plot"},
+		{"gzipped execution trace", write(t, "zipped.pb.gz", zip(t, []byte("go 1.22 trace\x00\x00\x00\x01\x02"))), "invalid Go execution trace: it has no events"},
+		{"execution trace", write(t, "trace.pb.gz", []byte("go 1.22 trace\x00\x00\x00\x01\x02")), "invalid Go execution trace: it has no events"},
 		{"index page", write(t, "index.pb.gz", []byte("<html>\n<head>\n<title>/debug/pprof/</title>\n")), "it is the index page of net/http/pprof: add the name of a profile to the URL"},
 		{"HTML", write(t, "html.pb.gz", []byte("\n<!DOCTYPE html><title>Sign in</title>")), "it is an HTML page"},
 		{"text of debug=1", write(t, "text2.pb.gz", []byte("goroutine profile: total 7\n1 @ 4\n")), "text of debug=1, line 2: want a sample"},

@@ -9,6 +9,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 	"time"
 
@@ -37,7 +38,8 @@ Ctrl-C. It writes no files.
 The page begins with the time of all inputs. It has flame graphs, tables,
 callers and callees, lines over time and differences. An input with states over
 time, which is a Go execution trace (go test -trace), a history file or set, or
-CSV, is drawn above the profiles of the same time.
+CSV, is drawn above the profiles of the same time. The CPU samples of traces are
+shown too, unless profiles are named beside them, which have these samples.
 
 view opens the browser of the system, or of the variable BROWSER: a command, or
 several separated as in PATH, in which %s stands for the URL. --no-open does
@@ -81,8 +83,9 @@ func view(cmd *cobra.Command, source inputSource, args []string, listen string, 
 	}
 	defer func() { err = cmp.Or(err, l.Close()) }()
 	var profiles []string
+	l.withStates = !slices.ContainsFunc(args, func(arg string) bool { return !states.IsRecording(arg) })
 	for _, arg := range args {
-		if !states.IsRecording(arg) {
+		if !states.IsRecording(arg) || l.withStates && isGoTrace(arg) {
 			profiles = append(profiles, arg)
 		} else if err := states.Add(cmd, l.store, arg); err != nil {
 			return err

@@ -39,7 +39,7 @@ var kinds = []fileKind{
 	{starts("BZh"), "it is compressed with bzip2: bzip2 -d unpacks it"},
 	{starts("\xfd7zXZ\x00"), "it is compressed with xz: xz -d unpacks it"},
 	{starts("PK\x03\x04"), "it is a ZIP archive: unzip it first"},
-	{matches(`^go 1\.\d+ trace`), "it is an execution trace of Go: granary history plot -o states.svg FILE draws its states, and go tool trace opens it"},
+	{matches(`^go 1\.\d+ trace`), "it is an execution trace of Go: granary history plot -o states.svg FILE draws its states, granary top FILE shows its CPU samples, and go tool trace opens it"},
 	{IsLegacyCPU, "it is a CPU profile of gperftools: granary top FILE shows it"},
 	{matches(`^\s*(heap profile: |--- contentionz )`), "it is a profile of C++ as text: go tool pprof -proto -output OUT.pb.gz PROGRAM FILE makes a profile of it"},
 	{matches(`(?i)^\s*<(!doctype html|html)[^\x00]*<title>/debug/pprof/`), "it is the index page of net/http/pprof: add the name of a profile to the URL, such as heap or profile"},

@@ -21,7 +21,8 @@ type seen struct {
 // or not. It counts other files, including files that cannot be opened.
 func (s *seen) isProfile(name string) bool {
 	head := Head(name)
-	if beginsAsProfile(head) || format.Of(head) != "" {
+	// A CPU profile beside an execution trace has its samples.
+	if of := format.Of(head); beginsAsProfile(head) || of != "" && of != format.GoTrace {
 		return true
 	}
 	s.files++

@@ -10,8 +10,8 @@ import (
 	"github.com/granarydb/granary/trace"
 )
 
-// ErrEmpty means that a recording has no slice, instant or counter.
-var ErrEmpty = errors.New("the recording has no slice, instant or counter")
+// ErrNoStates means that a recording has no slice, instant or counter.
+var ErrNoStates = errors.New("the recording has no slice, instant or counter")
 
 // MaxTime bounds times on both sides of zero: dates up to 2116. The sum of two has no overflow.
 const MaxTime = math.MaxInt64 / 2

@@ -167,7 +167,7 @@ func TestSet_Random(t *testing.T) {
 			want = append(want, h)
 		}
 		if len(want) == 0 {
-			if _, err := s.WriteTo(context.Background(), trace.Target{}); !errors.Is(err, ErrEmpty) {
+			if _, err := s.WriteTo(context.Background(), trace.Target{}); !errors.Is(err, ErrNoStates) {
 				t.Fatal(err)
 			}
 			return

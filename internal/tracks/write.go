@@ -11,12 +11,12 @@ import (
 )
 
 // WriteTo writes the timeline into a target, in the order of time, and closes its history. It consumes the timeline. The errors
-// are ErrEmpty, and those of the target and of ctx. After an error the target has the committed states, and may be in
+// are ErrNoStates, and those of the target and of ctx. After an error the target has the committed states, and may be in
 // a transaction.
 func (s *Timeline) WriteTo(ctx context.Context, to trace.Target) (trace.Outcome, error) {
 	s.match()
 	if s.first == math.MaxInt64 {
-		return s.Outcome, ErrEmpty
+		return s.Outcome, ErrNoStates
 	}
 	s.Outcome.End = s.last
 	rows := s.place()

@@ -13,6 +13,7 @@ import (
 	"github.com/granarydb/granary/columnstore"
 	"github.com/granarydb/granary/internal/foreign"
 	"github.com/granarydb/granary/profile"
+	"github.com/granarydb/granary/trace/golang"
 )
 
 // Of returns the format, other than pprof, of an input by its first bytes, gzipped or not, and "" for others. A format that
@@ -62,6 +63,7 @@ var formats = []format{
 	{JFR, isJFR, decodeJFR},
 	{Gperftools, foreign.IsLegacyCPU, one(parseGperftools)},
 	{OTLP, isOTLP, decodeOTLP},
+	{GoTrace, golang.Magic, decodeGoTrace},
 }
 
 // named are formats that a sender has to name. Here `is` reports whether bytes can have the format.

@@ -24,6 +24,10 @@ type Decoded struct {
 	// Encoded is a pprof profile, gzipped or not, if Parsed is nil. It shares the input's memory.
 	Encoded []byte
 	Parsed  *pprof.Profile
+	// SampleTimes, if not nil, are the times of the samples of Parsed, in their order and in ascending order, in Unix
+	// nanoseconds.
+	SampleTimes []int64
+	isUndated   bool // SampleTimes count from InsertOptions.Time
 	// Kind is the profile's name as the label profile.NameLabel has it, such as process_cpu or mutex, if the format says more
 	// about it than the types.
 	Kind string
@@ -39,6 +43,9 @@ func (p *Decoded) InsertTx(ctx context.Context, db *profile.DB, tx *columnstore.
 		labels := maps.Clone(p.Labels)
 		maps.Copy(labels, opts.Labels)
 		opts.Labels = labels
+	}
+	if len(p.SampleTimes) > 0 {
+		return p.insertTimed(ctx, db, tx, opts)
 	}
 	if p.Parsed != nil {
 		return db.InsertTx(ctx, tx, p.Parsed, opts)
@@ -88,6 +95,7 @@ const (
 
 	Gperftools Name = "gperftools" // CPU profiles that gperftools writes
 	OTLP       Name = "otlp"       // messages of OpenTelemetry, in protobuf or JSON
+	GoTrace    Name = "go-trace"   // execution traces of Go, for the CPU samples in them
 )
 
 // HeadBytes is the number of bytes, decompressed, that the format of an input is known by at most: the first line of a text can be

@@ -31,7 +31,7 @@ func Import(ctx context.Context, in io.Reader, to trace.Target) (trace.Outcome, 
 	r.name()
 	r.Shift(r.offset)
 	outcome, err := r.WriteTo(ctx, to)
-	if errors.Is(err, tracks.ErrEmpty) {
+	if errors.Is(err, tracks.ErrNoStates) {
 		err = fmt.Errorf("%w: %w", ErrFormat, err)
 	}
 	return outcome, err

@@ -9,6 +9,18 @@
 //	GC                      marking or off
 //	GC/stopped              why the world is stopped; null while it runs
 //
+// With FollowOptions.Resumable there is the attribute Clock: how much later dates are than the trace's clock, in
+// nanoseconds. A trace that is imported whole has more, and no goid, which is the name of the attribute:
+//
+//	Goroutines/17/woken by  the number of the goroutine that unblocked it last; null if it was none
+//	Goroutines/17/range     what it does for the collector, such as GC mark assist; Procs/0/range likewise
+//	Goroutines/17/regions   how many regions it is in; regions/1 is the name of the outermost one
+//	Goroutines/17/log       a category and a text, at their instant; Logs if it is of no goroutine
+//	Goroutines/17/label     the label of the runtime, such as GC (dedicated)
+//	Procs/0/goroutine       the number of the goroutine that it runs
+//	Tasks/request/3         running; its child parent is the number of the task in which it is
+//	Metrics                 heap bytes, heap goal bytes, GOMAXPROCS
+//
 // # Invariants
 //
 //	G1  A Reader yields the changes of a trace in the order of time. A state from before the trace is one at the trace's
@@ -16,7 +28,7 @@
 //	    of a clock that only the first clock snapshot in the trace (Go 1.25 and later) relates to dates.
 //	G2  Bytes that are no trace are ErrFormat, too many bytes ErrLimit. No bytes panic. A trace with a whole generation
 //	    is read up to its first fault (Reader.Broken). Memory is proportional to the bytes of the trace's largest
-//	    generation, about a second.
+//	    generation, about a second. A trace of Go 1.11 to 1.21 is in memory as a whole (IsWhole).
 //	G3  Windows of one recorder overlap. A Follower ignores events that are not later than the previous window, so
 //	    each change counts once. If a window begins after the end of the previous one, the states between them are
 //	    null.
@@ -26,5 +38,5 @@
 //	    as many attributes as there were goroutines at once, not as there ever were. No name in a
 //	    history is ever dropped.
 //
-// Only reader.go imports golang.org/x/exp/trace, because that package promises no compatibility.
+// Only reader.go and reader_detail.go import golang.org/x/exp/trace, because that package promises no compatibility.
 package golang

@@ -28,6 +28,15 @@ type FollowOptions struct {
 	ByID bool
 	// Most bounds the goroutines with an attribute at once, unless ByID is set. 0 means DefaultMost.
 	Most int
+	// Details writes what the trace says besides states (see the package comment). It needs ByID, and a Reader with
+	// ReadDetails.
+	Details bool
+	// Resumable adds the attribute Clock, which is how much later dates are than the trace's clock, so that another
+	// Follower can Resume.
+	Resumable bool
+	// Begun is the date at which a trace without a clock snapshot begins, in Unix nanoseconds. 0 leaves its times in
+	// the trace's clock.
+	Begun int64
 	// From is the first instant that can be written, in Unix nanoseconds: the instant after the end of a
 	// history with states. The states at its end are null from then on.
 	From int64
@@ -50,6 +59,7 @@ type Follower struct {
 	at   clocks // now
 
 	offset int64 // from the trace's clock to Unix time
+	clock  int64 // the offset that the history has, if FollowOptions.Resumable
 	open   int64 // the first instant that is not committed, in Unix nanoseconds
 
 	isFresh    bool // nothing is known, so the next window begins anew
@@ -58,8 +68,9 @@ type Follower struct {
 	places     int
 	left       int
 	missed     int64
-	procs      map[int64]history.Attribute
+	procs      map[int64]*proc
 	gc, stop   history.Attribute
+	details    *details // nil without FollowOptions.Details
 	reasons    map[string]history.Value
 
 	renew     func() (*history.Writer, error) // begins another transaction, if not nil
@@ -69,13 +80,19 @@ type Follower struct {
 // clocks is an instant by both clocks.
 type clocks struct{ trace, unix int64 }
 
+// proc has the attributes of a proc.
+type proc struct {
+	state, goroutine history.Attribute // goroutine with Details alone
+}
+
 // goroutine has the attributes of a goroutine: its place. nil stands for a goroutine beyond FollowOptions.Most.
 type goroutine struct {
 	number             int
 	state              history.Attribute
-	goid, function     history.Attribute
-	hasFunc, isCreated bool // the goroutine has a function; the attributes exist
+	goid, function     history.Attribute // goid unless FollowOptions.ByID
+	hasFunc, isCreated bool              // the goroutine has a function; the attributes exist
 	begin              int64
+	detail             *goroutineDetail // nil without details
 }
 
 // NewFollower returns a Follower without windows.
@@ -83,7 +100,7 @@ func NewFollower(opts FollowOptions) *Follower {
 	if opts.Most <= 0 {
 		opts.Most = DefaultMost
 	}
-	f := &Follower{opts: opts, mark: clocks{unix: opts.From}}
+	f := &Follower{opts: opts, mark: clocks{unix: opts.From - 1}}
 	f.was = f.mark
 	f.reset()
 	return f
@@ -99,7 +116,10 @@ func (f *Follower) Lost() {
 // reset forgets all goroutines.
 func (f *Follower) reset() {
 	f.at, f.isFresh = f.mark, true
-	f.goroutines, f.procs = map[int64]*goroutine{}, map[int64]history.Attribute{}
+	f.goroutines, f.procs = map[int64]*goroutine{}, map[int64]*proc{}
+	if f.opts.Details {
+		f.details = newDetails()
+	}
 	f.free, f.places, f.reasons = nil, 0, map[string]history.Value{}
 }
 
@@ -112,6 +132,9 @@ func (f *Follower) Cut() {
 
 // End returns the end of the last window, in Unix nanoseconds.
 func (f *Follower) End() int64 { return f.mark.unix }
+
+// Now returns the date of the last event that was written, in Unix nanoseconds.
+func (f *Follower) Now() int64 { return f.at.unix }
 
 // Missed returns the total nanoseconds between windows that did not overlap.
 func (f *Follower) Missed() int64 { return f.missed }
@@ -150,6 +173,11 @@ func (f *Follower) Window(ctx context.Context, r *Reader, w *history.Writer, sam
 		if n%4096 == 0 && ctx.Err() != nil {
 			return ctx.Err()
 		}
+		if f.details != nil {
+			if err := f.details.after(w, f.at, ev.Time); err != nil {
+				return err
+			}
+		}
 		// Committed states are final.
 		if written++; f.renew != nil && written > f.renewEach && ev.Time > f.at.trace {
 			written = 0
@@ -158,7 +186,8 @@ func (f *Follower) Window(ctx context.Context, r *Reader, w *history.Writer, sam
 			}
 			f.open = f.at.unix + 1
 		}
-		if ev.Time <= f.mark.trace && (!f.isFresh || ev.Kind == Sample) {
+		isKnown := ev.Time <= f.mark.trace || f.mark.trace == 0 && ev.Time+f.offset <= f.mark.unix // the latter after a restart
+		if isKnown && (!f.isFresh || ev.Kind == Sample) {
 			continue
 		}
 		f.advance(ev.Time)
@@ -185,11 +214,8 @@ func (f *Follower) beginWindow(r *Reader, w *history.Writer) (err error) {
 		f.reset()
 	}
 	f.at.unix = max(f.at.unix, f.mark.unix+1)
-	if f.mark.trace == 0 {
-		f.advance(r.Begin())
-	}
 	if f.open = f.at.unix; !f.isFresh {
-		return nil
+		return f.writeClock(w)
 	}
 	if f.gc, err = w.Attribute(GC); err != nil {
 		return err
@@ -197,7 +223,29 @@ func (f *Follower) beginWindow(r *Reader, w *history.Writer) (err error) {
 	if f.stop, err = w.Child(f.gc, "stopped"); err != nil {
 		return err
 	}
-	return f.forget(w)
+	if err := f.forget(w); err != nil {
+		return err
+	}
+	if f.mark.trace == 0 {
+		f.advance(r.Begin())
+	}
+	if err := f.writeClock(w); err != nil {
+		return err
+	}
+	return w.Change(f.at.unix, f.gc, history.String("off"))
+}
+
+// writeClock writes the offset of dates from the trace's clock, if FollowOptions.Resumable wants it.
+func (f *Follower) writeClock(w *history.Writer) error {
+	if !f.opts.Resumable || f.clock == f.offset {
+		return nil
+	}
+	a, err := w.Attribute(clockName)
+	if err != nil {
+		return err
+	}
+	f.clock = f.offset
+	return w.Change(f.at.unix, a, history.Int(f.offset))
 }
 
 // forget ends an earlier window's states.
@@ -213,14 +261,17 @@ func (f *Follower) forget(w *history.Writer) error {
 			}
 		}
 	}
-	return w.Change(f.at.unix, f.gc, history.String("off"))
+	return nil
 }
 
 // setOffset takes a window's clock snapshot if the system's clock was set since the windows before. Else the
 // times between windows stay exact, because two snapshots differ by the time that each took.
 func (f *Follower) setOffset(r *Reader) {
 	const step = 10_000_000
-	clock, _ := r.Clock()
+	clock, isDated := r.Clock()
+	if !isDated && f.opts.Begun != 0 {
+		clock = Clock{Trace: r.Begin(), Unix: f.opts.Begun}
+	}
 	if offset := clock.Unix - clock.Trace; max(offset-f.offset, f.offset-offset) > step {
 		f.offset = offset
 	}
@@ -258,14 +309,11 @@ func (f *Follower) write(w *history.Writer, ev Event) (err error) {
 	case Goroutine:
 		return f.goroutine(w, ev)
 	case Proc:
-		a, known := f.procs[ev.ID]
-		if !known {
-			if a, err = w.Attribute(Procs, strconv.FormatInt(ev.ID, 10)); err != nil {
-				return err
-			}
-			f.procs[ev.ID] = a
+		p, err := f.proc(w, ev.ID)
+		if err != nil {
+			return err
 		}
-		return w.Change(f.at.unix, a, procValue(ev.State))
+		return w.Change(f.at.unix, p.state, procValue(ev.State))
 	case Collector:
 		text := "off"
 		if ev.State == Running {
@@ -279,7 +327,28 @@ func (f *Follower) write(w *history.Writer, ev Event) (err error) {
 		}
 		return w.Change(f.at.unix, f.stop, v)
 	}
-	return nil
+	if f.details == nil {
+		return nil
+	}
+	return f.detail(w, ev)
+}
+
+// proc returns the attributes of a proc.
+func (f *Follower) proc(w *history.Writer, id int64) (p *proc, err error) {
+	if p = f.procs[id]; p != nil {
+		return p, nil
+	}
+	p = &proc{}
+	if p.state, err = w.Attribute(Procs, strconv.FormatInt(id, 10)); err != nil {
+		return nil, err
+	}
+	if f.details != nil {
+		if p.goroutine, err = w.Child(p.state, "goroutine"); err != nil {
+			return nil, err
+		}
+	}
+	f.procs[id] = p
+	return p, nil
 }
 
 func procValue(s State) history.Value {
@@ -321,6 +390,11 @@ func (f *Follower) goroutine(w *history.Writer, ev Event) error {
 			return err
 		}
 	}
+	if f.details != nil {
+		if err := f.ran(w, p, ev); err != nil {
+			return err
+		}
+	}
 	return w.Change(f.at.unix, p.state, f.value(ev))
 }
 
@@ -347,20 +421,34 @@ func (f *Follower) place(w *history.Writer, id int64) (p *goroutine, err error) 
 		if p.state, err = w.Attribute(Goroutines, name); err != nil {
 			return nil, err
 		}
-		if p.goid, err = w.Child(p.state, "goid"); err != nil {
-			return nil, err
+		if !f.opts.ByID {
+			if p.goid, err = w.Child(p.state, "goid"); err != nil {
+				return nil, err
+			}
 		}
 		if p.function, err = w.Child(p.state, "function"); err != nil {
 			return nil, err
 		}
 		p.isCreated = true
 	}
+	if f.opts.ByID {
+		return p, nil
+	}
 	return p, w.Change(f.at.unix, p.goid, history.Int(id))
 }
 
 // release ends a place's states, and gives it to a later goroutine.
 func (f *Follower) release(w *history.Writer, p *goroutine) error {
-	for _, a := range []history.Attribute{p.state, p.goid, p.function} {
+	if f.details != nil {
+		if err := f.ended(w, p); err != nil {
+			return err
+		}
+	}
+	all := []history.Attribute{p.state, p.function, p.goid}
+	if f.opts.ByID {
+		all = all[:2]
+	}
+	for _, a := range all {
 		if err := w.Change(f.at.unix, a, history.Value{}); err != nil {
 			return err
 		}

@@ -2,6 +2,7 @@ package golang
 
 import (
 	"bytes"
+	"fmt"
 	"io"
 	"maps"
 	"math/rand/v2"
@@ -64,14 +65,6 @@ func states(t testing.TB, v *history.View, at int64, byID bool) map[int64]string
 		t.Fatal(err)
 	}
 	for a := range v.Children(top) {
-		goid, err := v.LookupFrom(a, "goid")
-		if err != nil {
-			t.Fatal(err)
-		}
-		id, err := v.At(goid, at)
-		if err != nil {
-			t.Fatal(err)
-		}
 		in, err := v.At(a, at)
 		if err != nil {
 			t.Fatal(err)
@@ -79,15 +72,38 @@ func states(t testing.TB, v *history.View, at int64, byID bool) map[int64]string
 		if in.Value.IsNull() {
 			continue
 		}
-		if name, _ := v.Name(a); byID && name != strconv.FormatInt(id.Value.Int(), 10) {
-			t.Fatalf("goroutine %d has the name %s", id.Value.Int(), name)
+		id := numberOf(t, v, a, at, byID)
+		if out[id] != "" {
+			t.Fatalf("goroutine %d has two places", id)
 		}
-		if out[id.Value.Int()] != "" {
-			t.Fatalf("goroutine %d has two places", id.Value.Int())
-		}
-		out[id.Value.Int()] = in.Value.Text()
+		out[id] = in.Value.Text()
 	}
 	return out
+}
+
+// numberOf returns the number of the goroutine of an attribute: its name, or that of its place at an instant.
+func numberOf(t testing.TB, v *history.View, a history.Attribute, at int64, byID bool) int64 {
+	t.Helper()
+	if byID {
+		name, err := v.Name(a)
+		if err != nil {
+			t.Fatal(err)
+		}
+		id, err := strconv.ParseInt(name, 10, 64)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return id
+	}
+	goid, err := v.LookupFrom(a, "goid")
+	if err != nil {
+		t.Fatal(err)
+	}
+	in, err := v.At(goid, at)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return in.Value.Int()
 }
 
 // same reports whether two states are one. Why a goroutine waits is unknown to a window that begins later.
@@ -182,6 +198,65 @@ func TestFollower_Windows(t *testing.T) {
 		t.Errorf("only %d states were compared", n)
 	}
 	checkSamples(t, s, k, view)
+	checkResumed(t, windows)
+}
+
+// checkResumed writes windows with one Follower, and with one for each window that resumes from the history: the histories and
+// the samples are equal.
+func checkResumed(t *testing.T, windows [][]byte) {
+	t.Helper()
+	opts := FollowOptions{Resumable: true}
+	one, many := keep(t, opts), keep(t, opts)
+	var all, parts *history.View
+	for i, w := range windows {
+		var err error
+		if all, err = one.window(t, w); err != nil {
+			t.Fatal(err)
+		}
+		if parts != nil {
+			many.Follower = NewFollower(opts)
+			if ok, err := many.Resume(parts); !ok || err != nil {
+				t.Fatalf("window %d cannot resume: %v", i, err)
+			}
+		}
+		if parts, err = many.window(t, w); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if got, want := intervals(t, parts), intervals(t, all); !slices.Equal(got, want) || len(want) < 100 {
+		t.Errorf("%d intervals, want %d: %v, want %v", len(got), len(want), got, want)
+	}
+	sampled := func(s Sampled) [3]int64 { return [3]int64{s.At, s.Goroutine, int64(s.Place)} }
+	if !slices.EqualFunc(one.samples, many.samples, func(a, b Sampled) bool { return sampled(a) == sampled(b) }) {
+		t.Errorf("%d samples, want %d", len(many.samples), len(one.samples))
+	}
+	other := keep(t, FollowOptions{})
+	plain, err := other.window(t, windows[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	if ok, err := NewFollower(opts).Resume(plain); ok || err != nil {
+		t.Errorf("a history without a clock is resumed: %v", err)
+	}
+}
+
+// intervals returns all intervals of a view as texts.
+func intervals(t *testing.T, v *history.View) (out []string) {
+	t.Helper()
+	for a := range history.Attribute(v.Len()) {
+		path, err := v.Path(a)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for in, err := range v.Range(a, v.Start(), v.End(), history.RangeOptions{}) {
+			if err != nil {
+				t.Fatal(err)
+			}
+			out = append(out, fmt.Sprint(path, in.Start, in.End, in.Value))
+		}
+	}
+	slices.Sort(out)
+	return out
 }
 
 // checkSamples holds the samples of a follower to those of the oracle: each once.

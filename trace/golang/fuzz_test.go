@@ -16,6 +16,7 @@ func FuzzReader(f *testing.F) {
 	f.Add(data[:len(data)/2])
 	f.Add(data[:100])
 	f.Add([]byte("go 1.26 trace\x00\x00\x00"))
+	f.Add([]byte("go 1.11 trace\x00\x00\x00\x02\x00\x00\x02\x01\x01\x00"))
 	f.Add([]byte("go 1.22 trace\x00\x00\x00\x01\x01\x00\x00\x00"))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		r, err := NewReader(bytes.NewReader(data), 1<<20)
@@ -34,7 +35,11 @@ func FuzzReader(f *testing.F) {
 			t.Fatal(err)
 		}
 		defer tx.Abort()
-		err = NewFollower(FollowOptions{Most: 100}).Window(t.Context(), r, tx.Writer, nil)
+		details := len(data)%2 == 1
+		if details {
+			r.ReadDetails()
+		}
+		err = NewFollower(FollowOptions{Most: 100, ByID: details, Details: details}).Window(t.Context(), r, tx.Writer, nil)
 		for _, known := range []error{ErrFormat, ErrLimit, history.ErrLimit, history.ErrTime} {
 			if errors.Is(err, known) {
 				return

@@ -2,6 +2,7 @@ package golang
 
 import (
 	"bytes"
+	"compress/gzip"
 	"errors"
 	"io"
 	"maps"
@@ -25,7 +26,7 @@ func imported(t testing.TB, data []byte) (*history.View, *Reader) {
 		t.Fatal(err)
 	}
 	built, err := trace.Build(func(to trace.Target) error {
-		_, err := importTo(t.Context(), r, to)
+		_, err := importTo(t.Context(), r, to, ImportOptions{})
 		return err
 	})
 	if err != nil {
@@ -169,6 +170,55 @@ func TestImport_Want(t *testing.T) {
 		}
 		if isCut := name == "cut-third-generation"; isCut != errors.Is(r.Broken(), ErrFormat) {
 			t.Errorf("%s: the reader says %v", name, r.Broken())
+		}
+	}
+}
+
+// TestImport_OldFormats reads traces of three formats before Go 1.22, which have no date: they begin at the one that is
+// given.
+func TestImport_OldFormats(t *testing.T) {
+	const begun = 1_700_000_000_000_000_000
+	for _, version := range []string{"go1.11", "go1.19", "go1.21"} {
+		packed, err := os.ReadFile("testdata/" + version + ".trace.gz")
+		if err != nil {
+			t.Fatal(err)
+		}
+		z, err := gzip.NewReader(bytes.NewReader(packed))
+		if err != nil {
+			t.Fatal(err)
+		}
+		data, err := io.ReadAll(z)
+		if err != nil {
+			t.Fatal(err)
+		}
+		s := replayed(t, data)
+		samples := 0
+		for _, date := range []int64{0, begun} {
+			samples = 0
+			built, err := trace.Build(func(to trace.Target) error {
+				_, err := ImportWith(t.Context(), bytes.NewReader(data), to, ImportOptions{Begun: date, Samples: func(some []Sampled) error {
+					samples += len(some)
+					return nil
+				}})
+				return err
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got, want := totals(t, built.View), s.totals(); !maps.Equal(got, want) || len(want) < 20 {
+				for of, ns := range want {
+					if got[of] != ns {
+						t.Errorf("%s, begun at %d: %v for %d ns, want %d", version, date, of, got[of], ns)
+					}
+				}
+				t.Errorf("%s: %d totals, want %d", version, len(got), len(want))
+			}
+			if start := built.Start(); date != 0 && start != date || date == 0 && start != s.from {
+				t.Errorf("%s begins at %d, want %d", version, start, date)
+			}
+		}
+		if !IsWhole(data) || samples != len(s.samples) || version != "go1.11" && samples == 0 {
+			t.Errorf("%s: %d samples, want %d", version, samples, len(s.samples))
 		}
 	}
 }

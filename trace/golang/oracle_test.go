@@ -52,9 +52,10 @@ func replayed(t testing.TB, data []byte) slow {
 		}
 		if ev.Kind() == trace.EventSync {
 			if syncs++; syncs == 1 {
-				c := ev.Sync().ClockSnapshot
-				zero = c.Wall.UnixNano() - int64(c.Trace)
-				s.from = int64(ev.Time()) + zero
+				if c := ev.Sync().ClockSnapshot; c != nil {
+					zero = c.Wall.UnixNano() - int64(c.Trace)
+				}
+				s.from = max(0, int64(ev.Time())) + zero
 			}
 		}
 		date := int64(ev.Time()) + zero

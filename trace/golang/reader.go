@@ -14,8 +14,10 @@ import (
 
 // Errors of a Reader.
 var (
-	// ErrFormat is returned for bytes that are not an execution trace of Go 1.22 or later.
+	// ErrFormat is returned for bytes that are not an execution trace of Go 1.11 or later.
 	ErrFormat = errors.New("invalid Go execution trace")
+	// ErrEmpty is the ErrFormat of a trace without events.
+	ErrEmpty = fmt.Errorf("%w: it has no events", ErrFormat)
 	// ErrLimit is returned for a trace with more bytes than NewReader allows.
 	ErrLimit = errors.New("limit exceeded")
 )
@@ -47,6 +49,8 @@ type Reader struct {
 	stacks  map[trace.Stack][]StackFrame // stacks of the generation
 	first   []Event                      // what Next returns first
 	isAhead bool                         // found events are among them, and are not returned later
+	details bool
+	skims   bool // Next returns found events alone
 }
 
 // countedReader counts a trace's bytes, and keeps the error of reading them.
@@ -71,8 +75,20 @@ func (in *countedReader) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// NewReader returns a reader of a trace of at most `most` bytes. It refuses traces before Go 1.22,
-// because their format needs the whole trace in memory. The errors are as for Next.
+// IsWhole reports whether data begins like a trace of Go 1.11 to 1.21. Its format needs the whole trace in memory, in
+// about 60 times its bytes.
+func IsWhole(data []byte) bool {
+	return Magic(data) && string(data[:len(firstStream)]) < firstStream
+}
+
+// The versions in the first bytes of the oldest traces that are read, and of the first that are read as a stream.
+const (
+	oldest      = "go 1.11 "
+	firstStream = "go 1.22 "
+)
+
+// NewReader returns a reader of a trace of at most `most` bytes. It refuses traces before Go 1.11. The errors are as
+// for Next.
 func NewReader(r io.Reader, most int64) (*Reader, error) {
 	in := &countedReader{r: r, left: most}
 	b := bufio.NewReaderSize(in, readBytes)
@@ -82,11 +98,14 @@ func NewReader(r io.Reader, most int64) (*Reader, error) {
 		return nil, in.err
 	case err != nil || !Magic(head):
 		return nil, fmt.Errorf("%w: it does not begin as one", ErrFormat)
-	case string(head[:8]) < "go 1.22 ":
-		return nil, fmt.Errorf("%w: it is of %s, want 1.22 or later", ErrFormat, head[:7])
+	case string(head[:len(oldest)]) < oldest:
+		return nil, fmt.Errorf("%w: it is of %s, want 1.11 or later", ErrFormat, head[:len(oldest)-1])
 	}
 	return &Reader{in: in, bytes: b, stacks: map[trace.Stack][]StackFrame{}}, nil
 }
+
+// ReadDetails lets Next return the kinds of events from Range on. Call it before Next and ReadAhead.
+func (r *Reader) ReadDetails() { r.details = true }
 
 // ReadAhead reads the first generation, and lets Next return the states from before the trace first, at its begin. It
 // costs 0.1 us an event, and memory for the bytes of up to two generations. It does nothing after Next, and for a trace
@@ -96,7 +115,7 @@ func (r *Reader) ReadAhead(unless int64) {
 		return
 	}
 	var head echo
-	scan := &Reader{in: r.in, bytes: bufio.NewReaderSize(io.TeeReader(r.bytes, &head), readBytes), stacks: map[trace.Stack][]StackFrame{}}
+	scan := &Reader{in: r.in, bytes: bufio.NewReaderSize(io.TeeReader(r.bytes, &head), readBytes), stacks: map[trace.Stack][]StackFrame{}, details: r.details}
 	for scan.syncs <= 1 {
 		ev, err := scan.Next()
 		if err != nil {
@@ -107,6 +126,7 @@ func (r *Reader) ReadAhead(unless int64) {
 			*r, r.first = *scan, []Event{ev}
 			return
 		}
+		scan.skims = true // the begin is known
 		if ev.IsFound {
 			ev.Time = scan.begin
 			r.first = append(r.first, ev)
@@ -178,7 +198,7 @@ func (r *Reader) Next() (ev Event, err error) {
 		if err != nil {
 			return Event{}, r.wrap(err)
 		}
-		ev, ok := r.event(e)
+		ev, ok := r.event(&e)
 		if ok = ok && (!r.isAhead || !ev.IsFound); len(r.first) == 0 && ok {
 			return ev, nil
 		}
@@ -202,7 +222,7 @@ func (r *Reader) Broken() error { return r.broken }
 func (r *Reader) peek() error {
 	ev, err := r.Next()
 	if errors.Is(err, io.EOF) {
-		return fmt.Errorf("%w: it has no events", ErrFormat)
+		return ErrEmpty
 	}
 	if err == nil {
 		r.first = slices.Insert(r.first, 0, ev)
@@ -235,37 +255,42 @@ func short(text string) string {
 }
 
 // event converts an event. It returns false for events that Next does not return.
-func (r *Reader) event(e trace.Event) (Event, bool) {
-	at := int64(e.Time())
-	if e.Kind() == trace.EventSync {
+func (r *Reader) event(e *trace.Event) (ev Event, ok bool) {
+	at, kind := int64(e.Time()), e.Kind()
+	if kind == trace.EventSync {
 		r.sync(at, e.Sync().ClockSnapshot)
-		return Event{}, false
+		return ev, false
 	}
 	r.last = at
-	ev := Event{Time: at}
-	switch e.Kind() {
+	ev.Time = at
+	if r.skims && kind != trace.EventStateTransition && kind != trace.EventRangeActive {
+		return ev, false
+	}
+	switch kind {
 	case trace.EventStackSample:
 		ev.Kind, ev.ID, ev.Stack = Sample, int64(e.Goroutine()), r.stack(e.Stack())
 		return ev, true
 	case trace.EventStateTransition:
-		return r.transition(ev, e.StateTransition())
-	case trace.EventRangeActive:
-		ev.State, ev.IsFound = Running, r.syncs == 1
-		return ranged(ev, e.Range())
-	case trace.EventRangeBegin:
-		ev.State = Running
-		return ranged(ev, e.Range())
-	case trace.EventRangeEnd:
-		return ranged(ev, e.Range())
+		ok = r.transition(&ev, e)
+		return ev, ok
+	case trace.EventRangeActive, trace.EventRangeBegin, trace.EventRangeEnd:
+		if kind != trace.EventRangeEnd {
+			ev.State = Running
+		}
+		ev.IsFound = kind == trace.EventRangeActive && r.syncs == 1
+		ok = r.ranged(&ev, e.Range())
+		return ev, ok
 	}
-	return ev, false
+	ok = r.details && detailed(&ev, e)
+	return ev, ok
 }
 
 // sync begins a generation, or ends the last one. Its time is no event's.
 func (r *Reader) sync(at int64, c *trace.ClockSnapshot) {
 	clear(r.stacks)
 	if r.syncs++; r.syncs == 1 {
-		r.begin, r.last = at, at
+		r.begin = max(at, 0) // -1 in a trace before Go 1.22, whose first event is at 0
+		r.last = r.begin
 	}
 	if c != nil && !r.dated {
 		r.clock, r.dated = Clock{int64(c.Trace), c.Wall.UnixNano()}, true
@@ -274,17 +299,23 @@ func (r *Reader) sync(at int64, c *trace.ClockSnapshot) {
 
 // transition converts a state change. Each generation has the state of each goroutine and proc again, which is
 // no change.
-func (r *Reader) transition(ev Event, t trace.StateTransition) (Event, bool) {
+func (r *Reader) transition(ev *Event, e *trace.Event) bool {
+	t := e.StateTransition()
 	switch t.Resource.Kind {
 	case trace.ResourceGoroutine:
 		from, to := t.Goroutine()
+		if from == to || r.skims && from != trace.GoUndetermined {
+			return false
+		}
 		ev.IsFound = from == trace.GoUndetermined
+		ev.IsWake = from == trace.GoWaiting && to == trace.GoRunnable
 		ev.Kind, ev.ID, ev.Stack = Goroutine, int64(t.Resource.Goroutine()), r.stack(t.Stack)
+		ev.By, ev.On = int64(e.Goroutine()), int64(e.Proc())
 		ev.State = goState(to)
 		if ev.State == Waiting {
 			ev.Reason = t.Reason
 		}
-		return ev, from != to
+		return true
 	case trace.ResourceProc:
 		from, to := t.Proc()
 		ev.IsFound = from == trace.ProcUndetermined
@@ -295,9 +326,9 @@ func (r *Reader) transition(ev Event, t trace.StateTransition) (Event, bool) {
 		case trace.ProcIdle:
 			ev.State = Waiting
 		}
-		return ev, from != to
+		return from != to
 	}
-	return ev, false
+	return false
 }
 
 func goState(s trace.GoState) State {
@@ -314,20 +345,32 @@ func goState(s trace.GoState) State {
 	return None
 }
 
-// ranged converts the begin or end of a collector's range.
-func ranged(ev Event, of trace.Range) (Event, bool) {
+// ranged converts the begin or end of a range of the collector.
+func (r *Reader) ranged(ev *Event, of trace.Range) bool {
 	if of.Name == "GC concurrent mark phase" {
 		ev.Kind = Collector
-		return ev, true
+		return true
 	}
-	reason, stops := strings.CutPrefix(of.Name, "stop-the-world (")
-	if stops {
+	if reason, stops := strings.CutPrefix(of.Name, "stop-the-world ("); stops {
 		ev.Kind = Stopped
 		if ev.State == Running {
 			ev.Reason = strings.TrimSuffix(reason, ")")
 		}
+		return true
 	}
-	return ev, stops
+	if !r.details {
+		return false
+	}
+	ev.Kind, ev.Detail = Range, &Detail{Name: of.Name}
+	switch of.Scope.Kind {
+	case trace.ResourceGoroutine:
+		ev.ID = int64(of.Scope.Goroutine())
+	case trace.ResourceProc:
+		ev.ID, ev.Detail.OnProc = int64(of.Scope.Proc()), true
+	default:
+		ev.Kind, ev.Detail.Name = Omitted, "ranges of neither a goroutine nor a proc"
+	}
+	return true
 }
 
 // stack returns a stack's frames. It makes them once in a generation.

@@ -63,7 +63,7 @@ func Import(ctx context.Context, in io.Reader, to trace.Target) (trace.Outcome, 
 		break
 	}
 	outcome, err := s.WriteTo(ctx, to)
-	if errors.Is(err, tracks.ErrEmpty) {
+	if errors.Is(err, tracks.ErrNoStates) {
 		err = fmt.Errorf("%w: no thread waits in it, and nothing is collected", ErrFormat)
 	}
 	return outcome, err

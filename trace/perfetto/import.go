@@ -26,7 +26,7 @@ func Import(ctx context.Context, in io.Reader, to trace.Target) (trace.Outcome, 
 	im.put()
 	im.Shift(im.clocks.offset())
 	outcome, err := im.WriteTo(ctx, to)
-	if errors.Is(err, tracks.ErrEmpty) {
+	if errors.Is(err, tracks.ErrNoStates) {
 		err = fmt.Errorf("%w: %w", ErrFormat, err)
 	}
 	return outcome, err

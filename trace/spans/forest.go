@@ -59,7 +59,7 @@ func Import(ctx context.Context, in io.Reader, to trace.Target) (trace.Outcome, 
 	}
 	f.nest()
 	outcome, err := f.WriteTo(ctx, to)
-	if errors.Is(err, tracks.ErrEmpty) {
+	if errors.Is(err, tracks.ErrNoStates) {
 		err = fmt.Errorf("%w: %w", ErrFormat, err)
 	}
 	return outcome, err

@@ -21,6 +21,7 @@ import (
 	"github.com/granarydb/granary/server/internal/fault"
 	"github.com/granarydb/granary/server/internal/web"
 	"github.com/granarydb/granary/server/otlp"
+	"github.com/granarydb/granary/trace/golang"
 )
 
 // KeyHeader names a push.
@@ -335,6 +336,10 @@ func (in *insertion) read(p *pushed) iter.Seq2[format.Decoded, error] {
 			case "":
 			case format.OTLP:
 				h.Is, factor = of, 1 // it takes more by itself
+			case format.GoTrace:
+				if h.Is, factor = of, traceFactor; golang.IsWhole(data) {
+					factor = parsedFactor
+				}
 			default:
 				h.Is, factor = of, parsedFactor
 			}
@@ -348,7 +353,7 @@ func (in *insertion) read(p *pushed) iter.Seq2[format.Decoded, error] {
 			return
 		}
 		for one, err := range format.Decode(data, h) {
-			if err == nil && (h.Is == format.JFR || h.Is == format.OTLP) { // whose samples share stacks
+			if err == nil && (h.Is == format.JFR || h.Is == format.OTLP || h.Is == format.GoTrace) { // whose samples share stacks
 				err = in.share.take(flatBytes(one.Parsed))
 			}
 			if !yield(one, err) || err != nil {

@@ -45,6 +45,8 @@ type Options struct {
 	// FirstWhole is that of profile.InsertOptions.
 	FirstWhole bool
 	Limits     Limits
+	// Keep returns how long a tenant keeps the states of its traces. nil and 0 mean as long as the store does.
+	Keep func(tenant string) time.Duration
 	// Series returns the sets of labels that a tenant may push in an hour. 0 means Limits.Series.
 	Series func(tenant string) int
 	Now    func() time.Time
@@ -71,6 +73,7 @@ type Pusher struct {
 	Options
 	ids     *ids
 	tenants *tenants
+	traces  traces
 	room    *web.Room
 	mended  atomic.Int64 // values of labels
 	refused atomic.Pointer[refusal]
@@ -108,7 +111,7 @@ func (s *Pusher) note(err error) {
 func New(opts Options) *Pusher {
 	opts.Wait = cmp.Or(opts.Wait, 2*time.Second)
 	return &Pusher{
-		Options: opts, ids: newIDs(opts.Now), tenants: newTenants(opts), room: web.NewRoom("pushes in progress", opts.Limits.PushBytes, opts.Wait).Within(opts.Limits.PushMost),
+		Options: opts, traces: traces{open: map[string]*process{}}, ids: newIDs(opts.Now), tenants: newTenants(opts), room: web.NewRoom("pushes in progress", opts.Limits.PushBytes, opts.Wait).Within(opts.Limits.PushMost),
 	}
 }
 
@@ -123,6 +126,7 @@ func (s *Pusher) Routes() []web.Route {
 		{Pattern: "POST /ingest", Name: "ingest", Handler: s.takes(s.ingest)},
 		{Pattern: "POST /pyroscope/ingest", Name: "ingest", Handler: s.takes(s.ingest)},
 		{Pattern: "POST /pprof", Name: "pprof push", Handler: s.takes(s.pushPprof)},
+		{Pattern: "POST /traces", Name: "traces", Handler: s.takes(s.pushTrace)},
 		{Pattern: "POST /v1development/profiles", Name: "otlp", Handler: s.takes(s.exportHTTP)},
 		{Pattern: OTLPProcedure, Name: "otlp grpc", Handler: s.takesInto(func(sh *share) http.Handler {
 			options := append(s.options(sh, int64(s.Limits.Profile.Bytes), s.otlpMessages()), connect.WithCodec(s.otlpProto(sh)))

@@ -4,11 +4,13 @@ package querier
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"net/http"
 	"slices"
 
 	"connectrpc.com/connect"
+	pprof "github.com/google/pprof/profile"
 	googlev1 "github.com/grafana/pyroscope/api/gen/proto/go/google/v1"
 	querierv1 "github.com/grafana/pyroscope/api/gen/proto/go/querier/v1"
 	"github.com/grafana/pyroscope/api/gen/proto/go/querier/v1/querierv1connect"
@@ -16,6 +18,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/granarydb/granary/profile"
+	"github.com/granarydb/granary/profile/pgo"
 	"github.com/granarydb/granary/profile/tree"
 	"github.com/granarydb/granary/server/internal/fanout"
 	"github.com/granarydb/granary/server/internal/fault"
@@ -45,6 +48,7 @@ func Routes(opts Options) []web.Route {
 	routes := []web.Route{
 		{Pattern: path, Name: "querier", Handler: web.Headed(web.Speaks(handler, nil))},
 		{Pattern: "GET /pprof", Name: "pprof", Handler: web.Headed(web.Handler(q.getPprof))},
+		{Pattern: "GET /pgo", Name: "pgo", Handler: web.Headed(web.Handler(q.getPGO))},
 		{Pattern: "GET /arrow", Name: "arrow", Handler: web.Handler(q.getArrow)},
 	}
 	if store, err := opts.Source.Store(source.Rows); err == nil {
@@ -336,12 +340,29 @@ func chosen(ctx context.Context, v source.View, p *question.Parameters) (t sourc
 // select no profile, unless a front asks. The parameters seconds and debug are ignored, because tools add them to every URL of a
 // profile.
 func (q *querier) getPprof(w http.ResponseWriter, r *http.Request) error {
+	return q.sendMerged(w, r, "", "profile.pb.gz", func(p *pprof.Profile) (*pprof.Profile, error) { return p, nil })
+}
+
+// getPGO handles GET /pgo: the calls of Go's CPU profiles, for go build -pgo. The parameters are those of GET /pprof.
+func (q *querier) getPGO(w http.ResponseWriter, r *http.Request) error {
+	return q.sendMerged(w, r, "cpu", "default.pgo", func(p *pprof.Profile) (*pprof.Profile, error) {
+		var calls pgo.Edges
+		if err := calls.Add(p, 0, 1); err != nil {
+			return nil, fault.Invalid("these profiles are of no Go program, or of one before Go 1.20: %w", err)
+		}
+		return calls.Profile(), nil
+	})
+}
+
+// sendMerged sends what is made of the merged profile of the requested type, or of `otherwise` if none is.
+func (q *querier) sendMerged(w http.ResponseWriter, r *http.Request, otherwise, name string, of func(*pprof.Profile) (*pprof.Profile, error)) error {
 	var whole *web.Whole
 	err := q.Gate.InTime(r.Context(), func(ctx context.Context) error {
 		p, err := q.Read.Parameters(r.URL.RawQuery, "seconds", "debug")
 		if err != nil {
 			return err
 		}
+		p.Type = cmp.Or(p.Type, otherwise)
 		return q.Source.View(ctx, func(v source.View) error {
 			if err := q.Read.Bounds(&p, func() (int64, error) { return v.Newest(ctx) }); err != nil {
 				return err
@@ -350,11 +371,11 @@ func (q *querier) getPprof(w http.ResponseWriter, r *http.Request) error {
 			if err != nil {
 				return err
 			}
-			side := source.Side{Query: p.Query, Name: p.Rest.Get("type"), Selector: p.Rest.Get("selector")}
-			return v.Stacks(ctx, t, []source.Side{side}, func(of *source.Profiles) error {
-				merged, err := of.DB.Profile(ctx, of.Snap, of.Queries[0], types...)
+			side := source.Side{Query: p.Query, Name: cmp.Or(p.Rest.Get("type"), otherwise), Selector: p.Rest.Get("selector")}
+			return v.Stacks(ctx, t, []source.Side{side}, func(from *source.Profiles) error {
+				merged, err := from.DB.Profile(ctx, from.Snap, from.Queries[0], types...)
 				if err == nil {
-					err = of.TellKinds(ctx, of.Queries[0], types...)
+					err = from.TellKinds(ctx, from.Queries[0], types...)
 				}
 				if err == nil && len(merged.Sample) == 0 && r.Header.Get(fanout.EmptyHeader) == "" {
 					err = missing(ctx, v, &p, t.Type)
@@ -362,7 +383,10 @@ func (q *querier) getPprof(w http.ResponseWriter, r *http.Request) error {
 				if whole = web.NewWhole(ctx, q.ResultBytes); err != nil || len(merged.SampleType) == 0 { // which no profile may have, so that a front gets nothing
 					return err
 				}
-				merged.Comments = of.Comments
+				merged.Comments = from.Comments
+				if merged, err = of(merged); err != nil {
+					return err
+				}
 				return merged.Write(whole)
 			})
 		})
@@ -371,7 +395,7 @@ func (q *querier) getPprof(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	w.Header().Set("Content-Type", "application/octet-stream")
-	w.Header().Set("Content-Disposition", `attachment; filename="profile.pb.gz"`)
+	w.Header().Set("Content-Disposition", `attachment; filename="`+name+`"`)
 	whole.Send(w)
 	return nil
 }

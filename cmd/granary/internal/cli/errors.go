@@ -3,6 +3,7 @@ package cli
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -68,7 +69,7 @@ func didYouMean(prefix string, names []string) string {
 
 // UnknownCommand returns the usage error for a name that no subcommand of cmd has. It suggests similar names.
 func UnknownCommand(cmd *cobra.Command, name string) error {
-	return Usage(fmt.Errorf("unknown command %q%s", name, didYouMean("", cmd.SuggestionsFor(name))))
+	return Usage(fmt.Errorf("unknown command %q%s", name, didYouMean("", slices.Sorted(slices.Values(cmd.SuggestionsFor(name))))))
 }
 
 // NoArguments is the argument check of a command without arguments.

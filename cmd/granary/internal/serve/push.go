@@ -23,6 +23,7 @@ import (
 
 	"github.com/granarydb/granary/cmd/granary/internal/cli"
 	"github.com/granarydb/granary/internal/input"
+	"github.com/granarydb/granary/profile/format"
 	"github.com/granarydb/granary/server"
 )
 
@@ -37,7 +38,8 @@ type Inputs struct {
 // pusher sends profiles to a server.
 type pusher struct {
 	source Inputs
-	to     *url.URL
+	to     *url.URL // of profiles
+	traces *url.URL // of Go execution traces
 	token  string
 	tenant string
 	pause  time.Duration // before the second attempt at a profile
@@ -66,8 +68,13 @@ push of the same file counts twice. A profile without a time gets that of its
 file. Values since the start of a process, as of Go's heap, block and mutex
 profiles, count by what came since the profile before with equal labels.
 
+The server keeps the states of a Go execution trace, of Go 1.25 or later, as a
+history that is named by the labels, beside its CPU samples. Traces of one
+process may overlap, as those of a flight recorder: what both have counts once.
+
 ` + inputsHelp,
 		Example: `  granary push --to localhost:4040 --label job=api cpu.pb.gz heaps/
+  granary push --to localhost:4040 --label job=api --label pod=1 flight-*.trace
   granary push --to https://profiles.example.com --token-file push.txt \
       --label job=api http://localhost:6060/debug/pprof/heap`,
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -79,7 +86,7 @@ profiles, count by what came since the profile before with equal labels.
 			if p.to, err = cli.ServerURL("to", to); err != nil {
 				return err
 			}
-			p.to = p.to.JoinPath(pushPath)
+			p.to, p.traces = p.to.JoinPath(pushPath), p.to.JoinPath(tracePath)
 			if p.token, err = cli.ReadToken("token-file", tokenFile); err != nil {
 				return err
 			}
@@ -95,8 +102,11 @@ profiles, count by what came since the profile before with equal labels.
 // TenantHeader names the tenant of a request.
 const TenantHeader = server.TenantHeader
 
-// pushPath is the path on a server that takes an unmodified profile.
-const pushPath = "pprof"
+// The paths on a server that take an unmodified profile, and a Go execution trace.
+const (
+	pushPath  = "pprof"
+	tracePath = "traces"
+)
 
 // run sends the profiles of inputs. It reports profiles that cannot be read or sent, and continues with the
 // others.
@@ -190,6 +200,9 @@ func (p *pusher) push(ctx context.Context, name string) (int, error) {
 		query.Set(label, value)
 	}
 	to := *p.to
+	if format.Of(data) == format.GoTrace {
+		to = *p.traces
+	}
 	to.RawQuery = query.Encode()
 	id := uuid.NewString()
 	for attempt := 1; ; attempt++ {

@@ -235,3 +235,21 @@ func readProfile(t *testing.T, name string) *pprof.Profile {
 	}
 	return p
 }
+
+// TestPush_Trace sends a Go execution trace to the path that keeps its states.
+func TestPush_Trace(t *testing.T) {
+	data, err := os.ReadFile("../../../../trace/golang/testdata/small.trace")
+	if err != nil {
+		t.Fatal(err)
+	}
+	name := filepath.Join(t.TempDir(), "flight-1.trace")
+	if err := os.WriteFile(name, data, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	var at string
+	server := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { at = r.URL.Path + " " + r.URL.Query().Get("pod") }))
+	defer server.Close()
+	if code, text := pushed(t, map[string]string{"pod": "1"}, "--to", server.URL, name); code != cli.ExitOK || at != "/traces 1" {
+		t.Errorf("exit code %d at %s: %s", code, at, text)
+	}
+}

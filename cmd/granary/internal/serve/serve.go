@@ -79,6 +79,7 @@ data source for Pyroscope, go tool pprof, and readers of Arrow.
   POST /ingest                       the SDKs
   POST /v1development/profiles       OpenTelemetry (OTLP; gRPC too)
   POST /pprof?job=api                a pprof file as it is, labels as parameters
+  POST /traces?job=api               a Go execution trace, with its CPU samples
   POST /querier.v1.QuerierService/*  Grafana's data source for Pyroscope
   GET  /pprof?type=cpu&selector=...  a merged profile, for go tool pprof
   GET  /pyroscope/render?query=...   flame graphs, for scripts of Pyroscope

@@ -5,6 +5,7 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"regexp"
 	"runtime"
 	"strings"
 	"testing"
@@ -36,7 +37,7 @@ func besideThis(t *testing.T, name string) []byte {
 func TestGoTrace(t *testing.T) {
 	dir := t.TempDir()
 	of, db := filepath.Join(dir, "app.history"), filepath.Join(dir, "app.db")
-	if r := granary(t, "history", "import", "-o", of, goTrace); r.code != cli.ExitOK || !strings.Contains(r.stdout, "281 intervals of 51 attributes") {
+	if r := granary(t, "history", "import", "-o", of, goTrace); r.code != cli.ExitOK || !strings.Contains(r.stdout, "453 intervals of 52 attributes") {
 		t.Fatalf("%+v", r)
 	}
 	if r := granary(t, "history", "load", "--db", db, "--name", "app", goTrace); r.code != cli.ExitOK {
@@ -60,7 +61,7 @@ func TestGoTrace(t *testing.T) {
 		}
 		if question[0] == "info" { // memory and files differ
 			for i, a := range answers {
-				if !strings.Contains(a, `"intervals":281`) && !strings.Contains(a, `"intervals": 281`) {
+				if !strings.Contains(a, `"intervals":453`) && !strings.Contains(a, `"intervals": 453`) {
 					t.Errorf("info of %d: %s", i, a)
 				}
 			}
@@ -151,17 +152,32 @@ func TestGoTrace_Errors(t *testing.T) {
 	data := smallTrace(t)
 	dir := t.TempDir()
 	cut := write(t, filepath.Join(dir, "cut.trace"), data[:len(data)/2])
-	old := write(t, filepath.Join(dir, "old.trace"), []byte("go 1.21 trace\x00\x00\x00\x01"))
+	old := write(t, filepath.Join(dir, "old.trace"), []byte("go 1.10 trace\x00\x00\x00\x01"))
 	out := filepath.Join(dir, "out")
 	for want, args := range map[string][]string{
 		"several files must be CSV":            {"import", "-o", out + ".history", goTrace, goTrace},
 		"a set is made of CSV":                 {"import", "-o", out, goTrace},
 		"--unit is for CSV":                    {"import", "-o", out + ".history", "--unit", "ms", goTrace},
 		"cut.trace: invalid Go execution":      {"info", cut},
-		"it is of go 1.21, want 1.22 or later": {"load", "--db", out, old},
+		"it is of go 1.10, want 1.11 or later": {"load", "--db", out, old},
 	} {
 		if r := granary(t, append([]string{"history"}, args...)...); r.code == cli.ExitOK || !strings.Contains(r.stderr, want) {
 			t.Errorf("%v: %+v, want %s", args, r, want)
 		}
+	}
+}
+
+// TestGoTrace_Plot names the rows of goroutines by their functions, and has none of the functions.
+func TestGoTrace_Plot(t *testing.T) {
+	picture, _ := plot(t, "-o", "-", "--rows", "0", goTrace)
+	named := len(regexp.MustCompile(`Goroutines/</tspan>\d+ (main|runtime)\.[A-Za-z.0-9]+<`).FindAllString(picture, -1))
+	if named < 8 || strings.Contains(picture, ">function<") || strings.Contains(picture, "/function") {
+		t.Errorf("%d goroutines are named", named)
+	}
+	if picture, _ = plot(t, "-o", "-", "--match", "Goroutines/*/function", goTrace); !strings.Contains(picture, "function") {
+		t.Error("the functions cannot be asked for")
+	}
+	if r := granary(t, "history", "stats", "--top", "waits", goTrace); !strings.Contains(r.stdout, "Goroutines/1 main.main\n") {
+		t.Errorf("%+v", r)
 	}
 }

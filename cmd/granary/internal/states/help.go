@@ -10,7 +10,7 @@ const (
                              256 MiB of it are in memory. It is whole, a part
                              (import --partial), or several (import --join)
   run.csv                    CSV (see granary history import --help)
-  trace.out                  a Go execution trace, of Go 1.22 or later
+  trace.out                  a Go execution trace, of Go 1.11 or later
   trace.json or .pftrace     a trace of Chrome (JSON) or Perfetto (protobuf)
   spans.json or .pb          spans of OpenTelemetry (OTLP)
   app.jfr                    a recording of Java: waits of threads, collections

@@ -43,7 +43,8 @@ commands answer from without reading all of it. A history may be larger than
 memory, both here and there. Several files must be CSV. FILE is one of:
 
   a set, CSV, a synthetic history, another history file
-  a Go execution trace, with its goroutines, processors and collector
+  a Go execution trace, with what its goroutines, processors and collector did,
+  its tasks, regions, logs and metrics, and who woke whom
   a trace of Chrome in JSON, as Chromium, Node and PyTorch write it, or of
   Perfetto in protobuf, with the slices of its threads
   spans of OpenTelemetry (OTLP) in JSON or protobuf, with those of each service
@@ -51,7 +52,7 @@ memory, both here and there. Several files must be CSV. FILE is one of:
 
 Sets are streamed, and take memory for the names of attributes and for 20 bytes
 of index a tile. CSV is sorted in memory first, at 38 bytes a row, slices at up
-to 80, and spans at 250.
+to 80, and spans at 250. What is left out is counted on standard error.
 
 FILE may also be the events of the Linux kernel as text, with what its threads,
 CPUs and interrupts did: what perf script, perf sched script, trace-cmd report,

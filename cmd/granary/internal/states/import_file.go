@@ -113,6 +113,10 @@ func writeFile(cmd *cobra.Command, output string, feed feeding) error {
 // feeding writes a recording to a target, and returns the number of its intervals, or -1 if it did not count them.
 type feeding func(ctx context.Context, show func(trace.Stage, int64, int64), to trace.Target) (intervals int, err error)
 
+// writeCache is the bytes of written blocks that stay in memory. They are read once more, in the order of time, for the
+// summaries.
+const writeCache = 8 << 20
+
 // fileTarget writes a history file.
 type fileTarget struct {
 	path string
@@ -126,6 +130,7 @@ func (f *fileTarget) begin(start int64) (w *history.Writer, err error) {
 	if f.w == nil {
 		o := fileOptions(ourProvider + providerVersion)
 		o.FS = nil // the folder of the file is synced
+		o.Cache = min(o.Cache, writeCache)
 		o.History.Start = start
 		if f.w, err = file.Create(f.path, o); err != nil {
 			return nil, err

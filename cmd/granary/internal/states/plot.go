@@ -57,6 +57,9 @@ Of more than --rows attributes those that change least are left out. With --fold
 they are drawn together: a row has several, and shows the share of their time
 that each state has. That is a picture of any number of attributes.
 
+A goroutine of a Go execution trace is named by its function. That, and the
+goroutine that woke it, are no rows of their own unless --match asks for them.
+
 The twelve values that cover the largest area have a colour each and are in the
 legend; other values share paler colours. Floats, and integers that rise and
 fall in small steps as counters do, are drawn as bars between the minimum and
@@ -161,8 +164,9 @@ func plotHistory(cmd *cobra.Command, o *plotOptions, name string) error {
 		return err
 	}
 	if len(o.patterns) == 0 {
-		attributes = withValues(view, attributes)
+		attributes = withoutAsides(view.Names, withValues(view, attributes))
 	}
+	opts.Label = functionOf(view, from)
 	if len(attributes) == 0 {
 		return errors.New("the history has no attribute with a value")
 	}

@@ -213,6 +213,9 @@ func (o *statsOptions) longest(cmd *cobra.Command, l *recording, q stats.Questio
 		p.Printf("%s of %s from %s to %s\n", cli.Many(all, "interval"), cli.Printable(o.top), found.From, found.To)
 		p.Printf("%9s  %-13s  %-24s  %s\n", "for", "from", "value", "attribute")
 		for i, in := range found.Intervals {
+			if function := l.functionAt(spans[i].Attribute, spans[i].Start); function != "" {
+				in.Attribute += " " + function
+			}
 			p.Printf("%9s  %-13s  %-24s  %s\n", cli.Duration(in.Duration), offset(l, spans[i].Start), cli.Fit(cli.Printable(plainValue(spans[i].Value)), 24), cli.Printable(in.Attribute))
 		}
 		p.NotShown(all-len(spans), "interval")

@@ -2,11 +2,14 @@ package states
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"fmt"
+	"io"
 	"net/url"
 	"path/filepath"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -19,6 +22,7 @@ import (
 	"github.com/granarydb/granary/profile"
 	"github.com/granarydb/granary/trace"
 	"github.com/granarydb/granary/trace/format"
+	"github.com/granarydb/granary/trace/golang"
 )
 
 // dbFlag adds --db to a command that queries a history.
@@ -195,18 +199,48 @@ func IsRecording(name string) bool {
 // Add stores a file's history under the file's name, without suffixes and with a number if the name is taken.
 // It shows the progress on standard error. After an error the store can have the first states of the history.
 func Add(cmd *cobra.Command, s *columnstore.Store, file string) error {
-	name := nameOf(file)
-	for n := 2; s.History(name) != nil; n++ {
-		name = fmt.Sprintf("%s (%d)", nameOf(file), n)
-	}
 	feed, done, err := feedOf(cmd, file)
 	if err != nil {
 		return err
 	}
 	defer done()
-	in := storing{store: s, name: name}
+	in := storing{store: s, name: NameIn(s, "", file)}
 	_, err = in.fill(cmd, feed)
 	return err
+}
+
+// Sampled is a recording whose states and CPU samples are stored together: a Go execution trace.
+type Sampled struct {
+	Name    string // of the history in the store
+	File    string // for messages
+	From    io.Reader
+	Begun   time.Time                                             // of a trace without a date
+	Notes   io.Writer                                             // takes what is left out
+	Samples func(tx *columnstore.Tx, some []golang.Sampled) error // inserts samples in a transaction
+}
+
+// AddSampled stores a recording as Add does, each part of its states in one transaction with the samples of their time.
+func AddSampled(ctx context.Context, s *columnstore.Store, of Sampled) error {
+	in := storing{store: s, name: of.Name}
+	outcome, err := golang.ImportWith(ctx, of.From, trace.Target{Begin: in.begin, Commit: in.commit}, golang.ImportOptions{
+		Begun: of.Begun.UnixNano(), Samples: func(some []golang.Sampled) error { return of.Samples(in.tx, some) },
+	})
+	if err != nil {
+		return fmt.Errorf("%s: %w", of.File, in.abort(err))
+	}
+	tell(of.Notes, of.File, outcome, true)
+	return nil
+}
+
+// NameIn returns the name for a file's history in a store of a tenant: that of the file without suffixes, with a number if the
+// name is taken.
+func NameIn(s *columnstore.Store, tenant, file string) string {
+	base := nameOf(file)
+	name := base
+	for n := 2; s.History(profile.TenantName(tenant, name)) != nil; n++ {
+		name = fmt.Sprintf("%s (%d)", base, n)
+	}
+	return profile.TenantName(tenant, name)
 }
 
 // storing writes a history to a store.

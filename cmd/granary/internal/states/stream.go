@@ -3,6 +3,7 @@ package states
 import (
 	"context"
 	"fmt"
+	"io"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -22,6 +23,8 @@ type stream struct {
 	format *format.Format // nil for CSV
 	cmd    *cobra.Command
 	show   func(stage trace.Stage, done, total int64) // shows the progress, unless nil
+
+	isStored bool // what is left out is told, because nothing can ask for it later
 }
 
 // isOnce reports whether a name is standard input or a URL, which can be opened once.
@@ -96,7 +99,7 @@ func (s *stream) set(ctx context.Context) (*ihs.Set, error) {
 // feed writes the recording to a target. It does not count the intervals of a tracer's recording, which is streamed:
 // it returns -1.
 func (s *stream) feed(ctx context.Context, show func(trace.Stage, int64, int64), to trace.Target) (int, error) {
-	s.show = show
+	s.show, s.isStored = show, true
 	building := func(done, total int64) { show(trace.Building, done, total) }
 	if s.format != nil && s.isStrict() { // what is refused must not be written before
 		r, err := s.load(ctx, show)
@@ -139,18 +142,24 @@ func (s *stream) importTo(ctx context.Context, to trace.Target) error {
 	if err != nil {
 		return fmt.Errorf("%s: %w", s.name, err)
 	}
-	for _, left := range outcome.LeftOut() {
-		fmt.Fprintf(s.cmd.ErrOrStderr(), "granary: %s: left out: %d %s\n", s.name, left.Count, left.What)
+	if outcome.Lost != nil && s.isStrict() {
+		return fmt.Errorf("%s: %w; without --strict, what is before %s is read", s.name, outcome.Lost, cli.TimeJSON(outcome.End))
 	}
-	if outcome.Lost == nil {
-		return nil
-	}
-	end := cli.TimeJSON(outcome.End)
-	if s.isStrict() {
-		return fmt.Errorf("%s: %w; without --strict, what is before %s is read", s.name, outcome.Lost, end)
-	}
-	fmt.Fprintf(s.cmd.ErrOrStderr(), "granary: %s: %v: it is read up to %s, and the rest of it is lost\n", s.name, outcome.Lost, end)
+	tell(s.cmd.ErrOrStderr(), s.name, outcome, s.isStored)
 	return nil
+}
+
+// tell says at which fault an import ended, and if all is to be told, what it left out.
+func tell(w io.Writer, name string, outcome trace.Outcome, all bool) {
+	for _, left := range outcome.LeftOut() {
+		if !all {
+			break
+		}
+		fmt.Fprintf(w, "granary: %s: left out: %d %s\n", name, left.Count, left.What)
+	}
+	if outcome.Lost != nil {
+		fmt.Fprintf(w, "granary: %s: %v: it is read up to %s, and the rest of it is lost\n", name, outcome.Lost, cli.TimeJSON(outcome.End))
+	}
 }
 
 // strictFlag adds --strict to a command that stores recordings.

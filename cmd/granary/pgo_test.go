@@ -1,0 +1,135 @@
+package main
+
+import (
+	"bytes"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	pprof "github.com/google/pprof/profile"
+
+	"github.com/granarydb/granary/cmd/granary/internal/cli"
+	"github.com/granarydb/granary/internal/effort"
+)
+
+// calls returns what the compiler reads of a profile.
+func calls(t *testing.T, name string) string {
+	t.Helper()
+	out, err := exec.CommandContext(t.Context(), "go", "tool", "preprofile", "-i", name).Output()
+	if err != nil {
+		t.Fatalf("go tool preprofile -i %s: %v", name, err)
+	}
+	return string(out)
+}
+
+// TestPGO makes a profile for the compiler of recorded ones: it reads the same of both, and the small one is small.
+func TestPGO(t *testing.T) {
+	effort.Slow(t)
+	dir := t.TempDir()
+	gen := filepath.Join(dir, "gen")
+	if r := granary(t, "demo", "--span", "3m", "--profiles", gen); r.code != cli.ExitOK {
+		t.Fatalf("%+v", r)
+	}
+	small, large := filepath.Join(dir, "default.pgo"), filepath.Join(dir, "large.pgo")
+	if r := granary(t, "pgo", "-o", small, gen); r.code != cli.ExitOK {
+		t.Fatalf("%+v", r)
+	}
+	if r := granary(t, "merge", "-o", large, "--sample-index", "cpu", gen); r.code != cli.ExitOK {
+		t.Fatalf("%+v", r)
+	}
+	want := calls(t, large)
+	if got := calls(t, small); got != want || strings.Count(want, "\n") < 100 {
+		t.Errorf("the compiler reads %d and %d lines", strings.Count(got, "\n"), strings.Count(want, "\n"))
+	}
+	sizes := [2]int64{}
+	for i, name := range []string{small, large} {
+		info, err := os.Stat(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		sizes[i] = info.Size()
+	}
+	if sizes[0]*2 > sizes[1] {
+		t.Errorf("%d bytes, the merged profile has %d", sizes[0], sizes[1])
+	}
+	t.Logf("%d bytes instead of %d", sizes[0], sizes[1])
+}
+
+// TestPGO_HalfLife weighs the samples of an hour ago half.
+func TestPGO_HalfLife(t *testing.T) {
+	dir := t.TempDir()
+	start := time.Date(2026, 1, 31, 9, 0, 0, 0, time.UTC)
+	var files []string
+	for i, name := range []string{"main.old", "main.new"} {
+		p := service()
+		for _, f := range p.Function {
+			f.StartLine = 1
+		}
+		p.Function[0].Name = name
+		p.TimeNanos = start.Add(time.Duration(i) * time.Hour).UnixNano()
+		files = append(files, file(t, name, p))
+	}
+	out := filepath.Join(dir, "default.pgo")
+	weights := map[string]int64{}
+	if r := granary(t, append([]string{"pgo", "-o", out, "--half-life", "1h"}, files...)...); r.code != cli.ExitOK {
+		t.Fatalf("%+v", r)
+	}
+	data, err := os.ReadFile(out)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, err := pprof.Parse(bytes.NewReader(data))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, s := range p.Sample {
+		for _, l := range s.Location {
+			weights[l.Line[0].Function.Name] += s.Value[0]
+		}
+	}
+	if weights["main.new"] == 0 || weights["main.new"] < weights["main.old"]*19/10 || weights["main.new"] > weights["main.old"]*21/10 {
+		t.Errorf("%v", weights)
+	}
+}
+
+// TestPGO_Build builds a program with both profiles: the compiler inlines the same.
+func TestPGO_Build(t *testing.T) {
+	effort.Slow(t)
+	dir := t.TempDir()
+	gen := filepath.Join(dir, "gen")
+	if r := granary(t, "demo", "--span", "2m", "--profiles", gen); r.code != cli.ExitOK {
+		t.Fatalf("%+v", r)
+	}
+	decisions := map[string]string{}
+	for name, args := range map[string][]string{"small": {"pgo"}, "large": {"merge", "--sample-index", "cpu"}} {
+		out := filepath.Join(dir, name+".pgo")
+		if r := granary(t, append(args, "-o", out, gen)...); r.code != cli.ExitOK {
+			t.Fatalf("%+v", r)
+		}
+		cmd := exec.CommandContext(t.Context(), "go", "build", "-pgo", out, "-gcflags=-m=2", "-o", os.DevNull, "github.com/granarydb/granary/profile/pgo")
+		text, err := cmd.CombinedOutput()
+		if err != nil {
+			t.Fatalf("%v: %s", err, text)
+		}
+		decisions[name] = strings.ReplaceAll(string(text), out, "")
+	}
+	if decisions["small"] != decisions["large"] || len(decisions["small"]) < 1000 {
+		t.Errorf("the compiler decides otherwise: %d bytes and %d", len(decisions["small"]), len(decisions["large"]))
+	}
+}
+
+func TestPGO_Errors(t *testing.T) {
+	p := service()
+	for _, f := range p.Function {
+		f.StartLine = 0
+	}
+	if r := granary(t, "pgo", "-o", filepath.Join(t.TempDir(), "x"), file(t, "cpu.pb.gz", p)); r.code != cli.ExitFailed || !strings.Contains(r.stderr, "they are of no Go program") {
+		t.Errorf("%+v", r)
+	}
+	if r := granary(t, "pgo"); r.code != cli.ExitUsage {
+		t.Errorf("%+v", r)
+	}
+}
