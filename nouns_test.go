@@ -44,14 +44,19 @@ var sharedNouns = map[string]string{
 	"Value":      "a value of a history, and the values that a condition compares with",
 	"Type":       "the type of a column, and the type of a profile's values: both fixed by users' code",
 	"Version":    "a version of the index and of the root: a root has one of each index",
+	"Chunk":      "the word of JFR's format for a part of a recording (internal/jfr), beside that of tiles",
 	"Cursor":     "a place that moves: in words, and in time",
 }
 
 // sharedTypes are the unexported types whose names stand in more than two packages, each with its reason.
 var sharedTypes = map[string]string{
-	"node":   "of a tree, and a server of several that are asked together: the word of each field",
-	"column": "a column in the form of its package",
-	"span":   "a range: of rows, or of instants",
+	"node":     "of a tree, and a server of several that are asked together: the word of each field",
+	"column":   "a column in the form of its package",
+	"span":     "a range: of rows, or of instants",
+	"process":  "a process of the system: this one, and those of recordings",
+	"event":    "of a recording, in the packages of formats below trace/, and of a run",
+	"importer": "turns the events of a recording into states, in the packages of formats below trace/",
+	"thread":   "of a recording, in the packages of formats below trace/",
 }
 
 // fieldWords are words with one meaning in all pages, and the folders whose types have their names. A type of

@@ -26,7 +26,7 @@ type fileKind struct {
 
 // The order matters if the start of one kind is also the start of another.
 var kinds = []fileKind{
-	{starts("FLR\x00"), "it is a recording of Java's Flight Recorder (JFR): granary top FILE shows its profiles"},
+	{starts("FLR\x00"), "it is a recording of Java's Flight Recorder (JFR): granary top FILE shows its profiles, and granary history its waits"},
 	{starts("PERFILE"), "it is a recording of Linux perf: perf script -i FILE > stacks.txt writes it as text, which can be read"},
 	{starts("\x04\x08{"), "it is a dump of Ruby's stackprof: record with rbspy record --format pprof instead"},
 	{starts("memray"), "it is a recording of Python's memray, which has no pprof form: memray flamegraph shows it"},
@@ -45,7 +45,7 @@ var kinds = []fileKind{
 	{matches(`(?i)^\s*<(!doctype html|html)[^\x00]*<title>/debug/pprof/`), "it is the index page of net/http/pprof: add the name of a profile to the URL, such as heap or profile"},
 	{matches(`(?i)^\s*<(!doctype html|html)`), "it is an HTML page"},
 	{matches(`^(File: |Showing nodes)`), "it is a report of go tool pprof: name the profile that it was made from"},
-	{matches(`^\s*(\{[^\x00]*"traceEvents"\s*:|\[\s*\{[^\x00]*"ph"\s*:)`), "it is a trace in the JSON of Chrome, with no profile in it that could be read"},
+	{matches(`^\s*(\{[^\x00]*"traceEvents"\s*:|\[\s*\{[^\x00]*"ph"\s*:)`), "it is a trace in the JSON of Chrome: granary history plot -o states.svg FILE draws its slices"},
 	{matches(`^\s*\{[^\x00]*"nodes"\s*:[^\x00]*"callFrame"`), "it is a .cpuprofile of V8: the package @datadog/pprof records pprof instead"},
 	{matches(`^\s*\{`), "it is JSON"},
 }

@@ -3,6 +3,7 @@ package format
 import (
 	"bytes"
 	"cmp"
+	"errors"
 	"fmt"
 	"iter"
 	"math"
@@ -14,6 +15,7 @@ import (
 
 	pprof "github.com/google/pprof/profile"
 
+	"github.com/granarydb/granary/internal/jfr"
 	"github.com/granarydb/granary/profile"
 )
 
@@ -25,7 +27,7 @@ type JFRLabels struct {
 }
 
 // isJFR reports whether head begins a recording.
-func isJFR(head []byte) bool { return bytes.HasPrefix(head, []byte(jfrMagic)) }
+func isJFR(head []byte) bool { return bytes.HasPrefix(head, []byte(jfr.ChunkMagic)) }
 
 // decodeJFR returns the profiles of a recording of Java's Flight Recorder, by the JDK or async-profiler: one for each kind of
 // samples. Their types and names are as in Pyroscope. Durations are in nanoseconds whatever the recording's clock.
@@ -44,7 +46,7 @@ func decodeJFR(data []byte, h Hints) iter.Seq2[Decoded, error] {
 			profiles, err = r.profile(profiles, kind)
 		}
 		if err != nil {
-			yield(Decoded{}, fmt.Errorf("JFR: %w", err))
+			yield(Decoded{}, fmt.Errorf("JFR: %w", jfrError(err)))
 			return
 		}
 		for _, p := range profiles {
@@ -53,6 +55,17 @@ func decodeJFR(data []byte, h Hints) iter.Seq2[Decoded, error] {
 			}
 		}
 	}
+}
+
+// jfrError returns the error of a chunk as one of profiles.
+func jfrError(err error) error {
+	switch {
+	case errors.Is(err, jfr.ErrLimit):
+		return fmt.Errorf("%w: %w", profile.ErrTooLarge, err)
+	case errors.Is(err, jfr.ErrFormat):
+		return invalid(err.Error())
+	}
+	return err
 }
 
 // jfrKind is a kind of samples.
@@ -123,7 +136,7 @@ type recording struct {
 	labeled int // labels
 	texts   int // bytes of names
 
-	c       *jfrChunk // the chunk that is read
+	c       *jfr.Chunk // the chunk that is read
 	known   map[jfrSample]*pprof.Sample
 	stacks  map[uint64][]*pprof.Location
 	methods map[jfrCall]jfrFunction
@@ -154,45 +167,23 @@ type jfrSample struct {
 
 // chunk adds the events of the first chunk, and returns what is behind it.
 func (r *recording) chunk(data []byte) (rest []byte, err error) {
-	c, rest, err := readChunk(data, r.limits.Bytes-r.texts)
+	c, rest, err := jfr.Read(data, r.limits.Bytes-r.texts)
 	if err != nil {
 		return nil, err
 	}
 	if r.start == 0 {
-		r.start = c.start
+		r.start = c.Start
 	}
-	r.end = max(r.end, c.end)
+	r.end = max(r.end, c.End)
 	r.c, r.known, r.stacks = c, map[jfrSample]*pprof.Sample{}, map[uint64][]*pprof.Location{}
 	r.methods, r.hasKernel = map[jfrCall]jfrFunction{}, false
-	if types := c.named[jfrFrameType]; types != nil {
-		for id := range types.constants {
-			r.hasKernel = r.hasKernel || c.label(jfrFrameType, id, jfrDescription) == "Kernel"
-		}
+	c.EachConstant(jfr.FrameType, func(id uint64) {
+		r.hasKernel = r.hasKernel || c.Label(jfr.FrameType, id, jfr.SlotDescription) == "Kernel"
+	})
+	if err := c.Events(func(name string) bool { return jfrEvents[name] }, r.add); err != nil {
+		return nil, err
 	}
-	for at := jfrHeader; at < len(c.data); {
-		c.at = at
-		size, id := c.long(), c.long()
-		if size == 0 || size > uint64(len(c.data)-at) {
-			c.fail("an event of %d bytes", size)
-			return nil, c.err
-		}
-		at += int(size)
-		class := c.classes[id]
-		if class == nil || !jfrEvents[class.name] {
-			continue
-		}
-		var v jfrValues
-		if c.fields(class, 0, &v); c.at > at {
-			c.fail("%s behind its end", class.name)
-		}
-		if c.err == nil {
-			err = r.add(class.name, &v)
-		}
-		if err = cmp.Or(c.err, err); err != nil {
-			return nil, err
-		}
-	}
-	r.texts += c.texts
+	r.texts += c.Texts()
 	return rest, nil
 }
 
@@ -204,7 +195,7 @@ var jfrEvents = map[string]bool{
 }
 
 // add adds an event. Values of CPU and wall clock are numbers of samples until the end, when their interval is known.
-func (r *recording) add(name string, v *jfrValues) error {
+func (r *recording) add(name string, v *jfr.Contents) error {
 	switch name {
 	case "jdk.ActiveSetting":
 		r.set(v)
@@ -214,55 +205,55 @@ func (r *recording) add(name string, v *jfrValues) error {
 				return err
 			}
 		}
-		if r.c.label(jfrThreadState, v[jfrState], jfrName) != "STATE_SLEEPING" {
+		if r.c.Label(jfr.ThreadState, v[jfr.SlotState], jfr.SlotName) != "STATE_SLEEPING" {
 			return r.sample(jfrCPU, v, 1)
 		}
 	case "jdk.CPUTimeSample":
-		r.cpuTime = r.c.nanos(v[jfrSamplingPeriod])
+		r.cpuTime = r.c.Nanos(v[jfr.SlotSamplingPeriod])
 		return r.sample(jfrCPUTime, v, r.cpuTime)
 	case "profiler.WallClockSample":
-		if r.event == "wall" && r.c.label(jfrThreadState, v[jfrState], jfrName) == "STATE_RUNNABLE" {
-			if err := r.sample(jfrCPU, v, v[jfrSamples]); err != nil {
+		if r.event == "wall" && r.c.Label(jfr.ThreadState, v[jfr.SlotState], jfr.SlotName) == "STATE_RUNNABLE" {
+			if err := r.sample(jfrCPU, v, v[jfr.SlotSamples]); err != nil {
 				return err
 			}
 		}
-		return r.sample(jfrWall, v, v[jfrSamples])
+		return r.sample(jfrWall, v, v[jfr.SlotSamples])
 	case "jdk.ObjectAllocationInNewTLAB":
-		return r.sample(jfrInTLAB, v, 1, cmp.Or(v[jfrTLAB], v[jfrAllocated]))
+		return r.sample(jfrInTLAB, v, 1, cmp.Or(v[jfr.SlotTLAB], v[jfr.SlotAllocated]))
 	case "jdk.ObjectAllocationOutsideTLAB":
-		return r.sample(jfrOutsideTLAB, v, 1, v[jfrAllocated])
+		return r.sample(jfrOutsideTLAB, v, 1, v[jfr.SlotAllocated])
 	case "jdk.ObjectAllocationSample":
-		return r.sample(jfrAllocation, v, 1, v[jfrWeight])
+		return r.sample(jfrAllocation, v, 1, v[jfr.SlotWeight])
 	case "profiler.LiveObject":
 		return r.sample(jfrLive, v, 1)
 	case "profiler.Malloc":
-		return r.sample(jfrMalloc, v, 1, v[jfrSize])
+		return r.sample(jfrMalloc, v, 1, v[jfr.SlotSize])
 	case "jdk.JavaMonitorEnter":
-		return r.sample(jfrMonitor, v, 1, r.c.nanos(v[jfrDuration]))
+		return r.sample(jfrMonitor, v, 1, r.c.Nanos(v[jfr.SlotDuration]))
 	case "jdk.ThreadPark":
-		return r.sample(jfrPark, v, 1, r.c.nanos(v[jfrDuration]))
+		return r.sample(jfrPark, v, 1, r.c.Nanos(v[jfr.SlotDuration]))
 	}
 	return nil
 }
 
 // set reads a setting of the profiler, or of a kind of events of the JDK.
-func (r *recording) set(v *jfrValues) {
-	name := r.c.textAt(v[jfrName])
+func (r *recording) set(v *jfr.Contents) {
+	name := r.c.TextAt(v[jfr.SlotName])
 	switch name {
 	case "event", "interval", "wall", "period":
 	default:
 		return
 	}
-	value := r.c.textAt(v[jfrValue])
+	value := r.c.TextAt(v[jfr.SlotValue])
 	nanos, _ := strconv.ParseInt(value, 10, 64) // 0 is the default of the profiler
-	switch of := r.c.classes[v[jfrID]]; {
+	switch of := r.c.Class(v[jfr.SlotID]); {
 	case name == "event":
 		r.event = value
 	case name == "interval" && nanos > 0:
 		r.interval = time.Duration(nanos)
 	case name == "wall" && nanos > 0:
 		r.wall = time.Duration(nanos)
-	case name == "period" && of != nil && of.name == "jdk.ExecutionSample":
+	case name == "period" && of == "jdk.ExecutionSample":
 		if every, err := time.ParseDuration(strings.ReplaceAll(value, " ", "")); err == nil && every > 0 {
 			r.interval = every
 		}
@@ -270,8 +261,8 @@ func (r *recording) set(v *jfrValues) {
 }
 
 // sample adds values to the sample of a stack. Events without a stack are no samples.
-func (r *recording) sample(kind jfrKind, v *jfrValues, values ...uint64) error {
-	key := jfrSample{kind, v[jfrStack], v[jfrContext], v[jfrSpan], v[jfrSpanName], v[jfrTraceHigh], v[jfrTraceLow]}
+func (r *recording) sample(kind jfrKind, v *jfr.Contents, values ...uint64) error {
+	key := jfrSample{kind, v[jfr.SlotStack], v[jfr.SlotContext], v[jfr.SlotSpan], v[jfr.SlotSpanName], v[jfr.SlotTraceHigh], v[jfr.SlotTraceLow]}
 	s := r.known[key]
 	if s == nil {
 		stack, ok, err := r.stack(key.stack)
@@ -340,42 +331,31 @@ func (r *recording) stack(id uint64) (stack []*pprof.Location, ok bool, err erro
 	if stack, ok = r.stacks[id]; ok {
 		return stack, true, nil
 	}
-	at, ok := r.c.constant(jfrStackTrace, id)
-	if !ok {
-		return nil, false, nil
-	}
-	r.c.seek(at)
-	for i := range r.c.named[jfrStackTrace].fields {
-		f := &r.c.named[jfrStackTrace].fields[i]
-		if f.slot != jfrFrames || !f.isArray || f.isConstant || f.class == nil {
-			r.c.field(f, 0, nil)
-			continue
-		}
-		n := r.c.count()
+	begin := func(n int) error {
 		if n > r.limits.Depth {
-			return nil, false, fmt.Errorf("%w: a stack of %d functions, at most %d", profile.ErrTooLarge, n, r.limits.Depth)
+			return fmt.Errorf("%w: a stack of %d functions, at most %d", profile.ErrTooLarge, n, r.limits.Depth)
 		}
-		for i := 0; i < n && r.c.err == nil; i++ {
-			var v jfrValues
-			r.c.fields(f.class, 1, &v)
-			l, err := r.location(&v)
-			if err != nil {
-				return nil, false, err
-			}
-			stack = append(stack, l)
-		}
+		return nil
+	}
+	ok, err = r.c.EachFrame(id, begin, func(v *jfr.Contents) error {
+		l, err := r.location(v)
+		stack = append(stack, l)
+		return err
+	})
+	if !ok || err != nil {
+		return nil, false, err
 	}
 	r.stacks[id] = stack
-	return stack, true, r.c.err
+	return stack, true, nil
 }
 
 // location returns the location of a frame.
-func (r *recording) location(v *jfrValues) (*pprof.Location, error) {
+func (r *recording) location(v *jfr.Contents) (*pprof.Location, error) {
 	of := r.function(v)
 	if r.texts > r.limits.Bytes {
 		return nil, fmt.Errorf("%w: more than %d bytes of names", profile.ErrTooLarge, r.limits.Bytes)
 	}
-	place := jfrPlace{of, int64(v[jfrLine])}
+	place := jfrPlace{of, int64(v[jfr.SlotLine])}
 	l := r.locations[place]
 	if l != nil {
 		return l, nil
@@ -403,23 +383,18 @@ var jfrGenerated = regexp.MustCompile(`(\$\$Lambda|GeneratedMethodAccessor|\$\$E
 
 // function returns the function of a frame: a method with its class, or a function of a library, whose name is in the place of
 // the class.
-func (r *recording) function(v *jfrValues) jfrFunction {
-	c, at := r.c, r.c.at
-	defer func() {
-		if c.err == nil {
-			c.at = at
-		}
-	}()
-	call := jfrCall{v[jfrMethod], r.isNative(v[jfrType])}
+func (r *recording) function(v *jfr.Contents) jfrFunction {
+	c := r.c
+	call := jfrCall{v[jfr.SlotMethod], r.isNative(v[jfr.SlotType])}
 	of, known := r.methods[call]
 	if known {
 		return of
 	}
-	m, ok := c.record(jfrMethodName, call.method)
+	m, ok := c.Record(jfr.JavaMethod, call.method)
 	if !ok {
 		return jfrFunction{name: "unknown"}
 	}
-	class, name := c.label(jfrClassName, m[jfrType], jfrName), c.label(jfrSymbol, m[jfrName], jfrSymbolText)
+	class, name := c.Label(jfr.JavaClass, m[jfr.SlotType], jfr.SlotName), c.Label(jfr.JavaSymbol, m[jfr.SlotName], jfr.SlotSymbolText)
 	of.name = cmp.Or(name, "unknown")
 	switch {
 	case call.isNative:
@@ -435,7 +410,7 @@ func (r *recording) function(v *jfrValues) jfrFunction {
 // isNative reports whether a type of frames is that of libraries. The JDK calls Java's native methods native, and
 // async-profiler, which alone has frames of the kernel, does not.
 func (r *recording) isNative(frame uint64) bool {
-	switch r.c.label(jfrFrameType, frame, jfrDescription) {
+	switch r.c.Label(jfr.FrameType, frame, jfr.SlotDescription) {
 	case "C++", "Kernel":
 		return true
 	case "Native":

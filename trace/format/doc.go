@@ -1,6 +1,10 @@
 // Package format knows the formats of recordings by their first bytes, and imports each into a history:
 //
-//	Go execution traces                                       package golang
+//	Go execution traces                                         package golang
+//	Chrome's trace events in JSON                               package chrome
+//	Perfetto's traces in protobuf                               package perfetto
+//	OTLP spans in JSON or protobuf                              package spans
+//	Java's Flight Recorder: waits of threads                    package jfr; profile/format has its samples
 //	text of LTTng (babeltrace2), perf script, ftrace, systrace  package linux
 //
 // # Invariants

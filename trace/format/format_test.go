@@ -13,10 +13,14 @@ import (
 // TestOf knows a recording by its first bytes, and imports it.
 func TestOf(t *testing.T) {
 	for name, want := range map[string]string{
-		"../golang/testdata/small.trace": "a Go execution trace",
-		"../linux/testdata/lttng.txt":    "a trace of LTTng as text",
-		"../linux/testdata/perf.txt":     "a trace of perf or ftrace as text",
-		"../linux/testdata/ftrace.txt":   "a trace of perf or ftrace as text",
+		"../golang/testdata/small.trace":         "a Go execution trace",
+		"../chrome/testdata/node.json":           "a trace in the JSON of Chrome",
+		"../chrome/testdata/torch.json":          "a trace in the JSON of Chrome",
+		"../../profile/format/testdata/busy.jfr": "a recording of Java's Flight Recorder (JFR)",
+		"../perfetto/testdata/made.pftrace":      "a trace in the protobuf of Perfetto",
+		"../linux/testdata/lttng.txt":            "a trace of LTTng as text",
+		"../linux/testdata/perf.txt":             "a trace of perf or ftrace as text",
+		"../linux/testdata/ftrace.txt":           "a trace of perf or ftrace as text",
 	} {
 		data, err := os.ReadFile(name)
 		if err != nil {
@@ -34,6 +38,9 @@ func TestOf(t *testing.T) {
 		if err != nil || r.Len() == 0 {
 			t.Errorf("%s: %v", name, err)
 		}
+	}
+	if f, is := Of([]byte(`{"resourceSpans":[`)); !is || f.Name != "spans of OpenTelemetry (OTLP)" {
+		t.Errorf("spans are %q", f.Name)
 	}
 	for _, other := range []string{"", "time,attribute,value\n1,a,b\n", "IHS1", strings.Repeat("go 1.22 ", 1000)} {
 		if f, is := Of([]byte(other)); is {

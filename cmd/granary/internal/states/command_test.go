@@ -270,6 +270,7 @@ func TestFailures(t *testing.T) {
 	write(t, filepath.Join(dir, "alone.ihs.gz"), data)
 	write(t, filepath.Join(dir, "plain.ihs"), []byte("a set that is not compressed"))
 	write(t, filepath.Join(dir, "cpu.pb.gz"), gzipped(t, []byte("\n\x04\x08\x01\x10\x02"))) // a sample type
+	write(t, filepath.Join(dir, "run.dump"), []byte("\x04\x08{and more"))
 	write(t, filepath.Join(dir, "run.jfr"), []byte("FLR\x00and more"))
 	write(t, filepath.Join(dir, "cut.ihs.gz"), data[:len(data)-20])
 	write(t, filepath.Join(dir, "cut.attrs.tsv.gz"), attributes)
@@ -284,7 +285,8 @@ func TestFailures(t *testing.T) {
 		{"nothing.IHS.GZ", "granary: stat nothing.IHS.GZ: no such file"},
 		{"plain.ihs", "plain.ihs is no history; a history is a set (NAME.ihs.gz), a history file, CSV"},
 		{"cpu.pb.gz", "cpu.pb.gz: it is a pprof profile: granary top FILE shows it; a history is a set"},
-		{"run.jfr", "run.jfr: it is a recording of Java's Flight Recorder"},
+		{"run.dump", "run.dump: it is a dump of Ruby's stackprof"},
+		{"run.jfr", "run.jfr: bad states of Java: the end within the chunk at byte 0"},
 		{".", ". is a directory: --db DIR names one that 'granary history load' wrote; a history is"},
 		{"nothing.csv", "open nothing.csv: no such file"},
 		{"alone", "alone.attrs.tsv.gz: no such file"},
@@ -349,6 +351,11 @@ func TestExamples(t *testing.T) {
 	}
 	write(t, filepath.Join(dir, "b.csv.gz"), gzipped(t, data))
 	write(t, filepath.Join(dir, "trace.out"), smallTrace(t))
+	const request = `{"resourceSpans":[{"scopeSpans":[{"spans":[{"name":"a","startTimeUnixNano":"1","endTimeUnixNano":"2"}]}]}]}`
+	write(t, filepath.Join(dir, "spans.jsonl"), []byte(request+"\n"+request+"\n"))
+	write(t, filepath.Join(dir, "app.jfr"), besideThis(t, "../../../../trace/jfr/testdata/waits.jfr.gz"))
+	write(t, filepath.Join(dir, "app.pftrace"), besideThis(t, "../../../../trace/perfetto/testdata/made.pftrace"))
+	write(t, filepath.Join(dir, "node_trace.1.log"), []byte(`{"traceEvents":[{"ph":"X","ts":1,"dur":1,"name":"a"}]}`))
 	write(t, filepath.Join(dir, "sched.txt"), []byte("  a 1 [000] 1.000000000: sched:sched_waking: comm=a pid=1 prio=120 target_cpu=000\n"))
 	examples := 0
 	for _, cmd := range NewCommand().Commands() {

@@ -20,10 +20,13 @@ const goTrace = "../../../../trace/golang/testdata/small.trace"
 
 // smallTrace returns a Go execution trace of a program that collects, waits and locks. The test may be in
 // another folder.
-func smallTrace(t *testing.T) []byte {
+func smallTrace(t *testing.T) []byte { return besideThis(t, goTrace) }
+
+// besideThis reads a file that is named from this folder.
+func besideThis(t *testing.T, name string) []byte {
 	t.Helper()
 	_, here, _, _ := runtime.Caller(0)
-	data, err := os.ReadFile(filepath.Join(filepath.Dir(here), filepath.FromSlash(goTrace)))
+	data, err := os.ReadFile(filepath.Join(filepath.Dir(here), filepath.FromSlash(name)))
 	if err != nil {
 		t.Fatal(err)
 	}

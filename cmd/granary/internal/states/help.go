@@ -11,6 +11,9 @@ const (
                              (import --partial), or several (import --join)
   run.csv                    CSV (see granary history import --help)
   trace.out                  a Go execution trace, of Go 1.11 or later
+  trace.json or .pftrace     a trace of Chrome (JSON) or Perfetto (protobuf)
+  spans.json or .pb          spans of OpenTelemetry (OTLP)
+  app.jfr                    a recording of Java: waits of threads, collections
   - or an http URL           one of both, from standard input or a server. Each
                              may be in gzip or zstd, as run.csv.gz
   synth:ATTRIBUTES:CHANGES   a synthetic history`

@@ -40,12 +40,19 @@ const importHelp = `import converts recordings. The name of the output selects w
 
 -o RUN.history writes a history file: one file of blocks, which the other
 commands answer from without reading all of it. A history may be larger than
-memory, both here and there. FILE is a set, CSV, a synthetic history, another
-history file, or a Go execution trace, with what its goroutines, processors and
-collector did, its tasks, regions, logs and metrics, and who woke whom; what is
-left out is counted on standard error. Several files must be CSV. Sets are
-streamed, and take memory for the names of attributes and for 20 bytes of index
-a tile. CSV is sorted in memory first, at 38 bytes a row.
+memory, both here and there. Several files must be CSV. FILE is one of:
+
+  a set, CSV, a synthetic history, another history file
+  a Go execution trace, with what its goroutines, processors and collector did,
+  its tasks, regions, logs and metrics, and who woke whom
+  a trace of Chrome in JSON, as Chromium, Node and PyTorch write it, or of
+  Perfetto in protobuf, with the slices of its threads
+  spans of OpenTelemetry (OTLP) in JSON or protobuf, with those of each service
+  a recording of Java (JFR), with the waits of threads, and collections
+
+Sets are streamed, and take memory for the names of attributes and for 20 bytes
+of index a tile. CSV is sorted in memory first, at 38 bytes a row, slices at up
+to 80, and spans at 250. What is left out is counted on standard error.
 
 FILE may also be the events of the Linux kernel as text, with what its threads,
 CPUs and interrupts did: what perf script, perf sched script, trace-cmd report,
@@ -115,6 +122,10 @@ func newImport() *cobra.Command {
   granary history import -o run.history run
   granary history import -o app.history --unit ms --separator . a.csv b.csv.gz
   granary history import -o app.history trace.out
+  granary history import -o node.history node_trace.1.log
+  granary history import -o app.history app.pftrace
+  granary history import -o shop.history spans.jsonl
+  granary history import -o java.history app.jfr
   granary history import -o sched.history sched.txt
   granary history range --csv run CPUs/0 | granary history import -o cpu0 -
   granary history import --partial -o a.history --separator . a.csv

@@ -119,14 +119,11 @@ func TestImport_Spans(t *testing.T) {
 func TestImport_Foreign(t *testing.T) {
 	dir := t.TempDir()
 	perf := write(t, filepath.Join(dir, "perf.data"), []byte("PERFILE2h\x00\x00"))
-	chrome := write(t, filepath.Join(dir, "node.json"), []byte(`{"traceEvents":[{"ph":"X"}]}`))
 	for _, tc := range [][]string{
 		{"recording of Linux perf", "import", "-o", filepath.Join(dir, "out.history"), perf},
 		{"recording of Linux perf", "import", "-o", filepath.Join(dir, "out"), perf},
 		{"recording of Linux perf", "info", perf},
 		{"recording of Linux perf", "load", "--db", filepath.Join(dir, "db"), perf},
-		{"JSON of Chrome", "import", "-o", filepath.Join(dir, "out.history"), chrome},
-		{"JSON of Chrome", "info", chrome},
 		{"recording of Linux perf", "info", "-"},
 		{"recording of Linux perf", "import", "-o", filepath.Join(dir, "out.history"), "-"},
 	} {
@@ -164,6 +161,45 @@ func TestImportUnitHint(t *testing.T) {
 		r := granary(t, append([]string{"history", "import", "-o", out, csv}, c.args...)...)
 		if r.code != cli.ExitOK || !strings.Contains(r.stderr, c.want) || c.want == "" && r.stderr != "granary: wrote "+out+".ihs.gz\n" {
 			t.Errorf("%s: %+v, want %q", c.name, r, c.want)
+		}
+	}
+}
+
+// TestImport_Chrome imports a trace in the JSON of Chrome, and one that is not closed, which --strict refuses.
+func TestImport_Chrome(t *testing.T) {
+	const whole = "../../../../trace/chrome/testdata/node.json"
+	data, err := os.ReadFile(whole)
+	if err != nil {
+		t.Fatal(err)
+	}
+	cut := write(t, filepath.Join(t.TempDir(), "cut.json"), data[:len(data)-2])
+	out := filepath.Join(t.TempDir(), "out.history")
+	for _, tc := range []struct {
+		args []string
+		code int
+		want string
+	}{
+		{[]string{whole}, cli.ExitOK, "wrote"},
+		{[]string{cut}, cli.ExitOK, "bad trace in the JSON of Chrome: byte 30462: the end, where ']' should be: it is read up to 1970-"},
+		{[]string{"--strict", cut}, cli.ExitFailed, "without --strict, what is before 1970-"},
+	} {
+		if r := granary(t, append([]string{"history", "import", "-o", out}, tc.args...)...); r.code != tc.code || !strings.Contains(r.stderr, tc.want) {
+			t.Errorf("%q: %+v, want %q", tc.args, r, tc.want)
+		}
+		if r := granary(t, "history", "stats", out); !strings.Contains(r.stdout, "fs.sync.read") {
+			t.Errorf("%q: %+v", tc.args, r)
+		}
+	}
+}
+
+// TestIsRecording has a recording with profiles too among the profiles, which view merges.
+func TestIsRecording(t *testing.T) {
+	for name, want := range map[string]bool{
+		goTrace: true, "../../../../trace/chrome/testdata/node.json": true, "../../../../trace/perfetto/testdata/made.pftrace": true,
+		"../../../../profile/format/testdata/busy.jfr": false, "../../../../trace/jfr/testdata/waits.jfr.gz": false,
+	} {
+		if got := IsRecording(name); got != want {
+			t.Errorf("%s: %v, want %v", name, got, want)
 		}
 	}
 }

@@ -84,7 +84,7 @@ func (p *stageProgress) end() {
 }
 
 // histories lists the files that the commands read, for the error for another file.
-const histories = "; a history is a set (NAME.ihs.gz), a history file, CSV whose name ends in .csv, .csv.gz or .csv.zst, a Go execution trace, or events of the Linux kernel as text"
+const histories = "; a history is a set (NAME.ihs.gz), a history file, CSV whose name ends in .csv, .csv.gz or .csv.zst, a trace of Go, Chrome or Perfetto, spans of OTLP, a JFR recording, or events of the Linux kernel as text"
 
 // checkSet returns an error if a name can only mean a set and there is no such set. The error says what the
 // file with this name is, or that it does not exist.

@@ -21,6 +21,7 @@ import (
 	"github.com/granarydb/granary/internal/input"
 	"github.com/granarydb/granary/profile"
 	"github.com/granarydb/granary/trace"
+	"github.com/granarydb/granary/trace/format"
 	"github.com/granarydb/granary/trace/golang"
 )
 
@@ -185,9 +186,12 @@ func (s *storing) fill(cmd *cobra.Command, feed feeding) (int, error) {
 	return intervals, nil
 }
 
-// IsRecording reports whether a file has states, not profiles: a Go execution trace, a history file, a set or
-// CSV. It recognizes sets and CSV by their suffixes.
+// IsRecording reports whether a file has states, not profiles: a recording of a tracer without profiles, a history file, a
+// set or CSV. It recognizes sets and CSV by their suffixes.
 func IsRecording(name string) bool {
+	if f, is := format.Of(input.Head(name)); is && f.HasProfiles {
+		return false
+	}
 	isSet := strings.HasSuffix(strings.ToLower(name), ihs.IntervalsSuffix)
 	return isSet || !isOnce(name) && isStream(name) || isHistoryFile(name)
 }
