@@ -40,7 +40,7 @@ func (fl *flusher) flushInSteps(ctx context.Context, inSteps bool) (err error) {
 	if fl.space != nil && fl.partial == nil {
 		_ = fl.makeSpace(nil, true) // otherwise the files may find no space
 	}
-	logged := fl.logged.Load()
+	logged, erased := fl.logged.Load(), fl.erased.Load()
 	if err := fl.begin(); err != nil {
 		return err
 	}
@@ -66,13 +66,22 @@ func (fl *flusher) flushInSteps(ctx context.Context, inSteps bool) (err error) {
 		}
 	}
 	fl.logged.Add(-logged)
-	fl.bound.Store(fl.store.opts.mostLogged(max(fl.store.opts.LogBytes, f.to.Bytes)))
+	fl.erased.Add(-erased)
+	fl.bindLog(fl.store.opts.mostLogged(max(fl.store.opts.LogBytes, f.to.Bytes)))
 	fl.store.memory.cool()
 	fl.store.opts.Yield("file/clean")
 	if err := fl.clean(); err != nil {
 		return err
 	}
 	return fl.trimTables()
+}
+
+// bindLog sets the bound of the log, which is at most a quarter of the disk budget.
+func (fl *flusher) bindLog(bytes int64) {
+	if most := fl.space.Most(); most > 0 {
+		bytes = min(bytes, most/4)
+	}
+	fl.bound.Store(bytes)
 }
 
 // toWrite estimates the bytes that a flush would write: rows that no file has, at perRow bytes each, and

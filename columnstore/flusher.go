@@ -39,6 +39,7 @@ type flusher struct {
 	partial  cold.Partial    // bucket files of a run that ended early
 	begun    uint64          // segment that a failed run began; 0 if none
 	logged   atomic.Int64    // bytes logged since the manifest
+	erased   atomic.Int64    // deletions of rows since the manifest
 	bound    atomic.Int64
 	unclean  atomic.Bool           // clean failed, and is due again
 	failing  atomic.Pointer[error] // of the last flush or cleaning, for Stats
@@ -133,7 +134,7 @@ func (fl *flusher) isDue(tight bool) bool {
 	if tight {
 		bound /= 4
 	}
-	return fl.logged.Load() > bound
+	return fl.logged.Load() > bound || fl.erased.Load() > 0 // deleted rows are still in files
 }
 
 // begin returns the segment from which on the log has all entries that are not in the next root. It

@@ -33,7 +33,10 @@ func (s *Store) SetBudgets(b Budgets) error {
 		return err
 	}
 	const perRow = 1 << 10 // Open takes granules of one row for four times as much
-	least := max(leastBudget, int64(s.opts.GranuleRows)*perRow)
+	least := max(leastBudget, int64(s.opts.GranuleRows)*perRow, 8*int64(s.opts.GranuleBytes))
+	if s.log != nil {
+		least = max(least, 4*s.opts.queueBytes)
+	}
 	leastDisk := max(leastDiskBudget, 8*s.opts.segmentBytes) // Open takes segments of a thirty-second
 	switch {
 	case b.Memory < 0 || b.Memory > 0 && b.Memory < least:
@@ -58,6 +61,7 @@ func (s *Store) SetBudgets(b Budgets) error {
 		}
 		s.flusher.space.SetMost(b.Disk)
 		s.flusher.stuck.Store(0)
+		s.flusher.bindLog(s.flusher.bound.Load())
 	}
 	s.retention.Store(int64(b.Retention))
 	s.flusher.look(s.memory.isTight())

@@ -61,7 +61,7 @@ func TestSetBudgets(t *testing.T) {
 
 // TestSetBudgets_InMemory bounds a store that had no bound, and takes the bound away.
 func TestSetBudgets_InMemory(t *testing.T) {
-	store, table := open(t, Options{PastLimit: -1, FutureLimit: -1, GranuleRows: 1000}, samples(10))
+	store, table := open(t, Options{PastLimit: -1, FutureLimit: -1, GranuleRows: 1000, GranuleBytes: 128 << 10}, samples(10))
 	at := int64(0)
 	for _, memory := range []int64{2 << 20, 0} {
 		if err := store.SetBudgets(Budgets{Memory: memory, Retention: time.Hour}); err != nil {

@@ -19,43 +19,79 @@ import (
 
 // DeleteRows deletes the rows that were committed before the call and for which where holds, and returns their number. Later
 // rows may be deleted with them. Snapshots taken after it returns lack them; earlier ones keep them. Each time
-// bucket loses its rows at once, in a commit of its own. After an error the buckets before it have lost theirs, and another call
-// goes on.
+// bucket loses its rows at once, in a commit of its own. After an error other buckets have lost theirs, and another call
+// goes on. A bucket whose file is damaged is left as it is, and its error returned.
 //
 // With a directory it then writes files without the rows, and returns when they are durable: a crash before can bring
 // rows back. The old files are removed with it, or with a commit after the last snapshot that needs them is closed. The dictionaries, with the stacks and the
 // values of labels, stay until DropBefore drops all their time ranges. Units keep their ids, with fewer
 // rows.
 //
-// It reads the buckets that can have such rows and writes each that has some again, at 100 to 200 ns a row, and holds
-// the rows that stay of one bucket in memory. The errors are ErrQuery, ErrClosed, ErrReadOnly, ErrMemory, ctx's error, errors of
+// It reads the buckets that can have such rows and writes each that has some again, at 100 to 200 ns a row. In memory it holds
+// the rows that stay of a bucket and an eighth of Options.MemoryBudget, or 64 MiB, until files have them. The errors are ErrQuery, ErrClosed, ErrReadOnly, ErrMemory, ctx's error, errors of
 // reading cold rows, and of a directory those of Tx.Commit.
 func (t *Table) DeleteRows(ctx context.Context, where Expr) (rows int64, err error) {
 	s := t.store
 	if err := cmp.Or(ctx.Err(), s.writable()); err != nil {
 		return 0, err
 	}
-	if s.log != nil {
-		if !s.flusher.lock() { // a flush of an older root would write the rows once more
-			return 0, ErrClosed
-		}
-		defer s.flusher.flushing.Unlock()
-	}
 	starts, err := t.deletable(ctx, where)
 	if err != nil {
 		return 0, err
 	}
+	unfiled := int64(0) // bytes of the buckets that no file has as they are now
 	for _, start := range starts {
-		n, err := t.deleteFrom(ctx, where, start)
-		if rows += n; err != nil {
-			return rows, fmt.Errorf("table %q: delete from %s on: %w", t.name, catalog.TimeText(start), err)
+		n, bytes, failed := t.deleteFrom(ctx, where, start)
+		if errors.Is(failed, ErrMemory) && s.flusher.erased.Load() > 0 { // files make room
+			if failed = s.flusher.fileDeletions(ctx); failed == nil {
+				unfiled = 0
+				n, bytes, failed = t.deleteFrom(ctx, where, start)
+			}
+		}
+		if rows, unfiled = rows+n, unfiled+bytes; failed == nil && unfiled > s.mostUnfiled() {
+			failed, unfiled = s.flusher.fileDeletions(ctx), 0
+		}
+		if failed == nil {
+			continue
+		}
+		err = errors.Join(err, fmt.Errorf("table %q: delete from %s on: %w", t.name, catalog.TimeText(start), failed))
+		if _, damaged := errors.AsType[*disk.DamagedError](failed); !damaged { // the other buckets lose their rows all the same
+			break
 		}
 	}
-	if rows > 0 && s.log != nil {
-		err = s.flusher.flushWhole(ctx)
-		s.flusher.unclean.Store(s.flusher.unclean.Load() || s.flusher.obsolete.Any())
+	return rows, errors.Join(err, s.flusher.fileDeletions(ctx))
+}
+
+// mostUnfiled is the bytes of rewritten buckets after which files are written, because until then they cannot leave memory.
+func (s *Store) mostUnfiled() int64 {
+	if budget := s.memory.budget.Load(); budget > 0 {
+		return budget / 8
 	}
-	return rows, err
+	return 64 << 20
+}
+
+// fileDeletions writes files if there were deletions since the last ones. After an error the flusher goes on.
+func (fl *flusher) fileDeletions(ctx context.Context) error {
+	if fl.store.log == nil || fl.erased.Load() == 0 {
+		return nil
+	}
+	if err := ctx.Err(); err != nil {
+		fl.look(false)
+		return err
+	}
+	if !fl.lock() {
+		return ErrClosed
+	}
+	defer fl.flushing.Unlock()
+	if fl.erased.Load() == 0 { // another run wrote them
+		return nil
+	}
+	err := fl.flushWhole(ctx)
+	fl.unclean.Store(fl.unclean.Load() || fl.obsolete.Any())
+	if err != nil {
+		fl.look(false)
+	}
+	return err
 }
 
 // deletable returns the starts of the buckets that can have rows for which where holds.
@@ -89,8 +125,8 @@ func (t *Table) choosing(ctx context.Context, where Expr, f func(*filter.Read, *
 // mostDeletions bounds the tries to delete from a bucket that is rewritten meanwhile, again and again.
 const mostDeletions = 100
 
-// deleteFrom deletes rows from the bucket that begins at start, in a commit.
-func (t *Table) deleteFrom(ctx context.Context, where Expr, start int64) (rows int64, err error) {
+// deleteFrom deletes rows from the bucket that begins at start, in a commit. It returns also the bytes of what stays.
+func (t *Table) deleteFrom(ctx context.Context, where Expr, start int64) (rows, bytes int64, err error) {
 	for try := range mostDeletions {
 		d := deletion{table: t}
 		err = t.choosing(ctx, where, func(r *filter.Read, c *filter.Chooser) error { return d.prepare(ctx, r, c, start) })
@@ -99,13 +135,17 @@ func (t *Table) deleteFrom(ctx context.Context, where Expr, start int64) (rows i
 		}
 		d.done()
 		if !errors.Is(err, errChanged) && !errors.Is(err, ErrSnapshotExpired) {
-			return rows, err
+			return rows, d.bytes, err
 		}
-		if s := t.store; !s.opts.simulated {
-			time.Sleep(time.Duration(try) * time.Millisecond)
+		if !t.store.opts.simulated {
+			select {
+			case <-ctx.Done():
+				return 0, 0, ctx.Err()
+			case <-time.After(time.Duration(try) * time.Millisecond):
+			}
 		}
 	}
-	return 0, err
+	return 0, 0, fmt.Errorf("it was rewritten in each of %d tries: %w", mostDeletions, err)
 }
 
 // deletion is the deletion of rows from one bucket.
@@ -196,11 +236,7 @@ func (d *deletion) prepareCold(ctx context.Context, r *filter.Read, c *filter.Ch
 			return err
 		}
 		d.rows += deleted
-		for _, child := range children {
-			for _, s := range child.Sections() {
-				d.what.Kept = append(d.what.Kept, s.Part)
-			}
-		}
+		d.what.Kept = append(d.what.Kept, children...)
 	}
 	d.what.Cold, d.what.Gen = b.Cold, gen.Generation
 	return nil
@@ -277,6 +313,7 @@ func (d *deletion) commit() (rows int64, err error) {
 		next.State, due = current.State, s.maintainer.appendDue(nil, t, edit)
 		t.finish(edit, current.Version+1, &next)
 		log.Append(uint64(ticket.Begin()), uint64(commit))
+		s.flusher.erased.Add(1)
 		return next, nil
 	})
 	if err != nil {

@@ -68,6 +68,11 @@ func (s *Server) chooseDeleted(ctx context.Context, store *source.Store, raw str
 	if err != nil {
 		return p.Query, nil, err
 	}
+	for name := range p.Rest {
+		if p.Rest.Get(name) == "" { // of a script whose variable is not set
+			return p.Query, nil, fault.Invalid("parameter %s is empty: leave it out; selector={} deletes all profiles", name)
+		}
+	}
 	if len(p.Rest) == 0 {
 		return p.Query, nil, fault.Invalid("nothing is chosen: want the parameter selector, type, from or to; selector={} deletes all profiles")
 	}

@@ -29,6 +29,9 @@ func TestDelete(t *testing.T) {
 	}
 	post(http.StatusBadRequest, "nothing is chosen", "")
 	post(http.StatusBadRequest, "job", "?job=a")
+	for _, name := range []string{"selector", "type", "from", "to", "until"} {
+		post(http.StatusBadRequest, "is empty", "?"+name+"=")
+	}
 	post(http.StatusBadRequest, "parameter selector", "?selector={a")
 	post(http.StatusBadRequest, "is not before", "?from=-1h&to=-2h")
 	post(http.StatusNotFound, "unknown sample type", "?type=heap")

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -114,6 +115,9 @@ func (d *deletion) ranges(cmd *cobra.Command) (err error) {
 func (d *deletion) samples(cmd *cobra.Command) (err error) {
 	if d.before != "" {
 		return cli.Usage(errors.New("--before and --selector: choose one; --to bounds the times of --selector"))
+	}
+	if strings.TrimSpace(d.selector) == "" {
+		return cli.Usage(errors.New("--selector is empty: {} deletes all profiles"))
 	}
 	of := selection{selector: d.selector, from: d.from, to: d.to}
 	asked, err := of.read()

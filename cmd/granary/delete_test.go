@@ -116,6 +116,7 @@ func TestDelete_Errors(t *testing.T) {
 		{[]string{"--db", "none", "--before", "-1h"}, cli.ExitFailed, "there is no such directory"},
 		{[]string{"--db", "none", "--before", "-1h", "--selector", "{}"}, cli.ExitUsage, "choose one"},
 		{[]string{"--db", "none", "--before", "-1h", "--to", "-2h"}, cli.ExitUsage, "--from and --to are for --selector"},
+		{[]string{"--db", "none", "--selector", ""}, cli.ExitUsage, "--selector is empty"},
 		{[]string{"--db", "none", "--selector", "user=a"}, cli.ExitUsage, "stand in braces"},
 		{[]string{"--db", "none", "--before", "-1h", "cpu.pb.gz"}, cli.ExitUsage, "cpu.pb.gz"},
 	} {

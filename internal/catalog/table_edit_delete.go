@@ -7,10 +7,10 @@ type Deletion struct {
 	Start int64 // of the bucket
 	// Granules are the granules in memory that lose rows.
 	Granules []Rewritten
-	// Cold is the file whose rows were read, nil if rows in memory alone are deleted. Kept are the parts of the
-	// rows that stay, and Gen their dictionaries: they are in memory from now on.
+	// Cold is the file whose rows were read, nil if rows in memory alone are deleted. Kept are granules of the rows
+	// that stay, with bounds that cover the bucket, and Gen their dictionaries: they are in memory from now on.
 	Cold *Cold
-	Kept []*granule.Part
+	Kept []*granule.Granule
 	Gen  *granule.Generation
 }
 
@@ -78,20 +78,34 @@ func (e *TableEdit) warm(key string, b *BucketState, d Deletion) {
 	hot.Cold, hot.Gen = nil, d.Gen
 	e.State.Bytes += hot.Size() - b.Size()
 	e.State.Rows -= b.Cold.Rows
-	if e.schema.BucketColumn() >= 0 && e.schema.BucketStart(b.Start) == e.schema.BucketStart(e.State.last) {
-		e.State.Filled = max(0, e.State.Filled-b.Cold.Rows) // adding the kept rows counts them again
-	}
 	e.cool(b)
 	e.editBuckets().Set(key, &hot)
-	for _, part := range d.Kept {
-		e.Restore(part)
+	_, end := e.schema.BucketBounds(b.Start)
+	for range e.granules.Between(key, end) { // late rows: their granules have other bounds
+		filled := e.State.Filled
+		for _, g := range d.Kept {
+			for _, section := range g.Sections() {
+				e.Restore(section.Part)
+			}
+		}
+		e.State.Filled = filled // the rows were counted when they came
+		return
+	}
+	for _, g := range d.Kept {
+		lo, _ := g.Bounds()
+		e.granules.Set(lo, g)
+		e.entered = append(e.entered, g.Sections()...)
+		e.Due = append(e.Due, g)
+		e.State.Bytes += GranuleSize
+		e.State.Rows += int64(g.Rows())
 	}
 }
 
-// refresh gives a bucket the series and columns of its rows, or removes it if it has no row.
+// refresh gives a bucket the series and columns of its rows, or removes it if it has no row. A unit stays, because a restart
+// that repeats the log has its rows again, and must not find others in it.
 func (e *TableEdit) refresh(key string, commit uint64) {
 	b, _ := e.bucket(key)
-	if b.Cold == nil && e.rowsOf(key, b) == 0 {
+	if b.Cold == nil && b.Unit == 0 && e.rowsOf(key, b) == 0 {
 		e.takeGranules(key, b)
 		e.editBuckets().Delete(key)
 		e.State.Bytes -= b.Size()

@@ -3,6 +3,7 @@ package serve
 import (
 	"errors"
 	"fmt"
+	"math"
 	"os"
 	"runtime/debug"
 	"strings"
@@ -52,8 +53,12 @@ func (f *flags) setBudgets(s *secrets) error {
 	if err := f.store.SetBudgets(s.budgets); err != nil {
 		return fmt.Errorf("--budgets %s: %w", f.files.budgets, err)
 	}
-	if os.Getenv("GOMEMLIMIT") == "" && !f.isUnbounded && s.budgets.Memory > 0 {
-		debug.SetMemoryLimit(f.memoryTotal + s.budgets.Memory - f.memory)
+	if os.Getenv("GOMEMLIMIT") == "" && !f.isUnbounded {
+		most := int64(math.MaxInt64)
+		if s.budgets.Memory > 0 {
+			most = f.memoryTotal + s.budgets.Memory - f.memory
+		}
+		debug.SetMemoryLimit(most)
 	}
 	return nil
 }
