@@ -67,7 +67,7 @@ func (fl *flusher) flushInSteps(ctx context.Context, inSteps bool) (err error) {
 	}
 	fl.logged.Add(-logged)
 	fl.erased.Add(-erased)
-	fl.bindLog(fl.store.opts.mostLogged(max(fl.store.opts.LogBytes, f.to.Bytes)))
+	fl.bindLog(max(fl.store.opts.LogBytes, f.to.Bytes))
 	fl.store.memory.cool()
 	fl.store.opts.Yield("file/clean")
 	if err := fl.clean(); err != nil {

@@ -99,21 +99,9 @@ func (m *maintainer) rewrite(t *Table, g *granule.Granule) (bool, error) {
 
 // rewritePausing is rewrite with a pause function, as in stepPausing.
 func (m *maintainer) rewritePausing(t *Table, g *granule.Granule, pause func()) (bool, error) {
-	bytes := int64(g.RewriteSize())
-	if err := m.store.memory.reserve(bytes, incoming{later: true}); err != nil {
+	children, bytes, err := m.merge(t, g, pause)
+	if err != nil {
 		return false, err
-	}
-	children := granule.Rewrite(t.schema, g, granule.Limit{
-		Rows: m.store.opts.GranuleRows, Bytes: m.store.opts.GranuleBytes,
-		Pause: pause, // waiting inserts and queries go first
-	})
-	m.store.memory.release(bytes)
-	bytes = 0
-	for _, child := range children {
-		bytes += int64(child.Size()) + catalog.GranuleSize
-	}
-	if err := m.store.memory.reserve(bytes, incoming{later: true}); err != nil {
-		return false, err // many small granules can take more memory than one
 	}
 	m.store.opts.Yield("maintain/merged")
 	bound, _ := g.Bounds()
@@ -141,6 +129,27 @@ func (m *maintainer) rewritePausing(t *Table, g *granule.Granule, pause func()) 
 	m.store.opts.Yield("maintain/published")
 	m.queue.add(due)
 	return ok, nil
+}
+
+// merge merges a granule's parts into children, and reserves their bytes, which the caller releases. The only error is
+// ErrMemory.
+func (m *maintainer) merge(t *Table, g *granule.Granule, pause func()) (children []*granule.Granule, bytes int64, err error) {
+	merging := int64(g.RewriteSize())
+	if err := m.store.memory.reserve(merging, incoming{later: true}); err != nil {
+		return nil, 0, err
+	}
+	children = granule.Rewrite(t.schema, g, granule.Limit{
+		Rows: m.store.opts.GranuleRows, Bytes: m.store.opts.GranuleBytes,
+		Pause: pause, // waiting inserts and queries go first
+	})
+	m.store.memory.release(merging)
+	for _, child := range children {
+		bytes += int64(child.Size()) + catalog.GranuleSize
+	}
+	if err := m.store.memory.reserve(bytes, incoming{later: true}); err != nil {
+		return nil, 0, err // many small granules can take more memory than one
+	}
+	return children, bytes, nil
 }
 
 // Maintain does all maintenance that is due and possible within the memory budget. With Options.Manual

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"runtime"
-	"slices"
 	"time"
 
 	"github.com/granarydb/granary/granule"
@@ -17,19 +16,20 @@ import (
 	"github.com/granarydb/granary/txn"
 )
 
-// DeleteRows deletes the rows that were committed before the call and for which where holds, and returns their number. Later
-// rows may be deleted with them. Snapshots taken after it returns lack them; earlier ones keep them. Each time
-// bucket loses its rows at once, in a commit of its own. After an error other buckets have lost theirs, and another call
-// goes on. A bucket whose file is damaged is left as it is, and its error returned.
+// DeleteRows deletes the rows that were committed before the call and for which where holds, and returns their
+// number. Later rows may be deleted with them. Snapshots taken after it returns lack them; earlier ones keep them.
+// Each time bucket loses its rows at once, in a commit of its own. After an error other buckets have lost theirs, and
+// another call goes on. A bucket whose file is damaged is left as it is, and its error returned.
 //
-// With a directory it then writes files without the rows, and returns when they are durable: a crash before can bring
-// rows back. The old files are removed with it, or with a commit after the last snapshot that needs them is closed. The dictionaries, with the stacks and the
-// values of labels, stay until DropBefore drops all their time ranges. Units keep their ids, with fewer
-// rows.
+// With a directory it then writes files without the rows, and returns when they are durable, because a crash before
+// can bring rows back. The old files are removed with it, or with a commit after the last snapshot that needs them is
+// closed. The dictionaries, with the stacks and the values of labels, stay until DropBefore drops all their time
+// ranges. Units keep their ids, with fewer rows.
 //
-// It reads the buckets that can have such rows and writes each that has some again, at 100 to 200 ns a row. In memory it holds
-// the rows that stay of a bucket and an eighth of Options.MemoryBudget, or 64 MiB, until files have them. The errors are ErrQuery, ErrClosed, ErrReadOnly, ErrMemory, ctx's error, errors of
-// reading cold rows, and of a directory those of Tx.Commit.
+// It reads the buckets that can have such rows and writes each that has some again, at 100 to 200 ns a row. Until
+// files have them, memory holds the rows that stay of a bucket, and an eighth of Options.MemoryBudget, or 64 MiB. The
+// errors are ErrQuery, ErrClosed, ErrReadOnly, ErrMemory, ctx's error, errors of reading cold rows, and of a directory
+// those of Tx.Commit.
 func (t *Table) DeleteRows(ctx context.Context, where Expr) (rows int64, err error) {
 	s := t.store
 	if err := cmp.Or(ctx.Err(), s.writable()); err != nil {
@@ -255,30 +255,17 @@ func (d *deletion) without(ctx context.Context, r *filter.Read, c *filter.Choose
 	return stays, deleted, cmp.Or(ctx.Err(), r.Use.Err())
 }
 
-// rewrite merges the rows that stay into granules, and reserves their memory.
+// rewrite merges the rows that stay into granules, and reserves their memory until done.
 func (d *deletion) rewrite(stays *granule.Granule) ([]*granule.Granule, error) {
-	s := d.table.store
-	bytes := int64(stays.RewriteSize())
-	if err := s.memory.reserve(bytes, incoming{later: true}); err != nil {
-		return nil, err
-	}
-	children := granule.Rewrite(d.table.schema, stays, granule.Limit{Rows: s.opts.GranuleRows, Bytes: s.opts.GranuleBytes, Pause: runtime.Gosched})
-	s.memory.release(bytes)
-	bytes = 0
-	for _, child := range children {
-		bytes += int64(child.Size()) + catalog.GranuleSize
-	}
-	if err := s.memory.reserve(bytes, incoming{later: true}); err != nil {
-		return nil, err
-	}
+	children, bytes, err := d.table.store.maintainer.merge(d.table, stays, runtime.Gosched)
 	d.bytes += bytes
-	return children, nil
+	return children, err
 }
 
-// addOthers adds the rows of a section that are not among rows, which ascend.
+// addOthers adds the rows of a section that are not among rows, which ascend. It writes behind rows.
 func addOthers(to *granule.Granule, s granule.Section, rows []int32) {
 	lo := s.Lo
-	for _, row := range append(slices.Clip(rows), int32(s.Hi)) {
+	for _, row := range append(rows, int32(s.Hi)) {
 		if hi := int(row); hi > lo {
 			to.Add(granule.Section{Part: s.Part, Lo: lo, Hi: hi})
 		}
