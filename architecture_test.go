@@ -14,7 +14,7 @@ const module = "github.com/granarydb/granary"
 
 // below says what each package may import of this module: imports run down.
 var below = map[string][]string{
-	"cmd/granary":                  {"trace/golang", "cmd/granary/internal/cli", "cmd/granary/internal/chart", "cmd/granary/internal/formats", "cmd/granary/internal/states", "cmd/granary/internal/dbdir", "cmd/granary/internal/dirs", "cmd/granary/internal/serve", "cmd/granary/internal/soak", "cmd/granary/internal/replay", "cmd/granary/parquet", "render", "export", "trace", "profile", "profile/tree", "profile/pgo", "profile/format", "server/otlp", "columnstore", "internal/disk", "internal/input", "internal/timetext", "testdata"},
+	"cmd/granary":                  {"trace/golang", "cmd/granary/internal/cli", "cmd/granary/internal/chart", "cmd/granary/internal/formats", "cmd/granary/internal/states", "cmd/granary/internal/dbdir", "cmd/granary/internal/dirs", "cmd/granary/internal/serve", "cmd/granary/internal/soak", "cmd/granary/internal/replay", "cmd/granary/parquet", "render", "export", "trace", "profile", "profile/tree", "profile/pgo", "profile/format", "server", "server/otlp", "columnstore", "internal/disk", "internal/input", "internal/timetext", "testdata"},
 	"cmd/granary/internal/dirs":    {"cmd/granary/internal/cli", "cmd/granary/internal/dbdir", "profile", "columnstore", "internal/repair", "internal/disk", "internal/input"},
 	"cmd/granary/internal/serve":   {"profile/format", "cmd/granary/internal/cli", "cmd/granary/internal/dbdir", "server", "server/self", "profile", "columnstore", "internal/disk", "internal/input"},
 	"cmd/granary/internal/soak":    {"cmd/granary/internal/cli", "cmd/granary/internal/serve"}, // its tests start serve
@@ -22,7 +22,7 @@ var below = map[string][]string{
 	"cmd/granary/internal/formats": {"cmd/granary/internal/cli", "profile", "profile/tree"},
 	"cmd/granary/internal/replay":  {},
 	"cmd/granary/internal/chart":   {"cmd/granary/internal/cli", "profile"},
-	"cmd/granary/internal/dbdir":   {"cmd/granary/internal/cli", "profile", "columnstore", "internal/disk"},
+	"cmd/granary/internal/dbdir":   {"cmd/granary/internal/cli", "server", "profile", "columnstore", "internal/disk"},
 	"cmd/granary/internal/cli":     {"profile", "columnstore", "internal/timetext"},
 	"cmd/granary/internal/clitest": {"cmd/granary/internal/cli"}, // tests alone import it
 	"cmd/granary/parquet":          {"profile"},

@@ -14,11 +14,11 @@ import (
 	"github.com/granarydb/granary/server/internal/web"
 )
 
-// Deletion is what POST /delete did.
+// Deletion is what POST /delete, or granary delete --selector, did.
 type Deletion struct {
 	Time   time.Time `json:"time"`   // of its end
 	Tenant string    `json:"tenant"` // profile.Anonymous without one
-	// Selector and Type are as the request had them, and From and To are Unix nanoseconds, 0 for no bound.
+	// Selector and Type are as they were given, and From and To are Unix nanoseconds, 0 for no bound.
 	Selector string `json:"selector,omitempty"`
 	Type     string `json:"type,omitempty"`
 	From     int64  `json:"from,omitempty"`

@@ -14,6 +14,7 @@ import (
 	"github.com/granarydb/granary/columnstore"
 	"github.com/granarydb/granary/internal/timetext"
 	"github.com/granarydb/granary/profile"
+	"github.com/granarydb/granary/server"
 )
 
 // deletion has the flags of delete.
@@ -69,15 +70,25 @@ type, from and to, if it was started with --allow-delete.`,
 	return cmd
 }
 
-// open opens the directory to write.
-func (d *deletion) open(ctx context.Context) (*loaded, error) {
-	return openDB(ctx, columnstore.Options{Manual: true}, d.source())
+// in opens the directory, deletes, and prints how many rows did go.
+func (d *deletion) in(cmd *cobra.Command, remove func(context.Context, *loaded) (rows int64, err error)) (err error) {
+	ctx, source := cmd.Context(), inputSource{db: d.dir, tenant: d.tenant}
+	l, err := openDB(ctx, columnstore.Options{Manual: true}, source)
+	if err != nil {
+		return err
+	}
+	defer func() { err = cmp.Or(err, source.explain(l.Close())) }() // Close flushes the remaining rows
+	rows, err := remove(ctx, l)
+	if err != nil {
+		return source.explain(err)
+	}
+	p := cli.Printer{W: cmd.OutOrStdout()}
+	p.Printf("Deleted %s, %s left\n", cli.Many(rows, "row"), cli.Number(l.db.Table().Stats().Rows))
+	return p.Err
 }
 
-func (d *deletion) source() inputSource { return inputSource{db: d.dir, tenant: d.tenant} }
-
 // ranges deletes whole time ranges.
-func (d *deletion) ranges(cmd *cobra.Command) (err error) {
+func (d *deletion) ranges(cmd *cobra.Command) error {
 	if d.before == "" {
 		return cli.Usage(errors.New("--before TIME is missing: profiles before it are deleted; or --selector LABELS, to delete those with these labels"))
 	}
@@ -88,31 +99,24 @@ func (d *deletion) ranges(cmd *cobra.Command) (err error) {
 	if err != nil {
 		return err
 	}
-	ctx, source := cmd.Context(), d.source()
-	l, err := d.open(ctx)
-	if err != nil {
-		return err
-	}
-	defer func() { err = cmp.Or(err, source.explain(l.Close())) }() // Close flushes the remaining rows
-	newest := int64(0)
-	if before.Base == timetext.Latest {
-		if err := l.store.View(ctx, func(snap *columnstore.Snapshot) error {
-			_, newest, err = spanOfTimes(ctx, l.db, snap)
-			return err
-		}); err != nil {
-			return err
+	return d.in(cmd, func(ctx context.Context, l *loaded) (int64, error) {
+		newest := int64(0)
+		if before.Base == timetext.Latest {
+			if err := l.store.View(ctx, func(snap *columnstore.Snapshot) (err error) {
+				_, newest, err = spanOfTimes(ctx, l.db, snap)
+				return err
+			}); err != nil {
+				return 0, err
+			}
 		}
-	}
-	was := l.db.Table().Stats().DroppedRows
-	if _, err := l.db.Table().DropBefore(ctx, before.bound(time.Now(), newest)); err != nil {
-		return source.explain(err)
-	}
-	stats := l.db.Table().Stats()
-	return printDeleted(cmd, stats.DroppedRows-was, stats.Rows)
+		was := l.db.Table().Stats().DroppedRows
+		_, err := l.db.Table().DropBefore(ctx, before.bound(time.Now(), newest))
+		return l.db.Table().Stats().DroppedRows - was, err
+	})
 }
 
 // samples deletes the samples with some labels.
-func (d *deletion) samples(cmd *cobra.Command) (err error) {
+func (d *deletion) samples(cmd *cobra.Command) error {
 	if d.before != "" {
 		return cli.Usage(errors.New("--before and --selector: choose one; --to bounds the times of --selector"))
 	}
@@ -124,40 +128,28 @@ func (d *deletion) samples(cmd *cobra.Command) (err error) {
 	if err != nil {
 		return err
 	}
-	ctx, source := cmd.Context(), d.source()
-	l, err := d.open(ctx)
-	if err != nil {
-		return err
-	}
-	defer func() { err = cmp.Or(err, source.explain(l.Close())) }()
-	var q profile.Query
-	if err := l.store.View(ctx, func(snap *columnstore.Snapshot) error {
-		q, err = asked.at(ctx, l.db, snap, &of)
-		return err
-	}); err != nil {
-		return err
-	}
-	rows, err := l.db.Delete(ctx, q)
-	if rows > 0 {
-		err = errors.Join(err, d.log(q, rows, err))
-	}
-	if err != nil {
-		return source.explain(err)
-	}
-	return printDeleted(cmd, rows, l.db.Table().Stats().Rows)
+	return d.in(cmd, func(ctx context.Context, l *loaded) (int64, error) {
+		var q profile.Query
+		err := l.store.View(ctx, func(snap *columnstore.Snapshot) (err error) {
+			q, err = asked.at(ctx, l.db, snap, &of)
+			return err
+		})
+		if err != nil {
+			return 0, err
+		}
+		rows, err := l.db.Delete(ctx, q)
+		if rows > 0 {
+			err = errors.Join(err, d.log(q, rows, err))
+		}
+		return rows, err
+	})
 }
 
 // log adds a deletion to the list in the directory.
 func (d *deletion) log(q profile.Query, rows int64, failed error) error {
-	line := dbdir.Deletion{Time: time.Now(), Tenant: cmp.Or(d.tenant, profile.Anonymous), Selector: d.selector, From: q.From, To: q.To, Rows: rows}
+	line := server.Deletion{Time: time.Now(), Tenant: cmp.Or(d.tenant, profile.Anonymous), Selector: d.selector, From: q.From, To: q.To, Rows: rows}
 	if failed != nil {
 		line.Error = failed.Error()
 	}
 	return dbdir.LogDeletion(d.dir, line)
-}
-
-func printDeleted(cmd *cobra.Command, rows, left int64) error {
-	p := cli.Printer{W: cmd.OutOrStdout()}
-	p.Printf("Deleted %s, %s left\n", cli.Many(rows, "row"), cli.Number(left))
-	return p.Err
 }

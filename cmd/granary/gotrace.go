@@ -77,10 +77,7 @@ func (l *loaded) probeTrace(open func() (io.ReadCloser, error)) error {
 	defer in.Close()
 	r, err := golang.NewReader(in, math.MaxInt64)
 	if err == nil {
-		_, err = r.Next()
-	}
-	if errors.Is(err, io.EOF) {
-		return golang.ErrEmpty
+		err = r.Peek()
 	}
 	return err
 }

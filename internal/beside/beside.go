@@ -15,13 +15,18 @@ func Data(t testing.TB, name string) string {
 	t.Helper()
 	path := filepath.Join(root(t), "..", "shared", "data", filepath.FromSlash(name))
 	if _, err := os.Stat(path); err != nil {
-		what := "../shared/data/" + name + " is not there: it holds recorded data and is not part of the repository"
-		if os.Getenv("GRANARY_NEED_SHARED") == "1" {
-			t.Fatal(what + ", and GRANARY_NEED_SHARED is 1")
-		}
-		t.Skip(what)
+		lacks(t, "../shared/data/"+name+" is not there: it holds recorded data and is not part of the repository")
 	}
 	return path
+}
+
+// lacks skips the test, or fails it where what it needs must exist.
+func lacks(t testing.TB, what string) {
+	t.Helper()
+	if os.Getenv("GRANARY_NEED_SHARED") == "1" {
+		t.Fatal(what + ", and GRANARY_NEED_SHARED is 1")
+	}
+	t.Skip(what)
 }
 
 // Profiles returns the profiles (*.pb.gz) of the repository by name, and if others is true also the profiles

@@ -45,7 +45,7 @@ func importTo(ctx context.Context, r *Reader, to trace.Target, opts ImportOption
 	}
 	f := NewFollower(FollowOptions{ByID: true, Details: !opts.StatesAlone, Begun: opts.Begun})
 	r.ReadAhead(math.MinInt64)
-	if err := r.peek(); err != nil {
+	if err := r.Peek(); err != nil {
 		return outcome, err
 	}
 	f.setOffset(r)

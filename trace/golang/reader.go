@@ -218,8 +218,9 @@ func (r *Reader) takeFirst() Event {
 // It returns nil before Next has returned io.EOF, and for a whole trace.
 func (r *Reader) Broken() error { return r.broken }
 
-// peek reads the first event, so that Begin and Clock are known. Next returns the event again.
-func (r *Reader) peek() error {
+// Peek reads the first event, so that Begin and Clock are known, and Next returns it again. The errors are ErrEmpty and
+// those of Next. ReadAhead does nothing after it.
+func (r *Reader) Peek() error {
 	ev, err := r.Next()
 	if errors.Is(err, io.EOF) {
 		return ErrEmpty

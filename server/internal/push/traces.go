@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"maps"
 	"math"
 	"net/http"
@@ -202,10 +201,7 @@ func (t *traced) check(data []byte) error {
 	}
 	r, err := golang.NewReader(bytes.NewReader(data), math.MaxInt64)
 	if err == nil {
-		_, err = r.Next()
-	}
-	if errors.Is(err, io.EOF) {
-		err = golang.ErrEmpty
+		err = r.Peek()
 	}
 	if err != nil {
 		return traceError(err)

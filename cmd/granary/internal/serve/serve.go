@@ -325,7 +325,7 @@ func (f *flags) deleted(log *slog.Logger) func(server.Deletion) error {
 		if f.inMemory {
 			return nil
 		}
-		return dbdir.LogDeletion(f.dir, dbdir.Deletion(d))
+		return dbdir.LogDeletion(f.dir, d)
 	}
 }
 

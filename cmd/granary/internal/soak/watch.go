@@ -107,13 +107,12 @@ func (w *watch) draw(to io.Writer) error {
 	charts := []struct {
 		title string
 		of    func(point) float64
-		text  func(float64) string
 	}{
-		{"resident memory, MiB", func(p point) float64 { return float64(p.rss) / (1 << 20) }, plain},
-		{"heap in use, MiB", func(p point) float64 { return float64(p.heap) / (1 << 20) }, plain},
-		{"open files", func(p point) float64 { return float64(p.files) }, plain},
-		{"goroutines", func(p point) float64 { return float64(p.goroutines) }, plain},
-		{"99 of 100 answers within, ms", func(p point) float64 { return float64(p.slowest) / 1e6 }, plain},
+		{"resident memory, MiB", func(p point) float64 { return float64(p.rss) / (1 << 20) }},
+		{"heap in use, MiB", func(p point) float64 { return float64(p.heap) / (1 << 20) }},
+		{"open files", func(p point) float64 { return float64(p.files) }},
+		{"goroutines", func(p point) float64 { return float64(p.goroutines) }},
+		{"99 of 100 answers within, ms", func(p point) float64 { return float64(p.slowest) / 1e6 }},
 	}
 	var out strings.Builder
 	height := len(charts)*(chartHeight+chartGap) + chartGap
@@ -130,7 +129,7 @@ func (w *watch) draw(to io.Writer) error {
 		}
 		top := float64(chartGap + i*(chartHeight+chartGap))
 		bottom := top + chartHeight
-		fmt.Fprintf(&out, `<text x="60" y="%.0f">%s, at most %s</text><path d="M60 %.0fH%d" stroke="#999"/>`+"\n", top-8, c.title, c.text(most), bottom, chartWidth+60)
+		fmt.Fprintf(&out, `<text x="60" y="%.0f">%s, at most %s</text><path d="M60 %.0fH%d" stroke="#999"/>`+"\n", top-8, c.title, number(most), bottom, chartWidth+60)
 		for _, e := range w.events {
 			fmt.Fprintf(&out, `<path d="M%.1f %.0fV%.0f" stroke="#e0a0a0"><title>%s: %s</title></path>`, x(e.at), top, bottom, e.at.Round(time.Second), e.what)
 		}
@@ -149,6 +148,8 @@ func (w *watch) draw(to io.Writer) error {
 	return err
 }
 
-func plain(v float64) string {
-	return strconv.FormatFloat(v, 'f', -1, 64)[:min(6, len(strconv.FormatFloat(v, 'f', -1, 64)))]
+// number returns a number in at most six characters.
+func number(v float64) string {
+	text := strconv.FormatFloat(v, 'f', -1, 64)
+	return text[:min(6, len(text))]
 }
