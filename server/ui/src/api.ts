@@ -1,6 +1,6 @@
 // Questions to the server. Addresses are relative, so that the page works below any path.
 
-import { missing } from "./page";
+import { missing } from "./signal";
 import type { Columns } from "./tree";
 
 // Head is a part of each answer of /api/v1.

@@ -2,6 +2,8 @@
 
 import { copy, sideBefore, spoken, type Page } from "./page";
 import { exactly, stackText } from "./frames";
+import type { Span } from "./flame";
+import { moved, zoomed } from "./seen";
 import type { Tree } from "./tree";
 import { isDifference, resolve, stamp, type State } from "./url";
 
@@ -12,12 +14,29 @@ export interface Handle {
   hits: number[];
   focus: (node: number) => void;
   zoom: (node: number) => void;
+  span: () => Span; // what is seen
+  see: (span: Span | undefined) => void;
 }
 
 // graphKey does what a key says, and reports whether it says something.
 export function graphKey(e: KeyboardEvent, g: Handle): boolean {
   if (e.ctrlKey || e.metaKey || e.altKey) return false;
-  return walk(e.key, g) || ask(e.key, g) || timeKey(e.key, g.page);
+  return (e.shiftKey && pan(e.key, g)) || walk(e.key, g) || magnify(e.key, g) || ask(e.key, g) || timeKey(e.key, g.page);
+}
+
+// magnify makes the frames wider or narrower, around the one with the focus if it is seen.
+function magnify(key: string, g: Handle): boolean {
+  const factor = { "+": 0.5, "=": 0.5, "-": 2 }[key];
+  if (!factor) return false;
+  const { tree, focused } = g, [from, to] = g.span(), middle = (Math.max(from, tree.x[focused]!) + Math.min(to, tree.x[focused]! + tree.w[focused]!)) / 2;
+  g.see(zoomed(tree, [from, to], factor, middle > from && middle < to ? (middle - from) / (to - from) : 0.5));
+  return true;
+}
+
+function pan(key: string, g: Handle): boolean {
+  const by = { ArrowLeft: -0.2, ArrowRight: 0.2 }[key];
+  if (by) g.see(moved(g.tree, g.span(), by));
+  return by !== undefined;
 }
 
 // walk moves over the frames.

@@ -7,6 +7,7 @@ import { change, percent, split, text, value } from "./format";
 import { exactly } from "./frames";
 import { Panel } from "./message";
 import { question, type Page } from "./page";
+import { useOpen } from "./panels";
 import { Buttons } from "./tools";
 import { isDifference } from "./url";
 
@@ -31,6 +32,7 @@ export function useRows(): [number, () => void] {
 
 export function Functions({ page, of, more }: { page: Page; of: Answer<Top>; more: () => void }) {
   const { state, go } = page;
+  if (!useOpen("table")) return null;
   return (
     <div class="functions">
       {isDifference(state) && <div class="tools"><Buttons label="functions that are" of={[["", "all"], ["new", "new"], ["gone", "gone"], ["both", "changed"]]} value={state.ch} set={(ch) => go({ ch })} /></div>}

@@ -11,6 +11,7 @@ export const defaults = {
   to: "",
   v: "flame", // view
   z: "", // hash of the path of the zoomed frame
+  win: "", // what is seen beside the zoom: from~to, as parts of the width of all
   s: "", // pattern of the search
   fn: "", // function of the sandwich
   focus: "", // patterns of frames, as the command has them
