@@ -18,9 +18,9 @@ func Routes(opts Options) (all []web.Route) {
 	sides := []string{"t", "q", "from", "to", "bq", "bfrom", "bto", "norm", "sum", "s", "hide", "show", "focus", "ignore"}
 	states := []string{"h", "p", "state", "status", "attribute"}
 	stacks := slices.Concat(sides, states)
-	add("flame", p.handler("", flameOf, append(slices.Clip(stacks), "inv", "function", "max_nodes", "shares")...))
-	add("top", p.handler("", topOf, append(slices.Clip(stacks), "sort", "change", "rows", "offset")...))
-	add("command", p.handler("", commandOf, append(slices.Clip(stacks), "function", "sort")...))
+	add("flame", p.handler("", flameOf, append(slices.Clip(stacks), "inv", "function", "max_nodes", "shares", "granularity", "fold", "group")...))
+	add("top", p.handler("", topOf, append(slices.Clip(stacks), "sort", "change", "rows", "offset", "granularity")...))
+	add("command", p.handler("", commandOf, append(slices.Clip(stacks), "function", "sort", "granularity")...))
 
 	one := func(path string, answer answerFunc, names ...string) {
 		add(path, p.handler(source.Page(path), answer, names...))
