@@ -9,6 +9,7 @@ import (
 
 	"github.com/chromedp/cdproto/input"
 	"github.com/chromedp/chromedp"
+	"github.com/chromedp/chromedp/kb"
 )
 
 // size makes the window another one.
@@ -182,4 +183,190 @@ func TestWidths(t *testing.T) {
 		}
 		b.colours("light")
 	}
+}
+
+// set chooses a value of a field.
+func (b *tab) set(selector, value string) {
+	b.t.Helper()
+	b.until("document.querySelector(" + quoted(selector) + ")")
+	eval[any](b, "(() => { const s = document.querySelector("+quoted(selector)+"); s.value = "+quoted(value)+"; s.dispatchEvent(new Event('change', { bubbles: true })); })()")
+}
+
+const firstFunctions = "[...document.querySelectorAll('table.top tbody .name .link')].slice(0, 20).map((e) => e.textContent)"
+
+// TestGranularity shows lines, files, packages and binaries, in the graph as in the table, with the actions of their frames.
+func TestGranularity(t *testing.T) {
+	b := open(t, fleet(t), "/")
+	b.ready()
+	total := eval[string](b, "document.querySelector('.total').textContent")
+	for by, pattern := range map[string]string{"line": `:\\d+$`, "file": `\\.(go|s|c)$|^\\[|^<`, "package": `^[^(]+$`, "binary": `^[^(]+$`} {
+		b.set("[aria-label='a frame is a']", by)
+		b.ready("location.search.includes('gran=" + by + "') && " + firstFunctions + ".every((n) => new RegExp(" + `"` + pattern + `"` + ").test(n))")
+		if got := eval[string](b, "document.querySelector('.total').textContent"); got != total {
+			t.Errorf("by %s the total is %s, not %s", by, got, total)
+		}
+		b.shot("gran-" + by)
+	}
+	b.set("[aria-label='a frame is a']", "package")
+	b.ready("location.search.includes('gran=package')")
+	b.focusGraph()
+	b.keys(kb.ArrowDown, "f")
+	b.ready("location.search.includes('focus=')")
+	if got := eval[string](b, "document.querySelector('.total').textContent"); got == total || !strings.Contains(got, " cpu") {
+		t.Errorf("with one package the total is %s", got)
+	}
+	b.press("✕ clear")
+	b.ready("!location.search.includes('focus=')")
+	b.focusGraph()
+	b.keys(kb.ArrowDown, "s")
+	b.settles("location.search.includes('v=sandwich') && document.querySelectorAll('.flame canvas').length === 2")
+}
+
+// TestGroup puts the values of a label at the root, and folds recursion.
+func TestGroup(t *testing.T) {
+	b := open(t, fleet(t), "/")
+	b.ready()
+	b.press("view ▾")
+	b.until("document.querySelectorAll('#group option').length > 2")
+	b.shot("view-menu")
+	b.set("#group", "pod")
+	b.ready("location.search.includes('group=pod')")
+	b.focusGraph()
+	seen := map[string]bool{}
+	b.keys(kb.ArrowDown)
+	for range 6 {
+		name, _, _ := strings.Cut(details(b), " ")
+		seen[name] = true
+		b.keys(kb.ArrowRight)
+	}
+	for _, pod := range []string{"compile-0", "compile-1", "compile-2", "etcd-0", "etcd-1", "etcd-2"} {
+		if !seen["pod="+pod] {
+			t.Errorf("the first level lacks %s: %v", pod, seen)
+		}
+	}
+	b.shot("group")
+	b.until("[...document.querySelectorAll('button')].some((e) => e.textContent === 'view: by pod ▾')")
+	eval[any](b, "document.querySelector('.view-menu .check input').click()")
+	b.ready("location.search.includes('fold=1')")
+	eval[any](b, "document.querySelector('.view-menu .check input').focus()")
+	b.keys(kb.Escape)
+	b.until("[...document.querySelectorAll('button')].some((e) => e.textContent === 'view: by pod, folded ▾')")
+	b.until("!document.querySelector('.view-menu')")
+}
+
+// drawn is a sum of the pixels of the graph.
+const drawn = `(() => { const c = document.querySelector(".flame canvas"), d = c.getContext("2d").getImageData(0, 0, c.width, c.height).data; let n = 0; for (let i = 0; i < d.length; i++) n = (n * 31 + d[i]) % 1e9; return n; })()`
+
+// TestTable: a row lights its frames, a frame its row, and a click on a row leaves all rows.
+func TestTable(t *testing.T) {
+	b := open(t, fleet(t), "/?sort=cum")
+	b.ready()
+	b.move(5, 5)
+	rows := eval[int](b, "document.querySelectorAll('table.top tbody tr').length")
+	plain := eval[float64](b, drawn)
+	isPlain := fmt.Sprintf("%s === %f", drawn, plain)
+	isLit := fmt.Sprintf("%s !== %f", drawn, plain)
+	x, y := b.point("table.top tbody tr:nth-child(3)", 0.5, 0.5)
+	b.move(x, y)
+	b.until(isLit)
+	b.shot("table-lit")
+	b.move(5, 5)
+	b.until(isPlain)
+	x, y = b.point(".flame", 0.1, 0)
+	b.move(x, y+30)
+	b.until("document.querySelector('.top .lit')?.textContent.includes(document.querySelector('.box-name').textContent.split('/').at(-1))")
+	b.click("table.top tbody tr:nth-child(3) .link")
+	b.ready("location.search.includes('s=') && /%/.test(document.querySelector('.search output').textContent) && " + isLit)
+	if got := eval[int](b, "document.querySelectorAll('table.top tbody tr').length"); got != rows {
+		t.Errorf("a click on a row leaves %d rows of %d", got, rows)
+	}
+	b.shot("table-chosen")
+	b.click("table.top tbody tr:nth-child(3) .link")
+	b.ready("!location.search.includes('s=')")
+	eval[any](b, "document.querySelector('table.top tbody tr:nth-child(5) .link').focus()")
+	b.until(isLit)
+	eval[any](b, "document.activeElement.blur()")
+	b.until(isPlain)
+	b.command("/")
+	b.until("document.activeElement.id === 'search' && document.activeElement.value === ''")
+}
+
+// TestSandwichKeeps: the sandwich is of the function that the graph was zoomed to.
+func TestSandwichKeeps(t *testing.T) {
+	b := open(t, fleet(t), "/")
+	b.ready()
+	b.focusGraph()
+	b.keys(kb.ArrowDown, kb.ArrowDown, kb.Enter)
+	b.until("location.search.includes('z=')")
+	name, _, _ := strings.Cut(details(b), " ")
+	b.click("#tab-sandwich")
+	b.settles("document.querySelectorAll('.flame canvas').length === 2")
+	if got := eval[string](b, "new URLSearchParams(location.search).get('fn')"); got != name {
+		t.Errorf("the sandwich is of %q, not of %q", got, name)
+	}
+}
+
+const span = "(() => { const w = new URLSearchParams(location.search).get('win')?.split('~').map(Number); return w ? [w[0], w[1]] : [0, 1]; })()"
+
+// wheel turns the wheel over a part of the graph.
+func (b *tab) wheel(x, y, by float64, keys chromedp.Modifier) {
+	b.t.Helper()
+	left, top := b.point(".flame", x, y)
+	if _, err := chromedp.Call(b.ctx, input.DispatchMouseEvent, input.DispatchMouseEventParams{Type: input.DispatchMouseEventTypeMouseWheel, X: left, Y: top, DeltaX: 1e-4, DeltaY: by, Modifiers: int64(keys)}); err != nil {
+		b.t.Fatal(err)
+	}
+}
+
+// TestWheel zooms around the pointer, drags, uses the small map, and goes back to all. The address has what is seen.
+func TestWheel(t *testing.T) {
+	b := open(t, fleet(t), "/")
+	b.size(1280, 800)
+	b.ready()
+	b.until("document.querySelector('.handle').hidden")
+	for range 4 {
+		b.wheel(0.25, 0.1, -100, chromedp.ModifierCtrl)
+	}
+	b.until("location.search.includes('win=') && !document.querySelector('.handle').hidden")
+	got := eval[[2]float64](b, span)
+	if size := got[1] - got[0]; size > 0.45 || size < 0.35 || got[0]+0.25*size < 0.245 || got[0]+0.25*size > 0.255 {
+		t.Errorf("after four notches at a quarter it shows %v", got)
+	}
+	b.shot("wheel")
+	handle := eval[[2]float64](b, "(() => { const h = document.querySelector('.handle').getBoundingClientRect(), m = document.querySelector('.minimap canvas').getBoundingClientRect(); return [(h.left - m.left) / m.width, (h.right - m.left) / m.width]; })()")
+	if handle[0] < got[0]-0.01 || handle[0] > got[0]+0.01 || handle[1] < got[1]-0.01 || handle[1] > got[1]+0.01 {
+		t.Errorf("the handle is at %v, and %v is seen", handle, got)
+	}
+	top := eval[float64](b, "document.querySelector('.flame').scrollTop")
+	b.wheel(0.25, 0.5, 300, 0) // it is taller than its place
+	b.until(fmt.Sprintf("document.querySelector('.flame').scrollTop > %f", top))
+	if now := eval[[2]float64](b, span); now != got {
+		t.Errorf("the wheel alone zooms a graph that can be scrolled: %v", now)
+	}
+	b.drag(".flame", 0.6, 0.3)
+	b.until(fmt.Sprintf("%s[0] > %f", span, got[0]+0.05))
+	if eval[bool](b, "location.search.includes('z=')") {
+		t.Error("a drag zooms to a frame")
+	}
+	loaded := eval[[2]float64](b, span)
+	b.goTo("/" + eval[string](b, "location.search"))
+	b.ready()
+	b.until("!document.querySelector('.handle').hidden")
+	b.drag(".minimap .handle", 0.5, 0.9)
+	b.until(fmt.Sprintf("%s[0] > %f", span, loaded[0]+0.05))
+	b.focusGraph()
+	b.keys("-", "-")
+	b.until("!location.search.includes('win=')")
+	b.drag(".minimap", 0.2, 0.4)
+	b.until("Math.abs(" + span + "[0] - 0.2) < 0.02 && Math.abs(" + span + "[1] - 0.4) < 0.02")
+	b.keys(kb.Escape)
+	b.until("!location.search.includes('win=')")
+	b.keys("+", "+")
+	b.until("location.search.includes('win=')")
+	before := eval[[2]float64](b, span)
+	eval[any](b, `document.querySelector("[role=tree]").dispatchEvent(new KeyboardEvent("keydown", { key: "ArrowRight", shiftKey: true, bubbles: true })); null`)
+	b.until(fmt.Sprintf("%s[0] > %f", span, before[0]))
+	x, y := b.point(".flame", 0.5, 0.02)
+	run(b, chromedp.MouseClickXY(x, y, chromedp.ClickCount(1)))
+	run(b, chromedp.MouseClickXY(x, y, chromedp.ClickCount(2)))
+	b.until("!/[?&](win|z)=/.test(location.search)")
 }

@@ -8,17 +8,18 @@ import { change, value } from "./format";
 import { Graph } from "./graph";
 import { TimeField } from "./header";
 import { Message, Panel } from "./message";
-import { question, readBy, type Page } from "./page";
+import { question, readBy, reading, type Page } from "./page";
 import { Functions, useRows, useTop } from "./table";
 import { Left } from "./flameview";
-import { Buttons, GraphTools, Search, Toggle } from "./tools";
+import { Buttons, Search, Toggle } from "./tools";
 import type { Side } from "./tree";
 import { end, shifted } from "./url";
+import { GraphTools } from "./viewmenu";
 
 const isAsked = ({ state }: Page) => Boolean(state.bq || state.bfrom || state.bto);
 
 export function Difference({ page }: { page: Page }) {
-  const { state, go } = page, params = { ...question(state), inv: state.inv, max_nodes: state.n };
+  const { state, go } = page, params = { ...question(state), ...reading(state), inv: state.inv, max_nodes: state.n };
   const flame = useAnswer(state.t && isAsked(page) ? JSON.stringify([page.loadKey, params]) : null, (signal) => page.load.ask<Flame>("flame", params, signal));
   const [rows, more] = useRows();
   const top = useTop(page, rows, flame);

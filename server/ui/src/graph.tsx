@@ -171,12 +171,15 @@ function Canvas({ handle, by, hits, label, shares, say, menu, seen, paint, hasMa
     details.say(say(node));
     show(node, e.clientX);
   };
+  const down = (e: MouseEvent) => { // so that keys go on from here
+    e.preventDefault();
+    scroll.current!.querySelector<HTMLElement>("[role=tree]")!.focus({ preventScroll: true });
+  };
   const click = (e: MouseEvent) => {
     const node = nodeAt(e);
     if (e.detail === 2) return handle.zoom(0); // all again
     if (node < 0) return;
     handle.focus(node);
-    scroll.current!.querySelector<HTMLElement>("[role=tree]")!.focus({ preventScroll: true }); // so that keys go on from here
     if (node !== zoomed || seen.current) handle.zoom(node);
   };
   const more = (e: MouseEvent) => {
@@ -204,7 +207,7 @@ function Canvas({ handle, by, hits, label, shares, say, menu, seen, paint, hasMa
     }
   };
   return (
-    <div class="flame-place">
+    <div class="flame-place" onMouseDown={down}>
       {hasMap && <MiniMap map={map} tree={tree} seen={() => seen.current ?? handle.span()} see={handle.see} />}
       <div class="flame" ref={scroll} onScroll={() => { hide(); paint.current(); }} onPointerMove={point} onPointerLeave={() => { outline(hover.current, null); hide(); }} onClick={click} onContextMenu={more}>
         <canvas ref={canvas} aria-hidden="true" />

@@ -1,7 +1,7 @@
 // The keys of a graph that has the focus.
 
 import { copy, sideBefore, spoken, type Page } from "./page";
-import { exactly, stackText } from "./frames";
+import { framePattern, stackText } from "./frames";
 import type { Span } from "./flame";
 import { moved, zoomed } from "./seen";
 import type { Tree } from "./tree";
@@ -75,11 +75,11 @@ function nextHit(g: Handle, by: number) {
 
 // ask changes what is asked for.
 function ask(key: string, g: Handle): boolean {
-  const { page: { state, go }, focused } = g, name = focused ? g.tree.name(focused) : "";
+  const { page: { state, go }, focused } = g, name = focused ? g.tree.name(focused) : "", only = framePattern(name, state.gran);
   switch (key) {
     case "/": document.querySelector<HTMLInputElement>("#search")?.select(); break;
-    case "f": if (name) go({ focus: exactly(name), z: "" }); break;
-    case "h": if (name) go({ hide: state.hide ? state.hide + "|" + exactly(name) : exactly(name) }); break;
+    case "f": if (name) go({ focus: only, z: "" }); break;
+    case "h": if (name) go({ hide: state.hide ? state.hide + "|" + only : only }); break;
     case "s": if (name) go({ v: "sandwich", fn: name }); break;
     case "i": go({ inv: state.inv ? "" : "1", z: "" }); break;
     case "d": go({ v: "difference", ...sideBefore(g.page) }); break;

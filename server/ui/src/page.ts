@@ -61,6 +61,9 @@ export function question(s: State): Params {
   return { ...out, bq: s.bq, bfrom: s.bfrom, bto: s.bto, norm: s.norm };
 }
 
+// reading are the parameters of what the frames of a tree stand for.
+export const reading = (s: State): Params => ({ granularity: s.gran, fold: s.fold });
+
 // mostFrames is how many frames of a tree the page asks for, if it is asked for more.
 export const mostFrames = 100_000;
 

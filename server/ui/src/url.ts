@@ -18,6 +18,9 @@ export const defaults = {
   ignore: "",
   hide: "",
   inv: "",
+  gran: "", // what a frame is: "" a function, "line", "file", "package", "binary"
+  group: "", // label whose values are the first level
+  fold: "", // recursion is folded
   o: "", // order of frames: "" by size, "name"
   c: "", // colour of frames: "" by package, "file", "binary", "value", "state"
   n: "", // frames of a tree, at most; "" leaves it to the server
