@@ -14,6 +14,7 @@ import (
 
 	"github.com/granarydb/granary/columnstore"
 	"github.com/granarydb/granary/profile"
+	"github.com/granarydb/granary/server/internal/page"
 )
 
 // framesOf returns the names of a sample's frames, leaf first.
@@ -189,5 +190,41 @@ func TestPage_ReadingRefused(t *testing.T) {
 	}
 	if status, text, _ := a.page("command", nil, "t", "cpu", "granularity", "line"); status != http.StatusOK || !strings.Contains(text, `"command":""`) {
 		t.Errorf("command: status %d: %s", status, text)
+	}
+}
+
+// TestPage_CallGraph asks for the functions of the greatest values and their calls, everywhere.
+func TestPage_CallGraph(t *testing.T) {
+	for name, url := range everywhere(t) {
+		a := &asker{t: t, url: url}
+		var got page.CallGraphAnswer
+		if status, text, _ := a.page("callgraph", &got, "t", cpuID); status != http.StatusOK {
+			t.Fatalf("%s: status %d: %s", name, status, text)
+		}
+		calls := map[string]int64{}
+		for _, c := range got.Calls {
+			calls[got.Functions[c.Caller].Name+" "+got.Functions[c.Callee].Name] = c.Value
+		}
+		total := got.Total[0] // of 11 parts: leaf f main, 2 f main, 3 leaf g main, 5 main g f
+		part := func(n int64) int64 { return total * n / 11 }
+		want := map[string]int64{"main f": part(3), "f leaf": part(1), "main g": part(3), "g leaf": part(3), "g main": part(5), "f g": part(5)}
+		if !maps.Equal(calls, want) {
+			t.Errorf("%s: %v, want %v", name, calls, want)
+		}
+		top := a.top("t", cpuID, "sort", "cum")
+		for _, f := range top.Functions {
+			if !slices.Contains(got.Functions, page.GraphFunction{Name: f.Name, Flat: f.Flat[0], Cum: f.Cum[0]}) {
+				t.Errorf("%s: %+v lacks %+v", name, got.Functions, f)
+			}
+		}
+		if status, text, _ := a.page("callgraph", nil, "t", cpuID, "nodes", "201"); status != http.StatusUnprocessableEntity || !strings.Contains(text, "at most 200") {
+			t.Errorf("%s: status %d: %s", name, status, text)
+		}
+		if status, text, _ := a.page("callgraph", nil, "t", cpuID, "bto", "latest-1s"); status != http.StatusBadRequest || !strings.Contains(text, "no side before") {
+			t.Errorf("%s: status %d: %s", name, status, text)
+		}
+		if a.page("callgraph", &got, "t", cpuID, "nodes", "2", "granularity", "file"); len(got.Functions) != 2 || got.Functions[0].Name != "f.go" && got.Functions[0].Name != "main.go" {
+			t.Errorf("%s: %+v", name, got.Functions)
+		}
 	}
 }

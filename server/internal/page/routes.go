@@ -20,6 +20,7 @@ func Routes(opts Options) (all []web.Route) {
 	stacks := slices.Concat(sides, states)
 	add("flame", p.handler("", flameOf, append(slices.Clip(stacks), "inv", "function", "max_nodes", "shares", "granularity", "fold", "group")...))
 	add("top", p.handler("", topOf, append(slices.Clip(stacks), "sort", "change", "rows", "offset", "granularity")...))
+	add("callgraph", p.handler("", callGraphOf, append(slices.Clip(stacks), "nodes", "granularity", "fold")...))
 	add("command", p.handler("", commandOf, append(slices.Clip(stacks), "function", "sort", "granularity")...))
 
 	one := func(path string, answer answerFunc, names ...string) {
