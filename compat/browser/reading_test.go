@@ -370,3 +370,59 @@ func TestWheel(t *testing.T) {
 	run(b, chromedp.MouseClickXY(x, y, chromedp.ClickCount(2)))
 	b.until("!/[?&](win|z)=/.test(location.search)")
 }
+
+// TestCallGraph shows the functions of the greatest values, one over another in no place, as links that keys reach.
+func TestCallGraph(t *testing.T) {
+	b := open(t, fleet(t), "/?q={service_name=\"etcd\"}")
+	b.size(1280, 800)
+	b.ready()
+	b.click("#tab-graph")
+	b.settles("document.querySelectorAll('.call-node').length === 40 && document.querySelectorAll('path.call').length > 30")
+	b.shot("graph")
+	if over := eval[[]string](b, `(() => {
+		const all = [...document.querySelectorAll(".call-node rect")].map((e) => e.getBBox()), bad = [];
+		all.forEach((p, i) => all.forEach((q, k) => { if (k > i && p.x < q.x + q.width && q.x < p.x + p.width && p.y < q.y + q.height && q.y < p.y + p.height) bad.push(i + " and " + k); }));
+		for (const e of document.querySelectorAll(".call-node")) if (e.querySelector(".call-name").getBBox().width > 186) bad.push(e.textContent);
+		return bad;
+	})()`); len(over) > 0 {
+		t.Errorf("nodes over each other, or names too wide: %q", over)
+	}
+	b.press("fit to the width")
+	b.shot("graph-whole")
+	b.set("[aria-label=functions]", "60")
+	b.settles("document.querySelectorAll('.call-node').length === 60 && location.search.includes('nodes=60')")
+	eval[any](b, "document.querySelector('.call-node').focus()")
+	b.until("document.querySelector('.call.hot')")
+	b.keys(kb.Tab)
+	name := eval[string](b, "document.activeElement.querySelector('title').textContent")
+	b.keys(kb.Enter)
+	b.settles("document.querySelectorAll('.flame canvas').length === 2")
+	if got := eval[string](b, "new URLSearchParams(location.search).get('fn')"); got != name || name == "" {
+		t.Errorf("the link of %q leads to %q", name, got)
+	}
+}
+
+// TestLayers places random graphs: no two nodes at one place, and an edge goes down unless it closes a circle.
+func TestLayers(t *testing.T) {
+	b := modules(t, "layers")
+	for _, wrong := range eval[[]string](b, `(() => {
+		const bad = [];
+		let seed = 7;
+		const next = (k) => (seed = (seed * 48271) % 2147483647) % k;
+		for (let round = 0; round < 300; round++) {
+			const n = 1 + next(60), isTree = round % 3 === 0, edges = [];
+			for (let i = next(150); i > 0 && n > 1; i--) { const a = next(n), b = next(n); if (a !== b) edges.push(isTree ? { from: Math.min(a, b), to: Math.max(a, b) } : { from: a, to: b }); }
+			const at = layers.layers(n, edges);
+			for (let i = 0; i < n; i++) for (let k = 0; k < i; k++) if (at.row[i] === at.row[k] && Math.abs(at.x[i] - at.x[k]) < 0.999) bad.push("nodes " + i + " and " + k + " are at one place");
+			for (let i = 0; i < n; i++) if (!(at.x[i] >= 0.499 && at.x[i] <= at.columns - 0.499 && at.row[i] < at.rows)) bad.push("node " + i + " is outside");
+			edges.forEach((e, i) => {
+				if (isTree && at.row[e.from] >= at.row[e.to]) bad.push("an edge goes up");
+				const rows = [at.row[e.from], ...at.ways[i].map((p) => p[1]), at.row[e.to]];
+				for (let k = 1; k < rows.length; k++) if (Math.abs(rows[k] - rows[k - 1]) !== 1 && at.row[e.from] !== at.row[e.to]) bad.push("an edge leaves a row out");
+			});
+		}
+		return bad.slice(0, 5);
+	})()`) {
+		t.Error(wrong)
+	}
+}

@@ -4,6 +4,7 @@ import { useEffect, useMemo, useState } from "preact/hooks";
 import { useAnswer } from "./answer";
 import { useAnyStates } from "./anystates";
 import { Load, get, type StoreState } from "./api";
+import { CallGraphView } from "./callgraph";
 import { Chart } from "./chart";
 import { Crumbs } from "./crumbs";
 import { Difference } from "./difference";
@@ -27,7 +28,7 @@ import { StoreView } from "./storeview";
 import { resolved } from "./url";
 
 const views: Record<string, (p: { page: Page }) => preact.JSX.Element | null> = {
-  flame: FlameView, sandwich: SandwichView, difference: Difference, states: StatesTab, profiles: ProfilesView, store: StoreView,
+  flame: FlameView, sandwich: SandwichView, graph: CallGraphView, difference: Difference, states: StatesTab, profiles: ProfilesView, store: StoreView,
 };
 
 const tabled = ["flame", "sandwich", "difference"]; // views with a table of functions

@@ -24,6 +24,7 @@ export const defaults = {
   o: "", // order of frames: "" by size, "name"
   c: "", // colour of frames: "" by package, "file", "binary", "value", "state"
   n: "", // frames of a tree, at most; "" leaves it to the server
+  nodes: "", // functions of a call graph
   sum: "", // gauges are added up
   sort: "flat", // of the table
   bq: "", // the side before of a difference
