@@ -55,6 +55,9 @@ type Options struct {
 	// Deleted is called after each POST /delete that chose rows, also if it ended early: a log of deletions. It is called for one
 	// deletion at a time. The request fails with its error. nil means that POST /delete is refused.
 	Deleted func(Deletion) error
+	// Self is the path of a page about the server itself, relative to its own, such as "self/". Its page links to it. Empty means
+	// that there is none.
+	Self string
 	// Log takes a record for each failed request and each panic. nil discards them.
 	Log *slog.Logger
 	// Now is the clock for profiles without a time and for the ids of pushes. nil means time.Now.

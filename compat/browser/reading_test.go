@@ -1,8 +1,10 @@
 package browser
 
 import (
+	"encoding/json"
 	"fmt"
 	"math/rand/v2"
+	"net/http"
 	"strings"
 	"testing"
 	"time"
@@ -424,5 +426,76 @@ func TestLayers(t *testing.T) {
 		return bad.slice(0, 5);
 	})()`) {
 		t.Error(wrong)
+	}
+}
+
+// TestWheelTime turns the wheel over a graph of 100,000 frames, one notch in each frame of the browser, in and out again: what the
+// page does in a frame is its best of rounds, as others use the machine.
+func TestWheelTime(t *testing.T) {
+	s := &refusing{Handler: fleet(t)}
+	var one struct {
+		Names, Texts           []string
+		Files, Lines, Binaries []int
+		Depth, Function        []int
+		Self                   [][]int64
+	}
+	if err := json.Unmarshal([]byte(heap(t)), &one); err != nil {
+		t.Fatal(err)
+	}
+	depth, function, self := []int{0}, []int{0}, []int64{0}
+	for round := int64(1); len(depth) < 100_000; round++ {
+		for i := 1; i < len(one.Depth) && len(depth) < 100_000; i++ {
+			depth, function, self = append(depth, one.Depth[i]), append(function, one.Function[i]), append(self, one.Self[0][i]/round)
+		}
+	}
+	total := int64(0)
+	for _, v := range self {
+		total += v
+	}
+	answer, err := json.Marshal(map[string]any{
+		"commit": 0, "touched": map[string]int{"granules": 1, "parts": 1, "rows": 1, "chosen": 1}, "sample_type": "alloc_space", "unit": "bytes", "total": []int64{total}, "magnitude": []int64{total},
+		"tree": map[string]any{"names": one.Names, "texts": one.Texts, "files": one.Files, "lines": one.Lines, "binaries": one.Binaries, "depth": depth, "function": function, "self": [][]int64{self}, "others": []int{}, "all": len(depth)},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.set(func(w http.ResponseWriter, r *http.Request) bool {
+		if r.URL.Path != "/api/v1/flame" {
+			return false
+		}
+		_, _ = w.Write(answer)
+		return true
+	})
+	b := open(t, s, "/")
+	b.size(1280, 800)
+	b.ready()
+	eval[any](b, "globalThis.least = []; null")
+	var median float64
+	p95 := b.best(10, func() float64 {
+		got := eval[[2]float64](b, `(async () => {
+			const host = document.querySelector(".flame"), r = host.getBoundingClientRect(), canvas = host.querySelector("canvas").getContext("2d");
+			for (let i = 0; i < 120; i++) {
+				await new Promise((next) => requestAnimationFrame(next));
+				const start = performance.now(), own = window.requestAnimationFrame, due = [];
+				window.requestAnimationFrame = (f) => due.push(f); // what the page draws in its next frame
+				host.dispatchEvent(new WheelEvent("wheel", { deltaY: i < 60 ? -40 : 40, ctrlKey: true, clientX: r.left + r.width * 0.37, clientY: r.top + 60, bubbles: true, cancelable: true }));
+				window.requestAnimationFrame = own;
+				due.forEach((f) => f(start));
+				canvas.getImageData(0, 0, 1, 1); // with its raster
+				least[i] = Math.min(least[i] ?? Infinity, performance.now() - start);
+				if (i === 59) globalThis.isZoomed = !document.querySelector(".handle").hidden;
+			}
+			const times = least.toSorted((a, b) => a - b);
+			return [times[60], times[114]];
+		})()`)
+		median = got[0]
+		return got[1]
+	})
+	t.Logf("%d frames, 120 notches: median %.2f ms, p95 %.2f ms", len(depth), median, p95)
+	if median > 5 || p95 > 10 {
+		t.Errorf("a notch of the wheel takes %.2f ms, p95 %.2f ms; at most 5 and 10", median, p95)
+	}
+	if !eval[bool](b, "isZoomed") {
+		t.Error("the wheel changes nothing")
 	}
 }

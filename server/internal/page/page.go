@@ -52,6 +52,7 @@ type Options struct {
 	Read        *question.Reader
 	ResultBytes int64 // greatest size of an encoded answer
 	HasOlder    bool  // whether profiles that the source dropped can be read
+	Self        string // path of a page about the server itself, relative to its own; empty if there is none
 }
 
 // page answers a page's queries.

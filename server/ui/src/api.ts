@@ -43,7 +43,7 @@ export interface Dot { time: string; until: string; duration: number; total: num
 export interface Profiles extends Head { sample_type: string; unit: string; all: number; profiles: Dot[]; counts?: number[]; counts_from?: string; counts_to?: string }
 
 export interface StoreState extends Head {
-  tenant?: string; oldest?: string; newest?: string; floor?: string; older?: boolean;
+  tenant?: string; oldest?: string; newest?: string; floor?: string; older?: boolean; self?: string;
   rows: number; cold_rows: number; series: number; stacks: number; granules: number; parts: number;
   memory: Record<string, number>;
   disk: { budget: number; files: number; log: number; failed: boolean };

@@ -273,7 +273,7 @@ func (f *flags) serve(cmd *cobra.Command) (err error) {
 		defer func() { err = cmp.Or(err, deltas.Close()) }()
 	}
 	handle, err := server.New(store, server.Options{
-		Profiles: dbdir.Profiles(store, ""), Limits: f.limits, Tokens: secrets.tokens, Tenants: secrets.tenants, Backups: f.backups(), Hosts: f.hosts, DropLabels: f.drop, Deltas: deltas, FirstWhole: f.firstWhole, Deleted: f.deleted(log), Log: log,
+		Profiles: dbdir.Profiles(store, ""), Limits: f.limits, Tokens: secrets.tokens, Tenants: secrets.tenants, Backups: f.backups(), Hosts: f.hosts, DropLabels: f.drop, Deltas: deltas, FirstWhole: f.firstWhole, Deleted: f.deleted(log), Self: f.selfPath(), Log: log,
 	})
 	if err != nil {
 		return err
