@@ -2,18 +2,15 @@ package server
 
 import (
 	"cmp"
-	"flag"
 	"fmt"
 	"math"
 	"math/rand/v2"
 	"net/http"
-	"net/http/httptest"
 	"slices"
 	"strings"
 	"testing"
 	"time"
 
-	"github.com/granarydb/granary/internal/effort"
 	"github.com/granarydb/granary/profile"
 	"github.com/granarydb/granary/server/internal/page"
 )
@@ -401,40 +398,5 @@ func TestServices_Everywhere(t *testing.T) {
 		if fmt.Sprint(want[1].Total, want[1].Newest) != fmt.Sprint(got.Rows[1].Total, got.Rows[1].Newest) {
 			t.Errorf("%s: %+v, want %+v", name, got.Rows, want)
 		}
-	}
-}
-
-var servicesRows = flag.Int("services.rows", 1_000_000, "rows for TestServices_Time")
-
-// TestServices_Time measures the route with 1,000 services: the hour that is seen, and the one before it. The rows are in
-// these two hours.
-func TestServices_Time(t *testing.T) {
-	effort.Slow(t)
-	a := newAsker(t, Options{})
-	const all, stacks = 1000, 100
-	profiles := *servicesRows / all / stacks
-	samples := make([]made, stacks)
-	for i := range samples {
-		samples[i] = made{stack: fmt.Sprintf("leaf%d f%d main", i, i%7), value: int64(i + 1)}
-	}
-	for i := range profiles {
-		at := madeAt.Add(time.Duration(i) * 2 * time.Hour / time.Duration(profiles))
-		for k := range all {
-			a.insert(at, cpuType, map[string]string{"service_name": fmt.Sprint("service-", k), "pod": fmt.Sprint(k % 3)}, samples...)
-		}
-	}
-	for name, more := range map[string]string{"": "", "by change": "&sort=change", "with functions": "&changed=1&rows=20"} {
-		var times []time.Duration
-		bytes := 0
-		for range 9 {
-			w, start := httptest.NewRecorder(), time.Now()
-			a.ServeHTTP(w, httptest.NewRequest(http.MethodGet, "http://localhost/api/v1/services?t=cpu&from=latest-1h"+more, nil))
-			times, bytes = append(times, time.Since(start)), w.Body.Len()
-			if w.Code != http.StatusOK {
-				t.Fatal(w.Body)
-			}
-		}
-		slices.Sort(times)
-		t.Logf("services%s of %d rows, %d services: median %v, greatest %v, %d bytes", " "+name, a.db.Table().Stats().Rows, all, times[len(times)/2], times[len(times)-1], bytes)
 	}
 }
