@@ -3,6 +3,7 @@ package server
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"math"
 	"math/rand/v2"
 	"net/http"
@@ -81,9 +82,7 @@ func (s *served) add(rng *rand.Rand, at time.Time, typ profile.Type, labels map[
 			one.labels = []string{"zone", "sampled"}
 			row.labels["zone"] = "sampled"
 		}
-		for name, value := range labels {
-			row.labels[name] = value
-		}
+		maps.Copy(row.labels, labels)
 		samples, s.rows = append(samples, one), append(s.rows, row)
 	}
 	s.insert(at, typ, labels, samples...)

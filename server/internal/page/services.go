@@ -11,7 +11,6 @@ import (
 
 	"github.com/granarydb/granary/columnstore"
 	"github.com/granarydb/granary/profile"
-	"github.com/granarydb/granary/schema"
 	"github.com/granarydb/granary/server/internal/fault"
 	"github.com/granarydb/granary/server/internal/question"
 )
@@ -193,8 +192,8 @@ func (s *services) bounds(ctx context.Context, out *ServicesAnswer, ago string) 
 	to = max(to, from+1)
 	s.query.From, s.query.To = from, to
 	s.step = stepFor(to-from, int64(s.points))
-	s.first = schema.RoundDown(from, s.step)
-	last := schema.RoundDown(to-1, s.step)
+	s.first = from - from%s.step // steps are multiples, as in profile.DB.Range; from is after 1970
+	last := to - 1 - (to-1)%s.step
 	if !out.Mean { // a rate over a small part of a step would be that of one profile
 		if s.first+s.step-from < s.step/2 && s.first < last {
 			s.first += s.step
