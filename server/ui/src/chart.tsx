@@ -111,9 +111,9 @@ function Legend({ page: { state, go }, lines: { lines, all = 0, times, isMean, s
             <td class="n">{show(isMean ? l.sum / (l.values.filter((v) => v != null).length || 1) : l.sum)}</td>
           </tr>
         ))}
-        {!what && all > lines.length && <tr><td colSpan={2}><button type="button" class="link all-values" onClick={() => go({ v: "services", l: state.by, m: "" })}>all {all.toLocaleString("en")} values</button></td></tr>}
         {!times.length && <tr><td colSpan={2}>no profiles</td></tr>}
       </tbody>
+      {!what && all > lines.length && <tfoot><tr><td colSpan={2}><button type="button" class="link all-values" onClick={() => go({ v: "services", l: state.by, m: "" })}>all {all.toLocaleString("en")} values</button></td></tr></tfoot>}
     </table>
   );
 }
