@@ -57,8 +57,9 @@ export function ServicesView({ page }: { page: Page }) {
   );
 }
 
-// walk goes from a name to the next one, or the one before.
+// walk goes from a name to the next one, or the one before, and by a slash to the search.
 function walk(e: KeyboardEvent) {
+  if (e.key === "/") { e.preventDefault(); document.getElementById("search")?.focus(); }
   const all = [...document.querySelectorAll<HTMLElement>(".services .go")], at = all.indexOf(document.activeElement as HTMLElement);
   const to = e.key === "ArrowDown" ? at + 1 : e.key === "ArrowUp" ? at - 1 : -1;
   if (at >= 0 && to >= 0 && all[to]) { e.preventDefault(); all[to]!.focus(); }
