@@ -62,6 +62,9 @@ func (h *simRun) writeStates(tx *Tx) []simChange {
 		if err == nil {
 			err = w.Change(c.at, a, c.value)
 		}
+		if h.refused(err) {
+			return changes
+		}
 		if err != nil {
 			h.fail("change of %s at %d: %v", c.attribute, c.at, err)
 			return nil
