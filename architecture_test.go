@@ -33,7 +33,7 @@ var below = map[string][]string{
 	"server/ui":      {},
 	"export":         {"profile"},
 	"internal/input": {"profile", "profile/format", "internal/foreign"},
-	"render":         {"profile", "history", "history/summary", "internal/timetext"},
+	"render":         {"profile", "profile/tree", "history", "history/summary", "internal/timetext"},
 	"profile":        {"columnstore", "history", "schema", "encoding", "encoding/dict", "profile/pprof", "internal/rows", "internal/selector", "internal/attrpath", "internal/symbols", "internal/means", "internal/pattern", "profile/tree"},
 	"columnstore":    {"internal/query", "internal/query/filter", "internal/catalog", "internal/dictionaries", "internal/files", "internal/entries", "internal/cold", "internal/cache", "internal/disk", "history", "granule", "txn", "arrowconv", "schema", "encoding", "encoding/dict", "internal/query/order"},
 

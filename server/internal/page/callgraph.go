@@ -38,7 +38,7 @@ const MostGraphNodes = 200
 
 // callGraphOf answers GET /api/v1/callgraph.
 func callGraphOf(ctx context.Context, q *pageQuestion) (pageAnswer, error) {
-	most, reading := q.number("nodes", 40, min(MostGraphNodes, q.page.Read.MaxNodes)), q.reading()
+	most, lens := q.number("nodes", 40, min(MostGraphNodes, q.page.Read.MaxNodes)), q.lens()
 	p, sides, of, err := q.stacks(ctx)
 	if err != nil {
 		return nil, err
@@ -46,11 +46,11 @@ func callGraphOf(ctx context.Context, q *pageQuestion) (pageAnswer, error) {
 	if len(sides) > 1 {
 		return nil, fault.Invalid("a call graph has no side before: ask without bq, bfrom and bto")
 	}
-	if err := of.found(ctx, &p, reading, sides); err != nil {
+	if err := of.found(ctx, &p, lens, sides); err != nil {
 		return nil, err
 	}
 	calls := tree.New(tree.FromRoot, "", q.page.Read.QueryBytes)
-	if err := addSides(ctx, calls, read(reading, sides)); err != nil {
+	if err := addSides(ctx, calls, read(lens, sides)); err != nil {
 		return nil, err
 	}
 	calls.DropNegatives()

@@ -38,7 +38,7 @@ type CommandAnswer struct {
 // commandOf answers GET /api/v1/command.
 func commandOf(ctx context.Context, q *pageQuestion) (pageAnswer, error) {
 	q.order()
-	q.reading()
+	q.lens()
 	p, err := q.sides(ctx)
 	if err != nil {
 		return nil, err
@@ -51,7 +51,7 @@ func commandOf(ctx context.Context, q *pageQuestion) (pageAnswer, error) {
 // because GET /pprof answers with means; for samples chosen by state; for frames that are no functions; and for text that terminals do not
 // print unchanged.
 func (q *pageQuestion) command(p *pageSides) string {
-	if q.of.Has("h") || q.reading().By != tree.Functions || p.queries[0].SumGauges && p.typ.IsGauge() {
+	if q.of.Has("h") || q.lens().By != tree.ByFunction || p.queries[0].SumGauges && p.typ.IsGauge() {
 		return ""
 	}
 	words := []string{"granary", "top"}

@@ -26,8 +26,8 @@ type FlameAnswer struct {
 func flameOf(ctx context.Context, q *pageQuestion) (pageAnswer, error) {
 	most := q.number("max_nodes", 16_384, q.page.Read.MaxNodes)
 	isInverted, withShares, function := q.flag("inv"), q.flag("shares"), q.of.Get("function")
-	reading, group := q.reading(), q.of.Get("group")
-	reading.FromLeaf = isInverted && group != ""
+	lens, group := q.lens(), q.of.Get("group")
+	lens.FromLeaf = isInverted && group != ""
 	q.checkGroup(group, function)
 	if function != "" && isInverted {
 		q.refuse(fault.Invalid("parameters inv and function: choose one"))
@@ -36,7 +36,7 @@ func flameOf(ctx context.Context, q *pageQuestion) (pageAnswer, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := of.found(ctx, &p, reading, sides); err != nil {
+	if err := of.found(ctx, &p, lens, sides); err != nil {
 		return nil, err
 	}
 	var shares stateShares
@@ -56,14 +56,14 @@ func flameOf(ctx context.Context, q *pageQuestion) (pageAnswer, error) {
 	for direction, place := range places {
 		calls := tree.New(direction, function, q.page.Read.QueryBytes/int64(len(places)))
 		if group != "" {
-			err = q.addGroups(ctx, calls, &p, reading, group)
+			err = q.addGroups(ctx, calls, &p, lens, group)
 		} else {
-			err = addSides(ctx, calls, read(reading, sides))
+			err = addSides(ctx, calls, read(lens, sides))
 		}
 		if err != nil {
 			return nil, err
 		}
-		if err := shares.addTo(ctx, calls, reading); err != nil {
+		if err := shares.addTo(ctx, calls, lens); err != nil {
 			return nil, err
 		}
 		*place = calls.Nodes(max(most, 1)).Columns(len(sides))
@@ -148,7 +148,7 @@ func newStateShares(all []profile.StateStacks) (out stateShares) {
 }
 
 // addTo adds the groups to a tree.
-func (s *stateShares) addTo(ctx context.Context, calls *tree.Calls, r tree.Reading) error {
+func (s *stateShares) addTo(ctx context.Context, calls *tree.Calls, r tree.Lens) error {
 	for group, all := range s.stacks {
 		for _, stacks := range all {
 			if err := calls.AddGroup(ctx, group, r.Of(stacks)); err != nil {

@@ -50,8 +50,8 @@ type Options struct {
 	Source      source.Source
 	Gate        *source.Gate
 	Read        *question.Reader
-	ResultBytes int64 // greatest size of an encoded answer
-	HasOlder    bool  // whether profiles that the source dropped can be read
+	ResultBytes int64  // greatest size of an encoded answer
+	HasOlder    bool   // whether profiles that the source dropped can be read
 	Self        string // path of a page about the server itself, relative to its own; empty if there is none
 }
 

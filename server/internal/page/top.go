@@ -34,7 +34,7 @@ type TopFunction struct {
 // topOf answers GET /api/v1/top.
 func topOf(ctx context.Context, q *pageQuestion) (pageAnswer, error) {
 	most, offset := q.rows(200, q.page.Read.MaxNodes)
-	order, changed, reading := q.order(), q.change(), q.reading()
+	order, changed, lens := q.order(), q.change(), q.lens()
 	p, sides, of, err := q.stacks(ctx)
 	if err != nil {
 		return nil, err
@@ -42,10 +42,10 @@ func topOf(ctx context.Context, q *pageQuestion) (pageAnswer, error) {
 	if changed != nil && len(sides) < 2 {
 		return nil, fault.Invalid("parameter change: there is no side before: ask with bq, bfrom or bto")
 	}
-	if err := of.found(ctx, &p, reading, sides); err != nil {
+	if err := of.found(ctx, &p, lens, sides); err != nil {
 		return nil, err
 	}
-	costs, err := tree.Top(ctx, q.page.Read.QueryBytes, read(reading, sides)...)
+	costs, err := tree.Top(ctx, q.page.Read.QueryBytes, read(lens, sides)...)
 	if err != nil {
 		return nil, err
 	}

@@ -154,6 +154,13 @@ export class Load {
     return this.ask<T>(name, params, signal);
   }
 
+  // began waits for the first answer, which comes before what is only beside it.
+  async began(signal: AbortSignal) {
+    await new Promise((done) => setTimeout(done));
+    try { await this.first; } catch { /* whoever asked says so */ }
+    signal.throwIfAborted();
+  }
+
   private async begin<T extends Head>(answer: Promise<T>): Promise<T> {
     this.first = answer;
     try {

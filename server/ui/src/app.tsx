@@ -62,7 +62,7 @@ export function App() {
   const page: Page = { state: typed, go, load, loadKey, range, floor: store.data?.floor ? Date.parse(store.data.floor) : 0, unit: types.data?.unit(typed.t) ?? "" };
   const View = views[state.v] ?? FlameView;
   const isServices = state.v === "services", isOpen = { chart: useOpen("chart"), states: useOpen("states") };
-  const anyStates = useAnyStates(page, histories) && !isServices, hasTable = tabled.includes(views[state.v] ? state.v : "flame");
+  const anyStates = useAnyStates(page, histories), hasTable = tabled.includes(views[state.v] ? state.v : "flame");
   const isReady = isChosen && known.data !== undefined && (histories.length === 0 || paths.data !== undefined || paths.error !== undefined) && types.data !== undefined && (store.data !== undefined || store.error !== undefined);
   return (
     <>

@@ -12,18 +12,18 @@ import (
 	"github.com/granarydb/granary/server/internal/source"
 )
 
-// reading returns how a query wants its stacks to be read.
-func (q *pageQuestion) reading() tree.Reading {
+// lens returns how a query wants its stacks to be read.
+func (q *pageQuestion) lens() tree.Lens {
 	name := q.of.Get("granularity")
 	by, ok := tree.ParseGranularity(name)
 	if !ok {
 		q.refuse(fault.Invalid("parameter granularity: want function, line, file, package or binary, not %s", fault.Quoted(name)))
 	}
-	return tree.Reading{By: by, Fold: q.flag("fold")}
+	return tree.Lens{By: by, Fold: q.flag("fold")}
 }
 
-// read returns the sides as the reading has them.
-func read(r tree.Reading, sides []*profile.Stacks) []tree.StackList {
+// read returns the sides as the lens has them.
+func read(r tree.Lens, sides []*profile.Stacks) []tree.StackList {
 	out := make([]tree.StackList, len(sides))
 	for i, s := range sides {
 		out[i] = r.Of(s)
@@ -32,8 +32,8 @@ func read(r tree.Reading, sides []*profile.Stacks) []tree.StackList {
 }
 
 // found sets what matches the search of a query, of frames that stand for more or less than functions.
-func (of *Type) found(ctx context.Context, p *pageSides, r tree.Reading, sides []*profile.Stacks) (err error) {
-	if p.search == nil || r.By == tree.Functions {
+func (of *Type) found(ctx context.Context, p *pageSides, r tree.Lens, sides []*profile.Stacks) (err error) {
+	if p.search == nil || r.By == tree.ByFunction {
 		return nil
 	}
 	for i, s := range sides {
@@ -66,7 +66,7 @@ func (q *pageQuestion) checkGroup(label, function string) {
 }
 
 // addGroups adds the stacks by the values of a label, each below a frame of its value.
-func (q *pageQuestion) addGroups(ctx context.Context, calls *tree.Calls, p *pageSides, r tree.Reading, label string) error {
+func (q *pageQuestion) addGroups(ctx context.Context, calls *tree.Calls, p *pageSides, r tree.Lens, label string) error {
 	ask := []source.Side{{Query: p.queries[0], Name: q.of.Get("t"), Selector: p.selectors[0]}}
 	return q.view.Stacks(ctx, p.found, ask, func(found *source.Profiles) error {
 		all, err := found.DB.MergeBy(ctx, found.Snap, p.typ, found.Queries[0], label)

@@ -18,34 +18,34 @@ import (
 	"github.com/granarydb/granary/profile/tree"
 )
 
-// slowName names what a frame stands for, as TestReading expects it.
+// slowName names what a frame stands for, as TestLens expects it.
 func slowName(by tree.Granularity, f profile.Frame) string {
 	switch by {
-	case tree.Lines:
+	case tree.ByLine:
 		if f.Line > 0 {
 			return fmt.Sprint(f.Function, ":", f.Line)
 		}
-	case tree.Files:
+	case tree.ByFile:
 		return f.File
-	case tree.Packages:
+	case tree.ByPackage:
 		return path.Base(f.File) // the functions of randomSamples have no package
-	case tree.Binaries:
+	case tree.ByBinary:
 		if f.Mapping == "" {
 			return "<unknown>"
 		}
 		return f.Mapping
-	case tree.Functions:
+	case tree.ByFunction:
 	}
 	return f.Function
 }
 
-// slowReading returns the names of a stack in a reading, root first.
-func slowReading(r tree.Reading, s sample) (names []string) {
+// slowLens returns the names of a stack in a lens, root first.
+func slowLens(r tree.Lens, s sample) (names []string) {
 	last := profile.Frame{}
 	for i := len(s.frames) - 1; i >= 0; i-- {
 		f := s.frames[i]
 		name := slowName(r.By, f)
-		isSame := len(names) > 0 && names[len(names)-1] == name && (r.By >= tree.Files || r.Fold && f.File == last.File)
+		isSame := len(names) > 0 && names[len(names)-1] == name && (r.By >= tree.ByFile || r.Fold && f.File == last.File)
 		if last = f; isSame {
 			continue
 		}
@@ -72,17 +72,17 @@ func selfByPath(n *tree.Nodes) map[string]int64 {
 	return out
 }
 
-// TestReading compares trees and tables of stacks in each reading with those of slowReading.
-func TestReading(t *testing.T) {
+// TestLens (R8) compares trees and tables of stacks in each lens with those of slowLens.
+func TestLens(t *testing.T) {
 	rng := rand.New(rand.NewPCG(45, 2))
 	for range 30 {
 		samples := randomSamples(rng, 60)
 		stacks := stacksOf(t, samples...)
-		for by := tree.Functions; by <= tree.Binaries; by++ {
-			for _, r := range []tree.Reading{{By: by}, {By: by, Fold: true}, {By: by, Root: "pod=a"}, {By: by, Fold: true, Root: "f1", FromLeaf: true}} {
+		for by := tree.ByFunction; by <= tree.ByBinary; by++ {
+			for _, r := range []tree.Lens{{By: by}, {By: by, Fold: true}, {By: by, Root: "pod=a"}, {By: by, Fold: true, Root: "f1", FromLeaf: true}} {
 				want, cum, flat := map[string]int64{}, map[string]int64{}, map[string]int64{}
 				for _, s := range samples {
-					names := slowReading(r, s)
+					names := slowLens(r, s)
 					flat[names[len(names)-1]] += s.value
 					want["root > "+strings.Join(names, " > ")] += s.value
 					in := map[string]bool{}
@@ -113,7 +113,7 @@ func TestReading(t *testing.T) {
 				pattern := regexp.MustCompile("f[12]")
 				total := int64(0)
 				for _, s := range samples {
-					if pattern.MatchString(strings.Join(slowReading(r, s), "\n")) {
+					if pattern.MatchString(strings.Join(slowLens(r, s), "\n")) {
 						total += s.value
 					}
 				}
@@ -125,12 +125,12 @@ func TestReading(t *testing.T) {
 	}
 }
 
-// TestReadingReal: the total of real stacks is the same in each reading, and a fold has no frame below one of the same function.
-func TestReadingReal(t *testing.T) {
+// TestLensReal: the total of real stacks is the same in each lens, and a fold has no frame below one of the same function.
+func TestLensReal(t *testing.T) {
 	stacks := realStacks(t, "etcd", "cpu")
-	for by := tree.Functions; by <= tree.Binaries; by++ {
+	for by := tree.ByFunction; by <= tree.ByBinary; by++ {
 		calls := tree.New(tree.FromRoot, "", 0)
-		if err := calls.Add(t.Context(), 0, (tree.Reading{By: by, Fold: true}).Of(stacks)); err != nil {
+		if err := calls.Add(t.Context(), 0, (tree.Lens{By: by, Fold: true}).Of(stacks)); err != nil {
 			t.Fatal(err)
 		}
 		n := calls.Nodes(0)
@@ -147,9 +147,9 @@ func TestReadingReal(t *testing.T) {
 	}
 }
 
-// TestReadingEnds: the bound of memory and the end of a context hold in a reading.
-func TestReadingEnds(t *testing.T) {
-	stacks, r := realStacks(t, "etcd", "cpu"), tree.Reading{By: tree.Lines, Fold: true}
+// TestLensEnds: the bound of memory and the end of a context hold in a lens.
+func TestLensEnds(t *testing.T) {
+	stacks, r := realStacks(t, "etcd", "cpu"), tree.Lens{By: tree.ByLine, Fold: true}
 	if err := tree.New(tree.FromRoot, "", 64<<10).Add(t.Context(), 0, r.Of(stacks)); !errors.Is(err, columnstore.ErrQueryMemory) {
 		t.Errorf("a tree of more than 64 KiB: %v", err)
 	}
@@ -164,7 +164,7 @@ func TestReadingEnds(t *testing.T) {
 }
 
 func TestGranularityNames(t *testing.T) {
-	for by := tree.Functions; by <= tree.Binaries; by++ {
+	for by := tree.ByFunction; by <= tree.ByBinary; by++ {
 		if got, ok := tree.ParseGranularity(by.String()); !ok || got != by {
 			t.Errorf("%v is %v, %t", by, got, ok)
 		}

@@ -12,30 +12,30 @@ type Granularity uint8
 
 // The granularities, from a function on.
 const (
-	Functions Granularity = iota
-	Lines                 // a line of a function
-	Files                 // a source file; functions without one are taken by their binary
-	Packages              // a package, as PackageOf has it
-	Binaries              // the file of a binary
+	ByFunction Granularity = iota
+	ByLine                 // a line of a function
+	ByFile                 // a source file; functions without one are taken by their binary
+	ByPackage              // a package, as PackageOf has it
+	ByBinary               // the file of a binary
 )
 
-var granularities = []string{Functions: "function", Lines: "line", Files: "file", Packages: "package", Binaries: "binary"}
+var granularities = []string{ByFunction: "function", ByLine: "line", ByFile: "file", ByPackage: "package", ByBinary: "binary"}
 
 // String returns the name of a granularity.
 func (g Granularity) String() string { return granularities[g] }
 
-// ParseGranularity returns the granularity with a name. "" is Functions.
+// ParseGranularity returns the granularity with a name. "" is ByFunction.
 func ParseGranularity(name string) (g Granularity, ok bool) {
 	if name == "" {
-		return Functions, true
+		return ByFunction, true
 	}
 	i := slices.Index(granularities, name)
 	return Granularity(max(i, 0)), i >= 0
 }
 
-// Reading is a way to read stacks: what their frames stand for, and what is above them. The zero value
+// Lens is a way to read stacks: what their frames stand for, and what is above them. The zero value
 // changes nothing.
-type Reading struct {
+type Lens struct {
 	By Granularity
 	// Fold merges a frame with its caller if both are of one function. Frames of files, packages and
 	// binaries always merge so: a call within a package is no frame.
@@ -45,25 +45,25 @@ type Reading struct {
 	FromLeaf bool
 }
 
-// Of returns the stacks as the reading has them. It costs 3 ns a frame, and for lines a name for each.
-func (r Reading) Of(stacks StackList) StackList {
-	if r == (Reading{}) {
+// Of returns the stacks as the lens has them, which costs a look at each frame, and a name for each line.
+func (r Lens) Of(stacks StackList) StackList {
+	if r == (Lens{}) {
 		return stacks
 	}
-	return &readStacks{stacks, r}
+	return &lensStacks{stacks, r}
 }
 
-// readStacks are stacks in a reading.
-type readStacks struct {
+// lensStacks are stacks in a lens.
+type lensStacks struct {
 	StackList
-	Reading
+	Lens
 }
 
 // Numbered implements StackList. The frames keep their numbers, but for a root, which is frame 0.
-func (s *readStacks) Numbered(ctx context.Context, see func(f Frame, function uint32), each func(frames []uint32, shared int, value int64) bool) {
-	w := readWalk{Reading: s.Reading, names: map[readName]uint32{}}
+func (s *lensStacks) Numbered(ctx context.Context, see func(f Frame, function uint32), each func(frames []uint32, shared int, value int64) bool) {
+	w := lensWalk{Lens: s.Lens, names: map[lensName]uint32{}}
 	if s.Root != "" {
-		w.see(Frame{Function: s.Root}, readName{line: -1}, see)
+		w.see(Frame{Function: s.Root}, lensName{line: -1}, see)
 	}
 	s.StackList.Numbered(ctx, func(f Frame, function uint32) {
 		name := w.name(&f, function)
@@ -74,53 +74,53 @@ func (s *readStacks) Numbered(ctx context.Context, see func(f Frame, function ui
 	})
 }
 
-// readWalk is the state of one Numbered.
-type readWalk struct {
-	Reading
-	names     map[readName]uint32 // numbers of functions in the reading
+// lensWalk is the state of one Numbered.
+type lensWalk struct {
+	Lens
+	names     map[lensName]uint32 // numbers of functions in the lens
 	functions []uint32            // by frame
 	texts     []string            // names of lines, by function
 	stacks    int
 	out       []uint32
 }
 
-// readName identifies what a frame stands for. A number of a function is that of the stacks plus 1.
-type readName struct {
+// lensName identifies what a frame stands for. A number of a function is that of the stacks plus 1.
+type lensName struct {
 	function uint32
 	line     int64
 	file     string
 }
 
-// name makes a frame one of the reading, and returns what it stands for.
-func (w *readWalk) name(f *Frame, function uint32) (of readName) {
+// name makes a frame one of the lens, and returns what it stands for.
+func (w *lensWalk) name(f *Frame, function uint32) (of lensName) {
 	switch w.By {
-	case Functions:
-		return readName{function: function + 1}
-	case Lines:
-		of = readName{function: function + 1, line: f.Line}
+	case ByFunction:
+		return lensName{function: function + 1}
+	case ByLine:
+		of = lensName{function: function + 1, line: f.Line}
 		if number, known := w.names[of]; known {
 			f.Function = w.texts[number]
 		} else if f.Line != 0 {
 			f.Function += ":" + strconv.FormatInt(f.Line, 10)
 		}
 		return of
-	case Files:
+	case ByFile:
 		*f = Frame{Function: f.File, File: f.File, Mapping: f.Mapping}
 		if f.File == "" {
 			f.Function = binaryName(f.Mapping)
 		}
-	case Packages:
+	case ByPackage:
 		*f = Frame{Function: PackageOf(f.Function, f.File), Mapping: f.Mapping}
 		if f.Function == "" {
 			f.Function = binaryName(f.Mapping)
 		}
-	case Binaries:
+	case ByBinary:
 		*f = Frame{Function: f.Mapping, Mapping: f.Mapping}
 		if f.Mapping == "" {
 			f.Function = binaryName("")
 		}
 	}
-	return readName{file: f.Function}
+	return lensName{file: f.Function}
 }
 
 // binaryName is the name of what is known by its binary alone, as Frame.Function has it.
@@ -132,7 +132,7 @@ func binaryName(mapping string) string {
 }
 
 // see hands over a frame with the number of its function.
-func (w *readWalk) see(f Frame, of readName, see func(Frame, uint32)) {
+func (w *lensWalk) see(f Frame, of lensName, see func(Frame, uint32)) {
 	function, known := w.names[of]
 	if !known {
 		function = uint32(len(w.texts))
@@ -142,9 +142,9 @@ func (w *readWalk) see(f Frame, of readName, see func(Frame, uint32)) {
 	see(f, function)
 }
 
-// frames returns the frames of a stack in the reading. They are valid until the next call.
-func (w *readWalk) frames(frames []uint32, shared int) (out []uint32, known int) {
-	own, folds := uint32(0), w.Fold || w.By >= Files
+// frames returns the frames of a stack in the lens. They are valid until the next call.
+func (w *lensWalk) frames(frames []uint32, shared int) (out []uint32, known int) {
+	own, folds := uint32(0), w.Fold || w.By >= ByFile
 	w.out = w.out[:0]
 	if w.Root != "" {
 		own = 1

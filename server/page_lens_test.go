@@ -165,8 +165,8 @@ func TestPage_Fold(t *testing.T) {
 	}
 }
 
-// TestPage_ReadingRefused asks for what is no way to read stacks, or too much.
-func TestPage_ReadingRefused(t *testing.T) {
+// TestPage_LensRefused asks for what is no way to read stacks, or too much.
+func TestPage_LensRefused(t *testing.T) {
 	a := newAsker(t, Options{})
 	a.insertMade()
 	for query, want := range map[string]string{
