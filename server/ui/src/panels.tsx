@@ -21,7 +21,7 @@ export const single = kept("single-keys", "1");
 export function Parts({ has }: { has: string[] }) {
   useEffect(() => {
     const key = (e: KeyboardEvent) => {
-      if (single.value === "0" || e.ctrlKey || e.metaKey || e.altKey || e.target instanceof Element && e.target.matches("input, select, textarea")) return;
+      if (e.defaultPrevented || single.value === "0" || e.ctrlKey || e.metaKey || e.altKey || e.target instanceof Element && e.target.matches("input, select, textarea")) return;
       const name = keys[Number(e.key) - 1], search = e.key === "/" && document.querySelector<HTMLInputElement>("#search");
       if (search) search.select();
       else if (name && has.includes(name)) fold(name);
