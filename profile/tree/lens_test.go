@@ -8,6 +8,7 @@ import (
 	"math/rand/v2"
 	"path"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -42,8 +43,7 @@ func slowName(by tree.Granularity, f profile.Frame) string {
 // slowLens returns the names of a stack in a lens, root first.
 func slowLens(r tree.Lens, s sample) (names []string) {
 	last := profile.Frame{}
-	for i := len(s.frames) - 1; i >= 0; i-- {
-		f := s.frames[i]
+	for _, f := range slices.Backward(s.frames) {
 		name := slowName(r.By, f)
 		isSame := len(names) > 0 && names[len(names)-1] == name && (r.By >= tree.ByFile || r.Fold && f.File == last.File)
 		if last = f; isSame {
