@@ -61,7 +61,10 @@ function Drawing({ page: { state, go }, of, isFit }: { page: Page; of: CallGraph
   const isHot = (c: Call) => c.caller === hot || c.callee === hot;
   return (
     <div class="call-graph" role="group" aria-label="functions, the largest first: links to their callers and callees">
-      <svg viewBox={`0 0 ${width} ${height}`} width={isFit ? undefined : width} height={isFit ? undefined : height} class={(isFit ? "fit" : "") + (hot >= 0 ? " has-hot" : "")} ref={(el) => { if (el) el.style.maxWidth = isFit ? 1.3 * width + "px" : ""; }}>
+      <svg viewBox={`0 0 ${width} ${height}`} width={isFit ? undefined : width} height={isFit ? undefined : height} class={(isFit ? "fit" : "") + (hot >= 0 ? " has-hot" : "")} ref={(el) => { if (!el) return;
+        el.style.maxWidth = isFit ? 1.3 * width + "px" : "";
+        el.style.minWidth = isFit ? 0.65 * width + "px" : ""; // smaller texts are not read
+      }}>
         <defs><marker id="arrow" viewBox="0 0 8 8" refX="7" refY="4" markerWidth="9" markerHeight="9" markerUnits="userSpaceOnUse" orient="auto"><path d="M0,0 L8,4 L0,8 z" /></marker></defs>
         <g aria-hidden="true">
           {calls.map((c, i) => { const { path } = way(c, i); return <path class={"call" + (isHot(c) ? " hot" : "")} key={c.caller + " " + c.callee} d={path} stroke-width={1 + 7 * c.value / all} stroke-dasharray={c.through ? "5 4" : undefined} marker-end="url(#arrow)" />; })}

@@ -155,7 +155,7 @@ export function label(tree: Tree, id: number, room: number): string {
   const share = tree.sides > 1 || count ? "" : `  ${percent(last[id]!, last[0]!)}`;
   const short = split(name)[1].replace(/\[.*\]/, "[…]"), typed = short.replace(/^[^.(]+\.(?=.*\.)/, "").replace(/^\(\*?([^)]*)\)(?=\.)/, "$1");
   for (const s of [name, split(name)[1], short, typed]) if (s.length <= left) return before + s + (s.length + share.length <= left ? share : "");
-  const bare = /[^.:]*$/.exec(typed)![0], isClosure = /^(func)?\d*$/.test(bare), end = (most: number) => (!isClosure && bare.length <= most && bare.length + 3 > most ? bare : "…" + typed.slice(1 - most));
+  const plain = typed.replace(/:\d+$/, ""), bare = /[^.:]*$/.exec(plain)![0], isClosure = /^(func)?\d*$/.test(bare), end = (most: number) => (!isClosure && bare.length <= most && bare.length + 3 > most ? bare : "…" + plain.slice(1 - most));
   return left > 7 ? before + end(left) : end(room);
 }
 
