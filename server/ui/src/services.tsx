@@ -14,10 +14,10 @@ import { end, narrowed, print, shifted, type State } from "./url";
 
 const pageRows = 50, chunkRows = 20; // rows of a page, and those that are asked for their functions at once
 
-// useFirstView chooses the view of an address that names nothing, and reports whether there is one: the services if the store
-// has several. A front does not answer about them.
+// useFirstView chooses the view of a page that was opened without anything in its address, and reports whether there is one: the
+// services if the store has several. A front does not answer about them. What is cleared later leads nowhere else.
 export function useFirstView(state: State, go: Page["go"], store: Answer<StoreState>): boolean {
-  const isBare = print(state) === "";
+  const [isBare] = useState(() => print(state) === "");
   const names = useAnswer(isBare ? "services" : null, async (signal) => (await querier<{ names?: string[] }>("LabelValues", { name: "service_name" }, signal)).names ?? []);
   const isMany = isBare && store.data !== undefined && (names.data?.length ?? 0) > 1;
   useEffect(() => { if (isMany) go({ v: "services" }, true); }, [isMany]);
