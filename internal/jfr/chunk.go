@@ -18,7 +18,6 @@ const ChunkMagic = "FLR\x00"
 // Offsets in a chunk: its header is before the first event. All numbers of the header are big-endian.
 const (
 	majorAt      = 4
-	sizeAt       = 8
 	poolsAt      = 16
 	metadataAt   = 24
 	startAt      = 32 // Unix nanoseconds
@@ -28,8 +27,11 @@ const (
 	featuresAt   = 64
 )
 
-// HeaderBytes is the size of a chunk's header.
-const HeaderBytes = 68
+// HeaderBytes is the size of a chunk's header, and SizeAt the offset of the chunk's size in it.
+const (
+	HeaderBytes = 68
+	SizeAt      = 8
+)
 
 // Bounds of a chunk. Recordings of JDK 21 have some thousand elements in their metadata, at most 5 in each other.
 const (
@@ -174,7 +176,7 @@ func Read(data []byte, most int) (c *Chunk, rest []byte, err error) {
 		return nil, nil, bad("want a chunk")
 	}
 	word := func(at int) uint64 { return binary.BigEndian.Uint64(data[at:]) }
-	size := word(sizeAt)
+	size := word(SizeAt)
 	switch major, features := binary.BigEndian.Uint16(data[majorAt:]), binary.BigEndian.Uint32(data[featuresAt:]); {
 	case major != 2:
 		return nil, nil, bad(fmt.Sprintf("version %d, want 2", major))
@@ -293,7 +295,9 @@ func (c *Chunk) text(form byte) string {
 	if form >= utf8Text {
 		n = c.count()
 		c.texts += n
-		c.bound("bytes of names", c.texts, c.most)
+		if c.bound("bytes of names", c.texts, c.most); c.err != nil {
+			return ""
+		}
 	}
 	switch form {
 	case noText, emptyText:
@@ -395,7 +399,7 @@ func (c *Chunk) element(names []string, in *class, depth int) {
 			isConstant: attributes["constantPool"] == "true", isArray: cmp.Or(attributes["dimension"], "0") != "0",
 		})
 	}
-	for range c.count() {
+	for n = c.count(); n > 0 && c.err == nil; n-- {
 		c.element(names, in, depth+1)
 	}
 }
@@ -418,7 +422,7 @@ func (c *Chunk) pools(at uint64) {
 		}
 		before := int64(c.long())
 		c.long() // its kind
-		for range c.count() {
+		for n := c.count(); n > 0 && c.err == nil; n-- {
 			c.pool()
 		}
 		switch {
