@@ -60,6 +60,9 @@ func (m *Message) Next() bool {
 	return ok
 }
 
+// maxVarint is the number of bytes of a number at most.
+const maxVarint = 10
+
 // varint reads a number. Bits beyond 64 are lost, as in other readers.
 func (m *Message) varint() (uint64, bool) {
 	if len(m.data) > 0 && m.data[0] < 0x80 {
@@ -68,7 +71,7 @@ func (m *Message) varint() (uint64, bool) {
 		return v, true
 	}
 	var v uint64
-	for i := range min(10, len(m.data)) {
+	for i := range min(maxVarint, len(m.data)) {
 		c := m.data[i]
 		v |= uint64(c&0x7f) << (7 * i)
 		if c < 0x80 {

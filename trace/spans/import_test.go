@@ -291,6 +291,22 @@ func TestImport_Errors(t *testing.T) {
 	}
 }
 
+// TestImport_ManyRequests reads empty requests in memory that does not grow with their number.
+func TestImport_ManyRequests(t *testing.T) {
+	one := sized(asProtobuf([]given{{"s", "a", "", 1, 5}}))
+	of := func(n int) uint64 {
+		data := append(slices.Clone(one), make([]byte, 4*n)...)
+		return effort.Allocated(func() {
+			if _, outcome, err := imported(t, bytes.NewReader(data)); err != nil || outcome.Lost != nil {
+				t.Error(outcome.Lost, err)
+			}
+		})
+	}
+	if few, many := of(1), of(1000); many > few+1<<20 {
+		t.Errorf("a thousand empty requests take %d bytes, one takes %d", many, few)
+	}
+}
+
 // FuzzImport imports any bytes: there is no panic, and what is read is the same by single bytes.
 func FuzzImport(f *testing.F) {
 	for _, data := range hostile() {
