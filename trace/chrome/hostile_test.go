@@ -93,6 +93,20 @@ func TestImport_Hostile(t *testing.T) {
 	}
 }
 
+// TestImport_Instants has the memory of an instant of a category be that of one of a thread (C5).
+func TestImport_Instants(t *testing.T) {
+	of := func(phase string) uint64 {
+		var b strings.Builder
+		for i := range 30_000 {
+			fmt.Fprintf(&b, `{"ph":%q,"cat":"c","id":1,"ts":%d},`, phase, i)
+		}
+		return effort.Allocated(func() { _, _, _ = imported(t, strings.NewReader("["+b.String())) })
+	}
+	if thread, category := of("i"), of("n"); category > thread+thread/20 {
+		t.Errorf("30,000 instants take %d bytes, those of a category %d", thread, category)
+	}
+}
+
 // FuzzImport imports any bytes: there is no panic, and what is read is the same through windows of one byte.
 func FuzzImport(f *testing.F) {
 	for _, data := range hostile() {

@@ -94,6 +94,11 @@ func TestImport_Small(t *testing.T) {
 			"", "",
 		},
 		{
+			"broken escapes, spaces", `[{"ph":"C","ts":1,"name":"\uZ1","args":{"\uZ2" : 1,"\uZ3":2 , "\u\u\u\uZ4" : 3}}]`,
+			[]string{"Processes/0/Counters/\ufffdZ1/\ufffdZ2 1000-1000 1", "Processes/0/Counters/\ufffdZ1/\ufffdZ3 1000-1000 2", "Processes/0/Counters/\ufffdZ1/\ufffd\ufffd\ufffd\ufffdZ4 1000-1000 3"},
+			"", "",
+		},
+		{
 			"exact times", `[{"ph":"X","ts":1769850000000000.123,"dur":0.001,"name":"a"},{"ph":"X","ts":1769850000000000.124,"dur":1e-2,"name":"b"},
 			{"ph":"X","ts":1.7698500000000002E15,"dur":1.0000005,"name":"c"},{"ph":"X","ts":1769850000000201.0000005,"dur":0.9999994,"name":"d"}]`,
 			[]string{

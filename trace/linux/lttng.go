@@ -51,6 +51,10 @@ func splitLTTng(line []byte) (clock, name, braces []byte, err error) {
 
 // parse implements form.
 func (p *lttng) parse(line []byte, e *event) error {
+	if len(bytes.TrimSpace(line)) == 0 {
+		e.kind = kindNone
+		return nil
+	}
 	clock, name, braces, err := splitLTTng(line)
 	if err != nil {
 		return err
@@ -82,9 +86,13 @@ func (p *lttng) time(clock []byte, e *event) error {
 		return err
 	}
 	if !dated {
+		const day = int64(24 * time.Hour)
 		at += p.day
-		if at < p.last-int64(12*time.Hour) {
-			at, p.day = at+int64(24*time.Hour), p.day+int64(24*time.Hour)
+		switch {
+		case at < p.last-day/2: // behind midnight
+			at, p.day = at+day, p.day+day
+		case p.day > 0 && at-day >= p.last-int64(maxBack): // before it, by the clock of another CPU
+			at -= day
 		}
 		p.last = at
 	}
