@@ -510,7 +510,7 @@ func TestJFR_Hostile(t *testing.T) {
 		"an event in another":     {events([]byte{3, executionClass, 0}), "behind its end"},
 		"a large value":           {events(malloc(1, 1<<63)), "63 bits"},
 		"large values":            {events(malloc(2, 1<<62), malloc(2, 1<<62), malloc(2, 1<<62)), "63 bits"},
-		"many wall clock samples": {events(jfrEvent(wallClass, 1, 0, uint64(1)<<62)), "63 bits"},
+		"many wall clock samples": {events(jfrEvent(wallClass, 1, 0, uint64(1)<<62)), "64 bits"},
 		"a stack of unknowns":     {constants(jfrPool(stackClass, 1, 1, []byte{0}, 1, jfrValues(77, 1, 66))), ""},
 		"a text in itself":        {constants(jfrPool(stringClass, 1, 0, []byte{2, 0})), "form 2"},
 		"numbers without an end":  {events(append([]byte{60, settingClass}, bytes.Repeat([]byte{0xff}, 58)...)), "form 255"},
