@@ -43,7 +43,7 @@ const (
 )
 
 // Chunk reads a chunk of a recording. Its metadata describe the classes of all values in it. Its first error stays:
-// reads return zeros then.
+// reads return zeros then. It belongs to one goroutine.
 type Chunk struct {
 	data    []byte
 	at      int
@@ -169,8 +169,8 @@ const (
 
 var kept = []string{stringClass, JavaClass, JavaMethod, JavaSymbol, stackTrace, FrameType, ThreadState, JavaThread, GCCause, GCName}
 
-// Read returns the first chunk of a recording with its metadata and constants, and the bytes behind it. All texts that
-// are read of it may have most bytes.
+// Read returns the first chunk of a recording with its metadata and constants, and the bytes behind it. The chunk shares
+// the memory of data. The texts that are read of it may have most bytes in all. The errors are ErrFormat and ErrLimit.
 func Read(data []byte, most int) (c *Chunk, rest []byte, err error) {
 	if len(data) < HeaderBytes || !bytes.HasPrefix(data, []byte(ChunkMagic)) {
 		return nil, nil, bad("want a chunk")
@@ -272,7 +272,7 @@ const (
 	latin1Text
 )
 
-// TextAt returns the text at an offset, or "" at 0. A constant is not another constant.
+// TextAt returns the text at an offset, or "" at 0, and counts its bytes. A text that is a constant does not name another one.
 func (c *Chunk) TextAt(at uint64) string {
 	if at == 0 {
 		return ""
@@ -527,7 +527,7 @@ func (c *Chunk) field(f *member, depth int, to *Contents) {
 	}
 }
 
-// Record returns the fields of a constant. ok is false if there is none.
+// Record returns the fields of a constant, which it reads in each call. ok is false if there is none.
 func (c *Chunk) Record(class string, id uint64) (v Contents, ok bool) {
 	at, ok := c.constant(class, id)
 	if ok {
@@ -557,7 +557,7 @@ func (c *Chunk) Label(class string, id uint64, slot Slot) string {
 	return text
 }
 
-// Nanos returns a duration in ticks as nanoseconds.
+// Nanos returns a duration in ticks as nanoseconds, at most math.MaxInt64.
 func (c *Chunk) Nanos(ticks uint64) uint64 {
 	if c.ticks == int64(time.Second) {
 		return ticks

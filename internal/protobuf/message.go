@@ -27,7 +27,7 @@ type Message struct {
 	data []byte
 }
 
-// Read returns a message of bytes.
+// Read returns a message of bytes, which must not change while it is read.
 func Read(data []byte) Message { return Message{data: data} }
 
 // Next finds the next field. It returns false after the last one, and at malformed bytes.
@@ -94,7 +94,7 @@ func (m *Message) fixed(n int) bool {
 }
 
 // Numbers appends the numbers of a repeated field, of which Next found one or a packed list. A list is of varints, or with
-// Eight of numbers of 8 bytes.
+// Eight of numbers of 8 bytes. It sets Bad for a malformed list, and returns what is before that.
 func (m *Message) Numbers(to []uint64, wire Wire) []uint64 {
 	if m.Wire != Bytes {
 		return append(to, m.Value)

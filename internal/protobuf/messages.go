@@ -11,8 +11,8 @@ import (
 // MaxMessage bounds a message of Messages, in bytes. Recordings have messages of at most some MiB.
 const MaxMessage = 256 << 20
 
-// Messages reads the messages in field 1 of a message, one after the other, as files of recordings have them. Other fields
-// are skipped. It belongs to one goroutine.
+// Messages reads the messages in field 1 of a message, one after the other, as files of recordings have them. It belongs to
+// one goroutine.
 type Messages struct {
 	in     *bufio.Reader
 	part   io.LimitedReader // of in: the message
@@ -37,8 +37,8 @@ func (r *Messages) fault(offset int64, format string, args ...any) error {
 	return fmt.Errorf("%w: byte %d: %s", r.bad, offset, fmt.Sprintf(format, args...))
 }
 
-// Next returns the next message, which is valid until the next call. The errors are io.EOF at the end, faults in the bytes, and those
-// of the input.
+// Next returns the next message, which is valid until the next call. It skips other fields. The errors are io.EOF at the end, faults
+// in the bytes, which are named with their place, and those of the input.
 func (r *Messages) Next() ([]byte, error) {
 	for {
 		from := r.offset
