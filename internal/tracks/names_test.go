@@ -11,7 +11,7 @@ import (
 // paths are the different paths of a view's states, in order.
 func paths(all []held) (of []string) {
 	for _, h := range all {
-		of = append(of, h.path)
+		of = append(of, h.Path)
 	}
 	return slices.Compact(of)
 }

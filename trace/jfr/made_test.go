@@ -95,7 +95,7 @@ func parked(thread string, n int) []byte {
 // TestImport_LongNames reads a thread's name once a chunk, however many events it has.
 func TestImport_LongNames(t *testing.T) {
 	name := strings.Repeat("long ", 200)
-	view, outcome, err := imported(t, bytes.NewReader(parked(name, 5000)))
+	view, outcome, err := imported(bytes.NewReader(parked(name, 5000)))
 	if err != nil || outcome.Lost != nil {
 		t.Fatal(outcome.Lost, err)
 	}
