@@ -39,15 +39,18 @@ func decodeJFR(data []byte, h Hints) iter.Seq2[Decoded, error] {
 			limits: h.Limits, from: h.JFR, labels: map[jfrSample]map[string][]string{},
 		}
 		data, err := inflated(data, h.Limits)
-		for err == nil && len(data) > 0 {
-			data, err = r.chunk(data)
+		for rest := data; err == nil && len(rest) > 0; {
+			at := len(data) - len(rest)
+			if rest, err = r.chunk(rest); err != nil {
+				err = fmt.Errorf("chunk at byte %d: %w", at, jfrError(err))
+			}
 		}
 		var profiles []Decoded
 		for kind := jfrKind(0); kind < jfrKinds && err == nil; kind++ {
 			profiles, err = r.profile(profiles, kind)
 		}
 		if err != nil {
-			yield(Decoded{}, fmt.Errorf("JFR: %w", jfrError(err)))
+			yield(Decoded{}, fmt.Errorf("JFR: %w", err))
 			return
 		}
 		for _, p := range profiles {

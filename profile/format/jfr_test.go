@@ -457,6 +457,7 @@ func TestJFR_Hostile(t *testing.T) {
 		"only its magic":          {[]byte("FLR\x00"), "want a chunk"},
 		"an old version":          {header(func(b []byte) { b[5] = 1 }), "version 1"},
 		"plain numbers":           {header(func(b []byte) { b[67] = 0 }), "not compressed"},
+		"a second chunk":          {append(busy().bytes(), header(put(24, huge))...), fmt.Sprintf("chunk at byte %d: ", len(busy().bytes()))},
 		"not ended":               {header(put(8, 0)), "was not ended"},
 		"no constants":            {header(put(16, 0)), "was not ended"},
 		"larger than the file":    {header(put(8, huge)), "cut off"},

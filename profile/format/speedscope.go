@@ -3,6 +3,7 @@ package format
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"math"
 	"slices"
@@ -64,7 +65,7 @@ func parseSpeedscope(data []byte, h Hints) (*pprof.Profile, error) {
 	}
 	var file speedscopeFile
 	if err := json.Unmarshal(text, &file); err != nil {
-		return nil, invalid("file of speedscope: " + err.Error())
+		return nil, invalid("file of speedscope: " + err.Error() + placeInJSON(err))
 	}
 	s := speedscope{sampleBuilder: newBuilder(h), file: &file}
 	for i := range file.Profiles {
@@ -79,6 +80,19 @@ func parseSpeedscope(data []byte, h Hints) (*pprof.Profile, error) {
 		return nil, invalid("file of speedscope: it has no profiles")
 	}
 	return s.done(), nil
+}
+
+// placeInJSON says where an error of encoding/json is, if it knows it.
+func placeInJSON(err error) string {
+	var syntax *json.SyntaxError
+	var kind *json.UnmarshalTypeError
+	switch {
+	case errors.As(err, &syntax):
+		return fmt.Sprintf(", at byte %d", syntax.Offset)
+	case errors.As(err, &kind):
+		return fmt.Sprintf(", at byte %d", kind.Offset)
+	}
+	return ""
 }
 
 // speedscope makes a profile from a file.
