@@ -107,6 +107,7 @@ var below = map[string][]string{
 	"internal/oracle":           {},
 	"internal/planted":          {},
 	"internal/script":           {},
+	"internal/heldtest":         {"history", "trace"},
 	"internal/querytest":        {"internal/catalog", "encoding", "granule", "internal/oracle", "internal/query/filter", "schema", "txn"},
 	"profile/format":            {"columnstore", "profile", "internal/foreign", "internal/jfr", "trace/golang"},
 	"server/internal/fanout":    {"columnstore", "profile", "internal/means", "server/internal/fault", "server/internal/web"},
