@@ -17,10 +17,17 @@ type generations struct {
 	marked bool // each ends with a mark (Go 1.26), and else where a batch has the next number
 
 	head   []byte // what is left of the header
-	left   int    // bytes left of a batch, or -1 for all
+	before int    // bytes left of the head of a batch
+	left   int    // bytes left of the batch behind it, or -1 for all
 	number uint64 // of the generation; 0 before its first batch
 	ended  bool
 }
+
+// smallReads is the size of the buffer between generations and the reader of events.
+const smallReads = 4 << 10
+
+// reader returns the reader of a generation for trace.NewReader, which uses such a buffer as it is.
+func (g *generations) reader() *bufio.Reader { return bufio.NewReaderSize(g, smallReads) }
 
 // The first bytes of batches, and of the mark at the end of a generation.
 const (
@@ -43,28 +50,38 @@ func (g *generations) next() bool {
 	if _, err := g.in.Peek(1); err != nil {
 		return false
 	}
-	g.head, g.left, g.number, g.ended = g.header[:], 0, 0, false
+	g.head, g.before, g.left, g.number, g.ended = g.header[:], 0, 0, 0, false
 	return true
 }
 
-// Read implements io.Reader. It returns io.EOF at the end of a generation.
+// Read implements io.Reader. It returns io.EOF at the end of a generation, and together with the last bytes of a batch that
+// is read at once: the reader of events copies a batch into a buffer of its size, which it would double to find the end.
 func (g *generations) Read(p []byte) (n int, err error) {
 	if len(g.head) > 0 {
 		n = copy(p, g.head)
 		g.head = g.head[n:]
 		return n, nil
 	}
-	if g.left == 0 {
-		g.batch()
-		if g.left == 0 {
+	if g.before == 0 && g.left == 0 {
+		if g.batch(); g.before == 0 && g.left == 0 {
 			return 0, io.EOF
 		}
 	}
-	if g.left > 0 {
-		p = p[:min(len(p), g.left)]
-	}
-	n, err = g.in.Read(p)
-	if g.left > 0 {
+	switch {
+	case g.before > 0:
+		n, err = g.in.Read(p[:min(len(p), g.before)])
+		g.before -= n
+	case g.left < 0:
+		return g.in.Read(p)
+	case len(p) == g.left && len(p) > smallReads: // not into the buffer, which would keep the end
+		if n, err = io.ReadFull(g.in, p); err == nil {
+			err = io.EOF
+		} else if n > 0 {
+			err = nil // it comes again
+		}
+		g.left -= n
+	default:
+		n, err = g.in.Read(p[:min(len(p), g.left)])
 		g.left -= n
 	}
 	return n, err
@@ -82,14 +99,14 @@ func (g *generations) batch() {
 	case g.marked && head[0] == endOfGeneration:
 		g.left, g.ended = 1, true
 	default:
-		number, length, ok := batchHead(head)
+		number, at, length, ok := batchHead(head)
 		switch {
 		case !ok:
 			g.left = -1
 		case !g.marked && g.number != 0 && number == g.number+1:
 			g.ended = true
 		default:
-			g.left = length
+			g.before, g.left = at, length
 			if g.number == 0 {
 				g.number = number
 			}
@@ -97,30 +114,30 @@ func (g *generations) batch() {
 	}
 }
 
-// batchHead returns the generation of a batch and its length, from its first bytes.
-func batchHead(head []byte) (number uint64, length int, ok bool) {
+// batchHead returns the generation of a batch, and the lengths of its head and of what follows, from its first bytes.
+func batchHead(head []byte) (number uint64, at, length int, ok bool) {
 	const mostBytes = 64 << 10
-	at := 1
+	at = 1
 	switch head[0] {
 	case eventBatch:
 	case experimentalBatch:
 		at = 2
 	default:
-		return 0, 0, false
+		return 0, 0, 0, false
 	}
 	var fields [4]uint64 // generation, thread, time, bytes that follow
 	for i := range fields {
 		v, n := binary.Uvarint(head[min(at, len(head)):])
 		if n <= 0 {
-			return 0, 0, false
+			return 0, 0, 0, false
 		}
 		fields[i] = v
 		at += n
 	}
 	if fields[3] > mostBytes {
-		return 0, 0, false
+		return 0, 0, 0, false
 	}
-	return fields[0], at + int(fields[3]), true
+	return fields[0], at, int(fields[3]), true
 }
 
 // IsWhole reports whether data begins like a trace of Go 1.11 to 1.21. Its format needs the whole trace in memory, in

@@ -218,7 +218,7 @@ func (r *Reader) nextGeneration() (err error) {
 		}
 		return io.EOF
 	}
-	if r.events, err = trace.NewReader(r.parts); err != nil {
+	if r.events, err = trace.NewReader(r.parts.reader()); err != nil {
 		return r.wrap(err)
 	}
 	r.isNew = true
