@@ -248,7 +248,7 @@ var historyQuestions = map[string]struct {
 	names  []string
 }{
 	"tree":   {childrenOf, []string{"path", "rows", "offset"}},
-	"pixels": {pixelsOf, []string{"p", "from", "to", "pixels", "rows", "offset", "shares"}},
+	"pixels": {pixelsOf, []string{"p", "from", "to", "pixels", "rows", "offset", "shares", "find", "sort", "under", "wakes", "samples", "t", "q", "focus", "ignore"}},
 	"stats":  {statsOf, []string{"p", "by", "from", "to", "rows", "offset"}},
 	"lines":  {stateLinesOf, []string{"p", "from", "to", "pixels"}},
 	"at":     {atOf, []string{"p", "at", "rows", "offset"}},
