@@ -10,6 +10,7 @@ import (
 	"github.com/granarydb/granary/history"
 	"github.com/granarydb/granary/internal/attrpath"
 	"github.com/granarydb/granary/internal/rows"
+	"github.com/granarydb/granary/internal/stats"
 	"github.com/granarydb/granary/profile"
 	"github.com/granarydb/granary/server/internal/fault"
 )
@@ -56,8 +57,8 @@ func (m *pixelMaker) wakes(ctx context.Context, made []activity) error {
 			if err != nil {
 				return err
 			}
-			woken := waited && !isWait(in.Value) && !in.Value.IsNull()
-			if waited = isWait(in.Value); !woken || in.Start < m.in.from {
+			woken := waited && !stats.IsWait(in.Value) && !in.Value.IsNull()
+			if waited = stats.IsWait(in.Value); !woken || in.Start < m.in.from {
 				continue
 			}
 			wake := Wake{Row: row, Pixel: m.pixelOf(in.Start), ByRow: -1}

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/granarydb/granary/history"
+	"github.com/granarydb/granary/internal/stats"
 	"github.com/granarydb/granary/server/internal/fault"
 )
 
@@ -86,15 +87,6 @@ func (m *pixelMaker) choose(ctx context.Context, c rowChoice, all []activity) ([
 	return all, nil
 }
 
-// isWait reports whether an attribute waits in a state.
-func isWait(v history.Value) bool {
-	if v.Kind() != history.KindString {
-		return false
-	}
-	text := strings.ToLower(v.Text())
-	return slices.ContainsFunc([]string{"wait", "block", "sleep", "park", "monitor"}, func(prefix string) bool { return strings.HasPrefix(text, prefix) })
-}
-
 // waits finds the longest wait of each attribute in the range.
 func (m *pixelMaker) waits(ctx context.Context, all []activity) error {
 	intervals := uint64(0)
@@ -109,15 +101,11 @@ func (m *pixelMaker) waits(ctx context.Context, all []activity) error {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		for in, err := range m.pyramid.View().Range(a.attribute, m.in.from, m.in.to, history.RangeOptions{}) {
-			if err != nil {
-				return err
-			}
-			if isWait(in.Value) {
-				part := span{max(in.Start, m.in.from), min(in.End, m.in.to)}
-				m.waited[a.attribute] = max(m.waited[a.attribute], uint64(part.length()))
-			}
+		longest, err := stats.LongestWait(m.pyramid.View(), a.attribute, m.in.from, m.in.to)
+		if err != nil {
+			return err
 		}
+		m.waited[a.attribute] = longest
 	}
 	return nil
 }

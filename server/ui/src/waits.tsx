@@ -12,6 +12,9 @@ import { stamp } from "./url";
 interface Stats { key: string[]; total_ns: number; share: number; count: number; mean_ns: number; p50_ns: number; p99_ns: number; max_ns: number; longest: StateText & { attribute: string; start: string; end: string } }
 interface Answered extends Head { by: string[]; attributes: number; total_ns: number; all: number; rows: Stats[] }
 
+// latencies are the states of what could run and has no processor: of goroutines, and of threads of Linux.
+const latencies = ["runnable", "waiting (CPU)"];
+
 const mostRows = 1000, shown = 200;
 
 // namer is the attribute below a goroutine or a thread with its name.
@@ -41,7 +44,7 @@ export function Waits({ page }: { page: Page }) {
 
 function Table({ page, of, by }: { page: Page; of: Answered; by: string[] }) {
   const isLatency = page.state.wb === "latency", last = by.length - 1;
-  const fit = of.rows.filter((r) => r.key[last] !== "null" && (!isLatency || r.key[last] === "runnable")), rows = fit.slice(0, shown);
+  const fit = of.rows.filter((r) => r.key[last] !== "null" && (!isLatency || latencies.includes(r.key[last]!))), rows = fit.slice(0, shown);
   const total = fit.reduce((sum, r) => sum + r.total_ns, 0), heads = isLatency ? by.slice(0, last) : by;
   if (!rows.length) return <p class="none">{isLatency ? "Nothing waited for a processor in this range: no state is runnable." : "No state in this range."}</p>;
   return (
