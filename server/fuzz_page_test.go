@@ -29,6 +29,7 @@ var fuzzedPaths = []struct{ path, query string }{
 	{"histories", ""},
 	{"histories/threads/tree", "path=Threads&rows=3&offset=2"},
 	{"histories/threads/pixels", "p=Threads/{thread}&pixels=7&rows=4&offset=1&shares=1"},
+	{"histories/threads/pixels", "p=Threads/{thread}&pixels=9&find=1&sort=waits&under=1&wakes=1&samples=1"},
 	{"histories/threads/lines", "p=Threads/{thread}&pixels=9"},
 	{"histories/threads/stats", "p=Threads/*&by=state,../../Count,attribute&rows=4&offset=1&from=2026-01-31T09:00:00Z"},
 	{"histories/threads/at", "p=Threads/{thread}&at=2026-01-31T09:00:00Z&rows=3"},

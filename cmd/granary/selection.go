@@ -31,7 +31,8 @@ type selection struct {
 	sum         bool
 	sumKinds    bool
 	from, to    string
-	side        string // side of a difference, as a prefix of notes
+	side        string       // side of a difference, as a prefix of notes
+	states      *stateChoice // nil for commands that do not choose by states
 }
 
 // firstShown describes the default sample type of commands that show one type.

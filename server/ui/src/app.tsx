@@ -20,11 +20,12 @@ import { useHistories, usePaths, withDefaults } from "./states";
 import { ServicesView, useFirstView } from "./services";
 import { StatesRow } from "./statesrow";
 import { StatesTab } from "./statestab";
+import { Waits } from "./waits";
 import { StoreView } from "./storeview";
 import { resolved } from "./url";
 
 const views: Record<string, (p: { page: Page }) => preact.JSX.Element | null> = {
-  services: ServicesView, flame: FlameView, sandwich: SandwichView, difference: Difference, states: StatesTab, profiles: ProfilesView, store: StoreView,
+  services: ServicesView, flame: FlameView, sandwich: SandwichView, difference: Difference, states: StatesTab, waits: Waits, profiles: ProfilesView, store: StoreView,
 };
 
 export function App() {
@@ -85,7 +86,7 @@ function Missing() {
 }
 
 function Tabs({ page: { state, go }, hasStates }: { page: Page; hasStates: boolean }) {
-  const names = Object.keys(views).filter((v) => v !== "states" || hasStates);
+  const names = Object.keys(views).filter((v) => v !== "states" && v !== "waits" || hasStates);
   const now = names.includes(state.v) ? state.v : "flame";
   const step = (e: KeyboardEvent) => {
     const by = e.key === "ArrowRight" ? 1 : e.key === "ArrowLeft" ? -1 : 0;

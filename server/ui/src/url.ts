@@ -40,6 +40,9 @@ export const defaults = {
   ns: "", // samples without a state, for a reason
   at: "", // samples of an attribute
   mw: "", // what ran while it was in the state
+  rf: "", // text in the names of rows of states, and letters for how these are shown: w, l, a, s
+  ro: "",
+  wb: "", // what statistics of states are by: "" state, "attribute", "function", "latency"
 };
 
 // states is the choice of lines that is no label.
