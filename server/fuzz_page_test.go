@@ -20,6 +20,7 @@ var fuzzedPaths = []struct{ path, query string }{
 	{"flame", "t=cpu&s=leaf[0-3]&max_nodes=4&inv=1&h=threads&p=Threads/{thread}&shares=1"},
 	{"flame", "t=cpu&function=leaf1&state=running&h=threads&p=Threads/{thread}"},
 	{"top", "t=cpu&sort=cum&rows=2&offset=1&bq={}&norm=1"},
+	{"top", "t=cpu&rows=3&bfrom=latest-2h&bto=latest-1h&rate=1&spread=1"},
 	{"states", "t=cpu&h=threads&p=Threads/{thread}&attribute=Threads/3"},
 	{"meanwhile", "t=cpu&h=threads&p=Threads/{thread}&attribute=Threads/3&state=running&max_nodes=9"},
 	{"profiles", "t=cpu&q={thread!=\"1\"}&rows=5&pixels=10"},

@@ -15,11 +15,11 @@ func Routes(opts Options) (all []web.Route) {
 	add := func(path string, h http.Handler) {
 		all = append(all, web.Route{Pattern: "GET /api/v1/" + path, Name: "/api/v1/" + path, Handler: web.Headed(h)})
 	}
-	sides := []string{"t", "q", "from", "to", "bq", "bfrom", "bto", "norm", "sum", "s", "hide", "show", "focus", "ignore"}
+	sides := []string{"t", "q", "from", "to", "bq", "bfrom", "bto", "norm", "rate", "sum", "s", "hide", "show", "focus", "ignore"}
 	states := []string{"h", "p", "state", "status", "attribute"}
 	stacks := slices.Concat(sides, states)
 	add("flame", p.handler("", flameOf, append(slices.Clip(stacks), "inv", "function", "max_nodes", "shares")...))
-	add("top", p.handler("", topOf, append(slices.Clip(stacks), "sort", "change", "rows", "offset")...))
+	add("top", p.handler("", topOf, append(slices.Clip(stacks), "sort", "change", "rows", "offset", "spread")...))
 	add("command", p.handler("", commandOf, append(slices.Clip(stacks), "function", "sort")...))
 
 	one := func(path string, answer answerFunc, names ...string) {

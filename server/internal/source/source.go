@@ -102,6 +102,7 @@ type Need string
 const (
 	Commits   Need = "a front has no commits: ask one of its nodes for an answer of one"
 	Histories Need = "a front has no histories: ask one of its nodes without h, p, state, status, attribute and shares"
+	Times     Need = "a front has no times of its nodes' profiles: ask without spread"
 	Rows      Need = "a front has no rows: ask each node for its /arrow"
 	Pushes    Need = "a front takes no profiles: push them to one of its nodes"
 )
