@@ -41,11 +41,11 @@ func TestPage_Rates(t *testing.T) {
 		a.insert(at, heap, labels, made{stack: "leaf main", value: 1500})
 	}
 	minute := int64(time.Minute)
-	if got := a.top(betweenHours()...); got.Total[0] != 6600 || got.Total[1] != 780 || got.Lengths != nil || got.Scaled != 0 {
+	if got := a.top(betweenHours()...); got.Total[0] != 6600 || got.Total[1] != 780 || got.Covered != nil || got.Scaled != 0 {
 		t.Errorf("totals: %+v", got.Type)
 	}
 	got := a.top(betweenHours("rate", "1", "spread", "1")...)
-	if got.Total[0] != 660 || got.Total[1] != 780 || !slices.Equal(got.Lengths, []int64{10 * minute, minute}) || !slices.Equal(got.Profiles, []int{60, 6}) || got.Scaled != 0.1 {
+	if got.Total[0] != 660 || got.Total[1] != 780 || !slices.Equal(got.Covered, []int64{10 * minute, minute}) || !slices.Equal(got.Profiles, []int{60, 6}) || got.Scaled != 0.1 {
 		t.Errorf("rates: %+v", got.Type)
 	}
 	if want := "The selection costs 18.2 % more CPU, mostly in leaf (+18.2 %); 1 function is new, 1 is gone."; got.Says != want || !slices.Equal(got.Parts, []int{16, 6}) {
@@ -66,7 +66,7 @@ func TestPage_Rates(t *testing.T) {
 		t.Errorf("gauges: %+v, %q", got.Type, got.Says)
 	}
 	empty := betweenHours("bfrom", madeAt.Add(-9*time.Hour).Format(time.RFC3339), "bto", madeAt.Add(-8*time.Hour).Format(time.RFC3339), "rate", "1")
-	if got := a.top(append(empty, "spread", "1")...); !slices.Equal(got.Lengths, []int64{0, minute}) || !strings.HasPrefix(got.Says, "The side before has no profiles") {
+	if got := a.top(append(empty, "spread", "1")...); !slices.Equal(got.Covered, []int64{0, minute}) || !strings.HasPrefix(got.Says, "The side before has no profiles") {
 		t.Errorf("nothing before: %+v, %q", got.Type, got.Says)
 	}
 	if got := a.flame(empty...); !slices.Equal(got.Profiles, []int{0, 6}) {

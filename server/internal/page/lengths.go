@@ -103,7 +103,7 @@ func (q *pageQuestion) scaleRates(ctx context.Context, p *pageSides, all []*prof
 	}
 	of = newPageType(p.typ, p.queries[0], all)
 	if before, after := &p.times[0], &p.times[1]; len(before.starts)+len(after.starts) > 0 {
-		of.Profiles, of.Lengths = []int{len(before.starts), len(after.starts)}, []int64{before.length, after.length}
+		of.Profiles, of.Covered = []int{len(before.starts), len(after.starts)}, []int64{before.length, after.length}
 	}
 	of.Scaled = math.Round(1e6*factor) / 1e6
 	return of, nil

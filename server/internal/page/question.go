@@ -276,11 +276,11 @@ type Type struct {
 	// absolute values.
 	Total     []int64 `json:"total"`
 	Magnitude []int64 `json:"magnitude"`
-	// Profiles is, with rate or spread, the number of distinct times of profiles of each side of a difference, and Lengths the
+	// Profiles is, with rate or spread, the number of distinct times of profiles of each side of a difference, and Covered the
 	// nanoseconds that they stand for. Scaled is the factor that made the side before as long as the side after; 0 is none. On
 	// a front they are missing, and values are totals.
 	Profiles []int   `json:"profiles,omitempty"`
-	Lengths  []int64 `json:"lengths,omitempty"`
+	Covered  []int64 `json:"covered,omitempty"`
 	Scaled   float64 `json:"scaled,omitempty"`
 	// Found is the Total of the stacks with a function that matches s.
 	Found []int64 `json:"found,omitempty"`

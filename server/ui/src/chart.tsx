@@ -11,6 +11,7 @@ import { timeKey } from "./graphkeys";
 import { Failed } from "./message";
 import { details, type Page } from "./page";
 import type { StateText } from "./states";
+import { stepOf } from "./steps";
 import { end, isDifference, resolve, stamp, states } from "./url";
 
 interface Series { labels?: { name: string; value: string }[]; points?: { value?: number; timestamp: string }[] }
@@ -19,10 +20,6 @@ interface Lines { times: number[]; lines: Line[]; isMean: boolean; show: (v: num
 const mostLines = 5;
 const isGauge = (t: string) => /^(inuse_|goroutine|threadcreate$)/.test(t);
 export const sampleType = (id: string) => decodeURIComponent(id.split(":")[1] ?? id);
-
-// steps are the lengths of time that a point of a line is for, in seconds.
-const steps = [1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 1800, 3600, 7200, 21600, 86400, 604800];
-export const stepOf = (millis: number) => steps.find((s) => s * 1000 >= millis / 120) ?? Math.ceil(millis / 120 / 1000);
 
 // shown is the range of the chart: that of the page, and in a difference also that of the side before.
 function shown({ state, range }: Page) {
