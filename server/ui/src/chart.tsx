@@ -6,7 +6,7 @@ import { useAnswer } from "./answer";
 import { querier, type Head } from "./api";
 import { dotAt, dotsHeight, dotsText, paintDots, useDots, type Dots } from "./dots";
 import { clock, percent, text, tick, value, zone } from "./format";
-import { alone, broken, type Line } from "./gaps";
+import { alone, broken, perSecond, type Line } from "./gaps";
 import { timeKey } from "./graphkeys";
 import { Failed } from "./message";
 import { details, type Page } from "./page";
@@ -15,7 +15,7 @@ import { stepOf } from "./steps";
 import { end, isDifference, resolve, stamp, states } from "./url";
 
 interface Series { labels?: { name: string; value: string }[]; points?: { value?: number; timestamp: string }[] }
-interface Lines { times: number[]; lines: Line[]; isMean: boolean; show: (v: number) => string; what: string }
+interface Lines { times: number[]; lines: Line[]; isMean: boolean; show: (v: number) => string; total?: (v: number) => string; what: string }
 
 const mostLines = 5;
 const isGauge = (t: string) => /^(inuse_|goroutine|threadcreate$)/.test(t);
@@ -42,7 +42,7 @@ export function Chart({ page }: { page: Page }) {
       profileTypeID: state.t, labelSelector: state.q || "{}", start: String(Math.floor(from)), end: String(Math.ceil(to) + 1), step,
       groupBy: state.by && state.by !== states ? [state.by] : [], aggregation: isMean ? "TIME_SERIES_AGGREGATION_TYPE_AVERAGE" : "TIME_SERIES_AGGREGATION_TYPE_SUM",
     }, signal);
-    return linesOf(series, isMean, page.unit, 1000 * step);
+    return linesOf(series, isMean, page, 1000 * step);
   });
   if (answer.error && (answer.error.status || !answer.data)) return <section class="chart" aria-label="values over time"><Failed of={answer} /></section>;
   const drag = (a: number, b: number, isOther: boolean) => {
@@ -58,7 +58,7 @@ export function Chart({ page }: { page: Page }) {
 }
 
 // linesOf returns the lines with the largest sums, and the sum of the rest, with gaps.
-function linesOf(series: Series[], isMean: boolean, unit: string, step: number): Lines {
+function linesOf(series: Series[], isMean: boolean, { unit, state }: Page, step: number): Lines {
   const times = [...new Set(series.flatMap((s) => (s.points ?? []).map((p) => Number(p.timestamp))))].sort((a, b) => a - b);
   const at = new Map(times.map((t, i) => [t, i]));
   const lines = series.map(({ labels = [], points = [] }): Line => {
@@ -67,8 +67,15 @@ function linesOf(series: Series[], isMean: boolean, unit: string, step: number):
     for (const p of points) sum += values[at.get(Number(p.timestamp))!] = p.value ?? 0;
     return { name: labels.map((l) => l.value).join(" ") || (labels.length ? "none" : "all"), label: labels[0]?.value ?? null, sum, values };
   });
-  const all = largest({ times, lines, isMean, show: (v) => value(v, unit), what: "" });
-  return { ...all, ...broken(times, all.lines, step) };
+  const isSum = state.sum === "1" && isGauge(sampleType(state.t)), isRate = !isMean && !isSum, total = (v: number) => value(v, unit);
+  const all = largest({ times, lines, isMean: isMean || isRate, show: isRate ? (v) => rate(v, unit, sampleType(state.t)) : total, total: isRate ? total : undefined, what: "" });
+  return { ...all, ...broken(times, isRate ? all.lines.map((l) => perSecond(times, l, step)) : all.lines, step) };
+}
+
+// rate formats a value of each second: time of processors is a number of them.
+function rate(v: number, unit: string, sampleType: string): string {
+  if (sampleType === "cpu" && unit === "nanoseconds") return Number((v / 1e9).toPrecision(3)).toLocaleString("en", { maximumSignificantDigits: 3 }) + " cores";
+  return (unit === "count" || unit === "" ? Number(v.toPrecision(3)).toLocaleString("en") : value(v, unit)) + "/s";
 }
 
 // largest returns the lines with the largest sums, and the sum of the rest.
@@ -92,8 +99,14 @@ async function stateLines({ state, load }: Page, from: number, to: number, signa
   return largest({ times, lines, isMean: true, show: (v) => `${Number(v.toPrecision(3))} (${percent(v, of.attributes)})`, what: `state of ${of.attributes.toLocaleString("en")} attributes` });
 }
 
+// mean is that of the points of a line.
+function mean(values: Line["values"]): number {
+  const all = values.filter((v) => v != null);
+  return all.reduce((n, v) => n + v, 0) / (all.length || 1);
+}
+
 // Legend is the table beside the lines: it is also the way to choose one.
-function Legend({ page: { state, go }, lines: { lines, times, isMean, show, what }, dots }: { page: Page; lines: Lines; dots?: Dots }) {
+function Legend({ page: { state, go }, lines: { lines, times, isMean, show, total, what }, dots }: { page: Page; lines: Lines; dots?: Dots }) {
   const add = (v: string) => {
     if (what) return go({ st: state.st === v ? "" : v, ns: "", mw: "", z: "" });
     const matcher = `${/^[a-zA-Z_]\w*$/.test(state.by) ? state.by : JSON.stringify(state.by)}=${JSON.stringify(v)}`, inside = state.q.replace(/^\s*\{|\}\s*$/g, "").trim();
@@ -101,12 +114,12 @@ function Legend({ page: { state, go }, lines: { lines, times, isMean, show, what
   };
   return (
     <table class="legend">
-      <thead><tr><th scope="col">{what || (state.by && state.by !== states ? text(state.by, 40) : "series")}{!what && (state.st || state.ns || state.at) && <small> · of all samples</small>}{dots && <small> · {dotsText(dots)}</small>}</th><th scope="col" class="n">{isMean ? "mean" : "sum"}</th></tr></thead>
+      <thead><tr><th scope="col">{what || (state.by && state.by !== states ? text(state.by, 40) : "series")}{!what && (state.st || state.ns || state.at) && <small> · of all samples</small>}{dots && <small> · {dotsText(dots)}</small>}</th><th scope="col" class="n">{total ? "rate" : isMean ? "mean" : "sum"}</th></tr></thead>
       <tbody>
         {lines.map((l, i) => (
           <tr key={l.name} class={what && l.label === state.st ? "chosen" : ""}>
             <td><i class={"key key" + i} aria-hidden="true" />{state.by && l.label ? <button type="button" class="link" title="only this" onClick={() => add(l.label!)}>{text(l.name, 40)}</button> : text(l.name, 40)}</td>
-            <td class="n">{show(isMean ? l.sum / (l.values.filter((v) => v != null).length || 1) : l.sum)}</td>
+            <td class="n" title={total && total(l.sum) + " in all"}>{show(total ? mean(l.values) : isMean ? l.sum / (l.values.filter((v) => v != null).length || 1) : l.sum)}</td>
           </tr>
         ))}
         {!times.length && <tr><td colSpan={2}>no profiles</td></tr>}
