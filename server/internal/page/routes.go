@@ -41,5 +41,6 @@ func Routes(opts Options) (all []web.Route) {
 		}, ask.names...)
 	}
 	add("store", web.Handler(p.storeState))
+	add("annotations", web.Handler(p.annotations))
 	return all
 }

@@ -8,6 +8,7 @@ import { dotAt, dotsHeight, dotsText, paintDots, useDots, type Dots } from "./do
 import { clock, percent, text, tick, value, zone } from "./format";
 import { alone, broken, perSecond, type Line } from "./gaps";
 import { timeKey } from "./graphkeys";
+import { around, markAt, markText, MarksMenu, paintMarks, useMarks, type Mark } from "./marks";
 import { Failed } from "./message";
 import { details, type Page } from "./page";
 import type { StateText } from "./states";
@@ -33,7 +34,7 @@ function shown({ state, range }: Page) {
 
 export function Chart({ page }: { page: Page }) {
   const { state, go } = page, { from, to } = shown(page), step = stepOf(to - from), isStates = state.by === states && state.h !== "" && state.p !== "";
-  const dots = useDots(page, from, to);
+  const dots = useDots(page, from, to), marks = useMarks(page, from, to);
   const isMean = isGauge(sampleType(state.t)) && state.sum !== "1";
   const key = state.t && JSON.stringify([page.loadKey, state.t, state.q, state.by, isStates && [state.h, state.p], from, to]);
   const answer = useAnswer<Lines>(key || null, async (signal) => {
@@ -51,7 +52,8 @@ export function Chart({ page }: { page: Page }) {
   };
   return (
     <section class={"chart" + (answer.isOld || answer.error ? " old" : "")} aria-label="values over time" aria-busy={answer.isOld}>
-      <Plot page={page} lines={answer.data} dots={dots} from={from} to={to} drag={drag} />
+      <Plot page={page} lines={answer.data} dots={dots} marks={marks} from={from} to={to} drag={drag} />
+      <MarksMenu page={page} marks={marks} from={from} to={to} />
       {answer.data && <Legend page={page} lines={answer.data} dots={dots} />}
     </section>
   );
@@ -128,14 +130,14 @@ function Legend({ page: { state, go }, lines: { lines, times, isMean, show, tota
   );
 }
 
-interface PlotProps { page: Page; lines?: Lines; dots?: Dots; from: number; to: number; drag: (a: number, b: number, isOther: boolean) => void }
+interface PlotProps { page: Page; lines?: Lines; dots?: Dots; marks: Mark[]; from: number; to: number; drag: (a: number, b: number, isOther: boolean) => void }
 
 const css = (name: string) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
 
 function Plot(props: PlotProps) {
   const place = useRef<HTMLDivElement>(null), latest = useRef(props);
   latest.current = props;
-  const { lines, dots, from, to, page: { floor, state } } = props;
+  const { lines, dots, marks, from, to, page: { floor, state } } = props;
   const plotted = useRef<uPlot>(null);
   useEffect(() => {
     if (!lines || !place.current) return;
@@ -149,7 +151,7 @@ function Plot(props: PlotProps) {
     media.addEventListener("change", remake);
     return () => { size.disconnect(); removeEventListener("theme", remake); media.removeEventListener("change", remake); plotted.current = null; plot.destroy(); };
   }, [lines, from, to, floor, state.v, state.bfrom, state.bto, state.utc, state.st]);
-  useEffect(() => plotted.current?.redraw(false), [dots]);
+  useEffect(() => plotted.current?.redraw(false), [dots, marks]);
   return <div class="plot" ref={place} tabIndex={0} role="group" aria-label="chart: drag or + - [ ] for another range" onKeyDown={(e) => { if (!e.ctrlKey && !e.metaKey && !e.altKey && timeKey(e.key, props.page)) e.preventDefault(); }} />;
 }
 
@@ -171,13 +173,14 @@ function make(host: HTMLElement, latest: { current: PlotProps }, of: Lines): uPl
         u.setSelect({ left: 0, top: 0, width: 0, height: 0 }, false);
       }],
       setCursor: [(u) => pointed(u, of, latest.current)],
-      draw: [(u) => latest.current.dots && paintDots(u, latest.current.dots, ink)],
+      draw: [(u) => latest.current.dots && paintDots(u, latest.current.dots, ink), (u) => paintMarks(u, latest.current.marks, css("--accent"))],
     },
   }, [times, ...lines.map((l) => l.values)] as uPlot.AlignedData, host);
   plot.over.addEventListener("pointermove", () => plot.syncRect(true)); // the chart moves when what is above it grows
   plot.over.addEventListener("pointerdown", (e) => { isOther = e.shiftKey; down = e.clientX; });
   plot.over.addEventListener("click", (e) => {
-    const r = plot.over.getBoundingClientRect(), { dots, page } = latest.current;
+    const r = plot.over.getBoundingClientRect(), { dots, marks, page } = latest.current, mark = markAt(marks, plot, e.clientX - r.left, e.clientY - r.top);
+    if (mark && Math.abs(e.clientX - down) <= 3 && e.clientY < r.bottom - dotsHeight) return page.go(around(mark, latest.current.from, latest.current.to));
     if (!dots || Math.abs(e.clientX - down) > 3 || e.clientY < r.bottom - dotsHeight) return;
     const change = dotAt(dots, plot, e.clientX - r.left)?.go;
     if (change) page.go(change);
@@ -216,12 +219,14 @@ let own = ""; // what the chart said last
 
 // pointed says the values below the pointer, beside the lines; of dots it says what they are. What others said
 // stays when a chart is made again.
-function pointed(u: uPlot, { lines, show }: Lines, { dots }: PlotProps) {
+function pointed(u: uPlot, { lines, show }: Lines, { dots, marks }: PlotProps) {
   const i = u.cursor.idx, left = u.cursor.left ?? -1;
   if (left < 0) return details.text === own ? details.say("") : undefined;
   const dot = dots && (u.cursor.top ?? 0) > u.over.clientHeight - dotsHeight ? dotAt(dots, u, left) : null;
   const values = i == null ? [] : lines.map((l) => (l.values[i] == null ? "" : `${text(l.name, 30)} ${show(l.values[i]!)}`)).filter(Boolean);
-  if (dot) details.say(own = dot.text + (dot.go ? "  ·  click for it alone" : ""));
+  const mark = !dot && markAt(marks, u, left, u.cursor.top ?? 0);
+  if (mark) details.say(own = markText(mark) + "  ·  click to compare before and after");
+  else if (dot) details.say(own = dot.text + (dot.go ? "  ·  click for it alone" : ""));
   else if (values.length) details.say(own = clock(u.data[0][i!]!) + ": " + values.join(", "));
-  u.over.style.cursor = dot?.go ? "pointer" : "";
+  u.over.style.cursor = dot?.go || mark ? "pointer" : "";
 }
