@@ -24,6 +24,8 @@ var fuzzedPaths = []struct{ path, query string }{
 	{"states", "t=cpu&h=threads&p=Threads/{thread}&attribute=Threads/3"},
 	{"meanwhile", "t=cpu&h=threads&p=Threads/{thread}&attribute=Threads/3&state=running&max_nodes=9"},
 	{"profiles", "t=cpu&q={thread!=\"1\"}&rows=5&pixels=10"},
+	{"timeline", "t=cpu&from=2026-01-31T09:00:00Z&h=threads&p=Threads/{thread}&attribute=Threads/3&pixels=7"},
+	{"annotations", "q={thread=\"1\"}&from=latest-1h&to=now"},
 	{"inspect", "t=cpu&rows=2&offset=1&hide=leaf1"},
 	{"command", "t=cpu&sort=cum&ignore='&show=x"},
 	{"histories", ""},

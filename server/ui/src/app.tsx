@@ -20,10 +20,11 @@ import { useHistories, usePaths, withDefaults } from "./states";
 import { StatesRow } from "./statesrow";
 import { StatesTab } from "./statestab";
 import { StoreView } from "./storeview";
+import { TimelineView } from "./timelineview";
 import { resolved } from "./url";
 
 const views: Record<string, (p: { page: Page }) => preact.JSX.Element | null> = {
-  flame: FlameView, sandwich: SandwichView, difference: Difference, states: StatesTab, profiles: ProfilesView, store: StoreView,
+  flame: FlameView, sandwich: SandwichView, difference: Difference, states: StatesTab, profiles: ProfilesView, timeline: TimelineView, store: StoreView,
 };
 
 export function App() {

@@ -49,7 +49,7 @@ export function fixed(state: State, range: Range): State {
 }
 
 // frames are the conditions on frames of a question.
-const frames = (s: State): Params => ({ focus: s.focus, ignore: s.ignore, hide: s.hide, sum: s.sum });
+export const frames = (s: State): Params => ({ focus: s.focus, ignore: s.ignore, hide: s.hide, sum: s.sum });
 
 // question returns the parameters of a question about the state, of a difference with the side before.
 export function question(s: State): Params {
