@@ -63,9 +63,10 @@ func TestTimeline(t *testing.T) {
 		const over = document.querySelector(".plot .u-over").getBoundingClientRect(), c = document.querySelector(".timeline canvas"), all = c.getBoundingClientRect(), ratio = c.width / all.width;
 		const d = c.getContext("2d").getImageData(0, Math.round(5 * ratio), c.width, 1).data, surface = [d[0], d[1], d[2]].join();
 		let first = 0; while ([d[4 * first], d[4 * first + 1], d[4 * first + 2]].join() === surface) first++;
-		return Math.abs(first / ratio + all.left - over.left);
-	})()`); off > 2 {
-		t.Errorf("the first frame is %v pixels from the axis of the chart", off)
+		let end = c.width - 1; while ([d[4 * end], d[4 * end + 1], d[4 * end + 2]].join() === surface) end--;
+		return Math.abs(first / ratio + all.left - over.left) + Math.abs(end / ratio + all.left - over.right);
+	})()`); off > 4 {
+		t.Errorf("the frames are %v pixels from the axis of the chart", off)
 	}
 	b.click(".timeline .beside")
 	eval[any](b, "document.querySelector('.timeline .beside').focus(); null")

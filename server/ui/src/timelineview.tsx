@@ -56,7 +56,7 @@ function Stacks({ page, of }: { page: Page; of: Timeline }) {
   return (
     <section class="right timeline" aria-label="stacks in order of time">
       <div class="tools">
-        <span class="total"><b>{many(of.time.length, "column")}</b> of {span(of.step / 1e6)}{runs.hidden > 0 && <>, of each the stack with most: {many(runs.hidden, "stack")} more {runs.hidden === 1 ? "is" : "are"} behind them. Choose one thread, as by a state above, to see all of its.</>}</span>
+        <span class="total"><b>{many(of.time.length, "column")}</b> of {span(of.step / 1e6)} with samples{runs.hidden > 0 && <>, of each the stack with most: {many(runs.hidden, "stack")} more {runs.hidden === 1 ? "is" : "are"} behind them. Choose one thread, as by a state above, to see all of its.</>}</span>
         <span class="grow" />
         <Search page={page} />
       </div>
@@ -103,8 +103,10 @@ function Canvas({ of, runs, view, now, pattern, point, click }: CanvasProps) {
   useEffect(() => {
     const again = () => requestAnimationFrame(() => paint.current()), size = new ResizeObserver(again), media = matchMedia("(prefers-color-scheme: dark)"), plot = document.querySelector(".chart");
     size.observe(place.current!);
-    const changes = new MutationObserver(again); // the legend beside the chart moves its axis
+    const follow = () => { const axis = document.querySelector(".plot .u-over"); if (axis) size.observe(axis); again(); };
+    const changes = new MutationObserver(follow); // the chart is made again, and the legend beside it moves its axis
     if (plot) { size.observe(plot); changes.observe(plot, { childList: true, subtree: true }); }
+    follow();
     addEventListener("theme", again);
     media.addEventListener("change", again);
     return () => { size.disconnect(); changes.disconnect(); removeEventListener("theme", again); media.removeEventListener("change", again); };
