@@ -20,26 +20,26 @@ type Difference struct {
 	Total    [2]int64
 	P        float64 // of the totals, NaN if it is not known
 	// Functions are those whose values differ, and perhaps others.
-	Functions []Function
+	Functions []Changed
 
 	level float64 // P of functions from which on they are within noise
 }
 
-// Function is a function on both sides. Its P are NaN if they are not known.
-type Function struct {
+// Changed is a function on both sides. Its P are NaN if they are not known.
+type Changed struct {
 	Name        string
 	Flat, Cum   [2]int64
 	FlatP, CumP float64
 }
 
 // IsNew reports whether only the side after has the function, and IsGone whether only the side before has it.
-func (f *Function) IsNew() bool { return f.Flat[0] == 0 && f.Cum[0] == 0 }
+func (f *Changed) IsNew() bool { return f.Flat[0] == 0 && f.Cum[0] == 0 }
 
 // IsGone is described with IsNew.
-func (f *Function) IsGone() bool { return f.Flat[1] == 0 && f.Cum[1] == 0 }
+func (f *Changed) IsGone() bool { return f.Flat[1] == 0 && f.Cum[1] == 0 }
 
 // isNoise reports whether the changes of a function are within noise.
-func (d *Difference) isNoise(f *Function) bool {
+func (d *Difference) isNoise(f *Changed) bool {
 	return (f.Flat[0] == f.Flat[1] || f.FlatP >= d.level) && (f.Cum[0] == f.Cum[1] || f.CumP >= d.level)
 }
 
@@ -113,7 +113,7 @@ const mostNamed = 2
 // main names the functions with the largest changes of their own values beyond noise. A direction of 1 or -1 takes those of
 // this sign, which have to make half of the change to be called most of it; 0 takes any.
 func (d *Difference) main(direction int, before string) string {
-	var found []*Function
+	var found []*Changed
 	for i := range d.Functions {
 		f := &d.Functions[i]
 		by := f.Flat[1] - f.Flat[0]
@@ -130,7 +130,7 @@ func (d *Difference) main(direction int, before string) string {
 		}
 		return ", spread over functions that each changed within noise"
 	}
-	slices.SortStableFunc(found, func(a, b *Function) int {
+	slices.SortStableFunc(found, func(a, b *Changed) int {
 		return cmp.Compare(math.Abs(float64(b.Flat[1]-b.Flat[0])), math.Abs(float64(a.Flat[1]-a.Flat[0])))
 	})
 	var names []string

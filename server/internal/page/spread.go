@@ -132,7 +132,7 @@ func (q *pageQuestion) spread(ctx context.Context, p *pageSides, of *Type, costs
 	for i := range costs {
 		c := &costs[i]
 		flat, cum := s.p(c.Function)
-		d.Functions = append(d.Functions, change.Function{Name: c.Function, Flat: c.Flat, Cum: c.Cum, FlatP: flat, CumP: cum})
+		d.Functions = append(d.Functions, change.Changed{Name: c.Function, Flat: c.Flat, Cum: c.Cum, FlatP: flat, CumP: cum})
 	}
 	return s, d.Sentence(), nil
 }
