@@ -27,6 +27,7 @@ var fuzzedPaths = []struct{ path, query string }{
 	{"timeline", "t=cpu&from=2026-01-31T09:00:00Z&h=threads&p=Threads/{thread}&attribute=Threads/3&pixels=7"},
 	{"annotations", "q={thread=\"1\"}&from=latest-1h&to=now"},
 	{"inspect", "t=cpu&rows=2&offset=1&hide=leaf1"},
+	{"services", "t=cpu&label=thread&from=latest-1m&points=9&match=[1-3]&sort=change&ago=1d&reverse=1&rows=3&offset=1&changed=1"},
 	{"command", "t=cpu&sort=cum&ignore='&show=x"},
 	{"histories", ""},
 	{"histories/threads/tree", "path=Threads&rows=3&offset=2"},

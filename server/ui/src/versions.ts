@@ -4,6 +4,7 @@ import { useAnswer } from "./answer";
 import { querier } from "./api";
 import { labelRange, type Page } from "./page";
 import { stepOf } from "./steps";
+import { narrowed } from "./url";
 
 // Version is a value of a label, and when the first and the last profiles with it are.
 export interface Version { label: string; value: string; first: number; last: number }
@@ -37,6 +38,5 @@ export function useVersions({ state, load, loadKey, range, ...page }: Page, from
 // withLabel returns a selector that also chooses a value of a label, whatever it chose of that label before.
 export function withLabel(selector: string, label: string, value: string): string {
   const quoted = label.replace(/[\\^$.*+?()[\]{}|]/g, "\\$&"), inside = selector.replace(/^\s*\{|\}\s*$/g, "").trim();
-  const rest = inside.replace(new RegExp(`(^|,)\\s*"?${quoted}"?\\s*(=~|!=|!~|=)\\s*"(?:[^"\\\\]|\\\\.)*"`, "g"), "").replace(/^\s*,\s*/, "");
-  return `{${rest ? rest + "," : ""}${/^[a-zA-Z_]\w*$/.test(label) ? label : JSON.stringify(label)}=${JSON.stringify(value)}}`;
+  return narrowed(inside.replace(new RegExp(`(^|,)\\s*"?${quoted}"?\\s*(=~|!=|!~|=)\\s*"(?:[^"\\\\]|\\\\.)*"`, "g"), "").replace(/^\s*,\s*/, ""), label, value);
 }
