@@ -55,6 +55,8 @@ type Options struct {
 	// Deleted is called after each POST /delete that chose rows, also if it ended early: a log of deletions. It is called for one
 	// deletion at a time. The request fails with its error. nil means that POST /delete is refused.
 	Deleted func(Deletion) error
+	// Annotations is the file of the annotations of POST /annotations, as lines of JSON. Empty keeps them in memory.
+	Annotations string
 	// Log takes a record for each failed request and each panic. nil discards them.
 	Log *slog.Logger
 	// Now is the clock for profiles without a time and for the ids of pushes. nil means time.Now.

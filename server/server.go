@@ -21,6 +21,7 @@ import (
 	"github.com/granarydb/granary/profile"
 	"github.com/granarydb/granary/server/internal/fanout"
 	"github.com/granarydb/granary/server/internal/fault"
+	"github.com/granarydb/granary/server/internal/marks"
 	"github.com/granarydb/granary/server/internal/page"
 	"github.com/granarydb/granary/server/internal/push"
 	"github.com/granarydb/granary/server/internal/querier"
@@ -48,6 +49,7 @@ type Server struct {
 	pushes  *push.Pusher
 	older   *source.Older // nil without Options.Older
 	deltas  *profile.Deltas
+	marks   *marks.Log
 	files   map[string]http.Handler // of the page
 	closing atomic.Bool
 	copying sync.Mutex   // held by a backup
@@ -68,6 +70,9 @@ func New(store *columnstore.Store, opts Options) (*Server, error) {
 	}
 	if s.deltas = s.opts.Deltas; s.deltas == nil {
 		s.deltas = profile.NewDeltas(s.limits.DeltaOptions())
+	}
+	if s.marks, err = marks.Open(s.opts.Annotations, s.opts.Now); err != nil {
+		return nil, err
 	}
 	s.tenants.store, s.tenants.open = store, map[string]*tenant{}
 	s.metrics.registry.MustRegister(deltaCollector{s.deltas}, tenantCollector{s})
@@ -173,6 +178,7 @@ func (s *Server) newMux(of source.Source, hasOlder bool) *http.ServeMux {
 	s.handle(mux, toWatch, web.Route{Pattern: "GET /metrics", Name: "/metrics", Handler: s.metrics.handler()})
 	s.handle(mux, toWatch, web.Route{Pattern: "POST /backup", Name: "backup", Handler: web.Handler(s.backup)})
 	s.handle(mux, toWrite, s.pushes.Routes()...)
+	s.handle(mux, toWrite, web.Route{Pattern: "POST /annotations", Name: "annotations", Handler: s.annotate(of)}, web.Route{Pattern: "DELETE /annotations", Name: "annotations", Handler: s.unannotate(of)})
 	s.handle(mux, toWrite, web.Route{Pattern: "POST /delete", Name: "delete", Handler: s.deleteHandler(of)})
 	s.questions(mux, of, hasOlder)
 	return mux
@@ -181,7 +187,7 @@ func (s *Server) newMux(of source.Source, hasOlder bool) *http.ServeMux {
 // questions registers the handlers of queries of a source, and of the page.
 func (s *Server) questions(mux *http.ServeMux, of source.Source, hasOlder bool) {
 	s.handle(mux, toRead, querier.Routes(querier.Options{Source: of, Gate: s.gate, Read: s.read, ResultBytes: s.limits.ResultBytes})...)
-	s.handle(mux, toRead, page.Routes(page.Options{Source: of, Gate: s.gate, Read: s.read, ResultBytes: s.limits.ResultBytes, HasOlder: hasOlder})...)
+	s.handle(mux, toRead, page.Routes(page.Options{Source: of, Gate: s.gate, Read: s.read, ResultBytes: s.limits.ResultBytes, Marks: s.marks, HasOlder: hasOlder})...)
 	for path, h := range s.files { // without tokens, because the page has no data of its own
 		if path == "/" {
 			path = "/{$}"

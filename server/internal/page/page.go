@@ -11,6 +11,7 @@ import (
 
 	"github.com/granarydb/granary/internal/query/filter"
 	"github.com/granarydb/granary/server/internal/fault"
+	"github.com/granarydb/granary/server/internal/marks"
 	"github.com/granarydb/granary/server/internal/question"
 	"github.com/granarydb/granary/server/internal/source"
 	"github.com/granarydb/granary/server/internal/web"
@@ -45,13 +46,14 @@ func (h *Head) head() *Head { return h }
 // pageAnswer is an answer to a page, which is encoded as JSON.
 type pageAnswer interface{ head() *Head }
 
-// Options are the settings of a page's handlers. All fields are required.
+// Options are the settings of a page's handlers. All fields but Marks are required.
 type Options struct {
 	Source      source.Source
 	Gate        *source.Gate
 	Read        *question.Reader
-	ResultBytes int64 // greatest size of an encoded answer
-	HasOlder    bool  // whether profiles that the source dropped can be read
+	ResultBytes int64      // greatest size of an encoded answer
+	Marks       *marks.Log // annotations; nil has none
+	HasOlder    bool       // whether profiles that the source dropped can be read
 }
 
 // page answers a page's queries.

@@ -17,6 +17,9 @@ export interface Typed {
   total: number[];
   magnitude: number[];
   found?: number[];
+  profiles?: number[]; // of a difference: times of profiles of each side
+  covered?: number[]; // and the nanoseconds that they stand for
+  scaled?: number; // factor of the side before
   states?: Choice; // of a choice by state
 }
 
@@ -36,8 +39,8 @@ export interface Flame extends Head, Typed {
 // Group is the samples of one state, without one for a reason (its status), or of others.
 export interface Group { status: string; state?: string; total: number; others?: number }
 
-export interface Row { name: string; file?: string; line?: number; binary?: string; flat: number[]; cum: number[] }
-export interface Top extends Head, Typed { all: number; matching: number; functions: Row[] }
+export interface Row { name: string; file?: string; line?: number; binary?: string; flat: number[]; cum: number[]; p?: number[] }
+export interface Top extends Head, Typed { all: number; matching: number; functions: Row[]; says?: string }
 
 export interface Dot { time: string; until: string; duration: number; total: number; rows: number; labels: Record<string, string>; selector: string }
 export interface Profiles extends Head { sample_type: string; unit: string; all: number; profiles: Dot[]; counts?: number[]; counts_from?: string; counts_to?: string }
@@ -152,6 +155,13 @@ export class Load {
     await new Promise((done) => setTimeout(done));
     signal?.throwIfAborted();
     return this.ask<T>(name, params, signal);
+  }
+
+  // afterFirst waits for the first answer of a load: for what is not to take its processors.
+  async afterFirst(signal: AbortSignal) {
+    await new Promise((done) => setTimeout(done));
+    try { await this.first; } catch { /* whoever asked says so */ }
+    signal.throwIfAborted();
   }
 
   private async begin<T extends Head>(answer: Promise<T>): Promise<T> {

@@ -22,10 +22,11 @@ import { StatesRow } from "./statesrow";
 import { StatesTab } from "./statestab";
 import { Waits } from "./waits";
 import { StoreView } from "./storeview";
+import { TimelineView } from "./timelineview";
 import { resolved } from "./url";
 
 const views: Record<string, (p: { page: Page }) => preact.JSX.Element | null> = {
-  services: ServicesView, flame: FlameView, sandwich: SandwichView, difference: Difference, states: StatesTab, waits: Waits, profiles: ProfilesView, store: StoreView,
+  services: ServicesView, flame: FlameView, sandwich: SandwichView, difference: Difference, timeline: TimelineView, states: StatesTab, waits: Waits, profiles: ProfilesView, store: StoreView,
 };
 
 export function App() {

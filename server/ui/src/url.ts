@@ -30,6 +30,7 @@ export const defaults = {
   bfrom: "",
   bto: "",
   norm: "",
+  rate: "", // of a difference: "" for equally long times, "0" totals
   ch: "", // functions of a difference: "" all, "new", "gone", "both"
   side: "", // of a difference: "" both, "before", "after"
   live: "",
