@@ -49,9 +49,9 @@ after any error, so that a job of CI can act on it.
 A regression is a total, or a function by itself or with what it calls, that
 costs more by --max-growth and has at least --min-share of the total. It must be
 more than chance. With enough runs of each side, five for --alpha 1%, that is a
-test by permutation: if nothing changed, the probability of a regression anywhere
-in the answer is at most --alpha, however many functions there are. With fewer
-runs CPU time is tested by its numbers of samples. For other types all new runs
+test by permutation: if nothing changed, a regression anywhere in the answer has
+at most the probability --alpha, however many functions there are. With fewer
+runs CPU time is tested by its numbers of samples. Of other types all new runs
 must be above all of the base, and the answer says so.
 
 A run is a file. BASE and NEW are each a file, several with commas, a directory
@@ -94,10 +94,11 @@ keeps the profiles, and BASE alone is compared with instead of a commit.
   echo 'main.parse* 3% cpu' > budget && granary check --budget budget a/ b/`,
 		Args: func(cmd *cobra.Command, args []string) error { return o.checkArgs(cmd, args) },
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if err := o.answer(cmd, args); err != errRegressed {
-				return cli.Trouble(err)
+			err := o.answer(cmd, args)
+			if _, is := errors.AsType[*regressedError](err); is {
+				return err
 			}
-			return errRegressed
+			return cli.Trouble(err)
 		},
 	}
 	o.flags(cmd)
@@ -203,8 +204,10 @@ func splitInputs(arg string) []string {
 	return strings.Split(arg, ",")
 }
 
-// errRegressed is the error of a regression, which the answer has told.
-var errRegressed = cli.Failed(errors.New("regression"))
+// regressedError is the error of a regression. Its exit code is 1, and that of all others 2.
+type regressedError struct{ conclusion string }
+
+func (e *regressedError) Error() string { return e.conclusion }
 
 // answer compares the sides and prints the result.
 func (o *checkOptions) answer(cmd *cobra.Command, args []string) error {
@@ -242,7 +245,7 @@ func (o *checkOptions) answer(cmd *cobra.Command, args []string) error {
 		}
 	}
 	if report.IsRegressed {
-		return errRegressed
+		return &regressedError{strings.ToLower(report.Conclusion()[:1]) + strings.TrimSuffix(report.Conclusion()[1:], ".")}
 	}
 	return nil
 }

@@ -93,21 +93,11 @@ func (b *benchOptions) measure(cmd *cobra.Command, args []string) (dirs []string
 	if err := os.Mkdir(out, 0o755); err != nil { // not into older profiles: they would be runs too
 		return nil, cleanup, err
 	}
-	changed, err := buildBench(ctx, ".", b.pkg, filepath.Join(scratch, "new.test"))
+	sides, remove, err := b.build(ctx, scratch, out)
+	was := cleanup
+	cleanup = func() { remove(); was() }
 	if err != nil {
 		return nil, cleanup, err
-	}
-	changed.out = filepath.Join(out, "new")
-	sides := []*benchSide{changed}
-	if b.against != "" {
-		base, remove, err := b.buildBase(ctx, scratch)
-		was := cleanup
-		cleanup = func() { remove(); was() }
-		if err != nil {
-			return nil, cleanup, err
-		}
-		base.out = filepath.Join(out, "base")
-		sides, args = []*benchSide{base, changed}, []string{base.out}
 	}
 	if err := b.run(cmd, sides); err != nil {
 		return nil, cleanup, err
@@ -115,30 +105,43 @@ func (b *benchOptions) measure(cmd *cobra.Command, args []string) (dirs []string
 	if b.keep != "" {
 		cli.NoteWritten(cmd, b.keep)
 	}
-	return []string{args[0], changed.out}, cleanup, nil
+	for _, side := range sides {
+		args = append(args, side.out)
+	}
+	return args, cleanup, nil
 }
 
-// buildBase builds the test binary of the base in a worktree, which remove removes.
-func (b *benchOptions) buildBase(ctx context.Context, scratch string) (side *benchSide, remove func(), err error) {
+// build builds the test binaries: that of the base, if it is a commit, and that of the new side. remove is never nil, and removes the
+// worktree of the base.
+func (b *benchOptions) build(ctx context.Context, scratch, out string) (sides []*benchSide, remove func(), err error) {
 	remove = func() {}
-	commit, err := output(ctx, ".", "git", "rev-parse", "--verify", "--quiet", "--end-of-options", b.against+"^{commit}")
-	if err != nil {
-		return nil, remove, fmt.Errorf("--against %s: git knows no such commit", b.against)
+	if b.against != "" {
+		commit, err := output(ctx, ".", "git", "rev-parse", "--verify", "--quiet", "--end-of-options", b.against+"^{commit}")
+		if err != nil {
+			return nil, remove, fmt.Errorf("--against %s: git knows no such commit", b.against)
+		}
+		prefix, err := output(ctx, ".", "git", "rev-parse", "--show-prefix")
+		if err != nil {
+			return nil, remove, err
+		}
+		tree := filepath.Join(scratch, "base")
+		if _, err := output(ctx, ".", "git", "worktree", "add", "--quiet", "--detach", tree, commit); err != nil {
+			return nil, remove, err
+		}
+		remove = func() { _, _ = output(context.WithoutCancel(ctx), ".", "git", "worktree", "remove", "--force", tree) }
+		base, err := buildBench(ctx, filepath.Join(tree, prefix), b.pkg, filepath.Join(scratch, "base.test"))
+		if err != nil {
+			return nil, remove, fmt.Errorf("--against %s: %w", b.against, err)
+		}
+		base.out = filepath.Join(out, "base")
+		sides = append(sides, base)
 	}
-	prefix, err := output(ctx, ".", "git", "rev-parse", "--show-prefix")
+	changed, err := buildBench(ctx, ".", b.pkg, filepath.Join(scratch, "new.test"))
 	if err != nil {
 		return nil, remove, err
 	}
-	tree := filepath.Join(scratch, "base")
-	if _, err := output(ctx, ".", "git", "worktree", "add", "--quiet", "--detach", tree, commit); err != nil {
-		return nil, remove, err
-	}
-	remove = func() { _, _ = output(context.WithoutCancel(ctx), ".", "git", "worktree", "remove", "--force", tree) }
-	side, err = buildBench(ctx, filepath.Join(tree, prefix), b.pkg, filepath.Join(scratch, "base.test"))
-	if err != nil {
-		err = fmt.Errorf("--against %s: %w", b.against, err)
-	}
-	return side, remove, err
+	changed.out = filepath.Join(out, "new")
+	return append(sides, changed), remove, nil
 }
 
 // benchSide is the test binary of one side.

@@ -59,7 +59,7 @@ func (o *checkOptions) read(cmd *cobra.Command, args []string) ([]checkedPair, e
 			return nil, fmt.Errorf("%s: %w", side.name, err)
 		}
 		if len(of[i]) == 0 {
-			return nil, fmt.Errorf("%s: there are no samples", side.name)
+			return nil, fmt.Errorf("%s: no samples to compare", side.name)
 		}
 	}
 	pairs := o.pair(of)
@@ -121,9 +121,8 @@ func (o *checkOptions) windows(ctx context.Context, db *profile.DB, snap *column
 	if err != nil {
 		return nil, err
 	}
-	first, last = max(first, q.From), min(last, cmp.Or(q.To-1, last))
-	if q.To == 0 {
-		last = max(first, last)
+	if first = max(first, q.From); q.To != 0 {
+		last = min(last, q.To-1)
 	}
 	if (last-first)/step >= check.MaxRuns {
 		return nil, cli.Usage(fmt.Errorf("--run %s makes more than %d runs of %s", o.run, check.MaxRuns, time.Duration(last-first)))

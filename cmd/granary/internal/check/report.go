@@ -162,7 +162,7 @@ func (f *FunctionReport) shown() (c Change, isSelf bool) {
 	return f.Total, false
 }
 
-// compare orders by what a function costs more or less itself, and puts those behind that only call such ones.
+// compare orders by what a function costs more or less itself, and puts those behind that only call such ones, the nearest first.
 func (f *FunctionReport) compare(g *FunctionReport) int {
 	a, isSelf := f.shown()
 	b, isOther := g.shown()
@@ -172,7 +172,11 @@ func (f *FunctionReport) compare(g *FunctionReport) int {
 		}
 		return 1
 	}
-	return cmp.Or(f.Verdict.order()-g.Verdict.order(), cmp.Compare(math.Abs(b.New-b.Base), math.Abs(a.New-a.Base)), cmp.Compare(f.Name, g.Name))
+	nearness := 0
+	if !isSelf { // the cause is diluted in the callers of its callers
+		nearness = cmp.Compare(math.Abs(b.Growth), math.Abs(a.Growth))
+	}
+	return cmp.Or(f.Verdict.order()-g.Verdict.order(), nearness, cmp.Compare(math.Abs(b.New-b.Base), math.Abs(a.New-a.Base)), cmp.Compare(f.Name, g.Name))
 }
 
 // IsWorse reports whether the total or a function is worse.

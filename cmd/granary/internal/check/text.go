@@ -33,18 +33,14 @@ func (r *Report) Text(p *cli.Printer, n int) {
 	for _, b := range r.Budgets {
 		p.Printf("%s\n", b.sentence())
 	}
-	p.Printf("%s\n", r.conclusion())
+	p.Printf("%s\n", r.Conclusion())
 }
 
-// conclusion is the sentence that says what the exit code says.
-func (r *Report) conclusion() string {
-	if len(r.Types) == 0 {
-		return "Nothing was compared."
-	}
+// Conclusion is the sentence that says what the exit code says.
+func (r *Report) Conclusion() string {
 	if !r.IsRegressed {
 		return fmt.Sprintf("No regression of more than %s was found.", percent(r.MaxGrowth))
 	}
-	var parts []string
 	functions, totals, beyond := 0, 0, 0
 	for _, t := range r.Types {
 		for _, f := range t.Functions {
@@ -59,17 +55,15 @@ func (r *Report) conclusion() string {
 	for _, b := range r.Budgets {
 		beyond += len(b.Functions)
 	}
-	for _, part := range []struct {
-		n    int
-		noun string
-	}{{totals, "total"}, {functions, "function"}} {
-		if part.n > 0 {
-			parts = append(parts, cli.Many(part.n, part.noun)+" cost more")
+	var parts []string
+	part := func(n int, before, noun string) {
+		if n > 0 {
+			parts = append(parts, before+cli.Many(n, noun))
 		}
 	}
-	if beyond > 0 {
-		parts = append(parts, cli.Many(beyond, "function")+" beyond the budget")
-	}
+	part(totals, "", "total")
+	part(functions, "", "function")
+	part(beyond, "beyond the budget: ", "function")
 	return "Regression: " + strings.Join(parts, ", ") + "."
 }
 
@@ -80,9 +74,9 @@ func (t *TypeReport) title() string {
 	case PerOperation:
 		name += " by operation"
 	case PerTotal:
-		name += " as shares of the total of each run"
+		name += ", shares of each run"
 	}
-	return fmt.Sprintf("%s: %s of the base, %d new, %s", name, cli.Many(t.Runs[0], "run"), t.Runs[1], cli.Many(t.Compared, "function"))
+	return fmt.Sprintf("%s: %s against %d, %s", name, cli.Many(t.Runs[0], "run"), t.Runs[1], cli.Many(t.Compared, "function"))
 }
 
 // name returns a type's name, unit and kind.
