@@ -67,6 +67,9 @@ are compared by their shares of each run's total, so that runs may be of any
 length, and totals are not compared. A share also grows if all else costs less.
 --per chooses otherwise: run compares values as they are.
 
+Of Go execution traces, named as files, the time of goroutines in each state is
+compared too, by function: the type states.
+
 Functions keep their names where compilers change them: instances of generic
 functions are one, and closures of a function are one if their numbers shifted.
 A function that is gone and one that is new with the same last part of the name,
@@ -84,7 +87,8 @@ in a worktree of git, and in the working tree, in turns, --count times, and
 compares their CPU time and, all of it recorded, what they allocate. --keep DIR
 keeps the profiles, and BASE alone is compared with instead of a commit.
 
-` + inputsHelp,
+` + inputForms + ` A profile that cannot
+be read is an error: nothing is decided by the others.`,
 		Example: `  granary check main.pb.gz change.pb.gz
   granary check --markdown base/ new/ > comment.md
   granary check --base a.pb.gz --base b.pb.gz --new c.pb.gz --new d.pb.gz
@@ -181,7 +185,7 @@ func (o *checkOptions) sidesOf(args []string) [2]*checkSide {
 		stores = []string{stores[0], stores[0]}
 	}
 	for i, side := range sides {
-		side.db = nil
+		side.db, side.withStates = nil, true
 		switch {
 		case len(o.sides[i]) > 0:
 			side.inputs = o.sides[i]

@@ -115,33 +115,35 @@ func (b *benchOptions) measure(cmd *cobra.Command, args []string) (dirs []string
 // worktree of the base.
 func (b *benchOptions) build(ctx context.Context, scratch, out string) (sides []*benchSide, remove func(), err error) {
 	remove = func() {}
+	commit := ""
 	if b.against != "" {
-		commit, err := output(ctx, ".", "git", "rev-parse", "--verify", "--quiet", "--end-of-options", b.against+"^{commit}")
-		if err != nil {
+		if commit, err = output(ctx, ".", "git", "rev-parse", "--verify", "--quiet", "--end-of-options", b.against+"^{commit}"); err != nil {
 			return nil, remove, fmt.Errorf("--against %s: git knows no such commit", b.against)
 		}
-		prefix, err := output(ctx, ".", "git", "rev-parse", "--show-prefix")
-		if err != nil {
-			return nil, remove, err
-		}
-		tree := filepath.Join(scratch, "base")
-		if _, err := output(ctx, ".", "git", "worktree", "add", "--quiet", "--detach", tree, commit); err != nil {
-			return nil, remove, err
-		}
-		remove = func() { _, _ = output(context.WithoutCancel(ctx), ".", "git", "worktree", "remove", "--force", tree) }
-		base, err := buildBench(ctx, filepath.Join(tree, prefix), b.pkg, filepath.Join(scratch, "base.test"))
-		if err != nil {
-			return nil, remove, fmt.Errorf("--against %s: %w", b.against, err)
-		}
-		base.out = filepath.Join(out, "base")
-		sides = append(sides, base)
 	}
 	changed, err := buildBench(ctx, ".", b.pkg, filepath.Join(scratch, "new.test"))
 	if err != nil {
 		return nil, remove, err
 	}
 	changed.out = filepath.Join(out, "new")
-	return append(sides, changed), remove, nil
+	if commit == "" {
+		return []*benchSide{changed}, remove, nil
+	}
+	prefix, err := output(ctx, ".", "git", "rev-parse", "--show-prefix")
+	if err != nil {
+		return nil, remove, err
+	}
+	tree := filepath.Join(scratch, "base")
+	if _, err := output(ctx, ".", "git", "worktree", "add", "--quiet", "--detach", tree, commit); err != nil {
+		return nil, remove, err
+	}
+	remove = func() { _, _ = output(context.WithoutCancel(ctx), ".", "git", "worktree", "remove", "--force", tree) }
+	base, err := buildBench(ctx, filepath.Join(tree, prefix), b.pkg, filepath.Join(scratch, "base.test"))
+	if err != nil {
+		return nil, remove, fmt.Errorf("--against %s: %w", b.against, err)
+	}
+	base.out = filepath.Join(out, "base")
+	return []*benchSide{base, changed}, remove, nil
 }
 
 // benchSide is the test binary of one side.

@@ -52,7 +52,7 @@ func (o *checkOptions) read(cmd *cobra.Command, args []string) ([]checkedPair, e
 	sides := o.sidesOf(args)
 	for i, side := range sides {
 		err := withInputs(cmd, side.selection, side.inputs, func(ctx context.Context, db *profile.DB, snap *columnstore.Snapshot, q profile.Query) (err error) {
-			of[i], err = o.collect(ctx, db, snap, q)
+			of[i], err = o.collect(ctx, db, snap, q, len(side.db) == 0)
 			return err
 		})
 		if err != nil { // also of a part of the inputs: a gate must not decide by the rest
@@ -79,21 +79,12 @@ func typesOf(all []*checked) string {
 	return listed(names, ", ")
 }
 
-// collect returns what the profiles of a query measured, by type and kind.
-func (o *checkOptions) collect(ctx context.Context, db *profile.DB, snap *columnstore.Snapshot, q profile.Query) ([]*checked, error) {
-	types, err := presentTypes(ctx, db, snap, q)
+// collect returns what the profiles of a query measured, by type and kind. withStates says that histories are of the inputs, not
+// those of a directory, which the query does not choose from.
+func (o *checkOptions) collect(ctx context.Context, db *profile.DB, snap *columnstore.Snapshot, q profile.Query, withStates bool) ([]*checked, error) {
+	types, err := o.types(ctx, db, snap, q)
 	if err != nil {
 		return nil, err
-	}
-	if o.sampleIndex != "" {
-		types = nil
-		for name := range strings.SplitSeq(o.sampleIndex, ",") {
-			t, err := findType(ctx, db, snap, q, name)
-			if err != nil {
-				return nil, err
-			}
-			types = append(types, t)
-		}
 	}
 	q.SumKinds = true // they are apart by kind
 	windows, err := o.windows(ctx, db, snap, q)
@@ -102,6 +93,16 @@ func (o *checkOptions) collect(ctx context.Context, db *profile.DB, snap *column
 	}
 	var all []*checked
 	for _, t := range types {
+		if t == statesType {
+			if withStates {
+				states, err := collectStates(ctx, db, snap)
+				if err != nil {
+					return nil, err
+				}
+				all = append(all, states...)
+			}
+			continue
+		}
 		kinds, err := o.collectType(ctx, db, snap, q, t, windows)
 		if err != nil {
 			return nil, err
@@ -109,6 +110,24 @@ func (o *checkOptions) collect(ctx context.Context, db *profile.DB, snap *column
 		all = append(all, kinds...)
 	}
 	return all, nil
+}
+
+// types returns the types that are compared: the named ones, or all of the profiles, and the states of traces.
+func (o *checkOptions) types(ctx context.Context, db *profile.DB, snap *columnstore.Snapshot, q profile.Query) (types []profile.Type, err error) {
+	if o.sampleIndex == "" {
+		types, err = presentTypes(ctx, db, snap, q)
+		return append(types, statesType), err
+	}
+	for name := range strings.SplitSeq(o.sampleIndex, ",") {
+		t := statesType
+		if name != t.Sample {
+			if t, err = findType(ctx, db, snap, q, name); err != nil {
+				return nil, err
+			}
+		}
+		types = append(types, t)
+	}
+	return types, nil
 }
 
 // windows returns the queries of the runs: one, or with --run DURATION one for each span of time.
@@ -269,7 +288,16 @@ func (o *checkOptions) pair(of [2][]*checked) (pairs []checkedPair) {
 
 // draw draws the difference of the first type that is worse, or of the first type.
 func (o *checkOptions) draw(cmd *cobra.Command, pairs []checkedPair, report *check.Report) error {
-	i := max(0, slices.IndexFunc(report.Types, func(t check.TypeReport) bool { return t.IsWorse() }))
+	i := slices.IndexFunc(pairs, func(p checkedPair) bool { return p.sides[0].merged != nil })
+	if i < 0 {
+		return errors.New("--svg: states have no stacks to draw")
+	}
+	for j, t := range report.Types {
+		if t.IsWorse() && pairs[j].sides[0].merged != nil {
+			i = j
+			break
+		}
+	}
 	p, t := pairs[i], report.Types[i]
 	o2 := diffOptions{}
 	switch t.By {

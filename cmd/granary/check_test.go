@@ -5,15 +5,19 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
 	pprof "github.com/google/pprof/profile"
 
 	"github.com/granarydb/granary/cmd/granary/internal/check"
 	"github.com/granarydb/granary/cmd/granary/internal/cli"
 	"github.com/granarydb/granary/cmd/granary/internal/clitest"
+	"github.com/granarydb/granary/cmd/granary/internal/states"
+	"github.com/granarydb/granary/internal/effort"
 )
 
 // runsOf writes n runs of a program to a folder. vary changes the cost of parse from run to run, and parse is its cost.
@@ -269,5 +273,30 @@ func TestCheckHostile(t *testing.T) {
 	markdown := granary(t, "check", "--markdown", a, b)
 	if !strings.Contains(markdown.stdout, "`evil'\\|<b>@all\uFFFD[31m`") {
 		t.Errorf("%s", markdown.stdout)
+	}
+}
+
+// TestCheckStates compares the time of goroutines in states, of traces.
+func TestCheckStates(t *testing.T) {
+	effort.Long(t)
+	name := filepath.Join(t.TempDir(), "app.trace")
+	if r := granary(t, "demo", "--span", "10s", "--trace", name); r.code != cli.ExitOK {
+		t.Fatalf("%+v", r)
+	}
+	r := checkJSON(t, cli.ExitOK, name, name)
+	i := slices.IndexFunc(r.Types, func(t check.TypeReport) bool { return t.Sample == "states" })
+	if i < 0 || r.Types[i].Compared < 5 {
+		t.Fatalf("%+v", r)
+	}
+	if r := checkJSON(t, cli.ExitOK, "--sample-index", "states", "--per", "run", name, name); len(r.Types) != 1 || r.Types[0].Total.Base < 1e9 {
+		t.Errorf("%+v", r)
+	}
+	if r := granary(t, "check", "--sample-index", "states", "--svg", name+".svg", name, name); r.code != cli.ExitTrouble || !strings.Contains(r.stderr, "no stacks") {
+		t.Errorf("%+v", r)
+	}
+	run := runOfStates([]states.Sum{{Function: "main.f", State: "waiting (sync)", Total: 30}, {Function: "main.g", State: "waiting (sync)", Total: 10}, {State: "running", Total: 5}})
+	want := map[string]check.Cost{"waiting (sync)": {Self: 0, Total: 40}, "main.f: waiting (sync)": {Self: 30, Total: 30}, "main.g: waiting (sync)": {Self: 10, Total: 10}, "running": {Self: 5, Total: 5}}
+	if diff := cmp.Diff(want, run.Functions); diff != "" || run.Total != 45 {
+		t.Errorf("total %v: %s", run.Total, diff)
 	}
 }

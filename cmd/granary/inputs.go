@@ -130,6 +130,8 @@ type inputSource struct {
 	tenant    string // of the directory; "": profile.Anonymous
 	history   string // the name of a trace's history, or ""
 
+	withStates bool // of a trace are read
+
 	cumulative string
 	note       *countNote
 }

@@ -32,6 +32,7 @@ type selection struct {
 	sumKinds    bool
 	from, to    string
 	side        string // side of a difference, as a prefix of notes
+	withStates  bool   // the states of Go execution traces are read too
 }
 
 // firstShown describes the default sample type of commands that show one type.
