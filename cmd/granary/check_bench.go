@@ -86,8 +86,8 @@ func (b *benchOptions) measure(cmd *cobra.Command, args []string) (dirs []string
 		return nil, func() {}, err
 	}
 	cleanup = func() { _ = os.RemoveAll(scratch) }
-	out := scratch
-	if out = filepath.Join(scratch, "profiles"); b.keep != "" {
+	out := filepath.Join(scratch, "profiles")
+	if b.keep != "" {
 		out = b.keep
 	}
 	if err := os.Mkdir(out, 0o755); err != nil { // not into older profiles: they would be runs too

@@ -20,6 +20,7 @@ func ordersRepository(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Chdir(dir)
+	overwrite(t, "go.mod", "module example.com/orders\n\ngo 1.26\n")
 	t.Setenv("GOWORK", "off")
 	for _, args := range [][]string{{"init", "--quiet"}, {"add", "."}, {"-c", "user.name=x", "-c", "user.email=x@localhost", "commit", "--quiet", "--message", "base"}} {
 		if out, err := exec.Command("git", args...).CombinedOutput(); err != nil {

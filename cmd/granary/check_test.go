@@ -1,17 +1,21 @@
 package main
 
 import (
+	"cmp"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
+	diffs "github.com/google/go-cmp/cmp"
 	pprof "github.com/google/pprof/profile"
+	"github.com/spf13/pflag"
 
 	"github.com/granarydb/granary/cmd/granary/internal/check"
 	"github.com/granarydb/granary/cmd/granary/internal/cli"
@@ -296,7 +300,27 @@ func TestCheckStates(t *testing.T) {
 	}
 	run := runOfStates([]states.Sum{{Function: "main.f", State: "waiting (sync)", Total: 30}, {Function: "main.g", State: "waiting (sync)", Total: 10}, {State: "running", Total: 5}})
 	want := map[string]check.Cost{"waiting (sync)": {Self: 0, Total: 40}, "main.f: waiting (sync)": {Self: 30, Total: 30}, "main.g: waiting (sync)": {Self: 10, Total: 10}, "running": {Self: 5, Total: 5}}
-	if diff := cmp.Diff(want, run.Functions); diff != "" || run.Total != 45 {
+	if diff := diffs.Diff(want, run.Functions); diff != "" || run.Total != 45 {
 		t.Errorf("total %v: %s", run.Total, diff)
+	}
+}
+
+// TestCheckPage: the commands of docs/check.md have flags that there are.
+func TestCheckPage(t *testing.T) {
+	page, err := os.ReadFile(filepath.Join(repositoryRoot(t), "docs", "check.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	n := 0
+	for _, m := range regexp.MustCompile("granary check (--[^`>\n]*)").FindAllStringSubmatch(string(page), -1) {
+		cmd := newCheck()
+		err := cmd.ParseFlags(strings.Fields(m[1]))
+		if err = cmp.Or(err, cmd.ValidateArgs(cmd.Flags().Args())); err != nil && !errors.Is(err, pflag.ErrHelp) {
+			t.Errorf("%q: %v", m[0], err)
+		}
+		n++
+	}
+	if n < 4 {
+		t.Errorf("%d commands: this test must be blind", n)
 	}
 }

@@ -15,8 +15,12 @@ func TestReadBudget(t *testing.T) {
 		name, sample string
 		want         []int
 	}{
-		{"main.parseAll", "cpu", []int{0, 3}}, {"main.parseAll", "alloc_space", []int{3}}, {"main.(*T).f", "cpu", []int{2, 3}},
-		{"a/b.main.parse", "cpu", []int{3}}, {"operator new(unsigned long)", "cpu", []int{3, 5}}, {"main.slow", "cpu", []int{3, 4}},
+		{"main.parseAll", "cpu", []int{0, 3}},
+		{"main.parseAll", "alloc_space", []int{3}},
+		{"main.(*T).f", "cpu", []int{2, 3}},
+		{"a/b.main.parse", "cpu", []int{3}},
+		{"operator new(unsigned long)", "cpu", []int{3, 5}},
+		{"main.slow", "cpu", []int{3, 4}},
 	} {
 		var got []int
 		for i := range b {

@@ -31,8 +31,8 @@ func DefaultOptions() Options {
 // ErrRuns is returned for a side without runs, or with more than MaxRuns.
 var ErrRuns = errors.New("runs")
 
-// row has the numbers that are compared: of a function by itself, of one with what it calls, or of the total.
-type row struct {
+// quantity has the numbers that are compared: of a function by itself, of one with what it calls, or of the total.
+type quantity struct {
 	values   []float64  // by run, those of the base first
 	runs     int        // of the base
 	sums     [2]float64 // of the values of each side before they are divided
@@ -40,32 +40,32 @@ type row struct {
 	means    [2]float64
 	period   float64
 	even     float64 // deviation of the difference of means that cannot be told from none: see evenness
-	least    float64 // cost below which a row does not matter
+	least    float64 // cost below which a quantity does not matter
 	allowed  float64 // growth
 	rises    float64 // p-value of a rise
 	falls    float64 // p-value of a fall
 	method   Method
 }
 
-// function is a function of a type with its two rows.
+// function is a function of a type with its two quantities.
 type function struct {
 	name        string
 	move        *Move
-	self, total *row
+	self, total *quantity
 }
 
 // comparison is a type whose runs are compared.
 type comparison struct {
 	m         *Measured
 	by        Basis
-	whole     float64 // the greater mean total of both sides
-	total     *row    // nil for shares
+	whole     float64   // the greater mean total of both sides
+	total     *quantity // nil for shares
 	functions []function
 }
 
 // Compare compares the sides of types. It changes the names in them.
 func Compare(measured []Measured, o Options) (*Report, error) {
-	byShape := map[[2]int][]*row{}
+	byShape := map[[2]int][]*quantity{}
 	var all []*comparison
 	for i := range measured {
 		m := &measured[i]
@@ -76,11 +76,11 @@ func Compare(measured []Measured, o Options) (*Report, error) {
 		}
 		c := newComparison(m, o)
 		shape := [2]int{len(m.Sides[0].Runs), len(m.Sides[1].Runs)}
-		byShape[shape] = append(byShape[shape], c.rows()...)
+		byShape[shape] = append(byShape[shape], c.quantities()...)
 		all = append(all, c)
 	}
-	for shape, rows := range byShape {
-		decideBy(rows, shape[0], shape[1], o.Alpha/float64(len(byShape)))
+	for shape, quantities := range byShape {
+		decideBy(quantities, shape[0], shape[1], o.Alpha/float64(len(byShape)))
 	}
 	report := &Report{Alpha: o.Alpha, MaxGrowth: o.MaxGrowth, MinShare: o.MinShare, Types: []TypeReport{}}
 	for _, c := range all {
@@ -91,19 +91,19 @@ func Compare(measured []Measured, o Options) (*Report, error) {
 	return report, nil
 }
 
-// decideBy sets the p-values of the rows of types with m and n runs, or says that there are too few runs for any.
-func decideBy(rows []*row, m, n int, alpha float64) {
+// decideBy sets the p-values of the quantities of types with m and n runs, or says that there are too few runs for any.
+func decideBy(quantities []*quantity, m, n int, alpha float64) {
 	if canTest(m, n, alpha) {
-		test(rows, m, n)
-		for _, r := range rows {
+		test(quantities, m, n)
+		for _, r := range quantities {
 			r.method = ByRuns
 		}
 		return
 	}
-	for _, r := range rows {
+	for _, r := range quantities {
 		if r.method = ByThreshold; r.period > 0 {
 			r.method = BySamples
-			r.testSamples(len(rows))
+			r.testSamples(len(quantities))
 		}
 	}
 }
@@ -114,20 +114,20 @@ func newComparison(m *Measured, o Options) *comparison {
 	moves := join(m, c.by, o.MinShare)
 	c.whole = max(m.meanTotal(0, c.by), m.meanTotal(1, c.by))
 	if c.by != PerTotal {
-		c.total = c.row(func(r *Run) float64 { return r.Total })
+		c.total = c.quantity(func(r *Run) float64 { return r.Total })
 		c.total.allowed = o.MaxGrowth
 	}
 	costs := m.means(c.by)
 	for _, name := range slices.Sorted(maps.Keys(costs)) {
 		cost := costs[name]
-		// Both sides together choose the rows, as a choice by one side would bias the test.
+		// Both sides together choose the quantities, as a choice by one side would bias the test.
 		if cost[0].Total+cost[1].Total < o.MinShare*c.whole {
 			continue
 		}
 		f := function{
 			name:  name,
-			self:  c.row(func(r *Run) float64 { return r.Functions[name].Self }),
-			total: c.row(func(r *Run) float64 { return r.Functions[name].Total }),
+			self:  c.quantity(func(r *Run) float64 { return r.Functions[name].Self }),
+			total: c.quantity(func(r *Run) float64 { return r.Functions[name].Total }),
 		}
 		if move, moved := moves[name]; moved {
 			f.move = &move
@@ -136,7 +136,7 @@ func newComparison(m *Measured, o Options) *comparison {
 		if !isBudgeted {
 			allowed = o.MaxGrowth
 		}
-		for _, r := range []*row{f.self, f.total} {
+		for _, r := range []*quantity{f.self, f.total} {
 			r.least, r.allowed = o.MinShare*c.whole, allowed
 		}
 		c.functions = append(c.functions, f)
@@ -144,9 +144,9 @@ func newComparison(m *Measured, o Options) *comparison {
 	return c
 }
 
-// row returns the row of what `of` returns of a run.
-func (c *comparison) row(of func(*Run) float64) *row {
-	r := &row{runs: len(c.m.Sides[0].Runs)}
+// quantity returns the quantity of what `of` returns of a run.
+func (c *comparison) quantity(of func(*Run) float64) *quantity {
+	r := &quantity{runs: len(c.m.Sides[0].Runs)}
 	for s, side := range c.m.Sides {
 		for i := range side.Runs {
 			run := &side.Runs[i]
@@ -168,8 +168,8 @@ func (c *comparison) row(of func(*Run) float64) *row {
 	return r
 }
 
-// rows returns all rows.
-func (c *comparison) rows() (all []*row) {
+// quantities returns all quantities.
+func (c *comparison) quantities() (all []*quantity) {
 	if c.total != nil {
 		all = append(all, c.total)
 	}
@@ -179,8 +179,8 @@ func (c *comparison) rows() (all []*row) {
 	return all
 }
 
-// verdict decides about a row.
-func (r *row) verdict(alpha float64) Verdict {
+// verdict decides about a quantity.
+func (r *quantity) verdict(alpha float64) Verdict {
 	from, to := r.means[0], r.means[1]
 	if max(from, to) < r.least || from == to {
 		return Same
@@ -196,7 +196,7 @@ func (r *row) verdict(alpha float64) Verdict {
 }
 
 // isApart reports whether all values of one side are above all of the other.
-func (r *row) isApart() bool {
+func (r *quantity) isApart() bool {
 	base, other := r.values[:r.runs], r.values[r.runs:]
 	return slices.Max(base) < slices.Min(other) || slices.Max(other) < slices.Min(base)
 }

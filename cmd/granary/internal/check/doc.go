@@ -2,10 +2,10 @@
 // regressions from noise.
 //
 //	Measured: one type of values, its runs on both sides
-//	  -> names    closures and generics under one name; functions that moved as one (names.go, moves.go)
-//	  -> rows     a number of each run for each function, by itself and with what it calls (rows.go)
-//	  -> test     which rows are higher by more than chance (test.go)
-//	  -> Report   thresholds and budgets decide; as text, Markdown and JSON
+//	  -> names       closures and generics under one name; functions that moved as one (names.go, moves.go)
+//	  -> quantities  a number of each run for each function, by itself and with what it calls (compare.go)
+//	  -> test        which of them are higher by more than chance (test.go)
+//	  -> Report      thresholds and budgets decide; as text, Markdown and JSON
 //
 // # Invariants
 //

@@ -32,10 +32,7 @@ func newProgram(n int) program {
 
 // with returns a copy in which a function has a factor of its cost.
 func (p program) with(name string, factor float64) program {
-	q := program{}
-	for f, w := range p {
-		q[f] = w
-	}
+	q := maps.Clone(p)
 	q[name] *= factor
 	return q
 }

@@ -20,7 +20,7 @@ const (
 	leastSamples  = 20        // of a function that is gone or new: fewer can be missing by chance
 )
 
-// Move is a function that moved, as a row of the report has it.
+// Move is a function that moved, as a report tells it.
 type Move struct {
 	From string `json:"from"`
 	To   string `json:"to"`
@@ -33,7 +33,7 @@ type change struct {
 	cost [2]Cost
 }
 
-// join finds the functions that moved and gives both sides one name for each, so that a row compares the new cost with the old
+// join finds the functions that moved and gives both sides one name for each, so that a quantity compares the new cost with the old
 // one instead of telling of a function that is gone and one that is new. A pair that is wrong hides nothing: the sum of its costs
 // is tested as any other. small is the least share of a function that matters.
 func join(m *Measured, by Basis, small float64) map[string]Move {
@@ -77,12 +77,12 @@ func join(m *Measured, by Basis, small float64) map[string]Move {
 }
 
 // isRenamed reports whether a function that is gone and a new one can be the same.
-func isRenamed(gone, new change, isNamed bool) bool {
-	self, total := ratio(new.cost[1].Self, gone.cost[0].Self), ratio(new.cost[1].Total, gone.cost[0].Total)
+func isRenamed(gone, found change, isNamed bool) bool {
+	self, total := ratio(found.cost[1].Self, gone.cost[0].Self), ratio(found.cost[1].Total, gone.cost[0].Total)
 	if isNamed {
-		return lastPart(gone.name) == lastPart(new.name) && total <= likeNamedCost
+		return lastPart(gone.name) == lastPart(found.name) && total <= likeNamedCost
 	}
-	return packageOf(gone.name) == packageOf(new.name) && self <= 1+likeCost && total <= 1+likeCost
+	return packageOf(gone.name) == packageOf(found.name) && self <= 1+likeCost && total <= 1+likeCost
 }
 
 // hasAlways reports whether each run has a function, and all together more of its samples than chance explains.

@@ -6,7 +6,7 @@ import (
 	"slices"
 )
 
-// Verdict is what a comparison says of a row.
+// Verdict is what a comparison says of a quantity.
 type Verdict string
 
 // The verdicts.
@@ -68,7 +68,7 @@ type FunctionReport struct {
 	Total   Change  `json:"total"`
 }
 
-// Change is a row: means over the runs of each side, by the basis of the type.
+// Change is a quantity: means over the runs of each side, by the basis of the type.
 type Change struct {
 	Base   float64 `json:"base"`
 	New    float64 `json:"new"`
@@ -99,8 +99,10 @@ type BudgetUse struct {
 // report returns the result for a type.
 func (c *comparison) report(o Options, alpha float64) TypeReport {
 	m := c.m
-	t := TypeReport{Sample: m.Sample, Unit: m.Unit, Kind: m.Kind, By: c.by, Runs: [2]int{len(m.Sides[0].Runs), len(m.Sides[1].Runs)},
-		Compared: len(c.functions), Functions: []FunctionReport{}, Method: ByThreshold}
+	t := TypeReport{
+		Sample: m.Sample, Unit: m.Unit, Kind: m.Kind, By: c.by, Runs: [2]int{len(m.Sides[0].Runs), len(m.Sides[1].Runs)},
+		Compared: len(c.functions), Functions: []FunctionReport{}, Method: ByThreshold,
+	}
 	if c.total != nil {
 		total := c.total.change(alpha)
 		t.Total, t.Method = &total, c.total.method
@@ -135,8 +137,8 @@ func (c *comparison) report(o Options, alpha float64) TypeReport {
 	return t
 }
 
-// change returns the row of a report.
-func (r *row) change(alpha float64) Change {
+// change returns the quantity of a report.
+func (r *quantity) change(alpha float64) Change {
 	c := Change{Base: r.means[0], New: r.means[1], Verdict: r.verdict(alpha)}
 	switch {
 	case c.Base > 0:
@@ -154,7 +156,7 @@ func (r *row) change(alpha float64) Change {
 // order returns the place of a verdict in a report.
 func (v Verdict) order() int { return slices.Index([]Verdict{Worse, Better, Same}, v) }
 
-// shown returns the row that the verdict is about: that of the function by itself, or if it did not change, with what it calls.
+// shown returns the quantity that the verdict is about: that of the function by itself, or if it did not change, with what it calls.
 func (f *FunctionReport) shown() (c Change, isSelf bool) {
 	if f.Self.Verdict == f.Verdict || f.Total.Verdict != f.Verdict {
 		return f.Self, true

@@ -7,10 +7,10 @@ import (
 
 // The test of significance.
 //
-// A row has a number of each run: m of the base and n of the new side. Under the hypothesis that the sides differ by chance alone,
+// A quantity has a number of each run: m of the base and n of the new side. Under the hypothesis that the sides differ by chance alone,
 // the runs could have been labelled base and new in any other way. The test goes over the ways to choose n of the m+n runs as the
-// new ones, and takes from each the greatest t of Welch over all rows. The p-value of a row is the share of the ways in which this
-// maximum is at least the row's own t (Westfall and Young's maxT). It holds the error rate over all rows together, so many
+// new ones, and takes from each the greatest t of Welch over all quantities. The p-value of a quantity is the share of the ways in which this
+// maximum is at least the quantity's own t (Westfall and Young's maxT). It holds the error rate over all quantities together, so many
 // functions need no further correction, and it needs no assumption about how values are distributed: costs are skewed, and zero in
 // some runs. Runs are relabelled as a whole, so functions that rise together, as a caller and its callee do, cost no power, which
 // Bonferroni's correction would take. Mann and Whitney's test with that correction finds nothing in six runs of a hundred functions:
@@ -80,23 +80,23 @@ func next(chosen []bool) bool {
 	return false
 }
 
-// test sets the p-values of rows with m and n runs: that of a rise, and that of a fall.
-func test(rows []*row, m, n int) {
+// test sets the p-values of quantities with m and n runs: that of a rise, and that of a fall.
+func test(quantities []*quantity, m, n int) {
 	type extremes struct{ rises, falls int }
-	counted := make([]extremes, len(rows))
-	var real []float64
+	counted := make([]extremes, len(quantities))
+	var found []float64
 	all := 0
 	relabel(m, n, func(chosen []bool) {
 		highest, lowest := math.Inf(-1), math.Inf(1)
-		for _, r := range rows {
+		for _, r := range quantities {
 			t := r.welch(chosen, m, n)
 			highest, lowest = max(highest, t), min(lowest, t)
 			if all == 0 {
-				real = append(real, t)
+				found = append(found, t)
 			}
 		}
 		all++
-		for i, t := range real {
+		for i, t := range found {
 			if highest >= t-1e-9*math.Abs(t) {
 				counted[i].rises++
 			}
@@ -105,13 +105,13 @@ func test(rows []*row, m, n int) {
 			}
 		}
 	})
-	for i, r := range rows {
+	for i, r := range quantities {
 		r.rises, r.falls = float64(counted[i].rises)/float64(all), float64(counted[i].falls)/float64(all)
 	}
 }
 
 // welch returns Welch's t of a choice of runs.
-func (r *row) welch(chosen []bool, m, n int) float64 {
+func (r *quantity) welch(chosen []bool, m, n int) float64 {
 	var sum, squares [2]float64
 	for i, v := range r.values {
 		s := 0
@@ -132,10 +132,10 @@ func (r *row) welch(chosen []bool, m, n int) float64 {
 	return d / math.Sqrt(deviation(0, m)+deviation(1, n)+r.even*r.even)
 }
 
-// testSamples sets the p-values of a row by its numbers of samples, which scatter as Poisson's distribution says. It is for too few
+// testSamples sets the p-values of a quantity by its numbers of samples, which scatter as Poisson's distribution says. It is for too few
 // runs to compare with each other, takes what they scatter beyond that for a change, and says nothing of values without a period.
-// rows is the number of rows that are tested, for Bonferroni's correction.
-func (r *row) testSamples(rows int) {
+// quantities is the number of quantities that are tested, for Bonferroni's correction.
+func (r *quantity) testSamples(quantities int) {
 	d := r.sums[1]/r.divisors[1] - r.sums[0]/r.divisors[0]
 	variance := 0.0
 	for s, sum := range r.sums {
@@ -146,6 +146,6 @@ func (r *row) testSamples(rows int) {
 		return
 	}
 	z := d / math.Sqrt(variance)
-	tail := func(z float64) float64 { return min(1, float64(rows)*math.Erfc(z/math.Sqrt2)/2) }
+	tail := func(z float64) float64 { return min(1, float64(quantities)*math.Erfc(z/math.Sqrt2)/2) }
 	r.rises, r.falls = tail(z), tail(-z)
 }
