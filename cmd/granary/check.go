@@ -54,11 +54,12 @@ at most the probability --alpha, however many functions there are. With fewer
 runs CPU time is tested by its numbers of samples. Of other types all new runs
 must be above all of the base, and the answer says so.
 
-A run is a file. BASE and NEW are each a file, several with commas, a directory
-of files, an http URL, or - for standard input; --base and --new may be repeated
-instead. --db is a store, as with diff: twice, or once for both sides, which
---base-selector, --base-from and --base-to tell apart. Of a store a run is a
-value of the label that --run names, such as pod, or a span of time: --run 10m.
+A run is a file with samples. BASE and NEW are each a file, several with commas,
+a directory of files, an http URL, or - for standard input; --base and --new may
+be repeated instead. --db is a store, as with diff: twice, or once for both
+sides, which --base-selector, --base-from and --base-to tell apart. Of a store a
+run is a value of the label that --run names, such as pod, or a span of time:
+--run 10m.
 
 Costs are compared by operation if all profiles have the label ops, the number
 of operations that were measured: of a folder ops=1000, or of --bench. Values at

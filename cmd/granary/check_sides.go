@@ -29,6 +29,7 @@ const (
 type checked struct {
 	typ    profile.Type
 	kind   string // the label __name__, and the benchmark
+	bench  string
 	side   check.Side
 	merged *merged // all runs
 }
@@ -58,6 +59,7 @@ func (o *checkOptions) read(cmd *cobra.Command, args []string) ([]checkedPair, e
 		if err != nil { // also of a part of the inputs: a gate must not decide by the rest
 			return nil, fmt.Errorf("%s: %w", side.name, err)
 		}
+		addEmptyRuns(of[i])
 		if len(of[i]) == 0 {
 			return nil, fmt.Errorf("%s: no samples to compare", side.name)
 		}
@@ -188,6 +190,7 @@ func (o *checkOptions) collectType(ctx context.Context, db *profile.DB, snap *co
 				if err != nil {
 					return nil, err
 				}
+				c.bench = label(labelBench)
 				all = append(all, c)
 			}
 			all[i].side.Runs = append(all[i].side.Runs, runOf(g.Stacks, label(labelOps)))
@@ -258,6 +261,22 @@ func setPeriods(ctx context.Context, db *profile.DB, snap *columnstore.Snapshot,
 		}
 	}
 	return nil
+}
+
+// addEmptyRuns adds the runs of benchmarks whose profiles have no sample of a type, which the store does not know. Each run of a
+// benchmark has all types.
+func addEmptyRuns(all []*checked) {
+	most := map[string]int{}
+	for _, c := range all {
+		most[c.bench] = max(most[c.bench], len(c.side.Runs))
+	}
+	for _, c := range all {
+		for c.bench != "" && len(c.side.Runs) < most[c.bench] {
+			empty := c.side.Runs[0]
+			empty.Total, empty.Functions = 0, map[string]check.Cost{}
+			c.side.Runs = append(c.side.Runs, empty)
+		}
+	}
 }
 
 // pair returns the types that both sides have. A kind without a name can be any, as its file may have been renamed.

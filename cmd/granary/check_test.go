@@ -176,6 +176,28 @@ func TestCheckOperations(t *testing.T) {
 	checkJSON(t, cli.ExitFailed, "--per", "run", filepath.Join(dir, "base"), filepath.Join(dir, "new"))
 }
 
+// TestCheckEmptyRun: a benchmark's profile without samples is a run like others.
+func TestCheckEmptyRun(t *testing.T) {
+	dir := t.TempDir()
+	for _, side := range []string{"base", "new"} {
+		for i := range 5 {
+			p := newProfile("cpu:nanoseconds", sample{"f", []int64{1e7}, nil})
+			if side == "new" && i < 2 {
+				p.Sample = nil
+			}
+			of := filepath.Join(dir, side, "bench=X", "ops=10")
+			file(t, filepath.Join(of, fmt.Sprintf("cpu-%d.pb.gz", i)), p)
+			file(t, filepath.Join(of, fmt.Sprintf("mem-%d.pb.gz", i)), newProfile("alloc_space:bytes", sample{"f", []int64{100}, nil}))
+		}
+	}
+	r := checkJSON(t, cli.ExitOK, filepath.Join(dir, "base"), filepath.Join(dir, "new"))
+	for _, one := range r.Types {
+		if one.Runs != [2]int{5, 5} || one.Method != check.ByRuns || one.Sample == "cpu" && one.Total.New != 6e5 {
+			t.Errorf("%+v, total %+v", one, one.Total)
+		}
+	}
+}
+
 // TestCheckKinds compares profiles of mutexes with those of mutexes, and blocks with blocks.
 func TestCheckKinds(t *testing.T) {
 	dir := t.TempDir()

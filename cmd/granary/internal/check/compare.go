@@ -35,6 +35,8 @@ var ErrRuns = errors.New("runs")
 type quantity struct {
 	values   []float64  // by run, those of the base first
 	runs     int        // of the base
+	sum      float64    // of the values
+	squares  float64    // sum of their squares
 	sums     [2]float64 // of the values of each side before they are divided
 	divisors [2]float64 // sums of what they are divided by
 	means    [2]float64
@@ -151,10 +153,13 @@ func (c *comparison) quantity(of func(*Run) float64) *quantity {
 		for i := range side.Runs {
 			run := &side.Runs[i]
 			value, divisor := of(run), run.divisor(c.by)
-			r.values = append(r.values, value/divisor)
+			v := value / divisor
+			r.values = append(r.values, v)
+			r.sum += v
+			r.squares += v * v
 			r.sums[s] += value
 			r.divisors[s] += divisor
-			r.means[s] += value / divisor / float64(len(side.Runs))
+			r.means[s] += v / float64(len(side.Runs))
 			r.period = max(r.period, run.Period)
 		}
 	}

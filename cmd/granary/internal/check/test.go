@@ -16,8 +16,13 @@ import (
 // Bonferroni's correction would take. Mann and Whitney's test with that correction finds nothing in six runs of a hundred functions:
 // its least p-value is 1 in 924, that of complete separation, times a hundred. Here it is 1 in 924 whatever the number of functions.
 //
-// Beyond mostWays ways, a sample of them is taken, which includes the real one, so that the rate still holds.
-const mostWays = 20_000
+// Beyond mostWays ways, or fewer if there are many numbers, a sample of them is taken, which includes the real one, so that the
+// rate still holds.
+const (
+	mostWays  = 20_000
+	leastWays = 1000 // p-values are then steps of 0.1 %
+	mostSteps = 1e9  // numbers that are added up: seconds
+)
 
 // evenness is the deviation of a difference, as a share of the total, that is added to that of the values: what a function with the
 // default of Options.MinShare may grow. Values that are exact, such as bytes of allocations, would otherwise have a t without bound
@@ -39,17 +44,16 @@ func canTest(m, n int, alpha float64) bool {
 	return m > 1 && n > 1 && 1/ways(m, n, math.Inf(1)) <= alpha
 }
 
-// relabel calls f with each way to choose n of m+n runs, the real one first: chosen has true for the new ones. All are of one
-// number of runs.
-func relabel(m, n int, f func(chosen []bool)) {
+// relabel calls f with each way to choose n of m+n runs, or with `most` of them, the real one first: chosen has true for the new ones.
+func relabel(m, n, most int, f func(chosen []bool)) {
 	chosen := make([]bool, m+n)
 	for i := range chosen {
 		chosen[i] = i >= m
 	}
 	f(chosen)
-	if ways(m, n, mostWays+1) > mostWays {
+	if ways(m, n, float64(most+1)) > float64(most) {
 		random := rand.New(rand.NewPCG(1, 2)) // a fixed seed (C3)
-		for range mostWays - 1 {
+		for range most - 1 {
 			random.Shuffle(len(chosen), func(i, j int) { chosen[i], chosen[j] = chosen[j], chosen[i] })
 			f(chosen)
 		}
@@ -85,11 +89,19 @@ func test(quantities []*quantity, m, n int) {
 	type extremes struct{ rises, falls int }
 	counted := make([]extremes, len(quantities))
 	var found []float64
+	var of []int // the chosen runs
 	all := 0
-	relabel(m, n, func(chosen []bool) {
+	most := max(leastWays, min(mostWays, int(mostSteps)/max(1, len(quantities)*(m+n))))
+	relabel(m, n, most, func(chosen []bool) {
 		highest, lowest := math.Inf(-1), math.Inf(1)
+		of = of[:0]
+		for i, is := range chosen {
+			if is {
+				of = append(of, i)
+			}
+		}
 		for _, r := range quantities {
-			t := r.welch(chosen, m, n)
+			t := r.welch(of, m)
 			highest, lowest = max(highest, t), min(lowest, t)
 			if all == 0 {
 				found = append(found, t)
@@ -110,26 +122,23 @@ func test(quantities []*quantity, m, n int) {
 	}
 }
 
-// welch returns Welch's t of a choice of runs.
-func (r *quantity) welch(chosen []bool, m, n int) float64 {
-	var sum, squares [2]float64
-	for i, v := range r.values {
-		s := 0
-		if chosen[i] {
-			s = 1
-		}
-		sum[s] += v
-		squares[s] += v * v
+// welch returns Welch's t of a choice of runs beside m others.
+func (r *quantity) welch(chosen []int, m int) float64 {
+	sum, squares := 0.0, 0.0
+	for _, i := range chosen {
+		v := r.values[i]
+		sum += v
+		squares += v * v
 	}
-	mean := [2]float64{sum[0] / float64(m), sum[1] / float64(n)}
-	deviation := func(s, n int) float64 {
-		return max(0, squares[s]/float64(n)-mean[s]*mean[s]) / float64(n-1)
+	deviation := func(sum, squares float64, n int) float64 { // squared, of the mean
+		mean := sum / float64(n)
+		return max(0, squares/float64(n)-mean*mean) / float64(n-1)
 	}
-	d := mean[1] - mean[0]
+	d := sum/float64(len(chosen)) - (r.sum-sum)/float64(m)
 	if d == 0 {
 		return 0
 	}
-	return d / math.Sqrt(deviation(0, m)+deviation(1, n)+r.even*r.even)
+	return d / math.Sqrt(deviation(sum, squares, len(chosen))+deviation(r.sum-sum, r.squares-squares, m)+r.even*r.even)
 }
 
 // testSamples sets the p-values of a quantity by its numbers of samples, which scatter as Poisson's distribution says. It is for too few

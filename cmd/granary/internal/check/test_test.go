@@ -1,8 +1,10 @@
 package check
 
 import (
+	"errors"
 	"math"
 	"math/rand/v2"
+	"strconv"
 	"testing"
 
 	"github.com/granarydb/granary/internal/effort"
@@ -12,7 +14,7 @@ import (
 func TestRelabel(t *testing.T) {
 	for _, tc := range []struct{ m, n, want int }{{1, 1, 2}, {3, 3, 20}, {5, 2, 21}, {2, 5, 21}, {5, 5, 252}, {6, 6, 924}} {
 		seen, first := map[string]bool{}, ""
-		relabel(tc.m, tc.n, func(chosen []bool) {
+		relabel(tc.m, tc.n, mostWays, func(chosen []bool) {
 			word, n := "", 0
 			for _, c := range chosen {
 				if c {
@@ -33,7 +35,7 @@ func TestRelabel(t *testing.T) {
 		}
 	}
 	n := 0
-	relabel(20, 20, func([]bool) { n++ })
+	relabel(20, 20, mostWays, func([]bool) { n++ })
 	if n != mostWays {
 		t.Errorf("%d ways of 20 and 20 runs, want a sample of %d", n, mostWays)
 	}
@@ -165,5 +167,31 @@ func TestExact(t *testing.T) {
 	}
 	if report.Types[0].IsWorse() {
 		t.Errorf("cpu is worse: %+v", report.Types[0].Functions)
+	}
+}
+
+// TestManyRuns compares a thousand runs of many functions in seconds.
+func TestManyRuns(t *testing.T) {
+	effort.Long(t)
+	side := func(cost float64) (s Side) {
+		for range MaxRuns {
+			r := Run{Operations: 1, Functions: map[string]Cost{}}
+			for i := range 150 {
+				r.Functions[strconv.Itoa(i)] = leaf(cost)
+				r.Total += cost
+			}
+			s.Runs = append(s.Runs, r)
+		}
+		return s
+	}
+	report, err := Compare([]Measured{{Sample: "alloc_space", Sides: [2]Side{side(100), side(105)}}}, DefaultOptions())
+	if err != nil || !report.IsRegressed || len(report.Types[0].Functions) != 150 || *report.Types[0].Total.P > 1.0/leastWays {
+		t.Errorf("%v: %+v", err, report.Types[0].Total)
+	}
+	if _, err := Compare([]Measured{{Sides: [2]Side{{Runs: make([]Run, MaxRuns+1)}, side(1)}}}, DefaultOptions()); !errors.Is(err, ErrRuns) {
+		t.Errorf("too many runs: %v", err)
+	}
+	if _, err := Compare([]Measured{{Sides: [2]Side{{}, side(1)}}}, DefaultOptions()); !errors.Is(err, ErrRuns) {
+		t.Errorf("no runs: %v", err)
 	}
 }
