@@ -24,6 +24,7 @@ var fuzzedPaths = []struct{ path, query string }{
 	{"meanwhile", "t=cpu&h=threads&p=Threads/{thread}&attribute=Threads/3&state=running&max_nodes=9"},
 	{"profiles", "t=cpu&q={thread!=\"1\"}&rows=5&pixels=10"},
 	{"inspect", "t=cpu&rows=2&offset=1&hide=leaf1"},
+	{"services", "t=cpu&label=thread&from=latest-1m&points=9&match=[1-3]&sort=change&ago=1d&reverse=1&rows=3&offset=1&changed=1"},
 	{"command", "t=cpu&sort=cum&ignore='&show=x"},
 	{"histories", ""},
 	{"histories/threads/tree", "path=Threads&rows=3&offset=2"},

@@ -27,6 +27,7 @@ func Routes(opts Options) (all []web.Route) {
 	}
 	samples := []string{"t", "q", "from", "to", "hide", "show", "focus", "ignore", "h", "p", "attribute"}
 	one("profiles", profilesOf, "t", "q", "from", "to", "rows", "pixels")
+	one("services", servicesOf, "t", "q", "from", "to", "sum", "label", "points", "match", "sort", "ago", "reverse", "rows", "offset", "changed")
 	one("inspect", inspectOf, append(slices.Clip(stacks), "function", "rows", "offset")...)
 	one("histories", historiesOf)
 	one("states", statesOf, samples...)

@@ -42,6 +42,14 @@ export interface Top extends Head, Typed { all: number; matching: number; functi
 export interface Dot { time: string; until: string; duration: number; total: number; rows: number; labels: Record<string, string>; selector: string }
 export interface Profiles extends Head { sample_type: string; unit: string; all: number; profiles: Dot[]; counts?: number[]; counts_from?: string; counts_to?: string }
 
+export interface Changed { name: string; flat: [number, number]; of: [number, number] }
+export interface Service { value: string; total: number; before: number[]; series: number; newest?: string; line?: (number | null)[]; changed?: Changed }
+export interface Services extends Head {
+  sample_type: string; unit: string; mean: boolean; label: string; from?: string; to?: string; start?: string; step: number; points: number;
+  sides: { ago: string; from: string; to: string }[];
+  total: number; all: number; matching: number; rows: Service[];
+}
+
 export interface StoreState extends Head {
   tenant?: string; oldest?: string; newest?: string; floor?: string; older?: boolean;
   rows: number; cold_rows: number; series: number; stacks: number; granules: number; parts: number;

@@ -17,13 +17,14 @@ import { details, missing, question, spoken, touched, useAddress, type Page } fr
 import { ProfilesView } from "./profiles";
 import { SandwichView } from "./sandwich";
 import { useHistories, usePaths, withDefaults } from "./states";
+import { ServicesView, useFirstView } from "./services";
 import { StatesRow } from "./statesrow";
 import { StatesTab } from "./statestab";
 import { StoreView } from "./storeview";
 import { resolved } from "./url";
 
 const views: Record<string, (p: { page: Page }) => preact.JSX.Element | null> = {
-  flame: FlameView, sandwich: SandwichView, difference: Difference, states: StatesTab, profiles: ProfilesView, store: StoreView,
+  services: ServicesView, flame: FlameView, sandwich: SandwichView, difference: Difference, states: StatesTab, profiles: ProfilesView, store: StoreView,
 };
 
 export function App() {
@@ -32,7 +33,7 @@ export function App() {
   const [isHelp, setHelp] = useState(false);
   zone.isUTC = state.utc === "1";
   const store = useAnswer(String(tick), (signal) => get<StoreState>("api/v1/store", {}, signal));
-  const types = useTypes(tick);
+  const types = useTypes(tick), isChosen = useFirstView(state, go, store);
   const known = useHistories(tick), histories = known.data ?? [];
   useLive(state.live === "1", store.error !== undefined, () => setTick((n) => n + 1));
   useHelpKey(() => setHelp(true));
@@ -53,7 +54,7 @@ export function App() {
   const range = resolved(state, { newest, now });
   const page: Page = { state: typed, go, load, loadKey, range, floor: store.data?.floor ? Date.parse(store.data.floor) : 0, unit: types.data?.unit(typed.t) ?? "" };
   const View = views[state.v] ?? FlameView;
-  const isReady = known.data !== undefined && (histories.length === 0 || paths.data !== undefined || paths.error !== undefined) && types.data !== undefined && (store.data !== undefined || store.error !== undefined);
+  const isReady = isChosen && known.data !== undefined && (histories.length === 0 || paths.data !== undefined || paths.error !== undefined) && types.data !== undefined && (store.data !== undefined || store.error !== undefined);
   return (
     <>
       <Header page={page} tenant={store.data?.tenant} types={types.data?.all ?? []} refresh={() => setTick((n) => n + 1)} help={() => setHelp(true)} />
@@ -63,9 +64,9 @@ export function App() {
         {!isUnread && (store.data || !store.error) && <Older page={page} store={store.data} />}
         {isUnread ? <Reading done={read} /> : types.error && types.isDone && !types.data ? <Failed of={types} /> : isReady && (types.data!.all.length === 0 ? <Empty.Store /> : (
           <>
-            <Chart page={page} />
-            {histories.length > 0 && <StatesRow page={page} histories={histories} paths={paths.data ?? []} />}
-            <Crumbs page={page} />
+            {state.v !== "services" && <Chart page={page} />}
+            {state.v !== "services" && histories.length > 0 && <StatesRow page={page} histories={histories} paths={paths.data ?? []} />}
+            {state.v !== "services" && <Crumbs page={page} />}
             <Tabs page={page} hasStates={histories.length > 0} />
             <div id="view" role="tabpanel" aria-labelledby={"tab-" + (views[state.v] ? state.v : "flame")}><View page={page} /></div>
           </>

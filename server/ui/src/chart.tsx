@@ -11,10 +11,10 @@ import { timeKey } from "./graphkeys";
 import { Failed } from "./message";
 import { details, type Page } from "./page";
 import type { StateText } from "./states";
-import { end, isDifference, resolve, stamp, states } from "./url";
+import { end, isDifference, narrowed, resolve, stamp, states } from "./url";
 
 interface Series { labels?: { name: string; value: string }[]; points?: { value?: number; timestamp: string }[] }
-interface Lines { times: number[]; lines: Line[]; isMean: boolean; show: (v: number) => string; what: string }
+interface Lines { times: number[]; lines: Line[]; all?: number; isMean: boolean; show: (v: number) => string; what: string }
 
 const mostLines = 5;
 const isGauge = (t: string) => /^(inuse_|goroutine|threadcreate$)/.test(t);
@@ -76,12 +76,12 @@ function linesOf(series: Series[], isMean: boolean, unit: string, step: number):
 
 // largest returns the lines with the largest sums, and the sum of the rest.
 function largest(of: Lines): Lines {
-  const { times } = of, lines = of.lines.sort((a, b) => b.sum - a.sum);
+  const { times } = of, all = of.lines.length, lines = of.lines.sort((a, b) => b.sum - a.sum);
   if (lines.length > mostLines + 1) {
     const rest = lines.splice(mostLines), sum = (i: number) => rest.reduce<number | null>((n, l) => (l.values[i] == null ? n : (n ?? 0) + l.values[i]!), null);
     lines.push({ name: `${rest.length} others`, label: null, sum: rest.reduce((n, l) => n + l.sum, 0), values: times.map((_, i) => sum(i)) });
   }
-  return { ...of, lines };
+  return { ...of, lines, all };
 }
 
 interface Counted extends Head { from: string; to: string; pixels: number; attributes: number; states: StateText[]; counts: number[][] }
@@ -96,11 +96,10 @@ async function stateLines({ state, load }: Page, from: number, to: number, signa
 }
 
 // Legend is the table beside the lines: it is also the way to choose one.
-function Legend({ page: { state, go }, lines: { lines, times, isMean, show, what }, dots }: { page: Page; lines: Lines; dots?: Dots }) {
+function Legend({ page: { state, go }, lines: { lines, all = 0, times, isMean, show, what }, dots }: { page: Page; lines: Lines; dots?: Dots }) {
   const add = (v: string) => {
     if (what) return go({ st: state.st === v ? "" : v, ns: "", mw: "", z: "" });
-    const matcher = `${/^[a-zA-Z_]\w*$/.test(state.by) ? state.by : JSON.stringify(state.by)}=${JSON.stringify(v)}`, inside = state.q.replace(/^\s*\{|\}\s*$/g, "").trim();
-    go({ q: `{${inside ? inside + "," : ""}${matcher}}` });
+    go({ q: narrowed(state.q, state.by, v) });
   };
   return (
     <table class="legend">
@@ -114,6 +113,7 @@ function Legend({ page: { state, go }, lines: { lines, times, isMean, show, what
         ))}
         {!times.length && <tr><td colSpan={2}>no profiles</td></tr>}
       </tbody>
+      {!what && all > lines.length && <tfoot><tr><td colSpan={2}><button type="button" class="link all-values" onClick={() => go({ v: "services", l: state.by, m: "" })}>all {all.toLocaleString("en")} values</button></td></tr></tfoot>}
     </table>
   );
 }
