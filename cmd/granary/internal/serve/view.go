@@ -80,7 +80,11 @@ func (f *flags) say(cmd *cobra.Command, log *slog.Logger, l net.Listener, query 
 	if query != "" {
 		url += "/" + query
 	}
-	_, err = fmt.Fprintf(cmd.OutOrStdout(), "Serving %s until it is interrupted\n", url)
+	end := ""
+	if at, has := cmd.Context().Deadline(); has {
+		end = fmt.Sprintf(", or for %v", time.Until(at).Round(100*time.Millisecond))
+	}
+	_, err = fmt.Fprintf(cmd.OutOrStdout(), "Serving %s until it is interrupted%s\n", url, end)
 	return url, err
 }
 
