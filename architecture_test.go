@@ -14,7 +14,7 @@ const module = "github.com/granarydb/granary"
 
 // below says what each package may import of this module: imports run down.
 var below = map[string][]string{
-	"cmd/granary":                  {"trace/golang", "cmd/granary/internal/cli", "cmd/granary/internal/chart", "cmd/granary/internal/formats", "cmd/granary/internal/states", "cmd/granary/internal/dbdir", "cmd/granary/internal/dirs", "cmd/granary/internal/serve", "cmd/granary/internal/soak", "cmd/granary/internal/replay", "cmd/granary/parquet", "render", "export", "trace", "profile", "profile/tree", "profile/pgo", "profile/format", "server", "server/otlp", "columnstore", "internal/disk", "internal/input", "internal/timetext", "testdata"},
+	"cmd/granary":                  {"trace/golang", "cmd/granary/internal/cli", "cmd/granary/internal/chart", "cmd/granary/internal/formats", "cmd/granary/internal/states", "cmd/granary/internal/dbdir", "cmd/granary/internal/dirs", "cmd/granary/internal/serve", "cmd/granary/internal/soak", "cmd/granary/internal/replay", "cmd/granary/parquet", "render", "export", "trace", "profile", "profile/tree", "profile/pgo", "profile/format", "server", "server/otlp", "columnstore", "internal/disk", "internal/input", "internal/opened", "internal/timetext", "testdata"},
 	"cmd/granary/internal/dirs":    {"cmd/granary/internal/cli", "cmd/granary/internal/dbdir", "profile", "columnstore", "internal/repair", "internal/disk", "internal/input"},
 	"cmd/granary/internal/serve":   {"profile/format", "cmd/granary/internal/cli", "cmd/granary/internal/dbdir", "server", "server/self", "profile", "columnstore", "internal/disk", "internal/input"},
 	"cmd/granary/internal/soak":    {"cmd/granary/internal/cli", "cmd/granary/internal/serve"}, // its tests start serve
@@ -27,7 +27,7 @@ var below = map[string][]string{
 	"cmd/granary/internal/clitest": {"cmd/granary/internal/cli"}, // tests alone import it
 	"cmd/granary/parquet":          {"profile"},
 
-	"server":         {"server/ui", "profile", "columnstore", "internal/disk", "server/internal/fanout", "server/internal/fault", "server/internal/page", "server/internal/push", "server/internal/querier", "server/internal/question", "server/internal/source", "server/internal/web"},
+	"server":         {"server/ui", "profile", "columnstore", "internal/disk", "internal/opened", "server/internal/fanout", "server/internal/fault", "server/internal/page", "server/internal/push", "server/internal/querier", "server/internal/question", "server/internal/source", "server/internal/web"},
 	"server/self":    {"profile", "columnstore", "history", "trace/golang"},
 	"server/otlp":    {"profile", "profile/format", "server/internal/fault", "server/internal/web"},
 	"server/ui":      {},
@@ -96,6 +96,7 @@ var below = map[string][]string{
 	"internal/fields":   {},
 	"internal/cache":    {},
 	"internal/timetext": {},
+	"internal/opened":   {"columnstore", "profile"},
 
 	"internal/crashfs":          {"internal/disk"}, // tests alone import these
 	"internal/damaged":          {"internal/effort"},
@@ -113,7 +114,7 @@ var below = map[string][]string{
 	"server/internal/fault":     {"columnstore", "internal/disk", "profile"},
 	"server/internal/flametest": {"profile"},
 	"server/internal/page":      {"internal/stats", "history/union", "columnstore", "history", "history/summary", "internal/attrpath", "profile", "internal/rows", "profile/tree", "internal/query/filter", "server/internal/fault", "server/internal/question", "server/internal/source", "server/internal/web", "trace"},
-	"server/internal/push":      {"columnstore", "history", "trace", "trace/golang", "internal/disk", "internal/timetext", "profile", "profile/format", "server/internal/fault", "server/internal/web", "server/otlp"},
+	"server/internal/push":      {"columnstore", "history", "trace", "trace/format", "trace/golang", "internal/disk", "internal/input", "internal/opened", "internal/timetext", "profile", "profile/format", "server/internal/fault", "server/internal/web", "server/otlp"},
 	"server/internal/querier":   {"columnstore", "export", "profile", "profile/pgo", "profile/tree", "schema", "server/internal/fanout", "server/internal/fault", "server/internal/question", "server/internal/source", "server/internal/web"},
 	"server/internal/question":  {"internal/pattern", "internal/selector", "internal/timetext", "profile", "server/internal/fault"},
 	"server/internal/source":    {"columnstore", "history", "history/summary", "profile", "schema", "server/internal/fanout", "server/internal/fault", "server/internal/question", "server/internal/web"},

@@ -183,6 +183,19 @@
 //	O4  Places for queries (Limits.Queries), tokens and counts are shared with the server. There are no pushes, metrics or
 //	    health there. Older profiles are of the tenant Anonymous.
 //
+// # Opened files
+//
+//	POST /view       opens files of profiles or traces: multipart parts file, or before and after, each perhaps behind a part
+//	                 modified, Unix milliseconds. The answer has the path of their page
+//	/view/{ID}/...   all queries and pages about them, as above, but gRPC
+//
+//	V1  The files of a request are a store of their own. No query of others, and no tenant's data, has them. The path cannot
+//	    be guessed, and is one of the tenant that opened them.
+//	V2  All of them take Limits.ViewBytes, and at most 16 requests are kept. The ones that were not used for longest give
+//	    way, unless within a minute (429). They are closed by the first request half an hour after the last query.
+//	V3  Files take memory of pushes while they are read, and need the right to read. A file that is no profile and no
+//	    trace is left out, and told; without any other the request fails. A front opens none (501).
+//
 // # Fronts
 //
 // A server of NewFront has nodes, which are servers of New of the same version, instead of a store.

@@ -102,6 +102,8 @@ type Limits struct {
 
 	OlderBytes int64 // memory of the profiles that Options.Older has read, at least 1 MiB; 512 MiB
 
+	ViewBytes int64 // memory of the profiles of files that clients open by POST /view, all together; 256 MiB
+
 	ReadTime time.Duration // from a request's first byte to its last; 1 minute
 }
 
@@ -126,6 +128,7 @@ func (l Limits) WithDefaults() Limits {
 	setDefault(&l.ReadRate, 64<<10)
 	setDefault(&l.Nodes, 100_000)
 	setDefault(&l.OlderBytes, 512<<20)
+	setDefault(&l.ViewBytes, 256<<20)
 	setDefault(&l.ReadTime, time.Minute)
 	return l
 }
@@ -141,7 +144,7 @@ func (l Limits) Check() error {
 		"samples of a profile": int64(l.Profile.Samples), "depth of a stack": int64(l.Profile.Depth), "labels": int64(l.Labels),
 		"bytes of a label's name": int64(l.LabelName), "bytes of a label's value": int64(l.LabelValue), "series": int64(l.Series),
 		"tenants": int64(l.Tenants), "queries": int64(l.Queries), "time of a query": int64(l.QueryTime), "memory of a query": l.QueryBytes,
-		"bytes of an answer": l.ResultBytes, "bytes of answers": l.AnswerBytes, "bytes that a client reads in a second": l.ReadRate, "functions of a flame graph": int64(l.Nodes), "bytes of older profiles": l.OlderBytes,
+		"bytes of an answer": l.ResultBytes, "bytes of answers": l.AnswerBytes, "bytes that a client reads in a second": l.ReadRate, "functions of a flame graph": int64(l.Nodes), "bytes of older profiles": l.OlderBytes, "bytes of opened files": l.ViewBytes,
 		"time to read a request": int64(l.ReadTime),
 	} {
 		if v < 0 {

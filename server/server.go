@@ -47,6 +47,7 @@ type Server struct {
 	mux     *http.ServeMux // for source
 	pushes  *push.Pusher
 	older   *source.Older // nil without Options.Older
+	opened  *source.Files // by clients; nil for a front
 	deltas  *profile.Deltas
 	files   map[string]http.Handler // of the page
 	closing atomic.Bool
@@ -72,6 +73,7 @@ func New(store *columnstore.Store, opts Options) (*Server, error) {
 	s.tenants.store, s.tenants.open = store, map[string]*tenant{}
 	s.metrics.registry.MustRegister(deltaCollector{s.deltas}, tenantCollector{s})
 	s.pushes = s.newPusher(nil)
+	s.opened = source.NewFiles(source.FilesOptions{Bytes: s.limits.ViewBytes, Time: s.limits.QueryTime, Profiles: s.opts.Profiles, Reader: s.read, Handler: s.filesHandler})
 	if err := s.openTenants(); err != nil {
 		return nil, errors.Join(err, s.tenants.close())
 	}
@@ -175,13 +177,15 @@ func (s *Server) newMux(of source.Source, hasOlder bool) *http.ServeMux {
 	s.handle(mux, toWrite, s.pushes.Routes()...)
 	s.handle(mux, toWrite, web.Route{Pattern: "POST /delete", Name: "delete", Handler: s.deleteHandler(of)})
 	s.questions(mux, of, hasOlder)
+	s.filesRoutes(mux)
 	return mux
 }
 
-// questions registers the handlers of queries of a source, and of the page.
-func (s *Server) questions(mux *http.ServeMux, of source.Source, hasOlder bool) {
+// questions registers the handlers of queries of a source, and of the page. files are the names of opened files, if the source
+// is of them.
+func (s *Server) questions(mux *http.ServeMux, of source.Source, hasOlder bool, files ...string) {
 	s.handle(mux, toRead, querier.Routes(querier.Options{Source: of, Gate: s.gate, Read: s.read, ResultBytes: s.limits.ResultBytes})...)
-	s.handle(mux, toRead, page.Routes(page.Options{Source: of, Gate: s.gate, Read: s.read, ResultBytes: s.limits.ResultBytes, HasOlder: hasOlder})...)
+	s.handle(mux, toRead, page.Routes(page.Options{Source: of, Gate: s.gate, Read: s.read, ResultBytes: s.limits.ResultBytes, HasOlder: hasOlder, Files: files})...)
 	for path, h := range s.files { // without tokens, because the page has no data of its own
 		if path == "/" {
 			path = "/{$}"
@@ -232,6 +236,7 @@ func (s *Server) Wait(ctx context.Context) error {
 		s.source.Close()
 		return err
 	}
+	s.logClose(s.opened.Forget(0))
 	s.logClose(s.tenants.close())
 	return err
 }
@@ -253,6 +258,9 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	s.tenants.tidy(time.Now())
 	if s.older != nil {
 		s.logClose(s.older.Forget(source.OlderTime))
+	}
+	if s.opened != nil {
+		s.logClose(s.opened.Forget(source.FilesTime))
 	}
 	if completeTenantPath(rec, r) {
 		return

@@ -6,8 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"math"
-	"net/url"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -22,7 +20,7 @@ import (
 	"github.com/granarydb/granary/cmd/granary/internal/serve"
 	"github.com/granarydb/granary/cmd/granary/internal/states"
 	"github.com/granarydb/granary/columnstore"
-	"github.com/granarydb/granary/profile"
+	"github.com/granarydb/granary/internal/opened"
 )
 
 // viewAddress is the default address of view: a free port.
@@ -72,7 +70,7 @@ too, such as go tool pprof 'http://localhost:8080/pprof?type=cpu'.
 			if err != nil {
 				return err
 			}
-			if _, has := source.labels[labelSide]; has && len(o.base) > 0 {
+			if _, has := source.labels[opened.SideLabel]; has && len(o.base) > 0 {
 				return cli.Usage(errors.New("--label side: with --base the label is that of the sides, before and after"))
 			}
 			return o.view(cmd, source, args)
@@ -85,9 +83,6 @@ too, such as go tool pprof 'http://localhost:8080/pprof?type=cpu'.
 	f.storeFlags(cmd)
 	return cmd
 }
-
-// labelSide is the label with the side of a profile in a difference, before or after.
-const labelSide = "side"
 
 // viewOptions is what the flags of view say.
 type viewOptions struct {
@@ -127,20 +122,16 @@ func (o *viewOptions) view(cmd *cobra.Command, source inputSource, args []string
 // load loads the inputs of both sides, and returns the query of the address that the page begins with.
 func (o *viewOptions) load(cmd *cobra.Command, l *loaded, args []string) (string, error) {
 	if len(o.base) > 0 {
-		if err := l.addSide(cmd, "before", o.base); err != nil {
+		if err := l.addSide(cmd, opened.Before, o.base); err != nil {
 			return "", fmt.Errorf("--base: %w", err)
 		}
-		if err := l.addSide(cmd, "after", args); err != nil {
+		if err := l.addSide(cmd, opened.After, args); err != nil {
 			return "", err
 		}
 	} else if err := l.addShown(cmd, args); err != nil {
 		return "", err
 	}
-	query, err := pageRange(cmd.Context(), l)
-	if len(o.base) > 0 && query != "" {
-		query += "&v=difference&" + url.Values{"q": {`{side="after"}`}, "bq": {`{side="before"}`}}.Encode()
-	}
-	return query, err
+	return opened.Query(cmd.Context(), l.db, len(o.base) > 0)
 }
 
 // addShown inserts profiles, and recordings of states as histories.
@@ -164,46 +155,10 @@ func (l *loaded) addShown(cmd *cobra.Command, args []string) error {
 func (l *loaded) addSide(cmd *cobra.Command, side string, args []string) error {
 	before := l.good
 	l.good, l.source.labels = 0, maps.Clone(l.source.labels)
-	l.source.labels[labelSide] = side
+	l.source.labels[opened.SideLabel] = side
 	err := l.addAll(cmd.Context(), cmd.ErrOrStderr(), args, func() error { return nil })
 	l.good += before
 	return err
-}
-
-// pageRange returns the query of a page address that shows all profiles and histories of a store. Without a
-// range the page begins with the hour before the newest profile. The range is widened to whole milliseconds,
-// the resolution of the page. The range of a single instant begins one second earlier.
-func pageRange(ctx context.Context, l *loaded) (string, error) {
-	from, to := int64(math.MaxInt64), int64(math.MinInt64)
-	cover := func(start, end int64) { from, to = min(from, start), max(to, end) }
-	err := l.store.View(ctx, func(snap *columnstore.Snapshot) error {
-		times, err := l.db.Table().Aggregate(ctx, snap, columnstore.AggregateOptions{By: []string{profile.ColumnTimestamp, profile.ColumnDuration}})
-		if err != nil {
-			return err
-		}
-		for row := range times.Counts {
-			at, lasts := times.Columns[0].Values.Int64s[row], times.Columns[1].Values.Int64s[row]
-			cover(at, max(at, at+max(0, lasts))) // the sum wraps around if it exceeds 64 bits
-		}
-		for _, handle := range l.store.Histories() {
-			v, err := snap.History(handle)
-			if err != nil {
-				return err
-			}
-			if v.Instants() {
-				cover(v.Start(), v.End())
-			}
-		}
-		return nil
-	})
-	if err != nil || from > to {
-		return "", err
-	}
-	start, end := time.Unix(0, from).UTC().Truncate(time.Millisecond), time.Unix(0, to).UTC().Truncate(time.Millisecond).Add(time.Millisecond) // the range excludes its end
-	if end.Sub(start) <= time.Millisecond {
-		start = start.Add(-time.Second)
-	}
-	return "?from=" + start.Format(time.RFC3339Nano) + "&to=" + end.Format(time.RFC3339Nano), nil
 }
 
 // opening returns a function for the URL of a command's server. Unless stays is true, the function opens a

@@ -50,8 +50,9 @@ type Options struct {
 	Source      source.Source
 	Gate        *source.Gate
 	Read        *question.Reader
-	ResultBytes int64 // greatest size of an encoded answer
-	HasOlder    bool  // whether profiles that the source dropped can be read
+	ResultBytes int64    // greatest size of an encoded answer
+	HasOlder    bool     // whether profiles that the source dropped can be read
+	Files       []string // names of the opened files that the source is of
 }
 
 // page answers a page's queries.
