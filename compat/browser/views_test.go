@@ -48,6 +48,19 @@ func TestViews(t *testing.T) {
 	}
 }
 
+// axe looks at the page as it is with axe.
+func (b *tab) axe() {
+	b.t.Helper()
+	axe, err := os.ReadFile("testdata/axe-core/axe.min.js")
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	eval[any](b, string(axe)+"; null")
+	for _, v := range violations(b) {
+		b.t.Error(v)
+	}
+}
+
 // violations returns what axe finds, by rule and place.
 func violations(b *tab) []string {
 	b.t.Helper()

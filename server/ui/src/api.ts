@@ -43,7 +43,7 @@ export interface Dot { time: string; until: string; duration: number; total: num
 export interface Profiles extends Head { sample_type: string; unit: string; all: number; profiles: Dot[]; counts?: number[]; counts_from?: string; counts_to?: string }
 
 export interface StoreState extends Head {
-  tenant?: string; oldest?: string; newest?: string; floor?: string; older?: boolean;
+  tenant?: string; oldest?: string; newest?: string; floor?: string; older?: boolean; files?: string[];
   rows: number; cold_rows: number; series: number; stacks: number; granules: number; parts: number;
   memory: Record<string, number>;
   disk: { budget: number; files: number; log: number; failed: boolean };
@@ -98,6 +98,11 @@ async function send(address: string, init: RequestInit): Promise<Response> {
 // get asks GET path.
 export async function get<T>(path: string, params: Params, signal?: AbortSignal): Promise<T> {
   return (await send(link(path, params), { signal })).json() as Promise<T>;
+}
+
+// post sends a form to POST path.
+export async function post<T>(path: string, body: FormData, signal: AbortSignal): Promise<T> {
+  return (await send(path, { method: "POST", body, signal })).json() as Promise<T>;
 }
 
 // lines asks POST path, and hands over each line of the answer, which is JSON.
