@@ -14,7 +14,7 @@ const module = "github.com/granarydb/granary"
 
 // below says what each package may import of this module: imports run down.
 var below = map[string][]string{
-	"cmd/granary":                  {"trace/golang", "cmd/granary/internal/cli", "cmd/granary/internal/chart", "cmd/granary/internal/formats", "cmd/granary/internal/states", "cmd/granary/internal/dbdir", "cmd/granary/internal/dirs", "cmd/granary/internal/serve", "cmd/granary/internal/soak", "cmd/granary/internal/replay", "cmd/granary/parquet", "render", "export", "trace", "profile", "profile/tree", "profile/pgo", "profile/format", "server", "server/otlp", "columnstore", "internal/disk", "internal/input", "internal/opened", "internal/timetext", "testdata"},
+	"cmd/granary":                  {"trace/golang", "cmd/granary/internal/cli", "cmd/granary/internal/chart", "cmd/granary/internal/formats", "cmd/granary/internal/states", "cmd/granary/internal/dbdir", "cmd/granary/internal/dirs", "cmd/granary/internal/serve", "cmd/granary/internal/soak", "cmd/granary/internal/replay", "cmd/granary/parquet", "render", "export", "trace", "profile", "profile/tree", "profile/pgo", "profile/format", "server", "server/otlp", "columnstore", "internal/disk", "internal/input", "internal/opened", "internal/stackfile", "internal/timetext", "testdata"},
 	"cmd/granary/internal/dirs":    {"cmd/granary/internal/cli", "cmd/granary/internal/dbdir", "profile", "columnstore", "internal/repair", "internal/disk", "internal/input"},
 	"cmd/granary/internal/serve":   {"profile/format", "cmd/granary/internal/cli", "cmd/granary/internal/dbdir", "server", "server/self", "profile", "columnstore", "internal/disk", "internal/input"},
 	"cmd/granary/internal/soak":    {"cmd/granary/internal/cli", "cmd/granary/internal/serve"}, // its tests start serve
@@ -23,7 +23,7 @@ var below = map[string][]string{
 	"cmd/granary/internal/replay":  {},
 	"cmd/granary/internal/chart":   {"cmd/granary/internal/cli", "profile"},
 	"cmd/granary/internal/dbdir":   {"cmd/granary/internal/cli", "server", "profile", "columnstore", "internal/disk"},
-	"cmd/granary/internal/cli":     {"profile", "columnstore", "internal/timetext"},
+	"cmd/granary/internal/cli":     {"profile", "columnstore", "internal/stackfile", "internal/timetext"},
 	"cmd/granary/internal/clitest": {"cmd/granary/internal/cli"}, // tests alone import it
 	"cmd/granary/parquet":          {"profile"},
 
@@ -82,21 +82,22 @@ var below = map[string][]string{
 	"history/summary":     {"history", "internal/tile", "internal/fields"},
 	"history/file":        {"history", "internal/tile", "internal/disk", "internal/fields"},
 
-	"profile/tree":      {"columnstore"},
-	"profile/pgo":       {},
-	"profile/pprof":     {"internal/foreign"},
-	"internal/rows":     {"schema", "encoding", "profile/pprof"},
-	"internal/means":    {"internal/query", "encoding", "internal/rows"},
-	"internal/symbols":  {"encoding/dict", "internal/pattern", "profile/pprof"},
-	"internal/foreign":  {},
-	"internal/pattern":  {},
-	"internal/selector": {"internal/pattern"},
-	"internal/attrpath": {"history"},
-	"internal/stats":    {"history", "internal/attrpath"},
-	"internal/fields":   {},
-	"internal/cache":    {},
-	"internal/timetext": {},
-	"internal/opened":   {"columnstore", "profile"},
+	"profile/tree":       {"columnstore"},
+	"profile/pgo":        {},
+	"profile/pprof":      {"internal/foreign"},
+	"internal/rows":      {"schema", "encoding", "profile/pprof"},
+	"internal/means":     {"internal/query", "encoding", "internal/rows"},
+	"internal/symbols":   {"encoding/dict", "internal/pattern", "profile/pprof"},
+	"internal/foreign":   {},
+	"internal/pattern":   {},
+	"internal/selector":  {"internal/pattern"},
+	"internal/attrpath":  {"history"},
+	"internal/stats":     {"history", "internal/attrpath"},
+	"internal/fields":    {},
+	"internal/cache":     {},
+	"internal/timetext":  {},
+	"internal/opened":    {"columnstore", "profile"},
+	"internal/stackfile": {"columnstore", "profile"},
 
 	"internal/crashfs":          {"internal/disk"}, // tests alone import these
 	"internal/damaged":          {"internal/effort"},
@@ -113,7 +114,7 @@ var below = map[string][]string{
 	"server/internal/fanout":    {"columnstore", "profile", "internal/means", "server/internal/fault", "server/internal/web"},
 	"server/internal/fault":     {"columnstore", "internal/disk", "profile"},
 	"server/internal/flametest": {"profile"},
-	"server/internal/page":      {"internal/stats", "history/union", "columnstore", "history", "history/summary", "internal/attrpath", "profile", "internal/rows", "profile/tree", "internal/query/filter", "server/internal/fault", "server/internal/question", "server/internal/source", "server/internal/web", "trace"},
+	"server/internal/page":      {"internal/stackfile", "internal/stats", "render", "history/union", "columnstore", "history", "history/summary", "internal/attrpath", "profile", "internal/rows", "profile/tree", "internal/query/filter", "server/internal/fault", "server/internal/question", "server/internal/source", "server/internal/web", "trace"},
 	"server/internal/push":      {"columnstore", "history", "trace", "trace/format", "trace/golang", "internal/disk", "internal/input", "internal/opened", "internal/timetext", "profile", "profile/format", "server/internal/fault", "server/internal/web", "server/otlp"},
 	"server/internal/querier":   {"columnstore", "export", "profile", "profile/pgo", "profile/tree", "schema", "server/internal/fanout", "server/internal/fault", "server/internal/question", "server/internal/source", "server/internal/web"},
 	"server/internal/question":  {"internal/pattern", "internal/selector", "internal/timetext", "profile", "server/internal/fault"},

@@ -24,6 +24,9 @@ var fuzzedPaths = []struct{ path, query string }{
 	{"meanwhile", "t=cpu&h=threads&p=Threads/{thread}&attribute=Threads/3&state=running&max_nodes=9"},
 	{"profiles", "t=cpu&q={thread!=\"1\"}&rows=5&pixels=10"},
 	{"inspect", "t=cpu&rows=2&offset=1&hide=leaf1"},
+	{"export", "as=svg&t=cpu&inv=1&max_nodes=4&bq={}"},
+	{"export", "as=csv&t=cpu&sort=cum&rows=2"},
+	{"export", "as=callers&t=cpu&function=leaf1"},
 	{"command", "t=cpu&sort=cum&ignore='&show=x"},
 	{"histories", ""},
 	{"histories/threads/tree", "path=Threads&rows=3&offset=2"},
@@ -70,6 +73,10 @@ func FuzzPage(f *testing.F) {
 		switch code := w.Code; {
 		case time.Since(start) > effort.Patience:
 			t.Errorf("it took %v", time.Since(start))
+		case code == http.StatusOK && p.path == "export":
+			if h := w.Header().Get("Content-Disposition"); len(data) > 1<<20 || !strings.HasPrefix(h, "attachment; ") {
+				t.Errorf("%d bytes, %s", len(data), h)
+			}
 		case code == http.StatusOK && (!json.Valid(data) && !strings.HasPrefix(string(data), "digraph") || len(data) > 1<<20):
 			t.Errorf("%d bytes that are no answer: %.200q", len(data), data)
 		case code != http.StatusOK && (code/100 != 4 && code != http.StatusNotImplemented || len(data) > 1100 || len(data) == 0):

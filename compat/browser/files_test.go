@@ -165,3 +165,32 @@ func TestCopyField(t *testing.T) {
 	b.press("close")
 	b.until("!document.querySelector('.copy-field')")
 }
+
+// TestExports: each file of the share menu is there, over plain HTTP, and so it is with a token.
+func TestExports(t *testing.T) {
+	b := open(t, fleet(t), "/")
+	for view, want := range map[string]int{"/": 8, "/?v=difference&from=latest-30m&bfrom=latest-90m&bto=latest-60m": 8, "/?v=sandwich&fn=runtime.mallocgc": 6, "/?v=profiles": 2, "/?v=store": 1} {
+		b.goTo(view)
+		b.settles("document.querySelector('#view canvas, #view table, #view .budget')")
+		b.press("share")
+		b.until("document.querySelector('.menu a')")
+		b.until("![...document.querySelectorAll('.menu [role=menuitem]')].some((e) => e.textContent.includes('command') && e.disabled && !e.textContent.startsWith('no'))")
+		got := eval[[]string](b, `Promise.all([...document.querySelectorAll(".menu a")].map(async (a) => {
+			const answer = await fetch(a.href), data = await answer.blob();
+			return answer.ok && data.size > 0 && a.hasAttribute("download") ? "" : a.textContent + ": " + answer.status + " " + data.size;
+		}))`)
+		if strings.Join(got, "") != "" || len(got) < want-1 {
+			t.Errorf("%s: %d files, want %d: %q", view, len(got), want, got)
+		}
+		b.axe()
+		if view == "/" {
+			for _, scheme := range []string{"light", "dark"} {
+				b.colours(scheme)
+				b.shot("share-" + scheme)
+			}
+			b.width(390)
+			b.shot("share-390")
+			b.width(1440)
+		}
+	}
+}

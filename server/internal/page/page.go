@@ -110,6 +110,10 @@ func (p *page) handler(need source.Need, answer answerFunc, names ...string) htt
 			w.WriteHeader(http.StatusNotModified)
 			return nil
 		}
+		if file, is := out.(*exported); is {
+			file.send(w)
+			return nil
+		}
 		return web.SendJSON(w, r, p.ResultBytes, out)
 	})
 }

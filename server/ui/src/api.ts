@@ -1,6 +1,6 @@
 // Questions to the server. Addresses are relative, so that the page works below any path.
 
-import { missing } from "./page";
+import { missing, spoken } from "./page";
 import type { Columns } from "./tree";
 
 // Head is a part of each answer of /api/v1.
@@ -98,6 +98,25 @@ async function send(address: string, init: RequestInit): Promise<Response> {
 // get asks GET path.
 export async function get<T>(path: string, params: Params, signal?: AbortSignal): Promise<T> {
   return (await send(link(path, params), { signal })).json() as Promise<T>;
+}
+
+// saveAs saves a file that the page has.
+export function saveAs(blob: Blob, name: string) {
+  const a = document.createElement("a");
+  a.href = URL.createObjectURL(blob);
+  a.download = name;
+  a.click();
+  setTimeout(() => URL.revokeObjectURL(a.href), 1000);
+}
+
+// saveWithToken saves what a path answers, if the page has a token: a link sends none.
+export function saveWithToken(path: string): boolean {
+  if (!token) return false;
+  void send(path, {}).then(async (answer) => {
+    const name = /filename="?([^";]+)/.exec(answer.headers.get("Content-Disposition") ?? "")?.[1];
+    saveAs(await answer.blob(), name ?? "granary.json");
+  }, (e: Refusal) => spoken.say(e.message));
+  return true;
 }
 
 // post sends a form to POST path.
