@@ -27,7 +27,7 @@ var below = map[string][]string{
 	"cmd/granary/internal/clitest": {"cmd/granary/internal/cli"}, // tests alone import it
 	"cmd/granary/parquet":          {"profile"},
 
-	"server":         {"server/ui", "profile", "columnstore", "internal/disk", "internal/opened", "server/internal/fanout", "server/internal/fault", "server/internal/page", "server/internal/push", "server/internal/querier", "server/internal/question", "server/internal/source", "server/internal/web"},
+	"server":         {"server/ui", "profile", "columnstore", "internal/disk", "internal/opened", "server/internal/fanout", "server/internal/fault", "server/internal/listing", "server/internal/page", "server/internal/push", "server/internal/querier", "server/internal/question", "server/internal/source", "server/internal/web"},
 	"server/self":    {"profile", "columnstore", "history", "trace/golang"},
 	"server/otlp":    {"profile", "profile/format", "server/internal/fault", "server/internal/web"},
 	"server/ui":      {},
@@ -114,7 +114,8 @@ var below = map[string][]string{
 	"server/internal/fanout":    {"columnstore", "profile", "internal/means", "server/internal/fault", "server/internal/web"},
 	"server/internal/fault":     {"columnstore", "internal/disk", "profile"},
 	"server/internal/flametest": {"profile"},
-	"server/internal/page":      {"internal/stackfile", "internal/stats", "render", "history/union", "columnstore", "history", "history/summary", "internal/attrpath", "profile", "internal/rows", "profile/tree", "internal/query/filter", "server/internal/fault", "server/internal/question", "server/internal/source", "server/internal/web", "trace"},
+	"server/internal/listing":   {},
+	"server/internal/page":      {"server/internal/listing", "internal/stackfile", "internal/stats", "render", "history/union", "columnstore", "history", "history/summary", "internal/attrpath", "profile", "internal/rows", "profile/tree", "internal/query/filter", "server/internal/fault", "server/internal/question", "server/internal/source", "server/internal/web", "trace"},
 	"server/internal/push":      {"columnstore", "history", "trace", "trace/format", "trace/golang", "internal/disk", "internal/input", "internal/opened", "internal/timetext", "profile", "profile/format", "server/internal/fault", "server/internal/web", "server/otlp"},
 	"server/internal/querier":   {"columnstore", "export", "profile", "profile/pgo", "profile/tree", "schema", "server/internal/fanout", "server/internal/fault", "server/internal/question", "server/internal/source", "server/internal/web"},
 	"server/internal/question":  {"internal/pattern", "internal/selector", "internal/timetext", "profile", "server/internal/fault"},

@@ -166,6 +166,12 @@
 //	T4  A push with rows makes the table of a new tenant, within Limits.Tenants (429) and if Options.Tenants takes it (403). Its limits
 //	    there are its own; Limits and the budgets of the store are those of all tenants together.
 //
+// # Sources
+//
+//	S1  With Options.Sources GET /api/v1/lines has text beside the lines of a function. No byte of a file outside of these
+//	    directories is read, whatever a profile or a request names: neither "..", nor an absolute name, a link or a version leads out.
+//	S2  Only text near lines that a profile of the query names is read, of regular files without a dot at the begin of a name.
+//
 // # Older profiles
 //
 // With Options.Older a server can read profiles that its store no longer has:

@@ -24,6 +24,7 @@ var fuzzedPaths = []struct{ path, query string }{
 	{"meanwhile", "t=cpu&h=threads&p=Threads/{thread}&attribute=Threads/3&state=running&max_nodes=9"},
 	{"profiles", "t=cpu&q={thread!=\"1\"}&rows=5&pixels=10"},
 	{"inspect", "t=cpu&rows=2&offset=1&hide=leaf1"},
+	{"lines", "t=cpu&function=leaf1&texts=1&rows=3&bq={}"},
 	{"export", "as=svg&t=cpu&inv=1&max_nodes=4&bq={}"},
 	{"export", "as=csv&t=cpu&sort=cum&rows=2"},
 	{"export", "as=callers&t=cpu&function=leaf1"},

@@ -9,6 +9,7 @@ import (
 
 	"github.com/granarydb/granary/profile"
 	"github.com/granarydb/granary/server/internal/fault"
+	"github.com/granarydb/granary/server/internal/listing"
 )
 
 // ErrLimit reports a request that exceeds a limit of Limits. The text names the limit and its value.
@@ -55,11 +56,19 @@ type Options struct {
 	// Deleted is called after each POST /delete that chose rows, also if it ended early: a log of deletions. It is called for one
 	// deletion at a time. The request fails with its error. nil means that POST /delete is refused.
 	Deleted func(Deletion) error
+	// Sources are directories with the source files of profiled programs, which the page shows beside the cost of their lines. Files
+	// outside of them are never read; everyone who may ask for a profile can read the text around the lines that it names. A front
+	// has its own.
+	Sources []SourceDir
 	// Log takes a record for each failed request and each panic. nil discards them.
 	Log *slog.Logger
 	// Now is the clock for profiles without a time and for the ids of pushes. nil means time.Now.
 	Now func() time.Time
 }
+
+// SourceDir maps the names of source files that begin with a prefix to a directory. A part {version} of it stands for the value of
+// the profiles' label version.
+type SourceDir = listing.Dir
 
 // DefaultDropLabels are labels with a random value for each process, because they would make each start of
 // a program a new series.

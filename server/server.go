@@ -21,6 +21,7 @@ import (
 	"github.com/granarydb/granary/profile"
 	"github.com/granarydb/granary/server/internal/fanout"
 	"github.com/granarydb/granary/server/internal/fault"
+	"github.com/granarydb/granary/server/internal/listing"
 	"github.com/granarydb/granary/server/internal/page"
 	"github.com/granarydb/granary/server/internal/push"
 	"github.com/granarydb/granary/server/internal/querier"
@@ -48,6 +49,7 @@ type Server struct {
 	pushes  *push.Pusher
 	older   *source.Older // nil without Options.Older
 	opened  *source.Files // by clients; nil for a front
+	sources *listing.Dirs // nil without Options.Sources
 	deltas  *profile.Deltas
 	files   map[string]http.Handler // of the page
 	closing atomic.Bool
@@ -57,8 +59,8 @@ type Server struct {
 }
 
 // New returns a server for the profiles in a store, and creates the table of the tenant Anonymous if it does not exist.
-// Errors are ErrLimit for a limit that is negative or too small (Limits.OlderBytes), and the errors of
-// profile.Open and SetTenants.
+// Errors are ErrLimit for a limit that is negative or too small (Limits.OlderBytes), that of a directory of Options.Sources, and
+// the errors of profile.Open and SetTenants.
 //
 // To mount a server below a path, use http.StripPrefix. For gRPC the http.Server needs HTTP/2, without TLS
 // http.Protocols.SetUnencryptedHTTP2.
@@ -104,6 +106,12 @@ func newBare(opts Options, m *metrics) (*Server, error) {
 		read:    &question.Reader{QueryBytes: limits.QueryBytes, MaxNodes: limits.Nodes, MaxLabels: limits.Labels, Now: opts.Now},
 		gate:    source.NewGate(limits.Queries, limits.QueryTime, limits.QueryBytes),
 		answers: web.NewRoom("answers in progress", limits.AnswerBytes, answerWait), grace: readGrace,
+	}
+	if len(opts.Sources) > 0 {
+		var err error
+		if s.sources, err = listing.New(opts.Sources); err != nil {
+			return nil, err
+		}
 	}
 	return s, s.SetTokens(opts.Tokens)
 }
@@ -185,7 +193,7 @@ func (s *Server) newMux(of source.Source, hasOlder bool) *http.ServeMux {
 // is of them.
 func (s *Server) questions(mux *http.ServeMux, of source.Source, hasOlder bool, files ...string) {
 	s.handle(mux, toRead, querier.Routes(querier.Options{Source: of, Gate: s.gate, Read: s.read, ResultBytes: s.limits.ResultBytes})...)
-	s.handle(mux, toRead, page.Routes(page.Options{Source: of, Gate: s.gate, Read: s.read, ResultBytes: s.limits.ResultBytes, HasOlder: hasOlder, Files: files})...)
+	s.handle(mux, toRead, page.Routes(page.Options{Source: of, Gate: s.gate, Read: s.read, ResultBytes: s.limits.ResultBytes, HasOlder: hasOlder, Files: files, Sources: s.sources})...)
 	for path, h := range s.files { // without tokens, because the page has no data of its own
 		if path == "/" {
 			path = "/{$}"

@@ -21,6 +21,7 @@ import (
 	"github.com/granarydb/granary/cmd/granary/internal/states"
 	"github.com/granarydb/granary/columnstore"
 	"github.com/granarydb/granary/internal/opened"
+	"github.com/granarydb/granary/server"
 )
 
 // viewAddress is the default address of view: a free port.
@@ -58,6 +59,7 @@ too, such as go tool pprof 'http://localhost:8080/pprof?type=cpu'.
   granary view 'http://localhost:6060/debug/pprof/profile?seconds=10'
   granary view cpu.out trace.out   # of go test -cpuprofile and -trace
   granary view --base old.pb.gz new.pb.gz
+  granary view --sources "$PWD=." cpu.out   # the text beside the lines
   granary view --no-open --listen localhost:8080 heaps/`,
 		Args: func(cmd *cobra.Command, args []string) error {
 			if err := someInputs(cmd, args); err != nil || len(o.base) == 0 {
@@ -80,6 +82,7 @@ too, such as go tool pprof 'http://localhost:8080/pprof?type=cpu'.
 	cmd.Flags().StringVar(&o.listen, "listen", o.listen, "`HOST:PORT` to listen on; with port 0, a free port is chosen. Anyone who can reach it can read and push")
 	cmd.Flags().BoolVar(&o.stays, "no-open", false, "print the URL, and open no browser")
 	cmd.Flags().Var(cli.NewDuration("for", 1, 0, &o.lasts), "for", "end after `DURATION` (default: with Ctrl-C)")
+	serve.AddSources(cmd.Flags(), &o.sources)
 	f.storeFlags(cmd)
 	return cmd
 }
@@ -90,6 +93,8 @@ type viewOptions struct {
 	stays  bool
 	base   []string // inputs of the side before
 	lasts  time.Duration
+
+	sources []server.SourceDir
 }
 
 // view serves the inputs from memory until it is interrupted. It returns at once if a recording cannot be
@@ -115,7 +120,7 @@ func (o *viewOptions) view(cmd *cobra.Command, source inputSource, args []string
 		defer cancel()
 		cmd.SetContext(ctx)
 	}
-	err = serve.View(cmd, web, query, l.store, opening(cmd, o.stays))
+	err = serve.View(cmd, web, serve.Page{Query: query, Sources: o.sources}, l.store, opening(cmd, o.stays))
 	return cmp.Or(err, l.failure())
 }
 

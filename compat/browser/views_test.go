@@ -12,6 +12,7 @@ var views = map[string][2]string{
 	"memory":     {"/?t=memory:inuse_space:bytes:space:bytes&inv=1", "document.querySelector('.flame canvas')"},
 	"sandwich":   {"/?v=sandwich&fn=runtime.mallocgc", "document.querySelectorAll('.flame canvas').length === 2"},
 	"difference": {"/?v=difference&from=latest-30m&bfrom=latest-90m&bto=latest-60m", "document.querySelector('.change-key')"},
+	"source":     {"/?v=source&fn=runtime.mallocgc", "document.querySelector('.lines-of tbody tr')"},
 	"profiles":   {"/?v=profiles", "document.querySelector('table.list tbody tr')"},
 	"store":      {"/?v=store", "document.querySelector('.budget')"},
 	"nothing":    {"/?from=latest-1h&to=latest-59m&q={pod=\"none\"}", "document.querySelector('.message button')"},

@@ -42,6 +42,11 @@ export interface Top extends Head, Typed { all: number; matching: number; functi
 export interface Dot { time: string; until: string; duration: number; total: number; rows: number; labels: Record<string, string>; selector: string }
 export interface Profiles extends Head { sample_type: string; unit: string; all: number; profiles: Dot[]; counts?: number[]; counts_from?: string; counts_to?: string }
 
+// SourceLine is a line of a function, with its values by side.
+export interface SourceLine { file: string; line: number; self: number[]; total: number[] }
+
+export interface Lines extends Head, Typed { all: number; lines: SourceLine[]; texts?: { file: string; first: number; lines?: string[]; why?: string }[] }
+
 export interface StoreState extends Head {
   tenant?: string; oldest?: string; newest?: string; floor?: string; older?: boolean; files?: string[];
   rows: number; cold_rows: number; series: number; stacks: number; granules: number; parts: number;

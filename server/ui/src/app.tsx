@@ -18,6 +18,7 @@ import { Older, Reading } from "./older";
 import { details, missing, question, spoken, touched, useAddress, type Page } from "./page";
 import { ProfilesView } from "./profiles";
 import { SandwichView } from "./sandwich";
+import { SourceView } from "./source";
 import { useHistories, usePaths, withDefaults } from "./states";
 import { StatesRow } from "./statesrow";
 import { StatesTab } from "./statestab";
@@ -25,7 +26,7 @@ import { StoreView } from "./storeview";
 import { resolved } from "./url";
 
 const views: Record<string, (p: { page: Page }) => preact.JSX.Element | null> = {
-  flame: FlameView, sandwich: SandwichView, difference: Difference, states: StatesTab, profiles: ProfilesView, store: StoreView,
+  flame: FlameView, sandwich: SandwichView, source: SourceView, difference: Difference, states: StatesTab, profiles: ProfilesView, store: StoreView,
 };
 
 export function App() {

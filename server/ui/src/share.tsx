@@ -21,7 +21,9 @@ function files(s: State): [string, string][] {
   if (s.v === "profiles") return [...out, ["the profiles as JSON", link("api/v1/profiles", { t: s.t, q: s.q, from: s.from, to: s.to })]];
   if (s.v === "states") return [...out, ["the states as JSON", link("api/v1/states", { t: s.t, q: s.q, from: s.from, to: s.to, h: s.h, p: s.p })]];
   if (s.v === "store") return [["the store as JSON", "api/v1/store"]];
-  if (s.v === "sandwich") {
+  if (s.v === "source") {
+    if (s.fn) out.push(["the lines as JSON", link("api/v1/lines", { ...asked, function: s.fn, texts: 1 })]);
+  } else if (s.v === "sandwich") {
     if (s.fn) for (const side of ["callers", "callees"]) out.push([side + " as SVG", kind(side, { ...stacks, function: s.fn })]);
     out.push(["the graph as JSON", link("api/v1/flame", { ...stacks, function: s.fn })]);
   } else out.push(["the graph as SVG", kind("svg", stacks)], ["folded stacks", kind("folded", asked)], ["speedscope", kind("speedscope", asked)], ["the graph as JSON", link("api/v1/flame", stacks)]);
@@ -53,7 +55,7 @@ export function Share({ page }: { page: Page }) {
           {files(page.state).map(([what, path]) => (
             <a role="menuitem" key={what} href={path} download={what.endsWith("JSON") ? "granary.json" : ""} onClick={(e) => { set(false); if (saveWithToken(path)) e.preventDefault(); }}>save {what}</a>
           ))}
-          {!["profiles", "states", "store"].includes(page.state.v) && item("save the graph as PNG", saveGraph)}
+          {!["profiles", "source", "states", "store"].includes(page.state.v) && item("save the graph as PNG", saveGraph)}
         </div>
       )}
     </span>

@@ -47,6 +47,7 @@ type flags struct {
 	// allowDelete is whether POST /delete deletes.
 	allowDelete bool
 	nodes       server.Nodes
+	sources     []server.SourceDir
 	files       files
 	limits      server.Limits
 	self        bool
@@ -149,6 +150,7 @@ func (f *flags) add(cmd *cobra.Command) {
 	fs.BoolVar(&f.self, "self", false, "profile this server too, in 32 MiB of memory of its own; URL/self answers as URL does")
 	fs.BoolVar(&f.ownStates, "self-states", false, "with --self: also keep what each goroutine did in the last ten minutes")
 	f.files.add(fs)
+	AddSources(fs, &f.sources)
 	fs.StringSliceVar(&f.nodes.URLs, "query-from", nil, "store nothing, and answer questions from the profiles of the servers at `URL`,URL; no profile may be on two of them")
 	fs.BoolVar(&f.nodes.PartialAnswers, "partial-answers", false, "with --query-from: answer without servers that are away, with a header Granary-Warning for each, instead of an error")
 	l := &f.limits
@@ -275,7 +277,7 @@ func (f *flags) serve(cmd *cobra.Command) (err error) {
 		defer func() { err = cmp.Or(err, deltas.Close()) }()
 	}
 	handle, err := server.New(store, server.Options{
-		Profiles: dbdir.Profiles(store, ""), Limits: f.limits, Tokens: secrets.tokens, Tenants: secrets.tenants, Backups: f.backups(), Hosts: f.hosts, DropLabels: f.drop, Deltas: deltas, FirstWhole: f.firstWhole, Deleted: f.deleted(log), Log: log,
+		Profiles: dbdir.Profiles(store, ""), Limits: f.limits, Tokens: secrets.tokens, Tenants: secrets.tenants, Backups: f.backups(), Hosts: f.hosts, DropLabels: f.drop, Deltas: deltas, FirstWhole: f.firstWhole, Deleted: f.deleted(log), Sources: f.sources, Log: log,
 	})
 	if err != nil {
 		return err
@@ -373,7 +375,7 @@ func (f *flags) checkNodes(fs *pflag.FlagSet) error {
 
 // serveNodes serves a front until the context ends.
 func (f *flags) serveNodes(ctx context.Context, log *slog.Logger, secrets *secrets) error {
-	handle, err := server.NewFront(f.nodes, server.Options{Limits: f.limits, Tokens: secrets.tokens, Hosts: f.hosts, Log: log})
+	handle, err := server.NewFront(f.nodes, server.Options{Limits: f.limits, Tokens: secrets.tokens, Hosts: f.hosts, Sources: f.sources, Log: log})
 	if errors.Is(err, server.ErrNode) {
 		return cli.Usage(fmt.Errorf("--query-from: %w", err))
 	}
