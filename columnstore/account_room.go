@@ -14,6 +14,9 @@ import (
 
 // reserveNow is reserve without writing files.
 func (a *account) reserveNow(bytes int64, in incoming) error {
+	if a.refuses() {
+		return fmt.Errorf("%w: refused by a test", ErrMemory)
+	}
 	a.pending.Add(bytes)
 	if a.budget.Load() == 0 || a.used() <= a.share(evictAt) {
 		return nil
@@ -33,6 +36,9 @@ func (a *account) reserveNow(bytes int64, in incoming) error {
 // reserveAtOnce reserves bytes unless that exceeds the budget. It makes no room and takes no lock,
 // because its callers hold the commit lock.
 func (a *account) reserveAtOnce(bytes int64) bool {
+	if a.refuses() {
+		return false
+	}
 	if a.pending.Add(bytes); a.budget.Load() > 0 && a.used() > a.budget.Load() {
 		a.release(bytes)
 		return false
@@ -148,6 +154,8 @@ func (a *account) evictUnread(in incoming) bool {
 }
 
 func (a *account) release(bytes int64) { a.pending.Add(-bytes) }
+
+func (a *account) refuses() bool { return a.store.opts.refuse != nil && a.store.opts.refuse() }
 
 // victim returns the oldest time range that can be evicted and that snapshots up to version newest do not
 // hold entirely, or the states in a history that ended before its end. Such snapshots may hold room more

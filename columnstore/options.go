@@ -135,7 +135,9 @@ type Options struct {
 	stringBytes int64
 	// smallBucket is the size up to which buckets share a file. 0 is 64 KiB, and a negative size shares none.
 	smallBucket int64
-	simulated   bool // Manual, with a Yield: a goroutine that waits for another waits for ever
+	// refuse is asked at each reservation of memory, and refuses it. Tests use it to fail each of them. It may be nil.
+	refuse    func() bool
+	simulated bool // Manual, with a Yield: a goroutine that waits for another waits for ever
 }
 
 // setLog sets the sizes of the log. With a memory budget they are shares of it, because entries that are

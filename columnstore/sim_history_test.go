@@ -62,6 +62,9 @@ func (h *simRun) writeStates(tx *Tx) []simChange {
 		if err == nil {
 			err = w.Change(c.at, a, c.value)
 		}
+		if h.refused(err) {
+			return changes
+		}
 		if err != nil {
 			h.fail("change of %s at %d: %v", c.attribute, c.at, err)
 			return nil
@@ -192,7 +195,7 @@ func (h *simRun) evictStates() {
 }
 
 // checkRecovered compares the history after a crash with the oracle. Its start comes from the last commit
-// of states, or from a later eviction that a file has, because the log has no evictions.
+// with its writer, or from a later eviction that a file has, because the log has no evictions.
 func (h *simRun) checkRecovered(snap *Snapshot) {
 	view, err := snap.History(h.states)
 	if err != nil {
@@ -201,7 +204,7 @@ func (h *simRun) checkRecovered(snap *Snapshot) {
 	}
 	floor := int64(0)
 	for _, c := range h.commits.Until(math.MaxUint64) {
-		if len(c.states) > 0 {
+		if c.hasWriter {
 			floor = c.floor
 		}
 	}

@@ -109,7 +109,7 @@ func (h *simRun) write() {
 			continue
 		}
 		h.countRouted(tx)
-		h.current.commit = &simCommit{rows: rows, states: states}
+		h.current.commit = &simCommit{rows: rows, states: states, hasWriter: len(tx.histories) > 0}
 		id, err := tx.Commit()
 		if h.refused(err) {
 			if floor := h.store.roots.Root().State.Tables[0].Floor; h.opts.Retention == 0 && floor > 0 {
@@ -134,7 +134,7 @@ func (h *simRun) refused(err error) bool {
 	switch {
 	case errors.Is(err, ErrTooOld) && h.bucket > 0 && h.timesGoOn():
 		h.note("refused as too old")
-	case errors.Is(err, ErrMemory) && h.opts.MemoryBudget > 0:
+	case errors.Is(err, ErrMemory) && (h.opts.MemoryBudget > 0 || h.opts.refuse != nil):
 		h.note("refused for memory")
 	case errors.Is(err, disk.ErrNotDurable) && h.crashing != nil:
 		h.note("not durable")

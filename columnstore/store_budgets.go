@@ -26,8 +26,9 @@ func (s *Store) Budgets() Budgets {
 // written, and retention with the next commit to a table. It waits for files that are being written.
 //
 // Sizes that Open derives from Options.MemoryBudget stay, such as those of granules: a budget for which these are too
-// large is refused. A disk budget needs one at Open, because files are counted from then on. The errors are ErrOptions, after
-// which nothing has changed, and ErrClosed.
+// large is refused. A disk budget needs one at Open, because files are counted from then on. If the directory is larger than
+// the new one, files are written first: the log, of which they have half, could exceed it and leave no room for them. The errors
+// are ErrOptions, ErrClosed, and those of writing files. After an error nothing has changed.
 func (s *Store) SetBudgets(b Budgets) error {
 	if err := s.writable(); err != nil {
 		return err
@@ -54,11 +55,18 @@ func (s *Store) SetBudgets(b Budgets) error {
 		}
 		defer s.flusher.flushing.Unlock()
 	}
-	s.memory.bound(b.Memory)
 	if s.flusher.space != nil {
 		if b.Disk == 0 {
 			b.Disk = math.MaxInt64
 		}
+		if s.flusher.space.Used() > b.Disk {
+			if err := s.flusher.flushWhole(s.filing); err != nil {
+				return fmt.Errorf("write files: %w", err)
+			}
+		}
+	}
+	s.memory.bound(b.Memory)
+	if s.flusher.space != nil {
 		s.flusher.space.SetMost(b.Disk)
 		s.flusher.stuck.Store(0)
 		s.flusher.bindLog(s.flusher.bound.Load())

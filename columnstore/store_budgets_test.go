@@ -2,17 +2,25 @@ package columnstore
 
 import (
 	"errors"
+	"fmt"
 	"testing"
 	"time"
 
 	"github.com/granarydb/granary/internal/crashfs"
 )
 
-// TestSetBudgets changes the bounds of an open store: memory, files and retention follow.
+// TestSetBudgets changes the bounds of an open store: memory, files and retention follow. The larger log exceeds the disk
+// budget that it gets.
 func TestSetBudgets(t *testing.T) {
 	defer func(least int64) { leastDiskBudget = least }(leastDiskBudget)
 	leastDiskBudget = 1 << 20
-	opts := Options{FS: crashfs.New(crashfs.Options{}), PastLimit: -1, FutureLimit: -1, MemoryBudget: 16 << 20, DiskBudget: 64 << 20, LogBytes: 1 << 20, segmentBytes: 128 << 10}
+	for _, log := range []int64{1 << 20, 8 << 20} {
+		t.Run(fmt.Sprint(log), func(t *testing.T) { testSetBudgets(t, log) })
+	}
+}
+
+func testSetBudgets(t *testing.T, log int64) {
+	opts := Options{FS: crashfs.New(crashfs.Options{}), PastLimit: -1, FutureLimit: -1, MemoryBudget: 16 << 20, DiskBudget: 64 << 20, LogBytes: log, segmentBytes: 128 << 10}
 	store, table := open(t, opts, samples(10))
 	next, peak := int64(0), int64(0)
 	insertMany := func(rows int) {

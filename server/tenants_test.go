@@ -54,6 +54,13 @@ func shared(t *testing.T, opts Options, tenants ...string) *receiver {
 	t.Helper()
 	opts.Now = func() time.Time { return tenantsAt.Add(time.Minute) }
 	r := newReceiver(t, opts, columnstore.Options{FutureLimit: -1})
+	fillTenants(t, r, tenants...)
+	return r
+}
+
+// fillTenants pushes three profiles of each tenant, and commits a history with one state.
+func fillTenants(t *testing.T, r *receiver, tenants ...string) {
+	t.Helper()
 	for _, tenant := range tenants {
 		for value := range int64(3) {
 			path := fmt.Sprintf("/pprof?pod=zebra-%s&service_name=api", tenant)
@@ -79,7 +86,6 @@ func shared(t *testing.T, opts Options, tenants ...string) *receiver {
 			t.Fatal(err)
 		}
 	}
-	return r
 }
 
 // inTenant are the ways in which a request names its tenant.

@@ -3,6 +3,7 @@ package source
 import (
 	"fmt"
 	"net/http"
+	"sync"
 	"testing"
 	"time"
 
@@ -34,4 +35,49 @@ func TestHeld_Expired(t *testing.T) {
 	if err := h.use(store, false, 0, expire); fault.CauseOf(err).Status != http.StatusServiceUnavailable || calls != 3 || len(h.all) != 0 {
 		t.Errorf("%v after %d calls", err, calls)
 	}
+}
+
+// TestHeld_Forget forgets snapshots after each commit, beside readers that take them: no older one is held afterwards.
+func TestHeld_Forget(t *testing.T) {
+	store, err := columnstore.Open(columnstore.Options{Manual: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer store.Close()
+	h := held{now: time.Now}
+	done := make(chan struct{})
+	var readers sync.WaitGroup
+	for range 4 {
+		readers.Go(func() {
+			for {
+				select {
+				case <-done:
+					return
+				default:
+				}
+				if err := h.use(store, false, 0, func(*heldSnapshot) error { return nil }); err != nil {
+					t.Error(err)
+					return
+				}
+			}
+		})
+	}
+	for range 20_000 {
+		tx := store.Begin()
+		commit, err := tx.Commit()
+		if err != nil {
+			t.Fatal(err)
+		}
+		h.keep(0)
+		h.mu.Lock()
+		for _, s := range h.all {
+			if uint64(s.Commit()) < uint64(commit) {
+				t.Errorf("commit %d is held after commit %d", s.Commit(), commit)
+			}
+		}
+		h.mu.Unlock()
+	}
+	close(done)
+	readers.Wait()
+	h.keep(0)
 }

@@ -200,12 +200,12 @@ func (h *held) use(store *columnstore.Store, named bool, commit uint64, f func(*
 
 // take returns a snapshot, and counts a use of it.
 func (h *held) take(store *columnstore.Store, named bool, commit uint64) (*heldSnapshot, error) {
-	fresh, err := store.Snapshot()
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	fresh, err := store.Snapshot() // under mu, so that Store.Forget leaves no older one
 	if err != nil {
 		return nil, err
 	}
-	h.mu.Lock()
-	defer h.mu.Unlock()
 	h.forget(HeldSnapshots)
 	if !named {
 		commit = uint64(fresh.Commit())
