@@ -33,11 +33,11 @@ func filesForm(t testing.TB, parts ...sentPart) (body []byte, of string) {
 	var out bytes.Buffer
 	w := multipart.NewWriter(&out)
 	for _, p := range parts {
-		make := w.CreateFormField
+		create := w.CreateFormField
 		if p.file != "" {
-			make = func(name string) (io.Writer, error) { return w.CreateFormFile(name, p.file) }
+			create = func(name string) (io.Writer, error) { return w.CreateFormFile(name, p.file) }
 		}
-		to, err := make(p.name)
+		to, err := create(p.name)
 		if err == nil {
 			_, err = to.Write(p.data)
 		}

@@ -24,7 +24,7 @@ type LineCost struct {
 //
 // The error is columnstore.ErrQueryMemory or ctx.Err(). Lines costs as much as Top.
 func Lines[S StackList](ctx context.Context, name string, most int64, sides ...S) ([]LineCost, error) {
-	t := lines{index: map[lineKey]int{}}
+	t := lineSums{index: map[lineKey]int{}}
 	bytes := int64(0)
 	for side, stacks := range sides {
 		bytes += stackBytes * int64(stacks.Len())
@@ -60,8 +60,8 @@ type lineKey struct {
 	line int64
 }
 
-// lines sums the values of stacks by line of a function.
-type lines struct {
+// lineSums sums the values of stacks by line of a function.
+type lineSums struct {
 	costs  []LineCost
 	lastIn []int // number of the last stack that counted, by line
 	index  map[lineKey]int
@@ -70,7 +70,7 @@ type lines struct {
 }
 
 // see returns the index of a frame's line in costs, or -1 for a frame of another function.
-func (t *lines) see(name string, f *Frame) int {
+func (t *lineSums) see(name string, f *Frame) int {
 	if f.Function != name {
 		return -1
 	}
@@ -86,7 +86,7 @@ func (t *lines) see(name string, f *Frame) int {
 }
 
 // add adds a stack's value, leaf first.
-func (t *lines) add(side int, lines []int, numbers []uint32, value int64) {
+func (t *lineSums) add(side int, lines []int, numbers []uint32, value int64) {
 	for depth, number := range numbers {
 		i := lines[number]
 		if i < 0 {

@@ -64,9 +64,9 @@ func TestLines(t *testing.T) {
 			check(name, a, b)
 		}
 	}
-	real := realStacks(t, "etcd", "cpu")
-	check("runtime.mallocgc", real)
-	if got, _ := tree.Lines(t.Context(), "runtime.mallocgc", 0, real); len(got) < 3 || got[0].Line == 0 {
+	etcd := realStacks(t, "etcd", "cpu")
+	check("runtime.mallocgc", etcd)
+	if got, _ := tree.Lines(t.Context(), "runtime.mallocgc", 0, etcd); len(got) < 3 || got[0].Line == 0 {
 		t.Errorf("%d lines", len(got))
 	}
 }

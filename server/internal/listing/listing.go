@@ -126,7 +126,7 @@ func (m *Dir) part(name, version string, first, last int) ([]string, error) {
 	if err != nil {
 		return nil, ErrNoFile
 	}
-	defer root.Close()
+	defer func() { _ = root.Close() }() // nothing was written
 	full := path.Join(filepath.ToSlash(inside), name)
 	info, err := root.Stat(full)
 	if err != nil || !info.Mode().IsRegular() {
@@ -136,7 +136,7 @@ func (m *Dir) part(name, version string, first, last int) ([]string, error) {
 	if err != nil {
 		return nil, ErrNoFile
 	}
-	defer f.Close()
+	defer func() { _ = f.Close() }()
 	if info, err = f.Stat(); err != nil || !info.Mode().IsRegular() {
 		return nil, ErrNoFile
 	}

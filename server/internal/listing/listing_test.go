@@ -2,7 +2,6 @@ package listing
 
 import (
 	"errors"
-	"fmt"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -168,7 +167,7 @@ func FuzzPart(f *testing.F) {
 	f.Fuzz(func(t *testing.T, name, version string) {
 		got, err := d.Part(name, version, 1, 10)
 		if err == nil && !slices.Equal(got, []string{"inside"}) {
-			t.Error(fmt.Sprintf("%q of %q: %q", name, version, got))
+			t.Errorf("%q of %q: %q", name, version, got)
 		}
 	})
 }
