@@ -3,6 +3,7 @@ package browser
 import (
 	"bytes"
 	"encoding/base64"
+	"net/url"
 	"os"
 	"path/filepath"
 	"strings"
@@ -13,6 +14,8 @@ import (
 	"github.com/chromedp/cdproto/runtime"
 	"github.com/chromedp/chromedp"
 	"github.com/chromedp/chromedp/kb"
+
+	"github.com/granarydb/granary/server"
 )
 
 // saved writes files of profiles into a folder, and returns their names.
@@ -166,7 +169,7 @@ func TestCopyField(t *testing.T) {
 	b.until("!document.querySelector('.copy-field')")
 }
 
-// TestExports: each file of the share menu is there, over plain HTTP, and so it is with a token.
+// TestExports: each file of the share menu is a link, which is there.
 func TestExports(t *testing.T) {
 	b := open(t, fleet(t), "/")
 	for view, want := range map[string]int{"/": 8, "/?v=difference&from=latest-30m&bfrom=latest-90m&bto=latest-60m": 8, "/?v=sandwich&fn=runtime.mallocgc": 6, "/?v=profiles": 2, "/?v=store": 1} {
@@ -193,4 +196,24 @@ func TestExports(t *testing.T) {
 			b.width(1440)
 		}
 	}
+}
+
+// TestExports_TokenRefused: a link sends no token, so the page asks itself, and has what to save.
+func TestExports_TokenRefused(t *testing.T) {
+	s := newServer(t)
+	p := read(t, "etcd", "cpu-1")
+	p.TimeNanos = last.UnixNano()
+	push(t, s, p, url.Values{"service_name": {"etcd"}})
+	if err := s.SetTokens(server.Tokens{Read: []string{"secret"}}); err != nil {
+		t.Fatal(err)
+	}
+	b := open(t, s, "/")
+	b.until("document.querySelector('input[type=password]')")
+	eval[any](b, "sessionStorage.setItem('token', 'secret'); null")
+	b.goTo("/")
+	b.ready()
+	eval[any](b, "HTMLAnchorElement.prototype.click = function () { window.saved = [this.download, this.href]; }; null")
+	b.press("share")
+	b.until("[...document.querySelectorAll('.menu a')].find((a) => a.textContent === 'save folded stacks').dispatchEvent(new MouseEvent('click', { bubbles: true, cancelable: true })) === false")
+	b.until("saved[0] === 'cpu.folded' && saved[1].startsWith('blob:')")
 }
