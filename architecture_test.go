@@ -14,7 +14,7 @@ const module = "github.com/granarydb/granary"
 
 // below says what each package may import of this module: imports run down.
 var below = map[string][]string{
-	"cmd/granary":                  {"trace/golang", "cmd/granary/internal/cli", "cmd/granary/internal/chart", "cmd/granary/internal/check", "cmd/granary/internal/formats", "cmd/granary/internal/states", "cmd/granary/internal/dbdir", "cmd/granary/internal/dirs", "cmd/granary/internal/serve", "cmd/granary/internal/soak", "cmd/granary/internal/replay", "cmd/granary/parquet", "render", "export", "trace", "profile", "profile/tree", "profile/pgo", "profile/format", "server", "server/otlp", "columnstore", "internal/disk", "internal/input", "internal/timetext", "testdata", "internal/opened", "internal/stackfile"},
+	"cmd/granary":                  {"trace/golang", "cmd/granary/internal/cli", "cmd/granary/internal/chart", "cmd/granary/internal/check", "cmd/granary/internal/formats", "cmd/granary/internal/states", "cmd/granary/internal/dbdir", "cmd/granary/internal/dirs", "cmd/granary/internal/serve", "cmd/granary/internal/soak", "cmd/granary/internal/replay", "cmd/granary/parquet", "render", "export", "trace", "profile", "profile/tree", "profile/pgo", "profile/format", "server", "server/otlp", "columnstore", "internal/disk", "internal/input", "internal/timetext", "testdata", "internal/opened", "internal/stackfile", "history", "internal/attrpath"},
 	"cmd/granary/internal/dirs":    {"cmd/granary/internal/cli", "cmd/granary/internal/dbdir", "profile", "columnstore", "internal/repair", "internal/disk", "internal/input"},
 	"cmd/granary/internal/serve":   {"profile/format", "cmd/granary/internal/cli", "cmd/granary/internal/dbdir", "server", "server/self", "profile", "columnstore", "internal/disk", "internal/input"},
 	"cmd/granary/internal/soak":    {"cmd/granary/internal/cli", "cmd/granary/internal/serve"}, // its tests start serve
@@ -118,7 +118,7 @@ var below = map[string][]string{
 	"server/internal/fault":     {"columnstore", "internal/disk", "profile"},
 	"server/internal/flametest": {"profile"},
 	"server/internal/marks":     {"server/internal/fault"},
-	"server/internal/page":      {"server/internal/marks", "internal/change", "internal/selector", "internal/stats", "history/union", "columnstore", "history", "history/summary", "internal/attrpath", "profile", "internal/rows", "profile/tree", "internal/query/filter", "server/internal/fault", "server/internal/question", "server/internal/source", "server/internal/web", "trace", "server/internal/listing", "internal/stackfile", "render"},
+	"server/internal/page":      {"server/internal/marks", "internal/change", "internal/selector", "internal/stats", "history/union", "columnstore", "history", "history/summary", "internal/attrpath", "profile", "internal/rows", "profile/tree", "internal/query/filter", "server/internal/fault", "server/internal/question", "server/internal/source", "server/internal/web", "trace", "server/internal/listing", "internal/stackfile", "render", "trace/golang"},
 	"server/internal/push":      {"columnstore", "history", "trace", "trace/golang", "internal/disk", "internal/timetext", "profile", "profile/format", "server/internal/fault", "server/internal/web", "server/otlp", "trace/format", "internal/input", "internal/opened"},
 	"server/internal/listing":   {},
 	"server/internal/querier":   {"columnstore", "export", "profile", "profile/pgo", "profile/tree", "schema", "server/internal/fanout", "server/internal/fault", "server/internal/question", "server/internal/source", "server/internal/web"},
