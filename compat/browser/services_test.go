@@ -94,6 +94,8 @@ func TestServices_First(t *testing.T) {
 	b.settles(services)
 	b.goTo("/?q={service_name=\"cart\"}")
 	b.ready()
+	b.press("✕ clear") // to an address that names nothing, and to no other view
+	b.ready("location.search === '' && document.querySelector('.crumbs')")
 
 	one := newServer(t)
 	push(t, one, named("main.work", 5), url.Values{"service_name": {"shop"}})
@@ -156,9 +158,10 @@ func TestServices_Keys(t *testing.T) {
 	b.until("document.activeElement.textContent === 'ad-cache'")
 	b.keys(kb.ArrowUp)
 	b.until("document.activeElement.textContent.startsWith('ad-batch')")
-	b.keys("/")
+	b.command("/")
 	b.until("document.activeElement.id === 'search' && document.activeElement.value === ''")
-	b.keys(kb.Enter, kb.ArrowDown)
+	b.command("Enter")
+	b.keys(kb.ArrowDown)
 	b.until("document.activeElement.textContent.startsWith('ad-batch')")
 	run(b, chromedp.KeyEvent(kb.Tab, chromedp.KeyModifiers(chromedp.ModifierShift)))
 	b.keys(" ")

@@ -11,7 +11,7 @@ export function useAnyStates(page: Page, histories: History[]): boolean {
   const isIn = of !== undefined && !(Date.parse(of.end ?? "") < range.from) && !(Date.parse(of.first ?? "") > range.to);
   const isAsked = isIn && label !== undefined && state.q !== "" && range.newest > 0;
   const names = useAnswer(isAsked ? `${page.loadKey} ${label}` : null, async (signal) => {
-    await page.load.began(signal);
+    await page.load.afterFirst(signal);
     return (await querier<{ names?: string[] }>("LabelNames", { ...labelRange(page), matchers: [state.q] }, signal)).names ?? [];
   });
   if (state.st || state.ns || state.at) return isIn; // what is chosen stays in sight

@@ -1,7 +1,7 @@
 // What can be done with a frame.
 
 import { useEffect, useLayoutEffect, useRef } from "preact/hooks";
-import { exactly, framePattern, stackText } from "./frames";
+import { exactly, framePattern, functionName, stackText } from "./frames";
 import { text } from "./format";
 import type { Handle } from "./graphkeys";
 import { copy } from "./page";
@@ -35,6 +35,7 @@ export function FrameMenu({ x, y, node, handle, close }: { x: number; y: number;
     ["only stacks without it", () => go({ ignore: state.ignore ? state.ignore + "|" + only : only, z: "" })],
     ["hide such frames", () => go({ hide: state.hide ? state.hide + "|" + only : only })],
     ["callers and callees", () => go({ v: "sandwich", fn: name })],
+    ["lines of source", () => go({ v: "source", fn: functionName(name, state.gran) })],
     ["search for it", () => go({ s: exactly(name) })],
     ["copy the name", () => void copy("the name", name)],
     ["copy the stack", () => void copy("the stack", stackText(tree, node))],

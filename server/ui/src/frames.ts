@@ -11,10 +11,13 @@ export function only(pattern: string): string | null {
   return name !== undefined && exactly(name) === pattern ? name : null;
 }
 
+// functionName returns the name of the function that a frame is of.
+export const functionName = (name: string, granularity: string) => (granularity === "line" ? name.replace(/:\d+$/, "") : name);
+
 // framePattern returns the pattern of the functions, files or binaries that a frame stands for.
 export function framePattern(name: string, granularity: string): string {
-  if (granularity === "line") return exactly(name.replace(/:\d+$/, ""));
-  return granularity === "package" ? exactly(name).replace(/\$$/, "([.]|::)") : exactly(name);
+  const pattern = exactly(functionName(name, granularity));
+  return granularity === "package" ? pattern.replace(/\$$/, "([.]|::)") : pattern;
 }
 
 // stackText returns the frames from the root to one, a line each.

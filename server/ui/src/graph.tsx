@@ -1,7 +1,7 @@
 // A flame graph: the canvas, its pointer and keys, and the tree beside it for who does not see it.
 
 import { useEffect, useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
-import type { Group } from "./api";
+import { saveAs, type Group } from "./api";
 import { change, percent, text, value } from "./format";
 import { at, box, draw, rowHeight, search, spanOf, type Look, type Span, type View } from "./flame";
 import { pointed } from "./framebox";
@@ -12,6 +12,7 @@ import { graphKey, type Handle } from "./graphkeys";
 import { inView, lit } from "./lit";
 import { MiniMap, type Map } from "./minimap";
 import { details, mostFrames, spoken, type Page } from "./page";
+import type { Noise } from "./noise";
 import { moved, parseSpan, printSpan, showing, zoomed as zoomedBy } from "./seen";
 import { groupFill, groupName } from "./states";
 import { Tree, type Columns, type Side } from "./tree";
@@ -25,25 +26,26 @@ interface Props {
   hasZoom?: boolean; // the zoom is that of the address
   root?: string; // its name
   shares?: Group[]; // what the groups of the nodes are
+  noise?: Noise; // of a difference
 }
 
 const css = (style: CSSStyleDeclaration, name: string) => style.getPropertyValue(name).trim();
 
 // look reads the colours of the page's style.
-function look(tree: Tree, by: string, hits: Uint8Array | null, ctx: CanvasRenderingContext2D, shares?: Group[]): Look {
+function look(tree: Tree, by: string, hits: Uint8Array | null, ctx: CanvasRenderingContext2D, shares?: Group[], noise?: Noise): Look {
   const style = getComputedStyle(document.documentElement), font = css(style, "--frame-font");
   ctx.font = font;
   const all = (name: string, n: number) => Array.from({ length: n }, (_, i) => css(style, name + i));
   return {
     ink: css(style, "--frame-ink"), faint: css(style, "--faint"), rest: css(style, "--rest"), run: css(style, "--run"), hit: css(style, "--accent"), dim: css(style, "--dim"), line: css(style, "--rule"),
     background: css(style, "--surface"), strong: css(style, "--strong"), font, charWidth: ctx.measureText("M").width,
-    fills: all("--fill", 8), changes: all("--change", 7), group: tree.group(by), hits,
+    fills: all("--fill", 8), changes: all("--change", 7), group: tree.group(by), hits, noise: noise && Uint8Array.from(tree.of.names, (name) => (noise(name)?.cum ? 1 : 0)),
     heat: by === "value" ? all("--change", 7).slice(3) : undefined,
     shares: shares && { fills: shares.map((g) => css(style, groupFill(g) < 0 ? "--rest" : "--state" + groupFill(g))), isWhole: by === "state" },
   };
 }
 
-export function Graph({ page, of, label, isUp = false, side = "", hasZoom = false, root, shares }: Props) {
+export function Graph({ page, of, label, isUp = false, side = "", hasZoom = false, root, shares, noise }: Props) {
   const { state, go } = page;
   const tree = useMemo(() => { const t = new Tree(of, root); t.lay(side, state.o === "name"); return t; }, [of, side, state.o, root]);
   const [ownZoom, setOwnZoom] = useState(0);
@@ -86,7 +88,7 @@ export function Graph({ page, of, label, isUp = false, side = "", hasZoom = fals
   useLayoutEffect(() => details.say(say(safe)), [tree, safe, zoomed]);
   return (
     <div class="graph">
-      <Canvas handle={{ ...handle, focused: safe }} by={state.c} hits={found?.hits ?? null} menu={setMenu} label={label} shares={shares} say={say} seen={seen} paint={paint} hasMap={hasZoom} />
+      <Canvas handle={{ ...handle, focused: safe }} by={state.c} hits={found?.hits ?? null} menu={setMenu} label={label} shares={shares} noise={noise} say={say} seen={seen} paint={paint} hasMap={hasZoom} />
       {menu && <FrameMenu {...menu} handle={handle} close={() => setMenu(null)} />}
     </div>
   );
@@ -100,11 +102,11 @@ function zoomOf(tree: Tree, z: string, last: number[]): number {
 }
 
 interface CanvasProps {
-  handle: Handle; by: string; hits: Uint8Array | null; label: string; shares?: Group[]; say: (node: number) => string; menu: (m: { x: number; y: number; node: number } | null) => void;
+  handle: Handle; by: string; hits: Uint8Array | null; label: string; shares?: Group[]; noise?: Noise; say: (node: number) => string; menu: (m: { x: number; y: number; node: number } | null) => void;
   seen: { current: Span | undefined }; paint: { current: () => void }; hasMap: boolean;
 }
 
-function Canvas({ handle, by, hits, label, shares, say, menu, seen, paint, hasMap }: CanvasProps) {
+function Canvas({ handle, by, hits, label, shares, noise, say, menu, seen, paint, hasMap }: CanvasProps) {
   const { tree, zoomed, focused, isUp } = handle;
   const scroll = useRef<HTMLDivElement>(null), canvas = useRef<HTMLCanvasElement>(null), hover = useRef<HTMLDivElement>(null), mark = useRef<HTMLDivElement>(null);
   const view = useRef<View>({ width: 0, height: 0, top: 0, zoomed, isUp }), map = useRef<Map | null>(null);
@@ -121,9 +123,9 @@ function Canvas({ handle, by, hits, label, shares, say, menu, seen, paint, hasMa
     }
     ctx.setTransform(ratio, 0, 0, ratio, 0, 0);
     view.current = { width, height, top: host.scrollTop, zoomed, isUp, seen: seen.current };
-    const of = [tree, by, hits, shares, theme.current, width];
+    const of = [tree, by, hits, shares, noise, theme.current, width];
     if (!looks.current || of.some((v, i) => v !== looks.current!.of[i])) {
-      looks.current = { of, look: look(tree, by, hits, ctx, shares) };
+      looks.current = { of, look: look(tree, by, hits, ctx, shares, noise) };
       map.current?.paint(tree, looks.current.look);
     }
     draw(ctx, tree, view.current, looks.current.look);
@@ -287,11 +289,6 @@ function Beside({ tree, focused, say, label, onKey, onBlur }: { tree: Tree; focu
 export function saveGraph() {
   const canvas = document.querySelector<HTMLCanvasElement>(".flame canvas") ?? document.querySelector("canvas");
   canvas?.toBlob((blob) => {
-    if (!blob) return;
-    const a = document.createElement("a");
-    a.href = URL.createObjectURL(blob);
-    a.download = "granary.png";
-    a.click();
-    setTimeout(() => URL.revokeObjectURL(a.href), 1000);
+    if (blob) saveAs(blob, "granary.png");
   });
 }

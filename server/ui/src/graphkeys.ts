@@ -1,7 +1,7 @@
 // The keys of a graph that has the focus.
 
 import { copy, sideBefore, spoken, type Page } from "./page";
-import { framePattern, stackText } from "./frames";
+import { framePattern, functionName, stackText } from "./frames";
 import type { Span } from "./flame";
 import { moved, zoomed } from "./seen";
 import type { Tree } from "./tree";
@@ -81,6 +81,7 @@ function ask(key: string, g: Handle): boolean {
     case "f": if (name) go({ focus: only, z: "" }); break;
     case "h": if (name) go({ hide: state.hide ? state.hide + "|" + only : only }); break;
     case "s": if (name) go({ v: "sandwich", fn: name }); break;
+    case "l": if (name) go({ v: "source", fn: functionName(name, state.gran) }); break;
     case "i": go({ inv: state.inv ? "" : "1", z: "" }); break;
     case "d": go({ v: "difference", ...sideBefore(g.page) }); break;
     case "c": void copy("the stack", stackText(g.tree, focused)); break;

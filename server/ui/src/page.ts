@@ -3,11 +3,11 @@
 import { useEffect, useState } from "preact/hooks";
 import type { Head, Load, Params } from "./api";
 import { count, many } from "./format";
-import { details, missing, spoken, touched } from "./signal";
+import { details, missing, spoken, touched, uncopied } from "./signal";
 import { chosen } from "./states";
 import { end, isDifference, parse, parseAgo, print, resolve, shifted, stamp, type Bases, type State } from "./url";
 
-export { details, missing, spoken, touched };
+export { details, missing, spoken, touched, uncopied };
 
 // Page is what a part of the page gets. go changes the state: as a step of the browser's history, or in its place.
 export interface Page {
@@ -52,13 +52,13 @@ export function fixed(state: State, range: Range): State {
 }
 
 // frames are the conditions on frames of a question.
-const frames = (s: State): Params => ({ focus: s.focus, ignore: s.ignore, hide: s.hide, sum: s.sum });
+export const frames = (s: State): Params => ({ focus: s.focus, ignore: s.ignore, hide: s.hide, sum: s.sum });
 
 // question returns the parameters of a question about the state, of a difference with the side before.
 export function question(s: State): Params {
   const out: Params = { t: s.t, q: s.q, from: s.from, to: s.to, ...frames(s), ...chosen(s) };
   if (!isDifference(s)) return out;
-  return { ...out, bq: s.bq, bfrom: s.bfrom, bto: s.bto, norm: s.norm };
+  return { ...out, bq: s.bq, bfrom: s.bfrom, bto: s.bto, norm: s.norm, rate: s.norm || s.rate === "0" ? "" : "1" };
 }
 
 // reading are the parameters of what the frames of a tree stand for.
@@ -67,13 +67,14 @@ export const reading = (s: State): Params => ({ granularity: s.gran, fold: s.fol
 // mostFrames is how many frames of a tree the page asks for, if it is asked for more.
 export const mostFrames = 100_000;
 
-// copy puts a text on the clipboard and says so.
+// copy puts a text on the clipboard and says so. Where the browser does not let it, as over plain HTTP by the name of a host,
+// CopyField shows the text.
 export async function copy(what: string, text: string) {
   try {
     await navigator.clipboard.writeText(text);
     spoken.say(what + " is copied");
   } catch {
-    spoken.say("the browser does not let the page copy");
+    uncopied.say(what + "\n" + text);
   }
 }
 

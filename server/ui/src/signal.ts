@@ -35,6 +35,7 @@ class Line extends Signal<string> {
 export const details = new Line(""); // for the eyes
 export const spoken = new Line(""); // for screen readers
 export const touched = new Line("");
+export const uncopied = new Line(""); // what a text is, a line, and the text, which the browser did not let the page copy
 export const missing = new Line(""); // nodes of a front that answers lack, a line each
 
 // kept is a choice that the browser remembers.
