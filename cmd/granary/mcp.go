@@ -261,7 +261,7 @@ func runForAssistant(ctx context.Context, root *cobra.Command, args []string) (s
 		return "", errors.New(strings.TrimSpace(text))
 	}
 	if stderr.Len() > 0 {
-		stdout.Buffer.WriteString("\n" + stderr.String())
+		return stdout.String() + "\n" + stderr.String(), nil
 	}
 	return stdout.String(), nil
 }
