@@ -102,7 +102,7 @@ func withInputs(cmd *cobra.Command, s selection, args []string, f answer) error 
 	if err != nil {
 		return err
 	}
-	source.withStates = s.withStates
+	source.withStates = s.withStates || s.asksStates()
 	l, err := load(cmd.Context(), cmd.ErrOrStderr(), columnstore.Options{}, source, args)
 	if err != nil {
 		return err
@@ -156,7 +156,7 @@ func open(opts columnstore.Options, source inputSource) (*loaded, error) {
 	if err != nil {
 		return nil, err
 	}
-	l := &loaded{store: store, source: source, withStates: source.withStates, totals: newTotals(source.cumulative)}
+	l := &loaded{store: store, source: source, totals: newTotals(source.cumulative), withStates: source.withStates}
 	if l.db, err = profile.Open(store, dbdir.Profiles(store, source.tenant)); err != nil {
 		_ = store.Close()
 		return nil, err

@@ -31,8 +31,9 @@ type selection struct {
 	sum         bool
 	sumKinds    bool
 	from, to    string
-	side        string // side of a difference, as a prefix of notes
-	withStates  bool   // the states of Go execution traces are read too
+	side        string       // side of a difference, as a prefix of notes
+	states      *stateChoice // nil for commands that do not choose by states
+	withStates  bool         // the states of Go execution traces are read too
 }
 
 // firstShown describes the default sample type of commands that show one type.
