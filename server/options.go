@@ -56,6 +56,8 @@ type Options struct {
 	// Deleted is called after each POST /delete that chose rows, also if it ended early: a log of deletions. It is called for one
 	// deletion at a time. The request fails with its error. nil means that POST /delete is refused.
 	Deleted func(Deletion) error
+	// Annotations is the file of the annotations of POST /annotations, as lines of JSON. Empty keeps them in memory.
+	Annotations string
 	// Sources are directories with the source files of profiled programs, which the page shows beside the cost of their lines. Files
 	// outside of them are never read; everyone who may ask for a profile can read the text around the lines that it names. A front
 	// has its own.

@@ -22,6 +22,7 @@ import (
 	"github.com/granarydb/granary/server/internal/fanout"
 	"github.com/granarydb/granary/server/internal/fault"
 	"github.com/granarydb/granary/server/internal/listing"
+	"github.com/granarydb/granary/server/internal/marks"
 	"github.com/granarydb/granary/server/internal/page"
 	"github.com/granarydb/granary/server/internal/push"
 	"github.com/granarydb/granary/server/internal/querier"
@@ -51,6 +52,7 @@ type Server struct {
 	opened  *source.Files // by clients; nil for a front
 	sources *listing.Dirs // nil without Options.Sources
 	deltas  *profile.Deltas
+	marks   *marks.Log
 	files   map[string]http.Handler // of the page
 	closing atomic.Bool
 	copying sync.Mutex   // held by a backup
@@ -71,6 +73,9 @@ func New(store *columnstore.Store, opts Options) (*Server, error) {
 	}
 	if s.deltas = s.opts.Deltas; s.deltas == nil {
 		s.deltas = profile.NewDeltas(s.limits.DeltaOptions())
+	}
+	if s.marks, err = marks.Open(s.opts.Annotations, s.opts.Now); err != nil {
+		return nil, err
 	}
 	s.tenants.store, s.tenants.open = store, map[string]*tenant{}
 	s.metrics.registry.MustRegister(deltaCollector{s.deltas}, tenantCollector{s})
@@ -183,6 +188,7 @@ func (s *Server) newMux(of source.Source, hasOlder bool) *http.ServeMux {
 	s.handle(mux, toWatch, web.Route{Pattern: "GET /metrics", Name: "/metrics", Handler: s.metrics.handler()})
 	s.handle(mux, toWatch, web.Route{Pattern: "POST /backup", Name: "backup", Handler: web.Handler(s.backup)})
 	s.handle(mux, toWrite, s.pushes.Routes()...)
+	s.handle(mux, toWrite, web.Route{Pattern: "POST /annotations", Name: "annotations", Handler: s.annotate(of)}, web.Route{Pattern: "DELETE /annotations", Name: "annotations", Handler: s.unannotate(of)})
 	s.handle(mux, toWrite, web.Route{Pattern: "POST /delete", Name: "delete", Handler: s.deleteHandler(of)})
 	s.questions(mux, of, hasOlder)
 	s.filesRoutes(mux)
@@ -193,7 +199,7 @@ func (s *Server) newMux(of source.Source, hasOlder bool) *http.ServeMux {
 // is of them.
 func (s *Server) questions(mux *http.ServeMux, of source.Source, hasOlder bool, files ...string) {
 	s.handle(mux, toRead, querier.Routes(querier.Options{Source: of, Gate: s.gate, Read: s.read, ResultBytes: s.limits.ResultBytes})...)
-	s.handle(mux, toRead, page.Routes(page.Options{Source: of, Gate: s.gate, Read: s.read, ResultBytes: s.limits.ResultBytes, HasOlder: hasOlder, Files: files, Sources: s.sources})...)
+	s.handle(mux, toRead, page.Routes(page.Options{Source: of, Gate: s.gate, Read: s.read, ResultBytes: s.limits.ResultBytes, Marks: s.marks, HasOlder: hasOlder, Files: files, Sources: s.sources})...)
 	for path, h := range s.files { // without tokens, because the page has no data of its own
 		if path == "/" {
 			path = "/{$}"

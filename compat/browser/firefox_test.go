@@ -142,7 +142,7 @@ func TestFirefox(t *testing.T) {
 		"meanwhile": {states.URL + "/?v=states&at=Threads%2F3&st=running&mw=1", "document.querySelector('.state-rows canvas')?.width > 300 && document.querySelector('.flame canvas')"},
 	}
 	for name, view := range views {
-		all[name] = [2]string{profiles.URL + view[0], view[1] + " && document.querySelector('.plot canvas')"}
+		all[name] = [2]string{profiles.URL + view[0], view[1] + " && document.querySelector('.plot canvas, .services')"}
 	}
 	for name, view := range all {
 		t.Run(name, func(t *testing.T) {

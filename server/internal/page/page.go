@@ -12,6 +12,7 @@ import (
 	"github.com/granarydb/granary/internal/query/filter"
 	"github.com/granarydb/granary/server/internal/fault"
 	"github.com/granarydb/granary/server/internal/listing"
+	"github.com/granarydb/granary/server/internal/marks"
 	"github.com/granarydb/granary/server/internal/question"
 	"github.com/granarydb/granary/server/internal/source"
 	"github.com/granarydb/granary/server/internal/web"
@@ -52,6 +53,7 @@ type Options struct {
 	Gate        *source.Gate
 	Read        *question.Reader
 	ResultBytes int64         // greatest size of an encoded answer
+	Marks       *marks.Log    // annotations; nil has none
 	HasOlder    bool          // whether profiles that the source dropped can be read
 	Files       []string      // names of the opened files that the source is of
 	Sources     *listing.Dirs // of files of functions; nil without any

@@ -17,6 +17,9 @@ export interface Typed {
   total: number[];
   magnitude: number[];
   found?: number[];
+  profiles?: number[]; // of a difference: times of profiles of each side
+  covered?: number[]; // and the nanoseconds that they stand for
+  scaled?: number; // factor of the side before
   states?: Choice; // of a choice by state
 }
 
@@ -36,12 +39,19 @@ export interface Flame extends Head, Typed {
 // Group is the samples of one state, without one for a reason (its status), or of others.
 export interface Group { status: string; state?: string; total: number; others?: number }
 
-export interface Row { name: string; file?: string; line?: number; binary?: string; flat: number[]; cum: number[] }
-export interface Top extends Head, Typed { all: number; matching: number; functions: Row[] }
+export interface Row { name: string; file?: string; line?: number; binary?: string; flat: number[]; cum: number[]; p?: number[] }
+export interface Top extends Head, Typed { all: number; matching: number; functions: Row[]; says?: string }
 
 export interface Dot { time: string; until: string; duration: number; total: number; rows: number; labels: Record<string, string>; selector: string }
 export interface Profiles extends Head { sample_type: string; unit: string; all: number; profiles: Dot[]; counts?: number[]; counts_from?: string; counts_to?: string }
 
+export interface Changed { name: string; flat: [number, number]; of: [number, number] }
+export interface Service { value: string; total: number; before: number[]; series: number; newest?: string; line?: (number | null)[]; changed?: Changed }
+export interface Services extends Head {
+  sample_type: string; unit: string; mean: boolean; label: string; from?: string; to?: string; start?: string; step: number; points: number;
+  sides: { ago: string; from: string; to: string }[];
+  total: number; all: number; matching: number; rows: Service[];
+}
 // SourceLine is a line of a function, with its values by side.
 export interface SourceLine { file: string; line: number; self: number[]; total: number[] }
 
@@ -173,6 +183,13 @@ export class Load {
     await new Promise((done) => setTimeout(done));
     signal?.throwIfAborted();
     return this.ask<T>(name, params, signal);
+  }
+
+  // afterFirst waits for the first answer of a load: for what is not to take its processors.
+  async afterFirst(signal: AbortSignal) {
+    await new Promise((done) => setTimeout(done));
+    try { await this.first; } catch { /* whoever asked says so */ }
+    signal.throwIfAborted();
   }
 
   private async begin<T extends Head>(answer: Promise<T>): Promise<T> {

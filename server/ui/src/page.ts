@@ -49,13 +49,13 @@ export function fixed(state: State, range: Range): State {
 }
 
 // frames are the conditions on frames of a question.
-const frames = (s: State): Params => ({ focus: s.focus, ignore: s.ignore, hide: s.hide, sum: s.sum });
+export const frames = (s: State): Params => ({ focus: s.focus, ignore: s.ignore, hide: s.hide, sum: s.sum });
 
 // question returns the parameters of a question about the state, of a difference with the side before.
 export function question(s: State): Params {
   const out: Params = { t: s.t, q: s.q, from: s.from, to: s.to, ...frames(s), ...chosen(s) };
   if (!isDifference(s)) return out;
-  return { ...out, bq: s.bq, bfrom: s.bfrom, bto: s.bto, norm: s.norm };
+  return { ...out, bq: s.bq, bfrom: s.bfrom, bto: s.bto, norm: s.norm, rate: s.norm || s.rate === "0" ? "" : "1" };
 }
 
 // mostFrames is how many frames of a tree the page asks for, if it is asked for more.

@@ -277,7 +277,7 @@ func (f *flags) serve(cmd *cobra.Command) (err error) {
 		defer func() { err = cmp.Or(err, deltas.Close()) }()
 	}
 	handle, err := server.New(store, server.Options{
-		Profiles: dbdir.Profiles(store, ""), Limits: f.limits, Tokens: secrets.tokens, Tenants: secrets.tenants, Backups: f.backups(), Hosts: f.hosts, DropLabels: f.drop, Deltas: deltas, FirstWhole: f.firstWhole, Deleted: f.deleted(log), Sources: f.sources, Log: log,
+		Profiles: dbdir.Profiles(store, ""), Limits: f.limits, Tokens: secrets.tokens, Tenants: secrets.tenants, Backups: f.backups(), Annotations: f.annotations(), Hosts: f.hosts, DropLabels: f.drop, Deltas: deltas, FirstWhole: f.firstWhole, Deleted: f.deleted(log), Sources: f.sources, Log: log,
 	})
 	if err != nil {
 		return err
@@ -339,6 +339,14 @@ func (f *flags) backups() string {
 		return ""
 	}
 	return filepath.Join(f.dir, "backup")
+}
+
+// annotations returns the file of annotations.
+func (f *flags) annotations() string {
+	if f.inMemory {
+		return ""
+	}
+	return filepath.Join(f.dir, "annotations.jsonl")
 }
 
 func (f *flags) where() string {
