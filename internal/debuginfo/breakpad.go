@@ -66,7 +66,7 @@ func (f *File) openBreakpad(in io.Reader) error {
 		return err
 	}
 	if f.BuildIDs = moduleIDs(module, b.codeID); f.BuildIDs == nil {
-		return fmt.Errorf("%w: want MODULE, a system, a machine, an id of 32 digits and an age, and a name", ErrFile)
+		return fmt.Errorf("%w: %s", ErrFile, wantModule)
 	}
 	b.table.sortLines(slices.DeleteFunc(b.lines, func(rows []lineRow) bool { return len(rows) == 0 }))
 	b.table.nest(b.spans)

@@ -71,7 +71,7 @@ func New(r io.ReaderAt, size int64, limits Limits) (f *File, err error) {
 	switch {
 	case bytes.HasPrefix(head, []byte("\x7fELF")):
 		err = f.openELF(r, size)
-	case bytes.HasPrefix(head, []byte("MODULE ")):
+	case bytes.HasPrefix(head, []byte(moduleRecord)):
 		err = f.openBreakpad(io.NewSectionReader(r, 0, size))
 	default:
 		err = fmt.Errorf("%w: it begins neither as ELF nor as a Breakpad symbol file", ErrFile)
