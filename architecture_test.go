@@ -14,7 +14,7 @@ const module = "github.com/granarydb/granary"
 
 // below says what each package may import of this module: imports run down.
 var below = map[string][]string{
-	"cmd/granary":                  {"trace/golang", "cmd/granary/internal/cli", "cmd/granary/internal/chart", "cmd/granary/internal/formats", "cmd/granary/internal/states", "cmd/granary/internal/dbdir", "cmd/granary/internal/dirs", "cmd/granary/internal/serve", "cmd/granary/internal/soak", "cmd/granary/internal/replay", "cmd/granary/parquet", "render", "export", "trace", "profile", "profile/tree", "profile/pgo", "profile/format", "server", "server/otlp", "columnstore", "internal/disk", "internal/input", "internal/timetext", "testdata"},
+	"cmd/granary":                  {"trace/golang", "cmd/granary/internal/cli", "cmd/granary/internal/chart", "cmd/granary/internal/formats", "cmd/granary/internal/states", "cmd/granary/internal/dbdir", "cmd/granary/internal/dirs", "cmd/granary/internal/serve", "cmd/granary/internal/soak", "cmd/granary/internal/replay", "cmd/granary/parquet", "render", "export", "trace", "profile", "profile/tree", "profile/pgo", "profile/format", "server", "server/otlp", "columnstore", "profile/pprof", "internal/debugfiles", "internal/debuginfo", "internal/disk", "internal/input", "internal/timetext", "testdata"},
 	"cmd/granary/internal/dirs":    {"cmd/granary/internal/cli", "cmd/granary/internal/dbdir", "profile", "columnstore", "internal/repair", "internal/disk", "internal/input"},
 	"cmd/granary/internal/serve":   {"profile/format", "cmd/granary/internal/cli", "cmd/granary/internal/dbdir", "server", "server/self", "profile", "columnstore", "internal/disk", "internal/input"},
 	"cmd/granary/internal/soak":    {"cmd/granary/internal/cli", "cmd/granary/internal/serve"}, // its tests start serve
@@ -82,13 +82,17 @@ var below = map[string][]string{
 	"history/summary":     {"history", "internal/tile", "internal/fields"},
 	"history/file":        {"history", "internal/tile", "internal/disk", "internal/fields"},
 
-	"profile/tree":      {"columnstore"},
-	"profile/pgo":       {},
-	"profile/pprof":     {"internal/foreign"},
-	"internal/rows":     {"schema", "encoding", "profile/pprof"},
-	"internal/means":    {"internal/query", "encoding", "internal/rows"},
-	"internal/symbols":  {"encoding/dict", "internal/pattern", "profile/pprof"},
-	"internal/foreign":  {},
+	"profile/tree":     {"columnstore"},
+	"profile/pgo":      {},
+	"profile/pprof":    {"internal/foreign"},
+	"internal/rows":    {"schema", "encoding", "profile/pprof"},
+	"internal/means":   {"internal/query", "encoding", "internal/rows"},
+	"internal/symbols": {"encoding/dict", "internal/pattern", "profile/pprof"},
+	"internal/foreign": {},
+
+	"internal/debugfiles": {"internal/debuginfo"},
+	"internal/debuginfo":  {},
+
 	"internal/pattern":  {},
 	"internal/selector": {"internal/pattern"},
 	"internal/attrpath": {"history"},
