@@ -35,22 +35,22 @@ func newSymbolize() *cobra.Command {
 	var o symbolizing
 	o.files.FetchTime, o.files.FetchBytes = time.Minute, 1<<30
 	cmd := &cobra.Command{
-		Use:   "symbolize -o FILE {--binary FILE | --symbols DIR | --debuginfod URL} [flags] INPUT...",
+		Use:   "symbolize -o FILE {--binary FILE|--symbols DIR} [flags] INPUT...",
 		Short: "Give addresses the names of their functions",
-		Long: `symbolize merges profiles, as merge does, gives the locations that have an address
-alone their functions, files and lines, with the calls that the compiler inlined,
-and writes one gzipped pprof profile. Other locations stay as they are. Standard
-error says how many got names, and lists the binaries without a file.
+		Long: `symbolize merges profiles, as merge does, and gives locations with an address
+alone their functions, files and lines, with the calls that were inlined. It
+writes one gzipped pprof profile. Other locations stay as they are. On standard
+error it says how many got names, and lists the binaries without a file.
 
-A binary is known by its build id, which the profile has and the linker wrote
-into the file (readelf -n). A profile without build ids has the names of --binary
-if its file has the same name. Files can be
+A binary is known by its build id, which the profile has, and the linker wrote
+into the file (readelf -n). For a profile without build ids --binary names a
+file of the same name. Files can be
 
-  binaries        of Go also stripped ones (-ldflags=-s): Go's runtime needs the
-                  names; of C, C++ and Rust those with DWARF, built with -g.
-                  Without DWARF functions alone are found, by the symbols
-  debug files     what 'objcopy --only-keep-debug' or a -dbg package has
-  symbol files    of Breakpad, as dump_syms writes them
+  binaries       of Go also stripped ones (-ldflags=-s), because the runtime
+                 needs the names; of C, C++ and Rust those with DWARF, built
+                 with -g. Of others the functions that they export
+  debug files    what 'objcopy --only-keep-debug' or a -dbg package has
+  symbol files   of Breakpad, as dump_syms writes them
 
 --symbols looks at all files below a directory, such as /usr/lib/debug. A server
 of debuginfod is asked for the build ids that no other file has.`,
