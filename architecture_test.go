@@ -27,7 +27,7 @@ var below = map[string][]string{
 	"cmd/granary/internal/clitest": {"cmd/granary/internal/cli"}, // tests alone import it
 	"cmd/granary/parquet":          {"profile"},
 
-	"server":         {"server/ui", "profile", "columnstore", "internal/disk", "server/internal/fanout", "server/internal/fault", "server/internal/page", "server/internal/push", "server/internal/querier", "server/internal/question", "server/internal/source", "server/internal/web"},
+	"server":         {"server/ui", "internal/debugfiles", "internal/debuginfo", "profile", "columnstore", "internal/disk", "server/internal/fanout", "server/internal/fault", "server/internal/page", "server/internal/push", "server/internal/querier", "server/internal/question", "server/internal/source", "server/internal/web"},
 	"server/self":    {"profile", "columnstore", "history", "trace/golang"},
 	"server/otlp":    {"profile", "profile/format", "server/internal/fault", "server/internal/web"},
 	"server/ui":      {},

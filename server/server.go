@@ -52,6 +52,7 @@ type Server struct {
 	closing atomic.Bool
 	copying sync.Mutex   // held by a backup
 	erasing sync.Mutex   // held by a deletion
+	symbols *symbolFiles // nil without names for addresses
 	active  atomic.Int64 // requests in progress
 }
 
@@ -70,10 +71,14 @@ func New(store *columnstore.Store, opts Options) (*Server, error) {
 		s.deltas = profile.NewDeltas(s.limits.DeltaOptions())
 	}
 	s.tenants.store, s.tenants.open = store, map[string]*tenant{}
+	if s.symbols, err = newSymbolFiles(s.opts.Symbols, s.limits); err != nil {
+		return nil, err
+	}
+	s.opts.Profiles.Names = s.symbols.names(profile.Anonymous)
 	s.metrics.registry.MustRegister(deltaCollector{s.deltas}, tenantCollector{s})
 	s.pushes = s.newPusher(nil)
 	if err := s.openTenants(); err != nil {
-		return nil, errors.Join(err, s.tenants.close())
+		return nil, errors.Join(err, s.tenants.close(), s.symbols.close())
 	}
 	return s, nil
 }
@@ -174,6 +179,7 @@ func (s *Server) newMux(of source.Source, hasOlder bool) *http.ServeMux {
 	s.handle(mux, toWatch, web.Route{Pattern: "POST /backup", Name: "backup", Handler: web.Handler(s.backup)})
 	s.handle(mux, toWrite, s.pushes.Routes()...)
 	s.handle(mux, toWrite, web.Route{Pattern: "POST /delete", Name: "delete", Handler: s.deleteHandler(of)})
+	s.handle(mux, toWrite, web.Route{Pattern: "POST /symbols", Name: "symbols", Handler: s.symbolsHandler(of), Body: s.limits.Symbols})
 	s.questions(mux, of, hasOlder)
 	return mux
 }
@@ -233,6 +239,7 @@ func (s *Server) Wait(ctx context.Context) error {
 		return err
 	}
 	s.logClose(s.tenants.close())
+	s.logClose(s.symbols.close())
 	return err
 }
 

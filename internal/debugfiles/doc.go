@@ -12,7 +12,7 @@
 //
 // # Invariants
 //
-//	F1  Open files take Options.Bytes of memory together, beside the one that is being read; the ones that were not asked for
+//	F1  Open files take the memory of their Pool together, beside the one that is being read; the ones that were not asked for
 //	    longest are closed.
 //	F2  A build id is hexadecimal digits before it becomes a part of a path or a URL.
 //	F3  A file in Keep names the build id that it is kept by: what a server sends is checked like what a client sends.

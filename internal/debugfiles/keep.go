@@ -80,7 +80,7 @@ func (s *Set) keep(written string, k Kept) error {
 	if err := os.Rename(written, path); err != nil {
 		return err
 	}
-	s.forget(path)
+	s.pool.forget(path)
 	delete(s.files, path)
 	delete(s.failed, k.BuildID)
 	err := s.dropOldest(path)
@@ -119,7 +119,7 @@ func (s *Set) dropOldest(kept string) error {
 		if err := os.Remove(f.path); err != nil {
 			return err
 		}
-		s.forget(f.path)
+		s.pool.forget(f.path)
 		total -= f.bytes
 	}
 	return nil

@@ -31,7 +31,7 @@ func (s *Set) scan() {
 	}
 	found := map[string]indexed{}
 	for _, dir := range dirs {
-		err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
+		_ = filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
 			if err != nil || !d.Type().IsRegular() && d.Type()&fs.ModeSymlink == 0 || strings.HasSuffix(path, newSuffix) {
 				return nil //nolint:nilerr // a folder that cannot be read has no files
 			}
@@ -43,11 +43,10 @@ func (s *Set) scan() {
 			}
 			return nil
 		})
-		s.note(err)
 	}
 	for path := range s.files {
 		if f, ok := found[path]; !ok || !f.changed.Equal(s.files[path].changed) || f.size != s.files[path].size {
-			s.forget(path)
+			s.pool.forget(path)
 		}
 	}
 	s.files = found

@@ -2,7 +2,6 @@ package debugfiles
 
 import (
 	"cmp"
-	"errors"
 	"net/http"
 	"path/filepath"
 	"strings"
@@ -29,8 +28,8 @@ type Options struct {
 	// FetchBytes and FetchTime bound an answer of it. 0 means KeepBytes, and a minute.
 	FetchBytes int64
 	FetchTime  time.Duration
-	// Bytes bounds the memory of open files. 0 means 1 GiB. A file that needs more has no names.
-	Bytes int64
+	// Pool has the open files. nil means a pool of the set's own.
+	Pool *Pool
 	// Now returns the time. nil means time.Now.
 	Now func() time.Time
 }
@@ -39,7 +38,6 @@ func (o Options) withDefaults() Options {
 	o.KeepBytes = cmp.Or(o.KeepBytes, 1<<30)
 	o.FetchBytes = cmp.Or(o.FetchBytes, o.KeepBytes)
 	o.FetchTime = cmp.Or(o.FetchTime, time.Minute)
-	o.Bytes = cmp.Or(o.Bytes, 1<<30)
 	if o.Now == nil {
 		o.Now = time.Now
 	}
@@ -59,16 +57,14 @@ type Binary struct {
 type Set struct {
 	opts  Options
 	named []indexed // Options.Files
+	pool  *Pool
 
 	mu      sync.Mutex
 	files   map[string]indexed  // of directories, by path
 	byID    map[string][]string // paths, by build id
 	scanned time.Time
-	open    map[string]*opened
-	turn    int64                // counts uses of open files
 	wanted  []string             // build ids
 	failed  map[string]time.Time // when a fetch failed, by build id
-	problem error
 }
 
 // indexed is a file that was looked at.
@@ -81,7 +77,10 @@ type indexed struct {
 
 // New returns a set. The error is of a file of Options.Files. Close the set at the end.
 func New(opts Options) (*Set, error) {
-	s := &Set{opts: opts.withDefaults(), files: map[string]indexed{}, byID: map[string][]string{}, open: map[string]*opened{}, failed: map[string]time.Time{}}
+	s := &Set{opts: opts.withDefaults(), files: map[string]indexed{}, byID: map[string][]string{}, failed: map[string]time.Time{}}
+	if s.pool = opts.Pool; s.pool == nil {
+		s.pool = NewPool(0)
+	}
 	for _, path := range opts.Files {
 		id, err := debuginfo.Identify(path)
 		if err != nil {
@@ -92,24 +91,23 @@ func New(opts Options) (*Set, error) {
 	return s, nil
 }
 
-// Close closes all files. No question may follow.
+// Close closes the files, unless they are in Options.Pool. No question may follow.
 func (s *Set) Close() error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	var all error
-	for path, o := range s.open {
-		delete(s.open, path)
-		all = errors.Join(all, o.close())
+	if s.opts.Pool != nil {
+		return nil
 	}
-	return all
+	return s.pool.Close()
 }
+
+// Problem is that of the set's pool.
+func (s *Set) Problem() error { return s.pool.Problem() }
 
 // Frames returns the frames at a place in a binary, innermost first, or none if no file has a name for it. Of several files
 // one with lines is preferred.
 func (s *Set) Frames(b Binary, at debuginfo.Place) []debuginfo.Frame {
 	var best []debuginfo.Frame
 	for _, path := range s.find(b) {
-		frames := s.ask(path, at)
+		frames := s.pool.ask(path, at)
 		if len(frames) > 0 && (best == nil || best[0].Line == 0 && frames[0].Line > 0) {
 			best = frames
 		}

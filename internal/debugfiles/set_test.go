@@ -162,7 +162,13 @@ func TestFewOpenFiles(t *testing.T) {
 	for n := range files {
 		write(t, dir, fmt.Sprint(n), symbolFile(idOf(n), fmt.Sprintf("f%d", n)))
 	}
-	s := newSet(t, Options{Dirs: []string{dir}, Bytes: 600})
+	pool := NewPool(600)
+	defer func() {
+		if err := pool.Close(); err != nil {
+			t.Error(err)
+		}
+	}()
+	s := newSet(t, Options{Dirs: []string{dir}, Pool: pool})
 	var all sync.WaitGroup
 	for g := range 4 {
 		all.Go(func() {
@@ -175,8 +181,8 @@ func TestFewOpenFiles(t *testing.T) {
 		})
 	}
 	all.Wait()
-	if err := s.Problem(); err != nil || len(s.open) >= files {
-		t.Errorf("%d open files: %v", len(s.open), err)
+	if err := s.Problem(); err != nil || len(pool.open) >= files {
+		t.Errorf("%d open files: %v", len(pool.open), err)
 	}
 }
 
