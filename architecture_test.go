@@ -370,6 +370,7 @@ func TestGoroutinesHaveOwners(t *testing.T) {
 		"internal/input/read.go":                  1, // reads standard input, which nothing can cancel
 		"cmd/granary/fleet.go":                    1, // the demo's writers: the demo waits
 		"cmd/granary/internal/serve/listen.go":    1, // the accepter: serve waits at its end
+		"cmd/granary/internal/serve/symbols.go":   1, // what fetches symbols: serve waits at its end
 		"cmd/granary/internal/serve/self.go":      1, // serve's profiles of itself: serve waits at its end
 		"cmd/granary/internal/soak/server.go":     1, // the reader of a server's log: its end waits
 		"cmd/granary/internal/soak/soak.go":       4, // pushers, askers, measuring: the load waits at its end

@@ -41,11 +41,11 @@ type symbolFiles struct {
 	bytes     int64 // of a tenant's files
 	most      int   // tenants
 	pool      *debugfiles.Pool
-	shared    *debugfiles.Set
+	shared    *debugfiles.Finder
 	uploading sync.Mutex // held by a push
 
 	mu  sync.RWMutex
-	own map[string]*debugfiles.Set // by tenant
+	own map[string]*debugfiles.Finder // by tenant
 }
 
 // newSymbolFiles returns nil if there is nothing to name addresses by.
@@ -57,7 +57,7 @@ func newSymbolFiles(opts SymbolOptions, l Limits) (*symbolFiles, error) {
 	if opts.Memory == 0 {
 		opts.Memory = memory
 	}
-	f := &symbolFiles{opts: opts, bytes: l.Symbols, most: l.Tenants, pool: debugfiles.NewPool(opts.Memory), own: map[string]*debugfiles.Set{}}
+	f := &symbolFiles{opts: opts, bytes: l.Symbols, most: l.Tenants, pool: debugfiles.NewPool(opts.Memory), own: map[string]*debugfiles.Finder{}}
 	shared := debugfiles.Options{Dirs: opts.Dirs, Pool: f.pool}
 	if opts.Debuginfod != "" {
 		shared.Debuginfod, shared.Keep, shared.KeepBytes = opts.Debuginfod, filepath.Join(opts.Keep, "debuginfod"), l.Symbols
@@ -68,7 +68,7 @@ func newSymbolFiles(opts SymbolOptions, l Limits) (*symbolFiles, error) {
 }
 
 // of returns the files that a tenant pushed.
-func (f *symbolFiles) of(tenant string) (*debugfiles.Set, error) {
+func (f *symbolFiles) of(tenant string) (*debugfiles.Finder, error) {
 	f.mu.RLock()
 	own := f.own[tenant]
 	f.mu.RUnlock()
@@ -98,8 +98,8 @@ func (f *symbolFiles) names(tenant string) func(profile.Address) []profile.Frame
 	}
 	return func(a profile.Address) []profile.Frame {
 		of := debugfiles.Binary{File: a.Mapping, BuildID: a.BuildID}
-		at := debuginfo.Place{Start: a.Start, Offset: a.Offset, Address: a.Address}
-		var found []debuginfo.Frame
+		at := debuginfo.MappedAddress{Start: a.Start, Offset: a.Offset, Address: a.Address}
+		var found []debuginfo.NamedFrame
 		if own, err := f.of(tenant); err == nil && f.opts.Keep != "" {
 			found = own.Frames(of, at)
 		}
@@ -123,7 +123,7 @@ func (f *symbolFiles) close() error {
 }
 
 // FetchSymbols fetches files from the debuginfod server that questions and pushes missed, until ctx is done. A program with
-// SymbolOptions.Debuginfod runs it beside the server, and waits for its end before it calls Wait.
+// SymbolOptions.Debuginfod runs it beside the server.
 func (s *Server) FetchSymbols(ctx context.Context) {
 	const every = time.Second
 	tick := time.NewTicker(every)
@@ -205,9 +205,9 @@ func symbolsError(err error) error {
 		return fmt.Errorf("%w: symbols: %w", disk.ErrDisk, err)
 	}
 	switch {
-	case errors.Is(err, debugfiles.ErrTooLarge):
+	case errors.Is(err, debugfiles.ErrTooMuch):
 		return fault.TooLarge("symbols: %v", err)
-	case errors.Is(err, debugfiles.ErrFile):
+	case errors.Is(err, debugfiles.ErrUnknown):
 		return fault.Invalid("symbols: %w", err)
 	}
 	return err

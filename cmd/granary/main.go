@@ -73,6 +73,6 @@ Exit codes: 0 success, 1 failure, 2 usage error, 130 interrupted.`,
 	}
 	root.SetHelpCommand(cli.NewHelp("Show the help of a command"))
 	root.SetVersionTemplate("granary {{.Version}}\n")
-	root.AddCommand(newDemo(), newView(), newTop(), newPeek(), newDiff(), newSeries(), newLabels(), newFlamegraph(), newMerge(), newPGO(), newSymbolize(), newExport(), newInspect(), newLoad(), newDelete(), serve.NewServe(), newPush(), dirs.NewBackup(), dirs.NewVerify(), dirs.NewDoctor(), dirs.NewRepair(), dirs.NewDump(), states.NewCommand(), soak.NewCommand(), cli.NewVersion())
+	root.AddCommand(newDemo(), newView(), newTop(), newPeek(), newDiff(), newSeries(), newLabels(), newFlamegraph(), newMerge(), newPGO(), newSymbolize(), newExport(), newInspect(), newLoad(), newDelete(), serve.NewServe(), newPush(), serve.NewPushSymbols(), dirs.NewBackup(), dirs.NewVerify(), dirs.NewDoctor(), dirs.NewRepair(), dirs.NewDump(), states.NewCommand(), soak.NewCommand(), cli.NewVersion())
 	return root
 }

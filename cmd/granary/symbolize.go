@@ -120,7 +120,7 @@ func (o *symbolizing) run(cmd *cobra.Command, args []string) (err error) {
 
 // naming gives the locations of a profile names.
 type naming struct {
-	files            *debugfiles.Set
+	files            *debugfiles.Finder
 	fetches          bool
 	notes            io.Writer
 	addresses, named int
@@ -157,7 +157,7 @@ func (n *naming) profile(ctx context.Context, p *pprof.Profile) error {
 			}
 			left[of] = &nameless{of: of, hasFile: has}
 		}
-		if frames := n.files.Frames(of, debuginfo.Place{Start: m.Start, Offset: m.Offset, Address: l.Address}); len(frames) > 0 {
+		if frames := n.files.Frames(of, debuginfo.MappedAddress{Start: m.Start, Offset: m.Offset, Address: l.Address}); len(frames) > 0 {
 			out.name(l, frames)
 			n.named++
 		} else {
@@ -231,7 +231,7 @@ func keyOf(f *pprof.Function) pprof.Function {
 }
 
 // name gives a location frames.
-func (p *namedProfile) name(l *pprof.Location, frames []debuginfo.Frame) {
+func (p *namedProfile) name(l *pprof.Location, frames []debuginfo.NamedFrame) {
 	for _, f := range frames {
 		key := pprof.Function{Name: codec.Demangled(f.Function), SystemName: f.Function, Filename: f.File, StartLine: f.StartLine}
 		of := p.functions[key]

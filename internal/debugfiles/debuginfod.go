@@ -21,7 +21,7 @@ const (
 )
 
 // want adds a build id to those to fetch. The caller holds mu.
-func (s *Set) want(id string) {
+func (s *Finder) want(id string) {
 	if s.opts.Debuginfod == "" || len(s.wanted) >= maxWanted || slices.Contains(s.wanted, id) {
 		return
 	}
@@ -33,7 +33,7 @@ func (s *Set) want(id string) {
 
 // FetchWanted fetches one of the build ids that questions did not find, and reports whether there was one. The error is that
 // of Fetch.
-func (s *Set) FetchWanted(ctx context.Context) (found bool, err error) {
+func (s *Finder) FetchWanted(ctx context.Context) (found bool, err error) {
 	s.mu.Lock()
 	if len(s.wanted) == 0 {
 		s.mu.Unlock()
@@ -46,11 +46,11 @@ func (s *Set) FetchWanted(ctx context.Context) (found bool, err error) {
 }
 
 // Fetch asks the debuginfod server for the debug information of a binary, or for the binary itself, and keeps it. Errors wrap
-// ErrNotFound, ErrFile or ErrTooLarge, or are those of HTTP.
-func (s *Set) Fetch(ctx context.Context, buildID string) error {
+// ErrNotFound, ErrUnknown or ErrTooMuch, or are those of HTTP.
+func (s *Finder) Fetch(ctx context.Context, buildID string) error {
 	id, ok := cleanID(buildID)
 	if !ok {
-		return fmt.Errorf("%w: a build id is 8 to 128 hexadecimal digits", ErrFile)
+		return fmt.Errorf("%w: a build id is 8 to 128 hexadecimal digits", ErrUnknown)
 	}
 	ctx, cancel := context.WithTimeout(ctx, s.opts.FetchTime)
 	defer cancel()
@@ -70,7 +70,7 @@ func (s *Set) Fetch(ctx context.Context, buildID string) error {
 	return fmt.Errorf("debuginfod: build id %s: %w", id, err)
 }
 
-func (s *Set) fetch(ctx context.Context, id, what string) (err error) {
+func (s *Finder) fetch(ctx context.Context, id, what string) (err error) {
 	at, err := url.JoinPath(s.opts.Debuginfod, "buildid", id, what)
 	if err != nil {
 		return err
@@ -90,7 +90,7 @@ func (s *Set) fetch(ctx context.Context, id, what string) (err error) {
 	case resp.StatusCode != http.StatusOK:
 		return fmt.Errorf("the server answers %s", resp.Status)
 	case resp.ContentLength > s.opts.FetchBytes:
-		return fmt.Errorf("%w: %d bytes, at most %d", ErrTooLarge, resp.ContentLength, s.opts.FetchBytes)
+		return fmt.Errorf("%w: %d bytes, at most %d", ErrTooMuch, resp.ContentLength, s.opts.FetchBytes)
 	}
 	_, err = s.add(resp.Body, s.opts.FetchBytes, id)
 	return err

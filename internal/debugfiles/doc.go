@@ -1,6 +1,6 @@
 // Package debugfiles finds the file that names the addresses of a binary, by the binary's build id.
 //
-//	Set -> Frames(Binary, Place)
+//	Finder -> Frames(Binary, MappedAddress)
 //	  |
 //	  +-> files that are named       of binaries with the same build id; or the same name, if one of both has no id
 //	  +-> directories                of binaries, debug files and Breakpad files, below which every file is looked at
@@ -16,5 +16,5 @@
 //	    longest are closed.
 //	F2  A build id is hexadecimal digits before it becomes a part of a path or a URL.
 //	F3  A file in Keep names the build id that it is kept by: what a server sends is checked like what a client sends.
-//	F4  A Set is safe for concurrent use. It owns no goroutine.
+//	F4  A Finder is safe for concurrent use. It owns no goroutine.
 package debugfiles

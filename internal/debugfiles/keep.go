@@ -12,11 +12,13 @@ import (
 	"github.com/granarydb/granary/internal/debuginfo"
 )
 
-// ErrFile reports bytes that are not a binary with a build id or a symbol file.
-var ErrFile = debuginfo.ErrFile
-
-// ErrTooLarge reports a file that exceeds Options.KeepBytes, or a bound of the reader.
-var ErrTooLarge = debuginfo.ErrTooLarge
+// Errors of Add and Fetch.
+var (
+	// ErrUnknown reports bytes that are not a binary with a build id or a symbol file.
+	ErrUnknown = debuginfo.ErrBinary
+	// ErrTooMuch reports a file that exceeds Options.KeepBytes, or a bound of the reader.
+	ErrTooMuch = debuginfo.ErrTooManyBytes
+)
 
 // newSuffix ends the names of files that are being written.
 const newSuffix = ".new"
@@ -29,12 +31,12 @@ type Kept struct {
 }
 
 // Add keeps what in has: a binary, its debug information, or a Breakpad file. It replaces the file of that kind with the same
-// build id, and removes the oldest files beyond Options.KeepBytes. Nothing is kept after an error. Errors wrap ErrFile or
-// ErrTooLarge, or are of in and of the disk.
-func (s *Set) Add(in io.Reader) (k Kept, err error) { return s.add(in, s.opts.KeepBytes, "") }
+// build id, and removes the oldest files beyond Options.KeepBytes. Nothing is kept after an error. Errors wrap ErrUnknown or
+// ErrTooMuch, or are of in and of the disk.
+func (s *Finder) Add(in io.Reader) (k Kept, err error) { return s.add(in, s.opts.KeepBytes, "") }
 
 // add is Add for at most `most` bytes. The file must have the build id `want`, unless that is empty.
-func (s *Set) add(in io.Reader, most int64, want string) (k Kept, err error) {
+func (s *Finder) add(in io.Reader, most int64, want string) (k Kept, err error) {
 	if err := os.MkdirAll(s.opts.Keep, 0o700); err != nil {
 		return k, err
 	}
@@ -48,17 +50,17 @@ func (s *Set) add(in io.Reader, most int64, want string) (k Kept, err error) {
 		return k, err
 	}
 	if k.Bytes > most {
-		return k, fmt.Errorf("%w: more than %d bytes", ErrTooLarge, most)
+		return k, fmt.Errorf("%w: more than %d bytes", ErrTooMuch, most)
 	}
 	id, err := debuginfo.Identify(out.Name())
 	if err != nil {
 		return k, err
 	}
 	if len(id.BuildIDs) == 0 {
-		return k, fmt.Errorf("%w: it has no build id: link it with --build-id, or Go with -ldflags=-B=gobuildid", ErrFile)
+		return k, fmt.Errorf("%w: it has no build id: link it with --build-id, or Go with -ldflags=-B=gobuildid", ErrUnknown)
 	}
 	if want != "" && !(indexed{Identity: id}).hasID(want) {
-		return k, fmt.Errorf("%w: it has the build id %s, not %s", ErrFile, id.BuildIDs[0], want)
+		return k, fmt.Errorf("%w: it has the build id %s, not %s", ErrUnknown, id.BuildIDs[0], want)
 	}
 	k.BuildID, k.Kind = id.BuildIDs[0], string(id.Kind)
 	return k, s.keep(out.Name(), k)
@@ -73,7 +75,7 @@ func removed(path string) error {
 }
 
 // keep gives a written file its name.
-func (s *Set) keep(written string, k Kept) error {
+func (s *Finder) keep(written string, k Kept) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	path := filepath.Join(s.opts.Keep, k.BuildID+"."+k.Kind)
@@ -90,7 +92,7 @@ func (s *Set) keep(written string, k Kept) error {
 }
 
 // dropOldest removes the oldest kept files beyond the bound, but not `kept`. The caller holds mu.
-func (s *Set) dropOldest(kept string) error {
+func (s *Finder) dropOldest(kept string) error {
 	entries, err := os.ReadDir(s.opts.Keep)
 	if err != nil {
 		return err

@@ -30,7 +30,7 @@ func NewPool(bytes int64) *Pool {
 // opened is an open file. It is closed when it is no longer used and not in the pool.
 type opened struct {
 	once sync.Once
-	file *debuginfo.File // nil if it could not be opened
+	file *debuginfo.Info // nil if it could not be opened
 	err  error
 
 	// Under Pool.mu:
@@ -60,7 +60,7 @@ func (p *Pool) Close() error {
 }
 
 // ask asks a file, which it opens if it is not open.
-func (p *Pool) ask(path string, at debuginfo.Place) []debuginfo.Frame {
+func (p *Pool) ask(path string, at debuginfo.MappedAddress) []debuginfo.NamedFrame {
 	p.mu.Lock()
 	o := p.open[path]
 	if o == nil {
@@ -73,7 +73,7 @@ func (p *Pool) ask(path string, at debuginfo.Place) []debuginfo.Frame {
 	p.mu.Unlock()
 
 	o.once.Do(func() { o.file, o.err = debuginfo.Open(path, debuginfo.Limits{Bytes: p.bytes}) })
-	var frames []debuginfo.Frame
+	var frames []debuginfo.NamedFrame
 	bytes, problem := int64(0), o.err
 	if o.file != nil {
 		frames = o.file.Frames(at)

@@ -19,7 +19,7 @@ const (
 )
 
 // scan looks for files that are new or changed in the directories, unless it did so just before. The caller holds mu.
-func (s *Set) scan() {
+func (s *Finder) scan() {
 	now := s.opts.Now()
 	if past := now.Sub(s.scanned); past >= 0 && past < scanEvery && !s.scanned.IsZero() {
 		return
@@ -54,7 +54,7 @@ func (s *Set) scan() {
 }
 
 // look returns what a file is, as it was known if it did not change. A file of another kind has no build ids.
-func (s *Set) look(path string, info fs.FileInfo) indexed {
+func (s *Finder) look(path string, info fs.FileInfo) indexed {
 	f := s.files[path]
 	if f.path != "" && f.changed.Equal(info.ModTime()) && f.size == info.Size() {
 		return f
@@ -67,9 +67,9 @@ func (s *Set) look(path string, info fs.FileInfo) indexed {
 }
 
 // index makes the lists by build id: debug files first, because binaries beside them are stripped. The caller holds mu.
-func (s *Set) index() {
+func (s *Finder) index() {
 	s.byID = map[string][]string{}
-	kinds := []debuginfo.Kind{debuginfo.Debug, debuginfo.Binary, debuginfo.Breakpad}
+	kinds := []debuginfo.Kind{debuginfo.DebugFile, debuginfo.BinaryFile, debuginfo.BreakpadFile}
 	paths := make([]string, 0, len(s.files))
 	for path := range s.files {
 		paths = append(paths, path)

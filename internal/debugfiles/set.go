@@ -17,7 +17,7 @@ type Options struct {
 	Files []string
 	// Dirs are directories with such files.
 	Dirs []string
-	// Keep is a directory of the Set's own, which is made when the first file is kept. Empty means that it keeps none.
+	// Keep is a directory of the Finder's own, which is made when the first file is kept. Empty means that it keeps none.
 	Keep string
 	// KeepBytes bounds the files in Keep. The oldest go. 0 means 1 GiB.
 	KeepBytes int64
@@ -53,8 +53,8 @@ type Binary struct {
 	BuildID string // or empty
 }
 
-// Set is a set of files.
-type Set struct {
+// Finder is a set of files.
+type Finder struct {
 	opts  Options
 	named []indexed // Options.Files
 	pool  *Pool
@@ -76,8 +76,8 @@ type indexed struct {
 }
 
 // New returns a set. The error is of a file of Options.Files. Close the set at the end.
-func New(opts Options) (*Set, error) {
-	s := &Set{opts: opts.withDefaults(), files: map[string]indexed{}, byID: map[string][]string{}, failed: map[string]time.Time{}}
+func New(opts Options) (*Finder, error) {
+	s := &Finder{opts: opts.withDefaults(), files: map[string]indexed{}, byID: map[string][]string{}, failed: map[string]time.Time{}}
 	if s.pool = opts.Pool; s.pool == nil {
 		s.pool = NewPool(0)
 	}
@@ -92,7 +92,7 @@ func New(opts Options) (*Set, error) {
 }
 
 // Close closes the files, unless they are in Options.Pool. No question may follow.
-func (s *Set) Close() error {
+func (s *Finder) Close() error {
 	if s.opts.Pool != nil {
 		return nil
 	}
@@ -100,12 +100,12 @@ func (s *Set) Close() error {
 }
 
 // Problem is that of the set's pool.
-func (s *Set) Problem() error { return s.pool.Problem() }
+func (s *Finder) Problem() error { return s.pool.Problem() }
 
 // Frames returns the frames at a place in a binary, innermost first, or none if no file has a name for it. Of several files
 // one with lines is preferred.
-func (s *Set) Frames(b Binary, at debuginfo.Place) []debuginfo.Frame {
-	var best []debuginfo.Frame
+func (s *Finder) Frames(b Binary, at debuginfo.MappedAddress) []debuginfo.NamedFrame {
+	var best []debuginfo.NamedFrame
 	for _, path := range s.find(b) {
 		frames := s.pool.ask(path, at)
 		if len(frames) > 0 && (best == nil || best[0].Line == 0 && frames[0].Line > 0) {
@@ -119,10 +119,10 @@ func (s *Set) Frames(b Binary, at debuginfo.Place) []debuginfo.Frame {
 }
 
 // Has reports whether there is a file for a binary.
-func (s *Set) Has(b Binary) bool { return len(s.find(b)) > 0 }
+func (s *Finder) Has(b Binary) bool { return len(s.find(b)) > 0 }
 
 // find returns the paths of the files for a binary. It wants a binary that has none.
-func (s *Set) find(b Binary) (paths []string) {
+func (s *Finder) find(b Binary) (paths []string) {
 	id, ok := cleanID(b.BuildID)
 	for _, f := range s.named {
 		if ok && f.hasID(id) || (!ok || len(f.BuildIDs) == 0) && filepath.Base(f.path) == filepath.Base(b.File) {

@@ -43,7 +43,7 @@ func write(t *testing.T, dir, name, text string) string {
 	return path
 }
 
-func newSet(t *testing.T, opts Options) *Set {
+func newSet(t *testing.T, opts Options) *Finder {
 	t.Helper()
 	s, err := New(opts)
 	if err != nil {
@@ -58,9 +58,9 @@ func newSet(t *testing.T, opts Options) *Set {
 }
 
 // name returns the functions at 0x1010 of a binary.
-func (s *Set) name(id, file string) string {
+func (s *Finder) name(id, file string) string {
 	var all []string
-	for _, f := range s.Frames(Binary{file, id}, debuginfo.Place{Address: 0x1010}) {
+	for _, f := range s.Frames(Binary{file, id}, debuginfo.MappedAddress{Address: 0x1010}) {
 		all = append(all, f.Function)
 	}
 	return strings.Join(all, " ")
@@ -114,7 +114,7 @@ func TestThisProgram(t *testing.T) {
 	}
 	s := newSet(t, Options{Files: []string{self}})
 	pc := reflect.ValueOf(TestThisProgram).Pointer()
-	frames := s.Frames(Binary{File: self}, debuginfo.Place{Address: uint64(pc)})
+	frames := s.Frames(Binary{File: self}, debuginfo.MappedAddress{Address: uint64(pc)})
 	want := runtime.FuncForPC(pc).Name()
 	if len(frames) != 1 || frames[0].Function != want || filepath.Base(frames[0].File) != "set_test.go" {
 		t.Errorf("the frames are %+v, want %s", frames, want)
@@ -144,7 +144,7 @@ func TestAdd(t *testing.T) {
 		t.Errorf("a file that is kept again: %q, %v", s.name(idOf(4), ""), err)
 	}
 	for text, want := range map[string]error{
-		"no binary": ErrFile, one + strings.Repeat("FILE 1 a\n", 1000): ErrTooLarge, "MODULE a b c d": ErrFile, "": ErrFile,
+		"no binary": ErrUnknown, one + strings.Repeat("FILE 1 a\n", 1000): ErrTooMuch, "MODULE a b c d": ErrUnknown, "": ErrUnknown,
 	} {
 		if _, err := s.Add(strings.NewReader(text)); !errors.Is(err, want) {
 			t.Errorf("%.20q: %v", text, err)
@@ -236,7 +236,7 @@ func TestDebuginfod(t *testing.T) {
 	if one, two := s.name(idOf(1), ""), s.name(idOf(2), ""); one != "one" || two != "two" {
 		t.Errorf("the names are %q and %q", one, two)
 	}
-	for id, want := range map[string]error{idOf(3): ErrFile, idOf(4): ErrTooLarge, idOf(5): context.DeadlineExceeded, idOf(9): ErrNotFound, "../x": ErrFile} {
+	for id, want := range map[string]error{idOf(3): ErrUnknown, idOf(4): ErrTooMuch, idOf(5): context.DeadlineExceeded, idOf(9): ErrNotFound, "../x": ErrUnknown} {
 		if err := s.Fetch(ctx, id); !errors.Is(err, want) {
 			t.Errorf("%s: %v, want %v", id, err, want)
 		}

@@ -26,7 +26,7 @@ import (
 //
 // Numbers are hexadecimal, but for lines, files and origins.
 type breakpad struct {
-	file    *File
+	file    *Info
 	table   table
 	public  symbolTable
 	files   map[string]int32 // by their number
@@ -41,7 +41,7 @@ type breakpad struct {
 const maxLine = 1 << 20
 
 // openBreakpad reads a symbol file.
-func (f *File) openBreakpad(in io.Reader) error {
+func (f *Info) openBreakpad(in io.Reader) error {
 	b := breakpad{file: f, files: map[string]int32{}, origins: map[string]int32{}}
 	lines := bufio.NewScanner(in)
 	lines.Buffer(make([]byte, 0, 64<<10), maxLine)
@@ -56,17 +56,17 @@ func (f *File) openBreakpad(in io.Reader) error {
 			return fmt.Errorf("line %d of the symbol file: %w", n, err)
 		}
 		if b.bytes > f.limits.Bytes {
-			return fmt.Errorf("%w: line %d needs more than %d bytes", ErrTooLarge, n, f.limits.Bytes)
+			return fmt.Errorf("%w: line %d needs more than %d bytes", ErrTooManyBytes, n, f.limits.Bytes)
 		}
 	}
 	if err := lines.Err(); err != nil {
 		if errors.Is(err, bufio.ErrTooLong) {
-			return fmt.Errorf("%w: a line of more than %d bytes", ErrFile, maxLine)
+			return fmt.Errorf("%w: a line of more than %d bytes", ErrBinary, maxLine)
 		}
 		return err
 	}
 	if f.BuildIDs = moduleIDs(module, b.codeID); f.BuildIDs == nil {
-		return fmt.Errorf("%w: %s", ErrFile, wantModule)
+		return fmt.Errorf("%w: %s", ErrBinary, wantModule)
 	}
 	b.table.sortLines(slices.DeleteFunc(b.lines, func(rows []lineRow) bool { return len(rows) == 0 }))
 	b.table.nest(b.spans)
@@ -142,7 +142,7 @@ func numbers(rest string, n int) (all []uint64, after string, err error) {
 		text, rest, _ = strings.Cut(rest, " ")
 		v, err := strconv.ParseUint(text, 16, 64)
 		if err != nil {
-			return nil, "", fmt.Errorf("%w: want a hexadecimal number", ErrFile)
+			return nil, "", fmt.Errorf("%w: want a hexadecimal number", ErrBinary)
 		}
 		all = append(all, v)
 	}
@@ -176,13 +176,13 @@ func (b *breakpad) span(at, size uint64, depth int32) {
 func (b *breakpad) inline(rest string) error {
 	parts := strings.Fields(rest)
 	if len(parts) < 6 || len(parts)%2 != 0 || len(b.table.calls) == 0 {
-		return fmt.Errorf("%w: want INLINE of a function: depth, line, file, origin and ranges", ErrFile)
+		return fmt.Errorf("%w: want INLINE of a function: depth, line, file, origin and ranges", ErrBinary)
 	}
 	depth, err := strconv.ParseUint(parts[0], 10, 16)
 	line, err2 := strconv.ParseUint(parts[1], 10, 31)
 	name, ok := b.origins[parts[3]]
 	if cmp.Or(err, err2) != nil || !ok {
-		return fmt.Errorf("%w: want numbers, and an INLINE_ORIGIN before", ErrFile)
+		return fmt.Errorf("%w: want numbers, and an INLINE_ORIGIN before", ErrBinary)
 	}
 	file, ok := b.files[parts[2]]
 	if !ok {
@@ -205,7 +205,7 @@ func (b *breakpad) symbol(rest string) error {
 		return err
 	}
 	if len(b.public.names) > 1<<31 {
-		return fmt.Errorf("%w: more than 2 GiB of names", ErrTooLarge)
+		return fmt.Errorf("%w: more than 2 GiB of names", ErrTooManyBytes)
 	}
 	b.public.symbols = append(b.public.symbols, symbol{addr: n[0], name: uint32(len(b.public.names))})
 	b.public.names = append(append(b.public.names, b.text(name)...), 0)
@@ -216,12 +216,12 @@ func (b *breakpad) symbol(rest string) error {
 func (b *breakpad) line(addr, rest string) error {
 	n, rest, err := numbers(addr+" "+rest, 2)
 	if err != nil || len(b.lines) == 0 {
-		return fmt.Errorf("%w: want a record, or a line of a function", ErrFile)
+		return fmt.Errorf("%w: want a record, or a line of a function", ErrBinary)
 	}
 	text, number, _ := strings.Cut(rest, " ")
 	line, err := strconv.ParseUint(text, 10, 31)
 	if err != nil {
-		return fmt.Errorf("%w: want the number of a line", ErrFile)
+		return fmt.Errorf("%w: want the number of a line", ErrBinary)
 	}
 	file, ok := b.files[number]
 	if !ok {
@@ -240,7 +240,7 @@ func (b *breakpad) line(addr, rest string) error {
 }
 
 // textFrames returns the frames at a place, by a Breakpad file. Its addresses count from the start of the binary.
-func (f *File) textFrames(at Place) []Frame {
+func (f *Info) textFrames(at MappedAddress) []NamedFrame {
 	addr := at.Address
 	if at.Start != 0 {
 		addr = at.Address - at.Start + at.Offset
@@ -249,7 +249,7 @@ func (f *File) textFrames(at Place) []Frame {
 		return frames
 	}
 	if name, ok := f.public.at(addr); ok {
-		return []Frame{{Function: name}}
+		return []NamedFrame{{Function: name}}
 	}
 	return nil
 }

@@ -41,7 +41,7 @@ type unitRange struct {
 }
 
 // dwarfFrames returns the frames at an address by DWARF. A frame can lack its function.
-func (f *File) dwarfFrames(addr uint64) []Frame {
+func (f *Info) dwarfFrames(addr uint64) []NamedFrame {
 	u := part(f, &f.dwarf, f.readDWARF)
 	if u == nil {
 		return nil
@@ -56,14 +56,14 @@ func (f *File) dwarfFrames(addr uint64) []Frame {
 			return frames
 		}
 		if at := t.row(addr); at.file >= 0 {
-			return []Frame{{File: t.file(at.file), Line: int64(at.line)}}
+			return []NamedFrame{{File: t.file(at.file), Line: int64(at.line)}}
 		}
 	}
 	return nil
 }
 
 // readDWARF reads the sections, and finds the units' ranges. It returns nil if the file has no DWARF.
-func (f *File) readDWARF() (u *units, err error) {
+func (f *Info) readDWARF() (u *units, err error) {
 	before := f.bytes
 	defer func() {
 		if u == nil {
@@ -85,11 +85,11 @@ func (f *File) readDWARF() (u *units, err error) {
 	}
 	data, err := dwarf.New(sections["abbrev"], nil, nil, sections["info"], nil, nil, sections["ranges"], sections["str"])
 	if err != nil {
-		return nil, fmt.Errorf("%w: %w", ErrFile, err)
+		return nil, fmt.Errorf("%w: %w", ErrBinary, err)
 	}
 	for _, name := range []string{"line_str", "addr", "str_offsets", "rnglists"} {
 		if err := data.AddSection(".debug_"+name, sections[name]); err != nil {
-			return nil, fmt.Errorf("%w: %w", ErrFile, err)
+			return nil, fmt.Errorf("%w: %w", ErrBinary, err)
 		}
 	}
 	u = &units{

@@ -8,7 +8,7 @@ import (
 
 // lineProgram makes the rows of a unit's lines: a small machine, whose registers are an address, a file and a line.
 type lineProgram struct {
-	reader
+	dwarfReader
 	version               uint16
 	quantum               uint64 // the least size of an instruction
 	lineBase              int64
@@ -35,7 +35,7 @@ const maxRows = maxTables / 16
 
 // readLines makes the rows and the files of the unit.
 func (r *unitReader) readLines() error {
-	p := lineProgram{reader: reader{rest: r.line[r.of.lines:], order: r.image.ByteOrder}}
+	p := lineProgram{dwarfReader: dwarfReader{rest: r.line[r.of.lines:], order: r.image.ByteOrder}}
 	if err := p.open(r); err != nil {
 		return err
 	}
@@ -51,7 +51,7 @@ func (r *unitReader) readLines() error {
 				p.sequences = append(p.sequences, rows)
 			}
 		} else if count += len(p.rows) - before; count > maxRows {
-			return fmt.Errorf("%w: more than %d lines in a unit", ErrTooLarge, maxRows)
+			return fmt.Errorf("%w: more than %d lines in a unit", ErrTooManyBytes, maxRows)
 		}
 	}
 	r.table.sortLines(p.sequences)
@@ -73,12 +73,12 @@ func (p *lineProgram) open(r *unitReader) error {
 	}
 	p.rest = p.bytes(length)
 	if p.version = p.uint16(); p.version < 2 || p.version > 5 {
-		return fmt.Errorf("%w: lines of version %d", ErrFile, p.version)
+		return fmt.Errorf("%w: lines of version %d", ErrBinary, p.version)
 	}
 	if p.version >= 5 {
 		p.bytes(2) // the sizes of an address and of a segment
 	}
-	program := reader{rest: p.bytes(p.offset())}
+	program := dwarfReader{rest: p.bytes(p.offset())}
 	p.rest, program.rest = program.rest, p.rest // the header, and what follows it
 	p.quantum = uint64(p.uint8())
 	if p.version >= 4 {
@@ -88,7 +88,7 @@ func (p *lineProgram) open(r *unitReader) error {
 	p.lineBase = int64(int8(p.uint8()))
 	p.lineRange, p.opcodeBase = uint64(p.uint8()), uint64(p.uint8())
 	if p.opcodeBase == 0 || p.lineRange == 0 {
-		return fmt.Errorf("%w: lines without a range", ErrFile)
+		return fmt.Errorf("%w: lines without a range", ErrBinary)
 	}
 	p.operands = p.bytes(p.opcodeBase - 1)
 	err := error(nil)
@@ -98,7 +98,7 @@ func (p *lineProgram) open(r *unitReader) error {
 		p.oldTables()
 	}
 	if err == nil && p.bad {
-		err = fmt.Errorf("%w: a cut header of lines", ErrFile)
+		err = fmt.Errorf("%w: a cut header of lines", ErrBinary)
 	}
 	p.rest = program.rest
 	return err
@@ -186,7 +186,7 @@ func (p *lineProgram) value(form uint64, r *unitReader) (s []byte, v uint64, err
 	case block:
 		p.bytes(p.uleb())
 	default:
-		return nil, 0, fmt.Errorf("%w: a file of form %#x", ErrFile, form)
+		return nil, 0, fmt.Errorf("%w: a file of form %#x", ErrBinary, form)
 	}
 	return nil, 0, nil
 }
@@ -266,7 +266,7 @@ func (p *lineProgram) step() (ended bool) {
 // extended does an operation whose length precedes it.
 func (p *lineProgram) extended() (ended bool) {
 	const end, setAddress = 1, 2
-	in := reader{rest: p.bytes(p.uleb()), order: p.order}
+	in := dwarfReader{rest: p.bytes(p.uleb()), order: p.order}
 	switch in.uint8() {
 	case end:
 		p.file, p.line = ^uint64(0), 0

@@ -30,14 +30,14 @@ func unitHeaders(info, abbrev []byte, order binary.ByteOrder) (all []unit, err e
 	return all, nil
 }
 
-// header has the lengths of a unit's header and of the unit with it, and where its abbreviations are.
-type header struct {
+// unitLengths has the lengths of a unit's header and of the unit with it, and where its abbreviations are.
+type unitLengths struct {
 	first, whole int
 	abbrev       uint64
 }
 
-func unitHeader(b []byte, order binary.ByteOrder) (h header, err error) {
-	r := reader{rest: b, order: order}
+func unitHeader(b []byte, order binary.ByteOrder) (h unitLengths, err error) {
+	r := dwarfReader{rest: b, order: order}
 	length := uint64(r.uint32())
 	r.wide = length == 0xffffffff
 	if r.wide {
@@ -45,7 +45,7 @@ func unitHeader(b []byte, order binary.ByteOrder) (h header, err error) {
 	}
 	before := len(b) - len(r.rest)
 	if r.bad || length > uint64(len(r.rest)) {
-		return h, fmt.Errorf("%w: a unit of %d bytes", ErrFile, length)
+		return h, fmt.Errorf("%w: a unit of %d bytes", ErrBinary, length)
 	}
 	h.whole = before + int(length)
 	if length == 0 {
@@ -70,7 +70,7 @@ func unitHeader(b []byte, order binary.ByteOrder) (h header, err error) {
 	}
 	h.first = len(b) - len(r.rest)
 	if r.bad {
-		err = fmt.Errorf("%w: a cut header", ErrFile)
+		err = fmt.Errorf("%w: a cut header", ErrBinary)
 	}
 	return h, err
 }
@@ -80,7 +80,7 @@ func abbrevBytes(abbrev []byte, at uint64) int {
 	if at >= uint64(len(abbrev)) {
 		return 0
 	}
-	r := reader{rest: abbrev[at:]}
+	r := dwarfReader{rest: abbrev[at:]}
 	for r.uleb() != 0 && !r.bad {
 		r.uleb()  // tag
 		r.uint8() // whether it has children
@@ -143,7 +143,7 @@ func (r *unitReader) readCalls() error {
 	for depth := int32(0); ; {
 		e, err := in.Next()
 		if err != nil {
-			return fmt.Errorf("%w: %w", ErrFile, err)
+			return fmt.Errorf("%w: %w", ErrBinary, err)
 		}
 		if e == nil {
 			return nil
@@ -284,7 +284,7 @@ func (r *unitReader) name(s string) (int32, error) {
 // keep counts the bytes of a text in the table.
 func (r *unitReader) keep(bytes int) error {
 	if r.texts += bytes; r.texts > maxTables {
-		return fmt.Errorf("%w: more than %d bytes of names in a unit", ErrTooLarge, maxTables)
+		return fmt.Errorf("%w: more than %d bytes of names in a unit", ErrTooManyBytes, maxTables)
 	}
 	return r.meter.spend(bytes / 16)
 }

@@ -20,10 +20,10 @@ type image struct {
 // page is the least size of a page, to which mappings are rounded.
 const page = 4096
 
-func (f *File) openELF(r io.ReaderAt, size int64) error {
+func (f *Info) openELF(r io.ReaderAt, size int64) error {
 	of, err := elf.NewFile(r)
 	if err != nil {
-		return fmt.Errorf("%w: %w", ErrFile, err)
+		return fmt.Errorf("%w: %w", ErrBinary, err)
 	}
 	e := &image{File: of, size: size, lowest: ^uint64(0)}
 	for _, p := range of.Progs {
@@ -36,7 +36,7 @@ func (f *File) openELF(r io.ReaderAt, size int64) error {
 		}
 	}
 	if len(e.code) == 0 {
-		return fmt.Errorf("%w: the ELF file has no executable segment: it is of type %s", ErrFile, of.Type)
+		return fmt.Errorf("%w: the ELF file has no executable segment: it is of type %s", ErrBinary, of.Type)
 	}
 	if text := of.Section(".text"); text != nil && text.Type == elf.SHT_NOBITS {
 		e.stripped = true
@@ -58,7 +58,7 @@ func (e *image) isCode(addr uint64) bool {
 }
 
 // virtual returns the address in the binary of a place in a process.
-func (e *image) virtual(at Place) (uint64, bool) {
+func (e *image) virtual(at MappedAddress) (uint64, bool) {
 	if at.Start == 0 {
 		return at.Address, e.isCode(at.Address)
 	}
@@ -77,7 +77,7 @@ func (e *image) virtual(at Place) (uint64, bool) {
 
 // virtualByStart is virtual for a file whose segments have no offsets any more: a mapping from offset 0 starts with the
 // first segment, another one with its own segment.
-func (e *image) virtualByStart(at Place) (uint64, bool) {
+func (e *image) virtualByStart(at MappedAddress) (uint64, bool) {
 	in := at.Address - at.Start
 	if at.Offset == 0 {
 		return e.lowest + in, e.isCode(e.lowest + in)
@@ -139,7 +139,7 @@ func (e *image) idIn(notes []byte) string {
 }
 
 // section returns a section's bytes, decompressed, or nil if the file has none. The caller holds mu.
-func (f *File) section(name string) ([]byte, error) {
+func (f *Info) section(name string) ([]byte, error) {
 	s := f.elf.Section(name)
 	if s == nil || s.Type == elf.SHT_NOBITS || s.Size == 0 {
 		return nil, nil
@@ -150,7 +150,7 @@ func (f *File) section(name string) ([]byte, error) {
 		most *= 1032
 	}
 	if s.Size > most {
-		return nil, fmt.Errorf("%w: section %s of %d bytes is longer than the file", ErrFile, name, s.Size)
+		return nil, fmt.Errorf("%w: section %s of %d bytes is longer than the file", ErrBinary, name, s.Size)
 	}
 	if err := f.take("section "+name, int64(min(s.Size, 1<<62))); err != nil {
 		return nil, err
@@ -158,7 +158,7 @@ func (f *File) section(name string) ([]byte, error) {
 	data := make([]byte, s.Size)
 	if _, err := io.ReadFull(s.Open(), data); err != nil {
 		f.bytes -= int64(s.Size)
-		return nil, fmt.Errorf("%w: section %s: %w", ErrFile, name, err)
+		return nil, fmt.Errorf("%w: section %s: %w", ErrBinary, name, err)
 	}
 	return data, nil
 }

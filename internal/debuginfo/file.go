@@ -10,8 +10,8 @@ import (
 	"sync"
 )
 
-// File is a binary, a file with its debug information, or a Breakpad symbol file.
-type File struct {
+// Info is a binary, a file with its debug information, or a Breakpad symbol file.
+type Info struct {
 	// BuildIDs are the ids that profiles name the binary by, in lower-case hexadecimal digits: that of the linker, and for a
 	// Breakpad file without it the 32 digits that it begins with.
 	BuildIDs []string
@@ -36,16 +36,16 @@ type lazy[T any] struct {
 }
 
 // Open opens a file by its path. Close it at the end.
-func Open(path string, limits Limits) (*File, error) {
+func Open(path string, limits Limits) (*Info, error) {
 	in, err := os.Open(path)
 	if err != nil {
 		return nil, err
 	}
 	info, err := in.Stat()
 	if err == nil && !info.Mode().IsRegular() {
-		err = fmt.Errorf("%w: %s is not a file", ErrFile, path)
+		err = fmt.Errorf("%w: %s is not a file", ErrBinary, path)
 	}
-	var f *File
+	var f *Info
 	if err == nil {
 		f, err = New(in, info.Size(), limits)
 	}
@@ -56,13 +56,13 @@ func Open(path string, limits Limits) (*File, error) {
 	return f, nil
 }
 
-// New opens a file of `size` bytes, which is read when questions need it. Errors wrap ErrFile or ErrTooLarge, or are those
+// New opens a file of `size` bytes, which is read when questions need it. Errors wrap ErrBinary or ErrTooManyBytes, or are those
 // of r.
-func New(r io.ReaderAt, size int64, limits Limits) (f *File, err error) {
+func New(r io.ReaderAt, size int64, limits Limits) (f *Info, err error) {
 	if limits.Bytes <= 0 {
 		limits.Bytes = defaultBytes
 	}
-	f = &File{limits: limits}
+	f = &Info{limits: limits}
 	defer recovered(&err)
 	head := make([]byte, min(size, 16))
 	if _, err := r.ReadAt(head, 0); err != nil && !errors.Is(err, io.EOF) {
@@ -74,7 +74,7 @@ func New(r io.ReaderAt, size int64, limits Limits) (f *File, err error) {
 	case bytes.HasPrefix(head, []byte(moduleRecord)):
 		err = f.openBreakpad(io.NewSectionReader(r, 0, size))
 	default:
-		err = fmt.Errorf("%w: it begins neither as ELF nor as a Breakpad symbol file", ErrFile)
+		err = fmt.Errorf("%w: it begins neither as ELF nor as a Breakpad symbol file", ErrBinary)
 	}
 	if err != nil {
 		return nil, err
@@ -85,12 +85,12 @@ func New(r io.ReaderAt, size int64, limits Limits) (f *File, err error) {
 // recovered turns a panic into an error: the parsers of the standard library read what strangers made.
 func recovered(err *error) {
 	if p := recover(); p != nil {
-		*err = fmt.Errorf("%w: %v", ErrFile, p)
+		*err = fmt.Errorf("%w: %v", ErrBinary, p)
 	}
 }
 
 // Close closes the file. No question may follow.
-func (f *File) Close() error {
+func (f *Info) Close() error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.closer == nil {
@@ -100,14 +100,14 @@ func (f *File) Close() error {
 }
 
 // Bytes returns the memory of the file so far.
-func (f *File) Bytes() int64 {
+func (f *Info) Bytes() int64 {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return f.used()
 }
 
 // used returns the memory of the file. The caller holds mu.
-func (f *File) used() int64 {
+func (f *Info) used() int64 {
 	n := f.bytes
 	if f.dwarf.part != nil {
 		n += f.dwarf.part.tables
@@ -116,7 +116,7 @@ func (f *File) used() int64 {
 }
 
 // Problem returns why a part of the file could not be read, or nil. Its questions were left to the other parts.
-func (f *File) Problem() error {
+func (f *Info) Problem() error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return f.problem
@@ -124,7 +124,7 @@ func (f *File) Problem() error {
 
 // Frames returns the frames at a place, innermost first, or none if the file has no name for it. A lookup costs about a
 // microsecond once the unit that it is in is read.
-func (f *File) Frames(at Place) []Frame {
+func (f *Info) Frames(at MappedAddress) []NamedFrame {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.elf == nil {
@@ -143,14 +143,14 @@ func (f *File) Frames(at Place) []Frame {
 		return frames
 	}
 	if name, ok := f.symbolAt(addr); ok {
-		return append([]Frame{{Function: name}}, frames[min(1, len(frames)):]...)
+		return append([]NamedFrame{{Function: name}}, frames[min(1, len(frames)):]...)
 	}
 	return nil
 }
 
 // qualify gives a function of C++ the mangled name that its symbol has, which DWARF lacks for functions of one file. What
 // follows a dot says how the compiler cut the function.
-func (f *File) qualify(outer *Frame, addr uint64) {
+func (f *Info) qualify(outer *NamedFrame, addr uint64) {
 	if strings.HasPrefix(outer.Function, "_Z") || outer.Function == "main" {
 		return
 	}
@@ -161,7 +161,7 @@ func (f *File) qualify(outer *Frame, addr uint64) {
 
 // part returns a part of a file, which read makes when it is first asked for. A part that cannot be read is left out. The
 // caller holds mu.
-func part[T any](f *File, p *lazy[T], read func() (T, error)) T {
+func part[T any](f *Info, p *lazy[T], read func() (T, error)) T {
 	if p.asked {
 		return p.part
 	}
@@ -180,16 +180,16 @@ func part[T any](f *File, p *lazy[T], read func() (T, error)) T {
 }
 
 // note keeps the first problem. The caller holds mu.
-func (f *File) note(err error) {
+func (f *Info) note(err error) {
 	if f.problem == nil {
 		f.problem = err
 	}
 }
 
-// take counts memory, or returns ErrTooLarge. The caller holds mu.
-func (f *File) take(what string, bytes int64) error {
+// take counts memory, or returns ErrTooManyBytes. The caller holds mu.
+func (f *Info) take(what string, bytes int64) error {
 	if bytes < 0 || bytes > f.limits.Bytes-f.used() {
-		return fmt.Errorf("%w: %s needs %d bytes beside %d, at most %d", ErrTooLarge, what, bytes, f.used(), f.limits.Bytes)
+		return fmt.Errorf("%w: %s needs %d bytes beside %d, at most %d", ErrTooManyBytes, what, bytes, f.used(), f.limits.Bytes)
 	}
 	f.bytes += bytes
 	return nil

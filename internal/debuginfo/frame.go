@@ -2,17 +2,17 @@ package debuginfo
 
 import "strings"
 
-// Frame is a call at an address. The innermost comes first.
-type Frame struct {
+// NamedFrame is a call at an address. The innermost comes first.
+type NamedFrame struct {
 	Function  string // as the compiler named it
 	File      string // empty if unknown
 	Line      int64  // 0 if unknown
 	StartLine int64  // of the function, 0 if unknown
 }
 
-// Place is an address in a process: where the binary's mapping starts there, and the start's offset in the file. A Start
+// MappedAddress is an address in a process: where the binary's mapping starts there, and the start's offset in the file. A Start
 // of 0 means that Address is one of the binary itself.
-type Place struct{ Start, Offset, Address uint64 }
+type MappedAddress struct{ Start, Offset, Address uint64 }
 
 // cut returns a copy of a text, at most maxName bytes of it.
 func cut(s string) string { return strings.Clone(s[:min(len(s), maxName)]) }

@@ -42,7 +42,7 @@ const (
 )
 
 // goFrames returns the frames of a Go function.
-func (f *File) goFrames(addr uint64) []Frame {
+func (f *Info) goFrames(addr uint64) []NamedFrame {
 	t := part(f, &f.pclntab, f.readGoTable)
 	if t == nil {
 		return nil
@@ -51,7 +51,7 @@ func (f *File) goFrames(addr uint64) []Frame {
 }
 
 // readGoTable returns the table of a Go program, or nil if the file has none that can be read.
-func (f *File) readGoTable() (*goTable, error) {
+func (f *Info) readGoTable() (*goTable, error) {
 	s := f.elf.Section(".gopclntab")
 	if s == nil {
 		s = f.elf.Section(".data.rel.ro.gopclntab")
@@ -79,13 +79,13 @@ func (t *goTable) open(at uint64) (known bool, err error) {
 		word = 4
 	}
 	if uint64(len(t.data)) < 8+goHeaderWords*word {
-		return false, fmt.Errorf("%w: a table of Go functions of %d bytes", ErrFile, len(t.data))
+		return false, fmt.Errorf("%w: a table of Go functions of %d bytes", ErrBinary, len(t.data))
 	}
 	if t.order.Uint32(t.data) != goMagic {
 		return false, nil
 	}
 	if uint64(t.data[7]) != word {
-		return false, fmt.Errorf("%w: a table of Go functions for words of %d bytes", ErrFile, t.data[7])
+		return false, fmt.Errorf("%w: a table of Go functions for words of %d bytes", ErrBinary, t.data[7])
 	}
 	t.quantum = max(1, uint64(t.data[6]))
 	header := make([]uint64, goHeaderWords)
@@ -94,12 +94,12 @@ func (t *goTable) open(at uint64) (known bool, err error) {
 	}
 	for i, to := range []*[]byte{&t.names, &t.units, &t.files, &t.values, &t.records} {
 		if header[3+i] > uint64(len(t.data)) {
-			return false, fmt.Errorf("%w: a part of the table of Go functions at %d of %d bytes", ErrFile, header[3+i], len(t.data))
+			return false, fmt.Errorf("%w: a part of the table of Go functions at %d of %d bytes", ErrBinary, header[3+i], len(t.data))
 		}
 		*to = t.data[header[3+i]:]
 	}
 	if header[0] > uint64(len(t.records))/goEntry {
-		return false, fmt.Errorf("%w: %d Go functions in %d bytes", ErrFile, header[0], len(t.records))
+		return false, fmt.Errorf("%w: %d Go functions in %d bytes", ErrBinary, header[0], len(t.records))
 	}
 	t.functions = int(header[0])
 	t.findModule(at, at+header[3], word)
@@ -218,7 +218,7 @@ func (t *goTable) find(addr uint64) (goFunction, bool) {
 func (t *goTable) field(f goFunction, i int) uint32 { return t.order.Uint32(f.record[4*i:]) }
 
 // frames returns the frames at an address: inlined calls first. Each says where in the function it was called.
-func (t *goTable) frames(addr uint64) (frames []Frame) {
+func (t *goTable) frames(addr uint64) (frames []NamedFrame) {
 	f, ok := t.find(addr)
 	if !ok {
 		return nil
@@ -227,9 +227,9 @@ func (t *goTable) frames(addr uint64) (frames []Frame) {
 		name, start, up, inlined := t.inlined(f, addr)
 		file, line := t.line(f, addr)
 		if !inlined {
-			return append(frames, Frame{t.string(t.names, t.field(f, 1)), file, line, int64(int32(t.field(f, 9)))})
+			return append(frames, NamedFrame{t.string(t.names, t.field(f, 1)), file, line, int64(int32(t.field(f, 9)))})
 		}
-		frames = append(frames, Frame{name, file, line, start})
+		frames = append(frames, NamedFrame{name, file, line, start})
 		addr = f.entry + uint64(up)
 	}
 	return frames

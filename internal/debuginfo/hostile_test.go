@@ -119,13 +119,13 @@ func TestHostileFiles(t *testing.T) {
 func ask(t testing.TB, data []byte) {
 	f, err := New(bytes.NewReader(data), int64(len(data)), Limits{Bytes: 256 << 20})
 	if err != nil {
-		if !errors.Is(err, ErrFile) && !errors.Is(err, ErrTooLarge) {
+		if !errors.Is(err, ErrBinary) && !errors.Is(err, ErrTooManyBytes) {
 			t.Errorf("an error of another kind: %v", err)
 		}
 		return
 	}
 	for _, addr := range []uint64{0, 0x1000, 0x1100, 0x1120, 0x1fff, 1 << 63} {
-		for _, at := range []Place{{Address: addr}, {0x1000, 0, addr}, {0x400000, 0x1000, 0x400000 + addr}} {
+		for _, at := range []MappedAddress{{Address: addr}, {0x1000, 0, addr}, {0x400000, 0x1000, 0x400000 + addr}} {
 			if n := len(f.Frames(at)); n > maxInlined {
 				t.Errorf("%d frames at %#x", n, addr)
 			}

@@ -15,18 +15,18 @@ type Kind string
 
 // The kinds of files.
 const (
-	Binary   Kind = "elf"   // with code
-	Debug    Kind = "debug" // the debug information of a binary, without its code
-	Breakpad Kind = "sym"   // a Breakpad symbol file
+	BinaryFile   Kind = "elf"   // with code
+	DebugFile    Kind = "debug" // the debug information of a binary, without its code
+	BreakpadFile Kind = "sym"   // a Breakpad symbol file
 )
 
-// Identity is what a file is, and the build ids that profiles name it by, as File.BuildIDs.
+// Identity is what a file is, and the build ids that profiles name it by, as Info.BuildIDs.
 type Identity struct {
 	Kind     Kind
 	BuildIDs []string
 }
 
-// Identify returns what a file is. It reads little of it. The error wraps ErrFile if it is none of the kinds.
+// Identify returns what a file is. It reads little of it. The error wraps ErrBinary if it is none of the kinds.
 func Identify(path string) (id Identity, err error) {
 	in, err := os.Open(path)
 	if err != nil {
@@ -38,20 +38,20 @@ func Identify(path string) (id Identity, err error) {
 		return id, err
 	}
 	if !info.Mode().IsRegular() {
-		return id, fmt.Errorf("%w: %s is not a file", ErrFile, path)
+		return id, fmt.Errorf("%w: %s is not a file", ErrBinary, path)
 	}
 	head := make([]byte, 16)
 	if n, err := io.ReadFull(in, head); err != nil && !errors.Is(err, io.ErrUnexpectedEOF) {
-		return id, fmt.Errorf("%w: %d bytes", ErrFile, n)
+		return id, fmt.Errorf("%w: %d bytes", ErrBinary, n)
 	}
 	if !bytes.HasPrefix(head, []byte(moduleRecord)) {
 		f, err := New(in, info.Size(), Limits{})
 		if err != nil {
 			return id, err
 		}
-		id = Identity{Binary, f.BuildIDs}
+		id = Identity{BinaryFile, f.BuildIDs}
 		if f.elf.stripped {
-			id.Kind = Debug
+			id.Kind = DebugFile
 		}
 		return id, nil
 	}
@@ -85,9 +85,9 @@ func identifyText(lines *bufio.Scanner) (Identity, error) {
 func identityOf(module, code string) (Identity, error) {
 	ids := moduleIDs(strings.TrimSuffix(module, "\r"), strings.TrimSuffix(code, "\r"))
 	if ids == nil {
-		return Identity{}, fmt.Errorf("%w: %s", ErrFile, wantModule)
+		return Identity{}, fmt.Errorf("%w: %s", ErrBinary, wantModule)
 	}
-	return Identity{Breakpad, ids}, nil
+	return Identity{BreakpadFile, ids}, nil
 }
 
 const wantModule = "want MODULE, a system, a machine, an id of 32 digits and an age, and a name"

@@ -28,11 +28,11 @@ const (
 	leastWork = 1 << 18
 )
 
-// ErrFile reports bytes that are neither an ELF file nor a Breakpad symbol file, or that contradict themselves.
-var ErrFile = errors.New("malformed binary or symbol file")
+// ErrBinary reports bytes that are neither an ELF file nor a Breakpad symbol file, or that contradict themselves.
+var ErrBinary = errors.New("malformed binary or symbol file")
 
-// ErrTooLarge reports a file that needs more memory than Limits.Bytes.
-var ErrTooLarge = errors.New("binary or symbol file too large")
+// ErrTooManyBytes reports a file that needs more memory than Limits.Bytes.
+var ErrTooManyBytes = errors.New("binary or symbol file too large")
 
 // meter bounds the work on a table that strangers made: tables can refer to each other such that a few bytes cost
 // hours.
@@ -48,7 +48,7 @@ func newMeter(bytes int64, whole *meter) *meter {
 // spend returns an error when the work exceeds the bound.
 func (m *meter) spend(work int) error {
 	if m.left -= int64(work); m.left < 0 {
-		return fmt.Errorf("%w: its tables refer to each other too often", ErrFile)
+		return fmt.Errorf("%w: its tables refer to each other too often", ErrBinary)
 	}
 	if m.whole != nil {
 		return m.whole.spend(work)

@@ -117,7 +117,7 @@ func makeDWARF(abbrev, info, lines []byte, more ...section) []byte {
 	}, more...)...)
 }
 
-func makeFile(t testing.TB, data []byte) *File {
+func makeFile(t testing.TB, data []byte) *Info {
 	t.Helper()
 	f, err := New(bytes.NewReader(data), int64(len(data)), Limits{})
 	if err != nil {
@@ -130,17 +130,17 @@ func TestMadeDWARF(t *testing.T) {
 	f := makeFile(t, makeDWARF(abbrevs(), madeInfo(), madeLines()))
 	for _, c := range []struct {
 		addr uint64
-		want []Frame
+		want []NamedFrame
 	}{
-		{0x1100, []Frame{{"outer", "/src/lib/a.c", 8, 7}}},
-		{0x1120, []Frame{{"inner", "/abs/b.c", 8, 0}, {"outer", "/src/lib/a.c", 9, 7}}},
-		{0x113f, []Frame{{"inner", "/abs/b.c", 8, 0}, {"outer", "/src/lib/a.c", 9, 7}}},
-		{0x1140, []Frame{{"outer", "/src/lib/a.c", 9, 7}}},
+		{0x1100, []NamedFrame{{"outer", "/src/lib/a.c", 8, 7}}},
+		{0x1120, []NamedFrame{{"inner", "/abs/b.c", 8, 0}, {"outer", "/src/lib/a.c", 9, 7}}},
+		{0x113f, []NamedFrame{{"inner", "/abs/b.c", 8, 0}, {"outer", "/src/lib/a.c", 9, 7}}},
+		{0x1140, []NamedFrame{{"outer", "/src/lib/a.c", 9, 7}}},
 		{0x10ff, nil},
 		{0x1200, nil},
 		{0x5000, nil},
 	} {
-		if diff := cmp.Diff(c.want, f.Frames(Place{Address: c.addr})); diff != "" {
+		if diff := cmp.Diff(c.want, f.Frames(MappedAddress{Address: c.addr})); diff != "" {
 			t.Errorf("%#x: (-want +got)\n%s", c.addr, diff)
 		}
 	}
@@ -172,21 +172,21 @@ func TestBreakpad(t *testing.T) {
 	if diff := cmp.Diff([]string{"d4c3b2a1f6e51807293a4b5c6d7e8f9001020304", "d4c3b2a1f6e51807293a4b5c6d7e8f90"}, f.BuildIDs); diff != "" {
 		t.Errorf("build ids: (-want +got)\n%s", diff)
 	}
-	outer := func(line int64) Frame { return Frame{Function: "outer(int)", File: "/src/a.c", Line: line} }
+	outer := func(line int64) NamedFrame { return NamedFrame{Function: "outer(int)", File: "/src/a.c", Line: line} }
 	for _, c := range []struct {
 		addr uint64
-		want []Frame
+		want []NamedFrame
 	}{
-		{0x1100, []Frame{outer(8)}},
-		{0x1120, []Frame{{Function: "inner(int)", File: "/src/b.c", Line: 44}, outer(9)}},
-		{0x1124, []Frame{{Function: "deepest()", File: "/src/b.c", Line: 44}, {Function: "inner(int)", File: "/src/b.c", Line: 33}, outer(9)}},
-		{0x1165, []Frame{{Function: "inner(int)", File: "/src/a.c", Line: 9}, outer(9)}},
-		{0x1205, []Frame{{Function: "last", File: "/src/b.c", Line: 70}}},
-		{0x2004, []Frame{{Function: "asm_entry"}}},
+		{0x1100, []NamedFrame{outer(8)}},
+		{0x1120, []NamedFrame{{Function: "inner(int)", File: "/src/b.c", Line: 44}, outer(9)}},
+		{0x1124, []NamedFrame{{Function: "deepest()", File: "/src/b.c", Line: 44}, {Function: "inner(int)", File: "/src/b.c", Line: 33}, outer(9)}},
+		{0x1165, []NamedFrame{{Function: "inner(int)", File: "/src/a.c", Line: 9}, outer(9)}},
+		{0x1205, []NamedFrame{{Function: "last", File: "/src/b.c", Line: 70}}},
+		{0x2004, []NamedFrame{{Function: "asm_entry"}}},
 		{0x10ff, nil},
 	} {
 		const start = 0x7f0000000000
-		for _, at := range []Place{{Address: c.addr}, {start, 0x1000, start + c.addr - 0x1000}} {
+		for _, at := range []MappedAddress{{Address: c.addr}, {start, 0x1000, start + c.addr - 0x1000}} {
 			if diff := cmp.Diff(c.want, f.Frames(at)); diff != "" {
 				t.Errorf("%#x: (-want +got)\n%s", c.addr, diff)
 			}

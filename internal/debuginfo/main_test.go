@@ -59,7 +59,7 @@ func cxxProgram(t testing.TB, flags ...string) (full, stripped, debug string) {
 	return full, stripped, debug
 }
 
-func open(t testing.TB, path string) *File {
+func open(t testing.TB, path string) *Info {
 	t.Helper()
 	f, err := Open(path, Limits{})
 	if err != nil {

@@ -47,7 +47,7 @@ func TestGoPrograms(t *testing.T) {
 				if l.Mapping == nil || path.Base(l.Mapping.File) != "work" || strings.HasPrefix(l.Line[0].Function.Name, "runtime._") {
 					continue // of the kernel, or one that the runtime made up
 				}
-				got := f.Frames(Place{l.Mapping.Start, l.Mapping.Offset, l.Address})
+				got := f.Frames(MappedAddress{l.Mapping.Start, l.Mapping.Offset, l.Address})
 				if diff := cmp.Diff(framesOf(l), withoutStarts(got)); diff != "" {
 					t.Errorf("%#x: (-the runtime's +ours)\n%s", l.Address, diff)
 				}
@@ -81,15 +81,15 @@ func readProfile(t testing.TB, name string) *profile.Profile {
 	return p
 }
 
-func framesOf(l *profile.Location) (all []Frame) {
+func framesOf(l *profile.Location) (all []NamedFrame) {
 	for _, ln := range l.Line {
-		all = append(all, Frame{Function: ln.Function.Name, File: ln.Function.Filename, Line: ln.Line})
+		all = append(all, NamedFrame{Function: ln.Function.Name, File: ln.Function.Filename, Line: ln.Line})
 	}
 	return all
 }
 
 // withoutStarts returns frames without the first lines of their functions, of which the other side has none.
-func withoutStarts(frames []Frame) []Frame {
+func withoutStarts(frames []NamedFrame) []NamedFrame {
 	frames = slices.Clone(frames)
 	for i := range frames {
 		frames[i].StartLine = 0
@@ -98,7 +98,7 @@ func withoutStarts(frames []Frame) []Frame {
 }
 
 // shown returns frames with the names that answers have: DWARF and symbols name the functions of one file differently.
-func shown(frames []Frame) []Frame {
+func shown(frames []NamedFrame) []NamedFrame {
 	frames = withoutStarts(frames)
 	for i := range frames {
 		frames[i].Function = pprof.Demangled(frames[i].Function)
@@ -138,8 +138,8 @@ func TestCxxProgram(t *testing.T) {
 				if want[0].Line == 0 && !path.IsAbs(want[0].File) {
 					want[0].File = "" // of the table of symbols
 				}
-				for _, f := range []*File{withCode, alone} {
-					got := shown(f.Frames(Place{start, offset, base + addrs[i]}))
+				for _, f := range []*Info{withCode, alone} {
+					got := shown(f.Frames(MappedAddress{start, offset, base + addrs[i]}))
 					if diff := cmp.Diff(shown(want), got); diff != "" {
 						// Of binutils 2.40, at the first byte of an inlined call, that is named as its caller.
 						if i+1 < len(all) && len(got) > 1 && got[0].Line == want[0].Line && cmp.Equal(shown(all[i+1]), got) {
@@ -157,7 +157,7 @@ func TestCxxProgram(t *testing.T) {
 			}
 			var names []string
 			for _, a := range frames {
-				for _, f := range alone.Frames(Place{start, offset, a}) {
+				for _, f := range alone.Frames(MappedAddress{start, offset, a}) {
 					names = append(names, f.Function)
 				}
 			}
@@ -219,7 +219,7 @@ func extent(t *testing.T, program string) (low, high uint64) {
 }
 
 // addr2line returns the frames that a tool of binutils or LLVM finds.
-func addr2line(t *testing.T, tool, program string, addrs []uint64) (all [][]Frame) {
+func addr2line(t *testing.T, tool, program string, addrs []uint64) (all [][]NamedFrame) {
 	t.Helper()
 	args := []string{"-a", "-f", "-i", "-e", program}
 	for _, a := range addrs {
@@ -232,7 +232,7 @@ func addr2line(t *testing.T, tool, program string, addrs []uint64) (all [][]Fram
 			i++
 			continue
 		}
-		var f Frame
+		var f NamedFrame
 		if f.Function = lines[i]; f.Function == "??" {
 			f.Function = ""
 		}
@@ -241,7 +241,7 @@ func addr2line(t *testing.T, tool, program string, addrs []uint64) (all [][]Fram
 			f.File = path.Clean(file)
 		}
 		f.Line, _ = strconv.ParseInt(number, 10, 64)
-		if f != (Frame{}) {
+		if f != (NamedFrame{}) {
 			all[len(all)-1] = append(all[len(all)-1], f)
 		}
 		i += 2

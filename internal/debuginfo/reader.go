@@ -5,15 +5,15 @@ import (
 	"encoding/binary"
 )
 
-// reader reads numbers and texts of DWARF. After bytes that are too few all are zero.
-type reader struct {
+// dwarfReader reads numbers and texts of DWARF. After bytes that are too few all are zero.
+type dwarfReader struct {
 	rest  []byte
 	order binary.ByteOrder
 	wide  bool // offsets have 8 bytes
 	bad   bool
 }
 
-func (r *reader) bytes(n uint64) []byte {
+func (r *dwarfReader) bytes(n uint64) []byte {
 	if n > uint64(len(r.rest)) {
 		r.bad, r.rest = true, nil
 		return nil
@@ -23,28 +23,28 @@ func (r *reader) bytes(n uint64) []byte {
 	return b
 }
 
-func (r *reader) uint8() byte {
+func (r *dwarfReader) uint8() byte {
 	if b := r.bytes(1); b != nil {
 		return b[0]
 	}
 	return 0
 }
 
-func (r *reader) uint16() uint16 {
+func (r *dwarfReader) uint16() uint16 {
 	if b := r.bytes(2); b != nil {
 		return r.order.Uint16(b)
 	}
 	return 0
 }
 
-func (r *reader) uint32() uint32 {
+func (r *dwarfReader) uint32() uint32 {
 	if b := r.bytes(4); b != nil {
 		return r.order.Uint32(b)
 	}
 	return 0
 }
 
-func (r *reader) uint64() uint64 {
+func (r *dwarfReader) uint64() uint64 {
 	if b := r.bytes(8); b != nil {
 		return r.order.Uint64(b)
 	}
@@ -52,14 +52,14 @@ func (r *reader) uint64() uint64 {
 }
 
 // offset reads an offset in another section.
-func (r *reader) offset() uint64 {
+func (r *dwarfReader) offset() uint64 {
 	if r.wide {
 		return r.uint64()
 	}
 	return uint64(r.uint32())
 }
 
-func (r *reader) uleb() uint64 {
+func (r *dwarfReader) uleb() uint64 {
 	v, n := binary.Uvarint(r.rest)
 	if n <= 0 {
 		r.bad, r.rest = true, nil
@@ -70,7 +70,7 @@ func (r *reader) uleb() uint64 {
 }
 
 // sleb reads a signed number: its highest bit is the 64 of its last byte.
-func (r *reader) sleb() int64 {
+func (r *dwarfReader) sleb() int64 {
 	v, shift := int64(0), uint(0)
 	for {
 		b := r.uint8()
@@ -88,7 +88,7 @@ func (r *reader) sleb() int64 {
 }
 
 // text reads a text that ends with a zero. It shares memory with the input.
-func (r *reader) text() []byte {
+func (r *dwarfReader) text() []byte {
 	s, rest, ok := bytes.Cut(r.rest, []byte{0})
 	if !ok {
 		r.bad, r.rest = true, nil

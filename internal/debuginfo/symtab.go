@@ -20,7 +20,7 @@ type symbol struct {
 }
 
 // symbolAt returns the function at an address.
-func (f *File) symbolAt(addr uint64) (string, bool) {
+func (f *Info) symbolAt(addr uint64) (string, bool) {
 	t := part(f, &f.symbols, func() (*symbolTable, error) {
 		t, err := f.symbolsOf(".symtab", ".strtab")
 		if t == nil || len(t.symbols) == 0 {
@@ -32,14 +32,14 @@ func (f *File) symbolAt(addr uint64) (string, bool) {
 	return t.at(addr)
 }
 
-func (f *File) noteIf(err error) {
+func (f *Info) noteIf(err error) {
 	if err != nil {
 		f.note(err)
 	}
 }
 
 // symbolsOf reads a table of symbols. It returns nil if there is none.
-func (f *File) symbolsOf(of, names string) (*symbolTable, error) {
+func (f *Info) symbolsOf(of, names string) (*symbolTable, error) {
 	data, err := f.section(of)
 	if data == nil || err != nil {
 		return nil, err

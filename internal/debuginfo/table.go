@@ -10,8 +10,8 @@ import (
 type table struct {
 	files []string
 	names []string
-	lines []lineRow // by address
-	steps []step    // by address
+	lines []lineRow  // by address
+	steps []callStep // by address
 	calls []call
 }
 
@@ -31,8 +31,8 @@ type call struct {
 	start  int32 // the first line of the function
 }
 
-// step says that the code from addr on, up to the next step, is of a call; -1 means of none.
-type step struct {
+// callStep says that the code from addr on, up to the next step, is of a call; -1 means of none.
+type callStep struct {
 	addr uint64
 	call int32
 }
@@ -67,7 +67,7 @@ func (t *table) nest(spans []span) {
 			t.steps[n-1].call = c
 			return
 		}
-		t.steps = append(t.steps, step{addr, c})
+		t.steps = append(t.steps, callStep{addr, c})
 	}
 	closeUntil := func(addr uint64) {
 		for n := len(open); n > 0 && open[n-1].high <= addr; n = len(open) {
@@ -115,7 +115,7 @@ func (t *table) row(addr uint64) lineRow {
 }
 
 // frames appends the frames at an address. Without a call it appends none.
-func (t *table) frames(dst []Frame, addr uint64) []Frame {
+func (t *table) frames(dst []NamedFrame, addr uint64) []NamedFrame {
 	i := sort.Search(len(t.steps), func(i int) bool { return t.steps[i].addr > addr })
 	if i == 0 {
 		return dst
@@ -124,7 +124,7 @@ func (t *table) frames(dst []Frame, addr uint64) []Frame {
 	file, line := at.file, at.line
 	for c := t.steps[i-1].call; c >= 0 && len(dst) < maxInlined; c = t.calls[c].parent {
 		of := &t.calls[c]
-		dst = append(dst, Frame{Function: t.names[of.name], File: t.file(file), Line: int64(line), StartLine: int64(of.start)})
+		dst = append(dst, NamedFrame{Function: t.names[of.name], File: t.file(file), Line: int64(line), StartLine: int64(of.start)})
 		file, line = of.file, of.line
 	}
 	return dst
