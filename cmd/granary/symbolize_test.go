@@ -20,6 +20,7 @@ import (
 
 	"github.com/granarydb/granary/cmd/granary/internal/cli"
 	"github.com/granarydb/granary/cmd/granary/internal/clitest"
+	"github.com/granarydb/granary/internal/effort"
 )
 
 // programs has the sources of programs that print addresses of their own.
@@ -122,6 +123,7 @@ func TestSymbolize_Go(t *testing.T) {
 
 // TestSymbolize_Cxx names the stack of a stripped C++ program by its separate debug information.
 func TestSymbolize_Cxx(t *testing.T) {
+	effort.Slow(t)
 	for _, tool := range []string{"g++", "objcopy", "strip"} {
 		if _, err := exec.LookPath(tool); err != nil {
 			if os.Getenv("GRANARY_NEED_CXX") != "" {

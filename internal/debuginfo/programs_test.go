@@ -13,6 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/pprof/profile"
 
+	"github.com/granarydb/granary/internal/effort"
 	"github.com/granarydb/granary/profile/pprof"
 )
 
@@ -31,6 +32,9 @@ func TestGoPrograms(t *testing.T) {
 		{name: "debug information alone, any address", flags: []string{"-buildmode=pie"}, alone: true},
 	} {
 		t.Run(c.name, func(t *testing.T) {
+			if c.name != "stripped" {
+				effort.Slow(t)
+			}
 			program := goProgram(t, c.flags...)
 			at := filepath.Join(t.TempDir(), "cpu.pb.gz")
 			run(t, ".", program, at)
@@ -109,6 +113,7 @@ func shown(frames []NamedFrame) []NamedFrame {
 // TestCxxProgram asks for each byte of the code of a C++ program, and has the answers of addr2line: from the program with
 // DWARF of versions 4 and 5, and of its debug information alone, by the addresses of a process.
 func TestCxxProgram(t *testing.T) {
+	effort.Slow(t)
 	// binutils 2.40 takes the wrong files of DWARF 5.
 	for _, flags := range [][]string{{"-gdwarf-5"}, {"-gdwarf-4"}, {"-gdwarf-4", "-no-pie"}, {"-gdwarf-5", "-gz=zlib"}, {"-O0", "-gdwarf-5"}} {
 		tool := "llvm-addr2line"
