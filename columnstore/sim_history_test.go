@@ -195,7 +195,7 @@ func (h *simRun) evictStates() {
 }
 
 // checkRecovered compares the history after a crash with the oracle. Its start comes from the last commit
-// of states, or from a later eviction that a file has, because the log has no evictions.
+// with its writer, or from a later eviction that a file has, because the log has no evictions.
 func (h *simRun) checkRecovered(snap *Snapshot) {
 	view, err := snap.History(h.states)
 	if err != nil {
@@ -204,7 +204,7 @@ func (h *simRun) checkRecovered(snap *Snapshot) {
 	}
 	floor := int64(0)
 	for _, c := range h.commits.Until(math.MaxUint64) {
-		if len(c.states) > 0 {
+		if c.hasWriter {
 			floor = c.floor
 		}
 	}

@@ -109,7 +109,7 @@ func (h *simRun) write() {
 			continue
 		}
 		h.countRouted(tx)
-		h.current.commit = &simCommit{rows: rows, states: states}
+		h.current.commit = &simCommit{rows: rows, states: states, hasWriter: len(tx.histories) > 0}
 		id, err := tx.Commit()
 		if h.refused(err) {
 			if floor := h.store.roots.Root().State.Tables[0].Floor; h.opts.Retention == 0 && floor > 0 {

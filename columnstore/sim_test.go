@@ -169,14 +169,15 @@ func (h *simRun) traced() string {
 // simCommit is the oracle's record of a commit: the rows that it added to each
 // table.
 type simCommit struct {
-	rows    [][]string
-	states  []simChange
-	floor   int64                   // of the history behind a commit of states
-	drops   map[int]int64           // by table, the time before which rows were dropped
-	forDisk bool                    // the store dropped them
-	units   bool                    // it seals or drops units
-	gone    map[int]map[string]bool // by table, the rows of units that were dropped
-	id      uint64                  // once it is published, of a commit of units
+	rows      [][]string
+	states    []simChange
+	floor     int64 // of the history behind a commit that has its writer
+	hasWriter bool
+	drops     map[int]int64           // by table, the time before which rows were dropped
+	forDisk   bool                    // the store dropped them
+	units     bool                    // it seals or drops units
+	gone      map[int]map[string]bool // by table, the rows of units that were dropped
+	id        uint64                  // once it is published, of a commit of units
 }
 
 // simView is a reader's result.
@@ -238,7 +239,7 @@ func (h *simRun) yieldPoint(point string) {
 	} else if t != nil && t.commit != nil && point == "commit/published" {
 		root := h.store.roots.Root()
 		h.committedStates(t.commit.states)
-		if len(t.commit.states) > 0 {
+		if t.commit.hasWriter { // it drops old states even if all of its changes were refused
 			t.commit.floor = root.State.Histories[h.states.ordinal].Start()
 		}
 		if t.commit.units {

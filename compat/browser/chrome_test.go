@@ -193,9 +193,12 @@ func quoted(text string) string {
 	return string(out)
 }
 
-// goTo loads a path of the same server.
+// goTo loads a path of the same server. / is the flame graph here: the address that names nothing, /?, can be that of another view.
 func (b *tab) goTo(path string) {
 	b.t.Helper()
+	if path == "/" {
+		path = "/?v=flame"
+	}
 	run(b, chromedp.Navigate(b.url+path))
 }
 

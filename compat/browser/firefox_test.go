@@ -5,9 +5,9 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"flag"
 	"fmt"
 	"net/http/httptest"
+	"os"
 	"os/exec"
 	"strings"
 	"testing"
@@ -15,8 +15,6 @@ import (
 
 	"github.com/coder/websocket"
 )
-
-var inFirefox = flag.Bool("firefox", false, "open each view in Firefox too")
 
 // firefox is a browser that is driven by WebDriver BiDi, as the standard has it.
 type firefox struct {
@@ -32,6 +30,9 @@ func newFirefox(t *testing.T, ctx context.Context) (f *firefox, tab string) {
 	path, err := exec.LookPath("firefox-esr")
 	if err != nil {
 		if path, err = exec.LookPath("firefox"); err != nil {
+			if os.Getenv("GRANARY_NEED_FIREFOX") != "" {
+				t.Fatal("firefox is not there")
+			}
 			t.Skip("firefox is not there")
 		}
 	}
@@ -129,9 +130,6 @@ func (f *firefox) eval(tab, expression string) (string, error) {
 
 // TestFirefox opens each view in Firefox: it is drawn, and nothing goes wrong in the page.
 func TestFirefox(t *testing.T) {
-	if !*inFirefox {
-		t.Skip("-firefox opens each view in Firefox")
-	}
 	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
 	defer cancel()
 	f, tab := newFirefox(t, ctx)
@@ -144,7 +142,7 @@ func TestFirefox(t *testing.T) {
 		"meanwhile": {states.URL + "/?v=states&at=Threads%2F3&st=running&mw=1", "document.querySelector('.state-rows canvas')?.width > 300 && document.querySelector('.flame canvas')"},
 	}
 	for name, view := range views {
-		all[name] = [2]string{profiles.URL + view[0], view[1] + " && document.querySelector('.plot canvas')"}
+		all[name] = [2]string{profiles.URL + view[0], view[1] + " && document.querySelector('.plot canvas, .services')"}
 	}
 	for name, view := range all {
 		t.Run(name, func(t *testing.T) {

@@ -7,11 +7,15 @@ import (
 
 // views has an address of each view, and what is true when it is there.
 var views = map[string][2]string{
+	"services":   {"/?v=services", services},
+	"charts":     {"/?v=services&look=cards&l=pod", "document.querySelector('.service-cards .spark path')"},
 	"flame":      {"/?by=pod", ready},
 	"search":     {"/?by=service_name&s=malloc", ready},
 	"memory":     {"/?t=memory:inuse_space:bytes:space:bytes&inv=1", "document.querySelector('.flame canvas')"},
 	"sandwich":   {"/?v=sandwich&fn=runtime.mallocgc", "document.querySelectorAll('.flame canvas').length === 2"},
 	"difference": {"/?v=difference&from=latest-30m&bfrom=latest-90m&bto=latest-60m", "document.querySelector('.change-key')"},
+	"timeline":   {"/?v=timeline&q={service_name=\"etcd\"}", "document.querySelector('.timeline canvas')?.width > 300"},
+	"source":     {"/?v=source&fn=runtime.mallocgc", "document.querySelector('.lines-of tbody tr')"},
 	"profiles":   {"/?v=profiles", "document.querySelector('table.list tbody tr')"},
 	"store":      {"/?v=store", "document.querySelector('.budget')"},
 	"nothing":    {"/?from=latest-1h&to=latest-59m&q={pod=\"none\"}", "document.querySelector('.message button')"},
@@ -27,7 +31,7 @@ func TestViews(t *testing.T) {
 	for name, view := range views {
 		t.Run(name, func(t *testing.T) {
 			b := open(t, s, view[0])
-			b.settles(view[1] + " && document.querySelector('.plot canvas')")
+			b.settles(view[1] + " && document.querySelector('.plot canvas, .services')")
 			eval[any](b, string(axe)+"; null")
 			for _, scheme := range []string{"light", "dark"} {
 				b.colours(scheme)
@@ -45,6 +49,19 @@ func TestViews(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// axe looks at the page as it is with axe.
+func (b *tab) axe() {
+	b.t.Helper()
+	axe, err := os.ReadFile("testdata/axe-core/axe.min.js")
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	eval[any](b, string(axe)+"; null")
+	for _, v := range violations(b) {
+		b.t.Error(v)
 	}
 }
 

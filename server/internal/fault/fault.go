@@ -124,10 +124,13 @@ func At(where string, err error) error {
 	return fmt.Errorf("%s: %w", where, err)
 }
 
-// In adds the part of a query to an error. An error of Connect keeps its code.
+// In adds the part of a query to an error that is about the query: a damaged file is none. An error of Connect keeps its code.
 func In(part string, err error) error {
 	if c, ok := errors.AsType[*connect.Error](err); ok {
 		return connect.NewError(c.Code(), fmt.Errorf("%s: %s", part, c.Message()))
+	}
+	if CauseOf(err).Status >= http.StatusInternalServerError {
+		return err
 	}
 	return At(part, err)
 }

@@ -19,6 +19,9 @@ type TopAnswer struct {
 	Matching int `json:"matching"`
 	// Functions are some of the matching functions.
 	Functions []TopFunction `json:"functions"`
+	// Says is, with spread, what changed, as a sentence. Parts is into how many parts each side was divided.
+	Says  string `json:"says,omitempty"`
+	Parts []int  `json:"parts,omitempty"`
 }
 
 // TopFunction is a function with its cost for each side.
@@ -29,6 +32,8 @@ type TopFunction struct {
 	Binary string  `json:"binary,omitempty"`
 	Flat   []int64 `json:"flat"`
 	Cum    []int64 `json:"cum"`
+	// P are, with spread, the probabilities that noise alone changes Flat and Cum as much; missing if a side has one part.
+	P []float64 `json:"p,omitempty"`
 }
 
 // topOf answers GET /api/v1/top.
@@ -47,6 +52,13 @@ func topOf(ctx context.Context, q *pageQuestion) (pageAnswer, error) {
 		return nil, err
 	}
 	out := &TopAnswer{Type: of, All: len(costs), Functions: []TopFunction{}}
+	var noise *spread
+	if p.spread {
+		if noise, out.Says, err = q.spread(ctx, &p, &of, costs); err != nil {
+			return nil, err
+		}
+		out.Parts = noise.parts[:]
+	}
 	if p.search != nil {
 		costs = slices.DeleteFunc(costs, func(c tree.Cost) bool { return !p.search.MatchString(c.Function) })
 	}
@@ -57,7 +69,11 @@ func topOf(ctx context.Context, q *pageQuestion) (pageAnswer, error) {
 	sortCosts(costs, order, len(sides))
 	costs = costs[min(offset, len(costs)):]
 	for _, c := range costs[:min(most, len(costs))] {
-		out.Functions = append(out.Functions, TopFunction{c.Function, c.File, c.Line, c.Mapping, c.Flat[:len(sides):len(sides)], c.Cum[:len(sides):len(sides)]})
+		f := TopFunction{Name: c.Function, File: c.File, Line: c.Line, Binary: c.Mapping, Flat: c.Flat[:len(sides):len(sides)], Cum: c.Cum[:len(sides):len(sides)]}
+		if noise != nil {
+			f.P = probabilities(noise.p(c.Function))
+		}
+		out.Functions = append(out.Functions, f)
 	}
 	return out, nil
 }

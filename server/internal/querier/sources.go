@@ -35,7 +35,7 @@ func (s *sources) answer(w http.ResponseWriter, r *http.Request) error {
 					return err
 				}
 				if a.Type, err = v.DB.FindTypeIn(ctx, v.Snap, p.Query, p.Type); err != nil {
-					return fault.Invalid("parameter type: %w", err)
+					return fault.In("parameter type", err)
 				}
 				a.Query = p.Query
 			}

@@ -23,15 +23,15 @@ func (s *Store) Stats(ctx context.Context, _ *typesv1.GetProfileStatsRequest) (o
 		if err != nil {
 			return err
 		}
-		oldest, err := v.oldest(ctx)
+		oldest, err := v.Oldest(ctx)
 		out.OldestProfileTime, out.NewestProfileTime = oldest/int64(time.Millisecond), newest/int64(time.Millisecond)
 		return err
 	})
 	return out, err
 }
 
-// oldest is Newest for the oldest profile.
-func (v *At) oldest(ctx context.Context) (int64, error) {
+// Oldest is Newest for the oldest profile. It keeps no result.
+func (v *At) Oldest(ctx context.Context) (int64, error) {
 	units, _, err := v.DB.Table().Units(v.Snap)
 	if err != nil || len(units) == 0 {
 		return 0, err

@@ -13,6 +13,7 @@ export interface Look {
   fills: string[]; // of groups
   changes: string[]; // from less over equal to more, an odd number
   group: Uint8Array; // by function
+  noise?: Uint8Array; // by function: its change is within noise
   hits: Uint8Array | null; // by function: what the search found
   heat?: string[]; // colours of own values, from small to large
   shares?: { fills: string[]; isWhole: boolean }; // colours of the groups of the tree, which fill a frame or lie at its bottom
@@ -122,7 +123,7 @@ export const heats = [0.001, 0.01, 0.05];
 // fill returns the colour of a frame.
 function fill(tree: Tree, look: Look, id: number): string {
   const f = tree.of.function[id]!;
-  if (tree.sides > 1) return look.changes[changeStep(tree.total[0]![id]!, tree.total[1]![id]!, look.changes.length)]!;
+  if (tree.sides > 1) return look.changes[look.noise?.[f] ? (look.changes.length - 1) / 2 : changeStep(tree.total[0]![id]!, tree.total[1]![id]!, look.changes.length)]!;
   if (f < 2) return look.rest;
   if (look.heat) return look.heat[heats.filter((h) => Math.abs(tree.self(id, 0)) >= h * Math.abs(tree.total[0]![0]!)).length]!;
   return look.fills[look.group[f]! % look.fills.length]!;

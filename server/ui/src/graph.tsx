@@ -1,13 +1,14 @@
 // A flame graph: the canvas, its pointer and keys, and the tree beside it for who does not see it.
 
 import { useEffect, useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
-import type { Group } from "./api";
+import { saveAs, type Group } from "./api";
 import { change, percent, text, value } from "./format";
 import { at, box, draw, rowHeight, search, type Look, type View } from "./flame";
 import { regular } from "./frames";
 import { FrameMenu } from "./framemenu";
 import { graphKey, type Handle } from "./graphkeys";
 import { details, mostFrames, spoken, type Page } from "./page";
+import type { Noise } from "./noise";
 import { groupFill, groupName } from "./states";
 import { Tree, type Columns, type Side } from "./tree";
 
@@ -20,25 +21,26 @@ interface Props {
   hasZoom?: boolean; // the zoom is that of the address
   root?: string; // its name
   shares?: Group[]; // what the groups of the nodes are
+  noise?: Noise; // of a difference
 }
 
 const css = (style: CSSStyleDeclaration, name: string) => style.getPropertyValue(name).trim();
 
 // look reads the colours of the page's style.
-function look(tree: Tree, by: string, hits: Uint8Array | null, ctx: CanvasRenderingContext2D, shares?: Group[]): Look {
+function look(tree: Tree, by: string, hits: Uint8Array | null, ctx: CanvasRenderingContext2D, shares?: Group[], noise?: Noise): Look {
   const style = getComputedStyle(document.documentElement), font = css(style, "--frame-font");
   ctx.font = font;
   const all = (name: string, n: number) => Array.from({ length: n }, (_, i) => css(style, name + i));
   return {
     ink: css(style, "--frame-ink"), faint: css(style, "--faint"), rest: css(style, "--rest"), run: css(style, "--run"), hit: css(style, "--accent"), dim: css(style, "--dim"), line: css(style, "--rule"),
     background: css(style, "--surface"), strong: css(style, "--strong"), font, charWidth: ctx.measureText("M").width,
-    fills: all("--fill", 8), changes: all("--change", 7), group: tree.group(by), hits,
+    fills: all("--fill", 8), changes: all("--change", 7), group: tree.group(by), hits, noise: noise && Uint8Array.from(tree.of.names, (name) => (noise(name)?.cum ? 1 : 0)),
     heat: by === "value" ? all("--change", 7).slice(3) : undefined,
     shares: shares && { fills: shares.map((g) => css(style, groupFill(g) < 0 ? "--rest" : "--state" + groupFill(g))), isWhole: by === "state" },
   };
 }
 
-export function Graph({ page, of, label, isUp = false, side = "", hasZoom = false, root, shares }: Props) {
+export function Graph({ page, of, label, isUp = false, side = "", hasZoom = false, root, shares, noise }: Props) {
   const { state, go } = page;
   const tree = useMemo(() => { const t = new Tree(of, root); t.lay(side, state.o === "name"); return t; }, [of, side, state.o, root]);
   const [ownZoom, setOwnZoom] = useState(0);
@@ -63,7 +65,7 @@ export function Graph({ page, of, label, isUp = false, side = "", hasZoom = fals
   useLayoutEffect(() => details.say(say(safe)), [tree, safe, zoomed]);
   return (
     <div class="graph">
-      <Canvas handle={{ ...handle, focused: safe }} by={state.c} hits={found?.hits ?? null} menu={setMenu} label={label} shares={shares} say={say} />
+      <Canvas handle={{ ...handle, focused: safe }} by={state.c} hits={found?.hits ?? null} menu={setMenu} label={label} shares={shares} noise={noise} say={say} />
       {menu && <FrameMenu {...menu} handle={handle} close={() => setMenu(null)} />}
     </div>
   );
@@ -76,9 +78,9 @@ function zoomOf(tree: Tree, z: string, last: number[]): number {
   return tree.find(hash, ...(last[0] === hash ? last.slice(1) : []));
 }
 
-interface CanvasProps { handle: Handle; by: string; hits: Uint8Array | null; label: string; shares?: Group[]; say: (node: number) => string; menu: (m: { x: number; y: number; node: number } | null) => void }
+interface CanvasProps { handle: Handle; by: string; hits: Uint8Array | null; label: string; shares?: Group[]; noise?: Noise; say: (node: number) => string; menu: (m: { x: number; y: number; node: number } | null) => void }
 
-function Canvas({ handle, by, hits, label, shares, say, menu }: CanvasProps) {
+function Canvas({ handle, by, hits, label, shares, noise, say, menu }: CanvasProps) {
   const { tree, zoomed, focused, isUp } = handle;
   const scroll = useRef<HTMLDivElement>(null), canvas = useRef<HTMLCanvasElement>(null), hover = useRef<HTMLDivElement>(null), mark = useRef<HTMLDivElement>(null);
   const view = useRef<View>({ width: 0, height: 0, top: 0, zoomed, isUp });
@@ -95,7 +97,7 @@ function Canvas({ handle, by, hits, label, shares, say, menu }: CanvasProps) {
     }
     ctx.setTransform(ratio, 0, 0, ratio, 0, 0);
     view.current = { width, height, top: host.scrollTop, zoomed, isUp };
-    draw(ctx, tree, view.current, look(tree, by, hits, ctx, shares));
+    draw(ctx, tree, view.current, look(tree, by, hits, ctx, shares, noise));
     outline(mark.current, box(tree, view.current, focused));
   };
   useLayoutEffect(() => paint.current());
@@ -220,11 +222,6 @@ function Beside({ tree, focused, say, label, onKey }: { tree: Tree; focused: num
 export function saveGraph() {
   const canvas = document.querySelector<HTMLCanvasElement>(".flame canvas") ?? document.querySelector("canvas");
   canvas?.toBlob((blob) => {
-    if (!blob) return;
-    const a = document.createElement("a");
-    a.href = URL.createObjectURL(blob);
-    a.download = "granary.png";
-    a.click();
-    setTimeout(() => URL.revokeObjectURL(a.href), 1000);
+    if (blob) saveAs(blob, "granary.png");
   });
 }

@@ -49,13 +49,13 @@ export function fixed(state: State, range: Range): State {
 }
 
 // frames are the conditions on frames of a question.
-const frames = (s: State): Params => ({ focus: s.focus, ignore: s.ignore, hide: s.hide, sum: s.sum });
+export const frames = (s: State): Params => ({ focus: s.focus, ignore: s.ignore, hide: s.hide, sum: s.sum });
 
 // question returns the parameters of a question about the state, of a difference with the side before.
 export function question(s: State): Params {
   const out: Params = { t: s.t, q: s.q, from: s.from, to: s.to, ...frames(s), ...chosen(s) };
   if (!isDifference(s)) return out;
-  return { ...out, bq: s.bq, bfrom: s.bfrom, bto: s.bto, norm: s.norm };
+  return { ...out, bq: s.bq, bfrom: s.bfrom, bto: s.bto, norm: s.norm, rate: s.norm || s.rate === "0" ? "" : "1" };
 }
 
 // mostFrames is how many frames of a tree the page asks for, if it is asked for more.
@@ -83,15 +83,17 @@ class Line {
 export const details = new Line(); // for the eyes
 export const spoken = new Line(); // for screen readers
 export const touched = new Line();
+export const uncopied = new Line(); // what a text is, a line, and the text, which the browser did not let the page copy
 export const missing = new Line(); // nodes of a front that answers lack, a line each
 
-// copy puts a text on the clipboard and says so.
+// copy puts a text on the clipboard and says so. Where the browser does not let it, as over plain HTTP by the name of a host,
+// CopyField shows the text.
 export async function copy(what: string, text: string) {
   try {
     await navigator.clipboard.writeText(text);
     spoken.say(what + " is copied");
   } catch {
-    spoken.say("the browser does not let the page copy");
+    uncopied.say(what + "\n" + text);
   }
 }
 

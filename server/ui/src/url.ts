@@ -9,7 +9,11 @@ export const defaults = {
   by: "", // label of the lines; states for the states of the history
   from: "latest-1h",
   to: "",
-  v: "flame", // view
+  v: "", // view: "" is the flame graph, and of an address without anything the services, if there are several
+  l: "service_name", // label of the rows of services, the pattern of their names, and their order: total, name, newest, or
+  m: "", // 1h, 1d, 1w for the change since then; a minus sign turns it
+  ss: "total",
+  look: "", // of services: "" a table, "cards"
   z: "", // hash of the path of the zoomed frame
   s: "", // pattern of the search
   fn: "", // function of the sandwich
@@ -26,6 +30,7 @@ export const defaults = {
   bfrom: "",
   bto: "",
   norm: "",
+  rate: "", // of a difference: "" for equally long times, "0" totals
   ch: "", // functions of a difference: "" all, "new", "gone", "both"
   side: "", // of a difference: "" both, "before", "after"
   live: "",
@@ -36,6 +41,9 @@ export const defaults = {
   ns: "", // samples without a state, for a reason
   at: "", // samples of an attribute
   mw: "", // what ran while it was in the state
+  rf: "", // text in the names of rows of states, and letters for how these are shown: w, l, a, s
+  ro: "",
+  wb: "", // what statistics of states are by: "" state, "attribute", "function", "latency"
 };
 
 // states is the choice of lines that is no label.
@@ -62,8 +70,14 @@ export function print(state: State): string {
   return text && "?" + text;
 }
 
-// isDifference reports whether a state has a side before.
-export const isDifference = (s: State) => s.v === "difference";
+// narrowed returns a selector that wants a value of a label, too.
+export function narrowed(q: string, label: string, value: string): string {
+  const matcher = `${/^[a-zA-Z_]\w*$/.test(label) ? label : JSON.stringify(label)}=${JSON.stringify(value)}`, inside = q.replace(/^\s*\{|,?\s*\}\s*$/g, "").trim();
+  return inside === matcher ? q : `{${inside ? inside + "," : ""}${matcher}}`;
+}
+
+// isDifference reports whether a state has a side before. The lines of a function have the one that was chosen.
+export const isDifference = (s: State) => s.v === "difference" || (s.v === "source" && s.bq + s.bfrom + s.bto !== "");
 
 // shifted returns the time a duration before one: an absolute one, or one before the same base. "" if it cannot be told.
 export function shifted(time: string, millis: number): string {

@@ -1,0 +1,65 @@
+package page
+
+import (
+	"context"
+	"math"
+	"strconv"
+
+	"github.com/granarydb/granary/profile"
+	"github.com/granarydb/granary/profile/tree"
+)
+
+// ChangedFunction is the function whose share of own values differs most from the side before.
+type ChangedFunction struct {
+	Name string `json:"name"`
+	// Flat are the function's own values, before and after, and Of what they are a share of.
+	Flat [2]int64 `json:"flat"`
+	Of   [2]int64 `json:"of"`
+}
+
+// changed returns the function that changed most in the profiles with a value of the label, or nil if a side has none.
+func (s *services) changed(ctx context.Context, value string) (*ChangedFunction, error) {
+	only, err := profile.ParseSelector("{" + strconv.Quote(s.label) + "=" + strconv.Quote(value) + "}")
+	if err != nil {
+		return nil, err
+	}
+	flats, of := map[string]*[2]int64{}, [2]int64{}
+	for side, query := range []profile.Query{s.sides[s.ago], s.query} {
+		query.Selector = query.Selector.And(only)
+		stacks, err := s.at.DB.Merge(ctx, s.at.Snap, s.typ, query)
+		if err != nil {
+			return nil, err
+		}
+		if of[side] = stacks.Magnitude; of[side] == 0 {
+			return nil, nil
+		}
+		costs, err := tree.Top(ctx, query.MaxBytes, stacks) // of one side, as that of two omits functions whose value stays
+		if err != nil {
+			return nil, err
+		}
+		for _, c := range costs {
+			if flats[c.Function] == nil {
+				flats[c.Function] = &[2]int64{}
+			}
+			flats[c.Function][side] = c.Flat[0]
+		}
+	}
+	return mostChangedOf(flats, of), nil
+}
+
+// mostChangedOf returns the function whose share differs most, or nil if no share differs. Among equal ones it is the
+// first by name.
+func mostChangedOf(flats map[string]*[2]int64, of [2]int64) *ChangedFunction {
+	share := func(flat *[2]int64) float64 {
+		return math.Abs(float64(flat[1])/float64(of[1]) - float64(flat[0])/float64(of[0]))
+	}
+	var most *ChangedFunction
+	greatest := 0.0
+	for name, flat := range flats {
+		d := share(flat)
+		if d > greatest || most != nil && d == greatest && name < most.Name {
+			most, greatest = &ChangedFunction{name, *flat, of}, d
+		}
+	}
+	return most
+}
