@@ -17,9 +17,9 @@ import (
 // olderRoutes registers the handlers for older profiles.
 func (s *Server) olderRoutes() {
 	s.handle(s.mux, toRead, web.Route{Pattern: "POST /older/{range}/read", Name: "older", Handler: web.Handler(s.readOlder)})
-	unread := s.measured(web.Route{Name: "older", Handler: web.Handler(func(_ http.ResponseWriter, r *http.Request) error {
+	unread := s.measured("older", toRead, web.Handler(func(_ http.ResponseWriter, r *http.Request) error {
 		return fault.Unread("the profiles of %s are not read: POST read beside this path reads them, or its page", fault.Quoted(r.PathValue("range")))
-	})}, toRead)
+	}))
 	s.mux.HandleFunc("GET /older/{range}", func(w http.ResponseWriter, r *http.Request) {
 		redirect(w, r, url.PathEscape(r.PathValue("range")))
 	})

@@ -16,13 +16,18 @@ import (
 // handle registers handlers, which require a right.
 func (s *Server) handle(mux *http.ServeMux, of right, routes ...web.Route) {
 	for _, r := range routes {
-		mux.Handle(r.Pattern, s.measured(r, of))
+		mux.Handle(r.Pattern, s.measuredRoute(r, of))
 	}
 }
 
-// measured wraps a route's handler. Its requests need a right, and are counted under its name. Bodies beyond
+// measured is measuredRoute for a handler whose requests have the limits of most.
+func (s *Server) measured(name string, of right, h http.Handler) http.Handler {
+	return s.measuredRoute(web.Route{Name: name, Handler: h}, of)
+}
+
+// measuredRoute wraps a route's handler. Its requests need a right, and are counted under its name. Bodies beyond
 // Limits.Body, or that of the route, are refused while they are read, and the client has Limits.ReadTime to send one.
-func (s *Server) measured(route web.Route, of right) http.Handler {
+func (s *Server) measuredRoute(route web.Route, of right) http.Handler {
 	body, readTime := s.limits.Body, s.limits.ReadTime
 	if route.Body > 0 {
 		body, readTime = route.Body, 10*readTime
