@@ -26,8 +26,8 @@ import (
 // programs has the sources of programs that print addresses of their own.
 const programs = "../../internal/debuginfo/testdata"
 
-// output runs a command, and returns its standard output.
-func output(t *testing.T, name string, args ...string) string {
+// outputOf runs a command, and returns its standard output.
+func outputOf(t *testing.T, name string, args ...string) string {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), name, args...)
 	var failure bytes.Buffer
@@ -86,9 +86,9 @@ func bare(t *testing.T, p *pprof.Profile) string {
 func TestSymbolize_Go(t *testing.T) {
 	dir := t.TempDir()
 	program := filepath.Join(dir, "bin", "work")
-	output(t, "go", "build", "-o", program, "-ldflags=-s -w", programs+"/work/main.go")
+	outputOf(t, "go", "build", "-o", program, "-ldflags=-s -w", programs+"/work/main.go")
 	whole := filepath.Join(dir, "cpu.pb.gz")
-	output(t, program, whole)
+	outputOf(t, program, whole)
 	want := readPprof(t, whole)
 	input, named := bare(t, want), filepath.Join(dir, "named.pb.gz")
 	id := want.Mapping[0].BuildID
@@ -137,9 +137,9 @@ func TestSymbolize_Cxx(t *testing.T) {
 	if err := os.Mkdir(filepath.Dir(debug), 0o755); err != nil {
 		t.Fatal(err)
 	}
-	output(t, "g++", "-O2", "-g", "-Wl,--build-id=sha1", "-o", full, programs+"/shop.cc")
-	output(t, "objcopy", "--only-keep-debug", full, debug)
-	output(t, "strip", "-o", program, full)
+	outputOf(t, "g++", "-O2", "-g", "-Wl,--build-id=sha1", "-o", full, programs+"/shop.cc")
+	outputOf(t, "objcopy", "--only-keep-debug", full, debug)
+	outputOf(t, "strip", "-o", program, full)
 	input, named := file(t, "cxx.pb.gz", processProfile(t, program)), filepath.Join(dir, "named.pb.gz")
 	r := granary(t, "symbolize", "-o", named, "--symbols", filepath.Dir(debug), input)
 	if r.code != cli.ExitOK {
@@ -184,7 +184,7 @@ func processProfile(t *testing.T, program string) *pprof.Profile {
 		SampleType: []*pprof.ValueType{{Type: "samples", Unit: "count"}}, PeriodType: &pprof.ValueType{Type: "cpu", Unit: "nanoseconds"}, Period: 1,
 		Mapping: []*pprof.Mapping{m}, TimeNanos: 1_700_000_000_000_000_000, Sample: []*pprof.Sample{{Value: []int64{1}}},
 	}
-	for line := range strings.Lines(output(t, program)) {
+	for line := range strings.Lines(outputOf(t, program)) {
 		parts := strings.Fields(line)
 		if addr, ok := strings.CutPrefix(line, "frame 0x"); ok {
 			// It is where the call returns to.
