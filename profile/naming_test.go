@@ -105,9 +105,13 @@ func checkNames(ctx context.Context, t *testing.T, db *DB, snap *columnstore.Sna
 	}
 	want := []string{"shop::sell shop.cc:7", "serve shop.cc:9", "loop loop.cc:11", "main main.c:3"}
 	for _, q := range []Query{
-		{}, {Function: regexp.MustCompile("^shop::sell$")}, {Function: regexp.MustCompile("loop")}, {Under: []string{"main", "loop"}},
+		{},
+		{Function: regexp.MustCompile("^shop::sell$")},
+		{Function: regexp.MustCompile("loop")},
+		{Under: []string{"main", "loop"}},
 		{Frames: []FrameCondition{{Function: regexp.MustCompile("^serve$"), File: regexp.MustCompile("shop.cc")}}},
-		{Frames: []FrameCondition{{Function: regexp.MustCompile("shop]"), Not: true}}}, {Show: regexp.MustCompile("shop|loop|main")},
+		{Frames: []FrameCondition{{Function: regexp.MustCompile("shop]"), Not: true}}},
+		{Show: regexp.MustCompile("shop|loop|main")},
 	} {
 		stacks, err := db.Merge(ctx, snap, types[0], q)
 		if err != nil {
