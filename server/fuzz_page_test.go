@@ -19,12 +19,22 @@ import (
 var fuzzedPaths = []struct{ path, query string }{
 	{"flame", "t=cpu&s=leaf[0-3]&max_nodes=4&inv=1&h=threads&p=Threads/{thread}&shares=1"},
 	{"flame", "t=cpu&function=leaf1&state=running&h=threads&p=Threads/{thread}"},
+	{"flame", "t=cpu&granularity=line&fold=1&group=thread"},
+	{"callgraph", "t=cpu&nodes=3&fold=1"},
+	{"top", "t=cpu&granularity=file&s=leaf"},
 	{"top", "t=cpu&sort=cum&rows=2&offset=1&bq={}&norm=1"},
+	{"top", "t=cpu&rows=3&bfrom=latest-2h&bto=latest-1h&rate=1&spread=1"},
 	{"states", "t=cpu&h=threads&p=Threads/{thread}&attribute=Threads/3"},
 	{"meanwhile", "t=cpu&h=threads&p=Threads/{thread}&attribute=Threads/3&state=running&max_nodes=9"},
 	{"profiles", "t=cpu&q={thread!=\"1\"}&rows=5&pixels=10"},
+	{"timeline", "t=cpu&from=2026-01-31T09:00:00Z&h=threads&p=Threads/{thread}&attribute=Threads/3&pixels=7"},
+	{"annotations", "q={thread=\"1\"}&from=latest-1h&to=now"},
 	{"inspect", "t=cpu&rows=2&offset=1&hide=leaf1"},
 	{"services", "t=cpu&label=thread&from=latest-1m&points=9&match=[1-3]&sort=change&ago=1d&reverse=1&rows=3&offset=1&changed=1"},
+	{"lines", "t=cpu&function=leaf1&texts=1&rows=3&bq={}"},
+	{"export", "as=svg&t=cpu&inv=1&max_nodes=4&bq={}"},
+	{"export", "as=csv&t=cpu&sort=cum&rows=2"},
+	{"export", "as=callers&t=cpu&function=leaf1"},
 	{"command", "t=cpu&sort=cum&ignore='&show=x"},
 	{"histories", ""},
 	{"histories/threads/tree", "path=Threads&rows=3&offset=2"},
@@ -72,6 +82,10 @@ func FuzzPage(f *testing.F) {
 		switch code := w.Code; {
 		case time.Since(start) > effort.Patience:
 			t.Errorf("it took %v", time.Since(start))
+		case code == http.StatusOK && p.path == "export":
+			if h := w.Header().Get("Content-Disposition"); len(data) > 1<<20 || !strings.HasPrefix(h, "attachment; ") {
+				t.Errorf("%d bytes, %s", len(data), h)
+			}
 		case code == http.StatusOK && (!json.Valid(data) && !strings.HasPrefix(string(data), "digraph") || len(data) > 1<<20):
 			t.Errorf("%d bytes that are no answer: %.200q", len(data), data)
 		case code != http.StatusOK && (code/100 != 4 && code != http.StatusNotImplemented || len(data) > 1100 || len(data) == 0):

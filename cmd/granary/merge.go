@@ -14,8 +14,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/granarydb/granary/cmd/granary/internal/cli"
-	"github.com/granarydb/granary/cmd/granary/internal/formats"
 	"github.com/granarydb/granary/columnstore"
+	"github.com/granarydb/granary/internal/stackfile"
 	"github.com/granarydb/granary/profile"
 )
 
@@ -159,7 +159,7 @@ func mergeFolded(ctx context.Context, cmd *cobra.Command, db *profile.DB, snap *
 	if err != nil {
 		return err
 	}
-	if err := cli.WriteOutput(cmd, output, func(w io.Writer) error { return formats.WriteFolded(w, stacks.Stacks) }); err != nil {
+	if err := cli.WriteOutput(cmd, output, func(w io.Writer) error { return stackfile.WriteFolded(ctx, w, 0, stacks.Stacks) }); err != nil {
 		return err
 	}
 	if stacks.Len() == 0 {
@@ -182,7 +182,9 @@ func mergeSpeedscope(ctx context.Context, cmd *cobra.Command, db *profile.DB, sn
 		stacks, types = append(stacks, m.Stacks), append(types, m.Type)
 		empty = empty && m.Len() == 0
 	}
-	err = cli.WriteOutput(cmd, output, func(w io.Writer) error { return formats.WriteSpeedscope(w, stacks, shown, typeName) })
+	err = cli.WriteOutput(cmd, output, func(w io.Writer) error {
+		return stackfile.WriteSpeedscope(ctx, w, 0, stacks, shown, func(_ int, t profile.Type) string { return typeName(t) })
+	})
 	if err != nil {
 		return err
 	}

@@ -56,6 +56,40 @@ func quotedAll(texts []string) string {
 	return "[" + strings.Join(all, ", ") + "]"
 }
 
+// TestPerSecond: a sum is for as long as profiles are apart, and never for less than a step. A gap is no time of a sum.
+func TestPerSecond(t *testing.T) {
+	b := modules(t, "gaps")
+	for text, want := range map[string]float64{"xxxxxx": 10, "x--x--x--x": 10.0 / 3, "x--x--x--------x--x": 10.0 / 3, "xx-xx-xx-xx": 10 / (10.0 / 7), "x": 10, "x-x-x": 5} {
+		got := eval[float64](b, fmt.Sprintf(`(() => {
+			const of = %q, times = [...of].flatMap((c, i) => c === "x" ? [2000 * i] : []);
+			return gaps.perSecond(times, { name: "", label: null, sum: 0, values: times.map(() => 20) }, 2000).values[0];
+		})()`, text))
+		if got < want-1e-9 || got > want+1e-9 {
+			t.Errorf("%q: %v a second, want %v", text, got, want)
+		}
+	}
+}
+
+// TestRates: the axis and the legend are rates, whose unit is that of the type.
+func TestRates(t *testing.T) {
+	s := newServer(t)
+	for i := range 30 {
+		p := named("main.work", 45e9) // of a minute
+		p.TimeNanos = last.Add(-time.Duration(i) * time.Minute).UnixNano()
+		push(t, s, p, url.Values{"service_name": {"shop"}})
+		p.SampleType[0].Type, p.SampleType[0].Unit = "written", "bytes"
+		push(t, s, p, url.Values{"service_name": {"shop"}, "__name__": {"disk"}})
+	}
+	b := open(t, s, "/?utc=1&t=cpu")
+	b.ready("document.querySelector('.legend tbody')")
+	b.until("document.querySelector('.legend th.n').textContent === 'rate' && document.querySelector('.legend td.n').textContent === '0.75 cores' && document.querySelector('.legend td.n').title === '22.5 min in all'")
+	b.goTo("/?utc=1&t=written")
+	b.until("document.querySelector('.legend td.n')?.textContent === '715 MiB/s'")
+	b = open(t, fleet(t), "/?t=memory:inuse_space:bytes:space:bytes")
+	b.until("/iB$/.test(document.querySelector('.legend td.n').textContent) && document.querySelector('.legend th.n').textContent === 'mean'")
+	b.shot("rates")
+}
+
 // TestTick: times on the axis have the digits in which they differ.
 func TestTick(t *testing.T) {
 	b := modules(t, "format")

@@ -5,10 +5,12 @@ import (
 	"net/http"
 	"net/url"
 	"regexp"
+	"strconv"
 	"strings"
 	"unicode"
 
 	"github.com/granarydb/granary/profile"
+	"github.com/granarydb/granary/profile/tree"
 	"github.com/granarydb/granary/server/internal/web"
 )
 
@@ -21,14 +23,16 @@ func urlOf(r *http.Request) string {
 	if asked, err := url.ParseRequestURI(r.RequestURI); err == nil { // includes the path where the server is mounted
 		below, _ = strings.CutSuffix(asked.EscapedPath(), r.URL.EscapedPath())
 	}
-	if c := web.CallerOf(r.Context()); !c.InPath && c.Tenant != "" && c.Tenant != profile.Anonymous {
+	c := web.CallerOf(r.Context())
+	if below, _ = strings.CutSuffix(below, c.Inside); !c.InPath && c.Tenant != "" && c.Tenant != profile.Anonymous {
 		below += "/tenants/" + url.PathEscape(c.Tenant) // because a terminal sends no header
 	}
+	below += c.Inside
 	return scheme + "://" + r.Host + below
 }
 
 // CommandAnswer is the answer to GET /api/v1/command: the same query for a terminal. It costs only the
-// resolution of its times.
+// resolution of its times, and with rate the times of the profiles.
 type CommandAnswer struct {
 	Head
 	Command string `json:"command"`
@@ -37,19 +41,26 @@ type CommandAnswer struct {
 // commandOf answers GET /api/v1/command.
 func commandOf(ctx context.Context, q *pageQuestion) (pageAnswer, error) {
 	q.order()
+	q.lens()
 	p, err := q.sides(ctx)
 	if err != nil {
 		return nil, err
 	}
-	return &CommandAnswer{Command: q.command(&p)}, nil
+	factor := 0.0
+	if p.rate && len(p.queries) > 1 {
+		if factor, err = q.compareTimes(ctx, &p); err != nil {
+			return nil, err
+		}
+	}
+	return &CommandAnswer{Command: q.command(&p, factor)}, nil
 }
 
 // command returns a shell line with the same query: for top, for diff with two sides, and for peek with a
 // function. Its times are fixed. It is empty if no command gives the same answer: for the sum of a gauge,
-// because GET /pprof answers with means; for samples chosen by state; and for text that terminals do not
+// because GET /pprof answers with means; for samples chosen by state; for frames that are no functions; and for text that terminals do not
 // print unchanged.
-func (q *pageQuestion) command(p *pageSides) string {
-	if q.of.Has("h") || p.queries[0].SumGauges && p.typ.IsGauge() {
+func (q *pageQuestion) command(p *pageSides, factor float64) string {
+	if q.of.Has("h") || q.lens().By != tree.ByFunction || p.queries[0].SumGauges && p.typ.IsGauge() {
 		return ""
 	}
 	words := []string{"granary", "top"}
@@ -59,6 +70,9 @@ func (q *pageQuestion) command(p *pageSides) string {
 		words[1] = "diff"
 		if p.norm {
 			words = append(words, "--normalize")
+		}
+		if factor != 0 { // the command scales the side after: changes are the same shares of the side before
+			words = append(words, "--scale="+strconv.FormatFloat(1/factor, 'g', 6, 64))
 		}
 	case function != "":
 		words[1] = "peek"

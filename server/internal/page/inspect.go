@@ -64,7 +64,7 @@ func inspectOf(ctx context.Context, q *pageQuestion) (pageAnswer, error) {
 		if err != nil {
 			return nil, err
 		}
-		out.Command = q.command(&p)
+		out.Command = q.command(&p, 0)
 	}
 	for g, err := range q.at.DB.Table().Inspect(ctx, q.at.Snap) {
 		if err != nil {

@@ -41,6 +41,9 @@ type pageSides struct {
 	typ     profile.Type
 	queries []profile.Query // in a difference: before, after
 	norm    bool
+	rate    bool           // the sides are compared for equally long times
+	spread  bool           // the answer says what is noise
+	times   [2]sideTimes   // by side, with rate or spread
 	search  *regexp.Regexp // nil: no search
 	states  *pageStates    // choice by state; nil: none
 
@@ -69,6 +72,9 @@ func (q *pageQuestion) sides(ctx context.Context) (p pageSides, err error) {
 	p.norm, p.search = q.flag("norm"), q.pattern("s")
 	if p.norm {
 		q.refuse(q.view.Scales())
+	}
+	if p.rate, p.spread = q.flag("rate"), q.flag("spread"); p.spread {
+		q.refuse(q.canSpread(&p))
 	}
 	if q.err != nil {
 		return p, q.err
@@ -235,6 +241,12 @@ func (q *pageQuestion) merge(ctx context.Context, found *source.Profiles, p *pag
 		}
 	}
 	of := newPageType(p.typ, p.queries[0], all)
+	if len(all) > 1 && (p.rate || p.spread) {
+		var err error
+		if of, err = q.scaleRates(ctx, p, all); err != nil {
+			return nil, Type{}, err
+		}
+	}
 	if p.states != nil {
 		var err error
 		if chosen.Lengths, err = q.lengths(ctx, p.typ, p.queries[len(p.queries)-1], p.states); err != nil {
@@ -264,6 +276,12 @@ type Type struct {
 	// absolute values.
 	Total     []int64 `json:"total"`
 	Magnitude []int64 `json:"magnitude"`
+	// Profiles is, with rate or spread, the number of distinct times of profiles of each side of a difference, and Covered the
+	// nanoseconds that they stand for. Scaled is the factor that made the side before as long as the side after; 0 is none. On
+	// a front they are missing, and values are totals.
+	Profiles []int   `json:"profiles,omitempty"`
+	Covered  []int64 `json:"covered,omitempty"`
+	Scaled   float64 `json:"scaled,omitempty"`
 	// Found is the Total of the stacks with a function that matches s.
 	Found []int64 `json:"found,omitempty"`
 	// States describes the choice by state, if there is one.

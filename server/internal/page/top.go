@@ -19,6 +19,9 @@ type TopAnswer struct {
 	Matching int `json:"matching"`
 	// Functions are some of the matching functions.
 	Functions []TopFunction `json:"functions"`
+	// Says is, with spread, what changed, as a sentence. Parts is into how many parts each side was divided.
+	Says  string `json:"says,omitempty"`
+	Parts []int  `json:"parts,omitempty"`
 }
 
 // TopFunction is a function with its cost for each side.
@@ -29,12 +32,14 @@ type TopFunction struct {
 	Binary string  `json:"binary,omitempty"`
 	Flat   []int64 `json:"flat"`
 	Cum    []int64 `json:"cum"`
+	// P are, with spread, the probabilities that noise alone changes Flat and Cum as much; missing if a side has one part.
+	P []float64 `json:"p,omitempty"`
 }
 
 // topOf answers GET /api/v1/top.
 func topOf(ctx context.Context, q *pageQuestion) (pageAnswer, error) {
 	most, offset := q.rows(200, q.page.Read.MaxNodes)
-	order, changed := q.order(), q.change()
+	order, changed, lens := q.order(), q.change(), q.lens()
 	p, sides, of, err := q.stacks(ctx)
 	if err != nil {
 		return nil, err
@@ -42,11 +47,21 @@ func topOf(ctx context.Context, q *pageQuestion) (pageAnswer, error) {
 	if changed != nil && len(sides) < 2 {
 		return nil, fault.Invalid("parameter change: there is no side before: ask with bq, bfrom or bto")
 	}
-	costs, err := tree.Top(ctx, q.page.Read.QueryBytes, sides...)
+	if err := of.found(ctx, &p, lens, sides); err != nil {
+		return nil, err
+	}
+	costs, err := tree.Top(ctx, q.page.Read.QueryBytes, read(lens, sides)...)
 	if err != nil {
 		return nil, err
 	}
 	out := &TopAnswer{Type: of, All: len(costs), Functions: []TopFunction{}}
+	var noise *spread
+	if p.spread {
+		if noise, out.Says, err = q.spread(ctx, &p, &of, costs); err != nil {
+			return nil, err
+		}
+		out.Parts = noise.parts[:]
+	}
 	if p.search != nil {
 		costs = slices.DeleteFunc(costs, func(c tree.Cost) bool { return !p.search.MatchString(c.Function) })
 	}
@@ -57,7 +72,11 @@ func topOf(ctx context.Context, q *pageQuestion) (pageAnswer, error) {
 	sortCosts(costs, order, len(sides))
 	costs = costs[min(offset, len(costs)):]
 	for _, c := range costs[:min(most, len(costs))] {
-		out.Functions = append(out.Functions, TopFunction{c.Function, c.File, c.Line, c.Mapping, c.Flat[:len(sides):len(sides)], c.Cum[:len(sides):len(sides)]})
+		f := TopFunction{Name: c.Function, File: c.File, Line: c.Line, Binary: c.Mapping, Flat: c.Flat[:len(sides):len(sides)], Cum: c.Cum[:len(sides):len(sides)]}
+		if noise != nil {
+			f.P = probabilities(noise.p(c.Function))
+		}
+		out.Functions = append(out.Functions, f)
 	}
 	return out, nil
 }

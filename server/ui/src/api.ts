@@ -1,6 +1,6 @@
 // Questions to the server. Addresses are relative, so that the page works below any path.
 
-import { missing } from "./page";
+import { missing, spoken } from "./signal";
 import type { Columns } from "./tree";
 
 // Head is a part of each answer of /api/v1.
@@ -17,6 +17,9 @@ export interface Typed {
   total: number[];
   magnitude: number[];
   found?: number[];
+  profiles?: number[]; // of a difference: times of profiles of each side
+  covered?: number[]; // and the nanoseconds that they stand for
+  scaled?: number; // factor of the side before
   states?: Choice; // of a choice by state
 }
 
@@ -36,8 +39,8 @@ export interface Flame extends Head, Typed {
 // Group is the samples of one state, without one for a reason (its status), or of others.
 export interface Group { status: string; state?: string; total: number; others?: number }
 
-export interface Row { name: string; file?: string; line?: number; binary?: string; flat: number[]; cum: number[] }
-export interface Top extends Head, Typed { all: number; matching: number; functions: Row[] }
+export interface Row { name: string; file?: string; line?: number; binary?: string; flat: number[]; cum: number[]; p?: number[] }
+export interface Top extends Head, Typed { all: number; matching: number; functions: Row[]; says?: string }
 
 export interface Dot { time: string; until: string; duration: number; total: number; rows: number; labels: Record<string, string>; selector: string }
 export interface Profiles extends Head { sample_type: string; unit: string; all: number; profiles: Dot[]; counts?: number[]; counts_from?: string; counts_to?: string }
@@ -49,9 +52,13 @@ export interface Services extends Head {
   sides: { ago: string; from: string; to: string }[];
   total: number; all: number; matching: number; rows: Service[];
 }
+// SourceLine is a line of a function, with its values by side.
+export interface SourceLine { file: string; line: number; self: number[]; total: number[] }
+
+export interface Lines extends Head, Typed { all: number; lines: SourceLine[]; texts?: { file: string; first: number; lines?: string[]; why?: string }[] }
 
 export interface StoreState extends Head {
-  tenant?: string; oldest?: string; newest?: string; floor?: string; older?: boolean;
+  tenant?: string; oldest?: string; newest?: string; floor?: string; older?: boolean; self?: string; files?: string[];
   rows: number; cold_rows: number; series: number; stacks: number; granules: number; parts: number;
   memory: Record<string, number>;
   disk: { budget: number; files: number; log: number; failed: boolean };
@@ -108,6 +115,30 @@ export async function get<T>(path: string, params: Params, signal?: AbortSignal)
   return (await send(link(path, params), { signal })).json() as Promise<T>;
 }
 
+// saveAs saves a file that the page has.
+export function saveAs(blob: Blob, name: string) {
+  const a = document.createElement("a");
+  a.href = URL.createObjectURL(blob);
+  a.download = name;
+  a.click();
+  setTimeout(() => URL.revokeObjectURL(a.href), 1000);
+}
+
+// saveWithToken saves what a path answers, if the page has a token: a link sends none.
+export function saveWithToken(path: string): boolean {
+  if (!token) return false;
+  void send(path, {}).then(async (answer) => {
+    const name = /filename="?([^";]+)/.exec(answer.headers.get("Content-Disposition") ?? "")?.[1];
+    saveAs(await answer.blob(), name ?? "granary.json");
+  }, (e: Refusal) => spoken.say(e.message));
+  return true;
+}
+
+// post sends a form to POST path.
+export async function post<T>(path: string, body: FormData, signal: AbortSignal): Promise<T> {
+  return (await send(path, { method: "POST", body, signal })).json() as Promise<T>;
+}
+
 // lines asks POST path, and hands over each line of the answer, which is JSON.
 export async function lines<T>(path: string, each: (line: T) => void, signal: AbortSignal) {
   const from = (await send(path, { method: "POST", signal })).body!.pipeThrough(new TextDecoderStream()).getReader();
@@ -152,6 +183,13 @@ export class Load {
     await new Promise((done) => setTimeout(done));
     signal?.throwIfAborted();
     return this.ask<T>(name, params, signal);
+  }
+
+  // afterFirst waits for the first answer of a load: for what is not to take its processors.
+  async afterFirst(signal: AbortSignal) {
+    await new Promise((done) => setTimeout(done));
+    try { await this.first; } catch { /* whoever asked says so */ }
+    signal.throwIfAborted();
   }
 
   private async begin<T extends Head>(answer: Promise<T>): Promise<T> {

@@ -2,31 +2,42 @@
 
 import { useEffect, useMemo, useState } from "preact/hooks";
 import { useAnswer } from "./answer";
+import { useAnyStates } from "./anystates";
 import { Load, get, type StoreState } from "./api";
+import { CallGraphView } from "./callgraph";
 import { Chart } from "./chart";
+import { CopyField } from "./copyfield";
 import { Crumbs } from "./crumbs";
 import { Difference } from "./difference";
+import { OpenedNote, OpenFiles, useDrop } from "./files";
 import { FlameView } from "./flameview";
+import { FrameBox } from "./framebox";
 import { Header } from "./header";
 import { Help } from "./help";
 import { Empty, useTypes } from "./empty";
 import { text, zone } from "./format";
 import { Failed } from "./message";
+import { inView } from "./lit";
 import { Older, Reading } from "./older";
 import { details, missing, question, spoken, touched, useAddress, type Page } from "./page";
+import { Parts, useOpen } from "./panels";
 import { ProfilesView } from "./profiles";
 import { SandwichView } from "./sandwich";
+import { SourceView } from "./source";
 import { useHistories, usePaths, withDefaults } from "./states";
 import { ServicesView, useFirstView } from "./services";
 import { StatesRow } from "./statesrow";
 import { StatesTab } from "./statestab";
 import { Waits } from "./waits";
 import { StoreView } from "./storeview";
+import { TimelineView } from "./timelineview";
 import { resolved } from "./url";
 
 const views: Record<string, (p: { page: Page }) => preact.JSX.Element | null> = {
-  services: ServicesView, flame: FlameView, sandwich: SandwichView, difference: Difference, states: StatesTab, waits: Waits, profiles: ProfilesView, store: StoreView,
+  services: ServicesView, flame: FlameView, sandwich: SandwichView, graph: CallGraphView, source: SourceView, difference: Difference, timeline: TimelineView, states: StatesTab, waits: Waits, profiles: ProfilesView, store: StoreView,
 };
+
+const tabled = ["flame", "sandwich", "difference"]; // views with a table of functions
 
 export function App() {
   const [state, go] = useAddress();
@@ -38,6 +49,8 @@ export function App() {
   const known = useHistories(tick), histories = known.data ?? [];
   useLive(state.live === "1", store.error !== undefined, () => setTick((n) => n + 1));
   useHelpKey(() => setHelp(true));
+  const [files, setFiles] = useState<File[] | null>(null); // to open
+  useDrop(setFiles);
   const [isUnread, setUnread] = useState(false);
   useEffect(() => {
     const unread = () => setUnread(true);
@@ -55,26 +68,35 @@ export function App() {
   const range = resolved(state, { newest, now });
   const page: Page = { state: typed, go, load, loadKey, range, floor: store.data?.floor ? Date.parse(store.data.floor) : 0, unit: types.data?.unit(typed.t) ?? "" };
   const View = views[state.v] ?? FlameView;
+  const isServices = state.v === "services", isOpen = { chart: useOpen("chart"), states: useOpen("states") };
+  const anyStates = useAnyStates(page, histories), hasTable = tabled.includes(views[state.v] ? state.v : "flame");
   const isReady = isChosen && known.data !== undefined && (histories.length === 0 || paths.data !== undefined || paths.error !== undefined) && types.data !== undefined && (store.data !== undefined || store.error !== undefined);
   return (
     <>
-      <Header page={page} tenant={store.data?.tenant} types={types.data?.all ?? []} refresh={() => setTick((n) => n + 1)} help={() => setHelp(true)} />
+      <Header page={page} tenant={store.data?.tenant} types={types.data?.all ?? []} refresh={() => setTick((n) => n + 1)} help={() => setHelp(true)} open={() => setFiles([])} />
       <main>
         {types.data && store.error?.status === 0 && <p class="banner" role="alert">The server does not answer. The page shows what it answered before{state.live && ", and asks again"}.</p>}
         <Missing />
+        <OpenedNote store={store.data} />
         {!isUnread && (store.data || !store.error) && <Older page={page} store={store.data} />}
         {isUnread ? <Reading done={read} /> : types.error && types.isDone && !types.data ? <Failed of={types} /> : isReady && (types.data!.all.length === 0 ? <Empty.Store /> : (
           <>
-            {state.v !== "services" && <Chart page={page} />}
-            {state.v !== "services" && histories.length > 0 && <StatesRow page={page} histories={histories} paths={paths.data ?? []} />}
-            {state.v !== "services" && <Crumbs page={page} />}
-            <Tabs page={page} hasStates={histories.length > 0} />
+            {isOpen.chart && !isServices && <Chart page={page} />}
+            {anyStates && isOpen.states && <StatesRow page={page} histories={histories} paths={paths.data ?? []} />}
+            <div class="view-bar">
+              <Tabs page={page} hasStates={histories.length > 0} />
+              {!isServices && <Crumbs page={page} />}
+              <Parts has={[...(isServices ? [] : ["chart"]), ...(anyStates ? ["states"] : []), ...(hasTable ? ["table"] : [])]} />
+            </div>
             <div id="view" role="tabpanel" aria-labelledby={"tab-" + (views[state.v] ? state.v : "flame")}><View page={page} /></div>
           </>
         ))}
       </main>
+      <FrameBox />
       <Lines />
       {isHelp && <Help close={() => setHelp(false)} />}
+      {files && <OpenFiles first={files} close={() => setFiles(null)} />}
+      <CopyField />
     </>
   );
 }
@@ -88,17 +110,18 @@ function Missing() {
 function Tabs({ page: { state, go }, hasStates }: { page: Page; hasStates: boolean }) {
   const names = Object.keys(views).filter((v) => v !== "states" && v !== "waits" || hasStates);
   const now = names.includes(state.v) ? state.v : "flame";
+  const show = (v: string) => go(v === "sandwich" && now !== v && inView.name ? { v, fn: inView.name } : { v }); // of the function that is zoomed to
   const step = (e: KeyboardEvent) => {
     const by = e.key === "ArrowRight" ? 1 : e.key === "ArrowLeft" ? -1 : 0;
     if (!by) return;
     const next = names[(names.indexOf(now) + by + names.length) % names.length]!;
-    go({ v: next });
+    show(next);
     document.getElementById("tab-" + next)?.focus();
   };
   return (
     <div class="tabs" role="tablist" aria-label="view" onKeyDown={step}>
       {names.map((v) => (
-        <button type="button" role="tab" id={"tab-" + v} key={v} aria-selected={v === now} aria-controls="view" tabIndex={v === now ? 0 : -1} onClick={() => go({ v })}>{v}</button>
+        <button type="button" role="tab" id={"tab-" + v} key={v} aria-selected={v === now} aria-controls="view" tabIndex={v === now ? 0 : -1} onClick={() => show(v)}>{v}</button>
       ))}
     </div>
   );

@@ -6,23 +6,21 @@ import { useAnswer } from "./answer";
 import { querier, type Head } from "./api";
 import { dotAt, dotsHeight, dotsText, paintDots, useDots, type Dots } from "./dots";
 import { clock, percent, text, tick, value, zone } from "./format";
-import { alone, broken, type Line } from "./gaps";
+import { alone, broken, perSecond, type Line } from "./gaps";
 import { timeKey } from "./graphkeys";
+import { around, markAt, markText, MarksMenu, paintMarks, useMarks, type Mark } from "./marks";
 import { Failed } from "./message";
 import { details, type Page } from "./page";
 import type { StateText } from "./states";
+import { stepOf } from "./steps";
 import { end, isDifference, narrowed, resolve, stamp, states } from "./url";
 
 interface Series { labels?: { name: string; value: string }[]; points?: { value?: number; timestamp: string }[] }
-interface Lines { times: number[]; lines: Line[]; all?: number; isMean: boolean; show: (v: number) => string; what: string }
+interface Lines { times: number[]; lines: Line[]; all?: number; isMean: boolean; show: (v: number) => string; total?: (v: number) => string; what: string }
 
 const mostLines = 5;
 const isGauge = (t: string) => /^(inuse_|goroutine|threadcreate$)/.test(t);
 export const sampleType = (id: string) => decodeURIComponent(id.split(":")[1] ?? id);
-
-// steps are the lengths of time that a point of a line is for, in seconds.
-const steps = [1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 1800, 3600, 7200, 21600, 86400, 604800];
-export const stepOf = (millis: number) => steps.find((s) => s * 1000 >= millis / 120) ?? Math.ceil(millis / 120 / 1000);
 
 // shown is the range of the chart: that of the page, and in a difference also that of the side before.
 function shown({ state, range }: Page) {
@@ -36,7 +34,7 @@ function shown({ state, range }: Page) {
 
 export function Chart({ page }: { page: Page }) {
   const { state, go } = page, { from, to } = shown(page), step = stepOf(to - from), isStates = state.by === states && state.h !== "" && state.p !== "";
-  const dots = useDots(page, from, to);
+  const dots = useDots(page, from, to), marks = useMarks(page, from, to);
   const isMean = isGauge(sampleType(state.t)) && state.sum !== "1";
   const key = state.t && JSON.stringify([page.loadKey, state.t, state.q, state.by, isStates && [state.h, state.p], from, to]);
   const answer = useAnswer<Lines>(key || null, async (signal) => {
@@ -45,7 +43,7 @@ export function Chart({ page }: { page: Page }) {
       profileTypeID: state.t, labelSelector: state.q || "{}", start: String(Math.floor(from)), end: String(Math.ceil(to) + 1), step,
       groupBy: state.by && state.by !== states ? [state.by] : [], aggregation: isMean ? "TIME_SERIES_AGGREGATION_TYPE_AVERAGE" : "TIME_SERIES_AGGREGATION_TYPE_SUM",
     }, signal);
-    return linesOf(series, isMean, page.unit, 1000 * step);
+    return linesOf(series, isMean, page, 1000 * step);
   });
   if (answer.error && (answer.error.status || !answer.data)) return <section class="chart" aria-label="values over time"><Failed of={answer} /></section>;
   const drag = (a: number, b: number, isOther: boolean) => {
@@ -54,14 +52,15 @@ export function Chart({ page }: { page: Page }) {
   };
   return (
     <section class={"chart" + (answer.isOld || answer.error ? " old" : "")} aria-label="values over time" aria-busy={answer.isOld}>
-      <Plot page={page} lines={answer.data} dots={dots} from={from} to={to} drag={drag} />
+      <Plot page={page} lines={answer.data} dots={dots} marks={marks} from={from} to={to} drag={drag} />
+      <MarksMenu page={page} marks={marks} from={from} to={to} />
       {answer.data && <Legend page={page} lines={answer.data} dots={dots} />}
     </section>
   );
 }
 
 // linesOf returns the lines with the largest sums, and the sum of the rest, with gaps.
-function linesOf(series: Series[], isMean: boolean, unit: string, step: number): Lines {
+function linesOf(series: Series[], isMean: boolean, { unit, state }: Page, step: number): Lines {
   const times = [...new Set(series.flatMap((s) => (s.points ?? []).map((p) => Number(p.timestamp))))].sort((a, b) => a - b);
   const at = new Map(times.map((t, i) => [t, i]));
   const lines = series.map(({ labels = [], points = [] }): Line => {
@@ -70,8 +69,15 @@ function linesOf(series: Series[], isMean: boolean, unit: string, step: number):
     for (const p of points) sum += values[at.get(Number(p.timestamp))!] = p.value ?? 0;
     return { name: labels.map((l) => l.value).join(" ") || (labels.length ? "none" : "all"), label: labels[0]?.value ?? null, sum, values };
   });
-  const all = largest({ times, lines, isMean, show: (v) => value(v, unit), what: "" });
-  return { ...all, ...broken(times, all.lines, step) };
+  const isSum = state.sum === "1" && isGauge(sampleType(state.t)), isRate = !isMean && !isSum, total = (v: number) => value(v, unit);
+  const all = largest({ times, lines, isMean: isMean || isRate, show: isRate ? (v) => rate(v, unit, sampleType(state.t)) : total, total: isRate ? total : undefined, what: "" });
+  return { ...all, ...broken(times, isRate ? all.lines.map((l) => perSecond(times, l, step)) : all.lines, step) };
+}
+
+// rate formats a value of each second: time of processors is a number of them.
+function rate(v: number, unit: string, sampleType: string): string {
+  if (sampleType === "cpu" && unit === "nanoseconds") return Number((v / 1e9).toPrecision(3)).toLocaleString("en", { maximumSignificantDigits: 3 }) + " cores";
+  return (unit === "count" || unit === "" ? Number(v.toPrecision(3)).toLocaleString("en") : value(v, unit)) + "/s";
 }
 
 // largest returns the lines with the largest sums, and the sum of the rest.
@@ -95,20 +101,26 @@ async function stateLines({ state, load }: Page, from: number, to: number, signa
   return largest({ times, lines, isMean: true, show: (v) => `${Number(v.toPrecision(3))} (${percent(v, of.attributes)})`, what: `state of ${of.attributes.toLocaleString("en")} attributes` });
 }
 
+// mean is that of the points of a line.
+function mean(values: Line["values"]): number {
+  const all = values.filter((v) => v != null);
+  return all.reduce((n, v) => n + v, 0) / (all.length || 1);
+}
+
 // Legend is the table beside the lines: it is also the way to choose one.
-function Legend({ page: { state, go }, lines: { lines, all = 0, times, isMean, show, what }, dots }: { page: Page; lines: Lines; dots?: Dots }) {
+function Legend({ page: { state, go }, lines: { lines, all = 0, times, isMean, show, total, what }, dots }: { page: Page; lines: Lines; dots?: Dots }) {
   const add = (v: string) => {
     if (what) return go({ st: state.st === v ? "" : v, ns: "", mw: "", z: "" });
     go({ q: narrowed(state.q, state.by, v) });
   };
   return (
     <table class="legend">
-      <thead><tr><th scope="col">{what || (state.by && state.by !== states ? text(state.by, 40) : "series")}{!what && (state.st || state.ns || state.at) && <small> · of all samples</small>}{dots && <small> · {dotsText(dots)}</small>}</th><th scope="col" class="n">{isMean ? "mean" : "sum"}</th></tr></thead>
+      <thead><tr><th scope="col">{what || (state.by && state.by !== states ? text(state.by, 40) : "series")}{!what && (state.st || state.ns || state.at) && <small> · of all samples</small>}{dots && <small> · {dotsText(dots)}</small>}</th><th scope="col" class="n">{total ? "rate" : isMean ? "mean" : "sum"}</th></tr></thead>
       <tbody>
         {lines.map((l, i) => (
           <tr key={l.name} class={what && l.label === state.st ? "chosen" : ""}>
             <td><i class={"key key" + i} aria-hidden="true" />{state.by && l.label ? <button type="button" class="link" title="only this" onClick={() => add(l.label!)}>{text(l.name, 40)}</button> : text(l.name, 40)}</td>
-            <td class="n">{show(isMean ? l.sum / (l.values.filter((v) => v != null).length || 1) : l.sum)}</td>
+            <td class="n" title={total && total(l.sum) + " in all"}>{show(total ? mean(l.values) : isMean ? l.sum / (l.values.filter((v) => v != null).length || 1) : l.sum)}</td>
           </tr>
         ))}
         {!times.length && <tr><td colSpan={2}>no profiles</td></tr>}
@@ -118,14 +130,14 @@ function Legend({ page: { state, go }, lines: { lines, all = 0, times, isMean, s
   );
 }
 
-interface PlotProps { page: Page; lines?: Lines; dots?: Dots; from: number; to: number; drag: (a: number, b: number, isOther: boolean) => void }
+interface PlotProps { page: Page; lines?: Lines; dots?: Dots; marks: Mark[]; from: number; to: number; drag: (a: number, b: number, isOther: boolean) => void }
 
 const css = (name: string) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
 
 function Plot(props: PlotProps) {
   const place = useRef<HTMLDivElement>(null), latest = useRef(props);
   latest.current = props;
-  const { lines, dots, from, to, page: { floor, state } } = props;
+  const { lines, dots, marks, from, to, page: { floor, state } } = props;
   const plotted = useRef<uPlot>(null);
   useEffect(() => {
     if (!lines || !place.current) return;
@@ -139,7 +151,7 @@ function Plot(props: PlotProps) {
     media.addEventListener("change", remake);
     return () => { size.disconnect(); removeEventListener("theme", remake); media.removeEventListener("change", remake); plotted.current = null; plot.destroy(); };
   }, [lines, from, to, floor, state.v, state.bfrom, state.bto, state.utc, state.st]);
-  useEffect(() => plotted.current?.redraw(false), [dots]);
+  useEffect(() => plotted.current?.redraw(false), [dots, marks]);
   return <div class="plot" ref={place} tabIndex={0} role="group" aria-label="chart: drag or + - [ ] for another range" onKeyDown={(e) => { if (!e.ctrlKey && !e.metaKey && !e.altKey && timeKey(e.key, props.page)) e.preventDefault(); }} />;
 }
 
@@ -161,13 +173,14 @@ function make(host: HTMLElement, latest: { current: PlotProps }, of: Lines): uPl
         u.setSelect({ left: 0, top: 0, width: 0, height: 0 }, false);
       }],
       setCursor: [(u) => pointed(u, of, latest.current)],
-      draw: [(u) => latest.current.dots && paintDots(u, latest.current.dots, ink)],
+      draw: [(u) => latest.current.dots && paintDots(u, latest.current.dots, ink), (u) => paintMarks(u, latest.current.marks, css("--accent"))],
     },
   }, [times, ...lines.map((l) => l.values)] as uPlot.AlignedData, host);
   plot.over.addEventListener("pointermove", () => plot.syncRect(true)); // the chart moves when what is above it grows
   plot.over.addEventListener("pointerdown", (e) => { isOther = e.shiftKey; down = e.clientX; });
   plot.over.addEventListener("click", (e) => {
-    const r = plot.over.getBoundingClientRect(), { dots, page } = latest.current;
+    const r = plot.over.getBoundingClientRect(), { dots, marks, page } = latest.current, mark = markAt(marks, plot, e.clientX - r.left, e.clientY - r.top);
+    if (mark && Math.abs(e.clientX - down) <= 3 && e.clientY < r.bottom - dotsHeight) return page.go(around(mark, latest.current.from, latest.current.to));
     if (!dots || Math.abs(e.clientX - down) > 3 || e.clientY < r.bottom - dotsHeight) return;
     const change = dotAt(dots, plot, e.clientX - r.left)?.go;
     if (change) page.go(change);
@@ -206,12 +219,14 @@ let own = ""; // what the chart said last
 
 // pointed says the values below the pointer, beside the lines; of dots it says what they are. What others said
 // stays when a chart is made again.
-function pointed(u: uPlot, { lines, show }: Lines, { dots }: PlotProps) {
+function pointed(u: uPlot, { lines, show }: Lines, { dots, marks }: PlotProps) {
   const i = u.cursor.idx, left = u.cursor.left ?? -1;
   if (left < 0) return details.text === own ? details.say("") : undefined;
   const dot = dots && (u.cursor.top ?? 0) > u.over.clientHeight - dotsHeight ? dotAt(dots, u, left) : null;
   const values = i == null ? [] : lines.map((l) => (l.values[i] == null ? "" : `${text(l.name, 30)} ${show(l.values[i]!)}`)).filter(Boolean);
-  if (dot) details.say(own = dot.text + (dot.go ? "  ·  click for it alone" : ""));
+  const mark = !dot && markAt(marks, u, left, u.cursor.top ?? 0);
+  if (mark) details.say(own = markText(mark) + "  ·  click to compare before and after");
+  else if (dot) details.say(own = dot.text + (dot.go ? "  ·  click for it alone" : ""));
   else if (values.length) details.say(own = clock(u.data[0][i!]!) + ": " + values.join(", "));
-  u.over.style.cursor = dot?.go ? "pointer" : "";
+  u.over.style.cursor = dot?.go || mark ? "pointer" : "";
 }

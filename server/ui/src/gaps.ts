@@ -7,9 +7,8 @@ export interface Line { name: string; label: string | null; sum: number; values:
 // in each step, of step milliseconds, a step without one is a gap. Gaps get times of their own, as there may be none in them.
 export function broken(times: number[], lines: Line[], step: number): { times: number[]; lines: Line[] } {
   const ends = lines.map(({ values }) => {
-    const at = times.filter((_, i) => values[i] != null), apart = at.slice(1).map((t, i) => t - at[i]!), sorted = apart.toSorted((a, b) => a - b);
-    const usual = sorted.length > 1 ? sorted[Math.floor(0.75 * (sorted.length - 1))]! : step;
-    return new Set(at.filter((_, i) => !(apart[i]! <= 1.5 * usual))); // the last point is one
+    const { at, apart, most } = distances(times, values, step);
+    return new Set(at.filter((_, i) => !(apart[i]! <= most))); // the last point is one
   });
   const added = ends.flatMap((e) => [...e].slice(0, -1).map((t) => t + step / 2));
   const all = [...new Set([...times, ...added])].sort((a, b) => a - b), was = new Map(times.map((t, i) => [t, i]));
@@ -22,6 +21,20 @@ export function broken(times: number[], lines: Line[], step: number): { times: n
     });
   };
   return { times: all, lines: lines.map((l, k) => ({ ...l, values: within(l, k) })) };
+}
+
+// distances are how far the points of a line are apart, and from where on they are too far.
+function distances(times: number[], values: Line["values"], step: number): { at: number[]; apart: number[]; most: number } {
+  const at = times.filter((_, i) => values[i] != null), apart = at.slice(1).map((t, i) => t - at[i]!), sorted = apart.toSorted((a, b) => a - b);
+  return { at, apart, most: 1.5 * (sorted.length > 1 ? sorted[Math.floor(0.75 * (sorted.length - 1))]! : step) };
+}
+
+// perSecond returns the rates of a line of sums. A sum is for as long as points without a gap are apart on average, and for a step at least:
+// a profile each minute is for a minute, however short the steps are.
+export function perSecond(times: number[], line: Line, step: number): Line {
+  const { apart, most } = distances(times, line.values, step), close = apart.filter((d) => d <= most);
+  const length = Math.max(step, close.reduce((n, d) => n + d, 0) / (close.length || 1)) / 1000;
+  return { ...line, values: line.values.map((v) => v && v / length) };
 }
 
 // alone returns the points between gaps, to which no line leads.

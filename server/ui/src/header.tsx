@@ -4,16 +4,16 @@ import { useEffect, useState } from "preact/hooks";
 import { useAnswer } from "./answer";
 import { querier } from "./api";
 import type { Type } from "./empty";
-import { text, zone } from "./format";
+import { text } from "./format";
 import { labelRange, sideBefore, type Page } from "./page";
 import { SelectorField } from "./selector";
 import { Share } from "./share";
-import { Toggle } from "./tools";
-import { defaults, end, readTime, shownTime, states } from "./url";
+import { Times } from "./times";
+import { states } from "./url";
 
-interface Props { page: Page; tenant: string | undefined; types: Type[]; refresh: () => void; help: () => void }
+interface Props { page: Page; tenant: string | undefined; types: Type[]; refresh: () => void; help: () => void; open: () => void }
 
-export function Header({ page, tenant, types, refresh, help }: Props) {
+export function Header({ page, tenant, types, refresh, help, open }: Props) {
   const { state, go } = page;
   const labels = useAnswer(page.range.newest ? `${page.loadKey} ${page.range.newest}` : null, async (signal) => (await querier<{ names?: string[] }>("LabelNames", labelRange(page), signal)).names ?? []);
   const names = (labels.data ?? []).filter((n) => !n.startsWith("__"));
@@ -33,6 +33,7 @@ export function Header({ page, tenant, types, refresh, help }: Props) {
       <span class="grow" />
       <button type="button" onClick={() => go({ v: "difference", ...sideBefore(page) })}>compare</button>
       <Share page={page} />
+      <button type="button" onClick={open}>open…</button>
       <ThemeButton />
       <button type="button" onClick={help} aria-label="keys and help" title="keys and help">?</button>
     </header>
@@ -50,31 +51,6 @@ function TypeSelect({ types, value, go }: { types: Type[]; value: string; go: (t
         <optgroup label={text(name, 60)} key={name}>{all.map((t) => <option value={t.ID} key={t.ID}>{text(t.sampleType, 60)}</option>)}</optgroup>
       ))}
     </select>
-  );
-}
-
-const spans = ["5m", "15m", "1h", "6h", "24h", "7d", "30d"].flatMap((d) => ["latest-" + d, "-" + d]);
-
-// Times are two fields: a duration before the newest profile, as latest-1h, one before now, as -1h, or a time.
-function Times({ page: { state, go } }: { page: Page }) {
-  return (
-    <span class="field times" role="group" aria-label="range of time">
-      <TimeField label="from" value={state.from} go={(from) => go({ from: from || defaults.from })} />
-      <span aria-hidden="true">–</span>
-      <TimeField label="to" value={state.to} go={(to) => go({ to })} placeholder={end({ ...state, to: "" }) === "now" ? "now" : "newest"} />
-      <Toggle isOn={state.utc === "1"} set={(on) => go({ utc: on ? "1" : "" }, true)} what="UTC" />
-      <datalist id="spans">{spans.map((s) => <option value={s} key={s} />)}</datalist>
-    </span>
-  );
-}
-
-// TimeField keeps what is typed until it is a time.
-export function TimeField({ label, value, go, placeholder }: { label: string; value: string; go: (v: string) => void; placeholder?: string }) {
-  const [typed, set] = useState(shownTime(value));
-  useEffect(() => set(shownTime(value)), [value, zone.isUTC]);
-  return (
-    <input type="text" aria-label={label} list="spans" size={Math.min(20, Math.max(8, typed.length + 1))} value={typed} placeholder={placeholder} spellcheck={false}
-      onInput={(e) => set(e.currentTarget.value)} onChange={(e) => go(readTime(e.currentTarget.value.trim()))} />
   );
 }
 

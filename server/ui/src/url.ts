@@ -15,21 +15,27 @@ export const defaults = {
   ss: "total",
   look: "", // of services: "" a table, "cards"
   z: "", // hash of the path of the zoomed frame
+  win: "", // what is seen beside the zoom: from~to, as parts of the width of all
   s: "", // pattern of the search
   fn: "", // function of the sandwich
   focus: "", // patterns of frames, as the command has them
   ignore: "",
   hide: "",
   inv: "",
+  gran: "", // what a frame is: "" a function, "line", "file", "package", "binary"
+  group: "", // label whose values are the first level
+  fold: "", // recursion is folded
   o: "", // order of frames: "" by size, "name"
   c: "", // colour of frames: "" by package, "file", "binary", "value", "state"
   n: "", // frames of a tree, at most; "" leaves it to the server
+  nodes: "", // functions of a call graph
   sum: "", // gauges are added up
   sort: "flat", // of the table
   bq: "", // the side before of a difference
   bfrom: "",
   bto: "",
   norm: "",
+  rate: "", // of a difference: "" for equally long times, "0" totals
   ch: "", // functions of a difference: "" all, "new", "gone", "both"
   side: "", // of a difference: "" both, "before", "after"
   live: "",
@@ -75,8 +81,8 @@ export function narrowed(q: string, label: string, value: string): string {
   return inside === matcher ? q : `{${inside ? inside + "," : ""}${matcher}}`;
 }
 
-// isDifference reports whether a state has a side before.
-export const isDifference = (s: State) => s.v === "difference";
+// isDifference reports whether a state has a side before. The lines of a function have the one that was chosen.
+export const isDifference = (s: State) => s.v === "difference" || (s.v === "source" && s.bq + s.bfrom + s.bto !== "");
 
 // shifted returns the time a duration before one: an absolute one, or one before the same base. "" if it cannot be told.
 export function shifted(time: string, millis: number): string {

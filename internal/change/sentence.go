@@ -1,0 +1,269 @@
+package change
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// Difference is what a sentence is about. Values are those of the side before and of the side after, which can be compared.
+type Difference struct {
+	Subject string // such as "checkout"; "" stands for the whole selection
+	Type    string // sample type, such as cpu
+	// Scaled is true if the sides were scaled to one total: then the sentence is about shares.
+	Scaled bool
+	// Profiles tells whether each side has profiles.
+	Profiles [2]bool
+	Total    [2]int64
+	P        float64 // of the totals, NaN if it is not known
+	// Functions are those whose values differ, and perhaps others.
+	Functions []Changed
+
+	level float64 // P of functions from which on they are within noise
+}
+
+// Changed is a function on both sides. Its P are NaN if they are not known.
+type Changed struct {
+	Name        string
+	Flat, Cum   [2]int64
+	FlatP, CumP float64
+}
+
+// IsNew reports whether only the side after has the function, and IsGone whether only the side before has it.
+func (f *Changed) IsNew() bool { return f.Flat[0] == 0 && f.Cum[0] == 0 }
+
+// IsGone is described with IsNew.
+func (f *Changed) IsGone() bool { return f.Flat[1] == 0 && f.Cum[1] == 0 }
+
+// isNoise reports whether the changes of a function are within noise.
+func (d *Difference) isNoise(f *Changed) bool {
+	return (f.Flat[0] == f.Flat[1] || f.FlatP >= d.level) && (f.Cum[0] == f.Cum[1] || f.CumP >= d.level)
+}
+
+// mostFalse bounds the share of changes that a sentence tells of and that are noise. One of a hundred equal functions is below
+// Noise: in a table of thousands this would be some dozen.
+const mostFalse = 0.05
+
+// findLevel finds the level of the functions by the procedure of Benjamini and Hochberg: of m changes, the k least P count, for
+// the greatest k of which the last is at most mostFalse k / m. It is Noise at most.
+func (d *Difference) findLevel() {
+	var all []float64
+	for i := range d.Functions {
+		f := &d.Functions[i]
+		for _, p := range []float64{f.FlatP, f.CumP} {
+			if !math.IsNaN(p) {
+				all = append(all, p)
+			}
+		}
+	}
+	slices.Sort(all)
+	d.level = 0
+	for k, p := range all {
+		if p <= mostFalse*float64(k+1)/float64(len(all)) && p < Noise {
+			d.level = math.Nextafter(p, 1)
+		}
+	}
+}
+
+// Sentence returns what changed, in one sentence for people.
+func (d *Difference) Sentence() string {
+	d.findLevel()
+	subject := cmp.Or(d.Subject, "the selection")
+	switch what := noun(d.Type); {
+	case !d.Profiles[0] && !d.Profiles[1]:
+		return "Neither side has profiles."
+	case !d.Profiles[0]:
+		return "The side before has no profiles: all is new, and nothing can be compared."
+	case !d.Profiles[1]:
+		return "The side after has no profiles: all is gone, and nothing can be compared."
+	case d.Total[0] == 0 && d.Total[1] == 0 && len(d.Functions) == 0:
+		return upper(subject) + " has no " + what + " on either side."
+	case d.Total[0] == 0:
+		return upper(subject) + " has no " + what + " before" + d.tail()
+	case d.Total[1] == 0:
+		return upper(subject) + " has no " + what + " any more" + d.tail()
+	case d.Scaled:
+		return "Scaled to the same total, " + d.main(0, "") + d.tail()
+	default:
+		return upper(subject) + " " + d.lead(verb(d.Type), what) + d.tail()
+	}
+}
+
+// lead tells the change of the totals, and the functions that made most of it.
+func (d *Difference) lead(verb, what string) string {
+	by := change(d.Total[1]-d.Total[0], d.Total[0])
+	switch percent := d.percent(d.Total[1] - d.Total[0]); {
+	case d.Total[0] == d.Total[1]:
+		return verb + " as much " + what + " as before" + d.main(0, ", though ")
+	case d.P >= Noise:
+		return verb + " about as much " + what + " as before (" + by + ", within noise)" + d.main(0, ", though ")
+	case d.Total[1] > d.Total[0]:
+		return verb + " " + percent + " more " + what + d.main(1, ", mostly in ")
+	default:
+		return verb + " " + percent + " less " + what + d.main(-1, ", mostly in ")
+	}
+}
+
+// mostNamed bounds the functions that a sentence names.
+const mostNamed = 2
+
+// main names the functions with the largest changes of their own values beyond noise. A direction of 1 or -1 takes those of
+// this sign, which have to make half of the change to be called most of it; 0 takes any.
+func (d *Difference) main(direction int, before string) string {
+	var found []*Changed
+	for i := range d.Functions {
+		f := &d.Functions[i]
+		by := f.Flat[1] - f.Flat[0]
+		if by != 0 && !(f.FlatP >= d.level) && (direction == 0 || by > 0 == (direction > 0)) {
+			found = append(found, f)
+		}
+	}
+	if len(found) == 0 {
+		if direction == 0 && before == "" {
+			return "no function changed beyond noise"
+		}
+		if direction == 0 {
+			return ""
+		}
+		return ", spread over functions that each changed within noise"
+	}
+	slices.SortStableFunc(found, func(a, b *Changed) int {
+		return cmp.Compare(math.Abs(float64(b.Flat[1]-b.Flat[0])), math.Abs(float64(a.Flat[1]-a.Flat[0])))
+	})
+	var names []string
+	sum := int64(0)
+	for _, f := range found[:min(mostNamed, len(found))] {
+		names = append(names, fmt.Sprintf("%s (%s)", shortened(f.Name), change(f.Flat[1]-f.Flat[0], d.Total[0])))
+		if sum += f.Flat[1] - f.Flat[0]; direction != 0 && 2*math.Abs(float64(sum)) >= math.Abs(float64(d.Total[1]-d.Total[0])) {
+			break
+		}
+	}
+	if direction != 0 && 2*math.Abs(float64(sum)) < math.Abs(float64(d.Total[1]-d.Total[0])) {
+		before = ", most of all in "
+	}
+	text := before + strings.Join(names, " and ")
+	if direction == 0 {
+		if rest := len(found) - len(names); rest > 0 {
+			text = before + strings.Join(names, ", ") + " and " + counted(rest, "other")
+		}
+		text += " changed"
+	}
+	return text
+}
+
+// tail counts new and gone functions, and tells of the rest.
+func (d *Difference) tail() string {
+	isNew, gone, noise, known := 0, 0, 0, !math.IsNaN(d.P)
+	for i := range d.Functions {
+		switch f := &d.Functions[i]; {
+		case d.isNoise(f):
+			noise++
+		case f.IsNew():
+			isNew++
+		case f.IsGone():
+			gone++
+		}
+	}
+	var parts []string
+	if isNew > 0 {
+		parts = append(parts, counted(isNew, "function")+areIs(isNew)+"new")
+	}
+	if gone > 0 && isNew > 0 {
+		parts = append(parts, strconv.Itoa(gone)+areIs(gone)+"gone")
+	} else if gone > 0 {
+		parts = append(parts, counted(gone, "function")+areIs(gone)+"gone")
+	}
+	text := ""
+	if len(parts) > 0 {
+		text = "; " + strings.Join(parts, ", ")
+	}
+	switch {
+	case known && noise > 0:
+		return text + "; the rest is within noise."
+	case !known && len(d.Functions) > 0:
+		return text + "; too few profiles tell what is noise."
+	}
+	return text + "."
+}
+
+// percent returns the size of a change as a share of the total before.
+func (d *Difference) percent(by int64) string {
+	return strings.TrimLeft(change(by, d.Total[0]), "+−")
+}
+
+// change returns a change with its sign, in percent of a total.
+func change(by, total int64) string {
+	sign, p := "+", 100*math.Abs(float64(by)/float64(total))
+	if by < 0 {
+		sign = "−"
+	}
+	digits := 1
+	switch {
+	case p >= 99.95:
+		digits = 0
+	case p < 1:
+		digits = 2
+	}
+	if p < 0.005 {
+		return sign + "0.01 % at most"
+	}
+	text := strconv.FormatFloat(p, 'f', digits, 64)
+	if strings.Contains(text, ".") {
+		text = strings.TrimRight(strings.TrimRight(text, "0"), ".")
+	}
+	return sign + text + " %"
+}
+
+// nouns are what some sample types are called.
+var nouns = map[string]string{
+	"cpu": "CPU", "alloc_space": "memory allocated", "alloc_objects": "objects allocated", "inuse_space": "memory in use", "inuse_objects": "objects in use",
+	"delay": "time blocked", "wall": "wall time",
+}
+
+// verb is what a program does with values of a type.
+func verb(sampleType string) string {
+	if sampleType == "cpu" {
+		return "costs"
+	}
+	return "has"
+}
+
+func noun(sampleType string) string { return cmp.Or(nouns[sampleType], sampleType, "cost") }
+
+// mostName bounds the characters of a name in a sentence: its end tells functions apart.
+const mostName = 80
+
+func shortened(name string) string {
+	runes := []rune(name)
+	if at := strings.LastIndexByte(strings.SplitN(name, "[", 2)[0], '/'); at >= 0 {
+		runes = []rune(name[at+1:])
+	}
+	if len(runes) > mostName {
+		return "…" + string(runes[len(runes)-mostName:])
+	}
+	return string(runes)
+}
+
+func counted(n int, noun string) string {
+	if n == 1 {
+		return "1 " + noun
+	}
+	return strconv.Itoa(n) + " " + noun + "s"
+}
+
+func areIs(n int) string {
+	if n == 1 {
+		return " is "
+	}
+	return " are "
+}
+
+func upper(text string) string {
+	if rest, ok := strings.CutPrefix(text, "the "); ok {
+		return "The " + rest
+	}
+	return text
+}
