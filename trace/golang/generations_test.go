@@ -2,6 +2,7 @@ package golang
 
 import (
 	"bytes"
+	"errors"
 	"io"
 	"slices"
 	"testing"
@@ -71,7 +72,7 @@ func TestReadAhead_Once(t *testing.T) {
 		}
 		for r.ReadAhead(-1 << 62); ; {
 			ev, err := r.Next()
-			if err == io.EOF {
+			if errors.Is(err, io.EOF) {
 				return events
 			}
 			if err != nil {
@@ -81,7 +82,9 @@ func TestReadAhead_Once(t *testing.T) {
 			events = append(events, ev)
 		}
 	}
-	same := func(a, b Event) bool { return a.Time == b.Time && a.Kind == b.Kind && a.State == b.State && a.ID == b.ID && a.Reason == b.Reason }
+	same := func(a, b Event) bool {
+		return a.Time == b.Time && a.Kind == b.Kind && a.State == b.State && a.ID == b.ID && a.Reason == b.Reason
+	}
 	twice := append([]byte("before"), data...)
 	sought := bytes.NewReader(twice)
 	if _, err := sought.Seek(6, io.SeekStart); err != nil {
