@@ -166,6 +166,12 @@
 //	T4  A push with rows makes the table of a new tenant, within Limits.Tenants (429) and if Options.Tenants takes it (403). Its limits
 //	    there are its own; Limits and the budgets of the store are those of all tenants together.
 //
+// # Sources
+//
+//	S1  With Options.Sources GET /api/v1/lines has text beside the lines of a function. No byte of a file outside of these
+//	    directories is read, whatever a profile or a request names: neither "..", nor an absolute name, a link or a version leads out.
+//	S2  Only text near lines that a profile of the query names is read, of regular files without a dot at the begin of a name.
+//
 // # Older profiles
 //
 // With Options.Older a server can read profiles that its store no longer has:
@@ -182,6 +188,19 @@
 //	    reading beyond that is an error, and nothing of it is kept. The memory of Options.Older itself is extra.
 //	O4  Places for queries (Limits.Queries), tokens and counts are shared with the server. There are no pushes, metrics or
 //	    health there. Older profiles are of the tenant Anonymous.
+//
+// # Opened files
+//
+//	POST /view       opens files of profiles or traces: multipart parts file, or before and after, each perhaps behind a part
+//	                 modified, Unix milliseconds. The answer has the path of their page
+//	/view/{ID}/...   all queries and pages about them, as above, but gRPC
+//
+//	V1  The files of a request are a store of their own. No query of others, and no tenant's data, has them. The path cannot
+//	    be guessed, and is one of the tenant that opened them.
+//	V2  All of them take Limits.ViewBytes, and at most 16 requests are kept. The ones that were not used for longest give
+//	    way, unless within a minute (429). They are closed by the first request half an hour after the last query.
+//	V3  Files take memory of pushes while they are read, and need the right to read. A file that is no profile and no
+//	    trace is left out, and told; without any other the request fails. A front opens none (501).
 //
 // # Fronts
 //

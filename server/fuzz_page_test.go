@@ -28,10 +28,15 @@ var fuzzedPaths = []struct{ path, query string }{
 	{"annotations", "q={thread=\"1\"}&from=latest-1h&to=now"},
 	{"inspect", "t=cpu&rows=2&offset=1&hide=leaf1"},
 	{"services", "t=cpu&label=thread&from=latest-1m&points=9&match=[1-3]&sort=change&ago=1d&reverse=1&rows=3&offset=1&changed=1"},
+	{"lines", "t=cpu&function=leaf1&texts=1&rows=3&bq={}"},
+	{"export", "as=svg&t=cpu&inv=1&max_nodes=4&bq={}"},
+	{"export", "as=csv&t=cpu&sort=cum&rows=2"},
+	{"export", "as=callers&t=cpu&function=leaf1"},
 	{"command", "t=cpu&sort=cum&ignore='&show=x"},
 	{"histories", ""},
 	{"histories/threads/tree", "path=Threads&rows=3&offset=2"},
 	{"histories/threads/pixels", "p=Threads/{thread}&pixels=7&rows=4&offset=1&shares=1"},
+	{"histories/threads/pixels", "p=Threads/{thread}&pixels=9&find=1&sort=waits&under=1&wakes=1&samples=1"},
 	{"histories/threads/lines", "p=Threads/{thread}&pixels=9"},
 	{"histories/threads/stats", "p=Threads/*&by=state,../../Count,attribute&rows=4&offset=1&from=2026-01-31T09:00:00Z"},
 	{"histories/threads/at", "p=Threads/{thread}&at=2026-01-31T09:00:00Z&rows=3"},
@@ -74,6 +79,10 @@ func FuzzPage(f *testing.F) {
 		switch code := w.Code; {
 		case time.Since(start) > effort.Patience:
 			t.Errorf("it took %v", time.Since(start))
+		case code == http.StatusOK && p.path == "export":
+			if h := w.Header().Get("Content-Disposition"); len(data) > 1<<20 || !strings.HasPrefix(h, "attachment; ") {
+				t.Errorf("%d bytes, %s", len(data), h)
+			}
 		case code == http.StatusOK && (!json.Valid(data) && !strings.HasPrefix(string(data), "digraph") || len(data) > 1<<20):
 			t.Errorf("%d bytes that are no answer: %.200q", len(data), data)
 		case code != http.StatusOK && (code/100 != 4 && code != http.StatusNotImplemented || len(data) > 1100 || len(data) == 0):

@@ -29,7 +29,7 @@ func (s *Server) olderRoutes() {
 			web.Fail(w, r, err)
 			return
 		}
-		inside := insideOlder(r)
+		inside := insideOf(r, "/older/")
 		p := s.older.Take(of)
 		if p == nil {
 			if file, has := s.files[inside.URL.Path]; has {
@@ -55,16 +55,16 @@ func redirect(w http.ResponseWriter, r *http.Request, last string) {
 	w.WriteHeader(http.StatusMovedPermanently)
 }
 
-// insideOlder returns a request without /older/{range} in its path.
-func insideOlder(r *http.Request) *http.Request {
-	_, rest, _ := strings.Cut(strings.TrimPrefix(r.URL.EscapedPath(), "/older/"), "/")
+// insideOf returns a request without a prefix, such as /older/, and the part behind it in its path.
+func insideOf(r *http.Request, prefix string) *http.Request {
+	_, rest, _ := strings.Cut(strings.TrimPrefix(r.URL.EscapedPath(), prefix), "/")
 	return within(r, rest)
 }
 
-// logClose logs the error of closing a store of older profiles.
+// logClose logs the error of closing a store of older profiles, or of opened files.
 func (s *Server) logClose(err error) {
 	if err != nil {
-		s.opts.Log.Error("older profiles are closed", "error", fault.Text(err))
+		s.opts.Log.Error("a store in memory is closed", "error", fault.Text(err))
 	}
 }
 

@@ -9,6 +9,7 @@ import (
 
 	"github.com/granarydb/granary/profile"
 	"github.com/granarydb/granary/server/internal/fault"
+	"github.com/granarydb/granary/server/internal/listing"
 )
 
 // ErrLimit reports a request that exceeds a limit of Limits. The text names the limit and its value.
@@ -57,11 +58,19 @@ type Options struct {
 	Deleted func(Deletion) error
 	// Annotations is the file of the annotations of POST /annotations, as lines of JSON. Empty keeps them in memory.
 	Annotations string
+	// Sources are directories with the source files of profiled programs, which the page shows beside the cost of their lines. Files
+	// outside of them are never read; everyone who may ask for a profile can read the text around the lines that it names. A front
+	// has its own.
+	Sources []SourceDir
 	// Log takes a record for each failed request and each panic. nil discards them.
 	Log *slog.Logger
 	// Now is the clock for profiles without a time and for the ids of pushes. nil means time.Now.
 	Now func() time.Time
 }
+
+// SourceDir maps the names of source files that begin with a prefix to a directory. A part {version} of it stands for the value of
+// the profiles' label version.
+type SourceDir = listing.Dir
 
 // DefaultDropLabels are labels with a random value for each process, because they would make each start of
 // a program a new series.
@@ -104,6 +113,8 @@ type Limits struct {
 
 	OlderBytes int64 // memory of the profiles that Options.Older has read, at least 1 MiB; 512 MiB
 
+	ViewBytes int64 // memory of the profiles of files that clients open by POST /view, all together; 256 MiB
+
 	ReadTime time.Duration // from a request's first byte to its last; 1 minute
 }
 
@@ -128,6 +139,7 @@ func (l Limits) WithDefaults() Limits {
 	setDefault(&l.ReadRate, 64<<10)
 	setDefault(&l.Nodes, 100_000)
 	setDefault(&l.OlderBytes, 512<<20)
+	setDefault(&l.ViewBytes, 256<<20)
 	setDefault(&l.ReadTime, time.Minute)
 	return l
 }
@@ -143,7 +155,7 @@ func (l Limits) Check() error {
 		"samples of a profile": int64(l.Profile.Samples), "depth of a stack": int64(l.Profile.Depth), "labels": int64(l.Labels),
 		"bytes of a label's name": int64(l.LabelName), "bytes of a label's value": int64(l.LabelValue), "series": int64(l.Series),
 		"tenants": int64(l.Tenants), "queries": int64(l.Queries), "time of a query": int64(l.QueryTime), "memory of a query": l.QueryBytes,
-		"bytes of an answer": l.ResultBytes, "bytes of answers": l.AnswerBytes, "bytes that a client reads in a second": l.ReadRate, "functions of a flame graph": int64(l.Nodes), "bytes of older profiles": l.OlderBytes,
+		"bytes of an answer": l.ResultBytes, "bytes of answers": l.AnswerBytes, "bytes that a client reads in a second": l.ReadRate, "functions of a flame graph": int64(l.Nodes), "bytes of older profiles": l.OlderBytes, "bytes of opened files": l.ViewBytes,
 		"time to read a request": int64(l.ReadTime),
 	} {
 		if v < 0 {

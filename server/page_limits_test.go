@@ -12,7 +12,7 @@ import (
 )
 
 // pagePaths are the questions of a page about stacks, each of its forms.
-var pagePaths = []string{"flame?t=cpu", "flame?t=cpu&inv=1", "flame?t=cpu&function=runtime.mcall", "flame?t=cpu&bto=latest-1s", "top?t=cpu", "top?t=cpu&bto=latest-1s", "top?t=cpu&bto=latest-1s&rate=1&spread=1"}
+var pagePaths = []string{"flame?t=cpu", "flame?t=cpu&inv=1", "flame?t=cpu&function=runtime.mcall", "flame?t=cpu&bto=latest-1s", "top?t=cpu", "top?t=cpu&bto=latest-1s", "top?t=cpu&bto=latest-1s&rate=1&spread=1", "export?as=csv&t=cpu", "export?as=folded&t=cpu", "lines?t=cpu&function=runtime.mallocgc"}
 
 // TestPage_Limits asks beyond each limit.
 func TestPage_Limits(t *testing.T) {
@@ -28,7 +28,8 @@ func TestPage_Limits(t *testing.T) {
 		"an answer":        {Limits{ResultBytes: 200}, append(pagePaths, "profiles?t=cpu", "services?t=cpu", "inspect?t=cpu", "store"), 422, "limit: an answer of more than 200 bytes"},
 		"time":             {Limits{QueryTime: time.Nanosecond}, append(pagePaths, "profiles?t=cpu", "services?t=cpu", "inspect?t=cpu", "store"), 0, "limit: "},
 		"granules":         {Limits{}, []string{"inspect?rows=1001"}, 422, "at most 1000"},
-		"nodes":            {Limits{Nodes: 10}, []string{"flame?t=cpu&max_nodes=11", "top?t=cpu&rows=11", "profiles?t=cpu&rows=11", "services?t=cpu&rows=11", "inspect?rows=11"}, 422, "at most 10"},
+		"nodes":            {Limits{Nodes: 10}, []string{"flame?t=cpu&max_nodes=11", "top?t=cpu&rows=11", "profiles?t=cpu&rows=11", "services?t=cpu&rows=11", "inspect?rows=11", "export?as=svg&t=cpu&max_nodes=11", "export?as=csv&t=cpu&rows=11", "lines?t=cpu&function=f&rows=11"}, 422, "at most 10"},
+		"memory of files":  {Limits{QueryBytes: 100 << 10}, []string{"export?as=folded&t=cpu", "export?as=speedscope&t=cpu", "export?as=svg&t=cpu"}, 422, "limit: the memory of a query"},
 	} {
 		r := newReceiver(t, Options{Limits: test.limits}, columnstore.Options{FutureLimit: -1})
 		r.want(http.StatusOK, "rows", r.request(http.MethodPost, "/pprof?job=a", file(t, "etcd/cpu-1.pb.gz")))

@@ -21,6 +21,7 @@ import (
 	"github.com/granarydb/granary/profile"
 	"github.com/granarydb/granary/server/internal/fanout"
 	"github.com/granarydb/granary/server/internal/fault"
+	"github.com/granarydb/granary/server/internal/listing"
 	"github.com/granarydb/granary/server/internal/marks"
 	"github.com/granarydb/granary/server/internal/page"
 	"github.com/granarydb/granary/server/internal/push"
@@ -48,6 +49,8 @@ type Server struct {
 	mux     *http.ServeMux // for source
 	pushes  *push.Pusher
 	older   *source.Older // nil without Options.Older
+	opened  *source.Files // by clients; nil for a front
+	sources *listing.Dirs // nil without Options.Sources
 	deltas  *profile.Deltas
 	marks   *marks.Log
 	files   map[string]http.Handler // of the page
@@ -58,8 +61,8 @@ type Server struct {
 }
 
 // New returns a server for the profiles in a store, and creates the table of the tenant Anonymous if it does not exist.
-// Errors are ErrLimit for a limit that is negative or too small (Limits.OlderBytes), and the errors of
-// profile.Open and SetTenants.
+// Errors are ErrLimit for a limit that is negative or too small (Limits.OlderBytes), that of a directory of Options.Sources, and
+// the errors of profile.Open and SetTenants.
 //
 // To mount a server below a path, use http.StripPrefix. For gRPC the http.Server needs HTTP/2, without TLS
 // http.Protocols.SetUnencryptedHTTP2.
@@ -77,6 +80,7 @@ func New(store *columnstore.Store, opts Options) (*Server, error) {
 	s.tenants.store, s.tenants.open = store, map[string]*tenant{}
 	s.metrics.registry.MustRegister(deltaCollector{s.deltas}, tenantCollector{s})
 	s.pushes = s.newPusher(nil)
+	s.opened = source.NewFiles(source.FilesOptions{Bytes: s.limits.ViewBytes, Time: s.limits.QueryTime, Profiles: s.opts.Profiles, Reader: s.read, Handler: s.filesHandler})
 	if err := s.openTenants(); err != nil {
 		return nil, errors.Join(err, s.tenants.close())
 	}
@@ -107,6 +111,12 @@ func newBare(opts Options, m *metrics) (*Server, error) {
 		read:    &question.Reader{QueryBytes: limits.QueryBytes, MaxNodes: limits.Nodes, MaxLabels: limits.Labels, Now: opts.Now},
 		gate:    source.NewGate(limits.Queries, limits.QueryTime, limits.QueryBytes),
 		answers: web.NewRoom("answers in progress", limits.AnswerBytes, answerWait), grace: readGrace,
+	}
+	if len(opts.Sources) > 0 {
+		var err error
+		if s.sources, err = listing.New(opts.Sources); err != nil {
+			return nil, err
+		}
 	}
 	return s, s.SetTokens(opts.Tokens)
 }
@@ -181,13 +191,15 @@ func (s *Server) newMux(of source.Source, hasOlder bool) *http.ServeMux {
 	s.handle(mux, toWrite, web.Route{Pattern: "POST /annotations", Name: "annotations", Handler: s.annotate(of)}, web.Route{Pattern: "DELETE /annotations", Name: "annotations", Handler: s.unannotate(of)})
 	s.handle(mux, toWrite, web.Route{Pattern: "POST /delete", Name: "delete", Handler: s.deleteHandler(of)})
 	s.questions(mux, of, hasOlder)
+	s.filesRoutes(mux)
 	return mux
 }
 
-// questions registers the handlers of queries of a source, and of the page.
-func (s *Server) questions(mux *http.ServeMux, of source.Source, hasOlder bool) {
+// questions registers the handlers of queries of a source, and of the page. files are the names of opened files, if the source
+// is of them.
+func (s *Server) questions(mux *http.ServeMux, of source.Source, hasOlder bool, files ...string) {
 	s.handle(mux, toRead, querier.Routes(querier.Options{Source: of, Gate: s.gate, Read: s.read, ResultBytes: s.limits.ResultBytes})...)
-	s.handle(mux, toRead, page.Routes(page.Options{Source: of, Gate: s.gate, Read: s.read, ResultBytes: s.limits.ResultBytes, Marks: s.marks, HasOlder: hasOlder})...)
+	s.handle(mux, toRead, page.Routes(page.Options{Source: of, Gate: s.gate, Read: s.read, ResultBytes: s.limits.ResultBytes, Marks: s.marks, HasOlder: hasOlder, Files: files, Sources: s.sources})...)
 	for path, h := range s.files { // without tokens, because the page has no data of its own
 		if path == "/" {
 			path = "/{$}"
@@ -238,6 +250,7 @@ func (s *Server) Wait(ctx context.Context) error {
 		s.source.Close()
 		return err
 	}
+	s.logClose(s.opened.Forget(0))
 	s.logClose(s.tenants.close())
 	return err
 }
@@ -259,6 +272,9 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	s.tenants.tidy(time.Now())
 	if s.older != nil {
 		s.logClose(s.older.Forget(source.OlderTime))
+	}
+	if s.opened != nil {
+		s.logClose(s.opened.Forget(source.FilesTime))
 	}
 	if completeTenantPath(rec, r) {
 		return

@@ -186,6 +186,8 @@ func questions(t *testing.T) map[string]tenantsAsk {
 		"GET /api/v1/profiles":                {"t": {"cpu"}},
 		"GET /api/v1/timeline":                {"t": {"cpu"}, "from": window["from"]},
 		"GET /api/v1/services":                {"t": {"cpu"}, "label": {"pod"}},
+		"GET /api/v1/export":                  {"t": {"cpu"}, "as": {"folded"}},
+		"GET /api/v1/lines":                   {"t": {"cpu"}, "function": {"zebra.b"}, "texts": {"1"}},
 		"GET /api/v1/histories/{name}/pixels": window, "GET /api/v1/histories/{name}/range": {"from": window["from"], "to": window["to"], "attribute": {"zebra-b"}},
 		"GET /api/v1/histories/{name}/lines": window, "GET /api/v1/histories/{name}/stats": {"p": {"*"}}, "GET /api/v1/histories/{name}/at": {"at": {tenantsAt.Format(time.RFC3339)}, "p": {"*"}},
 	}

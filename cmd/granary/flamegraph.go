@@ -52,11 +52,14 @@ nodes, which are in preorder. docs/serving.md describes it.
 
 ` + kindsHelp + `
 
+` + stateHelp + `
+
 ` + askedHelp,
 		Example: `  granary flamegraph -o cpu.svg cpu.pb.gz
   granary flamegraph -o heap.svg --sample-index inuse_space heaps/
   granary flamegraph -o gc.svg --callers runtime.mallocgc cpu.pb.gz
   granary flamegraph -o - --format json cpu.pb.gz | jq .tree.all
+  granary flamegraph -o wait.svg --of Goroutines/17 --state waiting trace.out
   granary flamegraph -o json.svg --search 'json[.]' --from latest-1h profiles/`,
 		Args: inputs,
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -73,6 +76,7 @@ nodes, which are in preorder. docs/serving.md describes it.
 	}
 	o.flags(cmd, firstShown)
 	o.answerFlags(cmd)
+	o.stateFlags(cmd)
 	cmd.Flags().StringVarP(&o.output, "output", "o", "", "`FILE` to write; - is standard output")
 	treeFormatFlag(cmd, &o.format)
 	widthFlag(cmd, &o.width)
@@ -105,13 +109,15 @@ func (o *flameOptions) direct() error {
 
 // write writes the flame graph of a query.
 func (o *flameOptions) write(ctx context.Context, cmd *cobra.Command, db *profile.DB, snap *columnstore.Snapshot, q profile.Query, t profile.Type) error {
-	stacks, err := merge(ctx, db, snap, q, t)
+	stacks, err := o.merge(ctx, db, snap, q, t)
 	if err != nil {
 		return err
 	}
 	o.tree.IsMean = stacks.Type.IsGauge() && !q.SumGauges
 	if o.title == "" {
-		o.title = flameTitle(stacks)
+		if o.title = flameTitle(stacks); o.asksStates() {
+			o.title += ", while " + o.states.state
+		}
 	}
 	write := func(w io.Writer) error {
 		if isTreeJSON(o.format, o.output) {

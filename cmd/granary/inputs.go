@@ -130,6 +130,8 @@ type inputSource struct {
 	tenant    string // of the directory; "": profile.Anonymous
 	history   string // the name of a trace's history, or ""
 
+	withStates bool // the states of Go execution traces are read too
+
 	cumulative string
 	note       *countNote
 }

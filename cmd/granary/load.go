@@ -24,7 +24,8 @@ import (
 	"github.com/granarydb/granary/server/otlp"
 )
 
-const inputsHelp = `Inputs are files, directories, http URLs, host:port and - for standard input. A
+// inputForms says what inputs are.
+const inputForms = `Inputs are files, directories, http URLs, host:port and - for standard input. A
 directory is searched recursively for files named .pb.gz, .pb, .pprof, .prof or
 .gz, and for others that begin as a profile does, such as cpu.out. The search
 follows links to files, but not links to directories. A profile is pprof, OTLP,
@@ -36,7 +37,9 @@ in a directory is left out, because a CPU profile beside it has its samples. A
 folder named NAME=VALUE, as in job=api/pod=x, is a label of its profiles. A
 server without a path, as in localhost:6060, stands for its CPU profile, which
 takes 30 seconds to fetch unless --seconds is set. The scheme https+insecure is
-https without a verified server, as with go tool pprof. A profile that cannot
+https without a verified server, as with go tool pprof.`
+
+const inputsHelp = inputForms + ` A profile that cannot
 be read is reported on standard error: the answer then comes from the other
 profiles, and the exit code is 1.`
 
@@ -99,6 +102,7 @@ func withInputs(cmd *cobra.Command, s selection, args []string, f answer) error 
 	if err != nil {
 		return err
 	}
+	source.withStates = s.withStates || s.asksStates()
 	l, err := load(cmd.Context(), cmd.ErrOrStderr(), columnstore.Options{}, source, args)
 	if err != nil {
 		return err
@@ -152,7 +156,7 @@ func open(opts columnstore.Options, source inputSource) (*loaded, error) {
 	if err != nil {
 		return nil, err
 	}
-	l := &loaded{store: store, source: source, totals: newTotals(source.cumulative)}
+	l := &loaded{store: store, source: source, totals: newTotals(source.cumulative), withStates: source.withStates}
 	if l.db, err = profile.Open(store, dbdir.Profiles(store, source.tenant)); err != nil {
 		_ = store.Close()
 		return nil, err

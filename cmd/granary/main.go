@@ -42,6 +42,7 @@ questions about them, or stores them in a directory and asks that.
   granary top --json DIR               the same for a directory, as JSON
   granary peek 'mallocgc$' cpu.pb.gz   the callers and callees of functions
   granary diff a.pb.gz b.pb.gz         the functions whose cost changed
+  granary check base/ new/             exit code 1 after a regression, for CI
   granary series --step 1m DIR         a chart of values over time
   granary labels DIR                   the labels that can be selected
   granary merge -o sum.pb.gz DIR       many profiles merged into one
@@ -59,7 +60,8 @@ questions about them, or stores them in a directory and asks that.
   granary history plot -o s.svg FILE   a picture of a Go trace's states
   source <(granary completion bash)    completion in a shell: bash, fish, zsh
 
-Exit codes: 0 success, 1 failure, 2 usage error, 130 interrupted.`,
+Exit codes: 0 success, 1 failure, 2 usage error, 130 interrupted. Of check 1 is
+a regression, and 2 any error.`,
 		Version: cli.VersionText(),
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) == 0 {
@@ -72,6 +74,6 @@ Exit codes: 0 success, 1 failure, 2 usage error, 130 interrupted.`,
 	}
 	root.SetHelpCommand(cli.NewHelp("Show the help of a command"))
 	root.SetVersionTemplate("granary {{.Version}}\n")
-	root.AddCommand(newDemo(), newView(), newTop(), newPeek(), newDiff(), newSeries(), newLabels(), newFlamegraph(), newMerge(), newPGO(), newExport(), newInspect(), newLoad(), newDelete(), serve.NewServe(), newPush(), dirs.NewBackup(), dirs.NewVerify(), dirs.NewDoctor(), dirs.NewRepair(), dirs.NewDump(), states.NewCommand(), soak.NewCommand(), cli.NewVersion())
+	root.AddCommand(newDemo(), newView(), newTop(), newPeek(), newDiff(), newCheck(), newSeries(), newLabels(), newFlamegraph(), newMerge(), newPGO(), newExport(), newInspect(), newLoad(), newDelete(), serve.NewServe(), newPush(), dirs.NewBackup(), dirs.NewVerify(), dirs.NewDoctor(), dirs.NewRepair(), dirs.NewDump(), states.NewCommand(), soak.NewCommand(), cli.NewVersion())
 	return root
 }

@@ -14,8 +14,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/granarydb/granary/cmd/granary/internal/cli"
-	"github.com/granarydb/granary/cmd/granary/internal/formats"
 	"github.com/granarydb/granary/columnstore"
+	"github.com/granarydb/granary/internal/stackfile"
 	"github.com/granarydb/granary/profile"
 )
 
@@ -45,6 +45,9 @@ is a file of speedscope with each of the sample types, without negative values.
 
 ` + kindsHelp + `
 
+` + stateHelp + `
+A profile of pprof has one type then.
+
 ` + askedHelp,
 		Example: `  granary merge -o week.pb.gz monday.pb.gz tuesday.pb.gz
   granary merge -o default.pgo --sample-index cpu profiles/
@@ -62,10 +65,12 @@ is a file of speedscope with each of the sample types, without negative values.
 				return err
 			}
 			return withInputs(cmd, s, args, func(ctx context.Context, db *profile.DB, snap *columnstore.Snapshot, q profile.Query) error {
-				switch format := mergeFormat(format, output); format {
-				case formatFolded:
+				switch format := mergeFormat(format, output); {
+				case format == formatPprof && s.asksStates():
+					return mergeState(ctx, cmd, db, snap, q, &s, output)
+				case format == formatFolded:
 					return mergeFolded(ctx, cmd, db, snap, q, &s, output)
-				case formatSpeedscope:
+				case format == formatSpeedscope:
 					return mergeSpeedscope(ctx, cmd, db, snap, q, &s, output)
 				default:
 					return mergePprof(ctx, cmd, db, snap, q, &s, output)
@@ -75,6 +80,7 @@ is a file of speedscope with each of the sample types, without negative values.
 	}
 	s.flags(cmd, "all types of the kind that is chosen; with --format folded one: "+firstShown)
 	s.answerFlags(cmd)
+	s.stateFlags(cmd)
 	cmd.Flags().Var(cli.NewChoice("format", []string{formatPprof, formatFolded, formatSpeedscope}, &format), "format", "`FORMAT` to write: pprof, folded or speedscope (default: from the suffix of FILE)")
 	cmd.Flags().StringVarP(&output, "output", "o", "", "`FILE` to write; - is standard output")
 	return cmd
@@ -108,6 +114,19 @@ func mergePprof(ctx context.Context, cmd *cobra.Command, db *profile.DB, snap *c
 	return s.noteLeftOut(ctx, cmd, db, snap, asked, q, only[0])
 }
 
+// mergeState writes the samples of one type that a state chooses as a profile.
+func mergeState(ctx context.Context, cmd *cobra.Command, db *profile.DB, snap *columnstore.Snapshot, asked profile.Query, s *selection, output string) error {
+	t, q, err := s.choose(ctx, db, snap, asked)
+	if err != nil {
+		return err
+	}
+	m, err := s.merge(ctx, db, snap, q, t)
+	if err != nil {
+		return err
+	}
+	return cli.WriteOutput(cmd, output, m.pprof().Write)
+}
+
 // kindToMerge returns the query and the types for a merged profile of one kind, the chosen type first.
 func (s *selection) kindToMerge(ctx context.Context, db *profile.DB, snap *columnstore.Snapshot, q profile.Query) (profile.Query, []profile.Type, error) {
 	chosen, q, err := s.choose(ctx, db, snap, q)
@@ -136,11 +155,11 @@ func mergeFolded(ctx context.Context, cmd *cobra.Command, db *profile.DB, snap *
 	if err != nil {
 		return err
 	}
-	stacks, err := merge(ctx, db, snap, q, t)
+	stacks, err := s.merge(ctx, db, snap, q, t)
 	if err != nil {
 		return err
 	}
-	if err := cli.WriteOutput(cmd, output, func(w io.Writer) error { return formats.WriteFolded(w, stacks.Stacks) }); err != nil {
+	if err := cli.WriteOutput(cmd, output, func(w io.Writer) error { return stackfile.WriteFolded(ctx, w, 0, stacks.Stacks) }); err != nil {
 		return err
 	}
 	if stacks.Len() == 0 {
@@ -152,7 +171,7 @@ func mergeFolded(ctx context.Context, cmd *cobra.Command, db *profile.DB, snap *
 
 // mergeSpeedscope writes the stacks of the named sample type, or of all types, in the format of speedscope.
 func mergeSpeedscope(ctx context.Context, cmd *cobra.Command, db *profile.DB, snap *columnstore.Snapshot, q profile.Query, s *selection, output string) error {
-	all, shown, err := mergeTypes(ctx, db, snap, q, s.sampleIndex)
+	all, shown, err := s.mergeTypes(ctx, db, snap, q)
 	if err != nil {
 		return err
 	}
@@ -163,7 +182,9 @@ func mergeSpeedscope(ctx context.Context, cmd *cobra.Command, db *profile.DB, sn
 		stacks, types = append(stacks, m.Stacks), append(types, m.Type)
 		empty = empty && m.Len() == 0
 	}
-	err = cli.WriteOutput(cmd, output, func(w io.Writer) error { return formats.WriteSpeedscope(w, stacks, shown, typeName) })
+	err = cli.WriteOutput(cmd, output, func(w io.Writer) error {
+		return stackfile.WriteSpeedscope(ctx, w, 0, stacks, shown, func(_ int, t profile.Type) string { return typeName(t) })
+	})
 	if err != nil {
 		return err
 	}
@@ -225,15 +246,15 @@ func checkMergeOutput(format, output string) error {
 	return nil
 }
 
-// mergeTypes merges a query's profiles for the named sample type, or for each type with samples if name
-// is empty. It returns the default type's index.
-func mergeTypes(ctx context.Context, db *profile.DB, snap *columnstore.Snapshot, q profile.Query, name string) (all []*merged, shown int, err error) {
-	if name != "" {
-		t, err := findType(ctx, db, snap, q, name)
+// mergeTypes merges a query's profiles for the named sample type, or for each type with samples if none is
+// named. It returns the default type's index.
+func (s *selection) mergeTypes(ctx context.Context, db *profile.DB, snap *columnstore.Snapshot, q profile.Query) (all []*merged, shown int, err error) {
+	if s.sampleIndex != "" {
+		t, err := findType(ctx, db, snap, q, s.sampleIndex)
 		if err != nil {
 			return nil, 0, err
 		}
-		stacks, err := merge(ctx, db, snap, q, t)
+		stacks, err := s.merge(ctx, db, snap, q, t)
 		return []*merged{stacks}, 0, err
 	}
 	types, err := db.Types(ctx, snap)
@@ -245,7 +266,7 @@ func mergeTypes(ctx context.Context, db *profile.DB, snap *columnstore.Snapshot,
 		return nil, 0, err
 	}
 	for _, t := range types {
-		stacks, err := merge(ctx, db, snap, q, t)
+		stacks, err := s.merge(ctx, db, snap, q, t)
 		if err != nil {
 			return nil, 0, err
 		}

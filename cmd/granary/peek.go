@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -13,13 +14,14 @@ import (
 	"github.com/granarydb/granary/cmd/granary/internal/cli"
 	"github.com/granarydb/granary/columnstore"
 	"github.com/granarydb/granary/profile"
+	"github.com/granarydb/granary/profile/tree"
 )
 
 func newPeek() *cobra.Command {
 	var s selection
 	var show cli.Limit
 	var order ordering
-	var asJSON bool
+	var asJSON, withLines bool
 	cmd := &cobra.Command{
 		Use:   "peek [flags] REGEX INPUT...",
 		Short: "Show the callers and callees of functions",
@@ -34,6 +36,9 @@ Percentages of callers and callees are shares of the function's cum. A stack in
 which a call recurs counts once, so they can add up to more than 100%. Calls of
 a function to itself are left out. If no function matches, the exit code is 1.
 
+--lines adds the lines of the function in its source files, each with flat and
+cum. granary view --sources shows their text beside them.
+
 ` + choiceHelp + `
 
 ` + kindsHelp + `
@@ -42,6 +47,7 @@ a function to itself are left out. If no function matches, the exit code is 1.
 		Example: `  granary demo --span 2m --profiles gen       # profiles for the lines below
   granary peek --sample-index cpu 'mallocgc$' gen
   granary peek --sample-index cpu --cum -n 3 '^main[.]' gen
+  granary peek --sample-index cpu --lines 'mallocgc$' gen
   granary peek --json --sample-index cpu 'gcBgMarkWorker$' gen | jq '.total'`,
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) < 2 && (len(args) == 0 || len(s.db) == 0) {
@@ -62,9 +68,14 @@ a function to itself are left out. If no function matches, the exit code is 1.
 				}
 				found := peekFound{stacks: stacks}
 				found.find(pattern, &order, show.Of(asJSON))
-				if asJSON {
+				if withLines {
+					err = found.findLines(ctx)
+				}
+				switch {
+				case err != nil:
+				case asJSON:
 					err = found.printJSON(cmd.OutOrStdout())
-				} else {
+				default:
 					err = found.print(cmd.OutOrStdout())
 				}
 				if missed = stacks.Len() > 0 && found.all == 0; err != nil || stacks.Len() > 0 {
@@ -82,6 +93,7 @@ a function to itself are left out. If no function matches, the exit code is 1.
 	s.answerFlags(cmd)
 	show.Flags(cmd, "", 10, "show the first `N` functions")
 	order.flags(cmd)
+	cmd.Flags().BoolVar(&withLines, "lines", false, "also show the cost of each line of a function's source")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON: values are integers in the unit named in it")
 	return cmd
 }
@@ -98,6 +110,15 @@ type peeked struct {
 	profile.Function
 	Callers []profile.Call `json:"callers"`
 	Callees []profile.Call `json:"callees"`
+	Lines   []peekedLine   `json:"lines,omitempty"` // with --lines
+}
+
+// peekedLine is a line of a function. File and Line are "" and 0 if they are not known.
+type peekedLine struct {
+	File string `json:"file"`
+	Line int64  `json:"line"`
+	Flat int64  `json:"flat"`
+	Cum  int64  `json:"cum"`
 }
 
 // find finds the matching functions, in order: the first n, or all if n is 0.
@@ -111,8 +132,23 @@ func (f *peekFound) find(pattern *regexp.Regexp, order *ordering, n int) {
 	for _, g := range cli.First(matching, n) {
 		around := f.stacks.Sandwich(g.Name)
 		callers, callees := append([]profile.Call{}, around.Callers...), append([]profile.Call{}, around.Callees...) // not nil
-		f.functions = append(f.functions, peeked{around.Function, callers, callees})
+		f.functions = append(f.functions, peeked{Function: around.Function, Callers: callers, Callees: callees})
 	}
+}
+
+// findLines finds the lines of the functions.
+func (f *peekFound) findLines(ctx context.Context) error {
+	for i := range f.functions {
+		g := &f.functions[i]
+		lines, err := tree.Lines(ctx, g.Name, 0, f.stacks.Stacks)
+		if err != nil {
+			return err
+		}
+		for _, l := range lines {
+			g.Lines = append(g.Lines, peekedLine{l.File, l.Line, l.Self[0], l.Total[0]})
+		}
+	}
+	return nil
 }
 
 func (f *peekFound) printJSON(w io.Writer) error {
@@ -150,6 +186,10 @@ func (f *peekFound) print(w io.Writer) error {
 		p.Printf("%12s %8s  %s\n", profile.FormatValue(g.Cum, unit), percent(g.Cum, f.stacks.Magnitude), p.Name(g.Name, 23))
 		p.Printf("%12s %8s  flat\n", profile.FormatValue(g.Flat, unit), percent(g.Flat, g.Cum))
 		calls("  callee", g.Callees, g.Cum)
+		for _, l := range g.Lines {
+			where := fmt.Sprintf("%s:%d", cmp.Or(l.File, "?"), l.Line)
+			p.Printf("%12s %8s  line     %10s flat  %s\n", profile.FormatValue(l.Cum, unit), percent(l.Cum, g.Cum), profile.FormatValue(l.Flat, unit), p.Name(where, 50))
+		}
 	}
 	return p.Err
 }

@@ -31,7 +31,9 @@ type selection struct {
 	sum         bool
 	sumKinds    bool
 	from, to    string
-	side        string // side of a difference, as a prefix of notes
+	side        string       // side of a difference, as a prefix of notes
+	states      *stateChoice // nil for commands that do not choose by states
+	withStates  bool         // the states of Go execution traces are read too
 }
 
 // firstShown describes the default sample type of commands that show one type.
@@ -63,14 +65,19 @@ func (s *selection) queryFlags(cmd *cobra.Command) {
 
 // answerFlags adds the flags for answers made from samples: hidden frames, and sums of gauges and kinds.
 func (s *selection) answerFlags(cmd *cobra.Command) {
-	cmd.Flags().StringVar(&s.hide, "hide", "",
-		"leave out the frames whose function, source file or binary matches `REGEX`, as -hide of go tool pprof")
-	cmd.Flags().StringVar(&s.show, "show", "",
-		"leave out the frames whose function, source file and binary do not match `REGEX`, as -show of go tool pprof")
+	s.frameFlags(cmd)
 	cmd.Flags().BoolVar(&s.sumKinds, "sum-kinds", false,
 		"add up, or compare, profiles of different kinds, such as Go's block and mutex profiles. By default that is an error")
 	cmd.Flags().BoolVar(&s.sum, "sum", false,
 		"add up values measured at an instant, such as the heap in use, as go tool pprof does. By default they are means over the times of the profiles whose labels, except file, are equal")
+}
+
+// frameFlags adds the flags for hidden frames.
+func (s *selection) frameFlags(cmd *cobra.Command) {
+	cmd.Flags().StringVar(&s.hide, "hide", "",
+		"leave out the frames whose function, source file or binary matches `REGEX`, as -hide of go tool pprof")
+	cmd.Flags().StringVar(&s.show, "show", "",
+		"leave out the frames whose function, source file and binary do not match `REGEX`, as -show of go tool pprof")
 }
 
 // question is a parsed selection. Its time bounds may depend on the profiles.

@@ -41,6 +41,8 @@ which is then printed. On a terminal, long names are cut to its width.
 
 ` + kindsHelp + `
 
+` + stateHelp + `
+
 ` + askedHelp,
 		Example: `  granary demo --span 2m --profiles gen       # profiles for the lines below
   granary top --sample-index cpu gen
@@ -52,7 +54,7 @@ which is then printed. On a terminal, long names are cut to its width.
 		Args: inputs,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return withType(cmd, s, args, func(ctx context.Context, db *profile.DB, snap *columnstore.Snapshot, q profile.Query, t profile.Type) error {
-				found, err := findTop(ctx, db, snap, q, t, s.sampleIndex == "")
+				found, err := findTop(ctx, &s, db, snap, q, t)
 				if err != nil {
 					return err
 				}
@@ -72,6 +74,7 @@ which is then printed. On a terminal, long names are cut to its width.
 	s.answerFlags(cmd)
 	show.Flags(cmd, "nodes", 20, "show the first `N` functions")
 	order.flags(cmd)
+	s.stateFlags(cmd)
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON: values are integers in the unit named in it")
 	return cmd
 }
@@ -84,8 +87,8 @@ type topFound struct {
 	order  ordering
 }
 
-func findTop(ctx context.Context, db *profile.DB, snap *columnstore.Snapshot, q profile.Query, t profile.Type, withOthers bool) (*topFound, error) {
-	m, err := merge(ctx, db, snap, q, t)
+func findTop(ctx context.Context, s *selection, db *profile.DB, snap *columnstore.Snapshot, q profile.Query, t profile.Type) (*topFound, error) {
+	m, err := s.merge(ctx, db, snap, q, t)
 	if err != nil {
 		return nil, err
 	}
@@ -94,7 +97,7 @@ func findTop(ctx context.Context, db *profile.DB, snap *columnstore.Snapshot, q 
 		return nil, err
 	}
 	found := &topFound{merged: m, extent: extentOf(infos)}
-	if m.Len() > 0 && withOthers {
+	if m.Len() > 0 && s.sampleIndex == "" {
 		found.others, err = otherTypes(ctx, db, snap, q, m.Type)
 	}
 	return found, err

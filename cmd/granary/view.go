@@ -3,8 +3,9 @@ package main
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
-	"math"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -15,10 +16,12 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/granarydb/granary/cmd/granary/internal/cli"
 	"github.com/granarydb/granary/cmd/granary/internal/serve"
 	"github.com/granarydb/granary/cmd/granary/internal/states"
 	"github.com/granarydb/granary/columnstore"
-	"github.com/granarydb/granary/profile"
+	"github.com/granarydb/granary/internal/opened"
+	"github.com/granarydb/granary/server"
 )
 
 // viewAddress is the default address of view: a free port.
@@ -26,8 +29,7 @@ const viewAddress = "127.0.0.1:0"
 
 func newView() *cobra.Command {
 	var f inputFlags
-	listen := viewAddress
-	var stays bool
+	o := viewOptions{listen: viewAddress}
 	cmd := &cobra.Command{
 		Use:   "view [flags] INPUT...",
 		Short: "Show profiles in a browser",
@@ -41,6 +43,10 @@ time, which is a Go execution trace (go test -trace), a history file or set, or
 CSV, is drawn above the profiles of the same time. The CPU samples of traces are
 shown too, unless profiles are named beside them, which have these samples.
 
+With --base the profiles are compared: those of --base are the side before, and
+the page begins with the difference. The label side of a profile says which
+side it is on, before or after.
+
 view opens the browser of the system, or of the variable BROWSER: a command, or
 several separated as in PATH, in which %s stands for the URL. --no-open does
 not open a browser, for example on another machine: ssh -L 8080:localhost:8080
@@ -52,27 +58,50 @@ too, such as go tool pprof 'http://localhost:8080/pprof?type=cpu'.
   granary view profiles/
   granary view 'http://localhost:6060/debug/pprof/profile?seconds=10'
   granary view cpu.out trace.out   # of go test -cpuprofile and -trace
+  granary view --base old.pb.gz new.pb.gz
+  granary view --sources "$PWD=." cpu.out   # the text beside the lines
   granary view --no-open --listen localhost:8080 heaps/`,
-		Args: someInputs,
+		Args: func(cmd *cobra.Command, args []string) error {
+			if err := someInputs(cmd, args); err != nil || len(o.base) == 0 {
+				return err
+			}
+			return checkInputs(cmd, slices.Concat(o.base, args))
+		},
 		RunE: func(cmd *cobra.Command, args []string) error {
 			source, err := f.source()
 			if err != nil {
 				return err
 			}
-			return view(cmd, source, args, listen, stays)
+			if _, has := source.labels[opened.SideLabel]; has && len(o.base) > 0 {
+				return cli.Usage(errors.New("--label side: with --base the label is that of the sides, before and after"))
+			}
+			return o.view(cmd, source, args)
 		},
 	}
-	cmd.Flags().StringVar(&listen, "listen", listen, "`HOST:PORT` to listen on; with port 0, a free port is chosen. Anyone who can reach it can read and push")
-	cmd.Flags().BoolVar(&stays, "no-open", false, "print the URL, and open no browser")
+	cmd.Flags().StringArrayVar(&o.base, "base", nil, "compare with the profiles of `INPUT`; may be repeated")
+	cmd.Flags().StringVar(&o.listen, "listen", o.listen, "`HOST:PORT` to listen on; with port 0, a free port is chosen. Anyone who can reach it can read and push")
+	cmd.Flags().BoolVar(&o.stays, "no-open", false, "print the URL, and open no browser")
+	cmd.Flags().Var(cli.NewDuration("for", 1, 0, &o.lasts), "for", "end after `DURATION` (default: with Ctrl-C)")
+	serve.AddSources(cmd.Flags(), &o.sources)
 	f.storeFlags(cmd)
 	return cmd
 }
 
+// viewOptions is what the flags of view say.
+type viewOptions struct {
+	listen string
+	stays  bool
+	base   []string // inputs of the side before
+	lasts  time.Duration
+
+	sources []server.SourceDir
+}
+
 // view serves the inputs from memory until it is interrupted. It returns at once if a recording cannot be
-// read, or none of the profiles. If only some profiles cannot be read, it reports them on stderr, serves the
+// read, or none of the profiles of a side. If only some profiles cannot be read, it reports them on stderr, serves the
 // rest, and returns an error at the end.
-func view(cmd *cobra.Command, source inputSource, args []string, listen string, stays bool) (err error) {
-	web, err := serve.Listen(listen)
+func (o *viewOptions) view(cmd *cobra.Command, source inputSource, args []string) (err error) {
+	web, err := serve.Listen(o.listen)
 	if err != nil {
 		return err
 	}
@@ -82,6 +111,36 @@ func view(cmd *cobra.Command, source inputSource, args []string, listen string, 
 		return err
 	}
 	defer func() { err = cmp.Or(err, l.Close()) }()
+	query, err := o.load(cmd, l, args)
+	if err != nil {
+		return err
+	}
+	if o.lasts > 0 {
+		ctx, cancel := context.WithTimeout(cmd.Context(), o.lasts)
+		defer cancel()
+		cmd.SetContext(ctx)
+	}
+	err = serve.View(cmd, web, serve.Page{Query: query, Sources: o.sources}, l.store, opening(cmd, o.stays))
+	return cmp.Or(err, l.failure())
+}
+
+// load loads the inputs of both sides, and returns the query of the address that the page begins with.
+func (o *viewOptions) load(cmd *cobra.Command, l *loaded, args []string) (string, error) {
+	if len(o.base) > 0 {
+		if err := l.addSide(cmd, opened.Before, o.base); err != nil {
+			return "", fmt.Errorf("--base: %w", err)
+		}
+		if err := l.addSide(cmd, opened.After, args); err != nil {
+			return "", err
+		}
+	} else if err := l.addShown(cmd, args); err != nil {
+		return "", err
+	}
+	return opened.Query(cmd.Context(), l.db, len(o.base) > 0)
+}
+
+// addShown inserts profiles, and recordings of states as histories.
+func (l *loaded) addShown(cmd *cobra.Command, args []string) error {
 	var profiles []string
 	l.withStates = !slices.ContainsFunc(args, func(arg string) bool { return !states.IsRecording(arg) })
 	for _, arg := range args {
@@ -91,53 +150,20 @@ func view(cmd *cobra.Command, source inputSource, args []string, listen string, 
 			return err
 		}
 	}
-	if len(profiles) > 0 {
-		if err := l.addAll(cmd.Context(), cmd.ErrOrStderr(), profiles, func() error { return nil }); err != nil {
-			return err
-		}
+	if len(profiles) == 0 {
+		return nil
 	}
-	query, err := pageRange(cmd.Context(), l)
-	if err != nil {
-		return err
-	}
-	err = serve.View(cmd, web, query, l.store, opening(cmd, stays))
-	return cmp.Or(err, l.failure())
+	return l.addAll(cmd.Context(), cmd.ErrOrStderr(), profiles, func() error { return nil })
 }
 
-// pageRange returns the query of a page address that shows all profiles and histories of a store. Without a
-// range the page begins with the hour before the newest profile. The range is widened to whole milliseconds,
-// the resolution of the page. The range of a single instant begins one second earlier.
-func pageRange(ctx context.Context, l *loaded) (string, error) {
-	from, to := int64(math.MaxInt64), int64(math.MinInt64)
-	cover := func(start, end int64) { from, to = min(from, start), max(to, end) }
-	err := l.store.View(ctx, func(snap *columnstore.Snapshot) error {
-		times, err := l.db.Table().Aggregate(ctx, snap, columnstore.AggregateOptions{By: []string{profile.ColumnTimestamp, profile.ColumnDuration}})
-		if err != nil {
-			return err
-		}
-		for row := range times.Counts {
-			at, lasts := times.Columns[0].Values.Int64s[row], times.Columns[1].Values.Int64s[row]
-			cover(at, max(at, at+max(0, lasts))) // the sum wraps around if it exceeds 64 bits
-		}
-		for _, handle := range l.store.Histories() {
-			v, err := snap.History(handle)
-			if err != nil {
-				return err
-			}
-			if v.Instants() {
-				cover(v.Start(), v.End())
-			}
-		}
-		return nil
-	})
-	if err != nil || from > to {
-		return "", err
-	}
-	start, end := time.Unix(0, from).UTC().Truncate(time.Millisecond), time.Unix(0, to).UTC().Truncate(time.Millisecond).Add(time.Millisecond) // the range excludes its end
-	if end.Sub(start) <= time.Millisecond {
-		start = start.Add(-time.Second)
-	}
-	return "?from=" + start.Format(time.RFC3339Nano) + "&to=" + end.Format(time.RFC3339Nano), nil
+// addSide inserts the profiles of a side of a difference. It returns an error if there are none.
+func (l *loaded) addSide(cmd *cobra.Command, side string, args []string) error {
+	before := l.good
+	l.good, l.source.labels = 0, maps.Clone(l.source.labels)
+	l.source.labels[opened.SideLabel] = side
+	err := l.addAll(cmd.Context(), cmd.ErrOrStderr(), args, func() error { return nil })
+	l.good += before
+	return err
 }
 
 // opening returns a function for the URL of a command's server. Unless stays is true, the function opens a

@@ -8,6 +8,7 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"net/url"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -170,6 +171,81 @@ func TestView_Gauges(t *testing.T) {
 		t.Errorf("the chart has %s, %v, want %s", body, err, point)
 	}
 	if code, stderr := stop(); code != cli.ExitOK {
+		t.Errorf("exit code %d: %s", code, stderr)
+	}
+}
+
+// TestView_Base begins with a difference: each side has its own profiles, and a label that says so. Both sides must have some.
+func TestView_Base(t *testing.T) {
+	before, after := service(), service()
+	for _, s := range after.Sample {
+		for i := range s.Value {
+			s.Value[i] *= 3
+		}
+	}
+	old, now := file(t, "old.pb.gz", before), file(t, "new.pb.gz", after)
+	page, stop := viewing(t, "--no-open", "--base", old, "--base", old, now)
+	address, err := url.Parse(page)
+	if err != nil {
+		t.Fatal(err)
+	}
+	of := address.Query()
+	if of.Get("v") != "difference" || of.Get("q") != `{side="after"}` || of.Get("bq") != `{side="before"}` {
+		t.Errorf("the page begins with %s", page)
+	}
+	of.Del("v")
+	of.Set("t", "cpu")
+	var got asked
+	if err := json.Unmarshal([]byte(fetched(t, origin(page)+"/api/v1/flame?"+of.Encode())), &got); err != nil {
+		t.Fatal(err)
+	}
+	if len(got.Total) != 2 || got.Total[0] == 0 || 3*got.Total[0] != 2*got.Total[1] {
+		t.Errorf("totals %d, want two profiles before, and one of three times the values", got.Total)
+	}
+	if code, stderr := stop(); code != cli.ExitOK || stderr != "" {
+		t.Errorf("exit code %d: %s", code, stderr)
+	}
+	bad := write(t, "bad.pb.gz", []byte("no profile"))
+	for _, test := range []struct {
+		args []string
+		code int
+		text string
+	}{
+		{[]string{"--base", bad, now}, cli.ExitFailed, "--base: "},
+		{[]string{"--base", old, bad}, cli.ExitFailed, "bad.pb.gz"},
+		{[]string{"--base", old}, cli.ExitUsage, "name at least one profile"},
+		{[]string{"--base", "-", "-"}, cli.ExitUsage, "standard input can be read once"},
+		{[]string{"--base", old, "--label", "side=x", now}, cli.ExitUsage, "before and after"},
+		{[]string{"--for", "-1s", now}, cli.ExitUsage, "--for"},
+	} {
+		if r := granary(t, append([]string{"view", "--no-open"}, test.args...)...); r.code != test.code || !strings.Contains(r.stderr, test.text) || r.stdout != "" {
+			t.Errorf("%v: %+v, want %q", test.args, r, test.text)
+		}
+	}
+}
+
+// TestView_For ends by itself, as after Ctrl-C.
+func TestView_For(t *testing.T) {
+	if r := granary(t, "view", "--no-open", "--for", "300ms", file(t, "cpu.pb.gz", service())); r.code != cli.ExitOK || !strings.HasSuffix(r.stdout, " until it is interrupted, or for 300ms\n") || r.stderr != "" {
+		t.Errorf("%+v", r)
+	}
+}
+
+// TestView_Stdin shows a profile of standard input.
+func TestView_Stdin(t *testing.T) {
+	in, err := os.Open(file(t, "cpu.pb.gz", service()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer in.Close()
+	before := os.Stdin
+	os.Stdin = in
+	t.Cleanup(func() { os.Stdin = before })
+	page, stop := viewing(t, "--no-open", "-")
+	if body := fetched(t, origin(page)+"/api/v1/top?t=cpu"); !strings.Contains(body, "compress") {
+		t.Errorf("%.300s", body)
+	}
+	if code, stderr := stop(); code != cli.ExitOK || stderr != "" {
 		t.Errorf("exit code %d: %s", code, stderr)
 	}
 }

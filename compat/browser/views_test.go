@@ -15,6 +15,7 @@ var views = map[string][2]string{
 	"sandwich":   {"/?v=sandwich&fn=runtime.mallocgc", "document.querySelectorAll('.flame canvas').length === 2"},
 	"difference": {"/?v=difference&from=latest-30m&bfrom=latest-90m&bto=latest-60m", "document.querySelector('.change-key')"},
 	"timeline":   {"/?v=timeline&q={service_name=\"etcd\"}", "document.querySelector('.timeline canvas')?.width > 300"},
+	"source":     {"/?v=source&fn=runtime.mallocgc", "document.querySelector('.lines-of tbody tr')"},
 	"profiles":   {"/?v=profiles", "document.querySelector('table.list tbody tr')"},
 	"store":      {"/?v=store", "document.querySelector('.budget')"},
 	"nothing":    {"/?from=latest-1h&to=latest-59m&q={pod=\"none\"}", "document.querySelector('.message button')"},
@@ -48,6 +49,19 @@ func TestViews(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// axe looks at the page as it is with axe.
+func (b *tab) axe() {
+	b.t.Helper()
+	axe, err := os.ReadFile("testdata/axe-core/axe.min.js")
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	eval[any](b, string(axe)+"; null")
+	for _, v := range violations(b) {
+		b.t.Error(v)
 	}
 }
 

@@ -3,6 +3,7 @@ package input
 import (
 	"bufio"
 	"context"
+	"errors"
 	"io"
 	"os"
 
@@ -15,6 +16,8 @@ type Stream struct {
 	// Size is the size of the file, or -1 for another input.
 	Size  int64
 	raw   *tally
+	file  *os.File      // nil for another input than a regular file
+	plain *bufio.Reader // between raw and Reader; nil for a compressed input
 	close func() error
 }
 
@@ -38,10 +41,12 @@ func (w *Web) Open(ctx context.Context, name string) (*Stream, error) {
 		}
 		s.raw, s.close = &tally{r: f}, f.Close
 		if info, err := f.Stat(); err == nil && info.Mode().IsRegular() {
-			s.Size = info.Size()
+			s.Size, s.file = info.Size(), f
 		}
 	}
-	s.Reader = bufio.NewReaderSize(format.Plain(s.raw), format.HeadBytes)
+	bytes := format.Plain(s.raw)
+	s.plain, _ = bytes.(*bufio.Reader)
+	s.Reader = bufio.NewReaderSize(bytes, format.HeadBytes)
 	return s, nil
 }
 
@@ -50,6 +55,25 @@ func NewStream(in io.ReadCloser) *Stream {
 	s := &Stream{Size: -1, raw: &tally{r: in}, close: in.Close}
 	s.Reader = bufio.NewReaderSize(format.Plain(s.raw), format.HeadBytes)
 	return s
+}
+
+// errNoSeek is returned for a place that cannot be sought.
+var errNoSeek = errors.New("the input can be read once")
+
+// Seek implements io.Seeker for a regular file that is not compressed, to tell the place and to go to a place from the
+// start.
+func (s *Stream) Seek(offset int64, whence int) (int64, error) {
+	switch {
+	case s.file == nil || s.plain == nil || whence == io.SeekEnd || whence == io.SeekCurrent && offset != 0:
+		return 0, errNoSeek
+	case whence == io.SeekCurrent:
+		return s.raw.n - int64(s.plain.Buffered()+s.Buffered()), nil
+	}
+	at, err := s.file.Seek(offset, io.SeekStart)
+	s.raw.n = at
+	s.plain.Reset(s.raw)
+	s.Reset(s.plain)
+	return at, err
 }
 
 // Done returns how many bytes of the input, compressed as it is, were read.

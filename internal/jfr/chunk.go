@@ -18,7 +18,6 @@ const ChunkMagic = "FLR\x00"
 // Offsets in a chunk: its header is before the first event. All numbers of the header are big-endian.
 const (
 	majorAt      = 4
-	sizeAt       = 8
 	poolsAt      = 16
 	metadataAt   = 24
 	startAt      = 32 // Unix nanoseconds
@@ -28,8 +27,11 @@ const (
 	featuresAt   = 64
 )
 
-// HeaderBytes is the size of a chunk's header.
-const HeaderBytes = 68
+// HeaderBytes is the size of a chunk's header, and SizeAt the offset of the chunk's size in it.
+const (
+	HeaderBytes = 68
+	SizeAt      = 8
+)
 
 // Bounds of a chunk. Recordings of JDK 21 have some thousand elements in their metadata, at most 5 in each other.
 const (
@@ -41,7 +43,7 @@ const (
 )
 
 // Chunk reads a chunk of a recording. Its metadata describe the classes of all values in it. Its first error stays:
-// reads return zeros then.
+// reads return zeros then. It belongs to one goroutine.
 type Chunk struct {
 	data    []byte
 	at      int
@@ -167,14 +169,14 @@ const (
 
 var kept = []string{stringClass, JavaClass, JavaMethod, JavaSymbol, stackTrace, FrameType, ThreadState, JavaThread, GCCause, GCName}
 
-// Read returns the first chunk of a recording with its metadata and constants, and the bytes behind it. All texts that
-// are read of it may have most bytes.
+// Read returns the first chunk of a recording with its metadata and constants, and the bytes behind it. The chunk shares
+// the memory of data. The texts that are read of it may have most bytes in all. The errors are ErrFormat and ErrLimit.
 func Read(data []byte, most int) (c *Chunk, rest []byte, err error) {
 	if len(data) < HeaderBytes || !bytes.HasPrefix(data, []byte(ChunkMagic)) {
 		return nil, nil, bad("want a chunk")
 	}
 	word := func(at int) uint64 { return binary.BigEndian.Uint64(data[at:]) }
-	size := word(sizeAt)
+	size := word(SizeAt)
 	switch major, features := binary.BigEndian.Uint16(data[majorAt:]), binary.BigEndian.Uint32(data[featuresAt:]); {
 	case major != 2:
 		return nil, nil, bad(fmt.Sprintf("version %d, want 2", major))
@@ -270,7 +272,7 @@ const (
 	latin1Text
 )
 
-// TextAt returns the text at an offset, or "" at 0. A constant is not another constant.
+// TextAt returns the text at an offset, or "" at 0, and counts its bytes. A text that is a constant does not name another one.
 func (c *Chunk) TextAt(at uint64) string {
 	if at == 0 {
 		return ""
@@ -293,7 +295,9 @@ func (c *Chunk) text(form byte) string {
 	if form >= utf8Text {
 		n = c.count()
 		c.texts += n
-		c.bound("bytes of names", c.texts, c.most)
+		if c.bound("bytes of names", c.texts, c.most); c.err != nil {
+			return ""
+		}
 	}
 	switch form {
 	case noText, emptyText:
@@ -395,7 +399,7 @@ func (c *Chunk) element(names []string, in *class, depth int) {
 			isConstant: attributes["constantPool"] == "true", isArray: cmp.Or(attributes["dimension"], "0") != "0",
 		})
 	}
-	for range c.count() {
+	for n = c.count(); n > 0 && c.err == nil; n-- {
 		c.element(names, in, depth+1)
 	}
 }
@@ -418,7 +422,7 @@ func (c *Chunk) pools(at uint64) {
 		}
 		before := int64(c.long())
 		c.long() // its kind
-		for range c.count() {
+		for n := c.count(); n > 0 && c.err == nil; n-- {
 			c.pool()
 		}
 		switch {
@@ -523,7 +527,7 @@ func (c *Chunk) field(f *member, depth int, to *Contents) {
 	}
 }
 
-// Record returns the fields of a constant. ok is false if there is none.
+// Record returns the fields of a constant, which it reads in each call. ok is false if there is none.
 func (c *Chunk) Record(class string, id uint64) (v Contents, ok bool) {
 	at, ok := c.constant(class, id)
 	if ok {
@@ -553,7 +557,7 @@ func (c *Chunk) Label(class string, id uint64, slot Slot) string {
 	return text
 }
 
-// Nanos returns a duration in ticks as nanoseconds.
+// Nanos returns a duration in ticks as nanoseconds, at most math.MaxInt64.
 func (c *Chunk) Nanos(ticks uint64) uint64 {
 	if c.ticks == int64(time.Second) {
 		return ticks

@@ -27,7 +27,7 @@ type Message struct {
 	data []byte
 }
 
-// Read returns a message of bytes.
+// Read returns a message of bytes, which must not change while it is read.
 func Read(data []byte) Message { return Message{data: data} }
 
 // Next finds the next field. It returns false after the last one, and at malformed bytes.
@@ -60,6 +60,9 @@ func (m *Message) Next() bool {
 	return ok
 }
 
+// maxVarint is the number of bytes of a number at most.
+const maxVarint = 10
+
 // varint reads a number. Bits beyond 64 are lost, as in other readers.
 func (m *Message) varint() (uint64, bool) {
 	if len(m.data) > 0 && m.data[0] < 0x80 {
@@ -68,7 +71,7 @@ func (m *Message) varint() (uint64, bool) {
 		return v, true
 	}
 	var v uint64
-	for i := range min(10, len(m.data)) {
+	for i := range min(maxVarint, len(m.data)) {
 		c := m.data[i]
 		v |= uint64(c&0x7f) << (7 * i)
 		if c < 0x80 {
@@ -91,7 +94,7 @@ func (m *Message) fixed(n int) bool {
 }
 
 // Numbers appends the numbers of a repeated field, of which Next found one or a packed list. A list is of varints, or with
-// Eight of numbers of 8 bytes.
+// Eight of numbers of 8 bytes. It sets Bad for a malformed list, and returns what is before that.
 func (m *Message) Numbers(to []uint64, wire Wire) []uint64 {
 	if m.Wire != Bytes {
 		return append(to, m.Value)

@@ -2,30 +2,34 @@ package protobuf
 
 import (
 	"bufio"
+	"bytes"
 	"errors"
 	"fmt"
 	"io"
 )
 
-const (
-	// MaxMessage bounds a message of Messages. Recordings have messages of at most some MiB.
-	MaxMessage = 256 << 20
-	// messageStep is how much memory a message gets before its bytes are there.
-	messageStep = 1 << 20
-)
+// MaxMessage bounds a message of Messages, in bytes. Recordings have messages of at most some MiB.
+const MaxMessage = 256 << 20
 
-// Messages reads the messages in field 1 of a message, one after the other, as files of recordings have them. Other fields
-// are skipped. It belongs to one goroutine.
+// Messages reads the messages in field 1 of a message, one after the other, as files of recordings have them. It belongs to
+// one goroutine.
 type Messages struct {
 	in     *bufio.Reader
-	data   []byte
+	part   io.LimitedReader // of in: the message
+	data   bytes.Buffer
 	offset int64
 	bad    error
 }
 
-// NewMessages returns a reader of in. Its errors about the bytes wrap bad.
+// NewMessages returns a reader of in, with a buffer of 64 KiB. Its errors about the bytes wrap bad.
 func NewMessages(in io.Reader, bad error) *Messages {
 	return &Messages{in: bufio.NewReaderSize(in, 64<<10), bad: bad}
+}
+
+// Reset makes r a reader of another input. It keeps its memory.
+func (r *Messages) Reset(in io.Reader) {
+	r.in.Reset(in)
+	r.offset = 0
 }
 
 // fault returns an error in the bytes.
@@ -33,8 +37,8 @@ func (r *Messages) fault(offset int64, format string, args ...any) error {
 	return fmt.Errorf("%w: byte %d: %s", r.bad, offset, fmt.Sprintf(format, args...))
 }
 
-// Next returns the next message, which is valid until the next call. The errors are io.EOF at the end, faults in the bytes, and those
-// of the input.
+// Next returns the next message, which is valid until the next call. It skips other fields. The errors are io.EOF at the end, faults
+// in the bytes, which are named with their place, and those of the input.
 func (r *Messages) Next() ([]byte, error) {
 	for {
 		from := r.offset
@@ -67,23 +71,22 @@ func (r *Messages) Next() ([]byte, error) {
 			return nil, err
 		}
 		if tag == 1<<3|uint64(Bytes) {
-			return r.data, nil
+			return r.data.Bytes(), nil
 		}
 	}
 }
 
 // read reads the bytes of a message. Memory grows with the bytes that are there.
 func (r *Messages) read(size int) error {
-	r.data = r.data[:0]
-	for len(r.data) < size {
-		step := min(size-len(r.data), messageStep)
-		at := len(r.data)
-		r.data = append(r.data, make([]byte, step)...)
-		n, err := io.ReadFull(r.in, r.data[at:])
-		r.offset += int64(n)
-		if err != nil {
-			return r.cut(err)
-		}
+	r.data.Reset()
+	r.part = io.LimitedReader{R: r.in, N: int64(size)}
+	n, err := r.data.ReadFrom(&r.part)
+	r.offset += n
+	if err == nil && r.part.N > 0 {
+		err = io.EOF
+	}
+	if err != nil {
+		return r.cut(err)
 	}
 	return nil
 }
@@ -96,9 +99,8 @@ func (r *Messages) cut(err error) error {
 }
 
 // varint reads a number. The end before it is io.EOF if a message may end there.
-func (r *Messages) varint(mayEnd bool) (uint64, error) {
-	v, n := uint64(0), 0
-	for shift := 0; shift < 70; shift += 7 {
+func (r *Messages) varint(mayEnd bool) (v uint64, err error) {
+	for n := range maxVarint {
 		c, err := r.in.ReadByte()
 		if err != nil {
 			if mayEnd && n == 0 {
@@ -106,12 +108,11 @@ func (r *Messages) varint(mayEnd bool) (uint64, error) {
 			}
 			return 0, r.cut(err)
 		}
-		n++
 		r.offset++
-		v |= uint64(c&0x7f) << shift
+		v |= uint64(c&0x7f) << (7 * n)
 		if c < 0x80 {
 			return v, nil
 		}
 	}
-	return 0, r.fault(r.offset, "a number of more than ten bytes")
+	return 0, r.fault(r.offset, "a number of more than %d bytes", maxVarint)
 }

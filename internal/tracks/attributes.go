@@ -20,7 +20,7 @@ type attributes struct {
 // addAttributes returns the attributes of rows and of counters.
 func (s *Timeline) addAttributes(to *history.Writer, rows []row) (ofRows, ofCounters []history.Attribute, err error) {
 	n := len(s.nodes)
-	as := &attributes{Timeline: s, to: to, names: s.names(), made: make([]history.Attribute, n), has: make([]bool, n)}
+	as := &attributes{Timeline: s, to: to, names: s.names(rows), made: make([]history.Attribute, n), has: make([]bool, n)}
 	as.made[Outermost], as.has[Outermost] = history.Top, true
 	ofRows = make([]history.Attribute, len(rows))
 	for _, i := range inOrder(rows) {
@@ -30,6 +30,7 @@ func (s *Timeline) addAttributes(to *history.Writer, rows []row) (ofRows, ofCoun
 	}
 	ofCounters = make([]history.Attribute, len(s.counters))
 	for i, c := range s.counters {
+		s.nodes[c.node].isFloat = s.nodes[c.node].isFloat || c.isFloat
 		if ofCounters[i], err = as.track(c.node); err != nil {
 			return nil, nil, err
 		}
@@ -69,8 +70,15 @@ func (as *attributes) row(r row) (history.Attribute, error) {
 	switch {
 	case err != nil || as.nodes[r.track].isFlat:
 		return a, err
-	case r.lane > 0:
-		return as.to.Child(a, "lane "+strconv.Itoa(r.lane+1), strconv.Itoa(r.level+1))
 	}
-	return as.to.Child(a, strconv.Itoa(r.level+1))
+	return as.to.Child(a, r.path()...)
+}
+
+// path returns the attribute of a row below its track.
+func (r row) path() []string {
+	level := strconv.Itoa(r.level + 1)
+	if r.lane == 0 {
+		return []string{level}
+	}
+	return []string{"lane " + strconv.Itoa(r.lane+1), level}
 }

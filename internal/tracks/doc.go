@@ -21,6 +21,8 @@
 //	    its lane, and the level below. Any other has the first lane that is free.
 //	T3  The end of a nest ends the innermost open slice with its name, or without a name the innermost. A slice without an
 //	    end holds up to the end of the recording.
-//	T4  Memory is 32 bytes a slice, 48 more for one of a begin and an end, 32 a point of a counter, each different text
-//	    once, and the attributes of tracks, lanes and levels with a slice. Lists have room for a quarter more.
+//	T4  Memory is 32 bytes a slice, 48 more for one of a begin and an end, 24 a point of a counter, 32 a nest, each different
+//	    text once, and the attributes of tracks, lanes and levels with a slice. Lists have room for a quarter more.
+//	T5  An attribute has values of one kind, whatever the names are: a track is called neither like one beside it nor like a
+//	    level or a lane there.
 package tracks

@@ -1,9 +1,10 @@
 package tracks
 
 import (
+	"cmp"
 	"errors"
+	"fmt"
 	"math"
-	"strconv"
 	"strings"
 	"unicode/utf8"
 
@@ -63,7 +64,9 @@ type node struct {
 	parent Track
 	name   Text
 	lanes  []pile // of slices
-	isFlat bool   // its own attribute has the slices
+
+	isFlat  bool // its own attribute has the slices
+	isFloat bool // it is a counter with other numbers than whole ones
 }
 
 // nested is the place of a nest.
@@ -152,7 +155,8 @@ func (s *Timeline) Add(parent Track) Track {
 	return Track(len(s.nodes) - 1)
 }
 
-// Rename names a track. Of several children with one name, WriteTo numbers the others: "a", "a (2)".
+// Rename names a track. Of several children with one name, WriteTo numbers the others: "a", "a (2)". The names of levels and
+// lanes come first.
 func (s *Timeline) Rename(t Track, name string) { s.nodes[t].name = s.Text([]byte(name)) }
 
 // Child returns the child with a name that Child has added before, or adds it.
@@ -252,7 +256,7 @@ func (s *Timeline) Counter(t Track) Counter {
 // PutCounter makes another track the counter, which a reader may know only at the end.
 func (s *Timeline) PutCounter(c Counter, t Track) { s.counters[c].node = t }
 
-// Count gives a counter a whole number from t on. If the counter has other numbers too, all of them become floats.
+// Count gives a counter a whole number from t on. If its track has other numbers too, all of them become floats.
 func (s *Timeline) Count(c Counter, t, value int64) {
 	if s.seen(t, t) {
 		s.points = append(s.points, point{t: t, word: uint64(value), counter: c})
@@ -289,24 +293,30 @@ func (s *Timeline) Shift(offset int64) {
 	}
 }
 
-// names returns the names of all tracks, different among the children of each.
-func (s *Timeline) names() []string {
+// names returns the names of all tracks, different among the children of each and the rows beside them.
+func (s *Timeline) names(rows []row) []string {
 	names := make([]string, len(s.nodes))
 	taken := make(map[child]bool, len(s.nodes))
-	again := map[child]int{}
+	for _, r := range rows {
+		if !s.nodes[r.track].isFlat {
+			taken[child{r.track, s.Text([]byte(r.path()[0]))}] = true
+		}
+	}
+	again := map[child]int{} // by what comes before the number, so that each number is tried once
 	for i := 1; i < len(s.nodes); i++ {
 		n := s.nodes[i]
-		name := s.texts[n.name]
-		if name == "" {
-			name = "unnamed"
-		}
+		name := cmp.Or(s.texts[n.name], "unnamed")
 		key := child{n.parent, s.Text([]byte(name))}
-		for base, first := name, key; taken[key]; key.name = s.Text([]byte(name)) {
-			again[first]++
-			name = base[:min(len(base), maxText-32)] + " (" + strconv.Itoa(again[first]+1) + ")"
+		if taken[key] {
+			name = strings.ToValidUTF8(name[:min(len(name), maxText-32)], "") // a letter may be cut
+			first := child{n.parent, s.Text([]byte(name))}
+			for taken[key] {
+				again[first]++
+				key.name = s.Text(fmt.Appendf(nil, "%s (%d)", name, again[first]+1))
+			}
 		}
 		taken[key] = true
-		names[i] = name
+		names[i] = s.texts[key.name]
 	}
 	return names
 }

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"math"
 	"slices"
 	"strings"
@@ -13,52 +14,23 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/granarydb/granary/history"
+	"github.com/granarydb/granary/internal/heldtest"
 	"github.com/granarydb/granary/trace"
 )
 
 // held is an interval of an attribute that is not null.
-type held struct {
-	path       string
-	start, end int64
-	value      string
-}
-
-func (h held) String() string { return fmt.Sprintf("%s %d-%d %s", h.path, h.start, h.end, h.value) }
+type held = heldtest.Held
 
 // written writes a set, and returns all that is not null, by path and time.
-func written(t interface {
-	Helper()
-	Fatal(...any)
-}, s *Timeline,
-) ([]held, trace.Outcome, *history.View) {
+func written(t heldtest.T, s *Timeline) ([]held, trace.Outcome, *history.View) {
 	t.Helper()
-	var outcome trace.Outcome
-	r, err := trace.Build(func(to trace.Target) (err error) {
-		outcome, err = s.WriteTo(context.Background(), to)
-		return err
-	})
+	view, outcome, err := heldtest.Imported(func(ctx context.Context, _ io.Reader, to trace.Target) (trace.Outcome, error) {
+		return s.WriteTo(ctx, to)
+	}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	var all []held
-	for _, a := range r.All() {
-		path, err := r.Path(a)
-		if err != nil {
-			t.Fatal(err)
-		}
-		for in, err := range r.Range(a, r.Start(), r.End(), history.RangeOptions{}) {
-			if err != nil {
-				t.Fatal(err)
-			}
-			if !in.Value.IsNull() {
-				all = append(all, held{history.PathText(path), in.Start, in.End, strings.Trim(in.Value.String(), `"`)})
-			}
-		}
-	}
-	slices.SortFunc(all, func(a, b held) int {
-		return cmp.Or(cmp.Compare(a.path, b.path), cmp.Compare(a.start, b.start))
-	})
-	return all, outcome, r.View
+	return heldtest.All(t, view), outcome, view
 }
 
 // TestSet_Layout shows the attributes of nested, touching and overlapping slices, instants and counters.
@@ -136,7 +108,7 @@ func TestSet_Random(t *testing.T) {
 			case 0, 1:
 				d := rapid.Int64Range(0, 15).Draw(t, "duration")
 				s.Slice(nests[line], text, at, at+d)
-				want = append(want, held{path, at, at + max(d, 1) - 1, names[name]})
+				want = append(want, held{Path: path, Start: at, End: at + max(d, 1) - 1, Value: names[name]})
 			case 2:
 				s.Begin(nests[line], text, at)
 				marks = append(marks, mark{t: at, name: text, nest: Nest(line), order: uint32(i)})
@@ -151,7 +123,7 @@ func TestSet_Random(t *testing.T) {
 		pairs, unmatched := slowMatch(marks)
 		last := int64(-1)
 		for _, h := range want {
-			last = max(last, h.end)
+			last = max(last, h.End)
 		}
 		for _, m := range marks {
 			if m.kind == ends {
@@ -160,9 +132,9 @@ func TestSet_Random(t *testing.T) {
 			last = max(last, m.t)
 		}
 		for _, p := range pairs {
-			h := held{[]string{"x", "y", "y"}[p[0].nest], p[0].t, max(p[1].t-1, p[0].t), s.String(p[0].name)}
+			h := held{Path: []string{"x", "y", "y"}[p[0].nest], Start: p[0].t, End: max(p[1].t-1, p[0].t), Value: s.String(p[0].name)}
 			if p[1].nest == math.MaxUint32 {
-				h.end = last
+				h.End = last
 			}
 			want = append(want, h)
 		}
@@ -175,7 +147,7 @@ func TestSet_Random(t *testing.T) {
 		got, outcome, _ := written(t, s)
 		checkNesting(t, got)
 		for i := range got {
-			got[i].path = got[i].path[:1]
+			got[i].Path = got[i].Path[:1]
 		}
 		sortHeld(got)
 		sortHeld(want)
@@ -226,13 +198,13 @@ func slowMatch(marks []mark) (pairs [][2]mark, unmatched int) {
 // checkNesting checks that each slice at a level is within one at the level above.
 func checkNesting(t *rapid.T, got []held) {
 	for _, h := range got {
-		at := strings.LastIndexByte(h.path, '/')
-		level := int(h.path[at+1] - '0')
+		at := strings.LastIndexByte(h.Path, '/')
+		level := int(h.Path[at+1] - '0')
 		if level == 1 {
 			continue
 		}
-		above := fmt.Sprintf("%s/%d", h.path[:at], level-1)
-		if !slices.ContainsFunc(got, func(o held) bool { return o.path == above && o.start <= h.start && o.end >= h.end }) {
+		above := fmt.Sprintf("%s/%d", h.Path[:at], level-1)
+		if !slices.ContainsFunc(got, func(o held) bool { return o.Path == above && o.Start <= h.Start && o.End >= h.End }) {
 			t.Fatalf("%v is within none at %s: %v", h, above, got)
 		}
 	}

@@ -86,7 +86,7 @@ func (w *sweep) writePoints(ctx context.Context, points []point) error {
 		switch {
 		case p.isFloat:
 			v = history.Float(math.Float64frombits(p.word))
-		case w.counters[p.counter].isFloat:
+		case w.nodes[w.counters[p.counter].node].isFloat:
 			v = history.Float(float64(int64(p.word)))
 		}
 		if err := w.change(ctx, p.t, w.ofCounters[p.counter], v); err != nil {

@@ -19,22 +19,44 @@ const (
 	maxTexts     = 1 << 20
 )
 
-// sampleBuilder makes a profile in memory, within the limits. Equal frames share a location. Samples with the same stack
+// sampleBuilder makes a profile in memory, within the limits. Samples with the same stack
 // and labels are one, because profilers write each sample on its own and a row for each is dear.
 type sampleBuilder struct {
+	places
 	hints     Hints
-	rootFirst bool           // the order of stack
-	to        *pprof.Profile // outlives the maps below
+	rootFirst bool // the order of stack
 
-	stack     []*pprof.Location              // of the next sample
-	frames    int                            // of all samples
-	plain     map[[2]string]*pprof.Location  // of frames with only a function and a file, which most are
-	locations map[stackFrame]*pprof.Location // of others
-	functions map[[2]string]*pprof.Function  // of others, by name and file
-	mappings  map[string]*pprof.Mapping      // by file
-	samples   map[string]*pprof.Sample       // by key
-	labels    map[string]*labels
-	key       []byte
+	stack   []*pprof.Location        // of the next sample
+	frames  int                      // of all samples
+	samples map[string]*pprof.Sample // by key
+	labels  map[string]*labels
+	key     []byte
+}
+
+// places makes the locations of a profile, with their functions and mappings. Equal frames share a location.
+type places struct {
+	to        *pprof.Profile // outlives the maps
+	locations map[locationKey]*pprof.Location
+	functions map[[2]string]*function   // by name and file
+	mappings  map[string]*pprof.Mapping // by file
+}
+
+func newPlaces(to *pprof.Profile) places {
+	return places{to: to, locations: map[locationKey]*pprof.Location{}, functions: map[[2]string]*function{}, mappings: map[string]*pprof.Mapping{}}
+}
+
+// locationKey is a location that is not a function alone.
+type locationKey struct {
+	function     *function // nil: none
+	mapping      *pprof.Mapping
+	line, column int64
+	address      uint64
+}
+
+// function is a function, with the location that is the function alone, as most are in formats without addresses.
+type function struct {
+	*pprof.Function
+	alone *pprof.Location
 }
 
 // stackFrame is a place in a program.
@@ -55,9 +77,8 @@ type labels struct {
 // newBuilder returns a builder of a profile with sample types: names and units in turn.
 func newBuilder(h Hints, types ...string) *sampleBuilder {
 	return &sampleBuilder{
-		hints: h, to: &pprof.Profile{SampleType: typesOf(types...)},
-		plain: map[[2]string]*pprof.Location{}, locations: map[stackFrame]*pprof.Location{}, functions: map[[2]string]*pprof.Function{},
-		mappings: map[string]*pprof.Mapping{}, samples: map[string]*pprof.Sample{}, labels: map[string]*labels{},
+		places: newPlaces(&pprof.Profile{SampleType: typesOf(types...)}), hints: h,
+		samples: map[string]*pprof.Sample{}, labels: map[string]*labels{},
 	}
 }
 
@@ -74,44 +95,54 @@ func (b *sampleBuilder) push(f stackFrame) error {
 	if depth := len(b.stack); depth == b.hints.Limits.Depth {
 		return fmt.Errorf("%w: a stack of more than %d functions", profile.ErrTooLarge, depth)
 	}
-	name := [2]string{f.function, f.file}
-	isPlain := f == stackFrame{function: f.function, file: f.file}
-	l := b.plain[name]
-	if !isPlain {
-		l = b.locations[f]
-	}
-	if l == nil {
-		if len(b.to.Location) == maxLocations {
-			return fmt.Errorf("%w: more than %d functions or addresses", profile.ErrTooLarge, maxLocations)
-		}
-		l = &pprof.Location{ID: uint64(len(b.to.Location) + 1), Address: f.address, Mapping: b.mapping(f)}
-		if !f.bare {
-			l.Line = []pprof.Line{{Function: b.function(name, isPlain), Line: f.line, Column: f.column}}
-		}
-		if b.to.Location = append(b.to.Location, l); isPlain {
-			b.plain[name] = l
-		} else {
-			b.locations[f] = l
-		}
+	l := b.location(&f)
+	if l.ID > maxLocations {
+		return fmt.Errorf("%w: more than %d functions or addresses", profile.ErrTooLarge, maxLocations)
 	}
 	b.stack = append(b.stack, l)
 	return nil
 }
 
-// function returns the function with a name and a file. A plain one has one location, which is found before it.
-func (b *sampleBuilder) function(name [2]string, isPlain bool) *pprof.Function {
-	f := b.functions[name]
+// location returns the location of a frame.
+func (b *places) location(f *stackFrame) *pprof.Location {
+	at := locationKey{mapping: b.mapping(f), line: f.line, column: f.column, address: f.address}
+	var l *pprof.Location
+	if !f.bare {
+		at.function = b.function(f.function, f.file)
+		l = at.function.alone
+	}
+	isAlone := !f.bare && at == (locationKey{function: at.function})
+	if !isAlone {
+		l = b.locations[at]
+	}
+	if l != nil {
+		return l
+	}
+	l = &pprof.Location{ID: uint64(len(b.to.Location) + 1), Address: f.address, Mapping: at.mapping}
+	b.to.Location = append(b.to.Location, l)
+	if !f.bare {
+		l.Line = []pprof.Line{{Function: at.function.Function, Line: f.line, Column: f.column}}
+	}
+	if isAlone {
+		at.function.alone = l
+	} else {
+		b.locations[at] = l
+	}
+	return l
+}
+
+// function returns the function with a name and a file.
+func (b *places) function(name, file string) *function {
+	f := b.functions[[2]string{name, file}]
 	if f == nil {
-		f = &pprof.Function{ID: uint64(len(b.to.Function) + 1), Name: name[0], SystemName: name[0], Filename: name[1]}
-		if b.to.Function = append(b.to.Function, f); !isPlain {
-			b.functions[name] = f
-		}
+		f = &function{Function: &pprof.Function{ID: uint64(len(b.to.Function) + 1), Name: name, SystemName: name, Filename: file}}
+		b.functions[[2]string{name, file}], b.to.Function = f, append(b.to.Function, f.Function)
 	}
 	return f
 }
 
 // mapping returns a frame's mapping, or nil. Once it has functions, go tool pprof does not look for them.
-func (b *sampleBuilder) mapping(f stackFrame) *pprof.Mapping {
+func (b *places) mapping(f *stackFrame) *pprof.Mapping {
 	if f.mapping == "" {
 		return nil
 	}
@@ -169,6 +200,15 @@ func (b *sampleBuilder) sample(of *labels) (*pprof.Sample, error) {
 
 // frameBytes is what an entry of a stack takes in the profile and while that is inserted.
 const frameBytes = 32
+
+// count adds v to the value, for a type, of the sample of the stack with labels.
+func (b *sampleBuilder) count(of *labels, typ int, v int64) error {
+	s, err := b.sample(of)
+	if err != nil {
+		return err
+	}
+	return addValue(s, typ, v)
+}
 
 // expand takes memory for the stack of the next sample, in formats that do not write each stack out.
 func (b *sampleBuilder) expand() error {

@@ -6,6 +6,7 @@ import (
 	"iter"
 	"math"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -47,7 +48,7 @@ func firstLine(head []byte) []byte {
 // google/pprof reads such texts too, but without the names and the labels, which are comments in them.
 func decodeDebug1(data []byte, h Hints) iter.Seq2[Decoded, error] {
 	return func(yield func(Decoded, error) bool) {
-		d := debug1{limits: h.Limits, to: &pprof.Profile{}, locations: map[uint64]*pprof.Location{}, functions: map[[2]string]*pprof.Function{}}
+		d := debug1{sampleBuilder: newBuilder(h)}
 		what := "text of debug=1"
 		if m := heapHead.FindSubmatch(firstLine(headOf(data))); m != nil && string(m[1]) != "heap" {
 			what = "heap of gperftools"
@@ -68,21 +69,17 @@ var heapTypes = []string{"alloc_objects", "count", "alloc_space", "bytes", "inus
 
 // debug1 makes a profile from a text.
 type debug1 struct {
-	limits profile.Limits
-	to     *pprof.Profile
-	kind   string
-	read   func(numbers []int64) (*pprof.Sample, error) // nil until the first line was read
-	form   *regexp.Regexp                               // of a sample's line: its numbers, then its addresses
-	cycles int64                                        // per second, of contentions; 0: unknown
+	*sampleBuilder // without its samples: a line is one
+	kind           string
+	read           func(numbers []int64) (*pprof.Sample, error) // nil until the first line was read
+	form           *regexp.Regexp                               // of a sample's line: its numbers, then its addresses
+	cycles         int64                                        // per second, of contentions; 0: unknown
 
 	inMappings bool // of a heap of gperftools
 
 	sample    *pprof.Sample // the last one; nil: none
 	addresses string        // its stack, if no frame follows
-	locations map[uint64]*pprof.Location
-	functions map[[2]string]*pprof.Function // by name and file
-	frames    int                           // of all stacks
-	texts     int                           // labels of all samples
+	texts     int           // labels of all samples
 }
 
 // add adds a line.
@@ -102,8 +99,8 @@ func (d *debug1) add(line string) error {
 	case d.kind != "" && len(d.to.Sample) == 0 && strings.Contains(line, "="):
 		return d.setting(line)
 	}
-	if len(d.to.Sample) == d.limits.Samples {
-		return fmt.Errorf("%w: more than %d samples", profile.ErrTooLarge, d.limits.Samples)
+	if most := d.hints.Limits.Samples; len(d.to.Sample) == most {
+		return fmt.Errorf("%w: more than %d samples", profile.ErrTooLarge, most)
 	}
 	if err := d.endSample(); err != nil {
 		return err
@@ -117,11 +114,9 @@ func (d *debug1) begin(line string) (err error) {
 	if m == nil {
 		return invalid(fmt.Sprintf("want a sample, not %.100q", line))
 	}
-	numbers := make([]int64, len(m)-2)
-	for i, text := range m[1 : len(m)-1] {
-		if numbers[i], err = number(text); err != nil {
-			return err
-		}
+	numbers, err := numbersOf(m[1 : len(m)-1])
+	if err != nil {
+		return err
 	}
 	if d.sample, err = d.read(numbers); err != nil {
 		return err
@@ -156,7 +151,7 @@ func (d *debug1) head(line string) (err error) {
 	if m == nil {
 		return invalid(fmt.Sprintf("want the first line of a profile, not %.100q", line))
 	}
-	d.form, d.read, d.to.SampleType = countLine, count, typesOf(m[1], "count")
+	d.form, d.read, d.to.SampleType = countLine, plainSample, typesOf(m[1], "count")
 	d.to.PeriodType = d.to.SampleType[0]
 	return nil
 }
@@ -194,12 +189,15 @@ func (d *debug1) comment(line string) error {
 	if address == 0 && m[2] == "" {
 		return nil // the runtime's form of an empty stack
 	}
-	l, err := d.push(address)
-	if err != nil || m[2] == "" || len(l.Line) > 0 {
+	if err := d.push(stackFrame{address: address, bare: true}); err != nil {
 		return err
 	}
+	l := d.stack[len(d.stack)-1]
+	if m[2] == "" || len(l.Line) > 0 {
+		return nil
+	}
 	at, err := number(m[4])
-	l.Line = []pprof.Line{{Function: d.function(m[2], m[3]), Line: at}}
+	l.Line = []pprof.Line{{Function: d.function(m[2], m[3]).Function, Line: at}}
 	return err
 }
 
@@ -248,46 +246,23 @@ func quotedPairs(text, between string, add func(name, value string) error) error
 
 // endSample ends the last sample. Without frames its stack has the addresses of the calls.
 func (d *debug1) endSample() error {
-	if d.sample == nil || len(d.sample.Location) > 0 {
+	if d.sample == nil {
 		return nil
 	}
-	return eachCall(d.addresses, func(address uint64) error {
-		_, err := d.push(address)
-		return err
-	})
-}
-
-// push adds a location to the last sample.
-func (d *debug1) push(address uint64) (*pprof.Location, error) {
-	if depth := len(d.sample.Location); depth == d.limits.Depth {
-		return nil, fmt.Errorf("%w: a stack of more than %d functions", profile.ErrTooLarge, depth)
-	}
-	if d.frames++; d.frames > maxFrames {
-		return nil, fmt.Errorf("%w: more than %d functions in all stacks", profile.ErrTooLarge, maxFrames)
-	}
-	l := d.locations[address]
-	if l == nil {
-		if len(d.locations) == maxLocations {
-			return nil, fmt.Errorf("%w: more than %d addresses", profile.ErrTooLarge, maxLocations)
+	if len(d.stack) == 0 {
+		if err := d.pushCalls(d.addresses); err != nil {
+			return err
 		}
-		l = &pprof.Location{ID: uint64(len(d.locations) + 1), Address: address}
-		d.locations[address], d.to.Location = l, append(d.to.Location, l)
 	}
-	d.sample.Location = append(d.sample.Location, l)
-	return l, nil
+	if d.frames += len(d.stack); d.frames > maxFrames {
+		return fmt.Errorf("%w: more than %d functions in all stacks", profile.ErrTooLarge, maxFrames)
+	}
+	d.sample.Location, d.sample, d.stack = slices.Clone(d.stack), nil, d.stack[:0]
+	return nil
 }
 
-func (d *debug1) function(name, file string) *pprof.Function {
-	f := d.functions[[2]string{name, file}]
-	if f == nil {
-		f = &pprof.Function{ID: uint64(len(d.functions) + 1), Name: name, SystemName: name, Filename: file}
-		d.functions[[2]string{name, file}], d.to.Function = f, append(d.to.Function, f)
-	}
-	return f
-}
-
-// count returns a sample of goroutines, threads or the like.
-func count(numbers []int64) (*pprof.Sample, error) { return &pprof.Sample{Value: numbers}, nil }
+// plainSample returns a sample of goroutines, threads or the like.
+func plainSample(numbers []int64) (*pprof.Sample, error) { return &pprof.Sample{Value: numbers}, nil }
 
 // contention returns a sample of a block or mutex profile. As in go tool pprof its values are multiplied by the
 // sampling period.
@@ -301,10 +276,11 @@ func (d *debug1) contention(numbers []int64) (*pprof.Sample, error) {
 			}
 			delay = scaled
 		}
-		if _, err := whole(float64(contentions) * float64(times)); err != nil {
+		scaled, err := scaled(contentions, times)
+		if err != nil {
 			return nil, err
 		}
-		contentions *= times
+		contentions = scaled
 	}
 	return &pprof.Sample{Value: []int64{contentions, delay}}, nil
 }
@@ -350,6 +326,23 @@ func whole(v float64) (int64, error) {
 		return 0, invalid("a value of more than 64 bits")
 	}
 	return int64(v), nil
+}
+
+// scaled returns a value times a positive number.
+func scaled(v, times int64) (int64, error) {
+	if v > math.MaxInt64/times || v < math.MinInt64/times {
+		return 0, invalid("a value of more than 64 bits")
+	}
+	return v * times, nil
+}
+
+// numbersOf returns the numbers that texts have.
+func numbersOf(texts []string) (_ []int64, err error) {
+	numbers := make([]int64, len(texts))
+	for i := 0; i < len(texts) && err == nil; i++ {
+		numbers[i], err = number(texts[i])
+	}
+	return numbers, err
 }
 
 func number(text string) (int64, error) {

@@ -241,6 +241,7 @@ func TestDebug1_Hostile(t *testing.T) {
 		"an estimate":            {heap + "1: 1 [9000000000000000000: 9000000000000000000] @ 0x1\n", profile.ErrProfile, "more than 64 bits"},
 		"a delay":                {mutex + "9000000000000000000 1 @ 0x1\n", profile.ErrProfile, "more than 64 bits"},
 		"contentions":            {"--- mutex:\nsampling period=9\n1 9000000000000000000 @ 0x1\n", profile.ErrProfile, "more than 64 bits"},
+		"contentions, by a bit":  {"--- mutex:\nsampling period=103\n1 89547301328687144 @ 0x1\n", profile.ErrProfile, "more than 64 bits"},
 		"a setting":              {"--- mutex:\nformat=java\n", profile.ErrProfile, "line 2: want cycles/second"},
 		"labels, no brace":       {head + "1 @ 0x1\n# labels: x\n", profile.ErrProfile, "line 3: want labels"},
 		"labels, cut":            {head + "1 @ 0x1\n# labels: {\"a\":\"b\"\n", profile.ErrProfile, "line 3: want labels"},

@@ -101,11 +101,7 @@ func (g *goroutines) end() error {
 	if err != nil {
 		return err
 	}
-	s, err := g.sample(of)
-	if err != nil {
-		return err
-	}
-	return addTo(&s.Value[0], 1)
+	return g.count(of, 0, 1)
 }
 
 // label reads the labels of a goroutine.

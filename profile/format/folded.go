@@ -70,9 +70,5 @@ func (b *sampleBuilder) addStack(text string, value int64) error {
 			return err
 		}
 	}
-	s, err := b.sample(nil)
-	if err != nil {
-		return err
-	}
-	return addTo(&s.Value[0], value)
+	return b.count(nil, 0, value)
 }

@@ -125,6 +125,7 @@ func TestDecode(t *testing.T) {
 		"a sum":            {"a;b 9000000000000000000\na;b 9000000000000000000\n", format.Hints{}, profile.ErrProfile, "line 2: a sum of more than 64 bits"},
 		"many":             {"a;b 1\na;c 1\n", format.Hints{Limits: profile.Limits{Samples: 1}}, profile.ErrTooLarge, "more than 1 samples"},
 		"large":            {"a;b 1\na;b 1\n", format.Hints{Limits: profile.Limits{Bytes: 10}}, profile.ErrTooLarge, "more than 10 bytes"},
+		"gzip, no header":  {"\x1f\x8bxxxxxxxxmain;f 1\nmain;g 2\n", format.Hints{}, profile.ErrProfile, ""},
 		"zstd, cut off":    {string(packed(t, long)[:20]), format.Hints{}, profile.ErrProfile, "decompressed: "},
 		"large in zstd":    {string(packed(t, strings.Repeat("a;b 1\n", 1000))), format.Hints{Limits: profile.Limits{Bytes: 100}}, profile.ErrTooLarge, "more than 100 bytes"},
 		"large and packed": {string(zipped(t, "a;b 1\n"+strings.Repeat("\n", 1000))), format.Hints{Limits: profile.Limits{Bytes: 100}}, profile.ErrTooLarge, "more than 100 bytes"},

@@ -131,11 +131,10 @@ func goError(err error) error {
 // (golang.Sampled), if it has them. Times that are not dates count from InsertOptions.Time.
 func OfGoSamples(samples []golang.Sampled, areDated bool) Decoded {
 	b := goBuilder{
-		p:         &pprof.Profile{SampleType: typesOf("samples", "count", "cpu", "nanoseconds"), PeriodType: &pprof.ValueType{Type: "cpu", Unit: "nanoseconds"}, Period: goSamplePeriod},
-		stacks:    map[*golang.StackFrame][]*pprof.Location{},
-		functions: map[golang.StackFrame]*pprof.Function{}, locations: map[golang.StackFrame]*pprof.Location{},
+		places: newPlaces(&pprof.Profile{SampleType: typesOf("samples", "count", "cpu", "nanoseconds"), PeriodType: &pprof.ValueType{Type: "cpu", Unit: "nanoseconds"}, Period: goSamplePeriod}),
+		stacks: map[*golang.StackFrame][]*pprof.Location{},
 	}
-	out := Decoded{Parsed: b.p, SampleTimes: make([]int64, len(samples)), isUndated: !areDated}
+	out := Decoded{Parsed: b.to, SampleTimes: make([]int64, len(samples)), isUndated: !areDated}
 	for i, s := range samples {
 		out.SampleTimes[i] = s.At
 		labels := map[string][]int64{}
@@ -145,17 +144,15 @@ func OfGoSamples(samples []golang.Sampled, areDated bool) Decoded {
 		if s.Place >= 0 {
 			labels["track"] = []int64{int64(s.Place)}
 		}
-		b.p.Sample = append(b.p.Sample, &pprof.Sample{Location: b.stack(s.Stack), Value: []int64{1, goSamplePeriod}, NumLabel: labels})
+		b.to.Sample = append(b.to.Sample, &pprof.Sample{Location: b.stack(s.Stack), Value: []int64{1, goSamplePeriod}, NumLabel: labels})
 	}
 	return out
 }
 
 // goBuilder makes a profile of samples. Samples with one stack share its locations.
 type goBuilder struct {
-	p         *pprof.Profile
-	stacks    map[*golang.StackFrame][]*pprof.Location
-	functions map[golang.StackFrame]*pprof.Function // without PC and line
-	locations map[golang.StackFrame]*pprof.Location
+	places
+	stacks map[*golang.StackFrame][]*pprof.Location
 }
 
 func (b *goBuilder) stack(frames []golang.StackFrame) []*pprof.Location {
@@ -166,30 +163,11 @@ func (b *goBuilder) stack(frames []golang.StackFrame) []*pprof.Location {
 	if stack == nil {
 		stack = make([]*pprof.Location, len(frames))
 		for i, f := range frames {
-			stack[i] = b.location(f)
+			stack[i] = b.location(&stackFrame{function: f.Func, file: f.File, line: f.Line, address: f.PC})
 		}
 		b.stacks[&frames[0]] = stack
 	}
 	return stack
-}
-
-func (b *goBuilder) location(f golang.StackFrame) *pprof.Location {
-	l := b.locations[f]
-	if l == nil {
-		l = &pprof.Location{ID: uint64(len(b.p.Location)) + 1, Address: f.PC, Line: []pprof.Line{{Function: b.function(f), Line: f.Line}}}
-		b.p.Location, b.locations[f] = append(b.p.Location, l), l
-	}
-	return l
-}
-
-func (b *goBuilder) function(f golang.StackFrame) *pprof.Function {
-	f.PC, f.Line = 0, 0
-	fn := b.functions[f]
-	if fn == nil {
-		fn = &pprof.Function{ID: uint64(len(b.p.Function)) + 1, Name: f.Func, SystemName: f.Func, Filename: f.File}
-		b.p.Function, b.functions[f] = append(b.p.Function, fn), fn
-	}
-	return fn
 }
 
 // insertTimed inserts a profile whose samples have times: as one for each time range with its own codes.

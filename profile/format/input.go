@@ -184,22 +184,33 @@ const (
 // maxWindow bounds the memory of a decoder of zstd: 8 MiB, as RFC 8878 recommends.
 const maxWindow = 8 << 20
 
-// Plain returns a reader of what r reads, decompressed if it is in gzip or zstd.
+// Plain returns a reader of what r reads, decompressed if it is in gzip or zstd. It reads the first bytes of r, and its errors are
+// those of r and of the decompression.
 func Plain(r io.Reader) io.Reader {
 	in := bufio.NewReader(r)
 	switch magic, _ := in.Peek(len(zstdMagic)); {
 	case bytes.HasPrefix(magic, []byte(gzipMagic)):
-		if zip, err := gzip.NewReader(in); err == nil {
-			return zip
+		zip, err := gzip.NewReader(in)
+		if err != nil { // in lacks what was read of it
+			return broken{err}
 		}
+		return zip
 	case IsZstd(magic):
 		// With one goroutine it has none that would have to be closed.
-		if z, err := zstd.NewReader(in, zstd.WithDecoderConcurrency(1), zstd.WithDecoderLowmem(true), zstd.WithDecoderMaxWindow(maxWindow)); err == nil {
-			return z
+		z, err := zstd.NewReader(in, zstd.WithDecoderConcurrency(1), zstd.WithDecoderLowmem(true), zstd.WithDecoderMaxWindow(maxWindow))
+		if err != nil {
+			return broken{err}
 		}
+		return z
 	}
 	return in
 }
+
+// broken is compressed data whose begin is not that of its form.
+type broken struct{ err error }
+
+// Read returns the error.
+func (b broken) Read([]byte) (int, error) { return 0, b.err }
 
 // isPacked reports whether data is compressed.
 func isPacked(data []byte) bool { return bytes.HasPrefix(data, []byte(gzipMagic)) || IsZstd(data) }

@@ -74,16 +74,14 @@ func (j *jemalloc) add(line string) (err error) {
 // begin begins a stack.
 func (j *jemalloc) begin(addresses string) error {
 	j.inStack, j.stack = true, j.stack[:0]
-	return eachCall(addresses, func(address uint64) error { return j.push(stackFrame{address: address, bare: true}) })
+	return j.pushCalls(addresses)
 }
 
 // end adds the sums of the stack.
-func (j *jemalloc) end(texts []string) (err error) {
-	numbers := make([]int64, len(texts))
-	for i, text := range texts {
-		if numbers[i], err = number(text); err != nil {
-			return err
-		}
+func (j *jemalloc) end(texts []string) error {
+	numbers, err := numbersOf(texts)
+	if err != nil {
+		return err
 	}
 	estimate, err := heapSample(j.to.Period, numbers)
 	if err != nil {

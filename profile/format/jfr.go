@@ -34,19 +34,23 @@ func isJFR(head []byte) bool { return bytes.HasPrefix(head, []byte(jfr.ChunkMagi
 func decodeJFR(data []byte, h Hints) iter.Seq2[Decoded, error] {
 	return func(yield func(Decoded, error) bool) {
 		r := recording{
-			limits: h.Limits, from: h.JFR, functions: map[jfrFunction]*pprof.Function{}, mappings: map[string]*pprof.Mapping{},
-			locations: map[jfrPlace]*pprof.Location{}, labels: map[jfrSample]map[string][]string{},
+			// go tool pprof takes the first mapping for the program, which no library is.
+			places: newPlaces(&pprof.Profile{Mapping: []*pprof.Mapping{{ID: 1}}}),
+			limits: h.Limits, from: h.JFR, labels: map[jfrSample]map[string][]string{},
 		}
 		data, err := inflated(data, h.Limits)
-		for err == nil && len(data) > 0 {
-			data, err = r.chunk(data)
+		for rest := data; err == nil && len(rest) > 0; {
+			at := len(data) - len(rest)
+			if rest, err = r.chunk(rest); err != nil {
+				err = fmt.Errorf("chunk at byte %d: %w", at, jfrError(err))
+			}
 		}
 		var profiles []Decoded
 		for kind := jfrKind(0); kind < jfrKinds && err == nil; kind++ {
 			profiles, err = r.profile(profiles, kind)
 		}
 		if err != nil {
-			yield(Decoded{}, fmt.Errorf("JFR: %w", jfrError(err)))
+			yield(Decoded{}, fmt.Errorf("JFR: %w", err))
 			return
 		}
 		for _, p := range profiles {
@@ -116,6 +120,7 @@ const (
 
 // recording makes profiles from the events of a recording.
 type recording struct {
+	places // of all kinds
 	limits profile.Limits
 	from   *JFRLabels // nil: it has none
 
@@ -126,10 +131,7 @@ type recording struct {
 	wall       time.Duration // of wall clock samples beside others
 	cpuTime    uint64        // nanoseconds that the last sample of CPU time stands for
 
-	functions map[jfrFunction]*pprof.Function
-	mappings  map[string]*pprof.Mapping
-	locations map[jfrPlace]*pprof.Location
-	labels    map[jfrSample]map[string][]string // of contexts and ids
+	labels map[jfrSample]map[string][]string // of contexts and ids
 
 	sampled int // samples of all kinds
 	frames  int // of their stacks
@@ -139,18 +141,9 @@ type recording struct {
 	c       *jfr.Chunk // the chunk that is read
 	known   map[jfrSample]*pprof.Sample
 	stacks  map[uint64][]*pprof.Location
-	methods map[jfrCall]jfrFunction
+	methods map[jfrCall]stackFrame // without a line
 
 	hasKernel bool // frames of the kernel have a type
-}
-
-// jfrFunction is a function of a library, or of Java if that is "".
-type jfrFunction struct{ name, library string }
-
-// jfrPlace is a line of a function.
-type jfrPlace struct {
-	function jfrFunction
-	line     int64
 }
 
 // jfrCall is a method in frames of Java, or of libraries.
@@ -176,7 +169,7 @@ func (r *recording) chunk(data []byte) (rest []byte, err error) {
 	}
 	r.end = max(r.end, c.End)
 	r.c, r.known, r.stacks = c, map[jfrSample]*pprof.Sample{}, map[uint64][]*pprof.Location{}
-	r.methods, r.hasKernel = map[jfrCall]jfrFunction{}, false
+	r.methods, r.hasKernel = map[jfrCall]stackFrame{}, false
 	c.EachConstant(jfr.FrameType, func(id uint64) {
 		r.hasKernel = r.hasKernel || c.Label(jfr.FrameType, id, jfr.SlotDescription) == "Kernel"
 	})
@@ -338,7 +331,7 @@ func (r *recording) stack(id uint64) (stack []*pprof.Location, ok bool, err erro
 		return nil
 	}
 	ok, err = r.c.EachFrame(id, begin, func(v *jfr.Contents) error {
-		l, err := r.location(v)
+		l, err := r.lineOf(v)
 		stack = append(stack, l)
 		return err
 	})
@@ -349,41 +342,26 @@ func (r *recording) stack(id uint64) (stack []*pprof.Location, ok bool, err erro
 	return stack, true, nil
 }
 
-// location returns the location of a frame.
-func (r *recording) location(v *jfr.Contents) (*pprof.Location, error) {
-	of := r.function(v)
+// lineOf returns the location of a frame.
+func (r *recording) lineOf(v *jfr.Contents) (*pprof.Location, error) {
+	f := r.methodOf(v)
+	f.line = int64(v[jfr.SlotLine])
 	if r.texts > r.limits.Bytes {
 		return nil, fmt.Errorf("%w: more than %d bytes of names", profile.ErrTooLarge, r.limits.Bytes)
 	}
-	place := jfrPlace{of, int64(v[jfr.SlotLine])}
-	l := r.locations[place]
-	if l != nil {
-		return l, nil
-	}
-	if len(r.locations) == maxLocations {
+	l := r.location(&f)
+	if l.ID > maxLocations {
 		return nil, fmt.Errorf("%w: more than %d lines of functions", profile.ErrTooLarge, maxLocations)
 	}
-	f := r.functions[of]
-	if f == nil {
-		f = &pprof.Function{ID: uint64(len(r.functions) + 1), Name: of.name, SystemName: of.name}
-		r.functions[of] = f
-	}
-	m := r.mappings[of.library]
-	if m == nil && of.library != "" {
-		m = &pprof.Mapping{ID: uint64(len(r.mappings) + 2), File: of.library, HasFunctions: true}
-		r.mappings[of.library] = m
-	}
-	l = &pprof.Location{ID: uint64(len(r.locations) + 1), Mapping: m, Line: []pprof.Line{{Function: f, Line: place.line}}}
-	r.locations[place] = l
 	return l, nil
 }
 
 // jfrGenerated matches names of classes with the numbers that a JVM gives them, which are others in each process.
 var jfrGenerated = regexp.MustCompile(`(\$\$Lambda|GeneratedMethodAccessor|\$\$EnhancerBySpringCGLIB\$\$)[$./]?[0-9a-fx./]+`)
 
-// function returns the function of a frame: a method with its class, or a function of a library, whose name is in the place of
+// methodOf returns the function of a frame: a method with its class, or a function of a library, whose name is in the place of
 // the class.
-func (r *recording) function(v *jfr.Contents) jfrFunction {
+func (r *recording) methodOf(v *jfr.Contents) stackFrame {
 	c := r.c
 	call := jfrCall{v[jfr.SlotMethod], r.isNative(v[jfr.SlotType])}
 	of, known := r.methods[call]
@@ -392,17 +370,17 @@ func (r *recording) function(v *jfr.Contents) jfrFunction {
 	}
 	m, ok := c.Record(jfr.JavaMethod, call.method)
 	if !ok {
-		return jfrFunction{name: "unknown"}
+		return stackFrame{function: "unknown"}
 	}
 	class, name := c.Label(jfr.JavaClass, m[jfr.SlotType], jfr.SlotName), c.Label(jfr.JavaSymbol, m[jfr.SlotName], jfr.SlotSymbolText)
-	of.name = cmp.Or(name, "unknown")
+	of.function = cmp.Or(name, "unknown")
 	switch {
 	case call.isNative:
-		of.library = class
+		of.mapping = class
 	case class != "":
-		of.name = jfrGenerated.ReplaceAllString(class, "${1}_") + "." + of.name
+		of.function = jfrGenerated.ReplaceAllString(class, "${1}_") + "." + of.function
 	}
-	r.texts += len(of.name)
+	r.texts += len(of.function)
 	r.methods[call] = of
 	return of
 }
@@ -444,8 +422,7 @@ func (r *recording) profile(to []Decoded, kind jfrKind) ([]Decoded, error) {
 	if len(samples) == 0 || kind == jfrCPU && len(r.samples[jfrCPUTime]) > 0 { // which are of the same time
 		return to, nil
 	}
-	// go tool pprof takes the first mapping for the program, which no library is.
-	p := &pprof.Profile{Sample: samples, TimeNanos: r.start, DurationNanos: r.end - r.start, Mapping: []*pprof.Mapping{{ID: 1}}}
+	p := &pprof.Profile{Sample: samples, TimeNanos: r.start, DurationNanos: r.end - r.start, Mapping: r.to.Mapping[:1:1]}
 	for _, text := range of.types {
 		p.SampleType = append(p.SampleType, jfrTypeOf(text))
 	}
@@ -459,10 +436,10 @@ func (r *recording) profile(to []Decoded, kind jfrKind) ([]Decoded, error) {
 			p.SampleType[0], p.PeriodType = jfrTypeOf("samples/count"), &pprof.ValueType{Type: r.event, Unit: "count"}
 		}
 		for i := 0; i < len(samples) && of.name != ""; i++ {
-			if samples[i].Value[0] > math.MaxInt64/p.Period {
-				return nil, invalid("values of more than 63 bits")
+			var err error
+			if samples[i].Value[0], err = scaled(samples[i].Value[0], p.Period); err != nil {
+				return nil, err
 			}
-			samples[i].Value[0] *= p.Period
 		}
 	}
 	if kind == jfrCPUTime {

@@ -45,12 +45,12 @@ func hexAddress(text string) (uint64, error) {
 	return address, nil
 }
 
-// eachCall calls push with the address of each call of a stack, which is before the address of the text, such as 0x1f 0x2e.
-func eachCall(stack string, push func(address uint64) error) error {
+// pushCalls pushes the address of each call of a stack, which is before the address of the text, such as 0x1f 0x2e.
+func (b *sampleBuilder) pushCalls(stack string) error {
 	for text := range strings.FieldsSeq(stack) {
 		address, err := hexAddress(text[len("0x"):])
 		if err == nil {
-			err = push(address - 1)
+			err = b.push(stackFrame{address: address - 1, bare: true})
 		}
 		if err != nil {
 			return err

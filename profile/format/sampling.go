@@ -1,7 +1,6 @@
 package format
 
 import (
-	"fmt"
 	"time"
 
 	pprof "github.com/google/pprof/profile"
@@ -48,11 +47,10 @@ func (c Sampling) convert(p *pprof.Profile) error {
 	*p.SampleType[0] = pprof.ValueType{Type: "cpu", Unit: "nanoseconds"}
 	p.PeriodType = &pprof.ValueType{Type: "cpu", Unit: "nanoseconds"}
 	for _, s := range p.Sample {
-		nanos := s.Value[0] * p.Period
-		if nanos/p.Period != s.Value[0] {
-			return invalid(fmt.Sprintf("%d samples of %d ns exceed 64 bits", s.Value[0], p.Period))
+		var err error
+		if s.Value[0], err = scaled(s.Value[0], p.Period); err != nil {
+			return err
 		}
-		s.Value[0] = nanos
 	}
 	return nil
 }

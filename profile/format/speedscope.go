@@ -3,6 +3,7 @@ package format
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"math"
 	"slices"
@@ -64,7 +65,7 @@ func parseSpeedscope(data []byte, h Hints) (*pprof.Profile, error) {
 	}
 	var file speedscopeFile
 	if err := json.Unmarshal(text, &file); err != nil {
-		return nil, invalid("file of speedscope: " + err.Error())
+		return nil, invalid("file of speedscope: " + err.Error() + placeInJSON(err))
 	}
 	s := speedscope{sampleBuilder: newBuilder(h), file: &file}
 	for i := range file.Profiles {
@@ -79,6 +80,19 @@ func parseSpeedscope(data []byte, h Hints) (*pprof.Profile, error) {
 		return nil, invalid("file of speedscope: it has no profiles")
 	}
 	return s.done(), nil
+}
+
+// placeInJSON says where an error of encoding/json is, if it knows it.
+func placeInJSON(err error) string {
+	var syntax *json.SyntaxError
+	var kind *json.UnmarshalTypeError
+	switch {
+	case errors.As(err, &syntax):
+		return fmt.Sprintf(", at byte %d", syntax.Offset)
+	case errors.As(err, &kind):
+		return fmt.Sprintf(", at byte %d", kind.Offset)
+	}
+	return ""
 }
 
 // speedscope makes a profile from a file.
@@ -151,7 +165,7 @@ func (s *speedscope) addStack(stack []int, weight json.Number) error {
 	if err != nil {
 		return err
 	}
-	return s.count(value)
+	return s.count(s.labels, s.value, value)
 }
 
 // openCall is a place in the tree of calls of events.
@@ -214,7 +228,7 @@ func (s *speedscope) addCalls(calls []openCall, self []int64) error {
 		if err := s.expand(); err != nil {
 			return err
 		}
-		if err := s.count(value); err != nil {
+		if err := s.count(s.labels, s.value, value); err != nil {
 			return err
 		}
 	}
@@ -234,20 +248,10 @@ func (s *speedscope) noFrame(i int) error {
 	return invalid(fmt.Sprintf("frame %d of %d", i, len(s.file.Shared.Frames)))
 }
 
-// count adds a value to the sample of the stack.
-func (s *speedscope) count(value int64) error {
-	sample, err := s.sample(s.labels)
-	if err != nil {
-		return err
-	}
-	return addValue(sample, s.value, value)
-}
-
 // number returns a number in the unit of the sample type. Whole numbers are exact, and others are rounded.
 func (s *speedscope) number(text json.Number) (int64, error) {
-	n, err := strconv.ParseInt(string(text), 10, 64)
-	if err == nil && n <= math.MaxInt64/s.times && n >= math.MinInt64/s.times {
-		return n * s.times, nil
+	if n, err := strconv.ParseInt(string(text), 10, 64); err == nil {
+		return scaled(n, s.times)
 	}
 	value, err := strconv.ParseFloat(strings.TrimSpace(string(text)), 64)
 	if err != nil {

@@ -89,6 +89,8 @@ func TestSpeedscope_Hostile(t *testing.T) {
 	wantHostile(t, format.Speedscope, "speedscope", map[string]hostile{
 		"cut":                     {one("[0]", "1")[:200], is, "file of speedscope: unexpected end"},
 		"no JSON":                 {`{"$schema":"https://www.speedscope.app/file-format-schema.json"]`, is, "invalid character"},
+		"no JSON, the place":      {`{"$schema":"https://www.speedscope.app/file-format-schema.json"]`, is, "at byte 64"},
+		"a type, the place":       {`{"$schema":"speedscope.app/file-format-schema","profiles":7}`, is, "at byte 59"},
 		"behind the end":          {one("[0]", "1") + "}", is, "invalid character"},
 		"deep JSON":               {one("[0]", "1,"+strings.Repeat("[", 20_000)), is, "exceeded max depth"},
 		"no profiles":             {speedscopeOf(""), is, "it has no profiles"},

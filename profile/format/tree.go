@@ -123,7 +123,7 @@ func (t *tree) next() error {
 	}
 	n.depth = len(t.stack)
 	if value > 0 {
-		if err := t.count(n, int64(value)); err != nil {
+		if err := t.end(n, int64(value)); err != nil {
 			return err
 		}
 	}
@@ -163,8 +163,8 @@ func (t *tree) pushName(name []byte) error {
 	return t.push(stackFrame{function: string(name)})
 }
 
-// count adds a value to the stack that ends in a node.
-func (t *tree) count(n node, value int64) error {
+// end adds a value to the stack that ends in a node.
+func (t *tree) end(n node, value int64) error {
 	if n.begun < n.text {
 		if err := t.pushName(t.text[n.begun:n.text]); err != nil {
 			return err
@@ -174,11 +174,7 @@ func (t *tree) count(n node, value int64) error {
 	if err := t.expand(); err != nil {
 		return err
 	}
-	s, err := t.sample(nil)
-	if err != nil {
-		return err
-	}
-	return addTo(&s.Value[0], value)
+	return t.count(nil, 0, value)
 }
 
 // name reads the name of a node.

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/granarydb/granary/internal/effort"
+	"github.com/granarydb/granary/internal/heldtest"
 )
 
 // hostile are bytes that a reader must survive.
@@ -77,19 +78,33 @@ func TestImport_Hostile(t *testing.T) {
 	}
 	for name, data := range cases {
 		t.Run(name, func(t *testing.T) {
-			used := effort.Allocated(func() { _, _, _ = imported(t, strings.NewReader(data)) })
+			used := effort.Allocated(func() { _, _, _ = imported(strings.NewReader(data)) })
 			// An attribute takes some 2 KB, and an event that makes one at least 20 bytes.
 			if most := uint64(4<<20 + 200*len(data)); used > most {
 				t.Errorf("%d bytes of input took %d of memory", len(data), used)
 			}
 			for _, part := range []int{3, 2} {
-				_, _, _ = imported(t, strings.NewReader(data[:len(data)/part]))
+				_, _, _ = imported(strings.NewReader(data[:len(data)/part]))
 			}
-			view, _, err := imported(t, strings.NewReader(data))
-			if err == nil && len(allHeld(t, view)) == 0 {
+			view, _, err := imported(strings.NewReader(data))
+			if err == nil && len(heldtest.All(t, view)) == 0 {
 				t.Error("no slice and no error")
 			}
 		})
+	}
+}
+
+// TestImport_Instants has the memory of an instant of a category be that of one of a thread (C5).
+func TestImport_Instants(t *testing.T) {
+	of := func(phase string) uint64 {
+		var b strings.Builder
+		for i := range 30_000 {
+			fmt.Fprintf(&b, `{"ph":%q,"cat":"c","id":1,"ts":%d},`, phase, i)
+		}
+		return effort.Allocated(func() { _, _, _ = imported(strings.NewReader("[" + b.String())) })
+	}
+	if thread, category := of("i"), of("n"); category > thread+thread/20 {
+		t.Errorf("30,000 instants take %d bytes, those of a category %d", thread, category)
 	}
 }
 
@@ -103,16 +118,16 @@ func FuzzImport(f *testing.F) {
 	f.Add(generated(10))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		Magic(data)
-		view, outcome, err := imported(t, bytes.NewReader(data))
-		again, outcomeAgain, errAgain := imported(t, oneByte{bytes.NewReader(data)})
+		view, outcome, err := imported(bytes.NewReader(data))
+		again, outcomeAgain, errAgain := imported(oneByte{bytes.NewReader(data)})
 		if (err == nil) != (errAgain == nil) {
 			t.Fatal(err, errAgain)
 		}
 		if err != nil {
 			return
 		}
-		if fmt.Sprint(allHeld(t, view), outcome) != fmt.Sprint(allHeld(t, again), outcomeAgain) {
-			t.Fatalf("%v, %v; by single bytes %v, %v", allHeld(t, view), outcome, allHeld(t, again), outcomeAgain)
+		if fmt.Sprint(heldtest.All(t, view), outcome) != fmt.Sprint(heldtest.All(t, again), outcomeAgain) {
+			t.Fatalf("%v, %v; by single bytes %v, %v", heldtest.All(t, view), outcome, heldtest.All(t, again), outcomeAgain)
 		}
 	})
 }

@@ -12,58 +12,13 @@ import (
 	"testing/iotest"
 
 	"github.com/granarydb/granary/history"
+	"github.com/granarydb/granary/internal/heldtest"
 	"github.com/granarydb/granary/trace"
 )
 
 // imported imports a trace.
-func imported(t testing.TB, in io.Reader) (*history.View, trace.Outcome, error) {
-	t.Helper()
-	var outcome trace.Outcome
-	r, err := trace.Build(func(to trace.Target) (err error) {
-		outcome, err = Import(t.Context(), in, to)
-		return err
-	})
-	if err != nil {
-		return nil, outcome, err
-	}
-	return r.View, outcome, nil
-}
-
-// held is an interval of an attribute that is not null.
-type held struct {
-	path       string
-	start, end int64 // inclusive
-	value      string
-}
-
-func (h held) String() string { return fmt.Sprintf("%s %d-%d %s", h.path, h.start, h.end, h.value) }
-
-// allHeld returns what is not null in a view, by path and time.
-func allHeld(t testing.TB, v *history.View) (all []held) {
-	t.Helper()
-	for _, a := range v.All() {
-		path, err := v.Path(a)
-		if err != nil {
-			t.Fatal(err)
-		}
-		for in, err := range v.Range(a, v.Start(), v.End(), history.RangeOptions{}) {
-			if err != nil {
-				t.Fatal(err)
-			}
-			if in.Value.IsNull() {
-				continue
-			}
-			value := in.Value.String()
-			if in.Value.Kind() == history.KindString {
-				value = in.Value.Text()
-			}
-			all = append(all, held{history.PathText(path), in.Start, in.End, value})
-		}
-	}
-	slices.SortFunc(all, func(a, b held) int {
-		return cmp.Or(cmp.Compare(a.path, b.path), cmp.Compare(a.start, b.start))
-	})
-	return all
+func imported(in io.Reader) (*history.View, trace.Outcome, error) {
+	return heldtest.Imported(Import, in)
 }
 
 // TestImport_Small has small traces with each kind of events, and what becomes of them.
@@ -91,6 +46,11 @@ func TestImport_Small(t *testing.T) {
 			"processes with one name", `[{"ph":"M","pid":1,"name":"process_name","args":{"name":"a 2"}},{"ph":"M","pid":"2 1","name":"process_name","args":{"name":"a"}},
 			{"ph":"X","pid":1,"ts":1,"dur":1,"name":"x"},{"ph":"X","pid":"2 1","ts":1,"dur":1,"name":"y"}]`,
 			[]string{"Processes/a 2 1 (2)/Threads/0/1 1000-1999 y", "Processes/a 2 1/Threads/0/1 1000-1999 x"},
+			"", "",
+		},
+		{
+			"broken escapes, spaces", `[{"ph":"C","ts":1,"name":"\uZ1","args":{"\uZ2" : 1,"\uZ3":2 , "\u\u\u\uZ4" : 3}}]`,
+			[]string{"Processes/0/Counters/\ufffdZ1/\ufffdZ2 1000-1000 1", "Processes/0/Counters/\ufffdZ1/\ufffdZ3 1000-1000 2", "Processes/0/Counters/\ufffdZ1/\ufffd\ufffd\ufffd\ufffdZ4 1000-1000 3"},
 			"", "",
 		},
 		{
@@ -144,13 +104,13 @@ func TestImport_Small(t *testing.T) {
 		},
 		{"commas, NaN, texts that are no UTF-8", `[,{"ph":"X",,"args":{"x":NaN,"y":-Infinity},"ts":1,"dur":1,"name":"a` + "\xff" + `b"},]`, []string{"Processes/0/Threads/0/1 1000-1999 a\ufffdb"}, "", ""},
 	} {
-		view, outcome, err := imported(t, iotest.OneByteReader(strings.NewReader(tc.json)))
+		view, outcome, err := imported(iotest.OneByteReader(strings.NewReader(tc.json)))
 		if err != nil {
 			t.Errorf("%s: %v", tc.name, err)
 			continue
 		}
 		var got []string
-		for _, h := range allHeld(t, view) {
+		for _, h := range heldtest.All(t, view) {
 			got = append(got, h.String())
 		}
 		slices.Sort(got)
@@ -173,13 +133,13 @@ func TestImport_Small(t *testing.T) {
 // TestImport_Errors refuses what is no trace, and passes on the errors of the input and the target.
 func TestImport_Errors(t *testing.T) {
 	for _, bad := range []string{"", " ", "x", "7", `"a"`, "{", "[", "[]", "{}", `{"traceEvents":{}}`, `{"traceEvents":[]}`, `[{"ph":"M","name":"process_name"}]`, `[{"ph":"s","ts":1}]`, `[{"ph"`, `{"a":}`, `[{"ph" 1}]`, `[{"ph":"E","ts":1}]`} {
-		if _, _, err := imported(t, strings.NewReader(bad)); !errors.Is(err, ErrFormat) {
+		if _, _, err := imported(strings.NewReader(bad)); !errors.Is(err, ErrFormat) {
 			t.Errorf("%q: %v", bad, err)
 		}
 	}
 	const good = `[{"ph":"X","ts":1,"dur":1,"name":"a"}]`
 	broken := errors.New("broken")
-	if _, _, err := imported(t, io.MultiReader(strings.NewReader(good[:10]), iotest.ErrReader(broken))); !errors.Is(err, broken) {
+	if _, _, err := imported(io.MultiReader(strings.NewReader(good[:10]), iotest.ErrReader(broken))); !errors.Is(err, broken) {
 		t.Errorf("%v, want %v", err, broken)
 	}
 	if _, err := Import(t.Context(), strings.NewReader(good), trace.Target{Begin: func(int64) (*history.Writer, error) { return nil, broken }}); !errors.Is(err, broken) {
@@ -231,11 +191,11 @@ func TestImport_Windows(t *testing.T) {
 	long := strings.Repeat("é", 100_000)
 	fmt.Fprintf(&b, `{"name":"%s","ph":"X","ts":3000,"dur":1},`, long)
 	fmt.Fprintf(&b, `{"args":{"a":"%s","b":1},"name":"c","ph":"C","ts":3001},{"args":{"b":1},"name":"c","ph":"C","ts":3001}]}`, long)
-	view, outcome, err := imported(t, &b)
+	view, outcome, err := imported(&b)
 	if err != nil || outcome.Lost != nil || fmt.Sprint(outcome.LeftOut()) != "[{counters with more than 64 KiB of arguments 1}]" {
 		t.Fatal(err, outcome)
 	}
-	all := allHeld(t, view)
+	all := heldtest.All(t, view)
 	if len(all) != 3002 {
 		t.Fatalf("%d intervals", len(all))
 	}
@@ -244,7 +204,7 @@ func TestImport_Windows(t *testing.T) {
 			t.Fatalf("%v, want %s", h, want)
 		}
 	}
-	if name := all[3001].value; len(name) != 4096 || !strings.HasPrefix(long, name) {
+	if name := all[3001].Value; len(name) != 4096 || !strings.HasPrefix(long, name) {
 		t.Errorf("a long name is %.20s with %d bytes", name, len(name))
 	}
 }

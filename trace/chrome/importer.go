@@ -17,7 +17,8 @@ type importer struct {
 	offset    int64 // added to all times
 	processes map[tracks.Text]*process
 	order     []*process
-	global    map[asyncKey]tracks.Nest // of ids of all processes
+	global    map[asyncKey]tracks.Nest     // of ids of all processes
+	instants  map[tracks.Track]tracks.Nest // of threads and categories
 
 	// The thread of the last event, because the next is often of the same.
 	last             *thread
@@ -38,7 +39,6 @@ type thread struct {
 	of       *process
 	track    tracks.Track
 	nest     tracks.Nest
-	instants tracks.Nest // 0: none yet
 	id, name tracks.Text
 }
 
@@ -49,7 +49,9 @@ type asyncKey struct{ category, scope, id tracks.Text }
 type counterKey struct{ name, id, series tracks.Text }
 
 func newImporter() *importer {
-	return &importer{Timeline: tracks.New(), processes: map[tracks.Text]*process{}, global: map[asyncKey]tracks.Nest{}}
+	return &importer{
+		Timeline: tracks.New(), processes: map[tracks.Text]*process{}, global: map[asyncKey]tracks.Nest{}, instants: map[tracks.Track]tracks.Nest{},
+	}
 }
 
 // byteOrderMark is what some editors write before a text.
@@ -155,12 +157,9 @@ func (r *importer) add(e *event) {
 	case 'e', 'F':
 		r.End(r.async(th.of, e), r.Text(e.name), e.ts.nanos)
 	case 'n':
-		r.Instant(r.Nest(r.Instants(r.category(th.of, e))), r.Text(e.name), e.ts.nanos)
+		r.instant(r.category(th.of, e), e)
 	case 'I', 'i', 'R':
-		if th.instants == 0 {
-			th.instants = r.Nest(r.Instants(th.track))
-		}
-		r.Instant(th.instants, r.Text(e.name), e.ts.nanos)
+		r.instant(th.track, e)
 	case 'C':
 		r.count(th.of, e)
 	}
@@ -228,6 +227,16 @@ func (r *importer) async(p *process, e *event) tracks.Nest {
 		nests[key] = nest
 	}
 	return nest
+}
+
+// instant takes an event without a duration below a track.
+func (r *importer) instant(of tracks.Track, e *event) {
+	nest, ok := r.instants[of]
+	if !ok {
+		nest = r.Nest(r.Instants(of))
+		r.instants[of] = nest
+	}
+	r.Instant(nest, r.Text(e.name), e.ts.nanos)
 }
 
 // metadata takes the name of a process or a thread.

@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/granarydb/granary/internal/beside"
+	"github.com/granarydb/granary/internal/heldtest"
 )
 
 // slowEvent is an event as encoding/json reads it.
@@ -110,11 +111,11 @@ func nanos(t testing.TB, micros ...json.Number) int64 {
 }
 
 // ofThreads returns the slices of threads in a history, without levels, as slow does.
-func ofThreads(all []held) (lines []string) {
+func ofThreads(all []heldtest.Held) (lines []string) {
 	for _, h := range all {
-		path := strings.Split(strings.ReplaceAll(h.path, `\/`, "\x00"), "/")
+		path := strings.Split(strings.ReplaceAll(h.Path, `\/`, "\x00"), "/")
 		if len(path) > 4 && path[2] == "Threads" && path[4] != "instants" {
-			h.path = strings.ReplaceAll(strings.Join(path[:4], "/"), "\x00", "/")
+			h.Path = strings.ReplaceAll(strings.Join(path[:4], "/"), "\x00", "/")
 			lines = append(lines, h.String())
 		}
 	}
@@ -146,11 +147,11 @@ func TestImport_Node(t *testing.T) {
 // compareRecorded compares a history with the slow reader. It has at least some slices.
 func compareRecorded(t *testing.T, name string, data []byte, least int) {
 	t.Helper()
-	view, outcome, err := imported(t, strings.NewReader(string(data)))
+	view, outcome, err := imported(strings.NewReader(string(data)))
 	if err != nil {
 		t.Fatal(name, err)
 	}
-	got, want := ofThreads(allHeld(t, view)), slow(t, data)
+	got, want := ofThreads(heldtest.All(t, view)), slow(t, data)
 	if !slices.Equal(got, want) || len(want) < least {
 		t.Errorf("%s: %d slices, want %d", name, len(got), len(want))
 		for i := range min(len(got), len(want)) {

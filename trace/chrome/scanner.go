@@ -35,7 +35,8 @@ type scanner struct {
 	keep    int // from here on bytes are kept; -1: none are
 	isLong  bool
 	head    []byte // the first bytes of what is too long
-	decoded []byte
+	decoded []byte // the last text, without its escapes
+	name    []byte // the last name whose colon is apart
 }
 
 func newScanner(in io.Reader) *scanner {
@@ -161,13 +162,13 @@ func (s *scanner) key() []byte {
 		s.at++
 		return key
 	}
-	s.decoded = append(s.decoded[:0], key...)
+	s.name = append(s.name[:0], key...)
 	if s.next() != ':' {
-		s.fault("no colon behind %.40q", s.decoded)
+		s.fault("no colon behind %.40q", s.name)
 		return nil
 	}
 	s.at++
-	return s.decoded
+	return s.name
 }
 
 // each calls f with the names in an object. f reads or skips the value of each. Any other value is skipped.

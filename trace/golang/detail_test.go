@@ -194,7 +194,7 @@ var garbage []byte
 
 // TestImport_Details holds all that a trace says besides states to the oracle.
 func TestImport_Details(t *testing.T) {
-	for name, data := range map[string][]byte{"recorded once": file(t), "of tasks": tasked(t), "of generations": generations(t)} {
+	for name, data := range map[string][]byte{"recorded once": file(t), "of tasks": tasked(t), "of generations": goroutineGenerations(t)} {
 		view, _ := imported(t, data)
 		want, got := spent(t, data), detailSpent(t, view)
 		maps.DeleteFunc(want, func(_ stay, ns int64) bool { return ns == 0 })

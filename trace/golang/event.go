@@ -54,7 +54,8 @@ type Event struct {
 	Kind  Kind
 	State State
 	// IsFound reports that the state began before the trace. The first generation has such an event for each goroutine
-	// and proc of then, however late; after ReadAhead they come first, at its begin.
+	// and proc of then, however late; after ReadAhead they come first, at its begin. Each later generation has them again,
+	// with states that are known.
 	IsFound bool
 	// IsWake reports that a goroutine became Runnable because By unblocked it.
 	IsWake bool

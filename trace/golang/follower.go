@@ -309,6 +309,9 @@ func (f *Follower) write(w *history.Writer, ev Event) (err error) {
 	case Goroutine:
 		return f.goroutine(w, ev)
 	case Proc:
+		if ev.IsFound && f.procs[ev.ID] != nil {
+			return nil
+		}
 		p, err := f.proc(w, ev.ID)
 		if err != nil {
 			return err

@@ -36,7 +36,7 @@ func imported(t testing.TB, data []byte) (*history.View, *Reader) {
 }
 
 // generations returns a trace of several generations. A flight recorder ends one.
-func generations(t testing.TB) []byte {
+func goroutineGenerations(t testing.TB) []byte {
 	t.Helper()
 	var out bytes.Buffer
 	if err := rt.Start(&out); err != nil {
@@ -88,7 +88,7 @@ func totals(t testing.TB, v *history.View) map[total]int64 {
 
 // TestImport holds histories of traces to the oracle, at instants and in sum.
 func TestImport(t *testing.T) {
-	for name, data := range map[string][]byte{"recorded once": file(t), "of this program": record(t, 100*time.Millisecond), "of generations": generations(t)} {
+	for name, data := range map[string][]byte{"recorded once": file(t), "of this program": record(t, 100*time.Millisecond), "of generations": goroutineGenerations(t)} {
 		s := replayed(t, data)
 		view, r := imported(t, data)
 		if !view.Closed() || view.Start() != s.from || view.End() != s.to-1 || r.Broken() != nil {
@@ -225,7 +225,7 @@ func TestImport_OldFormats(t *testing.T) {
 
 // TestFollower_Renew commits in the middle of a trace.
 func TestFollower_Renew(t *testing.T) {
-	data := generations(t)
+	data := goroutineGenerations(t)
 	s := replayed(t, data)
 	k := keep(t, FollowOptions{ByID: true})
 	r, err := NewReader(bytes.NewReader(data), 1<<30)

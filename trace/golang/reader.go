@@ -2,7 +2,6 @@ package golang
 
 import (
 	"bufio"
-	"bytes"
 	"errors"
 	"fmt"
 	"io"
@@ -36,13 +35,14 @@ const (
 // Reader reads an execution trace as a stream, one generation at a time. It belongs to one goroutine.
 type Reader struct {
 	in     *countedReader
-	bytes  *bufio.Reader // of in
-	events *trace.Reader // nil before Next
+	parts  *generations
+	events *trace.Reader // of one generation; nil before Next
 	clock  Clock
 	dated  bool // clock is set
-	syncs  int  // begins and ends of generations so far
+	syncs  int  // the begin of the trace, and ends of generations so far
 	begin  int64
 	last   int64
+	order  int64 // time of the last event, or of the begin of a generation
 	err    error // from the last Next
 	broken error // why the trace ends before its end
 
@@ -50,14 +50,28 @@ type Reader struct {
 	first   []Event                      // what Next returns first
 	isAhead bool                         // found events are among them, and are not returned later
 	details bool
+	isNew   bool // the next event is the begin of a generation
+	alone   bool // the first generation is read alone
 	skims   bool // Next returns found events alone
 }
 
 // countedReader counts a trace's bytes, and keeps the error of reading them.
 type countedReader struct {
-	r    io.Reader
-	left int64
-	err  error
+	r     io.Reader
+	left  int64
+	err   error
+	again io.Seeker // r, if it can be read twice
+	begin int64     // of the trace in again
+}
+
+func newCountedReader(r io.Reader, most int64) *countedReader {
+	in := &countedReader{r: r, left: most}
+	if s, is := r.(io.Seeker); is {
+		if at, err := s.Seek(0, io.SeekCurrent); err == nil {
+			in.again, in.begin = s, at
+		}
+	}
+	return in
 }
 
 func (in *countedReader) Read(p []byte) (int, error) {
@@ -75,12 +89,6 @@ func (in *countedReader) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// IsWhole reports whether data begins like a trace of Go 1.11 to 1.21. Its format needs the whole trace in memory, in
-// about 60 times its bytes.
-func IsWhole(data []byte) bool {
-	return Magic(data) && string(data[:len(firstStream)]) < firstStream
-}
-
 // The versions in the first bytes of the oldest traces that are read, and of the first that are read as a stream.
 const (
 	oldest      = "go 1.11 "
@@ -90,7 +98,7 @@ const (
 // NewReader returns a reader of a trace of at most `most` bytes. It refuses traces before Go 1.11. The errors are as
 // for Next.
 func NewReader(r io.Reader, most int64) (*Reader, error) {
-	in := &countedReader{r: r, left: most}
+	in := newCountedReader(r, most)
 	b := bufio.NewReaderSize(in, readBytes)
 	head, err := b.Peek(headerBytes)
 	switch {
@@ -101,29 +109,41 @@ func NewReader(r io.Reader, most int64) (*Reader, error) {
 	case string(head[:len(oldest)]) < oldest:
 		return nil, fmt.Errorf("%w: it is of %s, want 1.11 or later", ErrFormat, head[:len(oldest)-1])
 	}
-	return &Reader{in: in, bytes: b, stacks: map[trace.Stack][]StackFrame{}}, nil
+	return newReader(in, b), nil
+}
+
+func newReader(in *countedReader, b *bufio.Reader) *Reader {
+	return &Reader{in: in, parts: newGenerations(b), stacks: map[trace.Stack][]StackFrame{}}
 }
 
 // ReadDetails lets Next return the kinds of events from Range on. Call it before Next and ReadAhead.
 func (r *Reader) ReadDetails() { r.details = true }
 
 // ReadAhead reads the first generation, and lets Next return the states from before the trace first, at its begin. It
-// costs 0.1 us an event, and memory for the bytes of up to two generations. It does nothing after Next, and for a trace
-// that begins up to an instant of its clock, because a caller knows the states of then.
+// costs 0.1 us an event, and memory for the generation, and for its bytes, compressed, if the input is no io.Seeker. It
+// does nothing after Next, and for a trace that begins up to an instant of its clock, because a caller knows the states of
+// then.
 func (r *Reader) ReadAhead(unless int64) {
 	if r.isAhead || r.events != nil {
 		return
 	}
 	var head echo
-	scan := &Reader{in: r.in, bytes: bufio.NewReaderSize(io.TeeReader(r.bytes, &head), readBytes), stacks: map[trace.Stack][]StackFrame{}, details: r.details}
-	for scan.syncs <= 1 {
+	most, bytes := r.in.left, io.Reader(r.parts.in)
+	if r.in.again == nil {
+		bytes = io.TeeReader(bytes, &head)
+	} else {
+		most += int64(r.parts.in.Buffered())
+	}
+	scan := newReader(r.in, bufio.NewReaderSize(bytes, readBytes))
+	scan.details, scan.alone = r.details, true
+	for {
 		ev, err := scan.Next()
 		if err != nil {
 			break // Next meets it again
 		}
 		if scan.begin <= unless {
 			head = echo{isOff: true}
-			*r, r.first = *scan, []Event{ev}
+			*r, r.first, r.alone = *scan, []Event{ev}, false
 			return
 		}
 		scan.skims = true // the begin is known
@@ -133,34 +153,13 @@ func (r *Reader) ReadAhead(unless int64) {
 		}
 	}
 	r.isAhead = true
-	r.bytes = bufio.NewReaderSize(io.MultiReader(&head, r.bytes), readBytes)
-}
-
-// echo has bytes that are read once after they were written.
-type echo struct {
-	blocks [][]byte
-	isOff  bool // they are not kept
-}
-
-// Write implements io.Writer.
-func (b *echo) Write(p []byte) (int, error) {
-	if !b.isOff {
-		b.blocks = append(b.blocks, bytes.Clone(p))
+	if r.in.again == nil {
+		r.parts = newGenerations(bufio.NewReaderSize(io.MultiReader(&head, r.parts.in), readBytes))
+	} else if r.in.err == nil {
+		_, r.in.err = r.in.again.Seek(r.in.begin, io.SeekStart)
+		r.in.left = most
+		r.parts = newGenerations(bufio.NewReaderSize(r.in, readBytes))
 	}
-	return len(p), nil
-}
-
-// Read implements io.Reader.
-func (b *echo) Read(p []byte) (int, error) {
-	if len(b.blocks) == 0 {
-		return 0, io.EOF
-	}
-	n := copy(p, b.blocks[0])
-	if b.blocks[0] = b.blocks[0][n:]; len(b.blocks[0]) == 0 {
-		b.blocks[0] = nil
-		b.blocks = b.blocks[1:]
-	}
-	return n, nil
 }
 
 // Next returns the next event, and io.EOF after the last, which is at a fault if a generation before it is
@@ -185,15 +184,16 @@ func (r *Reader) Next() (ev Event, err error) {
 		}
 		r.err = err
 	}()
-	if r.events == nil {
-		if r.events, err = trace.NewReader(r.bytes); err != nil {
-			return Event{}, r.wrap(err)
-		}
-	}
 	for {
+		if r.events == nil {
+			if err := r.nextGeneration(); err != nil {
+				return Event{}, err
+			}
+		}
 		e, err := r.events.ReadEvent()
 		if errors.Is(err, io.EOF) && r.in.err == nil {
-			return Event{}, io.EOF
+			r.events = nil
+			continue
 		}
 		if err != nil {
 			return Event{}, r.wrap(err)
@@ -206,6 +206,23 @@ func (r *Reader) Next() (ev Event, err error) {
 			return r.takeFirst(), nil
 		}
 	}
+}
+
+// nextGeneration opens the next generation, or returns io.EOF. The reader of the last one is dropped before, because it has
+// its bytes in memory.
+func (r *Reader) nextGeneration() (err error) {
+	clear(r.stacks) // they keep the tables of the last one
+	if !r.parts.next() || r.alone && r.syncs > 0 {
+		if r.in.err != nil {
+			return r.in.err
+		}
+		return io.EOF
+	}
+	if r.events, err = trace.NewReader(r.parts.reader()); err != nil {
+		return r.wrap(err)
+	}
+	r.isNew = true
+	return nil
 }
 
 func (r *Reader) takeFirst() Event {
@@ -258,11 +275,15 @@ func short(text string) string {
 // event converts an event. It returns false for events that Next does not return.
 func (r *Reader) event(e *trace.Event) (ev Event, ok bool) {
 	at, kind := int64(e.Time()), e.Kind()
+	isEnd := kind == trace.EventSync && !r.isNew
+	if r.syncs > 1 && !isEnd { // a thread's clock can be behind those of the generation before
+		at = max(at, r.order+1)
+	}
 	if kind == trace.EventSync {
 		r.sync(at, e.Sync().ClockSnapshot)
 		return ev, false
 	}
-	r.last = at
+	r.last, r.order = at, at
 	ev.Time = at
 	if r.skims && kind != trace.EventStateTransition && kind != trace.EventRangeActive {
 		return ev, false
@@ -286,10 +307,15 @@ func (r *Reader) event(e *trace.Event) (ev Event, ok bool) {
 	return ev, ok
 }
 
-// sync begins a generation, or ends the last one. Its time is no event's.
+// sync begins a generation, or ends it. Its time is no event's.
 func (r *Reader) sync(at int64, c *trace.ClockSnapshot) {
-	clear(r.stacks)
-	if r.syncs++; r.syncs == 1 {
+	if r.isNew {
+		r.isNew, r.order = false, at
+	} else {
+		r.syncs++
+	}
+	if r.syncs == 0 {
+		r.syncs = 1
 		r.begin = max(at, 0) // -1 in a trace before Go 1.22, whose first event is at 0
 		r.last = r.begin
 	}
@@ -327,7 +353,8 @@ func (r *Reader) transition(ev *Event, e *trace.Event) bool {
 		case trace.ProcIdle:
 			ev.State = Waiting
 		}
-		return from != to
+		// A proc that another thread took over between generations ends once more than the reader of one generation knows.
+		return from != to || to == trace.ProcIdle && r.syncs > 1
 	}
 	return false
 }

@@ -2,6 +2,7 @@ package jfr
 
 import (
 	"bufio"
+	"bytes"
 	"context"
 	"encoding/binary"
 	"errors"
@@ -19,23 +20,16 @@ import (
 // ErrFormat means that the bytes are no recording, or one without states.
 var ErrFormat = errors.New("bad states of Java")
 
-const (
-	// maxChunk bounds a chunk. The JDK begins another after 12 MB.
-	maxChunk = 512 << 20
-	// chunkStep is how much memory a chunk gets before its bytes are there.
-	chunkStep = 1 << 20
-	sizeAt    = 8
-)
+// maxChunk bounds a chunk. The JDK begins another after 12 MB.
+const maxChunk = 512 << 20
 
 // Magic reports whether head is the start of a recording.
-func Magic(head []byte) bool {
-	return len(head) >= len(jfr.ChunkMagic) && string(head[:len(jfr.ChunkMagic)]) == jfr.ChunkMagic
-}
+func Magic(head []byte) bool { return bytes.HasPrefix(head, []byte(jfr.ChunkMagic)) }
 
 // Import reads a whole recording, writes it into a target, and closes its history. The errors are ErrFormat, those of in and of the
 // target, and ctx's. After an error the target has the committed states, and may be in a transaction.
 func Import(ctx context.Context, in io.Reader, to trace.Target) (trace.Outcome, error) {
-	s := waitReader{Timeline: tracks.New(), threads: map[string]tracks.Nest{}}
+	s := waitReader{Timeline: tracks.New(), threads: map[string]tracks.Nest{}, byID: map[uint64]tracks.Nest{}}
 	s.collections = s.Nest(s.Child(s.Child(tracks.Outermost, "GC"), "collections"))
 	s.pauses = s.Nest(s.Child(s.Child(tracks.Outermost, "GC"), "pauses"))
 	r := bufio.NewReaderSize(in, 64<<10)
@@ -72,43 +66,40 @@ func Import(ctx context.Context, in io.Reader, to trace.Target) (trace.Outcome, 
 // waitReader makes states of events.
 type waitReader struct {
 	*tracks.Timeline
-	data                []byte // of a chunk
-	threads             map[string]tracks.Nest
+	data                bytes.Buffer           // of a chunk
+	threads             map[string]tracks.Nest // by what they are called
+	byID                map[uint64]tracks.Nest // by their constants in the chunk, each of which is read once
 	collections, pauses tracks.Nest
 	offset              int64 // of the chunk
 }
 
 // next reads a chunk. Memory grows with the bytes that are there. The error is io.EOF at the end, also of nothing.
 func (s *waitReader) next(r io.Reader) ([]byte, error) {
-	s.offset += int64(len(s.data))
-	s.data = append(s.data[:0], make([]byte, jfr.HeaderBytes)...)
-	if _, err := io.ReadFull(r, s.data); err != nil {
+	s.offset += int64(s.data.Len())
+	s.data.Reset()
+	if n, err := io.CopyN(&s.data, r, jfr.HeaderBytes); err != nil {
+		if n == 0 && errors.Is(err, io.EOF) {
+			return nil, err
+		}
 		return nil, s.cut(err)
 	}
-	size := binary.BigEndian.Uint64(s.data[sizeAt:])
+	size := binary.BigEndian.Uint64(s.data.Bytes()[jfr.SizeAt:])
 	switch {
-	case !Magic(s.data):
+	case !Magic(s.data.Bytes()):
 		return nil, fmt.Errorf("%w: byte %d: no chunk begins here", ErrFormat, s.offset)
 	case size == 0:
 		return nil, fmt.Errorf("%w: byte %d: the recording was not ended", ErrFormat, s.offset)
 	case size < jfr.HeaderBytes || size > maxChunk:
 		return nil, fmt.Errorf("%w: byte %d: a chunk of %d bytes, at most %d", ErrFormat, s.offset, size, maxChunk)
 	}
-	for len(s.data) < int(size) {
-		at := len(s.data)
-		s.data = append(s.data, make([]byte, min(int(size)-at, chunkStep))...)
-		if _, err := io.ReadFull(r, s.data[at:]); err != nil {
-			if errors.Is(err, io.EOF) {
-				err = io.ErrUnexpectedEOF
-			}
-			return nil, s.cut(err)
-		}
+	if _, err := io.CopyN(&s.data, r, int64(size)-jfr.HeaderBytes); err != nil {
+		return nil, s.cut(err)
 	}
-	return s.data, nil
+	return s.data.Bytes(), nil
 }
 
 func (s *waitReader) cut(err error) error {
-	if errors.Is(err, io.ErrUnexpectedEOF) {
+	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
 		return fmt.Errorf("%w: the end within the chunk at byte %d", ErrFormat, s.offset)
 	}
 	return err
@@ -141,6 +132,7 @@ func (s *waitReader) chunk(data []byte) error {
 	if err != nil {
 		return fmt.Errorf("%w: byte %d: %w", ErrFormat, s.offset, err)
 	}
+	clear(s.byID)
 	known := func(name string) bool { _, is := waits[name]; return is || others[name] }
 	if err := c.Events(known, func(name string, v *jfr.Contents) error { s.event(c, name, v); return c.Err() }); err != nil {
 		return fmt.Errorf("%w: byte %d: %w", ErrFormat, s.offset, err)
@@ -182,6 +174,10 @@ func (s *waitReader) event(c *jfr.Chunk, name string, v *jfr.Contents) {
 
 // thread returns the nest of a thread's states.
 func (s *waitReader) thread(c *jfr.Chunk, id uint64) tracks.Nest {
+	nest, ok := s.byID[id]
+	if ok {
+		return nest
+	}
 	v, _ := c.Record(jfr.JavaThread, id)
 	name, number := c.TextAt(v[jfr.SlotJavaName]), v[jfr.SlotJavaThreadID]
 	if name == "" {
@@ -191,10 +187,11 @@ func (s *waitReader) thread(c *jfr.Chunk, id uint64) tracks.Nest {
 	if name != "" {
 		called = name + " " + called
 	}
-	nest, ok := s.threads[called]
+	nest, ok = s.threads[called]
 	if !ok {
 		nest = s.Nest(s.Child(s.Child(tracks.Outermost, "Threads"), called))
 		s.threads[called] = nest
 	}
+	s.byID[id] = nest
 	return nest
 }

@@ -16,6 +16,7 @@ import (
 
 	"github.com/granarydb/granary/history"
 	"github.com/granarydb/granary/internal/effort"
+	"github.com/granarydb/granary/internal/heldtest"
 	"github.com/granarydb/granary/trace"
 )
 
@@ -37,17 +38,8 @@ func waiting(t testing.TB) []byte {
 	return data
 }
 
-func imported(t testing.TB, in io.Reader) (*history.View, trace.Outcome, error) {
-	t.Helper()
-	var outcome trace.Outcome
-	r, err := trace.Build(func(to trace.Target) (err error) {
-		outcome, err = Import(t.Context(), in, to)
-		return err
-	})
-	if err != nil {
-		return nil, outcome, err
-	}
-	return r.View, outcome, nil
+func imported(in io.Reader) (*history.View, trace.Outcome, error) {
+	return heldtest.Imported(Import, in)
 }
 
 // state is a state of a thread, or of the collector.
@@ -85,7 +77,7 @@ var kinds = map[string]string{
 
 // TestImport_Want holds a recording to what the JDK's own reader finds in it. That one counts in floats, so it may be a nanosecond off.
 func TestImport_Want(t *testing.T) {
-	view, outcome, err := imported(t, iotest.HalfReader(bytes.NewReader(waiting(t))))
+	view, outcome, err := imported(iotest.HalfReader(bytes.NewReader(waiting(t))))
 	if err != nil || outcome.Lost != nil || len(outcome.LeftOut()) > 0 {
 		t.Fatal(err, outcome)
 	}
@@ -135,7 +127,7 @@ func chunkOf(t testing.TB, at int, value uint64) []byte {
 // TestImport_Cut imports whole chunks, and says what is lost.
 func TestImport_Cut(t *testing.T) {
 	data := waiting(t)
-	whole, _, err := imported(t, bytes.NewReader(data))
+	whole, _, err := imported(bytes.NewReader(data))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -155,7 +147,7 @@ func TestImport_Cut(t *testing.T) {
 		"no ticks":              {chunkOf(t, 56, 0), "a time of more than 63 bits"},
 		"an impossible version": {chunkOf(t, 4, 0), "version 0"},
 	} {
-		view, outcome, err := imported(t, bytes.NewReader(slices.Concat(data, tc.more)))
+		view, outcome, err := imported(bytes.NewReader(slices.Concat(data, tc.more)))
 		if err != nil || !errors.Is(outcome.Lost, ErrFormat) || !strings.Contains(outcome.Lost.Error(), tc.lost) {
 			t.Errorf("%s: %v, %v, want %q", name, outcome.Lost, err, tc.lost)
 			continue
@@ -163,21 +155,21 @@ func TestImport_Cut(t *testing.T) {
 		if got := allStates(t, view); !slices.Equal(got, want) {
 			t.Errorf("%s: %d states, want %d", name, len(got), len(want))
 		}
-		if _, _, err := imported(t, bytes.NewReader(tc.more)); !errors.Is(err, ErrFormat) {
+		if _, _, err := imported(bytes.NewReader(tc.more)); !errors.Is(err, ErrFormat) {
 			t.Errorf("%s alone: %v", name, err)
 		}
 	}
-	view, outcome, err := imported(t, bytes.NewReader(slices.Concat(data, data)))
+	view, outcome, err := imported(bytes.NewReader(slices.Concat(data, data)))
 	if err != nil || outcome.Lost != nil || len(allStates(t, view)) != 2*len(want) {
 		t.Errorf("two chunks: %v, %v", outcome, err)
 	}
 	for _, bad := range []string{"", "FLR", "FLR\x00"} {
-		if _, _, err := imported(t, strings.NewReader(bad)); !errors.Is(err, ErrFormat) {
+		if _, _, err := imported(strings.NewReader(bad)); !errors.Is(err, ErrFormat) {
 			t.Errorf("%q: %v", bad, err)
 		}
 	}
 	broken := errors.New("broken")
-	if _, _, err := imported(t, io.MultiReader(bytes.NewReader(data[:1000]), iotest.ErrReader(broken))); !errors.Is(err, broken) {
+	if _, _, err := imported(io.MultiReader(bytes.NewReader(data[:1000]), iotest.ErrReader(broken))); !errors.Is(err, broken) {
 		t.Errorf("%v, want %v", err, broken)
 	}
 }
@@ -193,7 +185,7 @@ func TestImport_Changed(t *testing.T) {
 				changed[i+j] = change
 			}
 			var err error
-			used := effort.Allocated(func() { _, _, err = imported(t, bytes.NewReader(changed)) })
+			used := effort.Allocated(func() { _, _, err = imported(bytes.NewReader(changed)) })
 			if used > uint64(32<<20+50*len(data)) || err != nil && !errors.Is(err, ErrFormat) {
 				t.Errorf("byte %d: %d bytes of memory, %v", i, used, err)
 			}
@@ -209,7 +201,7 @@ func FuzzImport(f *testing.F) {
 	f.Add(data[:68])
 	f.Fuzz(func(t *testing.T, data []byte) {
 		Magic(data)
-		view, outcome, err := imported(t, bytes.NewReader(data))
+		view, outcome, err := imported(bytes.NewReader(data))
 		if err != nil {
 			if !errors.Is(err, ErrFormat) {
 				t.Fatal(err)

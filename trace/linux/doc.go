@@ -47,6 +47,6 @@
 //	    transaction, and by the threads, CPUs and interrupts that the text names, each of which has attributes.
 //	L3  Times never go back. An event that is earlier than the one before by at most 10 ms has its time; more is an error.
 //	    Times of the day go on after midnight.
-//	L4  No bytes panic. A line that is none of the form is an error with its number, except the last one of a text that
+//	L4  No bytes panic. A line that is none of the form, and not empty, is an error with its number, except the last one of a text that
 //	    is cut: what is before it is imported (trace.Outcome.Lost).
 package linux

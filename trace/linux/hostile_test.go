@@ -93,6 +93,9 @@ func TestImport_Hostile(t *testing.T) {
 	}
 }
 
+// at returns a line of LTTng at a time of the day.
+func at(time string) string { return strings.Replace(goodLTTng, "00:00:01.000000000", time, 1) }
+
 // TestImport_Odd reads texts with faults that cost no more than what they say.
 func TestImport_Odd(t *testing.T) {
 	for name, tc := range map[string]struct{ text, want string }{
@@ -102,6 +105,9 @@ func TestImport_Odd(t *testing.T) {
 		"carriage returns":             {strings.ReplaceAll(goodPerf+goodPerf, "\n", "\r\n"), ""},
 		"time that goes back a bit":    {goodPerf + "  b 2 [001] 0.990000000: sched_waking: comm=a pid=1 prio=120 target_cpu=0\n", "1 times that are earlier"},
 		"midnight":                     {strings.Replace(goodLTTng, "00:00:01", "23:59:59", 1) + goodLTTng, ""},
+		"before midnight, late":        {at("23:59:59.995") + at("00:00:00.002") + at("23:59:59.999") + at("00:00:00.003"), "1 times that are earlier"},
+		"a gap of most of a day":       {at("23:59:59.995") + at("00:00:00.002") + at("23:59:00.000") + at("00:00:00.003"), ""},
+		"empty lines":                  {goodLTTng + "\n \r\n" + goodLTTng + "\n", ""},
 		"a name that is not UTF-8":     {goodPerf + perfLine("sched_switch", "prev_comm=\xff\x00 prev_pid=1 prev_prio=1 prev_state=R ==> next_comm=\xc3 next_pid=2 next_prio=1"), ""},
 		"an event that is not UTF-8":   {goodPerf + perfLine("\xff\x00", ""), "1 \ufffd\x00 events, which are of no state"},
 		"an event of a long name":      {goodPerf + perfLine(strings.Repeat("y", 101), ""), "1 other events"},

@@ -51,6 +51,10 @@ func splitLTTng(line []byte) (clock, name, braces []byte, err error) {
 
 // parse implements form.
 func (p *lttng) parse(line []byte, e *event) error {
+	if len(bytes.TrimSpace(line)) == 0 {
+		e.kind = kindNone
+		return nil
+	}
 	clock, name, braces, err := splitLTTng(line)
 	if err != nil {
 		return err
@@ -82,9 +86,13 @@ func (p *lttng) time(clock []byte, e *event) error {
 		return err
 	}
 	if !dated {
+		const day = int64(24 * time.Hour)
 		at += p.day
-		if at < p.last-int64(12*time.Hour) {
-			at, p.day = at+int64(24*time.Hour), p.day+int64(24*time.Hour)
+		switch {
+		case at < p.last-day/2: // behind midnight
+			at, p.day = at+day, p.day+day
+		case p.day > 0 && at-day >= p.last-int64(maxBack): // before it, by the clock of another CPU
+			at -= day
 		}
 		p.last = at
 	}
@@ -126,35 +134,21 @@ func timeOfDay(b []byte) (int64, bool) {
 	return ((hour*60+minute)*60+second)*1e9 + ns, ok && a+m+s == 6 && hour < 24 && minute < 60 && second <= 60
 }
 
+// kinds are the kinds of events by their names. LTTng has some names of its own.
+var kinds = map[string]kind{
+	"sched_switch": kindSwitch, "sched_waking": kindWake, "sched_wakeup": kindWake, "sched_wakeup_new": kindWake,
+	"sched_migrate_task": kindMigrate, "sched_process_fork": kindFork, "sched_process_free": kindFree,
+	"lttng_statedump_process_state": kindProcess, "irq_handler_entry": kindIRQEntry, "irq_handler_exit": kindIRQExit,
+	"irq_softirq_raise": kindSoftIRQRaise, "softirq_raise": kindSoftIRQRaise,
+	"irq_softirq_entry": kindSoftIRQEntry, "softirq_entry": kindSoftIRQEntry,
+	"irq_softirq_exit": kindSoftIRQExit, "softirq_exit": kindSoftIRQExit, "exit_syscall": kindSyscallExit,
+	"power_cpu_frequency": kindFrequency, "cpu_frequency": kindFrequency,
+}
+
 // lttngKind returns the kind of an event by its name. It sets the name of a system call, or of an event of no state.
 func lttngKind(event []byte, name *[]byte) kind {
-	switch string(event) {
-	case "sched_switch":
-		return kindSwitch
-	case "sched_waking", "sched_wakeup", "sched_wakeup_new":
-		return kindWake
-	case "sched_migrate_task":
-		return kindMigrate
-	case "sched_process_fork":
-		return kindFork
-	case "sched_process_free":
-		return kindFree
-	case "lttng_statedump_process_state":
-		return kindProcess
-	case "irq_handler_entry":
-		return kindIRQEntry
-	case "irq_handler_exit":
-		return kindIRQExit
-	case "irq_softirq_raise", "softirq_raise":
-		return kindSoftIRQRaise
-	case "irq_softirq_entry", "softirq_entry":
-		return kindSoftIRQEntry
-	case "irq_softirq_exit", "softirq_exit":
-		return kindSoftIRQExit
-	case "exit_syscall":
-		return kindSyscallExit
-	case "power_cpu_frequency", "cpu_frequency":
-		return kindFrequency
+	if k, is := kinds[string(event)]; is {
+		return k
 	}
 	*name = event
 	call := bytes.TrimPrefix(event, []byte("compat_"))

@@ -21,7 +21,7 @@ func (p *lttng) fields(b []byte, e *event) error {
 	}
 	for err == nil && !end {
 		f = fields{}
-		b, end, err = braces(b, func(name, value []byte) { f[lttngField(name)] = unquote(value) })
+		b, end, err = braces(b, func(name, value []byte) { f[lttngFields[string(name)]] = unquote(value) })
 	}
 	if err != nil {
 		return err
@@ -29,53 +29,13 @@ func (p *lttng) fields(b []byte, e *event) error {
 	return f.event(e, lttngLeft)
 }
 
-// lttngField returns the field of a name in the braces of an event.
-func lttngField(name []byte) field {
-	switch string(name) {
-	case "prev_comm":
-		return fPrevComm
-	case "prev_tid":
-		return fPrevTID
-	case "prev_prio":
-		return fPrevPrio
-	case "prev_state":
-		return fPrevState
-	case "next_comm":
-		return fNextComm
-	case "next_tid":
-		return fNextTID
-	case "next_prio":
-		return fNextPrio
-	case "comm":
-		return fComm
-	case "tid", "parent_tid":
-		return fTID
-	case "prio":
-		return fPrio
-	case "target_cpu", "dest_cpu":
-		return fTarget
-	case "child_comm":
-		return fChildComm
-	case "child_tid":
-		return fChildTID
-	case "child_pid", "pid":
-		return fPID
-	case "ppid":
-		return fPPID
-	case "name":
-		return fName
-	case "status":
-		return fStatus
-	case "irq":
-		return fIRQ
-	case "vec":
-		return fVec
-	case "state":
-		return fState
-	case "cpu_id":
-		return fCPU
-	}
-	return fNone
+// lttngFields are the fields by their names in the braces of an event.
+var lttngFields = map[string]field{
+	"prev_comm": fPrevComm, "prev_tid": fPrevTID, "prev_prio": fPrevPrio, "prev_state": fPrevState,
+	"next_comm": fNextComm, "next_tid": fNextTID, "next_prio": fNextPrio, "comm": fComm, "tid": fTID, "parent_tid": fTID,
+	"prio": fPrio, "target_cpu": fTarget, "dest_cpu": fTarget, "child_comm": fChildComm, "child_tid": fChildTID,
+	"child_pid": fPID, "pid": fPID, "ppid": fPPID, "name": fName, "status": fStatus, "irq": fIRQ, "vec": fVec,
+	"state": fState, "cpu_id": fCPU,
 }
 
 // lttngLeft reads the state of a thread that a switch leaves: bits of the kernel's task_struct, of which 1 and 2 are

@@ -5,7 +5,7 @@
 //	Processes/chrome 7/Threads/main 7/2             the name of the slice within it, and so on
 //	Processes/chrome 7/Threads/main 7/lane 2/1      a slice that overlaps another and is not within it
 //	Processes/chrome 7/Threads/main 7/instants      instants, for one nanosecond
-//	Processes/chrome 7/Threads/main 7/state         running, runnable, sleeping, and so on, by the scheduler
+//	Processes/chrome 7/Threads/main 7/state         running, waiting (CPU), waiting (blocked), and so on
 //	Processes/chrome 7/Tracks/NAME/1                another track of the process: its slices, or its state
 //	Processes/chrome 7/Counters/NAME                a counter of the process: an int, or a float if it has fractions
 //	Processes/chrome 7/Async/CATEGORY/1             asynchronous slices of Chromium before 2020, as package chrome has them

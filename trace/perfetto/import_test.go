@@ -217,9 +217,9 @@ func TestImport(t *testing.T) {
 			),
 			[]string{
 				"CPUs/0 10-19 node 7", "CPUs/0 20-29 main 8", "CPUs/0 30-35 node 7", "CPUs/1 12-17 init 1", "CPUs/1 18-21 x 99", "CPUs/2 35-35 init 1",
-				"Processes/node 7/Threads/main 8/state 20-29 running", "Processes/node 7/Threads/main 8/state 30-35 uninterruptible",
-				"Processes/node 7/Threads/node 7/state 10-19 running", "Processes/node 7/Threads/node 7/state 20-24 sleeping", "Processes/node 7/Threads/node 7/state 25-29 runnable", "Processes/node 7/Threads/node 7/state 30-35 running",
-				"Threads/init 1/state 12-17 running", "Threads/init 1/state 18-34 runnable", "Threads/init 1/state 35-35 running", "Threads/x 99/state 18-21 running", "Threads/x 99/state 22-35 parked",
+				"Processes/node 7/Threads/main 8/state 20-29 running", "Processes/node 7/Threads/main 8/state 30-35 waiting (uninterruptible)",
+				"Processes/node 7/Threads/node 7/state 10-19 running", "Processes/node 7/Threads/node 7/state 20-24 waiting (blocked)", "Processes/node 7/Threads/node 7/state 25-29 waiting (CPU)", "Processes/node 7/Threads/node 7/state 30-35 running",
+				"Threads/init 1/state 12-17 running", "Threads/init 1/state 18-34 waiting (CPU)", "Threads/init 1/state 35-35 running", "Threads/x 99/state 18-21 running", "Threads/x 99/state 22-35 waiting (parked)",
 			},
 			"[{kernel events but the scheduler's 1}]", "",
 		},

@@ -37,8 +37,11 @@ const (
 	stateCount
 )
 
-// stateNames are the states' values.
-var stateNames = [stateCount]string{"", "running", "runnable", "sleeping", "uninterruptible", "stopped", "traced", "dead", "parked", "idle"}
+// stateNames are the states' values: those of package linux where it has them, and reasons to wait that its texts do not tell apart.
+var stateNames = [stateCount]string{
+	"", "running", "waiting (CPU)", "waiting (blocked)", "waiting (uninterruptible)", "waiting (stopped)", "waiting (traced)",
+	"dead", "waiting (parked)", "waiting (idle)",
+}
 
 // stateOf returns the state of a thread that a CPU leaves, by the kernel's bits. A thread without them could go on.
 func stateOf(bits uint64) uint8 {

@@ -3,7 +3,6 @@ package spans
 import (
 	"bytes"
 	"cmp"
-	"context"
 	"encoding/binary"
 	"encoding/hex"
 	"errors"
@@ -19,6 +18,7 @@ import (
 
 	"github.com/granarydb/granary/history"
 	"github.com/granarydb/granary/internal/effort"
+	"github.com/granarydb/granary/internal/heldtest"
 	"github.com/granarydb/granary/trace"
 )
 
@@ -70,43 +70,15 @@ func sized(requests ...[]byte) (out []byte) {
 	return out
 }
 
-func imported(t interface {
-	Helper()
-	Fatal(...any)
-}, in io.Reader,
-) (*history.View, trace.Outcome, error) {
-	t.Helper()
-	var outcome trace.Outcome
-	r, err := trace.Build(func(to trace.Target) (err error) {
-		outcome, err = Import(context.Background(), in, to)
-		return err
-	})
-	if err != nil {
-		return nil, outcome, err
-	}
-	return r.View, outcome, nil
+func imported(in io.Reader) (*history.View, trace.Outcome, error) {
+	return heldtest.Imported(Import, in)
 }
 
 // allHeld returns all that is not null in a view, as sorted lines.
-func allHeld(t interface {
-	Helper()
-	Fatal(...any)
-}, v *history.View,
-) (lines []string) {
+func allHeld(t heldtest.T, v *history.View) (lines []string) {
 	t.Helper()
-	for _, a := range v.All() {
-		path, err := v.Path(a)
-		if err != nil {
-			t.Fatal(err)
-		}
-		for in, err := range v.Range(a, v.Start(), v.End(), history.RangeOptions{}) {
-			if err != nil {
-				t.Fatal(err)
-			}
-			if !in.Value.IsNull() {
-				lines = append(lines, fmt.Sprintf("%s %d-%d %s", history.PathText(path), in.Start, in.End, in.Value.Text()))
-			}
-		}
+	for _, h := range heldtest.All(t, v) {
+		lines = append(lines, h.String())
 	}
 	slices.Sort(lines)
 	return lines
@@ -141,7 +113,7 @@ func TestImport(t *testing.T) {
 		if !Magic(data[:min(len(data), 4096)]) {
 			t.Errorf("%s is not known", name)
 		}
-		view, outcome, err := imported(t, iotest.OneByteReader(bytes.NewReader(data)))
+		view, outcome, err := imported(iotest.OneByteReader(bytes.NewReader(data)))
 		if err != nil {
 			t.Errorf("%s: %v", name, err)
 			continue
@@ -153,7 +125,7 @@ func TestImport(t *testing.T) {
 			t.Errorf("%s: left out %s, lost %v", name, left, outcome.Lost)
 		}
 		// What is before a cut is there.
-		view, outcome, err = imported(t, bytes.NewReader(data[:len(data)-30]))
+		view, outcome, err = imported(bytes.NewReader(data[:len(data)-30]))
 		if err != nil || !errors.Is(outcome.Lost, ErrFormat) || len(allHeld(t, view)) < 8 {
 			t.Errorf("%s: cut: %v, %v", name, outcome.Lost, err)
 		}
@@ -168,7 +140,7 @@ func TestImport_Events(t *testing.T) {
 		"protobuf": field(1, field(2, field(2, of))),
 		"JSON":     []byte(`{"x":[{"y":1}],"resource_spans":[{"scope_spans":[{"spans":[{"trace_id":"","parentSpanId":"0000","name":"a","startTimeUnixNano":10,"endTimeUnixNano":"20","events":[{"timeUnixNano":"12","name":"retry"},{"name":"never"}],"links":[{}]}]}]}]}`),
 	} {
-		view, outcome, err := imported(t, bytes.NewReader(data))
+		view, outcome, err := imported(bytes.NewReader(data))
 		if err != nil {
 			t.Fatal(name, err)
 		}
@@ -190,12 +162,12 @@ func TestImport_Random(t *testing.T) {
 			all = append(all, g)
 			want = append(want, fmt.Sprintf("%s %d-%d %s", g.service, g.start, g.end-1, g.id))
 		}
-		view, _, err := imported(t, bytes.NewReader(asProtobuf(all)))
+		view, _, err := imported(bytes.NewReader(asProtobuf(all)))
 		if err != nil {
 			t.Fatal(err)
 		}
 		lines := allHeld(t, view)
-		again, _, err := imported(t, bytes.NewReader(asJSON(all)))
+		again, _, err := imported(bytes.NewReader(asJSON(all)))
 		if err != nil || !slices.Equal(lines, allHeld(t, again)) {
 			t.Fatal("JSON differs", err)
 		}
@@ -258,14 +230,14 @@ func TestImport_Hostile(t *testing.T) {
 	}
 	for name, data := range cases {
 		t.Run(name, func(t *testing.T) {
-			used := effort.Allocated(func() { _, _, _ = imported(t, bytes.NewReader(data)) })
+			used := effort.Allocated(func() { _, _, _ = imported(bytes.NewReader(data)) })
 			if most := uint64(6<<20 + 100*len(data)); used > most {
 				t.Errorf("%d bytes of input took %d of memory", len(data), used)
 			}
 			for _, part := range []int{3, 2} {
-				_, _, _ = imported(t, bytes.NewReader(data[:len(data)/part]))
+				_, _, _ = imported(bytes.NewReader(data[:len(data)/part]))
 			}
-			view, _, err := imported(t, bytes.NewReader(data))
+			view, _, err := imported(bytes.NewReader(data))
 			if err != nil || len(allHeld(t, view)) == 0 {
 				t.Errorf("the span before is not read: %v", err)
 			}
@@ -276,18 +248,34 @@ func TestImport_Hostile(t *testing.T) {
 // TestImport_Errors refuses what has no spans, and passes on the errors of the input.
 func TestImport_Errors(t *testing.T) {
 	for _, bad := range []string{"", "x", "{", "{}", "[]", `{"resourceSpans":[]}`, "\x0a\x00", "\x00\x00\x00\x02\x0a\x00"} {
-		if _, _, err := imported(t, strings.NewReader(bad)); !errors.Is(err, ErrFormat) {
+		if _, _, err := imported(strings.NewReader(bad)); !errors.Is(err, ErrFormat) {
 			t.Errorf("%q: %v", bad, err)
 		}
 	}
 	broken := errors.New("broken")
 	for _, data := range [][]byte{asJSON([]given{{"s", "a", "", 1, 5}}), asProtobuf([]given{{"s", "a", "", 1, 5}}), sized(asProtobuf([]given{{"s", "a", "", 1, 5}}))} {
-		if _, _, err := imported(t, io.MultiReader(bytes.NewReader(data[:len(data)-3]), iotest.ErrReader(broken))); !errors.Is(err, broken) {
+		if _, _, err := imported(io.MultiReader(bytes.NewReader(data[:len(data)-3]), iotest.ErrReader(broken))); !errors.Is(err, broken) {
 			t.Errorf("%v, want %v", err, broken)
 		}
 	}
 	if Magic([]byte(`{"resourceLogs":[]}`)) || Magic([]byte("\x0a\x04\x08\x01\x10\x02")) || Magic(nil) || Magic([]byte(hex.EncodeToString(full("a", 9)))) {
 		t.Error("other bytes are spans")
+	}
+}
+
+// TestImport_ManyRequests reads empty requests in memory that does not grow with their number.
+func TestImport_ManyRequests(t *testing.T) {
+	one := sized(asProtobuf([]given{{"s", "a", "", 1, 5}}))
+	of := func(n int) uint64 {
+		data := append(slices.Clone(one), make([]byte, 4*n)...)
+		return effort.Allocated(func() {
+			if _, outcome, err := imported(bytes.NewReader(data)); err != nil || outcome.Lost != nil {
+				t.Error(outcome.Lost, err)
+			}
+		})
+	}
+	if few, many := of(1), of(1000); many > few+1<<20 {
+		t.Errorf("a thousand empty requests take %d bytes, one takes %d", many, few)
 	}
 }
 
@@ -300,8 +288,8 @@ func FuzzImport(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, data []byte) {
 		Magic(data)
-		view, outcome, err := imported(t, bytes.NewReader(data))
-		again, _, errAgain := imported(t, iotest.OneByteReader(bytes.NewReader(data)))
+		view, outcome, err := imported(bytes.NewReader(data))
+		again, _, errAgain := imported(iotest.OneByteReader(bytes.NewReader(data)))
 		switch {
 		case (err == nil) != (errAgain == nil):
 			t.Fatal(err, errAgain)

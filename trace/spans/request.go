@@ -27,7 +27,7 @@ func (f *forest) read(ctx context.Context, in io.Reader) error {
 	case anyObject.Match(head) && !isResource(head): // bytes of protobuf may look so
 		return f.readJSON(ctx, r)
 	}
-	return f.readResources(ctx, r)
+	return f.readResources(ctx, protobuf.NewMessages(r, ErrFormat))
 }
 
 // headBytes is how much of a file its form is known by.
@@ -98,6 +98,7 @@ func first(message []byte, number uint64) ([]byte, bool) {
 
 // readSized reads requests of protobuf behind their sizes.
 func (f *forest) readSized(ctx context.Context, r io.Reader) error {
+	resources := protobuf.NewMessages(nil, ErrFormat)
 	for n := 0; ; n++ {
 		var size [4]byte
 		if _, err := io.ReadFull(r, size[:]); err != nil {
@@ -107,7 +108,8 @@ func (f *forest) readSized(ctx context.Context, r io.Reader) error {
 			return cut(err, "request", n)
 		}
 		request := io.LimitedReader{R: r, N: int64(binary.BigEndian.Uint32(size[:]))}
-		if err := f.readResources(ctx, &request); err != nil {
+		resources.Reset(&request)
+		if err := f.readResources(ctx, resources); err != nil {
 			return fmt.Errorf("request %d: %w", n, err)
 		}
 		if request.N > 0 {
@@ -124,8 +126,7 @@ func cut(err error, what string, n int) error {
 }
 
 // readResources reads a request of protobuf.
-func (f *forest) readResources(ctx context.Context, r io.Reader) error {
-	resources := protobuf.NewMessages(r, ErrFormat)
+func (f *forest) readResources(ctx context.Context, resources *protobuf.Messages) error {
 	for {
 		if err := ctx.Err(); err != nil {
 			return err

@@ -22,9 +22,11 @@ func urlOf(r *http.Request) string {
 	if asked, err := url.ParseRequestURI(r.RequestURI); err == nil { // includes the path where the server is mounted
 		below, _ = strings.CutSuffix(asked.EscapedPath(), r.URL.EscapedPath())
 	}
-	if c := web.CallerOf(r.Context()); !c.InPath && c.Tenant != "" && c.Tenant != profile.Anonymous {
+	c := web.CallerOf(r.Context())
+	if below, _ = strings.CutSuffix(below, c.Inside); !c.InPath && c.Tenant != "" && c.Tenant != profile.Anonymous {
 		below += "/tenants/" + url.PathEscape(c.Tenant) // because a terminal sends no header
 	}
+	below += c.Inside
 	return scheme + "://" + r.Host + below
 }
 

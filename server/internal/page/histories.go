@@ -7,6 +7,7 @@ import (
 	"github.com/granarydb/granary/history"
 	"github.com/granarydb/granary/profile"
 	"github.com/granarydb/granary/server/internal/fault"
+	"github.com/granarydb/granary/trace/golang"
 )
 
 // HistoriesAnswer is the answer to GET /api/v1/histories.
@@ -94,6 +95,8 @@ type TreeChild struct {
 	Attribute string `json:"attribute"` // the attribute's path
 	Parent    bool   `json:"parent"`    // whether it has children
 	Kind      string `json:"kind"`      // kind of its values; null if it never had a value
+	// Label is the label of samples that leads to a goroutine below it: goid, or track where numbers are those of places.
+	Label string `json:"label,omitempty"`
 }
 
 // mostChildren bounds the children that are counted.
@@ -134,6 +137,12 @@ func newTreeChild(v *history.View, a history.Attribute) TreeChild {
 	}
 	if lane, slot, ok := v.Place(a); ok {
 		child.Kind = v.Kinds(lane)[slot].String()
+	}
+	if child.Attribute == golang.Goroutines && child.Parent {
+		child.Label = "goid"
+		if _, err := v.Lookup(golang.Goroutines, "0", "goid"); err == nil {
+			child.Label = "track"
+		}
 	}
 	return child
 }
@@ -248,7 +257,7 @@ var historyQuestions = map[string]struct {
 	names  []string
 }{
 	"tree":   {childrenOf, []string{"path", "rows", "offset"}},
-	"pixels": {pixelsOf, []string{"p", "from", "to", "pixels", "rows", "offset", "shares"}},
+	"pixels": {pixelsOf, []string{"p", "from", "to", "pixels", "rows", "offset", "shares", "find", "sort", "under", "wakes", "samples", "t", "q", "focus", "ignore"}},
 	"stats":  {statsOf, []string{"p", "by", "from", "to", "rows", "offset"}},
 	"lines":  {stateLinesOf, []string{"p", "from", "to", "pixels"}},
 	"at":     {atOf, []string{"p", "at", "rows", "offset"}},

@@ -11,6 +11,7 @@ import (
 
 	"github.com/granarydb/granary/internal/query/filter"
 	"github.com/granarydb/granary/server/internal/fault"
+	"github.com/granarydb/granary/server/internal/listing"
 	"github.com/granarydb/granary/server/internal/marks"
 	"github.com/granarydb/granary/server/internal/question"
 	"github.com/granarydb/granary/server/internal/source"
@@ -46,14 +47,16 @@ func (h *Head) head() *Head { return h }
 // pageAnswer is an answer to a page, which is encoded as JSON.
 type pageAnswer interface{ head() *Head }
 
-// Options are the settings of a page's handlers. All fields but Marks are required.
+// Options are the settings of a page's handlers. All fields up to ResultBytes are required.
 type Options struct {
 	Source      source.Source
 	Gate        *source.Gate
 	Read        *question.Reader
-	ResultBytes int64      // greatest size of an encoded answer
-	Marks       *marks.Log // annotations; nil has none
-	HasOlder    bool       // whether profiles that the source dropped can be read
+	ResultBytes int64         // greatest size of an encoded answer
+	Marks       *marks.Log    // annotations; nil has none
+	HasOlder    bool          // whether profiles that the source dropped can be read
+	Files       []string      // names of the opened files that the source is of
+	Sources     *listing.Dirs // of files of functions; nil without any
 }
 
 // page answers a page's queries.
@@ -92,7 +95,10 @@ func (p *page) handler(need source.Need, answer answerFunc, names ...string) htt
 		var tag string
 		err = p.Gate.InTime(r.Context(), func(ctx context.Context) error {
 			return p.Source.Held(ctx, commit, func(v source.View) (err error) {
-				if tag = v.Tag(r.URL.Path, of); tag != "" && isKnown(r, tag) {
+				if tag = v.Tag(r.URL.Path, of); of.Has("texts") {
+					tag = "" // files change without a commit
+				}
+				if tag != "" && isKnown(r, tag) {
 					return nil
 				}
 				q := &pageQuestion{page: p, view: v, of: of, name: r.PathValue("name"), base: urlOf(r)}
@@ -109,6 +115,10 @@ func (p *page) handler(need source.Need, answer answerFunc, names ...string) htt
 		}
 		if out == nil {
 			w.WriteHeader(http.StatusNotModified)
+			return nil
+		}
+		if file, is := out.(*exported); is {
+			file.send(w)
 			return nil
 		}
 		return web.SendJSON(w, r, p.ResultBytes, out)

@@ -36,15 +36,22 @@ type PixelsAnswer struct {
 	Offset int `json:"offset"`
 	// States are the states that rows refer to by index.
 	States []StateText `json:"states"`
-	// Rows are the rows of the attributes that change most.
+	// Rows are the rows of the attributes that change most, or wait longest; with under each is followed by those below it,
+	// which All does not count.
 	Rows []PixelRow `json:"rows"`
+	// Wakes are, on demand, who woke the attributes of rows. WakesLeft is true if there are more.
+	Wakes     []Wake `json:"wakes,omitempty"`
+	WakesLeft bool   `json:"wakes_left,omitempty"`
 }
 
 // PixelRow is an attribute. Its columns have an element for each run of pixels with the same state, or, with
 // shares, for each state in a pixel.
 type PixelRow struct {
 	Attribute string `json:"attribute"`
-	Intervals uint64 `json:"intervals"` // number of intervals in the range
+	Name      string `json:"name,omitempty"`    // of a goroutine or a thread: its function, or its program
+	Level     int    `json:"level,omitempty"`   // how far it is below the row that it belongs to
+	Intervals uint64 `json:"intervals"`         // number of intervals in the range
+	Wait      uint64 `json:"wait_ns,omitempty"` // longest wait in the range, when rows are sorted by it
 	// First is the first pixel of a run, which lasts until the next run.
 	First []int32 `json:"first"`
 	State []int   `json:"state"`
@@ -55,6 +62,8 @@ type PixelRow struct {
 	// Sampled is true if the states were read only in the middle of pixels, because there are too many to add
 	// up.
 	Sampled bool `json:"sampled,omitempty"`
+	// Samples are, on demand, the pixels in which the attribute has profiling samples.
+	Samples []int32 `json:"samples,omitempty"`
 }
 
 // pixelsOf answers GET /api/v1/histories/NAME/pixels.
@@ -64,7 +73,7 @@ func pixelsOf(ctx context.Context, q *pageQuestion, h *pageHistory) (pageAnswer,
 	if pixels == 0 || rows*pixels > mostPixelCells {
 		q.refuse(fault.TooCostly("%d rows of %d pixels, at most %d in all and 1 of each at least", rows, pixels, mostPixelCells))
 	}
-	withShares := q.flag("shares")
+	withShares, withWakes, withSamples, choice := q.flag("shares"), q.flag("wakes"), q.flag("samples"), q.rowChoice()
 	pattern := q.paths()
 	asked := q.span(ctx, h.View)
 	if q.err != nil {
@@ -81,7 +90,14 @@ func pixelsOf(ctx context.Context, q *pageQuestion, h *pageHistory) (pageAnswer,
 	}
 	m := pixelMaker{q: q, pyramid: pyramid, in: in, pixels: asked.pixels(in, pixels), withShares: withShares, states: newStateTexts(), out: out}
 	out.From, out.To = instantText(in.from), endText(in.to)
-	return out, m.make(ctx, all, rows)
+	made, err := m.make(ctx, choice, all, rows)
+	if err == nil && withWakes {
+		err = m.wakes(ctx, made)
+	}
+	if err == nil && withSamples {
+		err = m.samples(ctx, pattern)
+	}
+	return out, err
 }
 
 // pixels returns the number of pixels for a part of a range, at least 1.
@@ -102,35 +118,60 @@ type pixelMaker struct {
 
 	shares *summary.Shares
 	sample *history.Intervals
-	cells  int // cells of all rows
+	cells  int                          // cells of all rows
+	waited map[history.Attribute]uint64 // longest waits, if they are asked for
 }
 
-// make makes the rows of the attributes that change most.
-func (m *pixelMaker) make(ctx context.Context, all []activity, rows int) error {
+// make makes the rows of the first attributes, and returns these.
+func (m *pixelMaker) make(ctx context.Context, choice rowChoice, all []activity, rows int) (made []activity, err error) {
 	attributes := len(all)
-	all = slices.DeleteFunc(all, func(a activity) bool { return a.time == 0 })
-	m.out.All, m.out.Nulls = len(all), attributes-len(all)
-	slices.SortFunc(all, func(a, b activity) int {
-		return cmp.Or(cmp.Compare(b.intervals, a.intervals), cmp.Compare(a.attribute, b.attribute))
-	})
-	all = all[min(m.out.Offset, len(all)):]
-	for _, a := range all[:min(rows, len(all))] {
-		if err := ctx.Err(); err != nil {
-			return err
+	withValue := 0
+	for _, a := range all {
+		if a.time > 0 {
+			withValue++
 		}
-		if err := m.row(a); err != nil {
-			return err
+	}
+	if all, err = m.choose(ctx, choice, all); err != nil {
+		return nil, err
+	}
+	m.out.All, m.out.Nulls = len(all), attributes-withValue
+	all = all[min(m.out.Offset, len(all)):]
+	for _, a := range all {
+		some := []activity{a}
+		if choice.under && len(made) < rows {
+			below, err := m.below(a.attribute)
+			if err != nil {
+				return nil, err
+			}
+			some = append(some, below...)
+		}
+		for _, a := range some[:min(rows-len(made), len(some))] {
+			if err := ctx.Err(); err != nil {
+				return nil, err
+			}
+			if err := m.row(a, some[0].attribute); err != nil {
+				return nil, err
+			}
+			made = append(made, a)
+		}
+		if len(made) == rows {
+			break
 		}
 	}
 	m.out.States = m.states.list
-	return nil
+	return made, nil
 }
 
-// row makes the row of an attribute.
-func (m *pixelMaker) row(a activity) error {
+// row makes the row of an attribute, which is at or below another one.
+func (m *pixelMaker) row(a activity, top history.Attribute) (err error) {
 	const cell = 100 // bytes per cell in the answer and in its JSON
-	row := PixelRow{Attribute: pathText(m.pyramid.View().Names, a.attribute), Intervals: a.intervals, First: []int32{}, State: []int{}}
-	var err error
+	v := m.pyramid.View()
+	row := PixelRow{Attribute: pathText(v.Names, a.attribute), Name: nameOf(v, a.attribute, m.in), Intervals: a.intervals, Wait: m.waited[a.attribute], First: []int32{}, State: []int{}}
+	for above := a.attribute; above != top; row.Level++ {
+		if above, err = v.Parent(above); err != nil {
+			return err
+		}
+	}
 	if MostShares := m.q.page.Read.QueryBytes / 4 / 16; a.intervals > uint64(MostShares)/3 { // package summary makes three shares for each interval
 		err = m.sampled(&row, a.attribute)
 	} else {

@@ -20,6 +20,8 @@ func Routes(opts Options) (all []web.Route) {
 	stacks := slices.Concat(sides, states)
 	add("flame", p.handler("", flameOf, append(slices.Clip(stacks), "inv", "function", "max_nodes", "shares")...))
 	add("top", p.handler("", topOf, append(slices.Clip(stacks), "sort", "change", "rows", "offset", "spread")...))
+	add("lines", p.handler("", sourceOf, append(slices.Clip(stacks), "function", "texts", "rows")...))
+	add("export", p.handler("", exportOf, append(slices.Clip(stacks), "as", "inv", "function", "max_nodes", "sort", "change", "rows", "offset")...))
 	add("command", p.handler("", commandOf, append(slices.Clip(stacks), "function", "sort")...))
 
 	one := func(path string, answer answerFunc, names ...string) {

@@ -24,6 +24,8 @@ type StoreAnswer struct {
 	Floor string `json:"floor,omitempty"`
 	// Older is true if profiles before the oldest rows can be read under /older/.
 	Older bool `json:"older,omitempty"`
+	// Files are the names of the opened files that the store is of.
+	Files []string `json:"files,omitempty"`
 
 	Rows     int64       `json:"rows"`
 	ColdRows int64       `json:"cold_rows"` // only in files
@@ -83,7 +85,7 @@ func (p *page) storeState(w http.ResponseWriter, r *http.Request) error {
 				return err
 			}
 			out = newStoreAnswer(v.DB, web.CallerOf(ctx).Bound)
-			out.Older = p.HasOlder
+			out.Older, out.Files = p.HasOlder, p.Files
 			out.Head = newPageHead(v.Commit(), &touched)
 			if newest != 0 {
 				out.Newest = instantText(newest)

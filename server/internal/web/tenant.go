@@ -11,6 +11,7 @@ type Caller struct {
 	Read, Write bool   // what the request may do
 	Bound       bool   // its token is for this tenant alone
 	InPath      bool   // the path names the tenant
+	Inside      string // path of opened files, which the request is about, or ""
 }
 
 // callerKey is the key of a request's context with its caller.

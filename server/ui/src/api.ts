@@ -1,6 +1,6 @@
 // Questions to the server. Addresses are relative, so that the page works below any path.
 
-import { missing } from "./page";
+import { missing, spoken } from "./page";
 import type { Columns } from "./tree";
 
 // Head is a part of each answer of /api/v1.
@@ -52,9 +52,13 @@ export interface Services extends Head {
   sides: { ago: string; from: string; to: string }[];
   total: number; all: number; matching: number; rows: Service[];
 }
+// SourceLine is a line of a function, with its values by side.
+export interface SourceLine { file: string; line: number; self: number[]; total: number[] }
+
+export interface Lines extends Head, Typed { all: number; lines: SourceLine[]; texts?: { file: string; first: number; lines?: string[]; why?: string }[] }
 
 export interface StoreState extends Head {
-  tenant?: string; oldest?: string; newest?: string; floor?: string; older?: boolean;
+  tenant?: string; oldest?: string; newest?: string; floor?: string; older?: boolean; files?: string[];
   rows: number; cold_rows: number; series: number; stacks: number; granules: number; parts: number;
   memory: Record<string, number>;
   disk: { budget: number; files: number; log: number; failed: boolean };
@@ -109,6 +113,30 @@ async function send(address: string, init: RequestInit): Promise<Response> {
 // get asks GET path.
 export async function get<T>(path: string, params: Params, signal?: AbortSignal): Promise<T> {
   return (await send(link(path, params), { signal })).json() as Promise<T>;
+}
+
+// saveAs saves a file that the page has.
+export function saveAs(blob: Blob, name: string) {
+  const a = document.createElement("a");
+  a.href = URL.createObjectURL(blob);
+  a.download = name;
+  a.click();
+  setTimeout(() => URL.revokeObjectURL(a.href), 1000);
+}
+
+// saveWithToken saves what a path answers, if the page has a token: a link sends none.
+export function saveWithToken(path: string): boolean {
+  if (!token) return false;
+  void send(path, {}).then(async (answer) => {
+    const name = /filename="?([^";]+)/.exec(answer.headers.get("Content-Disposition") ?? "")?.[1];
+    saveAs(await answer.blob(), name ?? "granary.json");
+  }, (e: Refusal) => spoken.say(e.message));
+  return true;
+}
+
+// post sends a form to POST path.
+export async function post<T>(path: string, body: FormData, signal: AbortSignal): Promise<T> {
+  return (await send(path, { method: "POST", body, signal })).json() as Promise<T>;
 }
 
 // lines asks POST path, and hands over each line of the answer, which is JSON.

@@ -4,8 +4,10 @@ import { useEffect, useMemo, useState } from "preact/hooks";
 import { useAnswer } from "./answer";
 import { Load, get, type StoreState } from "./api";
 import { Chart } from "./chart";
+import { CopyField } from "./copyfield";
 import { Crumbs } from "./crumbs";
 import { Difference } from "./difference";
+import { OpenedNote, OpenFiles, useDrop } from "./files";
 import { FlameView } from "./flameview";
 import { Header } from "./header";
 import { Help } from "./help";
@@ -16,16 +18,18 @@ import { Older, Reading } from "./older";
 import { details, missing, question, spoken, touched, useAddress, type Page } from "./page";
 import { ProfilesView } from "./profiles";
 import { SandwichView } from "./sandwich";
+import { SourceView } from "./source";
 import { useHistories, usePaths, withDefaults } from "./states";
 import { ServicesView, useFirstView } from "./services";
 import { StatesRow } from "./statesrow";
 import { StatesTab } from "./statestab";
+import { Waits } from "./waits";
 import { StoreView } from "./storeview";
 import { TimelineView } from "./timelineview";
 import { resolved } from "./url";
 
 const views: Record<string, (p: { page: Page }) => preact.JSX.Element | null> = {
-  services: ServicesView, flame: FlameView, sandwich: SandwichView, difference: Difference, states: StatesTab, profiles: ProfilesView, timeline: TimelineView, store: StoreView,
+  services: ServicesView, flame: FlameView, sandwich: SandwichView, source: SourceView, difference: Difference, timeline: TimelineView, states: StatesTab, waits: Waits, profiles: ProfilesView, store: StoreView,
 };
 
 export function App() {
@@ -38,6 +42,8 @@ export function App() {
   const known = useHistories(tick), histories = known.data ?? [];
   useLive(state.live === "1", store.error !== undefined, () => setTick((n) => n + 1));
   useHelpKey(() => setHelp(true));
+  const [files, setFiles] = useState<File[] | null>(null); // to open
+  useDrop(setFiles);
   const [isUnread, setUnread] = useState(false);
   useEffect(() => {
     const unread = () => setUnread(true);
@@ -58,10 +64,11 @@ export function App() {
   const isReady = isChosen && known.data !== undefined && (histories.length === 0 || paths.data !== undefined || paths.error !== undefined) && types.data !== undefined && (store.data !== undefined || store.error !== undefined);
   return (
     <>
-      <Header page={page} tenant={store.data?.tenant} types={types.data?.all ?? []} refresh={() => setTick((n) => n + 1)} help={() => setHelp(true)} />
+      <Header page={page} tenant={store.data?.tenant} types={types.data?.all ?? []} refresh={() => setTick((n) => n + 1)} help={() => setHelp(true)} open={() => setFiles([])} />
       <main>
         {types.data && store.error?.status === 0 && <p class="banner" role="alert">The server does not answer. The page shows what it answered before{state.live && ", and asks again"}.</p>}
         <Missing />
+        <OpenedNote store={store.data} />
         {!isUnread && (store.data || !store.error) && <Older page={page} store={store.data} />}
         {isUnread ? <Reading done={read} /> : types.error && types.isDone && !types.data ? <Failed of={types} /> : isReady && (types.data!.all.length === 0 ? <Empty.Store /> : (
           <>
@@ -75,6 +82,8 @@ export function App() {
       </main>
       <Lines />
       {isHelp && <Help close={() => setHelp(false)} />}
+      {files && <OpenFiles first={files} close={() => setFiles(null)} />}
+      <CopyField />
     </>
   );
 }
@@ -86,7 +95,7 @@ function Missing() {
 }
 
 function Tabs({ page: { state, go }, hasStates }: { page: Page; hasStates: boolean }) {
-  const names = Object.keys(views).filter((v) => v !== "states" || hasStates);
+  const names = Object.keys(views).filter((v) => v !== "states" && v !== "waits" || hasStates);
   const now = names.includes(state.v) ? state.v : "flame";
   const step = (e: KeyboardEvent) => {
     const by = e.key === "ArrowRight" ? 1 : e.key === "ArrowLeft" ? -1 : 0;

@@ -5,7 +5,7 @@ import { querier, type Profiles } from "./api";
 import { clock, text } from "./format";
 import { Message } from "./message";
 import { here } from "./older";
-import type { Page } from "./page";
+import { copy, type Page } from "./page";
 import { NoSample } from "./stateschoice";
 import { defaults, stamp } from "./url";
 
@@ -37,7 +37,8 @@ function NoStore() {
       <h2>No profile has been pushed yet</h2>
       <p>Point Pyroscope's SDK, Grafana Alloy or an OpenTelemetry profiler at <code>{location.origin + location.pathname}</code>, or send a file:</p>
       <pre tabIndex={0}>{line}</pre>
-      <button type="button" onClick={() => void navigator.clipboard?.writeText(line)}>copy</button>
+      <button type="button" onClick={() => void copy("the line", line)}>copy</button>
+      <p>To look at a file alone, drop it on this page.</p>
     </Message>
   );
 }

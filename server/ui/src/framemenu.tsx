@@ -35,6 +35,7 @@ export function FrameMenu({ x, y, node, handle, close }: { x: number; y: number;
     ["only stacks without it", () => go({ ignore: state.ignore ? state.ignore + "|" + only : only, z: "" })],
     ["hide frames of this name", () => go({ hide: state.hide ? state.hide + "|" + only : only })],
     ["callers and callees", () => go({ v: "sandwich", fn: name })],
+    ["lines of source", () => go({ v: "source", fn: name })],
     ["search for it", () => go({ s: only })],
     ["copy the name", () => void copy("the name", name)],
     ["copy the stack", () => void copy("the stack", stackText(tree, node))],

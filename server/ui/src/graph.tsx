@@ -1,7 +1,7 @@
 // A flame graph: the canvas, its pointer and keys, and the tree beside it for who does not see it.
 
 import { useEffect, useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
-import type { Group } from "./api";
+import { saveAs, type Group } from "./api";
 import { change, percent, text, value } from "./format";
 import { at, box, draw, rowHeight, search, type Look, type View } from "./flame";
 import { regular } from "./frames";
@@ -222,11 +222,6 @@ function Beside({ tree, focused, say, label, onKey }: { tree: Tree; focused: num
 export function saveGraph() {
   const canvas = document.querySelector<HTMLCanvasElement>(".flame canvas") ?? document.querySelector("canvas");
   canvas?.toBlob((blob) => {
-    if (!blob) return;
-    const a = document.createElement("a");
-    a.href = URL.createObjectURL(blob);
-    a.download = "granary.png";
-    a.click();
-    setTimeout(() => URL.revokeObjectURL(a.href), 1000);
+    if (blob) saveAs(blob, "granary.png");
   });
 }

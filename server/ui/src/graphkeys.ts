@@ -62,6 +62,7 @@ function ask(key: string, g: Handle): boolean {
     case "f": if (name) go({ focus: exactly(name), z: "" }); break;
     case "h": if (name) go({ hide: state.hide ? state.hide + "|" + exactly(name) : exactly(name) }); break;
     case "s": if (name) go({ v: "sandwich", fn: name }); break;
+    case "l": if (name) go({ v: "source", fn: name }); break;
     case "i": go({ inv: state.inv ? "" : "1", z: "" }); break;
     case "d": go({ v: "difference", ...sideBefore(g.page) }); break;
     case "c": void copy("the stack", stackText(g.tree, focused)); break;

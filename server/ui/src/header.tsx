@@ -11,9 +11,9 @@ import { Share } from "./share";
 import { Times } from "./times";
 import { states } from "./url";
 
-interface Props { page: Page; tenant: string | undefined; types: Type[]; refresh: () => void; help: () => void }
+interface Props { page: Page; tenant: string | undefined; types: Type[]; refresh: () => void; help: () => void; open: () => void }
 
-export function Header({ page, tenant, types, refresh, help }: Props) {
+export function Header({ page, tenant, types, refresh, help, open }: Props) {
   const { state, go } = page;
   const labels = useAnswer(page.range.newest ? `${page.loadKey} ${page.range.newest}` : null, async (signal) => (await querier<{ names?: string[] }>("LabelNames", labelRange(page), signal)).names ?? []);
   const names = (labels.data ?? []).filter((n) => !n.startsWith("__"));
@@ -33,6 +33,7 @@ export function Header({ page, tenant, types, refresh, help }: Props) {
       <span class="grow" />
       <button type="button" onClick={() => go({ v: "difference", ...sideBefore(page) })}>compare</button>
       <Share page={page} />
+      <button type="button" onClick={open}>open…</button>
       <ThemeButton />
       <button type="button" onClick={help} aria-label="keys and help" title="keys and help">?</button>
     </header>

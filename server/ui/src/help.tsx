@@ -5,7 +5,7 @@ import { useEffect, useRef } from "preact/hooks";
 const keys: [string, string][] = [
   ["arrows", "walk over the frames"], ["Enter", "zoom to the frame"], ["Backspace", "out by one frame"], ["Esc", "out to all"],
   ["/", "search"], ["n  N", "next and previous hit"], ["f", "only stacks with the frame"], ["h", "hide frames of that name"],
-  ["s", "sandwich: callers and callees"], ["i", "invert: callers below callees"], ["d", "difference with the time before"], ["c", "copy the stack"],
+  ["s", "sandwich: callers and callees"], ["l", "lines of source"], ["i", "invert: callers below callees"], ["d", "difference with the time before"], ["c", "copy the stack"],
   ["o", "order by name or by size"], ["+  −", "a shorter, a longer range"], ["[  ]", "an earlier, a later range"], ["u", "undo"], ["m", "in the states: what ran meanwhile"], ["?", "this list"],
 ];
 

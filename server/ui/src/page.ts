@@ -83,15 +83,17 @@ class Line {
 export const details = new Line(); // for the eyes
 export const spoken = new Line(); // for screen readers
 export const touched = new Line();
+export const uncopied = new Line(); // what a text is, a line, and the text, which the browser did not let the page copy
 export const missing = new Line(); // nodes of a front that answers lack, a line each
 
-// copy puts a text on the clipboard and says so.
+// copy puts a text on the clipboard and says so. Where the browser does not let it, as over plain HTTP by the name of a host,
+// CopyField shows the text.
 export async function copy(what: string, text: string) {
   try {
     await navigator.clipboard.writeText(text);
     spoken.say(what + " is copied");
   } catch {
-    spoken.say("the browser does not let the page copy");
+    uncopied.say(what + "\n" + text);
   }
 }
 

@@ -25,6 +25,7 @@ export function SandwichView({ page }: { page: Page }) {
         <div class="tools">
           <label class="field wide">function <input type="text" value={typed} list="functions" spellcheck={false} onInput={(e) => set(e.currentTarget.value)} onChange={(e) => go({ fn: e.currentTarget.value.trim() })} /></label>
           <datalist id="functions">{top.data?.functions.slice(0, 50).map((f) => <option value={f.name} key={f.name} />)}</datalist>
+          {state.fn && <button type="button" onClick={() => go({ v: "source" })}>lines</button>}
           <Search page={page} of={top.data} />
         </div>
         {!state.fn ? <Message><p>Choose a function: ⇅ in the table, or “callers and callees” of a frame.</p></Message> : (

@@ -14,14 +14,14 @@ import { end, narrowed, print, shifted, type State } from "./url";
 
 const pageRows = 50, chunkRows = 20; // rows of a page, and those that are asked for their functions at once
 
-// useFirstView chooses the view of an address that names nothing, and reports whether there is one: the services if the store
-// has several. A front does not answer about them.
+// useFirstView chooses the view of a page that was opened without anything in its address, and reports whether there is one: the
+// services if the store has several. A front does not answer about them. What is cleared later leads nowhere else.
 export function useFirstView(state: State, go: Page["go"], store: Answer<StoreState>): boolean {
-  const isBare = print(state) === "";
+  const [isBare] = useState(() => print(state) === "");
   const names = useAnswer(isBare ? "services" : null, async (signal) => (await querier<{ names?: string[] }>("LabelValues", { name: "service_name" }, signal)).names ?? []);
   const isMany = isBare && store.data !== undefined && (names.data?.length ?? 0) > 1;
   useEffect(() => { if (isMany) go({ v: "services" }, true); }, [isMany]);
-  return !isBare || !isMany && names.isDone && (store.data ?? store.error) !== undefined;
+  return !isBare || print(state) !== "" || !isMany && names.isDone && (store.data ?? store.error) !== undefined;
 }
 
 const spoken: Record<string, string> = { "1h": "an hour", "1d": "a day", "1w": "a week" };
@@ -81,7 +81,7 @@ function Tools({ page, of }: { page: Page; of?: Services }) {
       <label class="field">a row for each <select value={state.l} onChange={(e) => go({ l: e.currentTarget.value })}>{names.map((n) => <option value={n} key={n}>{text(n, 60)}</option>)}</select></label>
       <span class="field search">
         <input id="search" type="search" aria-label="search names by a text or a pattern" placeholder="search  /" value={typed} spellcheck={false}
-          onInput={(e) => set(e.currentTarget.value)} onKeyDown={(e) => { if (e.key === "Enter") document.querySelector<HTMLElement>(".services .go")?.focus(); }} />
+          onInput={(e) => set(e.currentTarget.value)} onKeyDown={(e) => { if (e.key === "Enter") { e.preventDefault(); document.querySelector<HTMLElement>(".services .go")?.focus(); } }} />
         <output aria-live="polite">{of && (of.matching < of.all ? `${count(of.matching)} of ${count(of.all)}` : count(of.all))}</output>
       </span>
       <Buttons label="look" of={[["", "table"], ["cards", "charts"]]} value={state.look} set={(look) => go({ look }, true)} />

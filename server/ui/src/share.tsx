@@ -1,8 +1,8 @@
-// The same thing elsewhere: a link, a pprof file, a command.
+// The same thing elsewhere: a link, a command, and files for other programs.
 
 import { useEffect, useRef, useState } from "preact/hooks";
 import { useAnswer } from "./answer";
-import { link, type Head } from "./api";
+import { link, saveWithToken, type Head, type Params } from "./api";
 import { saveGraph } from "./graph";
 import { copy, fixed, question, type Page } from "./page";
 import { print, type State } from "./url";
@@ -10,6 +10,24 @@ import { print, type State } from "./url";
 // pprof returns the address of the merged profile of a selection.
 function pprof(s: State): string {
   return new URL(link("pprof", { type: s.t, selector: s.q, from: s.from, to: s.to }), location.href).href;
+}
+
+// files returns what each file is called, and where it is, for the view that is seen.
+function files(s: State): [string, string][] {
+  const asked: Params = { ...question(s), s: s.s }, stacks = { ...asked, inv: s.v === "sandwich" ? "" : s.inv }, table = { ...asked, sort: s.sort, change: s.v === "difference" ? s.ch : "" };
+  const all = s.st || s.ns || s.at ? ", of all states" : ""; // pprof has no place for states
+  const kind = (as: string, more: Params) => link("api/v1/export", { as, ...more });
+  const out: [string, string][] = [["pprof" + all, pprof(s)]];
+  if (s.v === "profiles") return [...out, ["the profiles as JSON", link("api/v1/profiles", { t: s.t, q: s.q, from: s.from, to: s.to })]];
+  if (s.v === "states") return [...out, ["the states as JSON", link("api/v1/states", { t: s.t, q: s.q, from: s.from, to: s.to, h: s.h, p: s.p })]];
+  if (s.v === "store") return [["the store as JSON", "api/v1/store"]];
+  if (s.v === "source") {
+    if (s.fn) out.push(["the lines as JSON", link("api/v1/lines", { ...asked, function: s.fn, texts: 1 })]);
+  } else if (s.v === "sandwich") {
+    if (s.fn) for (const side of ["callers", "callees"]) out.push([side + " as SVG", kind(side, { ...stacks, function: s.fn })]);
+    out.push(["the graph as JSON", link("api/v1/flame", { ...stacks, function: s.fn })]);
+  } else out.push(["the graph as SVG", kind("svg", stacks)], ["folded stacks", kind("folded", asked)], ["speedscope", kind("speedscope", asked)], ["the graph as JSON", link("api/v1/flame", stacks)]);
+  return [...out, ["the table as CSV", kind("csv", table)], ["the table as JSON", link("api/v1/top", { ...table, rows: 1000 })]];
 }
 
 export function Share({ page }: { page: Page }) {
@@ -24,7 +42,6 @@ export function Share({ page }: { page: Page }) {
   const params = { ...question(page.state), sort: page.state.sort, function: page.state.v === "sandwich" ? page.state.fn : "" };
   const line = useAnswer(isOpen ? JSON.stringify([page.loadKey, params]) : null, (signal) => page.load.ask<Head & { command: string }>("command", params, signal));
   const command = line.isOld ? undefined : line.data?.command;
-  const all = page.state.st || page.state.ns || page.state.at ? ", of all states" : ""; // pprof has no place for states
   const item = (what: string, run: () => void) => <button type="button" role="menuitem" onClick={() => { set(false); run(); }}>{what}</button>;
   return (
     <span class="menu-place" ref={place} onKeyDown={(e) => { if (e.key === "Escape") set(false); }}>
@@ -35,8 +52,10 @@ export function Share({ page }: { page: Page }) {
           <button type="button" role="menuitem" disabled={!command} onClick={() => { set(false); void copy("the command", command!); }}>
             {command === "" || line.error ? "no command asks this question" : "copy the same question as a command"}
           </button>
-          <a role="menuitem" href={pprof(page.state)} download="profile.pb.gz" onClick={() => set(false)}>save as pprof{all}</a>
-          {item("save the graph as a picture", saveGraph)}
+          {files(page.state).map(([what, path]) => (
+            <a role="menuitem" key={what} href={path} download={what.endsWith("JSON") ? "granary.json" : ""} onClick={(e) => { set(false); if (saveWithToken(path)) e.preventDefault(); }}>save {what}</a>
+          ))}
+          {!["profiles", "source", "states", "store"].includes(page.state.v) && item("save the graph as PNG", saveGraph)}
         </div>
       )}
     </span>

@@ -12,10 +12,13 @@ export interface History { name: string; attributes: number; first?: string; end
 export interface StateText { state: string; kind: string }
 
 // Row is an attribute by pixel: runs of pixels of one state, which has a share of each of them, in percent.
-export interface Row { attribute: string; intervals: number; first: number[]; state: number[]; share?: number[]; sampled?: boolean }
+export interface Row { attribute: string; name?: string; level?: number; intervals: number; wait_ns?: number; first: number[]; state: number[]; share?: number[]; sampled?: boolean; samples?: number[] }
+
+// Wake is where a row was woken, and by which row, -1 for none that is shown.
+export interface Wake { row: number; pixel: number; by: string; by_row: number }
 
 // Pixels are the states of the part of a range that the history has.
-export interface Pixels extends Head { from: string; to: string; floor: string; pixels: number; all: number; nulls: number; offset: number; states: StateText[]; rows: Row[] }
+export interface Pixels extends Head { from: string; to: string; floor: string; pixels: number; all: number; nulls: number; offset: number; states: StateText[]; rows: Row[]; wakes?: Wake[]; wakes_left?: boolean }
 
 export interface Interval extends StateText { start: string; end: string; open: boolean }
 
@@ -37,10 +40,10 @@ const labels: Record<string, string> = { Goroutines: "track", Threads: "tid", CP
 // usePaths returns paths of attributes to choose from: those at the top, and their children by a label.
 export function usePaths(history: string, tick: string): Answer<string[]> {
   return useAnswer(history ? JSON.stringify([history, tick]) : null, async (signal) => {
-    const tree = await get<{ children: { name: string; attribute: string; parent: boolean; kind: string }[] }>(`api/v1/histories/${encodeURIComponent(history)}/tree`, { rows: 50 }, signal);
+    const tree = await get<{ children: { name: string; attribute: string; parent: boolean; kind: string; label?: string }[] }>(`api/v1/histories/${encodeURIComponent(history)}/tree`, { rows: 50 }, signal);
     const plain = (a: string) => a.replace(/[{}]/g, "$&$&");
     const first = tree.children.toSorted((a, b) => Number(b.name in labels) - Number(a.name in labels)); // what has samples, as far as the page knows
-    return first.flatMap((c) => [...(c.parent ? [`${plain(c.attribute)}/{${labels[c.name] ?? "id"}}`] : []), ...(c.kind === "null" ? [] : [plain(c.attribute)])]);
+    return first.flatMap((c) => [...(c.parent ? [`${plain(c.attribute)}/{${c.label ?? labels[c.name] ?? "id"}}`] : []), ...(c.kind === "null" ? [] : [plain(c.attribute)])]);
   });
 }
 

@@ -3,11 +3,12 @@
 import { useEffect, useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
 import { useAnswer } from "./answer";
 import type { Head } from "./api";
-import { clock, many, span, text } from "./format";
+import { clock, many, span, text, value } from "./format";
 import { Failed } from "./message";
 import { timeKey } from "./graphkeys";
 import { details, spoken, type Page } from "./page";
 import { fillOf, group, nothing, type History, type Interval, type Pixels } from "./states";
+import { arrows, chips, dots, Options, rowOptions } from "./statesoptions";
 import { image, paint, runAt, xOf, type Colours, type Frame } from "./statespaint";
 import { stamp } from "./url";
 
@@ -16,10 +17,10 @@ const rowHeight = 13, mostSeen = 8, pageRows = 200;
 export function StatesRow({ page, histories, paths }: { page: Page; histories: History[]; paths: string[] }) {
   const { state, go, range } = page, [offset, setOffset] = useState(0);
   const width = usePlotWidth();
-  const params = { p: state.p, from: stamp(range.from), to: stamp(Math.max(range.to, range.from + 1000) + 1), pixels: Math.min(4096, width), rows: pageRows, offset };
+  const params = { p: state.p, from: stamp(range.from), to: stamp(Math.max(range.to, range.from + 1000) + 1), pixels: Math.min(4096, width), rows: pageRows, offset, ...rowOptions(page) };
   const key = state.p && range.newest && width ? JSON.stringify([state.h, params]) : null;
   const answer = useAnswer<Pixels>(key, (signal) => page.load.ask<Pixels>(`histories/${encodeURIComponent(state.h)}/pixels`, params, signal));
-  useEffect(() => setOffset(0), [state.h, state.p]);
+  useEffect(() => setOffset(0), [state.h, state.p, state.rf, state.ro]);
   const of = answer.data;
   return (
     <section class={"states" + (answer.isOld ? " old" : "")} aria-label="states over time" aria-busy={answer.isOld}>
@@ -29,9 +30,10 @@ export function StatesRow({ page, histories, paths }: { page: Page; histories: H
         <PathField page={page} paths={paths} />
         {of && <Key of={of} />}
         <span class="grow" />
-        {of && <Count of={of} set={setOffset} />}
+        <Options page={page} of={of} />
+        {of && <Count page={page} of={of} set={setOffset} />}
       </div>
-      {answer.error ? <Failed of={answer} /> : of && !of.rows.length ? <p class="none">{of.all ? "No more attributes." : `No attribute of ${text(state.p, 80)} has a state in this range.`}</p> : of && <Rows page={page} of={of} />}
+      {answer.error ? <Failed of={answer} /> : of && !of.rows.length ? <p class="none">{of.all ? "No more attributes." : `No attribute of ${text(state.p, 80)} ${state.rf ? "that is found" : ""} has a state in this range.`}</p> : of && <Rows page={page} of={of} />}
     </section>
   );
 }
@@ -52,12 +54,12 @@ function Key({ of }: { of: Pixels }) {
   return <span class="state-key">{names.slice(0, 6).map((n) => <span key={n}><i class={"fill fill" + fillOf(n)} aria-hidden="true" />{text(n, 24)}</span>)}{names.length > 6 && <small>and {names.length - 6} more</small>}</span>;
 }
 
-function Count({ of, set }: { of: Pixels; set: (offset: number) => void }) {
-  const last = of.offset + of.rows.length;
+function Count({ page: { state }, of, set }: { page: Page; of: Pixels; set: (offset: number) => void }) {
+  const last = of.offset + of.rows.filter((r) => !r.level).length;
   return (
     <span class="muted">
       {of.offset > 0 && <button type="button" class="quiet" onClick={() => set(Math.max(0, of.offset - pageRows))}>‹ {pageRows} before</button>}
-      {of.all > of.rows.length ? `${of.offset + 1} to ${last} of ${of.all.toLocaleString("en")}` : many(of.all, "attribute")}{of.all > 1 && ", those that change most first"}
+      {of.offset > 0 || last < of.all ? `${of.offset + 1} to ${last} of ${of.all.toLocaleString("en")}` : many(of.all, "attribute")}{of.all > 1 && (state.ro.includes("w") ? ", the longest waits first" : ", those that change most first")}
       {last < of.all && <button type="button" class="quiet" onClick={() => set(last)}>{Math.min(pageRows, of.all - last)} more ›</button>}
     </span>
   );
@@ -110,6 +112,9 @@ function Rows({ page, of }: { page: Page; of: Pixels }) {
     ctx.setTransform(ratio, 0, 0, ratio, 0, 0);
     paint(ctx, of, picture.current.image, frame.current, all);
     names(ctx, of, state.p, frame.current, all);
+    dots(ctx, of, frame.current, all);
+    arrows(ctx, of, frame.current, all);
+    chips(ctx, of, frame.current, all);
     outline(mark.current, of, frame.current, safe);
   };
   useLayoutEffect(() => again.current());
@@ -162,7 +167,7 @@ function names(ctx: CanvasRenderingContext2D, of: Pixels, path: string, f: Frame
   ctx.font = "10.5px system-ui, sans-serif";
   ctx.textAlign = "right";
   const first = Math.floor(f.top / rowHeight), last = Math.min(of.rows.length, Math.ceil((f.top + f.height) / rowHeight));
-  for (let y = first; y < last; y++) ctx.fillText(ending(of.rows[y]!.attribute, common, Math.floor(f.left / 6.4)), f.left - 6, y * rowHeight - f.top + 10);
+  for (let y = first; y < last; y++) if (!of.rows[y]!.level) ctx.fillText(ending(of.rows[y]!.attribute, common, Math.floor(f.left / 6.4)), f.left - 6, y * rowHeight - f.top + 10);
   ctx.textAlign = "left";
 }
 
@@ -188,8 +193,11 @@ const timeOf = (of: Pixels, pixel: number) => Date.parse(of.from) + (Date.parse(
 // describe is the line of a place: its attribute, state, share and time.
 function describe(of: Pixels, p: Place): string {
   const row = of.rows[p.row]!, run = runAt(row.first, p.pixel), first = row.first[run]!, last = row.first[run + 1] ?? of.pixels;
-  const parts = [text(row.attribute, 120), text(of.states[row.state[run]!]!.state, 80) + (row.sampled ? " in the middle of the pixels" : ` ${row.share?.[run] ?? 100} % of the time`)];
+  const parts = [text(row.attribute, 120) + (row.name ? " " + text(row.name, 80) : ""), text(of.states[row.state[run]!]!.state, 80) + (row.sampled ? " in the middle of the pixels" : ` ${row.share?.[run] ?? 100} % of the time`)];
   parts.push(`${clock(timeOf(of, first))} + ${span(timeOf(of, last) - timeOf(of, first))}`);
+  if (row.wait_ns) parts.push(`longest wait ${value(row.wait_ns, "nanoseconds")}`);
+  const wakes = of.wakes?.filter((w) => w.row === p.row && w.pixel >= first && w.pixel < last) ?? [];
+  if (wakes.length) parts.push("woken by " + text(wakes.slice(0, 3).map((w) => w.by || "a timer, the network or the system").join(", "), 120));
   return parts.join("  ·  ");
 }
 

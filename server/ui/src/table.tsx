@@ -78,6 +78,7 @@ function FunctionRow({ page: { state, go, unit }, f, top, noise }: { page: Page;
         <span class="name" title={text(f.name) + (where && "\n" + where)}>
           <button type="button" class="link" onClick={() => go({ s: state.s === only ? "" : only })}><span class="folder">{text(folder, 200)}</span><span class="rest"><bdi>{text(rest, 200)}</bdi></span></button>
           <button type="button" class="quiet to-sandwich" aria-label={"callers and callees of " + text(f.name, 100)} title="callers and callees" onClick={() => go({ v: "sandwich", fn: f.name })}>⇅</button>
+          <button type="button" class="quiet to-source" aria-label={"lines of " + text(f.name, 100)} title="lines of source" onClick={() => go({ v: "source", fn: f.name })}>≡</button>
         </span>
       </td>
       <Cell of={f.flat} top={top} unit={unit} isNoise={within?.flat} /><Cell of={f.cum} top={top} unit={unit} isNoise={within?.cum} />

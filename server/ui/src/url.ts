@@ -41,6 +41,9 @@ export const defaults = {
   ns: "", // samples without a state, for a reason
   at: "", // samples of an attribute
   mw: "", // what ran while it was in the state
+  rf: "", // text in the names of rows of states, and letters for how these are shown: w, l, a, s
+  ro: "",
+  wb: "", // what statistics of states are by: "" state, "attribute", "function", "latency"
 };
 
 // states is the choice of lines that is no label.
@@ -73,8 +76,8 @@ export function narrowed(q: string, label: string, value: string): string {
   return inside === matcher ? q : `{${inside ? inside + "," : ""}${matcher}}`;
 }
 
-// isDifference reports whether a state has a side before.
-export const isDifference = (s: State) => s.v === "difference";
+// isDifference reports whether a state has a side before. The lines of a function have the one that was chosen.
+export const isDifference = (s: State) => s.v === "difference" || (s.v === "source" && s.bq + s.bfrom + s.bto !== "");
 
 // shifted returns the time a duration before one: an absolute one, or one before the same base. "" if it cannot be told.
 export function shifted(time: string, millis: number): string {

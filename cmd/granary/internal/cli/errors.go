@@ -21,6 +21,19 @@ type failedError struct{ error }
 
 func (e failedError) Unwrap() error { return e.error }
 
+// troubleError is a failure of a command whose exit code ExitFailed is an answer.
+type troubleError struct{ error }
+
+func (e troubleError) Unwrap() error { return e.error }
+
+// Trouble returns err as a failure with the exit code ExitTrouble, for a command in which ExitFailed is an answer.
+func Trouble(err error) error {
+	if err == nil {
+		return nil
+	}
+	return troubleError{err}
+}
+
 // Usage returns err as a usage error.
 func Usage(err error) error { return usageError{err} }
 

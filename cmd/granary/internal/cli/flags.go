@@ -222,3 +222,15 @@ func durationText(d time.Duration) (text string) {
 	}
 	return text
 }
+
+// NewPercent returns the value of a flag that sets *to to a share from a text in percent, from 0 to most.
+func NewPercent(flag string, most float64, to *float64) pflag.Value {
+	format := func(f float64) string { return strconv.FormatFloat(100*f, 'g', 6, 64) + "%" }
+	return value[float64]{to, "percent", format, func(text string) (float64, error) {
+		percent, err := strconv.ParseFloat(strings.TrimSuffix(text, "%"), 64)
+		if err != nil || !(percent >= 0 && percent <= most) {
+			return 0, Usage(fmt.Errorf("--%s %q: want a number of percent from 0 to %g, such as 5%%", flag, text, most))
+		}
+		return percent / 100, nil
+	}}
+}

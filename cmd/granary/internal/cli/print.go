@@ -7,9 +7,9 @@ import (
 	"math"
 	"strings"
 	"time"
-	"unicode"
 	"unicode/utf8"
 
+	"github.com/granarydb/granary/internal/stackfile"
 	"github.com/granarydb/granary/profile"
 )
 
@@ -70,14 +70,7 @@ func PrintAnswer(w io.Writer, asJSON bool, answer any, text func(p *Printer)) er
 }
 
 // Printable replaces characters that are not printable, because a terminal would interpret them.
-func Printable(name string) string {
-	return strings.Map(func(r rune) rune {
-		if unicode.IsPrint(r) {
-			return r
-		}
-		return unicode.ReplacementChar
-	}, name)
-}
+func Printable(name string) string { return stackfile.Printable(name) }
 
 // Fit shortens text to a width by cutting its end.
 func Fit(text string, width int) string {

@@ -20,6 +20,8 @@ const (
 	ExitOK     = 0
 	ExitFailed = 1
 	ExitUsage  = 2
+	// ExitTrouble is the code of all errors of a command in which ExitFailed is an answer, as of diff(1).
+	ExitTrouble = 2
 	// ExitInterrupted is the code that shells report for a process that an interrupt ended.
 	ExitInterrupted = 130
 )
@@ -51,6 +53,9 @@ func Run(ctx context.Context, root *cobra.Command, args []string, stdout, stderr
 		fmt.Fprintf(stderr, "granary: %s\n", OneLine(err))
 	}
 	if !isUsage(err) {
+		if _, isTrouble := errors.AsType[troubleError](err); isTrouble {
+			return ExitTrouble
+		}
 		return ExitFailed
 	}
 	if !told {

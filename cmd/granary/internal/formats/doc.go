@@ -1,3 +1,2 @@
-// Package formats writes profile formats other than pprof: folded stacks, speedscope files, and trees as
-// JSON.
+// Package formats writes trees as JSON.
 package formats

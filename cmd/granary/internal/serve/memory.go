@@ -39,7 +39,7 @@ func (f *flags) shares() []memoryFlag {
 	if f.isFront() {
 		return all
 	}
-	return append(all, memoryFlag{"memory", &f.memory, 12, 1}, memoryFlag{"max-push-memory", &f.limits.PushBytes, 8, 2}, memoryFlag{"max-delta-memory", &f.limits.DeltaBytes, 1, 1})
+	return append(all, memoryFlag{"memory", &f.memory, 11, 1}, memoryFlag{"max-view-memory", &f.limits.ViewBytes, 1, 1}, memoryFlag{"max-push-memory", &f.limits.PushBytes, 8, 2}, memoryFlag{"max-delta-memory", &f.limits.DeltaBytes, 1, 1})
 }
 
 // shareMemory sets the flags about memory that are not given to their parts of --memory-total, or of what the given ones

@@ -43,21 +43,21 @@ func TestShareMemory(t *testing.T) {
 	for _, test := range []struct {
 		args    string
 		machine int64
-		want    string // the total and store, pushes, queries, each, answers and differences in MiB, or an error
+		want    string // the total and store, pushes, queries, each, answers, differences and opened files in MiB, or an error
 	}{
-		{"", 2048 * mib, "1536 of 576 192 4x96 96 48"},
-		{"", 0, "4096 of 1536 512 4x256 256 128"},
-		{"", 64 << 30, "4096 of 1536 512 4x256 256 128"},
-		{"--memory-total 512MiB", 64 << 30, "512 of 192 64 4x32 32 16"},
-		{"--memory-total 16GiB", 64 << 30, "16384 of 6144 2048 16x256 1024 512"},
-		{"--memory-total 512MiB --memory 256MiB", 0, "512 of 256 51 4x25 25 12"},
-		{"--memory 4GiB", 24 << 30, "6656 of 4096 512 4x256 256 128"},
-		{"--memory 0", 2048 * mib, "1536 of 0 192 4x96 96 48"},
-		{"--memory-total 1GiB --max-queries 2", 0, "1024 of 384 128 2x128 64 32"},
-		{"--memory-total 512MiB --memory 500MiB", 0, "--memory-total: --memory take 524288000 bytes of 536870912, and all else needs 83886080"},
+		{"", 2048 * mib, "1536 of 528 192 4x96 96 48 48"},
+		{"", 0, "4096 of 1408 512 4x256 256 128 128"},
+		{"", 64 << 30, "4096 of 1408 512 4x256 256 128 128"},
+		{"--memory-total 512MiB", 64 << 30, "512 of 176 64 4x32 32 16 16"},
+		{"--memory-total 16GiB", 64 << 30, "16384 of 5632 2048 16x256 1024 512 512"},
+		{"--memory-total 512MiB --memory 256MiB", 0, "512 of 256 48 4x24 24 12 12"},
+		{"--memory 4GiB", 24 << 30, "6784 of 4096 512 4x256 256 128 128"},
+		{"--memory 0", 2048 * mib, "1536 of 0 192 4x96 96 48 48"},
+		{"--memory-total 1GiB --max-queries 2", 0, "1024 of 352 128 2x128 64 32 32"},
+		{"--memory-total 512MiB --memory 500MiB", 0, "--memory-total: --memory take 524288000 bytes of 536870912, and all else needs 88080384"},
 		{"--memory-total 512MiB --max-query-memory 256MiB", 0, "--memory-total: --max-query-memory take 1073741824"},
 		{"--memory-total 512MiB --memory 0", 0, "--memory-total and --memory 0"},
-		{"--query-from http://a --memory-total 352MiB", 0, "352 of 0 0 4x64 64 0"},
+		{"--query-from http://a --memory-total 352MiB", 0, "352 of 0 0 4x64 64 0 0"},
 	} {
 		f, cmd, got := newFlags(), new(cobra.Command), ""
 		f.add(cmd)
@@ -68,7 +68,7 @@ func TestShareMemory(t *testing.T) {
 			got = err.Error()
 		} else {
 			l := &f.limits
-			got = fmt.Sprintf("%d of %d %d %dx%d %d %d", f.memoryTotal/mib, f.memory/mib, l.PushBytes/mib, l.Queries, l.QueryBytes/mib, l.AnswerBytes/mib, l.DeltaBytes/mib)
+			got = fmt.Sprintf("%d of %d %d %dx%d %d %d %d", f.memoryTotal/mib, f.memory/mib, l.PushBytes/mib, l.Queries, l.QueryBytes/mib, l.AnswerBytes/mib, l.DeltaBytes/mib, l.ViewBytes/mib)
 			sum := int64(0)
 			for _, s := range f.shares() {
 				sum += *s.to * s.times

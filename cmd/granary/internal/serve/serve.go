@@ -47,6 +47,7 @@ type flags struct {
 	// allowDelete is whether POST /delete deletes.
 	allowDelete bool
 	nodes       server.Nodes
+	sources     []server.SourceDir
 	files       files
 	limits      server.Limits
 	self        bool
@@ -61,7 +62,7 @@ func newFlags() *flags {
 		listen: "127.0.0.1:4040", dir: "granary.db", drain: 10 * time.Second,
 		drop: server.DefaultDropLabels, limits: server.Limits{}.WithDefaults(),
 	}
-	f.limits.PushBytes, f.limits.DeltaBytes, f.limits.QueryBytes, f.limits.AnswerBytes = 0, 0, 0, 0 // parts of --memory-total
+	f.limits.PushBytes, f.limits.DeltaBytes, f.limits.QueryBytes, f.limits.AnswerBytes, f.limits.ViewBytes = 0, 0, 0, 0, 0 // parts of --memory-total
 	return f
 }
 
@@ -85,6 +86,7 @@ data source for Pyroscope, go tool pprof, and readers of Arrow.
   GET  /pyroscope/render?query=...   flame graphs, for scripts of Pyroscope
   GET  /arrow?type=cpu&selector=...  rows as an Arrow stream
   GET  /                             a page, for a browser
+  POST /view                         files that are dropped on the page
   GET  /api/v1/flame?t=cpu&q=...     trees and tables as JSON, for web pages
   GET  /metrics                      for Prometheus
   GET  /healthz, /readyz             is it alive, does it take requests
@@ -135,7 +137,7 @@ func (f *flags) add(cmd *cobra.Command) {
 	fs.BoolVar(&f.inMemory, "in-memory", false, "store nothing in files: a restart loses all profiles")
 	dbdir.AddSync(fs, &f.sync)
 	fs.Var(cli.NewBytes("memory-total", 64<<20, &f.memoryTotal), "memory-total", "`BYTES` of memory for all, at least 64MiB, which the flags about memory share (default: three quarters of the machine's or the container's, at most 4GiB)")
-	fs.Var(cli.NewBytes("memory", 0, &f.memory), "memory", "`BYTES` that the store keeps in memory, beside what queries take; 0 is no limit (default: 12/32 of --memory-total)")
+	fs.Var(cli.NewBytes("memory", 0, &f.memory), "memory", "`BYTES` that the store keeps in memory, beside what queries take; 0 is no limit (default: 11/32 of --memory-total)")
 	fs.Var(cli.NewBytes("disk", 16<<20, &f.disk), "disk", "`BYTES` of files and log, at least 16MiB, beyond which the oldest profiles are dropped (default: no limit)")
 	fs.Var(cli.NewDuration("retention", 0, 0, &f.retention), "retention", "drop profiles older than the newest by more than `DURATION`, such as 30d; 0 keeps them")
 	fs.Var(cli.NewDuration("past-limit", 0, 0, &f.past), "past-limit", "refuse profiles older than the clock by more than `DURATION`, such as 90d; 0 takes times from 1980 on")
@@ -148,6 +150,7 @@ func (f *flags) add(cmd *cobra.Command) {
 	fs.BoolVar(&f.self, "self", false, "profile this server too, in 32 MiB of memory of its own; URL/self answers as URL does")
 	fs.BoolVar(&f.ownStates, "self-states", false, "with --self: also keep what each goroutine did in the last ten minutes")
 	f.files.add(fs)
+	AddSources(fs, &f.sources)
 	fs.StringSliceVar(&f.nodes.URLs, "query-from", nil, "store nothing, and answer questions from the profiles of the servers at `URL`,URL; no profile may be on two of them")
 	fs.BoolVar(&f.nodes.PartialAnswers, "partial-answers", false, "with --query-from: answer without servers that are away, with a header Granary-Warning for each, instead of an error")
 	l := &f.limits
@@ -167,6 +170,7 @@ func (f *flags) add(cmd *cobra.Command) {
 	fs.Var(cli.NewDuration("max-query-time", 0, 0, &l.QueryTime), "max-query-time", "a query takes at most `DURATION`")
 	fs.Var(cli.NewBytes("max-query-memory", 0, &l.QueryBytes), "max-query-memory", "at most `BYTES` of memory for the groups of a query, and for a flame graph (default: 8/32 of --memory-total, by --max-queries)")
 	fs.Var(cli.NewBytes("max-answer-memory", 0, &l.AnswerBytes), "max-answer-memory", "at most `BYTES` of memory for all encoded answers that clients read (default: 2/32 of --memory-total)")
+	fs.Var(cli.NewBytes("max-view-memory", 1<<20, &l.ViewBytes), "max-view-memory", "at most `BYTES` of memory for the profiles and traces that browsers open in the page, which are kept for half an hour (default: 1/32 of --memory-total)")
 	fs.Var(cli.NewBytes("least-read-rate", 1, &l.ReadRate), "least-read-rate", "cut a client that reads fewer `BYTES` of an answer a second, beside 5s")
 	fs.Var(cli.NewBytes("max-result", 0, &l.ResultBytes), "max-result", "at most `BYTES` in an answer")
 	fs.IntVar(&l.Nodes, "max-nodes", l.Nodes, "at most `N` functions in a flame graph")
@@ -273,7 +277,7 @@ func (f *flags) serve(cmd *cobra.Command) (err error) {
 		defer func() { err = cmp.Or(err, deltas.Close()) }()
 	}
 	handle, err := server.New(store, server.Options{
-		Profiles: dbdir.Profiles(store, ""), Limits: f.limits, Tokens: secrets.tokens, Tenants: secrets.tenants, Backups: f.backups(), Annotations: f.annotations(), Hosts: f.hosts, DropLabels: f.drop, Deltas: deltas, FirstWhole: f.firstWhole, Deleted: f.deleted(log), Log: log,
+		Profiles: dbdir.Profiles(store, ""), Limits: f.limits, Tokens: secrets.tokens, Tenants: secrets.tenants, Backups: f.backups(), Annotations: f.annotations(), Hosts: f.hosts, DropLabels: f.drop, Deltas: deltas, FirstWhole: f.firstWhole, Deleted: f.deleted(log), Sources: f.sources, Log: log,
 	})
 	if err != nil {
 		return err
@@ -379,7 +383,7 @@ func (f *flags) checkNodes(fs *pflag.FlagSet) error {
 
 // serveNodes serves a front until the context ends.
 func (f *flags) serveNodes(ctx context.Context, log *slog.Logger, secrets *secrets) error {
-	handle, err := server.NewFront(f.nodes, server.Options{Limits: f.limits, Tokens: secrets.tokens, Hosts: f.hosts, Log: log})
+	handle, err := server.NewFront(f.nodes, server.Options{Limits: f.limits, Tokens: secrets.tokens, Hosts: f.hosts, Sources: f.sources, Log: log})
 	if errors.Is(err, server.ErrNode) {
 		return cli.Usage(fmt.Errorf("--query-from: %w", err))
 	}

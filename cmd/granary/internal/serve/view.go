@@ -34,22 +34,27 @@ func Listen(address string) (net.Listener, error) {
 	return l, nil
 }
 
-// View serves a store on a listener until the command's context ends or SIGTERM arrives. It prints its URL on
-// standard output, with a query for the page ("" or ?name=value), and calls ready with the URL. The caller
-// closes the store and the listener.
+// Page is what View shows.
+type Page struct {
+	Query   string // of the address that the page begins with: "" or ?name=value
+	Sources []server.SourceDir
+}
+
+// View serves a store on a listener until the command's context ends or SIGTERM arrives. It prints the URL of its page on
+// standard output, and calls ready with the URL. The caller closes the store and the listener.
 //
 // The functions of beside run meanwhile, until their context ends. An error of one ends View, unless View has
 // already ended.
-func View(cmd *cobra.Command, l net.Listener, query string, store *columnstore.Store, ready func(url string), beside ...func(context.Context, *slog.Logger) error) error {
+func View(cmd *cobra.Command, l net.Listener, page Page, store *columnstore.Store, ready func(url string), beside ...func(context.Context, *slog.Logger) error) error {
 	f := flags{listen: l.Addr().String(), drain: time.Second}
 	log := slog.New(slog.NewTextHandler(cmd.ErrOrStderr(), &slog.HandlerOptions{Level: slog.LevelWarn}))
-	handle, err := server.New(store, server.Options{Profiles: dbdir.Profiles(store, ""), Log: log})
+	handle, err := server.New(store, server.Options{Profiles: dbdir.Profiles(store, ""), Sources: page.Sources, Log: log})
 	if err != nil {
 		return err
 	}
 	term, stop := signal.NotifyContext(cmd.Context(), syscall.SIGTERM)
 	defer stop()
-	url, err := f.say(cmd, log, l, query)
+	url, err := f.say(cmd, log, l, page.Query)
 	if err != nil {
 		return err
 	}
@@ -80,7 +85,11 @@ func (f *flags) say(cmd *cobra.Command, log *slog.Logger, l net.Listener, query 
 	if query != "" {
 		url += "/" + query
 	}
-	_, err = fmt.Fprintf(cmd.OutOrStdout(), "Serving %s until it is interrupted\n", url)
+	end := ""
+	if at, has := cmd.Context().Deadline(); has {
+		end = fmt.Sprintf(", or for %v", time.Until(at).Round(100*time.Millisecond))
+	}
+	_, err = fmt.Fprintf(cmd.OutOrStdout(), "Serving %s until it is interrupted%s\n", url, end)
 	return url, err
 }
 
@@ -99,7 +108,7 @@ func Demo(cmd *cobra.Command, l net.Listener, store *columnstore.Store, fill fun
 		return err
 	}
 	fills := func(ctx context.Context, _ *slog.Logger) error { return fill(ctx, db) }
-	return View(cmd, l, "", store, ready, fills, func(ctx context.Context, log *slog.Logger) error {
+	return View(cmd, l, Page{}, store, ready, fills, func(ctx context.Context, log *slog.Logger) error {
 		return self.Profile(ctx, store, self.Options{States: states, Notify: func(err error) { log.Warn("own profiles", "error", err) }})
 	})
 }

@@ -54,9 +54,12 @@ func (s *server) start(ctx context.Context) error {
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		for lines := bufio.NewScanner(stderr); lines.Scan(); {
-			fmt.Fprintln(s.log, lines.Text())
-			if m := listening.FindStringSubmatch(lines.Text()); m != nil {
+		lines, err := bufio.NewReader(stderr), error(nil)
+		for err == nil { // lines of any length: a pipe that is not read stops the server
+			var line string
+			line, err = lines.ReadString('\n')
+			_, _ = io.WriteString(s.log, line) // it may take nothing
+			if m := listening.FindStringSubmatch(line); m != nil {
 				select {
 				case found <- m[1]:
 				default:
@@ -83,6 +86,9 @@ func (s *server) end(sig syscall.Signal, within time.Duration) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if err := s.cmd.Process.Signal(sig); err != nil {
+		if errors.Is(err, os.ErrProcessDone) {
+			<-s.done // its state is there then
+		}
 		return fmt.Errorf("the server had ended by itself with %v: %w", s.cmd.ProcessState, err)
 	}
 	select {
@@ -115,7 +121,7 @@ func (s *server) kill() {
 	}
 }
 
-// address returns the URL of a path.
+// at returns the URL of a path.
 func (s *server) at(path string) string { return *s.url.Load() + path }
 
 // rss returns the resident memory of the process in bytes, and its open files; 0 if it has none.

@@ -65,22 +65,25 @@ func (o *options) run(ctx context.Context) (s *soaking, err error) {
 		return s, err
 	}
 	s.check(ctx) // what an earlier run left
-	s.load(ctx)
-	s.check(context.WithoutCancel(ctx))
-	if err := s.server.end(syscall.SIGTERM, drain+5*time.Second); err != nil {
-		s.watch.fail("%v", err)
+	if err := s.load(ctx); err != nil {
+		s.watch.fail("it does not start again: %v", err)
+	} else {
+		s.check(context.WithoutCancel(ctx))
+		if err := s.server.end(syscall.SIGTERM, drain+5*time.Second); err != nil {
+			s.watch.fail("%v", err)
+		}
 	}
 	s.note()
 	return s, l.save()
 }
 
-// load runs everything at once, until the time is over or a user interrupts.
-func (s *soaking) load(ctx context.Context) {
+// load runs everything at once, until the time is over, a user interrupts, or the server does not start again, which is the error.
+func (s *soaking) load(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, s.lasts)
-	defer cancel()
 	rng := func(n uint64) *rand.Rand { return rand.New(rand.NewPCG(s.seed, n)) }
 	var all sync.WaitGroup
 	defer all.Wait()
+	defer cancel()
 	for n := range 3 {
 		p := &pusher{rng: rng(uint64(n)), number: n, server: s.server, ledger: s.ledger, client: s.client}
 		all.Go(func() { p.run(ctx) })
@@ -92,14 +95,14 @@ func (s *soaking) load(ctx context.Context) {
 		all.Go(func() { a.trouble(ctx) })
 	}
 	all.Go(func() { s.measure(ctx) })
-	s.disturb(ctx, rng(30))
+	return s.disturb(ctx, rng(30))
 }
 
-// disturb kills, ends and stops the server, and compares sums between, until ctx ends.
-func (s *soaking) disturb(ctx context.Context, rng *rand.Rand) {
+// disturb kills, ends and stops the server, and compares sums between, until ctx ends. The error is that of a start.
+func (s *soaking) disturb(ctx context.Context, rng *rand.Rand) error {
 	for {
 		if sleep(ctx, time.Duration(rng.Int64N(int64(s.pause)))); ctx.Err() != nil {
-			return
+			return nil
 		}
 		var err error
 		switch rng.IntN(5) {
@@ -125,8 +128,7 @@ func (s *soaking) disturb(ctx context.Context, rng *rand.Rand) {
 			s.watch.fail("%v", err)
 			s.server.kill()
 			if err := s.restart(ctx, rng); err != nil {
-				s.watch.fail("it does not start again: %v", err)
-				return
+				return err
 			}
 		}
 	}

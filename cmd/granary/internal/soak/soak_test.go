@@ -9,6 +9,7 @@ import (
 	"os/signal"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -79,6 +80,35 @@ func TestSoak(t *testing.T) {
 		if err != nil || len(s.watch.failures) == 0 || !strings.Contains(s.watch.failures[0], "the sum of pprof is") {
 			t.Errorf("%v: %q", err, s.watch.failures)
 		}
+	}
+}
+
+// TestSoak_Dead ends a run early if the server does not start again.
+func TestSoak_Dead(t *testing.T) {
+	effort.Slow(t)
+	o := testOptions(t, filepath.Join(t.TempDir(), "db"), 7)
+	o.lasts, o.pause, o.others = time.Hour, time.Second, []string{"/bin/false"}
+	s, err := o.run(t.Context())
+	if err != nil || len(s.watch.failures) == 0 || !strings.Contains(s.watch.failures[len(s.watch.failures)-1], "it does not start again") {
+		t.Errorf("%v: %q", err, s.watch.failures)
+	}
+}
+
+// TestServer_LongLines reads all that a server writes, and says with what state it ended.
+func TestServer_LongLines(t *testing.T) {
+	var log bytes.Buffer
+	script := filepath.Join(t.TempDir(), "server")
+	text := "#!/bin/sh\nhead -c 300000 /dev/zero | tr '\\0' x >&2\necho ' msg=listening url=http://127.0.0.1:1' >&2\nexit 3\n"
+	if err := os.WriteFile(script, []byte(text), 0o700); err != nil { //nolint:gosec // it is a program
+		t.Fatal(err)
+	}
+	s := &server{program: script, log: &log}
+	if err := s.start(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	<-s.done
+	if err := s.end(syscall.SIGTERM, time.Minute); err == nil || !strings.Contains(err.Error(), "exit status 3") || log.Len() < 300_000 {
+		t.Errorf("%v, %d bytes", err, log.Len())
 	}
 }
 

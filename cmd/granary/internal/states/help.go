@@ -12,6 +12,8 @@ const (
   run.csv                    CSV (see granary history import --help)
   trace.out                  a Go execution trace, of Go 1.11 or later
   trace.json or .pftrace     a trace of Chrome (JSON) or Perfetto (protobuf)
+  sched.txt                  the Linux kernel's events as text: of perf, ftrace,
+                             trace-cmd, LTTng (babeltrace2)
   spans.json or .pb          spans of OpenTelemetry (OTLP)
   app.jfr                    a recording of Java: waits of threads, collections
   - or an http URL           one of both, from standard input or a server. Each

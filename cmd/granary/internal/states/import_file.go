@@ -84,7 +84,11 @@ func writeFile(cmd *cobra.Command, output string, feed feeding) error {
 		}
 		bar.end()
 		intervals = n
-		if err := to.summarize(); err != nil {
+		err = to.summarize()
+		if err == nil && intervals < 0 {
+			intervals, err = intervalsOf(to.view)
+		}
+		if err != nil {
 			return errors.Join(err, to.w.Discard())
 		}
 		return to.w.Close()
@@ -98,12 +102,6 @@ func writeFile(cmd *cobra.Command, output string, feed feeding) error {
 		return err
 	}
 	defer l.close()
-	if intervals < 0 {
-		if err := l.count(cmd.Context()); err != nil {
-			return err
-		}
-		intervals = l.counts.Intervals
-	}
 	p := cli.Printer{W: cmd.OutOrStdout()}
 	p.Printf("%s: %s of %s, from %s to %s, in %s\n", output, cli.Many(intervals, "interval"),
 		cli.Many(l.Len(), "attribute"), cli.TimeJSON(l.Start()), cli.TimeJSON(l.End()), cli.Size(l.size))

@@ -31,10 +31,12 @@ type plotOptions struct {
 	rows     int
 	numbers  string
 	fold     bool
+	find     string
+	sort     string
 }
 
 func newPlot() *cobra.Command {
-	o := plotOptions{width: 1200, rows: 200, numbers: "auto"}
+	o := plotOptions{width: 1200, rows: 200, numbers: "auto", sort: sortChanges}
 	cmd := &cobra.Command{
 		Use:   "plot -o FILE.svg|FILE.html [flags] FILE",
 		Short: "Draw states over time as a picture or a page",
@@ -56,6 +58,9 @@ accept the times on the axis.
 Of more than --rows attributes those that change least are left out. With --fold
 they are drawn together: a row has several, and shows the share of their time
 that each state has. That is a picture of any number of attributes.
+
+--find draws the attributes with a text in their path or function, and --sort
+waits those first that waited longest at once.
 
 A goroutine of a Go execution trace is named by its function. That, and the
 goroutine that woke it, are no rows of their own unless --match asks for them.
@@ -80,6 +85,8 @@ the maximum of the row: the mean of a column of pixels, and paler its maximum.
 	dbFlag(cmd)
 	cmd.Flags().Var(cli.NewWholeNumber("width", 1, &o.width), "width", "width of the picture, `N` pixels from 400 to 20000")
 	cmd.Flags().Var(cli.NewWholeNumber("rows", 0, &o.rows), "rows", "draw the `N` attributes that change most in the picture (a page: 2000); 0 draws all")
+	cmd.Flags().StringVar(&o.find, "find", "", "draw the attributes with the `TEXT` in their path or function, and those below them")
+	cmd.Flags().Var(cli.NewChoice("sort", []string{sortChanges, sortWaits}, &o.sort), "sort", "draw attributes in the history's order, or those with the longest waits first: changes or `waits`")
 	cmd.Flags().BoolVar(&o.fold, "fold", false, "draw all attributes in --rows rows, several in each, as shares of their time")
 	cmd.Flags().StringArrayVar(&o.names, "name", nil, "show a value as a text, `VALUE=TEXT`: 2='in a system call'; may be repeated")
 	cmd.Flags().Var(cli.NewChoice("numbers", []string{"auto", "colors", "bars"}, &o.numbers), "numbers", "draw numbers as `HOW`: colors, bars, or auto")
@@ -167,11 +174,22 @@ func plotHistory(cmd *cobra.Command, o *plotOptions, name string) error {
 		attributes = withoutAsides(view.Names, withValues(view, attributes))
 	}
 	opts.Label = functionOf(view, from)
+	attributes = foundRows(view.Names, attributes, o.find, opts.Label)
 	if len(attributes) == 0 {
 		return errors.New("the history has no attribute with a value")
 	}
 	if opts.Rows == 0 {
 		opts.Rows = len(attributes)
+	}
+	all := len(attributes)
+	if o.sort == sortWaits {
+		most := opts.Rows
+		if o.fold {
+			most = all
+		}
+		if attributes, err = byWaits(view, attributes, span{from, to}, most, cmd.Context().Err); err != nil {
+			return err
+		}
 	}
 	if opts.Pyramid, err = l.pyramid(cmd.ErrOrStderr()); err != nil {
 		return err
@@ -184,8 +202,9 @@ func plotHistory(cmd *cobra.Command, o *plotOptions, name string) error {
 	err = cli.WriteOutput(cmd, o.output, func(w io.Writer) error {
 		return draw(w, view, attributes, from, to, opts)
 	})
-	if left := len(attributes) - opts.Rows; err == nil && left > 0 && !o.fold {
-		fmt.Fprintf(cmd.ErrOrStderr(), "granary: left out the %s of %s that change least (--rows, --match)\n", cli.Number(left), cli.Many(len(attributes), "attribute"))
+	if left := all - opts.Rows; err == nil && left > 0 && !o.fold {
+		least := map[string]string{sortChanges: "change least", sortWaits: "wait least"}[o.sort]
+		fmt.Fprintf(cmd.ErrOrStderr(), "granary: left out the %s of %s that %s (--rows, --match)\n", cli.Number(left), cli.Many(all, "attribute"), least)
 	}
 	return err
 }

@@ -5,7 +5,10 @@ import (
 	"context"
 	"encoding/xml"
 	"errors"
+	"math"
 	"os"
+	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -13,6 +16,7 @@ import (
 	"github.com/granarydb/granary/history"
 	"github.com/granarydb/granary/render"
 	"github.com/granarydb/granary/trace"
+	"github.com/granarydb/granary/trace/golang"
 )
 
 // plot calls the program. Notes on standard error are not errors here.
@@ -147,5 +151,62 @@ func TestPlotOfNothing(t *testing.T) {
 	r := granary(t, "history", "plot", "-o", "x.svg", "null.csv")
 	if _, err := os.Stat("x.svg"); r.code != cli.ExitFailed || !strings.Contains(r.stderr, "no attribute with a value") || !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("%+v, %v", r, err)
+	}
+}
+
+// TestPlot_Waits draws the goroutines that wait longest first, each followed by what is below it, and those that are found.
+func TestPlot_Waits(t *testing.T) {
+	const file = "../../../../trace/golang/testdata/small.trace"
+	labels := func(picture string) (names []string) {
+		for _, name := range regexp.MustCompile(`Goroutines/[0-9]+`).FindAllString(picture, -1) {
+			if !slices.Contains(names, name) {
+				names = append(names, name)
+			}
+		}
+		return names
+	}
+	l, err := trace.Build(func(to trace.Target) error {
+		f, err := os.Open(file)
+		if err != nil {
+			return err
+		}
+		defer f.Close()
+		_, err = golang.Import(t.Context(), f, to)
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	picture, _ := plot(t, "-o", "-", "--sort", "waits", "--match", "Goroutines/*", file)
+	names, last := labels(picture), uint64(math.MaxUint64)
+	if len(names) < 10 {
+		t.Fatalf("rows %q", names)
+	}
+	for _, name := range names {
+		a, err := l.View.Lookup(strings.Split(name, "/")...)
+		if err != nil {
+			t.Fatal(err)
+		}
+		wait := uint64(0)
+		for in, err := range l.View.Range(a, l.View.Start(), l.View.End(), history.RangeOptions{}) {
+			if err != nil {
+				t.Fatal(err)
+			}
+			if strings.HasPrefix(in.Value.Text(), "waiting") {
+				wait = max(wait, length(in))
+			}
+		}
+		if wait > last {
+			t.Errorf("%s waits %d ns, after %d", name, wait, last)
+		}
+		last = wait
+	}
+	picture, notes := plot(t, "-o", "-", "--sort", "waits", "--rows", "2", "--match", "Goroutines/*", file)
+	if got := labels(picture); len(got) != 2 || got[0] != names[0] || !strings.Contains(notes, "that wait least") {
+		t.Errorf("%q of %q: %s", got, names, notes)
+	}
+	picture, _ = plot(t, "-o", "-", "--match", "Goroutines/*", "--find", "RUNTIME.BG", file)
+	if got := labels(picture); len(got) < 2 || len(got) >= len(names) {
+		t.Errorf("found %q of %q", got, names)
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"iter"
+	"math/bits"
 
 	"github.com/granarydb/granary/history"
 	"github.com/granarydb/granary/history/file"
@@ -13,6 +14,7 @@ import (
 	"github.com/granarydb/granary/history/summary"
 	"github.com/granarydb/granary/history/union"
 	"github.com/granarydb/granary/internal/disk"
+	"github.com/granarydb/granary/internal/tile"
 	"github.com/granarydb/granary/trace"
 )
 
@@ -70,6 +72,38 @@ func (r *recording) count(ctx context.Context) error {
 		r.counts = counts
 	}
 	return err
+}
+
+// intervalsOf returns the number of intervals of a closed view. It reads the directories of tiles, and the tiles at its end.
+func intervalsOf(v *history.View) (n int, err error) {
+	defer tile.Catch(&err)
+	ended := make([]uint64, v.Lanes()) // slots with an end at that of the view; others have an interval more
+	for lane := range ended {
+		whole, rest := v.Lane(lane)
+		for i := range whole {
+			n += int(whole[i].N)
+		}
+		for i := len(whole) - 1; i >= 0 && whole[i].Last == v.End(); i-- {
+			var t tile.Tile
+			t.Open(&whole[i])
+			for left := t.Mask; left != 0; left &= left - 1 {
+				slot := bits.TrailingZeros64(left)
+				if _, hi := t.Slot(uint(slot)); t.End(hi-1) == v.End() {
+					ended[lane] |= 1 << slot
+				}
+			}
+		}
+		n += len(rest.At)
+		for i, slot := range rest.Slots {
+			ended[lane] |= tile.One(rest.At[i].End == v.End()) << (slot &^ tile.Null)
+		}
+	}
+	for _, a := range v.All() {
+		if lane, slot, placed := v.Place(a); !placed || ended[lane]>>slot&1 == 0 {
+			n++
+		}
+	}
+	return n, nil
 }
 
 // span is a range of instants, inclusive.

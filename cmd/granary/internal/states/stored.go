@@ -162,11 +162,9 @@ func store(cmd *cobra.Command, dir, tenant, name, file string) (err error) {
 			return err
 		}
 		if intervals < 0 {
-			l := newRecording(&trace.Recording{View: view})
-			if err := l.count(cmd.Context()); err != nil {
+			if intervals, err = intervalsOf(view); err != nil {
 				return err
 			}
-			intervals = l.counts.Intervals
 		}
 		p := cli.Printer{W: cmd.OutOrStdout()}
 		p.Printf("Stored %s: %s of %s, from %s to %s\n", cli.Printable(name), cli.Many(intervals, "interval"),
@@ -221,6 +219,7 @@ type Sampled struct {
 
 // AddSampled stores a recording as Add does, each part of its states in one transaction with the samples of their time.
 func AddSampled(ctx context.Context, s *columnstore.Store, of Sampled) error {
+	defer tight()()
 	in := storing{store: s, name: of.Name}
 	outcome, err := golang.ImportWith(ctx, of.From, trace.Target{Begin: in.begin, Commit: in.commit}, golang.ImportOptions{
 		Begun: of.Begun.UnixNano(), Samples: func(some []golang.Sampled) error { return of.Samples(in.tx, some) },

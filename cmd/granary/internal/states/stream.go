@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"runtime/debug"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -99,6 +100,7 @@ func (s *stream) set(ctx context.Context) (*ihs.Set, error) {
 // feed writes the recording to a target. It does not count the intervals of a tracer's recording, which is streamed:
 // it returns -1.
 func (s *stream) feed(ctx context.Context, show func(trace.Stage, int64, int64), to trace.Target) (int, error) {
+	defer tight()()
 	s.show, s.isStored = show, true
 	building := func(done, total int64) { show(trace.Building, done, total) }
 	if s.format != nil && s.isStrict() { // what is refused must not be written before
@@ -128,6 +130,17 @@ func (s *stream) load(ctx context.Context, show func(trace.Stage, int64, int64))
 		_, err := s.feed(ctx, show, to)
 		return err
 	})
+}
+
+// tight lets the heap grow by a fifth between collections, not by its size, until restore is called: most of what a recording
+// needs in memory is bytes, which cost a collection nothing.
+func tight() (restore func()) {
+	const percent = 20
+	before := debug.SetGCPercent(percent)
+	if before < percent { // GOGC, also off
+		debug.SetGCPercent(before)
+	}
+	return func() { debug.SetGCPercent(before) }
 }
 
 func (s *stream) isStrict() bool {

@@ -1,0 +1,178 @@
+package browser
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"runtime/pprof"
+	"runtime/trace"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/granarydb/granary/columnstore"
+	"github.com/granarydb/granary/history"
+	"github.com/granarydb/granary/profile"
+	"github.com/granarydb/granary/profile/format"
+	"github.com/granarydb/granary/server"
+	granarytrace "github.com/granarydb/granary/trace"
+	"github.com/granarydb/granary/trace/golang"
+)
+
+// handler, worker and ticker are the goroutines of a recorded program.
+func handler(in chan<- int, mu *sync.Mutex) {
+	for i := range 200 {
+		trace.WithRegion(context.Background(), fmt.Sprint("request ", i%3), func() {
+			in <- i
+			mu.Lock()
+			time.Sleep(200 * time.Microsecond)
+			mu.Unlock()
+		})
+	}
+	close(in)
+}
+
+func worker(in <-chan int, mu *sync.Mutex) {
+	for range in {
+		mu.Lock()
+		for end := time.Now().Add(time.Millisecond); time.Now().Before(end); {
+		}
+		mu.Unlock()
+	}
+}
+
+func ticker(n int) {
+	for range n {
+		time.Sleep(5 * time.Millisecond)
+	}
+}
+
+// recorded returns a server with a Go execution trace: its states as a history, and its CPU samples.
+func recorded(t testing.TB) *server.Server {
+	t.Helper()
+	var out bytes.Buffer
+	if err := pprof.StartCPUProfile(io.Discard); err != nil {
+		t.Fatal(err)
+	}
+	if err := trace.Start(&out); err != nil {
+		t.Fatal(err)
+	}
+	var all sync.WaitGroup
+	var mu sync.Mutex
+	in := make(chan int)
+	all.Go(func() { handler(in, &mu) })
+	all.Go(func() { worker(in, &mu) })
+	all.Go(func() { ticker(60) })
+	all.Wait()
+	trace.Stop()
+	pprof.StopCPUProfile()
+
+	store, err := columnstore.Open(columnstore.Options{MemoryBudget: 256 << 20, FutureLimit: -1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, err := server.New(store, server.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = s.Wait(context.Background()); _ = store.Close() })
+	db, err := profile.Open(store, profile.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var h *columnstore.History
+	var tx *columnstore.Tx
+	to := granarytrace.Target{
+		Begin: func(start int64) (w *history.Writer, err error) {
+			if h == nil {
+				if h, err = store.CreateHistory("app", columnstore.HistoryOptions{Start: start}); err != nil {
+					return nil, err
+				}
+			}
+			tx = store.Begin()
+			return tx.History(h)
+		},
+		Commit: func() error { _, err := tx.Commit(); return err },
+	}
+	_, err = golang.ImportWith(t.Context(), &out, to, golang.ImportOptions{Samples: func(some []golang.Sampled) error {
+		p := format.OfGoSamples(some, true)
+		_, err := p.InsertTx(t.Context(), db, tx, profile.InsertOptions{Labels: map[string]string{"service_name": "app"}})
+		return err
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+// TestStateRows names, finds, orders and marks rows of states.
+func TestStateRows(t *testing.T) {
+	b := open(t, recorded(t), "/?from=latest-1s")
+	b.settles(readyStates)
+	option := "document.querySelector('#state-at').textContent"
+	b.until("new URLSearchParams(location.search).get('p') === null && document.querySelector('.states .path').value === 'Goroutines/{goid}'")
+	find := "input[aria-label='find rows by a text in their names']"
+	eval[any](b, "document.querySelector("+quoted(find)+").focus()")
+	b.keys(strings.Split("GO.FUNC", "")...)
+	b.until("location.search.includes('rf=GO.FUNC')")
+	b.settles(readyStates + " && document.querySelectorAll('.states .sr tbody tr').length === 3")
+	b.until(option + ".includes('sync.(*WaitGroup).Go.func1')")
+	for _, what := range []string{"longest waits", "levels", "wake-ups", "samples"} {
+		b.press(what)
+		b.until("!document.querySelector('.states.old')")
+	}
+	b.until("new URLSearchParams(location.search).get('ro') === 'wlas'")
+	b.says("the longest waits first")
+	b.until(option + ".includes('longest wait')")
+	b.settles(readyStates)
+	b.shot("rows-1280")
+	axe, err := os.ReadFile("testdata/axe-core/axe.min.js")
+	if err != nil {
+		t.Fatal(err)
+	}
+	eval[any](b, string(axe)+"; null")
+	for _, scheme := range []string{"light", "dark"} {
+		b.colours(scheme)
+		for _, width := range []int64{1920, 1280, 390} {
+			b.width(width)
+			for _, v := range violations(b) {
+				t.Errorf("%s, %d pixels: %s", scheme, width, v)
+			}
+			b.shot(fmt.Sprintf("rows-%s-%d", scheme, width))
+		}
+	}
+}
+
+// TestWaits asks how long states last, by state, goroutine and function, and how long what could run waited; a click goes to
+// the longest.
+func TestWaits(t *testing.T) {
+	b := open(t, recorded(t), "/?from=latest-1s&v=waits")
+	b.until("document.querySelectorAll('.waits tbody tr').length > 2")
+	b.says("null left out")
+	b.press("scheduler latency")
+	b.until("location.search.includes('wb=latency') && document.querySelector('.waits caption')?.textContent.startsWith('How long what could run')")
+	b.shot("waits-latency")
+	b.press("function")
+	b.until("document.querySelector('.waits thead').textContent.startsWith('functionstate') && document.querySelector('.waits tbody').textContent.includes('WaitGroup')")
+	axe, err := os.ReadFile("testdata/axe-core/axe.min.js")
+	if err != nil {
+		t.Fatal(err)
+	}
+	eval[any](b, string(axe)+"; null")
+	for _, scheme := range []string{"light", "dark"} {
+		b.colours(scheme)
+		for _, width := range []int64{1920, 1280, 390} {
+			b.width(width)
+			for _, v := range violations(b) {
+				t.Errorf("%s, %d pixels: %s", scheme, width, v)
+			}
+			b.shot(fmt.Sprintf("waits-%s-%d", scheme, width))
+		}
+	}
+	b.width(1280)
+	eval[any](b, "document.querySelector('.waits tbody tr td:last-child button').click()")
+	b.until("/[?&]at=Goroutines/.test(location.search) && /[?&]from=20/.test(location.search)")
+}

@@ -1,0 +1,5 @@
+//go:build !unix
+
+package listing
+
+func mkfifo(string) error { return nil }

@@ -1,0 +1,73 @@
+// The view of waits: how long states last, by state, attribute or function, and how long what could run waited for a processor.
+
+import { useAnswer } from "./answer";
+import type { Head } from "./api";
+import { many, percent, text, value } from "./format";
+import { Panel } from "./message";
+import type { Page } from "./page";
+import { fillOf, type StateText } from "./states";
+import { Buttons } from "./tools";
+import { stamp } from "./url";
+
+interface Stats { key: string[]; total_ns: number; share: number; count: number; mean_ns: number; p50_ns: number; p99_ns: number; max_ns: number; longest: StateText & { attribute: string; start: string; end: string } }
+interface Answered extends Head { by: string[]; attributes: number; total_ns: number; all: number; rows: Stats[] }
+
+// latencies are the states of what could run and has no processor: of goroutines, and of threads of Linux.
+const latencies = ["runnable", "waiting (CPU)"];
+
+const mostRows = 1000, shown = 200;
+
+// namer is the attribute below a goroutine or a thread with its name.
+const namer = (path: string) => (path.startsWith("Goroutines/") ? "function" : path.startsWith("Threads/") ? "Exec_name" : "attribute");
+
+// keys are what statistics are by.
+function keys(by: string, path: string): string[] {
+  if (by === "attribute") return ["attribute", "state"];
+  return by === "function" || by === "latency" ? [namer(path), "state"] : ["state"];
+}
+
+export function Waits({ page }: { page: Page }) {
+  const { state, go, range } = page, by = keys(state.wb, state.p);
+  const params = { p: state.p, by: by.join(","), from: stamp(range.from), to: stamp(Math.max(range.to, range.from + 1000) + 1), rows: mostRows };
+  const answer = useAnswer(state.p && range.newest ? JSON.stringify([state.h, params]) : null, (signal) => page.load.ask<Answered>(`histories/${encodeURIComponent(state.h)}/stats`, params, signal));
+  return (
+    <section class="waits" aria-label="statistics of states">
+      <div class="tools">
+        <Buttons label="statistics by" of={[["", "state"], ["attribute", "attribute"], ["function", namer(state.p) === "Exec_name" ? "program" : "function"], ["latency", "scheduler latency"]]} value={state.wb} set={(wb) => go({ wb })} />
+        <span class="grow" />
+        <button type="button" class="link" onClick={() => go({ v: "states" })}>samples by state</button>
+      </div>
+      <Panel of={answer}>{(of) => <Table page={page} of={of} by={by} />}</Panel>
+    </section>
+  );
+}
+
+function Table({ page, of, by }: { page: Page; of: Answered; by: string[] }) {
+  const isLatency = page.state.wb === "latency", last = by.length - 1;
+  const fit = of.rows.filter((r) => r.key[last] !== "null" && (!isLatency || latencies.includes(r.key[last]!))), rows = fit.slice(0, shown);
+  const total = fit.reduce((sum, r) => sum + r.total_ns, 0), heads = isLatency ? by.slice(0, last) : by;
+  if (!rows.length) return <p class="none">{isLatency ? "Nothing waited for a processor in this range: no state is runnable." : "No state in this range."}</p>;
+  return (
+    <div class="table-scroll whole" tabIndex={0} role="region" aria-label="how long states last">
+      <table class="list">
+        <caption class="muted">{isLatency ? "How long what could run waited until it ran" : `States of ${many(of.attributes, "attribute")}, null left out`}{of.all > of.rows.length && `, the ${of.rows.length.toLocaleString("en")} longest of ${of.all.toLocaleString("en")}`}</caption>
+        <thead><tr>{heads.map((k) => <th scope="col" key={k}>{k === "Exec_name" ? "program" : k}</th>)}{["total", "share", "count", "mean", "p50", "p99"].map((k) => <th scope="col" class="n" key={k}>{k}</th>)}<th scope="col" class="n">longest</th></tr></thead>
+        <tbody>{rows.map((r) => <Line page={page} r={r} heads={heads.length} state={r.key[last]!} total={total} key={r.key.join("\0")} />)}</tbody>
+      </table>
+      {fit.length > shown && <p class="none">{(fit.length - shown).toLocaleString("en")} more</p>}
+    </div>
+  );
+}
+
+function Line({ page: { go }, r, heads, state, total }: { page: Page; r: Stats; heads: number; state: string; total: number }) {
+  const ns = (v: number) => value(v, "nanoseconds"), { attribute, start, end } = r.longest;
+  const find = () => go({ from: start, to: end, at: attribute, st: r.longest.state, ns: "", mw: "", z: "" });
+  return (
+    <tr>
+      {r.key.slice(0, heads).map((k, i) => <td key={i}>{k === state && fillOf(state) >= 0 && <i class={"fill fill" + fillOf(state)} aria-hidden="true" />}{text(k, 120)}</td>)}
+      <td class="n">{ns(r.total_ns)}</td><td class="n">{percent(r.total_ns, total)}</td><td class="n">{r.count.toLocaleString("en")}</td>
+      <td class="n">{ns(r.mean_ns)}</td><td class="n">{ns(r.p50_ns)}</td><td class="n">{ns(r.p99_ns)}</td>
+      <td class="n"><button type="button" class="link" title={"show " + text(attribute, 80) + " then"} onClick={find}>{ns(r.max_ns)}</button></td>
+    </tr>
+  );
+}
