@@ -16,7 +16,7 @@ export function Help({ close }: { close: () => void }) {
     <dialog ref={dialog} class="help" aria-label="keys" onClose={close} onClick={(e) => { if (e.target === dialog.current) dialog.current?.close(); }}>
       <h2>Keys, while a graph has the focus</h2>
       <dl>{keys.map(([key, what]) => <div key={key}><dt><kbd>{key}</kbd></dt><dd>{what}</dd></div>)}</dl>
-      <p>A click zooms, a click on a frame above goes out, a right click has more. Drag over the chart to choose a range. In the states the arrows walk from state to state, and a click or Enter chooses a span. Among services the arrows walk over the names, and Enter goes in.</p>
+      <p>A click zooms, a click on a frame above goes out, a right click has more. Drag over the chart to choose a range. In the states the arrows walk from state to state, and a click or Enter chooses a span. In the timeline they walk from frame to frame, and Enter chooses the time of one. Marks on the chart compare before and after. Among services the arrows walk over the names, and Enter goes in.</p>
       <button type="button" autofocus onClick={() => dialog.current?.close()}>close</button>
     </dialog>
   );
