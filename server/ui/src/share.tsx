@@ -46,7 +46,7 @@ export function Share({ page }: { page: Page }) {
     addEventListener("pointerdown", outside);
     return () => removeEventListener("pointerdown", outside);
   }, [isOpen]);
-  const params = { ...question(page.state), sort: page.state.sort, function: page.state.v === "sandwich" ? page.state.fn : "" };
+  const params = { ...question(page.state), granularity: page.state.gran, sort: page.state.sort, function: page.state.v === "sandwich" ? page.state.fn : "" };
   const line = useAnswer(isOpen ? JSON.stringify([page.loadKey, params]) : null, (signal) => page.load.ask<Head & { command: string }>("command", params, signal));
   const command = line.isOld ? undefined : line.data?.command;
   const item = (what: string, run: () => void) => <button type="button" role="menuitem" onClick={() => { set(false); run(); }}>{what}</button>;
