@@ -3,30 +3,14 @@ package render
 import (
 	"cmp"
 	"strings"
-	"unicode"
 	"unicode/utf8"
 
 	"github.com/granarydb/granary/profile"
+	"github.com/granarydb/granary/profile/tree"
 )
 
-// packageOf returns the package of a node's function, for colours and the legend: the import path of a Go
-// function, the outermost namespace of a C++ function, the crate, the Java package, the Python module.
-// For a name without a package it is the base name of the file, or "" without a file.
-func packageOf(node *profile.FlameNode) string {
-	name := node.Name
-	if head, _, found := strings.Cut(name, "::"); found {
-		return namespace(head)
-	}
-	path := name[:nameEnd(name)]
-	dir := strings.LastIndexByte(path, '/') + 1
-	if dot := strings.IndexByte(path[dir:], '.'); dot > 0 {
-		if dir == 0 {
-			return dottedPackage(path)
-		}
-		return path[:dir+dot]
-	}
-	return node.File[strings.LastIndexAny(node.File, `/\`)+1:]
-}
+// packageOf returns the package of a node's function, for colours and the legend.
+func packageOf(node *profile.FlameNode) string { return tree.PackageOf(node.Name, node.File) }
 
 // nameEnd returns the start of a name's receiver, parameters or type arguments.
 // Slashes and dots after it belong to other packages.
@@ -35,31 +19,6 @@ func nameEnd(name string) int {
 		return end
 	}
 	return len(name)
-}
-
-// namespace returns the outermost namespace in the text before the first "::", which may have a return
-// type ("void std") or, in Rust, the start of a type ("<alloc").
-func namespace(head string) string {
-	if strings.HasPrefix(head, "(") { // (anonymous namespace)
-		return head
-	}
-	head = head[strings.LastIndexByte(head, ' ')+1:]
-	return strings.TrimLeft(head, "<&*")
-}
-
-// dottedPackage returns the package of a dotted name without slashes. Java's java.util.HashMap.get has
-// two or more lower case elements before a class. Any other name is a Go or Python name, whose first
-// element is the package.
-func dottedPackage(path string) string {
-	elements := strings.Split(path, ".")
-	lower := 0
-	for lower < len(elements) && elements[lower] != "" && unicode.IsLower(rune(elements[lower][0])) {
-		lower++
-	}
-	if lower >= 2 && lower < len(elements) && elements[lower] != "" && unicode.IsUpper(rune(elements[lower][0])) {
-		return strings.Join(elements[:lower], ".")
-	}
-	return elements[0]
 }
 
 // isRuntime reports whether the package is part of a language's runtime.

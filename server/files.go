@@ -75,6 +75,6 @@ func (s *Server) openFiles(w http.ResponseWriter, r *http.Request, fill push.Fil
 // filesHandler returns the handler of queries of opened files.
 func (s *Server) filesHandler(of *source.Store, names []string) http.Handler {
 	mux := http.NewServeMux()
-	s.questions(mux, of, false, names...)
+	s.questions(mux, of, false, "", names...)
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { s.serve(mux, w, r) })
 }

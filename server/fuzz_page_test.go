@@ -19,6 +19,9 @@ import (
 var fuzzedPaths = []struct{ path, query string }{
 	{"flame", "t=cpu&s=leaf[0-3]&max_nodes=4&inv=1&h=threads&p=Threads/{thread}&shares=1"},
 	{"flame", "t=cpu&function=leaf1&state=running&h=threads&p=Threads/{thread}"},
+	{"flame", "t=cpu&granularity=line&fold=1&group=thread"},
+	{"callgraph", "t=cpu&nodes=3&fold=1"},
+	{"top", "t=cpu&granularity=file&s=leaf"},
 	{"top", "t=cpu&sort=cum&rows=2&offset=1&bq={}&norm=1"},
 	{"top", "t=cpu&rows=3&bfrom=latest-2h&bto=latest-1h&rate=1&spread=1"},
 	{"states", "t=cpu&h=threads&p=Threads/{thread}&attribute=Threads/3"},

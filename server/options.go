@@ -56,6 +56,9 @@ type Options struct {
 	// Deleted is called after each POST /delete that chose rows, also if it ended early: a log of deletions. It is called for one
 	// deletion at a time. The request fails with its error. nil means that POST /delete is refused.
 	Deleted func(Deletion) error
+	// Self is the path of a page about the server itself, relative to its own, such as "self/". Its page links to it. Empty means
+	// that there is none.
+	Self string
 	// Symbols names the addresses of profiles. The zero value leaves them as they are.
 	Symbols SymbolOptions
 	// Annotations is the file of the annotations of POST /annotations, as lines of JSON. Empty keeps them in memory.

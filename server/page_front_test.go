@@ -55,6 +55,11 @@ func TestPage_Front(t *testing.T) {
 			{"focus", "f3", "ignore", "libc"},
 			{"show", "main"},
 			{"s", "f4$"},
+			{"granularity", "line", "inv", "1", "fold", "1"},
+			{"granularity", "line"},
+			{"granularity", "file", "s", "a"},
+			{"granularity", "package"},
+			{"granularity", "binary"},
 			{"q", `{job="nobody"}`},
 		} {
 			parameters := append([]string{"t", typ}, more...)
@@ -119,6 +124,7 @@ func TestPage_FrontRefuses(t *testing.T) {
 		"flame":                    {501, "a front has no default type: choose one by the parameter t"},
 		"flame?t=cpu&norm=1":       {501, "parameter norm: a front does not scale"},
 		"flame?t=cpu&shares=1":     {501, "a front has no histories"},
+		"flame?t=cpu&group=job":    {501, "a front has stacks without labels"},
 		"top?t=cpu&commit=5":       {501, "a front has no commits"},
 		"flame?t=cpu&from=x":       {400, "parameter from"},
 		"flame?q=%7B":              {400, "parameter q"},

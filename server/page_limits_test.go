@@ -12,7 +12,7 @@ import (
 )
 
 // pagePaths are the questions of a page about stacks, each of its forms.
-var pagePaths = []string{"flame?t=cpu", "flame?t=cpu&inv=1", "flame?t=cpu&function=runtime.mcall", "flame?t=cpu&bto=latest-1s", "top?t=cpu", "top?t=cpu&bto=latest-1s", "top?t=cpu&bto=latest-1s&rate=1&spread=1", "export?as=csv&t=cpu", "export?as=folded&t=cpu", "lines?t=cpu&function=runtime.mallocgc"}
+var pagePaths = []string{"flame?t=cpu", "flame?t=cpu&inv=1", "flame?t=cpu&function=runtime.mcall", "flame?t=cpu&bto=latest-1s", "top?t=cpu", "top?t=cpu&bto=latest-1s", "top?t=cpu&bto=latest-1s&rate=1&spread=1", "export?as=csv&t=cpu", "export?as=folded&t=cpu", "lines?t=cpu&function=runtime.mallocgc", "callgraph?t=cpu"}
 
 // TestPage_Limits asks beyond each limit.
 func TestPage_Limits(t *testing.T) {

@@ -196,16 +196,16 @@ func (s *Server) newMux(of source.Source, hasOlder bool) *http.ServeMux {
 	s.handle(mux, toWrite, web.Route{Pattern: "POST /annotations", Name: "annotations", Handler: s.annotate(of)}, web.Route{Pattern: "DELETE /annotations", Name: "annotations", Handler: s.unannotate(of)})
 	s.handle(mux, toWrite, web.Route{Pattern: "POST /delete", Name: "delete", Handler: s.deleteHandler(of)})
 	s.handle(mux, toWrite, web.Route{Pattern: "POST /symbols", Name: "symbols", Handler: s.symbolsHandler(of), Body: s.limits.Symbols})
-	s.questions(mux, of, hasOlder)
+	s.questions(mux, of, hasOlder, s.opts.Self)
 	s.filesRoutes(mux)
 	return mux
 }
 
 // questions registers the handlers of queries of a source, and of the page. files are the names of opened files, if the source
 // is of them.
-func (s *Server) questions(mux *http.ServeMux, of source.Source, hasOlder bool, files ...string) {
+func (s *Server) questions(mux *http.ServeMux, of source.Source, hasOlder bool, self string, files ...string) {
 	s.handle(mux, toRead, querier.Routes(querier.Options{Source: of, Gate: s.gate, Read: s.read, ResultBytes: s.limits.ResultBytes})...)
-	s.handle(mux, toRead, page.Routes(page.Options{Source: of, Gate: s.gate, Read: s.read, ResultBytes: s.limits.ResultBytes, Marks: s.marks, HasOlder: hasOlder, Files: files, Sources: s.sources})...)
+	s.handle(mux, toRead, page.Routes(page.Options{Source: of, Gate: s.gate, Read: s.read, ResultBytes: s.limits.ResultBytes, Marks: s.marks, HasOlder: hasOlder, Files: files, Sources: s.sources, Self: self})...)
 	for path, h := range s.files { // without tokens, because the page has no data of its own
 		if path == "/" {
 			path = "/{$}"
@@ -217,7 +217,7 @@ func (s *Server) questions(mux *http.ServeMux, of source.Source, hasOlder bool, 
 // olderHandler returns the handler of queries of older profiles.
 func (s *Server) olderHandler(of *source.Store) http.Handler {
 	mux := http.NewServeMux()
-	s.questions(mux, of, false)
+	s.questions(mux, of, false, "")
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { s.serve(mux, w, r) })
 }
 

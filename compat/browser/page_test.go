@@ -113,7 +113,9 @@ func TestColourByValue(t *testing.T) {
 		b.until(pictured(colour))
 	}
 	b.shot("colour-value")
-	eval[any](b, "(() => { const s = [...document.querySelectorAll('.tools select')].at(-1); s.value = ''; s.dispatchEvent(new Event('change', { bubbles: true })); })()")
+	b.press("view ▾")
+	b.until("document.querySelector('#colour')")
+	eval[any](b, "(() => { const s = document.querySelector('#colour'); s.value = ''; s.dispatchEvent(new Event('change', { bubbles: true })); })()")
 	b.until("!location.search.includes('c=') && !(" + pictured("--change5") + ")")
 }
 

@@ -13,6 +13,8 @@ var views = map[string][2]string{
 	"search":     {"/?by=service_name&s=malloc", ready},
 	"memory":     {"/?t=memory:inuse_space:bytes:space:bytes&inv=1", "document.querySelector('.flame canvas')"},
 	"sandwich":   {"/?v=sandwich&fn=runtime.mallocgc", "document.querySelectorAll('.flame canvas').length === 2"},
+	"graph":      {"/?v=graph", "document.querySelectorAll('.call-node').length === 40"},
+	"lines":      {"/?gran=line&group=pod&fold=1", ready},
 	"difference": {"/?v=difference&from=latest-30m&bfrom=latest-90m&bto=latest-60m", "document.querySelector('.change-key')"},
 	"timeline":   {"/?v=timeline&q={service_name=\"etcd\"}", "document.querySelector('.timeline canvas')?.width > 300"},
 	"source":     {"/?v=source&fn=runtime.mallocgc", "document.querySelector('.lines-of tbody tr')"},

@@ -2,6 +2,7 @@
 // sides of a difference, for programs that draw them.
 //
 //	profile.Stacks, of one side or two
+//	  +-> Lens             the same stacks, of lines, files, packages or binaries, with folded recursion
 //	  +-> Calls -> Nodes   the nodes of a tree in preorder, one column for each attribute
 //	  |     FromRoot       callers above callees: a flame graph
 //	  |     FromLeaf       callees above callers: an inverted tree
@@ -32,6 +33,7 @@
 //	R6  Values of groups add up like values of sides, over the nodes that the sides have: the total of a group in a node is
 //	    the total of the group's stacks with the node's path.
 //	R7  The memory of a tree is counted while it is made, and bounded.
+//	R8  A Lens names frames and joins neighbours. It changes neither values nor the number of stacks.
 //
 // It depends on stacks and frames, and on neither the store, queries nor pictures.
 package tree

@@ -3,11 +3,13 @@ package ui
 import (
 	"bytes"
 	"compress/gzip"
+	"maps"
 	"net/http"
 	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -96,6 +98,48 @@ func TestSourcesMakeNoHTML(t *testing.T) {
 		if found := regexp.MustCompile(`innerHTML|outerHTML|insertAdjacentHTML|dangerously|document\.write|\beval\(|new Function`).Find(data); found != nil {
 			t.Errorf("a source has %s", found)
 		}
+	}
+}
+
+// TestSourcesHaveNoCircle: no file of the page imports itself, by way of others. Imports of types count: a reader follows them too.
+func TestSourcesHaveNoCircle(t *testing.T) {
+	names, err := filepath.Glob("src/*.ts*")
+	if err != nil || len(names) < 30 {
+		t.Fatal(names, err)
+	}
+	imported := regexp.MustCompile(`(?m)^(?:import|export) .*from "\./(\w+)"`)
+	imports := map[string][]string{}
+	for _, name := range names {
+		data, err := os.ReadFile(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		from := strings.TrimSuffix(strings.TrimSuffix(filepath.Base(name), "x"), ".ts")
+		for _, m := range imported.FindAllStringSubmatch(string(data), -1) {
+			imports[from] = append(imports[from], m[1])
+		}
+	}
+	if len(imports["app"]) < 10 {
+		t.Fatalf("app imports %v", imports["app"])
+	}
+	done := map[string]bool{}
+	var follow func(path []string)
+	follow = func(path []string) {
+		at := path[len(path)-1]
+		if i := slices.Index(path, at); i < len(path)-1 {
+			t.Errorf("a circle: %s", strings.Join(path[i:], " imports "))
+			return
+		}
+		if done[at] {
+			return
+		}
+		for _, next := range imports[at] {
+			follow(append(slices.Clip(path), next))
+		}
+		done[at] = true
+	}
+	for _, from := range slices.Sorted(maps.Keys(imports)) {
+		follow([]string{from})
 	}
 }
 

@@ -10,6 +10,7 @@ import (
 	"unicode"
 
 	"github.com/granarydb/granary/profile"
+	"github.com/granarydb/granary/profile/tree"
 	"github.com/granarydb/granary/server/internal/web"
 )
 
@@ -40,6 +41,7 @@ type CommandAnswer struct {
 // commandOf answers GET /api/v1/command.
 func commandOf(ctx context.Context, q *pageQuestion) (pageAnswer, error) {
 	q.order()
+	q.lens()
 	p, err := q.sides(ctx)
 	if err != nil {
 		return nil, err
@@ -55,10 +57,10 @@ func commandOf(ctx context.Context, q *pageQuestion) (pageAnswer, error) {
 
 // command returns a shell line with the same query: for top, for diff with two sides, and for peek with a
 // function. Its times are fixed. It is empty if no command gives the same answer: for the sum of a gauge,
-// because GET /pprof answers with means; for samples chosen by state; and for text that terminals do not
+// because GET /pprof answers with means; for samples chosen by state; for frames that are no functions; and for text that terminals do not
 // print unchanged.
 func (q *pageQuestion) command(p *pageSides, factor float64) string {
-	if q.of.Has("h") || p.queries[0].SumGauges && p.typ.IsGauge() {
+	if q.of.Has("h") || q.lens().By != tree.ByFunction || p.queries[0].SumGauges && p.typ.IsGauge() {
 		return ""
 	}
 	words := []string{"granary", "top"}

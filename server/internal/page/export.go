@@ -87,7 +87,7 @@ func drawn(direction tree.Direction, title string) func(context.Context, *pageQu
 			return p.typ, err
 		}
 		calls := tree.New(direction, function, q.page.Read.QueryBytes)
-		if err := addSides(ctx, calls, sides); err != nil {
+		if err := addSides(ctx, calls, read(tree.Lens{}, sides)); err != nil {
 			return p.typ, err
 		}
 		nodes := calls.Nodes(max(most, 1))

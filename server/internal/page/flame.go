@@ -26,11 +26,17 @@ type FlameAnswer struct {
 func flameOf(ctx context.Context, q *pageQuestion) (pageAnswer, error) {
 	most := q.number("max_nodes", 16_384, q.page.Read.MaxNodes)
 	isInverted, withShares, function := q.flag("inv"), q.flag("shares"), q.of.Get("function")
+	lens, group := q.lens(), q.of.Get("group")
+	lens.FromLeaf = isInverted && group != ""
+	q.checkGroup(group, function)
 	if function != "" && isInverted {
 		q.refuse(fault.Invalid("parameters inv and function: choose one"))
 	}
 	p, sides, of, err := q.stacks(ctx)
 	if err != nil {
+		return nil, err
+	}
+	if err := of.found(ctx, &p, lens, sides); err != nil {
 		return nil, err
 	}
 	var shares stateShares
@@ -49,10 +55,15 @@ func flameOf(ctx context.Context, q *pageQuestion) (pageAnswer, error) {
 	}
 	for direction, place := range places {
 		calls := tree.New(direction, function, q.page.Read.QueryBytes/int64(len(places)))
-		if err := addSides(ctx, calls, sides); err != nil {
+		if group != "" {
+			err = q.addGroups(ctx, calls, &p, lens, group)
+		} else {
+			err = addSides(ctx, calls, read(lens, sides))
+		}
+		if err != nil {
 			return nil, err
 		}
-		if err := shares.addTo(ctx, calls); err != nil {
+		if err := shares.addTo(ctx, calls, lens); err != nil {
 			return nil, err
 		}
 		*place = calls.Nodes(max(most, 1)).Columns(len(sides))
@@ -60,7 +71,7 @@ func flameOf(ctx context.Context, q *pageQuestion) (pageAnswer, error) {
 	return out, nil
 }
 
-func addSides(ctx context.Context, calls *tree.Calls, sides []*profile.Stacks) error {
+func addSides(ctx context.Context, calls *tree.Calls, sides []tree.StackList) error {
 	for i, s := range sides {
 		if err := calls.Add(ctx, i, s); err != nil {
 			return err
@@ -137,10 +148,10 @@ func newStateShares(all []profile.StateStacks) (out stateShares) {
 }
 
 // addTo adds the groups to a tree.
-func (s *stateShares) addTo(ctx context.Context, calls *tree.Calls) error {
+func (s *stateShares) addTo(ctx context.Context, calls *tree.Calls, r tree.Lens) error {
 	for group, all := range s.stacks {
 		for _, stacks := range all {
-			if err := calls.AddGroup(ctx, group, stacks); err != nil {
+			if err := calls.AddGroup(ctx, group, r.Of(stacks)); err != nil {
 				return err
 			}
 		}

@@ -57,6 +57,7 @@ type Options struct {
 	HasOlder    bool          // whether profiles that the source dropped can be read
 	Files       []string      // names of the opened files that the source is of
 	Sources     *listing.Dirs // of files of functions; nil without any
+	Self        string        // path of a page about the server itself, relative to its own; empty if there is none
 }
 
 // page answers a page's queries.

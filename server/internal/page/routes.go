@@ -18,11 +18,12 @@ func Routes(opts Options) (all []web.Route) {
 	sides := []string{"t", "q", "from", "to", "bq", "bfrom", "bto", "norm", "rate", "sum", "s", "hide", "show", "focus", "ignore"}
 	states := []string{"h", "p", "state", "status", "attribute"}
 	stacks := slices.Concat(sides, states)
-	add("flame", p.handler("", flameOf, append(slices.Clip(stacks), "inv", "function", "max_nodes", "shares")...))
-	add("top", p.handler("", topOf, append(slices.Clip(stacks), "sort", "change", "rows", "offset", "spread")...))
+	add("flame", p.handler("", flameOf, append(slices.Clip(stacks), "inv", "function", "max_nodes", "shares", "granularity", "fold", "group")...))
+	add("top", p.handler("", topOf, append(slices.Clip(stacks), "sort", "change", "rows", "offset", "spread", "granularity")...))
+	add("callgraph", p.handler("", callGraphOf, append(slices.Clip(stacks), "nodes", "granularity", "fold")...))
 	add("lines", p.handler("", sourceOf, append(slices.Clip(stacks), "function", "texts", "rows")...))
 	add("export", p.handler("", exportOf, append(slices.Clip(stacks), "as", "inv", "function", "max_nodes", "sort", "change", "rows", "offset")...))
-	add("command", p.handler("", commandOf, append(slices.Clip(stacks), "function", "sort")...))
+	add("command", p.handler("", commandOf, append(slices.Clip(stacks), "function", "sort", "granularity")...))
 
 	one := func(path string, answer answerFunc, names ...string) {
 		add(path, p.handler(source.Page(path), answer, names...))

@@ -24,6 +24,8 @@ type StoreAnswer struct {
 	Floor string `json:"floor,omitempty"`
 	// Older is true if profiles before the oldest rows can be read under /older/.
 	Older bool `json:"older,omitempty"`
+	// Self is the path of a page about the server itself, relative to its own.
+	Self string `json:"self,omitempty"`
 	// Files are the names of the opened files that the store is of.
 	Files []string `json:"files,omitempty"`
 
@@ -86,6 +88,9 @@ func (p *page) storeState(w http.ResponseWriter, r *http.Request) error {
 			}
 			out = newStoreAnswer(v.DB, web.CallerOf(ctx).Bound)
 			out.Older, out.Files = p.HasOlder, p.Files
+			if out.Tenant == "" && !web.CallerOf(ctx).InPath {
+				out.Self = p.Self
+			}
 			out.Head = newPageHead(v.Commit(), &touched)
 			if newest != 0 {
 				out.Newest = instantText(newest)

@@ -39,7 +39,7 @@ type TopFunction struct {
 // topOf answers GET /api/v1/top.
 func topOf(ctx context.Context, q *pageQuestion) (pageAnswer, error) {
 	most, offset := q.rows(200, q.page.Read.MaxNodes)
-	order, changed := q.order(), q.change()
+	order, changed, lens := q.order(), q.change(), q.lens()
 	p, sides, of, err := q.stacks(ctx)
 	if err != nil {
 		return nil, err
@@ -47,7 +47,10 @@ func topOf(ctx context.Context, q *pageQuestion) (pageAnswer, error) {
 	if changed != nil && len(sides) < 2 {
 		return nil, fault.Invalid("parameter change: there is no side before: ask with bq, bfrom or bto")
 	}
-	costs, err := tree.Top(ctx, q.page.Read.QueryBytes, sides...)
+	if err := of.found(ctx, &p, lens, sides); err != nil {
+		return nil, err
+	}
+	costs, err := tree.Top(ctx, q.page.Read.QueryBytes, read(lens, sides)...)
 	if err != nil {
 		return nil, err
 	}

@@ -1,6 +1,6 @@
 // Questions to the server. Addresses are relative, so that the page works below any path.
 
-import { missing, spoken } from "./page";
+import { missing, spoken } from "./signal";
 import type { Columns } from "./tree";
 
 // Head is a part of each answer of /api/v1.
@@ -58,7 +58,7 @@ export interface SourceLine { file: string; line: number; self: number[]; total:
 export interface Lines extends Head, Typed { all: number; lines: SourceLine[]; texts?: { file: string; first: number; lines?: string[]; why?: string }[] }
 
 export interface StoreState extends Head {
-  tenant?: string; oldest?: string; newest?: string; floor?: string; older?: boolean; files?: string[];
+  tenant?: string; oldest?: string; newest?: string; floor?: string; older?: boolean; self?: string; files?: string[];
   rows: number; cold_rows: number; series: number; stacks: number; granules: number; parts: number;
   memory: Record<string, number>;
   disk: { budget: number; files: number; log: number; failed: boolean };

@@ -2,20 +2,25 @@
 
 import { useEffect, useMemo, useState } from "preact/hooks";
 import { useAnswer } from "./answer";
+import { useAnyStates } from "./anystates";
 import { Load, get, type StoreState } from "./api";
+import { CallGraphView } from "./callgraph";
 import { Chart } from "./chart";
 import { CopyField } from "./copyfield";
 import { Crumbs } from "./crumbs";
 import { Difference } from "./difference";
 import { OpenedNote, OpenFiles, useDrop } from "./files";
 import { FlameView } from "./flameview";
+import { FrameBox } from "./framebox";
 import { Header } from "./header";
 import { Help } from "./help";
 import { Empty, useTypes } from "./empty";
 import { text, zone } from "./format";
 import { Failed } from "./message";
+import { inView } from "./lit";
 import { Older, Reading } from "./older";
 import { details, missing, question, spoken, touched, useAddress, type Page } from "./page";
+import { Parts, useOpen } from "./panels";
 import { ProfilesView } from "./profiles";
 import { SandwichView } from "./sandwich";
 import { SourceView } from "./source";
@@ -29,8 +34,10 @@ import { TimelineView } from "./timelineview";
 import { resolved } from "./url";
 
 const views: Record<string, (p: { page: Page }) => preact.JSX.Element | null> = {
-  services: ServicesView, flame: FlameView, sandwich: SandwichView, source: SourceView, difference: Difference, timeline: TimelineView, states: StatesTab, waits: Waits, profiles: ProfilesView, store: StoreView,
+  services: ServicesView, flame: FlameView, sandwich: SandwichView, graph: CallGraphView, source: SourceView, difference: Difference, timeline: TimelineView, states: StatesTab, waits: Waits, profiles: ProfilesView, store: StoreView,
 };
+
+const tabled = ["flame", "sandwich", "difference"]; // views with a table of functions
 
 export function App() {
   const [state, go] = useAddress();
@@ -61,6 +68,8 @@ export function App() {
   const range = resolved(state, { newest, now });
   const page: Page = { state: typed, go, load, loadKey, range, floor: store.data?.floor ? Date.parse(store.data.floor) : 0, unit: types.data?.unit(typed.t) ?? "" };
   const View = views[state.v] ?? FlameView;
+  const isServices = state.v === "services", isOpen = { chart: useOpen("chart"), states: useOpen("states") };
+  const anyStates = useAnyStates(page, histories), hasTable = tabled.includes(views[state.v] ? state.v : "flame");
   const isReady = isChosen && known.data !== undefined && (histories.length === 0 || paths.data !== undefined || paths.error !== undefined) && types.data !== undefined && (store.data !== undefined || store.error !== undefined);
   return (
     <>
@@ -72,14 +81,18 @@ export function App() {
         {!isUnread && (store.data || !store.error) && <Older page={page} store={store.data} />}
         {isUnread ? <Reading done={read} /> : types.error && types.isDone && !types.data ? <Failed of={types} /> : isReady && (types.data!.all.length === 0 ? <Empty.Store /> : (
           <>
-            {state.v !== "services" && <Chart page={page} />}
-            {state.v !== "services" && histories.length > 0 && <StatesRow page={page} histories={histories} paths={paths.data ?? []} />}
-            {state.v !== "services" && <Crumbs page={page} />}
-            <Tabs page={page} hasStates={histories.length > 0} />
+            {isOpen.chart && !isServices && <Chart page={page} />}
+            {anyStates && isOpen.states && <StatesRow page={page} histories={histories} paths={paths.data ?? []} />}
+            <div class="view-bar">
+              <Tabs page={page} hasStates={histories.length > 0} />
+              {!isServices && <Crumbs page={page} />}
+              <Parts has={[...(isServices ? [] : ["chart"]), ...(anyStates ? ["states"] : []), ...(hasTable ? ["table"] : [])]} />
+            </div>
             <div id="view" role="tabpanel" aria-labelledby={"tab-" + (views[state.v] ? state.v : "flame")}><View page={page} /></div>
           </>
         ))}
       </main>
+      <FrameBox />
       <Lines />
       {isHelp && <Help close={() => setHelp(false)} />}
       {files && <OpenFiles first={files} close={() => setFiles(null)} />}
@@ -97,17 +110,18 @@ function Missing() {
 function Tabs({ page: { state, go }, hasStates }: { page: Page; hasStates: boolean }) {
   const names = Object.keys(views).filter((v) => v !== "states" && v !== "waits" || hasStates);
   const now = names.includes(state.v) ? state.v : "flame";
+  const show = (v: string) => go(v === "sandwich" && now !== v && inView.name ? { v, fn: inView.name } : { v }); // of the function that is zoomed to
   const step = (e: KeyboardEvent) => {
     const by = e.key === "ArrowRight" ? 1 : e.key === "ArrowLeft" ? -1 : 0;
     if (!by) return;
     const next = names[(names.indexOf(now) + by + names.length) % names.length]!;
-    go({ v: next });
+    show(next);
     document.getElementById("tab-" + next)?.focus();
   };
   return (
     <div class="tabs" role="tablist" aria-label="view" onKeyDown={step}>
       {names.map((v) => (
-        <button type="button" role="tab" id={"tab-" + v} key={v} aria-selected={v === now} aria-controls="view" tabIndex={v === now ? 0 : -1} onClick={() => go({ v })}>{v}</button>
+        <button type="button" role="tab" id={"tab-" + v} key={v} aria-selected={v === now} aria-controls="view" tabIndex={v === now ? 0 : -1} onClick={() => show(v)}>{v}</button>
       ))}
     </div>
   );

@@ -7,18 +7,19 @@ import { Empty } from "./empty";
 import { change, value } from "./format";
 import { Graph } from "./graph";
 import { Message, Panel } from "./message";
-import { question, readBy, type Page } from "./page";
+import { question, readBy, reading, type Page } from "./page";
 import { Lengths, Says, useSpread } from "./noise";
 import { SideBefore } from "./sidebefore";
 import { Functions, useRows, useTop } from "./table";
 import { Left } from "./flameview";
-import { Buttons, GraphTools, Search } from "./tools";
+import { Buttons, Search } from "./tools";
 import type { Side } from "./tree";
+import { GraphTools } from "./viewmenu";
 
 const isAsked = ({ state }: Page) => Boolean(state.bq || state.bfrom || state.bto);
 
 export function Difference({ page }: { page: Page }) {
-  const { state, go } = page, params = { ...question(state), inv: state.inv, max_nodes: state.n };
+  const { state, go } = page, params = { ...question(state), ...reading(state), inv: state.inv, max_nodes: state.n };
   const flame = useAnswer(state.t && isAsked(page) ? JSON.stringify([page.loadKey, params]) : null, (signal) => page.load.ask<Flame>("flame", params, signal));
   const [rows, more] = useRows();
   const top = useTop(page, rows, flame);

@@ -3,7 +3,7 @@
 import { change, percent, split, text } from "./format";
 import { place, type Tree } from "./tree";
 
-export const rowHeight = 19;
+export const rowHeight = 18;
 
 // Look is how frames look: colours of the page's style, and what is found.
 export interface Look {
@@ -24,7 +24,17 @@ export interface View {
   width: number; height: number;
   top: number; // pixels that are scrolled away
   zoomed: number; // frame that is as wide as the view
+  seen?: Span; // what is seen instead
   isUp: boolean; // the root is at the bottom
+}
+
+// Span is a range of the root's width.
+export type Span = readonly [from: number, to: number];
+
+// spanOf returns what a view shows.
+export function spanOf(tree: Tree, view: View): Span {
+  const from = tree.x[view.zoomed]!;
+  return view.seen ?? [from, from + tree.w[view.zoomed]!];
 }
 
 type Context = Pick<CanvasRenderingContext2D, "fillRect" | "strokeRect" | "fillText"> & { fillStyle: unknown; strokeStyle: unknown; font: string; lineWidth: number; textBaseline: string };
@@ -43,7 +53,7 @@ export function draw(ctx: Context, tree: Tree, view: View, look: Look) {
   const [from, to] = visible(tree, view);
   for (let d = from; d < to; d++) {
     const y = levelTop(tree, view, d);
-    if (d < path.length) frame(ctx, tree, look, path[d]!, 0, view.width, y, labels);
+    if (d < path.length && !view.seen) frame(ctx, tree, look, path[d]!, 0, view.width, y, labels);
     else row(ctx, tree, view, look, d, y, labels);
   }
   for (const isDim of [false, true]) { // texts come last: a change of the colour costs as much as a frame
@@ -66,9 +76,9 @@ function visible(tree: Tree, view: View): [number, number] {
 }
 
 function row(ctx: Context, tree: Tree, view: View, look: Look, depth: number, y: number, labels: Label[]) {
-  const level = tree.levels[depth]!, x0 = tree.x[view.zoomed]!, x1 = x0 + tree.w[view.zoomed]!, scale = view.width / (x1 - x0 || 1);
+  const level = tree.levels[depth]!, [x0, x1] = spanOf(tree, view), scale = view.width / (x1 - x0 || 1);
   for (let i = place(level, x0); i < level.id.length && level.x[i]! < x1; ) {
-    const left = (level.x[i]! - x0) * scale, width = level.w[i]! * scale;
+    const left = Math.max(0, (level.x[i]! - x0) * scale), width = Math.min(view.width, (level.x[i]! + level.w[i]! - x0) * scale) - left;
     if (width >= narrow) {
       frame(ctx, tree, look, level.id[i]!, left, width, y, labels);
       i++;
@@ -137,16 +147,17 @@ export function changeStep(before: number, after: number, steps: number): number
   return middle + Math.sign(d) * Math.min(step, middle);
 }
 
-// label returns a name that fits, with its share of all behind it if there is room: without its folder, then without its package and type, and then its end.
+// label returns a name that fits, with its share of all behind it if there is room: without its folder, then without its package,
+// but with its type, and then the end of that: many types have a method Next.
 export function label(tree: Tree, id: number, room: number): string {
   const before = tree.sides > 1 ? change(tree.total[0]![id]!, tree.total[1]![id]!) + " " : "", left = room - before.length;
   const count = tree.others.get(id), last = tree.total[tree.sides - 1]!;
   const name = count ? `other: ${percent(last[id]!, last[0]!)}, ${count.toLocaleString("en")}` : text(tree.name(id), 500);
   const share = tree.sides > 1 || count ? "" : `  ${percent(last[id]!, last[0]!)}`;
-  const short = split(name)[1], bare = short.replace(/\[.*\]/, "[…]").replace(/^[^.(]+\.(?=.)/, "").replace(/^\(\*?[^)]*\)\.(?=.)/, "");
-  for (const s of [name, short, bare]) if (s.length <= left) return before + s + (s.length + share.length <= left ? share : "");
-  if (left > 7) return before + "…" + bare.slice(1 - left);
-  return bare.length <= room ? bare : "…" + bare.slice(1 - room);
+  const short = split(name)[1].replace(/\[.*\]/, "[…]"), typed = short.replace(/^[^.(]+\.(?=.*\.)/, "").replace(/^\(\*?([^)]*)\)(?=\.)/, "$1");
+  for (const s of [name, split(name)[1], short, typed]) if (s.length <= left) return before + s + (s.length + share.length <= left ? share : "");
+  const plain = typed.replace(/:\d+$/, ""), bare = /[^.:]*$/.exec(plain)![0], isClosure = /^(func)?\d*$/.test(bare), end = (most: number) => (!isClosure && bare.length <= most && bare.length + 3 > most ? bare : "…" + plain.slice(1 - most));
+  return left > 7 ? before + end(left) : end(room);
 }
 
 // at returns the frame at a point of a view, -1 for none.
@@ -154,18 +165,19 @@ export function at(tree: Tree, view: View, px: number, py: number): number {
   const n = tree.levels.length, rowAt = Math.floor((py + view.top) / rowHeight);
   const d = view.isUp ? n - 1 - rowAt : rowAt, path = tree.path(view.zoomed);
   if (d < 0 || d >= n) return -1;
-  if (d < path.length) return path[d]!;
-  const level = tree.levels[d]!, x = tree.x[view.zoomed]! + (px / view.width) * tree.w[view.zoomed]!;
+  if (d < path.length && !view.seen) return path[d]!;
+  const level = tree.levels[d]!, [from, to] = spanOf(tree, view), x = from + (px / view.width) * (to - from);
   const i = place(level, x);
   return i < level.id.length && level.x[i]! <= x ? level.id[i]! : -1;
 }
 
-// box returns where a frame is in a view: x, y and width.
+// box returns where the part of a frame is that a view shows: x, y and width, below 0 if it shows none.
 export function box(tree: Tree, view: View, id: number): [number, number, number] {
   const y = levelTop(tree, view, tree.of.depth[id]!);
-  if (tree.path(view.zoomed).includes(id)) return [0, y, view.width];
-  const scale = view.width / (tree.w[view.zoomed]! || 1);
-  return [(tree.x[id]! - tree.x[view.zoomed]!) * scale, y, tree.w[id]! * scale];
+  if (!view.seen && tree.path(view.zoomed).includes(id)) return [0, y, view.width];
+  const [from, to] = spanOf(tree, view), scale = view.width / (to - from || 1);
+  const left = Math.max(0, (tree.x[id]! - from) * scale);
+  return [left, y, Math.min(view.width, (tree.x[id]! + tree.w[id]! - from) * scale) - left];
 }
 
 // search returns which functions a pattern finds, and the width of the frames with one, each stack counted once.

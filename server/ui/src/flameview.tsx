@@ -8,14 +8,16 @@ import { count as n, value } from "./format";
 import { heats } from "./flame";
 import { Graph } from "./graph";
 import { Panel } from "./message";
-import { mostFrames, question, readBy, type Page } from "./page";
+import { mostFrames, question, readBy, reading, type Page } from "./page";
 import { groupFill, groupName, sharing } from "./states";
 import { Choice } from "./stateschoice";
 import { Functions, useRows, useTop } from "./table";
-import { GraphTools, Search, Toggle } from "./tools";
+import { Search, Toggle } from "./tools";
+import { GraphTools } from "./viewmenu";
 
 export function FlameView({ page }: { page: Page }) {
-  const { state } = page, params = { ...question(state), inv: state.inv, max_nodes: state.n, ...sharing(state) };
+  const { state } = page, shares = sharing(state), group = shares.h ? "" : state.group; // a state has no groups
+  const params = { ...question(state), ...reading(state), group, inv: state.inv, max_nodes: state.n, ...shares };
   const flame = useAnswer(state.t ? JSON.stringify([page.loadKey, params]) : null, (signal) => page.load.ask<Flame>("flame", params, signal));
   const [rows, more] = useRows();
   const top = useTop(page, rows, flame);
@@ -27,7 +29,7 @@ export function FlameView({ page }: { page: Page }) {
           <section class="right" aria-label="flame graph">
             <div class="tools">
               <Total page={page} of={data} />
-              <GraphTools page={page} />
+              <GraphTools page={page} hasGroup={!shares.h} />
               <span class="grow" />
               <Search page={page} of={top.data} />
             </div>

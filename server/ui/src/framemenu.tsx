@@ -1,13 +1,13 @@
 // What can be done with a frame.
 
 import { useEffect, useLayoutEffect, useRef } from "preact/hooks";
-import { exactly, stackText } from "./frames";
+import { exactly, framePattern, functionName, stackText } from "./frames";
 import { text } from "./format";
 import type { Handle } from "./graphkeys";
 import { copy } from "./page";
 
 export function FrameMenu({ x, y, node, handle, close }: { x: number; y: number; node: number; handle: Handle; close: () => void }) {
-  const place = useRef<HTMLDivElement>(null), { tree, page: { state, go } } = handle, name = tree.name(node), only = exactly(name);
+  const place = useRef<HTMLDivElement>(null), { tree, page: { state, go } } = handle, name = tree.name(node), only = framePattern(name, state.gran);
   useLayoutEffect(() => {
     const el = place.current!;
     el.style.left = Math.max(4, Math.min(x, innerWidth - el.offsetWidth - 8)) + "px";
@@ -33,10 +33,10 @@ export function FrameMenu({ x, y, node, handle, close }: { x: number; y: number;
     ["zoom to it", () => handle.zoom(node)],
     ["only stacks with it", () => go({ focus: only, z: "" })],
     ["only stacks without it", () => go({ ignore: state.ignore ? state.ignore + "|" + only : only, z: "" })],
-    ["hide frames of this name", () => go({ hide: state.hide ? state.hide + "|" + only : only })],
+    ["hide such frames", () => go({ hide: state.hide ? state.hide + "|" + only : only })],
     ["callers and callees", () => go({ v: "sandwich", fn: name })],
-    ["lines of source", () => go({ v: "source", fn: name })],
-    ["search for it", () => go({ s: only })],
+    ["lines of source", () => go({ v: "source", fn: functionName(name, state.gran) })],
+    ["search for it", () => go({ s: exactly(name) })],
     ["copy the name", () => void copy("the name", name)],
     ["copy the stack", () => void copy("the stack", stackText(tree, node))],
   ];

@@ -3,12 +3,17 @@
 import { useEffect, useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
 import { saveAs, type Group } from "./api";
 import { change, percent, text, value } from "./format";
-import { at, box, draw, rowHeight, search, type Look, type View } from "./flame";
-import { regular } from "./frames";
+import { at, box, draw, rowHeight, search, spanOf, type Look, type Span, type View } from "./flame";
+import { pointed } from "./framebox";
+import { exactly, regular } from "./frames";
 import { FrameMenu } from "./framemenu";
+import { listen } from "./gestures";
 import { graphKey, type Handle } from "./graphkeys";
+import { inView, lit } from "./lit";
+import { MiniMap, type Map } from "./minimap";
 import { details, mostFrames, spoken, type Page } from "./page";
 import type { Noise } from "./noise";
+import { moved, parseSpan, printSpan, showing, zoomed as zoomedBy } from "./seen";
 import { groupFill, groupName } from "./states";
 import { Tree, type Columns, type Side } from "./tree";
 
@@ -48,24 +53,42 @@ export function Graph({ page, of, label, isUp = false, side = "", hasZoom = fals
   const [menu, setMenu] = useState<{ x: number; y: number; node: number } | null>(null);
   const lastPath = useRef<number[]>([]);
   const zoomed = hasZoom ? zoomOf(tree, state.z, lastPath.current) : Math.min(ownZoom, tree.size - 1);
-  const found = useMemo(() => { const p = regular(state.s); return p && search(tree, p); }, [tree, state.s]);
+  const only = lit.use();
+  const found = useMemo(() => { const p = regular(only ? exactly(only) : state.s); return p && search(tree, p); }, [tree, state.s, only]);
   // These run before the next key: a focus that came later would take back its step.
   useLayoutEffect(() => { lastPath.current = tree.path(zoomed).reverse().map((n) => tree.hash[n]!); }, [tree, zoomed]);
   useLayoutEffect(() => setFocused(zoomed), [tree, zoomed]);
+  useLayoutEffect(() => { if (hasZoom) inView.name = zoomed ? tree.name(zoomed) : ""; }, [tree, zoomed]);
+
+  const seen = useRef<Span | undefined>(undefined), paint = useRef(() => {});
+  const parsed = useMemo(() => (hasZoom ? parseSpan(tree, state.win) : undefined), [tree, zoomed, state.win]);
+  useMemo(() => { seen.current = parsed; }, [parsed, zoomed]);
+  const told = useRef(0);
+  const see = (span: Span | undefined) => { // drawn at once, and in the address when it rests
+    seen.current = span ?? (zoomed ? [0, tree.w[0]!] : undefined);
+    pointed.set(null);
+    requestAnimationFrame(() => paint.current());
+    clearTimeout(told.current);
+    if (hasZoom) told.current = window.setTimeout(() => go({ win: printSpan(tree, span), ...(span ? {} : { z: "" }) }, true), 250);
+    else if (!span) setOwnZoom(0);
+  };
+  useEffect(() => () => clearTimeout(told.current), [tree, zoomed]);
 
   const zoom = (node: number) => {
+    seen.current = undefined;
     if (hasZoom && tree.others.has(node) && Number(state.n) < mostFrames) go({ n: String(mostFrames) }); // what it stands for
-    else if (hasZoom) go({ z: node ? tree.hash[node]!.toString(16) : "" });
+    else if (hasZoom) go({ z: node ? tree.hash[node]!.toString(16) : "", win: "" });
     else setOwnZoom(node);
     spoken.say("zoomed to " + text(tree.name(node), 100));
   };
-  const handle: Handle = { tree, page, isUp, focused, zoomed, hits: found?.nodes ?? [], focus: setFocused, zoom };
+  const span = () => seen.current ?? spanOf(tree, { width: 1, height: 1, top: 0, isUp, zoomed });
+  const handle: Handle = { tree, page, isUp, focused, zoomed, hits: found?.nodes ?? [], focus: setFocused, zoom, span, see };
   const safe = focused < tree.size ? focused : 0;
   const say = (node: number) => describe(tree, node, page.unit, zoomed, shares);
   useLayoutEffect(() => details.say(say(safe)), [tree, safe, zoomed]);
   return (
     <div class="graph">
-      <Canvas handle={{ ...handle, focused: safe }} by={state.c} hits={found?.hits ?? null} menu={setMenu} label={label} shares={shares} noise={noise} say={say} />
+      <Canvas handle={{ ...handle, focused: safe }} by={state.c} hits={found?.hits ?? null} menu={setMenu} label={label} shares={shares} noise={noise} say={say} seen={seen} paint={paint} hasMap={hasZoom} />
       {menu && <FrameMenu {...menu} handle={handle} close={() => setMenu(null)} />}
     </div>
   );
@@ -78,13 +101,16 @@ function zoomOf(tree: Tree, z: string, last: number[]): number {
   return tree.find(hash, ...(last[0] === hash ? last.slice(1) : []));
 }
 
-interface CanvasProps { handle: Handle; by: string; hits: Uint8Array | null; label: string; shares?: Group[]; noise?: Noise; say: (node: number) => string; menu: (m: { x: number; y: number; node: number } | null) => void }
+interface CanvasProps {
+  handle: Handle; by: string; hits: Uint8Array | null; label: string; shares?: Group[]; noise?: Noise; say: (node: number) => string; menu: (m: { x: number; y: number; node: number } | null) => void;
+  seen: { current: Span | undefined }; paint: { current: () => void }; hasMap: boolean;
+}
 
-function Canvas({ handle, by, hits, label, shares, noise, say, menu }: CanvasProps) {
+function Canvas({ handle, by, hits, label, shares, noise, say, menu, seen, paint, hasMap }: CanvasProps) {
   const { tree, zoomed, focused, isUp } = handle;
   const scroll = useRef<HTMLDivElement>(null), canvas = useRef<HTMLCanvasElement>(null), hover = useRef<HTMLDivElement>(null), mark = useRef<HTMLDivElement>(null);
-  const view = useRef<View>({ width: 0, height: 0, top: 0, zoomed, isUp });
-  const paint = useRef(() => {});
+  const view = useRef<View>({ width: 0, height: 0, top: 0, zoomed, isUp }), map = useRef<Map | null>(null);
+  const looks = useRef<{ of: unknown[]; look: Look } | null>(null), theme = useRef(0);
   paint.current = () => {
     const el = canvas.current, host = scroll.current, ctx = el?.getContext("2d");
     if (!el || !host || !ctx) return;
@@ -96,59 +122,100 @@ function Canvas({ handle, by, hits, label, shares, noise, say, menu }: CanvasPro
       el.style.height = height + "px";
     }
     ctx.setTransform(ratio, 0, 0, ratio, 0, 0);
-    view.current = { width, height, top: host.scrollTop, zoomed, isUp };
-    draw(ctx, tree, view.current, look(tree, by, hits, ctx, shares, noise));
+    view.current = { width, height, top: host.scrollTop, zoomed, isUp, seen: seen.current };
+    const of = [tree, by, hits, shares, noise, theme.current, width];
+    if (!looks.current || of.some((v, i) => v !== looks.current!.of[i])) {
+      looks.current = { of, look: look(tree, by, hits, ctx, shares, noise) };
+      map.current?.paint(tree, looks.current.look);
+    }
+    draw(ctx, tree, view.current, looks.current.look);
+    map.current?.mark(tree, seen.current ?? (zoomed ? handle.span() : undefined));
     outline(mark.current, box(tree, view.current, focused));
+    outline(hover.current, null);
   };
   useLayoutEffect(() => paint.current());
   useLayoutEffect(() => { if (isUp && scroll.current) scroll.current.scrollTop = 1e9; }, [tree]);
-  useLayoutEffect(() => reveal(scroll.current, tree, isUp, focused), [tree, focused]);
+  useLayoutEffect(() => {
+    reveal(scroll.current, tree, isUp, focused);
+    const other = focused && seen.current && showing(tree, seen.current, focused);
+    if (other && other !== seen.current) handle.see(other);
+  }, [tree, focused]);
   useEffect(() => {
-    const again = () => requestAnimationFrame(() => paint.current());
+    const again = () => requestAnimationFrame(() => paint.current()), restyled = () => { theme.current++; again(); };
     const size = new ResizeObserver(again);
     size.observe(scroll.current!);
     const media = matchMedia("(prefers-color-scheme: dark)");
-    addEventListener("theme", again);
-    media.addEventListener("change", again);
-    return () => { size.disconnect(); removeEventListener("theme", again); media.removeEventListener("change", again); };
+    addEventListener("theme", restyled);
+    media.addEventListener("change", restyled);
+    return () => { size.disconnect(); removeEventListener("theme", restyled); media.removeEventListener("change", restyled); pointed.set(null); };
   }, []);
+  const latest = useRef(handle);
+  latest.current = handle;
+  useEffect(() => listen(scroll.current!, {
+    zoom: (factor, around) => { const { tree, span, see } = latest.current; see(zoomedBy(tree, span(), factor, around)); },
+    pan: (by) => { const { tree, span, see } = latest.current; see(moved(tree, span(), by)); },
+    isWhole: () => { const { tree, span } = latest.current, [from, to] = span(); return to - from >= tree.w[0]!; },
+  }), []);
   const nodeAt = (e: PointerEvent | MouseEvent) => {
     const r = canvas.current!.getBoundingClientRect();
     return at(tree, view.current, e.clientX - r.left, e.clientY - r.top);
   };
+  // show puts the box of values at a frame, beside the pointer or a part of the frame that is seen.
+  const show = (node: number, pointer?: number) => {
+    const r = canvas.current!.getBoundingClientRect(), [x, y, width] = box(tree, view.current, node), top = r.top + y;
+    pointed.set({ tree, node, unit: handle.page.unit, zoomed, shares, place: width < 0 && pointer === undefined ? null : { top, bottom: top + rowHeight, x: pointer ?? r.left + x } });
+  };
+  const hide = () => pointed.value && pointed.set({ ...pointed.value, place: null });
   const point = (e: PointerEvent) => {
-    const node = nodeAt(e);
+    const node = e.buttons ? -1 : nodeAt(e);
     outline(hover.current, node < 0 ? null : box(tree, view.current, node));
-    if (node >= 0) details.say(say(node));
+    if (node < 0) return hide();
+    details.say(say(node));
+    show(node, e.clientX);
+  };
+  const down = (e: MouseEvent) => { // so that keys go on from here
+    e.preventDefault();
+    scroll.current!.querySelector<HTMLElement>("[role=tree]")!.focus({ preventScroll: true });
   };
   const click = (e: MouseEvent) => {
     const node = nodeAt(e);
+    if (e.detail === 2) return handle.zoom(0); // all again
     if (node < 0) return;
     handle.focus(node);
-    scroll.current!.querySelector<HTMLElement>("[role=tree]")!.focus({ preventScroll: true }); // so that keys go on from here
-    if (node !== zoomed) handle.zoom(node);
+    if (node !== zoomed || seen.current) handle.zoom(node);
   };
   const more = (e: MouseEvent) => {
     const node = nodeAt(e);
     if (node <= 0) return;
     e.preventDefault();
+    hide();
     handle.focus(node);
     menu({ x: e.clientX, y: e.clientY, node });
   };
+  const isKey = useRef(false); // the last step was one of a key: the box follows it
+  useLayoutEffect(() => { if (isKey.current) show(focused); }, [tree, focused, zoomed]);
   const key = (e: KeyboardEvent) => {
+    isKey.current = /^Arrow|^[nN]$/.test(e.key) && !e.ctrlKey && !e.metaKey && !e.altKey;
     if (e.key === "ContextMenu" || (e.key === "F10" && e.shiftKey)) {
       const [x, y] = box(tree, view.current, focused), r = canvas.current!.getBoundingClientRect();
       if (focused) menu({ x: r.left + x + 8, y: r.top + y + rowHeight, node: focused });
       e.preventDefault();
-    } else if (graphKey(e, handle)) e.preventDefault();
+    } else if (e.shiftKey && (e.key === "ArrowUp" || e.key === "ArrowDown")) {
+      scroll.current!.scrollTop += (e.key === "ArrowUp" ? -4 : 4) * rowHeight;
+      e.preventDefault();
+    } else if (graphKey(e, handle)) {
+      e.preventDefault();
+      if (e.key === "Escape") hide();
+    }
   };
   return (
-    <div class="flame-place">
-      <div class="flame" ref={scroll} onScroll={() => paint.current()} onPointerMove={point} onPointerLeave={() => outline(hover.current, null)} onClick={click} onContextMenu={more}>
+    <div class="flame-place" onMouseDown={down}>
+      {hasMap && <MiniMap map={map} tree={tree} seen={() => seen.current ?? handle.span()} see={handle.see} />}
+      <div class="flame" ref={scroll} onScroll={() => { hide(); paint.current(); }} onPointerMove={point} onPointerLeave={() => { outline(hover.current, null); hide(); }} onClick={click} onContextMenu={more}>
         <canvas ref={canvas} aria-hidden="true" />
         <Spacer height={tree.levels.length * rowHeight} />
         <div class="mark hover" ref={hover} hidden /><div class="mark" ref={mark} hidden />
-        <Beside tree={tree} focused={focused} say={say} label={label} onKey={key} />
+        <Beside tree={tree} focused={focused} say={say} label={label} onKey={key} onBlur={hide} />
       </div>
     </div>
   );
@@ -161,7 +228,7 @@ function Spacer({ height }: { height: number }) {
 // outline puts a mark around a frame.
 function outline(el: HTMLElement | null, to: [number, number, number] | null) {
   if (!el) return;
-  el.hidden = !to;
+  el.hidden = !to || to[2] < 0;
   if (!to) return;
   el.style.transform = `translate(${to[0]}px, ${to[1]}px)`;
   el.style.width = Math.max(2, to[2] - 1) + "px";
@@ -200,7 +267,7 @@ export function shareText(shares: Group[], of: (group: number) => number): strin
 const mostItems = 60;
 
 // Beside is the tree of what is around the focused frame: its path, and its children. It has the keys of the graph.
-function Beside({ tree, focused, say, label, onKey }: { tree: Tree; focused: number; say: (node: number) => string; label: string; onKey: (e: KeyboardEvent) => void }) {
+function Beside({ tree, focused, say, label, onKey, onBlur }: { tree: Tree; focused: number; say: (node: number) => string; label: string; onKey: (e: KeyboardEvent) => void; onBlur: () => void }) {
   const parent = tree.parent[focused]!, kids = Array.from(tree.children(focused)).slice(0, mostItems - 2);
   const id = (n: number) => `${label.replace(/\W/g, "")}-${n}`;
   const siblings = parent < 0 ? 1 : tree.children(parent).length;
@@ -210,7 +277,7 @@ function Beside({ tree, focused, say, label, onKey }: { tree: Tree; focused: num
   );
   const place = parent < 0 ? 1 : tree.children(parent).indexOf(focused) + 1;
   return (
-    <div class="beside" role="tree" tabIndex={0} aria-label={label} aria-activedescendant={id(focused)} onKeyDown={onKey}>
+    <div class="beside" role="tree" tabIndex={0} aria-label={label} aria-activedescendant={id(focused)} onKeyDown={onKey} onBlur={onBlur}>
       {parent >= 0 && item(parent, 1, 1)}
       {item(focused, place, siblings)}
       {kids.map((n, i) => item(n, i + 1, tree.children(focused).length))}

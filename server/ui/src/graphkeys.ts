@@ -1,7 +1,9 @@
 // The keys of a graph that has the focus.
 
 import { copy, sideBefore, spoken, type Page } from "./page";
-import { exactly, stackText } from "./frames";
+import { framePattern, functionName, stackText } from "./frames";
+import type { Span } from "./flame";
+import { moved, zoomed } from "./seen";
 import type { Tree } from "./tree";
 import { isDifference, resolve, stamp, type State } from "./url";
 
@@ -12,12 +14,29 @@ export interface Handle {
   hits: number[];
   focus: (node: number) => void;
   zoom: (node: number) => void;
+  span: () => Span; // what is seen
+  see: (span: Span | undefined) => void;
 }
 
 // graphKey does what a key says, and reports whether it says something.
 export function graphKey(e: KeyboardEvent, g: Handle): boolean {
   if (e.ctrlKey || e.metaKey || e.altKey) return false;
-  return walk(e.key, g) || ask(e.key, g) || timeKey(e.key, g.page);
+  return (e.shiftKey && pan(e.key, g)) || walk(e.key, g) || magnify(e.key, g) || ask(e.key, g) || timeKey(e.key, g.page);
+}
+
+// magnify makes the frames wider or narrower, around the one with the focus if it is seen.
+function magnify(key: string, g: Handle): boolean {
+  const factor = { "+": 0.5, "=": 0.5, "-": 2 }[key];
+  if (!factor) return false;
+  const { tree, focused } = g, [from, to] = g.span(), middle = (Math.max(from, tree.x[focused]!) + Math.min(to, tree.x[focused]! + tree.w[focused]!)) / 2;
+  g.see(zoomed(tree, [from, to], factor, middle > from && middle < to ? (middle - from) / (to - from) : 0.5));
+  return true;
+}
+
+function pan(key: string, g: Handle): boolean {
+  const by = { ArrowLeft: -0.2, ArrowRight: 0.2 }[key];
+  if (by) g.see(moved(g.tree, g.span(), by));
+  return by !== undefined;
 }
 
 // walk moves over the frames.
@@ -56,13 +75,13 @@ function nextHit(g: Handle, by: number) {
 
 // ask changes what is asked for.
 function ask(key: string, g: Handle): boolean {
-  const { page: { state, go }, focused } = g, name = focused ? g.tree.name(focused) : "";
+  const { page: { state, go }, focused } = g, name = focused ? g.tree.name(focused) : "", only = framePattern(name, state.gran);
   switch (key) {
     case "/": document.querySelector<HTMLInputElement>("#search")?.select(); break;
-    case "f": if (name) go({ focus: exactly(name), z: "" }); break;
-    case "h": if (name) go({ hide: state.hide ? state.hide + "|" + exactly(name) : exactly(name) }); break;
+    case "f": if (name) go({ focus: only, z: "" }); break;
+    case "h": if (name) go({ hide: state.hide ? state.hide + "|" + only : only }); break;
     case "s": if (name) go({ v: "sandwich", fn: name }); break;
-    case "l": if (name) go({ v: "source", fn: name }); break;
+    case "l": if (name) go({ v: "source", fn: functionName(name, state.gran) }); break;
     case "i": go({ inv: state.inv ? "" : "1", z: "" }); break;
     case "d": go({ v: "difference", ...sideBefore(g.page) }); break;
     case "c": void copy("the stack", stackText(g.tree, focused)); break;

@@ -1,10 +1,13 @@
 // What all parts of the page share.
 
-import { useEffect, useLayoutEffect, useState } from "preact/hooks";
+import { useEffect, useState } from "preact/hooks";
 import type { Head, Load, Params } from "./api";
 import { count, many } from "./format";
+import { details, missing, spoken, touched, uncopied } from "./signal";
 import { chosen } from "./states";
 import { end, isDifference, parse, parseAgo, print, resolve, shifted, stamp, type Bases, type State } from "./url";
+
+export { details, missing, spoken, touched, uncopied };
 
 // Page is what a part of the page gets. go changes the state: as a step of the browser's history, or in its place.
 export interface Page {
@@ -58,33 +61,11 @@ export function question(s: State): Params {
   return { ...out, bq: s.bq, bfrom: s.bfrom, bto: s.bto, norm: s.norm, rate: s.norm || s.rate === "0" ? "" : "1" };
 }
 
+// reading are the parameters of what the frames of a tree stand for.
+export const reading = (s: State): Params => ({ granularity: s.gran, fold: s.fold });
+
 // mostFrames is how many frames of a tree the page asks for, if it is asked for more.
 export const mostFrames = 100_000;
-
-// What the lines at the bottom say: the frame below the pointer, and what the last answer read.
-type Listener = (text: string) => void;
-
-class Line {
-  private listeners = new Set<Listener>();
-  text = "";
-  say(text: string) {
-    if (text === this.text) return;
-    this.text = text;
-    for (const l of this.listeners) l(text);
-  }
-  // use makes a component show the line.
-  use(): string {
-    const [text, set] = useState(this.text);
-    useLayoutEffect(() => { this.listeners.add(set); set(this.text); return () => void this.listeners.delete(set); }, []);
-    return text;
-  }
-}
-
-export const details = new Line(); // for the eyes
-export const spoken = new Line(); // for screen readers
-export const touched = new Line();
-export const uncopied = new Line(); // what a text is, a line, and the text, which the browser did not let the page copy
-export const missing = new Line(); // nodes of a front that answers lack, a line each
 
 // copy puts a text on the clipboard and says so. Where the browser does not let it, as over plain HTTP by the name of a host,
 // CopyField shows the text.

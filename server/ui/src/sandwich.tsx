@@ -6,13 +6,14 @@ import type { Flame } from "./api";
 import { percent, text, value } from "./format";
 import { Graph } from "./graph";
 import { Message, Panel } from "./message";
-import { question, readBy, type Page } from "./page";
+import { question, readBy, reading, type Page } from "./page";
 import { sharing } from "./states";
 import { Functions, useRows, useTop } from "./table";
 import { Search } from "./tools";
+import { Granularity } from "./viewmenu";
 
 export function SandwichView({ page }: { page: Page }) {
-  const { state, go } = page, params = { ...question(state), function: state.fn, ...sharing(state) };
+  const { state, go } = page, params = { ...question(state), ...reading(state), function: state.fn, ...sharing(state) };
   const flame = useAnswer(state.t && state.fn ? JSON.stringify([page.loadKey, params]) : null, (signal) => page.load.ask<Flame>("flame", params, signal));
   const [rows, more] = useRows();
   const top = useTop(page, rows, flame);
@@ -23,7 +24,8 @@ export function SandwichView({ page }: { page: Page }) {
     <div class="split">
       <section class="right" aria-label="callers and callees">
         <div class="tools">
-          <label class="field wide">function <input type="text" value={typed} list="functions" spellcheck={false} onInput={(e) => set(e.currentTarget.value)} onChange={(e) => go({ fn: e.currentTarget.value.trim() })} /></label>
+          <Granularity page={page} />
+          <label class="field wide">{state.gran || "function"} <input type="text" value={typed} list="functions" spellcheck={false} onInput={(e) => set(e.currentTarget.value)} onChange={(e) => go({ fn: e.currentTarget.value.trim() })} /></label>
           <datalist id="functions">{top.data?.functions.slice(0, 50).map((f) => <option value={f.name} key={f.name} />)}</datalist>
           {state.fn && <button type="button" onClick={() => go({ v: "source" })}>lines</button>}
           <Search page={page} of={top.data} />

@@ -17,11 +17,15 @@ const pageRows = 50, chunkRows = 20; // rows of a page, and those that are asked
 // useFirstView chooses the view of a page that was opened without anything in its address, and reports whether there is one: the
 // services if the store has several. A front does not answer about them. What is cleared later leads nowhere else.
 export function useFirstView(state: State, go: Page["go"], store: Answer<StoreState>): boolean {
-  const [isBare] = useState(() => print(state) === "");
-  const names = useAnswer(isBare ? "services" : null, async (signal) => (await querier<{ names?: string[] }>("LabelValues", { name: "service_name" }, signal)).names ?? []);
-  const isMany = isBare && store.data !== undefined && (names.data?.length ?? 0) > 1;
-  useEffect(() => { if (isMany) go({ v: "services" }, true); }, [isMany]);
-  return !isBare || print(state) !== "" || !isMany && names.isDone && (store.data ?? store.error) !== undefined;
+  const [isOpen, set] = useState(() => print(state) === ""); // later a bare address is of the view that it was made bare in
+  const names = useAnswer(isOpen ? "services" : null, async (signal) => (await querier<{ names?: string[] }>("LabelValues", { name: "service_name" }, signal)).names ?? []);
+  const isKnown = names.isDone && (store.data ?? store.error) !== undefined, isMany = store.data !== undefined && (names.data?.length ?? 0) > 1;
+  useEffect(() => {
+    if (!isOpen || !isKnown) return;
+    if (isMany) go({ v: "services" }, true);
+    set(false);
+  }, [isOpen, isKnown, isMany]);
+  return !isOpen || isKnown && !isMany;
 }
 
 const spoken: Record<string, string> = { "1h": "an hour", "1d": "a day", "1w": "a week" };

@@ -11,8 +11,11 @@ import { readBy, type Page } from "./page";
 export function StoreView({ page }: { page: Page }) {
   const answer = useAnswer(page.loadKey, (signal) => get<StoreState>("api/v1/store", {}, signal));
   useEffect(() => readBy(answer.data), [answer.data]);
-  return <Panel of={answer}>{(s) => <div class="cards"><Memory s={s} /><Disk s={s} /><Has s={s} /><Gone s={s} /><Why page={page} /></div>}</Panel>;
+  return <Panel of={answer}>{(s) => <div class="cards"><Memory s={s} /><Disk s={s} /><Has s={s} /><Gone s={s} />{s.self && <Own path={s.self} />}<Why page={page} /></div>}</Panel>;
 }
+
+// Own leads to what the server knows of itself.
+const Own = ({ path }: { path: string }) => <section class="card" aria-label="this server"><h2>this server</h2><p><a href={path}>its own profiles, and what its goroutines do</a></p></section>;
 
 const bytes = (n: number) => value(n, "bytes");
 type Fact = [name: string, value: string];

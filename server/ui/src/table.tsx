@@ -1,20 +1,23 @@
 // The table of functions. It is of all stacks, whatever the tree leaves out.
 
-import { useRef, useState } from "preact/hooks";
+import { useEffect, useRef, useState } from "preact/hooks";
 import { useAnswer, type Answer } from "./answer";
 import type { Top } from "./api";
 import { change, percent, split, text, value } from "./format";
-import { exactly } from "./frames";
+import { pointed } from "./framebox";
+import { exactly, only } from "./frames";
+import { lit } from "./lit";
 import { Panel } from "./message";
 import type { Noise } from "./noise";
 import { question, type Page } from "./page";
+import { useOpen } from "./panels";
 import { Buttons } from "./tools";
 import { isDifference } from "./url";
 
 // useTop asks for the functions of a state, a page of them at a time. It waits for another answer, whose picture comes first: both
 // read the same stacks, and would take each other's processors.
 export function useTop(page: Page, rows: number, first: Answer<unknown>): Answer<Top> {
-  const { state } = page, params = { ...question(state), s: state.s, sort: state.sort, change: isDifference(state) ? state.ch : "", rows };
+  const { state } = page, params = { ...question(state), granularity: state.gran, s: only(state.s) === null ? state.s : "", sort: state.sort, change: isDifference(state) ? state.ch : "", rows };
   const key = state.t ? JSON.stringify([page.loadKey, params]) : null, asked = useRef<string | null>(null);
   if (first.isDone) asked.current = key;
   const waits = asked.current !== key; // what is asked already stays so, whatever the other one asks meanwhile
@@ -32,6 +35,7 @@ export function useRows(): [number, () => void] {
 
 export function Functions({ page, of, more, noise }: { page: Page; of: Answer<Top>; more: () => void; noise?: Noise }) {
   const { state, go } = page;
+  if (!useOpen("table")) return null;
   return (
     <div class="functions">
       {isDifference(state) && <div class="tools"><Buttons label="functions that are" of={[["", "all"], ["new", "new"], ["gone", "gone"], ["both", "changed"]]} value={state.ch} set={(ch) => go({ ch })} /></div>}
@@ -43,6 +47,13 @@ export function Functions({ page, of, more, noise }: { page: Page; of: Answer<To
 function Table({ page, top, more, noise }: { page: Page; top: Top; more: () => void; noise?: Noise }) {
   const isDiff = top.total.length > 1, left = top.matching - top.functions.length;
   const columns: [string, string][] = isDiff ? [["flat", "flat Δ"], ["cum", "cum Δ"]] : [["flat", "flat"], ["cum", "cum"]];
+  const body = useRef<HTMLTableSectionElement>(null);
+  useEffect(() => pointed.listen((p) => { // the row of the frame that is pointed at
+    const row = p?.place ? top.functions.findIndex((f) => f.name === p.tree.name(p.node)) : -1;
+    body.current?.querySelector(".lit")?.classList.remove("lit");
+    if (row >= 0) body.current?.rows[row]?.classList.add("lit");
+  }), [top]);
+  useEffect(() => () => lit.set(""), [top]);
   return (
     <div class="table-scroll" tabIndex={0} role="region" aria-label="functions">
       <table class={"top" + (isDiff ? " changes" : "")}>
@@ -52,7 +63,7 @@ function Table({ page, top, more, noise }: { page: Page; top: Top; more: () => v
             {columns.map(([by, what]) => <SortHead page={page} by={by} what={what} key={by} isNumber />)}
           </tr>
         </thead>
-        <tbody>{top.functions.map((f) => <FunctionRow page={page} f={f} top={top} noise={noise} key={f.name} />)}</tbody>
+        <tbody ref={body}>{top.functions.map((f) => <FunctionRow page={page} f={f} top={top} noise={noise} key={f.name} />)}</tbody>
       </table>
       {!top.functions.length && <p class="none">{page.state.s ? "No function matches the search." : isDiff && page.state.ch ? "No function is of this kind." : "No functions."}</p>}
       {left > 0 && <button type="button" class="more" onClick={more}>{left.toLocaleString("en")} more</button>}
@@ -71,12 +82,12 @@ function SortHead({ page: { state, go }, by, what, isNumber = false }: { page: P
 
 function FunctionRow({ page: { state, go, unit }, f, top, noise }: { page: Page; f: Top["functions"][number]; top: Top; noise?: Noise }) {
   const within = noise?.(f.name);
-  const [folder, rest] = split(f.name), only = exactly(f.name), where = f.file ? text(f.file) + (f.line ? ":" + f.line : "") : "";
+  const [folder, rest] = split(f.name), one = exactly(f.name), where = f.file ? text(f.file) + (f.line ? ":" + f.line : "") : "";
   return (
-    <tr class={state.s === only ? "chosen" : ""}>
+    <tr class={state.s === one ? "chosen" : ""} onPointerEnter={() => lit.set(f.name)} onPointerLeave={() => lit.set("")}>
       <td>
         <span class="name" title={text(f.name) + (where && "\n" + where)}>
-          <button type="button" class="link" onClick={() => go({ s: state.s === only ? "" : only })}><span class="folder">{text(folder, 200)}</span><span class="rest"><bdi>{text(rest, 200)}</bdi></span></button>
+          <button type="button" class="link" aria-pressed={state.s === one} onFocus={() => lit.set(f.name)} onBlur={() => lit.set("")} onClick={() => go({ s: state.s === one ? "" : one })}><span class="folder">{text(folder, 200)}</span><span class="rest"><bdi>{text(rest, 200)}</bdi></span></button>
           <button type="button" class="quiet to-sandwich" aria-label={"callers and callees of " + text(f.name, 100)} title="callers and callees" onClick={() => go({ v: "sandwich", fn: f.name })}>⇅</button>
           <button type="button" class="quiet to-source" aria-label={"lines of " + text(f.name, 100)} title="lines of source" onClick={() => go({ v: "source", fn: f.name })}>≡</button>
         </span>

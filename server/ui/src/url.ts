@@ -15,15 +15,20 @@ export const defaults = {
   ss: "total",
   look: "", // of services: "" a table, "cards"
   z: "", // hash of the path of the zoomed frame
+  win: "", // what is seen beside the zoom: from~to, as parts of the width of all
   s: "", // pattern of the search
   fn: "", // function of the sandwich
   focus: "", // patterns of frames, as the command has them
   ignore: "",
   hide: "",
   inv: "",
+  gran: "", // what a frame is: "" a function, "line", "file", "package", "binary"
+  group: "", // label whose values are the first level
+  fold: "", // recursion is folded
   o: "", // order of frames: "" by size, "name"
   c: "", // colour of frames: "" by package, "file", "binary", "value", "state"
   n: "", // frames of a tree, at most; "" leaves it to the server
+  nodes: "", // functions of a call graph
   sum: "", // gauges are added up
   sort: "flat", // of the table
   bq: "", // the side before of a difference

@@ -70,6 +70,14 @@ func (f *flags) handler(handle *server.Server) http.Handler {
 	return mux
 }
 
+// selfPath is where the page of a server links to its own profiles.
+func (f *flags) selfPath() string {
+	if !f.self {
+		return ""
+	}
+	return "self/"
+}
+
 // each calls a function with each server that answers requests.
 func (f *flags) each(handle *server.Server, do func(*server.Server)) {
 	do(handle)

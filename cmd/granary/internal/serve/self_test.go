@@ -36,6 +36,12 @@ func TestServe_Self(t *testing.T) {
 			t.Errorf("%s: %d %.100s, want %d", path, code, body, want)
 		}
 	}
+	if code, body := get(t, new(http.Client), run.url+"/api/v1/store", "secret"); code != http.StatusOK || !strings.Contains(body, `"self":"self/"`) {
+		t.Errorf("the page has no link to /self/: %d %s", code, body)
+	}
+	if code, body := get(t, new(http.Client), run.url+"/self/api/v1/store", "secret"); code != http.StatusOK || strings.Contains(body, `"self":`) {
+		t.Errorf("the page of /self/ has a link to itself: %d %s", code, body)
+	}
 	if code, _ := get(t, new(http.Client), run.url+"/self"+ask, ""); code != http.StatusUnauthorized {
 		t.Errorf("without a token: %d", code)
 	}
