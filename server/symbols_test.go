@@ -179,3 +179,16 @@ func TestSymbols_Found(t *testing.T) {
 		}
 	}
 }
+
+// TestSymbols_Front sends symbols to a front, which has no place for them.
+func TestSymbols_Front(t *testing.T) {
+	front, err := NewFront(Nodes{URLs: []string{"http://127.0.0.1:1"}}, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	rec := httptest.NewRecorder()
+	front.ServeHTTP(rec, httptest.NewRequest(http.MethodPost, "http://localhost/symbols", bytes.NewReader(symbolFile(bareID, "f"))))
+	if rec.Code != http.StatusNotImplemented {
+		t.Errorf("%d %s", rec.Code, rec.Body)
+	}
+}
