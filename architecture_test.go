@@ -14,7 +14,7 @@ const module = "github.com/granarydb/granary"
 
 // below says what each package may import of this module: imports run down.
 var below = map[string][]string{
-	"cmd/granary":                  {"trace/golang", "cmd/granary/internal/cli", "cmd/granary/internal/chart", "cmd/granary/internal/check", "cmd/granary/internal/formats", "cmd/granary/internal/states", "cmd/granary/internal/dbdir", "cmd/granary/internal/dirs", "cmd/granary/internal/serve", "cmd/granary/internal/soak", "cmd/granary/internal/replay", "cmd/granary/parquet", "render", "export", "trace", "profile", "profile/tree", "profile/pgo", "profile/format", "server", "server/otlp", "columnstore", "internal/disk", "internal/input", "internal/timetext", "testdata", "internal/opened", "internal/stackfile", "history", "internal/attrpath"},
+	"cmd/granary":                  {"trace/golang", "cmd/granary/internal/cli", "cmd/granary/internal/chart", "cmd/granary/internal/check", "cmd/granary/internal/formats", "cmd/granary/internal/states", "cmd/granary/internal/dbdir", "cmd/granary/internal/dirs", "cmd/granary/internal/serve", "cmd/granary/internal/soak", "cmd/granary/internal/replay", "cmd/granary/parquet", "render", "export", "trace", "profile", "profile/tree", "profile/pgo", "profile/format", "server", "server/otlp", "columnstore", "profile/pprof", "internal/debugfiles", "internal/debuginfo", "internal/disk", "internal/input", "internal/timetext", "testdata", "internal/opened", "internal/stackfile", "history", "internal/attrpath"},
 	"cmd/granary/internal/dirs":    {"cmd/granary/internal/cli", "cmd/granary/internal/dbdir", "profile", "columnstore", "internal/repair", "internal/disk", "internal/input"},
 	"cmd/granary/internal/serve":   {"profile/format", "cmd/granary/internal/cli", "cmd/granary/internal/dbdir", "server", "server/self", "profile", "columnstore", "internal/disk", "internal/input"},
 	"cmd/granary/internal/soak":    {"cmd/granary/internal/cli", "cmd/granary/internal/serve"}, // its tests start serve
@@ -28,7 +28,7 @@ var below = map[string][]string{
 	"cmd/granary/internal/clitest": {"cmd/granary/internal/cli"}, // tests alone import it
 	"cmd/granary/parquet":          {"profile"},
 
-	"server":         {"server/ui", "profile", "columnstore", "internal/disk", "server/internal/fanout", "server/internal/fault", "server/internal/marks", "server/internal/page", "server/internal/push", "server/internal/querier", "server/internal/question", "server/internal/source", "server/internal/web", "internal/opened", "server/internal/listing"},
+	"server":         {"server/ui", "internal/debugfiles", "internal/debuginfo", "profile", "columnstore", "internal/disk", "server/internal/fanout", "server/internal/fault", "server/internal/marks", "server/internal/page", "server/internal/push", "server/internal/querier", "server/internal/question", "server/internal/source", "server/internal/web", "internal/opened", "server/internal/listing"},
 	"server/self":    {"profile", "columnstore", "history", "trace/golang"},
 	"server/otlp":    {"profile", "profile/format", "server/internal/fault", "server/internal/web"},
 	"server/ui":      {},
@@ -100,6 +100,9 @@ var below = map[string][]string{
 	"internal/timetext":  {},
 	"internal/opened":    {"columnstore", "profile"},
 	"internal/stackfile": {"columnstore", "profile"},
+
+	"internal/debugfiles": {"internal/debuginfo"},
+	"internal/debuginfo":  {},
 
 	"internal/crashfs":          {"internal/disk"}, // tests alone import these
 	"internal/damaged":          {"internal/effort"},
@@ -374,6 +377,7 @@ func TestGoroutinesHaveOwners(t *testing.T) {
 		"internal/input/read.go":                  1, // reads standard input, which nothing can cancel
 		"cmd/granary/fleet.go":                    1, // the demo's writers: the demo waits
 		"cmd/granary/internal/serve/listen.go":    1, // the accepter: serve waits at its end
+		"cmd/granary/internal/serve/symbols.go":   1, // what fetches symbols: serve waits at its end
 		"cmd/granary/internal/serve/self.go":      1, // serve's profiles of itself: serve waits at its end
 		"cmd/granary/internal/soak/server.go":     1, // the reader of a server's log: its end waits
 		"cmd/granary/internal/soak/soak.go":       4, // pushers, askers, measuring: the load waits at its end

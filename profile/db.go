@@ -27,6 +27,11 @@ type Options struct {
 	// Without names profile labels that do not tell sources apart, such as a file's name, if there is a
 	// file for each time. It only matters to gauge means (Query.SumGauges).
 	Without []string
+	// Names, if not nil, returns the frames at an address, innermost first: Function, as the compiler named it, File and Line.
+	// It is asked for locations of profiles that have an address alone. A profile that is inserted is stored with the
+	// frames, and those that were stored without get them in answers. Scans and exports of rows have addresses still. It
+	// is safe for concurrent use, and each call delays an insert or an answer.
+	Names func(Address) []Frame
 }
 
 // DefaultTable is the name of a table of profiles.
@@ -41,6 +46,7 @@ type DB struct {
 	workspaces sync.Pool                  // of *workspace
 	lists      atomic.Pointer[tableLists] // from the last query about types
 	mended     atomic.Int64
+	namer      codec.Namer // nil without Options.Names
 }
 
 // As returns the options for the table as it is in a store: with the width of its buckets, if it exists.
@@ -76,7 +82,7 @@ func Open(store *columnstore.Store, opts Options) (*DB, error) {
 	} else if want, err := schema.New(def); err != nil || !isExtended(table.Schema(), def) {
 		return nil, fmt.Errorf("%w: %q exists and is not a table of profiles with buckets of %v: %s", columnstore.ErrTable, opts.Table, opts.Bucket, difference(table.Schema(), want))
 	}
-	return &DB{table: table, store: store, opts: opts}, nil
+	return &DB{table: table, store: store, opts: opts, namer: opts.namer()}, nil
 }
 
 // Table returns the table of the profiles, for scans and inserts of Arrow records. Such inserts accept

@@ -124,7 +124,15 @@ func (db *DB) insert(ctx context.Context, tx *columnstore.Tx, w *workspace, opts
 			return 0, err
 		}
 	}
-	if rows, err = db.insertRows(ctx, tx, w, opts); err != nil {
+	// After the subtraction, because the profile before may have no names.
+	if db.namer != nil {
+		w.flat.Name(db.namer)
+		err = w.flat.Check()
+	}
+	if err == nil {
+		rows, err = db.insertRows(ctx, tx, w, opts)
+	}
+	if err != nil {
 		since.Drop()
 		return 0, err
 	}

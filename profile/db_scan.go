@@ -34,7 +34,7 @@ func (db *DB) RecordSchema(snap *columnstore.Snapshot, opts columnstore.ScanOpti
 // without a record "<unknown>". It ignores the id. record is neither changed nor retained. Each
 // generation has its own record of a location (Query.Function). FunctionNames is safe for concurrent use.
 func FunctionNames(dst []string, _ uuid.UUID, record []byte) []string {
-	for _, name := range symbols.AppendNames(nil, record) {
+	for _, name := range symbols.AppendNames(nil, record, nil) {
 		dst = append(dst, string(name))
 	}
 	return dst

@@ -59,7 +59,7 @@
 // columns and turns it into rows. A DB keeps the memory of these steps for the next profile, so that an
 // insert allocates little more than the store keeps.
 //
-// Addresses without lines stay addresses: the package does not symbolise binaries.
+// Addresses without lines stay addresses, unless Options.Names has names for them.
 //
 // A table of profiles keeps the lists of types of the last question behind an atomic pointer.
 package profile

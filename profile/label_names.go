@@ -45,6 +45,7 @@ type labelNames struct {
 // resolve returns the query with the other names of labels in its selector.
 func (n *labelNames) resolve() Query {
 	q := n.q
+	q.namer = n.db.namer
 	var resolved []matcher
 	for i, m := range q.Selector.matchers {
 		others := n.others(m.Name)

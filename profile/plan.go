@@ -12,6 +12,7 @@ import (
 	"github.com/granarydb/granary/encoding"
 	"github.com/granarydb/granary/internal/pattern"
 	"github.com/granarydb/granary/internal/symbols"
+	codec "github.com/granarydb/granary/profile/pprof"
 )
 
 // plan is a query of a snapshot, compiled once: nothing derives a condition from its Query again.
@@ -58,10 +59,10 @@ func (q *Query) compile(stop pattern.Stop) (c conditions) {
 		c.times = append(c.times, columnstore.Less(ColumnTimestamp, q.To))
 	}
 	if q.Function != nil {
-		c.stacks = append(c.stacks, hasRecord(symbols.HasFunction(q.Function, stop)))
+		c.stacks = append(c.stacks, hasRecord(symbols.HasFunction(q.Function, q.namer, stop)))
 	}
 	if n := len(q.Under); n > 0 {
-		c.stacks = append(c.stacks, hasRecord(isNamed(q.Under[n-1])))
+		c.stacks = append(c.stacks, hasRecord(isNamed(q.Under[n-1], q.namer)))
 	}
 	if len(q.Frames) > 0 || q.Hide != nil || q.Show != nil {
 		c.stacks = append(c.stacks, q.frameExprs(stop)...)
@@ -74,10 +75,10 @@ func (q *Query) frameExprs(stop pattern.Stop) []columnstore.Expr {
 	var all []columnstore.Expr
 	some := false // a condition holds only for stacks with a location
 	for _, c := range q.Frames {
-		all, some = append(all, c.expr(stop)), some || !c.Not
+		all, some = append(all, c.expr(q.namer, stop)), some || !c.Not
 	}
 	if q.Hide != nil || q.Show != nil {
-		all, some = append(all, hasRecord(symbols.HasShown(q.Hide, q.Show, stop))), true
+		all, some = append(all, hasRecord(symbols.HasShown(q.Hide, q.Show, q.namer, stop))), true
 	}
 	if len(all) > 0 && !some {
 		all = append(all, hasRecord(func([]byte) bool { return true }))
@@ -86,10 +87,10 @@ func (q *Query) frameExprs(stop pattern.Stop) []columnstore.Expr {
 }
 
 // expr returns the condition on rows.
-func (c FrameCondition) expr(stop pattern.Stop) columnstore.Expr {
+func (c FrameCondition) expr(namer codec.Namer, stop pattern.Stop) columnstore.Expr {
 	e := hasRecord(symbols.HasFrame(symbols.Condition{
 		Name: c.Name, Function: c.Function, File: c.File, Binary: c.Mapping, BuildID: c.BuildID, From: c.From, To: c.To,
-	}, stop))
+	}, namer, stop))
 	if c.Not {
 		e = columnstore.Not(e)
 	}
@@ -103,9 +104,9 @@ func hasRecord(f func(record []byte) bool) columnstore.Expr {
 }
 
 // isNamed returns a condition on a location's record: a function has the name.
-func isNamed(name string) func(record []byte) bool {
+func isNamed(name string, namer codec.Namer) func(record []byte) bool {
 	return func(record []byte) bool {
-		return slices.ContainsFunc(symbols.AppendNames(nil, record), func(n []byte) bool { return string(n) == name })
+		return slices.ContainsFunc(symbols.AppendNames(nil, record, namer), func(n []byte) bool { return string(n) == name })
 	}
 }
 

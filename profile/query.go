@@ -4,6 +4,7 @@ import (
 	"regexp"
 
 	"github.com/granarydb/granary/columnstore"
+	codec "github.com/granarydb/granary/profile/pprof"
 )
 
 // Query chooses profiles and samples. The zero Query chooses all. A Query is safe for concurrent use.
@@ -83,6 +84,8 @@ type Query struct {
 	// read rows, and to each read separately if a query needs two. It includes neither the results of an
 	// answer's methods nor the stacks of DB.Profile.
 	MaxBytes int64
+
+	namer codec.Namer // of addresses, in the patterns above; set by DB.Resolve
 }
 
 // FrameCondition is a condition on a stack's frames: one frame must match all fields that are set.

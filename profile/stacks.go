@@ -77,7 +77,7 @@ func (b byCode) Swap(i, j int) {
 // known returns the symbols of the locations. They are empty for the zero Stacks.
 func (s *Stacks) known() *symbols.Resolver {
 	if s.symbols == nil {
-		return symbols.New(dict.ListView{}, nil, nil, nil)
+		return symbols.New(dict.ListView{}, nil, nil, nil, nil)
 	}
 	return s.symbols
 }
@@ -140,7 +140,7 @@ func size(v int64) uint64 {
 
 // symbols returns an answer's symbols. Locations lack the frames that the query hides.
 func (p *plan) symbols(stacks *columnstore.GroupColumn) *symbols.Resolver {
-	return symbols.New(stacks.Lists, stacks.Codes, p.q.Hide, p.q.Show)
+	return symbols.New(stacks.Lists, stacks.Codes, p.q.Hide, p.q.Show, p.db.namer)
 }
 
 // Search returns the stacks that have a function with a matching name in any frame, as in Frame. The

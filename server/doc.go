@@ -94,6 +94,7 @@
 //	GET /metrics                   for Prometheus; grafana/dashboard.json shows them
 //	POST /backup                   a tar of the store's directory with all that was acknowledged before, if Options.Backups is set
 //	POST /delete                   deletes samples by selector, type, from and to, if Options.Deleted is set; selector={} is all
+//	POST /symbols                  keeps a binary, its debug information or a Breakpad file, which names addresses (Options.Symbols)
 //	GET /healthz, /readyz          is it alive; does it take pushes and queries (also /ready)
 //
 // Parameters of /pprof and /arrow: type, in short form (cpu) or as an id (Q2); selector; from and to (or until), as

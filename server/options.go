@@ -59,6 +59,8 @@ type Options struct {
 	// Self is the path of a page about the server itself, relative to its own, such as "self/". Its page links to it. Empty means
 	// that there is none.
 	Self string
+	// Symbols names the addresses of profiles. The zero value leaves them as they are.
+	Symbols SymbolOptions
 	// Annotations is the file of the annotations of POST /annotations, as lines of JSON. Empty keeps them in memory.
 	Annotations string
 	// Sources are directories with the source files of profiled programs, which the page shows beside the cost of their lines. Files
@@ -101,6 +103,10 @@ type Limits struct {
 	Series     int // distinct sets of labels that a tenant pushes in an hour; 100,000
 	Tenants    int // tenants with profiles; 1,000
 
+	// Symbols bounds the bytes of the files that a tenant pushes with POST /symbols, and of what a debuginfod server sends. The
+	// oldest go; 2 GiB.
+	Symbols int64
+
 	Queries     int           // queries at once; 16
 	QueryTime   time.Duration // time of a query; 1 minute
 	QueryBytes  int64         // memory of a query's groups, and of a flame graph; 256 MiB
@@ -134,6 +140,7 @@ func (l Limits) WithDefaults() Limits {
 	setDefault(&l.LabelValue, 2048)
 	setDefault(&l.Series, 100_000)
 	setDefault(&l.Tenants, 1000)
+	setDefault(&l.Symbols, 2<<30)
 	setDefault(&l.Queries, 16)
 	setDefault(&l.QueryTime, time.Minute)
 	setDefault(&l.QueryBytes, 256<<20)
@@ -157,7 +164,7 @@ func (l Limits) Check() error {
 		"bytes of a body": l.Body, "bytes of pushes": l.PushBytes, "bytes of pushes with the largest": l.PushMost, "bytes of cumulative profiles": l.DeltaBytes, "profiles of a request": int64(l.Profiles), "bytes of a profile": int64(l.Profile.Bytes),
 		"samples of a profile": int64(l.Profile.Samples), "depth of a stack": int64(l.Profile.Depth), "labels": int64(l.Labels),
 		"bytes of a label's name": int64(l.LabelName), "bytes of a label's value": int64(l.LabelValue), "series": int64(l.Series),
-		"tenants": int64(l.Tenants), "queries": int64(l.Queries), "time of a query": int64(l.QueryTime), "memory of a query": l.QueryBytes,
+		"tenants": int64(l.Tenants), "bytes of symbols": l.Symbols, "queries": int64(l.Queries), "time of a query": int64(l.QueryTime), "memory of a query": l.QueryBytes,
 		"bytes of an answer": l.ResultBytes, "bytes of answers": l.AnswerBytes, "bytes that a client reads in a second": l.ReadRate, "functions of a flame graph": int64(l.Nodes), "bytes of older profiles": l.OlderBytes, "bytes of opened files": l.ViewBytes,
 		"time to read a request": int64(l.ReadTime),
 	} {

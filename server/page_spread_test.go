@@ -102,10 +102,10 @@ func TestPage_SpreadOfFront(t *testing.T) {
 
 // insertDrawn stores an hour of profiles, each drawn anew from the samples of a real one: of a sample with n counts a number
 // with the mean n times weight. Load is the spread of a factor of a whole profile.
-func (a *asker) insertDrawn(rng *rand.Rand, real *pprof.Profile, from time.Time, n int, load float64, weight func(*pprof.Sample) float64) {
+func (a *asker) insertDrawn(rng *rand.Rand, recorded *pprof.Profile, from time.Time, n int, load float64, weight func(*pprof.Sample) float64) {
 	a.t.Helper()
 	for i := range n {
-		p := real.Copy()
+		p := recorded.Copy()
 		factor := math.Exp(load * rng.NormFloat64())
 		p.Sample = slices.DeleteFunc(p.Sample, func(s *pprof.Sample) bool {
 			count := poisson(rng, float64(s.Value[0])*factor*weight(s))
@@ -133,7 +133,7 @@ func poisson(rng *rand.Rand, mean float64) (n int64) {
 // and how often a function whose cost grew by 5 % does. Decision 0055 has the figures of -v.
 func TestPage_Noise(t *testing.T) {
 	effort.Slow(t)
-	real, err := pprof.Parse(bytes.NewReader(file(t, "etcd/cpu-3.pb.gz")))
+	recorded, err := pprof.Parse(bytes.NewReader(file(t, "etcd/cpu-3.pb.gz")))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -143,7 +143,7 @@ func TestPage_Noise(t *testing.T) {
 		a := newAsker(t, Options{})
 		rng := rand.New(rand.NewPCG(7, uint64(100*load)))
 		for i := range 2 * rounds {
-			a.insertDrawn(rng, real, madeAt.Add(time.Duration(i)*time.Hour), profiles, load, all)
+			a.insertDrawn(rng, recorded, madeAt.Add(time.Duration(i)*time.Hour), profiles, load, all)
 		}
 		wrong, of, changed := 0, 0, 0
 		for i := range rounds {
@@ -154,7 +154,7 @@ func TestPage_Noise(t *testing.T) {
 					wrong++
 				}
 			}
-			if got.Says[strings.Index(got.Says, "noise)"):] != "noise); the rest is within noise." {
+			if got.Says[strings.Index(got.Says, "noise)"):] != "noise), and no function changed beyond noise." {
 				changed++
 			}
 		}
@@ -164,7 +164,7 @@ func TestPage_Noise(t *testing.T) {
 			t.Errorf("%.2f %% of equal functions", 100*share)
 		}
 	}
-	testPlanted(t, real, profiles, rounds)
+	testPlanted(t, recorded, profiles, rounds)
 }
 
 // drawn returns the functions of a difference between an hour and the next.
@@ -175,10 +175,10 @@ func (a *asker) drawn(hour int) *page.TopAnswer {
 }
 
 // testPlanted makes functions with large and small shares 5 % more costly, and looks for them.
-func testPlanted(t *testing.T, real *pprof.Profile, profiles, rounds int) {
+func testPlanted(t *testing.T, recorded *pprof.Profile, profiles, rounds int) {
 	counts := map[string]int64{}
 	leaf := func(s *pprof.Sample) string { return s.Location[0].Line[0].Function.Name }
-	for _, s := range real.Sample {
+	for _, s := range recorded.Sample {
 		counts[leaf(s)] += s.Value[0]
 	}
 	names := slices.SortedFunc(func(yield func(string) bool) {
@@ -193,7 +193,7 @@ func testPlanted(t *testing.T, real *pprof.Profile, profiles, rounds int) {
 	for _, scale := range []float64{1, 8} { // one process, eight of them
 		a := newAsker(t, Options{})
 		for i := range 2 * rounds {
-			a.insertDrawn(rng, real, madeAt.Add(time.Duration(i)*time.Hour), profiles, 0, func(s *pprof.Sample) float64 {
+			a.insertDrawn(rng, recorded, madeAt.Add(time.Duration(i)*time.Hour), profiles, 0, func(s *pprof.Sample) float64 {
 				if i%2 == 1 && leaf(s) == most {
 					return 1.05 * scale
 				}

@@ -16,26 +16,35 @@ import (
 // handle registers handlers, which require a right.
 func (s *Server) handle(mux *http.ServeMux, of right, routes ...web.Route) {
 	for _, r := range routes {
-		mux.Handle(r.Pattern, s.measured(r.Name, of, r.Handler))
+		mux.Handle(r.Pattern, s.measuredRoute(r, of))
 	}
 }
 
-// measured wraps a handler. Its requests need a right, and are counted under name. Bodies beyond
-// Limits.Body are refused while they are read, and the client has Limits.ReadTime to send one.
+// measured is measuredRoute for a handler whose requests have the limits of most.
 func (s *Server) measured(name string, of right, h http.Handler) http.Handler {
+	return s.measuredRoute(web.Route{Name: name, Handler: h}, of)
+}
+
+// measuredRoute wraps a route's handler. Its requests need a right, and are counted under its name. Bodies beyond
+// Limits.Body, or that of the route, are refused while they are read, and the client has Limits.ReadTime to send one.
+func (s *Server) measuredRoute(route web.Route, of right) http.Handler {
+	body, readTime := s.limits.Body, s.limits.ReadTime
+	if route.Body > 0 {
+		body, readTime = route.Body, 10*readTime
+	}
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		rec, ok := w.(*web.Recorder)
 		if !ok {
 			rec = web.NewRecorder(w, s.log)
 		}
 		start := time.Now()
-		defer func() { s.metrics.request(name, rec, time.Since(start)) }()
+		defer func() { s.metrics.request(route.Name, rec, time.Since(start)) }()
 		// A copy, because net/http inspects the body of its own request to see whether unread bytes
 		// precede the next request.
 		ctx, stay := web.NewStay(r.Context(), s.answers)
 		r = r.WithContext(ctx)
-		s.setDeadline(rec, r)
-		rec.Pace(s.readGrace, s.limits.ReadRate, start.Add(s.limits.ReadTime+s.limits.QueryTime))
+		s.setDeadline(rec, r, readTime)
+		rec.Pace(s.readGrace, s.limits.ReadRate, start.Add(readTime+s.limits.QueryTime))
 		defer func() { s.endAnswer(rec, r, stay) }()
 		switch c := web.CallerOf(r.Context()); {
 		case of == toWrite && !c.Write, of != toWrite && !c.Read:
@@ -46,26 +55,26 @@ func (s *Server) measured(name string, of right, h http.Handler) http.Handler {
 			web.Fail(rec, r, fault.Denied("token: it is for one tenant, and this is about all of them"))
 			return
 		}
-		if r.ContentLength > s.limits.Body {
-			web.Fail(rec, r, fault.TooLarge("a body of %d bytes, at most %d", r.ContentLength, s.limits.Body))
+		if r.ContentLength > body {
+			web.Fail(rec, r, fault.TooLarge("a body of %d bytes, at most %d", r.ContentLength, body))
 			return
 		}
-		r.Body = http.MaxBytesReader(rec, r.Body, s.limits.Body)
-		h.ServeHTTP(rec, r)
+		r.Body = http.MaxBytesReader(rec, r.Body, body)
+		route.Handler.ServeHTTP(rec, r)
 	})
 }
 
-// setDeadline lets the reading of a body fail after Limits.ReadTime. The deadline ends with the body,
+// setDeadline lets the reading of a body fail after a time. The deadline ends with the body,
 // because it belongs to the connection, and its expiry cancels the request. A request without a body has
 // none.
-func (s *Server) setDeadline(w *web.Recorder, r *http.Request) {
+func (s *Server) setDeadline(w *web.Recorder, r *http.Request, after time.Duration) {
 	if r.ContentLength == 0 {
 		return
 	}
 	// Errors come from servers without deadlines, such as in tests.
 	set := http.NewResponseController(w.ResponseWriter).SetReadDeadline
-	_ = set(time.Now().Add(s.limits.ReadTime))
-	r.Body = &timedBody{r.Body, s.limits.ReadTime, func() { _ = set(time.Time{}) }}
+	_ = set(time.Now().Add(after))
+	r.Body = &timedBody{r.Body, after, func() { _ = set(time.Time{}) }}
 }
 
 // readGrace returns how long a client may read nothing: less while other queries wait for its place.

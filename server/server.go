@@ -57,6 +57,7 @@ type Server struct {
 	closing atomic.Bool
 	copying sync.Mutex   // held by a backup
 	erasing sync.Mutex   // held by a deletion
+	symbols *symbolFiles // nil without names for addresses
 	active  atomic.Int64 // requests in progress
 }
 
@@ -78,11 +79,15 @@ func New(store *columnstore.Store, opts Options) (*Server, error) {
 		return nil, err
 	}
 	s.tenants.store, s.tenants.open = store, map[string]*tenant{}
+	if s.symbols, err = newSymbolFiles(s.opts.Symbols, s.limits); err != nil {
+		return nil, err
+	}
+	s.opts.Profiles.Names = s.symbols.names(profile.Anonymous)
 	s.metrics.registry.MustRegister(deltaCollector{s.deltas}, tenantCollector{s})
 	s.pushes = s.newPusher(nil)
 	s.opened = source.NewFiles(source.FilesOptions{Bytes: s.limits.ViewBytes, Time: s.limits.QueryTime, Profiles: s.opts.Profiles, Reader: s.read, Handler: s.filesHandler})
 	if err := s.openTenants(); err != nil {
-		return nil, errors.Join(err, s.tenants.close())
+		return nil, errors.Join(err, s.tenants.close(), s.symbols.close())
 	}
 	return s, nil
 }
@@ -190,6 +195,7 @@ func (s *Server) newMux(of source.Source, hasOlder bool) *http.ServeMux {
 	s.handle(mux, toWrite, s.pushes.Routes()...)
 	s.handle(mux, toWrite, web.Route{Pattern: "POST /annotations", Name: "annotations", Handler: s.annotate(of)}, web.Route{Pattern: "DELETE /annotations", Name: "annotations", Handler: s.unannotate(of)})
 	s.handle(mux, toWrite, web.Route{Pattern: "POST /delete", Name: "delete", Handler: s.deleteHandler(of)})
+	s.handle(mux, toWrite, web.Route{Pattern: "POST /symbols", Name: "symbols", Handler: s.symbolsHandler(of), Body: s.limits.Symbols})
 	s.questions(mux, of, hasOlder, s.opts.Self)
 	s.filesRoutes(mux)
 	return mux
@@ -252,6 +258,7 @@ func (s *Server) Wait(ctx context.Context) error {
 	}
 	s.logClose(s.opened.Forget(0))
 	s.logClose(s.tenants.close())
+	s.logClose(s.symbols.close())
 	return err
 }
 

@@ -195,6 +195,7 @@ func (s *Server) open(name string) (*tenant, error) {
 		return t, nil
 	}
 	opts := s.opts.Profiles
+	opts.Names = s.symbols.names(name)
 	if opts.Tenant = name; name != profile.Anonymous {
 		opts = opts.As(s.tenants.store)
 	}

@@ -29,7 +29,7 @@ func newDelete() *cobra.Command {
 	var d deletion
 	cmd := &cobra.Command{
 		Use:   "delete --db DIR {--before TIME | --selector LABELS}",
-		Short: "Delete profiles of a directory, old ones or those with some labels",
+		Short: "Delete profiles of a directory, old ones or some by labels",
 		Long: `delete removes profiles from the directory DIR that 'granary load' filled, and
 prints the rows that it removed and those that are left. It cannot be undone.
 

@@ -47,6 +47,7 @@ questions about them, or stores them in a directory and asks that.
   granary labels DIR                   the labels that can be selected
   granary merge -o sum.pb.gz DIR       many profiles merged into one
   granary pgo DIR                      default.pgo, for go build -pgo
+  granary symbolize --binary PROGRAM   functions, files and lines for addresses
   granary export -o rows.parquet DIR   rows for pandas, Polars, DuckDB, others
   granary flamegraph -o f.svg URL      a flame graph of a running Go server: URL
                                        is http://localhost:6060/debug/pprof/heap
@@ -74,6 +75,6 @@ a regression, and 2 any error.`,
 	}
 	root.SetHelpCommand(cli.NewHelp("Show the help of a command"))
 	root.SetVersionTemplate("granary {{.Version}}\n")
-	root.AddCommand(newDemo(), newView(), newTop(), newPeek(), newDiff(), newCheck(), newSeries(), newLabels(), newFlamegraph(), newMerge(), newPGO(), newExport(), newInspect(), newLoad(), newDelete(), serve.NewServe(), newPush(), dirs.NewBackup(), dirs.NewVerify(), dirs.NewDoctor(), dirs.NewRepair(), dirs.NewDump(), states.NewCommand(), soak.NewCommand(), cli.NewVersion())
+	root.AddCommand(newDemo(), newView(), newTop(), newPeek(), newDiff(), newCheck(), newSeries(), newLabels(), newFlamegraph(), newMerge(), newPGO(), newSymbolize(), newExport(), newInspect(), newLoad(), newDelete(), serve.NewServe(), newPush(), serve.NewPushSymbols(), dirs.NewBackup(), dirs.NewVerify(), dirs.NewDoctor(), dirs.NewRepair(), dirs.NewDump(), states.NewCommand(), newMCP(), soak.NewCommand(), cli.NewVersion())
 	return root
 }

@@ -73,7 +73,7 @@ A profile of pprof has one type then.
 				case format == formatSpeedscope:
 					return mergeSpeedscope(ctx, cmd, db, snap, q, &s, output)
 				default:
-					return mergePprof(ctx, cmd, db, snap, q, &s, output)
+					return mergePprof(ctx, cmd, db, snap, q, &s, output, nil)
 				}
 			})
 		},
@@ -87,8 +87,8 @@ A profile of pprof has one type then.
 }
 
 // mergePprof writes one pprof profile: of the named sample type, of all types, or, if these do not fit in one
-// profile, of the types of one kind.
-func mergePprof(ctx context.Context, cmd *cobra.Command, db *profile.DB, snap *columnstore.Snapshot, asked profile.Query, s *selection, output string) error {
+// profile, of the types of one kind. edit, if not nil, changes it before.
+func mergePprof(ctx context.Context, cmd *cobra.Command, db *profile.DB, snap *columnstore.Snapshot, asked profile.Query, s *selection, output string, edit func(context.Context, *pprof.Profile) error) error {
 	q, only := asked, []profile.Type(nil)
 	p, err := new(pprof.Profile), error(nil)
 	if s.sampleIndex == "" {
@@ -98,6 +98,9 @@ func mergePprof(ctx context.Context, cmd *cobra.Command, db *profile.DB, snap *c
 		if q, only, err = s.kindToMerge(ctx, db, snap, asked); err == nil {
 			p, err = db.Profile(ctx, snap, q, only...)
 		}
+	}
+	if err == nil && edit != nil && len(p.Sample) > 0 {
+		err = edit(ctx, p)
 	}
 	if err != nil {
 		return err

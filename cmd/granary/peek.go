@@ -47,7 +47,6 @@ cum. granary view --sources shows their text beside them.
 		Example: `  granary demo --span 2m --profiles gen       # profiles for the lines below
   granary peek --sample-index cpu 'mallocgc$' gen
   granary peek --sample-index cpu --cum -n 3 '^main[.]' gen
-  granary peek --sample-index cpu --lines 'mallocgc$' gen
   granary peek --json --sample-index cpu 'gcBgMarkWorker$' gen | jq '.total'`,
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) < 2 && (len(args) == 0 || len(s.db) == 0) {
@@ -68,16 +67,7 @@ cum. granary view --sources shows their text beside them.
 				}
 				found := peekFound{stacks: stacks}
 				found.find(pattern, &order, show.Of(asJSON))
-				if withLines {
-					err = found.findLines(ctx)
-				}
-				switch {
-				case err != nil:
-				case asJSON:
-					err = found.printJSON(cmd.OutOrStdout())
-				default:
-					err = found.print(cmd.OutOrStdout())
-				}
+				err = found.write(ctx, cmd.OutOrStdout(), withLines, asJSON)
 				if missed = stacks.Len() > 0 && found.all == 0; err != nil || stacks.Len() > 0 {
 					return err
 				}
@@ -134,6 +124,19 @@ func (f *peekFound) find(pattern *regexp.Regexp, order *ordering, n int) {
 		callers, callees := append([]profile.Call{}, around.Callers...), append([]profile.Call{}, around.Callees...) // not nil
 		f.functions = append(f.functions, peeked{Function: around.Function, Callers: callers, Callees: callees})
 	}
+}
+
+// write prints the functions, with their lines if they are asked for.
+func (f *peekFound) write(ctx context.Context, w io.Writer, withLines, asJSON bool) error {
+	if withLines {
+		if err := f.findLines(ctx); err != nil {
+			return err
+		}
+	}
+	if asJSON {
+		return f.printJSON(w)
+	}
+	return f.print(w)
 }
 
 // findLines finds the lines of the functions.

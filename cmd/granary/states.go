@@ -11,9 +11,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/granarydb/granary/cmd/granary/internal/cli"
+	"github.com/granarydb/granary/cmd/granary/internal/states"
 	"github.com/granarydb/granary/columnstore"
-	"github.com/granarydb/granary/history"
-	"github.com/granarydb/granary/internal/attrpath"
 	"github.com/granarydb/granary/profile"
 	"github.com/granarydb/granary/trace/golang"
 )
@@ -70,7 +69,7 @@ func (s *selection) merge(ctx context.Context, db *profile.DB, snap *columnstore
 	for _, g := range groups {
 		text := g.Status.String() + " (of the attribute at the sample's time)"
 		if g.Status == profile.StateKnown {
-			if text = stateText(g.State); text == s.states.state {
+			if text = states.StateText(g.State); text == s.states.state {
 				return &merged{Stacks: g.Stacks}, nil
 			}
 		}
@@ -80,14 +79,6 @@ func (s *selection) merge(ctx context.Context, db *profile.DB, snap *columnstore
 		return nil, errors.New("there are no samples to choose from by their state")
 	}
 	return nil, fmt.Errorf("no sample was taken while %s was %q; there are: %s", pathText(join.Path), s.states.state, strings.Join(there, ", "))
-}
-
-// stateText returns a state as --state names it: null for none.
-func stateText(v history.Value) string {
-	if v.Kind() == history.KindString {
-		return v.Text()
-	}
-	return v.String()
 }
 
 func pathText(names []string) string { return cli.Printable(strings.Join(names, "/")) }
@@ -117,14 +108,9 @@ func (c *stateChoice) join(snap *columnstore.Snapshot, db *profile.DB) (out prof
 		}
 		return out, nil
 	}
-	path, err := attrpath.ParsePattern(c.of)
-	if err != nil {
+	if out.Path, err = states.AttributePath(c.of); err != nil {
 		return out, cli.Usage(fmt.Errorf("--of: %w", err))
 	}
-	if path.IsWild() {
-		return out, cli.Usage(fmt.Errorf("--of %s: want an attribute, without * and .. in its path", cli.Printable(c.of)))
-	}
-	out.Path = path.Names
 	return out, nil
 }
 

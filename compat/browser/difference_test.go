@@ -53,6 +53,12 @@ func TestSays(t *testing.T) {
 		t.Errorf("noise that the title does not tell: %q", bad)
 	}
 	b.says("Changes within noise are grey.")
+	if early := eval[[]string](b, `(() => {
+		const all = performance.getEntriesByType("resource"), flame = all.find((e) => e.name.includes("api/v1/flame") && e.name.includes("bfrom")).responseEnd;
+		return all.filter((e) => e.name.includes("spread=1") && e.startTime < flame).map((e) => e.name);
+	})()`); len(early) > 0 {
+		t.Errorf("before the first picture: %q", early)
+	}
 	b.shot("says")
 }
 

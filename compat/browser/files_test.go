@@ -172,7 +172,7 @@ func TestCopyField(t *testing.T) {
 // TestExports: each file of the share menu is a link, which is there.
 func TestExports(t *testing.T) {
 	b := open(t, fleet(t), "/")
-	for view, want := range map[string]int{"/": 8, "/?v=difference&from=latest-30m&bfrom=latest-90m&bto=latest-60m": 8, "/?v=sandwich&fn=runtime.mallocgc": 6, "/?v=profiles": 2, "/?v=store": 1} {
+	for view, want := range map[string]int{"/?v=flame": 8, "/?v=services": 2, "/?v=difference&from=latest-30m&bfrom=latest-90m&bto=latest-60m": 8, "/?v=sandwich&fn=runtime.mallocgc": 6, "/?v=profiles": 2, "/?v=store": 1} {
 		b.goTo(view)
 		b.settles("document.querySelector('#view canvas, #view table, #view .budget')")
 		b.press("share")
@@ -186,7 +186,7 @@ func TestExports(t *testing.T) {
 			t.Errorf("%s: %d files, want %d: %q", view, len(got), want, got)
 		}
 		b.axe()
-		if view == "/" {
+		if view == "/?v=flame" {
 			for _, scheme := range []string{"light", "dark"} {
 				b.colours(scheme)
 				b.shot("share-" + scheme)
@@ -207,10 +207,10 @@ func TestExports_TokenRefused(t *testing.T) {
 	if err := s.SetTokens(server.Tokens{Read: []string{"secret"}}); err != nil {
 		t.Fatal(err)
 	}
-	b := open(t, s, "/")
+	b := open(t, s, "/?v=flame")
 	b.until("document.querySelector('input[type=password]')")
 	eval[any](b, "sessionStorage.setItem('token', 'secret'); null")
-	b.goTo("/")
+	b.goTo("/?v=flame")
 	b.ready()
 	eval[any](b, "HTMLAnchorElement.prototype.click = function () { window.saved = [this.download, this.href]; }; null")
 	b.press("share")

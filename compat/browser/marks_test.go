@@ -33,6 +33,12 @@ func TestMarks(t *testing.T) {
 	b := open(t, s, `/?utc=1&q={service_name="shop"}&from=latest-58m`)
 	b.ready()
 	b.until("document.querySelector('.marks > button')?.textContent === '⚑ 2 marks'")
+	if early := eval[[]string](b, `(() => {
+		const all = performance.getEntriesByType("resource"), flame = all.find((e) => e.name.includes("api/v1/flame")).responseEnd;
+		return all.filter((e) => e.name.includes("annotations") && e.startTime < flame).map((e) => e.name);
+	})()`); len(early) > 0 {
+		t.Errorf("before the first picture: %q", early)
+	}
 	b.shot("marks")
 	b.click(".marks > button")
 	b.until("document.activeElement?.textContent.startsWith('2026-11-23 09:31:00: version 1.1')")

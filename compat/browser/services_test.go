@@ -205,8 +205,8 @@ func TestServices_Refused(t *testing.T) {
 	b.says("a front does not answer /api/v1/services")
 }
 
-// TestServices_Shots keeps pictures of the view at several widths.
-func TestServices_Shots(t *testing.T) {
+// TestServices_Widths chooses two rows at each width: no page is wider than its window, and no cell is cut off by the table.
+func TestServices_Widths(t *testing.T) {
 	for name, path := range map[string]string{"table": "/?v=services", "cards": "/?v=services&look=cards", "pods": "/?v=services&l=pod&ss=1h&t=memory:inuse_space:bytes::"} {
 		b := open(t, shop(t), path)
 		for _, scheme := range []string{"light", "dark"} {
@@ -214,6 +214,7 @@ func TestServices_Shots(t *testing.T) {
 			for _, width := range []int64{390, 1280, 1920} {
 				b.width(width)
 				b.settles("document.querySelector('.services .spark path') && [...document.querySelectorAll('.services input')].slice(0, 2).every((e) => e.checked || e.click() === undefined)")
+				b.until("document.documentElement.scrollWidth <= innerWidth && document.querySelector('.services').scrollWidth <= document.querySelector('.services').clientWidth + 1")
 				b.shot(fmt.Sprint("services-", name, "-", scheme, "-", width))
 			}
 		}

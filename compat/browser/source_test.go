@@ -89,7 +89,7 @@ func TestSource(t *testing.T) {
 	b.shot("source-none")
 	b.goTo("/?v=source&fn=none")
 	b.says("No stack has a function named none.")
-	b.goTo("/")
+	b.goTo("/?v=flame")
 	b.ready()
 	b.focusGraph()
 	b.command("ArrowDown")

@@ -68,7 +68,7 @@ func TestSentence_Many(t *testing.T) {
 		p := (float64(i) + 0.5) / 1000
 		d.Functions = append(d.Functions, Changed{"f", [2]int64{0, 10}, [2]int64{0, 10}, p, p})
 	}
-	if got, want := d.Sentence(), "x costs about as much CPU as before (+1 %, within noise); the rest is within noise."; got != want {
+	if got, want := d.Sentence(), "x costs about as much CPU as before (+1 %, within noise), and no function changed beyond noise."; got != want {
 		t.Errorf("%s\nwant %s", got, want)
 	}
 	d.Functions[0] = Changed{"real", [2]int64{100, 200}, [2]int64{100, 200}, 1e-6, 1e-6}
@@ -99,10 +99,10 @@ func TestSentence(t *testing.T) {
 		"The selection costs 10 % more CPU, most of all in a (+2 %) and b (+1 %); the rest is within noise.": {
 			Type: "cpu", Profiles: both, Total: [2]int64{1000, 1100}, P: 0.001, Functions: []Changed{sure("b", 10, 20), sure("a", 10, 30), vague("c", 0, 70)},
 		},
-		"x costs 10 % more CPU, spread over functions that each changed within noise; the rest is within noise.": {
+		"x costs 10 % more CPU, spread over functions that each changed within noise.": {
 			Subject: "x", Type: "cpu", Profiles: both, Total: [2]int64{1000, 1100}, P: 0.001, Functions: []Changed{vague("c", 0, 50), vague("d", 10, 60)},
 		},
-		"x costs about as much CPU as before (+0.5 %, within noise); the rest is within noise.": {
+		"x costs about as much CPU as before (+0.5 %, within noise), and no function changed beyond noise.": {
 			Subject: "x", Type: "cpu", Profiles: both, Total: [2]int64{1000, 1005}, P: 0.6, Functions: []Changed{vague("c", 0, 5)},
 		},
 		"x costs about as much CPU as before (−0.5 %, within noise), though f (+10 %), g (−9 %) and 1 other changed; the rest is within noise.": {
@@ -122,7 +122,7 @@ func TestSentence(t *testing.T) {
 		"The side after has no profiles: all is gone, and nothing can be compared.": {Profiles: [2]bool{true, false}, Total: [2]int64{4, 0}},
 		"The side before has no profiles: all is new, and nothing can be compared.": {Profiles: [2]bool{false, true}, Total: [2]int64{0, 4}},
 		"Scaled to the same total, f (+10 %) changed; the rest is within noise.":    {Type: "cpu", Scaled: true, Profiles: both, Total: [2]int64{1000, 1000}, P: 1, Functions: []Changed{sure("f", 100, 200), vague("g", 200, 100)}},
-		"Scaled to the same total, no function changed beyond noise; the rest is within noise.": {
+		"Scaled to the same total, no function changed beyond noise.": {
 			Type: "cpu", Scaled: true, Profiles: both, Total: [2]int64{1000, 1000}, P: 1, Functions: []Changed{vague("g", 200, 100)},
 		},
 		"x costs 0.01 % at most more CPU, mostly in f (+0.01 % at most).": {Subject: "x", Type: "cpu", Profiles: both, Total: [2]int64{1e9, 1e9 + 1}, P: 0, Functions: []Changed{sure("f", 1, 2)}},

@@ -125,6 +125,9 @@ func (d *Difference) main(direction int, before string) string {
 		if direction == 0 && before == "" {
 			return "no function changed beyond noise"
 		}
+		if direction == 0 && len(d.Functions) > 0 && !math.IsNaN(d.P) {
+			return ", and no function changed beyond noise"
+		}
 		if direction == 0 {
 			return ""
 		}
@@ -181,7 +184,7 @@ func (d *Difference) tail() string {
 		text = "; " + strings.Join(parts, ", ")
 	}
 	switch {
-	case known && noise > 0:
+	case known && noise > 0 && noise < len(d.Functions): // otherwise main has said it
 		return text + "; the rest is within noise."
 	case !known && len(d.Functions) > 0:
 		return text + "; too few profiles tell what is noise."

@@ -24,10 +24,10 @@ type Condition struct {
 
 // HasFrame returns a function that reports whether a location's record has a frame that matches c. It is
 // safe for concurrent use. After stop its results mean nothing, as those of HasShown and HasFunction.
-func HasFrame(c Condition, stop pattern.Stop) func(record []byte) bool {
+func HasFrame(c Condition, namer codec.Namer, stop pattern.Stop) func(record []byte) bool {
 	name, function, file := newMemo(c.Name), newMemo(c.Function), newMemo(c.File)
 	binary, buildID := newMemo(c.Binary), newMemo(c.BuildID)
-	return onRecords(func(l *codec.LocationRecord) bool {
+	return onRecords(namer, func(l *codec.LocationRecord) bool {
 		y := Of(l)
 		of, id, address := y.Place()
 		if address < c.From || c.To != 0 && address >= c.To || !binary.matches(of, stop) || !buildID.matches(id, stop) {
@@ -48,16 +48,17 @@ func HasFrame(c Condition, stop pattern.Stop) func(record []byte) bool {
 
 // HasShown returns a function that reports whether a location's record has a frame that a Resolver with the
 // same patterns shows. It is safe for concurrent use.
-func HasShown(hide, show *regexp.Regexp, stop pattern.Stop) func(record []byte) bool {
+func HasShown(hide, show *regexp.Regexp, namer codec.Namer, stop pattern.Stop) func(record []byte) bool {
 	f := newFilter(hide, show)
-	return onRecords(func(l *codec.LocationRecord) bool { return f == nil || !f.hides(l, stop) })
+	return onRecords(namer, func(l *codec.LocationRecord) bool { return f == nil || !f.hides(l, stop) })
 }
 
 // onRecords returns f as a function of records. f is called by one goroutine at a time, and may change the
-// location.
-func onRecords(f func(l *codec.LocationRecord) bool) func(record []byte) bool {
+// location. namer, if not nil, names addresses.
+func onRecords(namer codec.Namer, f func(l *codec.LocationRecord) bool) func(record []byte) bool {
 	var mu sync.Mutex
 	decoder := codec.NewRecordDecoder()
+	decoder.Namer = namer
 	return func(record []byte) bool {
 		mu.Lock()
 		defer mu.Unlock()

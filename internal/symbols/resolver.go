@@ -37,12 +37,14 @@ type FunctionID struct{ Name, File string }
 
 // New returns the symbols of stacks, which are codes in lists. As with -hide and -show of go tool pprof,
 // frames that match hide or do not match show are left out; nil leaves out none. New takes over stacks, and
-// reads them later.
-func New(lists dict.ListView, stacks []uint32, hide, show *regexp.Regexp) *Resolver {
-	return &Resolver{
+// reads them later. namer, if not nil, names addresses.
+func New(lists dict.ListView, stacks []uint32, hide, show *regexp.Regexp, namer codec.Namer) *Resolver {
+	r := &Resolver{
 		filter: newFilter(hide, show), lists: lists, stacks: stacks,
 		found: map[uuid.UUID]*Symbol{}, decoder: codec.NewRecordDecoder(),
 	}
+	r.decoder.Namer = namer
+	return r
 }
 
 // symbol returns an element's symbol. After stop it can have the wrong frames, and is not kept.

@@ -6,6 +6,7 @@ import (
 	"sync"
 
 	"github.com/granarydb/granary/internal/pattern"
+	codec "github.com/granarydb/granary/profile/pprof"
 )
 
 // verdict is a pattern's result for a location.
@@ -22,6 +23,7 @@ const (
 type functionMatcher struct {
 	pattern *pattern.Regexp
 	stop    pattern.Stop // after it results mean nothing
+	namer   codec.Namer  // of addresses, or nil
 	prefix  []byte       // prefix of every match: names without it cannot match
 
 	mu    sync.Mutex
@@ -29,16 +31,16 @@ type functionMatcher struct {
 	names [][]byte // scratch memory
 }
 
-func newFunctionMatcher(re *regexp.Regexp, stop pattern.Stop) *functionMatcher {
+func newFunctionMatcher(re *regexp.Regexp, namer codec.Namer, stop pattern.Stop) *functionMatcher {
 	of := pattern.New(re)
-	return &functionMatcher{pattern: of, stop: stop, prefix: []byte(of.LiteralPrefix()), known: map[string]bool{}}
+	return &functionMatcher{pattern: of, stop: stop, namer: namer, prefix: []byte(of.LiteralPrefix()), known: map[string]bool{}}
 }
 
 // matches reports whether a location's record has a function with a matching name.
 func (m *functionMatcher) matches(record []byte) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.names = AppendNames(m.names[:0], record)
+	m.names = AppendNames(m.names[:0], record, m.namer)
 	return m.matchesAny()
 }
 
@@ -77,15 +79,15 @@ func (m *functionMatcher) matchesAny() bool {
 
 // HasFunction returns a function that reports whether a location's record has a function with a matching
 // name. It is safe for concurrent use.
-func HasFunction(re *regexp.Regexp, stop pattern.Stop) func(record []byte) bool {
-	return newFunctionMatcher(re, stop).matches
+func HasFunction(re *regexp.Regexp, namer codec.Namer, stop pattern.Stop) func(record []byte) bool {
+	return newFunctionMatcher(re, namer, stop).matches
 }
 
 // Search calls found with the index of each stack that has a function with a matching name. The pattern is
 // not anchored. It is tried once for each distinct name, and records are decoded only as far as the names
 // require. Search ends at stop.
 func (s *Resolver) Search(re *regexp.Regexp, stacks []uint32, stop pattern.Stop, found func(i int)) {
-	m := newFunctionMatcher(re, stop)
+	m := newFunctionMatcher(re, s.decoder.Namer, stop)
 	verdicts := paged[verdict]{}
 	var elements []uint32
 	for i, stack := range stacks {

@@ -49,8 +49,9 @@ func (y *Symbol) Place() (file, buildID string, address uint64) {
 }
 
 // AppendNames appends the names of a record's functions to dst, in the form of frames. The names share the
-// record's memory, unless a function has no name or a mangled one, or the record is malformed.
-func AppendNames(dst [][]byte, record []byte) [][]byte {
+// record's memory, unless a function has no name or a mangled one, or the record is malformed. namer, if not nil, names
+// addresses.
+func AppendNames(dst [][]byte, record []byte, namer codec.Namer) [][]byte {
 	start := len(dst)
 	dst, ok := codec.AppendNames(dst, record)
 	if ok && len(dst) > start && !slices.ContainsFunc(dst[start:], func(name []byte) bool { return len(name) == 0 }) {
@@ -62,8 +63,8 @@ func AppendNames(dst [][]byte, record []byte) [][]byte {
 		}
 		return dst
 	}
-	l, err := codec.ParseLocation(record)
-	if err != nil {
+	l, decoder := &codec.LocationRecord{}, codec.RecordDecoder{Namer: namer}
+	if err := decoder.Decode(l, record); err != nil {
 		l = &codec.LocationRecord{}
 	}
 	y := Of(l)

@@ -62,7 +62,7 @@ func TestNamesOfRecords(t *testing.T) {
 			t.Fatalf("isRecord is %t, the parser reports %v", isRecord(record), err)
 		}
 		var want, got []string
-		s := New(dict.ListView{}, nil, nil, nil)
+		s := New(dict.ListView{}, nil, nil, nil, nil)
 		y := &Symbol{}
 		s.decode(y, uuid.UUID{}, record, nil)
 		for i := range y.Frames() {
@@ -71,7 +71,7 @@ func TestNamesOfRecords(t *testing.T) {
 				t.Fatalf("function %d is %v", i, f)
 			}
 		}
-		for _, name := range AppendNames([][]byte{[]byte("before")}, record)[1:] {
+		for _, name := range AppendNames([][]byte{[]byte("before")}, record, nil)[1:] {
 			got = append(got, string(name))
 		}
 		if !slices.Equal(want, got) {
@@ -83,7 +83,7 @@ func TestNamesOfRecords(t *testing.T) {
 // A pattern is tried once for each name that contains the common prefix of its matches.
 func TestPatternOnceAName(t *testing.T) {
 	for pattern, want := range map[string]int{"b|c": 2, "b": 1, "^a?b$": 2, "bx": 0} {
-		m := newFunctionMatcher(regexp.MustCompile(pattern), nil)
+		m := newFunctionMatcher(regexp.MustCompile(pattern), nil, nil)
 		for i, name := range []string{"a", "b", "a", "b"} {
 			record := recordOf(&pprof.Location{Address: uint64(i), Line: []pprof.Line{{Function: &pprof.Function{Name: name}}}})
 			if m.matches(record) != (name == "b" && pattern != "bx") {

@@ -105,26 +105,26 @@ func (b *sampleBuilder) push(f stackFrame) error {
 
 // location returns the location of a frame.
 func (b *places) location(f *stackFrame) *pprof.Location {
-	at := locationKey{mapping: b.mapping(f), line: f.line, column: f.column, address: f.address}
-	var l *pprof.Location
+	var of *function
 	if !f.bare {
-		at.function = b.function(f.function, f.file)
-		l = at.function.alone
+		of = b.function(f.function, f.file)
 	}
-	isAlone := !f.bare && at == (locationKey{function: at.function})
-	if !isAlone {
-		l = b.locations[at]
+	isAlone := of != nil && f.mapping == "" && f.line|f.column == 0 && f.address == 0
+	if isAlone && of.alone != nil {
+		return of.alone
 	}
+	at := locationKey{of, b.mapping(f), f.line, f.column, f.address}
+	l := b.locations[at]
 	if l != nil {
 		return l
 	}
 	l = &pprof.Location{ID: uint64(len(b.to.Location) + 1), Address: f.address, Mapping: at.mapping}
 	b.to.Location = append(b.to.Location, l)
-	if !f.bare {
-		l.Line = []pprof.Line{{Function: at.function.Function, Line: f.line, Column: f.column}}
+	if of != nil {
+		l.Line = []pprof.Line{{Function: of.Function, Line: f.line, Column: f.column}}
 	}
 	if isAlone {
-		at.function.alone = l
+		of.alone = l
 	} else {
 		b.locations[at] = l
 	}

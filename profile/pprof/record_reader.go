@@ -26,6 +26,9 @@ func ParseLocation(record []byte) (*LocationRecord, error) {
 // other memory, and no caller may change a mapping. It belongs to one goroutine at a time. The zero value
 // shares nothing. Texts are UTF-8, also of a store that took others, because no answer could carry them.
 type RecordDecoder struct {
+	// Namer, if not nil, has the lines of locations that have an address alone.
+	Namer Namer
+
 	texts     map[string]string
 	functions map[recordFunction]uint32 // index in named, by name and file
 	named     []namedFunction
@@ -87,6 +90,9 @@ func (d *RecordDecoder) Decode(l *LocationRecord, record []byte) error {
 		l.Mapping, l.Program = d.shared(m, last), has&IsProgram != 0
 	}
 	l.Address += m.Start - m.Offset
+	if d.Namer != nil && len(l.Lines) == 0 && l.Mapping != nil {
+		d.name(l)
+	}
 	return nil
 }
 

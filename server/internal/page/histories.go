@@ -7,7 +7,6 @@ import (
 	"github.com/granarydb/granary/history"
 	"github.com/granarydb/granary/profile"
 	"github.com/granarydb/granary/server/internal/fault"
-	"github.com/granarydb/granary/trace/golang"
 )
 
 // HistoriesAnswer is the answer to GET /api/v1/histories.
@@ -138,9 +137,10 @@ func newTreeChild(v *history.View, a history.Attribute) TreeChild {
 	if lane, slot, ok := v.Place(a); ok {
 		child.Kind = v.Kinds(lane)[slot].String()
 	}
-	if child.Attribute == golang.Goroutines && child.Parent {
+	const goroutines = "Goroutines" // as Granary's importers and its own profiles call them
+	if child.Attribute == goroutines && child.Parent {
 		child.Label = "goid"
-		if _, err := v.Lookup(golang.Goroutines, "0", "goid"); err == nil {
+		if _, err := v.Lookup(goroutines, "0", "goid"); err == nil {
 			child.Label = "track"
 		}
 	}

@@ -98,7 +98,7 @@ type services struct {
 
 // servicesOf answers GET /api/v1/services.
 func servicesOf(ctx context.Context, q *pageQuestion) (pageAnswer, error) {
-	s := services{pageQuestion: q, label: cmp.Or(q.of.Get("label"), "service_name")}
+	s := services{pageQuestion: q, label: q.of.Get("label")}
 	order := s.parse()
 	most := q.page.Read.MaxNodes
 	if order.changed = q.flag("changed"); order.changed {
@@ -114,6 +114,9 @@ func servicesOf(ctx context.Context, q *pageQuestion) (pageAnswer, error) {
 		return nil, err
 	}
 	s.query, s.typ = query, found.Type
+	if err := s.findLabel(ctx); err != nil {
+		return nil, err
+	}
 	out := &ServicesAnswer{
 		SampleType: s.typ.Sample, Unit: s.typ.SampleUnit, Mean: s.typ.IsGauge() && !query.SumGauges,
 		Label: s.label, Sides: []ServicesSide{}, Rows: []Service{},
@@ -125,6 +128,28 @@ func servicesOf(ctx context.Context, q *pageQuestion) (pageAnswer, error) {
 		return nil, err
 	}
 	return out, nil
+}
+
+// serviceLabels tell services apart. The first that the profiles have is the default.
+var serviceLabels = []string{"service_name", "job"}
+
+// findLabel sets the label if the query names none.
+func (s *services) findLabel(ctx context.Context) error {
+	if s.label != "" {
+		return nil
+	}
+	for _, label := range serviceLabels {
+		values, err := s.at.DB.LabelValues(ctx, s.at.Snap, label, s.query)
+		if err != nil {
+			return err
+		}
+		if len(values) > 0 {
+			s.label = label
+			return nil
+		}
+	}
+	s.label = serviceLabels[0]
+	return nil
 }
 
 // servicesOrder is what a query for services wants of the rows.

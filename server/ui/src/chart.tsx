@@ -11,6 +11,7 @@ import { timeKey } from "./graphkeys";
 import { around, markAt, markText, MarksMenu, paintMarks, useMarks, type Mark } from "./marks";
 import { Failed } from "./message";
 import { details, type Page } from "./page";
+import { rated } from "./rate";
 import type { StateText } from "./states";
 import { stepOf } from "./steps";
 import { end, isDifference, narrowed, resolve, stamp, states } from "./url";
@@ -70,14 +71,8 @@ function linesOf(series: Series[], isMean: boolean, { unit, state }: Page, step:
     return { name: labels.map((l) => l.value).join(" ") || (labels.length ? "none" : "all"), label: labels[0]?.value ?? null, sum, values };
   });
   const isSum = state.sum === "1" && isGauge(sampleType(state.t)), isRate = !isMean && !isSum, total = (v: number) => value(v, unit);
-  const all = largest({ times, lines, isMean: isMean || isRate, show: isRate ? (v) => rate(v, unit, sampleType(state.t)) : total, total: isRate ? total : undefined, what: "" });
+  const all = largest({ times, lines, isMean: isMean || isRate, show: isRate ? (v) => rated(v, unit, sampleType(state.t)) : total, total: isRate ? total : undefined, what: "" });
   return { ...all, ...broken(times, isRate ? all.lines.map((l) => perSecond(times, l, step)) : all.lines, step) };
-}
-
-// rate formats a value of each second: time of processors is a number of them.
-function rate(v: number, unit: string, sampleType: string): string {
-  if (sampleType === "cpu" && unit === "nanoseconds") return Number((v / 1e9).toPrecision(3)).toLocaleString("en", { maximumSignificantDigits: 3 }) + " cores";
-  return (unit === "count" || unit === "" ? Number(v.toPrecision(3)).toLocaleString("en") : value(v, unit)) + "/s";
 }
 
 // largest returns the lines with the largest sums, and the sum of the rest.

@@ -15,10 +15,13 @@ import { end, narrowed, print, shifted, type State } from "./url";
 const pageRows = 50, chunkRows = 20; // rows of a page, and those that are asked for their functions at once
 
 // useFirstView chooses the view of a page that was opened without anything in its address, and reports whether there is one: the
-// services if the store has several. A front does not answer about them. What is cleared later leads nowhere else.
+// services if the store has several, by the label that the server takes. A front does not answer about them. What is cleared later leads nowhere else.
 export function useFirstView(state: State, go: Page["go"], store: Answer<StoreState>): boolean {
   const [isOpen, set] = useState(() => print(state) === ""); // later a bare address is of the view that it was made bare in
-  const names = useAnswer(isOpen ? "services" : null, async (signal) => (await querier<{ names?: string[] }>("LabelValues", { name: "service_name" }, signal)).names ?? []);
+  const names = useAnswer(isOpen ? "services" : null, async (signal) => {
+    const [named, jobs] = await Promise.all(["service_name", "job"].map(async (name) => (await querier<{ names?: string[] }>("LabelValues", { name }, signal)).names ?? []));
+    return named!.length ? named! : jobs!;
+  });
   const isKnown = names.isDone && (store.data ?? store.error) !== undefined, isMany = store.data !== undefined && (names.data?.length ?? 0) > 1;
   useEffect(() => {
     if (!isOpen || !isKnown) return;
@@ -79,10 +82,10 @@ function Tools({ page, of }: { page: Page; of?: Services }) {
     return () => clearTimeout(timer);
   }, [typed]);
   const labels = useAnswer(page.range.newest ? `${page.loadKey}` : null, async (signal) => (await querier<{ names?: string[] }>("LabelNames", labelRange(page), signal)).names ?? []);
-  const names = [...new Set([state.l, ...(labels.data ?? []).filter((n) => !n.startsWith("__"))])];
+  const label = of?.label ?? state.l, names = [...new Set([label, ...(labels.data ?? []).filter((n) => !n.startsWith("__"))])];
   return (
     <div class="tools">
-      <label class="field">a row for each <select value={state.l} onChange={(e) => go({ l: e.currentTarget.value })}>{names.map((n) => <option value={n} key={n}>{text(n, 60)}</option>)}</select></label>
+      <label class="field">a row for each <select value={label} onChange={(e) => go({ l: e.currentTarget.value })}>{names.map((n) => <option value={n} key={n}>{text(n, 60)}</option>)}</select></label>
       <span class="field search">
         <input id="search" type="search" aria-label="search names by a text or a pattern" placeholder="search  /" value={typed} spellcheck={false}
           onInput={(e) => set(e.currentTarget.value)} onKeyDown={(e) => { if (e.key === "Enter") { e.preventDefault(); document.querySelector<HTMLElement>(".services .go")?.focus(); } }} />
@@ -105,7 +108,7 @@ function Order({ page: { state, go }, of }: { page: Page; of?: Services }) {
 
 // Compare leads to the difference of one row with itself before, or of two.
 function Compare({ page: { state, go }, of, chosen, clear }: { page: Page; of: Services; chosen: string[]; clear: () => void }) {
-  const [a, b] = chosen.map((v) => narrowed(state.q, state.l, v)), name = (v: string) => <b>{text(v || "none", 60)}</b>;
+  const [a, b] = chosen.map((v) => narrowed(state.q, of.label, v)), name = (v: string) => <b>{text(v || "none", 60)}</b>;
   return (
     <div class="tools compare" role="group" aria-label="compare">
       {chosen.length === 2 ? <>
@@ -229,8 +232,8 @@ function Choose({ r, chosen, toggle }: One) {
   return <input type="checkbox" aria-label={"compare " + text(r.value || "none", 60)} checked={chosen.includes(r.value)} onChange={() => toggle(r.value)} />;
 }
 
-function Name({ page: { state, go }, r }: One) {
-  return <button type="button" class="link go" title={text(r.value)} onClick={() => go({ v: "flame", q: narrowed(state.q, state.l, r.value), by: "", z: "", s: "" })}>{r.value ? text(r.value, 120) : "none"}</button>;
+function Name({ page: { state, go }, of, r }: One) {
+  return <button type="button" class="link go" title={text(r.value)} onClick={() => go({ v: "flame", q: narrowed(state.q, of.label, r.value), by: "", z: "", s: "" })}>{r.value ? text(r.value, 120) : "none"}</button>;
 }
 
 // Share is the part of all, as a bar.

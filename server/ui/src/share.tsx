@@ -5,21 +5,28 @@ import { useAnswer } from "./answer";
 import { link, saveWithToken, type Head, type Params } from "./api";
 import { saveGraph } from "./graph";
 import { copy, fixed, question, type Page } from "./page";
-import { print, type State } from "./url";
+import { print, stamp, type State } from "./url";
 
 // pprof returns the address of the merged profile of a selection.
 function pprof(s: State): string {
   return new URL(link("pprof", { type: s.t, selector: s.q, from: s.from, to: s.to }), location.href).href;
 }
 
+// drawn are the views whose graph can be saved as a picture.
+const drawn = ["flame", "sandwich", "difference"];
+
 // files returns what each file is called, and where it is, for the view that is seen.
-function files(s: State): [string, string][] {
+function files({ state: s, range }: Page): [string, string][] {
   const asked: Params = { ...question(s), s: s.s }, stacks = { ...asked, inv: s.v === "sandwich" ? "" : s.inv }, table = { ...asked, sort: s.sort, change: s.v === "difference" ? s.ch : "" };
   const all = s.st || s.ns || s.at ? ", of all states" : ""; // pprof has no place for states
   const kind = (as: string, more: Params) => link("api/v1/export", { as, ...more });
   const out: [string, string][] = [["pprof" + all, pprof(s)]];
-  if (s.v === "profiles") return [...out, ["the profiles as JSON", link("api/v1/profiles", { t: s.t, q: s.q, from: s.from, to: s.to })]];
-  if (s.v === "states") return [...out, ["the states as JSON", link("api/v1/states", { t: s.t, q: s.q, from: s.from, to: s.to, h: s.h, p: s.p })]];
+  const chosen: Params = { t: s.t, q: s.q, from: s.from, to: s.to };
+  if (s.v === "services") return [...out, ["the rows as JSON", link("api/v1/services", { ...chosen, sum: s.sum, label: s.l, match: s.m })]];
+  if (s.v === "profiles") return [...out, ["the profiles as JSON", link("api/v1/profiles", chosen)]];
+  if (s.v === "timeline") return [...out, ["the samples as JSON", link("api/v1/timeline", { ...chosen, focus: s.focus, ignore: s.ignore, hide: s.hide })]];
+  if (s.v === "states") return [...out, ["the states as JSON", link("api/v1/states", { ...chosen, h: s.h, p: s.p })]];
+  if (s.v === "waits") return [...out, ["the waits as JSON", link(`api/v1/histories/${encodeURIComponent(s.h)}/stats`, { p: s.p, by: "state", from: stamp(range.from), to: stamp(range.to + 1) })]];
   if (s.v === "store") return [["the store as JSON", "api/v1/store"]];
   if (s.v === "source") {
     if (s.fn) out.push(["the lines as JSON", link("api/v1/lines", { ...asked, function: s.fn, texts: 1 })]);
@@ -52,10 +59,10 @@ export function Share({ page }: { page: Page }) {
           <button type="button" role="menuitem" disabled={!command} onClick={() => { set(false); void copy("the command", command!); }}>
             {command === "" || line.error ? "no command asks this question" : "copy the same question as a command"}
           </button>
-          {files(page.state).map(([what, path]) => (
+          {files(page).map(([what, path]) => (
             <a role="menuitem" key={what} href={path} download={what.endsWith("JSON") ? "granary.json" : ""} onClick={(e) => { set(false); if (saveWithToken(path)) e.preventDefault(); }}>save {what}</a>
           ))}
-          {!["profiles", "source", "states", "store"].includes(page.state.v) && item("save the graph as PNG", saveGraph)}
+          {drawn.includes(page.state.v) && item("save the graph as PNG", saveGraph)}
         </div>
       )}
     </span>

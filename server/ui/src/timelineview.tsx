@@ -86,7 +86,7 @@ function Canvas({ of, runs, view, now, pattern, point, click }: CanvasProps) {
     el.height = Math.round(height * ratio);
     el.style.width = width + "px";
     el.style.height = height + "px";
-    axis.current = plot && plot.right <= own.right + 1 ? { left: Math.max(0, plot.left - own.left), width: plot.width } : { left: 0, width };
+    axis.current = plot && plot.right <= own.right + 1 && plot.width > own.width / 2 ? { left: Math.max(0, plot.left - own.left), width: plot.width } : { left: 0, width };
     ctx.setTransform(ratio, 0, 0, ratio, 0, 0);
     draw(ctx, of, runs, { ...view, ...axis.current, top: host.scrollTop, height }, pattern);
     const x = (t: number) => axis.current.left + (t - view.from) / (view.to - view.from) * axis.current.width, m = mark.current;

@@ -10,7 +10,7 @@ export const defaults = {
   from: "latest-1h",
   to: "",
   v: "", // view: "" is the flame graph, and of an address without anything the services, if there are several
-  l: "service_name", // label of the rows of services, the pattern of their names, and their order: total, name, newest, or
+  l: "", // label of the rows of services, "" for service_name or job, the pattern of their names, and their order: total, name, newest, or
   m: "", // 1h, 1d, 1w for the change since then; a minus sign turns it
   ss: "total",
   look: "", // of services: "" a table, "cards"

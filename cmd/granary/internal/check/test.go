@@ -16,6 +16,8 @@ import (
 // Bonferroni's correction would take. Mann and Whitney's test with that correction finds nothing in six runs of a hundred functions:
 // its least p-value is 1 in 924, that of complete separation, times a hundred. Here it is 1 in 924 whatever the number of functions.
 //
+// The page bounds the share of false findings among those it shows instead (decision 0055): a person looks at them, and a gate fails.
+//
 // Beyond mostWays ways, or fewer if there are many numbers, a sample of them is taken, which includes the real one, so that the
 // rate still holds.
 const (

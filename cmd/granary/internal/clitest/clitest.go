@@ -127,5 +127,6 @@ func isNote(line string) bool {
 	text := strings.TrimPrefix(line, "granary: ")
 	return strings.Contains(text, "there are no samples") || strings.HasPrefix(text, "fetching ") || strings.HasPrefix(text, "wrote ") || strings.HasPrefix(text, "values since the start of a process (") || strings.Contains(text, "; left out: ") || strings.Contains(text, ": left out: ") || strings.Contains(text, ": means over ") ||
 		strings.HasPrefix(text, "the times were read as nanoseconds") || strings.HasSuffix(text, ": the summaries are made again") || strings.HasSuffix(text, ", and the rest of it is lost") ||
+		strings.HasSuffix(text, " got names") || strings.Contains(text, " without a name: ") || text == "every location has lines already" ||
 		strings.Contains(text, " left out, the first of them: ") || strings.Contains(text, ": left out: ") || strings.Contains(text, ": babeltrace2: WARNING: ")
 }

@@ -50,6 +50,7 @@ type flags struct {
 	sources     []server.SourceDir
 	files       files
 	limits      server.Limits
+	symbols     server.SymbolOptions
 	self        bool
 	ownStates   bool
 	store       *columnstore.Store // nil for a front
@@ -88,6 +89,7 @@ data source for Pyroscope, go tool pprof, and readers of Arrow.
   GET  /                             a page, for a browser
   POST /view                         files that are dropped on the page
   GET  /api/v1/flame?t=cpu&q=...     trees and tables as JSON, for web pages
+  POST /symbols                      binaries, for the names of addresses
   GET  /metrics                      for Prometheus
   GET  /healthz, /readyz             is it alive, does it take requests
   GET  /self/pprof?type=cpu          with --self: this server's own profiles
@@ -149,6 +151,8 @@ func (f *flags) add(cmd *cobra.Command) {
 	fs.BoolVar(&f.logJSON, "log-json", false, "log JSON instead of text")
 	fs.BoolVar(&f.self, "self", false, "profile this server too, in 32 MiB of memory of its own; URL/self answers as URL does")
 	fs.BoolVar(&f.ownStates, "self-states", false, "with --self: also keep what each goroutine did in the last ten minutes")
+	fs.StringArrayVar(&f.symbols.Dirs, "symbols", nil, "name the addresses of profiles by the binaries and debug files below `DIR`, for all tenants; can be repeated")
+	fs.StringVar(&f.symbols.Debuginfod, "debuginfod", "", "ask the debuginfod server at `URL` for files of build ids that are missing")
 	f.files.add(fs)
 	AddSources(fs, &f.sources)
 	fs.StringSliceVar(&f.nodes.URLs, "query-from", nil, "store nothing, and answer questions from the profiles of the servers at `URL`,URL; no profile may be on two of them")
@@ -166,6 +170,7 @@ func (f *flags) add(cmd *cobra.Command) {
 	fs.IntVar(&l.LabelValue, "max-label-value", l.LabelValue, "cut the value of a label to `N` bytes")
 	fs.IntVar(&l.Series, "max-series", l.Series, "at most `N` sets of labels that a tenant pushes in an hour")
 	fs.IntVar(&l.Tenants, "max-tenants", l.Tenants, "at most `N` tenants with profiles")
+	fs.Var(cli.NewBytes("max-symbols", 1, &l.Symbols), "max-symbols", "keep at most `BYTES` of the files that a tenant pushes with POST /symbols, and of those of --debuginfod")
 	fs.IntVar(&l.Queries, "max-queries", l.Queries, "at most `N` queries at once (default: 4 to 16, by --memory-total)")
 	fs.Var(cli.NewDuration("max-query-time", 0, 0, &l.QueryTime), "max-query-time", "a query takes at most `DURATION`")
 	fs.Var(cli.NewBytes("max-query-memory", 0, &l.QueryBytes), "max-query-memory", "at most `BYTES` of memory for the groups of a query, and for a flame graph (default: 8/32 of --memory-total, by --max-queries)")
@@ -189,6 +194,9 @@ func (f *flags) check(fs *pflag.FlagSet) error {
 		return cli.Usage(errors.New("--self-states: without --self there are no profiles to add them to"))
 	}
 	if err := f.checkNodes(fs); err != nil {
+		return err
+	}
+	if err := f.checkSymbols(); err != nil {
 		return err
 	}
 	if err := f.shareMemory(fs, machineMemory(os.DirFS("/"))); err != nil || f.isFront() {
@@ -277,11 +285,12 @@ func (f *flags) serve(cmd *cobra.Command) (err error) {
 		defer func() { err = cmp.Or(err, deltas.Close()) }()
 	}
 	handle, err := server.New(store, server.Options{
-		Profiles: dbdir.Profiles(store, ""), Limits: f.limits, Tokens: secrets.tokens, Tenants: secrets.tenants, Backups: f.backups(), Annotations: f.annotations(), Hosts: f.hosts, DropLabels: f.drop, Deltas: deltas, FirstWhole: f.firstWhole, Deleted: f.deleted(log), Sources: f.sources, Self: f.selfPath(), Log: log,
+		Profiles: dbdir.Profiles(store, ""), Limits: f.limits, Tokens: secrets.tokens, Tenants: secrets.tenants, Backups: f.backups(), Symbols: f.symbolOptions(), Annotations: f.annotations(), Hosts: f.hosts, DropLabels: f.drop, Deltas: deltas, FirstWhole: f.firstWhole, Deleted: f.deleted(log), Sources: f.sources, Self: f.selfPath(), Log: log,
 	})
 	if err != nil {
 		return err
 	}
+	defer f.fetchSymbols(ctx, handle)()
 	stats := store.Stats()
 	return f.answer(ctx, log, handle, secrets, l, "db", f.where(), "rows", stats.Rows, "file_bytes", stats.FileBytes, "opened", time.Since(start).Round(time.Millisecond))
 }
@@ -360,7 +369,7 @@ func (f *flags) where() string {
 // pushes.
 var notOfFronts = []string{
 	"db", "in-memory", "sync", "memory", "disk", "retention", "past-limit", "allow-delete", "budgets", "drop-label", "write-tokens", "tenants",
-	"max-profiles", "max-labels", "max-label-name", "max-label-value", "max-series", "max-tenants", "max-push-memory", "max-delta-memory",
+	"symbols", "debuginfod", "max-symbols", "max-profiles", "max-labels", "max-label-name", "max-label-value", "max-series", "max-tenants", "max-push-memory", "max-delta-memory",
 }
 
 func (f *flags) isFront() bool { return len(f.nodes.URLs) > 0 }

@@ -255,6 +255,10 @@ func TestServe_Flags(t *testing.T) {
 		{"--in-memory --partial-answers", "names no server"},
 		{"--in-memory --query-token-file x", "names no server"},
 		{"--in-memory --self-states", "without --self"},
+		{"--in-memory --symbols /does/not/exist", "--symbols"},
+		{"--in-memory --debuginfod http://a", "--debuginfod and --in-memory"},
+		{"--db new.db --debuginfod ftp://a", "--debuginfod ftp://a"},
+		{"--query-from http://a --symbols x", "--symbols and --query-from"},
 		{"--in-memory --budgets /does/not/exist", "--budgets"},
 	} {
 		var out strings.Builder

@@ -183,12 +183,12 @@ func TestPlot_Waits(t *testing.T) {
 		t.Fatalf("rows %q", names)
 	}
 	for _, name := range names {
-		a, err := l.View.Lookup(strings.Split(name, "/")...)
+		a, err := l.Lookup(strings.Split(name, "/")...)
 		if err != nil {
 			t.Fatal(err)
 		}
 		wait := uint64(0)
-		for in, err := range l.View.Range(a, l.View.Start(), l.View.End(), history.RangeOptions{}) {
+		for in, err := range l.Range(a, l.Start(), l.End(), history.RangeOptions{}) {
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -1,0 +1,107 @@
+package main
+
+import (
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime/trace"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/granarydb/granary/internal/effort"
+)
+
+// sized counts what is written.
+type sized struct {
+	io.Writer
+	n atomic.Int64
+}
+
+func (s *sized) Write(p []byte) (int, error) {
+	s.n.Add(int64(len(p)))
+	return s.Writer.Write(p)
+}
+
+// longTrace writes a trace of a number of bytes, of some 10 MB a second, and returns its file and size.
+func longTrace(t *testing.T, bytes int64) (string, int64) {
+	t.Helper()
+	f, err := os.Create(filepath.Join(t.TempDir(), "long.trace"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	out := &sized{Writer: f}
+	if err := trace.Start(out); err != nil {
+		t.Fatal(err)
+	}
+	var all sync.WaitGroup
+	var ended atomic.Bool
+	for range 64 {
+		in, back := make(chan int), make(chan int)
+		all.Go(func() {
+			defer close(in)
+			for n := 0; !ended.Load(); n++ {
+				in <- n
+				<-back
+				if n%10 == 0 {
+					time.Sleep(300 * time.Microsecond)
+				}
+			}
+		})
+		all.Go(func() {
+			for n := range in {
+				back <- n
+			}
+		})
+	}
+	for out.n.Load() < bytes {
+		time.Sleep(10 * time.Millisecond)
+	}
+	ended.Store(true)
+	all.Wait()
+	trace.Stop()
+	return f.Name(), out.n.Load()
+}
+
+// TestGoTrace_Long imports a Go execution trace of 100 MB in less memory than it has bytes, and draws the first picture of one of 66 MB in ten
+// seconds while another processor is busy.
+func TestGoTrace_Long(t *testing.T) {
+	effort.Slow(t)
+	dir := t.TempDir()
+	program := filepath.Join(dir, "granary")
+	if out, err := exec.Command("go", "build", "-o", program, ".").CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	long, size := longTrace(t, 100<<20)
+	cmd := exec.Command(program, "history", "import", "-o", filepath.Join(dir, "long.history"), long)
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	most := cmd.ProcessState.SysUsage().(*syscall.Rusage).Maxrss << 10
+	if t.Logf("an import of %d bytes takes %d bytes of memory and %v of a processor", size, most, cmd.ProcessState.UserTime()); most > size {
+		t.Errorf("an import of %d bytes takes %d bytes of memory", size, most)
+	}
+	first, size := longTrace(t, 66_000_000)
+	var busy sync.WaitGroup
+	var ended atomic.Bool
+	busy.Go(func() {
+		for !ended.Load() {
+		}
+	})
+	begin := time.Now()
+	cmd = exec.Command(program, "history", "plot", "-o", filepath.Join(dir, "long.svg"), first)
+	out, err := cmd.CombinedOutput()
+	took := time.Since(begin)
+	ended.Store(true)
+	busy.Wait()
+	if err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	if t.Logf("the picture of %d bytes is there after %v", size, took); took > 10*time.Second {
+		t.Errorf("the first picture of %d bytes takes %v", size, took)
+	}
+}
