@@ -398,7 +398,7 @@ func TestCallGraph(t *testing.T) {
 	eval[any](b, "document.querySelector('.call-node').focus()")
 	b.until("document.querySelector('.call.hot')")
 	b.keys(kb.Tab)
-	name := eval[string](b, "document.activeElement.querySelector('title').textContent")
+	name := eval[string](b, "document.activeElement.querySelector('title').textContent.split('\\n')[0]")
 	b.keys(kb.Enter)
 	b.settles("document.querySelectorAll('.flame canvas').length === 2")
 	if got := eval[string](b, "new URLSearchParams(location.search).get('fn')"); got != name || name == "" {

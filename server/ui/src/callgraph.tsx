@@ -71,10 +71,10 @@ function Drawing({ page: { state, go }, of, isFit }: { page: Page; of: CallGraph
           {calls.map((c, i) => { const { label: [lx, ly] } = way(c, i); return <text class={"call-value" + (isHot(c) ? " hot" : "")} key={c.caller + " " + c.callee} x={lx} y={ly}>{show(c.value)}</text>; })}
         </g>
         {of.functions.map((f, i) => (
-          <a key={f.name} href={print({ ...state, v: "sandwich", fn: f.name })} class={"call-node heat" + heats.filter((h) => f.flat >= h * all).length} aria-label={`${text(f.name, 200)}, own ${show(f.flat)}, ${percent(f.flat, all)}, in all ${show(f.cum)}, ${percent(f.cum, all)}${around(i)}`}
+          <a key={f.name} href={print({ ...state, v: "sandwich", fn: f.name })} class={"call-node heat" + heats.filter((h) => f.flat >= h * all).length}
             onPointerEnter={() => setHot(i)} onPointerLeave={() => setHot(-1)} onFocus={() => setHot(i)} onBlur={() => setHot(-1)}
             onClick={(e) => { if (e.ctrlKey || e.metaKey || e.shiftKey) return; e.preventDefault(); go({ v: "sandwich", fn: f.name }); }}>
-            <title>{text(f.name)}</title>
+            <title>{`${text(f.name)}\nown ${show(f.flat)}, ${percent(f.flat, all)}, in all ${show(f.cum)}, ${percent(f.cum, all)}${around(i)}`}</title>
             <rect x={x(at.x[i]!) - wide / 2} y={y(at.row[i]!)} width={wide} height={high} rx="4" />
             <text x={x(at.x[i]!)} y={y(at.row[i]!) + 15} class="call-name">{ending(f.name)}</text>
             <text x={x(at.x[i]!)} y={y(at.row[i]!) + 30}>{show(f.flat)} of {show(f.cum)} · {percent(f.cum, all)}</text>
