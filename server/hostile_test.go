@@ -223,7 +223,7 @@ func wrongForms(t *testing.T) (all []hostile) {
 	add("two profiles", `part "profile" is there twice`, 400, part{"profile", good}, part{"profile", good})
 	add("previous profile", "prev_profile: profiles are not subtracted", 400, part{"profile", good}, part{"prev_profile", good})
 	add("no JFR", "not in the format jfr", 400, part{"jfr", good})
-	add("JFR that is cut off", "JFR: bad recording of Java: want a chunk", 400, part{"jfr", []byte("FLR\x00")})
+	add("JFR that is cut off", "JFR: chunk at byte 0: bad recording of Java: want a chunk", 400, part{"jfr", []byte("FLR\x00")})
 	add("labels alone", "no part profile, and no part jfr", 400, part{"labels", nil})
 	add("bad labels", "part labels: ", 400, part{"jfr", []byte("FLR\x00")}, part{"labels", []byte("\x0a\x7f")})
 	add("bad context", "part labels: ", 400, part{"jfr", []byte("FLR\x00")}, part{"labels", []byte("\x0a\x05\x08\x01\x12\x01\x0a")})
