@@ -78,10 +78,12 @@ function hatch(ctx: CanvasRenderingContext2D, f: Frame, end: number, colours: Co
     ctx.lineTo(i + f.height, 0);
   }
   ctx.stroke();
-  if (end - f.left < 90) return;
+  if (end - f.left < 260) return; // names of rows are on the left of it
   ctx.fillStyle = colours.muted;
   ctx.font = "11px system-ui, sans-serif";
-  ctx.fillText("evicted, or not there yet", f.left + 8, 13);
+  ctx.textAlign = "right";
+  ctx.fillText("evicted, or not there yet", end - 8, 13);
+  ctx.textAlign = "left";
 }
 
 // runAt returns the run of a row that a pixel is in.
