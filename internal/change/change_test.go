@@ -68,7 +68,7 @@ func TestSentence_Many(t *testing.T) {
 		p := (float64(i) + 0.5) / 1000
 		d.Functions = append(d.Functions, Changed{"f", [2]int64{0, 10}, [2]int64{0, 10}, p, p})
 	}
-	if got, want := d.Sentence(), "x costs about as much CPU as before (+1 %, within noise), and no function changed beyond noise."; got != want {
+	if got, want := d.Sentence(), "x costs about as much CPU as before (+1 %, within noise), and no function changed beyond doubt."; got != want {
 		t.Errorf("%s\nwant %s", got, want)
 	}
 	d.Functions[0] = Changed{"real", [2]int64{100, 200}, [2]int64{100, 200}, 1e-6, 1e-6}

@@ -107,6 +107,14 @@ func (d *Difference) lead(verb, what string) string {
 	}
 }
 
+// limit is what no function changed beyond: doubt, if P of a single one is below Noise, which a page shows.
+func (d *Difference) limit() string {
+	if slices.ContainsFunc(d.Functions, func(f Changed) bool { return f.FlatP < Noise || f.CumP < Noise }) {
+		return "doubt"
+	}
+	return "noise"
+}
+
 // mostNamed bounds the functions that a sentence names.
 const mostNamed = 2
 
@@ -123,10 +131,10 @@ func (d *Difference) main(direction int, before string) string {
 	}
 	if len(found) == 0 {
 		if direction == 0 && before == "" {
-			return "no function changed beyond noise"
+			return "no function changed beyond " + d.limit()
 		}
 		if direction == 0 && len(d.Functions) > 0 && !math.IsNaN(d.P) {
-			return ", and no function changed beyond noise"
+			return ", and no function changed beyond " + d.limit()
 		}
 		if direction == 0 {
 			return ""
