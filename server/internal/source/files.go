@@ -171,6 +171,10 @@ func (f *Files) Leave(o *OpenedFiles) error {
 // Forget drops the files that no query has used for `age`. With age 0 it drops all; queries in progress continue.
 func (f *Files) Forget(age time.Duration) (err error) {
 	f.mu.Lock()
+	if len(f.all) == 0 { // each request comes here
+		f.mu.Unlock()
+		return nil
+	}
 	var over []*OpenedFiles
 	now := f.now()
 	f.all = slices.DeleteFunc(f.all, func(o *OpenedFiles) bool {
