@@ -21,6 +21,9 @@ var servicesRows = flag.Int("services.rows", 1_000_000, "rows for TestServices_T
 // these two hours.
 func TestServices_Time(t *testing.T) {
 	effort.Slow(t)
+	if effort.Race {
+		t.Skip("it asks one question at a time")
+	}
 	a := newAsker(t, Options{})
 	const all, stacks = 1000, 100
 	profiles := *servicesRows / all / stacks

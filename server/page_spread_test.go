@@ -133,6 +133,9 @@ func poisson(rng *rand.Rand, mean float64) (n int64) {
 // and how often a function whose cost grew by 5 % does. Decision 0055 has the figures of -v.
 func TestPage_Noise(t *testing.T) {
 	effort.Slow(t)
+	if effort.Race {
+		t.Skip("it asks one question at a time")
+	}
 	recorded, err := pprof.Parse(bytes.NewReader(file(t, "etcd/cpu-3.pb.gz")))
 	if err != nil {
 		t.Fatal(err)

@@ -73,6 +73,9 @@ func rotAnswers(t *testing.T, whole *crashfs.FS, before, later func(*crashfs.FS)
 // is the one of whole files, or an error of the server's that says so; it is never another answer.
 func TestRot(t *testing.T) {
 	effort.Slow(t)
+	if effort.Race {
+		t.Skip("it asks one question at a time")
+	}
 	whole := rotten(t)
 	asks := questions(t)
 	names := slices.Sorted(maps.Keys(asks))
