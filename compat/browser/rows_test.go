@@ -114,11 +114,13 @@ func TestStateRows(t *testing.T) {
 	b.settles(readyStates)
 	option := "document.querySelector('#state-at').textContent"
 	b.until("new URLSearchParams(location.search).get('p') === null && document.querySelector('.states .path').value === 'Goroutines/{goid}'")
+	const rows = "document.querySelectorAll('.states .sr tbody tr').length"
+	all := eval[int64](b, rows)
 	find := "input[aria-label='find rows by a text in their names']"
 	eval[any](b, "document.querySelector("+quoted(find)+").focus()")
 	b.keys(strings.Split("GO.FUNC", "")...)
 	b.until("location.search.includes('rf=GO.FUNC')")
-	b.settles(readyStates + " && [3, 4, 5, 6].includes(document.querySelectorAll('.states .sr tbody tr').length)") // the three above, and what else runs in this process
+	b.settles(readyStates + fmt.Sprintf(" && %s >= 3 && %s < %d", rows, rows, all)) // the three above, and what else runs in this process
 	b.until(option + ".includes('sync.(*WaitGroup).Go.func1')")
 	for _, what := range []string{"longest waits", "levels", "wake-ups", "samples"} {
 		b.press(what)
