@@ -15,6 +15,9 @@ import (
 // dictionaries, or the rows, do not fit into it at once.
 func TestDeleteRows_Memory(t *testing.T) {
 	effort.Slow(t)
+	if effort.Race {
+		t.Skip("TestDeleteRows_Beside has more goroutines")
+	}
 	for _, tc := range []struct {
 		name            string
 		buckets, stacks int
