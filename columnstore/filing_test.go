@@ -18,7 +18,7 @@ import (
 // log and the granules hold, and a restart has all of them.
 func TestFiling_Manual(t *testing.T) {
 	effort.Slow(t)
-	for _, budget := range []int64{1 << 20, 8 << 20} {
+	for _, budget := range []int64{1 << 20, 8 << 20}[:2-boolInt(effort.Race)] {
 		for _, sync := range []SyncPolicy{SyncPeriodically, SyncEach} {
 			t.Run(fmt.Sprint(budget>>20, " MiB ", sync), func(t *testing.T) {
 				opts := Options{Dir: t.TempDir(), Manual: true, MemoryBudget: budget, Sync: sync, FutureLimit: -1, PastLimit: -1}

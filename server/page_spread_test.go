@@ -132,9 +132,8 @@ func poisson(rng *rand.Rand, mean float64) (n int64) {
 // TestPage_Noise measures, of profiles that are drawn from a real one, how many functions of equal sides change beyond noise,
 // and how often a function whose cost grew by 5 % does. Decision 0055 has the figures of -v.
 func TestPage_Noise(t *testing.T) {
-	effort.Slow(t)
-	if effort.Race {
-		t.Skip("it asks one question at a time")
+	if !effort.Full {
+		t.Skip("GRANARY_FULL asks the hundred questions of which the shares are known")
 	}
 	recorded, err := pprof.Parse(bytes.NewReader(file(t, "etcd/cpu-3.pb.gz")))
 	if err != nil {
