@@ -101,6 +101,7 @@ func TestFiles_Refused(t *testing.T) {
 	cpu := profileFile(t, "etcd", "cpu-1", 100)
 	b.drop(map[string][]byte{"cpu.pb.gz": cpu})
 	b.until("document.querySelectorAll('.files li').length === 1 && !document.querySelector('.files .message')")
+	b.until("[...document.querySelectorAll('button')].some((e) => e.textContent.trim() === 'open' && !e.disabled)") // a press of a disabled one is lost
 	b.leaves("/view/", func() { b.press("open") })
 	b.ready()
 	b.says("Files: cpu.pb.gz. They are closed half an hour after the last look.")
