@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"io"
-	"maps"
 	"mime"
 	"mime/multipart"
 	"net/http"
@@ -226,19 +225,9 @@ func (o *opening) profiles(ctx context.Context, plain []byte, opts profile.Inser
 	in := &insertion{s: o.s, push: &push{}, share: o.share}
 	tx := o.db.Store().Begin()
 	defer tx.Abort() // after a commit it does nothing
-	labels := opts.Labels
 	for one, err := range in.read(&pushed{Decoded: profiles.Decoded{Encoded: plain}}) {
 		if err != nil {
 			return err
-		}
-		if one.Labels != nil {
-			opts.Labels = maps.Clone(labels)
-			for key, value := range one.Labels {
-				if _, is := labels[key]; !is {
-					opts.Labels[key] = value
-				}
-			}
-			one.Labels = nil
 		}
 		if _, err := one.InsertTx(ctx, o.db, tx, opts); err != nil {
 			return err
