@@ -2,13 +2,11 @@ package server
 
 import (
 	"cmp"
-	"context"
 	"encoding/json"
 	"errors"
 	"io"
 	"net/http"
 	"net/url"
-	"time"
 
 	"github.com/granarydb/granary/server/internal/fault"
 	"github.com/granarydb/granary/server/internal/marks"
@@ -51,8 +49,8 @@ func (s *Server) annotate(of source.Source) http.Handler {
 			return fault.Invalid("body: want one annotation")
 		}
 		m := marks.Mark{Tenant: tenant, Text: asked.Text, Labels: asked.Labels}
-		if m.Time, err = s.instant(r.Context(), store, "time", cmp.Or(asked.Time, "now")); err == nil {
-			m.Until, err = s.instant(r.Context(), store, "until", asked.Until)
+		if m.Time, err = store.Instant(r.Context(), "time", cmp.Or(asked.Time, "now")); err == nil {
+			m.Until, err = store.Instant(r.Context(), "until", asked.Until)
 		}
 		if err = cmp.Or(err, m.Check(s.limits.Labels, s.limits.LabelName, s.limits.LabelValue)); err != nil {
 			return err
@@ -63,19 +61,6 @@ func (s *Server) annotate(of source.Source) http.Handler {
 		m.Tenant = ""
 		return web.SendJSON(w, r, s.limits.ResultBytes, m)
 	})
-}
-
-// instant parses a time. An empty text is the zero time.
-func (s *Server) instant(ctx context.Context, store *source.Store, name, text string) (time.Time, error) {
-	var nanos int64
-	err := store.At(ctx, func(v *source.At) (err error) {
-		nanos, err = s.read.Bound(name, text, func() (int64, error) { return v.Newest(ctx) })
-		return err
-	})
-	if nanos == 0 || err != nil {
-		return time.Time{}, err
-	}
-	return time.Unix(0, nanos).UTC(), nil
 }
 
 // unannotate handles DELETE /annotations: it removes the annotation with an id.

@@ -39,14 +39,7 @@ func (p *page) annotations(w http.ResponseWriter, r *http.Request) error {
 	}
 	var bounds [2]time.Time
 	for i, name := range []string{"from", "to"} {
-		err = store.At(r.Context(), func(v *source.At) error {
-			nanos, err := p.Read.Bound(name, of.Get(name), func() (int64, error) { return v.Newest(r.Context()) })
-			if nanos != 0 {
-				bounds[i] = time.Unix(0, nanos)
-			}
-			return err
-		})
-		if err != nil {
+		if bounds[i], err = store.Instant(r.Context(), name, of.Get(name)); err != nil {
 			return err
 		}
 	}

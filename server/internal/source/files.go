@@ -44,17 +44,12 @@ type Files struct {
 	all []*OpenedFiles // the one that was used last is the last
 }
 
-// OpenedFiles are the files of one request. They are closed once they are neither kept nor in use.
+// OpenedFiles are the files of one request.
 type OpenedFiles struct {
-	ID      string // as in the address
-	tenant  string
-	store   *columnstore.Store
-	source  *Store
-	handler http.Handler
-	bytes   int64
-	used    time.Time
-	uses    int
-	left    bool // they are no longer kept
+	ID     string // as in the address
+	tenant string
+	bytes  int64
+	keptStore
 }
 
 // NewFiles returns Files without any.
@@ -107,8 +102,8 @@ func (f *Files) Open(ctx context.Context, tenant string, fill func(context.Conte
 	case err != nil:
 		return nil, err
 	}
-	o := &OpenedFiles{ID: rand.Text(), tenant: tenant, store: store, source: NewStore(db, f.opts.Reader), bytes: stats.Bytes(), used: f.now()}
-	o.handler = f.opts.Handler(o.source, names)
+	of := NewStore(db, f.opts.Reader)
+	o := &OpenedFiles{ID: rand.Text(), tenant: tenant, bytes: stats.Bytes(), keptStore: keptStore{store: store, source: of, handler: f.opts.Handler(of, names), used: f.now()}}
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.all, isKept = append(f.all, o), true
@@ -128,7 +123,7 @@ func (f *Files) room() (int64, error) {
 			return left, nil
 		}
 		o := f.all[0]
-		if o.uses > 0 || f.now().Sub(o.used) < busyTime {
+		if o.isNeeded(busyTime, f.now) {
 			f.mu.Unlock()
 			return 0, fault.TooMany("the files that others look at take %d of %d bytes: open these in a minute, or with granary view", f.opts.Bytes-left, f.opts.Bytes)
 		}
@@ -156,29 +151,14 @@ func (f *Files) Take(tenant, id string) *OpenedFiles {
 }
 
 // Leave ends a use.
-func (f *Files) Leave(o *OpenedFiles) error {
-	f.mu.Lock()
-	o.uses--
-	o.used = f.now()
-	isOver := o.left && o.uses == 0
-	f.mu.Unlock()
-	if !isOver {
-		return nil
-	}
-	return o.close()
-}
+func (f *Files) Leave(o *OpenedFiles) error { return o.leave(&f.mu, f.now) }
 
 // Forget drops the files that no query has used for `age`. With age 0 it drops all; queries in progress continue.
 func (f *Files) Forget(age time.Duration) (err error) {
 	f.mu.Lock()
-	if len(f.all) == 0 { // each request comes here
-		f.mu.Unlock()
-		return nil
-	}
 	var over []*OpenedFiles
-	now := f.now()
 	f.all = slices.DeleteFunc(f.all, func(o *OpenedFiles) bool {
-		if age > 0 && (o.uses > 0 || now.Sub(o.used) < age) {
+		if o.isNeeded(age, f.now) {
 			return false
 		}
 		if o.left = true; o.uses == 0 {
@@ -201,16 +181,4 @@ func (f *Files) Holds() (stores int, bytes int64) {
 		bytes += o.bytes
 	}
 	return len(f.all), bytes
-}
-
-// close closes the source and the store. The caller knows that no request uses them.
-func (o *OpenedFiles) close() error {
-	o.source.Close()
-	return o.store.Close()
-}
-
-// ServeHTTP answers a query about the files.
-func (o *OpenedFiles) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	o.source.Tidy()
-	o.handler.ServeHTTP(w, r)
 }

@@ -49,16 +49,10 @@ type Older struct {
 // Span is a range of times in Unix nanoseconds, from `from` inclusive to `to` exclusive.
 type Span struct{ from, to int64 }
 
-// OlderProfiles are the profiles of a span, in a store in memory. They are closed once they are neither kept
-// nor in use.
+// OlderProfiles are the profiles of a span.
 type OlderProfiles struct {
 	*Reading // the reading that made them
-	store    *columnstore.Store
-	source   *Store
-	handler  http.Handler
-	used     time.Time
-	uses     int
-	left     bool // they are no longer kept
+	keptStore
 }
 
 // Reading is the progress of a call of ReadOlder.
@@ -102,17 +96,7 @@ func (o *Older) Take(of Span) *OlderProfiles {
 }
 
 // Leave ends a use.
-func (o *Older) Leave(p *OlderProfiles) error {
-	o.mu.Lock()
-	p.uses--
-	p.used = o.now()
-	isOver := p.left && p.uses == 0
-	o.mu.Unlock()
-	if !isOver {
-		return nil
-	}
-	return p.close()
-}
+func (o *Older) Leave(p *OlderProfiles) error { return p.leave(&o.mu, o.now) }
 
 // Begin returns the reading of a span: the finished reading of the kept profiles, the reading in progress, or a new
 // reading (isMine), whose profiles replace the kept profiles. A reading of another span in progress is an error.
@@ -147,7 +131,7 @@ func (o *Older) end(reading *Reading, p *OlderProfiles, err error) {
 func (o *Older) Forget(age time.Duration) error {
 	o.mu.Lock()
 	p := o.kept
-	if p == nil || age > 0 && (p.uses > 0 || o.now().Sub(p.used) < age) {
+	if p == nil || p.isNeeded(age, o.now) {
 		o.mu.Unlock()
 		return nil
 	}
@@ -158,12 +142,6 @@ func (o *Older) Forget(age time.Duration) error {
 		return nil
 	}
 	return p.close()
-}
-
-// close closes the source and the store of the profiles. The caller knows that no request uses them.
-func (p *OlderProfiles) close() error {
-	p.source.Close()
-	return p.store.Close()
 }
 
 // NewOlder returns an Older without profiles.
@@ -226,7 +204,7 @@ func (o *Older) read(ctx context.Context, reading *Reading, progress func()) (_ 
 	}
 	isMade = true
 	source := NewStore(db, o.opts.Reader)
-	return &OlderProfiles{Reading: reading, store: store, source: source, handler: o.opts.Handler(source)}, nil
+	return &OlderProfiles{reading, keptStore{store: store, source: source, handler: o.opts.Handler(source)}}, nil
 }
 
 // Holds reports whether profiles are kept, and whether a reading is in progress.
@@ -234,12 +212,6 @@ func (o *Older) Holds() (isKept, isReading bool) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	return o.kept != nil, o.reading != nil
-}
-
-// ServeHTTP answers a query about the profiles.
-func (p *OlderProfiles) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	p.source.Tidy()
-	p.handler.ServeHTTP(w, r)
 }
 
 // Rows returns the number of rows read, and an upper bound of all rows; 0 while it is unknown.

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"sync/atomic"
+	"time"
 
 	"github.com/granarydb/granary/columnstore"
 	"github.com/granarydb/granary/profile"
@@ -40,6 +41,18 @@ func (s *Store) At(ctx context.Context, f func(*At) error) error {
 		err = s.db.Store().View(ctx, view)
 	}
 	return err
+}
+
+// Instant parses a time as question.Reader.Bound does, for a parameter with a name. An empty text is the zero time.
+func (s *Store) Instant(ctx context.Context, name, text string) (at time.Time, err error) {
+	err = s.At(ctx, func(v *At) error {
+		nanos, err := s.read.Bound(name, text, func() (int64, error) { return v.Newest(ctx) })
+		if nanos != 0 {
+			at = time.Unix(0, nanos).UTC()
+		}
+		return err
+	})
+	return at, err
 }
 
 // Store implements Source.
