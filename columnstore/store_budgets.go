@@ -64,13 +64,11 @@ func (s *Store) SetBudgets(b Budgets) error {
 				return fmt.Errorf("write files: %w", err)
 			}
 		}
-	}
-	s.memory.bound(b.Memory)
-	if s.flusher.space != nil {
 		s.flusher.space.SetMost(b.Disk)
 		s.flusher.stuck.Store(0)
 		s.flusher.bindLog(s.flusher.bound.Load())
 	}
+	s.memory.bound(b.Memory)
 	s.retention.Store(int64(b.Retention))
 	s.flusher.look(s.memory.isTight())
 	return nil

@@ -130,16 +130,15 @@ func (d *Difference) main(direction int, before string) string {
 		}
 	}
 	if len(found) == 0 {
-		if direction == 0 && before == "" {
-			return "no function changed beyond " + d.limit()
+		switch none := "no function changed beyond " + d.limit(); {
+		case direction != 0:
+			return ", spread over functions that each changed within noise"
+		case before == "":
+			return none
+		case len(d.Functions) > 0 && !math.IsNaN(d.P):
+			return ", and " + none
 		}
-		if direction == 0 && len(d.Functions) > 0 && !math.IsNaN(d.P) {
-			return ", and no function changed beyond " + d.limit()
-		}
-		if direction == 0 {
-			return ""
-		}
-		return ", spread over functions that each changed within noise"
+		return ""
 	}
 	slices.SortStableFunc(found, func(a, b *Changed) int {
 		return cmp.Compare(math.Abs(float64(b.Flat[1]-b.Flat[0])), math.Abs(float64(a.Flat[1]-a.Flat[0])))
