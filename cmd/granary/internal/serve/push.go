@@ -24,7 +24,6 @@ import (
 	"github.com/granarydb/granary/cmd/granary/internal/cli"
 	"github.com/granarydb/granary/internal/input"
 	"github.com/granarydb/granary/profile/format"
-	"github.com/granarydb/granary/server"
 )
 
 // Inputs are the profiles of the command push, as the other flags describe them.
@@ -37,11 +36,10 @@ type Inputs struct {
 
 // pusher sends profiles to a server.
 type pusher struct {
+	destination
 	source Inputs
-	to     *url.URL // of profiles
-	traces *url.URL // of Go execution traces
-	token  string
-	tenant string
+	to     *url.URL      // of profiles
+	traces *url.URL      // of Go execution traces
 	pause  time.Duration // before the second attempt at a profile
 	notes  io.Writer     // where a second attempt is announced
 
@@ -53,7 +51,6 @@ const maxAttempts = 4
 
 // NewPush returns the command push. Its caller adds the flags of inputs, and source parses them.
 func NewPush(inputsHelp string, source func() (Inputs, error)) *cobra.Command {
-	var to, tokenFile string
 	p := pusher{pause: time.Second}
 	cmd := &cobra.Command{
 		Use:   "push --to URL [flags] INPUT...",
@@ -83,24 +80,16 @@ process may overlap, as those of a flight recorder: what both have counts once.
 			if p.source, err = source(); err != nil {
 				return err
 			}
-			if p.to, err = cli.ServerURL("to", to); err != nil {
+			if err := p.parse(); err != nil {
 				return err
 			}
-			p.to, p.traces = p.to.JoinPath(pushPath), p.to.JoinPath(tracePath)
-			if p.token, err = cli.ReadToken("token-file", tokenFile); err != nil {
-				return err
-			}
+			p.to, p.traces = p.url.JoinPath(pushPath), p.url.JoinPath(tracePath)
 			return p.run(cmd, args)
 		},
 	}
-	cmd.Flags().StringVar(&to, "to", "", "the `URL` of the server, such as http://localhost:4040 or localhost:4040")
-	cli.AddTenant(cmd.Flags(), &p.tenant, "push as the tenant `NAME`")
-	cmd.Flags().StringVar(&tokenFile, "token-file", "", "a `FILE` with the token to push with")
+	p.add(cmd)
 	return cmd
 }
-
-// TenantHeader names the tenant of a request.
-const TenantHeader = server.TenantHeader
 
 // The paths on a server that take an unmodified profile, and a Go execution trace.
 const (
@@ -226,18 +215,11 @@ func (p *pusher) push(ctx context.Context, name string) (int, error) {
 
 // send sends a profile once. again reports whether another attempt can succeed.
 func (p *pusher) send(ctx context.Context, to, id string, data []byte) (again bool, err error) {
-	req, err := http.NewRequestWithContext(ctx, http.MethodPost, to, bytes.NewReader(data))
+	req, err := p.request(ctx, to, bytes.NewReader(data))
 	if err != nil {
 		return false, err
 	}
-	req.Header.Set("Content-Type", "application/octet-stream")
 	req.Header.Set("X-Idempotency-Key", id)
-	if p.tenant != "" {
-		req.Header.Set(TenantHeader, p.tenant)
-	}
-	if p.token != "" {
-		req.Header.Set("Authorization", "Bearer "+p.token)
-	}
 	resp, err := p.source.Web.Do(req)
 	if err != nil {
 		if u, ok := errors.AsType[*url.Error](err); ok { // the URL is long, because it has the labels

@@ -67,14 +67,13 @@ func (f *flags) fetchSymbols(ctx context.Context, handle *server.Server) (stop f
 
 // symbolPusher sends files to POST /symbols.
 type symbolPusher struct {
-	to            *url.URL
-	token, tenant string
-	web           input.Web
+	destination
+	to  *url.URL
+	web input.Web
 }
 
 // NewPushSymbols returns the command push-symbols.
 func NewPushSymbols() *cobra.Command {
-	var to, tokenFile string
 	var p symbolPusher
 	cmd := &cobra.Command{
 		Use:   "push-symbols --to URL FILE...",
@@ -96,20 +95,15 @@ The server keeps the files of a tenant up to its --max-symbols. The oldest go.`,
 			}
 			return nil
 		},
-		RunE: func(cmd *cobra.Command, args []string) (err error) {
-			if p.to, err = cli.ServerURL("to", to); err != nil {
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := p.parse(); err != nil {
 				return err
 			}
-			p.to = p.to.JoinPath("symbols")
-			if p.token, err = cli.ReadToken("token-file", tokenFile); err != nil {
-				return err
-			}
+			p.to = p.url.JoinPath("symbols")
 			return p.run(cmd, args)
 		},
 	}
-	cmd.Flags().StringVar(&to, "to", "", "the `URL` of the server, such as http://localhost:4040 or localhost:4040")
-	cli.AddTenant(cmd.Flags(), &p.tenant, "push as the tenant `NAME`")
-	cmd.Flags().StringVar(&tokenFile, "token-file", "", "a `FILE` with the token to push with")
+	p.add(cmd)
 	return cmd
 }
 
@@ -153,18 +147,11 @@ func (p *symbolPusher) push(ctx context.Context, name string) (kept keptSymbols,
 	if err != nil {
 		return kept, err
 	}
-	req, err := http.NewRequestWithContext(ctx, http.MethodPost, p.to.String(), in)
+	req, err := p.request(ctx, p.to.String(), in)
 	if err != nil {
 		return kept, err
 	}
 	req.ContentLength = info.Size()
-	req.Header.Set("Content-Type", "application/octet-stream")
-	if p.tenant != "" {
-		req.Header.Set(TenantHeader, p.tenant)
-	}
-	if p.token != "" {
-		req.Header.Set("Authorization", "Bearer "+p.token)
-	}
 	resp, err := p.web.Do(req)
 	if err != nil {
 		return kept, err
