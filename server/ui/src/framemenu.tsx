@@ -4,6 +4,7 @@ import { useEffect, useLayoutEffect, useRef } from "preact/hooks";
 import { exactly, framePattern, functionName, stackText } from "./frames";
 import { text } from "./format";
 import type { Handle } from "./graphkeys";
+import { useOutside } from "./outside";
 import { copy } from "./page";
 
 export function FrameMenu({ x, y, node, handle, close }: { x: number; y: number; node: number; handle: Handle; close: () => void }) {
@@ -16,10 +17,9 @@ export function FrameMenu({ x, y, node, handle, close }: { x: number; y: number;
   }, [x, y]);
   useEffect(() => {
     const before = document.activeElement instanceof HTMLElement ? document.activeElement : null;
-    const outside = (e: Event) => { if (!place.current?.contains(e.target as Node)) close(); };
-    addEventListener("pointerdown", outside);
-    return () => { removeEventListener("pointerdown", outside); before?.isConnected && before.focus(); };
+    return () => { before?.isConnected && before.focus(); };
   }, []);
+  useOutside(true, place, close);
   const key = (e: KeyboardEvent) => {
     const all = [...place.current!.querySelectorAll("button")], i = all.indexOf(document.activeElement as HTMLButtonElement);
     if (e.key === "Escape") close();

@@ -2,6 +2,7 @@
 
 import { useEffect, useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
 import { saveAs, type Group } from "./api";
+import { fit, onColours } from "./canvas";
 import { change, percent, text, value } from "./format";
 import { at, box, draw, rowHeight, search, spanOf, type Look, type Span, type View } from "./flame";
 import { pointed } from "./framebox";
@@ -112,17 +113,10 @@ function Canvas({ handle, by, hits, label, shares, noise, say, menu, seen, paint
   const view = useRef<View>({ width: 0, height: 0, top: 0, zoomed, isUp }), map = useRef<Map | null>(null);
   const looks = useRef<{ of: unknown[]; look: Look } | null>(null), theme = useRef(0);
   paint.current = () => {
-    const el = canvas.current, host = scroll.current, ctx = el?.getContext("2d");
-    if (!el || !host || !ctx) return;
-    const ratio = devicePixelRatio || 1, width = host.clientWidth, height = host.clientHeight;
-    if (el.width !== Math.round(width * ratio) || el.height !== Math.round(height * ratio)) {
-      el.width = Math.round(width * ratio);
-      el.height = Math.round(height * ratio);
-      el.style.width = width + "px";
-      el.style.height = height + "px";
-    }
-    ctx.setTransform(ratio, 0, 0, ratio, 0, 0);
-    view.current = { width, height, top: host.scrollTop, zoomed, isUp, seen: seen.current };
+    const fitted = fit(canvas.current, scroll.current);
+    if (!fitted) return;
+    const { ctx, width, height } = fitted;
+    view.current = { width, height, top: scroll.current!.scrollTop, zoomed, isUp, seen: seen.current };
     const of = [tree, by, hits, shares, noise, theme.current, width];
     if (!looks.current || of.some((v, i) => v !== looks.current!.of[i])) {
       looks.current = { of, look: look(tree, by, hits, ctx, shares, noise) };
@@ -141,13 +135,10 @@ function Canvas({ handle, by, hits, label, shares, noise, say, menu, seen, paint
     if (other && other !== seen.current) handle.see(other);
   }, [tree, focused]);
   useEffect(() => {
-    const again = () => requestAnimationFrame(() => paint.current()), restyled = () => { theme.current++; again(); };
-    const size = new ResizeObserver(again);
+    const again = () => requestAnimationFrame(() => paint.current());
+    const size = new ResizeObserver(again), stop = onColours(() => { theme.current++; again(); });
     size.observe(scroll.current!);
-    const media = matchMedia("(prefers-color-scheme: dark)");
-    addEventListener("theme", restyled);
-    media.addEventListener("change", restyled);
-    return () => { size.disconnect(); removeEventListener("theme", restyled); media.removeEventListener("change", restyled); pointed.set(null); };
+    return () => { size.disconnect(); stop(); pointed.set(null); };
   }, []);
   const latest = useRef(handle);
   latest.current = handle;

@@ -5,6 +5,7 @@ import type uPlot from "uplot";
 import { useAnswer } from "./answer";
 import { get } from "./api";
 import { clock, many, span, text } from "./format";
+import { useOutside } from "./outside";
 import type { Page } from "./page";
 import { stepOf } from "./steps";
 import { useVersions } from "./versions";
@@ -82,12 +83,9 @@ export function around(m: Mark, from: number, to: number): Partial<State> {
 export function MarksMenu({ page: { go }, marks, from, to }: { page: Page; marks: Mark[]; from: number; to: number }) {
   const [isOpen, open] = useState(false), place = useRef<HTMLDivElement>(null);
   useEffect(() => {
-    if (!isOpen) return;
-    place.current?.querySelector<HTMLElement>("[role=menuitem]")?.focus();
-    const outside = (e: Event) => { if (!place.current?.contains(e.target as Node)) open(false); };
-    addEventListener("pointerdown", outside);
-    return () => removeEventListener("pointerdown", outside);
+    if (isOpen) place.current?.querySelector<HTMLElement>("[role=menuitem]")?.focus();
   }, [isOpen]);
+  useOutside(isOpen, place, () => open(false));
   if (!marks.length) return null;
   const walk = (e: KeyboardEvent) => {
     if (e.key === "Escape") { open(false); place.current?.querySelector("button")?.focus(); }

@@ -1,9 +1,10 @@
 // The same thing elsewhere: a link, a command, and files for other programs.
 
-import { useEffect, useRef, useState } from "preact/hooks";
+import { useRef, useState } from "preact/hooks";
 import { useAnswer } from "./answer";
 import { link, saveWithToken, type Head, type Params } from "./api";
 import { saveGraph } from "./graph";
+import { useOutside } from "./outside";
 import { copy, fixed, question, type Page } from "./page";
 import { print, stamp, type State } from "./url";
 
@@ -40,12 +41,7 @@ function files({ state: s, range }: Page): [string, string][] {
 export function Share({ page }: { page: Page }) {
   const [isOpen, set] = useState(false);
   const place = useRef<HTMLSpanElement>(null);
-  useEffect(() => {
-    if (!isOpen) return;
-    const outside = (e: Event) => { if (!place.current?.contains(e.target as Node)) set(false); };
-    addEventListener("pointerdown", outside);
-    return () => removeEventListener("pointerdown", outside);
-  }, [isOpen]);
+  useOutside(isOpen, place, () => set(false));
   const params = { ...question(page.state), granularity: page.state.gran, sort: page.state.sort, function: page.state.v === "sandwich" ? page.state.fn : "" };
   const line = useAnswer(isOpen ? JSON.stringify([page.loadKey, params]) : null, (signal) => page.load.ask<Head & { command: string }>("command", params, signal));
   const command = line.isOld ? undefined : line.data?.command;

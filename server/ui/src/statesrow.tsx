@@ -3,6 +3,7 @@
 import { useEffect, useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
 import { useAnswer } from "./answer";
 import type { Head } from "./api";
+import { fit, onColours } from "./canvas";
 import { clock, many, span, text, value } from "./format";
 import { Failed } from "./message";
 import { timeKey } from "./graphkeys";
@@ -97,19 +98,12 @@ function Rows({ page, of }: { page: Page; of: Pixels }) {
   const safe = { row: Math.min(at.row, of.rows.length - 1), pixel: Math.min(at.pixel, of.pixels - 1) };
   const again = useRef(() => {});
   again.current = () => {
-    const el = canvas.current, ctx = el?.getContext("2d"), place = scroll.current;
-    if (!el || !ctx || !place) return;
-    const ratio = devicePixelRatio || 1, own = place.getBoundingClientRect(), axis = document.querySelector(".plot .u-over")?.getBoundingClientRect();
-    const width = place.clientWidth, height = place.clientHeight, all = colours(), key = state.st + all.surface + all.fills.join();
-    if (el.width !== Math.round(width * ratio) || el.height !== Math.round(height * ratio)) {
-      el.width = Math.round(width * ratio);
-      el.height = Math.round(height * ratio);
-      el.style.width = width + "px";
-      el.style.height = height + "px";
-    }
+    const fitted = fit(canvas.current, scroll.current), place = scroll.current;
+    if (!fitted || !place) return;
+    const { ctx, width, height } = fitted, own = place.getBoundingClientRect(), axis = document.querySelector(".plot .u-over")?.getBoundingClientRect();
+    const all = colours(), key = state.st + all.surface + all.fills.join();
     if (picture.current?.of !== of || picture.current.key !== key) picture.current = { of, key, image: image(of, all, state.st) };
     frame.current = { from: range.from, to: Math.max(range.to, range.from + 1000), left: axis ? axis.left - own.left : 0, width: axis ? axis.width : width, rowHeight, top: place.scrollTop, height };
-    ctx.setTransform(ratio, 0, 0, ratio, 0, 0);
     paint(ctx, of, picture.current.image, frame.current, all);
     names(ctx, of, state.p, frame.current, all);
     dots(ctx, of, frame.current, all);
@@ -120,14 +114,12 @@ function Rows({ page, of }: { page: Page; of: Pixels }) {
   useLayoutEffect(() => again.current());
   useEffect(() => {
     const soon = () => requestAnimationFrame(() => again.current());
-    const size = new ResizeObserver(soon), media = matchMedia("(prefers-color-scheme: dark)"), plot = document.querySelector(".chart");
+    const size = new ResizeObserver(soon), stop = onColours(soon), plot = document.querySelector(".chart");
     size.observe(scroll.current!);
     if (plot) size.observe(plot);
     const changes = new MutationObserver(soon); // the legend beside the chart moves its axis
     if (plot) changes.observe(plot, { childList: true, subtree: true });
-    addEventListener("theme", soon);
-    media.addEventListener("change", soon);
-    return () => { size.disconnect(); changes.disconnect(); removeEventListener("theme", soon); media.removeEventListener("change", soon); };
+    return () => { size.disconnect(); changes.disconnect(); stop(); };
   }, []);
   const placeOf = (e: MouseEvent): Place | null => {
     const r = canvas.current!.getBoundingClientRect(), f = frame.current, row = Math.floor((e.clientY - r.top + f.top) / rowHeight);

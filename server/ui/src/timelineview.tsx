@@ -3,6 +3,7 @@
 import { useEffect, useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
 import { useAnswer } from "./answer";
 import type { Head } from "./api";
+import { fit, onColours } from "./canvas";
 import { Empty } from "./empty";
 import { clock, many, packageOf, span, split, text, value } from "./format";
 import { rowHeight } from "./flame";
@@ -79,15 +80,10 @@ function Canvas({ of, runs, view, now, pattern, point, click }: CanvasProps) {
   const place = useRef<HTMLDivElement>(null), canvas = useRef<HTMLCanvasElement>(null), mark = useRef<HTMLDivElement>(null), axis = useRef({ left: 0, width: 1 });
   const paint = useRef(() => {});
   paint.current = () => {
-    const el = canvas.current, host = place.current, ctx = el?.getContext("2d");
-    if (!el || !host || !ctx) return;
-    const ratio = devicePixelRatio || 1, width = host.clientWidth, height = host.clientHeight, own = host.getBoundingClientRect(), plot = document.querySelector(".plot .u-over")?.getBoundingClientRect();
-    el.width = Math.round(width * ratio);
-    el.height = Math.round(height * ratio);
-    el.style.width = width + "px";
-    el.style.height = height + "px";
+    const fitted = fit(canvas.current, place.current), host = place.current;
+    if (!fitted || !host) return;
+    const { ctx, width, height } = fitted, own = host.getBoundingClientRect(), plot = document.querySelector(".plot .u-over")?.getBoundingClientRect();
     axis.current = plot && plot.right <= own.right + 1 && plot.width > own.width / 2 ? { left: Math.max(0, plot.left - own.left), width: plot.width } : { left: 0, width };
-    ctx.setTransform(ratio, 0, 0, ratio, 0, 0);
     draw(ctx, of, runs, { ...view, ...axis.current, top: host.scrollTop, height }, pattern);
     const x = (t: number) => axis.current.left + (t - view.from) / (view.to - view.from) * axis.current.width, m = mark.current;
     if (!m) return;
@@ -101,15 +97,13 @@ function Canvas({ of, runs, view, now, pattern, point, click }: CanvasProps) {
     if (y < host.scrollTop || y + rowHeight > host.scrollTop + host.clientHeight) host.scrollTop = Math.max(0, y - host.clientHeight / 2);
   }, [now]);
   useEffect(() => {
-    const again = () => requestAnimationFrame(() => paint.current()), size = new ResizeObserver(again), media = matchMedia("(prefers-color-scheme: dark)"), plot = document.querySelector(".chart");
+    const again = () => requestAnimationFrame(() => paint.current()), size = new ResizeObserver(again), stop = onColours(again), plot = document.querySelector(".chart");
     size.observe(place.current!);
     const follow = () => { const axis = document.querySelector(".plot .u-over"); if (axis) size.observe(axis); again(); };
     const changes = new MutationObserver(follow); // the chart is made again, and the legend beside it moves its axis
     if (plot) { size.observe(plot); changes.observe(plot, { childList: true, subtree: true }); }
     follow();
-    addEventListener("theme", again);
-    media.addEventListener("change", again);
-    return () => { size.disconnect(); changes.disconnect(); removeEventListener("theme", again); media.removeEventListener("change", again); };
+    return () => { size.disconnect(); changes.disconnect(); stop(); };
   }, []);
   const runOf = (e: MouseEvent) => {
     const r = canvas.current!.getBoundingClientRect(), depth = Math.floor((e.clientY - r.top + place.current!.scrollTop) / rowHeight);

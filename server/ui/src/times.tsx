@@ -2,6 +2,7 @@
 
 import { useEffect, useId, useRef, useState } from "preact/hooks";
 import { inZone, zone } from "./format";
+import { useOutside } from "./outside";
 import type { Page } from "./page";
 import { days, trouble } from "./timetext";
 import { Buttons, Toggle } from "./tools";
@@ -48,12 +49,9 @@ function Choice({ page: { state, go, range } }: { page: Page }) {
   const [isOpen, open] = useState(false), place = useRef<HTMLSpanElement>(null), button = useRef<HTMLButtonElement>(null);
   const [base, setBase] = useState<"latest" | "now">("latest");
   useEffect(() => {
-    if (!isOpen) return;
-    place.current?.querySelector<HTMLElement>(".choices button")?.focus();
-    const outside = (e: Event) => { if (!place.current?.contains(e.target as Node)) open(false); };
-    addEventListener("pointerdown", outside);
-    return () => removeEventListener("pointerdown", outside);
+    if (isOpen) place.current?.querySelector<HTMLElement>(".choices button")?.focus();
   }, [isOpen]);
+  useOutside(isOpen, place, () => open(false));
   const close = () => { open(false); button.current?.focus(); };
   const choose = (from: string, to = "") => { go({ from, to }); close(); };
   return (

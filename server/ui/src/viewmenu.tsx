@@ -1,10 +1,11 @@
 // What frames stand for, and how they are laid out: the menu above a graph.
 
-import { useEffect, useRef, useState } from "preact/hooks";
+import { useRef, useState } from "preact/hooks";
 import { useAnswer } from "./answer";
 import { querier } from "./api";
 import { text } from "./format";
 import { docked } from "./framebox";
+import { useOutside } from "./outside";
 import { labelRange, type Page } from "./page";
 import { Buttons, Toggle } from "./tools";
 import { defaults } from "./url";
@@ -36,12 +37,7 @@ interface Props { page: Page; hasColour: boolean; hasGroup: boolean }
 
 export function ViewMenu({ page, hasColour, hasGroup }: Props) {
   const [isOpen, set] = useState(false), place = useRef<HTMLSpanElement>(null), { state } = page;
-  useEffect(() => {
-    if (!isOpen) return;
-    const outside = (e: Event) => { if (!place.current?.contains(e.target as Node)) set(false); };
-    addEventListener("pointerdown", outside);
-    return () => removeEventListener("pointerdown", outside);
-  }, [isOpen]);
+  useOutside(isOpen, place, () => set(false));
   const close = (e: KeyboardEvent) => {
     if (e.key !== "Escape") return;
     set(false);
