@@ -93,7 +93,7 @@ func TestImport_Hostile(t *testing.T) {
 	}
 	for name, data := range cases {
 		t.Run(name, func(t *testing.T) {
-			used := effort.Allocated(func() { _, _, _ = imported(t, bytes.NewReader(data)) })
+			used := effort.Allocated(func() { _, _, _ = imported(bytes.NewReader(data)) })
 			// Compressed packets may have 16 MiB in each trace, and make slices of that.
 			most := uint64(8<<20 + 400*len(data))
 			if strings.Contains(name, "bomb") {
@@ -103,9 +103,9 @@ func TestImport_Hostile(t *testing.T) {
 				t.Errorf("%d bytes of input took %d of memory", len(data), used)
 			}
 			for _, part := range []int{3, 2} {
-				_, _, _ = imported(t, bytes.NewReader(data[:len(data)/part]))
+				_, _, _ = imported(bytes.NewReader(data[:len(data)/part]))
 			}
-			view, _, err := imported(t, bytes.NewReader(data))
+			view, _, err := imported(bytes.NewReader(data))
 			if err != nil || len(allHeld(t, view)) == 0 {
 				t.Errorf("the event before is not read: %v", err)
 			}
@@ -122,8 +122,8 @@ func FuzzImport(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, data []byte) {
 		Magic(data)
-		view, outcome, err := imported(t, bytes.NewReader(data))
-		again, outcomeAgain, errAgain := imported(t, oneByte{bytes.NewReader(data)})
+		view, outcome, err := imported(bytes.NewReader(data))
+		again, outcomeAgain, errAgain := imported(oneByte{bytes.NewReader(data)})
 		switch {
 		case (err == nil) != (errAgain == nil):
 			t.Fatal(err, errAgain)

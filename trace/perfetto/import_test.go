@@ -17,6 +17,7 @@ import (
 	"testing/iotest"
 
 	"github.com/granarydb/granary/history"
+	"github.com/granarydb/granary/internal/heldtest"
 	"github.com/granarydb/granary/internal/protobuf"
 	"github.com/granarydb/granary/trace"
 )
@@ -85,39 +86,15 @@ var (
 	cleared  = packet(f(13, 1))
 )
 
-func imported(t testing.TB, in io.Reader) (*history.View, trace.Outcome, error) {
-	t.Helper()
-	var outcome trace.Outcome
-	r, err := trace.Build(func(to trace.Target) (err error) {
-		outcome, err = Import(t.Context(), in, to)
-		return err
-	})
-	if err != nil {
-		return nil, outcome, err
-	}
-	return r.View, outcome, nil
+func imported(in io.Reader) (*history.View, trace.Outcome, error) {
+	return heldtest.Imported(Import, in)
 }
 
 // allHeld returns all that is not null in a view, as sorted lines.
-func allHeld(t testing.TB, v *history.View) (lines []string) {
+func allHeld(t heldtest.T, v *history.View) (lines []string) {
 	t.Helper()
-	for _, a := range v.All() {
-		path, err := v.Path(a)
-		if err != nil {
-			t.Fatal(err)
-		}
-		for in, err := range v.Range(a, v.Start(), v.End(), history.RangeOptions{}) {
-			if err != nil {
-				t.Fatal(err)
-			}
-			if !in.Value.IsNull() {
-				value := in.Value.String()
-				if in.Value.Kind() == history.KindString {
-					value = in.Value.Text()
-				}
-				lines = append(lines, fmt.Sprintf("%s %d-%d %s", history.PathText(path), in.Start, in.End, value))
-			}
-		}
+	for _, h := range heldtest.All(t, v) {
+		lines = append(lines, h.String())
 	}
 	slices.Sort(lines)
 	return lines
@@ -241,7 +218,7 @@ func TestImport(t *testing.T) {
 			"", "the end within a message",
 		},
 	} {
-		view, outcome, err := imported(t, iotest.OneByteReader(bytes.NewReader(tc.trace)))
+		view, outcome, err := imported(iotest.OneByteReader(bytes.NewReader(tc.trace)))
 		if err != nil {
 			t.Errorf("%s: %v", tc.name, err)
 			continue
@@ -269,12 +246,12 @@ func TestImport_Errors(t *testing.T) {
 		"nothing": nil, "a text": []byte("hello"), "a group": {3}, "half a number": {0x80}, "a long number": bytes.Repeat([]byte{0x80}, 20), "half a packet": good[:9], "no events": thread8,
 		"a huge packet": {1<<3 | byte(protobuf.Bytes), 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x7f}, "a large packet": {1<<3 | byte(protobuf.Bytes), 0xff, 0xff, 0xff, 0x7f}, "other fields": f(2, "x"), "ends alone": all(thread8, eventAt(1, f(9, 2), f(11, 80))),
 	} {
-		if _, _, err := imported(t, bytes.NewReader(bad)); !errors.Is(err, ErrFormat) {
+		if _, _, err := imported(bytes.NewReader(bad)); !errors.Is(err, ErrFormat) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
 	broken := errors.New("broken")
-	if _, _, err := imported(t, io.MultiReader(bytes.NewReader(good[:len(good)-3]), iotest.ErrReader(broken))); !errors.Is(err, broken) {
+	if _, _, err := imported(io.MultiReader(bytes.NewReader(good[:len(good)-3]), iotest.ErrReader(broken))); !errors.Is(err, broken) {
 		t.Errorf("%v, want %v", err, broken)
 	}
 	if _, err := Import(t.Context(), bytes.NewReader(good), trace.Target{Begin: func(int64) (*history.Writer, error) { return nil, broken }}); !errors.Is(err, broken) {
@@ -321,7 +298,7 @@ func TestImport_Made(t *testing.T) {
 		}
 		want = append(want, fmt.Sprintf("%d-%d %s", start+offset, end-1+offset, cells[3]))
 	}
-	view, outcome, err := imported(t, bytes.NewReader(data))
+	view, outcome, err := imported(bytes.NewReader(data))
 	if err != nil || len(outcome.LeftOut()) > 0 || outcome.Lost != nil {
 		t.Fatal(outcome, err)
 	}

@@ -23,11 +23,12 @@ const (
 // packets reads the packets of a trace, one after the other.
 type packets struct {
 	*protobuf.Messages
-	compressed, inflated int64 // bytes of compressed packets, and what became of them
+	inner                *protobuf.Messages // of a compressed packet
+	compressed, inflated int64              // bytes of compressed packets, and what became of them
 }
 
 func newPackets(in io.Reader) *packets {
-	return &packets{Messages: protobuf.NewMessages(in, ErrFormat)}
+	return &packets{Messages: protobuf.NewMessages(in, ErrFormat), inner: protobuf.NewMessages(nil, ErrFormat)}
 }
 
 // errBomb means that compressed packets have too much in them.
@@ -42,9 +43,9 @@ func (p *packets) inflate(compressed []byte, f func([]byte) error) error {
 	}
 	left := maxInflation*p.compressed + freeInflation - p.inflated
 	limited := &io.LimitedReader{R: z, N: left}
-	inner := protobuf.NewMessages(limited, ErrFormat)
+	p.inner.Reset(limited)
 	for {
-		packet, err := inner.Next()
+		packet, err := p.inner.Next()
 		if limited.N <= 0 {
 			return errBomb
 		}
