@@ -44,6 +44,30 @@ func namesOf(a Address) []Frame {
 	return nil
 }
 
+// openNamed opens a database with the names of namesOf while on is true.
+func openNamed(t *testing.T, on *atomic.Bool) (*columnstore.Store, *DB) {
+	t.Helper()
+	store, err := columnstore.Open(columnstore.Options{FutureLimit: -1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := store.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	db, err := Open(store, Options{Names: func(a Address) []Frame {
+		if !on.Load() {
+			return nil
+		}
+		return namesOf(a)
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return store, db
+}
+
 // TestNames has the same answers whether addresses get names when the profile is inserted, or later.
 func TestNames(t *testing.T) {
 	at := time.Unix(1_700_000_000, 0)
@@ -54,24 +78,7 @@ func TestNames(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			var on atomic.Bool
 			ctx := context.Background()
-			store, err := columnstore.Open(columnstore.Options{FutureLimit: -1})
-			if err != nil {
-				t.Fatal(err)
-			}
-			defer func() {
-				if err := store.Close(); err != nil {
-					t.Error(err)
-				}
-			}()
-			db, err := Open(store, Options{Names: func(a Address) []Frame {
-				if !on.Load() {
-					return nil
-				}
-				return namesOf(a)
-			}})
-			if err != nil {
-				t.Fatal(err)
-			}
+			store, db := openNamed(t, &on)
 			on.Store(c.before)
 			if _, err := db.Insert(ctx, bareProfile(at), InsertOptions{}); err != nil {
 				t.Fatal(err)
@@ -150,24 +157,7 @@ func checkNames(ctx context.Context, t *testing.T, db *DB, snap *columnstore.Sna
 func TestNamesBetweenDeltas(t *testing.T) {
 	var on atomic.Bool
 	ctx := context.Background()
-	store, err := columnstore.Open(columnstore.Options{FutureLimit: -1})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() {
-		if err := store.Close(); err != nil {
-			t.Error(err)
-		}
-	}()
-	db, err := Open(store, Options{Names: func(a Address) []Frame {
-		if !on.Load() {
-			return nil
-		}
-		return namesOf(a)
-	}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	store, db := openNamed(t, &on)
 	deltas := NewDeltas(DeltaOptions{})
 	at := time.Unix(1_700_000_000, 0)
 	for i := range 2 {
@@ -180,7 +170,7 @@ func TestNamesBetweenDeltas(t *testing.T) {
 		}
 		on.Store(true)
 	}
-	err = store.View(ctx, func(snap *columnstore.Snapshot) error {
+	err := store.View(ctx, func(snap *columnstore.Snapshot) error {
 		stacks, err := db.Merge(ctx, snap, Type{Sample: "alloc_space", SampleUnit: "bytes", Period: "space", PeriodUnit: "bytes"}, Query{})
 		if err == nil && stacks.Total != 1 {
 			t.Errorf("the growth is %d, want 1", stacks.Total)

@@ -5,7 +5,6 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"os"
 	"runtime/pprof"
 	"runtime/trace"
 	"strings"
@@ -131,21 +130,7 @@ func TestStateRows(t *testing.T) {
 	b.until(option + ".includes('longest wait')")
 	b.settles(readyStates)
 	b.shot("rows-1280")
-	axe, err := os.ReadFile("testdata/axe-core/axe.min.js")
-	if err != nil {
-		t.Fatal(err)
-	}
-	eval[any](b, string(axe)+"; null")
-	for _, scheme := range []string{"light", "dark"} {
-		b.colours(scheme)
-		for _, width := range []int64{1920, 1280, 390} {
-			b.width(width)
-			for _, v := range violations(b) {
-				t.Errorf("%s, %d pixels: %s", scheme, width, v)
-			}
-			b.shot(fmt.Sprintf("rows-%s-%d", scheme, width))
-		}
-	}
+	b.looks("rows", 1920, 1280, 390)
 }
 
 // TestWaits asks how long states last, by state, goroutine and function, and how long what could run waited; a click goes to
@@ -159,21 +144,7 @@ func TestWaits(t *testing.T) {
 	b.shot("waits-latency")
 	b.press("function")
 	b.until("document.querySelector('.waits thead').textContent.startsWith('functionstate') && document.querySelector('.waits tbody').textContent.includes('WaitGroup')")
-	axe, err := os.ReadFile("testdata/axe-core/axe.min.js")
-	if err != nil {
-		t.Fatal(err)
-	}
-	eval[any](b, string(axe)+"; null")
-	for _, scheme := range []string{"light", "dark"} {
-		b.colours(scheme)
-		for _, width := range []int64{1920, 1280, 390} {
-			b.width(width)
-			for _, v := range violations(b) {
-				t.Errorf("%s, %d pixels: %s", scheme, width, v)
-			}
-			b.shot(fmt.Sprintf("waits-%s-%d", scheme, width))
-		}
-	}
+	b.looks("waits", 1920, 1280, 390)
 	b.width(1280)
 	eval[any](b, "document.querySelector('.waits tbody tr td:last-child button').click()")
 	b.until("/[?&]at=Goroutines/.test(location.search) && /[?&]from=20/.test(location.search)")

@@ -1,6 +1,7 @@
 package browser
 
 import (
+	"fmt"
 	"os"
 	"testing"
 )
@@ -64,6 +65,22 @@ func (b *tab) axe() {
 	eval[any](b, string(axe)+"; null")
 	for _, v := range violations(b) {
 		b.t.Error(v)
+	}
+}
+
+// looks looks at the page with axe, light and dark, at each width. The pictures are kept by GRANARY_SHOTS.
+func (b *tab) looks(name string, widths ...int64) {
+	b.t.Helper()
+	b.axe()
+	for _, scheme := range []string{"light", "dark"} {
+		b.colours(scheme)
+		for _, width := range widths {
+			b.width(width)
+			for _, v := range violations(b) {
+				b.t.Errorf("%s, %d pixels: %s", scheme, width, v)
+			}
+			b.shot(fmt.Sprintf("%s-%s-%d", name, scheme, width))
+		}
 	}
 }
 

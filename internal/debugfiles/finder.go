@@ -28,7 +28,7 @@ type Options struct {
 	// FetchBytes and FetchTime bound an answer of it. 0 means KeepBytes, and a minute.
 	FetchBytes int64
 	FetchTime  time.Duration
-	// Pool has the open files. nil means a pool of the set's own.
+	// Pool has the open files. nil means one of the Finder's own.
 	Pool *Pool
 	// Now returns the time. nil means time.Now.
 	Now func() time.Time
@@ -53,7 +53,7 @@ type Binary struct {
 	BuildID string // or empty
 }
 
-// Finder is a set of files.
+// Finder finds the files for a binary. It is safe for concurrent use.
 type Finder struct {
 	opts  Options
 	named []indexed // Options.Files
@@ -75,7 +75,7 @@ type indexed struct {
 	size    int64
 }
 
-// New returns a set. The error is of a file of Options.Files. Close the set at the end.
+// New returns a Finder. The error is of a file of Options.Files. Close the Finder at the end.
 func New(opts Options) (*Finder, error) {
 	s := &Finder{opts: opts.withDefaults(), files: map[string]indexed{}, byID: map[string][]string{}, failed: map[string]time.Time{}}
 	if s.pool = opts.Pool; s.pool == nil {
@@ -99,7 +99,7 @@ func (s *Finder) Close() error {
 	return s.pool.Close()
 }
 
-// Problem is that of the set's pool.
+// Problem is that of the Finder's pool.
 func (s *Finder) Problem() error { return s.pool.Problem() }
 
 // Frames returns the frames at a place in a binary, innermost first, or none if no file has a name for it. Of several files
