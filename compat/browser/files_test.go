@@ -100,7 +100,7 @@ func TestFiles_Refused(t *testing.T) {
 	b.shot("files-error")
 	cpu := profileFile(t, "etcd", "cpu-1", 100)
 	b.drop(map[string][]byte{"cpu.pb.gz": cpu})
-	b.until("document.querySelectorAll('.files li').length === 1 && !document.querySelector('.files .message')")
+	b.until("document.querySelector('.files li').textContent.includes('cpu.pb.gz') && !document.querySelector('.files .refused')")
 	b.until("[...document.querySelectorAll('button')].some((e) => e.textContent.trim() === 'open' && !e.disabled)") // a press of a disabled one is lost
 	b.leaves("/view/", func() { b.press("open") })
 	b.ready()

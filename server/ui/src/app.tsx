@@ -49,8 +49,9 @@ export function App() {
   const known = useHistories(tick), histories = known.data ?? [];
   useLive(state.live === "1", store.error !== undefined, () => setTick((n) => n + 1));
   useHelpKey(() => setHelp(true));
-  const [files, setFiles] = useState<File[] | null>(null); // to open
-  useDrop(setFiles);
+  const [opening, setOpening] = useState<{ files: File[]; n: number } | null>(null); // the files of the nth dialog
+  const openFiles = (files: File[]) => setOpening((before) => ({ files, n: (before?.n ?? 0) + 1 }));
+  useDrop(openFiles);
   const [isUnread, setUnread] = useState(false);
   useEffect(() => {
     const unread = () => setUnread(true);
@@ -73,7 +74,7 @@ export function App() {
   const isReady = isChosen && known.data !== undefined && (histories.length === 0 || paths.data !== undefined || paths.error !== undefined) && types.data !== undefined && (store.data !== undefined || store.error !== undefined);
   return (
     <>
-      <Header page={page} tenant={store.data?.tenant} types={types.data?.all ?? []} refresh={() => setTick((n) => n + 1)} help={() => setHelp(true)} open={() => setFiles([])} />
+      <Header page={page} tenant={store.data?.tenant} types={types.data?.all ?? []} refresh={() => setTick((n) => n + 1)} help={() => setHelp(true)} open={() => openFiles([])} />
       <main>
         {types.data && store.error?.status === 0 && <p class="banner" role="alert">The server does not answer. The page shows what it answered before{state.live && ", and asks again"}.</p>}
         <Missing />
@@ -95,7 +96,7 @@ export function App() {
       <FrameBox />
       <Lines />
       {isHelp && <Help close={() => setHelp(false)} />}
-      {files && <OpenFiles first={files} close={() => setFiles(null)} />}
+      {opening && <OpenFiles key={opening.n} first={opening.files} close={() => setOpening(null)} />}
       <CopyField />
     </>
   );

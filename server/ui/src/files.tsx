@@ -31,14 +31,14 @@ interface Opened { path: string; refused?: string[] }
 
 const refusedKey = (path: string) => "refused " + path;
 
-// OpenFiles is the dialog that sends files. Two of them can be the sides of a difference.
+// OpenFiles is the dialog that sends files. Two of them can be the sides of a difference. Other first files are another
+// dialog, with a key of its own: an effect that took them would be late, and undo a press that came before it.
 export function OpenFiles({ first, close }: { first: File[]; close: () => void }) {
   const dialog = useRef<HTMLDialogElement>(null);
   const [files, set] = useState(first);
-  const [asked, ask] = useState({ n: 0, hasSides: false });
+  const [asked, ask] = useState({ n: 0, isOn: false, hasSides: false });
   useEffect(() => dialog.current?.showModal(), []);
-  useEffect(() => { if (first.length) { set(first); ask({ n: 0, hasSides: false }); } }, [first]);
-  const answer = useAnswer<Opened>(asked.n ? String(asked.n) : null, async (signal) => {
+  const answer = useAnswer<Opened>(asked.isOn ? String(asked.n) : null, async (signal) => {
     const body = new FormData();
     files.forEach((f, i) => {
       body.append("modified", String(f.lastModified));
@@ -50,15 +50,15 @@ export function OpenFiles({ first, close }: { first: File[]; close: () => void }
     location.assign(path);
     return opened;
   });
-  const start = (hasSides: boolean) => ask({ n: asked.n + 1, hasSides });
-  const isBusy = asked.n > 0 && !answer.error, isPair = files.length === 2;
+  const start = (hasSides: boolean) => ask({ n: asked.n + 1, isOn: true, hasSides });
+  const isBusy = asked.isOn && !(answer.isDone && answer.error), isPair = files.length === 2;
   return (
     <dialog ref={dialog} class="help files" aria-labelledby="files-title" onClose={close} onClick={(e) => { if (e.target === dialog.current) dialog.current?.close(); }}>
       <h2 id="files-title">Open files</h2>
       <p>Profiles of any format, and traces of Go, Chrome or Perfetto. The server keeps them in memory, beside its own data, until half an hour after the last look. Drop them here, or choose:</p>
-      <input type="file" multiple aria-label="files" disabled={isBusy} onChange={(e) => { set([...(e.currentTarget.files ?? [])]); ask({ n: 0, hasSides: false }); }} />
+      <input type="file" multiple aria-label="files" disabled={isBusy} onChange={(e) => { set([...(e.currentTarget.files ?? [])]); ask({ ...asked, isOn: false }); }} />
       {files.length > 0 && <ol>{files.map((f, i) => <li key={i}>{isPair && <small>{i ? "after" : "before"}</small>} <b>{text(f.name, 100)}</b> <small>{value(f.size, "bytes")}</small></li>)}</ol>}
-      {asked.n > 0 && answer.isDone && (answer.error && [0, 401, 403].includes(answer.error.status) ? <Failed of={answer} /> : <p class="refused" role="alert">{text(answer.error?.message ?? "", 1000)}</p>)}
+      {asked.isOn && answer.isDone && (answer.error && [0, 401, 403].includes(answer.error.status) ? <Failed of={answer} /> : <p class="refused" role="alert">{text(answer.error?.message ?? "", 1000)}</p>)}
       <p class="tools" role="group" aria-label="open">
         {isPair && <button type="button" disabled={isBusy} onClick={() => start(true)}>compare them</button>}
         {isPair && <button type="button" disabled={isBusy} onClick={() => set([files[1]!, files[0]!])}>swap</button>}
