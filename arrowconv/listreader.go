@@ -101,8 +101,10 @@ func (l *listReader) addNames(to *values, elements []uint32) error {
 	for _, element := range elements {
 		names := l.named.make(element)
 		if *names == nil {
-			l.record = l.from.AppendRecord(l.record[:0], element)
-			l.given = l.names(l.given[:0], l.from.Element(element), l.record)
+			record := l.from.ReadRecord(l.record, element)
+			if l.given = l.names(l.given[:0], l.from.Element(element), record); record != nil {
+				l.record = record
+			}
 			*names = make([]string, len(l.given))
 			for i, name := range l.given {
 				(*names)[i] = strings.ToValidUTF8(name, "\uFFFD")

@@ -28,7 +28,7 @@ func TestListsAllocations(t *testing.T) {
 		"listLen":        func() { d.listLen(codes[7]) },
 		"UUIDs":          func() { ids = d.UUIDs(ids[:0], codes[7]) },
 		"Element":        func() { d.Element(element) },
-		"AppendRecord":   func() { record = d.AppendRecord(record[:0], element) },
+		"ReadRecord":     func() { record = d.ReadRecord(record, element) },
 		"FindElement":    func() { d.FindElement(lists[0][0]) },
 		"FindList":       func() { d.FindList(lists[3]) },
 		"InternElement":  func() { _, _ = d.InternElement(lists[0][0], nil) },

@@ -104,8 +104,9 @@ func TestListsRecords(t *testing.T) {
 			t.Errorf("%s: element %d has record %q; want %d, %q", s.name, code, got, s.id, s.want)
 		}
 	}
-	if got := d.Record(mustElement(t, d, uuidOf(4), "")); got != nil {
-		t.Errorf("Record() without one = %#v, want nil", got)
+	without := mustElement(t, d, uuidOf(4), "")
+	if got, read := d.Record(without), d.ReadRecord([]byte("another"), without); got != nil || read != nil {
+		t.Errorf("Record() without one = %#v, ReadRecord() = %#v, want nil", got, read)
 	}
 	if got := d.records.len(); got != 3 {
 		t.Errorf("%d records are kept, want 3: records of elements that have one are not", got)

@@ -246,9 +246,13 @@ func (d *Lists) Records() iter.Seq2[uint32, []byte] {
 	}
 }
 
-// AppendRecord appends an element's record to dst, and nothing if it has none.
-func (d *Lists) AppendRecord(dst []byte, code uint32) []byte {
-	return d.records.append(dst, d.recordOf.at(int(code)-1).Load())
+// ReadRecord returns an element's record, nil if it has none. The record is in the memory of buf, if that suffices.
+func (d *Lists) ReadRecord(buf []byte, code uint32) []byte {
+	record := d.recordOf.at(int(code) - 1).Load()
+	if record == 0 {
+		return nil
+	}
+	return d.records.append(buf[:0], record)
 }
 
 // Record returns a copy of an element's record, nil if it has none.

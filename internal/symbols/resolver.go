@@ -75,8 +75,11 @@ func (s *Resolver) describe(y *Symbol, element uint32, stop pattern.Stop) {
 
 // stored returns an element's record, which is valid until the next call. The caller holds mu.
 func (s *Resolver) stored(element uint32) []byte {
-	s.of = s.lists.AppendRecord(s.of[:0], element)
-	return s.of
+	record := s.lists.ReadRecord(s.of, element)
+	if record != nil {
+		s.of = record
+	}
+	return record
 }
 
 // decode makes y the symbol of a location. An empty or invalid record is replaced by another generation's.

@@ -139,8 +139,10 @@ func (f *ListFilter) element(code uint32) bool {
 
 // askFor evaluates an element.
 func (f *ListFilter) askFor(code uint32) {
-	f.record = f.lists.AppendRecord(f.record[:0], code)
-	f.ask(code, f.record)
+	record := f.lists.ReadRecord(f.record, code)
+	if f.ask(code, record); record != nil {
+		f.record = record
+	}
 }
 
 // ask evaluates an element with its record, unless its result is cached or the query was cancelled.
