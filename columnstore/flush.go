@@ -188,18 +188,18 @@ func (f *flush) history(h *History, view *history.View) error {
 		f.next.Histories, f.views = append(f.next.Histories, *before), append(f.views, nil)
 		return nil
 	}
-	bytes := 2 * h.states.Size() // an image copies the lanes
+	bytes := h.states.Size() // an image copies the texts
 	if err := f.reserve(bytes); err != nil {
 		return err
 	}
 	defer f.release(bytes)
-	image := view.AppendImage(nil)
+	var size int64
 	var err error
-	if next.File, err = f.to.Dir.WriteStates(image); err != nil {
+	if next.File, size, err = f.to.Dir.WriteStates(view.WriteImage); err != nil {
 		return err
 	}
 	f.next.Histories, f.views = append(f.next.Histories, next), append(f.views, view)
-	f.to.Bytes += int64(len(image))
+	f.to.Bytes += size
 	s.opts.Yield("file/states")
 	return nil
 }

@@ -10,12 +10,25 @@ import (
 	"github.com/granarydb/granary/internal/tile"
 )
 
-// AppendImage appends the view's history to dst, for OpenImage: names, texts, tiles as they are, unsealed
-// entries, and ongoing values. It may run beside the writer. Names, texts and values from later commits are
-// not included, but an attribute in the view can already have the place and kind that a later commit gave
-// it. The image takes about the bytes of the tiles and names. It costs a copy of them, and 0.1 us an
-// attribute. docs/format/history.md draws the bytes.
+// AppendImage appends the view's image to dst: what WriteImage writes.
 func (v *View) AppendImage(dst []byte) []byte {
+	_ = v.WriteImage(func(part []byte) error { // it has no error of its own
+		dst = append(dst, part...)
+		return nil
+	})
+	return dst
+}
+
+// imagePart is the size of the parts of an image, besides names and texts.
+const imagePart = 64 << 10
+
+// WriteImage gives the view's history to put in parts, for OpenImage: names, texts, tiles as they are, unsealed
+// entries, and ongoing values. put must not keep a part. It may run beside the writer. Names, texts and values from
+// later commits are not included, but an attribute in the view can already have the place and kind that a later commit
+// gave it. The image takes about the bytes of the tiles and names. It costs a copy of them, a walk over the tiles
+// before, 0.1 us an attribute, and memory for the texts. The error is that of put. docs/format/history.md draws the
+// bytes.
+func (v *View) WriteImage(put func(part []byte) error) error {
 	w := imageWriter{view: v, used: make([]uint64, len(v.lanes)), places: make([]uint32, v.Len())}
 	texts := v.texts
 	if texts == nil {
@@ -27,9 +40,7 @@ func (v *View) AppendImage(dst []byte) []byte {
 	}
 	w.marks.grow(texts.Most())
 	w.findPlaces()
-	for i := range v.lanes {
-		w.lane(i, w.used[i])
-	}
+	w.lanes() // to find the texts, which come before
 	var numbered []uint32
 	if v.numbered != nil {
 		numbered = *v.numbered
@@ -37,26 +48,40 @@ func (v *View) AppendImage(dst []byte) []byte {
 	for _, code := range numbered {
 		w.marks.add(uint64(code))
 	}
-	lanes := w.Data
-	w.Data = dst
+	w.put = put
 	w.head()
 	w.attributes()
 	texts.WriteImage(&w.Writer, w.marks.words)
 	w.Uint(uint64(len(numbered)))
 	for _, code := range numbered {
 		w.Uint(uint64(code))
+		w.next(imagePart)
 	}
-	w.Raw(lanes)
-	return w.Data
+	w.lanes()
+	w.next(0)
+	return w.err
 }
 
 // imageWriter writes a view's image.
 type imageWriter struct {
 	fields.Writer
+	put    func([]byte) error // nil drops the bytes
+	err    error              // of put
 	view   *View
 	places []uint32 // by attribute, from 1; 0: none
 	used   []uint64 // their slots, by lane
 	marks  textMarks
+}
+
+// next gives away what is written, if it is more than `most` bytes.
+func (w *imageWriter) next(most int) {
+	if len(w.Data) <= most {
+		return
+	}
+	if w.put != nil && w.err == nil {
+		w.err = w.put(w.Data)
+	}
+	w.Data = w.Data[:0]
 }
 
 // Flags of an image.
@@ -107,6 +132,18 @@ func (w *imageWriter) attributes() {
 		}
 		w.Uint(1 + fields.Zigzag(uint64(int64(pos)-int64(last)-1)))
 		last = pos
+		w.next(imagePart)
+	}
+}
+
+// lanes writes all lanes, and marks their texts.
+func (w *imageWriter) lanes() {
+	for i := range w.view.lanes {
+		w.lane(i, w.used[i])
+		w.next(imagePart)
+	}
+	if w.put == nil {
+		w.next(0)
 	}
 }
 
@@ -189,6 +226,7 @@ func (w *imageWriter) tiles(tiles []tile.Ref, texts uint64) (ends uint64) {
 		}
 		ends |= r.Mask
 		last = r.Last
+		w.next(imagePart)
 	}
 	return ends
 }

@@ -5,6 +5,7 @@ import (
 	"cmp"
 	_ "embed" // for the style sheet
 	"fmt"
+	"iter"
 	"strings"
 	"unicode/utf8"
 
@@ -44,6 +45,11 @@ type TimeOptions struct {
 	// Label, if not nil, returns a text behind an attribute's name, such as the function of a goroutine, or "". It
 	// is called for each attribute, and again for rows, by several goroutines.
 	Label func(a history.Attribute) string
+	// Arrows, if not nil, returns the arrows that end at an attribute in the range, in the order of time, or nil. It is called for
+	// each row of one attribute. A picture has at most 2,000 arrows, and counts the others. Its errors end the drawing.
+	Arrows func(a history.Attribute) iter.Seq2[TimeArrow, error]
+	// Marks, if not nil, returns the instants of an attribute that are marked in its row, ascending, such as samples.
+	Marks func(a history.Attribute) []int64
 	// Numbers selects how numbers are drawn.
 	Numbers Numbers
 	// Fold draws more attributes than Rows in Rows rows: a row has several consecutive attributes, and shows

@@ -59,7 +59,11 @@ func (g *timeGraph) draw() error {
 		rows += g.rows[i].height() + timePaper
 	}
 	rows = max(rows, timeRow)
-	notes := g.footnotes()
+	marks, err := g.findMarks()
+	if err != nil {
+		return err
+	}
+	notes := append(g.footnotes(), marks.footnotes(g)...)
 	height := top + rows + timeAxis + len(notes)*lineHeight + margin
 	summary := g.summary(fmt.Sprintf("%s of %s seen", thousands(g.seen), plural(g.all, "interval")))
 	begin(&g.out, "states", false, g.opts.Width, height, g.opts.Title, "Time graph: "+summary, timeStyle+paletteStyle())
@@ -81,11 +85,14 @@ func (g *timeGraph) draw() error {
 		} else if err := g.drawRow(&g.rows[i], y, &shares); err != nil {
 			return err
 		}
+		marks.drawMarks(g, i)
+		g.out.WriteString("</g>\n")
 		y += g.rows[i].height() + timePaper
 	}
 	if len(g.rows) == 0 {
 		fmt.Fprintf(&g.out, "<text class=\"note\" x=\"%d\" y=\"%d\">No attributes</text>\n", margin, top+12)
 	}
+	marks.drawArrows(g, top)
 	for i, note := range notes {
 		fmt.Fprintf(&g.out, "<text class=\"note\" x=\"%d\" y=\"%d\">%s</text>\n", margin, top+rows+timeAxis+(i+1)*lineHeight, escape(note))
 	}
@@ -147,7 +154,7 @@ func (e *legendEntry) draw(w *bytes.Buffer) {
 		escape(e.title), shape, e.x+16, y+10, escape(e.text), escape(e.share))
 }
 
-// drawRow writes a row's track, label and states.
+// drawRow writes a row's track, label and states, without its end.
 func (g *timeGraph) drawRow(r *graphRow, y int, shares *columnShares) error {
 	above, name := g.path(r.attribute)
 	below := ""
@@ -168,7 +175,6 @@ func (g *timeGraph) drawRow(r *graphRow, y int, shares *columnShares) error {
 	if !r.bars {
 		g.drawNames(r)
 	}
-	g.out.WriteString("</g>\n")
 	return nil
 }
 

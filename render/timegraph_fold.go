@@ -93,10 +93,9 @@ func (g *timeGraph) label(r *graphRow) (above, name string) {
 	return above, name
 }
 
-// drawFolded writes a row with several attributes.
+// drawFolded writes a row with several attributes, without its end.
 func (g *timeGraph) drawFolded(r *graphRow, y int) {
 	above, name := g.label(r)
 	g.beginRow(r, y, above, name, firstOf(above+name, timeTitle), plural(len(r.folded), "attribute"))
 	drawLayers(&g.out, g.layers(r.columns, 0, len(r.columns.parts), r.height(), 5), g.edges, r.height())
-	g.out.WriteString("</g>\n")
 }

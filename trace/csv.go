@@ -46,6 +46,9 @@ func (o CSVOptions) ParseTime(text string) (int64, error) {
 	text = strings.TrimSpace(text)
 	nanos, ok := ParseDecimal(text, o.Unit)
 	if !ok {
+		if _, isFraction := ParseDecimal(text, 9); o.Unit == 0 && isFraction {
+			return 0, fmt.Errorf("time %.40q is no whole number of nanoseconds: granary history import --unit s reads one of seconds", text)
+		}
 		at, isDate := timetext.Date(text, time.UTC)
 		if !isDate || at.Year() <= 1677 || at.Year() >= 2262 {
 			return 0, fmt.Errorf("time %.40q: want a number in the unit of the file or a date such as 2026-01-31T09:00:00.5Z", text)

@@ -146,7 +146,7 @@ func TestCSVErrors(t *testing.T) {
 		"open quote":            {CSVOptions{}, []string{head + "1,\"a,2\n"}, "0.csv: parse error on line 2"},
 		"time":                  {CSVOptions{}, []string{head + "1,a,2\n\n2,\"b\nc\",3\n"}, `0.csv: line 4: attribute "b\nc"`},
 		"time that is none":     {CSVOptions{}, []string{head + "1,a,2\nnow,a,3\n"}, `0.csv: line 3: time "now": want a number in the unit of the file or a date`},
-		"decimals of ns":        {CSVOptions{}, []string{head + "1.5,a,2\n"}, `line 2: time "1.5"`},
+		"decimals of ns":        {CSVOptions{}, []string{head + "1.5,a,2\n"}, `line 2: time "1.5" is no whole number of nanoseconds: granary history import --unit s`},
 		"time of an end":        {CSVOptions{}, []string{"start,end,attribute,value\n5,x,a,1\n"}, `line 2: time "x"`},
 		"back":                  {CSVOptions{}, []string{"start,end,attribute,value\n5,4,a,1\n"}, "line 2: end 4 is before start 5"},
 		"overlap":               {CSVOptions{}, []string{"start,end,attribute,value\n", "start,end,attribute,value\n5,9,a,1\n1,2,b,1\n9,10,a,1\n"}, "1.csv: line 4: intervals touch: start 9 is the end of the attribute's interval in line 2"},

@@ -101,8 +101,8 @@ func resident(t *testing.T, cmd *exec.Cmd) (most int64) {
 	}
 }
 
-// TestGoTrace_Long imports a Go execution trace of 100 MB in less memory than it has bytes, and draws the first picture of one of 66 MB in ten
-// seconds while another processor is busy.
+// TestGoTrace_Long imports a Go execution trace of 100 MB in less memory than it has bytes, and loads it in less than twice that. It
+// draws the first picture of one of 66 MB in ten seconds while another processor is busy.
 func TestGoTrace_Long(t *testing.T) {
 	if !effort.Full {
 		t.Skip("GRANARY_FULL takes half a minute to record traces")
@@ -113,10 +113,20 @@ func TestGoTrace_Long(t *testing.T) {
 		t.Fatalf("%v: %s", err, out)
 	}
 	long, size := longTrace(t, 100<<20)
-	cmd := exec.Command(program, "history", "import", "-o", filepath.Join(dir, "long.history"), long)
-	most := resident(t, cmd)
-	if t.Logf("an import of %d bytes takes %d bytes of memory and %v of a processor", size, most, cmd.ProcessState.UserTime()); most > size {
-		t.Errorf("an import of %d bytes takes %d bytes of memory", size, most)
+	for _, test := range []struct {
+		args  []string
+		times int64 // the bound
+	}{
+		{[]string{"history", "import", "-o", filepath.Join(dir, "long.history")}, 1},
+		// A store has its histories in memory, at 2 bytes an interval: this trace has an interval for each 3 bytes.
+		{[]string{"history", "load", "--db", filepath.Join(dir, "states.db")}, 2},
+		{[]string{"load", "--db", filepath.Join(dir, "both.db")}, 2},
+	} {
+		cmd := exec.Command(program, append(test.args, long)...)
+		most := resident(t, cmd)
+		if t.Logf("%q of %d bytes takes %d bytes of memory and %v of a processor", test.args, size, most, cmd.ProcessState.UserTime()); most > test.times*size {
+			t.Errorf("%q of %d bytes takes %d bytes of memory", test.args, size, most)
+		}
 	}
 	first, size := longTrace(t, 66_000_000)
 	var busy sync.WaitGroup
@@ -126,7 +136,7 @@ func TestGoTrace_Long(t *testing.T) {
 		}
 	})
 	begin := time.Now()
-	cmd = exec.Command(program, "history", "plot", "-o", filepath.Join(dir, "long.svg"), first)
+	cmd := exec.Command(program, "history", "plot", "-o", filepath.Join(dir, "long.svg"), first)
 	out, err := cmd.CombinedOutput()
 	took := time.Since(begin)
 	ended.Store(true)

@@ -52,12 +52,25 @@ func CreateFile(fs FS, store StoreID, kind string, number uint64, version uint32
 
 // Write appends a piece, at a multiple of 8 bytes. After an error the file can only be abandoned.
 func (w *FileWriter) Write(b []byte) (Piece, error) {
-	if len(b) > math.MaxUint32 {
-		return Piece{}, fmt.Errorf("%w: piece of %s has %d bytes", ErrLimit, w.name, len(b))
+	return w.WriteParts(func(put func([]byte) error) error { return put(b) })
+}
+
+// WriteParts appends a piece that write puts in parts, one after the other. After an error, which can be that of write,
+// the file can only be abandoned.
+func (w *FileWriter) WriteParts(write func(put func([]byte) error) error) (Piece, error) {
+	p := Piece{Offset: w.offset}
+	err := write(func(b []byte) error {
+		if p.Length += int64(len(b)); p.Length > math.MaxUint32 {
+			return fmt.Errorf("%w: piece of %s has %d bytes or more", ErrLimit, w.name, p.Length)
+		}
+		p.CRC = crc(p.CRC, b)
+		return w.put(b)
+	})
+	if err != nil {
+		return Piece{}, err
 	}
-	p := Piece{w.offset, int64(len(b)), crc(0, b)}
 	w.offset += align(p.Length)
-	return p, w.put(b, pad(len(b)))
+	return p, w.put(pad(int(p.Length)))
 }
 
 func (w *FileWriter) put(parts ...[]byte) error {

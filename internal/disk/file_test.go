@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -22,15 +23,19 @@ func pieces() (all [][]byte) {
 	return all
 }
 
-// writeFile writes the file test-7 with a directory that has the places of the pieces.
+// writeFile writes the file test-7 with a directory that has the places of the pieces. It puts every other piece in parts.
 func writeFile(fs disk.FS, pieces [][]byte) error {
 	w, err := disk.CreateFile(fs, store, "test", 7, 1)
 	if err != nil {
 		return err
 	}
 	var directory []byte
-	for _, b := range pieces {
-		p, err := w.Write(b)
+	for i, b := range pieces {
+		write := w.Write
+		if i%2 == 1 {
+			write = func(b []byte) (disk.Piece, error) { return w.WriteParts(inParts(b)) }
+		}
+		p, err := write(b)
 		if err != nil {
 			w.Abandon()
 			return err
@@ -38,6 +43,18 @@ func writeFile(fs disk.FS, pieces [][]byte) error {
 		directory = words(directory, uint64(p.Offset), uint64(p.Length), uint64(p.CRC))
 	}
 	return w.Finish(directory)
+}
+
+// inParts puts bytes in parts of seven.
+func inParts(b []byte) func(put func([]byte) error) error {
+	return func(put func([]byte) error) error {
+		for part := range slices.Chunk(b, 7) {
+			if err := put(part); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
 }
 
 // readFile returns the pieces of the file.

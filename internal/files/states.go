@@ -13,20 +13,20 @@ type HistoryFiles struct {
 	File          uint64
 }
 
-// WriteStates writes a history's image, and returns the number of the file. The error comes from the
-// disk.
-func (d *Dir) WriteStates(image []byte) (number uint64, err error) {
+// WriteStates writes a history's image, which write puts in parts, and returns the number of the file and the bytes of the
+// image. The error comes from write or the disk.
+func (d *Dir) WriteStates(write func(put func(part []byte) error) error) (number uint64, bytes int64, err error) {
 	w, err := d.create(StatesKind)
 	if err != nil {
-		return 0, err
+		return 0, 0, err
 	}
 	number = d.next - 1
-	piece, err := w.Write(image)
+	piece, err := w.WriteParts(write)
 	if err != nil {
 		w.Abandon()
-		return 0, err
+		return 0, 0, err
 	}
-	return number, d.end(w, piece.Append(nil))
+	return number, piece.Length, d.end(w, piece.Append(nil))
 }
 
 // ReadStates returns a history's image. The errors are *disk.DamagedError, ErrFile, and errors from the

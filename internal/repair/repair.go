@@ -71,7 +71,7 @@ func (c *checker) mend() error {
 		if err != nil {
 			return fmt.Errorf("history %q: %w", f.Name, err)
 		}
-		if f.File, err = c.dir.WriteStates(empty.Empty().AppendImage(nil)); err != nil {
+		if f.File, _, err = c.dir.WriteStates(empty.Empty().WriteImage); err != nil {
 			return err
 		}
 	}

@@ -29,9 +29,6 @@ type Wake struct {
 	ByRow int    `json:"by_row"` // its row, -1 without one
 }
 
-// wakerChild is the attribute below another one that has the name of what woke it.
-const wakerChild = "woken by"
-
 // wakes fills in who woke the attributes of rows: one wake of a row by another attribute in a pixel.
 func (m *pixelMaker) wakes(ctx context.Context, made []activity) error {
 	m.out.Wakes = []Wake{}
@@ -40,38 +37,24 @@ func (m *pixelMaker) wakes(ctx context.Context, made []activity) error {
 		rowOf[a.attribute] = row
 	}
 	for row, a := range made {
-		waker, err := v.LookupFrom(a.attribute, wakerChild)
-		if err != nil {
+		wakes := stats.Wakes(v, a.attribute, m.in.from, m.in.to)
+		if wakes == nil {
 			continue
-		}
-		parent, err := v.Parent(a.attribute)
-		if err != nil {
-			return err
 		}
 		if reads += a.intervals; reads > mostWakeReads || ctx.Err() != nil {
 			m.out.WakesLeft = true
 			return ctx.Err()
 		}
-		waited, last := false, Wake{Pixel: -1}
-		for in, err := range v.Range(a.attribute, m.in.from, m.in.to, history.RangeOptions{}) {
+		last := Wake{Pixel: -1}
+		for woken, err := range wakes {
 			if err != nil {
 				return err
 			}
-			woken := waited && !stats.IsWait(in.Value) && !in.Value.IsNull()
-			if waited = stats.IsWait(in.Value); !woken || in.Start < m.in.from {
-				continue
-			}
-			wake := Wake{Row: row, Pixel: m.pixelOf(in.Start), ByRow: -1}
-			by, err := v.At(waker, in.Start)
-			if err != nil {
-				return err
-			}
-			if by.Value.Kind() == history.KindInt {
-				if of, err := v.LookupFrom(parent, strconv.FormatInt(by.Value.Int(), 10)); err == nil {
-					wake.By = pathText(v.Names, of)
-					if at, is := rowOf[of]; is {
-						wake.ByRow = at
-					}
+			wake := Wake{Row: row, Pixel: m.pixelOf(woken.At), ByRow: -1}
+			if woken.By != history.Top {
+				wake.By = pathText(v.Names, woken.By)
+				if at, is := rowOf[woken.By]; is {
+					wake.ByRow = at
 				}
 			}
 			if wake == last {

@@ -1,6 +1,11 @@
 package states
 
 import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"math"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -14,6 +19,7 @@ import (
 
 	"github.com/granarydb/granary/cmd/granary/internal/cli"
 	"github.com/granarydb/granary/internal/beside"
+	"github.com/granarydb/granary/trace/golang"
 )
 
 const goTrace = "../../../../trace/golang/testdata/small.trace"
@@ -163,6 +169,65 @@ func TestGoTrace_Errors(t *testing.T) {
 	} {
 		if r := granary(t, append([]string{"history"}, args...)...); r.code == cli.ExitOK || !strings.Contains(r.stderr, want) {
 			t.Errorf("%v: %+v, want %s", args, r, want)
+		}
+	}
+}
+
+// TestGoTrace_Marks draws the wake-ups and the samples that another reader of the trace finds, of standard input too.
+func TestGoTrace_Marks(t *testing.T) {
+	data := smallTrace(t)
+	r, err := golang.NewReader(bytes.NewReader(data), math.MaxInt64)
+	if err != nil {
+		t.Fatal(err)
+	}
+	samples, wakes := 0, map[int64]bool{}
+	for {
+		ev, err := r.Next()
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		if ev.Kind == golang.Sample && ev.ID != golang.NoGoroutine {
+			samples++
+		}
+		if ev.IsWake {
+			wakes[ev.ID] = true
+		}
+	}
+	if samples == 0 || len(wakes) < 5 {
+		t.Fatalf("%d samples, %d goroutines are woken", samples, len(wakes))
+	}
+	stdin(t, goTrace)
+	for _, of := range []string{goTrace, "-"} {
+		picture, _ := plot(t, "-o", "-", "--rows", "0", "--wakes", "--samples", of)
+		if want := fmt.Sprintf(">%d samples: a mark", samples); !strings.Contains(picture, want) || !strings.Contains(picture, `class="marks"`) {
+			t.Errorf("%s: no %q", of, want)
+		}
+		ends := map[string]bool{}
+		lines := regexp.MustCompile(`<g class="arrows"[^>]*><path d="([^"]*)"`).FindStringSubmatch(picture)
+		if lines == nil {
+			t.Fatalf("%s: no arrows", of)
+		}
+		for _, line := range regexp.MustCompile(`V(\d+)`).FindAllStringSubmatch(lines[1], -1) {
+			ends[line[1]] = true
+		}
+		if len(ends) < 5 || len(ends) > len(wakes) {
+			t.Errorf("%s: arrows to %d rows, and %d goroutines are woken", of, len(ends), len(wakes))
+		}
+	}
+	if picture, _ := plot(t, "-o", "-", goTrace); strings.Contains(picture, `<g class="arrows"`) || strings.Contains(picture, `class="marks"`) {
+		t.Error("there are marks that were not asked for")
+	}
+	csv := write(t, filepath.Join(t.TempDir(), "a.csv"), []byte("time,attribute,value\n1,a,b\n2,a,c\n"))
+	for want, args := range map[string][]string{
+		"is no Go execution trace":   {"--samples", "-o", "-", csv},
+		"--wakes is for SVG":         {"--wakes", "-o", "x.html", goTrace},
+		"--samples is for SVG, with": {"--samples", "--fold", "-o", "x.svg", goTrace},
+	} {
+		if r := granary(t, append([]string{"history", "plot"}, args...)...); r.code != cli.ExitUsage || !strings.Contains(r.stderr, want) {
+			t.Errorf("%q: %+v, want %s", args, r, want)
 		}
 	}
 }

@@ -33,6 +33,8 @@ type plotOptions struct {
 	fold     bool
 	find     string
 	sort     string
+	wakes    bool
+	samples  bool
 }
 
 func newPlot() *cobra.Command {
@@ -60,7 +62,9 @@ they are drawn together: a row has several, and shows the share of their time
 that each state has. That is a picture of any number of attributes.
 
 --find draws the attributes with a text in their path or function, and --sort
-waits those first that waited longest at once.
+waits those first that waited longest at once. In FILE.svg, --wakes draws an
+arrow to each goroutine whose wait ended from the one that ended it, and
+--samples marks where goroutines of a Go execution trace had CPU samples.
 
 A goroutine of a Go execution trace is named by its function. That, and the
 goroutine that woke it, are no rows of their own unless --match asks for them.
@@ -75,7 +79,8 @@ the maximum of the row: the mean of a column of pixels, and paler its maximum.
   granary history plot -o run.html run
   granary history plot -o cpus.svg --match 'CPUs/*' --name 2=busy run
   granary history plot -o all.svg --fold --rows 100 run
-  granary history plot -o part.svg --from +1.5s --to +1.6s --width 2000 run`,
+  granary history plot -o part.svg --from +1.5s --to +1.6s --width 2000 run
+  granary history plot -o waits.svg --sort waits --wakes --samples trace.out`,
 		Args: oneFile,
 		RunE: func(cmd *cobra.Command, args []string) error { return plotHistory(cmd, &o, args[0]) },
 	}
@@ -87,6 +92,8 @@ the maximum of the row: the mean of a column of pixels, and paler its maximum.
 	cmd.Flags().Var(cli.NewWholeNumber("rows", 0, &o.rows), "rows", "draw the `N` attributes that change most in the picture (a page: 2000); 0 draws all")
 	cmd.Flags().StringVar(&o.find, "find", "", "draw the attributes with the `TEXT` in their path or function, and those below them")
 	cmd.Flags().Var(cli.NewChoice("sort", []string{sortChanges, sortWaits}, &o.sort), "sort", "draw attributes in the history's order, or those with the longest waits first: changes or `waits`")
+	cmd.Flags().BoolVar(&o.wakes, "wakes", false, "draw an arrow from each goroutine to those whose waits it ended")
+	cmd.Flags().BoolVar(&o.samples, "samples", false, "mark the CPU samples of a Go execution trace")
 	cmd.Flags().BoolVar(&o.fold, "fold", false, "draw all attributes in --rows rows, several in each, as shares of their time")
 	cmd.Flags().StringArrayVar(&o.names, "name", nil, "show a value as a text, `VALUE=TEXT`: 2='in a system call'; may be repeated")
 	cmd.Flags().Var(cli.NewChoice("numbers", []string{"auto", "colors", "bars"}, &o.numbers), "numbers", "draw numbers as `HOW`: colors, bars, or auto")
@@ -102,6 +109,11 @@ func (o *plotOptions) isPage() bool {
 
 // check returns a usage error for an output in another format, and for flags that do not apply to a page.
 func (o *plotOptions) check(cmd *cobra.Command) error {
+	for _, flag := range []string{"wakes", "samples"} {
+		if cmd.Flags().Changed(flag) && (o.isPage() || o.fold) {
+			return cli.Usage(fmt.Errorf("--%s is for SVG, without --fold; the page of granary view has them", flag))
+		}
+	}
 	switch {
 	case !o.isPage():
 		return cli.CheckSVG(o.output, "HTML")
@@ -157,7 +169,11 @@ func plotHistory(cmd *cobra.Command, o *plotOptions, name string) error {
 	if err != nil {
 		return err
 	}
-	l, from, to, err := openPeriod(cmd, name, &o.when)
+	marks, open := sampleMarks{}, openHistory
+	if o.samples {
+		open = marks.open
+	}
+	l, from, to, err := o.when.open(cmd, name, open)
 	if err != nil {
 		return err
 	}
@@ -174,6 +190,12 @@ func plotHistory(cmd *cobra.Command, o *plotOptions, name string) error {
 		attributes = withoutAsides(view.Names, withValues(view, attributes))
 	}
 	opts.Label = functionOf(view, from)
+	if o.wakes {
+		opts.Arrows = wakesOf(view, from, to)
+	}
+	if o.samples {
+		opts.Marks = marks.of(view)
+	}
 	attributes = foundRows(view.Names, attributes, o.find, opts.Label)
 	if len(attributes) == 0 {
 		return errors.New("the history has no attribute with a value")

@@ -231,13 +231,18 @@ even if they begin before --from or end after --to. Both ends are included.
 
 // openPeriod opens a history and returns the bounds of a period in it.
 func openPeriod(cmd *cobra.Command, name string, when *period) (l *recording, from, to int64, err error) {
-	if _, _, err = when.read(); err == nil {
-		l, err = openHistory(cmd, name)
+	return when.open(cmd, name, openHistory)
+}
+
+// open opens a history in a way of its own, and returns the range of the flags in it.
+func (p *period) open(cmd *cobra.Command, name string, open func(*cobra.Command, string) (*recording, error)) (l *recording, from, to int64, err error) {
+	if _, _, err = p.read(); err == nil {
+		l, err = open(cmd, name)
 	}
 	if err != nil {
 		return nil, 0, 0, err
 	}
-	if from, to, err = when.of(l); err != nil {
+	if from, to, err = p.of(l); err != nil {
 		l.close()
 	}
 	return l, from, to, err

@@ -84,6 +84,8 @@ with --db DIR and its name instead of a file.
 
 The history is whole when load ends without an error. A load that is interrupted
 leaves the states of the first part of the recording, and the name is taken.
+A directory has its histories in memory while it is open, at 2 to 4 bytes a
+state: a history file can be larger than that.
 Flags of CSV are those of 'granary history import', whose set load takes.
 
 ` + fileHelp,

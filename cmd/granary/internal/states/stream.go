@@ -14,6 +14,7 @@ import (
 	"github.com/granarydb/granary/internal/input"
 	"github.com/granarydb/granary/trace"
 	"github.com/granarydb/granary/trace/format"
+	"github.com/granarydb/granary/trace/golang"
 )
 
 // stream is a recording that is read once, from its begin to its end: CSV or a recording of a tracer, in a file, on
@@ -25,7 +26,8 @@ type stream struct {
 	cmd    *cobra.Command
 	show   func(stage trace.Stage, done, total int64) // shows the progress, unless nil
 
-	isStored bool // what is left out is told, because nothing can ask for it later
+	sampled  func([]golang.Sampled) error // takes the CPU samples of a Go execution trace, unless nil
+	isStored bool                         // what is left out is told, because nothing can ask for it later
 }
 
 // isOnce reports whether a name is standard input or a URL, which can be opened once.
@@ -151,7 +153,13 @@ func (s *stream) isStrict() bool {
 // importTo writes a tracer's recording to a target. It tells of what is left out, and of one that ends at a fault, or
 // refuses that with --strict.
 func (s *stream) importTo(ctx context.Context, to trace.Target) error {
-	outcome, err := s.format.Import(ctx, s, to)
+	read := s.format.Import
+	if s.sampled != nil {
+		read = func(ctx context.Context, r io.Reader, to trace.Target) (trace.Outcome, error) {
+			return golang.ImportWith(ctx, r, to, golang.ImportOptions{Samples: s.sampled})
+		}
+	}
+	outcome, err := read(ctx, s, to)
 	if err != nil {
 		return fmt.Errorf("%s: %w", s.name, err)
 	}
