@@ -89,10 +89,8 @@ func (m *Dir) checkGit() error {
 // of its own for git, such as a search of messages, is none.
 func isRevision(version string) bool {
 	const most = 200
-	isOdd := func(r rune) bool {
-		return !(r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune("._+-/", r))
-	}
-	return version != "" && len(version) <= most && !strings.ContainsFunc(version, isOdd) && !strings.Contains(version, "..") && !strings.ContainsRune("-./+", rune(version[0]))
+	const plain = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._+-/"
+	return version != "" && len(version) <= most && strings.Trim(version, plain) == "" && !strings.Contains(version, "..") && !strings.ContainsRune("-./+", rune(version[0]))
 }
 
 // readGit returns the bytes of a file of the revision.

@@ -83,11 +83,11 @@ type View interface {
 // Typed is a type, with the places of its profiles. The zero value means no type.
 type Typed = fanout.Typed
 
-// ByLabel is a question for sums by a label, and LabelRow a row of its answer.
-type (
-	ByLabel  = fanout.ByLabel
-	LabelRow = fanout.LabelRow
-)
+// ByLabel is a question for sums by a label.
+type ByLabel = fanout.ByLabel
+
+// LabelRow is a row of the answer to ByLabel.
+type LabelRow = fanout.LabelRow
 
 // Side is a query for stacks. A difference has two.
 type Side struct {
