@@ -34,11 +34,11 @@ func internUUIDs(t testing.TB, d *Lists, ids []uuid.UUID) uint32 {
 	return code
 }
 
-func mustElement(t testing.TB, d *Lists, id uuid.UUID, record string) uint32 {
+func mustElement(t fataler, d *Lists, id uuid.UUID, record string) uint32 {
 	t.Helper()
 	code, err := d.InternElement(id, []byte(record))
 	if err != nil {
-		t.Fatal(err)
+		t.Fatalf("%v", err)
 	}
 	return code
 }
@@ -104,11 +104,12 @@ func TestListsRecords(t *testing.T) {
 			t.Errorf("%s: element %d has record %q; want %d, %q", s.name, code, got, s.id, s.want)
 		}
 	}
-	if got := d.Record(mustElement(t, d, uuidOf(4), "")); got != nil {
-		t.Errorf("Record() without one = %#v, want nil", got)
+	without := mustElement(t, d, uuidOf(4), "")
+	if got, read := d.Record(without), d.ReadRecord([]byte("another"), without); got != nil || read != nil {
+		t.Errorf("Record() without one = %#v, ReadRecord() = %#v, want nil", got, read)
 	}
-	if got := d.records.Len(); got != 2 {
-		t.Errorf("%d records are kept, want 2: those that lost are not", got)
+	if got := d.records.len(); got != 3 {
+		t.Errorf("%d records are kept, want 3: records of elements that have one are not", got)
 	}
 }
 

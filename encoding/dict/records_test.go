@@ -1,11 +1,17 @@
 package dict
 
 import (
+	"encoding/binary"
+	"fmt"
 	"math/rand/v2"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/google/uuid"
+	"pgregory.net/rapid"
+
+	"github.com/granarydb/granary/internal/fields"
 )
 
 // TestLists_Records has one element for each record, in the order of the records, and stops
@@ -24,15 +30,11 @@ func TestLists_Records(t *testing.T) {
 	}
 	var want []uint32
 	for i, element := range rand.New(rand.NewPCG(1, 1)).Perm(len(ids))[:100] {
-		record := []byte{byte(i / 2)} // of two elements each
+		record := []byte{byte(i)}
 		if err := d.KeepRecord(ids[element], record); err != nil {
 			t.Fatal(err)
 		}
-		if code := uint32(element + 1); i%2 == 0 {
-			want = append(want, code)
-		} else {
-			want[len(want)-1] = max(want[len(want)-1], code)
-		}
+		want = append(want, uint32(element+1))
 	}
 	for most := range len(want) + 1 {
 		var got []uint32
@@ -48,5 +50,138 @@ func TestLists_Records(t *testing.T) {
 		if !slices.Equal(got, want[:most]) {
 			t.Fatalf("%d, want %d", got, want[:most])
 		}
+	}
+}
+
+// Each record comes out as it went in, whatever its texts are, and cut says which it has.
+func TestRecords(t *testing.T) {
+	tests := []struct {
+		record string
+		texts  []string
+	}{
+		{"", nil},
+		{"short", nil},
+		{"\x00\x01\x02\x03\x04\x05\x06\x07\x08", nil},
+		{"12345678", []string{"12345678"}},
+		{"\x011234567\x02", nil},
+		{"\x0112345678\x02", []string{"12345678"}},
+		{"\x01a longer text\x1fshort\x80and one more text", []string{"a longer text", "and one more text"}},
+		{"the texts\x01\x02\x03\x04\x05\x06\x07", []string{"the texts"}},
+		{"the texts\x01\x02\x03\x04\x05\x06\x07\x08", []string{"the texts", "\x01\x02\x03\x04\x05\x06\x07\x08"}},
+		{strings.Repeat("x", 1000) + "\x00" + strings.Repeat("x", 1000), []string{strings.Repeat("x", 1000), strings.Repeat("x", 1000)}},
+	}
+	r := records{texts: NewValues(1)}
+	for _, tt := range tests {
+		var texts []string
+		for _, text := range cut([]byte(tt.record)) {
+			if len(text) > 0 {
+				texts = append(texts, string(text))
+			}
+		}
+		if !slices.Equal(texts, tt.texts) {
+			t.Errorf("%.50q has texts %.50q, want %.50q", tt.record, texts, tt.texts)
+		}
+		code, err := r.add([]byte(tt.record))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := string(r.append(nil, code)); got != tt.record {
+			t.Errorf("%.50q became %.50q", tt.record, got)
+		}
+		if length, _ := r.length(code); length != len(tt.record) {
+			t.Errorf("%.50q has %d bytes, want %d", tt.record, length, len(tt.record))
+		}
+	}
+}
+
+// Records of any bytes come out as they went in, also out of images, and Need is a bound on their growth.
+func TestRecords_Any(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		part := rapid.OneOf(rapid.SliceOfN(rapid.Byte(), 0, 12), rapid.Custom(func(t *rapid.T) []byte {
+			return []byte(rapid.SampledFrom([]string{"main.main", "github.com/a/b.(*C).Method", "/usr/lib/libc.so.6", "ünïcode function name"}).Draw(t, "text"))
+		}))
+		want := rapid.SliceOfN(rapid.Map(rapid.SliceOfN(part, 1, 12), func(parts [][]byte) []byte { return slices.Concat(parts...) }), 1, 30).Draw(t, "records")
+		d := NewLists(1)
+		var images [][]byte
+		var mark ListsMark
+		at := rapid.IntRange(0, len(want)).Draw(t, "first image")
+		for i, record := range want {
+			if i == at {
+				images = append(images, nil)
+				images[0], mark = d.AppendImage(nil, mark)
+			}
+			var g Growth
+			if len(record) > 0 {
+				d.CountRecord(&g, record)
+			}
+			g.Elements = 1
+			_, before := d.Size()
+			need := d.Need(g)
+			mustElement(t, d, uuidOf(i+1), string(record))
+			if _, after := d.Size(); after-before > need {
+				t.Fatalf("grew by %d, Need said %d for %+v", after-before, need, g)
+			}
+		}
+		image, _ := d.AppendImage(nil, mark)
+		again := NewLists(2)
+		for _, image := range append(images, image) {
+			addImage(t, again, image)
+		}
+		old := NewLists(3)
+		add, rest, err := old.OpenImage(wholeImage(d), WholeRecords, testList, testRecord)
+		if err != nil || len(rest) > 0 {
+			t.Fatalf("version 1: %d bytes are left, %v", len(rest), err)
+		}
+		add()
+		for i, record := range want {
+			for name, d := range map[string]*Lists{"made": d, "from images": again, "from version 1": old} {
+				if got := d.Record(uint32(i + 1)); string(got) != string(record) {
+					t.Fatalf("%s: %q became %q", name, record, got)
+				}
+			}
+		}
+	})
+}
+
+// wholeImage returns an image of version 1 of a dictionary's elements.
+func wholeImage(d *Lists) []byte {
+	w := fields.Writer{}
+	w.Uint(0)
+	w.Uint(uint64(d.Elements()))
+	d.elements.image(&w, 0, d.Elements())
+	last := uint32(0)
+	for i := range d.Elements() {
+		last = putRecordCode(&w, d.recordOf.at(i).Load(), last)
+	}
+	w.Uint(0) // none is late
+	w.Uint(0)
+	w.Uint(uint64(d.records.len()))
+	for code := range d.records.len() {
+		length, _ := d.records.length(uint32(code + 1))
+		w.Uint(uint64(length))
+	}
+	for code := range d.records.len() {
+		w.Raw(d.records.append(nil, uint32(code+1)))
+	}
+	w.Uint(0) // no list
+	w.Uint(0)
+	return w.Data
+}
+
+// Locations of one program share their names: each takes little more than its address.
+func TestRecords_Share(t *testing.T) {
+	d := NewLists(1)
+	r := rand.New(rand.NewPCG(1, 2))
+	bytes := 0
+	for i := range 20_000 {
+		record := fmt.Appendf(nil, "\x02(%040x\x00", 7)
+		record = binary.AppendUvarint(record, r.Uint64())
+		record = fmt.Appendf(append(record, 1), "\x01@github.com/granarydb/granary/package%d.(*Type).Method%d\x00\x01/src/file%d.go\x00\x05\x00", i%7, i%500, i%7)
+		record = append(record, "\x20/usr/local/bin/program\x80\x80\x80\x02\x80\x80\x80\x80\x01\x00\x0f"...)
+		mustElement(t, d, uuidOf(i+1), string(record))
+		bytes += len(record)
+	}
+	if _, size := d.Size(); size > 60*20_000 || bytes < 160*20_000 {
+		t.Errorf("%d bytes of records take %d", bytes, size)
 	}
 }

@@ -19,6 +19,7 @@ type ListFilter struct {
 	looked   int     // number of lists evaluated one by one
 	all      []uint64
 	codes    []uint32
+	record   []byte // of the element that is evaluated
 	work     *filterWork
 }
 
@@ -107,11 +108,11 @@ func (f *ListFilter) lookAtAll(code uint32) bool {
 	}
 	wanted := make([]uint64, n/64+1)
 	for e := 1; e <= n; e++ {
-		if f.elements[e] == unknown { // the element has no record, or shares another element's record
+		if f.elements[e] == unknown { // the element has no record
 			if f.work.isStopped() {
 				return false
 			}
-			f.ask(uint32(e), f.lists.Record(uint32(e)))
+			f.askFor(uint32(e))
 		}
 		wanted[e/64] |= encoding.FromBool(f.elements[e] == yes) << (e % 64)
 	}
@@ -131,9 +132,17 @@ func (f *ListFilter) one(code uint32) bool {
 // element reports whether an element matches, and caches the result.
 func (f *ListFilter) element(code uint32) bool {
 	if int(code) >= len(f.elements) || f.elements[code] == unknown {
-		f.ask(code, f.lists.Record(code))
+		f.askFor(code)
 	}
 	return f.elements[code] == yes
+}
+
+// askFor evaluates an element.
+func (f *ListFilter) askFor(code uint32) {
+	record := f.lists.ReadRecord(f.record, code)
+	if f.ask(code, record); record != nil {
+		f.record = record
+	}
 }
 
 // ask evaluates an element with its record, unless its result is cached or the query was cancelled.
