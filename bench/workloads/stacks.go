@@ -3,6 +3,7 @@ package workloads
 import (
 	"context"
 	"os"
+	"regexp"
 	"time"
 
 	"github.com/granarydb/granary/bench/fleet"
@@ -22,6 +23,7 @@ type stacksReport struct {
 	FileBytesRow float64 `json:"file_bytes_per_row"`        // without the log
 	OpenMs       float64 `json:"open_closed_ms"`            // until the functions of all rows are named
 	TopMs        float64 `json:"top_ms"`                    // all rows merged, and their functions
+	SearchMs     float64 `json:"search_ms"`                 // the rows with a function of a thousand, merged
 }
 
 // stacksProfile is the rows of a profile in Stacks.
@@ -43,6 +45,10 @@ func Stacks(rows int64, repeat int) error {
 	}
 	r.InsertUsRow, r.HeapBytesRow = used.Seconds()*1e6/n, float64(measure.Heap()-before)/n
 	if r.TopMs, err = measure.MedianMs(repeat, func() error { return topOf(db) }); err != nil {
+		return err
+	}
+	one := profile.Query{Function: regexp.MustCompile(`Method77$`)}
+	if r.SearchMs, err = measure.MedianMs(repeat, func() error { return merge(db, one, func(*profile.Stacks) {}) }); err != nil {
 		return err
 	}
 	if err := r.durable(n); err != nil {
@@ -118,15 +124,20 @@ func (r *stacksReport) durable(n float64) error {
 
 // topOf merges all rows and names their functions.
 func topOf(db *profile.DB) error {
+	return merge(db, profile.Query{}, func(s *profile.Stacks) { s.Top() })
+}
+
+// merge merges rows, and calls use with their stacks.
+func merge(db *profile.DB, q profile.Query, use func(*profile.Stacks)) error {
 	ctx := context.Background()
 	return db.Store().View(ctx, func(snap *columnstore.Snapshot) error {
 		cpu, err := db.FindType(ctx, snap, "cpu")
 		if err != nil {
 			return err
 		}
-		stacks, err := db.Merge(ctx, snap, cpu, profile.Query{})
+		stacks, err := db.Merge(ctx, snap, cpu, q)
 		if err == nil {
-			stacks.Top()
+			use(stacks)
 		}
 		return err
 	})

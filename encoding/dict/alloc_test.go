@@ -10,7 +10,7 @@ import (
 
 // Lists that are known are found, and read, without an allocation.
 func TestListsAllocations(t *testing.T) {
-	d := NewLists(1)
+	d := newSharing(1)
 	lists := make([][]uuid.UUID, 200)
 	for i := range lists {
 		lists[i] = stackOf(i, 20)
@@ -28,7 +28,7 @@ func TestListsAllocations(t *testing.T) {
 		"listLen":        func() { d.listLen(codes[7]) },
 		"UUIDs":          func() { ids = d.UUIDs(ids[:0], codes[7]) },
 		"Element":        func() { d.Element(element) },
-		"ReadRecord":     func() { record = d.ReadRecord(record, element) },
+		"ReadRecord":     func() { d.ReadRecord(&record, element) },
 		"FindElement":    func() { d.FindElement(lists[0][0]) },
 		"FindList":       func() { d.FindList(lists[3]) },
 		"InternElement":  func() { _, _ = d.InternElement(lists[0][0], nil) },

@@ -51,7 +51,7 @@ func TestLists(t *testing.T) {
 	}
 	lists := [][]uuid.UUID{{a, b}, {b, a}, {}, {a}, {a, a}, {a, b, a}, long}
 
-	d := NewLists(1)
+	d := newSharing(1)
 	for i, list := range lists {
 		code := internUUIDs(t, d, list)
 		if int(code) != i+1 {
@@ -105,7 +105,7 @@ func TestListsRecords(t *testing.T) {
 		}
 	}
 	without := mustElement(t, d, uuidOf(4), "")
-	if got, read := d.Record(without), d.ReadRecord([]byte("another"), without); got != nil || read != nil {
+	if got, read := d.Record(without), d.ReadRecord(new([]byte), without); got != nil || read != nil {
 		t.Errorf("Record() without one = %#v, ReadRecord() = %#v, want nil", got, read)
 	}
 	if got := d.records.len(); got != 3 {
@@ -240,7 +240,7 @@ func TestListsVerify(t *testing.T) {
 func TestListsNeed(t *testing.T) {
 	rng := rand.New(rand.NewPCG(3, 4))
 	for range 60 {
-		d := NewLists(rng.Uint64())
+		d := newSharing(rng.Uint64())
 		for range 30 {
 			g := Growth{Lists: 1 + rng.IntN(1<<rng.IntN(9))}
 			batch := make([][]uuid.UUID, g.Lists)

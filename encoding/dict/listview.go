@@ -110,9 +110,9 @@ func (l ListView) CopyElements(dst []byte, codes []uint32) {
 	}
 }
 
-// ReadRecord returns an element's record, nil if it has none. The record is in the memory of buf, if that suffices. It
-// costs about 10 ns for each text in it.
-func (l ListView) ReadRecord(buf []byte, code uint32) []byte {
+// ReadRecord returns an element's record, nil if it has none. The caller must not change it, and it is valid until buf is used
+// again. It costs about 10 ns for each text in it.
+func (l ListView) ReadRecord(buf *[]byte, code uint32) []byte {
 	d, there := l.element(code)
 	return d.ReadRecord(buf, there)
 }

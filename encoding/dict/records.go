@@ -1,6 +1,7 @@
 package dict
 
 import (
+	"bytes"
 	"encoding/binary"
 	"iter"
 	"math"
@@ -15,11 +16,13 @@ import (
 //
 //	varint: own bytes | these bytes | varint: code of a text, 0 at the end | own bytes ...
 //
+// The first ones are whole, without a text, because reading these copies nothing, and most dictionaries have no others.
 // docs/decisions/0060 has the figures. Reading takes no lock.
 type records struct {
 	texts *Values
 
 	mu     sync.Mutex // held by writers
+	whole  int        // bytes of records without a text
 	bytes  arena
 	places stable[place]
 	n      atomic.Uint32
@@ -27,6 +30,9 @@ type records struct {
 
 // place is where a record begins.
 type place struct{ block, offset uint32 }
+
+// mostWhole is the bytes of whole records from which on texts are shared.
+const mostWhole = 16 << 20
 
 // leastText is the length from which on a text is shared. A shared text takes 2 or 3 bytes in a record, and 16
 // bytes and a slot once.
@@ -41,7 +47,7 @@ func (r *records) add(record []byte) (uint32, error) {
 	}
 	var few [256]byte
 	stored := few[:0]
-	for own, text := range cut(record) {
+	for own, text := range r.parts(record) {
 		stored = append(binary.AppendUvarint(stored, uint64(len(own))), own...)
 		code := uint32(0)
 		if len(text) > 0 {
@@ -57,11 +63,22 @@ func (r *records) add(record []byte) (uint32, error) {
 
 // keep keeps a record in its stored form, and returns its code. The caller holds mu.
 func (r *records) keep(stored []byte) uint32 {
+	if own, text, _ := next(stored); text == 0 {
+		r.whole += len(own)
+	}
 	n := r.len()
 	r.places.grow(n)
 	block, offset := r.bytes.keep(stored)
 	*r.places.at(n) = place{block, offset}
 	return r.n.Add(1)
+}
+
+// parts is cut, unless the record is kept whole. The caller holds mu.
+func (r *records) parts(record []byte) iter.Seq2[[]byte, []byte] {
+	if r.whole < mostWhole {
+		return func(yield func(own, text []byte) bool) { yield(record, nil) }
+	}
+	return cut(record)
 }
 
 // cut yields a record's own bytes, each time with the text that follows them, and at the end with none. The bytes
@@ -112,6 +129,17 @@ func printable(b []byte) (n int) {
 	return n
 }
 
+// small is binary.Uvarint, and faster for numbers of one or two bytes.
+func small(b []byte) (v uint64, n int) {
+	if b[0] < 0x80 {
+		return uint64(b[0]), 1
+	}
+	if b[1] < 0x80 {
+		return uint64(b[0]&0x7f) | uint64(b[1])<<7, 2
+	}
+	return binary.Uvarint(b)
+}
+
 // from returns the stored form of a record, and bytes that follow it.
 func (r *records) from(code uint32) []byte {
 	at := r.places.at(int(code) - 1)
@@ -121,27 +149,49 @@ func (r *records) from(code uint32) []byte {
 // next divides the stored form of a record into its first own bytes, the code of the text that follows them, 0 at the end,
 // and the rest.
 func next(stored []byte) (own []byte, text uint32, rest []byte) {
-	length, n := binary.Uvarint(stored)
+	length, n := small(stored)
 	own, stored = stored[n:n+int(length)], stored[n+int(length):]
-	code, n := binary.Uvarint(stored)
+	code, n := small(stored)
 	return own, uint32(code), stored[n:]
 }
 
-// append appends a record to dst. It costs about 10 ns a text.
-func (r *records) append(dst []byte, code uint32) []byte {
-	if code == 0 {
-		return dst
+// recordsView reads the records that were there when it was made, with the directories of their pages.
+type recordsView struct {
+	places  []*[pageLen]place
+	stored  []*[pageLen][]byte
+	entries []*[pageLen]entry
+	texts   []*[pageLen][]byte
+}
+
+// view returns a view of the present records. There must be one. It costs 5 ns.
+func (r *records) view() recordsView {
+	v := recordsView{places: *r.places.directory.Load(), stored: *r.bytes.blocks.directory.Load()}
+	if r.texts.Len() > 0 {
+		v.entries, v.texts = *r.texts.entries.directory.Load(), r.texts.bytes.pages()
 	}
-	for stored := r.from(code); ; {
-		var own []byte
-		var text uint32
-		own, text, stored = next(stored)
-		dst = append(dst, own...)
-		if text == 0 {
-			return dst
+	return v
+}
+
+// read returns the i-th record, which nobody may change: its own memory if it is whole, or that of buf. It costs about 10 ns
+// a text.
+func (v *recordsView) read(buf *[]byte, i int) []byte {
+	at := v.places[uint(i)/pageLen][uint(i)%pageLen]
+	stored := v.stored[at.block/pageLen][at.block%pageLen][at.offset:]
+	length, n := small(stored)
+	if end := n + int(length); stored[end] == 0 { // whole
+		return stored[n:end:end]
+	}
+	own, text, stored := next(stored)
+	record := append((*buf)[:0], own...)
+	for text != 0 {
+		if e := &v.entries[(text-1)/pageLen][(text-1)%pageLen]; e.length > 0 {
+			record = append(record, v.texts[e.block/pageLen][e.block%pageLen][e.offset:e.offset+e.length]...)
 		}
-		dst = append(dst, r.texts.Value(text)...)
+		own, text, stored = next(stored)
+		record = append(record, own...)
 	}
+	*buf = record
+	return record
 }
 
 // length returns the length of a record, and of its stored form.
@@ -226,6 +276,9 @@ func (d *Lists) Records() iter.Seq2[uint32, []byte] {
 		if *kept = elements; len(elements) <= keptRecords {
 			defer recordWork.Put(kept)
 		}
+		if records == 0 {
+			return
+		}
 		if n > 0 {
 			pages := *d.recordOf.directory.Load()
 			for e := range n {
@@ -234,35 +287,31 @@ func (d *Lists) Records() iter.Seq2[uint32, []byte] {
 				}
 			}
 		}
-		var record []byte
-		for code, e := range elements[1:] {
-			if e == 0 {
-				continue
-			}
-			if record = d.records.append(record[:0], uint32(code+1)); !yield(e, record) {
+		v := d.records.view()
+		var buf []byte
+		for i, e := range elements[1:] {
+			if e != 0 && !yield(e, v.read(&buf, i)) {
 				return
 			}
 		}
 	}
 }
 
-// ReadRecord returns an element's record, nil if it has none. The record is in the memory of buf, if that suffices.
-func (d *Lists) ReadRecord(buf []byte, code uint32) []byte {
+// ReadRecord returns an element's record, nil if it has none. The caller must not change it, and it is valid until buf is used
+// again.
+func (d *Lists) ReadRecord(buf *[]byte, code uint32) []byte {
 	record := d.recordOf.at(int(code) - 1).Load()
 	if record == 0 {
 		return nil
 	}
-	return d.records.append(buf[:0], record)
+	v := d.records.view()
+	return v.read(buf, int(record)-1)
 }
 
 // Record returns a copy of an element's record, nil if it has none.
 func (d *Lists) Record(code uint32) []byte {
-	record := d.recordOf.at(int(code) - 1).Load()
-	if record == 0 {
-		return nil
-	}
-	length, _ := d.records.length(record)
-	return d.records.append(make([]byte, 0, length), record)
+	var buf []byte
+	return bytes.Clone(d.ReadRecord(&buf, code))
 }
 
 // HasRecord reports whether an element has a record.

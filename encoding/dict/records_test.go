@@ -14,10 +14,17 @@ import (
 	"github.com/granarydb/granary/internal/fields"
 )
 
+// newSharing returns an empty dictionary that keeps no record whole.
+func newSharing(seed uint64) *Lists {
+	d := NewLists(seed)
+	d.records.whole = mostWhole
+	return d
+}
+
 // TestLists_Records has one element for each record, in the order of the records, and stops
 // when it is told to.
 func TestLists_Records(t *testing.T) {
-	d := NewLists(1)
+	d := newSharing(1)
 	var ids []uuid.UUID
 	for i := range 200 {
 		ids = append(ids, uuid.UUID{byte(i), 1})
@@ -70,7 +77,7 @@ func TestRecords(t *testing.T) {
 		{"the texts\x01\x02\x03\x04\x05\x06\x07\x08", []string{"the texts", "\x01\x02\x03\x04\x05\x06\x07\x08"}},
 		{strings.Repeat("x", 1000) + "\x00" + strings.Repeat("x", 1000), []string{strings.Repeat("x", 1000), strings.Repeat("x", 1000)}},
 	}
-	r := records{texts: NewValues(1)}
+	r := &newSharing(1).records
 	for _, tt := range tests {
 		var texts []string
 		for _, text := range cut([]byte(tt.record)) {
@@ -85,7 +92,7 @@ func TestRecords(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got := string(r.append(nil, code)); got != tt.record {
+		if got := string(r.read(code)); got != tt.record {
 			t.Errorf("%.50q became %.50q", tt.record, got)
 		}
 		if length, _ := r.length(code); length != len(tt.record) {
@@ -102,6 +109,7 @@ func TestRecords_Any(t *testing.T) {
 		}))
 		want := rapid.SliceOfN(rapid.Map(rapid.SliceOfN(part, 1, 12), func(parts [][]byte) []byte { return slices.Concat(parts...) }), 1, 30).Draw(t, "records")
 		d := NewLists(1)
+		d.records.whole = mostWhole - rapid.SampledFrom([]int{0, 1, 20, mostWhole}).Draw(t, "whole")
 		var images [][]byte
 		var mark ListsMark
 		at := rapid.IntRange(0, len(want)).Draw(t, "first image")
@@ -143,6 +151,12 @@ func TestRecords_Any(t *testing.T) {
 	})
 }
 
+// read returns a record.
+func (r *records) read(code uint32) []byte {
+	v := r.view()
+	return v.read(new([]byte), int(code)-1)
+}
+
 // wholeImage returns an image of version 1 of a dictionary's elements.
 func wholeImage(d *Lists) []byte {
 	w := fields.Writer{}
@@ -161,7 +175,7 @@ func wholeImage(d *Lists) []byte {
 		w.Uint(uint64(length))
 	}
 	for code := range d.records.len() {
-		w.Raw(d.records.append(nil, uint32(code+1)))
+		w.Raw(d.records.read(uint32(code + 1)))
 	}
 	w.Uint(0) // no list
 	w.Uint(0)
@@ -170,7 +184,7 @@ func wholeImage(d *Lists) []byte {
 
 // Locations of one program share their names: each takes little more than its address.
 func TestRecords_Share(t *testing.T) {
-	d := NewLists(1)
+	d := newSharing(1)
 	r := rand.New(rand.NewPCG(1, 2))
 	bytes := 0
 	for i := range 20_000 {
@@ -183,5 +197,36 @@ func TestRecords_Share(t *testing.T) {
 	}
 	if _, size := d.Size(); size > 60*20_000 || bytes < 160*20_000 {
 		t.Errorf("%d bytes of records take %d", bytes, size)
+	}
+}
+
+// The first records are whole, and later ones have texts: also after an opening.
+func TestRecords_Whole(t *testing.T) {
+	record := func(i int) string {
+		return fmt.Sprintf("%06d\x01%s", i, strings.Repeat("a name in many records ", 100))
+	}
+	d := NewLists(1)
+	n := 2 * mostWhole / len(record(0))
+	for i := range n {
+		mustElement(t, d, uuidOf(i+1), record(i))
+	}
+	if _, size := d.Size(); size < mostWhole || size > mostWhole*11/10 || d.records.texts.Len() != 1 {
+		t.Errorf("%d bytes, and %d texts, want %d and one", size, d.records.texts.Len(), mostWhole)
+	}
+	again := NewLists(2)
+	image, _ := d.AppendImage(nil, ListsMark{})
+	add, _, err := again.OpenImage(image, SharedTexts, testList, len(record(0)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	add()
+	mustElement(t, again, uuidOf(n+1), record(n))
+	for i := range n + 1 {
+		if got := string(again.Record(uint32(i + 1))); got != record(i) {
+			t.Fatalf("record %d became %.20q of %d bytes", i, got, len(got))
+		}
+	}
+	if again.records.texts.Len() != 1 || again.records.whole != d.records.whole {
+		t.Errorf("%d texts and %d whole bytes after an opening, want 1 and %d", again.records.texts.Len(), again.records.whole, d.records.whole)
 	}
 }

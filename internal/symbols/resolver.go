@@ -28,7 +28,7 @@ type Resolver struct {
 	numbers   []uint32              // by the decoder's number for a function: the resolver's number plus 1, 0 for none so far
 	functions map[FunctionID]uint32 // inverse of named; nil until a function has its binary's name, which the decoder does not number
 	decoder   *codec.RecordDecoder
-	of        []byte               // last result of stored
+	of        []byte               // buffer of stored
 	symbols   []Symbol             // room for the next ones
 	described map[uuid.UUID][]byte // the result of describeAll; nil before its call
 }
@@ -75,11 +75,7 @@ func (s *Resolver) describe(y *Symbol, element uint32, stop pattern.Stop) {
 
 // stored returns an element's record, which is valid until the next call. The caller holds mu.
 func (s *Resolver) stored(element uint32) []byte {
-	record := s.lists.ReadRecord(s.of, element)
-	if record != nil {
-		s.of = record
-	}
-	return record
+	return s.lists.ReadRecord(&s.of, element)
 }
 
 // decode makes y the symbol of a location. An empty or invalid record is replaced by another generation's.

@@ -19,7 +19,7 @@ type ListFilter struct {
 	looked   int     // number of lists evaluated one by one
 	all      []uint64
 	codes    []uint32
-	record   []byte // of the element that is evaluated
+	record   []byte // buffer of ReadRecord
 	work     *filterWork
 }
 
@@ -101,10 +101,9 @@ func (f *ListFilter) lookAtAll(code uint32) bool {
 	n := f.lists.Elements()
 	f.grow(n)
 	for e, record := range f.lists.Records() { // in the order of the records, because that has few cache misses
-		if f.work.isStopped() {
+		if f.ask(e, record); f.work.stopped {
 			return false
 		}
-		f.ask(e, record)
 	}
 	wanted := make([]uint64, n/64+1)
 	for e := 1; e <= n; e++ {
@@ -139,10 +138,7 @@ func (f *ListFilter) element(code uint32) bool {
 
 // askFor evaluates an element.
 func (f *ListFilter) askFor(code uint32) {
-	record := f.lists.ReadRecord(f.record, code)
-	if f.ask(code, record); record != nil {
-		f.record = record
-	}
+	f.ask(code, f.lists.ReadRecord(&f.record, code))
 }
 
 // ask evaluates an element with its record, unless its result is cached or the query was cancelled.
