@@ -13,12 +13,23 @@ var scarceSeeds = flag.Uint64("sim.scarce", 1, "of how many histories of each ki
 // reservation of memory is refused: the n-th and, because a shortage lasts, in a second run all from the n-th to the
 // (n+4)-th. What a refused call was to do has not happened, and everything else goes on (C9).
 func TestSimulation_EveryReservationFails(t *testing.T) {
+	effort.Slow(t)
+	failReservations(t, 1)
+}
+
+// TestSimulation_ReservationsFail does so for some of the reservations, in a second or two.
+func TestSimulation_ReservationsFail(t *testing.T) {
+	failReservations(t, 7)
+}
+
+// failReservations refuses each step-th reservation.
+func failReservations(t *testing.T, step int) {
+	t.Helper()
 	if effort.Race {
 		t.Skip("a simulator runs one goroutine at a time")
 	}
 	collectRarely(t)
 	lowerDiskBudget(t)
-	step := effort.Less(1, 11)
 	for name, begin := range map[string]func(uint64) *simRun{"memory": newHistory, "disk": newCrashing} {
 		t.Run(name, func(t *testing.T) {
 			refused := 0

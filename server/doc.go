@@ -95,6 +95,8 @@
 //	POST /backup                   a tar of the store's directory with all that was acknowledged before, if Options.Backups is set
 //	POST /delete                   deletes samples by selector, type, from and to, if Options.Deleted is set; selector={} is all
 //	POST /symbols                  keeps a binary, its debug information or a Breakpad file, which names addresses (Options.Symbols)
+//	POST /archives                 keeps the source files of a version, a tar (gzipped or not) or a zip, for names that begin with prefix, without
+//	                               their first strip folders (Options.Archives); GET lists them, DELETE removes that of a version and a prefix
 //	GET /healthz, /readyz          is it alive; does it take pushes and queries (also /ready)
 //
 // Parameters of /pprof and /arrow: type, in short form (cpu) or as an id (Q2); selector; from and to (or until), as
@@ -169,8 +171,9 @@
 //
 // # Sources
 //
-//	S1  With Options.Sources GET /api/v1/lines has text beside the lines of a function. No byte of a file outside of these
-//	    directories is read, whatever a profile or a request names: neither "..", nor an absolute name, a link or a version leads out.
+//	S1  With Options.Sources or Options.Archives GET /api/v1/lines has text beside the lines of a function. No byte of a file outside of
+//	    these directories is read, whatever a profile, an archive or a request names: neither "..", nor an absolute name, a link or a
+//	    version leads out. An archive is read for its tenant alone, and for profiles of its version.
 //	S2  Only text near lines that a profile of the query names is read, of regular files without a dot at the begin of a name.
 //
 // # Older profiles

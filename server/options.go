@@ -67,14 +67,17 @@ type Options struct {
 	// outside of them are never read; everyone who may ask for a profile can read the text around the lines that it names. A front
 	// has its own.
 	Sources []SourceDir
+	// Archives is a directory for the archives of source files that POST /archives takes, each tenant's by themselves, which the page
+	// shows as it does those of Sources. It is made when it is needed. Empty means that there are none.
+	Archives string
 	// Log takes a record for each failed request and each panic. nil discards them.
 	Log *slog.Logger
 	// Now is the clock for profiles without a time and for the ids of pushes. nil means time.Now.
 	Now func() time.Time
 }
 
-// SourceDir maps the names of source files that begin with a prefix to a directory. A part {version} of it stands for the value of
-// the profiles' label version.
+// SourceDir maps the names of source files that begin with a prefix to a directory, or to a revision of a git repository, which the
+// command git reads. {version} in the directory or the revision stands for the value of the profiles' label version.
 type SourceDir = listing.Dir
 
 // DefaultDropLabels are labels with a random value for each process, because they would make each start of
@@ -106,6 +109,9 @@ type Limits struct {
 	// Symbols bounds the bytes of the files that a tenant pushes with POST /symbols, and of what a debuginfod server sends. The
 	// oldest go; 2 GiB.
 	Symbols int64
+	// Archives bounds the bytes of the archives that a tenant pushes with POST /archives, as they are kept, and of each one's files. The
+	// oldest go; 512 MiB.
+	Archives int64
 
 	Queries     int           // queries at once; 16
 	QueryTime   time.Duration // time of a query; 1 minute
@@ -141,6 +147,7 @@ func (l Limits) WithDefaults() Limits {
 	setDefault(&l.Series, 100_000)
 	setDefault(&l.Tenants, 1000)
 	setDefault(&l.Symbols, 2<<30)
+	setDefault(&l.Archives, 512<<20)
 	setDefault(&l.Queries, 16)
 	setDefault(&l.QueryTime, time.Minute)
 	setDefault(&l.QueryBytes, 256<<20)
@@ -164,7 +171,7 @@ func (l Limits) Check() error {
 		"bytes of a body": l.Body, "bytes of pushes": l.PushBytes, "bytes of pushes with the largest": l.PushMost, "bytes of cumulative profiles": l.DeltaBytes, "profiles of a request": int64(l.Profiles), "bytes of a profile": int64(l.Profile.Bytes),
 		"samples of a profile": int64(l.Profile.Samples), "depth of a stack": int64(l.Profile.Depth), "labels": int64(l.Labels),
 		"bytes of a label's name": int64(l.LabelName), "bytes of a label's value": int64(l.LabelValue), "series": int64(l.Series),
-		"tenants": int64(l.Tenants), "bytes of symbols": l.Symbols, "queries": int64(l.Queries), "time of a query": int64(l.QueryTime), "memory of a query": l.QueryBytes,
+		"tenants": int64(l.Tenants), "bytes of symbols": l.Symbols, "bytes of archives": l.Archives, "queries": int64(l.Queries), "time of a query": int64(l.QueryTime), "memory of a query": l.QueryBytes,
 		"bytes of an answer": l.ResultBytes, "bytes of answers": l.AnswerBytes, "bytes that a client reads in a second": l.ReadRate, "functions of a flame graph": int64(l.Nodes), "bytes of older profiles": l.OlderBytes, "bytes of opened files": l.ViewBytes,
 		"time to read a request": int64(l.ReadTime),
 	} {

@@ -2,17 +2,21 @@ package server
 
 import (
 	"cmp"
+	"encoding/json"
 	"fmt"
+	"io"
 	"maps"
 	"math"
 	"math/rand/v2"
 	"net/http"
+	"net/http/httptest"
 	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/granarydb/granary/profile"
+	"github.com/granarydb/granary/server/internal/fanout"
 	"github.com/granarydb/granary/server/internal/page"
 )
 
@@ -39,15 +43,16 @@ type servedRow struct {
 // served is a server, and the rows that it has.
 type served struct {
 	*asker
-	rows []servedRow
+	rows  []servedRow
+	nodes []*asker // each profile is also on one of them
 }
 
 var inuseType = profile.Type{Sample: "inuse_space", SampleUnit: "bytes", Period: "space", PeriodUnit: "bytes"}
 
 // newServed inserts profiles of two types at random times of ten hours and of the day and the week before, in random order:
 // the older ones are late. Some have no service, some a zone in the samples.
-func newServed(t testing.TB, seed uint64) *served {
-	s, rng := &served{asker: newAsker(t, Options{})}, rand.New(rand.NewPCG(seed, 45))
+func newServed(t testing.TB, seed uint64, nodes ...*asker) *served {
+	s, rng := &served{asker: newAsker(t, Options{}), nodes: nodes}, rand.New(rand.NewPCG(seed, 45))
 	for range 220 {
 		at := madeAt.Add(time.Duration(rng.Int64N(int64(10 * time.Hour))))
 		switch rng.IntN(6) {
@@ -86,6 +91,9 @@ func (s *served) add(rng *rand.Rand, at time.Time, typ profile.Type, labels map[
 		samples, s.rows = append(samples, one), append(s.rows, row)
 	}
 	s.insert(at, typ, labels, samples...)
+	if n := len(s.nodes); n > 0 {
+		s.nodes[len(s.rows)%n].insert(at, typ, labels, samples...)
+	}
 }
 
 // total is the sum by brute force of the rows that are chosen in a range, of gauges the sum of the means of sources.
@@ -376,17 +384,111 @@ func TestServices_Limits(t *testing.T) {
 	}
 }
 
-// TestServices_Everywhere asks a store and older profiles, which answer the same, and a front, which refuses.
+// TestServices_Front asks a front of three nodes, whose answers equal those of one server with all profiles: sources and gauges are on
+// several nodes.
+func TestServices_Front(t *testing.T) {
+	for seed := range uint64(2) {
+		nodes, urls := make([]*asker, 3), make([]string, 3)
+		for i := range nodes {
+			nodes[i] = newAsker(t, Options{})
+			urls[i] = nodes[i].url
+		}
+		one := newServed(t, seed, nodes...)
+		_, at := newFront(t, Nodes{URLs: urls}, Options{})
+		front, sides, changed := &asker{t: t, url: at}, 0, 0
+		for _, typ := range []string{"cpu", cpuType.String(), "inuse_space"} {
+			for _, more := range [][]string{
+				nil,
+				{"label", "zone", "points", "7"},
+				{"label", "pod", "from", "latest-3h"},
+				{"from", "latest-3h", "to", "latest-17m", "sort", "change", "ago", "1d", "rows", "3", "offset", "1"},
+				{"from", "latest-5h", "sum", "1", "match", "svc-[1-3]"},
+				{"from", "latest-5h", "changed", "1", "sort", "name"},
+				{"q", `{pod="1",zone!="z0"}`, "from", instant(madeAt.UnixNano() + 12345), "to", instant(madeAt.UnixNano() + int64(3*time.Hour) + 7)},
+				{"q", `{pod="none"}`},
+				{"to", instant(madeAt.UnixNano() - int64(300*24*time.Hour))},
+				{"label", "nothing"},
+			} {
+				more = append([]string{"t", typ}, more...)
+				want, got := one.services(more...), front.services(more...)
+				want.Head, got.Head = page.Head{}, page.Head{}
+				w, err := json.Marshal(want)
+				if err != nil {
+					t.Fatal(err)
+				}
+				g, err := json.Marshal(got)
+				if err != nil || string(g) != string(w) {
+					t.Errorf("%q:\n%s\nwant\n%s", more, g, w)
+				}
+				sides += len(got.Sides)
+				for _, row := range got.Rows {
+					if row.Changed != nil {
+						changed++
+					}
+				}
+			}
+		}
+		if sides == 0 || changed == 0 {
+			t.Errorf("%d sides, %d functions that changed", sides, changed)
+		}
+		if status, text, _ := front.page("services", nil, "from", "latest-1h"); status != http.StatusNotImplemented || !strings.Contains(text, "no default type") {
+			t.Errorf("without a type: status %d: %s", status, text)
+		}
+	}
+}
+
+// TestServices_WrongNode: a front takes no wrong answer of a node.
+func TestServices_WrongNode(t *testing.T) {
+	good := `{"oldest":1,"values":["a"],"newest":[5],"sources":["x"],"ranges":[{"sums":{"value":[0],"source":[0],"length":[1],"at":[0],"number":[7]},"times":{"value":[],"source":[],"length":[],"at":[],"number":[]}}]}`
+	answer := ""
+	node := newAsker(t, Options{})
+	node.insertMade()
+	wrong := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == fanout.ByLabelPath && r.URL.Query().Has("label") {
+			w.Header().Set("Content-Type", "application/json")
+			w.Header().Set(fanout.KindsHeader, "[]")
+			_, _ = io.WriteString(w, answer)
+			return
+		}
+		node.ServeHTTP(w, r)
+	}))
+	t.Cleanup(wrong.Close)
+	_, at := newFront(t, Nodes{URLs: []string{wrong.URL}}, Options{})
+	front := &asker{t: t, url: at}
+	for _, c := range []struct{ of, by, want string }{
+		{"", "", ""},
+		{good, "", "wrong answer"},
+		{good, "{", "wrong answer"},
+		{good, `{"ranges":[]}`, "wrong answer"},
+		{`"newest":[5]`, `"newest":[]`, "wrong answer"},
+		{`"source":[0]`, `"source":[1]`, "wrong answer"},
+		{`"source":[0]`, `"source":[-1]`, "wrong answer"},
+		{`"value":[0]`, `"value":[9]`, "wrong answer"},
+		{`"value":[0]`, `"value":[]`, "wrong answer"},
+		{`"length":[1]`, `"length":[2]`, "wrong answer"},
+		{`"length":[1]`, `"length":[0]`, "wrong answer"},
+		{`"length":[1]`, `"length":[-9223372036854775808]`, "wrong answer"},
+		{`"at":[0]`, `"at":[0,1]`, "wrong answer"},
+		{`"value":[],"source":[],"length":[],"at":[],"number":[]`, `"value":[0],"source":[0],"length":[1],"at":[0],"number":[0]`, "wrong answer"},
+	} {
+		answer = strings.Replace(good, c.of, c.by, 1)
+		status, text, _ := front.page("services", nil, "t", "cpu", "label", "pod")
+		if c.want == "" && status != http.StatusOK || c.want != "" && (status != http.StatusBadGateway || !strings.Contains(text, c.want)) {
+			t.Errorf("%.60s as %.60s: status %d: %s", c.of, c.by, status, text)
+		}
+	}
+	for _, query := range []string{"type=cpu&label=pod", "type=cpu&label=pod&step=0", "type=cpu&label=pod&step=1", "type=cpu&label=pod&step=1&from=1&to=2&sides=5--4", "type=cpu&label=pod&step=1&from=1&to=2&sides=x", "type=cpu&label=pod&step=1&from=1&to=2&sides=" + strings.Repeat("1--2,", 9)} {
+		if status, text := fetched(t, node.url+fanout.ByLabelPath+"?"+query); status != http.StatusBadRequest {
+			t.Errorf("%s: status %d: %s", query, status, text)
+		}
+	}
+}
+
+// TestServices_Everywhere asks a store, older profiles and a front, which answer the same.
 func TestServices_Everywhere(t *testing.T) {
 	var want []page.Service
 	for name, url := range everywhere(t) {
 		a := &asker{t: t, url: url}
-		if name == "a front" {
-			if status, text, _ := a.page("services", nil, "t", "cpu", "label", "pod"); status != http.StatusNotImplemented || !strings.Contains(text, "ask one of its nodes") {
-				t.Errorf("%s: status %d: %s", name, status, text)
-			}
-			continue
-		}
 		got := a.services("t", "cpu", "label", "pod", "sort", "name")
 		if len(got.Rows) != 2 || got.Rows[1].Total != 11*(2+12+22+32+42+52) {
 			t.Errorf("%s: %+v", name, got.Rows)

@@ -36,29 +36,30 @@ import (
 // for concurrent use, and owns no goroutine. The store belongs to the caller, who closes it after the last
 // request has ended.
 type Server struct {
-	opts    Options
-	limits  Limits
-	metrics *metrics
-	grants  atomic.Pointer[grants] // of the tokens
-	read    *question.Reader
-	gate    *source.Gate
-	answers *web.Room     // memory of encoded answers that clients read
-	grace   time.Duration // for which a client may read nothing
-	tenants tenants
-	source  source.Source  // of the nodes, or of the tenant Anonymous
-	mux     *http.ServeMux // for source
-	pushes  *push.Pusher
-	older   *source.Older // nil without Options.Older
-	opened  *source.Files // by clients; nil for a front
-	sources *listing.Dirs // nil without Options.Sources
-	deltas  *profile.Deltas
-	marks   *marks.Log
-	files   map[string]http.Handler // of the page
-	closing atomic.Bool
-	copying sync.Mutex   // held by a backup
-	erasing sync.Mutex   // held by a deletion
-	symbols *symbolFiles // nil without names for addresses
-	active  atomic.Int64 // requests in progress
+	opts     Options
+	limits   Limits
+	metrics  *metrics
+	grants   atomic.Pointer[grants] // of the tokens
+	read     *question.Reader
+	gate     *source.Gate
+	answers  *web.Room     // memory of encoded answers that clients read
+	grace    time.Duration // for which a client may read nothing
+	tenants  tenants
+	source   source.Source  // of the nodes, or of the tenant Anonymous
+	mux      *http.ServeMux // for source
+	pushes   *push.Pusher
+	older    *source.Older // nil without Options.Older
+	opened   *source.Files // by clients; nil for a front
+	sources  *listing.Dirs // nil without Options.Sources
+	archives *archives     // nil without Options.Archives
+	deltas   *profile.Deltas
+	marks    *marks.Log
+	files    map[string]http.Handler // of the page
+	closing  atomic.Bool
+	copying  sync.Mutex   // held by a backup
+	erasing  sync.Mutex   // held by a deletion
+	symbols  *symbolFiles // nil without names for addresses
+	active   atomic.Int64 // requests in progress
 }
 
 // New returns a server for the profiles in a store, and creates the table of the tenant Anonymous if it does not exist.
@@ -82,6 +83,7 @@ func New(store *columnstore.Store, opts Options) (*Server, error) {
 	if s.symbols, err = newSymbolFiles(s.opts.Symbols, s.limits); err != nil {
 		return nil, err
 	}
+	s.archives = newArchives(&s.opts, s.limits)
 	s.opts.Profiles.Names = s.symbols.names(profile.Anonymous)
 	s.metrics.registry.MustRegister(deltaCollector{s.deltas}, tenantCollector{s})
 	s.pushes = s.newPusher(nil)
@@ -196,6 +198,8 @@ func (s *Server) newMux(of source.Source, hasOlder bool) *http.ServeMux {
 	s.handle(mux, toWrite, web.Route{Pattern: "POST /annotations", Name: "annotations", Handler: s.annotate(of)}, web.Route{Pattern: "DELETE /annotations", Name: "annotations", Handler: s.unannotate(of)})
 	s.handle(mux, toWrite, web.Route{Pattern: "POST /delete", Name: "delete", Handler: s.deleteHandler(of)})
 	s.handle(mux, toWrite, web.Route{Pattern: "POST /symbols", Name: "symbols", Handler: s.symbolsHandler(of), Body: s.limits.Symbols})
+	s.handle(mux, toWrite, web.Route{Pattern: "POST /archives", Name: "archives", Handler: s.keepArchive(of), Body: s.limits.Archives}, web.Route{Pattern: "DELETE /archives", Name: "archives", Handler: s.removeArchive(of)})
+	s.handle(mux, toRead, web.Route{Pattern: "GET /archives", Name: "archives", Handler: web.Headed(s.listArchives(of))})
 	s.questions(mux, of, hasOlder, s.opts.Self)
 	s.filesRoutes(mux)
 	return mux
@@ -205,7 +209,7 @@ func (s *Server) newMux(of source.Source, hasOlder bool) *http.ServeMux {
 // is of them.
 func (s *Server) questions(mux *http.ServeMux, of source.Source, hasOlder bool, self string, files ...string) {
 	s.handle(mux, toRead, querier.Routes(querier.Options{Source: of, Gate: s.gate, Read: s.read, ResultBytes: s.limits.ResultBytes})...)
-	s.handle(mux, toRead, page.Routes(page.Options{Source: of, Gate: s.gate, Read: s.read, ResultBytes: s.limits.ResultBytes, Marks: s.marks, HasOlder: hasOlder, Files: files, Sources: s.sources, Self: self})...)
+	s.handle(mux, toRead, page.Routes(page.Options{Source: of, Gate: s.gate, Read: s.read, ResultBytes: s.limits.ResultBytes, Marks: s.marks, HasOlder: hasOlder, Files: files, Text: s.textFunc(), Self: self})...)
 	for path, h := range s.files { // without tokens, because the page has no data of its own
 		if path == "/" {
 			path = "/{$}"

@@ -39,7 +39,6 @@ type SymbolOptions struct {
 type symbolFiles struct {
 	opts      SymbolOptions
 	bytes     int64 // of a tenant's files
-	most      int   // tenants
 	pool      *debugfiles.Pool
 	shared    *debugfiles.Finder
 	uploading sync.Mutex // held by a push
@@ -57,7 +56,7 @@ func newSymbolFiles(opts SymbolOptions, l Limits) (*symbolFiles, error) {
 	if opts.Memory == 0 {
 		opts.Memory = memory
 	}
-	f := &symbolFiles{opts: opts, bytes: l.Symbols, most: l.Tenants, pool: debugfiles.NewPool(opts.Memory), own: map[string]*debugfiles.Finder{}}
+	f := &symbolFiles{opts: opts, bytes: l.Symbols, pool: debugfiles.NewPool(opts.Memory), own: map[string]*debugfiles.Finder{}}
 	shared := debugfiles.Options{Dirs: opts.Dirs, Pool: f.pool}
 	if opts.Debuginfod != "" {
 		shared.Debuginfod, shared.Keep, shared.KeepBytes = opts.Debuginfod, filepath.Join(opts.Keep, "debuginfod"), l.Symbols
@@ -154,7 +153,7 @@ func (s *Server) symbolsHandler(of source.Source) http.Handler {
 			return fault.Refused("this server keeps no symbols: it has no directory")
 		}
 		tenant := web.CallerOf(r.Context()).Tenant
-		if err := s.mayKeep(tenant); err != nil {
+		if err := s.mayKeep(tenant, s.symbols.dirOf(tenant)); err != nil {
 			return err
 		}
 		if !s.symbols.uploading.TryLock() {
@@ -181,20 +180,19 @@ func (s *Server) symbolsHandler(of source.Source) http.Handler {
 	})
 }
 
-// mayKeep returns an error for a tenant that may not push, or that is one too many.
-func (s *Server) mayKeep(tenant string) error {
+// mayKeep returns an error for a tenant that may not push, or whose directory for files would be one too many.
+func (s *Server) mayKeep(tenant, dir string) error {
 	s.tenants.mu.RLock()
 	_, may := s.tenants.limitsOf(tenant)
 	s.tenants.mu.RUnlock()
 	if !may {
 		return fault.Denied("tenant %s: it is none of this server's", fault.Quoted(tenant))
 	}
-	dir := s.symbols.dirOf(tenant)
 	if _, err := os.Stat(dir); err == nil {
 		return nil
 	}
-	if all, err := os.ReadDir(filepath.Dir(dir)); err == nil && len(all) >= s.symbols.most {
-		return fault.TooMany("at most %d tenants with symbols", s.symbols.most)
+	if all, err := os.ReadDir(filepath.Dir(dir)); err == nil && len(all) >= s.limits.Tenants {
+		return fault.TooMany("at most %d tenants with files", s.limits.Tenants)
 	}
 	return nil
 }

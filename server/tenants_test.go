@@ -178,7 +178,7 @@ func questions(t *testing.T) map[string]tenantsAsk {
 	}
 	window := url.Values{"from": {from.Format(time.RFC3339)}, "to": {to.Format(time.RFC3339)}, "p": {"*"}, "pixels": {"10"}}
 	queries := map[string]url.Values{
-		"GET /pprof": selected, "GET /pgo": selected, "GET /arrow": selected, "GET /sources": selected,
+		"GET /pprof": selected, "GET /pgo": selected, "GET /arrow": selected, "GET /sources": selected, "GET /by-label": {"type": {"cpu"}, "selector": {"{}"}, "label": {"pod"}, "step": {"1000000000"}, "from": window["from"], "to": window["to"]},
 		"GET /render": rendered, "GET /pyroscope/render": rendered, "GET /render-diff": sides, "GET /pyroscope/render-diff": sides,
 		"GET /label-values": {"label": {"pod"}}, "GET /pyroscope/label-values": {"label": {"pod"}},
 		"GET /api/v1/inspect": {"t": {"cpu"}, "function": {"zebra.b"}}, "GET /api/v1/states": {"h": {"threads"}, "p": {"{pod}"}, "t": {"cpu"}},

@@ -1,17 +1,19 @@
-// Package listing reads parts of source files, whose names come from profiles, from the directories that a server maps them to.
+// Package listing reads parts of source files, whose names come from profiles, from the directories and the git repositories that a
+// server maps them to.
 //
 //	L1  No byte of a file outside of a mapped directory is read: neither ".." nor an absolute name, a symbolic link or a version
-//	    leads out of it.
+//	    leads out of it. Of a repository only the files of the mapped revision are read, from its objects.
 //	L2  Only regular files with text are read, and none whose name, or a folder's, begins with a dot. Bytes and lines are bounded.
+//	L3  A repository is read by the command git, which asks no other server, and runs nothing that the repository configures.
 package listing
 
 import (
 	"bytes"
 	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"os"
 	"path"
 	"path/filepath"
@@ -21,11 +23,14 @@ import (
 	"unicode/utf8"
 )
 
-// Dir maps the names of source files that begin with a prefix to a directory. The part of a name behind the prefix is the path
-// in the directory. Its part {version}, if there is one, stands for the value of the profiles' label version.
+// Dir maps the names of source files that begin with a prefix to a directory, or to a revision of a git repository. The part of a
+// name behind the prefix is the path in the directory, or the repository. {version} in the directory, or in the revision, stands for
+// the value of the profiles' label version.
 type Dir struct {
 	Prefix string // such as /build/shop/ or example.com/shop; empty for all
-	Dir    string // such as /srv/src/shop/{version}
+	Dir    string // such as /srv/src/shop/{version}; with a revision that of a repository, bare or with a working tree
+	// Revision is a commit, a tag or a branch, such as v{version}. Empty means the files of the directory.
+	Revision string
 }
 
 // versionPart stands for the version of the profiles in a directory.
@@ -33,8 +38,9 @@ const versionPart = "{version}"
 
 // Bounds of what is read.
 const (
-	maxName  = 1000
-	maxBytes = 8 << 20 // of a file
+	maxName = 1000
+	// MaxBytes bounds the bytes of a file.
+	MaxBytes = 8 << 20
 	// MaxLines bounds the lines of a part.
 	MaxLines = 2000
 	maxLine  = 500 // bytes of a line; the rest is cut
@@ -42,18 +48,18 @@ const (
 
 // Errors say why there is no text.
 var (
-	ErrNoDir   = errors.New("no directory of sources is mapped to this file")
-	ErrVersion = errors.New("the directory of its sources has a version, and the profiles have none, or several: choose one by its label version")
+	ErrNoDir   = errors.New("no directory of sources is mapped to this file, and no archive of its version was pushed")
+	ErrVersion = errors.New("the directory or the revision of its sources has a version, and the profiles have none, or several: choose one by its label version")
 	ErrNoFile  = errors.New("the file is not among the sources")
 	ErrNoText  = errors.New("the file is no text")
-	ErrLarge   = fmt.Errorf("the file has more than %d bytes", maxBytes)
+	ErrLarge   = fmt.Errorf("the file has more than %d bytes", MaxBytes)
 )
 
 // Dirs are mapped directories. They are immutable, and safe for concurrent use.
 type Dirs struct{ all []Dir }
 
-// New returns Dirs. It returns an error for a directory that is none, and for a repeated prefix. A directory with a version is
-// looked up when it is read.
+// New returns Dirs. It returns an error for a directory that is none, a repository without the revision, or without a command git,
+// and for a repeated prefix. A directory or a revision with a version is looked up when it is read.
 func New(all []Dir) (*Dirs, error) {
 	d := &Dirs{slices.Clone(all)}
 	slices.SortStableFunc(d.all, func(a, b Dir) int { return cmp.Compare(len(b.Prefix), len(a.Prefix)) }) // the longest first
@@ -61,16 +67,24 @@ func New(all []Dir) (*Dirs, error) {
 		if slices.ContainsFunc(d.all[:i], func(other Dir) bool { return other.Prefix == m.Prefix }) {
 			return nil, fmt.Errorf("sources: the prefix %q is mapped twice", m.Prefix)
 		}
-		root, _ := m.split("")
-		info, err := os.Stat(root)
-		if err == nil && !info.IsDir() {
-			err = fmt.Errorf("%s is no directory", root)
-		}
-		if err != nil {
+		if err := m.check(); err != nil {
 			return nil, fmt.Errorf("sources of %q: %w", m.Prefix, err)
 		}
 	}
 	return d, nil
+}
+
+// check returns an error for a directory that is none, or that is no repository with the revision.
+func (m *Dir) check() error {
+	if m.Revision != "" {
+		return m.checkGit()
+	}
+	root, _ := m.split("")
+	info, err := os.Stat(root)
+	if err == nil && !info.IsDir() {
+		err = fmt.Errorf("%s is no directory", root)
+	}
+	return err
 }
 
 // split returns the part of the directory before {version}, and the part from it on, of a version.
@@ -85,40 +99,46 @@ func (m *Dir) split(version string) (root, inside string) {
 
 // Part returns the lines of a file from first to last, which count from 1. It returns fewer if the file is shorter, and at most
 // MaxLines. version is that of the profiles, or "".
-func (d *Dirs) Part(file, version string, first, last int) ([]string, error) {
-	name := strings.ReplaceAll(file, `\`, "/")
+func (d *Dirs) Part(ctx context.Context, file, version string, first, last int) ([]string, error) {
 	for i := range d.all {
-		if inside, is := d.all[i].inside(name); is {
-			return d.all[i].part(inside, version, first, min(last, first+MaxLines-1))
+		if name, is := Inside(file, d.all[i].Prefix); is {
+			data, err := d.all[i].read(ctx, name, version)
+			if err != nil {
+				return nil, err
+			}
+			return Lines(data, first, last)
 		}
 	}
 	return nil, ErrNoDir
 }
 
-// inside returns the path of a file in the directory, and whether the directory is mapped to it.
-func (m *Dir) inside(name string) (string, bool) {
-	prefix := strings.TrimSuffix(m.Prefix, "/")
-	rest, is := strings.CutPrefix(name, prefix)
+// Inside returns the part of a file's name behind a prefix, and whether it begins with it.
+func Inside(file, prefix string) (name string, is bool) {
+	file, prefix = strings.ReplaceAll(file, `\`, "/"), strings.TrimSuffix(strings.ReplaceAll(prefix, `\`, "/"), "/")
+	rest, is := strings.CutPrefix(file, prefix)
 	if !is || prefix == "" {
-		return name, is
+		return file, is
 	}
 	return strings.CutPrefix(rest, "/")
 }
 
-// isPlain reports whether a path, or a version in one, can only lead downwards to files that are not hidden.
-func isPlain(name string) bool {
+// IsPlain reports whether a path, or a version in one, can only lead downwards to files that are not hidden.
+func IsPlain(name string) bool {
 	if name == "" || len(name) > maxName || strings.ContainsAny(name, "\x00\\:") || !filepath.IsLocal(filepath.FromSlash(name)) || path.Clean(name) != name {
 		return false
 	}
 	return !slices.ContainsFunc(strings.Split(name, "/"), func(part string) bool { return part[0] == '.' })
 }
 
-// part reads a part of a file in the directory.
-func (m *Dir) part(name, version string, first, last int) ([]string, error) {
-	if !isPlain(name) {
+// read returns the bytes of a file in the directory, or in the repository.
+func (m *Dir) read(ctx context.Context, name, version string) ([]byte, error) {
+	if !IsPlain(name) {
 		return nil, ErrNoFile
 	}
-	if strings.Contains(m.Dir, versionPart) && (strings.Contains(version, "/") || !isPlain(version)) {
+	if m.Revision != "" {
+		return m.readGit(ctx, name, version)
+	}
+	if strings.Contains(m.Dir, versionPart) && (strings.Contains(version, "/") || !IsPlain(version)) {
 		return nil, ErrVersion
 	}
 	at, inside := m.split(version)
@@ -140,21 +160,25 @@ func (m *Dir) part(name, version string, first, last int) ([]string, error) {
 	if info, err = f.Stat(); err != nil || !info.Mode().IsRegular() {
 		return nil, ErrNoFile
 	}
-	return partOf(f, first, last)
+	data, err := io.ReadAll(io.LimitReader(f, MaxBytes+1))
+	if err != nil {
+		return nil, ErrNoFile
+	}
+	return data, nil
 }
 
-// partOf reads lines of a text.
-func partOf(f fs.File, first, last int) ([]string, error) {
-	data, err := io.ReadAll(io.LimitReader(f, maxBytes+1))
+// IsText reports whether the bytes of a file are text.
+func IsText(data []byte) bool { return utf8.Valid(data) && bytes.IndexByte(data, 0) < 0 }
+
+// Lines returns the lines of a file from first to last, at most MaxLines. Long lines are cut.
+func Lines(data []byte, first, last int) (out []string, err error) {
 	switch {
-	case err != nil:
-		return nil, ErrNoFile
-	case len(data) > maxBytes:
+	case len(data) > MaxBytes:
 		return nil, ErrLarge
-	case !utf8.Valid(data) || bytes.IndexByte(data, 0) >= 0:
+	case !IsText(data):
 		return nil, ErrNoText
 	}
-	var out []string
+	last = min(last, first+MaxLines-1)
 	n := 0
 	for line := range bytes.Lines(data) {
 		if n++; n > last {

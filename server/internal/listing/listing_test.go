@@ -43,7 +43,7 @@ func dirs(t *testing.T, all ...Dir) *Dirs {
 // TestPart reads parts of files of prefixes, of which the longest counts, and of versions.
 func TestPart(t *testing.T) {
 	dir, _ := tree(t)
-	d := dirs(t, Dir{"/build", dir}, Dir{"/build/old/", dir + "/v1"}, Dir{"example.com/shop", dir + "/{version}"}, Dir{`C:/work`, dir}, Dir{"example.com/v", dir + "/v{version}/a"})
+	d := dirs(t, Dir{Prefix: "/build", Dir: dir}, Dir{Prefix: "/build/old/", Dir: dir + "/v1"}, Dir{Prefix: "example.com/shop", Dir: dir + "/{version}"}, Dir{Prefix: `C:/work`, Dir: dir}, Dir{Prefix: "example.com/v", Dir: dir + "/v{version}/a"})
 	for _, test := range []struct {
 		file, version string
 		first, last   int
@@ -66,16 +66,16 @@ func TestPart(t *testing.T) {
 		{"/build/latin", "", 1, 1, nil, ErrNoText},
 		{"", "", 1, 1, nil, ErrNoDir},
 	} {
-		got, err := d.Part(test.file, test.version, test.first, test.last)
+		got, err := d.Part(t.Context(), test.file, test.version, test.first, test.last)
 		if !slices.Equal(got, test.want) || !errors.Is(err, test.err) {
 			t.Errorf("%q %q: %q, %v, want %q, %v", test.file, test.version, got, err, test.want, test.err)
 		}
 	}
-	got, err := d.Part("/build/long.go", "", 1, 1<<40)
+	got, err := d.Part(t.Context(), "/build/long.go", "", 1, 1<<40)
 	if err != nil || len(got) != MaxLines || got[0] != strings.Repeat("x", maxLine) {
 		t.Errorf("%d lines, the first of %d bytes, %v", len(got), len(got[0]), err)
 	}
-	if got, err := dirs(t, Dir{"", dir}).Part("main.go", "", 1, 1); err != nil || len(got) != 1 {
+	if got, err := dirs(t, Dir{Prefix: "", Dir: dir}).Part(t.Context(), "main.go", "", 1, 1); err != nil || len(got) != 1 {
 		t.Errorf("without a prefix: %q, %v", got, err)
 	}
 }
@@ -103,10 +103,10 @@ func TestPart_Hostile(t *testing.T) {
 		}
 		names = append(names, "/build/pipe")
 	}
-	d := dirs(t, Dir{"/build", dir}, Dir{"ver", dir + "/{version}"})
+	d := dirs(t, Dir{Prefix: "/build", Dir: dir}, Dir{Prefix: "ver", Dir: dir + "/{version}"})
 	for _, name := range names {
 		start := time.Now()
-		got, err := d.Part(name, "", 1, 100)
+		got, err := d.Part(t.Context(), name, "", 1, 100)
 		if err == nil || got != nil || time.Since(start) > 10*time.Second {
 			t.Errorf("%.100q: %.100q, %v", name, got, err)
 		}
@@ -116,7 +116,7 @@ func TestPart_Hostile(t *testing.T) {
 	}
 	for _, version := range []string{"..", ".", "../src2", "v1/..", "/", "/etc", "", ".git", "v1\x00", `..\src2`, "v1/a", strings.Repeat("v", 5000), "C:", "~", "up"} {
 		for _, name := range []string{"ver/main.go", "ver/a/a.go", "ver/config", "ver/passwd", "ver/src2/main.go", "ver/secret.txt"} {
-			if got, err := d.Part(name, version, 1, 100); err == nil {
+			if got, err := d.Part(t.Context(), name, version, 1, 100); err == nil {
 				t.Errorf("version %.20q, %s: %.100q", version, name, got)
 			}
 		}
@@ -128,7 +128,7 @@ func TestPart_Hostile(t *testing.T) {
 	if err := os.Truncate(large, 1<<40); err != nil { // a file of holes
 		t.Skip(err)
 	}
-	if got, err := d.Part("/build/large.go", "", 1, 100); !errors.Is(err, ErrLarge) {
+	if got, err := d.Part(t.Context(), "/build/large.go", "", 1, 100); !errors.Is(err, ErrLarge) {
 		t.Errorf("%d lines, %v", len(got), err)
 	}
 }
@@ -136,12 +136,12 @@ func TestPart_Hostile(t *testing.T) {
 // TestNew refuses what is no directory, and a prefix that is there twice.
 func TestNew(t *testing.T) {
 	dir, secret := tree(t)
-	for i, all := range [][]Dir{{{"a", secret}}, {{"a", dir + "/none"}}, {{"a", dir}, {"a", dir}}, {{"a", dir + "/none/{version}"}}} {
+	for i, all := range [][]Dir{{{Prefix: "a", Dir: secret}}, {{Prefix: "a", Dir: dir + "/none"}}, {{Prefix: "a", Dir: dir}, {Prefix: "a", Dir: dir}}, {{Prefix: "a", Dir: dir + "/none/{version}"}}} {
 		if d, err := New(all); err == nil {
 			t.Errorf("%d: %v", i, d)
 		}
 	}
-	if _, err := New([]Dir{{"a", dir + "/{version}"}, {"b", dir}}); err != nil {
+	if _, err := New([]Dir{{Prefix: "a", Dir: dir + "/{version}"}, {Prefix: "b", Dir: dir}}); err != nil {
 		t.Error(err)
 	}
 }
@@ -156,7 +156,7 @@ func FuzzPart(f *testing.F) {
 			f.Fatal(err)
 		}
 	}
-	d, err := New([]Dir{{"", dir}, {"v", dir + "/{version}"}})
+	d, err := New([]Dir{{Prefix: "", Dir: dir}, {Prefix: "v", Dir: dir + "/{version}"}})
 	if err != nil {
 		f.Fatal(err)
 	}
@@ -165,7 +165,7 @@ func FuzzPart(f *testing.F) {
 		f.Add(name, "..")
 	}
 	f.Fuzz(func(t *testing.T, name, version string) {
-		got, err := d.Part(name, version, 1, 10)
+		got, err := d.Part(t.Context(), name, version, 1, 10)
 		if err == nil && !slices.Equal(got, []string{"inside"}) {
 			t.Errorf("%q of %q: %q", name, version, got)
 		}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/granarydb/granary/profile"
 	"github.com/granarydb/granary/profile/tree"
+	"github.com/granarydb/granary/server/internal/source"
 )
 
 // ChangedFunction is the function whose share of own values differs most from the side before.
@@ -26,7 +27,12 @@ func (s *services) changed(ctx context.Context, value string) (*ChangedFunction,
 	flats, of := map[string]*[2]int64{}, [2]int64{}
 	for side, query := range []profile.Query{s.sides[s.ago], s.query} {
 		query.Selector = query.Selector.And(only)
-		stacks, err := s.at.DB.Merge(ctx, s.at.Snap, s.typ, query)
+		ask := source.Side{Query: query, Name: s.of.Get("t"), Selector: query.Selector.String()}
+		var stacks *profile.Stacks
+		err := s.view.Stacks(ctx, s.typ, []source.Side{ask}, func(found *source.Profiles) (err error) {
+			stacks, err = found.DB.Merge(ctx, found.Snap, s.typ.Type, found.Queries[0])
+			return err
+		})
 		if err != nil {
 			return nil, err
 		}

@@ -11,7 +11,6 @@ import (
 
 	"github.com/granarydb/granary/internal/query/filter"
 	"github.com/granarydb/granary/server/internal/fault"
-	"github.com/granarydb/granary/server/internal/listing"
 	"github.com/granarydb/granary/server/internal/marks"
 	"github.com/granarydb/granary/server/internal/question"
 	"github.com/granarydb/granary/server/internal/source"
@@ -52,13 +51,17 @@ type Options struct {
 	Source      source.Source
 	Gate        *source.Gate
 	Read        *question.Reader
-	ResultBytes int64         // greatest size of an encoded answer
-	Marks       *marks.Log    // annotations; nil has none
-	HasOlder    bool          // whether profiles that the source dropped can be read
-	Files       []string      // names of the opened files that the source is of
-	Sources     *listing.Dirs // of files of functions; nil without any
-	Self        string        // path of a page about the server itself, relative to its own; empty if there is none
+	ResultBytes int64      // greatest size of an encoded answer
+	Marks       *marks.Log // annotations; nil has none
+	HasOlder    bool       // whether profiles that the source dropped can be read
+	Files       []string   // names of the opened files that the source is of
+	// Text returns lines of a file that profiles of a version name (listing.Dirs.Part); nil if there is no text.
+	Text TextFunc
+	Self string // path of a page about the server itself, relative to its own; empty if there is none
 }
+
+// TextFunc returns the lines of a file from first to last, as far as it has them, for the caller of the context.
+type TextFunc func(ctx context.Context, file, version string, first, last int) ([]string, error)
 
 // page answers a page's queries.
 type page struct{ Options }

@@ -31,7 +31,7 @@ func Routes(opts Options) (all []web.Route) {
 	samples := []string{"t", "q", "from", "to", "hide", "show", "focus", "ignore", "h", "p", "attribute"}
 	one("profiles", profilesOf, "t", "q", "from", "to", "rows", "pixels")
 	one("timeline", timelineOf, append(slices.Clip(samples), "pixels")...)
-	one("services", servicesOf, "t", "q", "from", "to", "sum", "label", "points", "match", "sort", "ago", "reverse", "rows", "offset", "changed")
+	add("services", p.handler("", servicesOf, "t", "q", "from", "to", "sum", "label", "points", "match", "sort", "ago", "reverse", "rows", "offset", "changed"))
 	one("inspect", inspectOf, append(slices.Clip(stacks), "function", "rows", "offset")...)
 	one("histories", historiesOf)
 	one("states", statesOf, samples...)

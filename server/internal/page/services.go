@@ -13,6 +13,7 @@ import (
 	"github.com/granarydb/granary/profile"
 	"github.com/granarydb/granary/server/internal/fault"
 	"github.com/granarydb/granary/server/internal/question"
+	"github.com/granarydb/granary/server/internal/source"
 )
 
 // Limits of a query for services: points of a line, and rows with the function that changed, which cost two merges each.
@@ -86,14 +87,14 @@ type sideBefore struct {
 type services struct {
 	*pageQuestion
 	query  profile.Query // with both bounds
-	typ    profile.Type
+	typ    source.Typed
 	label  string
 	first  int64 // start of the first step
 	step   int64
 	points int
-	sides  []profile.Query        // of the answer's sides
-	totals [][]profile.LabelTotal // by side
-	ago    int                    // index in sides of the side to compare with, or -1
+	sides  []profile.Query // of the answer's sides
+	rows   []source.LabelRow
+	ago    int // index in sides of the side to compare with, or -1
 }
 
 // servicesOf answers GET /api/v1/services.
@@ -109,16 +110,16 @@ func servicesOf(ctx context.Context, q *pageQuestion) (pageAnswer, error) {
 	if q.err != nil {
 		return nil, q.err
 	}
-	found, err := q.findType(ctx, query, name)
-	if err != nil {
+	var err error
+	if s.typ, err = q.findType(ctx, query, name); err != nil {
 		return nil, err
 	}
-	s.query, s.typ = query, found.Type
+	s.query = query
 	if err := s.findLabel(ctx); err != nil {
 		return nil, err
 	}
 	out := &ServicesAnswer{
-		SampleType: s.typ.Sample, Unit: s.typ.SampleUnit, Mean: s.typ.IsGauge() && !query.SumGauges,
+		SampleType: s.typ.Type.Sample, Unit: s.typ.Type.SampleUnit, Mean: s.typ.Type.IsGauge() && !query.SumGauges,
 		Label: s.label, Sides: []ServicesSide{}, Rows: []Service{},
 	}
 	if err := s.bounds(ctx, out, order.ago); err != nil || out.From == "" {
@@ -139,11 +140,11 @@ func (s *services) findLabel(ctx context.Context) error {
 		return nil
 	}
 	for _, label := range serviceLabels {
-		values, err := s.at.DB.LabelValues(ctx, s.at.Snap, label, s.query)
+		has, err := s.view.HasLabel(ctx, s.query, label)
 		if err != nil {
 			return err
 		}
-		if len(values) > 0 {
+		if has {
 			s.label = label
 			return nil
 		}
@@ -199,11 +200,11 @@ func (s *services) matcher(text string) func(string) bool {
 
 // bounds sets the range, the step and the sides. It leaves the range empty if there are no profiles.
 func (s *services) bounds(ctx context.Context, out *ServicesAnswer, ago string) error {
-	newest, err := s.at.Newest(ctx)
+	newest, err := s.view.Newest(ctx)
 	if err != nil || newest == 0 {
 		return err
 	}
-	oldest, err := s.at.Oldest(ctx)
+	oldest, err := s.view.Oldest(ctx)
 	if err != nil {
 		return err
 	}
@@ -233,28 +234,46 @@ func (s *services) bounds(ctx context.Context, out *ServicesAnswer, ago string) 
 	return s.before(ctx, out, ago, oldest)
 }
 
-// before sets the sides. A range that begins before the oldest profile is none, because a part would be compared with the
-// whole; one step is tolerated, as profiles come at intervals.
+// before sets the rows and the sides. A range that begins before the oldest profile is none, because a part would be compared with the
+// whole; one step is tolerated, as profiles come at intervals. Nor is one without profiles.
 func (s *services) before(ctx context.Context, out *ServicesAnswer, ago string, oldest int64) error {
 	s.ago = -1
+	ask := source.ByLabel{Typed: s.typ, Name: s.of.Get("t"), Selector: s.of.Get("q"), Query: s.query, Label: s.label, Step: s.step}
+	var known []string // names of the sides
 	for _, b := range sidesBefore {
-		side := s.query
-		side.From, side.To = s.query.From-int64(b.ago), s.query.To-int64(b.ago)
-		if side.From < 1 || oldest >= side.From+s.step {
+		from, to := s.query.From-int64(b.ago), s.query.To-int64(b.ago)
+		if from >= 1 && oldest < from+s.step {
+			ask.Sides, known = append(ask.Sides, [2]int64{from, to}), append(known, b.name)
+		}
+	}
+	rows, has, err := s.view.ByLabel(ctx, &ask)
+	if err != nil {
+		return err
+	}
+	if bytes := int64(serviceBytes * len(rows)); bytes > s.query.MaxBytes {
+		return fmt.Errorf("%w: %d bytes for %d values of %.100q, at most %d", columnstore.ErrQueryMemory, bytes, len(rows), s.label, s.query.MaxBytes)
+	}
+	s.rows = rows
+	for i, name := range known {
+		if !has[i] {
 			continue
 		}
-		totals, err := s.at.DB.Totals(ctx, s.at.Snap, s.typ, side, s.label)
-		if err != nil {
-			return err
-		}
-		if len(totals) == 0 {
-			continue
-		}
-		if b.name == ago {
+		if name == ago {
 			s.ago = len(s.sides)
 		}
-		s.sides, s.totals = append(s.sides, side), append(s.totals, totals)
-		out.Sides = append(out.Sides, ServicesSide{b.name, instantText(side.From), instantText(side.To)})
+		side := s.query
+		side.From, side.To = ask.Sides[i][0], ask.Sides[i][1]
+		s.sides = append(s.sides, side)
+		out.Sides = append(out.Sides, ServicesSide{name, instantText(side.From), instantText(side.To)})
+	}
+	for i := range s.rows {
+		before := make([]int64, 0, len(s.sides))
+		for k, total := range s.rows[i].Before {
+			if has[k] {
+				before = append(before, total)
+			}
+		}
+		s.rows[i].Before = before
 	}
 	return nil
 }
@@ -276,105 +295,31 @@ func stepFor(length, points int64) int64 {
 }
 
 // fill sets the rows of an answer.
-func (s *services) fill(ctx context.Context, out *ServicesAnswer, o *servicesOrder) error {
-	rows, err := s.all(ctx, out.Mean)
-	if err != nil {
-		return err
-	}
+func (s *services) fill(ctx context.Context, out *ServicesAnswer, o *servicesOrder) (err error) {
+	rows := s.rows
 	out.All = len(rows)
-	for _, row := range rows {
-		out.Total += row.Total
+	for i := range rows {
+		out.Total += rows[i].Total
 	}
-	rows = slices.DeleteFunc(rows, func(r *serviceRow) bool { return ctx.Err() != nil || !o.match(r.Value) })
+	rows = slices.DeleteFunc(rows, func(r source.LabelRow) bool { return ctx.Err() != nil || !o.match(r.Value) })
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}
 	out.Matching = len(rows)
 	s.sort(rows, o)
 	rows = rows[min(o.offset, len(rows)):]
-	for _, row := range rows[:min(o.rows, len(rows))] {
-		if row.newest != 0 {
-			row.Newest = instantText(row.newest)
+	for i := range rows[:min(o.rows, len(rows))] {
+		of := &rows[i]
+		row := Service{Value: of.Value, Total: of.Total, Before: of.Before, Series: of.Sources, Line: s.line(of.Points, out.Mean)}
+		if of.Newest != 0 {
+			row.Newest = instantText(of.Newest)
 		}
-		row.Line = s.line(row.points, out.Mean)
 		if o.changed && s.ago >= 0 {
 			if row.Changed, err = s.changed(ctx, row.Value); err != nil {
 				return err
 			}
 		}
-		out.Rows = append(out.Rows, row.Service)
-	}
-	return nil
-}
-
-// all returns a row for each value of the label, in the range or in a side.
-func (s *services) all(ctx context.Context, isMean bool) ([]*serviceRow, error) {
-	lines, err := s.at.DB.Range(ctx, s.at.Snap, s.typ, s.query, profile.RangeOptions{Step: time.Duration(s.step), By: []string{s.label}})
-	if err != nil {
-		return nil, err
-	}
-	all := serviceRows{sides: len(s.sides), of: map[string]*serviceRow{}}
-	for i := range lines {
-		row := all.row(lines[i].Labels)
-		row.points = lines[i].Points
-		for _, p := range row.points {
-			row.Total += p.Value
-		}
-	}
-	if isMean { // which over the range is no sum of the means of steps
-		totals, err := s.at.DB.Totals(ctx, s.at.Snap, s.typ, s.query, s.label)
-		if err != nil {
-			return nil, err
-		}
-		for _, t := range totals {
-			all.row(t.Labels).Total = t.Value
-		}
-	}
-	for i, totals := range s.totals {
-		for _, t := range totals {
-			all.row(t.Labels).Before[i] = t.Value
-		}
-	}
-	sources, err := s.at.DB.SourcesBy(ctx, s.at.Snap, s.typ, s.query, s.label)
-	if err != nil {
-		return nil, err
-	}
-	for _, of := range sources {
-		row := all.row(of.Labels)
-		row.Series = of.Sources
-	}
-	if err := s.findNewest(ctx, &all); err != nil {
-		return nil, err
-	}
-	if bytes := int64(serviceBytes * len(all.list)); bytes > s.query.MaxBytes {
-		return nil, fmt.Errorf("%w: %d bytes for %d values of %.100q, at most %d", columnstore.ErrQueryMemory, bytes, len(all.list), s.label, s.query.MaxBytes)
-	}
-	return all.list, nil
-}
-
-// findNewest finds the time of the newest profile of each row. It reads the profiles of the last step of its line, which
-// most rows share.
-func (s *services) findNewest(ctx context.Context, all *serviceRows) error {
-	last := map[int64]bool{} // starts of the steps
-	for _, row := range all.list {
-		if n := len(row.points); n > 0 {
-			last[row.points[n-1].Time] = true
-		}
-	}
-	for start := range last {
-		query := s.query
-		query.From = max(query.From, start)
-		if query.To-start > s.step {
-			query.To = start + s.step
-		}
-		times, err := s.at.DB.NewestBy(ctx, s.at.Snap, s.typ, query, s.label)
-		if err != nil {
-			return err
-		}
-		for _, of := range times {
-			row := all.row(of.Labels)
-			row.newest = max(row.newest, of.Time)
-		}
+		out.Rows = append(out.Rows, row)
 	}
 	return nil
 }
@@ -408,38 +353,9 @@ func (s *services) line(points []profile.Point, isMean bool) []*float64 {
 	return line
 }
 
-// serviceRow is a row in the making.
-type serviceRow struct {
-	Service
-	points []profile.Point
-	newest int64
-}
-
-// serviceRows has a row for each value of the label.
-type serviceRows struct {
-	sides int
-	of    map[string]*serviceRow
-	list  []*serviceRow
-}
-
-// row returns the row for the labels of an answer, which are the label, or none.
-func (all *serviceRows) row(labels []profile.Label) *serviceRow {
-	value := ""
-	if len(labels) > 0 {
-		value = labels[0].Value
-	}
-	row := all.of[value]
-	if row == nil {
-		row = &serviceRow{Service: Service{Value: value, Before: make([]int64, all.sides)}}
-		all.of[value] = row
-		all.list = append(all.list, row)
-	}
-	return row
-}
-
 // sort sorts rows: the greatest total, change or time first, or by name. Without the side to compare with, changes are 0.
-func (s *services) sort(rows []*serviceRow, o *servicesOrder) {
-	slices.SortFunc(rows, func(a, b *serviceRow) int {
+func (s *services) sort(rows []source.LabelRow, o *servicesOrder) {
+	slices.SortFunc(rows, func(a, b source.LabelRow) int {
 		by := 0
 		switch {
 		case o.sort == "total":
@@ -447,7 +363,7 @@ func (s *services) sort(rows []*serviceRow, o *servicesOrder) {
 		case o.sort == "change" && s.ago >= 0:
 			by = cmp.Compare(distance([2]int64{b.Before[s.ago], b.Total}, 2), distance([2]int64{a.Before[s.ago], a.Total}, 2))
 		case o.sort == "newest":
-			by = cmp.Compare(b.newest, a.newest)
+			by = cmp.Compare(b.Newest, a.Newest)
 		}
 		by = cmp.Or(by, cmp.Compare(a.Value, b.Value))
 		if o.reverse {

@@ -95,7 +95,7 @@ func largestLines(costs []tree.LineCost, most, sides int) []tree.LineCost {
 // texts returns the part of each file that has lines, with some lines around them.
 func (q *pageQuestion) texts(ctx context.Context, p *pageSides, lines []SourceLine) (all []SourceText, err error) {
 	version := ""
-	if q.page.Sources != nil {
+	if q.page.Text != nil {
 		if version, err = q.version(ctx, p.queries[len(p.queries)-1]); err != nil {
 			return nil, err
 		}
@@ -113,9 +113,9 @@ func (q *pageQuestion) texts(ctx context.Context, p *pageSides, lines []SourceLi
 			return nil, err
 		}
 		t := SourceText{File: file, First: int(min(max(1, first-aroundIt), maxLineNo))}
-		if q.page.Sources == nil {
+		if q.page.Text == nil {
 			t.Why = listing.ErrNoDir.Error()
-		} else if t.Lines, err = q.page.Sources.Part(file, version, t.First, int(min(last, maxLineNo))+aroundIt); err != nil {
+		} else if t.Lines, err = q.page.Text(ctx, file, version, t.First, int(min(last, maxLineNo))+aroundIt); err != nil {
 			t.Why = err.Error()
 		} else if len(t.Lines) == 0 {
 			t.Why = "the file is shorter: it is of another version"

@@ -52,7 +52,9 @@ func Routes(opts Options) []web.Route {
 		{Pattern: "GET /arrow", Name: "arrow", Handler: web.Handler(q.getArrow)},
 	}
 	if store, err := opts.Source.Store(source.Rows); err == nil {
-		answer := web.Headed(web.Handler((&sources{q, store}).answer))
+		of := &sources{q, store}
+		routes = append(routes, web.Route{Pattern: "GET " + fanout.ByLabelPath, Name: "by-label", Handler: web.Headed(web.Handler(of.byLabel))})
+		answer := web.Headed(web.Handler(of.answer))
 		for _, method := range []string{"GET ", "POST "} {
 			routes = append(routes, web.Route{Pattern: method + fanout.SourcesPath, Name: "sources", Handler: answer})
 		}

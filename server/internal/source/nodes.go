@@ -3,6 +3,7 @@ package source
 import (
 	"context"
 	"net/url"
+	"slices"
 
 	querierv1 "github.com/grafana/pyroscope/api/gen/proto/go/querier/v1"
 	"github.com/grafana/pyroscope/api/gen/proto/go/querier/v1/querierv1connect"
@@ -128,6 +129,24 @@ func (v nodesView) Scales() error {
 	return fault.Refused("parameter norm: a front does not scale, as the order of stacks is another there: ask without it")
 }
 
+// Oldest implements View.
+func (v nodesView) Oldest(ctx context.Context) (int64, error) { return v.set.Oldest(ctx) }
+
+// HasLabel implements View.
+func (v nodesView) HasLabel(ctx context.Context, query profile.Query, label string) (bool, error) {
+	sources, err := v.set.Sources(ctx, query)
+	return slices.ContainsFunc(sources, func(s profile.Source) bool {
+		return slices.ContainsFunc(s.Labels, func(l profile.Label) bool { return l.Name == label })
+	}), err
+}
+
+// ByLabel implements View.
+func (v nodesView) ByLabel(ctx context.Context, q *ByLabel) ([]LabelRow, []bool, error) {
+	ask := *q
+	ask.Name = nodeName(q.Name, q.Typed)
+	return v.set.ByLabel(ctx, &ask)
+}
+
 // Newest implements View.
 func (v nodesView) Newest(ctx context.Context) (int64, error) { return v.set.Newest(ctx) }
 
@@ -160,11 +179,17 @@ func asked(s *Side, t Typed) fanout.Side {
 	if s.Message != nil {
 		return fanout.StacksOf(s.Message, s.Type, s.Query.SumKinds)
 	}
-	name := s.Name
-	if _, _, err := question.ParseTypeID(name); err != nil { // its meaning depends on the types of a node
-		if name = ""; t.Type != (profile.Type{}) {
-			name = t.Type.String()
-		}
+	return fanout.ProfileOf(t, nodeName(s.Name, t), s.Query.SumKinds, s.Selector, s.Query.From, s.Query.To)
+}
+
+// nodeName returns the name of a type for nodes: an id as it is, and another as its type, because its meaning depends on the types of a
+// node. It is empty for no type.
+func nodeName(name string, t Typed) string {
+	if _, _, err := question.ParseTypeID(name); err == nil {
+		return name
 	}
-	return fanout.ProfileOf(t, name, s.Query.SumKinds, s.Selector, s.Query.From, s.Query.To)
+	if t.Type == (profile.Type{}) {
+		return ""
+	}
+	return t.Type.String()
 }

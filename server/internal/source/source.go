@@ -66,8 +66,14 @@ type View interface {
 	Sources(ctx context.Context, query profile.Query) ([]profile.Source, error)
 	// Scales returns an error if the sides of a difference cannot be scaled.
 	Scales() error
-	// Newest returns the time of the newest profile in Unix nanoseconds, or 0 if there are no profiles.
+	// Newest returns the time of the newest profile in Unix nanoseconds, or 0 if there are no profiles. Oldest is Newest for the oldest.
 	Newest(context.Context) (int64, error)
+	Oldest(context.Context) (int64, error)
+	// HasLabel reports whether a query's profiles have a label. Bounds on time can be coarse.
+	HasLabel(ctx context.Context, query profile.Query, label string) (bool, error)
+	// ByLabel returns a row for each value of a label in a range or in those to compare with, in no order, and whether each of the latter
+	// has any. Errors are as for profile.DB.Range.
+	ByLabel(ctx context.Context, q *ByLabel) (rows []LabelRow, has []bool, err error)
 	// Stacks calls f with the profiles of the sides. If t is the zero value, each side names its type.
 	Stacks(ctx context.Context, t Typed, sides []Side, f func(*Profiles) error) error
 	// Store returns the store of the view and its snapshot, or an error for a need that several stores cannot meet.
@@ -76,6 +82,12 @@ type View interface {
 
 // Typed is a type, with the places of its profiles. The zero value means no type.
 type Typed = fanout.Typed
+
+// ByLabel is a question for sums by a label.
+type ByLabel = fanout.ByLabel
+
+// LabelRow is a row of the answer to ByLabel.
+type LabelRow = fanout.LabelRow
 
 // Side is a query for stacks. A difference has two.
 type Side struct {
@@ -103,6 +115,7 @@ const (
 	Commits     Need = "a front has no commits: ask one of its nodes for an answer of one"
 	Histories   Need = "a front has no histories: ask one of its nodes without h, p, state, status, attribute and shares"
 	Annotations Need = "a front has no annotations: ask one of its nodes"
+	Archives    Need = "a front has no archives: push them to one of its nodes, or map directories by --sources"
 	Times       Need = "a front has no times of its nodes' profiles: ask without spread"
 	Labels      Need = "a front has stacks without labels: ask one of its nodes, or here without group"
 	Rows        Need = "a front has no rows: ask each node for its /arrow"

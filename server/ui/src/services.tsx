@@ -15,7 +15,7 @@ import { end, narrowed, print, shifted, type State } from "./url";
 const pageRows = 50, chunkRows = 20; // rows of a page, and those that are asked for their functions at once
 
 // useFirstView chooses the view of a page that was opened without anything in its address, and reports whether there is one: the
-// services if the store has several, by the label that the server takes. A front does not answer about them. What is cleared later leads nowhere else.
+// services if the store has several, by the label that the server takes. A front does not open with them: its page has to choose a type first. What is cleared later leads nowhere else.
 export function useFirstView(state: State, go: Page["go"], store: Answer<StoreState>): boolean {
   const [isOpen, set] = useState(() => print(state) === ""); // later a bare address is of the view that it was made bare in
   const names = useAnswer(isOpen ? "services" : null, async (signal) => {

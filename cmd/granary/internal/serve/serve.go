@@ -90,6 +90,7 @@ data source for Pyroscope, go tool pprof, and readers of Arrow.
   POST /view                         files that are dropped on the page
   GET  /api/v1/flame?t=cpu&q=...     trees and tables as JSON, for web pages
   POST /symbols                      binaries, for the names of addresses
+  POST /archives?version=1.2         source files of a version, for the page
   GET  /metrics                      for Prometheus
   GET  /healthz, /readyz             is it alive, does it take requests
   GET  /self/pprof?type=cpu          with --self: this server's own profiles
@@ -171,6 +172,7 @@ func (f *flags) add(cmd *cobra.Command) {
 	fs.IntVar(&l.Series, "max-series", l.Series, "at most `N` sets of labels that a tenant pushes in an hour")
 	fs.IntVar(&l.Tenants, "max-tenants", l.Tenants, "at most `N` tenants with profiles")
 	fs.Var(cli.NewBytes("max-symbols", 1, &l.Symbols), "max-symbols", "keep at most `BYTES` of the files that a tenant pushes with POST /symbols, and of those of --debuginfod")
+	fs.Var(cli.NewBytes("max-archives", 1, &l.Archives), "max-archives", "keep at most `BYTES` of the source files that a tenant pushes with POST /archives")
 	fs.IntVar(&l.Queries, "max-queries", l.Queries, "at most `N` queries at once (default: 4 to 16, by --memory-total)")
 	fs.Var(cli.NewDuration("max-query-time", 0, 0, &l.QueryTime), "max-query-time", "a query takes at most `DURATION`")
 	fs.Var(cli.NewBytes("max-query-memory", 0, &l.QueryBytes), "max-query-memory", "at most `BYTES` of memory for the groups of a query, and for a flame graph (default: 8/32 of --memory-total, by --max-queries)")
@@ -285,7 +287,7 @@ func (f *flags) serve(cmd *cobra.Command) (err error) {
 		defer func() { err = cmp.Or(err, deltas.Close()) }()
 	}
 	handle, err := server.New(store, server.Options{
-		Profiles: dbdir.Profiles(store, ""), Limits: f.limits, Tokens: secrets.tokens, Tenants: secrets.tenants, Backups: f.backups(), Symbols: f.symbolOptions(), Annotations: f.annotations(), Hosts: f.hosts, DropLabels: f.drop, Deltas: deltas, FirstWhole: f.firstWhole, Deleted: f.deleted(log), Sources: f.sources, Self: f.selfPath(), Log: log,
+		Profiles: dbdir.Profiles(store, ""), Limits: f.limits, Tokens: secrets.tokens, Tenants: secrets.tenants, Backups: f.backups(), Symbols: f.symbolOptions(), Archives: f.archives(), Annotations: f.annotations(), Hosts: f.hosts, DropLabels: f.drop, Deltas: deltas, FirstWhole: f.firstWhole, Deleted: f.deleted(log), Sources: f.sources, Self: f.selfPath(), Log: log,
 	})
 	if err != nil {
 		return err
@@ -351,6 +353,14 @@ func (f *flags) backups() string {
 }
 
 // annotations returns the file of annotations.
+// archives returns the directory for pushed archives, or "" if there is none.
+func (f *flags) archives() string {
+	if f.inMemory {
+		return ""
+	}
+	return filepath.Join(f.dir, "archives")
+}
+
 func (f *flags) annotations() string {
 	if f.inMemory {
 		return ""
@@ -369,7 +379,7 @@ func (f *flags) where() string {
 // pushes.
 var notOfFronts = []string{
 	"db", "in-memory", "sync", "memory", "disk", "retention", "past-limit", "allow-delete", "budgets", "drop-label", "write-tokens", "tenants",
-	"symbols", "debuginfod", "max-symbols", "max-profiles", "max-labels", "max-label-name", "max-label-value", "max-series", "max-tenants", "max-push-memory", "max-delta-memory",
+	"symbols", "debuginfod", "max-symbols", "max-archives", "max-profiles", "max-labels", "max-label-name", "max-label-value", "max-series", "max-tenants", "max-push-memory", "max-delta-memory",
 }
 
 func (f *flags) isFront() bool { return len(f.nodes.URLs) > 0 }

@@ -11,8 +11,11 @@ import (
 
 // AddSources adds the flag for directories of source files.
 func AddSources(fs *pflag.FlagSet, to *[]server.SourceDir) {
-	fs.Var(&sourcesFlag{to}, "sources", "show the lines of source files whose names begin with PREFIX from DIR, in the page; {version} in DIR is the profiles' label version; `PREFIX=DIR`, can be repeated. Everyone who can read profiles can read these lines, and no other file")
+	fs.Var(&sourcesFlag{to}, "sources", "show the lines of source files whose names begin with PREFIX from DIR, in the page, or from a revision of a git repository: PREFIX=git:DIR@REVISION; {version} in DIR or REVISION is the profiles' label version; `PREFIX=DIR`, can be repeated. Everyone who can read profiles can read these lines, and no other file")
 }
+
+// gitPrefix begins a DIR that is a git repository with a revision. Without it an @ is a part of a name, as in Go's module cache.
+const gitPrefix = "git:"
 
 // sourcesFlag is the value of the flag.
 type sourcesFlag struct{ to *[]server.SourceDir }
@@ -22,6 +25,9 @@ func (s *sourcesFlag) String() string {
 	var all []string
 	if s.to != nil {
 		for _, d := range *s.to {
+			if d.Revision != "" {
+				d.Dir = gitPrefix + d.Dir + "@" + d.Revision
+			}
 			all = append(all, d.Prefix+"="+d.Dir)
 		}
 	}
@@ -34,7 +40,15 @@ func (s *sourcesFlag) Set(text string) error {
 	if !has || dir == "" {
 		return fmt.Errorf("want PREFIX=DIR, such as /build/shop=/srv/src/shop, not %q", text)
 	}
-	*s.to = append(*s.to, server.SourceDir{Prefix: prefix, Dir: dir})
+	one := server.SourceDir{Prefix: prefix, Dir: dir}
+	if repository, is := strings.CutPrefix(dir, gitPrefix); is {
+		at := strings.LastIndex(repository, "@")
+		if at < 1 || at == len(repository)-1 {
+			return fmt.Errorf("want PREFIX=git:DIR@REVISION, such as /build/shop=git:/srv/shop.git@v{version}, not %q", text)
+		}
+		one.Dir, one.Revision = repository[:at], repository[at+1:]
+	}
+	*s.to = append(*s.to, one)
 	return nil
 }
 
