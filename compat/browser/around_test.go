@@ -66,8 +66,6 @@ func TestAroundFleet(t *testing.T) {
 	b.keys(kb.ArrowRight)
 	b.until("document.activeElement.closest('.callees')")
 	b.shot("around")
-	b.looks("around", 1280, 390)
-	b.width(1440)
 	b.click(".callees .link")
 	b.settles(around + " && new URLSearchParams(location.search).get('near') !== 'runtime.mallocgc'")
 	if got := listed(b, "callers"); !strings.Contains(strings.Join(got, "\n"), "runtime.mallocgc|") {
