@@ -273,7 +273,7 @@ func TestServices_Order(t *testing.T) {
 	}
 }
 
-// TestServices_Changed finds the function whose share of own values changed most by brute force.
+// TestServices_Changed finds the function whose share of own values changed most in the way of the total by brute force.
 func TestServices_Changed(t *testing.T) {
 	s := newServed(t, 10)
 	for _, typ := range []profile.Type{cpuType, inuseType} {
@@ -284,15 +284,24 @@ func TestServices_Changed(t *testing.T) {
 			back := int64([]time.Duration{time.Hour, 24 * time.Hour, 7 * 24 * time.Hour}[i])
 			got := s.services("t", typ.String(), "from", instant(from), "to", instant(to), "ago", ago, "changed", "1")
 			for _, row := range got.Rows {
-				share := func(stack string, from, to int64) (float64, bool) {
-					of := func(stack string) func(*servedRow) bool {
-						return func(r *servedRow) bool {
-							return r.labels["service_name"] == row.Value && (stack == "" || r.stack == stack)
-						}
+				of := func(stack string) func(*servedRow) bool {
+					return func(r *servedRow) bool {
+						return r.labels["service_name"] == row.Value && (stack == "" || r.stack == stack)
 					}
+				}
+				share := func(stack string, from, to int64) (float64, bool) {
 					all, has := s.total(typ, from, to, of(""))
 					own, _ := s.total(typ, from, to, of(stack))
 					return own / all, has
+				}
+				way := 1.0
+				if c := row.Changed; c != nil && c.Of[1] < c.Of[0] {
+					way = -1
+				}
+				if now, _ := s.total(typ, from, to, of("")); row.Changed != nil {
+					if before, _ := s.total(typ, from-back, to-back, of("")); way*(now-before) < -0.02*max(now, before) {
+						t.Errorf("%s, %q: %+v, with totals of %v after %v", ago, row.Value, row.Changed, now, before)
+					}
 				}
 				most := 0.0
 				for leaf := range 4 {
@@ -300,7 +309,7 @@ func TestServices_Changed(t *testing.T) {
 					now, hasNow := share(stack, from, to)
 					before, had := share(stack, from-back, to-back)
 					if hasNow && had {
-						most = max(most, math.Abs(now-before))
+						most = max(most, way*(now-before))
 					}
 				}
 				if (row.Changed == nil) != (most == 0) {
@@ -308,7 +317,7 @@ func TestServices_Changed(t *testing.T) {
 				}
 				if c := row.Changed; c != nil {
 					found++
-					if is := math.Abs(float64(c.Flat[1])/float64(c.Of[1]) - float64(c.Flat[0])/float64(c.Of[0])); math.Abs(is-most) > 0.02 || !strings.HasPrefix(c.Name, "leaf") {
+					if is := way * (float64(c.Flat[1])/float64(c.Of[1]) - float64(c.Flat[0])/float64(c.Of[0])); math.Abs(is-most) > 0.02 || !strings.HasPrefix(c.Name, "leaf") {
 						t.Errorf("%s, %q: %+v, a change of %v, want %v", ago, row.Value, c, is, most)
 					}
 				}

@@ -28,7 +28,8 @@ var chrome = sync.OnceValues(func() (context.Context, error) {
 	if err != nil {
 		return nil, err
 	}
-	opts := append(chromedp.DefaultExecAllocatorOptions[:], chromedp.ExecPath(path), chromedp.NoSandbox, chromedp.DisableGPU)
+	opts := append(chromedp.DefaultExecAllocatorOptions[:], chromedp.ExecPath(path), chromedp.NoSandbox, chromedp.DisableGPU,
+		chromedp.Flag("blink-settings", "primaryHoverType=2,availableHoverTypes=2,primaryPointerType=4,availablePointerTypes=4")) // a mouse
 	ctx, _ := chromedp.NewExecAllocator(context.Background(), opts...)
 	ctx, _ = chromedp.NewContext(ctx)
 	return ctx, chromedp.Do(ctx)
@@ -116,7 +117,7 @@ func open(t *testing.T, h http.Handler, path string) *tab {
 	}))
 	b.url = srv.URL
 	ctx, cancel := chromedp.NewContext(parent)
-	ctx, stop := context.WithTimeout(ctx, 4*time.Minute)
+	ctx, stop := context.WithTimeout(ctx, 9*time.Minute)
 	b.ctx = ctx
 	t.Cleanup(func() { stop(); cancel(); srv.Close() })
 	run(b, chromedp.EmulateViewport(1440, 900))

@@ -12,6 +12,8 @@ import (
 	"github.com/chromedp/cdproto/input"
 	"github.com/chromedp/chromedp"
 	"github.com/chromedp/chromedp/kb"
+
+	"github.com/granarydb/granary/server"
 )
 
 // TestZone shows all times as local ones and in UTC, in fields too, and reads what is typed in the same zone.
@@ -42,6 +44,14 @@ func TestZone(t *testing.T) {
 	b.until("document.querySelector('table.list tbody .link')?.textContent.startsWith('2026-11-23 15:30')")
 	b.press("UTC")
 	b.until("document.querySelector('table.list tbody .link')?.textContent.startsWith('2026-11-23 10:00')")
+}
+
+// TestSelf: the view of the store leads to what the server knows of itself.
+func TestSelf(t *testing.T) {
+	s := newServerOf(t, server.Options{Self: "self/"})
+	push(t, s, named("main.work", 5), url.Values{"service_name": {"shop"}})
+	b := open(t, s, "/?v=store")
+	b.until("document.querySelector('[aria-label=\"this server\"] a').href === location.origin + '/self/'")
 }
 
 // TestWideNumbers: numbers without a unit are as wide as they are, and no column runs into the next one.

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"net/http"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -100,6 +101,51 @@ func TestFrameBox(t *testing.T) {
 	}
 	b.move(640, 60)
 	b.until("!document.querySelector('.frame-box')")
+}
+
+// TestFrameBox_Changes: in a difference the box has the values of both sides; docked it stays below the page, and with the next one too.
+func TestFrameBox_Changes(t *testing.T) {
+	b := open(t, fleet(t), "/?v=difference&from=latest-30m&bfrom=latest-90m&bto=latest-60m")
+	b.settles("document.querySelector('.change-key')")
+	x, y := b.point(".flame", 0.1, 0)
+	b.move(x, y+50)
+	const rows = "[...document.querySelectorAll('.frame-box tr')].map((r) => r.textContent)"
+	b.until("document.querySelector('.frame-box thead').textContent === 'beforeafterchange' && /^total.*[0-9] (s|min|ms).*%$/.test(" + rows + "[2]) && " + rows + "[4].startsWith('of its parent')")
+	b.press("view ▾")
+	b.until("[...document.querySelectorAll('.view-menu label')].find((e) => e.textContent.includes('docked')).click() ?? true")
+	b.move(x, y+50)
+	b.until("document.querySelector('.frame-box.docked .box-name')")
+	low, _ := b.point(".frame-box.docked", 0, 1)
+	b.move(low, 5)
+	b.until("document.querySelector('.frame-box.docked').getBoundingClientRect().top >= document.querySelector('main').getBoundingClientRect().bottom - 1")
+	b.goTo("/")
+	b.ready("document.querySelector('.frame-box.docked')")
+	b.axe()
+	eval[any](b, "localStorage.clear(); null")
+}
+
+// TestOrder: the largest frames are on the left, until names are asked for.
+func TestOrder(t *testing.T) {
+	b := open(t, fleet(t), "/")
+	b.ready()
+	first := func() (names []string) {
+		b.focusGraph()
+		b.keys(kb.Escape, kb.ArrowDown)
+		for range 4 {
+			name, _, _ := strings.Cut(details(b), " ")
+			names = append(names, name)
+			b.keys(kb.ArrowRight)
+		}
+		return names
+	}
+	isHeavy := "(([...all]) => all.every((v, i) => !i || v <= all[i - 1]))([...document.querySelectorAll('[role=treeitem][aria-level=\"2\"]')].map((e) => parseFloat(/([0-9.]+) % of all/.exec(e.textContent)[1])))"
+	b.until(isHeavy + " && document.querySelectorAll('[role=treeitem][aria-level=\"2\"]').length > 5")
+	heavy := first()
+	b.keys("o")
+	b.until("location.search.includes('o=name')")
+	if byName := first(); !slices.IsSorted(byName) || slices.Equal(byName, heavy) {
+		t.Errorf("by name the first are %q, left-heavy %q", byName, heavy)
+	}
 }
 
 // rows returns how many rows of frames have room in the graph.

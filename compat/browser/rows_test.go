@@ -49,8 +49,8 @@ func ticker(n int) {
 	}
 }
 
-// recorded returns a server with a Go execution trace: its states as a history, and its CPU samples.
-func recorded(t testing.TB) *server.Server {
+// recordTrace returns a Go execution trace with CPU samples.
+func recordTrace(t testing.TB) []byte {
 	t.Helper()
 	var out bytes.Buffer
 	if err := pprof.StartCPUProfile(io.Discard); err != nil {
@@ -68,7 +68,12 @@ func recorded(t testing.TB) *server.Server {
 	all.Wait()
 	trace.Stop()
 	pprof.StopCPUProfile()
+	return out.Bytes()
+}
 
+// recorded returns a server with a Go execution trace: its states as a history, and its CPU samples.
+func recorded(t testing.TB) *server.Server {
+	t.Helper()
 	store, err := columnstore.Open(columnstore.Options{MemoryBudget: 256 << 20, FutureLimit: -1})
 	if err != nil {
 		t.Fatal(err)
@@ -78,6 +83,13 @@ func recorded(t testing.TB) *server.Server {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = s.Wait(context.Background()); _ = store.Close() })
+	loadTrace(t, store)
+	return s
+}
+
+// loadTrace records a Go execution trace, and loads it with all that it says, as granary load does.
+func loadTrace(t testing.TB, store *columnstore.Store) {
+	t.Helper()
 	db, err := profile.Open(store, profile.Options{})
 	if err != nil {
 		t.Fatal(err)
@@ -96,7 +108,7 @@ func recorded(t testing.TB) *server.Server {
 		},
 		Commit: func() error { _, err := tx.Commit(); return err },
 	}
-	_, err = golang.ImportWith(t.Context(), &out, to, golang.ImportOptions{Samples: func(some []golang.Sampled) error {
+	_, err = golang.ImportWith(t.Context(), bytes.NewReader(recordTrace(t)), to, golang.ImportOptions{Samples: func(some []golang.Sampled) error {
 		p := format.OfGoSamples(some, true)
 		_, err := p.InsertTx(t.Context(), db, tx, profile.InsertOptions{Labels: map[string]string{"service_name": "app"}})
 		return err
@@ -104,7 +116,6 @@ func recorded(t testing.TB) *server.Server {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return s
 }
 
 // TestStateRows names, finds, orders and marks rows of states.
@@ -131,6 +142,10 @@ func TestStateRows(t *testing.T) {
 	b.settles(readyStates)
 	b.shot("rows-1280")
 	b.looks("rows", 1920, 1280, 390)
+	b.goTo("/") // an hour, of which the trace is seconds
+	b.settles("[...document.querySelectorAll('.states button')].some((e) => e.textContent.startsWith('only its '))")
+	b.until("[...document.querySelectorAll('.states button')].find((e) => e.textContent.startsWith('only its ')).click() ?? true")
+	b.settles("/[?&]from=20/.test(location.search) && /[?&]to=20/.test(location.search) && ![...document.querySelectorAll('.states button')].some((e) => e.textContent.startsWith('only its ')) && " + rows + " >= " + fmt.Sprint(all))
 }
 
 // TestWaits asks how long states last, by state, goroutine and function, and how long what could run waited; a click goes to

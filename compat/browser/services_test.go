@@ -112,7 +112,7 @@ func TestServices_Rows(t *testing.T) {
 	b.press("Δ an hour") // the one that got worse is first
 	b.settles(firstRow + " === 'payments' && " + address + ".get('ss') === '1h' && document.querySelector('th[aria-sort]').textContent.startsWith('Δ an hour')")
 	b.until("[...document.querySelector('.services tbody tr').cells].some((c) => /^[+]653 % [+]0[.]253 cores$/.test(c.textContent))")
-	b.until("/^19.8 % → 7.6 % main.serve$/.test(document.querySelector('.services tbody tr td.function').textContent)")
+	b.until("/^80.2 % → 92.4 % .*ServeHTTP$/.test(document.querySelector('.services tbody tr td.function').textContent)")
 	b.press("Δ a day")
 	b.settles(address + ".get('ss') === '1d' && " + firstRow + " === 'ad'")
 	b.until("document.querySelector('.services tbody tr').textContent.includes('new')")

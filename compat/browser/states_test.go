@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"net/url"
-	"os"
 	"strings"
 	"testing"
 	"time"
@@ -256,35 +255,6 @@ func TestStatesFrame(t *testing.T) {
 	}
 	if rows := eval[int](b, "document.querySelectorAll('.state-place .sr tbody tr').length"); rows != 200 {
 		t.Errorf("the table has %d rows", rows)
-	}
-}
-
-// TestStatesLooks looks at states, light and dark, wide and narrow, with axe. The pictures are kept by GRANARY_SHOTS.
-func TestStatesLooks(t *testing.T) {
-	axe, err := os.ReadFile("testdata/axe-core/axe.min.js")
-	if err != nil {
-		t.Fatal(err)
-	}
-	b := open(t, threads(t, 40, 900), "/")
-	for _, scheme := range []string{"light", "dark"} {
-		b.colours(scheme)
-		for _, width := range []int64{1440, 600} {
-			b.width(width)
-			for _, path := range []string{"/", "/?v=states", "/?st=running", "/?from=latest-50m", "/?v=states&at=Threads%2F3&st=running&mw=1"} {
-				b.goTo(path)
-				b.settles("document.querySelector('.state-rows canvas')?.width > 100 && !document.querySelector('.old') && document.querySelector('#view .panel:not(.waiting)')")
-				if wide := eval[bool](b, "document.documentElement.scrollWidth > innerWidth"); wide {
-					t.Errorf("%s at %d: the page is wider than the window", path, width)
-				}
-				eval[any](b, string(axe)+"; null")
-				if width > 800 || path == "/" {
-					for _, v := range violations(b) {
-						t.Errorf("%s, %s, %d pixels: %s", path, scheme, width, v)
-					}
-				}
-				b.shot(fmt.Sprintf("look-%s-%d-%s", scheme, width, strings.Trim(strings.NewReplacer("=", "", "&", "-", "%2F", "").Replace(path), "/?")))
-			}
-		}
 	}
 }
 

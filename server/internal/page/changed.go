@@ -2,7 +2,6 @@ package page
 
 import (
 	"context"
-	"math"
 	"strconv"
 
 	"github.com/granarydb/granary/profile"
@@ -10,7 +9,7 @@ import (
 	"github.com/granarydb/granary/server/internal/source"
 )
 
-// ChangedFunction is the function whose share of own values differs most from the side before.
+// ChangedFunction is the function whose share of own values changed most from the side before, in the way of the total.
 type ChangedFunction struct {
 	Name string `json:"name"`
 	// Flat are the function's own values, before and after, and Of what they are a share of.
@@ -53,16 +52,17 @@ func (s *services) changed(ctx context.Context, value string) (*ChangedFunction,
 	return mostChangedOf(flats, of), nil
 }
 
-// mostChangedOf returns the function whose share differs most, or nil if no share differs. Among equal ones it is the
-// first by name.
+// mostChangedOf returns the function whose share changed most in the way of the total: grew most if that grew. It says why: the share
+// of a function that costs as much as before shrinks too. It returns nil if no share differs. Among equal ones it is the first by name.
 func mostChangedOf(flats map[string]*[2]int64, of [2]int64) *ChangedFunction {
-	share := func(flat *[2]int64) float64 {
-		return math.Abs(float64(flat[1])/float64(of[1]) - float64(flat[0])/float64(of[0]))
+	way := 1.0
+	if of[1] < of[0] {
+		way = -1
 	}
 	var most *ChangedFunction
 	greatest := 0.0
 	for name, flat := range flats {
-		d := share(flat)
+		d := way * (float64(flat[1])/float64(of[1]) - float64(flat[0])/float64(of[0]))
 		if d > greatest || most != nil && d == greatest && name < most.Name {
 			most, greatest = &ChangedFunction{name, *flat, of}, d
 		}

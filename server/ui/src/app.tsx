@@ -37,7 +37,7 @@ const views: Record<string, (p: { page: Page }) => preact.JSX.Element | null> = 
   services: ServicesView, flame: FlameView, sandwich: SandwichView, graph: CallGraphView, source: SourceView, difference: Difference, timeline: TimelineView, states: StatesTab, waits: Waits, profiles: ProfilesView, store: StoreView,
 };
 
-const tabled = ["flame", "sandwich", "difference"]; // views with a table of functions
+const tabled = ["flame", "sandwich", "source", "difference"]; // views with a table of functions
 
 export function App() {
   const [state, go] = useAddress();

@@ -186,7 +186,7 @@ function make(host: HTMLElement, latest: { current: PlotProps }, of: Lines): uPl
 function shade(u: uPlot, { from, page: { state, range, floor } }: PlotProps) {
   const { ctx, bbox } = u, x = (t: number) => Math.min(bbox.left + bbox.width, Math.max(bbox.left, u.valToPos(t, "x", true)));
   const band = (a: number, b: number, colour: string) => { ctx.fillStyle = colour; ctx.fillRect(x(a), bbox.top, x(b) - x(a), bbox.height); };
-  if (isDifference(state)) {
+  if (isDifference(state) && state.bq + state.bfrom + state.bto) {
     band(resolve(state.bfrom || state.from, range), resolve(state.bto || end(state), range), css("--before"));
     band(range.from, range.to, css("--after"));
   }

@@ -2,6 +2,7 @@
 
 import { useEffect } from "preact/hooks";
 import { useAnswer } from "./answer";
+import { Around } from "./around";
 import type { Flame } from "./api";
 import { Empty } from "./empty";
 import { change, value } from "./format";
@@ -43,6 +44,7 @@ export function Difference({ page }: { page: Page }) {
                 </div>
                 <Graph page={page} of={data.tree} label="difference" side={state.side as Side} hasZoom noise={noise} />
                 <Key hasNoise={noise !== undefined} /><Lengths of={data} /><Left page={page} of={data} />
+                <Around page={page} />
               </section>
               <Functions page={page} of={top} more={more} noise={noise} />
             </div>

@@ -2,6 +2,7 @@
 
 import { useEffect } from "preact/hooks";
 import { useAnswer } from "./answer";
+import { Around } from "./around";
 import type { Flame, Group } from "./api";
 import { Empty } from "./empty";
 import { count as n, value } from "./format";
@@ -36,6 +37,7 @@ export function FlameView({ page }: { page: Page }) {
             <Choice page={page} of={data} />
             <Graph page={page} of={data.tree} label={state.inv ? "callers below callees" : "flame graph"} hasZoom shares={data.shares} />
             <Key by={state.c} shares={data.shares} /><Left page={page} of={data} />
+            <Around page={page} />
           </section>
           <Functions page={page} of={top} more={more} />
         </div>

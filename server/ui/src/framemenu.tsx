@@ -34,6 +34,7 @@ export function FrameMenu({ x, y, node, handle, close }: { x: number; y: number;
     ["only stacks with it", () => go({ focus: only, z: "" })],
     ["only stacks without it", () => go({ ignore: state.ignore ? state.ignore + "|" + only : only, z: "" })],
     ["hide such frames", () => go({ hide: state.hide ? state.hide + "|" + only : only })],
+    ...(handle.around ? [["callers and callees here", () => handle.around!(node)] as [string, () => void]] : []),
     ["callers and callees", () => go({ v: "sandwich", fn: name })],
     ["lines of source", () => go({ v: "source", fn: functionName(name, state.gran) })],
     ["search for it", () => go({ s: exactly(name) })],

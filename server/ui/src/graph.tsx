@@ -2,6 +2,7 @@
 
 import { useEffect, useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
 import { saveAs, type Group } from "./api";
+import { showAround } from "./around";
 import { fit, onColours } from "./canvas";
 import { change, percent, text, value } from "./format";
 import { at, box, draw, rowHeight, search, spanOf, type Look, type Span, type View } from "./flame";
@@ -78,12 +79,12 @@ export function Graph({ page, of, label, isUp = false, side = "", hasZoom = fals
   const zoom = (node: number) => {
     seen.current = undefined;
     if (hasZoom && tree.others.has(node) && Number(state.n) < mostFrames) go({ n: String(mostFrames) }); // what it stands for
-    else if (hasZoom) go({ z: node ? tree.hash[node]!.toString(16) : "", win: "" });
+    else if (hasZoom) go({ z: node ? tree.hash[node]!.toString(16) : "", win: "", ...(node && state.near ? { near: tree.name(node) } : {}) });
     else setOwnZoom(node);
     spoken.say("zoomed to " + text(tree.name(node), 100));
   };
   const span = () => seen.current ?? spanOf(tree, { width: 1, height: 1, top: 0, isUp, zoomed });
-  const handle: Handle = { tree, page, isUp, focused, zoomed, hits: found?.nodes ?? [], focus: setFocused, zoom, span, see };
+  const handle: Handle = { tree, page, isUp, focused, zoomed, hits: found?.nodes ?? [], focus: setFocused, zoom, span, see, around: hasZoom ? (node) => showAround(page, tree.name(node)) : undefined };
   const safe = focused < tree.size ? focused : 0;
   const say = (node: number) => describe(tree, node, page.unit, zoomed, shares);
   useLayoutEffect(() => details.say(say(safe)), [tree, safe, zoomed]);
@@ -213,7 +214,7 @@ function Canvas({ handle, by, hits, label, shares, noise, say, menu, seen, paint
 }
 
 function Spacer({ height }: { height: number }) {
-  return <div class="spacer" ref={(el) => { if (el) el.style.height = height + "px"; }} />;
+  return <div class="spacer" ref={(el) => { if (el) { el.style.height = height + "px"; el.parentElement!.style.setProperty("--tall", height + "px"); } }} />;
 }
 
 // outline puts a mark around a frame.

@@ -16,6 +16,7 @@ export interface Handle {
   zoom: (node: number) => void;
   span: () => Span; // what is seen
   see: (span: Span | undefined) => void;
+  around?: (node: number) => void; // shows its callers and callees below the graph
 }
 
 // graphKey does what a key says, and reports whether it says something.
@@ -80,6 +81,7 @@ function ask(key: string, g: Handle): boolean {
     case "/": document.querySelector<HTMLInputElement>("#search")?.select(); break;
     case "f": if (name) go({ focus: only, z: "" }); break;
     case "h": if (name) go({ hide: state.hide ? state.hide + "|" + only : only }); break;
+    case "a": if (name) g.around?.(focused); break;
     case "s": if (name) go({ v: "sandwich", fn: name }); break;
     case "l": if (name) go({ v: "source", fn: functionName(name, state.gran) }); break;
     case "i": go({ inv: state.inv ? "" : "1", z: "" }); break;

@@ -7,7 +7,7 @@ const keys: [string, string][] = [
   ["arrows", "walk over the frames"], ["Enter", "zoom to the frame"], ["Backspace", "out by one frame"], ["Esc", "out to all"],
   ["+  −", "wider, narrower frames"], ["Shift arrows", "move what is seen"],
   ["/", "search"], ["n  N", "next and previous hit"], ["f", "only stacks with the frame"], ["h", "hide frames of that name"],
-  ["s", "sandwich: callers and callees"], ["l", "lines of source"], ["i", "invert: callers below callees"], ["d", "difference with the time before"], ["c", "copy the stack"],
+  ["a", "callers and callees below the graph"], ["s", "sandwich of them"], ["l", "lines of source"], ["i", "invert: callers below callees"], ["d", "difference with the time before"], ["c", "copy the stack"],
   ["o", "left-heavy, or by name"], ["[  ]", "an earlier, a later range"], ["u", "undo"], ["m", "in the states: what ran meanwhile"], ["1  2  3", "fold chart, states, table"], ["?", "this list"],
 ];
 

@@ -31,6 +31,7 @@ export function StatesRow({ page, histories, paths }: { page: Page; histories: H
         <PathField page={page} paths={paths} />
         {of && <Key of={of} />}
         <span class="grow" />
+        {of && <Short page={page} of={of} />}
         <Options page={page} of={of} />
         {of && <Count page={page} of={of} set={setOffset} />}
       </div>
@@ -53,6 +54,12 @@ function PathField({ page: { state, go }, paths }: { page: Page; paths: string[]
 function Key({ of }: { of: Pixels }) {
   const names = [...new Set(of.states.filter((s) => fillOf(s.state) >= 0).map((s) => group(s.state)))];
   return <span class="state-key">{names.slice(0, 6).map((n) => <span key={n}><i class={"fill fill" + fillOf(n)} aria-hidden="true" />{text(n, 24)}</span>)}{names.length > 6 && <small>and {names.length - 6} more</small>}</span>;
+}
+
+// Short leads to the time of a history that is a small part of what is seen, such as a trace of some seconds in an hour.
+function Short({ page: { go, range }, of }: { page: Page; of: Pixels }) {
+  const length = Date.parse(of.to) - Date.parse(of.from);
+  return length > 0 && length < (range.to - range.from) / 10 ? <button type="button" onClick={() => go({ from: of.from, to: of.to })}>only its {span(length)}</button> : null;
 }
 
 function Count({ page: { state }, of, set }: { page: Page; of: Pixels; set: (offset: number) => void }) {

@@ -75,7 +75,7 @@ function Meanwhile({ page }: { page: Page }) {
   return (
     <Panel of={answer}>
       {(data) => (
-        <section class="right" aria-label="what ran meanwhile">
+        <section class="right whole-graph" aria-label="what ran meanwhile">
           <div class="tools">
             <span class="total">All others while <b>{text(state.at, 60)}</b> was <b>{text(state.st, 60)}</b>: {value(data.total[0]!, unit)} {data.sample_type}, in {spans(data.spans)}</span>
             <span class="grow" />

@@ -18,6 +18,7 @@ export const defaults = {
   win: "", // what is seen beside the zoom: from~to, as parts of the width of all
   s: "", // pattern of the search
   fn: "", // function of the sandwich
+  near: "", // function whose callers and callees are below the graph
   focus: "", // patterns of frames, as the command has them
   ignore: "",
   hide: "",

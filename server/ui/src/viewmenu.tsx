@@ -15,7 +15,7 @@ export const granularities = ["", "line", "file", "package", "binary"];
 // Granularity chooses what a frame is. What is chosen by the names of others goes.
 export function Granularity({ page: { state, go } }: { page: Page }) {
   return (
-    <select aria-label="a frame is a" title="a frame is a function, a line ..." value={state.gran} onChange={(e) => go({ gran: e.currentTarget.value, z: "", win: "", s: "", fn: "" })}>
+    <select aria-label="a frame is a" title="a frame is a function, a line ..." value={state.gran} onChange={(e) => go({ gran: e.currentTarget.value, z: "", win: "", s: "", fn: "", near: "" })}>
       {granularities.map((g) => <option value={g} key={g}>by {g || "function"}</option>)}
     </select>
   );

@@ -8,6 +8,7 @@ import type { Page } from "./page";
 import { fillOf, type StateText } from "./states";
 import { Buttons } from "./tools";
 import { stamp } from "./url";
+import { Woken } from "./woken";
 
 interface Stats { key: string[]; total_ns: number; share: number; count: number; mean_ns: number; p50_ns: number; p99_ns: number; max_ns: number; longest: StateText & { attribute: string; start: string; end: string } }
 interface Answered extends Head { by: string[]; attributes: number; total_ns: number; all: number; rows: Stats[] }
@@ -34,9 +35,11 @@ export function Waits({ page }: { page: Page }) {
     <section class="waits" aria-label="statistics of states">
       <div class="tools">
         <Buttons label="statistics by" of={[["", "state"], ["attribute", "attribute"], ["function", namer(state.p) === "Exec_name" ? "program" : "function"], ["latency", "scheduler latency"]]} value={state.wb} set={(wb) => go({ wb })} />
+        <input type="search" class="find" aria-label="find rows by a text in their names" placeholder="find rows" maxLength={100} value={state.rf} spellcheck={false} onInput={(e) => go({ rf: e.currentTarget.value }, true)} />
         <span class="grow" />
         <button type="button" class="link" onClick={() => go({ v: "states" })}>samples by state</button>
       </div>
+      {state.at && <div class="choice-note"><Woken page={page} /></div>}
       <Panel of={answer}>{(of) => <Table page={page} of={of} by={by} />}</Panel>
     </section>
   );
@@ -44,9 +47,10 @@ export function Waits({ page }: { page: Page }) {
 
 function Table({ page, of, by }: { page: Page; of: Answered; by: string[] }) {
   const isLatency = page.state.wb === "latency", last = by.length - 1;
-  const fit = of.rows.filter((r) => r.key[last] !== "null" && (!isLatency || latencies.includes(r.key[last]!))), rows = fit.slice(0, shown);
+  const wanted = page.state.rf.toLowerCase();
+  const fit = of.rows.filter((r) => r.key[last] !== "null" && (!isLatency || latencies.includes(r.key[last]!)) && r.key.some((k) => k.toLowerCase().includes(wanted))), rows = fit.slice(0, shown);
   const total = fit.reduce((sum, r) => sum + r.total_ns, 0), heads = isLatency ? by.slice(0, last) : by;
-  if (!rows.length) return <p class="none">{isLatency ? "Nothing waited for a processor in this range: no state is runnable." : "No state in this range."}</p>;
+  if (!rows.length) return <p class="none">{wanted ? "No row has this text." : isLatency ? "Nothing waited for a processor in this range: no state is runnable." : "No state in this range."}</p>;
   return (
     <div class="table-scroll whole" tabIndex={0} role="region" aria-label="how long states last">
       <table class="list">
