@@ -352,7 +352,6 @@ func (f *flags) backups() string {
 	return filepath.Join(f.dir, "backup")
 }
 
-// annotations returns the file of annotations.
 // archives returns the directory for pushed archives, or "" if there is none.
 func (f *flags) archives() string {
 	if f.inMemory {
@@ -361,6 +360,7 @@ func (f *flags) archives() string {
 	return filepath.Join(f.dir, "archives")
 }
 
+// annotations returns the file of annotations.
 func (f *flags) annotations() string {
 	if f.inMemory {
 		return ""
