@@ -2,9 +2,15 @@ package main
 
 import (
 	"bytes"
+	"debug/buildinfo"
+	"math"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
+	"runtime/debug"
+	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -118,6 +124,44 @@ func TestPGO_Build(t *testing.T) {
 	}
 	if decisions["small"] != decisions["large"] || len(decisions["small"]) < 1000 {
 		t.Errorf("the compiler decides otherwise: %d bytes and %d", len(decisions["small"]), len(decisions["large"]))
+	}
+}
+
+// TestPGO_Faster builds the program in testdata/orders with a profile of itself, and measures both builds in turns. How much faster it is
+// depends on the compiler and the machine: the log says it, and the test wants that it is not slower.
+func TestPGO_Faster(t *testing.T) {
+	effort.Slow(t)
+	ordersRepository(t)
+	bench := []string{"-test.run=^$", "-test.bench=Report", "-test.benchtime=300ms"}
+	outputOf(t, "go", "test", "-c", "-pgo=off", "-o", "off.test", ".")
+	outputOf(t, "./off.test", "-test.run=^$", "-test.bench=Report", "-test.benchtime=3s", "-test.cpuprofile=cpu.pb.gz")
+	if r := granary(t, "pgo", "-o", "default.pgo", "cpu.pb.gz"); r.code != cli.ExitOK {
+		t.Fatalf("%+v", r)
+	}
+	at, err := filepath.Abs("default.pgo")
+	if err != nil {
+		t.Fatal(err)
+	}
+	outputOf(t, "go", "test", "-c", "-pgo="+at, "-o", "on.test", ".")
+	info, err := buildinfo.ReadFile("on.test")
+	if err != nil || !slices.ContainsFunc(info.Settings, func(s debug.BuildSetting) bool { return s.Key == "-pgo" }) {
+		t.Fatalf("%v %+v", err, info)
+	}
+	least := map[string]float64{"off": math.Inf(1), "on": math.Inf(1)}
+	for range 10 {
+		for name := range least {
+			found := regexp.MustCompile(`([0-9.]+) ns/op`).FindStringSubmatch(outputOf(t, "./"+name+".test", bench...))
+			nanos, err := strconv.ParseFloat(found[1], 64)
+			if err != nil {
+				t.Fatal(err)
+			}
+			least[name] = min(least[name], nanos)
+		}
+	}
+	t.Logf("%.0f ns without a profile, %.0f ns with one: %+.1f%%", least["off"], least["on"], 100*(least["on"]/least["off"]-1))
+	const noise = 1.1
+	if least["on"] > noise*least["off"] {
+		t.Error("the build with a profile is slower")
 	}
 }
 
