@@ -33,6 +33,7 @@ type listReader struct {
 	fresh  []uint32        // distinct codes of an answer's lists
 	codes  []uint32        // codes of the current list
 	named  pages[[]string] // by code of an element; nil if Names was not called
+	record []byte          // buffer of ReadRecord
 	given  []string        // last result of Names
 }
 
@@ -100,7 +101,7 @@ func (l *listReader) addNames(to *values, elements []uint32) error {
 	for _, element := range elements {
 		names := l.named.make(element)
 		if *names == nil {
-			l.given = l.names(l.given[:0], l.from.Element(element), l.from.Record(element))
+			l.given = l.names(l.given[:0], l.from.Element(element), l.from.ReadRecord(&l.record, element))
 			*names = make([]string, len(l.given))
 			for i, name := range l.given {
 				(*names)[i] = strings.ToValidUTF8(name, "\uFFFD")

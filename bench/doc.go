@@ -5,6 +5,7 @@
 //	go run . -rows 1000000 -workload fleet
 //	go run . -rows 1000000 -workload queries
 //	go run . -workload arrow
+//	go run . -rows 100000 -workload stacks
 //	go run . -workload histories
 //	go run . -rows 1000000 -peers all
 //	go run . -rows 1000000 -peers all -workload durable
@@ -16,9 +17,10 @@
 //	go run ./serve
 //	go run ./report
 //
-// The first replays the project's own profiles as pprof. The next four are the workloads in package
+// The first replays the project's own profiles as pprof. The next five are the workloads in package
 // workloads: rows of the made-up fleet by codes and by lists of location ids; queries of a snapshot of it,
-// then a reader beside a writer and cancelled queries; the fleet as Arrow records; interval histories.
+// then a reader beside a writer and cancelled queries; the fleet as Arrow records; rows
+// of new stacks; interval histories.
 //
 // With -peers, FrostDB, as Parca uses it and in the order of the RFC, kelindar/column, plain Arrow records,
 // and DuckDB in memory, in a file and over Parquet take the same rows and answer the same queries. Each

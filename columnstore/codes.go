@@ -87,7 +87,9 @@ func (c *Codes) Elements(dst []uint32, ids []uuid.UUID, records [][]byte) ([]uin
 	}
 	need := func(g *dictionaries.DurableGeneration, lookUp bool) int {
 		if !lookUp {
-			return g.Lists.Need(dict.Growth{Elements: len(ids), Records: len(records), Bytes: bytes})
+			growth := dict.Growth{Elements: len(ids)}
+			growth.AddRecords(len(records), bytes)
+			return g.Lists.Need(growth)
 		}
 		return g.Lists.Need(g.Lists.ElementGrowth(ids, records))
 	}

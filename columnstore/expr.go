@@ -58,7 +58,7 @@ func Match(column string, pattern *regexp.Regexp) Expr { return filter.Match(col
 func Func(column string, f func(value any) bool) Expr { return filter.Func(column, f) }
 
 // HasElement holds if f returns true for an element of a list column. record is the data
-// stored beside the element, or nil. f is called by the goroutine that reads, once for each
+// stored beside the element, or nil; f must not keep or change it. f is called by the goroutine that reads, once for each
 // distinct element that a list can have. It can be called with elements of inserts in
 // progress, which may have no record yet.
 //

@@ -157,7 +157,7 @@ func (r *recovery) Extend(e entries.Extension) error {
 		return err
 	}
 	defer t.generations.Count(g)
-	return g.Repeat(t.schema, e.Number, e.Image)
+	return g.Repeat(t.schema, e.Number, e.Image, e.Version)
 }
 
 // Rows adds the rows of a commit to one table, and repeats the decisions about its buckets.

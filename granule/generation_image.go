@@ -15,6 +15,15 @@ import (
 // the place.
 var ErrImage = encoding.ErrImage
 
+// Version is the version of an image of dictionaries. Images are written in the newest.
+type Version = dict.Version
+
+// The versions.
+const (
+	WholeRecords = dict.WholeRecords
+	SharedTexts  = dict.SharedTexts
+)
+
 // Watermark is a point in the growth of a generation's dictionaries: their last codes. The zero Watermark
 // is the beginning. A watermark belongs to one Generation in memory.
 type Watermark struct {
@@ -64,7 +73,7 @@ func (g *Generation) AppendImageTo(dst []byte, since, to Watermark) (image []byt
 	return g.Series.AppendImageTo(dst, since.Series, to.Series)
 }
 
-// OpenImage checks an image of the entries that follow the present dictionaries against the limits of
+// OpenImage checks an image, of a version, of the entries that follow the present dictionaries against the limits of
 // batches and the schema. It returns a function that adds them, which the caller calls once. Codes are
 // the same as when the image was written, because seeds only change hashes. An error wraps ErrImage, and
 // nothing changes.
@@ -72,7 +81,7 @@ func (g *Generation) AppendImageTo(dst []byte, since, to Watermark) (image []byt
 // No other goroutine may use the generation from this call until the image is added. It costs about 80 ns per
 // list and 20 ns per value, and copies the content. Dictionaries compute hashes when they are first searched
 // (dict.Lists.OpenImage).
-func (g *Generation) OpenImage(s *schema.Schema, image []byte) (add func(), err error) {
+func (g *Generation) OpenImage(s *schema.Schema, image []byte, version Version) (add func(), err error) {
 	var adds [4]func()
 	for i, open := range []struct {
 		what string
@@ -81,7 +90,7 @@ func (g *Generation) OpenImage(s *schema.Schema, image []byte) (add func(), err 
 		{"strings", func(image []byte) (func(), []byte, error) { return g.Strings.OpenImage(image, checkText) }},
 		{"ids", func(image []byte) (func(), []byte, error) { return g.UUIDs.OpenImage(image, checkID) }},
 		{"lists", func(image []byte) (func(), []byte, error) {
-			return g.Lists.OpenImage(image, schema.MaxList, schema.MaxRecord)
+			return g.Lists.OpenImage(image, version, schema.MaxList, schema.MaxRecord)
 		}},
 		{"series", func(image []byte) (func(), []byte, error) { return g.Series.OpenImage(image, s.CheckTuple) }},
 	} {

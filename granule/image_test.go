@@ -14,6 +14,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/granarydb/granary/encoding"
+	"github.com/granarydb/granary/encoding/dict"
 	"github.com/granarydb/granary/internal/damaged"
 	"github.com/granarydb/granary/internal/effort"
 	"github.com/granarydb/granary/internal/fields"
@@ -31,7 +32,7 @@ func copyGeneration(t testing.TB, s *schema.Schema, gen *Generation) *Generation
 
 func addGeneration(t testing.TB, s *schema.Schema, gen *Generation, image []byte) {
 	t.Helper()
-	add, err := gen.OpenImage(s, image)
+	add, err := gen.OpenImage(s, image, dict.SharedTexts)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -294,7 +295,7 @@ func generationToDamage(s *schema.Schema, image []byte) damaged.Image {
 		Name: "generation", Bytes: image, Bad: ErrImage,
 		Open: func(image []byte) (any, error) {
 			gen := NewGeneration(3)
-			add, err := gen.OpenImage(s, image)
+			add, err := gen.OpenImage(s, image, dict.SharedTexts)
 			if err == nil {
 				add()
 			}
@@ -608,7 +609,7 @@ func TestGenerationImageErrors(t *testing.T) {
 			text("sound")(gen)
 			tt.add(gen)
 			image := gen.AppendImageTo(nil, Watermark{}, gen.NextWatermark())
-			if _, err := got.OpenImage(s, image); !errors.Is(err, ErrImage) || !strings.HasSuffix(err.Error(), tt.want) {
+			if _, err := got.OpenImage(s, image, dict.SharedTexts); !errors.Is(err, ErrImage) || !strings.HasSuffix(err.Error(), tt.want) {
 				t.Errorf("OpenImage: %v, want %q", err, tt.want)
 			}
 			if now := got.Watermark(); now != (Watermark{}) {
@@ -617,7 +618,7 @@ func TestGenerationImageErrors(t *testing.T) {
 		})
 	}
 	image := NewGeneration(1).AppendImageTo(nil, Watermark{}, Watermark{})
-	if _, err := NewGeneration(1).OpenImage(s, append(image, 0)); !errors.Is(err, ErrImage) {
+	if _, err := NewGeneration(1).OpenImage(s, append(image, 0), dict.SharedTexts); !errors.Is(err, ErrImage) {
 		t.Errorf("bytes behind the image: %v", err)
 	}
 }

@@ -28,8 +28,7 @@ func Need(s *schema.Schema, gen *Generation, lookUp bool, b *schema.Batch, colum
 		n.elements, n.seen = map[uuid.UUID]bool{}, map[string]bool{}
 	} else {
 		for _, r := range b.Records {
-			n.lists.Records++
-			n.lists.Bytes += len(r)
+			n.lists.AddRecords(1, len(r))
 		}
 	}
 	n.series.values = 1
@@ -180,10 +179,9 @@ func (n *needer) list(list []uuid.UUID) {
 			n.elements[id] = true
 			n.lists.Elements++
 		}
-		if r := n.records[id]; len(r) > 0 && (code == 0 || n.gen.Lists.Record(code) == nil) {
+		if r := n.records[id]; len(r) > 0 && (code == 0 || !n.gen.Lists.HasRecord(code)) {
 			n.elements[id] = true
-			n.lists.Records++
-			n.lists.Bytes += len(r)
+			n.gen.Lists.CountRecord(&n.lists, r)
 		}
 	}
 }

@@ -6,6 +6,7 @@
 //   - Arrow turns a fleet and its sums into Arrow records, FrostDB beside it.
 //   - Durable inserts the fleet into a directory and opens it again: log, files, restarts. It also
 //     measures cold merges, commits that wait for the disk, journals, and inserts while files are written.
+//   - Stacks inserts rows whose stacks are all new.
 //   - Histories builds and queries interval histories.
 //
 // A report's JSON keys are stable, because package main in folder compare relates two commits by them.

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"regexp"
+	"slices"
 
 	"github.com/google/uuid"
 
@@ -172,7 +173,7 @@ func matchCost(q *FilledFleet, name string, repeat int) (ms float64, err error) 
 	}
 	var records [][]byte
 	all := columnstore.HasElement(profile.ColumnStacktrace, func(_ uuid.UUID, record []byte) bool {
-		records = append(records, record)
+		records = append(records, slices.Clone(record))
 		return false
 	})
 	if err := q.Stacks(all, nil); err != nil {

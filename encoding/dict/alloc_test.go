@@ -10,7 +10,7 @@ import (
 
 // Lists that are known are found, and read, without an allocation.
 func TestListsAllocations(t *testing.T) {
-	d := NewLists(1)
+	d := newSharing(1)
 	lists := make([][]uuid.UUID, 200)
 	for i := range lists {
 		lists[i] = stackOf(i, 20)
@@ -22,13 +22,13 @@ func TestListsAllocations(t *testing.T) {
 		elements[i] = d.List(nil, code)
 	}
 	element := mustElement(t, d, lists[0][0], "record")
-	ids, few := make([]uuid.UUID, 0, 20), make([]uint32, 0, 20)
+	ids, few, record := make([]uuid.UUID, 0, 20), make([]uint32, 0, 20), make([]byte, 0, 20)
 	for name, read := range map[string]func(){
 		"List":           func() { few = d.List(few[:0], codes[7]) },
 		"listLen":        func() { d.listLen(codes[7]) },
 		"UUIDs":          func() { ids = d.UUIDs(ids[:0], codes[7]) },
 		"Element":        func() { d.Element(element) },
-		"Record":         func() { d.Record(element) },
+		"ReadRecord":     func() { d.ReadRecord(&record, element) },
 		"FindElement":    func() { d.FindElement(lists[0][0]) },
 		"FindList":       func() { d.FindList(lists[3]) },
 		"InternElement":  func() { _, _ = d.InternElement(lists[0][0], nil) },

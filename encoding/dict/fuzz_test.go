@@ -68,6 +68,7 @@ type listModel struct {
 
 func newListModel(seed uint64) *listModel {
 	d := NewLists(seed)
+	d.records.whole = mostWhole * int(seed%2)
 	d.Verify(true)
 	return &listModel{d, map[string]uint32{}, map[uuid.UUID]uint32{}, map[uuid.UUID]string{}}
 }

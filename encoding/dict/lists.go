@@ -30,7 +30,7 @@ type Lists struct {
 	elements idSet
 	hashes   idSet      // lists' hashes, with the lists' codes
 	lists    frontCoded // the last element first: for stacks, the root
-	records  *Values
+	records  records
 	recordOf stable[atomic.Uint32] // by element code-1: code in records, or 0
 	verify   atomic.Bool
 	settled  atomic.Uint32 // lists that every later search finds
@@ -44,7 +44,7 @@ type Lists struct {
 // NewLists returns an empty dictionary. The seed keys its hashes, so that input made to collide in one
 // store does not collide in another.
 func NewLists(seed uint64) *Lists {
-	return &Lists{seed: seed, key: newElementKey(seed), records: NewValues(seed)}
+	return &Lists{seed: seed, key: newElementKey(seed), records: records{texts: NewValues(seed)}}
 }
 
 // Verify turns on the comparison of every list found by its hash with the stored list, for about 100 ns
@@ -100,7 +100,7 @@ func (d *Lists) keepRecord(code uint32, record []byte) error {
 	if len(record) == 0 || of.Load() != 0 {
 		return nil
 	}
-	kept, err := d.records.Intern(record)
+	kept, err := d.records.add(record)
 	if err == nil && of.CompareAndSwap(0, kept) && code <= d.logged.Load() {
 		d.mu.Lock()
 		d.late = append(d.late, code)
@@ -168,11 +168,6 @@ func (d *Lists) UUIDs(dst []uuid.UUID, code uint32) []uuid.UUID {
 // Element returns the element with the given code.
 func (d *Lists) Element(code uint32) uuid.UUID { return *d.elements.ids.at(int(code) - 1) }
 
-// Record returns an element's record, nil if it has none. The caller must not change it.
-func (d *Lists) Record(code uint32) []byte {
-	return d.records.Value(d.recordOf.at(int(code) - 1).Load())
-}
-
 // Len returns the number of lists; their codes are 1 to Len.
 func (d *Lists) Len() int { return d.hashes.len() }
 
@@ -185,8 +180,12 @@ type Growth struct {
 	Lists    int
 	Members  int // elements of all lists
 	Longest  int // elements of the longest list
-	Records  int
-	Bytes    int // bytes of the records
+
+	Records    int
+	OwnBytes   int // bytes of the records that are in no text
+	KnownTexts int // texts in them that the dictionary has
+	Texts      int // new texts
+	TextBytes  int
 }
 
 // Need bounds the dictionary's growth in bytes, as Values.Need does.
@@ -198,7 +197,7 @@ func (d *Lists) Need(g Growth) int {
 	const list, member = 64, 16 + 8 + 4 // bytes of listWork, while it grows
 	return d.elements.need(g.Elements) + 4*(paged(n+g.Elements)-paged(n)) +
 		d.hashes.need(g.Lists) + d.lists.need(g.Lists, g.Members, g.Longest) + 2*(list*g.Lists+member*g.Members) +
-		d.records.Need(g.Records, g.Bytes)
+		d.records.need(&g)
 }
 
 // ElementGrowth bounds the additions by interning elements with records (nil, or one for each). Known
@@ -209,9 +208,8 @@ func (d *Lists) ElementGrowth(ids []uuid.UUID, records [][]byte) (g Growth) {
 		if code == 0 {
 			g.Elements++
 		}
-		if records != nil && len(records[i]) > 0 && (code == 0 || d.Record(code) == nil) {
-			g.Records++
-			g.Bytes += len(records[i])
+		if records != nil && len(records[i]) > 0 && (code == 0 || !d.HasRecord(code)) {
+			d.CountRecord(&g, records[i])
 		}
 	}
 	return g
@@ -238,5 +236,5 @@ func (d *Lists) ListGrowth(lists [][]uint32) (g Growth) {
 func (d *Lists) Size() (lists, records int) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	return d.elements.heap() + d.hashes.heap() + d.lists.heap() + 4*(paged(d.Elements())+cap(d.late)), d.records.Size()
+	return d.elements.heap() + d.hashes.heap() + d.lists.heap() + 4*(paged(d.Elements())+cap(d.late)), d.records.size()
 }

@@ -2,7 +2,6 @@ package dict
 
 import (
 	"errors"
-	"fmt"
 
 	"github.com/google/uuid"
 
@@ -13,8 +12,8 @@ import (
 // ListsMark is the beginning. A mark is valid for one dictionary in memory only. For a dictionary that was
 // read from images, Mark returns it.
 type ListsMark struct {
-	Elements, Records, Lists int // codes
-	Late                     int // records that arrived after an image had their elements
+	Elements, Texts, Records, Lists int // codes
+	Late                            int // records that arrived after an image had their elements
 }
 
 // Mark returns the mark of the dictionary's present end. If the dictionary was read from images, the next
@@ -22,7 +21,8 @@ type ListsMark struct {
 func (d *Lists) Mark() ListsMark {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	return ListsMark{d.Elements(), d.records.Len(), d.Len(), len(d.late)}
+	records := d.records.len() // before its texts
+	return ListsMark{d.Elements(), d.records.texts.Len(), records, d.Len(), len(d.late)}
 }
 
 // AppendImageTo appends to dst the entries that the dictionary gained from a mark up to the mark to, in the
@@ -50,7 +50,7 @@ func (d *Lists) AppendImageTo(dst []byte, since, to ListsMark) (image []byte) {
 		w.Uint(uint64(element))
 		w.Uint(uint64(d.recordAt(int(element)-1, to)))
 	}
-	w.Data = d.records.AppendImageTo(w.Data, since.Records, to.Records)
+	w.Data = d.records.appendImageTo(w.Data, since.Texts, to.Texts, since.Records, to.Records)
 	w.Uint(uint64(since.Lists))
 	w.Uint(uint64(to.Lists - since.Lists))
 	d.lists.image(&w, since.Lists, to.Lists)
@@ -78,7 +78,8 @@ func (d *Lists) NextMark() (now ListsMark) {
 	d.mu.Lock()
 	now.Late = len(d.late)
 	d.mu.Unlock()
-	now.Records = d.records.Len() // last, so that it has all records that are not late
+	now.Records = d.records.len()     // after Late, so that it has all records that are not late
+	now.Texts = d.records.texts.Len() // last, so that it has all texts of these records
 	return now
 }
 
@@ -88,7 +89,7 @@ func (d *Lists) NextMark() (now ListsMark) {
 func (d *Lists) Fit(since, to ListsMark, bytes int) (next ListsMark, left int) {
 	const late, element = 8, 20 // upper bounds of most
 	next = since
-	next.Records, left = d.records.Fit(since.Records, to.Records, bytes)
+	next.Texts, next.Records, left = d.records.fit(since, to, bytes)
 	next.Late, left = fitMany(since.Late, to.Late, late, left)
 	next.Elements, left = fitMany(since.Elements, to.Elements, element, left)
 	next.Lists, left = d.lists.fit(since.Lists, to.Lists, left)
@@ -141,14 +142,24 @@ func readRecordCode(r *fields.Reader, last uint32) (code, next uint32) {
 
 // listsImage is a checked image.
 type listsImage struct {
-	ids       []byte
-	recordOf  []uint32 // by element
-	late      []uint32 // elements and records in turns
-	lengths   []uint32 // lengths of the records
-	records   []byte
-	lists     []byte
-	listCount int
+	ids        []byte
+	recordOf   []uint32 // by element
+	late       []uint32 // elements and records in turns
+	records    recordsImage
+	addRecords func(*recordsImage)
+	lists      []byte
+	listCount  int
 }
+
+// Version is the version of an image. Images are written in the newest.
+type Version int
+
+const (
+	// WholeRecords are images of releases before shared texts.
+	WholeRecords Version = iota + 1
+	// SharedTexts are images with the texts of records apart.
+	SharedTexts
+)
 
 // OpenImage checks an image of the entries that follow the dictionary's. Lists have at most maxList
 // elements, and records at most maxRecord bytes. It returns a function that adds the entries with their
@@ -161,21 +172,21 @@ type listsImage struct {
 // Nobody else may use the dictionary from this call until the image is added. Hashes and slots are not made
 // until a search or a Union needs them, so that lists are quickly there for reading. A list then takes 21
 // to 26 bytes more, an element 5 to 10. The content is copied.
-func (d *Lists) OpenImage(image []byte, maxList, maxRecord int) (add func(), rest []byte, err error) {
+func (d *Lists) OpenImage(image []byte, version Version, maxList, maxRecord int) (add func(), rest []byte, err error) {
 	r := fields.NewReader(image, ErrImage)
-	in := d.readImage(&r, maxList, maxRecord)
+	in := d.readImage(&r, version, maxList, maxRecord)
 	if err := r.Err(); err != nil {
 		return nil, nil, err
 	}
 	return func() { d.addImage(&in) }, r.Peek(), nil
 }
 
-func (d *Lists) readImage(r *fields.Reader, maxList, maxRecord int) (in listsImage) {
+func (d *Lists) readImage(r *fields.Reader, version Version, maxList, maxRecord int) (in listsImage) {
 	r.In("elements")
 	n := follows(r, "elements", d.Elements(), len(uuid.UUID{}))
 	in.ids = r.Raw("ids", len(uuid.UUID{})*n)
 	in.recordOf = make([]uint32, n)
-	last, most := uint32(d.records.Len()), uint32(0)
+	last, most := uint32(d.records.len()), uint32(0)
 	for i := range in.recordOf {
 		in.recordOf[i], last = readRecordCode(r, last)
 		most = max(most, in.recordOf[i])
@@ -190,14 +201,12 @@ func (d *Lists) readImage(r *fields.Reader, maxList, maxRecord int) (in listsIma
 		in.late = append(in.late, uint32(element), uint32(record))
 		most = max(most, uint32(record))
 	}
-	r.In("records")
-	in.lengths, in.records = d.records.readImage(r, func(record []byte) error {
-		if len(record) > maxRecord {
-			return fmt.Errorf("%d bytes, at most %d", len(record), maxRecord)
-		}
-		return nil
-	})
-	if records := d.records.Len() + len(in.lengths); most > uint32(records) {
+	read := d.records.readImage
+	if in.addRecords = d.records.addImage; version == WholeRecords {
+		read, in.addRecords = d.records.readWhole, d.records.addWhole
+	}
+	in.records = read(r, maxRecord)
+	if records := d.records.len() + in.records.n; most > uint32(records) {
 		r.Failf("an element has record %d of %d", most, records)
 	}
 	r.In("lists")
@@ -217,7 +226,7 @@ func (d *Lists) addImage(in *listsImage) {
 		d.recordOf.at(int(in.late[0])-1).CompareAndSwap(0, in.late[1])
 		d.late = append(d.late, in.late[0]) // for images from an earlier mark
 	}
-	d.records.addImage(in.lengths, in.records)
+	in.addRecords(&in.records)
 	if len(in.ids)+in.listCount == 0 {
 		return // elements and lists stay as they are, with hashes or without
 	}

@@ -34,11 +34,11 @@ func internUUIDs(t testing.TB, d *Lists, ids []uuid.UUID) uint32 {
 	return code
 }
 
-func mustElement(t testing.TB, d *Lists, id uuid.UUID, record string) uint32 {
+func mustElement(t fataler, d *Lists, id uuid.UUID, record string) uint32 {
 	t.Helper()
 	code, err := d.InternElement(id, []byte(record))
 	if err != nil {
-		t.Fatal(err)
+		t.Fatalf("%v", err)
 	}
 	return code
 }
@@ -51,7 +51,7 @@ func TestLists(t *testing.T) {
 	}
 	lists := [][]uuid.UUID{{a, b}, {b, a}, {}, {a}, {a, a}, {a, b, a}, long}
 
-	d := NewLists(1)
+	d := newSharing(1)
 	for i, list := range lists {
 		code := internUUIDs(t, d, list)
 		if int(code) != i+1 {
@@ -104,11 +104,12 @@ func TestListsRecords(t *testing.T) {
 			t.Errorf("%s: element %d has record %q; want %d, %q", s.name, code, got, s.id, s.want)
 		}
 	}
-	if got := d.Record(mustElement(t, d, uuidOf(4), "")); got != nil {
-		t.Errorf("Record() without one = %#v, want nil", got)
+	without := mustElement(t, d, uuidOf(4), "")
+	if got, read := d.Record(without), d.ReadRecord(new([]byte), without); got != nil || read != nil {
+		t.Errorf("Record() without one = %#v, ReadRecord() = %#v, want nil", got, read)
 	}
-	if got := d.records.Len(); got != 2 {
-		t.Errorf("%d records are kept, want 2: those that lost are not", got)
+	if got := d.records.len(); got != 3 {
+		t.Errorf("%d records are kept, want 3: records of elements that have one are not", got)
 	}
 }
 
@@ -239,7 +240,7 @@ func TestListsVerify(t *testing.T) {
 func TestListsNeed(t *testing.T) {
 	rng := rand.New(rand.NewPCG(3, 4))
 	for range 60 {
-		d := NewLists(rng.Uint64())
+		d := newSharing(rng.Uint64())
 		for range 30 {
 			g := Growth{Lists: 1 + rng.IntN(1<<rng.IntN(9))}
 			batch := make([][]uuid.UUID, g.Lists)

@@ -110,7 +110,14 @@ func (l ListView) CopyElements(dst []byte, codes []uint32) {
 	}
 }
 
-// Record returns an element's record, nil if it has none. The caller must not change it.
+// ReadRecord returns an element's record, nil if it has none. The caller must not change it, and it is valid until buf is used
+// again. It costs about 10 ns for each text in it.
+func (l ListView) ReadRecord(buf *[]byte, code uint32) []byte {
+	d, there := l.element(code)
+	return d.ReadRecord(buf, there)
+}
+
+// Record returns a copy of an element's record, nil if it has none.
 func (l ListView) Record(code uint32) []byte {
 	d, there := l.element(code)
 	return d.Record(there)

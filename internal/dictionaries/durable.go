@@ -67,12 +67,12 @@ func (g *DurableGeneration) LogImages(table, imageBytes int, put func(body []byt
 
 // Repeat replays a log entry: it adds the image of the given entry number, which must be the next number. It
 // returns entries.ErrEntry and the errors of granule.Generation.OpenImage.
-func (g *DurableGeneration) Repeat(s *schema.Schema, entry uint64, image []byte) error {
+func (g *DurableGeneration) Repeat(s *schema.Schema, entry uint64, image []byte, version granule.Version) error {
 	return g.Log(func(has *Extent) error {
 		if entry != has.Entries+1 {
 			return fmt.Errorf("%w: entry %d follows entry %d", entries.ErrEntry, entry, has.Entries)
 		}
-		add, err := g.OpenImage(s, image)
+		add, err := g.OpenImage(s, image, version)
 		if err != nil {
 			return err
 		}

@@ -22,8 +22,9 @@ const (
 )
 
 // SegmentVersion is the version of segments. Version 2 says that parts can store strings which the schema has in a
-// dictionary, so that older programs refuse them with ErrFormat. Segments of version 1 are read.
-const SegmentVersion = 2
+// dictionary, version 3 that entries of dictionaries have the texts of records apart, so that older programs refuse them with
+// ErrFormat. Segments of earlier versions are read.
+const SegmentVersion = 3
 
 // StoreID is a random number in the headers of all files in a store.
 type StoreID [16]byte

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 
+	"github.com/granarydb/granary/granule"
 	"github.com/granarydb/granary/internal/catalog"
 	"github.com/granarydb/granary/internal/disk"
 )
@@ -15,6 +16,7 @@ type Extension struct {
 	Generation int64
 	Number     uint64 // number of the entry within the generation, from 1 on
 	Image      []byte // in the memory of the log entry
+	Version    granule.Version
 }
 
 // UnitsContents is the contents of an EntryUnits.
@@ -31,7 +33,9 @@ func Read(e disk.Entry) (any, error) {
 	case EntryTable:
 		return readTable(e.Body)
 	case EntryDicts:
-		return readExtension(e.Body)
+		return readExtension(e.Body, granule.SharedTexts)
+	case EntryWholeDicts:
+		return readExtension(e.Body, granule.WholeRecords)
 	case EntryCommit:
 		return CommitEntry(e.Body).Read()
 	case EntryHistory:
@@ -60,7 +64,7 @@ func readHistory(body []byte) (e HistoryEntry, err error) {
 }
 
 // readExtension cuts the header of an EntryDicts (DictsHead) from its body.
-func readExtension(body []byte) (Extension, error) {
+func readExtension(body []byte, version granule.Version) (Extension, error) {
 	if len(body) < dictsHead {
 		return Extension{}, fmt.Errorf("%w: %d bytes for dictionaries", ErrEntry, len(body))
 	}
@@ -68,5 +72,5 @@ func readExtension(body []byte) (Extension, error) {
 	if u64(0) > 1<<31 {
 		return Extension{}, fmt.Errorf("%w: dictionaries of table %d", ErrEntry, u64(0))
 	}
-	return Extension{int(u64(0)), int64(u64(8)), u64(16), body[dictsHead:]}, nil
+	return Extension{int(u64(0)), int64(u64(8)), u64(16), body[dictsHead:], version}, nil
 }

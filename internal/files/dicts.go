@@ -144,6 +144,10 @@ func (d *Dir) readDicts(s *schema.Schema, number uint64, generation int64, into 
 	if len(directory)%size != 0 {
 		return fmt.Errorf("%w: a directory of %d bytes", ErrFile, len(directory))
 	}
+	version := granule.SharedTexts
+	if r.Version() < 3 {
+		version = granule.WholeRecords
+	}
 	var frame []byte
 	found := false
 	for i := 0; len(directory) > 0; i++ {
@@ -154,7 +158,7 @@ func (d *Dir) readDicts(s *schema.Schema, number uint64, generation int64, into 
 		}
 		found = true
 		if frame, err = r.Read(piece, frame); err == nil {
-			err = addDicts(s, frame, binary.LittleEndian.Uint64(rest), into)
+			err = addDicts(s, frame, binary.LittleEndian.Uint64(rest), version, into)
 		}
 		if err != nil {
 			return fmt.Errorf("piece %d: %w", i, err)
@@ -167,12 +171,12 @@ func (d *Dir) readDicts(s *schema.Schema, number uint64, generation int64, into 
 }
 
 // addDicts adds a frame's image.
-func addDicts(s *schema.Schema, frame []byte, size uint64, into *granule.Generation) error {
+func addDicts(s *schema.Schema, frame []byte, size uint64, version granule.Version, into *granule.Generation) error {
 	image, err := decompress(frame, size)
 	if err != nil {
 		return err
 	}
-	add, err := into.OpenImage(s, image)
+	add, err := into.OpenImage(s, image, version)
 	if err != nil {
 		return err
 	}

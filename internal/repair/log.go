@@ -120,7 +120,7 @@ func (c *checker) Extend(e entries.Extension) error {
 	if e.Number != g.entries+1 {
 		return fmt.Errorf("%w: entry %d follows entry %d", entries.ErrEntry, e.Number, g.entries)
 	}
-	add, err := g.OpenImage(t.schema, e.Image)
+	add, err := g.OpenImage(t.schema, e.Image, e.Version)
 	if err != nil {
 		return err
 	}

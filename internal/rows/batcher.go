@@ -24,14 +24,14 @@ type Batcher struct {
 	types, units []string
 	values       []int64
 
-	// The locations that rows use, in order of first use:
+	// The locations that are interned next:
 	ids     []uuid.UUID
 	bytes   []byte   // concatenated records
 	ends    []int    // end of each record in bytes
 	records [][]byte // slices of bytes
-	codes   []uint32
 
-	useOf  []uint32   // by location: 1 + index in ids, or 0
+	codes  []uint32   // of the locations that rows use, in order of first use
+	useOf  []uint32   // by location: 1 + index in codes, or 0
 	stacks []uint32   // location codes of the samples with a row
 	lists  [][]uint32 // slices of stacks
 	known  []uint32   // codes of lists
@@ -145,38 +145,56 @@ func (b *Batcher) addValues(columns map[string]encoding.Vector) {
 	columns[ColumnValue] = encoding.Int64s(b.values...)
 }
 
-// identify finds the locations that rows use, with their ids and records. It encodes each location once,
-// even if many stacks contain it. If several locations have the same id, the record of the first counts.
-func (b *Batcher) identify() {
+// addLocations interns the locations that rows use. It encodes each location once, even if many stacks contain it. If
+// several locations have the same id, the record of the first counts.
+func (b *Batcher) addLocations(codes Coder) error {
 	b.useOf = resize(b.useOf, len(b.flat.Locations))
 	clear(b.useOf)
-	b.ids, b.bytes, b.ends, b.records = b.ids[:0], b.bytes[:0], b.ends[:0], b.records[:0]
+	b.codes = b.codes[:0]
+	b.ids, b.bytes, b.ends = b.ids[:0], b.bytes[:0], b.ends[:0]
 	for i := range b.flat.Samples {
 		if !slices.ContainsFunc(b.rowsOf(i), isRow) {
 			continue
 		}
 		stack, _, _ := b.flat.Sample(i)
 		for _, l := range stack {
-			if b.useOf[l] == 0 {
-				var id uuid.UUID
-				b.bytes, id = b.flat.AppendLocation(b.bytes, l)
-				b.ids, b.ends = append(b.ids, id), append(b.ends, len(b.bytes))
-				b.useOf[l] = uint32(len(b.ids))
+			if b.useOf[l] != 0 {
+				continue
+			}
+			var id uuid.UUID
+			b.bytes, id = b.flat.AppendLocation(b.bytes, l)
+			b.ids, b.ends = append(b.ids, id), append(b.ends, len(b.bytes))
+			b.useOf[l] = uint32(len(b.codes) + len(b.ids))
+			if len(b.bytes) >= maxRecords {
+				if err := b.internLocations(codes); err != nil {
+					return err
+				}
 			}
 		}
 	}
+	return b.internLocations(codes)
+}
+
+// maxRecords is the bytes of records that are interned at once, because these stay in the processor's caches.
+const maxRecords = 128 << 10
+
+// internLocations interns the locations in ids, and forgets them.
+func (b *Batcher) internLocations(codes Coder) (err error) {
+	b.records = b.records[:0]
 	start := 0
 	for _, end := range b.ends {
 		b.records = append(b.records, b.bytes[start:end:end])
 		start = end
 	}
+	b.codes, err = codes.Elements(b.codes, b.ids, b.records)
+	b.ids, b.bytes, b.ends = b.ids[:0], b.bytes[:0], b.ends[:0]
+	return err
 }
 
 // addStacks interns the stacks and sets their column. Locations are interned once per profile,
 // stacks once per sample.
 func (b *Batcher) addStacks(columns map[string]encoding.Vector, codes Coder) (err error) {
-	b.identify()
-	if b.codes, err = codes.Elements(b.codes[:0], b.ids, b.records); err != nil {
+	if err := b.addLocations(codes); err != nil {
 		return err
 	}
 	b.stacks = slices.Grow(b.stacks[:0], len(b.flat.Stack)) // it must not move, because lists share its memory

@@ -19,6 +19,7 @@ type ListFilter struct {
 	looked   int     // number of lists evaluated one by one
 	all      []uint64
 	codes    []uint32
+	record   []byte // buffer of ReadRecord
 	work     *filterWork
 }
 
@@ -100,18 +101,17 @@ func (f *ListFilter) lookAtAll(code uint32) bool {
 	n := f.lists.Elements()
 	f.grow(n)
 	for e, record := range f.lists.Records() { // in the order of the records, because that has few cache misses
-		if f.work.isStopped() {
+		if f.ask(e, record); f.work.stopped {
 			return false
 		}
-		f.ask(e, record)
 	}
 	wanted := make([]uint64, n/64+1)
 	for e := 1; e <= n; e++ {
-		if f.elements[e] == unknown { // the element has no record, or shares another element's record
+		if f.elements[e] == unknown { // the element has no record
 			if f.work.isStopped() {
 				return false
 			}
-			f.ask(uint32(e), f.lists.Record(uint32(e)))
+			f.askFor(uint32(e))
 		}
 		wanted[e/64] |= encoding.FromBool(f.elements[e] == yes) << (e % 64)
 	}
@@ -131,9 +131,14 @@ func (f *ListFilter) one(code uint32) bool {
 // element reports whether an element matches, and caches the result.
 func (f *ListFilter) element(code uint32) bool {
 	if int(code) >= len(f.elements) || f.elements[code] == unknown {
-		f.ask(code, f.lists.Record(code))
+		f.askFor(code)
 	}
 	return f.elements[code] == yes
+}
+
+// askFor evaluates an element.
+func (f *ListFilter) askFor(code uint32) {
+	f.ask(code, f.lists.ReadRecord(&f.record, code))
 }
 
 // ask evaluates an element with its record, unless its result is cached or the query was cancelled.
