@@ -28,7 +28,7 @@ var below = map[string][]string{
 	"cmd/granary/internal/clitest": {"cmd/granary/internal/cli"}, // tests alone import it
 	"cmd/granary/parquet":          {"profile"},
 
-	"server":         {"server/ui", "internal/debugfiles", "internal/debuginfo", "profile", "columnstore", "internal/disk", "server/internal/fanout", "server/internal/fault", "server/internal/marks", "server/internal/archive", "server/internal/page", "server/internal/push", "server/internal/querier", "server/internal/question", "server/internal/source", "server/internal/web", "internal/opened", "server/internal/listing"},
+	"server":         {"server/ui", "internal/debugfiles", "internal/debuginfo", "profile", "columnstore", "internal/disk", "server/internal/fanout", "server/internal/fault", "server/internal/marks", "server/internal/archive", "server/internal/page", "server/internal/push", "server/internal/querier", "server/internal/question", "server/internal/source", "server/internal/web", "internal/opened", "server/internal/listing", "server/internal/rules"},
 	"server/self":    {"profile", "columnstore", "history", "trace/golang"},
 	"server/otlp":    {"profile", "profile/format", "server/internal/fault", "server/internal/web"},
 	"server/ui":      {},
@@ -126,6 +126,7 @@ var below = map[string][]string{
 	"server/internal/push":      {"columnstore", "history", "trace", "trace/golang", "internal/disk", "internal/timetext", "profile", "profile/format", "server/internal/fault", "server/internal/web", "server/otlp", "trace/format", "internal/input", "internal/opened"},
 	"server/internal/archive":   {"server/internal/listing"},
 	"server/internal/listing":   {},
+	"server/internal/rules":     {"columnstore", "profile", "internal/means", "internal/pattern", "server/internal/question"},
 	"server/internal/querier":   {"server/internal/callgraph", "columnstore", "export", "profile", "profile/pgo", "profile/tree", "schema", "server/internal/fanout", "server/internal/fault", "server/internal/question", "server/internal/source", "server/internal/web"},
 	"server/internal/question":  {"internal/pattern", "internal/selector", "internal/timetext", "profile", "server/internal/fault"},
 	"server/internal/source":    {"columnstore", "history", "history/summary", "profile", "schema", "server/internal/fanout", "server/internal/fault", "server/internal/question", "server/internal/web"},
@@ -378,7 +379,7 @@ func TestGoroutinesHaveOwners(t *testing.T) {
 		"internal/input/read.go":                  1, // reads standard input, which nothing can cancel
 		"cmd/granary/fleet.go":                    1, // the demo's writers: the demo waits
 		"cmd/granary/internal/serve/listen.go":    1, // the accepter: serve waits at its end
-		"cmd/granary/internal/serve/symbols.go":   1, // what fetches symbols: serve waits at its end
+		"cmd/granary/internal/serve/symbols.go":   1, // what fetches symbols, and what reads rules: serve waits at its end
 		"cmd/granary/internal/serve/self.go":      1, // serve's profiles of itself: serve waits at its end
 		"cmd/granary/internal/soak/server.go":     1, // the reader of a server's log: its end waits
 		"cmd/granary/internal/soak/soak.go":       4, // pushers, askers, measuring: the load waits at its end

@@ -91,7 +91,10 @@
 //	                               states by pixel (NAME/pixels), at an instant (NAME/at) and in a range (NAME/range)
 //	GET /api/v1/states             sums of samples by the state of an attribute at their time
 //	GET /api/v1/meanwhile          the samples of all others while an attribute was in a state
-//	GET /metrics                   for Prometheus; grafana/dashboard.json shows them
+//	/mcp                           for assistants (Options.Assist): one handler for each tenant, within the limits of queries
+//	GET /rules                     the rules of the tenant, and what came of them
+//	POST /rules                    replaces the rules that the tenant has posted
+//	GET /metrics                   for Prometheus, in text or OpenMetrics' form; grafana/dashboard.json shows them
 //	POST /backup                   a tar of the store's directory with all that was acknowledged before, if Options.Backups is set
 //	POST /delete                   deletes samples by selector, type, from and to, if Options.Deleted is set; selector={} is all
 //	POST /symbols                  keeps a binary, its debug information or a Breakpad file, which names addresses (Options.Symbols)
@@ -168,6 +171,17 @@
 //	T3  A bound token reaches no other tenant, and not /metrics, which is about all of them.
 //	T4  A push with rows makes the table of a new tenant, within Limits.Tenants (429) and if Options.Tenants takes it (403). Its limits
 //	    there are its own; Limits and the budgets of the store are those of all tenants together.
+//
+// # Rules
+//
+//	R1  A counter of a rule is the sum of the rows in all intervals that have ended, from the one in which its rule or the server
+//	    began. It equals a query for these intervals, late rows up to a day included, and does not fall when rows go. A gauge is the
+//	    mean of each source in the last interval.
+//	R2  An interval is read once after its end, and again if it got rows. Rows that come in other ways than by pushes count too. All
+//	    rules read a type of values together. Reading is a query, with the limits of one.
+//	R3  A rule that cannot be read keeps its values; GET /rules says why. Limits.Rules, RuleSeries and RuleValues bound them.
+//	R4  A tenant posts rules for its own profiles alone. Values of other tenants than Anonymous have the label tenant, in /metrics,
+//	    which is about all of them (T3).
 //
 // # Sources
 //

@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"net/http"
 	"time"
 
 	"github.com/granarydb/granary/profile"
@@ -63,6 +64,8 @@ type Options struct {
 	Symbols SymbolOptions
 	// Annotations is the file of the annotations of POST /annotations, as lines of JSON. Empty keeps them in memory.
 	Annotations string
+	// Rules make metrics from profiles.
+	Rules RuleOptions
 	// Sources are directories with the source files of profiled programs, which the page shows beside the cost of their lines. Files
 	// outside of them are never read; everyone who may ask for a profile can read the text around the lines that it names. A front
 	// has its own.
@@ -70,10 +73,21 @@ type Options struct {
 	// Archives is a directory for the archives of source files that POST /archives takes, each tenant's by themselves, which the page
 	// shows as it does those of Sources. It is made when it is needed. Empty means that there are none.
 	Archives string
+	// Assist returns the handler of /mcp, for assistants, of the profiles of a tenant. nil means that there is none.
+	Assist func(Assisted) http.Handler
 	// Log takes a record for each failed request and each panic. nil discards them.
 	Log *slog.Logger
 	// Now is the clock for profiles without a time and for the ids of pushes. nil means time.Now.
 	Now func() time.Time
+}
+
+// Assisted is what a handler of Options.Assist answers from. It is of one tenant.
+type Assisted struct {
+	DB *profile.DB
+	// MaxBytes is Limits.QueryBytes.
+	MaxBytes int64
+	// InTime calls f within Limits.Queries and Limits.QueryTime, and returns its error, or one of these limits.
+	InTime func(ctx context.Context, f func(context.Context) error) error
 }
 
 // SourceDir maps the names of source files that begin with a prefix to a directory, or to a revision of a git repository, which the
@@ -126,6 +140,10 @@ type Limits struct {
 	ReadRate int64
 	Nodes    int // functions in a flame graph; 100,000, and 8,192 if a request names none
 
+	Rules      int // of all tenants; 500
+	RuleSeries int // combinations of labels of a rule; 1,000
+	RuleValues int // past values that the rules of a tenant keep for late rows, 16 bytes each; 1,000,000
+
 	OlderBytes int64 // memory of the profiles that Options.Older has read, at least 1 MiB; 512 MiB
 
 	ViewBytes int64 // memory of the profiles of files that clients open by POST /view, all together; 256 MiB
@@ -155,6 +173,9 @@ func (l Limits) WithDefaults() Limits {
 	setDefault(&l.AnswerBytes, 256<<20)
 	setDefault(&l.ReadRate, 64<<10)
 	setDefault(&l.Nodes, 100_000)
+	setDefault(&l.Rules, 500)
+	setDefault(&l.RuleSeries, 1000)
+	setDefault(&l.RuleValues, 1_000_000)
 	setDefault(&l.OlderBytes, 512<<20)
 	setDefault(&l.ViewBytes, 256<<20)
 	setDefault(&l.ReadTime, time.Minute)
@@ -173,7 +194,7 @@ func (l Limits) Check() error {
 		"bytes of a label's name": int64(l.LabelName), "bytes of a label's value": int64(l.LabelValue), "series": int64(l.Series),
 		"tenants": int64(l.Tenants), "bytes of symbols": l.Symbols, "bytes of archives": l.Archives, "queries": int64(l.Queries), "time of a query": int64(l.QueryTime), "memory of a query": l.QueryBytes,
 		"bytes of an answer": l.ResultBytes, "bytes of answers": l.AnswerBytes, "bytes that a client reads in a second": l.ReadRate, "functions of a flame graph": int64(l.Nodes), "bytes of older profiles": l.OlderBytes, "bytes of opened files": l.ViewBytes,
-		"time to read a request": int64(l.ReadTime),
+		"rules": int64(l.Rules), "series of a rule": int64(l.RuleSeries), "values of rules": int64(l.RuleValues), "time to read a request": int64(l.ReadTime),
 	} {
 		if v < 0 {
 			return fmt.Errorf("%w on %s: %d, want 0 or more", ErrLimit, name, v)

@@ -54,6 +54,7 @@ type Server struct {
 	archives *archives     // nil without Options.Archives
 	deltas   *profile.Deltas
 	marks    *marks.Log
+	rules    *ruleSets               // nil for a front
 	files    map[string]http.Handler // of the page
 	closing  atomic.Bool
 	copying  sync.Mutex   // held by a backup
@@ -85,7 +86,11 @@ func New(store *columnstore.Store, opts Options) (*Server, error) {
 	}
 	s.archives = newArchives(&s.opts, s.limits)
 	s.opts.Profiles.Names = s.symbols.names(profile.Anonymous)
-	s.metrics.registry.MustRegister(deltaCollector{s.deltas}, tenantCollector{s})
+	s.rules = newRuleSets(s.opts.Rules, s.limits)
+	if err := s.rules.load(s.opts.Now()); err != nil {
+		return nil, errors.Join(err, s.symbols.close())
+	}
+	s.metrics.registry.MustRegister(deltaCollector{s.deltas}, tenantCollector{s}, ruleCollector{s.rules})
 	s.pushes = s.newPusher(nil)
 	s.opened = source.NewFiles(source.FilesOptions{Bytes: s.limits.ViewBytes, Time: s.limits.QueryTime, Profiles: s.opts.Profiles, Reader: s.read, Handler: s.filesHandler})
 	if err := s.openTenants(); err != nil {
@@ -196,11 +201,16 @@ func (s *Server) newMux(of source.Source, hasOlder bool) *http.ServeMux {
 	s.handle(mux, toWatch, web.Route{Pattern: "POST /backup", Name: "backup", Handler: web.Handler(s.backup)})
 	s.handle(mux, toWrite, s.pushes.Routes()...)
 	s.handle(mux, toWrite, web.Route{Pattern: "POST /annotations", Name: "annotations", Handler: s.annotate(of)}, web.Route{Pattern: "DELETE /annotations", Name: "annotations", Handler: s.unannotate(of)})
+	s.handle(mux, toWrite, web.Route{Pattern: "POST /rules", Name: "rules", Handler: s.postRules(of)})
+	s.handle(mux, toRead, web.Route{Pattern: "GET /rules", Name: "rules", Handler: s.getRules(of)})
 	s.handle(mux, toWrite, web.Route{Pattern: "POST /delete", Name: "delete", Handler: s.deleteHandler(of)})
 	s.handle(mux, toWrite, web.Route{Pattern: "POST /symbols", Name: "symbols", Handler: s.symbolsHandler(of), Body: s.limits.Symbols})
 	s.handle(mux, toWrite, web.Route{Pattern: "POST /archives", Name: "archives", Handler: s.keepArchive(of), Body: s.limits.Archives}, web.Route{Pattern: "DELETE /archives", Name: "archives", Handler: s.removeArchive(of)})
 	s.handle(mux, toRead, web.Route{Pattern: "GET /archives", Name: "archives", Handler: web.Headed(s.listArchives(of))})
 	s.questions(mux, of, hasOlder, s.opts.Self)
+	if s.opts.Assist != nil {
+		s.handle(mux, toRead, web.Route{Pattern: "/mcp", Name: "mcp", Handler: s.assistant(of)})
+	}
 	s.filesRoutes(mux)
 	return mux
 }

@@ -64,7 +64,9 @@ type loaded struct {
 	labels input.Labels
 	source inputSource
 	totals *totals
-	dir    *columnstore.Options // of the new directory that replaces the store with the first profile, or nil
+	// isServed says that a server in this process has the store, and closes it.
+	isServed bool
+	dir      *columnstore.Options // of the new directory that replaces the store with the first profile, or nil
 
 	withStates bool      // the states of a Go execution trace are stored too
 	histories  []string  // their names
@@ -81,6 +83,9 @@ func (l *loaded) failure() error {
 
 // Close closes the store. The error comes from its directory.
 func (l *loaded) Close() error {
+	if l.isServed {
+		return nil
+	}
 	err := l.store.Close()
 	if l.totals != nil && l.totals.deltas != nil {
 		err = cmp.Or(err, l.totals.deltas.Close())
@@ -122,6 +127,9 @@ func (s *selection) answer(ctx context.Context, db *profile.DB, snap *columnstor
 	}
 	if err := knownSelected(ctx, db, snap, q); err != nil {
 		return fmt.Errorf("%s%w", s.side, err)
+	}
+	if of := dbdir.ServedOf(ctx); of != nil {
+		q.MaxBytes = of.MaxBytes
 	}
 	return f(ctx, db, snap, q)
 }
@@ -336,6 +344,9 @@ func spareProfiles(output string, args []string) error {
 
 // openDB opens the directory of --db. It creates neither a directory nor a table.
 func openDB(ctx context.Context, opts columnstore.Options, source inputSource) (*loaded, error) {
+	if of := dbdir.ServedOf(ctx); of != nil && opts.ReadOnly {
+		return &loaded{store: of.DB.Store(), db: of.DB, source: source, isServed: true}, nil
+	}
 	store, err := dbdir.Open(source.db, "profiles", "granary load", opts)
 	if err != nil {
 		return nil, err

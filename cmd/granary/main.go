@@ -75,6 +75,6 @@ a regression, and 2 any error.`,
 	}
 	root.SetHelpCommand(cli.NewHelp("Show the help of a command"))
 	root.SetVersionTemplate("granary {{.Version}}\n")
-	root.AddCommand(newDemo(), newView(), newTop(), newPeek(), newDiff(), newCheck(), newSeries(), newLabels(), newFlamegraph(), newMerge(), newPGO(), newSymbolize(), newExport(), newInspect(), newLoad(), newDelete(), serve.NewServe(), newPush(), serve.NewPushSymbols(), dirs.NewBackup(), dirs.NewVerify(), dirs.NewDoctor(), dirs.NewRepair(), dirs.NewDump(), states.NewCommand(), newMCP(), soak.NewCommand(), cli.NewVersion())
+	root.AddCommand(newDemo(), newView(), newTop(), newPeek(), newDiff(), newCheck(), newSeries(), newLabels(), newFlamegraph(), newMerge(), newPGO(), newSymbolize(), newExport(), newInspect(), newLoad(), newDelete(), serve.NewServe(assist), newPush(), serve.NewPushSymbols(), serve.NewRules(), dirs.NewBackup(), dirs.NewVerify(), dirs.NewDoctor(), dirs.NewRepair(), dirs.NewDump(), states.NewCommand(), newMCP(), soak.NewCommand(), cli.NewVersion())
 	return root
 }

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net/http"
 	"strconv"
 	"strings"
 
@@ -13,9 +14,11 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/granarydb/granary/cmd/granary/internal/cli"
+	"github.com/granarydb/granary/cmd/granary/internal/dbdir"
 	"github.com/granarydb/granary/columnstore"
 	"github.com/granarydb/granary/internal/input"
 	"github.com/granarydb/granary/profile"
+	"github.com/granarydb/granary/server"
 )
 
 // Bounds of answers to an assistant.
@@ -83,6 +86,17 @@ func (nopWriteCloser) Close() error { return nil }
 type assistant struct {
 	db     []string // flags
 	inputs []string
+	served *server.Assisted // in place of both; nil for the command mcp
+}
+
+// assist returns the handler of /mcp of a server, whose tools are those of the command mcp. Each request is a session of its own, so that
+// none is kept.
+func assist(of server.Assisted) http.Handler {
+	a := assistant{db: []string{"--db=server"}, served: &of}
+	return mcp.NewStreamableHTTPHandler(func(*http.Request) *mcp.Server { return a.server() }, &mcp.StreamableHTTPOptions{
+		Stateless: true, JSONResponse: true,
+		DisableLocalhostProtection: true, // the server knows its names
+	})
 }
 
 // chosen are the parameters that choose samples.
@@ -212,7 +226,7 @@ func (a *assistant) ask(ctx context.Context, command string, flags []string, ope
 	args := append(strings.Fields(command), "--json")
 	args = append(append(args, a.db...), flags...)
 	args = append(append(append(args, "--"), operands...), a.inputs...)
-	return runForAssistant(ctx, newRoot(), args)
+	return a.run(ctx, newRoot(), args)
 }
 
 // askDifference runs check with both sides of the same inputs.
@@ -221,7 +235,7 @@ func (a *assistant) askDifference(ctx context.Context, flags []string) (string, 
 	for _, name := range a.inputs {
 		args = append(args, "--base="+name, "--new="+name)
 	}
-	return runForAssistant(ctx, newRoot(), args)
+	return a.run(ctx, newRoot(), args)
 }
 
 // withoutFlag returns the flags that do not begin with a prefix.
@@ -245,6 +259,20 @@ func (b *bounded) Write(p []byte) (int, error) {
 		return 0, fmt.Errorf("the answer has more than %d bytes: choose a smaller limit, or fewer samples by selector, times or focus", maxAnswer)
 	}
 	return b.Buffer.Write(p)
+}
+
+// run is runForAssistant, of a server within the limits of its queries.
+func (a *assistant) run(ctx context.Context, root *cobra.Command, args []string) (text string, err error) {
+	if a.served == nil {
+		return runForAssistant(ctx, root, args)
+	}
+	err = a.served.InTime(dbdir.WithServed(ctx, a.served), func(ctx context.Context) (err error) {
+		if text, err = runForAssistant(ctx, root, args); ctx.Err() != nil {
+			return ctx.Err()
+		}
+		return err
+	})
+	return text, err
 }
 
 // runForAssistant runs a command and returns what it prints, with its notes behind it. An answer with an exit code that tells of a
@@ -289,5 +317,5 @@ func (a *assistant) types(ctx context.Context, c chosen) (string, error) {
 	s.flags(cmd, "")
 	c.Type = ""
 	args := append(append(append([]string{}, a.db...), withoutFlag(c.flags(), "--limit=")...), "--")
-	return runForAssistant(ctx, cmd, append(args, a.inputs...))
+	return a.run(ctx, cmd, append(args, a.inputs...))
 }

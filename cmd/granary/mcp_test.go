@@ -16,8 +16,8 @@ import (
 	"github.com/granarydb/granary/cmd/granary/internal/cli"
 )
 
-// assist connects the client of the SDK to an assistant's server.
-func assist(t *testing.T, a *assistant) *mcp.ClientSession {
+// connect connects the client of the SDK to an assistant's server.
+func connect(t *testing.T, a *assistant) *mcp.ClientSession {
 	t.Helper()
 	forServer, forClient := mcp.NewInMemoryTransports()
 	server, err := a.server().Connect(t.Context(), forServer, nil)
@@ -72,7 +72,7 @@ func TestMCP(t *testing.T) {
 		"files":     {inputs: []string{filepath.Join(filepath.Dir(db), "version=1"), filepath.Join(filepath.Dir(db), "version=2")}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			client := assist(t, a)
+			client := connect(t, a)
 			for _, tc := range []struct {
 				tool string
 				args map[string]any
@@ -104,7 +104,7 @@ func TestMCP(t *testing.T) {
 // TestMCP_Errors: an answer that cannot be given is an error that the assistant reads, and no parameter becomes a flag or a file.
 func TestMCP_Errors(t *testing.T) {
 	db := changedStore(t)
-	client := assist(t, &assistant{db: []string{"--db=" + db}})
+	client := connect(t, &assistant{db: []string{"--db=" + db}})
 	other := file(t, "other.pb.gz", service())
 	for _, tc := range []struct {
 		tool string
@@ -131,7 +131,7 @@ func TestMCP_Errors(t *testing.T) {
 
 // TestMCP_Operands: a function that looks like a flag is a pattern.
 func TestMCP_Operands(t *testing.T) {
-	text, isError := callTool(t, assist(t, &assistant{db: []string{"--db=" + changedStore(t)}}), "callers", map[string]any{"function": "--json=false"})
+	text, isError := callTool(t, connect(t, &assistant{db: []string{"--db=" + changedStore(t)}}), "callers", map[string]any{"function": "--json=false"})
 	if isError || !strings.Contains(text, "no function matches --json=false") {
 		t.Errorf("%v: %s", isError, text)
 	}
@@ -143,7 +143,7 @@ func TestMCP_Bounds(t *testing.T) {
 	for i := range 2000 {
 		samples = append(samples, sample{fmt.Sprintf("f%d%s", i, strings.Repeat("x", 1000)), []int64{int64(i + 1)}, nil})
 	}
-	client := assist(t, &assistant{inputs: []string{file(t, "many.pb.gz", newProfile("cpu:nanoseconds", samples...))}})
+	client := connect(t, &assistant{inputs: []string{file(t, "many.pb.gz", newProfile("cpu:nanoseconds", samples...))}})
 	for limit, want := range map[int]int{0: basicRows, 5: 5, -3: basicRows} {
 		text, isError := callTool(t, client, "top", map[string]any{"limit": limit})
 		if n := strings.Count(text, `"name"`); isError || n != want {
@@ -157,7 +157,7 @@ func TestMCP_Bounds(t *testing.T) {
 
 // TestMCP_Tools: every tool says that it only reads.
 func TestMCP_Tools(t *testing.T) {
-	list, err := assist(t, &assistant{db: []string{"--db=x"}}).ListTools(t.Context(), nil)
+	list, err := connect(t, &assistant{db: []string{"--db=x"}}).ListTools(t.Context(), nil)
 	if err != nil {
 		t.Fatal(err)
 	}

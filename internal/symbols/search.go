@@ -3,6 +3,8 @@ package symbols
 import (
 	"bytes"
 	"regexp"
+	"slices"
+	"strings"
 	"sync"
 
 	"github.com/granarydb/granary/internal/pattern"
@@ -44,21 +46,6 @@ func (m *functionMatcher) matches(record []byte) bool {
 	return m.matchesAny()
 }
 
-// matchesOf reports whether a location has a function with a matching name that the answer shows.
-func (m *functionMatcher) matchesOf(resolver *Resolver, element uint32) bool {
-	if resolver.filter == nil {
-		return m.matches(resolver.record(element))
-	}
-	y := resolver.symbol(element, m.stop)
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	m.names = m.names[:0]
-	for i := range y.Functions {
-		m.names = append(m.names, []byte(y.Name(i)))
-	}
-	return m.matchesAny()
-}
-
 // matchesAny reports whether any of the names matches. The caller holds mu.
 func (m *functionMatcher) matchesAny() bool {
 	for _, name := range m.names {
@@ -87,18 +74,53 @@ func HasFunction(re *regexp.Regexp, namer codec.Namer, stop pattern.Stop) func(r
 // not anchored. It is tried once for each distinct name, and records are decoded only as far as the names
 // require. Search ends at stop.
 func (s *Resolver) Search(re *regexp.Regexp, stacks []uint32, stop pattern.Stop, found func(i int)) {
-	m := newFunctionMatcher(re, s.decoder.Namer, stop)
-	verdicts := paged[verdict]{}
-	var elements []uint32
+	s.Searcher(stop).Search(re, stacks, found)
+}
+
+// Searcher searches an answer's stacks by one pattern after the other. A record is decoded once for all of them. It belongs
+// to one goroutine. After stop its results mean nothing.
+type Searcher struct {
+	resolver *Resolver
+	stop     pattern.Stop
+	of       paged[[]uint32]   // by element: the numbers of its names, after isRead
+	isRead   paged[bool]       // by element
+	numbers  map[string]uint32 // by name
+	names    []string          // by number
+	elements []uint32          // scratch memory, as the next
+	decoded  [][]byte
+}
+
+// Searcher returns a Searcher of the stacks.
+func (s *Resolver) Searcher(stop pattern.Stop) *Searcher {
+	return &Searcher{resolver: s, stop: stop, numbers: map[string]uint32{}}
+}
+
+// Search is Resolver.Search.
+func (s *Searcher) Search(re *regexp.Regexp, stacks []uint32, found func(i int)) {
+	of := pattern.New(re)
+	prefix := of.LiteralPrefix()
+	elements, names := paged[verdict]{}, make([]verdict, len(s.names))
+	matchesName := func(n uint32) bool {
+		for int(n) >= len(names) {
+			names = append(names, unasked)
+		}
+		if names[n] == unasked {
+			names[n] = differs
+			if name := s.names[n]; strings.Contains(name, prefix) && of.Match([]byte(name), s.stop) {
+				names[n] = matches
+			}
+		}
+		return names[n] == matches
+	}
 	for i, stack := range stacks {
-		if stop.Now() {
+		if s.stop.Now() {
 			return
 		}
-		elements = s.lists.List(elements[:0], stack)
-		for _, element := range elements {
-			v := verdicts.at(element)
+		s.elements = s.resolver.lists.List(s.elements[:0], stack)
+		for _, element := range s.elements {
+			v := elements.at(element)
 			if *v == unasked {
-				if *v = differs; m.matchesOf(s, element) {
+				if *v = differs; slices.ContainsFunc(s.namesOf(element), matchesName) {
 					*v = matches
 				}
 			}
@@ -108,4 +130,32 @@ func (s *Resolver) Search(re *regexp.Regexp, stacks []uint32, stop pattern.Stop,
 			}
 		}
 	}
+}
+
+// namesOf returns the numbers of the names of the functions that the answer shows of a location.
+func (s *Searcher) namesOf(element uint32) []uint32 {
+	of, isRead := s.of.at(element), s.isRead.at(element)
+	if *isRead {
+		return *of
+	}
+	*isRead = true
+	s.decoded = s.decoded[:0]
+	if s.resolver.filter == nil {
+		s.decoded = AppendNames(s.decoded, s.resolver.record(element), s.resolver.decoder.Namer)
+	} else {
+		y := s.resolver.symbol(element, s.stop)
+		for i := range y.Functions {
+			s.decoded = append(s.decoded, []byte(y.Name(i)))
+		}
+	}
+	for _, name := range s.decoded {
+		n, known := s.numbers[string(name)]
+		if !known {
+			n = uint32(len(s.names))
+			s.names = append(s.names, string(name))
+			s.numbers[s.names[n]] = n
+		}
+		*of = append(*of, n)
+	}
+	return *of
 }

@@ -116,6 +116,8 @@ const (
 	Histories   Need = "a front has no histories: ask one of its nodes without h, p, state, status, attribute and shares"
 	Annotations Need = "a front has no annotations: ask one of its nodes"
 	Archives    Need = "a front has no archives: push them to one of its nodes, or map directories by --sources"
+	Assistants  Need = "a front has no /mcp: ask one of its nodes"
+	Rules       Need = "a front has no rules: give them to its nodes"
 	Times       Need = "a front has no times of its nodes' profiles: ask without spread"
 	Labels      Need = "a front has stacks without labels: ask one of its nodes, or here without group"
 	Rows        Need = "a front has no rows: ask each node for its /arrow"

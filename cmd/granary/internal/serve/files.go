@@ -24,6 +24,8 @@ type files struct {
 	read, write string
 	tenants     string
 	budgets     string
+	rules       string
+	writeToken  string // one token
 	node        string // one token
 	cert, key   string
 }
@@ -34,6 +36,8 @@ func (f *files) add(fs *pflag.FlagSet) {
 	fs.StringVar(&f.write, "write-tokens", "", "`FILE` of tokens to push with, likewise")
 	fs.StringVar(&f.tenants, "tenants", "", "`FILE` of tenants, one a line: NAME [retention=30d] [disk=10GiB] [series=1000]. Others may not push, unless one is called *, for all others")
 	fs.StringVar(&f.budgets, "budgets", "", "`FILE` of budgets in place of the flags: memory=4GiB disk=100GiB retention=30d, on lines of any number")
+	fs.StringVar(&f.rules, "rules", "", "`FILE` of rules, which make metrics from profiles for /metrics (granary rules --help)")
+	fs.StringVar(&f.writeToken, "remote-write-token-file", "", "with --remote-write: `FILE` with the token to send")
 	fs.StringVar(&f.node, "query-token-file", "", "with --query-from: `FILE` with the token to ask nodes with")
 	fs.StringVar(&f.cert, "tls-cert", "", "`FILE` of the server's certificate, in PEM")
 	fs.StringVar(&f.key, "tls-key", "", "`FILE` of its key, in PEM")
@@ -42,13 +46,15 @@ func (f *files) add(fs *pflag.FlagSet) {
 // secrets are the contents of the files.
 type secrets struct {
 	tokens  server.Tokens
-	tenants map[string]server.TenantLimits  // nil: any tenant
-	budgets columnstore.Budgets             // of the store
+	tenants map[string]server.TenantLimits // nil: any tenant
+	budgets columnstore.Budgets            // of the store
+	rules   server.Rules
+	writes  atomic.Pointer[string]          // the token of --remote-write, or ""
 	cert    atomic.Pointer[tls.Certificate] // nil: no TLS
 }
 
-// load reads the files. budgets are those of the flags. Errors name the flag and the file.
-func (f *files) load(budgets columnstore.Budgets) (*secrets, error) {
+// load reads the files. budgets and limits are those of the flags. Errors name the flag and the file.
+func (f *files) load(budgets columnstore.Budgets, limits server.Limits) (*secrets, error) {
 	s := new(secrets)
 	s.tokens.Tenants = map[string]string{}
 	var err error
@@ -64,6 +70,14 @@ func (f *files) load(budgets columnstore.Budgets) (*secrets, error) {
 	if s.budgets, err = readBudgets("budgets", f.budgets, budgets); err != nil {
 		return nil, err
 	}
+	if s.rules, err = readRules("rules", f.rules, limits); err != nil {
+		return nil, err
+	}
+	writes, err := cli.ReadToken("remote-write-token-file", f.writeToken)
+	if err != nil {
+		return nil, err
+	}
+	s.writes.Store(&writes)
 	if s.tokens.Node, err = cli.ReadToken("query-token-file", f.node); err != nil {
 		return nil, err
 	}

@@ -27,7 +27,7 @@ func TestFiles(t *testing.T) {
 		read: write("read", "# those who ask\nall\n  one   team-a \n"), write: write("write", "two team-a\n\none team-a\n"),
 		tenants: write("tenants", "# with limits\nteam-a retention=30d disk=10GiB series=7\nteam-b\n*  disk=1MiB\n"),
 	}
-	s, err := f.load(columnstore.Budgets{})
+	s, err := f.load(columnstore.Budgets{}, server.Limits{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -64,7 +64,7 @@ func TestFiles(t *testing.T) {
 		"no such file":   {files{tenants: filepath.Join(dir, "none")}, `--tenants`},
 		"no such tokens": {files{read: filepath.Join(dir, "none")}, `--read-tokens`},
 	} {
-		if _, err := bad.load(columnstore.Budgets{}); err == nil || !strings.Contains(err.Error(), bad.says) || strings.Contains(err.Error(), "token t") {
+		if _, err := bad.load(columnstore.Budgets{}, server.Limits{}); err == nil || !strings.Contains(err.Error(), bad.says) || strings.Contains(err.Error(), "token t") {
 			t.Errorf("%s: %v, want %q", name, err, bad.says)
 		}
 	}

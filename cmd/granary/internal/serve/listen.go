@@ -86,9 +86,9 @@ func (f *flags) shutdown(log *slog.Logger, web *http.Server, handle *server.Serv
 	return err
 }
 
-// reload reads tokens, tenants, budgets and certificates again. If a file cannot be read, all stay unchanged.
+// reload reads tokens, tenants, budgets, rules and certificates again. If a file cannot be read, all stay unchanged.
 func (f *flags) reload(log *slog.Logger, handle *server.Server, secrets *secrets) {
-	next, err := f.files.load(f.budgets())
+	next, err := f.files.load(f.budgets(), f.limits)
 	if err == nil {
 		err = f.checkBudgets(next.budgets)
 	}
@@ -98,8 +98,11 @@ func (f *flags) reload(log *slog.Logger, handle *server.Server, secrets *secrets
 	if err == nil {
 		err = f.setTenants(handle, next)
 	}
+	if err == nil {
+		err = f.setRules(handle, next)
+	}
 	if err != nil {
-		log.Error("reload failed: tokens, tenants and certificates are those of before", "error", err)
+		log.Error("reload failed: tokens, rules and certificates are those of before", "error", err)
 		return
 	}
 	if err := f.setTokens(handle, next); err != nil {
@@ -107,7 +110,8 @@ func (f *flags) reload(log *slog.Logger, handle *server.Server, secrets *secrets
 		return
 	}
 	secrets.cert.Store(next.cert.Load())
-	log.Info("reloaded", "read tokens", len(next.tokens.Read), "write tokens", len(next.tokens.Write), "tenants", len(next.tenants))
+	secrets.writes.Store(next.writes.Load())
+	log.Info("reloaded", "read tokens", len(next.tokens.Read), "write tokens", len(next.tokens.Write), "tenants", len(next.tenants), "rules", len(next.rules.Names()))
 }
 
 // setTokens replaces the tokens of each server.

@@ -38,7 +38,7 @@ func TestMain(m *testing.M) {
 	if os.Getenv(asServer) != "" {
 		ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 		defer stop()
-		os.Exit(cli.Run(ctx, NewServe(), os.Args[1:], os.Stdout, os.Stderr))
+		os.Exit(cli.Run(ctx, NewServe(nil), os.Args[1:], os.Stdout, os.Stderr))
 	}
 	goleak.VerifyTestMain(m)
 }

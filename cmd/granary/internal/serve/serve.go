@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net"
+	"net/http"
 	"os"
 	"os/signal"
 	"path/filepath"
@@ -51,6 +52,8 @@ type flags struct {
 	files       files
 	limits      server.Limits
 	symbols     server.SymbolOptions
+	remoteWrite string // URL
+	assist      func(server.Assisted) http.Handler
 	self        bool
 	ownStates   bool
 	store       *columnstore.Store // nil for a front
@@ -67,9 +70,10 @@ func newFlags() *flags {
 	return f
 }
 
-// NewServe returns the command serve.
-func NewServe() *cobra.Command {
+// NewServe returns the command serve. assist is that of server.Options.
+func NewServe(assist func(server.Assisted) http.Handler) *cobra.Command {
 	f := newFlags()
+	f.assist = assist
 	cmd := &cobra.Command{
 		Use:   "serve [flags]",
 		Short: "Take profiles over HTTP and answer questions about them",
@@ -91,6 +95,8 @@ data source for Pyroscope, go tool pprof, and readers of Arrow.
   GET  /api/v1/flame?t=cpu&q=...     trees and tables as JSON, for web pages
   POST /symbols                      binaries, for the names of addresses
   POST /archives?version=1.2         source files of a version, for the page
+  POST /rules                        metrics that are made from profiles
+  POST /mcp                          assistants, as with granary mcp
   GET  /metrics                      for Prometheus
   GET  /healthz, /readyz             is it alive, does it take requests
   GET  /self/pprof?type=cpu          with --self: this server's own profiles
@@ -111,7 +117,8 @@ bounds each one, or takes no others.
 
 The server listens on loopback unless --listen says otherwise. Before it listens
 for others, give it tokens and a certificate: everyone who reaches it can read
-and push. SIGHUP reads these files again, and those of --tenants and --budgets.
+and push. SIGHUP reads these files again, and those of --tenants, --budgets and
+--rules.
 An interrupt or SIGTERM answers the requests in progress, closes the store and
 ends with 0.`,
 		Example: `  granary serve
@@ -154,6 +161,7 @@ func (f *flags) add(cmd *cobra.Command) {
 	fs.BoolVar(&f.ownStates, "self-states", false, "with --self: also keep what each goroutine did in the last ten minutes")
 	fs.StringArrayVar(&f.symbols.Dirs, "symbols", nil, "name the addresses of profiles by the binaries and debug files below `DIR`, for all tenants; can be repeated")
 	fs.StringVar(&f.symbols.Debuginfod, "debuginfod", "", "ask the debuginfod server at `URL` for files of build ids that are missing")
+	fs.StringVar(&f.remoteWrite, "remote-write", "", "send the values of rules to the receiver of Prometheus' remote write at `URL` too")
 	f.files.add(fs)
 	AddSources(fs, &f.sources)
 	fs.StringSliceVar(&f.nodes.URLs, "query-from", nil, "store nothing, and answer questions from the profiles of the servers at `URL`,URL; no profile may be on two of them")
@@ -173,6 +181,8 @@ func (f *flags) add(cmd *cobra.Command) {
 	fs.IntVar(&l.Tenants, "max-tenants", l.Tenants, "at most `N` tenants with profiles")
 	fs.Var(cli.NewBytes("max-symbols", 1, &l.Symbols), "max-symbols", "keep at most `BYTES` of the files that a tenant pushes with POST /symbols, and of those of --debuginfod")
 	fs.Var(cli.NewBytes("max-archives", 1, &l.Archives), "max-archives", "keep at most `BYTES` of the source files that a tenant pushes with POST /archives")
+	fs.IntVar(&l.Rules, "max-rules", l.Rules, "at most `N` rules of all tenants")
+	fs.IntVar(&l.RuleSeries, "max-rule-series", l.RuleSeries, "at most `N` combinations of labels of a rule")
 	fs.IntVar(&l.Queries, "max-queries", l.Queries, "at most `N` queries at once (default: 4 to 16, by --memory-total)")
 	fs.Var(cli.NewDuration("max-query-time", 0, 0, &l.QueryTime), "max-query-time", "a query takes at most `DURATION`")
 	fs.Var(cli.NewBytes("max-query-memory", 0, &l.QueryBytes), "max-query-memory", "at most `BYTES` of memory for the groups of a query, and for a flame graph (default: 8/32 of --memory-total, by --max-queries)")
@@ -198,7 +208,7 @@ func (f *flags) check(fs *pflag.FlagSet) error {
 	if err := f.checkNodes(fs); err != nil {
 		return err
 	}
-	if err := f.checkSymbols(); err != nil {
+	if err := cmp.Or(f.checkSymbols(), f.checkRules()); err != nil {
 		return err
 	}
 	if err := f.shareMemory(fs, machineMemory(os.DirFS("/"))); err != nil || f.isFront() {
@@ -234,7 +244,7 @@ func (f *flags) serve(cmd *cobra.Command) (err error) {
 	if err := f.check(cmd.Flags()); err != nil {
 		return err
 	}
-	secrets, err := f.files.load(f.budgets())
+	secrets, err := f.files.load(f.budgets(), f.limits)
 	if err != nil {
 		return cli.Usage(err)
 	}
@@ -287,12 +297,16 @@ func (f *flags) serve(cmd *cobra.Command) (err error) {
 		defer func() { err = cmp.Or(err, deltas.Close()) }()
 	}
 	handle, err := server.New(store, server.Options{
-		Profiles: dbdir.Profiles(store, ""), Limits: f.limits, Tokens: secrets.tokens, Tenants: secrets.tenants, Backups: f.backups(), Symbols: f.symbolOptions(), Archives: f.archives(), Annotations: f.annotations(), Hosts: f.hosts, DropLabels: f.drop, Deltas: deltas, FirstWhole: f.firstWhole, Deleted: f.deleted(log), Sources: f.sources, Self: f.selfPath(), Log: log,
+		Profiles: dbdir.Profiles(store, ""), Limits: f.limits, Tokens: secrets.tokens, Tenants: secrets.tenants, Backups: f.backups(), Symbols: f.symbolOptions(), Archives: f.archives(), Rules: f.ruleOptions(secrets), Annotations: f.annotations(), Hosts: f.hosts, DropLabels: f.drop, Deltas: deltas, FirstWhole: f.firstWhole, Deleted: f.deleted(log), Sources: f.sources, Self: f.selfPath(), Assist: f.assist, Log: log,
 	})
 	if err != nil {
 		return err
 	}
 	defer f.fetchSymbols(ctx, handle)()
+	if err := f.setRules(handle, secrets); err != nil {
+		return err
+	}
+	defer beside(ctx, handle.RunRules)()
 	stats := store.Stats()
 	return f.answer(ctx, log, handle, secrets, l, "db", f.where(), "rows", stats.Rows, "file_bytes", stats.FileBytes, "opened", time.Since(start).Round(time.Millisecond))
 }
@@ -379,7 +393,7 @@ func (f *flags) where() string {
 // pushes.
 var notOfFronts = []string{
 	"db", "in-memory", "sync", "memory", "disk", "retention", "past-limit", "allow-delete", "budgets", "drop-label", "write-tokens", "tenants",
-	"symbols", "debuginfod", "max-symbols", "max-archives", "max-profiles", "max-labels", "max-label-name", "max-label-value", "max-series", "max-tenants", "max-push-memory", "max-delta-memory",
+	"symbols", "debuginfod", "max-symbols", "max-archives", "rules", "remote-write", "remote-write-token-file", "max-rules", "max-rule-series", "max-profiles", "max-labels", "max-label-name", "max-label-value", "max-series", "max-tenants", "max-push-memory", "max-delta-memory",
 }
 
 func (f *flags) isFront() bool { return len(f.nodes.URLs) > 0 }

@@ -43,7 +43,7 @@ func start(t *testing.T, args ...string) *running {
 	r, w := io.Pipe()
 	run := &running{t: t, stop: stop, code: make(chan int, 1), log: make(chan string, 1000)}
 	go func() {
-		code := cli.Run(ctx, NewServe(), append([]string{"--listen", "127.0.0.1:0"}, args...), io.Discard, w)
+		code := cli.Run(ctx, NewServe(nil), append([]string{"--listen", "127.0.0.1:0"}, args...), io.Discard, w)
 		_ = w.Close()
 		run.code <- code
 	}()
@@ -140,7 +140,7 @@ func TestServe_InMemory(t *testing.T) {
 
 // TestServe_Listen serves loopback unless a flag says otherwise, which the log then tells.
 func TestServe_Listen(t *testing.T) {
-	if at := NewServe().Flags().Lookup("listen").DefValue; at != "127.0.0.1:4040" {
+	if at := NewServe(nil).Flags().Lookup("listen").DefValue; at != "127.0.0.1:4040" {
 		t.Errorf("the default is %s", at)
 	}
 	run := start(t, "--in-memory")
@@ -262,7 +262,7 @@ func TestServe_Flags(t *testing.T) {
 		{"--in-memory --budgets /does/not/exist", "--budgets"},
 	} {
 		var out strings.Builder
-		if code := cli.Run(t.Context(), NewServe(), strings.Fields(test.args), io.Discard, &out); code != cli.ExitUsage {
+		if code := cli.Run(t.Context(), NewServe(nil), strings.Fields(test.args), io.Discard, &out); code != cli.ExitUsage {
 			t.Errorf("%s: exit code %d", test.args, code)
 		}
 		if !strings.Contains(out.String(), test.want) {

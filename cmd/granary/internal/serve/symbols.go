@@ -53,10 +53,15 @@ func (f *flags) fetchSymbols(ctx context.Context, handle *server.Server) (stop f
 	if f.symbols.Debuginfod == "" {
 		return func() {}
 	}
+	return beside(ctx, handle.FetchSymbols)
+}
+
+// beside runs f on a goroutine of its own until the returned function is called, which waits.
+func beside(ctx context.Context, f func(context.Context)) (stop func()) {
 	ctx, cancel := context.WithCancel(ctx)
 	ended := make(chan struct{})
 	go func() {
-		handle.FetchSymbols(ctx)
+		f(ctx)
 		close(ended)
 	}()
 	return func() {

@@ -29,7 +29,7 @@ func TestMain(m *testing.M) {
 		ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 		defer stop()
 		root := &cobra.Command{Use: "granary"}
-		root.AddCommand(serve.NewServe())
+		root.AddCommand(serve.NewServe(nil))
 		os.Exit(cli.Run(ctx, root, os.Args[1:], os.Stdout, os.Stderr))
 	}
 	goleak.VerifyTestMain(m)

@@ -39,17 +39,24 @@ func directory(cmd *cobra.Command) (dir string, set bool) {
 
 // openStored opens a history in a directory. The view remains valid after the store is closed.
 func openStored(cmd *cobra.Command, dir, name string) (r *trace.Recording, err error) {
+	if of := dbdir.ServedOf(cmd.Context()); of != nil {
+		return storedIn(cmd.Context(), of.DB.Store(), of.DB.Tenant(), dir, name)
+	}
 	store, err := dbdir.Open(dir, "histories", "granary history load", columnstore.Options{Manual: true, ReadOnly: true})
 	if err != nil {
 		return nil, err
 	}
 	defer func() { err = cmp.Or(err, dbdir.Explain(dir, store.Close())) }()
-	tenant := cmd.Flag("tenant").Value.String()
+	return storedIn(cmd.Context(), store, cmd.Flag("tenant").Value.String(), dir, name)
+}
+
+// storedIn returns a tenant's history in the store of a directory.
+func storedIn(ctx context.Context, store *columnstore.Store, tenant, dir, name string) (r *trace.Recording, err error) {
 	h := profile.TenantHistory(store, tenant, name)
 	if h == nil {
 		return nil, fmt.Errorf("--db %s: there is no history %q%s", dir, name, namesText(profile.TenantHistories(store, tenant)))
 	}
-	err = store.View(cmd.Context(), func(snap *columnstore.Snapshot) error {
+	err = store.View(ctx, func(snap *columnstore.Snapshot) error {
 		view, err := snap.History(h)
 		if err == nil && !view.Instants() {
 			err = fmt.Errorf("--db %s: the history %q has no states", dir, name)
