@@ -191,7 +191,8 @@ func TestServices_Compare(t *testing.T) {
 	b.settles("document.querySelector('.search output').textContent === '120' && " + address + ".get('l') === 'pod'")
 }
 
-// TestServices_Refused: a front has no list of services: the empty address is the flame graph there.
+// TestServices_Refused: a front shows the services of its nodes, though it refuses to tell of its store, histories and profiles. The
+// empty address is the flame graph there.
 func TestServices_Refused(t *testing.T) {
 	node := httptest.NewServer(shop(t))
 	defer node.Close()
@@ -203,7 +204,8 @@ func TestServices_Refused(t *testing.T) {
 	b := open(t, front, "/?")
 	b.ready("location.search === ''")
 	b.goTo("/?v=services")
-	b.says("a front does not answer /api/v1/services")
+	b.says("cart-eu-west")
+	b.says("cart.(*Handler).Serve")
 }
 
 // TestServices_Widths chooses two rows at each width: no page is wider than its window, and no cell is cut off by the table.
