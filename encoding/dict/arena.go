@@ -41,14 +41,6 @@ func (a *arena) take(bytes int) (size int) {
 // from returns a block's bytes from offset on.
 func (a *arena) from(block, offset uint32) []byte { return (*a.blocks.at(int(block)))[offset:] }
 
-// pages returns the pages of the blocks, nil if there is none.
-func (a *arena) pages() []*[pageLen][]byte {
-	if directory := a.blocks.directory.Load(); directory != nil {
-		return *directory
-	}
-	return nil
-}
-
 const blockHeader = 24
 
 // heap returns the arena's heap bytes.

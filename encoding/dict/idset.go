@@ -209,7 +209,7 @@ func (s *idSet) len() int { return int(s.n.Load()) }
 
 // heap returns the set's heap bytes. Only writers may call it.
 func (s *idSet) heap() int {
-	size := len(uuid.UUID{}) * pageLen * s.ids.pages()
+	size := len(uuid.UUID{}) * pageLen * len(s.ids.all())
 	for i := range s.shards {
 		if in := s.shards[i].slots.Load(); in != nil {
 			size += 4*len(in.slots) + slotsHeader

@@ -130,7 +130,7 @@ func (w *listWalk) uuids() []uuid.UUID {
 		w.ids = ids
 	}
 	if w.known < w.len { // else there may be no dictionary
-		pages := *w.of.elements.ids.directory.Load()
+		pages := w.of.elements.ids.all()
 		for at := len(w.codes) - w.len; at < len(w.codes)-w.known; at++ {
 			code := w.codes[at] - w.base - 1
 			w.ids[at] = pages[code/pageLen][code%pageLen]

@@ -103,7 +103,7 @@ func (l ListView) CopyElements(dst []byte, codes []uint32) {
 		}
 		return
 	}
-	pages := *l.dicts[0].elements.ids.directory.Load()
+	pages := l.dicts[0].elements.ids.all()
 	for _, code := range codes {
 		*(*uuid.UUID)(dst) = pages[(code-1)/pageLen][(code-1)%pageLen]
 		dst = dst[len(uuid.UUID{}):]

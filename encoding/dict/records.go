@@ -140,10 +140,20 @@ func small(b []byte) (v uint64, n int) {
 	return binary.Uvarint(b)
 }
 
-// from returns the stored form of a record, and bytes that follow it.
-func (r *records) from(code uint32) []byte {
+// stored returns the stored form of a record.
+func (r *records) stored(code uint32) []byte {
 	at := r.places.at(int(code) - 1)
-	return r.bytes.from(at.block, at.offset)
+	stored, _ := first(r.bytes.from(at.block, at.offset))
+	return stored
+}
+
+// first divides bytes into the stored form of the record that they begin with, and the rest.
+func first(from []byte) (stored, rest []byte) {
+	rest = from
+	for text := uint32(1); text != 0; {
+		_, text, rest = next(rest)
+	}
+	return from[:len(from)-len(rest)], rest
 }
 
 // next divides the stored form of a record into its first own bytes, the code of the text that follows them, 0 at the end,
@@ -163,13 +173,9 @@ type recordsView struct {
 	texts   []*[pageLen][]byte
 }
 
-// view returns a view of the present records. There must be one. It costs 5 ns.
+// view returns a view of the present records. It costs 5 ns.
 func (r *records) view() recordsView {
-	v := recordsView{places: *r.places.directory.Load(), stored: *r.bytes.blocks.directory.Load()}
-	if r.texts.Len() > 0 {
-		v.entries, v.texts = *r.texts.entries.directory.Load(), r.texts.bytes.pages()
-	}
-	return v
+	return recordsView{r.places.all(), r.bytes.blocks.all(), r.texts.entries.all(), r.texts.bytes.blocks.all()}
 }
 
 // read returns the i-th record, which nobody may change: its own memory if it is whole, or that of buf. It costs about 10 ns
@@ -192,21 +198,6 @@ func (v *recordsView) read(buf *[]byte, i int) []byte {
 	}
 	*buf = record
 	return record
-}
-
-// length returns the length of a record, and of its stored form.
-func (r *records) length(code uint32) (bytes, stored int) {
-	from := r.from(code)
-	for rest := from; ; {
-		var own []byte
-		var text uint32
-		own, text, rest = next(rest)
-		bytes += len(own)
-		if text == 0 {
-			return bytes, len(from) - len(rest)
-		}
-		bytes += int(r.texts.entries.at(int(text) - 1).length)
-	}
 }
 
 // len returns the number of records; their codes are 1 to len.
@@ -276,15 +267,10 @@ func (d *Lists) Records() iter.Seq2[uint32, []byte] {
 		if *kept = elements; len(elements) <= keptRecords {
 			defer recordWork.Put(kept)
 		}
-		if records == 0 {
-			return
-		}
-		if n > 0 {
-			pages := *d.recordOf.directory.Load()
-			for e := range n {
-				if record := pages[e/pageLen][e%pageLen].Load(); int(record) < len(elements) { // other records are new
-					elements[record] = uint32(e + 1)
-				}
+		pages := d.recordOf.all()
+		for e := range n {
+			if record := pages[e/pageLen][e%pageLen].Load(); int(record) < len(elements) { // other records are new
+				elements[record] = uint32(e + 1)
 			}
 		}
 		v := d.records.view()

@@ -11,8 +11,7 @@ func (r *records) appendImageTo(dst []byte, texts, lastText, since, last int) []
 	w.Uint(uint64(since))
 	w.Uint(uint64(last - since))
 	for code := since + 1; code <= last; code++ {
-		_, stored := r.length(uint32(code))
-		w.Raw(r.from(uint32(code))[:stored])
+		w.Raw(r.stored(uint32(code)))
 	}
 	return w.Data
 }
@@ -22,8 +21,7 @@ func (r *records) appendImageTo(dst []byte, texts, lastText, since, last int) []
 func (r *records) fit(since, to ListsMark, bytes int) (texts, records, left int) {
 	texts, left = r.texts.Fit(since.Texts, to.Texts, bytes)
 	for records = since.Records; records < to.Records && left > 0; records++ {
-		_, stored := r.length(uint32(records + 1))
-		left -= stored
+		left -= len(r.stored(uint32(records + 1)))
 	}
 	return texts, records, left
 }
@@ -94,11 +92,9 @@ func (r *records) addImage(image *recordsImage) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for rest := image.stored; len(rest) > 0; {
-		from := rest
-		for text := uint32(1); text != 0; {
-			_, text, rest = next(rest)
-		}
-		r.keep(from[:len(from)-len(rest)])
+		var stored []byte
+		stored, rest = first(rest)
+		r.keep(stored)
 	}
 }
 

@@ -20,12 +20,12 @@ func (s *stable[T]) at(i int) *T {
 	return &(*s.directory.Load())[i/pageLen][i%pageLen]
 }
 
-// pages returns the number of pages.
-func (s *stable[T]) pages() int {
+// all returns the present pages.
+func (s *stable[T]) all() []*[pageLen]T {
 	if directory := s.directory.Load(); directory != nil {
-		return len(*directory)
+		return *directory
 	}
-	return 0
+	return nil
 }
 
 // page returns the page of element i, which must exist.
