@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"net/http"
 	"net/http/httptest"
@@ -73,11 +72,7 @@ func TestMCP_Server(t *testing.T) {
 		t.Fatal(err)
 	}
 	changed := map[string]any{"type": "alloc_space", "base_selector": `{version="1"}`, "selector": `{version="2"}`}
-	for _, tc := range []struct {
-		tool string
-		args map[string]any
-		want string
-	}{
+	callTools(t, client, []toolCall{
 		{"types", nil, `"alloc_space"`},
 		{"labels", nil, `"version"`},
 		{"labels", map[string]any{"label": "version"}, `"2"`},
@@ -85,12 +80,7 @@ func TestMCP_Server(t *testing.T) {
 		{"callers", map[string]any{"function": "^parse$"}, `"handle"`},
 		{"series", map[string]any{"step": "1m", "by": "version"}, `"version"`},
 		{"difference", changed, `"regressed": true`},
-	} {
-		text, isError := callTool(t, client, tc.tool, tc.args)
-		if isError || !strings.Contains(text, tc.want) || !json.Valid([]byte(strings.Split(text, "\ngranary: ")[0])) {
-			t.Errorf("%s %v: %s", tc.tool, tc.args, text)
-		}
-	}
+	})
 	// What changed? parse is first.
 	text, _ := callTool(t, client, "difference", changed)
 	if first := strings.Index(text, `"name"`); first < 0 || !strings.HasPrefix(text[first:], `"name": "parse"`) {

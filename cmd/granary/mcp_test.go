@@ -64,6 +64,24 @@ func changedStore(t *testing.T) string {
 	return db
 }
 
+// toolCall is a call of a tool, and what its answer has.
+type toolCall struct {
+	tool string
+	args map[string]any
+	want string
+}
+
+// callTools makes calls, whose answers are JSON with notes behind it.
+func callTools(t *testing.T, client *mcp.ClientSession, calls []toolCall) {
+	t.Helper()
+	for _, c := range calls {
+		text, isError := callTool(t, client, c.tool, c.args)
+		if isError || !strings.Contains(text, c.want) || !json.Valid([]byte(strings.Split(text, "\ngranary: ")[0])) {
+			t.Errorf("%s %v: %s", c.tool, c.args, text)
+		}
+	}
+}
+
 // TestMCP asks each tool: of a directory, and of files.
 func TestMCP(t *testing.T) {
 	db := changedStore(t)
@@ -73,11 +91,7 @@ func TestMCP(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			client := connect(t, a)
-			for _, tc := range []struct {
-				tool string
-				args map[string]any
-				want string
-			}{
+			callTools(t, client, []toolCall{
 				{"types", nil, `"alloc_space"`},
 				{"labels", nil, `"version"`},
 				{"labels", map[string]any{"label": "version"}, `"2"`},
@@ -86,12 +100,7 @@ func TestMCP(t *testing.T) {
 				{"callers", map[string]any{"function": "^parse$"}, `"handle"`},
 				{"series", map[string]any{"step": "1m", "by": "version"}, `"version"`},
 				{"difference", map[string]any{"type": "alloc_space", "base_selector": `{version="1"}`, "selector": `{version="2"}`}, `"parse"`},
-			} {
-				text, isError := callTool(t, client, tc.tool, tc.args)
-				if isError || !strings.Contains(text, tc.want) || !json.Valid([]byte(strings.Split(text, "\ngranary: ")[0])) {
-					t.Errorf("%s %v: %s", tc.tool, tc.args, text)
-				}
-			}
+			})
 			// What changed? parse is first, and is more than chance.
 			text, _ := callTool(t, client, "difference", map[string]any{"type": "alloc_space", "base_selector": `{version="1"}`, "selector": `{version="2"}`})
 			if first := strings.Index(text, `"name"`); !strings.HasPrefix(text[first:], `"name": "parse"`) || !strings.Contains(text, `"regressed": true`) {
