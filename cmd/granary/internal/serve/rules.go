@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"net/url"
 	"os"
-	"path/filepath"
 
 	"github.com/spf13/cobra"
 
@@ -29,11 +28,7 @@ func (f *flags) checkRules() error {
 
 // ruleOptions returns the options of a server with a store.
 func (f *flags) ruleOptions(s *secrets) server.RuleOptions {
-	opts := server.RuleOptions{WriteURL: f.remoteWrite, WriteToken: func() string { return *s.writes.Load() }}
-	if !f.inMemory {
-		opts.Keep = filepath.Join(f.dir, "rules.json")
-	}
-	return opts
+	return server.RuleOptions{Keep: f.inDir("rules.json"), WriteURL: f.remoteWrite, WriteToken: func() string { return *s.writes.Load() }}
 }
 
 // setRules replaces the rules of the file. A front has none.

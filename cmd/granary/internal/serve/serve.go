@@ -297,7 +297,7 @@ func (f *flags) serve(cmd *cobra.Command) (err error) {
 		defer func() { err = cmp.Or(err, deltas.Close()) }()
 	}
 	handle, err := server.New(store, server.Options{
-		Profiles: dbdir.Profiles(store, ""), Limits: f.limits, Tokens: secrets.tokens, Tenants: secrets.tenants, Backups: f.backups(), Symbols: f.symbolOptions(), Archives: f.archives(), Rules: f.ruleOptions(secrets), Annotations: f.annotations(), Hosts: f.hosts, DropLabels: f.drop, Deltas: deltas, FirstWhole: f.firstWhole, Deleted: f.deleted(log), Sources: f.sources, Self: f.selfPath(), Assist: f.assist, Log: log,
+		Profiles: dbdir.Profiles(store, ""), Limits: f.limits, Tokens: secrets.tokens, Tenants: secrets.tenants, Backups: f.inDir("backup"), Symbols: f.symbolOptions(), Archives: f.inDir("archives"), Rules: f.ruleOptions(secrets), Annotations: f.inDir("annotations.jsonl"), Hosts: f.hosts, DropLabels: f.drop, Deltas: deltas, FirstWhole: f.firstWhole, Deleted: f.deleted(log), Sources: f.sources, Self: f.selfPath(), Assist: f.assist, Log: log,
 	})
 	if err != nil {
 		return err
@@ -358,28 +358,12 @@ func (f *flags) deleted(log *slog.Logger) func(server.Deletion) error {
 	}
 }
 
-// backups returns the directory for copies that are being sent.
-func (f *flags) backups() string {
+// inDir returns the path of what the server keeps beside the store's files, or "" if it keeps nothing.
+func (f *flags) inDir(name string) string {
 	if f.inMemory {
 		return ""
 	}
-	return filepath.Join(f.dir, "backup")
-}
-
-// archives returns the directory for pushed archives, or "" if there is none.
-func (f *flags) archives() string {
-	if f.inMemory {
-		return ""
-	}
-	return filepath.Join(f.dir, "archives")
-}
-
-// annotations returns the file of annotations.
-func (f *flags) annotations() string {
-	if f.inMemory {
-		return ""
-	}
-	return filepath.Join(f.dir, "annotations.jsonl")
+	return filepath.Join(f.dir, name)
 }
 
 func (f *flags) where() string {

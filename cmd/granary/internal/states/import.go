@@ -230,7 +230,7 @@ func importAny(cmd *cobra.Command, o *importOptions, names []string) error {
 		return err
 	}
 	if toFile {
-		err = writeFile(cmd, o.output, func(ctx context.Context, show func(trace.Stage, int64, int64), to trace.Target) (int, error) {
+		err = writeFile(cmd, o.output, func(ctx context.Context, show showStage, to trace.Target) (int, error) {
 			return trace.SetInto(ctx, s, func(done, total int64) { show(trace.Building, done, total) }, to)
 		})
 	} else {

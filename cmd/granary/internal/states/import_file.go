@@ -49,7 +49,7 @@ func feedOf(cmd *cobra.Command, name string) (feed feeding, done func(), err err
 		if err != nil {
 			return nil, nil, err
 		}
-		return func(ctx context.Context, show func(trace.Stage, int64, int64), to trace.Target) (int, error) {
+		return func(ctx context.Context, show showStage, to trace.Target) (int, error) {
 			view, err := l.view(ctx, l.All(), span{l.Start(), l.End()})
 			if err != nil {
 				return 0, err
@@ -67,7 +67,7 @@ func feedOf(cmd *cobra.Command, name string) (feed feeding, done func(), err err
 	if err := checkSet(name); err != nil {
 		return nil, nil, err
 	}
-	return func(ctx context.Context, show func(trace.Stage, int64, int64), to trace.Target) (int, error) {
+	return func(ctx context.Context, show showStage, to trace.Target) (int, error) {
 		return trace.LoadInto(ctx, name, trace.LoadOptions{Progress: show}, to)
 	}, func() {}, nil
 }
@@ -109,7 +109,7 @@ func writeFile(cmd *cobra.Command, output string, feed feeding) error {
 }
 
 // feeding writes a recording to a target, and returns the number of its intervals, or -1 if it did not count them.
-type feeding func(ctx context.Context, show func(trace.Stage, int64, int64), to trace.Target) (intervals int, err error)
+type feeding func(ctx context.Context, show showStage, to trace.Target) (intervals int, err error)
 
 // writeCache is the bytes of written blocks that stay in memory. They are read once more, in the order of time, for the
 // summaries.

@@ -37,8 +37,16 @@ func openHistory(cmd *cobra.Command, name string) (*recording, error) {
 	if isHistoryFile(name) {
 		return openFile(cmd.Context(), name)
 	}
+	return withProgress(cmd, func(show showStage) (*trace.Recording, error) { return load(cmd, name, show) })
+}
+
+// showStage shows the progress of a stage.
+type showStage = func(stage trace.Stage, done, total int64)
+
+// withProgress loads a recording, and shows the progress meanwhile.
+func withProgress(cmd *cobra.Command, load func(show showStage) (*trace.Recording, error)) (*recording, error) {
 	bar := &stageProgress{w: cmd.ErrOrStderr()}
-	r, err := load(cmd, name, bar.show)
+	r, err := load(bar.show)
 	if err != nil {
 		return nil, err
 	}
@@ -47,7 +55,7 @@ func openHistory(cmd *cobra.Command, name string) (*recording, error) {
 }
 
 // load loads a stream, a set or a synthetic history into memory.
-func load(cmd *cobra.Command, name string, show func(trace.Stage, int64, int64)) (*trace.Recording, error) {
+func load(cmd *cobra.Command, name string, show showStage) (*trace.Recording, error) {
 	if isStream(name) {
 		s, err := openStream(cmd, name)
 		if err != nil {

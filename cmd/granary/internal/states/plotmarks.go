@@ -11,6 +11,7 @@ import (
 	"github.com/granarydb/granary/history"
 	"github.com/granarydb/granary/internal/stats"
 	"github.com/granarydb/granary/render"
+	"github.com/granarydb/granary/trace"
 	"github.com/granarydb/granary/trace/golang"
 )
 
@@ -53,13 +54,7 @@ func (m sampleMarks) open(cmd *cobra.Command, name string) (*recording, error) {
 		}
 		return nil
 	}
-	bar := &stageProgress{w: cmd.ErrOrStderr()}
-	r, err := s.load(cmd.Context(), bar.show)
-	if err != nil {
-		return nil, err
-	}
-	bar.end()
-	return newRecording(r), nil
+	return withProgress(cmd, func(show showStage) (*trace.Recording, error) { return s.load(cmd.Context(), show) })
 }
 
 func (m sampleMarks) refuse(name string) error {

@@ -24,7 +24,7 @@ type stream struct {
 	name   string
 	format *format.Format // nil for CSV
 	cmd    *cobra.Command
-	show   func(stage trace.Stage, done, total int64) // shows the progress, unless nil
+	show   showStage // unless nil
 
 	sampled  func([]golang.Sampled) error // takes the CPU samples of a Go execution trace, unless nil
 	isStored bool                         // what is left out is told, because nothing can ask for it later
@@ -101,7 +101,7 @@ func (s *stream) set(ctx context.Context) (*ihs.Set, error) {
 
 // feed writes the recording to a target. It does not count the intervals of a tracer's recording, which is streamed:
 // it returns -1.
-func (s *stream) feed(ctx context.Context, show func(trace.Stage, int64, int64), to trace.Target) (int, error) {
+func (s *stream) feed(ctx context.Context, show showStage, to trace.Target) (int, error) {
 	defer tight()()
 	s.show, s.isStored = show, true
 	building := func(done, total int64) { show(trace.Building, done, total) }
@@ -123,7 +123,7 @@ func (s *stream) feed(ctx context.Context, show func(trace.Stage, int64, int64),
 }
 
 // load builds a history in memory.
-func (s *stream) load(ctx context.Context, show func(trace.Stage, int64, int64)) (*trace.Recording, error) {
+func (s *stream) load(ctx context.Context, show showStage) (*trace.Recording, error) {
 	s.show = show
 	return trace.Build(func(to trace.Target) error {
 		if s.format != nil {
