@@ -108,6 +108,26 @@ type LabelRow struct {
 	Newest  int64           // time of the newest profile in the range, 0 without any
 }
 
+// LabelRows has a row for each value of a label, in the order in which they came.
+type LabelRows struct {
+	List  []LabelRow
+	sides int
+	index map[string]int
+}
+
+// NewLabelRows returns no rows, of a question with a number of sides.
+func NewLabelRows(sides int) *LabelRows { return &LabelRows{sides: sides, index: map[string]int{}} }
+
+// Row returns the row of a value, which it adds if there is none. It is valid until the next call.
+func (r *LabelRows) Row(value string) *LabelRow {
+	i, known := r.index[value]
+	if !known {
+		i, r.index[value] = len(r.List), len(r.List)
+		r.List = append(r.List, LabelRow{Value: value, Before: make([]int64, r.sides)})
+	}
+	return &r.List[i]
+}
+
 // HasMeans reports whether values are means of gauges.
 func (q *ByLabel) HasMeans() bool { return q.Type.IsGauge() && !q.Query.SumGauges }
 
@@ -265,22 +285,14 @@ func (s *labelSums) add(of *ByLabelAnswer) {
 
 // rows returns a row for each value, and whether each side has any.
 func (s *labelSums) rows() (rows []LabelRow, has []bool) {
-	index := map[string]int{}
-	row := func(value string) *LabelRow {
-		i, known := index[value]
-		if !known {
-			i, index[value] = len(rows), len(rows)
-			rows = append(rows, LabelRow{Value: value, Before: make([]int64, len(s.ranges)-1), Newest: s.newest[value]})
-		}
-		return &rows[i]
-	}
+	all := NewLabelRows(len(s.ranges) - 1)
 	for i, r := range s.ranges {
 		points, totals := r.values(s.hasMeans)
 		for value, total := range totals {
 			if i == 0 {
-				row(value).Total = total
+				all.Row(value).Total = total
 			} else {
-				row(value).Before[i-1] = total
+				all.Row(value).Before[i-1] = total
 			}
 		}
 		if i > 0 {
@@ -288,13 +300,17 @@ func (s *labelSums) rows() (rows []LabelRow, has []bool) {
 			continue
 		}
 		for _, cell := range slices.SortedFunc(maps.Keys(points), func(a, b labelCell) int { return cmp.Compare(a.at, b.at) }) {
-			row(cell.value).Points = append(row(cell.value).Points, profile.Point{Time: cell.at, Value: points[cell]})
+			row := all.Row(cell.value)
+			row.Points = append(row.Points, profile.Point{Time: cell.at, Value: points[cell]})
 		}
 	}
 	for of := range s.sources {
-		row(of.value).Sources++
+		all.Row(of.value).Sources++
 	}
-	return rows, has
+	for i := range all.List {
+		all.List[i].Newest = s.newest[all.List[i].Value]
+	}
+	return all.List, has
 }
 
 // values returns the sums or the means of the range by value and step, and by value.

@@ -21,9 +21,9 @@ func (v *At) ByLabel(ctx context.Context, q *ByLabel) ([]LabelRow, []bool, error
 	if err != nil {
 		return nil, nil, err
 	}
-	all := labelRows{sides: len(q.Sides), index: map[string]int{}}
+	all := fanout.NewLabelRows(len(q.Sides))
 	for i := range lines {
-		row := all.of(lines[i].Labels)
+		row := all.Row(valueOf(lines[i].Labels))
 		row.Points = lines[i].Points
 		for _, p := range row.Points {
 			row.Total += p.Value
@@ -35,7 +35,7 @@ func (v *At) ByLabel(ctx context.Context, q *ByLabel) ([]LabelRow, []bool, error
 			return nil, nil, err
 		}
 		for _, t := range totals {
-			all.of(t.Labels).Total = t.Value
+			all.Row(valueOf(t.Labels)).Total = t.Value
 		}
 	}
 	has := make([]bool, len(q.Sides))
@@ -48,7 +48,7 @@ func (v *At) ByLabel(ctx context.Context, q *ByLabel) ([]LabelRow, []bool, error
 		}
 		has[i] = len(totals) > 0
 		for _, t := range totals {
-			all.of(t.Labels).Before[i] = t.Value
+			all.Row(valueOf(t.Labels)).Before[i] = t.Value
 		}
 	}
 	sources, err := v.DB.SourcesBy(ctx, v.Snap, q.Type, q.Query, q.Label)
@@ -56,16 +56,16 @@ func (v *At) ByLabel(ctx context.Context, q *ByLabel) ([]LabelRow, []bool, error
 		return nil, nil, err
 	}
 	for _, of := range sources {
-		all.of(of.Labels).Sources = of.Sources
+		all.Row(valueOf(of.Labels)).Sources = of.Sources
 	}
-	return all.list, has, v.findNewest(ctx, q, &all)
+	return all.List, has, v.findNewest(ctx, q, all)
 }
 
 // findNewest finds the time of the newest profile of each row. It reads the profiles of the last step of its line, which
 // most rows share.
-func (v *At) findNewest(ctx context.Context, q *ByLabel, all *labelRows) error {
+func (v *At) findNewest(ctx context.Context, q *ByLabel, all *fanout.LabelRows) error {
 	last := map[int64]bool{} // starts of the steps
-	for _, row := range all.list {
+	for _, row := range all.List {
 		if n := len(row.Points); n > 0 {
 			last[row.Points[n-1].Time] = true
 		}
@@ -81,18 +81,11 @@ func (v *At) findNewest(ctx context.Context, q *ByLabel, all *labelRows) error {
 			return err
 		}
 		for _, of := range times {
-			row := all.of(of.Labels)
+			row := all.Row(valueOf(of.Labels))
 			row.Newest = max(row.Newest, of.Time)
 		}
 	}
 	return nil
-}
-
-// labelRows has a row for each value of a label.
-type labelRows struct {
-	sides int
-	index map[string]int
-	list  []LabelRow
 }
 
 // valueOf returns the value in the labels of an answer, which are the label, or none.
@@ -103,24 +96,13 @@ func valueOf(labels []profile.Label) string {
 	return labels[0].Value
 }
 
-// of returns the row for the labels of an answer. It is valid until the next call.
-func (all *labelRows) of(labels []profile.Label) *LabelRow {
-	value := valueOf(labels)
-	i, known := all.index[value]
-	if !known {
-		i, all.index[value] = len(all.list), len(all.list)
-		all.list = append(all.list, LabelRow{Value: value, Before: make([]int64, all.sides)})
-	}
-	return &all.list[i]
-}
-
 // wholeRange is a step that all times are in.
 const wholeRange = math.MaxInt64/2 + 1
 
 // PartsByLabel returns what a front makes the answer to ByLabel from.
 func (v *At) PartsByLabel(ctx context.Context, q *ByLabel) (*fanout.ByLabelAnswer, error) {
 	p := labelParts{out: &fanout.ByLabelAnswer{}, values: map[string]int{}, sources: map[string]int{}, withTimes: q.HasMeans()}
-	newest := labelRows{index: map[string]int{}}
+	newest := fanout.NewLabelRows(0)
 	for i, at := range append([][2]int64{{q.Query.From, q.Query.To}}, q.Sides...) {
 		query, step := q.Query, q.Step
 		query.From, query.To = at[0], at[1]
@@ -133,17 +115,17 @@ func (v *At) PartsByLabel(ctx context.Context, q *ByLabel) (*fanout.ByLabelAnswe
 		}
 		p.add(sums, times)
 		for k := range sums {
-			if row := newest.of(sums[k].Labels); i == 0 && (len(row.Points) == 0 || row.Points[0].Time < sums[k].Points[len(sums[k].Points)-1].Time) {
+			if row := newest.Row(valueOf(sums[k].Labels)); i == 0 && (len(row.Points) == 0 || row.Points[0].Time < sums[k].Points[len(sums[k].Points)-1].Time) {
 				row.Points = sums[k].Points[len(sums[k].Points)-1:]
 			}
 		}
 	}
-	if err := v.findNewest(ctx, q, &newest); err != nil {
+	if err := v.findNewest(ctx, q, newest); err != nil {
 		return nil, err
 	}
 	p.out.Newest = make([]int64, len(p.out.Values))
 	for i, value := range p.out.Values {
-		p.out.Newest[i] = newest.list[newest.index[value]].Newest
+		p.out.Newest[i] = newest.Row(value).Newest
 	}
 	return p.out, v.Profiles().TellKinds(ctx, q.Query, q.Type)
 }
