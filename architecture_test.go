@@ -28,7 +28,7 @@ var below = map[string][]string{
 	"cmd/granary/internal/clitest": {"cmd/granary/internal/cli"}, // tests alone import it
 	"cmd/granary/parquet":          {"profile"},
 
-	"server":         {"server/ui", "internal/debugfiles", "internal/debuginfo", "profile", "columnstore", "internal/disk", "server/internal/fanout", "server/internal/fault", "server/internal/marks", "server/internal/archive", "server/internal/page", "server/internal/push", "server/internal/querier", "server/internal/question", "server/internal/source", "server/internal/web", "internal/opened", "server/internal/listing", "server/internal/rules"},
+	"server":         {"server/ui", "internal/debugfiles", "internal/debuginfo", "profile", "columnstore", "internal/disk", "server/internal/fanout", "server/internal/fault", "server/internal/marks", "server/internal/archive", "server/internal/page", "server/internal/push", "server/internal/querier", "server/internal/question", "server/internal/source", "server/internal/web", "internal/opened", "server/internal/listing", "server/internal/replace", "server/internal/rules"},
 	"server/self":    {"profile", "columnstore", "history", "trace/golang"},
 	"server/otlp":    {"profile", "profile/format", "server/internal/fault", "server/internal/web"},
 	"server/ui":      {},
@@ -121,7 +121,8 @@ var below = map[string][]string{
 	"server/internal/fault":     {"columnstore", "internal/disk", "profile"},
 	"server/internal/callgraph": {"profile/tree"},
 	"server/internal/flametest": {"profile"},
-	"server/internal/marks":     {"server/internal/fault"},
+	"server/internal/marks":     {"server/internal/fault", "server/internal/replace"},
+	"server/internal/replace":   {},
 	"server/internal/page":      {"server/internal/callgraph", "server/internal/marks", "internal/change", "internal/selector", "internal/stats", "history/union", "columnstore", "history", "history/summary", "internal/attrpath", "profile", "internal/rows", "profile/tree", "internal/query/filter", "server/internal/fault", "server/internal/question", "server/internal/source", "server/internal/web", "trace", "server/internal/listing", "internal/stackfile", "render", "trace/golang"},
 	"server/internal/push":      {"columnstore", "history", "trace", "trace/golang", "internal/disk", "internal/timetext", "profile", "profile/format", "server/internal/fault", "server/internal/web", "server/otlp", "trace/format", "internal/input", "internal/opened"},
 	"server/internal/archive":   {"server/internal/listing"},

@@ -19,6 +19,7 @@ import (
 
 	"github.com/granarydb/granary/profile"
 	"github.com/granarydb/granary/server/internal/fault"
+	"github.com/granarydb/granary/server/internal/replace"
 	"github.com/granarydb/granary/server/internal/rules"
 	"github.com/granarydb/granary/server/internal/source"
 	"github.com/granarydb/granary/server/internal/web"
@@ -66,12 +67,10 @@ type ruleSource struct {
 
 // compare orders by tenant, and the file before POST /rules.
 func (a ruleSource) compare(b ruleSource) int {
-	switch {
-	case a.tenant != b.tenant:
+	if a.tenant != b.tenant || a.isPosted == b.isPosted {
 		return cmp.Compare(a.tenant, b.tenant)
-	case a.isPosted == b.isPosted:
-		return 0
-	case a.isPosted:
+	}
+	if a.isPosted {
 		return 1
 	}
 	return -1
@@ -87,23 +86,25 @@ type ruleSets struct {
 	stepping sync.Mutex // held while profiles are read, and while rules change
 
 	mu     sync.Mutex
-	sets   map[ruleSource]*rules.Set
-	next   map[ruleSource]time.Time
+	sets   map[ruleSource]*ruleSet
 	posted map[string]string // texts of POST /rules, by tenant
-	lists  map[ruleSource]rules.List
-	took   time.Duration // by all steps
-	failed int           // steps
-	writes int           // that failed
+	took   time.Duration     // by all steps
+	failed int               // steps
+	writes int               // that failed
+}
+
+// ruleSet is the rules of one source.
+type ruleSet struct {
+	*rules.Set
+	list rules.List
+	next time.Time // of its next step
 }
 
 func newRuleSets(opts RuleOptions, l Limits) *ruleSets {
 	if opts.WriteToken == nil {
 		opts.WriteToken = func() string { return "" }
 	}
-	s := &ruleSets{
-		opts: opts, limits: l, wake: make(chan struct{}, 1), posted: map[string]string{},
-		sets: map[ruleSource]*rules.Set{}, next: map[ruleSource]time.Time{}, lists: map[ruleSource]rules.List{},
-	}
+	s := &ruleSets{opts: opts, limits: l, wake: make(chan struct{}, 1), sets: map[ruleSource]*ruleSet{}, posted: map[string]string{}}
 	if opts.WriteURL != "" {
 		s.writer = &rules.Writer{URL: opts.WriteURL, Token: opts.WriteToken, Client: &http.Client{}}
 	}
@@ -153,16 +154,21 @@ func parsePosted(text, tenant string, l Limits) (rules.List, error) {
 
 // check returns an error if lists cannot be together: there are too many, or two have one name.
 func (s *ruleSets) check(changed map[ruleSource]rules.List) error {
-	all := maps.Clone(s.lists)
-	maps.Copy(all, changed)
+	all := maps.Clone(changed)
+	for of, set := range s.sets {
+		if _, isChanged := changed[of]; !isChanged {
+			all[of] = set.list
+		}
+	}
 	count, names := 0, map[[2]string]bool{}
 	for of, list := range all {
 		count += len(list.Rules)
 		for _, r := range list.Rules {
-			if key := [2]string{of.tenant, r.Name}; names[key] {
+			key := [2]string{of.tenant, r.Name}
+			if names[key] {
 				return fmt.Errorf("%w: %s is in the file of the server and in POST /rules", ErrRules, fault.Quoted(r.Name))
 			}
-			names[[2]string{of.tenant, r.Name}] = true
+			names[key] = true
 		}
 	}
 	if count > s.limits.Rules {
@@ -175,13 +181,14 @@ func (s *ruleSets) check(changed map[ruleSource]rules.List) error {
 func (s *ruleSets) replace(of ruleSource, list rules.List, now time.Time) {
 	if len(list.Rules) == 0 {
 		delete(s.sets, of)
-		delete(s.next, of)
-		delete(s.lists, of)
 		return
 	}
+	var before *rules.Set
+	if old := s.sets[of]; old != nil {
+		before = old.Set
+	}
 	l := rules.Limits{Series: s.limits.RuleSeries, Values: s.limits.RuleValues, Keep: ruleKeep, QueryBytes: s.limits.QueryBytes}
-	s.sets[of], s.lists[of] = rules.NewSet(list, l, now, s.sets[of]), list
-	s.next[of] = nextStep(now, list.Interval)
+	s.sets[of] = &ruleSet{rules.NewSet(list, l, now, before), list, nextStep(now, list.Interval)}
 }
 
 // nextStep returns when the profiles of the present interval are there: most are pushed within ten seconds.
@@ -207,7 +214,7 @@ func (s *Server) SetRules(r Rules) error {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	changed := map[ruleSource]rules.List{}
-	for of := range k.lists {
+	for of := range k.sets {
 		if !of.isPosted {
 			changed[of] = rules.List{}
 		}
@@ -249,7 +256,7 @@ func (s *Server) RunRules(ctx context.Context) {
 		case <-s.rules.wake:
 			timer.Stop()
 		case <-timer.C:
-			s.stepRules(ctx, s.opts.Now(), false)
+			s.stepRules(ctx, s.opts.Now())
 		}
 	}
 }
@@ -259,22 +266,22 @@ func (s *ruleSets) wait(now time.Time) time.Duration {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	wait := time.Hour
-	for _, at := range s.next {
-		wait = min(wait, at.Sub(now))
+	for _, set := range s.sets {
+		wait = min(wait, set.next.Sub(now))
 	}
 	return max(wait, 0)
 }
 
-// stepRules reads the profiles of the sets that are due, or of all.
-func (s *Server) stepRules(ctx context.Context, now time.Time, all bool) {
+// stepRules reads the profiles of the sets that are due.
+func (s *Server) stepRules(ctx context.Context, now time.Time) {
 	k := s.rules
 	k.stepping.Lock()
 	defer k.stepping.Unlock()
 	k.mu.Lock()
 	due := map[ruleSource]*rules.Set{}
 	for of, set := range k.sets {
-		if all || !k.next[of].After(now) {
-			due[of], k.next[of] = set, nextStep(now, set.Interval())
+		if !set.next.After(now) {
+			due[of], set.next = set.Set, nextStep(now, set.Interval())
 		}
 	}
 	k.mu.Unlock()
@@ -306,15 +313,9 @@ func (s *Server) stepRules(ctx context.Context, now time.Time, all bool) {
 
 // stepSet is a query, with the limits of one.
 func (s *Server) stepSet(ctx context.Context, name string, set *rules.Set, now time.Time) error {
-	t := s.tenants.get(name)
-	if t == nil {
-		if s.tableOf(name) == nil {
-			return nil
-		}
-		var err error
-		if t, err = s.open(name); err != nil {
-			return err
-		}
+	t, err := s.known(name)
+	if t == nil || err != nil {
+		return err
 	}
 	return s.gate.InTime(ctx, func(ctx context.Context) error {
 		return t.source.At(ctx, func(v *source.At) error { return set.Step(ctx, v.DB, v.Snap, now) })
@@ -336,11 +337,11 @@ func (s *Server) postRules(of source.Source) http.Handler {
 			return err
 		}
 		list, err := parsePosted(string(text), tenant, s.limits)
-		if errors.Is(err, ErrRules) {
-			err = fault.Invalid("%w", err)
-		}
 		if err == nil {
 			err = s.rules.post(tenant, string(text), list, s.opts.Now())
+		}
+		if errors.Is(err, ErrRules) {
+			return fault.Invalid("%w", err)
 		}
 		if err != nil {
 			return err
@@ -356,9 +357,7 @@ func (s *ruleSets) post(tenant, text string, list rules.List, now time.Time) err
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	own := ruleSource{tenant, true}
-	if err := s.check(map[ruleSource]rules.List{own: list}); errors.Is(err, ErrRules) {
-		return fault.Invalid("%w", err)
-	} else if err != nil {
+	if err := s.check(map[ruleSource]rules.List{own: list}); err != nil {
 		return err
 	}
 	posted := maps.Clone(s.posted)
@@ -383,16 +382,10 @@ func (s *ruleSets) keep(posted map[string]string) error {
 	if err != nil {
 		return err
 	}
-	next := s.opts.Keep + ".new"
-	f, err := os.OpenFile(next, os.O_CREATE|os.O_TRUNC|os.O_WRONLY, 0o600)
-	if err != nil {
+	return replace.File(s.opts.Keep, func(w io.Writer) error {
+		_, err := w.Write(data)
 		return err
-	}
-	_, err = f.Write(data)
-	if err = errors.Join(err, f.Sync(), f.Close()); err != nil {
-		return errors.Join(err, os.Remove(next))
-	}
-	return os.Rename(next, s.opts.Keep)
+	})
 }
 
 // ruleAnswer is an element of the answer to GET /rules.
@@ -427,14 +420,14 @@ func (s *Server) sendRules(w http.ResponseWriter, r *http.Request) error {
 	return web.SendJSON(w, r, s.limits.ResultBytes, answer)
 }
 
-func (s *ruleSets) get(of ruleSource) *rules.Set {
+func (s *ruleSets) get(of ruleSource) *ruleSet {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.sets[of]
 }
 
 // all returns the sets, in a fixed order.
-func (s *ruleSets) all() (sets []*rules.Set) {
+func (s *ruleSets) all() (sets []*ruleSet) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, of := range slices.SortedFunc(maps.Keys(s.sets), ruleSource.compare) {

@@ -55,6 +55,17 @@ func metricsOf(r *receiver, has string, headers ...string) (lines []string) {
 	return lines
 }
 
+// stepAll makes a step of all rules, whether they are due or not.
+func stepAll(t *testing.T, s *Server, now time.Time) {
+	t.Helper()
+	s.rules.mu.Lock()
+	for _, set := range s.rules.sets {
+		set.next = now
+	}
+	s.rules.mu.Unlock()
+	s.stepRules(t.Context(), now)
+}
+
 // TestRules: rules of a file and of POST /rules are at /metrics, with an exemplar in OpenMetrics' form, and go on over a change.
 func TestRules(t *testing.T) {
 	now := rulesAt
@@ -71,7 +82,7 @@ func TestRules(t *testing.T) {
 	pushRuled(t, r, now, "service_name=shop&pod=a")
 	pushRuled(t, r, now, "service_name=other")
 	pushRuled(t, r, now, "service_name=shop&pod=a", TenantHeader, "x")
-	step := func() { r.s.stepRules(t.Context(), now, true) }
+	step := func() { stepAll(t, r.s, now) }
 	if step(); len(metricsOf(r, "shop_cpu")) != 0 {
 		t.Errorf("before the interval has ended: %q", metricsOf(r, "shop_cpu"))
 	}
@@ -232,7 +243,7 @@ func TestRules_RemoteWrite(t *testing.T) {
 		to.mu.Lock()
 		to.status = status
 		to.mu.Unlock()
-		r.s.stepRules(t.Context(), now, true)
+		stepAll(t, r.s, now)
 	}
 	step(http.StatusServiceUnavailable)
 	step(http.StatusServiceUnavailable)

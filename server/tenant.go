@@ -213,6 +213,14 @@ func (s *Server) open(name string) (*tenant, error) {
 	return t, nil
 }
 
+// known returns a tenant, or nil if it has no profiles.
+func (s *Server) known(name string) (*tenant, error) {
+	if t := s.tenants.get(name); t != nil || s.tableOf(name) == nil {
+		return t, nil
+	}
+	return s.open(name)
+}
+
 // newTenant returns a tenant for its profiles.
 func (s *Server) newTenant(db *profile.DB, hasOlder bool) *tenant {
 	of := source.NewStore(db, s.read)
@@ -224,16 +232,12 @@ func (s *Server) muxOf(name string) (*http.ServeMux, error) {
 	if s.tenants.store == nil {
 		return s.mux, nil // the nodes of a front know the tenant
 	}
-	t := s.tenants.get(name)
-	switch {
-	case t != nil:
-	case s.tableOf(name) == nil:
+	t, err := s.known(name)
+	if err != nil {
+		return nil, err
+	}
+	if t == nil {
 		t = s.tenants.nobody
-	default:
-		var err error
-		if t, err = s.open(name); err != nil {
-			return nil, err
-		}
 	}
 	t.source.Tidy()
 	return t.mux, nil

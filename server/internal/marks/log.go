@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/granarydb/granary/server/internal/fault"
+	"github.com/granarydb/granary/server/internal/replace"
 )
 
 // Bounds on annotations. Above them the oldest go.
@@ -203,25 +204,20 @@ func appendLine(w io.Writer, m *Mark) error {
 
 // rewrite replaces the file by one with what is there now.
 func (l *Log) rewrite() error {
-	next := l.path + ".new"
-	f, err := os.OpenFile(next, os.O_CREATE|os.O_TRUNC|os.O_WRONLY, 0o600)
-	if err != nil {
-		return err
-	}
-	out := bufio.NewWriter(f)
-	for _, list := range l.all {
-		for i := range list {
-			err = errors.Join(err, appendLine(out, &list[i]))
+	err := replace.File(l.path, func(w io.Writer) error {
+		for _, list := range l.all {
+			for i := range list {
+				if err := appendLine(w, &list[i]); err != nil {
+					return err
+				}
+			}
 		}
+		return nil
+	})
+	if err == nil {
+		l.lines = l.count
 	}
-	if err = errors.Join(err, out.Flush(), f.Sync(), f.Close()); err != nil {
-		return errors.Join(err, os.Remove(next))
-	}
-	if err := os.Rename(next, l.path); err != nil {
-		return err
-	}
-	l.lines = l.count
-	return nil
+	return err
 }
 
 // Check returns an error for a mark that a client may not add.

@@ -10,6 +10,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/granarydb/granary/profile"
+	"github.com/granarydb/granary/server/internal/question"
 )
 
 // Sample is a value of a rule.
@@ -44,11 +45,7 @@ func (s *Set) Samples() (all []Sample) {
 				all = append(all, sample)
 			}
 		}
-		slices.SortFunc(all[first:], func(a, b Sample) int {
-			return slices.CompareFunc(a.Labels, b.Labels, func(a, b profile.Label) int {
-				return cmp.Or(cmp.Compare(a.Name, b.Name), cmp.Compare(a.Value, b.Value))
-			})
-		})
+		slices.SortFunc(all[first:], func(a, b Sample) int { return question.CompareLabels(a.Labels, b.Labels) })
 	}
 	return all
 }
@@ -61,7 +58,7 @@ func (r *ruleState) sample(of *ruleSeries, value int64) Sample {
 	if r.Tenant != profile.Anonymous {
 		s.Labels = append(s.Labels, profile.Label{Name: tenantLabel, Value: r.Tenant})
 	}
-	slices.SortFunc(s.Labels, func(a, b profile.Label) int { return cmp.Compare(a.Name, b.Name) })
+	slices.SortFunc(s.Labels, question.CompareLabel)
 	return s
 }
 

@@ -16,6 +16,7 @@ import (
 	"google.golang.org/protobuf/encoding/protowire"
 
 	"github.com/granarydb/granary/profile"
+	"github.com/granarydb/granary/server/internal/question"
 )
 
 // Bounds of a Writer.
@@ -121,7 +122,7 @@ func encode(samples []Sample, millis int64) (out []byte) {
 	var series []byte
 	for _, s := range samples {
 		labels := append([]profile.Label{{Name: "__name__", Value: s.Name}}, s.Labels...)
-		slices.SortFunc(labels, func(a, b profile.Label) int { return strings.Compare(a.Name, b.Name) })
+		slices.SortFunc(labels, question.CompareLabel)
 		series = series[:0]
 		for _, l := range labels {
 			series = appendMessage(series, seriesLabels, label(l))
