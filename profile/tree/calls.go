@@ -45,11 +45,14 @@ type step struct {
 
 // walk is the state of an Add: facts about frames by their numbers in profile.Stacks.Numbered.
 type walk struct {
-	frames    []seenFrame
+	isWhole   bool     // all frames are in the tree
 	functions []uint32 // number of the function in the tree; 0 if it has none yet
-	isRoot    []bool   // for Callers and Callees: the function is the root's
 	numbers   []uint32 // numbers of the stack, leaf first
 	shared    int      // for FromRoot: number of frames at the root that equal the previous stack's and that numbers omits
+
+	// Of a walk that is not whole: not every frame becomes a function of the tree.
+	frames []seenFrame
+	isRoot []bool // for Callers and Callees: the function is the root's
 
 	inTree []uint32 // by number in the stacks, like functions
 }
@@ -109,7 +112,8 @@ func (c *Calls) Add(ctx context.Context, side int, stacks StackList) error {
 	if c.groups != nil {
 		panic("tree: a side comes after a group")
 	}
-	return c.each(ctx, stacks, c.direction == FromRoot, func(w *walk, value int64) {
+	w := &walk{isWhole: c.direction == FromRoot || c.direction == FromLeaf}
+	return c.each(ctx, stacks, w, c.direction == FromRoot, func(value int64) {
 		if from, direction, ok := c.way(w); ok {
 			c.path(side, w, from, direction, value)
 		}
@@ -125,25 +129,25 @@ func (c *Calls) AddGroup(ctx context.Context, group int, stacks StackList) error
 		c.groups = append(c.groups, make([]int64, c.nodes.count))
 		c.bytes += groupBytes * int64(c.nodes.count)
 	}
-	return c.each(ctx, stacks, false, func(w *walk, value int64) {
+	w := &walk{}
+	return c.each(ctx, stacks, w, false, func(value int64) {
 		if from, direction, ok := c.way(w); ok {
 			c.groups[group][c.deepest(w, from, direction)] += value
 		}
 	})
 }
 
-// each calls add for each stack while the tree fits.
-func (c *Calls) each(ctx context.Context, stacks StackList, ownOnly bool, add func(w *walk, value int64)) error {
+// each calls add for each stack while the tree fits. The stack is then that of w.
+func (c *Calls) each(ctx context.Context, stacks StackList, w *walk, ownOnly bool, add func(value int64)) error {
 	c.bytes += stackBytes * int64(stacks.Len())
 	if c.walks++; c.walks == 2 {
 		for i, f := range c.frames[ownFrames:] {
 			c.numbers[pathFunction{f.Function, f.File}] = uint32(ownFrames + i)
 		}
 	}
-	w := &walk{}
 	for b := range batches(ctx, stacks, ownOnly) {
-		for _, f := range b.seen {
-			c.see(w, f)
+		for i := range b.seen {
+			c.see(w, &b.seen[i])
 		}
 		for i, value := range b.values {
 			if i%stacksAtOnce == 0 {
@@ -153,7 +157,7 @@ func (c *Calls) each(ctx context.Context, stacks StackList, ownOnly bool, add fu
 				}
 			}
 			w.numbers, w.shared = b.frames(i), b.shared[i]
-			if add(w, value); c.most > 0 && c.bytes > c.most {
+			if add(value); c.most > 0 && c.bytes > c.most {
 				return fmt.Errorf("%w: stopped at %d bytes, with %d functions on call paths", columnstore.ErrQueryMemory, c.bytes, c.nodes.count-1)
 			}
 		}
@@ -162,10 +166,14 @@ func (c *Calls) each(ctx context.Context, stacks StackList, ownOnly bool, add fu
 }
 
 // see records a new frame.
-func (c *Calls) see(w *walk, f seenFrame) {
-	w.frames, w.functions = append(w.frames, f), append(w.functions, 0)
-	w.isRoot = append(w.isRoot, f.Function == c.function)
+func (c *Calls) see(w *walk, f *seenFrame) {
 	c.bytes += seenBytes
+	if w.isWhole {
+		w.functions = append(w.functions, c.functionOf(w, f))
+		return
+	}
+	w.functions, w.frames = append(w.functions, 0), append(w.frames, *f)
+	w.isRoot = append(w.isRoot, f.Function == c.function)
 }
 
 // way returns the index of the first frame after the root, and the step to the next frame. ok is false if
@@ -197,7 +205,11 @@ func (c *Calls) path(side int, w *walk, from, direction int, value int64) {
 		depth, parent = w.shared, c.last[w.shared-1].node
 	}
 	for i := from; i >= 0 && i < len(w.numbers); i += direction {
-		function := c.functionOf(w, w.numbers[i])
+		function := w.functions[w.numbers[i]]
+		if function == 0 {
+			function = c.functionOf(w, &w.frames[w.numbers[i]])
+			w.functions[w.numbers[i]] = function
+		}
 		if shared = shared && depth < len(c.last) && c.last[depth].function == function; !shared {
 			c.last = append(c.last[:depth], step{function, c.child(parent, function)})
 		}
@@ -227,22 +239,17 @@ func (c *Calls) deepest(w *walk, from, direction int) int32 {
 	return at
 }
 
-// functionOf returns the number of the function of a frame on a path.
-func (c *Calls) functionOf(w *walk, frame uint32) uint32 {
-	function := w.functions[frame]
-	if function == 0 {
-		f := &w.frames[frame]
-		of := int(f.function)
-		if of >= len(w.inTree) {
-			w.inTree = append(w.inTree, make([]uint32, of+1-len(w.inTree))...)
-		}
-		if w.inTree[of] == 0 {
-			w.inTree[of] = c.number(&f.Frame)
-		}
-		function = w.inTree[of]
-		least(&c.frames[function], &f.Frame)
-		w.functions[frame] = function
+// functionOf returns the number of the function of a frame in the tree.
+func (c *Calls) functionOf(w *walk, f *seenFrame) uint32 {
+	of := int(f.function)
+	if of >= len(w.inTree) {
+		w.inTree = append(w.inTree, make([]uint32, of+1-len(w.inTree))...)
 	}
+	if w.inTree[of] == 0 {
+		w.inTree[of] = c.number(&f.Frame)
+	}
+	function := w.inTree[of]
+	least(&c.frames[function], &f.Frame)
 	return function
 }
 

@@ -28,12 +28,12 @@ func (c *Calls) InClasses(most int) (nodes []int32, sizes []uint64) {
 	t := c.sum()
 	for some := range c.bySize(&t, most) {
 		slices.SortFunc(some, func(a, b int32) int {
-			return cmp.Or(cmp.Compare(sizeOf(t.of(b)), sizeOf(t.of(a))), cmp.Compare(a, b))
+			return cmp.Or(cmp.Compare(t.size(b), t.size(a)), cmp.Compare(a, b))
 		})
 		nodes = append(nodes, some...)
 	}
 	for _, i := range nodes {
-		sizes = append(sizes, sizeOf(t.of(i)))
+		sizes = append(sizes, t.size(i))
 	}
 	return nodes, sizes
 }

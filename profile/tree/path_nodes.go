@@ -71,6 +71,38 @@ func (p *pathNodes) self(i int32) (v [2]int64) {
 	return v
 }
 
+// values returns the values of all nodes on a side.
+func (p *pathNodes) values(side int) []int64 {
+	out := make([]int64, 0, p.count)
+	if side == 0 {
+		for _, block := range p.blocks {
+			for k := range block {
+				out = append(out, block[k].self)
+			}
+		}
+		return out
+	}
+	for _, block := range p.second {
+		if block == nil {
+			block = noValues[:]
+		}
+		out = append(out, block[:min(blockNodes, int(p.count)-len(out))]...)
+	}
+	return out[:p.count] // of the last blocks, none can have values
+}
+
+// noValues are the values of a block without any.
+var noValues [blockNodes]int64
+
+// addUp adds each node's element of sums to the parent's, after the node has those of its children.
+func addUp[T int32 | int64](p *pathNodes, sums []T) {
+	for b, block := range slices.Backward(p.blocks) {
+		for k := len(block) - 1; k >= 0 && b+k > 0; k-- { // the root has no parent
+			sums[block[k].parent] += sums[b<<blockBits+k]
+		}
+	}
+}
+
 // child returns the child of parent with the frame, or 0 if there is none.
 func (p *pathNodes) child(parent int32, frame uint32) int32 {
 	first := p.at(parent).child
