@@ -28,7 +28,7 @@ type Resolver struct {
 	numbers   []uint32              // by the decoder's number for a function: the resolver's number plus 1, 0 for none so far
 	functions map[FunctionID]uint32 // inverse of named; nil until a function has its binary's name, which the decoder does not number
 	decoder   *codec.RecordDecoder
-	of        []byte               // buffer of stored
+	of        []byte               // buffer of decode
 	symbols   []Symbol             // room for the next ones
 	described map[uuid.UUID][]byte // the result of describeAll; nil before its call
 }
@@ -59,7 +59,7 @@ func (s *Resolver) symbol(element uint32, stop pattern.Stop) *Symbol {
 			s.symbols = make([]Symbol, symbolsAtOnce)
 		}
 		y, s.symbols = &s.symbols[0], s.symbols[1:]
-		if s.decode(y, id, s.stored(element), stop); !stop.Now() {
+		if s.decode(y, element, stop); !stop.Now() {
 			s.found[id] = y
 		}
 	}
@@ -70,21 +70,22 @@ func (s *Resolver) symbol(element uint32, stop pattern.Stop) *Symbol {
 func (s *Resolver) describe(y *Symbol, element uint32, stop pattern.Stop) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.decode(y, s.lists.Element(element), s.stored(element), stop)
+	s.decode(y, element, stop)
 }
 
-// stored returns an element's record, which is valid until the next call. The caller holds mu.
-func (s *Resolver) stored(element uint32) []byte {
-	return s.lists.ReadRecord(&s.of, element)
-}
-
-// decode makes y the symbol of a location. An empty or invalid record is replaced by another generation's.
+// decode makes y the symbol of an element. An empty or invalid record is replaced by another generation's.
 // The caller holds mu.
-func (s *Resolver) decode(y *Symbol, id uuid.UUID, record []byte, stop pattern.Stop) {
+func (s *Resolver) decode(y *Symbol, element uint32, stop pattern.Stop) {
+	record := s.lists.ReadRecord(&s.of, element)
 	err := s.decoder.Decode(&y.LocationRecord, record)
 	if err != nil || len(record) == 0 { // as isRecord
-		_ = s.decoder.Decode(&y.LocationRecord, s.recordElsewhere(id)) // or no generation has a valid record
+		_ = s.decoder.Decode(&y.LocationRecord, s.recordElsewhere(s.lists.Element(element))) // or no generation has a valid record
 	}
+	s.setFunctions(y, stop)
+}
+
+// setFunctions sets the numbers of the functions of a decoded location. The caller holds mu.
+func (s *Resolver) setFunctions(y *Symbol, stop pattern.Stop) {
 	y.Functions = y.Functions[:0]
 	if y.hidden = s.filter != nil && s.filter.hides(&y.LocationRecord, stop); y.hidden {
 		return

@@ -6,7 +6,6 @@ import (
 	"testing"
 
 	pprof "github.com/google/pprof/profile"
-	"github.com/google/uuid"
 	"go.uber.org/goleak"
 	"pgregory.net/rapid"
 
@@ -64,7 +63,8 @@ func TestNamesOfRecords(t *testing.T) {
 		var want, got []string
 		s := New(dict.ListView{}, nil, nil, nil, nil)
 		y := &Symbol{}
-		s.decode(y, uuid.UUID{}, record, nil)
+		_ = s.decoder.Decode(&y.LocationRecord, record)
+		s.setFunctions(y, nil)
 		for i := range y.Frames() {
 			want = append(want, y.Name(i))
 			if f := s.named[y.Functions[i]]; f.Name != want[i] || f.File != y.file(i) {

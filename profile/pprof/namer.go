@@ -38,12 +38,7 @@ func (d *RecordDecoder) name(l *LocationRecord) {
 			ln.Shown = Demangled(ln.Function)
 			continue
 		}
-		at, known := d.functions[recordFunction{ln.Function, ln.File}]
-		if !known {
-			at = d.function(recordFunction{ln.Function, ln.File})
-		}
-		f := &d.named[at]
-		ln.Function, ln.File, ln.Shown, ln.Number = f.name, f.file, f.shown, f.number
+		setFunction(d, ln, ln.Function, ln.File)
 	}
 }
 

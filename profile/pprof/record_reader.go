@@ -30,26 +30,31 @@ type RecordDecoder struct {
 	Namer Namer
 
 	texts     map[string]string
-	functions map[recordFunction]uint32 // index in named, by name and file
+	functions map[string]uint32 // index in named, by functionKey
 	named     []namedFunction
-	demangled map[recordFunction]uint32 // numbers, by shown name and file; nil until a name was mangled
-	mapping   *pprof.Mapping            // mapping of the previous record
-	lines     []RecordLine              // memory for the lines of the next records
+	demangled map[string]uint32 // numbers, by functionKey of the shown name; nil until a name was mangled
+	key       []byte            // buffer of a functionKey
+	mapping   *pprof.Mapping    // mapping of the previous record
+	lines     []RecordLine      // memory for the lines of the next records
 }
-
-// recordFunction identifies a function by name and file, because its lines can differ in everything else.
-type recordFunction struct{ name, file string }
 
 // namedFunction is a function with its shown name. Functions with the same shown name and file have one number.
 type namedFunction struct {
-	recordFunction
-	shown  string
-	number uint32
+	name, file string
+	shown      string
+	number     uint32
+}
+
+// appendFunctionKey appends what identifies a function: its name and its file, because its lines can differ in everything
+// else. The texts are the key's end, so that a function needs no other memory for them.
+func appendFunctionKey[T string | []byte](key []byte, name, file T) []byte {
+	key = binary.AppendUvarint(key, uint64(len(name)))
+	return append(append(key, name...), file...)
 }
 
 // NewRecordDecoder returns a decoder for an answer's records.
 func NewRecordDecoder() *RecordDecoder {
-	return &RecordDecoder{texts: map[string]string{}, functions: map[recordFunction]uint32{}, mapping: &pprof.Mapping{}}
+	return &RecordDecoder{texts: map[string]string{}, functions: map[string]uint32{}, mapping: &pprof.Mapping{}}
 }
 
 // Decode decodes a record into l, which is new or not used any more: its lines are overwritten. The error
@@ -138,35 +143,42 @@ func (d *RecordDecoder) line(r *recordReader, ln *RecordLine) {
 	if d.functions == nil {
 		ln.Function, ln.File = mended(string(name)), mended(string(file))
 		ln.Shown = Demangled(ln.Function)
-	} else {
-		at, known := d.functions[recordFunction{string(name), string(file)}]
-		if !known {
-			at = d.function(recordFunction{string(name), r.text(file, "")})
-		}
-		f := &d.named[at]
-		ln.Function, ln.File, ln.Shown, ln.Number = f.name, f.file, f.shown, f.number
+	} else if !r.bad {
+		setFunction(d, ln, name, file)
 	}
 	ln.SystemName = r.text(system, ln.Function)
 }
 
-// function adds a function, and returns its index in named.
-func (d *RecordDecoder) function(of recordFunction) uint32 {
+// setFunction makes a function that of a line. A function is new once.
+func setFunction[T string | []byte](d *RecordDecoder, ln *RecordLine, name, file T) {
+	d.key = appendFunctionKey(d.key[:0], name, file)
+	at, known := d.functions[string(d.key)]
+	if !known {
+		at = d.function(string(d.key), len(name), len(file))
+	}
+	f := &d.named[at]
+	ln.Function, ln.File, ln.Shown, ln.Number = f.name, f.file, f.shown, f.number
+}
+
+// function adds the function with a key, which ends in a name and a file of these lengths. It returns the index in named.
+func (d *RecordDecoder) function(key string, name, file int) uint32 {
 	at := uint32(len(d.named))
-	f := namedFunction{recordFunction{mended(of.name), of.file}, "", at + 1}
+	texts := key[len(key)-name-file:]
+	f := namedFunction{name: mended(texts[:name]), file: mended(texts[name:]), number: at + 1}
 	f.shown = Demangled(f.name)
-	as := recordFunction{f.shown, of.file}
-	if number, known := d.demangled[as]; known {
+	d.key = appendFunctionKey(d.key[:0], f.shown, f.file)
+	if number, known := d.demangled[string(d.key)]; known {
 		f.number = number
-	} else if f.shown != of.name {
-		if same, known := d.functions[as]; known {
+	} else if f.shown != texts[:name] {
+		if same, known := d.functions[string(d.key)]; known {
 			f.number = d.named[same].number
 		}
 		if d.demangled == nil {
-			d.demangled = map[recordFunction]uint32{}
+			d.demangled = map[string]uint32{}
 		}
-		d.demangled[as] = f.number
+		d.demangled[string(d.key)] = f.number
 	}
-	d.functions[of], d.named = at, append(d.named, f)
+	d.functions[key], d.named = at, append(d.named, f)
 	return at
 }
 
