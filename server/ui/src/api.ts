@@ -87,12 +87,34 @@ export function link(path: string, params: Params): string {
 
 let isFirst = true; // the next answer is the first one of a load: it says anew which nodes are missing
 
-async function send(address: string, init: RequestInit): Promise<Response> {
+function request(address: string, init: RequestInit): Promise<Response> {
   const headers = new Headers(init.headers);
   if (token) headers.set("Authorization", "Bearer " + token);
+  return fetch(address, { ...init, headers });
+}
+
+let sooner: { address: string; abort: AbortController; answer: Promise<Response> } | undefined;
+
+// askSooner asks GET path for a question that is going to be asked, before it is known whether it is. get takes that answer.
+export function askSooner(path: string, params: Params) {
+  const address = link(path, params), abort = new AbortController();
+  sooner = { address, abort, answer: request(address, { signal: abort.signal }) };
+  sooner.answer.catch(() => undefined); // whoever takes it says so
+}
+
+// take returns the answer that was asked for sooner, once.
+function take(address: string, { signal }: RequestInit): Promise<Response> | undefined {
+  if (sooner?.address !== address) return;
+  const { abort, answer } = sooner;
+  sooner = undefined;
+  signal?.addEventListener("abort", () => abort.abort());
+  return answer;
+}
+
+async function send(address: string, init: RequestInit): Promise<Response> {
   let answer: Response;
   try {
-    answer = await fetch(address, { ...init, headers });
+    answer = await (take(address, init) ?? request(address, init));
   } catch (e) {
     if ((e as Error).name === "AbortError") throw e;
     throw new Refusal(0, "The server does not answer.");

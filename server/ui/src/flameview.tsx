@@ -3,7 +3,7 @@
 import { useEffect } from "preact/hooks";
 import { useAnswer } from "./answer";
 import { Around } from "./around";
-import type { Flame, Group } from "./api";
+import type { Flame, Group, Params } from "./api";
 import { Empty } from "./empty";
 import { count as n, value } from "./format";
 import { heats } from "./flame";
@@ -14,11 +14,17 @@ import { groupFill, groupName, sharing } from "./states";
 import { Choice } from "./stateschoice";
 import { Functions, useRows, useTop } from "./table";
 import { Search, Toggle } from "./tools";
+import type { State } from "./url";
 import { GraphTools } from "./viewmenu";
 
+// asked are the parameters of the question for a flame graph. A state has no groups.
+export function asked(state: State): Params {
+  const shares = sharing(state);
+  return { ...question(state), ...reading(state), group: shares.h ? "" : state.group, inv: state.inv, max_nodes: state.n, ...shares };
+}
+
 export function FlameView({ page }: { page: Page }) {
-  const { state } = page, shares = sharing(state), group = shares.h ? "" : state.group; // a state has no groups
-  const params = { ...question(state), ...reading(state), group, inv: state.inv, max_nodes: state.n, ...shares };
+  const { state } = page, params = asked(state);
   const flame = useAnswer(state.t ? JSON.stringify([page.loadKey, params]) : null, (signal) => page.load.ask<Flame>("flame", params, signal));
   const [rows, more] = useRows();
   const top = useTop(page, rows, flame);
@@ -30,7 +36,7 @@ export function FlameView({ page }: { page: Page }) {
           <section class="right" aria-label="flame graph">
             <div class="tools">
               <Total page={page} of={data} />
-              <GraphTools page={page} hasGroup={!shares.h} />
+              <GraphTools page={page} hasGroup={!params.shares} />
               <span class="grow" />
               <Search page={page} of={top.data} />
             </div>
