@@ -60,6 +60,7 @@ func TestPage_Front(t *testing.T) {
 			{"granularity", "file", "s", "a"},
 			{"granularity", "package"},
 			{"granularity", "binary"},
+			{"max_nodes", "40"},
 			{"q", `{job="nobody"}`},
 		} {
 			parameters := append([]string{"t", typ}, more...)

@@ -2,6 +2,7 @@ package tree
 
 import (
 	"cmp"
+	"hash/fnv"
 	"iter"
 	"math"
 	"math/bits"
@@ -36,7 +37,8 @@ type Other struct{ At, Nodes int }
 // Nodes returns the tree with at most `most` functions, or with all if most is 0 or less. The root and
 // nodes for omitted nodes do not count. The functions with the greatest totals are kept, as absolute
 // values added up over both sides, together with their ancestors. If a function does not fit with its
-// ancestors, lesser functions take its place. Stacks can be added afterwards.
+// ancestors, lesser functions take its place. Of equal functions that do not all fit, a hash of the names on their
+// paths decides: the choice does not depend on the order of stacks. Stacks can be added afterwards.
 //
 // It costs about 40 ns for each node of the whole tree, and 200 ns and 60 bytes for each node of the answer.
 func (c *Calls) Nodes(most int) *Nodes {
@@ -113,35 +115,92 @@ func sizeOf(v [2]int64) uint64 {
 }
 
 // largest returns the nodes to keep, ascending, with the root. nil means all.
-func (c *Calls) largest(t *totals, most int) (kept []int32) {
-	count := int(c.nodes.count)
-	if most <= 0 || count-1 <= most {
+func (c *Calls) largest(t *totals, most int) []int32 {
+	if count := int(c.nodes.count); most <= 0 || count-1 <= most {
 		return nil
 	}
-	keep := make([]bool, count)
-	keep[0], kept = true, make([]int32, 1, most+1)
+	k := keeper{calls: c, most: most, keep: make([]bool, c.nodes.count), kept: make([]int32, 1, most+1)}
+	k.keep[0] = true
 	for some := range c.bySize(t, most) {
-		slices.SortFunc(some, func(a, b int32) int { // a parent comes before its children
-			return cmp.Or(cmp.Compare(t.size(b), t.size(a)), cmp.Compare(a, b))
-		})
-		for _, i := range some {
-			missing, room := 0, most-(len(kept)-1)
-			for at := i; !keep[at] && missing <= room; at = c.nodes.at(at).parent {
-				missing++
+		slices.SortFunc(some, func(a, b int32) int { return cmp.Compare(t.size(b), t.size(a)) })
+		for len(some) > 0 {
+			equal := 1
+			for equal < len(some) && t.size(some[equal]) == t.size(some[0]) {
+				equal++
 			}
-			if missing > room {
-				continue
-			}
-			for at := i; !keep[at]; at = c.nodes.at(at).parent {
-				keep[at], kept = true, append(kept, at)
-			}
+			k.addEqual(some[:equal])
+			some = some[equal:]
 		}
-		if len(kept)-1 == most {
+		if k.room() == 0 {
 			break
 		}
 	}
-	slices.Sort(kept)
-	return kept
+	slices.Sort(k.kept)
+	return k.kept
+}
+
+// keeper chooses the nodes to keep. The choice depends on values and names alone, because the same stacks come in another
+// order from another store.
+type keeper struct {
+	calls  *Calls
+	most   int
+	keep   []bool
+	kept   []int32
+	hashes []uint64 // of the paths of nodes; nil until more nodes are equal than fit
+}
+
+func (k *keeper) room() int { return k.most - (len(k.kept) - 1) }
+
+// add keeps a node and its ancestors, if they fit.
+func (k *keeper) add(i int32) bool {
+	missing := 0
+	for at := i; !k.keep[at] && missing <= k.room(); at = k.calls.nodes.at(at).parent {
+		missing++
+	}
+	if missing > k.room() {
+		return false
+	}
+	for at := i; !k.keep[at]; at = k.calls.nodes.at(at).parent {
+		k.keep[at], k.kept = true, append(k.kept, at)
+	}
+	return true
+}
+
+// addEqual adds nodes of one size: all if they fit, or as many as do, in the order of the hashes of their paths.
+func (k *keeper) addEqual(nodes []int32) {
+	before := len(k.kept)
+	if !slices.ContainsFunc(nodes, func(i int32) bool { return !k.add(i) }) {
+		return
+	}
+	for _, i := range k.kept[before:] {
+		k.keep[i] = false
+	}
+	k.kept = k.kept[:before]
+	if k.hashes == nil {
+		k.hashes = k.calls.hashes()
+	}
+	slices.SortFunc(nodes, func(a, b int32) int { return cmp.Or(cmp.Compare(k.hashes[a], k.hashes[b]), cmp.Compare(a, b)) })
+	for _, i := range nodes {
+		k.add(i)
+	}
+}
+
+// hashes returns a hash of each node's path: of the names and files of its functions.
+func (c *Calls) hashes() []uint64 {
+	functions, h, text := make([]uint64, len(c.frames)), fnv.New64a(), []byte(nil)
+	for i := range c.frames {
+		text = append(append(append(text[:0], c.frames[i].Function...), 0), c.frames[i].File...)
+		h.Reset()
+		_, _ = h.Write(text) // a hash returns no errors
+		functions[i] = h.Sum64()
+	}
+	out := make([]uint64, c.nodes.count)
+	for i := int32(1); i < c.nodes.count; i++ {
+		n := c.nodes.at(i)
+		high, low := bits.Mul64(out[n.parent]^functions[n.frame], 0x9e3779b97f4a7c15) // 2^64 divided by the golden ratio
+		out[i] = high ^ low
+	}
+	return out
 }
 
 // A class of sizes has the sizes with the same number of bits and the same classBits bits after the

@@ -466,6 +466,38 @@ func TestLargest(t *testing.T) {
 }
 
 // TestCalls_DropNegatives has the values of both sides at least 0 in each node, and totals of them.
+// TestNodes_AnyOrder (R9) cuts trees with many equal nodes, from stacks in two orders.
+func TestNodes_AnyOrder(t *testing.T) {
+	for seed := range uint64(20) {
+		rng := rand.New(rand.NewPCG(seed, 8))
+		samples := randomSamples(rng, 1+rng.IntN(60))
+		for i := range samples {
+			samples[i].value = 1 + rng.Int64N(2)
+		}
+		first := stacksOf(t, samples...)
+		rng.Shuffle(len(samples), func(i, j int) { samples[i], samples[j] = samples[j], samples[i] })
+		second := stacksOf(t, samples...)
+		for _, d := range []tree.Direction{tree.FromRoot, tree.FromLeaf} {
+			most := 1 + rng.IntN(80)
+			if a, b := pathsOf(nodesOf(t, d, "", most, first)), pathsOf(nodesOf(t, d, "", most, second)); !slices.Equal(a, b) {
+				t.Fatalf("seed %d: of %d, the two orders keep\n%s", seed, most, cmp.Diff(a, b))
+			}
+		}
+	}
+}
+
+// pathsOf returns the paths of a tree with their values, sorted.
+func pathsOf(n *tree.Nodes) (all []string) {
+	var path []string
+	for i, depth := range n.Depth {
+		f := n.Frames[n.Frame[i]]
+		path = append(path[:depth], f.Function+" "+f.File)
+		all = append(all, fmt.Sprintf("%q %d/%d", path, n.Self[0][i], n.Total[0][i]))
+	}
+	slices.Sort(all)
+	return all
+}
+
 func TestCalls_DropNegatives(t *testing.T) {
 	f := func(names ...string) (frames []profile.Frame) {
 		for _, n := range slices.Backward(names) {

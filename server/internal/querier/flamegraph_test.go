@@ -200,8 +200,10 @@ func TestFlameTree_Overflow(t *testing.T) {
 	if got.GetLeftTicks() != 0 || got.GetRightTicks() != 4 || got.GetMaxSelf() != 1<<62 {
 		t.Errorf("%v", got)
 	}
-	if want := []string{"total", "f", "other", "g0", "g1"}; !slices.Equal(got.GetNames(), want) {
-		t.Errorf("%v, want %v", got.GetNames(), want)
+	// Two of the four callees are kept: a hash decides, not the order of stacks.
+	names := got.GetNames()
+	if want := []string{"total", "f", "other"}; len(names) != 5 || !slices.Equal(names[:3], want) || names[3] >= names[4] || names[3][0] != 'g' {
+		t.Errorf("%v, want %v and two of g0 to g3", names, want)
 	}
 }
 

@@ -78,7 +78,7 @@ export class Tree {
     const a = self[side === "after" && self.length > 1 ? 1 : 0]!, b = side === "" && self.length > 1 ? self[1]! : a;
     for (let i = 0; i < n; i++) this.w[i] = Math.max(Math.abs(a[i]!), Math.abs(b[i]!));
     for (let i = n - 1; i > 0; i--) this.w[this.parent[i]!]! += this.w[i]!;
-    const compare = isByName ? (p: number, q: number) => order(this.name(p), this.name(q)) : (p: number, q: number) => this.w[q]! - this.w[p]! || p - q;
+    const compare = isByName ? (p: number, q: number) => order(this.name(p), this.name(q)) : (p: number, q: number) => this.w[q]! - this.w[p]! || order(this.name(p), this.name(q));
     for (let i = 0; i < n; i++) if (this.first[i + 1]! - this.first[i]! > 1) this.children(i).sort(compare);
     this.levels = [];
     for (let ids = n ? [0] : []; ids.length; ids = this.below(ids)) this.levels.push(this.level(ids));
