@@ -376,6 +376,7 @@ func TestGoroutinesHaveOwners(t *testing.T) {
 		"profile/tree/batches.go":                 1, // the reader of the stacks of a tree or table, which waits
 		"render/timegraph_shares.go":              1, // parts of a picture of many attributes, which waits
 		"server/internal/fanout/node.go":          1, // questions to nodes: the answer waits
+		"server/internal/fanout/stalled.go":       1, // asks a node whether it is alive: the exchange waits
 		"server/self/example/main.go":             1, // the server of the example, which waits
 		"internal/input/read.go":                  1, // reads standard input, which nothing can cancel
 		"cmd/granary/fleet.go":                    1, // the demo's writers: the demo waits

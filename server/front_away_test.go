@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -142,6 +143,55 @@ func TestFront_Hangs(t *testing.T) {
 			t.Errorf("%d, %v, %v, want a comment with %s", code, err, p, away)
 		}
 	})
+}
+
+// TestFront_Stalled: a partial answer waits for a stopped node for a second, the next one not at all, and the node is there
+// again after a moment.
+func TestFront_Stalled(t *testing.T) {
+	t.Parallel() // it waits
+	_, good := filled(t, Options{})
+	node, _ := filled(t, Options{})
+	var isStopped atomic.Bool
+	other := serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if isStopped.Load() {
+			_, _ = io.Copy(io.Discard, r.Body)
+			<-r.Context().Done()
+			return
+		}
+		node.ServeHTTP(w, r)
+	}))
+	t.Cleanup(http.DefaultClient.CloseIdleConnections)
+	_, front := newFront(t, Nodes{URLs: []string{good, other}, PartialAnswers: true}, Options{Limits: Limits{QueryTime: time.Hour}})
+	ask := func() (total int64, warning string) {
+		answer, err := clients(t, front)["grpc"].SelectMergeStacktraces(t.Context(), connect.NewRequest(&querierv1.SelectMergeStacktracesRequest{ProfileTypeID: cpuID}))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return answer.Msg.GetFlamegraph().GetTotal(), answer.Header().Get(fanout.WarningHeader)
+	}
+	all, warning := ask()
+	if warning != "" {
+		t.Fatal(warning)
+	}
+	isStopped.Store(true)
+	for i, most := range []time.Duration{effort.Patience, time.Second} { // an hour is left
+		start := time.Now()
+		if total, warning := ask(); 2*total != all || !strings.Contains(warning, other+": no answer within") || time.Since(start) > most {
+			t.Errorf("answer %d: %d of %d after %s, with the warning %q", i, total, all, time.Since(start), warning)
+		}
+	}
+	isStopped.Store(false)
+	deadline := time.Now().Add(effort.Patience)
+	for {
+		total, warning := ask()
+		if total == all && warning == "" {
+			return
+		}
+		if time.Now().After(deadline) {
+			t.Fatalf("%d of %d, %q: the node answers again", total, all, warning)
+		}
+		time.Sleep(100 * time.Millisecond)
+	}
 }
 
 // TestFront_Away asks fronts of a good node and one that is away: an error names it, or an answer without

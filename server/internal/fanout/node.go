@@ -34,6 +34,7 @@ type node struct {
 	url                       string // without a trailing slash
 	requests, failed, missing prometheus.Counter
 	seconds                   prometheus.Observer
+	stalled                   atomic.Int64 // Unix nanoseconds until which a stalled node is not asked
 }
 
 // Question is a request to a node: a message for a procedure of Connect, or a GET without one.
@@ -98,7 +99,11 @@ func (s *Set) askAll(ctx context.Context, nodes []*node, questions []Question, f
 // a nodeError.
 func (s *Set) ask(ctx context.Context, n *node, q Question, room *atomic.Int64) (reply, error) {
 	start := time.Now()
-	r, err := s.exchange(ctx, n, q, room)
+	exchange := s.exchange
+	if s.isPartial {
+		exchange = s.exchangeAlive
+	}
+	r, err := exchange(ctx, n, q, room)
 	if errors.Is(ctx.Err(), context.Canceled) && err != nil {
 		return r, ctx.Err() // the query was cancelled, which is not the node's fault
 	}

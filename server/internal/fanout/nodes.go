@@ -4,7 +4,8 @@
 //	F1  No profile is on two nodes. Lists are joined, points are added up, and stacks are fetched whole as
 //	    pprof and inserted into a store in memory, which answers. Pruned answers are never added up.
 //	F2  A node that does not answer is an ErrNode that names it, unless answers may be partial: then it is
-//	    a warning, a count, and never silence. An answer without any node is an error.
+//	    a warning, a count, and never silence. An answer without any node is an error. A partial answer waits a
+//	    second for a node that is stopped, and the next ones for a moment not at all.
 //	F3  All nodes are asked concurrently. The first error ends the requests to the others, unless answers may
 //	    be partial. All goroutines have ended when a query is answered.
 //	F4  At most Options.Answer bytes are read from a node, and Options.Memory from all, within Options.Time
