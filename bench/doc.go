@@ -16,6 +16,7 @@
 //	go run ./partials
 //	go run ./serve
 //	go run ./report
+//	go run ./track
 //
 // The first replays the project's own profiles as pprof. The next five are the workloads in package
 // workloads: rows of the made-up fleet by codes and by lists of location ids; queries of a snapshot of it,

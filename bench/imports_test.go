@@ -22,6 +22,7 @@ var below = map[string][]string{
 	"serve":     {"fleet", "results"},
 	"fleetdir":  {"fleet"},
 	"partials":  {"measure", "pictures", "results"},
+	"track":     {"pictures", "results"},
 	"report":    {"targets", "pictures", "results", "trees/postgres"},
 	"pictures":  {},
 	"results":   {},
