@@ -34,6 +34,9 @@ function shown({ state, range }: Page) {
   return { from, to: Math.max(to, from + 1000) };
 }
 
+// none is an axis alone, for states without samples.
+const none: Lines = { times: [], lines: [], isMean: false, show: () => "", what: "" };
+
 export function Chart({ page }: { page: Page }) {
   const { state, go } = page, { from, to } = shown(page), step = stepOf(to - from), isStates = state.by === states && state.h !== "" && state.p !== "";
   const dots = useDots(page, from, to), marks = useMarks(page, from, to);
@@ -45,7 +48,7 @@ export function Chart({ page }: { page: Page }) {
       profileTypeID: state.t, labelSelector: state.q || "{}", start: String(Math.floor(from)), end: String(Math.ceil(to) + 1), step,
       groupBy: state.by && state.by !== states ? [state.by] : [], aggregation: isMean ? "TIME_SERIES_AGGREGATION_TYPE_AVERAGE" : "TIME_SERIES_AGGREGATION_TYPE_SUM",
     }, signal);
-    return linesOf(series, isMean, page, 1000 * step);
+    return linesOf(series, isMean, page, 1000 * step, from, to);
   });
   if (answer.error && (answer.error.status || !answer.data)) return <section class="chart" aria-label="values over time"><Failed of={answer} /></section>;
   const drag = (a: number, b: number, isOther: boolean) => {
@@ -54,15 +57,17 @@ export function Chart({ page }: { page: Page }) {
   };
   return (
     <section class={"chart" + (answer.isOld || answer.error ? " old" : "")} aria-label="values over time" aria-busy={answer.isOld}>
-      <Plot page={page} lines={answer.data} dots={dots} marks={marks} from={from} to={to} drag={drag} />
-      <MarksMenu page={page} marks={marks} from={from} to={to} />
-      {answer.data && <Legend page={page} lines={answer.data} dots={dots} />}
+      <Plot page={page} lines={state.t ? answer.data : none} dots={dots} marks={marks} from={from} to={to} drag={drag} />
+      <div class="beside-plot">
+        {answer.data && <Legend page={page} lines={answer.data} dots={dots} />}
+        <MarksMenu page={page} marks={marks} from={from} to={to} />
+      </div>
     </section>
   );
 }
 
 // linesOf returns the lines with the largest sums, and the sum of the rest, with gaps.
-function linesOf(series: Series[], isMean: boolean, { unit, state }: Page, step: number): Lines {
+function linesOf(series: Series[], isMean: boolean, { unit, state }: Page, step: number, from: number, to: number): Lines {
   const times = [...new Set(series.flatMap((s) => (s.points ?? []).map((p) => Number(p.timestamp))))].sort((a, b) => a - b);
   const at = new Map(times.map((t, i) => [t, i]));
   const lines = series.map(({ labels = [], points = [] }): Line => {
@@ -73,7 +78,7 @@ function linesOf(series: Series[], isMean: boolean, { unit, state }: Page, step:
   });
   const isSum = state.sum === "1" && isGauge(sampleType(state.t)), isRate = !isMean && !isSum, total = (v: number) => value(v, unit);
   const all = largest({ times, lines, isMean: isMean || isRate, show: isRate ? (v) => rated(v, unit, sampleType(state.t)) : total, total: isRate ? total : undefined, what: "" });
-  return { ...all, ...broken(times, isRate ? all.lines.map((l) => perSecond(times, l, step)) : all.lines, step) };
+  return { ...all, ...broken(times, isRate ? all.lines.map((l) => perSecond(times, l, step, from, to)) : all.lines, step) };
 }
 
 // largest returns the lines with the largest sums, and the sum of the rest.

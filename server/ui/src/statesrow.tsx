@@ -8,7 +8,7 @@ import { clock, many, span, text, value } from "./format";
 import { Failed } from "./message";
 import { timeKey } from "./graphkeys";
 import { details, spoken, type Page } from "./page";
-import { fillOf, group, nothing, type History, type Interval, type Pixels } from "./states";
+import { fillOf, group, noun, nothing, type History, type Interval, type Pixels } from "./states";
 import { arrows, chips, dots, Options, rowOptions } from "./statesoptions";
 import { image, paint, runAt, xOf, type Colours, type Frame } from "./statespaint";
 import { stamp } from "./url";
@@ -67,7 +67,7 @@ function Count({ page: { state }, of, set }: { page: Page; of: Pixels; set: (off
   return (
     <span class="muted">
       {of.offset > 0 && <button type="button" class="quiet" onClick={() => set(Math.max(0, of.offset - pageRows))}>‹ {pageRows} before</button>}
-      {of.offset > 0 || last < of.all ? `${of.offset + 1} to ${last} of ${of.all.toLocaleString("en")}` : many(of.all, "attribute")}{of.all > 1 && (state.ro.includes("w") ? ", the longest waits first" : ", those that change most first")}
+      {of.offset > 0 || last < of.all ? `${of.offset + 1} to ${last} of ${of.all.toLocaleString("en")}` : many(of.all, noun(state.p))}{of.all > 1 && (state.ro.includes("w") ? ", the longest waits first" : ", those that change most first")}
       {last < of.all && <button type="button" class="quiet" onClick={() => set(last)}>{Math.min(pageRows, of.all - last)} more ›</button>}
     </span>
   );
