@@ -162,7 +162,7 @@ function make(host: HTMLElement, latest: { current: PlotProps }, of: Lines): uPl
     width: host.clientWidth, height: host.clientHeight, padding: [null, to - from < 1e4 ? 36 : null, null, null], ms: 1, tzDate: (t) => uPlot.tzDate(new Date(t), zone.isUTC ? "UTC" : Intl.DateTimeFormat().resolvedOptions().timeZone), legend: { show: false },
     cursor: { points: { show: false }, y: false, drag: { x: true, y: false, setScale: false } },
     scales: { x: { time: true, range: [from, to] }, y: { range: (_u, _min, max) => [0, max > 0 ? max * 1.1 : 1] } },
-    axes: [{ ...axis, size: 22, space: 90, values: (_u, at, _i, _space, step) => at.map((t) => tick(t, step)) }, { ...axis, size: (_u, all) => Math.max(62, 12 + 7 * Math.max(0, ...(all ?? []).map((v) => v.length))), splits: (_u, _i, _min, max) => [0, max / 2.2, max / 1.1], values: (_u, at) => at.map((v) => show(v).replace(/ \(.*/, "")) }],
+    axes: [{ ...axis, size: 22, space: 90, values: (_u, at, _i, _space, step) => at.map((t) => tick(t, step)) }, { ...axis, size: (_u, all) => Math.max(62, 12 + 7 * Math.max(0, ...(all ?? []).map((v) => v.length))), splits: (_u, _i, _min, max) => [0, max / 2.2, max / 1.1], values: (_u, at) => at.map((v) => (times.length ? show(v).replace(/ \(.*/, "") : "")) }],
     series: [{}, ...lines.map((l, i) => ({ label: l.name, stroke: css("--line" + Math.min(i, mostLines)), width: of.what && l.label === state.st ? 3 : 1.5, points: { show: times.length < 80, size: 4, filter: (_u: uPlot, _i: number, isAll: boolean) => (isAll ? null : alone(l.values)) } }))],
     hooks: {
       drawClear: [(u) => shade(u, latest.current)],
