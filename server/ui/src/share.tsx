@@ -61,13 +61,13 @@ export function Share({ page }: { page: Page }) {
       {isOpen && (
         <div class="menu" role="menu" aria-label="share">
           {item("copy a link with fixed times", () => void copy("the link", location.origin + location.pathname + print(fixed(page.state, page.range))))}
+          {drawn.includes(page.state.v) && item("save the graph as PNG", () => saveGraph(captions(page)))}
           <button type="button" role="menuitem" disabled={!command} onClick={() => { set(false); void copy("the command", command!); }}>
             {command === "" || line.error ? "no command asks this question" : "copy the same question as a command"}
           </button>
           {files(page).map(([what, path]) => (
             <a role="menuitem" key={what} href={path} download={what.endsWith("JSON") ? "granary.json" : ""} onClick={(e) => { set(false); if (saveWithToken(path)) e.preventDefault(); }}>save {what}</a>
           ))}
-          {drawn.includes(page.state.v) && item("save the graph as PNG", () => saveGraph(captions(page)))}
         </div>
       )}
     </span>
