@@ -158,7 +158,7 @@ function Rows({ page, of }: { page: Page; of: Pixels }) {
   );
 }
 
-// names writes the ends of the attributes' names before their rows.
+// names writes the ends of the attributes' names before their rows, but no number of a place where the goroutine has another.
 function names(ctx: CanvasRenderingContext2D, of: Pixels, path: string, f: Frame, all: Colours) {
   if (f.left < 30) return;
   const common = path.slice(0, path.slice(0, path.indexOf("{")).lastIndexOf("/") + 1);
@@ -166,7 +166,7 @@ function names(ctx: CanvasRenderingContext2D, of: Pixels, path: string, f: Frame
   ctx.font = "10.5px system-ui, sans-serif";
   ctx.textAlign = "right";
   const first = Math.floor(f.top / rowHeight), last = Math.min(of.rows.length, Math.ceil((f.top + f.height) / rowHeight));
-  for (let y = first; y < last; y++) if (!of.rows[y]!.level) ctx.fillText(ending(of.rows[y]!.attribute, common, Math.floor(f.left / 6.4)), f.left - 6, y * rowHeight - f.top + 10);
+  for (let y = first; y < last; y++) if (!of.rows[y]!.level && !of.rows[y]!.name?.startsWith("goroutine ")) ctx.fillText(ending(of.rows[y]!.attribute, common, Math.floor(f.left / 6.4)), f.left - 6, y * rowHeight - f.top + 10);
   ctx.textAlign = "left";
 }
 
